@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "coreengine/app/chat.h"
 #include "coreengine/app/past.h"
-#include "coreengine/app/turns/chat.h"
 
 struct rv_app_conversation {
     struct rv_conversation talk;
@@ -14,12 +14,6 @@ struct rv_app_conversation {
     json_object *metadata;
     char model[RV_CONTEXT_MAX_TEXT]; /* of the pipeline; the context borrows it */
 };
-
-static const char *environment(void *self, const char *name)
-{
-    (void)self;
-    return getenv(name);
-}
 
 void rv_app_conversation_free(struct rv_app_conversation *c)
 {
@@ -64,7 +58,7 @@ static int fill(struct rv_app_conversation *c, const struct rv_app_run *run, con
         .id = id, .tenant = tenant, .user = user, .mode = "workflow", .created_us = rv_app_now_us()};
     struct rv_chat_settings settings;
 
-    int rc = rv_chat_settings_read(environment, NULL, &settings, err);
+    int rc = rv_chat_settings_read(&settings, err);
     if (rc == 0)
         rc = rv_store_ensure_session(run->store, &fresh, &c->row, err);
     if (rc == 0)

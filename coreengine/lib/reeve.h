@@ -22,6 +22,7 @@ extern "C" {
 #endif
 
 #include "coreengine/app/app.h"
+#include "coreengine/app/chat.h"
 #include "coreengine/app/fn.h"
 #include "coreengine/app/lint.h"
 #include "coreengine/app/models.h"
@@ -33,7 +34,6 @@ extern "C" {
 #include "coreengine/app/runfile.h"
 #include "coreengine/app/simulate.h"
 #include "coreengine/app/sink.h"
-#include "coreengine/app/talk.h"
 #include "coreengine/app/testing.h"
 
 #ifdef __cplusplus

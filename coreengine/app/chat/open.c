@@ -1,16 +1,8 @@
 /* A chat with all that it needs: capabilities, script, store, agents, engine. */
-#include "coreengine/app/talk.h"
+#include "coreengine/app/chat.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const char *environment(void *self, const char *name)
-{
-    const char *value = getenv(name);
-
-    (void)self;
-    return value && value[0] ? value : NULL;
-}
 
 /* --- capabilities and script --- */
 
@@ -101,7 +93,7 @@ static int open_agents(struct rv_app_chat *c, rv_err **err)
 static int open_engine(struct rv_app_chat *c, rv_err **err)
 {
     rv_owner_name(c->owner);
-    const struct rv_engine_opts opts = {.log = c->app->log, .store = c->store, .owner = c->owner};
+    const struct rv_engine_opts opts = {.log = c->app->log, .loop = c->loop, .store = c->store, .owner = c->owner};
 
     return rv_engine_new(&opts, &c->engine, err);
 }
@@ -110,7 +102,7 @@ static int open_engine(struct rv_app_chat *c, rv_err **err)
 
 int rv_app_chat_open(struct rv_app_chat *c, rv_err **err)
 {
-    int rc = rv_chat_settings_read(environment, NULL, &c->settings, err);
+    int rc = rv_chat_settings_read(&c->settings, err);
 
     if (rc == 0)
         rc = open_script(c, err);

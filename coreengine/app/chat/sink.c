@@ -4,6 +4,110 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- repetitions --- */
+
+struct rv_chat_said {
+    const struct rv_origin *by;
+    char *text; /* owned */
+    size_t len;
+};
+
+/* The memory of the list is kept. */
+static void told_clear(struct rv_chat_told *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        free(t->items[i].text);
+    t->n = 0;
+}
+
+static void told_fini(struct rv_chat_told *t)
+{
+    told_clear(t);
+    free(t->items);
+    *t = (struct rv_chat_told){0};
+}
+
+/* A reply that was shown, without white space at its borders. When memory is short it is forgotten: then a repetition
+ * is shown. */
+static void told_add(struct rv_chat_told *t, const struct rv_origin *by, rv_str text)
+{
+    rv_str words = rv_str_trim(text);
+
+    if (words.len == 0)
+        return;
+    if (t->n == t->cap) {
+        size_t cap = t->cap ? 2 * t->cap : 8;
+        struct rv_chat_said *items = realloc(t->items, cap * sizeof *items);
+        if (!items)
+            return;
+        t->items = items;
+        t->cap = cap;
+    }
+    char *copy = rv_str_dup(words);
+    if (copy)
+        t->items[t->n++] = (struct rv_chat_said){by, copy, words.len};
+}
+
+static bool is_asked_by(const struct rv_origin *by, const struct rv_origin *who)
+{
+    do
+        by = by ? by->parent : NULL;
+    while (by && by != who);
+    return by == who;
+}
+
+/* Has an agent below `who` given any text? */
+static bool told_any(const struct rv_chat_told *t, const struct rv_origin *who)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->items[i].by && is_asked_by(t->items[i].by, who))
+            return true;
+    return false;
+}
+
+/* The longest reply that text begins with; *undecided: text is the beginning of one, or ends with one. */
+static size_t longest(const struct rv_chat_told *t, const struct rv_origin *who, rv_str text, bool *undecided)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        const struct rv_chat_said *s = &t->items[i];
+        size_t common = s->len < text.len ? s->len : text.len;
+        if (!s->by || !is_asked_by(s->by, who) || memcmp(s->text, text.ptr, common) != 0)
+            continue;
+        size_t end = common;
+        while (end < text.len && strchr(" \t\r", text.ptr[end]))
+            end++;
+        *undecided = *undecided || text.len < s->len || end == text.len;
+        if (text.len >= s->len && s->len > found && (end == text.len || text.ptr[end] == '\n'))
+            found = s->len;
+    }
+    return found;
+}
+
+/* The number of bytes at the beginning of text that only repeat replies of agents below `who`: whole replies, each
+ * followed by the end of a line or of the text. *undecided: what follows in text may turn out to be such a reply, too.
+ */
+static size_t told_repeats(const struct rv_chat_told *t, const struct rv_origin *who, rv_str text, bool *undecided)
+{
+    size_t at = 0;
+
+    for (;;) {
+        size_t from = at;
+        while (from < text.len && strchr(" \n\t\r\v\f", text.ptr[from]))
+            from++;
+        *undecided = from == text.len;
+        if (*undecided)
+            return at;
+        size_t n = longest(t, who, (rv_str){text.ptr + from, text.len - from}, undecided);
+        if (n == 0)
+            return at;
+        at = from + n;
+    }
+}
+
+/* --- who is heard --- */
+
 struct rv_chat_voice {
     const struct rv_origin *who;
     bool is_structured, resets;
@@ -45,7 +149,7 @@ void rv_chat_sink_fini(struct rv_chat_sink *s)
 {
     drop_parts(s);
     drop_voices(s);
-    rv_chat_told_fini(&s->told);
+    told_fini(&s->told);
     free(s->parts);
     free(s->voices);
     rv_buf_fini(&s->spoken);
@@ -58,7 +162,7 @@ void rv_chat_sink_run(struct rv_chat_sink *s)
 {
     drop_parts(s);
     drop_voices(s);
-    rv_chat_told_clear(&s->told);
+    told_clear(&s->told);
     s->is_taken = false;
     s->last = NULL;
     s->last_call = 0;
@@ -210,7 +314,7 @@ static bool hold(struct rv_chat_sink *s, const struct rv_origin *who, int64_t ca
 static void settle_doubt(struct rv_chat_sink *s, struct rv_chat_part *part)
 {
     bool undecided = false;
-    size_t n = rv_chat_told_repeats(&s->told, part->who, rv_buf_str(&part->text), &undecided);
+    size_t n = told_repeats(&s->told, part->who, rv_buf_str(&part->text), &undecided);
 
     part->is_doubtful = false;
     if (n == 0)
@@ -224,7 +328,7 @@ static bool doubt(struct rv_chat_sink *s, const struct rv_chat_voice *v, int64_t
 {
     bool begins = s->last != v->who || s->last_call != call_id, undecided = false;
 
-    if (v->child_text != RV_CHILD_TEXT_FINAL || !begins || !rv_chat_told_any(&s->told, v->who))
+    if (v->child_text != RV_CHILD_TEXT_FINAL || !begins || !told_any(&s->told, v->who))
         return false;
     struct rv_chat_part *part = part_of(s, v->who, call_id);
     if (!part || part->text.rc < 0)
@@ -232,7 +336,7 @@ static bool doubt(struct rv_chat_sink *s, const struct rv_chat_voice *v, int64_t
     part->is_doubtful = part->is_doubtful || part->text.len == 0;
     rv_buf_add_str(&part->text, text);
     if (part->is_doubtful)
-        rv_chat_told_repeats(&s->told, v->who, rv_buf_str(&part->text), &undecided);
+        told_repeats(&s->told, v->who, rv_buf_str(&part->text), &undecided);
     if (part->is_doubtful && (!undecided || part->text.rc < 0))
         settle_doubt(s, part);
     return part->text.rc == 0;
@@ -315,7 +419,7 @@ void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, b
     v->has_spoken = v->has_spoken || (v->is_talking && !failed);
     v->is_talking = false;
     if (who)
-        rv_chat_told_add(&s->told, who, rv_buf_str(&v->reply));
+        told_add(&s->told, who, rv_buf_str(&v->reply));
     rv_buf_clear(&v->reply);
 }
 

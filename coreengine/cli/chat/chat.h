@@ -2,7 +2,7 @@
 #ifndef RV_CLI_CHAT_H
 #define RV_CLI_CHAT_H
 
-#include "coreengine/app/talk.h"
+#include "coreengine/app/chat.h"
 #include "coreengine/cli/cli.h"
 
 #define RV_CLI_MAX_MESSAGE ((size_t)8 << 20) /* bytes of one message */

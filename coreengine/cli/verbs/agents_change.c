@@ -1,5 +1,5 @@
 /* reeve agents put, validate, delete. */
-#include "coreengine/app/turns/chat.h"
+#include "coreengine/app/chat.h"
 #include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/verbs.h"

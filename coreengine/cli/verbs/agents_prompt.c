@@ -1,5 +1,5 @@
 /* reeve agents prompt: what a model is told by an agent, layer by layer, without asking one. */
-#include "coreengine/app/turns/chat.h"
+#include "coreengine/app/chat.h"
 #include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/verbs.h"
@@ -38,12 +38,6 @@ static int write_output_schema(const struct layers *l, rv_err **err)
 }
 
 /* --- the third layer --- */
-
-static const char *environment(void *self, const char *name)
-{
-    (void)self;
-    return getenv(name);
-}
 
 static void write_heading(const struct layers *l, const char *text)
 {
@@ -89,7 +83,7 @@ static int write_all(const struct layers *l, rv_err **err)
     struct rv_chat_settings settings = {0};
     json_object *metadata = NULL;
 
-    int rc = rv_chat_settings_read(environment, NULL, &settings, err);
+    int rc = rv_chat_settings_read(&settings, err);
     if (rc == 0)
         rc = read_session(l, &session, &metadata, err);
     const struct rv_conversation c = {

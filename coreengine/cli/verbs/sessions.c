@@ -1,6 +1,6 @@
 /* reeve sessions: which there are; deleting one. */
 #include "coreengine/app/rows.h"
-#include "coreengine/app/turns/chat.h"
+#include "coreengine/app/chat.h"
 #include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"

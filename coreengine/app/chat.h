@@ -2,14 +2,15 @@
  *
  * A turn is a run of a pipeline with one stage, `agent: NAME`, that belongs to a conversation: the turn refers to the
  * earlier messages of the conversation, and its rows are written with its last step. Turns are therefore journaled,
- * replayed, recovered and cancelled as runs are, for the command line as well as for a server. Used by the engine's
- * thread.
- */
-#ifndef RV_CHAT_H
-#define RV_CHAT_H
+ * replayed, recovered and cancelled as runs are, for the command line as well as for a server.
+ *
+ * A front opens a struct rv_app_chat, which has all that a chat needs, and enters a session. rv_chat_say() waits for
+ * the end of a turn; rv_chat_begin() does not: the loop goes on, and on_turn tells the end. Used by the engine's
+ * thread. */
+#ifndef RV_APP_CHAT_H
+#define RV_APP_CHAT_H
 
-#include "coreengine/app/agents/agents.h"
-#include "coreengine/engine/engine.h"
+#include "coreengine/app/app.h"
 
 typedef struct rv_chat rv_chat;
 
@@ -23,10 +24,9 @@ struct rv_chat_settings {
     int64_t token_limit;            /* P8_DEFAULT_TOKEN_LIMIT; 0: the engine's */
     struct rv_history_opts history; /* P8_CONTEXT_TOKEN_BUDGET, P8_ALWAYS_INCLUDE_LAST_MESSAGES, P8_REPLAY_POLICY */
 };
-/** Read the options from an environment; texts are borrowed from the environment. RV_E_INVALID names the variable that
- * cannot be read. */
-RV_MUST_CHECK int rv_chat_settings_read(const char *(*get)(void *self, const char *name), void *self,
-                                        struct rv_chat_settings *out, rv_err **err);
+/** Read the options from the environment, which keeps the texts. RV_E_INVALID names the variable that cannot be read.
+ */
+RV_MUST_CHECK int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **err);
 
 /** The part of a session that an agent sees: as its document says, else as the settings say. */
 struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc);
@@ -36,6 +36,7 @@ struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *setti
 RV_MUST_CHECK int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found, rv_findings *findings,
                                       rv_err **err);
 
+struct rv_chat_turn;
 #define RV_CHAT_DEFAULT_AGENT "general"
 struct rv_chat_opts {
     rv_engine *engine; /* borrowed, as everything below; its store and owner are these */
@@ -64,6 +65,9 @@ struct rv_chat_opts {
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
     void (*on_input)(void *self, const struct rv_event *ev);
     void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
+    /** The turn that rv_chat_begin() or rv_chat_begin_answer() began is over, or waits for an answer. rc < 0: it could
+     * not be had, and err says why. Both are borrowed for the call, which may begin the next turn or free the chat. */
+    void (*on_turn)(void *self, rv_chat *chat, const struct rv_chat_turn *turn, int rc, const rv_err *err);
     void *self;
 };
 /** RV_E_NOT_FOUND: the user has no such session (or it is another user's), or there is no such agent; RV_E_INVALID: a
@@ -73,8 +77,7 @@ void rv_chat_free(rv_chat *chat);
 const char *rv_chat_session(const rv_chat *chat); /* its id */
 bool rv_chat_is_new(const rv_chat *chat);         /* the session has no turn yet */
 const char *rv_chat_agent(const rv_chat *chat);   /* the agent of the next turn, unless routing chooses another */
-/** Choose the agent from the next turn on. name NULL: the one it began with. RV_E_NOT_FOUND, RV_E_INVALID: nothing
- * changed. */
+/** Choose the agent from the next turn on. RV_E_NOT_FOUND, RV_E_INVALID: nothing changed. */
 RV_MUST_CHECK int rv_chat_set_agent(rv_chat *chat, const char *name, rv_err **err);
 /** Choose which agent's text is shown and kept when agents ask each other, from the next turn on. word NULL: as the
  *  agents say. RV_E_INVALID: unknown word. */
@@ -108,15 +111,45 @@ RV_MUST_CHECK int rv_chat_say(rv_chat *chat, rv_str message, struct rv_chat_turn
 /** Answer what the last turn waits for; it goes on. */
 RV_MUST_CHECK int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_chat_turn *out,
                                  rv_err **err);
+/** The same two without waiting: the caller's loop drives the turn, and on_turn of the options tells its end, never
+ *  before the function has returned. RV_E_STATE: a turn is under way; else as above, as far as it is known already. A
+ *  session that does not exist yet, and earlier turns that have to be ended, are written on the calling thread. */
+RV_MUST_CHECK int rv_chat_begin(rv_chat *chat, rv_str message, rv_err **err);
+RV_MUST_CHECK int rv_chat_begin_answer(rv_chat *chat, const struct rv_response *response, rv_err **err);
+void rv_chat_cancel(rv_chat *chat); /* the turn under way */
 /** The run of the session's last turn that waits for an answer, which rv_chat_say() would give up; "": none does. */
 RV_MUST_CHECK int rv_chat_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **err);
-/** Turns of the session that a process left unfinished when it died are ended, and what was said in them is kept; how
- * many (may be NULL). rv_chat_say() does it by itself. */
-RV_MUST_CHECK int rv_chat_settle(rv_chat *chat, int64_t *n, rv_err **err);
-
 /** A session is deleted, and its runs that are not over are asked to cancel, in one write; how many (may be NULL).
  *  RV_E_NOT_FOUND: no such session in the scope. */
 RV_MUST_CHECK int rv_chat_delete_session(rv_store *store, const struct rv_store_scope *scope, const char *id,
                                          int64_t now_us, size_t *n_cancelled, rv_err **err);
+
+/* A chat with all that it needs. Zero it, fill in the first part, open it, enter a session; close it in any case. */
+struct rv_app_chat {
+    const struct rv_app *app;  /* borrowed; with no_store a store in memory has the conversation */
+    const char *script;        /* file that answers for models, tools and people; NULL: none */
+    const char *const *wanted; /* capabilities beside the built-in one; one that is "": without that, too; borrowed */
+    size_t n_wanted;
+    struct uv_loop_s *loop;   /* the caller's, for rv_chat_begin(); NULL: one of its own, for rv_chat_say() */
+    struct rv_chat_opts opts; /* model, names, sections, callbacks; what follows and the session are filled in */
+    /* filled in */
+    struct rv_app_loaded loaded; /* its plugins and its script */
+    const char **capabilities;   /* owned; that are open */
+    size_t n_capabilities;
+    rv_store *store;
+    rv_agents *agents;
+    rv_engine *engine;
+    char owner[RV_OWNER_MAX];
+    struct rv_chat_settings settings;
+    rv_chat *chat;     /* rv_chat_say(), rv_chat_answer() */
+    bool store_failed; /* why it could not be opened */
+};
+RV_MUST_CHECK int rv_app_chat_open(struct rv_app_chat *c, rv_err **err);
+/** Another chat in place of the one there is: session NULL is a new one, agent as in struct rv_chat_opts. On failure
+ *  nothing changed. */
+RV_MUST_CHECK int rv_app_chat_enter(struct rv_app_chat *c, const char *session, const char *agent, rv_err **err);
+/** {session_id, run_id, agent, status, text, ...}, appended. */
+void rv_app_chat_write(const struct rv_app_chat *c, const struct rv_chat_turn *turn, rv_buf *b);
+void rv_app_chat_close(struct rv_app_chat *c);
 
 #endif

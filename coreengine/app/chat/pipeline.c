@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/turns/chat_internal.h"
+#include "coreengine/app/chat/chat_internal.h"
 
 #define MAX_TEXT      ((size_t)256 << 10)
 #define MAX_BUNDLE    ((size_t)64 << 20)

@@ -1,9 +1,92 @@
-/* A chat as its caller sees it: made, asked, freed. */
+/* A chat as its caller sees it: its settings, made, asked, freed; and its session deleted. */
 #include <assert.h>
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/turns/chat_internal.h"
+#include "coreengine/app/chat/chat_internal.h"
+
+#define DEFAULT_MODEL      "openai:gpt-4.1"
+#define DEFAULT_MAX_TOKENS 4000
+#define MAX_RUNS           ((size_t)10000) /* of a session, that are not over */
+
+/* --- settings, from the environment --- */
+
+static const char *get(const char *name)
+{
+    const char *value = getenv(name);
+    return value && value[0] ? value : NULL;
+}
+
+static int get_int(const char *name, int64_t least, int64_t *inout, rv_err **err)
+{
+    const char *text = get(name);
+    char *end = NULL;
+
+    if (!text)
+        return 0;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (errno || *end || n < least)
+        return RV_FAIL(err, RV_E_INVALID, "%s must be a whole number from %lld, not \"%.60s\"", name, (long long)least,
+                       text);
+    *inout = n;
+    return 0;
+}
+
+static int get_temperature(struct rv_chat_settings *out, rv_err **err)
+{
+    const char *text = get("P8_DEFAULT_TEMPERATURE");
+    char *end = NULL;
+
+    if (!text)
+        return 0;
+    double t = strtod(text, &end);
+    if (end == text || *end || !isfinite(t) || t < 0 || t > 2)
+        return RV_FAIL(err, RV_E_INVALID, "P8_DEFAULT_TEMPERATURE must be a number from 0 to 2, not \"%.60s\"", text);
+    out->has_temperature = true;
+    out->temperature = t;
+    return 0;
+}
+
+static int get_policy(struct rv_history_opts *out, rv_err **err)
+{
+    const char *text = get("P8_REPLAY_POLICY");
+
+    if (!text)
+        return 0;
+    int policy = rv_replay_policy_of(rv_str_of(text));
+    if (policy < 0)
+        return RV_FAIL(err, RV_E_INVALID, "P8_REPLAY_POLICY must be synthesise or skip, not \"%.60s\"", text);
+    out->policy = policy;
+    return 0;
+}
+
+int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **err)
+{
+    struct rv_chat_settings s = {.max_tokens = DEFAULT_MAX_TOKENS, .history = RV_HISTORY_OPTS_INIT};
+
+    s.default_model = get("P8_DEFAULT_MODEL") ? get("P8_DEFAULT_MODEL") : DEFAULT_MODEL;
+    int rc = get_temperature(&s, err);
+    if (rc == 0)
+        rc = get_int("P8_DEFAULT_MAX_TOKENS", 1, &s.max_tokens, err);
+    if (rc == 0)
+        rc = get_int("P8_DEFAULT_REQUEST_LIMIT", 1, &s.request_limit, err);
+    if (rc == 0)
+        rc = get_int("P8_DEFAULT_TOKEN_LIMIT", 1, &s.token_limit, err);
+    if (rc == 0)
+        rc = get_int("P8_CONTEXT_TOKEN_BUDGET", 0, &s.history.max_tokens, err);
+    if (rc == 0)
+        rc = get_int("P8_ALWAYS_INCLUDE_LAST_MESSAGES", 0, &s.history.always_last, err);
+    if (rc == 0)
+        rc = get_policy(&s.history, err);
+    if (rc == 0)
+        *out = s;
+    return rc;
+}
+
+/* --- a chat --- */
 
 struct rv_store_scope chat_scope(const rv_chat *chat)
 {
@@ -33,7 +116,7 @@ static int copy_context(rv_chat *chat, rv_err **err)
             return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
         *members[i] = chat->texts[i];
     }
-    c->session_id = chat->session;
+    c->session_id = chat->session_id;
     c->agent_schema_uri = NULL;
     return rv_context_check(c, err);
 }
@@ -66,12 +149,12 @@ static int find_session(rv_chat *chat, const char *id, char **agent, rv_err **er
 
     chat->is_new = true;
     if (!id || !id[0]) {
-        new_session_id(chat->session);
+        new_session_id(chat->session_id);
         return 0;
     }
     if (strlen(id) > RV_STORE_MAX_ID)
         return RV_FAIL(err, RV_E_INVALID, "a session's id has at most %d bytes", RV_STORE_MAX_ID);
-    memcpy(chat->session, id, strlen(id) + 1);
+    memcpy(chat->session_id, id, strlen(id) + 1);
     int rc = rv_store_get_session(chat->opts.store, &scope, id, &row, &cause);
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(cause);
@@ -97,6 +180,8 @@ static int begin(rv_chat *chat, rv_err **err)
     chat->under = rv_plugins_catalog(o->plugins);
     chat->catalog = o->script ? rv_script_catalog(o->script, &chat->under) : chat->under;
     chat->text = chat->store_error = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
+    chat->message = RV_BUF_INIT(RV_STATE_MAX_BYTES);
+    chat->section = RV_BUF_INIT(CHAT_MAX_SECTION);
     int rc = copy_context(chat, err);
     if (rc == 0)
         rc = rv_chat_set_child_text(chat, o->child_text, err);
@@ -105,8 +190,7 @@ static int begin(rv_chat *chat, rv_err **err)
     const char *agent = o->agent && o->agent[0] ? o->agent : sessions_agent ? sessions_agent : RV_CHAT_DEFAULT_AGENT;
     if (rc == 0) {
         chat->agent = rv_str_dup(rv_str_of(agent));
-        chat->first_agent = rv_str_dup(rv_str_of(agent));
-        if (!chat->agent || !chat->first_agent)
+        if (!chat->agent)
             rc = RV_FAIL(err, RV_E_NOMEM, "begin a chat");
     }
     free(sessions_agent);
@@ -133,20 +217,21 @@ void rv_chat_free(rv_chat *chat)
 {
     if (!chat)
         return;
-    chat_end_run(chat);
+    chat_end_turn(chat);
     chat_pipelines_free(chat);
     for (size_t i = 0; i < RV_COUNT(chat->texts); i++)
         free(chat->texts[i]);
     free(chat->agent);
-    free(chat->first_agent);
     rv_buf_fini(&chat->text);
     rv_buf_fini(&chat->store_error);
+    rv_buf_fini(&chat->message);
+    rv_buf_fini(&chat->section);
     free(chat);
 }
 
 const char *rv_chat_session(const rv_chat *chat)
 {
-    return chat->session;
+    return chat->session_id;
 }
 
 bool rv_chat_is_new(const rv_chat *chat)
@@ -162,7 +247,7 @@ const char *rv_chat_agent(const rv_chat *chat)
 int rv_chat_set_agent(rv_chat *chat, const char *name, rv_err **err)
 {
     const struct chat_pipeline *cp = NULL;
-    char *agent = rv_str_dup(rv_str_of(name ? name : chat->first_agent));
+    char *agent = rv_str_dup(rv_str_of(name));
 
     int rc = agent ? chat_pipeline_of(chat, agent, &cp, err) : RV_FAIL(err, RV_E_NOMEM, "change the agent");
     if (rc < 0) {
@@ -185,4 +270,68 @@ int rv_chat_set_child_text(rv_chat *chat, const char *word, rv_err **err)
     }
     chat->opts.child_text = word ? rv_child_text_text((enum rv_child_text)how) : NULL; /* static */
     return 0;
+}
+
+/* --- a session is deleted: what still runs in it is asked to end, in the same write --- */
+
+struct unfinished {
+    char **ids;
+    size_t n, cap;
+};
+
+static int note(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    struct unfinished *u = self;
+
+    if (u->n == u->cap) {
+        size_t cap = u->cap ? u->cap * 2 : 4;
+        char **ids = cap <= MAX_RUNS ? realloc(u->ids, cap * sizeof *ids) : NULL;
+        if (!ids)
+            return RV_FAIL(err, RV_E_NOMEM, "list the runs of a session");
+        u->ids = ids;
+        u->cap = cap;
+    }
+    u->ids[u->n] = rv_str_dup(rv_str_of(row->id));
+    return u->ids[u->n++] ? 0 : RV_FAIL(err, RV_E_NOMEM, "list the runs of a session");
+}
+
+static int delete_with_runs(rv_store *store, const struct rv_store_scope *owner, const char *id, int64_t now_us,
+                            struct unfinished *u, rv_err **err)
+{
+    const struct rv_run_filter filter = {
+        .statuses = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING | 1u << RV_RUN_INTERRUPTED, .session = id};
+    int rc = rv_store_delete_session(store, owner, id, now_us, err);
+
+    if (rc == 0)
+        rc = rv_store_list_runs(store, owner, &filter, note, u, err);
+    for (size_t i = 0; i < u->n && rc == 0; i++)
+        rc = rv_store_request_cancel(store, owner, u->ids[i], now_us, err);
+    return rc;
+}
+
+int rv_chat_delete_session(rv_store *store, const struct rv_store_scope *scope, const char *id, int64_t now_us,
+                           size_t *n_cancelled, rv_err **err)
+{
+    struct rv_session_row row = {0};
+    struct unfinished u = {0};
+    int rc = rv_store_get_session(store, scope, id, &row, err);
+
+    if (rc < 0)
+        return rc;
+    const struct rv_store_scope owner = {row.tenant, row.user};
+    rc = rv_store_begin(store, err);
+    if (rc == 0) {
+        rc = delete_with_runs(store, &owner, id, now_us, &u, err);
+        if (rc < 0)
+            rv_store_rollback(store);
+        else
+            rc = rv_store_commit(store, err);
+    }
+    if (rc == 0 && n_cancelled)
+        *n_cancelled = u.n;
+    for (size_t i = 0; i < u.n; i++)
+        free(u.ids[i]);
+    free(u.ids);
+    rv_session_row_fini(&row);
+    return rc;
 }

@@ -1,10 +1,10 @@
-/* One turn: a run that belongs to the session's conversation. */
+/* One turn: a run that belongs to the session's conversation, and what comes before it: earlier turns are ended, a
+ * router is asked. Each of these is a run, too. When one is over, advance() begins the next; nothing here waits but
+ * wait(). */
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/turns/chat_internal.h"
-
-#define MAX_SECTIONS 16
+#include "coreengine/app/chat/chat_internal.h"
 
 void chat_end_run(rv_chat *chat)
 {
@@ -12,6 +12,8 @@ void chat_end_run(rv_chat *chat)
     chat->exec = NULL;
     rv_journal_free(chat->journal);
     chat->journal = NULL;
+    rv_bundle_free(chat->bundle);
+    chat->bundle = NULL;
     chat->waits = false;
     json_object_put(chat->conversation.history);
     chat->conversation.history = NULL;
@@ -26,6 +28,7 @@ static void session_fini(struct chat_session *s)
 {
     json_object_put(s->metadata);
     rv_session_row_fini(&s->row);
+    *s = (struct chat_session){0};
 }
 
 /* Whether it is asked for, and not so yet. */
@@ -48,14 +51,14 @@ static int rename_session(rv_chat *chat, struct rv_session_row *row, rv_err **er
     if (rc < 0)
         return rc;
     rv_session_row_fini(row);
-    return rv_store_get_session(chat->opts.store, &scope, chat->session, row, err);
+    return rv_store_get_session(chat->opts.store, &scope, chat->session_id, row, err);
 }
 
 /* Made now if it is not there: before anything is asked, it must be known whether its id can be had. */
 static int ensure_session(rv_chat *chat, struct chat_session *out, rv_err **err)
 {
     struct rv_store_scope scope = chat_scope(chat);
-    const struct rv_session_row fresh = {.id = chat->session,
+    const struct rv_session_row fresh = {.id = chat->session_id,
                                          .tenant = scope.tenant,
                                          .user = scope.user,
                                          .name = chat->opts.session_name,
@@ -110,22 +113,22 @@ static const char *default_model(const rv_chat *chat)
                               : chat->opts.settings.default_model;
 }
 
-static int set_conversation(rv_chat *chat, const struct chat_call *call, const char **sections, rv_err **err)
+static int set_conversation(rv_chat *chat, const struct chat_call *call, rv_err **err)
 {
     const struct rv_agent *a = &call->with->pipeline->agents[0];
-    const struct rv_session_row *row = &call->session->row;
+    const struct rv_session_row *row = &chat->session.row;
     struct rv_conversation *c = &chat->conversation;
     struct rv_store_scope scope = chat_scope(chat);
     size_t n = 0;
 
-    for (size_t i = 0; i < chat->opts.n_sections && n < MAX_SECTIONS - 1; i++)
-        sections[n++] = chat->opts.sections[i];
+    for (size_t i = 0; i < chat->opts.n_sections && n < CHAT_MAX_SECTIONS - 1; i++)
+        chat->sections[n++] = chat->opts.sections[i];
     if (call->section)
-        sections[n++] = call->section;
+        chat->sections[n++] = call->section;
     *c = (struct rv_conversation){.context = rv_context_child(&chat->context, a->declared.name, default_model(chat)),
                                   .session_name = row->name,
-                                  .session_metadata = call->session->metadata,
-                                  .sections = sections,
+                                  .session_metadata = chat->session.metadata,
+                                  .sections = chat->sections,
                                   .n_sections = n,
                                   .zone_minutes = chat->opts.zone_minutes,
                                   .keeps = call->keeps,
@@ -143,11 +146,12 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, const c
 
 /* --- the run --- */
 
-static int new_envelope(rv_chat *chat, rv_str message, int64_t now_us, rv_envelope **out, rv_err **err)
+static int new_envelope(rv_chat *chat, int64_t now_us, rv_envelope **out, rv_err **err)
 {
     const char *user = chat->context.user_id;
-    const struct rv_envelope_seed seed = {
-        .raw_input = message, .user_id = rv_str_of(user ? user : ""), .session_id = rv_str_of(chat->session)};
+    const struct rv_envelope_seed seed = {.raw_input = rv_buf_str(&chat->message),
+                                          .user_id = rv_str_of(user ? user : ""),
+                                          .session_id = rv_str_of(chat->session_id)};
 
     int rc = rv_envelope_new(&seed, rv_rand_system(), now_us, out, err);
     if (rc == 0)
@@ -155,7 +159,7 @@ static int new_envelope(rv_chat *chat, rv_str message, int64_t now_us, rv_envelo
     return rc;
 }
 
-static int create_journal(rv_chat *chat, const struct chat_pipeline *with, const rv_envelope *env, rv_err **err)
+static int make_journal(rv_chat *chat, const struct chat_pipeline *with, const rv_envelope *env, rv_err **err)
 {
     const struct rv_chat_opts *o = &chat->opts;
     bool scripted[1] = {false};
@@ -177,12 +181,13 @@ static int create_journal(rv_chat *chat, const struct chat_pipeline *with, const
         start.begin.scripted = scripted;
         rc = rv_script_position(o->script, &start.begin.script_at, err);
     }
-    if (rc == 0)
+    if (rc == 0 && !chat->tells)
         rc = rv_store_begin(o->store, err);
-    if (rc == 0) {
-        start.now_us = rv_engine_now_us(o->engine); /* the lease begins when other writers are waited for */
+    start.now_us = rv_engine_now_us(o->engine); /* the lease begins when other writers are waited for */
+    if (rc == 0 && chat->tells)                 /* the thread of the store writes it with the first step */
+        rc = rv_journal_new(o->store, &start, &chat->journal, err);
+    else if (rc == 0)
         rc = rv_store_end(o->store, rv_journal_create(o->store, &start, &chat->journal, err), err);
-    }
     json_object_put(start.begin.script_at);
     return rc;
 }
@@ -200,20 +205,57 @@ static int find_agent(void *self, const struct rv_context *who, const char *name
     return rc < 0 ? rc : rv_buf_check(text, "an agent's document", err);
 }
 
-static struct rv_exec_opts exec_opts(rv_chat *chat)
+static void on_event(void *self, const struct rv_effect *e, rv_str line)
+{
+    const struct rv_chat_opts *o = &((rv_chat *)self)->opts;
+
+    o->on_event(o->self, e, line);
+}
+
+static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    const struct rv_chat_opts *o = &((rv_chat *)self)->opts;
+
+    return o->on_delta(o->self, from, d);
+}
+
+static void advance(rv_chat *chat, int rc, rv_err *err);
+
+/* What went wrong is only borrowed here. */
+static void on_over(void *self, rv_exec *x, int rc, const rv_err *why)
+{
+    rv_buf text = RV_BUF_INIT(64 << 10);
+    rv_err *err = NULL;
+
+    (void)x;
+    if (rc < 0) {
+        rv_err_write_chain(why, &text);
+        rc = RV_FAIL(&err, rc, "%s", rv_buf_cstr(&text));
+    }
+    rv_buf_fini(&text);
+    advance(self, rc, err);
+}
+
+struct rv_exec_opts chat_exec_opts(rv_chat *chat)
 {
     const struct rv_chat_opts *o = &chat->opts;
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
 
+    x.journal = chat->journal;
+    if (chat->tells)
+        x.observer = (struct rv_observer){.on_over = on_over, .self = chat};
+    if (chat->step == CHAT_SETTLES)
+        return x;
     x.pipeline = chat->with->pipeline;
     x.plugins = o->plugins;
     x.script = o->script;
-    x.journal = chat->journal;
     x.conversation = &chat->conversation;
     x.find_agent = find_agent;
     x.find_self = chat;
     x.answer_from_script = o->script != NULL;
-    x.observer = (struct rv_observer){.on_event = o->on_event, .on_delta = o->on_delta, .self = o->self};
+    x.observer.on_event = o->on_event ? on_event : NULL;
+    x.observer.on_delta = o->on_delta ? on_delta : NULL;
+    x.observer.self = chat;
     x.on_piece = o->on_piece;
     x.on_payload = o->on_payload;
     x.on_input = o->on_input;
@@ -224,85 +266,143 @@ static struct rv_exec_opts exec_opts(rv_chat *chat)
 
 int chat_run(rv_chat *chat, const struct chat_call *call, rv_err **err)
 {
-    const char *sections[MAX_SECTIONS];
     rv_envelope *env = NULL;
 
     chat_end_run(chat);
     chat->with = call->with;
     chat->began_us = rv_engine_now_us(chat->opts.engine);
-    int rc = set_conversation(chat, call, sections, err);
+    int rc = set_conversation(chat, call, err);
     if (rc == 0)
-        rc = new_envelope(chat, call->message, chat->began_us, &env, err);
+        rc = new_envelope(chat, chat->began_us, &env, err);
     if (rc == 0)
-        rc = create_journal(chat, call->with, env, err);
+        rc = make_journal(chat, call->with, env, err);
     if (rc < 0) {
         rv_envelope_free(env);
         return rc;
     }
-    const struct rv_exec_opts x = exec_opts(chat);
-    rc = rv_engine_start(chat->opts.engine, &x, env, NULL, &chat->exec, err);
+    const struct rv_exec_opts x = chat_exec_opts(chat);
+    return rv_engine_start(chat->opts.engine, &x, env, NULL, &chat->exec, err);
+}
+
+/* --- the turn --- */
+
+void chat_end_turn(rv_chat *chat)
+{
+    chat_end_run(chat);
+    chat_left_fini(chat);
+    session_fini(&chat->session);
+    rv_err_free(chat->err);
+    chat->err = NULL;
+    chat->step = CHAT_RESTS;
+}
+
+static int answer(rv_chat *chat, const struct chat_pipeline *with, rv_err **err)
+{
+    const struct chat_call call = {.with = with, .routing = chat->is_routed ? &chat->routing : NULL, .keeps = true};
+
+    chat->step = CHAT_ANSWERS;
+    return chat_run(chat, &call, err);
+}
+
+/* End what was left unfinished, one after the other; then the message's agent answers, or a router is asked who does.
+ */
+static int go_on(rv_chat *chat, rv_err **err)
+{
+    const struct chat_pipeline *with = NULL;
+
+    chat->step = CHAT_SETTLES;
+    int rc = chat_end_left(chat, err);
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    rc = ensure_session(chat, &chat->session, err);
     if (rc == 0)
-        rc = rv_engine_wait(chat->opts.engine, chat->exec, err);
-    chat->conversation.sections = NULL; /* they were of this call */
-    chat->conversation.n_sections = 0;
-    return rc;
+        rc = chat_pipeline_of(chat, chat->agent, &with, err);
+    if (rc < 0)
+        return rc;
+    const struct rv_agentdoc *doc = with->pipeline->agents[0].declared.doc;
+    chat->is_routed = doc->routes.n > 0;
+    if (!chat->is_routed)
+        return answer(chat, with, err);
+    chat->step = CHAT_ROUTES;
+    rc = chat_route(chat, doc, &with, err);
+    return rc == 0 && with ? answer(chat, with, err) : rc;
+}
+
+/* The run under way is over: begin what comes next, or tell the end of the turn. Takes err. */
+static void advance(rv_chat *chat, int rc, rv_err *err)
+{
+    const struct chat_pipeline *with = NULL;
+    rv_err *cause = err;
+
+    err = NULL;
+    switch (chat->step) {
+    case CHAT_SETTLES:
+        rc = chat_left_ended(chat, rc, cause, &err);
+        if (rc == 0)
+            rc = go_on(chat, &err);
+        break;
+    case CHAT_ROUTES:
+        rc = chat_routed(chat, rc, cause, &with, &err);
+        if (rc == 0)
+            rc = answer(chat, with, &err);
+        break;
+    case CHAT_ANSWERS:
+        rc = chat_result(chat, rc, cause, &err);
+        chat->is_new = chat->is_new && rc < 0;
+        chat->step = CHAT_RESTS;
+        break;
+    case CHAT_RESTS:
+        return;
+    }
+    if (rc == 0 && chat->step != CHAT_RESTS)
+        return;
+    chat->step = CHAT_RESTS;
+    chat->rc = rc;
+    chat->err = err;
+    session_fini(&chat->session);
+    if (chat->tells && chat->opts.on_turn)
+        chat->opts.on_turn(chat->opts.self, chat, &chat->turn, chat->rc, chat->err);
 }
 
 /* --- what callers ask for --- */
 
-static int say(rv_chat *chat, const struct chat_session *session, rv_str message, struct rv_chat_turn *out,
-               rv_err **err)
+static int say(rv_chat *chat, rv_str message, bool tells, rv_err **err)
 {
-    struct rv_routing routing = RV_ROUTING_INIT;
-    struct chat_call call = {.message = message, .session = session, .keeps = true};
-    rv_err *run_err = NULL;
-
-    int rc = chat_pipeline_of(chat, chat->agent, &call.with, err);
-    if (rc < 0)
-        return rc;
-    const struct rv_agentdoc *doc = call.with->pipeline->agents[0].declared.doc;
-    if (doc->routes.n > 0) {
-        rc = chat_route(chat, doc, session, message, &routing, &call.with, err);
-        if (rc < 0)
-            return rc;
-        call.routing = &routing;
-    }
-    rc = chat_run(chat, &call, &run_err);
-    return chat_result(chat, rc, run_err, out, err);
-}
-
-int rv_chat_say(rv_chat *chat, rv_str message, struct rv_chat_turn *out, rv_err **err)
-{
-    struct chat_session session = {0};
     const struct chat_pipeline *with = NULL;
 
-    *out = (struct rv_chat_turn){0};
+    if (chat->step != CHAT_RESTS)
+        return RV_FAIL(err, RV_E_STATE, "a turn of the chat is under way");
     rv_engine_forget_cancel(chat->opts.engine); /* that was for the turn before */
     if (!rv_utf8_valid(message, NULL))
         return RV_FAIL(err, RV_E_INVALID, "the message is not valid UTF-8");
-    int rc = chat_pipeline_of(chat, chat->agent, &with, err); /* nothing is given up for an agent that is not there */
-    if (rc == 0) {
-        chat_end_run(chat);
-        rc = chat_give_up(chat, err);
+    int rc = chat_pipeline_of(chat, chat->agent, &with, err); /* no turn is given up for an agent that is not there */
+    if (rc < 0)
+        return rc;
+    chat_end_turn(chat);
+    chat->turn = (struct rv_chat_turn){0};
+    chat->tells = tells;
+    rv_buf_clear(&chat->message);
+    rv_buf_add_str(&chat->message, message);
+    rc = rv_buf_check(&chat->message, "the message", err);
+    if (rc == 0)
+        rc = chat_find_left(chat, err);
+    if (rc == 0)
+        rc = go_on(chat, err);
+    if (rc < 0) {
+        chat->step = CHAT_RESTS;
+        session_fini(&chat->session);
     }
-    if (rc == 0)
-        rc = ensure_session(chat, &session, err);
-    if (rc == 0)
-        rc = say(chat, &session, message, out, err);
-    if (rc == 0)
-        chat->is_new = false;
-    session_fini(&session);
     return rc;
 }
 
-int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_chat_turn *out, rv_err **err)
+static int reply(rv_chat *chat, const struct rv_response *response, bool tells, rv_err **err)
 {
     struct rv_store_scope scope = {.tenant = chat->context.tenant_id};
-    rv_err *run_err = NULL;
 
-    *out = (struct rv_chat_turn){0};
-    if (!chat->waits)
+    if (!chat->waits || chat->step != CHAT_RESTS)
         return RV_FAIL(err, RV_E_STATE, "the chat waits for no answer");
+    chat->turn = (struct rv_chat_turn){0};
+    chat->tells = tells;
     rv_exec_free(chat->exec);
     chat->exec = NULL;
     rv_journal_free(chat->journal);
@@ -317,9 +417,54 @@ int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_
         return rc;
     if (chat->opts.script) /* the replay hands it out again, from where the run began */
         rv_script_rewind(chat->opts.script);
-    const struct rv_exec_opts x = exec_opts(chat);
-    rc = rv_engine_continue(chat->opts.engine, &x, &scope, response, &chat->exec, &run_err);
-    if (rc == 0)
-        rc = rv_engine_wait(chat->opts.engine, chat->exec, &run_err);
-    return chat_result(chat, rc, run_err, out, err);
+    chat->step = CHAT_ANSWERS;
+    const struct rv_exec_opts x = chat_exec_opts(chat);
+    rc = rv_engine_continue(chat->opts.engine, &x, &scope, response, &chat->exec, err);
+    if (rc < 0)
+        chat->step = CHAT_RESTS;
+    return rc;
+}
+
+/* Drive the turn that was begun to its end. */
+static int wait(rv_chat *chat, struct rv_chat_turn *out, rv_err **err)
+{
+    while (chat->step != CHAT_RESTS) {
+        rv_err *why = NULL;
+        int rc = rv_engine_wait(chat->opts.engine, chat->exec, &why);
+        advance(chat, rc, why);
+    }
+    *out = chat->turn;
+    *err = chat->err;
+    chat->err = NULL;
+    return chat->rc;
+}
+
+int rv_chat_say(rv_chat *chat, rv_str message, struct rv_chat_turn *out, rv_err **err)
+{
+    *out = (struct rv_chat_turn){0};
+    int rc = say(chat, message, false, err);
+    return rc < 0 ? rc : wait(chat, out, err);
+}
+
+int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_chat_turn *out, rv_err **err)
+{
+    *out = (struct rv_chat_turn){0};
+    int rc = reply(chat, response, false, err);
+    return rc < 0 ? rc : wait(chat, out, err);
+}
+
+int rv_chat_begin(rv_chat *chat, rv_str message, rv_err **err)
+{
+    return say(chat, message, true, err);
+}
+
+int rv_chat_begin_answer(rv_chat *chat, const struct rv_response *response, rv_err **err)
+{
+    return reply(chat, response, true, err);
+}
+
+void rv_chat_cancel(rv_chat *chat)
+{
+    if (chat->step != CHAT_RESTS && chat->exec)
+        rv_exec_cancel(chat->exec);
 }

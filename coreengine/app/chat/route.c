@@ -3,11 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/turns/chat_internal.h"
+#include "coreengine/app/chat/chat_internal.h"
 
-#define MAX_SECTION ((size_t)16 << 10)
-
-void chat_routing_of(const struct chat_session *session, const char *fallback, struct rv_routing *out)
+/* The routing state of a session, or where a router begins. */
+static void routing_of(const struct chat_session *session, const char *fallback, struct rv_routing *out)
 {
     json_object *kept = session->metadata ? rv_json_get_obj(session->metadata, "routing") : NULL;
 
@@ -79,41 +78,28 @@ static int write_choice(rv_chat *chat, const struct rv_agentdoc *router, rv_buf 
     return rv_buf_check(out, "the choice of agents", err);
 }
 
-/* The agent that the router names for this message; "" when it fails or names none of its own. */
-static int classify(rv_chat *chat, const struct chat_session *session, rv_str message, char name[RV_ROUTING_MAX_NAME],
-                    rv_err **err)
+/* Ask the router, with the agents there are to choose from. */
+static int ask(rv_chat *chat, const struct chat_pipeline **out, rv_err **err)
 {
-    struct chat_call call = {.message = message, .session = session};
-    rv_buf section = RV_BUF_INIT(MAX_SECTION);
-    const char *agent = NULL;
+    struct chat_call call = {.with = NULL};
     rv_err *cause = NULL;
 
-    name[0] = '\0';
+    *out = NULL;
+    rv_buf_clear(&chat->section);
     int rc = chat_pipeline_of(chat, chat->agent, &call.with, err);
+    if (rc == 0)
+        rc = write_choice(chat, call.with->pipeline->agents[0].declared.doc, &chat->section, err);
     if (rc < 0)
         return rc;
-    rc = write_choice(chat, call.with->pipeline->agents[0].declared.doc, &section, err);
-    call.section = rc == 0 ? rv_buf_cstr(&section) : NULL;
-    if (rc == 0)
-        rc = chat_run(chat, &call, &cause);
-    if (rc == 0 && rv_exec_status(chat->exec) == RV_RUN_COMPLETED) {
-        json_object *out = rv_envelope_output(rv_exec_envelope(chat->exec),
-                                              rv_str_of(call.with->pipeline->agents[0].output.key), NULL);
-        if (out && rv_json_get_text(out, "agent", &agent) && strlen(agent) < RV_ROUTING_MAX_NAME)
-            memcpy(name, agent, strlen(agent) + 1);
-    }
-    rv_buf_fini(&section);
-    if (cause && rv_err_is(cause, RV_E_NOMEM)) {
-        *err = cause;
-        return RV_E_NOMEM;
-    }
-    rv_err_free(cause); /* a message that cannot be classified goes to the fallback */
-    return rc < 0 && cause ? 0 : rc;
+    call.section = rv_buf_cstr(&chat->section);
+    rc = chat_run(chat, &call, &cause);
+    return rc < 0 ? chat_routed(chat, rc, cause, out, err) : 0;
 }
 
-static int activate(rv_chat *chat, const struct rv_agentdoc *router, const char *agent, struct rv_routing *routing,
-                    const struct chat_pipeline **out, rv_err **err)
+static int activate(rv_chat *chat, const char *agent, const struct chat_pipeline **out, rv_err **err)
 {
+    const struct rv_agentdoc *router = chat->with->pipeline->agents[0].declared.doc;
+    struct rv_routing *routing = &chat->routing;
     const char *to = is_target(router, agent, routing->fallback) ? agent : routing->fallback;
     rv_err *cause = NULL;
 
@@ -135,15 +121,34 @@ static int activate(rv_chat *chat, const struct rv_agentdoc *router, const char 
     return 0;
 }
 
-int chat_route(rv_chat *chat, const struct rv_agentdoc *router, const struct chat_session *session, rv_str message,
-               struct rv_routing *routing, const struct chat_pipeline **out, rv_err **err)
+/* The agent that the router names for this message; none when it failed or names none of its own. */
+int chat_routed(rv_chat *chat, int rc, rv_err *cause, const struct chat_pipeline **out, rv_err **err)
 {
-    char fallback[RV_ROUTING_MAX_NAME] = RV_AGENTDOC_FALLBACK, name[RV_ROUTING_MAX_NAME];
+    const char *output = chat->with->pipeline->agents[0].output.key, *agent = NULL;
+    char name[RV_ROUTING_MAX_NAME] = "";
+
+    if (rv_err_is(cause, RV_E_NOMEM)) {
+        *err = cause;
+        return RV_E_NOMEM;
+    }
+    rv_err_free(cause); /* a message that cannot be classified goes to the fallback */
+    if (rc == 0 && rv_exec_status(chat->exec) == RV_RUN_COMPLETED) {
+        json_object *named = rv_envelope_output(rv_exec_envelope(chat->exec), rv_str_of(output), NULL);
+        if (named && rv_json_get_text(named, "agent", &agent) && strlen(agent) < sizeof name)
+            memcpy(name, agent, strlen(agent) + 1);
+    }
+    return activate(chat, name, out, err);
+}
+
+int chat_route(rv_chat *chat, const struct rv_agentdoc *router, const struct chat_pipeline **out, rv_err **err)
+{
+    struct rv_routing *routing = &chat->routing;
+    char fallback[RV_ROUTING_MAX_NAME] = RV_AGENTDOC_FALLBACK;
     rv_err *cause = NULL;
 
     if (router->routing_fallback && strlen(router->routing_fallback) < sizeof fallback)
         memcpy(fallback, router->routing_fallback, strlen(router->routing_fallback) + 1);
-    chat_routing_of(session, fallback, routing);
+    routing_of(&chat->session, fallback, routing);
     if (routing->state == RV_ROUTING_ESCALATED)
         return serve(chat, routing->fallback, out, err);
     if (!rv_routing_needs_classification(routing) && routing->active_agent[0]) {
@@ -156,8 +161,7 @@ int chat_route(rv_chat *chat, const struct rv_agentdoc *router, const struct cha
         }
         rv_err_free(cause); /* the agent no longer exists: another one has to serve */
     }
-    int rc = classify(chat, session, message, name, err);
-    return rc == 0 ? activate(chat, chat->with->pipeline->agents[0].declared.doc, name, routing, out, err) : rc;
+    return ask(chat, out, err);
 }
 
 int rv_chat_leave(rv_chat *chat, rv_err **err)
@@ -165,16 +169,16 @@ int rv_chat_leave(rv_chat *chat, rv_err **err)
     struct rv_store_scope scope = chat_scope(chat);
     struct chat_session session = {0};
     struct rv_routing routing;
-    rv_buf text = RV_BUF_INIT(MAX_SECTION);
+    rv_buf text = RV_BUF_INIT(CHAT_MAX_SECTION);
     json_object *patch = json_object_new_object(), *state = NULL;
     rv_jw w = rv_jw_on(&text);
 
-    int rc = patch ? rv_store_get_session(chat->opts.store, &scope, chat->session, &session.row, err)
+    int rc = patch ? rv_store_get_session(chat->opts.store, &scope, chat->session_id, &session.row, err)
                    : RV_FAIL(err, RV_E_NOMEM, "leave an agent");
     if (rc == 0)
         rc = rv_json_parse(session.row.metadata, NULL, &session.metadata, err);
     if (rc == 0) {
-        chat_routing_of(&session, RV_AGENTDOC_FALLBACK, &routing);
+        routing_of(&session, RV_AGENTDOC_FALLBACK, &routing);
         rv_routing_resolve(&routing);
         rv_routing_complete(&routing);
         rv_routing_write_json(&routing, &w);
@@ -184,7 +188,7 @@ int rv_chat_leave(rv_chat *chat, rv_err **err)
         rc = rv_json_set_take(patch, "routing", state, err);
     const struct rv_session_change change = {.metadata = patch, .now_us = rv_engine_now_us(chat->opts.engine)};
     if (rc == 0)
-        rc = rv_store_change_session(chat->opts.store, &scope, chat->session, &change, err);
+        rc = rv_store_change_session(chat->opts.store, &scope, chat->session_id, &change, err);
     json_object_put(patch);
     json_object_put(session.metadata);
     rv_session_row_fini(&session.row);
