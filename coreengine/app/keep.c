@@ -81,6 +81,6 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
     }
     free(scripted);
     if (rc == RV_E_EXISTS)
-        rv_err_hint(err, "leave envelope_id out of the state, or keep this run elsewhere with --store FILE");
+        rv_err_hint(err, "leave envelope_id out of the state, or keep this run elsewhere");
     return rc < 0 ? RV_WRAP(err, rc, "keep the run") : 0;
 }

@@ -91,7 +91,7 @@ bool rv_app_max_cost(const char *text, double *out)
     return is_good;
 }
 
-bool rv_app_cost_check(const struct rv_pipeline *p, const struct rv_llm_bound *bound, double max_usd,
+bool rv_app_cost_check(const struct rv_pipeline *p, const struct rv_llm_bound *bound, double max_usd, const char *limit,
                        rv_findings *findings)
 {
     struct rv_src src = {p->file, 1, 1};
@@ -107,7 +107,7 @@ bool rv_app_cost_check(const struct rv_pipeline *p, const struct rv_llm_bound *b
         return false;
     rv_findings_add(
         findings, RV_SEVERITY_ERROR, &src, "give it a budget, or lower max_llm_calls, max_tokens or max_request_bytes",
-        "a run can cost %s, which is more than --max-cost allows", rv_app_money(bound->cost_micro_usd, text));
+        "a run can cost %s, which is more than %s allows", rv_app_money(bound->cost_micro_usd, text), limit);
     return true;
 }
 

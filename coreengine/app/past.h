@@ -184,6 +184,8 @@ struct rv_app_unfinished_list {
 RV_MUST_CHECK int rv_app_unfinished_find(rv_store *store, const struct rv_store_scope *scope, const char *const *words,
                                          size_t n_words, struct rv_app_unfinished_list *out, rv_err **err);
 void rv_app_unfinished_fini(struct rv_app_unfinished_list *f);
+/** How many of the newest 100 unfinished runs were left behind. */
+size_t rv_app_count_left(rv_store *store, const struct rv_store_scope *scope);
 /** patience_us: how long to wait for an owner that is ending; the function subtracts the time it waited. */
 enum rv_app_verdict rv_app_judge(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us);
 /** The number of processes that took the run over and ended without making a step. 0 while the owner lives. */
@@ -193,6 +195,29 @@ RV_MUST_CHECK int rv_app_crashes(rv_store *store, const struct rv_store_scope *s
  *  has to. row: as it is after the request. */
 RV_MUST_CHECK int rv_app_request_cancel(rv_store *store, const struct rv_store_scope *scope, const char *word,
                                         struct rv_run_row *row, bool *ends_elsewhere, rv_err **err);
+
+/** Run this program again with those words, ending with NULL: for a run whose recovery ends its process. SIGINT and
+ *  SIGTERM reach the child, too. *status: how it exited, -1: it did not; *number: the signal that ended it, or 0. */
+RV_MUST_CHECK int rv_app_spawn_self(const char *const *words, int *status, int *number, rv_err **err);
+
+/* --- questions.c: which question of a run an answer means --- */
+struct rv_app_question {
+    char id[RV_STORE_MAX_ID + 1];
+    enum rv_interrupt_kind kind;
+    json_object *data; /* of the interrupt; owned; NULL: none */
+    rv_buf text;       /* what is asked */
+    int64_t expires_us;
+    size_t n; /* questions that the run waits with */
+};
+/** wanted: its id; ptr NULL: the only one. Finish out on failure, too. RV_E_STATE: the run does not wait, or that
+ *  question was answered; RV_E_NOT_FOUND: it has no such question; RV_E_INVALID: it has several; RV_E_TIMEOUT: the
+ *  question has expired. */
+RV_MUST_CHECK int rv_app_find_question(rv_store *store, const struct rv_store_scope *scope,
+                                       const struct rv_run_row *row, rv_str wanted, struct rv_app_question *out,
+                                       rv_err **err);
+void rv_app_question_fini(struct rv_app_question *q);
+/** Does the response have what that kind of question needs? */
+bool rv_app_answers(enum rv_interrupt_kind kind, const struct rv_response *response);
 
 /* --- list.c: the runs of a store --- */
 struct rv_app_listed {

@@ -11,7 +11,7 @@ int rv_app_schema_dir(const struct rv_app *app, const char **out, rv_err **err)
     struct stat st;
 
     if (dir && dir[0] && (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode)))
-        return RV_FAIL(err, RV_E_NOT_FOUND, "--schema-dir: the folder \"%s\" does not exist", dir);
+        return RV_FAIL(err, RV_E_NOT_FOUND, "schema_dir: the folder \"%s\" does not exist", dir);
     if (!dir)
         dir = getenv("P8_SCHEMA_DIR");
     *out = dir && dir[0] ? dir : NULL;
@@ -21,7 +21,7 @@ int rv_app_schema_dir(const struct rv_app *app, const char **out, rv_err **err)
 static int open_store(const struct rv_app *app, enum rv_app_store_use use, rv_store **out, rv_err **err)
 {
     if (app->no_store)
-        return use == RV_APP_STORE_READ ? 0 : RV_FAIL(err, RV_E_INVALID, "--no-store excludes changes");
+        return use == RV_APP_STORE_READ ? 0 : RV_FAIL(err, RV_E_INVALID, "no_store excludes changes");
     return use == RV_APP_STORE_READ ? rv_app_store_open_if_any(app, out, err) : rv_app_store_open(app, use, out, err);
 }
 

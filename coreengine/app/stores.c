@@ -37,7 +37,7 @@ static int default_path(rv_buf *out, rv_err **err)
     int rc = rv_app_state_folder(out, err);
 
     if (rc < 0) {
-        rv_err_hint(err, "name a store with --store FILE or in REEVE_STORE");
+        rv_err_hint(err, "name a store, or set REEVE_STORE");
         return rc;
     }
     rv_buf_puts(out, "/reeve.db");
@@ -56,7 +56,7 @@ int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err)
     if (!named)
         return default_path(out, err);
     if (!named[0])
-        return RV_FAIL(err, RV_E_INVALID, "--store needs the name of a file");
+        return RV_FAIL(err, RV_E_INVALID, "the store needs the name of a file");
     rv_buf_puts(out, named);
     return rv_buf_check(out, "path", err);
 }
@@ -96,7 +96,7 @@ int rv_app_make_folders(const char *path, rv_err **err)
 static int no_store(const char *path, rv_err **err)
 {
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store \"%s\" does not exist", path);
-    rv_err_hint(err, "`reeve run` creates it; --store FILE or REEVE_STORE names another store");
+    rv_err_hint(err, "the first run creates it; REEVE_STORE names another store");
     return rc;
 }
 

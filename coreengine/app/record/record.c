@@ -260,7 +260,7 @@ static int close_calls(rv_recorder *r, rv_err **err)
     return rc < 0 ? rc : rv_record_hide(&r->secrets, r->answers, err);
 }
 
-static int write_text(const rv_recorder *r, rv_buf *text, rv_err **err)
+static int write_text(const rv_recorder *r, const char *note, rv_buf *text, rv_err **err)
 {
     rv_buf json = RV_BUF_INIT(MAX_BYTES);
     rv_jw w = rv_jw_on(&json);
@@ -275,7 +275,7 @@ static int write_text(const rv_recorder *r, rv_buf *text, rv_err **err)
     rv_jw_obj_end(&w);
     int rc = rv_buf_check(&json, "recording", err);
     rv_buf_clear(text);
-    rv_buf_puts(text, "# recorded with --record; a script for --script\n");
+    rv_buf_printf(text, "# %s\n", note);
     if (rc == 0)
         rv_script_add_json(rv_buf_str(&json), text);
     rv_buf_putc(text, '\n');
@@ -284,15 +284,15 @@ static int write_text(const rv_recorder *r, rv_buf *text, rv_err **err)
 }
 
 /* Pieces are joined until the text is one that a script may have. */
-static int fit(rv_recorder *r, rv_buf *text, rv_err **err)
+static int fit(rv_recorder *r, const char *note, rv_buf *text, rv_err **err)
 {
     static const int64_t windows_ms[] = {10, 50, 250, 1000, INT64_MAX};
-    int rc = write_text(r, text, err);
+    int rc = write_text(r, note, text, err);
 
     for (size_t i = 0; rc == 0 && text->len > RV_YAML_MAX_BYTES && i < RV_COUNT(windows_ms); i++) {
         rc = rv_record_coarsen(r->models, windows_ms[i], err);
         if (rc == 0)
-            rc = write_text(r, text, err);
+            rc = write_text(r, note, text, err);
     }
     return rc;
 }
@@ -315,13 +315,13 @@ static int check_playable(const rv_buf *text, const char *path, rv_err **err)
     return rc;
 }
 
-int rv_recorder_write(rv_recorder *r, const char *path, rv_err **err)
+int rv_recorder_write(rv_recorder *r, const char *note, const char *path, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_BYTES);
     int rc = close_calls(r, err);
 
     if (rc == 0)
-        rc = r->failed ? RV_FAIL(err, RV_E_NOMEM, "a part of the recording is missing") : fit(r, &text, err);
+        rc = r->failed ? RV_FAIL(err, RV_E_NOMEM, "a part of the recording is missing") : fit(r, note, &text, err);
     if (rc == 0)
         rc = rv_file_write(path, rv_buf_str(&text), err);
     if (rc == 0)

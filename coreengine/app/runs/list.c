@@ -8,7 +8,7 @@
 
 static int no_memory(rv_err **err)
 {
-    return RV_FAIL(err, RV_E_LIMIT, "there are more runs than can be listed at once; --limit shows the newest");
+    return RV_FAIL(err, RV_E_LIMIT, "there are more runs than can be listed at once; a limit shows the newest");
 }
 
 /* Doubles an array that lives in the arena. */

@@ -1,7 +1,10 @@
-/* Rows of a store as JSON. What is kept as JSON text is put in as it is, and as a text where it is none. */
+/* Rows of a store, agents and providers as JSON. What is kept as JSON text is put in as it is, and as a text where it
+ * is none. */
 #include "coreengine/app/rows.h"
 
 #include <string.h>
+
+#define MAX_LIST ((size_t)16 << 20)
 
 static void put_time(rv_jw *w, const char *key, int64_t us)
 {
@@ -137,4 +140,129 @@ void rv_app_tool_call_read(const struct rv_message *m, json_object **json, struc
     if (!rv_json_get_text(read, "id", &out->id))
         out->id = "";
     json_object_object_get_ex(read, "arguments", &out->arguments);
+}
+
+/* --- agents --- */
+
+const char *rv_app_agent_mode(const struct rv_agentdoc *doc)
+{
+    return rv_agentdoc_is_structured(doc, RV_UNSET) ? "structured" : "conversational";
+}
+
+void rv_app_agent_json(const char *name, const struct rv_agents_found *found, const char *hidden, const rv_err *fault,
+                       rv_jw *w)
+{
+    const struct rv_agentdoc *doc = found->doc;
+
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "name", name);
+    rv_jw_kv_bool(w, "valid", doc != NULL);
+    rv_jw_kv_text(w, "source", found->source);
+    rv_jw_kv_text(w, "place", found->place);
+    if (hidden)
+        rv_jw_kv_text(w, "hides", hidden);
+    if (doc) {
+        rv_jw_kv_text(w, "mode", rv_app_agent_mode(doc));
+        rv_jw_kv_text(w, "model", doc->model);
+        rv_jw_kv_text(w, "version", doc->version);
+        rv_jw_kv_text(w, "description", doc->short_description ? doc->short_description : doc->description);
+        rv_jw_key(w, "tools");
+        rv_jw_arr(w);
+        for (size_t i = 0; i < doc->n_tools; i++)
+            rv_jw_text(w, doc->tools[i].name);
+        rv_jw_arr_end(w);
+        rv_jw_kv_text(w, "kind", doc->kind);
+        rv_jw_kv_text(w, "author", doc->author);
+        rv_jw_key(w, "tags");
+        rv_jw_arr(w);
+        for (size_t i = 0; i < doc->tags.n; i++)
+            rv_jw_text(w, doc->tags.items[i]);
+        rv_jw_arr_end(w);
+    } else if (fault) {
+        rv_jw_key(w, "error");
+        rv_err_write_json(fault, w);
+    }
+    rv_jw_obj_end(w);
+}
+
+/* --- capabilities and providers --- */
+
+static int read_back(rv_buf *text, json_object **out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = MAX_LIST};
+
+    int rc = rv_buf_check(text, "a list of capabilities", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(text), &opts, out, err);
+    rv_buf_fini(text);
+    return rc;
+}
+
+int rv_app_capabilities(rv_plugins *plugins, json_object **out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_LIST);
+    rv_jw w = rv_jw_on(&text);
+
+    rv_plugins_write_json(plugins, &w);
+    return read_back(&text, out, err);
+}
+
+static void write_provider(const struct rv_provider_info *p, rv_jw *w)
+{
+    static const char *const wires[RV_N_WIRES] = {
+        [RV_WIRE_OPENAI] = "chat-completions", [RV_WIRE_ANTHROPIC] = "messages", [RV_WIRE_OLLAMA] = "ollama"};
+
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "name", p->name);
+    rv_jw_kv_text(w, "description", p->description);
+    rv_jw_kv_text(w, "wire", wires[p->wire]);
+    rv_jw_kv_text(w, "base_url", p->base_url);
+    rv_jw_kv_text(w, "base_url_env", p->base_url_env);
+    rv_jw_kv_text(w, "key_env", p->key_env);
+    rv_jw_kv_bool(w, "needs_key", p->needs_key);
+    rv_jw_obj_end(w);
+}
+
+static void put_member(rv_jw *w, const char *key, json_object *of, const char *name)
+{
+    const char *text = "";
+
+    RV_IGNORE(!rv_json_get_text(of, name, &text), "every capability and every entry has it");
+    rv_jw_kv_text(w, key, text);
+}
+
+/* Those of a capability: their addresses and keys are in its configuration. */
+static void write_brought(json_object *cap, rv_jw *w)
+{
+    json_object *list = rv_json_get_arr(cap, "providers");
+
+    for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+        json_object *entry = json_object_array_get_idx(list, i);
+        rv_jw_obj(w);
+        put_member(w, "name", entry, "name");
+        put_member(w, "description", entry, "description");
+        put_member(w, "capability", cap, "name");
+        rv_jw_obj_end(w);
+    }
+}
+
+int rv_app_providers(rv_plugins *plugins, json_object **out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_LIST);
+    rv_jw w = rv_jw_on(&text);
+    json_object *caps = NULL;
+    size_t n;
+    const struct rv_provider_info *list = rv_provider_list(&n);
+
+    int rc = rv_app_capabilities(plugins, &caps, err);
+    if (rc < 0)
+        return rc;
+    rv_jw_arr(&w);
+    for (size_t i = 0; i < n; i++)
+        write_provider(&list[i], &w);
+    for (size_t i = 0; i < json_object_array_length(caps); i++)
+        write_brought(json_object_array_get_idx(caps, i), &w);
+    rv_jw_arr_end(&w);
+    json_object_put(caps);
+    return read_back(&text, out, err);
 }

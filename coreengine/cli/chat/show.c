@@ -2,7 +2,6 @@
  * for each call, agent and action. What is shown is decided by the sink. */
 #include "coreengine/app/sink.h"
 #include "coreengine/cli/chat/chat.h"
-#include "coreengine/cli/runs/runs.h"
 
 #include <stdlib.h>
 #include <string.h>
