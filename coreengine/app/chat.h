@@ -65,7 +65,7 @@ struct rv_chat_opts {
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
     void (*on_input)(void *self, const struct rv_event *ev);
     void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
-    /** The turn that rv_chat_begin() or rv_chat_begin_answer() began is over, or waits for an answer. rc < 0: it could
+    /** The turn that rv_chat_begin() began is over, or waits for an answer. rc < 0: it could
      * not be had, and err says why. Both are borrowed for the call, which may begin the next turn or free the chat. */
     void (*on_turn)(void *self, rv_chat *chat, const struct rv_chat_turn *turn, int rc, const rv_err *err);
     void *self;
@@ -79,9 +79,6 @@ bool rv_chat_is_new(const rv_chat *chat);         /* the session has no turn yet
 const char *rv_chat_agent(const rv_chat *chat);   /* the agent of the next turn, unless routing chooses another */
 /** Choose the agent from the next turn on. RV_E_NOT_FOUND, RV_E_INVALID: nothing changed. */
 RV_MUST_CHECK int rv_chat_set_agent(rv_chat *chat, const char *name, rv_err **err);
-/** Choose which agent's text is shown and kept when agents ask each other, from the next turn on. word NULL: as the
- *  agents say. RV_E_INVALID: unknown word. */
-RV_MUST_CHECK int rv_chat_set_child_text(rv_chat *chat, const char *word, rv_err **err);
 /** The active agent of a routed session is left: the next message is classified. */
 RV_MUST_CHECK int rv_chat_leave(rv_chat *chat, rv_err **err);
 
@@ -111,12 +108,11 @@ RV_MUST_CHECK int rv_chat_say(rv_chat *chat, rv_str message, struct rv_chat_turn
 /** Answer what the last turn waits for; it goes on. */
 RV_MUST_CHECK int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_chat_turn *out,
                                  rv_err **err);
-/** The same two without waiting: the caller's loop drives the turn, and on_turn of the options tells its end, never
- *  before the function has returned. RV_E_STATE: a turn is under way; else as above, as far as it is known already. A
- *  session that does not exist yet, and earlier turns that have to be ended, are written on the calling thread. */
-RV_MUST_CHECK int rv_chat_begin(rv_chat *chat, rv_str message, rv_err **err);
-RV_MUST_CHECK int rv_chat_begin_answer(rv_chat *chat, const struct rv_response *response, rv_err **err);
-void rv_chat_cancel(rv_chat *chat); /* the turn under way */
+/** The same two without waiting, with a response the second: the caller's loop drives the turn, and on_turn of the
+ *  options tells its end, never before the function has returned. rv_engine_cancel_all() cancels it. RV_E_STATE: a turn
+ *  is under way; else as above, as far as it is known already. A session that does not exist yet, and earlier turns
+ * that have to be ended, are written on the calling thread. */
+RV_MUST_CHECK int rv_chat_begin(rv_chat *chat, rv_str message, const struct rv_response *response, rv_err **err);
 /** The run of the session's last turn that waits for an answer, which rv_chat_say() would give up; "": none does. */
 RV_MUST_CHECK int rv_chat_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **err);
 /** A session is deleted, and its runs that are not over are asked to cancel, in one write; how many (may be NULL).

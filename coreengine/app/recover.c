@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/past.h"
+#include "coreengine/app/recover.h"
 #include "coreengine/base/spawn.h"
 
 #define FIRST_BACKOFF_US INT64_C(10000000)

@@ -118,6 +118,8 @@ RV_MUST_CHECK int rv_cli_int(const struct rv_cli *cli, const char *name, int64_t
                              rv_err **err); /* unchanged when not given */
 /** A command line that is wrong. RV_E_INVALID. */
 RV_MUST_CHECK int rv_cli_usage(const struct rv_cli *cli, rv_err **err, const char *fmt, ...) RV_PRINTF(3, 4);
+
+/* verbs/verbs.c */
 /** A verb by its name; sub (may be NULL) names one below it. NULL: there is none. */
 const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub);
 

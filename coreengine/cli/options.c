@@ -1,6 +1,6 @@
 /* Command lines by table: --name VALUE, --name=VALUE, -n VALUE, flags, "--" ends options. A value that begins with "--"
  * can only be given as --name=VALUE. */
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,16 +35,13 @@ static const struct rv_cli_option common[] = {
     {                                                                                                                  \
         "schema-dir", 0, "DIR", "folder of agent documents (default P8_SCHEMA_DIR; \"\": none)", "DIR", false          \
     }
-#define SYNC                                                                                                           \
-    {                                                                                                                  \
-        "sync", 0, "WORD",                                                                                             \
-            "durability of a commit: full (survives power loss; default), normal (survives a crash of the process), "  \
-            "off",                                                                                                     \
-            "full normal off", false                                                                                   \
-    }
-static const struct rv_cli_option stores[] = {STORE, USER, TENANT}, commits[] = {SYNC},
-                                  places[] = {STORE, TENANT, SCHEMA_DIR, SYNC};
-static const struct rv_cli_option runs[] = {
+static const struct rv_cli_option commits[] = {
+    {"sync", 0, "WORD",
+     "durability of a commit: full (survives power loss; default), normal (survives a crash of the process), off",
+     "full normal off", false},
+};
+static const struct rv_cli_option stores[] = {STORE, USER, TENANT}, places[] = {STORE, TENANT, SCHEMA_DIR};
+static const struct rv_cli_option results[] = {
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
     {"state", 0, NULL, "print the whole state as one JSON object", NULL, false},
     {"events", 'e', NULL, "print each event as a line of JSON instead of the answer", NULL, false},
@@ -64,13 +61,13 @@ static const struct rv_cli_option work[] = {
      "lease duration: after this long without a sign of life another process may take over the run (default 15)", NULL,
      false},
 };
-static const struct rv_cli_option agents[] = {
+static const struct rv_cli_option sources[] = {
     SCHEMA_DIR,
     {"capability", 0, "NAME", "capability that provides built-in agents (default p8, if it is found; \"\": none)", NULL,
      false},
     {"no-store", 0, NULL, "do not search the store", NULL, false},
 };
-static const struct rv_cli_option pipelines[] = {
+static const struct rv_cli_option loading[] = {
     SCHEMA_DIR, {"store", 0, "URL", "also search this store for declared agents", "FILE", false}, USER, TENANT};
 
 #define GROUP(name, list) const struct rv_cli_group name = {#list, list, RV_COUNT(list)}
@@ -78,10 +75,10 @@ GROUP(rv_cli_common, common);
 GROUP(rv_cli_of_stores, stores);
 GROUP(rv_cli_of_commits, commits);
 GROUP(rv_cli_of_places, places);
-GROUP(rv_cli_of_runs, runs);
+GROUP(rv_cli_of_runs, results);
 GROUP(rv_cli_of_work, work);
-GROUP(rv_cli_of_agents, agents);
-GROUP(rv_cli_of_pipelines, pipelines);
+GROUP(rv_cli_of_agents, sources);
+GROUP(rv_cli_of_pipelines, loading);
 const struct rv_cli_group *const rv_cli_groups[] = {&rv_cli_common,    &rv_cli_of_runs,      &rv_cli_of_work,
                                                     &rv_cli_of_places, &rv_cli_of_stores,    &rv_cli_of_commits,
                                                     &rv_cli_of_agents, &rv_cli_of_pipelines, NULL};
@@ -90,44 +87,12 @@ const struct rv_cli_takes rv_cli_takes_runs = {"run", "last", "reeve runs list -
                           rv_cli_takes_sessions = {"session", "", "reeve sessions list --ids"},
                           rv_cli_takes_agents = {"agent", "", "reeve agents list --names"};
 
-/* --- verbs, in the order of help --- */
-
-const struct rv_cli_verb *const rv_cli_verbs[] = {
-    &rv_verb_run,      &rv_verb_chat,
-    &rv_verb_resume,   &rv_verb_runs,
-    &rv_verb_replay,   &rv_verb_diff,
-    &rv_verb_gc,       &rv_verb_sessions,
-    &rv_verb_agents,   &rv_verb_query,
-    &rv_verb_lint,     &rv_verb_test,
-    &rv_verb_sim,      &rv_verb_graph,
-    &rv_verb_explain,  &rv_verb_schema,
-    &rv_verb_inspect,  &rv_verb_embed,
-    &rv_verb_fn,       &rv_verb_new,
-    &rv_verb_doctor,   &rv_verb_version,
-    &rv_verb_docs,     &rv_verb_capability_host,
-    &rv_verb_run_host, NULL,
-};
+/* --- verbs --- */
 
 const char *rv_cli_short_name(const struct rv_cli_verb *verb)
 {
     const char *blank = strchr(verb->name, ' ');
     return blank ? blank + 1 : verb->name;
-}
-
-const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub)
-{
-    const struct rv_cli_verb *const *list = rv_cli_verbs;
-
-    for (const char *word = name; list; word = sub, sub = NULL) {
-        const struct rv_cli_verb *found = NULL;
-        for (size_t i = 0; list[i] && !found; i++)
-            if (strcmp(rv_cli_short_name(list[i]), word) == 0)
-                found = list[i];
-        if (!found || !sub)
-            return found;
-        list = found->subs;
-    }
-    return NULL;
 }
 
 const struct rv_cli_option *rv_cli_option_at(const struct rv_cli_verb *verb, size_t i)

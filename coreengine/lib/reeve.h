@@ -29,6 +29,7 @@ extern "C" {
 #include "coreengine/app/past.h"
 #include "coreengine/app/query.h"
 #include "coreengine/app/record.h"
+#include "coreengine/app/recover.h"
 #include "coreengine/app/retention.h"
 #include "coreengine/app/rows.h"
 #include "coreengine/app/runfile.h"

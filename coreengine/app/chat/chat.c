@@ -171,6 +171,20 @@ static int find_session(rv_chat *chat, const char *id, char **agent, rv_err **er
     return rc;
 }
 
+/* Which agent's text is shown and kept when agents ask each other. word NULL: as the agents say. */
+static int set_child_text(rv_chat *chat, const char *word, rv_err **err)
+{
+    int how = word ? rv_child_text_of(rv_str_of(word)) : RV_UNSET;
+
+    if (word && how == RV_UNSET) {
+        int rc = RV_FAIL(err, RV_E_INVALID, "child_text \"%.60s\" is not a choice", word);
+        rv_err_hint(err, "choices: child, parent, both, final");
+        return rc;
+    }
+    chat->opts.child_text = word ? rv_child_text_text((enum rv_child_text)how) : NULL; /* static */
+    return 0;
+}
+
 static int begin(rv_chat *chat, rv_err **err)
 {
     const struct rv_chat_opts *o = &chat->opts;
@@ -184,7 +198,7 @@ static int begin(rv_chat *chat, rv_err **err)
     chat->section = RV_BUF_INIT(CHAT_MAX_SECTION);
     int rc = copy_context(chat, err);
     if (rc == 0)
-        rc = rv_chat_set_child_text(chat, o->child_text, err);
+        rc = set_child_text(chat, o->child_text, err);
     if (rc == 0)
         rc = find_session(chat, o->context.session_id, &sessions_agent, err);
     const char *agent = o->agent && o->agent[0] ? o->agent : sessions_agent ? sessions_agent : RV_CHAT_DEFAULT_AGENT;
@@ -256,19 +270,6 @@ int rv_chat_set_agent(rv_chat *chat, const char *name, rv_err **err)
     }
     free(chat->agent);
     chat->agent = agent;
-    return 0;
-}
-
-int rv_chat_set_child_text(rv_chat *chat, const char *word, rv_err **err)
-{
-    int how = word ? rv_child_text_of(rv_str_of(word)) : RV_UNSET;
-
-    if (word && how == RV_UNSET) {
-        int rc = RV_FAIL(err, RV_E_INVALID, "child_text \"%.60s\" is not a choice", word);
-        rv_err_hint(err, "choices: child, parent, both, final");
-        return rc;
-    }
-    chat->opts.child_text = word ? rv_child_text_text((enum rv_child_text)how) : NULL; /* static */
     return 0;
 }
 

@@ -108,7 +108,7 @@ static size_t told_repeats(const struct rv_chat_told *t, const struct rv_origin 
 
 /* --- who is heard --- */
 
-struct rv_chat_voice {
+struct rv_chat_author {
     const struct rv_origin *who;
     bool is_structured, resets;
     int child_text;  /* enum rv_child_text */
@@ -131,11 +131,11 @@ void rv_chat_sink_init(struct rv_chat_sink *s)
     *s = (struct rv_chat_sink){.gap = RV_BUF_INIT(RV_CHAT_SINK_MAX_GAP), .held = RV_BUF_INIT(RV_CHAT_SINK_MAX_GAP)};
 }
 
-static void drop_voices(struct rv_chat_sink *s)
+static void drop_authors(struct rv_chat_sink *s)
 {
-    for (size_t i = 0; i < s->n_voices; i++)
-        rv_buf_fini(&s->voices[i].reply);
-    s->n_voices = 0;
+    for (size_t i = 0; i < s->n_authors; i++)
+        rv_buf_fini(&s->authors[i].reply);
+    s->n_authors = 0;
 }
 
 static void drop_parts(struct rv_chat_sink *s)
@@ -148,10 +148,10 @@ static void drop_parts(struct rv_chat_sink *s)
 void rv_chat_sink_fini(struct rv_chat_sink *s)
 {
     drop_parts(s);
-    drop_voices(s);
+    drop_authors(s);
     told_fini(&s->told);
     free(s->parts);
-    free(s->voices);
+    free(s->authors);
     rv_buf_fini(&s->spoken);
     rv_buf_fini(&s->gap);
     rv_buf_fini(&s->held);
@@ -161,7 +161,7 @@ void rv_chat_sink_fini(struct rv_chat_sink *s)
 void rv_chat_sink_run(struct rv_chat_sink *s)
 {
     drop_parts(s);
-    drop_voices(s);
+    drop_authors(s);
     told_clear(&s->told);
     s->is_taken = false;
     s->last = NULL;
@@ -175,37 +175,37 @@ void rv_chat_sink_turn(struct rv_chat_sink *s)
     s->has_said = false;
 }
 
-static struct rv_chat_voice *find(const struct rv_chat_sink *s, const struct rv_origin *who)
+static struct rv_chat_author *find(const struct rv_chat_sink *s, const struct rv_origin *who)
 {
-    for (size_t i = s->n_voices; i-- > 0;)
-        if (s->voices[i].who == who)
-            return &s->voices[i];
+    for (size_t i = s->n_authors; i-- > 0;)
+        if (s->authors[i].who == who)
+            return &s->authors[i];
     return NULL;
 }
 
 /* NULL: no memory. */
-static struct rv_chat_voice *voice_of(struct rv_chat_sink *s, const struct rv_origin *who)
+static struct rv_chat_author *author_of(struct rv_chat_sink *s, const struct rv_origin *who)
 {
-    struct rv_chat_voice *v = find(s, who);
+    struct rv_chat_author *v = find(s, who);
 
     if (v)
         return v;
-    if (s->n_voices == s->cap_voices) {
-        size_t cap = s->cap_voices ? 2 * s->cap_voices : 8;
-        struct rv_chat_voice *voices = realloc(s->voices, cap * sizeof *voices);
-        if (!voices)
+    if (s->n_authors == s->cap_authors) {
+        size_t cap = s->cap_authors ? 2 * s->cap_authors : 8;
+        struct rv_chat_author *authors = realloc(s->authors, cap * sizeof *authors);
+        if (!authors)
             return NULL;
-        s->voices = voices;
-        s->cap_voices = cap;
+        s->authors = authors;
+        s->cap_authors = cap;
     }
-    v = &s->voices[s->n_voices++];
-    *v = (struct rv_chat_voice){.who = who, .child_text = RV_CHILD_TEXT_FINAL, .reply = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
+    v = &s->authors[s->n_authors++];
+    *v = (struct rv_chat_author){.who = who, .child_text = RV_CHILD_TEXT_FINAL, .reply = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
     return v;
 }
 
 void rv_chat_sink_asks(struct rv_chat_sink *s, const struct rv_chat_speaker *speaker)
 {
-    struct rv_chat_voice *v = voice_of(s, speaker->who);
+    struct rv_chat_author *v = author_of(s, speaker->who);
 
     if (!v)
         return;
@@ -218,7 +218,7 @@ void rv_chat_sink_asks(struct rv_chat_sink *s, const struct rv_chat_speaker *spe
 static bool is_unheard(const struct rv_chat_sink *s, const struct rv_origin *of)
 {
     for (const struct rv_origin *who = of;; who = who->parent) {
-        const struct rv_chat_voice *v = find(s, who);
+        const struct rv_chat_author *v = find(s, who);
         if (v && (v->is_structured || (who != of && v->child_text == RV_CHILD_TEXT_PARENT)))
             return true;
         if (!who)
@@ -324,7 +324,7 @@ static void settle_doubt(struct rv_chat_sink *s, struct rv_chat_part *part)
 }
 
 /* Words that may only repeat what was shown wait until that is known; from then on they are a part like any other. */
-static bool doubt(struct rv_chat_sink *s, const struct rv_chat_voice *v, int64_t call_id, rv_str text)
+static bool doubt(struct rv_chat_sink *s, const struct rv_chat_author *v, int64_t call_id, rv_str text)
 {
     bool begins = s->last != v->who || s->last_call != call_id, undecided = false;
 
@@ -394,7 +394,7 @@ struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_
                                         rv_str text)
 {
     const struct rv_chat_shown nothing = {0};
-    struct rv_chat_voice *v = voice_of(s, who);
+    struct rv_chat_author *v = author_of(s, who);
 
     if (v && v->is_muted)
         return nothing;
@@ -411,7 +411,7 @@ struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_
 
 void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
 {
-    struct rv_chat_voice *v = find(s, who);
+    struct rv_chat_author *v = find(s, who);
 
     end_parts(s, who, false);
     if (!v)
@@ -425,12 +425,12 @@ void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, b
 
 void rv_chat_sink_done(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
 {
-    const struct rv_chat_voice *v = find(s, who);
+    const struct rv_chat_author *v = find(s, who);
 
     end_parts(s, who, true);
     if (!who || !v || v->is_structured || !v->has_spoken)
         return;
-    struct rv_chat_voice *asker = voice_of(s, who->parent);
+    struct rv_chat_author *asker = author_of(s, who->parent);
     if (!asker)
         return;
     asker->has_spoken = true;

@@ -453,18 +453,7 @@ int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_
     return rc < 0 ? rc : wait(chat, out, err);
 }
 
-int rv_chat_begin(rv_chat *chat, rv_str message, rv_err **err)
+int rv_chat_begin(rv_chat *chat, rv_str message, const struct rv_response *response, rv_err **err)
 {
-    return say(chat, message, true, err);
-}
-
-int rv_chat_begin_answer(rv_chat *chat, const struct rv_response *response, rv_err **err)
-{
-    return reply(chat, response, true, err);
-}
-
-void rv_chat_cancel(rv_chat *chat)
-{
-    if (chat->step != CHAT_RESTS && chat->exec)
-        rv_exec_cancel(chat->exec);
+    return response ? reply(chat, response, true, err) : say(chat, message, true, err);
 }

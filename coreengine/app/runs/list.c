@@ -1,5 +1,6 @@
 /* The runs of a store with what they wait for. */
 #include "coreengine/app/past.h"
+#include "coreengine/app/recover.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -365,7 +365,7 @@ const struct rv_cli_verb rv_verb_chat = {
                 "nothing is kept\n"
                 "reeve chat --session ID --message - < letter.txt --json | jq -r .text",
     RV_CLI_OPTIONS(options),
-    .groups = {&rv_cli_of_places},
+    .groups = {&rv_cli_of_places, &rv_cli_of_commits},
     .excludes = "json events",
     .needs = "deltas events",
     .max_words = 1,

@@ -1,4 +1,5 @@
 /* reeve run, reeve resume */
+#include "coreengine/app/recover.h"
 #include "coreengine/app/runfile.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -302,7 +303,7 @@ const struct rv_cli_verb rv_verb_run = {
                 "echo hi | reeve run pipelines/hooks.yaml --input - --json | jq .response   # in a pipe\n"
                 "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --events   # without any model",
     RV_CLI_OPTIONS(run_options),
-    .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places},
+    .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
     .excludes = "json state events",
     .needs = "deltas events",
     RV_CLI_ONE_WORD,
@@ -323,7 +324,7 @@ const struct rv_cli_verb rv_verb_resume = {
         "reeve run pipelines/clarify.yaml --script pipelines/scripts/clarify.yaml --save run.json   # exits with 3\n"
         "reeve resume run.json --text \"PostgreSQL\"",
     RV_CLI_OPTIONS(resume_options),
-    .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places},
+    .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
     .excludes = "json state events; approve deny",
     .needs = "deltas events",
     RV_CLI_ONE_WORD,

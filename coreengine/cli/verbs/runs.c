@@ -1,4 +1,5 @@
 /* reeve runs: the list of runs, and a fork of one. */
+#include "coreengine/app/recover.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>

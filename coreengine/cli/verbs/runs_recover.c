@@ -1,4 +1,5 @@
 /* reeve runs cancel, reeve runs recover: runs whose owner is elsewhere, or gone. */
+#include "coreengine/app/recover.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>

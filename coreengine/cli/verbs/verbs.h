@@ -1,4 +1,4 @@
-/* The verbs, one object each; the list is in options.c. */
+/* The verbs, one object each; the list is in verbs.c. */
 #ifndef RV_CLI_VERBS_H
 #define RV_CLI_VERBS_H
 

@@ -27,9 +27,9 @@ static void on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn, 
         rv_buf_printf(&h->told, "%s %s: %.*s\n", turn->agent, rv_run_status_text(turn->status), RV_STR_ARG(turn->text));
     h->next = NULL;
     if (rc == 0 && turn->status == RV_RUN_INTERRUPTED && h->answer)
-        ck_assert_int_eq(rv_chat_begin_answer(chat, h->answer, NULL), 0);
+        ck_assert_int_eq(rv_chat_begin(chat, RV_STR_LIT(""), h->answer, NULL), 0);
     else if (next)
-        ck_assert_int_eq(rv_chat_begin(chat, rv_str_of(next), NULL), 0);
+        ck_assert_int_eq(rv_chat_begin(chat, rv_str_of(next), NULL, NULL), 0);
 }
 
 static void host_init(struct host *h, const char *agent, const char *script, const char *const *files)
@@ -76,9 +76,9 @@ START_TEST(a_turn_is_told_by_the_loop_and_the_next_begins_there)
 
     host_init(&h, "sample-agent", "models: {sample-agent: [{text: one}, {text: two}]}", NULL);
     h.next = "second";
-    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("first"), &err), 0);
+    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("first"), NULL, &err), 0);
     ck_assert_uint_eq(h.told.len, 0); /* nothing is told before it returns */
-    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("too soon"), &err), RV_E_STATE);
+    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("too soon"), NULL, &err), RV_E_STATE);
     rv_err_free(err);
     host_run(&h);
     ck_assert_str_eq(rv_buf_cstr(&h.told), "sample-agent completed: one\nsample-agent completed: two\n");
@@ -104,7 +104,7 @@ START_TEST(a_turn_that_waits_is_answered_from_the_callback)
 
     host_init(&h, "cleaner", cleaner, cleaners);
     h.answer = &yes;
-    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("clean up"), NULL), 0);
+    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("clean up"), NULL, NULL), 0);
     host_run(&h);
     ck_assert_str_eq(rv_buf_cstr(&h.told), "cleaner interrupted: \ncleaner completed: I clean.\n\nclean\n");
     host_fini(&h);
@@ -118,7 +118,7 @@ START_TEST(a_message_ends_the_turn_that_waits)
 
     host_init(&h, "cleaner", cleaner, cleaners);
     h.next = "never mind";
-    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("clean up"), NULL), 0);
+    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("clean up"), NULL, NULL), 0);
     host_run(&h);
     ck_assert_str_eq(rv_buf_cstr(&h.told), "cleaner interrupted: \ncleaner completed: clean\n");
     char *rows = world_rows(&h.w, false);
@@ -138,7 +138,7 @@ START_TEST(a_router_is_asked_without_waiting)
               "  router: [{json: {agent: sample-agent, reason: asked for, confidence: 0.9}}]\n"
               "  sample-agent: [{text: at your service}]\n",
               NULL);
-    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("help"), NULL), 0);
+    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("help"), NULL, NULL), 0);
     host_run(&h);
     ck_assert_str_eq(rv_buf_cstr(&h.told), "sample-agent completed: at your service\n");
     host_fini(&h);
@@ -150,8 +150,8 @@ START_TEST(a_turn_is_cancelled_and_told_as_cancelled)
     struct host h;
 
     host_init(&h, "sample-agent", "models: {sample-agent: [{text: late, delay_ms: 60000}]}", NULL);
-    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("hi"), NULL), 0);
-    rv_chat_cancel(h.w.chat);
+    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("hi"), NULL, NULL), 0);
+    rv_engine_cancel_all(h.w.engine);
     host_run(&h);
     ck_assert_str_eq(rv_buf_cstr(&h.told), "sample-agent cancelled: \n");
     host_fini(&h);
@@ -164,7 +164,7 @@ START_TEST(a_chat_that_is_freed_tells_nothing)
     struct host h;
 
     host_init(&h, "sample-agent", "models: {sample-agent: [{text: late, delay_ms: 60000}]}", NULL);
-    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("hi"), NULL), 0);
+    ck_assert_int_eq(rv_chat_begin(h.w.chat, RV_STR_LIT("hi"), NULL, NULL), 0);
     rv_chat_free(h.w.chat);
     h.w.chat = NULL;
     host_run(&h);

@@ -1,0 +1,37 @@
+/* The list of verbs, in the order of help. Apart from the options, so that verbs and options do not refer to each
+ * other. */
+#include "coreengine/cli/verbs/verbs.h"
+
+#include <string.h>
+
+const struct rv_cli_verb *const rv_cli_verbs[] = {
+    &rv_verb_run,      &rv_verb_chat,
+    &rv_verb_resume,   &rv_verb_runs,
+    &rv_verb_replay,   &rv_verb_diff,
+    &rv_verb_gc,       &rv_verb_sessions,
+    &rv_verb_agents,   &rv_verb_query,
+    &rv_verb_lint,     &rv_verb_test,
+    &rv_verb_sim,      &rv_verb_graph,
+    &rv_verb_explain,  &rv_verb_schema,
+    &rv_verb_inspect,  &rv_verb_embed,
+    &rv_verb_fn,       &rv_verb_new,
+    &rv_verb_doctor,   &rv_verb_version,
+    &rv_verb_docs,     &rv_verb_capability_host,
+    &rv_verb_run_host, NULL,
+};
+
+const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub)
+{
+    const struct rv_cli_verb *const *list = rv_cli_verbs;
+
+    for (const char *word = name; list; word = sub, sub = NULL) {
+        const struct rv_cli_verb *found = NULL;
+        for (size_t i = 0; list[i] && !found; i++)
+            if (strcmp(rv_cli_short_name(list[i]), word) == 0)
+                found = list[i];
+        if (!found || !sub)
+            return found;
+        list = found->subs;
+    }
+    return NULL;
+}
