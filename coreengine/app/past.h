@@ -123,35 +123,13 @@ RV_MUST_CHECK int rv_app_steps_read(rv_store *store, const struct rv_app_past *p
                                     struct rv_app_steps *out, struct rv_replayed *replayed, rv_err **err);
 void rv_app_steps_fini(struct rv_app_steps *s);
 
-/* --- saved.c: the state behind a step --- */
-struct rv_app_saved {
-    rv_buf state;           /* the state dict's text */
-    int64_t seq;            /* of the record that ended the step */
-    json_object *script_at; /* how far its script was handed out by then; NULL: not at all, or it has none */
-    /* of the search */
-    int64_t step, n_steps, next_boundary;
-};
-/** step as `fork --at` takes it. RV_E_NOT_FOUND: there is none; RV_E_STATE: its batch went on. */
-RV_MUST_CHECK int rv_app_saved_read(rv_store *store, const struct rv_app_past *p, int64_t step,
-                                    struct rv_app_saved *out, rv_err **err);
-void rv_app_saved_fini(struct rv_app_saved *s);
-
-/* --- normal.c: records of two runs made comparable: ids and moments that differ only because the runs do become the
- * same words --- */
-/* The ids that one run has named so far, by order of appearance. */
-typedef struct rv_normal rv_normal;
-rv_normal *rv_normal_new(void); /* NULL on out of memory */
-void rv_normal_free(rv_normal *n);
-/** A record's JSON with "env_#1" for an id and "<time>" for a moment; n NULL: as it is. *out is yours. */
-RV_MUST_CHECK int rv_normal_record(rv_normal *n, rv_str json, json_object **out, rv_err **err);
-
+/* --- diff.c: where two runs part --- */
 /** Where two trees differ first, as a path ("value.outputs.plan"), and what stands there. False: they are equal. */
 struct rv_difference {
     rv_buf path;
     json_object *a, *b; /* borrowed; NULL: JSON null, or absent */
     bool a_absent, b_absent;
 };
-bool rv_first_difference(json_object *a, json_object *b, struct rv_difference *out);
 
 /* --- questions.c: which question of a run an answer means --- */
 struct rv_app_question {
@@ -198,15 +176,14 @@ RV_MUST_CHECK int rv_app_runs_list(rv_store *store, const struct rv_store_scope 
 void rv_app_runs_write(const struct rv_app_runs *l, rv_jw *w); /* an array of objects: `reeve runs --json` */
 void rv_app_runs_fini(struct rv_app_runs *l);
 
-/* --- diff.c: where two runs part --- */
 #define RV_APP_DIFF_CONTEXT 2 /* equal records that are shown before the first difference */
 /* One run, record by record. */
 struct rv_app_side {
     struct rv_run_row row;
-    rv_normal *normal;
-    int64_t seq;       /* of the record at hand; above n_records: the end was passed */
-    rv_buf line;       /* it as JSON */
-    json_object *tree; /* it, made comparable unless --exact */
+    struct rv_normal *normal; /* the ids that the run has named so far */
+    int64_t seq;              /* of the record at hand; above n_records: the end was passed */
+    rv_buf line;              /* it as JSON */
+    json_object *tree;        /* it, made comparable unless --exact */
 };
 
 struct rv_app_comparison {
@@ -242,7 +219,7 @@ RV_MUST_CHECK int rv_app_fork(rv_store *store, const struct rv_store_scope *scop
 /** Check that a state with that user_id belongs to the user of the scope. RV_E_DENIED: it does not. */
 RV_MUST_CHECK int rv_app_check_user(const struct rv_store_scope *scope, const char *user_id, rv_err **err);
 
-/* --- view.c: one run as JSON --- */
+/* --- rows.c: one run as JSON --- */
 struct rv_app_view { /* all borrowed */
     const struct rv_app_past *past;
     const struct rv_app_steps *steps;

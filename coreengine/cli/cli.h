@@ -4,7 +4,7 @@
 #ifndef RV_CLI_H
 #define RV_CLI_H
 
-#include "coreengine/app/figures.h"
+#include "coreengine/app/text.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/record.h"
 
