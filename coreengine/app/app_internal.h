@@ -13,12 +13,6 @@ RV_MUST_CHECK int rv_app_findings_error(const rv_findings *f, rv_err **err);
 RV_MUST_CHECK int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle,
                                      bool calls, struct rv_app_loaded *out, rv_err **err);
 
-/* --- stores.c --- */
-/** $XDG_STATE_HOME/reeve, or ~/.local/state/reeve; it may not exist. */
-RV_MUST_CHECK int rv_app_state_folder(rv_buf *out, rv_err **err);
-/** The folders above a file, readable only by their owner. */
-RV_MUST_CHECK int rv_app_make_folders(const char *path, rv_err **err);
-
 /* --- run.c --- */
 struct rv_app_begin {   /* of a new run that takes another's place */
     const char *parent; /* NULL: it takes none */

@@ -79,18 +79,6 @@ static void cost_json(const struct rv_llm_bound *bound, rv_jw *w)
     }
 }
 
-bool rv_app_max_cost(const char *text, double *out)
-{
-    json_object *value = NULL;
-    bool is_good = rv_json_parse(rv_str_of(text), NULL, &value, NULL) == 0 && rv_json_is_number(value) &&
-                   json_object_get_double(value) >= 0;
-
-    if (is_good)
-        *out = json_object_get_double(value);
-    json_object_put(value);
-    return is_good;
-}
-
 bool rv_app_cost_check(const struct rv_pipeline *p, const struct rv_llm_bound *bound, double max_usd, const char *limit,
                        rv_findings *findings)
 {

@@ -293,12 +293,8 @@ const char *rv_app_call_kind(const struct rv_app_call *c)
 
 static void put_moment(rv_jw *w, const char *key, int64_t us)
 {
-    char text[RV_TIME_MAX];
-
-    if (us <= 0)
-        return;
-    rv_time_format(us, text);
-    rv_jw_kv_text(w, key, text);
+    if (us > 0)
+        put_time(w, key, us);
 }
 
 static void write_row(const struct rv_app_view *p, rv_jw *w)

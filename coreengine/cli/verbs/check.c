@@ -40,6 +40,19 @@ static void write_proof(const struct rv_pipeline *p, const struct rv_app_proved 
     rv_app_cost_text(&proved->cost, b);
 }
 
+/* A text as US dollars; false: no number from 0. */
+static bool read_dollars(const char *text, double *out)
+{
+    json_object *value = NULL;
+    bool is_good = rv_json_parse(rv_str_of(text), NULL, &value, NULL) == 0 && rv_json_is_number(value) &&
+                   json_object_get_double(value) >= 0;
+
+    if (is_good)
+        *out = json_object_get_double(value);
+    json_object_put(value);
+    return is_good;
+}
+
 /* The proof, and what is found by lint alone. *dear: a run can cost more than --max-cost says. */
 static int prove(const struct rv_cli *cli, const struct rv_app_loaded *l, struct rv_app_proved *out, bool *dear,
                  rv_err **err)
@@ -54,7 +67,7 @@ static int prove(const struct rv_cli *cli, const struct rv_app_loaded *l, struct
     int rc = rv_cli_int(cli, "answers", 0, INT32_MAX, &answers, err);
     if (rc == 0)
         rc = rv_app_prove(l->pipeline, answers, out, err);
-    if (rc == 0 && max_cost && rv_app_max_cost(max_cost, &max_usd))
+    if (rc == 0 && max_cost && read_dollars(max_cost, &max_usd))
         *dear = rv_app_cost_check(l->pipeline, &out->cost, max_usd, "--max-cost", l->findings);
     return rc;
 }
@@ -107,7 +120,7 @@ static int lint(struct rv_cli *cli, rv_err **err)
     int status = RV_EXIT_COMPLETED;
     double usd;
 
-    if (max_cost && !rv_app_max_cost(max_cost, &usd))
+    if (max_cost && !read_dollars(max_cost, &usd))
         return rv_cli_usage(cli, err, "--max-cost takes US dollars, for example 0.50, not \"%s\"", max_cost);
     if (json)
         rv_jw_arr(&w);
