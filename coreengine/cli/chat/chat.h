@@ -19,6 +19,7 @@ struct rv_cli_chat {
     const struct rv_pipeline *recorded;                 /* the last one of this turn that the recorder knows */
     const struct rv_pipeline *running;                  /* of the turn's last model call; NULL: none yet */
     bool debug;                                         /* requests are printed */
+    bool shows_remarks;                                 /* a person sees warnings as they come */
     bool events, deltas;                                /* lines of --events on stdout */
     bool has_end;                                       /* the events of the turn under way end with `done` */
     bool reader_left;                                   /* the reader of stdout is gone */
@@ -45,7 +46,6 @@ void rv_chat_show_free(rv_chat_show *s);
 void rv_chat_show_begin(rv_chat_show *s);
 void rv_chat_show_effect(rv_chat_show *s, const struct rv_effect *e);
 void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line);
-bool rv_chat_show_remarks(const rv_chat_show *s); /* are warnings shown? */
 /** False: the reader left. */
 bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const struct rv_llm_delta *d);
 /** What has not been shown yet, and the end of the line. */

@@ -43,11 +43,6 @@ void rv_chat_show_free(rv_chat_show *s)
     free(s);
 }
 
-bool rv_chat_show_remarks(const rv_chat_show *s)
-{
-    return s->opts.tools;
-}
-
 void rv_chat_show_begin(rv_chat_show *s)
 {
     rv_chat_sink_turn(&s->sink);

@@ -184,7 +184,7 @@ static int report_turn(const struct rv_cli_chat *c, const struct rv_chat_turn *t
     const char *red = c->cli->err_color ? "\033[31m" : "", *plain = c->cli->err_color ? "\033[0m" : "";
     int status = rv_cli_exit_of(turn->status);
 
-    bool is_told = rv_cli_flag(c->cli, "json") || c->events || (c->show && rv_chat_show_remarks(c->show));
+    bool is_told = rv_cli_flag(c->cli, "json") || c->events || c->shows_remarks;
     if (turn->is_cut_off && !is_told)
         rv_buf_printf(&text, "%s[cut off] the answer reached max_tokens: raise it, or ask for less%s\n",
                       c->cli->err_color ? "\033[2m" : "", plain);

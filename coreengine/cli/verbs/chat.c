@@ -291,6 +291,7 @@ static int open_observers(struct rv_cli_chat *c, bool repl, rv_err **err)
     c->deltas = rv_cli_flag(c->cli, "deltas");
     if (!data && (repl || c->cli->out_tty) && !(c->show = rv_chat_show_new(c->cli, &show)))
         return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
+    c->shows_remarks = c->show && show.tools;
     if (rv_cli_value(c->cli, "record") && !(c->recorder = rv_recorder_new()))
         return RV_FAIL(err, RV_E_NOMEM, "record the chat");
     return 0;
