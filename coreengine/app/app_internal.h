@@ -13,29 +13,7 @@ RV_MUST_CHECK int rv_app_findings_error(const rv_findings *f, rv_err **err);
 RV_MUST_CHECK int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle,
                                      bool calls, struct rv_app_loaded *out, rv_err **err);
 
-/* --- stores.c --- */
-/** $XDG_STATE_HOME/reeve, or ~/.local/state/reeve; it may not exist. */
-RV_MUST_CHECK int rv_app_state_folder(rv_buf *out, rv_err **err);
-/** The folders above a file, readable only by their owner. */
-RV_MUST_CHECK int rv_app_make_folders(const char *path, rv_err **err);
-
-/* --- agents.c: declared agents of a pipeline --- */
-/** Say where agents are, for a pipeline that has some. */
-RV_MUST_CHECK int rv_app_open_agents(const struct rv_app *app, const struct rv_app_load_opts *opts,
-                                     struct rv_app_loaded *l, rv_err **err);
-/** The same, and make its stages what the documents say. */
-RV_MUST_CHECK int rv_app_bind_agents(const struct rv_app *app, const struct rv_app_load_opts *opts,
-                                     struct rv_app_loaded *l, rv_err **err);
-
-/* --- converse.c: runs that belong to a session --- */
-struct rv_app_conversation;
-/** Of a run with a session, declared agents and a store: the session, made if it is not there, and what was said in it.
- *  *out NULL: the run belongs to none. RV_E_EXISTS: the session is another's. */
-RV_MUST_CHECK int rv_app_converse(const struct rv_app_run *run, struct rv_app_conversation **out, rv_err **err);
-const struct rv_conversation *rv_app_conversation_of(const struct rv_app_conversation *c); /* NULL for NULL */
-void rv_app_conversation_free(struct rv_app_conversation *c);
-
-/* --- keep.c --- */
+/* --- run.c --- */
 struct rv_app_begin {   /* of a new run that takes another's place */
     const char *parent; /* NULL: it takes none */
     int64_t parent_seq;
@@ -55,6 +33,7 @@ struct rv_app_early {
     rv_journal *journal; /* of a run that had an owner */
     int64_t fence;       /* of one that had none; 0: it had */
 };
+struct rv_app_conversation;
 /* State of a run that its caller does not see. */
 struct rv_app_run_state {
     bool closes_store;         /* it is ours */

@@ -1,6 +1,10 @@
-/* Going on with a run of the store: as its new owner, by its own bundle. */
+/* Going on with a run of the store: as its new owner, by its own bundle; or, of a run that waits, with another
+ * pipeline: a new run takes its place, from the state it stands at, and the old one is ended in the same transaction,
+ * so that an answer cannot reach both. */
 #include "coreengine/app/app_internal.h"
+#include "coreengine/app/past.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define MAX_BUNDLE ((size_t)64 << 20)
@@ -101,4 +105,183 @@ void rv_app_let_go(struct rv_app_run *run)
     if (early->fence)
         RV_IGNORE(rv_store_release(run->store, run->state->id, early->fence, NULL),
                   "the lease ends by itself, only later");
+}
+
+/* --- with another pipeline --- */
+
+struct move {
+    const struct rv_app_run *how;
+    rv_store *store;
+    const char *script_path; /* NULL: none */
+    struct rv_app_past past;
+    struct rv_replayed was;
+    struct rv_app_script script; /* where it stood */
+    json_object *script_at;      /* owned; NULL: the new run begins with the first entries */
+    struct rv_app_loaded *next;  /* the caller finishes it */
+};
+
+/* "new": the file it came from; else the file that is named. */
+static int load_next(struct move *m, const char *word, rv_err **err)
+{
+    const char *base = rv_bundle_base(m->past.bundle), *file = rv_app_past_pipeline(&m->past)->file;
+    const char *script = m->script_path, *slash = strrchr(file, '/');
+    rv_buf same = RV_BUF_INIT(PATH_MAX);
+    const char *path = word;
+    int rc;
+
+    if (strcmp(word, "new") == 0) {
+        if (base)
+            rv_buf_printf(&same, "%s/%s", base, slash ? slash + 1 : file);
+        else
+            rv_buf_puts(&same, file);
+        path = rv_buf_cstr(&same);
+    }
+
+    if (m->was.begin.has_script && !script) {
+        rc = RV_FAIL(err, RV_E_INVALID, "run \"%s\" was started with a script", m->past.row.id);
+        rv_err_hint(err, "name the script to continue with");
+    } else {
+        rc = rv_buf_check(&same, "path", err);
+        if (rc == 0) {
+            const struct rv_app_load_opts opts = {.script = script, .keeps = true, .store = m->store};
+            rc = rv_app_load(m->how->app, path, &opts, m->next, err);
+        }
+        if (rc == 0 && (!m->next->pipeline || rv_findings_n_errors(m->next->findings) > 0))
+            rc = RV_FAIL(err, RV_E_INVALID, "pipeline \"%s\" has errors", path);
+    }
+    rv_buf_fini(&same);
+    return rc;
+}
+
+static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
+                   const struct rv_effects *effects, const rv_run *run, rv_err **err)
+{
+    struct move *m = self;
+    int rc = 0;
+
+    (void)record;
+    (void)run;
+    if (ev)
+        rv_app_script_told(&m->script, ev);
+    for (size_t i = 0; ev && i < effects->n && rc == 0; i++)
+        rc = rv_app_script_asked(&m->script, &effects->items[i], err);
+    return rc;
+}
+
+/* Its place is of use only in the same text. */
+static int keep_place(struct move *m, rv_err **err)
+{
+    rv_buf was = RV_BUF_INIT(RV_APP_MAX_TEXT), is = RV_BUF_INIT(RV_APP_MAX_TEXT);
+    const char *name;
+
+    if (!m->script.script || !m->next->script)
+        return 0;
+    int rc = rv_script_source(m->script.script, &name, &was, err);
+    if (rc == 0)
+        rc = rv_script_source(m->next->script, &name, &is, err);
+    if (rc == 0 && rv_str_eq(rv_buf_str(&was), rv_buf_str(&is)))
+        rc = rv_app_script_at(&m->script, &m->script_at, err);
+    rv_buf_fini(&was);
+    rv_buf_fini(&is);
+    return rc;
+}
+
+/* The same state under another name. */
+static int state_of_new(const struct move *m, const char *id, rv_envelope **out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    rv_buf text = RV_BUF_INIT(RV_STATE_MAX_BYTES);
+    json_object *state = NULL;
+
+    rv_envelope_write_state(rv_run_envelope(m->was.run), &text);
+    int rc = rv_buf_check(&text, "state", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), &opts, &state, err);
+    if (rc == 0)
+        rc = rv_json_set_text(state, "envelope_id", id, err);
+    if (rc == 0)
+        rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err);
+    json_object_put(state);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int end_old(struct move *m, const char *owner, rv_err **err)
+{
+    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_app_now_us()};
+    struct rv_effects effects = {0};
+    rv_journal *j = NULL;
+
+    if (ev.now_us < m->was.last_us)
+        ev.now_us = m->was.last_us;
+    int rc = rv_journal_open(m->store, &m->past.scope, m->past.row.id, owner, ev.now_us, 0, &j, err);
+    if (rc == 0 && rv_journal_seq(j) != m->was.seq)
+        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" continued in the meantime", m->past.row.id);
+    if (rc == 0)
+        rc = rv_run_step(m->was.run, &ev, &effects, err);
+    if (rc == 0)
+        rc = rv_journal_step(j, &ev, &effects, m->was.run, err);
+    rv_journal_free(j);
+    rv_effects_fini(&effects);
+    return rc;
+}
+
+static int move_over(struct move *m, const char *id, rv_err **err)
+{
+    char owner[RV_OWNER_MAX];
+    rv_envelope *env = NULL;
+    const struct rv_app_begin begin = {
+        .parent = m->past.row.id, .parent_seq = m->was.seq, .script_at = m->script_at, .in_group = true};
+    struct rv_app_run run = {
+        .app = m->how->app, .loaded = m->next, .mode = m->how->mode, .use_mocks = m->how->use_mocks, .store = m->store};
+
+    rv_owner_name(owner);
+    int rc = state_of_new(m, id, &env, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_store_begin(m->store, err);
+    if (rc == 0) {
+        rc = rv_app_keep(&run, env, &begin, err);
+        rv_journal_free(run.journal);
+        if (rc == 0)
+            rc = end_old(m, owner, err);
+        if (rc == 0)
+            rc = rv_store_commit(m->store, err);
+        else
+            rv_store_rollback(m->store);
+    }
+    rv_envelope_free(env);
+    return rc;
+}
+
+int rv_app_migrate(const struct rv_app_run *how, rv_store *store, const char *run, const char *word, const char *script,
+                   struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err)
+{
+    struct move m = {.how = how, .store = store, .script_path = script, .next = next};
+
+    int rc = rv_app_past_open(store, &how->app->scope, run, &m.past, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_app_script_open(store, &m.past, &m.script, err);
+    if (rc == 0)
+        rc = rv_app_past_replay(store, &m.past, 0, on_step, &m, &m.was, err);
+    if (rc == 0 && !(rv_run_is_finished(m.was.run) && rv_run_status(m.was.run) == RV_RUN_INTERRUPTED))
+        rc = RV_FAIL(err, RV_E_STATE, "only a waiting run can continue with another pipeline; run \"%s\" is %s",
+                     m.past.row.id, rv_run_status_text(m.past.row.status));
+    if (rc == 0)
+        rc = load_next(&m, word, err);
+    if (rc == 0)
+        rc = rv_bundle_fits(m.next->pipeline, rv_run_envelope(m.was.run), err);
+    if (rc == 0)
+        rc = keep_place(&m, err);
+    rv_id_make(rv_rand_system(), "env_", id);
+    if (rc == 0)
+        rc = move_over(&m, id, err);
+    rv_replayed_fini(&m.was);
+    rv_app_script_fini(&m.script);
+    json_object_put(m.script_at);
+    if (rc < 0)
+        rc = RV_WRAP(err, rc, "go on with another pipeline than run \"%s\" was started with", m.past.row.id);
+    rv_app_past_fini(&m.past);
+    return rc;
 }

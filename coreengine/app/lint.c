@@ -1,7 +1,7 @@
 /* What is proved of a pipeline: how far a run can go, and what it can cost at most, or what is missing to know it. */
 #include "coreengine/app/lint.h"
 
-#include "coreengine/app/figures.h"
+#include "coreengine/app/text.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -79,19 +79,7 @@ static void cost_json(const struct rv_llm_bound *bound, rv_jw *w)
     }
 }
 
-bool rv_app_max_cost(const char *text, double *out)
-{
-    json_object *value = NULL;
-    bool is_good = rv_json_parse(rv_str_of(text), NULL, &value, NULL) == 0 && rv_json_is_number(value) &&
-                   json_object_get_double(value) >= 0;
-
-    if (is_good)
-        *out = json_object_get_double(value);
-    json_object_put(value);
-    return is_good;
-}
-
-bool rv_app_cost_check(const struct rv_pipeline *p, const struct rv_llm_bound *bound, double max_usd,
+bool rv_app_cost_check(const struct rv_pipeline *p, const struct rv_llm_bound *bound, double max_usd, const char *limit,
                        rv_findings *findings)
 {
     struct rv_src src = {p->file, 1, 1};
@@ -107,7 +95,7 @@ bool rv_app_cost_check(const struct rv_pipeline *p, const struct rv_llm_bound *b
         return false;
     rv_findings_add(
         findings, RV_SEVERITY_ERROR, &src, "give it a budget, or lower max_llm_calls, max_tokens or max_request_bytes",
-        "a run can cost %s, which is more than --max-cost allows", rv_app_money(bound->cost_micro_usd, text));
+        "a run can cost %s, which is more than %s allows", rv_app_money(bound->cost_micro_usd, text), limit);
     return true;
 }
 

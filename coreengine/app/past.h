@@ -123,76 +123,32 @@ RV_MUST_CHECK int rv_app_steps_read(rv_store *store, const struct rv_app_past *p
                                     struct rv_app_steps *out, struct rv_replayed *replayed, rv_err **err);
 void rv_app_steps_fini(struct rv_app_steps *s);
 
-/* --- saved.c: the state behind a step --- */
-struct rv_app_saved {
-    rv_buf state;           /* the state dict's text */
-    int64_t seq;            /* of the record that ended the step */
-    json_object *script_at; /* how far its script was handed out by then; NULL: not at all, or it has none */
-    /* of the search */
-    int64_t step, n_steps, next_boundary;
-};
-/** step as `fork --at` takes it. RV_E_NOT_FOUND: there is none; RV_E_STATE: its batch went on. */
-RV_MUST_CHECK int rv_app_saved_read(rv_store *store, const struct rv_app_past *p, int64_t step,
-                                    struct rv_app_saved *out, rv_err **err);
-void rv_app_saved_fini(struct rv_app_saved *s);
-
-/* --- normal.c: records of two runs made comparable: ids and moments that differ only because the runs do become the
- * same words --- */
-/* The ids that one run has named so far, by order of appearance. */
-typedef struct rv_normal rv_normal;
-rv_normal *rv_normal_new(void); /* NULL on out of memory */
-void rv_normal_free(rv_normal *n);
-/** A record's JSON with "env_#1" for an id and "<time>" for a moment; n NULL: as it is. *out is yours. */
-RV_MUST_CHECK int rv_normal_record(rv_normal *n, rv_str json, json_object **out, rv_err **err);
-
+/* --- diff.c: where two runs part --- */
 /** Where two trees differ first, as a path ("value.outputs.plan"), and what stands there. False: they are equal. */
 struct rv_difference {
     rv_buf path;
     json_object *a, *b; /* borrowed; NULL: JSON null, or absent */
     bool a_absent, b_absent;
 };
-bool rv_first_difference(json_object *a, json_object *b, struct rv_difference *out);
 
-/* --- recover.c: runs that another process left behind --- */
-#define RV_APP_CRASHES 3 /* in a row, from which on a run is recovered last, and in a process of its own */
-enum rv_app_verdict {
-    RV_APP_IS_LEFT, /* its owner is gone, or let its lease end */
-    RV_APP_IS_OVER,
-    RV_APP_IS_WAITS, /* for an answer */
-    RV_APP_IS_OWNED, /* by a process that lives */
-    RV_APP_IS_LATER, /* it crashed several processes, and is tried again at next_us */
+/* --- questions.c: which question of a run an answer means --- */
+struct rv_app_question {
+    char id[RV_STORE_MAX_ID + 1];
+    enum rv_interrupt_kind kind;
+    json_object *data; /* of the interrupt; owned; NULL: none */
+    rv_buf text;       /* what is asked */
+    int64_t expires_us;
+    size_t n; /* questions that the run waits with */
 };
-struct rv_app_unfinished {
-    char *id;    /* owned */
-    char *owner; /* owned; NULL: none */
-    int64_t lease_until_us;
-    enum rv_app_verdict verdict;
-    enum rv_run_status status;
-    bool cancel; /* a cancellation was requested */
-    bool late;   /* its owner may live, but let its lease end */
-    bool apart;  /* it is recovered last, in a process of its own */
-    int64_t crashes, next_us;
-};
-struct rv_app_unfinished_list {
-    struct rv_app_unfinished *items;
-    size_t n, cap;
-    int64_t now_us;
-    int64_t patience_us; /* for owners that are ending */
-};
-/** Every unfinished run, oldest first, or those that are named by words, as rv_app_find_run() takes them. A named run
- *  never is LATER or apart. */
-RV_MUST_CHECK int rv_app_unfinished_find(rv_store *store, const struct rv_store_scope *scope, const char *const *words,
-                                         size_t n_words, struct rv_app_unfinished_list *out, rv_err **err);
-void rv_app_unfinished_fini(struct rv_app_unfinished_list *f);
-/** patience_us: how long to wait for an owner that is ending; the function subtracts the time it waited. */
-enum rv_app_verdict rv_app_judge(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us);
-/** The number of processes that took the run over and ended without making a step. 0 while the owner lives. */
-RV_MUST_CHECK int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
-                                 int64_t now_us, int64_t *out, rv_err **err);
-/** Have a run cancelled. *ends_elsewhere: the process that runs it does it; else rv_app_continue() with RV_APP_CANCEL
- *  has to. row: as it is after the request. */
-RV_MUST_CHECK int rv_app_request_cancel(rv_store *store, const struct rv_store_scope *scope, const char *word,
-                                        struct rv_run_row *row, bool *ends_elsewhere, rv_err **err);
+/** wanted: its id; ptr NULL: the only one. Finish out on failure, too. RV_E_STATE: the run does not wait, or that
+ *  question was answered; RV_E_NOT_FOUND: it has no such question; RV_E_INVALID: it has several; RV_E_TIMEOUT: the
+ *  question has expired. */
+RV_MUST_CHECK int rv_app_find_question(rv_store *store, const struct rv_store_scope *scope,
+                                       const struct rv_run_row *row, rv_str wanted, struct rv_app_question *out,
+                                       rv_err **err);
+void rv_app_question_fini(struct rv_app_question *q);
+/** Does the response have what that kind of question needs? */
+bool rv_app_answers(enum rv_interrupt_kind kind, const struct rv_response *response);
 
 /* --- list.c: the runs of a store --- */
 struct rv_app_listed {
@@ -220,15 +176,14 @@ RV_MUST_CHECK int rv_app_runs_list(rv_store *store, const struct rv_store_scope 
 void rv_app_runs_write(const struct rv_app_runs *l, rv_jw *w); /* an array of objects: `reeve runs --json` */
 void rv_app_runs_fini(struct rv_app_runs *l);
 
-/* --- diff.c: where two runs part --- */
 #define RV_APP_DIFF_CONTEXT 2 /* equal records that are shown before the first difference */
 /* One run, record by record. */
 struct rv_app_side {
     struct rv_run_row row;
-    rv_normal *normal;
-    int64_t seq;       /* of the record at hand; above n_records: the end was passed */
-    rv_buf line;       /* it as JSON */
-    json_object *tree; /* it, made comparable unless --exact */
+    struct rv_normal *normal; /* the ids that the run has named so far */
+    int64_t seq;              /* of the record at hand; above n_records: the end was passed */
+    rv_buf line;              /* it as JSON */
+    json_object *tree;        /* it, made comparable unless --exact */
 };
 
 struct rv_app_comparison {
@@ -264,7 +219,7 @@ RV_MUST_CHECK int rv_app_fork(rv_store *store, const struct rv_store_scope *scop
 /** Check that a state with that user_id belongs to the user of the scope. RV_E_DENIED: it does not. */
 RV_MUST_CHECK int rv_app_check_user(const struct rv_store_scope *scope, const char *user_id, rv_err **err);
 
-/* --- view.c: one run as JSON --- */
+/* --- rows.c: one run as JSON --- */
 struct rv_app_view { /* all borrowed */
     const struct rv_app_past *past;
     const struct rv_app_steps *steps;

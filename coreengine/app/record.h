@@ -16,7 +16,8 @@ void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line);
 void rv_recorder_input(rv_recorder *r, const struct rv_event *ev);
 /** Another run follows, whose calls have the same ids. */
 void rv_recorder_run_over(rv_recorder *r);
-RV_MUST_CHECK int rv_recorder_write(rv_recorder *r, const char *path, rv_err **err);
+/** note: the first line of the script, a comment. */
+RV_MUST_CHECK int rv_recorder_write(rv_recorder *r, const char *note, const char *path, rv_err **err);
 void rv_recorder_free(rv_recorder *r);
 
 #endif

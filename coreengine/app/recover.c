@@ -1,15 +1,23 @@
 /* Runs that another process left behind: which can go on, and when a run that crashes its process is tried again. */
 #include "coreengine/app/app_internal.h"
 
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "coreengine/app/past.h"
+#include "coreengine/app/recover.h"
+#include "coreengine/base/spawn.h"
 
 #define FIRST_BACKOFF_US INT64_C(10000000)
 #define MAX_BACKOFF_US   INT64_C(3600000000)
 
-#define MAX_RUNS ((size_t)100000) /* that are looked at */
+#define MAX_RUNS  ((size_t)100000) /* that are looked at */
+#define MAX_NOTED 100
 
 int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row, int64_t now_us,
                    int64_t *out, rv_err **err)
@@ -66,6 +74,24 @@ static int add(void *self, const struct rv_run_row *row, rv_err **err)
                                     .late = rv_app_owner_of(row, f->now_us) == RV_APP_OWNER_LATE};
     f->n++; /* what it has of texts is freed with the list */
     return x->id && (x->owner || !row->owner) ? 0 : RV_FAIL(err, RV_E_NOMEM, "list unfinished runs");
+}
+
+static int count_left(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    enum rv_app_owner owner = rv_app_owner_of(row, rv_app_now_us());
+
+    (void)err;
+    *(size_t *)self += owner == RV_APP_OWNER_DEAD || owner == RV_APP_OWNER_LATE;
+    return 0;
+}
+
+size_t rv_app_count_left(rv_store *store, const struct rv_store_scope *scope)
+{
+    const struct rv_run_filter unfinished = {.statuses = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING, .limit = MAX_NOTED};
+    size_t n = 0;
+
+    RV_IGNORE(rv_store_list_runs(store, scope, &unfinished, count_left, &n, NULL), "it is for a note, no more");
+    return n;
 }
 
 static int find_unfinished(rv_store *store, const struct rv_store_scope *scope, const char *const *words,
@@ -156,4 +182,53 @@ int rv_app_request_cancel(rv_store *store, const struct rv_store_scope *scope, c
     *ends_elsewhere = rc == 0 && rv_app_owner_of(row, rv_app_now_us()) == RV_APP_OWNER_LIVES &&
                       !rv_owner_dies(row->owner, &patience_us);
     return rc;
+}
+
+/* --- in a process of its own, so that a crash ends only that --- */
+
+static int plan(void *self, posix_spawn_file_actions_t *files)
+{
+    (void)self;
+    return posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
+}
+
+/* Signals that end a command are the child's while it runs. A terminal sends SIGINT to both, others send SIGTERM to
+ * this process alone. */
+static int wait_for(pid_t pid, const sigset_t *signals)
+{
+    int how = 0;
+
+    for (;;) {
+        pid_t ended = waitpid(pid, &how, WNOHANG);
+        if (ended == pid)
+            return how;
+        if (ended < 0 && errno != EINTR)
+            return -1;
+        if (sigwaitinfo(signals, NULL) == SIGTERM)
+            kill(pid, SIGTERM);
+    }
+}
+
+int rv_app_spawn_self(const char *const *words, int *status, int *number, rv_err **err)
+{
+    sigset_t signals, before;
+    pid_t pid = 0;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGCHLD);
+    signal(SIGCHLD, SIG_DFL); /* the parent may have set it to ignored, and then waitpid() reports no end */
+    fflush(stdout);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    const struct rv_spawn how_to = {
+        .program = "/proc/self/exe", .argv = (char *const *)(uintptr_t)words, .mask = &before, .plan = plan};
+    int failed = rv_spawn(&how_to, &pid);
+    int how = failed ? 0 : wait_for(pid, &signals);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (failed)
+        return RV_FAIL(err, RV_E_IO, "start a process: %s", strerror(failed));
+    *number = how >= 0 && WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+    *status = how >= 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
+    return 0;
 }

@@ -24,12 +24,10 @@ RV_MUST_CHECK int rv_retention_read(const char *path, rv_findings *findings, rv_
 /** One rule for every run that is over. NULL on out of memory. */
 rv_retention *rv_retention_of_age(int64_t max_age_us);
 void rv_retention_free(rv_retention *r);
-/** Returns the rule by which this run is deleted; NULL: it stays. Call it once for each run, newest first. */
-const struct rv_retention_rule *rv_retention_drops(rv_retention *r, const struct rv_run_row *row, int64_t now_us);
 void rv_retention_write_schema(rv_jw *w);
 void rv_retention_write_reference(rv_buf *b); /* docs/reference/retention.md */
 
-/* --- gc.c: the rules applied to a store --- */
+/* --- the rules applied to a store --- */
 #define RV_APP_GC_GRACE_US INT64_C(3600000000) /* for grace_us, when nothing else is known */
 struct rv_app_gc_opts {
     rv_store *store; /* borrowed */

@@ -1,8 +1,10 @@
-/* Rows of a store as JSON objects: every column, null where there is nothing. */
+/* Rows of a store as JSON objects (every column, null where there is nothing), and what else programs list: agents,
+ * providers of models. */
 #ifndef RV_APP_ROWS_H
 #define RV_APP_ROWS_H
 
-#include "coreengine/store/store.h"
+#include "coreengine/app/agents/agents.h"
+#include "coreengine/model/provider/provider.h"
 
 void rv_app_session_json(const struct rv_session_row *row, rv_jw *w);
 void rv_app_message_json(const char *session, const struct rv_message *m, rv_jw *w);
@@ -13,5 +15,14 @@ struct rv_app_tool_call {
     json_object *arguments; /* NULL: none */
 };
 void rv_app_tool_call_read(const struct rv_message *m, json_object **json, struct rv_app_tool_call *out);
+
+const char *rv_app_agent_mode(const struct rv_agentdoc *doc); /* "structured", "conversational" */
+/** An agent as rv_agents_list() gives it. hidden: see rv_agents_hidden(); NULL: none. */
+void rv_app_agent_json(const char *name, const struct rv_agents_found *found, const char *hidden, const rv_err *fault,
+                       rv_jw *w);
+/** Every provider of models, built in or of these capabilities, as an array; the caller puts it. */
+RV_MUST_CHECK int rv_app_providers(rv_plugins *plugins, json_object **out, rv_err **err);
+/** The capabilities as rv_plugins_write_json() writes them. */
+RV_MUST_CHECK int rv_app_capabilities(rv_plugins *plugins, json_object **out, rv_err **err);
 
 #endif

@@ -1,12 +1,195 @@
-/* One run as a front drives it: kept when it is new, watched, recorded, its run files brought up to date. */
+/* One run as a front drives it: kept when it is new (its bundle, the first record of its journal), with the session
+ * that it belongs to, watched, recorded, its run files brought up to date. */
 #include "coreengine/app/app_internal.h"
-
-#include <stdlib.h>
-#include <string.h>
-
+#include "coreengine/app/chat.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/record.h"
 #include "coreengine/app/runfile.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_BUNDLE ((size_t)64 << 20)
+
+/* --- what is kept before it begins --- */
+
+int64_t rv_app_lease_us(const struct rv_app *app)
+{
+    return app->lease_us ? app->lease_us : RV_LEASE_DEFAULT_US;
+}
+
+static int put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_err **err)
+{
+    struct rv_catalog catalog = rv_plugins_catalog(run->loaded->plugins);
+    struct rv_known_names names = rv_plugins_names(run->loaded->plugins);
+    char base[PATH_MAX];
+    const struct rv_bundle_source from = {.pipeline = run->loaded->pipeline,
+                                          .catalog = &catalog,
+                                          .names = &names,
+                                          .script = run->loaded->script,
+                                          .base = realpath(run->loaded->pipeline->dir, base)};
+    rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
+
+    int rc = rv_bundle_write(&from, &text, NULL, err);
+    if (rc == 0)
+        rc = rv_store_put_blob(run->store, rv_buf_str(&text), hash, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* Which stages the script plays; the caller frees the result with free(). NULL: there is no script. */
+static int scripted_stages(const struct rv_app_loaded *l, bool **out, rv_err **err)
+{
+    *out = NULL;
+    if (!l->script)
+        return 0;
+    *out = calloc(l->pipeline->n_agents + 1, sizeof **out);
+    if (!*out)
+        return RV_FAIL(err, RV_E_NOMEM, "keep a run");
+    rv_script_stages(l->script, l->pipeline, *out);
+    return 0;
+}
+
+int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin, rv_err **err)
+{
+    struct rv_clock clock = rv_clock_system();
+    const struct rv_app_loaded *l = run->loaded;
+    char hash[RV_STORE_HASH_MAX];
+    bool *scripted = NULL;
+    struct rv_journal_start start = {.tenant = run->app->scope.tenant,
+                                     .bundle = hash,
+                                     .pipeline = l->pipeline,
+                                     .env = env,
+                                     .owner = run->owner[0] ? run->owner : NULL,
+                                     .lease_us = rv_app_lease_us(run->app),
+                                     .parent = begin->parent,
+                                     .parent_seq = begin->parent_seq};
+
+    int rc = put_bundle(run, hash, err);
+    if (rc == 0)
+        rc = scripted_stages(l, &scripted, err);
+    start.begin = (struct rv_journal_begin){
+        .mode = run->mode,
+        .continues = begin->parent != NULL,
+        .use_mocks = run->use_mocks,
+        .has_script = l->script != NULL,
+        .answers_from_script = l->script != NULL,
+        .scripted = scripted,
+        .max_parallel = RV_ENGINE_MAX_PARALLEL,
+        .script_at = begin->script_at,
+        .conversation = begin->conversation,
+    };
+    if (rc == 0 && !begin->in_group)
+        rc = rv_store_begin(run->store, err);
+    if (rc == 0) {
+        start.now_us = clock.now_us(clock.self); /* the lease begins when other writers are waited for */
+        rc = rv_journal_create(run->store, &start, &run->journal, err);
+        rc = begin->in_group ? rc : rv_store_end(run->store, rc, err);
+    }
+    free(scripted);
+    if (rc == RV_E_EXISTS)
+        rv_err_hint(err, "leave envelope_id out of the state, or keep this run elsewhere");
+    return rc < 0 ? RV_WRAP(err, rc, "keep the run") : 0;
+}
+
+/* --- a run that belongs to a session --- */
+
+struct rv_app_conversation {
+    struct rv_conversation talk;
+    struct rv_session_row row;
+    json_object *metadata;
+    char model[RV_CONTEXT_MAX_TEXT]; /* of the pipeline; the context borrows it */
+};
+
+static void conversation_free(struct rv_app_conversation *c)
+{
+    if (!c)
+        return;
+    json_object_put(c->talk.history);
+    json_object_put(c->metadata);
+    rv_session_row_fini(&c->row);
+    free(c);
+}
+
+static const struct rv_conversation *conversation_of(const struct rv_app_conversation *c)
+{
+    return c ? &c->talk : NULL;
+}
+
+/* One history is told to all of them. */
+static bool all_can_look_up(const struct rv_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_agents; i++)
+        if (p->agents[i].declared.doc && !rv_agentdoc_names_tool(p->agents[i].declared.doc, RV_LOOKUP_TOOL))
+            return false;
+    return true;
+}
+
+/* What tools are told as the default model: that of the pipeline, else that of chats. */
+static const char *model_of(struct rv_app_conversation *c, const struct rv_pipeline *p, const char *of_chats)
+{
+    const struct rv_model_config *m = rv_pipeline_model(p, RV_STR_LIT("default"));
+
+    if (!m || snprintf(c->model, sizeof c->model, "%s:%s", m->provider, m->model) >= (int)sizeof c->model)
+        return of_chats;
+    return c->model;
+}
+
+static int fill(struct rv_app_conversation *c, const struct rv_app_run *run, const char *id, rv_err **err)
+{
+    const struct rv_store_scope scope = run->app->scope;
+    const char *user = scope.user ? scope.user : "", *tenant = scope.tenant ? scope.tenant : RV_STORE_TENANT;
+    const struct rv_store_scope own = {.tenant = tenant, .user = user};
+    const struct rv_session_row fresh = {
+        .id = id, .tenant = tenant, .user = user, .mode = "workflow", .created_us = rv_app_now_us()};
+    struct rv_chat_settings settings;
+
+    int rc = rv_chat_settings_read(&settings, err);
+    if (rc == 0)
+        rc = rv_store_ensure_session(run->store, &fresh, &c->row, err);
+    if (rc == 0)
+        rc = rv_json_parse(c->row.metadata, NULL, &c->metadata, err);
+    if (rc < 0)
+        return rc;
+    c->talk = (struct rv_conversation){
+        .context = {.user_id = user[0] ? user : NULL,
+                    .tenant_id = tenant,
+                    .session_id = id,
+                    .default_model = model_of(c, run->loaded->pipeline, settings.default_model),
+                    .client_id = run->app->client},
+        .session_name = c->row.name,
+        .session_metadata = c->metadata,
+        .keeps = true,
+        .upto_seq = c->row.n_messages,
+        .history_opts = settings.history};
+    c->talk.history_opts.names_keys = all_can_look_up(run->loaded->pipeline);
+    rc = rv_conversation_check(&c->talk, err);
+    return rc < 0 ? rc
+                  : rv_journal_read_history(run->store, &own, &c->talk, &c->talk.history, c->talk.history_hash, err);
+}
+
+static int converse(const struct rv_app_run *run, struct rv_app_conversation **out, rv_err **err)
+{
+    const char *id = run->session;
+
+    *out = NULL;
+    if (!id || !id[0] || !run->store || !rv_app_has_agents(run->loaded->pipeline))
+        return 0;
+    struct rv_app_conversation *c = calloc(1, sizeof *c);
+    if (!c)
+        return RV_FAIL(err, RV_E_NOMEM, "go on with a session");
+    int rc = fill(c, run, id, err);
+    if (rc < 0) {
+        conversation_free(c);
+        return RV_WRAP(err, rc, "go on with session \"%s\"", id);
+    }
+    *out = c;
+    return 0;
+}
+
+/* --- the run --- */
 
 int rv_app_check(struct rv_app_loaded *l, bool use_mocks, rv_err **err)
 {
@@ -44,8 +227,8 @@ int rv_app_run_open(struct rv_app_run *run, rv_err **err)
 
 int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
 {
-    int rc = rv_app_converse(run, &run->state->talk, err);
-    const struct rv_app_begin begin = {.conversation = rv_app_conversation_of(run->state->talk)};
+    int rc = converse(run, &run->state->talk, err);
+    const struct rv_app_begin begin = {.conversation = conversation_of(run->state->talk)};
 
     return rc < 0 ? rc : rv_app_keep(run, env, &begin, err);
 }
@@ -114,7 +297,7 @@ static void fill_in(struct rv_app_run *run, struct rv_exec_opts *x)
     x->plugins = run->loaded->plugins;
     x->script = run->loaded->script;
     x->journal = run->journal;
-    x->conversation = rv_app_conversation_of(run->state->talk);
+    x->conversation = conversation_of(run->state->talk);
     if (run->loaded->agents) {
         x->find_agent = rv_app_find_agent;
         x->find_self = run->loaded;
@@ -217,7 +400,7 @@ void rv_app_run_fini(struct rv_app_run *run)
             rv_store_rollback(run->store); /* nothing to do, unless it did not come to a commit */
         rv_journal_free(run->journal);
         rv_app_let_go(run);
-        rv_app_conversation_free(run->state->talk);
+        conversation_free(run->state->talk);
         if (run->state->closes_store)
             rv_store_close(run->store);
         free(run->state->id);

@@ -10,7 +10,7 @@
 #ifndef RV_APP_SINK_H
 #define RV_APP_SINK_H
 
-#include "coreengine/app/told.h"
+#include "coreengine/agent/agent.h"
 
 struct rv_chat_shown {
     bool is_shown;    /* false: nothing to be written now */
@@ -20,11 +20,17 @@ struct rv_chat_shown {
                          piece */
 };
 
-struct rv_chat_voice;
+struct rv_chat_author;
 struct rv_chat_part; /* words that are held */
+struct rv_chat_said;
+/* The replies of asked agents in a turn: a reply of the agent that asked may repeat them. */
+struct rv_chat_told {
+    struct rv_chat_said *items; /* owned */
+    size_t n, cap;
+};
 struct rv_chat_sink {
-    struct rv_chat_voice *voices; /* owned */
-    size_t n_voices, cap_voices;
+    struct rv_chat_author *authors; /* owned */
+    size_t n_authors, cap_authors;
     struct rv_chat_part *parts; /* in the order in which they began; owned */
     size_t n_parts, cap_parts;
     struct rv_chat_told told;     /* by asked agents, in this run */

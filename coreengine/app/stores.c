@@ -1,13 +1,20 @@
-/* Where runs are kept, and which of them a word means. */
-#include "coreengine/app/app_internal.h"
+/* Where runs and agents are kept: stores, and which of their runs a word means; agents of the store, a capability and a
+ * folder; files of interrupted runs: {reeve_run: 1, rules, pipeline, script, state}. */
+#include "coreengine/app/app.h"
+#include "coreengine/app/runfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_NAMED   8   /* runs that are listed when a word fits several */
 #define MAX_NEAREST 500 /* newest runs that a mistyped id is compared with */
+#define MAX_RUNFILE ((size_t)64 << 20)
 
 static const char *from_environment(const char *name)
 {
@@ -22,7 +29,7 @@ static const char *folder_from_environment(const char *name)
     return value && value[0] == '/' ? value : NULL;
 }
 
-int rv_app_state_folder(rv_buf *out, rv_err **err)
+static int state_folder(rv_buf *out, rv_err **err)
 {
     const char *state = folder_from_environment("XDG_STATE_HOME"), *home = folder_from_environment("HOME");
 
@@ -34,10 +41,10 @@ int rv_app_state_folder(rv_buf *out, rv_err **err)
 
 static int default_path(rv_buf *out, rv_err **err)
 {
-    int rc = rv_app_state_folder(out, err);
+    int rc = state_folder(out, err);
 
     if (rc < 0) {
-        rv_err_hint(err, "name a store with --store FILE or in REEVE_STORE");
+        rv_err_hint(err, "name a store, or set REEVE_STORE");
         return rc;
     }
     rv_buf_puts(out, "/reeve.db");
@@ -56,7 +63,7 @@ int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err)
     if (!named)
         return default_path(out, err);
     if (!named[0])
-        return RV_FAIL(err, RV_E_INVALID, "--store needs the name of a file");
+        return RV_FAIL(err, RV_E_INVALID, "the store needs the name of a file");
     rv_buf_puts(out, named);
     return rv_buf_check(out, "path", err);
 }
@@ -78,7 +85,7 @@ static int sync_of(const struct rv_app *app, enum rv_store_sync *out, rv_err **e
     return RV_FAIL(err, RV_E_INVALID, "invalid REEVE_SYNC \"%s\": use full, normal or off", word);
 }
 
-int rv_app_make_folders(const char *path, rv_err **err)
+static int make_folders(const char *path, rv_err **err)
 {
     char *copy = rv_str_dup(rv_str_of(path));
     int rc = copy ? 0 : RV_FAIL(err, RV_E_NOMEM, "make folders");
@@ -96,7 +103,7 @@ int rv_app_make_folders(const char *path, rv_err **err)
 static int no_store(const char *path, rv_err **err)
 {
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store \"%s\" does not exist", path);
-    rv_err_hint(err, "`reeve run` creates it; --store FILE or REEVE_STORE names another store");
+    rv_err_hint(err, "the first run creates it; REEVE_STORE names another store");
     return rc;
 }
 
@@ -123,7 +130,7 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
     if (rc == 0)
         rc = sync_of(app, &opts.sync, err);
     if (rc == 0 && use == RV_APP_STORE_MAKE && !named_store(app))
-        rc = rv_app_make_folders(rv_buf_cstr(&path), err);
+        rc = make_folders(rv_buf_cstr(&path), err);
     if (rc == 0) {
         RV_LOG(app->log, DEBUG, "store.open", RV_F_STR("url", rv_buf_str(&path)));
         rc = rv_store_open(rv_buf_cstr(&path), &opts, out, &cause);
@@ -257,4 +264,244 @@ int rv_app_find_run(rv_store *store, const struct rv_store_scope *scope, const c
         rc = rv_store_get_run(store, scope, c->ids[0], out, err);
     free(c);
     return rc;
+}
+
+/* --- agents --- */
+
+int rv_app_schema_dir(const struct rv_app *app, const char **out, rv_err **err)
+{
+    const char *dir = app->schema_dir;
+    struct stat st;
+
+    if (dir && dir[0] && (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode)))
+        return RV_FAIL(err, RV_E_NOT_FOUND, "schema_dir: the folder \"%s\" does not exist", dir);
+    if (!dir)
+        dir = getenv("P8_SCHEMA_DIR");
+    *out = dir && dir[0] ? dir : NULL;
+    return 0;
+}
+
+static int open_store(const struct rv_app *app, enum rv_app_store_use use, rv_store **out, rv_err **err)
+{
+    if (app->no_store)
+        return use == RV_APP_STORE_READ ? 0 : RV_FAIL(err, RV_E_INVALID, "no_store excludes changes");
+    return use == RV_APP_STORE_READ ? rv_app_store_open_if_any(app, out, err) : rv_app_store_open(app, use, out, err);
+}
+
+static bool is_there(char **names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Is the capability of agents that are always at hand on the path? */
+static int find_built_in(char **dirs, size_t n_dirs, bool *found, rv_err **err)
+{
+    char **names = NULL;
+    size_t n = 0;
+
+    int rc = rv_plugins_available((const char *const *)dirs, n_dirs, &names, &n, err);
+    *found = rc == 0 && is_there(names, n, RV_APP_BUILT_IN);
+    rv_plugins_path_free(names);
+    return rc;
+}
+
+int rv_app_open_built_in(const struct rv_app *app, const char *base_dir, const char *name, rv_plugins **out,
+                         rv_err **err)
+{
+    struct rv_capability_config which = {.name = name ? name : RV_APP_BUILT_IN};
+    rv_plugins *plugins = NULL;
+    char **dirs = NULL;
+    size_t n_dirs = 0;
+    bool wanted = which.name[0];
+
+    int rc = rv_plugins_path(app->capability_dirs, app->n_capability_dirs, base_dir, &dirs, &n_dirs, err);
+    if (rc == 0) {
+        struct rv_plugins_opts opts = {
+            .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = base_dir, .log = app->log};
+        rc = rv_plugins_new(&opts, &plugins, err);
+    }
+    if (rc == 0 && !name)
+        rc = find_built_in(dirs, n_dirs, &wanted, err);
+    if (rc == 0 && wanted)
+        rc = rv_plugins_load(plugins, &which, err);
+    rv_plugins_path_free(dirs);
+    if (rc < 0)
+        rv_plugins_free(plugins);
+    else
+        *out = plugins;
+    return rc;
+}
+
+int rv_app_sources_open(const struct rv_app *app, enum rv_app_store_use use, struct rv_app_sources *out, rv_err **err)
+{
+    const char *dir = NULL;
+
+    *out = (struct rv_app_sources){.scope = app->scope};
+    int rc = rv_app_schema_dir(app, &dir, err);
+    if (rc == 0)
+        rc = open_store(app, use, &out->store, err);
+    if (rc == 0)
+        rc = rv_app_open_built_in(app, ".", app->capability, &out->plugins, err);
+    if (rc == 0) {
+        struct rv_agents_opts opts = {
+            .store = out->store, .plugins = out->plugins, .dirs = &dir, .n_dirs = dir != NULL, .log = app->log};
+        rc = rv_agents_new(&opts, &out->agents, err);
+    }
+    if (rc < 0)
+        rv_app_sources_fini(out);
+    return rc;
+}
+
+void rv_app_sources_fini(struct rv_app_sources *s)
+{
+    rv_agents_free(s->agents);
+    rv_plugins_free(s->plugins);
+    rv_store_close(s->store);
+    memset(s, 0, sizeof *s);
+}
+
+/* --- files of interrupted runs --- */
+
+static int runfile_path(const char *id, rv_buf *out, rv_err **err)
+{
+    int rc = state_folder(out, err);
+
+    rv_buf_printf(out, "/runs/%s.json", id);
+    return rc < 0 ? rc : rv_buf_check(out, "path", err);
+}
+
+int rv_runfile_path(const char *run, rv_buf *out, rv_err **err)
+{
+    if (strchr(run, '/') || access(run, R_OK) == 0) {
+        rv_buf_puts(out, run);
+        return rv_buf_check(out, "path", err);
+    }
+    int rc = runfile_path(run, out, err);
+    if (rc == 0 && access(rv_buf_cstr(out), R_OK) != 0) {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown run \"%s\": neither a file with this name nor \"%s\" exists", run,
+                     rv_buf_cstr(out));
+        rv_err_hint(err, "`reeve run` prints the file of an interrupted run");
+    }
+    return rc;
+}
+
+static void absolute(const char *path, char out[PATH_MAX])
+{
+    if (!realpath(path, out)) {
+        strncpy(out, path, PATH_MAX - 1);
+        out[PATH_MAX - 1] = '\0';
+    }
+}
+
+/* Ids come from state files too, and become names of files. */
+static int check_id(const char *id, rv_err **err)
+{
+    size_t n = strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
+    if (n > 0 && n <= NAME_MAX - sizeof ".json" && !id[n] && id[0] != '.')
+        return 0;
+    return RV_FAIL(err, RV_E_INVALID, "the envelope_id \"%s\" cannot be the name of a file", id);
+}
+
+int rv_runfile_default_path(const char *id, rv_buf *out, rv_err **err)
+{
+    int rc = check_id(id, err);
+    if (rc == 0)
+        rc = runfile_path(id, out, err);
+    if (rc == 0)
+        rc = make_folders(rv_buf_cstr(out), err);
+    return rc < 0 ? RV_WRAP(err, rc, "keep the run") : 0;
+}
+
+int rv_runfile_write(const char *path, const struct rv_runfile *run, rv_str state, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_RUNFILE);
+    rv_jw w = rv_jw_on(&text);
+    char full[PATH_MAX];
+
+    rv_jw_obj(&w);
+    rv_jw_kv_int(&w, "reeve_run", 1);
+    rv_jw_kv_int(&w, "rules", run->rules == RV_RULES_NEWEST ? RV_RULES_LAST : run->rules);
+    absolute(run->pipeline, full);
+    rv_jw_kv_text(&w, "pipeline", full);
+    if (run->script) {
+        absolute(run->script, full);
+        rv_jw_kv_text(&w, "script", full);
+    }
+    rv_jw_key(&w, "state");
+    rv_jw_raw(&w, state);
+    rv_jw_obj_end(&w);
+    rv_buf_putc(&text, '\n');
+    int rc = rv_buf_check(&text, "run file", err);
+    if (rc == 0)
+        rc = rv_file_write(path, rv_buf_str(&text), err);
+    rv_buf_fini(&text);
+    return rc < 0 ? RV_WRAP(err, rc, "keep the run") : 0;
+}
+
+int rv_runfile_claim(const char *path, int *fd, rv_err **err)
+{
+    struct stat opened, now;
+
+    *fd = -1;
+    if (stat(path, &now) == 0 && !S_ISREG(now.st_mode))
+        return 0;
+    int f = open(path, O_RDWR | O_CLOEXEC); /* for writing: what is answered is noted there */
+    if (f < 0)
+        return RV_FAIL(err, errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO, "open run file \"%s\": %s", path,
+                       strerror(errno));
+    bool busy = flock(f, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    /* a file that was replaced between open and lock was answered by the one who replaced it */
+    if (!busy && fstat(f, &opened) == 0 && (stat(path, &now) < 0 || opened.st_ino != now.st_ino))
+        busy = true;
+    if (busy) {
+        close(f);
+        return RV_FAIL(err, RV_E_STATE, "another process is answering the run \"%s\"", path);
+    }
+    *fd = f;
+    return 0;
+}
+
+int rv_runfile_read(const char *path, struct rv_runfile *out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_RUNFILE);
+    const struct rv_json_opts opts = {
+        .max_bytes = MAX_RUNFILE, .max_depth = RV_STATE_MAX_DEPTH + 1, .what = "run file"};
+    int64_t version = 0, rules = RV_RULES_1;
+
+    memset(out, 0, sizeof *out);
+    int rc = rv_file_read(path, &text, err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), &opts, &out->json, err);
+    rv_buf_fini(&text);
+    if (rc < 0)
+        rc = RV_WRAP(err, rc, "read run \"%s\"", path);
+    if (rc == 0 &&
+        (!json_object_is_type(out->json, json_type_object) || !rv_json_get_int(out->json, "reeve_run", &version)))
+        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a run file", path);
+    else if (rc == 0 && version != 1)
+        rc = RV_FAIL(err, RV_E_VERSION, "run file \"%s\" has version %lld, this program reads 1", path,
+                     (long long)version);
+    else if (rc == 0 && (!rv_json_get_text(out->json, "pipeline", &out->pipeline) ||
+                         !(out->state = rv_json_get_obj(out->json, "state"))))
+        rc = RV_FAIL(err, RV_E_INVALID, "run file \"%s\" names no pipeline or holds no state", path);
+    else if (rc == 0 && rv_json_get_int(out->json, "rules", &rules) && (rules < RV_RULES_1 || rules > RV_RULES_LAST))
+        rc = RV_FAIL(err, RV_E_VERSION, "run file \"%s\" has version %lld of the rules, this program knows %d", path,
+                     (long long)rules, RV_RULES_LAST);
+    if (rc < 0) {
+        rv_runfile_fini(out);
+        return rc;
+    }
+    out->rules = (enum rv_rules)rules;
+    if (!rv_json_get_text(out->json, "script", &out->script))
+        out->script = NULL;
+    return 0;
+}
+
+void rv_runfile_fini(struct rv_runfile *run)
+{
+    json_object_put(run->json);
+    memset(run, 0, sizeof *run);
 }

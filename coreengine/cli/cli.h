@@ -4,7 +4,7 @@
 #ifndef RV_CLI_H
 #define RV_CLI_H
 
-#include "coreengine/app/figures.h"
+#include "coreengine/app/text.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/record.h"
 
@@ -17,14 +17,6 @@ enum rv_exit {
     RV_EXIT_CANCELLED = 130,
 };
 
-/* What a process of the runner shares. */
-struct rv_cli {
-    const char *program; /* argv[0] */
-    bool out_tty, err_tty, out_color, err_color, debug;
-    struct rv_app app;    /* what the command line says of it */
-    bool outlives_reader; /* of the verb, see struct rv_cli_verb */
-};
-
 struct rv_cli_option {
     const char *name; /* without dashes */
     char letter;      /* 0: none */
@@ -34,17 +26,22 @@ struct rv_cli_option {
     bool many;         /* may be given more than once */
 };
 
-#define RV_CLI_MAX_ARGS 256 /* words of one command line that are kept */
-struct rv_cli_args {
-    const struct rv_cli_verb *verb;
-    const char *words[RV_CLI_MAX_ARGS]; /* positional */
-    size_t n_words;
-    struct {
-        const struct rv_cli_option *option;
-        const char *value; /* NULL for flags */
-    } given[RV_CLI_MAX_ARGS];
-    size_t n_given;
+/* Options that several verbs have. */
+struct rv_cli_group {
+    const char *title; /* one word */
+    const struct rv_cli_option *options;
+    size_t n;
 };
+extern const struct rv_cli_group rv_cli_common, /* of all verbs */
+    rv_cli_of_stores,                           /* verbs that read rows of a store */
+    rv_cli_of_commits,                          /* and those that write them */
+    rv_cli_of_places,                           /* runs and chats: where stores and agents are */
+    rv_cli_of_runs,                             /* run, resume: what is shown and written */
+    rv_cli_of_work,                             /* verbs that drive runs */
+    rv_cli_of_agents,                           /* verbs that look for agents, with those of stores */
+    rv_cli_of_pipelines;                        /* verbs that load pipelines, but keep no runs */
+/** All of them, ending with NULL. */
+extern const struct rv_cli_group *const rv_cli_groups[];
 
 /* Words of a command line that are no files. */
 struct rv_cli_takes {
@@ -54,6 +51,11 @@ struct rv_cli_takes {
 };
 extern const struct rv_cli_takes rv_cli_takes_runs, rv_cli_takes_sessions, rv_cli_takes_agents;
 
+/* How a verb uses the store that its command line names. It is open while the verb runs. */
+enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV_CLI_CHANGES };
+
+#define RV_CLI_MAX_GROUPS 4
+struct rv_cli;
 struct rv_cli_verb {
     const char *name; /* of a verb below another one: both, "runs list" */
     const char *args, *summary;
@@ -61,9 +63,14 @@ struct rv_cli_verb {
     const char *examples; /* lines, each "command   # what it does" */
     const struct rv_cli_option *options;
     size_t n_options;
+    const struct rv_cli_group *groups[RV_CLI_MAX_GROUPS]; /* NULL: no more */
+    const char *excludes; /* options that exclude each other, "json ids; all steps"; NULL: none */
+    const char *needs;    /* pairs of an option and the one it needs, "deltas events"; NULL: none */
     size_t min_words, max_words;
     const struct rv_cli_takes *takes; /* what its words are, for completion; NULL: files */
-    int (*run)(struct rv_cli *cli, const struct rv_cli_args *args); /* gives the exit status */
+    enum rv_cli_store_use store;
+    /** Gives the exit status, or a negative code with *err, which is reported. */
+    int (*run)(struct rv_cli *cli, rv_err **err);
     /* Verbs below this one, ending with NULL; the first is meant when none is named. Then only name, summary, text and
      * examples are its own. */
     const struct rv_cli_verb *const *subs;
@@ -71,28 +78,52 @@ struct rv_cli_verb {
         outlives_reader; /* it performs runs: when the reader of stdout leaves, the exit status stays that of the run */
     bool hidden;
 };
+#define RV_CLI_OPTIONS(list) .options = (list), .n_options = RV_COUNT(list)
+#define RV_CLI_ONE_WORD      .min_words = 1, .max_words = 1
+
+#define RV_CLI_MAX_ARGS 256 /* words of one command line that are kept */
+/* A process of the runner, and its command line. */
+struct rv_cli {
+    bool out_tty, err_tty, out_color, err_color, debug;
+    struct rv_app app; /* what the command line says of it */
+    const struct rv_cli_verb *verb;
+    const char *words[RV_CLI_MAX_ARGS]; /* positional */
+    size_t n_words;
+    struct {
+        const struct rv_cli_option *option;
+        const char *value; /* NULL for flags */
+    } given[RV_CLI_MAX_ARGS];
+    size_t n_given;
+    rv_store *store; /* see enum rv_cli_store_use; NULL: none */
+};
 
 extern const struct rv_cli_verb *const rv_cli_verbs[]; /* ends with NULL */
-extern const struct rv_cli_option rv_cli_common_options[];
-extern const size_t rv_cli_n_common_options;
 
 /* options.c */
 const char *rv_cli_short_name(const struct rv_cli_verb *verb); /* "list" of "runs list" */
+/** The i-th option of a verb, those of its groups behind its own, and the common ones last. NULL: no more. */
+const struct rv_cli_option *rv_cli_option_at(const struct rv_cli_verb *verb, size_t i);
 /** The last value given, or NULL. */
-const char *rv_cli_value(const struct rv_cli_args *args, const char *name);
-bool rv_cli_flag(const struct rv_cli_args *args, const char *name);
+const char *rv_cli_value(const struct rv_cli *cli, const char *name);
+bool rv_cli_flag(const struct rv_cli *cli, const char *name);
 /** The i-th value of an option that may be given often, or NULL. */
-const char *rv_cli_nth(const struct rv_cli_args *args, const char *name, size_t i);
-RV_MUST_CHECK int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct rv_cli_args *out,
-                               rv_err **err);
-RV_MUST_CHECK int rv_cli_int(const struct rv_cli_args *args, const char *name, int64_t least, int64_t most,
-                             int64_t *inout, rv_err **err); /* unchanged when not given */
+const char *rv_cli_nth(const struct rv_cli *cli, const char *name, size_t i);
+/** All values of such an option, at most max. Gives how many. */
+size_t rv_cli_values(const struct rv_cli *cli, const char *name, const char **out, size_t max);
+/** A command line for that verb, into cli. */
+RV_MUST_CHECK int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct rv_cli *cli, rv_err **err);
+/** Check it by the rules of the table: how many words, which options exclude or need each other. */
+RV_MUST_CHECK int rv_cli_check(const struct rv_cli *cli, rv_err **err);
+RV_MUST_CHECK int rv_cli_int(const struct rv_cli *cli, const char *name, int64_t least, int64_t most, int64_t *inout,
+                             rv_err **err); /* unchanged when not given */
+/** A command line that is wrong. RV_E_INVALID. */
+RV_MUST_CHECK int rv_cli_usage(const struct rv_cli *cli, rv_err **err, const char *fmt, ...) RV_PRINTF(3, 4);
 
 /* verbs/verbs.c */
 /** A verb by its name; sub (may be NULL) names one below it. NULL: there is none. */
 const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub);
 
-/* help.c, pages.c */
+/* pages.c */
 void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b); /* NULL: the overview */
 void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b);              /* NULL: reeve(1) */
 void rv_cli_write_reference(rv_buf *b);                                        /* docs/reference/cli.md */
@@ -104,34 +135,49 @@ RV_MUST_CHECK int rv_cli_write_completion(rv_str shell, rv_buf *b, rv_err **err)
 void rv_cli_out(rv_str text);
 /** The same, at once: for readers that wait for each line. False: the reader is gone, or the disk is full. */
 bool rv_cli_out_now(rv_str text);
-/** Print a whole buffer and free it; a buffer that failed is reported. Gives the exit status. */
-int rv_cli_print(const struct rv_cli *cli, rv_buf *text);
+/** With rc 0 print a whole buffer; a buffer that failed is an error. Frees it, and gives rc or that error. */
+RV_MUST_CHECK int rv_cli_print(int rc, rv_buf *text, rv_err **err);
 void rv_cli_err(rv_str text);
+void rv_cli_say(const char *fmt, ...) RV_PRINTF(1, 2); /* on stderr */
+void rv_cli_say_text(rv_buf *text);                    /* the same, a buffer, which is freed */
 /** The exit status: RV_EXIT_FAILED if stdout could not be written, else status. With outlives_reader a closed pipe does
  * not count. */
 int rv_cli_flush(int status, bool outlives_reader);
+/** A text of coreengine/app, in words of the command line where it names what an option says. */
+void rv_cli_write_said(rv_str text, rv_buf *b);
 /** Report an error on stderr, free it, and give the exit status that fits it. */
 int rv_cli_report(const struct rv_cli *cli, rv_err *err);
-int rv_cli_usage(const struct rv_cli *cli, const struct rv_cli_args *args, const char *fmt, ...) RV_PRINTF(3, 4);
 int rv_cli_exit_of(enum rv_run_status status);
-
-/* show/delta.c */
+/** Print findings to stderr; those of a pipeline also say whether it may be run (warnings only if asked). */
+void rv_cli_say_findings(const struct rv_cli *cli, const rv_findings *findings);
+bool rv_cli_sound(const struct rv_cli *cli, const struct rv_app_loaded *l, bool warnings);
 /** A piece as a line of --events, with its end. It is not kept with the run, so it has no number. pipeline NULL: none
- *  is known. */
-void rv_cli_write_delta(const struct rv_pipeline *pipeline, const struct rv_delta_from *from,
-                        const struct rv_llm_delta *d, rv_buf *line);
+ *  is known. False: nothing more can be written. */
+bool rv_cli_out_delta(const struct rv_pipeline *pipeline, const struct rv_delta_from *from,
+                      const struct rv_llm_delta *d);
 /** Print the `error` and `done` of a stream of events whose run goes no further and told neither. env NULL: it has no
  *  state yet. False: nothing more can be written. */
 bool rv_cli_tell_end(const rv_envelope *env, const rv_err *err);
 
-/* show/times.c */
+/* show/text.c: texts as a terminal or a shell may have them, spans of time and moments */
 void rv_cli_write_duration(rv_buf *b, int64_t us); /* "340 ms" */
 void rv_cli_write_age(rv_buf *b, int64_t us);      /* "5 min": how long ago */
 void rv_cli_write_moment(rv_buf *b, int64_t us);   /* "2026-11-21 21:05:00", UTC */
 /** "90s", "15min", "12h", "30d", "4w". */
 RV_MUST_CHECK int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_err **err);
-
 int rv_cli_zone_minutes(void); /* of this machine, now: east of UTC */
+/** A word of a command that can be pasted into a shell, quoted where it has to be. */
+void rv_cli_write_word(const char *word, rv_buf *b);
+/** Text of a model or a tool for a terminal: nothing that moves the cursor or turns the text around; lines and tabs
+ * stay. */
+void rv_cli_write_safe(rv_str text, rv_buf *b);
+/** The same, later lines indented. */
+void rv_cli_write_lines(rv_str text, rv_buf *b);
+/** "  [CODE]" and the line's end, then what to do about it where the code is one of enum rv_failure. NULL: only the
+ * end. */
+void rv_cli_write_code(const char *code, rv_buf *b);
+/** One line of text, cut after max bytes. */
+void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b);
 
 /* show/tally.c: what model calls took */
 void rv_cli_spent_write(const struct rv_app_spent *s, rv_buf *b); /* ", 120 in, 40 out, $0.0012" */
@@ -143,82 +189,57 @@ void rv_cli_tally_add(rv_cli_tally *t, int stage, const struct rv_app_spent *s);
 void rv_cli_tally_write(const rv_cli_tally *t, const struct rv_usage *total, bool color, rv_buf *b);
 void rv_cli_tally_free(rv_cli_tally *t);
 
-/* findings.c */
-/** Print the findings (warnings only if asked) to stderr; true if the pipeline may be run. */
-bool rv_cli_sound(const struct rv_cli *cli, const struct rv_app_loaded *l, bool warnings);
-/** Say on stderr which capabilities a scripted run goes without. */
-void rv_cli_warn_missing(const struct rv_cli *cli, const struct rv_app_loaded *l);
-
 /* input.c: the envelope a run starts from */
-RV_MUST_CHECK int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err);
-RV_MUST_CHECK int rv_cli_set(json_object *root, const char *assignment, rv_err **err); /* "a.b=value" */
-RV_MUST_CHECK int rv_cli_check_state_key(const char *assignment, rv_err **err);        /* of a state: is a known key */
-
-/* The options of a verb that uses a store; the second only where it is written. */
-#define RV_CLI_STORE_OPTION                                                                                            \
-    {                                                                                                                  \
-        "store", 0, "URL", "store of runs (default REEVE_STORE, else ~/.local/state/reeve/reeve.db)", "FILE", false    \
-    }
-#define RV_CLI_SYNC_OPTION                                                                                             \
-    {                                                                                                                  \
-        "sync", 0, "WORD",                                                                                             \
-            "durability of a commit: full (survives power loss; default), normal (survives a crash of the process), "  \
-            "off",                                                                                                     \
-            "full normal off", false                                                                                   \
-    }
-#define RV_CLI_USER_OPTION                                                                                             \
-    {                                                                                                                  \
-        "user", 'u', "ID",                                                                                             \
-            "only data of this user; \"\": only data without an owner (default REEVE_USER, else all data)", NULL,      \
-            false                                                                                                      \
-    }
-#define RV_CLI_TENANT_OPTION                                                                                           \
-    {                                                                                                                  \
-        "tenant", 0, "ID", "tenant whose data is used (default REEVE_TENANT, else default)", NULL, false               \
-    }
-/* scope.c */
-/** Borrows from args and the environment. Without a user it is all of the tenant: an operator's. */
-struct rv_store_scope rv_cli_scope(const struct rv_cli_args *args);
+RV_MUST_CHECK int rv_cli_envelope(const struct rv_cli *cli, rv_envelope **out, rv_err **err);
+/** The assignments of --set ("a.b=value") to known keys of a state. */
+RV_MUST_CHECK int rv_cli_set_all(const struct rv_cli *cli, bool begins, json_object *state, rv_err **err);
+/** The text of a message or an input: of a file without its last line end; "-" is standard input. */
+RV_MUST_CHECK int rv_cli_read_text(const char *text, const char *file, rv_buf *out, rv_err **err);
 
 /* session.c: a run for people and pipes */
+#define RV_CLI_RECORDED "recorded with --record; a script for --script"
 /** What the options of a verb that runs say of it. */
-RV_MUST_CHECK int rv_cli_run_opts(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_loaded *loaded,
-                                  struct rv_app_run *out, rv_err **err);
-/** Drive it and print what was asked for. env is taken (NULL when it goes on). Gives the exit status. */
-int rv_cli_session_run(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_run *run, rv_envelope *env,
-                       const struct rv_response *response);
-/** Go on with a run of the store. response: the answer, with RV_APP_ANSWER. Gives the exit status. */
-int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *run,
-                    enum rv_app_go go, const struct rv_response *response);
+RV_MUST_CHECK int rv_cli_run_opts(struct rv_cli *cli, struct rv_app_loaded *loaded, struct rv_app_run *out,
+                                  rv_err **err);
+/** Drive it and print what was asked for. env is taken (NULL when it goes on). Gives the exit status, or an error that
+ * is not reported yet. */
+RV_MUST_CHECK int rv_cli_session_run(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *env,
+                                     const struct rv_response *response, rv_err **err);
+/** Go on with a run of the store. response: the answer, with RV_APP_ANSWER. Gives the same. */
+RV_MUST_CHECK int rv_cli_continue(struct rv_cli *cli, const char *run, enum rv_app_go go,
+                                  const struct rv_response *response, rv_err **err);
 
-/* runs/keep.c: runs and their store */
-#define RV_CLI_LEASE_OPTION                                                                                            \
-    {                                                                                                                  \
-        "lease", 0, "SECONDS",                                                                                         \
-            "lease duration: after this long without a sign of life another process may take over the run (default "   \
-            "15)",                                                                                                     \
-            NULL, false                                                                                                \
-    }
-/** The options of `resume` for an answer; empty: none is needed. data: the interrupt's, may be NULL. */
+/* waiting.c: what people are told of runs that wait, and which question an answer means */
+/** How to answer that kind of question: the options of `resume`; empty: no answer is needed. data: the interrupt's, may
+ * be NULL. */
+const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data);
 /** False: the answer lacks what its kind of question needs; out says which options were given and which fit. */
 bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out);
-const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data);
-/** On a terminal: say that runs of dead processes wait to be recovered. */
-void rv_cli_note_left_behind(const struct rv_cli *cli, const struct rv_store_scope *scope, rv_store *store);
 /** Say what a run waits for and how to answer it. word: names it on a command line. */
-void rv_cli_say_pending(const struct rv_cli_args *args, const struct rv_app_run *run, const char *word);
-
-/* runs/answer.c */
+void rv_cli_say_pending(const struct rv_cli *cli, const struct rv_app_run *run, const char *word);
 /** May response answer a question of that run? Fills in which one it means; id is its memory. */
-RV_MUST_CHECK int rv_cli_check_answer(rv_store *store, const struct rv_run_row *row, const struct rv_cli_args *args,
+RV_MUST_CHECK int rv_cli_check_answer(const struct rv_cli *cli, const struct rv_run_row *row,
                                       struct rv_response *response, char id[RV_STORE_MAX_ID + 1], rv_err **err);
+/** The command that answers that interrupt, as a line. is_only: the run waits for nothing else. */
+void rv_cli_write_resume(const struct rv_cli *cli, const struct rv_pending *pending, bool is_only, rv_buf *b);
+/** " --store FILE --user ID --tenant ID", as far as the command line says so. */
+void rv_cli_write_store(const struct rv_cli *cli, rv_buf *b);
+
+/* verbs/runs.c */
+const char *rv_cli_status_color(enum rv_run_status status); /* how a terminal shows it */
+
+/* verbs/agents.c: what people are told of where an agent was found */
+/** "in the store, ID", "built in, by NAME", "in the file PATH". */
+void rv_cli_write_source(const struct rv_agents_found *found, rv_buf *b);
+/** Say on stderr that it hides a file's agent of that name, if it does. */
+void rv_cli_warn_hidden(const rv_agents *agents, const char *name, const struct rv_agents_found *found);
+
 /* progress.c: what people see on a terminal while a run goes on, and the timeline at its end */
 typedef struct rv_progress rv_progress;
 rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline *p, bool live, bool timeline);
 void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line);
-void rv_progress_delta(rv_progress *p, int stage, rv_str text);
-void rv_progress_stop(rv_progress *p); /* ends the live display */
-void rv_progress_write_timeline(const rv_progress *p, rv_buf *b);
-void rv_progress_free(rv_progress *p);
+void rv_progress_delta(rv_progress *p, rv_str text);
+/** End the live display, write the timeline on stderr, and free it. p may be NULL. */
+void rv_progress_end(rv_progress *p);
 
 #endif

@@ -26,11 +26,11 @@ static void each_leaf(void (*each)(const struct rv_cli_verb *verb, rv_buf *b), r
 
 static void bash_options(const struct rv_cli_verb *v, rv_buf *b)
 {
+    const struct rv_cli_option *o;
+
     rv_buf_puts(b, "opts=\"");
-    for (size_t i = 0; i < v->n_options; i++)
-        rv_buf_printf(b, "--%s ", v->options[i].name);
-    for (size_t i = 0; i < rv_cli_n_common_options; i++)
-        rv_buf_printf(b, "--%s ", rv_cli_common_options[i].name);
+    for (size_t i = 0; (o = rv_cli_option_at(v, i)); i++)
+        rv_buf_printf(b, "--%s ", o->name);
     if (v->takes)
         rv_buf_printf(b, "\"; fixed=\"%s\"; list=\"%s\" ;;\n", v->takes->fixed, v->takes->list);
     else
@@ -66,8 +66,10 @@ static void bash_value(const struct rv_cli_option *o, rv_buf *b)
 
 static void bash_values(const struct rv_cli_verb *v, rv_buf *b)
 {
-    for (size_t i = 0; i < v->n_options; i++)
-        bash_value(&v->options[i], b);
+    const struct rv_cli_option *o;
+
+    for (size_t i = 0; (o = rv_cli_option_at(v, i)) != rv_cli_common.options; i++)
+        bash_value(o, b);
 }
 
 static void bash_completion(rv_buf *b)
@@ -85,8 +87,8 @@ static void bash_completion(rv_buf *b)
         if (!rv_cli_verbs[i]->hidden)
             rv_buf_printf(b, "%s ", rv_cli_verbs[i]->name);
     rv_buf_puts(b, "\" -- \"$cur\"))\n    return\n  fi\n  case \"$prev\" in\n");
-    for (size_t i = 0; i < rv_cli_n_common_options; i++)
-        bash_value(&rv_cli_common_options[i], b);
+    for (size_t i = 0; i < rv_cli_common.n; i++)
+        bash_value(&rv_cli_common.options[i], b);
     each_leaf(bash_values, b);
     rv_buf_puts(b, "  esac\n  case \"$verb\" in\n");
     for (size_t i = 0; rv_cli_verbs[i]; i++)
@@ -153,11 +155,11 @@ static void zsh_names(const struct rv_cli_verb *const *verbs, rv_buf *b)
 
 static void zsh_verb(const struct rv_cli_verb *v, const char *pattern, rv_buf *b)
 {
+    const struct rv_cli_option *o;
+
     rv_buf_printf(b, "    %s) _arguments \\\n", pattern);
-    for (size_t i = 0; i < v->n_options; i++)
-        zsh_option(&v->options[i], b);
-    for (size_t i = 0; i < rv_cli_n_common_options; i++)
-        zsh_option(&rv_cli_common_options[i], b);
+    for (size_t i = 0; (o = rv_cli_option_at(v, i)); i++)
+        zsh_option(o, b);
     if (v->takes)
         rv_buf_printf(b, "      '*:%s:(%s $(%s 2>/dev/null))' ;;\n", v->takes->what, v->takes->fixed, v->takes->list);
     else
@@ -243,10 +245,10 @@ static void fish_option(const struct rv_cli_verb *verb, const struct rv_cli_opti
 
 static void fish_verb(const struct rv_cli_verb *verb, rv_buf *b)
 {
-    for (size_t i = 0; i < verb->n_options; i++)
-        fish_option(verb, &verb->options[i], b);
-    for (size_t i = 0; i < rv_cli_n_common_options; i++)
-        fish_option(verb, &rv_cli_common_options[i], b);
+    const struct rv_cli_option *o;
+
+    for (size_t i = 0; (o = rv_cli_option_at(verb, i)); i++)
+        fish_option(verb, o, b);
     if (verb->takes) {
         fish_condition(verb, b);
         rv_buf_printf(b, " -f -a '%s (%s 2>/dev/null)'\n", verb->takes->fixed, verb->takes->list);
@@ -281,8 +283,8 @@ static void fish_below(const struct rv_cli_verb *verb, rv_buf *b)
 static void fish_completion(rv_buf *b)
 {
     rv_buf_puts(b, "complete -c reeve -n __fish_use_subcommand -f -a help -d 'explain a verb'\n"
-                   "complete -c reeve -n __fish_use_subcommand -l help -d 'what there is'\n"
-                   "complete -c reeve -n __fish_use_subcommand -l version -d 'which reeve this is'\n");
+                   "complete -c reeve -n __fish_use_subcommand -l help -d 'show the verbs'\n"
+                   "complete -c reeve -n __fish_use_subcommand -l version -d 'print the version'\n");
     for (size_t v = 0; rv_cli_verbs[v]; v++) {
         if (rv_cli_verbs[v]->hidden)
             continue;

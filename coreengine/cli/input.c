@@ -41,7 +41,7 @@ static int assigned_value(const char *text, json_object **out, rv_err **err)
 }
 
 /* Loading passes over unknown keys, for states of other versions; a person who types one meant another. */
-int rv_cli_check_state_key(const char *path, rv_err **err)
+static int check_state_key(const char *path, rv_err **err)
 {
     const char *keys[RV_STATE_MAX_KEYS];
     size_t n = rv_envelope_state_keys(keys);
@@ -78,7 +78,7 @@ static int check_begins(const char *path, rv_err **err)
     return 0;
 }
 
-int rv_cli_set(json_object *root, const char *assignment, rv_err **err)
+static int set(json_object *root, const char *assignment, rv_err **err)
 {
     const char *eq = strchr(assignment, '=');
     json_object *value = NULL, *at = root;
@@ -110,41 +110,58 @@ int rv_cli_set(json_object *root, const char *assignment, rv_err **err)
     }
 }
 
-static int set_input(const struct rv_cli_args *args, json_object *state, rv_err **err)
+int rv_cli_set_all(const struct rv_cli *cli, bool begins, json_object *state, rv_err **err)
 {
-    const char *input = rv_cli_value(args, "input"), *file = rv_cli_value(args, "input-file");
-    rv_buf text = RV_BUF_INIT(MAX_INPUT_BYTES);
+    const char *assignment;
     int rc = 0;
 
+    for (size_t n = 0; rc == 0 && (assignment = rv_cli_nth(cli, "set", n)); n++) {
+        rc = set(state, assignment, err);
+        if (rc == 0)
+            rc = check_state_key(assignment, err);
+        if (rc == 0 && begins)
+            rc = check_begins(assignment, err);
+    }
+    return rc;
+}
+
+int rv_cli_read_text(const char *text, const char *file, rv_buf *out, rv_err **err)
+{
+    if (text && strcmp(text, "-") == 0) {
+        file = text;
+        text = NULL;
+    }
+    int rc = file ? rv_file_read(file, out, err) : 0;
+    if (text)
+        rv_buf_puts(out, text);
+    while (rc == 0 && file && out->len && (out->ptr[out->len - 1] == '\n' || out->ptr[out->len - 1] == '\r'))
+        rv_buf_truncate(out, out->len - 1);
+    return rc;
+}
+
+static int set_input(const struct rv_cli *cli, json_object *state, rv_err **err)
+{
+    const char *input = rv_cli_value(cli, "input"), *file = rv_cli_value(cli, "input-file");
+    rv_buf text = RV_BUF_INIT(MAX_INPUT_BYTES);
+
+    if (!input && !file)
+        return 0;
     if (input && file)
         return RV_FAIL(err, RV_E_INVALID, "--input and --input-file exclude each other");
-    if (input && strcmp(input, "-") == 0) {
-        file = input;
-        input = NULL;
-    }
-    if (file) {
-        rc = rv_file_read(file, &text, err);
-        if (rc < 0)
-            rc = RV_WRAP(err, rc, "read the input");
-    } else if (input) {
-        rv_buf_puts(&text, input);
-    }
-    if (rc == 0 && (input || file)) {
-        rv_str s = rv_buf_str(&text);
-        while (file && s.len && (s.ptr[s.len - 1] == '\n' || s.ptr[s.len - 1] == '\r'))
-            s.len--;
-        rc = rv_utf8_valid(s, NULL) ? rv_json_set_str(state, "raw_input", s, err)
-                                    : RV_FAIL(err, RV_E_INVALID, "the input is not valid UTF-8");
-    }
+    int rc = rv_cli_read_text(input, file, &text, err);
+    if (rc < 0)
+        rc = RV_WRAP(err, rc, "read the input");
+    else
+        rc = rv_utf8_valid(rv_buf_str(&text), NULL) ? rv_json_set_str(state, "raw_input", rv_buf_str(&text), err)
+                                                    : RV_FAIL(err, RV_E_INVALID, "the input is not valid UTF-8");
     rv_buf_fini(&text);
     return rc;
 }
 
-int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **err)
+int rv_cli_envelope(const struct rv_cli *cli, rv_envelope **out, rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_scope(args);
-    const char *user = scope.user;
-    const char *path = rv_cli_value(args, "envelope"), *text, *assignment;
+    const char *user = cli->app.scope.user, *path = rv_cli_value(cli, "envelope"),
+               *session = rv_cli_value(cli, "session");
     json_object *state = NULL;
     int rc = 0;
 
@@ -153,27 +170,21 @@ int rv_cli_envelope(const struct rv_cli_args *args, rv_envelope **out, rv_err **
     else if (!(state = json_object_new_object()))
         rc = RV_FAIL(err, RV_E_NOMEM, "make an envelope");
     if (rc == 0)
-        rc = set_input(args, state, err);
+        rc = set_input(cli, state, err);
     if (rc == 0 && user)
         rc = rv_json_set_text(state, "user_id", user, err);
-    if (rc == 0 && (text = rv_cli_value(args, "session")))
-        rc = rv_json_set_text(state, "session_id", text, err);
-    for (size_t i = 0; rc == 0 && (assignment = rv_cli_nth(args, "set", i)); i++) {
-        rc = rv_cli_set(state, assignment, err);
-        if (rc == 0)
-            rc = rv_cli_check_state_key(assignment, err);
-        if (rc == 0)
-            rc = check_begins(assignment, err);
-    }
+    if (rc == 0 && session)
+        rc = rv_json_set_text(state, "session_id", session, err);
+    if (rc == 0)
+        rc = rv_cli_set_all(cli, true, state, err);
     if (rc == 0) {
-        struct rv_clock clock = rv_clock_system();
-        rc = rv_envelope_load(state, rv_rand_system(), clock.now_us(clock.self), out, err);
-        if (rc < 0 && rv_cli_nth(args, "set", 0))
+        rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err);
+        if (rc < 0 && rv_cli_flag(cli, "set"))
             rv_err_hint(
                 err, "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
     }
     if (rc == 0) {
-        rc = rv_app_check_user(&scope, rv_envelope_fields(*out)->user_id, err);
+        rc = rv_app_check_user(&cli->app.scope, rv_envelope_fields(*out)->user_id, err);
         if (rc < 0)
             rv_envelope_free(*out), *out = NULL;
     }

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,10 +40,10 @@ static int print_help(const struct rv_cli *cli, const struct rv_cli_verb *verb)
     return RV_EXIT_COMPLETED;
 }
 
-static int open_log(struct rv_cli *cli, const struct rv_cli_args *args, rv_err **err)
+static int open_log(struct rv_cli *cli, rv_err **err)
 {
     struct rv_log_opts opts = {.level = RV_LOG_ERROR, .format = RV_LOG_TEXT, .fd = STDERR_FILENO};
-    const char *level = rv_cli_value(args, "log-level"), *format = rv_cli_value(args, "log-format");
+    const char *level = rv_cli_value(cli, "log-level"), *format = rv_cli_value(cli, "log-format");
 
     opts.color = cli->err_color;
     cli->app.keeps_log_level = level != NULL;
@@ -59,49 +58,86 @@ static int open_log(struct rv_cli *cli, const struct rv_cli_args *args, rv_err *
     return cli->app.log ? 0 : RV_FAIL(err, RV_E_NOMEM, "open the log");
 }
 
-/* Options that several verbs have; one that a verb does not have is not given. */
-static int say_where(const struct rv_cli_args *args, struct rv_app *app, rv_err **err)
+/* An option counts also when it is empty; a variable that is empty is none. */
+static const char *given(const struct rv_cli *cli, const char *option, const char *variable)
 {
+    const char *value = rv_cli_value(cli, option);
+
+    if (!value && (value = getenv(variable)) && !value[0])
+        value = NULL;
+    return value;
+}
+
+/* Options that several verbs have; one that a verb does not have is not given. With a user only that user's rows exist
+ * for the command; without one it sees all of the tenant. */
+static int say_where(struct rv_cli *cli, rv_err **err)
+{
+    struct rv_app *app = &cli->app;
     int64_t seconds = 0;
-    int rc = rv_cli_int(args, "lease", 1, 86400, &seconds, err);
+    int rc = rv_cli_int(cli, "lease", 1, 86400, &seconds, err);
 
     app->lease_us = seconds * 1000000;
     app->client = "cli";
     app->host_program = "/proc/self/exe";
-    app->schema_dir = rv_cli_value(args, "schema-dir");
-    app->capability = rv_cli_value(args, "capability");
-    app->store = rv_cli_value(args, "store");
-    app->sync = rv_cli_value(args, "sync");
-    app->no_store = rv_cli_flag(args, "no-store");
-    app->scope = rv_cli_scope(args);
+    app->debug = cli->debug;
+    app->schema_dir = rv_cli_value(cli, "schema-dir");
+    app->capability = rv_cli_value(cli, "capability");
+    app->store = rv_cli_value(cli, "store");
+    app->sync = rv_cli_value(cli, "sync");
+    app->no_store = rv_cli_flag(cli, "no-store");
+    app->scope = (struct rv_store_scope){.tenant = given(cli, "tenant", "REEVE_TENANT"),
+                                         .user = given(cli, "user", "REEVE_USER")};
+    return rc;
+}
+
+static int open_store(struct rv_cli *cli, rv_err **err)
+{
+    switch (cli->verb->store) {
+    case RV_CLI_OPENS_NONE:
+        break;
+    case RV_CLI_READS:
+        return rv_app_store_open(&cli->app, RV_APP_STORE_READ, &cli->store, err);
+    case RV_CLI_READS_IF_ANY:
+        return rv_app_store_open_if_any(&cli->app, &cli->store, err);
+    case RV_CLI_CHANGES:
+        return rv_app_store_open(&cli->app, RV_APP_STORE_CHANGE, &cli->store, err);
+    }
+    return 0;
+}
+
+static int run_checked(struct rv_cli *cli, rv_err **err)
+{
+    const char *dirs[RV_CLI_MAX_ARGS];
+
+    cli->app.n_capability_dirs = rv_cli_values(cli, "capability-path", dirs, RV_COUNT(dirs));
+    cli->app.capability_dirs = dirs;
+    int rc = rv_cli_check(cli, err);
+    if (rc == 0)
+        rc = say_where(cli, err);
+    if (rc == 0)
+        rc = open_log(cli, err);
+    if (rc == 0)
+        rc = open_store(cli, err);
+    if (rc == 0)
+        rc = cli->verb->run(cli, err);
+    rv_store_close(cli->store);
     return rc;
 }
 
 static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc, char **argv)
 {
-    struct rv_cli_args args;
     rv_err *err = NULL;
-    const char *dirs[RV_CLI_MAX_ARGS];
 
-    if (rv_cli_parse(verb, argc, argv, &args, &err) < 0)
-        return rv_cli_report(cli, err);
-    cli->debug = cli->app.debug = rv_cli_flag(&args, "debug");
-    cli->outlives_reader = verb->outlives_reader;
-    if (rv_cli_flag(&args, "no-color"))
-        cli->out_color = cli->err_color = false;
-    if (rv_cli_flag(&args, "help"))
-        return print_help(cli, verb);
-    if (args.n_words < verb->min_words)
-        return rv_cli_usage(cli, &args, "`reeve %s` needs %s", verb->name, verb->args);
-    if (args.n_words > verb->max_words)
-        return rv_cli_usage(cli, &args, "`reeve %s` does not take \"%s\"", verb->name, args.words[verb->max_words]);
-    while (cli->app.n_capability_dirs < RV_COUNT(dirs) &&
-           (dirs[cli->app.n_capability_dirs] = rv_cli_nth(&args, "capability-path", cli->app.n_capability_dirs)))
-        cli->app.n_capability_dirs++;
-    cli->app.capability_dirs = dirs;
-    if (say_where(&args, &cli->app, &err) < 0 || open_log(cli, &args, &err) < 0)
-        return rv_cli_report(cli, err);
-    int status = verb->run(cli, &args);
+    int rc = rv_cli_parse(verb, argc, argv, cli, &err);
+    if (rc == 0) {
+        cli->debug = rv_cli_flag(cli, "debug");
+        if (rv_cli_flag(cli, "no-color"))
+            cli->out_color = cli->err_color = false;
+        if (rv_cli_flag(cli, "help"))
+            return print_help(cli, verb);
+        rc = run_checked(cli, &err);
+    }
+    int status = rc < 0 ? rv_cli_report(cli, err) : rc;
     rv_log_free(cli->app.log);
     return status;
 }
@@ -145,7 +181,7 @@ int main(int argc, char **argv)
     occupy_standard_streams();
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     bool plain = (no_color && no_color[0]) || (term && strcmp(term, "dumb") == 0);
-    struct rv_cli cli = {.program = argv[0], .out_tty = isatty(STDOUT_FILENO), .err_tty = isatty(STDERR_FILENO)};
+    struct rv_cli cli = {.out_tty = isatty(STDOUT_FILENO), .err_tty = isatty(STDERR_FILENO)};
 
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
     signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
@@ -162,5 +198,5 @@ int main(int argc, char **argv)
     int status = !verb        ? unknown_verb(&cli, NULL, name)
                  : verb->subs ? run_below(&cli, verb, argc - 2, argv + 2)
                               : run_verb(&cli, verb, argc - 2, argv + 2);
-    return rv_cli_flush(status, cli.outlives_reader);
+    return rv_cli_flush(status, cli.verb && cli.verb->outlives_reader);
 }

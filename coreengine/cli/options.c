@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct rv_cli_option rv_cli_common_options[] = {
+/* --- what several verbs have --- */
+
+static const struct rv_cli_option common[] = {
     {"capability-path", 'C', "DIR", "search DIR for capabilities first", "DIR", true},
     {"log-level", 0, "LEVEL", "write log records of this level and above to standard error (default error)",
      "trace debug info warn error off", false},
@@ -15,11 +17,77 @@ const struct rv_cli_option rv_cli_common_options[] = {
     {"debug", 0, NULL, "show the source lines of reeve in errors", NULL, false},
     {"help", 'h', NULL, "show help for this verb", NULL, false},
 };
-const size_t rv_cli_n_common_options = RV_COUNT(rv_cli_common_options);
+#define STORE                                                                                                          \
+    {                                                                                                                  \
+        "store", 0, "URL", "store of runs (default REEVE_STORE, else ~/.local/state/reeve/reeve.db)", "FILE", false    \
+    }
+#define TENANT                                                                                                         \
+    {                                                                                                                  \
+        "tenant", 0, "ID", "tenant whose data is used (default REEVE_TENANT, else default)", NULL, false               \
+    }
+#define USER                                                                                                           \
+    {                                                                                                                  \
+        "user", 'u', "ID",                                                                                             \
+            "only data of this user; \"\": only data without an owner (default REEVE_USER, else all data)", NULL,      \
+            false                                                                                                      \
+    }
+#define SCHEMA_DIR                                                                                                     \
+    {                                                                                                                  \
+        "schema-dir", 0, "DIR", "folder of agent documents (default P8_SCHEMA_DIR; \"\": none)", "DIR", false          \
+    }
+static const struct rv_cli_option commits[] = {
+    {"sync", 0, "WORD",
+     "durability of a commit: full (survives power loss; default), normal (survives a crash of the process), off",
+     "full normal off", false},
+};
+static const struct rv_cli_option stores[] = {STORE, USER, TENANT}, places[] = {STORE, TENANT, SCHEMA_DIR};
+static const struct rv_cli_option results[] = {
+    {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
+    {"state", 0, NULL, "print the whole state as one JSON object", NULL, false},
+    {"events", 'e', NULL, "print each event as a line of JSON instead of the answer", NULL, false},
+    {"deltas", 0, NULL, "with --events: also the text of models as it is streamed", NULL, false},
+    {"timeline", 't', NULL, "draw the timeline even when the output is not a terminal", NULL, false},
+    {"save", 0, "FILE", "write the state here during the run and at its end, for `reeve resume`", "FILE", false},
+    {"record", 0, "FILE", "write a script that replays the answers of this run", "FILE", false},
+    {"debug-payload", 0, "FILE", "write each request to a provider as one line; - is standard error", "FILE", false},
+    {"script", 's', "FILE", "answers for models, stages, tools and people", "FILE", false},
+    {"no-store", 0, NULL, "do not use the store (--save still writes its file)", NULL, false},
+    {"mock", 'm', NULL, "use mock handlers in all stages that have one", NULL, false},
+};
+static const struct rv_cli_option work[] = {
+    {"quiet", 'q', NULL, "do not show progress", NULL, false},
+    {"workers", 'w', "N", "maximum number of threads for capability code (default 64)", NULL, false},
+    {"lease", 0, "SECONDS",
+     "lease duration: after this long without a sign of life another process may take over the run (default 15)", NULL,
+     false},
+};
+static const struct rv_cli_option sources[] = {
+    SCHEMA_DIR,
+    {"capability", 0, "NAME", "capability that provides built-in agents (default p8, if it is found; \"\": none)", NULL,
+     false},
+    {"no-store", 0, NULL, "do not search the store", NULL, false},
+};
+static const struct rv_cli_option loading[] = {
+    SCHEMA_DIR, {"store", 0, "URL", "also search this store for declared agents", "FILE", false}, USER, TENANT};
+
+#define GROUP(name, list) const struct rv_cli_group name = {#list, list, RV_COUNT(list)}
+GROUP(rv_cli_common, common);
+GROUP(rv_cli_of_stores, stores);
+GROUP(rv_cli_of_commits, commits);
+GROUP(rv_cli_of_places, places);
+GROUP(rv_cli_of_runs, results);
+GROUP(rv_cli_of_work, work);
+GROUP(rv_cli_of_agents, sources);
+GROUP(rv_cli_of_pipelines, loading);
+const struct rv_cli_group *const rv_cli_groups[] = {&rv_cli_common,    &rv_cli_of_runs,      &rv_cli_of_work,
+                                                    &rv_cli_of_places, &rv_cli_of_stores,    &rv_cli_of_commits,
+                                                    &rv_cli_of_agents, &rv_cli_of_pipelines, NULL};
 
 const struct rv_cli_takes rv_cli_takes_runs = {"run", "last", "reeve runs list --ids"},
                           rv_cli_takes_sessions = {"session", "", "reeve sessions list --ids"},
                           rv_cli_takes_agents = {"agent", "", "reeve agents list --names"};
+
+/* --- verbs --- */
 
 const char *rv_cli_short_name(const struct rv_cli_verb *verb)
 {
@@ -27,51 +95,90 @@ const char *rv_cli_short_name(const struct rv_cli_verb *verb)
     return blank ? blank + 1 : verb->name;
 }
 
-const char *rv_cli_value(const struct rv_cli_args *args, const char *name)
+const struct rv_cli_option *rv_cli_option_at(const struct rv_cli_verb *verb, size_t i)
 {
-    for (size_t i = args->n_given; i-- > 0;)
-        if (strcmp(args->given[i].option->name, name) == 0)
-            return args->given[i].value;
+    if (i < verb->n_options)
+        return &verb->options[i];
+    i -= verb->n_options;
+    for (size_t g = 0; g < RV_CLI_MAX_GROUPS && verb->groups[g]; g++) {
+        if (i < verb->groups[g]->n)
+            return &verb->groups[g]->options[i];
+        i -= verb->groups[g]->n;
+    }
+    return i < rv_cli_common.n ? &rv_cli_common.options[i] : NULL;
+}
+
+/* --- what was given --- */
+
+const char *rv_cli_value(const struct rv_cli *cli, const char *name)
+{
+    for (size_t i = cli->n_given; i-- > 0;)
+        if (strcmp(cli->given[i].option->name, name) == 0)
+            return cli->given[i].value;
     return NULL;
 }
 
-bool rv_cli_flag(const struct rv_cli_args *args, const char *name)
+bool rv_cli_flag(const struct rv_cli *cli, const char *name)
 {
-    for (size_t i = 0; i < args->n_given; i++)
-        if (strcmp(args->given[i].option->name, name) == 0)
+    for (size_t i = 0; i < cli->n_given; i++)
+        if (strcmp(cli->given[i].option->name, name) == 0)
             return true;
     return false;
 }
 
-const char *rv_cli_nth(const struct rv_cli_args *args, const char *name, size_t i)
+const char *rv_cli_nth(const struct rv_cli *cli, const char *name, size_t i)
 {
-    for (size_t k = 0; k < args->n_given; k++)
-        if (strcmp(args->given[k].option->name, name) == 0 && i-- == 0)
-            return args->given[k].value;
+    for (size_t k = 0; k < cli->n_given; k++)
+        if (strcmp(cli->given[k].option->name, name) == 0 && i-- == 0)
+            return cli->given[k].value;
     return NULL;
 }
 
+size_t rv_cli_values(const struct rv_cli *cli, const char *name, const char **out, size_t max)
+{
+    size_t n = 0;
+
+    while (n < max && (out[n] = rv_cli_nth(cli, name, n)))
+        n++;
+    return n;
+}
+
+int rv_cli_int(const struct rv_cli *cli, const char *name, int64_t least, int64_t most, int64_t *inout, rv_err **err)
+{
+    const char *text = rv_cli_value(cli, name);
+    char *end = NULL;
+
+    if (!text)
+        return 0;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (end == text || *end || errno || v < least || v > most) /* errno: it was cut to the largest there is */
+        return RV_FAIL(err, RV_E_INVALID, "option --%s needs a whole number from %lld to %lld, not \"%s\"", name,
+                       (long long)least, (long long)most, text);
+    *inout = v;
+    return 0;
+}
+
+/* --- reading a command line --- */
+
 static const struct rv_cli_option *find(const struct rv_cli_verb *verb, rv_str name, char letter)
 {
-    const struct rv_cli_option *lists[] = {verb->options, rv_cli_common_options};
-    const size_t counts[] = {verb->n_options, rv_cli_n_common_options};
+    const struct rv_cli_option *o;
 
-    for (size_t l = 0; l < 2; l++)
-        for (size_t i = 0; i < counts[l]; i++)
-            if (letter ? lists[l][i].letter == letter : rv_str_is(name, lists[l][i].name))
-                return &lists[l][i];
+    for (size_t i = 0; (o = rv_cli_option_at(verb, i)); i++)
+        if (letter ? o->letter == letter : rv_str_is(name, o->name))
+            return o;
     return NULL;
 }
 
 static int unknown(const struct rv_cli_verb *verb, const char *word, rv_str name, rv_err **err)
 {
+    const struct rv_cli_option *o;
     const char *names[128];
     size_t n = 0;
 
-    for (size_t i = 0; i < verb->n_options && n < RV_COUNT(names); i++)
-        names[n++] = verb->options[i].name;
-    for (size_t i = 0; i < rv_cli_n_common_options && n < RV_COUNT(names); i++)
-        names[n++] = rv_cli_common_options[i].name;
+    for (; n < RV_COUNT(names) && (o = rv_cli_option_at(verb, n)); n++)
+        names[n] = o->name;
     const char *near = rv_nearest(name, names, n);
     int rc = RV_FAIL(err, RV_E_INVALID, "unknown option \"%s\" of `reeve %s`", word, verb->name);
     if (near)
@@ -94,7 +201,7 @@ static bool is_word(const char *words, const char *value)
     return false;
 }
 
-static int give(struct rv_cli_args *out, const struct rv_cli_option *o, const char *value, rv_err **err)
+static int give(struct rv_cli *out, const struct rv_cli_option *o, const char *value, rv_err **err)
 {
     if (out->n_given == RV_CLI_MAX_ARGS)
         return RV_FAIL(err, RV_E_LIMIT, "more than %d options", RV_CLI_MAX_ARGS);
@@ -119,11 +226,10 @@ static int not_a_value(const struct rv_cli_option *o, const char *word, rv_err *
     return rc;
 }
 
-int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct rv_cli_args *out, rv_err **err)
+int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct rv_cli *out, rv_err **err)
 {
     bool only_words = false;
 
-    memset(out, 0, sizeof *out);
     out->verb = verb;
     for (int i = 0; i < argc; i++) {
         const char *word = argv[i];
@@ -163,19 +269,75 @@ int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct r
     return 0;
 }
 
-int rv_cli_int(const struct rv_cli_args *args, const char *name, int64_t least, int64_t most, int64_t *inout,
-               rv_err **err)
-{
-    const char *text = rv_cli_value(args, name);
-    char *end = NULL;
+/* --- the rules of the table --- */
 
-    if (!text)
-        return 0;
-    errno = 0;
-    long long v = strtoll(text, &end, 10);
-    if (end == text || *end || errno || v < least || v > most) /* errno: it was cut to the largest there is */
-        return RV_FAIL(err, RV_E_INVALID, "option --%s needs a whole number from %lld to %lld, not \"%s\"", name,
-                       (long long)least, (long long)most, text);
-    *inout = v;
-    return 0;
+int rv_cli_usage(const struct rv_cli *cli, rv_err **err, const char *fmt, ...)
+{
+    const struct rv_cli_verb *v = cli->verb;
+    rv_buf text = RV_BUF_INIT(4096);
+    va_list ap;
+
+    va_start(ap, fmt);
+    rv_buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    int rc = RV_FAIL(err, RV_E_INVALID, "%s", rv_buf_cstr(&text));
+    rv_err_hint(err, "usage: reeve %s%s%s; `reeve %s --help` has examples", v->name, v->args[0] ? " " : "", v->args,
+                v->name);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* The next word of a rule; empty: the rule is over. */
+static rv_str next_word(const char **at)
+{
+    *at += strspn(*at, " ");
+    rv_str word = {*at, strcspn(*at, " ;")};
+
+    *at += word.len;
+    return word;
+}
+
+static bool is_given(const struct rv_cli *cli, rv_str name)
+{
+    for (size_t i = 0; i < cli->n_given; i++)
+        if (rv_str_is(name, cli->given[i].option->name))
+            return true;
+    return false;
+}
+
+/* "json ids": not more than one of them. */
+static int check_excludes(const struct rv_cli *cli, const char **at, rv_err **err)
+{
+    rv_buf all = RV_BUF_INIT(1024);
+    rv_str word = next_word(at), next;
+    size_t n = 0;
+
+    for (bool first = true; word.len; word = next, first = false) {
+        n += is_given(cli, word);
+        next = next_word(at);
+        rv_buf_printf(&all, "%s--%.*s", first ? "" : next.len ? ", " : " and ", RV_STR_ARG(word));
+    }
+    *at += **at == ';';
+    int rc = n > 1 ? rv_cli_usage(cli, err, "%s exclude each other", rv_buf_cstr(&all)) : 0;
+    rv_buf_fini(&all);
+    return rc;
+}
+
+int rv_cli_check(const struct rv_cli *cli, rv_err **err)
+{
+    const struct rv_cli_verb *v = cli->verb;
+    int rc = 0;
+
+    if (cli->n_words < v->min_words)
+        return rv_cli_usage(cli, err, "`reeve %s` needs %s", v->name, v->args);
+    if (cli->n_words > v->max_words)
+        return rv_cli_usage(cli, err, "`reeve %s` does not take \"%s\"", v->name, cli->words[v->max_words]);
+    for (const char *at = v->needs; at && *at && rc == 0; at += *at == ';') {
+        rv_str word = next_word(&at), needed = next_word(&at);
+        if (is_given(cli, word) && !is_given(cli, needed))
+            rc = rv_cli_usage(cli, err, "--%.*s needs --%.*s", RV_STR_ARG(word), RV_STR_ARG(needed));
+    }
+    for (const char *at = v->excludes; at && *at && rc == 0;)
+        rc = check_excludes(cli, &at, err);
+    return rc;
 }

@@ -1,10 +1,12 @@
 /* Writing to people and pipes: errors once, on stderr; results on stdout; a failed write is a failed command. */
-#include "coreengine/cli/runs/runs.h"
+#include "coreengine/cli/cli.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define MAX_WHY ((size_t)64 << 10)
 
 static int write_errno; /* the first failure of stdout; set and read by the main thread only */
 
@@ -51,23 +53,37 @@ bool rv_cli_out_now(rv_str text)
     return !write_errno;
 }
 
-int rv_cli_print(const struct rv_cli *cli, rv_buf *text)
+int rv_cli_print(int rc, rv_buf *text, rv_err **err)
 {
-    rv_err *err = NULL;
-    int status = RV_EXIT_COMPLETED;
-
-    if (rv_buf_check(text, "output", &err) < 0)
-        status = rv_cli_report(cli, err);
-    else
+    if (rc == 0)
+        rc = rv_buf_check(text, "output", err);
+    if (rc == 0)
         rv_cli_out(rv_buf_str(text));
     rv_buf_fini(text);
-    return status;
+    return rc;
 }
 
 void rv_cli_err(rv_str text)
 {
     if (text.len)
         RV_IGNORE(!write_without_c1(text, stderr), "there is nowhere else to say it");
+}
+
+void rv_cli_say_text(rv_buf *text)
+{
+    rv_cli_err(rv_buf_str(text));
+    rv_buf_fini(text);
+}
+
+void rv_cli_say(const char *fmt, ...)
+{
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    va_list ap;
+
+    va_start(ap, fmt);
+    rv_buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    rv_cli_say_text(&text);
 }
 
 int rv_cli_flush(int status, bool outlives_reader)
@@ -119,33 +135,127 @@ static int exit_of_error(const rv_err *err)
     }
 }
 
+/* What texts of coreengine/app name, and how the command line says it. */
+static const struct {
+    const char *named, *said;
+} words[] = {
+    {"name a store, or set REEVE_STORE", "name a store with --store FILE or in REEVE_STORE"},
+    {"the store needs the name of a file", "--store needs the name of a file"},
+    {"the first run creates it; REEVE_STORE names", "`reeve run` creates it; --store FILE or REEVE_STORE names"},
+    {"or keep this run elsewhere", "or keep this run elsewhere with --store FILE"},
+    {"schema_dir: the folder", "--schema-dir: the folder"},
+    {"no_store excludes changes", "--no-store excludes changes"},
+    {"name the capability that has it", "name the capability that has it with --capability"},
+    {"leave out the session's id for a new session", "leave --session out for a new session"},
+    {"name the script to continue with", "name the script to continue with: --script FILE"},
+    {"; a limit shows the newest", "; --limit shows the newest"},
+    {"the list of functions has all", "`reeve fn --list` lists all"},
+    {"the SDK folder \"", "--sdk \""},
+};
+
+void rv_cli_write_said(rv_str text, rv_buf *b)
+{
+    while (text.len) {
+        const char *first = NULL;
+        size_t which = 0;
+        for (size_t i = 0; i < RV_COUNT(words); i++) {
+            const char *at = memmem(text.ptr, text.len, words[i].named, strlen(words[i].named));
+            if (at && (!first || at < first)) {
+                first = at;
+                which = i;
+            }
+        }
+        size_t before = first ? (size_t)(first - text.ptr) : text.len;
+        rv_buf_add_str(b, (rv_str){text.ptr, before});
+        if (first) {
+            rv_buf_puts(b, words[which].said);
+            before += strlen(words[which].named);
+        }
+        text = (rv_str){text.ptr + before, text.len - before};
+    }
+}
+
 int rv_cli_report(const struct rv_cli *cli, rv_err *err)
 {
-    rv_buf text = RV_BUF_INIT(1 << 20), said = RV_BUF_INIT(1 << 20);
+    rv_buf text = RV_BUF_INIT(1 << 20), raw = RV_BUF_INIT(1 << 20), said = RV_BUF_INIT(1 << 20);
     int status = exit_of_error(err);
 
-    rv_err_write_text(err, cli->debug, &said);
+    rv_err_write_text(err, cli->debug, &raw);
+    rv_cli_write_said(rv_buf_str(&raw), &said);
     rv_buf_puts(&text, cli->err_color ? "\033[1;31mreeve:\033[0m " : "reeve: ");
     rv_cli_write_safe(rv_buf_str(&said), &text); /* it may quote what models and tools said */
+    rv_buf_fini(&raw);
     rv_buf_fini(&said);
-    rv_cli_err(rv_buf_str(&text));
-    rv_buf_fini(&text);
+    rv_cli_say_text(&text);
     rv_err_free(err);
     return status;
 }
 
-int rv_cli_usage(const struct rv_cli *cli, const struct rv_cli_args *args, const char *fmt, ...)
-{
-    rv_buf text = RV_BUF_INIT(4096);
-    rv_err *err = NULL;
-    va_list ap;
+/* --- findings --- */
 
-    va_start(ap, fmt);
-    rv_buf_vprintf(&text, fmt, ap);
-    va_end(ap);
-    RV_IGNORE(RV_FAIL(&err, RV_E_INVALID, "%s", rv_buf_cstr(&text)), "it is reported at once");
-    rv_err_hint(&err, "usage: reeve %s%s%s; `reeve %s --help` has examples", args->verb->name,
-                args->verb->args[0] ? " " : "", args->verb->args, args->verb->name);
-    rv_buf_fini(&text);
-    return rv_cli_report(cli, err);
+void rv_cli_say_findings(const struct rv_cli *cli, const rv_findings *findings)
+{
+    rv_buf raw = RV_BUF_INIT(64 << 20), text = RV_BUF_INIT(64 << 20);
+
+    if (findings && rv_findings_n(findings))
+        rv_findings_write_text(findings, cli->err_color, &raw);
+    rv_cli_write_said(rv_buf_str(&raw), &text);
+    rv_buf_fini(&raw);
+    rv_cli_say_text(&text);
+}
+
+bool rv_cli_sound(const struct rv_cli *cli, const struct rv_app_loaded *l, bool warnings)
+{
+    bool sound = l->pipeline && rv_findings_n_errors(l->findings) == 0;
+
+    if (!sound || warnings)
+        rv_cli_say_findings(cli, l->findings);
+    return sound;
+}
+
+/* --- lines of --events that the engine does not write --- */
+
+bool rv_cli_out_delta(const struct rv_pipeline *pipeline, const struct rv_delta_from *from,
+                      const struct rv_llm_delta *d)
+{
+    rv_buf line = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
+    rv_jw w = rv_jw_on(&line);
+
+    rv_llm_delta_write(d, &w);
+    if (pipeline)
+        rv_jw_kv_text(&w, "stage", pipeline->agents[from->stage].name);
+    if (from->origin) {
+        rv_jw_kv_text(&w, "agent", from->origin->agent);
+        rv_jw_kv_int(&w, "depth", from->origin->depth);
+        rv_jw_kv_text(&w, "parent_tool_call_id", from->origin->parent_tool_call_id);
+    }
+    rv_jw_kv_int(&w, "call_id", from->call_id);
+    if (from->is_muted && (d->kind == RV_LLM_DELTA_TEXT || d->kind == RV_LLM_DELTA_THINKING))
+        rv_jw_kv_bool(&w, "muted", true);
+    rv_jw_obj_end(&w);
+    rv_buf_putc(&line, '\n');
+    bool ok = rv_cli_out_now(rv_buf_str(&line));
+    rv_buf_fini(&line);
+    return ok;
+}
+
+bool rv_cli_tell_end(const rv_envelope *env, const rv_err *err)
+{
+    static const enum rv_emit_kind kinds[] = {RV_EMIT_ERROR, RV_EMIT_DONE};
+    rv_buf raw = RV_BUF_INIT(MAX_WHY), why = RV_BUF_INIT(2 * MAX_WHY), line = RV_BUF_INIT(8 * MAX_WHY);
+
+    rv_err_write_chain(err, &raw);
+    rv_cli_write_said(rv_buf_str(&raw), &why);
+    rv_err *told = NULL;
+    RV_IGNORE(RV_FAIL(&told, rv_err_code(err), "%s", rv_buf_cstr(&why)), "it only carries the text");
+    for (size_t i = 0; i < RV_COUNT(kinds); i++) {
+        rv_broken_end_write(kinds[i], env, rv_app_now_us(), told, &line);
+        rv_buf_putc(&line, '\n');
+    }
+    bool ok = rv_cli_out_now(rv_buf_str(&line));
+    rv_err_free(told);
+    rv_buf_fini(&raw);
+    rv_buf_fini(&line);
+    rv_buf_fini(&why);
+    return ok;
 }

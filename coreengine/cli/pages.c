@@ -1,7 +1,104 @@
-/* Man pages and the reference page, from the table of verbs. */
+/* Help texts, man pages and the reference page, from the table of verbs. */
 #include "coreengine/cli/cli.h"
 
 #include <string.h>
+
+/* --- help --- */
+
+#define BOLD  "\033[1m"
+#define PLAIN "\033[0m"
+
+static void heading(rv_buf *b, bool color, const char *text)
+{
+    rv_buf_printf(b, "%s%s%s\n", color ? BOLD : "", text, color ? PLAIN : "");
+}
+
+static void overview(bool color, rv_buf *b)
+{
+    rv_buf_puts(b, "reeve runs LLM-agent pipelines that are declared in YAML.\n\n");
+    heading(b, color, "Usage");
+    rv_buf_puts(b, "  reeve VERB [OPTIONS] ...\n\n");
+    heading(b, color, "Verbs");
+    for (size_t i = 0; rv_cli_verbs[i]; i++)
+        if (!rv_cli_verbs[i]->hidden)
+            rv_buf_printf(b, "  %-10s %s\n", rv_cli_verbs[i]->name, rv_cli_verbs[i]->summary);
+    rv_buf_puts(b, "\n");
+    heading(b, color, "Examples");
+    rv_buf_puts(
+        b,
+        "  reeve new pipeline hello.yaml                    # a pipeline that runs at once\n"
+        "  reeve run hello.yaml --input \"hi\"                # run it\n"
+        "  reeve graph hello.yaml                           # see it\n"
+        "  reeve test hello.yaml                            # run the tests it carries\n\n"
+        "`reeve VERB --help` shows the help of a verb. Exit status: 0 completed, 1 failed, 2 usage or configuration,\n"
+        "3 waits for an answer, 4 stopped by a bound or policy, 130 cancelled.\n");
+}
+
+static void option_line(const struct rv_cli_option *o, rv_buf *b)
+{
+    rv_buf left = RV_BUF_INIT(256);
+
+    if (o->letter)
+        rv_buf_printf(&left, "-%c, ", o->letter);
+    else
+        rv_buf_puts(&left, "    ");
+    rv_buf_printf(&left, "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    rv_buf_printf(b, "  %-30s %s%s\n", rv_buf_cstr(&left), o->doc, o->many ? " (may be repeated)" : "");
+    rv_buf_fini(&left);
+}
+
+static void list_subs(const struct rv_cli_verb *verb, bool color, rv_buf *b)
+{
+    rv_buf_puts(b, "\n");
+    heading(b, color, "Verbs");
+    for (size_t i = 0; verb->subs[i]; i++) {
+        rv_buf left = RV_BUF_INIT(256);
+        rv_buf_printf(&left, "%s %s", rv_cli_short_name(verb->subs[i]), verb->subs[i]->args);
+        rv_buf_printf(b, "  %-20s %s\n", rv_buf_cstr(&left), verb->subs[i]->summary);
+        rv_buf_fini(&left);
+    }
+    rv_buf_printf(b, "\n`reeve %s VERB --help` explains one; without a verb it is `%s`.\n", verb->name,
+                  rv_cli_short_name(verb->subs[0]));
+}
+
+void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b)
+{
+    if (!verb) {
+        overview(color, b);
+        return;
+    }
+    rv_buf_printf(b, "reeve %s: %s\n\n", verb->name, verb->summary);
+    heading(b, color, "Usage");
+    if (verb->subs)
+        rv_buf_printf(b, "  reeve %s VERB [OPTIONS] ...\n\n%s\n", verb->name, verb->text);
+    else
+        rv_buf_printf(b, "  reeve %s %s [OPTIONS]\n\n%s\n", verb->name, verb->args, verb->text);
+    if (verb->subs)
+        list_subs(verb, color, b);
+    const struct rv_cli_option *o;
+    size_t i = 0;
+    if (!verb->subs && rv_cli_option_at(verb, 0) != rv_cli_common.options) {
+        rv_buf_puts(b, "\n");
+        heading(b, color, "Options");
+        for (; (o = rv_cli_option_at(verb, i)) != rv_cli_common.options; i++)
+            option_line(o, b);
+    }
+    if (!verb->subs) {
+        rv_buf_puts(b, "\n");
+        heading(b, color, "Common options");
+        for (; (o = rv_cli_option_at(verb, i)); i++)
+            option_line(o, b);
+    }
+    rv_buf_puts(b, "\n");
+    heading(b, color, "Examples");
+    for (const char *line = verb->examples; *line;) {
+        size_t n = strcspn(line, "\n");
+        rv_buf_printf(b, "  %.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+/* --- man pages --- */
 
 /* Text for troff: backslashes, hyphens in options and leading dots must not be taken as requests. */
 static void troff(rv_buf *b, const char *text)
@@ -63,8 +160,9 @@ static void man_sub(const struct rv_cli_verb *verb, rv_buf *b)
     man_synopsis(verb, b);
     troff(b, verb->text);
     rv_buf_puts(b, "\n");
-    for (size_t i = 0; i < verb->n_options; i++)
-        man_option(&verb->options[i], b);
+    const struct rv_cli_option *o;
+    for (size_t i = 0; (o = rv_cli_option_at(verb, i)) != rv_cli_common.options; i++)
+        man_option(o, b);
     rv_buf_puts(b, ".PP\n.nf\n");
     troff(b, verb->examples);
     rv_buf_puts(b, "\n.fi\n");
@@ -92,10 +190,9 @@ static void man_verb(const struct rv_cli_verb *verb, rv_buf *b)
             man_sub(verb->subs[i], b);
     }
     rv_buf_puts(b, ".SH OPTIONS\n");
-    for (size_t i = 0; i < verb->n_options; i++)
-        man_option(&verb->options[i], b);
-    for (size_t i = 0; i < rv_cli_n_common_options; i++)
-        man_option(&rv_cli_common_options[i], b);
+    const struct rv_cli_option *o;
+    for (size_t i = 0; (o = rv_cli_option_at(verb, i)); i++)
+        man_option(o, b);
     rv_buf_puts(b, ".SH EXAMPLES\n.nf\n");
     troff(b, verb->examples);
     rv_buf_puts(b, "\n.fi\n");
@@ -108,9 +205,10 @@ static void man_environment(rv_buf *b)
     } variables[] = {
         {"REEVE_CAPABILITY_PATH", "folders that are searched for capabilities, colon\\-separated"},
         {"REEVE_STORE", "where runs are kept, when \\-\\-store does not say"},
-        {"REEVE_SYNC", "what a commit outlives, when \\-\\-sync does not say"},
-        {"REEVE_USER", "whose runs, sessions and agents are there, when \\-\\-user does not say; empty: everybody's"},
-        {"REEVE_TENANT", "of which tenant, when \\-\\-tenant does not say"},
+        {"REEVE_SYNC", "durability of a commit, when \\-\\-sync does not say"},
+        {"REEVE_USER",
+         "the user whose runs, sessions and agents are visible, when \\-\\-user does not say; empty: all users"},
+        {"REEVE_TENANT", "the tenant, when \\-\\-tenant does not say"},
         {"P8_SCHEMA_DIR", "a folder of agent documents, when \\-\\-schema\\-dir does not say"},
         {"NO_COLOR", "no colours"},
         {"XDG_STATE_HOME", "the folder above reeve/reeve.db, where runs are kept (default ~/.local/state)"},
@@ -133,6 +231,8 @@ void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b)
     man_environment(b);
 }
 
+/* --- the reference page --- */
+
 /* A bar would end the cell of a table. */
 static void cell(rv_buf *b, const char *text)
 {
@@ -143,40 +243,56 @@ static void cell(rv_buf *b, const char *text)
     }
 }
 
-static void reference_options(const struct rv_cli_option *o, size_t n, rv_buf *b)
+static void reference_option(const struct rv_cli_option *o, rv_buf *b)
 {
-    if (!n)
-        return;
-    rv_buf_puts(b, "\n| option | value | meaning |\n| --- | --- | --- |\n");
-    for (size_t i = 0; i < n; i++) {
-        rv_buf_printf(b, "| `--%s`", o[i].name);
-        if (o[i].letter)
-            rv_buf_printf(b, ", `-%c`", o[i].letter);
-        bool listed = o[i].words && strcmp(o[i].words, "FILE") != 0 && strcmp(o[i].words, "DIR") != 0;
-        rv_buf_puts(b, " | ");
-        cell(b, listed ? o[i].words : o[i].arg ? o[i].arg : "");
-        rv_buf_puts(b, " | ");
-        cell(b, o[i].doc);
-        rv_buf_puts(b, o[i].many ? "; may be repeated |\n" : " |\n");
-    }
+    bool listed = o->words && strcmp(o->words, "FILE") != 0 && strcmp(o->words, "DIR") != 0;
+
+    rv_buf_printf(b, "| `--%s`", o->name);
+    if (o->letter)
+        rv_buf_printf(b, ", `-%c`", o->letter);
+    rv_buf_puts(b, " | ");
+    cell(b, listed ? o->words : o->arg ? o->arg : "");
+    rv_buf_puts(b, " | ");
+    cell(b, o->doc);
+    rv_buf_puts(b, o->many ? "; may be repeated |\n" : " |\n");
+}
+
+/* Options, and links to those that other verbs have, too, in the last row. groups NULL: none. */
+static void reference_options(const struct rv_cli_option *o, size_t n, const struct rv_cli_group *const *groups,
+                              rv_buf *b)
+{
+    bool shares = groups && groups[0];
+
+    if (n)
+        rv_buf_puts(b, "\n| option | value | meaning |\n| --- | --- | --- |\n");
+    for (size_t i = 0; i < n; i++)
+        reference_option(&o[i], b);
+    for (size_t i = 0; shares && i < RV_CLI_MAX_GROUPS && groups[i]; i++)
+        rv_buf_printf(b, "%s[%s](#%s)", i ? ", " : n ? "| also " : "\nAlso ", groups[i]->title, groups[i]->title);
+    rv_buf_puts(b, !shares ? "" : n ? " | | |\n" : ".\n");
 }
 
 static void reference_verb(const struct rv_cli_verb *v, rv_buf *b)
 {
-    rv_buf_printf(b, "\n%s reeve %s\n", strchr(v->name, ' ') ? "###" : "##", v->name);
-    if (!v->subs)
-        rv_buf_printf(b, "\n`reeve %s%s%s`\n", v->name, v->args[0] ? " " : "", v->args);
+    const char *args = v->subs ? "" : v->args;
+
+    rv_buf_printf(b, "\n%s %s%s%s\n", strchr(v->name, ' ') ? "###" : "##", v->name, args[0] ? " " : "", args);
     rv_buf_printf(b, "\n%s: %s\n", v->summary, v->text);
-    reference_options(v->options, v->n_options, b);
-    rv_buf_printf(b, "\n```sh\n%s\n```\n", v->examples);
+    reference_options(v->options, v->n_options, v->groups, b);
     for (size_t i = 0; v->subs && v->subs[i]; i++)
         reference_verb(v->subs[i], b);
 }
 
 void rv_cli_write_reference(rv_buf *b)
 {
-    rv_buf_puts(b, "# Command line\n\nGenerated by `reeve docs reference cli`; do not edit.\n\n## Common options\n");
-    reference_options(rv_cli_common_options, rv_cli_n_common_options, b);
+    rv_buf_puts(
+        b, "# Command line\n\nGenerated by `reeve docs reference cli`; do not edit. `reeve VERB --help` and the man "
+           "pages have examples.\n\n## Options of several verbs\n\nAll verbs have *common*; the others belong to "
+           "the verbs that refer to them.\n");
+    for (size_t i = 0; rv_cli_groups[i]; i++) {
+        rv_buf_printf(b, "\n### %s\n", rv_cli_groups[i]->title);
+        reference_options(rv_cli_groups[i]->options, rv_cli_groups[i]->n, NULL, b);
+    }
     for (size_t i = 0; rv_cli_verbs[i]; i++)
         if (!rv_cli_verbs[i]->hidden)
             reference_verb(rv_cli_verbs[i], b);

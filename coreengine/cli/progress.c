@@ -37,12 +37,6 @@ struct rv_progress {
     rv_cli_tally *usage;         /* owned; NULL: no memory for it, or no timeline */
 };
 
-static int64_t now_us(void)
-{
-    struct rv_clock c = rv_clock_system();
-    return c.now_us(c.self);
-}
-
 static size_t terminal_width(void)
 {
     struct winsize size;
@@ -72,7 +66,7 @@ static void draw(rv_progress *p, rv_buf *b)
 {
     static const char *const dots[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
     rv_buf line = RV_BUF_INIT(8192);
-    int64_t now = now_us() + p->offset_us, oldest = now;
+    int64_t now = rv_app_now_us() + p->offset_us, oldest = now;
     size_t waiting = 0;
 
     for (size_t i = 0; i < p->n; i++) {
@@ -199,37 +193,31 @@ static void end_span(rv_progress *p, const struct rv_effect *e, json_object *jso
         print_end(p, s, json, b);
 }
 
-static void count_call(rv_progress *p, int stage, json_object *result)
-{
-    struct rv_app_spent spent;
-
-    rv_app_spent_read(result, &spent);
-    rv_cli_tally_add(p->usage, stage, &spent);
-}
-
 void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
 {
     rv_buf b = RV_BUF_INIT(1 << 20);
     json_object *json = NULL;
     const char *time = NULL, *text = NULL;
+    struct rv_app_spent spent;
     int64_t at = 0;
 
     if (!p || rv_app_read_event(line, &json, NULL) < 0)
         return;
     if (!rv_json_get_text(json, "time", &time) || rv_time_parse(rv_str_of(time), &at, NULL) < 0)
-        at = now_us();
+        at = rv_app_now_us();
     pthread_mutex_lock(&p->lock);
     if (!p->begun_us) {
         p->begun_us = at;
-        p->offset_us = at - now_us();
+        p->offset_us = at - rv_app_now_us();
     }
     if (e->emit == RV_EMIT_STAGE_STARTED)
         begin_span(p, e, at, &b);
     else if (e->emit == RV_EMIT_STAGE_COMPLETED)
         end_span(p, e, json, at, &b);
-    else if (e->emit == RV_EMIT_LLM_RESULT)
-        count_call(p, e->stage, json);
-    else if (p->live && e->emit == RV_EMIT_RETRY && rv_json_get_text(json, "error", &text)) {
+    else if (e->emit == RV_EMIT_LLM_RESULT) {
+        rv_app_spent_read(json, &spent);
+        rv_cli_tally_add(p->usage, e->stage, &spent);
+    } else if (p->live && e->emit == RV_EMIT_RETRY && rv_json_get_text(json, "error", &text)) {
         erase(p, &b);
         rv_buf_printf(&b, "! %s: %s; trying again\n", p->pipeline->agents[e->stage].name, text);
     } else if (p->live && e->emit == RV_EMIT_WARNING && rv_json_get_text(json, "message", &text)) {
@@ -242,9 +230,8 @@ void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
     json_object_put(json);
 }
 
-void rv_progress_delta(rv_progress *p, int stage, rv_str text)
+void rv_progress_delta(rv_progress *p, rv_str text)
 {
-    (void)stage;
     if (!p)
         return;
     pthread_mutex_lock(&p->lock);
@@ -252,12 +239,10 @@ void rv_progress_delta(rv_progress *p, int stage, rv_str text)
     pthread_mutex_unlock(&p->lock);
 }
 
-void rv_progress_stop(rv_progress *p)
+static void stop(rv_progress *p)
 {
     rv_buf b = RV_BUF_INIT(64);
 
-    if (!p || p->stopped)
-        return;
     pthread_mutex_lock(&p->lock);
     p->stopped = true;
     erase(p, &b);
@@ -283,12 +268,12 @@ static void bar(const rv_progress *p, const struct span *s, int64_t total, size_
         rv_buf_puts(b, i >= from && i < to ? full : p->utf8 ? "·" : ".");
 }
 
-void rv_progress_write_timeline(const rv_progress *p, rv_buf *b)
+static void write_timeline(const rv_progress *p, rv_buf *b)
 {
     size_t name_width = 5, width;
     int64_t end = 0;
 
-    if (!p || !p->timeline || p->n == 0)
+    if (!p->timeline || p->n == 0)
         return;
     for (size_t i = 0; i < p->n; i++) {
         size_t len = strlen(p->pipeline->agents[p->spans[i].stage].name);
@@ -315,11 +300,15 @@ void rv_progress_write_timeline(const rv_progress *p, rv_buf *b)
     rv_cli_tally_write(p->usage, NULL, p->cli->err_color, b);
 }
 
-void rv_progress_free(rv_progress *p)
+void rv_progress_end(rv_progress *p)
 {
+    rv_buf timeline = RV_BUF_INIT(1 << 20);
+
     if (!p)
         return;
-    rv_progress_stop(p);
+    stop(p);
+    write_timeline(p, &timeline);
+    rv_cli_say_text(&timeline);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->wake);
     rv_cli_tally_free(p->usage);

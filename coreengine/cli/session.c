@@ -1,5 +1,5 @@
 /* One run as the command line sees it: observers in, result out. */
-#include "coreengine/cli/runs/runs.h"
+#include "coreengine/cli/cli.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,22 +29,13 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     rv_progress_event(w->progress, e, line);
 }
 
-static void print_delta(struct watch *w, const struct rv_delta_from *from, const struct rv_llm_delta *d)
-{
-    rv_buf line = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
-
-    rv_cli_write_delta(w->pipeline, from, d, &line);
-    w->is_unread = !rv_cli_out_now(rv_buf_str(&line));
-    rv_buf_fini(&line);
-}
-
 static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     struct watch *w = self;
 
     if (w->deltas && !w->is_unread)
-        print_delta(w, from, d);
-    rv_progress_delta(w->progress, from->stage, d->kind == RV_LLM_DELTA_TEXT ? d->text : (rv_str){NULL, 0});
+        w->is_unread = !rv_cli_out_delta(w->pipeline, from, d);
+    rv_progress_delta(w->progress, d->kind == RV_LLM_DELTA_TEXT ? d->text : (rv_str){NULL, 0});
     return true;
 }
 
@@ -60,15 +51,6 @@ static void on_payload(void *self, int64_t call_id, const char *provider, rv_str
     putc('\n', w->payloads);
     if ((fflush(w->payloads) != 0 || ferror(w->payloads)) && !w->payload_errno)
         w->payload_errno = errno ? errno : EIO;
-}
-
-static int print_buf(rv_buf *b, const char *what, rv_err **err)
-{
-    int rc = rv_buf_check(b, what, err);
-    if (rc == 0)
-        rv_cli_out(rv_buf_str(b));
-    rv_buf_fini(b);
-    return rc;
 }
 
 /* The answer for people and pipes: the final response, else the outputs. */
@@ -94,46 +76,43 @@ static int print_answer(const struct rv_cli *cli, const struct rv_app_run *run, 
         rv_buf_putc(&text, '\n');
         json_object_put(outputs);
     }
-    return print_buf(&text, "answer", err);
+    return rv_cli_print(0, &text, err);
 }
 
-static int print_result(const struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_app_run *run,
-                        rv_err **err)
+static int print_result(const struct rv_cli *cli, const struct rv_app_run *run, rv_err **err)
 {
     const rv_envelope *env = rv_exec_envelope(run->exec);
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
-    if (rv_cli_flag(args, "events"))
+    if (rv_cli_flag(cli, "events"))
         return 0;
-    if (rv_cli_flag(args, "json"))
+    if (rv_cli_flag(cli, "json"))
         rv_envelope_write_result(env, &run->loaded->pipeline->response, &text);
-    else if (rv_cli_flag(args, "state"))
+    else if (rv_cli_flag(cli, "state"))
         rv_envelope_write_state(env, &text);
     else
         return rv_app_has_answer(rv_exec_status(run->exec), env) ? print_answer(cli, run, err) : 0;
     rv_buf_putc(&text, '\n');
-    return print_buf(&text, "result", err);
+    return rv_cli_print(0, &text, err);
 }
 
 /* Put an interrupted run where `resume` finds it. What is asked is said first: it must not be lost with the state. */
-static int keep_interrupted(const struct rv_cli_args *args, struct rv_app_run *run, rv_err **err)
+static int keep_interrupted(const struct rv_cli *cli, struct rv_app_run *run, rv_err **err)
 {
-    rv_buf path = RV_BUF_INIT(4096), text = RV_BUF_INIT(1 << 20);
+    rv_buf path = RV_BUF_INIT(4096);
     const char *run_id = rv_envelope_fields(rv_exec_envelope(run->exec))->envelope_id;
 
     if (run->journal) {
-        rv_cli_say_pending(args, run, run_id);
+        rv_cli_say_pending(cli, run, run_id);
         return 0;
     }
     int rc = rv_app_run_keep_file(run, &path, err);
     if (rc == 0)
-        rv_buf_printf(&text, "run %s is kept in %s\n", run_id, rv_buf_cstr(&path));
+        rv_cli_say("run %s is kept in %s\n", run_id, rv_buf_cstr(&path));
     else
         rv_err_hint(err, "name a file for the run with --save FILE");
-    rv_cli_err(rv_buf_str(&text));
-    rv_cli_say_pending(args, run, rc == 0 && (run->save || run->run_file) ? rv_buf_cstr(&path) : run_id);
+    rv_cli_say_pending(cli, run, rc == 0 && (run->save || run->run_file) ? rv_buf_cstr(&path) : run_id);
     rv_buf_fini(&path);
-    rv_buf_fini(&text);
     return rc;
 }
 
@@ -167,8 +146,7 @@ static void explain_end(const struct rv_cli *cli, enum rv_run_status status, con
     rv_cli_write_code(code != RV_FAILURE_NONE ? rv_failure_text(code) : rv_reason_text(f->terminal_reason), &text);
     if (cli->debug && code != RV_FAILURE_NONE)
         write_causes(rv_exec_failure(x), &text);
-    rv_cli_err(rv_buf_str(&text));
-    rv_buf_fini(&text);
+    rv_cli_say_text(&text);
 }
 
 static int open_payloads(struct watch *w, const char *path, rv_err **err)
@@ -197,20 +175,19 @@ static int close_payloads(struct watch *w, const char *path, rv_err **err)
                             : 0;
 }
 
-static int open_watch(const struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_run *run, struct watch *w,
-                      rv_err **err)
+static int open_watch(const struct rv_cli *cli, struct rv_app_run *run, struct watch *w, rv_err **err)
 {
-    bool data = rv_cli_flag(args, "json") || rv_cli_flag(args, "state") || rv_cli_flag(args, "events");
-    bool live = cli->err_tty && !rv_cli_flag(args, "quiet");
-    bool timeline = rv_cli_flag(args, "timeline") || (live && !data);
+    bool data = rv_cli_flag(cli, "json") || rv_cli_flag(cli, "state") || rv_cli_flag(cli, "events");
+    bool live = cli->err_tty && !rv_cli_flag(cli, "quiet");
+    bool timeline = rv_cli_flag(cli, "timeline") || (live && !data);
 
-    *w = (struct watch){.pipeline = run->loaded->pipeline, .events = rv_cli_flag(args, "events")};
-    w->deltas = w->events && rv_cli_flag(args, "deltas");
+    *w = (struct watch){.pipeline = run->loaded->pipeline, .events = rv_cli_flag(cli, "events")};
+    w->deltas = w->events && rv_cli_flag(cli, "deltas");
     if (live || timeline)
         w->progress = rv_progress_new(cli, w->pipeline, live, timeline);
-    if (rv_cli_value(args, "record") && !(w->recorder = rv_recorder_new()))
+    if (rv_cli_value(cli, "record") && !(w->recorder = rv_recorder_new()))
         return RV_FAIL(err, RV_E_NOMEM, "record the run");
-    int rc = open_payloads(w, rv_cli_value(args, "debug-payload"), err);
+    int rc = open_payloads(w, rv_cli_value(cli, "debug-payload"), err);
     run->recorder = w->recorder;
     run->observer = (struct rv_app_observer){.self = w,
                                              .on_event = w->events || w->progress ? on_event : NULL,
@@ -220,21 +197,16 @@ static int open_watch(const struct rv_cli *cli, const struct rv_cli_args *args, 
 }
 
 /* What was to be written besides the answer. ran: the run was; else nothing of it is. */
-static int close_watch(const struct rv_cli_args *args, struct rv_app_run *run, struct watch *w, bool ran, rv_err **err)
+static int close_watch(const struct rv_cli *cli, struct rv_app_run *run, struct watch *w, bool ran, rv_err **err)
 {
-    rv_buf timeline = RV_BUF_INIT(1 << 20);
     int rc = 0;
 
-    rv_progress_stop(w->progress);
-    rv_progress_write_timeline(w->progress, &timeline);
-    rv_cli_err(rv_buf_str(&timeline));
-    rv_buf_fini(&timeline);
-    rv_progress_free(w->progress);
+    rv_progress_end(w->progress);
     if (w->recorder && ran)
-        rc = rv_recorder_write(w->recorder, rv_cli_value(args, "record"), err);
+        rc = rv_recorder_write(w->recorder, RV_CLI_RECORDED, rv_cli_value(cli, "record"), err);
     rv_recorder_free(w->recorder);
     if (rc == 0)
-        rc = close_payloads(w, rv_cli_value(args, "debug-payload"), err);
+        rc = close_payloads(w, rv_cli_value(cli, "debug-payload"), err);
     if (run->save_err && ran && rc == 0) {
         rc = rv_err_code(run->save_err);
         *err = run->save_err;
@@ -243,39 +215,38 @@ static int close_watch(const struct rv_cli_args *args, struct rv_app_run *run, s
     return rc;
 }
 
-static int mode_of(const struct rv_cli_args *args)
+static int mode_of(const struct rv_cli *cli)
 {
-    const char *mode = rv_cli_value(args, "mode");
+    const char *mode = rv_cli_value(cli, "mode");
     return !mode ? RV_UNSET : strcmp(mode, "parallel") == 0 ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
 }
 
-int rv_cli_run_opts(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_loaded *loaded,
-                    struct rv_app_run *out, rv_err **err)
+int rv_cli_run_opts(struct rv_cli *cli, struct rv_app_loaded *loaded, struct rv_app_run *out, rv_err **err)
 {
     int64_t workers = 0;
-    int rc = rv_cli_int(args, "workers", 1, 1024, &workers, err);
+    int rc = rv_cli_int(cli, "workers", 1, 1024, &workers, err);
 
     *out = (struct rv_app_run){.app = &cli->app,
                                .loaded = loaded,
-                               .mode = mode_of(args),
-                               .use_mocks = rv_cli_flag(args, "mock"),
-                               .session = rv_cli_value(args, "session"),
+                               .mode = mode_of(cli),
+                               .use_mocks = rv_cli_flag(cli, "mock"),
+                               .session = rv_cli_value(cli, "session"),
                                .workers = (size_t)workers,
                                .handle_signals = true,
-                               .save = rv_cli_value(args, "save")};
+                               .save = rv_cli_value(cli, "save")};
     return rc;
 }
 
 /* The answer comes first: a file that could not be written is no reason to keep it from the reader who waits for it. */
-static int conclude(const struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_run *run, rv_err *watch_err)
+static int conclude(const struct rv_cli *cli, struct rv_app_run *run, rv_err *watch_err)
 {
     enum rv_run_status end = rv_exec_status(run->exec);
     rv_err *err = NULL;
     int status = rv_cli_exit_of(end);
 
-    int rc = print_result(cli, args, run, &err);
+    int rc = print_result(cli, run, &err);
     if (rc == 0 && end == RV_RUN_INTERRUPTED)
-        rc = keep_interrupted(args, run, &err);
+        rc = keep_interrupted(cli, run, &err);
     explain_end(cli, end, run->exec);
     if (rc < 0)
         (void)rv_cli_report(cli, err);
@@ -284,45 +255,49 @@ static int conclude(const struct rv_cli *cli, const struct rv_cli_args *args, st
     return rc < 0 || watch_err ? RV_EXIT_FAILED : status; /* never 2: something did run */
 }
 
-int rv_cli_session_run(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_run *run, rv_envelope *env,
-                       const struct rv_response *response)
+int rv_cli_session_run(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *env, const struct rv_response *response,
+                       rv_err **err)
 {
     struct watch w = {0};
-    rv_err *err = NULL, *watch_err = NULL;
+    rv_err *watch_err = NULL;
 
-    int rc = open_watch(cli, args, run, &w, &err);
+    int rc = open_watch(cli, run, &w, err);
     if (rc == 0)
-        rc = rv_app_run_drive(run, env, response, &err);
+        rc = rv_app_run_drive(run, env, response, err);
     else
         rv_envelope_free(env);
-    RV_IGNORE(close_watch(args, run, &w, rc == 0, &watch_err), "watch_err says it, after the answer");
-    if (rc < 0 && w.events && !w.has_end)
-        rv_cli_tell_end(NULL, err);
-    bool began = run->exec != NULL; /* then it is no fault of the command line, whatever the error is */
-    int status = rc < 0 ? rv_cli_report(cli, err) : conclude(cli, args, run, watch_err);
-    return rc == RV_E_STATE && began && status == RV_EXIT_USAGE ? RV_EXIT_FAILED : status;
+    RV_IGNORE(close_watch(cli, run, &w, rc == 0, &watch_err), "watch_err says it, after the answer");
+    if (rc == 0)
+        return conclude(cli, run, watch_err);
+    if (w.events && !w.has_end)
+        rv_cli_tell_end(NULL, *err);
+    if (rc != RV_E_STATE || !run->exec)
+        return rc;
+    (void)rv_cli_report(cli, *err); /* it began, so the command line is not at fault, whatever the error is */
+    *err = NULL;
+    return RV_EXIT_FAILED;
 }
 
-int rv_cli_continue(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const char *id,
-                    enum rv_app_go go, const struct rv_response *response)
+int rv_cli_continue(struct rv_cli *cli, const char *id, enum rv_app_go go, const struct rv_response *response,
+                    rv_err **err)
 {
     struct rv_app_loaded loaded = {0};
     struct rv_app_run run;
-    rv_err *err = NULL;
-    int status = RV_EXIT_USAGE;
 
-    int rc = rv_cli_run_opts(cli, args, &loaded, &run, &err);
+    int rc = rv_cli_run_opts(cli, &loaded, &run, err);
     if (rc == 0)
-        rc = rv_app_continue(&run, store, id, go, &loaded, &err);
-    if (rc < 0 || rv_cli_sound(cli, &loaded, false)) {
-        rv_cli_warn_missing(cli, &loaded);
+        rc = rv_app_continue(&run, cli->store, id, go, &loaded, err);
+    bool sound = rc < 0 || rv_cli_sound(cli, &loaded, false);
+    if (sound) {
+        rv_cli_say_findings(cli, loaded.missing);
         if (rc == 0)
-            rc = rv_app_take_over(&run, &err);
-        if (rc < 0 && rv_cli_flag(args, "events"))
-            rv_cli_tell_end(NULL, err);
-        status = rc < 0 ? rv_cli_report(cli, err) : rv_cli_session_run(cli, args, &run, NULL, response);
+            rc = rv_app_take_over(&run, err);
+        if (rc < 0 && rv_cli_flag(cli, "events"))
+            rv_cli_tell_end(NULL, *err);
     }
+    if (rc == 0)
+        rc = sound ? rv_cli_session_run(cli, &run, NULL, response, err) : RV_EXIT_USAGE;
     rv_app_run_fini(&run);
     rv_app_loaded_fini(&loaded);
-    return status;
+    return rc;
 }

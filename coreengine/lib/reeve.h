@@ -22,18 +22,19 @@ extern "C" {
 #endif
 
 #include "coreengine/app/app.h"
+#include "coreengine/app/chat.h"
 #include "coreengine/app/fn.h"
 #include "coreengine/app/lint.h"
 #include "coreengine/app/models.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/query.h"
 #include "coreengine/app/record.h"
+#include "coreengine/app/recover.h"
 #include "coreengine/app/retention.h"
 #include "coreengine/app/rows.h"
 #include "coreengine/app/runfile.h"
 #include "coreengine/app/simulate.h"
 #include "coreengine/app/sink.h"
-#include "coreengine/app/talk.h"
 #include "coreengine/app/testing.h"
 
 #ifdef __cplusplus

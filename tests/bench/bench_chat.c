@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "coreengine/app/turns/chat.h"
+#include "coreengine/app/chat.h"
 #include "tests/bench/bench_kit.h"
 
 #define LAST 9 /* turns that are measured */
@@ -159,7 +159,7 @@ int main(int argc, char **argv)
                              .agent = "talker",
                              .on_effect = on_effect,
                              .self = &w};
-    must("settings", rv_chat_settings_read(NULL, NULL, &o.settings, &err), err);
+    must("settings", rv_chat_settings_read(&o.settings, &err), err);
     must("chat", rv_chat_new(&o, &chat, &err), err);
     talk(chat, store, n, &w);
     rv_chat_free(chat);

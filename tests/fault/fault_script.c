@@ -132,7 +132,7 @@ static int record(void)
     if (rc == 0 && rv_script_answer(played, &answer.response, NULL))
         rv_recorder_input(r, &answer);
     if (rc == 0)
-        rc = rv_recorder_write(r, recording, &err);
+        rc = rv_recorder_write(r, "recorded", recording, &err);
     rv_recorder_free(r);
     rv_err_free(err);
     return rc;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/turns/chat.h"
+#include "coreengine/app/chat.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
@@ -81,7 +81,7 @@ START_TEST(a_long_session_begins_turns_as_a_short_one_does)
                              .agent = "talker",
                              .on_effect = on_effect,
                              .self = w};
-    ck_assert_int_eq(rv_chat_settings_read(NULL, NULL, &o.settings, NULL), 0);
+    ck_assert_int_eq(rv_chat_settings_read(&o.settings, NULL), 0);
     o.settings.history.max_tokens = 2000;
     ck_assert_int_eq(rv_chat_new(&o, &chat, NULL), 0);
     talk(chat, w);

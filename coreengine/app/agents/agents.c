@@ -1,8 +1,356 @@
-/* Made, asked, freed. */
+/* From a name to a document: the sources in their order, answers that are cached, and a document put into the store. */
 #include "coreengine/app/agents/agents_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define MAX_SHORT 200               /* characters of a description that stand for the whole text */
+#define MAX_JSON  ((size_t)4 << 20) /* of a document: what is short in YAML may be longer as JSON */
+
+/* --- cached answers. The asking user is part of the key: a user's own agent is not visible to others --- */
+
+void rv_agents_entry_fini(struct rv_agents_entry *agent)
+{
+    rv_agentdoc_free(agent->doc);
+    free(agent->text);
+    free(agent->place);
+    *agent = (struct rv_agents_entry){.text = NULL};
+}
+
+static void kept_free(struct rv_agents_kept *kept)
+{
+    if (!kept)
+        return;
+    rv_agents_entry_fini(&kept->agent);
+    free(kept->name);
+    free(kept->tenant);
+    free(kept->user);
+    free(kept);
+}
+
+static void cache_clear(struct rv_agents_cache *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        kept_free(c->items[i]);
+    c->n = 0;
+}
+
+static void drop(struct rv_agents_cache *c, size_t at)
+{
+    kept_free(c->items[at]);
+    c->n--;
+    memmove(&c->items[at], &c->items[at + 1], (c->n - at) * sizeof *c->items);
+}
+
+static const char *tenant_of(const struct rv_store_scope *scope)
+{
+    return scope->tenant ? scope->tenant : RV_STORE_TENANT;
+}
+
+static bool is_for(const struct rv_agents_kept *kept, const struct rv_store_scope *scope, const char *name)
+{
+    if (strcmp(kept->name, name) != 0 || strcmp(kept->tenant, tenant_of(scope)) != 0)
+        return false;
+    return kept->user && scope->user ? strcmp(kept->user, scope->user) == 0 : !kept->user && !scope->user;
+}
+
+static const struct rv_agents_entry *cache_recall(struct rv_agents_cache *c, const struct rv_store_scope *scope,
+                                                  const char *name, int64_t now_us)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (!is_for(c->items[i], scope, name))
+            continue;
+        if (now_us < c->items[i]->until_us)
+            return &c->items[i]->agent;
+        drop(c, i);
+        return NULL;
+    }
+    return NULL;
+}
+
+static int cache_keep(struct rv_agents_cache *c, const struct rv_store_scope *scope, const char *name, int64_t until_us,
+                      struct rv_agents_entry *agent, const struct rv_agents_entry **out, rv_err **err)
+{
+    struct rv_agents_kept *kept = calloc(1, sizeof *kept);
+
+    if (kept) {
+        kept->name = rv_str_dup(rv_str_of(name));
+        kept->tenant = rv_str_dup(rv_str_of(tenant_of(scope)));
+        kept->user = scope->user ? rv_str_dup(rv_str_of(scope->user)) : NULL;
+    }
+    if (!kept || !kept->name || !kept->tenant || (scope->user && !kept->user)) {
+        kept_free(kept);
+        rv_agents_entry_fini(agent);
+        return RV_FAIL(err, RV_E_NOMEM, "keep agent \"%s\"", name);
+    }
+    kept->agent = *agent;
+    *agent = (struct rv_agents_entry){.text = NULL};
+    kept->until_us = until_us;
+    if (c->n == RV_AGENTS_MAX_CACHE)
+        drop(c, 0);
+    c->items[c->n++] = kept;
+    *out = &kept->agent;
+    return 0;
+}
+
+/* --- from a document to a row of the store --- */
+
+/* The first characters, whole ones. */
+static rv_str head_of(const char *text)
+{
+    size_t at = 0, n = 0;
+
+    while (text[at]) {
+        if (((unsigned char)text[at] & 0xc0) != 0x80 && n++ == MAX_SHORT)
+            break;
+        at++;
+    }
+    return (rv_str){text, at};
+}
+
+static int put_row(rv_agents *a, const char *tenant, const char *user, const struct rv_agentdoc *doc, rv_str text,
+                   const char *source, const char *place, enum rv_schema_put how, bool *changed, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf json = RV_BUF_INIT(MAX_JSON), description = RV_BUF_INIT((size_t)4 * MAX_SHORT);
+    rv_jw w = rv_jw_on(&json);
+    struct rv_schema_row row = {.tenant = tenant ? tenant : RV_STORE_TENANT,
+                                .user = user,
+                                .name = doc->name,
+                                .kind = RV_AGENTS_KIND, /* whatever else it calls itself (p8 1.5) */
+                                .version = doc->version,
+                                .content = rv_str_of(doc->description),
+                                .document = text,
+                                .source = source,
+                                .place = place};
+    int rc;
+
+    rv_agentdoc_write_json(doc, &w);
+    if (!doc->short_description)
+        rv_buf_add_str(&description, head_of(doc->description));
+    if ((rc = rv_buf_check(&json, "document of an agent", err)) < 0 ||
+        (rc = rv_buf_check(&description, "description of an agent", err)) < 0)
+        return rc;
+    row.json_schema = rv_buf_str(&json);
+    row.description = doc->short_description ? doc->short_description : rv_buf_cstr(&description);
+    return rv_store_put_schema(a->store, &row, how, a->clock.now_us(a->clock.self), changed, err);
+}
+
+static int check_owner(const struct rv_store_scope *scope, bool user_own, rv_err **err)
+{
+    if (!user_own || (scope->user && *scope->user))
+        return 0;
+    return RV_FAIL(err, RV_E_INVALID, "an agent of one's own needs a user");
+}
+
+/* The first fault as an error. */
+static int check_use(const struct rv_agentdoc *doc, rv_err **err)
+{
+    rv_findings *findings = rv_findings_new();
+    int rc = findings ? rv_agents_check(doc, findings, err) : RV_FAIL(err, RV_E_NOMEM, "check an agent");
+
+    if (rc == 0 && rv_findings_n_errors(findings) > 0) {
+        struct rv_finding f = rv_findings_at(findings, 0);
+        rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "%s", f.text);
+    }
+    rv_findings_free(findings);
+    return rc;
+}
+
+int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, bool user_own, rv_str text, const char *file,
+                  bool *changed, rv_err **err)
+{
+    struct rv_agentdoc *doc = NULL;
+    bool written = false;
+    int rc;
+
+    if (!a->store)
+        return RV_FAIL(err, RV_E_STATE, "there is no store to put an agent into");
+    rc = check_owner(scope, user_own, err);
+    if (rc == 0)
+        rc = rv_agentdoc_read(text, file ? file : "<document>", &doc, err);
+    if (rc == 0)
+        rc = check_use(doc, err);
+    if (rc < 0) {
+        rv_agentdoc_free(doc);
+        return rc;
+    }
+    rc =
+        put_row(a, scope->tenant, user_own ? scope->user : "", doc, text, "person", file, RV_SCHEMA_PUT, &written, err);
+    if (rc == 0 && changed)
+        *changed = written;
+    rv_agentdoc_free(doc);
+    return rc < 0 ? RV_WRAP(err, rc, "put agent \"%s\" into the store", file ? file : "<document>") : 0;
+}
+
+/* --- what the engine needs of a document beyond what makes it one --- */
+
+int rv_agents_check(const struct rv_agentdoc *doc, rv_findings *findings, rv_err **err)
+{
+    json_object *json = NULL;
+    rv_schema *schema = NULL;
+    rv_err *fault = NULL;
+
+    int rc = rv_agentdoc_output_schema(doc, RV_UNSET, &json, err);
+    if (rc < 0 || !json)
+        return rc;
+    rc = rv_schema_compile(json, "the output", &schema, &fault);
+    rv_schema_free(schema);
+    json_object_put(json);
+    if (rc < 0 && !rv_err_is(fault, RV_E_NOMEM)) {
+        rc = RV_WRAP(&fault, rc, "agent \"%s\"", doc->name);
+        rv_findings_add_err(findings, RV_SEVERITY_ERROR, &doc->properties_src, fault);
+        rc = 0;
+    } else if (rc < 0) {
+        rc = RV_FAIL(err, RV_E_NOMEM, "check agent \"%s\"", doc->name);
+    }
+    rv_err_free(fault);
+    return rc;
+}
+
+/* --- the order of the sources --- */
+
+/* The agent as a capability or a file has it. */
+struct given {
+    rv_str text;
+    const char *source, *place;
+};
+
+static bool find_given(rv_agents *a, const char *name, struct given *out)
+{
+    const struct rv_agents_file *file;
+    const char *found, *capability;
+
+    for (size_t i = 0; a->plugins && rv_plugins_agent(a->plugins, i, &found, &out->text, &capability); i++) {
+        if (strcmp(found, name) != 0)
+            continue;
+        out->source = "built-in";
+        out->place = capability;
+        return true;
+    }
+    file = rv_agents_find_file(a, name);
+    if (!file)
+        return false;
+    *out = (struct given){{file->text, file->len}, "file", file->path};
+    return true;
+}
+
+const char *rv_agents_hidden(const rv_agents *a, const char *name, const struct rv_agents_found *found)
+{
+    bool is_file = strcmp(found->source, "file") == 0;
+
+    if (!is_file && strcmp(found->source, "built-in") != 0)
+        return NULL;
+    for (size_t i = 0; i < a->files.n; i++) {
+        const struct rv_agents_file *f = &a->files.items[i];
+        size_t len = strlen(f->path);
+        bool is_found = is_file && strncmp(f->path, found->place, len) == 0 &&
+                        (!found->place[len] || found->place[len] == ' '); /* a blank: with AGENT_* variables */
+        if (f->name && strcmp(f->name, name) == 0 && !is_found)
+            return f->path;
+    }
+    return NULL;
+}
+
+static int find_row(rv_agents *a, const struct rv_store_scope *scope, const char *name, struct rv_schema_row *row,
+                    bool *has_row, rv_err **err)
+{
+    rv_err *why = NULL;
+    int rc;
+
+    *has_row = false;
+    if (!a->store)
+        return 0;
+    rc = rv_store_find_schema(a->store, scope, RV_AGENTS_KIND, name, row, &why);
+    *has_row = rc == 0;
+    if (rc < 0 && rc != RV_E_NOT_FOUND && err)
+        *err = why;
+    else
+        rv_err_free(why);
+    return rc == RV_E_NOT_FOUND ? 0 : rc;
+}
+
+static bool is_registered(const struct rv_schema_row *row)
+{
+    return row->source && (strcmp(row->source, "built-in") == 0 || strcmp(row->source, "file") == 0);
+}
+
+/* Read the document; what is wrong with it is wrapped in where it is from. */
+static int take(struct rv_agents_entry *out, const char *name, rv_str text, const char *source, const char *place,
+                rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf file = RV_BUF_INIT(RV_AGENTS_MAX_PATH);
+    int rc;
+
+    if (strcmp(source, "file") == 0)
+        rv_buf_puts(&file, place);
+    else
+        rv_buf_printf(&file, "<%s>", name);
+    out->text = rv_str_dup(text);
+    out->len = text.len;
+    out->source = source;
+    out->place = rv_str_dup(rv_str_of(place));
+    if (!out->text || !out->place || file.rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "read agent \"%s\"", name);
+    rc = rv_agentdoc_read((rv_str){out->text, out->len}, rv_buf_cstr(&file), &out->doc, err);
+    if (rc < 0 && rc != RV_E_NOMEM)
+        rc = RV_WRAP(err, RV_E_INVALID, "agent \"%s\" of the %s \"%s\" is no agent", name,
+                     strcmp(source, "built-in") == 0 ? "capability" : source, place);
+    return rc;
+}
+
+/* All users share the built-in agents. An agent of a folder belongs to the user who named the folder: other users
+ * must not see it, and naming another folder must not change what they get. */
+static const char *owner_of(const struct rv_store_scope *scope, const struct rv_agents_entry *agent)
+{
+    return strcmp(agent->source, "file") == 0 && scope->user ? scope->user : "";
+}
+
+/* The agent is usable even if the store cannot be written now. */
+static int register_it(rv_agents *a, const struct rv_store_scope *scope, const struct rv_agents_entry *agent,
+                       rv_err **err)
+{
+    bool changed = false;
+    rv_err *why = NULL;
+    int rc = put_row(a, scope->tenant, owner_of(scope, agent), agent->doc, (rv_str){agent->text, agent->len},
+                     agent->source, agent->place, RV_SCHEMA_REGISTER, &changed, &why);
+
+    if (rc == RV_E_NOMEM) {
+        rv_err_free(why);
+        return RV_FAIL(err, RV_E_NOMEM, "register agent \"%s\"", agent->doc->name);
+    }
+    if (rc < 0)
+        RV_LOG(a->log, WARN, "agent.register_failed", RV_F_TEXT("agent", agent->doc->name), RV_F_ERR("error", why));
+    else if (changed)
+        RV_LOG(a->log, INFO, "agent.register", RV_F_TEXT("agent", agent->doc->name), RV_F_TEXT("source", agent->source),
+               RV_F_TEXT("place", agent->place));
+    rv_err_free(why);
+    return 0;
+}
+
+int rv_agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const char *name, bool registers,
+                      struct rv_agents_entry *out, rv_err **err)
+{
+    struct rv_schema_row row = {.id = NULL};
+    struct given given;
+    bool has_row, is_given = find_given(a, name, &given);
+    int rc = find_row(a, scope, name, &row, &has_row, err);
+
+    if (rc < 0)
+        return rc;
+    if (has_row && (!is_given || !is_registered(&row))) {
+        rc = take(out, name, row.document, "store", row.id ? row.id : "", err);
+    } else if (is_given) {
+        rc = take(out, name, given.text, given.source, given.place, err);
+        if (rc == 0 && registers && !(has_row && rv_str_eq(row.document, given.text)))
+            rc = register_it(a, scope, out, err);
+    } else {
+        rc = rv_agents_fail_unknown(a, scope, name, err);
+    }
+    rv_schema_row_fini(&row);
+    return rc;
+}
+
+/* --- made, asked, freed --- */
 
 static int copy_dirs(rv_agents *a, const struct rv_agents_opts *opts, rv_err **err)
 {
@@ -45,7 +393,7 @@ int rv_agents_new(const struct rv_agents_opts *opts, rv_agents **out, rv_err **e
 
 void rv_agents_forget(rv_agents *a)
 {
-    rv_agents_clear(&a->cache);
+    cache_clear(&a->cache);
     rv_agents_files_fini(&a->files);
 }
 
@@ -71,7 +419,7 @@ int rv_agents_catch_up(rv_agents *a, rv_err **err)
     if (rc < 0)
         return rc;
     if (changed || version != a->schemas_version)
-        rv_agents_clear(&a->cache);
+        cache_clear(&a->cache);
     a->schemas_version = version;
     return 0;
 }
@@ -135,13 +483,13 @@ static int ask(rv_agents *a, const struct rv_store_scope *scope, const char *nam
 
     if (rc == 0)
         rc = rv_agents_catch_up(a, err);
-    if (rc < 0 || (*out = rv_agents_recall(&a->cache, scope, name, now_us)))
+    if (rc < 0 || (*out = cache_recall(&a->cache, scope, name, now_us)))
         return rc;
     rc = rv_agents_look_up(a, scope, name, a->registers, &agent, err);
     if (rc == 0 && a->obeys_env)
         rc = obey_env(&agent, err);
     if (rc == 0)
-        return rv_agents_keep(&a->cache, scope, name, now_us + RV_AGENTS_TTL_US, &agent, out, err);
+        return cache_keep(&a->cache, scope, name, now_us + RV_AGENTS_TTL_US, &agent, out, err);
     rv_agents_entry_fini(&agent);
     return rc;
 }

@@ -20,7 +20,6 @@ struct rv_agents_entry {
 };
 void rv_agents_entry_fini(struct rv_agents_entry *agent);
 
-/* cache.c */
 struct rv_agents_kept {
     char *name, *tenant, *user; /* user NULL: all of the tenant */
     int64_t until_us;
@@ -30,15 +29,6 @@ struct rv_agents_cache {
     struct rv_agents_kept *items[RV_AGENTS_MAX_CACHE]; /* the oldest first */
     size_t n;
 };
-/** NULL: there is none, or none that still counts. */
-const struct rv_agents_entry *rv_agents_recall(struct rv_agents_cache *c, const struct rv_store_scope *scope,
-                                               const char *name, int64_t now_us);
-/** Takes what is in *agent, on every path; *out is the cache's. */
-RV_MUST_CHECK int rv_agents_keep(struct rv_agents_cache *c, const struct rv_store_scope *scope, const char *name,
-                                 int64_t until_us, struct rv_agents_entry *agent, const struct rv_agents_entry **out,
-                                 rv_err **err);
-void rv_agents_clear(struct rv_agents_cache *c);
-
 /* files.c */
 struct rv_agents_file {
     char *path;
@@ -60,7 +50,7 @@ void rv_agents_files_fini(struct rv_agents_files *f);
 RV_MUST_CHECK int rv_agents_refresh_files(rv_agents *a, int64_t now_us, bool *changed, rv_err **err);
 const struct rv_agents_file *rv_agents_find_file(const rv_agents *a, const char *name); /* NULL: none */
 
-/* look_up.c */
+/* agents.c */
 /** As rv_agents_find(), without the cache. registers: a source's text goes into the store. On RV_E_INVALID everything
  * but the document is in *out all the same, which the caller ends in any case. */
 RV_MUST_CHECK int rv_agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const char *name, bool registers,
@@ -70,12 +60,6 @@ RV_MUST_CHECK int rv_agents_look_up(rv_agents *a, const struct rv_store_scope *s
 /** RV_E_NOT_FOUND with what helps. */
 RV_MUST_CHECK int rv_agents_fail_unknown(rv_agents *a, const struct rv_store_scope *scope, const char *name,
                                          rv_err **err);
-
-/* put.c */
-/** A document as a row; source and place as in struct rv_schema_row. */
-RV_MUST_CHECK int rv_agents_put_row(rv_agents *a, const char *tenant, const char *user, const struct rv_agentdoc *doc,
-                                    rv_str text, const char *source, const char *place, enum rv_schema_put how,
-                                    bool *changed, rv_err **err);
 
 struct rv_agents {
     rv_store *store;     /* borrowed; NULL: none */

@@ -4,7 +4,111 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct rv_chat_voice {
+/* --- repetitions --- */
+
+struct rv_chat_said {
+    const struct rv_origin *by;
+    char *text; /* owned */
+    size_t len;
+};
+
+/* The memory of the list is kept. */
+static void told_clear(struct rv_chat_told *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        free(t->items[i].text);
+    t->n = 0;
+}
+
+static void told_fini(struct rv_chat_told *t)
+{
+    told_clear(t);
+    free(t->items);
+    *t = (struct rv_chat_told){0};
+}
+
+/* A reply that was shown, without white space at its borders. When memory is short it is forgotten: then a repetition
+ * is shown. */
+static void told_add(struct rv_chat_told *t, const struct rv_origin *by, rv_str text)
+{
+    rv_str words = rv_str_trim(text);
+
+    if (words.len == 0)
+        return;
+    if (t->n == t->cap) {
+        size_t cap = t->cap ? 2 * t->cap : 8;
+        struct rv_chat_said *items = realloc(t->items, cap * sizeof *items);
+        if (!items)
+            return;
+        t->items = items;
+        t->cap = cap;
+    }
+    char *copy = rv_str_dup(words);
+    if (copy)
+        t->items[t->n++] = (struct rv_chat_said){by, copy, words.len};
+}
+
+static bool is_asked_by(const struct rv_origin *by, const struct rv_origin *who)
+{
+    do
+        by = by ? by->parent : NULL;
+    while (by && by != who);
+    return by == who;
+}
+
+/* Has an agent below `who` given any text? */
+static bool told_any(const struct rv_chat_told *t, const struct rv_origin *who)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->items[i].by && is_asked_by(t->items[i].by, who))
+            return true;
+    return false;
+}
+
+/* The longest reply that text begins with; *undecided: text is the beginning of one, or ends with one. */
+static size_t longest(const struct rv_chat_told *t, const struct rv_origin *who, rv_str text, bool *undecided)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        const struct rv_chat_said *s = &t->items[i];
+        size_t common = s->len < text.len ? s->len : text.len;
+        if (!s->by || !is_asked_by(s->by, who) || memcmp(s->text, text.ptr, common) != 0)
+            continue;
+        size_t end = common;
+        while (end < text.len && strchr(" \t\r", text.ptr[end]))
+            end++;
+        *undecided = *undecided || text.len < s->len || end == text.len;
+        if (text.len >= s->len && s->len > found && (end == text.len || text.ptr[end] == '\n'))
+            found = s->len;
+    }
+    return found;
+}
+
+/* The number of bytes at the beginning of text that only repeat replies of agents below `who`: whole replies, each
+ * followed by the end of a line or of the text. *undecided: what follows in text may turn out to be such a reply, too.
+ */
+static size_t told_repeats(const struct rv_chat_told *t, const struct rv_origin *who, rv_str text, bool *undecided)
+{
+    size_t at = 0;
+
+    for (;;) {
+        size_t from = at;
+        while (from < text.len && strchr(" \n\t\r\v\f", text.ptr[from]))
+            from++;
+        *undecided = from == text.len;
+        if (*undecided)
+            return at;
+        size_t n = longest(t, who, (rv_str){text.ptr + from, text.len - from}, undecided);
+        if (n == 0)
+            return at;
+        at = from + n;
+    }
+}
+
+/* --- who is heard --- */
+
+struct rv_chat_author {
     const struct rv_origin *who;
     bool is_structured, resets;
     int child_text;  /* enum rv_child_text */
@@ -27,11 +131,11 @@ void rv_chat_sink_init(struct rv_chat_sink *s)
     *s = (struct rv_chat_sink){.gap = RV_BUF_INIT(RV_CHAT_SINK_MAX_GAP), .held = RV_BUF_INIT(RV_CHAT_SINK_MAX_GAP)};
 }
 
-static void drop_voices(struct rv_chat_sink *s)
+static void drop_authors(struct rv_chat_sink *s)
 {
-    for (size_t i = 0; i < s->n_voices; i++)
-        rv_buf_fini(&s->voices[i].reply);
-    s->n_voices = 0;
+    for (size_t i = 0; i < s->n_authors; i++)
+        rv_buf_fini(&s->authors[i].reply);
+    s->n_authors = 0;
 }
 
 static void drop_parts(struct rv_chat_sink *s)
@@ -44,10 +148,10 @@ static void drop_parts(struct rv_chat_sink *s)
 void rv_chat_sink_fini(struct rv_chat_sink *s)
 {
     drop_parts(s);
-    drop_voices(s);
-    rv_chat_told_fini(&s->told);
+    drop_authors(s);
+    told_fini(&s->told);
     free(s->parts);
-    free(s->voices);
+    free(s->authors);
     rv_buf_fini(&s->spoken);
     rv_buf_fini(&s->gap);
     rv_buf_fini(&s->held);
@@ -57,8 +161,8 @@ void rv_chat_sink_fini(struct rv_chat_sink *s)
 void rv_chat_sink_run(struct rv_chat_sink *s)
 {
     drop_parts(s);
-    drop_voices(s);
-    rv_chat_told_clear(&s->told);
+    drop_authors(s);
+    told_clear(&s->told);
     s->is_taken = false;
     s->last = NULL;
     s->last_call = 0;
@@ -71,37 +175,37 @@ void rv_chat_sink_turn(struct rv_chat_sink *s)
     s->has_said = false;
 }
 
-static struct rv_chat_voice *find(const struct rv_chat_sink *s, const struct rv_origin *who)
+static struct rv_chat_author *find(const struct rv_chat_sink *s, const struct rv_origin *who)
 {
-    for (size_t i = s->n_voices; i-- > 0;)
-        if (s->voices[i].who == who)
-            return &s->voices[i];
+    for (size_t i = s->n_authors; i-- > 0;)
+        if (s->authors[i].who == who)
+            return &s->authors[i];
     return NULL;
 }
 
 /* NULL: no memory. */
-static struct rv_chat_voice *voice_of(struct rv_chat_sink *s, const struct rv_origin *who)
+static struct rv_chat_author *author_of(struct rv_chat_sink *s, const struct rv_origin *who)
 {
-    struct rv_chat_voice *v = find(s, who);
+    struct rv_chat_author *v = find(s, who);
 
     if (v)
         return v;
-    if (s->n_voices == s->cap_voices) {
-        size_t cap = s->cap_voices ? 2 * s->cap_voices : 8;
-        struct rv_chat_voice *voices = realloc(s->voices, cap * sizeof *voices);
-        if (!voices)
+    if (s->n_authors == s->cap_authors) {
+        size_t cap = s->cap_authors ? 2 * s->cap_authors : 8;
+        struct rv_chat_author *authors = realloc(s->authors, cap * sizeof *authors);
+        if (!authors)
             return NULL;
-        s->voices = voices;
-        s->cap_voices = cap;
+        s->authors = authors;
+        s->cap_authors = cap;
     }
-    v = &s->voices[s->n_voices++];
-    *v = (struct rv_chat_voice){.who = who, .child_text = RV_CHILD_TEXT_FINAL, .reply = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
+    v = &s->authors[s->n_authors++];
+    *v = (struct rv_chat_author){.who = who, .child_text = RV_CHILD_TEXT_FINAL, .reply = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
     return v;
 }
 
 void rv_chat_sink_asks(struct rv_chat_sink *s, const struct rv_chat_speaker *speaker)
 {
-    struct rv_chat_voice *v = voice_of(s, speaker->who);
+    struct rv_chat_author *v = author_of(s, speaker->who);
 
     if (!v)
         return;
@@ -114,7 +218,7 @@ void rv_chat_sink_asks(struct rv_chat_sink *s, const struct rv_chat_speaker *spe
 static bool is_unheard(const struct rv_chat_sink *s, const struct rv_origin *of)
 {
     for (const struct rv_origin *who = of;; who = who->parent) {
-        const struct rv_chat_voice *v = find(s, who);
+        const struct rv_chat_author *v = find(s, who);
         if (v && (v->is_structured || (who != of && v->child_text == RV_CHILD_TEXT_PARENT)))
             return true;
         if (!who)
@@ -210,7 +314,7 @@ static bool hold(struct rv_chat_sink *s, const struct rv_origin *who, int64_t ca
 static void settle_doubt(struct rv_chat_sink *s, struct rv_chat_part *part)
 {
     bool undecided = false;
-    size_t n = rv_chat_told_repeats(&s->told, part->who, rv_buf_str(&part->text), &undecided);
+    size_t n = told_repeats(&s->told, part->who, rv_buf_str(&part->text), &undecided);
 
     part->is_doubtful = false;
     if (n == 0)
@@ -220,11 +324,11 @@ static void settle_doubt(struct rv_chat_sink *s, struct rv_chat_part *part)
 }
 
 /* Words that may only repeat what was shown wait until that is known; from then on they are a part like any other. */
-static bool doubt(struct rv_chat_sink *s, const struct rv_chat_voice *v, int64_t call_id, rv_str text)
+static bool doubt(struct rv_chat_sink *s, const struct rv_chat_author *v, int64_t call_id, rv_str text)
 {
     bool begins = s->last != v->who || s->last_call != call_id, undecided = false;
 
-    if (v->child_text != RV_CHILD_TEXT_FINAL || !begins || !rv_chat_told_any(&s->told, v->who))
+    if (v->child_text != RV_CHILD_TEXT_FINAL || !begins || !told_any(&s->told, v->who))
         return false;
     struct rv_chat_part *part = part_of(s, v->who, call_id);
     if (!part || part->text.rc < 0)
@@ -232,7 +336,7 @@ static bool doubt(struct rv_chat_sink *s, const struct rv_chat_voice *v, int64_t
     part->is_doubtful = part->is_doubtful || part->text.len == 0;
     rv_buf_add_str(&part->text, text);
     if (part->is_doubtful)
-        rv_chat_told_repeats(&s->told, v->who, rv_buf_str(&part->text), &undecided);
+        told_repeats(&s->told, v->who, rv_buf_str(&part->text), &undecided);
     if (part->is_doubtful && (!undecided || part->text.rc < 0))
         settle_doubt(s, part);
     return part->text.rc == 0;
@@ -290,7 +394,7 @@ struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_
                                         rv_str text)
 {
     const struct rv_chat_shown nothing = {0};
-    struct rv_chat_voice *v = voice_of(s, who);
+    struct rv_chat_author *v = author_of(s, who);
 
     if (v && v->is_muted)
         return nothing;
@@ -307,7 +411,7 @@ struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_
 
 void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
 {
-    struct rv_chat_voice *v = find(s, who);
+    struct rv_chat_author *v = find(s, who);
 
     end_parts(s, who, false);
     if (!v)
@@ -315,18 +419,18 @@ void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, b
     v->has_spoken = v->has_spoken || (v->is_talking && !failed);
     v->is_talking = false;
     if (who)
-        rv_chat_told_add(&s->told, who, rv_buf_str(&v->reply));
+        told_add(&s->told, who, rv_buf_str(&v->reply));
     rv_buf_clear(&v->reply);
 }
 
 void rv_chat_sink_done(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
 {
-    const struct rv_chat_voice *v = find(s, who);
+    const struct rv_chat_author *v = find(s, who);
 
     end_parts(s, who, true);
     if (!who || !v || v->is_structured || !v->has_spoken)
         return;
-    struct rv_chat_voice *asker = voice_of(s, who->parent);
+    struct rv_chat_author *asker = author_of(s, who->parent);
     if (!asker)
         return;
     asker->has_spoken = true;

@@ -13,14 +13,12 @@ struct rv_fn_group {
     const struct rv_fn *items;
     size_t n;
 };
-extern const struct rv_fn_group rv_fn_group_words, rv_fn_group_texts, rv_fn_group_tools, rv_fn_group_pipelines,
-    rv_fn_group_envelopes, rv_fn_group_goals, rv_fn_group_runs, rv_fn_group_agentdocs, rv_fn_group_agents;
+extern const struct rv_fn_group rv_fn_group_words, rv_fn_group_tools, rv_fn_group_pipelines, rv_fn_group_runs,
+    rv_fn_group_agents;
 
-/* shape.c */
+/* table.c */
 /** Check that the input has that shape. RV_E_INVALID names the key, the value that was found, and the legal values. */
 RV_MUST_CHECK int rv_fn_check_shape(const char *shape, json_object *in, rv_err **err);
-
-/* input.c */
 /** The word or string under key; ptr NULL if absent. */
 rv_str rv_fn_str(json_object *in, const char *key);
 bool rv_fn_flag(json_object *in, const char *key);

@@ -1,8 +1,299 @@
-/* A whole run as a filter: pipeline, state and script in, state out. Nothing outside is touched: no capability is
- * opened, time is simulated, whatever the script does not answer fails. */
+/* Filters: envelopes, their goals, runs. */
 #include "coreengine/app/fn/fn_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* --- envelopes --- */
+
+static int create(json_object *in, rv_jw *out, rv_err **err)
+{
+    struct rv_fn_source source;
+    rv_envelope *env = NULL;
+    struct rv_envelope_seed seed = {.raw_input = rv_fn_str(in, "raw_input"),
+                                    .user_id = rv_fn_str(in, "user_id"),
+                                    .session_id = rv_fn_str(in, "session_id"),
+                                    .request_id = rv_fn_str(in, "request_id"),
+                                    .metadata = rv_json_get_obj(in, "metadata"),
+                                    .stage_order = rv_json_get_arr(in, "stage_order")};
+
+    int rc = rv_fn_source(in, &source, err);
+    if (rc == 0)
+        rc = rv_envelope_new(&seed, source.rand, source.now_us, &env, err);
+    if (rc == 0)
+        rv_fn_write_state(env, out);
+    rv_envelope_free(env);
+    return rc;
+}
+
+static int can_continue(json_object *in, rv_jw *out, rv_err **err)
+{
+    rv_envelope *env = NULL;
+    enum rv_reason reason = RV_REASON_NONE;
+    int rc = rv_fn_envelope(in, NULL, &env, err);
+
+    if (rc < 0)
+        return rc;
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    bool can = rv_envelope_can_continue(env, true, &reason);
+    if (reason == RV_REASON_NONE)
+        reason = f->terminal_reason;
+    rv_jw_obj(out);
+    rv_jw_kv_bool(out, "can_continue", can);
+    rv_jw_kv_text(out, "terminal_reason", rv_reason_text(reason));
+    rv_jw_kv_int(out, "iteration", f->iteration);
+    rv_jw_kv_int(out, "llm_call_count", f->llm_call_count);
+    rv_jw_kv_int(out, "agent_hop_count", f->agent_hop_count);
+    rv_jw_obj_end(out);
+    rv_envelope_free(env);
+    return 0;
+}
+
+static int result(json_object *in, rv_jw *out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_FN_MAX_REPLY);
+    rv_envelope *env = NULL;
+
+    int rc = rv_fn_envelope(in, NULL, &env, err);
+    if (rc == 0) {
+        rv_envelope_write_result(env, NULL, &text);
+        rc = rv_buf_check(&text, "result", err);
+    }
+    if (rc == 0)
+        rv_jw_raw(out, rv_buf_str(&text));
+    rv_envelope_free(env);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* A state that cannot be loaded is a result here, not a failure. */
+static int validate(json_object *in, rv_jw *out, rv_err **err)
+{
+    rv_envelope *env = NULL;
+    rv_err *fault = NULL;
+    const char *id = NULL;
+    int rc = rv_fn_envelope(in, NULL, &env, &fault);
+
+    if (rc == RV_E_NOMEM) {
+        *err = fault;
+        return rc;
+    }
+    RV_IGNORE(!rv_json_get_text(in, "envelope_id", &id), "a state may have none");
+    rv_jw_obj(out);
+    rv_jw_kv_bool(out, "valid", rc == 0);
+    rv_jw_key(out, "errors");
+    rv_jw_arr(out);
+    if (fault)
+        rv_err_write_json(fault, out);
+    rv_jw_arr_end(out);
+    rv_jw_kv_text(out, "envelope_id", id);
+    rv_jw_obj_end(out);
+    rv_err_free(fault);
+    rv_envelope_free(env);
+    return 0;
+}
+
+static int final_response(json_object *in, rv_jw *out, rv_err **err)
+{
+    struct rv_response_place place = {rv_fn_str(in, "output_key").ptr, rv_fn_str(in, "field").ptr};
+    rv_envelope *env = NULL;
+    rv_str text;
+
+    int rc = rv_fn_envelope(rv_json_get_obj(in, "state"), in, &env, err);
+    if (rc < 0)
+        return rc;
+    if (rv_envelope_final_response(env, &place, &text))
+        rv_jw_str(out, text);
+    else
+        rv_jw_null(out);
+    rv_envelope_free(env);
+    return 0;
+}
+
+static int interrupt_raise(json_object *in, rv_jw *out, rv_err **err)
+{
+    struct rv_interrupt_spec spec = {.id = rv_fn_str(in, "id"),
+                                     .question = rv_fn_str(in, "question"),
+                                     .message = rv_fn_str(in, "message"),
+                                     .data = rv_json_get_obj(in, "data"),
+                                     .ttl_us = -1,
+                                     .replace = rv_fn_flag(in, "replace")};
+    struct rv_fn_source source;
+    rv_envelope *env = NULL;
+    int64_t ttl_ms = 0;
+
+    int rc = rv_interrupt_kind_of(rv_fn_str(in, "kind"), &spec.kind, err);
+    if (rc == 0)
+        rc = rv_fn_source(in, &source, err);
+    if (rc == 0 && rv_json_get_int(in, "ttl_ms", &ttl_ms)) {
+        if (ttl_ms < 0 || ttl_ms > INT64_MAX / 2000)
+            rc = RV_FAIL(err, RV_E_INVALID, "ttl_ms must be from 0 to %lld", (long long)(INT64_MAX / 2000));
+        spec.ttl_us = ttl_ms * 1000;
+    }
+    if (rc == 0)
+        rc = rv_fn_envelope(rv_json_get_obj(in, "state"), in, &env, err);
+    if (rc == 0)
+        rc = rv_envelope_raise(env, &spec, source.now_us, err);
+    if (rc == 0)
+        rv_fn_write_state(env, out);
+    rv_envelope_free(env);
+    return rc;
+}
+
+static int interrupt_resolve(json_object *in, rv_jw *out, rv_err **err)
+{
+    struct rv_fn_source source;
+    struct rv_response response;
+    rv_envelope *env = NULL;
+
+    int rc = rv_fn_response(rv_json_get_obj(in, "response"), &response, err);
+    if (rc == 0)
+        rc = rv_fn_source(in, &source, err);
+    if (rc == 0)
+        rc = rv_fn_envelope(rv_json_get_obj(in, "state"), in, &env, err);
+    if (rc == 0)
+        rc = rv_envelope_check_response(env, &response, source.now_us, err);
+    if (rc == 0)
+        rc = rv_envelope_resolve(env, &response, source.now_us, err);
+    if (rc == 0)
+        rv_fn_write_state(env, out);
+    rv_envelope_free(env);
+    return rc;
+}
+
+/* --- goals --- */
+
+static int load(json_object *in, rv_envelope **out, rv_err **err)
+{
+    return rv_fn_envelope(rv_json_get_obj(in, "state"), in, out, err);
+}
+
+static int initialize_goals(json_object *in, rv_jw *out, rv_err **err)
+{
+    rv_envelope *env = NULL;
+    const char **goals = NULL;
+    size_t n = 0;
+
+    int rc = load(in, &env, err);
+    if (rc == 0)
+        rc = rv_fn_words(in, "goals", &goals, &n, err);
+    if (rc == 0)
+        rc = rv_envelope_init_goals(env, goals, n, err);
+    if (rc == 0)
+        rv_fn_write_state(env, out);
+    free(goals);
+    rv_envelope_free(env);
+    return rc;
+}
+
+/* The lists of the pipeline where the input has one, else the defaults. *out borrows from *p, which the caller frees.
+ */
+static int reset_rules(json_object *in, struct rv_pipeline **p, struct rv_reset_rules *out, rv_err **err)
+{
+    json_object *config = rv_json_get_obj(in, "pipeline");
+    int rc = config ? rv_fn_pipeline(config, p, err) : 0;
+
+    *out = rc == 0 && config ? rv_pipeline_reset_rules(*p) : (struct rv_reset_rules){0};
+    return rc;
+}
+
+static int advance_stage(json_object *in, rv_jw *out, rv_err **err)
+{
+    rv_envelope *env = NULL;
+    struct rv_pipeline *p = NULL;
+    struct rv_reset_rules rules;
+    const char **satisfied = NULL;
+    size_t n = 0;
+    bool more = false;
+
+    int rc = load(in, &env, err);
+    if (rc == 0)
+        rc = rv_fn_words(in, "satisfied", &satisfied, &n, err);
+    if (rc == 0)
+        rc = reset_rules(in, &p, &rules, err);
+    if (rc == 0)
+        rc = rv_envelope_advance_stage(env, satisfied, n, rv_json_get_obj(in, "summary"), &rules, &more, err);
+    if (rc == 0) {
+        rv_jw_obj(out);
+        rv_jw_kv_bool(out, "more", more);
+        rv_jw_key(out, "state");
+        rv_fn_write_state(env, out);
+        rv_jw_obj_end(out);
+    }
+    free(satisfied);
+    rv_pipeline_free(p);
+    rv_envelope_free(env);
+    return rc;
+}
+
+static int increment_iteration(json_object *in, rv_jw *out, rv_err **err)
+{
+    rv_envelope *env = NULL;
+    struct rv_pipeline *p = NULL;
+    struct rv_reset_rules rules;
+
+    int rc = load(in, &env, err);
+    if (rc == 0)
+        rc = reset_rules(in, &p, &rules, err);
+    if (rc == 0)
+        rc = rv_envelope_increment_iteration(env, rv_fn_str(in, "feedback"), &rules, err);
+    if (rc == 0)
+        rv_fn_write_state(env, out);
+    rv_pipeline_free(p);
+    rv_envelope_free(env);
+    return rc;
+}
+
+static int stage_context(json_object *in, rv_jw *out, rv_err **err)
+{
+    rv_envelope *env = NULL;
+    json_object *context = NULL;
+
+    int rc = rv_fn_envelope(in, NULL, &env, err);
+    if (rc == 0)
+        rc = rv_envelope_stage_context(env, &context, err);
+    if (rc == 0)
+        rv_jw_value(out, context);
+    json_object_put(context);
+    rv_envelope_free(env);
+    return rc;
+}
+
+static int merge_of(rv_str word, enum rv_merge_how *out, rv_err **err)
+{
+    static const char *const words[] = {"replace", "append", "merge_dict"};
+
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        if (rv_str_is(word, words[i])) {
+            *out = (enum rv_merge_how)i;
+            return 0;
+        }
+    int rc = RV_FAIL(err, RV_E_INVALID, "unknown merge \"%.*s\"", RV_STR_ARG(word));
+    rv_err_hint(err, "legal: replace, append, merge_dict");
+    return rc;
+}
+
+static int merge_state(json_object *in, rv_jw *out, rv_err **err)
+{
+    rv_envelope *env = NULL;
+    enum rv_merge_how how = RV_MERGE_REPLACE;
+    json_object *state = NULL;
+
+    int rc = merge_of(rv_fn_str(in, "merge"), &how, err);
+    if (rc == 0)
+        rc = load(in, &env, err);
+    if (rc == 0)
+        rc = rv_envelope_merge_state(env, rv_fn_str(in, "key"), how, rv_fn_any(in, "value"), err);
+    if (rc == 0)
+        rc = rv_envelope_all_state(env, &state, err);
+    if (rc == 0)
+        rv_jw_value(out, state);
+    json_object_put(state);
+    rv_envelope_free(env);
+    return rc;
+}
+
+/* --- runs --- */
 
 struct filter_run {
     struct rv_pipeline *pipeline;
@@ -136,9 +427,39 @@ static int process(json_object *in, rv_jw *out, rv_err **err)
 }
 
 static const struct rv_fn items[] = {
+    {"create",
+     "{raw_input?: string, user_id?: string, session_id?: string, request_id?: string, metadata?: object, "
+     "stage_order?: words, now?: string, seed?: int}",
+     "state", "a fresh envelope; now and seed make it repeatable", create},
+    {"can_continue", "object",
+     "{can_continue: bool, terminal_reason: string, iteration, llm_call_count, agent_hop_count}",
+     "whether a run may take another step: terminated, interrupt, iterations, model calls, hops", can_continue},
+    {"result", "object", "result", "the result dict of a state dict", result},
+    {"validate", "object", "{valid: bool, errors: list, envelope_id: string}", "whether a state dict can be loaded",
+     validate},
+    {"final_response", "{state: object, output_key?: word, field?: word}", "string", "what the run answers, or null",
+     final_response},
+    {"interrupt_raise",
+     "{state: object, kind: string, id: word, question?: string, message?: string, data?: object, ttl_ms?: int, "
+     "replace?: bool, now?: string}",
+     "state", "ask a person", interrupt_raise},
+    {"interrupt_resolve", "{state: object, response: object, now?: string}", "state",
+     "answer with {text?, approved?, decision?, data?}, if the answer fits and is in time", interrupt_resolve},
+    {"initialize_goals", "{state: object, goals: words}", "state", "set the goals of a long task", initialize_goals},
+    {"advance_stage", "{state: object, satisfied: words, summary?: object, pipeline?: object}",
+     "{more: bool, state: object}",
+     "tick off goals and go to the next part of the work; outputs in `stage_reset` of the pipeline are deleted",
+     advance_stage},
+    {"increment_iteration", "{state: object, feedback?: string, pipeline?: object}", "state",
+     "count a loop-back: keep the feedback; `retry_archive` and `retry_clear` of the pipeline apply",
+     increment_iteration},
+    {"stage_context", "object", "object", "what prompts see of the goals", stage_context},
+    {"merge_state", "{state: object, key: string, merge: string, value: any}", "object",
+     "gather a value in `state`: replace, append or merge_dict", merge_state},
     {"process",
      "{pipeline: object, state?: object, script?: object, mode?: string, response?: object, now?: string, seed?: int}",
      "{status: string, result: object, state: object}",
      "run a pipeline in simulated time; the script stands in for everything outside", process},
 };
+
 const struct rv_fn_group rv_fn_group_runs = {items, RV_COUNT(items)};

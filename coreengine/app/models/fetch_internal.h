@@ -1,4 +1,4 @@
-/* A few HTTP requests at once, waited for: for verbs that ask servers themselves, outside any run. */
+/* A few HTTP requests at once, waited for: outside any run. */
 #ifndef RV_APP_FETCH_INTERNAL_H
 #define RV_APP_FETCH_INTERNAL_H
 

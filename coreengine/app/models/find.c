@@ -1,12 +1,212 @@
-/* Find the models that are available: keys in the environment, and model servers on this machine. Nothing is sent to
- * other machines, no key is tried, and no value of a variable is shown: it may be a secret. */
-#include "coreengine/app/models/models_internal.h"
+/* Models that are at hand: servers on this machine, asked for their lists; keys in the environment. */
+#include "coreengine/app/models/fetch_internal.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
+#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TEXT ((size_t)64 << 10)
+#define MAX_NAME   200
+#define MAX_LIST   ((size_t)4 << 20)
+#define CONNECT_US INT64_C(300000)
+#define TOTAL_US   INT64_C(2000000) /* a server that is busy with another request answers late */
+#define MAX_TEXT   ((size_t)64 << 10)
+
+/* --- servers --- */
+
+static const char *get_variable(void *self, const char *name)
+{
+    (void)self;
+    return getenv(name);
+}
+
+/* The host itself, written as a number or as the one name that is always this machine. */
+static bool is_loopback(const char *url)
+{
+    static const char *const names[] = {"localhost", "[::1]"};
+    const char *host = strstr(url, "://");
+
+    host = host ? host + 3 : url;
+    if (strchr(host, '@'))
+        return false;
+    size_t n = strncmp(host, "127.", 4) == 0 ? strspn(host, "0123456789.") : 0;
+    for (size_t i = 0; i < RV_COUNT(names); i++)
+        if (strncmp(host, names[i], strlen(names[i])) == 0)
+            n = strlen(names[i]);
+    return n > 0 && (!host[n] || host[n] == ':' || host[n] == '/');
+}
+
+static bool is_known(const struct rv_app_models *m, const char *url)
+{
+    for (size_t i = 0; i < m->n_servers; i++)
+        if (strcmp(m->servers[i].url, url) == 0)
+            return true;
+    return false;
+}
+
+static char *joined(rv_str base, const char *path)
+{
+    rv_buf text = RV_BUF_INIT(RV_HTTP_MAX_HEAD);
+    size_t len;
+
+    rv_buf_add_str(&text, base);
+    rv_buf_puts(&text, path);
+    char *url = rv_buf_steal(&text, &len);
+    rv_buf_fini(&text);
+    return url;
+}
+
+/* Where a provider's embeddings are is where its list of models is, but for the path: address, variables and keys are
+ * found in one place. */
+static int add_server(struct rv_app_models *m, const struct rv_provider_info *p, rv_err **err)
+{
+    const char *path = rv_wire_embed_path(p->wire);
+    struct rv_provider_env env = {get_variable, NULL};
+    struct rv_app_server s = {.provider = p};
+    int rc = 0;
+
+    if (!path || !p->base_url || m->n_servers == RV_APP_MAX_SERVERS)
+        return 0;
+    rc = rv_provider_embed_target(env, p->name, "any", NULL, &s.target, err);
+    if (rc == RV_E_INVALID) { /* no key, no address, no embeddings: it is not on this machine */
+        rv_err_free(*err);
+        *err = NULL;
+        return 0;
+    }
+    if (rc < 0)
+        return rc;
+    size_t len = strlen(s.target.url), tail = strlen(path);
+    rv_str base = {s.target.url, len > tail ? len - tail : 0};
+    s.address = rv_str_dup(base);
+    s.url = joined(base, p->wire == RV_WIRE_OLLAMA ? "/v1/models" : "/models");
+    if (!s.address || !s.url)
+        rc = RV_FAIL(err, RV_E_NOMEM, "look for servers of models");
+    if (rc == 0 && is_loopback(s.address) && !is_known(m, s.url)) {
+        m->servers[m->n_servers++] = s;
+        return 0;
+    }
+    free(s.address);
+    free(s.url);
+    rv_embed_target_fini(&s.target);
+    return rc;
+}
+
+static int servers_find(struct rv_app_models *m, rv_err **err)
+{
+    size_t n;
+    const struct rv_provider_info *list = rv_provider_list(&n);
+    int rc = 0;
+
+    for (int pass = 0; pass < 2; pass++) /* what is set names a server better than its port does */
+        for (size_t i = 0; rc == 0 && i < n; i++)
+            if ((rv_app_variable(list[i].base_url_env) != NULL) == (pass == 0))
+                rc = add_server(m, &list[i], err);
+    return rc;
+}
+
+/* It is printed and put into commands. */
+static bool is_name(const char *s)
+{
+    size_t n = strlen(s);
+
+    for (size_t i = 0; i < n; i++)
+        if (s[i] <= ' ' || s[i] > '~')
+            return false;
+    return n > 0 && n <= MAX_NAME;
+}
+
+static void read_models(struct rv_app_server *s, rv_str body)
+{
+    const struct rv_json_opts opts = {.max_bytes = MAX_LIST};
+    json_object *list = NULL, *data = NULL;
+
+    s->problem = "its list of models cannot be read";
+    if (rv_json_parse(body, &opts, &list, NULL) < 0)
+        return;
+    if (json_object_is_type(list, json_type_object) && (data = rv_json_get_arr(list, "data")))
+        s->problem = NULL;
+    for (size_t i = 0; data && i < json_object_array_length(data) && s->n_models < RV_APP_MAX_MODELS; i++) {
+        json_object *entry = json_object_array_get_idx(data, i);
+        const char *id = NULL;
+        if (json_object_is_type(entry, json_type_object) && rv_json_get_text(entry, "id", &id) && is_name(id) &&
+            (s->models[s->n_models] = rv_str_dup(rv_str_of(id))))
+            s->n_models++;
+    }
+    json_object_put(list);
+}
+
+static void take_answer(struct rv_app_server *s, const struct rv_app_fetch *f)
+{
+    bool timed_out = f->fault == RV_HTTP_FIRST_BYTE_TIME || f->fault == RV_HTTP_TOTAL_TIME;
+
+    s->answers = f->fault != RV_HTTP_UNREACHABLE && f->fault != RV_HTTP_CONNECT_TIME;
+    if (!s->answers)
+        return;
+    if (timed_out)
+        s->problem = "the server does not answer in time";
+    else if (f->fault != RV_HTTP_OK)
+        s->problem = "the program at this address is not an HTTP server";
+    else if (f->status == 401 || f->status == 403)
+        s->problem = "the server requires a key";
+    else if (f->status != 200)
+        s->problem = "the program at this address is not a model server";
+    else
+        read_models(s, rv_buf_str(&f->body));
+}
+
+/* --- the HTTP library --- */
+
+/* Found where it was opened for the first request; ISO C has no cast from object to function pointers. */
+static void read_version(struct rv_app_models *m)
+{
+    void *lib = dlopen("libcurl.so.4", RTLD_NOW | RTLD_NOLOAD);
+    void *symbol = lib ? dlsym(lib, "curl_version") : NULL;
+    char *(*version)(void) = NULL;
+
+    memcpy(&version, &symbol, sizeof symbol);
+    const char *text = version ? version() : "libcurl";
+    size_t n = strcspn(text, " "); /* its name, and who does TLS: "libcurl/7.88.1 OpenSSL/3.0.19 zlib/..." */
+    n += text[n] ? 1 + strcspn(text + n + 1, " ") : 0;
+    rv_buf_printf(&m->http, "%.*s%s", (int)n, text, strstr(text, "nghttp2/") ? ", with HTTP/2" : "");
+    if (lib)
+        dlclose(lib);
+}
+
+static int servers_ask(const struct rv_app *app, struct rv_app_models *m, rv_err **err)
+{
+    struct rv_app_fetch fetches[RV_APP_MAX_SERVERS] = {0};
+
+    for (size_t i = 0; i < m->n_servers; i++)
+        fetches[i].request = (struct rv_http_request){.method = "GET",
+                                                      .url = m->servers[i].url,
+                                                      .headers = (const char *const *)m->servers[i].target.headers,
+                                                      .n_headers = m->servers[i].target.n_headers,
+                                                      .connect_us = CONNECT_US,
+                                                      .first_byte_us = TOTAL_US,
+                                                      .total_us = TOTAL_US,
+                                                      .max_body = MAX_LIST,
+                                                      .proxy = ""};
+    int rc = rv_app_fetch_all(app, fetches, m->n_servers, err);
+    if (rc == 0)
+        read_version(m);
+    for (size_t i = 0; i < m->n_servers; i++) {
+        if (rc == 0)
+            take_answer(&m->servers[i], &fetches[i]);
+        rv_app_fetch_fini(&fetches[i]);
+    }
+    if (rc < 0 && rc != RV_E_NOMEM) {
+        rv_err_write_text(*err, false, &m->http_err);
+        while (m->http_err.len && m->http_err.ptr[m->http_err.len - 1] == '\n')
+            rv_buf_truncate(&m->http_err, m->http_err.len - 1);
+        rv_err_free(*err);
+        *err = NULL;
+        rc = 0;
+    }
+    return rc;
+}
+
+/* --- what is at hand --- */
 
 /* A model of each provider that is cheap and good enough to begin with; where there is none, people have to say. */
 static const struct {
@@ -91,9 +291,9 @@ int rv_app_models_find(const struct rv_app *app, struct rv_app_models **out, rv_
     m->http = m->http_err = m->model = RV_BUF_INIT(MAX_TEXT);
     for (size_t i = 0; i < n; i++)
         m->has_key = m->has_key || rv_app_variable(list[i].key_env);
-    int rc = rv_app_servers_find(m, err);
+    int rc = servers_find(m, err);
     if (rc == 0)
-        rc = rv_app_servers_ask(app, m, err);
+        rc = servers_ask(app, m, err);
     if (rc == 0 && m->http_err.len == 0)
         choose(m);
     if (rc < 0) {

@@ -2,11 +2,171 @@
  * requests; what the pipeline has as secrets is overwritten where an answer repeats it. */
 #include "coreengine/app/record/record_internal.h"
 
+#include <json-c/linkhash.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_TEXT   (2 * RV_LLM_MAX_REPLY)
 #define MAX_BYTES  ((size_t)256 << 20)
 #define MAX_PIECES ((size_t)1 << 20) /* of one reply */
+
+/* --- pieces that are joined --- */
+
+/* A piece as it stands in a list of chunks. */
+struct piece {
+    bool is_thinking;
+    rv_str text;
+    int64_t delay_ms;
+};
+
+static struct piece read_piece(json_object *item)
+{
+    struct piece p = {false, rv_json_str(item), 0};
+    json_object *text = NULL;
+
+    if (!json_object_is_type(item, json_type_object))
+        return p;
+    p.is_thinking = json_object_object_get_ex(item, "thinking", &text);
+    if (p.is_thinking || json_object_object_get_ex(item, "text", &text))
+        p.text = rv_json_str(text);
+    if (!rv_json_get_int(item, "delay_ms", &p.delay_ms))
+        p.delay_ms = 0;
+    return p;
+}
+
+static int push(json_object *list, const rv_buf *text, bool is_thinking, int64_t delay_ms, rv_err **err)
+{
+    json_object *item = json_object_new_object();
+
+    int rc = rv_buf_check(text, "recorded text", err);
+    if (rc < 0) {
+        json_object_put(item);
+        return rc;
+    }
+    rc = rv_json_push_take(list, item, err);
+    if (rc == 0 && text->len)
+        rc = rv_json_set_str(item, is_thinking ? "thinking" : "text", rv_buf_str(text), err);
+    if (rc == 0 && delay_ms > 0)
+        rc = rv_json_set_int(item, "delay_ms", delay_ms, err);
+    return rc;
+}
+
+static int coarsen(json_object *from, int64_t window_ms, json_object *to, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT);
+    struct piece last = {false, {NULL, 0}, 0};
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < json_object_array_length(from); i++) {
+        struct piece p = read_piece(json_object_array_get_idx(from, i));
+        if (i > 0 && p.is_thinking == last.is_thinking && p.delay_ms < window_ms) {
+            last.delay_ms += p.delay_ms;
+        } else {
+            if (i > 0)
+                rc = push(to, &text, last.is_thinking, last.delay_ms, err);
+            rv_buf_clear(&text);
+            last = p;
+        }
+        rv_buf_add_str(&text, p.text);
+    }
+    if (rc == 0 && json_object_array_length(from) > 0)
+        rc = push(to, &text, last.is_thinking, last.delay_ms, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int coarsen_entry(json_object *entry, int64_t window_ms, rv_err **err)
+{
+    json_object *from = rv_json_get_arr(entry, "chunks"), *to;
+
+    if (!from)
+        return 0;
+    to = json_object_new_array();
+    int rc = to ? coarsen(from, window_ms, to, err) : RV_FAIL(err, RV_E_NOMEM, "shorten a recording");
+    if (rc < 0) {
+        json_object_put(to);
+        return rc;
+    }
+    return rv_json_set_take(entry, "chunks", to, err);
+}
+
+static int coarsen_all(json_object *models, int64_t window_ms, rv_err **err)
+{
+    int rc = 0;
+
+    json_object_object_foreach (models, stage, entries) {
+        (void)stage;
+        for (size_t i = 0; rc == 0 && i < json_object_array_length(entries); i++)
+            rc = coarsen_entry(json_object_array_get_idx(entries, i), window_ms, err);
+    }
+    return rc;
+}
+
+/* --- tools that are declared --- */
+
+static int declare(json_object *tools, const struct rv_tool_info *info, rv_err **err)
+{
+    enum rv_risk risk = rv_tool_risk(info);
+    json_object *tool, *schema = NULL;
+
+    if (json_object_object_get_ex(tools, info->name, NULL))
+        return 0;
+    tool = json_object_new_object();
+    int rc = rv_json_set_take(tools, info->name, tool, err);
+    if (rc == 0 && info->description && info->description[0])
+        rc = rv_json_set_text(tool, "description", info->description, err);
+    if (rc == 0 && risk != RV_RISK_READ_ONLY)
+        rc = rv_json_set_text(tool, "risk", rv_risk_text(risk), err);
+    if (rc == 0 && info->effect != RV_UNSET)
+        rc = rv_json_set_text(tool, "effect", rv_effect_class_text((enum rv_effect_class)info->effect), err);
+    if (rc == 0 && info->input_json) {
+        rc = rv_json_dup(info->input_json, &schema, err);
+        if (rc == 0)
+            rc = rv_json_set_take(tool, "input_schema", schema, err);
+    }
+    return rc;
+}
+
+static int declare_all(json_object *tools, const struct rv_pipeline *p, const struct rv_catalog *c, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        const struct rv_str_list *allowed = &a->tools.allowed;
+        const char *name;
+        for (size_t t = 0; rc == 0 && a->has_tools; t++) {
+            if (allowed->is_set)
+                name = t < allowed->n ? allowed->items[t] : NULL;
+            else
+                name = c->tool_name ? c->tool_name(c->self, t) : NULL;
+            if (!name)
+                break;
+            const struct rv_tool_info *info = c->tool(c->self, rv_str_of(name));
+            if (info && (allowed->is_set || rv_tool_allowed(a->tools.access, allowed, rv_str_of(name), info, NULL)))
+                rc = declare(tools, info, err);
+        }
+    }
+    return rc;
+}
+
+static int join(json_object *declared, json_object *tools, rv_err **err)
+{
+    int rc = 0;
+
+    json_object_object_foreach (declared, name, tool) {
+        json_object *calls = rv_json_get_arr(tools, name);
+        if (rc == 0 && calls)
+            rc = rv_json_set_ref(tool, "calls", calls, err);
+        else if (rc == 0)
+            rc = rv_json_set_take(tool, "calls", json_object_new_array(), err);
+        if (rc == 0)
+            rc = rv_json_set_ref(tools, name, tool, err);
+    }
+    return rc;
+}
+
+/* --- the recorder --- */
 
 struct rv_recorder {
     struct rv_record_call *calls; /* under way */
@@ -64,7 +224,7 @@ void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p)
 
 void rv_recorder_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c)
 {
-    r->failed |= rv_record_declare(r->declared, p, c, NULL) < 0;
+    r->failed |= declare_all(r->declared, p, c, NULL) < 0;
 }
 
 static void note_time(rv_recorder *r, int64_t now_us)
@@ -252,7 +412,7 @@ static int close_calls(rv_recorder *r, rv_err **err)
     int rc = end_calls(r, err);
 
     if (rc == 0)
-        rc = rv_record_join(r->declared, r->tools, err);
+        rc = join(r->declared, r->tools, err);
     if (rc == 0)
         rc = rv_record_hide(&r->secrets, r->models, err);
     if (rc == 0)
@@ -260,7 +420,7 @@ static int close_calls(rv_recorder *r, rv_err **err)
     return rc < 0 ? rc : rv_record_hide(&r->secrets, r->answers, err);
 }
 
-static int write_text(const rv_recorder *r, rv_buf *text, rv_err **err)
+static int write_text(const rv_recorder *r, const char *note, rv_buf *text, rv_err **err)
 {
     rv_buf json = RV_BUF_INIT(MAX_BYTES);
     rv_jw w = rv_jw_on(&json);
@@ -275,7 +435,7 @@ static int write_text(const rv_recorder *r, rv_buf *text, rv_err **err)
     rv_jw_obj_end(&w);
     int rc = rv_buf_check(&json, "recording", err);
     rv_buf_clear(text);
-    rv_buf_puts(text, "# recorded with --record; a script for --script\n");
+    rv_buf_printf(text, "# %s\n", note);
     if (rc == 0)
         rv_script_add_json(rv_buf_str(&json), text);
     rv_buf_putc(text, '\n');
@@ -284,15 +444,15 @@ static int write_text(const rv_recorder *r, rv_buf *text, rv_err **err)
 }
 
 /* Pieces are joined until the text is one that a script may have. */
-static int fit(rv_recorder *r, rv_buf *text, rv_err **err)
+static int fit(rv_recorder *r, const char *note, rv_buf *text, rv_err **err)
 {
     static const int64_t windows_ms[] = {10, 50, 250, 1000, INT64_MAX};
-    int rc = write_text(r, text, err);
+    int rc = write_text(r, note, text, err);
 
     for (size_t i = 0; rc == 0 && text->len > RV_YAML_MAX_BYTES && i < RV_COUNT(windows_ms); i++) {
-        rc = rv_record_coarsen(r->models, windows_ms[i], err);
+        rc = coarsen_all(r->models, windows_ms[i], err);
         if (rc == 0)
-            rc = write_text(r, text, err);
+            rc = write_text(r, note, text, err);
     }
     return rc;
 }
@@ -315,13 +475,13 @@ static int check_playable(const rv_buf *text, const char *path, rv_err **err)
     return rc;
 }
 
-int rv_recorder_write(rv_recorder *r, const char *path, rv_err **err)
+int rv_recorder_write(rv_recorder *r, const char *note, const char *path, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_BYTES);
     int rc = close_calls(r, err);
 
     if (rc == 0)
-        rc = r->failed ? RV_FAIL(err, RV_E_NOMEM, "a part of the recording is missing") : fit(r, &text, err);
+        rc = r->failed ? RV_FAIL(err, RV_E_NOMEM, "a part of the recording is missing") : fit(r, note, &text, err);
     if (rc == 0)
         rc = rv_file_write(path, rv_buf_str(&text), err);
     if (rc == 0)

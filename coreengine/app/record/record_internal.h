@@ -26,15 +26,6 @@ RV_MUST_CHECK int rv_record_answer(const struct rv_record_call *c, const struct 
 /** The same for a call whose answer the run did not wait for: it took longer than until last_us. */
 RV_MUST_CHECK int rv_record_no_answer(const struct rv_record_call *c, int64_t last_us, rv_err **err);
 
-/** Join pieces of replies that came within window_ms of each other. models: stage -> entries. */
-RV_MUST_CHECK int rv_record_coarsen(json_object *models, int64_t window_ms, rv_err **err);
-
-/** Add the tools of the catalog that stages of the pipeline are offered or name: tool -> declaration. */
-RV_MUST_CHECK int rv_record_declare(json_object *tools, const struct rv_pipeline *p, const struct rv_catalog *c,
-                                    rv_err **err);
-/** Put declarations into a script's tools, around the entries of each; a tool that was never called has none. */
-RV_MUST_CHECK int rv_record_join(json_object *declared, json_object *tools, rv_err **err);
-
 /* Values that must not be written down. */
 struct rv_record_secrets {
     char **items;

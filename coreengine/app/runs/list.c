@@ -1,5 +1,6 @@
 /* The runs of a store with what they wait for. */
 #include "coreengine/app/past.h"
+#include "coreengine/app/recover.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 
 static int no_memory(rv_err **err)
 {
-    return RV_FAIL(err, RV_E_LIMIT, "there are more runs than can be listed at once; --limit shows the newest");
+    return RV_FAIL(err, RV_E_LIMIT, "there are more runs than can be listed at once; a limit shows the newest");
 }
 
 /* Doubles an array that lives in the arena. */

@@ -1,6 +1,5 @@
 /* What stands between the words of a chat: calls of tools and actions as lines of text, made safe for a terminal. */
 #include "coreengine/cli/chat/chat.h"
-#include "coreengine/cli/runs/runs.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>

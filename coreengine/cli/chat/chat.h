@@ -2,7 +2,7 @@
 #ifndef RV_CLI_CHAT_H
 #define RV_CLI_CHAT_H
 
-#include "coreengine/app/talk.h"
+#include "coreengine/app/chat.h"
 #include "coreengine/cli/cli.h"
 
 #define RV_CLI_MAX_MESSAGE ((size_t)8 << 20) /* bytes of one message */
@@ -11,34 +11,27 @@ typedef struct rv_chat_show rv_chat_show;
 
 struct rv_cli_chat {
     struct rv_cli *cli;
-    const struct rv_cli_args *args;
-    /* open.c */
     struct rv_app_chat in;
     const char *sections[RV_CONVERSATION_MAX_SECTIONS]; /* --instruction */
     const char *wanted[RV_CLI_MAX_ARGS];                /* --capability */
-    /* watch.c */
-    rv_chat_show *show;                 /* for people; NULL: no display */
-    rv_recorder *recorder;              /* --record; NULL: not */
-    const struct rv_pipeline *recorded; /* the last one of this turn that the recorder knows */
-    const struct rv_pipeline *running;  /* of the turn's last model call; NULL: none yet */
-    bool debug;                         /* requests are printed */
-    bool events, deltas;                /* lines of --events on stdout */
-    bool has_end;                       /* the events of the turn under way end with `done` */
-    bool reader_left;                   /* the reader of stdout is gone */
+    rv_chat_show *show;                                 /* for people; NULL: no display */
+    rv_recorder *recorder;                              /* --record; NULL: not */
+    const struct rv_pipeline *recorded;                 /* the last one of this turn that the recorder knows */
+    const struct rv_pipeline *running;                  /* of the turn's last model call; NULL: none yet */
+    bool debug;                                         /* requests are printed */
+    bool shows_remarks;                                 /* a person sees warnings as they come */
+    bool events, deltas;                                /* lines of --events on stdout */
+    bool has_end;                                       /* the events of the turn under way end with `done` */
+    bool reader_left;                                   /* the reader of stdout is gone */
 };
 
-/* --- open.c --- */
-RV_MUST_CHECK int rv_cli_chat_open(struct rv_cli_chat *c, const char *session, rv_err **err);
+/* --- verbs/chat.c --- */
 /** Another chat in place of the one there is: session NULL is a new one, agent as in struct rv_chat_opts. On failure
  *  nothing changed. */
 RV_MUST_CHECK int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent, rv_err **err);
-void rv_cli_chat_close(struct rv_cli_chat *c);
 /** Owner of these sessions; without a user: sessions without an owner. */
 struct rv_store_scope rv_cli_chat_scope(const struct rv_cli_chat *c);
 
-/* --- watch.c --- */
-/** Callbacks into the options; self is the struct rv_cli_chat. */
-void rv_cli_chat_watch(struct rv_cli_chat *c, struct rv_chat_opts *opts);
 /** One turn, observed; SIGINT cancels it. response NULL: a message. */
 RV_MUST_CHECK int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_response *response,
                                    struct rv_chat_turn *out, rv_err **err);
@@ -53,7 +46,6 @@ void rv_chat_show_free(rv_chat_show *s);
 void rv_chat_show_begin(rv_chat_show *s);
 void rv_chat_show_effect(rv_chat_show *s, const struct rv_effect *e);
 void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line);
-bool rv_chat_show_remarks(const rv_chat_show *s); /* are warnings shown? */
 /** False: the reader left. */
 bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const struct rv_llm_delta *d);
 /** What has not been shown yet, and the end of the line. */
@@ -69,19 +61,13 @@ void rv_chat_write_action(json_object *event, const char *indent, rv_buf *b);
 /** Text on one line, cut where it is long. */
 void rv_chat_write_line(rv_str text, rv_buf *b);
 
-/* --- result.c --- */
-/** Why the turn did not complete, or could not be written, on stderr; gives the exit status. */
-int rv_cli_chat_report(const struct rv_cli_chat *c, const struct rv_chat_turn *turn);
-
-/* --- signals.c: Ctrl-C --- */
+/* --- input.c: Ctrl-C, and lines --- */
 RV_MUST_CHECK int rv_chat_signals_watch(rv_engine *engine, rv_err **err);
 void rv_chat_signals_unwatch(void);
 void rv_chat_signals_turn(bool under_way);
-/** Readable when a signal came outside of a turn. */
-int rv_chat_signals_fd(void);
 int rv_chat_signals_seen(void); /* SIGINT or SIGTERM outside of a turn; 0: none */
 
-/* --- line.c: lines of standard input --- */
+/* lines of standard input */
 struct rv_chat_lines {
     rv_buf buf;
     size_t at;    /* where what has not been handed out begins */
@@ -93,21 +79,13 @@ void rv_chat_lines_fini(struct rv_chat_lines *l);
  *  first, RV_E_LIMIT: longer than a message can be (it is passed over), RV_E_IO. */
 RV_MUST_CHECK int rv_chat_lines_next(struct rv_chat_lines *l, rv_str *out, rv_err **err);
 
-/* --- ask.c: what a turn waits for --- */
-/** Ask on the terminal and answer, until the turn waits no more. RV_E_CANCELLED: no answer came. */
-RV_MUST_CHECK int rv_cli_chat_answer(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool prompts,
-                                     struct rv_chat_turn *turn, rv_err **err);
-/** Say on stderr that a turn of the session waits, how to answer it, and that a message gives it up; or nothing. */
-RV_MUST_CHECK int rv_cli_chat_note_waiting(const struct rv_cli_chat *c, rv_err **err);
-void rv_cli_chat_say_pending(const struct rv_cli_chat *c, const struct rv_chat_turn *turn);
-
 /* --- commands.c --- */
 enum rv_chat_word { RV_CHAT_WORD_NONE, RV_CHAT_WORD_DONE, RV_CHAT_WORD_EXIT }; /* NONE: it is a message */
 enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line);
 /** The newest n messages of the session, oldest first, on stdout. */
 RV_MUST_CHECK int rv_cli_chat_history(struct rv_cli_chat *c, int64_t n, rv_err **err);
 
-/* --- repl.c, pipe.c: give the exit status --- */
+/* --- talk.c: who talks; each gives the exit status --- */
 void rv_cli_chat_header(const struct rv_cli_chat *c);
 int rv_cli_chat_repl(struct rv_cli_chat *c);
 int rv_cli_chat_once(struct rv_cli_chat *c, rv_str message);

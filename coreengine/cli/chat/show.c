@@ -2,7 +2,6 @@
  * for each call, agent and action. What is shown is decided by the sink. */
 #include "coreengine/app/sink.h"
 #include "coreengine/cli/chat/chat.h"
-#include "coreengine/cli/runs/runs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +41,6 @@ void rv_chat_show_free(rv_chat_show *s)
     rv_chat_sink_fini(&s->sink);
     json_object_put(s->acted);
     free(s);
-}
-
-bool rv_chat_show_remarks(const rv_chat_show *s)
-{
-    return s->opts.tools;
 }
 
 void rv_chat_show_begin(rv_chat_show *s)

@@ -14,13 +14,13 @@
 #define MAX_TEXT_BYTES ((size_t)4 << 20)
 #define HTTP_FEATURE   "libcurl (loaded on demand)"
 
-static int version(struct rv_cli *cli, const struct rv_cli_args *args)
+static int version(struct rv_cli *cli, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     size_t n;
     const struct rv_provider_info *providers = rv_provider_list(&n);
 
-    if (rv_cli_flag(args, "json")) {
+    if (rv_cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "version", RV_VERSION);
@@ -47,7 +47,7 @@ static int version(struct rv_cli *cli, const struct rv_cli_args *args)
         rv_buf_printf(&text, "; http: %s\njson-c %s, libyaml %s, libuv %s, compiler %s\n", HTTP_FEATURE,
                       json_c_version(), yaml_get_version_string(), uv_version_string(), __VERSION__);
     }
-    return rv_cli_print(cli, &text);
+    return rv_cli_print(0, &text, err);
 }
 
 /* --- docs: pages made from the tables --- */
@@ -87,40 +87,48 @@ static void write_terms(rv_buf *b)
 #undef X
 }
 
-static int docs(struct rv_cli *cli, const struct rv_cli_args *args)
+/* The pages of `docs reference`. */
+static const struct {
+    const char *name;
+    void (*write)(rv_buf *b);
+} pages[] = {
+    {"cli", rv_cli_write_reference},
+    {"functions", rv_fn_write_reference},
+    {"pipelines", rv_pipeline_write_reference},
+    {"agent-schemas", rv_agentdoc_write_reference},
+    {"retention", rv_retention_write_reference},
+    {"words", write_terms},
+};
+
+static int docs(struct rv_cli *cli, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
-    const char *what = args->words[0], *which = args->n_words > 1 ? args->words[1] : "";
-    rv_err *err = NULL;
+    const char *what = cli->words[0], *which = cli->n_words > 1 ? cli->words[1] : "";
+    bool made = true;
+    int rc = 0;
 
     if (strcmp(what, "man") == 0) {
         const struct rv_cli_verb *verb = which[0] ? rv_cli_find_verb(which, NULL) : NULL;
         if (which[0] && !verb)
-            return rv_cli_usage(cli, args, "unknown verb \"%s\"", which);
+            return rv_cli_usage(cli, err, "unknown verb \"%s\"", which);
         rv_cli_write_man(verb, &text);
     } else if (strcmp(what, "completion") == 0) {
-        if (rv_cli_write_completion(rv_str_of(which), &text, &err) < 0)
-            return rv_cli_report(cli, err);
-    } else if (strcmp(what, "reference") == 0 && strcmp(which, "cli") == 0) {
-        rv_cli_write_reference(&text);
-    } else if (strcmp(what, "reference") == 0 && strcmp(which, "functions") == 0) {
-        rv_fn_write_reference(&text);
-    } else if (strcmp(what, "reference") == 0 && strcmp(which, "pipelines") == 0) {
-        rv_pipeline_write_reference(&text);
-    } else if (strcmp(what, "reference") == 0 && strcmp(which, "agent-schemas") == 0) {
-        rv_agentdoc_write_reference(&text);
-    } else if (strcmp(what, "reference") == 0 && strcmp(which, "retention") == 0) {
-        rv_retention_write_reference(&text);
-    } else if (strcmp(what, "reference") == 0 && strcmp(which, "words") == 0) {
-        write_terms(&text);
+        rc = rv_cli_write_completion(rv_str_of(which), &text, err);
+    } else if (strcmp(what, "reference") == 0) {
+        size_t i = 0;
+        while (i < RV_COUNT(pages) && strcmp(pages[i].name, which) != 0)
+            i++;
+        made = i < RV_COUNT(pages);
+        if (made)
+            pages[i].write(&text);
     } else if (strcmp(what, "verbs") == 0) {
         for (size_t i = 0; rv_cli_verbs[i]; i++)
             if (!rv_cli_verbs[i]->hidden)
                 rv_buf_printf(&text, "%s\n", rv_cli_verbs[i]->name);
     } else {
-        return rv_cli_usage(cli, args, "nothing is made for \"%s %s\"", what, which);
+        made = false;
     }
-    return rv_cli_print(cli, &text);
+    return made ? rv_cli_print(rc, &text, err) : rv_cli_usage(cli, err, "no page is made for \"%s %s\"", what, which);
 }
 
 static const struct rv_cli_option version_options[] = {{"json", 'j', NULL, "print JSON", NULL, false}};
@@ -132,8 +140,7 @@ const struct rv_cli_verb rv_verb_version = {
     .text = "Prints the version, the capability ABI, the version of the state format, the model providers and the\n"
             "libraries.",
     .examples = "reeve version --json",
-    .options = version_options,
-    .n_options = RV_COUNT(version_options),
+    RV_CLI_OPTIONS(version_options),
     .run = version,
 };
 const struct rv_cli_verb rv_verb_docs = {

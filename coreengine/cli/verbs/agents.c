@@ -1,16 +1,52 @@
-/* reeve agents: which there are, and one of them as its document. */
-#include "coreengine/cli/runs/runs.h"
+/* reeve agents list, show, prompt: the agents, one of them as its document, and what a model is told by it. */
+#include "coreengine/app/chat.h"
+#include "coreengine/app/rows.h"
 #include "coreengine/cli/show/table.h"
-#include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/conversation/context.h"
 
 #include <string.h>
 
 #define MAX_TEXT_BYTES ((size_t)64 << 20)
 
-static const char *mode_of(const struct rv_agentdoc *doc)
+/* --- where an agent was found --- */
+
+void rv_cli_write_source(const struct rv_agents_found *found, rv_buf *b)
 {
-    return rv_agentdoc_is_structured(doc, RV_UNSET) ? "structured" : "conversational";
+    static const struct {
+        const char *source, *text;
+    } texts[] = {{"store", "in the store"}, {"built-in", "built in, by"}, {"file", "in the file"}};
+    const char *text = found->source;
+
+    for (size_t i = 0; i < RV_COUNT(texts); i++)
+        if (strcmp(found->source, texts[i].source) == 0)
+            text = texts[i].text;
+    rv_buf_puts(b, text);
+    if (found->place && found->place[0] && strcmp(found->source, "store") != 0) {
+        rv_buf_putc(b, ' ');
+        rv_cli_write_word(found->place, b);
+    }
+}
+
+static void write_hidden(const char *name, const struct rv_agents_found *found, const char *hidden, rv_buf *b)
+{
+    rv_buf_puts(b, "warning: agent ");
+    rv_cli_write_word(name, b);
+    rv_buf_puts(b, " is the one ");
+    rv_cli_write_source(found, b);
+    rv_buf_puts(b, "; it hides the one in the file ");
+    rv_cli_write_word(hidden, b);
+    rv_buf_puts(b, "\n  hint: give that one another name, or put it into the store with `reeve agents put`\n");
+}
+
+void rv_cli_warn_hidden(const rv_agents *agents, const char *name, const struct rv_agents_found *found)
+{
+    const char *hidden = rv_agents_hidden(agents, name, found);
+    rv_buf text = RV_BUF_INIT(16384);
+
+    if (hidden)
+        write_hidden(name, found, hidden, &text);
+    rv_cli_say_text(&text);
 }
 
 /* --- list --- */
@@ -47,49 +83,13 @@ static void add_row(rv_cli_table *t, const char *name, const struct rv_agents_fo
     const struct rv_agentdoc *doc = found->doc;
 
     rv_cli_table_add_text(t, name);
-    rv_cli_table_add_text(t, doc ? mode_of(doc) : "faulty");
+    rv_cli_table_add_text(t, doc ? rv_app_agent_mode(doc) : "faulty");
     rv_cli_table_add_text(t, doc ? doc->model : NULL);
     rv_cli_table_add_text(t, found->source);
     if (doc)
         add_tools(t, doc);
     else
         rv_cli_table_add_text(t, fault_text(fault));
-}
-
-static void write_row(rv_jw *w, const char *name, const struct rv_agents_found *found, const char *hidden,
-                      const rv_err *fault)
-{
-    const struct rv_agentdoc *doc = found->doc;
-
-    rv_jw_obj(w);
-    rv_jw_kv_text(w, "name", name);
-    rv_jw_kv_bool(w, "valid", doc != NULL);
-    rv_jw_kv_text(w, "source", found->source);
-    rv_jw_kv_text(w, "place", found->place);
-    if (hidden)
-        rv_jw_kv_text(w, "hides", hidden);
-    if (doc) {
-        rv_jw_kv_text(w, "mode", mode_of(doc));
-        rv_jw_kv_text(w, "model", doc->model);
-        rv_jw_kv_text(w, "version", doc->version);
-        rv_jw_kv_text(w, "description", doc->short_description ? doc->short_description : doc->description);
-        rv_jw_key(w, "tools");
-        rv_jw_arr(w);
-        for (size_t i = 0; i < doc->n_tools; i++)
-            rv_jw_text(w, doc->tools[i].name);
-        rv_jw_arr_end(w);
-        rv_jw_kv_text(w, "kind", doc->kind);
-        rv_jw_kv_text(w, "author", doc->author);
-        rv_jw_key(w, "tags");
-        rv_jw_arr(w);
-        for (size_t i = 0; i < doc->tags.n; i++)
-            rv_jw_text(w, doc->tags.items[i]);
-        rv_jw_arr_end(w);
-    } else if (fault) {
-        rv_jw_key(w, "error");
-        rv_err_write_json(fault, w);
-    }
-    rv_jw_obj_end(w);
 }
 
 static int take_agent(void *self, const char *name, const struct rv_agents_found *found, const rv_err *fault,
@@ -101,9 +101,9 @@ static int take_agent(void *self, const char *name, const struct rv_agents_found
     (void)err;
     l->n++;
     if (hidden)
-        rv_cli_write_hidden(name, found, hidden, l->warnings);
+        write_hidden(name, found, hidden, l->warnings);
     if (l->json)
-        write_row(l->json, name, found, hidden, fault);
+        rv_app_agent_json(name, found, hidden, fault, l->json);
     else if (l->names)
         rv_buf_printf(l->names, "%s\n", name);
     else
@@ -111,51 +111,41 @@ static int take_agent(void *self, const char *name, const struct rv_agents_found
     return 0;
 }
 
-static int list(struct rv_cli *cli, const struct rv_cli_args *args)
+static int list(struct rv_cli *cli, rv_err **err)
 {
     static const struct rv_cli_column columns[] = {
         {"AGENT", 40, false}, {"MODE", 0, false}, {"MODEL", 40, false}, {"SOURCE", 0, false}, {"TOOLS", 80, false}};
-    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES), warnings = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
-    bool json = rv_cli_flag(args, "json"), names = rv_cli_flag(args, "names");
-    struct listing l = {
-        .table = rv_cli_table_new(columns, RV_COUNT(columns)), .json = json ? &w : NULL, .names = names ? &text : NULL};
+    bool json = rv_cli_flag(cli, "json"), names = rv_cli_flag(cli, "names");
     struct rv_app_sources sources = {0};
-    rv_buf warnings = RV_BUF_INIT(MAX_TEXT_BYTES);
-    rv_err *err = NULL;
-    int status;
+    struct listing l = {.sources = &sources,
+                        .warnings = &warnings,
+                        .table = rv_cli_table_new(columns, RV_COUNT(columns)),
+                        .json = json ? &w : NULL,
+                        .names = names ? &text : NULL};
 
-    l.sources = &sources;
-    l.warnings = &warnings;
-    if (json && names) {
-        rv_cli_table_free(l.table);
-        return rv_cli_usage(cli, args, "--json and --names exclude each other");
-    }
-    int rc = l.table ? rv_app_sources_open(&cli->app, RV_APP_STORE_READ, &sources, &err)
-                     : RV_FAIL(&err, RV_E_NOMEM, "list agents");
+    int rc = l.table ? rv_app_sources_open(&cli->app, RV_APP_STORE_READ, &sources, err)
+                     : RV_FAIL(err, RV_E_NOMEM, "list agents");
     if (json)
         rv_jw_arr(&w);
     if (rc == 0)
-        rc = rv_agents_list(sources.agents, &sources.scope, take_agent, &l, &err);
+        rc = rv_agents_list(sources.agents, &sources.scope, take_agent, &l, err);
     if (json) {
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0 && !names) {
-        rc = rv_cli_table_write(l.table, cli->out_color, &text, &err);
+        rc = rv_cli_table_write(l.table, cli->out_color, &text, err);
     }
-    if (rc < 0) {
-        rv_buf_fini(&text);
-        status = rv_cli_report(cli, err);
-    } else {
-        status = rv_cli_print(cli, &text);
+    rc = rv_cli_print(rc, &text, err);
+    if (rc == 0)
         rv_cli_err(rv_buf_str(&warnings));
-        if (l.n == 0 && !json && !names)
-            rv_cli_err(RV_STR_LIT("no agents found: add one with `reeve agents put FILE` or --schema-dir DIR\n"));
-    }
+    if (rc == 0 && l.n == 0 && !json && !names)
+        rv_cli_say("no agents found: add one with `reeve agents put FILE` or --schema-dir DIR\n");
     rv_buf_fini(&warnings);
     rv_cli_table_free(l.table);
     rv_app_sources_fini(&sources);
-    return status;
+    return rc;
 }
 
 /* --- show --- */
@@ -166,50 +156,182 @@ static void write_head(const struct rv_agents_found *found, rv_buf *b)
 
     rv_buf_printf(b, "# %s: ", doc->name);
     rv_cli_write_source(found, b);
-    rv_buf_printf(b, "; %s, model %s, %zu tool%s\n", mode_of(doc), doc->model ? doc->model : "as asked for",
+    rv_buf_printf(b, "; %s, model %s, %zu tool%s\n", rv_app_agent_mode(doc), doc->model ? doc->model : "as asked for",
                   doc->n_tools, doc->n_tools == 1 ? "" : "s");
 }
 
-static int show(struct rv_cli *cli, const struct rv_cli_args *args)
+static int show(struct rv_cli *cli, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
-    bool json = rv_cli_flag(args, "json"), yaml = rv_cli_flag(args, "yaml");
     struct rv_app_sources sources;
     struct rv_agents_found found;
-    rv_err *err = NULL;
 
-    if (json && yaml)
-        return rv_cli_usage(cli, args, "--json and --yaml exclude each other");
-    if (rv_app_sources_open(&cli->app, RV_APP_STORE_READ, &sources, &err) < 0)
-        return rv_cli_report(cli, err);
-    int rc = rv_agents_find(sources.agents, &sources.scope, args->words[0], &found, &err);
-    if (rc == 0 && json) {
+    int rc = rv_app_sources_open(&cli->app, RV_APP_STORE_READ, &sources, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_agents_find(sources.agents, &sources.scope, cli->words[0], &found, err);
+    if (rc == 0 && rv_cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_agentdoc_write_json(found.doc, &w);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0) {
-        if (!yaml)
+        if (!rv_cli_flag(cli, "yaml"))
             write_head(&found, &text);
         rv_agentdoc_write_yaml(found.doc, &text);
     }
     if (rc == 0)
-        rv_cli_warn_hidden(sources.agents, args->words[0], &found);
+        rv_cli_warn_hidden(sources.agents, cli->words[0], &found);
     rv_app_sources_fini(&sources);
-    if (rc == 0)
-        return rv_cli_print(cli, &text);
-    rv_buf_fini(&text);
-    return rv_cli_report(cli, err);
+    return rv_cli_print(rc, &text, err);
 }
+
+/* --- prompt: what a model is told, layer by layer, without asking one --- */
+
+struct layers {
+    const struct rv_cli *cli;
+    struct rv_app_sources *sources;
+    const struct rv_agentdoc *doc;
+    int structured; /* RV_UNSET: as the document says */
+    rv_buf *out;
+};
+
+static int write_output_schema(const struct layers *l, rv_err **err)
+{
+    json_object *schema = NULL;
+
+    int rc = rv_agentdoc_output_schema(l->doc, l->structured, &schema, err);
+    if (rc < 0)
+        return rc;
+    if (!schema) {
+        rc = RV_FAIL(err, RV_E_STATE, "agent \"%s\" answers with text: its output has no schema", l->doc->name);
+        if (l->doc->properties)
+            rv_err_hint(err, "--structured prints the schema that it would have");
+        return rc;
+    }
+    rv_json_write_pretty(schema, l->out);
+    rv_buf_putc(l->out, '\n');
+    json_object_put(schema);
+    return 0;
+}
+
+/* --- the third layer --- */
+
+static void write_heading(const struct layers *l, const char *text)
+{
+    rv_buf_printf(l->out, "=== %s ===\n", text);
+}
+
+static int read_session(const struct layers *l, struct rv_session_row *row, json_object **metadata, rv_err **err)
+{
+    const char *id = rv_cli_value(l->cli, "session");
+
+    if (!id)
+        return 0;
+    if (!l->sources->store)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "unknown session \"%s\": the store does not exist yet", id);
+    int rc = rv_store_get_session(l->sources->store, &l->sources->scope, id, row, err);
+    if (rc == 0 && row->metadata.len)
+        rc = rv_json_parse(row->metadata, NULL, metadata, err);
+    return rc;
+}
+
+static int write_history(const struct layers *l, const struct rv_conversation *c, rv_err **err)
+{
+    char hash[RV_HASH_MAX];
+    json_object *history = NULL;
+
+    if (!c->context.session_id) {
+        rv_buf_puts(l->out, "none: no session is named (--session)\n");
+        return 0;
+    }
+    int rc = rv_journal_read_history(l->sources->store, &l->sources->scope, c, &history, hash, err);
+    if (rc == 0 && history)
+        rv_json_write_pretty(history, l->out);
+    else if (rc == 0)
+        rv_buf_puts(l->out, "none: the session has no messages");
+    rv_buf_putc(l->out, '\n');
+    json_object_put(history);
+    return rc;
+}
+
+static int write_all(const struct layers *l, rv_err **err)
+{
+    struct rv_session_row session = {0};
+    struct rv_chat_settings settings = {0};
+    json_object *metadata = NULL;
+
+    int rc = rv_chat_settings_read(&settings, err);
+    if (rc == 0)
+        rc = read_session(l, &session, &metadata, err);
+    const struct rv_conversation c = {
+        .context = {.user_id = l->sources->scope.user,
+                    .tenant_id = l->sources->scope.tenant ? l->sources->scope.tenant : RV_STORE_TENANT,
+                    .session_id = session.id,
+                    .agent_schema_uri = l->doc->name},
+        .session_name = session.name,
+        .session_metadata = metadata,
+        .upto_seq = session.n_messages,
+        .zone_minutes = rv_cli_zone_minutes(),
+        .history_opts = rv_chat_history_opts(&settings, l->doc)};
+    if (rc == 0) {
+        write_heading(l, "system prompt: of the agent");
+        rc = rv_agentdoc_prompt(l->doc, l->structured, l->out, err);
+    }
+    if (rc == 0) {
+        rv_buf_putc(l->out, '\n');
+        write_heading(l, "instructions: of one request");
+        rv_instructions_write(&c, l->doc->name, rv_agentdoc_names_tool(l->doc, RV_LOOKUP_TOOL), rv_app_now_us(),
+                              l->out);
+        rv_buf_putc(l->out, '\n');
+        write_heading(l, "history: of the session");
+        rc = write_history(l, &c, err);
+    }
+    json_object_put(metadata);
+    rv_session_row_fini(&session);
+    return rc;
+}
+
+static int write_layers(const struct layers *l, rv_err **err)
+{
+    if (rv_cli_flag(l->cli, "output-schema"))
+        return write_output_schema(l, err);
+    if (rv_cli_flag(l->cli, "all"))
+        return write_all(l, err);
+    int rc = rv_agentdoc_prompt(l->doc, l->structured, l->out, err);
+    if (rc == 0 && l->cli->out_tty) /* elsewhere it is the prompt, byte for byte */
+        rv_buf_putc(l->out, '\n');
+    return rc;
+}
+
+static int prompt(struct rv_cli *cli, rv_err **err)
+{
+    bool on = rv_cli_flag(cli, "structured"), off = rv_cli_flag(cli, "no-structured");
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+    struct rv_app_sources sources;
+    struct rv_agents_found found;
+
+    int rc = rv_app_sources_open(&cli->app, RV_APP_STORE_READ, &sources, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_agents_find(sources.agents, &sources.scope, cli->words[0], &found, err);
+    if (rc == 0) {
+        const struct layers l = {
+            .cli = cli, .sources = &sources, .doc = found.doc, .structured = on || off ? on : RV_UNSET, .out = &text};
+        rc = write_layers(&l, err);
+    }
+    rv_app_sources_fini(&sources);
+    return rv_cli_print(rc, &text, err);
+}
+
+/* --- the table --- */
 
 static const struct rv_cli_option list_options[] = {
     {"json", 'j', NULL, "print a JSON array of objects", NULL, false},
     {"names", 0, NULL, "print names only, one a line", NULL, false},
-    RV_CLI_SOURCES_OPTIONS,
 };
 static const struct rv_cli_option show_options[] = {
     {"json", 'j', NULL, "print only the flat document, as JSON", NULL, false},
     {"yaml", 'y', NULL, "print only the flat document, as YAML", NULL, false},
-    RV_CLI_SOURCES_OPTIONS,
 };
 
 static const struct rv_cli_verb list_verb = {
@@ -222,8 +344,9 @@ static const struct rv_cli_verb list_verb = {
     .examples = "reeve agents\n"
                 "reeve agents list --schema-dir agents --no-store\n"
                 "reeve agents list --json | jq -r '.[] | select(.mode == \"structured\") | .name'",
-    .options = list_options,
-    .n_options = RV_COUNT(list_options),
+    RV_CLI_OPTIONS(list_options),
+    .groups = {&rv_cli_of_agents, &rv_cli_of_stores},
+    .excludes = "json names",
     .run = list,
 };
 static const struct rv_cli_verb show_verb = {
@@ -234,22 +357,44 @@ static const struct rv_cli_verb show_verb = {
             "form in which it was written.",
     .examples = "reeve agents show general\n"
                 "reeve agents show general --yaml > general.yaml",
-    .options = show_options,
-    .n_options = RV_COUNT(show_options),
-    .min_words = 1,
-    .max_words = 1,
+    RV_CLI_OPTIONS(show_options),
+    .groups = {&rv_cli_of_agents, &rv_cli_of_stores},
+    .excludes = "json yaml",
+    RV_CLI_ONE_WORD,
     .takes = &rv_cli_takes_agents,
     .run = show,
 };
 
+static const struct rv_cli_option prompt_options[] = {
+    {"structured", 0, NULL, "print the prompt for structured output", NULL, false},
+    {"no-structured", 0, NULL, "print the prompt for text output", NULL, false},
+    {"output-schema", 0, NULL, "print the JSON Schema of the output instead", NULL, false},
+    {"all", 'a', NULL, "print all three layers, with headings", NULL, false},
+    {"session", 0, "ID", "with --all: the session whose history is printed", NULL, false},
+};
+
+static const struct rv_cli_verb prompt_verb = {
+    .name = "agents prompt",
+    .args = "NAME",
+    .summary = "print the prompt of an agent",
+    .text =
+        "Prints the first layer of the prompt, byte for byte as it is sent to a model: description, system prompt,\n"
+        "notes on tools and the thinking structure. --all adds what each request adds (date, user, session) and the\n"
+        "history of the session. No model is asked.",
+    .examples = "reeve agents prompt general\n"
+                "reeve agents prompt general --all --user ada\n"
+                "reeve agents prompt dreaming-agent --output-schema",
+    RV_CLI_OPTIONS(prompt_options),
+    .groups = {&rv_cli_of_agents, &rv_cli_of_stores},
+    .excludes = "structured no-structured; all output-schema",
+    .needs = "session all",
+    RV_CLI_ONE_WORD,
+    .takes = &rv_cli_takes_agents,
+    .run = prompt,
+};
+
 static const struct rv_cli_verb *const subs[] = {
-    &list_verb,
-    &show_verb,
-    &rv_verb_agents_put,
-    &rv_verb_agents_validate,
-    &rv_verb_agents_delete,
-    &rv_verb_agents_prompt,
-    NULL,
+    &list_verb, &show_verb, &rv_verb_agents_put, &rv_verb_agents_validate, &rv_verb_agents_delete, &prompt_verb, NULL,
 };
 
 const struct rv_cli_verb rv_verb_agents = {

@@ -1,7 +1,6 @@
 /* reeve agents put, validate, delete. */
-#include "coreengine/app/turns/chat.h"
-#include "coreengine/cli/runs/runs.h"
-#include "coreengine/cli/sources.h"
+#include "coreengine/app/chat.h"
+#include "coreengine/app/rows.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -28,21 +27,11 @@ static int read_document(const char *path, rv_buf *text, rv_findings **findings,
     return 0;
 }
 
-static void say_findings(const struct rv_cli *cli, const rv_findings *findings)
-{
-    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
-
-    rv_findings_write_text(findings, cli->err_color, &text);
-    rv_cli_err(rv_buf_str(&text));
-    rv_buf_fini(&text);
-}
-
 /* --- validate --- */
 
 static void write_verdict(const char *path, const struct rv_agentdoc *doc, rv_buf *b)
 {
-    rv_buf_printf(b, "%s: agent %s, %s, %zu tool%s\n", path, doc->name,
-                  rv_agentdoc_is_structured(doc, RV_UNSET) ? "structured" : "conversational", doc->n_tools,
+    rv_buf_printf(b, "%s: agent %s, %s, %zu tool%s\n", path, doc->name, rv_app_agent_mode(doc), doc->n_tools,
                   doc->n_tools == 1 ? "" : "s");
 }
 
@@ -57,8 +46,7 @@ static void write_verdict_json(const char *path, const struct rv_agentdoc *doc, 
     rv_jw_obj_end(w);
 }
 
-static int validate_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_plugins *plugins, const char *path,
-                        rv_jw *json, rv_buf *text)
+static int validate_one(struct rv_cli *cli, rv_plugins *plugins, const char *path, rv_jw *json, rv_buf *text)
 {
     rv_buf source = RV_BUF_INIT(RV_AGENTDOC_MAX_BYTES);
     struct rv_agentdoc *doc = NULL;
@@ -81,12 +69,12 @@ static int validate_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_p
     if (rc < 0) {
         status = rv_cli_report(cli, err);
     } else {
-        bool strict = rv_cli_flag(args, "strict") && rv_findings_n(findings);
+        bool strict = rv_cli_flag(cli, "strict") && rv_findings_n(findings);
         status = doc && !strict ? RV_EXIT_COMPLETED : RV_EXIT_USAGE;
         if (json)
             write_verdict_json(path, doc, findings, json);
         else
-            say_findings(cli, findings);
+            rv_cli_say_findings(cli, findings);
         if (doc && !json)
             write_verdict(path, doc, text);
     }
@@ -97,15 +85,15 @@ static int validate_one(struct rv_cli *cli, const struct rv_cli_args *args, rv_p
 }
 
 /* Those that a chat with the same options has. */
-static int open_capabilities(const struct rv_cli *cli, const struct rv_cli_args *args, rv_plugins **out, rv_err **err)
+static int open_capabilities(const struct rv_cli *cli, rv_plugins **out, rv_err **err)
 {
     const char *name;
     bool none = false;
 
-    for (size_t i = 0; (name = rv_cli_nth(args, "capability", i)); i++)
+    for (size_t i = 0; (name = rv_cli_nth(cli, "capability", i)); i++)
         none = none || !name[0];
     int rc = rv_app_open_built_in(&cli->app, ".", none ? "" : NULL, out, err);
-    for (size_t i = 0; rc == 0 && (name = rv_cli_nth(args, "capability", i)); i++) {
+    for (size_t i = 0; rc == 0 && (name = rv_cli_nth(cli, "capability", i)); i++) {
         const struct rv_capability_config which = {.name = name};
         if (name[0] && strcmp(name, RV_APP_BUILT_IN) != 0)
             rc = rv_plugins_load(*out, &which, err);
@@ -115,21 +103,21 @@ static int open_capabilities(const struct rv_cli *cli, const struct rv_cli_args 
     return rc;
 }
 
-static int validate(struct rv_cli *cli, const struct rv_cli_args *args)
+static int validate(struct rv_cli *cli, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
-    bool json = rv_cli_flag(args, "json");
+    bool json = rv_cli_flag(cli, "json");
     int status = RV_EXIT_COMPLETED;
     rv_plugins *plugins = NULL;
-    rv_err *err = NULL;
 
-    if (open_capabilities(cli, args, &plugins, &err) < 0)
-        return rv_cli_report(cli, err);
+    int rc = open_capabilities(cli, &plugins, err);
+    if (rc < 0)
+        return rc;
     if (json)
         rv_jw_arr(&w);
-    for (size_t i = 0; i < args->n_words; i++) {
-        int one = validate_one(cli, args, plugins, args->words[i], json ? &w : NULL, &text);
+    for (size_t i = 0; i < cli->n_words; i++) {
+        int one = validate_one(cli, plugins, cli->words[i], json ? &w : NULL, &text);
         status = one > status ? one : status;
     }
     if (json) {
@@ -137,52 +125,48 @@ static int validate(struct rv_cli *cli, const struct rv_cli_args *args)
         rv_buf_putc(&text, '\n');
     }
     rv_plugins_free(plugins);
-    int printed = rv_cli_print(cli, &text);
-    return printed > status ? printed : status;
+    rv_buf said = RV_BUF_INIT(MAX_TEXT_BYTES);
+    rv_cli_write_said(rv_buf_str(&text), &said);
+    rc = rv_buf_check(&text, "output", err);
+    rv_buf_fini(&text);
+    rc = rv_cli_print(rc, &said, err);
+    return rc < 0 ? rc : status;
 }
 
 /* --- put --- */
 
-static int put_document(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, rv_str text,
-                        const char *name)
+static int put_document(struct rv_cli *cli, const char *path, rv_str text, const char *name, rv_err **err)
 {
     struct rv_app_sources sources;
     rv_buf said = RV_BUF_INIT(4096);
-    rv_err *err = NULL;
     bool changed = false;
 
-    if (rv_app_sources_open(&cli->app, RV_APP_STORE_MAKE, &sources, &err) < 0)
-        return rv_cli_report(cli, err);
-    bool own = sources.scope.user && sources.scope.user[0] && !rv_cli_flag(args, "shared");
-    int rc = rv_agents_put(sources.agents, &sources.scope, own, text, path, &changed, &err);
-    if (rc == 0)
-        rv_buf_printf(&said, "agent %s %s, for %s%s\n", name, changed ? "is put" : "was there already",
-                      own ? "user " : "everybody", own ? sources.scope.user : "");
+    int rc = rv_app_sources_open(&cli->app, RV_APP_STORE_MAKE, &sources, err);
+    if (rc < 0)
+        return rc;
+    bool own = sources.scope.user && sources.scope.user[0] && !rv_cli_flag(cli, "shared");
+    rc = rv_agents_put(sources.agents, &sources.scope, own, text, path, &changed, err);
+    rv_buf_printf(&said, "agent %s %s, for %s%s\n", name, changed ? "is put" : "was there already",
+                  own ? "user " : "everybody", own ? sources.scope.user : "");
     rv_app_sources_fini(&sources);
-    if (rc == 0)
-        return rv_cli_print(cli, &said);
-    rv_buf_fini(&said);
-    return rv_cli_report(cli, err);
+    return rv_cli_print(rc, &said, err);
 }
 
-static int put(struct rv_cli *cli, const struct rv_cli_args *args)
+static int put(struct rv_cli *cli, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_AGENTDOC_MAX_BYTES);
     struct rv_agentdoc *doc = NULL;
     rv_findings *findings = NULL;
-    rv_err *err = NULL;
-    int status;
 
-    if (read_document(args->words[0], &text, &findings, &doc, &err) < 0) {
-        status = rv_cli_report(cli, err);
-    } else {
-        say_findings(cli, findings);
-        status = doc ? put_document(cli, args, args->words[0], rv_buf_str(&text), doc->name) : RV_EXIT_USAGE;
+    int rc = read_document(cli->words[0], &text, &findings, &doc, err);
+    if (rc == 0) {
+        rv_cli_say_findings(cli, findings);
+        rc = doc ? put_document(cli, cli->words[0], rv_buf_str(&text), doc->name, err) : RV_EXIT_USAGE;
     }
     rv_agentdoc_free(doc);
     rv_findings_free(findings);
     rv_buf_fini(&text);
-    return status;
+    return rc;
 }
 
 /* --- delete --- */
@@ -214,50 +198,46 @@ static int no_such_agent(struct rv_app_sources *sources, const char *name, rv_er
     return rc;
 }
 
-static int delete_agent(struct rv_cli *cli, const struct rv_cli_args *args)
+static int delete_agent(struct rv_cli *cli, rv_err **err)
 {
-    const char *name = args->words[0];
+    const char *name = cli->words[0];
     struct rv_app_sources sources;
     rv_buf said = RV_BUF_INIT(8192);
-    rv_err *err = NULL, *cause = NULL;
+    rv_err *cause = NULL;
 
-    if (rv_app_sources_open(&cli->app, RV_APP_STORE_CHANGE, &sources, &err) < 0)
-        return rv_cli_report(cli, err);
+    int rc = rv_app_sources_open(&cli->app, RV_APP_STORE_CHANGE, &sources, err);
+    if (rc < 0)
+        return rc;
     struct rv_store_scope whose = sources.scope;
-    if (rv_cli_flag(args, "shared"))
+    if (rv_cli_flag(cli, "shared"))
         whose.user = NULL;
-    int rc = rv_store_delete_schema(sources.store, &whose, KIND, name, rv_app_now_us(), &cause);
+    rc = rv_store_delete_schema(sources.store, &whose, KIND, name, rv_app_now_us(), &cause);
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(cause);
-        rc = no_such_agent(&sources, name, &err);
+        rc = no_such_agent(&sources, name, err);
     } else if (rc < 0) {
-        err = cause;
+        *err = cause;
     } else {
         rv_buf_printf(&said, "agent %s is deleted", name);
         say_what_is_left(&sources, name, &said);
         rv_buf_putc(&said, '\n');
     }
     rv_app_sources_fini(&sources);
-    if (rc == 0)
-        return rv_cli_print(cli, &said);
-    rv_buf_fini(&said);
-    return rv_cli_report(cli, err);
+    return rv_cli_print(rc, &said, err);
 }
 
 #define SHARED_OPTION(what)                                                                                            \
     {                                                                                                                  \
         "shared", 0, NULL, what " (as without --user)", NULL, false                                                    \
     }
-static const struct rv_cli_option put_options[] = {SHARED_OPTION("store the agent for all users instead of one"),
-                                                   RV_CLI_STORE_OPTION, RV_CLI_USER_OPTION, RV_CLI_TENANT_OPTION,
-                                                   RV_CLI_SYNC_OPTION};
+static const struct rv_cli_option put_options[] = {SHARED_OPTION("store the agent for all users instead of one")};
 static const struct rv_cli_option validate_options[] = {
     {"json", 'j', NULL, "print a JSON array of results with their findings", NULL, false},
     {"strict", 0, NULL, "treat warnings as errors", NULL, false},
     {"capability", 0, "NAME", "capability whose tools are available, in addition to p8 (\"\": without p8)", NULL, true},
 };
 static const struct rv_cli_option delete_options[] = {
-    SHARED_OPTION("delete the shared agent instead of the user's own"), RV_CLI_SYNC_OPTION, RV_CLI_SOURCES_OPTIONS};
+    SHARED_OPTION("delete the shared agent instead of the user's own")};
 
 const struct rv_cli_verb rv_verb_agents_put = {
     .name = "agents put",
@@ -269,10 +249,9 @@ const struct rv_cli_verb rv_verb_agents_put = {
         "users.",
     .examples = "reeve agents put agent.yaml\n"
                 "reeve agents show general --yaml | sed s/^name:.*/name:\\ mine/ | reeve agents put - --user ada",
-    .options = put_options,
-    .n_options = RV_COUNT(put_options),
-    .min_words = 1,
-    .max_words = 1,
+    RV_CLI_OPTIONS(put_options),
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    RV_CLI_ONE_WORD,
     .run = put,
 };
 const struct rv_cli_verb rv_verb_agents_validate = {
@@ -285,8 +264,7 @@ const struct rv_cli_verb rv_verb_agents_validate = {
         "there is an error.",
     .examples = "reeve agents validate agents/*.yaml\n"
                 "reeve agents validate agent.yaml --json | jq '.[].findings'",
-    .options = validate_options,
-    .n_options = RV_COUNT(validate_options),
+    RV_CLI_OPTIONS(validate_options),
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
     .run = validate,
@@ -298,10 +276,9 @@ const struct rv_cli_verb rv_verb_agents_delete = {
     .text = "With a user it deletes that user's own agent, otherwise the shared one. Agents that are built in or in a\n"
             "folder cannot be deleted; after the deletion the name refers to them again.",
     .examples = "reeve agents delete mine --user ada",
-    .options = delete_options,
-    .n_options = RV_COUNT(delete_options),
-    .min_words = 1,
-    .max_words = 1,
+    RV_CLI_OPTIONS(delete_options),
+    .groups = {&rv_cli_of_agents, &rv_cli_of_stores, &rv_cli_of_commits},
+    RV_CLI_ONE_WORD,
     .takes = &rv_cli_takes_agents,
     .run = delete_agent,
 };

@@ -1,6 +1,5 @@
-/* reeve chat */
+/* reeve chat: its options, who watches a turn (people, lines of --events, the recorder, --debug), and the verb. */
 #include "coreengine/cli/chat/chat.h"
-#include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -15,7 +14,6 @@ static const struct rv_cli_option options[] = {
     {"eval", 0, NULL, "mark the chat as an evaluation: tools receive is_eval", NULL, false},
     {"user", 'u', "ID", "user of the chat (default REEVE_USER); a session is visible only to its own user", NULL,
      false},
-    RV_CLI_TENANT_OPTION,
     {"user-name", 0, "TEXT", "name of the user, passed to the agent", NULL, false},
     {"user-email", 0, "TEXT", "e-mail address of the user, passed to the agent", NULL, false},
     {"model", 0, "MODEL", "PROVIDER:MODEL in place of the agent's model, unless the agent fixes its model", NULL,
@@ -36,28 +34,224 @@ static const struct rv_cli_option options[] = {
     {"record", 0, "FILE", "write a script that replays the models and tools of this chat", "FILE", false},
     {"script", 's', "FILE", "answers for models, tools and people", "FILE", false},
     {"no-store", 0, NULL, "do not use the store", NULL, false},
-    RV_CLI_STORE_OPTION,
-    RV_CLI_SYNC_OPTION,
-    RV_CLI_SCHEMA_DIR_OPTION,
     {"capability", 0, "NAME", "capability whose tools and agents are available, in addition to p8 (\"\": without p8)",
      NULL, true},
 };
 
-static int check(struct rv_cli *cli, const struct rv_cli_args *args)
-{
-    int n = (args->n_words > 0) + (rv_cli_value(args, "message") != NULL) + (rv_cli_value(args, "input-file") != NULL);
+#define MAX_LINE (2 * RV_LLM_MAX_REPLY)
 
-    if (rv_cli_flag(args, "json") && rv_cli_flag(args, "events"))
-        return rv_cli_usage(cli, args, "--json and --events exclude each other");
-    if (rv_cli_flag(args, "deltas") && !rv_cli_flag(args, "events"))
-        return rv_cli_usage(cli, args, "--deltas needs --events");
-    if (rv_cli_value(args, "history") && (rv_cli_flag(args, "json") || rv_cli_flag(args, "events")))
-        return rv_cli_usage(
-            cli, args, "--history does not go with --json and --events; `reeve sessions messages` prints the rows");
-    if (n > 1)
-        return rv_cli_usage(cli, args, "the message is given more than once");
-    return 0;
+/* --- who watches: one set of callbacks tells them all --- */
+
+/* The reader of stdout left, or the disk is full: the turn goes on to its end and is kept, the chat ends behind it. */
+static void note_written(struct rv_cli_chat *c, bool written)
+{
+    c->reader_left = c->reader_left || !written;
 }
+
+/* The recorder has to know a pipeline's secrets and tools before the first answer. */
+static void record_pipeline(struct rv_cli_chat *c, const struct rv_pipeline *p)
+{
+    struct rv_catalog catalog = rv_plugins_catalog(c->in.loaded.plugins);
+
+    if (!p || p == c->recorded)
+        return;
+    c->recorded = p;
+    if (c->in.loaded.script)
+        catalog = rv_script_catalog(c->in.loaded.script, &catalog);
+    rv_recorder_hide(c->recorder, p);
+    rv_recorder_tools(c->recorder, p, &catalog);
+}
+
+/* A line of its own among what a person watches. */
+static void write_debug(struct rv_cli_chat *c, const char *head, const char *provider, rv_str body)
+{
+    rv_buf line = RV_BUF_INIT(MAX_LINE + RV_JSON_MAX_BYTES);
+
+    rv_buf_puts(&line, head);
+    if (provider)
+        rv_buf_printf(&line, " %s", provider);
+    rv_buf_putc(&line, ' ');
+    rv_buf_add_str(&line, body);
+    if (c->show) {
+        rv_chat_show_note(c->show, rv_buf_str(&line));
+    } else {
+        rv_buf_putc(&line, '\n');
+        rv_cli_err(rv_buf_str(&line));
+    }
+    rv_buf_fini(&line);
+}
+
+static void on_effect(void *self, const struct rv_effects *all, const struct rv_effect *e)
+{
+    struct rv_cli_chat *c = self;
+
+    (void)all;
+    if (e->kind == RV_EFFECT_CALL_LLM && !e->origin)
+        c->running = e->pipeline;
+    if (c->recorder && (e->kind == RV_EFFECT_CALL_LLM || e->kind == RV_EFFECT_CALL_TOOL))
+        record_pipeline(c, e->pipeline);
+    if (c->show)
+        rv_chat_show_effect(c->show, e);
+    bool sent = !c->in.loaded.script || !rv_script_has_models(c->in.loaded.script); /* then on_payload tells */
+    if (c->debug && !sent && e->kind == RV_EFFECT_CALL_LLM)
+        write_debug(c, "request", NULL, (rv_str){e->request, e->request_len});
+}
+
+static void on_event(void *self, const struct rv_effect *e, rv_str line)
+{
+    struct rv_cli_chat *c = self;
+
+    if (c->events && !c->reader_left) {
+        rv_cli_out(line);
+        note_written(c, rv_cli_out_now(RV_STR_LIT("\n")));
+    }
+    c->has_end = e->emit == RV_EMIT_DONE;
+    if (c->show)
+        rv_chat_show_event(c->show, e, line);
+    if (c->recorder)
+        rv_recorder_event(c->recorder, e, line);
+}
+
+static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    struct rv_cli_chat *c = self;
+
+    if (c->deltas && !c->reader_left)
+        note_written(c, rv_cli_out_delta(c->running, from, d));
+    if (c->show)
+        note_written(c, rv_chat_show_delta(c->show, from, d));
+    return true;
+}
+
+static void on_piece(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    struct rv_cli_chat *c = self;
+
+    rv_recorder_delta(c->recorder, from->stage, from->call_id, d, rv_engine_now_us(c->in.engine));
+}
+
+static void on_payload(void *self, int64_t call_id, const char *provider, rv_str body)
+{
+    struct rv_cli_chat *c = self;
+
+    (void)call_id;
+    if (c->debug)
+        write_debug(c, "payload", provider, body);
+}
+
+static void on_input(void *self, const struct rv_event *ev)
+{
+    struct rv_cli_chat *c = self;
+
+    if (c->recorder)
+        rv_recorder_input(c->recorder, ev);
+}
+
+/* What can be turned on later is always listened to. */
+static void watch(struct rv_cli_chat *c, struct rv_chat_opts *opts)
+{
+    opts->self = c;
+    opts->on_payload = on_payload;
+    opts->on_effect = on_effect;
+    if (c->events || c->show || c->recorder)
+        opts->on_event = on_event;
+    if (c->deltas || c->show)
+        opts->on_delta = on_delta;
+    if (c->recorder) {
+        opts->on_input = on_input;
+        opts->on_piece = on_piece;
+    }
+}
+
+int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_response *response,
+                     struct rv_chat_turn *out, rv_err **err)
+{
+    if (c->show)
+        rv_chat_show_begin(c->show);
+    c->recorded = c->running = NULL;
+    c->has_end = false;
+    rv_chat_signals_turn(true);
+    int rc = response ? rv_chat_answer(c->in.chat, response, out, err) : rv_chat_say(c->in.chat, message, out, err);
+    rv_chat_signals_turn(false);
+    if (rc < 0 && c->events && !c->has_end) /* it could not even begin */
+        note_written(c, rv_cli_tell_end(NULL, *err));
+    if (c->recorder)
+        rv_recorder_run_over(c->recorder);
+    if (c->show && rc == 0)
+        rv_chat_show_end(c->show, out);
+    return rc;
+}
+
+/* --- the chat as the command line wants it --- */
+
+struct rv_store_scope rv_cli_chat_scope(const struct rv_cli_chat *c)
+{
+    struct rv_store_scope scope = c->cli->app.scope;
+
+    if (!scope.user)
+        scope.user = "";
+    return scope;
+}
+
+int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent, rv_err **err)
+{
+    const struct rv_store_scope own = rv_cli_chat_scope(c);
+    struct rv_agents_found found;
+    int rc = rv_app_chat_enter(&c->in, session, agent, err);
+
+    if (rc == 0 && rv_agents_find(c->in.agents, &own, rv_chat_agent(c->in.chat), &found, NULL) == 0)
+        rv_cli_warn_hidden(c->in.agents, rv_chat_agent(c->in.chat), &found);
+    return rc;
+}
+
+/* What the command line says of the chat. */
+static void read_options(struct rv_cli_chat *c)
+{
+    const char *client = rv_cli_value(c->cli, "client-id");
+    struct rv_chat_opts *opts = &c->in.opts;
+
+    *opts = (struct rv_chat_opts){.model = rv_cli_value(c->cli, "model"),
+                                  .child_text = rv_cli_value(c->cli, "child-text"),
+                                  .sections = c->sections,
+                                  .zone_minutes = rv_cli_zone_minutes(),
+                                  .session_name = rv_cli_value(c->cli, "session-name"),
+                                  .session_type = rv_cli_value(c->cli, "session-type"),
+                                  .context = {.is_eval = rv_cli_flag(c->cli, "eval"),
+                                              .client_id = client && client[0] ? client : NULL,
+                                              .user_name = rv_cli_value(c->cli, "user-name"),
+                                              .user_email = rv_cli_value(c->cli, "user-email")}};
+    opts->n_sections = rv_cli_values(c->cli, "instruction", c->sections, RV_COUNT(c->sections));
+    c->in.n_wanted = rv_cli_values(c->cli, "capability", c->wanted, RV_COUNT(c->wanted));
+    c->in.wanted = c->wanted;
+    c->in.app = &c->cli->app;
+    c->in.script = rv_cli_value(c->cli, "script");
+    watch(c, opts);
+}
+
+static int open_chat(struct rv_cli_chat *c, const char *session, rv_err **err)
+{
+    read_options(c);
+    int rc = rv_app_chat_open(&c->in, err);
+    if (c->in.store_failed)
+        rv_err_hint(err, "--no-store runs without a store");
+    if (rc == 0)
+        rc = rv_chat_signals_watch(c->in.engine, err);
+    if (rc == 0)
+        rc = rv_cli_chat_enter(c, session, rv_cli_value(c->cli, "agent"), err);
+    if (rc == 0 && rv_cli_flag(c->cli, "leave"))
+        rc = rv_chat_leave(c->in.chat, err);
+    return rc;
+}
+
+static void close_chat(struct rv_cli_chat *c)
+{
+    rv_chat_signals_unwatch();
+    rv_app_chat_close(&c->in);
+    rv_chat_show_free(c->show);
+    rv_recorder_free(c->recorder);
+}
+
+/* --- the verb --- */
 
 /* A session's id where a message could stand: then that session is meant. */
 static bool is_uuid(const char *text)
@@ -71,24 +265,14 @@ static bool is_uuid(const char *text)
 }
 
 /* *said false: the command line has no message. */
-static int read_message(const struct rv_cli_args *args, rv_buf *out, bool *said, rv_err **err)
+static int read_message(const struct rv_cli *cli, rv_buf *out, bool *said, rv_err **err)
 {
-    const char *text = rv_cli_value(args, "message"), *file = rv_cli_value(args, "input-file");
-    int rc = 0;
+    const char *text = rv_cli_value(cli, "message"), *file = rv_cli_value(cli, "input-file");
 
-    if (args->n_words > 0 && !is_uuid(args->words[0]))
-        text = args->words[0];
-    if (text && strcmp(text, "-") == 0) {
-        file = text;
-        text = NULL;
-    }
+    if (cli->n_words > 0 && !is_uuid(cli->words[0]))
+        text = cli->words[0];
     *said = text || file;
-    if (file)
-        rc = rv_file_read(file, out, err);
-    else if (text)
-        rv_buf_puts(out, text);
-    while (rc == 0 && file && out->len && (out->ptr[out->len - 1] == '\n' || out->ptr[out->len - 1] == '\r'))
-        rv_buf_truncate(out, out->len - 1);
+    int rc = rv_cli_read_text(text, file, out, err);
     if (rc == 0)
         rc = rv_buf_check(out, "the message", err);
     if (rc == 0 && *said && rv_str_trim(rv_buf_str(out)).len == 0)
@@ -98,16 +282,17 @@ static int read_message(const struct rv_cli_args *args, rv_buf *out, bool *said,
 
 static int open_observers(struct rv_cli_chat *c, bool repl, rv_err **err)
 {
-    bool data = rv_cli_flag(c->args, "json") || rv_cli_flag(c->args, "events");
-    bool quiet = rv_cli_flag(c->args, "quiet");
+    bool data = rv_cli_flag(c->cli, "json") || rv_cli_flag(c->cli, "events");
+    bool quiet = rv_cli_flag(c->cli, "quiet");
     const struct rv_chat_show_opts show = {.tools = !quiet && (repl || c->cli->err_tty), .labels = c->cli->out_tty};
 
     c->debug = c->cli->debug;
-    c->events = rv_cli_flag(c->args, "events");
-    c->deltas = rv_cli_flag(c->args, "deltas");
+    c->events = rv_cli_flag(c->cli, "events");
+    c->deltas = rv_cli_flag(c->cli, "deltas");
     if (!data && (repl || c->cli->out_tty) && !(c->show = rv_chat_show_new(c->cli, &show)))
         return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
-    if (rv_cli_value(c->args, "record") && !(c->recorder = rv_recorder_new()))
+    c->shows_remarks = c->show && show.tools;
+    if (rv_cli_value(c->cli, "record") && !(c->recorder = rv_recorder_new()))
         return RV_FAIL(err, RV_E_NOMEM, "record the chat");
     return 0;
 }
@@ -115,7 +300,7 @@ static int open_observers(struct rv_cli_chat *c, bool repl, rv_err **err)
 static int history(struct rv_cli_chat *c, rv_err **err)
 {
     int64_t n = 0;
-    int rc = rv_cli_int(c->args, "history", 1, 1000, &n, err);
+    int rc = rv_cli_int(c->cli, "history", 1, 1000, &n, err);
 
     return rc == 0 && n > 0 ? rv_cli_chat_history(c, n, err) : rc;
 }
@@ -125,44 +310,42 @@ static int finish(struct rv_cli_chat *c, int status)
 {
     rv_err *err = NULL;
 
-    if (c->recorder && rv_recorder_write(c->recorder, rv_cli_value(c->args, "record"), &err) < 0) {
+    if (c->recorder && rv_recorder_write(c->recorder, RV_CLI_RECORDED, rv_cli_value(c->cli, "record"), &err) < 0) {
         (void)rv_cli_report(c->cli, err);
         status = status ? status : RV_EXIT_FAILED;
     }
     return status;
 }
 
-static int chat(struct rv_cli *cli, const struct rv_cli_args *args)
+static int chat(struct rv_cli *cli, rv_err **err)
 {
-    struct rv_cli_chat c = {.cli = cli, .args = args};
+    bool data = rv_cli_flag(cli, "json") || rv_cli_flag(cli, "events"), said = false;
+    struct rv_cli_chat c = {.cli = cli};
     rv_buf message = RV_BUF_INIT(RV_CLI_MAX_MESSAGE);
-    const char *session = rv_cli_value(args, "session");
-    rv_err *err = NULL;
-    bool said = false;
-    int status = check(cli, args);
+    const char *session = rv_cli_value(cli, "session");
 
-    if (status)
-        return status;
-    if (!session && args->n_words > 0 && is_uuid(args->words[0]))
-        session = args->words[0];
-    int rc = read_message(args, &message, &said, &err);
-    bool data = rv_cli_flag(args, "json") || rv_cli_flag(args, "events");
+    if (rv_cli_value(cli, "history") && data)
+        return rv_cli_usage(
+            cli, err, "--history does not go with --json and --events; `reeve sessions messages` prints the rows");
+    if ((cli->n_words > 0) + rv_cli_flag(cli, "message") + rv_cli_flag(cli, "input-file") > 1)
+        return rv_cli_usage(cli, err, "the message is given more than once");
+    if (!session && cli->n_words > 0 && is_uuid(cli->words[0]))
+        session = cli->words[0];
+    int rc = read_message(cli, &message, &said, err);
     bool repl = !said && !data && isatty(STDIN_FILENO);
     if (rc == 0)
-        rc = open_observers(&c, repl, &err);
+        rc = open_observers(&c, repl, err);
     if (rc == 0)
-        rc = rv_cli_chat_open(&c, session, &err);
+        rc = open_chat(&c, session, err);
     if (rc == 0)
-        rc = history(&c, &err);
-    if (rc < 0)
-        status = rv_cli_report(cli, err);
-    else
-        status = finish(&c, said   ? rv_cli_chat_once(&c, rv_buf_str(&message))
-                            : repl ? rv_cli_chat_repl(&c)
-                                   : rv_cli_chat_lines(&c));
-    rv_cli_chat_close(&c);
+        rc = history(&c, err);
+    if (rc == 0)
+        rc = finish(&c, said   ? rv_cli_chat_once(&c, rv_buf_str(&message))
+                        : repl ? rv_cli_chat_repl(&c)
+                               : rv_cli_chat_lines(&c));
+    close_chat(&c);
     rv_buf_fini(&message);
-    return status;
+    return rc;
 }
 
 const struct rv_cli_verb rv_verb_chat = {
@@ -182,8 +365,10 @@ const struct rv_cli_verb rv_verb_chat = {
                 "reeve chat \"hi\" --script pipelines/scripts/chat-general.yaml --no-store   # without a model; "
                 "nothing is kept\n"
                 "reeve chat --session ID --message - < letter.txt --json | jq -r .text",
-    .options = options,
-    .n_options = RV_COUNT(options),
+    RV_CLI_OPTIONS(options),
+    .groups = {&rv_cli_of_places, &rv_cli_of_commits},
+    .excludes = "json events",
+    .needs = "deltas events",
     .max_words = 1,
     .takes = &rv_cli_takes_sessions,
     .outlives_reader = true,

@@ -2,7 +2,6 @@
 #include "config/analysis/analysis.h"
 #include "coreengine/app/lint.h"
 #include "coreengine/app/retention.h"
-#include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -42,57 +41,70 @@ static void write_proof(const struct rv_pipeline *p, const struct rv_app_proved 
     rv_app_cost_text(&proved->cost, b);
 }
 
-/* One file: findings, then the proof when it is sound. */
-static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const char *path, rv_jw *json, rv_buf *text,
-                    rv_err **err)
+/* A text as US dollars; false: no number from 0. */
+static bool read_dollars(const char *text, double *out)
 {
-    const struct rv_app_load_opts opts = {.script = rv_cli_value(args, "script")};
+    json_object *value = NULL;
+    bool is_good = rv_json_parse(rv_str_of(text), NULL, &value, NULL) == 0 && rv_json_is_number(value) &&
+                   json_object_get_double(value) >= 0;
+
+    if (is_good)
+        *out = json_object_get_double(value);
+    json_object_put(value);
+    return is_good;
+}
+
+/* The proof, and what is found by lint alone. *dear: a run can cost more than --max-cost says. */
+static int prove(const struct rv_cli *cli, const struct rv_app_loaded *l, struct rv_app_proved *out, bool *dear,
+                 rv_err **err)
+{
+    const char *max_cost = rv_cli_value(cli, "max-cost");
+    int64_t answers = INT64_MAX;
+    double max_usd = 0;
+
+    rv_pipeline_lint(l->pipeline, l->findings);
+    if (!l->script)
+        rv_pipeline_lint_unscripted(l->pipeline, l->findings);
+    int rc = rv_cli_int(cli, "answers", 0, INT32_MAX, &answers, err);
+    if (rc == 0)
+        rc = rv_app_prove(l->pipeline, answers, out, err);
+    if (rc == 0 && max_cost && read_dollars(max_cost, &max_usd))
+        *dear = rv_app_cost_check(l->pipeline, &out->cost, max_usd, "--max-cost", l->findings);
+    return rc;
+}
+
+/* One file: findings, then the proof when it is sound. Gives the exit status. */
+static int lint_one(struct rv_cli *cli, const char *path, rv_jw *json, rv_buf *text)
+{
+    const struct rv_app_load_opts opts = {.script = rv_cli_value(cli, "script")};
     struct rv_app_loaded l;
     struct rv_app_proved proved = {0};
-    const char *max_cost = rv_cli_value(args, "max-cost");
-    double max_usd = 0;
-    int64_t answers = INT64_MAX;
-    int status = RV_EXIT_COMPLETED;
+    bool dear = false;
+    rv_err *err = NULL;
 
-    int rc = rv_app_load(&cli->app, path, &opts, &l, err);
+    int rc = rv_app_load(&cli->app, path, &opts, &l, &err);
     if (rc < 0)
-        return rv_cli_report(cli, *err);
+        return rv_cli_report(cli, err);
     if (l.pipeline)
-        rc = rv_app_load_test_scripts(&l, err);
+        rc = rv_app_load_test_scripts(&l, &err);
     bool sound = rc == 0 && l.pipeline && rv_findings_n_errors(l.findings) == 0;
     if (sound)
-        rv_pipeline_lint(l.pipeline, l.findings);
-    if (sound && !l.script)
-        rv_pipeline_lint_unscripted(l.pipeline, l.findings);
-    bool too_dear = false;
-    if (sound) {
-        rc = rv_cli_int(args, "answers", 0, INT32_MAX, &answers, err);
-        if (rc == 0)
-            rc = rv_app_prove(l.pipeline, answers, &proved, err);
-        if (rc == 0 && max_cost && rv_app_max_cost(max_cost, &max_usd))
-            too_dear = rv_app_cost_check(l.pipeline, &proved.cost, max_usd, l.findings);
-    }
+        rc = prove(cli, &l, &proved, &dear, &err);
     rv_findings_sort(l.findings);
-    bool strict = rv_cli_flag(args, "strict") && rv_findings_n(l.findings);
-    if (rc < 0)
-        status = rv_cli_report(cli, *err);
-    else if (!sound || strict || too_dear)
-        status = RV_EXIT_USAGE;
+    bool strict = rv_cli_flag(cli, "strict") && rv_findings_n(l.findings), is_proved = sound && rc == 0;
+    int status = rc < 0 ? rv_cli_report(cli, err) : !sound || strict || dear ? RV_EXIT_USAGE : RV_EXIT_COMPLETED;
     if (json) {
         rv_jw_obj(json);
         rv_jw_kv_text(json, "file", path);
         rv_jw_kv_bool(json, "valid", sound);
         rv_jw_key(json, "findings");
         rv_findings_write_json(l.findings, json);
-        if (sound && rc == 0)
+        if (is_proved)
             rv_app_proved_write(l.pipeline, &proved, json);
         rv_jw_obj_end(json);
     } else {
-        rv_buf found = RV_BUF_INIT(MAX_TEXT_BYTES);
-        rv_findings_write_text(l.findings, cli->err_color, &found);
-        rv_cli_err(rv_buf_str(&found));
-        rv_buf_fini(&found);
-        if (sound && rc == 0)
+        rv_cli_say_findings(cli, l.findings);
+        if (is_proved)
             write_proof(l.pipeline, &proved, text);
     }
     rv_proof_fini(&proved.part);
@@ -100,93 +112,85 @@ static int lint_one(struct rv_cli *cli, const struct rv_cli_args *args, const ch
     return status;
 }
 
-static int lint(struct rv_cli *cli, const struct rv_cli_args *args)
+static int lint(struct rv_cli *cli, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
-    const char *max_cost = rv_cli_value(args, "max-cost");
-    bool json = rv_cli_flag(args, "json");
+    const char *max_cost = rv_cli_value(cli, "max-cost");
+    bool json = rv_cli_flag(cli, "json");
     int status = RV_EXIT_COMPLETED;
     double usd;
 
-    if (max_cost && !rv_app_max_cost(max_cost, &usd))
-        return rv_cli_usage(cli, args, "--max-cost takes US dollars, for example 0.50, not \"%s\"", max_cost);
+    if (max_cost && !read_dollars(max_cost, &usd))
+        return rv_cli_usage(cli, err, "--max-cost takes US dollars, for example 0.50, not \"%s\"", max_cost);
     if (json)
         rv_jw_arr(&w);
-    for (size_t i = 0; i < args->n_words; i++) {
-        rv_err *err = NULL;
-        int one = lint_one(cli, args, args->words[i], json ? &w : NULL, &text, &err);
+    for (size_t i = 0; i < cli->n_words; i++) {
+        int one = lint_one(cli, cli->words[i], json ? &w : NULL, &text);
         status = one > status ? one : status;
     }
     if (json) {
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
     }
-    int printed = rv_cli_print(cli, &text);
-    return printed > status ? printed : status;
+    int rc = rv_cli_print(0, &text, err);
+    return rc < 0 ? rc : status;
 }
 
-/* Load for showing. False: it was reported, and *status is what to exit with. */
-static bool load_plain(struct rv_cli *cli, const struct rv_cli_args *args, struct rv_app_loaded *out, int *status)
+/* Load for showing. Anything but 0 is what the verb gives. */
+static int load_plain(struct rv_cli *cli, struct rv_app_loaded *out, rv_err **err)
 {
     const struct rv_app_load_opts opts = {0};
-    rv_err *err = NULL;
 
-    if (rv_app_load_plain(&cli->app, args->words[0], &opts, out, &err) < 0) {
-        *status = rv_cli_report(cli, err);
-        return false;
-    }
+    int rc = rv_app_load_plain(&cli->app, cli->words[0], &opts, out, err);
+    if (rc < 0)
+        return rc;
     if (rv_cli_sound(cli, out, false) && out->pipeline->is_sound)
-        return true;
-    *status = RV_EXIT_USAGE;
+        return 0;
     rv_app_loaded_fini(out);
-    return false;
+    return RV_EXIT_USAGE;
 }
 
-static int graph(struct rv_cli *cli, const struct rv_cli_args *args)
+static int graph(struct rv_cli *cli, rv_err **err)
 {
     static const char *const names[] = {"ascii", "mermaid", "dot", "svg"};
-    const char *format = rv_cli_value(args, "format");
+    const char *format = rv_cli_value(cli, "format");
     enum rv_graph_format which = RV_GRAPH_ASCII;
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     struct rv_app_loaded l;
-    int status = RV_EXIT_COMPLETED;
 
-    if (!load_plain(cli, args, &l, &status))
-        return status;
+    int rc = load_plain(cli, &l, err);
+    if (rc != 0)
+        return rc;
     for (size_t i = 0; format && i < RV_COUNT(names); i++)
         if (strcmp(names[i], format) == 0)
             which = (enum rv_graph_format)i;
     rv_pipeline_write_graph(l.pipeline, which, &text);
-    status = rv_cli_print(cli, &text);
     rv_app_loaded_fini(&l);
-    return status;
+    return rv_cli_print(0, &text, err);
 }
 
-static int explain(struct rv_cli *cli, const struct rv_cli_args *args)
+static int explain(struct rv_cli *cli, rv_err **err)
 {
+    const struct rv_json_opts opts = {.max_bytes = MAX_TEXT_BYTES};
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES), json = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&json);
+    json_object *tree = NULL;
     struct rv_app_loaded l;
-    int status = RV_EXIT_COMPLETED;
 
-    if (!load_plain(cli, args, &l, &status))
-        return status;
+    int rc = load_plain(cli, &l, err);
+    if (rc != 0)
+        return rc;
     rv_pipeline_write_json(l.pipeline, &w);
-    if (!rv_cli_flag(args, "compact")) {
-        const struct rv_json_opts opts = {.max_bytes = MAX_TEXT_BYTES};
-        json_object *tree = NULL;
-        if (rv_json_parse(rv_buf_str(&json), &opts, &tree, NULL) == 0)
-            rv_json_write_pretty(tree, &text);
-        json_object_put(tree);
-    } else {
+    rv_app_loaded_fini(&l);
+    if (rv_cli_flag(cli, "compact"))
         rv_buf_add_str(&text, rv_buf_str(&json));
-    }
+    else if (rv_json_parse(rv_buf_str(&json), &opts, &tree, NULL) == 0)
+        rv_json_write_pretty(tree, &text);
+    json_object_put(tree);
     rv_buf_putc(&text, '\n');
     rv_buf_fini(&json);
-    status = rv_cli_print(cli, &text);
-    rv_app_loaded_fini(&l);
-    return status;
+    return rv_cli_print(0, &text, err);
 }
 
 /* The formats that have a schema; all but scripts have a page of their keys, too. */
@@ -201,29 +205,29 @@ static const struct format {
     {"agent", rv_agentdoc_write_schema, rv_agentdoc_write_reference},
 };
 
-static int schema(struct rv_cli *cli, const struct rv_cli_args *args)
+static int schema(struct rv_cli *cli, rv_err **err)
 {
-    const char *name = args->n_words ? args->words[0] : rv_cli_flag(args, "agent") ? "agent" : "pipeline";
+    const char *name = cli->n_words ? cli->words[0] : rv_cli_flag(cli, "agent") ? "agent" : "pipeline";
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
     const struct format *f = NULL;
 
-    if (args->n_words && rv_cli_flag(args, "agent"))
-        return rv_cli_usage(cli, args, "--agent and the name of a schema exclude each other");
+    if (cli->n_words && rv_cli_flag(cli, "agent"))
+        return rv_cli_usage(cli, err, "--agent and the name of a schema exclude each other");
     for (size_t i = 0; i < RV_COUNT(formats); i++)
         if (strcmp(name, formats[i].name) == 0)
             f = &formats[i];
     if (!f)
-        return rv_cli_usage(cli, args, "unknown schema \"%s\" (schemas: pipeline, script, retention, agent)", name);
-    if (!rv_cli_flag(args, "markdown")) {
+        return rv_cli_usage(cli, err, "unknown schema \"%s\" (schemas: pipeline, script, retention, agent)", name);
+    if (!rv_cli_flag(cli, "markdown")) {
         f->schema(&w);
         rv_buf_putc(&text, '\n');
     } else if (f->page) {
         f->page(&text);
     } else {
-        return rv_cli_usage(cli, args, "the schema \"%s\" has no reference page", f->name);
+        return rv_cli_usage(cli, err, "the schema \"%s\" has no reference page", f->name);
     }
-    return rv_cli_print(cli, &text);
+    return rv_cli_print(0, &text, err);
 }
 
 static const struct rv_cli_option lint_options[] = {
@@ -232,11 +236,9 @@ static const struct rv_cli_option lint_options[] = {
     {"strict", 0, NULL, "treat warnings as errors", NULL, false},
     {"max-cost", 0, "USD", "report an error unless a run, including its answers, provably costs no more", NULL, false},
     {"answers", 0, "N", "number of answers of people in a run (default: as many as the pipeline allows)", NULL, false},
-    RV_CLI_AGENT_OPTIONS,
 };
 static const struct rv_cli_option graph_options[] = {
     {"format", 'f', "FORMAT", "output format (default ascii)", "ascii mermaid dot svg", false},
-    RV_CLI_AGENT_OPTIONS,
 };
 static const struct rv_cli_option schema_options[] = {
     {"agent", 0, NULL, "print the schema of agent documents, as `reeve schema agent`", NULL, false},
@@ -244,7 +246,6 @@ static const struct rv_cli_option schema_options[] = {
 };
 static const struct rv_cli_option explain_options[] = {
     {"compact", 0, NULL, "print one line", NULL, false},
-    RV_CLI_AGENT_OPTIONS,
 };
 
 const struct rv_cli_verb rv_verb_lint = {
@@ -258,8 +259,8 @@ const struct rv_cli_verb rv_verb_lint = {
         "known. Exit status 2 if there is an error.",
     .examples = "reeve lint pipelines/*.yaml\nreeve lint pipelines/loop.yaml --json --strict\n"
                 "reeve lint pipelines/loop.yaml --max-cost 0.50",
-    .options = lint_options,
-    .n_options = RV_COUNT(lint_options),
+    RV_CLI_OPTIONS(lint_options),
+    .groups = {&rv_cli_of_pipelines},
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
     .run = lint,
@@ -270,10 +271,9 @@ const struct rv_cli_verb rv_verb_graph = {
     .summary = "draw a pipeline",
     .text = "Draws stages and routes: in the terminal, or as mermaid, dot or SVG text on standard output.",
     .examples = "reeve graph pipelines/loop.yaml\nreeve graph pipelines/loop.yaml --format svg > loop.svg",
-    .options = graph_options,
-    .n_options = RV_COUNT(graph_options),
-    .min_words = 1,
-    .max_words = 1,
+    RV_CLI_OPTIONS(graph_options),
+    .groups = {&rv_cli_of_pipelines},
+    RV_CLI_ONE_WORD,
     .run = graph,
 };
 const struct rv_cli_verb rv_verb_explain = {
@@ -284,10 +284,9 @@ const struct rv_cli_verb rv_verb_explain = {
         "Prints the normalised configuration as JSON: every key with its effective value, and the stages in order.\n"
         "Secrets are hidden.",
     .examples = "reeve explain pipelines/loop.yaml | jq .agents[0]",
-    .options = explain_options,
-    .n_options = RV_COUNT(explain_options),
-    .min_words = 1,
-    .max_words = 1,
+    RV_CLI_OPTIONS(explain_options),
+    .groups = {&rv_cli_of_pipelines},
+    RV_CLI_ONE_WORD,
     .run = explain,
 };
 const struct rv_cli_verb rv_verb_schema = {
@@ -300,9 +299,7 @@ const struct rv_cli_verb rv_verb_schema = {
     .examples = "reeve schema > reeve-pipeline.schema.json\n"
                 "reeve schema --agent > reeve-agent.schema.json\n"
                 "reeve schema agent --markdown   # docs/reference/agent-schemas.md",
-    .options = schema_options,
-    .n_options = RV_COUNT(schema_options),
-    .min_words = 0,
+    RV_CLI_OPTIONS(schema_options),
     .max_words = 1,
     .run = schema,
 };

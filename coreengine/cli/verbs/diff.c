@@ -1,5 +1,4 @@
 /* reeve diff: where two runs part. */
-#include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -110,39 +109,26 @@ static void write_json(const struct rv_app_comparison *c, rv_buf *b)
     rv_buf_putc(b, '\n');
 }
 
-static int diff(struct rv_cli *cli, const struct rv_cli_args *args)
+static int diff(struct rv_cli *cli, rv_err **err)
 {
-    const char *const words[] = {args->words[0], args->words[1]};
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     struct rv_app_comparison c;
-    rv_store *store = NULL;
-    rv_err *err = NULL;
-    int status;
 
-    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
-        return status;
-    if (rv_app_diff(store, &cli->app.scope, words, rv_cli_flag(args, "exact"), &c, &err) < 0) {
-        status = rv_cli_report(cli, err);
-    } else {
-        rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-        if (rv_cli_flag(args, "json"))
-            write_json(&c, &text);
-        else
-            write_text(cli, &c, &text);
-        status = rv_cli_print(cli, &text);
-        if (status == RV_EXIT_COMPLETED && !(c.same && c.same_bundle))
-            status = RV_EXIT_FAILED;
-    }
+    int rc = rv_app_diff(cli->store, &cli->app.scope, cli->words, rv_cli_flag(cli, "exact"), &c, err);
+    if (rc == 0 && rv_cli_flag(cli, "json"))
+        write_json(&c, &text);
+    else if (rc == 0)
+        write_text(cli, &c, &text);
+    rc = rv_cli_print(rc, &text, err);
+    if (rc == 0 && !(c.same && c.same_bundle))
+        rc = RV_EXIT_FAILED;
     rv_app_comparison_fini(&c);
-    rv_store_close(store);
-    return status;
+    return rc;
 }
 
 static const struct rv_cli_option diff_options[] = {
     {"exact", 0, NULL, "compare bytes, including ids, times and owners", NULL, false},
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
-    RV_CLI_STORE_OPTION,
-    RV_CLI_USER_OPTION,
-    RV_CLI_TENANT_OPTION,
 };
 
 const struct rv_cli_verb rv_verb_diff = {
@@ -155,8 +141,9 @@ const struct rv_cli_verb rv_verb_diff = {
         "1 if not.",
     .examples = "reeve diff env_1a env_2b\n"
                 "reeve diff last env_1a --json | jq .path",
-    .options = diff_options,
-    .n_options = RV_COUNT(diff_options),
+    RV_CLI_OPTIONS(diff_options),
+    .groups = {&rv_cli_of_stores},
+    .store = RV_CLI_READS,
     .min_words = 2,
     .max_words = 2,
     .takes = &rv_cli_takes_runs,

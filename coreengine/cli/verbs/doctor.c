@@ -1,5 +1,5 @@
 /* reeve doctor: what is there on this machine, and what is missing. */
-#include "coreengine/cli/doctor/doctor.h"
+#include "coreengine/app/models.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <errno.h>
@@ -10,21 +10,31 @@
 #include "capabilities/sdk/capability.h"
 
 #define MAX_TEXT_BYTES ((size_t)4 << 20)
+#define SHOWN_MODELS   3
+
+enum level { LEVEL_OK, LEVEL_NOTE, LEVEL_BAD };
+struct checkup {
+    rv_buf text, json;
+    rv_jw checks; /* on json: an array of {level, what, text} */
+    bool color;
+    int n_bad;
+};
 
 static const struct {
     const char *text, *mark, *color;
 } levels[] = {
-    [RV_CHECK_OK] = {"ok", "ok  ", "\033[32m"},
-    [RV_CHECK_NOTE] = {"note", "note", "\033[33m"},
-    [RV_CHECK_BAD] = {"bad", "bad ", "\033[31m"},
+    [LEVEL_OK] = {"ok", "ok  ", "\033[32m"},
+    [LEVEL_NOTE] = {"note", "note", "\033[33m"},
+    [LEVEL_BAD] = {"bad", "bad ", "\033[31m"},
 };
 
-void rv_checkup_line(struct rv_checkup *c, enum rv_check_level level, const char *what, const char *fmt, ...)
+static void line(struct checkup *c, enum level level, const char *what, const char *fmt, ...) RV_PRINTF(4, 5);
+static void line(struct checkup *c, enum level level, const char *what, const char *fmt, ...)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     va_list ap;
 
-    c->n_bad += level == RV_CHECK_BAD;
+    c->n_bad += level == LEVEL_BAD;
     va_start(ap, fmt);
     rv_buf_vprintf(&text, fmt, ap);
     va_end(ap);
@@ -40,7 +50,7 @@ void rv_checkup_line(struct rv_checkup *c, enum rv_check_level level, const char
     rv_buf_fini(&text);
 }
 
-static void check_capabilities(struct rv_cli *cli, struct rv_checkup *c)
+static void check_capabilities(struct rv_cli *cli, struct checkup *c)
 {
     char **dirs = NULL, **names = NULL;
     size_t n_dirs = 0, n = 0;
@@ -50,14 +60,14 @@ static void check_capabilities(struct rv_cli *cli, struct rv_checkup *c)
     if (rc == 0)
         rc = rv_plugins_available((const char *const *)dirs, n_dirs, &names, &n, &err);
     if (rc < 0) {
-        rv_checkup_line(c, RV_CHECK_BAD, "capabilities", "%s", rv_err_text(err));
+        line(c, LEVEL_BAD, "capabilities", "%s", rv_err_text(err));
     } else if (n == 0) {
-        rv_checkup_line(c, RV_CHECK_NOTE, "capabilities", "none on the path; `reeve inspect` lists the folders");
+        line(c, LEVEL_NOTE, "capabilities", "none on the path; `reeve inspect` lists the folders");
     } else {
         rv_buf list = RV_BUF_INIT(MAX_TEXT_BYTES);
         for (size_t i = 0; i < n; i++)
             rv_buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
-        rv_checkup_line(c, RV_CHECK_OK, "capabilities", "%s", rv_buf_cstr(&list));
+        line(c, LEVEL_OK, "capabilities", "%s", rv_buf_cstr(&list));
         rv_buf_fini(&list);
     }
     rv_err_free(err);
@@ -82,7 +92,7 @@ static int folder_fault(const char *path)
     return fault;
 }
 
-static void check_new_store(const char *path, struct rv_checkup *c)
+static void check_new_store(const char *path, struct checkup *c)
 {
     char *folder = rv_str_dup(rv_str_of(path));
     char *slash = folder ? strrchr(folder, '/') : NULL;
@@ -93,10 +103,10 @@ static void check_new_store(const char *path, struct rv_checkup *c)
     const char *where = slash ? folder : ".";
     int fault = !folder ? ENOMEM : !named ? folder_fault(where) : access(where, W_OK | X_OK) == 0 ? 0 : errno;
     if (fault)
-        rv_checkup_line(c, RV_CHECK_BAD, "store", "cannot create %s (%s): runs need --store FILE or --no-store", path,
-                        strerror(fault));
+        line(c, LEVEL_BAD, "store", "cannot create %s (%s): runs need --store FILE or --no-store", path,
+             strerror(fault));
     else
-        rv_checkup_line(c, RV_CHECK_OK, "store", "%s (does not exist yet: the first run creates it)", path);
+        line(c, LEVEL_OK, "store", "%s (does not exist yet: the first run creates it)", path);
     free(folder);
 }
 
@@ -111,16 +121,16 @@ static int count_run(void *self, const struct rv_run_row *row, rv_err **err)
 }
 
 /* Only rows that the user of the command line may see. */
-static int count_runs(const struct rv_cli_args *args, rv_store *store, struct rv_store_stats *out, rv_err **err)
+static int count_runs(const struct rv_cli *cli, rv_store *store, struct rv_store_stats *out, rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_scope(args);
+    const struct rv_store_scope scope = cli->app.scope;
     const struct rv_run_filter all = {0};
 
     return scope.user || scope.tenant ? rv_store_list_runs(store, &scope, &all, count_run, out, err)
                                       : rv_store_stats(store, out, err);
 }
 
-static void check_store(const struct rv_cli *cli, const struct rv_cli_args *args, struct rv_checkup *c)
+static void check_store(const struct rv_cli *cli, struct checkup *c)
 {
     rv_buf path = RV_BUF_INIT(MAX_TEXT_BYTES);
     struct rv_store_stats stats = {0};
@@ -129,30 +139,29 @@ static void check_store(const struct rv_cli *cli, const struct rv_cli_args *args
 
     int rc = rv_app_store_path(&cli->app, &path, &err);
     if (rc < 0) {
-        rv_checkup_line(c, RV_CHECK_BAD, "store", "%s: runs need --store FILE or --no-store", rv_err_text(err));
+        line(c, LEVEL_BAD, "store", "%s: runs need --store FILE or --no-store", rv_err_text(err));
         rv_err_free(err);
         rv_buf_fini(&path);
         return;
     }
     rc = rv_app_store_open(&cli->app, RV_APP_STORE_READ, &store, &err);
     if (rc == 0)
-        rc = count_runs(args, store, &stats, &err);
+        rc = count_runs(cli, store, &stats, &err);
     if (rc == RV_E_NOT_FOUND)
         check_new_store(rv_buf_cstr(&path), c);
     else if (rc < 0)
-        rv_checkup_line(c, RV_CHECK_BAD, "store", "%s", rv_err_text(rv_err_cause(err) ? rv_err_cause(err) : err));
+        line(c, LEVEL_BAD, "store", "%s", rv_err_text(rv_err_cause(err) ? rv_err_cause(err) : err));
     else if (access(rv_buf_cstr(&path), W_OK) != 0)
-        rv_checkup_line(c, RV_CHECK_BAD, "store", "%s can be read, but not written: %s", rv_buf_cstr(&path),
-                        strerror(errno));
+        line(c, LEVEL_BAD, "store", "%s can be read, but not written: %s", rv_buf_cstr(&path), strerror(errno));
     else
-        rv_checkup_line(c, RV_CHECK_OK, "store", "%s: %lld runs, %lld wait for an answer", rv_buf_cstr(&path),
-                        (long long)stats.runs, (long long)stats.pending);
+        line(c, LEVEL_OK, "store", "%s: %lld runs, %lld wait for an answer", rv_buf_cstr(&path), (long long)stats.runs,
+             (long long)stats.pending);
     rv_err_free(err);
     rv_store_close(store);
     rv_buf_fini(&path);
 }
 
-static void check_tools(struct rv_checkup *c)
+static void check_tools(struct checkup *c)
 {
     static const char *const programs[] = {"cc", "cmake", "pkg-config"};
     const char *path = getenv("PATH");
@@ -168,13 +177,75 @@ static void check_tools(struct rv_checkup *c)
             p += n + (p[n] == ':');
         }
         if (found)
-            rv_checkup_line(c, RV_CHECK_OK, programs[i], "found (needed to build capabilities)");
+            line(c, LEVEL_OK, programs[i], "found (needed to build capabilities)");
         else
-            rv_checkup_line(c, RV_CHECK_NOTE, programs[i], "not found: only needed to build capabilities");
+            line(c, LEVEL_NOTE, programs[i], "not found: only needed to build capabilities");
     }
 }
 
-static int print_json(const struct rv_cli *cli, struct rv_checkup *c, const struct rv_app_models *m)
+/* --- models. No value of a variable is shown: it may be a secret. --- */
+
+static const char ways[] =
+    "  1. a key: export OPENAI_API_KEY=... (from platform.openai.com/api-keys) or ANTHROPIC_API_KEY=... (from\n"
+    "     console.anthropic.com); `reeve inspect --providers` lists all others\n"
+    "  2. a model on this machine with Ollama (ollama.com/download): ollama pull qwen3:4b\n"
+    "  3. the same with llama.cpp: llama-server -hf ggml-org/gemma-3-1b-it-GGUF --port 8080; or any server that is\n"
+    "     compatible with OpenAI's, by OPENAI_BASE_URL\n";
+
+static void show_server(const struct rv_app_server *s, struct checkup *c)
+{
+    rv_buf models = RV_BUF_INIT(MAX_TEXT_BYTES);
+
+    for (size_t i = 0; i < s->n_models && i < SHOWN_MODELS; i++)
+        rv_buf_printf(&models, "%s%s", i ? ", " : "", s->models[i]);
+    if (s->n_models > SHOWN_MODELS)
+        rv_buf_printf(&models, " and %zu more", s->n_models - SHOWN_MODELS);
+    if (s->problem)
+        line(c, LEVEL_NOTE, "model server", "%s: %s", s->address, s->problem);
+    else
+        line(c, s->n_models ? LEVEL_OK : LEVEL_NOTE, "model server", "%s (%s): %s", s->address, s->provider->name,
+             s->n_models ? rv_buf_cstr(&models) : "no models installed");
+    rv_buf_fini(&models);
+}
+
+static void show_variables(struct checkup *c)
+{
+    size_t n;
+    const struct rv_provider_info *list = rv_provider_list(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        if (rv_app_variable(list[i].key_env))
+            line(c, LEVEL_OK, "model key", "%s is set: %s", list[i].key_env, list[i].name);
+        if (rv_app_variable(list[i].base_url_env))
+            line(c, LEVEL_OK, "model address", "%s is set: %s is asked there", list[i].base_url_env, list[i].name);
+    }
+}
+
+static void show_none(const struct rv_app_models *m, struct checkup *c)
+{
+    line(c, LEVEL_NOTE, "model", "none is at hand: %s", rv_app_models_why_none(m));
+    rv_buf_printf(&c->text, "  scripts and mocks need none; three ways to get one:\n%s", ways);
+}
+
+static void check_models(const struct rv_app_models *m, struct checkup *c)
+{
+    if (m->http_err.len)
+        line(c, m->has_key ? LEVEL_BAD : LEVEL_NOTE, "http", "%s", rv_buf_cstr(&m->http_err));
+    else
+        line(c, LEVEL_OK, "http", "%s", rv_buf_cstr(&m->http));
+    show_variables(c);
+    for (size_t i = 0; i < m->n_servers; i++)
+        if (m->servers[i].answers)
+            show_server(&m->servers[i], c);
+    if (m->model.len)
+        line(c, LEVEL_OK, "model", "%s is at hand", rv_buf_cstr(&m->model));
+    else
+        show_none(m, c);
+}
+
+/* --- the verb --- */
+
+static int print_json(struct checkup *c, const struct rv_app_models *m, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
@@ -189,54 +260,51 @@ static int print_json(const struct rv_cli *cli, struct rv_checkup *c, const stru
     rv_buf_putc(&text, '\n');
     if (c->json.rc < 0)
         text.rc = c->json.rc;
-    return rv_cli_print(cli, &text);
+    return rv_cli_print(0, &text, err);
 }
 
 /* Only what a script needs: a model to ask, or why there is none. */
-static int print_model(const struct rv_cli *cli, const struct rv_app_models *m)
+static int print_model(const struct rv_app_models *m, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     const char *model = rv_app_models_best(m);
 
-    if (model) {
-        rv_buf_printf(&text, "%s\n", model);
-        return rv_cli_print(cli, &text);
+    if (!model) {
+        rv_cli_say("no model is at hand: %s\n%s", rv_app_models_why_none(m), ways);
+        return RV_EXIT_FAILED;
     }
-    rv_buf_printf(&text, "no model is at hand: %s\n%s", rv_app_models_why_none(m), rv_doctor_ways);
-    rv_cli_err(rv_buf_str(&text));
-    rv_buf_fini(&text);
-    return RV_EXIT_FAILED;
+    rv_buf_printf(&text, "%s\n", model);
+    return rv_cli_print(0, &text, err);
 }
 
-static int doctor(struct rv_cli *cli, const struct rv_cli_args *args)
+static int check_all(struct rv_cli *cli, const struct rv_app_models *m, rv_err **err)
 {
-    struct rv_checkup c = {
+    struct checkup c = {
         .text = RV_BUF_INIT(MAX_TEXT_BYTES), .json = RV_BUF_INIT(MAX_TEXT_BYTES), .color = cli->out_color};
-    struct rv_app_models *m = NULL;
-    rv_err *err = NULL;
-    int status;
 
-    if (rv_cli_flag(args, "json") && rv_cli_flag(args, "model"))
-        return rv_cli_usage(cli, args, "--json and --model exclude each other");
-    if (rv_app_models_find(&cli->app, &m, &err) < 0)
-        return rv_cli_report(cli, err);
-    if (rv_cli_flag(args, "model")) {
-        status = print_model(cli, m);
-        rv_app_models_free(m);
-        return status;
-    }
     c.checks = rv_jw_on(&c.json);
     rv_jw_arr(&c.checks);
-    rv_checkup_line(&c, RV_CHECK_OK, "reeve", "%s, capability ABI %d", RV_VERSION, RV_CAP_ABI);
+    line(&c, LEVEL_OK, "reeve", "%s, capability ABI %d", RV_VERSION, RV_CAP_ABI);
     check_capabilities(cli, &c);
-    check_store(cli, args, &c);
+    check_store(cli, &c);
     check_tools(&c);
-    rv_doctor_models_check(m, &c);
-    status = rv_cli_flag(args, "json") ? print_json(cli, &c, m) : rv_cli_print(cli, &c.text);
-    rv_app_models_free(m);
+    check_models(m, &c);
+    int rc = rv_cli_flag(cli, "json") ? print_json(&c, m, err) : rv_cli_print(0, &c.text, err);
     rv_buf_fini(&c.text);
     rv_buf_fini(&c.json);
-    return status ? status : c.n_bad ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;
+    return rc < 0 ? rc : c.n_bad ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;
+}
+
+static int doctor(struct rv_cli *cli, rv_err **err)
+{
+    struct rv_app_models *m = NULL;
+
+    int rc = rv_app_models_find(&cli->app, &m, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_cli_flag(cli, "model") ? print_model(m, err) : check_all(cli, m, err);
+    rv_app_models_free(m);
+    return rc;
 }
 
 static const struct rv_cli_option doctor_options[] = {
@@ -257,7 +325,7 @@ const struct rv_cli_verb rv_verb_doctor = {
     .examples =
         "reeve doctor\n"
         "REEVE_MODEL=$(reeve doctor --model) reeve run pipelines/ask-docs.yaml --input \"how are errors made?\"",
-    .options = doctor_options,
-    .n_options = RV_COUNT(doctor_options),
+    RV_CLI_OPTIONS(doctor_options),
+    .excludes = "json model",
     .run = doctor,
 };

@@ -13,7 +13,6 @@
 
 struct job {
     struct rv_cli *cli;
-    const struct rv_cli_args *args;
     struct rv_embed_target target;
     int64_t dimensions;
     char *texts[BATCH]; /* owned */
@@ -27,7 +26,7 @@ struct job {
 /* "provider:model"; the model may have a colon, too. */
 static int find_target(struct job *job, rv_err **err)
 {
-    const char *model = rv_cli_value(job->args, "model"), *base = rv_cli_value(job->args, "base-url");
+    const char *model = rv_cli_value(job->cli, "model"), *base = rv_cli_value(job->cli, "base-url");
     const char *colon = model ? strchr(model, ':') : NULL;
 
     if (!model || !colon || colon == model || !colon[1]) {
@@ -131,12 +130,12 @@ static int add_lines(struct job *job, rv_err **err)
 
 static int embed_all(struct job *job, rv_err **err)
 {
-    int rc = rv_cli_int(job->args, "dimensions", 1, 65536, &job->dimensions, err);
+    int rc = rv_cli_int(job->cli, "dimensions", 1, 65536, &job->dimensions, err);
 
     if (rc == 0)
         rc = find_target(job, err);
-    for (size_t i = 0; rc == 0 && i < job->args->n_words; i++) {
-        const char *word = job->args->words[i];
+    for (size_t i = 0; rc == 0 && i < job->cli->n_words; i++) {
+        const char *word = job->cli->words[i];
         if (strcmp(word, "-") == 0)
             rc = add_lines(job, err);
         else if (word[0])
@@ -166,25 +165,20 @@ static void write_json(struct job *job, rv_buf *b)
     rv_buf_putc(b, '\n');
 }
 
-static int embed(struct rv_cli *cli, const struct rv_cli_args *args)
+static int embed(struct rv_cli *cli, rv_err **err)
 {
-    struct job job = {
-        .cli = cli, .args = args, .as_json = rv_cli_flag(args, "json"), .rows = RV_BUF_INIT(RV_APP_MAX_FETCH)};
+    struct job job = {.cli = cli, .as_json = rv_cli_flag(cli, "json"), .rows = RV_BUF_INIT(RV_APP_MAX_FETCH)};
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_FETCH + 4096);
-    rv_err *err = NULL;
-    int status = RV_EXIT_COMPLETED;
 
-    if (embed_all(&job, &err) < 0)
-        status = rv_cli_report(cli, err);
-    else if (job.as_json)
+    int rc = embed_all(&job, err);
+    if (rc == 0 && job.as_json)
         write_json(&job, &text);
-    if (status == RV_EXIT_COMPLETED)
-        status = rv_cli_print(cli, &text);
+    rc = rv_cli_print(rc, &text, err);
     for (size_t i = 0; i < job.n; i++)
         free(job.texts[i]);
     rv_embed_target_fini(&job.target);
     rv_buf_fini(&job.rows);
-    return status;
+    return rc;
 }
 
 static const struct rv_cli_option embed_options[] = {
@@ -205,8 +199,7 @@ const struct rv_cli_verb rv_verb_embed = {
     .examples = "reeve embed --model openai:text-embedding-3-small \"a rope\" \"a knot\"\n"
                 "cut -f2 notes.tsv | reeve embed --model ollama:nomic-embed-text - > vectors.ndjson\n"
                 "reeve embed --model openai:any --base-url http://127.0.0.1:8080/v1 --json \"a rope\" | jq .dimensions",
-    .options = embed_options,
-    .n_options = RV_COUNT(embed_options),
+    RV_CLI_OPTIONS(embed_options),
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
     .run = embed,

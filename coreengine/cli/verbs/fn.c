@@ -8,7 +8,7 @@
 
 #define MAX_LIST_BYTES ((size_t)1 << 20)
 
-static int list(struct rv_cli *cli, bool as_json)
+static int list(struct rv_cli *cli, bool as_json, rv_err **err)
 {
     const struct rv_fn *filters[RV_FN_MAX];
     size_t n = rv_fn_all(filters);
@@ -35,7 +35,7 @@ static int list(struct rv_cli *cli, bool as_json)
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
     }
-    return rv_cli_print(cli, &text);
+    return rv_cli_print(0, &text, err);
 }
 
 /* One input to one line of output. err: a failure to read the input; taken. *open (may be NULL): somebody still reads.
@@ -81,37 +81,37 @@ static bool next_line(rv_buf *line, rv_err **err)
     return c != EOF || line->len > 0 || *err;
 }
 
-static int filter_lines(struct rv_cli *cli, const struct rv_fn *f)
+static int filter_lines(const struct rv_fn *f, rv_err **err)
 {
     rv_buf line = RV_BUF_INIT(RV_FN_MAX_BYTES);
-    rv_err *err = NULL;
     bool open = true;
 
-    while (open && next_line(&line, &err)) {
-        if (err || rv_str_trim(rv_buf_str(&line)).len > 0)
-            answer(f, rv_buf_str(&line), err, &open);
-        err = NULL;
+    while (open && next_line(&line, err)) {
+        if (*err || rv_str_trim(rv_buf_str(&line)).len > 0)
+            answer(f, rv_buf_str(&line), *err, &open);
+        *err = NULL;
     }
     rv_buf_fini(&line);
-    return err ? rv_cli_report(cli, err) : RV_EXIT_COMPLETED;
+    return rv_err_code(*err);
 }
 
-static int fn(struct rv_cli *cli, const struct rv_cli_args *args)
+static int fn(struct rv_cli *cli, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_FN_MAX_BYTES);
     const struct rv_fn *f;
-    rv_err *err = NULL;
 
-    if (rv_cli_flag(args, "list"))
-        return list(cli, rv_cli_flag(args, "json"));
-    if (args->n_words == 0)
-        return rv_cli_usage(cli, args, "`reeve fn` needs the name of a function");
-    if (rv_fn_find(args->words[0], &f, &err) < 0)
-        return rv_cli_report(cli, err);
-    if (rv_cli_flag(args, "ndjson"))
-        return filter_lines(cli, f);
-    RV_IGNORE(rv_file_read("-", &text, &err), "it becomes the answer");
-    bool ok = answer(f, rv_buf_str(&text), err, NULL);
+    if (rv_cli_flag(cli, "list"))
+        return list(cli, rv_cli_flag(cli, "json"), err);
+    if (cli->n_words == 0)
+        return rv_cli_usage(cli, err, "`reeve fn` needs the name of a function");
+    int rc = rv_fn_find(cli->words[0], &f, err);
+    if (rc < 0)
+        return rc;
+    if (rv_cli_flag(cli, "ndjson"))
+        return filter_lines(f, err);
+    rv_err *unread = NULL;
+    RV_IGNORE(rv_file_read("-", &text, &unread), "it becomes the answer");
+    bool ok = answer(f, rv_buf_str(&text), unread, NULL);
     rv_buf_fini(&text);
     return ok ? RV_EXIT_COMPLETED : RV_EXIT_FAILED;
 }
@@ -133,8 +133,7 @@ const struct rv_cli_verb rv_verb_fn = {
     .examples = "reeve fn --list\n"
                 "echo '{\"text\": \"sure: {\\\"a\\\": 1}\"}' | reeve fn extract_json\n"
                 "reeve run pipelines/hooks.yaml --state | reeve fn can_continue",
-    .options = fn_options,
-    .n_options = RV_COUNT(fn_options),
+    RV_CLI_OPTIONS(fn_options),
     .max_words = 1,
     .run = fn,
 };

@@ -1,6 +1,5 @@
 /* reeve gc: upkeep of a store: runs that no rule keeps, space that no run needs, a check, a copy. */
 #include "coreengine/app/retention.h"
-#include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>
@@ -9,38 +8,31 @@
 
 /* --- rules --- */
 
-/* *out NULL with 0: there are none. Findings are printed; *sound says whether the rules may be used. */
-static int read_rules(const struct rv_cli *cli, const struct rv_cli_args *args, rv_retention **out, bool *sound,
-                      rv_err **err)
+/* *out NULL with 0: there are none. Findings are printed. RV_EXIT_USAGE: the rules cannot be used. */
+static int read_rules(const struct rv_cli *cli, rv_retention **out, rv_err **err)
 {
-    const char *age = rv_cli_value(args, "older-than"), *file = rv_cli_value(args, "rules");
-    rv_buf path = RV_BUF_INIT(4096), text = RV_BUF_INIT(4 << 20);
+    const char *age = rv_cli_value(cli, "older-than"), *file = rv_cli_value(cli, "rules");
+    rv_buf path = RV_BUF_INIT(4096);
     int64_t max_age_us = 0;
-    int rc = 0;
 
-    *sound = true;
     if (age) {
-        rc = rv_cli_parse_duration(age, &max_age_us, err);
+        int rc = rv_cli_parse_duration(age, &max_age_us, err);
         if (rc == 0 && !(*out = rv_retention_of_age(max_age_us)))
             rc = RV_FAIL(err, RV_E_NOMEM, "read rules");
         return rc;
     }
-    rc = file ? 0 : rv_retention_path(&path, err);
-    if (rc < 0 || (!file && (path.len == 0 || access(rv_buf_cstr(&path), F_OK) != 0))) {
-        rv_buf_fini(&path);
-        return rc;
+    int rc = file ? 0 : rv_retention_path(&path, err);
+    if (rc == 0 && (file || (path.len > 0 && access(rv_buf_cstr(&path), F_OK) == 0))) {
+        rv_findings *findings = rv_findings_new();
+        rc = findings ? rv_retention_read(file ? file : rv_buf_cstr(&path), findings, out, err)
+                      : RV_FAIL(err, RV_E_NOMEM, "read rules");
+        if (rc == 0) {
+            rv_cli_say_findings(cli, findings);
+            rc = rv_findings_n_errors(findings) > 0 ? RV_EXIT_USAGE : 0;
+        }
+        rv_findings_free(findings);
     }
-    rv_findings *findings = rv_findings_new();
-    rc = findings ? rv_retention_read(file ? file : rv_buf_cstr(&path), findings, out, err)
-                  : RV_FAIL(err, RV_E_NOMEM, "read rules");
-    *sound = rc == 0 && rv_findings_n_errors(findings) == 0;
-    if (rc == 0 && rv_findings_n(findings)) {
-        rv_findings_write_text(findings, cli->err_color, &text);
-        rv_cli_err(rv_buf_str(&text));
-    }
-    rv_findings_free(findings);
     rv_buf_fini(&path);
-    rv_buf_fini(&text);
     return rc;
 }
 
@@ -63,7 +55,7 @@ static void write_bytes(rv_buf *b, int64_t bytes)
         rv_buf_printf(b, "%lld bytes", (long long)whole);
 }
 
-static int print_json(const struct rv_cli *cli, const struct rv_app_gc *c)
+static int print_json(const struct rv_app_gc *c, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_jw w = rv_jw_on(&text);
@@ -80,7 +72,7 @@ static int print_json(const struct rv_cli *cli, const struct rv_app_gc *c)
     rv_jw_kv_int(&w, "freed_bytes", c->freed_bytes);
     rv_jw_obj_end(&w);
     rv_buf_putc(&text, '\n');
-    return rv_cli_print(cli, &text);
+    return rv_cli_print(0, &text, err);
 }
 
 static void list_doomed(const struct rv_app_gc *c, rv_buf *b)
@@ -98,7 +90,7 @@ static void list_doomed(const struct rv_app_gc *c, rv_buf *b)
     }
 }
 
-static int print_text(const struct rv_cli *cli, const struct rv_app_gc *c)
+static int print_text(const struct rv_app_gc *c, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     bool dry = c->opts->dry_run;
@@ -120,92 +112,78 @@ static int print_text(const struct rv_cli *cli, const struct rv_app_gc *c)
         write_bytes(&text, c->freed_bytes);
         rv_buf_putc(&text, '\n');
     }
-    return rv_cli_print(cli, &text);
+    return rv_cli_print(0, &text, err);
 }
 
 /* --- the verb --- */
 
-static int collect(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, rv_retention *rules)
+static int collect(struct rv_cli *cli, rv_retention *rules, rv_err **err)
 {
-    struct rv_app_gc_opts opts = {
-        .store = store, .scope = cli->app.scope, .rules = rules, .dry_run = rv_cli_flag(args, "dry-run")};
-    const char *grace = rv_cli_value(args, "grace");
+    struct rv_app_gc_opts opts = {.store = cli->store,
+                                  .scope = cli->app.scope,
+                                  .rules = rules,
+                                  .grace_us = RV_APP_GC_GRACE_US,
+                                  .dry_run = rv_cli_flag(cli, "dry-run")};
+    const char *grace = rv_cli_value(cli, "grace");
     struct rv_app_gc done;
-    rv_err *err = NULL;
 
-    opts.grace_us = RV_APP_GC_GRACE_US;
-    int rc = grace ? rv_cli_parse_duration(grace, &opts.grace_us, &err) : 0;
+    int rc = grace ? rv_cli_parse_duration(grace, &opts.grace_us, err) : 0;
     if (rc == 0)
-        rc = rv_app_gc(&opts, &done, &err);
+        rc = rv_app_gc(&opts, &done, err);
     if (rc < 0)
-        return rv_cli_report(cli, err);
-    int status = rv_cli_flag(args, "json") ? print_json(cli, &done) : print_text(cli, &done);
+        return rc;
+    rc = rv_cli_flag(cli, "json") ? print_json(&done, err) : print_text(&done, err);
     rv_app_gc_fini(&done);
-    return status;
+    return rc;
 }
 
-static int check(struct rv_cli *cli, rv_store *store)
+static int check(struct rv_cli *cli, rv_err **err)
 {
     struct rv_store_stats s = {0};
     rv_buf text = RV_BUF_INIT(4096);
-    rv_err *err = NULL;
 
-    int rc = rv_store_check(store, &err);
+    int rc = rv_store_check(cli->store, err);
     if (rc == 0)
-        rc = rv_store_stats(store, &s, &err);
+        rc = rv_store_stats(cli->store, &s, err);
     if (rc < 0) {
-        RV_IGNORE(rv_cli_report(cli, err), "a damaged store is a failure, whatever its code");
+        RV_IGNORE(rv_cli_report(cli, *err), "a damaged store is a failure, whatever its code");
+        *err = NULL;
         return RV_EXIT_FAILED;
     }
-    rv_buf_printf(&text, "%s is whole: %lld runs, %lld records, %lld values, ", rv_store_url(store), (long long)s.runs,
-                  (long long)s.records, (long long)s.blobs);
+    rv_buf_printf(&text, "%s is whole: %lld runs, %lld records, %lld values, ", rv_store_url(cli->store),
+                  (long long)s.runs, (long long)s.records, (long long)s.blobs);
     write_bytes(&text, s.bytes);
     rv_buf_printf(&text, ", schema %lld\n", (long long)s.schema);
-    return rv_cli_print(cli, &text);
+    return rv_cli_print(0, &text, err);
 }
 
-static int backup(struct rv_cli *cli, rv_store *store, const char *path)
+static int backup(struct rv_cli *cli, const char *path, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(8192);
-    rv_err *err = NULL;
 
-    if (rv_store_backup(store, path, &err) < 0)
-        return rv_cli_report(cli, err);
-    rv_buf_printf(&text, "%s is copied to %s\n", rv_store_url(store), path);
-    return rv_cli_print(cli, &text);
+    int rc = rv_store_backup(cli->store, path, err);
+    rv_buf_printf(&text, "%s is copied to %s\n", rv_store_url(cli->store), path);
+    return rv_cli_print(rc, &text, err);
 }
 
-static int gc(struct rv_cli *cli, const struct rv_cli_args *args)
+static int gc(struct rv_cli *cli, rv_err **err)
 {
-    bool checks = rv_cli_flag(args, "check"), sound = true;
-    const char *copy = rv_cli_value(args, "backup");
-    bool reads = checks || copy || rv_cli_flag(args, "dry-run");
+    bool checks = rv_cli_flag(cli, "check"), dry = rv_cli_flag(cli, "dry-run");
+    const char *copy = rv_cli_value(cli, "backup");
+    bool deletes = dry || rv_cli_value(cli, "older-than") || rv_cli_value(cli, "rules"), reads = checks || copy || dry;
     rv_retention *rules = NULL;
-    rv_store *store = NULL;
-    rv_err *err = NULL;
-    int status;
 
-    if (checks + (copy != NULL) +
-            (rv_cli_flag(args, "dry-run") || rv_cli_value(args, "older-than") != NULL ||
-             rv_cli_value(args, "rules") != NULL) >
-        1)
-        return rv_cli_usage(cli, args, "--check, --backup and the options that delete exclude each other");
-    if ((checks || copy) && rv_cli_scope(args).user)
-        return rv_cli_usage(cli, args, "--check and --backup concern the whole store and exclude --user");
-    if (rv_cli_value(args, "older-than") && rv_cli_value(args, "rules"))
-        return rv_cli_usage(cli, args, "--older-than and --rules exclude each other");
-    if (!reads || rv_cli_flag(args, "dry-run")) {
-        if (read_rules(cli, args, &rules, &sound, &err) < 0)
-            return rv_cli_report(cli, err);
-    }
-    if (!sound) {
-        status = RV_EXIT_USAGE;
-    } else if (rv_cli_runs_open(cli, reads ? RV_APP_STORE_READ : RV_APP_STORE_CHANGE, &store, &status)) {
-        status = checks ? check(cli, store) : copy ? backup(cli, store, copy) : collect(cli, args, store, rules);
-        rv_store_close(store);
-    }
+    if (checks + (copy != NULL) + deletes > 1)
+        return rv_cli_usage(cli, err, "--check, --backup and the options that delete exclude each other");
+    if ((checks || copy) && cli->app.scope.user)
+        return rv_cli_usage(cli, err, "--check and --backup concern the whole store and exclude --user");
+    int rc = checks || copy ? 0 : read_rules(cli, &rules, err);
+    if (rc == 0)
+        rc = rv_app_store_open(&cli->app, reads ? RV_APP_STORE_READ : RV_APP_STORE_CHANGE, &cli->store, err);
+    if (rc == 0)
+        rc = checks ? check(cli, err) : copy ? backup(cli, copy, err) : collect(cli, rules, err);
     rv_retention_free(rules);
-    return status;
+    return rc;
 }
 
 static const struct rv_cli_option gc_options[] = {
@@ -218,10 +196,6 @@ static const struct rv_cli_option gc_options[] = {
     {"check", 0, NULL, "only check the integrity of the store", NULL, false},
     {"backup", 0, "FILE", "only write a copy of the store; other processes may use it meanwhile", "FILE", false},
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
-    RV_CLI_STORE_OPTION,
-    RV_CLI_USER_OPTION,
-    RV_CLI_TENANT_OPTION,
-    RV_CLI_SYNC_OPTION,
 };
 
 const struct rv_cli_verb rv_verb_gc = {
@@ -236,7 +210,8 @@ const struct rv_cli_verb rv_verb_gc = {
     .examples = "reeve gc --dry-run\n"
                 "reeve gc --older-than 30d\n"
                 "reeve gc --check && reeve gc --backup runs.db",
-    .options = gc_options,
-    .n_options = RV_COUNT(gc_options),
+    RV_CLI_OPTIONS(gc_options),
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .excludes = "older-than rules",
     .run = gc,
 };

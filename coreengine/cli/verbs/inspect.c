@@ -1,19 +1,14 @@
-/* reeve inspect: what capabilities offer, without running any of it. */
+/* reeve inspect: what capabilities offer, without running any of it; and the process that has the code of one with
+ * `isolation: process`. */
+#include "coreengine/app/rows.h"
 #include "coreengine/cli/verbs/verbs.h"
-#include "coreengine/model/provider/provider.h"
 
+#include <fcntl.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_TEXT_BYTES ((size_t)16 << 20)
-
-/* One capability by name or path, as a member of the set. */
-static int load_one(rv_plugins *plugins, const char *name, rv_err **err)
-{
-    struct rv_capability_config which = {.name = name};
-    return rv_plugins_load(plugins, &which, err);
-}
 
 static const char *text_of(json_object *obj, const char *key)
 {
@@ -70,184 +65,105 @@ static void write_capability(json_object *cap, bool color, rv_buf *b)
     rv_buf_putc(b, '\n');
 }
 
-static int describe(rv_plugins *plugins, json_object **out, rv_err **err)
+static void write_provider(json_object *p, bool color, rv_buf *b)
 {
-    rv_buf json = RV_BUF_INIT(MAX_TEXT_BYTES);
-    rv_jw w = rv_jw_on(&json);
-    const struct rv_json_opts opts = {.max_bytes = MAX_TEXT_BYTES};
+    const char *address = text_of(p, "base_url"), *key = text_of(p, "key_env");
+    bool needs_key = false;
 
-    rv_plugins_write_json(plugins, &w);
-    int rc = rv_buf_check(&json, "list of capabilities", err);
-    if (rc == 0)
-        rc = rv_json_parse(rv_buf_str(&json), &opts, out, err);
-    rv_buf_fini(&json);
-    return rc;
+    rv_buf_printf(b, "%s%s%s  %s\n", color ? "\033[1m" : "", text_of(p, "name"), color ? "\033[0m" : "",
+                  text_of(p, "description"));
+    if (text_of(p, "capability")[0]) {
+        rv_buf_printf(b, "  of the capability %s\n", text_of(p, "capability"));
+        return;
+    }
+    rv_buf_printf(b, "  address  %s", address[0] ? address : "none of its own");
+    if (text_of(p, "base_url_env")[0])
+        rv_buf_printf(b, "; %s or base_url says another", text_of(p, "base_url_env"));
+    RV_IGNORE(!rv_json_get_bool(p, "needs_key", &needs_key), "every provider that is built in says it");
+    rv_buf_printf(b, "\n  key      %s%s\n", key[0] ? key : "none",
+                  key[0] && !needs_key ? ", if the server wants one" : "");
 }
 
-static int print_all(struct rv_cli *cli, rv_plugins *plugins, bool as_json, rv_err **err)
+static int print_list(struct rv_cli *cli, rv_plugins *plugins, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+    bool providers = rv_cli_flag(cli, "providers"), color = cli->out_color;
     json_object *list = NULL;
 
-    int rc = describe(plugins, &list, err);
-    for (size_t i = 0; rc == 0 && !as_json && i < json_object_array_length(list); i++)
-        write_capability(json_object_array_get_idx(list, i), cli->out_color, &text);
-    if (rc == 0 && as_json) {
+    int rc = providers ? rv_app_providers(plugins, &list, err) : rv_app_capabilities(plugins, &list, err);
+    if (rc == 0 && rv_cli_flag(cli, "json")) {
         rv_json_write(list, &text);
         rv_buf_putc(&text, '\n');
+    } else if (rc == 0) {
+        for (size_t i = 0; i < json_object_array_length(list); i++)
+            (providers ? write_provider : write_capability)(json_object_array_get_idx(list, i), color, &text);
+        if (providers)
+            rv_buf_printf(&text, "%sscripted%s  Answers from a script; any model\n", color ? "\033[1m" : "",
+                          color ? "\033[0m" : "");
     }
-    if (rc == 0)
-        rc = rv_buf_check(&text, "list of capabilities", err);
-    if (rc == 0)
-        rv_cli_out(rv_buf_str(&text));
     json_object_put(list);
-    rv_buf_fini(&text);
-    return rc;
+    return rv_cli_print(rc, &text, err);
 }
 
-/* --- providers of models --- */
-
-static void write_provider_json(const struct rv_provider_info *p, rv_jw *w)
-{
-    static const char *const wires[RV_N_WIRES] = {
-        [RV_WIRE_OPENAI] = "chat-completions", [RV_WIRE_ANTHROPIC] = "messages", [RV_WIRE_OLLAMA] = "ollama"};
-
-    rv_jw_obj(w);
-    rv_jw_kv_text(w, "name", p->name);
-    rv_jw_kv_text(w, "description", p->description);
-    rv_jw_kv_text(w, "wire", wires[p->wire]);
-    rv_jw_kv_text(w, "base_url", p->base_url);
-    rv_jw_kv_text(w, "base_url_env", p->base_url_env);
-    rv_jw_kv_text(w, "key_env", p->key_env);
-    rv_jw_kv_bool(w, "needs_key", p->needs_key);
-    rv_jw_obj_end(w);
-}
-
-static void write_provider(const struct rv_provider_info *p, bool color, rv_buf *b)
-{
-    rv_buf_printf(b, "%s%s%s  %s\n  address  %s", color ? "\033[1m" : "", p->name, color ? "\033[0m" : "",
-                  p->description, p->base_url ? p->base_url : "none of its own");
-    if (p->base_url_env)
-        rv_buf_printf(b, "; %s or base_url says another", p->base_url_env);
-    rv_buf_puts(b, "\n  key      ");
-    if (p->key_env)
-        rv_buf_printf(b, "%s%s\n", p->key_env, p->needs_key ? "" : ", if the server wants one");
-    else
-        rv_buf_puts(b, "none\n");
-}
-
-/* Those of a capability: their addresses and keys are in its configuration. */
-static void write_brought(json_object *cap, bool color, rv_jw *w, rv_buf *b)
-{
-    json_object *list = rv_json_get_arr(cap, "providers");
-
-    for (size_t i = 0; list && i < json_object_array_length(list); i++) {
-        json_object *entry = json_object_array_get_idx(list, i);
-        if (w) {
-            rv_jw_obj(w);
-            rv_jw_kv_text(w, "name", text_of(entry, "name"));
-            rv_jw_kv_text(w, "description", text_of(entry, "description"));
-            rv_jw_kv_text(w, "capability", text_of(cap, "name"));
-            rv_jw_obj_end(w);
-        } else {
-            rv_buf_printf(b, "%s%s%s  %s\n  of the capability %s\n", color ? "\033[1m" : "", text_of(entry, "name"),
-                          color ? "\033[0m" : "", text_of(entry, "description"), text_of(cap, "name"));
-        }
-    }
-}
-
-static int print_providers(struct rv_cli *cli, rv_plugins *plugins, bool as_json, rv_err **err)
-{
-    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
-    rv_jw w = rv_jw_on(&text);
-    json_object *caps = NULL;
-    size_t n;
-    const struct rv_provider_info *list = rv_provider_list(&n);
-
-    int rc = describe(plugins, &caps, err);
-    if (as_json)
-        rv_jw_arr(&w);
-    for (size_t i = 0; i < n; i++) {
-        if (as_json)
-            write_provider_json(&list[i], &w);
-        else
-            write_provider(&list[i], cli->out_color, &text);
-    }
-    for (size_t i = 0; rc == 0 && i < json_object_array_length(caps); i++)
-        write_brought(json_object_array_get_idx(caps, i), cli->out_color, as_json ? &w : NULL, &text);
-    if (as_json) {
-        rv_jw_arr_end(&w);
-        rv_buf_putc(&text, '\n');
-    } else {
-        rv_buf_printf(&text, "%sscripted%s  Answers from a script; any model\n", cli->out_color ? "\033[1m" : "",
-                      cli->out_color ? "\033[0m" : "");
-    }
-    if (rc == 0)
-        rc = rv_buf_check(&text, "list of providers", err);
-    if (rc == 0)
-        rv_cli_out(rv_buf_str(&text));
-    json_object_put(caps);
-    rv_buf_fini(&text);
-    return rc;
-}
 /* Load what was asked for, or all that is on the path; capabilities that fail to load are reported, and the others
  * shown. */
-static int inspect_names(struct rv_cli *cli, const struct rv_cli_args *args, rv_plugins *plugins, char **dirs,
-                         size_t n_dirs)
+static int inspect_names(struct rv_cli *cli, rv_plugins *plugins, char **dirs, size_t n_dirs, rv_err **err)
 {
     char **names = NULL;
     size_t n = 0;
-    rv_err *err = NULL;
     int status = RV_EXIT_COMPLETED;
 
-    if (args->n_words == 0 && rv_plugins_available((const char *const *)dirs, n_dirs, &names, &n, &err) < 0)
-        return rv_cli_report(cli, err);
-    if (args->n_words == 0 && n == 0 && !rv_cli_flag(args, "providers")) {
-        rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
-        rv_buf_puts(&text, "no capability found in:\n");
+    int rc = cli->n_words ? 0 : rv_plugins_available((const char *const *)dirs, n_dirs, &names, &n, err);
+    if (rc < 0)
+        return rc;
+    if (cli->n_words == 0 && n == 0 && !rv_cli_flag(cli, "providers")) {
+        rv_cli_say("no capability found in:\n");
         for (size_t i = 0; i < n_dirs; i++)
-            rv_buf_printf(&text, "  %s\n", dirs[i]);
-        rv_cli_err(rv_buf_str(&text));
-        rv_buf_fini(&text);
+            rv_cli_say("  %s\n", dirs[i]);
     }
-    for (size_t i = 0; i < (args->n_words ? args->n_words : n); i++) {
-        const char *name = args->n_words ? args->words[i] : names[i];
-        err = NULL;
-        if (load_one(plugins, name, &err) < 0)
-            status = rv_cli_report(cli, err);
-        else if (rv_cli_flag(args, "check"))
-            rv_cli_err(RV_STR_LIT("ok: descriptor, entries, schemas and open\n"));
+    for (size_t i = 0; i < (cli->n_words ? cli->n_words : n); i++) {
+        const struct rv_capability_config which = {.name = cli->n_words ? cli->words[i] : names[i]};
+        rv_err *fault = NULL;
+        if (rv_plugins_load(plugins, &which, &fault) < 0)
+            status = rv_cli_report(cli, fault);
+        else if (rv_cli_flag(cli, "check"))
+            rv_cli_say("ok: descriptor, entries, schemas and open\n");
     }
     rv_plugins_path_free(names);
-    err = NULL;
-    bool as_json = rv_cli_flag(args, "json");
-    int rc = rv_cli_flag(args, "providers") ? print_providers(cli, plugins, as_json, &err)
-                                            : print_all(cli, plugins, as_json, &err);
-    if (rc < 0)
-        status = rv_cli_report(cli, err);
-    return status;
+    rc = print_list(cli, plugins, err);
+    return rc < 0 ? rc : status;
 }
 
-static int inspect(struct rv_cli *cli, const struct rv_cli_args *args)
+static int inspect(struct rv_cli *cli, rv_err **err)
 {
     char **dirs = NULL;
     size_t n_dirs = 0;
     rv_plugins *plugins = NULL;
-    rv_err *err = NULL;
-    int status;
 
-    if (rv_cli_flag(args, "providers") && (args->n_words > 0 || rv_cli_flag(args, "check")))
-        return rv_cli_usage(cli, args, "--providers takes no capability and no --check");
-    int rc = rv_plugins_path(cli->app.capability_dirs, cli->app.n_capability_dirs, ".", &dirs, &n_dirs, &err);
+    if (rv_cli_flag(cli, "providers") && (cli->n_words > 0 || rv_cli_flag(cli, "check")))
+        return rv_cli_usage(cli, err, "--providers takes no capability and no --check");
+    int rc = rv_plugins_path(cli->app.capability_dirs, cli->app.n_capability_dirs, ".", &dirs, &n_dirs, err);
     if (rc == 0) {
         struct rv_plugins_opts opts = {
             .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = ".", .log = cli->app.log};
-        rc = rv_plugins_new(&opts, &plugins, &err);
+        rc = rv_plugins_new(&opts, &plugins, err);
     }
-    status = rc < 0 ? rv_cli_report(cli, err) : inspect_names(cli, args, plugins, dirs, n_dirs);
+    if (rc == 0)
+        rc = inspect_names(cli, plugins, dirs, n_dirs, err);
     rv_plugins_free(plugins);
     rv_plugins_path_free(dirs);
-    return status;
+    return rc;
+}
+
+/* The other side of `isolation: process`. */
+static int host(struct rv_cli *cli, rv_err **err)
+{
+    char *end = NULL;
+    long fd = strtol(cli->words[0], &end, 10);
+
+    if (*end || fd < 3 || fd > 1024 || fcntl((int)fd, F_GETFD) < 0)
+        return rv_cli_usage(cli, err, "\"%s\" is not a socket of an engine", cli->words[0]);
+    return rv_plugin_host((int)fd);
 }
 
 static const struct rv_cli_option inspect_options[] = {
@@ -266,9 +182,18 @@ const struct rv_cli_verb rv_verb_inspect = {
         "No function of them is called. --providers lists all model providers, built in or from capabilities: the\n"
         "words before the colon in `model: provider:model`.",
     .examples = "reeve inspect\nreeve inspect files --json\nreeve inspect hello --check\nreeve inspect --providers",
-    .options = inspect_options,
-    .n_options = RV_COUNT(inspect_options),
-    .min_words = 0,
+    RV_CLI_OPTIONS(inspect_options),
     .max_words = 64,
     .run = inspect,
+};
+
+const struct rv_cli_verb rv_verb_capability_host = {
+    .name = "capability-host",
+    .args = "FD",
+    .summary = "run the code of one capability for another process",
+    .text = "The other side of `isolation: process`; the engine starts it.",
+    .examples = "",
+    RV_CLI_ONE_WORD,
+    .run = host,
+    .hidden = true,
 };

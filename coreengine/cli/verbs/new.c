@@ -1,316 +1,30 @@
-/* reeve new: scaffolds that work at once. Never overwrites a file. */
-#include "coreengine/cli/template.h"
+/* reeve new */
 #include "coreengine/cli/verbs/verbs.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define MAX_FILE_BYTES ((size_t)1 << 20)
-#define MAX_NAME       40 /* characters of a name */
-
-/* What stands for @WORDS@ in the templates. */
-struct words {
-    char name[MAX_NAME + 1];
-    char ident[MAX_NAME + 1];
-    const char *file;
-    rv_buf sdk, reeve, reeve_dir;
-};
-
-static void words_fini(struct words *w)
-{
-    rv_buf_fini(&w->sdk);
-    rv_buf_fini(&w->reeve);
-    rv_buf_fini(&w->reeve_dir);
-}
-
-static void fill(const struct words *w, rv_str text, rv_buf *out)
-{
-    const struct {
-        rv_str key;
-        const char *value;
-    } table[] = {
-        {RV_STR_LIT("@NAME@"), w->name},
-        {RV_STR_LIT("@IDENT@"), w->ident},
-        {RV_STR_LIT("@FILE@"), w->file},
-        {RV_STR_LIT("@SDK@"), rv_buf_cstr(&w->sdk)},
-        {RV_STR_LIT("@REEVE@"), rv_buf_cstr(&w->reeve)},
-        {RV_STR_LIT("@REEVE_DIR@"), rv_buf_cstr(&w->reeve_dir)},
-    };
-
-    while (text.len) {
-        const char *at = memchr(text.ptr, '@', text.len);
-        size_t before = at ? (size_t)(at - text.ptr) : text.len, used = 0;
-        rv_buf_add(out, text.ptr, before);
-        text = (rv_str){text.ptr + before, text.len - before};
-        for (size_t i = 0; text.len && !used && i < RV_COUNT(table); i++)
-            if (text.len >= table[i].key.len && memcmp(text.ptr, table[i].key.ptr, table[i].key.len) == 0) {
-                rv_buf_puts(out, table[i].value);
-                used = table[i].key.len;
-            }
-        if (text.len && !used) {
-            rv_buf_putc(out, *text.ptr);
-            used = 1;
-        }
-        text = (rv_str){text.ptr + used, text.len - used};
-    }
-}
-
-/* A new file, or RV_E_EXISTS: the check and the creation are one step. */
-static int write_new(const char *path, rv_str bytes, rv_err **err)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-
-    if (fd < 0) {
-        int rc = RV_FAIL(err,
-                         errno == EEXIST   ? RV_E_EXISTS
-                         : errno == ENOENT ? RV_E_NOT_FOUND
-                                           : RV_E_IO,
-                         "write \"%s\": %s", path, strerror(errno));
-        if (rc == RV_E_EXISTS)
-            rv_err_hint(err, "existing files are not overwritten: choose another name or move the file");
-        return rc;
-    }
-    int rc = 0;
-    while (rc == 0 && bytes.len) {
-        ssize_t n = write(fd, bytes.ptr, bytes.len);
-        if (n > 0)
-            bytes = (rv_str){bytes.ptr + n, bytes.len - (size_t)n};
-        else if (errno != EINTR)
-            rc = RV_FAIL(err, RV_E_IO, "write \"%s\": %s", path, strerror(errno));
-    }
-    if (close(fd) < 0 && rc == 0)
-        rc = RV_FAIL(err, RV_E_IO, "write \"%s\": %s", path, strerror(errno));
-    if (rc < 0)
-        unlink(path);
-    return rc;
-}
-
-static int write_template(const struct words *w, const char *name, const char *path, rv_err **err)
-{
-    rv_buf text = RV_BUF_INIT(MAX_FILE_BYTES);
-    const struct rv_cli_template *t = rv_cli_templates;
-
-    while (t->name && strcmp(t->name, name) != 0)
-        t++;
-    int rc = t->name ? 0 : RV_FAIL(err, RV_E_INTERNAL, "there is no template \"%s\"", name);
-    if (rc == 0) {
-        fill(w, (rv_str){t->text, t->len}, &text);
-        rc = rv_buf_check(&text, path, err);
-    }
-    if (rc == 0)
-        rc = write_new(path, rv_buf_str(&text), err);
-    rv_buf_fini(&text);
-    return rc;
-}
-
-/* As the SDK has it: [a-z][a-z0-9_-]*. */
-static int check_name(const char *name, rv_err **err)
-{
-    static const char legal[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
-    size_t n = strlen(name);
-
-    if (n > 0 && n <= MAX_NAME && name[0] >= 'a' && name[0] <= 'z' && strspn(name, legal) == n)
-        return 0;
-    int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a valid name of a capability", name);
-    rv_err_hint(err,
-                "a name has lower-case letters, digits, _ and -, begins with a letter and has at most %d characters",
-                MAX_NAME);
-    return rc;
-}
-
-static void set_ident(struct words *w)
-{
-    size_t i = 0;
-
-    for (; w->name[i]; i++)
-        w->ident[i] = w->name[i] == '-' ? '_' : w->name[i];
-    w->ident[i] = '\0';
-}
-
-/* --- pipeline --- */
-
-/* The name of the file without folder and extension; what YAML would not take as plain text becomes "-". */
-static void name_of_file(const char *path, struct words *w)
-{
-    const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    size_t n = strcspn(base, "."), len = 0;
-
-    for (size_t i = 0; i < n && len < MAX_NAME; i++) {
-        bool plain = (base[i] >= 'a' && base[i] <= 'z') || (base[i] >= 'A' && base[i] <= 'Z') ||
-                     (base[i] >= '0' && base[i] <= '9' && len > 0) || base[i] == '_' || (base[i] == '-' && len > 0);
-        if (plain)
-            w->name[len++] = base[i];
-        else if (len > 0)
-            w->name[len++] = '-';
-    }
-    w->name[len] = '\0';
-    if (len == 0)
-        memcpy(w->name, "pipeline", sizeof "pipeline");
-}
-
-static int new_pipeline(struct rv_cli *cli, const struct rv_cli_args *args)
-{
-    struct words w = {.file = args->words[1]};
-    rv_err *err = NULL;
-
-    if (args->n_words > 2)
-        return rv_cli_usage(cli, args, "`reeve new pipeline` takes one file, not \"%s\" too", args->words[2]);
-    name_of_file(w.file, &w);
-    if (write_template(&w, "pipeline.yaml", w.file, &err) < 0)
-        return rv_cli_report(cli, err);
-    rv_buf text = RV_BUF_INIT(MAX_FILE_BYTES);
-    rv_buf_printf(&text, "wrote %s\nnext: reeve test %s\n      reeve run %s --input hello\n", w.file, w.file, w.file);
-    return rv_cli_print(cli, &text);
-}
-
-/* --- capability --- */
-
-/* Where this program is, and the header of the tree or prefix it stands in when pkg-config would not find that. */
-static void find_self(struct words *w)
-{
-    char path[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-
-    rv_buf_puts(&w->reeve, "reeve");
-    if (n <= 0)
-        return;
-    path[n] = '\0';
-    char *slash = strrchr(path, '/');
-    if (!slash || slash == path)
-        return;
-    *slash = '\0';
-    rv_buf_puts(&w->reeve_dir, path);
-    rv_buf_clear(&w->reeve);
-    rv_buf_printf(&w->reeve, "%s/reeve", path);
-
-    rv_buf include = RV_BUF_INIT(PATH_MAX), header = RV_BUF_INIT(PATH_MAX);
-    char *parent = strrchr(path, '/');
-    if (parent)
-        *parent = '\0';
-    rv_buf_printf(&include, "%s/include", path);
-    rv_buf_printf(&header, "%s/reeve/capability.h", rv_buf_cstr(&include));
-    bool usual = strcmp(path, "/usr") == 0 || strcmp(path, "/usr/local") == 0;
-    if (!usual && access(rv_buf_cstr(&header), R_OK) == 0)
-        rv_buf_add_str(&w->sdk, rv_buf_str(&include));
-    rv_buf_fini(&include);
-    rv_buf_fini(&header);
-    if (usual) { /* on everybody's path */
-        rv_buf_clear(&w->reeve);
-        rv_buf_puts(&w->reeve, "reeve");
-    }
-}
-
-static int use_sdk(struct words *w, const char *dir, rv_err **err)
-{
-    char full[PATH_MAX];
-    rv_buf header = RV_BUF_INIT(PATH_MAX);
-
-    rv_buf_printf(&header, "%s/reeve/capability.h", dir);
-    bool found = access(rv_buf_cstr(&header), R_OK) == 0 && realpath(dir, full);
-    rv_buf_fini(&header);
-    if (!found) {
-        int rc = RV_FAIL(err, RV_E_NOT_FOUND, "--sdk \"%s\" has no reeve/capability.h", dir);
-        rv_err_hint(err, "name the folder that contains reeve/capability.h, for example build/dev/include");
-        return rc;
-    }
-    rv_buf_clear(&w->sdk);
-    rv_buf_puts(&w->sdk, full);
-    return 0;
-}
-
-static const struct {
-    const char *name, *suffix; /* suffix: behind the capability's name; NULL: name is the file */
-    const char *file;
-} capability_files[] = {
-    {"capability/capability.c", ".c", NULL},     {"capability/pipeline.yaml", ".yaml", NULL},
-    {"capability/Makefile", NULL, "Makefile"},   {"capability/CMakeLists.txt", NULL, "CMakeLists.txt"},
-    {"capability/README.md", NULL, "README.md"}, {"capability/gitignore", NULL, ".gitignore"},
-};
-
-static void path_of(const struct words *w, const char *dir, size_t i, rv_buf *path)
-{
-    rv_buf_clear(path);
-    rv_buf_printf(path, "%s/%s", dir, capability_files[i].suffix ? w->name : capability_files[i].file);
-    if (capability_files[i].suffix)
-        rv_buf_puts(path, capability_files[i].suffix);
-}
-
-/* All or nothing: what exists already is found before anything is written, and what was written goes if the rest fails.
- */
-static int write_capability(const struct words *w, const char *dir, rv_err **err)
-{
-    rv_buf path = RV_BUF_INIT(PATH_MAX);
-    size_t n = 0;
-    int rc = 0;
-
-    bool made = mkdir(dir, 0777) == 0;
-    if (!made && errno != EEXIST)
-        rc = RV_FAIL(err, errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO, "make folder \"%s\": %s", dir, strerror(errno));
-    for (; rc == 0 && n < RV_COUNT(capability_files); n++) {
-        path_of(w, dir, n, &path);
-        rc = rv_buf_check(&path, "path", err);
-        if (rc == 0)
-            rc = write_template(w, capability_files[n].name, rv_buf_cstr(&path), err);
-        if (rc < 0)
-            break;
-    }
-    while (rc < 0 && n-- > 0) {
-        path_of(w, dir, n, &path);
-        unlink(rv_buf_cstr(&path));
-    }
-    if (rc < 0 && made)
-        rmdir(dir);
-    rv_buf_fini(&path);
-    return rc;
-}
-
-static int new_capability(struct rv_cli *cli, const struct rv_cli_args *args)
-{
-    struct words w = {.sdk = RV_BUF_INIT(PATH_MAX), .reeve = RV_BUF_INIT(PATH_MAX), .reeve_dir = RV_BUF_INIT(PATH_MAX)};
-    const char *name = args->words[1], *dir = args->n_words > 2 ? args->words[2] : name,
-               *sdk = rv_cli_value(args, "sdk");
-    rv_err *err = NULL;
-    int status = RV_EXIT_COMPLETED;
-
-    int rc = check_name(name, &err);
-    if (rc == 0) {
-        memcpy(w.name, name, strlen(name) + 1);
-        set_ident(&w);
-        w.file = w.name;
-        find_self(&w);
-        rc = sdk ? use_sdk(&w, sdk, &err) : 0;
-    }
-    if (rc == 0)
-        rc = write_capability(&w, dir, &err);
-    if (rc < 0) {
-        status = rv_cli_report(cli, err);
-    } else {
-        rv_buf text = RV_BUF_INIT(MAX_FILE_BYTES);
-        rv_buf_printf(&text, "wrote %s/: %s.c, %s.yaml, Makefile, CMakeLists.txt, README.md\n", dir, name, name);
-        rv_buf_printf(&text, "next: cd %s && make check\n      reeve run %s.yaml --input Ada\n", dir, name);
-        status = rv_cli_print(cli, &text);
-    }
-    words_fini(&w);
-    return status;
-}
-
-static int new (struct rv_cli *cli, const struct rv_cli_args *args)
+static int make(struct rv_cli *cli, rv_err **err)
 {
     static const char *const kinds[] = {"pipeline", "capability"};
-    const char *kind = args->words[0];
+    const char *kind = cli->words[0], *name = cli->words[1], *dir = cli->n_words > 2 ? cli->words[2] : name;
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    int rc;
 
-    if (strcmp(kind, "pipeline") == 0)
-        return new_pipeline(cli, args);
-    if (strcmp(kind, "capability") == 0)
-        return new_capability(cli, args);
-    const char *near = rv_nearest(rv_str_of(kind), kinds, RV_COUNT(kinds));
-    return rv_cli_usage(cli, args, "unknown template \"%s\" (templates: pipeline, capability)%s%s%s", kind,
-                        near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    if (strcmp(kind, "pipeline") == 0) {
+        if (cli->n_words > 2)
+            return rv_cli_usage(cli, err, "`reeve new pipeline` takes one file, not \"%s\" too", cli->words[2]);
+        rc = rv_app_new_pipeline(name, err);
+        rv_buf_printf(&text, "wrote %s\nnext: reeve test %s\n      reeve run %s --input hello\n", name, name, name);
+    } else if (strcmp(kind, "capability") == 0) {
+        rc = rv_app_new_capability(name, dir, rv_cli_value(cli, "sdk"), err);
+        rv_buf_printf(&text, "wrote %s/: %s.c, %s.yaml, Makefile, CMakeLists.txt, README.md\n", dir, name, name);
+        rv_buf_printf(&text, "next: cd %s && make check\n      reeve run %s.yaml --input Ada\n", dir, name);
+    } else {
+        const char *near = rv_nearest(rv_str_of(kind), kinds, RV_COUNT(kinds));
+        return rv_cli_usage(cli, err, "unknown template \"%s\" (templates: pipeline, capability)%s%s%s", kind,
+                            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    }
+    return rv_cli_print(rc, &text, err);
 }
 
 static const struct rv_cli_option new_options[] = {
@@ -326,9 +40,8 @@ const struct rv_cli_verb rv_verb_new = {
         "files, a pipeline that uses it and tests. Existing files are not overwritten.",
     .examples = "reeve new pipeline hello.yaml && reeve test hello.yaml\n"
                 "reeve new capability weather && make -C weather check",
-    .options = new_options,
-    .n_options = RV_COUNT(new_options),
+    RV_CLI_OPTIONS(new_options),
     .min_words = 2,
     .max_words = 3,
-    .run = new,
+    .run = make,
 };

@@ -1,5 +1,4 @@
 /* reeve replay: a run again from its journal alone, compared with what was noted then. */
-#include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -53,7 +52,7 @@ static int check_row(const struct rv_app_past *p, const struct rv_replayed *r, r
     return 0;
 }
 
-static int print_state(const rv_run *run, const struct rv_cli_args *args, struct verdict *v, rv_err **err)
+static int print_state(const rv_run *run, const struct rv_cli *cli, struct verdict *v, rv_err **err)
 {
     rv_buf state = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
@@ -63,7 +62,7 @@ static int print_state(const rv_run *run, const struct rv_cli_args *args, struct
         rv_hash_of(rv_buf_str(&state), v->state_hash);
         rv_hash_hex(&v->events, v->events_hash);
     }
-    if (rc == 0 && rv_cli_flag(args, "state")) {
+    if (rc == 0 && rv_cli_flag(cli, "state")) {
         rv_cli_out(rv_buf_str(&state));
         rv_cli_out(RV_STR_LIT("\n"));
     }
@@ -71,12 +70,12 @@ static int print_state(const rv_run *run, const struct rv_cli_args *args, struct
     return rc;
 }
 
-static int print_verdict(const struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_app_past *p,
-                         const struct rv_replayed *r, const struct verdict *v)
+static int print_verdict(const struct rv_cli *cli, const struct rv_app_past *p, const struct rv_replayed *r,
+                         const struct verdict *v, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(64 << 10);
 
-    if (rv_cli_flag(args, "json")) {
+    if (rv_cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "run", p->row.id);
@@ -89,7 +88,7 @@ static int print_verdict(const struct rv_cli *cli, const struct rv_cli_args *arg
         rv_jw_kv_text(&w, "state_sha256", v->state_hash);
         rv_jw_kv_text(&w, "events_sha256", v->events_hash);
         rv_jw_obj_end(&w);
-    } else if (!rv_cli_flag(args, "state") && !rv_cli_flag(args, "events")) {
+    } else if (!rv_cli_flag(cli, "state") && !rv_cli_flag(cli, "events")) {
         rv_buf_printf(&text, "identical: %lld records", (long long)r->seq);
         if (r->seq < p->row.n_records)
             rv_buf_printf(&text, " of %lld", (long long)p->row.n_records);
@@ -98,76 +97,57 @@ static int print_verdict(const struct rv_cli *cli, const struct rv_cli_args *arg
     }
     if (text.len)
         rv_buf_putc(&text, '\n');
-    return rv_cli_print(cli, &text);
+    return rv_cli_print(0, &text, err);
 }
 
 /* Another result than then is a failed command, not a wrong command line. */
-static int report_difference(const struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_app_past *p,
-                             rv_err *err)
+static int report_difference(const struct rv_cli *cli, const struct rv_app_past *p, rv_err *fault, rv_err **err)
 {
-    if (rv_cli_flag(args, "json")) {
-        rv_buf text = RV_BUF_INIT(1 << 20);
-        rv_jw w = rv_jw_on(&text);
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    rv_jw w = rv_jw_on(&text);
+
+    if (rv_cli_flag(cli, "json")) {
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "run", p->row.id);
         rv_jw_kv_bool(&w, "identical", false);
         rv_jw_key(&w, "error");
-        rv_err_write_json(err, &w);
+        rv_err_write_json(fault, &w);
         rv_jw_obj_end(&w);
         rv_buf_putc(&text, '\n');
-        RV_IGNORE(rv_cli_print(cli, &text), "it fails in any case");
     }
-    RV_IGNORE(rv_cli_report(cli, err), "it fails in any case");
-    return RV_EXIT_FAILED;
+    int rc = rv_cli_print(0, &text, err);
+    RV_IGNORE(rv_cli_report(cli, fault), "it fails in any case");
+    return rc < 0 ? rc : RV_EXIT_FAILED;
 }
 
-static int replay_past(struct rv_cli *cli, const struct rv_cli_args *args, rv_store *store, const struct rv_app_past *p,
-                       int64_t upto)
+static int replay(struct rv_cli *cli, rv_err **err)
 {
-    struct verdict v = {.print_events = rv_cli_flag(args, "events")};
+    struct verdict v = {.print_events = rv_cli_flag(cli, "events")};
     struct rv_replayed replayed = {0};
-    rv_err *err = NULL;
-    int status;
+    struct rv_app_past p;
+    rv_err *fault = NULL;
+    int64_t upto = 0;
 
-    rv_hash_init(&v.events);
-    int rc = rv_app_past_replay(store, p, upto, on_step, &v, &replayed, &err);
+    int rc = rv_cli_int(cli, "at", 1, INT64_MAX, &upto, err);
     if (rc == 0)
-        rc = check_row(p, &replayed, &err);
+        rc = rv_app_past_open(cli->store, &cli->app.scope, cli->words[0], &p, err);
+    if (rc < 0)
+        return rc;
+    rv_hash_init(&v.events);
+    rc = rv_app_past_replay(cli->store, &p, upto, on_step, &v, &replayed, &fault);
+    if (rc == 0)
+        rc = check_row(&p, &replayed, &fault);
     if (rc < 0) {
-        RV_IGNORE(RV_WRAP(&err, rc, "replay run \"%s\"", p->row.id), "it is reported at once");
-        status = report_difference(cli, args, p, err);
-    } else if (print_state(replayed.run, args, &v, &err) < 0) {
-        status = rv_cli_report(cli, err);
+        RV_IGNORE(RV_WRAP(&fault, rc, "replay run \"%s\"", p.row.id), "it is reported at once");
+        rc = report_difference(cli, &p, fault, err);
     } else {
-        status = print_verdict(cli, args, p, &replayed, &v);
+        rc = print_state(replayed.run, cli, &v, err);
+        if (rc == 0)
+            rc = print_verdict(cli, &p, &replayed, &v, err);
     }
     rv_replayed_fini(&replayed);
-    return status;
-}
-
-static int replay(struct rv_cli *cli, const struct rv_cli_args *args)
-{
-    const struct rv_store_scope scope = rv_cli_scope(args);
-    struct rv_app_past p;
-    rv_store *store = NULL;
-    rv_err *err = NULL;
-    int64_t upto = 0;
-    int status;
-
-    if (rv_cli_flag(args, "state") + rv_cli_flag(args, "events") + rv_cli_flag(args, "json") > 1)
-        return rv_cli_usage(cli, args, "--json, --state and --events exclude each other");
-    if (rv_cli_int(args, "at", 1, INT64_MAX, &upto, &err) < 0)
-        return rv_cli_report(cli, err);
-    if (!rv_cli_runs_open(cli, RV_APP_STORE_READ, &store, &status))
-        return status;
-    if (rv_app_past_open(store, &scope, args->words[0], &p, &err) < 0) {
-        status = rv_cli_report(cli, err);
-    } else {
-        status = replay_past(cli, args, store, &p, upto);
-        rv_app_past_fini(&p);
-    }
-    rv_store_close(store);
-    return status;
+    rv_app_past_fini(&p);
+    return rc;
 }
 
 static const struct rv_cli_option replay_options[] = {
@@ -175,9 +155,6 @@ static const struct rv_cli_option replay_options[] = {
     {"state", 0, NULL, "print the final state", NULL, false},
     {"events", 'e', NULL, "print the events", NULL, false},
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
-    RV_CLI_STORE_OPTION,
-    RV_CLI_USER_OPTION,
-    RV_CLI_TENANT_OPTION,
 };
 
 const struct rv_cli_verb rv_verb_replay = {
@@ -191,10 +168,11 @@ const struct rv_cli_verb rv_verb_replay = {
         "across builds and machines.",
     .examples = "reeve replay last\n"
                 "reeve replay last --at 12 --state | jq .outputs   # the state behind record 12",
-    .options = replay_options,
-    .n_options = RV_COUNT(replay_options),
-    .min_words = 1,
-    .max_words = 1,
+    RV_CLI_OPTIONS(replay_options),
+    .groups = {&rv_cli_of_stores},
+    .excludes = "json state events",
+    RV_CLI_ONE_WORD,
+    .store = RV_CLI_READS,
     .takes = &rv_cli_takes_runs,
     .run = replay,
 };

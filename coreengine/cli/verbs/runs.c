@@ -1,5 +1,5 @@
-/* reeve runs, and its list. */
-#include "coreengine/cli/runs/runs.h"
+/* reeve runs: the list of runs, and a fork of one. */
+#include "coreengine/app/recover.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>
@@ -10,24 +10,24 @@
 #define SHOWN_BY_DEFAULT 50
 #define MIN_PREVIEW      ((size_t)8) /* less of a question says nothing */
 
-static int read_filter(const struct rv_cli_args *args, struct rv_run_filter *f, rv_err **err)
+static int read_filter(const struct rv_cli *cli, struct rv_run_filter *f, rv_err **err)
 {
     const char *word;
-    bool data = rv_cli_flag(args, "json") || rv_cli_flag(args, "ids");
+    bool data = rv_cli_flag(cli, "json") || rv_cli_flag(cli, "ids");
 
-    *f = (struct rv_run_filter){.pipeline = rv_cli_value(args, "pipeline"),
-                                .session = rv_cli_value(args, "session"),
+    *f = (struct rv_run_filter){.pipeline = rv_cli_value(cli, "pipeline"),
+                                .session = rv_cli_value(cli, "session"),
                                 .limit = data ? 0 : SHOWN_BY_DEFAULT};
-    for (size_t i = 0; (word = rv_cli_nth(args, "status", i)); i++) {
+    for (size_t i = 0; (word = rv_cli_nth(cli, "status", i)); i++) {
         enum rv_run_status status;
         int rc = rv_run_status_of(rv_str_of(word), &status, err);
         if (rc < 0)
             return rc;
         f->statuses |= 1u << status;
     }
-    if (rv_cli_flag(args, "waiting"))
+    if (rv_cli_flag(cli, "waiting"))
         f->statuses |= 1u << RV_RUN_INTERRUPTED;
-    return rv_cli_int(args, "limit", 0, 1000000, &f->limit, err);
+    return rv_cli_int(cli, "limit", 0, 1000000, &f->limit, err);
 }
 
 /* --- for people --- */
@@ -128,8 +128,7 @@ static void write_table(const struct rv_cli *cli, const struct rv_app_runs *l, r
     }
 }
 
-static void write_waiting(const struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_app_runs *l,
-                          rv_buf *b)
+static void write_waiting(const struct rv_cli *cli, const struct rv_app_runs *l, rv_buf *b)
 {
     for (size_t k = 0; k < l->n_waiting; k++) {
         const struct rv_app_waiting *w = &l->waiting[k];
@@ -145,55 +144,82 @@ static void write_waiting(const struct rv_cli *cli, const struct rv_cli_args *ar
         rv_buf_puts(b, "\n  ");
         rv_cli_write_preview(w->p.text, 2000, b);
         rv_buf_puts(b, "\n  ");
-        rv_cli_write_resume(args, &w->p, l->items[w->entry].n_pending == 1, b);
+        rv_cli_write_resume(cli, &w->p, l->items[w->entry].n_pending == 1, b);
     }
 }
 
-static int print_list(struct rv_cli *cli, const struct rv_cli_args *args, const struct rv_app_runs *l)
+static int print_list(struct rv_cli *cli, const struct rv_app_runs *l, rv_err **err)
 {
+    bool json = rv_cli_flag(cli, "json"), ids = rv_cli_flag(cli, "ids");
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-
     rv_jw w = rv_jw_on(&text);
 
-    if (rv_cli_flag(args, "json")) {
+    if (json) {
         rv_app_runs_write(l, &w);
         rv_buf_putc(&text, '\n');
-    } else if (rv_cli_flag(args, "ids"))
+    } else if (ids) {
         for (size_t i = 0; i < l->n; i++)
             rv_buf_printf(&text, "%s\n", l->items[i].id);
-    else if (rv_cli_flag(args, "waiting"))
-        write_waiting(cli, args, l, &text);
-    else if (l->n)
+    } else if (rv_cli_flag(cli, "waiting")) {
+        write_waiting(cli, l, &text);
+    } else if (l->n) {
         write_table(cli, l, &text);
-    int status = rv_cli_print(cli, &text);
-    if (l->n == 0 && !rv_cli_flag(args, "json") && !rv_cli_flag(args, "ids"))
-        rv_cli_err(RV_STR_LIT("no runs found\n"));
-    if (l->more && !rv_cli_value(args, "limit"))
-        rv_cli_err(RV_STR_LIT("there are more; --limit 0 shows all\n"));
-    return status;
+    }
+    int rc = rv_cli_print(0, &text, err);
+    if (l->n == 0 && !json && !ids)
+        rv_cli_say("no runs found\n");
+    if (l->more && !rv_cli_value(cli, "limit"))
+        rv_cli_say("there are more; --limit 0 shows all\n");
+    return rc;
 }
 
-static int list(struct rv_cli *cli, const struct rv_cli_args *args)
+static int list(struct rv_cli *cli, rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_scope(args);
     struct rv_run_filter filter;
     struct rv_app_runs l = {0};
-    rv_store *store = NULL;
-    rv_err *err = NULL;
-    int status;
 
-    if (rv_cli_flag(args, "json") && rv_cli_flag(args, "ids"))
-        return rv_cli_usage(cli, args, "--json and --ids exclude each other");
-    if (read_filter(args, &filter, &err) < 0)
-        return rv_cli_report(cli, err);
-    int rc = rv_app_store_open_if_any(&cli->app, &store, &err);
-    if (rc == 0 && store)
-        rc = rv_app_runs_list(store, &scope, filter, &l, &err);
-    status = rc < 0 ? rv_cli_report(cli, err) : print_list(cli, args, &l);
+    int rc = read_filter(cli, &filter, err);
+    if (rc == 0 && cli->store)
+        rc = rv_app_runs_list(cli->store, &cli->app.scope, filter, &l, err);
+    if (rc == 0)
+        rc = print_list(cli, &l, err);
     rv_app_runs_fini(&l);
-    rv_store_close(store);
-    return status;
+    return rc;
 }
+
+/* --- fork --- */
+
+static int change_state(void *self, json_object *state, rv_err **err)
+{
+    return rv_cli_set_all(self, false, state, err);
+}
+
+static int fork_run(struct rv_cli *cli, rv_err **err)
+{
+    struct rv_app_fork fork = {.change = change_state, .self = cli};
+    rv_buf text = RV_BUF_INIT(256), hint = RV_BUF_INIT(16384);
+
+    if (!rv_cli_value(cli, "at"))
+        return rv_cli_usage(cli, err, "`reeve runs fork` needs --at STEP; `reeve runs show` has the numbers");
+    int rc = rv_cli_int(cli, "at", 0, INT64_MAX, &fork.step, err);
+    if (rc == 0)
+        rc = rv_app_fork(cli->store, &cli->app.scope, cli->words[0], &fork, err);
+    if (rc < 0)
+        return rc;
+    if (rv_cli_flag(cli, "go")) {
+        rv_cli_say("run %s\n", fork.id);
+        return rv_cli_continue(cli, fork.id, RV_APP_RECOVER, NULL, err);
+    }
+    rv_buf_printf(&text, "%s\n", fork.id);
+    rc = rv_cli_print(0, &text, err);
+    rv_buf_printf(&hint, "run it with: reeve runs recover %s", fork.id);
+    rv_cli_write_store(cli, &hint);
+    rv_buf_putc(&hint, '\n');
+    rv_cli_say_text(&hint);
+    return rc;
+}
+
+/* --- the table --- */
 
 static const struct rv_cli_option list_options[] = {
     {"status", 0, "WORD", "only runs with this status",
@@ -205,9 +231,6 @@ static const struct rv_cli_option list_options[] = {
      false},
     {"json", 'j', NULL, "print a JSON array of objects", NULL, false},
     {"ids", 0, NULL, "print ids only, one a line", NULL, false},
-    RV_CLI_STORE_OPTION,
-    RV_CLI_USER_OPTION,
-    RV_CLI_TENANT_OPTION,
 };
 
 static const struct rv_cli_verb list_verb = {
@@ -221,19 +244,46 @@ static const struct rv_cli_verb list_verb = {
                 "reeve runs list --status failed --status terminated --pipeline ask-docs\n"
                 "reeve runs list --waiting   # who waits for a person\n"
                 "reeve runs list --json | jq -r '.[] | select(.records > 1000) | .id'",
-    .options = list_options,
-    .n_options = RV_COUNT(list_options),
+    RV_CLI_OPTIONS(list_options),
+    .groups = {&rv_cli_of_stores},
+    .excludes = "json ids",
+    .store = RV_CLI_READS_IF_ANY,
     .run = list,
 };
 
+static const struct rv_cli_option fork_options[] = {
+    {"at", 0, "STEP", "step after which the new run starts, as numbered by `reeve runs show`; 0: the beginning", NULL,
+     false},
+    {"set", 0, "PATH=VALUE", "change a part of the state, e.g. outputs.plan.steps=[]", NULL, true},
+    {"go", 'g', NULL, "run the new run at once", NULL, false},
+    {"json", 'j', NULL, "with --go: print the result as one JSON object", NULL, false},
+    {"state", 0, NULL, "with --go: print the whole state as one JSON object", NULL, false},
+    {"events", 'e', NULL, "with --go: print each event as a line of JSON", NULL, false},
+    {"quiet", 'q', NULL, "with --go: do not show progress", NULL, false},
+    {"workers", 'w', "N", "with --go: maximum number of threads for capability code (default 64)", NULL, false},
+};
+
+static const struct rv_cli_verb fork_verb = {
+    .name = "runs fork",
+    .args = "RUN --at STEP",
+    .summary = "start a new run from the state after a step",
+    .text =
+        "The new run has its own id and the same bundle. It begins with the state that the given run had after that\n"
+        "step, changed by --set, and makes all later calls itself. If the run had a script, the new run uses the\n"
+        "entries that were unused at that step. Prints the new id. The given run does not change.",
+    .examples = "reeve runs fork last --at 2\n"
+                "reeve runs fork last --at 1 --set outputs.plan.steps=[] --go",
+    RV_CLI_OPTIONS(fork_options),
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    RV_CLI_ONE_WORD,
+    .store = RV_CLI_CHANGES,
+    .takes = &rv_cli_takes_runs,
+    .outlives_reader = true,
+    .run = fork_run,
+};
+
 static const struct rv_cli_verb *const subs[] = {
-    &list_verb,
-    &rv_verb_runs_show,
-    &rv_verb_runs_events,
-    &rv_verb_runs_cancel,
-    &rv_verb_runs_recover,
-    &rv_verb_runs_fork,
-    NULL,
+    &list_verb, &rv_verb_runs_show, &rv_verb_runs_events, &rv_verb_runs_cancel, &rv_verb_runs_recover, &fork_verb, NULL,
 };
 
 const struct rv_cli_verb rv_verb_runs = {

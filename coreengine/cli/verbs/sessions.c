@@ -1,9 +1,10 @@
-/* reeve sessions: which there are; deleting one. */
+/* reeve sessions: the list, and what users may change: a session's name, type and status, and what is deleted. */
+#include "coreengine/app/chat.h"
 #include "coreengine/app/rows.h"
-#include "coreengine/app/turns/chat.h"
-#include "coreengine/cli/runs/runs.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
+
+#include <inttypes.h>
 
 #define SHOWN_BY_DEFAULT 50
 
@@ -47,84 +48,90 @@ static int take_session(void *self, const struct rv_session_row *row, rv_err **e
     return 0;
 }
 
-static int read_list(rv_store *store, const struct rv_cli_args *args, struct listing *l, rv_err **err)
+static int read_list(struct rv_cli *cli, struct listing *l, rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_scope(args);
-    struct rv_session_filter filter = {.agent_name = rv_cli_value(args, "agent"),
-                                       .name_contains = rv_cli_value(args, "search"),
-                                       .status = rv_cli_value(args, "status")};
+    struct rv_session_filter filter = {.agent_name = rv_cli_value(cli, "agent"),
+                                       .name_contains = rv_cli_value(cli, "search"),
+                                       .status = rv_cli_value(cli, "status")};
 
-    int rc = rv_cli_int(args, "limit", 0, 1000000, &l->limit, err);
+    int rc = rv_cli_int(cli, "limit", 0, 1000000, &l->limit, err);
     filter.limit = l->limit ? l->limit + 1 : 0; /* one more tells whether there are more */
-    return rc == 0 ? rv_store_list_sessions(store, &scope, &filter, take_session, l, err) : rc;
+    return rc == 0 && cli->store ? rv_store_list_sessions(cli->store, &cli->app.scope, &filter, take_session, l, err)
+                                 : rc;
 }
 
-static int list(struct rv_cli *cli, const struct rv_cli_args *args)
+static int list(struct rv_cli *cli, rv_err **err)
 {
     static const struct rv_cli_column columns[] = {{"SESSION", 0, false}, {"NAME", 40, false}, {"AGENT", 24, false},
                                                    {"MESSAGES", 0, true}, {"TOKENS", 0, true}, {"AGE", 0, false}};
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_jw w = rv_jw_on(&text);
-    bool json = rv_cli_flag(args, "json"), ids = rv_cli_flag(args, "ids");
+    bool json = rv_cli_flag(cli, "json"), data = json || rv_cli_flag(cli, "ids");
     struct listing l = {
-        .json = json ? &w : NULL, .ids = &text, .limit = json || ids ? 0 : SHOWN_BY_DEFAULT, .now_us = rv_app_now_us()};
-    rv_store *store = NULL;
-    rv_err *err = NULL;
-    int status, rc = 0;
+        .json = json ? &w : NULL, .ids = &text, .limit = data ? 0 : SHOWN_BY_DEFAULT, .now_us = rv_app_now_us()};
+    int rc = 0;
 
-    if (json && ids)
-        return rv_cli_usage(cli, args, "--json and --ids exclude each other");
-    if (rv_app_store_open_if_any(&cli->app, &store, &err) < 0)
-        return rv_cli_report(cli, err);
-    if (!json && !ids && !(l.table = rv_cli_table_new(columns, RV_COUNT(columns))))
-        rc = RV_FAIL(&err, RV_E_NOMEM, "list sessions");
+    if (!data && !(l.table = rv_cli_table_new(columns, RV_COUNT(columns))))
+        rc = RV_FAIL(err, RV_E_NOMEM, "list sessions");
     if (json)
         rv_jw_arr(&w);
-    if (rc == 0 && store)
-        rc = read_list(store, args, &l, &err);
+    if (rc == 0)
+        rc = read_list(cli, &l, err);
     if (json) {
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0 && l.table) {
-        rc = rv_cli_table_write(l.table, cli->out_color, &text, &err);
+        rc = rv_cli_table_write(l.table, cli->out_color, &text, err);
     }
-    if (rc < 0) {
-        rv_buf_fini(&text);
-        status = rv_cli_report(cli, err);
-    } else {
-        status = rv_cli_print(cli, &text);
-        if (l.n == 0 && l.table)
-            rv_cli_err(RV_STR_LIT("no sessions found\n"));
-        if (l.more && !rv_cli_value(args, "limit"))
-            rv_cli_err(RV_STR_LIT("there are more; --limit 0 shows all\n"));
-    }
+    rc = rv_cli_print(rc, &text, err);
+    if (rc == 0 && l.n == 0 && l.table)
+        rv_cli_say("no sessions found\n");
+    if (rc == 0 && l.more && !rv_cli_value(cli, "limit"))
+        rv_cli_say("there are more; --limit 0 shows all\n");
     rv_cli_table_free(l.table);
-    rv_store_close(store);
-    return status;
+    return rc;
 }
 
-static int delete_session(struct rv_cli *cli, const struct rv_cli_args *args)
+static int delete_session(struct rv_cli *cli, rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_scope(args);
     rv_buf said = RV_BUF_INIT(4096);
-    rv_store *store = NULL;
-    size_t n_cancelled = 0;
-    rv_err *err = NULL;
-    int status;
+    size_t n = 0;
 
-    if (!rv_cli_runs_open(cli, RV_APP_STORE_CHANGE, &store, &status))
-        return status;
-    if (rv_chat_delete_session(store, &scope, args->words[0], rv_app_now_us(), &n_cancelled, &err) < 0) {
-        status = rv_cli_report(cli, err);
-    } else {
-        rv_buf_printf(&said, "session %s is deleted\n", args->words[0]);
-        if (n_cancelled > 0)
-            rv_buf_printf(&said, "%zu of its runs %s not over: to be cancelled\n", n_cancelled,
-                          n_cancelled == 1 ? "is" : "are");
-        status = rv_cli_print(cli, &said);
-    }
-    rv_store_close(store);
-    return status;
+    int rc = rv_chat_delete_session(cli->store, &cli->app.scope, cli->words[0], rv_app_now_us(), &n, err);
+    rv_buf_printf(&said, "session %s is deleted\n", cli->words[0]);
+    if (n > 0)
+        rv_buf_printf(&said, "%zu of its runs %s not over: to be cancelled\n", n, n == 1 ? "is" : "are");
+    return rv_cli_print(rc, &said, err);
+}
+
+static int change(struct rv_cli *cli, rv_err **err)
+{
+    const struct rv_session_change wanted = {.name = rv_cli_value(cli, "name"),
+                                             .mode = rv_cli_value(cli, "session-type"),
+                                             .status = rv_cli_value(cli, "status"),
+                                             .now_us = rv_app_now_us()};
+    rv_buf said = RV_BUF_INIT(4096);
+
+    if (!wanted.name && !wanted.mode && !wanted.status)
+        return rv_cli_usage(cli, err, "nothing to change: give --status, --name or --session-type");
+    int rc = rv_store_change_session(cli->store, &cli->app.scope, cli->words[0], &wanted, err);
+    rv_buf_printf(&said, "session %s is changed\n", cli->words[0]);
+    return rv_cli_print(rc, &said, err);
+}
+
+static int delete_message(struct rv_cli *cli, rv_err **err)
+{
+    rv_buf said = RV_BUF_INIT(4096);
+    const char *word = cli->words[1];
+    char *end = NULL;
+    intmax_t seq = strtoimax(word, &end, 10);
+
+    if (!end || *end || end == word || seq < 1)
+        return RV_FAIL(err, RV_E_INVALID,
+                       "\"%s\" is not the number of a message: `reeve sessions messages` shows it as seq", word);
+    int rc = rv_store_delete_message(cli->store, &cli->app.scope, cli->words[0], seq, rv_app_now_us(), err);
+    rv_buf_printf(&said, "message %jd of session %s is deleted\n", seq, cli->words[0]);
+    return rv_cli_print(rc, &said, err);
 }
 
 static const struct rv_cli_option list_options[] = {
@@ -135,15 +142,11 @@ static const struct rv_cli_option list_options[] = {
      NULL, false},
     {"json", 'j', NULL, "print a JSON array of rows", NULL, false},
     {"ids", 0, NULL, "print ids only, one a line", NULL, false},
-    RV_CLI_STORE_OPTION,
-    RV_CLI_USER_OPTION,
-    RV_CLI_TENANT_OPTION,
 };
-static const struct rv_cli_option delete_options[] = {
-    RV_CLI_STORE_OPTION,
-    RV_CLI_USER_OPTION,
-    RV_CLI_TENANT_OPTION,
-    RV_CLI_SYNC_OPTION,
+static const struct rv_cli_option change_options[] = {
+    {"status", 0, "STATUS", "new status: active or archived", "active archived", false},
+    {"name", 0, "TEXT", "new name of the session", NULL, false},
+    {"session-type", 0, "TEXT", "new type of the session (column mode)", NULL, false},
 };
 
 static const struct rv_cli_verb list_verb = {
@@ -154,8 +157,10 @@ static const struct rv_cli_verb list_verb = {
     .examples = "reeve sessions\n"
                 "reeve sessions list --agent general --search billing\n"
                 "reeve sessions list --json | jq -r '.[] | select(.total_tokens > 10000) | .id'",
-    .options = list_options,
-    .n_options = RV_COUNT(list_options),
+    RV_CLI_OPTIONS(list_options),
+    .groups = {&rv_cli_of_stores},
+    .excludes = "json ids",
+    .store = RV_CLI_READS_IF_ANY,
     .run = list,
 };
 static const struct rv_cli_verb delete_verb = {
@@ -165,23 +170,47 @@ static const struct rv_cli_verb delete_verb = {
     .text = "A deleted session cannot be read or continued, and its id is not used again. Its unfinished runs are\n"
             "cancelled. The next `reeve gc` erases its messages and all of its runs.",
     .examples = "reeve sessions delete 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --user ada",
-    .options = delete_options,
-    .n_options = RV_COUNT(delete_options),
-    .min_words = 1,
-    .max_words = 1,
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    RV_CLI_ONE_WORD,
+    .store = RV_CLI_CHANGES,
     .takes = &rv_cli_takes_sessions,
     .run = delete_session,
 };
 
+static const struct rv_cli_verb change_verb = {
+    .name = "sessions change",
+    .args = "SESSION",
+    .summary = "change the status, name or type of a session",
+    .text = "`reeve sessions list --status archived` lists archived sessions. A chat can still continue an archived\n"
+            "session.",
+    .examples = "reeve sessions change 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --status archived",
+    RV_CLI_OPTIONS(change_options),
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    RV_CLI_ONE_WORD,
+    .store = RV_CLI_CHANGES,
+    .takes = &rv_cli_takes_sessions,
+    .run = change,
+};
+static const struct rv_cli_verb delete_message_verb = {
+    .name = "sessions delete-message",
+    .args = "SESSION SEQ",
+    .summary = "delete one message of a session",
+    .text =
+        "SEQ is the number that `reeve sessions messages` shows. The message is no longer shown, exported or sent to\n"
+        "a model; the other messages keep their numbers. A model sees a note in place of a deleted tool result.\n"
+        "`reeve gc` erases the text when no run of the session is unfinished.",
+    .examples = "reeve sessions delete-message 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 7 --user ada",
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .store = RV_CLI_CHANGES,
+    .min_words = 2,
+    .max_words = 2,
+    .takes = &rv_cli_takes_sessions,
+    .run = delete_message,
+};
+
 static const struct rv_cli_verb *const subs[] = {
-    &list_verb,
-    &rv_verb_sessions_show,
-    &rv_verb_sessions_messages,
-    &rv_verb_sessions_export,
-    &rv_verb_sessions_change,
-    &delete_verb,
-    &rv_verb_sessions_delete_message,
-    NULL,
+    &list_verb,   &rv_verb_sessions_show, &rv_verb_sessions_messages, &rv_verb_sessions_export,
+    &change_verb, &delete_verb,           &delete_message_verb,       NULL,
 };
 
 const struct rv_cli_verb rv_verb_sessions = {

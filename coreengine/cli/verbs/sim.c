@@ -1,6 +1,5 @@
 /* reeve sim: drive a pipeline through thousands of made-up runs, with faults. */
 #include "coreengine/app/simulate.h"
-#include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>
@@ -12,13 +11,8 @@
 
 static void show_progress(void *self, int64_t done, int64_t total)
 {
-    rv_buf line = RV_BUF_INIT(128);
-
     (void)self;
-    rv_buf_printf(&line, "\r\033[K%lld of %lld seeds%s", (long long)done, (long long)total,
-                  done < total ? "" : "\r\033[K");
-    rv_cli_err(rv_buf_str(&line));
-    rv_buf_fini(&line);
+    rv_cli_say("\r\033[K%lld of %lld seeds%s", (long long)done, (long long)total, done < total ? "" : "\r\033[K");
 }
 
 struct request {
@@ -28,34 +22,31 @@ struct request {
     bool json;
 };
 
-static int read_request(struct rv_cli *cli, const struct rv_cli_args *args, struct request *q)
+static int read_request(struct rv_cli *cli, struct request *q, rv_err **err)
 {
-    const char *mode = rv_cli_value(args, "mode");
+    const char *mode = rv_cli_value(cli, "mode");
     int64_t seed = 0;
-    rv_err *err = NULL;
 
     *q = (struct request){.opts = RV_SIM_OPTS_INIT,
-                          .path = args->words[0],
-                          .script = rv_cli_value(args, "script"),
-                          .faults = rv_cli_value(args, "faults"),
+                          .path = cli->words[0],
+                          .script = rv_cli_value(cli, "script"),
+                          .faults = rv_cli_value(cli, "faults"),
                           .workers = sysconf(_SC_NPROCESSORS_ONLN),
-                          .json = rv_cli_flag(args, "json")};
+                          .json = rv_cli_flag(cli, "json")};
     q->opts.first_seed = 1;
-    q->opts.use_mocks = rv_cli_flag(args, "mock");
-    int rc = rv_cli_int(args, "seeds", 1, INT64_C(1) << 32, &q->opts.n_seeds, &err);
+    q->opts.use_mocks = rv_cli_flag(cli, "mock");
+    int rc = rv_cli_int(cli, "seeds", 1, INT64_C(1) << 32, &q->opts.n_seeds, err);
     if (rc == 0)
-        rc = rv_cli_int(args, "workers", 1, MAX_WORKERS, &q->workers, &err);
+        rc = rv_cli_int(cli, "workers", 1, MAX_WORKERS, &q->workers, err);
     if (rc == 0)
-        rc = rv_cli_int(args, "seed", 0, INT64_MAX, &seed, &err);
+        rc = rv_cli_int(cli, "seed", 0, INT64_MAX, &seed, err);
     if (rc == 0 && q->faults)
-        rc = rv_sim_faults_of(rv_str_of(q->faults), &q->opts.faults, &err);
+        rc = rv_sim_faults_of(rv_str_of(q->faults), &q->opts.faults, err);
     if (rc < 0)
-        return rv_cli_report(cli, err);
+        return rc;
     if (mode)
         q->opts.mode = strcmp(mode, "parallel") == 0 ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
-    if (rv_cli_value(args, "seed")) {
-        if (rv_cli_value(args, "seeds"))
-            return rv_cli_usage(cli, args, "--seed and --seeds exclude each other");
+    if (rv_cli_value(cli, "seed")) {
         q->opts.first_seed = (uint64_t)seed;
         q->opts.n_seeds = 1;
         q->opts.trace = true;
@@ -63,7 +54,7 @@ static int read_request(struct rv_cli *cli, const struct rv_cli_args *args, stru
     q->workers = q->workers < 1 ? 1 : q->workers > MAX_WORKERS ? MAX_WORKERS : q->workers;
     if (q->workers > q->opts.n_seeds)
         q->workers = q->opts.n_seeds;
-    return RV_EXIT_COMPLETED;
+    return 0;
 }
 
 /* How to see it again. */
@@ -81,7 +72,7 @@ static void write_repeat(const struct request *q, const struct rv_sim_report *r,
     rv_buf_putc(b, '\n');
 }
 
-static int print_report(struct rv_cli *cli, const struct request *q, const struct rv_sim_report *r)
+static int print_report(const struct request *q, const struct rv_sim_report *r, rv_err **err)
 {
     const struct rv_pipeline *p = q->opts.subjects[0].pipeline;
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
@@ -95,54 +86,51 @@ static int print_report(struct rv_cli *cli, const struct request *q, const struc
         if (r->has_failure)
             write_repeat(q, r, &text);
     }
-    int status = rv_cli_print(cli, &text);
-    return r->has_failure ? RV_EXIT_FAILED : status;
+    int rc = rv_cli_print(0, &text, err);
+    return rc == 0 && r->has_failure ? RV_EXIT_FAILED : rc;
 }
 
-static int simulate(struct rv_cli *cli, struct request *q, struct rv_app_subject *owns, struct rv_sim_subject *subjects)
+static int simulate(struct rv_cli *cli, struct request *q, struct rv_app_subject *owns, struct rv_sim_subject *subjects,
+                    rv_err **err)
 {
     struct rv_sim_report report;
-    rv_err *err = NULL;
 
     for (int64_t i = 0; i < q->workers; i++) {
-        if (rv_app_subject_load(&cli->app, q->path, q->script, &owns[i], &subjects[i], &err) < 0)
-            return rv_cli_report(cli, err);
+        int rc = rv_app_subject_load(&cli->app, q->path, q->script, &owns[i], &subjects[i], err);
+        if (rc < 0)
+            return rc;
         if (i == 0 && !rv_cli_sound(cli, &owns[0].loaded, false))
             return RV_EXIT_USAGE;
-        if (!subjects[i].pipeline) {
-            RV_IGNORE(RV_FAIL(&err, RV_E_STATE, "\"%s\" changed while it was read", q->path), "reported at once");
-            return rv_cli_report(cli, err);
-        }
+        if (!subjects[i].pipeline)
+            return RV_FAIL(err, RV_E_STATE, "\"%s\" changed while it was read", q->path);
     }
     q->opts.subjects = subjects;
     q->opts.n_subjects = (size_t)q->workers;
     if (cli->err_tty)
         q->opts.progress = show_progress;
-    if (rv_sim_run(&q->opts, &report, &err) < 0)
-        return rv_cli_report(cli, err);
-    int status = print_report(cli, q, &report);
+    int rc = rv_sim_run(&q->opts, &report, err);
+    if (rc < 0)
+        return rc;
+    rc = print_report(q, &report, err);
     rv_sim_report_fini(&report);
-    return status;
+    return rc;
 }
 
-static int sim(struct rv_cli *cli, const struct rv_cli_args *args)
+static int sim(struct rv_cli *cli, rv_err **err)
 {
     struct rv_sim_subject subjects[MAX_WORKERS] = {{.pipeline = NULL}};
     struct rv_app_subject *owns = calloc(MAX_WORKERS, sizeof *owns);
     struct request q;
-    rv_err *err = NULL;
 
-    if (!owns) {
-        RV_IGNORE(RV_FAIL(&err, RV_E_NOMEM, "begin a simulation"), "reported at once");
-        return rv_cli_report(cli, err);
-    }
-    int status = read_request(cli, args, &q);
-    if (status == RV_EXIT_COMPLETED)
-        status = simulate(cli, &q, owns, subjects);
+    if (!owns)
+        return RV_FAIL(err, RV_E_NOMEM, "begin a simulation");
+    int rc = read_request(cli, &q, err);
+    if (rc == 0)
+        rc = simulate(cli, &q, owns, subjects, err);
     for (size_t i = 0; i < MAX_WORKERS; i++)
         rv_app_subject_fini(&owns[i]);
     free(owns);
-    return status;
+    return rc;
 }
 
 static const struct rv_cli_option sim_options[] = {
@@ -154,7 +142,6 @@ static const struct rv_cli_option sim_options[] = {
     {"mock", 0, NULL, "use mock handlers in all stages that have one", NULL, false},
     {"workers", 'w', "N", "number of threads (default: one per core)", NULL, false},
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
-    RV_CLI_AGENT_OPTIONS,
 };
 
 const struct rv_cli_verb rv_verb_sim = {
@@ -173,9 +160,9 @@ const struct rv_cli_verb rv_verb_sim = {
     .examples = "reeve sim pipelines/loop.yaml                               # 1000 seeds, all faults\n"
                 "reeve sim pipelines/confirm.yaml --seeds 100000 --faults crash,person\n"
                 "reeve sim pipelines/loop.yaml --seed 17                     # one run, step by step",
-    .options = sim_options,
-    .n_options = RV_COUNT(sim_options),
-    .min_words = 1,
-    .max_words = 1,
+    RV_CLI_OPTIONS(sim_options),
+    .groups = {&rv_cli_of_pipelines},
+    .excludes = "seed seeds",
+    RV_CLI_ONE_WORD,
     .run = sim,
 };

@@ -1,6 +1,5 @@
 /* reeve test: run the tests that pipelines carry. */
 #include "coreengine/app/testing.h"
-#include "coreengine/cli/sources.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>
@@ -14,7 +13,6 @@ enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_TAP };
 /* What a whole command gathers. */
 struct session {
     struct rv_cli *cli;
-    const struct rv_cli_args *args;
     enum format format;
     const char *filter; /* NULL: none */
     bool coverage;
@@ -217,11 +215,8 @@ static void report_coverage(struct session *s, const struct rv_pipeline *p, cons
     }
     if (s->min_percent < 0 || n.percent >= (double)s->min_percent)
         return;
-    rv_buf text = RV_BUF_INIT(1 << 16);
-    rv_buf_printf(&text, "reeve: %s: its tests cover %.1f %% of stages and routes, less than %lld %%\n", p->file,
-                  n.percent, (long long)s->min_percent);
-    rv_cli_err(rv_buf_str(&text));
-    rv_buf_fini(&text);
+    rv_cli_say("reeve: %s: its tests cover %.1f %% of stages and routes, less than %lld %%\n", p->file, n.percent,
+               (long long)s->min_percent);
     worsen(s, RV_EXIT_FAILED);
 }
 
@@ -262,15 +257,6 @@ static int run_tests(struct session *s, struct rv_app_loaded *l, rv_err **err)
     return rc;
 }
 
-static void note_no_tests(const char *path)
-{
-    rv_buf text = RV_BUF_INIT(1 << 16);
-
-    rv_buf_printf(&text, "reeve: %s has no tests\n", path);
-    rv_cli_err(rv_buf_str(&text));
-    rv_buf_fini(&text);
-}
-
 /* What is known is shown before the next pipeline runs; JSON is one value and comes as a whole. */
 static void show(struct session *s)
 {
@@ -305,7 +291,7 @@ static void test_pipeline(struct session *s, const char *path)
     } else {
         s->n_tests += l.pipeline->n_tests;
         if (l.pipeline->n_tests == 0)
-            note_no_tests(path);
+            rv_cli_say("reeve: %s has no tests\n", path);
         if (run_tests(s, &l, &err) < 0)
             worsen(s, rv_cli_report(s->cli, err));
     }
@@ -314,25 +300,18 @@ static void test_pipeline(struct session *s, const char *path)
     rv_app_loaded_fini(&l);
 }
 
-static int options_of(struct rv_cli *cli, const struct rv_cli_args *args, struct session *s)
+static int options_of(struct rv_cli *cli, struct session *s, rv_err **err)
 {
-    bool json = rv_cli_flag(args, "json"), tap = rv_cli_flag(args, "tap");
-    rv_err *err = NULL;
-
     *s = (struct session){.cli = cli,
-                          .args = args,
-                          .format = json  ? FORMAT_JSON
-                                    : tap ? FORMAT_TAP
-                                          : FORMAT_TEXT,
-                          .filter = rv_cli_value(args, "filter"),
+                          .format = rv_cli_flag(cli, "json")  ? FORMAT_JSON
+                                    : rv_cli_flag(cli, "tap") ? FORMAT_TAP
+                                                              : FORMAT_TEXT,
+                          .filter = rv_cli_value(cli, "filter"),
                           .min_percent = -1,
                           .text = RV_BUF_INIT(MAX_OUTPUT_BYTES)};
-    if (json && tap)
-        return rv_cli_usage(cli, args, "--json and --tap exclude each other");
-    if (rv_cli_int(args, "min-coverage", 0, 100, &s->min_percent, &err) < 0)
-        return rv_cli_report(cli, err);
-    s->coverage = rv_cli_flag(args, "coverage") || s->min_percent >= 0;
-    return RV_EXIT_COMPLETED;
+    int rc = rv_cli_int(cli, "min-coverage", 0, 100, &s->min_percent, err);
+    s->coverage = rv_cli_flag(cli, "coverage") || s->min_percent >= 0;
+    return rc;
 }
 
 static void begin(struct session *s)
@@ -368,24 +347,23 @@ static void end(struct session *s)
     }
 }
 
-static int test(struct rv_cli *cli, const struct rv_cli_args *args)
+static int test(struct rv_cli *cli, rv_err **err)
 {
     struct session s;
-    int status = options_of(cli, args, &s);
 
-    if (status)
-        return status;
+    int rc = options_of(cli, &s, err);
+    if (rc < 0)
+        return rc;
     begin(&s);
-    for (size_t i = 0; i < args->n_words; i++) {
-        test_pipeline(&s, args->words[i]);
+    for (size_t i = 0; i < cli->n_words; i++) {
+        test_pipeline(&s, cli->words[i]);
         show(&s);
     }
     end(&s);
-    status = rv_cli_print(cli, &s.text);
-    worsen(&s, status);
-    if (s.filter && s.n_tests > 0 && s.n_run == 0) /* a misspelt filter must not look like success */
-        worsen(&s, rv_cli_usage(cli, args, "no test has \"%s\" in its name", s.filter));
-    return s.status;
+    rc = rv_cli_print(0, &s.text, err);
+    if (rc == 0 && s.filter && s.n_tests > 0 && s.n_run == 0) /* a misspelt filter must not look like success */
+        rc = rv_cli_usage(cli, err, "no test has \"%s\" in its name", s.filter);
+    return rc < 0 ? rc : s.status;
 }
 
 static const struct rv_cli_option test_options[] = {
@@ -394,7 +372,6 @@ static const struct rv_cli_option test_options[] = {
     {"min-coverage", 0, "PERCENT", "fail if the tests cover a smaller share of the stages and routes", NULL, false},
     {"json", 'j', NULL, "print the results as one JSON object", NULL, false},
     {"tap", 0, NULL, "print the results in the Test Anything Protocol", NULL, false},
-    RV_CLI_AGENT_OPTIONS,
 };
 
 const struct rv_cli_verb rv_verb_test = {
@@ -407,8 +384,9 @@ const struct rv_cli_verb rv_verb_test = {
         "tests pass, 1 if one fails, 2 if a pipeline is invalid.",
     .examples = "reeve test pipelines/*.yaml\nreeve test pipelines/loop.yaml --filter attempt\n"
                 "reeve test pipelines/loop.yaml --coverage --min-coverage 90",
-    .options = test_options,
-    .n_options = RV_COUNT(test_options),
+    RV_CLI_OPTIONS(test_options),
+    .groups = {&rv_cli_of_pipelines},
+    .excludes = "json tap",
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
     .run = test,

@@ -1,4 +1,5 @@
-/* The list of verbs, in the order of help. */
+/* The list of verbs, in the order of help. Apart from the options, so that verbs and options do not refer to each
+ * other. */
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>

@@ -48,7 +48,9 @@ START_TEST(a_child_streams_and_its_words_are_kept) /* remlight 8, 10; p8 13 */
 }
 END_TEST
 
-/* A request may choose whose words count, and the next one choose anew. */
+/* A chat may choose whose words count, and the next one of the session again. */
+#define SESSION "5a0f7c1e-0000-4000-8000-000000000001"
+
 START_TEST(a_request_says_whose_words_count)
 {
     static const struct {
@@ -60,6 +62,7 @@ START_TEST(a_request_says_whose_words_count)
                     {NULL, "I conclude 5"}};
     const char *files[] = {"parent.yaml", PARENT, NULL};
     rv_buf script = RV_BUF_INIT(1 << 16);
+    rv_chat *other = NULL;
     struct world w;
     rv_err *err = NULL;
 
@@ -73,13 +76,15 @@ START_TEST(a_request_says_whose_words_count)
     for (int i = 1; i <= (int)RV_COUNT(requests); i++)
         rv_buf_printf(&script, "    - {text: answer %d}\n", i);
     world_init(&w, rv_buf_cstr(&script), files);
-    world_chat(&w, "parent", NULL, "alice");
+    world_chat(&w, "parent", SESSION, "alice");
     for (size_t i = 0; i < RV_COUNT(requests); i++) {
-        ck_assert_int_eq(rv_chat_set_child_text(w.chat, requests[i].word, &err), 0);
+        w.opts.child_text = requests[i].word;
+        world_watch(&w, &w.opts);
         struct rv_chat_turn t = world_say(&w, "ask it");
         ck_assert_msg(rv_str_is(t.text, requests[i].text), "%.*s", RV_STR_ARG(t.text));
     }
-    ck_assert_int_eq(rv_chat_set_child_text(w.chat, "kid", &err), RV_E_INVALID);
+    w.opts.child_text = "kid";
+    ck_assert_int_eq(rv_chat_new(&w.opts, &other, &err), RV_E_INVALID);
     ck_assert_str_eq(rv_err_text(err), "child_text \"kid\" is not a choice");
     rv_err_free(err);
     world_fini(&w);

@@ -106,7 +106,7 @@ void world_chat(struct world *w, const char *agent, const char *session, const c
                                     .on_delta = on_delta,
                                     .on_piece = on_piece,
                                     .self = w};
-    must(rv_chat_settings_read(NULL, NULL, &w->opts.settings, &err), err);
+    must(rv_chat_settings_read(&w->opts.settings, &err), err);
     must(rv_chat_new(&w->opts, &w->chat, &err), err);
 }
 

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/app/turns/chat.h"
+#include "coreengine/app/chat.h"
 #include "tests/kit/kit.h"
 
 struct world {
@@ -37,5 +37,6 @@ Suite *flood_suite(void);
 Suite *store_faults_suite(void);
 Suite *who_suite(void);
 Suite *shown_suite(void);
+Suite *loop_suite(void);
 
 #endif

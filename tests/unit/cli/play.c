@@ -128,7 +128,7 @@ char *play_recording(rv_recorder *r)
     char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "r.yaml");
     rv_err *err = NULL;
 
-    if (rv_recorder_write(r, path, &err) < 0)
+    if (rv_recorder_write(r, "recorded", path, &err) < 0)
         rv_kit_die("%s", rv_kit_err_take(err));
     char *text = rv_kit_read(path), *end = strrchr(text, '}');
     rv_buf out = RV_BUF_INIT(4 << 20);

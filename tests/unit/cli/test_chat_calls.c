@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coreengine/cli/chat/chat.h"
-#include "coreengine/cli/runs/runs.h"
+#include "coreengine/cli/cli.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

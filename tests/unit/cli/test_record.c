@@ -232,7 +232,7 @@ START_TEST(a_recording_that_can_not_be_played_is_written_and_said)
 
     play_start(r, false, "t", 1, T0);
     rv_recorder_input(r, &ev);
-    ck_assert_int_eq(rv_recorder_write(r, path, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_recorder_write(r, "recorded", path, &err), RV_E_INVALID);
     char *said = rv_kit_err_take(err), *text = rv_kit_read(path);
     ck_assert_msg(strstr(said, "result must be a map"), "%s", said);
     ck_assert_ptr_nonnull(strstr(text, "\"result\":[1]"));

@@ -1,7 +1,6 @@
 /* Columns for people, and the rows of a query. */
 #include <string.h>
 
-#include "coreengine/cli/query/query.h"
 #include "coreengine/cli/show/table.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"

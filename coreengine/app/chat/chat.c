@@ -1,0 +1,492 @@
+/* A chat as its caller sees it: its settings, made, asked, freed; its session deleted; and a chat with all that it
+ * needs. */
+#include "coreengine/app/chat.h"
+#include "coreengine/app/chat/chat_internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_MODEL      "openai:gpt-4.1"
+#define DEFAULT_MAX_TOKENS 4000
+#define MAX_RUNS           ((size_t)10000) /* of a session, that are not over */
+
+/* --- settings, from the environment --- */
+
+static const char *get(const char *name)
+{
+    const char *value = getenv(name);
+    return value && value[0] ? value : NULL;
+}
+
+static int get_int(const char *name, int64_t least, int64_t *inout, rv_err **err)
+{
+    const char *text = get(name);
+    char *end = NULL;
+
+    if (!text)
+        return 0;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (errno || *end || n < least)
+        return RV_FAIL(err, RV_E_INVALID, "%s must be a whole number from %lld, not \"%.60s\"", name, (long long)least,
+                       text);
+    *inout = n;
+    return 0;
+}
+
+static int get_temperature(struct rv_chat_settings *out, rv_err **err)
+{
+    const char *text = get("P8_DEFAULT_TEMPERATURE");
+    char *end = NULL;
+
+    if (!text)
+        return 0;
+    double t = strtod(text, &end);
+    if (end == text || *end || !isfinite(t) || t < 0 || t > 2)
+        return RV_FAIL(err, RV_E_INVALID, "P8_DEFAULT_TEMPERATURE must be a number from 0 to 2, not \"%.60s\"", text);
+    out->has_temperature = true;
+    out->temperature = t;
+    return 0;
+}
+
+static int get_policy(struct rv_history_opts *out, rv_err **err)
+{
+    const char *text = get("P8_REPLAY_POLICY");
+
+    if (!text)
+        return 0;
+    int policy = rv_replay_policy_of(rv_str_of(text));
+    if (policy < 0)
+        return RV_FAIL(err, RV_E_INVALID, "P8_REPLAY_POLICY must be synthesise or skip, not \"%.60s\"", text);
+    out->policy = policy;
+    return 0;
+}
+
+int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **err)
+{
+    struct rv_chat_settings s = {.max_tokens = DEFAULT_MAX_TOKENS, .history = RV_HISTORY_OPTS_INIT};
+
+    s.default_model = get("P8_DEFAULT_MODEL") ? get("P8_DEFAULT_MODEL") : DEFAULT_MODEL;
+    int rc = get_temperature(&s, err);
+    if (rc == 0)
+        rc = get_int("P8_DEFAULT_MAX_TOKENS", 1, &s.max_tokens, err);
+    if (rc == 0)
+        rc = get_int("P8_DEFAULT_REQUEST_LIMIT", 1, &s.request_limit, err);
+    if (rc == 0)
+        rc = get_int("P8_DEFAULT_TOKEN_LIMIT", 1, &s.token_limit, err);
+    if (rc == 0)
+        rc = get_int("P8_CONTEXT_TOKEN_BUDGET", 0, &s.history.max_tokens, err);
+    if (rc == 0)
+        rc = get_int("P8_ALWAYS_INCLUDE_LAST_MESSAGES", 0, &s.history.always_last, err);
+    if (rc == 0)
+        rc = get_policy(&s.history, err);
+    if (rc == 0)
+        *out = s;
+    return rc;
+}
+
+/* --- a chat --- */
+
+struct rv_store_scope chat_scope(const rv_chat *chat)
+{
+    const char *user = chat->context.user_id;
+
+    return (struct rv_store_scope){.tenant = chat->context.tenant_id, .user = user ? user : ""};
+}
+
+/* Copies what the context borrows. */
+static int copy_context(rv_chat *chat, rv_err **err)
+{
+    struct rv_context *c = &chat->context;
+    const char **members[] = {&c->user_id,           &c->tenant_id,  &c->default_model, &c->client_id,
+                              &c->user_profile_hint, &c->user_email, &c->user_name};
+    static_assert(RV_COUNT(members) <= sizeof chat->texts / sizeof chat->texts[0], "each has its place");
+
+    *c = chat->opts.context;
+    if (!c->tenant_id || !c->tenant_id[0])
+        c->tenant_id = RV_STORE_TENANT;
+    for (size_t i = 0; i < RV_COUNT(members); i++) {
+        if (!*members[i] || !(*members[i])[0]) {
+            *members[i] = NULL;
+            continue;
+        }
+        chat->texts[i] = rv_str_dup(rv_str_of(*members[i]));
+        if (!chat->texts[i])
+            return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
+        *members[i] = chat->texts[i];
+    }
+    c->session_id = chat->session_id;
+    c->agent_schema_uri = NULL;
+    return rv_context_check(c, err);
+}
+
+static void new_session_id(char out[RV_UUID_MAX])
+{
+    static const char hex[] = "0123456789abcdef";
+    struct rv_rand r = rv_rand_system();
+    unsigned char bytes[16];
+    size_t at = 0;
+
+    r.fill(r.self, bytes, sizeof bytes);
+    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40);
+    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            out[at++] = '-';
+        out[at++] = hex[bytes[i] >> 4];
+        out[at++] = hex[bytes[i] & 15];
+    }
+    out[at] = '\0';
+}
+
+/* The session that was named, if it is there for that user; else it will be made with the first turn. */
+static int find_session(rv_chat *chat, const char *id, char **agent, rv_err **err)
+{
+    struct rv_store_scope scope = chat_scope(chat);
+    struct rv_session_row row = {0};
+    rv_err *cause = NULL;
+
+    chat->is_new = true;
+    if (!id || !id[0]) {
+        new_session_id(chat->session_id);
+        return 0;
+    }
+    if (strlen(id) > RV_STORE_MAX_ID)
+        return RV_FAIL(err, RV_E_INVALID, "a session's id has at most %d bytes", RV_STORE_MAX_ID);
+    memcpy(chat->session_id, id, strlen(id) + 1);
+    int rc = rv_store_get_session(chat->opts.store, &scope, id, &row, &cause);
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(cause);
+        return 0;
+    }
+    if (rc < 0) {
+        *err = cause;
+        return rc;
+    }
+    chat->is_new = row.n_messages == 0;
+    if (row.agent_name && row.agent_name[0] && !(*agent = rv_str_dup(rv_str_of(row.agent_name))))
+        rc = RV_FAIL(err, RV_E_NOMEM, "begin a chat");
+    rv_session_row_fini(&row);
+    return rc;
+}
+
+/* Which agent's text is shown and kept when agents ask each other. word NULL: as the agents say. */
+static int set_child_text(rv_chat *chat, const char *word, rv_err **err)
+{
+    int how = word ? rv_child_text_of(rv_str_of(word)) : RV_UNSET;
+
+    if (word && how == RV_UNSET) {
+        int rc = RV_FAIL(err, RV_E_INVALID, "child_text \"%.60s\" is not a choice", word);
+        rv_err_hint(err, "choices: child, parent, both, final");
+        return rc;
+    }
+    chat->opts.child_text = word ? rv_child_text_text((enum rv_child_text)how) : NULL; /* static */
+    return 0;
+}
+
+static int begin(rv_chat *chat, rv_err **err)
+{
+    const struct rv_chat_opts *o = &chat->opts;
+    const struct chat_pipeline *cp = NULL;
+    char *sessions_agent = NULL;
+
+    chat->under = rv_plugins_catalog(o->plugins);
+    chat->catalog = o->script ? rv_script_catalog(o->script, &chat->under) : chat->under;
+    chat->text = chat->store_error = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
+    chat->message = RV_BUF_INIT(RV_STATE_MAX_BYTES);
+    chat->section = RV_BUF_INIT(CHAT_MAX_SECTION);
+    int rc = copy_context(chat, err);
+    if (rc == 0)
+        rc = set_child_text(chat, o->child_text, err);
+    if (rc == 0)
+        rc = find_session(chat, o->context.session_id, &sessions_agent, err);
+    const char *agent = o->agent && o->agent[0] ? o->agent : sessions_agent ? sessions_agent : RV_CHAT_DEFAULT_AGENT;
+    if (rc == 0) {
+        chat->agent = rv_str_dup(rv_str_of(agent));
+        if (!chat->agent)
+            rc = RV_FAIL(err, RV_E_NOMEM, "begin a chat");
+    }
+    free(sessions_agent);
+    return rc == 0 ? chat_pipeline_of(chat, chat->agent, &cp, err) : rc;
+}
+
+int rv_chat_new(const struct rv_chat_opts *opts, rv_chat **out, rv_err **err)
+{
+    rv_chat *chat = calloc(1, sizeof *chat);
+
+    if (!chat)
+        return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
+    chat->opts = *opts;
+    int rc = begin(chat, err);
+    if (rc < 0) {
+        rv_chat_free(chat);
+        return rc;
+    }
+    *out = chat;
+    return 0;
+}
+
+void rv_chat_free(rv_chat *chat)
+{
+    if (!chat)
+        return;
+    chat_end_turn(chat);
+    chat_pipelines_free(chat);
+    for (size_t i = 0; i < RV_COUNT(chat->texts); i++)
+        free(chat->texts[i]);
+    free(chat->agent);
+    rv_buf_fini(&chat->text);
+    rv_buf_fini(&chat->store_error);
+    rv_buf_fini(&chat->message);
+    rv_buf_fini(&chat->section);
+    free(chat);
+}
+
+const char *rv_chat_session(const rv_chat *chat)
+{
+    return chat->session_id;
+}
+
+bool rv_chat_is_new(const rv_chat *chat)
+{
+    return chat->is_new;
+}
+
+const char *rv_chat_agent(const rv_chat *chat)
+{
+    return chat->agent;
+}
+
+int rv_chat_set_agent(rv_chat *chat, const char *name, rv_err **err)
+{
+    const struct chat_pipeline *cp = NULL;
+    char *agent = rv_str_dup(rv_str_of(name));
+
+    int rc = agent ? chat_pipeline_of(chat, agent, &cp, err) : RV_FAIL(err, RV_E_NOMEM, "change the agent");
+    if (rc < 0) {
+        free(agent);
+        return rc;
+    }
+    free(chat->agent);
+    chat->agent = agent;
+    return 0;
+}
+
+/* --- a session is deleted: what still runs in it is asked to end, in the same write --- */
+
+struct unfinished {
+    char **ids;
+    size_t n, cap;
+};
+
+static int note(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    struct unfinished *u = self;
+
+    if (u->n == u->cap) {
+        size_t cap = u->cap ? u->cap * 2 : 4;
+        char **ids = cap <= MAX_RUNS ? realloc(u->ids, cap * sizeof *ids) : NULL;
+        if (!ids)
+            return RV_FAIL(err, RV_E_NOMEM, "list the runs of a session");
+        u->ids = ids;
+        u->cap = cap;
+    }
+    u->ids[u->n] = rv_str_dup(rv_str_of(row->id));
+    return u->ids[u->n++] ? 0 : RV_FAIL(err, RV_E_NOMEM, "list the runs of a session");
+}
+
+static int delete_with_runs(rv_store *store, const struct rv_store_scope *owner, const char *id, int64_t now_us,
+                            struct unfinished *u, rv_err **err)
+{
+    const struct rv_run_filter filter = {
+        .statuses = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING | 1u << RV_RUN_INTERRUPTED, .session = id};
+    int rc = rv_store_delete_session(store, owner, id, now_us, err);
+
+    if (rc == 0)
+        rc = rv_store_list_runs(store, owner, &filter, note, u, err);
+    for (size_t i = 0; i < u->n && rc == 0; i++)
+        rc = rv_store_request_cancel(store, owner, u->ids[i], now_us, err);
+    return rc;
+}
+
+int rv_chat_delete_session(rv_store *store, const struct rv_store_scope *scope, const char *id, int64_t now_us,
+                           size_t *n_cancelled, rv_err **err)
+{
+    struct rv_session_row row = {0};
+    struct unfinished u = {0};
+    int rc = rv_store_get_session(store, scope, id, &row, err);
+
+    if (rc < 0)
+        return rc;
+    const struct rv_store_scope owner = {row.tenant, row.user};
+    rc = rv_store_begin(store, err);
+    if (rc == 0) {
+        rc = delete_with_runs(store, &owner, id, now_us, &u, err);
+        if (rc < 0)
+            rv_store_rollback(store);
+        else
+            rc = rv_store_commit(store, err);
+    }
+    if (rc == 0 && n_cancelled)
+        *n_cancelled = u.n;
+    for (size_t i = 0; i < u.n; i++)
+        free(u.ids[i]);
+    free(u.ids);
+    rv_session_row_fini(&row);
+    return rc;
+}
+
+/* --- with all that it needs: capabilities, script, store, agents, engine --- */
+
+/* --- capabilities and script --- */
+
+static bool is_open(const struct rv_app_chat *c, const char *name)
+{
+    for (size_t i = 0; i < c->n_capabilities; i++)
+        if (strcmp(c->capabilities[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The agents that are always at hand, as far as they can be found. */
+static int open_built_in(struct rv_app_chat *c, rv_err **err)
+{
+    const char *agent, *capability;
+    rv_str document;
+    bool none = false;
+
+    for (size_t i = 0; i < c->n_wanted; i++)
+        none = none || !c->wanted[i][0];
+    int rc = rv_app_open_built_in(c->app, ".", none ? "" : NULL, &c->loaded.plugins, err);
+    if (rc == 0 && rv_plugins_agent(c->loaded.plugins, 0, &agent, &document, &capability))
+        c->capabilities[c->n_capabilities++] = RV_APP_BUILT_IN;
+    return rc;
+}
+
+static int open_capabilities(struct rv_app_chat *c, rv_err **err)
+{
+    c->capabilities = calloc(c->n_wanted + 1, sizeof *c->capabilities);
+    int rc = c->capabilities ? open_built_in(c, err) : RV_FAIL(err, RV_E_NOMEM, "open capabilities");
+    for (size_t i = 0; rc == 0 && i < c->n_wanted; i++) {
+        const char *name = c->wanted[i];
+        const struct rv_capability_config which = {.name = name};
+        if (!name[0] || is_open(c, name))
+            continue;
+        rc = rv_plugins_load(c->loaded.plugins, &which, err);
+        if (rc == 0)
+            c->capabilities[c->n_capabilities++] = name;
+    }
+    return rc;
+}
+
+static int open_script(struct rv_app_chat *c, rv_err **err)
+{
+    if (!c->script)
+        return 0;
+    c->loaded.findings = rv_findings_new();
+    if (!c->loaded.findings)
+        return RV_FAIL(err, RV_E_NOMEM, "read a script");
+    int rc = rv_script_read(c->script, c->loaded.findings, &c->loaded.script, err);
+    if (rc < 0 || c->loaded.script)
+        return rc;
+    const struct rv_finding f = rv_findings_at(c->loaded.findings, 0);
+    rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "%s", f.text);
+    if (f.hint)
+        rv_err_hint(err, "%s", f.hint);
+    return rc;
+}
+
+/* --- store, agents, engine --- */
+
+static int open_store(struct rv_app_chat *c, rv_err **err)
+{
+    const struct rv_store_opts memory = {.sync = RV_STORE_SYNC_OFF};
+
+    if (c->app->no_store)
+        return rv_store_open("memory:", &memory, &c->store, err);
+    int rc = rv_app_store_open(c->app, RV_APP_STORE_MAKE, &c->store, err);
+    c->store_failed = rc < 0;
+    return rc;
+}
+
+static int open_agents(struct rv_app_chat *c, rv_err **err)
+{
+    const char *dir = NULL;
+    int rc = rv_app_schema_dir(c->app, &dir, err);
+    const struct rv_agents_opts opts = {.store = c->store,
+                                        .plugins = c->loaded.plugins,
+                                        .dirs = &dir,
+                                        .n_dirs = dir != NULL,
+                                        .registers = true,
+                                        .obeys_env = true,
+                                        .is_unkept = c->app->no_store,
+                                        .log = c->app->log};
+
+    return rc == 0 ? rv_agents_new(&opts, &c->agents, err) : rc;
+}
+
+static int open_engine(struct rv_app_chat *c, rv_err **err)
+{
+    rv_owner_name(c->owner);
+    const struct rv_engine_opts opts = {.log = c->app->log, .loop = c->loop, .store = c->store, .owner = c->owner};
+
+    return rv_engine_new(&opts, &c->engine, err);
+}
+
+/* --- the chat --- */
+
+int rv_app_chat_open(struct rv_app_chat *c, rv_err **err)
+{
+    int rc = rv_chat_settings_read(&c->settings, err);
+
+    if (rc == 0)
+        rc = open_script(c, err);
+    if (rc == 0)
+        rc = open_capabilities(c, err);
+    if (rc == 0)
+        rc = open_store(c, err);
+    if (rc == 0)
+        rc = open_agents(c, err);
+    return rc == 0 ? open_engine(c, err) : rc;
+}
+
+int rv_app_chat_enter(struct rv_app_chat *c, const char *session, const char *agent, rv_err **err)
+{
+    struct rv_chat_opts opts = c->opts;
+    rv_chat *chat = NULL;
+
+    opts.engine = c->engine;
+    opts.store = c->store;
+    opts.owner = c->owner;
+    opts.plugins = c->loaded.plugins;
+    opts.agents = c->agents;
+    opts.script = c->loaded.script;
+    opts.settings = c->settings;
+    opts.agent = agent;
+    opts.capabilities = c->capabilities;
+    opts.n_capabilities = c->n_capabilities;
+    opts.context.user_id = c->app->scope.user;
+    opts.context.tenant_id = c->app->scope.tenant;
+    opts.context.session_id = session;
+    if (!opts.context.client_id)
+        opts.context.client_id = c->app->client;
+    int rc = rv_chat_new(&opts, &chat, err);
+    if (rc < 0)
+        return rc;
+    rv_chat_free(c->chat);
+    c->chat = chat;
+    return 0;
+}
+
+void rv_app_chat_close(struct rv_app_chat *c)
+{
+    rv_chat_free(c->chat);
+    rv_app_engine_free(&c->loaded, c->engine);
+    rv_agents_free(c->agents);
+    rv_app_loaded_fini(&c->loaded);
+    rv_store_close(c->store);
+    free(c->capabilities);
+}

@@ -1,0 +1,122 @@
+/* Shared by the files of this folder. */
+#ifndef RV_APP_CHAT_INTERNAL_H
+#define RV_APP_CHAT_INTERNAL_H
+
+#include "coreengine/app/chat.h"
+
+#define CHAT_MAX_SECTIONS 16
+#define CHAT_MAX_SECTION  ((size_t)16 << 10)
+#define CHAT_MAX_LEFT     64 /* unfinished turns of a session that are looked at */
+
+/* An agent as a pipeline, and the bundle that turns with it are started with. */
+struct chat_pipeline {
+    struct chat_pipeline *next;
+    struct rv_pipeline *pipeline; /* owned */
+    char *agent;
+    char checksum[RV_HASH_MAX]; /* of the document and what was asked for beside it */
+    char bundle[RV_STORE_HASH_MAX];
+    int64_t routing_max_turns;
+};
+
+struct chat_session {
+    struct rv_session_row row; /* zeroed: there is none yet */
+    json_object *metadata;     /* owned; an object, or NULL */
+};
+
+/* Unfinished turns of the session. */
+struct chat_left {
+    struct chat_left_turn {
+        char *id, *bundle; /* owned */
+        int64_t created_us;
+        bool waits;
+    } items[CHAT_MAX_LEFT]; /* oldest first */
+    size_t n, at;           /* at: the next one to be ended */
+    int64_t now_us, patience_us;
+    const char *owner; /* us */
+    bool waiting;      /* those that wait are looked for */
+};
+
+/* What the run under way is for. When it is over, the chat begins what comes next. */
+enum chat_step {
+    CHAT_RESTS,   /* no turn is under way */
+    CHAT_SETTLES, /* the run ends a turn that was left unfinished */
+    CHAT_ROUTES,  /* the router names the agent of the turn */
+    CHAT_ANSWERS, /* the agent answers */
+};
+
+struct rv_chat {
+    struct rv_chat_opts opts;
+    char *texts[8]; /* what the context borrows */
+    struct rv_context context;
+    char session_id[RV_STORE_MAX_ID + 1];
+    bool is_new;                     /* no turn was begun */
+    bool waits;                      /* the last turn does, for an answer */
+    char *agent;                     /* that is asked for */
+    struct chat_pipeline *pipelines; /* newest first */
+    struct rv_catalog under, catalog;
+    /* The run under way, or the last one. */
+    const struct chat_pipeline *with;
+    struct rv_conversation conversation;
+    const char *sections[CHAT_MAX_SECTIONS];
+    rv_buf section;    /* of the router */
+    rv_bundle *bundle; /* of a run that is ended; owned */
+    rv_journal *journal;
+    rv_exec *exec;
+    char run_id[RV_ID_MAX];
+    int64_t began_us;
+    /* The turn under way, or the last one. */
+    enum chat_step step;
+    bool tells; /* on_turn is told of its end; else its caller waits */
+    rv_buf message;
+    struct chat_left left;
+    struct chat_session session;
+    bool is_routed;
+    struct rv_routing routing;
+    rv_buf text, store_error;
+    json_object *output, *chained;
+    struct rv_chat_turn turn;
+    int rc; /* of a turn that could not be had */
+    rv_err *err;
+};
+
+struct rv_store_scope chat_scope(const rv_chat *chat);
+
+/* pipeline.c */
+/** The pipeline of that agent as its document is now. RV_E_NOT_FOUND, RV_E_INVALID. Borrowed from the chat. */
+RV_MUST_CHECK int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipeline **out, rv_err **err);
+void chat_pipelines_free(rv_chat *chat);
+
+/* turn.c */
+struct rv_exec_opts chat_exec_opts(rv_chat *chat);
+struct chat_call {
+    const struct chat_pipeline *with;
+    const struct rv_routing *routing; /* NULL: none */
+    const char *section;              /* one more; borrowed until the run is over; NULL: none */
+    bool keeps;                       /* its rows become part of the session */
+};
+/** Begin a run of that agent with the turn's message. */
+RV_MUST_CHECK int chat_run(rv_chat *chat, const struct chat_call *call, rv_err **err);
+void chat_end_run(rv_chat *chat);  /* forget the run */
+void chat_end_turn(rv_chat *chat); /* and the turn */
+
+/* settle.c */
+/** Look for the turns of the session that have to be ended before another one begins. */
+RV_MUST_CHECK int chat_find_left(rv_chat *chat, rv_err **err);
+/** Begin to end the next one of them. 1: a run is under way; 0: none is left. */
+RV_MUST_CHECK int chat_end_left(rv_chat *chat, rv_err **err);
+/** That run is over; cause is taken. */
+RV_MUST_CHECK int chat_left_ended(rv_chat *chat, int rc, rv_err *cause, rv_err **err);
+void chat_left_fini(rv_chat *chat);
+
+/* result.c */
+/** Fill in the result of the turn. run_err is taken. */
+RV_MUST_CHECK int chat_result(rv_chat *chat, int run_rc, rv_err *run_err, rv_err **err);
+
+/* route.c */
+/** Which agent serves this message of a router; *out NULL: the router's run was begun, and says it. */
+RV_MUST_CHECK int chat_route(rv_chat *chat, const struct rv_agentdoc *router, const struct chat_pipeline **out,
+                             rv_err **err);
+/** The router's run is over; cause is taken. */
+RV_MUST_CHECK int chat_routed(rv_chat *chat, int rc, rv_err *cause, const struct chat_pipeline **out, rv_err **err);
+
+#endif

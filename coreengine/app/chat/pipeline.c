@@ -1,0 +1,404 @@
+/* An agent as a pipeline of one stage: made, bound to its document, checked, and put into the store as the bundle that
+ * its turns are started with; the keys become text there and nowhere else. Made again only when the document changes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/chat/chat_internal.h"
+
+#define MAX_TEXT      ((size_t)256 << 10)
+#define MAX_BUNDLE    ((size_t)64 << 20)
+#define MAX_PIPELINES 16  /* that are kept: agents of one chat */
+#define MAX_LLM_CALLS 100 /* of one turn, with the agents that are asked */
+#define ASKED_ROLE    "asked"
+
+/* --- the keys --- */
+
+/* The first failure sticks: what follows it adds nothing. */
+struct keys {
+    int rc;
+    rv_err *err;
+};
+
+static void set_text(struct keys *k, json_object *map, const char *key, const char *text)
+{
+    if (k->rc == 0)
+        k->rc = rv_json_set_text(map, key, text, &k->err);
+}
+
+static void set_int(struct keys *k, json_object *map, const char *key, int64_t i)
+{
+    if (k->rc == 0)
+        k->rc = rv_json_set_int(map, key, i, &k->err);
+}
+
+static void set_double(struct keys *k, json_object *map, const char *key, double d)
+{
+    if (k->rc == 0)
+        k->rc = rv_json_set_take(map, key, rv_json_double(d), &k->err);
+}
+
+/* A map or list as the value of a key; borrowed from the map. NULL after a failure. */
+static json_object *set_new(struct keys *k, json_object *map, const char *key, json_object *value)
+{
+    if (k->rc < 0)
+        json_object_put(value);
+    else
+        k->rc = rv_json_set_take(map, key, value, &k->err);
+    return k->rc < 0 ? NULL : value;
+}
+
+static void add_model(struct keys *k, json_object *models, const char *role, const char *model,
+                      const struct rv_chat_settings *s)
+{
+    json_object *m = set_new(k, models, role, json_object_new_object());
+    rv_buf name = RV_BUF_INIT(4096);
+
+    rv_buf_printf(&name, "%s%s", strchr(model, ':') ? "" : "openai:", model);
+    if (k->rc == 0)
+        k->rc = rv_buf_check(&name, "the name of a model", &k->err);
+    set_text(k, m, "model", rv_buf_cstr(&name));
+    rv_buf_fini(&name);
+    if (s->has_temperature)
+        set_double(k, m, "temperature", s->temperature);
+    set_int(k, m, "max_tokens", s->max_tokens);
+}
+
+/* For all agents of the turn that say nothing themselves, the asked ones too. */
+static void add_limits(struct keys *k, json_object *pipeline, const struct rv_chat_settings *s)
+{
+    json_object *execution = set_new(k, pipeline, "execution", json_object_new_object());
+
+    if (s->request_limit > 0)
+        set_int(k, execution, "agent_request_limit", s->request_limit);
+    if (s->token_limit > 0)
+        set_int(k, execution, "agent_token_limit", s->token_limit);
+}
+
+static void add_stage(struct keys *k, json_object *stages, const rv_chat *chat, const struct rv_agentdoc *doc)
+{
+    const struct rv_chat_settings *s = &chat->opts.settings;
+    json_object *stage = k->rc == 0 ? json_object_new_object() : NULL;
+
+    if (k->rc == 0)
+        k->rc = rv_json_push_take(stages, stage, &k->err);
+    set_text(k, stage, "agent", doc->name);
+    if (chat->opts.child_text)
+        set_text(k, stage, "child_text", chat->opts.child_text);
+    if (chat->opts.model && !doc->model_overrides)
+        set_text(k, stage, "model_role", ASKED_ROLE);
+    if (!doc->has_temperature && s->has_temperature)
+        set_double(k, stage, "temperature", s->temperature);
+    if (doc->max_tokens == 0)
+        set_int(k, stage, "max_tokens", s->max_tokens);
+}
+
+/* The pipeline as a file would say it; *out is the caller's. */
+static int make_keys(const rv_chat *chat, const struct rv_agentdoc *doc, json_object **out, rv_err **err)
+{
+    const struct rv_chat_opts *o = &chat->opts;
+    json_object *p = json_object_new_object(), *list, *models;
+    struct keys k = {.rc = 0};
+
+    if (!p)
+        return RV_FAIL(err, RV_E_NOMEM, "make the pipeline of a chat");
+    set_text(&k, p, "name", doc->name);
+    list = set_new(&k, p, "capabilities", json_object_new_array());
+    for (size_t i = 0; i < o->n_capabilities && k.rc == 0; i++)
+        k.rc = rv_json_push_take(list, json_object_new_string(o->capabilities[i]), &k.err);
+    models = set_new(&k, p, "models", json_object_new_object());
+    add_model(&k, models, "default", o->context.default_model ? o->context.default_model : o->settings.default_model,
+              &o->settings);
+    if (o->model && !doc->model_overrides)
+        add_model(&k, models, ASKED_ROLE, o->model, &o->settings);
+    set_int(&k, p, "max_llm_calls", MAX_LLM_CALLS);
+    if (o->settings.request_limit > 0 || o->settings.token_limit > 0)
+        add_limits(&k, p, &o->settings);
+    list = set_new(&k, p, "agents", json_object_new_array());
+    add_stage(&k, list, chat, doc);
+    if (k.rc < 0) {
+        json_object_put(p);
+        *err = k.err;
+        return RV_WRAP(err, k.rc, "make the pipeline of a chat");
+    }
+    *out = p;
+    return 0;
+}
+
+/* --- loading --- */
+
+struct source {
+    const struct rv_agents_found *found;
+};
+
+static int find(void *self, const char *name, rv_str *text, const char **place, rv_err **err)
+{
+    const struct source *s = self;
+
+    (void)name;
+    (void)err;
+    *text = s->found->text;
+    *place = s->found->place;
+    return 0;
+}
+
+/* The first finding that is an error, as one. */
+static int fail_findings(rv_findings *findings, const char *agent, rv_err **err)
+{
+    for (size_t i = 0; i < rv_findings_n(findings); i++) {
+        struct rv_finding f = rv_findings_at(findings, i);
+        if (f.severity == RV_SEVERITY_WARNING)
+            continue;
+        int rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "%s", f.text);
+        if (f.hint)
+            rv_err_hint(err, "%s", f.hint);
+        return RV_WRAP(err, rc, "agent \"%s\" can not be used", agent);
+    }
+    return RV_FAIL(err, RV_E_INVALID, "agent \"%s\" can not be used", agent);
+}
+
+static int check_tool(const rv_chat *chat, const char *agent, const char *tool, const char *why, rv_err **err)
+{
+    const struct rv_catalog *c = &chat->catalog;
+    const char *names[256];
+    size_t n = 0;
+
+    if (strcmp(tool, "ask_agent") == 0 || c->tool(c->self, rv_str_of(tool)))
+        return 0;
+    while (c->tool_name && n < RV_COUNT(names) - 1 && (names[n] = c->tool_name(c->self, n)))
+        n++;
+    names[n++] = "ask_agent";
+    const char *near = rv_nearest(rv_str_of(tool), names, n);
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "agent \"%s\" names %s \"%s\", and no capability that is open has it", agent,
+                     why, tool);
+    if (near)
+        rv_err_hint(err, "did you mean \"%s\"? else name the capability that has it", near);
+    else
+        rv_err_hint(err, "name the capability that has it, or take it out of the agent's tools");
+    return rc;
+}
+
+static int check_tools(const rv_chat *chat, const struct rv_pipeline *p, rv_err **err)
+{
+    const struct rv_agent *a = &p->agents[0];
+    int rc = 0;
+
+    for (size_t i = 0; i < a->tools.allowed.n && rc == 0; i++)
+        rc = check_tool(chat, a->declared.name, a->tools.allowed.items[i], "tool", err);
+    if (rc == 0 && a->tools.chained[0])
+        rc = check_tool(chat, a->declared.name, a->tools.chained, "chained tool", err);
+    return rc;
+}
+
+/* *out NULL with 0: the findings say why. */
+static int bind(const rv_chat *chat, const struct rv_agents_found *found, json_object *keys, rv_findings *findings,
+                struct rv_pipeline **out, rv_err **err)
+{
+    struct source source = {found};
+    const struct rv_agent_source from = {find, &source};
+
+    int rc = rv_pipeline_of_value(keys, "chat", findings, out, err);
+    if (rc == 0 && *out)
+        rc = rv_pipeline_bind_agents(*out, &from, findings, err);
+    if (rc == 0 && *out)
+        rc = rv_schema_check_pipeline(*out, findings, err);
+    if (rc == 0 && *out)
+        rv_tools_check_chains(*out, &chat->catalog, findings);
+    return rc == 0 ? rv_findings_check(findings, err) : rc;
+}
+
+static int load(const rv_chat *chat, const struct rv_agents_found *found, json_object *keys, struct rv_pipeline **out,
+                rv_err **err)
+{
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+
+    int rc = findings ? bind(chat, found, keys, findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "load an agent");
+    if (rc == 0 && (!p || !p->is_sound))
+        rc = fail_findings(findings, found->doc->name, err);
+    if (rc == 0)
+        rc = check_tools(chat, p, err);
+    rv_findings_free(findings);
+    if (rc < 0) {
+        rv_pipeline_free(p);
+        return rc;
+    }
+    *out = p;
+    return 0;
+}
+
+/* --- checking alone --- */
+
+/* A tool that is not there is a finding here. */
+static int find_tool(const rv_chat *chat, const struct rv_agentdoc *doc, const char *tool, const char *why,
+                     const struct rv_src *src, rv_findings *findings, rv_err **err)
+{
+    rv_err *fault = NULL;
+    int rc = check_tool(chat, doc->name, tool, why, &fault);
+
+    if (rc < 0 && !rv_err_is(fault, RV_E_NOMEM)) {
+        rv_findings_add_err(findings, RV_SEVERITY_ERROR, src, fault);
+        rc = 0;
+    } else if (rc < 0) {
+        rc = RV_FAIL(err, RV_E_NOMEM, "check agent \"%s\"", doc->name);
+    }
+    rv_err_free(fault);
+    return rc;
+}
+
+static bool is_told(const rv_findings *findings, const struct rv_finding *f)
+{
+    for (size_t i = 0; i < rv_findings_n(findings); i++) {
+        struct rv_finding one = rv_findings_at(findings, i);
+        if (one.src.line == f->src.line && one.src.col == f->src.col && strcmp(one.text, f->text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Reading the document again finds again what was found in it. */
+static void add_new(rv_findings *findings, const rv_findings *more)
+{
+    for (size_t i = 0; i < rv_findings_n(more); i++) {
+        struct rv_finding f = rv_findings_at(more, i);
+        if (f.severity != RV_SEVERITY_WARNING && !is_told(findings, &f))
+            rv_findings_add(findings, f.severity, &f.src, f.hint, "%s", f.text);
+    }
+}
+
+int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found, rv_findings *findings, rv_err **err)
+{
+    const struct rv_agentdoc *doc = found->doc;
+    rv_chat chat = {.opts = {.settings = {.default_model = "openai:any", .max_tokens = 1}},
+                    .catalog = rv_plugins_catalog(plugins)};
+    rv_findings *more = rv_findings_new();
+    json_object *keys = NULL;
+    struct rv_pipeline *p = NULL;
+    int rc = more ? 0 : RV_FAIL(err, RV_E_NOMEM, "check an agent");
+
+    if (rc == 0)
+        rc = make_keys(&chat, doc, &keys, err);
+    if (rc == 0)
+        rc = bind(&chat, found, keys, more, &p, err);
+    if (rc == 0)
+        add_new(findings, more);
+    for (size_t i = 0; rc == 0 && i < doc->n_tools; i++)
+        if (!doc->tools[i].uri)
+            rc = find_tool(&chat, doc, doc->tools[i].name, "tool", &doc->tools[i].src, findings, err);
+    if (rc == 0 && doc->chained_tool)
+        rc = find_tool(&chat, doc, doc->chained_tool, "chained tool", &doc->chained_src, findings, err);
+    rv_pipeline_free(p);
+    rv_findings_free(more);
+    json_object_put(keys);
+    return rc;
+}
+
+static int put_bundle(const rv_chat *chat, struct chat_pipeline *cp, rv_err **err)
+{
+    struct rv_known_names names = rv_plugins_names(chat->opts.plugins);
+    const struct rv_bundle_source from = {
+        .pipeline = cp->pipeline, .catalog = &chat->under, .names = &names, .script = chat->opts.script};
+    rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
+
+    int rc = rv_bundle_write(&from, &text, NULL, err);
+    if (rc == 0)
+        rc = rv_store_put_blob(chat->opts.store, rv_buf_str(&text), cp->bundle, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* --- the ones there are --- */
+
+static void pipeline_free(struct chat_pipeline *cp)
+{
+    rv_pipeline_free(cp->pipeline);
+    free(cp->agent);
+    free(cp);
+}
+
+void chat_pipelines_free(rv_chat *chat)
+{
+    while (chat->pipelines) {
+        struct chat_pipeline *next = chat->pipelines->next;
+        pipeline_free(chat->pipelines);
+        chat->pipelines = next;
+    }
+}
+
+/* The last ones may be in use; those before are dropped. */
+static void keep_few(rv_chat *chat)
+{
+    struct chat_pipeline **at = &chat->pipelines;
+
+    for (int i = 0; i < MAX_PIPELINES && *at; i++)
+        at = &(*at)->next;
+    while (*at) {
+        struct chat_pipeline *next = (*at)->next;
+        if (*at == chat->with) {
+            at = &(*at)->next;
+            continue;
+        }
+        pipeline_free(*at);
+        *at = next;
+    }
+}
+
+static int make(rv_chat *chat, const struct rv_agents_found *found, json_object *keys, const char *checksum,
+                struct chat_pipeline **out, rv_err **err)
+{
+    struct chat_pipeline *cp = calloc(1, sizeof *cp);
+
+    if (cp)
+        cp->agent = rv_str_dup(rv_str_of(found->doc->name));
+    if (!cp || !cp->agent) {
+        free(cp);
+        return RV_FAIL(err, RV_E_NOMEM, "load an agent");
+    }
+    memcpy(cp->checksum, checksum, sizeof cp->checksum);
+    cp->routing_max_turns = found->doc->routing_max_turns;
+    int rc = load(chat, found, keys, &cp->pipeline, err);
+    if (rc == 0)
+        rc = put_bundle(chat, cp, err);
+    if (rc < 0) {
+        pipeline_free(cp);
+        return rc;
+    }
+    cp->next = chat->pipelines;
+    chat->pipelines = cp;
+    keep_few(chat);
+    *out = cp;
+    return 0;
+}
+
+int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipeline **out, rv_err **err)
+{
+    struct rv_store_scope scope = chat_scope(chat);
+    json_object *keys = NULL;
+    rv_buf text = RV_BUF_INIT(MAX_TEXT);
+    struct rv_agents_found found;
+    char checksum[RV_HASH_MAX];
+    struct rv_hash hash;
+
+    int rc = rv_agents_find(chat->opts.agents, &scope, agent, &found, err);
+    if (rc < 0)
+        return rc;
+    rc = make_keys(chat, found.doc, &keys, err);
+    if (rc == 0) {
+        rv_json_write(keys, &text);
+        rc = rv_buf_check(&text, "a chat's pipeline", err);
+    }
+    rv_hash_init(&hash);
+    rv_hash_add(&hash, found.text);
+    rv_hash_add(&hash, rv_buf_str(&text));
+    rv_hash_hex(&hash, checksum);
+    struct chat_pipeline *cp = chat->pipelines;
+    while (rc == 0 && cp && strcmp(cp->checksum, checksum) != 0)
+        cp = cp->next;
+    if (rc == 0 && !cp)
+        rc = make(chat, &found, keys, checksum, &cp, err);
+    if (rc == 0)
+        *out = cp;
+    rv_buf_fini(&text);
+    json_object_put(keys);
+    return rc;
+}

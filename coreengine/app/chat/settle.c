@@ -1,0 +1,186 @@
+/* Turns that will not continue: those that a process left behind when it died, and those that wait for an answer when
+ * the user sends another message. They are ended as cancelled, so that their text is kept as marked rows before the
+ * session goes on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/chat/chat_internal.h"
+
+#define MAX_BUNDLE ((size_t)64 << 20)
+
+static bool is_left(struct chat_left *l, const struct rv_run_row *row)
+{
+    if (!row->owner || !row->owner[0])
+        return true;
+    return row->lease_until_us < l->now_us || rv_owner_dies(row->owner, &l->patience_us);
+}
+
+static void insert(struct chat_left *l, struct chat_left_turn turn)
+{
+    size_t i = l->n++;
+
+    for (; i > 0 && l->items[i - 1].created_us > turn.created_us; i--)
+        l->items[i] = l->items[i - 1];
+    l->items[i] = turn;
+}
+
+static int note(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    struct chat_left *l = self;
+    bool is_ours = l->waiting && row->owner && strcmp(row->owner, l->owner) == 0;
+
+    if (l->n == CHAT_MAX_LEFT || (!is_left(l, row) && !is_ours))
+        return 0;
+    if (l->waiting && row->parent) /* a fork: its input is not part of this conversation */
+        return 0;
+    struct chat_left_turn turn = {rv_str_dup(rv_str_of(row->id)), rv_str_dup(rv_str_of(row->bundle)), row->created_us,
+                                  l->waiting};
+    insert(l, turn);
+    return turn.id && turn.bundle ? 0 : RV_FAIL(err, RV_E_NOMEM, "look for unfinished turns");
+}
+
+static int look_for(rv_chat *chat, bool waiting, struct chat_left *left, rv_err **err)
+{
+    struct rv_store_scope scope = chat_scope(chat);
+    const struct rv_run_filter filter = {.statuses = waiting ? 1u << RV_RUN_INTERRUPTED
+                                                             : 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING,
+                                         .session = chat->session_id,
+                                         .oldest_first = true};
+
+    left->now_us = rv_engine_now_us(chat->opts.engine);
+    left->patience_us = RV_OWNER_ENDS_US;
+    left->owner = chat->opts.owner ? chat->opts.owner : "";
+    left->waiting = waiting;
+    return rv_store_list_runs(chat->opts.store, &scope, &filter, note, left, err);
+}
+
+static void forget(struct chat_left *left)
+{
+    for (size_t i = 0; i < left->n; i++) {
+        free(left->items[i].id);
+        free(left->items[i].bundle);
+    }
+    left->n = left->at = 0;
+}
+
+void chat_left_fini(rv_chat *chat)
+{
+    forget(&chat->left);
+}
+
+int chat_find_left(rv_chat *chat, rv_err **err)
+{
+    forget(&chat->left);
+    int rc = look_for(chat, false, &chat->left, err);
+    return rc == 0 ? look_for(chat, true, &chat->left, err) : rc;
+}
+
+static int open_bundle(rv_chat *chat, const char *hash, rv_bundle **out, rv_err **err)
+{
+    const struct rv_bundle_opts offline = {.offline = true};
+    rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
+
+    int rc = rv_store_get_blob(chat->opts.store, hash, &text, err);
+    if (rc == 0)
+        rc = rv_bundle_open(rv_buf_str(&text), &offline, out, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* Tells whether the pipeline is one agent that takes part in the session, and nothing else: the kind that a chat
+ * starts. The question of any other pipeline belongs to the user who runs it. */
+static bool is_turn(const rv_bundle *bundle)
+{
+    const struct rv_pipeline *p = rv_bundle_pipeline(bundle);
+
+    return p->n_agents == 1 && p->agents[0].declared.doc && p->agents[0].session.joins;
+}
+
+/* Ended by its own bundle and journal: what it was, it stays. 1: a run is under way; 0: it is none of ours. */
+static int begin_to_end(rv_chat *chat, const struct chat_left_turn *turn, rv_err **err)
+{
+    const struct rv_store_scope scope = {.tenant = chat->context.tenant_id};
+    struct rv_catalog catalog;
+
+    int rc = open_bundle(chat, turn->bundle, &chat->bundle, err);
+    if (rc == 0 && turn->waits && !is_turn(chat->bundle))
+        return 0;
+    if (rc == 0)
+        rc = rv_store_begin(chat->opts.store, err);
+    if (rc == 0) {
+        rc = rv_journal_open(chat->opts.store, &scope, turn->id, chat->opts.owner, rv_engine_now_us(chat->opts.engine),
+                             chat->opts.lease_us, &chat->journal, err);
+        rc = rv_store_end(chat->opts.store, rc, err);
+    }
+    if (rc < 0)
+        return rc;
+    struct rv_exec_opts x = chat_exec_opts(chat);
+    catalog = rv_bundle_catalog(chat->bundle);
+    x.pipeline = rv_bundle_pipeline(chat->bundle);
+    x.catalog = &catalog;
+    x.script = rv_bundle_script(chat->bundle);
+    rc = rv_engine_continue_cancel(chat->opts.engine, &x, &scope, &chat->exec, err);
+    return rc < 0 ? rc : 1;
+}
+
+/* Another process was faster, or the run cannot be replayed, since it is damaged or of another engine: the session goes
+ * on.
+ */
+static bool is_its_own_fault(int rc)
+{
+    return rc == RV_E_STATE || rc == RV_E_INVALID || rc == RV_E_PARSE || rc == RV_E_VERSION || rc == RV_E_NOT_FOUND ||
+           rc == RV_E_LIMIT;
+}
+
+int chat_left_ended(rv_chat *chat, int rc, rv_err *cause, rv_err **err)
+{
+    const struct chat_left_turn *turn = &chat->left.items[chat->left.at - 1];
+
+    chat_end_run(chat);
+    if (rc == 0)
+        return 0;
+    if (is_its_own_fault(rc) && !rv_err_is(cause, RV_E_NOMEM)) {
+        rv_err_free(cause);
+        return 0;
+    }
+    *err = cause;
+    return RV_WRAP(err, rc, "end the turn that was left unfinished (run \"%s\")", turn->id);
+}
+
+int chat_end_left(rv_chat *chat, rv_err **err)
+{
+    while (chat->left.at < chat->left.n) {
+        rv_err *cause = NULL;
+        int rc = begin_to_end(chat, &chat->left.items[chat->left.at++], &cause);
+        if (rc <= 0)
+            rc = chat_left_ended(chat, rc, cause, err);
+        if (rc != 0)
+            return rc;
+    }
+    forget(&chat->left);
+    return 0;
+}
+
+int rv_chat_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **err)
+{
+    struct chat_left left = {.n = 0};
+
+    run_id[0] = '\0';
+    int rc = look_for(chat, true, &left, err);
+    for (size_t i = left.n; i-- > 0 && rc == 0 && !run_id[0];) {
+        rv_bundle *bundle = NULL;
+        rv_err *cause = NULL;
+        int opened = open_bundle(chat, left.items[i].bundle, &bundle, &cause);
+        if (opened == 0 && is_turn(bundle))
+            memcpy(run_id, left.items[i].id, strlen(left.items[i].id) + 1);
+        rv_bundle_free(bundle);
+        if (rv_err_is(cause, RV_E_NOMEM)) {
+            *err = cause;
+            rc = RV_E_NOMEM;
+        } else {
+            rv_err_free(cause); /* that turn cannot be continued */
+        }
+    }
+    forget(&left);
+    return rc;
+}

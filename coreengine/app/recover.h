@@ -1,0 +1,53 @@
+/* Runs that another process left behind, and requests to cancel one that another process runs. */
+#ifndef RV_APP_RECOVER_H
+#define RV_APP_RECOVER_H
+
+#include "coreengine/app/app.h"
+
+#define RV_APP_CRASHES 3 /* in a row, from which on a run is recovered last, and in a process of its own */
+enum rv_app_verdict {
+    RV_APP_IS_LEFT, /* its owner is gone, or let its lease end */
+    RV_APP_IS_OVER,
+    RV_APP_IS_WAITS, /* for an answer */
+    RV_APP_IS_OWNED, /* by a process that lives */
+    RV_APP_IS_LATER, /* it crashed several processes, and is tried again at next_us */
+};
+struct rv_app_unfinished {
+    char *id;    /* owned */
+    char *owner; /* owned; NULL: none */
+    int64_t lease_until_us;
+    enum rv_app_verdict verdict;
+    enum rv_run_status status;
+    bool cancel; /* a cancellation was requested */
+    bool late;   /* its owner may live, but let its lease end */
+    bool apart;  /* it is recovered last, in a process of its own */
+    int64_t crashes, next_us;
+};
+struct rv_app_unfinished_list {
+    struct rv_app_unfinished *items;
+    size_t n, cap;
+    int64_t now_us;
+    int64_t patience_us; /* for owners that are ending */
+};
+/** Every unfinished run, oldest first, or those that are named by words, as rv_app_find_run() takes them. A named run
+ *  never is LATER or apart. */
+RV_MUST_CHECK int rv_app_unfinished_find(rv_store *store, const struct rv_store_scope *scope, const char *const *words,
+                                         size_t n_words, struct rv_app_unfinished_list *out, rv_err **err);
+void rv_app_unfinished_fini(struct rv_app_unfinished_list *f);
+/** How many of the newest 100 unfinished runs were left behind. */
+size_t rv_app_count_left(rv_store *store, const struct rv_store_scope *scope);
+/** patience_us: how long to wait for an owner that is ending; the function subtracts the time it waited. */
+enum rv_app_verdict rv_app_judge(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us);
+/** The number of processes that took the run over and ended without making a step. 0 while the owner lives. */
+RV_MUST_CHECK int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
+                                 int64_t now_us, int64_t *out, rv_err **err);
+/** Have a run cancelled. *ends_elsewhere: the process that runs it does it; else rv_app_continue() with RV_APP_CANCEL
+ *  has to. row: as it is after the request. */
+RV_MUST_CHECK int rv_app_request_cancel(rv_store *store, const struct rv_store_scope *scope, const char *word,
+                                        struct rv_run_row *row, bool *ends_elsewhere, rv_err **err);
+
+/** Run this program again with those words, ending with NULL: for a run whose recovery ends its process. SIGINT and
+ *  SIGTERM reach the child, too. *status: how it exited, -1: it did not; *number: the signal that ended it, or 0. */
+RV_MUST_CHECK int rv_app_spawn_self(const char *const *words, int *status, int *number, rv_err **err);
+
+#endif

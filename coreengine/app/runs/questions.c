@@ -1,0 +1,103 @@
+/* Which question of a run an answer means, and whether it fits it. */
+#include "coreengine/app/past.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_ASK ((size_t)1 << 20)
+
+bool rv_app_answers(enum rv_interrupt_kind kind, const struct rv_response *r)
+{
+    return (kind != RV_INTERRUPT_CLARIFICATION || r->text.ptr) &&
+           (kind != RV_INTERRUPT_CONFIRMATION || r->has_approved) &&
+           (kind != RV_INTERRUPT_AGENT_REVIEW || r->decision.ptr);
+}
+
+struct search {
+    rv_str wanted; /* id; ptr NULL: the only one */
+    struct rv_app_question *out;
+    bool found;
+};
+
+static int take_question(void *self, const struct rv_pending *p, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};
+    struct search *s = self;
+    struct rv_app_question *q = s->out;
+    json_object *body = NULL;
+
+    (void)err;
+    q->n++;
+    if (s->wanted.ptr ? !rv_str_is(s->wanted, p->id) : q->n > 1)
+        return 0;
+    s->found = true;
+    snprintf(q->id, sizeof q->id, "%s", p->id);
+    q->kind = RV_INTERRUPT_SYSTEM_ERROR;
+    RV_IGNORE(rv_interrupt_kind_of(rv_str_of(p->kind), &q->kind, NULL), "an unknown kind asks for nothing");
+    q->expires_us = p->expires_us;
+    if (rv_json_parse(p->body, &opts, &body, NULL) == 0) {
+        json_object_put(q->data);
+        q->data = json_object_get(rv_json_get_obj(body, "data"));
+    }
+    json_object_put(body);
+    rv_buf_clear(&q->text);
+    rv_buf_add_str(&q->text, p->text);
+    return 0;
+}
+
+/* Was that question answered before? The journal has every answer with the id it was given for. */
+static int look_for_answer(void *self, const struct rv_record *r, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE, .max_depth = RV_STATE_MAX_DEPTH};
+    struct search *s = self;
+    json_object *answer = NULL;
+    const char *id = NULL;
+
+    (void)err;
+    if (r->kind != RV_RECORD_EVENT || !r->value.ptr || !memmem(r->body.ptr, r->body.len, "\"answer\"", 8))
+        return 0;
+    if (rv_json_parse(r->value, &opts, &answer, NULL) == 0 && rv_json_get_text(answer, "interrupt_id", &id) &&
+        rv_str_is(s->wanted, id))
+        s->found = true;
+    json_object_put(answer);
+    return 0;
+}
+
+static int fail_unknown(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
+                        struct search *s, rv_err **err)
+{
+    if (s->wanted.ptr && rv_store_read(store, scope, row->id, 1, 0, look_for_answer, s, NULL) == 0 && s->found)
+        return RV_FAIL(err, RV_E_STATE, "question \"%.*s\" of run \"%s\" is already answered", RV_STR_ARG(s->wanted),
+                       row->id);
+    if (s->out->n > 0)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no question \"%.*s\"", row->id,
+                       RV_STR_ARG(rv_utf8_cut(s->wanted, 64)));
+    int rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" does not wait for an answer: its status is %s", row->id,
+                     rv_run_status_text(row->status));
+    if (row->status == RV_RUN_RUNNING)
+        rv_err_hint(err, "another answer may be in progress: try again when it is done");
+    return rc;
+}
+
+int rv_app_find_question(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
+                         rv_str wanted, struct rv_app_question *out, rv_err **err)
+{
+    struct search s = {.wanted = wanted, .out = out};
+
+    *out = (struct rv_app_question){.text = RV_BUF_INIT(MAX_ASK)};
+    int rc = rv_store_list_pending(store, scope, row->id, take_question, &s, err);
+    if (rc == 0 && !s.found)
+        rc = fail_unknown(store, scope, row, &s, err);
+    else if (rc == 0 && !wanted.ptr && out->n > 1)
+        rc = RV_FAIL(err, RV_E_INVALID, "run \"%s\" waits for %zu answers", row->id, out->n);
+    else if (rc == 0 && out->expires_us && out->expires_us <= rv_app_now_us())
+        rc = RV_FAIL(err, RV_E_TIMEOUT, "the answer comes too late: the %s of run \"%s\" has expired",
+                     rv_interrupt_kind_text(out->kind), row->id);
+    return rc;
+}
+
+void rv_app_question_fini(struct rv_app_question *q)
+{
+    json_object_put(q->data);
+    rv_buf_fini(&q->text);
+}

@@ -1,0 +1,14 @@
+/* The files that new ones are made of, as they stand in templates/. */
+#ifndef RV_APP_TEMPLATE_INTERNAL_H
+#define RV_APP_TEMPLATE_INTERNAL_H
+
+#include <stddef.h>
+
+struct rv_app_template {
+    const char *name; /* path below templates/ */
+    const char *text; /* not NUL-terminated */
+    size_t len;
+};
+extern const struct rv_app_template rv_app_templates[]; /* ends with a NULL name */
+
+#endif

@@ -1,0 +1,385 @@
+/* Who talks in a chat: a person at a prompt, one message of a command line, or the lines of a pipe; what a turn waits
+ * for, asked of them, and why a turn did not come to its end. */
+#include "coreengine/cli/chat/chat.h"
+
+#include <signal.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define MAX_QUESTION ((size_t)1 << 20)
+
+/* --- what a turn waits for --- */
+
+static void write_asked(const struct rv_interrupt *in, rv_buf *b)
+{
+    const char *tool = NULL;
+    json_object *parameters = in->data ? rv_json_get_obj(in->data, "parameters") : NULL;
+    const char *ask = in->question ? in->question : in->message ? in->message : "";
+    rv_buf arguments = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    if (in->data && rv_json_get_text(in->data, "tool", &tool)) {
+        rv_json_write(parameters, &arguments);
+        rv_buf_puts(b, "  ");
+        rv_chat_write_call(rv_str_of(tool), parameters ? rv_buf_str(&arguments) : RV_STR_LIT("{}"), b);
+        rv_buf_putc(b, '\n');
+    }
+    if (in->kind == RV_INTERRUPT_CONFIRMATION && tool) {
+        rv_buf_puts(b, "allow ");
+        rv_chat_write_line(rv_str_of(tool), b);
+        rv_buf_puts(b, "? [y/N] ");
+    } else {
+        rv_cli_write_lines(rv_str_of(ask), b);
+        rv_buf_puts(b, in->kind == RV_INTERRUPT_CONFIRMATION           ? " [y/N] "
+                       : rv_interrupt_asks_outcome(in->kind, in->data) ? " [happened, not_happened, fail] "
+                       : in->kind == RV_INTERRUPT_AGENT_REVIEW         ? " [approve, reject, modify TEXT] "
+                                                                       : " ");
+    }
+    rv_buf_fini(&arguments);
+}
+
+static bool is_word(rv_str text, const char *word)
+{
+    return text.len == strlen(word) && strncasecmp(text.ptr, word, text.len) == 0;
+}
+
+/* False: the line does not answer the interrupt. id copies the interrupt's id, since the answer ends its turn. */
+static bool read_answer(const struct rv_interrupt *in, rv_str line, rv_buf *id, struct rv_response *out)
+{
+    static const char *const words[] = {"approve", "reject", "modify", "happened", "not_happened", "fail"};
+    rv_str text = rv_str_trim(line), first = {text.ptr, 0};
+
+    rv_buf_clear(id);
+    rv_buf_puts(id, in->id ? in->id : "");
+    *out = (struct rv_response){0};
+    if (id->len > 0)
+        out->interrupt_id = rv_buf_str(id);
+    if (in->kind == RV_INTERRUPT_CONFIRMATION) {
+        out->has_approved = true;
+        out->approved = is_word(text, "y") || is_word(text, "yes");
+        return true;
+    }
+    if (in->kind != RV_INTERRUPT_AGENT_REVIEW) {
+        out->text = text.len ? text : RV_STR_LIT("");
+        return true;
+    }
+    while (first.len < text.len && text.ptr[first.len] != ' ')
+        first.len++;
+    bool outcome = rv_interrupt_asks_outcome(in->kind, in->data);
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        if (is_word(first, words[i]) && outcome == (i >= 3)) {
+            out->decision = rv_str_of(words[i]);
+            out->text = rv_str_trim((rv_str){text.ptr + first.len, text.len - first.len});
+            if (!out->text.len)
+                out->text.ptr = NULL;
+            return true;
+        }
+    return false;
+}
+
+static void ask(const struct rv_interrupt *in)
+{
+    rv_buf text = RV_BUF_INIT(MAX_QUESTION);
+
+    write_asked(in, &text);
+    rv_cli_say_text(&text);
+}
+
+/* The next line is the answer. */
+static int answer(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool prompts, struct rv_chat_turn *turn,
+                  rv_buf *id, rv_err **err)
+{
+    struct rv_response response;
+    rv_str line;
+
+    int rc = rv_chat_lines_next(lines, &line, err);
+    if (rc == 0)
+        return RV_FAIL(err, RV_E_CANCELLED, "standard input ended before an answer");
+    if (rc < 0)
+        return rc;
+    if (read_answer(&turn->interrupt, line, id, &response))
+        return rv_cli_chat_turn(c, (rv_str){NULL, 0}, &response, turn, err);
+    return prompts ? 0 : RV_FAIL(err, RV_E_INVALID, "\"%.*s\" does not answer the question", RV_STR_ARG(line));
+}
+
+/* Ask on the terminal and answer, until the turn waits no more. RV_E_CANCELLED: no answer came. */
+static int answer_all(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool prompts, struct rv_chat_turn *turn,
+                      rv_err **err)
+{
+    rv_buf id = RV_BUF_INIT(MAX_QUESTION);
+    int rc = 0;
+
+    while (rc == 0 && turn->status == RV_RUN_INTERRUPTED) {
+        if (prompts)
+            ask(&turn->interrupt);
+        rc = answer(c, lines, prompts, turn, &id, err);
+    }
+    rv_buf_fini(&id);
+    return rc;
+}
+
+static void say_pending(const struct rv_cli_chat *c, const struct rv_chat_turn *turn)
+{
+    const struct rv_interrupt *in = &turn->interrupt;
+    rv_buf text = RV_BUF_INIT(MAX_QUESTION);
+
+    rv_buf_printf(&text, "the turn waits for %s: ", rv_interrupt_kind_text(in->kind));
+    rv_cli_write_lines(rv_str_of(in->question ? in->question : in->message), &text);
+    rv_buf_putc(&text, '\n');
+    if (!rv_cli_flag(c->cli, "no-store")) {
+        rv_buf_puts(&text, "answer with: reeve resume ");
+        rv_cli_write_word(turn->run_id, &text);
+        rv_cli_write_store(c->cli, &text);
+        rv_buf_printf(&text, " %s\n", rv_cli_how_to_answer(in->kind, in->data));
+    }
+    rv_cli_say_text(&text);
+}
+
+/* --- a turn of an earlier process --- */
+
+struct asked {
+    const struct rv_cli_chat *c;
+    rv_buf text;
+};
+
+static int take_question(void *self, const struct rv_pending *p, rv_err **err)
+{
+    struct asked *a = self;
+
+    (void)err;
+    if (a->text.len > 0) /* a turn waits for one answer */
+        return 0;
+    rv_buf_printf(&a->text, "the last turn waits for %s: ", p->kind);
+    rv_cli_write_lines(p->text, &a->text);
+    rv_buf_puts(&a->text, "\nanswer with: ");
+    rv_cli_write_resume(a->c->cli, p, true, &a->text);
+    return 0;
+}
+
+/* Say on stderr that a turn of the session waits, how to answer it, and that a message gives it up; or nothing. */
+static int note_waiting(const struct rv_cli_chat *c, rv_err **err)
+{
+    struct asked a = {.c = c, .text = RV_BUF_INIT(MAX_QUESTION)};
+    char run_id[RV_STORE_MAX_ID + 1] = "";
+
+    if (rv_chat_is_new(c->in.chat) && !rv_cli_value(c->cli, "session"))
+        return 0;
+    int rc = rv_chat_waiting(c->in.chat, run_id, err);
+    if (rc == 0 && run_id[0])
+        rc = rv_store_list_pending(c->in.store, &c->cli->app.scope, run_id, take_question, &a, err);
+    if (rc == 0 && a.text.len > 0) {
+        rv_buf_puts(&a.text, "a new message gives it up: what was said in it is kept, marked cancelled\n");
+        rv_cli_err(rv_buf_str(&a.text));
+    }
+    rv_buf_fini(&a.text);
+    return rc;
+}
+
+/* --- its end --- */
+
+/* Why the turn did not complete, or could not be written, on stderr; gives the exit status. */
+static int report_turn(const struct rv_cli_chat *c, const struct rv_chat_turn *turn)
+{
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    const char *red = c->cli->err_color ? "\033[31m" : "", *plain = c->cli->err_color ? "\033[0m" : "";
+    int status = rv_cli_exit_of(turn->status);
+
+    bool is_told = rv_cli_flag(c->cli, "json") || c->events || c->shows_remarks;
+    if (turn->is_cut_off && !is_told)
+        rv_buf_printf(&text, "%s[cut off] the answer reached max_tokens: raise it, or ask for less%s\n",
+                      c->cli->err_color ? "\033[2m" : "", plain);
+    if (turn->chained_error) {
+        rv_buf_printf(&text, "%s[error]%s the chained tool failed: ", red, plain);
+        rv_cli_write_lines(rv_str_of(turn->chained_error), &text);
+        rv_buf_putc(&text, '\n');
+    }
+    if (turn->status == RV_RUN_CANCELLED) {
+        rv_buf_puts(&text, "[cancelled]\n");
+    } else if (turn->status != RV_RUN_COMPLETED && turn->status != RV_RUN_INTERRUPTED && turn->was_kept) {
+        rv_buf_printf(&text, "%s[error]%s ", red, plain);
+        rv_cli_write_lines(rv_str_of(turn->error ? turn->error : rv_run_status_text(turn->status)), &text);
+        rv_buf_putc(&text, '\n');
+    }
+    if (!turn->was_kept) {
+        rv_buf_printf(&text, "%s[error]%s %s", red, plain,
+                      rv_cli_flag(c->cli, "no-store") ? "" : "the turn is not kept: ");
+        rv_cli_write_lines(rv_str_of(turn->store_error ? turn->store_error : "it failed"), &text);
+        rv_buf_putc(&text, '\n');
+        status = RV_EXIT_FAILED;
+    }
+    rv_cli_say_text(&text);
+    return status;
+}
+
+void rv_cli_chat_header(const struct rv_cli_chat *c)
+{
+    rv_err *err = NULL;
+
+    if (rv_cli_flag(c->cli, "quiet") || rv_cli_flag(c->cli, "json") || rv_cli_flag(c->cli, "events"))
+        return;
+    rv_cli_say("Agent: %s\n%s %s\n", rv_chat_agent(c->in.chat),
+               rv_chat_is_new(c->in.chat) ? "New session:" : "Resuming session", rv_chat_session(c->in.chat));
+    if (note_waiting(c, &err) < 0) /* a note, no more: the turn itself will say what is wrong */
+        rv_err_free(err);
+}
+
+/* --- one message, or one for each line of a pipe --- */
+
+static int print_answer(struct rv_cli_chat *c, const struct rv_chat_turn *turn)
+{
+    rv_buf text = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
+    rv_err *err = NULL;
+    bool json = rv_cli_flag(c->cli, "json");
+    /* An answer that could not be kept is one all the same. */
+    bool ended = turn->status == RV_RUN_COMPLETED || turn->status == RV_RUN_TERMINATED || !turn->was_kept;
+
+    if (json) {
+        rv_app_chat_write(&c->in, turn, &text);
+        rv_buf_putc(&text, '\n');
+    } else if (ended && !c->show && !c->events && (turn->text.len || turn->status == RV_RUN_COMPLETED)) {
+        rv_buf_add_str(&text, turn->text);
+        rv_buf_putc(&text, '\n');
+    }
+    int rc = rv_cli_print(0, &text, &err);
+    c->reader_left = !rv_cli_out_now((rv_str){NULL, 0}) || c->reader_left;
+    return rc < 0 ? rv_cli_report(c->cli, err) : RV_EXIT_COMPLETED;
+}
+
+/* lines NULL: no person to ask. prompts: standard input is a terminal. */
+static int one_turn(struct rv_cli_chat *c, rv_str message, struct rv_chat_lines *lines, bool prompts)
+{
+    struct rv_chat_turn turn = {0};
+    rv_err *err = NULL;
+
+    int rc = rv_cli_chat_turn(c, message, NULL, &turn, &err);
+    if (rc == 0 && lines)
+        rc = answer_all(c, lines, prompts, &turn, &err);
+    if (rc == RV_E_CANCELLED && turn.status == RV_RUN_INTERRUPTED) {
+        rv_err_free(err);
+        err = NULL;
+    } else if (rc < 0) {
+        return rv_cli_report(c->cli, err);
+    }
+    int printed = print_answer(c, &turn);
+    if (turn.status == RV_RUN_INTERRUPTED && turn.was_kept)
+        say_pending(c, &turn);
+    int status = report_turn(c, &turn);
+    return status ? status : printed;
+}
+
+int rv_cli_chat_once(struct rv_cli_chat *c, rv_str message)
+{
+    struct rv_chat_lines lines;
+    bool person = isatty(STDIN_FILENO) && c->show;
+
+    rv_chat_lines_init(&lines);
+    rv_cli_chat_header(c);
+    int status = one_turn(c, message, person ? &lines : NULL, person);
+    rv_chat_lines_fini(&lines);
+    return status;
+}
+
+/* The first turn that did not end well says how it all ended; later ones are had all the same. */
+int rv_cli_chat_lines(struct rv_cli_chat *c)
+{
+    struct rv_chat_lines lines;
+    int status = RV_EXIT_COMPLETED, rc = 1;
+    rv_err *err = NULL;
+    rv_str line;
+
+    rv_chat_lines_init(&lines);
+    rv_cli_chat_header(c);
+    while (!c->reader_left && status != RV_EXIT_CANCELLED) {
+        rc = rv_chat_lines_next(&lines, &line, &err);
+        if (rc <= 0)
+            break;
+        if (rv_str_trim(line).len == 0)
+            continue;
+        int this_one = one_turn(c, line, &lines, false);
+        status = status && this_one != RV_EXIT_CANCELLED ? status : this_one;
+    }
+    if (rc == RV_E_CANCELLED) { /* who sent the signal knows */
+        rv_err_free(err);
+        status = RV_EXIT_CANCELLED;
+    } else if (rc < 0) {
+        status = rv_cli_report(c->cli, err);
+    }
+    if (c->reader_left && status == RV_EXIT_COMPLETED)
+        status = RV_EXIT_FAILED; /* the lines behind it were not said */
+    rv_chat_lines_fini(&lines);
+    return status;
+}
+
+/* --- on a terminal: a prompt, a line, a turn, again --- */
+
+static void show_prompt(const struct rv_cli_chat *c)
+{
+    rv_str text = RV_STR_LIT("you> ");
+
+    if (c->cli->out_tty)
+        RV_IGNORE(!rv_cli_out_now(text), "a write that failed is told at the end");
+    else
+        rv_cli_err(text);
+}
+
+/* A turn that went wrong is told, and the conversation goes on. */
+static void say(struct rv_cli_chat *c, struct rv_chat_lines *lines, rv_str line)
+{
+    struct rv_chat_turn turn = {0};
+    rv_err *err = NULL;
+
+    int rc = rv_cli_chat_turn(c, line, NULL, &turn, &err);
+    if (rc == 0)
+        rc = answer_all(c, lines, true, &turn, &err);
+    if (rc == 0) {
+        RV_IGNORE(report_turn(c, &turn), "the next turn may be better");
+        rv_cli_out(c->cli->out_tty ? RV_STR_LIT("\n") : (rv_str){NULL, 0});
+    } else if (rc == RV_E_CANCELLED) { /* the loop sees why */
+        rv_err_free(err);
+    } else {
+        rv_cli_say("[error] ");
+        (void)rv_cli_report(c->cli, err);
+    }
+}
+
+static int talk(struct rv_cli_chat *c, struct rv_chat_lines *lines)
+{
+    enum rv_chat_word word = RV_CHAT_WORD_NONE;
+    rv_err *err = NULL;
+    rv_str line;
+
+    while (word != RV_CHAT_WORD_EXIT && !c->reader_left && !rv_chat_signals_seen()) {
+        show_prompt(c);
+        int rc = rv_chat_lines_next(lines, &line, &err);
+        if (rc == RV_E_LIMIT) {
+            (void)rv_cli_report(c->cli, err);
+            err = NULL;
+            continue;
+        }
+        if (rc <= 0) {
+            rv_cli_say("\n");
+            if (rc == 0 || rc == RV_E_CANCELLED)
+                break;
+            return rv_cli_report(c->cli, err);
+        }
+        word = rv_str_trim(line).len > 0 ? rv_cli_chat_command(c, line) : RV_CHAT_WORD_DONE;
+        if (word == RV_CHAT_WORD_NONE)
+            say(c, lines, line);
+    }
+    rv_err_free(err);
+    rv_cli_say("Bye.\n");
+    return c->reader_left ? RV_EXIT_FAILED : rv_chat_signals_seen() == SIGTERM ? RV_EXIT_CANCELLED : RV_EXIT_COMPLETED;
+}
+
+int rv_cli_chat_repl(struct rv_cli_chat *c)
+{
+    struct rv_chat_lines lines;
+
+    rv_chat_lines_init(&lines);
+    rv_cli_chat_header(c);
+    if (!rv_cli_flag(c->cli, "quiet"))
+        rv_cli_say("/help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat\n");
+    int status = talk(c, &lines);
+    rv_chat_lines_fini(&lines);
+    return status;
+}

@@ -1,0 +1,220 @@
+/* What people are told of runs that wait: the question, and the command that answers it; and which question an answer
+ * on the command line means. */
+#include "coreengine/cli/cli.h"
+
+#include <string.h>
+
+#define ASK_BYTES   300 /* of a question, in a message */
+#define STORE_BYTES 16384
+
+/* --- the commands that people are told --- */
+
+void rv_cli_write_store(const struct rv_cli *cli, rv_buf *b)
+{
+    static const char *const names[] = {"store", "user", "tenant"};
+
+    for (size_t i = 0; i < RV_COUNT(names); i++) {
+        const char *value = rv_cli_value(cli, names[i]);
+        if (!value)
+            continue;
+        rv_buf_printf(b, " --%s ", names[i]);
+        rv_cli_write_word(value, b);
+    }
+}
+
+void rv_cli_write_resume(const struct rv_cli *cli, const struct rv_pending *pending, bool is_only, rv_buf *b)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};
+    enum rv_interrupt_kind kind;
+    json_object *body = NULL;
+
+    rv_buf_puts(b, "reeve resume ");
+    rv_cli_write_word(pending->run, b);
+    if (!is_only) {
+        rv_buf_puts(b, " --interrupt ");
+        rv_cli_write_word(pending->id, b);
+    }
+    rv_cli_write_store(cli, b);
+    if (rv_interrupt_kind_of(rv_str_of(pending->kind), &kind, NULL) == 0 &&
+        rv_json_parse(pending->body, &opts, &body, NULL) == 0)
+        rv_buf_printf(b, " %s", rv_cli_how_to_answer(kind, rv_json_get_obj(body, "data")));
+    rv_buf_putc(b, '\n');
+    json_object_put(body);
+}
+
+/* --- what a run waits for --- */
+
+const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data)
+{
+    if (rv_interrupt_asks_outcome(kind, data))
+        return "--decision happened   # or not_happened, fail; its result: --data JSON";
+    return kind == RV_INTERRUPT_CLARIFICATION  ? "--text \"...\""
+           : kind == RV_INTERRUPT_CONFIRMATION ? "--approve   # or --deny"
+           : kind == RV_INTERRUPT_AGENT_REVIEW ? "--decision approve   # or reject, modify"
+                                               : "";
+}
+
+struct question {
+    enum rv_interrupt_kind kind;
+    const char *id, *stage, *ask;
+    json_object *data;
+};
+
+static void write_question(const struct rv_cli *cli, const struct question *q, bool several, const char *run, rv_buf *b)
+{
+    rv_buf_printf(b, "waits for %s (%s)", rv_interrupt_kind_text(q->kind), q->id);
+    if (q->stage)
+        rv_buf_printf(b, " in stage %s", q->stage);
+    rv_buf_puts(b, ": ");
+    rv_cli_write_lines(rv_str_of(q->ask), b);
+    rv_buf_putc(b, '\n');
+    bool is_told = q->kind == RV_INTERRUPT_CLARIFICATION && json_object_object_get_ex(q->data, "output", NULL);
+    if (q->data && !is_told) { /* the question of an output says what is wanted */
+        rv_buf_puts(b, "  ");
+        rv_json_write(q->data, b);
+        rv_buf_putc(b, '\n');
+    }
+    rv_buf_puts(b, "answer with: reeve resume ");
+    rv_cli_write_word(run, b);
+    if (several) {
+        rv_buf_puts(b, " --interrupt ");
+        rv_cli_write_word(q->id, b);
+    }
+    rv_cli_write_store(cli, b);
+    rv_buf_printf(b, " %s\n", rv_cli_how_to_answer(q->kind, q->data));
+}
+
+static const char *text_of(json_object *entry, const char *key)
+{
+    const char *text = NULL;
+    return rv_json_get_text(entry, key, &text) ? text : NULL;
+}
+
+void rv_cli_say_pending(const struct rv_cli *cli, const struct rv_app_run *run, const char *word)
+{
+    const rv_envelope *env = rv_exec_envelope(run->exec);
+    struct rv_interrupt in = rv_envelope_interrupt(env);
+    bool several = rv_envelope_n_queued(env) > 0;
+    rv_buf text = RV_BUF_INIT(4 << 20);
+    struct question q = {in.kind, in.id ? in.id : "", in.stage, in.question ? in.question : in.message, in.data};
+
+    if (run->journal)
+        rv_buf_printf(&text, "run %s is kept in %s\n", word, rv_store_url(run->store));
+    if (!q.ask)
+        q.ask = "";
+    write_question(cli, &q, several, word, &text);
+    for (size_t i = 0; i < rv_envelope_n_queued(env); i++) {
+        json_object *entry = rv_envelope_queued(env, i);
+        const char *kind = entry ? text_of(entry, "kind") : NULL;
+        const char *ask = !entry                       ? NULL
+                          : text_of(entry, "question") ? text_of(entry, "question")
+                                                       : text_of(entry, "message");
+        if (!kind || rv_interrupt_kind_of(rv_str_of(kind), &q.kind, NULL) < 0)
+            continue;
+        q.id = text_of(entry, "id") ? text_of(entry, "id") : "";
+        q.stage = text_of(entry, "stage");
+        q.ask = ask ? ask : "";
+        q.data = rv_json_get_obj(entry, "data");
+        write_question(cli, &q, several, word, &text);
+    }
+    rv_cli_say_text(&text);
+}
+
+/* --- an answer --- */
+
+bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out)
+{
+    static const char *const fitting[] = {[RV_INTERRUPT_CLARIFICATION] = "--text",
+                                          [RV_INTERRUPT_CONFIRMATION] = "--approve or --deny",
+                                          [RV_INTERRUPT_AGENT_REVIEW] = "--decision approve, reject or modify"};
+    const char *const given[] = {r->text.ptr ? "--text" : NULL,
+                                 r->has_approved ? r->approved ? "--approve" : "--deny" : NULL,
+                                 r->decision.ptr ? "--decision" : NULL, r->data ? "--data" : NULL};
+    const char *sep = ", not ";
+
+    if (rv_app_answers(kind, r))
+        return true;
+    rv_buf_printf(out, "a %s takes %s", rv_interrupt_kind_text(kind),
+                  rv_interrupt_asks_outcome(kind, data) ? "--decision happened, not_happened or fail" : fitting[kind]);
+    for (size_t i = 0; i < RV_COUNT(given); i++)
+        if (given[i]) {
+            rv_buf_printf(out, "%s%s", sep, given[i]);
+            sep = " and ";
+        }
+    return false;
+}
+
+struct commands {
+    const struct rv_cli *cli;
+    rv_buf lines; /* that answer all questions of a run */
+};
+
+static int add_command(void *self, const struct rv_pending *p, rv_err **err)
+{
+    struct commands *c = self;
+
+    (void)err;
+    rv_cli_write_resume(c->cli, p, false, &c->lines);
+    return 0;
+}
+
+/* What to do about it, in words of the command line. */
+static void add_hint(const struct rv_cli *cli, const struct rv_run_row *row, int rc, rv_err **err)
+{
+    struct commands c = {.cli = cli, .lines = RV_BUF_INIT(1 << 20)};
+    rv_buf where = RV_BUF_INIT(STORE_BYTES);
+
+    RV_IGNORE(rv_store_list_pending(cli->store, &cli->app.scope, row->id, add_command, &c, NULL), "a hint, no more");
+    rv_cli_write_store(cli, &where);
+    rv_str lines = rv_str_trim(rv_buf_str(&c.lines));
+    if (rc == RV_E_TIMEOUT)
+        rv_err_hint(err,
+                    "`reeve runs fork %s --at STEP --go%s` starts again from an earlier step, `reeve runs cancel %s%s` "
+                    "ends it",
+                    row->id, rv_buf_cstr(&where), row->id, rv_buf_cstr(&where));
+    else if (rc == RV_E_INVALID)
+        rv_err_hint(err, "name one with --interrupt:\n%.*s", RV_STR_ARG(lines));
+    else if (lines.len > 0)
+        rv_err_hint(err, "it waits for:\n%.*s", RV_STR_ARG(lines));
+    rv_buf_fini(&c.lines);
+    rv_buf_fini(&where);
+}
+
+static int check_fit(const struct rv_cli *cli, const struct rv_run_row *row, const struct rv_app_question *q,
+                     const struct rv_response *response, rv_err **err)
+{
+    struct commands c = {.cli = cli, .lines = RV_BUF_INIT(1 << 20)};
+    rv_buf misfit = RV_BUF_INIT(1024), ask = RV_BUF_INIT(4 * ASK_BYTES);
+    int rc = 0;
+
+    if (!rv_cli_answer_fits(q->kind, q->data, response, &misfit)) {
+        rv_cli_write_preview(rv_buf_str(&q->text), ASK_BYTES, &ask);
+        RV_IGNORE(rv_store_list_pending(cli->store, &cli->app.scope, row->id, add_command, &c, NULL),
+                  "a hint, no more");
+        rc = RV_FAIL(err, RV_E_INVALID, "%s; the run waits for %s: %s", rv_buf_cstr(&misfit),
+                     rv_interrupt_kind_text(q->kind), rv_buf_cstr(&ask));
+        rv_err_hint(err, "answer with: %.*s", RV_STR_ARG(rv_str_trim(rv_buf_str(&c.lines))));
+    }
+    rv_buf_fini(&c.lines);
+    rv_buf_fini(&misfit);
+    rv_buf_fini(&ask);
+    return rc;
+}
+
+int rv_cli_check_answer(const struct rv_cli *cli, const struct rv_run_row *row, struct rv_response *response,
+                        char id[RV_STORE_MAX_ID + 1], rv_err **err)
+{
+    struct rv_app_question q;
+
+    int rc = rv_app_find_question(cli->store, &cli->app.scope, row, response->interrupt_id, &q, err);
+    if (rc < 0)
+        add_hint(cli, row, rc, err);
+    else
+        rc = check_fit(cli, row, &q, response, err);
+    if (rc == 0) {
+        memcpy(id, q.id, sizeof q.id);
+        response->interrupt_id = rv_str_of(id);
+    }
+    rv_app_question_fini(&q);
+    return rc;
+}
