@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/run/drive.h"
+#include "tests/kit/drive.h"
 #include "tests/unit/run/suites.h"
 
 #define SECOND INT64_C(1000000)

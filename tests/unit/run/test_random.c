@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/run/drive.h"
+#include "tests/kit/drive.h"
 #include "tests/unit/run/suites.h"
 
 #define SEEDS      10
