@@ -135,6 +135,7 @@ void drive_free(struct drive *d)
     free(d->used);
     free(d->open);
     free(d->last_save);
+    free(d->first);
     free(d);
 }
 
@@ -399,6 +400,8 @@ int drive_step(struct drive *d, const struct rv_event *ev, rv_err **err)
             drive_envelope(d, NULL);
         rv_envelope *env = d->env;
         d->env = NULL;
+        free(d->first);
+        d->first = drive_dump(env);
         ck_assert_int_eq(rv_run_new(d->p, &d->catalog, &d->opts, env, &d->run, NULL), 0);
     }
     for (size_t i = d->n_calls; ev->call_id && i-- > 0;)

@@ -77,6 +77,7 @@ struct drive {
     size_t n_done, n_finish, n_saves, save_bytes, n_visits, n_llm;
     size_t n_cancelled;
     char *last_save;
+    char *first; /* the state that the run began with */
     bool finished;
     bool keeps_numbers; /* a run made from a saved state goes on with call ids and seq */
     bool overruns;      /* its models may take more than was set aside for them */
