@@ -31,14 +31,10 @@ void sim_watch_fini(struct sim_watch *w)
 
 static int opened(struct sim_watch *w, const struct sim_open *o, rv_err **err)
 {
-    if (w->n_open == w->cap_open) {
-        size_t cap = w->cap_open ? w->cap_open * 2 : 8;
-        struct sim_open *open = realloc(w->open, cap * sizeof *open);
-        if (!open)
-            return RV_FAIL(err, RV_E_NOMEM, "watch a call");
-        w->open = open;
-        w->cap_open = cap;
-    }
+    struct sim_open *open = sim_grown(w->open, w->n_open, &w->cap_open, sizeof *open);
+    if (!open)
+        return RV_FAIL(err, RV_E_NOMEM, "watch a call");
+    w->open = open;
     w->open[w->n_open++] = *o;
     return 0;
 }

@@ -72,19 +72,12 @@ static int asked_by(struct sim_seed *s, const struct rv_effect *e, const char *i
     int rc = rv_buf_check(&path, "the way to an agent", err);
     *out = rc == 0 ? find(w, &path) : NULL;
     if (rc == 0 && !*out && make) {
-        if (w->n_asked == w->cap_asked) {
-            size_t cap = w->cap_asked ? w->cap_asked * 2 : 8;
-            struct sim_asked *asked = realloc(w->asked, cap * sizeof *asked);
-            rc = asked ? 0 : RV_FAIL(err, RV_E_NOMEM, "watch an agent");
-            if (asked) {
-                w->asked = asked;
-                w->cap_asked = cap;
-            }
-        }
-        char *text = rc == 0 ? rv_buf_steal(&path, NULL) : NULL;
-        if (rc == 0 && !text)
+        struct sim_asked *asked = sim_grown(w->asked, w->n_asked, &w->cap_asked, sizeof *asked);
+        w->asked = asked ? asked : w->asked;
+        char *text = asked ? rv_buf_steal(&path, NULL) : NULL;
+        if (!text) {
             rc = RV_FAIL(err, RV_E_NOMEM, "watch an agent");
-        if (rc == 0) {
+        } else {
             w->asked[w->n_asked] = (struct sim_asked){.path = text, .id = ++w->last_asked, .stage = e->stage};
             *out = &w->asked[w->n_asked++];
         }
