@@ -91,15 +91,42 @@ static void set_options(struct drive *d, json_object *options)
     d->overruns = is_set(options, "overruns");
 }
 
+/* The pipeline, with the lines of the case in place of "<lines>", as deep as that stands. */
+static const char *pipeline_text(struct stage *st)
+{
+    static const char mark[] = "<lines>\n";
+    json_object *pipeline = get(st->scene, "pipeline"), *lines = get(st->scene, "lines");
+    const char *text = pipeline ? json_object_get_string(pipeline) : "", *at = strstr(text, mark);
+    rv_str rest = lines ? rv_json_str(lines) : (rv_str){NULL, 0};
+    rv_buf b = RV_BUF_INIT(MAX_TEXT);
+
+    if (!at)
+        return text;
+    int indent = 0;
+    while (at > text && at[-1] == ' ') {
+        at--;
+        indent++;
+    }
+    rv_buf_add(&b, text, (size_t)(at - text));
+    while (rest.len) {
+        const char *end = memchr(rest.ptr, '\n', rest.len);
+        size_t n = end ? (size_t)(end - rest.ptr) : rest.len;
+        rv_buf_printf(&b, "%*s%.*s\n", indent, "", (int)n, rest.ptr);
+        rest = (rv_str){rest.ptr + n + (end != NULL), rest.len - n - (end != NULL)};
+    }
+    rv_buf_puts(&b, at + (size_t)indent + sizeof mark - 1);
+    return keep(st, rv_buf_steal(&b, NULL));
+}
+
 static void begin(struct stage *st)
 {
     const struct rv_scene *s = st->scene;
-    json_object *tools = get(s, "tools"), *envelope = get(s, "envelope"), *pipeline = get(s, "pipeline");
+    json_object *tools = get(s, "tools"), *envelope = get(s, "envelope");
     struct drive_tool list[DRIVE_MAX_TOOLS] = {{0}};
     size_t n = tools ? json_object_array_length(tools) : 0;
 
-    if (!pipeline || n > DRIVE_MAX_TOOLS)
-        rv_kit_die("%s: no pipeline, or too many tools", s->file);
+    if (n > DRIVE_MAX_TOOLS)
+        rv_kit_die("%s: too many tools", s->file);
     for (size_t i = 0; i < n; i++) {
         json_object *t = json_object_array_get_idx(tools, i);
         const char *word = text_of(t, "risk");
@@ -112,7 +139,7 @@ static void begin(struct stage *st)
                                       .output = spoken(st, t, "output"),
                                       .timeout_ms = int_of(t, "timeout_ms")};
     }
-    st->d = drive_new(json_object_get_string(pipeline), list, n);
+    st->d = drive_new(pipeline_text(st), list, n);
     set_options(st->d, get(s, "options"));
     if (envelope)
         drive_envelope(st->d, st->envelope = keep(st, rv_kit_text(envelope)));
