@@ -266,6 +266,9 @@ RV_MUST_CHECK int sim_people_answered(struct sim_seed *s, const struct rv_event 
 void sim_say(struct sim_seed *s, const char *fmt, ...) RV_PRINTF(2, 3);
 void sim_say_event(struct sim_seed *s, const struct rv_event *ev, const struct sim_call *c);
 void sim_say_effects(struct sim_seed *s);
+/** Members of an observable event; "" and 0: it has none. */
+const char *sim_text(json_object *line, const char *key);
+int64_t sim_number(json_object *line, const char *key);
 const char *sim_stage_name(const struct sim_seed *s, int stage);
 /** The owner of an effect: "stage", or "stage > agent > agent". The caller's; NULL: no memory. */
 char *sim_who(const struct sim_seed *s, const struct rv_effect *e);
