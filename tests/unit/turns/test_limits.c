@@ -6,9 +6,6 @@
 #include "coreengine/run/run_internal.h"
 #include "tests/unit/turns/room.h"
 
-#define TOOLS                "tools: [ask_agent, read, look, put, send, wipe, action]\n"
-#define ASK(id, agent, text) id " ask_agent {\"agent_name\":\"" agent "\",\"input_text\":\"" text "\"}"
-
 static struct room *done(const struct scene *s)
 {
     struct room *r = room_new(s, NULL);
@@ -21,21 +18,6 @@ static struct room *done(const struct scene *s)
 /* --- money --- */
 
 #define PRICED "models: {default: {model: 'openai:gpt-x', price: {input: 1, output: 2}}}\nbudget: {usd: %d.%06d}\n"
-
-static const struct scene paid = {
-    .name = "paid",
-    .parent = TOOLS "max_tokens: 100\n",
-    .agents = {"child", "tools: [ask_agent, read]\nmax_tokens: 3000\n", "other", "max_tokens: 1000\n"},
-    .lines = {{.to = "parent",
-               .text = "",
-               .calls = ASK("a", "child", "x") " | " ASK("b", "other", "y"),
-               .in = 900,
-               .out = 90},
-              {.to = "child", .text = "", .calls = ASK("c", "other", "z"), .in = 1000, .out = 2900},
-              {.to = "other", .text = "one", .in = 1000, .out = 900},
-              {.to = "other", .text = "two", .in = 1000, .out = 900},
-              {.to = "child", .text = "three", .in = 1000, .out = 2900},
-              {.to = "parent", .text = "four", .in = 900, .out = 90}}};
 
 static int64_t spent(const struct room *r)
 {
@@ -61,7 +43,7 @@ START_TEST(whoever_is_asked_spends_from_the_same_purse)
     size_t n_refused = 0, n_whole = 0, n_failed = 0;
 
     for (int64_t budget = 1000; budget <= 61000; budget += 1500) {
-        struct scene s = paid;
+        struct scene s = *room_scene("paid");
         char keys[200];
         price(&s, keys, budget);
         struct room *r = done(&s);
@@ -87,7 +69,7 @@ START_TEST(a_death_costs_and_nobody_stands_still)
     size_t n_broke = 0;
 
     for (int64_t budget = 10000; budget <= 61000; budget += 3000) {
-        struct scene s = paid;
+        struct scene s = *room_scene("paid");
         char keys[200];
         price(&s, keys, budget);
         struct room *calm = done(&s);

@@ -32,6 +32,7 @@ static const struct {
      "\"chained\":true"},
     {"plain", NULL, NULL},
     {"a turn that fails", NULL, NULL},
+    {"an output that never fits", NULL, NULL},
 };
 
 /* Proves remlight.5/top */
@@ -67,39 +68,6 @@ START_TEST(a_chained_tool_gets_the_nulls_that_the_agent_gave) /* p8 17 */
 }
 END_TEST
 
-/* What is said in place of the object, and tries that do not fit, are no answer: nobody is shown them. */
-START_TEST(a_turn_without_its_object_says_nothing) /* p8 3, W7, W23 */
-{
-    static const struct scene s = {
-        .name = "an output that never fits",
-        .parent = "structured_output: true\nproperties: {name: {type: string}, n: {type: integer}}\nrequired: [name]\n",
-        .lines = {{.to = "parent", .text = "Well.", .calls = "f final_result {\"n\":\"x\",\"z\":1}"},
-                  {.to = "parent", .text = "Well!", .calls = "g final_result {\"n\":2}"}}};
-    struct room *r = play(&s);
-    char *rows = room_rows(r);
-
-    ck_assert_str_eq(
-        rows,
-        "user(failed) ask\n"
-        "tool_call[parent](failed) {\"name\":\"final_result\",\"id\":\"f\",\"arguments\":{\"n\":\"x\",\"z\":1}}\n"
-        "tool_response[parent](failed) This does not fit the schema of the answer: output_schema: (root): missing "
-        "required property \"name\"; /n: expected integer, found string \"x\"; (root): unknown property \"z\". Correct "
-        "it "
-        "and answer again. {\"name\":\"final_result\",\"id\":\"f\"}\n"
-        "tool_call[parent](failed) {\"name\":\"final_result\",\"id\":\"g\",\"arguments\":{\"n\":2}}\n"
-        "tool_response[parent](failed) {\"error\":{\"type\":\"ParseError\",\"message\":\"agent \\\"parent\\\": the "
-        "output "
-        "does not fit output_schema, after 1 of max_repairs (1) repairs: raise it, or say in the prompt what is "
-        "wanted: "
-        "output_schema: (root): missing required property \\\"name\\\"\"}} {\"name\":\"final_result\",\"id\":\"g\"}\n"
-        "assistant[parent](failed) \n");
-    ck_assert(!strstr(rv_buf_cstr(&r->events), "\"structured\":true"));
-    free(rows);
-    room_check_replay(r);
-    room_free(r);
-}
-END_TEST
-
 START_TEST(no_more_words_are_kept_than_metadata_has_room_for)
 {
     static char many[(200 << 10) + 1];
@@ -119,10 +87,7 @@ END_TEST
 
 START_TEST(a_cut_off_answer_says_so)
 {
-    static const struct scene s = {.name = "an answer that was cut off",
-                                   .parent = "\n",
-                                   .lines = {{.to = "parent", .text = "once upon a", .is_cut = true}}};
-    struct room *cut = play(&s), *whole = play(room_scene("plain"));
+    struct room *cut = play(room_scene("an answer that was cut off")), *whole = play(room_scene("plain"));
     char *columns = room_columns(cut), *others = room_columns(whole);
 
     ck_assert_msg(room_count(columns, "\"finish_reason\":\"length\"") == 1, "%s", columns);
@@ -140,17 +105,9 @@ END_TEST
 /* The history does not tell the calls of the output tool; their rows are in the session all the same. */
 START_TEST(calls_that_are_not_told_again_keep_their_ids)
 {
-    static const struct scene turns[] = {
-        {.name = "without ids",
-         .parent = "structured_output: true\nproperties: {name: {type: string}}\nrequired: [name]\n",
-         .lines = {{.to = "parent", .text = "", .calls = " final_result {}"},
-                   {.to = "parent", .text = "", .calls = " final_result {\"name\":\"ada\"}"}}},
-        {.name = "counted by the provider",
-         .parent = "structured_output: true\nproperties: {name: {type: string}}\nrequired: [name]\n",
-         .lines = {{.to = "parent", .text = "", .calls = "call_1 final_result {}"},
-                   {.to = "parent", .text = "", .calls = "call_1 final_result {\"name\":\"ada\"}"}}}};
+    static const char *const names[] = {"without ids", "counted by the provider"};
     const struct rv_store_opts so = {0};
-    const struct scene *s = &turns[_i];
+    const struct scene *s = room_scene(names[_i]);
     rv_store *store = NULL;
     char *rows = NULL;
     rv_err *err = NULL;
@@ -183,7 +140,6 @@ Suite *objects_suite(void)
 
     tcase_add_loop_test(tc, an_object_is_told_once_as_a_call_of_its_agent, 0, RV_COUNT(outputs));
     tcase_add_test(tc, no_more_words_are_kept_than_metadata_has_room_for);
-    tcase_add_test(tc, a_turn_without_its_object_says_nothing);
     tcase_add_test(tc, a_chained_tool_gets_the_nulls_that_the_agent_gave);
     tcase_add_test(tc, a_cut_off_answer_says_so);
     tcase_add_loop_test(tc, calls_that_are_not_told_again_keep_their_ids, 0, 2);
