@@ -10,21 +10,6 @@ static const char *const fault_texts[] = {RV_SIM_FAULTS(TEXT)};
 static const char *const invariant_texts[] = {RV_SIM_INVARIANTS(TEXT)};
 static const char *const invariant_meanings[] = {RV_SIM_INVARIANTS(MEANING)};
 
-const char *rv_sim_fault_text(enum rv_sim_fault fault)
-{
-    return fault_texts[fault];
-}
-
-const char *rv_sim_invariant_text(enum rv_sim_invariant inv)
-{
-    return invariant_texts[inv];
-}
-
-const char *rv_sim_invariant_meaning(enum rv_sim_invariant inv)
-{
-    return invariant_meanings[inv];
-}
-
 /* A fault, or all of a family: "crash" is crash-before, crash-after, ... */
 static unsigned faults_named(rv_str word)
 {
@@ -187,8 +172,8 @@ static int64_t per_second(const struct rv_sim_report *r)
 static void write_failure(const struct rv_sim_failure *f, rv_buf *b)
 {
     rv_buf_printf(b, "\nseed %llu breaks \"%s\" (%s)\n  %s\n\nhow it comes to that, with %zu of %zu decisions:\n",
-                  (unsigned long long)f->seed, rv_sim_invariant_text(f->invariant),
-                  rv_sim_invariant_meaning(f->invariant), f->text, f->n_decisions, f->n_before);
+                  (unsigned long long)f->seed, invariant_texts[f->invariant], invariant_meanings[f->invariant], f->text,
+                  f->n_decisions, f->n_before);
     rv_buf_puts(b, f->trace);
 }
 
@@ -224,7 +209,7 @@ void rv_sim_report_write_text(const struct rv_sim_report *r, const struct rv_pip
     sep = "  faults  ";
     for (int i = 0; i < RV_N_SIM_FAULTS; i++)
         if (r->faults[i]) {
-            rv_buf_printf(b, "%s%s %lld", sep, rv_sim_fault_text((enum rv_sim_fault)i), (long long)r->faults[i]);
+            rv_buf_printf(b, "%s%s %lld", sep, fault_texts[i], (long long)r->faults[i]);
             sep = ", ";
         }
     rv_buf_puts(b, sep[0] == ',' ? "\n" : "  faults  none\n");
@@ -271,7 +256,7 @@ void rv_sim_report_write_json(const struct rv_sim_report *r, const struct rv_pip
     rv_jw_key(w, "faults");
     rv_jw_obj(w);
     for (int i = 0; i < RV_N_SIM_FAULTS; i++)
-        rv_jw_kv_int(w, rv_sim_fault_text((enum rv_sim_fault)i), r->faults[i]);
+        rv_jw_kv_int(w, fault_texts[i], r->faults[i]);
     rv_jw_obj_end(w);
     rv_jw_key(w, "coverage");
     rv_jw_obj(w);
@@ -286,7 +271,7 @@ void rv_sim_report_write_json(const struct rv_sim_report *r, const struct rv_pip
     if (r->has_failure) {
         rv_jw_obj(w);
         rv_jw_kv_int(w, "seed", (int64_t)r->failure.seed);
-        rv_jw_kv_text(w, "invariant", rv_sim_invariant_text(r->failure.invariant));
+        rv_jw_kv_text(w, "invariant", invariant_texts[r->failure.invariant]);
         rv_jw_kv_text(w, "text", r->failure.text);
         rv_jw_kv_int(w, "decisions", (int64_t)r->failure.n_decisions);
         rv_jw_kv_int(w, "decisions_before", (int64_t)r->failure.n_before);

@@ -121,7 +121,7 @@ static bool is_over(const struct sim_seed *s)
     return rv_run_is_finished(s->run) && rv_run_status(s->run) != RV_RUN_INTERRUPTED;
 }
 
-int sim_seed_run(struct sim_seed *s, rv_err **err)
+static int run_seed(struct sim_seed *s, rv_err **err)
 {
     int64_t max = s->opts->max_steps > 0 ? s->opts->max_steps : RV_SIM_MAX_STEPS;
 
@@ -171,7 +171,7 @@ int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *scrip
     if (s->subject->script)
         rv_script_rewind(s->subject->script);
     int rc = sim_watch_init(&s->watch, s->subject->pipeline, err);
-    return rc < 0 ? rc : sim_seed_run(s, err);
+    return rc < 0 ? rc : run_seed(s, err);
 }
 
 void sim_seed_fini(struct sim_seed *s)

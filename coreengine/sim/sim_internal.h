@@ -216,9 +216,6 @@ void sim_injected(struct sim_seed *s, enum rv_sim_fault fault);
 #define SIM_MAX_KINDS 4
 size_t sim_inject(struct sim_seed *s, const enum rv_sim_fault *kinds, size_t n);
 
-/* seed.c */
-RV_MUST_CHECK int sim_seed_run(struct sim_seed *s, rv_err **err);
-
 /* process.c: the simulated process */
 RV_MUST_CHECK int sim_process_begin(struct sim_seed *s, rv_err **err);
 /** One event for the core, journaled and acted on; the process may die on the way. *refused (may be NULL): the code of

@@ -80,7 +80,7 @@ START_TEST(every_fault_every_status_and_every_route_occurs)
         subjects_fini(&s);
     }
     for (size_t f = 0; f < RV_N_SIM_FAULTS; f++)
-        ck_assert_msg(faults[f] > 0, "%s never occurs", rv_sim_fault_text((enum rv_sim_fault)f));
+        ck_assert_msg(faults[f] > 0, "fault %zu never occurs", f);
     for (size_t k = RV_RUN_COMPLETED; k < RV_N_RUN; k++)
         ck_assert_msg(statuses[k] > 0, "no run is %s", rv_run_status_text((enum rv_run_status)k));
 }
