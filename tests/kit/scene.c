@@ -46,8 +46,9 @@ static void add_file(struct rv_scenes *all, const char *folder, const char *base
     rv_buf_printf(&file, "%s/%s", folder, base);
     json_object *shared = read_yaml(rv_buf_cstr(&file)), *cases = rv_json_get_arr(shared, "cases");
     size_t stem = strlen(base) - strlen(".yaml"), n = cases ? json_object_array_length(cases) : 0;
+    rv_buf_add(&name, base, stem);
     if (!cases)
-        add(all, rv_buf_cstr(&file), rv_str_dup((rv_str){base, stem}), shared, NULL);
+        add(all, rv_buf_cstr(&file), rv_buf_cstr(&name), shared, NULL);
     for (size_t i = 0; i < n; i++) {
         json_object *own = json_object_array_get_idx(cases, i);
         const char *what = NULL;
@@ -102,6 +103,7 @@ void rv_scenes_free(struct rv_scenes *scenes)
 /* --- as tests --- */
 
 static struct rv_scenes listed;
+static TTest *tests; /* Check borrows them */
 
 static void run_listed(int i)
 {
@@ -113,7 +115,7 @@ TCase *rv_scenes_case(const char *folder)
     TCase *tc = tcase_create("scenes");
 
     listed = rv_scenes_read(folder);
-    TTest *tests = calloc(listed.n, sizeof *tests);
+    tests = calloc(listed.n, sizeof *tests);
     for (size_t i = 0; tests && i < listed.n; i++) {
         const struct rv_scene *s = &listed.items[i];
         tests[i] = (TTest){.name = s->name, .fn = run_listed, .file = s->file, .line = 1};
