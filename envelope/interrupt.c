@@ -383,10 +383,11 @@ static int first_readable(const rv_envelope *env, size_t *at, struct rv_stored_i
     for (*at = 0; *at < n; (*at)++) {
         rv_err *cause = NULL;
         int rc = read_queued(env, *at, it, &cause);
+        bool no_memory = rv_err_is(cause, RV_E_NOMEM);
         rv_err_free(cause);
         if (rc == 0)
             break;
-        if (rc == RV_E_NOMEM)
+        if (no_memory)
             return RV_FAIL(err, RV_E_NOMEM, "read the queue of interrupts");
     }
     return 0;

@@ -183,7 +183,9 @@ static int unoffered_calls(rv_visit *v, json_object *calls, struct rv_effects *o
         rv_str name = rv_utf8_cut(call_text(json_object_array_get_idx(calls, i), "name"), 80);
         rv_buf_printf(&names, "%s%.*s", i ? ", " : "", RV_STR_ARG(name));
     }
-    int rc = RV_FAIL(&cause, RV_E_PARSE,
+    int rc = rv_buf_check(&names, "names of tools", &cause);
+    if (rc == 0)
+        rc = RV_FAIL(&cause, RV_E_PARSE,
                      "agent \"%s\": the model asked for tools (%s), and the stage offers none: set has_tools and "
                      "allowed_tools",
                      v->agent->name, rv_buf_cstr(&names));

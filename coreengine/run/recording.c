@@ -14,10 +14,11 @@ static bool is_done(enum rv_event_kind kind)
     return kind == RV_EVENT_LLM_DONE || kind == RV_EVENT_TOOL_DONE || kind == RV_EVENT_HOOK_DONE;
 }
 
-static void write_response(const struct rv_response *r, rv_jw *w)
+void rv_response_write_json(const struct rv_response *r, rv_jw *w)
 {
-    rv_jw_key(w, "response");
     rv_jw_obj(w);
+    if (r->interrupt_id.ptr)
+        rv_jw_kv_str(w, "interrupt_id", r->interrupt_id);
     if (r->text.ptr)
         rv_jw_kv_str(w, "text", r->text);
     if (r->has_approved)
@@ -26,12 +27,10 @@ static void write_response(const struct rv_response *r, rv_jw *w)
         rv_jw_kv_str(w, "decision", r->decision);
     if (r->data)
         rv_jw_kv_value(w, "data", r->data);
-    if (r->interrupt_id.ptr)
-        rv_jw_kv_str(w, "interrupt_id", r->interrupt_id);
     rv_jw_obj_end(w);
 }
 
-void rv_event_write_answer(const struct rv_event *ev, rv_jw *w)
+static void write_answer(const struct rv_event *ev, rv_jw *w)
 {
     struct rv_llm_answer answer = ev->llm;
 
@@ -42,36 +41,46 @@ void rv_event_write_answer(const struct rv_event *ev, rv_jw *w)
     rv_llm_answer_write(&answer, w);
 }
 
-void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
+rv_str rv_event_write_members(const struct rv_event *ev, rv_jw *w)
 {
-    rv_jw_obj(w);
+    const rv_str none = {NULL, 0};
+
     rv_jw_kv_text(w, "event", event_texts[ev->kind]);
     rv_jw_kv_int(w, "now_us", ev->now_us);
     if (ev->call_id)
         rv_jw_kv_int(w, "call_id", ev->call_id);
-    if (is_done(ev->kind) && ev->unknown) {
+    if (ev->blocked)
+        rv_jw_kv_value(w, "blocked", ev->blocked);
+    if (!is_done(ev->kind))
+        return ev->kind == RV_EVENT_CANCEL ? ev->reply : none;
+    if (ev->unknown) {
         rv_jw_kv_bool(w, "unknown", true);
-    } else if (is_done(ev->kind) && ev->failed) {
+    } else if (ev->failed) {
         rv_jw_kv_bool(w, "failed", true);
         if (ev->error_type)
             rv_jw_kv_text(w, "error_type", ev->error_type);
         if (ev->code)
             rv_jw_kv_text(w, "code", ev->code);
-        rv_jw_kv_str(w, "error", ev->error);
-        rv_jw_kv_bool(w, "retryable", ev->retryable);
-        if (ev->reply.len)
+        if (ev->retryable)
+            rv_jw_kv_bool(w, "retryable", true);
+        if (ev->reply.len && rv_utf8_valid(ev->reply, NULL))
             rv_jw_kv_str(w, "partial", ev->reply);
-    } else if (is_done(ev->kind)) {
-        rv_jw_kv_str(w, "reply", ev->reply);
     }
     if (ev->kind == RV_EVENT_LLM_DONE)
-        rv_event_write_answer(ev, w);
-    if (ev->kind == RV_EVENT_CANCEL && ev->reply.len > 0)
-        rv_jw_kv_str(w, "reply", ev->reply);
-    if (ev->blocked)
-        rv_jw_kv_value(w, "blocked", ev->blocked);
-    if (ev->kind == RV_EVENT_ANSWER)
-        write_response(&ev->response, w);
+        write_answer(ev, w);
+    return ev->unknown ? none : ev->failed ? ev->error : ev->reply;
+}
+
+void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_str text = rv_event_write_members(ev, w);
+    if (text.len)
+        rv_jw_kv_str(w, ev->failed ? "error" : "reply", text);
+    if (ev->kind == RV_EVENT_ANSWER) {
+        rv_jw_key(w, "response");
+        rv_response_write_json(&ev->response, w);
+    }
     rv_jw_obj_end(w);
 }
 

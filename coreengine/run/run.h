@@ -64,8 +64,10 @@ bool rv_run_minds_breakers(const rv_run *run);
 void rv_run_set_emits(rv_run *run, bool emits);
 
 /* --- Events and effects as JSON, for recording, replay and comparison --- */
-/** The members of ev.llm that say something: a failure has a kind, an answer a finish reason. */
-void rv_event_write_answer(const struct rv_event *ev, rv_jw *w);
+/** The members of an event, as journals have them, but for its text, which is returned: the reply, or the error. */
+rv_str rv_event_write_members(const struct rv_event *ev, rv_jw *w);
+void rv_response_write_json(const struct rv_response *r, rv_jw *w);
+/** The members and the text, "reply" or "error", or the response of a person. */
 void rv_event_write_json(const struct rv_event *ev, rv_jw *w);
 /** Reads what was written. Texts borrow from json. RV_E_INVALID. */
 RV_MUST_CHECK int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err);

@@ -54,14 +54,10 @@ int sim_ledger_add(struct sim_seed *s, const struct rv_event *ev, int64_t seq, r
 {
     struct sim_ledger *l = &s->ledger;
 
-    if (l->n == l->cap) {
-        size_t cap = l->cap ? l->cap * 2 : 32;
-        struct sim_entry *entries = realloc(l->entries, cap * sizeof *entries);
-        if (!entries)
-            return RV_FAIL(err, RV_E_NOMEM, "note a step");
-        l->entries = entries;
-        l->cap = cap;
-    }
+    struct sim_entry *entries = sim_grown(l->entries, l->n, &l->cap, sizeof *entries);
+    if (!entries)
+        return RV_FAIL(err, RV_E_NOMEM, "note a step");
+    l->entries = entries;
     struct sim_entry *e = &l->entries[l->n];
     int rc = write_acts(&l->text, ev, &s->fx, err);
     if (rc < 0)

@@ -149,14 +149,10 @@ static void mark_key(struct sim_seed *s, rv_str decision)
 
 int sim_people_answered(struct sim_seed *s, const struct rv_event *ev, rv_err **err)
 {
-    if (s->n_answered == s->cap_answered) {
-        size_t cap = s->cap_answered ? s->cap_answered * 2 : 8;
-        char **ids = realloc(s->answered, cap * sizeof *ids);
-        if (!ids)
-            return RV_FAIL(err, RV_E_NOMEM, "note an answer");
-        s->answered = ids;
-        s->cap_answered = cap;
-    }
+    char **ids = sim_grown(s->answered, s->n_answered, &s->cap_answered, sizeof *ids);
+    if (!ids)
+        return RV_FAIL(err, RV_E_NOMEM, "note an answer");
+    s->answered = ids;
     char *id = rv_str_dup(ev->response.interrupt_id);
     if (!id)
         return RV_FAIL(err, RV_E_NOMEM, "note an answer");

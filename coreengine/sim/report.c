@@ -1,8 +1,107 @@
-/* What a simulation found, for people and as JSON. */
+/* The words of the simulation, the stages and routes that it counts, and its report, as text and as JSON. */
 #include "coreengine/sim/sim_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define TEXT(n, t, m)    t,
+#define MEANING(n, t, m) m,
+static const char *const fault_texts[] = {RV_SIM_FAULTS(TEXT)};
+static const char *const invariant_texts[] = {RV_SIM_INVARIANTS(TEXT)};
+static const char *const invariant_meanings[] = {RV_SIM_INVARIANTS(MEANING)};
+
+/* A fault, or all of a family: "crash" is crash-before, crash-after, ... */
+static unsigned faults_named(rv_str word)
+{
+    unsigned bits = 0;
+
+    if (rv_str_is(word, "all"))
+        return RV_SIM_ALL_FAULTS;
+    for (size_t i = 0; i < RV_N_SIM_FAULTS; i++) {
+        rv_str text = rv_str_of(fault_texts[i]);
+        bool family = text.len > word.len && text.ptr[word.len] == '-' && memcmp(text.ptr, word.ptr, word.len) == 0;
+        if (rv_str_eq(text, word) || family)
+            bits |= 1u << i;
+    }
+    return bits;
+}
+
+int rv_sim_faults_of(rv_str text, unsigned *out, rv_err **err)
+{
+    unsigned bits = 0;
+
+    for (size_t at = 0; at <= text.len;) {
+        const char *comma = at < text.len ? memchr(text.ptr + at, ',', text.len - at) : NULL;
+        size_t end = comma ? (size_t)(comma - text.ptr) : text.len;
+        rv_str word = rv_str_trim((rv_str){text.ptr + at, end - at});
+        unsigned found = word.len ? faults_named(word) : 0;
+        if (!found && !rv_str_is(word, "none")) {
+            rv_str shown = rv_utf8_cut(word, 40);
+            const char *near = rv_nearest(word, fault_texts, RV_N_SIM_FAULTS);
+            int rc = RV_FAIL(err, RV_E_INVALID, "there is no fault \"%.*s\"", RV_STR_ARG(shown));
+            if (near)
+                rv_err_hint(err, "did you mean \"%s\"?", near);
+            else
+                rv_err_hint(err, "faults are model, tool, hook, person, cancel, crash and zombie, or all, or none");
+            return rc;
+        }
+        bits |= found;
+        at = end + 1;
+    }
+    *out = bits;
+    return 0;
+}
+
+/* --- stages and routes --- */
+
+static void add_place(struct rv_sim_report *r, enum rv_sim_place_kind kind, const struct rv_agent *a, int rule)
+{
+    r->places[r->n_places++] = (struct rv_sim_place){.kind = kind, .stage = a->index, .rule = rule};
+}
+
+static void add_stage(const struct rv_pipeline *p, struct rv_sim_report *r, const struct rv_agent *a)
+{
+    bool routes = p->default_run_mode != RV_MODE_PARALLEL; /* only sequential runs look at routes */
+
+    add_place(r, RV_SIM_STAGE, a, -1);
+    if (routes && a->routing.function[0]) {
+        add_place(r, RV_SIM_FUNCTION, a, -1);
+    } else if (routes) {
+        for (size_t i = 0; i < a->routing.n_rules; i++)
+            add_place(r, RV_SIM_RULE, a, (int)i);
+        if (a->routing.default_target != RV_TARGET_NONE)
+            add_place(r, RV_SIM_DEFAULT, a, -1);
+        else if (a->routing.n_rules > 0)
+            add_place(r, RV_SIM_NO_MATCH, a, -1);
+    }
+    if (routes && a->routing.error_target != RV_TARGET_NONE)
+        add_place(r, RV_SIM_ERROR_ROUTE, a, -1);
+}
+
+int sim_places_new(const struct rv_pipeline *p, struct rv_sim_report *r, rv_err **err)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; i < p->n_agents; i++)
+        n += p->agents[i].routing.n_rules + 3;
+    r->places = calloc(n, sizeof *r->places);
+    if (!r->places)
+        return RV_FAIL(err, RV_E_NOMEM, "count the routes of pipeline \"%s\"", p->name);
+    for (size_t i = 0; i < p->n_agents; i++)
+        add_stage(p, r, &p->agents[i]);
+    return 0;
+}
+
+void sim_places_hit(struct rv_sim_report *r, enum rv_sim_place_kind kind, int stage, int64_t rule)
+{
+    for (size_t i = 0; i < r->n_places; i++) {
+        struct rv_sim_place *at = &r->places[i];
+        if (at->kind == kind && at->stage == stage && (kind != RV_SIM_RULE || at->rule == rule))
+            at->hits++;
+    }
+}
+
+/* --- the report --- */
 
 void rv_sim_report_fini(struct rv_sim_report *r)
 {
@@ -73,8 +172,8 @@ static int64_t per_second(const struct rv_sim_report *r)
 static void write_failure(const struct rv_sim_failure *f, rv_buf *b)
 {
     rv_buf_printf(b, "\nseed %llu breaks \"%s\" (%s)\n  %s\n\nhow it comes to that, with %zu of %zu decisions:\n",
-                  (unsigned long long)f->seed, rv_sim_invariant_text(f->invariant),
-                  rv_sim_invariant_meaning(f->invariant), f->text, f->n_decisions, f->n_before);
+                  (unsigned long long)f->seed, invariant_texts[f->invariant], invariant_meanings[f->invariant], f->text,
+                  f->n_decisions, f->n_before);
     rv_buf_puts(b, f->trace);
 }
 
@@ -110,7 +209,7 @@ void rv_sim_report_write_text(const struct rv_sim_report *r, const struct rv_pip
     sep = "  faults  ";
     for (int i = 0; i < RV_N_SIM_FAULTS; i++)
         if (r->faults[i]) {
-            rv_buf_printf(b, "%s%s %lld", sep, rv_sim_fault_text((enum rv_sim_fault)i), (long long)r->faults[i]);
+            rv_buf_printf(b, "%s%s %lld", sep, fault_texts[i], (long long)r->faults[i]);
             sep = ", ";
         }
     rv_buf_puts(b, sep[0] == ',' ? "\n" : "  faults  none\n");
@@ -157,7 +256,7 @@ void rv_sim_report_write_json(const struct rv_sim_report *r, const struct rv_pip
     rv_jw_key(w, "faults");
     rv_jw_obj(w);
     for (int i = 0; i < RV_N_SIM_FAULTS; i++)
-        rv_jw_kv_int(w, rv_sim_fault_text((enum rv_sim_fault)i), r->faults[i]);
+        rv_jw_kv_int(w, fault_texts[i], r->faults[i]);
     rv_jw_obj_end(w);
     rv_jw_key(w, "coverage");
     rv_jw_obj(w);
@@ -172,7 +271,7 @@ void rv_sim_report_write_json(const struct rv_sim_report *r, const struct rv_pip
     if (r->has_failure) {
         rv_jw_obj(w);
         rv_jw_kv_int(w, "seed", (int64_t)r->failure.seed);
-        rv_jw_kv_text(w, "invariant", rv_sim_invariant_text(r->failure.invariant));
+        rv_jw_kv_text(w, "invariant", invariant_texts[r->failure.invariant]);
         rv_jw_kv_text(w, "text", r->failure.text);
         rv_jw_kv_int(w, "decisions", (int64_t)r->failure.n_decisions);
         rv_jw_kv_int(w, "decisions_before", (int64_t)r->failure.n_before);

@@ -1,58 +1,8 @@
 /* One seed: the loop of virtual time, from the first event to an end, with everything that may come between. */
 #include "coreengine/sim/sim_internal.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_BROKEN 4096 /* bytes that say what is wrong */
-
-void sim_break(struct sim_seed *s, enum rv_sim_invariant inv, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (s->is_broken)
-        return;
-    s->is_broken = true;
-    s->invariant = inv;
-    va_start(ap, fmt);
-    rv_buf_vprintf(&s->broken, fmt, ap);
-    va_end(ap);
-    sim_say(s, "BROKEN: %s", rv_buf_cstr(&s->broken));
-}
-
-int sim_unexpected(struct sim_seed *s, enum rv_sim_invariant inv, int rc, const char *what, rv_err **err)
-{
-    rv_buf text = RV_BUF_INIT(MAX_BROKEN / 2);
-
-    if (rc == RV_E_NOMEM)
-        return rc;
-    for (const rv_err *link = *err; link; link = rv_err_cause(link))
-        rv_buf_printf(&text, ": %s", rv_err_text(link));
-    sim_break(s, inv, "%s%s", what, rv_buf_cstr(&text));
-    rv_buf_fini(&text);
-    rv_err_free(*err);
-    *err = NULL;
-    return 0;
-}
-
-void sim_injected(struct sim_seed *s, enum rv_sim_fault fault)
-{
-    s->tally->faults[fault]++;
-}
-
-size_t sim_inject(struct sim_seed *s, const enum rv_sim_fault *kinds, size_t n)
-{
-    uint32_t rates[SIM_MAX_KINDS];
-
-    assert(n <= SIM_MAX_KINDS);
-    for (size_t i = 0; i < n; i++)
-        rates[i] = s->rates[kinds[i]];
-    size_t fault = sim_pick(&s->tape, rates, n);
-    if (fault)
-        sim_injected(s, kinds[fault - 1]);
-    return fault;
-}
 
 /* Which faults this run has, and how often: a few kinds at a time find more than all of them a little. */
 static void choose_rates(struct sim_seed *s)
@@ -171,7 +121,7 @@ static bool is_over(const struct sim_seed *s)
     return rv_run_is_finished(s->run) && rv_run_status(s->run) != RV_RUN_INTERRUPTED;
 }
 
-int sim_seed_run(struct sim_seed *s, rv_err **err)
+static int run_seed(struct sim_seed *s, rv_err **err)
 {
     int64_t max = s->opts->max_steps > 0 ? s->opts->max_steps : RV_SIM_MAX_STEPS;
 
@@ -213,7 +163,7 @@ int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *scrip
     s->seed = seed;
     s->trace = trace;
     s->now_us = SIM_T0_US;
-    s->broken = RV_BUF_INIT(MAX_BROKEN);
+    s->broken = RV_BUF_INIT(SIM_MAX_BROKEN);
     s->ledger.text = RV_BUF_INIT(RV_STATE_MAX_BYTES);
     rv_hash_init(&s->ledger.hash);
     sim_tape_init(&s->tape, seed);
@@ -226,7 +176,7 @@ int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *scrip
         rc = rv_store_begin(s->store, err);
     if (rc < 0)
         return rc;
-    rc = sim_seed_run(s, err);
+    rc = run_seed(s, err);
     sim_process_leave_store(s);
     return rc;
 }

@@ -152,14 +152,10 @@ static int add_row(struct sim_seed *s, const struct rv_message *m, rv_err **err)
     json_object *calls = NULL;
     const char *id = NULL;
 
-    if (c->n_rows == c->cap_rows) {
-        size_t cap = c->cap_rows ? c->cap_rows * 2 : 16;
-        struct sim_row *rows = realloc(c->rows, cap * sizeof *rows);
-        if (!rows)
-            return RV_FAIL(err, RV_E_NOMEM, "note a row");
-        c->rows = rows;
-        c->cap_rows = cap;
-    }
+    struct sim_row *rows = sim_grown(c->rows, c->n_rows, &c->cap_rows, sizeof *rows);
+    if (!rows)
+        return RV_FAIL(err, RV_E_NOMEM, "note a row");
+    c->rows = rows;
     int rc = m->tool_calls.len ? rv_json_parse(m->tool_calls, NULL, &calls, err) : 0;
     if (rc < 0)
         return rc;

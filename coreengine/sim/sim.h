@@ -33,7 +33,6 @@
 #define RV_SIM_FAULT_CONST(n, t, m) RV_SIM_##n,
 enum rv_sim_fault { RV_SIM_FAULTS(RV_SIM_FAULT_CONST) RV_N_SIM_FAULTS };
 #define RV_SIM_ALL_FAULTS ((1u << RV_N_SIM_FAULTS) - 1)
-const char *rv_sim_fault_text(enum rv_sim_fault fault);
 /** A list "crash-idle,tool-error"; "crash" stands for all that begin so; "all", "none". RV_E_INVALID names the nearest.
  */
 RV_MUST_CHECK int rv_sim_faults_of(rv_str text, unsigned *out, rv_err **err);
@@ -55,8 +54,6 @@ RV_MUST_CHECK int rv_sim_faults_of(rv_str text, unsigned *out, rv_err **err);
     X(CORE, "core", "the core takes every event that fits")
 #define RV_SIM_INVARIANT_CONST(n, t, m) RV_SIM_KEEPS_##n,
 enum rv_sim_invariant { RV_SIM_INVARIANTS(RV_SIM_INVARIANT_CONST) RV_N_SIM_INVARIANTS };
-const char *rv_sim_invariant_text(enum rv_sim_invariant inv);
-const char *rv_sim_invariant_meaning(enum rv_sim_invariant inv);
 
 /* An agent that may be asked by others. */
 struct rv_sim_agent {

@@ -3,90 +3,17 @@
 #define RV_SIM_INTERNAL_H
 
 #include "config/analysis/analysis.h"
-#include "coreengine/sim/sim.h"
+#include "coreengine/sim/sim_values.h"
 #include "coreengine/store/journal/journal.h"
 
 #define SIM_T0_US         INT64_C(1700000000000000) /* when every run begins: 2023-11-14T22:13:20Z */
 #define SIM_SECOND_US     INT64_C(1000000)
 #define SIM_MAX_TEXT      ((size_t)64 << 20) /* one reply, request or line */
 #define SIM_MAX_TRACE     ((size_t)4 << 20)
-#define SIM_MAX_PROCESSES 100 /* of one run; then it is left alone */
-#define SIM_SHOWN         160 /* bytes of a text in a trace */
+#define SIM_MAX_PROCESSES 100  /* of one run; then it is left alone */
+#define SIM_SHOWN         160  /* bytes of a text in a trace */
+#define SIM_MAX_BROKEN    4096 /* bytes that say what is wrong */
 #define SIM_ASK_AGENT     "ask_agent"
-
-/* --- tape.c: decisions --- */
-struct sim_tape {
-    uint32_t *items; /* owned: what was decided, in order */
-    size_t n, cap;
-    const uint32_t *script; /* a replay's decisions; zero where it ends */
-    size_t n_script;
-    bool is_replay;
-    int rc; /* sticky RV_E_NOMEM, of whatever has no other way to tell */
-    struct rv_rand_state state;
-    struct rv_rand rand; /* points to state: a tape does not move */
-};
-void sim_tape_init(struct sim_tape *t, uint64_t seed);
-void sim_tape_fini(struct sim_tape *t);
-void sim_tape_replay(struct sim_tape *t, const uint32_t *script, size_t n);
-uint32_t sim_draw(struct sim_tape *t, uint32_t n); /* one of 0..n-1 */
-uint32_t sim_bits(struct sim_tape *t);             /* what content is made from; 0: the plainest */
-/** 0 mostly, i + 1 with a chance of per_mille[i]. */
-size_t sim_pick(struct sim_tape *t, const uint32_t *per_mille, size_t n);
-bool sim_chance(struct sim_tape *t, uint32_t per_mille);
-
-/* Content: many small choices from one decision, so that a tape stays short. */
-struct sim_rng {
-    uint64_t s;
-    bool is_plain; /* from 0 */
-};
-struct sim_rng sim_rng_of(uint32_t bits);
-uint32_t sim_below(struct sim_rng *r, uint32_t n); /* 0 when it is plain */
-
-/* --- value.c: values that fit a JSON Schema --- */
-/** check: the same schema compiled, or NULL. *out is the caller's and may be NULL (null). *fits false: no value was
- *  found that does. */
-RV_MUST_CHECK int sim_value(json_object *schema, const rv_schema *check, struct sim_rng *r, json_object **out,
-                            bool *fits, rv_err **err);
-/** Any small value. */
-RV_MUST_CHECK int sim_any(struct sim_rng *r, int depth, json_object **out, rv_err **err);
-json_object *sim_words(struct sim_rng *r, size_t max_words); /* a text; NULL: no memory */
-
-/* --- flatten.c --- */
-/** The schema with references resolved, allOf merged and one of each anyOf and oneOf chosen; *out is the caller's. */
-RV_MUST_CHECK int sim_flatten(json_object *schema, json_object *root, struct sim_rng *r, json_object **out,
-                              rv_err **err);
-
-/* --- hints.c: what a pipeline looks at in outputs, so that made-up ones take every route --- */
-#define SIM_PATH_MAX 4
-struct sim_field {
-    char *path[SIM_PATH_MAX]; /* owned */
-    size_t n_path;
-    json_object *values; /* array: constants it is compared with, and their neighbours; owned */
-    bool is_required;
-    bool is_list;
-};
-struct sim_shape { /* of what is stored under a stage's output key */
-    struct sim_field *fields;
-    size_t n_fields, cap;
-    const char **tools; /* a tool stage reads its plan from here: what it may call; owned array */
-    size_t n_tools;
-};
-struct sim_hints {
-    struct sim_shape *shapes; /* one per stage */
-    size_t n_shapes;
-    char **metadata; /* keys of the envelope's metadata that something looks at; owned */
-    size_t n_metadata, cap_metadata;
-};
-RV_MUST_CHECK int sim_hints_new(const struct rv_sim_subject *subject, struct sim_hints **out, rv_err **err);
-void sim_hints_free(struct sim_hints *h);
-struct sim_field *sim_hints_field(struct sim_shape *shape, const rv_str *path, size_t n_path); /* made if new; NULL */
-struct sim_shape *sim_hints_of_key(struct sim_hints *h, const struct rv_pipeline *p, rv_str output_key);
-
-/* --- expr_hints.c --- */
-/** Paths and constants of a `when` expression. */
-RV_MUST_CHECK int sim_hints_expr(struct sim_hints *h, const struct rv_pipeline *p, struct sim_shape *own,
-                                 const char *text, rv_err **err);
-RV_MUST_CHECK int sim_hints_metadata(struct sim_hints *h, rv_str key, rv_err **err);
 
 /* --- the parts of a seed --- */
 struct sim_seed;
@@ -134,8 +61,6 @@ struct sim_world {
 };
 void sim_world_fini(struct sim_world *w);
 struct sim_key *sim_world_find(struct sim_world *w, const char *key);
-/** A call is performed: is it allowed? */
-RV_MUST_CHECK int sim_world_asked(struct sim_seed *s, const struct rv_effect *e, rv_err **err);
 void sim_world_effect(struct sim_seed *s, struct sim_call *c);
 RV_MUST_CHECK int sim_world_finished(struct sim_seed *s, const struct rv_event *ev, rv_err **err);
 /** The calls under way go on without their process, or not. */
@@ -292,10 +217,7 @@ void sim_injected(struct sim_seed *s, enum rv_sim_fault fault);
 #define SIM_MAX_KINDS 4
 size_t sim_inject(struct sim_seed *s, const enum rv_sim_fault *kinds, size_t n);
 
-/* seed.c */
-RV_MUST_CHECK int sim_seed_run(struct sim_seed *s, rv_err **err);
-
-/* process.c, takeover.c: the simulated process */
+/* process.c: the simulated process */
 RV_MUST_CHECK int sim_process_begin(struct sim_seed *s, rv_err **err);
 /** One event for the core, journaled and acted on; the process may die on the way. *refused (may be NULL): the code of
  *  an answer that was not accepted; then nothing happened. */
@@ -308,13 +230,8 @@ RV_MUST_CHECK int sim_process_open(struct sim_seed *s, rv_err **err);
 /** Free the journals of the seed, and roll back what it wrote. */
 void sim_process_leave_store(struct sim_seed *s);
 void sim_process_fini(struct sim_seed *s);
-/* shared with takeover.c */
-RV_MUST_CHECK int sim_process_perform(struct sim_seed *s, struct rv_effect *e, rv_err **err);
-void sim_process_forget(struct sim_seed *s, rv_journal *j); /* its writes no longer reach the store; NULL is fine */
-void sim_process_drop_run(struct sim_seed *s);
-void sim_process_next_owner(struct sim_seed *s);
 
-/* calls.c */
+/* world.c: calls under way */
 RV_MUST_CHECK int sim_call_start(struct sim_seed *s, struct rv_effect *e, rv_err **err);
 RV_MUST_CHECK int sim_timer_start(struct sim_seed *s, const struct rv_effect *e, rv_err **err);
 void sim_call_cancel(struct sim_seed *s, int64_t call_id);
@@ -324,21 +241,16 @@ size_t sim_call_next(const struct sim_seed *s); /* index of what is due first; n
 struct sim_call sim_call_take(struct sim_seed *s, size_t at, struct rv_event *ev);
 void sim_call_fini(struct sim_call *c);
 
-/* output.c, model.c, tool.c, hook.c: answers */
+/* output.c, model.c, answers.c */
 RV_MUST_CHECK int sim_output(struct sim_seed *s, int stage, struct sim_rng *r, json_object **out, rv_err **err);
 RV_MUST_CHECK int sim_plan(struct sim_seed *s, const struct sim_shape *shape, struct sim_rng *r, json_object *output,
                            rv_err **err);
 RV_MUST_CHECK int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
 RV_MUST_CHECK int sim_tool_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
 RV_MUST_CHECK int sim_hook_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
-/** talk.c: the reply asks for some of the request's tools, perhaps. */
-RV_MUST_CHECK int sim_tool_calls(struct sim_seed *s, const struct rv_effect *e, json_object *request, struct sim_rng *r,
-                                 struct sim_outcome *o, rv_err **err);
-/** ask.c: arguments of ask_agent (self: who asks); and its answer, the document of an agent, perhaps a spoiled one. */
+/** Arguments of ask_agent; self: who asks. */
 RV_MUST_CHECK int sim_ask_arguments(struct sim_seed *s, const char *self, struct sim_rng *r, rv_buf *text,
                                     rv_err **err);
-RV_MUST_CHECK int sim_ask_answer(struct sim_seed *s, const struct rv_effect *e, bool spoils, struct sim_rng *r,
-                                 struct sim_outcome *o, rv_err **err);
 void sim_outcome_fail(struct sim_outcome *o, const char *type, bool retryable, const char *text);
 /** The script's answer, if it has one. */
 RV_MUST_CHECK int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_script_kind kind,
@@ -354,11 +266,14 @@ RV_MUST_CHECK int sim_people_answered(struct sim_seed *s, const struct rv_event 
 void sim_say(struct sim_seed *s, const char *fmt, ...) RV_PRINTF(2, 3);
 void sim_say_event(struct sim_seed *s, const struct rv_event *ev, const struct sim_call *c);
 void sim_say_effects(struct sim_seed *s);
+/** Members of an observable event; "" and 0: it has none. */
+const char *sim_text(json_object *line, const char *key);
+int64_t sim_number(json_object *line, const char *key);
 const char *sim_stage_name(const struct sim_seed *s, int stage);
 /** The owner of an effect: "stage", or "stage > agent > agent". The caller's; NULL: no memory. */
 char *sim_who(const struct sim_seed *s, const struct rv_effect *e);
 
-/* shrink.c */
+/* seed.c */
 struct sim_setup { /* what a thread needs to run a seed */
     const struct rv_sim_opts *opts;
     const struct rv_sim_subject *subject;
@@ -374,11 +289,8 @@ struct sim_setup { /* what a thread needs to run a seed */
 RV_MUST_CHECK int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *script, size_t n_script,
                            rv_buf *trace, struct rv_sim_report *tally, struct sim_seed *s, rv_err **err);
 void sim_seed_fini(struct sim_seed *s);
-/** Cut the failure down and describe it. */
-RV_MUST_CHECK int sim_shrink(const struct sim_setup *setup, const struct sim_seed *failed, struct rv_sim_failure *out,
-                             rv_err **err);
 
-/* places.c */
+/* report.c */
 RV_MUST_CHECK int sim_places_new(const struct rv_pipeline *p, struct rv_sim_report *r, rv_err **err);
 void sim_places_hit(struct rv_sim_report *r, enum rv_sim_place_kind kind, int stage, int64_t rule);
 

@@ -7,6 +7,17 @@
 
 #define TAPE_MAX ((size_t)1 << 22) /* decisions of one seed; a run is cut by its steps long before */
 
+void *sim_grown(void *items, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return items;
+    size_t more = *cap ? *cap * 2 : 8;
+    void *grown = realloc(items, more * size);
+    if (grown)
+        *cap = more;
+    return grown;
+}
+
 void sim_tape_init(struct sim_tape *t, uint64_t seed)
 {
     *t = (struct sim_tape){0};
@@ -29,16 +40,13 @@ void sim_tape_replay(struct sim_tape *t, const uint32_t *script, size_t n)
 /* Note what was decided: a replay with other decisions before may ask for other things, and this is what it came to. */
 static void note(struct sim_tape *t, uint32_t v)
 {
-    if (t->n == t->cap) {
-        size_t cap = t->cap ? t->cap * 2 : 256;
-        uint32_t *items = cap <= TAPE_MAX ? realloc(t->items, cap * sizeof *items) : NULL;
-        if (!items) {
-            t->rc = RV_E_NOMEM;
-            return;
-        }
-        t->items = items;
-        t->cap = cap;
+    uint32_t *items = t->n < TAPE_MAX ? sim_grown(t->items, t->n, &t->cap, sizeof *items) : NULL;
+
+    if (!items) {
+        t->rc = RV_E_NOMEM;
+        return;
     }
+    t->items = items;
     t->items[t->n++] = v;
 }
 

@@ -1,6 +1,7 @@
-/* What happens in a simulated run, in plain words, a line each. */
+/* What happens in a simulated run, in plain words, a line each; which faults come up, and which invariant breaks. */
 #include "coreengine/sim/sim_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,24 +158,24 @@ static void say_call(struct sim_seed *s, const struct rv_effect *e)
     free(who);
 }
 
-static const char *member(json_object *line, const char *key)
+const char *sim_text(json_object *line, const char *key)
 {
     const char *text = NULL;
     return rv_json_get_text(line, key, &text) ? text : "";
 }
 
-static int64_t number(json_object *line, const char *key)
+int64_t sim_number(json_object *line, const char *key)
 {
     int64_t n = 0;
-    return rv_json_get_int(line, key, &n) ? n : 0;
+    return line && rv_json_get_int(line, key, &n) ? n : 0;
 }
 
 static void put_text(rv_buf *b, json_object *line, const char *before, const char *key)
 {
-    if (!member(line, key)[0])
+    if (!sim_text(line, key)[0])
         return;
     rv_buf_puts(b, before);
-    put_short(b, rv_str_of(member(line, key)));
+    put_short(b, rv_str_of(sim_text(line, key)));
 }
 
 static void put_completed(json_object *line, rv_buf *b)
@@ -182,11 +183,11 @@ static void put_completed(json_object *line, rv_buf *b)
     json_object *output = NULL;
     rv_buf text = RV_BUF_INIT(SIM_MAX_TEXT);
 
-    if (member(line, "agent")[0])
-        rv_buf_printf(b, "agent %s, asked by call %s, ends: %s", member(line, "agent"),
-                      member(line, "parent_tool_call_id"), member(line, "status"));
+    if (sim_text(line, "agent")[0])
+        rv_buf_printf(b, "agent %s, asked by call %s, ends: %s", sim_text(line, "agent"),
+                      sim_text(line, "parent_tool_call_id"), sim_text(line, "status"));
     else
-        rv_buf_printf(b, "stage %s ends: %s", member(line, "stage"), member(line, "status"));
+        rv_buf_printf(b, "stage %s ends: %s", sim_text(line, "stage"), sim_text(line, "status"));
     put_text(b, line, ", ", "error");
     if (json_object_object_get_ex(line, "output", &output) && output) {
         rv_json_write(output, &text);
@@ -201,40 +202,41 @@ static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
 {
     switch (kind) {
     case RV_EMIT_STAGE_STARTED:
-        rv_buf_printf(b, "stage %s begins, visit %lld", member(line, "stage"), (long long)number(line, "visit"));
+        rv_buf_printf(b, "stage %s begins, visit %lld", sim_text(line, "stage"), (long long)sim_number(line, "visit"));
         return true;
     case RV_EMIT_AGENT_STARTED:
-        rv_buf_printf(b, "agent %s begins, asked by call %s, %lld deep", member(line, "agent"),
-                      member(line, "parent_tool_call_id"), (long long)number(line, "depth"));
+        rv_buf_printf(b, "agent %s begins, asked by call %s, %lld deep", sim_text(line, "agent"),
+                      sim_text(line, "parent_tool_call_id"), (long long)sim_number(line, "depth"));
         return true;
     case RV_EMIT_STAGE_COMPLETED:
     case RV_EMIT_AGENT_COMPLETED:
         put_completed(line, b);
         return true;
     case RV_EMIT_ROUTING_DECISION:
-        rv_buf_printf(b, "%s -> %s (%s)", member(line, "from"), member(line, "to"), member(line, "reason"));
+        rv_buf_printf(b, "%s -> %s (%s)", sim_text(line, "from"), sim_text(line, "to"), sim_text(line, "reason"));
         return true;
     case RV_EMIT_ITERATION:
-        rv_buf_printf(b, "loop back %lld", (long long)number(line, "iteration"));
+        rv_buf_printf(b, "loop back %lld", (long long)sim_number(line, "iteration"));
         return true;
     case RV_EMIT_RETRY:
-        rv_buf_printf(b, "attempt %lld failed", (long long)number(line, "attempt"));
+        rv_buf_printf(b, "attempt %lld failed", (long long)sim_number(line, "attempt"));
         put_text(b, line, ": ", "error");
         return true;
     case RV_EMIT_TOOL_RESULT:
-        rv_buf_printf(b, "step %s, tool %s: %s", member(line, "step_id"), member(line, "tool"), member(line, "status"));
+        rv_buf_printf(b, "step %s, tool %s: %s", sim_text(line, "step_id"), sim_text(line, "tool"),
+                      sim_text(line, "status"));
         put_text(b, line, ", ", "error");
         return true;
     case RV_EMIT_INTERRUPT_PENDING:
-        rv_buf_printf(b, "stage %s asks, %s %s", member(line, "stage"), member(line, "kind"), member(line, "id"));
+        rv_buf_printf(b, "stage %s asks, %s %s", sim_text(line, "stage"), sim_text(line, "kind"), sim_text(line, "id"));
         put_text(b, line, ": ", "question");
         put_text(b, line, ": ", "message");
         return true;
     case RV_EMIT_STAGE_SKIPPED:
-        rv_buf_printf(b, "stage %s is skipped", member(line, "stage"));
+        rv_buf_printf(b, "stage %s is skipped", sim_text(line, "stage"));
         return true;
     case RV_EMIT_DONE:
-        rv_buf_printf(b, "the run is %s", member(line, "status"));
+        rv_buf_printf(b, "the run is %s", sim_text(line, "status"));
         put_text(b, line, ": ", "termination_reason");
         return true;
     case RV_EMIT_WARNING:
@@ -291,4 +293,53 @@ void sim_say_effects(struct sim_seed *s)
             break;
         }
     }
+}
+
+/* --- faults, and what breaks --- */
+
+void sim_break(struct sim_seed *s, enum rv_sim_invariant inv, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (s->is_broken)
+        return;
+    s->is_broken = true;
+    s->invariant = inv;
+    va_start(ap, fmt);
+    rv_buf_vprintf(&s->broken, fmt, ap);
+    va_end(ap);
+    sim_say(s, "BROKEN: %s", rv_buf_cstr(&s->broken));
+}
+
+int sim_unexpected(struct sim_seed *s, enum rv_sim_invariant inv, int rc, const char *what, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(SIM_MAX_BROKEN / 2);
+
+    if (rc == RV_E_NOMEM)
+        return rc;
+    for (const rv_err *link = *err; link; link = rv_err_cause(link))
+        rv_buf_printf(&text, ": %s", rv_err_text(link));
+    sim_break(s, inv, "%s%s", what, rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+    rv_err_free(*err);
+    *err = NULL;
+    return 0;
+}
+
+void sim_injected(struct sim_seed *s, enum rv_sim_fault fault)
+{
+    s->tally->faults[fault]++;
+}
+
+size_t sim_inject(struct sim_seed *s, const enum rv_sim_fault *kinds, size_t n)
+{
+    uint32_t rates[SIM_MAX_KINDS];
+
+    assert(n <= SIM_MAX_KINDS);
+    for (size_t i = 0; i < n; i++)
+        rates[i] = s->rates[kinds[i]];
+    size_t fault = sim_pick(&s->tape, rates, n);
+    if (fault)
+        sim_injected(s, kinds[fault - 1]);
+    return fault;
 }

@@ -31,14 +31,10 @@ void sim_watch_fini(struct sim_watch *w)
 
 static int opened(struct sim_watch *w, const struct sim_open *o, rv_err **err)
 {
-    if (w->n_open == w->cap_open) {
-        size_t cap = w->cap_open ? w->cap_open * 2 : 8;
-        struct sim_open *open = realloc(w->open, cap * sizeof *open);
-        if (!open)
-            return RV_FAIL(err, RV_E_NOMEM, "watch a call");
-        w->open = open;
-        w->cap_open = cap;
-    }
+    struct sim_open *open = sim_grown(w->open, w->n_open, &w->cap_open, sizeof *open);
+    if (!open)
+        return RV_FAIL(err, RV_E_NOMEM, "watch a call");
+    w->open = open;
     w->open[w->n_open++] = *o;
     return 0;
 }
@@ -212,12 +208,6 @@ static void asked(struct sim_seed *s, const struct rv_effect *e)
     json_object_put(line);
 }
 
-static int64_t number(json_object *line, const char *key)
-{
-    int64_t n = 0;
-    return rv_json_get_int(line, key, &n) ? n : 0;
-}
-
 /* The usage of a model call, or of one whose outcome is unknown. */
 static void paid(struct sim_seed *s, const struct rv_effect *e)
 {
@@ -225,9 +215,9 @@ static void paid(struct sim_seed *s, const struct rv_effect *e)
 
     if (!json)
         return;
-    const struct rv_usage used = {.input_tokens = number(json, "input_tokens"),
-                                  .output_tokens = number(json, "output_tokens"),
-                                  .cost_micro_usd = number(json, "cost_micro_usd")};
+    const struct rv_usage used = {.input_tokens = sim_number(json, "input_tokens"),
+                                  .output_tokens = sim_number(json, "output_tokens"),
+                                  .cost_micro_usd = sim_number(json, "cost_micro_usd")};
     rv_usage_add(&s->watch.told, &used);
     sim_asked_told(s, e, &used);
     json_object_put(json);

@@ -72,19 +72,12 @@ static int asked_by(struct sim_seed *s, const struct rv_effect *e, const char *i
     int rc = rv_buf_check(&path, "the way to an agent", err);
     *out = rc == 0 ? find(w, &path) : NULL;
     if (rc == 0 && !*out && make) {
-        if (w->n_asked == w->cap_asked) {
-            size_t cap = w->cap_asked ? w->cap_asked * 2 : 8;
-            struct sim_asked *asked = realloc(w->asked, cap * sizeof *asked);
-            rc = asked ? 0 : RV_FAIL(err, RV_E_NOMEM, "watch an agent");
-            if (asked) {
-                w->asked = asked;
-                w->cap_asked = cap;
-            }
-        }
-        char *text = rc == 0 ? rv_buf_steal(&path, NULL) : NULL;
-        if (rc == 0 && !text)
+        struct sim_asked *asked = sim_grown(w->asked, w->n_asked, &w->cap_asked, sizeof *asked);
+        w->asked = asked ? asked : w->asked;
+        char *text = asked ? rv_buf_steal(&path, NULL) : NULL;
+        if (!text) {
             rc = RV_FAIL(err, RV_E_NOMEM, "watch an agent");
-        if (rc == 0) {
+        } else {
             w->asked[w->n_asked] = (struct sim_asked){.path = text, .id = ++w->last_asked, .stage = e->stage};
             *out = &w->asked[w->n_asked++];
         }
@@ -116,12 +109,6 @@ static void close_below(struct sim_seed *s, const char *path, bool well)
 }
 
 /* --- events --- */
-
-static const char *text_of(json_object *line, const char *key)
-{
-    const char *text = NULL;
-    return rv_json_get_text(line, key, &text) ? text : "";
-}
 
 /* What the call of ask_agent allows its agent; the arguments stand in the effect before its event. */
 static int64_t allowed_us(struct sim_seed *s, const struct rv_effect *e)
@@ -216,27 +203,21 @@ static int begins(struct sim_seed *s, const struct rv_effect *e, struct sim_aske
     return 0;
 }
 
-static int64_t number(json_object *line, const char *key)
-{
-    int64_t n = 0;
-    return line && rv_json_get_int(line, key, &n) ? n : 0;
-}
-
 static void ends(struct sim_seed *s, const struct rv_effect *e, struct sim_asked *a, json_object *line)
 {
-    bool well = strcmp(text_of(line, "status"), "error") != 0;
+    bool well = strcmp(sim_text(line, "status"), "error") != 0;
     json_object *usage = rv_json_get_obj(line, "usage");
 
-    if (number(usage, "input_tokens") != a->told.input_tokens ||
-        number(usage, "output_tokens") != a->told.output_tokens ||
-        number(usage, "cost_micro_usd") != a->told.cost_micro_usd)
+    if (sim_number(usage, "input_tokens") != a->told.input_tokens ||
+        sim_number(usage, "output_tokens") != a->told.output_tokens ||
+        sim_number(usage, "cost_micro_usd") != a->told.cost_micro_usd)
         sim_break(
             s, RV_SIM_KEEPS_AGENTS,
             "agent \"%s\" says that its calls took %lld + %lld tokens and %lld micro-USD, and they took %lld + %lld "
             "and %lld",
-            e->origin->agent, (long long)number(usage, "input_tokens"), (long long)number(usage, "output_tokens"),
-            (long long)number(usage, "cost_micro_usd"), (long long)a->told.input_tokens,
-            (long long)a->told.output_tokens, (long long)a->told.cost_micro_usd);
+            e->origin->agent, (long long)sim_number(usage, "input_tokens"),
+            (long long)sim_number(usage, "output_tokens"), (long long)sim_number(usage, "cost_micro_usd"),
+            (long long)a->told.input_tokens, (long long)a->told.output_tokens, (long long)a->told.cost_micro_usd);
     if (s->last_event_us > a->until_us)
         sim_break(s, RV_SIM_KEEPS_AGENTS, "agent \"%s\" ends %lld us after its time", e->origin->agent,
                   (long long)(s->last_event_us - a->until_us));
@@ -277,7 +258,7 @@ static int stage_ends(struct sim_seed *s, const struct rv_effect *e, rv_err **er
     put_path(s, e, &path);
     int rc = rv_buf_check(&path, "the way to an agent", err);
     if (rc == 0 && line)
-        close_below(s, rv_buf_cstr(&path), strcmp(text_of(line, "status"), "error") != 0);
+        close_below(s, rv_buf_cstr(&path), strcmp(sim_text(line, "status"), "error") != 0);
     json_object_put(line);
     rv_buf_fini(&path);
     return rc;
@@ -294,8 +275,8 @@ static int of_call(struct sim_seed *s, size_t at, rv_err **err)
     json_object *line = sim_watch_parse(s, e);
     if (!line)
         return 0;
-    const char *id = text_of(line, "step_id");
-    bool is_own = strcmp(text_of(line, "tool"), SIM_ASK_AGENT) == 0;
+    const char *id = sim_text(line, "step_id");
+    bool is_own = strcmp(sim_text(line, "tool"), SIM_ASK_AGENT) == 0;
     int rc = !is_own ? 0 : e->emit == RV_EMIT_TOOL_RESULT ? has_result(s, e, id, err) : call_started(s, at, id, err);
     json_object_put(line);
     return rc;

@@ -1,5 +1,5 @@
-/* The world outside: what tools did, by idempotency key. It does not die with a process, and it is what a person looks
- * at who is asked whether something happened. */
+/* The world outside: calls under way and when each is answered, and what tools did, by idempotency key. What was done
+ * does not die with a process, and a person who is asked whether something happened looks at it. */
 #include "coreengine/sim/sim_internal.h"
 
 #include <stdlib.h>
@@ -31,14 +31,10 @@ struct sim_key *sim_world_find(struct sim_world *w, const char *key)
 
 static struct sim_key *new_key(struct sim_world *w, const struct rv_effect *e)
 {
-    if (w->n == w->cap) {
-        size_t cap = w->cap ? w->cap * 2 : 8;
-        struct sim_key *keys = realloc(w->keys, cap * sizeof *keys);
-        if (!keys)
-            return NULL;
-        w->keys = keys;
-        w->cap = cap;
-    }
+    struct sim_key *keys = sim_grown(w->keys, w->n, &w->cap, sizeof *keys);
+    if (!keys)
+        return NULL;
+    w->keys = keys;
     struct sim_key *k = &w->keys[w->n];
     *k = (struct sim_key){.effect_class = e->effect_class, .visit = e->visit};
     w->n++;
@@ -71,7 +67,7 @@ static bool is_renewed(const char *key)
     return last && last[1] == 'r';
 }
 
-int sim_world_asked(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
+static int sim_world_asked(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
 {
     long long id = (long long)e->call_id;
 
@@ -138,14 +134,10 @@ int sim_world_finished(struct sim_seed *s, const struct rv_event *ev, rv_err **e
 {
     struct sim_world *w = &s->world;
 
-    if (w->n_finished == w->cap_finished) {
-        size_t cap = w->cap_finished ? w->cap_finished * 2 : 16;
-        int64_t *ids = realloc(w->finished, cap * sizeof *ids);
-        if (!ids)
-            return RV_FAIL(err, RV_E_NOMEM, "note an answer");
-        w->finished = ids;
-        w->cap_finished = cap;
-    }
+    int64_t *ids = sim_grown(w->finished, w->n_finished, &w->cap_finished, sizeof *ids);
+    if (!ids)
+        return RV_FAIL(err, RV_E_NOMEM, "note an answer");
+    w->finished = ids;
     w->finished[w->n_finished++] = ev->call_id;
     for (size_t i = w->n; i-- > 0 && ev->kind == RV_EVENT_TOOL_DONE;) {
         struct sim_key *k = &w->keys[i];
@@ -166,4 +158,164 @@ void sim_world_orphaned(struct sim_seed *s)
         if (c->outcome.takes_effect && !c->landed && sim_chance(&s->tape, LANDS_ANYWAY))
             sim_world_effect(s, c);
     }
+}
+
+/* --- calls under way and timers --- */
+
+static const int64_t latencies_us[] = {
+    1000, 1, 20000, 300000, 2 * SIM_SECOND_US, 15 * SIM_SECOND_US, 600 * SIM_SECOND_US};
+
+void sim_call_fini(struct sim_call *c)
+{
+    free(c->name);
+    free(c->key);
+    free(c->who);
+    rv_buf_fini(&c->outcome.text);
+    rv_buf_fini(&c->outcome.partial);
+    rv_buf_fini(&c->outcome.calls);
+}
+
+void sim_calls_drop(struct sim_seed *s)
+{
+    for (size_t i = 0; i < s->n_calls; i++)
+        sim_call_fini(&s->calls[i]);
+    s->n_calls = 0;
+}
+
+static struct sim_call *add_call(struct sim_seed *s, rv_err **err)
+{
+    struct sim_call *calls = sim_grown(s->calls, s->n_calls, &s->cap_calls, sizeof *calls);
+
+    if (!calls) {
+        RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "make a call"), "NULL says it");
+        return NULL;
+    }
+    s->calls = calls;
+    struct sim_call *c = &s->calls[s->n_calls++];
+    *c = (struct sim_call){.outcome = {.text = RV_BUF_INIT(SIM_MAX_TEXT),
+                                       .partial = RV_BUF_INIT(SIM_MAX_TEXT),
+                                       .calls = RV_BUF_INIT(SIM_MAX_TEXT),
+                                       .llm = RV_LLM_ANSWER_NONE}};
+    return c;
+}
+
+/* In time, unless it is to be late. */
+static void schedule(struct sim_seed *s, const struct rv_effect *e, struct sim_call *c)
+{
+    int64_t latency = latencies_us[sim_draw(&s->tape, RV_COUNT(latencies_us))];
+    bool late = c->outcome.failed && c->outcome.error_type && strcmp(c->outcome.error_type, "TimeoutError") == 0;
+
+    c->due_us = s->now_us + latency;
+    if (late)
+        c->due_us = e->deadline_us > s->now_us ? e->deadline_us : s->now_us + (e->deadline_us ? 0 : latency);
+    else if (e->deadline_us && c->due_us >= e->deadline_us)
+        c->due_us = e->deadline_us > s->now_us ? e->deadline_us - 1 : s->now_us;
+    switch (sim_draw(&s->tape, 3)) { /* when a tool does what it does: at its end, at once, half-way */
+    case 1:
+        c->effect_us = s->now_us;
+        break;
+    case 2:
+        c->effect_us = s->now_us + (c->due_us - s->now_us) / 2;
+        break;
+    default:
+        c->effect_us = c->due_us;
+        break;
+    }
+}
+
+int sim_call_start(struct sim_seed *s, struct rv_effect *e, rv_err **err)
+{
+    int rc = sim_world_asked(s, e, err);
+
+    if (rc < 0 || s->is_broken)
+        return rc;
+    struct sim_call *c = add_call(s, err);
+    if (!c)
+        return RV_E_NOMEM;
+    c->call_id = e->call_id;
+    c->kind = e->kind;
+    c->stage = e->stage;
+    c->visit = e->visit;
+    c->attempt = e->attempt;
+    c->effect_class = e->effect_class;
+    c->name = rv_str_dup(rv_str_of(e->name));
+    c->key = e->key ? rv_str_dup(rv_str_of(e->key)) : NULL;
+    c->who = sim_who(s, e);
+    c->is_agents = e->origin != NULL;
+    s->tally->n_agent_calls += c->is_agents;
+    if (!c->name || !c->who || (e->key && !c->key))
+        return RV_FAIL(err, RV_E_NOMEM, "make a call");
+    if (e->kind == RV_EFFECT_CALL_LLM)
+        rc = sim_model_answer(s, e, &c->outcome, err);
+    else if (e->kind == RV_EFFECT_CALL_TOOL)
+        rc = sim_tool_answer(s, e, &c->outcome, err);
+    else
+        rc = sim_hook_answer(s, e, &c->outcome, err);
+    if (rc == 0)
+        schedule(s, e, c);
+    return rc;
+}
+
+int sim_timer_start(struct sim_seed *s, const struct rv_effect *e, rv_err **err)
+{
+    struct sim_call *c = add_call(s, err);
+
+    if (!c)
+        return RV_E_NOMEM;
+    c->call_id = e->call_id;
+    c->kind = RV_EFFECT_ARM_TIMER;
+    c->stage = e->stage;
+    c->due_us = e->at_us > s->now_us ? e->at_us : s->now_us;
+    c->effect_us = INT64_MAX;
+    return 0;
+}
+
+void sim_call_cancel(struct sim_seed *s, int64_t call_id)
+{
+    for (size_t i = 0; i < s->n_calls; i++) {
+        struct sim_call *c = &s->calls[i];
+        if (c->call_id != call_id)
+            continue;
+        if (c->outcome.takes_effect && !c->landed && sim_draw(&s->tape, 2)) /* it does not listen */
+            sim_world_effect(s, c);
+        sim_call_fini(c);
+        *c = s->calls[--s->n_calls];
+        return;
+    }
+}
+
+size_t sim_call_next(const struct sim_seed *s)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < s->n_calls; i++) {
+        const struct sim_call *a = &s->calls[i], *b = &s->calls[best];
+        if (a->due_us < b->due_us || (a->due_us == b->due_us && a->call_id < b->call_id))
+            best = i;
+    }
+    return best;
+}
+
+struct sim_call sim_call_take(struct sim_seed *s, size_t at, struct rv_event *ev)
+{
+    struct sim_call c = s->calls[at];
+
+    s->calls[at] = s->calls[--s->n_calls];
+    *ev = (struct rv_event){.now_us = s->now_us,
+                            .call_id = c.call_id,
+                            .failed = c.outcome.failed,
+                            .error_type = c.outcome.error_type,
+                            .retryable = c.outcome.retryable,
+                            .llm = c.outcome.llm};
+    ev->kind = c.kind == RV_EFFECT_CALL_LLM    ? RV_EVENT_LLM_DONE
+               : c.kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE
+               : c.kind == RV_EFFECT_ARM_TIMER ? RV_EVENT_TIMER
+                                               : RV_EVENT_HOOK_DONE;
+    if (c.outcome.failed) {
+        ev->error = rv_buf_str(&c.outcome.text);
+        ev->reply = c.outcome.partial.len ? rv_buf_str(&c.outcome.partial) : (rv_str){NULL, 0};
+    } else {
+        ev->reply = (rv_str){rv_buf_cstr(&c.outcome.text), c.outcome.text.len};
+    }
+    return c;
 }

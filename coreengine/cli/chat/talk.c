@@ -198,13 +198,13 @@ static int report_turn(const struct rv_cli_chat *c, const struct rv_chat_turn *t
     } else if (turn->status != RV_RUN_COMPLETED && turn->status != RV_RUN_INTERRUPTED && turn->was_kept) {
         rv_buf_printf(&text, "%s[error]%s ", red, plain);
         rv_cli_write_lines(rv_str_of(turn->error ? turn->error : rv_run_status_text(turn->status)), &text);
-        rv_buf_putc(&text, '\n');
+        rv_cli_write_code(turn->code, &text);
     }
     if (!turn->was_kept) {
         rv_buf_printf(&text, "%s[error]%s %s", red, plain,
                       rv_cli_flag(c->cli, "no-store") ? "" : "the turn is not kept: ");
         rv_cli_write_lines(rv_str_of(turn->store_error ? turn->store_error : "it failed"), &text);
-        rv_buf_putc(&text, '\n');
+        rv_cli_write_code(turn->code, &text);
         status = RV_EXIT_FAILED;
     }
     rv_cli_say_text(&text);

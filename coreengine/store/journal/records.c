@@ -72,47 +72,6 @@ void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipel
 
 /* --- events --- */
 
-static const char *event_text(enum rv_event_kind kind)
-{
-    switch (kind) {
-    case RV_EVENT_START:
-        return "start";
-    case RV_EVENT_LLM_DONE:
-        return "llm_done";
-    case RV_EVENT_TOOL_DONE:
-        return "tool_done";
-    case RV_EVENT_HOOK_DONE:
-        return "hook_done";
-    case RV_EVENT_TIMER:
-        return "timer";
-    case RV_EVENT_ANSWER:
-        return "answer";
-    case RV_EVENT_CANCEL:
-        return "cancel";
-    case RV_EVENT_RECOVER:
-        return "recover";
-    }
-    return "unknown";
-}
-
-static void put_response(const struct rv_response *r, rv_buf *out)
-{
-    rv_jw w = rv_jw_on(out);
-
-    rv_jw_obj(&w);
-    if (r->interrupt_id.ptr)
-        rv_jw_kv_str(&w, "interrupt_id", r->interrupt_id);
-    if (r->text.ptr)
-        rv_jw_kv_str(&w, "text", r->text);
-    if (r->has_approved)
-        rv_jw_kv_bool(&w, "approved", r->approved);
-    if (r->decision.ptr)
-        rv_jw_kv_str(&w, "decision", r->decision);
-    if (r->data)
-        rv_jw_kv_value(&w, "data", r->data);
-    rv_jw_obj_end(&w);
-}
-
 /* A store keeps text. Bytes that are none (of a capability that failed oddly) must not stop the run. */
 static void put_hex(rv_str bytes, rv_buf *out)
 {
@@ -124,60 +83,25 @@ static void put_hex(rv_str bytes, rv_buf *out)
     }
 }
 
-/* Also writes the members that only an answer to a call has. */
-static rv_str put_done(const struct rv_event *ev, rv_jw *w, rv_buf *value)
-{
-    rv_str text = {NULL, 0};
-
-    if (ev->unknown) {
-        rv_jw_kv_bool(w, "unknown", true);
-    } else if (ev->failed) {
-        rv_jw_kv_bool(w, "failed", true);
-        if (ev->error_type)
-            rv_jw_kv_text(w, "error_type", ev->error_type);
-        if (ev->code)
-            rv_jw_kv_text(w, "code", ev->code);
-        if (ev->retryable)
-            rv_jw_kv_bool(w, "retryable", true);
-        if (ev->reply.len && rv_utf8_valid(ev->reply, NULL))
-            rv_jw_kv_str(w, "partial", ev->reply);
-        text = ev->error;
-    } else {
-        text = ev->reply;
-    }
-    if (ev->kind == RV_EVENT_LLM_DONE)
-        rv_event_write_answer(ev, w);
-    if (text.len == 0)
-        return (rv_str){NULL, 0};
-    if (rv_utf8_valid(text, NULL))
-        return text;
-    rv_jw_kv_bool(w, "hex", true);
-    put_hex(text, value);
-    return rv_buf_str(value);
-}
-
 rv_str rv_record_put_event(const struct rv_event *ev, rv_buf *body, rv_buf *value)
 {
-    rv_str text = {NULL, 0};
+    struct rv_event written = *ev;
     rv_jw w = rv_jw_on(body);
 
+    written.now_us = a_time(ev->now_us);
     rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "event", event_text(ev->kind));
-    rv_jw_kv_int(&w, "now_us", a_time(ev->now_us));
-    if (ev->call_id)
-        rv_jw_kv_int(&w, "call_id", ev->call_id);
-    if (ev->blocked)
-        rv_jw_kv_value(&w, "blocked", ev->blocked);
-    if (ev->kind == RV_EVENT_LLM_DONE || ev->kind == RV_EVENT_TOOL_DONE || ev->kind == RV_EVENT_HOOK_DONE)
-        text = put_done(ev, &w, value);
-    if (ev->kind == RV_EVENT_CANCEL && ev->reply.len > 0)
-        text = ev->reply;
+    rv_str text = rv_event_write_members(&written, &w);
     if (ev->kind == RV_EVENT_ANSWER) {
-        put_response(&ev->response, value);
+        rv_jw v = rv_jw_on(value);
+        rv_response_write_json(&ev->response, &v);
+        text = rv_buf_str(value);
+    } else if (ev->kind != RV_EVENT_CANCEL && text.len && !rv_utf8_valid(text, NULL)) {
+        rv_jw_kv_bool(&w, "hex", true);
+        put_hex(text, value);
         text = rv_buf_str(value);
     }
     rv_jw_obj_end(&w);
-    return text;
+    return text.len ? text : (rv_str){NULL, 0};
 }
 
 void rv_record_put_owner(const char *owner, int64_t fence, int64_t now_us, rv_buf *body)

@@ -7,16 +7,8 @@
 TCase *extract_case(void);
 TCase *route_case(void);
 TCase *visit_case(void);
-TCase *llm_case(void);
-TCase *tools_case(void);
-TCase *hooks_case(void);
 TCase *hostile_case(void);
 TCase *loop_case(void);
-TCase *pauses_case(void);
-TCase *limits_case(void);
-TCase *structured_case(void);
-TCase *money_case(void);
-TCase *ids_case(void);
 TCase *call_hooks_case(void);
 TCase *call_hooks_hostile_case(void);
 TCase *context_case(void);

@@ -6,7 +6,7 @@
 #include "coreengine/agent/call_hooks_internal.h"
 #include "coreengine/conversation/messages.h"
 #include "tests/unit/agent/suites.h"
-#include "tests/unit/run/drive.h"
+#include "tests/kit/drive.h"
 
 #define FIRST "{'envelope_id':'env_1','raw_input':'what is it?'}"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/unit/agent/suites.h"
-#include "tests/unit/run/drive.h"
+#include "tests/kit/drive.h"
 
 #define FIRST "{'envelope_id':'env_1','raw_input':'what is it?'}"
 #define FINDER                                                                                                         \

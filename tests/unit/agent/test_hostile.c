@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/kit/drive.h"
 #include "tests/unit/agent/suites.h"
-#include "tests/unit/run/drive.h"
 
 #define WIDE "\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80"
 #define LONG "x" WIDE WIDE WIDE WIDE WIDE WIDE /* no cut at 60, 100 or 200 bytes falls between characters */
@@ -100,25 +100,6 @@ START_TEST(an_event_of_another_kind_than_the_call_is_refused)
 }
 END_TEST
 
-START_TEST(an_output_that_is_no_object_any_more_is_survived)
-{
-    static const char *const outputs[] = {"null", "[1]", "7", "'text'", "true"};
-    rv_buf reply = RV_BUF_INIT(1000);
-
-    for (size_t i = 0; i < RV_COUNT(outputs); i++) {
-        struct drive *d = drive_new(all, &tool, 1);
-        rv_buf_clear(&reply);
-        rv_buf_printf(&reply, "{'envelope':{'outputs':{'a':%s}}}", outputs[i]);
-        struct drive_answer answers[] = {{"hook:x.post", rv_buf_cstr(&reply), false, 0},
-                                         {"route:x.route", "{'next':'b'}", true, 0}};
-        drive_answers(d, answers, 2);
-        drive_run(d);
-        drive_free(d);
-    }
-    rv_buf_fini(&reply);
-}
-END_TEST
-
 /* What a schema asks for is looked for in what is there, not the other way round. */
 START_TEST(many_small_parts_of_a_large_schema_are_no_long_work)
 {
@@ -152,7 +133,6 @@ TCase *hostile_case(void)
     tcase_add_loop_test(tc, hostile_bytes_fail_the_stage_and_not_the_step, 0, RV_COUNT(cases));
     tcase_add_test(tc, an_error_text_without_measure_is_cut);
     tcase_add_test(tc, an_event_of_another_kind_than_the_call_is_refused);
-    tcase_add_test(tc, an_output_that_is_no_object_any_more_is_survived);
     tcase_add_test(tc, many_small_parts_of_a_large_schema_are_no_long_work);
     return tc;
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/kit/drive.h"
 #include "tests/unit/agent/suites.h"
-#include "tests/unit/run/drive.h"
 
 /* A rule `condition`/`value` (as YAML) against an output (as JSON). */
 static const struct {
@@ -72,118 +72,10 @@ START_TEST(a_rule_matches_by_type_and_value)
 }
 END_TEST
 
-static const char forks[] =
-    "name: t\nagents:\n"
-    "  - name: a\n    stage_order: 1\n    has_llm: true\n    model_role: r\n    routing_rules:\n"
-    "      - {condition: v, value: 1, target: b}\n"
-    "      - {condition: v, value: 1, target: c}\n"
-    "      - {when: 'output.w > 2', target: c}\n"
-    "      - {condition: v, value: 9, target: end}\n"
-    "  - {name: b, stage_order: 2}\n  - {name: c, stage_order: 3}\n"
-    "models: {r: 'scripted'}\n";
-
-static const struct {
-    const char *reply, *story;
-} stories[] = {
-    {"{'v':1,'w':9}", "routing_decision:a>b"}, /* the first match wins */
-    {"{'v':2,'w':3}", "routing_decision:a>c"},      {"{'v':9,'w':0}", "routing_decision:a>end"},
-    {"{'v':3,'w':0}", "routing_decision:a>end"},    /* none matches, no default: the end */
-    {"{'v':3}", "stage_completed:a=error error:a"}, /* a condition that can not be decided fails the stage */
-};
-
-/* Proves 5.8/order: The first match wins, then default_next, then the end
- * Proves 10/one-order */
-START_TEST(the_first_match_wins_and_the_end_is_the_last_resort)
-{
-    struct drive_answer answer = {"llm:a", stories[_i].reply, false, 0};
-    struct drive *d = drive_new(forks, NULL, 0);
-
-    drive_answers(d, &answer, 1);
-    drive_run(d);
-    ck_assert_msg(strstr(drive_story(d), stories[_i].story) != NULL, "%s", drive_story(d));
-    drive_free(d);
-}
-END_TEST
-
-START_TEST(a_failing_condition_is_a_processing_error_and_takes_the_output_back)
-{
-    struct drive *d = drive_new(forks, NULL, 0);
-
-    DRIVE_ANSWERS(d, {"llm:a", "{'v':3}", false, 0});
-    ck_assert_int_eq(drive_run(d), RV_RUN_FAILED);
-    ck_assert_str_eq(drive_state(d, "errors.0.error_type"), "\"ProcessingError\"");
-    ck_assert_str_eq(drive_state(d, "terminal_reason"), "\"tool_failed_fatally\"");
-    ck_assert_str_eq(drive_state(d, "outputs"), "{}");
-    drive_free(d);
-}
-END_TEST
-
-/* Proves 5.8/match */
-START_TEST(rules_consult_what_is_stored_at_the_output_key)
-{
-    struct drive *d =
-        drive_new("name: t\nagents:\n  - name: a\n    stage_order: 1\n    output_key: out\n    post_process: x.post\n"
-                  "    routing_rules:\n      - {condition: v, value: 1, target: b}\n"
-                  "      - {condition: v, value: 2, target: c}\n"
-                  "  - {name: b, stage_order: 2}\n  - {name: c, stage_order: 3}\n",
-                  NULL, 0);
-
-    DRIVE_ANSWERS(d, {"hook:x.post", "{'envelope':{'outputs':{'out':{'v':2}}}}", false, 0});
-    ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
-    ck_assert_msg(strstr(drive_story(d), "routing_decision:a>c") != NULL, "%s", drive_story(d));
-    drive_free(d);
-}
-END_TEST
-
-static const struct {
-    const char *reply, *story, *error;
-} functions[] = {
-    {"{'next':'b'}", "routing_decision:a>b", NULL},
-    {"{'next':'end'}", "routing_decision:a>end", NULL},
-    {"{'next':'clarification'}", "interrupt_pending:a", NULL},
-    {"{}", "routing_decision:a>c", NULL}, /* no opinion: the default */
-    {"", "routing_decision:a>c", NULL},
-    {"{'terminate':'enough'}", "done:terminated", NULL},
-    {"{'break':'enough'}", "done:terminated", NULL},
-    {"{'next':'nowhere'}", "done:failed", "ProcessingError"},
-    {"{'next':''}", "done:failed", "ProcessingError"},
-    {"[1]", "done:failed", "HookError"},
-    {"no json", "done:failed", "HookError"},
-    {"!:broken", "done:failed", "HookError"},
-    {"!TimeoutError:late", "done:failed", "TimeoutError"},
-};
-
-/* Proves 10/functions: Routing functions choose the next stage, terminate, or leave it to the default; an unknown
- * stage is an error
- * Proves 5.2/garbage, 10/break */
-START_TEST(a_routing_function_decides_or_fails_the_stage)
-{
-    struct drive_answer answer = {"route:x.where", functions[_i].reply, false, 0};
-    struct drive *d =
-        drive_new("name: t\nagents:\n  - {name: a, stage_order: 1, routing_function: x.where, default_next: c}\n"
-                  "  - {name: b, stage_order: 2}\n  - {name: c, stage_order: 3}\n",
-                  NULL, 0);
-
-    drive_answers(d, &answer, 1);
-    drive_run(d);
-    ck_assert_msg(strstr(drive_story(d), functions[_i].story) != NULL, "%s: %s", functions[_i].reply, drive_story(d));
-    if (functions[_i].error) {
-        char want[64];
-        snprintf(want, sizeof want, "\"%s\"", functions[_i].error);
-        ck_assert_str_eq(drive_state(d, "errors.0.error_type"), want);
-    }
-    drive_free(d);
-}
-END_TEST
-
 TCase *route_case(void)
 {
     TCase *tc = tcase_create("route");
 
     tcase_add_loop_test(tc, a_rule_matches_by_type_and_value, 0, RV_COUNT(cases));
-    tcase_add_loop_test(tc, the_first_match_wins_and_the_end_is_the_last_resort, 0, RV_COUNT(stories));
-    tcase_add_test(tc, a_failing_condition_is_a_processing_error_and_takes_the_output_back);
-    tcase_add_test(tc, rules_consult_what_is_stored_at_the_output_key);
-    tcase_add_loop_test(tc, a_routing_function_decides_or_fails_the_stage, 0, RV_COUNT(functions));
     return tc;
 }

@@ -15,5 +15,6 @@ TCase *json_numbers_case(void);
 TCase *json_tree_case(void);
 TCase *clock_case(void);
 TCase *log_case(void);
+TCase *liveness_case(void);
 
 #endif

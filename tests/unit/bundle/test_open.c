@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char secrets[] = "name: t\n"
                               "models:\n"
@@ -216,6 +218,40 @@ START_TEST(prompts_come_from_the_bundle_not_from_the_disk)
 }
 END_TEST
 
+/* Another process looks for the files below the folder where the pipeline was, whatever the path of that folder was. */
+START_TEST(files_are_found_below_the_base)
+{
+    static const char *const dirs[] = {".", "down"};
+    char *dir = rv_kit_tmpdir(), *text;
+    struct world w;
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(chdir(dir), 0);
+    ck_assert_int_eq(mkdir("down", 0700), 0);
+    rv_kit_write("ask.md", "Do {{raw_input}}");
+    rv_kit_write("down/ask.md", "Do {{raw_input}}");
+    world_parse(&w,
+                "name: t\nmodels: {default: scripted}\nagents: [{name: a, has_llm: true, model_role: default, "
+                "prompt_key: ask}]\n"
+                "prompts: {ask: {file: ask.md}}\n",
+                dirs[_i]);
+    char *base = rv_kit_path(dir, _i == 0 ? "gone" : "gone/down");
+    const struct rv_bundle_source from = {.pipeline = w.pipeline, .catalog = &w.catalog, .base = base};
+    rv_buf out = RV_BUF_INIT(1 << 20);
+    ck_assert_int_eq(rv_bundle_write(&from, &out, NULL, &err), 0);
+    text = rv_buf_steal(&out, NULL);
+    rv_bundle *b = world_open(text, false);
+    rv_str got = rv_template_text(rv_pipeline_prompt(rv_bundle_pipeline(b), RV_STR_LIT("ask"))->template);
+    ck_assert(rv_str_is(got, "Do {{raw_input}}"));
+    rv_bundle_free(b);
+    free(text);
+    free(base);
+    world_fini(&w);
+    ck_assert_int_eq(chdir("/"), 0);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 Suite *open_suite(void)
 {
     Suite *suite = suite_create("bundle_open");
@@ -228,6 +264,7 @@ Suite *open_suite(void)
     tcase_add_loop_test(tc, an_optional_role_is_there_if_it_was_there, 0, RV_COUNT(roles));
     tcase_add_test(tc, online_a_role_that_was_there_needs_its_variable);
     tcase_add_test(tc, prompts_come_from_the_bundle_not_from_the_disk);
+    tcase_add_loop_test(tc, files_are_found_below_the_base, 0, 2);
     suite_add_tcase(suite, tc);
     return suite;
 }

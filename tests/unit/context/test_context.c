@@ -49,6 +49,7 @@ static const struct {
     {"[]", "an agent context must be an object, not array  [invalid_argument]\n"},
     {"null", "an agent context must be an object, not null  [invalid_argument]\n"},
     {"{\"user\":\"u\"}", "agent context: unknown member \"user\"  [invalid_argument]\n"},
+    {"{\"user\":\"u\",\"user_id\":\"u\"}", "agent context: unknown member \"user\"  [invalid_argument]\n"},
     {"{\"user_id\":7}", "agent context: user_id must be a string, not integer  [invalid_argument]\n"},
     {"{\"is_eval\":\"true\"}", "agent context: is_eval must be a boolean, not string  [invalid_argument]\n"},
     {"{\"is_eval\":null}", "agent context: is_eval must be a boolean, not null  [invalid_argument]\n"},

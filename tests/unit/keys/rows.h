@@ -6,7 +6,7 @@
 
 #include <check.h>
 
-#include "tests/unit/run/drive.h"
+#include "tests/kit/drive.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* rows say what they need */
 

@@ -4,14 +4,11 @@
 
 #include <check.h>
 
-TCase *sequential_case(void);
-TCase *resume_case(void);
-TCase *parallel_case(void);
+TCase *whole_case(void);
 TCase *protocol_case(void);
 TCase *answers_case(void);
 TCase *approve_case(void);
 TCase *continue_case(void);
-TCase *begin_case(void);
 TCase *outcomes_case(void);
 TCase *random_case(void);
 TCase *growth_case(void);

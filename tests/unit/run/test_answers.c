@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/run/drive.h"
+#include "tests/kit/drive.h"
 #include "tests/unit/run/suites.h"
 
 #define HEAD "name: t\ndefault_run_mode: parallel\nmodels: {r: scripted}\nagents:\n"
@@ -420,41 +420,6 @@ START_TEST(a_second_answer_to_the_same_question_is_refused)
 }
 END_TEST
 
-/* --- queues that a hook wrote --- */
-
-static const char *const queues[] = {
-    "[7]",
-    "[{}]",
-    "[{'kind':'confirmation'}]",
-    "[{'kind':'nonsense','id':'int_x'}]",
-    "[{'kind':'confirmation','id':7}]",
-    "[{'kind':'confirmation','id':'int_x','message':7}]",
-    "[{'kind':'confirmation','id':'int_x','created_at':'yesterday'}]",
-    "[{'kind':'confirmation','id':'int_x','expires_at':'tomorrow'}]",
-    "[{'kind':'confirmation','id':'int_x','data':[]}]",
-    "[null,[],{'kind':'clarification','id':'int_x','question':'q'}]",
-    "7",
-    "{'0':{}}",
-};
-
-START_TEST(a_queue_that_a_hook_wrote_can_fail_the_run_but_not_the_engine)
-{
-    struct drive *d = drive_new(HEAD "  - {name: a, post_process: x.post}\n", NULL, 0);
-    char reply[256];
-
-    snprintf(reply, sizeof reply, "{'envelope':{'metadata':{'queued_interrupts':%s}}}", queues[_i]);
-    const struct drive_answer answers[] = {{"hook:x.post", reply, false, 0}};
-    drive_answers(d, answers, 1);
-    drive_run(d); /* steps without an error */
-    for (int i = 0; i < 4 && rv_run_status(d->run) == RV_RUN_INTERRUPTED; i++) {
-        const struct rv_response r = {.text = RV_STR_LIT("x"), .has_approved = true, .approved = true};
-        ck_assert_int_eq(drive_go_on(d, &r, NULL), 0);
-    }
-    ck_assert_int_eq(rv_run_status(d->run), RV_RUN_COMPLETED);
-    drive_free(d);
-}
-END_TEST
-
 TCase *answers_case(void)
 {
     TCase *tc = tcase_create("answers");
@@ -467,6 +432,5 @@ TCase *answers_case(void)
     tcase_add_loop_test(tc, a_refused_answer_changes_nothing, 0, RV_COUNT(refusals));
     tcase_add_loop_test(tc, each_of_several_questions_expires_at_its_own_time, 0, RV_COUNT(late));
     tcase_add_test(tc, a_second_answer_to_the_same_question_is_refused);
-    tcase_add_loop_test(tc, a_queue_that_a_hook_wrote_can_fail_the_run_but_not_the_engine, 0, RV_COUNT(queues));
     return tc;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/run/drive.h"
+#include "tests/kit/drive.h"
 #include "tests/unit/run/suites.h"
 
 #define SECOND INT64_C(1000000)
@@ -330,8 +330,8 @@ static const char *const recorded[] = {
     "{\"event\":\"recover\",\"now_us\":5}",
     "{\"event\":\"tool_done\",\"now_us\":5,\"call_id\":7,\"unknown\":true}",
     "{\"event\":\"answer\",\"now_us\":5,\"response\":{\"interrupt_id\":\"int_1\"}}",
-    ("{\"event\":\"answer\",\"now_us\":5,\"response\":{\"text\":\"t\",\"approved\":true,"
-     "\"decision\":\"happened\",\"data\":{\"n\":1.0},\"interrupt_id\":\"int_1\"}}"),
+    ("{\"event\":\"answer\",\"now_us\":5,\"response\":{\"interrupt_id\":\"int_1\",\"text\":\"t\",\"approved\":true,"
+     "\"decision\":\"happened\",\"data\":{\"n\":1.0}}}"),
     "{\"event\":\"answer\",\"now_us\":5,\"response\":{\"decision\":\"happened\",\"data\":[1,\"x\"]}}",
     "{\"event\":\"answer\",\"now_us\":5,\"response\":{\"decision\":\"happened\",\"data\":\"text\"}}",
     "{\"event\":\"answer\",\"now_us\":5,\"response\":{}}",

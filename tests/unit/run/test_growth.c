@@ -1,7 +1,7 @@
 /* What a run saves grows with its stages; `tests/bench/growth` counts what a stage costs. */
 #include <string.h>
 
-#include "tests/unit/run/drive.h"
+#include "tests/kit/drive.h"
 #include "tests/unit/run/suites.h"
 
 enum shape { CHAIN, CHAIN_PARALLEL, FAN_OUT, LAYERS, FAILING_CHAIN, N_SHAPES };

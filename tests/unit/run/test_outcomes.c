@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/run/drive.h"
+#include "tests/kit/drive.h"
 #include "tests/unit/run/suites.h"
 
 #define DAY INT64_C(86400000000)
@@ -182,84 +182,6 @@ START_TEST(the_answer_about_an_unknown_outcome_decides)
 }
 END_TEST
 
-START_TEST(an_outcome_can_be_unknown_again_and_again)
-{
-    struct fates f = {.unknown = 7};
-    struct drive *d = drive_new("name: t\nagents:\n  - {name: a, has_tools: true, tool_access: all}\n", tools, 3);
-    char ids[4][40];
-
-    d->answer = tool_answer;
-    d->answer_self = &f;
-    d->opts.mode = _i ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
-    drive_envelope(d, "{'envelope_id':'env_1','outputs':{'plan':{'steps':[{'tool':'put'}]}}}");
-    drive_run(d);
-    for (int n = 0; n < 3; n++) {
-        ck_assert_int_eq(rv_run_status(d->run), RV_RUN_INTERRUPTED);
-        snprintf(ids[n], sizeof ids[n], "%s", drive_state(d, "interrupt.id"));
-        for (int j = 0; j < n; j++)
-            ck_assert_str_ne(ids[n], ids[j]);
-        ck_assert_str_eq(call_of_a(d, (size_t)n)->key, call_of_a(d, 0)->key);
-        ck_assert_int_eq(decide(d, "not_happened", NULL), 0);
-    }
-    ck_assert_int_eq(rv_run_status(d->run), RV_RUN_COMPLETED);
-    ck_assert_str_eq(call_of_a(d, 3)->key, call_of_a(d, 0)->key);
-    ck_assert_ptr_null(call_of_a(d, 4));
-    ck_assert_str_eq(drive_state(d, "stage_visits.a"), "4");
-    drive_free(d);
-}
-END_TEST
-
-/* Proves 10/gate-several */
-START_TEST(what_was_approved_once_is_not_asked_again_when_its_outcome_is_unknown)
-{
-    struct fates f = {.unknown = 1};
-    struct drive *d = drive_new("name: t\nagents:\n  - {name: a, has_tools: true, tool_access: all}\n", tools, 3);
-
-    d->answer = tool_answer;
-    d->answer_self = &f;
-    d->opts.mode = _i ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
-    drive_envelope(d, "{'envelope_id':'env_1','outputs':{'plan':{'steps':[{'tool':'wipe'},{'tool':'wipe'}]}}}");
-    drive_run(d);
-    const struct rv_response yes = {.has_approved = true, .approved = true};
-    ck_assert_str_eq(drive_state(d, "interrupt.kind"), "\"confirmation\"");
-    ck_assert_int_eq(drive_go_on(d, &yes, NULL), 0);
-    ck_assert_str_eq(drive_state(d, "interrupt.kind"), "\"agent_review\"");
-    ck_assert_int_eq(decide(d, "not_happened", NULL), 0);
-    ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), 2); /* at once */
-    ck_assert_str_eq(call_of_a(d, 1)->key, call_of_a(d, 0)->key);
-    ck_assert_str_eq(drive_state(d, "interrupt.kind"), "\"confirmation\""); /* the second step has its own question */
-    ck_assert_str_eq(drive_state(d, "interrupt.data.step_id"), "\"step_1\"");
-    ck_assert_int_eq(drive_go_on(d, &yes, NULL), 0);
-    ck_assert_int_eq(rv_run_status(d->run), RV_RUN_COMPLETED);
-    ck_assert_str_ne(call_of_a(d, 2)->key, call_of_a(d, 0)->key);
-    ck_assert_str_eq(drive_state(d, "outputs.a.all_succeeded"), "true");
-    drive_free(d);
-}
-END_TEST
-
-START_TEST(an_attempt_with_unknown_outcome_is_no_reason_to_retry)
-{
-    /* busy, then unknown in the second attempt; not happened; busy, then well: wipe may be repeated */
-    struct fates f = {.unknown = 2, .busy = 1 | 4};
-    struct drive *d = drive_new("name: t\nexecution: {require_confirmation_for_destructive: false}\n"
-                                "agents:\n  - {name: a, has_tools: true, tool_access: all, max_retries: 2}\n",
-                                tools, 3);
-
-    d->answer = tool_answer;
-    d->answer_self = &f;
-    drive_envelope(d, "{'envelope_id':'env_1','outputs':{'plan':{'steps':[{'tool':'wipe'}]}}}");
-    ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
-    ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), 2);
-    ck_assert_int_eq(decide(d, "not_happened", NULL), 0);
-    ck_assert_int_eq(rv_run_status(d->run), RV_RUN_COMPLETED);
-    ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), 4);
-    for (size_t i = 1; i < 4; i++)
-        ck_assert_str_eq(call_of_a(d, i)->key, call_of_a(d, 0)->key);
-    ck_assert_str_eq(drive_state(d, "outputs.a.results.0.status"), "\"success\"");
-    drive_free(d);
-}
-END_TEST
-
 START_TEST(hops_are_counted_for_the_visit_that_asked_and_for_the_one_that_goes_on)
 {
     struct fates f = {.unknown = 1};
@@ -330,9 +252,6 @@ TCase *outcomes_case(void)
     TCase *tc = tcase_create("outcomes");
 
     tcase_add_loop_test(tc, the_answer_about_an_unknown_outcome_decides, 0, 12 * (int)RV_COUNT(decisions));
-    tcase_add_loop_test(tc, an_outcome_can_be_unknown_again_and_again, 0, 2);
-    tcase_add_loop_test(tc, what_was_approved_once_is_not_asked_again_when_its_outcome_is_unknown, 0, 2);
-    tcase_add_test(tc, an_attempt_with_unknown_outcome_is_no_reason_to_retry);
     tcase_add_test(tc, hops_are_counted_for_the_visit_that_asked_and_for_the_one_that_goes_on);
     tcase_add_loop_test(tc, kept_work_without_an_answer_asks_and_makes_no_call, 0, RV_COUNT(kept));
     return tc;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/run/drive.h"
+#include "tests/kit/drive.h"
 #include "tests/unit/run/suites.h"
 
 #define LLM "has_llm: true, model_role: r"
@@ -172,33 +172,6 @@ END_TEST
 
 /* --- recordings --- */
 
-static const struct {
-    const char *yaml, *state;
-} recorded[] = {
-    {ONE, NULL},
-    {TWO, NULL},
-    {"name: t\nmodels: {r: scripted}\nagents:\n  - {name: a, stage_order: 1, has_tools: true, tool_access: all, "
-     "pre_process: x.p, default_next: b}\n"
-     "  - {name: b, stage_order: 2, max_retries: 1, default_next: a, " LLM "}\n",
-     "{'envelope_id':'env_1','request_id':'r','session_id':'s','outputs':{'plan':{'steps':[{'tool':'t'},{'tool':'u'}]}}"
-     "}"},
-};
-static const struct drive_tool tool = {"t", RV_RISK_READ_ONLY, NULL, NULL, 0};
-
-/* Proves 11.2/replay: A recording replays to the same bytes */
-START_TEST(a_recording_replays_to_the_byte)
-{
-    struct drive *d = drive_new(recorded[_i].yaml, &tool, 1);
-
-    drive_envelope(d, recorded[_i].state);
-    DRIVE_ANSWERS(d, {"llm:b", "?Busy:again \"\\ \n\x01 \xc3\xa9", false, 0},
-                  {"llm:a", "text\n{'v':1.50}\ttext", false, 3}, {"tool:t", "!:\"no\"", false, 0});
-    drive_run(d);
-    ck_assert(drive_replays(d, recorded[_i].state));
-    drive_free(d);
-}
-END_TEST
-
 static const char *const bad_events[] = {
     "{}",
     "[]",
@@ -311,7 +284,6 @@ TCase *protocol_case(void)
     tcase_add_test(tc, cancelling_in_a_wait_between_attempts_cancels_the_timer);
     tcase_add_test(tc, cancelling_a_parallel_run_cancels_all_siblings_and_keeps_what_was_done);
     tcase_add_test(tc, a_cancelled_run_is_cancelled_even_if_a_stage_had_failed_before);
-    tcase_add_loop_test(tc, a_recording_replays_to_the_byte, 0, RV_COUNT(recorded));
     tcase_add_loop_test(tc, a_broken_recording_is_refused, 0, RV_COUNT(bad_events));
     tcase_add_test(tc, an_event_is_read_as_it_was_written);
     tcase_add_test(tc, a_pipeline_with_errors_is_not_run);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config/analysis/analysis.h"
-#include "tests/unit/run/drive.h"
+#include "tests/kit/drive.h"
 #include "tests/unit/run/suites.h"
 
 #define SEEDS      10

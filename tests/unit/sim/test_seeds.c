@@ -81,7 +81,7 @@ START_TEST(every_fault_every_status_and_every_route_occurs)
         subjects_fini(&s);
     }
     for (size_t f = 0; f < RV_N_SIM_FAULTS; f++)
-        ck_assert_msg(faults[f] > 0, "%s never occurs", rv_sim_fault_text((enum rv_sim_fault)f));
+        ck_assert_msg(faults[f] > 0, "fault %zu never occurs", f);
     for (size_t k = RV_RUN_COMPLETED; k < RV_N_RUN; k++)
         ck_assert_msg(statuses[k] > 0, "no run is %s", rv_run_status_text((enum rv_run_status)k));
 }
@@ -182,6 +182,54 @@ START_TEST(the_report_reads_as_text_and_as_json)
 }
 END_TEST
 
+/* Each place that no run reached is named. */
+START_TEST(the_report_names_places_that_were_not_reached)
+{
+    static const char yaml[] = "name: t\nagents:\n  - {name: a, stage_order: 1, routing_function: x.route}\n"
+                               "  - {name: b, stage_order: 2, routing_rules: [{when: 'false', target: c}],\n"
+                               "     error_next: c}\n"
+                               "  - {name: c, stage_order: 3, default_next: end}\n";
+    static const char *const wanted[] = {"stage a",         "a -> whatever x.route says", "stage b",
+                                         "b -> c (rule 1)", "b -> end (no rule fits)",    "b -> c (error)",
+                                         "stage c",         "c -> end (default)"};
+    struct rv_sim_report r = {.n_seeds = 2}; /* of one run nobody expects that it goes everywhere */
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    rv_findings *f = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+
+    ck_assert_int_eq(rv_pipeline_parse(rv_str_of(yaml), "t.yaml", ".", f, &p, NULL), 0);
+    ck_assert(p && p->is_sound);
+    ck_assert_int_eq(sim_places_new(p, &r, NULL), 0);
+    rv_sim_report_write_text(&r, p, &text);
+    for (size_t i = 0; i < RV_COUNT(wanted); i++)
+        ck_assert_msg(strstr(rv_buf_cstr(&text), wanted[i]), "%s\nis not in\n%s", wanted[i], rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+    rv_sim_report_fini(&r);
+    rv_pipeline_free(p);
+    rv_findings_free(f);
+}
+END_TEST
+
+/* As the engine answers it: who was found, and its document. */
+START_TEST(an_agent_is_answered_with_its_name_and_its_document)
+{
+    bool found = false;
+    struct subjects s;
+    subjects_init(&s, pipelines[ASKS], 1);
+    struct rv_sim_opts o = subjects_opts(&s, 1);
+
+    o.trace = true;
+    o.faults = 0;
+    for (o.first_seed = 1; o.first_seed < 30 && !found; o.first_seed++) {
+        struct rv_sim_report r = run(&o);
+        found = strstr(r.trace, "answers {\"agent\":\"helper\",\"agent_document\":\"") != NULL;
+        rv_sim_report_fini(&r);
+    }
+    ck_assert(found);
+    subjects_fini(&s);
+}
+END_TEST
+
 static const struct {
     const char *text;
     int rc;
@@ -230,6 +278,8 @@ TCase *seeds_case(void)
     tcase_add_test(tc, a_script_answers_what_it_has_entries_for);
     tcase_add_test(tc, one_seed_is_told_step_by_step);
     tcase_add_test(tc, the_report_reads_as_text_and_as_json);
+    tcase_add_test(tc, the_report_names_places_that_were_not_reached);
+    tcase_add_test(tc, an_agent_is_answered_with_its_name_and_its_document);
     tcase_add_loop_test(tc, a_list_of_faults_is_read, 0, (int)RV_COUNT(lists));
     tcase_add_test(tc, a_misspelt_fault_names_the_nearest);
     return tc;

@@ -35,7 +35,13 @@ struct scene {
     bool routes;            /* there is a state of routing */
     bool last_first;        /* of the calls under way the newest is answered first */
     struct line lines[ROOM_LINES];
-    const char *rows; /* what the session has then; NULL: nobody says */
+    /* What is expected of it; NULL or -1: nothing is. */
+    const char *rows, *rows_have; /* of the session: all, or a part */
+    const char *status, *reason;  /* of the run, and of its end */
+    const char *says;             /* a part of the rows, the errors or the state */
+    const char *words;            /* kept beside an output; "": none */
+    int64_t n_requests, n_errors; /* of models; results that are errors */
+    json_object *cancelled;       /* [{after, partial, rows}]: a cancel after so many answers */
 };
 
 struct room_call {

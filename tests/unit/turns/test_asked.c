@@ -5,22 +5,11 @@
 #include "tests/unit/turns/room.h"
 
 #define ASK(id, agent, text) id " ask_agent {\"agent_name\":\"" agent "\",\"input_text\":\"" text "\"}"
-#define OBSERVED                                                                                                       \
-    "{\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\",\"payload\":{\"session_name\":"    \
-    "\"Mine\"}}"
 
 /* Another one is still at work when the asking visit runs out of time. */
 START_TEST(who_is_at_work_when_time_is_up_is_ended_and_kept)
 {
-    static const struct scene s = {
-        .name = "late",
-        .stage = ", timeout_seconds: 3, max_retries: 2",
-        .parent = "tools: [ask_agent, read]\n",
-        .agents = {"child", "\n"},
-        .lines = {{.to = "parent", .text = "", .calls = "r read {} | " ASK("a", "child", "x"), .in = 1, .out = 1},
-                  {.to = "read", .text = "", .fails = "?ExecutionError:busy"},
-                  {.to = "child", .text = "never heard"}}};
-    struct room *r = room_new(&s, NULL);
+    struct room *r = room_new(room_scene("late"), NULL);
 
     room_start(r);
     for (int i = 0; i < 3; i++)
@@ -46,21 +35,9 @@ END_TEST
 /* Only the stage's own agent speaks for the session, and only it is told where the routing stands. */
 START_TEST(the_session_is_not_an_asked_agents)
 {
-    static const struct scene s = {
-        .name = "not its own",
-        .parent = "tools: [ask_agent]\n",
-        .agents = {"child", "tools: [action]\n"},
-        .routes = true,
-        .lines = {
-            {.to = "parent", .text = "", .calls = ASK("a", "child", "x")},
-            {.to = "child", .text = "", .calls = "o action {} | d action {}"},
-            {.to = "action", .text = OBSERVED},
-            {.to = "action", .text = "{\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"}"},
-            {.to = "child", .text = "well"},
-            {.to = "parent", .text = "done"}}};
     const struct rv_store_scope all = {0};
     struct rv_session_row row = {0};
-    struct room *r = room_new(&s, NULL);
+    struct room *r = room_new(room_scene("not its own"), NULL);
     rv_err *err = NULL;
 
     room_start(r);
@@ -82,13 +59,7 @@ END_TEST
 
 START_TEST(time_in_which_nobody_worked_does_not_count)
 {
-    static const struct scene s = {.name = "a long night",
-                                   .parent = "tools: [ask_agent]\n",
-                                   .agents = {"child", "\n"},
-                                   .lines = {{.to = "parent", .text = "", .calls = ASK("a", "child", "x")},
-                                             {.to = "child", .text = "", .fails = "TimeoutError:too slow"},
-                                             {.to = "parent", .text = "alone"}}};
-    struct room *r = room_new(&s, NULL);
+    struct room *r = room_new(room_scene("a long night"), NULL);
 
     room_start(r);
     ck_assert(room_answer(r));
@@ -189,16 +160,7 @@ END_TEST
 /* Some providers have no ids: a call gets one, and by it those of the agent that it asks. */
 START_TEST(a_call_without_an_id_gets_one)
 {
-    static const struct scene s = {.name = "no ids",
-                                   .parent = "tools: [ask_agent, read]\n",
-                                   .agents = {"child", "tools: [read]\n"},
-                                   .lines = {{.to = "parent", .text = "", .calls = " read {} | " ASK("", "child", "x")},
-                                             {.to = "read", .text = "{}"},
-                                             {.to = "child", .text = "", .calls = " read {}"},
-                                             {.to = "read", .text = "{}"},
-                                             {.to = "child", .text = "seen"},
-                                             {.to = "parent", .text = "done"}}};
-    struct room *r = room_new(&s, NULL);
+    struct room *r = room_new(room_scene("no ids"), NULL);
 
     room_start(r);
     room_go(r);

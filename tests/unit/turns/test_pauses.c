@@ -5,26 +5,11 @@
 
 #include "tests/unit/turns/room.h"
 
-#define ASK(id, agent, text) id " ask_agent {\"agent_name\":\"" agent "\",\"input_text\":\"" text "\"}"
-
 /* Whose words are the answer changes nothing else. */
 static const struct {
     const char *stage, *answer;
 } voices[] = {{", child_text: child", "this"}, {"", "I conclude"}};
-static struct scene gate = {
-    .name = "a gate",
-    .parent = "tools: [ask_agent, action, wipe]\n",
-    .agents = {"child", "\n"},
-    .routes = true,
-    .lines = {{.to = "parent", .text = "One moment.", .calls = "o action {} | d action {}", .in = 5, .out = 1},
-              {.to = "action",
-               .text = "{\"_action_event\":true,\"action_type\":\"observation\",\"status\":\"success\","
-                       "\"payload\":{\"session_name\":\"Cats\"}}"},
-              {.to = "action", .text = "{\"_action_event\":true,\"action_type\":\"complete\",\"status\":\"success\"}"},
-              {.to = "parent", .text = "", .calls = ASK("a", "child", "what?") " | w wipe {}", .in = 7, .out = 2},
-              {.to = "child", .text = "this", .in = 100, .out = 10},
-              {.to = "wipe", .text = "{\"wiped\":1}"},
-              {.to = "parent", .text = "I conclude", .in = 9, .out = 3}}};
+static struct scene gate;
 
 #define UP_TO_THE_GATE(mark)                                                                                           \
     "user" mark " ask\n"                                                                                               \
@@ -44,8 +29,11 @@ static struct scene gate = {
     "{\"name\":\"ask_agent\",\"id\":\"a\"}\n"                                                                          \
     "tool_call[parent]" mark " {\"name\":\"wipe\",\"id\":\"w\",\"arguments\":{}}\n"
 
-static struct room *waiting(void)
+/* In whose words the answer is. */
+static struct room *waiting(const char *stage)
 {
+    gate = *room_scene("a gate");
+    gate.stage = stage;
     struct room *r = room_new(&gate, NULL);
 
     room_start(r);
@@ -72,8 +60,7 @@ static void check_session(struct room *r)
 
 START_TEST(what_was_said_before_the_pause_is_kept_with_the_turn)
 {
-    gate.stage = voices[_i].stage;
-    struct room *r = waiting();
+    struct room *r = waiting(voices[_i].stage);
     char want[2000];
 
     room_approve(r);
@@ -97,9 +84,8 @@ START_TEST(a_death_behind_the_pause_changes_nothing)
 {
     char want[80];
 
-    gate.stage = voices[_i].stage;
     for (int answers = 0; answers < 2; answers++) {
-        struct room *r = waiting();
+        struct room *r = waiting(voices[_i].stage);
         room_approve(r);
         if (answers > 0) /* else the tool was under way, and nobody knows whether it ran */
             ck_assert(room_answer(r));
@@ -124,7 +110,7 @@ END_TEST
 /* Proves p8.W25 */
 START_TEST(a_turn_that_is_cancelled_while_it_waits_is_kept) /* p8 W23, W25 */
 {
-    struct room *r = waiting();
+    struct room *r = waiting("");
 
     room_cancel(r, "");
     ck_assert_int_eq(rv_run_status(r->run), RV_RUN_CANCELLED);
@@ -140,15 +126,7 @@ END_TEST
 /* A person is asked before the output may be used; then the stage works again. */
 START_TEST(a_chain_waits_for_the_person_that_is_asked_first)
 {
-    static const struct scene s = {
-        .name = "a chain behind a question",
-        .stage = ", name: s, default_next: end",
-        .parent = "structured_output: true\nchained_tool: send\n"
-                  "properties: {name: {type: string}, outcome: {type: string}}\nrequired: [name]\n",
-        .lines = {{.to = "parent", .text = "{\"name\":\"ada\",\"outcome\":\"confirm\"}"},
-                  {.to = "parent", .text = "{\"name\":\"ada\"}"},
-                  {.to = "send", .text = "{\"sent\":1}"}}};
-    struct room *r = room_new(&s, NULL);
+    struct room *r = room_new(room_scene("a chain behind a question"), NULL);
 
     room_start(r);
     room_go(r);

@@ -57,7 +57,8 @@ START_TEST(a_death_after_any_step_changes_nothing)
                           state_again, state);
             ck_assert_uint_eq(r->n_performed, calm->n_performed);
         }
-        ck_assert_uint_eq(room_count(again, " user "), room_count(rows, " user "));
+        if (!unknown || rv_run_status(r->run) != RV_RUN_INTERRUPTED) /* a turn that waits is not kept yet */
+            ck_assert_uint_eq(room_count(again, " user "), room_count(rows, " user "));
         ck_assert_uint_le(r->n_performed, calm->n_performed);
         room_check_replay(r);
         free(again);
