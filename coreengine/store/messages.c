@@ -47,7 +47,7 @@ static int check_message(const struct rv_message *m, rv_err **err)
     return rc < 0 ? rc : check_counts(m, err);
 }
 
-int rv_turn_check(const struct rv_turn *turn, rv_err **err)
+int rv_store_check_turn(const struct rv_turn *turn, rv_err **err)
 {
     int rc;
 
@@ -261,7 +261,7 @@ int rv_store_add_messages(rv_store *s, const struct rv_store_scope *scope, const
     int rc = rv_store_check_scope(scope, &sc, err);
 
     if (rc == 0)
-        rc = rv_turn_check(turn, err);
+        rc = rv_store_check_turn(turn, err);
     if (rc == 0)
         rc = rv_store_check_time("the time", now_us, err);
     if ((rc = rv_store_begin_write(s, rc, "add messages", err)) != 0)

@@ -119,7 +119,7 @@ static int check_append(const struct rv_store_append *a, rv_err **err)
     if (a->n_turns > 0 && !a->turns)
         return RV_FAIL(err, RV_E_INVALID, "run \"%s\": %zu turns and none given", a->run, a->n_turns);
     for (size_t i = 0; i < a->n_turns; i++) {
-        rc = rv_turn_check(&a->turns[i], err);
+        rc = rv_store_check_turn(&a->turns[i], err);
         if (rc < 0)
             return RV_WRAP(err, rc, "run \"%s\": turn %zu", a->run, i);
     }

@@ -114,7 +114,7 @@ void rv_store_session_name(const char *id, char name[RV_STORE_NAME_ROOM]); /* "c
 int rv_store_fail_no_session(const char *id, rv_err **err);
 
 /* messages.c */
-RV_MUST_CHECK int rv_turn_check(const struct rv_turn *turn, rv_err **err);
+RV_MUST_CHECK int rv_store_check_turn(const struct rv_turn *turn, rv_err **err);
 /** The turns of an append to the run of that key, in its transaction. */
 RV_MUST_CHECK int rv_turns_keep(struct sql_store *st, int64_t run, const struct rv_store_append *a, rv_err **err);
 

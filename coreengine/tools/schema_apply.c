@@ -82,9 +82,7 @@ static bool check_dependent(struct rv_schema_check *c, const struct rv_schema_de
         ok = false;
         if (!rv_schema_begin_fault(c, at, &line))
             continue;
-        rv_buf_puts(&line, "missing property ");
-        rv_schema_write_value(name, &line);
-        rv_buf_printf(&line, ", which \"%s\" requires", d->name);
+        rv_buf_printf(&line, "missing property \"%s\", which \"%s\" requires", json_object_get_string(name), d->name);
         rv_schema_end_fault(c, &line);
     }
     if (d->schema && (ok || !c->quiet) && !rv_schema_check_node(c, d->schema, v, at))

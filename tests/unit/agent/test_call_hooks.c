@@ -214,7 +214,7 @@ START_TEST(pieces_of_a_reply_that_hooks_look_at_are_muted)
         for (size_t i = 0; i < fx.n; i++)
             if (fx.items[i].kind == RV_EFFECT_CALL_LLM) {
                 found = true;
-                ck_assert_int_eq(fx.items[i].is_muted, h == 1);
+                ck_assert_int_eq(fx.items[i].is_hidden, h == 1);
             }
         ck_assert(found);
         rv_effects_fini(&fx);

@@ -248,20 +248,6 @@ START_TEST(what_is_too_long_to_be_shown_says_so)
 }
 END_TEST
 
-/* Their tokens are counted, so "{}" stands there already before a message is made of the call. */
-START_TEST(arguments_that_are_no_object_are_an_empty_one)
-{
-    static const char *const calls[] = {ARGS("[1]"), ARGS("\"[1]\""), ARGS("null"), ARGS("\" \""), F("c")};
-
-    for (size_t i = 0; i < RV_COUNT(calls); i++) {
-        struct call_parts parts;
-        ck_assert_int_eq(rv_message_read_call(rv_str_of(calls[i]), &rv_message_call_keys, &parts, NULL), 0);
-        ck_assert_str_eq(rv_buf_cstr(&parts.arguments), "{}");
-        rv_message_call_fini(&parts);
-    }
-}
-END_TEST
-
 TCase *calls_case(void)
 {
     TCase *c = tcase_create("calls");
@@ -269,6 +255,5 @@ TCase *calls_case(void)
     tcase_add_loop_test(c, each_call_has_its_result_behind_it, 0, RV_COUNT(cases));
     tcase_add_test(c, many_calls_at_once_are_several_messages);
     tcase_add_test(c, what_is_too_long_to_be_shown_says_so);
-    tcase_add_test(c, arguments_that_are_no_object_are_an_empty_one);
     return c;
 }
