@@ -1,6 +1,5 @@
 /* An agent as a pipeline of one stage: made, bound to its document, checked, and put into the store as the bundle that
- * its turns are started with; the keys become text there and nowhere else. Made again only when the document changes.
- */
+ * its turns are started with. Made again only when the document or the chat's options change. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,135 +11,73 @@
 #define MAX_LLM_CALLS 100 /* of one turn, with the agents that are asked */
 #define ASKED_ROLE    "asked"
 
-/* --- the keys --- */
+/* --- what it is made from --- */
 
-/* The first failure sticks: what follows it adds nothing. */
-struct keys {
-    int rc;
-    rv_err *err;
+struct made_from {
+    struct rv_agent_pipeline pipeline;
+    struct rv_agent_model_role models[2];
 };
 
-static void set_text(struct keys *k, json_object *map, const char *key, const char *text)
+static struct rv_agent_model_role model_role(const char *role, const char *model, const struct rv_chat_settings *s)
 {
-    if (k->rc == 0)
-        k->rc = rv_json_set_text(map, key, text, &k->err);
+    return (struct rv_agent_model_role){.role = role,
+                                        .model = model,
+                                        .has_temperature = s->has_temperature,
+                                        .temperature = s->temperature,
+                                        .max_tokens = s->max_tokens};
 }
 
-static void set_int(struct keys *k, json_object *map, const char *key, int64_t i)
+/* Borrows from the chat and from what was found. */
+static void describe(const rv_chat *chat, const struct rv_agents_found *found, struct made_from *m)
 {
-    if (k->rc == 0)
-        k->rc = rv_json_set_int(map, key, i, &k->err);
-}
-
-static void set_double(struct keys *k, json_object *map, const char *key, double d)
-{
-    if (k->rc == 0)
-        k->rc = rv_json_set_take(map, key, rv_json_double(d), &k->err);
-}
-
-/* A map or list as the value of a key; borrowed from the map. NULL after a failure. */
-static json_object *set_new(struct keys *k, json_object *map, const char *key, json_object *value)
-{
-    if (k->rc < 0)
-        json_object_put(value);
-    else
-        k->rc = rv_json_set_take(map, key, value, &k->err);
-    return k->rc < 0 ? NULL : value;
-}
-
-static void add_model(struct keys *k, json_object *models, const char *role, const char *model,
-                      const struct rv_chat_settings *s)
-{
-    json_object *m = set_new(k, models, role, json_object_new_object());
-    rv_buf name = RV_BUF_INIT(4096);
-
-    rv_buf_printf(&name, "%s%s", strchr(model, ':') ? "" : "openai:", model);
-    if (k->rc == 0)
-        k->rc = rv_buf_check(&name, "the name of a model", &k->err);
-    set_text(k, m, "model", rv_buf_cstr(&name));
-    rv_buf_fini(&name);
-    if (s->has_temperature)
-        set_double(k, m, "temperature", s->temperature);
-    set_int(k, m, "max_tokens", s->max_tokens);
-}
-
-/* For all agents of the turn that say nothing themselves, the asked ones too. */
-static void add_limits(struct keys *k, json_object *pipeline, const struct rv_chat_settings *s)
-{
-    json_object *execution = set_new(k, pipeline, "execution", json_object_new_object());
-
-    if (s->request_limit > 0)
-        set_int(k, execution, "agent_request_limit", s->request_limit);
-    if (s->token_limit > 0)
-        set_int(k, execution, "agent_token_limit", s->token_limit);
-}
-
-static void add_stage(struct keys *k, json_object *stages, const rv_chat *chat, const struct rv_agentdoc *doc)
-{
-    const struct rv_chat_settings *s = &chat->opts.settings;
-    json_object *stage = k->rc == 0 ? json_object_new_object() : NULL;
-
-    if (k->rc == 0)
-        k->rc = rv_json_push_take(stages, stage, &k->err);
-    set_text(k, stage, "agent", doc->name);
-    if (chat->opts.child_text)
-        set_text(k, stage, "child_text", chat->opts.child_text);
-    if (chat->opts.model && !doc->model_overrides)
-        set_text(k, stage, "model_role", ASKED_ROLE);
-    if (!doc->has_temperature && s->has_temperature)
-        set_double(k, stage, "temperature", s->temperature);
-    if (doc->max_tokens == 0)
-        set_int(k, stage, "max_tokens", s->max_tokens);
-}
-
-/* The pipeline as a file would say it; *out is the caller's. */
-static int make_keys(const rv_chat *chat, const struct rv_agentdoc *doc, json_object **out, rv_err **err)
-{
+    const struct rv_agentdoc *doc = found->doc;
     const struct rv_chat_opts *o = &chat->opts;
-    json_object *p = json_object_new_object(), *list, *models;
-    struct keys k = {.rc = 0};
+    const struct rv_chat_settings *s = &o->settings;
+    bool has_model = o->model && !doc->model_overrides;
 
-    if (!p)
-        return RV_FAIL(err, RV_E_NOMEM, "make the pipeline of a chat");
-    set_text(&k, p, "name", doc->name);
-    list = set_new(&k, p, "capabilities", json_object_new_array());
-    for (size_t i = 0; i < o->n_capabilities && k.rc == 0; i++)
-        k.rc = rv_json_push_take(list, json_object_new_string(o->capabilities[i]), &k.err);
-    models = set_new(&k, p, "models", json_object_new_object());
-    add_model(&k, models, "default", o->context.default_model ? o->context.default_model : o->settings.default_model,
-              &o->settings);
-    if (o->model && !doc->model_overrides)
-        add_model(&k, models, ASKED_ROLE, o->model, &o->settings);
-    set_int(&k, p, "max_llm_calls", MAX_LLM_CALLS);
-    if (o->settings.request_limit > 0 || o->settings.token_limit > 0)
-        add_limits(&k, p, &o->settings);
-    list = set_new(&k, p, "agents", json_object_new_array());
-    add_stage(&k, list, chat, doc);
-    if (k.rc < 0) {
-        json_object_put(p);
-        *err = k.err;
-        return RV_WRAP(err, k.rc, "make the pipeline of a chat");
-    }
-    *out = p;
-    return 0;
+    m->models[0] = model_role("default", o->context.default_model ? o->context.default_model : s->default_model, s);
+    if (has_model)
+        m->models[1] = model_role(ASKED_ROLE, o->model, s);
+    m->pipeline =
+        (struct rv_agent_pipeline){.agent = doc->name,
+                                   .document = found->text,
+                                   .file = "chat",
+                                   .place = found->place,
+                                   .structured = RV_UNSET,
+                                   .child_text = o->child_text ? rv_child_text_of(rv_str_of(o->child_text)) : RV_UNSET,
+                                   .role = has_model ? ASKED_ROLE : NULL,
+                                   .has_temperature = !doc->has_temperature && s->has_temperature,
+                                   .temperature = s->temperature,
+                                   .max_tokens = doc->max_tokens == 0 ? s->max_tokens : 0,
+                                   .models = m->models,
+                                   .n_models = has_model ? 2 : 1,
+                                   .capabilities = o->capabilities,
+                                   .n_capabilities = o->n_capabilities,
+                                   .max_llm_calls = MAX_LLM_CALLS,
+                                   .agent_request_limit = s->request_limit,
+                                   .agent_token_limit = s->token_limit};
+}
+
+/* What tells the pipelines of one chat apart: the document, and what can change while the chat goes on. */
+static int hash_of(const struct made_from *m, char checksum[RV_HASH_MAX], rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT);
+    struct rv_hash hash;
+
+    for (size_t i = 0; i < m->pipeline.n_models; i++)
+        rv_buf_printf(&text, "%s\n", m->models[i].model);
+    rv_buf_printf(&text, "%d %d %g %lld", m->pipeline.child_text, m->pipeline.has_temperature, m->pipeline.temperature,
+                  (long long)m->pipeline.max_tokens);
+    int rc = rv_buf_check(&text, "a chat's pipeline", err);
+    rv_hash_init(&hash);
+    rv_hash_add(&hash, m->pipeline.document);
+    rv_hash_add(&hash, rv_buf_str(&text));
+    rv_hash_hex(&hash, checksum);
+    rv_buf_fini(&text);
+    return rc;
 }
 
 /* --- loading --- */
-
-struct source {
-    const struct rv_agents_found *found;
-};
-
-static int find(void *self, const char *name, rv_str *text, const char **place, rv_err **err)
-{
-    const struct source *s = self;
-
-    (void)name;
-    (void)err;
-    *text = s->found->text;
-    *place = s->found->place;
-    return 0;
-}
 
 /* The first finding that is an error, as one. */
 static int fail_findings(rv_findings *findings, const char *agent, rv_err **err)
@@ -191,15 +128,11 @@ static int check_tools(const rv_chat *chat, const struct rv_pipeline *p, rv_err 
 }
 
 /* *out NULL with 0: the findings say why. */
-static int bind(const rv_chat *chat, const struct rv_agents_found *found, json_object *keys, rv_findings *findings,
-                struct rv_pipeline **out, rv_err **err)
+static int bind(const rv_chat *chat, const struct made_from *m, rv_findings *findings, struct rv_pipeline **out,
+                rv_err **err)
 {
-    struct source source = {found};
-    const struct rv_agent_source from = {find, &source};
+    int rc = rv_pipeline_of_agent(&m->pipeline, findings, out, err);
 
-    int rc = rv_pipeline_of_value(keys, "chat", findings, out, err);
-    if (rc == 0 && *out)
-        rc = rv_pipeline_bind_agents(*out, &from, findings, err);
     if (rc == 0 && *out)
         rc = rv_schema_check_pipeline(*out, findings, err);
     if (rc == 0 && *out)
@@ -207,15 +140,14 @@ static int bind(const rv_chat *chat, const struct rv_agents_found *found, json_o
     return rc == 0 ? rv_findings_check(findings, err) : rc;
 }
 
-static int load(const rv_chat *chat, const struct rv_agents_found *found, json_object *keys, struct rv_pipeline **out,
-                rv_err **err)
+static int load(const rv_chat *chat, const struct made_from *m, struct rv_pipeline **out, rv_err **err)
 {
     rv_findings *findings = rv_findings_new();
     struct rv_pipeline *p = NULL;
 
-    int rc = findings ? bind(chat, found, keys, findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "load an agent");
+    int rc = findings ? bind(chat, m, findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "load an agent");
     if (rc == 0 && (!p || !p->is_sound))
-        rc = fail_findings(findings, found->doc->name, err);
+        rc = fail_findings(findings, m->pipeline.agent, err);
     if (rc == 0)
         rc = check_tools(chat, p, err);
     rv_findings_free(findings);
@@ -272,14 +204,13 @@ int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found
     rv_chat chat = {.opts = {.settings = {.default_model = "openai:any", .max_tokens = 1}},
                     .catalog = rv_plugins_catalog(plugins)};
     rv_findings *more = rv_findings_new();
-    json_object *keys = NULL;
     struct rv_pipeline *p = NULL;
+    struct made_from m;
     int rc = more ? 0 : RV_FAIL(err, RV_E_NOMEM, "check an agent");
 
+    describe(&chat, found, &m);
     if (rc == 0)
-        rc = make_keys(&chat, doc, &keys, err);
-    if (rc == 0)
-        rc = bind(&chat, found, keys, more, &p, err);
+        rc = bind(&chat, &m, more, &p, err);
     if (rc == 0)
         add_new(findings, more);
     for (size_t i = 0; rc == 0 && i < doc->n_tools; i++)
@@ -289,7 +220,6 @@ int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found
         rc = find_tool(&chat, doc, doc->chained_tool, "chained tool", &doc->chained_src, findings, err);
     rv_pipeline_free(p);
     rv_findings_free(more);
-    json_object_put(keys);
     return rc;
 }
 
@@ -343,7 +273,7 @@ static void keep_few(rv_chat *chat)
     }
 }
 
-static int make(rv_chat *chat, const struct rv_agents_found *found, json_object *keys, const char *checksum,
+static int make(rv_chat *chat, const struct rv_agents_found *found, const struct made_from *m, const char *checksum,
                 struct chat_pipeline **out, rv_err **err)
 {
     struct chat_pipeline *cp = calloc(1, sizeof *cp);
@@ -356,7 +286,7 @@ static int make(rv_chat *chat, const struct rv_agents_found *found, json_object 
     }
     memcpy(cp->checksum, checksum, sizeof cp->checksum);
     cp->routing_max_turns = found->doc->routing_max_turns;
-    int rc = load(chat, found, keys, &cp->pipeline, err);
+    int rc = load(chat, m, &cp->pipeline, err);
     if (rc == 0)
         rc = put_bundle(chat, cp, err);
     if (rc < 0) {
@@ -373,32 +303,21 @@ static int make(rv_chat *chat, const struct rv_agents_found *found, json_object 
 int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipeline **out, rv_err **err)
 {
     struct rv_store_scope scope = chat_scope(chat);
-    json_object *keys = NULL;
-    rv_buf text = RV_BUF_INIT(MAX_TEXT);
     struct rv_agents_found found;
+    struct made_from m;
     char checksum[RV_HASH_MAX];
-    struct rv_hash hash;
 
     int rc = rv_agents_find(chat->opts.agents, &scope, agent, &found, err);
     if (rc < 0)
         return rc;
-    rc = make_keys(chat, found.doc, &keys, err);
-    if (rc == 0) {
-        rv_json_write(keys, &text);
-        rc = rv_buf_check(&text, "a chat's pipeline", err);
-    }
-    rv_hash_init(&hash);
-    rv_hash_add(&hash, found.text);
-    rv_hash_add(&hash, rv_buf_str(&text));
-    rv_hash_hex(&hash, checksum);
+    describe(chat, &found, &m);
+    rc = hash_of(&m, checksum, err);
     struct chat_pipeline *cp = chat->pipelines;
     while (rc == 0 && cp && strcmp(cp->checksum, checksum) != 0)
         cp = cp->next;
     if (rc == 0 && !cp)
-        rc = make(chat, &found, keys, checksum, &cp, err);
+        rc = make(chat, &found, &m, checksum, &cp, err);
     if (rc == 0)
         *out = cp;
-    rv_buf_fini(&text);
-    json_object_put(keys);
     return rc;
 }

@@ -95,7 +95,6 @@ enum rv_failure rv_llm_error_code(int kind);
     X(FINISH, "finish", "why the model stopped")
 #define RV_LLM_DELTA_CONST(n, t, m) RV_LLM_DELTA_##n,
 enum rv_llm_delta_kind { RV_LLM_DELTAS(RV_LLM_DELTA_CONST) RV_N_LLM_DELTAS };
-const char *rv_llm_delta_text(enum rv_llm_delta_kind kind);
 struct rv_llm_delta {
     enum rv_llm_delta_kind kind;
     rv_str text;           /* TEXT, THINKING, TOOL_ARGUMENTS: whole UTF-8 sequences; never empty */

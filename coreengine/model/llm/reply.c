@@ -179,16 +179,11 @@ static const char *const texts[RV_N_LLM_DELTAS] = {
 #undef X
 };
 
-const char *rv_llm_delta_text(enum rv_llm_delta_kind kind)
-{
-    return (int)kind >= 0 && kind < RV_N_LLM_DELTAS ? texts[kind] : NULL;
-}
-
 void rv_llm_delta_write(const struct rv_llm_delta *d, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "type", "delta");
-    rv_jw_kv_text(w, "kind", rv_llm_delta_text(d->kind));
+    rv_jw_kv_text(w, "kind", texts[d->kind]);
     switch (d->kind) {
     case RV_LLM_DELTA_TEXT:
     case RV_LLM_DELTA_THINKING:

@@ -206,8 +206,10 @@ START_TEST(what_hooks_keep_back_is_not_kept)
                                     .llm = RV_LLM_ANSWER_NONE};
         ck_assert_int_eq(rv_run_step(run, &ev, &fx, NULL), 0);
         for (size_t k = 0; k < fx.n; k++)
-            if (fx.items[k].kind == RV_EFFECT_KEEP)
-                rv_buf_add(&rows, fx.items[k].request, fx.items[k].request_len);
+            if (fx.items[k].kind == RV_EFFECT_KEEP) {
+                rv_jw w = rv_jw_on(&rows);
+                rv_effect_write_json(&fx, &fx.items[k], &w);
+            }
         rv_effects_clear(&fx);
         rv_buf_fini(&reply);
     }

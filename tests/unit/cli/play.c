@@ -56,7 +56,7 @@ static int64_t play_pieces(const struct rv_script_reply *reply, rv_recorder *r, 
         ms += d->delay_ms;
         if (!d->text.len)
             continue;
-        log_text(log, rv_llm_delta_text(delta.kind), ms, d->text);
+        log_text(log, d->is_thinking ? "thinking" : "text", ms, d->text);
         if (r)
             rv_recorder_delta(r, 0, id, &delta, START_US + ms * 1000 + jitter_us);
     }

@@ -98,6 +98,9 @@ const struct rv_pipeline *talks_capability(struct talks *a, const char *name, bo
 
 static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
+#define X(name, text, meaning) [RV_LLM_DELTA_##name] = text,
+    static const char *const kinds[] = {RV_LLM_DELTAS(X)};
+#undef X
     struct talk *t = self;
 
     (void)from;
@@ -106,7 +109,7 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
         if (++t->n_pieces == t->cancel_at)
             rv_exec_cancel(t->exec);
     } else {
-        rv_buf_printf(&t->heard, "[%s]", rv_llm_delta_text(d->kind));
+        rv_buf_printf(&t->heard, "[%s]", kinds[d->kind]);
     }
     return !t->holds;
 }
