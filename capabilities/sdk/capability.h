@@ -73,9 +73,9 @@ enum rv_cap_kind {
     /* args: {hook: "pre_process"|"post_process", stage, visit, envelope, output (post only)}.
      * reply: {} for "no change", or any of {envelope: {partial state}, output: {...} (post only)}; another member is an
      *        error. fail() fails the stage.
-     * Around calls: {hook: "before_model"|"after_model"|"before_tool"|"after_tool", stage, visit, envelope, and request,
-     * reply, or tool, step_id, arguments, result or error}. reply: {action: "continue"}, or with one more member
-     * {action: "replace", request|reply|arguments|result}, {action: "answer", reply|result} (before a call),
+     * Around calls: {hook: "before_model"|"after_model"|"before_tool"|"after_tool", stage, visit, envelope, and
+     * request, reply, or tool, step_id, arguments, result or error}. reply: {action: "continue"}, or with one more
+     * member {action: "replace", request|reply|arguments|result}, {action: "answer", reply|result} (before a call),
      * {action: "block", reason}; docs/reference/sdk.md describes them.
      * spec: description, sees (list of envelope parts that are sent: "raw_input", "outputs", "outputs.plan",
      * "metadata", "state", "iteration", "interrupt", ...; left out: all), timeout_ms */

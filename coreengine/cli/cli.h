@@ -4,9 +4,9 @@
 #ifndef RV_CLI_H
 #define RV_CLI_H
 
-#include "coreengine/app/text.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/record.h"
+#include "coreengine/app/text.h"
 
 enum rv_exit {
     RV_EXIT_COMPLETED = 0,

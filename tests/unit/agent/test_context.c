@@ -5,8 +5,8 @@
 
 #include "coreengine/agent/call_hooks_internal.h"
 #include "coreengine/conversation/messages.h"
-#include "tests/unit/agent/suites.h"
 #include "tests/kit/drive.h"
+#include "tests/unit/agent/suites.h"
 
 #define FIRST "{'envelope_id':'env_1','raw_input':'what is it?'}"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/agent/suites.h"
 #include "tests/kit/drive.h"
+#include "tests/unit/agent/suites.h"
 
 #define FIRST "{'envelope_id':'env_1','raw_input':'what is it?'}"
 #define FINDER                                                                                                         \

@@ -104,41 +104,42 @@ END_TEST
 
 START_TEST(unknown_names_are_found_by_kind)
 {
-    expect("name: x\nmodels: {r: 'opnai:m', s: {model: 'q:m'}}\nagents:\n"
-           "  - name: a\n"
-           "    allowed_tools: [read_fil]\n"
-           "    policies: [c.dney]\n"
-           "    pre_process: c.prae\n"
-           "    post_process: zzzzzzzz\n"
-           "    mock_handler: c.mok\n"
-           "    routing_function: c.rute\n"
-           "    prompt_key: c.aks\n"
-           "  - {name: b, has_llm: true, model_role: s, has_tools: true, tool_access: all, before_model: c.prae,\n"
-           "     after_model: [c.post, zz], before_tool: [c.pre, c.pro], after_tool: c.past}\n",
-           "t.yaml:2:13: error: model \"r\": \"opnai\" is not a known provider\n"
-           "  hint: did you mean \"openai\"? providers: openai, scripted\n"
-           "t.yaml:2:35: error: model \"s\": \"q\" is not a known provider\n"
-           "  hint: providers: openai, scripted\n"
-           "t.yaml:5:21: error: agent \"a\": allowed_tools names \"read_fil\", which is not a known tool\n"
-           "  hint: did you mean \"read_file\"? tools: read_file, search_files\n"
-           "t.yaml:6:16: error: agent \"a\": policies names \"c.dney\", which is not a known policy\n"
-           "  hint: did you mean \"c.deny\"? policies: c.allow, c.deny\n"
-           "t.yaml:7:18: error: agent \"a\": pre_process names \"c.prae\"" NO_HOOK
-           "  hint: did you mean \"c.pre\"? hooks: c.post, c.pre\n"
-           "t.yaml:8:19: error: agent \"a\": post_process names \"zzzzzzzz\"" NO_HOOK "  hint: hooks: c.post, c.pre\n"
-           "t.yaml:9:19: error: agent \"a\": mock_handler names \"c.mok\", which is not a known mock handler\n"
-           "  hint: did you mean \"c.mock\"? mock handlers: c.mock, c.other\n"
-           "t.yaml:10:23: error: agent \"a\": routing_function names \"c.rute\", which is not a known routing function\n"
-           "  hint: did you mean \"c.route\"? routing functions: c.route, c.way\n"
-           "t.yaml:11:17: error: agent \"a\": prompt_key names \"c.aks\", which is not a known prompt\n"
-           "  hint: did you mean \"c.ask\"? prompts: c.ask, c.tell\n"
-           "t.yaml:12:94: error: agent \"b\": before_model names \"c.prae\"" NO_HOOK
-           "  hint: did you mean \"c.pre\"? hooks: c.post, c.pre\n"
-           "t.yaml:13:28: error: agent \"b\": after_model names \"zz\"" NO_HOOK "  hint: hooks: c.post, c.pre\n"
-           "t.yaml:13:54: error: agent \"b\": before_tool names \"c.pro\"" NO_HOOK
-           "  hint: did you mean \"c.pre\"? hooks: c.post, c.pre\n"
-           "t.yaml:13:74: error: agent \"b\": after_tool names \"c.past\"" NO_HOOK
-           "  hint: did you mean \"c.post\"? hooks: c.post, c.pre\n");
+    expect(
+        "name: x\nmodels: {r: 'opnai:m', s: {model: 'q:m'}}\nagents:\n"
+        "  - name: a\n"
+        "    allowed_tools: [read_fil]\n"
+        "    policies: [c.dney]\n"
+        "    pre_process: c.prae\n"
+        "    post_process: zzzzzzzz\n"
+        "    mock_handler: c.mok\n"
+        "    routing_function: c.rute\n"
+        "    prompt_key: c.aks\n"
+        "  - {name: b, has_llm: true, model_role: s, has_tools: true, tool_access: all, before_model: c.prae,\n"
+        "     after_model: [c.post, zz], before_tool: [c.pre, c.pro], after_tool: c.past}\n",
+        "t.yaml:2:13: error: model \"r\": \"opnai\" is not a known provider\n"
+        "  hint: did you mean \"openai\"? providers: openai, scripted\n"
+        "t.yaml:2:35: error: model \"s\": \"q\" is not a known provider\n"
+        "  hint: providers: openai, scripted\n"
+        "t.yaml:5:21: error: agent \"a\": allowed_tools names \"read_fil\", which is not a known tool\n"
+        "  hint: did you mean \"read_file\"? tools: read_file, search_files\n"
+        "t.yaml:6:16: error: agent \"a\": policies names \"c.dney\", which is not a known policy\n"
+        "  hint: did you mean \"c.deny\"? policies: c.allow, c.deny\n"
+        "t.yaml:7:18: error: agent \"a\": pre_process names \"c.prae\"" NO_HOOK
+        "  hint: did you mean \"c.pre\"? hooks: c.post, c.pre\n"
+        "t.yaml:8:19: error: agent \"a\": post_process names \"zzzzzzzz\"" NO_HOOK "  hint: hooks: c.post, c.pre\n"
+        "t.yaml:9:19: error: agent \"a\": mock_handler names \"c.mok\", which is not a known mock handler\n"
+        "  hint: did you mean \"c.mock\"? mock handlers: c.mock, c.other\n"
+        "t.yaml:10:23: error: agent \"a\": routing_function names \"c.rute\", which is not a known routing function\n"
+        "  hint: did you mean \"c.route\"? routing functions: c.route, c.way\n"
+        "t.yaml:11:17: error: agent \"a\": prompt_key names \"c.aks\", which is not a known prompt\n"
+        "  hint: did you mean \"c.ask\"? prompts: c.ask, c.tell\n"
+        "t.yaml:12:94: error: agent \"b\": before_model names \"c.prae\"" NO_HOOK
+        "  hint: did you mean \"c.pre\"? hooks: c.post, c.pre\n"
+        "t.yaml:13:28: error: agent \"b\": after_model names \"zz\"" NO_HOOK "  hint: hooks: c.post, c.pre\n"
+        "t.yaml:13:54: error: agent \"b\": before_tool names \"c.pro\"" NO_HOOK
+        "  hint: did you mean \"c.pre\"? hooks: c.post, c.pre\n"
+        "t.yaml:13:74: error: agent \"b\": after_tool names \"c.past\"" NO_HOOK
+        "  hint: did you mean \"c.post\"? hooks: c.post, c.pre\n");
 }
 END_TEST
 
