@@ -141,7 +141,8 @@ size_t rv_map_length(struct rv_key_reader *r, const struct rv_node *node, const 
 void *rv_loader_array(struct rv_loader *l, size_t n, size_t size);
 /** path relative to the pipeline's folder, in the arena; NULL is out of memory, recorded. */
 const char *rv_loader_path(struct rv_loader *l, rv_str path);
-/** The text of a prompt or schema file; a path is read once and then remembered. The rest as rv_loader_file(). */
+/** The text of a prompt or schema file; a path is read once and then remembered. what and src:
+ *  for the finding. false: it cannot be read, which is a finding or recorded in the loader. */
 bool rv_loader_text_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src,
                          rv_str *out);
 /** `did you mean "x"? stages: a, b, c` into out; what: "stages". Empty when findings are not kept any more. */

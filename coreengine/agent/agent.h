@@ -37,7 +37,7 @@ struct rv_visit_shared {
     const bool *scripted_stages;                /* per stage: a script answers for it; NULL: none */
     bool use_mocks;                             /* every stage with a mock handler is mocked */
     json_object *blocked;                       /* of the root, in a step: tools that may not be called; borrowed */
-    bool emits;                                 /* false: no EMIT effects (there is no listener) */
+    bool emits;                                 /* false: no EMIT effects (there is no observer) */
     int64_t next_call_id;                       /* starts at 1 */
     int64_t next_seq;                           /* of observable events, emitted or not; starts at 1 */
     int64_t llm_left;                           /* model calls that may still be started; retries take from it */

@@ -1,5 +1,5 @@
 /* One visit of one stage: the lifecycle. The order of the phases is rule 5.2 with the engine's policies between
- * required fields and storing. What each phase does lives in the visit_*.c file of its name. */
+ * required fields and storing. What each phase does is in the file of its name, as hooks.c or llm.c. */
 #include "coreengine/agent/tools_internal.h"
 
 #include <assert.h>

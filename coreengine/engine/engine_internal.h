@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "coreengine/engine/call.h"
+#include "coreengine/engine/call_internal.h"
 
 /* --- workers.c: a bounded pool of threads --- */
 
@@ -174,10 +174,30 @@ void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the t
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
-/* --- observe.c --- */
+/* --- observe.c: what observers and logs are told --- */
 
 bool rv_observes(const rv_exec *x); /* the caller wants the observable events */
 void rv_observe(rv_exec *x, const struct rv_effect *e);
+/** False: the stream is to be held. */
+bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
+/** Pass on the parts of a whole answer that were not sent as pieces: its text, calls, usage and end. */
+void rv_delta_tell_rest(struct call *c);
+/** A provider handed out a piece. */
+void rv_delta_piece(struct call *c, bool is_thinking, rv_str text);
+
+/* --- tools.c --- */
+
+/** The sources of a run; borrows o. e NULL: for a look at the catalog only. t stays where it is. */
+void rv_run_tools_init(struct run_tools *t, const struct rv_exec_opts *o, rv_engine *e);
+void rv_run_tools_fini(struct run_tools *t);
+/** Call a tool, or find out whether it was called by a process that died. */
+RV_MUST_CHECK int rv_call_tool(struct call *c, struct rv_effect *e, rv_err **err);
+/** The probe has answered (or failed): true when that settles the call; else it is made now. */
+bool rv_call_probed(struct call *c);
+void rv_call_forget_asked(struct call *c);
+/** The names of the run's tools whose breaker is open; *out is the caller's, NULL: none. */
+RV_MUST_CHECK int rv_tools_blocked(const rv_exec *x, json_object **out, rv_err **err);
+void rv_tool_note(struct call *c); /* how its call ended, for the tool's health */
 
 /* --- scripted.c --- */
 
@@ -199,6 +219,7 @@ bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out);
 
 /** The thread of a store whose writes wait, for an engine on a given loop. */
 RV_MUST_CHECK int rv_writer_start(rv_engine *e, rv_err **err);
+void rv_writer_stop(rv_engine *e); /* blocks until all is written */
 /** Write the step that the effects at hand belong to: now, or by the store thread (is_keeping); then they are performed
  * when it is durable. */
 RV_MUST_CHECK int rv_keep(rv_exec *x, const struct rv_event *ev, rv_err **err);
@@ -212,7 +233,6 @@ RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
 
 /* --- own.c: journals that runs have for themselves --- */
 
-void rv_writer_stop(rv_engine *e); /* blocks until all is written */
 /** scope and run are copied. NULL: no memory. */
 struct own_journal *rv_own_new(rv_exec *x, const struct rv_store_scope *scope, const char *run);
 void rv_own_orphan(struct own_journal *o); /* its run is freed while the store thread opens it */
@@ -238,29 +258,6 @@ bool rv_model_due(struct call *c);
 void rv_model_read_on(struct call *c); /* if its stream was held */
 void rv_model_free(struct model_call *m);
 void rv_models_free(rv_engine *e); /* connections and what the runs share; before the loop goes */
-
-/* --- observe.c: passes pieces of answers to the observer --- */
-
-/** False: the stream is to be held. */
-bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
-/** Pass on the parts of a whole answer that were not sent as pieces: its text, calls, usage and end. */
-void rv_delta_tell_rest(struct call *c);
-/** A provider handed out a piece. */
-void rv_delta_piece(struct call *c, bool is_thinking, rv_str text);
-
-/* --- tools.c --- */
-
-/** The sources of a run; borrows o. e NULL: for a look at the catalog only. t stays where it is. */
-void rv_run_tools_init(struct run_tools *t, const struct rv_exec_opts *o, rv_engine *e);
-void rv_run_tools_fini(struct run_tools *t);
-/** Call a tool, or find out whether it was called by a process that died. */
-RV_MUST_CHECK int rv_call_tool(struct call *c, struct rv_effect *e, rv_err **err);
-/** The probe has answered (or failed): true when that settles the call; else it is made now. */
-bool rv_call_probed(struct call *c);
-void rv_call_forget_asked(struct call *c);
-/** The names of the run's tools whose breaker is open; *out is the caller's, NULL: none. */
-RV_MUST_CHECK int rv_tools_blocked(const rv_exec *x, json_object **out, rv_err **err);
-void rv_tool_note(struct call *c); /* how its call ended, for the tool's health */
 
 /* --- ask.c: agents that are asked --- */
 

@@ -1,5 +1,5 @@
 /* Text to tokens. Literals are decoded here, into the arena of the expression; string literals have their own rules in
- * lex_string(). Names, keywords and operators are told apart here, what they mean is the parser's business. */
+ * expr_lex_string(). Names, keywords and operators are told apart here, what they mean is the parser's business. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

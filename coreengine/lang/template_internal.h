@@ -15,7 +15,7 @@ struct rv_filter {
     size_t n;    /* of truncate and indent */
 };
 
-/* What stands in braces. The order matters: those up to RV_TAG_ENDS are parts of a template that is matched. */
+/* What stands in braces. The order matters: from RV_TAG_SECTION on they belong to sections. */
 enum rv_tag_kind {
     RV_TAG_TEXT,     /* none: the end of the template, or an escape */
     RV_TAG_VALUE,    /* {{path}} */

@@ -129,7 +129,7 @@ static int sim_ask_answer(struct sim_seed *s, const struct rv_effect *e, bool sp
     const struct rv_sim_agent *a = find(s, name);
     if (spoils) {
         put_odd_document(r, &o->text);
-    } else if (!a || !a->document.ptr) { /* as rv_call_find_agent() says it */
+    } else if (!a || !a->document.ptr) { /* as coreengine/engine/ask.c says it */
         snprintf(why, sizeof why,
                  a ? "Agent '%.128s' can not be used: its document has faults" : "Agent '%.128s' not found", name);
         sim_outcome_fail(o, a ? "AgentError" : "NotFoundError", false, why);

@@ -3,7 +3,7 @@
 #define RV_SIM_INTERNAL_H
 
 #include "config/analysis/analysis.h"
-#include "coreengine/sim/sim_values.h"
+#include "coreengine/sim/sim_values_internal.h"
 #include "coreengine/store/journal/journal.h"
 
 #define SIM_T0_US         INT64_C(1700000000000000) /* when every run begins: 2023-11-14T22:13:20Z */

@@ -160,7 +160,7 @@ unsigned rv_schema_types_of(json_object *v); /* all that fit: 1 is an integer an
 
 /** Notes a fault. True when its text is wanted: the caller writes on into *line and ends with rv_schema_end_fault(). */
 bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_path *at, rv_buf *line);
-/* These return false, so that a check reads "return rv_schema_fault(...)". */
+/* These return false, so that a check reads "return rv_schema_end_fault(...)". */
 bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line);
 bool rv_schema_fault_found(struct rv_schema_check *c, rv_buf *line, json_object *v); /* adds ", found ..." and ends */
 

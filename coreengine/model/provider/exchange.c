@@ -1,5 +1,5 @@
 /* An exchange: one model call through all its attempts, and all the roles that may answer it. What an attempt came to
- * is in attempt.c, whether it is repeated in retry.c, who is next in fallback.c. */
+ * is in attempt.c, whether it is repeated or another role is asked in retry.c. */
 #include "coreengine/model/provider/provider_internal.h"
 
 #include <inttypes.h>

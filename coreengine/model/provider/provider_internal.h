@@ -203,7 +203,6 @@ void rv_attempt_fini(rv_exchange *x);
 /** Tells whether to repeat the failed attempt; x->wait_until_us is then the time. */
 bool rv_retry_wanted(rv_exchange *x);
 
-/* fallback.c */
 /** Tells whether another role may be asked instead. */
 bool rv_fallback_wanted(const rv_exchange *x);
 /** The next role that is there; NULL: none is left. */

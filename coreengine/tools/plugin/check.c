@@ -198,7 +198,7 @@ static int read_prompt(struct rv_plugin_entry *e, rv_err **err)
     return rc;
 }
 
-/* spec.c */
+/* The specification of an entry. */
 static int read_spec(struct rv_plugin_entry *e, const char *text, rv_err **err)
 {
     int rc = read_object(text, "its specification", &e->spec, err);
