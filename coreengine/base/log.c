@@ -109,16 +109,15 @@ static bool is_bare_word(rv_str s)
     return s.len > 0;
 }
 
-static bool is_secret_key(const char *key)
+bool rv_is_secret_name(rv_str name)
 {
     static const char *const ends[] = {"api_key",    "apikey",      "api-key", "authorization", "token",
                                        "password",   "passwd",      "secret",  "passphrase",    "private_key",
                                        "credential", "credentials", "cookie"};
-    size_t i, len = strlen(key);
 
-    for (i = 0; i < RV_COUNT(ends); i++) {
+    for (size_t i = 0; i < RV_COUNT(ends); i++) {
         size_t n = strlen(ends[i]);
-        if (len >= n && strcasecmp(key + len - n, ends[i]) == 0)
+        if (name.len >= n && strncasecmp(name.ptr + name.len - n, ends[i], n) == 0)
             return true;
     }
     return false;
@@ -149,7 +148,7 @@ static void put_value(struct line *l, const struct rv_field *f)
 {
     char digits[RV_JSON_NUMBER_MAX];
 
-    if (is_secret_key(f->key)) {
+    if (rv_is_secret_name(rv_str_of(f->key))) {
         put_str_value(l, RV_STR_LIT("[redacted]"));
         return;
     }

@@ -38,6 +38,8 @@ struct rv_log_opts {
 };
 /** The root. NULL on out of memory; every function here accepts a NULL logger and does nothing. */
 rv_log *rv_log_new(const struct rv_log_opts *opts);
+/** Tells whether a value of that name must not be shown: the name ends in password, token, api_key or the like. */
+bool rv_is_secret_name(rv_str name);
 /** A child that writes fields (copied) on each line. The parent must outlive it. */
 rv_log *rv_log_bind(rv_log *parent, const struct rv_field *fields, size_t n);
 void rv_log_free(rv_log *log);

@@ -30,17 +30,12 @@ static int add_secret(struct rv_record_secrets *s, rv_str value, rv_err **err)
     return 0;
 }
 
+/* Whatever ends in "key", too: configuration has no other keys than secret ones. */
 static bool is_secret_name(const char *key)
 {
-    static const char *const ends[] = {"key", "token", "secret", "password", "authorization", "credentials"};
     size_t len = strlen(key);
 
-    for (size_t i = 0; i < RV_COUNT(ends); i++) {
-        size_t n = strlen(ends[i]);
-        if (len >= n && strcasecmp(key + len - n, ends[i]) == 0)
-            return true;
-    }
-    return false;
+    return rv_is_secret_name(rv_str_of(key)) || (len >= 3 && strcasecmp(key + len - 3, "key") == 0);
 }
 
 /* "Bearer abc": models repeat the key and not the scheme. */

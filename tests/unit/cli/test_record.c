@@ -109,7 +109,7 @@ END_TEST
 static const char secretive[] =
     "name: p\n"
     "models: {default: {model: 'openai:x', api_key: sk-0123456789, headers: {Authorization: "
-    "'Bearer abcdefghijk'}}}\n"
+    "'Bearer abcdefghijk', X-Passphrase: open-sesame-1234}}}\n"
     "agents: [{name: a, has_llm: true, model_role: default}]\n";
 
 START_TEST(secrets_that_answers_repeat_are_hidden)
@@ -130,14 +130,15 @@ START_TEST(secrets_that_answers_repeat_are_hidden)
         .kind = RV_EVENT_LLM_DONE,
         .now_us = T0,
         .call_id = 2,
-        .llm = {.finish = RV_FINISH_TOOL_CALLS,
-                .error_kind = RV_UNSET,
-                .tool_calls =
-                    RV_STR_LIT("[{\"id\":\"i\",\"name\":\"t\",\"arguments\":\"{\\\"k\\\":\\\"abcdefghijk\\\"}\"}]")}};
+        .llm = {
+            .finish = RV_FINISH_TOOL_CALLS,
+            .error_kind = RV_UNSET,
+            .tool_calls = RV_STR_LIT(
+                "[{\"id\":\"i\",\"name\":\"t\",\"arguments\":\"{\\\"k\\\":\\\"abcdefghijk open-sesame-1234\\\"}\"}]")}};
     rv_recorder_input(r, &ev);
-    want(r,
-         "{\"models\":{\"a\":[{\"text\":\"your key is [secret], is it\",\"delay_ms\":20},"
-         "{\"tool_calls\":[{\"id\":\"i\",\"name\":\"t\",\"arguments\":{\"k\":\"[secret]\"}}]}]},\"repeat\":false}\n");
+    want(r, "{\"models\":{\"a\":[{\"text\":\"your key is [secret], is it\",\"delay_ms\":20},"
+            "{\"tool_calls\":[{\"id\":\"i\",\"name\":\"t\",\"arguments\":{\"k\":\"[secret] "
+            "[secret]\"}}]}]},\"repeat\":false}\n");
     rv_pipeline_free(p);
     rv_findings_free(f);
 }
