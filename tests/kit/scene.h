@@ -17,7 +17,7 @@ struct rv_scenes {
 /** All scenes of tests/scenes/FOLDER, by file name. */
 struct rv_scenes rv_scenes_read(const char *folder);
 void rv_scenes_free(struct rv_scenes *scenes);
-/** Run one with its expectations. heard (NULL: nobody) is told of each part: a run is made anew after each reload. */
+/** Run one with its expectations. heard (NULL: no one) is told of each part: a run is made again after each reload. */
 void rv_scene_run(const struct rv_scene *s, void (*heard)(void *self, struct drive *d), void *self);
 /** A Check test for each scene of the folder, with the scene's name. */
 TCase *rv_scenes_case(const char *folder);

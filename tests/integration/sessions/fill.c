@@ -1,4 +1,4 @@
-/* fill STORE TENANT USER NAME <TURN: a session as somebody's conversation left it, for scripts to look at. TURN is
+/* fill STORE TENANT USER NAME <TURN: a session as a conversation left it, for scripts to look at. TURN is
  * {session, agent, rows}. */
 #include "coreengine/store/store.h"
 

@@ -117,7 +117,7 @@ START_TEST(what_waits_is_written_together)
 }
 END_TEST
 
-/* The first write is on its way; three others wait, and somebody takes the second run over. */
+/* The first write is on its way; three others wait, and another process takes the second run over. */
 START_TEST(a_run_that_was_taken_over_fails_alone)
 {
     struct rv_store_claim claim = {.owner = "other/1", .dead = "test/1"};

@@ -192,7 +192,7 @@ START_TEST(the_report_names_places_that_were_not_reached)
     static const char *const wanted[] = {"stage a",         "a -> whatever x.route says", "stage b",
                                          "b -> c (rule 1)", "b -> end (no rule fits)",    "b -> c (error)",
                                          "stage c",         "c -> end (default)"};
-    struct rv_sim_report r = {.n_seeds = 2}; /* of one run nobody expects that it goes everywhere */
+    struct rv_sim_report r = {.n_seeds = 2}; /* one run does not have to go everywhere */
     rv_buf text = RV_BUF_INIT(1 << 20);
     rv_findings *f = rv_findings_new();
     struct rv_pipeline *p = NULL;

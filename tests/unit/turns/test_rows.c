@@ -79,7 +79,7 @@ START_TEST(a_turn_becomes_these_rows) /* p8 16, 17; remlight 10, 12 */
         ck_assert_msg(strcmp(rows, s->rows) == 0, "%s\n%s\nwanted:\n%s", s->name, rows, s->rows);
     if (s->rows_have)
         ck_assert_msg(strstr(rows, s->rows_have), "%s:\n%s", s->name, rows);
-    if (s->n_errors >= 0) /* each call that nobody makes has its error */
+    if (s->n_errors >= 0) /* each call that is not made has its error */
         ck_assert_msg(room_count(rows, "tool_call[") + room_count(rows, "tool_call<") ==
                           room_count(rows, "tool_response[") + room_count(rows, "tool_response<"),
                       "%s:\n%s", s->name, rows);

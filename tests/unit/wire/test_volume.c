@@ -156,7 +156,7 @@ START_TEST(a_reply_that_is_too_long_is_broken)
     size_t n_deltas = 0;
     for (const char *line = got; (line = strstr(line, " xxxxxxxx")); line = strchr(line, '\n'))
         n_deltas += line[-1] != '=';
-    ck_assert_uint_eq(n_deltas, 8); /* the piece that does not fit is handed to nobody */
+    ck_assert_uint_eq(n_deltas, 8); /* the piece that does not fit is not handed out */
     free(got);
     free(text);
     rv_buf_fini(&event);
