@@ -43,17 +43,31 @@ static void no_target(struct rv_loader *l, const struct rv_agent *a, const struc
                     what, name);
 }
 
+static void check_branches(struct rv_loader *l, const struct rv_agent *a, const char *what,
+                           const struct rv_branches *branches)
+{
+    for (size_t i = 0; i < branches->n; i++)
+        if (branches->items[i].target == RV_TARGET_UNKNOWN && branches->items[i].name[0])
+            no_target(l, a, &branches->items[i].src, what, branches->items[i].name);
+}
+
 static void check_targets(struct rv_loader *l, const struct rv_agent *a)
 {
     for (size_t i = 0; i < a->routing.n_rules; i++) {
         const struct rv_rule *rule = &a->routing.rules[i];
         char what[48];
 
+        snprintf(what, sizeof what, "rule %zu has the branch", i + 1);
+        check_branches(l, a, what, &rule->branches);
+        snprintf(what, sizeof what, "rule %zu has the target", i + 1);
         if (rule->target != RV_TARGET_UNKNOWN || !rule->target_name[0])
             continue;
-        snprintf(what, sizeof what, "rule %zu has the target", i + 1);
         no_target(l, a, &rule->target_src, what, rule->target_name);
     }
+    check_branches(l, a, "default_next has the branch", &a->routing.branches);
+    for (size_t i = 0; i < a->ask.n_routes; i++)
+        if (a->ask.routes[i].target == RV_TARGET_UNKNOWN && a->ask.routes[i].target_name[0])
+            no_target(l, a, &a->ask.routes[i].src, "on_answer names", a->ask.routes[i].target_name);
     if (a->routing.default_target == RV_TARGET_UNKNOWN)
         no_target(l, a, &a->places.default_next, "default_next names", a->routing.default_next);
     if (a->routing.error_target == RV_TARGET_UNKNOWN)

@@ -54,6 +54,15 @@ struct rv_pipeline_private {
     struct rv_chosen_model *given_models; /* prices and windows the pipeline was made with; NULL: look them up */
     size_t n_given_models;
     bool borrows_models; /* their options are another pipeline's */
+    struct rv_owned *owned;
+};
+
+/* What the pipeline owns outside of its arena, in the order in which it was made. */
+struct rv_owned {
+    struct rv_owned *next;
+    rv_expr *expr;
+    rv_template *template;
+    json_object *value;
 };
 
 /* One load. Readers of table rows reach it by rv_key_reader.user. */
@@ -92,6 +101,29 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
 void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target);
+/* Those of groups and of other kinds of work (graph_keys.c). */
+#define RV_TARGETS_SCHEMA                                                                                              \
+    "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"minItems\":1,\"maxItems\":256,\"items\":{\"anyOf\":["     \
+    "{\"type\":\"string\",\"minLength\":1},{\"$ref\":\"#/$defs/branch\"}]}}]}"
+void rv_read_default_next(struct rv_key_reader *r, const struct rv_node *node, void *target);
+/** A target or a list of them. name: what a single one is called; "" for a list. */
+void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char **name,
+                     struct rv_branches *out);
+void rv_read_join(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_for_each(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_set(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_inner_inputs(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_ask(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_on_answer(struct rv_key_reader *r, const struct rv_node *node, void *target);
+extern const struct rv_key_table rv_ask_table, rv_branch_table, rv_join_table;
+extern const struct rv_term_list rv_item_error_list, rv_join_failures_list, rv_merge_list, rv_on_denied_list;
+/** An expression over the variables of conditions, owned by the pipeline. what: for the finding, as "rule 2: \"when\"".
+ *  NULL: it is not one, which is a finding, or memory is short. */
+rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what);
+/** The same for one that has to be true or false. */
+rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what);
+
 /** The defaults of rule 4.6. */
 void rv_execution_defaults(struct rv_loader *l);
 

@@ -208,6 +208,27 @@ static void write_if(rv_jw *w, const char *key, const char *text)
 
 /* --- Agents --- */
 
+static void write_targets(rv_jw *w, const char *key, const char *name, const struct rv_branches *branches)
+{
+    if (!branches->is_list) {
+        rv_jw_kv_text(w, key, name);
+        return;
+    }
+    rv_jw_key(w, key);
+    rv_jw_arr(w);
+    for (size_t i = 0; i < branches->n; i++) {
+        if (!branches->items[i].when) {
+            rv_jw_text(w, branches->items[i].name);
+            continue;
+        }
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "target", branches->items[i].name);
+        rv_jw_kv_text(w, "when", rv_expr_text(branches->items[i].when));
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}
+
 static void write_rules(const struct rv_agent *a, rv_jw *w)
 {
     rv_jw_key(w, "routing_rules");
@@ -221,7 +242,7 @@ static void write_rules(const struct rv_agent *a, rv_jw *w)
             rv_jw_kv_text(w, "condition", rule->condition);
             rv_jw_kv_value(w, "value", rule->value);
         }
-        rv_jw_kv_text(w, "target", rule->target_name);
+        write_targets(w, "target", rule->target_name, &rule->branches);
         rv_jw_obj_end(w);
     }
     rv_jw_arr_end(w);
@@ -275,6 +296,79 @@ static void write_child_text(const struct rv_pipeline *p, const struct rv_agent 
     rv_jw_kv_bool(w, "child_text_resets", a->session.child_text_resets);
 }
 
+/* --- Groups and other kinds of work --- */
+
+static void write_join(const struct rv_agent_join *join, rv_jw *w)
+{
+    rv_jw_key(w, "join");
+    rv_jw_obj(w);
+    if (join->wait == RV_WAIT_COUNT)
+        rv_jw_kv_int(w, "wait", join->count);
+    else
+        rv_jw_kv_text(w, "wait", join->wait == RV_WAIT_ANY ? "any" : "all");
+    explain_term(w, &rv_join_table, "failures", join->failures);
+    if (join->n_merges > 0) {
+        rv_jw_key(w, "merge");
+        rv_jw_obj(w);
+        for (size_t i = 0; i < join->n_merges; i++)
+            rv_jw_kv_text(w, join->merges[i].key, rv_merge_list.terms[join->merges[i].how].text);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_obj_end(w);
+}
+
+static void write_built(rv_jw *w, const char *key, const struct rv_built *built)
+{
+    if (!built)
+        return;
+    rv_jw_key(w, key);
+    write_guarded(w, built->node);
+}
+
+static void write_ask(const struct rv_agent_ask *ask, rv_jw *w)
+{
+    rv_jw_key(w, "ask");
+    rv_jw_obj(w);
+    rv_jw_key(w, "question");
+    rv_jw_str(w, rv_template_text(ask->question));
+    if (ask->show)
+        rv_jw_kv_text(w, "show", rv_expr_text(ask->show));
+    if (ask->any_text)
+        rv_jw_kv_text(w, "options", RV_CHOICE_TEXT);
+    else
+        write_list_if_set(w, "options", &ask->options);
+    if (ask->expires_seconds > 0)
+        rv_jw_kv_int(w, "expires_seconds", ask->expires_seconds);
+    rv_jw_obj_end(w);
+    if (ask->n_routes == 0)
+        return;
+    rv_jw_key(w, "on_answer");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < ask->n_routes; i++)
+        rv_jw_kv_text(w, ask->routes[i].choice, ask->routes[i].target_name);
+    rv_jw_obj_end(w);
+}
+
+static void write_work(const struct rv_agent *a, rv_jw *w)
+{
+    if (a->join.wait != RV_WAIT_NOT)
+        write_join(&a->join, w);
+    if (a->each.list) {
+        rv_jw_kv_text(w, "for_each", rv_expr_text(a->each.list));
+        rv_jw_kv_int(w, "max_items", a->each.max_items);
+        rv_jw_kv_int(w, "max_parallel", a->each.max_parallel);
+        explain_term(w, &rv_agent_table, "on_item_error", a->each.on_error);
+    }
+    write_if(w, "pipeline", a->inner.file);
+    write_built(w, "inputs", a->inner.inputs);
+    write_built(w, "outputs", a->inner.outputs);
+    write_built(w, "set", a->set);
+    if (a->ask.question)
+        write_ask(&a->ask, w);
+    if (a->on_denied != RV_DENIED_END_RUN)
+        explain_term(w, &rv_agent_table, "on_denied", a->on_denied);
+}
+
 static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
 {
     rv_jw_obj(w);
@@ -308,8 +402,10 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     }
     write_list(w, "required_output_fields", &a->output.required_fields);
     write_rules(a, w);
-    rv_jw_kv_text(w, "default_next", a->routing.default_next[0] ? a->routing.default_next : "end");
+    write_targets(w, "default_next", a->routing.default_next[0] ? a->routing.default_next : "end",
+                  &a->routing.branches);
     write_if(w, "error_next", a->routing.error_next);
+    write_work(a, w);
     write_if(w, "routing_function", a->routing.function);
     rv_jw_kv_int(w, "timeout_seconds", a->limits.timeout_seconds);
     rv_jw_kv_int(w, "max_retries", a->limits.max_retries);
@@ -472,6 +568,8 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_kv_text(
         w, "default_run_mode",
         rv_run_mode_text(p->default_run_mode == RV_UNSET ? RV_MODE_SEQUENTIAL : (enum rv_run_mode)p->default_run_mode));
+    if (p->inputs.is_set)
+        write_list(w, "inputs", &p->inputs);
     rv_jw_kv_int(w, "max_iterations", p->max_iterations);
     rv_jw_kv_int(w, "max_llm_calls", p->max_llm_calls);
     rv_jw_kv_int(w, "max_agent_hops", p->max_agent_hops);

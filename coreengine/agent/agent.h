@@ -22,7 +22,9 @@ enum rv_rules {
     RV_RULES_1 = 1,      /* of journals that name none */
     RV_RULES_2 = 2,
     RV_RULES_3 = 3, /* failures have codes */
-    RV_RULES_LAST = RV_RULES_3,
+    RV_RULES_4 =
+        4, /* groups of branches; handlers see the error; expressions and templates have reasons of their own */
+    RV_RULES_LAST = RV_RULES_4,
 };
 
 /* --- A visit ------------------------------------------------------------------------------------------------------ */
