@@ -1,6 +1,7 @@
 /* libreeve in one header, for C and C++: workspaces, runs, chats, recordings, tests and what was kept.
  *
- * coreengine/app/app.h is where to start; docs/how-to/embed-the-library.md has a program. */
+ * coreengine/app/app.h is where to start; docs/how-to/embed-the-library.md has a program.
+ * REEVE_VERSION and rv_version() (coreengine/base/version.h) are the versions of the headers and of the library. */
 #ifndef REEVE_H
 #define REEVE_H
 

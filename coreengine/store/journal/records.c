@@ -34,7 +34,7 @@ void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipel
 
     rv_jw_obj(&w);
     rv_jw_kv_int(&w, "v", RV_JOURNAL_VERSION);
-    rv_jw_kv_text(&w, "engine", RV_VERSION);
+    rv_jw_kv_text(&w, "engine", rv_version());
     rv_jw_kv_int(&w, "rules", b->rules == RV_RULES_NEWEST ? RV_RULES_LAST : b->rules);
     rv_jw_kv_int(&w, "now_us", a_time(now_us));
     if (b->mode != RV_UNSET)
