@@ -75,11 +75,11 @@ void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipel
 /* A store keeps text. Bytes that are none (of a capability that failed oddly) must not stop the run. */
 static void put_hex(rv_str bytes, rv_buf *out)
 {
-    static const char digits[] = "0123456789abcdef";
+    char digits[2];
 
     for (size_t i = 0; i < bytes.len; i++) {
-        rv_buf_putc(out, digits[(unsigned char)bytes.ptr[i] >> 4]);
-        rv_buf_putc(out, digits[bytes.ptr[i] & 15]);
+        rv_hex(bytes.ptr + i, 1, digits);
+        rv_buf_add(out, digits, sizeof digits);
     }
 }
 
