@@ -206,7 +206,7 @@ static const rv_template *find_prompt(const rv_visit *v)
 {
     const struct rv_prompt_config *own = rv_pipeline_prompt(v->shared->pipeline, rv_str_of(v->agent->model.prompt_key));
     if (own)
-        return own->template;
+        return own->compiled;
     return v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(v->agent->model.prompt_key));
 }
 

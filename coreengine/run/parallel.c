@@ -340,9 +340,9 @@ static bool is_cut_off(const rv_run *run, int stage)
     const struct rv_agent *a = &run->pipeline->agents[stage];
     size_t bad = 0;
 
-    for (size_t i = 0; i < a->order.requires.n; i++)
-        bad += is_given_up(run, a->order.requires_index[i]);
-    return a->order.join == RV_JOIN_ANY ? a->order.requires.n > 0 && bad == a->order.requires.n : bad > 0;
+    for (size_t i = 0; i < a->order.required.n; i++)
+        bad += is_given_up(run, a->order.required_index[i]);
+    return a->order.join == RV_JOIN_ANY ? a->order.required.n > 0 && bad == a->order.required.n : bad > 0;
 }
 
 /* No stage can fail any more whose error_next it is: all of them have ended, or wait for a failure themselves. */
@@ -371,8 +371,8 @@ static const char *why_skipped(const struct rv_run *run, int stage)
         return "no stage failed whose error_next it is";
     if (!is_cut_off(run, stage))
         return NULL;
-    for (size_t i = 0; i < a->order.requires.n; i++)
-        failed = failed || run->states[a->order.requires_index[i]] == RV_STAGE_FAILED;
+    for (size_t i = 0; i < a->order.required.n; i++)
+        failed = failed || run->states[a->order.required_index[i]] == RV_STAGE_FAILED;
     return failed ? "a stage it requires has failed" : "a stage it requires was skipped";
 }
 
