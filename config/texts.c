@@ -275,6 +275,26 @@ static struct names collect_names(struct rv_loader *l)
     return names;
 }
 
+/* Names that only some visits have: can the prompt be of such a one? */
+static bool has_place_name(const struct rv_pipeline *p, const struct rv_prompt_config *prompt, rv_str name)
+{
+    bool of_item = rv_str_is(name, "item") || rv_str_is(name, "index"), of_join = rv_str_is(name, "group"),
+         of_error = rv_str_is(name, "error");
+
+    if (rv_str_is(name, "inputs"))
+        return p->inputs.n > 0;
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        bool is_target = false;
+        for (size_t k = 0; of_error && k < p->n_agents; k++)
+            is_target = is_target || p->agents[k].routing.error_target == a->index;
+        if (strcmp(a->model.prompt_key, prompt->key) == 0 &&
+            ((of_item && a->each.list) || (of_join && a->join.wait != RV_WAIT_NOT) || is_target))
+            return true;
+    }
+    return false;
+}
+
 static void check_placeholder(struct rv_loader *l, const struct rv_prompt_config *prompt,
                               const struct rv_placeholder *place, const struct names *names, bool is_used)
 {
@@ -294,7 +314,7 @@ static void check_placeholder(struct rv_loader *l, const struct rv_prompt_config
                         RV_STR_ARG(rv_utf8_cut(place->path, 100)), RV_STR_ARG(rv_utf8_cut(place->field, 100)));
         return;
     }
-    if (is_root(place->root) || rv_index_get(outputs, place->root) >= 0)
+    if (is_root(place->root) || rv_index_get(outputs, place->root) >= 0 || has_place_name(l->p, prompt, place->root))
         return;
     rv_name_hint(l->findings, place->root, "names", names->items, names->n, hint);
     rv_findings_add(l->findings, severity, &src, hint,
