@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define MAX_WORDS  32 /* of the longest list, for the hint's stack array; asserted below */
+#define MAX_WORDS  64 /* of the longest list, for the hint's stack array; asserted below */
 #define MAX_QUOTED 64 /* bytes of an offending text that a message repeats */
 
 #define TERM_ROW(name, text, meaning)       {text, meaning},
