@@ -88,7 +88,7 @@ struct mark {
     bool is_vague;                    /* something is wrong at or before it: what follows from that is not said again */
     struct rv_group_way first, other; /* the way that gave it its level; the first that brought another one */
     int other_fork;
-    bool has_other;
+    bool has_other, is_told;
     size_t list; /* the last list of targets that names it, counted from 1 */
 };
 
@@ -164,7 +164,7 @@ static void arrive(struct levels *v, const struct rv_group_way *way, int fork)
     if (!m->is_set) {
         set_level(v, way, fork);
     } else if (agent(v, way->to)->level.fork != fork && !m->has_other && !says_nothing(v, way)) {
-        m->has_other = m->is_vague = true;
+        m->has_other = m->is_vague = true; /* a second way of that kind is told with the first, see tell() */
         m->other = *way;
         m->other_fork = fork;
     }
@@ -364,42 +364,48 @@ static void mixed_hint(const struct levels *v, const struct rv_group_way *wrong,
         snprintf(out, RV_HINT_MAX, "join the branches of \"%s\" first, or end the branch with end", opener);
 }
 
-static void mixed(struct levels *v, const struct mark *m, int stage)
-{
-    const struct rv_group_way *wrong = &m->other, *right = &m->first;
-    int wrong_fork = m->other_fork, right_fork = agent(v, stage)->level.fork;
-    bool is_into = false, nests = true;
-    char text[RV_HINT_MAX], hint[RV_HINT_MAX], here[RV_MAX_STAGE_NAME + 32], there[RV_MAX_STAGE_NAME + 32];
+/* Where a stage belongs that ways of different levels lead to. */
+struct verdict {
+    const struct rv_group_way *right; /* a way that may stay */
+    int fork;                         /* of that way */
+    bool is_into;                     /* the others come from outside of the group */
+};
 
-    if (is_around(v, wrong_fork, right_fork)) { /* the later way comes from outside of the group */
-        is_into = leads_into_group(v, stage, right, right_fork);
-        if (!is_into) {
-            wrong = &m->first;
-            right = &m->other;
-            wrong_fork = right_fork;
-            right_fork = m->other_fork;
-        }
-    } else if (is_around(v, right_fork, wrong_fork)) {
-        is_into = leads_into_group(v, stage, wrong, wrong_fork);
-        if (is_into) {
-            wrong = &m->first;
-            right = &m->other;
-            wrong_fork = right_fork;
-            right_fork = m->other_fork;
-        }
-    } else {
-        nests = false;
-    }
-    group_text(v, wrong_fork, here, sizeof here);
-    group_text(v, right_fork, there, sizeof there);
-    snprintf(text, sizeof text, "agent \"%s\": it leads to \"%s\" %s, and \"%s\" leads there %s (%d:%d)",
-             agent(v, wrong->from)->name, agent(v, stage)->name, here, agent(v, right->from)->name, there,
-             right->src.line, right->src.col);
-    if (nests)
-        mixed_hint(v, wrong, is_into ? right_fork : wrong_fork, is_into, hint);
+static struct verdict judge(const struct levels *v, const struct mark *m, int stage)
+{
+    int fork = agent(v, stage)->level.fork;
+    const struct verdict first = {&m->first, fork, true}, other = {&m->other, m->other_fork, true};
+    struct verdict out = first;
+
+    if (is_around(v, m->other_fork, fork)) /* the first way is the inner one */
+        out = leads_into_group(v, stage, &m->first, fork) ? first : other;
+    else if (is_around(v, fork, m->other_fork))
+        out = leads_into_group(v, stage, &m->other, m->other_fork) ? other : first;
+    out.is_into = is_around(v, out.right == &m->first ? m->other_fork : fork, out.fork);
+    return out;
+}
+
+static void mixed(struct levels *v, const struct verdict *is, const struct rv_group_way *wrong, int fork)
+{
+    char text[RV_HINT_MAX], hint[RV_HINT_MAX], here[RV_MAX_STAGE_NAME + 32], there[RV_MAX_STAGE_NAME + 32];
+    char other[2 * RV_MAX_STAGE_NAME + 96];
+    const char *name = agent(v, wrong->to)->name;
+
+    group_text(v, fork, here, sizeof here);
+    group_text(v, is->fork, there, sizeof there);
+    if (is->right->from == is->right->to && is->fork < 0)
+        snprintf(other, sizeof other, "the run begins there");
     else
-        snprintf(hint, sizeof hint, "give each group a stage of its own, or join both groups before \"%s\"",
-                 agent(v, stage)->name);
+        snprintf(other, sizeof other, "\"%s\" leads there %s (%d:%d)", agent(v, is->right->from)->name, there,
+                 is->right->src.line, is->right->src.col);
+    snprintf(text, sizeof text, "agent \"%s\": it leads to \"%s\" %s, and %s", agent(v, wrong->from)->name, name, here,
+             other);
+    if (is->is_into && is_around(v, fork, is->fork))
+        mixed_hint(v, wrong, is->fork, true, hint);
+    else if (is_around(v, is->fork, fork))
+        mixed_hint(v, wrong, fork, false, hint);
+    else
+        snprintf(hint, sizeof hint, "give each group a stage of its own, or join both groups before \"%s\"", name);
     find(v, "mixed_context", &wrong->src, hint, text);
 }
 
@@ -428,13 +434,55 @@ static void unclosed(struct levels *v, const struct mark *m, int stage)
     find(v, "unclosed_group", &inner->src, hint, text);
 }
 
+/* Each way from that stage that brings another level than its end has. */
+static void tell_ways(struct levels *v, int stage)
+{
+    struct rv_way_cursor at = {0};
+    struct rv_group_way way;
+
+    while (rv_next_way(agent(v, stage), &at, &way)) {
+        const struct mark *m = way.to >= 0 ? &v->marks[way.to] : NULL;
+        int fork = way.kind == RV_WAY_BRANCH ? stage : agent(v, stage)->level.fork;
+
+        if (!m || !m->has_other || is_join(v, way.to))
+            continue;
+        struct verdict is = judge(v, m, way.to);
+        if (fork == is.fork)
+            continue;
+        mixed(v, &is, &way, fork);
+        v->marks[way.to].is_told = true;
+    }
+}
+
+/* The level of the stage is what it will be when what is wrong has been put right. */
+static bool is_sure(const struct levels *v, int stage)
+{
+    const struct mark *m = &v->marks[stage];
+
+    if (m->has_other && !is_join(v, stage))
+        return judge(v, m, stage).fork == agent(v, stage)->level.fork;
+    return !m->is_vague;
+}
+
 static void tell(struct levels *v)
 {
-    for (size_t i = 0; i < v->p->n_agents; i++)
+    for (size_t i = 0; i < v->p->n_agents; i++) {
         if (v->marks[i].has_other && is_join(v, (int)i))
             unclosed(v, &v->marks[i], (int)i);
-        else if (v->marks[i].has_other)
-            mixed(v, &v->marks[i], (int)i);
+        if (v->marks[i].is_set && is_sure(v, (int)i))
+            tell_ways(v, (int)i);
+    }
+    for (size_t i = 0; i < v->p->n_agents; i++) {
+        const struct mark *m = &v->marks[i];
+
+        if (!m->has_other || m->is_told || is_join(v, (int)i))
+            continue;
+        struct verdict is = judge(v, m, (int)i);
+        if (is.right == &m->first)
+            mixed(v, &is, &m->other, m->other_fork);
+        else
+            mixed(v, &is, &m->first, agent(v, (int)i)->level.fork);
+    }
 }
 
 static void lone_join(struct levels *v, const struct rv_agent *a)
@@ -531,8 +579,9 @@ static void check_lists(struct levels *v)
         for (size_t r = 0; r < a->routing.n_rules; r++)
             check_list(v, a, &a->routing.rules[r].branches);
         if (a->join.wait != RV_WAIT_NOT && a->join.failures != RV_FAILURES_DRAIN && a->join.wait != RV_WAIT_ALL)
-            find(v, "bad_join", &a->join.failures_src, "write `wait: all`, or leave failures out",
-                 "failures is for joins that wait for all branches");
+            rv_findings_add_as(v->l->findings, RV_SEVERITY_ERROR, "bad_join", &a->join.failures_src,
+                               "write `wait: all`, or leave failures out",
+                               "agent \"%s\": failures is for joins that wait for all branches", a->name);
     }
 }
 
@@ -548,13 +597,13 @@ static void check_modes(struct levels *v)
              "default_run_mode is parallel, and the pipeline has lists of targets or joins");
     for (size_t i = 0; i < v->p->n_agents; i++) {
         const struct rv_agent *a = &v->p->agents[i];
-        const struct rv_str_list *list = a->order.requires.n > 0 ? &a->order.requires : &a->order.after;
+        const struct rv_str_list *list = a->order.required.n > 0 ? &a->order.required : &a->order.after;
         char text[RV_HINT_MAX];
 
         if (list->n == 0)
             continue;
         snprintf(text, sizeof text, "agent \"%s\": %s does not go with lists of targets and joins", a->name,
-                 list == &a->order.requires ? "requires" : "after");
+                 list == &a->order.required ? "requires" : "after");
         find(v, "mixed_modes", &list->srcs[0], hint, text);
         return; /* once is enough */
     }
@@ -569,7 +618,7 @@ static void find_levels(struct levels *v)
     begin_at(v, 0);
     walk(v);
     for (size_t i = 1; i < n; i++)
-        if (!v->marks[i].is_set && is_join(v, (int)i))
+        if (!v->marks[i].is_set && !v->marks[i].is_vague && is_join(v, (int)i))
             lone_join(v, agent(v, (int)i));
     tell(v);
     check_resume(v);
