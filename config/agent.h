@@ -184,7 +184,7 @@ struct rv_built {
 /* `pipeline`: another pipeline runs inside the visit. */
 struct rv_agent_inner {
     const char *file;                  /* "": the stage has no pipeline */
-    struct rv_pipeline *pipeline;      /* owned; NULL: none, or it could not be loaded */
+    struct rv_pipeline *pipeline;      /* owned by the outermost pipeline; NULL: none, or it could not be loaded */
     struct rv_built *inputs, *outputs; /* NULL: not given */
     struct rv_src src, inputs_src, outputs_src;
 };

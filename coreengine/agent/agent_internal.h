@@ -102,6 +102,8 @@ struct rv_visit {
     struct rv_visit_place place;
     enum rv_outside outside;                /* what it waits for beside calls */
     json_object *outside_value;             /* the list, or the inputs; owned */
+    json_object *outside_state;             /* of the inner run that waited for a person; owned; NULL: it begins */
+    char *error_stage;                      /* of a failure inside; owned; NULL: none */
     bool is_list;                           /* for_each: its elements are visits of their own */
     enum rv_reason given_reason;            /* of a failure outside; NONE: it follows from the type */
     const struct rv_visit_shared *bound_of; /* with `bound`: the run that has it */
@@ -233,6 +235,12 @@ bool rv_visit_calls_llm(const rv_visit *v);
 RV_MUST_CHECK int rv_visit_list(rv_visit *v, rv_err **err);
 /** The stage runs another pipeline: builds its inputs. */
 RV_MUST_CHECK int rv_visit_inner(rv_visit *v, rv_err **err);
+/** The inner run waits for a person: so does the stage. */
+RV_MUST_CHECK int rv_visit_wait_inside(rv_visit *v, const struct rv_outside_end *end, struct rv_effects *out,
+                                       rv_err **err);
+#define RV_KEPT_PIPELINE "pipeline" /* kind of suspended work */
+/** A person has answered: the inner run goes on. */
+void rv_visit_resume_inner(rv_visit *v, json_object *kept);
 /** The stage has `set`: builds the output. */
 RV_MUST_CHECK int rv_visit_set(rv_visit *v, rv_err **err);
 

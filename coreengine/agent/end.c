@@ -382,6 +382,7 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->result.reason = reason_of(v, type, failed_in);
     rv_visible_partial(v);
     v->result.error_type = type;
+    v->result.error_stage = v->error_stage;
     v->result.code = v->code;
     v->result.attempt = v->attempt;
     v->result.is_given = v->given_reason != RV_REASON_NONE;

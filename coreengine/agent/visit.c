@@ -100,6 +100,8 @@ void rv_visit_free(rv_visit *v)
     json_object_put(v->previous);
     json_object_put(v->approved_policies);
     json_object_put(v->outside_value);
+    json_object_put(v->outside_state);
+    free(v->error_stage);
     json_object_put(v->chained);
     rv_turn_free(v->rows);
     rv_tool_hooks_fini(&v->chain_hooks);
@@ -266,6 +268,10 @@ int rv_visit_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t 
     v->now_us = now_us;
     v->outside = RV_OUTSIDE_NONE;
     v->llm_calls += end->llm_calls;
+    if (end->asks)
+        return rv_visit_wait_inside(v, end, out, err);
+    if (end->stage && !(v->error_stage = rv_str_dup(rv_str_of(end->stage))))
+        return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
     if (end->output) {
         v->output = end->output;
         v->phase = v->is_list ? PHASE_STORE : PHASE_CHECK;
