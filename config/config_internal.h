@@ -56,6 +56,17 @@ struct rv_pipeline_private {
     bool borrows_models; /* their options are another pipeline's */
 };
 
+/* A text of a stage whose names are checked once all stages are known (rv_check_prompts()). */
+struct rv_noted_text {
+    const struct rv_noted_text *next;
+    const char *what;    /* how findings about it begin: agent "a": rule 1: "when" */
+    const char *owner;   /* the stage that it is of, whose output is `output`; NULL: none */
+    struct rv_src src;   /* of the text's first byte */
+    int indent;          /* as in struct rv_prompt_config */
+    const rv_expr *expr; /* this, or a template */
+    const rv_template *template;
+};
+
 /* One load. Readers of table rows reach it by rv_key_reader.user. */
 struct rv_loader {
     struct rv_pipeline *p;
@@ -66,7 +77,8 @@ struct rv_loader {
     size_t n_file_bytes;      /* of text files so far */
     rv_index file_index;      /* path -> one of the pipeline's files */
     struct rv_prices *prices; /* NULL until a model is looked for in them */
-    int rc;                   /* RV_E_NOMEM; sticky */
+    const struct rv_noted_text *noted;
+    int rc; /* RV_E_NOMEM; sticky */
 };
 
 /* The tables, in the order of the reference page. */
@@ -92,6 +104,17 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
 void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target);
+/** Have the names in an expression or a template (the other is NULL) of a stage checked with those of prompts. label:
+ *  what it is of the stage, `rule 1: "when"`. */
+void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const char *label, const rv_expr *expr,
+                  const rv_template *template);
+/* Everything that a placeholder of a prompt may begin with: output keys, then what every prompt can name besides. */
+struct rv_value_names {
+    const char **items; /* NULL: out of memory, recorded */
+    size_t n_outputs, n;
+};
+struct rv_value_names rv_collect_names(struct rv_loader *l);
+bool rv_is_prompt_root(rv_str name); /* one that is no output */
 /** The defaults of rule 4.6. */
 void rv_execution_defaults(struct rv_loader *l);
 
@@ -114,7 +137,7 @@ void rv_check_stages(struct rv_loader *l);      /* each of them, and what spans 
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
 /** The same but for models that were looked at before; known NULL: none was. */
 void rv_check_more_budget(struct rv_loader *l, const bool *known);
-void rv_check_prompts(struct rv_loader *l); /* placeholders */
+void rv_check_prompts(struct rv_loader *l); /* placeholders, and what expressions name */
 void rv_check_tests(struct rv_loader *l);   /* stage names in expectations */
 
 /* --- Money: US dollars as written, to integers --- */
