@@ -367,6 +367,7 @@ void rv_pipeline_free(struct rv_pipeline *p)
             rv_expr_free(p->agents[i].routing.rules[k].when);
         }
         json_object_put(p->agents[i].output.schema);
+        rv_agent_model_fini(&p->agents[i].model);
     }
     for (size_t i = 0; i < p->n_models && !(p->private && p->private->borrows_models); i++)
         json_object_put(p->models[i].options);

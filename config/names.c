@@ -204,7 +204,8 @@ void rv_check_prompts(struct rv_loader *l)
     struct rv_value_names names = rv_collect_names(l);
 
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++)
-        if (rv_index_add(&used, rv_str_of(l->p->agents[i].model.prompt_key), 1) == RV_E_NOMEM)
+        if (rv_index_add(&used, rv_str_of(l->p->agents[i].model.prompt_key), 1) == RV_E_NOMEM ||
+            rv_index_add(&used, rv_str_of(l->p->agents[i].model.system_key), 1) == RV_E_NOMEM)
             l->rc = RV_E_NOMEM;
     for (size_t i = 0; i < l->p->n_prompts && l->rc == 0; i++)
         check_prompt(l, &l->p->prompts[i], rv_index_get(&used, rv_str_of(l->p->prompts[i].key)) >= 0, &names);

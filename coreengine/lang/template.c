@@ -327,7 +327,9 @@ static int render(struct rendering *r, size_t from, size_t to, const struct item
                               RV_TEMPLATE_MAX_STEPS);
         r->steps--;
         rv_buf_add_str(r->out, p->before);
-        rc = render_part(r, i, item);
+        rc = rv_buf_check(r->out, "rendered template", r->err);
+        if (rc == 0)
+            rc = render_part(r, i, item);
         if (rc == 0)
             rc = rv_buf_check(r->out, "rendered template", r->err);
         if (rc == 0 && (p->kind == RV_TAG_SECTION || p->kind == RV_TAG_INVERTED)) {
