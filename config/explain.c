@@ -205,6 +205,9 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     write_list_if_set(w, "allowed_tools", &a->tools.allowed);
     write_if(w, "model_role", a->model.role);
     write_if(w, "prompt_key", a->model.prompt_key);
+    write_if(w, "system_key", a->model.system_key);
+    if (a->model.n_examples > 0)
+        rv_jw_kv_int(w, "examples", (int64_t)a->model.n_examples);
     if (a->model.no_temperature)
         rv_jw_kv_value(w, "temperature", NULL);
     if (a->model.has_temperature)

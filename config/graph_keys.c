@@ -41,6 +41,8 @@ rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, con
         rc = RV_WRAP(&err, rc, "%s \"%s\": %s", r->owner_kind, r->owner_name ? r->owner_name : "", what);
         rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
     }
+    if (rc == 0)
+        rv_note_text(r, node, what, o->expr, NULL);
     rv_err_free(err);
     return o->expr;
 }
