@@ -101,18 +101,6 @@ void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *ta
 
 /* output_schema: a map, or a file next to the pipeline. What it may say is checked where schemas are known. */
 
-static void to_json(struct rv_loader *l, const struct rv_node *node, json_object **out)
-{
-    rv_err *err = NULL;
-    int rc = rv_node_to_json(node, out, &err);
-
-    if (rc == RV_E_NOMEM)
-        l->rc = rc;
-    else if (rc < 0)
-        rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, &node->src, err);
-    rv_err_free(err);
-}
-
 /* The file is JSON, or YAML, which JSON is a part of. */
 static void read_text(struct rv_key_reader *r, const char *path, rv_str text, json_object **out)
 {
@@ -124,7 +112,7 @@ static void read_text(struct rv_key_reader *r, const char *path, rv_str text, js
         l->rc = RV_E_NOMEM;
     root = doc ? rv_yaml_root(doc) : NULL;
     if (root && root->kind == RV_NODE_MAP)
-        to_json(l, root, out);
+        rv_keys_json(r, root, out);
     else if (doc)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &(struct rv_src){path, 1, 1}, NULL, "output_schema must be a map, not %s",
                         root ? rv_node_kind_text(root->kind) : "an empty file");
@@ -152,7 +140,7 @@ void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, 
         if (path && rv_loader_text_file(l, what, path, &file->src, &text))
             read_text(r, path, text, target);
     } else {
-        to_json(l, node, target);
+        rv_keys_json(r, node, target);
     }
 }
 
