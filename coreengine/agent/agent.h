@@ -119,6 +119,12 @@ int rv_visit_asked_by_route(const struct rv_visit_shared *shared, const rv_envel
  * that raised the next question, and the run stays. */
 RV_MUST_CHECK int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us,
                                    struct rv_effects *out, int *to, rv_err **err);
+/* A question of the key `ask`: the visit ends as STAYED. Its answer is kept with the envelope (call it when the
+ * interrupt is resolved, before anything else is raised); rv_visit_begin() then goes on where the question was put: it
+ * visits nothing, so that no bound of visits or model calls concerns it. */
+RV_MUST_CHECK int rv_visit_answered(const struct rv_visit_shared *shared, rv_envelope *env, rv_err **err);
+/** Would rv_visit_begin() go on with such an answer? */
+bool rv_visit_goes_on(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
 bool rv_visit_is_done(const rv_visit *v);
 const struct rv_visit_result *rv_visit_result(const rv_visit *v); /* only when done */
 int rv_visit_stage(const rv_visit *v);
@@ -142,7 +148,14 @@ RV_MUST_CHECK int rv_extract_object(rv_str text, const char *const *required, si
                                     rv_err **err);
 
 /* Why a route was taken. */
-enum rv_route_by { RV_ROUTE_RULE, RV_ROUTE_FUNCTION, RV_ROUTE_DEFAULT, RV_ROUTE_NO_MATCH, RV_ROUTE_ERROR };
+enum rv_route_by {
+    RV_ROUTE_RULE,
+    RV_ROUTE_FUNCTION,
+    RV_ROUTE_DEFAULT,
+    RV_ROUTE_NO_MATCH,
+    RV_ROUTE_ERROR,
+    RV_ROUTE_ANSWER /* on_answer has a target for what a person chose */
+};
 const char *rv_route_by_text(enum rv_route_by by);
 /** Rule 5.8: the first rule that matches output, else default_next, else the end.
  *  @param scope values for `when`; a `when` that cannot be evaluated is RV_E_INVALID with its place

@@ -150,6 +150,8 @@ static int answer(rv_run *run, const struct rv_response *response, int64_t now_u
         rc = begin(run, true, now_us, out, err);
     if (rc < 0 || asks_outcome) /* the stage that asked goes on with it */
         return rc;
+    if (rv_interrupt_is_ask(in.data))
+        return rv_visit_answered(&run->shared, run->env, err);
     return choose_stage(run, in.kind, response, now_us, out, err);
 }
 
