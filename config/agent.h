@@ -125,8 +125,8 @@ struct rv_agent_limits {
 /* --- Its stage: when it runs --- */
 struct rv_agent_order {
     int64_t stage_order; /* lower first */
-    struct rv_str_list requires, after;
-    int *requires_index, *after_index; /* stage indices, same order; -1 unknown */
+    struct rv_str_list required, after;
+    int *required_index, *after_index; /* stage indices, same order; -1 unknown */
     int join;                          /* enum rv_join */
 };
 

@@ -125,7 +125,7 @@ static void explain_models(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_obj(w);
     for (size_t i = 0; i < p->n_models; i++) {
         const struct rv_model_config *m = &p->models[i];
-        const struct rv_written *written = &p->private->models[i];
+        const struct rv_written *written = &p->internal->models[i];
 
         rv_jw_key(w, m->role);
         rv_jw_obj(w);
@@ -164,7 +164,7 @@ static void explain_capabilities(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_arr(w);
     for (size_t i = 0; i < p->n_capabilities; i++) {
         const struct rv_capability_config *c = &p->capabilities[i];
-        const struct rv_node *config = rv_node_get(p->private->capabilities[i].node, "config");
+        const struct rv_node *config = rv_node_get(p->internal->capabilities[i].node, "config");
 
         rv_jw_obj(w);
         rv_jw_kv_text(w, "name", c->name);
@@ -377,7 +377,7 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
         write_declared(a, w);
     write_child_text(p, a, w);
     rv_jw_kv_int(w, "stage_order", a->order.stage_order);
-    write_list(w, "requires", &a->order.requires);
+    write_list(w, "requires", &a->order.required);
     write_list(w, "after", &a->order.after);
     explain_term(w, &rv_agent_table, "join_strategy", a->order.join);
     rv_jw_kv_bool(w, "has_llm", a->has_llm);
@@ -453,7 +453,7 @@ static void write_prompts(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_obj(w);
     for (size_t i = 0; i < p->n_prompts; i++) {
         const struct rv_prompt_config *prompt = &p->prompts[i];
-        size_t n = prompt->template ? rv_template_n_placeholders(prompt->template) : 0;
+        size_t n = prompt->compiled ? rv_template_n_placeholders(prompt->compiled) : 0;
 
         rv_jw_key(w, prompt->key);
         rv_jw_obj(w);
@@ -461,7 +461,7 @@ static void write_prompts(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_key(w, "placeholders");
         rv_jw_arr(w);
         for (size_t k = 0; k < n; k++)
-            rv_jw_str(w, rv_template_placeholder(prompt->template, k).path);
+            rv_jw_str(w, rv_template_placeholder(prompt->compiled, k).path);
         rv_jw_arr_end(w);
         rv_jw_obj_end(w);
     }

@@ -16,8 +16,8 @@ static struct rv_owned *own(struct rv_loader *l)
     struct rv_owned *o = rv_loader_array(l, 1, sizeof *o);
 
     if (o) {
-        o->next = l->p->private->owned;
-        l->p->private->owned = o;
+        o->next = l->p->internal->owned;
+        l->p->internal->owned = o;
     }
     return o;
 }

@@ -30,6 +30,7 @@ static int write_question(rv_visit *v, rv_buf *out, rv_err **err)
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, v->output, true);
     rv_err *cause = NULL;
 
+    rv_stage_scope_set_place(&values, &v->place);
     int rc = rv_template_render(v->agent->ask.question, &scope, out, &cause);
     if (rc == 0)
         rc = rv_buf_check(out, "question", &cause);
@@ -46,6 +47,7 @@ static int shown_value(rv_visit *v, json_object **out, rv_err **err)
     rv_err *cause = NULL;
 
     *out = NULL;
+    rv_stage_scope_set_place(&values, &v->place);
     int rc = v->agent->ask.show ? rv_expr_eval(v->agent->ask.show, &scope, &value, &cause) : 0;
     if (rc == 0)
         rc = rv_json_dup(v->agent->ask.show ? value : v->output, out, &cause);
