@@ -541,6 +541,23 @@ int rv_envelope_check_response(const rv_envelope *env, const struct rv_response 
     return rc;
 }
 
+json_object *rv_envelope_question_data(const rv_envelope *env, rv_str id, enum rv_interrupt_kind *kind)
+{
+    const char *word = NULL;
+
+    if (!rv_envelope_has_interrupt(env))
+        return NULL;
+    if (!id.ptr || is_pending(env, id)) {
+        *kind = rv_env_interrupt(env)->kind;
+        return rv_env_interrupt(env)->data;
+    }
+    size_t i = find_queued(env, id);
+    json_object *entry = i < rv_envelope_n_queued(env) ? rv_envelope_queued(env, i) : NULL;
+    if (!entry || !rv_json_get_text(entry, "kind", &word) || rv_interrupt_kind_of(rv_str_of(word), kind, NULL) < 0)
+        return NULL;
+    return rv_json_get_obj(entry, "data");
+}
+
 /* --- expiry of questions with choices --- */
 
 /* The i-th question that waits: the pending one is 0, then those of the queue. Its time is 0 unless it has choices and

@@ -138,6 +138,13 @@ RV_MUST_CHECK int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv
 RV_MUST_CHECK int rv_visit_answered(const struct rv_visit_shared *shared, rv_envelope *env, rv_err **err);
 /** Would rv_visit_begin() go on with such an answer? */
 bool rv_visit_goes_on(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
+/** May this answer be taken, and do arguments in it fit the tool that the question is about? What
+ * rv_envelope_check_response() says; RV_E_INVALID lists what does not fit. Changes nothing. */
+RV_MUST_CHECK int rv_visit_check_answer(const struct rv_visit_shared *shared, const rv_envelope *env,
+                                        const struct rv_response *response, int64_t now_us, rv_err **err);
+/** The interrupt is resolved by a denial: does the stage that raised it tell its model so (on_denied)? It is visited
+ * again then, as for a yes. */
+bool rv_visit_tells_denial(const struct rv_visit_shared *shared, const rv_envelope *env);
 bool rv_visit_is_done(const rv_visit *v);
 const struct rv_visit_result *rv_visit_result(const rv_visit *v); /* only when done */
 int rv_visit_stage(const rv_visit *v);

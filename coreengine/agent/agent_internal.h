@@ -50,6 +50,7 @@ struct tool_progress {
         REVIEW_ASK,      /* the question is not answered yet: ask again */
     } review;
     json_object *stated;          /* owned; NULL: an empty result */
+    json_object *denial;          /* the answer by which a person refused the step at `at`; owned; NULL: none */
     char step_id[48];             /* "step_<index>" when the step has none */
     struct pending_call *pending; /* the steps from `at` on that run side by side; owned; NULL: none */
     size_t n_pending, n_answered;

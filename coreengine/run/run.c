@@ -106,6 +106,8 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
     case RV_INTERRUPT_CLARIFICATION:
         return go_to(run, p->clarification_resume_stage, err);
     case RV_INTERRUPT_CONFIRMATION:
+        if (!r->approved && rv_visit_tells_denial(&run->shared, run->env))
+            return 0;
         if (!r->approved)
             return deny(run, "the user denied the confirmation", now_us, out, err);
         asker = run->parallel || p->confirmation_resume_stage[0]
@@ -137,7 +139,7 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
 
 static int answer(rv_run *run, const struct rv_response *response, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    int rc = rv_envelope_check_response(run->env, response, now_us, err);
+    int rc = rv_visit_check_answer(&run->shared, run->env, response, now_us, err);
     if (rc < 0)
         return rc;
     rc = rv_envelope_select_interrupt(run->env, response->interrupt_id, err);
@@ -318,7 +320,7 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     int rc;
 
     if (is_paused(run) && ev->kind == RV_EVENT_ANSWER) {
-        rc = rv_envelope_check_response(run->env, &ev->response, ev->now_us, err);
+        rc = rv_visit_check_answer(&run->shared, run->env, &ev->response, ev->now_us, err);
         if (rc < 0)
             return rc;
         rearm(run);
