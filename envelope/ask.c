@@ -108,6 +108,8 @@ static int check_text_answer(const struct rv_response *r, rv_err **err)
 
 int rv_ask_check(json_object *data, const struct rv_response *r, rv_err **err)
 {
+    if (r->text.len > RV_ANSWER_MAX_TEXT)
+        return RV_FAIL(err, RV_E_INVALID, "the text of the answer is longer than %zu bytes", RV_ANSWER_MAX_TEXT);
     if (r->decision.ptr)
         return RV_FAIL(err, RV_E_INVALID, "the question takes a choice, not a decision");
     if (r->data)

@@ -231,6 +231,9 @@ void rv_ask_write_options(json_object *data, rv_buf *out);
 /** What the response chooses: its choice; without one, an approval is yes and a denial no. Borrowed; ptr NULL: nothing.
  */
 rv_str rv_ask_choice(json_object *data, const struct rv_response *r);
+/** Does an answer with these parts fit a question of that kind, whenever it comes? RV_E_INVALID. */
+RV_MUST_CHECK int rv_answer_check(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r,
+                                  rv_err **err);
 /** The data of the interrupt that waits with that id; id ptr NULL: the pending one. Borrowed; NULL: there is none. */
 json_object *rv_envelope_question_data(const rv_envelope *env, rv_str id, enum rv_interrupt_kind *kind);
 /** Tells whether the answer may change the arguments of a call: a confirmation that a tool stage raised for a tool. */

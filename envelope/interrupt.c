@@ -467,11 +467,11 @@ static int find_asked(const rv_envelope *env, rv_str id, struct rv_stored_interr
     return read_queued(env, i, own, err);
 }
 
-static int check_decision(rv_str decision, const struct rv_stored_interrupt *in, rv_err **err)
+static int check_decision(rv_str decision, enum rv_interrupt_kind kind, json_object *data, rv_err **err)
 {
     static const char *const reviews[] = {"approve", "reject", "modify"};
     static const char *const outcomes[] = {"happened", "not_happened", "fail"};
-    const char *const *words = rv_interrupt_asks_outcome(in->kind, in->data) ? outcomes : reviews;
+    const char *const *words = rv_interrupt_asks_outcome(kind, data) ? outcomes : reviews;
     _Static_assert(RV_COUNT(reviews) == RV_COUNT(outcomes), "one count for both");
 
     for (size_t i = 0; i < RV_COUNT(reviews); i++)
@@ -485,6 +485,36 @@ static int check_decision(rv_str decision, const struct rv_stored_interrupt *in,
     return rc;
 }
 
+static int check_kind(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response, rv_err **err)
+{
+    const char *missing = NULL;
+
+    if (kind == RV_INTERRUPT_CLARIFICATION && !response->text.ptr)
+        missing = "text";
+    else if (kind == RV_INTERRUPT_CONFIRMATION && !response->has_approved)
+        missing = "approved";
+    else if (kind == RV_INTERRUPT_AGENT_REVIEW && !response->decision.ptr)
+        missing = "decision";
+    if (missing && response->choice.ptr)
+        return rv_answer_check_extras(kind, data, response, err);
+    if (missing)
+        return RV_FAIL(err, RV_E_INVALID, "a %s needs the field \"%s\" in its response%s", rv_interrupt_kind_text(kind),
+                       missing,
+                       response->text.ptr       ? "; it has \"text\", which does not fit"
+                       : response->has_approved ? "; it has \"approved\", which does not fit"
+                       : response->decision.ptr ? "; it has \"decision\", which does not fit"
+                                                : "");
+    int rc = response->decision.ptr ? check_decision(response->decision, kind, data, err) : 0;
+    return rc < 0 ? rc : rv_answer_check_extras(kind, data, response, err);
+}
+
+int rv_answer_check(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response, rv_err **err)
+{
+    if (!rv_utf8_valid(response->text, NULL) || !rv_utf8_valid(response->choice, NULL))
+        return RV_FAIL(err, RV_E_INVALID, "the response is not UTF-8");
+    return rv_interrupt_is_ask(data) ? rv_ask_check(data, response, err) : check_kind(kind, data, response, err);
+}
+
 static int too_late(const struct rv_stored_interrupt *in, rv_err **err)
 {
     char time[RV_TIME_MAX];
@@ -496,7 +526,6 @@ static int too_late(const struct rv_stored_interrupt *in, rv_err **err)
 
 static int check(const struct rv_stored_interrupt *in, const struct rv_response *response, int64_t now_us, rv_err **err)
 {
-    const char *missing = NULL;
     bool is_due = in->expires_at_us != 0 && now_us >= in->expires_at_us;
 
     if (response->expired)
@@ -504,29 +533,7 @@ static int check(const struct rv_stored_interrupt *in, const struct rv_response 
                    ? 0
                    : RV_FAIL(err, RV_E_STATE, "the %s interrupt \"%.*s\" has not expired",
                              rv_interrupt_kind_text(in->kind), RV_STR_ARG(rv_text_str(&in->id)));
-    if (is_due)
-        return too_late(in, err);
-    if (!rv_utf8_valid(response->text, NULL) || !rv_utf8_valid(response->choice, NULL))
-        return RV_FAIL(err, RV_E_INVALID, "the response is not UTF-8");
-    if (rv_interrupt_is_ask(in->data))
-        return response->text.len > RV_ANSWER_MAX_TEXT
-                   ? RV_FAIL(err, RV_E_INVALID, "the text of the answer is longer than %zu bytes", RV_ANSWER_MAX_TEXT)
-                   : rv_ask_check(in->data, response, err);
-    if (in->kind == RV_INTERRUPT_CLARIFICATION && !response->text.ptr)
-        missing = "text";
-    else if (in->kind == RV_INTERRUPT_CONFIRMATION && !response->has_approved)
-        missing = "approved";
-    else if (in->kind == RV_INTERRUPT_AGENT_REVIEW && !response->decision.ptr)
-        missing = "decision";
-    if (missing)
-        return RV_FAIL(err, RV_E_INVALID, "a %s needs the field \"%s\" in its response%s",
-                       rv_interrupt_kind_text(in->kind), missing,
-                       response->text.ptr       ? "; it has \"text\", which does not fit"
-                       : response->has_approved ? "; it has \"approved\", which does not fit"
-                       : response->decision.ptr ? "; it has \"decision\", which does not fit"
-                                                : "");
-    int rc = response->decision.ptr ? check_decision(response->decision, in, err) : 0;
-    return rc < 0 ? rc : rv_answer_check_extras(in->kind, in->data, response, err);
+    return is_due ? too_late(in, err) : rv_answer_check(in->kind, in->data, response, err);
 }
 
 int rv_envelope_check_response(const rv_envelope *env, const struct rv_response *response, int64_t now_us, rv_err **err)
