@@ -183,5 +183,7 @@ void rv_group_fold_end(struct rv_group_fold *f, struct rv_group_settled *out)
 
     memcpy(out->ok, is_count(f) ? f->arrived + wanted(f) * n : f->good, bytes);
     memcpy(out->bad, is_count(f) ? f->gone + (f->n_branches - wanted(f) + 1) * n : f->bad, bytes);
-    larger(f, f->stop, f->best_open, out->stop);
+    memcpy(out->stop, f->stop, bytes);
+    memcpy(out->open, f->open, bytes);
+    memcpy(out->opening, f->best_open, bytes);
 }

@@ -19,6 +19,7 @@
 #define RV_GROUP_NO_DIM      (-1)
 
 /* --- The graph: group_graph.c --- */
+#define RV_GROUP_SETTLED_ROWS 5
 enum rv_group_arc_kind { RV_ARC_STAGE, RV_ARC_ARRIVE, RV_ARC_END, RV_ARC_LIST };
 struct rv_group_arc {
     enum rv_group_arc_kind kind;
@@ -98,9 +99,11 @@ void rv_group_convolve(const struct rv_group_space *s, const int64_t *f, const i
 enum rv_group_outcome { RV_GROUP_ARRIVES, RV_GROUP_ENDS, RV_GROUP_FAILS, RV_GROUP_STOPS, RV_N_GROUP_OUTCOMES };
 /* What becomes of a list: tables over all vectors, borrowed from the search. */
 struct rv_group_settled {
-    int64_t *ok;   /* the join is visited; without one: the branch that waits ends */
-    int64_t *bad;  /* the join is not satisfied; without one: the branch that waits fails */
-    int64_t *stop; /* the run, or the branch that waits, is stopped inside */
+    int64_t *ok;      /* the join is visited; without one: the branch that waits ends */
+    int64_t *bad;     /* the join is not satisfied; without one: the branch that waits fails */
+    int64_t *stop;    /* the run, or the branch that waits, is stopped inside */
+    int64_t *open;    /* all first visits, taken together */
+    int64_t *opening; /* as many of them as begin before a bound ends the run */
 };
 /* The branches of a list, one table for each outcome and one number of the first visit. */
 struct rv_group_fold; /* group_fold.c */

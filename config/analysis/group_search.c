@@ -14,7 +14,7 @@ struct tables {
     int *limit_dim, *visit_dim; /* owned; by edge limit, by stage */
     int *slot, *unmet_slot;     /* owned; by stage: rows in `values` */
     int64_t *values;            /* owned; a block of outcomes and vectors for each slot */
-    int64_t *settled;           /* owned; three rows for each list */
+    int64_t *settled;           /* owned; the rows of each list */
     int64_t *rows;              /* owned; of one branch */
     struct rv_group_fold *fold; /* owned */
 };
@@ -56,7 +56,7 @@ static int64_t steps(const struct rv_group_graph *g, const struct rv_group_space
 
 static bool fits(const struct rv_group_graph *g, const struct rv_group_space *s)
 {
-    int64_t rows = (int64_t)(2 * g->n_order + g->n_lists + 2);
+    int64_t rows = (int64_t)(2 * g->n_order + 2 * g->n_lists + 2);
 
     return s->n <= RV_GROUP_MAX_VECTORS && rv_sat_mul(s->n, rows) <= RV_GROUP_MAX_CELLS &&
            steps(g, s) <= RV_GROUP_MAX_STEPS;
@@ -153,9 +153,9 @@ static int64_t *value_row(const struct tables *t, int slot, int outcome)
 
 static struct rv_group_settled settled_rows(const struct tables *t, int list)
 {
-    int64_t *first = t->settled + (int64_t)list * 3 * t->space.n;
+    int64_t n = t->space.n, *first = t->settled + (int64_t)list * RV_GROUP_SETTLED_ROWS * n;
 
-    return (struct rv_group_settled){first, first + t->space.n, first + 2 * t->space.n};
+    return (struct rv_group_settled){first, first + n, first + 2 * n, first + 3 * n, first + 4 * n};
 }
 
 static bool calls_model(const struct tables *t, int stage)
@@ -163,29 +163,43 @@ static bool calls_model(const struct tables *t, int stage)
     return t->call_dim != RV_GROUP_NO_DIM && rv_agent_calls_model(&t->g->p->agents[stage]);
 }
 
-/* The visit itself: its weight, or -1 when an allowance is missing. *after: what is left when it ends, *early: when it
- * ends before a model is called. */
-static int64_t visit(const struct tables *t, int stage, int64_t at, int64_t *after, int64_t *early)
+/* Whether a visit can begin with that much left, and what is left when it ends; -1: it cannot end that way. */
+struct paid {
+    int64_t weight;       /* -1: it cannot begin */
+    int64_t after, early; /* early: it ends before a model is called */
+};
+
+/* A visit with a model needs a call to begin, but one that ends early gives it back. A branch may borrow it from what
+ * its siblings or its join have not used yet, so in a group only the end counts, which can only raise the number. */
+static struct paid visit(const struct tables *t, int stage, int64_t at)
 {
     const struct rv_agent *a = &t->g->p->agents[stage];
-    int64_t weight = t->search->weights[stage];
+    struct paid paid = {t->search->weights[stage], -1, -1};
+    bool borrows = !t->search->only_sure && t->g->context[stage] != RV_CONTEXT_MAIN;
+    int64_t left;
 
     if (!rv_group_take(&t->space, t->visit_dim[stage], &at))
-        return -1;
-    *early = *after = at;
+        return (struct paid){-1, -1, -1};
+    paid.early = paid.after = at;
     if (!calls_model(t, stage))
-        return weight;
+        return paid;
+    left = rv_group_left(&t->space, t->call_dim, at);
     if (a->each.list) { /* elements may end early, too; without a call left only an empty list goes on */
-        int64_t left = rv_group_left(&t->space, t->call_dim, at);
-
         if (t->search->only_sure) {
             left = left < a->each.max_items ? left : a->each.max_items;
-            *after -= left * t->space.dims[t->call_dim].stride;
-            return t->search->counts_visits ? 1 + left : weight;
+            paid.after -= left * t->space.dims[t->call_dim].stride;
+            paid.weight = t->search->counts_visits ? 1 + left : paid.weight;
+        } else if (left == 0 && !borrows && t->search->counts_visits) {
+            paid.weight = 1;
         }
-        return left > 0 || !t->search->counts_visits ? weight : 1;
+        return paid;
     }
-    return rv_group_take(&t->space, t->call_dim, after) ? weight : -1;
+    if (!rv_group_take(&t->space, t->call_dim, &paid.after)) {
+        paid.after = -1;
+        if (!borrows)
+            paid.weight = -1;
+    }
+    return paid;
 }
 
 static void add_row(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, int slot, int64_t at, int64_t before)
@@ -223,10 +237,14 @@ static void add_join(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, i
 static void add_list(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, int list, int64_t at, int64_t before)
 {
     struct rv_group_settled rows = settled_rows(t, list);
+    const struct rv_group_list *l = &t->g->lists[list];
 
+    rv_group_max(&out[RV_GROUP_STOPS], rv_sat_add(before, rows.opening[at]));
+    if (t->g->context[l->from] == RV_CONTEXT_MAIN && rows.open[at] < 0)
+        return; /* without siblings nothing can be borrowed when the first visits begin */
     if (rows.stop[at] >= 0)
         rv_group_max(&out[RV_GROUP_STOPS], rv_sat_add(before, rows.stop[at]));
-    if (t->g->lists[list].join >= 0) {
+    if (l->join >= 0) {
         add_join(out, t, 0, list, at, 0, before);
         return;
     }
@@ -285,27 +303,37 @@ static void fill_stage(struct tables *t, int stage, int64_t at)
 {
     const struct rv_group_graph *g = t->g;
     const struct rv_agent *a = &g->p->agents[stage];
-    int64_t out[RV_N_GROUP_OUTCOMES] = {-1, -1, -1, -1}, after = at, early = at;
-    int64_t weight = visit(t, stage, at, &after, &early);
+    int64_t out[RV_N_GROUP_OUTCOMES] = {-1, -1, -1, -1};
+    struct paid paid = visit(t, stage, at);
 
     if (t->unmet_slot[stage] >= 0)
         fill_unmet(t, stage, at);
-    if (weight < 0)
+    if (paid.weight < 0)
         return;
-    out[RV_GROUP_STOPS] = weight;
+    out[RV_GROUP_STOPS] = paid.weight;
     if (a->routing.error_target == RV_TARGET_NONE && !(t->search->only_sure && a->set))
-        out[RV_GROUP_FAILS] = weight;
+        out[RV_GROUP_FAILS] = paid.weight;
     for (size_t i = g->start[stage]; i < g->start[stage + 1]; i++) {
         const struct rv_group_arc *arc = &g->arcs[i];
         bool skips = t->search->only_sure ? arc->skips_surely : arc->skips_call;
+        int64_t left = skips ? paid.early : paid.after;
 
-        follow(out, t, arc, skips ? early : after, weight);
+        if (left >= 0)
+            follow(out, t, arc, left, paid.weight);
     }
     for (int o = 0; o < RV_N_GROUP_OUTCOMES; o++)
         value_row(t, t->slot[stage], o)[at] = out[o];
 }
 
 /* --- Lists --- */
+
+/* First visits begin together, so each of them has its call. */
+static int64_t first_visit(const struct tables *t, int stage, int64_t at)
+{
+    struct paid paid = visit(t, stage, at);
+
+    return paid.after >= 0 ? paid.weight : -1;
+}
 
 static void fill_branch(struct tables *t, const struct rv_group_branch *b, struct rv_group_branch_tables *out)
 {
@@ -314,12 +342,12 @@ static void fill_branch(struct tables *t, const struct rv_group_branch *b, struc
     int64_t n = t->space.n, *first = t->rows + RV_N_GROUP_OUTCOMES * n;
 
     for (int64_t at = 0; at < n; at++) {
-        int64_t left = at, after, early;
+        int64_t left = at;
         bool begins = is_open && rv_group_take(&t->space, limit, &left);
 
         for (int o = 0; o < RV_N_GROUP_OUTCOMES; o++)
             t->rows[o * n + at] = begins ? value_row(t, t->slot[b->to], o)[left] : -1;
-        first[at] = begins ? visit(t, b->to, left, &after, &early) : -1;
+        first[at] = begins ? first_visit(t, b->to, left) : -1;
         if (may_miss) {
             rv_group_max(&t->rows[RV_GROUP_ENDS * n + at], 0);
             rv_group_max(&t->rows[RV_GROUP_STOPS * n + at], 0);
@@ -390,7 +418,7 @@ static int allocate(struct tables *t, rv_err **err)
     for (size_t i = 0; i < g->n_lists; i++)
         longest = g->lists[i].n > longest ? g->lists[i].n : longest;
     t->values = malloc((n_slots * RV_N_GROUP_OUTCOMES * n + 1) * sizeof *t->values);
-    t->settled = calloc(g->n_lists * 3 * n + 1, sizeof *t->settled);
+    t->settled = calloc(g->n_lists * RV_GROUP_SETTLED_ROWS * n + 1, sizeof *t->settled);
     t->rows = calloc((RV_N_GROUP_OUTCOMES + 1) * n, sizeof *t->rows);
     t->fold = rv_group_fold_new(&t->space, longest);
     if (!t->values || !t->settled || !t->rows || !t->fold)
