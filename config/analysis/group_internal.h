@@ -131,10 +131,11 @@ enum rv_group_goal {
 };
 struct rv_group_search {
     const struct rv_group_graph *g;
-    const int64_t *weights; /* of a visit to each stage */
-    bool only_sure;         /* only routes that some output surely takes, at their sure price */
-    bool counts_visits;     /* the weights are visits */
-    bool counts_calls;      /* a visit with a model takes a model call */
+    const int64_t *weights;       /* of a visit to each stage */
+    const int64_t *first_weights; /* of one that a bound ends in the step that begins it */
+    bool only_sure;               /* only routes that some output surely takes, at their sure price */
+    bool counts_visits;           /* the weights are visits */
+    bool counts_calls;            /* a visit with a model takes a model call */
 };
 struct rv_group_answer {
     int64_t best;    /* INT64_MAX: the search was left out */

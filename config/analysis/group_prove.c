@@ -18,7 +18,7 @@ struct numbers {
     struct inner inner[MAX_INNER]; /* proofs owned */
     size_t n_inner;
     int depth;
-    int64_t *weights; /* owned */
+    int64_t *weights, *first_weights; /* owned */
 };
 
 bool rv_needs_group_proof(const struct rv_pipeline *p)
@@ -132,6 +132,9 @@ static void weigh(struct numbers *n, enum rv_group_goal goal, bool sure)
         if (a->each.list)
             one = rv_sat_mul(items, is_visits(goal) ? rv_sat_add(one, 1) : one);
         n->weights[s] = is_visits(goal) ? rv_sat_add(one, 1) : one;
+        n->first_weights[s] = goal == RV_GROUP_QUESTIONS ? 0 : n->weights[s];
+        if (goal == RV_GROUP_CALLS && one > 0 && !a->each.list && !rv_agent_has_inner(a))
+            n->first_weights[s] = 1;
     }
 }
 
@@ -142,6 +145,7 @@ static int search(struct numbers *n, enum rv_group_goal goal, bool sure, bool co
 {
     const struct rv_group_search s = {.g = &n->graph,
                                       .weights = n->weights,
+                                      .first_weights = n->first_weights,
                                       .only_sure = sure,
                                       .counts_visits = is_visits(goal),
                                       .counts_calls = counts_calls};
@@ -206,7 +210,9 @@ static int numbers_init(struct numbers *n, const struct rv_pipeline *p, int dept
 
     *n = (struct numbers){.p = p, .depth = depth};
     n->weights = calloc(p->n_agents + 1, sizeof *n->weights);
-    rc = n->weights ? prove_inners(n, err) : RV_FAIL(err, RV_E_NOMEM, "weigh the stages of a pipeline");
+    n->first_weights = calloc(p->n_agents + 1, sizeof *n->first_weights);
+    rc = n->weights && n->first_weights ? prove_inners(n, err)
+                                        : RV_FAIL(err, RV_E_NOMEM, "weigh the stages of a pipeline");
     return rc < 0 ? rc : rv_group_graph_build(p, &n->graph, err);
 }
 
@@ -216,6 +222,7 @@ static void numbers_fini(struct numbers *n)
     for (size_t i = 0; i < n->n_inner; i++)
         rv_proof_fini(&n->inner[i].proof);
     free(n->weights);
+    free(n->first_weights);
 }
 
 int rv_prove_groups(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err)

@@ -327,12 +327,14 @@ static void fill_stage(struct tables *t, int stage, int64_t at)
 
 /* --- Lists --- */
 
-/* First visits begin together, so each of them has its call. */
+/* First visits begin together, so each of them has its call. Where a bound ends the run then, they finish what they
+ * have begun, and no question is put. */
 static int64_t first_visit(const struct tables *t, int stage, int64_t at)
 {
     struct paid paid = visit(t, stage, at);
+    int64_t most = t->search->first_weights[stage];
 
-    return paid.after >= 0 ? paid.weight : -1;
+    return paid.after < 0 ? -1 : most < paid.weight ? most : paid.weight;
 }
 
 static void fill_branch(struct tables *t, const struct rv_group_branch *b, struct rv_group_branch_tables *out)
@@ -348,10 +350,6 @@ static void fill_branch(struct tables *t, const struct rv_group_branch *b, struc
         for (int o = 0; o < RV_N_GROUP_OUTCOMES; o++)
             t->rows[o * n + at] = begins ? value_row(t, t->slot[b->to], o)[left] : -1;
         first[at] = begins ? first_visit(t, b->to, left) : -1;
-        if (may_miss) {
-            rv_group_max(&t->rows[RV_GROUP_ENDS * n + at], 0);
-            rv_group_max(&t->rows[RV_GROUP_STOPS * n + at], 0);
-        }
     }
     for (int o = 0; o < RV_N_GROUP_OUTCOMES; o++)
         out->of[o] = t->rows + o * n;

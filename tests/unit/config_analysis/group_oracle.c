@@ -8,7 +8,7 @@
 #define MAX_LIMITS   8
 #define MAX_STATES   ((size_t)1 << 18)
 
-enum state_of { FREE, VISITS, VISITS_UNMET, WAITS, ARRIVED, ENDED, FAILED };
+enum state_of { FREE, VISITS, VISITS_UNMET, ASKS, WAITS, ARRIVED, ENDED, FAILED };
 struct branch {
     int8_t state, stage, opener, place; /* opener: the branch whose group it is in, -1: the main branch */
     int8_t fork;                        /* WAITS: the stage that opened the group */
@@ -310,27 +310,47 @@ static void leave_failed(struct search *s, const struct moment *before, int bran
         take(s, &m, branch, a->routing.error_target, NULL);
 }
 
+/* The output is stored, and no question is open. */
+static void route(struct search *s, const struct moment *m, int branch)
+{
+    const struct rv_agent *a = &s->p->agents[m->branches[branch].stage];
+
+    for (size_t i = 0; i < a->routing.n_rules; i++)
+        take(s, m, branch, a->routing.rules[i].target, &a->routing.rules[i].branches);
+    take(s, m, branch, a->routing.default_target, &a->routing.branches);
+    leave_failed(s, m, branch);
+}
+
+static void answer(struct search *s, const struct moment *m, int branch)
+{
+    const struct rv_agent *a = &s->p->agents[m->branches[branch].stage];
+    bool yes = false, no = false;
+
+    for (size_t i = 0; i < a->ask.n_routes; i++) {
+        take(s, m, branch, a->ask.routes[i].target, NULL);
+        yes = yes || strcmp(a->ask.routes[i].choice, "yes") == 0;
+        no = no || strcmp(a->ask.routes[i].choice, "no") == 0;
+    }
+    if (yes && no)
+        leave_failed(s, m, branch);
+    else
+        route(s, m, branch);
+}
+
+/* The work is done. */
 static void succeed(struct search *s, const struct moment *before, int branch)
 {
     const struct rv_agent *a = &s->p->agents[before->branches[branch].stage];
     struct moment m = *before;
-    bool yes = false, no = false;
 
-    if (a->ask.question) {
-        m.questions++;
-        note(s, &m);
-        leave_failed(s, &m, branch); /* nobody answers, or a rule fails on the answer */
-    }
-    for (size_t i = 0; i < a->ask.n_routes; i++) {
-        take(s, &m, branch, a->ask.routes[i].target, NULL);
-        yes = yes || strcmp(a->ask.routes[i].choice, "yes") == 0;
-        no = no || strcmp(a->ask.routes[i].choice, "no") == 0;
-    }
-    if (a->ask.question && yes && no)
+    if (!a->ask.question) {
+        route(s, &m, branch);
         return;
-    for (size_t i = 0; i < a->routing.n_rules; i++)
-        take(s, &m, branch, a->routing.rules[i].target, &a->routing.rules[i].branches);
-    take(s, &m, branch, a->routing.default_target, &a->routing.branches);
+    }
+    m.questions++;
+    m.branches[branch].state = ASKS;
+    note(s, &m);
+    go_on(s, &m);
 }
 
 static void leave(struct search *s, const struct moment *before, int branch)
@@ -341,6 +361,10 @@ static void leave(struct search *s, const struct moment *before, int branch)
 
     if (m.branches[branch].state == VISITS_UNMET) {
         leave_failed(s, &m, branch);
+        return;
+    }
+    if (m.branches[branch].state == ASKS) {
+        answer(s, &m, branch);
         return;
     }
     if (calls_model(s, stage)) {
@@ -386,7 +410,7 @@ static void go_on(struct search *s, const struct moment *m)
     if (!is_new(s, m))
         return;
     for (int i = 0; i < MAX_BRANCHES; i++)
-        if (m->branches[i].state == VISITS || m->branches[i].state == VISITS_UNMET)
+        if (m->branches[i].state >= VISITS && m->branches[i].state <= ASKS)
             leave(s, m, i);
 }
 
