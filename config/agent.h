@@ -125,8 +125,8 @@ struct rv_agent_limits {
 /* --- Its stage: when it runs --- */
 struct rv_agent_order {
     int64_t stage_order; /* lower first */
-    struct rv_str_list requires, after;
-    int *requires_index, *after_index; /* stage indices, same order; -1 unknown */
+    struct rv_str_list required, after;
+    int *required_index, *after_index; /* stage indices, same order; -1 unknown */
     int join;                          /* enum rv_join */
 };
 
@@ -139,7 +139,7 @@ struct rv_join_merge {
     struct rv_src src;
 };
 struct rv_agent_join {
-    int wait;      /* enum rv_join_wait; NOT: the stage is no join */
+    int wait;      /* enum rv_join_wait; NOT: the key is not given */
     int64_t count; /* COUNT: so many branches have to arrive; `first` is 1 */
     int failures;  /* enum rv_join_failures; other than DRAIN only with ALL */
     struct rv_join_merge *merges;
@@ -197,7 +197,7 @@ struct rv_agent_ask {
 };
 #define RV_CHOICE_YES     "yes"
 #define RV_CHOICE_NO      "no"
-#define RV_CHOICE_TIMEOUT "timeout" /* nobody answered in time */
+#define RV_CHOICE_TIMEOUT "timeout" /* no answer came in time */
 #define RV_CHOICE_TEXT    "text"    /* of `options: text` */
 /* A person refused a tool call that the model asked for. */
 enum rv_on_denied { RV_DENIED_END_RUN, RV_DENIED_TELL_MODEL };

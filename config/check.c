@@ -35,10 +35,10 @@ static bool has_finding_at(const rv_findings *f, const struct rv_src *src)
 static void no_target(struct rv_loader *l, const struct rv_agent *a, const struct rv_src *src, const char *what,
                       const char *name)
 {
-    struct rv_pipeline_private *private = l->p->private;
+    struct rv_pipeline_internal *internal = l->p->internal;
     char hint[RV_HINT_MAX];
 
-    rv_name_hint(l->findings, rv_str_of(name), "targets", private->target_names, private->n_target_names, hint);
+    rv_name_hint(l->findings, rv_str_of(name), "targets", internal->target_names, internal->n_target_names, hint);
     rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, hint, "agent \"%s\": %s \"%s\", which is not a stage", a->name,
                     what, name);
 }
@@ -104,7 +104,7 @@ static void check_role(struct rv_loader *l, const struct rv_agent *a)
                     "name a role of models, for example model_role: default", "has_llm needs a model_role");
         return;
     }
-    if (!a->model.role[0] || !p->private->has_models || rv_pipeline_model(p, rv_str_of(a->model.role)) ||
+    if (!a->model.role[0] || !p->internal->has_models || rv_pipeline_model(p, rv_str_of(a->model.role)) ||
         rv_is_dropped_role(p, a->model.role))
         return;
     roles = rv_loader_array(l, p->n_models, sizeof *roles);
@@ -207,7 +207,7 @@ static void check_agents(struct rv_loader *l)
         check_role(l, a);
         check_output_schema(l, a);
         check_targets(l, a);
-        check_dependencies(l, a, "requires", &a->order.requires, a->order.requires_index, "it cannot require itself");
+        check_dependencies(l, a, "requires", &a->order.required, a->order.required_index, "it cannot require itself");
         check_dependencies(l, a, "after", &a->order.after, a->order.after_index, "it cannot be after itself");
         warn(l, a);
     }
@@ -261,7 +261,7 @@ static void refuse_keys(struct rv_loader *l, const struct rv_agent *a, const str
 
 static void check_declared(struct rv_loader *l)
 {
-    const struct rv_node **nodes = l->p->private->agent_nodes;
+    const struct rv_node **nodes = l->p->internal->agent_nodes;
 
     for (size_t i = 0; nodes && i < l->p->n_agents; i++) {
         const struct rv_agent *a = &l->p->agents[i];
@@ -313,9 +313,9 @@ static void check_edge_limit(struct rv_loader *l, size_t i)
         l->rc = RV_E_NOMEM;
         return;
     }
-    rc = rv_index_add(&l->p->private->edges, (rv_str){key, sizeof pair}, (int)i);
+    rc = rv_index_add(&l->p->internal->edges, (rv_str){key, sizeof pair}, (int)i);
     if (rc == RV_E_EXISTS) {
-        int first = rv_index_get(&l->p->private->edges, (rv_str){key, sizeof pair});
+        int first = rv_index_get(&l->p->internal->edges, (rv_str){key, sizeof pair});
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &edge->src, "keep one of them",
                         "edge limit: the way from \"%s\" to \"%s\" is limited twice; the first time on line %d",
                         edge->from_name, edge->to_name, l->p->edge_limits[first].src.line);
@@ -344,7 +344,7 @@ static void check_resume_stages(struct rv_loader *l)
 
 static void index_outputs(struct rv_loader *l)
 {
-    rv_index *outputs = &l->p->private->output_index;
+    rv_index *outputs = &l->p->internal->output_index;
 
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++) {
         const struct rv_agent *a = &l->p->agents[i];
@@ -371,7 +371,7 @@ static void index_outputs(struct rv_loader *l)
 
 static bool is_output(const struct rv_loader *l, const char *key)
 {
-    return rv_index_get(&l->p->private->output_index, rv_str_of(key)) >= 0;
+    return rv_index_get(&l->p->internal->output_index, rv_str_of(key)) >= 0;
 }
 
 static void check_output_names(struct rv_loader *l, const char *key, const struct rv_str_list *list)
@@ -447,16 +447,16 @@ struct frame {
 
 static size_t n_dependencies(const struct rv_agent *a)
 {
-    return a->order.requires.n + a->order.after.n;
+    return a->order.required.n + a->order.after.n;
 }
 
 static int dependency(const struct rv_agent *a, size_t i, bool *is_after, struct rv_src *src)
 {
-    *is_after = i >= a->order.requires.n;
+    *is_after = i >= a->order.required.n;
     if (*is_after)
-    i -= a->order.requires.n;
-    *src = *is_after ? a->order.after.srcs[i] : a->order.requires.srcs[i];
-    return *is_after ? a->order.after_index[i] : a->order.requires_index[i];
+        i -= a->order.required.n;
+    *src = *is_after ? a->order.after.srcs[i] : a->order.required.srcs[i];
+    return *is_after ? a->order.after_index[i] : a->order.required_index[i];
 }
 
 /* frames[from..depth) is a cycle: each frame's last looked-at dependency leads to the next one, the last to the first.

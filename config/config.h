@@ -47,7 +47,7 @@ struct rv_model_config {
 
 struct rv_prompt_config {
     const char *key;
-    rv_template *template; /* owned by the pipeline */
+    rv_template *compiled; /* owned by the pipeline */
     const char *file;      /* NULL: inline */
     struct rv_src src;     /* of the text */
     int indent;            /* a block scalar: columns taken off each line; places in later lines do not count them */
@@ -131,13 +131,13 @@ struct rv_pipeline {
     struct rv_str_list retry_archive, retry_clear, stage_reset; /* is_set false: the defaults */
     struct rv_response_place response;                          /* final response */
     bool mock;
-    const char *schema_dir;              /* folder of agent documents, as resolved against `dir`; "": none */
-    int64_t max_delegation_depth;        /* agents that may be asked, one by the other, below a stage */
-    int64_t max_delegation_repeats;      /* times that one agent may stand in such a chain */
-    int child_text;                      /* enum rv_child_text of agents that say none; RV_UNSET: the engine's */
-    int64_t delegation_timeout_ms;       /* of one delegated agent, where the call does not say */
-    bool is_sound;                       /* no error was found: may be run */
-    struct rv_pipeline_private *private; /* owned: arena, documents, dependents */
+    const char *schema_dir;                /* folder of agent documents, as resolved against `dir`; "": none */
+    int64_t max_delegation_depth;          /* agents that may be asked, one by the other, below a stage */
+    int64_t max_delegation_repeats;        /* times that one agent may stand in such a chain */
+    int child_text;                        /* enum rv_child_text of agents that say none; RV_UNSET: the engine's */
+    int64_t delegation_timeout_ms;         /* of one delegated agent, where the call does not say */
+    bool is_sound;                         /* no error was found: may be run */
+    struct rv_pipeline_internal *internal; /* owned: arena, documents, dependents */
 };
 
 /** Load and validate a file. Everything wrong with the content is a finding; a pipeline with error findings still comes

@@ -27,11 +27,11 @@ struct rv_links {
     int *items;    /* owned */
     size_t *start; /* owned; n_agents + 1 entries, NULL until linked */
 };
-/** Fill in p->private->links. Indices that are out of range (unknown names) are left out. RV_E_NOMEM. */
+/** Fill in p->internal->links. Indices that are out of range (unknown names) are left out. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_pipeline_link(struct rv_pipeline *p, rv_err **err);
 void rv_links_fini(struct rv_links *links); /* fine on a zeroed one */
 
-struct rv_pipeline_private {
+struct rv_pipeline_internal {
     rv_arena *arena;           /* texts and arrays of the pipeline; dies with it */
     rv_yaml *doc;              /* the file; inline scripts and written values point into it */
     struct rv_links links;     /* dependents of each stage */

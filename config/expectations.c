@@ -259,8 +259,8 @@ static void check_output(struct rv_loader *l, const char *test, const struct rv_
 {
     for (size_t i = 0; map && map->kind == RV_NODE_MAP && i < map->n; i++) {
         const struct rv_node *key = map->keys[i];
-        if (rv_index_get(&l->p->private->output_index, key->text) < 0 &&
-            rv_index_get(&l->p->private->output_index, without_chained(key->text)) < 0)
+        if (rv_index_get(&l->p->internal->output_index, key->text) < 0 &&
+            rv_index_get(&l->p->internal->output_index, without_chained(key->text)) < 0)
             rv_findings_add(l->findings, RV_SEVERITY_WARNING, &key->src, NULL,
                             "test \"%s\": expect.output names \"%s\", which is not the output key of a stage", test,
                             key->text.ptr);

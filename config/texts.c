@@ -173,7 +173,7 @@ const struct rv_key_table rv_prompt_table = {"prompt", "A prompt in a file", pro
 static void compile(struct rv_loader *l, rv_str text, const struct rv_node *node, struct rv_prompt_config *out)
 {
     rv_err *err = NULL;
-    int rc = rv_template_compile(text, &out->src, &out->template, &err);
+    int rc = rv_template_compile(text, &out->src, &out->compiled, &err);
 
     if (rc == RV_E_NOMEM) {
         l->rc = rc;
@@ -278,7 +278,7 @@ static struct names collect_names(struct rv_loader *l)
 static void check_placeholder(struct rv_loader *l, const struct rv_prompt_config *prompt,
                               const struct rv_placeholder *place, const struct names *names, bool is_used)
 {
-    const rv_index *outputs = &l->p->private->output_index;
+    const rv_index *outputs = &l->p->internal->output_index;
     enum rv_severity severity = is_used ? RV_SEVERITY_ERROR : RV_SEVERITY_WARNING;
     struct rv_src src = place->src;
     char hint[RV_HINT_MAX];
@@ -305,10 +305,10 @@ static void check_placeholder(struct rv_loader *l, const struct rv_prompt_config
 /* A tag that is none reaches the model as it stands. */
 static void warn_of_foreign(struct rv_loader *l, const struct rv_prompt_config *prompt)
 {
-    size_t n = prompt->template ? rv_template_n_foreign(prompt->template) : 0;
+    size_t n = prompt->compiled ? rv_template_n_foreign(prompt->compiled) : 0;
 
     for (size_t i = 0; i < n; i++) {
-        struct rv_foreign tag = rv_template_foreign(prompt->template, i);
+        struct rv_foreign tag = rv_template_foreign(prompt->compiled, i);
         if (prompt->indent > 0 && tag.src.line > prompt->src.line)
             tag.src.col += prompt->indent;
         rv_findings_add(
@@ -331,11 +331,11 @@ void rv_check_prompts(struct rv_loader *l)
             l->rc = RV_E_NOMEM;
     for (size_t i = 0; i < l->p->n_prompts && l->rc == 0; i++) {
         const struct rv_prompt_config *prompt = &l->p->prompts[i];
-        size_t n = prompt->template ? rv_template_n_placeholders(prompt->template) : 0;
+        size_t n = prompt->compiled ? rv_template_n_placeholders(prompt->compiled) : 0;
         bool is_used = rv_index_get(&used, rv_str_of(prompt->key)) >= 0;
 
         for (size_t k = 0; k < n; k++) {
-            struct rv_placeholder place = rv_template_placeholder(prompt->template, k);
+            struct rv_placeholder place = rv_template_placeholder(prompt->compiled, k);
             check_placeholder(l, prompt, &place, &names, is_used);
         }
         warn_of_foreign(l, prompt);

@@ -322,8 +322,8 @@ static int add_dependents(struct graph *g, int from)
         const struct rv_agent *a = &g->p->agents[dependents[i]];
         bool is_required = false;
 
-        for (size_t j = 0; j < a->order.requires.n; j++)
-            is_required |= a->order.requires_index[j] == from;
+        for (size_t j = 0; j < a->order.required.n; j++)
+            is_required |= a->order.required_index[j] == from;
         rc = add_edge(
             g, false,
             (struct graph_edge){from, a->index, is_required ? GRAPH_FLOW : GRAPH_AFTER, is_required ? "" : "after"});
@@ -373,7 +373,7 @@ static int set_stage(struct graph *g, size_t i)
                    is_mocked ? ", mock" : "");
     if (a->limits.max_visits > 0)
         len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", max %lld", (long long)a->limits.max_visits);
-    if (a->order.requires.n > 1 && a->order.join == RV_JOIN_ANY && g->p->default_run_mode == RV_MODE_PARALLEL)
+    if (a->order.required.n > 1 && a->order.join == RV_JOIN_ANY && g->p->default_run_mode == RV_MODE_PARALLEL)
         len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", any");
     if (a->routing.function[0] && g->p->default_run_mode != RV_MODE_PARALLEL)
         len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", routed");

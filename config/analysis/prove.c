@@ -47,8 +47,8 @@ static bool fails(const struct batch_run *run, int stage)
         !p->agents[to].routing.on_failure_only || run->states[to] != RV_STAGE_WAITING)
         return false;
     for (size_t i = 0; i < p->n_agents; i++)
-        for (size_t r = 0; r < p->agents[i].order.requires.n; r++)
-            if (p->agents[i].order.requires_index[r] == stage)
+        for (size_t r = 0; r < p->agents[i].order.required.n; r++)
+            if (p->agents[i].order.required_index[r] == stage)
                 return false;
     return true;
 }

@@ -90,11 +90,24 @@ struct rv_visit_result {
 };
 
 typedef struct rv_visit rv_visit;
-/** Begin. shared and env are borrowed until rv_visit_free. route false: routing rules and default_next are not used
- *  (parallel mode). llm_reserved: one model call was taken from llm_left beforehand for this visit. */
-RV_MUST_CHECK int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, bool route,
-                                 bool llm_reserved, int64_t now_us, struct rv_effects *out, rv_visit **visit,
-                                 rv_err **err);
+/* Where a visit stands among the branches of its run, and the values that only such a place has. Borrowed for the
+ * visit; a zeroed value means that the place has none (index: -1). */
+struct rv_visit_place {
+    const char *path;    /* of the branch: part of the ids of calls and questions; NULL or "": the main branch */
+    json_object *group;  /* at a join: how its group ended */
+    json_object *error;  /* at a handler: what was caught */
+    json_object *item;   /* in a list: the element; it may be null, which index >= 0 tells apart */
+    json_object *inputs; /* inside of a pipeline that is a stage: what its caller gave */
+    int64_t index;       /* of the element, from 0; -1: not in a list */
+};
+#define RV_VISIT_PLACE_NONE ((struct rv_visit_place){.index = -1})
+
+/** Begin. shared and env are borrowed until rv_visit_free. place: NULL is the main branch. route false: routing rules
+ * and default_next are not used (parallel mode). llm_reserved: one model call was taken from llm_left beforehand for
+ * this visit. */
+RV_MUST_CHECK int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env,
+                                 const struct rv_visit_place *place, bool route, bool llm_reserved, int64_t now_us,
+                                 struct rv_effects *out, rv_visit **visit, rv_err **err);
 /** True if the visit waits for that call or timer. */
 bool rv_visit_waits_for(const rv_visit *v, int64_t call_id);
 /** The event that it waits for. */
@@ -155,10 +168,14 @@ struct rv_stage_scope {
     const rv_envelope *env;
     json_object *output;
     bool is_prompt;
-    json_object *made; /* array that owns the values built on demand; NULL until the first */
+    json_object *group, *error, *item, *inputs; /* of its place; NULL: it has none. Borrowed */
+    int64_t index;                              /* of item; -1: it has none */
+    json_object *made;                          /* array that owns the values built on demand; NULL until the first */
 };
 struct rv_scope rv_stage_scope_init(struct rv_stage_scope *s, const struct rv_pipeline *p, const rv_envelope *env,
                                     json_object *output, bool is_prompt);
+/** The values that a place has. */
+void rv_stage_scope_set_place(struct rv_stage_scope *s, const struct rv_visit_place *place);
 void rv_stage_scope_fini(struct rv_stage_scope *s);
 
 #endif

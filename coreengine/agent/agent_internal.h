@@ -99,6 +99,7 @@ struct rv_visit {
     struct rv_visit_shared *shared; /* borrowed; outlives the visit */
     const struct rv_agent *agent;   /* borrowed from the pipeline */
     rv_envelope *env;               /* borrowed: the run's envelope or this stage's fork */
+    struct rv_visit_place place;
     bool route;
     enum visit_phase phase, failed_in; /* failed_in: the phase that called rv_visit_fail() */
     int64_t visit_no, attempt, now_us, started_us, deadline_us;
@@ -190,6 +191,8 @@ int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_o
 /** FNV-1a over text and its NUL. Start with the init value. */
 #define RV_VISIT_HASH_INIT 1469598103934665603u
 uint64_t rv_visit_hash(uint64_t h, const char *text);
+/** Of the run, the stage and, outside of the main branch, the branch: what ids of calls and questions follow from. */
+uint64_t rv_visit_identity(const rv_visit *v);
 /** The visit fails with that error, once the current phase returns to the driver. Its code follows from the type. */
 #define rv_visit_fail(v, type, err, ...)                                                                               \
     rv_visit_fail_at((v), RV_FAILURE_NONE, (type), __FILE__, __LINE__, (err), __VA_ARGS__)

@@ -331,6 +331,17 @@ static enum rv_reason reason_of(const rv_visit *v, const char *type, enum visit_
         return RV_REASON_POLICY;
     if (strcmp(type, "CancelledError") == 0)
         return RV_REASON_USER_CANCELLED;
+    static const struct {
+        const char *type;
+        enum rv_reason reason;
+    } own[] = {
+        {"ExpressionError", RV_REASON_EXPRESSION},
+        {"TemplateError", RV_REASON_TEMPLATE},
+        {"JoinError", RV_REASON_JOIN},
+    };
+    for (size_t i = 0; i < RV_COUNT(own); i++)
+        if (strcmp(type, own[i].type) == 0)
+            return own[i].reason;
     bool in_call = (phase == PHASE_MAIN || phase == PHASE_BACKOFF) && strcmp(type, "ProcessingError") != 0;
     return v->llm_path && (in_call || v->lacks_field) ? RV_REASON_LLM_FAILED : RV_REASON_TOOL_FAILED;
 }

@@ -206,7 +206,7 @@ static const rv_template *find_prompt(const rv_visit *v)
 {
     const struct rv_prompt_config *own = rv_pipeline_prompt(v->shared->pipeline, rv_str_of(v->agent->model.prompt_key));
     if (own)
-        return own->template;
+        return own->compiled;
     return v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(v->agent->model.prompt_key));
 }
 
@@ -226,6 +226,7 @@ static int render(rv_visit *v, rv_buf *prompt, rv_err **err)
                           v->agent->model.prompt_key);
     struct rv_stage_scope values;
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, true);
+    rv_stage_scope_set_place(&values, &v->place);
     int rc = rv_template_render(t, &scope, prompt, err);
     rv_stage_scope_fini(&values);
     if (rc == 0)
@@ -355,7 +356,7 @@ static void write_key(const rv_visit *v, rv_buf *key)
 {
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
     const char *id = rv_envelope_fields(v->env)->envelope_id;
-    uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, id), v->agent->name);
+    uint64_t h = rv_visit_identity(v);
     bool wanted = v->shared->rules >= RV_RULES_2 && x->enable_idempotency && x->enforce_idempotency_for_agents;
 
     if (wanted)

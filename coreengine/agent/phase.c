@@ -60,7 +60,8 @@ static enum rv_failure failure_of_stage(const char *type)
         {"ParseError", RV_FAILURE_OUTPUT_UNREADABLE}, {"ValidationError", RV_FAILURE_OUTPUT_INVALID},
         {"HookError", RV_FAILURE_HOOK_FAILED},        {"PolicyError", RV_FAILURE_POLICY_FAILED},
         {"TimeoutError", RV_FAILURE_STAGE_TIMED_OUT}, {"CancelledError", RV_FAILURE_CANCELLED},
-        {"ToolError", RV_FAILURE_TOOL_FAILED},
+        {"ToolError", RV_FAILURE_TOOL_FAILED},        {"ExpressionError", RV_FAILURE_EXPRESSION_FAILED},
+        {"JoinError", RV_FAILURE_JOIN_FAILED},        {"TemplateError", RV_FAILURE_TEMPLATE_FAILED},
     };
 
     for (size_t i = 0; i < RV_COUNT(codes); i++)
@@ -275,12 +276,19 @@ uint64_t rv_visit_hash(uint64_t h, const char *text)
     return h;
 }
 
+uint64_t rv_visit_identity(const rv_visit *v)
+{
+    const char *id = rv_envelope_fields(v->env)->envelope_id, *path = v->place.path;
+    uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, id), v->agent->name);
+
+    return path && path[0] ? rv_visit_hash(h, path) : h;
+}
+
 /* Ids derive from where the interrupt was raised, so that a replay makes the same ones. */
 static void interrupt_id(const rv_visit *v, char id[RV_ID_MAX])
 {
     static const char hex[] = "0123456789abcdef";
-    uint64_t h =
-        rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, rv_envelope_fields(v->env)->envelope_id), v->agent->name);
+    uint64_t h = rv_visit_identity(v);
 
     h = (h ^ (uint64_t)v->visit_no) * 1099511628211u;
     h = (h ^ v->n_interrupts) * 1099511628211u;

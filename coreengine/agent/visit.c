@@ -35,6 +35,7 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     v->shared = shared;
     v->agent = agent;
     v->env = env;
+    v->place = RV_VISIT_PLACE_NONE;
     v->bound = RV_REASON_NONE;
     v->code = RV_FAILURE_NONE;
     v->attempt = 1;
@@ -52,8 +53,9 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     return v;
 }
 
-int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, bool route, bool llm_reserved,
-                   int64_t now_us, struct rv_effects *out, rv_visit **visit, rv_err **err)
+int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, const struct rv_visit_place *place,
+                   bool route, bool llm_reserved, int64_t now_us, struct rv_effects *out, rv_visit **visit,
+                   rv_err **err)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
     rv_visit *v = new_visit(shared, stage, env, now_us, err);
@@ -61,6 +63,8 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
 
     if (!v)
         return RV_E_NOMEM;
+    if (place)
+        v->place = *place;
     v->route = route;
     v->model.has_call = llm_reserved;
     int rc = rv_envelope_record_start(env, name, agent->order.stage_order, now_us, err);

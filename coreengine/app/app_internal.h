@@ -4,6 +4,10 @@
 
 #include "coreengine/app/app.h"
 
+/* --- stores.c --- */
+/** A variable of the environment; NULL: it is not set, or empty. */
+const char *rv_app_env(const char *name);
+
 /* --- job.c --- */
 /** The errors among the findings as one error; 0: there are none. */
 RV_MUST_CHECK int rv_app_findings_error(const rv_findings *f, rv_err **err);

@@ -10,7 +10,7 @@ void rv_run_parallel_fini(rv_run *run)
 {
     for (size_t i = 0; i < run->n_batch; i++) {
         struct branch *b = &run->branches[run->batch[i]];
-        rv_visit_free(b->visit);
+        rv_work_free(b->work);
         rv_envelope_free(b->fork);
     }
     free(run->states);
@@ -174,12 +174,12 @@ static int advance_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv
         if (rc == 0)
             rc = rv_envelope_set_stage(b->fork, rv_str_of(run->pipeline->agents[stage].name), err);
         if (rc == 0)
-            rc = rv_visit_begin(&run->shared, stage, b->fork, false, rv_stage_calls_llm(&run->shared, stage), now_us,
-                                out, &b->visit, err);
+            rc = rv_work_begin(&run->shared, stage, b->fork, NULL, false, rv_stage_calls_llm(&run->shared, stage),
+                               now_us, out, &b->work, err);
         if (rc < 0)
             return rc;
         run->n_begun++;
-        if (rv_visit_is_done(b->visit))
+        if (rv_work_is_done(b->work))
             run->n_done++;
     }
     return 0;
@@ -197,7 +197,7 @@ static void changed(rv_run *run, int stage)
 static int merge_branch(rv_run *run, int stage, struct rv_merge *m, rv_err **err)
 {
     struct branch *b = &run->branches[stage];
-    const struct rv_visit_result *r = rv_visit_result(b->visit);
+    const struct rv_visit_result *r = rv_work_result(b->work);
     rv_str name = rv_str_of(run->pipeline->agents[stage].name);
 
     int rc = rv_envelope_merge(run->env, b->fork, name, m, err);
@@ -242,7 +242,7 @@ static int end_batch(rv_run *run, int failed, int64_t now_us, struct rv_effects 
     if (run->cancelled)
         return 0; /* ended by the one who cancels */
     if (failed >= 0) {
-        const struct rv_visit_result *r = rv_visit_result(run->branches[failed].visit);
+        const struct rv_visit_result *r = rv_work_result(run->branches[failed].work);
         return rv_run_fail(run, rv_run_failure_status(r->reason), r->reason, r->error_text, now_us, out, err);
     }
     rc = rv_run_save(run, out, err);
@@ -261,7 +261,7 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
     for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
         int stage = run->batch[i];
         rc = merge_branch(run, stage, &m, err);
-        const struct rv_visit_result *r = rv_visit_result(run->branches[stage].visit);
+        const struct rv_visit_result *r = rv_work_result(run->branches[stage].work);
         if (failed < 0 && r->end == RV_VISIT_FAILED && r->next == RV_TARGET_NONE)
             failed = stage;
     }
@@ -283,7 +283,7 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
     rv_merge_fini(&m);
     for (size_t i = 0; i < run->n_begun; i++) {
         struct branch *b = &run->branches[run->batch[i]];
-        rv_visit_free(b->visit);
+        rv_work_free(b->work);
         rv_envelope_free(b->fork);
         *b = (struct branch){NULL, NULL};
     }
@@ -340,9 +340,9 @@ static bool is_cut_off(const rv_run *run, int stage)
     const struct rv_agent *a = &run->pipeline->agents[stage];
     size_t bad = 0;
 
-    for (size_t i = 0; i < a->order.requires.n; i++)
-        bad += is_given_up(run, a->order.requires_index[i]);
-    return a->order.join == RV_JOIN_ANY ? a->order.requires.n > 0 && bad == a->order.requires.n : bad > 0;
+    for (size_t i = 0; i < a->order.required.n; i++)
+        bad += is_given_up(run, a->order.required_index[i]);
+    return a->order.join == RV_JOIN_ANY ? a->order.required.n > 0 && bad == a->order.required.n : bad > 0;
 }
 
 /* No stage can fail any more whose error_next it is: all of them have ended, or wait for a failure themselves. */
@@ -371,8 +371,8 @@ static const char *why_skipped(const struct rv_run *run, int stage)
         return "no stage failed whose error_next it is";
     if (!is_cut_off(run, stage))
         return NULL;
-    for (size_t i = 0; i < a->order.requires.n; i++)
-        failed = failed || run->states[a->order.requires_index[i]] == RV_STAGE_FAILED;
+    for (size_t i = 0; i < a->order.required.n; i++)
+        failed = failed || run->states[a->order.required_index[i]] == RV_STAGE_FAILED;
     return failed ? "a stage it requires has failed" : "a stage it requires was skipped";
 }
 

@@ -261,7 +261,7 @@ static int of_placeholder(struct sim_hints *h, const struct rv_pipeline *p, cons
 static int of_prompt(struct sim_hints *h, const struct rv_sim_subject *subject, const struct rv_agent *a, rv_err **err)
 {
     const struct rv_prompt_config *own = rv_pipeline_prompt(subject->pipeline, rv_str_of(a->model.prompt_key));
-    const rv_template *t = own ? own->template
+    const rv_template *t = own ? own->compiled
                            : subject->catalog && a->model.prompt_key[0] != 0
                                ? subject->catalog->prompt(subject->catalog->self, rv_str_of(a->model.prompt_key))
                                : NULL;

@@ -16,12 +16,7 @@ static void digest_of(const char *hash, unsigned char digest[RV_STORE_DIGEST])
 
 void rv_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX])
 {
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < RV_STORE_DIGEST; i++) {
-        out[2 * i] = digits[digest[i] >> 4];
-        out[2 * i + 1] = digits[digest[i] & 15];
-    }
+    rv_hex(digest, RV_STORE_DIGEST, out);
     out[RV_HASH_MAX - 1] = 0;
 }
 

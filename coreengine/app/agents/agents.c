@@ -95,19 +95,6 @@ static int cache_keep(struct rv_agents_cache *c, const struct rv_store_scope *sc
 
 /* --- from a document to a row of the store --- */
 
-/* The first characters, whole ones. */
-static rv_str head_of(const char *text)
-{
-    size_t at = 0, n = 0;
-
-    while (text[at]) {
-        if (((unsigned char)text[at] & 0xc0) != 0x80 && n++ == MAX_SHORT)
-            break;
-        at++;
-    }
-    return (rv_str){text, at};
-}
-
 static int put_row(rv_agents *a, const char *tenant, const char *user, const struct rv_agentdoc *doc, rv_str text,
                    const char *source, const char *place, enum rv_schema_put how, bool *changed, rv_err **err)
 {
@@ -126,7 +113,7 @@ static int put_row(rv_agents *a, const char *tenant, const char *user, const str
 
     rv_agentdoc_write_json(doc, &w);
     if (!doc->short_description)
-        rv_buf_add_str(&description, head_of(doc->description));
+        rv_buf_add_str(&description, rv_utf8_first(rv_str_of(doc->description), MAX_SHORT));
     if ((rc = rv_buf_check(&json, "document of an agent", err)) < 0 ||
         (rc = rv_buf_check(&description, "description of an agent", err)) < 0)
         return rc;

@@ -64,7 +64,7 @@ int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *confi
     char why[OPEN_ERROR_SIZE] = "";
 
     pl->host = (struct rv_cap_host){
-        .size = sizeof pl->host, .abi = RV_CAP_ABI, .engine_version = RV_VERSION, .base_dir = base_dir};
+        .size = sizeof pl->host, .abi = RV_CAP_ABI, .engine_version = rv_version(), .base_dir = base_dir};
     rv_late_offer(&pl->host);
     if (pl->desc.open && pl->desc.open(&pl->host, config, &pl->self, why, sizeof why) != 0) {
         why[sizeof why - 1] = '\0'; /* the function may have filled the whole buffer */
