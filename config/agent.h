@@ -99,6 +99,7 @@ struct rv_agent_routing {
     int default_target, error_target; /* RV_TARGET_NONE when not given; default_target LIST: branches */
     struct rv_branches branches;      /* of default_next */
     const char *function;             /* routing function of a capability */
+    int join_of;                      /* the join where the branches of its lists meet; NONE: nowhere, or no lists */
     bool on_failure_only;             /* parallel mode: it waits for nothing, and only an error_next leads to it */
 };
 
@@ -145,6 +146,16 @@ struct rv_agent_join {
     struct rv_join_merge *merges;
     size_t n_merges;
     struct rv_src src, wait_src, failures_src;
+};
+
+/* Where a stage stands among the groups of its pipeline; found when that is loaded. In a sound pipeline a stage always
+ * is visited with the same groups open: those of `fork`, of the stage where `fork` itself stands, and so on. */
+#define RV_MAX_GROUP_DEPTH 64
+struct rv_agent_level {
+    int fork;        /* the stage whose group is open there, the innermost of them; -1: none is */
+    int depth;       /* so many groups are open */
+    bool is_reached; /* false: no route leads there from the first stage, and the rest is a guess */
+    bool can_join;   /* from here the branch can reach the join of its group */
 };
 
 /* --- Other kinds of work --- */
@@ -239,6 +250,7 @@ struct rv_agent {
     struct rv_agent_limits limits;
     struct rv_agent_session session;
     struct rv_agent_join join;
+    struct rv_agent_level level;
     struct rv_agent_each each;
     struct rv_agent_inner inner;
     struct rv_built *set; /* `set`: the output is built from expressions; NULL: not given */

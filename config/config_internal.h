@@ -106,6 +106,7 @@ void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *ta
     "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"minItems\":1,\"maxItems\":256,\"items\":{\"anyOf\":["     \
     "{\"type\":\"string\",\"minLength\":1},{\"$ref\":\"#/$defs/branch\"}]}}]}"
 void rv_read_default_next(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_error_next(struct rv_key_reader *r, const struct rv_node *node, void *target);
 /** A target or a list of them. name: what a single one is called; "" for a list. */
 void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char **name,
                      struct rv_branches *out);
@@ -143,11 +144,29 @@ void rv_pipeline_mark_fallbacks(struct rv_pipeline *p);
 void rv_resolve_fallbacks(struct rv_loader *l); /* roles of models to models; without circles */
 void rv_finish_agents(struct rv_loader *l);     /* sort, index, resolve names, compile nothing */
 void rv_check_stages(struct rv_loader *l);      /* each of them, and what spans them */
+void rv_check_groups(struct rv_loader *l);      /* lists and joins; finds the level of each stage */
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
 /** The same but for models that were looked at before; known NULL: none was. */
 void rv_check_more_budget(struct rv_loader *l, const bool *known);
 void rv_check_prompts(struct rv_loader *l); /* placeholders */
 void rv_check_tests(struct rv_loader *l);   /* stage names in expectations */
+
+/* --- Groups (groups.c, group_regions.c) --- */
+enum rv_way_kind { RV_WAY_ONE, RV_WAY_BY_ERROR, RV_WAY_BY_ANSWER, RV_WAY_BRANCH };
+/* One way that a stage names in its file, whether or not it can be taken. */
+struct rv_group_way {
+    int from, to; /* to: any target but LIST */
+    enum rv_way_kind kind;
+    struct rv_src src;
+};
+/** The ways of a stage, one after another; `at` begins with 0. False: there is no further one. */
+struct rv_way_cursor {
+    size_t rule, branch, answer;
+    int step;
+};
+bool rv_next_way(const struct rv_agent *a, struct rv_way_cursor *at, struct rv_group_way *out);
+/** What needs the levels of all stages: which branches can join, and which of them write the same output. */
+void rv_check_regions(struct rv_loader *l);
 
 /* --- Money: US dollars as written, to integers --- */
 #define RV_MAX_USD 1e6
