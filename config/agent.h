@@ -206,10 +206,8 @@ struct rv_agent_ask {
     size_t n_routes;
     struct rv_src src, on_answer_src;
 };
-#define RV_CHOICE_YES     "yes"
-#define RV_CHOICE_NO      "no"
-#define RV_CHOICE_TIMEOUT "timeout" /* no answer came in time */
-#define RV_CHOICE_TEXT    "text"    /* of `options: text` */
+/** The i-th choice of a question without `options: text`; NULL: there are no more. */
+const char *rv_ask_option(const struct rv_agent_ask *ask, size_t i);
 /* A person refused a tool call that the model asked for. */
 enum rv_on_denied { RV_DENIED_END_RUN, RV_DENIED_TELL_MODEL };
 

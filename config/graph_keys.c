@@ -378,6 +378,15 @@ void rv_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *node, 
 
 /* --- Questions --- */
 
+const char *rv_ask_option(const struct rv_agent_ask *ask, size_t i)
+{
+    static const char *const yes_no[] = {RV_CHOICE_YES, RV_CHOICE_NO};
+
+    if (!ask->options.is_set)
+        return i < RV_COUNT(yes_no) ? yes_no[i] : NULL;
+    return i < ask->options.n ? ask->options.items[i] : NULL;
+}
+
 static void read_question(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_ask *ask = target;
