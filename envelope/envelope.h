@@ -111,6 +111,9 @@ bool rv_envelope_all_completed(const rv_envelope *env); /* every stage of stage_
 /** Append a running record and count one hop. */
 RV_MUST_CHECK int rv_envelope_record_start(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us,
                                            rv_err **err);
+/** The same for an element of a list that a visit of the agent works through: it counts a hop, not a visit. */
+RV_MUST_CHECK int rv_envelope_record_part(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us,
+                                          rv_err **err);
 struct rv_record_end {
     enum rv_history_status status;
     rv_str error; /* ptr NULL: none */
@@ -297,6 +300,11 @@ struct rv_merge {
     json_object *conflicts; /* array of {key, earlier, later}; owned; NULL: none */
 };
 void rv_merge_fini(struct rv_merge *m);
+/** Take out of a fork what a merge is not to bring: the output of that key, and an interrupt that waits. */
+void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key);
+/** Count the hops and the usage of a run that was made inside a visit. Its model calls count with the visit's record.
+ */
+void rv_envelope_add_inner(rv_envelope *env, const rv_envelope *inner);
 /** Copy the fork's changes into env (rule 7.7): changed outputs and metadata set, state set, counters added, new
  * history and errors appended, visits added, the first pending interrupt taken (further ones go to
  * metadata.queued_interrupts), suspended work set, a termination applied. `stage` names the fork's stage. The fork is

@@ -27,6 +27,21 @@ int rv_envelope_fork(const rv_envelope *env, rv_envelope **out, rv_err **err)
     return 0;
 }
 
+void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key)
+{
+    const struct rv_name *name = rv_env_name(fork, output_key);
+
+    if (name)
+        rv_map_drop(&fork->map[RV_MAP_OUTPUTS], rv_map_find(&fork->map[RV_MAP_OUTPUTS], name, NULL));
+    fork->own_interrupt = false;
+}
+
+void rv_envelope_add_inner(rv_envelope *env, const rv_envelope *inner)
+{
+    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, inner->f.agent_hop_count);
+    rv_usage_add(&env->f.usage, &inner->f.usage);
+}
+
 void rv_merge_fini(struct rv_merge *m)
 {
     json_object_put(m->written);
