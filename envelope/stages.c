@@ -181,11 +181,11 @@ int rv_envelope_count_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str st
         return rc;
     struct rv_entry *mine = rv_map_put(&env->map[id], name, NULL);
     mine->count = rv_counter_add(mine->count, 1);
-    *of_stage = mine->count;
+    *of_stage = rv_env_count(env, id, name, NULL);
     *of_all = 0;
     struct rv_cursor c = rv_cursor_on(env, id);
     for (const struct rv_entry *e = rv_cursor_next(&c); e; e = rv_cursor_next(&c))
-        *of_all = rv_counter_add(*of_all, e->count);
+        *of_all = rv_counter_add(*of_all, rv_env_count(env, id, e->name, NULL));
     return 0;
 }
 
@@ -368,14 +368,18 @@ int rv_envelope_record_skipped(rv_envelope *env, rv_str agent, int64_t stage_ord
 
 size_t rv_envelope_n_records(const rv_envelope *env)
 {
-    return env->n_records + (env->parent ? env->parent->n_records : 0);
+    size_t n = 0;
+
+    for (; env; env = env->parent)
+        n += env->n_records;
+    return n;
 }
 
 const struct rv_record *rv_env_record(const rv_envelope *env, size_t i)
 {
-    size_t below = env->parent ? env->parent->n_records : 0;
+    size_t below = env->parent ? rv_envelope_n_records(env->parent) : 0;
 
-    return i < below ? &env->parent->records[i] : &env->records[i - below];
+    return i < below ? rv_env_record(env->parent, i) : &env->records[i - below];
 }
 
 int64_t rv_envelope_processing_ms(const rv_envelope *env)
@@ -433,7 +437,7 @@ size_t rv_envelope_n_errors(const rv_envelope *env)
 {
     size_t n = env->list[RV_LIST_ERRORS] ? json_object_array_length(env->list[RV_LIST_ERRORS]) : 0;
 
-    return n + (env->parent ? json_object_array_length(env->parent->list[RV_LIST_ERRORS]) : 0);
+    return n + (env->parent ? rv_envelope_n_errors(env->parent) : 0);
 }
 
 /* The newest entry with that text; *code is its code. */
@@ -459,8 +463,9 @@ enum rv_failure rv_envelope_failure(const rv_envelope *env)
 
     if (rv_reason_class_for(env->f.terminal_reason) == RV_REASON_CLASS_BOUNDS_EXCEEDED)
         return code; /* the reason names the bound */
-    if (env->f.terminated && why && !find_error(env->list[RV_LIST_ERRORS], why, &code) && env->parent)
-        RV_IGNORE(find_error(env->parent->list[RV_LIST_ERRORS], why, &code), "then there is no code");
+    bool found = !env->f.terminated || !why;
+    for (; env && !found; env = env->parent)
+        found = find_error(env->list[RV_LIST_ERRORS], why, &code);
     return code;
 }
 
