@@ -123,6 +123,7 @@ struct rv_visit {
     json_object *output;            /* of the main phase, later the stored one; owned */
     json_object *previous;          /* output under the same key before this visit; owned */
     bool had_previous, stored;
+    json_object *caught; /* the failure that it handles, from the envelope; owned; NULL: none */
     struct tool_progress tools;
     struct model_progress model;
     enum rv_reason bound; /* the bound that failed it; RV_REASON_NONE: none did */
