@@ -140,7 +140,7 @@ struct rv_join_merge {
     struct rv_src src;
 };
 struct rv_agent_join {
-    int wait;      /* enum rv_join_wait; NOT: the stage is no join */
+    int wait;      /* enum rv_join_wait; NOT: the key is not given */
     int64_t count; /* COUNT: so many branches have to arrive; `first` is 1 */
     int failures;  /* enum rv_join_failures; other than DRAIN only with ALL */
     struct rv_join_merge *merges;
@@ -208,7 +208,7 @@ struct rv_agent_ask {
 };
 #define RV_CHOICE_YES     "yes"
 #define RV_CHOICE_NO      "no"
-#define RV_CHOICE_TIMEOUT "timeout" /* nobody answered in time */
+#define RV_CHOICE_TIMEOUT "timeout" /* no answer came in time */
 #define RV_CHOICE_TEXT    "text"    /* of `options: text` */
 /* A person refused a tool call that the model asked for. */
 enum rv_on_denied { RV_DENIED_END_RUN, RV_DENIED_TELL_MODEL };

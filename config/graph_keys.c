@@ -453,7 +453,7 @@ static const struct rv_key ask_keys[] = {
                "true,\"items\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64}}]}",
      .doc = "The choices; unset: yes and no. text: any text is taken, as the choice text."},
     {"expires_seconds", RV_KEY_INT, offsetof(struct rv_agent_ask, expires_seconds), .min = 1, .max = MAX_SECONDS,
-     .doc = "After so long the choice is timeout; unset: the question waits for ever."},
+     .doc = "After so long the choice is timeout; unset: the question never expires."},
 };
 const struct rv_key_table rv_ask_table = {"ask", "A question of a stage", ask_keys, RV_COUNT(ask_keys), NULL};
 
