@@ -294,7 +294,7 @@ static void check_placeholder(struct rv_loader *l, const struct rv_prompt_config
                         RV_STR_ARG(rv_utf8_cut(place->path, 100)), RV_STR_ARG(rv_utf8_cut(place->field, 100)));
         return;
     }
-    if (is_root(place->root) || rv_index_get(outputs, place->root) >= 0)
+    if (is_root(place->root) || rv_index_get(outputs, place->root) >= 0 || rv_is_place_name(place->root))
         return;
     rv_name_hint(l->findings, place->root, "names", names->items, names->n, hint);
     rv_findings_add(l->findings, severity, &src, hint,
