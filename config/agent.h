@@ -17,10 +17,18 @@
 #define RV_MAX_RULES_PER_AGENT 256
 
 /* --- The model --- */
+#define RV_MAX_EXAMPLES 64
+/* A question and the answer that the model is to take as an example. */
+struct rv_example {
+    rv_template *user, *assistant; /* owned by the pipeline */
+};
 struct rv_agent_model {
     const char *role;       /* a role of the pipeline's models */
     const char *prompt_key; /* "": the input of the run */
     const char *system;     /* layer 1 of the prompt: the agent document as text; "": none */
+    const char *system_key; /* in its place, without a document: a prompt that is the system text; "": none */
+    struct rv_example *examples;
+    size_t n_examples;
     bool has_temperature;
     bool no_temperature; /* the file says null: send no temperature, whatever the model or the document says */
     double temperature;
@@ -206,10 +214,8 @@ struct rv_agent_ask {
     size_t n_routes;
     struct rv_src src, on_answer_src;
 };
-#define RV_CHOICE_YES     "yes"
-#define RV_CHOICE_NO      "no"
-#define RV_CHOICE_TIMEOUT "timeout" /* no answer came in time */
-#define RV_CHOICE_TEXT    "text"    /* of `options: text` */
+/** The i-th choice of a question without `options: text`; NULL: there are no more. */
+const char *rv_ask_option(const struct rv_agent_ask *ask, size_t i);
 /* A person refused a tool call that the model asked for. */
 enum rv_on_denied { RV_DENIED_END_RUN, RV_DENIED_TELL_MODEL };
 
@@ -230,8 +236,9 @@ struct rv_agent_session {
 /* --- Where it was written: file, line and column of each key; line 0: not given --- */
 struct rv_agent_places {
     struct rv_src stage; /* the map of all its keys */
-    struct rv_src name, agent, error_next, default_next, output_key, prompt_key, model_role, output_schema, output_via,
-        allowed_tools, pre_process, post_process, mock_handler, routing_function, plan_from, has_policies;
+    struct rv_src name, agent, error_next, default_next, output_key, prompt_key, system_key, examples, model_role,
+        output_schema, output_via, allowed_tools, pre_process, post_process, mock_handler, routing_function, plan_from,
+        has_policies;
 };
 
 struct rv_agent {

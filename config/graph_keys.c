@@ -41,6 +41,8 @@ rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, con
         rc = RV_WRAP(&err, rc, "%s \"%s\": %s", r->owner_kind, r->owner_name ? r->owner_name : "", what);
         rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
     }
+    if (rc == 0)
+        rv_note_text(r, node, what, o->expr, NULL);
     rv_err_free(err);
     return o->expr;
 }
@@ -377,6 +379,15 @@ void rv_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *node, 
 }
 
 /* --- Questions --- */
+
+const char *rv_ask_option(const struct rv_agent_ask *ask, size_t i)
+{
+    static const char *const yes_no[] = {RV_CHOICE_YES, RV_CHOICE_NO};
+
+    if (!ask->options.is_set)
+        return i < RV_COUNT(yes_no) ? yes_no[i] : NULL;
+    return i < ask->options.n ? ask->options.items[i] : NULL;
+}
 
 static void read_question(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {

@@ -1,5 +1,5 @@
 /* Names that only some visits have: `group` at a join, `error` at a handler, `item` and `index` in a list, `inputs` in
- * a pipeline that is a stage. A prompt that names one has to belong to such a stage. */
+ * a pipeline that is a stage. A prompt or an expression that names one has to belong to such a stage. */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,35 +41,62 @@ static unsigned names_of(const struct rv_agent *a)
            (a->each.list ? 1U << NAME_ITEM | 1U << NAME_INDEX : 0);
 }
 
-static void tell(struct rv_loader *l, int which, const struct rv_src *src, const char *what, const char *name)
+/* Once for each name of a text. what: how the finding begins */
+static void check(struct rv_loader *l, struct rv_placeholder *place, const char *what, unsigned *has)
 {
-    rv_findings_add(l->findings, place_names[which].severity, src, place_names[which].hint,
-                    "%s \"%.*s\": it names \"%s\", which is there only %s", what, RV_MAX_STAGE_NAME, name,
-                    place_names[which].name, place_names[which].where);
+    int which = find_name(place->root);
+
+    if (which < 0 || *has >> which & 1U || place->is_test)
+        return;
+    *has |= 1U << which;
+    rv_findings_add(l->findings, place_names[which].severity, &place->src, place_names[which].hint,
+                    "%s names \"%s\", which is there only %s", what, place_names[which].name, place_names[which].where);
 }
 
-/* Once for each name of a prompt. */
+static void check_template(struct rv_loader *l, const rv_template *t, const struct rv_src *src, int indent,
+                           const char *what, unsigned has)
+{
+    for (size_t i = 0; t && i < rv_template_n_placeholders(t); i++) {
+        struct rv_placeholder place = rv_template_placeholder(t, i);
+
+        if (rv_index_get(&l->p->internal->output_index, place.root) >= 0) /* it may mean an output */
+            continue;
+        if (indent > 0 && place.src.line > src->line)
+            place.src.col += indent;
+        check(l, &place, what, &has);
+    }
+}
+
 static void check_prompt(struct rv_loader *l, const struct rv_prompt_config *prompt, unsigned has)
 {
-    unsigned told = 0;
+    char what[RV_MAX_STAGE_NAME + 96];
 
-    for (size_t i = 0; prompt->compiled && i < rv_template_n_placeholders(prompt->compiled); i++) {
-        struct rv_placeholder place = rv_template_placeholder(prompt->compiled, i);
-        int which = find_name(place.root);
+    snprintf(what, sizeof what, "prompt \"%.*s\"", RV_STR_ARG(rv_utf8_cut(rv_str_of(prompt->key), 200)));
+    check_template(l, prompt->compiled, &prompt->src, prompt->indent, what, has);
+}
 
-        if (which < 0 || (has | told) >> which & 1U ||
-            rv_index_get(&l->p->internal->output_index, place.root) >= 0) /* a prompt may mean an output */
-            continue;
-        if (prompt->indent > 0 && place.src.line > prompt->src.line)
-            place.src.col += prompt->indent;
-        tell(l, which, &place.src, "prompt", prompt->key);
-        told |= 1U << which;
+static void check_noted(struct rv_loader *l, const struct rv_noted_text *text, const unsigned *has)
+{
+    int stage = text->owner ? rv_pipeline_stage(l->p, rv_str_of(text->owner)) : -1;
+    unsigned names = stage >= 0 ? has[stage] : 0;
+
+    if (stage < 0)
+        return;
+    if (l->p->agents[stage].inner.file[0])
+        names |= 1U << NAME_INPUTS; /* its outputs are looked up inside */
+    check_template(l, text->template, &text->src, text->indent, text->what, names);
+    for (size_t i = 0; text->expr && i < rv_expr_n_names(text->expr); i++) {
+        struct rv_placeholder place = rv_expr_name(text->expr, i);
+
+        if (text->indent > 0 && place.src.line > text->src.line)
+            place.src.col += text->indent;
+        check(l, &place, text->what, &names);
     }
 }
 
 void rv_check_place_names(struct rv_loader *l)
 {
-    struct rv_pipeline *p = l->p;
+    const struct rv_pipeline *p = l->p;
     unsigned *has = rv_loader_array(l, p->n_agents, sizeof *has), all = p->inputs.n > 0 ? 1U << NAME_INPUTS : 0;
     unsigned *of_prompt = rv_loader_array(l, p->n_prompts, sizeof *of_prompt);
     rv_index prompts = {NULL, 0, 0};
@@ -94,5 +121,7 @@ void rv_check_place_names(struct rv_loader *l)
     }
     for (size_t i = 0; i < p->n_prompts && l->rc == 0; i++)
         check_prompt(l, &p->prompts[i], of_prompt[i] | all);
+    for (const struct rv_noted_text *text = l->noted; text && l->rc == 0; text = text->next)
+        check_noted(l, text, has);
     rv_index_fini(&prompts);
 }
