@@ -41,12 +41,20 @@ static unsigned names_of(const struct rv_agent *a)
            (a->each.list ? 1U << NAME_ITEM | 1U << NAME_INDEX : 0);
 }
 
+/* A text that asks whether the name is there knows that it may not be. */
+static unsigned asked_for(const struct rv_placeholder *place)
+{
+    int which = place->is_test ? find_name(place->root) : -1;
+
+    return which >= 0 ? 1U << which : 0;
+}
+
 /* Once for each name of a text. what: how the finding begins */
 static void check(struct rv_loader *l, struct rv_placeholder *place, const char *what, unsigned *has)
 {
     int which = find_name(place->root);
 
-    if (which < 0 || *has >> which & 1U || place->is_test)
+    if (which < 0 || *has >> which & 1U)
         return;
     *has |= 1U << which;
     rv_findings_add(l->findings, place_names[which].severity, &place->src, place_names[which].hint,
@@ -56,6 +64,10 @@ static void check(struct rv_loader *l, struct rv_placeholder *place, const char 
 static void check_template(struct rv_loader *l, const rv_template *t, const struct rv_src *src, int indent,
                            const char *what, unsigned has)
 {
+    for (size_t i = 0; t && i < rv_template_n_placeholders(t); i++) {
+        struct rv_placeholder place = rv_template_placeholder(t, i);
+        has |= asked_for(&place);
+    }
     for (size_t i = 0; t && i < rv_template_n_placeholders(t); i++) {
         struct rv_placeholder place = rv_template_placeholder(t, i);
 
@@ -85,6 +97,10 @@ static void check_noted(struct rv_loader *l, const struct rv_noted_text *text, c
     if (l->p->agents[stage].inner.file[0])
         names |= 1U << NAME_INPUTS; /* its outputs are looked up inside */
     check_template(l, text->template, &text->src, text->indent, text->what, names);
+    for (size_t i = 0; text->expr && i < rv_expr_n_names(text->expr); i++) {
+        struct rv_placeholder place = rv_expr_name(text->expr, i);
+        names |= asked_for(&place);
+    }
     for (size_t i = 0; text->expr && i < rv_expr_n_names(text->expr); i++) {
         struct rv_placeholder place = rv_expr_name(text->expr, i);
 
