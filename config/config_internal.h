@@ -179,7 +179,9 @@ void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
 /** The same but for models that were looked at before; known NULL: none was. */
 void rv_check_more_budget(struct rv_loader *l, const bool *known);
 void rv_check_prompts(struct rv_loader *l); /* placeholders, and what expressions name */
-void rv_check_tests(struct rv_loader *l);   /* stage names in expectations */
+void rv_check_place_names(struct rv_loader *l);
+bool rv_is_place_name(rv_str name);       /* one that only some visits have, as `item` */
+void rv_check_tests(struct rv_loader *l); /* stage names in expectations */
 
 /* --- Groups (groups.c, group_regions.c) --- */
 enum rv_way_kind { RV_WAY_ONE, RV_WAY_BY_ERROR, RV_WAY_BY_ANSWER, RV_WAY_BRANCH };

@@ -139,6 +139,7 @@ struct rv_visit {
     json_object *output;            /* of the main phase, later the stored one; owned */
     json_object *previous;          /* output under the same key before this visit; owned */
     bool had_previous, stored;
+    json_object *caught; /* the failure that it handles, from the envelope; owned; NULL: none */
     struct tool_progress tools;
     struct model_progress model;
     enum rv_reason bound; /* the bound that failed it; RV_REASON_NONE: none did */
@@ -313,6 +314,8 @@ bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
 /** Append the rendered prompt of that name. place: where the stage names it, for errors. */
 RV_MUST_CHECK int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out,
                                    rv_err **err);
+/** Is there a prompt of that name, or no name? */
+bool rv_prompt_is_known(const rv_visit *v, const char *name);
 /** Make those that are not made yet. A failure is the stage's. */
 RV_MUST_CHECK int rv_parts_make(rv_visit *v, rv_err **err);
 void rv_parts_write_system(const rv_visit *v, rv_jw *w); /* the member of a request, if there is one; the others: */

@@ -249,6 +249,15 @@ static int ensure_prompt(rv_visit *v, rv_err **err)
     return rc;
 }
 
+/* The error type of a prompt that could not be made. */
+static const char *prompt_error(const rv_visit *v)
+{
+    bool is_known =
+        rv_prompt_is_known(v, v->agent->model.prompt_key) && rv_prompt_is_known(v, v->agent->model.system_key);
+
+    return is_known && v->shared->rules >= RV_RULES_4 ? "TemplateError" : "ProcessingError";
+}
+
 /* --- the request --- */
 
 static void write_options(const rv_visit *v, const struct rv_model_config *model, rv_jw *w)
@@ -420,7 +429,7 @@ int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (rc == 0)
         rc = ensure_prompt(v, &cause);
     if (rc < 0)
-        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, prompt_error(v), cause, err);
     if (!request_allowed(v, &rc, err))
         return rc;
     rc = rv_tools_offered(v, &offered, err);
