@@ -68,6 +68,9 @@ struct child_rows {
 struct model_progress {
     char *prompt; /* owned; NULL: not rendered yet */
     size_t prompt_len;
+    char *system; /* of system_key; owned; NULL: not rendered yet, or none */
+    size_t system_len;
+    json_object *examples; /* messages; owned; NULL: not rendered yet, or none */
     json_object *messages; /* after the prompt; owned; NULL: none */
     json_object *ids;      /* of the tool calls in `messages`, as keys; owned; NULL: not collected yet */
     json_object *offered;  /* tools as a request has them; owned; NULL: not looked up yet */
@@ -273,6 +276,19 @@ void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out);
 bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
 /** The limits on tokens; false when one failed the visit. */
 bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
+
+/* --- request_parts.c: the system prompt and the examples of a stage --- */
+/** Append the rendered prompt of that name. place: where the stage names it, for errors. */
+RV_MUST_CHECK int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out,
+                                   rv_err **err);
+/** Make those that are not made yet. A failure is the stage's. */
+RV_MUST_CHECK int rv_parts_make(rv_visit *v, rv_err **err);
+void rv_parts_write_system(const rv_visit *v, rv_jw *w); /* the member of a request, if there is one; the others: */
+void rv_parts_write(const rv_visit *v, rv_jw *w);
+/** To and from what is kept while the stage waits for a person. */
+RV_MUST_CHECK int rv_parts_keep(const struct model_progress *t, json_object *kept, rv_err **err);
+RV_MUST_CHECK int rv_parts_take(struct model_progress *t, json_object *kept, rv_err **err);
+void rv_parts_fini(struct model_progress *t);
 
 /* --- reply.c: what a model's reply comes to --- */
 int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);

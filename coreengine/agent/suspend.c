@@ -153,6 +153,8 @@ static int keep_conversation(const rv_visit *v, json_object **out, rv_err **err)
     if (rc == 0)
         rc = rv_json_set_str(kept, "prompt", (rv_str){t->prompt, t->prompt_len}, err);
     if (rc == 0)
+        rc = rv_parts_keep(t, kept, err);
+    if (rc == 0)
         rc = keep_copy(kept, "turns", t->messages, err);
     if (rc == 0)
         rc = keep_counts(t, kept, err);
@@ -205,7 +207,9 @@ static int take_conversation(rv_visit *v, json_object *kept, rv_err **err)
     t->prompt_len = text.len;
     if (!t->prompt)
         return RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
-    int rc = messages ? rv_json_dup(messages, &t->messages, err) : 0;
+    int rc = rv_parts_take(t, kept, err);
+    if (rc == 0 && messages)
+        rc = rv_json_dup(messages, &t->messages, err);
     if (rc == 0)
         rc = take_visible(t, kept, err);
     if (rc == 0)
