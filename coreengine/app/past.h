@@ -35,7 +35,8 @@ struct rv_app_script {
 /** Where it stood when the run began. */
 RV_MUST_CHECK int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_app_script *out,
                                      rv_err **err);
-void rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev);
+RV_MUST_CHECK int rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run,
+                                     rv_err **err);
 RV_MUST_CHECK int rv_app_script_asked(struct rv_app_script *s, const struct rv_effect *e, rv_err **err);
 /** As struct rv_journal_begin has it; yours. */
 RV_MUST_CHECK int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err);

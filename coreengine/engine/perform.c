@@ -244,6 +244,11 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
     rv_call_free_all(x);
     x->status = status;
     bool waits = status == RV_RUN_INTERRUPTED && !x->cancel_asked;
+    int rc = waits && x->answers
+                 ? rv_script_waits(x->opts.script, rv_run_envelope(x->run), rv_run_asked_by(x->run), err)
+                 : 0;
+    if (rc < 0)
+        return rc;
     if (waits && x->answers && rv_script_answer(x->opts.script, &response, &delay_ms))
         return resume_later(x, &response, delay_ms, err);
     rv_exec_end(x);

@@ -354,9 +354,18 @@ static int answer_call(rv_recorder *r, const struct rv_event *ev)
     return rc;
 }
 
+/* Secrets are overwritten in place. value may be NULL. */
+static int add_copy(json_object *entry, const char *key, json_object *value, rv_err **err)
+{
+    json_object *copy = NULL;
+    int rc = value ? rv_json_dup(value, &copy, err) : 0;
+
+    return rc == 0 && copy ? rv_json_set_take(entry, key, copy, err) : rc;
+}
+
 static int add_answer(rv_recorder *r, const struct rv_response *response, rv_err **err)
 {
-    json_object *entry = json_object_new_object(), *data = NULL;
+    json_object *entry = json_object_new_object();
     int rc = rv_json_push_take(r->answers, entry, err);
 
     if (rc == 0 && response->text.ptr)
@@ -365,12 +374,13 @@ static int add_answer(rv_recorder *r, const struct rv_response *response, rv_err
         rc = rv_json_set_bool(entry, "approved", response->approved, err);
     if (rc == 0 && response->decision.ptr)
         rc = rv_json_set_str(entry, "decision", response->decision, err);
-    if (rc == 0 && response->data) {
-        rc = rv_json_dup(response->data, &data, err); /* secrets are overwritten in place */
-        if (rc == 0)
-            rc = rv_json_set_take(entry, "data", data, err);
-    }
-    return rc;
+    if (rc == 0 && response->choice.ptr)
+        rc = rv_json_set_str(entry, "choice", response->choice, err);
+    if (rc == 0 && response->expired)
+        rc = rv_json_set_bool(entry, "expires", true, err);
+    if (rc == 0)
+        rc = add_copy(entry, "arguments", response->arguments, err);
+    return rc == 0 ? add_copy(entry, "data", response->data, err) : rc;
 }
 
 void rv_recorder_input(rv_recorder *r, const struct rv_event *ev)

@@ -144,6 +144,11 @@ static void read_data(struct rv_key_reader *r, const struct rv_node *node, void 
     read_object(r, node, "data", target);
 }
 
+static void read_arguments(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    read_object(r, node, "arguments", target);
+}
+
 static void read_input_schema(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     read_object(r, node, "input_schema", target);
@@ -229,6 +234,17 @@ static const struct rv_key answer_keys[] = {
      .doc = "To a confirmation."},
     {.name = "decision", .type = RV_KEY_TERM, .offset = AT(decision), .terms = &decisions, .doc = "To a review."},
     OBJECT("data", data, read_data, "What goes with it."),
+    {.name = "choice", .type = RV_KEY_STR, .offset = AT(choice), .doc = "To a question with choices."},
+    OBJECT("arguments", arguments, read_arguments, "With an approval: the call is made with these arguments instead."),
+    {.name = "stage",
+     .type = RV_KEY_STR,
+     .offset = AT(stage),
+     .doc = "Matcher: only to a question of that stage; other answers are not kept waiting by it."},
+    {.name = "expires",
+     .type = RV_KEY_BOOL,
+     .offset = AT(expires),
+     .default_text = "false",
+     .doc = "Nobody answers until the question expires."},
     {.name = "delay_ms",
      .type = RV_KEY_INT,
      .offset = AT(delay_ms),
