@@ -359,7 +359,8 @@ static bool read_answers(rv_script *s, json_object *value)
     bool is_arr = json_object_is_type(value, json_type_array);
     size_t n = is_arr ? json_object_array_length(value) : 1, at = 0;
 
-    if (n == 0 || !read_int(is_arr ? json_object_array_get_idx(value, 0) : value, s->n_answers + 1, &s->next_answer))
+    if ((is_arr && n < 2) ||
+        !read_int(is_arr ? json_object_array_get_idx(value, 0) : value, s->n_answers + 1, &s->next_answer))
         return false;
     for (size_t i = 0; i < s->next_answer; i++)
         s->answers[i].used = true;

@@ -104,7 +104,8 @@ static const struct rv_node *add_tool(struct script_reader *r, const char *name,
                                     .category = RV_UNSET,
                                     .risk = raw.risk == RV_UNSET ? RV_RISK_READ_ONLY : raw.risk,
                                     .effect = raw.effect,
-                                    .input_json = raw.input_schema};
+                                    .input_json = raw.input_schema,
+                                    .confirm = raw.confirm};
     compile_input(r, name, node, t);
     return node && node->kind == RV_NODE_MAP ? raw.calls : node;
 }
@@ -378,6 +379,7 @@ void rv_script_free(rv_script *s)
     for (size_t i = 0; i < s->n_tools; i++) {
         rv_schema_free(s->tools[i].input);
         json_object_put(s->tools[i].info.input_json);
+        json_object_put(s->tools[i].info.confirm);
     }
     for (size_t i = 0; i < RV_SCRIPT_N_KINDS; i++)
         rv_index_fini(&s->sections[i].by_name);

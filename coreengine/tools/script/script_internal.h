@@ -135,7 +135,7 @@ extern const struct script_table rv_script_model_table, rv_script_chunk_table, r
 struct script_raw_tool {
     const char *description;
     int risk, effect;
-    json_object *input_schema;
+    json_object *input_schema, *confirm;
     const struct rv_node *calls;
 };
 struct script_raw_answer {

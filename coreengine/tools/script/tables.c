@@ -154,6 +154,26 @@ static void read_input_schema(struct rv_key_reader *r, const struct rv_node *nod
     read_object(r, node, "input_schema", target);
 }
 
+static void read_confirm(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_tool_info info = {0};
+    json_object **out = target;
+    rv_err *err = NULL;
+
+    int rc = rv_node_to_json(node, out, &err);
+    if (rc == 0)
+        rc = rv_tool_read_confirm(&info, *out, &err);
+    if (rc == RV_E_NOMEM)
+        r->rc = rc;
+    else if (rc < 0)
+        rv_findings_add_err(r->findings, RV_SEVERITY_ERROR, &node->src, err);
+    if (rc < 0 || !info.confirm) {
+        json_object_put(*out);
+        *out = NULL;
+    }
+    rv_err_free(err);
+}
+
 static void keep_node(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     (void)r;
@@ -265,6 +285,12 @@ static const struct rv_key declaration_keys[] = {
      .term_list = "effect_class",
      .doc = "Follows from the risk when left out."},
     OBJECT("input_schema", input_schema, read_input_schema, "JSON Schema of the arguments."),
+    {.name = "requires_confirmation",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(confirm),
+     .read = read_confirm,
+     .schema = "{\"anyOf\":[{\"type\":\"boolean\"},{\"type\":\"object\"}]}",
+     .doc = "A person approves each call: true, or {question, show} as in a capability."},
     {.name = "calls",
      .type = RV_KEY_CUSTOM,
      .offset = AT(calls),
