@@ -132,6 +132,8 @@ struct rv_visit {
     bool breaks;                    /* the routing function breaks the run off */
     const char *end_text;           /* a routing function's reason to end the run; borrowed while its answer is read */
     char *confirm_message;          /* a policy wants confirmation; owned */
+    json_object *confirm_show;      /* what it wants shown; owned */
+    bool has_confirm_show;          /* it may be null */
     unsigned n_interrupts;          /* raised so far; part of their ids */
     bool asks;                      /* it ends with the question of the stage */
     bool goes_on;                   /* it is no visit of its own: an answer came to the question of an earlier one */
@@ -283,6 +285,11 @@ RV_MUST_CHECK int rv_visit_go_on(rv_visit *v, struct rv_effects *out, rv_err **e
 /** Tells whether the stage waits, or waited, with its question. */
 bool rv_visit_is_ask(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
 #define RV_QUESTION_MAX_SHOWN ((size_t)256 << 10) /* bytes of what a question shows */
+#define RV_QUESTION_MAX_BYTES ((size_t)64 << 10)  /* of its text */
+/** The question of a tool that requires confirmation, from its arguments, and what it shows. message stays empty where
+ * the tool has no question, or these arguments lack what is in it. */
+RV_MUST_CHECK int rv_question_of_tool(const struct rv_tool_info *info, json_object *arguments, rv_buf *message,
+                                      json_object *data, rv_err **err);
 /** Set `shown` of the data of a question, unless it is too long for a person. shown: borrowed; NULL is null. */
 RV_MUST_CHECK int rv_question_show(json_object *data, json_object *shown, rv_err **err);
 

@@ -181,6 +181,8 @@ static int describe(const rv_visit *v, enum rv_outcome kind, rv_str output, json
         rc = rv_json_set_ref(data, "output", v->output, err);
     else if (rc == 0)
         rc = rv_json_set_text(data, "output_key", v->agent->output.key, err);
+    if (rc == 0 && kind == RV_OUTCOME_CONFIRM && v->has_confirm_show)
+        rc = rv_question_show(data, v->confirm_show, err);
     if (rc == 0 && kind == RV_OUTCOME_CONFIRM && v->routed_to == RV_TARGET_CONFIRMATION)
         rc = rv_json_set_text(data, RV_ASKED_NEXT, rv_pipeline_approved_name(v->shared->pipeline, v->agent), err);
     return rc;

@@ -122,6 +122,7 @@ void rv_visit_free(rv_visit *v)
     rv_buf_fini(&v->partial);
     free(v->session_name);
     free(v->confirm_message);
+    json_object_put(v->confirm_show);
     free(v->error_text);
     rv_err_free(v->failure);
     free(v);

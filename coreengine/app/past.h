@@ -35,7 +35,8 @@ struct rv_app_script {
 /** Where it stood when the run began. */
 RV_MUST_CHECK int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_app_script *out,
                                      rv_err **err);
-void rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev);
+RV_MUST_CHECK int rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run,
+                                     rv_err **err);
 RV_MUST_CHECK int rv_app_script_asked(struct rv_app_script *s, const struct rv_effect *e, rv_err **err);
 /** As struct rv_journal_begin has it; yours. */
 RV_MUST_CHECK int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err);
@@ -147,6 +148,8 @@ RV_MUST_CHECK int rv_app_find_question(rv_store *store, const struct rv_store_sc
                                        const struct rv_run_row *row, rv_str wanted, struct rv_app_question *out,
                                        rv_err **err);
 void rv_app_question_fini(struct rv_app_question *q);
+/** Has nobody answered that question in time, so that its run goes on without an answer when it is opened? */
+bool rv_app_is_due(const struct rv_pending *p, int64_t now_us);
 /** Does the response have what that kind of question needs? */
 bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response);
 

@@ -184,6 +184,8 @@ static void write_tool(const struct rv_tool_info *t, rv_jw *w)
         rv_jw_kv_int(w, "timeout_ms", t->timeout_ms);
     if (t->has_probe)
         rv_jw_kv_bool(w, "has_probe", true);
+    if (t->confirm)
+        rv_jw_kv_value(w, "requires_confirmation", t->confirm);
     if (t->input)
         rv_jw_kv_value(w, "input_schema", t->input_json);
     if (t->output)

@@ -10,8 +10,9 @@
 
 /* --- the specification of one entry: a JSON object in which every key is known --- */
 
-static const char *const tool_keys[] = {"description", "risk",         "category",      "effect",
-                                        "timeout_ms",  "input_schema", "output_schema", "blocking"};
+static const char *const tool_keys[] = {"description",   "risk",       "category",
+                                        "effect",        "timeout_ms", "input_schema",
+                                        "output_schema", "blocking",   "requires_confirmation"};
 static const char *const call_keys[] = {"description", "sees", "timeout_ms", "blocking"};
 static const char *const plain_keys[] = {"description", "timeout_ms", "blocking"}; /* of those that see no envelope */
 static const char *const prompt_keys[] = {"description", "text"};
@@ -120,6 +121,7 @@ static int read_words(json_object *spec, struct rv_tool_info *tool, rv_err **err
 static int read_tool(struct rv_plugin_entry *e, rv_err **err)
 {
     struct rv_tool_info *tool = &e->tool;
+    json_object *confirm = NULL;
     int rc;
 
     tool->name = e->name;
@@ -132,6 +134,9 @@ static int read_tool(struct rv_plugin_entry *e, rv_err **err)
         return rc;
     tool->input = e->input;
     tool->output = e->output;
+    if (json_object_object_get_ex(e->spec, "requires_confirmation", &confirm) &&
+        (rc = rv_tool_read_confirm(tool, confirm, err)) < 0)
+        return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "its specification");
     return 0;
 }
 
