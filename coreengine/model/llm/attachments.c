@@ -79,12 +79,15 @@ static int take_base64(rv_str text, size_t left, rv_buf *out, rv_err **cause)
             return RV_FAIL(cause, RV_E_INVALID, "its data is not base64: byte %zu does not belong there", i + 1);
         rv_buf_putc(out, c);
     }
+    int rc = rv_buf_check(out, "an attachment", cause);
+    if (rc < 0)
+        return rc;
     if (out->len > left)
         return too_large(cause);
     if (out->len == 0 || out->len % 4 != 0)
         return RV_FAIL(cause, RV_E_INVALID, "its data is not base64: %s",
-                       out->len == 0 ? "it is empty" : "its length is not a multiple of 4");
-    return rv_buf_check(out, "an attachment", cause);
+                       out->len == 0 ? "there is none" : "its length is not a multiple of 4");
+    return 0;
 }
 
 /* data:image/png;base64,AAAA */
@@ -98,6 +101,8 @@ static int take_data_url(rv_str url, struct found *f, rv_err **cause)
         return RV_FAIL(cause, RV_E_INVALID, "its data: URL must be data:MEDIA_TYPE;base64,...");
     f->url = (rv_str){NULL, 0};
     f->data = (rv_str){comma + 1, url.len - (size_t)(comma + 1 - url.ptr)};
+    if (f->data.len == 0)
+        return RV_FAIL(cause, RV_E_INVALID, "its data: URL is empty");
     if (f->media_type.len == 0)
         f->media_type = (rv_str){head.ptr, (size_t)(end - head.ptr)};
     return 0;
