@@ -70,13 +70,14 @@ struct model_progress {
     size_t prompt_len;
     char *system; /* of system_key; owned; NULL: not rendered yet, or none */
     size_t system_len;
-    json_object *examples; /* messages; owned; NULL: not rendered yet, or none */
-    json_object *messages; /* after the prompt; owned; NULL: none */
-    json_object *ids;      /* of the tool calls in `messages`, as keys; owned; NULL: not collected yet */
-    json_object *offered;  /* tools as a request has them; owned; NULL: not looked up yet */
-    rv_schema *schema;     /* the agent's output_schema; owned; NULL: not compiled yet */
-    bool acting;           /* the tools that the last reply asked for are being called */
-    bool has_call;         /* a model call was taken from llm_left and not made yet */
+    json_object *examples;    /* messages; owned; NULL: not rendered yet, or none */
+    json_object *attachments; /* as a request has them; owned; NULL: not evaluated yet, or none */
+    json_object *messages;    /* after the prompt; owned; NULL: none */
+    json_object *ids;         /* of the tool calls in `messages`, as keys; owned; NULL: not collected yet */
+    json_object *offered;     /* tools as a request has them; owned; NULL: not looked up yet */
+    rv_schema *schema;        /* the agent's output_schema; owned; NULL: not compiled yet */
+    bool acting;              /* the tools that the last reply asked for are being called */
+    bool has_call;            /* a model call was taken from llm_left and not made yet */
     int64_t rounds, repairs, bad_calls, tool_calls;
     int64_t bad_before;  /* of bad_calls, those of earlier replies */
     int64_t requests;    /* made so far */
@@ -317,7 +318,7 @@ bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
 /** The limits on tokens; false when one failed the visit. */
 bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
 
-/* --- request_parts.c: the system prompt and the examples of a stage --- */
+/* --- request_parts.c: the system prompt, the examples and the attachments of a stage --- */
 /** Append the rendered prompt of that name. place: where the stage names it, for errors. */
 RV_MUST_CHECK int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out,
                                    rv_err **err);
@@ -327,6 +328,8 @@ bool rv_prompt_is_known(const rv_visit *v, const char *name);
 RV_MUST_CHECK int rv_parts_make(rv_visit *v, rv_err **err);
 void rv_parts_write_system(const rv_visit *v, rv_jw *w); /* the member of a request, if there is one; the others: */
 void rv_parts_write(const rv_visit *v, rv_jw *w);
+/** The tokens that a model may count for the attachments of the request at most. */
+int64_t rv_parts_worst_tokens(const rv_visit *v);
 /** To and from what is kept while the stage waits for a person. */
 RV_MUST_CHECK int rv_parts_keep(const struct model_progress *t, json_object *kept, rv_err **err);
 RV_MUST_CHECK int rv_parts_take(struct model_progress *t, json_object *kept, rv_err **err);

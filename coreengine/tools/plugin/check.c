@@ -15,6 +15,7 @@ static const char *const tool_keys[] = {"description",   "risk",       "category
                                         "output_schema", "blocking",   "requires_confirmation"};
 static const char *const call_keys[] = {"description", "sees", "timeout_ms", "blocking"};
 static const char *const plain_keys[] = {"description", "timeout_ms", "blocking"}; /* of those that see no envelope */
+static const char *const provider_keys[] = {"description", "timeout_ms", "blocking", "attachments"};
 static const char *const prompt_keys[] = {"description", "text"};
 
 /* A JSON object from text that a plugin gave; what names it in messages. RV_E_PLUGIN. */
@@ -177,6 +178,19 @@ static int read_called(struct rv_plugin_entry *e, const char *const *keys, size_
     return read_sees(e, err);
 }
 
+static int read_provider(struct rv_plugin_entry *e, rv_err **err)
+{
+    json_object *takes = NULL;
+    int rc = read_called(e, provider_keys, RV_COUNT(provider_keys), err);
+
+    if (rc < 0 || !json_object_object_get_ex(e->spec, "attachments", &takes))
+        return rc;
+    if (!json_object_is_type(takes, json_type_boolean))
+        return RV_FAIL(err, RV_E_PLUGIN, "\"attachments\" is no boolean but %s", rv_json_type_text(takes));
+    e->info.takes_attachments = json_object_get_boolean(takes);
+    return 0;
+}
+
 static int read_prompt(struct rv_plugin_entry *e, rv_err **err)
 {
     rv_err *why = NULL;
@@ -213,8 +227,9 @@ static int read_spec(struct rv_plugin_entry *e, const char *text, rv_err **err)
     case RV_NAME_MOCK:
     case RV_NAME_ROUTE:
         return read_called(e, call_keys, RV_COUNT(call_keys), err);
-    case RV_NAME_PROBE:
     case RV_NAME_PROVIDER:
+        return read_provider(e, err);
+    case RV_NAME_PROBE:
         return read_called(e, plain_keys, RV_COUNT(plain_keys), err);
     case RV_N_NAME_KINDS:
         break;
