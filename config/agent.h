@@ -17,10 +17,18 @@
 #define RV_MAX_RULES_PER_AGENT 256
 
 /* --- The model --- */
+#define RV_MAX_EXAMPLES 64
+/* A question and the answer that the model is to take as an example. */
+struct rv_example {
+    rv_template *user, *assistant; /* owned by the pipeline */
+};
 struct rv_agent_model {
     const char *role;       /* a role of the pipeline's models */
     const char *prompt_key; /* "": the input of the run */
     const char *system;     /* layer 1 of the prompt: the agent document as text; "": none */
+    const char *system_key; /* in its place, without a document: a prompt that is the system text; "": none */
+    struct rv_example *examples;
+    size_t n_examples;
     bool has_temperature;
     bool no_temperature; /* the file says null: send no temperature, whatever the model or the document says */
     double temperature;
@@ -99,6 +107,7 @@ struct rv_agent_routing {
     int default_target, error_target; /* RV_TARGET_NONE when not given; default_target LIST: branches */
     struct rv_branches branches;      /* of default_next */
     const char *function;             /* routing function of a capability */
+    int join_of;                      /* the join where the branches of its lists meet; NONE: nowhere, or no lists */
     bool on_failure_only;             /* parallel mode: it waits for nothing, and only an error_next leads to it */
 };
 
@@ -145,6 +154,16 @@ struct rv_agent_join {
     struct rv_join_merge *merges;
     size_t n_merges;
     struct rv_src src, wait_src, failures_src;
+};
+
+/* Where a stage stands among the groups of its pipeline; found when that is loaded. In a sound pipeline a stage always
+ * is visited with the same groups open: those of `fork`, of the stage where `fork` itself stands, and so on. */
+#define RV_MAX_GROUP_DEPTH 64
+struct rv_agent_level {
+    int fork;        /* the stage whose group is open there, the innermost of them; -1: none is */
+    int depth;       /* so many groups are open */
+    bool is_reached; /* false: no route leads there from the first stage, and the rest is a guess */
+    bool can_join;   /* from here the branch can reach the join of its group */
 };
 
 /* --- Other kinds of work --- */
@@ -195,10 +214,8 @@ struct rv_agent_ask {
     size_t n_routes;
     struct rv_src src, on_answer_src;
 };
-#define RV_CHOICE_YES     "yes"
-#define RV_CHOICE_NO      "no"
-#define RV_CHOICE_TIMEOUT "timeout" /* no answer came in time */
-#define RV_CHOICE_TEXT    "text"    /* of `options: text` */
+/** The i-th choice of a question without `options: text`; NULL: there are no more. */
+const char *rv_ask_option(const struct rv_agent_ask *ask, size_t i);
 /* A person refused a tool call that the model asked for. */
 enum rv_on_denied { RV_DENIED_END_RUN, RV_DENIED_TELL_MODEL };
 
@@ -219,8 +236,9 @@ struct rv_agent_session {
 /* --- Where it was written: file, line and column of each key; line 0: not given --- */
 struct rv_agent_places {
     struct rv_src stage; /* the map of all its keys */
-    struct rv_src name, agent, error_next, default_next, output_key, prompt_key, model_role, output_schema, output_via,
-        allowed_tools, pre_process, post_process, mock_handler, routing_function, plan_from, has_policies;
+    struct rv_src name, agent, error_next, default_next, output_key, prompt_key, system_key, examples, model_role,
+        output_schema, output_via, allowed_tools, pre_process, post_process, mock_handler, routing_function, plan_from,
+        has_policies;
 };
 
 struct rv_agent {
@@ -239,6 +257,7 @@ struct rv_agent {
     struct rv_agent_limits limits;
     struct rv_agent_session session;
     struct rv_agent_join join;
+    struct rv_agent_level level;
     struct rv_agent_each each;
     struct rv_agent_inner inner;
     struct rv_built *set; /* `set`: the output is built from expressions; NULL: not given */

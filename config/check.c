@@ -206,6 +206,7 @@ static void check_agents(struct rv_loader *l)
         check_name_text(l, a);
         check_role(l, a);
         check_output_schema(l, a);
+        rv_check_request_keys(l, a);
         check_targets(l, a);
         check_dependencies(l, a, "requires", &a->order.required, a->order.required_index, "it cannot require itself");
         check_dependencies(l, a, "after", &a->order.after, a->order.after_index, "it cannot be after itself");
@@ -231,6 +232,8 @@ static const struct {
      "write allowed_tools: [] for none"},
     {"output_mode", false, "output_mode is what the document of a declared agent makes it",
      "leave it out, or write structured_output: true or false"},
+    {"system_key", false, "system_key says what the document of a declared agent says",
+     "put the text into the document"},
     {"output_schema", false, "output_schema is what the document of a declared agent makes it",
      "leave it out, or put the properties into the document"},
 };
@@ -362,7 +365,7 @@ static void index_outputs(struct rv_loader *l)
             return;
         }
         other = &l->p->agents[rv_index_get(outputs, rv_str_of(a->output.key))];
-        if (strcmp(other->name, a->name) != 0) /* a double name is a finding already */
+        if (!l->p->has_groups && strcmp(other->name, a->name) != 0) /* a double name is a finding already */
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "give each agent an output_key of its own",
                             "agents \"%s\" and \"%s\" share the output_key \"%s\"", other->name, a->name,
                             a->output.key);

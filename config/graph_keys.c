@@ -41,6 +41,8 @@ rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, con
         rc = RV_WRAP(&err, rc, "%s \"%s\": %s", r->owner_kind, r->owner_name ? r->owner_name : "", what);
         rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
     }
+    if (rc == 0)
+        rv_note_text(r, node, what, o->expr, NULL);
     rv_err_free(err);
     return o->expr;
 }
@@ -125,6 +127,13 @@ void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const 
     out->is_list = true;
     out->src = node->src;
     l->p->has_groups = true;
+    if (node->n == 0) {
+        const char *code = r->code;
+        r->code = "empty_list";
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "name at least one stage, or end", "%s is an empty list",
+                        key);
+        r->code = code;
+    }
     out->items = ok ? rv_loader_array(l, n, sizeof *out->items) : NULL;
     if (!out->items)
         return;
@@ -139,6 +148,30 @@ void rv_read_default_next(struct rv_key_reader *r, const struct rv_node *node, v
         (struct rv_agent_routing *)((char *)target - offsetof(struct rv_agent_routing, default_next));
 
     rv_read_targets(r, node, "default_next", &routing->default_next, &routing->branches);
+}
+
+/* One name. A list would have to be joined, and what goes on after a failure or an answer is one branch. */
+static void one_target(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char **name)
+{
+    if (node->kind == RV_NODE_STR) {
+        *name = node->text.ptr;
+        return;
+    }
+    if (node->kind != RV_NODE_LIST) {
+        rv_keys_wrong_type(r, node, key, "the name of a stage");
+        return;
+    }
+    const char *code = r->code;
+    r->code = "bad_branch";
+    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src,
+                    "name one stage, and let the default_next of that stage be the list",
+                    "%s is a list of branches: only default_next and the target of a rule can be one", key);
+    r->code = code;
+}
+
+void rv_read_error_next(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    one_target(r, node, "error_next", target);
 }
 
 /* --- Joins --- */
@@ -221,17 +254,19 @@ const struct rv_key_table rv_join_table = {"join", "A join: where the branches o
 void rv_read_join(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_join *join = target;
-    const char *outer = r->path;
+    const char *outer = r->path, *code = r->code;
 
     join->src = node->src;
     join->wait = RV_WAIT_ALL;
-    if (node->kind != RV_NODE_MAP) {
+    r->code = "bad_join";
+    if (node->kind == RV_NODE_MAP) {
+        r->path = "join.";
+        rv_keys_read(r, node, join_keys, RV_COUNT(join_keys), join);
+        r->path = outer;
+    } else {
         read_wait(r, node, &join->wait);
-        return;
     }
-    r->path = "join.";
-    rv_keys_read(r, node, join_keys, RV_COUNT(join_keys), join);
-    r->path = outer;
+    r->code = code;
 }
 
 /* --- Lists of values --- */
@@ -345,6 +380,15 @@ void rv_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *node, 
 
 /* --- Questions --- */
 
+const char *rv_ask_option(const struct rv_agent_ask *ask, size_t i)
+{
+    static const char *const yes_no[] = {RV_CHOICE_YES, RV_CHOICE_NO};
+
+    if (!ask->options.is_set)
+        return i < RV_COUNT(yes_no) ? yes_no[i] : NULL;
+    return i < ask->options.n ? ask->options.items[i] : NULL;
+}
+
 static void read_question(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_ask *ask = target;
@@ -451,10 +495,10 @@ void rv_read_on_answer(struct rv_key_reader *r, const struct rv_node *node, void
         *route =
             (struct rv_answer_route){node->keys[i]->text.ptr, "", RV_TARGET_UNKNOWN, value->src, node->keys[i]->src};
         snprintf(key, sizeof key, "on_answer.%.80s", route->choice);
-        if (value->kind == RV_NODE_STR && value->text.len > 0)
-            route->target_name = value->text.ptr;
-        else
+        if (value->kind == RV_NODE_STR && value->text.len == 0)
             rv_keys_wrong_type(r, value, key, "the name of one stage, or end");
+        else
+            one_target(r, value, key, &route->target_name);
     }
 }
 

@@ -223,10 +223,7 @@ static void keep_given_models(struct rv_loader *l)
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
     static void (*const checks[])(struct rv_loader *) = {
-        rv_check_stages,
-        rv_check_budget,
-        rv_check_prompts,
-        rv_check_tests,
+        rv_check_stages, rv_check_groups, rv_check_budget, rv_check_prompts, rv_check_tests,
     };
 
     keep_given_models(l);
@@ -366,6 +363,7 @@ void rv_pipeline_free(struct rv_pipeline *p)
         for (size_t k = 0; k < p->agents[i].routing.n_rules; k++)
             json_object_put(p->agents[i].routing.rules[k].value);
         json_object_put(p->agents[i].output.schema);
+        rv_agent_model_fini(&p->agents[i].model);
     }
     for (size_t i = 0; i < p->n_models && !(p->internal && p->internal->borrows_models); i++)
         json_object_put(p->models[i].options);

@@ -319,6 +319,8 @@ bool rv_envelope_was_denied(const rv_envelope *env)
     if (!env->f.terminated || env->f.terminal_reason != RV_REASON_USER_CANCELLED || env->f.interrupt_pending ||
         !it->exists || !it->response)
         return false;
+    if (rv_interrupt_is_ask(it->data)) /* a no is a choice among others */
+        return false;
     if (it->kind == RV_INTERRUPT_CONFIRMATION)
         return rv_json_get_bool(it->response, "approved", &approved) && !approved;
     return it->kind == RV_INTERRUPT_AGENT_REVIEW && rv_json_get_text(it->response, "decision", &decision) &&

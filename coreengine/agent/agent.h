@@ -132,6 +132,19 @@ int rv_visit_asked_by_route(const struct rv_visit_shared *shared, const rv_envel
  * that raised the next question, and the run stays. */
 RV_MUST_CHECK int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us,
                                    struct rv_effects *out, int *to, rv_err **err);
+/* A question of the key `ask`: the visit ends as STAYED. Its answer is kept with the envelope (call it when the
+ * interrupt is resolved, before anything else is raised); rv_visit_begin() then goes on where the question was put: it
+ * visits nothing, so that no bound of visits or model calls concerns it. */
+RV_MUST_CHECK int rv_visit_answered(const struct rv_visit_shared *shared, rv_envelope *env, rv_err **err);
+/** Would rv_visit_begin() go on with such an answer? */
+bool rv_visit_goes_on(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
+/** May this answer be taken, and do arguments in it fit the tool that the question is about? What
+ * rv_envelope_check_response() says; RV_E_INVALID lists what does not fit. Changes nothing. */
+RV_MUST_CHECK int rv_visit_check_answer(const struct rv_visit_shared *shared, const rv_envelope *env,
+                                        const struct rv_response *response, int64_t now_us, rv_err **err);
+/** The interrupt is resolved by a denial: does the stage that raised it tell its model so (on_denied)? It is visited
+ * again then, as for a yes. */
+bool rv_visit_tells_denial(const struct rv_visit_shared *shared, const rv_envelope *env);
 bool rv_visit_is_done(const rv_visit *v);
 const struct rv_visit_result *rv_visit_result(const rv_visit *v); /* only when done */
 int rv_visit_stage(const rv_visit *v);
@@ -155,7 +168,14 @@ RV_MUST_CHECK int rv_extract_object(rv_str text, const char *const *required, si
                                     rv_err **err);
 
 /* Why a route was taken. */
-enum rv_route_by { RV_ROUTE_RULE, RV_ROUTE_FUNCTION, RV_ROUTE_DEFAULT, RV_ROUTE_NO_MATCH, RV_ROUTE_ERROR };
+enum rv_route_by {
+    RV_ROUTE_RULE,
+    RV_ROUTE_FUNCTION,
+    RV_ROUTE_DEFAULT,
+    RV_ROUTE_NO_MATCH,
+    RV_ROUTE_ERROR,
+    RV_ROUTE_ANSWER /* on_answer has a target for what a person chose */
+};
 const char *rv_route_by_text(enum rv_route_by by);
 /** Rule 5.8: the first rule that matches output, else default_next, else the end.
  *  @param scope values for `when`; a `when` that cannot be evaluated is RV_E_INVALID with its place

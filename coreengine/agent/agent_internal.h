@@ -15,6 +15,7 @@ enum visit_phase {
     PHASE_POST,   /* post_process hook */
     PHASE_CHAIN,  /* the tool that gets the output */
     PHASE_SETTLE, /* outcome and state after the output is final */
+    PHASE_ASK,    /* the question of the stage, once its output is final */
     PHASE_ROUTE,
     PHASE_FAILED, /* rv_visit_fail() was called */
     PHASE_DONE,
@@ -49,6 +50,7 @@ struct tool_progress {
         REVIEW_ASK,      /* the question is not answered yet: ask again */
     } review;
     json_object *stated;          /* owned; NULL: an empty result */
+    json_object *denial;          /* the answer by which a person refused the step at `at`; owned; NULL: none */
     char step_id[48];             /* "step_<index>" when the step has none */
     struct pending_call *pending; /* the steps from `at` on that run side by side; owned; NULL: none */
     size_t n_pending, n_answered;
@@ -66,6 +68,9 @@ struct child_rows {
 struct model_progress {
     char *prompt; /* owned; NULL: not rendered yet */
     size_t prompt_len;
+    char *system; /* of system_key; owned; NULL: not rendered yet, or none */
+    size_t system_len;
+    json_object *examples; /* messages; owned; NULL: not rendered yet, or none */
     json_object *messages; /* after the prompt; owned; NULL: none */
     json_object *ids;      /* of the tool calls in `messages`, as keys; owned; NULL: not collected yet */
     json_object *offered;  /* tools as a request has them; owned; NULL: not looked up yet */
@@ -120,6 +125,9 @@ struct rv_visit {
     const char *end_text;           /* a routing function's reason to end the run; borrowed while its answer is read */
     char *confirm_message;          /* a policy wants confirmation; owned */
     unsigned n_interrupts;          /* raised so far; part of their ids */
+    bool asks;                      /* it ends with the question of the stage */
+    bool goes_on;                   /* it is no visit of its own: an answer came to the question of an earlier one */
+    const char *choice;             /* that decided where the run goes; borrowed from the pipeline; NULL: none did */
     json_object *output;            /* of the main phase, later the stored one; owned */
     json_object *previous;          /* output under the same key before this visit; owned */
     bool had_previous, stored;
@@ -188,6 +196,9 @@ bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char
  * outcome never expires. */
 int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
                    rv_err **err);
+/** The same with a time to live: 0: it never expires; < 0: that of its kind. */
+int rv_visit_raise_for(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, int64_t ttl_us,
+                       char id[RV_ID_MAX], rv_err **err);
 /** FNV-1a over text and its NUL. Start with the init value. */
 #define RV_VISIT_HASH_INIT 1469598103934665603u
 uint64_t rv_visit_hash(uint64_t h, const char *text);
@@ -229,6 +240,19 @@ int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** The text of the first of two members of an output that is there; second may be NULL. Borrowed; NULL: neither. */
 const char *rv_output_text(json_object *output, const char *first, const char *second);
 
+/* --- ask.c --- */
+/** Does the visit put the question of its stage, now that its output is final? */
+bool rv_visit_asks(const rv_visit *v);
+/** Put it, and stay. A question that cannot be written fails the visit; its output stands. */
+RV_MUST_CHECK int rv_visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err);
+/** Go on with the answer: see rv_visit_goes_on(). */
+RV_MUST_CHECK int rv_visit_go_on(rv_visit *v, struct rv_effects *out, rv_err **err);
+/** Tells whether the stage waits, or waited, with its question. */
+bool rv_visit_is_ask(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
+#define RV_QUESTION_MAX_SHOWN ((size_t)256 << 10) /* bytes of what a question shows */
+/** Set `shown` of the data of a question, unless it is too long for a person. shown: borrowed; NULL is null. */
+RV_MUST_CHECK int rv_question_show(json_object *data, json_object *shown, rv_err **err);
+
 /* --- end.c --- */
 int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
 int rv_visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err);   /* an interrupt keeps the run here */
@@ -252,6 +276,19 @@ void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out);
 bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
 /** The limits on tokens; false when one failed the visit. */
 bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
+
+/* --- request_parts.c: the system prompt and the examples of a stage --- */
+/** Append the rendered prompt of that name. place: where the stage names it, for errors. */
+RV_MUST_CHECK int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out,
+                                   rv_err **err);
+/** Make those that are not made yet. A failure is the stage's. */
+RV_MUST_CHECK int rv_parts_make(rv_visit *v, rv_err **err);
+void rv_parts_write_system(const rv_visit *v, rv_jw *w); /* the member of a request, if there is one; the others: */
+void rv_parts_write(const rv_visit *v, rv_jw *w);
+/** To and from what is kept while the stage waits for a person. */
+RV_MUST_CHECK int rv_parts_keep(const struct model_progress *t, json_object *kept, rv_err **err);
+RV_MUST_CHECK int rv_parts_take(struct model_progress *t, json_object *kept, rv_err **err);
+void rv_parts_fini(struct model_progress *t);
 
 /* --- reply.c: what a model's reply comes to --- */
 int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);

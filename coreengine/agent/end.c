@@ -21,6 +21,9 @@ static void emit_completed(rv_visit *v, const char *status, const char *next, st
     bool failed = v->error_text != NULL;
     const char *code = rv_visit_code_text(v, v->code);
 
+    if (v->goes_on) /* told when the visit ended with the question */
+        return;
+
     rv_visit_emit(v, out, v->shared->origin ? RV_EMIT_AGENT_COMPLETED : RV_EMIT_STAGE_COMPLETED,
                   RV_M_TEXT("status", status), RV_M_TEXT("outcome", rv_outcome_text(v->result.outcome)),
                   RV_M_TEXT("output_key", v->agent->output.key), RV_M_OF(VALUE, "output", failed ? NULL : v->output),
@@ -38,13 +41,15 @@ static void emit_decision(rv_visit *v, int to, enum rv_route_by by, struct rv_ef
     rv_visit_emit(v, out, RV_EMIT_ROUTING_DECISION, RV_M_TEXT("from", v->agent->name),
                   RV_M_TEXT("to", rv_pipeline_target_name(v->shared->pipeline, to)),
                   RV_M_TEXT("reason", rv_route_by_text(by)), RV_M_IF(rule, RV_M_INT("rule", v->routed_rule)),
+                  RV_M_IF(by == RV_ROUTE_ANSWER, RV_M_TEXT("choice", v->choice)),
+                  RV_M_IF(v->goes_on && v->error_text, RV_M_TEXT("error", v->error_text)),
                   RV_M_IF(rule, RV_M_TEXT("condition", rule->when ? rv_expr_text(rule->when) : rule->condition)));
 }
 
 /* Is it to go on when a person has answered? Then its turn is not over. An agent that was asked never goes on. */
 static bool is_suspended(const rv_visit *v)
 {
-    return v->result.end == RV_VISIT_STAYED && !v->shared->origin &&
+    return v->result.end == RV_VISIT_STAYED && !v->shared->origin && !v->asks &&
            rv_envelope_suspended(v->env, rv_str_of(v->agent->name));
 }
 
@@ -60,6 +65,10 @@ static enum rv_turn_status turn_status(const rv_visit *v)
 /* Rows and history of a visit that is over. */
 static int record(rv_visit *v, enum rv_history_status status, struct rv_effects *out, rv_err **err)
 {
+    if (v->goes_on) { /* both were written when the visit ended with the question */
+        v->phase = PHASE_DONE;
+        return 0;
+    }
     if (!is_suspended(v)) {
         int rc = rv_visit_keep_rows(v, turn_status(v), out, err);
         if (rc == 0 && turn_status(v) == RV_TURN_COMPLETED)
@@ -291,7 +300,7 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
-    if (v->route)
+    if (v->route && v->routed_by != RV_ROUTE_ANSWER)
         keep_partial(v);
     if (v->result.outcome == RV_OUTCOME_TERMINATE) {
         rc = end_run(v, err);

@@ -408,6 +408,7 @@ static const char *asked(const rv_visit *v)
     case PHASE_STORE:
     case PHASE_CHAIN:
     case PHASE_SETTLE:
+    case PHASE_ASK:
     case PHASE_FAILED:
     case PHASE_DONE:
         break;

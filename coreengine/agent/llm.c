@@ -202,14 +202,6 @@ bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err)
 
 /* --- the prompt --- */
 
-static const rv_template *find_prompt(const rv_visit *v)
-{
-    const struct rv_prompt_config *own = rv_pipeline_prompt(v->shared->pipeline, rv_str_of(v->agent->model.prompt_key));
-    if (own)
-        return own->compiled;
-    return v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(v->agent->model.prompt_key));
-}
-
 /* Renders into prompt; a failure is the stage's. */
 static int render(rv_visit *v, rv_buf *prompt, rv_err **err)
 {
@@ -220,18 +212,7 @@ static int render(rv_visit *v, rv_buf *prompt, rv_err **err)
         rv_buf_add(prompt, f->raw_input, f->raw_input_len);
         return rv_buf_check(prompt, "prompt", err);
     }
-    const rv_template *t = find_prompt(v);
-    if (!t)
-        return RV_FAIL_AT(err, &v->agent->places.prompt_key, RV_E_NOT_FOUND, "unknown prompt \"%s\"",
-                          v->agent->model.prompt_key);
-    struct rv_stage_scope values;
-    struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, true);
-    rv_stage_scope_set_place(&values, &v->place);
-    int rc = rv_template_render(t, &scope, prompt, err);
-    rv_stage_scope_fini(&values);
-    if (rc == 0)
-        rc = rv_buf_check(prompt, "prompt", err);
-    return rc < 0 ? RV_WRAP(err, rc, "render prompt \"%s\"", v->agent->model.prompt_key) : 0;
+    return rv_prompt_render(v, &v->agent->places.prompt_key, v->agent->model.prompt_key, prompt, err);
 }
 
 /* Once a visit: what follows in `turns` answers to this very text. */
@@ -295,7 +276,9 @@ static int write_request(const rv_visit *v, json_object *offered, rv_buf *reques
     rv_jw_kv_text(&w, "role", rv_visit_role(v));
     rv_jw_kv_text(&w, "provider", model ? model->provider : NULL);
     rv_jw_kv_text(&w, "model", model ? model->model : NULL);
+    rv_parts_write_system(v, &w);
     int rc = write_layers(v, &w, err);
+    rv_parts_write(v, &w);
     rv_jw_kv_str(&w, "prompt", (rv_str){v->model.prompt, v->model.prompt_len});
     if (v->model.messages)
         rv_jw_kv_value(&w, "turns", v->model.messages);
@@ -417,7 +400,9 @@ int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
     json_object *offered = NULL;
     rv_err *cause = NULL;
 
-    int rc = ensure_prompt(v, &cause);
+    int rc = rv_parts_make(v, &cause);
+    if (rc == 0)
+        rc = ensure_prompt(v, &cause);
     if (rc < 0)
         return rv_visit_fail_cause(v, "ProcessingError", cause, err);
     if (!request_allowed(v, &rc, err))

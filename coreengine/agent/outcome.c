@@ -222,6 +222,6 @@ int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
         v->result.outcome = RV_OUTCOME_CONFIRM;
     if (v->result.outcome == RV_OUTCOME_CLARIFY || v->result.outcome == RV_OUTCOME_CONFIRM)
         return rv_end_ask(v, v->result.outcome, out, err);
-    v->phase = PHASE_ROUTE;
+    v->phase = rv_visit_asks(v) ? PHASE_ASK : PHASE_ROUTE;
     return 0;
 }

@@ -301,13 +301,18 @@ static void interrupt_id(const rv_visit *v, char id[RV_ID_MAX])
 int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
                    rv_err **err)
 {
+    return rv_visit_raise_for(v, kind, text, data, rv_interrupt_asks_outcome(kind, data) ? 0 : -1, id, err);
+}
+
+int rv_visit_raise_for(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, int64_t ttl_us,
+                       char id[RV_ID_MAX], rv_err **err)
+{
     interrupt_id(v, id);
     v->n_interrupts++;
     if (rv_envelope_has_interrupt(v->env))
         return 0;
-    struct rv_interrupt_spec spec = {.kind = kind, .id = rv_str_of(id), .data = data, .ttl_us = -1, .replace = true};
-    if (rv_interrupt_asks_outcome(kind, data))
-        spec.ttl_us = 0;
+    struct rv_interrupt_spec spec = {
+        .kind = kind, .id = rv_str_of(id), .data = data, .ttl_us = ttl_us, .replace = true};
     if (kind == RV_INTERRUPT_CLARIFICATION)
         spec.question = text;
     else

@@ -66,6 +66,17 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     if (place)
         v->place = *place;
     v->route = route;
+    if (rv_visit_goes_on(shared, stage, env)) {
+        rv_visit_root(shared)->llm_left += llm_reserved; /* no model is asked */
+        int went = rv_visit_go_on(v, out, err);
+        if (went == 0)
+            went = advance(v, out, err);
+        if (went < 0)
+            rv_visit_free(v);
+        else
+            *visit = v;
+        return went;
+    }
     v->model.has_call = llm_reserved;
     int rc = rv_envelope_record_start(env, name, agent->order.stage_order, now_us, err);
     if (rc < 0)
@@ -146,6 +157,8 @@ static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rv_visit_chain(v, out, err);
     case PHASE_SETTLE:
         return rv_visit_settle(v, out, err);
+    case PHASE_ASK:
+        return rv_visit_ask(v, out, err);
     case PHASE_ROUTE:
         return rv_visit_route(v, out, err);
     case PHASE_FAILED:
@@ -285,7 +298,8 @@ int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
 
-    if (!agent->declared.doc || !rv_envelope_suspended(env, rv_str_of(agent->name)))
+    if (!agent->declared.doc || !rv_envelope_suspended(env, rv_str_of(agent->name)) ||
+        rv_visit_is_ask(shared, stage, env)) /* its turn was over when it asked */
         return 0;
     rv_visit *v = new_visit(shared, stage, env, now_us, err);
     if (!v)

@@ -123,6 +123,7 @@ static struct rv_plugin_work *new_work(rv_exec *x, struct call *c, const struct 
                                         .name = entry_of(x, e),
                                         .args = {e->request, e->request_len},
                                         .run_id = f->envelope_id,
+                                        .call_id = e->call_id,
                                         .stage = x->opts.pipeline->agents[c->stage].name,
                                         .user_id = rv_envelope_user(env),
                                         .session_id = f->session_id,

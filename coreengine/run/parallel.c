@@ -115,6 +115,10 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
     *over_visits = -1;
     for (size_t i = 0; i < n; i++) {
         bool llm = rv_stage_calls_llm(&run->shared, ready[i]);
+        if (rv_visit_goes_on(&run->shared, ready[i], run->env)) {
+            run->batch[taken++] = ready[i];
+            continue;
+        }
         if (!rv_run_visits_left(run, ready[i])) {
             if (*over_visits < 0)
                 *over_visits = ready[i];
@@ -174,7 +178,9 @@ static int advance_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv
         if (rc == 0)
             rc = rv_envelope_set_stage(b->fork, rv_str_of(run->pipeline->agents[stage].name), err);
         if (rc == 0)
-            rc = rv_work_begin(&run->shared, stage, b->fork, NULL, false, rv_stage_calls_llm(&run->shared, stage),
+            rc = rv_work_begin(&run->shared, stage, b->fork, NULL, false,
+                               rv_stage_calls_llm(&run->shared, stage) &&
+                                   !rv_visit_goes_on(&run->shared, stage, b->fork),
                                now_us, out, &b->work, err);
         if (rc < 0)
             return rc;

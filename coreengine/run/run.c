@@ -106,6 +106,8 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
     case RV_INTERRUPT_CLARIFICATION:
         return go_to(run, p->clarification_resume_stage, err);
     case RV_INTERRUPT_CONFIRMATION:
+        if (!r->approved && rv_visit_tells_denial(&run->shared, run->env))
+            return 0;
         if (!r->approved)
             return deny(run, "the user denied the confirmation", now_us, out, err);
         asker = run->parallel || p->confirmation_resume_stage[0]
@@ -137,7 +139,7 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
 
 static int answer(rv_run *run, const struct rv_response *response, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    int rc = rv_envelope_check_response(run->env, response, now_us, err);
+    int rc = rv_visit_check_answer(&run->shared, run->env, response, now_us, err);
     if (rc < 0)
         return rc;
     rc = rv_envelope_select_interrupt(run->env, response->interrupt_id, err);
@@ -150,6 +152,8 @@ static int answer(rv_run *run, const struct rv_response *response, int64_t now_u
         rc = begin(run, true, now_us, out, err);
     if (rc < 0 || asks_outcome) /* the stage that asked goes on with it */
         return rc;
+    if (rv_interrupt_is_ask(in.data))
+        return rv_visit_answered(&run->shared, run->env, err);
     return choose_stage(run, in.kind, response, now_us, out, err);
 }
 
@@ -316,7 +320,7 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     int rc;
 
     if (is_paused(run) && ev->kind == RV_EVENT_ANSWER) {
-        rc = rv_envelope_check_response(run->env, &ev->response, ev->now_us, err);
+        rc = rv_visit_check_answer(&run->shared, run->env, &ev->response, ev->now_us, err);
         if (rc < 0)
             return rc;
         rearm(run);

@@ -150,6 +150,8 @@ static int next_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
         return rv_run_finish(run, f->interrupt_pending ? RV_RUN_INTERRUPTED : RV_RUN_COMPLETED, NULL, now_us, out, err);
     int stage = rv_pipeline_stage(run->pipeline, rv_str_of(f->current_stage));
     bool llm = stage >= 0 && rv_stage_calls_llm(&run->shared, stage);
+    if (stage >= 0 && !f->interrupt_pending && rv_visit_goes_on(&run->shared, stage, run->env))
+        return begin_visit(run, stage, now_us, out, err);
     if (!rv_envelope_can_continue(run->env, llm, &reason))
         return reason == RV_REASON_NONE ? rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, now_us, out, err)
                                         : rv_run_stop_at_bound(run, reason, now_us, out, err);

@@ -202,13 +202,3 @@ int rv_store_get_snapshot(rv_store *s, const struct rv_store_scope *scope, const
         rv_buf_truncate(out, before);
     return rc;
 }
-
-int rv_store_drop_snapshots(rv_store *s, rv_err **err)
-{
-    int rc = rv_store_begin_write(s, 0, "drop snapshots", err);
-
-    if (rc != 0)
-        return rc;
-    rc = rv_sql_run(s->sql, rv_sql_use(s->sql, SQL_DROP_SNAPSHOTS), "drop snapshots", err);
-    return rv_store_end_write(s, rc, err);
-}

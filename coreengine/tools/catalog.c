@@ -63,6 +63,24 @@ bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str nam
 
 /* --- Definitions: risk, effect class, the line of a prompt --- */
 
+int rv_tool_read_words(struct rv_tool_info *info, const char *category, const char *risk, const char *effect,
+                       rv_err **err)
+{
+    enum rv_tool_category category_value = RV_CATEGORY_READ;
+    enum rv_risk risk_value = RV_RISK_WRITE;
+    enum rv_effect_class effect_value = RV_EFFECT_NON_IDEMPOTENT;
+    int rc = 0;
+
+    info->category = info->risk = info->effect = RV_UNSET;
+    if (category && (rc = rv_tool_category_of(rv_str_of(category), &category_value, err)) == 0)
+        info->category = (int)category_value;
+    if (rc == 0 && risk && (rc = rv_risk_of(rv_str_of(risk), &risk_value, err)) == 0)
+        info->risk = (int)risk_value;
+    if (rc == 0 && effect && (rc = rv_effect_class_of(rv_str_of(effect), &effect_value, err)) == 0)
+        info->effect = (int)effect_value;
+    return rc;
+}
+
 enum rv_risk rv_tool_risk(const struct rv_tool_info *info)
 {
     return info->risk == RV_UNSET ? RV_RISK_WRITE : (enum rv_risk)info->risk;

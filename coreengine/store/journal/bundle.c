@@ -214,13 +214,8 @@ static void write_tools(const struct rv_bundle_source *from, rv_jw *w)
 static void write_entry(const struct rv_entry_info *e, rv_jw *w)
 {
     rv_jw_obj(w);
-    if (e->sees.is_set) {
-        rv_jw_key(w, "sees");
-        rv_jw_arr(w);
-        for (size_t i = 0; i < e->sees.n; i++)
-            rv_jw_text(w, e->sees.items[i]);
-        rv_jw_arr_end(w);
-    }
+    if (e->sees.is_set)
+        rv_jw_kv_list(w, "sees", &e->sees);
     if (e->timeout_ms)
         rv_jw_kv_int(w, "timeout_ms", e->timeout_ms);
     rv_jw_obj_end(w);

@@ -94,23 +94,13 @@ static int reserve(json_object *map, const char *what, size_t size, void *out_it
 static int read_words(json_object *obj, struct rv_tool_info *info, rv_err **err)
 {
     const char *category = NULL, *risk = NULL, *effect = NULL;
-    enum rv_tool_category category_value = RV_CATEGORY_READ;
-    enum rv_risk risk_value = RV_RISK_WRITE;
-    enum rv_effect_class effect_value = RV_EFFECT_NON_IDEMPOTENT;
     int rc;
 
-    info->category = info->risk = info->effect = RV_UNSET;
     if ((rc = rv_bundle_text(obj, "category", false, &category, err)) < 0 ||
         (rc = rv_bundle_text(obj, "risk", false, &risk, err)) < 0 ||
         (rc = rv_bundle_text(obj, "effect", false, &effect, err)) < 0)
         return rc;
-    if (category && (rc = rv_tool_category_of(rv_str_of(category), &category_value, err)) == 0)
-        info->category = (int)category_value;
-    if (rc == 0 && risk && (rc = rv_risk_of(rv_str_of(risk), &risk_value, err)) == 0)
-        info->risk = (int)risk_value;
-    if (rc == 0 && effect && (rc = rv_effect_class_of(rv_str_of(effect), &effect_value, err)) == 0)
-        info->effect = (int)effect_value;
-    return rc;
+    return rv_tool_read_words(info, category, risk, effect, err);
 }
 
 static int read_probe(json_object *obj, bool *out, rv_err **err)

@@ -108,21 +108,12 @@ static int read_schema(json_object *spec, const char *key, json_object **json, r
 static int read_words(json_object *spec, struct rv_tool_info *tool, rv_err **err)
 {
     const char *risk, *category, *effect;
-    enum rv_risk risk_value = RV_RISK_WRITE;
-    enum rv_tool_category category_value = RV_CATEGORY_READ;
-    enum rv_effect_class effect_value = RV_EFFECT_NON_IDEMPOTENT;
     int rc;
 
-    tool->risk = tool->category = tool->effect = RV_UNSET;
     if ((rc = read_text(spec, "risk", &risk, err)) < 0 || (rc = read_text(spec, "category", &category, err)) < 0 ||
         (rc = read_text(spec, "effect", &effect, err)) < 0)
         return rc;
-    if (*risk && (rc = rv_risk_of(rv_str_of(risk), &risk_value, err)) == 0)
-        tool->risk = (int)risk_value;
-    if (rc == 0 && *category && (rc = rv_tool_category_of(rv_str_of(category), &category_value, err)) == 0)
-        tool->category = (int)category_value;
-    if (rc == 0 && *effect && (rc = rv_effect_class_of(rv_str_of(effect), &effect_value, err)) == 0)
-        tool->effect = (int)effect_value;
+    rc = rv_tool_read_words(tool, *category ? category : NULL, *risk ? risk : NULL, *effect ? effect : NULL, err);
     return rc == RV_E_INVALID ? RV_WRAP(err, RV_E_PLUGIN, "its specification") : rc;
 }
 
