@@ -283,11 +283,8 @@ static void answer_question(struct player *pl)
     struct dice d = {hash_of(pl->opts->seed, rv_str_of(id))};
     struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = pl->now_us};
 
-    ev.response = (struct rv_response){.text = RV_STR_LIT("x"),
-                                       .has_approved = true,
-                                       .approved = dice_chance(&d, 70),
-                                       .decision = RV_STR_LIT("approve"),
-                                       .interrupt_id = rv_str_of(id)};
+    ev.response =
+        (struct rv_response){.has_approved = true, .approved = dice_chance(&d, 70), .interrupt_id = rv_str_of(id)};
     pl->out->answers++;
     step(pl, &ev);
     free(id);

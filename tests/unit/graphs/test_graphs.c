@@ -123,10 +123,20 @@ START_TEST(runs_without_lists_keep_what_must_hold)
 }
 END_TEST
 
+START_TEST(runs_with_questions_keep_what_must_hold)
+{
+    const struct graph_kinds kinds = {.asks = true};
+    struct tally t = check_many(92000u + (uint64_t)_i, &kinds, rv_kit_sample(20, 250));
+
+    ck_assert(t.n_equal > 0 && t.n_answers > 0);
+}
+END_TEST
+
 void add_graphs_tests(Suite *suite)
 {
     TCase *tc = tcase_create("graphs");
 
     tcase_add_loop_test(tc, runs_without_lists_keep_what_must_hold, 0, SEEDS);
+    tcase_add_loop_test(tc, runs_with_questions_keep_what_must_hold, 0, SEEDS);
     suite_add_tcase(suite, tc);
 }
