@@ -105,6 +105,12 @@ struct rv_visit {
     const struct rv_agent *agent;   /* borrowed from the pipeline */
     rv_envelope *env;               /* borrowed: the run's envelope or this stage's fork */
     struct rv_visit_place place;
+    enum rv_outside outside;                /* what it waits for beside calls */
+    json_object *outside_value;             /* the list, or the inputs; owned */
+    bool is_list;                           /* for_each: its elements are visits of their own */
+    enum rv_reason given_reason;            /* of a failure outside; NONE: it follows from the type */
+    const struct rv_visit_shared *bound_of; /* with `bound`: the run that has it */
+    bool is_bound_hard;                     /* it was hit outside: no error_next leads on from there */
     bool route;
     enum visit_phase phase, failed_in; /* failed_in: the phase that called rv_visit_fail() */
     int64_t visit_no, attempt, now_us, started_us, deadline_us;
@@ -161,12 +167,16 @@ static inline bool rv_visit_refuses_big_ints(const rv_visit *v)
 /** The stage that effects name: of a delegated agent, the one below which it works. */
 static inline int rv_visit_stage_of(const struct rv_visit *v)
 {
-    return v->shared->origin ? v->shared->asking_stage : v->agent->index;
+    return v->shared->root ? v->shared->asking_stage : v->agent->index;
 }
 
 /** Emit an event of the visit. */
 #define rv_visit_emit(v, out, kind, ...)                                                                               \
-    RV_EMIT((v)->shared, out, kind, (v)->agent->index, (v)->visit_no, (v)->now_us, __VA_ARGS__)
+    (rv_emit_is_wanted((v)->shared)                                                                                    \
+         ? rv_emit_at((v)->shared, out, kind, (v)->agent->index, &(v)->place, (v)->visit_no, (v)->now_us,              \
+                      (const struct rv_member[]){__VA_ARGS__},                                                         \
+                      sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                        \
+         : NULL)
 
 /* --- phase.c: what all phases use --- */
 #define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */
@@ -222,6 +232,20 @@ enum rv_failure rv_event_failure(const struct rv_event *ev);
 enum rv_failure rv_failure_of_tool(const char *type);
 /** Member `code` of an event; NULL: none, by the rules of the run or since there is no failure. Static. */
 const char *rv_visit_code_text(const rv_visit *v, enum rv_failure code);
+
+/* --- outside.c: work that is not the visit's own --- */
+static inline bool rv_visit_is_element(const rv_visit *v)
+{
+    return v->place.index >= 0;
+}
+/** Will the visit ask a model, if no hook does? */
+bool rv_visit_calls_llm(const rv_visit *v);
+/** A stage with for_each begins: finds the list. */
+RV_MUST_CHECK int rv_visit_list(rv_visit *v, rv_err **err);
+/** The stage runs another pipeline: builds its inputs. */
+RV_MUST_CHECK int rv_visit_inner(rv_visit *v, rv_err **err);
+/** The stage has `set`: builds the output. */
+RV_MUST_CHECK int rv_visit_set(rv_visit *v, rv_err **err);
 
 /* --- hooks.c --- */
 int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);

@@ -136,6 +136,7 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
         add_candidate(run, ready[i]); /* it stays ready */
     }
     run->shared.llm_left = left.llm_calls;
+    run->shared.hops_left = left.hops;
     return taken;
 }
 
@@ -249,7 +250,7 @@ static int end_batch(rv_run *run, int failed, int64_t now_us, struct rv_effects 
         return 0; /* ended by the one who cancels */
     if (failed >= 0) {
         const struct rv_visit_result *r = rv_work_result(run->branches[failed].work);
-        return rv_run_fail(run, rv_run_failure_status(r->reason), r->reason, r->error_text, now_us, out, err);
+        return rv_run_fail(run, rv_run_failure_status(r), r->reason, r->error_text, now_us, out, err);
     }
     rc = rv_run_save(run, out, err);
     if (rc < 0 || run->bound == RV_REASON_NONE || rv_envelope_fields(run->env)->terminated ||

@@ -73,7 +73,7 @@ int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
 int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
                   struct rv_effects *out, rv_err **err);
 /** A stage that was cancelled, by whomever, did not fail. */
-enum rv_run_status rv_run_failure_status(enum rv_reason reason);
+enum rv_run_status rv_run_failure_status(const struct rv_visit_result *r);
 /** Terminate the envelope, then finish. */
 int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
                 struct rv_effects *out, rv_err **err);

@@ -112,7 +112,7 @@ static int after_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
     int from = rv_work_stage(run->work), rc = 0;
 
     if (r->end == RV_VISIT_FAILED && r->next == RV_TARGET_NONE) {
-        rc = rv_run_fail(run, rv_run_failure_status(r->reason), r->reason, r->error_text, now_us, out, err);
+        rc = rv_run_fail(run, rv_run_failure_status(r), r->reason, r->error_text, now_us, out, err);
     } else {
         bool moves = r->end != RV_VISIT_STAYED && r->outcome != RV_OUTCOME_TERMINATE && r->next >= 0;
         bool looped = moves && r->next <= from;
@@ -135,6 +135,7 @@ static int begin_visit(rv_run *run, int stage, int64_t now_us, struct rv_effects
 
     run->asked_by = -1;
     run->shared.llm_left = rv_envelope_left(run->env).llm_calls - (llm ? 1 : 0);
+    run->shared.hops_left = rv_envelope_left(run->env).hops - 1;
     return rv_work_begin(&run->shared, stage, run->env, NULL, true, llm, now_us, out, &run->work, err);
 }
 

@@ -1,11 +1,31 @@
-/* The work of one visit: which kind it is, and that every question about it goes to the right one. */
-#include "coreengine/run/work.h"
+/* The work of one visit: which kind it is, and that every question about it goes to the right one. A stage with
+ * for_each or `pipeline` begins as a visit, leaves its work to each.c or inner.c, and is told how that ended. */
+#include "coreengine/run/work_internal.h"
 
 #include <stdlib.h>
 
-struct rv_work {
-    rv_visit *visit; /* owned */
-};
+/* Whatever the visit leaves outside is begun; what has ended there is handed to it. */
+static int advance(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    struct rv_outside_end end;
+    bool ended = false;
+    int rc = 0;
+
+    while (rc == 0 && rv_visit_outside(w->visit) == RV_OUTSIDE_LIST) {
+        if (!w->each)
+            rc = rv_each_begin(w, now_us, out, err);
+        if (rc == 0)
+            rc = rv_each_advance(w, now_us, out, &ended, err);
+        if (rc < 0 || !ended)
+            return rc;
+        rc = rv_each_end(w, &end, err);
+        if (rc == 0)
+            rc = rv_visit_outside_end(w->visit, &end, now_us, out, err);
+        rv_each_free(w->each);
+        w->each = NULL;
+    }
+    return rc;
+}
 
 int rv_work_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, const struct rv_visit_place *place,
                   bool route, bool llm_reserved, int64_t now_us, struct rv_effects *out, rv_work **work, rv_err **err)
@@ -14,7 +34,12 @@ int rv_work_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, c
 
     if (!w)
         return RV_FAIL(err, RV_E_NOMEM, "begin stage \"%s\"", shared->pipeline->agents[stage].name);
+    w->shared = shared;
+    w->env = env;
+    w->place = place ? *place : RV_VISIT_PLACE_NONE;
     int rc = rv_visit_begin(shared, stage, env, place, route, llm_reserved, now_us, out, &w->visit, err);
+    if (rc == 0)
+        rc = advance(w, now_us, out, err);
     if (rc < 0) {
         rv_work_free(w);
         return rc;
@@ -25,18 +50,24 @@ int rv_work_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, c
 
 bool rv_work_waits_for(const rv_work *w, int64_t call_id)
 {
+    if (w->each)
+        return rv_each_waits_for(w->each, call_id);
     return rv_visit_waits_for(w->visit, call_id);
 }
 
 int rv_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    return rv_visit_on(w->visit, ev, out, err);
+    int rc = w->each ? rv_each_on(w, ev, out, err) : rv_visit_on(w->visit, ev, out, err);
+
+    return rc < 0 ? rc : advance(w, ev->now_us, out, err);
 }
 
 int rv_work_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
                    rv_err **err)
 {
-    return rv_visit_cancel(w->visit, why, partials, now_us, out, err);
+    int rc = w->each ? rv_each_cancel(w, why, partials, now_us, out, err) : 0;
+
+    return rc < 0 ? rc : rv_visit_cancel(w->visit, why, partials, now_us, out, err);
 }
 
 int rv_work_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why, int64_t now_us,
@@ -47,7 +78,11 @@ int rv_work_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env,
 
 int rv_work_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
-    return rv_visit_recover(w->visit, gap_us, out, err);
+    int rc = rv_visit_recover(w->visit, gap_us, out, err);
+
+    if (rc == 0 && w->each)
+        rc = rv_each_recover(w, gap_us, out, err);
+    return rc;
 }
 
 bool rv_work_is_done(const rv_work *w)
@@ -69,6 +104,7 @@ void rv_work_free(rv_work *w)
 {
     if (!w)
         return;
+    rv_each_free(w->each);
     rv_visit_free(w->visit);
     free(w);
 }
