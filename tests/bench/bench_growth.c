@@ -278,7 +278,7 @@ static void many_limits(rv_buf *b)
 /* Groups in groups: s0 opens one, its first branch the next one; t and j are the second branches and the joins. */
 static void deep_groups(rv_buf *b)
 {
-    const size_t n = 300;
+    const size_t n = RV_MAX_GROUP_DEPTH;
 
     begin_groups(b, 30, 3000, 300);
     rv_buf_puts(b, "agents:\n");
