@@ -48,36 +48,37 @@ static inline rv_str rv_run_shown(const char *stage)
 #define rv_run_emit(run, out, kind, now_us, ...) RV_EMIT(&(run)->shared, out, kind, -1, 0, now_us, __VA_ARGS__)
 
 /* sequential.c */
-int rv_run_sequential(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_sequential(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** Count the edge; a loop-back is told and clears what it clears, a limit ends the run. */
-int rv_run_take_edge(rv_run *run, int from, int to, enum rv_outcome outcome, json_object *feedback, int64_t now_us,
-                     struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_take_edge(rv_run *run, int from, int to, enum rv_outcome outcome, json_object *feedback,
+                                   int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* parallel.c */
-int rv_run_parallel_begin(rv_run *run, rv_err **err);
-int rv_run_parallel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_parallel_begin(rv_run *run, rv_err **err);
+RV_MUST_CHECK int rv_run_parallel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 void rv_run_parallel_fini(rv_run *run);
 /** Merge the branches of the batch under way, and end the run where that follows from them. */
-int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* finish.c */
 /** The pipeline's bounds and the run's mode stand, whatever a hook wrote over them. */
 void rv_run_hold_bounds(rv_run *run);
 bool rv_run_visits_left(const rv_run *run, int stage);
-int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out, rv_err **err);
-int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out,
+                                       rv_err **err);
+RV_MUST_CHECK int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** A stage or batch is over: save the state if opts.saves says so. */
-int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
 /** The last effects of a run: what it came to. error_text may be NULL. */
-int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
-                  struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
+                                struct rv_effects *out, rv_err **err);
 /** A stage that was cancelled, by whomever, did not fail. */
 enum rv_run_status rv_run_failure_status(enum rv_reason reason);
 /** Terminate the envelope, then finish. */
-int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
-                struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,
+                              int64_t now_us, struct rv_effects *out, rv_err **err);
 /** The same with a text that is written here. */
-int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, int64_t now_us, struct rv_effects *out,
-                rv_err **err, const char *fmt, ...) RV_PRINTF(7, 8);
+RV_MUST_CHECK int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, int64_t now_us,
+                              struct rv_effects *out, rv_err **err, const char *fmt, ...) RV_PRINTF(7, 8);
 
 #endif
