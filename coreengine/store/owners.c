@@ -139,7 +139,7 @@ static int put_snapshot(struct sql_store *st, const char *run, int64_t fence, in
     int rc = rv_run_find_fenced(st, run, fence, &found, err);
 
     if (rc == 0 && seq > found.n_records)
-        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" has %lld records, a snapshot can not be of record %lld", run,
+        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" has %lld records, a snapshot cannot be of record %lld", run,
                      (long long)found.n_records, (long long)seq);
     if (rc < 0)
         return rc;

@@ -35,7 +35,7 @@ static int check_records(const char *run, const struct rv_record *records, size_
 static int check_status(enum rv_run_status status, rv_err **err)
 {
     if ((int)status < 0 || status >= RV_N_RUN)
-        return RV_FAIL(err, RV_E_INVALID, "%d is no run status", (int)status);
+        return RV_FAIL(err, RV_E_INVALID, "%d is not a run status", (int)status);
     return 0;
 }
 
