@@ -43,17 +43,31 @@ static void no_target(struct rv_loader *l, const struct rv_agent *a, const struc
                     what, name);
 }
 
+static void check_branches(struct rv_loader *l, const struct rv_agent *a, const char *what,
+                           const struct rv_branches *branches)
+{
+    for (size_t i = 0; i < branches->n; i++)
+        if (branches->items[i].target == RV_TARGET_UNKNOWN && branches->items[i].name[0])
+            no_target(l, a, &branches->items[i].src, what, branches->items[i].name);
+}
+
 static void check_targets(struct rv_loader *l, const struct rv_agent *a)
 {
     for (size_t i = 0; i < a->routing.n_rules; i++) {
         const struct rv_rule *rule = &a->routing.rules[i];
         char what[48];
 
+        snprintf(what, sizeof what, "rule %zu has the branch", i + 1);
+        check_branches(l, a, what, &rule->branches);
+        snprintf(what, sizeof what, "rule %zu has the target", i + 1);
         if (rule->target != RV_TARGET_UNKNOWN || !rule->target_name[0])
             continue;
-        snprintf(what, sizeof what, "rule %zu has the target", i + 1);
         no_target(l, a, &rule->target_src, what, rule->target_name);
     }
+    check_branches(l, a, "default_next has the branch", &a->routing.branches);
+    for (size_t i = 0; i < a->ask.n_routes; i++)
+        if (a->ask.routes[i].target == RV_TARGET_UNKNOWN && a->ask.routes[i].target_name[0])
+            no_target(l, a, &a->ask.routes[i].src, "on_answer names", a->ask.routes[i].target_name);
     if (a->routing.default_target == RV_TARGET_UNKNOWN)
         no_target(l, a, &a->places.default_next, "default_next names", a->routing.default_next);
     if (a->routing.error_target == RV_TARGET_UNKNOWN)
@@ -192,6 +206,7 @@ static void check_agents(struct rv_loader *l)
         check_name_text(l, a);
         check_role(l, a);
         check_output_schema(l, a);
+        rv_check_request_keys(l, a);
         check_targets(l, a);
         check_dependencies(l, a, "requires", &a->order.required, a->order.required_index, "it cannot require itself");
         check_dependencies(l, a, "after", &a->order.after, a->order.after_index, "it cannot be after itself");
@@ -217,6 +232,8 @@ static const struct {
      "write allowed_tools: [] for none"},
     {"output_mode", false, "output_mode is what the document of a declared agent makes it",
      "leave it out, or write structured_output: true or false"},
+    {"system_key", false, "system_key says what the document of a declared agent says",
+     "put the text into the document"},
     {"output_schema", false, "output_schema is what the document of a declared agent makes it",
      "leave it out, or put the properties into the document"},
 };
@@ -348,7 +365,7 @@ static void index_outputs(struct rv_loader *l)
             return;
         }
         other = &l->p->agents[rv_index_get(outputs, rv_str_of(a->output.key))];
-        if (strcmp(other->name, a->name) != 0) /* a double name is a finding already */
+        if (!l->p->has_groups && strcmp(other->name, a->name) != 0) /* a double name is a finding already */
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "give each agent an output_key of its own",
                             "agents \"%s\" and \"%s\" share the output_key \"%s\"", other->name, a->name,
                             a->output.key);

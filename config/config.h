@@ -106,7 +106,9 @@ struct rv_pipeline {
     size_t n_agents;
     const char **stage_names; /* the same order */
     rv_index stage_index;
-    int default_run_mode; /* enum rv_run_mode or RV_UNSET */
+    int default_run_mode;      /* enum rv_run_mode or RV_UNSET */
+    bool has_groups;           /* some stage has a list of targets */
+    struct rv_str_list inputs; /* what a stage that runs this pipeline must give it */
     int64_t max_iterations, max_llm_calls, max_agent_hops, default_timeout_seconds;
     struct rv_edge_limit *edge_limits;
     size_t n_edge_limits;

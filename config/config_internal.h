@@ -54,6 +54,26 @@ struct rv_pipeline_internal {
     struct rv_chosen_model *given_models; /* prices and windows the pipeline was made with; NULL: look them up */
     size_t n_given_models;
     bool borrows_models; /* their options are another pipeline's */
+    struct rv_owned *owned;
+};
+
+/* What the pipeline owns outside of its arena, in the order in which it was made. */
+struct rv_owned {
+    struct rv_owned *next;
+    rv_expr *expr;
+    rv_template *template;
+    json_object *value;
+};
+
+/* A text of a stage whose names are checked once all stages are known (rv_check_prompts()). */
+struct rv_noted_text {
+    const struct rv_noted_text *next;
+    const char *what;    /* how findings about it begin: agent "a": rule 1: "when" */
+    const char *owner;   /* the stage that it is of, whose output is `output`; NULL: none */
+    struct rv_src src;   /* of the text's first byte */
+    int indent;          /* as in struct rv_prompt_config */
+    const rv_expr *expr; /* this, or a template */
+    const rv_template *template;
 };
 
 /* One load. Readers of table rows reach it by rv_key_reader.user. */
@@ -66,7 +86,8 @@ struct rv_loader {
     size_t n_file_bytes;      /* of text files so far */
     rv_index file_index;      /* path -> one of the pipeline's files */
     struct rv_prices *prices; /* NULL until a model is looked for in them */
-    int rc;                   /* RV_E_NOMEM; sticky */
+    const struct rv_noted_text *noted;
+    int rc; /* RV_E_NOMEM; sticky */
 };
 
 /* The tables, in the order of the reference page. */
@@ -78,13 +99,14 @@ struct rv_key_table {
     const char *more; /* further rules between keys, as members of a JSON Schema object; NULL: none */
 };
 extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_table, rv_edge_limit_table,
-    rv_execution_table, rv_model_table, rv_pipeline_table, rv_price_table, rv_prompt_table, rv_rule_table,
-    rv_state_field_table, rv_test_error_table, rv_test_expect_table, rv_test_input_table, rv_test_table;
+    rv_example_table, rv_execution_table, rv_model_table, rv_pipeline_table, rv_price_table, rv_prompt_table,
+    rv_rule_table, rv_state_field_table, rv_test_error_table, rv_test_expect_table, rv_test_input_table, rv_test_table;
 extern const struct rv_term_list rv_child_text_list; /* agents.c */
 
 /* Readers of the sections (rv_key.read). */
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target);
@@ -92,6 +114,44 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
 void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target);
+/* Those of groups and of other kinds of work (graph_keys.c). */
+#define RV_TARGETS_SCHEMA                                                                                              \
+    "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"minItems\":1,\"maxItems\":256,\"items\":{\"anyOf\":["     \
+    "{\"type\":\"string\",\"minLength\":1},{\"$ref\":\"#/$defs/branch\"}]}}]}"
+void rv_read_default_next(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_error_next(struct rv_key_reader *r, const struct rv_node *node, void *target);
+/** A target or a list of them. name: what a single one is called; "" for a list. */
+void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char **name,
+                     struct rv_branches *out);
+void rv_read_join(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_for_each(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_set(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_inner_inputs(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_ask(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_on_answer(struct rv_key_reader *r, const struct rv_node *node, void *target);
+extern const struct rv_key_table rv_ask_table, rv_branch_table, rv_join_table;
+extern const struct rv_term_list rv_item_error_list, rv_join_failures_list, rv_merge_list, rv_on_denied_list;
+/** An expression over the variables of conditions, owned by the pipeline. what: for the finding, as "rule 2: \"when\"".
+ *  NULL: it is not one, which is a finding, or memory is short. */
+rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what);
+/** The same for one that has to be true or false. */
+rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what);
+
+/** Have the names in an expression or a template (the other is NULL) of a stage checked with those of prompts. label:
+ *  what it is of the stage, `rule 1: "when"`. */
+void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const char *label, const rv_expr *expr,
+                  const rv_template *template);
+/* Everything that a placeholder of a prompt may begin with: output keys, then what every prompt can name besides. */
+struct rv_value_names {
+    const char **items; /* NULL: out of memory, recorded */
+    size_t n_outputs, n;
+};
+struct rv_value_names rv_collect_names(struct rv_loader *l);
+bool rv_is_prompt_root(rv_str name); /* one that is no output */
+/** Warns of keys about requests to a model in a stage that makes none. */
+void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a);
+void rv_agent_model_fini(struct rv_agent_model *m); /* its templates and expressions */
 /** The defaults of rule 4.6. */
 void rv_execution_defaults(struct rv_loader *l);
 
@@ -111,11 +171,29 @@ void rv_pipeline_mark_fallbacks(struct rv_pipeline *p);
 void rv_resolve_fallbacks(struct rv_loader *l); /* roles of models to models; without circles */
 void rv_finish_agents(struct rv_loader *l);     /* sort, index, resolve names, compile nothing */
 void rv_check_stages(struct rv_loader *l);      /* each of them, and what spans them */
+void rv_check_groups(struct rv_loader *l);      /* lists and joins; finds the level of each stage */
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
 /** The same but for models that were looked at before; known NULL: none was. */
 void rv_check_more_budget(struct rv_loader *l, const bool *known);
-void rv_check_prompts(struct rv_loader *l); /* placeholders */
+void rv_check_prompts(struct rv_loader *l); /* placeholders, and what expressions name */
 void rv_check_tests(struct rv_loader *l);   /* stage names in expectations */
+
+/* --- Groups (groups.c, group_regions.c) --- */
+enum rv_way_kind { RV_WAY_ONE, RV_WAY_BY_ERROR, RV_WAY_BY_ANSWER, RV_WAY_BRANCH };
+/* One way that a stage names in its file, whether or not it can be taken. */
+struct rv_group_way {
+    int from, to; /* to: any target but LIST */
+    enum rv_way_kind kind;
+    struct rv_src src;
+};
+/** The ways of a stage, one after another; `at` begins with 0. False: there is no further one. */
+struct rv_way_cursor {
+    size_t rule, branch, answer;
+    int step;
+};
+bool rv_next_way(const struct rv_agent *a, struct rv_way_cursor *at, struct rv_group_way *out);
+/** What needs the levels of all stages: which branches can join, and which of them write the same output. */
+void rv_check_regions(struct rv_loader *l);
 
 /* --- Money: US dollars as written, to integers --- */
 #define RV_MAX_USD 1e6

@@ -13,12 +13,12 @@ static const struct rv_term merges[] = {
     [RV_MERGE_APPEND] = {"append", "the new value goes to the end of a list"},
     [RV_MERGE_DICT] = {"merge_dict", "the new value's keys are set in the old one"},
 };
-static const struct rv_term_list merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
+const struct rv_term_list rv_merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
 
 static const struct rv_key state_field_keys[] = {
     {"key", RV_KEY_STR, offsetof(struct rv_state_field, key), .required = true, .doc = "An output key."},
-    {"merge", RV_KEY_TERM, offsetof(struct rv_state_field, merge), .terms = &merge_list, .default_text = "\"replace\"",
-     .doc = "How a new output joins what is there."},
+    {"merge", RV_KEY_TERM, offsetof(struct rv_state_field, merge), .terms = &rv_merge_list,
+     .default_text = "\"replace\"", .doc = "How a new output joins what is there."},
 };
 const struct rv_key_table rv_state_field_table = {"state_field",
                                                   "A field of the state: gathers a stage's outputs across loops",
@@ -159,6 +159,7 @@ static const struct rv_key pipeline_keys[] = {
      .doc = "Where the final response is."},
     {"mock", RV_KEY_BOOL, AT(mock), .default_text = "false",
      .doc = "Use every stage's mock_handler, where it has one."},
+    KEY_LIST(inputs, "What a stage that runs this pipeline has to give it; `inputs` in its expressions and prompts."),
     SECTION("tests", "4096", "{\"$ref\":\"#/$defs/test\"}", rv_read_tests, "Tests of the pipeline."),
 };
 const struct rv_key_table rv_pipeline_table = {"pipeline", "A pipeline: the whole file", pipeline_keys,
@@ -222,10 +223,7 @@ static void keep_given_models(struct rv_loader *l)
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
     static void (*const checks[])(struct rv_loader *) = {
-        rv_check_stages,
-        rv_check_budget,
-        rv_check_prompts,
-        rv_check_tests,
+        rv_check_stages, rv_check_groups, rv_check_budget, rv_check_prompts, rv_check_tests,
     };
 
     keep_given_models(l);
@@ -362,11 +360,10 @@ void rv_pipeline_free(struct rv_pipeline *p)
     if (!p)
         return;
     for (size_t i = 0; i < p->n_agents; i++) {
-        for (size_t k = 0; k < p->agents[i].routing.n_rules; k++) {
+        for (size_t k = 0; k < p->agents[i].routing.n_rules; k++)
             json_object_put(p->agents[i].routing.rules[k].value);
-            rv_expr_free(p->agents[i].routing.rules[k].when);
-        }
         json_object_put(p->agents[i].output.schema);
+        rv_agent_model_fini(&p->agents[i].model);
     }
     for (size_t i = 0; i < p->n_models && !(p->internal && p->internal->borrows_models); i++)
         json_object_put(p->models[i].options);
@@ -386,6 +383,11 @@ void rv_pipeline_free(struct rv_pipeline *p)
         rv_index_fini(&p->internal->output_index);
         for (size_t i = 0; i < p->internal->n_bound; i++)
             rv_agentdoc_free(p->internal->docs[i]);
+        for (const struct rv_owned *o = p->internal->owned; o; o = o->next) {
+            rv_expr_free(o->expr);
+            rv_template_free(o->template);
+            json_object_put(o->value);
+        }
         rv_yaml_free(p->internal->doc);
         rv_arena_free(p->internal->arena);
         free(p->internal);

@@ -365,6 +365,20 @@ static int state_merge_of(const struct rv_pipeline *p, const char *output_key)
     return RV_UNSET;
 }
 
+static void resolve_branches(const struct rv_pipeline *p, const struct rv_branches *branches)
+{
+    for (size_t i = 0; i < branches->n; i++)
+        if (branches->items[i].name[0])
+            branches->items[i].target = rv_pipeline_target(p, rv_str_of(branches->items[i].name));
+}
+
+static int rule_target(const struct rv_pipeline *p, const struct rv_rule *rule)
+{
+    if (rule->branches.is_list)
+        return RV_TARGET_LIST;
+    return rule->target_name[0] ? rv_pipeline_target(p, rv_str_of(rule->target_name)) : RV_TARGET_UNKNOWN;
+}
+
 static void finish_agent(struct rv_loader *l, struct rv_agent *a)
 {
     struct rv_pipeline *p = l->p;
@@ -377,12 +391,17 @@ static void finish_agent(struct rv_loader *l, struct rv_agent *a)
         a->limits.timeout_seconds = p->default_timeout_seconds;
     a->hooks.mock = a->hooks.mock || p->mock;
     a->output.state_merge = state_merge_of(p, a->output.key);
-    a->routing.default_target = rv_pipeline_target(p, rv_str_of(a->routing.default_next));
+    a->routing.default_target =
+        a->routing.branches.is_list ? RV_TARGET_LIST : rv_pipeline_target(p, rv_str_of(a->routing.default_next));
+    resolve_branches(p, &a->routing.branches);
     a->routing.error_target = rv_pipeline_target(p, rv_str_of(a->routing.error_next));
-    for (size_t i = 0; i < a->routing.n_rules; i++)
-        a->routing.rules[i].target = a->routing.rules[i].target_name[0]
-                                         ? rv_pipeline_target(p, rv_str_of(a->routing.rules[i].target_name))
-                                         : RV_TARGET_UNKNOWN;
+    for (size_t i = 0; i < a->routing.n_rules; i++) {
+        a->routing.rules[i].target = rule_target(p, &a->routing.rules[i]);
+        resolve_branches(p, &a->routing.rules[i].branches);
+    }
+    for (size_t i = 0; i < a->ask.n_routes; i++)
+        if (a->ask.routes[i].target_name[0])
+            a->ask.routes[i].target = rv_pipeline_target(p, rv_str_of(a->ask.routes[i].target_name));
     a->order.required_index = resolve_list(l, &a->order.required);
     a->order.after_index = resolve_list(l, &a->order.after);
 }

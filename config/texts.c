@@ -11,11 +11,21 @@
 /* A rule as it is written; which keys go together is decided afterwards. */
 struct raw_rule {
     const char *condition, *when, *target_name;
+    struct rv_branches branches;
     json_object *value;
     bool has_condition, has_value, has_when;
     struct rv_src condition_src, target_src;
 };
 #define RULE(member) offsetof(struct raw_rule, member)
+
+static void read_target(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct raw_rule *raw = (struct raw_rule *)((char *)target - RULE(target_name));
+
+    rv_read_targets(r, node, "target", &raw->target_name, &raw->branches);
+    if (node->kind == RV_NODE_STR && !raw->target_name[0])
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%starget is required but empty", r->path);
+}
 
 static const struct rv_key rule_keys[] = {
     {"condition", RV_KEY_STR, RULE(condition), .is_set_offset = RULE(has_condition), .src_offset = RULE(condition_src),
@@ -25,33 +35,14 @@ static const struct rv_key rule_keys[] = {
     {"when", RV_KEY_STR, RULE(when), .is_set_offset = RULE(has_when),
      .doc =
          "An expression over output, outputs, envelope, metadata, state, interrupt and models; instead of condition."},
-    {"target", RV_KEY_STR, RULE(target_name), .required = true, .src_offset = RULE(target_src),
-     .doc = "A stage, or end, clarification or confirmation."},
+    {"target", RV_KEY_CUSTOM, RULE(target_name), .required = true, .src_offset = RULE(target_src), .read = read_target,
+     .schema = RV_TARGETS_SCHEMA,
+     .doc = "A stage, or end, clarification or confirmation; or a list of branches, as in default_next."},
 };
 const struct rv_key_table rv_rule_table = {
     "rule", "A routing rule; the first that matches decides", rule_keys, RV_COUNT(rule_keys),
     "\"oneOf\":[{\"required\":[\"condition\",\"value\"],\"not\":{\"required\":[\"when\"]}},"
     "{\"required\":[\"when\"],\"not\":{\"anyOf\":[{\"required\":[\"condition\"]},{\"required\":[\"value\"]}]}}]"};
-
-static void compile_when(struct rv_key_reader *r, const struct rv_node *node, const char *label, rv_expr **out)
-{
-    static const char *const variables[] = {"output", "outputs",   "envelope", "metadata",
-                                            "state",  "interrupt", "models"};
-    struct rv_src src = rv_node_text_src(node);
-    rv_err *err = NULL;
-    int rc = rv_expr_compile(node->text, &src, variables, RV_COUNT(variables), out, &err);
-
-    if (rc == RV_E_NOMEM) {
-        r->rc = rc;
-    } else if (rc < 0) {
-        rc = RV_WRAP(&err, rc, "agent \"%s\": %s: \"when\"", r->owner_name, label);
-        rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
-    } else if (!rv_expr_may_be_bool(*out)) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &src, "compare it with something: a condition is true or false",
-                        "%s: \"when\" is never true or false", label);
-    }
-    rv_err_free(err);
-}
 
 static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_t number, struct rv_rule *rule)
 {
@@ -59,8 +50,7 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
     const char *outer = r->path;
     const struct rv_node *when = rv_node_get(node, "when");
     size_t n_errors = rv_findings_n_errors(r->findings);
-    char label[32];
-    char path[48];
+    char label[32], path[48], what[48];
 
     snprintf(label, sizeof label, "rule %zu", number);
     snprintf(path, sizeof path, "routing_rules[%zu].", number - 1);
@@ -69,13 +59,15 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
     r->path = outer;
 
     rule->src = node->src;
-    rule->target_name = raw.target_name;
+    rule->target_name = raw.target_name ? raw.target_name : "";
+    rule->branches = raw.branches;
     rule->target_src = raw.target_src.line > 0 ? raw.target_src : node->src;
     rule->target = RV_TARGET_UNKNOWN;
     rule->condition = raw.has_condition ? raw.condition : NULL;
     rule->value = raw.value; /* the pipeline's now */
+    snprintf(what, sizeof what, "%s: \"when\"", label);
     if (when && when->kind == RV_NODE_STR)
-        compile_when(r, when, label, &rule->when);
+        rule->when = rv_loader_condition(r, when, what);
     if (rv_findings_n_errors(r->findings) > n_errors)
         return; /* a mistyped key is not a missing one besides */
     if (raw.has_when && (raw.has_condition || raw.has_value))
@@ -243,7 +235,7 @@ static const char *const roots[] = {
     "interrupt_response", "outputs", "state",      "stage_context",
 };
 
-static bool is_root(rv_str name)
+bool rv_is_prompt_root(rv_str name)
 {
     for (size_t i = 0; i < RV_COUNT(roots); i++)
         if (rv_str_is(name, roots[i]))
@@ -251,90 +243,17 @@ static bool is_root(rv_str name)
     return false;
 }
 
-/* Everything a placeholder may begin with: the roots, then every output key. */
-struct names {
-    const char **items;
-    size_t n;
-};
-
-static struct names collect_names(struct rv_loader *l)
+struct rv_value_names rv_collect_names(struct rv_loader *l)
 {
-    struct names names = {rv_loader_array(l, RV_COUNT(roots) + l->p->n_agents, sizeof(char *)), 0};
+    struct rv_value_names names = {rv_loader_array(l, RV_COUNT(roots) + l->p->n_agents, sizeof(char *)), 0, 0};
 
     if (!names.items)
         return names;
     for (size_t i = 0; i < l->p->n_agents; i++)
         if (l->p->agents[i].output.key[0])
-            names.items[names.n++] = l->p->agents[i].output.key;
+            names.items[names.n_outputs++] = l->p->agents[i].output.key;
+    names.n = names.n_outputs;
     for (size_t i = 0; i < RV_COUNT(roots); i++)
         names.items[names.n++] = roots[i];
     return names;
-}
-
-static void check_placeholder(struct rv_loader *l, const struct rv_prompt_config *prompt,
-                              const struct rv_placeholder *place, const struct names *names, bool is_used)
-{
-    const rv_index *outputs = &l->p->internal->output_index;
-    enum rv_severity severity = is_used ? RV_SEVERITY_ERROR : RV_SEVERITY_WARNING;
-    struct rv_src src = place->src;
-    char hint[RV_HINT_MAX];
-
-    if (prompt->indent > 0 && src.line > prompt->src.line)
-        src.col += prompt->indent;
-    if (rv_str_is(place->root, "outputs") && place->field.ptr) {
-        if (rv_index_get(outputs, place->field) >= 0)
-            return;
-        rv_name_hint(l->findings, place->field, "output keys", names->items, names->n - RV_COUNT(roots), hint);
-        rv_findings_add(l->findings, severity, &src, hint,
-                        "prompt \"%s\": {{%.*s}} names the output \"%.*s\", which no stage makes", prompt->key,
-                        RV_STR_ARG(rv_utf8_cut(place->path, 100)), RV_STR_ARG(rv_utf8_cut(place->field, 100)));
-        return;
-    }
-    if (is_root(place->root) || rv_index_get(outputs, place->root) >= 0)
-        return;
-    rv_name_hint(l->findings, place->root, "names", names->items, names->n, hint);
-    rv_findings_add(l->findings, severity, &src, hint,
-                    "prompt \"%s\": {{%.*s}} can have no value: nothing is called \"%.*s\"", prompt->key,
-                    RV_STR_ARG(rv_utf8_cut(place->path, 100)), RV_STR_ARG(rv_utf8_cut(place->root, 100)));
-}
-
-/* A tag that is none reaches the model as it stands. */
-static void warn_of_foreign(struct rv_loader *l, const struct rv_prompt_config *prompt)
-{
-    size_t n = prompt->compiled ? rv_template_n_foreign(prompt->compiled) : 0;
-
-    for (size_t i = 0; i < n; i++) {
-        struct rv_foreign tag = rv_template_foreign(prompt->compiled, i);
-        if (prompt->indent > 0 && tag.src.line > prompt->src.line)
-            tag.src.col += prompt->indent;
-        rv_findings_add(
-            l->findings, RV_SEVERITY_WARNING, &tag.src,
-            "tags are {{name}}, {{#list}}...{{/list}}, {{^list}}...{{/list}}; write \\{{ for braces that are text",
-            "prompt \"%s\": the model gets \"%.*s\" as it stands", prompt->key, RV_STR_ARG(tag.text));
-    }
-}
-
-void rv_check_prompts(struct rv_loader *l)
-{
-    rv_index used = {NULL, 0, 0};
-    struct names names = {NULL, 0};
-
-    if (l->p->n_prompts == 0)
-        return;
-    names = collect_names(l);
-    for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++)
-        if (rv_index_add(&used, rv_str_of(l->p->agents[i].model.prompt_key), 1) == RV_E_NOMEM)
-            l->rc = RV_E_NOMEM;
-    for (size_t i = 0; i < l->p->n_prompts && l->rc == 0; i++) {
-        const struct rv_prompt_config *prompt = &l->p->prompts[i];
-        size_t n = prompt->compiled ? rv_template_n_placeholders(prompt->compiled) : 0;
-        bool is_used = rv_index_get(&used, rv_str_of(prompt->key)) >= 0;
-
-        for (size_t k = 0; k < n; k++) {
-            struct rv_placeholder place = rv_template_placeholder(prompt->compiled, k);
-            check_placeholder(l, prompt, &place, &names, is_used);
-        }
-        warn_of_foreign(l, prompt);
-    }
-    rv_index_fini(&used);
 }

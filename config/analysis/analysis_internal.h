@@ -37,6 +37,11 @@ void rv_routes_fini(struct rv_routes *routes);
 /** Look for outputs that take the rules and the default of a stage; routes[0..n_rules] are those, in this order. Marks
  *  what it finds as is_likely. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_witness_routes(const struct rv_agent *a, struct rv_route *routes, rv_err **err);
+/** Look for an output that takes the route to the list and begins as many of its branches as any: active[0..list->n)
+ *  tells which, *found whether there is one. routes are those of the stage, after rv_witness_routes(). RV_E_NOMEM. */
+RV_MUST_CHECK int rv_witness_branches(const struct rv_agent *a, const struct rv_route *routes,
+                                      const struct rv_route *route, const struct rv_branches *list, bool *active,
+                                      bool *found, rv_err **err);
 /** Can a route of the stage lead to that question (RV_TARGET_CLARIFICATION or _CONFIRMATION)? Not counting error_next.
  */
 bool rv_routes_ask(const struct rv_routes *routes, int stage, int target);

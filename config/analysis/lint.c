@@ -174,12 +174,16 @@ static int lint_prompts(const struct rv_pipeline *p, rv_findings *findings, rv_e
     rv_index used = {NULL, 0, 0};
     int rc = 0;
 
-    for (size_t i = 0; i < p->n_agents && rc != RV_E_NOMEM; i++)
+    for (size_t i = 0; i < p->n_agents && rc != RV_E_NOMEM; i++) {
         rc = rv_index_add(&used, rv_str_of(p->agents[i].model.prompt_key), 1);
+        if (rc != RV_E_NOMEM)
+            rc = rv_index_add(&used, rv_str_of(p->agents[i].model.system_key), 1);
+    }
     for (size_t i = 0; i < p->n_prompts && rc != RV_E_NOMEM; i++) {
         if (rv_index_get(&used, rv_str_of(p->prompts[i].key)) < 0)
             rv_findings_add(findings, RV_SEVERITY_WARNING, &p->prompts[i].src, NULL,
-                            "prompt \"%s\" is never used: no stage has it as prompt_key", p->prompts[i].key);
+                            "prompt \"%s\" is never used: no stage has it as prompt_key or system_key",
+                            p->prompts[i].key);
     }
     rv_index_fini(&used);
     return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "list the prompts in use") : 0;

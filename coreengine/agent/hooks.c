@@ -180,6 +180,7 @@ int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
 
     struct rv_stage_scope values;
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, v->output, false);
+    rv_stage_scope_set_place(&values, &v->place);
     rv_err *cause = NULL;
     int rc = rv_route(v->agent, v->output, &scope, &v->routed_to, &v->routed_by, &v->routed_rule, &cause);
     rv_stage_scope_fini(&values);
@@ -407,6 +408,7 @@ static const char *asked(const rv_visit *v)
     case PHASE_STORE:
     case PHASE_CHAIN:
     case PHASE_SETTLE:
+    case PHASE_ASK:
     case PHASE_FAILED:
     case PHASE_DONE:
         break;

@@ -153,6 +153,8 @@ static int keep_conversation(const rv_visit *v, json_object **out, rv_err **err)
     if (rc == 0)
         rc = rv_json_set_str(kept, "prompt", (rv_str){t->prompt, t->prompt_len}, err);
     if (rc == 0)
+        rc = rv_parts_keep(t, kept, err);
+    if (rc == 0)
         rc = keep_copy(kept, "turns", t->messages, err);
     if (rc == 0)
         rc = keep_counts(t, kept, err);
@@ -205,7 +207,9 @@ static int take_conversation(rv_visit *v, json_object *kept, rv_err **err)
     t->prompt_len = text.len;
     if (!t->prompt)
         return RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
-    int rc = messages ? rv_json_dup(messages, &t->messages, err) : 0;
+    int rc = rv_parts_take(t, kept, err);
+    if (rc == 0 && messages)
+        rc = rv_json_dup(messages, &t->messages, err);
     if (rc == 0)
         rc = take_visible(t, kept, err);
     if (rc == 0)
@@ -389,10 +393,24 @@ static void take_hooks(rv_visit *v, json_object *kept)
 {
     bool passed = false;
 
-    if (!rv_json_get_bool(kept, "hooks_passed", &passed) || !passed)
-        return;
-    v->tools.hooks.side = HOOKS_PASSED;
+    if (rv_json_get_bool(kept, "hooks_passed", &passed) && passed)
+        v->tools.hooks.side = HOOKS_PASSED;
     v->tools.hooks.arguments = json_object_get(rv_json_get_obj(kept, "arguments"));
+}
+
+/* The answer about a call that waits for approval: an approval may change its arguments, and a denial comes here only
+ * where the model is to be told. */
+static void take_approval(rv_visit *v, json_object *kept)
+{
+    json_object *answer = answer_to(v, kept), *arguments = answer ? rv_json_get_obj(answer, "arguments") : NULL;
+
+    v->tools.approved = approved(v, kept);
+    if (v->tools.approved && arguments) {
+        json_object_put(v->tools.hooks.arguments);
+        v->tools.hooks.arguments = json_object_get(arguments);
+    } else if (!v->tools.approved && answer && v->agent->on_denied == RV_DENIED_TELL_MODEL) {
+        v->tools.denial = json_object_get(answer);
+    }
 }
 
 int rv_visit_resume_work(rv_visit *v, rv_err **err)
@@ -432,7 +450,7 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
             if (strcmp(kind, OUTCOME) == 0)
                 take_answer(v, kept);
             else
-                v->tools.approved = approved(v, kept);
+                take_approval(v, kept);
             v->tools.all_succeeded = true;
             (void)rv_json_get_bool(kept, "all_succeeded", &v->tools.all_succeeded);
             (void)rv_json_get_int(kept, "total_time_ms", &v->tools.total_ms);
@@ -440,4 +458,61 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
         }
     }
     return rv_envelope_set_suspended(v->env, name, NULL, err);
+}
+
+/* --- answers about calls, before and when they are taken --- */
+
+/* What the stage kept when it asked about a call; NULL: the interrupt is about none. */
+static json_object *kept_call(const struct rv_visit_shared *shared, const rv_envelope *env, json_object *data,
+                              const struct rv_agent **agent)
+{
+    const char *name = NULL, *kind = NULL;
+
+    if (!json_object_is_type(data, json_type_object) || !rv_json_get_text(data, "stage", &name))
+        return NULL;
+    int stage = rv_pipeline_stage(shared->pipeline, rv_str_of(name));
+    json_object *kept = stage >= 0 ? rv_envelope_suspended(env, rv_str_of(name)) : NULL;
+    if (!json_object_is_type(kept, json_type_object) || !rv_json_get_text(kept, "kind", &kind) ||
+        strcmp(kind, GATE) != 0)
+        return NULL;
+    *agent = &shared->pipeline->agents[stage];
+    return kept;
+}
+
+bool rv_visit_tells_denial(const struct rv_visit_shared *shared, const rv_envelope *env)
+{
+    const struct rv_interrupt in = rv_envelope_interrupt(env);
+    const struct rv_agent *agent = NULL;
+    const char *id = NULL;
+    json_object *kept = kept_call(shared, env, in.data, &agent);
+
+    return kept && agent->on_denied == RV_DENIED_TELL_MODEL && rv_json_get_obj(kept, "talk") &&
+           rv_json_get_text(kept, "interrupt_id", &id) && strcmp(id, in.id) == 0;
+}
+
+static int check_arguments(const struct rv_visit_shared *shared, const rv_envelope *env,
+                           const struct rv_response *response, rv_err **err)
+{
+    enum rv_interrupt_kind kind = RV_INTERRUPT_CONFIRMATION;
+    const struct rv_agent *agent = NULL;
+    const char *tool = NULL;
+    json_object *data = rv_envelope_question_data(env, response->interrupt_id, &kind);
+
+    if (!kept_call(shared, env, data, &agent) || !rv_json_get_text(data, "tool", &tool))
+        return RV_FAIL(err, RV_E_INVALID, "the question is about no call that waits: its arguments cannot be changed");
+    const struct rv_tool_info *info = shared->catalog.tool(shared->catalog.self, rv_str_of(tool));
+    if (!info && strcmp(tool, RV_TOOL_ASK_AGENT) == 0)
+        info = &rv_tool_ask_agent;
+    if (!info)
+        return RV_FAIL(err, RV_E_INVALID, "tool \"%.200s\" is not there: its arguments cannot be changed", tool);
+    int rc = info->input ? rv_schema_check(info->input, response->arguments, err) : 0;
+    return rc < 0 ? RV_WRAP(err, rc, "the changed arguments do not fit tool \"%.200s\"", tool) : 0;
+}
+
+int rv_visit_check_answer(const struct rv_visit_shared *shared, const rv_envelope *env,
+                          const struct rv_response *response, int64_t now_us, rv_err **err)
+{
+    int rc = rv_envelope_check_response(env, response, now_us, err);
+
+    return rc < 0 || !response->arguments ? rc : check_arguments(shared, env, response, err);
 }

@@ -138,7 +138,7 @@ static int add_as_warnings(rv_findings *to, const rv_findings *from, rv_err **er
 {
     for (size_t i = 0; i < rv_findings_n(from); i++) {
         struct rv_finding f = rv_findings_at(from, i);
-        rv_findings_add(to, RV_SEVERITY_WARNING, &f.src, f.hint, "%s", f.text);
+        rv_findings_add_as(to, RV_SEVERITY_WARNING, f.code, &f.src, f.hint, "%s", f.text);
     }
     return rv_findings_check(to, err);
 }

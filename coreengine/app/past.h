@@ -176,7 +176,7 @@ RV_MUST_CHECK int rv_app_find_question(rv_store *store, const struct rv_store_sc
                                        rv_err **err);
 void rv_app_question_fini(struct rv_app_question *q);
 /** Does the response have what that kind of question needs? */
-bool rv_app_answers(enum rv_interrupt_kind kind, const struct rv_response *response);
+bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response);
 
 /* --- list.c: the runs of a store --- */
 struct rv_app_listed {

@@ -212,7 +212,7 @@ RV_MUST_CHECK int rv_cli_continue(struct rv_cli *cli, const char *run, enum rv_a
 /* waiting.c: what people are told of runs that wait, and which question an answer means */
 /** How to answer that kind of question: the options of `resume`; empty: no answer is needed. data: the interrupt's, may
  * be NULL. */
-const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data);
+void rv_cli_write_how_to_answer(enum rv_interrupt_kind kind, json_object *data, rv_buf *out);
 /** False: the answer lacks what its kind of question needs; out says which options were given and which fit. */
 bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out);
 /** Say what a run waits for and how to answer it. word: names it on a command line. */

@@ -22,9 +22,10 @@ void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const s
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     if (r->owner_name && r->owner_name[0])
-        rv_findings_add(r->findings, severity, src, hint, "%s \"%s\": %s", r->owner_kind, r->owner_name, text);
+        rv_findings_add_as(r->findings, severity, r->code, src, hint, "%s \"%s\": %s", r->owner_kind, r->owner_name,
+                           text);
     else
-        rv_findings_add(r->findings, severity, src, hint, "%s: %s", r->owner_kind, text);
+        rv_findings_add_as(r->findings, severity, r->code, src, hint, "%s: %s", r->owner_kind, text);
 }
 
 static const char *path_of(const struct rv_key_reader *r)

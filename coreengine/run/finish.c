@@ -114,8 +114,14 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
     return 0;
 }
 
-enum rv_run_status rv_run_failure_status(enum rv_reason reason)
+enum rv_run_status rv_run_failure_status(const struct rv_visit_result *r)
 {
+    enum rv_reason reason = r->reason;
+
+    if (r->bound_of)
+        return RV_RUN_TERMINATED;
+    if (r->is_given && reason != RV_REASON_USER_CANCELLED)
+        return RV_RUN_FAILED;
     if (reason == RV_REASON_BUDGET || reason == RV_REASON_MAX_LLM_CALLS)
         return RV_RUN_TERMINATED;
     return reason == RV_REASON_USER_CANCELLED ? RV_RUN_CANCELLED : RV_RUN_FAILED;

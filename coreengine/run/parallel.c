@@ -10,7 +10,7 @@ void rv_run_parallel_fini(rv_run *run)
 {
     for (size_t i = 0; i < run->n_batch; i++) {
         struct branch *b = &run->branches[run->batch[i]];
-        rv_visit_free(b->visit);
+        rv_work_free(b->work);
         rv_envelope_free(b->fork);
     }
     free(run->states);
@@ -115,6 +115,10 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
     *over_visits = -1;
     for (size_t i = 0; i < n; i++) {
         bool llm = rv_stage_calls_llm(&run->shared, ready[i]);
+        if (rv_visit_goes_on(&run->shared, ready[i], run->env)) {
+            run->batch[taken++] = ready[i];
+            continue;
+        }
         if (!rv_run_visits_left(run, ready[i])) {
             if (*over_visits < 0)
                 *over_visits = ready[i];
@@ -132,6 +136,7 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
         add_candidate(run, ready[i]); /* it stays ready */
     }
     run->shared.llm_left = left.llm_calls;
+    run->shared.hops_left = left.hops;
     return taken;
 }
 
@@ -174,12 +179,14 @@ static int advance_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv
         if (rc == 0)
             rc = rv_envelope_set_stage(b->fork, rv_str_of(run->pipeline->agents[stage].name), err);
         if (rc == 0)
-            rc = rv_visit_begin(&run->shared, stage, b->fork, false, rv_stage_calls_llm(&run->shared, stage), now_us,
-                                out, &b->visit, err);
+            rc = rv_work_begin(&run->shared, stage, b->fork, NULL, false,
+                               rv_stage_calls_llm(&run->shared, stage) &&
+                                   !rv_visit_goes_on(&run->shared, stage, b->fork),
+                               now_us, out, &b->work, err);
         if (rc < 0)
             return rc;
         run->n_begun++;
-        if (rv_visit_is_done(b->visit))
+        if (rv_work_is_done(b->work))
             run->n_done++;
     }
     return 0;
@@ -197,7 +204,7 @@ static void changed(rv_run *run, int stage)
 static int merge_branch(rv_run *run, int stage, struct rv_merge *m, rv_err **err)
 {
     struct branch *b = &run->branches[stage];
-    const struct rv_visit_result *r = rv_visit_result(b->visit);
+    const struct rv_visit_result *r = rv_work_result(b->work);
     rv_str name = rv_str_of(run->pipeline->agents[stage].name);
 
     int rc = rv_envelope_merge(run->env, b->fork, name, m, err);
@@ -242,8 +249,8 @@ static int end_batch(rv_run *run, int failed, int64_t now_us, struct rv_effects 
     if (run->cancelled)
         return 0; /* ended by the one who cancels */
     if (failed >= 0) {
-        const struct rv_visit_result *r = rv_visit_result(run->branches[failed].visit);
-        return rv_run_fail(run, rv_run_failure_status(r->reason), r->reason, r->error_text, now_us, out, err);
+        const struct rv_visit_result *r = rv_work_result(run->branches[failed].work);
+        return rv_run_fail(run, rv_run_failure_status(r), r->reason, r->error_text, now_us, out, err);
     }
     rc = rv_run_save(run, out, err);
     if (rc < 0 || run->bound == RV_REASON_NONE || rv_envelope_fields(run->env)->terminated ||
@@ -261,7 +268,7 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
     for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
         int stage = run->batch[i];
         rc = merge_branch(run, stage, &m, err);
-        const struct rv_visit_result *r = rv_visit_result(run->branches[stage].visit);
+        const struct rv_visit_result *r = rv_work_result(run->branches[stage].work);
         if (failed < 0 && r->end == RV_VISIT_FAILED && r->next == RV_TARGET_NONE)
             failed = stage;
     }
@@ -283,7 +290,7 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
     rv_merge_fini(&m);
     for (size_t i = 0; i < run->n_begun; i++) {
         struct branch *b = &run->branches[run->batch[i]];
-        rv_visit_free(b->visit);
+        rv_work_free(b->work);
         rv_envelope_free(b->fork);
         *b = (struct branch){NULL, NULL};
     }

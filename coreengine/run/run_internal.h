@@ -3,10 +3,11 @@
 #define RV_RUN_INTERNAL_H
 
 #include "coreengine/run/run.h"
+#include "coreengine/run/work.h"
 
 /* One stage of a parallel batch. */
 struct branch {
-    rv_visit *visit;
+    rv_work *work;
     rv_envelope *fork;
 };
 
@@ -21,8 +22,8 @@ struct rv_run {
     bool cancelled; /* the pending batch was cancelled: that ends the run, whatever its branches return */
     enum rv_run_status status;
 
-    rv_visit *visit; /* sequential: the one under way, or NULL */
-    int asked_by;    /* sequential: the stage whose visit left an interrupt pending; -1: none has */
+    rv_work *work; /* sequential: the one under way, or NULL */
+    int asked_by;  /* sequential: the stage whose visit left an interrupt pending; -1: none has */
 
     /* parallel; arrays have one element per stage */
     enum rv_stage_state *states;
@@ -73,7 +74,7 @@ RV_MUST_CHECK int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err)
 RV_MUST_CHECK int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
                                 struct rv_effects *out, rv_err **err);
 /** A stage that was cancelled, by whomever, did not fail. */
-enum rv_run_status rv_run_failure_status(enum rv_reason reason);
+enum rv_run_status rv_run_failure_status(const struct rv_visit_result *r);
 /** Terminate the envelope, then finish. */
 RV_MUST_CHECK int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,
                               int64_t now_us, struct rv_effects *out, rv_err **err);

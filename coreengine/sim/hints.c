@@ -258,18 +258,39 @@ static int of_placeholder(struct sim_hints *h, const struct rv_pipeline *p, cons
     return 0;
 }
 
-static int of_prompt(struct sim_hints *h, const struct rv_sim_subject *subject, const struct rv_agent *a, rv_err **err)
+static int of_template(struct sim_hints *h, const struct rv_pipeline *p, const rv_template *t, rv_err **err)
 {
-    const struct rv_prompt_config *own = rv_pipeline_prompt(subject->pipeline, rv_str_of(a->model.prompt_key));
-    const rv_template *t = own ? own->compiled
-                           : subject->catalog && a->model.prompt_key[0] != 0
-                               ? subject->catalog->prompt(subject->catalog->self, rv_str_of(a->model.prompt_key))
-                               : NULL;
     int rc = 0;
 
     for (size_t i = 0; t && rc == 0 && i < rv_template_n_placeholders(t); i++) {
         struct rv_placeholder ph = rv_template_placeholder(t, i);
-        rc = of_placeholder(h, subject->pipeline, &ph, err);
+        rc = of_placeholder(h, p, &ph, err);
+    }
+    return rc;
+}
+
+static int of_prompt(struct sim_hints *h, const struct rv_sim_subject *subject, const char *key, rv_err **err)
+{
+    const struct rv_prompt_config *own = rv_pipeline_prompt(subject->pipeline, rv_str_of(key));
+    const rv_template *t = own ? own->compiled
+                           : subject->catalog && key[0] != 0
+                               ? subject->catalog->prompt(subject->catalog->self, rv_str_of(key))
+                               : NULL;
+
+    return of_template(h, subject->pipeline, t, err);
+}
+
+/* Everything that the stage tells its model. */
+static int of_request(struct sim_hints *h, const struct rv_sim_subject *subject, const struct rv_agent *a, rv_err **err)
+{
+    int rc = of_prompt(h, subject, a->model.prompt_key, err);
+
+    if (rc == 0)
+        rc = of_prompt(h, subject, a->model.system_key, err);
+    for (size_t i = 0; rc == 0 && i < a->model.n_examples; i++) {
+        rc = of_template(h, subject->pipeline, a->model.examples[i].user, err);
+        if (rc == 0)
+            rc = of_template(h, subject->pipeline, a->model.examples[i].assistant, err);
     }
     return rc;
 }
@@ -338,7 +359,7 @@ static int fill(struct sim_hints *h, const struct rv_sim_subject *subject, rv_er
         if (rc == 0)
             rc = of_rules(h, p, a, err);
         if (rc == 0)
-            rc = of_prompt(h, subject, a, err);
+            rc = of_request(h, subject, a, err);
         if (rc == 0)
             rc = of_plan(h, subject, a, err);
     }

@@ -194,7 +194,7 @@ static void add_new(rv_findings *findings, const rv_findings *more)
     for (size_t i = 0; i < rv_findings_n(more); i++) {
         struct rv_finding f = rv_findings_at(more, i);
         if (f.severity != RV_SEVERITY_WARNING && !is_told(findings, &f))
-            rv_findings_add(findings, f.severity, &f.src, f.hint, "%s", f.text);
+            rv_findings_add_as(findings, f.severity, f.code, &f.src, f.hint, "%s", f.text);
     }
 }
 

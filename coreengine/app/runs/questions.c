@@ -6,8 +6,10 @@
 
 #define MAX_ASK ((size_t)1 << 20)
 
-bool rv_app_answers(enum rv_interrupt_kind kind, const struct rv_response *r)
+bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r)
 {
+    if (rv_interrupt_is_ask(data))
+        return rv_answer_check(kind, data, r, NULL) == 0;
     return (kind != RV_INTERRUPT_CLARIFICATION || r->text.ptr) &&
            (kind != RV_INTERRUPT_CONFIRMATION || r->has_approved) &&
            (kind != RV_INTERRUPT_AGENT_REVIEW || r->decision.ptr);

@@ -6,6 +6,7 @@
  *
  *     {role, provider, model,            who is asked; provider and model may be null
  *      system?, instructions?,           what the model is and is told of this request: texts, in this order
+ *      examples?: [message],             questions and the answers that are wanted; never said
  *      history?: [message],              what was said before
  *      prompt,                           a text: the last word of the user
  *      turns?: [message],                what followed the prompt within this stage

@@ -86,6 +86,8 @@ int rv_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv
             rc = fn(self, "system", NULL, text, err);
     }
     if (rc == 0)
+        rc = each_message(request, "examples", fn, self, err);
+    if (rc == 0)
         rc = each_message(request, "history", fn, self, err);
     if (rc == 0)
         rc = fn(self, "user", NULL, rv_wire_text(request, "prompt"), err);

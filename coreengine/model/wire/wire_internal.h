@@ -154,8 +154,8 @@ RV_MUST_CHECK int rv_body_output(const struct rv_wire_target *t, json_object *re
                                  rv_err **err);
 /** The words that ask for JSON of that schema (WIRE_VIA_PROMPT); appended. */
 void rv_body_ask_for_json(json_object *schema, rv_buf *text);
-/** Calls fn for system (role "system"), history, prompt (role "user") and turns, in this order, as messages. message is
- * NULL for the system text and for the prompt, which are texts only. */
+/** Calls fn for system (role "system"), examples, history, prompt (role "user") and turns, in this order, as messages.
+ * message is NULL for the system text and for the prompt, which are texts only. */
 typedef int (*rv_body_message_fn)(void *self, const char *role, json_object *message, rv_str content, rv_err **err);
 RV_MUST_CHECK int rv_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv_err **err);
 /** The member "messages", one by one as above. */

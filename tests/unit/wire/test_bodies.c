@@ -14,7 +14,8 @@ static const struct {
 } bodies[] = {
     {.golden = "plain"},
     {.golden = "conversation"},
-    {.golden = "layers"}, /* p8 W8: instructions stand right behind the system prompt, whatever the history holds */
+    {.golden = "layers"},   /* p8 W8: instructions stand right behind the system prompt, whatever the history holds */
+    {.golden = "examples"}, /* behind the system texts, before what was said */
     {.golden = "tools"},
     {.golden = "tools-references"}, /* of which Ollama reads none */
     {.golden = "tools-of-before"},  /* an agent without tools after one with some */

@@ -35,18 +35,9 @@ static struct rv_wire_target target_of(json_object *target)
 }
 
 static const char *const goldens[] = {
-    "text",
-    "conversation",
-    "layers", /* p8 W8 */
-    "tools",
-    "output_strict",
-    "output_not_strict",
-    "output_no_strict",
-    "output_tool",
-    "output_prompt",
-    "output_auto_tool",
-    "sampling",
-    "extra_body",
+    "text",        "conversation",  "layers", /* p8 W8 */
+    "examples",    "tools",         "output_strict",    "output_not_strict", "output_no_strict",
+    "output_tool", "output_prompt", "output_auto_tool", "sampling",          "extra_body",
     "old_server",
 };
 
