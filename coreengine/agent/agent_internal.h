@@ -200,7 +200,8 @@ struct visit_call {
     int64_t attempt; /* 0: the visit's */
 };
 /** Ask for a call; the visit then waits. Takes the bytes of request. A passed stage deadline ends the visit instead. */
-int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out,
+                                rv_err **err);
 /** A timer that is told to observers as a retry: its id, or 0 when the deadline does not leave the time (or memory is
  * short, which sticks in out). */
 int64_t rv_visit_wait(rv_visit *v, int64_t wait_us, int64_t attempt, const char *why, struct rv_effects *out);
@@ -210,11 +211,11 @@ int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct 
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out);
 /** Raise an interrupt on the envelope unless one is pending. data is borrowed or NULL. A question about a call's
  * outcome never expires. */
-int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
-                   rv_err **err);
+RV_MUST_CHECK int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data,
+                                 char id[RV_ID_MAX], rv_err **err);
 /** The same with a time to live: 0: it never expires; < 0: that of its kind. */
-int rv_visit_raise_for(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, int64_t ttl_us,
-                       char id[RV_ID_MAX], rv_err **err);
+RV_MUST_CHECK int rv_visit_raise_for(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data,
+                                     int64_t ttl_us, char id[RV_ID_MAX], rv_err **err);
 /** FNV-1a over text and its NUL. Start with the init value. */
 #define RV_VISIT_HASH_INIT 1469598103934665603u
 uint64_t rv_visit_hash(uint64_t h, const char *text);
@@ -260,19 +261,19 @@ void rv_visit_resume_inner(rv_visit *v, json_object *kept);
 RV_MUST_CHECK int rv_visit_set(rv_visit *v, rv_err **err);
 
 /* --- hooks.c --- */
-int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
 /* --- outcome.c --- */
 /** Where the stage is the arbiter and has nothing to judge: its output is made and stored, and only routing is left. */
 RV_MUST_CHECK int rv_visit_sit_out(rv_visit *v, rv_err **err);
-int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_store(rv_visit *v, rv_err **err);
-int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_store(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** The text of the first of two members of an output that is there; second may be NULL. Borrowed; NULL: neither. */
 const char *rv_output_text(json_object *output, const char *first, const char *second);
 
@@ -295,16 +296,17 @@ RV_MUST_CHECK int rv_question_of_tool(const struct rv_tool_info *info, json_obje
 RV_MUST_CHECK int rv_question_show(json_object *data, json_object *shown, rv_err **err);
 
 /* --- end.c --- */
-int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
-int rv_visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err);   /* an interrupt keeps the run here */
-int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
+RV_MUST_CHECK int rv_visit_stay(rv_visit *v, struct rv_effects *out,
+                                rv_err **err); /* an interrupt keeps the run here */
+RV_MUST_CHECK int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** Ask what the output wants to know, and stay. kind: CLARIFY or CONFIRM. */
 RV_MUST_CHECK int rv_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effects *out, rv_err **err);
 /** A person said yes where a route asked: tells observers where it leads, and asks where that is `clarification`. */
 RV_MUST_CHECK int rv_end_approved(rv_visit *v, int to, struct rv_effects *out, rv_err **err);
 
 /* --- llm.c: asking a model, and what that costs --- */
-int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** Send a request that hooks have looked at: sets its money aside and asks for the call. Takes the bytes of request. */
 RV_MUST_CHECK int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err);
 /** The call is over: what it took, counted with the visit, the run and the envelope. */
@@ -336,7 +338,7 @@ RV_MUST_CHECK int rv_parts_take(struct model_progress *t, json_object *kept, rv_
 void rv_parts_fini(struct model_progress *t);
 
 /* --- reply.c: what a model's reply comes to --- */
-int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** A reply that is paid for and told to observers, as hooks left it, or that a hook gave. */
 RV_MUST_CHECK int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
