@@ -186,7 +186,7 @@ static void reach(struct region *r, int stage, int branch)
 
 static void walk_list(struct region *r, const struct rv_branches *list)
 {
-    for (size_t i = 0; i < list->n; i++)
+    for (size_t i = list->n; i-- > 0;) /* the first is walked first */
         if (list->items[i].target >= 0)
             reach(r, list->items[i].target, (int)i);
     while (r->n_stack > 0) {
