@@ -213,6 +213,13 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     write_if(w, "system_key", a->model.system_key);
     if (a->model.n_examples > 0)
         rv_jw_kv_int(w, "examples", (int64_t)a->model.n_examples);
+    if (a->model.n_attachments > 0) {
+        rv_jw_key(w, "attachments");
+        rv_jw_arr(w);
+        for (size_t i = 0; i < a->model.n_attachments; i++)
+            rv_jw_text(w, rv_expr_text(a->model.attachments[i]));
+        rv_jw_arr_end(w);
+    }
     if (a->model.no_temperature)
         rv_jw_kv_value(w, "temperature", NULL);
     if (a->model.has_temperature)

@@ -2,6 +2,7 @@
  * compared with the outputs that the stages make, and with the fields that their schemas allow. */
 #include <json-c/linkhash.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "config/config_internal.h"
 
@@ -43,7 +44,8 @@ struct use {
 static json_object *fields_of(const struct rv_agent *a)
 {
     json_object *closed = NULL;
-    bool is_open = !a->has_llm || !a->output.schema || a->hooks.post_process[0] || a->hooks.mock_handler[0];
+    bool is_built = a->each.list || a->inner.file[0] || a->set || a->ask.question;
+    bool is_open = is_built || !a->has_llm || !a->output.schema || a->hooks.post_process[0] || a->hooks.mock_handler[0];
 
     if (is_open || !json_object_object_get_ex(a->output.schema, "additionalProperties", &closed) ||
         !json_object_is_type(closed, json_type_boolean) || json_object_get_boolean(closed) ||
@@ -160,6 +162,34 @@ static void check_placeholder(struct rv_loader *l, const char *what, const struc
     }
 }
 
+/* Names that only some visits have: those of an element of a list, of a join, of a handler of errors. */
+static bool has_place_name(const struct rv_pipeline *p, const struct rv_agent *a, rv_str name)
+{
+    if (rv_str_is(name, "item") || rv_str_is(name, "index"))
+        return a->each.list != NULL;
+    if (rv_str_is(name, "group"))
+        return a->join.wait != RV_WAIT_NOT;
+    for (size_t i = 0; rv_str_is(name, "error") && i < p->n_agents; i++)
+        if (p->agents[i].routing.error_target == a->index)
+            return true;
+    return false;
+}
+
+/* prompt NULL: the text is of the stage `owner`. */
+static bool is_place_name(const struct rv_pipeline *p, const char *prompt, const char *owner, rv_str name)
+{
+    if (rv_str_is(name, "inputs"))
+        return p->inputs.n > 0;
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        bool uses = prompt ? strcmp(a->model.prompt_key, prompt) == 0 || strcmp(a->model.system_key, prompt) == 0
+                           : owner && strcmp(a->name, owner) == 0;
+        if (uses && has_place_name(p, a, name))
+            return true;
+    }
+    return false;
+}
+
 /* A tag that is none reaches the model as it stands. */
 static void warn_of_foreign(struct rv_loader *l, const char *what, const struct rv_noted_text *text)
 {
@@ -174,14 +204,15 @@ static void warn_of_foreign(struct rv_loader *l, const char *what, const struct 
     }
 }
 
-static void check_template(struct rv_loader *l, const struct rv_noted_text *text, enum rv_severity severity,
-                           const struct rv_value_names *names)
+static void check_template(struct rv_loader *l, const char *prompt, const struct rv_noted_text *text,
+                           enum rv_severity severity, const struct rv_value_names *names)
 {
     for (size_t i = 0; i < rv_template_n_placeholders(text->template); i++) {
         struct rv_placeholder place = rv_template_placeholder(text->template, i);
 
         place.src = in_block(place.src, &text->src, text->indent);
-        check_placeholder(l, text->what, &place, severity, names);
+        if (!is_place_name(l->p, prompt, text->owner, place.root))
+            check_placeholder(l, text->what, &place, severity, names);
     }
     warn_of_foreign(l, text->what, text);
 }
@@ -195,7 +226,7 @@ static void check_prompt(struct rv_loader *l, const struct rv_prompt_config *pro
 
     snprintf(what, sizeof what, "prompt \"%.*s\"", RV_STR_ARG(rv_utf8_cut(rv_str_of(prompt->key), 200)));
     if (prompt->compiled)
-        check_template(l, &text, is_used ? RV_SEVERITY_ERROR : RV_SEVERITY_WARNING, names);
+        check_template(l, prompt->key, &text, is_used ? RV_SEVERITY_ERROR : RV_SEVERITY_WARNING, names);
 }
 
 void rv_check_prompts(struct rv_loader *l)
@@ -213,7 +244,7 @@ void rv_check_prompts(struct rv_loader *l)
         if (text->expr)
             check_expr(l, text, &names);
         else
-            check_template(l, text, RV_SEVERITY_ERROR, &names);
+            check_template(l, NULL, text, RV_SEVERITY_ERROR, &names);
     }
     rv_index_fini(&used);
 }

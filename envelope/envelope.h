@@ -111,6 +111,9 @@ bool rv_envelope_all_completed(const rv_envelope *env); /* every stage of stage_
 /** Append a running record and count one hop. */
 RV_MUST_CHECK int rv_envelope_record_start(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us,
                                            rv_err **err);
+/** The same for an element of a list that a visit of the agent works through: it counts a hop, not a visit. */
+RV_MUST_CHECK int rv_envelope_record_part(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us,
+                                          rv_err **err);
 struct rv_record_end {
     enum rv_history_status status;
     rv_str error; /* ptr NULL: none */
@@ -283,7 +286,7 @@ RV_MUST_CHECK int rv_envelope_advance_stage(rv_envelope *env, const char *const 
 RV_MUST_CHECK int rv_envelope_stage_context(const rv_envelope *env, json_object **out, rv_err **err);
 /* Loop-backs that are counted by why they were taken; the keys of the state dict are `replans` and `rejections`. */
 enum rv_loop_cause { RV_LOOP_REPLAN, RV_LOOP_REJECTION };
-/** One more by that stage. *of_stage: its own so far; *of_all: those of every stage. Not for forks. */
+/** One more by that stage. *of_stage: its own so far; *of_all: those of every stage. Of forks only for branches. */
 RV_MUST_CHECK int rv_envelope_count_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str stage, int64_t *of_stage,
                                          int64_t *of_all, rv_err **err);
 /** iteration + 1; feedback (ptr NULL: none) appended; archive, then clear. */
@@ -302,12 +305,47 @@ struct rv_merge {
     json_object *conflicts; /* array of {key, earlier, later}; owned; NULL: none */
 };
 void rv_merge_fini(struct rv_merge *m);
+/** Take out of a fork what a merge is not to bring: the output of that key, and an interrupt that waits. */
+void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key);
+/* What a run inside of a visit has used so far. */
+struct rv_envelope_used {
+    int64_t hops, llm_calls;
+    struct rv_usage usage;
+};
+struct rv_envelope_used rv_envelope_used(const rv_envelope *env);
+/** Count the hops and the usage of a run that was made inside of a visit, from `before` on. Its model calls count with
+ * the record of the visit. */
+void rv_envelope_add_inner(rv_envelope *env, const rv_envelope *inner, const struct rv_envelope_used *before);
 /** Copy the fork's changes into env (rule 7.7): changed outputs and metadata set, state set, counters added, new
  * history and errors appended, visits added, the first pending interrupt taken (further ones go to
  * metadata.queued_interrupts), suspended work set, a termination applied. `stage` names the fork's stage. The fork is
  * still the caller's to free. */
 RV_MUST_CHECK int rv_envelope_merge(rv_envelope *env, rv_envelope *fork, rv_str stage, struct rv_merge *m,
                                     rv_err **err);
+
+/* --- Branches of a group --- */
+/** A fork for many visits, of an envelope or of another branch: a change back to the value that env has is a change,
+ * too. env must not change or die before the branch was joined or freed. Cost: O(1). */
+RV_MUST_CHECK int rv_envelope_branch(const rv_envelope *env, rv_envelope **out, rv_err **err);
+/* The join of one group; zeroed at first but for how and self. */
+struct rv_joining {
+    enum rv_merge_how (*how)(const void *self, const char *key); /* of an output key; NULL: replace for all */
+    const void *self;
+    json_object *gathered; /* outputs that are merged from several writers; owned */
+    json_object *writers;  /* metadata key -> branch that wrote it last; owned */
+    json_object
+        *conflicts; /* array of {key, earlier, later}: metadata that several branches wrote; owned; NULL: none */
+};
+void rv_joining_fini(struct rv_joining *j);
+/** Join one branch; branches are joined in the order of their list. History, errors, cost and counts are added; with
+ * values also outputs (by their rule), metadata, state (its changes are made again) and new feedback and prior plans.
+ * What loop-backs cleared in the branch stays. The branch is still the caller's to free. Cost: O(changes). */
+RV_MUST_CHECK int rv_envelope_join(rv_envelope *env, rv_envelope *branch, rv_str name, bool with_values,
+                                   struct rv_joining *j, rv_err **err);
+/** After the last branch: set the outputs that several branches may have written. */
+RV_MUST_CHECK int rv_envelope_join_end(rv_envelope *env, struct rv_joining *j, rv_err **err);
+/** A branch, at any depth, ended the run: env is terminated as it is; nothing where it did not. */
+void rv_envelope_take_end(rv_envelope *env, rv_envelope *branch);
 
 /* --- JSON --- */
 /* Where the final response is looked for; NULL members: outputs.integration.final_response. */

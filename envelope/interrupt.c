@@ -25,7 +25,9 @@ struct rv_interrupt_rule rv_interrupt_rule(enum rv_interrupt_kind kind)
 
 const struct rv_stored_interrupt *rv_env_interrupt(const rv_envelope *env)
 {
-    return env->parent && !env->own_interrupt ? &env->parent->interrupt : &env->interrupt;
+    while (env->parent && !env->own_interrupt)
+        env = env->parent;
+    return &env->interrupt;
 }
 
 void rv_interrupt_fini(struct rv_stored_interrupt *it)

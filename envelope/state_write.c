@@ -124,18 +124,21 @@ static void write_edges(const rv_envelope *env, rv_jw *w)
     rv_jw_arr_end(w);
 }
 
+static void write_errors_of(const rv_envelope *env, rv_jw *w)
+{
+    json_object *list = env->list[RV_LIST_ERRORS];
+
+    if (env->parent)
+        write_errors_of(env->parent, w);
+    for (size_t i = 0; list && i < json_object_array_length(list); i++)
+        rv_jw_value(w, json_object_array_get_idx(list, i));
+}
+
 /* through a fork */
 static void errors_write(const rv_envelope *env, rv_jw *w)
 {
-    const rv_envelope *layers[] = {env->parent, env};
-
     rv_jw_arr(w);
-    for (size_t k = 0; k < RV_COUNT(layers); k++) {
-        json_object *list = layers[k] ? layers[k]->list[RV_LIST_ERRORS] : NULL;
-
-        for (size_t i = 0; list && i < json_object_array_length(list); i++)
-            rv_jw_value(w, json_object_array_get_idx(list, i));
-    }
+    write_errors_of(env, w);
     rv_jw_arr_end(w);
 }
 

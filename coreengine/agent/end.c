@@ -71,7 +71,7 @@ static int record(rv_visit *v, enum rv_history_status status, struct rv_effects 
     }
     if (!is_suspended(v)) {
         int rc = rv_visit_keep_rows(v, turn_status(v), out, err);
-        if (rc == 0 && turn_status(v) == RV_TURN_COMPLETED)
+        if (rc == 0 && turn_status(v) == RV_TURN_COMPLETED && !v->is_list)
             rc = rv_visible_output(v, out, err);
         if (rc < 0)
             return rc;
@@ -181,6 +181,8 @@ static int describe(const rv_visit *v, enum rv_outcome kind, rv_str output, json
         rc = rv_json_set_ref(data, "output", v->output, err);
     else if (rc == 0)
         rc = rv_json_set_text(data, "output_key", v->agent->output.key, err);
+    if (rc == 0 && kind == RV_OUTCOME_CONFIRM && v->has_confirm_show)
+        rc = rv_question_show(data, v->confirm_show, err);
     if (rc == 0 && kind == RV_OUTCOME_CONFIRM && v->routed_to == RV_TARGET_CONFIRMATION)
         rc = rv_json_set_text(data, RV_ASKED_NEXT, rv_pipeline_approved_name(v->shared->pipeline, v->agent), err);
     return rc;
@@ -277,7 +279,7 @@ static bool is_partial(const rv_visit *v)
 
     if (v->result.outcome == RV_OUTCOME_PARTIAL)
         return true;
-    if (!v->agent->has_tools || v->agent->has_llm)
+    if (!v->agent->has_tools || v->agent->has_llm || v->is_list)
         return false;
     for (size_t i = 0; i < n; i++) {
         json_object *entry = json_object_array_get_idx(results, i);
@@ -319,6 +321,7 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rc;
     }
     v->result.end = RV_VISIT_OK;
+    v->result.output = v->output;
     v->result.next = v->route ? v->routed_to : RV_TARGET_NONE;
     find_feedback(v);
     bool is_stage = v->routed_to >= 0 || v->routed_to == RV_TARGET_END; /* else: terminated where it stands */
@@ -341,6 +344,8 @@ static enum rv_reason reason_of(const rv_visit *v, const char *type, enum visit_
 {
     if (v->bound != RV_REASON_NONE)
         return v->bound;
+    if (v->given_reason != RV_REASON_NONE)
+        return v->given_reason;
     if (strcmp(type, "PolicyError") == 0)
         return RV_REASON_POLICY;
     if (strcmp(type, "CancelledError") == 0)
@@ -417,7 +422,13 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->result.error_text = v->error_text;
     v->result.reason = reason_of(v, type, failed_in);
     rv_visible_partial(v);
-    v->result.next = cancelled ? RV_TARGET_NONE : to;
+    v->result.error_type = type;
+    v->result.error_stage = v->error_stage;
+    v->result.code = v->code;
+    v->result.attempt = v->attempt;
+    v->result.is_given = v->given_reason != RV_REASON_NONE;
+    v->result.bound_of = v->is_bound_hard || rv_visit_is_element(v) || v->bound_of != v->shared ? v->bound_of : NULL;
+    v->result.next = cancelled || rv_visit_is_element(v) || v->result.bound_of ? RV_TARGET_NONE : to;
     int rc = keeps_output(v, failed_in) ? 0 : restore_output(v, err);
     if (rc == 0)
         rc = rv_envelope_add_error(v->env, name, text, type, v->shared->rules >= RV_RULES_3 ? v->code : RV_FAILURE_NONE,

@@ -24,10 +24,15 @@ bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage)
     return is_mocked(shared, &shared->pipeline->agents[stage]);
 }
 
-bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
+bool rv_element_calls_llm(const struct rv_visit_shared *shared, int stage)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
     return agent->has_llm && !is_mocked(shared, agent) && !arbiter_is_off(shared, agent);
+}
+
+bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
+{
+    return !shared->pipeline->agents[stage].each.list && rv_element_calls_llm(shared, stage);
 }
 
 const char *rv_visit_role(const rv_visit *v)
@@ -197,7 +202,8 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
         return RV_FAIL(err, RV_E_NOMEM, "ask for a call of stage \"%s\"", v->agent->name);
     }
     e->call_id = rv_visit_root(v->shared)->next_call_id++;
-    e->stage = rv_visit_stage_of(v);
+    if (rv_effect_place(e, v->shared, v->agent->index, &v->place, err) < 0)
+        return RV_E_NOMEM;
     e->origin = v->shared->origin;
     e->pipeline = v->shared->pipeline;
     e->visit = v->visit_no;
@@ -252,13 +258,14 @@ int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct 
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)
 {
     needs_llm = needs_llm && !v->model.has_call; /* one that a hook answered was not made */
-    if (v->attempt > max_retries || (needs_llm && rv_visit_root(v->shared)->llm_left <= 0))
+    enum rv_reason reason;
+    if (v->attempt > max_retries || (needs_llm && rv_bound_of(v->shared, true, false, &reason)))
         return false;
     int64_t timer = rv_visit_back_off(v, v->attempt, why, out);
     if (!timer)
         return false;
     if (needs_llm) {
-        rv_visit_root(v->shared)->llm_left--;
+        rv_calls_take(v->shared, 1);
         v->model.has_call = true;
     }
     v->attempt++;
