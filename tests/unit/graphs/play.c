@@ -106,6 +106,21 @@ static char *state_of(struct player *pl)
 
 /* --- What the core wants --- */
 
+/* A hook is called with the whole envelope; times and counts in it depend on the order, outputs do not. */
+static uint64_t hash_seen(uint64_t identity, const struct rv_effect *e)
+{
+    const struct rv_json_opts opts = {.max_bytes = MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH + 8};
+    json_object *json = NULL;
+
+    if (rv_json_parse((rv_str){e->request, e->request_len}, &opts, &json, NULL) < 0)
+        rv_kit_die("a request that is no JSON");
+    json_object *outputs = rv_json_get_obj(rv_json_get_obj(json, "envelope"), "outputs");
+    if (outputs)
+        identity = hash_of(identity, rv_str_of(json_object_to_json_string(outputs)));
+    json_object_put(json);
+    return identity;
+}
+
 static void add_call(struct player *pl, const struct rv_effect *e)
 {
     char text[64];
@@ -114,7 +129,9 @@ static void add_call(struct player *pl, const struct rv_effect *e)
         FAIL(pl, "too many calls");
     snprintf(text, sizeof text, "%d/%lld/%lld/", e->stage, (long long)e->visit, (long long)e->attempt);
     uint64_t identity = hash_of(pl->opts->seed ^ 0xcbf29ce484222325u, rv_str_of(text));
-    identity = hash_of(identity, e->key ? rv_str_of(e->key) : (rv_str){e->request, e->request_len});
+    identity = hash_of(identity, e->key ? rv_str_of(e->key) : rv_str_of(""));
+    if (e->kind == RV_EFFECT_CALL_HOOK)
+        identity = hash_seen(identity, e);
     pl->calls[pl->n_calls++] = (struct call){e->call_id, e->at_us, e->kind, identity, false, false};
 }
 
