@@ -215,6 +215,8 @@ struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out
         rv_jw_kv_text(&w, "stage", root->pipeline->agents[stage].name);
         rv_jw_kv_int(&w, "visit", visit);
     }
+    if (root->branch && root->branch[0])
+        rv_jw_kv_text(&w, "branch", root->branch);
     if (origin) {
         rv_jw_kv_text(&w, "agent", origin->agent);
         rv_jw_kv_int(&w, "depth", origin->depth);

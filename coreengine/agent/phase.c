@@ -181,6 +181,11 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
 {
     const char *label = call->copy_name.ptr ? "call" : call->name;
 
+    if (rv_visit_root(v->shared)->stops) {
+        rv_buf_fini(request);
+        return rv_visit_fail(v, "CancelledError", err, "stage \"%s\" was stopped before %s: the run has hit a bound",
+                             v->agent->name, label);
+    }
     if (v->now_us >= v->deadline_us) {
         rv_buf_fini(request);
         return rv_visit_fail(v, "TimeoutError", err, "stage \"%s\" ran out of time before %s (%lld s)", v->agent->name,
@@ -224,7 +229,7 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
 
 int64_t rv_visit_wait(rv_visit *v, int64_t wait, int64_t attempt, const char *why, struct rv_effects *out)
 {
-    if (v->now_us + wait >= v->deadline_us)
+    if (v->now_us + wait >= v->deadline_us || rv_visit_root(v->shared)->stops)
         return 0;
 
     rv_visit_emit(v, out, RV_EMIT_RETRY, RV_M_INT("attempt", attempt), RV_M_INT("wait_ms", wait / 1000),

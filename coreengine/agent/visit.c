@@ -83,8 +83,14 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
         goto fail;
     v->visit_no = rv_envelope_visits(env, name);
     rv_visit_emit(v, out, shared->origin ? RV_EMIT_AGENT_STARTED : RV_EMIT_STAGE_STARTED, (struct rv_member){0});
-    rc = rv_visit_resume_work(v, err);
-    if (rc == 0 && !v->resumed)
+    if (v->place.failed) {
+        rv_visit_root(shared)->llm_left += llm_reserved; /* no model is asked */
+        v->model.has_call = false;
+        rc = rv_visit_fail_as(v, v->place.failed->code, v->place.failed->type, err, "%s", v->place.failed->text);
+    } else {
+        rc = rv_visit_resume_work(v, err);
+    }
+    if (rc == 0 && !v->resumed && !v->place.failed)
         rc = rv_visit_sit_out(v, err);
     if (rc == 0)
         rc = advance(v, out, err);
@@ -108,6 +114,8 @@ void rv_visit_free(rv_visit *v)
     json_object_put(v->previous);
     json_object_put(v->approved_policies);
     json_object_put(v->chained);
+    json_object_put(v->chosen);
+    free(v->taken);
     rv_turn_free(v->rows);
     rv_tool_hooks_fini(&v->chain_hooks);
     rv_buf_fini(&v->partial);
