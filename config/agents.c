@@ -217,6 +217,29 @@ static const struct rv_key agent_keys[] = {
      .src_offset = AT(places.prompt_key),
      .doc =
          "A key of prompts, or a prompt of a capability. With agent: what it is asked; unset: the input of the run."},
+    {.name = "system_key",
+     .type = RV_KEY_STR,
+     .offset = AT(model.system_key),
+     .src_offset = AT(places.system_key),
+     .doc = "The system prompt: a key of prompts, or a prompt of a capability. Not with agent, whose document is one."},
+    {.name = "examples",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(model.examples),
+     .src_offset = AT(places.examples),
+     .read = rv_read_examples,
+     .schema = "{\"type\":\"array\",\"maxItems\":64,\"items\":{\"$ref\":\"#/$defs/example\"}}",
+     .doc = "Questions with the answers that are wanted, told to the model in each request before the history and the "
+            "prompt. Not kept in the session."},
+    {.name = "attachments",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(model.attachments),
+     .src_offset = AT(places.attachments),
+     .read = rv_read_attachments,
+     .schema = "{\"type\":\"array\",\"maxItems\":32,\"items\":{\"type\":\"string\",\"minLength\":1}}",
+     .doc =
+         "Images and files that belong to the prompt: expressions over outputs, envelope, metadata, state, interrupt "
+         "and models. Each gives a URL (https: or data:), {url, type} or {data, media_type, name}, a list of these, "
+         "or null for none."},
     {.name = "temperature",
      .type = RV_KEY_FLOAT,
      .offset = AT(model.temperature),

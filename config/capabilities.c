@@ -211,22 +211,22 @@ static void check(const struct checker *c, const struct rv_agent *a, enum rv_nam
 }
 
 /* A prompt may stand in the file or come from a capability. */
-static void check_prompt(const struct checker *c, const struct rv_agent *a)
+static void check_prompt(const struct checker *c, const struct rv_agent *a, const char *key, const char *name,
+                         const struct rv_src *src)
 {
     char hint[RV_HINT_MAX];
     const char *names[64];
     size_t n = 0;
 
-    if (!a->model.prompt_key[0] || rv_pipeline_prompt(c->p, rv_str_of(a->model.prompt_key)) ||
-        is_known(c, RV_NAME_PROMPT, a->model.prompt_key))
+    if (!name[0] || rv_pipeline_prompt(c->p, rv_str_of(name)) || is_known(c, RV_NAME_PROMPT, name))
         return;
     for (size_t i = 0; i < c->p->n_prompts && n < RV_COUNT(names); i++)
         names[n++] = c->p->prompts[i].key;
     for (size_t i = 0; i < c->known[RV_NAME_PROMPT].n && n < RV_COUNT(names); i++)
         names[n++] = c->known[RV_NAME_PROMPT].items[i];
-    rv_name_hint(c->findings, rv_str_of(a->model.prompt_key), plural_texts[RV_NAME_PROMPT], names, n, hint);
-    rv_findings_add(c->findings, RV_SEVERITY_ERROR, &a->places.prompt_key, hint,
-                    "agent \"%s\": prompt_key names \"%s\", which is not a known prompt", a->name, a->model.prompt_key);
+    rv_name_hint(c->findings, rv_str_of(name), plural_texts[RV_NAME_PROMPT], names, n, hint);
+    rv_findings_add(c->findings, RV_SEVERITY_ERROR, src, hint,
+                    "agent \"%s\": %s names \"%s\", which is not a known prompt", a->name, key, name);
 }
 
 /* A file may leave them open, and gets a warning; what is made to run has to have one (rule 5.1). */
@@ -272,7 +272,8 @@ static void check_agent(const struct checker *c, const struct rv_agent *a)
     check_hooks(c, a);
     check(c, a, RV_NAME_MOCK, "mock_handler", a->hooks.mock_handler, &a->places.mock_handler);
     check(c, a, RV_NAME_ROUTE, "routing_function", a->routing.function, &a->places.routing_function);
-    check_prompt(c, a);
+    check_prompt(c, a, "prompt_key", a->model.prompt_key, &a->places.prompt_key);
+    check_prompt(c, a, "system_key", a->model.system_key, &a->places.system_key);
 }
 
 static void check_provider(const struct checker *c, size_t i)

@@ -10,13 +10,15 @@ static void finding(struct rv_loader *l, const struct rv_agent *a, enum rv_sever
     rv_findings_add(l->findings, severity, src, hint, "agent \"%s\": %s", a->name, text);
 }
 
-static bool is_reserved(const char *name)
+/* A run that stands at "start" begins at the first stage, which may be called so. */
+static bool is_reserved(const struct rv_agent *a)
 {
-    static const char *const reserved[] = {"end", "start", "clarification", "confirmation", "__end__"};
+    static const char *const reserved[] = {"end", "clarification", "confirmation", "__end__", "start"};
+    const char *name = a->name;
 
     for (size_t i = 0; i < RV_COUNT(reserved); i++)
         if (strcmp(name, reserved[i]) == 0)
-            return true;
+            return a->index > 0 || strcmp(name, RV_STAGE_START) != 0;
     return false;
 }
 
@@ -200,12 +202,13 @@ static void check_agents(struct rv_loader *l)
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++) {
         const struct rv_agent *a = &l->p->agents[i];
 
-        if (a->name[0] && is_reserved(a->name))
+        if (a->name[0] && is_reserved(a))
             finding(l, a, RV_SEVERITY_ERROR, &a->places.name, "choose another name",
                     "the name is reserved for the engine");
         check_name_text(l, a);
         check_role(l, a);
         check_output_schema(l, a);
+        rv_check_request_keys(l, a);
         check_targets(l, a);
         check_dependencies(l, a, "requires", &a->order.required, a->order.required_index, "it cannot require itself");
         check_dependencies(l, a, "after", &a->order.after, a->order.after_index, "it cannot be after itself");
@@ -231,6 +234,8 @@ static const struct {
      "write allowed_tools: [] for none"},
     {"output_mode", false, "output_mode is what the document of a declared agent makes it",
      "leave it out, or write structured_output: true or false"},
+    {"system_key", false, "system_key says what the document of a declared agent says",
+     "put the text into the document"},
     {"output_schema", false, "output_schema is what the document of a declared agent makes it",
      "leave it out, or put the properties into the document"},
 };

@@ -55,6 +55,8 @@ struct rv_pipeline_internal {
     size_t n_given_models;
     bool borrows_models; /* their options are another pipeline's */
     struct rv_owned *owned;
+    struct rv_pipeline **inner; /* of the outermost pipeline: those that stages run; owned */
+    size_t n_inner, cap_files;
 };
 
 /* What the pipeline owns outside of its arena, in the order in which it was made. */
@@ -63,6 +65,17 @@ struct rv_owned {
     rv_expr *expr;
     rv_template *template;
     json_object *value;
+};
+
+/* A text of a stage whose names are checked once all stages are known (rv_check_prompts()). */
+struct rv_noted_text {
+    const struct rv_noted_text *next;
+    const char *what;    /* how findings about it begin: agent "a": rule 1: "when" */
+    const char *owner;   /* the stage that it is of, whose output is `output`; NULL: none */
+    struct rv_src src;   /* of the text's first byte */
+    int indent;          /* as in struct rv_prompt_config */
+    const rv_expr *expr; /* this, or a template */
+    const rv_template *template;
 };
 
 /* One load. Readers of table rows reach it by rv_key_reader.user. */
@@ -75,7 +88,8 @@ struct rv_loader {
     size_t n_file_bytes;      /* of text files so far */
     rv_index file_index;      /* path -> one of the pipeline's files */
     struct rv_prices *prices; /* NULL until a model is looked for in them */
-    int rc;                   /* RV_E_NOMEM; sticky */
+    const struct rv_noted_text *noted;
+    int rc; /* RV_E_NOMEM; sticky */
 };
 
 /* The tables, in the order of the reference page. */
@@ -87,13 +101,15 @@ struct rv_key_table {
     const char *more; /* further rules between keys, as members of a JSON Schema object; NULL: none */
 };
 extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_table, rv_edge_limit_table,
-    rv_execution_table, rv_model_table, rv_pipeline_table, rv_price_table, rv_prompt_table, rv_rule_table,
-    rv_state_field_table, rv_test_error_table, rv_test_expect_table, rv_test_input_table, rv_test_table;
+    rv_example_table, rv_execution_table, rv_model_table, rv_pipeline_table, rv_price_table, rv_prompt_table,
+    rv_rule_table, rv_state_field_table, rv_test_error_table, rv_test_expect_table, rv_test_input_table, rv_test_table;
 extern const struct rv_term_list rv_child_text_list; /* agents.c */
 
 /* Readers of the sections (rv_key.read). */
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target);
@@ -125,6 +141,20 @@ rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, con
 /** The same for one that has to be true or false. */
 rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what);
 
+/** Have the names in an expression or a template (the other is NULL) of a stage checked with those of prompts. label:
+ *  what it is of the stage, `rule 1: "when"`. */
+void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const char *label, const rv_expr *expr,
+                  const rv_template *template);
+/* Everything that a placeholder of a prompt may begin with: output keys, then what every prompt can name besides. */
+struct rv_value_names {
+    const char **items; /* NULL: out of memory, recorded */
+    size_t n_outputs, n;
+};
+struct rv_value_names rv_collect_names(struct rv_loader *l);
+bool rv_is_prompt_root(rv_str name); /* one that is no output */
+/** Warns of keys about requests to a model in a stage that makes none. */
+void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a);
+void rv_agent_model_fini(struct rv_agent_model *m); /* its templates and expressions */
 /** The defaults of rule 4.6. */
 void rv_execution_defaults(struct rv_loader *l);
 
@@ -145,11 +175,14 @@ void rv_resolve_fallbacks(struct rv_loader *l); /* roles of models to models; wi
 void rv_finish_agents(struct rv_loader *l);     /* sort, index, resolve names, compile nothing */
 void rv_check_stages(struct rv_loader *l);      /* each of them, and what spans them */
 void rv_check_groups(struct rv_loader *l);      /* lists and joins; finds the level of each stage */
+void rv_check_work(struct rv_loader *l);        /* kinds of work; pipelines that stages run are loaded */
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
 /** The same but for models that were looked at before; known NULL: none was. */
 void rv_check_more_budget(struct rv_loader *l, const bool *known);
-void rv_check_prompts(struct rv_loader *l); /* placeholders */
-void rv_check_tests(struct rv_loader *l);   /* stage names in expectations */
+void rv_check_prompts(struct rv_loader *l); /* placeholders, and what expressions name */
+void rv_check_place_names(struct rv_loader *l);
+bool rv_is_place_name(rv_str name);       /* one that only some visits have, as `item` */
+void rv_check_tests(struct rv_loader *l); /* stage names in expectations */
 
 /* --- Groups (groups.c, group_regions.c) --- */
 enum rv_way_kind { RV_WAY_ONE, RV_WAY_BY_ERROR, RV_WAY_BY_ANSWER, RV_WAY_BRANCH };

@@ -3,19 +3,10 @@
 
 #include "config/explain_internal.h"
 
-static void write_list(rv_jw *w, const char *key, const struct rv_str_list *list)
-{
-    rv_jw_key(w, key);
-    rv_jw_arr(w);
-    for (size_t i = 0; i < list->n; i++)
-        rv_jw_text(w, list->items[i]);
-    rv_jw_arr_end(w);
-}
-
 static void write_list_if_set(rv_jw *w, const char *key, const struct rv_str_list *list)
 {
     if (list->is_set)
-        write_list(w, key, list);
+        rv_jw_kv_list(w, key, list);
 }
 
 static void write_if(rv_jw *w, const char *key, const char *text)
@@ -167,6 +158,20 @@ static void write_ask(const struct rv_agent_ask *ask, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
+/* What loading found out: the join of the groups that the stage opens, and the stages whose groups are open there. */
+static void write_groups(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
+{
+    if (a->routing.join_of >= 0)
+        rv_jw_kv_text(w, "joined_by", p->stage_names[a->routing.join_of]);
+    if (a->level.fork < 0)
+        return;
+    rv_jw_key(w, "inside");
+    rv_jw_arr(w);
+    for (int fork = a->level.fork; fork >= 0; fork = p->agents[fork].level.fork)
+        rv_jw_text(w, p->stage_names[fork]);
+    rv_jw_arr_end(w);
+}
+
 static void write_work(const struct rv_agent *a, rv_jw *w)
 {
     if (a->join.wait != RV_WAIT_NOT)
@@ -195,8 +200,8 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
         write_declared(a, w);
     write_child_text(p, a, w);
     rv_jw_kv_int(w, "stage_order", a->order.stage_order);
-    write_list(w, "requires", &a->order.required);
-    write_list(w, "after", &a->order.after);
+    rv_jw_kv_list(w, "requires", &a->order.required);
+    rv_jw_kv_list(w, "after", &a->order.after);
     rv_explain_term(w, &rv_agent_table, "join_strategy", a->order.join);
     rv_jw_kv_bool(w, "has_llm", a->has_llm);
     rv_jw_kv_bool(w, "has_tools", a->has_tools);
@@ -205,6 +210,16 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     write_list_if_set(w, "allowed_tools", &a->tools.allowed);
     write_if(w, "model_role", a->model.role);
     write_if(w, "prompt_key", a->model.prompt_key);
+    write_if(w, "system_key", a->model.system_key);
+    if (a->model.n_examples > 0)
+        rv_jw_kv_int(w, "examples", (int64_t)a->model.n_examples);
+    if (a->model.n_attachments > 0) {
+        rv_jw_key(w, "attachments");
+        rv_jw_arr(w);
+        for (size_t i = 0; i < a->model.n_attachments; i++)
+            rv_jw_text(w, rv_expr_text(a->model.attachments[i]));
+        rv_jw_arr_end(w);
+    }
     if (a->model.no_temperature)
         rv_jw_kv_value(w, "temperature", NULL);
     if (a->model.has_temperature)
@@ -218,11 +233,12 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
         rv_explain_term(w, &rv_agent_table, "output_via", a->output.via);
         rv_jw_kv_int(w, "max_repairs", a->limits.max_repairs);
     }
-    write_list(w, "required_output_fields", &a->output.required_fields);
+    rv_jw_kv_list(w, "required_output_fields", &a->output.required_fields);
     write_rules(a, w);
     write_targets(w, "default_next", a->routing.default_next[0] ? a->routing.default_next : "end",
                   &a->routing.branches);
     write_if(w, "error_next", a->routing.error_next);
+    write_groups(p, a, w);
     write_work(a, w);
     write_if(w, "routing_function", a->routing.function);
     rv_jw_kv_int(w, "timeout_seconds", a->limits.timeout_seconds);
@@ -237,7 +253,7 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     if (a->limits.max_visits > 0)
         rv_jw_kv_int(w, "max_visits", a->limits.max_visits);
     rv_jw_kv_text(w, "plan_from", a->tools.plan_from);
-    write_list(w, "policies", &a->hooks.policies);
+    rv_jw_kv_list(w, "policies", &a->hooks.policies);
     write_if(w, "pre_process", a->hooks.pre_process);
     write_if(w, "post_process", a->hooks.post_process);
     write_list_if_set(w, "before_model", &a->hooks.before_model);
@@ -387,7 +403,7 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
         w, "default_run_mode",
         rv_run_mode_text(p->default_run_mode == RV_UNSET ? RV_MODE_SEQUENTIAL : (enum rv_run_mode)p->default_run_mode));
     if (p->inputs.is_set)
-        write_list(w, "inputs", &p->inputs);
+        rv_jw_kv_list(w, "inputs", &p->inputs);
     rv_jw_kv_int(w, "max_iterations", p->max_iterations);
     rv_jw_kv_int(w, "max_llm_calls", p->max_llm_calls);
     rv_jw_kv_int(w, "max_agent_hops", p->max_agent_hops);

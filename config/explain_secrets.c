@@ -140,13 +140,8 @@ void rv_explain_models(const struct rv_pipeline *p, rv_jw *w)
         if (m->max_input_tokens > 0)
             rv_jw_kv_int(w, "max_input_tokens", m->max_input_tokens);
         rv_jw_kv_bool(w, "optional", m->optional);
-        if (m->fallback.n > 0) {
-            rv_jw_key(w, "fallback");
-            rv_jw_arr(w);
-            for (size_t k = 0; k < m->fallback.n; k++)
-                rv_jw_text(w, m->fallback.items[k]);
-            rv_jw_arr_end(w);
-        }
+        if (m->fallback.n > 0)
+            rv_jw_kv_list(w, "fallback", &m->fallback);
         if (m->has_price) {
             write_price(w, &m->price);
             rv_jw_kv_bool(w, "price_from_table", m->price_from_table);

@@ -24,7 +24,7 @@ static struct rv_owned *own(struct rv_loader *l)
 
 /* --- Expressions --- */
 
-rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what)
+static rv_expr *compile(struct rv_key_reader *r, const struct rv_node *node, const char *what)
 {
     static const char *const variables[] = {"output", "outputs", "envelope", "metadata", "state", "interrupt",
                                             "models", "group",   "error",    "item",     "index", "inputs"};
@@ -43,6 +43,15 @@ rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, con
     }
     rv_err_free(err);
     return o->expr;
+}
+
+rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what)
+{
+    rv_expr *e = compile(r, node, what);
+
+    if (e)
+        rv_note_text(r, node, what, e, NULL);
+    return e;
 }
 
 rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what)
@@ -290,7 +299,8 @@ void rv_read_for_each(struct rv_key_reader *r, const struct rv_node *node, void 
 
 /* --- Values that are built --- */
 
-static void build(struct rv_key_reader *r, const struct rv_node *node, const char *what, int depth,
+/* is_inside: its expressions see the outputs of an inner pipeline. */
+static void build(struct rv_key_reader *r, const struct rv_node *node, const char *what, bool is_inside, int depth,
                   struct rv_built *out)
 {
     struct rv_loader *l = rv_loader_of(r);
@@ -304,7 +314,7 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
     }
     if (node->kind == RV_NODE_STR) {
         out->kind = RV_BUILT_EXPR;
-        out->expr = rv_loader_expr(r, node, what);
+        out->expr = is_inside ? compile(r, node, what) : rv_loader_expr(r, node, what);
         return;
     }
     if (node->kind == RV_NODE_LIST || node->kind == RV_NODE_MAP) {
@@ -322,7 +332,7 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
             } else {
                 snprintf(label, sizeof label, "%.100s[%zu]", what, i);
             }
-            build(r, node->items[i], label, depth + 1, &out->items[i]);
+            build(r, node->items[i], label, is_inside, depth + 1, &out->items[i]);
         }
         return;
     }
@@ -338,7 +348,7 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
     rv_err_free(err);
 }
 
-static struct rv_built *built_map(struct rv_key_reader *r, const struct rv_node *node, const char *key)
+static struct rv_built *built_map(struct rv_key_reader *r, const struct rv_node *node, const char *key, bool is_inside)
 {
     struct rv_built *out;
 
@@ -348,7 +358,7 @@ static struct rv_built *built_map(struct rv_key_reader *r, const struct rv_node 
     }
     out = rv_loader_array(rv_loader_of(r), 1, sizeof *out);
     if (out)
-        build(r, node, key, 0, out);
+        build(r, node, key, is_inside, 0, out);
     return out;
 }
 
@@ -357,7 +367,7 @@ void rv_read_set(struct rv_key_reader *r, const struct rv_node *node, void *targ
     struct rv_agent *a = (struct rv_agent *)((char *)target - offsetof(struct rv_agent, set));
 
     a->set_src = node->src;
-    a->set = built_map(r, node, "set");
+    a->set = built_map(r, node, "set", false);
 }
 
 void rv_read_inner_inputs(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -365,7 +375,7 @@ void rv_read_inner_inputs(struct rv_key_reader *r, const struct rv_node *node, v
     struct rv_agent_inner *inner = (struct rv_agent_inner *)((char *)target - offsetof(struct rv_agent_inner, inputs));
 
     inner->inputs_src = node->src;
-    inner->inputs = built_map(r, node, "inputs");
+    inner->inputs = built_map(r, node, "inputs", false);
 }
 
 void rv_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -373,7 +383,7 @@ void rv_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *node, 
     struct rv_agent_inner *inner = (struct rv_agent_inner *)((char *)target - offsetof(struct rv_agent_inner, outputs));
 
     inner->outputs_src = node->src;
-    inner->outputs = built_map(r, node, "outputs");
+    inner->outputs = built_map(r, node, "outputs", true);
 }
 
 /* --- Questions --- */

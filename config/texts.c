@@ -101,18 +101,6 @@ void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *ta
 
 /* output_schema: a map, or a file next to the pipeline. What it may say is checked where schemas are known. */
 
-static void to_json(struct rv_loader *l, const struct rv_node *node, json_object **out)
-{
-    rv_err *err = NULL;
-    int rc = rv_node_to_json(node, out, &err);
-
-    if (rc == RV_E_NOMEM)
-        l->rc = rc;
-    else if (rc < 0)
-        rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, &node->src, err);
-    rv_err_free(err);
-}
-
 /* The file is JSON, or YAML, which JSON is a part of. */
 static void read_text(struct rv_key_reader *r, const char *path, rv_str text, json_object **out)
 {
@@ -124,7 +112,7 @@ static void read_text(struct rv_key_reader *r, const char *path, rv_str text, js
         l->rc = RV_E_NOMEM;
     root = doc ? rv_yaml_root(doc) : NULL;
     if (root && root->kind == RV_NODE_MAP)
-        to_json(l, root, out);
+        rv_keys_json(r, root, out);
     else if (doc)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &(struct rv_src){path, 1, 1}, NULL, "output_schema must be a map, not %s",
                         root ? rv_node_kind_text(root->kind) : "an empty file");
@@ -152,7 +140,7 @@ void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, 
         if (path && rv_loader_text_file(l, what, path, &file->src, &text))
             read_text(r, path, text, target);
     } else {
-        to_json(l, node, target);
+        rv_keys_json(r, node, target);
     }
 }
 
@@ -247,7 +235,7 @@ static const char *const roots[] = {
     "interrupt_response", "outputs", "state",      "stage_context",
 };
 
-static bool is_root(rv_str name)
+bool rv_is_prompt_root(rv_str name)
 {
     for (size_t i = 0; i < RV_COUNT(roots); i++)
         if (rv_str_is(name, roots[i]))
@@ -255,90 +243,17 @@ static bool is_root(rv_str name)
     return false;
 }
 
-/* Everything a placeholder may begin with: the roots, then every output key. */
-struct names {
-    const char **items;
-    size_t n;
-};
-
-static struct names collect_names(struct rv_loader *l)
+struct rv_value_names rv_collect_names(struct rv_loader *l)
 {
-    struct names names = {rv_loader_array(l, RV_COUNT(roots) + l->p->n_agents, sizeof(char *)), 0};
+    struct rv_value_names names = {rv_loader_array(l, RV_COUNT(roots) + l->p->n_agents, sizeof(char *)), 0, 0};
 
     if (!names.items)
         return names;
     for (size_t i = 0; i < l->p->n_agents; i++)
         if (l->p->agents[i].output.key[0])
-            names.items[names.n++] = l->p->agents[i].output.key;
+            names.items[names.n_outputs++] = l->p->agents[i].output.key;
+    names.n = names.n_outputs;
     for (size_t i = 0; i < RV_COUNT(roots); i++)
         names.items[names.n++] = roots[i];
     return names;
-}
-
-static void check_placeholder(struct rv_loader *l, const struct rv_prompt_config *prompt,
-                              const struct rv_placeholder *place, const struct names *names, bool is_used)
-{
-    const rv_index *outputs = &l->p->internal->output_index;
-    enum rv_severity severity = is_used ? RV_SEVERITY_ERROR : RV_SEVERITY_WARNING;
-    struct rv_src src = place->src;
-    char hint[RV_HINT_MAX];
-
-    if (prompt->indent > 0 && src.line > prompt->src.line)
-        src.col += prompt->indent;
-    if (rv_str_is(place->root, "outputs") && place->field.ptr) {
-        if (rv_index_get(outputs, place->field) >= 0)
-            return;
-        rv_name_hint(l->findings, place->field, "output keys", names->items, names->n - RV_COUNT(roots), hint);
-        rv_findings_add(l->findings, severity, &src, hint,
-                        "prompt \"%s\": {{%.*s}} names the output \"%.*s\", which no stage makes", prompt->key,
-                        RV_STR_ARG(rv_utf8_cut(place->path, 100)), RV_STR_ARG(rv_utf8_cut(place->field, 100)));
-        return;
-    }
-    if (is_root(place->root) || rv_index_get(outputs, place->root) >= 0)
-        return;
-    rv_name_hint(l->findings, place->root, "names", names->items, names->n, hint);
-    rv_findings_add(l->findings, severity, &src, hint,
-                    "prompt \"%s\": {{%.*s}} can have no value: nothing is called \"%.*s\"", prompt->key,
-                    RV_STR_ARG(rv_utf8_cut(place->path, 100)), RV_STR_ARG(rv_utf8_cut(place->root, 100)));
-}
-
-/* A tag that is none reaches the model as it stands. */
-static void warn_of_foreign(struct rv_loader *l, const struct rv_prompt_config *prompt)
-{
-    size_t n = prompt->compiled ? rv_template_n_foreign(prompt->compiled) : 0;
-
-    for (size_t i = 0; i < n; i++) {
-        struct rv_foreign tag = rv_template_foreign(prompt->compiled, i);
-        if (prompt->indent > 0 && tag.src.line > prompt->src.line)
-            tag.src.col += prompt->indent;
-        rv_findings_add(
-            l->findings, RV_SEVERITY_WARNING, &tag.src,
-            "tags are {{name}}, {{#list}}...{{/list}}, {{^list}}...{{/list}}; write \\{{ for braces that are text",
-            "prompt \"%s\": the model gets \"%.*s\" as it stands", prompt->key, RV_STR_ARG(tag.text));
-    }
-}
-
-void rv_check_prompts(struct rv_loader *l)
-{
-    rv_index used = {NULL, 0, 0};
-    struct names names = {NULL, 0};
-
-    if (l->p->n_prompts == 0)
-        return;
-    names = collect_names(l);
-    for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++)
-        if (rv_index_add(&used, rv_str_of(l->p->agents[i].model.prompt_key), 1) == RV_E_NOMEM)
-            l->rc = RV_E_NOMEM;
-    for (size_t i = 0; i < l->p->n_prompts && l->rc == 0; i++) {
-        const struct rv_prompt_config *prompt = &l->p->prompts[i];
-        size_t n = prompt->compiled ? rv_template_n_placeholders(prompt->compiled) : 0;
-        bool is_used = rv_index_get(&used, rv_str_of(prompt->key)) >= 0;
-
-        for (size_t k = 0; k < n; k++) {
-            struct rv_placeholder place = rv_template_placeholder(prompt->compiled, k);
-            check_placeholder(l, prompt, &place, &names, is_used);
-        }
-        warn_of_foreign(l, prompt);
-    }
-    rv_index_fini(&used);
 }

@@ -111,6 +111,9 @@ bool rv_envelope_all_completed(const rv_envelope *env); /* every stage of stage_
 /** Append a running record and count one hop. */
 RV_MUST_CHECK int rv_envelope_record_start(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us,
                                            rv_err **err);
+/** The same for an element of a list that a visit of the agent works through: it counts a hop, not a visit. */
+RV_MUST_CHECK int rv_envelope_record_part(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us,
+                                          rv_err **err);
 struct rv_record_end {
     enum rv_history_status status;
     rv_str error; /* ptr NULL: none */
@@ -249,12 +252,17 @@ struct rv_interrupt {                                   /* borrowed view of the 
     enum rv_interrupt_kind kind;
     const char *id, *question, *message;  /* NULL: none */
     const char *stage;                    /* that raised it; NULL: the current one */
-    const char *branch;                   /* the path of its branch; NULL: the main branch */
+    const char *path;                     /* of its branch; NULL: the main branch */
     json_object *data, *response;         /* borrowed; response NULL until resolved */
     int64_t created_at_us, expires_at_us; /* 0: never */
 };
 struct rv_interrupt rv_envelope_interrupt(const rv_envelope *env);
 
+/* What a stage failed with, per stage that handles it, until the handler's visit is over: {stage, code, text, attempt}.
+ * A fork has its own. */
+json_object *rv_envelope_caught(const rv_envelope *env, rv_str handler);
+/** Borrows value; NULL removes it. */
+RV_MUST_CHECK int rv_envelope_set_caught(rv_envelope *env, rv_str handler, json_object *value, rv_err **err);
 /* Work that a stage had done when it was suspended (results so far, attempts), per stage; opaque here. */
 json_object *rv_envelope_suspended(const rv_envelope *env, rv_str stage);
 /** value NULL removes; else adds a reference. */
@@ -308,6 +316,17 @@ struct rv_merge {
     json_object *conflicts; /* array of {key, earlier, later}; owned; NULL: none */
 };
 void rv_merge_fini(struct rv_merge *m);
+/** Take out of a fork what a merge is not to bring: the output of that key, and an interrupt that waits. */
+void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key);
+/* What a run inside of a visit has used so far. */
+struct rv_envelope_used {
+    int64_t hops, llm_calls;
+    struct rv_usage usage;
+};
+struct rv_envelope_used rv_envelope_used(const rv_envelope *env);
+/** Count the hops and the usage of a run that was made inside of a visit, from `before` on. Its model calls count with
+ * the record of the visit. */
+void rv_envelope_add_inner(rv_envelope *env, const rv_envelope *inner, const struct rv_envelope_used *before);
 /** Copy the fork's changes into env (rule 7.7): changed outputs and metadata set, state set, counters added, new
  * history and errors appended, visits added, the first pending interrupt taken (further ones go to
  * metadata.queued_interrupts), suspended work set, a termination applied. `stage` names the fork's stage. The fork is

@@ -69,6 +69,7 @@ enum rv_map_id {
     RV_MAP_METADATA,
     RV_MAP_STATE,
     RV_MAP_SUSPENDED,
+    RV_MAP_CAUGHT, /* not merged: it is of the branch that caught it */
     RV_MAP_ACTIVE,
     RV_MAP_COMPLETED,
     RV_MAP_FAILED,
@@ -113,8 +114,8 @@ struct rv_record {
 struct rv_stored_interrupt {
     bool exists;
     enum rv_interrupt_kind kind;
-    struct rv_text id, question, message, stage, branch; /* branch: the path of the one that asks; none: the main one */
-    json_object *data, *response;                        /* owned references */
+    struct rv_text id, question, message, stage, path; /* path: of the branch that asks; none: the main branch */
+    json_object *data, *response;                      /* owned references */
     int64_t created_at_us, expires_at_us;
 };
 /* One change of a fork to `state`, replayed by the merge so that two appends do not overwrite each other. */

@@ -61,9 +61,9 @@ int rv_envelope_show_question(rv_envelope *env, const rv_envelope *branch, rv_st
     if (rc == 0 && !it.stage.ptr)
         rc = rv_text_of(stage, "interrupt stage", &it.stage, err);
     if (rc == 0)
-        rc = rv_text_of(path, "interrupt branch", &given, err);
+        rc = rv_text_of(path, "interrupt path", &given, err);
     if (rc == 0) {
-        rv_text_move(&it.branch, &given);
+        rv_text_move(&it.path, &given);
         rc = env->shows ? show_next(env, &it, err) : show_first(env, &it);
     }
     rv_interrupt_fini(&it);

@@ -276,6 +276,22 @@ static int append(rv_envelope *env, rv_str agent, struct rv_record **out, rv_err
     return 0;
 }
 
+/* Room for one more visit was reserved. */
+static int start_record(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us, struct rv_record **out,
+                        rv_err **err)
+{
+    int rc = append(env, agent, out, err);
+
+    if (rc < 0)
+        return rc;
+    (*out)->stage_order = stage_order;
+    (*out)->started_at_us = rv_clamp_time(now_us);
+    (*out)->status = RV_HISTORY_RUNNING;
+    env->n_records++;
+    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, 1);
+    return 0;
+}
+
 int rv_envelope_record_start(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us, rv_err **err)
 {
     struct rv_record *r = NULL;
@@ -283,17 +299,19 @@ int rv_envelope_record_start(rv_envelope *env, rv_str agent, int64_t stage_order
     int rc = rv_map_reserve(&env->map[RV_MAP_VISITS], 1, err);
 
     if (rc == 0)
-        rc = append(env, agent, &r, err);
+        rc = start_record(env, agent, stage_order, now_us, &r, err);
     if (rc < 0)
         return rc;
-    r->stage_order = stage_order;
-    r->started_at_us = rv_clamp_time(now_us);
-    r->status = RV_HISTORY_RUNNING;
-    env->n_records++;
     visits = rv_map_put(&env->map[RV_MAP_VISITS], r->agent, NULL);
     visits->count = rv_counter_add(visits->count, 1);
-    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, 1);
     return 0;
+}
+
+int rv_envelope_record_part(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us, rv_err **err)
+{
+    struct rv_record *r = NULL;
+
+    return start_record(env, agent, stage_order, now_us, &r, err);
 }
 
 /* The record that is waiting for its end is among the last few, so looking backwards costs next to nothing; only an

@@ -133,8 +133,9 @@ static int64_t words_of_messages(json_object *list)
 
 static int64_t words_of_request(json_object *request)
 {
-    return words_in(text_of(request, "system")) + words_of_messages(member(request, "history")) +
-           words_in(text_of(request, "prompt")) + words_of_messages(member(request, "turns"));
+    return words_in(text_of(request, "system")) + words_of_messages(member(request, "examples")) +
+           words_of_messages(member(request, "history")) + words_in(text_of(request, "prompt")) +
+           words_of_messages(member(request, "turns"));
 }
 
 /* --- the answer --- */

@@ -107,7 +107,7 @@ static const struct place {
     const char *hook, *member;
 } places[] = {
     {"before_model", "request"}, {"after_model", "reply"}, {"before_tool", "arguments"}, {"after_tool", "result"}};
-static const char *const told_keys[] = {"system", "instructions", "history", "prompt", "turns"};
+static const char *const told_keys[] = {"system", "instructions", "examples", "history", "prompt", "turns"};
 
 /* The part of the call that the hook looks at, or NULL; the tree is the caller's. */
 static const struct place *place_of(json_object *args, json_object **shown)

@@ -1,8 +1,8 @@
 /* The bound on the tokens of one request: which of its messages are left out until it fits.
  *
- * The oldest go first: messages of the history, then rounds of this visit. System prompt, instructions, the prompt and
- * the newest round always stay. A tool call and its results are left out together, since providers refuse the one
- * without the other. The estimate is that of histories: a quarter of the code points of each text. */
+ * The oldest go first: messages of the history, then rounds of this visit. System prompt, instructions, examples,
+ * the prompt and the newest round always stay. A tool call and its results are left out together, since providers
+ * refuse the one without the other. The estimate is that of histories: a quarter of the code points of each text. */
 #include "coreengine/agent/agent_internal.h"
 #include "coreengine/conversation/messages.h"
 
@@ -77,13 +77,16 @@ static int keep_from(json_object *request, const char *key, json_object *message
 
 int rv_context_bound(json_object *request, int64_t max, int64_t *tokens, int64_t *n_left_out, bool *fits, rv_err **err)
 {
-    json_object *history = rv_json_get_arr(request, "history"), *turns = rv_json_get_arr(request, "turns");
+    json_object *history = rv_json_get_arr(request, "history"), *turns = rv_json_get_arr(request, "turns"),
+                *examples = rv_json_get_arr(request, "examples");
     static const char *const texts[] = {"system", "instructions", "prompt"};
     int64_t sum = 0;
     int rc = 0;
 
     for (size_t i = 0; i < RV_COUNT(texts); i++)
         sum += tokens_in(request, texts[i]);
+    for (size_t i = 0; examples && i < json_object_array_length(examples); i++)
+        sum += tokens_of(json_object_array_get_idx(examples, i));
     for (size_t i = 0; history && i < json_object_array_length(history); i++)
         sum += tokens_of(json_object_array_get_idx(history, i));
     for (size_t i = 0; turns && i < json_object_array_length(turns); i++)

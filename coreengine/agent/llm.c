@@ -60,26 +60,38 @@ static int64_t plus(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+/* The most tokens that a model can count for a request: one for each byte, and what pictures and files may come to,
+ * which only the window of the model bounds. */
+static int64_t worst_input(const rv_visit *v, const struct rv_model_config *model, int64_t bytes)
+{
+    int64_t attached = rv_parts_worst_tokens(v), sum = plus(bytes, attached);
+
+    return attached > 0 && model && model->max_input_tokens > 0 && model->max_input_tokens < sum
+               ? model->max_input_tokens
+               : sum;
+}
+
 /* The most that the call can cost, whether the role or one of its fallbacks answers it. */
 static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
 {
     const struct rv_model_config *model = rv_visit_model(v);
     int64_t bytes = (int64_t)request_bytes, tokens = rv_visit_max_tokens(v);
-    int64_t worst = rv_llm_worst_cost(price_of(model), bytes, tokens);
+    int64_t worst = rv_llm_worst_cost(price_of(model), worst_input(v, model, bytes), tokens);
 
     for (size_t i = 0; model && model->fallback_models && i < model->fallback.n; i++) {
-        int64_t cost = rv_llm_worst_cost(price_of(model->fallback_models[i]), bytes, tokens);
+        const struct rv_model_config *other = model->fallback_models[i];
+        int64_t cost = rv_llm_worst_cost(price_of(other), worst_input(v, other, bytes), tokens);
         worst = cost > worst ? cost : worst;
     }
     return worst;
 }
 
-static int fail_for_money(rv_visit *v, int64_t needed, rv_err **err)
+static int fail_for_money(rv_visit *v, const struct rv_visit_shared *s, int64_t needed, rv_err **err)
 {
-    const struct rv_visit_shared *s = rv_visit_root(v->shared);
     int64_t budget = s->pipeline->budget_micro_usd;
 
     v->bound = RV_REASON_BUDGET;
+    v->bound_of = s;
     return rv_visit_fail(v, "LimitError", err,
                          "agent \"%s\": the next model call may cost $%" PRId64 ".%06d, and of budget.usd "
                          "($%" PRId64 ".%06d) $%" PRId64 ".%06d is spent and $%" PRId64
@@ -89,18 +101,33 @@ static int fail_for_money(rv_visit *v, int64_t needed, rv_err **err)
                          s->reserved_micro_usd / 1000000, (int)(s->reserved_micro_usd % 1000000));
 }
 
+/* Is it a run, and has it a budget? */
+static bool has_purse(const struct rv_visit_shared *s)
+{
+    return !s->origin && s->pipeline->has_budget;
+}
+
+static void reserve_all(rv_visit *v, int64_t micro_usd)
+{
+    for (struct rv_visit_shared *s = v->shared; s; s = s->up)
+        if (has_purse(s))
+            s->reserved_micro_usd += micro_usd;
+}
+
 static bool set_aside(rv_visit *v, int64_t worst, int *rc, rv_err **err)
 {
-    struct rv_visit_shared *s = rv_visit_root(v->shared);
+    const struct rv_visit_shared *poor = NULL;
 
-    if (s->pipeline->has_budget &&
-        plus(plus(s->spent_micro_usd, s->reserved_micro_usd), worst) > s->pipeline->budget_micro_usd) {
-        *rc = fail_for_money(v, worst, err);
+    for (const struct rv_visit_shared *s = v->shared; s; s = s->up) /* the outermost run is named first */
+        if (has_purse(s) &&
+            plus(plus(s->spent_micro_usd, s->reserved_micro_usd), worst) > s->pipeline->budget_micro_usd)
+            poor = s;
+    if (poor) {
+        *rc = fail_for_money(v, poor, worst, err);
         return false;
     }
     v->model.reserved_micro_usd = worst;
-    if (s->pipeline->has_budget)
-        s->reserved_micro_usd += worst;
+    reserve_all(v, worst);
     return true;
 }
 
@@ -113,8 +140,7 @@ static bool reserve(rv_visit *v, size_t request_bytes, int *rc, rv_err **err)
 /* The call was not made after all. */
 static void release(rv_visit *v)
 {
-    if (v->shared->pipeline->has_budget)
-        rv_visit_root(v->shared)->reserved_micro_usd -= v->model.reserved_micro_usd;
+    reserve_all(v, -v->model.reserved_micro_usd);
     v->model.reserved_micro_usd = 0;
 }
 
@@ -122,7 +148,9 @@ static void count(rv_visit *v, const struct rv_usage *used)
 {
     rv_usage_add(&v->model.usage, used);
     rv_envelope_add_usage(v->env, used);
-    rv_visit_root(v->shared)->spent_micro_usd = plus(rv_visit_root(v->shared)->spent_micro_usd, used->cost_micro_usd);
+    for (struct rv_visit_shared *s = v->shared; s; s = s->up)
+        if (!s->origin)
+            s->spent_micro_usd = plus(s->spent_micro_usd, used->cost_micro_usd);
 }
 
 /* The price of the role that answered. */
@@ -202,14 +230,6 @@ bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err)
 
 /* --- the prompt --- */
 
-static const rv_template *find_prompt(const rv_visit *v)
-{
-    const struct rv_prompt_config *own = rv_pipeline_prompt(v->shared->pipeline, rv_str_of(v->agent->model.prompt_key));
-    if (own)
-        return own->compiled;
-    return v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(v->agent->model.prompt_key));
-}
-
 /* Renders into prompt; a failure is the stage's. */
 static int render(rv_visit *v, rv_buf *prompt, rv_err **err)
 {
@@ -220,18 +240,7 @@ static int render(rv_visit *v, rv_buf *prompt, rv_err **err)
         rv_buf_add(prompt, f->raw_input, f->raw_input_len);
         return rv_buf_check(prompt, "prompt", err);
     }
-    const rv_template *t = find_prompt(v);
-    if (!t)
-        return RV_FAIL_AT(err, &v->agent->places.prompt_key, RV_E_NOT_FOUND, "unknown prompt \"%s\"",
-                          v->agent->model.prompt_key);
-    struct rv_stage_scope values;
-    struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, true);
-    rv_stage_scope_set_place(&values, &v->place);
-    int rc = rv_template_render(t, &scope, prompt, err);
-    rv_stage_scope_fini(&values);
-    if (rc == 0)
-        rc = rv_buf_check(prompt, "prompt", err);
-    return rc < 0 ? RV_WRAP(err, rc, "render prompt \"%s\"", v->agent->model.prompt_key) : 0;
+    return rv_prompt_render(v, &v->agent->places.prompt_key, v->agent->model.prompt_key, prompt, err);
 }
 
 /* Once a visit: what follows in `turns` answers to this very text. */
@@ -250,6 +259,15 @@ static int ensure_prompt(rv_visit *v, rv_err **err)
     if (rc == 0 && !v->model.prompt)
         rc = RV_FAIL(err, RV_E_NOMEM, "render a prompt");
     return rc;
+}
+
+/* The error type of a prompt that could not be made. */
+static const char *prompt_error(const rv_visit *v)
+{
+    bool is_known =
+        rv_prompt_is_known(v, v->agent->model.prompt_key) && rv_prompt_is_known(v, v->agent->model.system_key);
+
+    return is_known && v->shared->rules >= RV_RULES_4 ? "TemplateError" : "ProcessingError";
 }
 
 /* --- the request --- */
@@ -295,7 +313,9 @@ static int write_request(const rv_visit *v, json_object *offered, rv_buf *reques
     rv_jw_kv_text(&w, "role", rv_visit_role(v));
     rv_jw_kv_text(&w, "provider", model ? model->provider : NULL);
     rv_jw_kv_text(&w, "model", model ? model->model : NULL);
+    rv_parts_write_system(v, &w);
     int rc = write_layers(v, &w, err);
+    rv_parts_write(v, &w);
     rv_jw_kv_str(&w, "prompt", (rv_str){v->model.prompt, v->model.prompt_len});
     if (v->model.messages)
         rv_jw_kv_value(&w, "turns", v->model.messages);
@@ -316,16 +336,16 @@ static bool take_call(rv_visit *v, int *rc, rv_err **err)
 {
     if (v->model.has_call)
         return true;
-    if (rv_visit_root(v->shared)->llm_left > 0) {
-        rv_visit_root(v->shared)->llm_left--;
+    v->bound_of = rv_bound_of(v->shared, true, false, &v->bound);
+    if (!v->bound_of) {
+        rv_calls_take(v->shared, 1);
         v->model.has_call = true;
         return true;
     }
-    v->bound = RV_REASON_MAX_LLM_CALLS;
     *rc = rv_visit_fail(v, "LimitError", err,
                         "agent \"%s\" needs a further model call, and all that max_llm_calls (%lld) allows were made: "
                         "raise max_llm_calls, or lower the agent's max_rounds",
-                        v->agent->name, (long long)rv_visit_root(v->shared)->pipeline->max_llm_calls);
+                        v->agent->name, (long long)v->bound_of->pipeline->max_llm_calls);
     return false;
 }
 
@@ -417,9 +437,11 @@ int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
     json_object *offered = NULL;
     rv_err *cause = NULL;
 
-    int rc = ensure_prompt(v, &cause);
+    int rc = rv_parts_make(v, &cause);
+    if (rc == 0)
+        rc = ensure_prompt(v, &cause);
     if (rc < 0)
-        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, prompt_error(v), cause, err);
     if (!request_allowed(v, &rc, err))
         return rc;
     rc = rv_tools_offered(v, &offered, err);

@@ -145,6 +145,7 @@ void rv_messages_drop_new_calls(struct model_progress *t)
 void rv_messages_fini(struct model_progress *t)
 {
     free(t->prompt);
+    rv_parts_fini(t);
     json_object_put(t->messages);
     json_object_put(t->ids);
     json_object_put(t->offered);

@@ -24,10 +24,15 @@ bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage)
     return is_mocked(shared, &shared->pipeline->agents[stage]);
 }
 
-bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
+bool rv_element_calls_llm(const struct rv_visit_shared *shared, int stage)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
     return agent->has_llm && !is_mocked(shared, agent) && !arbiter_is_off(shared, agent);
+}
+
+bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
+{
+    return !shared->pipeline->agents[stage].each.list && rv_element_calls_llm(shared, stage);
 }
 
 const char *rv_visit_role(const rv_visit *v)
@@ -177,11 +182,21 @@ int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **e
 #define BACKOFF_FIRST_US 1000000 /* doubles with each attempt (W16) */
 #define BACKOFF_MAX_US   30000000
 
+/* The run of the visit, or one around it. */
+static bool run_stops(const rv_visit *v)
+{
+    const struct rv_visit_shared *s = v->shared;
+
+    while (s && !s->stops)
+        s = s->up;
+    return s || rv_visit_root(v->shared)->stops;
+}
+
 int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err)
 {
     const char *label = call->copy_name.ptr ? "call" : call->name;
 
-    if (rv_visit_root(v->shared)->stops) {
+    if (run_stops(v)) {
         rv_buf_fini(request);
         return rv_visit_fail(v, "CancelledError", err, "stage \"%s\" was stopped before %s: the run has hit a bound",
                              v->agent->name, label);
@@ -202,7 +217,8 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
         return RV_FAIL(err, RV_E_NOMEM, "ask for a call of stage \"%s\"", v->agent->name);
     }
     e->call_id = rv_visit_root(v->shared)->next_call_id++;
-    e->stage = rv_visit_stage_of(v);
+    if (rv_effect_place(e, v->shared, v->agent->index, &v->place, err) < 0)
+        return RV_E_NOMEM;
     e->origin = v->shared->origin;
     e->pipeline = v->shared->pipeline;
     e->visit = v->visit_no;
@@ -229,7 +245,7 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
 
 int64_t rv_visit_wait(rv_visit *v, int64_t wait, int64_t attempt, const char *why, struct rv_effects *out)
 {
-    if (v->now_us + wait >= v->deadline_us || rv_visit_root(v->shared)->stops)
+    if (v->now_us + wait >= v->deadline_us || run_stops(v))
         return 0;
 
     rv_visit_emit(v, out, RV_EMIT_RETRY, RV_M_INT("attempt", attempt), RV_M_INT("wait_ms", wait / 1000),
@@ -257,13 +273,14 @@ int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct 
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)
 {
     needs_llm = needs_llm && !v->model.has_call; /* one that a hook answered was not made */
-    if (v->attempt > max_retries || (needs_llm && rv_visit_root(v->shared)->llm_left <= 0))
+    enum rv_reason reason;
+    if (v->attempt > max_retries || (needs_llm && rv_bound_of(v->shared, true, false, &reason)))
         return false;
     int64_t timer = rv_visit_back_off(v, v->attempt, why, out);
     if (!timer)
         return false;
     if (needs_llm) {
-        rv_visit_root(v->shared)->llm_left--;
+        rv_calls_take(v->shared, 1);
         v->model.has_call = true;
     }
     v->attempt++;

@@ -183,15 +183,16 @@ int rv_request_change(const rv_visit *v, json_object *request, json_object *give
             i++;
         if (i < RV_COUNT(texts))
             rc = set_text(request, key, value, cause);
-        else if (strcmp(key, "history") == 0 || strcmp(key, "turns") == 0)
+        else if (strcmp(key, "history") == 0 || strcmp(key, "examples") == 0 || strcmp(key, "turns") == 0)
             rc = set_messages(request, key, value, cause);
         else if (strcmp(key, "options") == 0)
             rc = set_options(v, request, value, cause);
         else
-            rc = RV_FAIL(cause, RV_E_INVALID,
-                         "its request has \"%.*s\": system, instructions, history, prompt, turns and options may be "
-                         "changed",
-                         RV_STR_ARG(rv_utf8_cut(rv_str_of(key), 60)));
+            rc = RV_FAIL(
+                cause, RV_E_INVALID,
+                "its request has \"%.*s\": system, instructions, examples, history, prompt, turns and options may be "
+                "changed",
+                RV_STR_ARG(rv_utf8_cut(rv_str_of(key), 60)));
         if (rc < 0)
             return rc;
     }

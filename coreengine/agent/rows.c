@@ -354,7 +354,7 @@ static bool keeps(const rv_visit *v)
 {
     const struct rv_conversation *c = v->shared->conversation;
 
-    return c && c->keeps && c->context.session_id && v->agent->declared.doc &&
+    return c && c->keeps && c->context.session_id && v->agent->declared.doc && !v->is_list &&
            (v->agent->session.joins || v->shared->origin);
 }
 

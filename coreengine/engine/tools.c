@@ -205,6 +205,7 @@ static int call_source(struct rv_tool_source *s, struct call *c, const struct rv
                                     .agent = rv_effect_who(x->opts.pipeline, e),
                                     .visit = e->visit,
                                     .run_id = f->envelope_id,
+                                    .call_id = c->call_id,
                                     .user_id = rv_envelope_user(env),
                                     .session_id = f->session_id,
                                     .key = e->key ? e->key : "",

@@ -91,13 +91,41 @@ static int check_name(struct rv_compile *c, struct rv_node *n)
     return rc;
 }
 
+/* n names a member of a variable: n->name and n->field are set. */
+static void note_name(struct rv_compile *c, struct rv_node *n)
+{
+    if (c->e->last_name)
+        c->e->last_name->next_name = n;
+    else
+        c->e->names = n;
+    c->e->last_name = n;
+    c->e->n_names++;
+}
+
 /* a.b and a["b"] of a variable ask the scope for the member, so that it need not build the whole. */
-static void fuse_field(struct rv_node *n, rv_str field)
+static void fuse_field(struct rv_compile *c, struct rv_node *n, rv_str field)
 {
     n->kind = RV_NODE_VAR_FIELD;
     n->name = n->a->name;
     n->field = field;
     n->types = RV_M_ANY & ~RV_M_TYPE;
+    note_name(c, n);
+}
+
+/* "b" in a, "c" in a.b: a constant that is looked for. */
+static void note_search(struct rv_compile *c, struct rv_node *what, struct rv_node *in)
+{
+    if (what->kind != RV_NODE_LITERAL || what->value.type != RV_T_STRING)
+        return;
+    if (in->kind == RV_NODE_VAR) {
+        what->name = in->name;
+        what->field = what->value.as.s;
+        what->is_test = true;
+        note_name(c, what);
+    } else if (in->kind == RV_NODE_VAR_FIELD) {
+        in->member = what->value.as.s;
+        in->is_test = true;
+    }
 }
 
 static int check_select(struct rv_compile *c, struct rv_node *n)
@@ -110,7 +138,9 @@ static int check_select(struct rv_compile *c, struct rv_node *n)
         return no_overload(c, n, n->a, NULL);
     n->types = RV_M_ANY;
     if (n->a->kind == RV_NODE_VAR)
-        fuse_field(n, n->field);
+        fuse_field(c, n, n->field);
+    else if (n->a->kind == RV_NODE_VAR_FIELD)
+        n->a->member = n->field;
     return 0;
 }
 
@@ -126,8 +156,12 @@ static int check_index(struct rv_compile *c, struct rv_node *n)
     if (!(n->b->types & keys))
         return no_overload(c, n, n->a, keys ? n->b : NULL);
     n->types = RV_M_ANY;
-    if (n->a->kind == RV_NODE_VAR && n->b->kind == RV_NODE_LITERAL && n->b->value.type == RV_T_STRING)
-        fuse_field(n, n->b->value.as.s);
+    if (n->b->kind == RV_NODE_LITERAL && n->b->value.type == RV_T_STRING) {
+        if (n->a->kind == RV_NODE_VAR)
+            fuse_field(c, n, n->b->value.as.s);
+        else if (n->a->kind == RV_NODE_VAR_FIELD)
+            n->a->member = n->b->value.as.s;
+    }
     return 0;
 }
 
@@ -146,8 +180,10 @@ static int check_binary(struct rv_compile *c, struct rv_node *n)
     n->types = RV_M_BOOL;
     if (n->op == RV_OP_EQ || n->op == RV_OP_NE)
         return 0;
-    if (n->op == RV_OP_IN)
+    if (n->op == RV_OP_IN) {
+        note_search(c, n->a, n->b);
         return b & (RV_M_LIST | RV_M_MAP) ? 0 : no_overload(c, n, n->a, n->b);
+    }
     if (n->op == RV_OP_LT || n->op == RV_OP_LE || n->op == RV_OP_GT || n->op == RV_OP_GE) {
         if ((a & b & (RV_M_STRING | RV_M_BOOL)) || ((a & RV_M_NUMBER) && (b & RV_M_NUMBER)))
             return 0;
@@ -258,6 +294,9 @@ static int check_has(struct rv_compile *c, struct rv_node *n)
     n->kind = RV_NODE_HAS;
     n->a = n->items;
     n->types = RV_M_BOOL;
+    struct rv_node *name = n->a->kind == RV_NODE_SELECT ? n->a->a : n->a;
+    if (rc == 0 && name->kind == RV_NODE_VAR_FIELD)
+        name->is_test = true;
     return rc;
 }
 

@@ -190,6 +190,35 @@ struct rv_src rv_expr_place(const rv_expr *e, size_t off)
     return rv_text_place((rv_str){e->text, e->len}, &e->start, off);
 }
 
+/* --- What it names --- */
+
+size_t rv_expr_n_names(const rv_expr *e)
+{
+    return e->n_names;
+}
+
+static bool is_same_name(const struct rv_node *a, const struct rv_node *b)
+{
+    return rv_str_eq(a->name, b->name) && rv_str_eq(a->field, b->field) && !a->member.ptr == !b->member.ptr &&
+           rv_str_eq(a->member, b->member);
+}
+
+struct rv_placeholder rv_expr_name(const rv_expr *e, size_t i)
+{
+    const struct rv_node *n = e->names;
+    bool is_test = false;
+
+    while (i-- > 0)
+        n = n->next_name;
+    for (const struct rv_node *other = e->names; other && !is_test; other = other->next_name)
+        is_test = other->is_test && is_same_name(n, other);
+    return (struct rv_placeholder){.root = n->name,
+                                   .field = n->field,
+                                   .member = n->member,
+                                   .is_test = is_test,
+                                   .src = rv_expr_place(e, n->b ? n->b->off : n->off)}; /* a["b"] */
+}
+
 void rv_expr_free(rv_expr *e)
 {
     if (!e)

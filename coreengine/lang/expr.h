@@ -18,6 +18,16 @@ struct rv_scope {
 /** A scope over one JSON object: its keys are the variables. obj is borrowed. */
 struct rv_scope rv_scope_of_object(json_object *obj);
 
+/* A name that a template or an expression looks up. */
+struct rv_placeholder {
+    rv_str path;       /* "a.b.c", borrowed; of an expression ptr NULL */
+    rv_str root;       /* "a" */
+    rv_str field;      /* "b", or ptr NULL */
+    rv_str member;     /* "c", or ptr NULL */
+    bool is_test;      /* its last part may be missing: has(a.b), "b" in a, a section, a placeholder with a default */
+    struct rv_src src; /* file as given at compile; line and column of the "{{", of an expression those of the name */
+};
+
 /* --- Expressions ------------------------------------------------------------------------------------------------
  * Literals (int, uint, double, string with CEL escapes, bool, null, list, map), == != < <= > >= && || ! ?: + - * / %,
  * `in`, member access a.b and a["b"], indexing, has(a.b), size(), contains() startsWith() endsWith() as methods,
@@ -39,6 +49,11 @@ RV_MUST_CHECK int rv_expr_compile(rv_str text, const struct rv_src *src, const c
                                   rv_expr **out, rv_err **err);
 void rv_expr_free(rv_expr *e);
 const char *rv_expr_text(const rv_expr *e); /* the source, borrowed */
+/** The members of variables that it names, in the order of the text: outputs.plan.goal, outputs["plan"]["goal"] and
+ *  "goal" in outputs.plan have the root "outputs", the field "plan" and the member "goal". A name that the expression
+ *  also tests for is a test wherever it stands. */
+size_t rv_expr_n_names(const rv_expr *e);
+struct rv_placeholder rv_expr_name(const rv_expr *e, size_t i);
 /** False if the result is certainly no boolean: as a condition it could only fail, and that is known at load. */
 bool rv_expr_may_be_bool(const rv_expr *e);
 /** Evaluate to any value; *out is the caller's (NULL: null) and may share parts with the scope, so it is for reading.
@@ -66,13 +81,6 @@ RV_MUST_CHECK int rv_template_compile(rv_str text, const struct rv_src *src, rv_
 void rv_template_free(rv_template *t);
 rv_str rv_template_text(const rv_template *t); /* the source, borrowed */
 
-/* A name that is looked up, for a value or for a section. */
-struct rv_placeholder {
-    rv_str path;       /* "a.b.c", borrowed */
-    rv_str root;       /* "a" */
-    rv_str field;      /* "b", or ptr NULL */
-    struct rv_src src; /* file as given at compile; line and column of the "{{" */
-};
 size_t rv_template_n_placeholders(const rv_template *t);
 struct rv_placeholder rv_template_placeholder(const rv_template *t, size_t i);
 /* Text that looks like a tag of this or of another template language, and is rendered as it stands. */

@@ -162,6 +162,9 @@ struct rv_node {
     const struct rv_function *fn;
     rv_pattern *pattern;          /* of matches() with a literal; NULL: it is made when it is needed */
     struct rv_node *next_pattern; /* the next node that owns one */
+    rv_str member;                /* of a VAR_FIELD: what is read of that field by a constant name; ptr NULL: nothing */
+    bool is_test;                 /* what it names last may be missing */
+    struct rv_node *next_name;    /* the next node that names a member of a variable */
 };
 
 struct rv_expr {
@@ -170,7 +173,9 @@ struct rv_expr {
     size_t len;
     struct rv_src start; /* of text; .file in the arena */
     struct rv_node *root;
-    struct rv_node *patterns; /* nodes that own a pattern */
+    struct rv_node *patterns;          /* nodes that own a pattern */
+    struct rv_node *names, *last_name; /* nodes that name a member of a variable, as they were found */
+    size_t n_names;
 };
 
 /* --- Compilation ---------------------------------------------------------------------------------------------------

@@ -90,7 +90,17 @@ size_t rv_template_n_placeholders(const rv_template *t)
 
 struct rv_placeholder rv_template_placeholder(const rv_template *t, size_t i)
 {
-    return t->parts[t->holes[i]].ph;
+    const struct rv_part *part = &t->parts[t->holes[i]];
+    struct rv_placeholder ph = part->ph;
+    size_t pos = 0;
+
+    for (int n = 0; n < 3 && pos < ph.path.len; n++) {
+        rv_str segment = rv_path_segment(ph.path, &pos);
+        if (n == 2)
+            ph.member = segment;
+    }
+    ph.is_test = part->kind != RV_TAG_VALUE || rv_filters_have_default(part);
+    return ph;
 }
 
 size_t rv_template_n_foreign(const rv_template *t)
@@ -317,7 +327,9 @@ static int render(struct rendering *r, size_t from, size_t to, const struct item
                               RV_TEMPLATE_MAX_STEPS);
         r->steps--;
         rv_buf_add_str(r->out, p->before);
-        rc = render_part(r, i, item);
+        rc = rv_buf_check(r->out, "rendered template", r->err);
+        if (rc == 0)
+            rc = render_part(r, i, item);
         if (rc == 0)
             rc = rv_buf_check(r->out, "rendered template", r->err);
         if (rc == 0 && (p->kind == RV_TAG_SECTION || p->kind == RV_TAG_INVERTED)) {

@@ -146,6 +146,10 @@ void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const s
                      const char *fmt, ...) RV_PRINTF(5, 6);
 /** The strings of a list node as a list of the arena; items that are not strings become findings. */
 void rv_keys_str_list(struct rv_key_reader *r, const struct rv_node *node, const char *key, struct rv_str_list *out);
+/** Any value as JSON. What is wrong is a finding, and *out stays as it was. */
+void rv_keys_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out);
+/** The texts of a list as a member of an object that is being written. */
+void rv_jw_kv_list(rv_jw *w, const char *key, const struct rv_str_list *list);
 /** The properties object, `required` and additionalProperties:false of a table, as JSON Schema text. */
 void rv_keys_write_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w);
 /** A reference table in Markdown: key, type, default, meaning. */

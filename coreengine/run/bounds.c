@@ -43,7 +43,8 @@ int rv_totals_begin(rv_run *run, rv_err **err)
     for (size_t i = 0; i < p->n_edge_limits; i++)
         t->of_edge[i] = rv_envelope_edge_count(run->env, rv_str_of(p->edge_limits[i].from_name),
                                                rv_str_of(p->edge_limits[i].to_name));
-    run->shared.llm_left = p->max_llm_calls > t->llm_calls ? p->max_llm_calls - t->llm_calls : 0;
+    run->shared.llm_left = p->max_llm_calls - t->llm_calls;
+    run->shared.hops_left = p->max_agent_hops - t->visits;
     t->is_on = true;
     return 0;
 }
@@ -62,7 +63,7 @@ enum rv_reason rv_run_bound_at(const rv_run *run, const struct branch *b, int st
         return RV_REASON_MAX_ITERATIONS;
     if (rv_stage_calls_llm(&run->shared, stage) && !b->missed.text && run->shared.llm_left <= 0)
         return RV_REASON_MAX_LLM_CALLS;
-    return t->visits >= p->max_agent_hops ? RV_REASON_MAX_HOPS : RV_REASON_NONE;
+    return run->shared.hops_left <= 0 ? RV_REASON_MAX_HOPS : RV_REASON_NONE;
 }
 
 int64_t rv_run_count_edge(rv_run *run, int from, int to, int64_t of_branch)
@@ -97,6 +98,27 @@ int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, c
     run->halt = (struct halt){.is_set = true, .status = status, .reason = reason, .text = kept};
     run->shared.stops = true;
     return 0;
+}
+
+int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(1024);
+    enum rv_reason reason;
+    const struct rv_visit_shared *by = rv_bound_of(run->shared.up, llm, true, &reason);
+
+    *stopped = by != NULL;
+    if (!by)
+        return 0;
+    run->stopped_by = by;
+    rv_buf_printf(
+        &text, "all %s (%lld) allows were made",
+        reason == RV_REASON_MAX_LLM_CALLS ? "model calls that max_llm_calls" : "stage visits that max_agent_hops",
+        (long long)(reason == RV_REASON_MAX_LLM_CALLS ? by->pipeline->max_llm_calls : by->pipeline->max_agent_hops));
+    int rc = rv_buf_check(&text, "reason", err);
+    if (rc == 0)
+        rc = rv_run_halt(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), now_us, out, err);
+    rv_buf_fini(&text);
+    return rc;
 }
 
 void rv_run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf *out)

@@ -92,7 +92,6 @@ void rv_branch_fini(struct branch *b)
     rv_work_free(b->work);
     free(b->path);
     free(b->held_taken);
-    json_object_put(b->caught);
     json_object_put(b->joined);
     rv_failure_fini(&b->missed);
     rv_failure_fini(&b->failure);
@@ -101,55 +100,77 @@ void rv_branch_fini(struct branch *b)
 
 /* --- a visit begins --- */
 
-void rv_branch_worked(rv_run *run, struct branch *b, int64_t left_before)
+struct rv_visit_place rv_branch_place(const rv_run *run, const struct branch *b)
 {
+    struct rv_visit_place place = run->place;
+
+    if (b->path)
+        place.path = b->path;
+    return place;
+}
+
+struct left rv_run_left(const rv_run *run)
+{
+    return (struct left){run->shared.llm_left, run->shared.hops_left};
+}
+
+void rv_branch_worked(rv_run *run, struct branch *b, struct left before)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(b->env);
     bool is_done = rv_work_is_done(b->work);
 
-    run->shared.branch = NULL;
     if (is_done)
         run->n_working--;
     if (!run->totals.is_on)
         return;
-    b->taken += left_before - run->shared.llm_left;
+    b->calls_taken += before.calls - run->shared.llm_left;
+    b->hops_taken += before.hops - run->shared.hops_left;
     if (!is_done)
         return;
-    int64_t counted = rv_envelope_fields(b->env)->llm_call_count - b->calls_before;
-    run->totals.llm_calls += counted;
-    run->shared.llm_left += b->taken - counted; /* what it took and did not use */
+    int64_t calls = f->llm_call_count - b->calls_before, hops = f->agent_hop_count - b->hops_before;
+    run->totals.llm_calls += calls;
+    run->totals.visits += hops;
+    run->shared.llm_left += b->calls_taken - calls; /* what it took and did not use */
+    run->shared.hops_left += b->hops_taken - hops;
+}
+
+/* Take what the visit costs, here and from the runs around. */
+static void take(rv_run *run, struct branch *b, bool llm)
+{
+    if (!run->totals.is_on) {
+        run->shared.llm_left = rv_envelope_left(b->env).llm_calls;
+        run->shared.hops_left = rv_envelope_left(b->env).hops;
+    }
+    rv_calls_take(&run->shared, llm);
+    rv_hops_take(&run->shared, 1);
 }
 
 static int begin_visit(rv_run *run, struct branch *b, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     const struct failure *m = &b->missed;
     bool llm = rv_stage_calls_llm(&run->shared, stage) && !m->text;
-    bool goes_on = rv_visit_goes_on(&run->shared, stage, b->env);
-    const struct rv_failed failed = {m->stage, m->type, m->text, m->code, m->reason, m->attempt};
-    int64_t left = run->shared.llm_left;
+    struct rv_visit_place place = rv_branch_place(run, b);
+    struct left before;
 
     b->asked_by = -1;
-    if (run->totals.is_on)
-        run->shared.llm_left -= llm;
-    else
-        run->shared.llm_left = rv_envelope_left(b->env).llm_calls - (llm ? 1 : 0);
-    if (run->totals.is_on && !goes_on) {
-        run->totals.visits++;
+    if (run->totals.is_on && !rv_visit_goes_on(&run->shared, stage, b->env))
         run->totals.of_stage[stage]++;
-    }
-    b->taken = 0;
+    b->calls_taken = b->hops_taken = 0;
     b->calls_before = rv_envelope_fields(b->env)->llm_call_count;
-    b->passed = failed;
-    const struct rv_visit_place place = {
-        .path = b->path, .group = b->joined, .error = b->caught, .index = -1, .failed = m->text ? &b->passed : NULL};
-    run->shared.branch = b->path;
+    b->hops_before = rv_envelope_fields(b->env)->agent_hop_count;
+    b->passed = (struct rv_failed){m->stage, m->type, m->text, m->code, m->reason, m->attempt};
+    place.group = b->joined;
+    place.failed = m->text ? &b->passed : NULL;
+    before = rv_run_left(run);
+    take(run, b, llm);
     run->n_working++;
     int rc = rv_work_begin(&run->shared, stage, b->env, &place, true, llm, now_us, out, &b->work, err);
     if (rc == 0)
-        rv_branch_worked(run, b, left);
+        rv_branch_worked(run, b, before);
     return rc;
 }
 
-static int stop_at(rv_run *run, struct branch *b, enum rv_reason reason, int stage, int64_t now_us,
-                   struct rv_effects *out, rv_err **err)
+static int stop_at(rv_run *run, enum rv_reason reason, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(1024);
 
@@ -158,16 +179,29 @@ static int stop_at(rv_run *run, struct branch *b, enum rv_reason reason, int sta
     if (rc == 0)
         rc = rv_run_halt(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), now_us, out, err);
     rv_buf_fini(&text);
-    (void)b;
     return rc;
+}
+
+/* Unless a bound keeps it from beginning: that of a run around this one first. */
+static int begin_in_bounds(rv_run *run, struct branch *b, int stage, int64_t now_us, struct rv_effects *out,
+                           rv_err **err)
+{
+    bool llm = rv_stage_calls_llm(&run->shared, stage) && !b->missed.text, stopped = false;
+
+    if (!rv_visit_goes_on(&run->shared, stage, b->env)) {
+        int rc = rv_run_halt_outside(run, llm, &stopped, now_us, out, err);
+        if (rc < 0 || stopped)
+            return rc;
+        enum rv_reason reason = rv_run_bound_at(run, b, stage);
+        if (reason != RV_REASON_NONE)
+            return stop_at(run, reason, stage, now_us, out, err);
+    }
+    return begin_visit(run, b, stage, now_us, out, err);
 }
 
 int rv_branch_begin(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    enum rv_reason reason = rv_run_bound_at(run, b, b->first);
-
-    return reason == RV_REASON_NONE ? begin_visit(run, b, b->first, now_us, out, err)
-                                    : stop_at(run, b, reason, b->first, now_us, out, err);
+    return begin_in_bounds(run, b, b->first, now_us, out, err);
 }
 
 /* --- what comes next --- */
@@ -175,9 +209,10 @@ int rv_branch_begin(rv_run *run, struct branch *b, int64_t now_us, struct rv_eff
 static int fail_branch(rv_run *run, struct branch *b, const struct failure *f, int64_t now_us, struct rv_effects *out,
                        rv_err **err)
 {
-    if (!b->group)
-        return rv_run_fail(run, rv_run_failure_status(f->reason), f->reason, f->text, now_us, out, err);
-    int rc = f == &b->failure ? 0 : rv_failure_copy(f, &b->failure, err);
+    int rc = rv_failure_copy(f, &b->failure, err);
+
+    if (rc == 0 && !b->group)
+        return rv_run_fail_with(run, &b->failure, now_us, out, err);
     return rc < 0 ? rc : rv_group_branch_over(run, b, BRANCH_FAILED, now_us, out, err);
 }
 
@@ -221,6 +256,10 @@ static int next_of_main(rv_run *run, int64_t now_us, struct rv_effects *out, rv_
     bool llm = stage >= 0 && rv_stage_calls_llm(&run->shared, stage) && !b->missed.text;
     if (stage >= 0 && !f->interrupt_pending && rv_visit_goes_on(&run->shared, stage, run->env))
         return begin_visit(run, b, stage, now_us, out, err);
+    bool stopped = false;
+    int rc = rv_run_stop_outside(run, llm, &stopped, now_us, out, err);
+    if (rc < 0 || stopped)
+        return rc;
     if (!rv_envelope_can_continue(run->env, llm, &reason))
         return reason == RV_REASON_NONE ? rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, now_us, out, err)
                                         : rv_run_stop_at_bound(run, reason, now_us, out, err);
@@ -252,10 +291,7 @@ static int next_of_branch(rv_run *run, struct branch *b, int64_t now_us, struct 
         return unknown_stage(run, b, now_us, out, err);
     if (is_at_join(run, b, stage))
         return arrive(run, b, stage, now_us, out, err);
-    enum rv_reason reason =
-        rv_visit_goes_on(&run->shared, stage, b->env) ? RV_REASON_NONE : rv_run_bound_at(run, b, stage);
-    return reason == RV_REASON_NONE ? begin_visit(run, b, stage, now_us, out, err)
-                                    : stop_at(run, b, reason, stage, now_us, out, err);
+    return begin_in_bounds(run, b, stage, now_us, out, err);
 }
 
 static int next_step(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
@@ -265,12 +301,6 @@ static int next_step(rv_run *run, struct branch *b, int64_t now_us, struct rv_ef
 }
 
 /* --- a visit is over --- */
-
-/* What a handler sees of it: NULL where the rules of the run have no such variable. */
-static int catch_failure(rv_run *run, const struct failure *f, json_object **out, rv_err **err)
-{
-    return run->shared.rules >= RV_RULES_4 ? rv_failure_object(f, out, err) : 0;
-}
 
 int rv_branch_hold(struct branch *b, int stage, const struct rv_branches *list, const bool *taken, rv_err **err)
 {
@@ -315,16 +345,27 @@ static int follow(rv_run *run, struct branch *b, int from, const struct rv_visit
     return rc;
 }
 
+/* Of a failure inside of the stage the stage is written as "stage/inner". */
 static int note_failure(rv_run *run, int stage, const struct rv_visit_result *r, struct failure *out, rv_err **err)
 {
-    const struct failure f = {.stage = (char *)run->pipeline->agents[stage].name,
-                              .type = (char *)(r->error_type ? r->error_type : "ProcessingError"),
+    rv_buf name = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    rv_buf_puts(&name, run->pipeline->agents[stage].name);
+    if (r->error_stage)
+        rv_buf_printf(&name, "/%s", r->error_stage);
+    int rc = rv_buf_check(&name, "the name of a stage", err);
+    const struct failure f = {.stage = (char *)rv_buf_cstr(&name),
+                              .type = (char *)r->error_type,
                               .text = (char *)r->error_text,
                               .code = r->code,
                               .reason = r->reason,
-                              .attempt = r->attempt};
-
-    return rv_failure_copy(&f, out, err);
+                              .status = rv_run_failure_status(r),
+                              .attempt = r->attempt,
+                              .bound_of = r->bound_of};
+    if (rc == 0)
+        rc = rv_failure_copy(&f, out, err);
+    rv_buf_fini(&name);
+    return rc;
 }
 
 /* What only the visits at a join and of a handler see is gone when they are over, unless the stage is visited again. */
@@ -332,9 +373,8 @@ static void leave_place(struct branch *b, const struct rv_visit_result *r)
 {
     if (r->end == RV_VISIT_STAYED)
         return;
-    json_object_put(b->caught);
     json_object_put(b->joined);
-    b->caught = b->joined = NULL;
+    b->joined = NULL;
     rv_failure_fini(&b->missed);
 }
 
@@ -342,10 +382,11 @@ static void leave_place(struct branch *b, const struct rv_visit_result *r)
 static int failed(rv_run *run, struct branch *b, const struct failure *f, int64_t now_us, struct rv_effects *out,
                   rv_err **err)
 {
-    if (b->group && rv_run_failure_status(f->reason) != RV_RUN_FAILED) { /* by a bound, or cancelled at one */
+    if (b->group && f->status != RV_RUN_FAILED) { /* by a bound, or cancelled at one */
         if (run->halt.is_set)
             return rv_group_branch_over(run, b, BRANCH_CANCELLED, now_us, out, err);
-        return rv_run_halt(run, rv_run_failure_status(f->reason), f->reason, f->text, now_us, out, err);
+        run->stopped_by = f->bound_of != &run->shared ? f->bound_of : NULL;
+        return rv_run_halt(run, f->status, f->reason, f->text, now_us, out, err);
     }
     return fail_branch(run, b, f, now_us, out, err);
 }
@@ -357,24 +398,19 @@ static int after_visit(rv_run *run, struct branch *b, int64_t now_us, struct rv_
     bool is_main = !b->group, is_failure = r->end == RV_VISIT_FAILED;
     int from = rv_work_stage(work), rc = 0;
     struct failure f = {0};
-    json_object *caught = NULL;
 
     b->work = NULL;
     if (is_failure)
         rc = note_failure(run, from, r, &f, err);
-    if (rc == 0 && is_failure && r->next >= 0)
-        rc = catch_failure(run, &f, &caught, err);
     if (rc == 0 && !(is_failure && r->next == RV_TARGET_NONE)) {
         rc = follow(run, b, from, r, now_us, out, err);
         if (rc == 0 && !run->finished) {
             leave_place(b, r);
-            b->caught = caught ? json_object_get(caught) : b->caught;
             rc = rv_run_save(run, out, err);
         }
     } else if (rc == 0) {
         rc = failed(run, b, &f, now_us, out, err);
     }
-    json_object_put(caught);
     rv_failure_fini(&f);
     rv_work_free(work);
     if (is_main || !run->finished)
@@ -454,11 +490,10 @@ static int cancel_opened(rv_run *run, struct branch *b, const char *why, json_ob
 static int cancel_visit(rv_run *run, struct branch *b, const char *why, json_object *partials, int64_t now_us,
                         struct rv_effects *out, rv_err **err)
 {
-    int64_t left = run->shared.llm_left;
+    struct left left = rv_run_left(run);
     int rc = 0;
 
     if (!rv_work_is_done(b->work)) {
-        run->shared.branch = b->path;
         rc = rv_work_cancel(b->work, why, partials, now_us, out, err);
         if (rc == 0)
             rv_branch_worked(run, b, left);

@@ -27,8 +27,11 @@ static int make_path(const rv_run *run, const struct branch *opener, int stage, 
     const char *fork = run->pipeline->agents[stage].name;
     rv_buf text = RV_BUF_INIT(PATH_MAX_BYTES);
 
-    rv_buf_printf(&text, "%s/%s#%lld:%s", opener->path ? opener->path : "", fork,
-                  (long long)rv_envelope_visits(opener->env, rv_str_of(fork)), name);
+    rv_buf_printf(&text, "%s/%s#%lld:%s",
+                  opener->path      ? opener->path
+                  : run->place.path ? run->place.path
+                                    : "",
+                  fork, (long long)rv_envelope_visits(opener->env, rv_str_of(fork)), name);
     int rc = rv_buf_check(&text, "the path of a branch", err);
     if (rc == 0)
         *out = rv_buf_steal(&text, NULL);
@@ -78,23 +81,19 @@ static const char *const state_texts[] = {
 
 static void tell_started(rv_run *run, const struct branch *b, int64_t now_us, struct rv_effects *out)
 {
-    run->shared.branch = b->path;
-    rv_run_emit(run, out, RV_EMIT_BRANCH_STARTED, now_us, RV_M_TEXT("name", b->name),
-                RV_M_TEXT("from", run->pipeline->agents[b->group->stage].name));
-    run->shared.branch = NULL;
+    rv_branch_emit(run, b, out, RV_EMIT_BRANCH_STARTED, now_us, RV_M_TEXT("name", b->name),
+                   RV_M_TEXT("from", run->pipeline->agents[b->group->stage].name));
 }
 
 static void tell_ended(rv_run *run, const struct branch *b, int64_t now_us, struct rv_effects *out)
 {
     bool failed = b->state == BRANCH_FAILED;
 
-    run->shared.branch = b->path;
-    rv_run_emit(run, out, RV_EMIT_BRANCH_ENDED, now_us, RV_M_TEXT("name", b->name),
-                RV_M_TEXT("end", state_texts[b->state]),
-                RV_M_IF(b->state == BRANCH_ARRIVED, RV_M_TEXT("join", rv_envelope_fields(b->env)->current_stage)),
-                RV_M_IF(failed, RV_M_TEXT("error_type", b->failure.type)),
-                RV_M_IF(failed, RV_M_TEXT("error", b->failure.text)));
-    run->shared.branch = NULL;
+    rv_branch_emit(run, b, out, RV_EMIT_BRANCH_ENDED, now_us, RV_M_TEXT("name", b->name),
+                   RV_M_TEXT("end", state_texts[b->state]),
+                   RV_M_IF(b->state == BRANCH_ARRIVED, RV_M_TEXT("join", rv_envelope_fields(b->env)->current_stage)),
+                   RV_M_IF(failed, RV_M_TEXT("error_type", b->failure.type)),
+                   RV_M_IF(failed, RV_M_TEXT("error", b->failure.text)));
 }
 
 static void look_at(rv_run *run, struct group *g)
@@ -222,11 +221,9 @@ static void tell_settled(rv_run *run, const struct group *g, struct verdict v, j
 {
     const struct rv_agent *agents = run->pipeline->agents;
 
-    run->shared.branch = g->opener->path;
-    rv_run_emit(run, out, RV_EMIT_GROUP_SETTLED, now_us, RV_M_TEXT("from", agents[g->stage].name),
-                RV_M_TEXT("join", g->join >= 0 ? agents[g->join].name : NULL), RV_M_BOOL("satisfied", v.is_satisfied),
-                RV_M_OF(VALUE, "group", described));
-    run->shared.branch = NULL;
+    rv_branch_emit(run, g->opener, out, RV_EMIT_GROUP_SETTLED, now_us, RV_M_TEXT("from", agents[g->stage].name),
+                   RV_M_TEXT("join", g->join >= 0 ? agents[g->join].name : NULL),
+                   RV_M_BOOL("satisfied", v.is_satisfied), RV_M_OF(VALUE, "group", described));
 }
 
 /* The first failed one in the list. */
@@ -244,10 +241,9 @@ static int end_opener(rv_run *run, struct branch *b, const struct failure *failu
 {
     if (!failure->text)
         return rv_envelope_set_stage(b->env, RV_STR_LIT(RV_STAGE_END), err);
-    if (!b->group)
-        return rv_run_fail(run, rv_run_failure_status(failure->reason), failure->reason, failure->text, now_us, out,
-                           err);
     int rc = rv_failure_copy(failure, &b->failure, err);
+    if (rc == 0 && !b->group)
+        return rv_run_fail_with(run, &b->failure, now_us, out, err);
     return rc < 0 ? rc : rv_group_branch_over(run, b, BRANCH_FAILED, now_us, out, err);
 }
 

@@ -28,20 +28,6 @@ int rv_failure_copy(const struct failure *from, struct failure *to, rv_err **err
     return 0;
 }
 
-int rv_failure_object(const struct failure *f, json_object **out, rv_err **err)
-{
-    json_object *obj = json_object_new_object();
-
-    int rc = RV_SET(obj, err, RV_M_TEXT("stage", f->stage), RV_M_TEXT("code", f->type), RV_M_TEXT("text", f->text),
-                    RV_M_INT("attempt", f->attempt));
-    if (rc < 0) {
-        json_object_put(obj);
-        return rc;
-    }
-    *out = obj;
-    return 0;
-}
-
 static size_t count(const struct group *g, enum branch_state state)
 {
     size_t n = 0;
@@ -102,6 +88,7 @@ static int too_few(const rv_run *run, const struct group *g, struct failure *out
                               .text = (char *)rv_buf_cstr(&text),
                               .code = RV_FAILURE_JOIN_FAILED,
                               .reason = RV_REASON_JOIN,
+                              .status = RV_RUN_FAILED,
                               .attempt = 1};
     if (rc == 0)
         rc = rv_failure_copy(&f, out, err);

@@ -46,6 +46,8 @@ static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *o
     run->started = true;
     run->status = RV_RUN_RUNNING;
     rv_envelope_set_status(run->env, RV_RUN_RUNNING);
+    if (run->is_inner)
+        return 0;
     rv_run_emit(run, out, RV_EMIT_PIPELINE_STARTED, now_us, RV_M_TEXT("pipeline", p->name),
                 RV_M_TEXT("mode", rv_run_mode_text(run->parallel ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL)),
                 RV_M_BOOL("resumed", resumed), RV_M_TEXT("envelope_id", f->envelope_id),
@@ -76,13 +78,14 @@ static int deny(rv_run *run, const char *text, int64_t now_us, struct rv_effects
 static int hold_list(rv_run *run, struct branch *b, int from, json_object *output, rv_err **err)
 {
     const struct rv_branches *list = rv_agent_list(&run->pipeline->agents[from], -1);
-    const struct rv_visit_place place = {.path = b->path, .group = b->joined, .error = b->caught, .index = -1};
+    struct rv_visit_place place = rv_branch_place(run, b);
     bool *taken = calloc(list->n, sizeof *taken);
     struct rv_stage_scope values;
 
     if (!taken)
         return RV_FAIL(err, RV_E_NOMEM, "open a group");
     struct rv_scope scope = rv_stage_scope_init(&values, run->pipeline, b->env, output, false);
+    place.group = b->joined;
     rv_stage_scope_set_place(&values, &place);
     int rc = rv_branches_choose(list, &scope, taken, err);
     rv_stage_scope_fini(&values);
@@ -114,9 +117,7 @@ int rv_run_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_u
     json_object *output = rv_envelope_output(b->env, rv_str_of(asker->output.key), NULL), *feedback = NULL;
     int to = RV_TARGET_END;
 
-    run->shared.branch = b->path;
     int rc = rv_visit_approve(&run->shared, from, b->env, now_us, out, &to, err);
-    run->shared.branch = NULL;
     if (rc < 0 || to == RV_TARGET_CLARIFICATION)
         return rc;
     if (to == RV_TARGET_LIST)
@@ -209,6 +210,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
         return RV_FAIL(err, RV_E_NOMEM, "make a run of pipeline \"%s\"", pipeline->name);
     }
     run->main = (struct branch){.env = env, .asked_by = -1};
+    run->place = RV_VISIT_PLACE_NONE;
     run->pipeline = pipeline;
     run->opts = *opts;
     run->env = env;
@@ -239,6 +241,7 @@ void rv_run_free(rv_run *run)
     free(run->halt.text);
     json_object_put(run->withdrawn);
     rv_run_parallel_fini(run);
+    free(run->failed_stage);
     rv_visit_shared_fini(&run->shared);
     rv_envelope_free(run->env);
     free(run);
@@ -288,14 +291,20 @@ static rv_work *waiting_work(rv_run *run, int64_t call_id)
     return NULL;
 }
 
+bool rv_run_waits_for(rv_run *run, int64_t call_id)
+{
+    if (run->finished)
+        return false;
+    return run->parallel ? waiting_work(run, call_id) != NULL : rv_branch_waiting(run, call_id) != NULL;
+}
+
 static int on_done_of_branch(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct branch *b = rv_branch_waiting(run, ev->call_id);
-    int64_t left = run->shared.llm_left;
+    struct left left = rv_run_left(run);
 
     if (!b)
         return 0;
-    run->shared.branch = b->path;
     int rc = rv_work_on(b->work, ev, out, err);
     if (rc < 0)
         return rc;
@@ -319,9 +328,9 @@ static int on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *ou
     return advance(run, ev->now_us, out, err);
 }
 
-static int cancel_all(rv_run *run, json_object *partials, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
+                  rv_err **err)
 {
-    const char *why = "cancelled by the caller";
     int rc = 0;
 
     if (run->main.work || run->main.opened)
@@ -353,18 +362,17 @@ static int on_cancel(rv_run *run, const struct rv_event *ev, struct rv_effects *
     if (rc == 0 && partials && !json_object_is_type(partials, json_type_array))
         rc = RV_FAIL(err, RV_E_INVALID, "what had come of model calls must be a list");
     if (rc == 0)
-        rc = cancel_all(run, partials, ev->now_us, out, err);
+        rc = rv_run_cancel(run, "cancelled by the caller", partials, ev->now_us, out, err);
     json_object_put(partials);
     return rc;
 }
 
-static int recover_branch(rv_run *run, struct branch *b, int64_t gap_us, bool *ended, struct rv_effects *out,
-                          rv_err **err)
+static int recover_branch(rv_run *run, struct branch *b, int64_t gap_us, int64_t now_us, bool *ended,
+                          struct rv_effects *out, rv_err **err)
 {
-    int64_t left = run->shared.llm_left;
+    struct left left = rv_run_left(run);
 
-    run->shared.branch = b->path;
-    int rc = rv_work_recover(b->work, gap_us, out, err);
+    int rc = rv_work_recover(b->work, gap_us, now_us, out, err);
     if (rc < 0)
         return rc;
     rv_branch_worked(run, b, left);
@@ -376,20 +384,19 @@ static int recover_branch(rv_run *run, struct branch *b, int64_t gap_us, bool *e
 }
 
 /* The process that replays the run makes the pending calls again; this function corrects time and cost. */
-static int on_recover(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    int64_t gap_us = now_us > run->last_us ? now_us - run->last_us : 0;
     bool ended = false;
     int rc = 0;
 
     for (struct branch *b = &run->main; b && rc == 0; b = rv_branch_next(b))
         if (b->work && !rv_work_is_done(b->work))
-            rc = recover_branch(run, b, gap_us, &ended, out, err);
+            rc = recover_branch(run, b, gap_us, now_us, &ended, out, err);
     for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
         rv_work *w = run->batch_stages[run->batch[i]].work;
         if (!w || rv_work_is_done(w))
             continue;
-        rc = rv_work_recover(w, gap_us, out, err);
+        rc = rv_work_recover(w, gap_us, now_us, out, err);
         run->n_done += rv_work_is_done(w);
         ended = ended || rv_work_is_done(w);
     }
@@ -449,7 +456,7 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     case RV_EVENT_CANCEL:
         return on_cancel(run, ev, out, err);
     case RV_EVENT_RECOVER:
-        return on_recover(run, ev->now_us, out, err);
+        return rv_run_recover(run, ev->now_us > run->last_us ? ev->now_us - run->last_us : 0, ev->now_us, out, err);
     }
     return RV_FAIL(err, RV_E_INVALID, "unknown event kind %d", (int)ev->kind);
 }

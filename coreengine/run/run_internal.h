@@ -16,7 +16,9 @@ struct failure {
     char *stage, *type, *text;
     enum rv_failure code;
     enum rv_reason reason;
+    enum rv_run_status status; /* of a run that it ends */
     int64_t attempt;
+    const struct rv_visit_shared *bound_of; /* a bound of that run, which no stage can catch; NULL: none */
 };
 void rv_failure_fini(struct failure *f);
 
@@ -37,10 +39,10 @@ struct branch {
     int first;            /* stage */
     int asked_by;         /* the stage whose visit left an interrupt pending; -1: none has */
     enum branch_state state;
-    bool is_ready;                  /* it stands in the queue of those that can move */
-    struct branch *next_ready;      /* the queue */
-    int64_t taken, calls_before;    /* model calls: that its visit took from what is left; of the envelope before it */
-    json_object *caught;            /* `error`, for the visit of a handler; owned */
+    bool is_ready;             /* it stands in the queue of those that can move */
+    struct branch *next_ready; /* the queue */
+    /* Of its visit: model calls and visits that it took from what is left, and those of the envelope before it. */
+    int64_t calls_taken, hops_taken, calls_before, hops_before;
     json_object *joined;            /* `group`, for the visit of a join; owned */
     struct failure missed;          /* why that join is not satisfied; zeroed: it is */
     struct rv_failed passed;        /* the same as its visit has it */
@@ -62,7 +64,8 @@ struct group {
 /* What all branches of a run have used together; while it is not on, the envelope of the only one says it. */
 struct totals {
     bool is_on;
-    int64_t visits, llm_calls, iterations, replans;
+    int64_t visits, llm_calls; /* of visits that are over; what is left is in `shared` */
+    int64_t iterations, replans;
     int64_t *of_stage;   /* visits; owned */
     int64_t *rejections; /* owned */
     int64_t *of_edge;    /* edges that have a limit, in the pipeline's order; owned */
@@ -93,6 +96,14 @@ struct rv_run {
     struct halt halt;
     json_object *withdrawn; /* ids of questions that no answer is wanted to any more; owned; NULL: none */
 
+    /* A run that is the work of a stage (inner.c) has a root in `shared`. It tells nobody how it began and ended. */
+    bool is_inner;
+    struct rv_visit_place place;              /* of all its visits */
+    const struct rv_visit_shared *stopped_by; /* the run around it whose bound ended it; NULL: none did */
+    const char *failed_type;                  /* of the failure that ended it, when nothing caught it; NULL: none did */
+    enum rv_failure failed_code;
+    char *failed_stage; /* owned */
+
     /* parallel; arrays have one element per stage */
     enum rv_stage_state *states;
     bool *forced; /* an error route made it ready, whatever it requires */
@@ -114,7 +125,28 @@ static inline rv_str rv_run_shown(const char *stage)
 }
 
 /** Emit an event that belongs to no stage. */
-#define rv_run_emit(run, out, kind, now_us, ...) RV_EMIT(&(run)->shared, out, kind, -1, 0, now_us, __VA_ARGS__)
+#define rv_run_emit(run, out, kind, now_us, ...)                                                                       \
+    (rv_emit_is_wanted(&(run)->shared)                                                                                 \
+         ? rv_emit_at(&(run)->shared, out, kind, -1, &(run)->place, 0, now_us,                                         \
+                      (const struct rv_member[]){__VA_ARGS__},                                                         \
+                      sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                        \
+         : NULL)
+
+struct rv_visit_place rv_branch_place(const rv_run *run, const struct branch *b);
+/** The same of a branch. */
+#define rv_branch_emit(run, b, out, kind, now_us, ...)                                                                 \
+    (rv_emit_is_wanted(&(run)->shared)                                                                                 \
+         ? rv_emit_at(&(run)->shared, out, kind, -1, (const struct rv_visit_place[]){rv_branch_place((run), (b))}, 0,  \
+                      now_us, (const struct rv_member[]){__VA_ARGS__},                                                 \
+                      sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                        \
+         : NULL)
+
+/* run.c */
+bool rv_run_waits_for(rv_run *run, int64_t call_id);
+/** Cancel all that is under way, and end. */
+RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us,
+                                struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* sequential.c */
 /** Count the edge; a loop-back is told and clears what it clears, a limit stops the run. */
@@ -132,7 +164,11 @@ void rv_branch_forget_ready(rv_run *run);                  /* take those that ar
 int rv_branch_hold(struct branch *b, int stage, const struct rv_branches *list, const bool *taken, rv_err **err);
 int rv_branch_open_held(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** The visit under way may have moved: note what it used. */
-void rv_branch_worked(rv_run *run, struct branch *b, int64_t left_before);
+struct left {
+    int64_t calls, hops;
+};
+struct left rv_run_left(const rv_run *run); /* before it */
+void rv_branch_worked(rv_run *run, struct branch *b, struct left before);
 /** First visit of a branch whose group was just opened: false when a bound keeps it from beginning. */
 int rv_branch_begin(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
 struct branch *rv_branch_waiting(rv_run *run, int64_t call_id); /* that waits for the call; NULL: none does */
@@ -171,7 +207,6 @@ int rv_join_failure(const rv_run *run, const struct group *g, struct failure *ou
 /** The variable `group`. */
 int rv_join_describe(const struct group *g, json_object **out, rv_err **err);
 int rv_failure_copy(const struct failure *from, struct failure *to, rv_err **err);
-int rv_failure_object(const struct failure *f, json_object **out, rv_err **err); /* {stage, code, text, attempt} */
 
 /* bounds.c: what all branches have used together */
 int rv_totals_begin(rv_run *run, rv_err **err); /* when the first group opens */
@@ -184,6 +219,8 @@ void rv_run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_
 /** End the run, now where nothing else is under way in it, else when that is done. Nothing new begins. */
 int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
                 struct rv_effects *out, rv_err **err);
+/** A bound of a run around this one leaves no room for a visit: halt. */
+int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out, rv_err **err);
 int rv_run_end_halted(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* questions.c: questions of branches */
@@ -203,30 +240,39 @@ int rv_run_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_u
                           rv_err **err);
 
 /* parallel.c */
-int rv_run_parallel_begin(rv_run *run, rv_err **err);
-int rv_run_parallel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_parallel_begin(rv_run *run, rv_err **err);
+RV_MUST_CHECK int rv_run_parallel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 void rv_run_parallel_fini(rv_run *run);
 /** Merge the branches of the batch under way, and end the run where that follows from them. */
-int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* finish.c */
 /** The pipeline's bounds and the run's mode stand, whatever a hook wrote over them. */
 void rv_run_hold_bounds(rv_run *run, struct branch *b);
 bool rv_run_visits_left(const rv_run *run, int stage);
-int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out, rv_err **err);
-int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err);
+/** A bound of a run around this one leaves no room for a visit: end. *stopped false: there is room. */
+RV_MUST_CHECK int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out,
+                                      rv_err **err);
+/** The run ends by a failure that nothing caught; the failure lives as long as the run. */
+RV_MUST_CHECK int rv_run_fail_with(rv_run *run, const struct failure *f, int64_t now_us, struct rv_effects *out,
+                                   rv_err **err);
+/** The same of a visit. */
+RV_MUST_CHECK int rv_run_fail_by(rv_run *run, rv_work *work, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out,
+                                       rv_err **err);
+RV_MUST_CHECK int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** A stage or batch is over: save the state if opts.saves says so. */
-int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
 /** The last effects of a run: what it came to. error_text may be NULL. */
-int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
-                  struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
+                                struct rv_effects *out, rv_err **err);
 /** A stage that was cancelled, by whomever, did not fail. */
-enum rv_run_status rv_run_failure_status(enum rv_reason reason);
+enum rv_run_status rv_run_failure_status(const struct rv_visit_result *r);
 /** Terminate the envelope, then finish. */
-int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
-                struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,
+                              int64_t now_us, struct rv_effects *out, rv_err **err);
 /** The same with a text that is written here. */
-int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, int64_t now_us, struct rv_effects *out,
-                rv_err **err, const char *fmt, ...) RV_PRINTF(7, 8);
+RV_MUST_CHECK int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, int64_t now_us,
+                              struct rv_effects *out, rv_err **err, const char *fmt, ...) RV_PRINTF(7, 8);
 
 #endif

@@ -79,11 +79,9 @@ static int loop_back(rv_run *run, struct branch *b, int from, int to, json_objec
     if (rc < 0)
         return rc;
     run->totals.iterations++;
-    run->shared.branch = b->path;
-    rv_run_emit(run, out, RV_EMIT_ITERATION, now_us, RV_M_INT("iteration", rv_envelope_fields(b->env)->iteration),
-                RV_M_TEXT("from", run->pipeline->agents[from].name), RV_M_TEXT("to", run->pipeline->agents[to].name),
-                RV_M_IF(feedback, RV_M_STR("feedback", text)));
-    run->shared.branch = NULL;
+    rv_branch_emit(run, b, out, RV_EMIT_ITERATION, now_us, RV_M_INT("iteration", rv_envelope_fields(b->env)->iteration),
+                   RV_M_TEXT("from", run->pipeline->agents[from].name), RV_M_TEXT("to", run->pipeline->agents[to].name),
+                   RV_M_IF(feedback, RV_M_STR("feedback", text)));
     return 0;
 }
 

@@ -258,19 +258,63 @@ static int of_placeholder(struct sim_hints *h, const struct rv_pipeline *p, cons
     return 0;
 }
 
-static int of_prompt(struct sim_hints *h, const struct rv_sim_subject *subject, const struct rv_agent *a, rv_err **err)
+static int of_template(struct sim_hints *h, const struct rv_pipeline *p, const rv_template *t, rv_err **err)
 {
-    const struct rv_prompt_config *own = rv_pipeline_prompt(subject->pipeline, rv_str_of(a->model.prompt_key));
-    const rv_template *t = own ? own->compiled
-                           : subject->catalog && a->model.prompt_key[0] != 0
-                               ? subject->catalog->prompt(subject->catalog->self, rv_str_of(a->model.prompt_key))
-                               : NULL;
     int rc = 0;
 
     for (size_t i = 0; t && rc == 0 && i < rv_template_n_placeholders(t); i++) {
         struct rv_placeholder ph = rv_template_placeholder(t, i);
-        rc = of_placeholder(h, subject->pipeline, &ph, err);
+        rc = of_placeholder(h, p, &ph, err);
     }
+    return rc;
+}
+
+static int of_prompt(struct sim_hints *h, const struct rv_sim_subject *subject, const char *key, rv_err **err)
+{
+    const struct rv_prompt_config *own = rv_pipeline_prompt(subject->pipeline, rv_str_of(key));
+    const rv_template *t = own ? own->compiled
+                           : subject->catalog && key[0] != 0
+                               ? subject->catalog->prompt(subject->catalog->self, rv_str_of(key))
+                               : NULL;
+
+    return of_template(h, subject->pipeline, t, err);
+}
+
+/* Fields of outputs that an attachment is made of: among other values they have an address. */
+static int of_attachment(struct sim_hints *h, const struct rv_pipeline *p, const rv_expr *e, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < rv_expr_n_names(e); i++) {
+        struct rv_placeholder name = rv_expr_name(e, i);
+        struct sim_shape *shape = rv_str_is(name.root, "outputs") ? sim_hints_of_key(h, p, name.field) : NULL;
+        if (rv_str_is(name.root, "metadata"))
+            rc = sim_hints_metadata(h, name.field, err);
+        if (!shape || !name.member.ptr)
+            continue;
+        struct sim_field *f = sim_hints_field(shape, &name.member, 1);
+        if (!f)
+            return RV_FAIL(err, RV_E_NOMEM, "note what an attachment looks at");
+        f->is_required = f->is_required || !name.is_test;
+        rc = rv_json_push_take(f->values, json_object_new_string("https://example.org/picture.png"), err);
+    }
+    return rc;
+}
+
+/* Everything that the stage tells its model. */
+static int of_request(struct sim_hints *h, const struct rv_sim_subject *subject, const struct rv_agent *a, rv_err **err)
+{
+    int rc = of_prompt(h, subject, a->model.prompt_key, err);
+
+    if (rc == 0)
+        rc = of_prompt(h, subject, a->model.system_key, err);
+    for (size_t i = 0; rc == 0 && i < a->model.n_examples; i++) {
+        rc = of_template(h, subject->pipeline, a->model.examples[i].user, err);
+        if (rc == 0)
+            rc = of_template(h, subject->pipeline, a->model.examples[i].assistant, err);
+    }
+    for (size_t i = 0; rc == 0 && i < a->model.n_attachments; i++)
+        rc = of_attachment(h, subject->pipeline, a->model.attachments[i], err);
     return rc;
 }
 
@@ -338,7 +382,7 @@ static int fill(struct sim_hints *h, const struct rv_sim_subject *subject, rv_er
         if (rc == 0)
             rc = of_rules(h, p, a, err);
         if (rc == 0)
-            rc = of_prompt(h, subject, a, err);
+            rc = of_request(h, subject, a, err);
         if (rc == 0)
             rc = of_plan(h, subject, a, err);
     }

@@ -243,10 +243,10 @@ static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
         put_text(b, line, ": ", "message");
         return true;
     case RV_EMIT_BRANCH_STARTED:
-        rv_buf_printf(b, "branch %s begins", sim_text(line, "branch"));
+        rv_buf_printf(b, "branch %s begins", sim_text(line, "path"));
         return true;
     case RV_EMIT_BRANCH_ENDED:
-        rv_buf_printf(b, "branch %s: %s", sim_text(line, "branch"), sim_text(line, "end"));
+        rv_buf_printf(b, "branch %s: %s", sim_text(line, "path"), sim_text(line, "end"));
         put_text(b, line, ", ", "error");
         return true;
     case RV_EMIT_GROUP_SETTLED:

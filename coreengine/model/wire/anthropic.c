@@ -93,7 +93,7 @@ static int add_called(json_object *message, json_object *names, rv_err **err)
  * of those that others called before it: they are listed by name, and it may call none. */
 static int write_tools_of_before(const struct rv_wire_target *t, json_object *request, rv_jw *w, rv_err **err)
 {
-    static const char *const lists[] = {"history", "turns"};
+    static const char *const lists[] = {"examples", "history", "turns"};
     json_object *names = json_object_new_object();
     int rc = names ? 0 : RV_FAIL(err, RV_E_NOMEM, "no memory for names of tools");
 

@@ -184,6 +184,8 @@ static void write_tool(const struct rv_tool_info *t, rv_jw *w)
         rv_jw_kv_int(w, "timeout_ms", t->timeout_ms);
     if (t->has_probe)
         rv_jw_kv_bool(w, "has_probe", true);
+    if (t->confirm)
+        rv_jw_kv_value(w, "requires_confirmation", t->confirm);
     if (t->input)
         rv_jw_kv_value(w, "input_schema", t->input_json);
     if (t->output)
@@ -214,13 +216,8 @@ static void write_tools(const struct rv_bundle_source *from, rv_jw *w)
 static void write_entry(const struct rv_entry_info *e, rv_jw *w)
 {
     rv_jw_obj(w);
-    if (e->sees.is_set) {
-        rv_jw_key(w, "sees");
-        rv_jw_arr(w);
-        for (size_t i = 0; i < e->sees.n; i++)
-            rv_jw_text(w, e->sees.items[i]);
-        rv_jw_arr_end(w);
-    }
+    if (e->sees.is_set)
+        rv_jw_kv_list(w, "sees", &e->sees);
     if (e->timeout_ms)
         rv_jw_kv_int(w, "timeout_ms", e->timeout_ms);
     rv_jw_obj_end(w);
@@ -307,7 +304,7 @@ int rv_bundle_write(const struct rv_bundle_source *from, rv_buf *out, char hash[
     int rc;
 
     if (!from->pipeline->is_sound)
-        return RV_FAIL(err, RV_E_STATE, "pipeline \"%s\" has errors and can not be kept", from->pipeline->name);
+        return RV_FAIL(err, RV_E_STATE, "pipeline \"%s\" has errors and cannot be kept", from->pipeline->name);
     if (max > start && max - start > RV_BUNDLE_MAX_BYTES)
         out->max = start + RV_BUNDLE_MAX_BYTES;
     rc = check_bound(from->pipeline, err);

@@ -236,7 +236,7 @@ static const struct {
     {"limit without an edge",
      limit_without_edge,
      {"edge limit \"s0\" to \"s2\" limits nothing: no route of \"s0\" leads there"}},
-    {"unused prompt", unused_prompt, {"prompt \"plan\" is never used: no stage has it as prompt_key"}},
+    {"unused prompt", unused_prompt, {"prompt \"plan\" is never used: no stage has it as prompt_key or system_key"}},
     {"used prompt", used_prompt, {NULL}},
     {"unused models",
      unused_models,

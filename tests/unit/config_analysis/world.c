@@ -35,7 +35,8 @@ struct world *world_new(int n)
         a->index = i;
         a->order.stage_order = i;
         a->tools.access = RV_UNSET;
-        a->model.role = a->model.prompt_key = a->routing.default_next = a->routing.error_next = "";
+        a->model.role = a->model.prompt_key = a->model.system_key = a->routing.default_next = a->routing.error_next =
+            "";
         a->tools.plan_from = "plan";
         a->hooks.pre_process = a->hooks.post_process = a->hooks.mock_handler = a->routing.function = "";
         a->routing.rules = w->rules[i];

@@ -156,12 +156,44 @@ START_TEST(declared_variable_wins_over_type_name)
 }
 END_TEST
 
+static const struct {
+    const char *expr, *names; /* "root.field.member@column ", with a "?" for a test */
+} named[] = {
+    {"output.x == 1", "output.x.@8 "},
+    {"outputs.a.b.c + outputs['a']['b'] + outputs.a[0]", "outputs.a.b@9 outputs.a.b@25 outputs.a.@45 "},
+    {"has(output.x)", "output.x.@12? "},
+    {"has(outputs.a.b) && outputs.a.b > 1 && outputs.a.c", "outputs.a.b@13? outputs.a.b@29? outputs.a.c@48 "},
+    {"has(outputs.a.b.c)", "outputs.a.b@13 "},
+    {"'a' in outputs || 'b' in outputs.a || x in output", "outputs.a.@1? outputs.a.b@34? "},
+    {"outputs.map(outputs, outputs.x)", ""},
+    {"output['a' + 'b'] == 'outputs.q'", ""},
+    {"size(outputs) + 1", ""},
+};
+
+START_TEST(names_of_members_are_listed_in_the_order_of_the_text)
+{
+    rv_expr *e = NULL;
+    rv_buf got = RV_BUF_INIT(4096);
+
+    ck_assert_int_eq(rv_expr_compile(rv_str_of(named[_i].expr), NULL, NULL, 0, &e, NULL), 0);
+    for (size_t i = 0; i < rv_expr_n_names(e); i++) {
+        struct rv_placeholder n = rv_expr_name(e, i);
+        rv_buf_printf(&got, "%.*s.%.*s.%.*s@%d%s ", RV_STR_ARG(n.root), RV_STR_ARG(n.field), (int)n.member.len,
+                      n.member.ptr ? n.member.ptr : "", n.src.col, n.is_test ? "?" : "");
+    }
+    ck_assert_str_eq(rv_buf_cstr(&got), named[_i].names);
+    rv_buf_fini(&got);
+    rv_expr_free(e);
+}
+END_TEST
+
 TCase *compile_case(void)
 {
     TCase *tc = tcase_create("compile");
 
     tcase_add_loop_test(tc, compile_error_has_place_token_and_advice, 0, RV_COUNT(errors));
     tcase_add_loop_test(tc, certain_non_bool_is_known_after_compile, 0, RV_COUNT(bools));
+    tcase_add_loop_test(tc, names_of_members_are_listed_in_the_order_of_the_text, 0, RV_COUNT(named));
     tcase_add_test(tc, declared_variable_wins_over_type_name);
     return tc;
 }

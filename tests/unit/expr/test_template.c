@@ -169,8 +169,11 @@ START_TEST(placeholders_are_listed_for_lint)
     struct rv_placeholder ph;
     rv_template *t = NULL;
 
-    ck_assert_int_eq(rv_template_compile(RV_STR_LIT("\\{{no}} {{a}}\n{{ b.c.0 }}"), &src, &t, NULL), 0);
-    ck_assert_uint_eq(rv_template_n_placeholders(t), 2);
+    ck_assert_int_eq(rv_template_compile(RV_STR_LIT("\\{{no}} {{a}}\n{{ b.c.0 }}{{d|default \"x\"}}{{#e.f}}{{/e.f}}"),
+                                         &src, &t, NULL),
+                     0);
+    ck_assert_uint_eq(rv_template_n_placeholders(t), 4);
+    ck_assert(rv_template_placeholder(t, 2).is_test && rv_template_placeholder(t, 3).is_test);
     ph = rv_template_placeholder(t, 0);
     ck_assert(rv_str_is(ph.path, "a") && rv_str_is(ph.root, "a") && !ph.field.ptr);
     ck_assert_int_eq(ph.src.line, 5);
@@ -178,6 +181,7 @@ START_TEST(placeholders_are_listed_for_lint)
     ck_assert_str_eq(ph.src.file, "plan.md");
     ph = rv_template_placeholder(t, 1);
     ck_assert(rv_str_is(ph.path, "b.c.0") && rv_str_is(ph.root, "b") && rv_str_is(ph.field, "c"));
+    ck_assert(rv_str_is(ph.member, "0") && !ph.is_test);
     ck_assert_int_eq(ph.src.line, 6);
     ck_assert_int_eq(ph.src.col, 1);
     rv_template_free(t);
