@@ -358,6 +358,19 @@ RV_MUST_CHECK int rv_envelope_join_end(rv_envelope *env, struct rv_joining *j, r
 /** A branch, at any depth, ended the run: env is terminated as it is; nothing where it did not. */
 void rv_envelope_take_end(rv_envelope *env, rv_envelope *branch);
 
+/* The state dict of a run that pauses inside of a group has its branches under `branches`: a list that the run writes
+ * and reads, of what each branch keeps of its own. */
+/** The members `own`, `gone` and `writes` of an object that was begun. */
+RV_MUST_CHECK int rv_envelope_write_branch(const rv_envelope *branch, rv_jw *w, rv_err **err);
+/** A branch of env with what such an object keeps. RV_E_INVALID names what is wrong in it. */
+RV_MUST_CHECK int rv_envelope_load_branch(const rv_envelope *env, json_object *json, rv_envelope **out, rv_err **err);
+json_object *rv_envelope_branches(const rv_envelope *env);           /* borrowed; NULL: none */
+void rv_envelope_set_branches(rv_envelope *env, json_object *value); /* adds a reference */
+/** What the envelope has itself in the place of the questions that it shows: members `interrupt` and `queue`. */
+void rv_envelope_write_hidden(const rv_envelope *env, rv_jw *w);
+/** The same of a loaded envelope: what it has as its questions counts as shown. */
+RV_MUST_CHECK int rv_envelope_take_hidden(rv_envelope *env, json_object *json, rv_err **err);
+
 /* --- JSON --- */
 /* Where the final response is looked for; NULL members: outputs.integration.final_response. */
 struct rv_response_place {

@@ -135,6 +135,7 @@ struct rv_envelope {
     struct rv_stored_interrupt interrupt;
     struct rv_names names;
     /* Of a root that shows the questions of its branches: what it had in their place. */
+    json_object *branches; /* of a run that paused inside of a group; owned; NULL: none */
     bool shows;
     struct rv_stored_interrupt hidden;
     json_object *hidden_queue; /* owned reference */
@@ -246,7 +247,8 @@ enum rv_row_kind {
     RV_ROW_ERRORS,
     RV_ROW_RECORDS,
     RV_ROW_INTERRUPT,
-    RV_ROW_USAGE, /* left out while nothing was used */
+    RV_ROW_USAGE,    /* left out while nothing was used */
+    RV_ROW_BRANCHES, /* left out where there are none */
 };
 enum rv_row_patch { RV_PATCH_SET, RV_PATCH_MERGE, RV_PATCH_SAME };
 struct rv_row {
