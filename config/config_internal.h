@@ -108,6 +108,7 @@ extern const struct rv_term_list rv_child_text_list; /* agents.c */
 /* Readers of the sections (rv_key.read). */
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, void *target);
@@ -179,7 +180,9 @@ void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
 /** The same but for models that were looked at before; known NULL: none was. */
 void rv_check_more_budget(struct rv_loader *l, const bool *known);
 void rv_check_prompts(struct rv_loader *l); /* placeholders, and what expressions name */
-void rv_check_tests(struct rv_loader *l);   /* stage names in expectations */
+void rv_check_place_names(struct rv_loader *l);
+bool rv_is_place_name(rv_str name);       /* one that only some visits have, as `item` */
+void rv_check_tests(struct rv_loader *l); /* stage names in expectations */
 
 /* --- Groups (groups.c, group_regions.c) --- */
 enum rv_way_kind { RV_WAY_ONE, RV_WAY_BY_ERROR, RV_WAY_BY_ANSWER, RV_WAY_BRANCH };

@@ -257,6 +257,11 @@ struct rv_interrupt {                                   /* borrowed view of the 
 };
 struct rv_interrupt rv_envelope_interrupt(const rv_envelope *env);
 
+/* What a stage failed with, per stage that handles it, until the handler's visit is over: {stage, code, text, attempt}.
+ * A fork has its own. */
+json_object *rv_envelope_caught(const rv_envelope *env, rv_str handler);
+/** Borrows value; NULL removes it. */
+RV_MUST_CHECK int rv_envelope_set_caught(rv_envelope *env, rv_str handler, json_object *value, rv_err **err);
 /* Work that a stage had done when it was suspended (results so far, attempts), per stage; opaque here. */
 json_object *rv_envelope_suspended(const rv_envelope *env, rv_str stage);
 /** value NULL removes; else adds a reference. */

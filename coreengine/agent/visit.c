@@ -85,6 +85,8 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     if (rc < 0)
         goto fail;
     v->visit_no = rv_envelope_visits(env, name);
+    if (!v->place.error && !shared->origin)
+        v->place.error = v->caught = json_object_get(rv_envelope_caught(env, name));
     rv_visit_emit(v, out, shared->origin ? RV_EMIT_AGENT_STARTED : RV_EMIT_STAGE_STARTED, (struct rv_member){0});
     rc = v->is_list ? rv_visit_list(v, err) : rv_visit_resume_work(v, err);
     if (rc == 0 && !v->is_list && !v->resumed)
@@ -109,6 +111,7 @@ void rv_visit_free(rv_visit *v)
     rv_model_hooks_fini(&v->model.hooks);
     json_object_put(v->output);
     json_object_put(v->previous);
+    json_object_put(v->caught);
     json_object_put(v->approved_policies);
     json_object_put(v->outside_value);
     json_object_put(v->outside_state);
@@ -119,6 +122,7 @@ void rv_visit_free(rv_visit *v)
     rv_buf_fini(&v->partial);
     free(v->session_name);
     free(v->confirm_message);
+    json_object_put(v->confirm_show);
     free(v->error_text);
     rv_err_free(v->failure);
     free(v);

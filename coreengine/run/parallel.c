@@ -248,6 +248,8 @@ static int merge_branch(rv_run *run, int stage, struct rv_merge *m, rv_err **err
     }
     if (rc == 0 && r->feedback && rv_outcome_requires_loop(r->outcome))
         rc = rv_envelope_add_feedback(run->env, rv_json_str(r->feedback), err);
+    if (rc == 0 && r->end != RV_VISIT_STAYED)
+        rc = rv_envelope_set_caught(run->env, name, NULL, err);
     changed(run, stage);
     return rc;
 }
@@ -279,6 +281,16 @@ static int end_batch(rv_run *run, int failed, int64_t now_us, struct rv_effects 
     return stop_at_bound(run, now_us, out, err);
 }
 
+/* The handler sees the first failure in stage order of those that lead to it. */
+static int hand_over(rv_run *run, int failed, int handler, rv_err **err)
+{
+    rv_str name = rv_str_of(run->pipeline->agents[handler].name);
+
+    if (rv_envelope_caught(run->env, name))
+        return 0;
+    return rv_envelope_set_caught(run->env, name, rv_envelope_caught(run->branches[failed].fork, name), err);
+}
+
 int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
@@ -301,6 +313,7 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
         if (run->states[run->batch[i]] == RV_STAGE_FAILED && to >= 0 && run->states[to] == RV_STAGE_WAITING) {
             run->forced[to] = true;
             add_candidate(run, to);
+            rc = hand_over(run, run->batch[i], to, err);
         }
     }
     if (rc == 0) {

@@ -214,6 +214,8 @@ static void write_tool(const struct rv_tool_info *t, rv_jw *w)
         rv_jw_kv_int(w, "timeout_ms", t->timeout_ms);
     if (t->has_probe)
         rv_jw_kv_bool(w, "has_probe", true);
+    if (t->confirm)
+        rv_jw_kv_value(w, "requires_confirmation", t->confirm);
     if (t->input)
         rv_jw_kv_value(w, "input_schema", t->input_json);
     if (t->output)
@@ -340,7 +342,7 @@ int rv_bundle_write(const struct rv_bundle_source *from, rv_buf *out, char hash[
     int rc;
 
     if (!from->pipeline->is_sound)
-        return RV_FAIL(err, RV_E_STATE, "pipeline \"%s\" has errors and can not be kept", from->pipeline->name);
+        return RV_FAIL(err, RV_E_STATE, "pipeline \"%s\" has errors and cannot be kept", from->pipeline->name);
     if (max > start && max - start > RV_BUNDLE_MAX_BYTES)
         out->max = start + RV_BUNDLE_MAX_BYTES;
     rc = check_bound(from->pipeline, err);

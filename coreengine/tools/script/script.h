@@ -76,8 +76,11 @@ void rv_script_reply_fini(struct rv_script_reply *r);
 /** A reply to a tool call as its caller takes it; takes the body of reply. */
 struct rv_tool_reply rv_script_tool_reply(struct rv_script_reply *reply);
 
-/** The next answer to an interrupt, in the order they are raised; false: none is left. *delay_ms may be NULL. Borrowed.
- */
+/** The run waits with these questions: the next answer is one of theirs. asked_by: the stage of the pending one, where
+ * neither it nor its data says which; may be NULL. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_script_waits(rv_script *s, const rv_envelope *env, const char *asked_by, rv_err **err);
+/** The next answer to an interrupt: the first that is left and names no stage, or that of a question that waits; then
+ * it has the id of that one. False: none fits. *delay_ms may be NULL. Borrowed. */
 bool rv_script_answer(rv_script *s, struct rv_response *out, int64_t *delay_ms);
 /** Start from the first entries again. */
 void rv_script_rewind(rv_script *s);

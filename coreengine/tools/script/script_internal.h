@@ -47,8 +47,14 @@ struct script_tool {
 };
 
 struct script_answer {
-    struct rv_response response; /* data is owned */
+    struct rv_response response; /* data and arguments are owned */
     int64_t delay_ms;
+    const char *stage; /* matcher; NULL: any */
+    bool used;
+};
+/* A question that waits. */
+struct script_question {
+    char *id, *stage; /* owned */
 };
 
 struct rv_script {
@@ -62,7 +68,9 @@ struct rv_script {
     size_t n_tools;
     rv_index tool_index;
     struct script_answer *answers;
-    size_t n_answers, next_answer;
+    size_t n_answers, next_answer;     /* all before next_answer are used */
+    struct script_question *questions; /* owned */
+    size_t n_questions;
     bool repeat;
     struct rv_tool_source as_source, *sources[1]; /* of the catalog that was asked for last */
     struct rv_tool_set catalog;
@@ -129,15 +137,16 @@ extern const struct script_table rv_script_model_table, rv_script_chunk_table, r
 struct script_raw_tool {
     const char *description;
     int risk, effect;
-    json_object *input_schema;
+    json_object *input_schema, *confirm;
     const struct rv_node *calls;
 };
 struct script_raw_answer {
     const char *text;
     int64_t delay_ms;
     int decision;
-    bool has_text, approved, has_approved;
-    json_object *data;
+    bool has_text, approved, has_approved, expires;
+    json_object *data, *arguments;
+    const char *choice, *stage;
 };
 const char *rv_script_decision_text(int decision);
 
@@ -165,7 +174,9 @@ const char *rv_script_decision_text(int decision);
         {.name = "contains",                                                                                           \
          .type = RV_KEY_STR,                                                                                           \
          .offset = SCRIPT_AT(contains),                                                                                \
-         .doc = "Matcher: only when the prompt, what followed it in the stage, or the arguments contain that text."},  \
+         .doc = "Matcher: only when the prompt, its attachments, what followed it in the stage, or the arguments "     \
+                "contain that "                                                                                        \
+                "text."},                                                                                              \
     {                                                                                                                  \
         .name = "delay_ms", .type = RV_KEY_INT, .offset = SCRIPT_AT(delay_ms), .min = 0,                               \
         .max = RV_SCRIPT_MAX_DELAY_MS,                                                                                 \
@@ -186,6 +197,7 @@ void rv_script_raw_fini(struct script_raw_entry *raw); /* its values */
 bool rv_script_keep(struct script_reader *r, rv_buf *b, rv_str *out);
 /** The rows of the whole file. */
 const struct rv_key *rv_script_keys(size_t *n);
+void rv_script_questions_fini(rv_script *s);
 /** Memory for n items in the arena; NULL is recorded in the reader. */
 void *rv_script_array(struct script_reader *r, size_t n, size_t size);
 
