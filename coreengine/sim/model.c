@@ -237,6 +237,22 @@ static void wrap(struct sim_rng *r, rv_buf *b)
     *b = whole;
 }
 
+/* Of a stage of an inner run: what that pipeline looks at is not known here. */
+static int inner_output(struct sim_rng *r, json_object **out, rv_err **err)
+{
+    json_object *any = NULL, *v = json_object_new_object();
+    int rc = v ? sim_any(r, 0, &any, err) : RV_FAIL(err, RV_E_NOMEM, "make a reply");
+
+    if (rc == 0)
+        rc = rv_json_set_ref(v, "v", any, err);
+    json_object_put(any);
+    if (rc < 0)
+        json_object_put(v);
+    else
+        *out = v;
+    return rc;
+}
+
 static int good_text(struct sim_seed *s, const struct rv_effect *e, struct sim_rng *r, rv_buf *b, rv_err **err)
 {
     const struct rv_agent *a = &e->pipeline->agents[e->agent];
@@ -248,8 +264,10 @@ static int good_text(struct sim_seed *s, const struct rv_effect *e, struct sim_r
         v = sim_words(r, 12);
     else if (a->output.schema)
         rc = sim_value(a->output.schema, NULL, r, &v, &fits, err);
-    else if (e->origin || e->label)
+    else if (e->origin)
         rc = sim_any(r, 0, &v, err);
+    else if (e->label)
+        rc = inner_output(r, &v, err);
     else
         rc = sim_output(s, e->stage, r, &v, err);
     if (rc < 0 || (!v && !a->output.schema)) /* a schema may be for null */
