@@ -20,6 +20,7 @@ TCase *models_case(void);
 TCase *prices_case(void);
 TCase *outputs_case(void);
 TCase *value_names_case(void);
+TCase *asks_case(void);
 
 struct loaded {
     struct rv_pipeline *p;
