@@ -164,6 +164,7 @@ struct rv_pipeline_opts {
     void *self;
     const struct rv_chosen_model *models; /* instead of what the environment says now; NULL: it says */
     size_t n_models;
+    const struct rv_within *within; /* of a pipeline that is a stage of another one: for loading itself */
     bool offline; /* a ${env:} or ${file:} that is not to be had is the empty text; ${file:} never is to be had */
 };
 /** rv_pipeline_parse() with options. */
@@ -176,6 +177,9 @@ RV_MUST_CHECK int rv_pipeline_parse_with(rv_str text, const char *name, const ch
 RV_MUST_CHECK int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findings,
                                        struct rv_pipeline **out, rv_err **err);
 void rv_pipeline_free(struct rv_pipeline *p);
+/** The pipelines that stages of p, and stages of those, run: each file once, inner ones first. Owned by p. */
+struct rv_pipeline *const *rv_pipeline_inner(const struct rv_pipeline *p, size_t *n);
+#define RV_INNER_ROLE '\n' /* between the file of an inner pipeline and its role, in names of chosen models */
 
 /* --- Declared agents: documents that stages are made from --- */
 struct rv_agent_source {

@@ -7,50 +7,42 @@
 
 /* --- Contexts --- */
 
-/* The context of a stage is the stack of stages whose groups are open there. As each stage has one context, the top of
- * the stack is enough: the rest is the context of that stage. */
-struct contexts {
-    struct rv_group_graph *g;
-    const struct rv_routes *routes;
-    int *queue; /* owned */
-    size_t head, tail;
-};
-
-static void reach(struct contexts *c, int stage, int context)
+/* Where the pipeline lets runs go on after an answer, outside of groups. True: one of them is reached in no other way.
+ */
+static bool mark_entries(struct rv_group_graph *g)
 {
-    struct rv_group_graph *g = c->g;
+    const struct rv_pipeline *p = g->p;
+    const char *const names[] = {p->clarification_resume_stage, p->confirmation_resume_stage,
+                                 p->agent_review_resume_stage, p->agent_review_reject_stage};
+    bool is_new = false;
 
-    if (g->context[stage] == RV_CONTEXT_UNREACHED) {
-        g->context[stage] = context;
-        g->depth[stage] = context >= 0 ? g->depth[context] + 1 : 0;
-        c->queue[c->tail++] = stage;
-    } else if (g->context[stage] != context) {
-        g->is_whole = false;
+    g->entry[0] = true;
+    for (size_t i = 0; i < RV_COUNT(names); i++) {
+        int stage = names[i] && names[i][0] ? rv_pipeline_stage(p, rv_str_of(names[i])) : -1;
+
+        if (stage < 0)
+            continue;
+        g->entry[stage] = true;
+        is_new = is_new || !p->agents[stage].level.is_reached;
+        g->is_whole = g->is_whole && p->agents[stage].level.fork < 0;
     }
+    return is_new;
 }
 
-static void reach_target(struct contexts *c, int from, int to)
+/* The loader has found the groups that are open at each stage. */
+static void set_contexts(struct rv_group_graph *g)
 {
-    struct rv_group_graph *g = c->g;
-    int context = g->context[from];
+    bool all = g->n > 0 && mark_entries(g);
 
-    if (to < 0 || (size_t)to >= g->n)
-        return;
-    if (g->p->agents[to].join.wait == RV_WAIT_NOT) {
-        reach(c, to, context);
-    } else if (context < 0 || (g->join_of[context] >= 0 && g->join_of[context] != to)) {
-        g->is_whole = false;
-    } else {
-        g->join_of[context] = to;
-        reach(c, to, g->context[context]);
+    for (size_t s = 0; s < g->n; s++) {
+        const struct rv_agent *a = &g->p->agents[s];
+
+        g->context[s] = !all && !a->level.is_reached ? RV_CONTEXT_UNREACHED
+                        : a->level.fork < 0          ? RV_CONTEXT_MAIN
+                                                     : a->level.fork;
+        g->depth[s] = a->level.depth;
+        g->join_of[s] = a->routing.join_of >= 0 ? a->routing.join_of : -1;
     }
-}
-
-static void reach_list(struct contexts *c, int from, const struct rv_branches *list)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (list->items[i].target >= 0)
-            reach(c, list->items[i].target, from);
 }
 
 /* The list that a route leads to; NULL: it leads to a single target. */
@@ -61,63 +53,6 @@ static const struct rv_branches *list_of(const struct rv_pipeline *p, const stru
     if (route->to != RV_TARGET_LIST)
         return NULL;
     return route->kind == RV_WAY_RULE ? &r->rules[route->rule].branches : &r->branches;
-}
-
-static void reach_from(struct contexts *c, int stage)
-{
-    const struct rv_agent *a = &c->g->p->agents[stage];
-
-    for (size_t i = c->routes->start[stage]; i < c->routes->start[stage + 1]; i++) {
-        const struct rv_route *route = &c->routes->items[i];
-        const struct rv_branches *list = list_of(c->g->p, route);
-
-        if (list)
-            reach_list(c, stage, list);
-        else
-            reach_target(c, stage, route->to);
-    }
-    for (size_t i = 0; i < a->ask.n_routes; i++)
-        reach_target(c, stage, a->ask.routes[i].target);
-}
-
-static void spread(struct contexts *c)
-{
-    while (c->head < c->tail)
-        reach_from(c, c->queue[c->head++]);
-}
-
-/* Where the pipeline lets runs go on after an answer, outside of groups. */
-static void spread_resumed(struct contexts *c)
-{
-    const struct rv_pipeline *p = c->g->p;
-    const char *const names[] = {p->clarification_resume_stage, p->confirmation_resume_stage,
-                                 p->agent_review_resume_stage, p->agent_review_reject_stage};
-
-    for (size_t i = 0; i < RV_COUNT(names); i++) {
-        int stage = names[i] && names[i][0] ? rv_pipeline_stage(p, rv_str_of(names[i])) : -1;
-
-        if (stage < 0)
-            continue;
-        reach(c, stage, RV_CONTEXT_MAIN);
-        c->g->entry[stage] = true;
-        spread(c);
-    }
-}
-
-static int find_contexts(struct rv_group_graph *g, const struct rv_routes *routes, rv_err **err)
-{
-    struct contexts c = {g, routes, calloc(g->n + 1, sizeof *c.queue), 0, 0};
-
-    if (!c.queue)
-        return RV_FAIL(err, RV_E_NOMEM, "find the groups that are open at each stage");
-    if (g->n > 0) {
-        reach(&c, 0, RV_CONTEXT_MAIN);
-        g->entry[0] = true;
-    }
-    spread(&c);
-    spread_resumed(&c);
-    free(c.queue);
-    return 0;
 }
 
 /* --- Ways to leave a stage --- */
@@ -407,10 +342,9 @@ static void set_loops(struct rv_group_graph *g)
 static int fill(struct builder *b, rv_err **err)
 {
     struct rv_group_graph *g = b->g;
-    int rc = find_contexts(g, b->routes, err);
+    int rc = sort_limits(b, err);
 
-    if (rc == 0)
-        rc = sort_limits(b, err);
+    set_contexts(g);
     if (rc == 0)
         rc = make_room(b, err);
     for (size_t s = 0; rc == 0 && g->is_whole && s < g->n; s++)
@@ -424,7 +358,7 @@ static int fill(struct builder *b, rv_err **err)
 
 int rv_group_graph_build(const struct rv_pipeline *p, struct rv_group_graph *out, rv_err **err)
 {
-    struct rv_group_graph g = {.p = p, .n = p->n_agents, .is_whole = true};
+    struct rv_group_graph g = {.p = p, .n = p->n_agents, .is_whole = p->is_sound};
     struct rv_routes routes = {NULL, 0, NULL};
     struct builder b = {.g = &g, .routes = &routes};
     int rc = rv_routes_build(p, &routes, err);
@@ -439,10 +373,6 @@ int rv_group_graph_build(const struct rv_pipeline *p, struct rv_group_graph *out
     g.entry = calloc(g.n + 1, sizeof *g.entry);
     if (rc == 0 && (!g.start || !g.context || !g.depth || !g.join_of || !g.order || !g.entry))
         rc = RV_FAIL(err, RV_E_NOMEM, "build the graph of groups");
-    for (size_t s = 0; rc == 0 && s < g.n; s++) {
-        g.context[s] = RV_CONTEXT_UNREACHED;
-        g.join_of[s] = -1;
-    }
     if (rc == 0)
         rc = fill(&b, err);
     if (rc == 0) {

@@ -150,8 +150,13 @@ static int search(struct numbers *n, enum rv_group_goal goal, bool sure, bool co
                                       .counts_visits = is_visits(goal),
                                       .counts_calls = counts_calls};
 
+    bool any = false;
+
     weigh(n, goal, sure);
-    return rv_group_search(&s, out, err);
+    for (size_t i = 0; i < n->p->n_agents && !any; i++)
+        any = n->weights[i] > 0;
+    *out = (struct rv_group_answer){0, false};
+    return any ? rv_group_search(&s, out, err) : 0;
 }
 
 static int64_t least(int64_t a, int64_t b)

@@ -9,7 +9,8 @@ struct tables {
     const struct rv_group_search *search;
     const struct rv_group_graph *g;
     struct rv_group_space space;
-    bool is_limited, has_loops; /* has_loops false: they were left out, so there is no order to search in */
+    bool is_limited, is_small; /* is_small false: the search is too large without any dimension, too */
+    bool has_loops;            /* false: they were left out; a walk ends where it loops back */
     int loop_dim, call_dim;
     int *limit_dim, *visit_dim; /* owned; by edge limit, by stage */
     int *slot, *unmet_slot;     /* owned; by stage: rows in `values` */
@@ -27,13 +28,14 @@ struct candidate {
     bool is_loop;
 };
 
+/* Loop-backs first: without them no stage has an end. */
 static int smaller_first(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
 
-    if (x->size != y->size)
-        return x->size < y->size ? -1 : 1;
-    return (int)y->is_loop - (int)x->is_loop;
+    if (x->is_loop != y->is_loop)
+        return x->is_loop ? -1 : 1;
+    return x->size != y->size ? (x->size < y->size ? -1 : 1) : 0;
 }
 
 static const struct rv_agent_join *join_of(const struct rv_group_graph *g, const struct rv_group_list *list)
@@ -103,7 +105,7 @@ static size_t gather(struct tables *t, struct candidate *list)
     return n;
 }
 
-/* The smallest ones, as many as there is room for; loop-backs have the largest stride. */
+/* The smallest ones, as many as there is room for, but loop-backs before all others; they have the largest stride. */
 static int choose_dims(struct tables *t, rv_err **err)
 {
     const struct rv_group_graph *g = t->g;
@@ -128,19 +130,21 @@ static int choose_dims(struct tables *t, rv_err **err)
         tried.dims[list[i].is_loop ? 0 : tried.n_dims].size = list[i].size;
         tried.n_dims++;
         rv_group_space_set(&tried);
-        if (!fits(g, &tried))
+        if (!fits(g, &tried)) {
+            if (list[i].is_loop)
+                continue;
             break;
+        }
         t->space = tried;
         t->has_loops = t->has_loops || list[i].is_loop;
-        t->is_limited = i + 1 < n;
+        t->is_limited = i + 1 < n || !t->has_loops;
     }
     /* Number them: loop-backs are 0, the others follow in the order they were taken. */
-    int next = t->has_loops && g->loops > 0 ? 1 : 0;
-    for (size_t i = 0, taken = 0; i < n && taken < (size_t)t->space.n_dims; i++, taken++)
-        *list[i].dim = list[i].is_loop ? 0 : next++;
+    size_t first = !t->has_loops; /* loop-backs were left out */
+    for (int d = 0; d < t->space.n_dims; d++)
+        *list[first + (size_t)d].dim = d;
     free(list);
-    if (!fits(g, &t->space))
-        t->has_loops = false;
+    t->is_small = fits(g, &t->space);
     return 0;
 }
 
@@ -265,6 +269,11 @@ static void follow(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, con
         return;
     switch (arc->kind) {
     case RV_ARC_STAGE:
+        if (arc->is_loop && !t->has_loops) {
+            for (int o = 0; o < RV_N_GROUP_OUTCOMES; o++)
+                rv_group_max(&out[o], before);
+            return;
+        }
         if (arc->is_loop && (t->loop_dim == RV_GROUP_NO_DIM || !rv_group_take(&t->space, t->loop_dim, &at)))
             return;
         add_row(out, t, t->slot[arc->to], at, before);
@@ -426,6 +435,14 @@ static int allocate(struct tables *t, rv_err **err)
     return 0;
 }
 
+/* Where a walk begins; without loop-backs counted, each of them begins another one. */
+static bool is_start(const struct tables *t, size_t stage)
+{
+    if (!t->has_loops)
+        return t->g->context[stage] != RV_CONTEXT_UNREACHED;
+    return t->g->entry[stage] && (stage == 0 || !t->search->only_sure);
+}
+
 int rv_group_search(const struct rv_group_search *search, struct rv_group_answer *out, rv_err **err)
 {
     const struct rv_group_graph *g = search->g;
@@ -448,7 +465,7 @@ int rv_group_search(const struct rv_group_search *search, struct rv_group_answer
     for (size_t s = 0; s < g->n; s++)
         t.visit_dim[s] = RV_GROUP_NO_DIM;
     rc = choose_dims(&t, err);
-    if (rc == 0 && !t.has_loops) {
+    if (rc == 0 && !t.is_small) {
         *out = (struct rv_group_answer){INT64_MAX, true};
         goto done;
     }
@@ -458,8 +475,10 @@ int rv_group_search(const struct rv_group_search *search, struct rv_group_answer
         goto done;
     fill_all(&t);
     for (size_t s = 0; s < g->n; s++)
-        if (g->entry[s] && (s == 0 || !search->only_sure))
+        if (is_start(&t, s))
             rv_group_max(&out->best, value_row(&t, t.slot[s], RV_GROUP_STOPS)[t.space.n - 1]);
+    if (!t.has_loops)
+        out->best = rv_sat_mul(out->best, rv_sat_add(g->loops, 1));
     out->is_limited = t.is_limited;
 done:
     free(t.limit_dim);

@@ -185,7 +185,8 @@ int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
     int rc = rv_route(v->agent, v->output, &scope, &v->routed_to, &v->routed_by, &v->routed_rule, &cause);
     rv_stage_scope_fini(&values);
     if (rc < 0)
-        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, v->shared->rules >= RV_RULES_4 ? "ExpressionError" : "ProcessingError", cause,
+                                   err);
     return rv_visit_finish(v, out, err);
 }
 

@@ -429,7 +429,10 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
 
     if (!kept || !rv_json_get_text(kept, "kind", &kind))
         return 0;
-    if (strcmp(kind, POLICY) == 0) {
+    if (strcmp(kind, RV_KEPT_PIPELINE) == 0) {
+        if (v->agent->inner.pipeline && answer_to(v, kept))
+            rv_visit_resume_inner(v, kept);
+    } else if (strcmp(kind, POLICY) == 0) {
         int rc = approved(v, kept) ? approve_policy(v, kept, err) : 0;
         if (rc < 0)
             return rc;

@@ -132,6 +132,34 @@ struct rv_difference {
     bool a_absent, b_absent;
 };
 
+#define RV_APP_DIFF_CONTEXT 2 /* equal records that are shown before the first difference */
+/* One run, record by record. */
+struct rv_app_side {
+    struct rv_run_row row;
+    struct rv_normal *normal; /* the ids that the run has named so far */
+    int64_t seq;              /* of the record at hand; above n_records: the end was passed */
+    rv_buf line;              /* it as JSON */
+    json_object *tree;        /* it, made comparable unless --exact */
+};
+
+struct rv_app_comparison {
+    rv_store *store;
+    struct rv_store_scope scope;
+    bool exact;
+    struct rv_app_side a, b;
+    int64_t n_same;
+    char *context[RV_APP_DIFF_CONTEXT]; /* the last equal ones; owned */
+    bool same, same_bundle;
+    struct rv_difference at;
+    rv_buf bundle; /* what differs between the bundles, a name a line */
+};
+bool rv_app_at_end(const struct rv_app_side *s);
+/** words as rv_app_find_run() takes them. exact: bytes are compared, ids, times and owners count. Finish out on
+ * failure, too. */
+RV_MUST_CHECK int rv_app_diff(rv_store *store, const struct rv_store_scope *scope, const char *const words[2],
+                              bool exact, struct rv_app_comparison *out, rv_err **err);
+void rv_app_comparison_fini(struct rv_app_comparison *c);
+
 /* --- questions.c: which question of a run an answer means --- */
 struct rv_app_question {
     char id[RV_STORE_MAX_ID + 1];
@@ -178,34 +206,6 @@ RV_MUST_CHECK int rv_app_runs_list(rv_store *store, const struct rv_store_scope 
                                    struct rv_app_runs *out, rv_err **err);
 void rv_app_runs_write(const struct rv_app_runs *l, rv_jw *w); /* an array of objects: `reeve runs --json` */
 void rv_app_runs_fini(struct rv_app_runs *l);
-
-#define RV_APP_DIFF_CONTEXT 2 /* equal records that are shown before the first difference */
-/* One run, record by record. */
-struct rv_app_side {
-    struct rv_run_row row;
-    struct rv_normal *normal; /* the ids that the run has named so far */
-    int64_t seq;              /* of the record at hand; above n_records: the end was passed */
-    rv_buf line;              /* it as JSON */
-    json_object *tree;        /* it, made comparable unless --exact */
-};
-
-struct rv_app_comparison {
-    rv_store *store;
-    struct rv_store_scope scope;
-    bool exact;
-    struct rv_app_side a, b;
-    int64_t n_same;
-    char *context[RV_APP_DIFF_CONTEXT]; /* the last equal ones; owned */
-    bool same, same_bundle;
-    struct rv_difference at;
-    rv_buf bundle; /* what differs between the bundles, a name a line */
-};
-bool rv_app_at_end(const struct rv_app_side *s);
-/** words as rv_app_find_run() takes them. exact: bytes are compared, ids, times and owners count. Finish out on
- * failure, too. */
-RV_MUST_CHECK int rv_app_diff(rv_store *store, const struct rv_store_scope *scope, const char *const words[2],
-                              bool exact, struct rv_app_comparison *out, rv_err **err);
-void rv_app_comparison_fini(struct rv_app_comparison *c);
 
 /* --- fork.c: another run, from the state behind a step --- */
 struct rv_app_fork {

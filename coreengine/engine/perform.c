@@ -33,6 +33,20 @@ static void no_provider(struct call *c, const char *provider, const char *model)
     c->answer.error_kind = RV_LLM_ERROR_BAD_REQUEST;
 }
 
+/* A provider of a capability that does not know what attachments are would answer as if there were none. */
+static bool takes(const rv_exec *x, const char *provider, json_object *request)
+{
+    const struct rv_entry_info *info = NULL;
+
+    if (!rv_json_get_arr(request, "attachments"))
+        return true;
+    if (x->opts.plugins) {
+        struct rv_catalog catalog = rv_plugins_catalog(x->opts.plugins);
+        info = catalog.entry(catalog.self, RV_NAME_PROVIDER, rv_str_of(provider));
+    }
+    return !info || info->takes_attachments; /* NULL: the call fails by itself */
+}
+
 /* Who answers, if not the script. */
 static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_object *request, rv_err **err)
 {
@@ -40,8 +54,13 @@ static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_o
 
     RV_IGNORE(!rv_json_get_text(request, "provider", &provider), "may be null");
     RV_IGNORE(!rv_json_get_text(request, "model", &model), "may be null");
-    if (provider && rv_provider_is_capability(provider))
-        return rv_call_capability(x, c, e, err);
+    if (provider && rv_provider_is_capability(provider)) {
+        if (takes(x, provider, request))
+            return rv_call_capability(x, c, e, err);
+        rv_call_fail(c, "LLMError", false, "provider \"%s\" takes no attachments, and the request has some", provider);
+        c->answer.error_kind = RV_LLM_ERROR_BAD_REQUEST;
+        return 0;
+    }
     if (!provider || strcmp(provider, "scripted") == 0 || x->engine->opts.virtual_time) {
         no_provider(c, provider, model);
         return 0;

@@ -88,13 +88,31 @@ bool rv_script_plays(const rv_exec *x, const struct rv_effect *e)
     return plays(x->opts.script, x->opts.pipeline, x->scripted, e);
 }
 
-/* What a model was told, for matchers: the prompt and what followed it. */
+/* What tells an attachment: its type, name and address, and its bytes in base64. */
+static void tell_attachments(json_object *list, rv_buf *text)
+{
+    static const char *const keys[] = {"type", "media_type", "name", "url", "data"};
+
+    for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+        rv_buf_putc(text, '\n');
+        for (size_t k = 0; k < RV_COUNT(keys); k++) {
+            json_object *part = NULL;
+            if (!json_object_object_get_ex(json_object_array_get_idx(list, i), keys[k], &part))
+                continue;
+            rv_buf_puts(text, k > 0 ? " " : "");
+            rv_buf_add_str(text, rv_json_str(part));
+        }
+    }
+}
+
+/* What a model was told, for matchers: the prompt with its attachments and what followed it. */
 static int told(json_object *request, rv_buf *text, rv_err **err)
 {
     json_object *part = NULL, *turns = rv_json_get_arr(request, "turns");
 
     json_object_object_get_ex(request, "prompt", &part);
     rv_buf_add_str(text, rv_json_str(part));
+    tell_attachments(rv_json_get_arr(request, "attachments"), text);
     for (size_t i = 0; turns && i < json_object_array_length(turns); i++) {
         part = NULL;
         json_object_object_get_ex(json_object_array_get_idx(turns, i), "content", &part);

@@ -62,6 +62,7 @@ struct rv_entry_info {
     enum rv_name_kind kind;
     struct rv_str_list sees; /* "raw_input", "outputs", "outputs.plan", "metadata", ...; is_set false: everything */
     int64_t timeout_ms;      /* 0: the stage's */
+    bool takes_attachments;  /* a provider that sends images and files on */
 };
 /* Everything the core may ask about; all answers are borrowed and constant while a run lives. NULL: unknown. */
 struct rv_catalog {

@@ -304,7 +304,7 @@ int rv_bundle_write(const struct rv_bundle_source *from, rv_buf *out, char hash[
     int rc;
 
     if (!from->pipeline->is_sound)
-        return RV_FAIL(err, RV_E_STATE, "pipeline \"%s\" has errors and can not be kept", from->pipeline->name);
+        return RV_FAIL(err, RV_E_STATE, "pipeline \"%s\" has errors and cannot be kept", from->pipeline->name);
     if (max > start && max - start > RV_BUNDLE_MAX_BYTES)
         out->max = start + RV_BUNDLE_MAX_BYTES;
     rc = check_bound(from->pipeline, err);

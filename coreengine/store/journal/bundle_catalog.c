@@ -174,7 +174,7 @@ static int read_sees(json_object *obj, struct rv_str_list *sees, rv_err **err)
         json_object *item = json_object_array_get_idx(list, i);
         rv_str text = rv_json_str(item);
         if (!json_object_is_type(item, json_type_string) || memchr(text.ptr, 0, text.len))
-            return RV_FAIL(err, RV_E_INVALID, "\"sees\" has an item that is no plain text");
+            return RV_FAIL(err, RV_E_INVALID, "\"sees\" has an item that is not plain text");
         sees->items[sees->n++] = text.ptr;
     }
     return 0;

@@ -161,7 +161,9 @@ const char *rv_script_decision_text(int decision);
         {.name = "contains",                                                                                           \
          .type = RV_KEY_STR,                                                                                           \
          .offset = SCRIPT_AT(contains),                                                                                \
-         .doc = "Matcher: only when the prompt, what followed it in the stage, or the arguments contain that text."},  \
+         .doc = "Matcher: only when the prompt, its attachments, what followed it in the stage, or the arguments "     \
+                "contain that "                                                                                        \
+                "text."},                                                                                              \
     {                                                                                                                  \
         .name = "delay_ms", .type = RV_KEY_INT, .offset = SCRIPT_AT(delay_ms), .min = 0,                               \
         .max = RV_SCRIPT_MAX_DELAY_MS,                                                                                 \

@@ -22,7 +22,7 @@ struct moment {
 struct search {
     const struct rv_pipeline *p;
     bool mocked, is_reached[GROUP_ORACLE_STAGES];
-    int join_of[GROUP_ORACLE_STAGES];
+    int join_of[GROUP_ORACLE_STAGES], fork_of[GROUP_ORACLE_STAGES];
     struct moment *seen; /* a hash table */
     bool *is_used;
     size_t n_seen;
@@ -71,6 +71,7 @@ static void look(struct search *s, int stage, int fork, const int *outer)
     if (s->is_reached[stage])
         return;
     s->is_reached[stage] = true;
+    s->fork_of[stage] = fork;
     memcpy(inner, outer, sizeof inner);
     inner[stage] = fork; /* the group that is open where this stage opens one */
     if (a->routing.default_target == RV_TARGET_LIST)
@@ -414,15 +415,38 @@ static void go_on(struct search *s, const struct moment *m)
             leave(s, m, i);
 }
 
+static void look_at_all(struct search *s)
+{
+    int outer[GROUP_ORACLE_STAGES];
+
+    ck_assert_uint_le(s->p->n_agents, GROUP_ORACLE_STAGES);
+    for (int i = 0; i < GROUP_ORACLE_STAGES; i++)
+        s->join_of[i] = s->fork_of[i] = outer[i] = -1;
+    look(s, 0, -1, outer);
+}
+
+void group_oracle_levels(struct rv_pipeline *p)
+{
+    struct search s = {.p = p};
+
+    look_at_all(&s);
+    for (size_t i = 0; i < p->n_agents; i++) {
+        struct rv_agent *a = &p->agents[i];
+
+        a->level = (struct rv_agent_level){.fork = s.fork_of[i], .is_reached = s.is_reached[i]};
+        for (int at = s.fork_of[i]; at >= 0; at = s.fork_of[at])
+            a->level.depth++;
+        a->routing.join_of = s.join_of[i] >= 0 ? s.join_of[i] : RV_TARGET_NONE;
+    }
+}
+
 struct group_oracle_answer group_oracle(const struct rv_pipeline *p, bool mocked)
 {
     static struct moment *seen;
     static bool *is_used;
     struct search s = {.p = p, .mocked = mocked, .best.is_whole = true};
     struct moment m = {.visits = 0};
-    int outer[GROUP_ORACLE_STAGES];
 
-    ck_assert_uint_le(p->n_agents, GROUP_ORACLE_STAGES);
     ck_assert_uint_le(p->n_edge_limits, MAX_LIMITS);
     if (!seen) { /* one table for all: making it takes longer than most searches */
         seen = malloc(2 * MAX_STATES * sizeof *seen);
@@ -432,9 +456,7 @@ struct group_oracle_answer group_oracle(const struct rv_pipeline *p, bool mocked
     s.seen = seen;
     s.is_used = is_used;
     memset(is_used, 0, 2 * MAX_STATES * sizeof *is_used);
-    for (int i = 0; i < GROUP_ORACLE_STAGES; i++)
-        s.join_of[i] = outer[i] = -1;
-    look(&s, 0, -1, outer);
+    look_at_all(&s);
     m.branches[0].opener = -1;
     if (begin(&s, &m, 0, 0, false))
         go_on(&s, &m);

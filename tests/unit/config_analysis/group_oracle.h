@@ -11,6 +11,8 @@ struct group_oracle_answer {
     int64_t visits, calls, questions; /* the most of each, over all runs */
     bool is_whole;                    /* false: too many states, nothing is known */
 };
+/** Sets what the loader would: the level of each stage and the joins. */
+void group_oracle_levels(struct rv_pipeline *p);
 struct group_oracle_answer group_oracle(const struct rv_pipeline *p, bool mocked);
 
 #endif

@@ -71,6 +71,7 @@ static struct rv_proof prove(const struct groups *g)
 {
     struct rv_proof proof = {0};
 
+    group_oracle_levels(&g->w->p);
     ck_assert_int_eq(rv_pipeline_prove(&g->w->p, RV_MODE_SEQUENTIAL, &proof, NULL), 0);
     return proof;
 }
