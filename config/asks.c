@@ -72,9 +72,6 @@ void rv_check_asks(struct rv_loader *l, const struct rv_agent *a)
                     "on_answer needs a question: the stage has no ask");
         return;
     }
-    if (a->each.list)
-        finding(l, a, RV_SEVERITY_ERROR, &a->ask.src, "let the next stage ask: it sees the results of all elements",
-                "ask and for_each exclude each other");
     check_options(l, a);
     for (size_t i = 0; i < a->ask.n_routes; i++)
         check_route(l, a, &a->ask.routes[i]);

@@ -27,8 +27,8 @@ static const struct {
      "t.yaml:3:64: error: agent \"a\": the choice \"timeout\" means that nobody answered in time, and no person can "
      "choose it\n  hint: give it another word\n"},
     {A("ask: {question: q}, for_each: \"[1]\", max_items: 1"),
-     "t.yaml:3:37: error: agent \"a\": ask and for_each exclude each other\n"
-     "  hint: let the next stage ask: it sees the results of all elements\n"},
+     "t.yaml:3:37: error: agent \"a\": a stage with for_each cannot ask a person  [bad_for_each]\n"
+     "  hint: ask in the stage that follows\n"},
     {A("on_denied: tell_model"),
      "t.yaml:3:43: error: agent \"a\": on_denied is tell_model, and no model calls tools here\n"
      "  hint: it is for stages with has_llm and has_tools\n"},
