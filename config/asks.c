@@ -1,4 +1,4 @@
-/* What a question of a stage and the ways out of it cannot be: choices that do not exist, answers to a question that
+/* Faults of questions and of the routes of their answers: choices that do not exist, answers to a question that
  * the stage does not put, denials for a model that calls no tools. */
 #include <string.h>
 
@@ -53,7 +53,7 @@ static void check_options(struct rv_loader *l, const struct rv_agent *a)
     for (size_t i = 0; i < a->ask.options.n; i++)
         if (strcmp(a->ask.options.items[i], RV_CHOICE_TIMEOUT) == 0)
             finding(l, a, RV_SEVERITY_ERROR, &a->ask.options.srcs[i], "give it another word",
-                    "the choice \"timeout\" means that nobody answered in time, and no person can choose it");
+                    "the choice \"timeout\" means that no one answered in time, and no person can choose it");
 }
 
 static void check_denial(struct rv_loader *l, const struct rv_agent *a)

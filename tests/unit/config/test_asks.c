@@ -1,4 +1,4 @@
-/* Questions of stages: the findings with their places, and what is no fault. Rules: graph 7 and 13. */
+/* Questions of stages: the findings with their places, and what is not a fault. Rules: graph 7 and 13. */
 #include "tests/unit/config/world.h"
 
 #define A(keys)   "name: t\nagents:\n  - {name: a, default_next: b, " keys "}\n  - {name: b}\n"
@@ -24,7 +24,7 @@ static const struct {
      "t.yaml:3:64: warning: agent \"a\": on_answer has a route for timeout, which is never taken\n"
      "  hint: add expires_seconds to ask, or leave this route out: a question without it never expires\n"},
     {A("ask: {question: q, options: [a, timeout]}"),
-     "t.yaml:3:64: error: agent \"a\": the choice \"timeout\" means that nobody answered in time, and no person can "
+     "t.yaml:3:64: error: agent \"a\": the choice \"timeout\" means that no one answered in time, and no person can "
      "choose it\n  hint: give it another word\n"},
     {A("ask: {question: q}, for_each: \"[1]\", max_items: 1"),
      "t.yaml:3:37: error: agent \"a\": a stage with for_each cannot ask a person  [bad_for_each]\n"
