@@ -157,8 +157,8 @@ void add_graphs_tests(Suite *suite)
 
     tcase_add_loop_test(tc, runs_without_lists_keep_what_must_hold, 0, SEEDS);
     tcase_add_loop_test(tc, runs_with_questions_keep_what_must_hold, 0, SEEDS);
-    if (0)
-        tcase_add_loop_test(tc, runs_with_lists_keep_what_must_hold, 0, SEEDS);
+
+    tcase_add_loop_test(tc, runs_with_lists_keep_what_must_hold, 0, SEEDS);
     tcase_add_loop_test(tc, runs_with_elements_keep_what_must_hold, 0, SEEDS);
     suite_add_tcase(suite, tc);
 }
