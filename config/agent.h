@@ -17,7 +17,8 @@
 #define RV_MAX_RULES_PER_AGENT 256
 
 /* --- The model --- */
-#define RV_MAX_EXAMPLES 64
+#define RV_MAX_EXAMPLES    64
+#define RV_MAX_ATTACHMENTS 32
 /* A question and the answer that the model is to take as an example. */
 struct rv_example {
     rv_template *user, *assistant; /* owned by the pipeline */
@@ -29,6 +30,8 @@ struct rv_agent_model {
     const char *system_key; /* in its place, without a document: a prompt that is the system text; "": none */
     struct rv_example *examples;
     size_t n_examples;
+    rv_expr **attachments; /* expressions of images and files that belong to the prompt; owned by the pipeline */
+    size_t n_attachments;
     bool has_temperature;
     bool no_temperature; /* the file says null: send no temperature, whatever the model or the document says */
     double temperature;
@@ -192,7 +195,7 @@ struct rv_built {
 /* `pipeline`: another pipeline runs inside the visit. */
 struct rv_agent_inner {
     const char *file;                  /* "": the stage has no pipeline */
-    struct rv_pipeline *pipeline;      /* owned; NULL: none, or it could not be loaded */
+    struct rv_pipeline *pipeline;      /* owned by the outermost pipeline; NULL: none, or it could not be loaded */
     struct rv_built *inputs, *outputs; /* NULL: not given */
     struct rv_src src, inputs_src, outputs_src;
 };
@@ -236,9 +239,9 @@ struct rv_agent_session {
 /* --- Where it was written: file, line and column of each key; line 0: not given --- */
 struct rv_agent_places {
     struct rv_src stage; /* the map of all its keys */
-    struct rv_src name, agent, error_next, default_next, output_key, prompt_key, system_key, examples, model_role,
-        output_schema, output_via, allowed_tools, pre_process, post_process, mock_handler, routing_function, plan_from,
-        has_policies;
+    struct rv_src name, agent, error_next, default_next, output_key, prompt_key, system_key, examples, attachments,
+        model_role, output_schema, output_via, allowed_tools, pre_process, post_process, mock_handler, routing_function,
+        plan_from, has_policies;
 };
 
 struct rv_agent {

@@ -230,6 +230,16 @@ static const struct rv_key agent_keys[] = {
      .schema = "{\"type\":\"array\",\"maxItems\":64,\"items\":{\"$ref\":\"#/$defs/example\"}}",
      .doc = "Questions with the answers that are wanted, told to the model in each request before the history and the "
             "prompt. Not kept in the session."},
+    {.name = "attachments",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(model.attachments),
+     .src_offset = AT(places.attachments),
+     .read = rv_read_attachments,
+     .schema = "{\"type\":\"array\",\"maxItems\":32,\"items\":{\"type\":\"string\",\"minLength\":1}}",
+     .doc =
+         "Images and files that belong to the prompt: expressions over outputs, envelope, metadata, state, interrupt "
+         "and models. Each gives a URL (https: or data:), {url, type} or {data, media_type, name}, a list of these, "
+         "or null for none."},
     {.name = "temperature",
      .type = RV_KEY_FLOAT,
      .offset = AT(model.temperature),

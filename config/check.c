@@ -10,13 +10,15 @@ static void finding(struct rv_loader *l, const struct rv_agent *a, enum rv_sever
     rv_findings_add(l->findings, severity, src, hint, "agent \"%s\": %s", a->name, text);
 }
 
-static bool is_reserved(const char *name)
+/* A run that stands at "start" begins at the first stage, which may be called so. */
+static bool is_reserved(const struct rv_agent *a)
 {
-    static const char *const reserved[] = {"end", "start", "clarification", "confirmation", "__end__"};
+    static const char *const reserved[] = {"end", "clarification", "confirmation", "__end__", "start"};
+    const char *name = a->name;
 
     for (size_t i = 0; i < RV_COUNT(reserved); i++)
         if (strcmp(name, reserved[i]) == 0)
-            return true;
+            return a->index > 0 || strcmp(name, RV_STAGE_START) != 0;
     return false;
 }
 
@@ -200,7 +202,7 @@ static void check_agents(struct rv_loader *l)
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++) {
         const struct rv_agent *a = &l->p->agents[i];
 
-        if (a->name[0] && is_reserved(a->name))
+        if (a->name[0] && is_reserved(a))
             finding(l, a, RV_SEVERITY_ERROR, &a->places.name, "choose another name",
                     "the name is reserved for the engine");
         check_name_text(l, a);

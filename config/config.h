@@ -164,6 +164,7 @@ struct rv_pipeline_opts {
     void *self;
     const struct rv_chosen_model *models; /* instead of what the environment says now; NULL: it says */
     size_t n_models;
+    const struct rv_within *within; /* of a pipeline that is a stage of another one: for loading itself */
     bool offline; /* a ${env:} or ${file:} that is not to be had is the empty text; ${file:} never is to be had */
 };
 /** rv_pipeline_parse() with options. */
@@ -176,6 +177,9 @@ RV_MUST_CHECK int rv_pipeline_parse_with(rv_str text, const char *name, const ch
 RV_MUST_CHECK int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findings,
                                        struct rv_pipeline **out, rv_err **err);
 void rv_pipeline_free(struct rv_pipeline *p);
+/** The pipelines that stages of p, and stages of those, run: each file once, inner ones first. Owned by p. */
+struct rv_pipeline *const *rv_pipeline_inner(const struct rv_pipeline *p, size_t *n);
+#define RV_INNER_ROLE '\n' /* between the file of an inner pipeline and its role, in names of chosen models */
 
 /* --- Declared agents: documents that stages are made from --- */
 struct rv_agent_source {
@@ -186,10 +190,11 @@ struct rv_agent_source {
 };
 /** The value for an agent: the stage sets it, else its document, else the pipeline; RV_UNSET: none of them does. */
 int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a);
-/** Make every stage that has `agent` what its document says; keys of the stage win over it. Prompt, output schema,
- * mode, tools (allowed_tools, tool_access all), temperature, max_tokens, limits (max_iterations caps requests), chained
- *  tool. A model of the document becomes a role of its own unless the stage names one. Mistakes become findings, at the
- *  `agent` key or in the document. Then the checks run that need the complete pipeline; is_sound may become false. */
+/** Make every stage, also of inner pipelines, that has `agent` what its document says; keys of the stage win over it.
+ * Prompt, output schema, mode, tools (allowed_tools, tool_access all), temperature, max_tokens, limits (max_iterations
+ * caps requests), chained tool. A model of the document becomes a role of its own unless the stage names one. Mistakes
+ * become findings, at the `agent` key or in the document. Then the checks run that need the complete pipeline; is_sound
+ * may become false. */
 RV_MUST_CHECK int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source *source,
                                           rv_findings *findings, rv_err **err);
 /* A document that was bound; a caller that makes the same pipeline again needs it. */

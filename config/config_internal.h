@@ -55,6 +55,8 @@ struct rv_pipeline_internal {
     size_t n_given_models;
     bool borrows_models; /* their options are another pipeline's */
     struct rv_owned *owned;
+    struct rv_pipeline **inner; /* of the outermost pipeline: those that stages run; owned */
+    size_t n_inner, cap_files;
 };
 
 /* What the pipeline owns outside of its arena, in the order in which it was made. */
@@ -106,6 +108,7 @@ extern const struct rv_term_list rv_child_text_list; /* agents.c */
 /* Readers of the sections (rv_key.read). */
 void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, void *target);
@@ -172,11 +175,14 @@ void rv_resolve_fallbacks(struct rv_loader *l); /* roles of models to models; wi
 void rv_finish_agents(struct rv_loader *l);     /* sort, index, resolve names, compile nothing */
 void rv_check_stages(struct rv_loader *l);      /* each of them, and what spans them */
 void rv_check_groups(struct rv_loader *l);      /* lists and joins; finds the level of each stage */
+void rv_check_work(struct rv_loader *l);        /* kinds of work; pipelines that stages run are loaded */
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
 /** The same but for models that were looked at before; known NULL: none was. */
 void rv_check_more_budget(struct rv_loader *l, const bool *known);
 void rv_check_prompts(struct rv_loader *l); /* placeholders, and what expressions name */
-void rv_check_tests(struct rv_loader *l);   /* stage names in expectations */
+void rv_check_place_names(struct rv_loader *l);
+bool rv_is_place_name(rv_str name);       /* one that only some visits have, as `item` */
+void rv_check_tests(struct rv_loader *l); /* stage names in expectations */
 
 /* --- Groups (groups.c, group_regions.c) --- */
 enum rv_way_kind { RV_WAY_ONE, RV_WAY_BY_ERROR, RV_WAY_BY_ANSWER, RV_WAY_BRANCH };

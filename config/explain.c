@@ -158,6 +158,20 @@ static void write_ask(const struct rv_agent_ask *ask, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
+/* What loading found out: the join of the groups that the stage opens, and the stages whose groups are open there. */
+static void write_groups(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
+{
+    if (a->routing.join_of >= 0)
+        rv_jw_kv_text(w, "joined_by", p->stage_names[a->routing.join_of]);
+    if (a->level.fork < 0)
+        return;
+    rv_jw_key(w, "inside");
+    rv_jw_arr(w);
+    for (int fork = a->level.fork; fork >= 0; fork = p->agents[fork].level.fork)
+        rv_jw_text(w, p->stage_names[fork]);
+    rv_jw_arr_end(w);
+}
+
 static void write_work(const struct rv_agent *a, rv_jw *w)
 {
     if (a->join.wait != RV_WAIT_NOT)
@@ -199,6 +213,13 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     write_if(w, "system_key", a->model.system_key);
     if (a->model.n_examples > 0)
         rv_jw_kv_int(w, "examples", (int64_t)a->model.n_examples);
+    if (a->model.n_attachments > 0) {
+        rv_jw_key(w, "attachments");
+        rv_jw_arr(w);
+        for (size_t i = 0; i < a->model.n_attachments; i++)
+            rv_jw_text(w, rv_expr_text(a->model.attachments[i]));
+        rv_jw_arr_end(w);
+    }
     if (a->model.no_temperature)
         rv_jw_kv_value(w, "temperature", NULL);
     if (a->model.has_temperature)
@@ -217,6 +238,7 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     write_targets(w, "default_next", a->routing.default_next[0] ? a->routing.default_next : "end",
                   &a->routing.branches);
     write_if(w, "error_next", a->routing.error_next);
+    write_groups(p, a, w);
     write_work(a, w);
     write_if(w, "routing_function", a->routing.function);
     rv_jw_kv_int(w, "timeout_seconds", a->limits.timeout_seconds);

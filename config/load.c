@@ -175,6 +175,7 @@ static void reserve_files(struct rv_loader *l)
 
     n += agents && agents->n <= RV_MAX_STAGES ? agents->n : 0;
     l->p->internal->files = rv_loader_array(l, n, sizeof *l->p->internal->files);
+    l->p->internal->cap_files = n;
 }
 
 static void read_all(struct rv_loader *l)
@@ -223,7 +224,8 @@ static void keep_given_models(struct rv_loader *l)
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
     static void (*const checks[])(struct rv_loader *) = {
-        rv_check_stages, rv_check_groups, rv_check_budget, rv_check_prompts, rv_check_tests,
+        rv_check_stages,  rv_check_groups,      rv_check_work,  rv_check_budget,
+        rv_check_prompts, rv_check_place_names, rv_check_tests,
     };
 
     keep_given_models(l);
@@ -378,6 +380,8 @@ void rv_pipeline_free(struct rv_pipeline *p)
     }
     rv_index_fini(&p->stage_index);
     if (p->internal) {
+        for (size_t i = 0; i < p->internal->n_inner; i++)
+            rv_pipeline_free(p->internal->inner[i]);
         rv_links_fini(&p->internal->links);
         rv_index_fini(&p->internal->edges);
         rv_index_fini(&p->internal->output_index);

@@ -42,6 +42,8 @@ static const struct rv_key quirk_keys[] = {
     QUIRK(no_tools, "The model cannot call tools."),
     QUIRK(no_native_output, "The provider cannot hold the model to a schema."),
     QUIRK(no_strict_output, "It can, but not strictly."),
+    QUIRK(no_images, "It takes no images."),
+    QUIRK(no_files, "It takes no files."),
 };
 
 /* Checks the kind alone: what is in it goes to the provider. */

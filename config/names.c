@@ -151,7 +151,7 @@ static void check_placeholder(struct rv_loader *l, const char *what, const struc
              RV_STR_ARG(rv_utf8_cut(place->path, 100)));
     if (rv_str_is(place->root, "outputs") && place->field.ptr) {
         check_output(l, &use, place->field, place->member, place->is_test, names);
-    } else if (rv_is_prompt_root(place->root)) {
+    } else if (rv_is_prompt_root(place->root) || rv_is_place_name(place->root)) {
         return;
     } else if (rv_index_get(&l->p->internal->output_index, place->root) >= 0) {
         check_output(l, &use, place->root, place->field, place->is_test, names);

@@ -1,4 +1,4 @@
-/* What a stage tells its model besides the prompt: examples. */
+/* What a stage tells its model besides the prompt: examples, images and files. */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -74,6 +74,52 @@ void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void 
         read_example(r, node->items[i], i, &m->examples[i]);
 }
 
+/* --- Attachments --- */
+
+static void compile_attachment(struct rv_key_reader *r, const struct rv_node *node, size_t i, rv_expr **out)
+{
+    /* Those of conditions but for `output`: the stage has none yet. */
+    static const char *const variables[] = {"outputs", "envelope", "metadata", "state", "interrupt", "models"};
+    struct rv_loader *l = rv_loader_of(r);
+    char label[48];
+    rv_err *err = NULL;
+    struct rv_src src;
+    int rc;
+
+    snprintf(label, sizeof label, "attachments[%zu]", i);
+    if (node->kind != RV_NODE_STR) {
+        rv_keys_wrong_type(r, node, label, "an expression");
+        return;
+    }
+    src = rv_node_text_src(node);
+    rc = rv_expr_compile(node->text, &src, variables, RV_COUNT(variables), out, &err);
+    if (rc == RV_E_NOMEM) {
+        l->rc = rc;
+    } else if (rc < 0) {
+        rc = RV_WRAP(&err, rc, "agent \"%s\": %s", r->owner_name ? r->owner_name : "", label);
+        rv_findings_add_text_err(l->findings, RV_SEVERITY_ERROR, node, err);
+    } else {
+        rv_note_text(r, node, label, *out, NULL);
+    }
+    rv_err_free(err);
+}
+
+void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_agent_model *m = (struct rv_agent_model *)((char *)target - offsetof(struct rv_agent_model, attachments));
+    bool ok = false;
+    size_t n = rv_list_length(r, node, "attachments", RV_MAX_ATTACHMENTS, &ok);
+
+    if (!ok)
+        return;
+    m->attachments = rv_loader_array(rv_loader_of(r), n, sizeof *m->attachments);
+    if (!m->attachments)
+        return;
+    m->n_attachments = n;
+    for (size_t i = 0; i < n; i++)
+        compile_attachment(r, node->items[i], i, &m->attachments[i]);
+}
+
 /* --- All of them --- */
 
 void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a)
@@ -81,7 +127,9 @@ void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a)
     const struct {
         const char *key;
         const struct rv_src *src;
-    } rows[] = {{"system_key", &a->places.system_key}, {"examples", &a->places.examples}};
+    } rows[] = {{"system_key", &a->places.system_key},
+                {"examples", &a->places.examples},
+                {"attachments", &a->places.attachments}};
 
     for (size_t i = 0; i < RV_COUNT(rows) && !a->has_llm; i++)
         if (rows[i].src->line > 0)
@@ -95,4 +143,6 @@ void rv_agent_model_fini(struct rv_agent_model *m)
         rv_template_free(m->examples[i].user);
         rv_template_free(m->examples[i].assistant);
     }
+    for (size_t i = 0; i < m->n_attachments; i++)
+        rv_expr_free(m->attachments[i]);
 }

@@ -257,6 +257,11 @@ struct rv_interrupt {                                   /* borrowed view of the 
 };
 struct rv_interrupt rv_envelope_interrupt(const rv_envelope *env);
 
+/* What a stage failed with, per stage that handles it, until the handler's visit is over: {stage, code, text, attempt}.
+ * A fork has its own. */
+json_object *rv_envelope_caught(const rv_envelope *env, rv_str handler);
+/** Borrows value; NULL removes it. */
+RV_MUST_CHECK int rv_envelope_set_caught(rv_envelope *env, rv_str handler, json_object *value, rv_err **err);
 /* Work that a stage had done when it was suspended (results so far, attempts), per stage; opaque here. */
 json_object *rv_envelope_suspended(const rv_envelope *env, rv_str stage);
 /** value NULL removes; else adds a reference. */
@@ -302,9 +307,15 @@ struct rv_merge {
 void rv_merge_fini(struct rv_merge *m);
 /** Take out of a fork what a merge is not to bring: the output of that key, and an interrupt that waits. */
 void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key);
-/** Count the hops and the usage of a run that was made inside a visit. Its model calls count with the visit's record.
- */
-void rv_envelope_add_inner(rv_envelope *env, const rv_envelope *inner);
+/* What a run inside of a visit has used so far. */
+struct rv_envelope_used {
+    int64_t hops, llm_calls;
+    struct rv_usage usage;
+};
+struct rv_envelope_used rv_envelope_used(const rv_envelope *env);
+/** Count the hops and the usage of a run that was made inside of a visit, from `before` on. Its model calls count with
+ * the record of the visit. */
+void rv_envelope_add_inner(rv_envelope *env, const rv_envelope *inner, const struct rv_envelope_used *before);
 /** Copy the fork's changes into env (rule 7.7): changed outputs and metadata set, state set, counters added, new
  * history and errors appended, visits added, the first pending interrupt taken (further ones go to
  * metadata.queued_interrupts), suspended work set, a termination applied. `stage` names the fork's stage. The fork is

@@ -69,6 +69,7 @@ enum rv_map_id {
     RV_MAP_METADATA,
     RV_MAP_STATE,
     RV_MAP_SUSPENDED,
+    RV_MAP_CAUGHT, /* not merged: it is of the branch that caught it */
     RV_MAP_ACTIVE,
     RV_MAP_COMPLETED,
     RV_MAP_FAILED,

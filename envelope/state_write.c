@@ -52,6 +52,7 @@ static const struct rv_row rows[] = {
     {"suspended", RV_ROW_WORK, RV_MAP_SUSPENDED, RV_PATCH_SET},
     {"replans", RV_ROW_COUNTS, RV_MAP_REPLANS, RV_PATCH_SAME},
     {"rejections", RV_ROW_COUNTS, RV_MAP_REJECTIONS, RV_PATCH_SAME},
+    {"caught", RV_ROW_WORK, RV_MAP_CAUGHT, RV_PATCH_SET},
     {"usage", RV_ROW_USAGE, 0, RV_PATCH_SAME},
 };
 _Static_assert(RV_COUNT(rows) < RV_STATE_MAX_KEYS, "a bit per row, and state_version");
@@ -288,7 +289,8 @@ static bool is_left_out(const rv_envelope *env, const struct rv_row *row)
     if (row->kind == RV_ROW_USAGE)
         return rv_usage_is_zero(&env->f.usage);
     bool counts_loops = row->kind == RV_ROW_COUNTS && row->at != RV_MAP_VISITS;
-    return counts_loops && rv_env_size(env, (enum rv_map_id)row->at) == 0;
+    bool is_caught = row->kind == RV_ROW_WORK && row->at == RV_MAP_CAUGHT;
+    return (counts_loops || is_caught) && rv_env_size(env, (enum rv_map_id)row->at) == 0;
 }
 
 void rv_envelope_write_state(const rv_envelope *env, rv_buf *b)

@@ -258,20 +258,35 @@ json_object *rv_envelope_suspended(const rv_envelope *env, rv_str stage)
     return get(env, RV_MAP_SUSPENDED, stage, NULL);
 }
 
-int rv_envelope_set_suspended(rv_envelope *env, rv_str stage, json_object *value, rv_err **err)
+static int set_of_stage(rv_envelope *env, enum rv_map_id id, rv_str stage, json_object *value, rv_err **err)
 {
     const struct rv_name *name = NULL;
     int rc;
 
     if (value)
-        return set(env, RV_MAP_SUSPENDED, stage, value, "stage", err);
+        return set(env, id, stage, value, "stage", err);
     name = rv_env_name(env, stage);
     if (!name)
         return 0;
-    rc = env->parent ? rv_map_reserve(&env->map[RV_MAP_SUSPENDED], 1, err) : 0;
+    rc = env->parent ? rv_map_reserve(&env->map[id], 1, err) : 0;
     if (rc == 0)
-        rv_env_hide(env, RV_MAP_SUSPENDED, name);
+        rv_env_hide(env, id, name);
     return rc;
+}
+
+int rv_envelope_set_suspended(rv_envelope *env, rv_str stage, json_object *value, rv_err **err)
+{
+    return set_of_stage(env, RV_MAP_SUSPENDED, stage, value, err);
+}
+
+json_object *rv_envelope_caught(const rv_envelope *env, rv_str handler)
+{
+    return get(env, RV_MAP_CAUGHT, handler, NULL);
+}
+
+int rv_envelope_set_caught(rv_envelope *env, rv_str handler, json_object *value, rv_err **err)
+{
+    return set_of_stage(env, RV_MAP_CAUGHT, handler, value, err);
 }
 
 json_object *rv_envelope_state_value(const rv_envelope *env, rv_str key, bool *found)

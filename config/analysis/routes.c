@@ -415,6 +415,16 @@ int rv_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err *
     return 0;
 }
 
+const struct rv_branches *rv_route_branches(const struct rv_pipeline *p, const struct rv_route *route)
+{
+    static const struct rv_branches none = {0};
+    const struct rv_agent *a = &p->agents[route->from];
+
+    if (route->to != RV_TARGET_LIST)
+        return &none;
+    return route->kind == RV_WAY_RULE ? &a->routing.rules[route->rule].branches : &a->routing.branches;
+}
+
 void rv_routes_fini(struct rv_routes *routes)
 {
     free(routes->items);

@@ -95,12 +95,13 @@ enum rv_visit_end {
 struct rv_visit_result {
     enum rv_visit_end end;
     enum rv_outcome outcome;
-    int next;               /* stage index or RV_TARGET_END; NONE: failed and not routed, or routing was off */
-    enum rv_reason reason;  /* FAILED and not routed: the terminal reason */
-    const char *error_text; /* FAILED; owned by the visit */
-    const char *error_type; /* FAILED */
-    enum rv_failure code;   /* FAILED */
-    int64_t attempt;        /* FAILED: how often the work was tried */
+    int next;                /* stage index or RV_TARGET_END; NONE: failed and not routed, or routing was off */
+    enum rv_reason reason;   /* FAILED and not routed: the terminal reason */
+    const char *error_text;  /* FAILED; owned by the visit */
+    const char *error_type;  /* FAILED */
+    const char *error_stage; /* FAILED inside of the stage: the stage there, as "inner"; NULL: the stage itself */
+    enum rv_failure code;    /* FAILED */
+    int64_t attempt;         /* FAILED: how often the work was tried */
     const struct rv_visit_shared *bound_of; /* FAILED by a bound that ends a run, which no stage can catch: that run */
     bool is_given;                          /* FAILED: the reason is of work outside, as of a run within the visit */
     json_object *output;                    /* OK: what it made, also where it was stored; borrowed from the visit */
@@ -141,6 +142,8 @@ RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv
 /** The run goes on in another process after no process worked on it for that long: its deadline moves, and a model call
  * that was pending counts as charged for. This can end the visit because the run's budget is used up. */
 RV_MUST_CHECK int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
+/** Did the inner run of a stage put that question? Then the stage goes on with the answer, whatever its kind. */
+bool rv_visit_asks_inside(const struct rv_visit_shared *shared, const rv_envelope *env, const struct rv_interrupt *in);
 /* In the data of a confirmation that a route raised: the name of the stage that a yes leads to. A yes then goes on
  * there with the output that was shown, and does not visit the stage again. */
 #define RV_ASKED_NEXT "next"
@@ -167,11 +170,15 @@ bool rv_visit_tells_denial(const struct rv_visit_shared *shared, const rv_envelo
 enum rv_outside { RV_OUTSIDE_NONE, RV_OUTSIDE_LIST, RV_OUTSIDE_PIPELINE };
 enum rv_outside rv_visit_outside(const rv_visit *v);
 json_object *rv_visit_outside_value(const rv_visit *v); /* LIST: the list; PIPELINE: its inputs; borrowed */
+json_object *rv_visit_outside_state(const rv_visit *v); /* PIPELINE that waited for a person: its state; else NULL */
 int64_t rv_visit_deadline(const rv_visit *v);
 int64_t rv_visit_number(const rv_visit *v); /* of the visits of its stage, from 1 */
 struct rv_outside_end {
     json_object *output;                    /* taken, on every path; NULL: it failed */
     bool terminates;                        /* with output: the run is to end */
+    const rv_envelope *asks;                /* it waits for a person: its envelope, borrowed; then `output` is NULL */
+    json_object *state;                     /* with asks: what it takes to go on; taken */
+    const char *stage;                      /* failed: inside of the stage, as "inner"; NULL: the stage itself */
     const char *error_type;                 /* failed: static */
     const char *error;                      /* its text */
     enum rv_failure code;                   /* NONE: by its type */

@@ -70,13 +70,14 @@ struct model_progress {
     size_t prompt_len;
     char *system; /* of system_key; owned; NULL: not rendered yet, or none */
     size_t system_len;
-    json_object *examples; /* messages; owned; NULL: not rendered yet, or none */
-    json_object *messages; /* after the prompt; owned; NULL: none */
-    json_object *ids;      /* of the tool calls in `messages`, as keys; owned; NULL: not collected yet */
-    json_object *offered;  /* tools as a request has them; owned; NULL: not looked up yet */
-    rv_schema *schema;     /* the agent's output_schema; owned; NULL: not compiled yet */
-    bool acting;           /* the tools that the last reply asked for are being called */
-    bool has_call;         /* a model call was taken from llm_left and not made yet */
+    json_object *examples;    /* messages; owned; NULL: not rendered yet, or none */
+    json_object *attachments; /* as a request has them; owned; NULL: not evaluated yet, or none */
+    json_object *messages;    /* after the prompt; owned; NULL: none */
+    json_object *ids;         /* of the tool calls in `messages`, as keys; owned; NULL: not collected yet */
+    json_object *offered;     /* tools as a request has them; owned; NULL: not looked up yet */
+    rv_schema *schema;        /* the agent's output_schema; owned; NULL: not compiled yet */
+    bool acting;              /* the tools that the last reply asked for are being called */
+    bool has_call;            /* a model call was taken from llm_left and not made yet */
     int64_t rounds, repairs, bad_calls, tool_calls;
     int64_t bad_before;  /* of bad_calls, those of earlier replies */
     int64_t requests;    /* made so far */
@@ -107,6 +108,8 @@ struct rv_visit {
     struct rv_visit_place place;
     enum rv_outside outside;                /* what it waits for beside calls */
     json_object *outside_value;             /* the list, or the inputs; owned */
+    json_object *outside_state;             /* of the inner run that waited for a person; owned; NULL: it begins */
+    char *error_stage;                      /* of a failure inside; owned; NULL: none */
     bool is_list;                           /* for_each: its elements are visits of their own */
     enum rv_reason given_reason;            /* of a failure outside; NONE: it follows from the type */
     const struct rv_visit_shared *bound_of; /* with `bound`: the run that has it */
@@ -130,6 +133,8 @@ struct rv_visit {
     bool breaks;                    /* the routing function breaks the run off */
     const char *end_text;           /* a routing function's reason to end the run; borrowed while its answer is read */
     char *confirm_message;          /* a policy wants confirmation; owned */
+    json_object *confirm_show;      /* what it wants shown; owned */
+    bool has_confirm_show;          /* it may be null */
     unsigned n_interrupts;          /* raised so far; part of their ids */
     bool asks;                      /* it ends with the question of the stage */
     bool goes_on;                   /* it is no visit of its own: an answer came to the question of an earlier one */
@@ -137,6 +142,7 @@ struct rv_visit {
     json_object *output;            /* of the main phase, later the stored one; owned */
     json_object *previous;          /* output under the same key before this visit; owned */
     bool had_previous, stored;
+    json_object *caught; /* the failure that it handles, from the envelope; owned; NULL: none */
     struct tool_progress tools;
     struct model_progress model;
     enum rv_reason bound; /* the bound that failed it; RV_REASON_NONE: none did */
@@ -194,7 +200,8 @@ struct visit_call {
     int64_t attempt; /* 0: the visit's */
 };
 /** Ask for a call; the visit then waits. Takes the bytes of request. A passed stage deadline ends the visit instead. */
-int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out,
+                                rv_err **err);
 /** A timer that is told to observers as a retry: its id, or 0 when the deadline does not leave the time (or memory is
  * short, which sticks in out). */
 int64_t rv_visit_wait(rv_visit *v, int64_t wait_us, int64_t attempt, const char *why, struct rv_effects *out);
@@ -204,11 +211,11 @@ int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct 
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out);
 /** Raise an interrupt on the envelope unless one is pending. data is borrowed or NULL. A question about a call's
  * outcome never expires. */
-int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
-                   rv_err **err);
+RV_MUST_CHECK int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data,
+                                 char id[RV_ID_MAX], rv_err **err);
 /** The same with a time to live: 0: it never expires; < 0: that of its kind. */
-int rv_visit_raise_for(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, int64_t ttl_us,
-                       char id[RV_ID_MAX], rv_err **err);
+RV_MUST_CHECK int rv_visit_raise_for(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data,
+                                     int64_t ttl_us, char id[RV_ID_MAX], rv_err **err);
 /** FNV-1a over text and its NUL. Start with the init value. */
 #define RV_VISIT_HASH_INIT 1469598103934665603u
 uint64_t rv_visit_hash(uint64_t h, const char *text);
@@ -244,23 +251,29 @@ bool rv_visit_calls_llm(const rv_visit *v);
 RV_MUST_CHECK int rv_visit_list(rv_visit *v, rv_err **err);
 /** The stage runs another pipeline: builds its inputs. */
 RV_MUST_CHECK int rv_visit_inner(rv_visit *v, rv_err **err);
+/** The inner run waits for a person: so does the stage. */
+RV_MUST_CHECK int rv_visit_wait_inside(rv_visit *v, const struct rv_outside_end *end, struct rv_effects *out,
+                                       rv_err **err);
+#define RV_KEPT_PIPELINE "pipeline" /* kind of suspended work */
+/** A person has answered: the inner run goes on. */
+void rv_visit_resume_inner(rv_visit *v, json_object *kept);
 /** The stage has `set`: builds the output. */
 RV_MUST_CHECK int rv_visit_set(rv_visit *v, rv_err **err);
 
 /* --- hooks.c --- */
-int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
 /* --- outcome.c --- */
 /** Where the stage is the arbiter and has nothing to judge: its output is made and stored, and only routing is left. */
 RV_MUST_CHECK int rv_visit_sit_out(rv_visit *v, rv_err **err);
-int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_store(rv_visit *v, rv_err **err);
-int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_store(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** The text of the first of two members of an output that is there; second may be NULL. Borrowed; NULL: neither. */
 const char *rv_output_text(json_object *output, const char *first, const char *second);
 
@@ -274,20 +287,26 @@ RV_MUST_CHECK int rv_visit_go_on(rv_visit *v, struct rv_effects *out, rv_err **e
 /** Tells whether the stage waits, or waited, with its question. */
 bool rv_visit_is_ask(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
 #define RV_QUESTION_MAX_SHOWN ((size_t)256 << 10) /* bytes of what a question shows */
+#define RV_QUESTION_MAX_BYTES ((size_t)64 << 10)  /* of its text */
+/** The question of a tool that requires confirmation, from its arguments, and what it shows. message stays empty where
+ * the tool has no question, or these arguments lack what is in it. */
+RV_MUST_CHECK int rv_question_of_tool(const struct rv_tool_info *info, json_object *arguments, rv_buf *message,
+                                      json_object *data, rv_err **err);
 /** Set `shown` of the data of a question, unless it is too long for a person. shown: borrowed; NULL is null. */
 RV_MUST_CHECK int rv_question_show(json_object *data, json_object *shown, rv_err **err);
 
 /* --- end.c --- */
-int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
-int rv_visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err);   /* an interrupt keeps the run here */
-int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
+RV_MUST_CHECK int rv_visit_stay(rv_visit *v, struct rv_effects *out,
+                                rv_err **err); /* an interrupt keeps the run here */
+RV_MUST_CHECK int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** Ask what the output wants to know, and stay. kind: CLARIFY or CONFIRM. */
 RV_MUST_CHECK int rv_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effects *out, rv_err **err);
 /** A person said yes where a route asked: tells observers where it leads, and asks where that is `clarification`. */
 RV_MUST_CHECK int rv_end_approved(rv_visit *v, int to, struct rv_effects *out, rv_err **err);
 
 /* --- llm.c: asking a model, and what that costs --- */
-int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** Send a request that hooks have looked at: sets its money aside and asks for the call. Takes the bytes of request. */
 RV_MUST_CHECK int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err);
 /** The call is over: what it took, counted with the visit, the run and the envelope. */
@@ -301,21 +320,25 @@ bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
 /** The limits on tokens; false when one failed the visit. */
 bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
 
-/* --- request_parts.c: the system prompt and the examples of a stage --- */
+/* --- request_parts.c: the system prompt, the examples and the attachments of a stage --- */
 /** Append the rendered prompt of that name. place: where the stage names it, for errors. */
 RV_MUST_CHECK int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out,
                                    rv_err **err);
+/** Is there a prompt of that name, or no name? */
+bool rv_prompt_is_known(const rv_visit *v, const char *name);
 /** Make those that are not made yet. A failure is the stage's. */
 RV_MUST_CHECK int rv_parts_make(rv_visit *v, rv_err **err);
 void rv_parts_write_system(const rv_visit *v, rv_jw *w); /* the member of a request, if there is one; the others: */
 void rv_parts_write(const rv_visit *v, rv_jw *w);
+/** The tokens that a model may count for the attachments of the request at most. */
+int64_t rv_parts_worst_tokens(const rv_visit *v);
 /** To and from what is kept while the stage waits for a person. */
 RV_MUST_CHECK int rv_parts_keep(const struct model_progress *t, json_object *kept, rv_err **err);
 RV_MUST_CHECK int rv_parts_take(struct model_progress *t, json_object *kept, rv_err **err);
 void rv_parts_fini(struct model_progress *t);
 
 /* --- reply.c: what a model's reply comes to --- */
-int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** A reply that is paid for and told to observers, as hooks left it, or that a hook gave. */
 RV_MUST_CHECK int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-#define ASK                RV_ASK /* kind of suspended work */
-#define MAX_QUESTION_BYTES ((size_t)64 << 10)
+#define ASK RV_ASK /* kind of suspended work */
 
 /* --- asking --- */
 
@@ -86,6 +85,45 @@ int rv_question_show(json_object *data, json_object *shown, rv_err **err)
     return rc < 0 ? 0 : rv_json_set_ref(data, RV_ASK_SHOWN, shown, err);
 }
 
+static int write_tool_question(const char *text, json_object *arguments, rv_buf *message, rv_err **err)
+{
+    const struct rv_scope scope = rv_scope_of_object(arguments);
+    rv_template *t = NULL;
+    rv_err *cause = NULL;
+
+    int rc = rv_template_compile(rv_str_of(text), NULL, &t, &cause);
+    if (rc == 0)
+        rc = rv_template_render(t, &scope, message, &cause);
+    if (rc == 0)
+        rc = rv_buf_check(message, "question", &cause);
+    rv_template_free(t);
+    bool no_memory = rv_err_is(cause, RV_E_NOMEM);
+    rv_err_free(cause);
+    if (no_memory)
+        return RV_FAIL(err, RV_E_NOMEM, "ask about a call");
+    if (rc < 0) { /* what the model wrote lacks a name, or is too long: the general question does */
+        rv_buf_fini(message);
+        *message = RV_BUF_INIT(RV_QUESTION_MAX_BYTES);
+    }
+    return 0;
+}
+
+int rv_question_of_tool(const struct rv_tool_info *info, json_object *arguments, rv_buf *message, json_object *data,
+                        rv_err **err)
+{
+    const char *text = NULL, *show = NULL;
+    json_object *shown = NULL;
+    bool is_map = json_object_is_type(info->confirm, json_type_object);
+
+    int rc = is_map && rv_json_get_text(info->confirm, "question", &text)
+                 ? write_tool_question(text, arguments, message, err)
+                 : 0;
+    if (rc == 0 && is_map && rv_json_get_text(info->confirm, "show", &show) &&
+        json_object_object_get_ex(arguments, show, &shown))
+        rc = rv_question_show(data, shown, err);
+    return rc;
+}
+
 /* {ask, stage, options, output_key, shown} */
 static int describe(rv_visit *v, json_object *shown, json_object *data, rv_err **err)
 {
@@ -129,7 +167,7 @@ static int raise(rv_visit *v, rv_str question, json_object *shown, rv_err **err)
 
 int rv_visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    rv_buf question = RV_BUF_INIT(MAX_QUESTION_BYTES);
+    rv_buf question = RV_BUF_INIT(RV_QUESTION_MAX_BYTES);
     json_object *shown = NULL;
 
     v->stored = false; /* the output is final, whatever becomes of the question */

@@ -83,6 +83,11 @@ static int record(rv_visit *v, enum rv_history_status status, struct rv_effects 
         .duration_ms = duration_ms(v),
     };
     v->phase = PHASE_DONE;
+    if (v->result.end != RV_VISIT_STAYED && !v->shared->origin) {
+        int rc = rv_envelope_set_caught(v->env, rv_str_of(v->agent->name), NULL, err);
+        if (rc < 0)
+            return rc;
+    }
     return rv_envelope_record_complete(v->env, rv_str_of(v->agent->name), &end, v->now_us, err);
 }
 
@@ -176,6 +181,8 @@ static int describe(const rv_visit *v, enum rv_outcome kind, rv_str output, json
         rc = rv_json_set_ref(data, "output", v->output, err);
     else if (rc == 0)
         rc = rv_json_set_text(data, "output_key", v->agent->output.key, err);
+    if (rc == 0 && kind == RV_OUTCOME_CONFIRM && v->has_confirm_show)
+        rc = rv_question_show(data, v->confirm_show, err);
     if (rc == 0 && kind == RV_OUTCOME_CONFIRM && v->routed_to == RV_TARGET_CONFIRMATION)
         rc = rv_json_set_text(data, RV_ASKED_NEXT, rv_pipeline_approved_name(v->shared->pipeline, v->agent), err);
     return rc;
@@ -351,7 +358,7 @@ static enum rv_reason reason_of(const rv_visit *v, const char *type, enum visit_
         {"TemplateError", RV_REASON_TEMPLATE},
         {"JoinError", RV_REASON_JOIN},
     };
-    for (size_t i = 0; i < RV_COUNT(own); i++)
+    for (size_t i = 0; i < RV_COUNT(own) && v->shared->rules >= RV_RULES_4; i++)
         if (strcmp(type, own[i].type) == 0)
             return own[i].reason;
     bool in_call = (phase == PHASE_MAIN || phase == PHASE_BACKOFF) && strcmp(type, "ProcessingError") != 0;
@@ -367,6 +374,31 @@ static int restore_output(rv_visit *v, rv_err **err)
     v->stored = false;
     return v->had_previous ? rv_envelope_set_output(v->env, key, v->previous, err)
                            : rv_envelope_remove_output(v->env, key, err);
+}
+
+/* The handler sees it as `error`. */
+static int keep_error(rv_visit *v, int handler, rv_err **err)
+{
+    json_object *error;
+    int rc;
+
+    if (handler < 0 || v->shared->origin || v->shared->rules < RV_RULES_4)
+        return 0;
+    error = json_object_new_object();
+    rc = RV_SET(error, err, RV_M_TEXT("stage", v->agent->name), RV_M_TEXT("code", v->error_type),
+                RV_M_TEXT("text", v->error_text), RV_M_INT("attempt", v->attempt));
+    if (rc == 0)
+        rc = rv_envelope_set_caught(v->env, rv_str_of(rv_pipeline_target_name(v->shared->pipeline, handler)), error,
+                                    err);
+    json_object_put(error);
+    return rc;
+}
+
+/* A rule looks at an output that is stored; where none of them can be decided it stays for the handler to see. */
+static bool keeps_output(const rv_visit *v, enum visit_phase failed_in)
+{
+    return failed_in == PHASE_CHAIN || (failed_in == PHASE_ROUTE && v->shared->rules >= RV_RULES_4 &&
+                                        strcmp(v->error_type, "ExpressionError") == 0);
 }
 
 int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
@@ -391,17 +423,20 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->result.reason = reason_of(v, type, failed_in);
     rv_visible_partial(v);
     v->result.error_type = type;
+    v->result.error_stage = v->error_stage;
     v->result.code = v->code;
     v->result.attempt = v->attempt;
     v->result.is_given = v->given_reason != RV_REASON_NONE;
     v->result.bound_of = v->is_bound_hard || rv_visit_is_element(v) || v->bound_of != v->shared ? v->bound_of : NULL;
     v->result.next = cancelled || rv_visit_is_element(v) || v->result.bound_of ? RV_TARGET_NONE : to;
-    int rc = failed_in == PHASE_CHAIN ? 0 : restore_output(v, err); /* the output of a chain stands */
+    int rc = keeps_output(v, failed_in) ? 0 : restore_output(v, err);
     if (rc == 0)
         rc = rv_envelope_add_error(v->env, name, text, type, v->shared->rules >= RV_RULES_3 ? v->code : RV_FAILURE_NONE,
                                    v->now_us, err);
     if (rc == 0)
         rc = record(v, RV_HISTORY_ERROR, out, err);
+    if (rc == 0)
+        rc = keep_error(v, v->result.next, err);
     const char *next = v->result.next == RV_TARGET_NONE ? NULL : rv_pipeline_target_name(v->shared->pipeline, to);
     if (rc == 0)
         emit_completed(v, "error", next, out);

@@ -60,15 +60,27 @@ static int64_t plus(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+/* The most tokens that a model can count for a request: one for each byte, and what pictures and files may come to,
+ * which only the window of the model bounds. */
+static int64_t worst_input(const rv_visit *v, const struct rv_model_config *model, int64_t bytes)
+{
+    int64_t attached = rv_parts_worst_tokens(v), sum = plus(bytes, attached);
+
+    return attached > 0 && model && model->max_input_tokens > 0 && model->max_input_tokens < sum
+               ? model->max_input_tokens
+               : sum;
+}
+
 /* The most that the call can cost, whether the role or one of its fallbacks answers it. */
 static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
 {
     const struct rv_model_config *model = rv_visit_model(v);
     int64_t bytes = (int64_t)request_bytes, tokens = rv_visit_max_tokens(v);
-    int64_t worst = rv_llm_worst_cost(price_of(model), bytes, tokens);
+    int64_t worst = rv_llm_worst_cost(price_of(model), worst_input(v, model, bytes), tokens);
 
     for (size_t i = 0; model && model->fallback_models && i < model->fallback.n; i++) {
-        int64_t cost = rv_llm_worst_cost(price_of(model->fallback_models[i]), bytes, tokens);
+        const struct rv_model_config *other = model->fallback_models[i];
+        int64_t cost = rv_llm_worst_cost(price_of(other), worst_input(v, other, bytes), tokens);
         worst = cost > worst ? cost : worst;
     }
     return worst;
@@ -249,6 +261,15 @@ static int ensure_prompt(rv_visit *v, rv_err **err)
     return rc;
 }
 
+/* The error type of a prompt that could not be made. */
+static const char *prompt_error(const rv_visit *v)
+{
+    bool is_known =
+        rv_prompt_is_known(v, v->agent->model.prompt_key) && rv_prompt_is_known(v, v->agent->model.system_key);
+
+    return is_known && v->shared->rules >= RV_RULES_4 ? "TemplateError" : "ProcessingError";
+}
+
 /* --- the request --- */
 
 static void write_options(const rv_visit *v, const struct rv_model_config *model, rv_jw *w)
@@ -420,7 +441,7 @@ int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (rc == 0)
         rc = ensure_prompt(v, &cause);
     if (rc < 0)
-        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, prompt_error(v), cause, err);
     if (!request_allowed(v, &rc, err))
         return rc;
     rc = rv_tools_offered(v, &offered, err);

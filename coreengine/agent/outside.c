@@ -135,10 +135,79 @@ bool rv_visit_calls_llm(const rv_visit *v)
     return !v->is_list && rv_element_calls_llm(v->shared, v->agent->index);
 }
 
+json_object *rv_visit_outside_state(const rv_visit *v)
+{
+    return v->outside_state;
+}
+
+void rv_visit_resume_inner(rv_visit *v, json_object *kept)
+{
+    v->outside_state = json_object_get(rv_json_get_obj(kept, "state"));
+    v->outside_value = json_object_get(rv_json_get_obj(kept, "inputs"));
+    v->resumed = v->outside_state && v->outside_value;
+}
+
+bool rv_visit_asks_inside(const struct rv_visit_shared *shared, const rv_envelope *env, const struct rv_interrupt *in)
+{
+    for (size_t i = 0; i < shared->pipeline->n_agents; i++) {
+        const struct rv_agent *a = &shared->pipeline->agents[i];
+        json_object *kept = a->inner.pipeline ? rv_envelope_suspended(env, rv_str_of(a->name)) : NULL;
+        const char *kind = NULL, *id = NULL;
+
+        if (kept && rv_json_get_text(kept, "kind", &kind) && strcmp(kind, RV_KEPT_PIPELINE) == 0 &&
+            rv_json_get_text(kept, "interrupt_id", &id) && in->id && strcmp(id, in->id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int keep_inner(rv_visit *v, json_object *state, const char *id, rv_err **err)
+{
+    json_object *kept = json_object_new_object();
+    int rc = RV_SET(kept, err, RV_M_TEXT("kind", RV_KEPT_PIPELINE), RV_M_TEXT("interrupt_id", id),
+                    RV_M_OF(VALUE, "inputs", v->outside_value), RV_M_OF(VALUE, "state", state));
+
+    if (rc == 0)
+        rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), kept, err);
+    json_object_put(kept);
+    return rc;
+}
+
+int rv_visit_wait_inside(rv_visit *v, const struct rv_outside_end *end, struct rv_effects *out, rv_err **err)
+{
+    struct rv_interrupt in = rv_envelope_interrupt(end->asks);
+    struct rv_interrupt_spec spec = {.kind = in.kind,
+                                     .id = rv_str_of(in.id ? in.id : ""),
+                                     .question = {in.question, in.question ? strlen(in.question) : 0},
+                                     .message = {in.message, in.message ? strlen(in.message) : 0},
+                                     .data = in.data,
+                                     .ttl_us = in.expires_at_us ? in.expires_at_us - v->now_us : 0,
+                                     .replace = true};
+
+    if (in.expires_at_us && spec.ttl_us <= 0)
+        spec.ttl_us = 1;
+    int rc = in.exists ? rv_envelope_raise(v->env, &spec, v->now_us, err)
+                       : RV_FAIL(err, RV_E_STATE, "an inner run of stage \"%s\" waits for nothing", v->agent->name);
+    if (rc == 0)
+        rc = keep_inner(v, end->state, in.id, err);
+    json_object_put(end->state);
+    if (rc < 0)
+        return rc;
+    v->output = json_object_new_object(); /* events have an object */
+    if (!v->output)
+        return RV_FAIL(err, RV_E_NOMEM, "pause stage \"%s\"", v->agent->name);
+    v->result.outcome = RV_OUTCOME_SKIP; /* nothing was made yet */
+    return rv_visit_stay(v, out, err);
+}
+
 int rv_visit_inner(rv_visit *v, rv_err **err)
 {
     int rc = 0;
 
+    if (v->outside_state) {
+        v->outside = RV_OUTSIDE_PIPELINE;
+        return 0;
+    }
     if (v->agent->inner.inputs)
         rc = make(v, v->agent->inner.inputs, &v->outside_value, err);
     else if (!(v->outside_value = json_object_new_object()))

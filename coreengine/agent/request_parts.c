@@ -1,6 +1,6 @@
-/* What a request to a model has besides the prompt and the layers of a declared agent: the system prompt of a stage and
- * its examples. They are made once a visit, like the prompt, and kept while the stage waits for a person: whatever the
- * model says afterwards answers to these very texts. */
+/* What a request to a model has besides the prompt and the layers of a declared agent: the system prompt of a stage,
+ * its examples, and the images and files that belong to the prompt. They are made once a visit, like the prompt, and
+ * kept while the stage waits for a person: whatever the model says afterwards answers to these very texts. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <stdlib.h>
@@ -16,10 +16,21 @@ static int render(const rv_visit *v, const rv_template *t, rv_buf *text, rv_err 
     return rc;
 }
 
-int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out, rv_err **err)
+static const rv_template *find_prompt(const rv_visit *v, const char *name)
 {
     const struct rv_prompt_config *own = rv_pipeline_prompt(v->shared->pipeline, rv_str_of(name));
-    const rv_template *t = own ? own->compiled : v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(name));
+
+    return own ? own->compiled : v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(name));
+}
+
+bool rv_prompt_is_known(const rv_visit *v, const char *name)
+{
+    return !name[0] || find_prompt(v, name);
+}
+
+int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out, rv_err **err)
+{
+    const rv_template *t = find_prompt(v, name);
 
     if (!t)
         return RV_FAIL_AT(err, place, RV_E_NOT_FOUND, "unknown prompt \"%s\"", name);
@@ -83,6 +94,37 @@ static int make_examples(rv_visit *v, rv_err **err)
     return 0;
 }
 
+/* The values of one expression. */
+static int add_attachments(const rv_visit *v, const rv_expr *e, json_object *list, rv_err **err)
+{
+    struct rv_stage_scope values;
+    struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, false);
+    json_object *value = NULL;
+    int rc = rv_expr_eval(e, &scope, &value, err);
+
+    if (rc == 0)
+        rc = rv_attachments_add(list, value, err);
+    json_object_put(value);
+    rv_stage_scope_fini(&values);
+    return rc < 0 && rc != RV_E_NOMEM ? RV_WRAP(err, rc, "attachment \"%s\"", rv_expr_text(e)) : rc;
+}
+
+static int make_attachments(rv_visit *v, rv_err **err)
+{
+    const struct rv_agent_model *m = &v->agent->model;
+    json_object *list = json_object_new_array();
+    int rc = list ? 0 : RV_FAIL(err, RV_E_NOMEM, "make attachments");
+
+    for (size_t i = 0; i < m->n_attachments && rc == 0; i++)
+        rc = add_attachments(v, m->attachments[i], list, err);
+    if (rc < 0) {
+        json_object_put(list);
+        return rc;
+    }
+    v->model.attachments = list;
+    return 0;
+}
+
 int rv_parts_make(rv_visit *v, rv_err **err)
 {
     int rc = 0;
@@ -91,6 +133,8 @@ int rv_parts_make(rv_visit *v, rv_err **err)
         rc = make_system(v, err);
     if (rc == 0 && v->agent->model.n_examples > 0 && !v->model.examples)
         rc = make_examples(v, err);
+    if (rc == 0 && v->agent->model.n_attachments > 0 && !v->model.attachments)
+        rc = make_attachments(v, err);
     return rc;
 }
 
@@ -104,23 +148,48 @@ void rv_parts_write(const rv_visit *v, rv_jw *w)
 {
     if (v->model.examples)
         rv_jw_kv_value(w, "examples", v->model.examples);
+    if (v->model.attachments && json_object_array_length(v->model.attachments) > 0)
+        rv_jw_kv_value(w, "attachments", v->model.attachments);
+}
+
+int64_t rv_parts_worst_tokens(const rv_visit *v)
+{
+    size_t n = v->model.attachments ? json_object_array_length(v->model.attachments) : 0;
+    int64_t tokens = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *type = NULL;
+        bool is_image = rv_json_get_text(json_object_array_get_idx(v->model.attachments, i), "type", &type) &&
+                        rv_str_is(rv_str_of(type), "image");
+        tokens += is_image ? RV_LLM_IMAGE_TOKENS : RV_LLM_FILE_TOKENS;
+    }
+    return tokens;
 }
 
 /* --- while the stage waits for a person --- */
 
-int rv_parts_keep(const struct model_progress *t, json_object *kept, rv_err **err)
+static int keep_copy(json_object *kept, const char *key, json_object *list, rv_err **err)
 {
     json_object *copy = NULL;
+    int rc = list ? rv_json_dup(list, &copy, err) : 0;
+
+    return rc == 0 && copy ? rv_json_set_take(kept, key, copy, err) : rc;
+}
+
+int rv_parts_keep(const struct model_progress *t, json_object *kept, rv_err **err)
+{
     int rc = t->system ? rv_json_set_str(kept, "system", (rv_str){t->system, t->system_len}, err) : 0;
 
-    if (rc == 0 && t->examples)
-        rc = rv_json_dup(t->examples, &copy, err);
-    return rc == 0 && copy ? rv_json_set_take(kept, "examples", copy, err) : rc;
+    if (rc == 0)
+        rc = keep_copy(kept, "examples", t->examples, err);
+    return rc == 0 ? keep_copy(kept, "attachments", t->attachments, err) : rc;
 }
 
 int rv_parts_take(struct model_progress *t, json_object *kept, rv_err **err)
 {
-    json_object *system = NULL, *examples = rv_json_get_arr(kept, "examples");
+    json_object *system = NULL, *examples = rv_json_get_arr(kept, "examples"),
+                *attachments = rv_json_get_arr(kept, "attachments");
+    int rc = 0;
 
     if (json_object_object_get_ex(kept, "system", &system)) {
         t->system = rv_str_dup(rv_json_str(system));
@@ -128,11 +197,14 @@ int rv_parts_take(struct model_progress *t, json_object *kept, rv_err **err)
         if (!t->system)
             return RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
     }
-    return examples ? rv_json_dup(examples, &t->examples, err) : 0;
+    if (examples)
+        rc = rv_json_dup(examples, &t->examples, err);
+    return rc == 0 && attachments ? rv_json_dup(attachments, &t->attachments, err) : rc;
 }
 
 void rv_parts_fini(struct model_progress *t)
 {
     free(t->system);
     json_object_put(t->examples);
+    json_object_put(t->attachments);
 }

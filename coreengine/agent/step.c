@@ -235,8 +235,9 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
         return rc;
     }
     out->info = info;
-    if (out->verdict == STEP_RUNS && v->shared->pipeline->execution.require_confirmation_for_destructive &&
-        rv_risk_needs_confirmation(rv_tool_risk(info)))
+    bool is_gated = v->shared->pipeline->execution.require_confirmation_for_destructive && info &&
+                    rv_risk_needs_confirmation(rv_tool_risk(info));
+    if (out->verdict == STEP_RUNS && (is_gated || info->confirm))
         out->verdict = STEP_ASKS;
     return 0;
 }

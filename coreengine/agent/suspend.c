@@ -277,14 +277,21 @@ static int pause_at_step(rv_visit *v, enum rv_interrupt_kind asks, const char *w
     return rc;
 }
 
-int rv_visit_suspend(rv_visit *v, enum rv_risk risk, struct rv_effects *out, rv_err **err)
+int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
 {
-    rv_buf message = RV_BUF_INIT(4096);
-    json_object *data = json_object_new_object();
+    rv_buf message = RV_BUF_INIT(RV_QUESTION_MAX_BYTES);
+    json_object *data = json_object_new_object(), *parameters = NULL;
     int rc = data ? describe_step(v, data, err) : RV_FAIL(err, RV_E_NOMEM, "suspend a stage");
 
-    rv_buf_printf(&message, "tool \"%.*s\" is %s: may it run with these parameters?",
-                  RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, v->tools.at), 200)), rv_risk_text(risk));
+    if (rc == 0)
+        json_object_object_get_ex(data, "parameters", &parameters);
+    if (rc == 0 && info->confirm)
+        rc = rv_question_of_tool(info, parameters, &message, data, err);
+    if (rc == 0 && message.len == 0)
+        rv_buf_printf(&message, "tool \"%.*s\" %s%s: may it run with these parameters?",
+                      RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, v->tools.at), 200)),
+                      rv_risk_needs_confirmation(rv_tool_risk(info)) ? "is " : "requires approval",
+                      rv_risk_needs_confirmation(rv_tool_risk(info)) ? rv_risk_text(rv_tool_risk(info)) : "");
     if (rc == 0)
         rc = rv_buf_check(&message, "confirmation message", err);
     if (rc == 0)
@@ -422,7 +429,10 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
 
     if (!kept || !rv_json_get_text(kept, "kind", &kind))
         return 0;
-    if (strcmp(kind, POLICY) == 0) {
+    if (strcmp(kind, RV_KEPT_PIPELINE) == 0) {
+        if (v->agent->inner.pipeline && answer_to(v, kept))
+            rv_visit_resume_inner(v, kept);
+    } else if (strcmp(kind, POLICY) == 0) {
         int rc = approved(v, kept) ? approve_policy(v, kept, err) : 0;
         if (rc < 0)
             return rc;

@@ -296,7 +296,7 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
     } else if (v->tools.hooks.side == HOOKS_NOT_ASKED && v->agent->hooks.before_tool.n > 0) {
         rc = rv_step_hooks_before(v, at, &v->tools.hooks, out, err); /* a person approves what hooks have left */
     } else if (j.verdict == STEP_ASKS && !v->tools.approved) {
-        rc = rv_visit_suspend(v, rv_tool_risk(j.info), out, err);
+        rc = rv_visit_suspend(v, j.info, out, err);
     } else {
         rc = run_step(v, j.info, out, err);
     }

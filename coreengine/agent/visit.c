@@ -69,7 +69,7 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     v->is_list = agent->each.list && !rv_visit_is_element(v) && !shared->origin;
     v->route = route;
     if (rv_visit_goes_on(shared, stage, env)) {
-        rv_visit_root(shared)->llm_left += llm_reserved; /* no model is asked */
+        rv_calls_take(shared, -(int64_t)llm_reserved); /* no model is asked */
         int went = rv_visit_go_on(v, out, err);
         if (went == 0)
             went = advance(v, out, err);
@@ -85,6 +85,8 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     if (rc < 0)
         goto fail;
     v->visit_no = rv_envelope_visits(env, name);
+    if (!v->place.error && !shared->origin)
+        v->place.error = v->caught = json_object_get(rv_envelope_caught(env, name));
     rv_visit_emit(v, out, shared->origin ? RV_EMIT_AGENT_STARTED : RV_EMIT_STAGE_STARTED, (struct rv_member){0});
     rc = v->is_list ? rv_visit_list(v, err) : rv_visit_resume_work(v, err);
     if (rc == 0 && !v->is_list && !v->resumed)
@@ -109,14 +111,18 @@ void rv_visit_free(rv_visit *v)
     rv_model_hooks_fini(&v->model.hooks);
     json_object_put(v->output);
     json_object_put(v->previous);
+    json_object_put(v->caught);
     json_object_put(v->approved_policies);
     json_object_put(v->outside_value);
+    json_object_put(v->outside_state);
+    free(v->error_stage);
     json_object_put(v->chained);
     rv_turn_free(v->rows);
     rv_tool_hooks_fini(&v->chain_hooks);
     rv_buf_fini(&v->partial);
     free(v->session_name);
     free(v->confirm_message);
+    json_object_put(v->confirm_show);
     free(v->error_text);
     rv_err_free(v->failure);
     free(v);
@@ -279,6 +285,10 @@ int rv_visit_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t 
     v->now_us = now_us;
     v->outside = RV_OUTSIDE_NONE;
     v->llm_calls += end->llm_calls;
+    if (end->asks)
+        return rv_visit_wait_inside(v, end, out, err);
+    if (end->stage && !(v->error_stage = rv_str_dup(rv_str_of(end->stage))))
+        return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
     if (end->output) {
         v->output = end->output;
         v->phase = v->is_list ? PHASE_STORE : PHASE_CHECK;

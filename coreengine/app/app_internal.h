@@ -29,6 +29,7 @@ struct rv_app_begin {   /* of a new run that takes another's place */
 RV_MUST_CHECK int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin,
                               rv_err **err);
 int64_t rv_app_lease_us(const struct rv_app *app);
+RV_MUST_CHECK int rv_app_run_prepare(struct rv_app_run *run, rv_err **err); /* makes run->state, if there is none */
 
 /* --- continue.c --- */
 /* Before any code of a capability is loaded, the store knows who recovers the run: should that code end this process, a
@@ -46,7 +47,6 @@ struct rv_app_run_state {
     struct rv_app_early early; /* owned, too */
     struct rv_app_conversation *talk;
 };
-RV_MUST_CHECK int rv_app_run_prepare(struct rv_app_run *run, rv_err **err); /* makes run->state, if there is none */
 void rv_app_let_go(struct rv_app_run *run);
 
 #endif

@@ -35,7 +35,8 @@ struct rv_app_script {
 /** Where it stood when the run began. */
 RV_MUST_CHECK int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_app_script *out,
                                      rv_err **err);
-void rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev);
+RV_MUST_CHECK int rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run,
+                                     rv_err **err);
 RV_MUST_CHECK int rv_app_script_asked(struct rv_app_script *s, const struct rv_effect *e, rv_err **err);
 /** As struct rv_journal_begin has it; yours. */
 RV_MUST_CHECK int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err);
@@ -131,6 +132,34 @@ struct rv_difference {
     bool a_absent, b_absent;
 };
 
+#define RV_APP_DIFF_CONTEXT 2 /* equal records that are shown before the first difference */
+/* One run, record by record. */
+struct rv_app_side {
+    struct rv_run_row row;
+    struct rv_normal *normal; /* the ids that the run has named so far */
+    int64_t seq;              /* of the record at hand; above n_records: the end was passed */
+    rv_buf line;              /* it as JSON */
+    json_object *tree;        /* it, made comparable unless --exact */
+};
+
+struct rv_app_comparison {
+    rv_store *store;
+    struct rv_store_scope scope;
+    bool exact;
+    struct rv_app_side a, b;
+    int64_t n_same;
+    char *context[RV_APP_DIFF_CONTEXT]; /* the last equal ones; owned */
+    bool same, same_bundle;
+    struct rv_difference at;
+    rv_buf bundle; /* what differs between the bundles, a name a line */
+};
+bool rv_app_at_end(const struct rv_app_side *s);
+/** words as rv_app_find_run() takes them. exact: bytes are compared, ids, times and owners count. Finish out on
+ * failure, too. */
+RV_MUST_CHECK int rv_app_diff(rv_store *store, const struct rv_store_scope *scope, const char *const words[2],
+                              bool exact, struct rv_app_comparison *out, rv_err **err);
+void rv_app_comparison_fini(struct rv_app_comparison *c);
+
 /* --- questions.c: which question of a run an answer means --- */
 struct rv_app_question {
     char id[RV_STORE_MAX_ID + 1];
@@ -147,6 +176,8 @@ RV_MUST_CHECK int rv_app_find_question(rv_store *store, const struct rv_store_sc
                                        const struct rv_run_row *row, rv_str wanted, struct rv_app_question *out,
                                        rv_err **err);
 void rv_app_question_fini(struct rv_app_question *q);
+/** Has nobody answered that question in time, so that its run goes on without an answer when it is opened? */
+bool rv_app_is_due(const struct rv_pending *p, int64_t now_us);
 /** Does the response have what that kind of question needs? */
 bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response);
 
@@ -175,34 +206,6 @@ RV_MUST_CHECK int rv_app_runs_list(rv_store *store, const struct rv_store_scope 
                                    struct rv_app_runs *out, rv_err **err);
 void rv_app_runs_write(const struct rv_app_runs *l, rv_jw *w); /* an array of objects: `reeve runs --json` */
 void rv_app_runs_fini(struct rv_app_runs *l);
-
-#define RV_APP_DIFF_CONTEXT 2 /* equal records that are shown before the first difference */
-/* One run, record by record. */
-struct rv_app_side {
-    struct rv_run_row row;
-    struct rv_normal *normal; /* the ids that the run has named so far */
-    int64_t seq;              /* of the record at hand; above n_records: the end was passed */
-    rv_buf line;              /* it as JSON */
-    json_object *tree;        /* it, made comparable unless --exact */
-};
-
-struct rv_app_comparison {
-    rv_store *store;
-    struct rv_store_scope scope;
-    bool exact;
-    struct rv_app_side a, b;
-    int64_t n_same;
-    char *context[RV_APP_DIFF_CONTEXT]; /* the last equal ones; owned */
-    bool same, same_bundle;
-    struct rv_difference at;
-    rv_buf bundle; /* what differs between the bundles, a name a line */
-};
-bool rv_app_at_end(const struct rv_app_side *s);
-/** words as rv_app_find_run() takes them. exact: bytes are compared, ids, times and owners count. Finish out on
- * failure, too. */
-RV_MUST_CHECK int rv_app_diff(rv_store *store, const struct rv_store_scope *scope, const char *const words[2],
-                              bool exact, struct rv_app_comparison *out, rv_err **err);
-void rv_app_comparison_fini(struct rv_app_comparison *c);
 
 /* --- fork.c: another run, from the state behind a step --- */
 struct rv_app_fork {

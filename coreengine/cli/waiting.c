@@ -74,8 +74,10 @@ void rv_cli_write_resume(const struct rv_cli *cli, const struct rv_pending *pend
         rv_cli_write_word(pending->id, b);
     }
     rv_cli_write_store(cli, b);
-    if (rv_interrupt_kind_of(rv_str_of(pending->kind), &kind, NULL) == 0 &&
-        rv_json_parse(pending->body, &opts, &body, NULL) == 0)
+    if (rv_app_is_due(pending, rv_app_now_us()))
+        rv_buf_puts(b, "   # it goes on by the time-out");
+    else if (rv_interrupt_kind_of(rv_str_of(pending->kind), &kind, NULL) == 0 &&
+             rv_json_parse(pending->body, &opts, &body, NULL) == 0)
         write_after_blank(kind, rv_json_get_obj(body, "data"), b);
     rv_buf_putc(b, '\n');
     json_object_put(body);
@@ -273,12 +275,15 @@ static int check_fit(const struct rv_cli *cli, const struct rv_run_row *row, con
 }
 
 int rv_cli_check_answer(const struct rv_cli *cli, const struct rv_run_row *row, struct rv_response *response,
-                        char id[RV_STORE_MAX_ID + 1], rv_err **err)
+                        char id[RV_STORE_MAX_ID + 1], bool *is_due, rv_err **err)
 {
     struct rv_app_question q;
 
     int rc = rv_app_find_question(cli->store, &cli->app.scope, row, response->interrupt_id, &q, err);
-    if (rc < 0)
+    *is_due = rc == RV_E_TIMEOUT && rv_interrupt_is_ask(q.data);
+    if (*is_due)
+        rv_err_hint(err, "the run goes on by the time-out");
+    else if (rc < 0)
         add_hint(cli, row, rc, err);
     else
         rc = check_fit(cli, row, &q, response, err);

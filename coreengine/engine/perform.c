@@ -33,6 +33,20 @@ static void no_provider(struct call *c, const char *provider, const char *model)
     c->answer.error_kind = RV_LLM_ERROR_BAD_REQUEST;
 }
 
+/* A provider of a capability that does not know what attachments are would answer as if there were none. */
+static bool takes(const rv_exec *x, const char *provider, json_object *request)
+{
+    const struct rv_entry_info *info = NULL;
+
+    if (!rv_json_get_arr(request, "attachments"))
+        return true;
+    if (x->opts.plugins) {
+        struct rv_catalog catalog = rv_plugins_catalog(x->opts.plugins);
+        info = catalog.entry(catalog.self, RV_NAME_PROVIDER, rv_str_of(provider));
+    }
+    return !info || info->takes_attachments; /* NULL: the call fails by itself */
+}
+
 /* Who answers, if not the script. */
 static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_object *request, rv_err **err)
 {
@@ -40,8 +54,13 @@ static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_o
 
     RV_IGNORE(!rv_json_get_text(request, "provider", &provider), "may be null");
     RV_IGNORE(!rv_json_get_text(request, "model", &model), "may be null");
-    if (provider && rv_provider_is_capability(provider))
-        return rv_call_capability(x, c, e, err);
+    if (provider && rv_provider_is_capability(provider)) {
+        if (takes(x, provider, request))
+            return rv_call_capability(x, c, e, err);
+        rv_call_fail(c, "LLMError", false, "provider \"%s\" takes no attachments, and the request has some", provider);
+        c->answer.error_kind = RV_LLM_ERROR_BAD_REQUEST;
+        return 0;
+    }
     if (!provider || strcmp(provider, "scripted") == 0 || x->engine->opts.virtual_time) {
         no_provider(c, provider, model);
         return 0;
@@ -184,6 +203,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     if (!c || !c->name)
         return RV_FAIL(err, RV_E_NOMEM, "make a call");
     c->stage = e->stage;
+    c->agent = e->agent;
     c->origin = e->origin;
     c->is_muted = e->is_hidden;
     c->ids_upto = e->ids_upto;
@@ -220,6 +240,22 @@ static void cancel_call(rv_exec *x, int64_t call_id)
         rv_call_free(c);
 }
 
+/* The run waits, and the script answers. An answer that comes after the expiry of a question comes too late: that one
+ * has expired then. */
+static int resume_later(rv_exec *x, const struct rv_response *response, int64_t delay_ms, rv_err **err)
+{
+    int64_t due_us = rv_engine_now_us(x->engine) + delay_ms * 1000, expiry_us = rv_run_next_expiry(x->run);
+    bool expires = expiry_us != 0 && (response->expired || rv_exec_due_us(x, expiry_us) <= due_us);
+    struct call *c = rv_call_new(x, CALL_RESUME, expires ? rv_exec_due_us(x, expiry_us) : due_us, 0);
+
+    if (!c)
+        return RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
+    c->response = *response;
+    if (expires)
+        RV_IGNORE(!rv_run_due_question(x->run, expiry_us, c->question, &c->response), "it is due then");
+    return 0;
+}
+
 static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
 {
     struct rv_response response;
@@ -227,15 +263,18 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
 
     rv_call_free_all(x);
     x->status = status;
-    if (status != RV_RUN_INTERRUPTED || !x->answers || x->cancel_asked ||
-        !rv_script_answer(x->opts.script, &response, &delay_ms)) {
-        rv_exec_end(x);
-        return 0;
-    }
-    struct call *c = rv_call_new(x, CALL_RESUME, rv_engine_now_us(x->engine) + delay_ms * 1000, 0);
-    if (!c)
-        return RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
-    c->response = response;
+    bool waits = status == RV_RUN_INTERRUPTED && !x->cancel_asked;
+    int rc = waits && x->answers
+                 ? rv_script_waits(x->opts.script, rv_run_envelope(x->run), rv_run_asked_by(x->run), err)
+                 : 0;
+    if (rc < 0)
+        return rc;
+    if (waits && x->answers && rv_script_answer(x->opts.script, &response, &delay_ms))
+        return resume_later(x, &response, delay_ms, err);
+    rv_exec_end(x);
+    int64_t expiry_us = waits && x->opts.holds ? rv_run_next_expiry(x->run) : 0;
+    if (expiry_us && !rv_call_new(x, CALL_EXPIRE, rv_exec_due_us(x, expiry_us), 0))
+        return RV_FAIL(err, RV_E_NOMEM, "wait for the expiry of a question");
     return 0;
 }
 

@@ -67,7 +67,14 @@ static bool plays_model(const rv_script *script, const struct rv_pipeline *p, co
 
 const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e)
 {
-    return e->origin ? e->origin->agent : p->agents[e->stage].name;
+    return e->origin ? e->origin->agent : e->label ? e->label : p->agents[e->stage].name;
+}
+
+rv_str rv_effect_branch(const struct rv_effect *e)
+{
+    const char *from = e->path ? strrchr(e->path, ':') : NULL;
+
+    return from ? (rv_str){from + 1, strcspn(from + 1, "[/")} : (rv_str){NULL, 0};
 }
 
 static bool plays(const rv_script *script, const struct rv_pipeline *p, const bool *scripted, const struct rv_effect *e)
@@ -79,7 +86,8 @@ static bool plays(const rv_script *script, const struct rv_pipeline *p, const bo
     if (e->kind == RV_EFFECT_CALL_TOOL)
         return rv_script_has_tool(script, rv_str_of(e->name));
     if (e->kind == RV_EFFECT_CALL_HOOK)
-        return e->entry == RV_NAME_MOCK && scripted && scripted[e->stage] && strcmp(e->name, SCRIPT_ENTRY) == 0;
+        return e->entry == RV_NAME_MOCK && scripted && !e->label && scripted[e->stage] &&
+               strcmp(e->name, SCRIPT_ENTRY) == 0;
     return false;
 }
 
@@ -88,13 +96,31 @@ bool rv_script_plays(const rv_exec *x, const struct rv_effect *e)
     return plays(x->opts.script, x->opts.pipeline, x->scripted, e);
 }
 
-/* What a model was told, for matchers: the prompt and what followed it. */
+/* What tells an attachment: its type, name and address, and its bytes in base64. */
+static void tell_attachments(json_object *list, rv_buf *text)
+{
+    static const char *const keys[] = {"type", "media_type", "name", "url", "data"};
+
+    for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+        rv_buf_putc(text, '\n');
+        for (size_t k = 0; k < RV_COUNT(keys); k++) {
+            json_object *part = NULL;
+            if (!json_object_object_get_ex(json_object_array_get_idx(list, i), keys[k], &part))
+                continue;
+            rv_buf_puts(text, k > 0 ? " " : "");
+            rv_buf_add_str(text, rv_json_str(part));
+        }
+    }
+}
+
+/* What a model was told, for matchers: the prompt with its attachments and what followed it. */
 static int told(json_object *request, rv_buf *text, rv_err **err)
 {
     json_object *part = NULL, *turns = rv_json_get_arr(request, "turns");
 
     json_object_object_get_ex(request, "prompt", &part);
     rv_buf_add_str(text, rv_json_str(part));
+    tell_attachments(rv_json_get_arr(request, "attachments"), text);
     for (size_t i = 0; turns && i < json_object_array_length(turns); i++) {
         part = NULL;
         json_object_object_get_ex(json_object_array_get_idx(turns, i), "content", &part);
@@ -116,6 +142,8 @@ static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_e
                                   .stage = rv_effect_who(p, e),
                                   .tool = e->kind == RV_EFFECT_CALL_TOOL ? e->name : NULL,
                                   .visit = e->visit,
+                                  .index = e->index,
+                                  .branch = rv_effect_branch(e),
                                   .text = {e->request, e->request_len}};
     int rc = 0;
 

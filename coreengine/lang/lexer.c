@@ -153,7 +153,7 @@ static bool is_name_start(char c)
 }
 
 /* The byte at off, or NUL at the end. A NUL within the text does not belong to any token, so the two cases look the
- * same until next_token() compares with the length. */
+ * same until rv_expr_next_token() compares with the length. */
 static char at(const struct rv_compile *c, size_t off)
 {
     return off < c->e->len ? c->e->text[off] : '\0';

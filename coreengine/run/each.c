@@ -254,13 +254,13 @@ int rv_each_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv
     return 0;
 }
 
-int rv_each_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err)
+int rv_each_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     struct each *e = w->each;
     int rc = 0;
 
     for (size_t i = 0; i < e->n_slots && rc == 0; i++)
-        rc = rv_work_recover(e->slots[i].work, gap_us, out, err);
+        rc = rv_work_recover(e->slots[i].work, gap_us, now_us, out, err);
     return rc;
 }
 

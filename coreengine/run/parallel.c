@@ -105,6 +105,17 @@ static int set_first_open(rv_run *run, rv_err **err)
     return rv_envelope_set_stage(run->env, RV_STR_LIT(RV_STAGE_END), err);
 }
 
+/* To what runs around this one have left. */
+static void clip(const rv_run *run, struct rv_envelope_left *left)
+{
+    for (const struct rv_visit_shared *s = run->shared.up; s; s = s->up) {
+        if (s->origin)
+            continue;
+        left->hops = s->hops_left < left->hops ? s->hops_left : left->hops;
+        left->llm_calls = s->llm_left < left->llm_calls ? s->llm_left : left->llm_calls;
+    }
+}
+
 /* Which of the ready stages the bounds allow to start; the rest end the run after the batch. */
 static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
 {
@@ -113,6 +124,7 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
 
     run->bound = RV_REASON_NONE;
     *over_visits = -1;
+    clip(run, &left);
     for (size_t i = 0; i < n; i++) {
         bool llm = rv_stage_calls_llm(&run->shared, ready[i]);
         if (rv_visit_goes_on(&run->shared, ready[i], run->env)) {
@@ -130,6 +142,8 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
         } else {
             left.hops--;
             left.llm_calls -= llm;
+            rv_hops_take(run->shared.up, 1);
+            rv_calls_take(run->shared.up, llm);
             run->batch[taken++] = ready[i];
             continue;
         }
@@ -138,6 +152,14 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
     run->shared.llm_left = left.llm_calls;
     run->shared.hops_left = left.hops;
     return taken;
+}
+
+static int stop_at_bound(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    bool stopped = false;
+    int rc = rv_run_stop_outside(run, run->bound == RV_REASON_MAX_LLM_CALLS, &stopped, now_us, out, err);
+
+    return rc < 0 || stopped ? rc : rv_run_stop_at_bound(run, run->bound, now_us, out, err);
 }
 
 static int start_batch(rv_run *run, const int *ready, size_t n, int64_t now_us, struct rv_effects *out, rv_err **err)
@@ -155,7 +177,7 @@ static int start_batch(rv_run *run, const int *ready, size_t n, int64_t now_us, 
         if (rc < 0)
             return rc;
         return over_visits >= 0 ? rv_run_stop_at_visits(run, over_visits, now_us, out, err)
-                                : rv_run_stop_at_bound(run, run->bound, now_us, out, err);
+                                : stop_at_bound(run, now_us, out, err);
     }
     run->n_batch = taken;
     run->n_begun = run->n_done = run->first_open = 0;
@@ -179,7 +201,7 @@ static int advance_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv
         if (rc == 0)
             rc = rv_envelope_set_stage(b->fork, rv_str_of(run->pipeline->agents[stage].name), err);
         if (rc == 0)
-            rc = rv_work_begin(&run->shared, stage, b->fork, NULL, false,
+            rc = rv_work_begin(&run->shared, stage, b->fork, &run->place, false,
                                rv_stage_calls_llm(&run->shared, stage) &&
                                    !rv_visit_goes_on(&run->shared, stage, b->fork),
                                now_us, out, &b->work, err);
@@ -226,6 +248,8 @@ static int merge_branch(rv_run *run, int stage, struct rv_merge *m, rv_err **err
     }
     if (rc == 0 && r->feedback && rv_outcome_requires_loop(r->outcome))
         rc = rv_envelope_add_feedback(run->env, rv_json_str(r->feedback), err);
+    if (rc == 0 && r->end != RV_VISIT_STAYED)
+        rc = rv_envelope_set_caught(run->env, name, NULL, err);
     changed(run, stage);
     return rc;
 }
@@ -248,15 +272,23 @@ static int end_batch(rv_run *run, int failed, int64_t now_us, struct rv_effects 
         return rc;
     if (run->cancelled)
         return 0; /* ended by the one who cancels */
-    if (failed >= 0) {
-        const struct rv_visit_result *r = rv_work_result(run->branches[failed].work);
-        return rv_run_fail(run, rv_run_failure_status(r), r->reason, r->error_text, now_us, out, err);
-    }
+    if (failed >= 0)
+        return rv_run_fail_by(run, run->branches[failed].work, now_us, out, err);
     rc = rv_run_save(run, out, err);
     if (rc < 0 || run->bound == RV_REASON_NONE || rv_envelope_fields(run->env)->terminated ||
         rv_envelope_fields(run->env)->interrupt_pending)
         return rc;
-    return rv_run_stop_at_bound(run, run->bound, now_us, out, err);
+    return stop_at_bound(run, now_us, out, err);
+}
+
+/* The handler sees the first failure in stage order of those that lead to it. */
+static int hand_over(rv_run *run, int failed, int handler, rv_err **err)
+{
+    rv_str name = rv_str_of(run->pipeline->agents[handler].name);
+
+    if (rv_envelope_caught(run->env, name))
+        return 0;
+    return rv_envelope_set_caught(run->env, name, rv_envelope_caught(run->branches[failed].fork, name), err);
 }
 
 int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
@@ -281,6 +313,7 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
         if (run->states[run->batch[i]] == RV_STAGE_FAILED && to >= 0 && run->states[to] == RV_STAGE_WAITING) {
             run->forced[to] = true;
             add_candidate(run, to);
+            rc = hand_over(run, run->batch[i], to, err);
         }
     }
     if (rc == 0) {

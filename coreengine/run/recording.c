@@ -90,7 +90,7 @@ void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-static void read_response(json_object *json, struct rv_response *out)
+void rv_response_read_json(json_object *json, struct rv_response *out)
 {
     json_object *part = NULL;
 
@@ -145,7 +145,7 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
     if (ev.kind == RV_EVENT_ANSWER) {
         part = rv_json_get_obj(json, "response");
         if (part)
-            read_response(part, &ev.response);
+            rv_response_read_json(part, &ev.response);
     }
     *out = ev;
     return 0;

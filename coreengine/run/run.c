@@ -46,6 +46,8 @@ static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *o
     run->started = true;
     run->status = RV_RUN_RUNNING;
     rv_envelope_set_status(run->env, RV_RUN_RUNNING);
+    if (run->is_inner)
+        return 0;
     rv_run_emit(run, out, RV_EMIT_PIPELINE_STARTED, now_us, RV_M_TEXT("pipeline", p->name),
                 RV_M_TEXT("mode", rv_run_mode_text(run->parallel ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL)),
                 RV_M_BOOL("resumed", resumed), RV_M_TEXT("envelope_id", f->envelope_id),
@@ -146,11 +148,13 @@ static int answer(rv_run *run, const struct rv_response *response, int64_t now_u
     if (rc < 0)
         return rc;
     struct rv_interrupt in = rv_envelope_interrupt(run->env);
+    bool asks_inside = rv_visit_asks_inside(&run->shared, run->env, &in);
+    bool denies = in.kind == RV_INTERRUPT_CONFIRMATION && response->has_approved && !response->approved;
     bool asks_outcome = rv_interrupt_asks_outcome(in.kind, in.data);
     rc = rv_envelope_resolve(run->env, response, now_us, err);
     if (rc == 0)
         rc = begin(run, true, now_us, out, err);
-    if (rc < 0 || asks_outcome) /* the stage that asked goes on with it */
+    if (rc < 0 || asks_outcome || (asks_inside && !denies)) /* the stage that asked goes on with it */
         return rc;
     if (rv_interrupt_is_ask(in.data))
         return rv_visit_answered(&run->shared, run->env, err);
@@ -170,6 +174,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
         return RV_FAIL(err, RV_E_NOMEM, "make a run of pipeline \"%s\"", pipeline->name);
     }
     run->asked_by = -1;
+    run->place = RV_VISIT_PLACE_NONE;
     run->pipeline = pipeline;
     run->opts = *opts;
     run->env = env;
@@ -197,6 +202,7 @@ void rv_run_free(rv_run *run)
         return;
     rv_work_free(run->work);
     rv_run_parallel_fini(run);
+    free(run->failed_stage);
     rv_visit_shared_fini(&run->shared);
     rv_envelope_free(run->env);
     free(run);
@@ -239,6 +245,11 @@ static rv_work *waiting_work(rv_run *run, int64_t call_id)
     return NULL;
 }
 
+bool rv_run_waits_for(rv_run *run, int64_t call_id)
+{
+    return !run->finished && waiting_work(run, call_id);
+}
+
 static int on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     rv_work *w = waiting_work(run, ev->call_id);
@@ -252,9 +263,9 @@ static int on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *ou
     return advance(run, ev->now_us, out, err);
 }
 
-static int cancel_all(rv_run *run, json_object *partials, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
+                  rv_err **err)
 {
-    const char *why = "cancelled by the caller";
     int rc = 0;
 
     if (run->work)
@@ -288,27 +299,26 @@ static int on_cancel(rv_run *run, const struct rv_event *ev, struct rv_effects *
     if (rc == 0 && partials && !json_object_is_type(partials, json_type_array))
         rc = RV_FAIL(err, RV_E_INVALID, "what had come of model calls must be a list");
     if (rc == 0)
-        rc = cancel_all(run, partials, ev->now_us, out, err);
+        rc = rv_run_cancel(run, "cancelled by the caller", partials, ev->now_us, out, err);
     json_object_put(partials);
     return rc;
 }
 
 /* The process that replays the run makes the pending calls again; this function corrects time and cost. */
-static int on_recover(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    int64_t gap_us = now_us > run->last_us ? now_us - run->last_us : 0;
     bool ended = false;
     int rc = 0;
 
     if (run->work) {
-        rc = rv_work_recover(run->work, gap_us, out, err);
+        rc = rv_work_recover(run->work, gap_us, now_us, out, err);
         ended = rv_work_is_done(run->work);
     }
     for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
         rv_work *w = run->branches[run->batch[i]].work;
         if (!w || rv_work_is_done(w))
             continue;
-        rc = rv_work_recover(w, gap_us, out, err);
+        rc = rv_work_recover(w, gap_us, now_us, out, err);
         run->n_done += rv_work_is_done(w);
         ended = ended || rv_work_is_done(w);
     }
@@ -349,7 +359,7 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     case RV_EVENT_CANCEL:
         return on_cancel(run, ev, out, err);
     case RV_EVENT_RECOVER:
-        return on_recover(run, ev->now_us, out, err);
+        return rv_run_recover(run, ev->now_us > run->last_us ? ev->now_us - run->last_us : 0, ev->now_us, out, err);
     }
     return RV_FAIL(err, RV_E_INVALID, "unknown event kind %d", (int)ev->kind);
 }

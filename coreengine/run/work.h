@@ -1,4 +1,5 @@
-/* The work of one visit of a stage, whatever its kind: a plain visit of the agent.
+/* The work of one visit of a stage, whatever its kind: a plain visit of the agent, a visit for each element of a list,
+ * or a pipeline that runs inside.
  *
  * The functions are those of rv_visit, which see coreengine/agent/agent.h for what they promise. Whoever schedules
  * visits holds works and does not look inside. */
@@ -25,7 +26,7 @@ RV_MUST_CHECK int rv_work_cancel(rv_work *w, const char *why, json_object *parti
 RV_MUST_CHECK int rv_work_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
                                   int64_t now_us, struct rv_effects *out, rv_err **err);
 /** Another process goes on with it. */
-RV_MUST_CHECK int rv_work_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_work_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
 bool rv_work_is_done(const rv_work *w);
 const struct rv_visit_result *rv_work_result(const rv_work *w); /* only when done */
 int rv_work_stage(const rv_work *w);

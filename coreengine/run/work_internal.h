@@ -24,11 +24,24 @@ RV_MUST_CHECK int rv_each_on(rv_work *w, const struct rv_event *ev, struct rv_ef
 /** Give up the elements under way; those that have ended keep their history. */
 RV_MUST_CHECK int rv_each_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us,
                                  struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_each_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_each_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** Begin further elements as far as may be; *ended: nothing is under way any more. */
 RV_MUST_CHECK int rv_each_advance(rv_work *w, int64_t now_us, struct rv_effects *out, bool *ended, rv_err **err);
 /** All that there is to do is done: what it came to. Its texts live as long as the elements. */
 RV_MUST_CHECK int rv_each_end(rv_work *w, struct rv_outside_end *end, rv_err **err);
 void rv_each_free(struct each *e);
+
+/* inner.c */
+/** The visit waits for its pipeline: begin, or go on after a person's answer. */
+RV_MUST_CHECK int rv_inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err);
+bool rv_inner_waits_for(const struct inner *in, int64_t call_id);
+RV_MUST_CHECK int rv_inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_inner_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us,
+                                  struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_inner_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
+bool rv_inner_is_done(const struct inner *in);
+/** It is done: what it came to. Texts live as long as the inner run. */
+RV_MUST_CHECK int rv_inner_end(rv_work *w, struct rv_outside_end *end, rv_err **err);
+void rv_inner_free(struct inner *in);
 
 #endif

@@ -280,6 +280,27 @@ static int of_prompt(struct sim_hints *h, const struct rv_sim_subject *subject, 
     return of_template(h, subject->pipeline, t, err);
 }
 
+/* Fields of outputs that an attachment is made of: among other values they have an address. */
+static int of_attachment(struct sim_hints *h, const struct rv_pipeline *p, const rv_expr *e, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < rv_expr_n_names(e); i++) {
+        struct rv_placeholder name = rv_expr_name(e, i);
+        struct sim_shape *shape = rv_str_is(name.root, "outputs") ? sim_hints_of_key(h, p, name.field) : NULL;
+        if (rv_str_is(name.root, "metadata"))
+            rc = sim_hints_metadata(h, name.field, err);
+        if (!shape || !name.member.ptr)
+            continue;
+        struct sim_field *f = sim_hints_field(shape, &name.member, 1);
+        if (!f)
+            return RV_FAIL(err, RV_E_NOMEM, "note what an attachment looks at");
+        f->is_required = f->is_required || !name.is_test;
+        rc = rv_json_push_take(f->values, json_object_new_string("https://example.org/picture.png"), err);
+    }
+    return rc;
+}
+
 /* Everything that the stage tells its model. */
 static int of_request(struct sim_hints *h, const struct rv_sim_subject *subject, const struct rv_agent *a, rv_err **err)
 {
@@ -292,6 +313,8 @@ static int of_request(struct sim_hints *h, const struct rv_sim_subject *subject,
         if (rc == 0)
             rc = of_template(h, subject->pipeline, a->model.examples[i].assistant, err);
     }
+    for (size_t i = 0; rc == 0 && i < a->model.n_attachments; i++)
+        rc = of_attachment(h, subject->pipeline, a->model.attachments[i], err);
     return rc;
 }
 

@@ -40,7 +40,10 @@ struct rv_tool_info {
     int64_t timeout_ms;                    /* 0: the pipeline's tool timeout */
     const rv_schema *input, *output;       /* NULL: anything */
     json_object *input_json, *output_json; /* the schemas as given; may be NULL */
+    json_object *confirm;                  /* requires_confirmation as given: true, or {question?, show?}; NULL: no */
 };
+/** Read that key; value is borrowed for the life of info. RV_E_INVALID. */
+RV_MUST_CHECK int rv_tool_read_confirm(struct rv_tool_info *info, json_object *value, rv_err **err);
 /** Fill in category, risk and effect from their words; NULL: not given. RV_E_INVALID: not such a word. */
 RV_MUST_CHECK int rv_tool_read_words(struct rv_tool_info *info, const char *category, const char *risk,
                                      const char *effect, rv_err **err);
@@ -59,6 +62,7 @@ struct rv_entry_info {
     enum rv_name_kind kind;
     struct rv_str_list sees; /* "raw_input", "outputs", "outputs.plan", "metadata", ...; is_set false: everything */
     int64_t timeout_ms;      /* 0: the stage's */
+    bool takes_attachments;  /* a provider that sends images and files on */
 };
 /* Everything the core may ask about; all answers are borrowed and constant while a run lives. NULL: unknown. */
 struct rv_catalog {

@@ -254,11 +254,18 @@ PROVIDER(args)
     return call->reply(call, call->args);
 }
 
+/* Tells whether it was given the picture. */
+PROVIDER(sees)
+{
+    return call->reply(call, strstr(call->args, "https://x/kea.png") ? "{\"text\": \"a kea\"}" : "{\"text\": \"?\"}");
+}
+
 #define ROW(name)                                                                                                      \
     {                                                                                                                  \
         RV_CAP_PROVIDER, #name, "{\"description\": \"Answers for models.\", \"timeout_ms\": 700}", name                \
     }
 static const struct rv_cap_entry entries[] = {
+    {RV_CAP_PROVIDER, "sees", "{\"description\": \"Takes pictures.\", \"attachments\": true}", sees},
     ROW(good),
     ROW(says_nothing_first),
     ROW(garbage),

@@ -280,7 +280,7 @@ static int take(struct rv_agents_entry *out, const char *name, rv_str text, cons
         return RV_FAIL(err, RV_E_NOMEM, "read agent \"%s\"", name);
     rc = rv_agentdoc_read((rv_str){out->text, out->len}, rv_buf_cstr(&file), &out->doc, err);
     if (rc < 0 && rc != RV_E_NOMEM)
-        rc = RV_WRAP(err, RV_E_INVALID, "agent \"%s\" of the %s \"%s\" is no agent", name,
+        rc = RV_WRAP(err, RV_E_INVALID, "agent \"%s\" of the %s \"%s\" is not an agent", name,
                      strcmp(source, "built-in") == 0 ? "capability" : source, place);
     return rc;
 }
@@ -421,7 +421,7 @@ static int check_name(const char *name, rv_err **err)
         return 0;
     if (!rv_utf8_valid(given, NULL))
         given = RV_STR_LIT("");
-    rc = RV_FAIL(err, RV_E_INVALID, "\"%.*s\" is no name of an agent", RV_STR_ARG(rv_utf8_cut(given, 80)));
+    rc = RV_FAIL(err, RV_E_INVALID, "\"%.*s\" is not a name of an agent", RV_STR_ARG(rv_utf8_cut(given, 80)));
     rv_err_hint(err, "a name is a word of letters, digits, \"-\", \"_\" and \".\", of at most %d bytes",
                 RV_AGENTDOC_MAX_NAME);
     return rc;

@@ -15,6 +15,18 @@ bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct
            (kind != RV_INTERRUPT_AGENT_REVIEW || r->decision.ptr);
 }
 
+bool rv_app_is_due(const struct rv_pending *p, int64_t now_us)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};
+    json_object *body = NULL;
+
+    if (!p->expires_us || p->expires_us > now_us || rv_json_parse(p->body, &opts, &body, NULL) < 0)
+        return false;
+    bool is_ask = rv_interrupt_is_ask(rv_json_get_obj(body, "data"));
+    json_object_put(body);
+    return is_ask;
+}
+
 struct search {
     rv_str wanted; /* id; ptr NULL: the only one */
     struct rv_app_question *out;

@@ -204,6 +204,25 @@ int rv_app_capabilities(rv_plugins *plugins, json_object **out, rv_err **err)
     return read_back(&text, out, err);
 }
 
+static void write_takes(const struct rv_provider_info *p, rv_jw *w)
+{
+    static const struct {
+        unsigned bit;
+        const char *text;
+    } rows[] = {{RV_WIRE_IMAGE_DATA, "image as data"},
+                {RV_WIRE_IMAGE_URL, "image by URL"},
+                {RV_WIRE_FILE_DATA, "file as data"},
+                {RV_WIRE_FILE_URL, "file by URL"}};
+    unsigned takes = rv_provider_takes(p);
+
+    rv_jw_key(w, "attachments");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < RV_COUNT(rows); i++)
+        if (takes & rows[i].bit)
+            rv_jw_text(w, rows[i].text);
+    rv_jw_arr_end(w);
+}
+
 static void write_provider(const struct rv_provider_info *p, rv_jw *w)
 {
     static const char *const wires[RV_N_WIRES] = {
@@ -217,6 +236,7 @@ static void write_provider(const struct rv_provider_info *p, rv_jw *w)
     rv_jw_kv_text(w, "base_url_env", p->base_url_env);
     rv_jw_kv_text(w, "key_env", p->key_env);
     rv_jw_kv_bool(w, "needs_key", p->needs_key);
+    write_takes(p, w);
     rv_jw_obj_end(w);
 }
 

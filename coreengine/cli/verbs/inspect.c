@@ -65,6 +65,16 @@ static void write_capability(json_object *cap, bool color, rv_buf *b)
     rv_buf_putc(b, '\n');
 }
 
+static void write_attachments(json_object *list, rv_buf *b)
+{
+    size_t n = list ? json_object_array_length(list) : 0;
+
+    rv_buf_puts(b, "  attached ");
+    for (size_t i = 0; i < n; i++)
+        rv_buf_printf(b, "%s%s", i > 0 ? ", " : "", json_object_get_string(json_object_array_get_idx(list, i)));
+    rv_buf_puts(b, n > 0 ? "\n" : "nothing\n");
+}
+
 static void write_provider(json_object *p, bool color, rv_buf *b)
 {
     const char *address = text_of(p, "base_url"), *key = text_of(p, "key_env");
@@ -82,6 +92,7 @@ static void write_provider(json_object *p, bool color, rv_buf *b)
     RV_IGNORE(!rv_json_get_bool(p, "needs_key", &needs_key), "every provider that is built in says it");
     rv_buf_printf(b, "\n  key      %s%s\n", key[0] ? key : "none",
                   key[0] && !needs_key ? ", if the server wants one" : "");
+    write_attachments(rv_json_get_arr(p, "attachments"), b);
 }
 
 static int print_list(struct rv_cli *cli, rv_plugins *plugins, rv_err **err)

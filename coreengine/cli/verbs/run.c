@@ -3,6 +3,7 @@
 #include "coreengine/app/runfile.h"
 #include "coreengine/cli/verbs/verbs.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -169,15 +170,43 @@ static int check_answer(const rv_envelope *env, const struct rv_response *r, int
     return rc;
 }
 
+static bool is_empty(const struct rv_response *r)
+{
+    return !r->text.ptr && !r->has_approved && !r->decision.ptr && !r->choice.ptr && !r->data && !r->arguments;
+}
+
+/* The question of a run file has expired: the run goes on by that, and an answer is refused after it. Takes env. */
+static int resume_expired(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *env, rv_str id, bool has_answer,
+                          rv_err **err)
+{
+    char *question = rv_str_dup(id);
+    const struct rv_response expired = {.expired = true, .interrupt_id = rv_str_of(question)};
+
+    if (!question) {
+        rv_envelope_free(env);
+        return RV_FAIL(err, RV_E_NOMEM, "go on with a run");
+    }
+    int rc = rv_cli_session_run(cli, run, env, &expired, err);
+    free(question);
+    if (rc < 0 || !has_answer)
+        return rc;
+    rc = RV_FAIL(err, RV_E_TIMEOUT, "the answer comes too late: the question has expired");
+    rv_err_hint(err, "the run went on by the time-out");
+    return rc;
+}
+
 static int resume_loaded(struct rv_cli *cli, struct rv_app_run *run, const struct rv_runfile *file,
                          const struct rv_response *response, rv_err **err)
 {
-    int64_t now_us = rv_app_now_us();
+    int64_t now_us = rv_app_now_us(), expired_us;
     rv_envelope *env = NULL;
+    rv_str due;
 
     if (!rv_cli_sound(cli, run->loaded, false))
         return RV_EXIT_USAGE;
     int rc = rv_envelope_load(file->state, rv_rand_system(), now_us, &env, err);
+    if (rc == 0 && rv_envelope_due_ask(env, now_us, &due, &expired_us))
+        return resume_expired(cli, run, env, due, !is_empty(response), err);
     if (rc == 0)
         rc = check_answer(env, response, now_us, err);
     if (rc < 0) {
@@ -263,17 +292,35 @@ static int continue_with(struct rv_cli *cli, const char *run, const struct rv_re
     return rv_cli_continue(cli, id, RV_APP_ANSWER, response, err);
 }
 
+/* The question has expired: the run goes on by that, and an answer is refused after it. Takes the refusal in *err. */
+static int go_on_expired(struct rv_cli *cli, const char *run, const struct rv_response *response, rv_err **err)
+{
+    rv_err *late = *err;
+
+    *err = NULL;
+    int rc = rv_cli_continue(cli, run, RV_APP_ANSWER, NULL, err);
+    if (rc >= 0 && !is_empty(response)) {
+        *err = late;
+        return RV_E_TIMEOUT;
+    }
+    rv_err_free(late);
+    return rc;
+}
+
 static int resume_from_store(struct rv_cli *cli, struct rv_response *response, rv_err **err)
 {
     char id[RV_STORE_MAX_ID + 1];
+    bool is_due = false;
     struct rv_run_row row = {0};
 
     int rc = rv_app_store_open(&cli->app, RV_APP_STORE_CHANGE, &cli->store, err);
     if (rc == 0)
         rc = rv_app_find_run(cli->store, &cli->app.scope, cli->words[0], &row, err);
     if (rc == 0)
-        rc = rv_cli_check_answer(cli, &row, response, id, err);
-    if (rc == 0)
+        rc = rv_cli_check_answer(cli, &row, response, id, &is_due, err);
+    if (is_due)
+        rc = go_on_expired(cli, row.id, response, err);
+    else if (rc == 0)
         rc = continue_with(cli, row.id, response, err);
     rv_run_row_fini(&row);
     return rc;

@@ -9,6 +9,7 @@
  *      examples?: [message],             questions and the answers that are wanted; never said
  *      history?: [message],              what was said before
  *      prompt,                           a text: the last word of the user
+ *      attachments?: [attachment],       images and files that belong to the prompt
  *      turns?: [message],                what followed the prompt within this stage
  *      tools?: [{name, description?, parameters?}], tool_choice?: "auto" | "required" | "none",
  *      output?: {name, schema, via},     via: "auto" | "native" | "tool" | "prompt"
@@ -19,9 +20,12 @@
  *            | {role: "assistant", content?, tool_calls?: [{id, name, arguments}], opaque?}
  *            | {role: "tool", tool_call_id, name, content, is_error?}
  *
- * `arguments` is the text that the model wrote, valid JSON or not. `opaque` is {provider, ...}: data that this provider
- * wants back with the turn; other providers leave it out. Every tool call of an assistant message is followed by its
- * tool message, in order, before anything else. */
+ *     attachment: {type: "image" | "file", url | data, media_type?, name?}
+ *
+ * `data` is base64 on one line and has a media_type; `url` begins with https:. `arguments` is the text that the model
+ * wrote, valid JSON or not. `opaque` is {provider, ...}: data that this provider wants back with the turn; other
+ * providers leave it out. Every tool call of an assistant message is followed by its tool message, in order, before
+ * anything else. */
 #ifndef RV_LLM_H
 #define RV_LLM_H
 
@@ -31,6 +35,18 @@
 #define RV_OUTPUT_TOOL_DESCRIPTION "The final response which ends this conversation"
 #define RV_LLM_MAX_REPLY           RV_JSON_MAX_BYTES /* text and tool arguments of one reply */
 #define RV_LLM_MAX_TOOL_CALLS      128               /* of one reply */
+
+/* --- Images and files --- */
+#define RV_LLM_MAX_ATTACHMENTS      32
+#define RV_LLM_MAX_ATTACHMENT_BYTES ((size_t)16 << 20) /* of base64, all attachments of a request together */
+#define RV_LLM_MAX_URL              8192
+/* Tokens that a provider counts for one at most, where the window of the model is not known to be less. Their bytes do
+ * not tell: a small file may hold a large picture or many pages. */
+#define RV_LLM_IMAGE_TOKENS 65536
+#define RV_LLM_FILE_TOKENS  1048576
+/** Append the attachment that a value describes: a text (an https: or data: URL), an object ({url} or {data,
+ *  media_type}, with type and name if it likes), a list of these; null is none. RV_E_INVALID: what is wrong with it. */
+RV_MUST_CHECK int rv_attachments_add(json_object *list, json_object *value, rv_err **cause);
 
 /* The result of a model call besides its text: views, borrowed for the call they are handed to. */
 struct rv_llm_answer {

@@ -82,13 +82,14 @@ static int64_t attempts_of(const struct rv_pipeline *p, const struct rv_model_co
     return n;
 }
 
-/* One model that a call may reach, and what it adds to the call. False: something is missing. */
-static bool add_model(const struct rv_pipeline *p, const struct rv_model_config *m, int64_t tokens,
+/* One model that a call may reach, and what it adds to the call. False: something is missing. has_parts: pictures and
+ * files, whose bytes say nothing about their tokens. */
+static bool add_model(const struct rv_pipeline *p, const struct rv_model_config *m, int64_t tokens, bool has_parts,
                       struct rv_llm_bound *call)
 {
-    bool is_window =
-        m->max_input_tokens > 0 && (m->max_request_bytes == 0 || m->max_input_tokens < m->max_request_bytes);
-    int64_t size = is_window ? m->max_input_tokens : m->max_request_bytes, attempts = attempts_of(p, m), cost;
+    int64_t max_bytes = has_parts ? 0 : m->max_request_bytes;
+    bool is_window = m->max_input_tokens > 0 && (max_bytes == 0 || m->max_input_tokens < max_bytes);
+    int64_t size = is_window ? m->max_input_tokens : max_bytes, attempts = attempts_of(p, m), cost;
 
     if (is_free(m))
         return true;
@@ -125,9 +126,9 @@ static bool add_stage(const struct rv_pipeline *p, const struct rv_agent *a, str
              : m->has_max_tokens     ? m->max_tokens
                                      : RV_LLM_DEFAULT_MAX_TOKENS;
     call.has_fallbacks = m->fallback.n > 0;
-    bool is_known = add_model(p, m, tokens, &call);
+    bool is_known = add_model(p, m, tokens, a->model.n_attachments > 0, &call);
     for (size_t i = 0; is_known && i < m->fallback.n; i++)
-        is_known = add_model(p, m->fallback_models[i], tokens, &call);
+        is_known = add_model(p, m->fallback_models[i], tokens, a->model.n_attachments > 0, &call);
     if (!is_known || call.call_micro_usd >= out->call_micro_usd)
         *out = call;
     return is_known;

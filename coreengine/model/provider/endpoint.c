@@ -366,6 +366,8 @@ static void make_target(struct building *b)
         .no_tools = quirks & RV_QUIRK_NO_TOOLS,
         .no_native_output = quirks & RV_QUIRK_NO_NATIVE_OUTPUT,
         .no_strict_output = quirks & RV_QUIRK_NO_STRICT_OUTPUT,
+        .no_images = quirks & RV_QUIRK_NO_IMAGES,
+        .no_files = quirks & RV_QUIRK_NO_FILES,
         .extra_body = b->want->options ? rv_json_get_obj(b->want->options, "extra_body") : NULL,
     };
 }

@@ -29,6 +29,8 @@ struct rv_provider_info {
 /** All that are known, sorted by name. */
 const struct rv_provider_info *rv_provider_list(size_t *n);
 const struct rv_provider_info *rv_provider_find(rv_str name); /* NULL: unknown (or a capability's: "capability.name") */
+/** The attachments that its models may get, bits of enum rv_wire_takes; a model may take fewer. */
+unsigned rv_provider_takes(const struct rv_provider_info *info);
 /** A provider that a capability brings has a dot in its name. */
 bool rv_provider_is_capability(const char *name);
 

@@ -24,6 +24,8 @@ enum rv_quirk {
     RV_QUIRK_NO_TOOLS = 1 << 5,
     RV_QUIRK_NO_NATIVE_OUTPUT = 1 << 6,
     RV_QUIRK_NO_STRICT_OUTPUT = 1 << 7,
+    RV_QUIRK_NO_IMAGES = 1 << 8,
+    RV_QUIRK_NO_FILES = 1 << 9,
 };
 /* Data that is not in the public table. */
 struct rv_provider_ways {

@@ -55,24 +55,27 @@ static const struct rv_provider_ways ways[] = {
     [ANTHROPIC] = {.auth = RV_AUTH_X_API_KEY, .no_embeddings = true},
     [AZURE] = {.auth = RV_AUTH_API_KEY, .has_deployments = true, .has_developer_role = true},
     /* knows "any JSON", not schemas */
-    [DEEPSEEK] = {.quirks = COMPATIBLE | RV_QUIRK_NO_NATIVE_OUTPUT, .no_embeddings = true},
-    [GEMINI] = {.quirks = COMPATIBLE},
-    [GROQ] = {.quirks = RV_QUIRK_NO_STRICT_OUTPUT, .no_embeddings = true},
-    [LLAMACPP] = {.quirks = COMPATIBLE},
-    [LMSTUDIO] = {.quirks = COMPATIBLE},
+    [DEEPSEEK] = {.quirks = COMPATIBLE | RV_QUIRK_NO_NATIVE_OUTPUT | RV_QUIRK_NO_IMAGES | RV_QUIRK_NO_FILES,
+                  .no_embeddings = true},
+    [GEMINI] = {.quirks = COMPATIBLE | RV_QUIRK_NO_FILES},
+    [GROQ] = {.quirks = RV_QUIRK_NO_STRICT_OUTPUT | RV_QUIRK_NO_FILES, .no_embeddings = true},
+    [LLAMACPP] = {.quirks = COMPATIBLE | RV_QUIRK_NO_FILES},
+    [LMSTUDIO] = {.quirks = COMPATIBLE | RV_QUIRK_NO_FILES},
     /* refuses members it does not know; usage comes unasked */
-    [MISTRAL] = {.quirks = COMPATIBLE | RV_QUIRK_NO_STREAM_USAGE},
+    [MISTRAL] = {.quirks = COMPATIBLE | RV_QUIRK_NO_STREAM_USAGE | RV_QUIRK_NO_FILES},
     [OLLAMA] = {.env_port = 11434},
     [OPENAI] = {.elsewhere_quirks = COMPATIBLE, .has_organization = true, .has_developer_role = true},
     [OPENROUTER] = {.quirks = COMPATIBLE, .no_embeddings = true},
-    [TOGETHER] = {.quirks = COMPATIBLE},
-    [VLLM] = {.quirks = COMPATIBLE},
-    [XAI] = {.quirks = RV_QUIRK_NO_STRICT_OUTPUT, .no_embeddings = true},
+    [TOGETHER] = {.quirks = COMPATIBLE | RV_QUIRK_NO_FILES},
+    [VLLM] = {.quirks = COMPATIBLE | RV_QUIRK_NO_FILES},
+    [XAI] = {.quirks = RV_QUIRK_NO_STRICT_OUTPUT | RV_QUIRK_NO_FILES, .no_embeddings = true},
 };
 static_assert(RV_COUNT(infos) == N_KNOWN && RV_COUNT(ways) == N_KNOWN, "one row each");
 
 /* Models that reason refuse temperature and seed, and the old name of the token limit; the longest prefix that fits
  * counts. A prefix ends where a name does, or at "-", "." or ":". */
+#define TEXT_ONLY                                                                                                      \
+    (RV_QUIRK_NO_SAMPLING | RV_QUIRK_NO_TOOLS | RV_QUIRK_NO_NATIVE_OUTPUT | RV_QUIRK_NO_IMAGES | RV_QUIRK_NO_FILES)
 static const struct {
     const char *prefix;
     unsigned adds, removes;
@@ -81,8 +84,8 @@ static const struct {
     {"gpt-5", RV_QUIRK_NO_SAMPLING, RV_QUIRK_OLD_MAX_TOKENS, RV_QUIRK_DEVELOPER_ROLE},
     {"gpt-5-chat", 0, 0, 0}, /* does not reason */
     {"o1", RV_QUIRK_NO_SAMPLING, RV_QUIRK_OLD_MAX_TOKENS, RV_QUIRK_DEVELOPER_ROLE},
-    {"o1-mini", RV_QUIRK_NO_SAMPLING | RV_QUIRK_NO_TOOLS | RV_QUIRK_NO_NATIVE_OUTPUT, RV_QUIRK_OLD_MAX_TOKENS, 0},
-    {"o1-preview", RV_QUIRK_NO_SAMPLING | RV_QUIRK_NO_TOOLS | RV_QUIRK_NO_NATIVE_OUTPUT, RV_QUIRK_OLD_MAX_TOKENS, 0},
+    {"o1-mini", TEXT_ONLY, RV_QUIRK_OLD_MAX_TOKENS, 0},
+    {"o1-preview", TEXT_ONLY, RV_QUIRK_OLD_MAX_TOKENS, 0},
     {"o3", RV_QUIRK_NO_SAMPLING, RV_QUIRK_OLD_MAX_TOKENS, RV_QUIRK_DEVELOPER_ROLE},
     {"o4", RV_QUIRK_NO_SAMPLING, RV_QUIRK_OLD_MAX_TOKENS, RV_QUIRK_DEVELOPER_ROLE},
 };
@@ -91,10 +94,16 @@ static const struct {
     const char *key;
     enum rv_quirk quirk;
 } quirk_keys[] = {
-    {"old_max_tokens", RV_QUIRK_OLD_MAX_TOKENS},     {"developer_role", RV_QUIRK_DEVELOPER_ROLE},
-    {"no_stream_usage", RV_QUIRK_NO_STREAM_USAGE},   {"no_parallel_calls", RV_QUIRK_NO_PARALLEL_CALLS},
-    {"no_sampling", RV_QUIRK_NO_SAMPLING},           {"no_tools", RV_QUIRK_NO_TOOLS},
-    {"no_native_output", RV_QUIRK_NO_NATIVE_OUTPUT}, {"no_strict_output", RV_QUIRK_NO_STRICT_OUTPUT},
+    {"old_max_tokens", RV_QUIRK_OLD_MAX_TOKENS},
+    {"developer_role", RV_QUIRK_DEVELOPER_ROLE},
+    {"no_stream_usage", RV_QUIRK_NO_STREAM_USAGE},
+    {"no_parallel_calls", RV_QUIRK_NO_PARALLEL_CALLS},
+    {"no_sampling", RV_QUIRK_NO_SAMPLING},
+    {"no_tools", RV_QUIRK_NO_TOOLS},
+    {"no_native_output", RV_QUIRK_NO_NATIVE_OUTPUT},
+    {"no_strict_output", RV_QUIRK_NO_STRICT_OUTPUT},
+    {"no_images", RV_QUIRK_NO_IMAGES},
+    {"no_files", RV_QUIRK_NO_FILES},
 };
 
 const struct rv_provider_info *rv_provider_list(size_t *n)
@@ -109,6 +118,17 @@ const struct rv_provider_info *rv_provider_find(rv_str name)
         if (rv_str_is(name, infos[i].name))
             return &infos[i];
     return NULL;
+}
+
+unsigned rv_provider_takes(const struct rv_provider_info *info)
+{
+    unsigned takes = rv_wire_takes(info->wire), quirks = ways[info - infos].quirks;
+
+    if (quirks & RV_QUIRK_NO_IMAGES)
+        takes &= ~(unsigned)(RV_WIRE_IMAGE_DATA | RV_WIRE_IMAGE_URL);
+    if (quirks & RV_QUIRK_NO_FILES)
+        takes &= ~(unsigned)(RV_WIRE_FILE_DATA | RV_WIRE_FILE_URL);
+    return takes;
 }
 
 bool rv_provider_is_capability(const char *name)

@@ -17,6 +17,7 @@ struct pending {
 struct conversation {
     const struct rv_wire_target *target;
     json_object *ask;
+    json_object *attachments; /* of the prompt; NULL: none */
     rv_jw *w;
     rv_buf *system;                              /* gets the system texts that stand first */
     const char *open;                            /* the role whose turn is open; NULL: none */
@@ -212,10 +213,65 @@ static int settle_calls(struct conversation *c, rv_err **err)
     return 0;
 }
 
+/* --- images and documents --- */
+
+static bool is_one_of(rv_str text, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rv_str_is(text, list[i]))
+            return true;
+    return false;
+}
+
+/* The member "source". */
+static int write_source(const struct wire_attachment *a, rv_jw *w, rv_err **err)
+{
+    bool is_text = !a->is_image && a->data.len > 0 && rv_str_is(a->media_type, "text/plain");
+    rv_buf text = RV_BUF_INIT(SIZE_MAX / 2);
+    int rc = is_text ? rv_parts_text(a, &text, err) : 0;
+
+    rv_jw_key(w, "source");
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "type", a->url.len > 0 ? "url" : is_text ? "text" : "base64");
+    if (a->url.len > 0) {
+        rv_jw_kv_str(w, "url", a->url);
+    } else {
+        rv_jw_kv_str(w, "media_type", a->media_type);
+        rv_jw_kv_str(w, "data", is_text ? rv_buf_str(&text) : a->data);
+    }
+    rv_jw_obj_end(w);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int write_attachment(const struct conversation *c, size_t i, rv_err **err)
+{
+    static const char *const images[] = {"image/jpeg", "image/png", "image/gif", "image/webp"};
+    static const char *const documents[] = {"application/pdf", "text/plain"};
+    struct wire_attachment a = rv_parts_at(c->attachments, i);
+    /* Behind an address only PDF is known. */
+    size_t n = a.is_image ? RV_COUNT(images) : a.url.len > 0 ? 1 : RV_COUNT(documents);
+
+    if (a.media_type.len > 0 && !is_one_of(a.media_type, a.is_image ? images : documents, n))
+        return RV_FAIL(err, RV_E_INVALID, "attachment %zu is of type %.*s, and %s takes %s", i + 1,
+                       RV_STR_ARG(a.media_type), c->target->provider,
+                       a.is_image      ? "images of type image/jpeg, image/png, image/gif and image/webp"
+                       : a.url.len > 0 ? "files by URL of type application/pdf"
+                                       : "files of type application/pdf and text/plain");
+    rv_jw_obj(c->w);
+    rv_jw_kv_text(c->w, "type", a.is_image ? "image" : "document");
+    int rc = write_source(&a, c->w, err);
+    if (!a.is_image && a.name.len > 0)
+        rv_jw_kv_str(c->w, "title", a.name);
+    rv_jw_obj_end(c->w);
+    return rc;
+}
+
 static int add_prompt(struct conversation *c, rv_str text, rv_err **err)
 {
     rv_buf asking = RV_BUF_INIT(SIZE_MAX / 2);
-    int rc;
+    size_t n = c->attachments ? json_object_array_length(c->attachments) : 0;
+    int rc = 0;
 
     if (c->ask) {
         rv_buf_add_str(&asking, text);
@@ -223,8 +279,12 @@ static int add_prompt(struct conversation *c, rv_str text, rv_err **err)
         text = rv_buf_str(&asking);
     }
     open_turn(c, "user");
-    write_text(c->w, is_blank(text) ? RV_STR_LIT(SILENCE) : text);
-    rc = rv_buf_check(&asking, "the prompt", err);
+    for (size_t i = 0; i < n && rc == 0; i++) /* first, as the vendor advises */
+        rc = write_attachment(c, i, err);
+    if (n == 0 || !is_blank(text))
+        write_text(c->w, is_blank(text) ? RV_STR_LIT(SILENCE) : text);
+    if (rc == 0)
+        rc = rv_buf_check(&asking, "the prompt", err);
     rv_buf_fini(&asking);
     return rc;
 }
@@ -282,7 +342,7 @@ int rv_anthropic_messages(const struct rv_wire_target *t, json_object *request, 
                           rv_err **err)
 {
     rv_buf system = RV_BUF_INIT(SIZE_MAX / 2);
-    struct conversation c = {.target = t, .ask = ask, .w = w, .system = &system};
+    struct conversation c = {.target = t, .ask = ask, .attachments = rv_parts_of(request), .w = w, .system = &system};
     int rc = rv_body_messages(request, add_system, &c, err);
 
     if (rc == 0)

@@ -389,5 +389,9 @@ static void read_fault(json_object *body, int status, int *kind, bool *retryable
             *kind = (int)bad_requests[i].kind;
 }
 
-const struct wire_codec rv_wire_anthropic = {
-    .request = rv_anthropic_request, .event = read_event, .whole = read_whole, .fault = read_fault};
+const struct wire_codec rv_wire_anthropic = {.request = rv_anthropic_request,
+                                             .event = read_event,
+                                             .whole = read_whole,
+                                             .fault = read_fault,
+                                             .takes = RV_WIRE_IMAGE_DATA | RV_WIRE_IMAGE_URL | RV_WIRE_FILE_DATA |
+                                                      RV_WIRE_FILE_URL};

@@ -107,15 +107,19 @@ int rv_body_write_messages(const struct rv_wire_target *t, json_object *request,
     return rc;
 }
 
+int rv_body_prompt(rv_str content, json_object *ask, rv_buf *out, rv_err **err)
+{
+    rv_buf_add_str(out, content);
+    if (ask)
+        rv_body_ask_for_json(ask, out);
+    return rv_buf_check(out, "a prompt", err);
+}
+
 int rv_body_write_prompt(rv_str content, json_object *ask, rv_jw *w, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(SIZE_MAX / 2);
-    int rc;
+    int rc = rv_body_prompt(content, ask, &text, err);
 
-    rv_buf_add_str(&text, content);
-    if (ask)
-        rv_body_ask_for_json(ask, &text);
-    rc = rv_buf_check(&text, "a prompt", err);
     if (rc == 0)
         rv_jw_kv_str(w, "content", rv_buf_str(&text));
     rv_buf_fini(&text);

@@ -11,10 +11,20 @@
 struct writer {
     const struct rv_wire_target *t;
     rv_jw *w;
-    json_object *ask; /* the schema that the prompt asks for in words; NULL: none */
+    json_object *ask;         /* the schema that the prompt asks for in words; NULL: none */
+    json_object *attachments; /* of the prompt, images as data; NULL: none */
 };
 
 /* --- messages --- */
+
+static void write_images(const struct writer *x)
+{
+    rv_jw_key(x->w, "images");
+    rv_jw_arr(x->w);
+    for (size_t i = 0; i < json_object_array_length(x->attachments); i++)
+        rv_jw_str(x->w, rv_parts_at(x->attachments, i).data);
+    rv_jw_arr_end(x->w);
+}
 
 static int write_message(void *self, const char *role, json_object *message, rv_str content, rv_err **err)
 {
@@ -28,6 +38,8 @@ static int write_message(void *self, const char *role, json_object *message, rv_
         rc = rv_body_write_prompt(content, x->ask, x->w, err);
     else
         rv_jw_kv_str(x->w, "content", content);
+    if (!message && x->attachments && rv_str_is(rv_str_of(role), "user"))
+        write_images(x);
     if (rc == 0 && calls && json_object_array_length(calls))
         rc = rv_body_write_calls(calls, true, x->w, err);
     if (message && rv_str_is(rv_str_of(role), "tool")) {
@@ -93,7 +105,7 @@ static void write_extra(const struct writer *x)
 static int write_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
                          rv_err **err)
 {
-    struct writer x = {t, w, output->via == WIRE_VIA_PROMPT ? output->schema : NULL};
+    struct writer x = {t, w, output->via == WIRE_VIA_PROMPT ? output->schema : NULL, rv_parts_of(request)};
     int rc;
 
     rv_jw_obj(w);
@@ -237,5 +249,8 @@ static void read_fault(json_object *body, int status, int *kind, bool *retryable
     }
 }
 
-const struct wire_codec rv_wire_ollama = {
-    .request = write_request, .event = read_line, .whole = read_reply, .fault = read_fault};
+const struct wire_codec rv_wire_ollama = {.request = write_request,
+                                          .event = read_line,
+                                          .whole = read_reply,
+                                          .fault = read_fault,
+                                          .takes = RV_WIRE_IMAGE_DATA};

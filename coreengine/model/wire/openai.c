@@ -1,5 +1,7 @@
 /* OpenAI Chat Completions: the body of a request. Only what was asked for is sent: many servers that speak this
  * protocol refuse members that they do not know, even when they are null. */
+#include <stdio.h>
+
 #include "coreengine/model/wire/wire_internal.h"
 
 #define MAX_NAME 64 /* of a schema: letters, digits, '_' and '-' */
@@ -8,10 +10,69 @@ struct writer {
     const struct rv_wire_target *t;
     rv_jw *w;
     enum wire_via via;
-    json_object *schema; /* of the output; NULL: none */
+    json_object *schema;      /* of the output; NULL: none */
+    json_object *attachments; /* of the prompt; NULL: none */
 };
 
 /* --- messages --- */
+
+static int write_image(const struct wire_attachment *a, rv_jw *w, rv_err **err)
+{
+    int rc = 0;
+
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "type", "image_url");
+    rv_jw_key(w, "image_url");
+    rv_jw_obj(w);
+    if (a->url.len > 0)
+        rv_jw_kv_str(w, "url", a->url);
+    else
+        rc = rv_parts_write_data_url(a, "url", w, err);
+    rv_jw_obj_end(w);
+    rv_jw_obj_end(w);
+    return rc;
+}
+
+/* A file has to have a name. */
+static int write_file(const struct wire_attachment *a, size_t number, rv_jw *w, rv_err **err)
+{
+    bool is_pdf = rv_str_is(a->media_type, "application/pdf");
+    char name[48];
+
+    (void)snprintf(name, sizeof name, "attachment-%zu%s", number, is_pdf ? ".pdf" : "");
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "type", "file");
+    rv_jw_key(w, "file");
+    rv_jw_obj(w);
+    rv_jw_kv_str(w, "filename", a->name.len > 0 ? a->name : rv_str_of(name));
+    int rc = rv_parts_write_data_url(a, "file_data", w, err);
+    rv_jw_obj_end(w);
+    rv_jw_obj_end(w);
+    return rc;
+}
+
+/* The member "content" of a prompt with attachments: a list of parts. */
+static int write_parts(const struct writer *x, rv_str content, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(SIZE_MAX / 2);
+    int rc = rv_body_prompt(content, x->via == WIRE_VIA_PROMPT ? x->schema : NULL, &text, err);
+
+    rv_jw_key(x->w, "content");
+    rv_jw_arr(x->w);
+    if (text.len > 0) {
+        rv_jw_obj(x->w);
+        rv_jw_kv_text(x->w, "type", "text");
+        rv_jw_kv_str(x->w, "text", rv_buf_str(&text));
+        rv_jw_obj_end(x->w);
+    }
+    for (size_t i = 0; i < json_object_array_length(x->attachments) && rc == 0; i++) {
+        struct wire_attachment a = rv_parts_at(x->attachments, i);
+        rc = a.is_image ? write_image(&a, x->w, err) : write_file(&a, i + 1, x->w, err);
+    }
+    rv_jw_arr_end(x->w);
+    rv_buf_fini(&text);
+    return rc;
+}
 
 static int write_message(void *self, const char *role, json_object *message, rv_str content, rv_err **err)
 {
@@ -26,7 +87,9 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     rv_jw_kv_text(x->w, "role", role);
     if (rv_str_is(rv_str_of(role), "tool"))
         rv_jw_kv_str(x->w, "tool_call_id", rv_wire_text(message, "tool_call_id"));
-    if (!message && x->via == WIRE_VIA_PROMPT && rv_str_is(rv_str_of(role), "user"))
+    if (!message && x->attachments && rv_str_is(rv_str_of(role), "user"))
+        rc = write_parts(x, content, err);
+    else if (!message && x->via == WIRE_VIA_PROMPT && rv_str_is(rv_str_of(role), "user"))
         rc = rv_body_write_prompt(content, x->schema, x->w, err);
     else if (has_calls && content.len == 0)
         rv_jw_kv_text(x->w, "content", NULL);
@@ -127,7 +190,7 @@ static void write_sampling(const struct writer *x, json_object *options)
 int rv_openai_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
                       rv_err **err)
 {
-    struct writer writer = {t, w, output->via, output->schema}, *x = &writer;
+    struct writer writer = {t, w, output->via, output->schema, rv_parts_of(request)}, *x = &writer;
     int rc;
 
     rv_jw_obj(x->w);

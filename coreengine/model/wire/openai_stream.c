@@ -370,5 +370,8 @@ static void read_fault(json_object *body, int status, int *kind, bool *retryable
         rv_buf_printf(text, message.len ? " (%.*s)" : "%.*s", RV_STR_ARG(code.len ? code : type));
 }
 
-const struct wire_codec rv_wire_openai = {
-    .request = rv_openai_request, .event = read_event, .whole = read_whole, .fault = read_fault};
+const struct wire_codec rv_wire_openai = {.request = rv_openai_request,
+                                          .event = read_event,
+                                          .whole = read_whole,
+                                          .fault = read_fault,
+                                          .takes = RV_WIRE_IMAGE_DATA | RV_WIRE_IMAGE_URL | RV_WIRE_FILE_DATA};

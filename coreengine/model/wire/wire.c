@@ -15,6 +15,11 @@ const char *rv_wire_path(enum rv_wire_kind wire)
     return wires[wire].path;
 }
 
+unsigned rv_wire_takes(enum rv_wire_kind wire)
+{
+    return wires[wire].codec->takes;
+}
+
 const struct wire_codec *rv_wire_codec(enum rv_wire_kind wire)
 {
     return wires[wire].codec;
@@ -28,7 +33,10 @@ int rv_wire_request(const struct rv_wire_target *t, json_object *request, rv_buf
 
     if (t->no_tools && tools && json_object_array_length(tools) > 0)
         return RV_FAIL(err, RV_E_INVALID, "model \"%s\" can not call tools", t->model);
-    int rc = rv_body_output(t, request, &output, err);
+    int rc = rv_parts_check(t, wires[t->wire].codec->takes, request, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_body_output(t, request, &output, err);
     if (rc == 0)
         rc = wires[t->wire].codec->request(t, request, &output, &w, err);
     json_object_put(output.schema);

@@ -47,10 +47,20 @@ struct rv_wire_target {
     bool no_tools;                /* the model cannot call tools: a request with tools is RV_E_INVALID */
     bool no_native_output;        /* it has no mode for structured output */
     bool no_strict_output;        /* OPENAI: never ask for the strict mode of schemas */
+    bool no_images, no_files;     /* a request with such attachments is RV_E_INVALID */
     json_object *extra_body;      /* members added to the body, over ours; NULL: none */
 };
 /** The path below the base address: "/chat/completions", "/v1/messages", "/api/chat". Static. */
 const char *rv_wire_path(enum rv_wire_kind wire);
+
+/* What a protocol has a place for, as bits. */
+enum rv_wire_takes {
+    RV_WIRE_IMAGE_DATA = 1 << 0,
+    RV_WIRE_IMAGE_URL = 1 << 1,
+    RV_WIRE_FILE_DATA = 1 << 2,
+    RV_WIRE_FILE_URL = 1 << 3,
+};
+unsigned rv_wire_takes(enum rv_wire_kind wire); /* of enum rv_wire_takes */
 
 /** The body of a streaming request, compact JSON, appended. Only what the request has is sent. The schema of structured
  * output loses its top-level description (prompts have it). via "auto" is native where the target can, else by the

@@ -77,6 +77,7 @@ struct wire_codec {
                    rv_err **err);
     int (*event)(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err); /* one event or line of the stream */
     int (*whole)(rv_wire_reader *r, json_object *reply, rv_err **err);       /* an answer that came at once */
+    unsigned takes;                                                          /* enum rv_wire_takes */
     /* the error object of a body or event: *kind is set by the status before and may be changed */
     void (*fault)(json_object *body, int status, int *kind, bool *retryable, rv_buf *text);
 };
@@ -161,7 +162,9 @@ RV_MUST_CHECK int rv_body_messages(json_object *request, rv_body_message_fn fn, 
 /** The member "messages", one by one as above. */
 RV_MUST_CHECK int rv_body_write_messages(const struct rv_wire_target *t, json_object *request, rv_body_message_fn fn,
                                          void *self, rv_jw *w, rv_err **err);
-/** The member "content" of a prompt. ask: the schema that it has to ask for in words; NULL: none. */
+/** Append the text of a prompt. ask: the schema that it has to ask for in words; NULL: none. */
+RV_MUST_CHECK int rv_body_prompt(rv_str content, json_object *ask, rv_buf *out, rv_err **err);
+/** The member "content" of a prompt, as above. */
 RV_MUST_CHECK int rv_body_write_prompt(rv_str content, json_object *ask, rv_jw *w, rv_err **err);
 /** RV_E_INVALID: a tool cannot return output of that schema. */
 RV_MUST_CHECK int rv_body_check_output_tool(json_object *schema, rv_err **err);
@@ -181,6 +184,22 @@ RV_MUST_CHECK int rv_body_write_calls(json_object *calls, bool is_plain, rv_jw *
 /** The arguments of a call as an object; {} for a text that is none: it was answered with an error, and the turn has to
  * be sayable all the same. */
 RV_MUST_CHECK int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err);
+
+/* parts.c: images and files of a prompt */
+struct wire_attachment {
+    bool is_image;
+    rv_str url, data, media_type, name; /* url or data, the other is empty; media_type of data is not; borrowed */
+};
+/** RV_E_INVALID: the target does not take one of the request's attachments, or it is malformed. */
+RV_MUST_CHECK int rv_parts_check(const struct rv_wire_target *t, unsigned takes, json_object *request, rv_err **err);
+/** The attachments of a request; NULL: none. */
+json_object *rv_parts_of(json_object *request);
+/** One of those that were checked. */
+struct wire_attachment rv_parts_at(json_object *attachments, size_t i);
+/** The member `key` as data:MEDIA_TYPE;base64,... */
+RV_MUST_CHECK int rv_parts_write_data_url(const struct wire_attachment *a, const char *key, rv_jw *w, rv_err **err);
+/** The bytes of data as text. RV_E_INVALID: they are not UTF-8. */
+RV_MUST_CHECK int rv_parts_text(const struct wire_attachment *a, rv_buf *out, rv_err **err);
 
 /* openai.c, anthropic.c, anthropic_messages.c: requests */
 RV_MUST_CHECK int rv_openai_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output,

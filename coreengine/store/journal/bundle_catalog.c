@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const tool_keys[] = {"description", "category",  "risk",         "effect",
-                                        "timeout_ms",  "has_probe", "input_schema", "output_schema"};
+static const char *const tool_keys[] = {"description",  "category",      "risk",
+                                        "effect",       "timeout_ms",    "has_probe",
+                                        "input_schema", "output_schema", "requires_confirmation"};
 static const char *const entry_keys[] = {"sees", "timeout_ms"};
 static const char *const catalog_keys[] = {"tools", "entries", "prompts"};
 
@@ -120,6 +121,7 @@ static int read_schema(json_object *obj, const char *key, json_object **json, rv
 
 static int read_tool(const char *name, json_object *obj, struct bundle_tool *t, rv_err **err)
 {
+    json_object *confirm = NULL;
     int rc = check_object(obj, "it", tool_keys, RV_COUNT(tool_keys), err);
 
     t->info.name = name;
@@ -131,7 +133,9 @@ static int read_tool(const char *name, json_object *obj, struct bundle_tool *t, 
         return rc;
     t->info.input = t->input;
     t->info.output = t->output;
-    return 0;
+    return json_object_object_get_ex(obj, "requires_confirmation", &confirm)
+               ? rv_tool_read_confirm(&t->info, confirm, err)
+               : 0;
 }
 
 static int read_tools(json_object *map, struct bundle_catalog *c, rv_err **err)
@@ -170,7 +174,7 @@ static int read_sees(json_object *obj, struct rv_str_list *sees, rv_err **err)
         json_object *item = json_object_array_get_idx(list, i);
         rv_str text = rv_json_str(item);
         if (!json_object_is_type(item, json_type_string) || memchr(text.ptr, 0, text.len))
-            return RV_FAIL(err, RV_E_INVALID, "\"sees\" has an item that is no plain text");
+            return RV_FAIL(err, RV_E_INVALID, "\"sees\" has an item that is not plain text");
         sees->items[sees->n++] = text.ptr;
     }
     return 0;

@@ -315,6 +315,8 @@ static void write_tool(const struct rv_plugin_entry *e, rv_jw *w)
         rv_jw_kv_text(w, "category", rv_tool_category_text((enum rv_tool_category)tool->category));
     if (tool->timeout_ms)
         rv_jw_kv_int(w, "timeout_ms", tool->timeout_ms);
+    if (tool->confirm)
+        rv_jw_kv_value(w, "requires_confirmation", tool->confirm);
     if (tool->input_json)
         rv_jw_kv_value(w, "input_schema", tool->input_json);
     if (tool->output_json)

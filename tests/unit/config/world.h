@@ -19,6 +19,7 @@ TCase *capabilities_case(void);
 TCase *models_case(void);
 TCase *prices_case(void);
 TCase *outputs_case(void);
+TCase *requests_case(void);
 TCase *value_names_case(void);
 
 struct loaded {

@@ -94,6 +94,20 @@ const struct rv_pipeline *talks_capability(struct talks *a, const char *name, bo
     return load(a, text);
 }
 
+const struct rv_pipeline *talks_picture(struct talks *a, const char *name, const char *model)
+{
+    const struct rv_capability_config which = {.name = name, .src = {"p.yaml", 1, 1}};
+    char text[512];
+    rv_err *err = NULL;
+
+    must(rv_plugins_load(a->plugins, &which, &err), err, name);
+    snprintf(text, sizeof text,
+             "name: talk\nmodels: {default: \"%s\"}\nagents:\n  - {name: ask, has_llm: true, model_role: default, "
+             "output_mode: text, attachments: [\"'https://x/kea.png'\"]}\n",
+             model);
+    return load(a, text);
+}
+
 /* --- one --- */
 
 static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)

@@ -36,6 +36,8 @@ const struct rv_pipeline *talks_asking(struct talks *a, const struct asking *how
 /** The same, of a capability's provider, e.g. "echo.model:x". */
 const struct rv_pipeline *talks_capability(struct talks *a, const char *name, bool is_isolated, const char *model,
                                            const char *execution);
+/** The same, and the stage has an image as attachment. */
+const struct rv_pipeline *talks_picture(struct talks *a, const char *name, const char *model);
 void talks_fini(struct talks *a);
 /** The text of such a pipeline; free() it. */
 char *talks_text(const struct talks *a, const struct asking *how);

@@ -121,6 +121,34 @@ START_TEST(echo_streams_what_it_answers)
 }
 END_TEST
 
+/* A provider that was written before there were attachments would answer as if there were none. */
+START_TEST(only_a_provider_that_says_so_gets_attachments)
+{
+    static const struct {
+        const char *name, *model, *status, *result;
+    } pictures[] = {
+        {"models", "models.sees:x", "completed", "\"preview\":\"a kea\""},
+        {"models", "models.good:x", "failed", "provider \\\"models.good\\\" takes no attachments"},
+        {"models", "models.good:x", "failed", "\"error_kind\":\"bad_request\""},
+        {"echo", "echo.model:any", "failed", "provider \\\"echo.model\\\" takes no attachments"},
+    };
+
+    for (size_t i = 0; i < RV_COUNT(pictures); i++) {
+        struct talk t = {0};
+        struct talks all;
+        char line[4096];
+
+        talks_init(&all, nothing, 1);
+        const struct rv_pipeline *p = talks_picture(&all, pictures[i].name, pictures[i].model);
+        ck_assert_str_eq(talk_whole(&all, &t, p), pictures[i].status);
+        talk_event(&t, "llm_result", line, sizeof line);
+        ck_assert_msg(strstr(line, pictures[i].result) != NULL, "no %s in %s", pictures[i].result, line);
+        talk_fini(&t);
+        talks_fini(&all);
+    }
+}
+END_TEST
+
 /* Pieces of several workers at once, each run hears its own. */
 /* Proves 12.5/pieces */
 START_TEST(runs_hear_their_own_pieces)
@@ -178,6 +206,7 @@ Suite *pieces_suite(void)
 
     tcase_add_loop_test(tc, pieces_of_a_worker_come_before_its_answer, 0, RV_COUNT(rows));
     tcase_add_loop_test(tc, echo_streams_what_it_answers, 0, 2);
+    tcase_add_test(tc, only_a_provider_that_says_so_gets_attachments);
     tcase_add_test(tc, runs_hear_their_own_pieces);
     tcase_add_test(tc, a_run_or_an_engine_goes_while_pieces_come);
     suite_add_tcase(suite, tc);

@@ -12,7 +12,9 @@
 
 #define SHAPE "{'type':'object','properties':{'n':{'type':'integer'}},'required':['n'],'additionalProperties':false}"
 static const char request[] =
-    "{'role':'r','provider':null,'model':null,'turns':[{'role':'system','content':'be brief'},{'role':'user','content':"
+    "{'role':'r','provider':null,'model':null,"
+    "'attachments':[{'type':'image','data':'AAAA','media_type':'image/png'},{'type':'file','data':'AAAA','media_type':'"
+    "application/pdf'}],'turns':[{'role':'system','content':'be brief'},{'role':'user','content':"
     "'hi'}],'prompt':'hi','options':{'num_predict':50,'num_ctx':8192,'temperature':0.5,'seed':7},'output_mode':'text',"
     "'tools':[{'name':'read','description':'d','parameters':{'type':'object','properties':{}}}]}";
 static const char shaped[] =
@@ -146,6 +148,8 @@ static const struct key_row rows[] = {
     QUIRK("no_tools"),
     QUIRK("no_native_output"),
     QUIRK("no_strict_output"),
+    QUIRK("no_images"),
+    QUIRK("no_files"),
     {"model.connect_timeout_ms", "5", "6", MODEL("connect_timeout_ms: @")},
     {"model.first_byte_timeout_ms", "5", "6", MODEL("first_byte_timeout_ms: @")},
     {"model.idle_timeout_ms", "5", "6", MODEL("idle_timeout_ms: @")},

@@ -56,6 +56,7 @@ static const struct key_row rows[] = {
     {"agent.prompt_key", "p", "q", "prompts: {p: one, q: two}\n" ONE("prompt_key: @")},
     {"agent.system_key", "p", "q", "prompts: {p: one, q: two}\n" ONE("system_key: @")},
     {"agent.examples", "[]", "[{user: u, assistant: a}]", ONE("examples: @")},
+    {"agent.attachments", "[]", "[\"'https://x.y/z.png'\"]", ONE("attachments: @")},
     {"example.user", "u", "v", ONE("examples: [{user: @, assistant: a}]")},
     {"example.assistant", "a", "b", ONE("examples: [{user: u, assistant: @}]")},
     {"agent.temperature", "0.5", "null", ONE("temperature: @")},

@@ -5,7 +5,7 @@
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {bound_case, money_case};
+    static TCase *(*const cases[])(void) = {attachments_case, bound_case, money_case};
 
     unsetenv("REEVE_PRICES");
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);

@@ -4,6 +4,7 @@
 
 #include <check.h>
 
+TCase *attachments_case(void);
 TCase *bound_case(void);
 TCase *money_case(void);
 

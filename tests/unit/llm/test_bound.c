@@ -6,9 +6,10 @@
 #include "tests/kit/kit.h"
 #include "tests/unit/llm/suites.h"
 
-#define HIDDEN 1024 /* as in money.c */
-#define PRICE  "price: {input: 1, output: 2}"
-#define STAGE  "agents:\n  - {name: s, has_llm: true, model_role: a}\n"
+#define HIDDEN   1024 /* as in money.c */
+#define PRICE    "price: {input: 1, output: 2}"
+#define ATTACHED "agents:\n  - {name: s, has_llm: true, model_role: a, attachments: [metadata.picture]}\n"
+#define STAGE    "agents:\n  - {name: s, has_llm: true, model_role: a}\n"
 
 static const struct {
     const char *text;
@@ -51,6 +52,11 @@ static const struct {
      (128000 + HIDDEN) * 5 / 2 + 20000, "a", false},
     {"models: {a: {model: 'openai:gpt-4o', max_attempts: 1, max_request_bytes: 128001}}\n" STAGE, RV_LLM_BOUND_PROVED,
      1, (128000 + HIDDEN) * 5 / 2 + 20000, "a", false},
+    /* the bytes of pictures do not tell their tokens: only the window bounds a request with attachments */
+    {"models: {a: {model: 'openai:gpt-4o', max_attempts: 1, max_request_bytes: 5}}\n" ATTACHED, RV_LLM_BOUND_PROVED, 1,
+     (128000 + HIDDEN) * 5 / 2 + 20000, "a", false},
+    {"models: {a: {model: 'p:m', " PRICE ", max_request_bytes: 5000}}\n" ATTACHED, RV_LLM_BOUND_NO_LENGTH, 1, 0, "a",
+     false},
     /* what is missing */
     {"models: {a: 'p:m'}\n" STAGE, RV_LLM_BOUND_NO_PRICE, 1, 0, "a", false},
     {"models: {a: {model: 'p:m', " PRICE "}}\n" STAGE, RV_LLM_BOUND_NO_LENGTH, 1, 0, "a", false},

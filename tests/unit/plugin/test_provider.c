@@ -263,7 +263,7 @@ START_TEST(providers_are_listed_and_known_by_capability_and_name)
     size_t n = 0;
 
     names = known.list(known.self, RV_NAME_PROVIDER, &n);
-    ck_assert_uint_eq(n, 30);
+    ck_assert_uint_eq(n, 31);
     ck_assert_str_eq(names[0], "models.after_failure");
     info = catalog.entry(catalog.self, RV_NAME_PROVIDER, RV_STR_LIT("models.good"));
     ck_assert_ptr_nonnull(info);

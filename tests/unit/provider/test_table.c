@@ -47,7 +47,8 @@ static const struct {
     {"openai", "gpt-5-chat-latest", true, 0, 0},
     {"openai", "gpt-50", true, 0, 0},
     {"openai", "o1", true, 0, SAMP | DEV},
-    {"openai", "o1-mini", true, 0, SAMP | RV_QUIRK_NO_TOOLS | RV_QUIRK_NO_NATIVE_OUTPUT},
+    {"openai", "o1-mini", true, 0,
+     SAMP | RV_QUIRK_NO_TOOLS | RV_QUIRK_NO_NATIVE_OUTPUT | RV_QUIRK_NO_IMAGES | RV_QUIRK_NO_FILES},
     {"openai", "o3-mini", true, 0, SAMP | DEV},
     {"openai", "o4-mini-2025-04-16", true, 0, SAMP | DEV},
     {"openai", "o3x", true, 0, 0},
@@ -68,12 +69,29 @@ START_TEST(models_that_reason_refuse_sampling)
 }
 END_TEST
 
+START_TEST(a_provider_takes_what_its_wire_has_and_its_quirks_leave)
+{
+    static const struct {
+        const char *provider;
+        unsigned takes;
+    } rows[] = {{"anthropic", RV_WIRE_IMAGE_DATA | RV_WIRE_IMAGE_URL | RV_WIRE_FILE_DATA | RV_WIRE_FILE_URL},
+                {"openai", RV_WIRE_IMAGE_DATA | RV_WIRE_IMAGE_URL | RV_WIRE_FILE_DATA},
+                {"groq", RV_WIRE_IMAGE_DATA | RV_WIRE_IMAGE_URL},
+                {"ollama", RV_WIRE_IMAGE_DATA},
+                {"deepseek", 0}};
+
+    for (size_t i = 0; i < RV_COUNT(rows); i++)
+        ck_assert_uint_eq(rv_provider_takes(rv_provider_find(rv_str_of(rows[i].provider))), rows[i].takes);
+}
+END_TEST
+
 TCase *table_case(void)
 {
     TCase *tc = tcase_create("table");
 
     tcase_add_test(tc, providers_are_sorted_and_found_by_name);
     tcase_add_test(tc, a_dot_makes_it_a_capabilitys);
+    tcase_add_test(tc, a_provider_takes_what_its_wire_has_and_its_quirks_leave);
     tcase_add_loop_test(tc, models_that_reason_refuse_sampling, 0, (int)RV_COUNT(quirk_cases));
     return tc;
 }

@@ -11,7 +11,7 @@ static const char *const pipelines[] = {
     RV_SOURCE_DIR "/pipelines/parallel.yaml", RV_SOURCE_DIR "/pipelines/clarify.yaml",
     RV_SOURCE_DIR "/pipelines/policies.yaml", RV_SOURCE_DIR "/pipelines/hooks.yaml",
     RV_SOURCE_DIR "/tests/sim/guarded.yaml",  RV_SOURCE_DIR "/tests/sim/talks.yaml",
-    RV_SOURCE_DIR "/tests/sim/asks.yaml",
+    RV_SOURCE_DIR "/tests/sim/told.yaml",     RV_SOURCE_DIR "/tests/sim/asks.yaml",
 };
 #define ASKS (RV_COUNT(pipelines) - 1) /* its runs are many times as long */
 

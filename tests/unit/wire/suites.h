@@ -9,6 +9,7 @@ TCase *openai_chunk_case(void);
 TCase *openai_request_case(void);
 TCase *openai_stream_case(void);
 TCase *reader_case(void);
+TCase *round_case(void);
 TCase *sse_case(void);
 TCase *strict_case(void);
 TCase *volume_case(void);

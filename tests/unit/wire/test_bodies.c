@@ -11,11 +11,14 @@ static const struct {
     const char *request; /* tests/golden/wire/requests/<request>.json; NULL: the same name */
     struct rv_wire_target target;
     const char *extra; /* NULL: none */
+    bool on_anthropic_only;
 } bodies[] = {
     {.golden = "plain"},
     {.golden = "conversation"},
     {.golden = "layers"},   /* p8 W8: instructions stand right behind the system prompt, whatever the history holds */
     {.golden = "examples"}, /* behind the system texts, before what was said */
+    {.golden = "images"},
+    {.golden = "images-alone"},
     {.golden = "tools"},
     {.golden = "tools-references"}, /* of which Ollama reads none */
     {.golden = "tools-of-before"},  /* an agent without tools after one with some */
@@ -33,6 +36,7 @@ static const struct {
     {.golden = "output-without-tools",
      .request = "output-auto",
      .target = {.no_native_output = true, .no_tools = true}},
+    {.golden = "documents", .on_anthropic_only = true}, /* Ollama takes no files */
     {.golden = "one-call", .request = "required", .target = {.no_parallel_calls = true}},
     {.golden = "one-call-auto", .request = "tools", .target = {.no_parallel_calls = true}},
     {.golden = "no-sampling", .request = "required", .target = {.no_sampling = true}},
@@ -64,7 +68,7 @@ START_TEST(bodies_are_as_in_the_golden_files)
     text = rv_kit_read(path);
     request = rv_kit_json(text);
     free(text);
-    for (size_t i = 0; i < RV_COUNT(wires); i++) {
+    for (size_t i = 0; i < (bodies[_i].on_anthropic_only ? 1 : RV_COUNT(wires)); i++) {
         struct rv_wire_target t = bodies[_i].target;
         rv_buf body = RV_BUF_INIT(1 << 20), pretty = RV_BUF_INIT(1 << 20);
         rv_err *err = NULL;
@@ -107,6 +111,19 @@ static const struct {
     {"a call", "{'prompt':'x','turns':[{'role':'assistant','tool_calls':[7]}]}",
      "a tool call of the history is no object"},
     {"a tool", "{'prompt':'x','tools':[7]}", "tool 1 of the request is no object"},
+    {"an image of another type",
+     "{'prompt':'x','attachments':[{'type':'image','data':'AAAA','media_type':'image/bmp'}]}",
+     "attachment 1 is of type image/bmp, and anthropic takes images of type image/jpeg, image/png, image/gif and "
+     "image/webp"},
+    {"a file of another type", "{'prompt':'x','attachments':[{'type':'file','data':'AAAA','media_type':'text/csv'}]}",
+     "attachment 1 is of type text/csv, and anthropic takes files of type application/pdf and text/plain"},
+    {"a text by its address",
+     "{'prompt':'x','attachments':[{'type':'file','url':'https://x','media_type':'text/plain'}]}",
+     "attachment 1 is of type text/plain, and anthropic takes files by URL of type application/pdf"},
+    {"bytes as a text", "{'prompt':'x','attachments':[{'type':'file','data':'/w==','media_type':'text/plain'}]}",
+     "an attachment of type text/plain is not UTF-8"},
+    {"what is no base64", "{'prompt':'x','attachments':[{'type':'file','data':'a.b.','media_type':'text/plain'}]}",
+     "the data of an attachment is not base64"},
     {"a list as input", "{'prompt':'x','tools':[{'name':'f','parameters':{'type':'array'}}]}",
      "tool \"f\": its input is not of type \"object\""},
 };

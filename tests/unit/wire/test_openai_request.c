@@ -29,15 +29,29 @@ static struct rv_wire_target target_of(json_object *target)
                                .no_tools = is_set(target, "no_tools"),
                                .no_native_output = is_set(target, "no_native_output"),
                                .no_strict_output = is_set(target, "no_strict_output"),
+                               .no_images = is_set(target, "no_images"),
+                               .no_files = is_set(target, "no_files"),
                                .extra_body = rv_json_get_obj(target, "extra_body")};
 
     return t;
 }
 
 static const char *const goldens[] = {
-    "text",        "conversation",  "layers", /* p8 W8 */
-    "examples",    "tools",         "output_strict",    "output_not_strict", "output_no_strict",
-    "output_tool", "output_prompt", "output_auto_tool", "sampling",          "extra_body",
+    "text",
+    "conversation",
+    "layers", /* p8 W8 */
+    "examples",
+    "attachments",
+    "attachments_asked",
+    "tools",
+    "output_strict",
+    "output_not_strict",
+    "output_no_strict",
+    "output_tool",
+    "output_prompt",
+    "output_auto_tool",
+    "sampling",
+    "extra_body",
     "old_server",
 };
 
@@ -82,6 +96,19 @@ static const struct {
     {"{}", "{'prompt':'x','output':{'name':'o'}}", "the output has no schema"},
     {"{}", "{'prompt':'x','output':{'name':'o','schema':{'type':'array'},'via':'tool'}}",
      "a tool can only hand over output that is an object: its schema is not of type \"object\""},
+    {"{}", "{'prompt':'x','attachments':[{'type':'file','url':'https://x/y.pdf'}]}",
+     "attachment 1 is a file by its URL, and openai takes files only as data"},
+    {"{'no_files':true}",
+     "{'prompt':'x','attachments':[{'type':'image','url':'https://x/y.png'},{'type':'file','data':'AAAA','media_type':"
+     "'application/pdf'}]}",
+     "attachment 2 is a file, and model \"gpt-x\" of openai takes no files"},
+    {"{'no_images':true}", "{'prompt':'x','attachments':[{'type':'image','url':'https://x/y.png'}]}",
+     "attachment 1 is an image, and model \"gpt-x\" of openai takes no images"},
+    {"{}", "{'prompt':'x','attachments':[7]}", "attachment 1 of the request is malformed"},
+    {"{}", "{'prompt':'x','attachments':[{'type':'image','data':'AAAA'}]}", "attachment 1 of the request is malformed"},
+    {"{}", "{'prompt':'x','attachments':[{'type':'image'}]}", "attachment 1 of the request is malformed"},
+    {"{}", "{'prompt':'x','attachments':[{'type':'sound','url':'https://x'}]}",
+     "attachment 1 of the request is malformed"},
     {"{}", "{'prompt':'x','history':[{'content':'y'}]}", "message 1 of \"history\" has no role"},
     {"{}", "{'prompt':'x','turns':[7]}", "message 1 of \"turns\" has no role"},
     {"{}", "{'prompt':'x','turns':[{'role':'assistant','tool_calls':[7]}]}",

@@ -123,6 +123,7 @@ static json_object *make_request(uint64_t seed)
     rv_jw_obj(&m.w);
     if (pick(&m, 2))
         rv_jw_kv_text(&m.w, "system", some_text(&m));
+    make_messages(&m, "examples");
     make_messages(&m, "history");
     rv_jw_kv_text(&m.w, "prompt", some_text(&m));
     make_messages(&m, "turns");

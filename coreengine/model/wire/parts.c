@@ -1,0 +1,113 @@
+/* Images and files of a prompt: what a target takes, and how the bytes are written. Whatever it does not take is
+ * refused before anything is sent: a model that never saw a picture would answer all the same. */
+#include <string.h>
+
+#include "coreengine/model/wire/wire_internal.h"
+
+json_object *rv_parts_of(json_object *request)
+{
+    json_object *list = rv_json_get_arr(request, "attachments");
+
+    return list && json_object_array_length(list) > 0 ? list : NULL;
+}
+
+struct wire_attachment rv_parts_at(json_object *attachments, size_t i)
+{
+    json_object *item = json_object_array_get_idx(attachments, i);
+
+    return (struct wire_attachment){.is_image = rv_str_is(rv_wire_text(item, "type"), "image"),
+                                    .url = rv_wire_text(item, "url"),
+                                    .data = rv_wire_text(item, "data"),
+                                    .media_type = rv_wire_text(item, "media_type"),
+                                    .name = rv_wire_text(item, "name")};
+}
+
+static bool is_well_formed(json_object *item)
+{
+    bool is_object = json_object_is_type(item, json_type_object);
+    rv_str type = is_object ? rv_wire_text(item, "type") : (rv_str){NULL, 0};
+
+    return (rv_str_is(type, "image") || rv_str_is(type, "file")) &&
+           (rv_wire_text(item, "url").len > 0) != (rv_wire_text(item, "data").len > 0) &&
+           (rv_wire_text(item, "data").len == 0 || rv_wire_text(item, "media_type").len > 0);
+}
+
+static int check_one(const struct rv_wire_target *t, unsigned takes, const struct wire_attachment *a, size_t number,
+                     rv_err **err)
+{
+    unsigned as_data = a->is_image ? RV_WIRE_IMAGE_DATA : RV_WIRE_FILE_DATA;
+    unsigned by_url = a->is_image ? RV_WIRE_IMAGE_URL : RV_WIRE_FILE_URL;
+    const char *what = a->is_image ? "an image" : "a file", *what_all = a->is_image ? "images" : "files";
+
+    if (takes & (a->url.len > 0 ? by_url : as_data))
+        return 0;
+    if (takes & as_data)
+        return RV_FAIL(err, RV_E_INVALID, "attachment %zu is %s by its URL, and %s takes %s only as data", number, what,
+                       t->provider, what_all);
+    return RV_FAIL(err, RV_E_INVALID, "attachment %zu is %s, and model \"%s\" of %s takes no %s", number, what,
+                   t->model, t->provider, what_all);
+}
+
+int rv_parts_check(const struct rv_wire_target *t, unsigned takes, json_object *request, rv_err **err)
+{
+    json_object *list = rv_parts_of(request);
+    size_t n = list ? json_object_array_length(list) : 0;
+    int rc = 0;
+
+    if (t->no_images)
+        takes &= ~(unsigned)(RV_WIRE_IMAGE_DATA | RV_WIRE_IMAGE_URL);
+    if (t->no_files)
+        takes &= ~(unsigned)(RV_WIRE_FILE_DATA | RV_WIRE_FILE_URL);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (!is_well_formed(json_object_array_get_idx(list, i)))
+            return RV_FAIL(err, RV_E_INVALID, "attachment %zu of the request is malformed", i + 1);
+        struct wire_attachment a = rv_parts_at(list, i);
+        rc = check_one(t, takes, &a, i + 1, err);
+    }
+    return rc;
+}
+
+int rv_parts_write_data_url(const struct wire_attachment *a, const char *key, rv_jw *w, rv_err **err)
+{
+    rv_buf url = RV_BUF_INIT(SIZE_MAX / 2);
+
+    rv_buf_puts(&url, "data:");
+    rv_buf_add_str(&url, a->media_type);
+    rv_buf_puts(&url, ";base64,");
+    rv_buf_add_str(&url, a->data);
+    int rc = rv_buf_check(&url, "an attachment", err);
+    if (rc == 0)
+        rv_jw_kv_str(w, key, rv_buf_str(&url));
+    rv_buf_fini(&url);
+    return rc;
+}
+
+static int bits_of(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(digits, c) : NULL;
+
+    return at ? (int)(at - digits) : -1;
+}
+
+int rv_parts_text(const struct wire_attachment *a, rv_buf *out, rv_err **err)
+{
+    uint32_t bits = 0;
+    int n_bits = 0;
+
+    for (size_t i = 0; i < a->data.len && a->data.ptr[i] != '='; i++) {
+        int value = bits_of(a->data.ptr[i]);
+        if (value < 0)
+            return RV_FAIL(err, RV_E_INVALID, "the data of an attachment is not base64");
+        bits = bits << 6 | (uint32_t)value;
+        n_bits += 6;
+        if (n_bits >= 8) {
+            n_bits -= 8;
+            rv_buf_putc(out, (char)(bits >> n_bits & 0xFF));
+        }
+    }
+    int rc = rv_buf_check(out, "an attachment", err);
+    if (rc == 0 && !rv_utf8_valid(rv_buf_str(out), NULL))
+        rc = RV_FAIL(err, RV_E_INVALID, "an attachment of type %.*s is not UTF-8", RV_STR_ARG(a->media_type));
+    return rc;
+}
