@@ -8,7 +8,7 @@
 #define SEEDS 10
 
 struct tally {
-    int n, n_sound, n_lists, n_equal, n_crashes, n_late, n_answers, n_bound, n_waiting, n_failed;
+    int n, n_sound, n_lists, n_equal, n_crashes, n_late, n_answers, n_bound, n_failed, n_groups, n_seen;
 };
 
 /* Time decides who wins a count, and which failure ends a group at once. */
@@ -46,6 +46,8 @@ static void check_graph(const struct rv_pipeline *p, const char *yaml, struct di
 
     play(p, yaml, &opts, &plain);
     tally->n_late += plain.n_late;
+    tally->n_groups += plain.n_groups;
+    tally->n_seen += plain.n_seen;
     tally->n_answers += (int)plain.answers;
     tally->n_bound += is_bound(plain.reason);
     tally->n_failed += plain.status == RV_RUN_FAILED;
@@ -107,10 +109,11 @@ static struct tally check_many(uint64_t seed, const struct graph_kinds *kinds, i
         check_one(&d, kinds, &yaml, &tally);
     rv_buf_fini(&yaml);
     if (getenv("GRAPHS_SHOW"))
-        printf("%d graphs, %d sound, %d with lists, %d equal ends, %d crashes, %d late, %d answers, %d bounds, %d "
+        printf("%d groups, %d outputs seen, %d graphs, %d sound, %d with lists, %d equal ends, %d crashes, %d late, %d "
+               "answers, %d bounds, %d "
                "failed\n",
-               tally.n, tally.n_sound, tally.n_lists, tally.n_equal, tally.n_crashes, tally.n_late, tally.n_answers,
-               tally.n_bound, tally.n_failed);
+               tally.n_groups, tally.n_seen, tally.n, tally.n_sound, tally.n_lists, tally.n_equal, tally.n_crashes,
+               tally.n_late, tally.n_answers, tally.n_bound, tally.n_failed);
     ck_assert_int_gt(tally.n_sound, n / 2);
     return tally;
 }
