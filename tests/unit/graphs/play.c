@@ -180,7 +180,7 @@ static bool is_inside(const char *path, const char *outer)
 {
     size_t len = strlen(outer);
 
-    return strncmp(path, outer, len) == 0 && (path[len] == '\0' || path[len] == '/');
+    return strncmp(path, outer, len) == 0 && (path[len] == '\0' || path[len] == '/' || path[len] == '[');
 }
 
 /* Two paths part in one group: "/fork#visit:a..." and "/fork#visit:b...". */
@@ -190,9 +190,9 @@ static bool are_siblings(const char *a, const char *b)
 
     while (a[same] && a[same] == b[same])
         same++;
-    if ((!a[same] && (!b[same] || b[same] == '/')) || (!b[same] && a[same] == '/'))
-        return false; /* one is the other, or inside of it */
-    while (same > 0 && a[same - 1] != '/' && a[same - 1] != ':')
+    if (is_inside(a, b) || is_inside(b, a))
+        return false;
+    while (same > 0 && !strchr("/:", a[same - 1]))
         same--; /* to the beginning of the name or of the fork where they part */
     return same > 0 && a[same - 1] == ':' && a[same] && b[same];
 }
@@ -201,7 +201,7 @@ static bool are_siblings(const char *a, const char *b)
 static void see_visit(struct player *pl, const struct rv_effect *e, json_object *line)
 {
     const struct rv_agent *a = &pl->p->agents[e->stage];
-    const char *branch = text_of(line, "branch");
+    const char *branch = text_of(line, "path");
 
     pl->out->visits++;
     if (json_object_object_get_ex(line, "index", NULL))
@@ -237,15 +237,13 @@ static void see_line(struct player *pl, const struct rv_effect *e)
         if (join >= 0)
             pl->settled[join]++;
     } else if (e->emit == RV_EMIT_BRANCH_ENDED && strcmp(text_of(line, "end"), "cancelled") == 0) {
-        keep(&pl->cancelled, text_of(line, "branch"), "");
+        keep(&pl->cancelled, text_of(line, "path"), "");
     } else if (e->emit == RV_EMIT_LLM_CALL_START && rv_json_get_int(line, "call_id", &call_id)) {
         snprintf(number, sizeof number, "%lld", (long long)call_id);
-        keep(&pl->branches, number, text_of(line, "branch"));
+        keep(&pl->branches, number, text_of(line, "path"));
         for (size_t i = 0; i < pl->n_calls; i++) /* what it is told depends on where it stands */
-            if (pl->calls[i].call_id == call_id) {
-                pl->calls[i].identity = hash_of(pl->calls[i].identity, rv_str_of(text_of(line, "branch")));
+            if (pl->calls[i].call_id == call_id)
                 pl->calls[i].identity = hash_of(pl->calls[i].identity, rv_str_of(text_of(line, "path")));
-            }
     }
     json_object_put(line);
 }
