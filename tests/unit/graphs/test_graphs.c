@@ -154,6 +154,15 @@ START_TEST(runs_with_lists_keep_what_must_hold)
 }
 END_TEST
 
+START_TEST(runs_with_everything_keep_what_must_hold)
+{
+    const struct graph_kinds kinds = {.lists = true, .asks = true, .for_each = true};
+    struct tally t = check_many(95000u + (uint64_t)_i, &kinds, rv_kit_sample(40, 1000));
+
+    ck_assert(t.n_equal > 0 && t.n_answers > 0 && t.n_groups > 0);
+}
+END_TEST
+
 void add_graphs_tests(Suite *suite)
 {
     TCase *tc = tcase_create("graphs");
@@ -163,5 +172,6 @@ void add_graphs_tests(Suite *suite)
 
     tcase_add_loop_test(tc, runs_with_lists_keep_what_must_hold, 0, SEEDS);
     tcase_add_loop_test(tc, runs_with_elements_keep_what_must_hold, 0, SEEDS);
+    tcase_add_loop_test(tc, runs_with_everything_keep_what_must_hold, 0, SEEDS);
     suite_add_tcase(suite, tc);
 }
