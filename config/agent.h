@@ -79,21 +79,38 @@ enum rv_target {
     RV_TARGET_CONFIRMATION = -3,
     RV_TARGET_NONE = -4,    /* the key is empty */
     RV_TARGET_UNKNOWN = -5, /* only in a pipeline that has errors */
+    RV_TARGET_LIST = -6,    /* several stages at once: see the branches beside it */
+};
+/* A list of targets: the run goes on at each of them, one branch for each. */
+struct rv_branch_target {
+    const char *name;
+    int target;
+    rv_expr *when; /* NULL: always. Owned by the pipeline, as all expressions and templates of this file */
+    struct rv_src src;
+};
+struct rv_branches {
+    struct rv_branch_target *items;
+    size_t n;
+    bool is_list; /* false: a single target, or none */
+    struct rv_src src;
 };
 struct rv_rule {
-    const char *condition; /* output key; NULL when `when` is used */
-    json_object *value;    /* compared with the output's value; NULL is null */
-    rv_expr *when;         /* NULL when `condition` is used */
-    const char *target_name;
-    int target;
+    const char *condition;   /* output key; NULL when `when` is used */
+    json_object *value;      /* compared with the output's value; NULL is null */
+    rv_expr *when;           /* NULL when `condition` is used */
+    const char *target_name; /* "" when it is a list */
+    int target;              /* LIST: branches */
+    struct rv_branches branches;
     struct rv_src src, target_src;
 };
 struct rv_agent_routing {
     struct rv_rule *rules; /* the first that matches decides */
     size_t n_rules;
     const char *default_next, *error_next;
-    int default_target, error_target; /* RV_TARGET_NONE when not given */
+    int default_target, error_target; /* RV_TARGET_NONE when not given; default_target LIST: branches */
+    struct rv_branches branches;      /* of default_next */
     const char *function;             /* routing function of a capability */
+    int join_of;                      /* the join where the branches of its lists meet; NONE: nowhere, or no lists */
     bool on_failure_only;             /* parallel mode: it waits for nothing, and only an error_next leads to it */
 };
 
@@ -120,10 +137,90 @@ struct rv_agent_limits {
 /* --- Its stage: when it runs --- */
 struct rv_agent_order {
     int64_t stage_order; /* lower first */
-    struct rv_str_list requires, after;
-    int *requires_index, *after_index; /* stage indices, same order; -1 unknown */
+    struct rv_str_list required, after;
+    int *required_index, *after_index; /* stage indices, same order; -1 unknown */
     int join;                          /* enum rv_join */
 };
+
+/* --- Groups: a list of targets opens one, a stage with `join` goes on when it is settled --- */
+enum rv_join_wait { RV_WAIT_NOT, RV_WAIT_ALL, RV_WAIT_ANY, RV_WAIT_COUNT };
+enum rv_join_failures { RV_FAILURES_DRAIN, RV_FAILURES_FAST, RV_FAILURES_COLLECT };
+struct rv_join_merge {
+    const char *key; /* of the outputs */
+    int how;         /* enum rv_merge_how */
+    struct rv_src src;
+};
+struct rv_agent_join {
+    int wait;      /* enum rv_join_wait; NOT: the key is not given */
+    int64_t count; /* COUNT: so many branches have to arrive; `first` is 1 */
+    int failures;  /* enum rv_join_failures; other than DRAIN only with ALL */
+    struct rv_join_merge *merges;
+    size_t n_merges;
+    struct rv_src src, wait_src, failures_src;
+};
+
+/* Where a stage stands among the groups of its pipeline; found when that is loaded. In a sound pipeline a stage always
+ * is visited with the same groups open: those of `fork`, of the stage where `fork` itself stands, and so on. */
+#define RV_MAX_GROUP_DEPTH 64
+struct rv_agent_level {
+    int fork;        /* the stage whose group is open there, the innermost of them; -1: none is */
+    int depth;       /* so many groups are open */
+    bool is_reached; /* false: no route leads there from the first stage, and the rest is a guess */
+    bool can_join;   /* from here the branch can reach the join of its group */
+};
+
+/* --- Other kinds of work --- */
+#define RV_EACH_MAX_ITEMS    100000
+#define RV_EACH_MAX_PARALLEL 1000
+#define RV_EACH_PARALLEL     8
+enum rv_item_error { RV_ITEM_FAIL, RV_ITEM_SKIP, RV_ITEM_COLLECT };
+/* `for_each`: the work of the stage is done for each element of a list. */
+struct rv_agent_each {
+    rv_expr *list;                   /* NULL: the stage has no for_each */
+    int64_t max_items, max_parallel; /* max_items 0: not given */
+    int on_error;                    /* enum rv_item_error */
+    struct rv_src src, max_items_src, max_parallel_src, on_error_src;
+};
+/* A value that is built when it is needed: texts of the file are expressions, other scalars constants. */
+enum rv_built_kind { RV_BUILT_EXPR, RV_BUILT_CONST, RV_BUILT_LIST, RV_BUILT_MAP };
+struct rv_built {
+    enum rv_built_kind kind;
+    rv_expr *expr;          /* EXPR */
+    json_object *value;     /* CONST; NULL is null. Owned by the pipeline */
+    const char **keys;      /* MAP */
+    struct rv_built *items; /* MAP, LIST */
+    size_t n;
+    const struct rv_node *node; /* as it was written */
+};
+/* `pipeline`: another pipeline runs inside the visit. */
+struct rv_agent_inner {
+    const char *file;                  /* "": the stage has no pipeline */
+    struct rv_pipeline *pipeline;      /* owned by the outermost pipeline; NULL: none, or it could not be loaded */
+    struct rv_built *inputs, *outputs; /* NULL: not given */
+    struct rv_src src, inputs_src, outputs_src;
+};
+
+/* --- A question of the stage: put to a person when its output is stored --- */
+struct rv_answer_route {
+    const char *choice, *target_name;
+    int target;
+    struct rv_src src, choice_src;
+};
+#define RV_ASK_MAX_OPTIONS 64
+struct rv_agent_ask {
+    rv_template *question;          /* NULL: the stage does not ask */
+    rv_expr *show;                  /* NULL: the output */
+    struct rv_str_list options;     /* is_set false: yes and no */
+    bool any_text;                  /* `options: text`: any text is taken, as the choice `text` */
+    int64_t expires_seconds;        /* 0: it never expires */
+    struct rv_answer_route *routes; /* on_answer */
+    size_t n_routes;
+    struct rv_src src, on_answer_src;
+};
+/** The i-th choice of a question without `options: text`; NULL: there are no more. */
+const char *rv_ask_option(const struct rv_agent_ask *ask, size_t i);
+/* A person refused a tool call that the model asked for. */
+enum rv_on_denied { RV_DENIED_END_RUN, RV_DENIED_TELL_MODEL };
 
 /* --- The agent document that it is made from: `agent: NAME` --- */
 struct rv_agent_declared {
@@ -162,6 +259,14 @@ struct rv_agent {
     struct rv_agent_routing routing;
     struct rv_agent_limits limits;
     struct rv_agent_session session;
+    struct rv_agent_join join;
+    struct rv_agent_level level;
+    struct rv_agent_each each;
+    struct rv_agent_inner inner;
+    struct rv_built *set; /* `set`: the output is built from expressions; NULL: not given */
+    struct rv_src set_src;
+    struct rv_agent_ask ask;
+    int on_denied; /* enum rv_on_denied */
     struct rv_agent_places places;
 };
 

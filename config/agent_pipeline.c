@@ -135,7 +135,7 @@ static void take_over(struct rv_pipeline *p, const struct rv_pipeline *of)
     p->child_text = of->child_text;
     p->delegation_timeout_ms = of->delegation_timeout_ms;
     p->default_timeout_seconds = DELEGATE_SECONDS;
-    p->private->borrows_models = true;
+    p->internal->borrows_models = true;
 }
 
 static void make_stage(struct rv_loader *l, json_object *keys)
@@ -158,7 +158,7 @@ static void make_stage(struct rv_loader *l, json_object *keys)
 
 static void keep_document(struct rv_loader *l, struct rv_agentdoc *doc)
 {
-    struct rv_pipeline_private *private = l->p->private;
+    struct rv_pipeline_internal *internal = l->p->internal;
     struct rv_bound_agent *bound = rv_loader_array(l, 1, sizeof *bound);
     struct rv_agentdoc **docs = rv_loader_array(l, 1, sizeof *docs);
 
@@ -167,10 +167,10 @@ static void keep_document(struct rv_loader *l, struct rv_agentdoc *doc)
         return;
     }
     docs[0] = doc;
-    *bound = (struct rv_bound_agent){l->p->name, l->p->file, private->text};
-    private->docs = docs;
-    private->bound = bound;
-    private->n_bound = 1;
+    *bound = (struct rv_bound_agent){l->p->name, l->p->file, internal->text};
+    internal->docs = docs;
+    internal->bound = bound;
+    internal->n_bound = 1;
 }
 
 static int run_steps(struct rv_loader *l, const struct rv_agent_pipeline *from, json_object *keys, rv_err **err)
@@ -207,7 +207,7 @@ static int make_below(const struct rv_agent_pipeline *from, json_object *keys, r
 
     if (!p)
         return RV_FAIL(err, RV_E_NOMEM, "make the stage");
-    l.arena = p->private->arena;
+    l.arena = p->internal->arena;
     int rc = run_steps(&l, from, keys, err);
     p->is_sound = rc == 0 && rv_findings_n_errors(findings) == n_before;
     *out = p;

@@ -39,7 +39,7 @@ void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_a
     r.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
     out->places.stage = out->places.name = keys->src;
     out->output.state_merge = out->declared.structured = RV_UNSET;
-    out->model.system = out->tools.chained = "";
+    out->model.system = out->tools.chained = out->routing.default_next = out->routing.error_next = "";
     rv_keys_read(&r, keys, table->keys, table->n_keys, out);
     out->has_llm = out->has_llm || out->declared.name[0];
     out->session.joins = out->session.joins && out->declared.name[0];
@@ -225,7 +225,7 @@ static void set_model(const struct declaration *d, const char *default_role)
             a->model.role = "";
     } else if (!a->model.role[0]) {
         a->model.role = default_role;
-        if (p->private->has_models && !rv_pipeline_model(p, rv_str_of(default_role)) &&
+        if (p->internal->has_models && !rv_pipeline_model(p, rv_str_of(default_role)) &&
             !rv_is_dropped_role(p, default_role))
             rv_findings_add(d->l->findings, RV_SEVERITY_ERROR, src, "write model_role: ROLE, or model in its document",
                             "agent \"%s\": it has no model: its document names none, and models has no role \"%s\"",
@@ -268,22 +268,22 @@ static size_t count_unbound(const struct rv_pipeline *p)
 /* Room for every document that is missing. */
 static void reserve(struct binding *b, size_t n_more)
 {
-    struct rv_pipeline_private *private = b->l.p->private;
-    struct rv_bound_agent *bound = rv_loader_array(&b->l, private->n_bound + n_more, sizeof *bound);
-    struct rv_agentdoc **docs = rv_loader_array(&b->l, private->n_bound + n_more, sizeof *docs);
+    struct rv_pipeline_internal *internal = b->l.p->internal;
+    struct rv_bound_agent *bound = rv_loader_array(&b->l, internal->n_bound + n_more, sizeof *bound);
+    struct rv_agentdoc **docs = rv_loader_array(&b->l, internal->n_bound + n_more, sizeof *docs);
 
     if (!bound || !docs)
         return;
-    for (size_t i = 0; i < private->n_bound && b->l.rc == 0; i++) {
-        bound[i] = private->bound[i];
-        docs[i] = private->docs[i];
+    for (size_t i = 0; i < internal->n_bound && b->l.rc == 0; i++) {
+        bound[i] = internal->bound[i];
+        docs[i] = internal->docs[i];
         b->n_bytes += bound[i].text.len;
         b->l.rc = rv_index_add(&b->names, rv_str_of(bound[i].name), (int)i);
     }
     if (b->l.rc < 0)
         return;
-    private->bound = bound;
-    private->docs = docs;
+    internal->bound = bound;
+    internal->docs = docs;
     rv_reserve_models(&b->l, b->l.p, n_more);
 }
 
@@ -312,7 +312,7 @@ static void check_name(struct binding *b, const struct rv_agent *a, const struct
 /* Ask for a document and keep it. *at: its place among the bound ones; -1: there is none, which is a finding. */
 static int find(struct binding *b, const struct rv_agent *a, int *at, rv_err **err)
 {
-    struct rv_pipeline_private *private = b->l.p->private;
+    struct rv_pipeline_internal *internal = b->l.p->internal;
     struct rv_bound_agent bound = {.name = a->declared.name};
     struct rv_agentdoc *doc = NULL;
     rv_err *cause = NULL;
@@ -334,29 +334,29 @@ static int find(struct binding *b, const struct rv_agent *a, int *at, rv_err **e
     rc = rv_agentdoc_parse(bound.text, bound.place, b->l.findings, &doc, &cause);
     if (rc < 0)
         return not_found(b, a, rc == RV_E_LIMIT ? RV_E_INVALID : rc, cause, err);
-    private->docs[private->n_bound] = doc; /* from here on the pipeline's */
-    private->n_bound++;
+    internal->docs[internal->n_bound] = doc; /* from here on the pipeline's */
+    internal->n_bound++;
     bound.text.ptr = rv_arena_dup(b->l.arena, bound.text);
-    private->bound[private->n_bound - 1] = bound;
-    rc = bound.text.ptr ? rv_index_add(&b->names, rv_str_of(bound.name), (int)private->n_bound - 1) : RV_E_NOMEM;
+    internal->bound[internal->n_bound - 1] = bound;
+    rc = bound.text.ptr ? rv_index_add(&b->names, rv_str_of(bound.name), (int)internal->n_bound - 1) : RV_E_NOMEM;
     if (rc < 0)
         return RV_FAIL(err, rc, "keep agent \"%s\"", a->declared.name);
     if (doc)
         check_name(b, a, doc);
-    *at = (int)private->n_bound - 1;
+    *at = (int)internal->n_bound - 1;
     return 0;
 }
 
 static int bind_stage(struct binding *b, struct rv_agent *a, rv_err **err)
 {
-    const struct rv_pipeline_private *private = b->l.p->private;
+    const struct rv_pipeline_internal *internal = b->l.p->internal;
     int at = rv_index_get(&b->names, rv_str_of(a->declared.name)), rc = 0;
 
     if (at < 0)
         rc = find(b, a, &at, err);
-    if (rc == 0 && at >= 0 && private->docs[at])
-        rv_agent_add_document(&b->l, a, private->docs[at], private->agent_nodes ? private->agent_nodes[a->index] : NULL,
-                              "default");
+    if (rc == 0 && at >= 0 && internal->docs[at])
+        rv_agent_add_document(&b->l, a, internal->docs[at],
+                              internal->agent_nodes ? internal->agent_nodes[a->index] : NULL, "default");
     if (rc == 0 && b->l.rc < 0)
         rc = RV_FAIL(err, b->l.rc, "bind agent \"%s\"", a->declared.name);
     return rc;
@@ -393,13 +393,15 @@ int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source 
                             rv_err **err)
 {
     static const struct rv_pipeline_opts opts = {0};
-    struct binding b = {.l = {.p = p, .arena = p->private->arena, .findings = findings, .opts = &opts},
+    struct binding b = {.l = {.p = p, .arena = p->internal->arena, .findings = findings, .opts = &opts},
                         .source = source};
     size_t n_before = rv_findings_n_errors(findings);
     int rc = bind_all(&b, err);
 
     rv_prices_free(b.l.prices);
     rv_index_fini(&b.names);
+    for (size_t i = 0; i < p->internal->n_inner && rc == 0; i++)
+        rc = rv_pipeline_bind_agents(p->internal->inner[i], source, findings, err);
     if (rc < 0 || rv_findings_n_errors(findings) > n_before)
         p->is_sound = false;
     return rc < 0 ? RV_WRAP(err, rc, "bind the agents of pipeline \"%s\"", p->file) : 0;
@@ -407,6 +409,6 @@ int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source 
 
 const struct rv_bound_agent *rv_pipeline_bound_agents(const struct rv_pipeline *p, size_t *n)
 {
-    *n = p->private->n_bound;
-    return p->private->bound;
+    *n = p->internal->n_bound;
+    return p->internal->bound;
 }

@@ -114,7 +114,7 @@ void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, v
     if (!ok)
         return;
     l->p->capabilities = rv_loader_array(l, n, sizeof *l->p->capabilities);
-    l->p->private->capabilities = rv_loader_array(l, n, sizeof *l->p->private->capabilities);
+    l->p->internal->capabilities = rv_loader_array(l, n, sizeof *l->p->internal->capabilities);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_capability_config *out = &l->p->capabilities[i];
         const struct rv_node *item = node->items[i];
@@ -125,7 +125,7 @@ void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, v
         l->p->n_capabilities = i + 1;
         out->name = "";
         out->src = item->src;
-        l->p->private->capabilities[i].node = item;
+        l->p->internal->capabilities[i].node = item;
         inner.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
         if (item->kind == RV_NODE_STR)
             set_name(&inner, item->text, false, &item->src, out);
@@ -279,7 +279,7 @@ static void check_agent(const struct checker *c, const struct rv_agent *a)
 static void check_provider(const struct checker *c, size_t i)
 {
     const struct rv_model_config *model = &c->p->models[i];
-    const struct rv_written *written = &c->p->private->models[i];
+    const struct rv_written *written = &c->p->internal->models[i];
     const struct rv_node *node = rv_node_get(written->node, "provider");
     struct rv_src src;
     char hint[RV_HINT_MAX];

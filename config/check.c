@@ -10,13 +10,15 @@ static void finding(struct rv_loader *l, const struct rv_agent *a, enum rv_sever
     rv_findings_add(l->findings, severity, src, hint, "agent \"%s\": %s", a->name, text);
 }
 
-static bool is_reserved(const char *name)
+/* A run that stands at "start" begins at the first stage, which may be called so. */
+static bool is_reserved(const struct rv_agent *a)
 {
-    static const char *const reserved[] = {"end", "start", "clarification", "confirmation", "__end__"};
+    static const char *const reserved[] = {"end", "clarification", "confirmation", "__end__", "start"};
+    const char *name = a->name;
 
     for (size_t i = 0; i < RV_COUNT(reserved); i++)
         if (strcmp(name, reserved[i]) == 0)
-            return true;
+            return a->index > 0 || strcmp(name, RV_STAGE_START) != 0;
     return false;
 }
 
@@ -35,12 +37,20 @@ static bool has_finding_at(const rv_findings *f, const struct rv_src *src)
 static void no_target(struct rv_loader *l, const struct rv_agent *a, const struct rv_src *src, const char *what,
                       const char *name)
 {
-    struct rv_pipeline_private *private = l->p->private;
+    struct rv_pipeline_internal *internal = l->p->internal;
     char hint[RV_HINT_MAX];
 
-    rv_name_hint(l->findings, rv_str_of(name), "targets", private->target_names, private->n_target_names, hint);
+    rv_name_hint(l->findings, rv_str_of(name), "targets", internal->target_names, internal->n_target_names, hint);
     rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, hint, "agent \"%s\": %s \"%s\", which is not a stage", a->name,
                     what, name);
+}
+
+static void check_branches(struct rv_loader *l, const struct rv_agent *a, const char *what,
+                           const struct rv_branches *branches)
+{
+    for (size_t i = 0; i < branches->n; i++)
+        if (branches->items[i].target == RV_TARGET_UNKNOWN && branches->items[i].name[0])
+            no_target(l, a, &branches->items[i].src, what, branches->items[i].name);
 }
 
 static void check_targets(struct rv_loader *l, const struct rv_agent *a)
@@ -49,11 +59,17 @@ static void check_targets(struct rv_loader *l, const struct rv_agent *a)
         const struct rv_rule *rule = &a->routing.rules[i];
         char what[48];
 
+        snprintf(what, sizeof what, "rule %zu has the branch", i + 1);
+        check_branches(l, a, what, &rule->branches);
+        snprintf(what, sizeof what, "rule %zu has the target", i + 1);
         if (rule->target != RV_TARGET_UNKNOWN || !rule->target_name[0])
             continue;
-        snprintf(what, sizeof what, "rule %zu has the target", i + 1);
         no_target(l, a, &rule->target_src, what, rule->target_name);
     }
+    check_branches(l, a, "default_next has the branch", &a->routing.branches);
+    for (size_t i = 0; i < a->ask.n_routes; i++)
+        if (a->ask.routes[i].target == RV_TARGET_UNKNOWN && a->ask.routes[i].target_name[0])
+            no_target(l, a, &a->ask.routes[i].src, "on_answer names", a->ask.routes[i].target_name);
     if (a->routing.default_target == RV_TARGET_UNKNOWN)
         no_target(l, a, &a->places.default_next, "default_next names", a->routing.default_next);
     if (a->routing.error_target == RV_TARGET_UNKNOWN)
@@ -90,7 +106,7 @@ static void check_role(struct rv_loader *l, const struct rv_agent *a)
                     "name a role of models, for example model_role: default", "has_llm needs a model_role");
         return;
     }
-    if (!a->model.role[0] || !p->private->has_models || rv_pipeline_model(p, rv_str_of(a->model.role)) ||
+    if (!a->model.role[0] || !p->internal->has_models || rv_pipeline_model(p, rv_str_of(a->model.role)) ||
         rv_is_dropped_role(p, a->model.role))
         return;
     roles = rv_loader_array(l, p->n_models, sizeof *roles);
@@ -186,7 +202,7 @@ static void check_agents(struct rv_loader *l)
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++) {
         const struct rv_agent *a = &l->p->agents[i];
 
-        if (a->name[0] && is_reserved(a->name))
+        if (a->name[0] && is_reserved(a))
             finding(l, a, RV_SEVERITY_ERROR, &a->places.name, "choose another name",
                     "the name is reserved for the engine");
         check_name_text(l, a);
@@ -194,7 +210,7 @@ static void check_agents(struct rv_loader *l)
         check_output_schema(l, a);
         rv_check_request_keys(l, a);
         check_targets(l, a);
-        check_dependencies(l, a, "requires", &a->order.requires, a->order.requires_index, "it cannot require itself");
+        check_dependencies(l, a, "requires", &a->order.required, a->order.required_index, "it cannot require itself");
         check_dependencies(l, a, "after", &a->order.after, a->order.after_index, "it cannot be after itself");
         warn(l, a);
     }
@@ -250,7 +266,7 @@ static void refuse_keys(struct rv_loader *l, const struct rv_agent *a, const str
 
 static void check_declared(struct rv_loader *l)
 {
-    const struct rv_node **nodes = l->p->private->agent_nodes;
+    const struct rv_node **nodes = l->p->internal->agent_nodes;
 
     for (size_t i = 0; nodes && i < l->p->n_agents; i++) {
         const struct rv_agent *a = &l->p->agents[i];
@@ -302,9 +318,9 @@ static void check_edge_limit(struct rv_loader *l, size_t i)
         l->rc = RV_E_NOMEM;
         return;
     }
-    rc = rv_index_add(&l->p->private->edges, (rv_str){key, sizeof pair}, (int)i);
+    rc = rv_index_add(&l->p->internal->edges, (rv_str){key, sizeof pair}, (int)i);
     if (rc == RV_E_EXISTS) {
-        int first = rv_index_get(&l->p->private->edges, (rv_str){key, sizeof pair});
+        int first = rv_index_get(&l->p->internal->edges, (rv_str){key, sizeof pair});
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &edge->src, "keep one of them",
                         "edge limit: the way from \"%s\" to \"%s\" is limited twice; the first time on line %d",
                         edge->from_name, edge->to_name, l->p->edge_limits[first].src.line);
@@ -333,7 +349,7 @@ static void check_resume_stages(struct rv_loader *l)
 
 static void index_outputs(struct rv_loader *l)
 {
-    rv_index *outputs = &l->p->private->output_index;
+    rv_index *outputs = &l->p->internal->output_index;
 
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++) {
         const struct rv_agent *a = &l->p->agents[i];
@@ -351,7 +367,7 @@ static void index_outputs(struct rv_loader *l)
             return;
         }
         other = &l->p->agents[rv_index_get(outputs, rv_str_of(a->output.key))];
-        if (strcmp(other->name, a->name) != 0) /* a double name is a finding already */
+        if (!l->p->has_groups && strcmp(other->name, a->name) != 0) /* a double name is a finding already */
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "give each agent an output_key of its own",
                             "agents \"%s\" and \"%s\" share the output_key \"%s\"", other->name, a->name,
                             a->output.key);
@@ -360,7 +376,7 @@ static void index_outputs(struct rv_loader *l)
 
 static bool is_output(const struct rv_loader *l, const char *key)
 {
-    return rv_index_get(&l->p->private->output_index, rv_str_of(key)) >= 0;
+    return rv_index_get(&l->p->internal->output_index, rv_str_of(key)) >= 0;
 }
 
 static void check_output_names(struct rv_loader *l, const char *key, const struct rv_str_list *list)
@@ -436,16 +452,16 @@ struct frame {
 
 static size_t n_dependencies(const struct rv_agent *a)
 {
-    return a->order.requires.n + a->order.after.n;
+    return a->order.required.n + a->order.after.n;
 }
 
 static int dependency(const struct rv_agent *a, size_t i, bool *is_after, struct rv_src *src)
 {
-    *is_after = i >= a->order.requires.n;
+    *is_after = i >= a->order.required.n;
     if (*is_after)
-    i -= a->order.requires.n;
-    *src = *is_after ? a->order.after.srcs[i] : a->order.requires.srcs[i];
-    return *is_after ? a->order.after_index[i] : a->order.requires_index[i];
+        i -= a->order.required.n;
+    *src = *is_after ? a->order.after.srcs[i] : a->order.required.srcs[i];
+    return *is_after ? a->order.after_index[i] : a->order.required_index[i];
 }
 
 /* frames[from..depth) is a cycle: each frame's last looked-at dependency leads to the next one, the last to the first.

@@ -47,7 +47,7 @@ struct rv_model_config {
 
 struct rv_prompt_config {
     const char *key;
-    rv_template *template; /* owned by the pipeline */
+    rv_template *compiled; /* owned by the pipeline */
     const char *file;      /* NULL: inline */
     struct rv_src src;     /* of the text */
     int indent;            /* a block scalar: columns taken off each line; places in later lines do not count them */
@@ -106,7 +106,9 @@ struct rv_pipeline {
     size_t n_agents;
     const char **stage_names; /* the same order */
     rv_index stage_index;
-    int default_run_mode; /* enum rv_run_mode or RV_UNSET */
+    int default_run_mode;      /* enum rv_run_mode or RV_UNSET */
+    bool has_groups;           /* some stage has a list of targets */
+    struct rv_str_list inputs; /* what a stage that runs this pipeline must give it */
     int64_t max_iterations, max_llm_calls, max_agent_hops, default_timeout_seconds;
     struct rv_edge_limit *edge_limits;
     size_t n_edge_limits;
@@ -129,13 +131,13 @@ struct rv_pipeline {
     struct rv_str_list retry_archive, retry_clear, stage_reset; /* is_set false: the defaults */
     struct rv_response_place response;                          /* final response */
     bool mock;
-    const char *schema_dir;              /* folder of agent documents, as resolved against `dir`; "": none */
-    int64_t max_delegation_depth;        /* agents that may be asked, one by the other, below a stage */
-    int64_t max_delegation_repeats;      /* times that one agent may stand in such a chain */
-    int child_text;                      /* enum rv_child_text of agents that say none; RV_UNSET: the engine's */
-    int64_t delegation_timeout_ms;       /* of one delegated agent, where the call does not say */
-    bool is_sound;                       /* no error was found: may be run */
-    struct rv_pipeline_private *private; /* owned: arena, documents, dependents */
+    const char *schema_dir;                /* folder of agent documents, as resolved against `dir`; "": none */
+    int64_t max_delegation_depth;          /* agents that may be asked, one by the other, below a stage */
+    int64_t max_delegation_repeats;        /* times that one agent may stand in such a chain */
+    int child_text;                        /* enum rv_child_text of agents that say none; RV_UNSET: the engine's */
+    int64_t delegation_timeout_ms;         /* of one delegated agent, where the call does not say */
+    bool is_sound;                         /* no error was found: may be run */
+    struct rv_pipeline_internal *internal; /* owned: arena, documents, dependents */
 };
 
 /** Load and validate a file. Everything wrong with the content is a finding; a pipeline with error findings still comes
@@ -162,6 +164,7 @@ struct rv_pipeline_opts {
     void *self;
     const struct rv_chosen_model *models; /* instead of what the environment says now; NULL: it says */
     size_t n_models;
+    const struct rv_within *within; /* of a pipeline that is a stage of another one: for loading itself */
     bool offline; /* a ${env:} or ${file:} that is not to be had is the empty text; ${file:} never is to be had */
 };
 /** rv_pipeline_parse() with options. */
@@ -174,6 +177,9 @@ RV_MUST_CHECK int rv_pipeline_parse_with(rv_str text, const char *name, const ch
 RV_MUST_CHECK int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findings,
                                        struct rv_pipeline **out, rv_err **err);
 void rv_pipeline_free(struct rv_pipeline *p);
+/** The pipelines that stages of p, and stages of those, run: each file once, inner ones first. Owned by p. */
+struct rv_pipeline *const *rv_pipeline_inner(const struct rv_pipeline *p, size_t *n);
+#define RV_INNER_ROLE '\n' /* between the file of an inner pipeline and its role, in names of chosen models */
 
 /* --- Declared agents: documents that stages are made from --- */
 struct rv_agent_source {
@@ -184,10 +190,11 @@ struct rv_agent_source {
 };
 /** The value for an agent: the stage sets it, else its document, else the pipeline; RV_UNSET: none of them does. */
 int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a);
-/** Make every stage that has `agent` what its document says; keys of the stage win over it. Prompt, output schema,
- * mode, tools (allowed_tools, tool_access all), temperature, max_tokens, limits (max_iterations caps requests), chained
- *  tool. A model of the document becomes a role of its own unless the stage names one. Mistakes become findings, at the
- *  `agent` key or in the document. Then the checks run that need the complete pipeline; is_sound may become false. */
+/** Make every stage, also of inner pipelines, that has `agent` what its document says; keys of the stage win over it.
+ * Prompt, output schema, mode, tools (allowed_tools, tool_access all), temperature, max_tokens, limits (max_iterations
+ * caps requests), chained tool. A model of the document becomes a role of its own unless the stage names one. Mistakes
+ * become findings, at the `agent` key or in the document. Then the checks run that need the complete pipeline; is_sound
+ * may become false. */
 RV_MUST_CHECK int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source *source,
                                           rv_findings *findings, rv_err **err);
 /* A document that was bound; a caller that makes the same pipeline again needs it. */

@@ -27,11 +27,11 @@ struct rv_links {
     int *items;    /* owned */
     size_t *start; /* owned; n_agents + 1 entries, NULL until linked */
 };
-/** Fill in p->private->links. Indices that are out of range (unknown names) are left out. RV_E_NOMEM. */
+/** Fill in p->internal->links. Indices that are out of range (unknown names) are left out. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_pipeline_link(struct rv_pipeline *p, rv_err **err);
 void rv_links_fini(struct rv_links *links); /* fine on a zeroed one */
 
-struct rv_pipeline_private {
+struct rv_pipeline_internal {
     rv_arena *arena;           /* texts and arrays of the pipeline; dies with it */
     rv_yaml *doc;              /* the file; inline scripts and written values point into it */
     struct rv_links links;     /* dependents of each stage */
@@ -54,6 +54,17 @@ struct rv_pipeline_private {
     struct rv_chosen_model *given_models; /* prices and windows the pipeline was made with; NULL: look them up */
     size_t n_given_models;
     bool borrows_models; /* their options are another pipeline's */
+    struct rv_owned *owned;
+    struct rv_pipeline **inner; /* of the outermost pipeline: those that stages run; owned */
+    size_t n_inner, cap_files;
+};
+
+/* What the pipeline owns outside of its arena, in the order in which it was made. */
+struct rv_owned {
+    struct rv_owned *next;
+    rv_expr *expr;
+    rv_template *template;
+    json_object *value;
 };
 
 /* A text of a stage whose names are checked once all stages are known (rv_check_prompts()). */
@@ -106,6 +117,30 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
 void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target);
+/* Those of groups and of other kinds of work (graph_keys.c). */
+#define RV_TARGETS_SCHEMA                                                                                              \
+    "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"minItems\":1,\"maxItems\":256,\"items\":{\"anyOf\":["     \
+    "{\"type\":\"string\",\"minLength\":1},{\"$ref\":\"#/$defs/branch\"}]}}]}"
+void rv_read_default_next(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_error_next(struct rv_key_reader *r, const struct rv_node *node, void *target);
+/** A target or a list of them. name: what a single one is called; "" for a list. */
+void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char **name,
+                     struct rv_branches *out);
+void rv_read_join(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_for_each(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_set(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_inner_inputs(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_ask(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_on_answer(struct rv_key_reader *r, const struct rv_node *node, void *target);
+extern const struct rv_key_table rv_ask_table, rv_branch_table, rv_join_table;
+extern const struct rv_term_list rv_item_error_list, rv_join_failures_list, rv_merge_list, rv_on_denied_list;
+/** An expression over the variables of conditions, owned by the pipeline. what: for the finding, as "rule 2: \"when\"".
+ *  NULL: it is not one, which is a finding, or memory is short. */
+rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what);
+/** The same for one that has to be true or false. */
+rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what);
+
 /** Have the names in an expression or a template (the other is NULL) of a stage checked with those of prompts. label:
  *  what it is of the stage, `rule 1: "when"`. */
 void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const char *label, const rv_expr *expr,
@@ -139,11 +174,32 @@ void rv_pipeline_mark_fallbacks(struct rv_pipeline *p);
 void rv_resolve_fallbacks(struct rv_loader *l); /* roles of models to models; without circles */
 void rv_finish_agents(struct rv_loader *l);     /* sort, index, resolve names, compile nothing */
 void rv_check_stages(struct rv_loader *l);      /* each of them, and what spans them */
+void rv_check_groups(struct rv_loader *l);      /* lists and joins; finds the level of each stage */
+void rv_check_work(struct rv_loader *l);        /* kinds of work; pipelines that stages run are loaded */
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
 /** The same but for models that were looked at before; known NULL: none was. */
 void rv_check_more_budget(struct rv_loader *l, const bool *known);
 void rv_check_prompts(struct rv_loader *l); /* placeholders, and what expressions name */
-void rv_check_tests(struct rv_loader *l);   /* stage names in expectations */
+void rv_check_place_names(struct rv_loader *l);
+bool rv_is_place_name(rv_str name);       /* one that only some visits have, as `item` */
+void rv_check_tests(struct rv_loader *l); /* stage names in expectations */
+
+/* --- Groups (groups.c, group_regions.c) --- */
+enum rv_way_kind { RV_WAY_ONE, RV_WAY_BY_ERROR, RV_WAY_BY_ANSWER, RV_WAY_BRANCH };
+/* One way that a stage names in its file, whether or not it can be taken. */
+struct rv_group_way {
+    int from, to; /* to: any target but LIST */
+    enum rv_way_kind kind;
+    struct rv_src src;
+};
+/** The ways of a stage, one after another; `at` begins with 0. False: there is no further one. */
+struct rv_way_cursor {
+    size_t rule, branch, answer;
+    int step;
+};
+bool rv_next_way(const struct rv_agent *a, struct rv_way_cursor *at, struct rv_group_way *out);
+/** What needs the levels of all stages: which branches can join, and which of them write the same output. */
+void rv_check_regions(struct rv_loader *l);
 
 /* --- Money: US dollars as written, to integers --- */
 #define RV_MAX_USD 1e6

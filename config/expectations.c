@@ -112,18 +112,6 @@ static const struct rv_key input_keys[] = {
 const struct rv_key_table rv_test_input_table = {"test_input", "What a test feeds in", input_keys, RV_COUNT(input_keys),
                                                  NULL};
 
-static void keep_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out)
-{
-    rv_err *err = NULL;
-    int rc = rv_node_to_json(node, out, &err);
-
-    if (rc == RV_E_NOMEM)
-        r->rc = rc;
-    else if (rc < 0)
-        rv_findings_add_err(r->findings, RV_SEVERITY_ERROR, &node->src, err);
-    rv_err_free(err);
-}
-
 static void read_checked_map(struct rv_key_reader *r, const struct rv_node *node, const char *key,
                              const struct rv_key_table *table, void *scratch, json_object **out)
 {
@@ -138,7 +126,7 @@ static void read_checked_map(struct rv_key_reader *r, const struct rv_node *node
     r->path = path;
     rv_keys_read(r, node, table->keys, table->n_keys, scratch);
     r->path = outer;
-    keep_json(r, node, out);
+    rv_keys_json(r, node, out);
 }
 
 static void read_input(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -160,7 +148,7 @@ static void read_envelope(struct rv_key_reader *r, const struct rv_node *node, v
     if (node->kind != RV_NODE_MAP)
         rv_keys_wrong_type(r, node, "envelope", "a map");
     else
-        keep_json(r, node, target);
+        rv_keys_json(r, node, target);
 }
 
 #define AT(member) offsetof(struct rv_test_config, member)
@@ -259,8 +247,8 @@ static void check_output(struct rv_loader *l, const char *test, const struct rv_
 {
     for (size_t i = 0; map && map->kind == RV_NODE_MAP && i < map->n; i++) {
         const struct rv_node *key = map->keys[i];
-        if (rv_index_get(&l->p->private->output_index, key->text) < 0 &&
-            rv_index_get(&l->p->private->output_index, without_chained(key->text)) < 0)
+        if (rv_index_get(&l->p->internal->output_index, key->text) < 0 &&
+            rv_index_get(&l->p->internal->output_index, without_chained(key->text)) < 0)
             rv_findings_add(l->findings, RV_SEVERITY_WARNING, &key->src, NULL,
                             "test \"%s\": expect.output names \"%s\", which is not the output key of a stage", test,
                             key->text.ptr);

@@ -1,203 +1,12 @@
 /* The normalised pipeline as JSON: defaults filled in, order as it runs. */
 #include <string.h>
-#include <strings.h>
 
-#include "config/models_internal.h"
-
-/* The parts of an explained pipeline that may hold secrets: models and capabilities. What an indirection gave, and what
- * is called like a secret, is written as "[secret]"; the rest is written as the file has it. */
-
-#define SECRET "[secret]"
-
-static void explain_double(rv_jw *w, const char *key, double d)
-{
-    rv_jw_key(w, key);
-    rv_jw_double(w, d);
-}
-
-/* The word of a TERM key's value, from the key's own table row. */
-static void explain_term(rv_jw *w, const struct rv_key_table *table, const char *key, int value)
-{
-    size_t n = 0;
-    const struct rv_term_list *lists = rv_term_lists(&n);
-    const struct rv_term_list *list = NULL;
-
-    for (size_t i = 0; i < table->n_keys; i++) {
-        if (strcmp(table->keys[i].name, key) != 0)
-            continue;
-        list = table->keys[i].terms;
-        for (size_t k = 0; !list && k < n; k++)
-            if (strcmp(lists[k].name, table->keys[i].term_list) == 0)
-                list = &lists[k];
-    }
-    if (list && value >= 0 && (size_t)value < list->n)
-        rv_jw_kv_text(w, key, list->terms[value].text);
-}
-
-/* --- Values that may be secrets, from what the file says --- */
-
-static bool is_secret_name(rv_str key)
-{
-    return rv_is_secret_name(key) || (key.len >= 3 && strncasecmp(key.ptr + key.len - 3, "key", 3) == 0);
-}
-
-static void write_guarded(rv_jw *w, const struct rv_node *node)
-{
-    switch (node->kind) {
-    case RV_NODE_STR:
-        if (memmem(node->text.ptr, node->text.len, "${", 2))
-            rv_jw_text(w, SECRET);
-        else
-            rv_jw_str(w, node->text);
-        return;
-    case RV_NODE_LIST:
-        rv_jw_arr(w);
-        for (size_t i = 0; i < node->n; i++)
-            write_guarded(w, node->items[i]);
-        rv_jw_arr_end(w);
-        return;
-    case RV_NODE_MAP:
-        rv_jw_obj(w);
-        for (size_t i = 0; i < node->n; i++) {
-            rv_jw_key_str(w, node->keys[i]->text);
-            if (is_secret_name(node->keys[i]->text))
-                rv_jw_text(w, SECRET);
-            else
-                write_guarded(w, node->items[i]);
-        }
-        rv_jw_obj_end(w);
-        return;
-    case RV_NODE_NULL:
-        rv_jw_null(w);
-        return;
-    case RV_NODE_BOOL:
-        rv_jw_bool(w, node->i64 != 0);
-        return;
-    case RV_NODE_INT:
-        rv_jw_int(w, node->i64);
-        return;
-    case RV_NODE_FLOAT:
-        rv_jw_double(w, node->f64);
-        return;
-    }
-}
-
-static void write_option(rv_jw *w, const struct rv_node *key, const struct rv_node *node)
-{
-    rv_jw_key_str(w, key->text);
-    if (is_secret_name(key->text))
-        rv_jw_text(w, SECRET);
-    else
-        write_guarded(w, node);
-}
-
-/* The options as the provider receives them: there, `options` is not a nested map. */
-static void write_options(rv_jw *w, const struct rv_node *map)
-{
-    const struct rv_node *options = rv_node_get(map, "options");
-
-    rv_jw_key(w, "options");
-    rv_jw_obj(w);
-    for (size_t i = 0; i < map->n; i++)
-        if (rv_model_key_is_sent(map->keys[i]->text))
-            write_option(w, map->keys[i], map->items[i]);
-    for (size_t i = 0; options && i < options->n; i++)
-        write_option(w, options->keys[i], options->items[i]);
-    rv_jw_obj_end(w);
-}
-
-static void write_price(rv_jw *w, const struct rv_price *price)
-{
-    rv_jw_key(w, "price");
-    rv_jw_obj(w);
-    explain_double(w, "input", (double)price->input / 1e6);
-    explain_double(w, "output", (double)price->output / 1e6);
-    if (price->cached != RV_UNSET)
-        explain_double(w, "cached", (double)price->cached / 1e6);
-    if (price->cache_write != RV_UNSET)
-        explain_double(w, "cache_write", (double)price->cache_write / 1e6);
-    rv_jw_obj_end(w);
-}
-
-static void explain_models(const struct rv_pipeline *p, rv_jw *w)
-{
-    rv_jw_key(w, "models");
-    rv_jw_obj(w);
-    for (size_t i = 0; i < p->n_models; i++) {
-        const struct rv_model_config *m = &p->models[i];
-        const struct rv_written *written = &p->private->models[i];
-
-        rv_jw_key(w, m->role);
-        rv_jw_obj(w);
-        rv_jw_kv_text(w, "provider", written->hides_name ? SECRET : m->provider);
-        rv_jw_kv_text(w, "model", written->hides_name ? SECRET : m->model);
-        if (m->has_temperature)
-            explain_double(w, "temperature", m->temperature);
-        if (m->has_max_tokens)
-            rv_jw_kv_int(w, "max_tokens", m->max_tokens);
-        if (m->max_request_bytes > 0)
-            rv_jw_kv_int(w, "max_request_bytes", m->max_request_bytes);
-        if (m->max_input_tokens > 0)
-            rv_jw_kv_int(w, "max_input_tokens", m->max_input_tokens);
-        rv_jw_kv_bool(w, "optional", m->optional);
-        if (m->fallback.n > 0) {
-            rv_jw_key(w, "fallback");
-            rv_jw_arr(w);
-            for (size_t k = 0; k < m->fallback.n; k++)
-                rv_jw_text(w, m->fallback.items[k]);
-            rv_jw_arr_end(w);
-        }
-        if (m->has_price) {
-            write_price(w, &m->price);
-            rv_jw_kv_bool(w, "price_from_table", m->price_from_table);
-        }
-        if (m->options)
-            write_options(w, written->node);
-        rv_jw_obj_end(w);
-    }
-    rv_jw_obj_end(w);
-}
-
-static void explain_capabilities(const struct rv_pipeline *p, rv_jw *w)
-{
-    rv_jw_key(w, "capabilities");
-    rv_jw_arr(w);
-    for (size_t i = 0; i < p->n_capabilities; i++) {
-        const struct rv_capability_config *c = &p->capabilities[i];
-        const struct rv_node *config = rv_node_get(p->private->capabilities[i].node, "config");
-
-        rv_jw_obj(w);
-        rv_jw_kv_text(w, "name", c->name);
-        explain_term(w, &rv_capability_table, "isolation", c->isolation);
-        if (c->isolation == RV_ISOLATION_PROCESS) {
-            rv_jw_key(w, "limits");
-            rv_jw_obj(w);
-            rv_jw_kv_int(w, "memory_mb", c->memory_mb);
-            rv_jw_kv_int(w, "open_files", c->open_files);
-            rv_jw_obj_end(w);
-        }
-        if (config) {
-            rv_jw_key(w, "config");
-            write_guarded(w, config);
-        }
-        rv_jw_obj_end(w);
-    }
-    rv_jw_arr_end(w);
-}
-
-static void write_list(rv_jw *w, const char *key, const struct rv_str_list *list)
-{
-    rv_jw_key(w, key);
-    rv_jw_arr(w);
-    for (size_t i = 0; i < list->n; i++)
-        rv_jw_text(w, list->items[i]);
-    rv_jw_arr_end(w);
-}
+#include "config/explain_internal.h"
 
 static void write_list_if_set(rv_jw *w, const char *key, const struct rv_str_list *list)
 {
     if (list->is_set)
-        write_list(w, key, list);
+        rv_jw_kv_list(w, key, list);
 }
 
 static void write_if(rv_jw *w, const char *key, const char *text)
@@ -207,6 +16,27 @@ static void write_if(rv_jw *w, const char *key, const char *text)
 }
 
 /* --- Agents --- */
+
+static void write_targets(rv_jw *w, const char *key, const char *name, const struct rv_branches *branches)
+{
+    if (!branches->is_list) {
+        rv_jw_kv_text(w, key, name);
+        return;
+    }
+    rv_jw_key(w, key);
+    rv_jw_arr(w);
+    for (size_t i = 0; i < branches->n; i++) {
+        if (!branches->items[i].when) {
+            rv_jw_text(w, branches->items[i].name);
+            continue;
+        }
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "target", branches->items[i].name);
+        rv_jw_kv_text(w, "when", rv_expr_text(branches->items[i].when));
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}
 
 static void write_rules(const struct rv_agent *a, rv_jw *w)
 {
@@ -221,7 +51,7 @@ static void write_rules(const struct rv_agent *a, rv_jw *w)
             rv_jw_kv_text(w, "condition", rule->condition);
             rv_jw_kv_value(w, "value", rule->value);
         }
-        rv_jw_kv_text(w, "target", rule->target_name);
+        write_targets(w, "target", rule->target_name, &rule->branches);
         rv_jw_obj_end(w);
     }
     rv_jw_arr_end(w);
@@ -271,8 +101,95 @@ static void write_child_text(const struct rv_pipeline *p, const struct rv_agent 
 
     if (!a->declared.name[0] && how == RV_UNSET && !a->session.child_text_resets)
         return;
-    explain_term(w, &rv_agent_table, "child_text", how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how);
+    rv_explain_term(w, &rv_agent_table, "child_text", how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how);
     rv_jw_kv_bool(w, "child_text_resets", a->session.child_text_resets);
+}
+
+/* --- Groups and other kinds of work --- */
+
+static void write_join(const struct rv_agent_join *join, rv_jw *w)
+{
+    rv_jw_key(w, "join");
+    rv_jw_obj(w);
+    if (join->wait == RV_WAIT_COUNT)
+        rv_jw_kv_int(w, "wait", join->count);
+    else
+        rv_jw_kv_text(w, "wait", join->wait == RV_WAIT_ANY ? "any" : "all");
+    rv_explain_term(w, &rv_join_table, "failures", join->failures);
+    if (join->n_merges > 0) {
+        rv_jw_key(w, "merge");
+        rv_jw_obj(w);
+        for (size_t i = 0; i < join->n_merges; i++)
+            rv_jw_kv_text(w, join->merges[i].key, rv_merge_list.terms[join->merges[i].how].text);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_obj_end(w);
+}
+
+static void write_built(rv_jw *w, const char *key, const struct rv_built *built)
+{
+    if (!built)
+        return;
+    rv_jw_key(w, key);
+    rv_explain_guarded(w, built->node);
+}
+
+static void write_ask(const struct rv_agent_ask *ask, rv_jw *w)
+{
+    rv_jw_key(w, "ask");
+    rv_jw_obj(w);
+    rv_jw_key(w, "question");
+    rv_jw_str(w, rv_template_text(ask->question));
+    if (ask->show)
+        rv_jw_kv_text(w, "show", rv_expr_text(ask->show));
+    if (ask->any_text)
+        rv_jw_kv_text(w, "options", RV_CHOICE_TEXT);
+    else
+        write_list_if_set(w, "options", &ask->options);
+    if (ask->expires_seconds > 0)
+        rv_jw_kv_int(w, "expires_seconds", ask->expires_seconds);
+    rv_jw_obj_end(w);
+    if (ask->n_routes == 0)
+        return;
+    rv_jw_key(w, "on_answer");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < ask->n_routes; i++)
+        rv_jw_kv_text(w, ask->routes[i].choice, ask->routes[i].target_name);
+    rv_jw_obj_end(w);
+}
+
+/* What loading found out: the join of the groups that the stage opens, and the stages whose groups are open there. */
+static void write_groups(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
+{
+    if (a->routing.join_of >= 0)
+        rv_jw_kv_text(w, "joined_by", p->stage_names[a->routing.join_of]);
+    if (a->level.fork < 0)
+        return;
+    rv_jw_key(w, "inside");
+    rv_jw_arr(w);
+    for (int fork = a->level.fork; fork >= 0; fork = p->agents[fork].level.fork)
+        rv_jw_text(w, p->stage_names[fork]);
+    rv_jw_arr_end(w);
+}
+
+static void write_work(const struct rv_agent *a, rv_jw *w)
+{
+    if (a->join.wait != RV_WAIT_NOT)
+        write_join(&a->join, w);
+    if (a->each.list) {
+        rv_jw_kv_text(w, "for_each", rv_expr_text(a->each.list));
+        rv_jw_kv_int(w, "max_items", a->each.max_items);
+        rv_jw_kv_int(w, "max_parallel", a->each.max_parallel);
+        rv_explain_term(w, &rv_agent_table, "on_item_error", a->each.on_error);
+    }
+    write_if(w, "pipeline", a->inner.file);
+    write_built(w, "inputs", a->inner.inputs);
+    write_built(w, "outputs", a->inner.outputs);
+    write_built(w, "set", a->set);
+    if (a->ask.question)
+        write_ask(&a->ask, w);
+    if (a->on_denied != RV_DENIED_END_RUN)
+        rv_explain_term(w, &rv_agent_table, "on_denied", a->on_denied);
 }
 
 static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
@@ -283,13 +200,13 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
         write_declared(a, w);
     write_child_text(p, a, w);
     rv_jw_kv_int(w, "stage_order", a->order.stage_order);
-    write_list(w, "requires", &a->order.requires);
-    write_list(w, "after", &a->order.after);
-    explain_term(w, &rv_agent_table, "join_strategy", a->order.join);
+    rv_jw_kv_list(w, "requires", &a->order.required);
+    rv_jw_kv_list(w, "after", &a->order.after);
+    rv_explain_term(w, &rv_agent_table, "join_strategy", a->order.join);
     rv_jw_kv_bool(w, "has_llm", a->has_llm);
     rv_jw_kv_bool(w, "has_tools", a->has_tools);
     rv_jw_kv_bool(w, "has_policies", a->has_policies);
-    explain_term(w, &rv_agent_table, "tool_access", a->tools.access);
+    rv_explain_term(w, &rv_agent_table, "tool_access", a->tools.access);
     write_list_if_set(w, "allowed_tools", &a->tools.allowed);
     write_if(w, "model_role", a->model.role);
     write_if(w, "prompt_key", a->model.prompt_key);
@@ -306,20 +223,23 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     if (a->model.no_temperature)
         rv_jw_kv_value(w, "temperature", NULL);
     if (a->model.has_temperature)
-        explain_double(w, "temperature", a->model.temperature);
+        rv_explain_double(w, "temperature", a->model.temperature);
     if (a->model.has_max_tokens)
         rv_jw_kv_int(w, "max_tokens", a->model.max_tokens);
     rv_jw_kv_text(w, "output_key", a->output.key);
-    explain_term(w, &rv_agent_table, "output_mode", a->output.mode);
+    rv_explain_term(w, &rv_agent_table, "output_mode", a->output.mode);
     if (a->output.schema) {
         rv_jw_kv_value(w, "output_schema", a->output.schema);
-        explain_term(w, &rv_agent_table, "output_via", a->output.via);
+        rv_explain_term(w, &rv_agent_table, "output_via", a->output.via);
         rv_jw_kv_int(w, "max_repairs", a->limits.max_repairs);
     }
-    write_list(w, "required_output_fields", &a->output.required_fields);
+    rv_jw_kv_list(w, "required_output_fields", &a->output.required_fields);
     write_rules(a, w);
-    rv_jw_kv_text(w, "default_next", a->routing.default_next[0] ? a->routing.default_next : "end");
+    write_targets(w, "default_next", a->routing.default_next[0] ? a->routing.default_next : "end",
+                  &a->routing.branches);
     write_if(w, "error_next", a->routing.error_next);
+    write_groups(p, a, w);
+    write_work(a, w);
     write_if(w, "routing_function", a->routing.function);
     rv_jw_kv_int(w, "timeout_seconds", a->limits.timeout_seconds);
     rv_jw_kv_int(w, "max_retries", a->limits.max_retries);
@@ -333,7 +253,7 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     if (a->limits.max_visits > 0)
         rv_jw_kv_int(w, "max_visits", a->limits.max_visits);
     rv_jw_kv_text(w, "plan_from", a->tools.plan_from);
-    write_list(w, "policies", &a->hooks.policies);
+    rv_jw_kv_list(w, "policies", &a->hooks.policies);
     write_if(w, "pre_process", a->hooks.pre_process);
     write_if(w, "post_process", a->hooks.post_process);
     write_list_if_set(w, "before_model", &a->hooks.before_model);
@@ -367,7 +287,7 @@ static void write_prompts(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_obj(w);
     for (size_t i = 0; i < p->n_prompts; i++) {
         const struct rv_prompt_config *prompt = &p->prompts[i];
-        size_t n = prompt->template ? rv_template_n_placeholders(prompt->template) : 0;
+        size_t n = prompt->compiled ? rv_template_n_placeholders(prompt->compiled) : 0;
 
         rv_jw_key(w, prompt->key);
         rv_jw_obj(w);
@@ -375,7 +295,7 @@ static void write_prompts(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_key(w, "placeholders");
         rv_jw_arr(w);
         for (size_t k = 0; k < n; k++)
-            rv_jw_str(w, rv_template_placeholder(prompt->template, k).path);
+            rv_jw_str(w, rv_template_placeholder(prompt->compiled, k).path);
         rv_jw_arr_end(w);
         rv_jw_obj_end(w);
     }
@@ -433,7 +353,7 @@ static void write_execution(const struct rv_pipeline *p, rv_jw *w)
     for (size_t i = 0; i < RV_COUNT(integers); i++)
         rv_jw_kv_int(w, integers[i].key, integers[i].value);
     for (size_t i = 0; i < RV_COUNT(numbers); i++)
-        explain_double(w, numbers[i].key, numbers[i].value);
+        rv_explain_double(w, numbers[i].key, numbers[i].value);
     for (size_t i = 0; i < RV_COUNT(flags); i++)
         rv_jw_kv_bool(w, flags[i].key, flags[i].value);
     if (e->has_llm_seed)
@@ -449,7 +369,7 @@ static void write_state(const struct rv_pipeline *p, rv_jw *w)
     for (size_t i = 0; i < p->n_state_fields; i++) {
         rv_jw_obj(w);
         rv_jw_kv_text(w, "key", p->state_fields[i].key);
-        explain_term(w, &rv_state_field_table, "merge", p->state_fields[i].merge);
+        rv_explain_term(w, &rv_state_field_table, "merge", p->state_fields[i].merge);
         rv_jw_obj_end(w);
     }
     rv_jw_arr_end(w);
@@ -464,7 +384,7 @@ static void write_tests(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_obj(w);
         rv_jw_kv_text(w, "name", t->name);
         write_if(w, "script", t->script);
-        explain_term(w, &rv_test_table, "mode", t->mode);
+        rv_explain_term(w, &rv_test_table, "mode", t->mode);
         rv_jw_kv_bool(w, "mock", t->mock);
         write_list_if_set(w, "without", &t->without);
         rv_jw_kv_value(w, "input", t->input);
@@ -482,13 +402,15 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_kv_text(
         w, "default_run_mode",
         rv_run_mode_text(p->default_run_mode == RV_UNSET ? RV_MODE_SEQUENTIAL : (enum rv_run_mode)p->default_run_mode));
+    if (p->inputs.is_set)
+        rv_jw_kv_list(w, "inputs", &p->inputs);
     rv_jw_kv_int(w, "max_iterations", p->max_iterations);
     rv_jw_kv_int(w, "max_llm_calls", p->max_llm_calls);
     rv_jw_kv_int(w, "max_agent_hops", p->max_agent_hops);
     if (p->has_budget) {
         rv_jw_key(w, "budget");
         rv_jw_obj(w);
-        explain_double(w, "usd", (double)p->budget_micro_usd / 1e6);
+        rv_explain_double(w, "usd", (double)p->budget_micro_usd / 1e6);
         rv_jw_obj_end(w);
     }
     rv_jw_kv_int(w, "default_timeout_seconds", p->default_timeout_seconds);
@@ -501,8 +423,8 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
     write_if(w, "confirmation_resume_stage", p->confirmation_resume_stage);
     write_if(w, "agent_review_resume_stage", p->agent_review_resume_stage);
     write_if(w, "agent_review_reject_stage", p->agent_review_reject_stage);
-    explain_capabilities(p, w);
-    explain_models(p, w);
+    rv_explain_capabilities(p, w);
+    rv_explain_models(p, w);
     rv_jw_key(w, "agents");
     rv_jw_arr(w);
     for (size_t i = 0; i < p->n_agents; i++)

@@ -13,12 +13,12 @@ static const struct rv_term merges[] = {
     [RV_MERGE_APPEND] = {"append", "the new value goes to the end of a list"},
     [RV_MERGE_DICT] = {"merge_dict", "the new value's keys are set in the old one"},
 };
-static const struct rv_term_list merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
+const struct rv_term_list rv_merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
 
 static const struct rv_key state_field_keys[] = {
     {"key", RV_KEY_STR, offsetof(struct rv_state_field, key), .required = true, .doc = "An output key."},
-    {"merge", RV_KEY_TERM, offsetof(struct rv_state_field, merge), .terms = &merge_list, .default_text = "\"replace\"",
-     .doc = "How a new output joins what is there."},
+    {"merge", RV_KEY_TERM, offsetof(struct rv_state_field, merge), .terms = &rv_merge_list,
+     .default_text = "\"replace\"", .doc = "How a new output joins what is there."},
 };
 const struct rv_key_table rv_state_field_table = {"state_field",
                                                   "A field of the state: gathers a stage's outputs across loops",
@@ -159,6 +159,7 @@ static const struct rv_key pipeline_keys[] = {
      .doc = "Where the final response is."},
     {"mock", RV_KEY_BOOL, AT(mock), .default_text = "false",
      .doc = "Use every stage's mock_handler, where it has one."},
+    KEY_LIST(inputs, "What a stage that runs this pipeline has to give it; `inputs` in its expressions and prompts."),
     SECTION("tests", "4096", "{\"$ref\":\"#/$defs/test\"}", rv_read_tests, "Tests of the pipeline."),
 };
 const struct rv_key_table rv_pipeline_table = {"pipeline", "A pipeline: the whole file", pipeline_keys,
@@ -173,7 +174,8 @@ static void reserve_files(struct rv_loader *l)
     size_t n = prompts && prompts->n <= RV_MAX_PROMPTS ? prompts->n : 0;
 
     n += agents && agents->n <= RV_MAX_STAGES ? agents->n : 0;
-    l->p->private->files = rv_loader_array(l, n, sizeof *l->p->private->files);
+    l->p->internal->files = rv_loader_array(l, n, sizeof *l->p->internal->files);
+    l->p->internal->cap_files = n;
 }
 
 static void read_all(struct rv_loader *l)
@@ -203,18 +205,18 @@ static bool knows_stages(const struct rv_loader *l)
 /* Kept for agents that are bound later: their models were not in the text. */
 static void keep_given_models(struct rv_loader *l)
 {
-    struct rv_pipeline_private *private = l->p->private;
+    struct rv_pipeline_internal *internal = l->p->internal;
     size_t n = l->opts->n_models;
 
     if (!l->opts->models)
         return;
-    private->given_models = rv_loader_array(l, n, sizeof *private->given_models);
+    internal->given_models = rv_loader_array(l, n, sizeof *internal->given_models);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
-        private->given_models[i] = l->opts->models[i];
-        private->given_models[i].role = rv_arena_dup(l->arena, rv_str_of(l->opts->models[i].role));
-        private->given_models[i].provider = private->given_models[i].model = NULL;
-        private->n_given_models = i + 1;
-        if (!private->given_models[i].role)
+        internal->given_models[i] = l->opts->models[i];
+        internal->given_models[i].role = rv_arena_dup(l->arena, rv_str_of(l->opts->models[i].role));
+        internal->given_models[i].provider = internal->given_models[i].model = NULL;
+        internal->n_given_models = i + 1;
+        if (!internal->given_models[i].role)
             l->rc = RV_E_NOMEM;
     }
 }
@@ -222,10 +224,8 @@ static void keep_given_models(struct rv_loader *l)
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
     static void (*const checks[])(struct rv_loader *) = {
-        rv_check_stages,
-        rv_check_budget,
-        rv_check_prompts,
-        rv_check_tests,
+        rv_check_stages,  rv_check_groups,      rv_check_work,  rv_check_budget,
+        rv_check_prompts, rv_check_place_names, rv_check_tests,
     };
 
     keep_given_models(l);
@@ -250,15 +250,15 @@ struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char 
 
     if (!p)
         return NULL;
-    p->private = calloc(1, sizeof *p->private);
-    if (p->private)
-        p->private->arena = rv_arena_new(RV_PIPELINE_MAX_ARENA);
-    if (p->private && p->private->arena) {
-        p->file = rv_arena_dup(p->private->arena, rv_str_of(name));
-        p->dir = rv_arena_dup(p->private->arena, rv_str_of(dir && dir[0] ? dir : "."));
-        p->private->text = (rv_str){rv_arena_dup(p->private->arena, text), text.len};
+    p->internal = calloc(1, sizeof *p->internal);
+    if (p->internal)
+        p->internal->arena = rv_arena_new(RV_PIPELINE_MAX_ARENA);
+    if (p->internal && p->internal->arena) {
+        p->file = rv_arena_dup(p->internal->arena, rv_str_of(name));
+        p->dir = rv_arena_dup(p->internal->arena, rv_str_of(dir && dir[0] ? dir : "."));
+        p->internal->text = (rv_str){rv_arena_dup(p->internal->arena, text), text.len};
     }
-    if (!p->file || !p->dir || !p->private->text.ptr) {
+    if (!p->file || !p->dir || !p->internal->text.ptr) {
         rv_pipeline_free(p);
         return NULL;
     }
@@ -269,7 +269,7 @@ struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char 
 static int load_take(struct rv_pipeline *p, const struct rv_node *root, const struct rv_pipeline_opts *opts,
                      size_t n_errors_before, rv_findings *findings, struct rv_pipeline **out, rv_err **err)
 {
-    struct rv_loader l = {.p = p, .opts = opts, .findings = findings, .arena = p->private->arena, .root = root};
+    struct rv_loader l = {.p = p, .opts = opts, .findings = findings, .arena = p->internal->arena, .root = root};
     int rc = run_steps(&l, err);
 
     rv_index_fini(&l.file_index);
@@ -293,11 +293,11 @@ int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir, const
     *out = NULL;
     if (!p)
         return RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", name);
-    int rc = rv_yaml_parse(text, p->file, findings, &p->private->doc, err);
-    root = rc == 0 && p->private->doc ? rv_yaml_root(p->private->doc) : NULL;
+    int rc = rv_yaml_parse(text, p->file, findings, &p->internal->doc, err);
+    root = rc == 0 && p->internal->doc ? rv_yaml_root(p->internal->doc) : NULL;
     if (root && root->kind == RV_NODE_MAP)
         return load_take(p, root, opts, n_errors_before, findings, out, err);
-    if (rc == 0 && p->private->doc) {
+    if (rc == 0 && p->internal->doc) {
         struct rv_src src = root ? root->src : (struct rv_src){p->file, 1, 1};
         rv_findings_add(findings, RV_SEVERITY_CRITICAL, &src, "begin with \"name:\" and \"agents:\"",
                         root ? "a pipeline must be a map, not %s" : "the file is empty",
@@ -321,7 +321,7 @@ int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findi
     struct rv_pipeline *p = rc == 0 ? rv_pipeline_blank(rv_buf_str(&text), name, ".") : NULL;
     const struct rv_node *root = NULL;
     if (p)
-        root = rv_node_of_json(keys, &(struct rv_src){p->file, 1, 1}, p->private->arena);
+        root = rv_node_of_json(keys, &(struct rv_src){p->file, 1, 1}, p->internal->arena);
     rv_buf_fini(&text);
     if (root)
         return load_take(p, root, &opts, n_errors_before, findings, out, err);
@@ -362,34 +362,39 @@ void rv_pipeline_free(struct rv_pipeline *p)
     if (!p)
         return;
     for (size_t i = 0; i < p->n_agents; i++) {
-        for (size_t k = 0; k < p->agents[i].routing.n_rules; k++) {
+        for (size_t k = 0; k < p->agents[i].routing.n_rules; k++)
             json_object_put(p->agents[i].routing.rules[k].value);
-            rv_expr_free(p->agents[i].routing.rules[k].when);
-        }
         json_object_put(p->agents[i].output.schema);
         rv_agent_model_fini(&p->agents[i].model);
     }
-    for (size_t i = 0; i < p->n_models && !(p->private && p->private->borrows_models); i++)
+    for (size_t i = 0; i < p->n_models && !(p->internal && p->internal->borrows_models); i++)
         json_object_put(p->models[i].options);
     for (size_t i = 0; i < p->n_capabilities; i++)
         json_object_put(p->capabilities[i].config);
     for (size_t i = 0; i < p->n_prompts; i++)
-        rv_template_free(p->prompts[i].template);
+        rv_template_free(p->prompts[i].compiled);
     for (size_t i = 0; i < p->n_tests; i++) {
         json_object_put(p->tests[i].input);
         json_object_put(p->tests[i].envelope);
         json_object_put(p->tests[i].expect);
     }
     rv_index_fini(&p->stage_index);
-    if (p->private) {
-        rv_links_fini(&p->private->links);
-        rv_index_fini(&p->private->edges);
-        rv_index_fini(&p->private->output_index);
-        for (size_t i = 0; i < p->private->n_bound; i++)
-            rv_agentdoc_free(p->private->docs[i]);
-        rv_yaml_free(p->private->doc);
-        rv_arena_free(p->private->arena);
-        free(p->private);
+    if (p->internal) {
+        for (size_t i = 0; i < p->internal->n_inner; i++)
+            rv_pipeline_free(p->internal->inner[i]);
+        rv_links_fini(&p->internal->links);
+        rv_index_fini(&p->internal->edges);
+        rv_index_fini(&p->internal->output_index);
+        for (size_t i = 0; i < p->internal->n_bound; i++)
+            rv_agentdoc_free(p->internal->docs[i]);
+        for (const struct rv_owned *o = p->internal->owned; o; o = o->next) {
+            rv_expr_free(o->expr);
+            rv_template_free(o->template);
+            json_object_put(o->value);
+        }
+        rv_yaml_free(p->internal->doc);
+        rv_arena_free(p->internal->arena);
+        free(p->internal);
     }
     free(p);
 }

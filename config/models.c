@@ -375,7 +375,7 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
 
 static void note_chosen(struct rv_loader *l, const struct rv_model_config *model, bool is_dropped)
 {
-    struct rv_chosen_model *note = &l->p->private->chosen_models[l->p->private->n_chosen_models++];
+    struct rv_chosen_model *note = &l->p->internal->chosen_models[l->p->internal->n_chosen_models++];
 
     note->role = model->role;
     note->provider = is_dropped ? NULL : model->provider;
@@ -390,20 +390,20 @@ static void note_chosen(struct rv_loader *l, const struct rv_model_config *model
 void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = rv_loader_of(r);
-    struct rv_pipeline_private *private = l->p->private;
+    struct rv_pipeline_internal *internal = l->p->internal;
     bool ok = false;
     size_t n = rv_map_length(r, node, "models", RV_MAX_MODELS, &ok);
 
     (void)target;
     if (!ok)
         return;
-    private->has_models = true;
+    internal->has_models = true;
     l->p->models = rv_loader_array(l, n, sizeof *l->p->models);
-    private->models = rv_loader_array(l, n, sizeof *private->models);
-    private->chosen_models = rv_loader_array(l, n, sizeof *private->chosen_models);
+    internal->models = rv_loader_array(l, n, sizeof *internal->models);
+    internal->chosen_models = rv_loader_array(l, n, sizeof *internal->chosen_models);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_model_config *out = &l->p->models[l->p->n_models];
-        struct rv_written *written = &private->models[l->p->n_models];
+        struct rv_written *written = &internal->models[l->p->n_models];
         bool is_dropped = false;
 
         read_model(l, node->keys[i], node->items[i], out, written, &is_dropped);

@@ -2,6 +2,7 @@
  * compared with the outputs that the stages make, and with the fields that their schemas allow. */
 #include <json-c/linkhash.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "config/config_internal.h"
 
@@ -43,7 +44,8 @@ struct use {
 static json_object *fields_of(const struct rv_agent *a)
 {
     json_object *closed = NULL;
-    bool is_open = !a->has_llm || !a->output.schema || a->hooks.post_process[0] || a->hooks.mock_handler[0];
+    bool is_built = a->each.list || a->inner.file[0] || a->set || a->ask.question;
+    bool is_open = is_built || !a->has_llm || !a->output.schema || a->hooks.post_process[0] || a->hooks.mock_handler[0];
 
     if (is_open || !json_object_object_get_ex(a->output.schema, "additionalProperties", &closed) ||
         !json_object_is_type(closed, json_type_boolean) || json_object_get_boolean(closed) ||
@@ -91,7 +93,7 @@ static void check_output(struct rv_loader *l, const struct use *use, rv_str key,
 {
     char hint[RV_HINT_MAX];
 
-    if (rv_index_get(&l->p->private->output_index, key) < 0) {
+    if (rv_index_get(&l->p->internal->output_index, key) < 0) {
         rv_name_hint(l->findings, key, "output keys", names->items, names->n_outputs, hint);
         rv_findings_add(l->findings, use->severity, &use->src, hint,
                         "%s names the output \"%.*s\", which no stage makes", use->what,
@@ -149,15 +151,43 @@ static void check_placeholder(struct rv_loader *l, const char *what, const struc
              RV_STR_ARG(rv_utf8_cut(place->path, 100)));
     if (rv_str_is(place->root, "outputs") && place->field.ptr) {
         check_output(l, &use, place->field, place->member, place->is_test, names);
-    } else if (rv_is_prompt_root(place->root)) {
+    } else if (rv_is_prompt_root(place->root) || rv_is_place_name(place->root)) {
         return;
-    } else if (rv_index_get(&l->p->private->output_index, place->root) >= 0) {
+    } else if (rv_index_get(&l->p->internal->output_index, place->root) >= 0) {
         check_output(l, &use, place->root, place->field, place->is_test, names);
     } else {
         rv_name_hint(l->findings, place->root, "names", names->items, names->n, hint);
         rv_findings_add(l->findings, severity, &use.src, hint, "%s can have no value: nothing is called \"%.*s\"",
                         begin, RV_STR_ARG(rv_utf8_cut(place->root, 100)));
     }
+}
+
+/* Names that only some visits have: those of an element of a list, of a join, of a handler of errors. */
+static bool has_place_name(const struct rv_pipeline *p, const struct rv_agent *a, rv_str name)
+{
+    if (rv_str_is(name, "item") || rv_str_is(name, "index"))
+        return a->each.list != NULL;
+    if (rv_str_is(name, "group"))
+        return a->join.wait != RV_WAIT_NOT;
+    for (size_t i = 0; rv_str_is(name, "error") && i < p->n_agents; i++)
+        if (p->agents[i].routing.error_target == a->index)
+            return true;
+    return false;
+}
+
+/* prompt NULL: the text is of the stage `owner`. */
+static bool is_place_name(const struct rv_pipeline *p, const char *prompt, const char *owner, rv_str name)
+{
+    if (rv_str_is(name, "inputs"))
+        return p->inputs.n > 0;
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        bool uses = prompt ? strcmp(a->model.prompt_key, prompt) == 0 || strcmp(a->model.system_key, prompt) == 0
+                           : owner && strcmp(a->name, owner) == 0;
+        if (uses && has_place_name(p, a, name))
+            return true;
+    }
+    return false;
 }
 
 /* A tag that is none reaches the model as it stands. */
@@ -174,14 +204,15 @@ static void warn_of_foreign(struct rv_loader *l, const char *what, const struct 
     }
 }
 
-static void check_template(struct rv_loader *l, const struct rv_noted_text *text, enum rv_severity severity,
-                           const struct rv_value_names *names)
+static void check_template(struct rv_loader *l, const char *prompt, const struct rv_noted_text *text,
+                           enum rv_severity severity, const struct rv_value_names *names)
 {
     for (size_t i = 0; i < rv_template_n_placeholders(text->template); i++) {
         struct rv_placeholder place = rv_template_placeholder(text->template, i);
 
         place.src = in_block(place.src, &text->src, text->indent);
-        check_placeholder(l, text->what, &place, severity, names);
+        if (!is_place_name(l->p, prompt, text->owner, place.root))
+            check_placeholder(l, text->what, &place, severity, names);
     }
     warn_of_foreign(l, text->what, text);
 }
@@ -191,11 +222,11 @@ static void check_prompt(struct rv_loader *l, const struct rv_prompt_config *pro
 {
     char what[RV_MAX_STAGE_NAME + 96];
     const struct rv_noted_text text = {
-        .what = what, .src = prompt->src, .indent = prompt->indent, .template = prompt->template};
+        .what = what, .src = prompt->src, .indent = prompt->indent, .template = prompt->compiled};
 
     snprintf(what, sizeof what, "prompt \"%.*s\"", RV_STR_ARG(rv_utf8_cut(rv_str_of(prompt->key), 200)));
-    if (prompt->template)
-        check_template(l, &text, is_used ? RV_SEVERITY_ERROR : RV_SEVERITY_WARNING, names);
+    if (prompt->compiled)
+        check_template(l, prompt->key, &text, is_used ? RV_SEVERITY_ERROR : RV_SEVERITY_WARNING, names);
 }
 
 void rv_check_prompts(struct rv_loader *l)
@@ -213,7 +244,7 @@ void rv_check_prompts(struct rv_loader *l)
         if (text->expr)
             check_expr(l, text, &names);
         else
-            check_template(l, text, RV_SEVERITY_ERROR, &names);
+            check_template(l, NULL, text, RV_SEVERITY_ERROR, &names);
     }
     rv_index_fini(&used);
 }

@@ -10,8 +10,8 @@
 
 bool rv_is_dropped_role(const struct rv_pipeline *p, const char *role)
 {
-    for (size_t i = 0; i < p->private->n_chosen_models; i++)
-        if (!p->private->chosen_models[i].provider && strcmp(p->private->chosen_models[i].role, role) == 0)
+    for (size_t i = 0; i < p->internal->n_chosen_models; i++)
+        if (!p->internal->chosen_models[i].provider && strcmp(p->internal->chosen_models[i].role, role) == 0)
             return true;
     return false;
 }
@@ -105,8 +105,8 @@ static const struct rv_model_config **moved_fallbacks(struct rv_loader *l, const
 
 void rv_reserve_models(struct rv_loader *l, const struct rv_pipeline *from, size_t n_more)
 {
-    const struct rv_pipeline_private *old = from->private;
-    struct rv_pipeline_private *private = l->p->private;
+    const struct rv_pipeline_internal *old = from->internal;
+    struct rv_pipeline_internal *internal = l->p->internal;
     struct rv_model_config *models = rv_loader_array(l, from->n_models + n_more, sizeof *models);
     struct rv_written *written = rv_loader_array(l, from->n_models + n_more, sizeof *written);
     struct rv_chosen_model *chosen = rv_loader_array(l, old->n_chosen_models + n_more, sizeof *chosen);
@@ -125,22 +125,22 @@ void rv_reserve_models(struct rv_loader *l, const struct rv_pipeline *from, size
         return;
     l->p->models = models;
     l->p->n_models = from->n_models;
-    private->models = written;
-    private->chosen_models = chosen;
-    private->n_chosen_models = old->n_chosen_models;
-    private->has_models = old->has_models;
+    internal->models = written;
+    internal->chosen_models = chosen;
+    internal->n_chosen_models = old->n_chosen_models;
+    internal->has_models = old->has_models;
 }
 
 /* What was decided when the pipeline was made first; else of a model that is the same, else of the tables. */
 static void set_price(struct rv_loader *l, struct rv_model_config *m)
 {
-    const struct rv_pipeline_private *private = l->p->private;
+    const struct rv_pipeline_internal *internal = l->p->internal;
     struct rv_chosen_model found = {.role = NULL};
 
-    for (size_t i = 0; i < private->n_given_models; i++)
-        if (strcmp(private->given_models[i].role, m->role) == 0)
-            found = private->given_models[i];
-    for (size_t i = 0; private->borrows_models && i < l->p->n_models && !found.has_price; i++) {
+    for (size_t i = 0; i < internal->n_given_models; i++)
+        if (strcmp(internal->given_models[i].role, m->role) == 0)
+            found = internal->given_models[i];
+    for (size_t i = 0; internal->borrows_models && i < l->p->n_models && !found.has_price; i++) {
         const struct rv_model_config *other = &l->p->models[i];
 
         if (other != m && other->has_price && strcmp(other->provider, m->provider) == 0 &&
@@ -148,9 +148,9 @@ static void set_price(struct rv_loader *l, struct rv_model_config *m)
             found = (struct rv_chosen_model){
                 .has_price = true, .price = other->price, .max_input_tokens = other->max_input_tokens};
     }
-    if (private->borrows_models && !found.has_price)
+    if (internal->borrows_models && !found.has_price)
         rv_prices_find_built_in(l, m->provider, m->model, &found);
-    else if (!private->borrows_models && !private->given_models)
+    else if (!internal->borrows_models && !internal->given_models)
         rv_prices_find(l, m->provider, m->model, &found);
     m->max_input_tokens = found.max_input_tokens;
     m->has_price = m->price_from_table = found.has_price;
@@ -159,17 +159,17 @@ static void set_price(struct rv_loader *l, struct rv_model_config *m)
 
 static void note_chosen(struct rv_loader *l, const struct rv_model_config *m)
 {
-    struct rv_pipeline_private *private = l->p->private;
+    struct rv_pipeline_internal *internal = l->p->internal;
 
     if (m->has_price || m->max_input_tokens > 0)
-    private->chosen_models[private->n_chosen_models++] = (struct rv_chosen_model){
-        .role = m->role,
-        .provider = m->provider,
-        .model = m->model,
-        .has_price = m->has_price,
-        .price = m->has_price ? m->price : (struct rv_price){.cached = RV_UNSET, .cache_write = RV_UNSET},
-        .max_input_tokens = m->max_input_tokens,
-    };
+        internal->chosen_models[internal->n_chosen_models++] = (struct rv_chosen_model){
+            .role = m->role,
+            .provider = m->provider,
+            .model = m->model,
+            .has_price = m->has_price,
+            .price = m->has_price ? m->price : (struct rv_price){.cached = RV_UNSET, .cache_write = RV_UNSET},
+            .max_input_tokens = m->max_input_tokens,
+        };
 }
 
 static const char *role_of(struct rv_loader *l, const char *agent)
@@ -196,11 +196,11 @@ static struct rv_model_config *find_or_add(struct rv_loader *l, const char *role
 
         if (strcmp(m->role, role) != 0)
             continue;
-        *is_done = p->private->models[i].node || (strcmp(m->provider, provider) == 0 && strcmp(m->model, model) == 0);
+        *is_done = p->internal->models[i].node || (strcmp(m->provider, provider) == 0 && strcmp(m->model, model) == 0);
         return m;
     }
     *is_done = false;
-    p->private->models[p->n_models] = (struct rv_written){0};
+    p->internal->models[p->n_models] = (struct rv_written){0};
     return &p->models[p->n_models++];
 }
 

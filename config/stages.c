@@ -14,10 +14,10 @@ static bool requires_met(const struct rv_pipeline *p, const enum rv_stage_state 
 {
     bool any = a->order.join == RV_JOIN_ANY;
 
-    if (a->order.requires.n == 0)
+    if (a->order.required.n == 0)
         return true;
-    for (size_t i = 0; i < a->order.requires.n; i++) {
-        if (has_state(p, states, a->order.requires_index[i], RV_STAGE_COMPLETED) == any)
+    for (size_t i = 0; i < a->order.required.n; i++) {
+        if (has_state(p, states, a->order.required_index[i], RV_STAGE_COMPLETED) == any)
             return any;
     }
     return !any;
@@ -44,7 +44,8 @@ void rv_pipeline_mark_fallbacks(struct rv_pipeline *p)
         int to = p->agents[i].routing.error_target;
 
         if (to > 0 && (size_t)to != i)
-        p->agents[to].routing.on_failure_only = p->agents[to].order.requires.n == 0 && p->agents[to].order.after.n == 0;
+            p->agents[to].routing.on_failure_only =
+                p->agents[to].order.required.n == 0 && p->agents[to].order.after.n == 0;
     }
     for (size_t i = 0; i < p->n_agents; i++) { /* what a rule names, too, is a stage like others */
         const struct rv_agent *a = &p->agents[i];
@@ -98,9 +99,9 @@ static void each_dependency(const struct rv_pipeline *p, size_t *count, int *see
     for (size_t s = 0; s < p->n_agents; s++) {
         const struct rv_agent *a = &p->agents[s];
 
-        for (size_t i = 0; i < a->order.requires.n + a->order.after.n; i++) {
+        for (size_t i = 0; i < a->order.required.n + a->order.after.n; i++) {
             int on =
-                i < a->order.requires.n ? a->order.requires_index[i] : a->order.after_index[i - a->order.requires.n];
+                i < a->order.required.n ? a->order.required_index[i] : a->order.after_index[i - a->order.required.n];
 
             if (on < 0 || (size_t)on >= p->n_agents || seen[on] == (int)s)
                 continue;
@@ -156,13 +157,13 @@ void rv_links_fini(struct rv_links *links)
 
 int rv_pipeline_link(struct rv_pipeline *p, rv_err **err)
 {
-    rv_links_fini(&p->private->links);
-    return build_links(p, &p->private->links, err);
+    rv_links_fini(&p->internal->links);
+    return build_links(p, &p->internal->links, err);
 }
 
 const int *rv_pipeline_dependents(const struct rv_pipeline *p, int stage, size_t *n)
 {
-    const struct rv_links *links = &p->private->links;
+    const struct rv_links *links = &p->internal->links;
 
     *n = 0;
     if (stage < 0 || (size_t)stage >= p->n_agents || !links->start)
@@ -226,7 +227,7 @@ const char *rv_pipeline_approved_name(const struct rv_pipeline *p, const struct 
 int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to)
 {
     int pair[2] = {from, to};
-    int i = rv_index_get(&p->private->edges, (rv_str){(const char *)pair, sizeof pair});
+    int i = rv_index_get(&p->internal->edges, (rv_str){(const char *)pair, sizeof pair});
 
     return i >= 0 ? p->edge_limits[i].max_count : 0;
 }
@@ -249,19 +250,19 @@ const struct rv_prompt_config *rv_pipeline_prompt(const struct rv_pipeline *p, r
 
 rv_str rv_pipeline_text(const struct rv_pipeline *p)
 {
-    return p->private->text;
+    return p->internal->text;
 }
 
 const struct rv_text_file *rv_pipeline_files(const struct rv_pipeline *p, size_t *n)
 {
-    *n = p->private->n_files;
-    return p->private->files;
+    *n = p->internal->n_files;
+    return p->internal->files;
 }
 
 const struct rv_chosen_model *rv_pipeline_chosen_models(const struct rv_pipeline *p, size_t *n)
 {
-    *n = p->private->n_chosen_models;
-    return p->private->chosen_models;
+    *n = p->internal->n_chosen_models;
+    return p->internal->chosen_models;
 }
 
 struct rv_reset_rules rv_pipeline_reset_rules(const struct rv_pipeline *p)
@@ -293,12 +294,12 @@ int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a)
 
 bool rv_pipeline_has_models(const struct rv_pipeline *p)
 {
-    return p->private->has_models;
+    return p->internal->has_models;
 }
 
 const struct rv_node *rv_pipeline_written_model(const struct rv_pipeline *p, size_t model)
 {
-    return p->private->models ? p->private->models[model].node : NULL;
+    return p->internal->models ? p->internal->models[model].node : NULL;
 }
 
 /* --- After reading --- */
@@ -364,6 +365,20 @@ static int state_merge_of(const struct rv_pipeline *p, const char *output_key)
     return RV_UNSET;
 }
 
+static void resolve_branches(const struct rv_pipeline *p, const struct rv_branches *branches)
+{
+    for (size_t i = 0; i < branches->n; i++)
+        if (branches->items[i].name[0])
+            branches->items[i].target = rv_pipeline_target(p, rv_str_of(branches->items[i].name));
+}
+
+static int rule_target(const struct rv_pipeline *p, const struct rv_rule *rule)
+{
+    if (rule->branches.is_list)
+        return RV_TARGET_LIST;
+    return rule->target_name[0] ? rv_pipeline_target(p, rv_str_of(rule->target_name)) : RV_TARGET_UNKNOWN;
+}
+
 static void finish_agent(struct rv_loader *l, struct rv_agent *a)
 {
     struct rv_pipeline *p = l->p;
@@ -376,28 +391,33 @@ static void finish_agent(struct rv_loader *l, struct rv_agent *a)
         a->limits.timeout_seconds = p->default_timeout_seconds;
     a->hooks.mock = a->hooks.mock || p->mock;
     a->output.state_merge = state_merge_of(p, a->output.key);
-    a->routing.default_target = rv_pipeline_target(p, rv_str_of(a->routing.default_next));
+    a->routing.default_target =
+        a->routing.branches.is_list ? RV_TARGET_LIST : rv_pipeline_target(p, rv_str_of(a->routing.default_next));
+    resolve_branches(p, &a->routing.branches);
     a->routing.error_target = rv_pipeline_target(p, rv_str_of(a->routing.error_next));
-    for (size_t i = 0; i < a->routing.n_rules; i++)
-        a->routing.rules[i].target = a->routing.rules[i].target_name[0]
-                                         ? rv_pipeline_target(p, rv_str_of(a->routing.rules[i].target_name))
-                                         : RV_TARGET_UNKNOWN;
-    a->order.requires_index = resolve_list(l, &a->order.requires);
+    for (size_t i = 0; i < a->routing.n_rules; i++) {
+        a->routing.rules[i].target = rule_target(p, &a->routing.rules[i]);
+        resolve_branches(p, &a->routing.rules[i].branches);
+    }
+    for (size_t i = 0; i < a->ask.n_routes; i++)
+        if (a->ask.routes[i].target_name[0])
+            a->ask.routes[i].target = rv_pipeline_target(p, rv_str_of(a->ask.routes[i].target_name));
+    a->order.required_index = resolve_list(l, &a->order.required);
     a->order.after_index = resolve_list(l, &a->order.after);
 }
 
 static void collect_targets(struct rv_loader *l)
 {
-    struct rv_pipeline_private *private = l->p->private;
+    struct rv_pipeline_internal *internal = l->p->internal;
     static const char *const special[] = {"end", "clarification", "confirmation"};
 
-    private->target_names = rv_loader_array(l, l->p->n_agents + RV_COUNT(special), sizeof(char *));
-    if (!private->target_names)
+    internal->target_names = rv_loader_array(l, l->p->n_agents + RV_COUNT(special), sizeof(char *));
+    if (!internal->target_names)
         return;
     for (size_t i = 0; i < l->p->n_agents; i++)
-    private->target_names[private->n_target_names++] = l->p->stage_names[i];
+        internal->target_names[internal->n_target_names++] = l->p->stage_names[i];
     for (size_t i = 0; i < RV_COUNT(special); i++)
-    private->target_names[private->n_target_names++] = special[i];
+        internal->target_names[internal->n_target_names++] = special[i];
 }
 
 /* Agents in the order in which they stand in the pipeline now; their index is still that of the file. */
@@ -408,7 +428,7 @@ static void keep_nodes(struct rv_loader *l)
 
     if (!list || list->kind != RV_NODE_LIST || list->n != l->p->n_agents)
         return;
-    l->p->private->agent_nodes = nodes = rv_loader_array(l, list->n, sizeof *nodes);
+    l->p->internal->agent_nodes = nodes = rv_loader_array(l, list->n, sizeof *nodes);
     for (size_t i = 0; nodes && i < list->n; i++)
         nodes[i] = list->items[l->p->agents[i].index];
 }

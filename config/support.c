@@ -135,13 +135,31 @@ static bool given_file(struct rv_loader *l, const char *what, const char *path, 
     return out->ptr != NULL;
 }
 
+/* Files of inner pipelines were not counted. */
+static bool room_for_file(struct rv_loader *l)
+{
+    struct rv_pipeline_internal *internal = l->p->internal;
+    size_t cap = internal->cap_files * 2 + 8;
+
+    if (internal->n_files < internal->cap_files)
+        return true;
+    struct rv_text_file *files = rv_loader_array(l, cap, sizeof *files);
+    if (!files)
+        return false;
+    for (size_t i = 0; i < internal->n_files; i++)
+        files[i] = internal->files[i];
+    internal->files = files;
+    internal->cap_files = cap;
+    return true;
+}
+
 bool rv_loader_text_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, rv_str *out)
 {
-    struct rv_pipeline_private *private = l->p->private;
+    struct rv_pipeline_internal *internal = l->p->internal;
     int at = rv_index_get(&l->file_index, rv_str_of(path));
 
     if (at >= 0) {
-        *out = private->files[at].text;
+        *out = internal->files[at].text;
         return true;
     }
     if (l->opts->file ? !given_file(l, what, path, src, out)
@@ -153,11 +171,11 @@ bool rv_loader_text_file(struct rv_loader *l, const char *what, const char *path
                         RV_MAX_FILE_TOTAL_BYTES);
         return false;
     }
-    if (rv_index_add(&l->file_index, rv_str_of(path), (int)private->n_files) < 0) {
+    if (!room_for_file(l) || rv_index_add(&l->file_index, rv_str_of(path), (int)internal->n_files) < 0) {
         l->rc = RV_E_NOMEM;
         return false;
     }
-    private->files[private->n_files++] = (struct rv_text_file){path, *out};
+    internal->files[internal->n_files++] = (struct rv_text_file){path, *out};
     return true;
 }
 

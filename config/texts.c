@@ -11,11 +11,21 @@
 /* A rule as it is written; which keys go together is decided afterwards. */
 struct raw_rule {
     const char *condition, *when, *target_name;
+    struct rv_branches branches;
     json_object *value;
     bool has_condition, has_value, has_when;
     struct rv_src condition_src, target_src;
 };
 #define RULE(member) offsetof(struct raw_rule, member)
+
+static void read_target(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct raw_rule *raw = (struct raw_rule *)((char *)target - RULE(target_name));
+
+    rv_read_targets(r, node, "target", &raw->target_name, &raw->branches);
+    if (node->kind == RV_NODE_STR && !raw->target_name[0])
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%starget is required but empty", r->path);
+}
 
 static const struct rv_key rule_keys[] = {
     {"condition", RV_KEY_STR, RULE(condition), .is_set_offset = RULE(has_condition), .src_offset = RULE(condition_src),
@@ -25,37 +35,14 @@ static const struct rv_key rule_keys[] = {
     {"when", RV_KEY_STR, RULE(when), .is_set_offset = RULE(has_when),
      .doc =
          "An expression over output, outputs, envelope, metadata, state, interrupt and models; instead of condition."},
-    {"target", RV_KEY_STR, RULE(target_name), .required = true, .src_offset = RULE(target_src),
-     .doc = "A stage, or end, clarification or confirmation."},
+    {"target", RV_KEY_CUSTOM, RULE(target_name), .required = true, .src_offset = RULE(target_src), .read = read_target,
+     .schema = RV_TARGETS_SCHEMA,
+     .doc = "A stage, or end, clarification or confirmation; or a list of branches, as in default_next."},
 };
 const struct rv_key_table rv_rule_table = {
     "rule", "A routing rule; the first that matches decides", rule_keys, RV_COUNT(rule_keys),
     "\"oneOf\":[{\"required\":[\"condition\",\"value\"],\"not\":{\"required\":[\"when\"]}},"
     "{\"required\":[\"when\"],\"not\":{\"anyOf\":[{\"required\":[\"condition\"]},{\"required\":[\"value\"]}]}}]"};
-
-static void compile_when(struct rv_key_reader *r, const struct rv_node *node, const char *label, rv_expr **out)
-{
-    static const char *const variables[] = {"output", "outputs",   "envelope", "metadata",
-                                            "state",  "interrupt", "models"};
-    struct rv_src src = rv_node_text_src(node);
-    rv_err *err = NULL;
-    int rc = rv_expr_compile(node->text, &src, variables, RV_COUNT(variables), out, &err);
-    char what[48];
-
-    if (rc == RV_E_NOMEM) {
-        r->rc = rc;
-    } else if (rc < 0) {
-        rc = RV_WRAP(&err, rc, "agent \"%s\": %s: \"when\"", r->owner_name, label);
-        rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
-    } else if (!rv_expr_may_be_bool(*out)) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &src, "compare it with something: a condition is true or false",
-                        "%s: \"when\" is never true or false", label);
-    }
-    snprintf(what, sizeof what, "%.32s: \"when\"", label);
-    if (rc == 0)
-        rv_note_text(r, node, what, *out, NULL);
-    rv_err_free(err);
-}
 
 static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_t number, struct rv_rule *rule)
 {
@@ -63,8 +50,7 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
     const char *outer = r->path;
     const struct rv_node *when = rv_node_get(node, "when");
     size_t n_errors = rv_findings_n_errors(r->findings);
-    char label[32];
-    char path[48];
+    char label[32], path[48], what[48];
 
     snprintf(label, sizeof label, "rule %zu", number);
     snprintf(path, sizeof path, "routing_rules[%zu].", number - 1);
@@ -73,13 +59,15 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
     r->path = outer;
 
     rule->src = node->src;
-    rule->target_name = raw.target_name;
+    rule->target_name = raw.target_name ? raw.target_name : "";
+    rule->branches = raw.branches;
     rule->target_src = raw.target_src.line > 0 ? raw.target_src : node->src;
     rule->target = RV_TARGET_UNKNOWN;
     rule->condition = raw.has_condition ? raw.condition : NULL;
     rule->value = raw.value; /* the pipeline's now */
+    snprintf(what, sizeof what, "%s: \"when\"", label);
     if (when && when->kind == RV_NODE_STR)
-        compile_when(r, when, label, &rule->when);
+        rule->when = rv_loader_condition(r, when, what);
     if (rv_findings_n_errors(r->findings) > n_errors)
         return; /* a mistyped key is not a missing one besides */
     if (raw.has_when && (raw.has_condition || raw.has_value))
@@ -113,18 +101,6 @@ void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *ta
 
 /* output_schema: a map, or a file next to the pipeline. What it may say is checked where schemas are known. */
 
-static void to_json(struct rv_loader *l, const struct rv_node *node, json_object **out)
-{
-    rv_err *err = NULL;
-    int rc = rv_node_to_json(node, out, &err);
-
-    if (rc == RV_E_NOMEM)
-        l->rc = rc;
-    else if (rc < 0)
-        rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, &node->src, err);
-    rv_err_free(err);
-}
-
 /* The file is JSON, or YAML, which JSON is a part of. */
 static void read_text(struct rv_key_reader *r, const char *path, rv_str text, json_object **out)
 {
@@ -136,7 +112,7 @@ static void read_text(struct rv_key_reader *r, const char *path, rv_str text, js
         l->rc = RV_E_NOMEM;
     root = doc ? rv_yaml_root(doc) : NULL;
     if (root && root->kind == RV_NODE_MAP)
-        to_json(l, root, out);
+        rv_keys_json(r, root, out);
     else if (doc)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &(struct rv_src){path, 1, 1}, NULL, "output_schema must be a map, not %s",
                         root ? rv_node_kind_text(root->kind) : "an empty file");
@@ -164,7 +140,7 @@ void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, 
         if (path && rv_loader_text_file(l, what, path, &file->src, &text))
             read_text(r, path, text, target);
     } else {
-        to_json(l, node, target);
+        rv_keys_json(r, node, target);
     }
 }
 
@@ -185,7 +161,7 @@ const struct rv_key_table rv_prompt_table = {"prompt", "A prompt in a file", pro
 static void compile(struct rv_loader *l, rv_str text, const struct rv_node *node, struct rv_prompt_config *out)
 {
     rv_err *err = NULL;
-    int rc = rv_template_compile(text, &out->src, &out->template, &err);
+    int rc = rv_template_compile(text, &out->src, &out->compiled, &err);
 
     if (rc == RV_E_NOMEM) {
         l->rc = rc;

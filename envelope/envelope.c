@@ -469,7 +469,8 @@ int rv_envelope_derive(const rv_envelope *env, rv_str raw_input, rv_str name, in
 
 int rv_envelope_restart(rv_envelope *env, rv_err **err)
 {
-    static const enum rv_map_id position[] = {RV_MAP_ACTIVE, RV_MAP_COMPLETED, RV_MAP_FAILED, RV_MAP_SUSPENDED};
+    static const enum rv_map_id position[] = {RV_MAP_ACTIVE, RV_MAP_COMPLETED, RV_MAP_FAILED, RV_MAP_SUSPENDED,
+                                              RV_MAP_CAUGHT};
     const struct rv_name *queue = rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
     struct rv_map *metadata = &env->map[RV_MAP_METADATA];
     int rc = rv_envelope_set_stage(env, RV_STR_LIT(RV_STAGE_START), err);

@@ -111,6 +111,9 @@ bool rv_envelope_all_completed(const rv_envelope *env); /* every stage of stage_
 /** Append a running record and count one hop. */
 RV_MUST_CHECK int rv_envelope_record_start(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us,
                                            rv_err **err);
+/** The same for an element of a list that a visit of the agent works through: it counts a hop, not a visit. */
+RV_MUST_CHECK int rv_envelope_record_part(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us,
+                                          rv_err **err);
 struct rv_record_end {
     enum rv_history_status status;
     rv_str error; /* ptr NULL: none */
@@ -181,10 +184,15 @@ RV_MUST_CHECK int rv_envelope_raise(rv_envelope *env, const struct rv_interrupt_
 struct rv_response { /* an answer; every part optional */
     rv_str text;     /* ptr NULL: not given */
     bool has_approved, approved;
-    rv_str decision;     /* approve, reject, modify (or happened, not_happened, fail); ptr NULL: not given */
-    rv_str interrupt_id; /* which interrupt it answers; ptr NULL: the pending one */
-    json_object *data;   /* borrowed; a reference is added */
+    rv_str decision;        /* approve, reject, modify (or happened, not_happened, fail); ptr NULL: not given */
+    rv_str interrupt_id;    /* which interrupt it answers; ptr NULL: the pending one */
+    json_object *data;      /* borrowed; a reference is added */
+    rv_str choice;          /* of a question with choices; ptr NULL: not given */
+    json_object *arguments; /* of the tool call that is approved, in place of those that were shown; as data */
+    bool expired;           /* nobody answered in time: only the engine says so, and only of a question that is due */
 };
+#define RV_ANSWER_MAX_TEXT      ((size_t)64 << 10) /* bytes of the text of an answer to a question with choices */
+#define RV_ANSWER_MAX_ARGUMENTS ((size_t)1 << 20)  /* bytes of changed arguments */
 /** Store the answer, stamped. Checks nothing but that an interrupt exists: pending becomes false either way. */
 RV_MUST_CHECK int rv_envelope_resolve(rv_envelope *env, const struct rv_response *response, int64_t now_us,
                                       rv_err **err);
@@ -208,6 +216,35 @@ json_object *rv_envelope_queued(const rv_envelope *env, size_t i);
  *  its result as data), not_happened (the call is made again) and fail. */
 #define RV_OUTCOME_UNKNOWN "outcome_unknown" /* data.reason of such an agent_review */
 bool rv_interrupt_asks_outcome(enum rv_interrupt_kind kind, json_object *data);
+/* --- Questions with choices: the key `ask` of a stage. Their data is {ask: true, stage, options, output_key, shown}.
+ */
+#define RV_ASK            "ask"
+#define RV_ASK_OPTIONS    "options" /* a list of choices, or the word text: any text is taken */
+#define RV_ASK_SHOWN      "shown"   /* what the person decides about; absent when it is too long */
+#define RV_ASK_LISTED     64        /* choices at most */
+#define RV_CHOICE_YES     "yes"
+#define RV_CHOICE_NO      "no"
+#define RV_CHOICE_TIMEOUT "timeout" /* nobody answered in time */
+#define RV_CHOICE_TEXT    "text"    /* of `options: text` */
+/** Tells whether an interrupt with this data is such a question. */
+bool rv_interrupt_is_ask(json_object *data);
+bool rv_ask_takes_text(json_object *data);
+/** The choices, separated by commas. */
+void rv_ask_write_options(json_object *data, rv_buf *out);
+/** What the response chooses: its choice; without one, an approval is yes and a denial no. Borrowed; ptr NULL: nothing.
+ */
+rv_str rv_ask_choice(json_object *data, const struct rv_response *r);
+/** Does an answer with these parts fit a question of that kind, whenever it comes? RV_E_INVALID. */
+RV_MUST_CHECK int rv_answer_check(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r,
+                                  rv_err **err);
+/** The data of the interrupt that waits with that id; id ptr NULL: the pending one. Borrowed; NULL: there is none. */
+json_object *rv_envelope_question_data(const rv_envelope *env, rv_str id, enum rv_interrupt_kind *kind);
+/** Tells whether the answer may change the arguments of a call: a confirmation that a tool stage raised for a tool. */
+bool rv_interrupt_is_tool_call(enum rv_interrupt_kind kind, json_object *data);
+/** The id and the time of the question with choices that has expired first; false: none has. id is borrowed. */
+bool rv_envelope_due_ask(const rv_envelope *env, int64_t now_us, rv_str *id, int64_t *expired_us);
+/** When the next such question expires; 0: none does. */
+int64_t rv_envelope_next_expiry(const rv_envelope *env);
 void rv_envelope_clear_interrupt(rv_envelope *env);
 bool rv_envelope_has_interrupt(const rv_envelope *env); /* pending and an object exists */
 struct rv_interrupt {                                   /* borrowed view of the stored one, resolved or not */
@@ -220,6 +257,11 @@ struct rv_interrupt {                                   /* borrowed view of the 
 };
 struct rv_interrupt rv_envelope_interrupt(const rv_envelope *env);
 
+/* What a stage failed with, per stage that handles it, until the handler's visit is over: {stage, code, text, attempt}.
+ * A fork has its own. */
+json_object *rv_envelope_caught(const rv_envelope *env, rv_str handler);
+/** Borrows value; NULL removes it. */
+RV_MUST_CHECK int rv_envelope_set_caught(rv_envelope *env, rv_str handler, json_object *value, rv_err **err);
 /* Work that a stage had done when it was suspended (results so far, attempts), per stage; opaque here. */
 json_object *rv_envelope_suspended(const rv_envelope *env, rv_str stage);
 /** value NULL removes; else adds a reference. */
@@ -244,7 +286,7 @@ RV_MUST_CHECK int rv_envelope_advance_stage(rv_envelope *env, const char *const 
 RV_MUST_CHECK int rv_envelope_stage_context(const rv_envelope *env, json_object **out, rv_err **err);
 /* Loop-backs that are counted by why they were taken; the keys of the state dict are `replans` and `rejections`. */
 enum rv_loop_cause { RV_LOOP_REPLAN, RV_LOOP_REJECTION };
-/** One more by that stage. *of_stage: its own so far; *of_all: those of every stage. Not for forks. */
+/** One more by that stage. *of_stage: its own so far; *of_all: those of every stage. Of forks only for branches. */
 RV_MUST_CHECK int rv_envelope_count_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str stage, int64_t *of_stage,
                                          int64_t *of_all, rv_err **err);
 /** iteration + 1; feedback (ptr NULL: none) appended; archive, then clear. */
@@ -263,12 +305,47 @@ struct rv_merge {
     json_object *conflicts; /* array of {key, earlier, later}; owned; NULL: none */
 };
 void rv_merge_fini(struct rv_merge *m);
+/** Take out of a fork what a merge is not to bring: the output of that key, and an interrupt that waits. */
+void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key);
+/* What a run inside of a visit has used so far. */
+struct rv_envelope_used {
+    int64_t hops, llm_calls;
+    struct rv_usage usage;
+};
+struct rv_envelope_used rv_envelope_used(const rv_envelope *env);
+/** Count the hops and the usage of a run that was made inside of a visit, from `before` on. Its model calls count with
+ * the record of the visit. */
+void rv_envelope_add_inner(rv_envelope *env, const rv_envelope *inner, const struct rv_envelope_used *before);
 /** Copy the fork's changes into env (rule 7.7): changed outputs and metadata set, state set, counters added, new
  * history and errors appended, visits added, the first pending interrupt taken (further ones go to
  * metadata.queued_interrupts), suspended work set, a termination applied. `stage` names the fork's stage. The fork is
  * still the caller's to free. */
 RV_MUST_CHECK int rv_envelope_merge(rv_envelope *env, rv_envelope *fork, rv_str stage, struct rv_merge *m,
                                     rv_err **err);
+
+/* --- Branches of a group --- */
+/** A fork for many visits, of an envelope or of another branch: a change back to the value that env has is a change,
+ * too. env must not change or die before the branch was joined or freed. Cost: O(1). */
+RV_MUST_CHECK int rv_envelope_branch(const rv_envelope *env, rv_envelope **out, rv_err **err);
+/* The join of one group; zeroed at first but for how and self. */
+struct rv_joining {
+    enum rv_merge_how (*how)(const void *self, const char *key); /* of an output key; NULL: replace for all */
+    const void *self;
+    json_object *gathered; /* outputs that are merged from several writers; owned */
+    json_object *writers;  /* metadata key -> branch that wrote it last; owned */
+    json_object
+        *conflicts; /* array of {key, earlier, later}: metadata that several branches wrote; owned; NULL: none */
+};
+void rv_joining_fini(struct rv_joining *j);
+/** Join one branch; branches are joined in the order of their list. History, errors, cost and counts are added; with
+ * values also outputs (by their rule), metadata, state (its changes are made again) and new feedback and prior plans.
+ * What loop-backs cleared in the branch stays. The branch is still the caller's to free. Cost: O(changes). */
+RV_MUST_CHECK int rv_envelope_join(rv_envelope *env, rv_envelope *branch, rv_str name, bool with_values,
+                                   struct rv_joining *j, rv_err **err);
+/** After the last branch: set the outputs that several branches may have written. */
+RV_MUST_CHECK int rv_envelope_join_end(rv_envelope *env, struct rv_joining *j, rv_err **err);
+/** A branch, at any depth, ended the run: env is terminated as it is; nothing where it did not. */
+void rv_envelope_take_end(rv_envelope *env, rv_envelope *branch);
 
 /* --- JSON --- */
 /* Where the final response is looked for; NULL members: outputs.integration.final_response. */

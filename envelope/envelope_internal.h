@@ -5,7 +5,7 @@
  * reserve, copy), then a commit that cannot fail, so a failed call leaves the envelope as it was.
  *
  * A fork has a parent and its own, at first empty, storage. Its maps are overlays (GONE hides a parent's entry), its
- * counting maps hold differences, its lists are NULL until it changes them. */
+ * counting maps hold differences, its lists are NULL until it changes them. The parent may be a fork itself. */
 #ifndef RV_ENVELOPE_INTERNAL_H
 #define RV_ENVELOPE_INTERNAL_H
 
@@ -31,7 +31,7 @@ struct rv_names {
 /** The name of these bytes, made if need be. RV_E_INVALID (NUL, not UTF-8; message says `what`), RV_E_LIMIT, NOMEM. */
 RV_MUST_CHECK int rv_env_intern(rv_envelope *env, rv_str text, const char *what, const struct rv_name **out,
                                 rv_err **err);
-/** The name if the envelope or its parent has it, else NULL. */
+/** The name if the envelope, or one that it is a fork of, has it; else NULL. */
 const struct rv_name *rv_env_name(const rv_envelope *env, rv_str text);
 void rv_names_fini(struct rv_names *names);
 
@@ -69,6 +69,7 @@ enum rv_map_id {
     RV_MAP_METADATA,
     RV_MAP_STATE,
     RV_MAP_SUSPENDED,
+    RV_MAP_CAUGHT, /* not merged: it is of the branch that caught it */
     RV_MAP_ACTIVE,
     RV_MAP_COMPLETED,
     RV_MAP_FAILED,
@@ -135,9 +136,11 @@ struct rv_envelope {
     struct rv_names names;
     /* The rest is of forks. */
     const rv_envelope *parent;         /* borrowed; NULL: a root */
+    bool is_branch;                    /* writes are noted even where they change nothing; merged by join.c */
     bool own_interrupt;                /* else the parent's counts */
-    int64_t base_llm_calls, base_hops; /* at the fork, as is the next */
-    size_t base_feedback;
+    int64_t base_llm_calls, base_hops; /* at the fork, as are the next */
+    int64_t base_iteration;
+    size_t base_feedback, base_plans;
     struct rv_state_op *ops; /* owned */
     size_t n_ops, cap_ops;
 };
@@ -160,16 +163,20 @@ RV_MUST_CHECK int rv_grow(void *array, size_t *cap, size_t need, size_t size, rv
 
 /* values.c: maps seen through a fork, and lists */
 const struct rv_entry *rv_env_find(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name);
+const struct rv_entry *rv_env_find_pair(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name,
+                                        const struct rv_name *to);
 /** Hide or drop; infallible after one place was reserved in env->map[id]. */
 void rv_env_hide(rv_envelope *env, enum rv_map_id id, const struct rv_name *name);
+/** Hide all that a fork sees of its parent; infallible after room for that was reserved. */
+void rv_env_hide_below(rv_envelope *env, enum rv_map_id id);
 size_t rv_env_size(const rv_envelope *env, enum rv_map_id id);
 int64_t rv_env_count(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name, const struct rv_name *to);
-/* Every visible entry in order: the parent's, then the fork's own. Counts are rv_env_count()'s business. */
+/* Every visible entry in order: the root's, then those of the forks down to env. Counts are rv_env_count()'s business.
+ */
 struct rv_cursor {
-    const rv_envelope *env;
+    const rv_envelope *env, *level;
     enum rv_map_id id;
     size_t i;
-    bool in_own;
 };
 struct rv_cursor rv_cursor_on(const rv_envelope *env, enum rv_map_id id);
 const struct rv_entry *rv_cursor_next(struct rv_cursor *c); /* NULL: the end */
@@ -180,6 +187,24 @@ RV_MUST_CHECK int rv_list_copy(json_object *list, json_object **out, rv_err **er
 /** Rule of `state`: what `old` becomes when value is merged into it; *out is the caller's reference. */
 RV_MUST_CHECK int rv_merged_value(json_object *old, bool has_old, enum rv_merge_how how, json_object *value,
                                   json_object **out, rv_err **err);
+
+/* fork.c: the parts of a merge, each one made in the two steps. `env` is the parent of `fork`, or a fork itself. */
+/** Names and room in env for all that the fork's map holds, and for `extra` entries more. */
+RV_MUST_CHECK int rv_fork_prepare_map(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id, size_t extra,
+                                      rv_err **err);
+const struct rv_name *rv_fork_known(const rv_envelope *env, const struct rv_name *name); /* env's name for it */
+void rv_fork_commit_counts(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id);
+/** What the fork's operations make of env's state, as a map with env's names; room in env for it. */
+RV_MUST_CHECK int rv_fork_prepare_state(rv_envelope *env, const rv_envelope *fork, struct rv_map *merged, rv_err **err);
+void rv_fork_commit_state(rv_envelope *env, const rv_envelope *fork, const struct rv_map *merged);
+RV_MUST_CHECK int rv_fork_prepare_records(rv_envelope *env, const rv_envelope *fork, rv_err **err);
+void rv_fork_commit_records(rv_envelope *env, rv_envelope *fork);
+void rv_fork_commit_counters(rv_envelope *env, const rv_envelope *fork);
+void rv_fork_commit_termination(rv_envelope *env, rv_envelope *fork);
+/** Append what the fork's list has from `first` on; all or nothing. */
+RV_MUST_CHECK int rv_fork_append_list(rv_envelope *env, const rv_envelope *fork, enum rv_list_id id, size_t first,
+                                      rv_err **err);
+void rv_list_cut(json_object *list, size_t n); /* to n elements at most */
 
 /* stages.c */
 const struct rv_record *rv_env_record(const rv_envelope *env, size_t i); /* through a fork */
@@ -235,5 +260,12 @@ RV_MUST_CHECK int rv_state_read(json_object *state, int64_t now_us, rv_envelope 
 
 /** An interrupt of a state dict; *it is zeroed before, and what was read is its owner's after a failure too. */
 RV_MUST_CHECK int rv_read_interrupt(json_object *v, struct rv_stored_interrupt *it, rv_err **err);
+
+/* --- ask.c --- */
+/** Does the answer fit a question with choices? RV_E_INVALID. */
+RV_MUST_CHECK int rv_ask_check(json_object *data, const struct rv_response *r, rv_err **err);
+/** A choice and arguments have no place in answers to other interrupts, but for arguments of a tool call. */
+RV_MUST_CHECK int rv_answer_check_extras(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r,
+                                         rv_err **err);
 
 #endif

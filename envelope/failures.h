@@ -51,9 +51,15 @@
       "raise the limit that the text names")                                                                           \
     R(X, STAGE_TIMED_OUT, "stage_timed_out", "the visit took longer than timeout_seconds",                             \
       "raise timeout_seconds of the stage, or execution.agent_timeout")                                                \
+    R(X, EXPRESSION_FAILED, "expression_failed", "an expression of the stage could not be evaluated",                  \
+      "test for the value first, as in has(outputs.plan.steps), or name an error_next")                                \
+    R(X, TEMPLATE_FAILED, "template_failed", "a prompt or a question could not be rendered",                           \
+      "check the name, or give it a fallback, as in {{note | default \"-\"}}")                                         \
+    R(X, JOIN_FAILED, "join_failed", "fewer branches arrived at a join than it waits for",                             \
+      "lower the number in `join`, or name an error_next of the join")                                                 \
     R(X, SCRIPT_NO_ENTRY, "script_no_entry", "the script has no entry for the call",                                   \
       "add an entry that matches the call, or check its matchers")                                                     \
-    R(X, STAGE_FAILED, "stage_failed", "the stage stated an error, or its prompt or route failed", "")                 \
+    R(X, STAGE_FAILED, "stage_failed", "the stage stated an error, or its work failed in another way", "")             \
     R(X, CANCELLED, "cancelled", "the run was cancelled", "")
 
 #define RV_FAILURE_WORD(X, name, text, meaning, remedy) X(name, text, meaning)

@@ -8,7 +8,6 @@ int rv_envelope_fork(const rv_envelope *env, rv_envelope **out, rv_err **err)
 {
     rv_envelope *fork;
 
-    assert(!env->parent);
     fork = calloc(1, sizeof *fork);
     if (!fork)
         return RV_FAIL(err, RV_E_NOMEM, "fork the envelope");
@@ -18,11 +17,46 @@ int rv_envelope_fork(const rv_envelope *env, rv_envelope **out, rv_err **err)
     for (size_t i = 0; i < RV_N_TEXTS; i++)
         fork->text[i] = (struct rv_text){env->text[i].ptr, env->text[i].len, true};
     fork->parent = env;
+    fork->names.seed = env->names.seed;
     fork->base_llm_calls = env->f.llm_call_count;
     fork->base_hops = env->f.agent_hop_count;
-    fork->base_feedback = json_object_array_length(env->list[RV_LIST_FEEDBACK]);
+    fork->base_iteration = env->f.iteration;
+    fork->base_feedback = json_object_array_length(rv_env_list(env, RV_LIST_FEEDBACK));
+    fork->base_plans = json_object_array_length(rv_env_list(env, RV_LIST_PRIOR_PLANS));
     *out = fork;
     return 0;
+}
+
+void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key)
+{
+    const struct rv_name *name = rv_env_name(fork, output_key);
+
+    if (name)
+        rv_map_drop(&fork->map[RV_MAP_OUTPUTS], rv_map_find(&fork->map[RV_MAP_OUTPUTS], name, NULL));
+    fork->own_interrupt = false;
+}
+
+struct rv_envelope_used rv_envelope_used(const rv_envelope *env)
+{
+    return (struct rv_envelope_used){env->f.agent_hop_count, env->f.llm_call_count, env->f.usage};
+}
+
+void rv_envelope_add_inner(rv_envelope *env, const rv_envelope *inner, const struct rv_envelope_used *before)
+{
+    const struct rv_usage *now = &inner->f.usage, *old = &before->usage;
+    const struct rv_usage more = {
+        .calls = now->calls - old->calls,
+        .input_tokens = now->input_tokens - old->input_tokens,
+        .output_tokens = now->output_tokens - old->output_tokens,
+        .cached_tokens = now->cached_tokens - old->cached_tokens,
+        .cache_write_tokens = now->cache_write_tokens - old->cache_write_tokens,
+        .reasoning_tokens = now->reasoning_tokens - old->reasoning_tokens,
+        .cost_micro_usd = now->cost_micro_usd - old->cost_micro_usd,
+        .estimated = now->estimated,
+    };
+
+    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, inner->f.agent_hop_count - before->hops);
+    rv_usage_add(&env->f.usage, &more);
 }
 
 void rv_merge_fini(struct rv_merge *m)
@@ -38,8 +72,7 @@ static int to_parent(rv_envelope *env, const struct rv_name *name, const struct 
     return name ? rv_env_intern(env, (rv_str){name->text, name->len}, "name", out, err) : 0;
 }
 
-/* Names and room in env for all that the fork's map holds. */
-static int prepare_map(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id, size_t extra, rv_err **err)
+int rv_fork_prepare_map(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id, size_t extra, rv_err **err)
 {
     const struct rv_map *m = &fork->map[id];
     const struct rv_name *name;
@@ -53,7 +86,7 @@ static int prepare_map(rv_envelope *env, const rv_envelope *fork, enum rv_map_id
     return rc;
 }
 
-static const struct rv_name *known(const rv_envelope *env, const struct rv_name *name)
+const struct rv_name *rv_fork_known(const rv_envelope *env, const struct rv_name *name)
 {
     return name ? rv_env_name(env, (rv_str){name->text, name->len}) : NULL;
 }
@@ -64,22 +97,22 @@ static void commit_values(rv_envelope *env, const rv_envelope *fork, enum rv_map
 
     for (size_t i = 0; i < m->n; i++) {
         const struct rv_entry *e = &m->entries[i];
-        const struct rv_name *name = known(env, e->name);
+        const struct rv_name *name = rv_fork_known(env, e->name);
 
         if (e->kind == RV_ENTRY_LIVE)
             rv_map_put_ref(&env->map[id], name, e->value);
         else if (e->kind == RV_ENTRY_GONE)
-            rv_map_drop(&env->map[id], rv_map_find(&env->map[id], name, NULL));
+            rv_env_hide(env, id, name);
     }
 }
 
-static void commit_counts(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id)
+void rv_fork_commit_counts(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id)
 {
     const struct rv_map *m = &fork->map[id];
 
     for (size_t i = 0; i < m->n; i++) {
         const struct rv_entry *e = &m->entries[i];
-        struct rv_entry *sum = rv_map_put(&env->map[id], known(env, e->name), known(env, e->to));
+        struct rv_entry *sum = rv_map_put(&env->map[id], rv_fork_known(env, e->name), rv_fork_known(env, e->to));
 
         sum->count = rv_counter_add(sum->count, e->count);
     }
@@ -121,13 +154,14 @@ static int note_writes(const rv_envelope *fork, rv_str stage, struct rv_merge *m
     return rc;
 }
 
-/* What the fork's operations make of env's state, as a list of {name, merged value} in m (names are env's). */
-static int prepare_state(rv_envelope *env, const rv_envelope *fork, struct rv_map *merged, rv_err **err)
+int rv_fork_prepare_state(rv_envelope *env, const rv_envelope *fork, struct rv_map *merged, rv_err **err)
 {
     int rc = rv_map_reserve(merged, fork->n_ops, err);
 
     if (rc == 0)
         rc = rv_map_reserve(&env->map[RV_MAP_STATE], fork->n_ops, err);
+    if (rc == 0 && env->parent)
+        rc = rv_grow(&env->ops, &env->cap_ops, env->n_ops + fork->n_ops, sizeof *env->ops, err);
     for (size_t i = 0; rc == 0 && i < fork->n_ops; i++) {
         const struct rv_state_op *op = &fork->ops[i];
         const struct rv_name *name;
@@ -139,13 +173,25 @@ static int prepare_state(rv_envelope *env, const rv_envelope *fork, struct rv_ma
             break;
         old = rv_map_find(merged, name, NULL);
         if (!old)
-            old = rv_map_find(&env->map[RV_MAP_STATE], name, NULL);
+            old = rv_env_find(env, RV_MAP_STATE, name);
         rc = rv_merged_value(old ? old->value : NULL, old != NULL, op->how, op->value, &value, err);
         if (rc == 0)
             rv_map_put_ref(merged, name, value);
         json_object_put(value);
     }
     return rc;
+}
+
+void rv_fork_commit_state(rv_envelope *env, const rv_envelope *fork, const struct rv_map *merged)
+{
+    for (size_t i = 0; i < merged->n; i++)
+        rv_map_put_ref(&env->map[RV_MAP_STATE], merged->entries[i].name, merged->entries[i].value);
+    for (size_t i = 0; env->parent && i < fork->n_ops; i++) {
+        const struct rv_state_op *op = &fork->ops[i];
+
+        env->ops[env->n_ops++] =
+            (struct rv_state_op){rv_fork_known(env, op->name), op->how, json_object_get(op->value)};
+    }
 }
 
 /* The list metadata.queued_interrupts with the fork's interrupt added. */
@@ -168,7 +214,7 @@ static int queue_interrupt(rv_envelope *env, const rv_envelope *fork, rv_str sta
         rc = rv_json_parse(rv_buf_str(&b), &opts, &entry, err);
     if (rc == 0) {
         if (!old) /* a list that the fork itself wrote goes first, as its other metadata */
-            old = rv_map_find(&env->map[RV_MAP_METADATA], name, NULL);
+            old = rv_env_find(env, RV_MAP_METADATA, name);
         rc = rv_merged_value(old ? old->value : NULL, old && old->kind == RV_ENTRY_LIVE, RV_MERGE_APPEND, entry, out,
                              err);
     }
@@ -182,22 +228,26 @@ static size_t list_length(json_object *list)
     return list ? json_object_array_length(list) : 0;
 }
 
-static void cut_list(json_object *list, size_t n)
+void rv_list_cut(json_object *list, size_t n)
 {
     if (list_length(list) > n)
         json_object_array_del_idx(list, n, list_length(list) - n);
 }
 
-/* Append from[first..] to `to`; all or nothing. */
-static int append_list(json_object *to, json_object *from, size_t first, rv_err **err)
+int rv_fork_append_list(rv_envelope *env, const rv_envelope *fork, enum rv_list_id id, size_t first, rv_err **err)
 {
-    size_t had = json_object_array_length(to);
-    int rc = 0;
+    json_object *from = fork->list[id], *to = NULL;
 
+    if (list_length(from) <= first)
+        return 0;
+    int rc = rv_env_own_list(env, id, &to, err);
+    if (rc < 0)
+        return rc;
+    size_t had = json_object_array_length(to);
     for (size_t i = first; rc == 0 && i < list_length(from); i++)
         rc = rv_json_push_ref(to, json_object_array_get_idx(from, i), err);
     if (rc < 0)
-        cut_list(to, had);
+        rv_list_cut(to, had);
     return rc;
 }
 
@@ -210,15 +260,22 @@ static struct rv_text lend(struct rv_text *t)
     return given;
 }
 
-static void commit_records(rv_envelope *env, rv_envelope *fork)
+void rv_fork_commit_records(rv_envelope *env, rv_envelope *fork)
 {
     for (size_t i = 0; i < fork->n_records; i++) {
         struct rv_record r = fork->records[i];
 
-        r.agent = known(env, r.agent);
+        r.agent = rv_fork_known(env, r.agent);
         r.error = lend(&fork->records[i].error);
         env->records[env->n_records++] = r;
     }
+}
+
+void rv_fork_commit_counters(rv_envelope *env, const rv_envelope *fork)
+{
+    env->f.llm_call_count = rv_counter_add(env->f.llm_call_count, fork->f.llm_call_count - fork->base_llm_calls);
+    rv_usage_add(&env->f.usage, &fork->f.usage);
+    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, fork->f.agent_hop_count - fork->base_hops);
 }
 
 struct prepared {
@@ -243,9 +300,10 @@ static void commit_interrupt(rv_envelope *env, rv_envelope *fork, struct prepare
     it->data = json_object_get(it->data);
     it->response = json_object_get(it->response);
     env->f.interrupt_pending = true;
+    env->own_interrupt = true;
 }
 
-static void commit_termination(rv_envelope *env, rv_envelope *fork)
+void rv_fork_commit_termination(rv_envelope *env, rv_envelope *fork)
 {
     struct rv_text *t = &fork->text[RV_TEXT_TERMINATION];
 
@@ -259,23 +317,30 @@ static void commit_termination(rv_envelope *env, rv_envelope *fork)
     env->f.completed_at_us = fork->f.completed_at_us;
 }
 
+int rv_fork_prepare_records(rv_envelope *env, const rv_envelope *fork, rv_err **err)
+{
+    const struct rv_name *name;
+    int rc = rv_grow(&env->records, &env->cap_records, env->n_records + fork->n_records, sizeof *env->records, err);
+
+    for (size_t i = 0; rc == 0 && i < fork->n_records; i++)
+        rc = to_parent(env, fork->records[i].agent, &name, err);
+    return rc;
+}
+
 /* Everything that can fail (names, room, new values); needs no undo because it does not change the visible state. */
 static int prepare(rv_envelope *env, rv_envelope *fork, rv_str stage, struct prepared *p, rv_err **err)
 {
     static const enum rv_map_id maps[] = {RV_MAP_OUTPUTS, RV_MAP_METADATA, RV_MAP_SUSPENDED, RV_MAP_VISITS,
                                           RV_MAP_EDGES};
     bool pending = fork->own_interrupt && fork->f.interrupt_pending && fork->interrupt.exists;
-    const struct rv_name *name;
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < RV_COUNT(maps); i++)
-        rc = prepare_map(env, fork, maps[i], 1, err);
+        rc = rv_fork_prepare_map(env, fork, maps[i], 1, err);
     if (rc == 0)
-        rc = rv_grow(&env->records, &env->cap_records, env->n_records + fork->n_records, sizeof *env->records, err);
-    for (size_t i = 0; rc == 0 && i < fork->n_records; i++)
-        rc = to_parent(env, fork->records[i].agent, &name, err);
+        rc = rv_fork_prepare_records(env, fork, err);
     if (rc == 0)
-        rc = prepare_state(env, fork, &p->state, err);
+        rc = rv_fork_prepare_state(env, fork, &p->state, err);
     if (rc == 0 && pending && rv_envelope_has_interrupt(env))
         rc = queue_interrupt(env, fork, stage, &p->queue, err);
     p->take_interrupt = rc == 0 && pending && !p->queue;
@@ -286,13 +351,13 @@ static int prepare(rv_envelope *env, rv_envelope *fork, rv_str stage, struct pre
 
 static int merge_lists(rv_envelope *env, const rv_envelope *fork, rv_err **err)
 {
-    size_t n_errors = json_object_array_length(env->list[RV_LIST_ERRORS]);
-    int rc = append_list(env->list[RV_LIST_ERRORS], fork->list[RV_LIST_ERRORS], 0, err);
+    size_t n_errors = list_length(env->list[RV_LIST_ERRORS]);
+    int rc = rv_fork_append_list(env, fork, RV_LIST_ERRORS, 0, err);
 
     if (rc == 0)
-        rc = append_list(env->list[RV_LIST_FEEDBACK], fork->list[RV_LIST_FEEDBACK], fork->base_feedback, err);
+        rc = rv_fork_append_list(env, fork, RV_LIST_FEEDBACK, fork->base_feedback, err);
     if (rc < 0)
-        cut_list(env->list[RV_LIST_ERRORS], n_errors);
+        rv_list_cut(env->list[RV_LIST_ERRORS], n_errors);
     return rc;
 }
 
@@ -311,19 +376,16 @@ int rv_envelope_merge(rv_envelope *env, rv_envelope *fork, rv_str stage, struct 
         commit_values(env, fork, RV_MAP_OUTPUTS);
         commit_values(env, fork, RV_MAP_METADATA);
         commit_values(env, fork, RV_MAP_SUSPENDED);
-        for (size_t i = 0; i < p.state.n; i++)
-            rv_map_put_ref(&env->map[RV_MAP_STATE], p.state.entries[i].name, p.state.entries[i].value);
-        commit_counts(env, fork, RV_MAP_VISITS);
-        commit_counts(env, fork, RV_MAP_EDGES);
-        commit_records(env, fork);
-        env->f.llm_call_count = rv_counter_add(env->f.llm_call_count, fork->f.llm_call_count - fork->base_llm_calls);
-        rv_usage_add(&env->f.usage, &fork->f.usage);
-        env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, fork->f.agent_hop_count - fork->base_hops);
+        rv_fork_commit_state(env, fork, &p.state);
+        rv_fork_commit_counts(env, fork, RV_MAP_VISITS);
+        rv_fork_commit_counts(env, fork, RV_MAP_EDGES);
+        rv_fork_commit_records(env, fork);
+        rv_fork_commit_counters(env, fork);
         if (p.queue)
             rv_map_put_ref(&env->map[RV_MAP_METADATA], rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS)), p.queue);
         if (p.take_interrupt)
             commit_interrupt(env, fork, &p);
-        commit_termination(env, fork);
+        rv_fork_commit_termination(env, fork);
     }
     rv_map_fini(&p.state);
     json_object_put(p.queue);

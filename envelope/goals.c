@@ -54,7 +54,7 @@ static void commit_goals(rv_envelope *env, const char *const *goals, size_t n, j
 
 int rv_envelope_init_goals(rv_envelope *env, const char *const *goals, size_t n, rv_err **err)
 {
-    size_t n_below = env->parent ? env->parent->map[RV_MAP_GOALS].n : 0;
+    size_t n_below = env->parent ? rv_env_size(env->parent, RV_MAP_GOALS) : 0;
     json_object *pending = json_object_new_string("pending");
     json_object *all = NULL;
     json_object *remaining = NULL;
@@ -75,9 +75,7 @@ int rv_envelope_init_goals(rv_envelope *env, const char *const *goals, size_t n,
     }
     if (rc == 0) {
         rv_map_clear(&env->map[RV_MAP_GOALS]);
-        for (size_t i = 0; i < n_below; i++)
-            if (env->parent->map[RV_MAP_GOALS].entries[i].kind == RV_ENTRY_LIVE)
-                rv_map_hide(&env->map[RV_MAP_GOALS], env->parent->map[RV_MAP_GOALS].entries[i].name);
+        rv_env_hide_below(env, RV_MAP_GOALS);
         commit_goals(env, goals, n, pending);
         put_list(env, RV_LIST_ALL_GOALS, all);
         put_list(env, RV_LIST_REMAINING_GOALS, remaining);
@@ -267,14 +265,6 @@ int rv_envelope_add_feedback(rv_envelope *env, rv_str feedback, rv_err **err)
     return rc < 0 ? rc : push_text(list, feedback, err);
 }
 
-static void cut_list(json_object *list, size_t n)
-{
-    size_t have = json_object_array_length(list);
-
-    if (have > n)
-        json_object_array_del_idx(list, n, have - n);
-}
-
 int rv_envelope_increment_iteration(rv_envelope *env, rv_str feedback, const struct rv_reset_rules *rules, rv_err **err)
 {
     static const struct rv_reset_rules none;
@@ -300,7 +290,7 @@ int rv_envelope_increment_iteration(rv_envelope *env, rv_str feedback, const str
     if (rc == 0 && feedback.ptr)
         rc = rv_envelope_add_feedback(env, feedback, err);
     if (rc < 0) {
-        cut_list(plans, n_plans);
+        rv_list_cut(plans, n_plans);
         return rc;
     }
     env->f.iteration = rv_counter_add(env->f.iteration, 1);

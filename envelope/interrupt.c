@@ -25,7 +25,9 @@ struct rv_interrupt_rule rv_interrupt_rule(enum rv_interrupt_kind kind)
 
 const struct rv_stored_interrupt *rv_env_interrupt(const rv_envelope *env)
 {
-    return env->parent && !env->own_interrupt ? &env->parent->interrupt : &env->interrupt;
+    while (env->parent && !env->own_interrupt)
+        env = env->parent;
+    return &env->interrupt;
 }
 
 void rv_interrupt_fini(struct rv_stored_interrupt *it)
@@ -122,7 +124,9 @@ int rv_envelope_raise(rv_envelope *env, const struct rv_interrupt_spec *spec, in
     return 0;
 }
 
-static int response_object(const struct rv_response *r, int64_t now_us, json_object **out, rv_err **err)
+/* asked: the data of the interrupt. */
+static int response_object(json_object *asked, const struct rv_response *r, int64_t now_us, json_object **out,
+                           rv_err **err)
 {
     char time[RV_TIME_MAX];
     json_object *obj = json_object_new_object();
@@ -141,6 +145,12 @@ static int response_object(const struct rv_response *r, int64_t now_us, json_obj
         rc = rv_json_set_str(obj, "decision", r->decision, err);
     if (rc == 0 && r->data)
         rc = rv_json_set_ref(obj, "data", r->data, err);
+    if (rc == 0 && rv_interrupt_is_ask(asked))
+        rc = rv_json_set_str(obj, "choice", rv_ask_choice(asked, r), err);
+    if (rc == 0 && r->arguments)
+        rc = rv_json_set_ref(obj, "arguments", r->arguments, err);
+    if (rc == 0 && r->expired)
+        rc = rv_json_set_bool(obj, "expired", true, err);
     if (rc < 0) {
         json_object_put(obj);
         return rc;
@@ -160,7 +170,7 @@ int rv_envelope_resolve(rv_envelope *env, const struct rv_response *response, in
         env->f.interrupt_pending = false;
         return 0;
     }
-    rc = response_object(response, now_us, &answer, err);
+    rc = response_object(stored->data, response, now_us, &answer, err);
     if (rc < 0)
         return rc;
     if (stored != &env->interrupt) { /* a fork answers a copy */
@@ -402,7 +412,8 @@ int rv_envelope_promote_interrupt(rv_envelope *env, int64_t now_us, bool *promot
     int rc = first_readable(env, &at, &it, err);
     if (rc < 0 || at == rv_envelope_n_queued(env))
         return rc;
-    int64_t ttl_us = it.expires_at_us ? rv_interrupt_rule(it.kind).ttl_us : 0;
+    int64_t own_us = rv_interrupt_is_ask(it.data) ? it.expires_at_us - it.created_at_us : 0;
+    int64_t ttl_us = !it.expires_at_us ? 0 : own_us > 0 ? own_us : rv_interrupt_rule(it.kind).ttl_us;
     it.created_at_us = rv_clamp_time(now_us);
     it.expires_at_us = ttl_us ? rv_clamp_time(it.created_at_us + ttl_us) : 0;
     rc = put_forward(env, at, &it, NULL, err);
@@ -458,11 +469,11 @@ static int find_asked(const rv_envelope *env, rv_str id, struct rv_stored_interr
     return read_queued(env, i, own, err);
 }
 
-static int check_decision(rv_str decision, const struct rv_stored_interrupt *in, rv_err **err)
+static int check_decision(rv_str decision, enum rv_interrupt_kind kind, json_object *data, rv_err **err)
 {
     static const char *const reviews[] = {"approve", "reject", "modify"};
     static const char *const outcomes[] = {"happened", "not_happened", "fail"};
-    const char *const *words = rv_interrupt_asks_outcome(in->kind, in->data) ? outcomes : reviews;
+    const char *const *words = rv_interrupt_asks_outcome(kind, data) ? outcomes : reviews;
     _Static_assert(RV_COUNT(reviews) == RV_COUNT(outcomes), "one count for both");
 
     for (size_t i = 0; i < RV_COUNT(reviews); i++)
@@ -476,33 +487,55 @@ static int check_decision(rv_str decision, const struct rv_stored_interrupt *in,
     return rc;
 }
 
-static int check(const struct rv_stored_interrupt *in, const struct rv_response *response, int64_t now_us, rv_err **err)
+static int check_kind(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response, rv_err **err)
 {
     const char *missing = NULL;
 
-    if (in->expires_at_us != 0 && now_us >= in->expires_at_us) {
-        char time[RV_TIME_MAX];
-
-        rv_time_format(in->expires_at_us, time);
-        return RV_FAIL(err, RV_E_TIMEOUT, "the %s interrupt \"%.*s\" expired at %s", rv_interrupt_kind_text(in->kind),
-                       RV_STR_ARG(rv_text_str(&in->id)), time);
-    }
-    if (in->kind == RV_INTERRUPT_CLARIFICATION && !response->text.ptr)
+    if (kind == RV_INTERRUPT_CLARIFICATION && !response->text.ptr)
         missing = "text";
-    else if (in->kind == RV_INTERRUPT_CONFIRMATION && !response->has_approved)
+    else if (kind == RV_INTERRUPT_CONFIRMATION && !response->has_approved)
         missing = "approved";
-    else if (in->kind == RV_INTERRUPT_AGENT_REVIEW && !response->decision.ptr)
+    else if (kind == RV_INTERRUPT_AGENT_REVIEW && !response->decision.ptr)
         missing = "decision";
+    if (missing && response->choice.ptr)
+        return rv_answer_check_extras(kind, data, response, err);
     if (missing)
-        return RV_FAIL(err, RV_E_INVALID, "a %s needs the field \"%s\" in its response%s",
-                       rv_interrupt_kind_text(in->kind), missing,
+        return RV_FAIL(err, RV_E_INVALID, "a %s needs the field \"%s\" in its response%s", rv_interrupt_kind_text(kind),
+                       missing,
                        response->text.ptr       ? "; it has \"text\", which does not fit"
                        : response->has_approved ? "; it has \"approved\", which does not fit"
                        : response->decision.ptr ? "; it has \"decision\", which does not fit"
                                                 : "");
-    if (!rv_utf8_valid(response->text, NULL))
+    int rc = response->decision.ptr ? check_decision(response->decision, kind, data, err) : 0;
+    return rc < 0 ? rc : rv_answer_check_extras(kind, data, response, err);
+}
+
+int rv_answer_check(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response, rv_err **err)
+{
+    if (!rv_utf8_valid(response->text, NULL) || !rv_utf8_valid(response->choice, NULL))
         return RV_FAIL(err, RV_E_INVALID, "the response is not UTF-8");
-    return response->decision.ptr ? check_decision(response->decision, in, err) : 0;
+    return rv_interrupt_is_ask(data) ? rv_ask_check(data, response, err) : check_kind(kind, data, response, err);
+}
+
+static int too_late(const struct rv_stored_interrupt *in, rv_err **err)
+{
+    char time[RV_TIME_MAX];
+
+    rv_time_format(in->expires_at_us, time);
+    return RV_FAIL(err, RV_E_TIMEOUT, "the %s interrupt \"%.*s\" expired at %s", rv_interrupt_kind_text(in->kind),
+                   RV_STR_ARG(rv_text_str(&in->id)), time);
+}
+
+static int check(const struct rv_stored_interrupt *in, const struct rv_response *response, int64_t now_us, rv_err **err)
+{
+    bool is_due = in->expires_at_us != 0 && now_us >= in->expires_at_us;
+
+    if (response->expired)
+        return is_due && rv_interrupt_is_ask(in->data)
+                   ? 0
+                   : RV_FAIL(err, RV_E_STATE, "the %s interrupt \"%.*s\" has not expired",
+                             rv_interrupt_kind_text(in->kind), RV_STR_ARG(rv_text_str(&in->id)));
+    return is_due ? too_late(in, err) : rv_answer_check(in->kind, in->data, response, err);
 }
 
 int rv_envelope_check_response(const rv_envelope *env, const struct rv_response *response, int64_t now_us, rv_err **err)
@@ -515,4 +548,72 @@ int rv_envelope_check_response(const rv_envelope *env, const struct rv_response 
         rc = check(in, response, now_us, err);
     rv_interrupt_fini(&own);
     return rc;
+}
+
+json_object *rv_envelope_question_data(const rv_envelope *env, rv_str id, enum rv_interrupt_kind *kind)
+{
+    const char *word = NULL;
+
+    if (!rv_envelope_has_interrupt(env))
+        return NULL;
+    if (!id.ptr || is_pending(env, id)) {
+        *kind = rv_env_interrupt(env)->kind;
+        return rv_env_interrupt(env)->data;
+    }
+    size_t i = find_queued(env, id);
+    json_object *entry = i < rv_envelope_n_queued(env) ? rv_envelope_queued(env, i) : NULL;
+    if (!entry || !rv_json_get_text(entry, "kind", &word) || rv_interrupt_kind_of(rv_str_of(word), kind, NULL) < 0)
+        return NULL;
+    return rv_json_get_obj(entry, "data");
+}
+
+/* --- expiry of questions with choices --- */
+
+/* The i-th question that waits: the pending one is 0, then those of the queue. Its time is 0 unless it has choices and
+ * expires. */
+static rv_str ask_at(const rv_envelope *env, size_t i, int64_t *expires_us)
+{
+    const char *id = NULL, *time = NULL;
+
+    *expires_us = 0;
+    if (i == 0) {
+        const struct rv_stored_interrupt *it = rv_env_interrupt(env);
+        if (rv_envelope_has_interrupt(env) && rv_interrupt_is_ask(it->data))
+            *expires_us = it->expires_at_us;
+        return rv_text_str(&it->id);
+    }
+    json_object *entry = rv_envelope_queued(env, i - 1);
+    if (entry && rv_json_get_text(entry, "id", &id) && rv_interrupt_is_ask(rv_json_get_obj(entry, "data")) &&
+        rv_json_get_text(entry, "expires_at", &time) && rv_time_parse(rv_str_of(time), expires_us, NULL) < 0)
+        *expires_us = 0;
+    return id ? rv_str_of(id) : (rv_str){NULL, 0};
+}
+
+bool rv_envelope_due_ask(const rv_envelope *env, int64_t now_us, rv_str *id, int64_t *expired_us)
+{
+    bool found = false;
+
+    for (size_t i = 0; i <= rv_envelope_n_queued(env); i++) {
+        int64_t at_us;
+        rv_str one = ask_at(env, i, &at_us);
+        if (at_us == 0 || now_us < at_us || (found && at_us >= *expired_us))
+            continue;
+        found = true;
+        *id = one;
+        *expired_us = at_us;
+    }
+    return found;
+}
+
+int64_t rv_envelope_next_expiry(const rv_envelope *env)
+{
+    int64_t next_us = 0;
+
+    for (size_t i = 0; i <= rv_envelope_n_queued(env); i++) {
+        int64_t at_us;
+        (void)ask_at(env, i, &at_us);
+        if (at_us != 0 && (next_us == 0 || at_us < next_us))
+            next_us = at_us;
+    }
+    return next_us;
 }

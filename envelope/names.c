@@ -69,27 +69,24 @@ static int make_room(struct rv_names *names, rv_err **err)
     return 0;
 }
 
-/* The seed of a whole family: a fork hashes as its parent does, so one hash serves both tables. */
-static uint64_t seed_of(const rv_envelope *env)
-{
-    return env->parent ? env->parent->names.seed : env->names.seed;
-}
-
+/* A fork hashes as its parent does, so one hash serves the tables of a whole family. A text has one name in it. */
 static const struct rv_name *find_in_family(const rv_envelope *env, uint64_t hash, rv_str text)
 {
-    const struct rv_name *name = env->parent ? find(&env->parent->names, hash, text) : NULL;
+    const struct rv_name *name = NULL;
 
-    return name ? name : find(&env->names, hash, text);
+    for (; env && !name; env = env->parent)
+        name = find(&env->names, hash, text);
+    return name;
 }
 
 const struct rv_name *rv_env_name(const rv_envelope *env, rv_str text)
 {
-    return find_in_family(env, hash_of(seed_of(env), text), text);
+    return find_in_family(env, hash_of(env->names.seed, text), text);
 }
 
 int rv_env_intern(rv_envelope *env, rv_str text, const char *what, const struct rv_name **out, rv_err **err)
 {
-    uint64_t hash = hash_of(seed_of(env), text);
+    uint64_t hash = hash_of(env->names.seed, text);
     const struct rv_name *known = find_in_family(env, hash, text);
     struct rv_name *name;
     int rc;

@@ -89,12 +89,17 @@ static bool is_same(const struct patch *p, const struct rv_row *row)
 static int cut_errors_seen(const struct patch *p, rv_err **err)
 {
     json_object *given = p->given->list[RV_LIST_ERRORS];
-    json_object *seen = p->env->parent->list[RV_LIST_ERRORS];
-    size_t n = json_object_array_length(seen);
+    size_t n = rv_envelope_n_errors(p->env->parent), end = n;
     bool extends = json_object_array_length(given) >= n;
 
-    for (size_t i = 0; extends && i < n; i++)
-        extends = rv_json_equal(json_object_array_get_idx(given, i), json_object_array_get_idx(seen, i));
+    for (const rv_envelope *e = p->env->parent; extends && e; e = e->parent) { /* the newest first */
+        size_t own = e->list[RV_LIST_ERRORS] ? json_object_array_length(e->list[RV_LIST_ERRORS]) : 0;
+
+        end -= own;
+        for (size_t i = 0; extends && i < own; i++)
+            extends = rv_json_equal(json_object_array_get_idx(given, end + i),
+                                    json_object_array_get_idx(e->list[RV_LIST_ERRORS], i));
+    }
     if (!extends)
         return RV_FAIL(err, RV_E_INVALID, "state key \"errors\" can only be added to while stages run side by side");
     if (n > 0)
@@ -111,7 +116,7 @@ static bool is_map(const struct rv_row *row)
 static int prepare_map(struct patch *p, enum rv_map_id id, rv_err **err)
 {
     struct rv_map *from = &p->given->map[id];
-    size_t below = p->env->parent ? p->env->parent->map[id].n : 0;
+    size_t below = p->env->parent ? rv_env_size(p->env->parent, id) : 0;
     int rc = rv_map_reserve(&p->env->map[id], from->n + below, err);
 
     if (rc == 0 && p->env->parent && id == RV_MAP_STATE)
@@ -162,16 +167,14 @@ static void merge_map(struct patch *p, enum rv_map_id id)
 static void replace_map(struct patch *p, enum rv_map_id id)
 {
     struct rv_map *to = &p->env->map[id];
-    const struct rv_map *below = p->env->parent ? &p->env->parent->map[id] : NULL;
+    const rv_envelope *below = p->env->parent;
     const struct rv_map *from = &p->given->map[id];
 
     rv_map_clear(to);
-    for (size_t i = 0; below && i < below->n; i++)
-        if (below->entries[i].kind == RV_ENTRY_LIVE)
-            rv_map_hide(to, below->entries[i].name);
+    rv_env_hide_below(p->env, id);
     for (size_t i = 0; i < from->n; i++) {
         const struct rv_entry *e = &from->entries[i];
-        const struct rv_entry *seen = below ? rv_map_find(below, e->name, NULL) : NULL;
+        const struct rv_entry *seen = below ? rv_env_find(below, id, e->name) : NULL;
 
         if (seen && rv_json_equal(seen->value, e->value))
             rv_map_drop(to, rv_map_find(to, e->name, NULL)); /* no change to merge later */

@@ -181,11 +181,11 @@ int rv_envelope_count_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str st
         return rc;
     struct rv_entry *mine = rv_map_put(&env->map[id], name, NULL);
     mine->count = rv_counter_add(mine->count, 1);
-    *of_stage = mine->count;
+    *of_stage = rv_env_count(env, id, name, NULL);
     *of_all = 0;
     struct rv_cursor c = rv_cursor_on(env, id);
     for (const struct rv_entry *e = rv_cursor_next(&c); e; e = rv_cursor_next(&c))
-        *of_all = rv_counter_add(*of_all, e->count);
+        *of_all = rv_counter_add(*of_all, rv_env_count(env, id, e->name, NULL));
     return 0;
 }
 
@@ -269,6 +269,22 @@ static int append(rv_envelope *env, rv_str agent, struct rv_record **out, rv_err
     return 0;
 }
 
+/* Room for one more visit was reserved. */
+static int start_record(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us, struct rv_record **out,
+                        rv_err **err)
+{
+    int rc = append(env, agent, out, err);
+
+    if (rc < 0)
+        return rc;
+    (*out)->stage_order = stage_order;
+    (*out)->started_at_us = rv_clamp_time(now_us);
+    (*out)->status = RV_HISTORY_RUNNING;
+    env->n_records++;
+    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, 1);
+    return 0;
+}
+
 int rv_envelope_record_start(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us, rv_err **err)
 {
     struct rv_record *r = NULL;
@@ -276,17 +292,19 @@ int rv_envelope_record_start(rv_envelope *env, rv_str agent, int64_t stage_order
     int rc = rv_map_reserve(&env->map[RV_MAP_VISITS], 1, err);
 
     if (rc == 0)
-        rc = append(env, agent, &r, err);
+        rc = start_record(env, agent, stage_order, now_us, &r, err);
     if (rc < 0)
         return rc;
-    r->stage_order = stage_order;
-    r->started_at_us = rv_clamp_time(now_us);
-    r->status = RV_HISTORY_RUNNING;
-    env->n_records++;
     visits = rv_map_put(&env->map[RV_MAP_VISITS], r->agent, NULL);
     visits->count = rv_counter_add(visits->count, 1);
-    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, 1);
     return 0;
+}
+
+int rv_envelope_record_part(rv_envelope *env, rv_str agent, int64_t stage_order, int64_t now_us, rv_err **err)
+{
+    struct rv_record *r = NULL;
+
+    return start_record(env, agent, stage_order, now_us, &r, err);
 }
 
 /* The record that is waiting for its end is among the last few, so looking backwards costs next to nothing; only an
@@ -350,14 +368,18 @@ int rv_envelope_record_skipped(rv_envelope *env, rv_str agent, int64_t stage_ord
 
 size_t rv_envelope_n_records(const rv_envelope *env)
 {
-    return env->n_records + (env->parent ? env->parent->n_records : 0);
+    size_t n = 0;
+
+    for (; env; env = env->parent)
+        n += env->n_records;
+    return n;
 }
 
 const struct rv_record *rv_env_record(const rv_envelope *env, size_t i)
 {
-    size_t below = env->parent ? env->parent->n_records : 0;
+    size_t below = env->parent ? rv_envelope_n_records(env->parent) : 0;
 
-    return i < below ? &env->parent->records[i] : &env->records[i - below];
+    return i < below ? rv_env_record(env->parent, i) : &env->records[i - below];
 }
 
 int64_t rv_envelope_processing_ms(const rv_envelope *env)
@@ -415,7 +437,7 @@ size_t rv_envelope_n_errors(const rv_envelope *env)
 {
     size_t n = env->list[RV_LIST_ERRORS] ? json_object_array_length(env->list[RV_LIST_ERRORS]) : 0;
 
-    return n + (env->parent ? json_object_array_length(env->parent->list[RV_LIST_ERRORS]) : 0);
+    return n + (env->parent ? rv_envelope_n_errors(env->parent) : 0);
 }
 
 /* The newest entry with that text; *code is its code. */
@@ -441,8 +463,9 @@ enum rv_failure rv_envelope_failure(const rv_envelope *env)
 
     if (rv_reason_class_for(env->f.terminal_reason) == RV_REASON_CLASS_BOUNDS_EXCEEDED)
         return code; /* the reason names the bound */
-    if (env->f.terminated && why && !find_error(env->list[RV_LIST_ERRORS], why, &code) && env->parent)
-        RV_IGNORE(find_error(env->parent->list[RV_LIST_ERRORS], why, &code), "then there is no code");
+    bool found = !env->f.terminated || !why;
+    for (; env && !found; env = env->parent)
+        found = find_error(env->list[RV_LIST_ERRORS], why, &code);
     return code;
 }
 

@@ -217,7 +217,10 @@ static int read_response(struct rv_state_reader *rd, json_object *v, json_object
     } parts[] = {{"text", "response.text", json_type_string, "a string"},
                  {"approved", "response.approved", json_type_boolean, "a boolean"},
                  {"decision", "response.decision", json_type_string, "a string"},
-                 {"data", "response.data", json_type_null, "any value"}};
+                 {"data", "response.data", json_type_null, "any value"},
+                 {"choice", "response.choice", json_type_string, "a string"},
+                 {"arguments", "response.arguments", json_type_object, "an object"},
+                 {"expired", "response.expired", json_type_boolean, "a boolean"}};
     int64_t received_at_us = rd->now_us;
     char time[RV_TIME_MAX];
     json_object *part = NULL, *obj = NULL;

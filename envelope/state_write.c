@@ -52,6 +52,7 @@ static const struct rv_row rows[] = {
     {"suspended", RV_ROW_WORK, RV_MAP_SUSPENDED, RV_PATCH_SET},
     {"replans", RV_ROW_COUNTS, RV_MAP_REPLANS, RV_PATCH_SAME},
     {"rejections", RV_ROW_COUNTS, RV_MAP_REJECTIONS, RV_PATCH_SAME},
+    {"caught", RV_ROW_WORK, RV_MAP_CAUGHT, RV_PATCH_SET},
     {"usage", RV_ROW_USAGE, 0, RV_PATCH_SAME},
 };
 _Static_assert(RV_COUNT(rows) < RV_STATE_MAX_KEYS, "a bit per row, and state_version");
@@ -123,18 +124,21 @@ static void write_edges(const rv_envelope *env, rv_jw *w)
     rv_jw_arr_end(w);
 }
 
+static void write_errors_of(const rv_envelope *env, rv_jw *w)
+{
+    json_object *list = env->list[RV_LIST_ERRORS];
+
+    if (env->parent)
+        write_errors_of(env->parent, w);
+    for (size_t i = 0; list && i < json_object_array_length(list); i++)
+        rv_jw_value(w, json_object_array_get_idx(list, i));
+}
+
 /* through a fork */
 static void errors_write(const rv_envelope *env, rv_jw *w)
 {
-    const rv_envelope *layers[] = {env->parent, env};
-
     rv_jw_arr(w);
-    for (size_t k = 0; k < RV_COUNT(layers); k++) {
-        json_object *list = layers[k] ? layers[k]->list[RV_LIST_ERRORS] : NULL;
-
-        for (size_t i = 0; list && i < json_object_array_length(list); i++)
-            rv_jw_value(w, json_object_array_get_idx(list, i));
-    }
+    write_errors_of(env, w);
     rv_jw_arr_end(w);
 }
 
@@ -285,7 +289,8 @@ static bool is_left_out(const rv_envelope *env, const struct rv_row *row)
     if (row->kind == RV_ROW_USAGE)
         return rv_usage_is_zero(&env->f.usage);
     bool counts_loops = row->kind == RV_ROW_COUNTS && row->at != RV_MAP_VISITS;
-    return counts_loops && rv_env_size(env, (enum rv_map_id)row->at) == 0;
+    bool is_caught = row->kind == RV_ROW_WORK && row->at == RV_MAP_CAUGHT;
+    return (counts_loops || is_caught) && rv_env_size(env, (enum rv_map_id)row->at) == 0;
 }
 
 void rv_envelope_write_state(const rv_envelope *env, rv_buf *b)
@@ -318,6 +323,8 @@ bool rv_envelope_was_denied(const rv_envelope *env)
 
     if (!env->f.terminated || env->f.terminal_reason != RV_REASON_USER_CANCELLED || env->f.interrupt_pending ||
         !it->exists || !it->response)
+        return false;
+    if (rv_interrupt_is_ask(it->data)) /* a no is a choice among others */
         return false;
     if (it->kind == RV_INTERRUPT_CONFIRMATION)
         return rv_json_get_bool(it->response, "approved", &approved) && !approved;

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define MAX_WORDS  32 /* of the longest list, for the hint's stack array; asserted below */
+#define MAX_WORDS  64 /* of the longest list, for the hint's stack array; asserted below */
 #define MAX_QUOTED 64 /* bytes of an offending text that a message repeats */
 
 #define TERM_ROW(name, text, meaning)       {text, meaning},
@@ -145,11 +145,15 @@ enum rv_reason_class rv_reason_class_for(enum rv_reason reason)
     case RV_REASON_MAX_HOPS:
     case RV_REASON_MAX_LOOP:
     case RV_REASON_MAX_VISITS:
+    case RV_REASON_MAX_ITEMS:
     case RV_REASON_BUDGET:
         return RV_REASON_CLASS_BOUNDS_EXCEEDED;
     case RV_REASON_USER_CANCELLED:
     case RV_REASON_TOOL_FAILED:
     case RV_REASON_LLM_FAILED:
+    case RV_REASON_EXPRESSION:
+    case RV_REASON_TEMPLATE:
+    case RV_REASON_JOIN:
     case RV_REASON_POLICY:
         return RV_REASON_CLASS_FAILED;
     case RV_REASON_NONE:

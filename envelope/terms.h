@@ -59,9 +59,13 @@
     X(MAX_HOPS, "max_agent_hops_exceeded", "no stage visit left")                                                      \
     X(MAX_LOOP, "max_loop_exceeded", "an edge was used too often")                                                     \
     X(MAX_VISITS, "max_stage_visits_exceeded", "a stage was visited too often")                                        \
+    X(MAX_ITEMS, "max_items_exceeded", "a list had more elements than max_items")                                      \
     X(USER_CANCELLED, "user_cancelled", "a person said no or stopped it")                                              \
     X(TOOL_FAILED, "tool_failed_fatally", "a stage failed and nothing caught it")                                      \
     X(LLM_FAILED, "llm_failed_fatally", "a model stage failed and nothing caught it")                                  \
+    X(EXPRESSION, "expression_failed", "an expression failed and nothing caught it")                                   \
+    X(TEMPLATE, "template_failed", "a prompt or question could not be rendered and nothing caught it")                 \
+    X(JOIN, "join_failed", "a join was not satisfied and nothing caught it")                                           \
     X(POLICY, "policy_violation", "a policy denied it")                                                                \
     X(BUDGET, "budget_exceeded", "the money for the run is used up")                                                   \
     X(BREAK, "break_requested", "a stage broke off the run on purpose")

@@ -5,24 +5,38 @@
 
 const struct rv_entry *rv_env_find(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name)
 {
-    const struct rv_entry *own;
+    return name ? rv_env_find_pair(env, id, name, NULL) : NULL;
+}
 
-    if (!name)
-        return NULL;
-    own = rv_map_find(&env->map[id], name, NULL);
-    if (own)
-        return own->kind == RV_ENTRY_LIVE ? own : NULL;
-    return env->parent ? rv_map_find(&env->parent->map[id], name, NULL) : NULL;
+const struct rv_entry *rv_env_find_pair(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name,
+                                        const struct rv_name *to)
+{
+    for (; env; env = env->parent) {
+        const struct rv_entry *own = rv_map_find(&env->map[id], name, to);
+
+        if (own)
+            return own->kind == RV_ENTRY_LIVE ? own : NULL;
+    }
+    return NULL;
 }
 
 void rv_env_hide(rv_envelope *env, enum rv_map_id id, const struct rv_name *name)
 {
     struct rv_map *m = &env->map[id];
 
-    if (env->parent && rv_map_find(&env->parent->map[id], name, NULL))
+    if (env->parent && rv_env_find(env->parent, id, name))
         rv_map_hide(m, name);
     else
         rv_map_drop(m, rv_map_find(m, name, NULL));
+}
+
+void rv_env_hide_below(rv_envelope *env, enum rv_map_id id)
+{
+    if (!env->parent)
+        return;
+    struct rv_cursor c = rv_cursor_on(env->parent, id);
+    for (const struct rv_entry *e = rv_cursor_next(&c); e; e = rv_cursor_next(&c))
+        rv_map_hide(&env->map[id], e->name);
 }
 
 size_t rv_env_size(const rv_envelope *env, enum rv_map_id id)
@@ -32,10 +46,10 @@ size_t rv_env_size(const rv_envelope *env, enum rv_map_id id)
 
     if (!env->parent)
         return n;
-    n = env->parent->map[id].n_live;
+    n = rv_env_size(env->parent, id);
     for (size_t i = 0; i < m->n; i++) {
         const struct rv_entry *e = &m->entries[i];
-        bool below = rv_map_find(&env->parent->map[id], e->name, e->to);
+        bool below = e->kind != RV_ENTRY_DEAD && rv_env_find_pair(env->parent, id, e->name, e->to);
 
         if (e->kind == RV_ENTRY_LIVE && !below)
             n++;
@@ -47,45 +61,68 @@ size_t rv_env_size(const rv_envelope *env, enum rv_map_id id)
 
 int64_t rv_env_count(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name, const struct rv_name *to)
 {
-    const struct rv_entry *own = rv_map_find(&env->map[id], name, to);
-    const struct rv_entry *below = env->parent ? rv_map_find(&env->parent->map[id], name, to) : NULL;
+    int64_t sum = 0;
 
-    return rv_counter_add(own ? own->count : 0, below ? below->count : 0);
+    for (; env; env = env->parent) {
+        const struct rv_entry *own = rv_map_find(&env->map[id], name, to);
+
+        sum = rv_counter_add(sum, own ? own->count : 0);
+    }
+    return sum;
+}
+
+static const rv_envelope *root_of(const rv_envelope *env)
+{
+    while (env->parent)
+        env = env->parent;
+    return env;
 }
 
 struct rv_cursor rv_cursor_on(const rv_envelope *env, enum rv_map_id id)
 {
-    return (struct rv_cursor){.env = env, .id = id, .in_own = !env->parent};
+    return (struct rv_cursor){.env = env, .id = id, .level = root_of(env)};
+}
+
+/* An entry stands where the envelope nearest to the root has it. */
+static bool stands_higher(const rv_envelope *level, enum rv_map_id id, const struct rv_entry *e)
+{
+    for (level = level->parent; level; level = level->parent) {
+        const struct rv_entry *above = rv_map_find(&level->map[id], e->name, e->to);
+
+        if (above && above->kind == RV_ENTRY_LIVE)
+            return true;
+    }
+    return false;
+}
+
+/* The fork through which env sees that level. */
+static const rv_envelope *level_after(const rv_envelope *env, const rv_envelope *level)
+{
+    while (env->parent != level)
+        env = env->parent;
+    return env;
 }
 
 const struct rv_entry *rv_cursor_next(struct rv_cursor *c)
 {
-    const struct rv_map *own = &c->env->map[c->id];
-    const struct rv_map *below = c->env->parent ? &c->env->parent->map[c->id] : NULL;
+    for (;;) {
+        const struct rv_map *m = &c->level->map[c->id];
 
-    while (!c->in_own && c->i < below->n) {
-        const struct rv_entry *e = &below->entries[c->i++];
-        const struct rv_entry *over;
+        while (c->i < m->n) {
+            const struct rv_entry *e = &m->entries[c->i++];
 
-        if (e->kind != RV_ENTRY_LIVE)
-            continue;
-        over = rv_map_find(own, e->name, e->to);
-        if (!over)
-            return e;
-        if (over->kind == RV_ENTRY_LIVE)
-            return over;
-    }
-    if (!c->in_own) {
-        c->in_own = true;
+            if (e->kind != RV_ENTRY_LIVE || stands_higher(c->level, c->id, e))
+                continue;
+            if (c->level != c->env)
+                e = rv_env_find_pair(c->env, c->id, e->name, e->to);
+            if (e)
+                return e;
+        }
+        if (c->level == c->env)
+            return NULL;
+        c->level = level_after(c->env, c->level);
         c->i = 0;
     }
-    while (c->i < own->n) {
-        const struct rv_entry *e = &own->entries[c->i++];
-
-        if (e->kind == RV_ENTRY_LIVE && !(below && rv_map_find(below, e->name, e->to)))
-            return e;
-    }
-    return NULL;
 }
 
 static json_object *get(const rv_envelope *env, enum rv_map_id id, rv_str key, bool *found)
@@ -105,8 +142,9 @@ static int set(rv_envelope *env, enum rv_map_id id, rv_str key, json_object *val
 
     if (rc < 0)
         return rc;
-    /* Writing the value of the snapshot is not a change, so it does not conflict with a sibling. */
-    below = env->parent ? rv_map_find(&env->parent->map[id], name, NULL) : NULL;
+    /* Writing the value of the snapshot is not a change, so it does not conflict with a sibling. To a branch it is one:
+     * the branch has written, which its join looks at. */
+    below = env->parent && !env->is_branch ? rv_env_find(env->parent, id, name) : NULL;
     if (below && rv_json_equal(below->value, value)) {
         rv_map_drop(&env->map[id], rv_map_find(&env->map[id], name, NULL));
         return 0;
@@ -220,20 +258,35 @@ json_object *rv_envelope_suspended(const rv_envelope *env, rv_str stage)
     return get(env, RV_MAP_SUSPENDED, stage, NULL);
 }
 
-int rv_envelope_set_suspended(rv_envelope *env, rv_str stage, json_object *value, rv_err **err)
+static int set_of_stage(rv_envelope *env, enum rv_map_id id, rv_str stage, json_object *value, rv_err **err)
 {
     const struct rv_name *name = NULL;
     int rc;
 
     if (value)
-        return set(env, RV_MAP_SUSPENDED, stage, value, "stage", err);
+        return set(env, id, stage, value, "stage", err);
     name = rv_env_name(env, stage);
     if (!name)
         return 0;
-    rc = env->parent ? rv_map_reserve(&env->map[RV_MAP_SUSPENDED], 1, err) : 0;
+    rc = env->parent ? rv_map_reserve(&env->map[id], 1, err) : 0;
     if (rc == 0)
-        rv_env_hide(env, RV_MAP_SUSPENDED, name);
+        rv_env_hide(env, id, name);
     return rc;
+}
+
+int rv_envelope_set_suspended(rv_envelope *env, rv_str stage, json_object *value, rv_err **err)
+{
+    return set_of_stage(env, RV_MAP_SUSPENDED, stage, value, err);
+}
+
+json_object *rv_envelope_caught(const rv_envelope *env, rv_str handler)
+{
+    return get(env, RV_MAP_CAUGHT, handler, NULL);
+}
+
+int rv_envelope_set_caught(rv_envelope *env, rv_str handler, json_object *value, rv_err **err)
+{
+    return set_of_stage(env, RV_MAP_CAUGHT, handler, value, err);
 }
 
 json_object *rv_envelope_state_value(const rv_envelope *env, rv_str key, bool *found)
@@ -343,7 +396,9 @@ int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_how how,
 
 json_object *rv_env_list(const rv_envelope *env, enum rv_list_id id)
 {
-    return env->list[id] ? env->list[id] : env->parent->list[id];
+    while (!env->list[id])
+        env = env->parent;
+    return env->list[id];
 }
 
 int rv_env_own_list(rv_envelope *env, enum rv_list_id id, json_object **out, rv_err **err)
@@ -352,7 +407,7 @@ int rv_env_own_list(rv_envelope *env, enum rv_list_id id, json_object **out, rv_
         int rc = 0;
 
         if (id != RV_LIST_ERRORS)
-            rc = rv_list_copy(env->parent->list[id], &env->list[id], err);
+            rc = rv_list_copy(rv_env_list(env->parent, id), &env->list[id], err);
         else if (!(env->list[id] = json_object_new_array()))
             rc = RV_FAIL(err, RV_E_NOMEM, "make a list of the envelope");
         if (rc < 0)

@@ -47,7 +47,8 @@
  *      emit() of the call, which every engine that knows kind 8 has; RV_CAP_AGENT (kind 9) and `context` of the call;
  *      "blocking" in specifications (an older engine says that it does not know the key); hooks around calls (an
  *      older engine does not know the keys of the pipeline); later() of the call, late_reply(), late_fail() and
- *      late_cancelled() of the host (an older engine has smaller structures)
+ *      late_cancelled() of the host (an older engine has smaller structures); "requires_confirmation" of tools (an
+ * older engine does not know the key), question and show of policies (an older engine ignores them)
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H
@@ -68,7 +69,8 @@ extern "C" {
 enum rv_cap_kind {
     /* args: the parameters, an object. reply: any JSON object (normalised by the engine), or fail().
      * spec: description, risk (read_only write destructive low medium high critical), category, effect (safe idempotent
-     *       non_idempotent), timeout_ms, input_schema, output_schema, blocking */
+     *       non_idempotent), timeout_ms, input_schema, output_schema, blocking, requires_confirmation (true, or
+     *       {question: "Delete {{path}}?", show: "path"}: a person approves each call; show names an argument) */
     RV_CAP_TOOL = 1,
     /* args: {hook: "pre_process"|"post_process", stage, visit, envelope, output (post only)}.
      * reply: {} for "no change", or any of {envelope: {partial state}, output: {...} (post only)}; another member is an
@@ -80,7 +82,8 @@ enum rv_cap_kind {
      * spec: description, sees (list of envelope parts that are sent: "raw_input", "outputs", "outputs.plan",
      * "metadata", "state", "iteration", "interrupt", ...; left out: all), timeout_ms */
     RV_CAP_HOOK = 2,
-    /* args: {stage, envelope, output}. reply: {decision: "allow"|"deny"|"confirm", reason, message}. spec as hook */
+    /* args: {stage, envelope, output}. reply: {decision: "allow"|"deny"|"confirm", reason, message}; with "confirm"
+     * also question (in place of message) and show (any value: what the person is shown). spec as hook */
     RV_CAP_POLICY = 3,
     /* args: {stage, visit, envelope}. reply: the stage's output object. spec as hook */
     RV_CAP_MOCK = 4,

@@ -249,18 +249,9 @@ static void write_observation(const struct rv_agentdoc *d, rv_jw *w)
     rv_jw_kv_text(w, "observation_mode", observation_words[d->observation_mode]);
 }
 
-static void write_list(const struct rv_str_list *list, const char *key, rv_jw *w)
-{
-    rv_jw_key(w, key);
-    rv_jw_arr(w);
-    for (size_t i = 0; i < list->n; i++)
-        rv_jw_text(w, list->items[i]);
-    rv_jw_arr_end(w);
-}
-
 static void write_tags(const struct rv_agentdoc *d, rv_jw *w)
 {
-    write_list(&d->tags, "tags", w);
+    rv_jw_kv_list(w, "tags", &d->tags);
 }
 
 static void write_budget(const struct rv_agentdoc *d, rv_jw *w)
@@ -293,7 +284,7 @@ static void write_routing(const struct rv_agentdoc *d, rv_jw *w)
         return;
     rv_jw_key(w, "routing");
     rv_jw_obj(w);
-    write_list(&d->routes, "agents", w);
+    rv_jw_kv_list(w, "agents", &d->routes);
     if (d->routing_fallback)
         rv_jw_kv_text(w, "fallback", d->routing_fallback);
     rv_jw_obj_end(w);

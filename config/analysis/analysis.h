@@ -7,13 +7,16 @@
 
 /* --- Proofs (lint) --- */
 /* Bounds of one run without a pause. A resumed run goes on with the same counters but visits the paused stage again:
- * over all its parts only max_agent_hops and max_llm_calls hold. */
+ * over all its parts only max_agent_hops and max_llm_calls hold. With groups, lists of values, inner pipelines or
+ * questions of stages (spans_answers) a pause does not end what is bounded: each answer adds at most one visit. */
 struct rv_proof {
     int64_t max_visits;               /* no run visits more stages than this */
     int64_t max_llm_calls;            /* no run makes more model calls than this, with retries, rounds and repairs */
     int64_t max_mocked_visits;        /* max_visits if mocks or scripts may stand in for stages that call models */
-    bool visits_exact, llm_exact;     /* the path below reaches the number; else it is only an upper bound */
-    int *visits_path, *llm_path;      /* owned; stage indices */
+    int64_t max_questions;            /* no run puts more questions of stages with `ask` */
+    bool visits_exact, llm_exact;     /* a run can reach the number; else it is only an upper bound */
+    bool spans_answers;               /* a run goes on in it after an answer; only repeated visits come on top */
+    int *visits_path, *llm_path;      /* owned; stage indices; NULL: several branches have no single path */
     size_t n_visits_path, n_llm_path; /* paths are cut after RV_PROOF_MAX_PATH stages */
 };
 #define RV_PROOF_MAX_PATH 64

@@ -20,7 +20,8 @@ enum rv_route_fate {
     RV_WAY_OUTCOME,  /* tests for an outcome that stops the stage before routing counts */
 };
 struct rv_route {
-    int from, to; /* `to` is a stage, RV_TARGET_END, _CLARIFICATION or _CONFIRMATION; any stage for _FUNCTION: _NONE */
+    int from, to; /* `to` is a stage, RV_TARGET_END, _CLARIFICATION or _CONFIRMATION; any stage for _FUNCTION: _NONE;
+                     RV_TARGET_LIST: see rv_route_branches() */
     enum rv_route_kind kind;
     enum rv_route_fate fate;
     int rule;       /* RULE: its index in the stage; else -1 */
@@ -37,9 +38,16 @@ void rv_routes_fini(struct rv_routes *routes);
 /** Look for outputs that take the rules and the default of a stage; routes[0..n_rules] are those, in this order. Marks
  *  what it finds as is_likely. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_witness_routes(const struct rv_agent *a, struct rv_route *routes, rv_err **err);
+/** Look for an output that takes the route to the list and begins as many of its branches as any: active[0..list->n)
+ *  tells which, *found whether there is one. routes are those of the stage, after rv_witness_routes(). RV_E_NOMEM. */
+RV_MUST_CHECK int rv_witness_branches(const struct rv_agent *a, const struct rv_route *routes,
+                                      const struct rv_route *route, const struct rv_branches *list, bool *active,
+                                      bool *found, rv_err **err);
 /** Can a route of the stage lead to that question (RV_TARGET_CLARIFICATION or _CONFIRMATION)? Not counting error_next.
  */
 bool rv_routes_ask(const struct rv_routes *routes, int stage, int target);
+/** The branches that a route with the target LIST begins; n is 0 for others. */
+const struct rv_branches *rv_route_branches(const struct rv_pipeline *p, const struct rv_route *route);
 /** True if this stage's visit may call a model: has_llm and not mocked. */
 bool rv_agent_calls_model(const struct rv_agent *a);
 
@@ -48,6 +56,8 @@ bool rv_agent_calls_model(const struct rv_agent *a);
  *  Sequential runs only. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_lint_reach(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings,
                                 rv_err **err);
+/** Branches that never meet the others, and joins whose result depends on time. */
+void rv_lint_groups(const struct rv_pipeline *p, rv_findings *findings);
 /** Bounds that no complete run keeps have no place of their own in the file. */
 struct rv_src rv_lint_bounds_src(const struct rv_pipeline *p);
 struct rv_src rv_lint_stage_src(const struct rv_agent *a);

@@ -63,7 +63,7 @@ static void graph_write_mermaid(const struct graph *g, rv_buf *b)
     for (size_t i = 0; i < g->n_edges; i++) {
         const struct graph_edge *e = &g->edges[i];
 
-        rv_buf_printf(b, "    n%d %s", e->from, e->kind == GRAPH_FLOW ? "-->" : "-.->");
+        rv_buf_printf(b, "    n%d %s", e->from, e->kind == GRAPH_BRANCH ? "==>" : graph_is_dashed(e) ? "-.->" : "-->");
         if (e->label[0]) {
             rv_buf_puts(b, "|\"");
             put_mermaid(b, e->label);
@@ -124,7 +124,10 @@ static void graph_write_dot(const struct graph *g, rv_buf *b)
 
         rv_buf_printf(b, "    n%d -> n%d [label=\"", e->from, e->to);
         put_dot(b, e->label);
-        rv_buf_printf(b, "\"%s];\n", e->kind == GRAPH_FLOW ? "" : ", style=dashed");
+        rv_buf_printf(b, "\"%s];\n",
+                      e->kind == GRAPH_BRANCH ? ", style=bold"
+                      : graph_is_dashed(e)    ? ", style=dashed"
+                                              : "");
     }
     rv_buf_puts(b, "}\n");
 }
@@ -239,6 +242,46 @@ static int add_edge(struct graph *g, bool merge, struct graph_edge edge)
     return 0;
 }
 
+/* The branches of a list, each with its condition. label: when the list is taken; "" always. */
+static int add_branches(struct graph *g, bool merge, const struct rv_route *route, const char *label)
+{
+    const struct rv_branches *list = rv_route_branches(g->p, route);
+    int rc = 0;
+
+    for (size_t i = 0; i < list->n && rc == 0; i++) {
+        const struct rv_branch_target *one = &list->items[i];
+        const char *when = one->when ? safe_text(g, rv_expr_text(one->when)) : "";
+        struct graph_edge edge = {route->from, node_of_target(g, one->target), GRAPH_BRANCH, NULL};
+
+        if (when)
+            edge.label = join_label(g, when[0] ? "branch if " : "branch", "", when);
+        if (edge.label && label[0])
+            edge.label = join_label(g, label, ": ", edge.label);
+        if (edge.label)
+            edge.label = with_limit(g, edge.label, edge.from, edge.to);
+        rc = add_edge(g, merge, edge);
+    }
+    return rc;
+}
+
+/* Where the choices of a person lead. */
+static int add_answers(struct graph *g, bool merge, const struct rv_agent *a)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < a->ask.n_routes && rc == 0; i++) {
+        const char *choice = safe_text(g, a->ask.routes[i].choice);
+        struct graph_edge edge = {a->index, node_of_target(g, a->ask.routes[i].target), GRAPH_ANSWER, NULL};
+
+        if (choice)
+            edge.label = join_label(g, "answer ", "", choice);
+        if (edge.label)
+            edge.label = with_limit(g, edge.label, edge.from, edge.to);
+        rc = add_edge(g, merge, edge);
+    }
+    return rc;
+}
+
 static int add_route(struct graph *g, bool merge, const struct rv_route *route)
 {
     const struct rv_agent *a = &g->p->agents[route->from];
@@ -255,6 +298,8 @@ static int add_route(struct graph *g, bool merge, const struct rv_route *route)
         edge.kind = GRAPH_ERROR;
         edge.label = "error";
     }
+    if (route->to == RV_TARGET_LIST)
+        return edge.label ? add_branches(g, merge, route, edge.label) : RV_E_NOMEM;
     if (edge.label)
         edge.label = with_limit(g, edge.label, edge.from, edge.to);
     return add_edge(g, merge, edge);
@@ -277,11 +322,28 @@ static int add_approved(struct graph *g, bool merge, const struct rv_routes *rou
         name = n > 1 ? safe_text(g, g->p->agents[route->from].name) : "";
         if (!name)
             return RV_E_NOMEM;
-        rc = add_edge(g, merge,
-                      (struct graph_edge){node_of_target(g, RV_TARGET_CONFIRMATION), node_of_target(g, route->to),
-                                          GRAPH_ANSWER, join_label(g, "yes", name[0] ? " to " : "", name)});
+        const struct rv_branches *list = rv_route_branches(g->p, route);
+        const char *label = join_label(g, "yes", name[0] ? " to " : "", name);
+        int from = node_of_target(g, RV_TARGET_CONFIRMATION);
+
+        for (size_t k = 0; k < list->n && rc == 0; k++)
+            rc = add_edge(g, merge,
+                          (struct graph_edge){from, node_of_target(g, list->items[k].target), GRAPH_ANSWER, label});
+        if (route->to != RV_TARGET_LIST)
+            rc = add_edge(g, merge, (struct graph_edge){from, node_of_target(g, route->to), GRAPH_ANSWER, label});
     }
     return rc;
+}
+
+static size_t most_edges(const struct rv_pipeline *p, const struct rv_routes *routes)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < routes->n; i++)
+        n += rv_route_branches(p, &routes->items[i])->n + 1;
+    for (size_t i = 0; i < p->n_agents; i++)
+        n += p->agents[i].ask.n_routes;
+    return n;
 }
 
 static int add_sequential(struct graph *g, bool merge)
@@ -292,11 +354,15 @@ static int add_sequential(struct graph *g, bool merge)
 
     if (rc < 0)
         return rc;
-    g->edges = rv_arena_alloc(g->arena, (routes.n + RV_COUNT(resumes) + 1) * sizeof(*g->edges));
+    g->edges = rv_arena_alloc(g->arena, (most_edges(g->p, &routes) + RV_COUNT(resumes) + 1) * sizeof(*g->edges));
     if (!g->edges)
         rc = RV_E_NOMEM;
-    for (size_t i = 0; i < routes.n && rc == 0; i++)
-        rc = add_route(g, merge, &routes.items[i]);
+    for (size_t s = 0; s < g->n_stages && rc == 0; s++) {
+        for (size_t i = routes.start[s]; i < routes.start[s + 1] && rc == 0; i++)
+            rc = add_route(g, merge, &routes.items[i]);
+        if (rc == 0)
+            rc = add_answers(g, merge, &g->p->agents[s]);
+    }
     for (size_t i = 0; i < RV_COUNT(resumes) && rc == 0; i++) {
         size_t node = g->n_stages + 1 + i;
 
@@ -322,8 +388,8 @@ static int add_dependents(struct graph *g, int from)
         const struct rv_agent *a = &g->p->agents[dependents[i]];
         bool is_required = false;
 
-        for (size_t j = 0; j < a->order.requires.n; j++)
-            is_required |= a->order.requires_index[j] == from;
+        for (size_t j = 0; j < a->order.required.n; j++)
+            is_required |= a->order.required_index[j] == from;
         rc = add_edge(
             g, false,
             (struct graph_edge){from, a->index, is_required ? GRAPH_FLOW : GRAPH_AFTER, is_required ? "" : "after"});
@@ -351,35 +417,69 @@ static int add_parallel(struct graph *g)
     return rc;
 }
 
+static const char *work_of(const struct rv_agent *a)
+{
+    if (a->set)
+        return "set";
+    if (a->inner.file && a->inner.file[0])
+        return "pipeline";
+    if (a->has_llm)
+        return a->declared.doc ? "agent" : "llm";
+    return a->has_tools ? "tools" : "service";
+}
+
+static void put_join(const struct rv_agent_join *join, rv_buf *b)
+{
+    if (join->wait == RV_WAIT_ALL)
+        rv_buf_puts(b, join->failures == RV_FAILURES_FAST      ? "join all, fast, "
+                       : join->failures == RV_FAILURES_COLLECT ? "join all, collect, "
+                                                               : "join all, ");
+    else if (join->wait == RV_WAIT_ANY)
+        rv_buf_puts(b, "join any, ");
+    else if (join->wait == RV_WAIT_COUNT && join->count == 1)
+        rv_buf_puts(b, "join first, ");
+    else if (join->wait == RV_WAIT_COUNT)
+        rv_buf_printf(b, "join %lld, ", (long long)join->count);
+}
+
+/* What stands beside the name: "join all, llm, max 3". */
+static void put_mark(const struct graph *g, const struct rv_agent *a, const char *chained, rv_buf *b)
+{
+    bool is_parallel = g->p->default_run_mode == RV_MODE_PARALLEL;
+
+    put_join(&a->join, b);
+    rv_buf_puts(b, work_of(a));
+    if (a->hooks.mock && a->hooks.mock_handler[0])
+        rv_buf_puts(b, ", mock");
+    if (a->each.list)
+        rv_buf_printf(b, ", each of %lld", (long long)a->each.max_items);
+    if (a->limits.max_visits > 0)
+        rv_buf_printf(b, ", max %lld", (long long)a->limits.max_visits);
+    if (a->order.required.n > 1 && a->order.join == RV_JOIN_ANY && is_parallel)
+        rv_buf_puts(b, ", any");
+    if (a->routing.function[0] && !is_parallel)
+        rv_buf_puts(b, ", routed");
+    if (chained[0])
+        rv_buf_printf(b, ", then %s", chained);
+    if (a->ask.question)
+        rv_buf_puts(b, ", asks");
+}
+
 static int set_stage(struct graph *g, size_t i)
 {
     const struct rv_agent *a = &g->p->agents[i];
-    bool is_mocked = a->hooks.mock && a->hooks.mock_handler[0];
     struct graph_node *node = &g->nodes[i];
-    char mark[96 + 4 * (RV_GRAPH_MAX_NAME + 4)];
     const char *chained = a->tools.chained && a->tools.chained[0] ? safe_text(g, a->tools.chained) : "";
-    int len;
+    rv_buf mark = RV_BUF_INIT(1 << 10);
 
     if (!chained)
         return RV_E_NOMEM;
     node->kind = a->has_llm ? GRAPH_LLM : a->has_tools ? GRAPH_TOOLS : GRAPH_SERVICE;
     node->shown = true;
     node->name = safe_text(g, a->name);
-    len = snprintf(mark, sizeof(mark), "%s%s",
-                   a->declared.doc ? "agent"
-                   : a->has_llm    ? "llm"
-                   : a->has_tools  ? "tools"
-                                   : "service",
-                   is_mocked ? ", mock" : "");
-    if (a->limits.max_visits > 0)
-        len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", max %lld", (long long)a->limits.max_visits);
-    if (a->order.requires.n > 1 && a->order.join == RV_JOIN_ANY && g->p->default_run_mode == RV_MODE_PARALLEL)
-        len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", any");
-    if (a->routing.function[0] && g->p->default_run_mode != RV_MODE_PARALLEL)
-        len += snprintf(mark + len, sizeof(mark) - (size_t)len, ", routed");
-    if (chained[0])
-        snprintf(mark + len, sizeof(mark) - (size_t)len, ", then %s", chained);
-    node->mark = rv_arena_dup(g->arena, rv_str_of(mark));
+    put_mark(g, a, chained, &mark);
+    node->mark = mark.rc == 0 ? rv_arena_dup(g->arena, rv_buf_str(&mark)) : NULL;
+    rv_buf_fini(&mark);
     return node->name && node->mark ? 0 : RV_E_NOMEM;
 }
 

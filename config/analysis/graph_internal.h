@@ -14,10 +14,10 @@ struct graph_node {
     const char *mark; /* "llm", "tools, max 3"; "" for pseudo nodes */
     bool shown;       /* pseudo nodes only where an edge leads to them */
 };
-enum graph_edge_kind { GRAPH_FLOW, GRAPH_ERROR, GRAPH_AFTER, GRAPH_ANSWER };
+enum graph_edge_kind { GRAPH_FLOW, GRAPH_BRANCH, GRAPH_ERROR, GRAPH_AFTER, GRAPH_ANSWER };
 struct graph_edge {
     int from, to;
-    enum graph_edge_kind kind; /* all but FLOW are drawn dashed */
+    enum graph_edge_kind kind; /* FLOW: a line; BRANCH: a thick one; the others: dashed */
     const char *label;         /* "" none; safe to print; lines are joined with '\n' after merging */
 };
 struct graph {
@@ -29,6 +29,10 @@ struct graph {
     struct graph_edge *edges; /* by `from`, in the order of its routes */
     size_t n_edges;
 };
+static inline bool graph_is_dashed(const struct graph_edge *e)
+{
+    return e->kind != GRAPH_FLOW && e->kind != GRAPH_BRANCH;
+}
 /** Characters that a terminal shows: code points. */
 size_t rv_graph_width(const char *text);
 

@@ -15,7 +15,7 @@ static const char style[] =
     ".edge{fill:none;stroke:#64748b;stroke-width:1.5}"
     ".tip,.start{fill:#64748b}"
     ".error{stroke:#dc2626;stroke-dasharray:6 4}.error-tip{fill:#dc2626}"
-    ".after,.answer{stroke-dasharray:3 4}"
+    ".after,.answer{stroke-dasharray:3 4}.branch{stroke-width:3}"
     ".box{stroke-width:1.5}"
     ".llm{fill:#ede9fe;stroke:#7c3aed}.tools{fill:#ccfbf1;stroke:#0d9488}.service{fill:#f1f5f9;stroke:#64748b}"
     ".stop{fill:#334155;stroke:#334155}.stop-name{fill:#f8fafc}.ask{fill:#fef3c7;stroke:#d97706}"
@@ -78,6 +78,8 @@ static const char *edge_class(const struct graph_edge *e)
     switch (e->kind) {
     case GRAPH_FLOW:
         return "edge";
+    case GRAPH_BRANCH:
+        return "edge branch";
     case GRAPH_ERROR:
         return "edge error";
     case GRAPH_AFTER:

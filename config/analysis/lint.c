@@ -136,7 +136,8 @@ static void lint_routes(const struct rv_pipeline *p, const struct rv_routes *rou
 
         if (route->kind == RV_WAY_RULE)
             warn_rule(a, route, findings);
-        if (route->kind == RV_WAY_DEFAULT && route->fate != RV_WAY_LIVE && a->routing.default_next[0] &&
+        if (route->kind == RV_WAY_DEFAULT && route->fate != RV_WAY_LIVE &&
+            (a->routing.default_next[0] || a->routing.branches.is_list) &&
             !approval_takes_default(p, routes, route->from)) {
             src = src_or_stage(a->places.default_next, a);
             rv_findings_add(findings, RV_SEVERITY_WARNING, &src, NULL,
@@ -146,11 +147,20 @@ static void lint_routes(const struct rv_pipeline *p, const struct rv_routes *rou
     }
 }
 
-static bool leads(const struct rv_routes *routes, int from, int to)
+static bool leads(const struct rv_pipeline *p, const struct rv_routes *routes, int from, int to)
 {
+    const struct rv_agent_ask *ask = &p->agents[from].ask;
+
+    for (size_t i = 0; i < ask->n_routes; i++)
+        if (ask->routes[i].target == to)
+            return true;
     for (size_t i = routes->start[from]; i < routes->start[from + 1]; i++) {
         const struct rv_route *route = &routes->items[i];
+        const struct rv_branches *list = rv_route_branches(p, route);
 
+        for (size_t k = 0; k < list->n && route->fate == RV_WAY_LIVE; k++)
+            if (list->items[k].target == to)
+                return true;
         if (route->kind == RV_WAY_FUNCTION || (route->fate == RV_WAY_LIVE && route->to == to))
             return true;
     }
@@ -162,7 +172,7 @@ static void lint_edge_limits(const struct rv_pipeline *p, const struct rv_routes
     for (size_t i = 0; i < p->n_edge_limits; i++) {
         const struct rv_edge_limit *limit = &p->edge_limits[i];
 
-        if (!leads(routes, limit->from, limit->to))
+        if (!leads(p, routes, limit->from, limit->to))
             rv_findings_add(findings, RV_SEVERITY_WARNING, &limit->src, NULL,
                             "edge limit \"%s\" to \"%s\" limits nothing: no route of \"%s\" leads there",
                             limit->from_name, limit->to_name, limit->from_name);
@@ -292,6 +302,7 @@ static int lint_sequential(const struct rv_pipeline *p, rv_findings *findings, r
     lint_routes(p, &routes, findings);
     lint_edge_limits(p, &routes, findings);
     lint_answers(p, &routes, findings);
+    rv_lint_groups(p, findings);
     rc = rv_lint_reach(p, &routes, findings, err);
     rv_routes_fini(&routes);
     return rc;

@@ -27,9 +27,41 @@ static int resume_stage(const struct rv_pipeline *p, int target, int from)
     return stage >= 0 ? stage : from;
 }
 
-static void add_arc(struct arcs *arcs, const struct rv_route *route)
+static void put_arc(struct arcs *arcs, const struct rv_route *route, int to)
 {
     const struct rv_agent *a = &arcs->p->agents[route->from];
+    bool needs_call = route->kind != RV_WAY_ERROR && rv_agent_calls_model(a) && a->hooks.before_model.n == 0 &&
+                      !a->each.list; /* an empty list needs none */
+
+    if (to == RV_TARGET_END)
+        to = (int)arcs->p->n_agents;
+    if (to >= 0)
+        arcs->items[arcs->n++] = (struct arc){route->from, to, needs_call};
+}
+
+/* Each branch is a way on; where none of them begins or arrives the join is next. */
+static void add_list(struct arcs *arcs, const struct rv_route *route)
+{
+    const struct rv_branches *list = rv_route_branches(arcs->p, route);
+
+    for (size_t i = 0; i < list->n; i++)
+        put_arc(arcs, route, list->items[i].target);
+    put_arc(arcs, route, arcs->p->agents[route->from].routing.join_of);
+}
+
+static void add_answers(struct arcs *arcs, int stage)
+{
+    const struct rv_agent_ask *ask = &arcs->p->agents[stage].ask;
+    const struct rv_route route = {.from = stage, .kind = RV_WAY_DEFAULT};
+
+    for (size_t i = 0; i < ask->n_routes; i++) {
+        int to = ask->routes[i].target;
+        put_arc(arcs, &route, to == RV_TARGET_CLARIFICATION || to == RV_TARGET_CONFIRMATION ? stage : to);
+    }
+}
+
+static void add_arc(struct arcs *arcs, const struct rv_route *route)
+{
     int to = route->to;
 
     if (route->kind == RV_WAY_FUNCTION) {
@@ -42,12 +74,21 @@ static void add_arc(struct arcs *arcs, const struct rv_route *route)
         return; /* there is a route for the yes */
     if (to == RV_TARGET_CLARIFICATION || to == RV_TARGET_CONFIRMATION)
         to = resume_stage(arcs->p, to, route->from);
-    else if (to == RV_TARGET_END)
-        to = (int)arcs->p->n_agents;
-    else if (to < 0)
-        return;
-    bool needs_call = route->kind != RV_WAY_ERROR && rv_agent_calls_model(a) && a->hooks.before_model.n == 0;
-    arcs->items[arcs->n++] = (struct arc){route->from, to, needs_call};
+    if (to == RV_TARGET_LIST)
+        add_list(arcs, route);
+    else
+        put_arc(arcs, route, to);
+}
+
+static size_t most_arcs(const struct rv_pipeline *p, const struct rv_routes *routes)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < routes->n; i++)
+        n += rv_route_branches(p, &routes->items[i])->n + 1;
+    for (size_t i = 0; i < p->n_agents; i++)
+        n += p->agents[i].ask.n_routes;
+    return n;
 }
 
 /* Arcs by one end: those of node i are order[start[i] .. start[i + 1]). */
@@ -144,7 +185,7 @@ static int reach_build(const struct rv_pipeline *p, const struct rv_routes *rout
     int rc;
 
     r->arcs.p = p;
-    r->arcs.items = calloc(routes->n + 1, sizeof(*r->arcs.items));
+    r->arcs.items = calloc(most_arcs(p, routes) + 1, sizeof(*r->arcs.items));
     r->hops = distances(n, 0);
     r->calls = distances(n, 0);
     r->to_end = distances(n, n - 1);
@@ -153,6 +194,8 @@ static int reach_build(const struct rv_pipeline *p, const struct rv_routes *rout
         return RV_FAIL(err, RV_E_NOMEM, "follow the routes between stages");
     for (size_t i = 0; i < routes->n; i++)
         add_arc(&r->arcs, &routes->items[i]);
+    for (size_t i = 0; i < p->n_agents; i++)
+        add_answers(&r->arcs, (int)i);
     rc = adjacency_build(&r->arcs, false, &r->out, err);
     if (rc < 0)
         return rc;
@@ -201,11 +244,11 @@ static void lint_stages(const struct rv_pipeline *p, const struct reach *r, rv_f
         struct rv_src src = rv_lint_stage_src(a);
 
         if (r->hops[i] < 0)
-            rv_findings_add(findings, RV_SEVERITY_WARNING, &src,
-                            "a stage leads only where its rules, default_next and error_next say; without any it "
-                            "leads to \"end\"",
-                            "stage \"%s\" is never reached: no route leads to it from \"%s\"", a->name,
-                            p->agents[0].name);
+            rv_findings_add_as(findings, RV_SEVERITY_WARNING, "unreachable", &src,
+                               "a stage leads only where its rules, default_next and error_next say; without any it "
+                               "leads to \"end\"",
+                               "stage \"%s\" is never reached: no route leads to it from \"%s\"", a->name,
+                               p->agents[0].name);
         else if (r->to_end[i] < 0)
             rv_findings_add(findings, RV_SEVERITY_WARNING, &src,
                             "only a bound or a failure can end the run there; let a rule or default_next lead on",

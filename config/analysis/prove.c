@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/analysis/prove_internal.h"
+#include "config/analysis/group_internal.h"
 
 /* Copy the first RV_PROOF_MAX_PATH stages of a walk. */
 static int proof_set_path(const int *stages, size_t n, int **path, size_t *n_path, rv_err **err)
@@ -47,8 +47,8 @@ static bool fails(const struct batch_run *run, int stage)
         !p->agents[to].routing.on_failure_only || run->states[to] != RV_STAGE_WAITING)
         return false;
     for (size_t i = 0; i < p->n_agents; i++)
-        for (size_t r = 0; r < p->agents[i].order.requires.n; r++)
-            if (p->agents[i].order.requires_index[r] == stage)
+        for (size_t r = 0; r < p->agents[i].order.required.n; r++)
+            if (p->agents[i].order.required_index[r] == stage)
                 return false;
     return true;
 }
@@ -318,10 +318,18 @@ done:
     return rc;
 }
 
-int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct rv_proof *out, rv_err **err)
+int rv_prove_at(const struct rv_pipeline *p, enum rv_run_mode mode, int depth, struct rv_proof *out, rv_err **err)
 {
     bool is_parallel = (int)mode == RV_UNSET ? p->default_run_mode == RV_MODE_PARALLEL : mode == RV_MODE_PARALLEL;
-    int rc = is_parallel ? prove_parallel(p, out, err) : prove_sequential(p, out, err);
+
+    if (is_parallel)
+        return rv_needs_group_proof(p) ? rv_prove_once_each(p, depth, out, err) : prove_parallel(p, out, err);
+    return rv_needs_group_proof(p) ? rv_prove_groups(p, depth, out, err) : prove_sequential(p, out, err);
+}
+
+int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct rv_proof *out, rv_err **err)
+{
+    int rc = rv_prove_at(p, mode, 0, out, err);
 
     return rc < 0 ? RV_WRAP(err, rc, "prove the bounds of pipeline \"%s\"", p->name) : 0;
 }
@@ -351,10 +359,39 @@ int64_t rv_pipeline_max_answers(const struct rv_pipeline *p)
     return 0;
 }
 
+/* An answer leads back to the stage that asked, and a visit to a stage weighs one. */
+static bool repeats_one_visit(const struct rv_pipeline *p)
+{
+    if (p->clarification_resume_stage[0] || p->confirmation_resume_stage[0] || p->agent_review_resume_stage[0] ||
+        p->agent_review_reject_stage[0])
+        return false;
+    for (size_t i = 0; i < p->n_agents; i++)
+        if (p->agents[i].each.list || rv_agent_has_inner(&p->agents[i]))
+            return false;
+    return true;
+}
+
+static int64_t dearest_visit(const struct rv_pipeline *p)
+{
+    int64_t most = 0;
+
+    for (size_t i = 0; i < p->n_agents; i++) {
+        int64_t calls = rv_agent_most_calls(p, &p->agents[i]);
+
+        most = calls > most ? calls : most;
+    }
+    return most;
+}
+
 struct rv_whole_run rv_proof_with_answers(const struct rv_pipeline *p, const struct rv_proof *part, int64_t answers)
 {
     int64_t parts = rv_sat_add(answers > 0 ? answers : 0, 1);
     int64_t visits = rv_sat_mul(part->max_visits, parts), calls = rv_sat_mul(part->max_llm_calls, parts);
+
+    if (part->spans_answers && repeats_one_visit(p)) {
+        visits = rv_sat_add(part->max_visits, parts - 1);
+        calls = rv_sat_add(part->max_llm_calls, rv_sat_mul(parts - 1, dearest_visit(p)));
+    }
 
     return (struct rv_whole_run){.max_visits = visits < p->max_agent_hops ? visits : p->max_agent_hops,
                                  .max_llm_calls = calls < p->max_llm_calls ? calls : p->max_llm_calls};

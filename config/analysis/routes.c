@@ -191,6 +191,75 @@ int rv_witness_routes(const struct rv_agent *a, struct rv_route *routes, rv_err 
     return s.rc < 0 ? RV_FAIL(err, s.rc, "try outputs of stage \"%s\"", a->name) : 0;
 }
 
+/* How many branches of the list this sample begins; -1: it says nothing. */
+static int begin_branches(struct sampler *s, const struct rv_branches *list, bool *active)
+{
+    struct rv_scope scope = {lookup, s};
+    int n = 0;
+
+    s->is_foreign = false;
+    for (size_t i = 0; i < list->n; i++) {
+        int rc = 0;
+
+        active[i] = true;
+        if (list->items[i].when)
+            rc = rv_expr_test(list->items[i].when, &scope, &active[i], NULL);
+        if (rc == RV_E_NOMEM)
+            s->rc = rc;
+        if (rc < 0 || s->is_foreign)
+            return -1;
+        n += active[i];
+    }
+    return n;
+}
+
+static void try_branches(struct sampler *s, int route, const struct rv_branches *list, bool *tried, bool *active,
+                         bool *found)
+{
+    int most = -1;
+
+    for (s->sample = 0; s->sample < MAX_SAMPLES && most < (int)list->n && s->rc == 0; s->sample++) {
+        int n = route_sample(s) == route ? begin_branches(s, list, tried) : -1;
+
+        if (n < 0 && s->sample >= 64 && s->is_foreign)
+            return;
+        if (n <= most)
+            continue;
+        most = n;
+        memcpy(active, tried, list->n * sizeof *active);
+        *found = true;
+    }
+}
+
+int rv_witness_branches(const struct rv_agent *a, const struct rv_route *routes, const struct rv_route *route,
+                        const struct rv_branches *list, bool *active, bool *found, rv_err **err)
+{
+    struct sampler s = {.agent = a};
+    bool any_when = false, *tried;
+
+    *found = false;
+    for (size_t i = 0; i < list->n; i++) {
+        active[i] = true;
+        any_when = any_when || list->items[i].when;
+    }
+    if (!any_when || a->routing.function[0]) {
+        *found = route->is_likely && route->fate == RV_WAY_LIVE;
+        return 0;
+    }
+    tried = calloc(list->n + 1, sizeof *tried);
+    if (!tried)
+        return RV_FAIL(err, RV_E_NOMEM, "try outputs of stage \"%s\"", a->name);
+    add_values(&s);
+    for (size_t i = 0; i < list->n; i++)
+        if (list->items[i].when)
+            add_literals(&s, rv_expr_text(list->items[i].when));
+    try_branches(&s, (int)(route - routes), list, tried, active, found);
+    for (size_t i = 0; i < s.n_values; i++)
+        json_object_put(s.values[i]);
+    free(tried);
+    return s.rc < 0 ? RV_FAIL(err, s.rc, "try outputs of stage \"%s\"", a->name) : 0;
+}
+
 /* --- Routes --- */
 
 bool rv_agent_calls_model(const struct rv_agent *a)
@@ -344,6 +413,16 @@ int rv_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err *
     routes.start[p->n_agents] = routes.n;
     *out = routes;
     return 0;
+}
+
+const struct rv_branches *rv_route_branches(const struct rv_pipeline *p, const struct rv_route *route)
+{
+    static const struct rv_branches none = {0};
+    const struct rv_agent *a = &p->agents[route->from];
+
+    if (route->to != RV_TARGET_LIST)
+        return &none;
+    return route->kind == RV_WAY_RULE ? &a->routing.rules[route->rule].branches : &a->routing.branches;
 }
 
 void rv_routes_fini(struct rv_routes *routes)

@@ -22,7 +22,9 @@ enum rv_rules {
     RV_RULES_1 = 1,      /* of journals that name none */
     RV_RULES_2 = 2,
     RV_RULES_3 = 3, /* failures have codes */
-    RV_RULES_LAST = RV_RULES_3,
+    RV_RULES_4 =
+        4, /* groups of branches; handlers see the error; expressions and templates have reasons of their own */
+    RV_RULES_LAST = RV_RULES_4,
 };
 
 /* --- A visit ------------------------------------------------------------------------------------------------------ */
@@ -31,6 +33,7 @@ struct rv_delegated; /* what a run keeps of the agents that were asked */
  * origin, conversation and deadline are its own. */
 struct rv_visit_shared {
     struct rv_visit_shared *root; /* NULL: this is it */
+    struct rv_visit_shared *up;   /* of an inner run, or a delegated agent: of the visit that it works for */
     const struct rv_pipeline *pipeline;
     struct rv_catalog catalog;
     enum rv_rules rules;                        /* never NEWEST */
@@ -41,13 +44,15 @@ struct rv_visit_shared {
     int64_t next_call_id;                       /* starts at 1 */
     int64_t next_seq;                           /* of observable events, emitted or not; starts at 1 */
     int64_t llm_left;                           /* model calls that may still be started; retries take from it */
+    int64_t hops_left;                          /* visits that may still begin, beside those that have */
     int64_t spent_micro_usd;                    /* settled cost of this run's model calls */
     int64_t reserved_micro_usd;                 /* the most that those under way can cost; with a budget */
     const struct rv_conversation *conversation; /* NULL: none */
     struct rv_delegated *delegated;             /* of the root; owned, see rv_visit_shared_fini() */
     const struct rv_origin *origin;             /* of a delegated agent; NULL: a stage's visit */
-    int asking_stage;                           /* of a delegated agent: the stage of the run below which it works */
-    int64_t deadline_us;                        /* of a delegated agent; 0: none of its own */
+    int asking_stage;                           /* with a root: the stage of the run below which it works */
+    const char *prefix;                         /* of an inner run: the stages that lead to it, as "sub/" */
+    int64_t deadline_us;                        /* of a delegated agent or an inner run; 0: none of its own */
     bool is_hidden;                             /* of a delegated agent: its text is not shown */
     const char *run_id;                         /* of a delegated agent: the run's; NULL: the envelope's id */
     rv_err *failure; /* of the root: why the last visit failed, with the lines of reeve that found it; owned; or NULL */
@@ -58,6 +63,15 @@ static inline struct rv_visit_shared *rv_visit_root(struct rv_visit_shared *s)
 {
     return s->root ? s->root : s;
 }
+/* Model calls and visits count in the run that makes them and in all runs around it. Delegated agents have no bounds of
+ * their own. */
+void rv_calls_take(struct rv_visit_shared *s, int64_t n);
+void rv_hops_take(struct rv_visit_shared *s, int64_t n);
+/** The outermost run around and with s that has no model call (if one is needed) or no visit left; NULL: none, and
+ *  *reason is NONE. s may be NULL. */
+const struct rv_visit_shared *rv_bound_of(const struct rv_visit_shared *s, bool needs_call, bool needs_visit,
+                                          enum rv_reason *reason);
+
 /** Tells whether observable events are wanted. If not, counts one: numbers do not depend on who listens. */
 static inline bool rv_emit_is_wanted(struct rv_visit_shared *s)
 {
@@ -81,18 +95,38 @@ enum rv_visit_end {
 struct rv_visit_result {
     enum rv_visit_end end;
     enum rv_outcome outcome;
-    int next;               /* stage index or RV_TARGET_END; NONE: failed and not routed, or routing was off */
-    enum rv_reason reason;  /* FAILED and not routed: the terminal reason */
-    const char *error_text; /* FAILED; owned by the visit */
-    json_object *feedback;  /* string `feedback` of the output, borrowed from the visit; or NULL */
+    int next;                /* stage index or RV_TARGET_END; NONE: failed and not routed, or routing was off */
+    enum rv_reason reason;   /* FAILED and not routed: the terminal reason */
+    const char *error_text;  /* FAILED; owned by the visit */
+    const char *error_type;  /* FAILED */
+    const char *error_stage; /* FAILED inside of the stage: the stage there, as "inner"; NULL: the stage itself */
+    enum rv_failure code;    /* FAILED */
+    int64_t attempt;         /* FAILED: how often the work was tried */
+    const struct rv_visit_shared *bound_of; /* FAILED by a bound that ends a run, which no stage can catch: that run */
+    bool is_given;                          /* FAILED: the reason is of work outside, as of a run within the visit */
+    json_object *output;                    /* OK: what it made, also where it was stored; borrowed from the visit */
+    json_object *feedback;                  /* string `feedback` of the output, borrowed from the visit; or NULL */
 };
 
 typedef struct rv_visit rv_visit;
-/** Begin. shared and env are borrowed until rv_visit_free. route false: routing rules and default_next are not used
- *  (parallel mode). llm_reserved: one model call was taken from llm_left beforehand for this visit. */
-RV_MUST_CHECK int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, bool route,
-                                 bool llm_reserved, int64_t now_us, struct rv_effects *out, rv_visit **visit,
-                                 rv_err **err);
+/* Where a visit stands among the branches of its run, and the values that only such a place has. Borrowed for the
+ * visit; a zeroed value means that the place has none (index: -1). */
+struct rv_visit_place {
+    const char *path;    /* of the branch: part of the ids of calls and questions; NULL or "": the main branch */
+    json_object *group;  /* at a join: how its group ended */
+    json_object *error;  /* at a handler: what was caught */
+    json_object *item;   /* in a list: the element; it may be null, which index >= 0 tells apart */
+    json_object *inputs; /* inside of a pipeline that is a stage: what its caller gave */
+    int64_t index;       /* of the element, from 0; -1: not in a list */
+};
+#define RV_VISIT_PLACE_NONE ((struct rv_visit_place){.index = -1})
+
+/** Begin. shared and env are borrowed until rv_visit_free. place: NULL is the main branch. route false: routing rules
+ * and default_next are not used (parallel mode). llm_reserved: one model call was taken from llm_left beforehand for
+ * this visit. */
+RV_MUST_CHECK int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env,
+                                 const struct rv_visit_place *place, bool route, bool llm_reserved, int64_t now_us,
+                                 struct rv_effects *out, rv_visit **visit, rv_err **err);
 /** True if the visit waits for that call or timer. */
 bool rv_visit_waits_for(const rv_visit *v, int64_t call_id);
 /** The event that it waits for. */
@@ -108,6 +142,8 @@ RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv
 /** The run goes on in another process after no process worked on it for that long: its deadline moves, and a model call
  * that was pending counts as charged for. This can end the visit because the run's budget is used up. */
 RV_MUST_CHECK int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
+/** Did the inner run of a stage put that question? Then the stage goes on with the answer, whatever its kind. */
+bool rv_visit_asks_inside(const struct rv_visit_shared *shared, const rv_envelope *env, const struct rv_interrupt *in);
 /* In the data of a confirmation that a route raised: the name of the stage that a yes leads to. A yes then goes on
  * there with the output that was shown, and does not visit the stage again. */
 #define RV_ASKED_NEXT "next"
@@ -117,6 +153,44 @@ int rv_visit_asked_by_route(const struct rv_visit_shared *shared, const rv_envel
  * that raised the next question, and the run stays. */
 RV_MUST_CHECK int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us,
                                    struct rv_effects *out, int *to, rv_err **err);
+/* A question of the key `ask`: the visit ends as STAYED. Its answer is kept with the envelope (call it when the
+ * interrupt is resolved, before anything else is raised); rv_visit_begin() then goes on where the question was put: it
+ * visits nothing, so that no bound of visits or model calls concerns it. */
+RV_MUST_CHECK int rv_visit_answered(const struct rv_visit_shared *shared, rv_envelope *env, rv_err **err);
+/** Would rv_visit_begin() go on with such an answer? */
+bool rv_visit_goes_on(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
+/** May this answer be taken, and do arguments in it fit the tool that the question is about? What
+ * rv_envelope_check_response() says; RV_E_INVALID lists what does not fit. Changes nothing. */
+RV_MUST_CHECK int rv_visit_check_answer(const struct rv_visit_shared *shared, const rv_envelope *env,
+                                        const struct rv_response *response, int64_t now_us, rv_err **err);
+/** The interrupt is resolved by a denial: does the stage that raised it tell its model so (on_denied)? It is visited
+ * again then, as for a yes. */
+bool rv_visit_tells_denial(const struct rv_visit_shared *shared, const rv_envelope *env);
+/* Work that a visit leaves to whoever runs it. The visit waits until it is told how that ended. */
+enum rv_outside { RV_OUTSIDE_NONE, RV_OUTSIDE_LIST, RV_OUTSIDE_PIPELINE };
+enum rv_outside rv_visit_outside(const rv_visit *v);
+json_object *rv_visit_outside_value(const rv_visit *v); /* LIST: the list; PIPELINE: its inputs; borrowed */
+json_object *rv_visit_outside_state(const rv_visit *v); /* PIPELINE that waited for a person: its state; else NULL */
+int64_t rv_visit_deadline(const rv_visit *v);
+int64_t rv_visit_number(const rv_visit *v); /* of the visits of its stage, from 1 */
+struct rv_outside_end {
+    json_object *output;                    /* taken, on every path; NULL: it failed */
+    bool terminates;                        /* with output: the run is to end */
+    const rv_envelope *asks;                /* it waits for a person: its envelope, borrowed; then `output` is NULL */
+    json_object *state;                     /* with asks: what it takes to go on; taken */
+    const char *stage;                      /* failed: inside of the stage, as "inner"; NULL: the stage itself */
+    const char *error_type;                 /* failed: static */
+    const char *error;                      /* its text */
+    enum rv_failure code;                   /* NONE: by its type */
+    enum rv_reason reason;                  /* NONE: by its type */
+    const struct rv_visit_shared *bound_of; /* a bound of that run ended it; NULL: none did */
+    int64_t llm_calls;                      /* made outside, that count with the visit */
+};
+RV_MUST_CHECK int rv_visit_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t now_us,
+                                       struct rv_effects *out, rv_err **err);
+/** Will an element of the stage's list call a model? */
+bool rv_element_calls_llm(const struct rv_visit_shared *shared, int stage);
+
 bool rv_visit_is_done(const rv_visit *v);
 const struct rv_visit_result *rv_visit_result(const rv_visit *v); /* only when done */
 int rv_visit_stage(const rv_visit *v);
@@ -140,7 +214,14 @@ RV_MUST_CHECK int rv_extract_object(rv_str text, const char *const *required, si
                                     rv_err **err);
 
 /* Why a route was taken. */
-enum rv_route_by { RV_ROUTE_RULE, RV_ROUTE_FUNCTION, RV_ROUTE_DEFAULT, RV_ROUTE_NO_MATCH, RV_ROUTE_ERROR };
+enum rv_route_by {
+    RV_ROUTE_RULE,
+    RV_ROUTE_FUNCTION,
+    RV_ROUTE_DEFAULT,
+    RV_ROUTE_NO_MATCH,
+    RV_ROUTE_ERROR,
+    RV_ROUTE_ANSWER /* on_answer has a target for what a person chose */
+};
 const char *rv_route_by_text(enum rv_route_by by);
 /** Rule 5.8: the first rule that matches output, else default_next, else the end.
  *  @param scope values for `when`; a `when` that cannot be evaluated is RV_E_INVALID with its place
@@ -153,10 +234,20 @@ struct rv_stage_scope {
     const rv_envelope *env;
     json_object *output;
     bool is_prompt;
-    json_object *made; /* array that owns the values built on demand; NULL until the first */
+    json_object *group, *error, *item, *inputs; /* of its place; NULL: it has none. Borrowed */
+    int64_t index;                              /* of item; -1: it has none */
+    json_object *made;                          /* array that owns the values built on demand; NULL until the first */
 };
 struct rv_scope rv_stage_scope_init(struct rv_stage_scope *s, const struct rv_pipeline *p, const rv_envelope *env,
                                     json_object *output, bool is_prompt);
+/** The values that a place has. */
+void rv_stage_scope_set_place(struct rv_stage_scope *s, const struct rv_visit_place *place);
 void rv_stage_scope_fini(struct rv_stage_scope *s);
+#define RV_BUILT_MAX_VALUES 100000             /* expressions and constants of one value that is built */
+#define RV_BUILT_MAX_BYTES  ((size_t)16 << 20) /* of its text */
+/** Build a value of expressions; *out is the caller's and shares parts with the scope, so it is for reading.
+ *  RV_E_LIMIT: it is too large; else what the expression failed with, with its place. */
+RV_MUST_CHECK int rv_built_make(const struct rv_built *b, const struct rv_scope *scope, json_object **out,
+                                rv_err **err);
 
 #endif

@@ -15,6 +15,7 @@ enum visit_phase {
     PHASE_POST,   /* post_process hook */
     PHASE_CHAIN,  /* the tool that gets the output */
     PHASE_SETTLE, /* outcome and state after the output is final */
+    PHASE_ASK,    /* the question of the stage, once its output is final */
     PHASE_ROUTE,
     PHASE_FAILED, /* rv_visit_fail() was called */
     PHASE_DONE,
@@ -49,6 +50,7 @@ struct tool_progress {
         REVIEW_ASK,      /* the question is not answered yet: ask again */
     } review;
     json_object *stated;          /* owned; NULL: an empty result */
+    json_object *denial;          /* the answer by which a person refused the step at `at`; owned; NULL: none */
     char step_id[48];             /* "step_<index>" when the step has none */
     struct pending_call *pending; /* the steps from `at` on that run side by side; owned; NULL: none */
     size_t n_pending, n_answered;
@@ -103,6 +105,15 @@ struct rv_visit {
     struct rv_visit_shared *shared; /* borrowed; outlives the visit */
     const struct rv_agent *agent;   /* borrowed from the pipeline */
     rv_envelope *env;               /* borrowed: the run's envelope or this stage's fork */
+    struct rv_visit_place place;
+    enum rv_outside outside;                /* what it waits for beside calls */
+    json_object *outside_value;             /* the list, or the inputs; owned */
+    json_object *outside_state;             /* of the inner run that waited for a person; owned; NULL: it begins */
+    char *error_stage;                      /* of a failure inside; owned; NULL: none */
+    bool is_list;                           /* for_each: its elements are visits of their own */
+    enum rv_reason given_reason;            /* of a failure outside; NONE: it follows from the type */
+    const struct rv_visit_shared *bound_of; /* with `bound`: the run that has it */
+    bool is_bound_hard;                     /* it was hit outside: no error_next leads on from there */
     bool route;
     enum visit_phase phase, failed_in; /* failed_in: the phase that called rv_visit_fail() */
     int64_t visit_no, attempt, now_us, started_us, deadline_us;
@@ -122,10 +133,16 @@ struct rv_visit {
     bool breaks;                    /* the routing function breaks the run off */
     const char *end_text;           /* a routing function's reason to end the run; borrowed while its answer is read */
     char *confirm_message;          /* a policy wants confirmation; owned */
+    json_object *confirm_show;      /* what it wants shown; owned */
+    bool has_confirm_show;          /* it may be null */
     unsigned n_interrupts;          /* raised so far; part of their ids */
+    bool asks;                      /* it ends with the question of the stage */
+    bool goes_on;                   /* it is no visit of its own: an answer came to the question of an earlier one */
+    const char *choice;             /* that decided where the run goes; borrowed from the pipeline; NULL: none did */
     json_object *output;            /* of the main phase, later the stored one; owned */
     json_object *previous;          /* output under the same key before this visit; owned */
     bool had_previous, stored;
+    json_object *caught; /* the failure that it handles, from the envelope; owned; NULL: none */
     struct tool_progress tools;
     struct model_progress model;
     enum rv_reason bound; /* the bound that failed it; RV_REASON_NONE: none did */
@@ -156,12 +173,16 @@ static inline bool rv_visit_refuses_big_ints(const rv_visit *v)
 /** The stage that effects name: of a delegated agent, the one below which it works. */
 static inline int rv_visit_stage_of(const struct rv_visit *v)
 {
-    return v->shared->origin ? v->shared->asking_stage : v->agent->index;
+    return v->shared->root ? v->shared->asking_stage : v->agent->index;
 }
 
 /** Emit an event of the visit. */
 #define rv_visit_emit(v, out, kind, ...)                                                                               \
-    RV_EMIT((v)->shared, out, kind, (v)->agent->index, (v)->visit_no, (v)->now_us, __VA_ARGS__)
+    (rv_emit_is_wanted((v)->shared)                                                                                    \
+         ? rv_emit_at((v)->shared, out, kind, (v)->agent->index, &(v)->place, (v)->visit_no, (v)->now_us,              \
+                      (const struct rv_member[]){__VA_ARGS__},                                                         \
+                      sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                        \
+         : NULL)
 
 /* --- phase.c: what all phases use --- */
 #define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */
@@ -179,7 +200,8 @@ struct visit_call {
     int64_t attempt; /* 0: the visit's */
 };
 /** Ask for a call; the visit then waits. Takes the bytes of request. A passed stage deadline ends the visit instead. */
-int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out,
+                                rv_err **err);
 /** A timer that is told to observers as a retry: its id, or 0 when the deadline does not leave the time (or memory is
  * short, which sticks in out). */
 int64_t rv_visit_wait(rv_visit *v, int64_t wait_us, int64_t attempt, const char *why, struct rv_effects *out);
@@ -189,11 +211,16 @@ int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct 
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out);
 /** Raise an interrupt on the envelope unless one is pending. data is borrowed or NULL. A question about a call's
  * outcome never expires. */
-int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
-                   rv_err **err);
+RV_MUST_CHECK int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data,
+                                 char id[RV_ID_MAX], rv_err **err);
+/** The same with a time to live: 0: it never expires; < 0: that of its kind. */
+RV_MUST_CHECK int rv_visit_raise_for(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data,
+                                     int64_t ttl_us, char id[RV_ID_MAX], rv_err **err);
 /** FNV-1a over text and its NUL. Start with the init value. */
 #define RV_VISIT_HASH_INIT 1469598103934665603u
 uint64_t rv_visit_hash(uint64_t h, const char *text);
+/** Of the run, the stage and, outside of the main branch, the branch: what ids of calls and questions follow from. */
+uint64_t rv_visit_identity(const rv_visit *v);
 /** The visit fails with that error, once the current phase returns to the driver. Its code follows from the type. */
 #define rv_visit_fail(v, type, err, ...)                                                                               \
     rv_visit_fail_at((v), RV_FAILURE_NONE, (type), __FILE__, __LINE__, (err), __VA_ARGS__)
@@ -213,34 +240,73 @@ enum rv_failure rv_failure_of_tool(const char *type);
 /** Member `code` of an event; NULL: none, by the rules of the run or since there is no failure. Static. */
 const char *rv_visit_code_text(const rv_visit *v, enum rv_failure code);
 
+/* --- outside.c: work that is not the visit's own --- */
+static inline bool rv_visit_is_element(const rv_visit *v)
+{
+    return v->place.index >= 0;
+}
+/** Will the visit ask a model, if no hook does? */
+bool rv_visit_calls_llm(const rv_visit *v);
+/** A stage with for_each begins: finds the list. */
+RV_MUST_CHECK int rv_visit_list(rv_visit *v, rv_err **err);
+/** The stage runs another pipeline: builds its inputs. */
+RV_MUST_CHECK int rv_visit_inner(rv_visit *v, rv_err **err);
+/** The inner run waits for a person: so does the stage. */
+RV_MUST_CHECK int rv_visit_wait_inside(rv_visit *v, const struct rv_outside_end *end, struct rv_effects *out,
+                                       rv_err **err);
+#define RV_KEPT_PIPELINE "pipeline" /* kind of suspended work */
+/** A person has answered: the inner run goes on. */
+void rv_visit_resume_inner(rv_visit *v, json_object *kept);
+/** The stage has `set`: builds the output. */
+RV_MUST_CHECK int rv_visit_set(rv_visit *v, rv_err **err);
+
 /* --- hooks.c --- */
-int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
 /* --- outcome.c --- */
 /** Where the stage is the arbiter and has nothing to judge: its output is made and stored, and only routing is left. */
 RV_MUST_CHECK int rv_visit_sit_out(rv_visit *v, rv_err **err);
-int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_store(rv_visit *v, rv_err **err);
-int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_store(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** The text of the first of two members of an output that is there; second may be NULL. Borrowed; NULL: neither. */
 const char *rv_output_text(json_object *output, const char *first, const char *second);
 
+/* --- ask.c --- */
+/** Does the visit put the question of its stage, now that its output is final? */
+bool rv_visit_asks(const rv_visit *v);
+/** Put it, and stay. A question that cannot be written fails the visit; its output stands. */
+RV_MUST_CHECK int rv_visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err);
+/** Go on with the answer: see rv_visit_goes_on(). */
+RV_MUST_CHECK int rv_visit_go_on(rv_visit *v, struct rv_effects *out, rv_err **err);
+/** Tells whether the stage waits, or waited, with its question. */
+bool rv_visit_is_ask(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
+#define RV_QUESTION_MAX_SHOWN ((size_t)256 << 10) /* bytes of what a question shows */
+#define RV_QUESTION_MAX_BYTES ((size_t)64 << 10)  /* of its text */
+/** The question of a tool that requires confirmation, from its arguments, and what it shows. message stays empty where
+ * the tool has no question, or these arguments lack what is in it. */
+RV_MUST_CHECK int rv_question_of_tool(const struct rv_tool_info *info, json_object *arguments, rv_buf *message,
+                                      json_object *data, rv_err **err);
+/** Set `shown` of the data of a question, unless it is too long for a person. shown: borrowed; NULL is null. */
+RV_MUST_CHECK int rv_question_show(json_object *data, json_object *shown, rv_err **err);
+
 /* --- end.c --- */
-int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
-int rv_visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err);   /* an interrupt keeps the run here */
-int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
+RV_MUST_CHECK int rv_visit_stay(rv_visit *v, struct rv_effects *out,
+                                rv_err **err); /* an interrupt keeps the run here */
+RV_MUST_CHECK int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** Ask what the output wants to know, and stay. kind: CLARIFY or CONFIRM. */
 RV_MUST_CHECK int rv_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effects *out, rv_err **err);
 /** A person said yes where a route asked: tells observers where it leads, and asks where that is `clarification`. */
 RV_MUST_CHECK int rv_end_approved(rv_visit *v, int to, struct rv_effects *out, rv_err **err);
 
 /* --- llm.c: asking a model, and what that costs --- */
-int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** Send a request that hooks have looked at: sets its money aside and asks for the call. Takes the bytes of request. */
 RV_MUST_CHECK int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err);
 /** The call is over: what it took, counted with the visit, the run and the envelope. */
@@ -258,6 +324,8 @@ bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
 /** Append the rendered prompt of that name. place: where the stage names it, for errors. */
 RV_MUST_CHECK int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out,
                                    rv_err **err);
+/** Is there a prompt of that name, or no name? */
+bool rv_prompt_is_known(const rv_visit *v, const char *name);
 /** Make those that are not made yet. A failure is the stage's. */
 RV_MUST_CHECK int rv_parts_make(rv_visit *v, rv_err **err);
 void rv_parts_write_system(const rv_visit *v, rv_jw *w); /* the member of a request, if there is one; the others: */
@@ -270,7 +338,7 @@ RV_MUST_CHECK int rv_parts_take(struct model_progress *t, json_object *kept, rv_
 void rv_parts_fini(struct model_progress *t);
 
 /* --- reply.c: what a model's reply comes to --- */
-int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** A reply that is paid for and told to observers, as hooks left it, or that a hook gave. */
 RV_MUST_CHECK int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 

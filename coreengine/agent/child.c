@@ -157,6 +157,8 @@ static int new_envelope(const rv_visit *v, size_t index, const struct ask *ask, 
         rv_buf_puts(&prompt, "\n\nInput data: ");
         rv_json_write_spaced(ask->data, &prompt);
     }
+    if (v->place.path && v->place.path[0])
+        rv_buf_printf(&name, "%s/", v->place.path);
     rv_buf_printf(&name, "%s/%lld/%zu/%.*s", v->agent->name, (long long)v->visit_no, v->model.steps_before + index,
                   RV_STR_ARG(rv_step_id(v, index, scratch, sizeof scratch)));
     int rc = rv_buf_check(&prompt, "the question to an agent", err);
@@ -177,6 +179,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
 
     c->timeout_us = ask->timeout_us > 0 ? ask->timeout_us : root->pipeline->delegation_timeout_ms * 1000;
     c->shared = (struct rv_visit_shared){.root = root,
+                                         .up = v->shared,
                                          .run_id = v->shared->run_id ? v->shared->run_id
                                                                      : rv_envelope_fields(v->env)->envelope_id,
                                          .pipeline = p,
@@ -236,7 +239,7 @@ static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str docume
         rc = new_envelope(v, index, ask, &c->env, cause);
     if (rc == 0) {
         set_up(v, c, ask, p, origin);
-        rc = rv_visit_begin(&c->shared, 0, c->env, false, false, v->now_us, fx, &c->visit, cause);
+        rc = rv_visit_begin(&c->shared, 0, c->env, NULL, false, false, v->now_us, fx, &c->visit, cause);
     }
     if (rc < 0) {
         rv_child_free(c);

@@ -25,6 +25,8 @@ static void effect_fini(struct rv_effect *e)
     rv_turn_free(e->turn);
     free(e->key);
     json_object_put(e->ids);
+    free(e->path);
+    free(e->label);
 }
 
 void rv_effects_clear(struct rv_effects *e)
@@ -65,6 +67,7 @@ struct rv_effect *rv_effects_add(struct rv_effects *e, enum rv_effect_kind kind)
     memset(item, 0, sizeof *item);
     item->kind = kind;
     item->stage = -1;
+    item->index = -1;
     return item;
 }
 
@@ -185,11 +188,40 @@ static void write_member(const struct rv_pipeline *p, const struct rv_member *m,
     }
 }
 
+int rv_effect_place(struct rv_effect *e, const struct rv_visit_shared *shared, int stage,
+                    const struct rv_visit_place *place, rv_err **err)
+{
+    const char *path = place && place->path ? place->path : "", *prefix = shared->prefix ? shared->prefix : "";
+    rv_buf label = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    e->stage = shared->root && stage >= 0 ? shared->asking_stage : stage;
+    e->agent = stage;
+    e->index = place ? place->index : -1;
+    if (path[0] && !(e->path = rv_str_dup(rv_str_of(path))))
+        return RV_FAIL(err, RV_E_NOMEM, "place an effect");
+    if (!prefix[0] || stage < 0 || shared->origin)
+        return 0;
+    rv_buf_printf(&label, "%s%s", prefix, shared->pipeline->agents[stage].name);
+    int rc = rv_buf_check(&label, "the name of an inner stage", err);
+    if (rc == 0)
+        e->label = rv_buf_steal(&label, NULL);
+    rv_buf_fini(&label);
+    return rc;
+}
+
 struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
                           int64_t visit, int64_t now_us, const struct rv_member *members, size_t n)
 {
+    return rv_emit_at(shared, out, kind, stage, NULL, visit, now_us, members, n);
+}
+
+struct rv_effect *rv_emit_at(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
+                             const struct rv_visit_place *place, int64_t visit, int64_t now_us,
+                             const struct rv_member *members, size_t n)
+{
     struct rv_visit_shared *root = rv_visit_root(shared);
     const struct rv_origin *origin = shared->origin;
+    const struct rv_pipeline *p = origin ? root->pipeline : shared->pipeline;
     struct rv_effect *e = rv_effects_add(out, RV_EFFECT_EMIT);
     char time[RV_TIME_MAX];
 
@@ -197,10 +229,11 @@ struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out
         return NULL;
     if (!out->text.max)
         out->text.max = RV_EFFECTS_MAX_TEXT;
-    if (origin && stage >= 0)
-        stage = shared->asking_stage;
+    if (rv_effect_place(e, shared, stage, place, NULL) < 0) {
+        out->rc = RV_E_NOMEM;
+        return NULL;
+    }
     e->emit = kind;
-    e->stage = stage;
     e->origin = origin;
     e->visit = visit;
     e->text_at = out->text.len;
@@ -212,9 +245,13 @@ struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out
     rv_jw_kv_text(&w, "type", rv_emit_text(kind));
     rv_jw_kv_text(&w, "time", time);
     if (stage >= 0) {
-        rv_jw_kv_text(&w, "stage", root->pipeline->agents[stage].name);
+        rv_jw_kv_text(&w, "stage", e->label ? e->label : root->pipeline->agents[e->stage].name);
         rv_jw_kv_int(&w, "visit", visit);
     }
+    if (e->path)
+        rv_jw_kv_text(&w, "path", e->path);
+    if (e->index >= 0)
+        rv_jw_kv_int(&w, "index", e->index);
     if (origin) {
         rv_jw_kv_text(&w, "agent", origin->agent);
         rv_jw_kv_int(&w, "depth", origin->depth);
@@ -222,7 +259,7 @@ struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out
     }
     for (size_t i = 0; i < n; i++)
         if (members[i].key)
-            write_member(root->pipeline, &members[i], &w, out);
+            write_member(p, &members[i], &w, out);
     rv_jw_obj_end(&w);
     if (out->text.rc < 0)
         out->rc = out->text.rc;

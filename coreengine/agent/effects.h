@@ -79,6 +79,11 @@ struct rv_effect {
     json_object *ids;                   /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */
     const struct rv_origin *origin;     /* NULL: the stage's own */
     const struct rv_pipeline *pipeline; /* CALL_*: where its names, roles and limits are; lives as long as the run */
+    int agent;                          /* CALL_*: index of the agent in `pipeline` */
+    char *path;                         /* of the branch, the element or the inner run; owned; NULL: the main branch */
+    char *label;   /* of a stage of an inner run: names of the stages that lead there, as "sub/inner"; owned; NULL: the
+                      stage's own name */
+    int64_t index; /* of the element of a list, from 0; -1: not in a list */
 };
 /* Zero it before first use. One owner; reused from step to step. */
 struct rv_effects {
@@ -163,6 +168,14 @@ struct rv_member {
  * NULL: nothing is written, since no observer listens, or memory is short (sticky in out). */
 struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
                           int64_t visit, int64_t now_us, const struct rv_member *members, size_t n);
+struct rv_visit_place;
+/** The same of a visit that stands at this place: also {path?, index?}. place may be NULL. */
+struct rv_effect *rv_emit_at(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
+                             const struct rv_visit_place *place, int64_t visit, int64_t now_us,
+                             const struct rv_member *members, size_t n);
+/** Say where an effect of that stage of shared's pipeline belongs: stage, agent, path, label, index. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_effect_place(struct rv_effect *e, const struct rv_visit_shared *shared, int stage,
+                                  const struct rv_visit_place *place, rv_err **err);
 
 /** Set members of an object: INT, BOOL, STR, TEXT and VALUE. obj NULL: no memory. */
 RV_MUST_CHECK int rv_members_set(json_object *obj, const struct rv_member *members, size_t n, rv_err **err);

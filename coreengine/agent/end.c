@@ -21,6 +21,9 @@ static void emit_completed(rv_visit *v, const char *status, const char *next, st
     bool failed = v->error_text != NULL;
     const char *code = rv_visit_code_text(v, v->code);
 
+    if (v->goes_on) /* told when the visit ended with the question */
+        return;
+
     rv_visit_emit(v, out, v->shared->origin ? RV_EMIT_AGENT_COMPLETED : RV_EMIT_STAGE_COMPLETED,
                   RV_M_TEXT("status", status), RV_M_TEXT("outcome", rv_outcome_text(v->result.outcome)),
                   RV_M_TEXT("output_key", v->agent->output.key), RV_M_OF(VALUE, "output", failed ? NULL : v->output),
@@ -38,13 +41,15 @@ static void emit_decision(rv_visit *v, int to, enum rv_route_by by, struct rv_ef
     rv_visit_emit(v, out, RV_EMIT_ROUTING_DECISION, RV_M_TEXT("from", v->agent->name),
                   RV_M_TEXT("to", rv_pipeline_target_name(v->shared->pipeline, to)),
                   RV_M_TEXT("reason", rv_route_by_text(by)), RV_M_IF(rule, RV_M_INT("rule", v->routed_rule)),
+                  RV_M_IF(by == RV_ROUTE_ANSWER, RV_M_TEXT("choice", v->choice)),
+                  RV_M_IF(v->goes_on && v->error_text, RV_M_TEXT("error", v->error_text)),
                   RV_M_IF(rule, RV_M_TEXT("condition", rule->when ? rv_expr_text(rule->when) : rule->condition)));
 }
 
 /* Is it to go on when a person has answered? Then its turn is not over. An agent that was asked never goes on. */
 static bool is_suspended(const rv_visit *v)
 {
-    return v->result.end == RV_VISIT_STAYED && !v->shared->origin &&
+    return v->result.end == RV_VISIT_STAYED && !v->shared->origin && !v->asks &&
            rv_envelope_suspended(v->env, rv_str_of(v->agent->name));
 }
 
@@ -60,9 +65,13 @@ static enum rv_turn_status turn_status(const rv_visit *v)
 /* Rows and history of a visit that is over. */
 static int record(rv_visit *v, enum rv_history_status status, struct rv_effects *out, rv_err **err)
 {
+    if (v->goes_on) { /* both were written when the visit ended with the question */
+        v->phase = PHASE_DONE;
+        return 0;
+    }
     if (!is_suspended(v)) {
         int rc = rv_visit_keep_rows(v, turn_status(v), out, err);
-        if (rc == 0 && turn_status(v) == RV_TURN_COMPLETED)
+        if (rc == 0 && turn_status(v) == RV_TURN_COMPLETED && !v->is_list)
             rc = rv_visible_output(v, out, err);
         if (rc < 0)
             return rc;
@@ -74,6 +83,11 @@ static int record(rv_visit *v, enum rv_history_status status, struct rv_effects 
         .duration_ms = duration_ms(v),
     };
     v->phase = PHASE_DONE;
+    if (v->result.end != RV_VISIT_STAYED && !v->shared->origin) {
+        int rc = rv_envelope_set_caught(v->env, rv_str_of(v->agent->name), NULL, err);
+        if (rc < 0)
+            return rc;
+    }
     return rv_envelope_record_complete(v->env, rv_str_of(v->agent->name), &end, v->now_us, err);
 }
 
@@ -167,6 +181,8 @@ static int describe(const rv_visit *v, enum rv_outcome kind, rv_str output, json
         rc = rv_json_set_ref(data, "output", v->output, err);
     else if (rc == 0)
         rc = rv_json_set_text(data, "output_key", v->agent->output.key, err);
+    if (rc == 0 && kind == RV_OUTCOME_CONFIRM && v->has_confirm_show)
+        rc = rv_question_show(data, v->confirm_show, err);
     if (rc == 0 && kind == RV_OUTCOME_CONFIRM && v->routed_to == RV_TARGET_CONFIRMATION)
         rc = rv_json_set_text(data, RV_ASKED_NEXT, rv_pipeline_approved_name(v->shared->pipeline, v->agent), err);
     return rc;
@@ -263,7 +279,7 @@ static bool is_partial(const rv_visit *v)
 
     if (v->result.outcome == RV_OUTCOME_PARTIAL)
         return true;
-    if (!v->agent->has_tools || v->agent->has_llm)
+    if (!v->agent->has_tools || v->agent->has_llm || v->is_list)
         return false;
     for (size_t i = 0; i < n; i++) {
         json_object *entry = json_object_array_get_idx(results, i);
@@ -291,7 +307,7 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
-    if (v->route)
+    if (v->route && v->routed_by != RV_ROUTE_ANSWER)
         keep_partial(v);
     if (v->result.outcome == RV_OUTCOME_TERMINATE) {
         rc = end_run(v, err);
@@ -305,6 +321,7 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rc;
     }
     v->result.end = RV_VISIT_OK;
+    v->result.output = v->output;
     v->result.next = v->route ? v->routed_to : RV_TARGET_NONE;
     find_feedback(v);
     bool is_stage = v->routed_to >= 0 || v->routed_to == RV_TARGET_END; /* else: terminated where it stands */
@@ -327,10 +344,23 @@ static enum rv_reason reason_of(const rv_visit *v, const char *type, enum visit_
 {
     if (v->bound != RV_REASON_NONE)
         return v->bound;
+    if (v->given_reason != RV_REASON_NONE)
+        return v->given_reason;
     if (strcmp(type, "PolicyError") == 0)
         return RV_REASON_POLICY;
     if (strcmp(type, "CancelledError") == 0)
         return RV_REASON_USER_CANCELLED;
+    static const struct {
+        const char *type;
+        enum rv_reason reason;
+    } own[] = {
+        {"ExpressionError", RV_REASON_EXPRESSION},
+        {"TemplateError", RV_REASON_TEMPLATE},
+        {"JoinError", RV_REASON_JOIN},
+    };
+    for (size_t i = 0; i < RV_COUNT(own) && v->shared->rules >= RV_RULES_4; i++)
+        if (strcmp(type, own[i].type) == 0)
+            return own[i].reason;
     bool in_call = (phase == PHASE_MAIN || phase == PHASE_BACKOFF) && strcmp(type, "ProcessingError") != 0;
     return v->llm_path && (in_call || v->lacks_field) ? RV_REASON_LLM_FAILED : RV_REASON_TOOL_FAILED;
 }
@@ -344,6 +374,31 @@ static int restore_output(rv_visit *v, rv_err **err)
     v->stored = false;
     return v->had_previous ? rv_envelope_set_output(v->env, key, v->previous, err)
                            : rv_envelope_remove_output(v->env, key, err);
+}
+
+/* The handler sees it as `error`. */
+static int keep_error(rv_visit *v, int handler, rv_err **err)
+{
+    json_object *error;
+    int rc;
+
+    if (handler < 0 || v->shared->origin || v->shared->rules < RV_RULES_4)
+        return 0;
+    error = json_object_new_object();
+    rc = RV_SET(error, err, RV_M_TEXT("stage", v->agent->name), RV_M_TEXT("code", v->error_type),
+                RV_M_TEXT("text", v->error_text), RV_M_INT("attempt", v->attempt));
+    if (rc == 0)
+        rc = rv_envelope_set_caught(v->env, rv_str_of(rv_pipeline_target_name(v->shared->pipeline, handler)), error,
+                                    err);
+    json_object_put(error);
+    return rc;
+}
+
+/* A rule looks at an output that is stored; where none of them can be decided it stays for the handler to see. */
+static bool keeps_output(const rv_visit *v, enum visit_phase failed_in)
+{
+    return failed_in == PHASE_CHAIN || (failed_in == PHASE_ROUTE && v->shared->rules >= RV_RULES_4 &&
+                                        strcmp(v->error_type, "ExpressionError") == 0);
 }
 
 int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
@@ -367,13 +422,21 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->result.error_text = v->error_text;
     v->result.reason = reason_of(v, type, failed_in);
     rv_visible_partial(v);
-    v->result.next = cancelled ? RV_TARGET_NONE : to;
-    int rc = failed_in == PHASE_CHAIN ? 0 : restore_output(v, err); /* the output of a chain stands */
+    v->result.error_type = type;
+    v->result.error_stage = v->error_stage;
+    v->result.code = v->code;
+    v->result.attempt = v->attempt;
+    v->result.is_given = v->given_reason != RV_REASON_NONE;
+    v->result.bound_of = v->is_bound_hard || rv_visit_is_element(v) || v->bound_of != v->shared ? v->bound_of : NULL;
+    v->result.next = cancelled || rv_visit_is_element(v) || v->result.bound_of ? RV_TARGET_NONE : to;
+    int rc = keeps_output(v, failed_in) ? 0 : restore_output(v, err);
     if (rc == 0)
         rc = rv_envelope_add_error(v->env, name, text, type, v->shared->rules >= RV_RULES_3 ? v->code : RV_FAILURE_NONE,
                                    v->now_us, err);
     if (rc == 0)
         rc = record(v, RV_HISTORY_ERROR, out, err);
+    if (rc == 0)
+        rc = keep_error(v, v->result.next, err);
     const char *next = v->result.next == RV_TARGET_NONE ? NULL : rv_pipeline_target_name(v->shared->pipeline, to);
     if (rc == 0)
         emit_completed(v, "error", next, out);

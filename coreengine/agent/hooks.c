@@ -180,11 +180,13 @@ int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
 
     struct rv_stage_scope values;
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, v->output, false);
+    rv_stage_scope_set_place(&values, &v->place);
     rv_err *cause = NULL;
     int rc = rv_route(v->agent, v->output, &scope, &v->routed_to, &v->routed_by, &v->routed_rule, &cause);
     rv_stage_scope_fini(&values);
     if (rc < 0)
-        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, v->shared->rules >= RV_RULES_4 ? "ExpressionError" : "ProcessingError", cause,
+                                   err);
     return rv_visit_finish(v, out, err);
 }
 
@@ -298,12 +300,17 @@ static int remember_confirmation(rv_visit *v, json_object *reply, rv_err **err)
 {
     const char *message = NULL;
 
-    if (!rv_json_get_text(reply, "message", &message) && !rv_json_get_text(reply, "reason", &message))
+    if (!rv_json_get_text(reply, "question", &message) && !rv_json_get_text(reply, "message", &message) &&
+        !rv_json_get_text(reply, "reason", &message))
         message = "a policy asks for confirmation";
     free(v->confirm_message);
     v->confirm_message = rv_str_dup(rv_str_of(message));
     if (!v->confirm_message)
         return RV_FAIL(err, RV_E_NOMEM, "keep a policy's message");
+    json_object *show = NULL;
+    v->has_confirm_show = json_object_object_get_ex(reply, "show", &show);
+    json_object_put(v->confirm_show);
+    v->confirm_show = json_object_get(show);
     v->phase = PHASE_STORE; /* first non-allow wins */
     return 0;
 }
@@ -407,6 +414,7 @@ static const char *asked(const rv_visit *v)
     case PHASE_STORE:
     case PHASE_CHAIN:
     case PHASE_SETTLE:
+    case PHASE_ASK:
     case PHASE_FAILED:
     case PHASE_DONE:
         break;

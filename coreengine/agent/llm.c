@@ -86,12 +86,12 @@ static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
     return worst;
 }
 
-static int fail_for_money(rv_visit *v, int64_t needed, rv_err **err)
+static int fail_for_money(rv_visit *v, const struct rv_visit_shared *s, int64_t needed, rv_err **err)
 {
-    const struct rv_visit_shared *s = rv_visit_root(v->shared);
     int64_t budget = s->pipeline->budget_micro_usd;
 
     v->bound = RV_REASON_BUDGET;
+    v->bound_of = s;
     return rv_visit_fail(v, "LimitError", err,
                          "agent \"%s\": the next model call may cost $%" PRId64 ".%06d, and of budget.usd "
                          "($%" PRId64 ".%06d) $%" PRId64 ".%06d is spent and $%" PRId64
@@ -101,18 +101,33 @@ static int fail_for_money(rv_visit *v, int64_t needed, rv_err **err)
                          s->reserved_micro_usd / 1000000, (int)(s->reserved_micro_usd % 1000000));
 }
 
+/* Is it a run, and has it a budget? */
+static bool has_purse(const struct rv_visit_shared *s)
+{
+    return !s->origin && s->pipeline->has_budget;
+}
+
+static void reserve_all(rv_visit *v, int64_t micro_usd)
+{
+    for (struct rv_visit_shared *s = v->shared; s; s = s->up)
+        if (has_purse(s))
+            s->reserved_micro_usd += micro_usd;
+}
+
 static bool set_aside(rv_visit *v, int64_t worst, int *rc, rv_err **err)
 {
-    struct rv_visit_shared *s = rv_visit_root(v->shared);
+    const struct rv_visit_shared *poor = NULL;
 
-    if (s->pipeline->has_budget &&
-        plus(plus(s->spent_micro_usd, s->reserved_micro_usd), worst) > s->pipeline->budget_micro_usd) {
-        *rc = fail_for_money(v, worst, err);
+    for (const struct rv_visit_shared *s = v->shared; s; s = s->up) /* the outermost run is named first */
+        if (has_purse(s) &&
+            plus(plus(s->spent_micro_usd, s->reserved_micro_usd), worst) > s->pipeline->budget_micro_usd)
+            poor = s;
+    if (poor) {
+        *rc = fail_for_money(v, poor, worst, err);
         return false;
     }
     v->model.reserved_micro_usd = worst;
-    if (s->pipeline->has_budget)
-        s->reserved_micro_usd += worst;
+    reserve_all(v, worst);
     return true;
 }
 
@@ -125,8 +140,7 @@ static bool reserve(rv_visit *v, size_t request_bytes, int *rc, rv_err **err)
 /* The call was not made after all. */
 static void release(rv_visit *v)
 {
-    if (v->shared->pipeline->has_budget)
-        rv_visit_root(v->shared)->reserved_micro_usd -= v->model.reserved_micro_usd;
+    reserve_all(v, -v->model.reserved_micro_usd);
     v->model.reserved_micro_usd = 0;
 }
 
@@ -134,7 +148,9 @@ static void count(rv_visit *v, const struct rv_usage *used)
 {
     rv_usage_add(&v->model.usage, used);
     rv_envelope_add_usage(v->env, used);
-    rv_visit_root(v->shared)->spent_micro_usd = plus(rv_visit_root(v->shared)->spent_micro_usd, used->cost_micro_usd);
+    for (struct rv_visit_shared *s = v->shared; s; s = s->up)
+        if (!s->origin)
+            s->spent_micro_usd = plus(s->spent_micro_usd, used->cost_micro_usd);
 }
 
 /* The price of the role that answered. */
@@ -245,6 +261,15 @@ static int ensure_prompt(rv_visit *v, rv_err **err)
     return rc;
 }
 
+/* The error type of a prompt that could not be made. */
+static const char *prompt_error(const rv_visit *v)
+{
+    bool is_known =
+        rv_prompt_is_known(v, v->agent->model.prompt_key) && rv_prompt_is_known(v, v->agent->model.system_key);
+
+    return is_known && v->shared->rules >= RV_RULES_4 ? "TemplateError" : "ProcessingError";
+}
+
 /* --- the request --- */
 
 static void write_options(const rv_visit *v, const struct rv_model_config *model, rv_jw *w)
@@ -311,16 +336,16 @@ static bool take_call(rv_visit *v, int *rc, rv_err **err)
 {
     if (v->model.has_call)
         return true;
-    if (rv_visit_root(v->shared)->llm_left > 0) {
-        rv_visit_root(v->shared)->llm_left--;
+    v->bound_of = rv_bound_of(v->shared, true, false, &v->bound);
+    if (!v->bound_of) {
+        rv_calls_take(v->shared, 1);
         v->model.has_call = true;
         return true;
     }
-    v->bound = RV_REASON_MAX_LLM_CALLS;
     *rc = rv_visit_fail(v, "LimitError", err,
                         "agent \"%s\" needs a further model call, and all that max_llm_calls (%lld) allows were made: "
                         "raise max_llm_calls, or lower the agent's max_rounds",
-                        v->agent->name, (long long)rv_visit_root(v->shared)->pipeline->max_llm_calls);
+                        v->agent->name, (long long)v->bound_of->pipeline->max_llm_calls);
     return false;
 }
 
@@ -351,7 +376,7 @@ static void write_key(const rv_visit *v, rv_buf *key)
 {
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
     const char *id = rv_envelope_fields(v->env)->envelope_id;
-    uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, id), v->agent->name);
+    uint64_t h = rv_visit_identity(v);
     bool wanted = v->shared->rules >= RV_RULES_2 && x->enable_idempotency && x->enforce_idempotency_for_agents;
 
     if (wanted)
@@ -416,7 +441,7 @@ int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (rc == 0)
         rc = ensure_prompt(v, &cause);
     if (rc < 0)
-        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, prompt_error(v), cause, err);
     if (!request_allowed(v, &rc, err))
         return rc;
     rc = rv_tools_offered(v, &offered, err);

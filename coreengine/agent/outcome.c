@@ -73,7 +73,7 @@ int rv_visit_sit_out(rv_visit *v, rv_err **err)
     v->phase = PHASE_SETTLE; /* no hook, no policy, no tool: it takes no part */
     if (v->model.has_call) {
         v->model.has_call = false;
-        rv_visit_root(v->shared)->llm_left++;
+        rv_calls_take(v->shared, -1);
     }
     return rc;
 }
@@ -104,17 +104,18 @@ static bool contradicts_itself(const rv_visit *v, const char **verdict)
 static int validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     const char *verdict = NULL, *outcome = rv_outcome_text(v->result.outcome);
-    bool needs_llm = rv_stage_calls_llm(v->shared, v->agent->index) && !v->model.has_call;
+    bool needs_llm = rv_visit_calls_llm(v) && !v->model.has_call;
+    enum rv_reason reason;
 
     if (v->shared->rules < RV_RULES_2 || !knobs(v)->meta_validation_enabled || v->agent->declared.doc ||
         v->shared->origin || !contradicts_itself(v, &verdict))
         return 0;
-    if (!v->asked_twice && (!needs_llm || rv_visit_root(v->shared)->llm_left > 0)) {
+    if (!v->asked_twice && (!needs_llm || !rv_bound_of(v->shared, true, false, &reason))) {
         int64_t timer = rv_visit_wait(v, knobs(v)->meta_validation_delay_ms * 1000, v->attempt,
                                       "the verdict of the output contradicts its outcome", out);
         if (timer) {
             if (needs_llm) {
-                rv_visit_root(v->shared)->llm_left--;
+                rv_calls_take(v->shared, 1);
                 v->model.has_call = true;
             }
             v->asked_twice = true;
@@ -213,7 +214,7 @@ int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
 
     if (refused_by_outcome(v, &rc, err))
         return rc;
-    if (v->agent->output.state_merge != RV_UNSET) {
+    if (v->agent->output.state_merge != RV_UNSET && !rv_visit_is_element(v)) {
         rc = rv_envelope_merge_state(v->env, key, (enum rv_merge_how)v->agent->output.state_merge, v->output, err);
         if (rc < 0)
             return rc;
@@ -222,6 +223,6 @@ int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
         v->result.outcome = RV_OUTCOME_CONFIRM;
     if (v->result.outcome == RV_OUTCOME_CLARIFY || v->result.outcome == RV_OUTCOME_CONFIRM)
         return rv_end_ask(v, v->result.outcome, out, err);
-    v->phase = PHASE_ROUTE;
+    v->phase = rv_visit_asks(v) ? PHASE_ASK : PHASE_ROUTE;
     return 0;
 }

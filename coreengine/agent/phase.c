@@ -24,10 +24,15 @@ bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage)
     return is_mocked(shared, &shared->pipeline->agents[stage]);
 }
 
-bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
+bool rv_element_calls_llm(const struct rv_visit_shared *shared, int stage)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
     return agent->has_llm && !is_mocked(shared, agent) && !arbiter_is_off(shared, agent);
+}
+
+bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
+{
+    return !shared->pipeline->agents[stage].each.list && rv_element_calls_llm(shared, stage);
 }
 
 const char *rv_visit_role(const rv_visit *v)
@@ -60,7 +65,8 @@ static enum rv_failure failure_of_stage(const char *type)
         {"ParseError", RV_FAILURE_OUTPUT_UNREADABLE}, {"ValidationError", RV_FAILURE_OUTPUT_INVALID},
         {"HookError", RV_FAILURE_HOOK_FAILED},        {"PolicyError", RV_FAILURE_POLICY_FAILED},
         {"TimeoutError", RV_FAILURE_STAGE_TIMED_OUT}, {"CancelledError", RV_FAILURE_CANCELLED},
-        {"ToolError", RV_FAILURE_TOOL_FAILED},
+        {"ToolError", RV_FAILURE_TOOL_FAILED},        {"ExpressionError", RV_FAILURE_EXPRESSION_FAILED},
+        {"JoinError", RV_FAILURE_JOIN_FAILED},        {"TemplateError", RV_FAILURE_TEMPLATE_FAILED},
     };
 
     for (size_t i = 0; i < RV_COUNT(codes); i++)
@@ -196,7 +202,8 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
         return RV_FAIL(err, RV_E_NOMEM, "ask for a call of stage \"%s\"", v->agent->name);
     }
     e->call_id = rv_visit_root(v->shared)->next_call_id++;
-    e->stage = rv_visit_stage_of(v);
+    if (rv_effect_place(e, v->shared, v->agent->index, &v->place, err) < 0)
+        return RV_E_NOMEM;
     e->origin = v->shared->origin;
     e->pipeline = v->shared->pipeline;
     e->visit = v->visit_no;
@@ -251,13 +258,14 @@ int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct 
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)
 {
     needs_llm = needs_llm && !v->model.has_call; /* one that a hook answered was not made */
-    if (v->attempt > max_retries || (needs_llm && rv_visit_root(v->shared)->llm_left <= 0))
+    enum rv_reason reason;
+    if (v->attempt > max_retries || (needs_llm && rv_bound_of(v->shared, true, false, &reason)))
         return false;
     int64_t timer = rv_visit_back_off(v, v->attempt, why, out);
     if (!timer)
         return false;
     if (needs_llm) {
-        rv_visit_root(v->shared)->llm_left--;
+        rv_calls_take(v->shared, 1);
         v->model.has_call = true;
     }
     v->attempt++;
@@ -275,12 +283,19 @@ uint64_t rv_visit_hash(uint64_t h, const char *text)
     return h;
 }
 
+uint64_t rv_visit_identity(const rv_visit *v)
+{
+    const char *id = rv_envelope_fields(v->env)->envelope_id, *path = v->place.path;
+    uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, id), v->agent->name);
+
+    return path && path[0] ? rv_visit_hash(h, path) : h;
+}
+
 /* Ids derive from where the interrupt was raised, so that a replay makes the same ones. */
 static void interrupt_id(const rv_visit *v, char id[RV_ID_MAX])
 {
     static const char hex[] = "0123456789abcdef";
-    uint64_t h =
-        rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, rv_envelope_fields(v->env)->envelope_id), v->agent->name);
+    uint64_t h = rv_visit_identity(v);
 
     h = (h ^ (uint64_t)v->visit_no) * 1099511628211u;
     h = (h ^ v->n_interrupts) * 1099511628211u;
@@ -293,13 +308,18 @@ static void interrupt_id(const rv_visit *v, char id[RV_ID_MAX])
 int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
                    rv_err **err)
 {
+    return rv_visit_raise_for(v, kind, text, data, rv_interrupt_asks_outcome(kind, data) ? 0 : -1, id, err);
+}
+
+int rv_visit_raise_for(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, int64_t ttl_us,
+                       char id[RV_ID_MAX], rv_err **err)
+{
     interrupt_id(v, id);
     v->n_interrupts++;
     if (rv_envelope_has_interrupt(v->env))
         return 0;
-    struct rv_interrupt_spec spec = {.kind = kind, .id = rv_str_of(id), .data = data, .ttl_us = -1, .replace = true};
-    if (rv_interrupt_asks_outcome(kind, data))
-        spec.ttl_us = 0;
+    struct rv_interrupt_spec spec = {
+        .kind = kind, .id = rv_str_of(id), .data = data, .ttl_us = ttl_us, .replace = true};
     if (kind == RV_INTERRUPT_CLARIFICATION)
         spec.question = text;
     else

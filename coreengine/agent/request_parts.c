@@ -9,16 +9,28 @@ static int render(const rv_visit *v, const rv_template *t, rv_buf *text, rv_err 
 {
     struct rv_stage_scope values;
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, true);
+    rv_stage_scope_set_place(&values, &v->place);
     int rc = rv_template_render(t, &scope, text, err);
 
     rv_stage_scope_fini(&values);
     return rc;
 }
 
-int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out, rv_err **err)
+static const rv_template *find_prompt(const rv_visit *v, const char *name)
 {
     const struct rv_prompt_config *own = rv_pipeline_prompt(v->shared->pipeline, rv_str_of(name));
-    const rv_template *t = own ? own->template : v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(name));
+
+    return own ? own->compiled : v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(name));
+}
+
+bool rv_prompt_is_known(const rv_visit *v, const char *name)
+{
+    return !name[0] || find_prompt(v, name);
+}
+
+int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out, rv_err **err)
+{
+    const rv_template *t = find_prompt(v, name);
 
     if (!t)
         return RV_FAIL_AT(err, place, RV_E_NOT_FOUND, "unknown prompt \"%s\"", name);

@@ -41,12 +41,26 @@ static void add_number(struct id_text *t, int64_t n)
     add_part(t, (rv_str){digits + at, sizeof digits - at});
 }
 
+/* A branch's path may be longer than there is room for. */
+static void add_path(struct id_text *t, const rv_visit *v)
+{
+    uint64_t h = rv_visit_identity(v);
+    char hex[17];
+
+    for (int i = 0; i < 16; i++)
+        hex[i] = "0123456789abcdef"[(h >> (60 - 4 * i)) & 15];
+    hex[16] = '/';
+    add_part(t, (rv_str){hex, sizeof hex});
+}
+
 void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX])
 {
     struct id_text key = {.len = 0};
 
     add_part(&key, rv_utf8_cut(rv_str_of(rv_envelope_fields(v->env)->envelope_id), ID_TEXT_MAX / 2));
     add_part(&key, RV_STR_LIT("/"));
+    if (v->place.path && v->place.path[0])
+        add_path(&key, v);
     add_part(&key, rv_utf8_cut(rv_str_of(v->agent->name), RV_MAX_STAGE_NAME));
     add_number(&key, v->visit_no);
     add_part(&key, RV_STR_LIT("/"));
@@ -340,7 +354,7 @@ static bool keeps(const rv_visit *v)
 {
     const struct rv_conversation *c = v->shared->conversation;
 
-    return c && c->keeps && c->context.session_id && v->agent->declared.doc &&
+    return c && c->keeps && c->context.session_id && v->agent->declared.doc && !v->is_list &&
            (v->agent->session.joins || v->shared->origin);
 }
 

@@ -171,12 +171,54 @@ static void member(rv_str field, json_object **out, bool *found)
     *found = json_object_object_get_ex(obj, key, out);
 }
 
+/* Names that only some places have. *known: it is such a name. */
+static int place_key(struct rv_stage_scope *s, rv_str name, json_object **out, bool *known, bool *found, rv_err **err)
+{
+    const struct {
+        const char *name;
+        json_object *value;
+        bool is_there;
+    } values[] = {
+        {"item", s->item, s->index >= 0},
+        {"group", s->group, s->group != NULL},
+        {"error", s->error, s->error != NULL},
+        {"inputs", s->inputs, s->inputs != NULL},
+    };
+
+    *known = true;
+    for (size_t i = 0; i < RV_COUNT(values); i++)
+        if (rv_str_is(name, values[i].name)) {
+            *found = values[i].is_there;
+            *out = *found ? values[i].value : NULL;
+            return 0;
+        }
+    *known = rv_str_is(name, "index");
+    *found = *known && s->index >= 0;
+    return *found ? keep_int(s, s->index, out, err) : 0;
+}
+
+static int absent(rv_str name, rv_err **err)
+{
+    const char *where = rv_str_is(name, "group")    ? "at a join"
+                        : rv_str_is(name, "error")  ? "in a stage that an error_next leads to"
+                        : rv_str_is(name, "inputs") ? "inside of a pipeline that is a stage of another one"
+                                                    : "in a stage with for_each";
+
+    return RV_FAIL(err, RV_E_NOT_FOUND, "\"%.*s\" is there only %s", RV_STR_ARG(name), where);
+}
+
 static int lookup_engine_key(struct rv_stage_scope *s, rv_str name, rv_str field, json_object **out, bool *found,
                              rv_err **err)
 {
-    int rc = 0;
+    bool known;
+    int rc = place_key(s, name, out, &known, found, err);
 
-    *found = false;
+    if (rc < 0 || (known && !*found))
+        return rc < 0 || s->is_prompt ? rc : absent(name, err); /* a prompt may mean an output of that name */
+    if (known) {
+        member(field, out, found);
+        return 0;
+    }
     if (rv_str_is(name, "outputs"))
         return from_map(s, rv_envelope_output, rv_envelope_outputs, field, out, found, err);
     if (rv_str_is(name, "metadata"))
@@ -233,8 +275,17 @@ static int lookup(void *self, rv_str name, rv_str field, json_object **out, bool
 struct rv_scope rv_stage_scope_init(struct rv_stage_scope *s, const struct rv_pipeline *p, const rv_envelope *env,
                                     json_object *output, bool is_prompt)
 {
-    *s = (struct rv_stage_scope){.pipeline = p, .env = env, .output = output, .is_prompt = is_prompt};
+    *s = (struct rv_stage_scope){.pipeline = p, .env = env, .output = output, .is_prompt = is_prompt, .index = -1};
     return (struct rv_scope){lookup, s};
+}
+
+void rv_stage_scope_set_place(struct rv_stage_scope *s, const struct rv_visit_place *place)
+{
+    s->group = place->group;
+    s->error = place->error;
+    s->item = place->item;
+    s->inputs = place->inputs;
+    s->index = place->index;
 }
 
 void rv_stage_scope_fini(struct rv_stage_scope *s)
@@ -245,7 +296,7 @@ void rv_stage_scope_fini(struct rv_stage_scope *s)
 
 static const char *const by_texts[] = {
     [RV_ROUTE_RULE] = "rule",         [RV_ROUTE_FUNCTION] = "function", [RV_ROUTE_DEFAULT] = "default_route",
-    [RV_ROUTE_NO_MATCH] = "no_match", [RV_ROUTE_ERROR] = "error_route",
+    [RV_ROUTE_NO_MATCH] = "no_match", [RV_ROUTE_ERROR] = "error_route", [RV_ROUTE_ANSWER] = "answer",
 };
 
 const char *rv_route_by_text(enum rv_route_by by)

@@ -89,7 +89,7 @@ bool rv_tools_have_keys(const rv_visit *v)
 void rv_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf *key)
 {
     const char *id = rv_envelope_fields(v->env)->envelope_id, *name = v->agent->name;
-    uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, id), name);
+    uint64_t h = rv_visit_identity(v);
     int64_t renewals = (v->now_us - since_us) / (v->shared->pipeline->execution.idempotency_ttl_ms * 1000);
 
     rv_buf_printf(key, "%.*s/%.*s/%016llx/%lld/%zu", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)),
@@ -235,8 +235,9 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
         return rc;
     }
     out->info = info;
-    if (out->verdict == STEP_RUNS && v->shared->pipeline->execution.require_confirmation_for_destructive &&
-        rv_risk_needs_confirmation(rv_tool_risk(info)))
+    bool is_gated = v->shared->pipeline->execution.require_confirmation_for_destructive && info &&
+                    rv_risk_needs_confirmation(rv_tool_risk(info));
+    if (out->verdict == STEP_RUNS && (is_gated || info->confirm))
         out->verdict = STEP_ASKS;
     return 0;
 }

@@ -277,14 +277,21 @@ static int pause_at_step(rv_visit *v, enum rv_interrupt_kind asks, const char *w
     return rc;
 }
 
-int rv_visit_suspend(rv_visit *v, enum rv_risk risk, struct rv_effects *out, rv_err **err)
+int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
 {
-    rv_buf message = RV_BUF_INIT(4096);
-    json_object *data = json_object_new_object();
+    rv_buf message = RV_BUF_INIT(RV_QUESTION_MAX_BYTES);
+    json_object *data = json_object_new_object(), *parameters = NULL;
     int rc = data ? describe_step(v, data, err) : RV_FAIL(err, RV_E_NOMEM, "suspend a stage");
 
-    rv_buf_printf(&message, "tool \"%.*s\" is %s: may it run with these parameters?",
-                  RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, v->tools.at), 200)), rv_risk_text(risk));
+    if (rc == 0)
+        json_object_object_get_ex(data, "parameters", &parameters);
+    if (rc == 0 && info->confirm)
+        rc = rv_question_of_tool(info, parameters, &message, data, err);
+    if (rc == 0 && message.len == 0)
+        rv_buf_printf(&message, "tool \"%.*s\" %s%s: may it run with these parameters?",
+                      RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, v->tools.at), 200)),
+                      rv_risk_needs_confirmation(rv_tool_risk(info)) ? "is " : "requires approval",
+                      rv_risk_needs_confirmation(rv_tool_risk(info)) ? rv_risk_text(rv_tool_risk(info)) : "");
     if (rc == 0)
         rc = rv_buf_check(&message, "confirmation message", err);
     if (rc == 0)
@@ -393,10 +400,24 @@ static void take_hooks(rv_visit *v, json_object *kept)
 {
     bool passed = false;
 
-    if (!rv_json_get_bool(kept, "hooks_passed", &passed) || !passed)
-        return;
-    v->tools.hooks.side = HOOKS_PASSED;
+    if (rv_json_get_bool(kept, "hooks_passed", &passed) && passed)
+        v->tools.hooks.side = HOOKS_PASSED;
     v->tools.hooks.arguments = json_object_get(rv_json_get_obj(kept, "arguments"));
+}
+
+/* The answer about a call that waits for approval: an approval may change its arguments, and a denial comes here only
+ * where the model is to be told. */
+static void take_approval(rv_visit *v, json_object *kept)
+{
+    json_object *answer = answer_to(v, kept), *arguments = answer ? rv_json_get_obj(answer, "arguments") : NULL;
+
+    v->tools.approved = approved(v, kept);
+    if (v->tools.approved && arguments) {
+        json_object_put(v->tools.hooks.arguments);
+        v->tools.hooks.arguments = json_object_get(arguments);
+    } else if (!v->tools.approved && answer && v->agent->on_denied == RV_DENIED_TELL_MODEL) {
+        v->tools.denial = json_object_get(answer);
+    }
 }
 
 int rv_visit_resume_work(rv_visit *v, rv_err **err)
@@ -408,7 +429,10 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
 
     if (!kept || !rv_json_get_text(kept, "kind", &kind))
         return 0;
-    if (strcmp(kind, POLICY) == 0) {
+    if (strcmp(kind, RV_KEPT_PIPELINE) == 0) {
+        if (v->agent->inner.pipeline && answer_to(v, kept))
+            rv_visit_resume_inner(v, kept);
+    } else if (strcmp(kind, POLICY) == 0) {
         int rc = approved(v, kept) ? approve_policy(v, kept, err) : 0;
         if (rc < 0)
             return rc;
@@ -436,7 +460,7 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
             if (strcmp(kind, OUTCOME) == 0)
                 take_answer(v, kept);
             else
-                v->tools.approved = approved(v, kept);
+                take_approval(v, kept);
             v->tools.all_succeeded = true;
             (void)rv_json_get_bool(kept, "all_succeeded", &v->tools.all_succeeded);
             (void)rv_json_get_int(kept, "total_time_ms", &v->tools.total_ms);
@@ -444,4 +468,61 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
         }
     }
     return rv_envelope_set_suspended(v->env, name, NULL, err);
+}
+
+/* --- answers about calls, before and when they are taken --- */
+
+/* What the stage kept when it asked about a call; NULL: the interrupt is about none. */
+static json_object *kept_call(const struct rv_visit_shared *shared, const rv_envelope *env, json_object *data,
+                              const struct rv_agent **agent)
+{
+    const char *name = NULL, *kind = NULL;
+
+    if (!json_object_is_type(data, json_type_object) || !rv_json_get_text(data, "stage", &name))
+        return NULL;
+    int stage = rv_pipeline_stage(shared->pipeline, rv_str_of(name));
+    json_object *kept = stage >= 0 ? rv_envelope_suspended(env, rv_str_of(name)) : NULL;
+    if (!json_object_is_type(kept, json_type_object) || !rv_json_get_text(kept, "kind", &kind) ||
+        strcmp(kind, GATE) != 0)
+        return NULL;
+    *agent = &shared->pipeline->agents[stage];
+    return kept;
+}
+
+bool rv_visit_tells_denial(const struct rv_visit_shared *shared, const rv_envelope *env)
+{
+    const struct rv_interrupt in = rv_envelope_interrupt(env);
+    const struct rv_agent *agent = NULL;
+    const char *id = NULL;
+    json_object *kept = kept_call(shared, env, in.data, &agent);
+
+    return kept && agent->on_denied == RV_DENIED_TELL_MODEL && rv_json_get_obj(kept, "talk") &&
+           rv_json_get_text(kept, "interrupt_id", &id) && strcmp(id, in.id) == 0;
+}
+
+static int check_arguments(const struct rv_visit_shared *shared, const rv_envelope *env,
+                           const struct rv_response *response, rv_err **err)
+{
+    enum rv_interrupt_kind kind = RV_INTERRUPT_CONFIRMATION;
+    const struct rv_agent *agent = NULL;
+    const char *tool = NULL;
+    json_object *data = rv_envelope_question_data(env, response->interrupt_id, &kind);
+
+    if (!kept_call(shared, env, data, &agent) || !rv_json_get_text(data, "tool", &tool))
+        return RV_FAIL(err, RV_E_INVALID, "the question is about no call that waits: its arguments cannot be changed");
+    const struct rv_tool_info *info = shared->catalog.tool(shared->catalog.self, rv_str_of(tool));
+    if (!info && strcmp(tool, RV_TOOL_ASK_AGENT) == 0)
+        info = &rv_tool_ask_agent;
+    if (!info)
+        return RV_FAIL(err, RV_E_INVALID, "tool \"%.200s\" is not there: its arguments cannot be changed", tool);
+    int rc = info->input ? rv_schema_check(info->input, response->arguments, err) : 0;
+    return rc < 0 ? RV_WRAP(err, rc, "the changed arguments do not fit tool \"%.200s\"", tool) : 0;
+}
+
+int rv_visit_check_answer(const struct rv_visit_shared *shared, const rv_envelope *env,
+                          const struct rv_response *response, int64_t now_us, rv_err **err)
+{
+    int rc = rv_envelope_check_response(env, response, now_us, err);
+
+    return rc < 0 || !response->arguments ? rc : check_arguments(shared, env, response, err);
 }

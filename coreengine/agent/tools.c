@@ -185,6 +185,7 @@ void rv_visit_tools_fini(struct tool_progress *t)
     json_object_put(t->steps);
     json_object_put(t->results);
     json_object_put(t->stated);
+    json_object_put(t->denial);
     for (size_t i = 0; i < t->n_pending; i++) {
         json_object_put(t->pending[i].entry);
         rv_child_free(t->pending[i].child);
@@ -295,7 +296,7 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
     } else if (v->tools.hooks.side == HOOKS_NOT_ASKED && v->agent->hooks.before_tool.n > 0) {
         rc = rv_step_hooks_before(v, at, &v->tools.hooks, out, err); /* a person approves what hooks have left */
     } else if (j.verdict == STEP_ASKS && !v->tools.approved) {
-        rc = rv_visit_suspend(v, rv_tool_risk(j.info), out, err);
+        rc = rv_visit_suspend(v, j.info, out, err);
     } else {
         rc = run_step(v, j.info, out, err);
     }
@@ -343,6 +344,25 @@ static int tools_output(rv_visit *v, rv_err **err)
     return 0;
 }
 
+/* A person refused the call at hand: the model is told with their words. */
+static int take_denial(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    json_object *words = NULL, *entry = NULL;
+
+    json_object_object_get_ex(v->tools.denial, "text", &words);
+    rv_str said = rv_str_trim(rv_json_str(words));
+    rv_buf_printf(&text, "a person refused the call of tool \"%.*s\"%s%.*s",
+                  RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, v->tools.at), 200)), said.len ? ": " : "", RV_STR_ARG(said));
+    json_object_put(v->tools.denial);
+    v->tools.denial = NULL;
+    int rc = rv_buf_check(&text, "why a call is refused", err);
+    if (rc == 0)
+        rc = rv_step_error(v, v->tools.at, "AccessDenied", rv_buf_str(&text), false, 0, &entry, err);
+    rv_buf_fini(&text);
+    return rc < 0 ? rc : step_ended(v, entry, out, err);
+}
+
 static int take_review(rv_visit *v, struct rv_effects *out, rv_err **err); /* below: it ends like a reply */
 
 int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
@@ -358,7 +378,9 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
         if (v->now_us >= v->deadline_us)
             return rv_visit_fail(v, "TimeoutError", err, "stage \"%s\" ran out of time before step %zu", v->agent->name,
                                  v->tools.at);
-        rc = v->tools.review != REVIEW_NONE ? take_review(v, out, err) : try_step(v, out, err);
+        rc = v->tools.denial                  ? take_denial(v, out, err)
+             : v->tools.review != REVIEW_NONE ? take_review(v, out, err)
+                                              : try_step(v, out, err);
     }
     return rc;
 }

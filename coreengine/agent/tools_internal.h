@@ -106,7 +106,7 @@ void rv_child_free(struct child *c);
 
 /* --- suspend.c: work that waits for a person --- */
 /** Stop before the step at hand until a person approves it. */
-int rv_visit_suspend(rv_visit *v, enum rv_risk risk, struct rv_effects *out, rv_err **err);
+int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err);
 /** Stop at the step at hand, whose outcome is unknown, until a person says whether it happened. */
 int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */

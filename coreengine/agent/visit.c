@@ -35,6 +35,8 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     v->shared = shared;
     v->agent = agent;
     v->env = env;
+    v->place = RV_VISIT_PLACE_NONE;
+    v->given_reason = RV_REASON_NONE;
     v->bound = RV_REASON_NONE;
     v->code = RV_FAILURE_NONE;
     v->attempt = 1;
@@ -52,8 +54,9 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     return v;
 }
 
-int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, bool route, bool llm_reserved,
-                   int64_t now_us, struct rv_effects *out, rv_visit **visit, rv_err **err)
+int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, const struct rv_visit_place *place,
+                   bool route, bool llm_reserved, int64_t now_us, struct rv_effects *out, rv_visit **visit,
+                   rv_err **err)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
     rv_visit *v = new_visit(shared, stage, env, now_us, err);
@@ -61,15 +64,32 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
 
     if (!v)
         return RV_E_NOMEM;
+    if (place)
+        v->place = *place;
+    v->is_list = agent->each.list && !rv_visit_is_element(v) && !shared->origin;
     v->route = route;
+    if (rv_visit_goes_on(shared, stage, env)) {
+        rv_calls_take(shared, -(int64_t)llm_reserved); /* no model is asked */
+        int went = rv_visit_go_on(v, out, err);
+        if (went == 0)
+            went = advance(v, out, err);
+        if (went < 0)
+            rv_visit_free(v);
+        else
+            *visit = v;
+        return went;
+    }
     v->model.has_call = llm_reserved;
-    int rc = rv_envelope_record_start(env, name, agent->order.stage_order, now_us, err);
+    int rc = rv_visit_is_element(v) ? rv_envelope_record_part(env, name, agent->order.stage_order, now_us, err)
+                                    : rv_envelope_record_start(env, name, agent->order.stage_order, now_us, err);
     if (rc < 0)
         goto fail;
     v->visit_no = rv_envelope_visits(env, name);
+    if (!v->place.error && !shared->origin)
+        v->place.error = v->caught = json_object_get(rv_envelope_caught(env, name));
     rv_visit_emit(v, out, shared->origin ? RV_EMIT_AGENT_STARTED : RV_EMIT_STAGE_STARTED, (struct rv_member){0});
-    rc = rv_visit_resume_work(v, err);
-    if (rc == 0 && !v->resumed)
+    rc = v->is_list ? rv_visit_list(v, err) : rv_visit_resume_work(v, err);
+    if (rc == 0 && !v->is_list && !v->resumed)
         rc = rv_visit_sit_out(v, err);
     if (rc == 0)
         rc = advance(v, out, err);
@@ -91,13 +111,18 @@ void rv_visit_free(rv_visit *v)
     rv_model_hooks_fini(&v->model.hooks);
     json_object_put(v->output);
     json_object_put(v->previous);
+    json_object_put(v->caught);
     json_object_put(v->approved_policies);
+    json_object_put(v->outside_value);
+    json_object_put(v->outside_state);
+    free(v->error_stage);
     json_object_put(v->chained);
     rv_turn_free(v->rows);
     rv_tool_hooks_fini(&v->chain_hooks);
     rv_buf_fini(&v->partial);
     free(v->session_name);
     free(v->confirm_message);
+    json_object_put(v->confirm_show);
     free(v->error_text);
     rv_err_free(v->failure);
     free(v);
@@ -108,6 +133,10 @@ static int main_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     if (rv_stage_is_mocked(v->shared, v->agent->index))
         return rv_visit_mock(v, out, err);
+    if (v->agent->set)
+        return rv_visit_set(v, err);
+    if (v->agent->inner.pipeline)
+        return rv_visit_inner(v, err);
     v->llm_path |= v->agent->has_llm;
     if (v->agent->has_llm && !v->model.acting)
         return rv_visit_ask_model(v, out, err);
@@ -120,10 +149,21 @@ static int main_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
     return 0;
 }
 
+/* What follows the work: a list's output is made of outputs that were checked, and hooks saw each of them. */
+static int after_list(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    if (v->phase == PHASE_STORE)
+        return rv_visit_store(v, err);
+    v->phase = PHASE_SETTLE;
+    return rv_visit_settle(v, out, err);
+}
+
 static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     int rc;
 
+    if (v->is_list && (v->phase == PHASE_STORE || v->phase == PHASE_POST))
+        return after_list(v, out, err);
     switch (v->phase) {
     case PHASE_PRE:
         return rv_visit_pre(v, out, err);
@@ -142,6 +182,8 @@ static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rv_visit_chain(v, out, err);
     case PHASE_SETTLE:
         return rv_visit_settle(v, out, err);
+    case PHASE_ASK:
+        return rv_visit_ask(v, out, err);
     case PHASE_ROUTE:
         return rv_visit_route(v, out, err);
     case PHASE_FAILED:
@@ -156,7 +198,8 @@ static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
 static int advance(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
-    while (rc == 0 && v->phase != PHASE_DONE && (!v->waiting_for || v->phase == PHASE_FAILED))
+    while (rc == 0 && v->phase != PHASE_DONE &&
+           ((!v->waiting_for && v->outside == RV_OUTSIDE_NONE) || v->phase == PHASE_FAILED))
         rc = run_phase(v, out, err);
     return rc;
 }
@@ -234,6 +277,33 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
     return rc;
 }
 
+int rv_visit_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t now_us, struct rv_effects *out,
+                         rv_err **err)
+{
+    int rc = 0;
+
+    v->now_us = now_us;
+    v->outside = RV_OUTSIDE_NONE;
+    v->llm_calls += end->llm_calls;
+    if (end->asks)
+        return rv_visit_wait_inside(v, end, out, err);
+    if (end->stage && !(v->error_stage = rv_str_dup(rv_str_of(end->stage))))
+        return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
+    if (end->output) {
+        v->output = end->output;
+        v->phase = v->is_list ? PHASE_STORE : PHASE_CHECK;
+        if (end->terminates)
+            v->result.outcome = RV_OUTCOME_TERMINATE;
+    } else {
+        v->given_reason = end->reason;
+        v->bound = end->bound_of ? end->reason : RV_REASON_NONE;
+        v->bound_of = end->bound_of;
+        v->is_bound_hard = true;
+        rc = rv_visit_fail_as(v, end->code, end->error_type, err, "%s", end->error);
+    }
+    return rc < 0 ? rc : advance(v, out, err);
+}
+
 /* What had come of the call under way when it was cancelled. */
 static int take_partial(rv_visit *v, json_object *partials, rv_err **err)
 {
@@ -271,6 +341,7 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
         e->stage = rv_visit_stage_of(v);
     }
     v->waiting_for = 0;
+    v->outside = RV_OUTSIDE_NONE;
     rv_money_lose(v, "a model call was cancelled under way: it counts as charged for", out);
     int rc = rv_visit_fail(v, "CancelledError", err, "%s", why);
     return rc < 0 ? rc : advance(v, out, err);
@@ -281,7 +352,8 @@ int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
 
-    if (!agent->declared.doc || !rv_envelope_suspended(env, rv_str_of(agent->name)))
+    if (!agent->declared.doc || !rv_envelope_suspended(env, rv_str_of(agent->name)) ||
+        rv_visit_is_ask(shared, stage, env)) /* its turn was over when it asked */
         return 0;
     rv_visit *v = new_visit(shared, stage, env, now_us, err);
     if (!v)
@@ -338,6 +410,8 @@ int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err
     v->now_us += gap_us;
     if (v->tools.call_started_us)
         v->tools.call_started_us += gap_us;
+    if (v->outside != RV_OUTSIDE_NONE)
+        return 0;
     if (call == PENDING_CALLS) { /* an agent that was asked may end here, and then nothing else would wake its visit */
         rc = rv_pending_recover(v, gap_us, out, err);
         return rc == 0 && !v->waiting_for ? advance(v, out, err) : rc;

@@ -4,6 +4,10 @@
 
 #include "coreengine/app/app.h"
 
+/* --- stores.c --- */
+/** A variable of the environment; NULL: it is not set, or empty. */
+const char *rv_app_env(const char *name);
+
 /* --- job.c --- */
 /** The errors among the findings as one error; 0: there are none. */
 RV_MUST_CHECK int rv_app_findings_error(const rv_findings *f, rv_err **err);
@@ -25,6 +29,7 @@ struct rv_app_begin {   /* of a new run that takes another's place */
 RV_MUST_CHECK int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin,
                               rv_err **err);
 int64_t rv_app_lease_us(const struct rv_app *app);
+RV_MUST_CHECK int rv_app_run_prepare(struct rv_app_run *run, rv_err **err); /* makes run->state, if there is none */
 
 /* --- continue.c --- */
 /* Before any code of a capability is loaded, the store knows who recovers the run: should that code end this process, a
@@ -42,7 +47,6 @@ struct rv_app_run_state {
     struct rv_app_early early; /* owned, too */
     struct rv_app_conversation *talk;
 };
-RV_MUST_CHECK int rv_app_run_prepare(struct rv_app_run *run, rv_err **err); /* makes run->state, if there is none */
 void rv_app_let_go(struct rv_app_run *run);
 
 #endif

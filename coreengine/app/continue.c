@@ -160,9 +160,8 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
     int rc = 0;
 
     (void)record;
-    (void)run;
     if (ev)
-        rv_app_script_told(&m->script, ev);
+        rc = rv_app_script_told(&m->script, ev, run, err);
     for (size_t i = 0; ev && i < effects->n && rc == 0; i++)
         rc = rv_app_script_asked(&m->script, &effects->items[i], err);
     return rc;

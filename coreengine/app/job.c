@@ -132,6 +132,17 @@ static int go_on(struct rv_app_run *run, rv_store *store, const char *word, cons
     return rc < 0 ? rc : rv_app_run_drive(run, NULL, response, err);
 }
 
+/* The answer came too late: the run goes on by that. */
+static int go_on_late(const struct rv_app *app, const char *run_word, const struct rv_app_observer *observer)
+{
+    struct rv_app_result result;
+    int rc = rv_app_answer(app, run_word, NULL, observer, &result, NULL);
+
+    if (rc == 0)
+        rv_app_result_fini(&result);
+    return rc;
+}
+
 int rv_app_answer(const struct rv_app *app, const char *run_word, const struct rv_response *response,
                   const struct rv_app_observer *observer, struct rv_app_result *out, rv_err **err)
 {
@@ -144,11 +155,14 @@ int rv_app_answer(const struct rv_app *app, const char *run_word, const struct r
     int rc = rv_app_store_open(app, RV_APP_STORE_CHANGE, &store, err);
     if (rc == 0)
         rc = go_on(&run, store, run_word, response, &loaded, err);
+    bool is_late = rc == RV_E_TIMEOUT && response;
     if (rc == 0)
         rc = read_result(&run, out, err);
     rv_app_run_fini(&run);
     rv_app_loaded_fini(&loaded);
     rv_store_close(store);
+    if (is_late)
+        RV_IGNORE(go_on_late(app, run_word, observer), "a question that cannot expire is left as it is");
     return rc;
 }
 

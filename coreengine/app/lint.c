@@ -124,6 +124,7 @@ void rv_app_proved_write(const struct rv_pipeline *p, const struct rv_app_proved
     rv_jw_kv_int(w, "max_mocked_visits", proof->max_mocked_visits);
     rv_jw_kv_int(w, "max_llm_calls", proof->max_llm_calls);
     rv_jw_kv_bool(w, "max_llm_calls_exact", proof->llm_exact);
+    rv_jw_kv_int(w, "max_questions", proof->max_questions);
     rv_jw_key(w, "visits_path");
     rv_jw_arr(w);
     for (size_t i = 0; i < proof->n_visits_path; i++)

@@ -35,7 +35,8 @@ struct rv_app_script {
 /** Where it stood when the run began. */
 RV_MUST_CHECK int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_app_script *out,
                                      rv_err **err);
-void rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev);
+RV_MUST_CHECK int rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run,
+                                     rv_err **err);
 RV_MUST_CHECK int rv_app_script_asked(struct rv_app_script *s, const struct rv_effect *e, rv_err **err);
 /** As struct rv_journal_begin has it; yours. */
 RV_MUST_CHECK int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err);
@@ -131,51 +132,6 @@ struct rv_difference {
     bool a_absent, b_absent;
 };
 
-/* --- questions.c: which question of a run an answer means --- */
-struct rv_app_question {
-    char id[RV_STORE_MAX_ID + 1];
-    enum rv_interrupt_kind kind;
-    json_object *data; /* of the interrupt; owned; NULL: none */
-    rv_buf text;       /* what is asked */
-    int64_t expires_us;
-    size_t n; /* questions that the run waits with */
-};
-/** wanted: its id; ptr NULL: the only one. Finish out on failure, too. RV_E_STATE: the run does not wait, or that
- *  question was answered; RV_E_NOT_FOUND: it has no such question; RV_E_INVALID: it has several; RV_E_TIMEOUT: the
- *  question has expired. */
-RV_MUST_CHECK int rv_app_find_question(rv_store *store, const struct rv_store_scope *scope,
-                                       const struct rv_run_row *row, rv_str wanted, struct rv_app_question *out,
-                                       rv_err **err);
-void rv_app_question_fini(struct rv_app_question *q);
-/** Does the response have what that kind of question needs? */
-bool rv_app_answers(enum rv_interrupt_kind kind, const struct rv_response *response);
-
-/* --- list.c: the runs of a store --- */
-struct rv_app_listed {
-    const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
-    struct rv_run_row row;           /* its numbers; the texts are those above */
-    size_t first_waiting, n_pending; /* those of `waiting` that are its own */
-    int64_t crashes;                 /* processes that took the run over and ended without making a step */
-};
-struct rv_app_waiting {
-    size_t entry, nth;   /* nth: as the store gave them, the oldest first */
-    struct rv_pending p; /* texts in the arena */
-};
-struct rv_app_runs {
-    rv_arena *arena; /* dies with the list */
-    rv_index by_id;
-    struct rv_app_listed *items;
-    size_t n, max;
-    struct rv_app_waiting *waiting;
-    size_t n_waiting, max_waiting;
-    bool more; /* than the limit */
-};
-/** With filter.limit the newest ones, and out->more tells whether there are others. RV_E_LIMIT: too many at once. */
-RV_MUST_CHECK int rv_app_runs_list(rv_store *store, const struct rv_store_scope *scope, struct rv_run_filter filter,
-                                   struct rv_app_runs *out, rv_err **err);
-void rv_app_runs_write(const struct rv_app_runs *l, rv_jw *w); /* an array of objects: `reeve runs --json` */
-void rv_app_runs_fini(struct rv_app_runs *l);
-
 #define RV_APP_DIFF_CONTEXT 2 /* equal records that are shown before the first difference */
 /* One run, record by record. */
 struct rv_app_side {
@@ -203,6 +159,53 @@ bool rv_app_at_end(const struct rv_app_side *s);
 RV_MUST_CHECK int rv_app_diff(rv_store *store, const struct rv_store_scope *scope, const char *const words[2],
                               bool exact, struct rv_app_comparison *out, rv_err **err);
 void rv_app_comparison_fini(struct rv_app_comparison *c);
+
+/* --- questions.c: which question of a run an answer means --- */
+struct rv_app_question {
+    char id[RV_STORE_MAX_ID + 1];
+    enum rv_interrupt_kind kind;
+    json_object *data; /* of the interrupt; owned; NULL: none */
+    rv_buf text;       /* what is asked */
+    int64_t expires_us;
+    size_t n; /* questions that the run waits with */
+};
+/** wanted: its id; ptr NULL: the only one. Finish out on failure, too. RV_E_STATE: the run does not wait, or that
+ *  question was answered; RV_E_NOT_FOUND: it has no such question; RV_E_INVALID: it has several; RV_E_TIMEOUT: the
+ *  question has expired. */
+RV_MUST_CHECK int rv_app_find_question(rv_store *store, const struct rv_store_scope *scope,
+                                       const struct rv_run_row *row, rv_str wanted, struct rv_app_question *out,
+                                       rv_err **err);
+void rv_app_question_fini(struct rv_app_question *q);
+/** Has nobody answered that question in time, so that its run goes on without an answer when it is opened? */
+bool rv_app_is_due(const struct rv_pending *p, int64_t now_us);
+/** Does the response have what that kind of question needs? */
+bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response);
+
+/* --- list.c: the runs of a store --- */
+struct rv_app_listed {
+    const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
+    struct rv_run_row row;           /* its numbers; the texts are those above */
+    size_t first_waiting, n_pending; /* those of `waiting` that are its own */
+    int64_t crashes;                 /* processes that took the run over and ended without making a step */
+};
+struct rv_app_waiting {
+    size_t entry, nth;   /* nth: as the store gave them, the oldest first */
+    struct rv_pending p; /* texts in the arena */
+};
+struct rv_app_runs {
+    rv_arena *arena; /* dies with the list */
+    rv_index by_id;
+    struct rv_app_listed *items;
+    size_t n, max;
+    struct rv_app_waiting *waiting;
+    size_t n_waiting, max_waiting;
+    bool more; /* than the limit */
+};
+/** With filter.limit the newest ones, and out->more tells whether there are others. RV_E_LIMIT: too many at once. */
+RV_MUST_CHECK int rv_app_runs_list(rv_store *store, const struct rv_store_scope *scope, struct rv_run_filter filter,
+                                   struct rv_app_runs *out, rv_err **err);
+void rv_app_runs_write(const struct rv_app_runs *l, rv_jw *w); /* an array of objects: `reeve runs --json` */
+void rv_app_runs_fini(struct rv_app_runs *l);
 
 /* --- fork.c: another run, from the state behind a step --- */
 struct rv_app_fork {

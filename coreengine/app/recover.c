@@ -94,6 +94,88 @@ size_t rv_app_count_left(rv_store *store, const struct rv_store_scope *scope)
     return n;
 }
 
+/* The runs whose questions nobody answered in time: they go on by that. */
+struct due {
+    int64_t now_us;
+    char **runs;
+    size_t n, cap;
+};
+
+static int note_due(void *self, const struct rv_pending *p, rv_err **err)
+{
+    struct due *d = self;
+
+    if (!rv_app_is_due(p, d->now_us) || (d->n > 0 && strcmp(d->runs[d->n - 1], p->run) == 0) || d->n >= MAX_RUNS)
+        return 0;
+    if (d->n == d->cap) {
+        size_t cap = d->cap ? d->cap * 2 : 16;
+        char **runs = realloc(d->runs, cap * sizeof *runs);
+        if (!runs)
+            return RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
+        d->runs = runs;
+        d->cap = cap;
+    }
+    d->runs[d->n] = rv_str_dup(rv_str_of(p->run));
+    return d->runs[d->n] ? (d->n++, 0) : RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
+}
+
+static int find_due(rv_store *store, const struct rv_store_scope *scope, const char *run, struct due *out, rv_err **err)
+{
+    return rv_store_list_pending(store, scope, run, note_due, out, err);
+}
+
+static void due_fini(struct due *d)
+{
+    for (size_t i = 0; i < d->n; i++)
+        free(d->runs[i]);
+    free(d->runs);
+}
+
+static int judge_waiting(rv_store *store, const struct rv_store_scope *scope, struct rv_app_unfinished *x,
+                         int64_t now_us, rv_err **err)
+{
+    struct due d = {.now_us = now_us};
+
+    if (x->verdict != RV_APP_IS_WAITS)
+        return 0;
+    int rc = find_due(store, scope, x->id, &d, err);
+    if (rc == 0 && d.n > 0)
+        x->verdict = RV_APP_IS_LEFT;
+    due_fini(&d);
+    return rc;
+}
+
+static bool is_listed(const struct rv_app_unfinished_list *f, const char *run)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (strcmp(f->items[i].id, run) == 0)
+            return true;
+    return false;
+}
+
+static int add_due_runs(rv_store *store, const struct rv_store_scope *scope, struct rv_app_unfinished_list *f,
+                        rv_err **err)
+{
+    struct due d = {.now_us = f->now_us};
+
+    int rc = find_due(store, scope, NULL, &d, err);
+    for (size_t i = 0; i < d.n && rc == 0; i++) {
+        struct rv_run_row row;
+        if (is_listed(f, d.runs[i]))
+            continue;
+        rc = rv_store_get_run(store, scope, d.runs[i], &row, err);
+        if (rc < 0)
+            break;
+        bool waits = row.status == RV_RUN_INTERRUPTED;
+        rc = waits ? add(f, &row, err) : 0;
+        rv_run_row_fini(&row);
+        if (rc == 0 && waits)
+            f->items[f->n - 1].verdict = RV_APP_IS_LEFT;
+    }
+    due_fini(&d);
+    return rc;
+}
+
 static int find_unfinished(rv_store *store, const struct rv_store_scope *scope, const char *const *words,
                            size_t n_words, struct rv_app_unfinished_list *f, rv_err **err)
 {
@@ -101,8 +183,10 @@ static int find_unfinished(rv_store *store, const struct rv_store_scope *scope, 
         .statuses = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING, .oldest_first = true, .limit = (int64_t)MAX_RUNS};
     int rc = 0;
 
-    if (n_words == 0)
-        return rv_store_list_runs(store, scope, &unfinished, add, f, err);
+    if (n_words == 0) {
+        rc = rv_store_list_runs(store, scope, &unfinished, add, f, err);
+        return rc < 0 ? rc : add_due_runs(store, scope, f, err);
+    }
     for (size_t i = 0; i < n_words && rc == 0; i++) {
         struct rv_run_row row;
         rc = rv_app_find_run(store, scope, words[i], &row, err);
@@ -110,6 +194,8 @@ static int find_unfinished(rv_store *store, const struct rv_store_scope *scope, 
             break;
         rc = add(f, &row, err);
         rv_run_row_fini(&row);
+        if (rc == 0)
+            rc = judge_waiting(store, scope, &f->items[f->n - 1], f->now_us, err);
     }
     return rc;
 }

@@ -1,6 +1,6 @@
 /* Where runs and agents are kept: stores, and which of their runs a word means; agents of the store, a capability and a
  * folder; files of interrupted runs: {reeve_run: 1, rules, pipeline, script, state}. */
-#include "coreengine/app/app.h"
+#include "coreengine/app/app_internal.h"
 #include "coreengine/app/runfile.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #define MAX_NEAREST 500 /* newest runs that a mistyped id is compared with */
 #define MAX_RUNFILE ((size_t)64 << 20)
 
-static const char *from_environment(const char *name)
+const char *rv_app_env(const char *name)
 {
     const char *value = getenv(name);
     return value && value[0] ? value : NULL;
@@ -25,7 +25,7 @@ static const char *from_environment(const char *name)
 /* A relative folder would be another store in each directory. */
 static const char *folder_from_environment(const char *name)
 {
-    const char *value = from_environment(name);
+    const char *value = rv_app_env(name);
     return value && value[0] == '/' ? value : NULL;
 }
 
@@ -53,7 +53,7 @@ static int default_path(rv_buf *out, rv_err **err)
 
 static const char *named_store(const struct rv_app *app)
 {
-    return app->store ? app->store : from_environment("REEVE_STORE");
+    return app->store ? app->store : rv_app_env("REEVE_STORE");
 }
 
 int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err)
@@ -72,7 +72,7 @@ static int sync_of(const struct rv_app *app, enum rv_store_sync *out, rv_err **e
 {
     static const char *const words[] = {
         [RV_STORE_SYNC_FULL] = "full", [RV_STORE_SYNC_NORMAL] = "normal", [RV_STORE_SYNC_OFF] = "off"};
-    const char *word = app->sync ? app->sync : from_environment("REEVE_SYNC");
+    const char *word = app->sync ? app->sync : rv_app_env("REEVE_SYNC");
 
     *out = RV_STORE_SYNC_FULL;
     for (size_t i = 0; word && i < RV_COUNT(words); i++)

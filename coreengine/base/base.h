@@ -8,5 +8,6 @@
 #include "coreengine/base/hash.h"
 #include "coreengine/base/json.h"
 #include "coreengine/base/log.h"
+#include "coreengine/base/version.h"
 
 #endif

@@ -125,6 +125,29 @@ rv_str rv_utf8_cut(rv_str s, size_t max)
     return (rv_str){s.ptr, n};
 }
 
+static bool begins_character(char c)
+{
+    return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+size_t rv_utf8_count(rv_str s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.len; i++)
+        n += begins_character(s.ptr[i]);
+    return n;
+}
+
+rv_str rv_utf8_first(rv_str s, size_t n)
+{
+    size_t at = 0;
+
+    while (at < s.len && !(begins_character(s.ptr[at]) && n-- == 0))
+        at++;
+    return (rv_str){s.ptr, at};
+}
+
 /* --- Arenas: blocks in a list, allocation by bumping, freed all at once --- */
 
 /* Each block is twice as large as the one before: many arenas stay small, and a loaded pipeline takes a handful of the

@@ -33,6 +33,26 @@ bool rv_utf8_valid(rv_str s, size_t *bad);
 size_t rv_utf8_control(const char *p, size_t n);
 /** The longest prefix of at most max bytes that does not cut a UTF-8 sequence. */
 rv_str rv_utf8_cut(rv_str s, size_t max);
+/** Characters (code points) of a valid text. */
+size_t rv_utf8_count(rv_str s);
+/** The first n characters; all of s if it has no more. */
+rv_str rv_utf8_first(rv_str s, size_t n);
+
+/* ASCII, whatever the locale is. */
+static inline bool rv_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool rv_is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static inline bool rv_is_hex(char c)
+{
+    return rv_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 
 typedef struct rv_buf {
     char *ptr; /* owned; NULL until the first append */

@@ -3,6 +3,17 @@
 
 #include <nettle/sha2.h>
 
+void rv_hex(const void *bytes, size_t n, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *from = bytes;
+
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = digits[from[i] >> 4];
+        out[2 * i + 1] = digits[from[i] & 15];
+    }
+}
+
 static struct sha256_ctx *context(struct rv_hash *h)
 {
     _Static_assert(sizeof(struct sha256_ctx) <= sizeof h->state, "the state fits");
@@ -22,14 +33,10 @@ void rv_hash_add(struct rv_hash *h, rv_str bytes)
 
 void rv_hash_hex(struct rv_hash *h, char out[RV_HASH_MAX])
 {
-    static const char digits[] = "0123456789abcdef";
     uint8_t digest[SHA256_DIGEST_SIZE];
 
     sha256_digest(context(h), sizeof digest, digest);
-    for (size_t i = 0; i < sizeof digest; i++) {
-        out[2 * i] = digits[digest[i] >> 4];
-        out[2 * i + 1] = digits[digest[i] & 15];
-    }
+    rv_hex(digest, sizeof digest, out);
     out[2 * sizeof digest] = 0;
 }
 

@@ -8,6 +8,9 @@
 
 #define RV_HASH_MAX 65 /* lower-case hex and its NUL */
 
+/** n bytes as lower-case hex, 2 * n characters; there is no NUL behind them. */
+void rv_hex(const void *bytes, size_t n, char *out);
+
 /* A hash under way; caller's storage. */
 struct rv_hash {
     alignas(16) unsigned char state[128]; /* opaque */

@@ -148,7 +148,6 @@ static void fail(rv_buf *b)
 /* The text of an escaped ASCII byte; returns its length. */
 static size_t escape(unsigned char c, char out[6])
 {
-    static const char hex[] = "0123456789abcdef";
     static const char shorts[0x20] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
 
     out[0] = '\\';
@@ -157,8 +156,7 @@ static size_t escape(unsigned char c, char out[6])
         return 2;
     }
     memcpy(out + 1, "u00", 3);
-    out[4] = hex[c >> 4];
-    out[5] = hex[c & 15];
+    rv_hex(&c, 1, out + 4);
     return 6;
 }
 

@@ -212,14 +212,16 @@ RV_MUST_CHECK int rv_cli_continue(struct rv_cli *cli, const char *run, enum rv_a
 /* waiting.c: what people are told of runs that wait, and which question an answer means */
 /** How to answer that kind of question: the options of `resume`; empty: no answer is needed. data: the interrupt's, may
  * be NULL. */
-const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data);
+void rv_cli_write_how_to_answer(enum rv_interrupt_kind kind, json_object *data, rv_buf *out);
 /** False: the answer lacks what its kind of question needs; out says which options were given and which fit. */
 bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out);
 /** Say what a run waits for and how to answer it. word: names it on a command line. */
 void rv_cli_say_pending(const struct rv_cli *cli, const struct rv_app_run *run, const char *word);
-/** May response answer a question of that run? Fills in which one it means; id is its memory. */
+/** May response answer a question of that run? Fills in which one it means; id is its memory. *is_due: nobody answered
+ * that question in time, and the run goes on by that: RV_E_TIMEOUT then. */
 RV_MUST_CHECK int rv_cli_check_answer(const struct rv_cli *cli, const struct rv_run_row *row,
-                                      struct rv_response *response, char id[RV_STORE_MAX_ID + 1], rv_err **err);
+                                      struct rv_response *response, char id[RV_STORE_MAX_ID + 1], bool *is_due,
+                                      rv_err **err);
 /** The command that answers that interrupt, as a line. is_only: the run waits for nothing else. */
 void rv_cli_write_resume(const struct rv_cli *cli, const struct rv_pending *pending, bool is_only, rv_buf *b);
 /** " --store FILE --user ID --tenant ID", as far as the command line says so. */

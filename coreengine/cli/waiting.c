@@ -7,6 +7,45 @@
 #define ASK_BYTES   300 /* of a question, in a message */
 #define STORE_BYTES 16384
 
+/* "--choice yes   # or no, later": the first choice, and the others. */
+static void write_choices(json_object *data, rv_buf *out)
+{
+    rv_buf all = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    json_object *options = rv_json_get_arr(data, RV_ASK_OPTIONS), *first = json_object_array_get_idx(options, 0);
+
+    rv_buf_puts(out, "--choice ");
+    rv_cli_write_word(json_object_is_type(first, json_type_string) ? json_object_get_string(first) : "", out);
+    rv_ask_write_options(data, &all);
+    size_t head = first ? rv_json_str(first).len + 2 : 0; /* and the comma behind it */
+    if (head < all.len) {
+        rv_buf_puts(out, "   # or ");
+        rv_cli_write_safe((rv_str){rv_buf_cstr(&all) + head, all.len - head}, out);
+    }
+    rv_buf_fini(&all);
+}
+
+void rv_cli_write_how_to_answer(enum rv_interrupt_kind kind, json_object *data, rv_buf *out)
+{
+    bool outcome = rv_interrupt_asks_outcome(kind, data);
+
+    if (rv_interrupt_is_ask(data) && !rv_ask_takes_text(data))
+        write_choices(data, out);
+    else
+        rv_buf_puts(out, outcome ? "--decision happened   # or not_happened, fail; its result: --data JSON"
+                         : kind == RV_INTERRUPT_CLARIFICATION ? "--text \"...\""
+                         : rv_interrupt_is_tool_call(kind, data)
+                             ? "--approve   # or --deny; other arguments: --arguments JSON"
+                         : kind == RV_INTERRUPT_CONFIRMATION ? "--approve   # or --deny"
+                         : kind == RV_INTERRUPT_AGENT_REVIEW ? "--decision approve   # or reject, modify"
+                                                             : "");
+}
+
+static void write_after_blank(enum rv_interrupt_kind kind, json_object *data, rv_buf *out)
+{
+    rv_buf_putc(out, ' ');
+    rv_cli_write_how_to_answer(kind, data, out);
+}
+
 /* --- the commands that people are told --- */
 
 void rv_cli_write_store(const struct rv_cli *cli, rv_buf *b)
@@ -35,30 +74,45 @@ void rv_cli_write_resume(const struct rv_cli *cli, const struct rv_pending *pend
         rv_cli_write_word(pending->id, b);
     }
     rv_cli_write_store(cli, b);
-    if (rv_interrupt_kind_of(rv_str_of(pending->kind), &kind, NULL) == 0 &&
-        rv_json_parse(pending->body, &opts, &body, NULL) == 0)
-        rv_buf_printf(b, " %s", rv_cli_how_to_answer(kind, rv_json_get_obj(body, "data")));
+    if (rv_app_is_due(pending, rv_app_now_us()))
+        rv_buf_puts(b, "   # it goes on by the time-out");
+    else if (rv_interrupt_kind_of(rv_str_of(pending->kind), &kind, NULL) == 0 &&
+             rv_json_parse(pending->body, &opts, &body, NULL) == 0)
+        write_after_blank(kind, rv_json_get_obj(body, "data"), b);
     rv_buf_putc(b, '\n');
     json_object_put(body);
 }
 
 /* --- what a run waits for --- */
 
-const char *rv_cli_how_to_answer(enum rv_interrupt_kind kind, json_object *data)
-{
-    if (rv_interrupt_asks_outcome(kind, data))
-        return "--decision happened   # or not_happened, fail; its result: --data JSON";
-    return kind == RV_INTERRUPT_CLARIFICATION  ? "--text \"...\""
-           : kind == RV_INTERRUPT_CONFIRMATION ? "--approve   # or --deny"
-           : kind == RV_INTERRUPT_AGENT_REVIEW ? "--decision approve   # or reject, modify"
-                                               : "";
-}
-
 struct question {
     enum rv_interrupt_kind kind;
     const char *id, *stage, *ask;
     json_object *data;
 };
+
+/* What a question with choices is about, and the choices. */
+static void write_shown(json_object *data, rv_buf *b)
+{
+    rv_buf text = RV_BUF_INIT(RV_STORE_MAX_BODY);
+    json_object *shown = NULL;
+    const char *key = "";
+
+    if (json_object_object_get_ex(data, RV_ASK_SHOWN, &shown)) {
+        rv_json_write(shown, &text);
+    } else {
+        RV_IGNORE(!rv_json_get_text(data, "output_key", &key), "it has one");
+        rv_buf_printf(&text, "(too long to show: output %s)", key);
+    }
+    rv_buf_puts(b, "  ");
+    rv_cli_write_lines(rv_buf_str(&text), b);
+    rv_buf_puts(b, "\n  choices: ");
+    rv_buf_clear(&text);
+    rv_ask_write_options(data, &text);
+    rv_cli_write_safe(rv_ask_takes_text(data) ? RV_STR_LIT("any text") : rv_buf_str(&text), b);
+    rv_buf_putc(b, '\n');
+    rv_buf_fini(&text);
+}
 
 static void write_question(const struct rv_cli *cli, const struct question *q, bool several, const char *run, rv_buf *b)
 {
@@ -69,7 +123,9 @@ static void write_question(const struct rv_cli *cli, const struct question *q, b
     rv_cli_write_lines(rv_str_of(q->ask), b);
     rv_buf_putc(b, '\n');
     bool is_told = q->kind == RV_INTERRUPT_CLARIFICATION && json_object_object_get_ex(q->data, "output", NULL);
-    if (q->data && !is_told) { /* the question of an output says what is wanted */
+    if (rv_interrupt_is_ask(q->data)) {
+        write_shown(q->data, b);
+    } else if (q->data && !is_told) { /* the question of an output says what is wanted */
         rv_buf_puts(b, "  ");
         rv_json_write(q->data, b);
         rv_buf_putc(b, '\n');
@@ -81,7 +137,8 @@ static void write_question(const struct rv_cli *cli, const struct question *q, b
         rv_cli_write_word(q->id, b);
     }
     rv_cli_write_store(cli, b);
-    rv_buf_printf(b, " %s\n", rv_cli_how_to_answer(q->kind, q->data));
+    write_after_blank(q->kind, q->data, b);
+    rv_buf_putc(b, '\n');
 }
 
 static const char *text_of(json_object *entry, const char *key)
@@ -122,6 +179,15 @@ void rv_cli_say_pending(const struct rv_cli *cli, const struct rv_app_run *run, 
 
 /* --- an answer --- */
 
+static void write_why(const rv_err *why, rv_buf *out)
+{
+    if (!why)
+        return;
+    rv_buf_puts(out, rv_err_text(why));
+    if (rv_err_hint_text(why))
+        rv_buf_printf(out, "; %s", rv_err_hint_text(why));
+}
+
 bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out)
 {
     static const char *const fitting[] = {[RV_INTERRUPT_CLARIFICATION] = "--text",
@@ -131,8 +197,15 @@ bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const st
                                  r->has_approved ? r->approved ? "--approve" : "--deny" : NULL,
                                  r->decision.ptr ? "--decision" : NULL, r->data ? "--data" : NULL};
     const char *sep = ", not ";
+    rv_err *why = NULL;
 
-    if (rv_app_answers(kind, r))
+    if (rv_interrupt_is_ask(data) || r->choice.ptr || r->arguments) {
+        bool fits = rv_answer_check(kind, data, r, &why) == 0;
+        write_why(why, out);
+        rv_err_free(why);
+        return fits;
+    }
+    if (rv_app_answers(kind, data, r))
         return true;
     rv_buf_printf(out, "a %s takes %s", rv_interrupt_kind_text(kind),
                   rv_interrupt_asks_outcome(kind, data) ? "--decision happened, not_happened or fail" : fitting[kind]);
@@ -202,12 +275,15 @@ static int check_fit(const struct rv_cli *cli, const struct rv_run_row *row, con
 }
 
 int rv_cli_check_answer(const struct rv_cli *cli, const struct rv_run_row *row, struct rv_response *response,
-                        char id[RV_STORE_MAX_ID + 1], rv_err **err)
+                        char id[RV_STORE_MAX_ID + 1], bool *is_due, rv_err **err)
 {
     struct rv_app_question q;
 
     int rc = rv_app_find_question(cli->store, &cli->app.scope, row, response->interrupt_id, &q, err);
-    if (rc < 0)
+    *is_due = rc == RV_E_TIMEOUT && rv_interrupt_is_ask(q.data);
+    if (*is_due)
+        rv_err_hint(err, "the run goes on by the time-out");
+    else if (rc < 0)
         add_hint(cli, row, rc, err);
     else
         rc = check_fit(cli, row, &q, response, err);

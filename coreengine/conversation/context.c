@@ -28,22 +28,29 @@ static void add(struct sha1_ctx *h, rv_str bytes)
         sha1_update(h, bytes.len, (const uint8_t *)bytes.ptr);
 }
 
-static void finish(struct sha1_ctx *h, char out[RV_UUID_MAX])
+void rv_uuid_text(const unsigned char bytes[16], int version, char out[RV_UUID_MAX])
 {
-    static const char digits[] = "0123456789abcdef";
-    uint8_t id[UUID_BYTES];
+    unsigned char id[UUID_BYTES];
     size_t at = 0;
 
-    sha1_digest(h, sizeof id, id);
-    id[6] = (uint8_t)((id[6] & 0x0F) | 0x50); /* version 5 */
-    id[8] = (uint8_t)((id[8] & 0x3F) | 0x80); /* the variant of the RFC */
+    memcpy(id, bytes, sizeof id);
+    id[6] = (unsigned char)((id[6] & 0x0F) | version << 4);
+    id[8] = (unsigned char)((id[8] & 0x3F) | 0x80);
     for (size_t i = 0; i < sizeof id; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10)
             out[at++] = '-';
-        out[at++] = digits[id[i] >> 4];
-        out[at++] = digits[id[i] & 15];
+        rv_hex(id + i, 1, out + at);
+        at += 2;
     }
     out[at] = '\0';
+}
+
+static void finish(struct sha1_ctx *h, char out[RV_UUID_MAX])
+{
+    uint8_t id[UUID_BYTES];
+
+    sha1_digest(h, sizeof id, id);
+    rv_uuid_text(id, 5, out);
 }
 
 void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX])

@@ -19,9 +19,11 @@ struct call {
         CALL_BEGIN,  /* perform what the first step asked for, or what a recovered run had asked for */
         CALL_ANSWER, /* tell the core */
         CALL_RESUME, /* answer the interrupt from the script */
+        CALL_EXPIRE, /* nobody answered a question in time: of a run that is held while it waits */
     } kind;
     enum rv_event_kind event;
     int stage;
+    int agent; /* of `pipeline`; that of a stage of an inner run is not `stage` */
     int64_t started_us, deadline_us;
     int64_t allowed_us;          /* the time that the core gave it; 0: unknown, another process has used a part */
     struct rv_plugin_work *work; /* of an entry, under way; then due_us is when to give up */
@@ -55,6 +57,7 @@ struct call {
     size_t n_named;                                    /* calls of the reply that are in it */
     int64_t delay_us;
     struct rv_response response; /* RESUME; borrowed from the script */
+    char question[RV_ID_MAX];    /* RESUME: memory of the response's id */
     struct rv_effect *asked;     /* owned; while a probe is under way: the call that may have happened */
     bool unknown;                /* it is unknown whether the call happened */
     bool is_parked;              /* it happened while a step was being kept: told when that is durable */

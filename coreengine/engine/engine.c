@@ -121,14 +121,32 @@ static void resume(struct call *c)
     struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = rv_exec_now_us(x), .response = c->response};
     rv_err *err = NULL;
 
-    rv_call_free(c);
+    rv_call_detach(c); /* the run may end in this event, and with it all that is left */
     int rc = rv_exec_step(x, &ev, &err);
+    rv_call_free(c);
     if (rc < 0 && rc != RV_E_NOMEM)
         rc = RV_WRAP(&err, rc, "the script's answer does not fit");
     if (rc < 0)
         rv_exec_break(x, rc, err);
     else if (!x->is_keeping)
         rv_exec_perform(x);
+}
+
+/* A question of a run that is held has expired: the run goes on by that. */
+static void expire(struct call *c)
+{
+    rv_exec *x = c->x;
+    char id[RV_ID_MAX];
+    struct rv_response response;
+    rv_err *err = NULL;
+
+    rv_call_free(c);
+    if (!rv_run_due_question(x->run, rv_exec_now_us(x), id, &response))
+        return;
+    int rc = rv_exec_answer(x, &response, &err);
+    if (rc < 0)
+        RV_LOG(x->log, ERROR, "question.unexpired", RV_F_ERR("error", err));
+    rv_err_free(err);
 }
 
 static void happen(struct call *c)
@@ -145,6 +163,9 @@ static void happen(struct call *c)
         break;
     case CALL_RESUME:
         resume(c);
+        break;
+    case CALL_EXPIRE:
+        expire(c);
         break;
     }
 }

@@ -136,8 +136,9 @@ RV_MUST_CHECK int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts,
  * started is not made again: its probe is asked, if it has one, and else the run asks a person (agent_review,
  * data.reason outcome_unknown). response: answers an interrupt of a run that waits; NULL for a run that did not wait.
  * opts->mode, use_mocks, max_parallel, answer_from_script and the stages a script plays are the journal's.
- *  @return RV_E_STATE: it is over, or waits and there is no answer; what rv_journal_replay() and, for an answer,
- *  rv_run_step() say */
+ * A run that waits with a question that has expired goes on by that, without an answer.
+ *  @return RV_E_STATE: it is over, or waits and there is no answer; RV_E_TIMEOUT: there is one, and a question has
+ *  expired, which comes first; what rv_journal_replay() and, for an answer, rv_run_step() say */
 RV_MUST_CHECK int rv_engine_continue(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
                                      const struct rv_response *response, rv_exec **out, rv_err **err);
 /** The same, to end it as cancelled. */

@@ -201,6 +201,10 @@ void rv_tool_note(struct call *c); /* how its call ended, for the tool's health 
 
 /* --- scripted.c --- */
 
+/** The name by which scripts and messages know who makes the call: the agent's, else the stage's. */
+const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e);
+/** The first stage of the branch of a group that it belongs to; ptr NULL: of the main branch. Borrowed from e. */
+rv_str rv_effect_branch(const struct rv_effect *e);
 bool rv_script_plays(const rv_exec *x, const struct rv_effect *e);
 /** Have the script answer the call. */
 RV_MUST_CHECK int rv_call_script(struct call *c, const struct rv_effect *e, rv_err **err);
@@ -219,7 +223,6 @@ bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out);
 
 /** The thread of a store whose writes wait, for an engine on a given loop. */
 RV_MUST_CHECK int rv_writer_start(rv_engine *e, rv_err **err);
-void rv_writer_stop(rv_engine *e); /* blocks until all is written */
 /** Write the step that the effects at hand belong to: now, or by the store thread (is_keeping); then they are performed
  * when it is durable. */
 RV_MUST_CHECK int rv_keep(rv_exec *x, const struct rv_event *ev, rv_err **err);
@@ -233,6 +236,7 @@ RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
 
 /* --- own.c: journals that runs have for themselves --- */
 
+void rv_writer_stop(rv_engine *e); /* blocks until all is written */
 /** scope and run are copied. NULL: no memory. */
 struct own_journal *rv_own_new(rv_exec *x, const struct rv_store_scope *scope, const char *run);
 void rv_own_orphan(struct own_journal *o); /* its run is freed while the store thread opens it */
@@ -266,8 +270,6 @@ struct rv_tool_source *rv_ask_tools_init(struct ask_tools *t, const struct rv_ex
 struct rv_context rv_call_who(const struct call *c);
 /** The context of the call in the form that tools receive: JSON text, the caller's. NULL: no memory. */
 char *rv_call_context(const struct call *c);
-/** The name by which scripts and messages know who makes the call: the agent's, else the stage's. */
-const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e);
 
 /* --- loop.c: the engine on a uv loop --- */
 

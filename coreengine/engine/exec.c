@@ -303,6 +303,8 @@ int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
     ev.now_us = rv_exec_now_us(x);
     int rc = rv_exec_step(x, &ev, err);
     if (rc == 0)
+        rv_call_free_all(x); /* the expiry of what was asked */
+    if (rc == 0)
         rc = rv_exec_begin(x, err);
     if (rc < 0) {
         if (x->is_unkept || rc == RV_E_NOMEM) /* what the core was told cannot be undone */

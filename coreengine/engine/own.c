@@ -10,11 +10,13 @@ static void own_free(struct own_journal *o)
                            o->user,
                            (char *)o->response.text.ptr,
                            (char *)o->response.decision.ptr,
-                           (char *)o->response.interrupt_id.ptr};
+                           (char *)o->response.interrupt_id.ptr,
+                           (char *)o->response.choice.ptr};
 
     for (size_t i = 0; i < RV_COUNT(texts); i++)
         free(texts[i]);
     json_object_put(o->response.data);
+    json_object_put(o->response.arguments);
     rv_err_free(o->write.err);
     free(o);
 }
@@ -55,10 +57,13 @@ int rv_own_answer(struct own_journal *o, const struct rv_response *response, rv_
     o->has_response = true;
     r->has_approved = response->has_approved;
     r->approved = response->approved;
+    r->expired = response->expired;
     r->data = json_object_get(response->data);
+    r->arguments = json_object_get(response->arguments);
     bool ok = copy_text(&r->text, response->text);
     ok = copy_text(&r->decision, response->decision) && ok;
     ok = copy_text(&r->interrupt_id, response->interrupt_id) && ok;
+    ok = copy_text(&r->choice, response->choice) && ok;
     return ok ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a run that is being opened");
 }
 

@@ -142,6 +142,7 @@ static struct rv_plugin_work *new_work(rv_exec *x, struct call *c, const struct 
                                         .name = entry_of(x, e),
                                         .args = {e->request, e->request_len},
                                         .run_id = f->envelope_id,
+                                        .call_id = e->call_id,
                                         .stage = x->opts.pipeline->agents[c->stage].name,
                                         .user_id = rv_envelope_user(env),
                                         .session_id = f->session_id,
@@ -202,6 +203,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     if (!c || !c->name)
         return RV_FAIL(err, RV_E_NOMEM, "make a call");
     c->stage = e->stage;
+    c->agent = e->agent;
     c->origin = e->origin;
     c->is_muted = e->is_hidden;
     c->ids_upto = e->ids_upto;
@@ -238,6 +240,22 @@ static void cancel_call(rv_exec *x, int64_t call_id)
         rv_call_free(c);
 }
 
+/* The run waits, and the script answers. An answer that comes after the expiry of a question comes too late: that one
+ * has expired then. */
+static int resume_later(rv_exec *x, const struct rv_response *response, int64_t delay_ms, rv_err **err)
+{
+    int64_t due_us = rv_engine_now_us(x->engine) + delay_ms * 1000, expiry_us = rv_run_next_expiry(x->run);
+    bool expires = expiry_us != 0 && (response->expired || rv_exec_due_us(x, expiry_us) <= due_us);
+    struct call *c = rv_call_new(x, CALL_RESUME, expires ? rv_exec_due_us(x, expiry_us) : due_us, 0);
+
+    if (!c)
+        return RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
+    c->response = *response;
+    if (expires)
+        RV_IGNORE(!rv_run_due_question(x->run, expiry_us, c->question, &c->response), "it is due then");
+    return 0;
+}
+
 static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
 {
     struct rv_response response;
@@ -245,15 +263,18 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
 
     rv_call_free_all(x);
     x->status = status;
-    if (status != RV_RUN_INTERRUPTED || !x->answers || x->cancel_asked ||
-        !rv_script_answer(x->opts.script, &response, &delay_ms)) {
-        rv_exec_end(x);
-        return 0;
-    }
-    struct call *c = rv_call_new(x, CALL_RESUME, rv_engine_now_us(x->engine) + delay_ms * 1000, 0);
-    if (!c)
-        return RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
-    c->response = response;
+    bool waits = status == RV_RUN_INTERRUPTED && !x->cancel_asked;
+    int rc = waits && x->answers
+                 ? rv_script_waits(x->opts.script, rv_run_envelope(x->run), rv_run_asked_by(x->run), err)
+                 : 0;
+    if (rc < 0)
+        return rc;
+    if (waits && x->answers && rv_script_answer(x->opts.script, &response, &delay_ms))
+        return resume_later(x, &response, delay_ms, err);
+    rv_exec_end(x);
+    int64_t expiry_us = waits && x->opts.holds ? rv_run_next_expiry(x->run) : 0;
+    if (expiry_us && !rv_call_new(x, CALL_EXPIRE, rv_exec_due_us(x, expiry_us), 0))
+        return RV_FAIL(err, RV_E_NOMEM, "wait for the expiry of a question");
     return 0;
 }
 

@@ -54,6 +54,8 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
         rv_script_reply_fini(&answered);
     if (ev->kind == RV_EVENT_ANSWER && x->answers)
         (void)rv_script_answer(x->opts.script, &response, NULL);
+    if (x->answers && rv_run_is_finished(run) && rv_run_status(run) == RV_RUN_INTERRUPTED)
+        rc = rv_script_waits(x->opts.script, rv_run_envelope(run), rv_run_asked_by(run), err);
     for (size_t i = 0; rc == 0 && i < effects->n; i++)
         if (rv_script_plays(x, &effects->items[i]))
             rc = rv_kept_ask(x, &effects->items[i], err);
@@ -191,8 +193,16 @@ static int ask_again(const struct past *p, struct rv_effects *open, rv_err **err
     return add_step_effects(&x->effects, open, err);
 }
 
+/* A question that nobody answered in time comes before any answer: the answer is refused, and the run opened without
+ * it. True: ev tells the run. */
+static bool is_due(const rv_exec *x, int64_t now_us, char id[RV_ID_MAX], struct rv_event *ev)
+{
+    ev->kind = RV_EVENT_ANSWER;
+    return rv_run_due_question(x->run, now_us, id, &ev->response);
+}
+
 static int next_event(const rv_exec *x, const struct rv_response *response, bool cancel, int64_t n_events,
-                      struct rv_event *ev, rv_err **err)
+                      char id[RV_ID_MAX], struct rv_event *ev, rv_err **err)
 {
     enum rv_run_status status = rv_run_status(x->run);
     const char *run = rv_journal_run(x->opts.journal);
@@ -201,6 +211,10 @@ static int next_event(const rv_exec *x, const struct rv_response *response, bool
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" is over: it was %s", run, rv_run_status_text(status));
     if (cancel) {
         ev->kind = RV_EVENT_CANCEL;
+    } else if (is_due(x, ev->now_us, id, ev)) {
+        if (response)
+            return RV_FAIL(err, RV_E_TIMEOUT, "the answer comes too late: question \"%s\" of run \"%s\" has expired",
+                           id, run);
     } else if (response) {
         bool begins = n_events == 0 && rv_envelope_has_interrupt(rv_run_envelope(x->run)); /* from such a state */
         if (!rv_run_is_finished(x->run) && !begins)
@@ -221,14 +235,15 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
     struct rv_effects open = {0};
     struct rv_event ev = {0};
     struct past p = {.x = x};
+    char id[RV_ID_MAX];
 
     int rc = replay(&p, scope, &open, err);
-    if (rc == 0)
-        rc = next_event(x, response, cancel, p.n_events, &ev, err);
     if (rc == 0) {
         ev.now_us = rv_exec_now_us(x);
-        rc = rv_exec_step(x, &ev, err);
+        rc = next_event(x, response, cancel, p.n_events, id, &ev, err);
     }
+    if (rc == 0)
+        rc = rv_exec_step(x, &ev, err);
     if (rc == 0 && ev.kind == RV_EVENT_RECOVER) {
         RV_LOG(x->log, INFO, "run.recover", RV_F_I64("events", p.n_events), RV_F_I64("open_calls", open.n));
         rc = note_gap(&p, ev.now_us, x->run, err);

@@ -52,6 +52,7 @@ void rv_yaml_seek_line(rv_str text, int target_line, int *line, size_t *offset)
     }
 }
 
+#define THE_END '\4' /* for a place behind the text, in the table below; YAML has no such character */
 static const struct {
     const char *problem; /* the beginning of libyaml's text */
     char at;             /* the character at its place; 0: any */
@@ -79,6 +80,7 @@ static const struct {
     {"block mapping keys are not allowed in this context", 0, "a map cannot begin here", NULL},
     {"did not find expected ',' or ']'", 0, "a \",\" or the closing \"]\" is missing", NULL},
     {"did not find expected ',' or '}'", 0, "a \",\" or the closing \"}\" is missing", NULL},
+    {"did not find expected node content", THE_END, "the file ends inside a list or map", "close it with ] or }"},
     {"did not find expected node content", 0, "a value is missing here",
      "values that begin with one of , ] } need quotes"},
     {"found unexpected end of stream", 0, "the file ends inside a quoted string", "close the quote"},
@@ -109,7 +111,7 @@ static char char_at(rv_str text, const yaml_mark_t *mark)
         if (col++ == mark->column)
             return text.ptr[offset];
     }
-    return 0;
+    return THE_END;
 }
 
 void rv_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const char *name, rv_findings *findings)

@@ -89,9 +89,10 @@ static const char *shared_file(rv_findings *f, const char *file)
     return clean_copy(f, file);
 }
 
-static void add(rv_findings *f, enum rv_severity severity, const struct rv_src *src, const char *hint, const char *text)
+static void add(rv_findings *f, enum rv_severity severity, const char *code, const struct rv_src *src, const char *hint,
+                const char *text)
 {
-    struct rv_finding finding = {severity, {NULL, 0, 0}, NULL, NULL};
+    struct rv_finding finding = {.severity = severity, .code = code};
 
     if (severity != RV_SEVERITY_WARNING)
         f->n_errors++;
@@ -123,7 +124,19 @@ void rv_findings_add(rv_findings *f, enum rv_severity severity, const struct rv_
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    add(f, severity, src, hint, text);
+    add(f, severity, NULL, src, hint, text);
+}
+
+void rv_findings_add_as(rv_findings *f, enum rv_severity severity, const char *code, const struct rv_src *src,
+                        const char *hint, const char *fmt, ...)
+{
+    char text[MAX_TEXT + 1];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    add(f, severity, code, src, hint, text);
 }
 
 /* indent: columns to add in lines below the first, which is that of src. */
@@ -149,7 +162,7 @@ static void add_err(rv_findings *f, enum rv_severity severity, const struct rv_s
     }
     if (src && place.line > src->line)
         place.col += indent;
-    add(f, severity, place.line > 0 ? &place : src, hint, text);
+    add(f, severity, NULL, place.line > 0 ? &place : src, hint, text);
 }
 
 void rv_findings_add_err(rv_findings *f, enum rv_severity severity, const struct rv_src *src, const rv_err *err)
@@ -244,7 +257,10 @@ void rv_findings_write_text(const rv_findings *f, bool color, rv_buf *b)
         rv_buf_puts(b, color ? "\033[1m" : "");
         write_place(&x->src, b);
         rv_buf_puts(b, !color ? "" : is_warning ? "\033[35m" : "\033[31m");
-        rv_buf_printf(b, "%s:%s %s\n", is_warning ? "warning" : "error", color ? "\033[0m" : "", x->text);
+        rv_buf_printf(b, "%s:%s %s", is_warning ? "warning" : "error", color ? "\033[0m" : "", x->text);
+        if (x->code)
+            rv_buf_printf(b, "  [%s]", x->code);
+        rv_buf_putc(b, '\n');
         if (x->hint)
             rv_buf_printf(b, "  hint: %s\n", x->hint);
     }
@@ -264,6 +280,8 @@ void rv_findings_write_json(const rv_findings *f, rv_jw *w)
         rv_jw_kv_int(w, "column", x->src.col);
         rv_jw_kv_text(w, "message", x->text);
         rv_jw_kv_text(w, "hint", x->hint);
+        if (x->code)
+            rv_jw_kv_text(w, "code", x->code);
         rv_jw_obj_end(w);
     }
     rv_jw_arr_end(w);

@@ -27,8 +27,7 @@ static int call_size(struct rv_eval *ev, const struct rv_node *n, const struct r
     if (args->type == RV_T_STRING) {
         if (rv_ev_work(ev, n, 0, args->as.s.len) < 0)
             return -1;
-        for (size_t i = 0; i < args->as.s.len; i++)
-            size += ((unsigned char)args->as.s.ptr[i] & 0xc0) != 0x80; /* code points: count their first bytes */
+        size = rv_utf8_count(args->as.s);
     } else {
         size = rv_value_size(args);
     }

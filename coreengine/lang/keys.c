@@ -22,9 +22,10 @@ void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const s
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     if (r->owner_name && r->owner_name[0])
-        rv_findings_add(r->findings, severity, src, hint, "%s \"%s\": %s", r->owner_kind, r->owner_name, text);
+        rv_findings_add_as(r->findings, severity, r->code, src, hint, "%s \"%s\": %s", r->owner_kind, r->owner_name,
+                           text);
     else
-        rv_findings_add(r->findings, severity, src, hint, "%s: %s", r->owner_kind, text);
+        rv_findings_add_as(r->findings, severity, r->code, src, hint, "%s: %s", r->owner_kind, text);
 }
 
 static const char *path_of(const struct rv_key_reader *r)
@@ -238,6 +239,15 @@ static bool read_term(struct rv_key_reader *r, const struct rv_node *node, const
     return false;
 }
 
+void rv_jw_kv_list(rv_jw *w, const char *key, const struct rv_str_list *list)
+{
+    rv_jw_key(w, key);
+    rv_jw_arr(w);
+    for (size_t i = 0; i < list->n; i++)
+        rv_jw_text(w, list->items[i]);
+    rv_jw_arr_end(w);
+}
+
 void rv_keys_str_list(struct rv_key_reader *r, const struct rv_node *node, const char *key, struct rv_str_list *out)
 {
     if (node->kind != RV_NODE_LIST) {
@@ -280,7 +290,7 @@ static void read_nested(struct rv_key_reader *r, const struct rv_node *node, con
     r->path = outer;
 }
 
-static void read_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out)
+void rv_keys_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out)
 {
     rv_err *err = NULL;
     int rc = rv_node_to_json(node, out, &err);
@@ -332,7 +342,7 @@ static void read_value(struct rv_key_reader *r, const struct rv_node *node, cons
         rv_keys_str_list(r, node, key->name, target);
         break;
     case RV_KEY_JSON:
-        read_json(r, node, target);
+        rv_keys_json(r, node, target);
         break;
     case RV_KEY_CUSTOM:
         key->read(r, node, target);

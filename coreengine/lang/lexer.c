@@ -147,18 +147,13 @@ static const char *const puncts[] = {
 #undef X
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_name_start(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    return rv_is_letter(c) || c == '_';
 }
 
 /* The byte at off, or NUL at the end. A NUL within the text does not belong to any token, so the two cases look the
- * same until next_token() compares with the length. */
+ * same until rv_expr_next_token() compares with the length. */
 static char at(const struct rv_compile *c, size_t off)
 {
     return off < c->e->len ? c->e->text[off] : '\0';
@@ -219,21 +214,21 @@ static int lex_number(struct rv_compile *c)
             return RV_E_PARSE;
         goto done;
     }
-    while (is_digit(at(c, c->pos)))
+    while (rv_is_digit(at(c, c->pos)))
         c->pos++;
-    if (at(c, c->pos) == '.' && is_digit(at(c, c->pos + 1))) {
+    if (at(c, c->pos) == '.' && rv_is_digit(at(c, c->pos + 1))) {
         is_double = true;
         c->pos++;
-        while (is_digit(at(c, c->pos)))
+        while (rv_is_digit(at(c, c->pos)))
             c->pos++;
     }
     if (at(c, c->pos) == 'e' || at(c, c->pos) == 'E') {
         size_t digits = c->pos + 1 + (at(c, c->pos + 1) == '+' || at(c, c->pos + 1) == '-');
 
-        if (is_digit(at(c, digits))) {
+        if (rv_is_digit(at(c, digits))) {
             is_double = true;
             c->pos = digits;
-            while (is_digit(at(c, c->pos)))
+            while (rv_is_digit(at(c, c->pos)))
                 c->pos++;
         }
     }
@@ -248,7 +243,7 @@ static int lex_number(struct rv_compile *c)
         c->tok.value = (struct rv_value){.type = RV_T_DOUBLE, .as.d = d};
     }
 done:
-    if (is_name_start(at(c, c->pos)) || is_digit(at(c, c->pos)))
+    if (is_name_start(at(c, c->pos)) || rv_is_digit(at(c, c->pos)))
         return RV_EXPR_FAIL(c, start, RV_E_PARSE, "unexpected \"%c\" after number \"%.*s\"", at(c, c->pos),
                             (int)(c->pos - start), c->e->text + start);
     c->tok.kind = RV_TOK_LITERAL;
@@ -260,7 +255,7 @@ static int lex_name(struct rv_compile *c)
     size_t start = c->pos;
     rv_str name;
 
-    while (is_name_start(at(c, c->pos)) || is_digit(at(c, c->pos)))
+    while (is_name_start(at(c, c->pos)) || rv_is_digit(at(c, c->pos)))
         c->pos++;
     name = (rv_str){c->e->text + start, c->pos - start};
 
@@ -323,7 +318,7 @@ int rv_expr_next_token(struct rv_compile *c)
         return 0;
 
     ch = at(c, c->pos);
-    if (is_digit(ch) || (ch == '.' && is_digit(at(c, c->pos + 1))))
+    if (rv_is_digit(ch) || (ch == '.' && rv_is_digit(at(c, c->pos + 1))))
         rc = lex_number(c);
     else if (is_name_start(ch))
         rc = lex_name(c);

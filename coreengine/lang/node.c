@@ -16,14 +16,9 @@ static bool is_word(rv_str s, const char *lower, const char *title, const char *
     return rv_str_is(s, lower) || rv_str_is(s, title) || rv_str_is(s, upper);
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static size_t skip_digits(rv_str s, size_t i)
 {
-    while (i < s.len && is_digit(s.ptr[i]))
+    while (i < s.len && rv_is_digit(s.ptr[i]))
         i++;
     return i;
 }
@@ -99,7 +94,7 @@ static bool set_prefixed(struct rv_node *node)
         return false;
     for (size_t i = 2; i < s.len; i++) {
         char c = s.ptr[i];
-        bool ok = octal ? (c >= '0' && c <= '7') : (is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'));
+        bool ok = octal ? (c >= '0' && c <= '7') : rv_is_hex(c);
         if (!ok)
             return false;
     }

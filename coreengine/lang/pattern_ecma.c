@@ -30,19 +30,9 @@ static char ahead(const struct translation *t, size_t n)
     return t->at + n < t->in.len ? t->in.ptr[t->at + n] : '\0';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return ((unsigned char)c | 0x20) >= 'a' && ((unsigned char)c | 0x20) <= 'z' && (unsigned char)c < 0x80;
-}
-
 static int hex_value(char c)
 {
-    if (is_digit(c))
+    if (rv_is_digit(c))
         return c - '0';
     c = (char)(c | 0x20);
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -151,7 +141,7 @@ static int take_property(struct translation *t, size_t begin, char letter)
         return refuse(t, begin, "\\p needs a name in braces, such as \\p{Letter}");
     rv_str name = {t->in.ptr + t->at + 1, (size_t)(close - t->in.ptr) - t->at - 1};
     for (size_t i = 0; i < name.len; i++)
-        if (!is_letter(name.ptr[i]) && !is_digit(name.ptr[i]) && name.ptr[i] != '_' && name.ptr[i] != '=')
+        if (!rv_is_letter(name.ptr[i]) && !rv_is_digit(name.ptr[i]) && name.ptr[i] != '_' && name.ptr[i] != '=')
             return refuse(t, begin, "the name of a property has letters, digits, _ and = only");
     t->at += name.len + 2;
     for (size_t i = 0; i < RV_COUNT(prefixes); i++)
@@ -183,13 +173,13 @@ static int take_common(struct translation *t, size_t begin, char c, bool *is_oth
         put_character(t, 0x0B);
         return 0;
     case 'c':
-        if (!is_letter(ahead(t, 0)))
+        if (!rv_is_letter(ahead(t, 0)))
             return refuse(t, begin, "\\c needs a letter");
         put_character(t, (unsigned char)ahead(t, 0) & 31);
         t->at++;
         return 0;
     case '0':
-        if (is_digit(ahead(t, 0)))
+        if (rv_is_digit(ahead(t, 0)))
             return refuse(t, begin, "octal escapes are not allowed; write \\x and two hexadecimal digits");
         put_character(t, 0);
         return 0;
@@ -207,7 +197,7 @@ static int take_common(struct translation *t, size_t begin, char c, bool *is_oth
     default:
         break;
     }
-    *is_other = is_letter(c) || is_digit(c) || (unsigned char)c >= 0x80 || !c;
+    *is_other = rv_is_letter(c) || rv_is_digit(c) || (unsigned char)c >= 0x80 || !c;
     if (!*is_other)
         put_character(t, (unsigned char)c);
     return 0;
@@ -217,7 +207,7 @@ static int refuse_escape(struct translation *t, size_t begin, char c)
 {
     if (begin + 1 == t->in.len)
         return refuse(t, begin, "the pattern ends with a backslash");
-    if (!is_letter(c) && !is_digit(c))
+    if (!rv_is_letter(c) && !rv_is_digit(c))
         return refuse(t, begin, "a backslash escapes ASCII characters only");
     return RV_FAIL(t->err, RV_E_PARSE, "pattern %s, byte %zu: \\%c is not an escape of ECMA-262", t->shown, begin + 1,
                    c);
@@ -302,7 +292,7 @@ static int take_back_reference(struct translation *t, size_t begin)
 {
     size_t n = 0;
 
-    for (t->at = begin + 1; is_digit(ahead(t, 0)) && n <= t->n_groups; t->at++)
+    for (t->at = begin + 1; rv_is_digit(ahead(t, 0)) && n <= t->n_groups; t->at++)
         n = n * 10 + (size_t)(ahead(t, 0) - '0');
     if (n > t->n_groups)
         return RV_FAIL(t->err, RV_E_PARSE, "pattern %s, byte %zu: there are %zu groups", t->shown, begin + 1,
@@ -316,7 +306,7 @@ static int take_name(struct translation *t, size_t begin)
 {
     size_t n = 0;
 
-    while (is_letter(ahead(t, n)) || ahead(t, n) == '_' || (n && is_digit(ahead(t, n))))
+    while (rv_is_letter(ahead(t, n)) || ahead(t, n) == '_' || (n && rv_is_digit(ahead(t, n))))
         n++;
     if (n == 0 || n > 32 || ahead(t, n) != '>')
         return refuse(t, begin, "the name of a group has 1 to 32 ASCII letters, digits and _");
@@ -383,12 +373,12 @@ static size_t braces(const struct translation *t)
 {
     size_t n = 1;
 
-    while (is_digit(ahead(t, n)))
+    while (rv_is_digit(ahead(t, n)))
         n++;
     if (n == 1)
         return 0;
     if (ahead(t, n) == ',')
-        for (n++; is_digit(ahead(t, n));)
+        for (n++; rv_is_digit(ahead(t, n));)
             n++;
     return ahead(t, n) == '}' ? n + 1 : 0;
 }

@@ -46,6 +46,7 @@ struct rv_finding {
     struct rv_src src; /* file owned by the list */
     const char *text;  /* owned by the list */
     const char *hint;  /* owned; NULL: none */
+    const char *code;  /* a word for this kind of mistake, static; NULL: it has none */
 };
 #define RV_FINDINGS_MAX 200 /* further ones are counted, not kept */
 typedef struct rv_findings rv_findings;
@@ -54,6 +55,9 @@ void rv_findings_free(rv_findings *f);
 /** Add one. src may be NULL. Out of memory marks the list as failed (rv_findings_check). hint_fmt may be NULL. */
 void rv_findings_add(rv_findings *f, enum rv_severity severity, const struct rv_src *src, const char *hint,
                      const char *fmt, ...) RV_PRINTF(5, 6);
+/** The same with a code: one word, static. */
+void rv_findings_add_as(rv_findings *f, enum rv_severity severity, const char *code, const struct rv_src *src,
+                        const char *hint, const char *fmt, ...) RV_PRINTF(6, 7);
 /** Add an rv_err as a finding (its text with causes, its place or else src, its hint). */
 void rv_findings_add_err(rv_findings *f, enum rv_severity severity, const struct rv_src *src, const rv_err *err);
 /** The same for an error about the text of a string node, whose places were counted from rv_node_text_src(): the lines
@@ -70,7 +74,7 @@ RV_MUST_CHECK int rv_findings_first_error(rv_findings *f, rv_err **err);
 /** "qa.yaml:14:12: error: unknown agent ...\n  hint: ...\n", one after another. */
 void rv_findings_write_text(const rv_findings *f, bool color, rv_buf *b);
 void rv_findings_write_json(const rv_findings *f,
-                            rv_jw *w); /* array of {severity, file, line, column, message, hint} */
+                            rv_jw *w); /* array of {severity, file, line, column, message, hint, code?} */
 
 /* --- Documents --- */
 typedef struct rv_yaml rv_yaml;
@@ -126,6 +130,7 @@ struct rv_key_reader {
     const char *owner_name; /* NULL while unknown */
     void *user;             /* of the caller */
     const char *path;       /* what stands before a key in messages: "execution."; NULL: nothing */
+    const char *code;       /* of all findings, static; NULL: none */
     bool hide_values;       /* values may be secrets: messages do not quote them */
     int rc;                 /* sticky RV_E_NOMEM */
 };
@@ -141,6 +146,10 @@ void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const s
                      const char *fmt, ...) RV_PRINTF(5, 6);
 /** The strings of a list node as a list of the arena; items that are not strings become findings. */
 void rv_keys_str_list(struct rv_key_reader *r, const struct rv_node *node, const char *key, struct rv_str_list *out);
+/** Any value as JSON. What is wrong is a finding, and *out stays as it was. */
+void rv_keys_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out);
+/** The texts of a list as a member of an object that is being written. */
+void rv_jw_kv_list(rv_jw *w, const char *key, const struct rv_str_list *list);
 /** The properties object, `required` and additionalProperties:false of a table, as JSON Schema text. */
 void rv_keys_write_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w);
 /** A reference table in Markdown: key, type, default, meaning. */

@@ -1,7 +1,7 @@
 /* libreeve in one header, for C and C++: workspaces, runs, chats, recordings, tests and what was kept.
  *
- * coreengine/app/app.h is where to start; docs/how-to/embed-the-library.md has a program. In C++ three members have an
- * underscore behind their names, which are keywords there: template_, private_ and requires_. */
+ * coreengine/app/app.h is where to start; docs/how-to/embed-the-library.md has a program.
+ * REEVE_VERSION and rv_version() (coreengine/base/version.h) are the versions of the headers and of the library. */
 #ifndef REEVE_H
 #define REEVE_H
 
@@ -15,9 +15,6 @@
 #include <string.h>
 
 #ifdef __cplusplus
-#define template template_
-#define private private_
-#define requires requires_
 extern "C" {
 #endif
 
@@ -39,9 +36,6 @@ extern "C" {
 
 #ifdef __cplusplus
 }
-#undef template
-#undef private
-#undef requires
 #endif
 
 #endif

@@ -101,6 +101,8 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
     rv_envelope_set_status(run->env, status);
     if (status == RV_RUN_COMPLETED)
         rv_envelope_complete(run->env, now_us);
+    if (run->is_inner) /* the visit that it is the work of tells how it ended */
+        return 0;
     int rc = rv_run_save(run, out, err);
     if (rc < 0)
         return rc;
@@ -114,8 +116,14 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
     return 0;
 }
 
-enum rv_run_status rv_run_failure_status(enum rv_reason reason)
+enum rv_run_status rv_run_failure_status(const struct rv_visit_result *r)
 {
+    enum rv_reason reason = r->reason;
+
+    if (r->bound_of)
+        return RV_RUN_TERMINATED;
+    if (r->is_given && reason != RV_REASON_USER_CANCELLED)
+        return RV_RUN_FAILED;
     if (reason == RV_REASON_BUDGET || reason == RV_REASON_MAX_LLM_CALLS)
         return RV_RUN_TERMINATED;
     return reason == RV_REASON_USER_CANCELLED ? RV_RUN_CANCELLED : RV_RUN_FAILED;
@@ -174,6 +182,40 @@ int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, str
                            "all model calls that max_llm_calls (%lld) allows were made", (long long)f->max_llm_calls);
     return rv_run_stop(run, RV_RUN_TERMINATED, reason, now_us, out, err,
                        "all stage visits that max_agent_hops (%lld) allows were made", (long long)f->max_agent_hops);
+}
+
+int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    enum rv_reason reason;
+
+    run->stopped_by = rv_bound_of(run->shared.up, llm, true, &reason);
+    *stopped = run->stopped_by != NULL;
+    if (!*stopped)
+        return 0;
+    const struct rv_pipeline *p = run->stopped_by->pipeline;
+    if (reason == RV_REASON_MAX_LLM_CALLS)
+        return rv_run_stop(run, RV_RUN_TERMINATED, reason, now_us, out, err,
+                           "all model calls that max_llm_calls (%lld) allows were made", (long long)p->max_llm_calls);
+    return rv_run_stop(run, RV_RUN_TERMINATED, reason, now_us, out, err,
+                       "all stage visits that max_agent_hops (%lld) allows were made", (long long)p->max_agent_hops);
+}
+
+int rv_run_fail_by(rv_run *run, rv_work *work, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_visit_result *r = rv_work_result(work);
+    rv_buf stage = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    run->stopped_by = r->bound_of != &run->shared ? r->bound_of : NULL;
+    run->failed_type = r->error_type;
+    run->failed_code = r->code;
+    rv_buf_puts(&stage, run->pipeline->agents[rv_work_stage(work)].name);
+    if (r->error_stage)
+        rv_buf_printf(&stage, "/%s", r->error_stage);
+    int rc = rv_buf_check(&stage, "the name of a stage", err);
+    free(run->failed_stage);
+    run->failed_stage = rc == 0 ? rv_buf_steal(&stage, NULL) : NULL;
+    rv_buf_fini(&stage);
+    return rc < 0 ? rc : rv_run_fail(run, rv_run_failure_status(r), r->reason, r->error_text, now_us, out, err);
 }
 
 bool rv_run_visits_left(const rv_run *run, int stage)

@@ -10,7 +10,7 @@ void rv_run_parallel_fini(rv_run *run)
 {
     for (size_t i = 0; i < run->n_batch; i++) {
         struct branch *b = &run->branches[run->batch[i]];
-        rv_visit_free(b->visit);
+        rv_work_free(b->work);
         rv_envelope_free(b->fork);
     }
     free(run->states);
@@ -105,6 +105,17 @@ static int set_first_open(rv_run *run, rv_err **err)
     return rv_envelope_set_stage(run->env, RV_STR_LIT(RV_STAGE_END), err);
 }
 
+/* To what runs around this one have left. */
+static void clip(const rv_run *run, struct rv_envelope_left *left)
+{
+    for (const struct rv_visit_shared *s = run->shared.up; s; s = s->up) {
+        if (s->origin)
+            continue;
+        left->hops = s->hops_left < left->hops ? s->hops_left : left->hops;
+        left->llm_calls = s->llm_left < left->llm_calls ? s->llm_left : left->llm_calls;
+    }
+}
+
 /* Which of the ready stages the bounds allow to start; the rest end the run after the batch. */
 static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
 {
@@ -113,8 +124,13 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
 
     run->bound = RV_REASON_NONE;
     *over_visits = -1;
+    clip(run, &left);
     for (size_t i = 0; i < n; i++) {
         bool llm = rv_stage_calls_llm(&run->shared, ready[i]);
+        if (rv_visit_goes_on(&run->shared, ready[i], run->env)) {
+            run->batch[taken++] = ready[i];
+            continue;
+        }
         if (!rv_run_visits_left(run, ready[i])) {
             if (*over_visits < 0)
                 *over_visits = ready[i];
@@ -126,13 +142,24 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
         } else {
             left.hops--;
             left.llm_calls -= llm;
+            rv_hops_take(run->shared.up, 1);
+            rv_calls_take(run->shared.up, llm);
             run->batch[taken++] = ready[i];
             continue;
         }
         add_candidate(run, ready[i]); /* it stays ready */
     }
     run->shared.llm_left = left.llm_calls;
+    run->shared.hops_left = left.hops;
     return taken;
+}
+
+static int stop_at_bound(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    bool stopped = false;
+    int rc = rv_run_stop_outside(run, run->bound == RV_REASON_MAX_LLM_CALLS, &stopped, now_us, out, err);
+
+    return rc < 0 || stopped ? rc : rv_run_stop_at_bound(run, run->bound, now_us, out, err);
 }
 
 static int start_batch(rv_run *run, const int *ready, size_t n, int64_t now_us, struct rv_effects *out, rv_err **err)
@@ -150,7 +177,7 @@ static int start_batch(rv_run *run, const int *ready, size_t n, int64_t now_us, 
         if (rc < 0)
             return rc;
         return over_visits >= 0 ? rv_run_stop_at_visits(run, over_visits, now_us, out, err)
-                                : rv_run_stop_at_bound(run, run->bound, now_us, out, err);
+                                : stop_at_bound(run, now_us, out, err);
     }
     run->n_batch = taken;
     run->n_begun = run->n_done = run->first_open = 0;
@@ -174,12 +201,14 @@ static int advance_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv
         if (rc == 0)
             rc = rv_envelope_set_stage(b->fork, rv_str_of(run->pipeline->agents[stage].name), err);
         if (rc == 0)
-            rc = rv_visit_begin(&run->shared, stage, b->fork, false, rv_stage_calls_llm(&run->shared, stage), now_us,
-                                out, &b->visit, err);
+            rc = rv_work_begin(&run->shared, stage, b->fork, &run->place, false,
+                               rv_stage_calls_llm(&run->shared, stage) &&
+                                   !rv_visit_goes_on(&run->shared, stage, b->fork),
+                               now_us, out, &b->work, err);
         if (rc < 0)
             return rc;
         run->n_begun++;
-        if (rv_visit_is_done(b->visit))
+        if (rv_work_is_done(b->work))
             run->n_done++;
     }
     return 0;
@@ -197,7 +226,7 @@ static void changed(rv_run *run, int stage)
 static int merge_branch(rv_run *run, int stage, struct rv_merge *m, rv_err **err)
 {
     struct branch *b = &run->branches[stage];
-    const struct rv_visit_result *r = rv_visit_result(b->visit);
+    const struct rv_visit_result *r = rv_work_result(b->work);
     rv_str name = rv_str_of(run->pipeline->agents[stage].name);
 
     int rc = rv_envelope_merge(run->env, b->fork, name, m, err);
@@ -219,6 +248,8 @@ static int merge_branch(rv_run *run, int stage, struct rv_merge *m, rv_err **err
     }
     if (rc == 0 && r->feedback && rv_outcome_requires_loop(r->outcome))
         rc = rv_envelope_add_feedback(run->env, rv_json_str(r->feedback), err);
+    if (rc == 0 && r->end != RV_VISIT_STAYED)
+        rc = rv_envelope_set_caught(run->env, name, NULL, err);
     changed(run, stage);
     return rc;
 }
@@ -241,15 +272,23 @@ static int end_batch(rv_run *run, int failed, int64_t now_us, struct rv_effects 
         return rc;
     if (run->cancelled)
         return 0; /* ended by the one who cancels */
-    if (failed >= 0) {
-        const struct rv_visit_result *r = rv_visit_result(run->branches[failed].visit);
-        return rv_run_fail(run, rv_run_failure_status(r->reason), r->reason, r->error_text, now_us, out, err);
-    }
+    if (failed >= 0)
+        return rv_run_fail_by(run, run->branches[failed].work, now_us, out, err);
     rc = rv_run_save(run, out, err);
     if (rc < 0 || run->bound == RV_REASON_NONE || rv_envelope_fields(run->env)->terminated ||
         rv_envelope_fields(run->env)->interrupt_pending)
         return rc;
-    return rv_run_stop_at_bound(run, run->bound, now_us, out, err);
+    return stop_at_bound(run, now_us, out, err);
+}
+
+/* The handler sees the first failure in stage order of those that lead to it. */
+static int hand_over(rv_run *run, int failed, int handler, rv_err **err)
+{
+    rv_str name = rv_str_of(run->pipeline->agents[handler].name);
+
+    if (rv_envelope_caught(run->env, name))
+        return 0;
+    return rv_envelope_set_caught(run->env, name, rv_envelope_caught(run->branches[failed].fork, name), err);
 }
 
 int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
@@ -261,7 +300,7 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
     for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
         int stage = run->batch[i];
         rc = merge_branch(run, stage, &m, err);
-        const struct rv_visit_result *r = rv_visit_result(run->branches[stage].visit);
+        const struct rv_visit_result *r = rv_work_result(run->branches[stage].work);
         if (failed < 0 && r->end == RV_VISIT_FAILED && r->next == RV_TARGET_NONE)
             failed = stage;
     }
@@ -274,6 +313,7 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
         if (run->states[run->batch[i]] == RV_STAGE_FAILED && to >= 0 && run->states[to] == RV_STAGE_WAITING) {
             run->forced[to] = true;
             add_candidate(run, to);
+            rc = hand_over(run, run->batch[i], to, err);
         }
     }
     if (rc == 0) {
@@ -283,7 +323,7 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
     rv_merge_fini(&m);
     for (size_t i = 0; i < run->n_begun; i++) {
         struct branch *b = &run->branches[run->batch[i]];
-        rv_visit_free(b->visit);
+        rv_work_free(b->work);
         rv_envelope_free(b->fork);
         *b = (struct branch){NULL, NULL};
     }
@@ -340,9 +380,9 @@ static bool is_cut_off(const rv_run *run, int stage)
     const struct rv_agent *a = &run->pipeline->agents[stage];
     size_t bad = 0;
 
-    for (size_t i = 0; i < a->order.requires.n; i++)
-        bad += is_given_up(run, a->order.requires_index[i]);
-    return a->order.join == RV_JOIN_ANY ? a->order.requires.n > 0 && bad == a->order.requires.n : bad > 0;
+    for (size_t i = 0; i < a->order.required.n; i++)
+        bad += is_given_up(run, a->order.required_index[i]);
+    return a->order.join == RV_JOIN_ANY ? a->order.required.n > 0 && bad == a->order.required.n : bad > 0;
 }
 
 /* No stage can fail any more whose error_next it is: all of them have ended, or wait for a failure themselves. */
@@ -371,8 +411,8 @@ static const char *why_skipped(const struct rv_run *run, int stage)
         return "no stage failed whose error_next it is";
     if (!is_cut_off(run, stage))
         return NULL;
-    for (size_t i = 0; i < a->order.requires.n; i++)
-        failed = failed || run->states[a->order.requires_index[i]] == RV_STAGE_FAILED;
+    for (size_t i = 0; i < a->order.required.n; i++)
+        failed = failed || run->states[a->order.required_index[i]] == RV_STAGE_FAILED;
     return failed ? "a stage it requires has failed" : "a stage it requires was skipped";
 }
 

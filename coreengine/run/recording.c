@@ -27,6 +27,12 @@ void rv_response_write_json(const struct rv_response *r, rv_jw *w)
         rv_jw_kv_str(w, "decision", r->decision);
     if (r->data)
         rv_jw_kv_value(w, "data", r->data);
+    if (r->choice.ptr)
+        rv_jw_kv_str(w, "choice", r->choice);
+    if (r->arguments)
+        rv_jw_kv_value(w, "arguments", r->arguments);
+    if (r->expired)
+        rv_jw_kv_bool(w, "expired", true);
     rv_jw_obj_end(w);
 }
 
@@ -84,7 +90,7 @@ void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-static void read_response(json_object *json, struct rv_response *out)
+void rv_response_read_json(json_object *json, struct rv_response *out)
 {
     json_object *part = NULL;
 
@@ -94,7 +100,11 @@ static void read_response(json_object *json, struct rv_response *out)
         out->decision = rv_json_str(part);
     if (json_object_object_get_ex(json, "interrupt_id", &part))
         out->interrupt_id = rv_json_str(part);
+    if (json_object_object_get_ex(json, "choice", &part))
+        out->choice = rv_json_str(part);
+    out->arguments = rv_json_get_obj(json, "arguments");
     out->has_approved = rv_json_get_bool(json, "approved", &out->approved);
+    RV_IGNORE(!rv_json_get_bool(json, "expired", &out->expired), "absent: false");
     if (json_object_object_get_ex(json, "data", &part))
         out->data = part;
 }
@@ -135,7 +145,7 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
     if (ev.kind == RV_EVENT_ANSWER) {
         part = rv_json_get_obj(json, "response");
         if (part)
-            read_response(part, &ev.response);
+            rv_response_read_json(part, &ev.response);
     }
     *out = ev;
     return 0;

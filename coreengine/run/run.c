@@ -11,7 +11,7 @@ static int give_up_waiting(rv_run *run, const char *why, int64_t now_us, struct 
     int rc = 0;
 
     for (size_t i = 0; i < run->pipeline->n_agents && rc == 0; i++)
-        rc = rv_visit_give_up(&run->shared, (int)i, run->env, why, now_us, out, err);
+        rc = rv_work_give_up(&run->shared, (int)i, run->env, why, now_us, out, err);
     return rc;
 }
 
@@ -46,6 +46,8 @@ static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *o
     run->started = true;
     run->status = RV_RUN_RUNNING;
     rv_envelope_set_status(run->env, RV_RUN_RUNNING);
+    if (run->is_inner)
+        return 0;
     rv_run_emit(run, out, RV_EMIT_PIPELINE_STARTED, now_us, RV_M_TEXT("pipeline", p->name),
                 RV_M_TEXT("mode", rv_run_mode_text(run->parallel ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL)),
                 RV_M_BOOL("resumed", resumed), RV_M_TEXT("envelope_id", f->envelope_id),
@@ -106,6 +108,8 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
     case RV_INTERRUPT_CLARIFICATION:
         return go_to(run, p->clarification_resume_stage, err);
     case RV_INTERRUPT_CONFIRMATION:
+        if (!r->approved && rv_visit_tells_denial(&run->shared, run->env))
+            return 0;
         if (!r->approved)
             return deny(run, "the user denied the confirmation", now_us, out, err);
         asker = run->parallel || p->confirmation_resume_stage[0]
@@ -137,19 +141,23 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
 
 static int answer(rv_run *run, const struct rv_response *response, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    int rc = rv_envelope_check_response(run->env, response, now_us, err);
+    int rc = rv_visit_check_answer(&run->shared, run->env, response, now_us, err);
     if (rc < 0)
         return rc;
     rc = rv_envelope_select_interrupt(run->env, response->interrupt_id, err);
     if (rc < 0)
         return rc;
     struct rv_interrupt in = rv_envelope_interrupt(run->env);
+    bool asks_inside = rv_visit_asks_inside(&run->shared, run->env, &in);
+    bool denies = in.kind == RV_INTERRUPT_CONFIRMATION && response->has_approved && !response->approved;
     bool asks_outcome = rv_interrupt_asks_outcome(in.kind, in.data);
     rc = rv_envelope_resolve(run->env, response, now_us, err);
     if (rc == 0)
         rc = begin(run, true, now_us, out, err);
-    if (rc < 0 || asks_outcome) /* the stage that asked goes on with it */
+    if (rc < 0 || asks_outcome || (asks_inside && !denies)) /* the stage that asked goes on with it */
         return rc;
+    if (rv_interrupt_is_ask(in.data))
+        return rv_visit_answered(&run->shared, run->env, err);
     return choose_stage(run, in.kind, response, now_us, out, err);
 }
 
@@ -166,6 +174,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
         return RV_FAIL(err, RV_E_NOMEM, "make a run of pipeline \"%s\"", pipeline->name);
     }
     run->asked_by = -1;
+    run->place = RV_VISIT_PLACE_NONE;
     run->pipeline = pipeline;
     run->opts = *opts;
     run->env = env;
@@ -191,8 +200,9 @@ void rv_run_free(rv_run *run)
 {
     if (!run)
         return;
-    rv_visit_free(run->visit);
+    rv_work_free(run->work);
     rv_run_parallel_fini(run);
+    free(run->failed_stage);
     rv_visit_shared_fini(&run->shared);
     rv_envelope_free(run->env);
     free(run);
@@ -201,8 +211,8 @@ void rv_run_free(rv_run *run)
 /* An end as interrupted was a pause: go on as if new, with the same envelope and numbers. */
 static void rearm(rv_run *run)
 {
-    rv_visit_free(run->visit);
-    run->visit = NULL;
+    rv_work_free(run->work);
+    run->work = NULL;
     rv_run_parallel_fini(run);
     run->started = run->finished = run->parallel = run->cancelled = false;
     run->bound = RV_REASON_NONE;
@@ -221,45 +231,50 @@ static int advance(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err *
 }
 
 /* The visit that waits for a call, or NULL: its answer is not wanted any more. */
-static rv_visit *waiting_visit(rv_run *run, int64_t call_id)
+static rv_work *waiting_work(rv_run *run, int64_t call_id)
 {
     if (!run->parallel)
-        return run->visit && rv_visit_waits_for(run->visit, call_id) ? run->visit : NULL;
-    while (run->first_open < run->n_begun && rv_visit_is_done(run->branches[run->batch[run->first_open]].visit))
+        return run->work && rv_work_waits_for(run->work, call_id) ? run->work : NULL;
+    while (run->first_open < run->n_begun && rv_work_is_done(run->branches[run->batch[run->first_open]].work))
         run->first_open++; /* mostly answered in order: do not look at the finished ones again */
     for (size_t i = run->first_open; i < run->n_begun; i++) {
-        rv_visit *v = run->branches[run->batch[i]].visit;
-        if (!rv_visit_is_done(v) && rv_visit_waits_for(v, call_id))
-            return v;
+        rv_work *w = run->branches[run->batch[i]].work;
+        if (!rv_work_is_done(w) && rv_work_waits_for(w, call_id))
+            return w;
     }
     return NULL;
 }
 
+bool rv_run_waits_for(rv_run *run, int64_t call_id)
+{
+    return !run->finished && waiting_work(run, call_id);
+}
+
 static int on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    rv_visit *v = waiting_visit(run, ev->call_id);
-    if (!v)
+    rv_work *w = waiting_work(run, ev->call_id);
+    if (!w)
         return 0;
-    int rc = rv_visit_on(v, ev, out, err);
+    int rc = rv_work_on(w, ev, out, err);
     if (rc < 0)
         return rc;
-    if (run->parallel && rv_visit_is_done(v))
+    if (run->parallel && rv_work_is_done(w))
         run->n_done++;
     return advance(run, ev->now_us, out, err);
 }
 
-static int cancel_all(rv_run *run, json_object *partials, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
+                  rv_err **err)
 {
-    const char *why = "cancelled by the caller";
     int rc = 0;
 
-    if (run->visit)
-        rc = rv_visit_cancel(run->visit, why, partials, now_us, out, err);
+    if (run->work)
+        rc = rv_work_cancel(run->work, why, partials, now_us, out, err);
     if (run->parallel && run->n_batch > 0) {
         for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
-            rv_visit *v = run->branches[run->batch[i]].visit;
-            if (!rv_visit_is_done(v))
-                rc = rv_visit_cancel(v, why, partials, now_us, out, err);
+            rv_work *w = run->branches[run->batch[i]].work;
+            if (!rv_work_is_done(w))
+                rc = rv_work_cancel(w, why, partials, now_us, out, err);
         }
         run->n_done = run->n_begun;
         run->cancelled = true;
@@ -268,8 +283,8 @@ static int cancel_all(rv_run *run, json_object *partials, int64_t now_us, struct
     }
     if (rc == 0 && !run->finished)
         rc = give_up_waiting(run, why, now_us, out, err);
-    rv_visit_free(run->visit);
-    run->visit = NULL;
+    rv_work_free(run->work);
+    run->work = NULL;
     return rc < 0 || run->finished
                ? rc
                : rv_run_fail(run, RV_RUN_CANCELLED, RV_REASON_USER_CANCELLED, why, now_us, out, err);
@@ -284,29 +299,28 @@ static int on_cancel(rv_run *run, const struct rv_event *ev, struct rv_effects *
     if (rc == 0 && partials && !json_object_is_type(partials, json_type_array))
         rc = RV_FAIL(err, RV_E_INVALID, "what had come of model calls must be a list");
     if (rc == 0)
-        rc = cancel_all(run, partials, ev->now_us, out, err);
+        rc = rv_run_cancel(run, "cancelled by the caller", partials, ev->now_us, out, err);
     json_object_put(partials);
     return rc;
 }
 
 /* The process that replays the run makes the pending calls again; this function corrects time and cost. */
-static int on_recover(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    int64_t gap_us = now_us > run->last_us ? now_us - run->last_us : 0;
     bool ended = false;
     int rc = 0;
 
-    if (run->visit) {
-        rc = rv_visit_recover(run->visit, gap_us, out, err);
-        ended = rv_visit_is_done(run->visit);
+    if (run->work) {
+        rc = rv_work_recover(run->work, gap_us, now_us, out, err);
+        ended = rv_work_is_done(run->work);
     }
     for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
-        rv_visit *v = run->branches[run->batch[i]].visit;
-        if (!v || rv_visit_is_done(v))
+        rv_work *w = run->branches[run->batch[i]].work;
+        if (!w || rv_work_is_done(w))
             continue;
-        rc = rv_visit_recover(v, gap_us, out, err);
-        run->n_done += rv_visit_is_done(v);
-        ended = ended || rv_visit_is_done(v);
+        rc = rv_work_recover(w, gap_us, now_us, out, err);
+        run->n_done += rv_work_is_done(w);
+        ended = ended || rv_work_is_done(w);
     }
     return rc == 0 && ended ? advance(run, now_us, out, err) : rc;
 }
@@ -316,7 +330,7 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     int rc;
 
     if (is_paused(run) && ev->kind == RV_EVENT_ANSWER) {
-        rc = rv_envelope_check_response(run->env, &ev->response, ev->now_us, err);
+        rc = rv_visit_check_answer(&run->shared, run->env, &ev->response, ev->now_us, err);
         if (rc < 0)
             return rc;
         rearm(run);
@@ -345,7 +359,7 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     case RV_EVENT_CANCEL:
         return on_cancel(run, ev, out, err);
     case RV_EVENT_RECOVER:
-        return on_recover(run, ev->now_us, out, err);
+        return rv_run_recover(run, ev->now_us > run->last_us ? ev->now_us - run->last_us : 0, ev->now_us, out, err);
     }
     return RV_FAIL(err, RV_E_INVALID, "unknown event kind %d", (int)ev->kind);
 }

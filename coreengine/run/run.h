@@ -55,6 +55,10 @@ rv_envelope *rv_run_steal_envelope(rv_run *run); /* yours; the run can only be f
 /** The stage whose visit left a question. A hook's question does not keep the run at its stage, so it may stand before
  * the next one. NULL: unknown, where the run stands counts. */
 const char *rv_run_asked_by(const rv_run *run);
+/** The question of a run that waits which nobody answered in time: out is what to tell the run, as an answer. The time
+ * of that event must be at least now_us. False: none is due. id is memory for out. */
+bool rv_run_due_question(const rv_run *run, int64_t now_us, char id[RV_ID_MAX], struct rv_response *out);
+int64_t rv_run_next_expiry(const rv_run *run); /* when the next one is due; 0: none will be */
 /** Set opts.saves from the next step on: for a caller that wants the state at one place of a run only. */
 void rv_run_set_saves(rv_run *run, enum rv_saves saves);
 /** Tells whether the core itself refuses calls of blocked tools. By older rules the shell refuses them when it performs
@@ -67,6 +71,8 @@ void rv_run_set_emits(rv_run *run, bool emits);
 /** The members of an event, as journals have them, but for its text, which is returned: the reply, or the error. */
 rv_str rv_event_write_members(const struct rv_event *ev, rv_jw *w);
 void rv_response_write_json(const struct rv_response *r, rv_jw *w);
+/** Reads what was written; texts borrow from json. */
+void rv_response_read_json(json_object *json, struct rv_response *out);
 /** The members and the text, "reply" or "error", or the response of a person. */
 void rv_event_write_json(const struct rv_event *ev, rv_jw *w);
 /** Reads what was written. Texts borrow from json. RV_E_INVALID. */

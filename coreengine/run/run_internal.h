@@ -3,10 +3,11 @@
 #define RV_RUN_INTERNAL_H
 
 #include "coreengine/run/run.h"
+#include "coreengine/run/work.h"
 
 /* One stage of a parallel batch. */
 struct branch {
-    rv_visit *visit;
+    rv_work *work;
     rv_envelope *fork;
 };
 
@@ -21,8 +22,16 @@ struct rv_run {
     bool cancelled; /* the pending batch was cancelled: that ends the run, whatever its branches return */
     enum rv_run_status status;
 
-    rv_visit *visit; /* sequential: the one under way, or NULL */
-    int asked_by;    /* sequential: the stage whose visit left an interrupt pending; -1: none has */
+    /* A run that is the work of a stage (inner.c) has a root in `shared`. It tells nobody how it began and ended. */
+    bool is_inner;
+    struct rv_visit_place place;              /* of all its visits */
+    const struct rv_visit_shared *stopped_by; /* the run around it whose bound ended it; NULL: none did */
+    const char *failed_type;                  /* of the failure that ended it, when nothing caught it; NULL: none did */
+    enum rv_failure failed_code;
+    char *failed_stage; /* owned */
+
+    rv_work *work; /* sequential: the one under way, or NULL */
+    int asked_by;  /* sequential: the stage whose visit left an interrupt pending; -1: none has */
 
     /* parallel; arrays have one element per stage */
     enum rv_stage_state *states;
@@ -45,39 +54,57 @@ static inline rv_str rv_run_shown(const char *stage)
 }
 
 /** Emit an event that belongs to no stage. */
-#define rv_run_emit(run, out, kind, now_us, ...) RV_EMIT(&(run)->shared, out, kind, -1, 0, now_us, __VA_ARGS__)
+#define rv_run_emit(run, out, kind, now_us, ...)                                                                       \
+    (rv_emit_is_wanted(&(run)->shared)                                                                                 \
+         ? rv_emit_at(&(run)->shared, out, kind, -1, &(run)->place, 0, now_us,                                         \
+                      (const struct rv_member[]){__VA_ARGS__},                                                         \
+                      sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                        \
+         : NULL)
+
+/* run.c */
+bool rv_run_waits_for(rv_run *run, int64_t call_id);
+/** Cancel all that is under way, and end. */
+RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us,
+                                struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* sequential.c */
-int rv_run_sequential(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_sequential(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** Count the edge; a loop-back is told and clears what it clears, a limit ends the run. */
-int rv_run_take_edge(rv_run *run, int from, int to, enum rv_outcome outcome, json_object *feedback, int64_t now_us,
-                     struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_take_edge(rv_run *run, int from, int to, enum rv_outcome outcome, json_object *feedback,
+                                   int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* parallel.c */
-int rv_run_parallel_begin(rv_run *run, rv_err **err);
-int rv_run_parallel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_parallel_begin(rv_run *run, rv_err **err);
+RV_MUST_CHECK int rv_run_parallel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 void rv_run_parallel_fini(rv_run *run);
 /** Merge the branches of the batch under way, and end the run where that follows from them. */
-int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* finish.c */
 /** The pipeline's bounds and the run's mode stand, whatever a hook wrote over them. */
 void rv_run_hold_bounds(rv_run *run);
 bool rv_run_visits_left(const rv_run *run, int stage);
-int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out, rv_err **err);
-int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err);
+/** A bound of a run around this one leaves no room for a visit: end. *stopped false: there is room. */
+RV_MUST_CHECK int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out,
+                                      rv_err **err);
+/** The run ends by the failure of a visit that nothing caught. */
+RV_MUST_CHECK int rv_run_fail_by(rv_run *run, rv_work *work, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out,
+                                       rv_err **err);
+RV_MUST_CHECK int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** A stage or batch is over: save the state if opts.saves says so. */
-int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
 /** The last effects of a run: what it came to. error_text may be NULL. */
-int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
-                  struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
+                                struct rv_effects *out, rv_err **err);
 /** A stage that was cancelled, by whomever, did not fail. */
-enum rv_run_status rv_run_failure_status(enum rv_reason reason);
+enum rv_run_status rv_run_failure_status(const struct rv_visit_result *r);
 /** Terminate the envelope, then finish. */
-int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
-                struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,
+                              int64_t now_us, struct rv_effects *out, rv_err **err);
 /** The same with a text that is written here. */
-int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, int64_t now_us, struct rv_effects *out,
-                rv_err **err, const char *fmt, ...) RV_PRINTF(7, 8);
+RV_MUST_CHECK int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, int64_t now_us,
+                              struct rv_effects *out, rv_err **err, const char *fmt, ...) RV_PRINTF(7, 8);
 
 #endif

@@ -108,11 +108,11 @@ int rv_run_take_edge(rv_run *run, int from, int to, enum rv_outcome outcome, jso
 /* A visit is over: follow where it leads. */
 static int after_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_visit_result *r = rv_visit_result(run->visit);
-    int from = rv_visit_stage(run->visit), rc = 0;
+    const struct rv_visit_result *r = rv_work_result(run->work);
+    int from = rv_work_stage(run->work), rc = 0;
 
     if (r->end == RV_VISIT_FAILED && r->next == RV_TARGET_NONE) {
-        rc = rv_run_fail(run, rv_run_failure_status(r->reason), r->reason, r->error_text, now_us, out, err);
+        rc = rv_run_fail_by(run, run->work, now_us, out, err);
     } else {
         bool moves = r->end != RV_VISIT_STAYED && r->outcome != RV_OUTCOME_TERMINATE && r->next >= 0;
         bool looped = moves && r->next <= from;
@@ -123,19 +123,23 @@ static int after_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
         if (rc == 0 && !run->finished)
             rc = rv_run_save(run, out, err);
     }
-    rv_visit_free(run->visit);
-    run->visit = NULL;
+    rv_work_free(run->work);
+    run->work = NULL;
     run->asked_by = rv_envelope_has_interrupt(run->env) ? from : -1;
     return rc;
 }
 
 static int begin_visit(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    bool llm = rv_stage_calls_llm(&run->shared, stage);
+    bool counts = !rv_visit_goes_on(&run->shared, stage, run->env); /* else it is a visit that was begun before */
+    bool llm = counts && rv_stage_calls_llm(&run->shared, stage);
 
     run->asked_by = -1;
-    run->shared.llm_left = rv_envelope_left(run->env).llm_calls - (llm ? 1 : 0);
-    return rv_visit_begin(&run->shared, stage, run->env, true, llm, now_us, out, &run->visit, err);
+    run->shared.llm_left = rv_envelope_left(run->env).llm_calls - llm;
+    run->shared.hops_left = rv_envelope_left(run->env).hops - counts;
+    rv_calls_take(run->shared.up, llm);
+    rv_hops_take(run->shared.up, counts);
+    return rv_work_begin(&run->shared, stage, run->env, &run->place, true, llm, now_us, out, &run->work, err);
 }
 
 static int next_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
@@ -150,6 +154,12 @@ static int next_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
         return rv_run_finish(run, f->interrupt_pending ? RV_RUN_INTERRUPTED : RV_RUN_COMPLETED, NULL, now_us, out, err);
     int stage = rv_pipeline_stage(run->pipeline, rv_str_of(f->current_stage));
     bool llm = stage >= 0 && rv_stage_calls_llm(&run->shared, stage);
+    if (stage >= 0 && !f->interrupt_pending && rv_visit_goes_on(&run->shared, stage, run->env))
+        return begin_visit(run, stage, now_us, out, err);
+    bool stopped = false;
+    int rc = f->interrupt_pending ? 0 : rv_run_stop_outside(run, llm, &stopped, now_us, out, err);
+    if (rc < 0 || stopped)
+        return rc;
     if (!rv_envelope_can_continue(run->env, llm, &reason))
         return reason == RV_REASON_NONE ? rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, now_us, out, err)
                                         : rv_run_stop_at_bound(run, reason, now_us, out, err);
@@ -166,9 +176,9 @@ int rv_run_sequential(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
     int rc = 0;
 
     while (rc == 0 && !run->finished) {
-        if (!run->visit)
+        if (!run->work)
             rc = next_visit(run, now_us, out, err);
-        else if (rv_visit_is_done(run->visit))
+        else if (rv_work_is_done(run->work))
             rc = after_visit(run, now_us, out, err);
         else
             return 0; /* it waits */

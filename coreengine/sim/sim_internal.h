@@ -4,6 +4,7 @@
 
 #include "config/analysis/analysis.h"
 #include "coreengine/sim/sim_values_internal.h"
+#include "coreengine/sim/sim_watch_internal.h"
 #include "coreengine/store/journal/journal.h"
 
 #define SIM_T0_US         INT64_C(1700000000000000) /* when every run begins: 2023-11-14T22:13:20Z */
@@ -85,61 +86,6 @@ int sim_ledger_compare(void *self, const struct rv_record *record, const struct 
 RV_MUST_CHECK int sim_ledger_verify(struct sim_seed *s, rv_err **err);
 uint64_t sim_hash64(uint64_t h, rv_str bytes);
 
-/* watch_agents.c: agents that are asked, from the events alone */
-enum sim_asked_state { SIM_ASKED, SIM_AT_WORK, SIM_ENDED };
-struct sim_asked { /* a call of ask_agent, and the agent that works for it */
-    char *path;    /* owned: stage, visit and the ids of the calls down to this one */
-    int64_t id;    /* one of a kind in a run */
-    int stage;
-    enum sim_asked_state state;
-    bool has_result;
-    int64_t until_us;     /* AT_WORK: none of its calls may take longer */
-    struct rv_usage told; /* what events say that its own model calls took */
-};
-struct sim_open { /* a call or timer without an answer */
-    int64_t call_id;
-    int64_t asked;           /* id of the agent whose it is; 0: a stage's */
-    int64_t worst_micro_usd; /* that a model call can cost; with a budget */
-};
-
-/* watch.c: invariants on what the core says it does */
-struct sim_watch {
-    int64_t next_seq, last_call_id;
-    int64_t n_visits, n_llm, n_loops;
-    int64_t *visits; /* per stage: that began */
-    bool *is_open;   /* per stage: begun, not completed */
-    int64_t *edges;  /* n_agents * n_agents: taken */
-    int from, to;    /* the last decision of a sequential run; to -1: none */
-    bool is_done;    /* since the last start or answer */
-    bool has_begun;
-    int64_t n_answers;
-    struct rv_usage told;  /* what events say that model calls took */
-    struct sim_open *open; /* ascending; owned */
-    size_t n_open, cap_open;
-    struct sim_asked *asked; /* of stages that have not ended; owned */
-    size_t n_asked, cap_asked;
-    int64_t last_asked; /* id */
-    int64_t last_us;    /* of the event before */
-};
-RV_MUST_CHECK int sim_watch_init(struct sim_watch *w, const struct rv_pipeline *p, rv_err **err);
-void sim_watch_fini(struct sim_watch *w);
-RV_MUST_CHECK int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err);
-/** Parse an event line; the caller owns the result. NULL: the line is not JSON (sim_break() was called), or memory ran
- * out (the tape has it). */
-json_object *sim_watch_parse(struct sim_seed *s, const struct rv_effect *e);
-/** watch_agents.c: an event, or a call or timer (*id: of the agent whose it is, 0: a stage's). */
-RV_MUST_CHECK int sim_asked_event(struct sim_seed *s, size_t at, rv_err **err);
-RV_MUST_CHECK int sim_asked_call(struct sim_seed *s, const struct rv_effect *e, int64_t *id, rv_err **err);
-void sim_asked_told(struct sim_seed *s, const struct rv_effect *e, const struct rv_usage *used);
-/** A take-over moves deadlines. */
-void sim_asked_recovered(struct sim_watch *w, int64_t gap_us);
-/** At the end of a step: who has ended waits for nothing. */
-void sim_asked_step_ended(struct sim_seed *s);
-void sim_asked_fini(struct sim_watch *w);
-bool sim_asked_at_work(const struct sim_watch *w);
-/** Check that these are the open calls. */
-void sim_watch_recovered(struct sim_seed *s, const struct rv_effects *open);
-
 /* session.c: the conversation that a run belongs to, and the rows that are kept for it */
 struct sim_row {
     char *id, *parent, *call; /* owned; NULL: none */
@@ -208,14 +154,6 @@ struct sim_seed {
     rv_buf broken; /* what is wrong */
     rv_buf *trace; /* NULL: not wanted */
 };
-/** An invariant does not hold. The first one counts. */
-void sim_break(struct sim_seed *s, enum rv_sim_invariant inv, const char *fmt, ...) RV_PRINTF(3, 4);
-/** An engine call failed that must not: out of memory goes up, anything else breaks the invariant. Takes *err. */
-RV_MUST_CHECK int sim_unexpected(struct sim_seed *s, enum rv_sim_invariant inv, int rc, const char *what, rv_err **err);
-void sim_injected(struct sim_seed *s, enum rv_sim_fault fault);
-/** Perhaps one of these, by this run's rates, and noted: its number from 1; 0: none. At most SIM_MAX_KINDS. */
-#define SIM_MAX_KINDS 4
-size_t sim_inject(struct sim_seed *s, const enum rv_sim_fault *kinds, size_t n);
 
 /* process.c: the simulated process */
 RV_MUST_CHECK int sim_process_begin(struct sim_seed *s, rv_err **err);
@@ -262,7 +200,15 @@ RV_MUST_CHECK int sim_people(struct sim_seed *s, rv_err **err);
 /** An answer is in the journal. */
 RV_MUST_CHECK int sim_people_answered(struct sim_seed *s, const struct rv_event *ev, rv_err **err);
 
-/* trace.c: in plain words; each does nothing when no trace is wanted */
+/* trace.c: what goes wrong; and what happens in plain words, if a trace is wanted */
+/** An invariant does not hold. The first one counts. */
+void sim_break(struct sim_seed *s, enum rv_sim_invariant inv, const char *fmt, ...) RV_PRINTF(3, 4);
+/** An engine call failed that must not: out of memory goes up, anything else breaks the invariant. Takes *err. */
+RV_MUST_CHECK int sim_unexpected(struct sim_seed *s, enum rv_sim_invariant inv, int rc, const char *what, rv_err **err);
+void sim_injected(struct sim_seed *s, enum rv_sim_fault fault);
+/** Perhaps one of these, by this run's rates, and noted: its number from 1; 0: none. At most SIM_MAX_KINDS. */
+#define SIM_MAX_KINDS 4
+size_t sim_inject(struct sim_seed *s, const enum rv_sim_fault *kinds, size_t n);
 void sim_say(struct sim_seed *s, const char *fmt, ...) RV_PRINTF(2, 3);
 void sim_say_event(struct sim_seed *s, const struct rv_event *ev, const struct sim_call *c);
 void sim_say_effects(struct sim_seed *s);

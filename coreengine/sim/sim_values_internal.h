@@ -27,6 +27,7 @@ bool sim_chance(struct sim_tape *t, uint32_t per_mille);
 /** Room for one more item: the list, or its successor, and NULL when there is no memory for it. */
 void *sim_grown(void *items, size_t n, size_t *cap, size_t size);
 
+/* --- value.c: content, and values that fit a JSON Schema --- */
 /* Content: many small choices from one decision, so that a tape stays short. */
 struct sim_rng {
     uint64_t s;
@@ -35,7 +36,6 @@ struct sim_rng {
 struct sim_rng sim_rng_of(uint32_t bits);
 uint32_t sim_below(struct sim_rng *r, uint32_t n); /* 0 when it is plain */
 
-/* --- value.c: values that fit a JSON Schema --- */
 /** check: the same schema compiled, or NULL. *out is the caller's and may be NULL (null). *fits false: no value was
  *  found that does. */
 RV_MUST_CHECK int sim_value(json_object *schema, const rv_schema *check, struct sim_rng *r, json_object **out,

@@ -16,12 +16,7 @@ static void digest_of(const char *hash, unsigned char digest[RV_STORE_DIGEST])
 
 void rv_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX])
 {
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < RV_STORE_DIGEST; i++) {
-        out[2 * i] = digits[digest[i] >> 4];
-        out[2 * i + 1] = digits[digest[i] & 15];
-    }
+    rv_hex(digest, RV_STORE_DIGEST, out);
     out[RV_HASH_MAX - 1] = 0;
 }
 
@@ -82,9 +77,9 @@ int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv
         rc = RV_FAIL(err, RV_E_LIMIT, "%zu bytes, more than %zu", data.len, RV_STORE_MAX_VALUE);
     else
         rv_hash_of(data, name); /* before other writers have to wait */
-    if ((rc = rv_store_begin_write(s, rc, "put blob", err)) != 0)
+    if ((rc = rv_store_enter_write(s, rc, "put blob", err)) != 0)
         return rc;
-    rc = rv_store_end_write(s, put(s->sql, data, name, clock.now_us(clock.self), err), err);
+    rc = rv_store_leave_write(s, put(s->sql, data, name, clock.now_us(clock.self), err), err);
     if (rc == 0)
         memcpy(hash, name, sizeof name);
     return rc;
@@ -111,7 +106,7 @@ int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err)
 {
     char found[RV_HASH_MAX];
     size_t before = out->len;
-    int rc = rv_store_begin_read(s, rv_store_check_hash(hash, err), "get blob", err);
+    int rc = rv_store_enter_read(s, rv_store_check_hash(hash, err), "get blob", err);
 
     if (rc != 0)
         return rc;
@@ -123,7 +118,7 @@ int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err)
             rv_err_hint(err, "`reeve gc --check` lists what else is");
         }
     }
-    rc = rv_store_end_read(s, rc, err);
+    rc = rv_store_leave_read(s, rc, err);
     if (rc != 0 && out->rc == 0)
         rv_buf_truncate(out, before);
     return rc;

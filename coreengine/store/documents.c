@@ -236,7 +236,7 @@ int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_sc
 
     if (rc == 0)
         rc = rv_store_check_time("the time", now_us, err);
-    if ((rc = rv_store_begin_write(s, rc, "put schema", err)) != 0)
+    if ((rc = rv_store_enter_write(s, rc, "put schema", err)) != 0)
         return rc;
     given = *row;
     given.tenant = given.tenant ? given.tenant : RV_STORE_TENANT;
@@ -245,7 +245,7 @@ int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_sc
     given.document.ptr = given.document.ptr ? given.document.ptr : "";
     given.json_schema = given.json_schema.len > 0 ? given.json_schema : RV_STR_LIT("{}");
     rv_hash_of(given.document, given.checksum);
-    rc = rv_store_end_write(s, put(s->sql, &given, how, now_us, &did, err), err);
+    rc = rv_store_leave_write(s, put(s->sql, &given, how, now_us, &did, err), err);
     if (rc == 0 && changed)
         *changed = did;
     return rc;
@@ -273,7 +273,7 @@ int rv_store_find_schema(rv_store *s, const struct rv_store_scope *scope, const 
     struct rv_schema_row key, row = {0};
     struct found found;
     rv_sql_stmt *stmt = NULL;
-    int rc = rv_store_begin_read(s, check_key(scope, kind, name, &key, err), "find schema", err);
+    int rc = rv_store_enter_read(s, check_key(scope, kind, name, &key, err), "find schema", err);
 
     if (rc != 0)
         return rc;
@@ -283,7 +283,7 @@ int rv_store_find_schema(rv_store *s, const struct rv_store_scope *scope, const 
     else if (rc == 1)
         rc = copy_row(&found.row, &row) < 0 ? RV_FAIL(err, RV_E_NOMEM, "read schema \"%s\"", name) : 0;
     rv_sql_done(stmt);
-    rc = rv_store_end_read(s, rc, err);
+    rc = rv_store_leave_read(s, rc, err);
     if (rc == 0)
         *out = row;
     else
@@ -321,8 +321,8 @@ int rv_store_list_schemas(rv_store *s, const struct rv_store_scope *scope, const
 
     if (rc == 0 && kind)
         rc = rv_store_check_id("kind", kind, err);
-    rc = rv_store_begin_read(s, rc, "list schemas", err);
-    return rc != 0 ? rc : rv_store_end_read(s, list(s->sql, &sc, kind, each, self, err), err);
+    rc = rv_store_enter_read(s, rc, "list schemas", err);
+    return rc != 0 ? rc : rv_store_leave_read(s, list(s->sql, &sc, kind, each, self, err), err);
 }
 
 static int delete_schema(struct sql_store *st, const struct rv_schema_row *key, int64_t now_us, rv_err **err)
@@ -351,8 +351,8 @@ int rv_store_delete_schema(rv_store *s, const struct rv_store_scope *scope, cons
 
     if (rc == 0)
         rc = rv_store_check_time("the time", now_us, err);
-    rc = rv_store_begin_write(s, rc, "delete schema", err);
-    return rc != 0 ? rc : rv_store_end_write(s, delete_schema(s->sql, &key, now_us, err), err);
+    rc = rv_store_enter_write(s, rc, "delete schema", err);
+    return rc != 0 ? rc : rv_store_leave_write(s, delete_schema(s->sql, &key, now_us, err), err);
 }
 
 static int version(struct sql_store *st, int64_t *out, rv_err **err)
@@ -373,11 +373,11 @@ static int version(struct sql_store *st, int64_t *out, rv_err **err)
 int rv_store_schemas_version(rv_store *s, int64_t *out, rv_err **err)
 {
     int64_t got = 0;
-    int rc = rv_store_begin_read(s, 0, "schemas version", err);
+    int rc = rv_store_enter_read(s, 0, "schemas version", err);
 
     if (rc != 0)
         return rc;
-    rc = rv_store_end_read(s, version(s->sql, &got, err), err);
+    rc = rv_store_leave_read(s, version(s->sql, &got, err), err);
     if (rc == 0)
         *out = got;
     return rc;

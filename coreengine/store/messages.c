@@ -264,12 +264,12 @@ int rv_store_add_messages(rv_store *s, const struct rv_store_scope *scope, const
         rc = rv_store_check_turn(turn, err);
     if (rc == 0)
         rc = rv_store_check_time("the time", now_us, err);
-    if ((rc = rv_store_begin_write(s, rc, "add messages", err)) != 0)
+    if ((rc = rv_store_enter_write(s, rc, "add messages", err)) != 0)
         return rc;
     rc = rv_sql_begin_part(s->sql, err);
     if (rc == 0)
         rc = rv_sql_end_part(s->sql, keep_turn(s->sql, &sc, turn, NULL, now_us, err), err);
-    return rv_store_end_write(s, rc, err);
+    return rv_store_leave_write(s, rc, err);
 }
 
 /* --- Reading --- */
@@ -363,13 +363,13 @@ int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, cons
                      (long long)f.upto_seq);
     if (f.upto_seq == 0)
         f.upto_seq = INT64_MAX;
-    if ((rc = rv_store_begin_read(s, rc, "read messages", err)) != 0)
+    if ((rc = rv_store_enter_read(s, rc, "read messages", err)) != 0)
         return rc;
     rc = rv_sql_begin_read(s->sql, &began, err);
     if (rc == 0)
         rc = read_messages(s->sql, &sc, session, &f, each, self, err);
     rv_sql_end_read(s->sql, began);
-    return rv_store_end_read(s, rc == RV_STORE_ENOUGH ? 0 : rc, err);
+    return rv_store_leave_read(s, rc == RV_STORE_ENOUGH ? 0 : rc, err);
 }
 
 /* --- Deleting --- */
@@ -402,6 +402,6 @@ int rv_store_delete_message(rv_store *s, const struct rv_store_scope *scope, con
 
     if (rc == 0)
         rc = rv_store_check_time("the time", now_us, err);
-    rc = rv_store_begin_write(s, rc, "delete message", err);
-    return rc != 0 ? rc : rv_store_end_write(s, delete_message(s->sql, &sc, session, seq, now_us, err), err);
+    rc = rv_store_enter_write(s, rc, "delete message", err);
+    return rc != 0 ? rc : rv_store_leave_write(s, delete_message(s->sql, &sc, session, seq, now_us, err), err);
 }

@@ -40,11 +40,11 @@ int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *
 {
     struct rv_store_scope sc;
     int64_t got = 0;
-    int rc = rv_store_begin_write(s, check_claim(scope, run, claim, &sc, err), "claim", err);
+    int rc = rv_store_enter_write(s, check_claim(scope, run, claim, &sc, err), "claim", err);
 
     if (rc != 0)
         return rc;
-    rc = rv_store_end_write(s, claim_run(s->sql, &sc, run, claim, &got, err), err);
+    rc = rv_store_leave_write(s, claim_run(s->sql, &sc, run, claim, &got, err), err);
     if (rc == 0)
         *fence = got;
     return rc;
@@ -52,14 +52,14 @@ int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *
 
 int rv_store_renew(rv_store *s, const char *owner, int64_t until_us, rv_err **err)
 {
-    int rc = rv_store_begin_write(s, rv_store_check_id("owner", owner, err), "renew", err);
+    int rc = rv_store_enter_write(s, rv_store_check_id("owner", owner, err), "renew", err);
 
     if (rc != 0)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_RENEW);
     rv_sql_text(s->sql, stmt, 1, owner);
     rv_sql_int(s->sql, stmt, 2, until_us);
-    return rv_store_end_write(s, rv_sql_run(s->sql, stmt, "renew leases", err), err);
+    return rv_store_leave_write(s, rv_sql_run(s->sql, stmt, "renew leases", err), err);
 }
 
 static int release_run(struct sql_store *st, const char *id, int64_t fence, rv_err **err)
@@ -74,9 +74,9 @@ static int release_run(struct sql_store *st, const char *id, int64_t fence, rv_e
 
 int rv_store_release(rv_store *s, const char *run, int64_t fence, rv_err **err)
 {
-    int rc = rv_store_begin_write(s, rv_store_check_id("run id", run, err), "release", err);
+    int rc = rv_store_enter_write(s, rv_store_check_id("run id", run, err), "release", err);
 
-    return rc != 0 ? rc : rv_store_end_write(s, release_run(s->sql, run, fence, err), err);
+    return rc != 0 ? rc : rv_store_leave_write(s, release_run(s->sql, run, fence, err), err);
 }
 
 /* --- Requests to cancel --- */
@@ -101,9 +101,9 @@ int rv_store_request_cancel(rv_store *s, const struct rv_store_scope *scope, con
                             rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_begin_write(s, rv_store_check_scoped(scope, "run id", run, &sc, err), "request cancel", err);
+    int rc = rv_store_enter_write(s, rv_store_check_scoped(scope, "run id", run, &sc, err), "request cancel", err);
 
-    return rc != 0 ? rc : rv_store_end_write(s, request_cancel(s->sql, &sc, run, now_us, err), err);
+    return rc != 0 ? rc : rv_store_leave_write(s, request_cancel(s->sql, &sc, run, now_us, err), err);
 }
 
 static int list_cancels(struct sql_store *st, const char *owner, rv_each_id *each, void *ctx, rv_err **err)
@@ -126,9 +126,9 @@ static int list_cancels(struct sql_store *st, const char *owner, rv_each_id *eac
 int rv_store_list_cancels(rv_store *s, const char *owner, int (*each)(void *self, const char *run, rv_err **err),
                           void *self, rv_err **err)
 {
-    int rc = rv_store_begin_read(s, rv_store_check_id("owner", owner, err), "list cancels", err);
+    int rc = rv_store_enter_read(s, rv_store_check_id("owner", owner, err), "list cancels", err);
 
-    return rc != 0 ? rc : rv_store_end_read(s, list_cancels(s->sql, owner, each, self, err), err);
+    return rc != 0 ? rc : rv_store_leave_read(s, list_cancels(s->sql, owner, each, self, err), err);
 }
 
 /* --- Snapshots --- */
@@ -139,7 +139,7 @@ static int put_snapshot(struct sql_store *st, const char *run, int64_t fence, in
     int rc = rv_run_find_fenced(st, run, fence, &found, err);
 
     if (rc == 0 && seq > found.n_records)
-        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" has %lld records, a snapshot can not be of record %lld", run,
+        rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" has %lld records, a snapshot cannot be of record %lld", run,
                      (long long)found.n_records, (long long)seq);
     if (rc < 0)
         return rc;
@@ -158,8 +158,8 @@ int rv_store_put_snapshot(rv_store *s, const char *run, int64_t fence, int64_t s
         rc = RV_FAIL(err, RV_E_INVALID, "run \"%s\": record %lld, %zu bytes", run, (long long)seq, body.len);
     if (rc == 0 && body.len > RV_STORE_MAX_VALUE)
         rc = RV_FAIL(err, RV_E_LIMIT, "run \"%s\": %zu bytes, more than %zu", run, body.len, RV_STORE_MAX_VALUE);
-    rc = rv_store_begin_write(s, rc, "put snapshot", err);
-    return rc != 0 ? rc : rv_store_end_write(s, put_snapshot(s->sql, run, fence, seq, body, err), err);
+    rc = rv_store_enter_write(s, rc, "put snapshot", err);
+    return rc != 0 ? rc : rv_store_leave_write(s, put_snapshot(s->sql, run, fence, seq, body, err), err);
 }
 
 static int get_snapshot(struct sql_store *st, const struct rv_store_scope *scope, const char *run, int64_t *seq,
@@ -187,7 +187,7 @@ int rv_store_get_snapshot(rv_store *s, const struct rv_store_scope *scope, const
     size_t before = out->len;
     int64_t got = 0;
     bool began = false;
-    int rc = rv_store_begin_read(s, rv_store_check_scoped(scope, "run id", run, &sc, err), "get snapshot", err);
+    int rc = rv_store_enter_read(s, rv_store_check_scoped(scope, "run id", run, &sc, err), "get snapshot", err);
 
     if (rc != 0)
         return rc;
@@ -195,20 +195,10 @@ int rv_store_get_snapshot(rv_store *s, const struct rv_store_scope *scope, const
     if (rc == 0)
         rc = get_snapshot(s->sql, &sc, run, &got, out, err);
     rv_sql_end_read(s->sql, began);
-    rc = rv_store_end_read(s, rc, err);
+    rc = rv_store_leave_read(s, rc, err);
     if (rc == 0)
         *seq = got;
     else if (out->rc == 0)
         rv_buf_truncate(out, before);
     return rc;
-}
-
-int rv_store_drop_snapshots(rv_store *s, rv_err **err)
-{
-    int rc = rv_store_begin_write(s, 0, "drop snapshots", err);
-
-    if (rc != 0)
-        return rc;
-    rc = rv_sql_run(s->sql, rv_sql_use(s->sql, SQL_DROP_SNAPSHOTS), "drop snapshots", err);
-    return rv_store_end_write(s, rc, err);
 }

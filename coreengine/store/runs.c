@@ -35,7 +35,7 @@ static int check_records(const char *run, const struct rv_record *records, size_
 static int check_status(enum rv_run_status status, rv_err **err)
 {
     if ((int)status < 0 || status >= RV_N_RUN)
-        return RV_FAIL(err, RV_E_INVALID, "%d is no run status", (int)status);
+        return RV_FAIL(err, RV_E_INVALID, "%d is not a run status", (int)status);
     return 0;
 }
 
@@ -299,14 +299,14 @@ static int create_run(struct sql_store *st, const struct rv_store_new_run *run, 
 int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err **err)
 {
     struct rv_store_new_run given;
-    int rc = rv_store_begin_write(s, check_new_run(run, err), "create run", err);
+    int rc = rv_store_enter_write(s, check_new_run(run, err), "create run", err);
 
     if (rc != 0)
         return rc;
     given = *run;
     if (!given.tenant)
         given.tenant = RV_STORE_TENANT;
-    return rv_store_end_write(s, create_run(s->sql, &given, err), err);
+    return rv_store_leave_write(s, create_run(s->sql, &given, err), err);
 }
 
 /* --- A step --- */
@@ -390,16 +390,16 @@ static int append(struct sql_store *st, const struct rv_store_append *a, rv_err 
 
 int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err)
 {
-    int rc = rv_store_begin_write(s, check_append(a, err), "append", err);
+    int rc = rv_store_enter_write(s, check_append(a, err), "append", err);
 
     if (rc != 0)
         return rc;
     if (a->n_turns == 0)
-        return rv_store_end_write(s, append(s->sql, a, err), err);
+        return rv_store_leave_write(s, append(s->sql, a, err), err);
     rc = rv_sql_begin_part(s->sql, err); /* a turn may be refused when the records are written already */
     if (rc == 0)
         rc = rv_sql_end_part(s->sql, append(s->sql, a, err), err);
-    return rv_store_end_write(s, rc, err);
+    return rv_store_leave_write(s, rc, err);
 }
 
 static int delete_run(struct sql_store *st, const struct rv_store_scope *scope, const char *id, int64_t now_us,
@@ -418,7 +418,7 @@ static int delete_run(struct sql_store *st, const struct rv_store_scope *scope, 
 int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t now_us, rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_begin_write(s, rv_store_check_scoped(scope, "run id", run, &sc, err), "delete run", err);
+    int rc = rv_store_enter_write(s, rv_store_check_scoped(scope, "run id", run, &sc, err), "delete run", err);
 
-    return rc != 0 ? rc : rv_store_end_write(s, delete_run(s->sql, &sc, run, now_us, err), err);
+    return rc != 0 ? rc : rv_store_leave_write(s, delete_run(s->sql, &sc, run, now_us, err), err);
 }

@@ -137,6 +137,5 @@ RV_MUST_CHECK int rv_store_put_snapshot(rv_store *s, const char *run, int64_t fe
 /** *seq 0: there is none. Appended to out. */
 RV_MUST_CHECK int rv_store_get_snapshot(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t *seq,
                                         rv_buf *out, rv_err **err);
-RV_MUST_CHECK int rv_store_drop_snapshots(rv_store *s, rv_err **err);
 
 #endif

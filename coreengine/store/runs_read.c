@@ -106,11 +106,11 @@ int rv_store_get_run(rv_store *s, const struct rv_store_scope *scope, const char
 {
     struct rv_store_scope sc;
     struct rv_run_row row = {0};
-    int rc = rv_store_begin_read(s, rv_store_check_scoped(scope, "run id", id, &sc, err), "get run", err);
+    int rc = rv_store_enter_read(s, rv_store_check_scoped(scope, "run id", id, &sc, err), "get run", err);
 
     if (rc != 0)
         return rc;
-    rc = rv_store_end_read(s, get_run(s->sql, &sc, id, &row, err), err);
+    rc = rv_store_leave_read(s, get_run(s->sql, &sc, id, &row, err), err);
     if (rc == 0)
         *out = row;
     else
@@ -224,8 +224,8 @@ int rv_store_list_runs(rv_store *s, const struct rv_store_scope *scope, const st
         filter = &all;
     if (rc == 0)
         rc = check_filter(filter, err);
-    rc = rv_store_begin_read(s, rc, "list runs", err);
-    return rc != 0 ? rc : rv_store_end_read(s, list_runs(s->sql, &sc, filter, each, self, err), err);
+    rc = rv_store_enter_read(s, rc, "list runs", err);
+    return rc != 0 ? rc : rv_store_leave_read(s, list_runs(s->sql, &sc, filter, each, self, err), err);
 }
 
 static int fail_gap(struct sql_store *st, const char *run, int64_t seq, rv_err **err)
@@ -273,7 +273,7 @@ int rv_store_read(rv_store *s, const struct rv_store_scope *scope, const char *r
 
     if (rc == 0 && upto < 0)
         rc = RV_FAIL(err, RV_E_INVALID, "records of run \"%s\" up to %lld", run, (long long)upto);
-    if ((rc = rv_store_begin_read(s, rc, "read", err)) != 0)
+    if ((rc = rv_store_enter_read(s, rc, "read", err)) != 0)
         return rc;
     rc = rv_sql_begin_read(s->sql, &began, err);
     if (rc == 0)
@@ -281,7 +281,7 @@ int rv_store_read(rv_store *s, const struct rv_store_scope *scope, const char *r
     if (rc == 0)
         rc = read_records(s->sql, run, &found, from, upto ? upto : INT64_MAX, each, self, err);
     rv_sql_end_read(s->sql, began);
-    return rv_store_end_read(s, rc, err);
+    return rv_store_leave_read(s, rc, err);
 }
 
 static int pending_of(rv_sql_stmt *stmt, struct rv_pending *out, rv_err **err)
@@ -343,11 +343,11 @@ int rv_store_list_pending(rv_store *s, const struct rv_store_scope *scope, const
 
     if (rc == 0 && run)
         rc = rv_store_check_id("run id", run, err);
-    if ((rc = rv_store_begin_read(s, rc, "list pending", err)) != 0)
+    if ((rc = rv_store_enter_read(s, rc, "list pending", err)) != 0)
         return rc;
     rc = rv_sql_begin_read(s->sql, &began, err);
     if (rc == 0)
         rc = list_pending(s->sql, &sc, run, each, self, err);
     rv_sql_end_read(s->sql, began);
-    return rv_store_end_read(s, rc, err);
+    return rv_store_leave_read(s, rc, err);
 }

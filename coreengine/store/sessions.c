@@ -263,7 +263,7 @@ int rv_store_ensure_session(rv_store *s, const struct rv_session_row *fresh, str
 {
     char name[RV_STORE_NAME_ROOM];
     struct rv_session_row given, got = {0};
-    int rc = rv_store_begin_write(s, check_session(fresh, err), "ensure session", err);
+    int rc = rv_store_enter_write(s, check_session(fresh, err), "ensure session", err);
 
     if (rc != 0)
         return rc;
@@ -276,7 +276,7 @@ int rv_store_ensure_session(rv_store *s, const struct rv_session_row *fresh, str
     given.updated_us = given.created_us;
     given.total_tokens = given.n_messages = 0;
     given.own = NULL;
-    rc = rv_store_end_write(s, ensure(s->sql, &given, out ? &got : NULL, err), err);
+    rc = rv_store_leave_write(s, ensure(s->sql, &given, out ? &got : NULL, err), err);
     if (rc == 0 && out)
         *out = got;
     else
@@ -291,7 +291,7 @@ int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const 
     struct found_session found;
     struct rv_session_row row = {0};
     rv_sql_stmt *stmt = NULL;
-    int rc = rv_store_begin_read(s, rv_store_check_scoped(scope, "session id", id, &sc, err), "get session", err);
+    int rc = rv_store_enter_read(s, rv_store_check_scoped(scope, "session id", id, &sc, err), "get session", err);
 
     if (rc != 0)
         return rc;
@@ -299,7 +299,7 @@ int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const 
     if (rc == 0)
         rc = copy(&found.row, &row, err);
     rv_sql_done(stmt);
-    rc = rv_store_end_read(s, rc, err);
+    rc = rv_store_leave_read(s, rc, err);
     if (rc == 0)
         *out = row;
     else
@@ -340,11 +340,11 @@ int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, con
 
     if (rc == 0)
         rc = check_change(change, err);
-    if ((rc = rv_store_begin_write(s, rc, "change session", err)) != 0)
+    if ((rc = rv_store_enter_write(s, rc, "change session", err)) != 0)
         return rc;
     rc = change_session(s->sql, &sc, id, change, &metadata, err);
     rv_buf_fini(&metadata);
-    return rv_store_end_write(s, rc, err);
+    return rv_store_leave_write(s, rc, err);
 }
 
 static int delete_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id, int64_t now_us,
@@ -371,8 +371,8 @@ int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, con
 
     if (rc == 0)
         rc = rv_store_check_time("the time", now_us, err);
-    rc = rv_store_begin_write(s, rc, "delete session", err);
-    return rc != 0 ? rc : rv_store_end_write(s, delete_session(s->sql, &sc, id, now_us, err), err);
+    rc = rv_store_enter_write(s, rc, "delete session", err);
+    return rc != 0 ? rc : rv_store_leave_write(s, delete_session(s->sql, &sc, id, now_us, err), err);
 }
 
 /* --- Lists --- */
@@ -440,6 +440,6 @@ int rv_store_list_sessions(rv_store *s, const struct rv_store_scope *scope, cons
         filter = &all;
     if (rc == 0)
         rc = check_filter(filter, err);
-    rc = rv_store_begin_read(s, rc, "list sessions", err);
-    return rc != 0 ? rc : rv_store_end_read(s, list(s->sql, &sc, filter, each, self, err), err);
+    rc = rv_store_enter_read(s, rc, "list sessions", err);
+    return rc != 0 ? rc : rv_store_leave_read(s, list(s->sql, &sc, filter, each, self, err), err);
 }

@@ -79,7 +79,6 @@
     X(PUT_SNAPSHOT, "INSERT INTO snapshots (run, seq, body) VALUES (?1, ?2, ?3) ON CONFLICT (run) DO UPDATE"           \
                     " SET seq = excluded.seq, body = excluded.body WHERE excluded.seq >= seq")                         \
     X(GET_SNAPSHOT, "SELECT seq, body FROM snapshots WHERE run = ?1")                                                  \
-    X(DROP_SNAPSHOTS, "DELETE FROM snapshots")                                                                         \
     X(LAST_BLOB, "SELECT coalesce(max(key), 0) FROM blobs")                                                            \
     X(SWEEP, "DELETE FROM blobs WHERE key > ?1 AND key <= ?2 AND created_us <= ?3"                                     \
              " AND NOT EXISTS (SELECT 1 FROM records WHERE blob = blobs.key)"                                          \

@@ -50,7 +50,7 @@ static int prepare_file(struct sql_store *st, const struct rv_store_opts *opts, 
         if (S_ISDIR(info.st_mode))
             return RV_FAIL(err, RV_E_IO, "\"%s\" is a folder", st->path);
         if (!S_ISREG(info.st_mode))
-            return RV_FAIL(err, RV_E_IO, "\"%s\" is no regular file", st->path);
+            return RV_FAIL(err, RV_E_IO, "\"%s\" is not a regular file", st->path);
         /* SQLite takes a file of one byte for an empty one, and would write over it. */
         return info.st_size == 1 ? rv_sql_fail(st, SQLITE_NOTADB, "open", err) : 0;
     }
@@ -158,7 +158,7 @@ static int enter_wal(struct sql_store *st, rv_err **err)
         if (is_wal)
             return 0;
         if (rc == SQLITE_ROW)
-            return RV_FAIL(err, RV_E_IO, "\"%s\": this file system can not hold a write-ahead log", st->path);
+            return RV_FAIL(err, RV_E_IO, "\"%s\": this file system cannot hold a write-ahead log", st->path);
     }
 }
 
@@ -207,7 +207,7 @@ static int open_file(struct sql_store *st, const struct rv_store_opts *opts, rv_
     else
         rc = connect_to(st, st->path, opts->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, err);
     if (rc == 0 && !opts->read_only && sqlite3_db_readonly(st->db, "main") == 1) { /* SQLite makes do with that */
-        rc = RV_FAIL(err, RV_E_IO, "\"%s\" can not be written to", st->path);
+        rc = RV_FAIL(err, RV_E_IO, "\"%s\" cannot be written to", st->path);
         rv_err_hint(err, "the file and its folder must both be writable; or open it for reading only");
     }
     return rc < 0 ? rc : set_up(st, opts->sync, err);

@@ -41,7 +41,7 @@ static int leave(rv_store *s, int rc, rv_err **err)
     return rc == 0 ? pass(s, ".done", err) : rc;
 }
 
-int rv_store_begin_read(rv_store *s, int rc, const char *op, rv_err **err)
+int rv_store_enter_read(rv_store *s, int rc, const char *op, rv_err **err)
 {
     if (rc < 0)
         return RV_WRAP(err, rc, "%s", op);
@@ -50,13 +50,13 @@ int rv_store_begin_read(rv_store *s, int rc, const char *op, rv_err **err)
     return rc;
 }
 
-int rv_store_end_read(rv_store *s, int rc, rv_err **err)
+int rv_store_leave_read(rv_store *s, int rc, rv_err **err)
 {
     s->is_walking = false;
     return leave(s, rc, err);
 }
 
-int rv_store_begin_write(rv_store *s, int rc, const char *op, rv_err **err)
+int rv_store_enter_write(rv_store *s, int rc, const char *op, rv_err **err)
 {
     if (rc < 0)
         return RV_WRAP(err, rc, "%s", op);
@@ -64,7 +64,7 @@ int rv_store_begin_write(rv_store *s, int rc, const char *op, rv_err **err)
     return rc != 0 ? rc : rv_sql_begin_write(s->sql, op, err);
 }
 
-int rv_store_end_write(rv_store *s, int rc, rv_err **err)
+int rv_store_leave_write(rv_store *s, int rc, rv_err **err)
 {
     return leave(s, rv_sql_end_write(s->sql, rc, s->op, err), err);
 }
@@ -222,11 +222,11 @@ static int enter_alone(rv_store *s, const char *op, rv_err **err)
 int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err)
 {
     struct rv_store_stats got = {0};
-    int rc = rv_store_begin_read(s, 0, "stats", err);
+    int rc = rv_store_enter_read(s, 0, "stats", err);
 
     if (rc != 0)
         return rc;
-    rc = rv_store_end_read(s, rv_sql_stats(s->sql, &got, err), err);
+    rc = rv_store_leave_read(s, rv_sql_stats(s->sql, &got, err), err);
     if (rc == 0)
         *out = got;
     return rc;

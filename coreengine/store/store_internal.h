@@ -23,11 +23,11 @@ struct rv_store {
 /* store.c. op: the function's name without rv_store_, in words. */
 /** rc: of the check of the arguments, which is passed on with the name of the operation. Else the call is refused if it
  * does not fit, passes the fault point, and (a write) opens its transaction. Not 0: the function returns that. */
-RV_MUST_CHECK int rv_store_begin_read(rv_store *s, int rc, const char *op, rv_err **err);
-RV_MUST_CHECK int rv_store_begin_write(rv_store *s, int rc, const char *op, rv_err **err);
+RV_MUST_CHECK int rv_store_enter_read(rv_store *s, int rc, const char *op, rv_err **err);
+RV_MUST_CHECK int rv_store_enter_write(rv_store *s, int rc, const char *op, rv_err **err);
 /** End it: a write is committed, or undone when rc is not 0. If that went well, pass the point behind it. */
-RV_MUST_CHECK int rv_store_end_read(rv_store *s, int rc, rv_err **err);
-RV_MUST_CHECK int rv_store_end_write(rv_store *s, int rc, rv_err **err);
+RV_MUST_CHECK int rv_store_leave_read(rv_store *s, int rc, rv_err **err);
+RV_MUST_CHECK int rv_store_leave_write(rv_store *s, int rc, rv_err **err);
 
 /* args.c: RV_E_INVALID or RV_E_LIMIT that names the argument. */
 RV_MUST_CHECK int rv_store_check_id(const char *kind, const char *id, rv_err **err);

@@ -63,6 +63,50 @@ bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str nam
 
 /* --- Definitions: risk, effect class, the line of a prompt --- */
 
+int rv_tool_read_words(struct rv_tool_info *info, const char *category, const char *risk, const char *effect,
+                       rv_err **err)
+{
+    enum rv_tool_category category_value = RV_CATEGORY_READ;
+    enum rv_risk risk_value = RV_RISK_WRITE;
+    enum rv_effect_class effect_value = RV_EFFECT_NON_IDEMPOTENT;
+    int rc = 0;
+
+    info->category = info->risk = info->effect = RV_UNSET;
+    if (category && (rc = rv_tool_category_of(rv_str_of(category), &category_value, err)) == 0)
+        info->category = (int)category_value;
+    if (rc == 0 && risk && (rc = rv_risk_of(rv_str_of(risk), &risk_value, err)) == 0)
+        info->risk = (int)risk_value;
+    if (rc == 0 && effect && (rc = rv_effect_class_of(rv_str_of(effect), &effect_value, err)) == 0)
+        info->effect = (int)effect_value;
+    return rc;
+}
+
+int rv_tool_read_confirm(struct rv_tool_info *info, json_object *value, rv_err **err)
+{
+    const char *text = NULL;
+    rv_template *t = NULL;
+
+    if (json_object_is_type(value, json_type_boolean)) {
+        info->confirm = json_object_get_boolean(value) ? value : NULL;
+        return 0;
+    }
+    if (!json_object_is_type(value, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "\"requires_confirmation\" must be true, false or {question, show}");
+    json_object_object_foreach (value, key, part) {
+        if (strcmp(key, "question") != 0 && strcmp(key, "show") != 0)
+            return RV_FAIL(err, RV_E_INVALID,
+                           "\"requires_confirmation\" has the key \"%.60s\": question and show are known", key);
+        if (!json_object_is_type(part, json_type_string))
+            return RV_FAIL(err, RV_E_INVALID, "\"requires_confirmation.%s\" must be a text", key);
+    }
+    int rc = rv_json_get_text(value, "question", &text) ? rv_template_compile(rv_str_of(text), NULL, &t, err) : 0;
+    rv_template_free(t);
+    if (rc < 0)
+        return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_INVALID, "\"requires_confirmation.question\"");
+    info->confirm = value;
+    return 0;
+}
+
 enum rv_risk rv_tool_risk(const struct rv_tool_info *info)
 {
     return info->risk == RV_UNSET ? RV_RISK_WRITE : (enum rv_risk)info->risk;

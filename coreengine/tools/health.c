@@ -79,19 +79,9 @@ struct head {
     size_t len;
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_hex(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 static bool is_word(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return rv_is_digit(c) || rv_is_letter(c);
 }
 
 static void add(struct head *h, const char *text)
@@ -110,17 +100,17 @@ static size_t add_word(struct head *h, rv_str s)
     size_t n = 0, n_hex = 0, n_digits = 0;
 
     while (n < s.len && is_word(s.ptr[n])) {
-        n_hex += is_hex(s.ptr[n]);
-        n_digits += is_digit(s.ptr[n++]);
+        n_hex += rv_is_hex(s.ptr[n]);
+        n_digits += rv_is_digit(s.ptr[n++]);
     }
     if (n_digits && (n_hex == n || (n > 2 && n_hex == n - 1 && s.ptr[0] == '0' && s.ptr[1] == 'x'))) {
         add(h, "#");
         return n;
     }
     for (size_t i = 0; i < n; i++) {
-        if (!is_digit(s.ptr[i]))
+        if (!rv_is_digit(s.ptr[i]))
             add(h, (char[]){s.ptr[i], 0});
-        else if (i == 0 || !is_digit(s.ptr[i - 1]))
+        else if (i == 0 || !rv_is_digit(s.ptr[i - 1]))
             add(h, "#");
     }
     return n;

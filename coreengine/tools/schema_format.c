@@ -10,24 +10,9 @@
 #define MAX_LABEL      63  /* ... and of each of its labels */
 #define MAX_LOCAL_PART 64  /* of a mailbox */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool is_word(char c)
 {
-    return is_letter(c) || is_digit(c);
-}
-
-static bool is_hex(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return rv_is_letter(c) || rv_is_digit(c);
 }
 
 static bool is_one_of(char c, const char *set)
@@ -66,7 +51,7 @@ static bool take_number(rv_str *s, size_t n, int min, int max, int *out)
     size_t i = 0;
 
     *out = 0;
-    for (; i < s->len && is_digit(s->ptr[i]) && (n == 0 || i < n); i++)
+    for (; i < s->len && rv_is_digit(s->ptr[i]) && (n == 0 || i < n); i++)
         if (i < MAX_NUMBER)
             *out = *out * 10 + (s->ptr[i] - '0');
     skip(s, i);
@@ -137,7 +122,7 @@ static bool take_units(rv_str *s, const char *units)
     bool has_any = false;
     int unused;
 
-    while (s->len && is_digit(s->ptr[0])) {
+    while (s->len && rv_is_digit(s->ptr[0])) {
         if (!take_number(s, 0, 0, INT32_MAX, &unused) || !s->len || !is_one_of(s->ptr[0], units))
             return false;
         units = strchr(units, s->ptr[0]) + 1;
@@ -262,7 +247,7 @@ static bool is_made_of(rv_str s, const char *set)
 {
     for (size_t i = 0; i < s.len; i++) {
         if (s.ptr[i] == '%') {
-            if (s.len - i < 3 || !is_hex(s.ptr[i + 1]) || !is_hex(s.ptr[i + 2]))
+            if (s.len - i < 3 || !rv_is_hex(s.ptr[i + 1]) || !rv_is_hex(s.ptr[i + 2]))
                 return false;
             i += 2;
         } else if (!is_word(s.ptr[i]) && !is_one_of(s.ptr[i], set)) {
@@ -315,7 +300,7 @@ static bool take_scheme(rv_str *s)
 {
     size_t n = 0;
 
-    while (n < s->len && (n ? is_word(s->ptr[n]) || is_one_of(s->ptr[n], "+-.") : is_letter(s->ptr[n])))
+    while (n < s->len && (n ? is_word(s->ptr[n]) || is_one_of(s->ptr[n], "+-.") : rv_is_letter(s->ptr[n])))
         n++;
     if (!n || n == s->len || s->ptr[n] != ':')
         return false;
@@ -344,7 +329,7 @@ static bool is_uuid(rv_str s)
     if (s.len != sizeof form - 1)
         return false;
     for (size_t i = 0; i < s.len; i++)
-        if (form[i] == '-' ? s.ptr[i] != '-' : !is_hex(s.ptr[i]))
+        if (form[i] == '-' ? s.ptr[i] != '-' : !rv_is_hex(s.ptr[i]))
             return false;
     return true;
 }

@@ -46,7 +46,10 @@ struct rv_tool_call {
     const char *stage; /* of the run's pipeline */
     const char *agent; /* who calls: the delegated agent, else the stage */
     int64_t visit;     /* of the stage, from 1 */
+    int64_t index;     /* of the element of its list, from 0; -1: none */
+    rv_str branch;     /* first stage of the branch of a group; ptr NULL: the main branch */
     const char *run_id, *user_id, *session_id;
+    int64_t call_id;                  /* of the run's core; for logs */
     const char *key;                  /* idempotency key; "" when there is none */
     const struct rv_context *context; /* who asks, in which conversation */
     int64_t timeout_ms;               /* <= 0: none. The caller cancels then; a source may end earlier by itself */
@@ -110,9 +113,10 @@ struct rv_tool_work {
     void (*done)(struct rv_tool_work *w); /* then, on the thread of the source; not when it was given up */
     void (*free)(struct rv_tool_work *w); /* at last, on either thread, also when it never ran */
     rv_cancel_flag cancelled;
-    bool never_blocks;       /* `run` may be called on the thread of the source */
-    const char *kind, *name; /* of what is called: for logs; they live as long as the work */
-    void *host;              /* belongs to the host that runs the work */
+    bool never_blocks;                /* `run` may be called on the thread of the source */
+    const char *kind, *name, *run_id; /* of what is called: for logs; they live as long as the work */
+    int64_t call_id;                  /* for logs, too */
+    void *host;                       /* belongs to the host that runs the work */
 };
 /* Threads that may block; the host of the source provides them. */
 struct rv_tool_workers {

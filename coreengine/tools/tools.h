@@ -40,7 +40,13 @@ struct rv_tool_info {
     int64_t timeout_ms;                    /* 0: the pipeline's tool timeout */
     const rv_schema *input, *output;       /* NULL: anything */
     json_object *input_json, *output_json; /* the schemas as given; may be NULL */
+    json_object *confirm;                  /* requires_confirmation as given: true, or {question?, show?}; NULL: no */
 };
+/** Read that key; value is borrowed for the life of info. RV_E_INVALID. */
+RV_MUST_CHECK int rv_tool_read_confirm(struct rv_tool_info *info, json_object *value, rv_err **err);
+/** Fill in category, risk and effect from their words; NULL: not given. RV_E_INVALID: not such a word. */
+RV_MUST_CHECK int rv_tool_read_words(struct rv_tool_info *info, const char *category, const char *risk,
+                                     const char *effect, rv_err **err);
 enum rv_risk rv_tool_risk(const struct rv_tool_info *info);
 enum rv_effect_class rv_tool_effect(const struct rv_tool_info *info);
 /** The tool as a prompt shows it, no line feed: "- name(path: string, limit?: int): description". From input_json. */

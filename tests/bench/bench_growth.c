@@ -185,8 +185,138 @@ static void proofs(int bound, const char *route, size_t most)
     rv_buf_fini(&text);
 }
 
+/* --- the same with groups: files that are as hard as a file can be --- */
+
+#define MODEL "has_llm: true, model_role: r, default_next: "
+
+static void begin_groups(rv_buf *b, int loops, int hops, int calls)
+{
+    rv_buf_printf(b, "name: x\nmodels: {r: scripted}\nmax_iterations: %d\nmax_agent_hops: %d\nmax_llm_calls: %d\n",
+                  loops, hops, calls);
+}
+
+static void loop_to(rv_buf *b, size_t to)
+{
+    rv_buf_printf(b, ", routing_rules: [{condition: z, value: 1, target: s%zu}]", to);
+}
+
+/* As many stages as there may be, of which every third loops back. */
+static void long_groups(rv_buf *b)
+{
+    begin_groups(b, 50, 100000, 100);
+    rv_buf_puts(b, "agents:\n  - {name: s0, default_next: [s1, s2]}\n");
+    for (size_t i = 1; i < RV_MAX_STAGES; i++) {
+        rv_buf_printf(b, "  - {name: s%zu, " MODEL, i);
+        rv_buf_printf(b, i + 1 < RV_MAX_STAGES ? "s%zu" : "end", i + 1);
+        if (i % 3 == 0)
+            loop_to(b, i > 5 ? i - 5 : 1);
+        rv_buf_puts(b, "}\n");
+    }
+}
+
+static void list_of_all(rv_buf *b)
+{
+    for (size_t i = 1; i <= 256; i++)
+        rv_buf_printf(b, "%ss%zu", i > 1 ? ", " : "[", i);
+    rv_buf_putc(b, ']');
+}
+
+/* As many branches as there may be, and a join that counts them. */
+static void wide_groups(rv_buf *b)
+{
+    begin_groups(b, 20, 5000, 1000);
+    rv_buf_puts(b, "agents:\n  - {name: s0, default_next: ");
+    list_of_all(b);
+    rv_buf_puts(b, "}\n");
+    for (size_t i = 1; i <= 256; i++) {
+        rv_buf_printf(b, "  - {name: s%zu, " MODEL "s257", i);
+        loop_to(b, i);
+        rv_buf_puts(b, "}\n");
+    }
+    rv_buf_puts(b, "  - {name: s257, join: 128");
+    loop_to(b, 0);
+    rv_buf_puts(b, "}\n");
+}
+
+/* A list for each of as many rules as there may be. */
+static void many_lists(rv_buf *b)
+{
+    begin_groups(b, 10, 2000, 200);
+    rv_buf_puts(b, "agents:\n  - name: s0\n    routing_rules:\n");
+    for (size_t i = 0; i < RV_MAX_RULES_PER_AGENT; i++) {
+        rv_buf_printf(b, "      - {condition: z, value: %zu, target: ", i);
+        list_of_all(b);
+        rv_buf_puts(b, "}\n");
+    }
+    for (size_t i = 1; i <= 256; i++)
+        rv_buf_printf(b, "  - {name: s%zu, " MODEL "s257}\n", i);
+    rv_buf_puts(b, "  - {name: s257, join: 3");
+    loop_to(b, 0);
+    rv_buf_puts(b, "}\n");
+}
+
+/* Limits of edges and visits everywhere. */
+static void many_limits(rv_buf *b)
+{
+    const size_t n = 60;
+
+    begin_groups(b, 3, 500, 500);
+    rv_buf_puts(b, "edge_limits:\n");
+    for (size_t i = 0; i < n; i++)
+        rv_buf_printf(b, "  - {from: s%zu, to: s%zu, max_count: %zu}\n  - {from: s%zu, to: s%zu, max_count: 2}\n", i,
+                      i + 1, 2 + i % 3, i + 1, i);
+    rv_buf_puts(b, "agents:\n");
+    for (size_t i = 0; i <= n; i++) {
+        rv_buf_printf(b, "  - {name: s%zu, max_visits: %zu, " MODEL, i, 2 + i % 2);
+        rv_buf_printf(b, i == 10 ? "[s11, s12]" : i < n ? "s%zu" : "end", i + 1);
+        if (i > 0 && i != 11)
+            loop_to(b, i - 1);
+        rv_buf_puts(b, "}\n");
+    }
+}
+
+/* Groups in groups: s0 opens one, its first branch the next one; t and j are the second branches and the joins. */
+static void deep_groups(rv_buf *b)
+{
+    const size_t n = RV_MAX_GROUP_DEPTH;
+
+    begin_groups(b, 30, 3000, 300);
+    rv_buf_puts(b, "agents:\n");
+    for (size_t i = 0; i + 1 < n; i++)
+        rv_buf_printf(b, "  - {name: s%zu, " MODEL "[s%zu, t%zu]}\n", i, i + 1, i);
+    rv_buf_printf(b, "  - {name: s%zu, " MODEL "j%zu}\n", n - 1, n - 2);
+    for (size_t i = 0; i + 1 < n; i++)
+        rv_buf_printf(b, "  - {name: t%zu, " MODEL "j%zu, routing_rules: [{condition: z, value: 1, target: t%zu}]}\n",
+                      i, i, i);
+    for (size_t i = n - 1; i-- > 0;) {
+        rv_buf_printf(b, "  - {name: j%zu, join: all, " MODEL, i);
+        rv_buf_printf(b, i > 0 ? "j%zu}\n" : "end}\n", i - 1);
+    }
+}
+
+/* Whatever a file says, it is proved in a second. */
+static void group_proofs(const char *name, void (*make)(rv_buf *b))
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT);
+    struct job job = {.pipeline = NULL};
+    char line[96];
+
+    snprintf(line, sizeof line, "prove, %s\t%d", name, 1000000000);
+    make(&text);
+    job.text = rv_buf_str(&text);
+    load(&job);
+    counted(1, line, prove, &job);
+    rv_pipeline_free(job.pipeline);
+    rv_buf_fini(&text);
+}
+
 int main(void)
 {
+    group_proofs("groups with many stages", long_groups);
+    group_proofs("groups with many branches", wide_groups);
+    group_proofs("groups with many lists", many_lists);
+    group_proofs("groups with many limits", many_limits);
+    group_proofs("groups in groups", deep_groups);
     loads("load", sound, 400), loads("load", sound, 8000);
     loads("load, full of mistakes", faulty, 400), loads("load, full of mistakes", faulty, 8000);
     for (size_t i = 0; i < RV_COUNT(hostile); i++)

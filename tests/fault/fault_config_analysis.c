@@ -39,7 +39,7 @@ static int link_stages(const struct rv_pipeline *p, int mode)
     int rc = rv_pipeline_link((struct rv_pipeline *)(uintptr_t)p, NULL);
 
     (void)mode;
-    rv_links_fini(&p->private->links);
+    rv_links_fini(&p->internal->links);
     return rc;
 }
 

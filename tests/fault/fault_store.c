@@ -187,8 +187,6 @@ static int own_and_end(rv_store *s, rv_err **err)
     if (rc == 0)
         rc = rv_store_delete_run(s, &scope, "r1", T0, err);
     if (rc == 0)
-        rc = rv_store_drop_snapshots(s, err);
-    if (rc == 0)
         rc = rv_store_sweep(s, LATER, 0, &freed, err);
     if (rc == 0) /* last: it alone waits for the disk */
         rc = rv_store_backup(s, copy, err);

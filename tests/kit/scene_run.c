@@ -181,12 +181,17 @@ static void set_answers(struct stage *st, json_object *list)
 static struct rv_response response_of(json_object *r)
 {
     json_object *approved = member(r, "approved");
-    const char *text = text_of(r, "text"), *decision = text_of(r, "decision"), *id = text_of(r, "id");
+    json_object *expired = member(r, "expired");
+    const char *text = text_of(r, "text"), *decision = text_of(r, "decision"), *id = text_of(r, "id"),
+               *choice = text_of(r, "choice");
 
     return (struct rv_response){.text = rv_str_of(text),
                                 .decision = rv_str_of(decision),
                                 .interrupt_id = rv_str_of(id),
                                 .data = member(r, "data"),
+                                .choice = rv_str_of(choice),
+                                .arguments = member(r, "arguments"),
+                                .expired = expired && json_object_get_boolean(expired),
                                 .has_approved = approved != NULL,
                                 .approved = approved && json_object_get_boolean(approved)};
 }

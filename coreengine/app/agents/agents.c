@@ -95,19 +95,6 @@ static int cache_keep(struct rv_agents_cache *c, const struct rv_store_scope *sc
 
 /* --- from a document to a row of the store --- */
 
-/* The first characters, whole ones. */
-static rv_str head_of(const char *text)
-{
-    size_t at = 0, n = 0;
-
-    while (text[at]) {
-        if (((unsigned char)text[at] & 0xc0) != 0x80 && n++ == MAX_SHORT)
-            break;
-        at++;
-    }
-    return (rv_str){text, at};
-}
-
 static int put_row(rv_agents *a, const char *tenant, const char *user, const struct rv_agentdoc *doc, rv_str text,
                    const char *source, const char *place, enum rv_schema_put how, bool *changed, rv_err **err)
 {
@@ -126,7 +113,7 @@ static int put_row(rv_agents *a, const char *tenant, const char *user, const str
 
     rv_agentdoc_write_json(doc, &w);
     if (!doc->short_description)
-        rv_buf_add_str(&description, head_of(doc->description));
+        rv_buf_add_str(&description, rv_utf8_first(rv_str_of(doc->description), MAX_SHORT));
     if ((rc = rv_buf_check(&json, "document of an agent", err)) < 0 ||
         (rc = rv_buf_check(&description, "description of an agent", err)) < 0)
         return rc;
@@ -293,7 +280,7 @@ static int take(struct rv_agents_entry *out, const char *name, rv_str text, cons
         return RV_FAIL(err, RV_E_NOMEM, "read agent \"%s\"", name);
     rc = rv_agentdoc_read((rv_str){out->text, out->len}, rv_buf_cstr(&file), &out->doc, err);
     if (rc < 0 && rc != RV_E_NOMEM)
-        rc = RV_WRAP(err, RV_E_INVALID, "agent \"%s\" of the %s \"%s\" is no agent", name,
+        rc = RV_WRAP(err, RV_E_INVALID, "agent \"%s\" of the %s \"%s\" is not an agent", name,
                      strcmp(source, "built-in") == 0 ? "capability" : source, place);
     return rc;
 }
@@ -434,7 +421,7 @@ static int check_name(const char *name, rv_err **err)
         return 0;
     if (!rv_utf8_valid(given, NULL))
         given = RV_STR_LIT("");
-    rc = RV_FAIL(err, RV_E_INVALID, "\"%.*s\" is no name of an agent", RV_STR_ARG(rv_utf8_cut(given, 80)));
+    rc = RV_FAIL(err, RV_E_INVALID, "\"%.*s\" is not a name of an agent", RV_STR_ARG(rv_utf8_cut(given, 80)));
     rv_err_hint(err, "a name is a word of letters, digits, \"-\", \"_\" and \".\", of at most %d bytes",
                 RV_AGENTDOC_MAX_NAME);
     return rc;

@@ -55,6 +55,8 @@ const struct rv_agents_file *rv_agents_find_file(const rv_agents *a, const char 
  * but the document is in *out all the same, which the caller ends in any case. */
 RV_MUST_CHECK int rv_agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const char *name, bool registers,
                                     struct rv_agents_entry *out, rv_err **err);
+/** Forget answers that have changed since, and read the folders if necessary. */
+RV_MUST_CHECK int rv_agents_catch_up(rv_agents *a, rv_err **err);
 
 /* list.c */
 /** RV_E_NOT_FOUND with what helps. */
@@ -73,8 +75,5 @@ struct rv_agents {
     struct rv_agents_files files;
     struct rv_agents_cache cache;
 };
-
-/** Forget answers that have changed since, and read the folders if necessary. */
-RV_MUST_CHECK int rv_agents_catch_up(rv_agents *a, rv_err **err);
 
 #endif

@@ -187,7 +187,7 @@ static int read_file(struct rv_agents_file *file, rv_err **err)
     int rc;
 
     if (stat(file->path, &st) == 0 && !S_ISREG(st.st_mode)) /* opening a pipe would wait for a writer */
-        rc = RV_FAIL(&file->fault, RV_E_INVALID, "\"%s\" is no file", file->path);
+        rc = RV_FAIL(&file->fault, RV_E_INVALID, "\"%s\" is not a file", file->path);
     else
         rc = rv_file_read(file->path, &text, &file->fault);
 

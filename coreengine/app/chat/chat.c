@@ -1,6 +1,7 @@
 /* A chat as its caller sees it: its settings, made, asked, freed; its session deleted; and a chat with all that it
  * needs. */
 #include "coreengine/app/chat.h"
+#include "coreengine/app/app_internal.h"
 #include "coreengine/app/chat/chat_internal.h"
 
 #include <assert.h>
@@ -15,15 +16,9 @@
 
 /* --- settings, from the environment --- */
 
-static const char *get(const char *name)
-{
-    const char *value = getenv(name);
-    return value && value[0] ? value : NULL;
-}
-
 static int get_int(const char *name, int64_t least, int64_t *inout, rv_err **err)
 {
-    const char *text = get(name);
+    const char *text = rv_app_env(name);
     char *end = NULL;
 
     if (!text)
@@ -39,7 +34,7 @@ static int get_int(const char *name, int64_t least, int64_t *inout, rv_err **err
 
 static int get_temperature(struct rv_chat_settings *out, rv_err **err)
 {
-    const char *text = get("P8_DEFAULT_TEMPERATURE");
+    const char *text = rv_app_env("P8_DEFAULT_TEMPERATURE");
     char *end = NULL;
 
     if (!text)
@@ -54,7 +49,7 @@ static int get_temperature(struct rv_chat_settings *out, rv_err **err)
 
 static int get_policy(struct rv_history_opts *out, rv_err **err)
 {
-    const char *text = get("P8_REPLAY_POLICY");
+    const char *text = rv_app_env("P8_REPLAY_POLICY");
 
     if (!text)
         return 0;
@@ -69,7 +64,7 @@ int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **err)
 {
     struct rv_chat_settings s = {.max_tokens = DEFAULT_MAX_TOKENS, .history = RV_HISTORY_OPTS_INIT};
 
-    s.default_model = get("P8_DEFAULT_MODEL") ? get("P8_DEFAULT_MODEL") : DEFAULT_MODEL;
+    s.default_model = rv_app_env("P8_DEFAULT_MODEL") ? rv_app_env("P8_DEFAULT_MODEL") : DEFAULT_MODEL;
     int rc = get_temperature(&s, err);
     if (rc == 0)
         rc = get_int("P8_DEFAULT_MAX_TOKENS", 1, &s.max_tokens, err);
@@ -125,21 +120,11 @@ static int copy_context(rv_chat *chat, rv_err **err)
 
 static void new_session_id(char out[RV_UUID_MAX])
 {
-    static const char hex[] = "0123456789abcdef";
     struct rv_rand r = rv_rand_system();
     unsigned char bytes[16];
-    size_t at = 0;
 
     r.fill(r.self, bytes, sizeof bytes);
-    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40);
-    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            out[at++] = '-';
-        out[at++] = hex[bytes[i] >> 4];
-        out[at++] = hex[bytes[i] & 15];
-    }
-    out[at] = '\0';
+    rv_uuid_text(bytes, 4, out);
 }
 
 /* The session that was named, if it is there for that user; else it will be made with the first turn. */

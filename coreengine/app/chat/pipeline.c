@@ -89,9 +89,9 @@ static int fail_findings(rv_findings *findings, const char *agent, rv_err **err)
         int rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "%s", f.text);
         if (f.hint)
             rv_err_hint(err, "%s", f.hint);
-        return RV_WRAP(err, rc, "agent \"%s\" can not be used", agent);
+        return RV_WRAP(err, rc, "agent \"%s\" cannot be used", agent);
     }
-    return RV_FAIL(err, RV_E_INVALID, "agent \"%s\" can not be used", agent);
+    return RV_FAIL(err, RV_E_INVALID, "agent \"%s\" cannot be used", agent);
 }
 
 static int check_tool(const rv_chat *chat, const char *agent, const char *tool, const char *why, rv_err **err)
@@ -194,7 +194,7 @@ static void add_new(rv_findings *findings, const rv_findings *more)
     for (size_t i = 0; i < rv_findings_n(more); i++) {
         struct rv_finding f = rv_findings_at(more, i);
         if (f.severity != RV_SEVERITY_WARNING && !is_told(findings, &f))
-            rv_findings_add(findings, f.severity, &f.src, f.hint, "%s", f.text);
+            rv_findings_add_as(findings, f.severity, f.code, &f.src, f.hint, "%s", f.text);
     }
 }
 

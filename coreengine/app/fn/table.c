@@ -269,13 +269,17 @@ int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err)
 
 int rv_fn_response(json_object *json, struct rv_response *out, rv_err **err)
 {
-    int rc = rv_fn_check_shape("{text?: string, approved?: bool, decision?: string, data?: object}", json, err);
+    int rc = rv_fn_check_shape(
+        "{text?: string, approved?: bool, decision?: string, data?: object, choice?: string, arguments?: object}", json,
+        err);
 
     if (rc < 0)
         return RV_WRAP(err, rc, "response");
     *out = (struct rv_response){.text = rv_fn_str(json, "text"),
                                 .decision = rv_fn_str(json, "decision"),
-                                .data = rv_json_get_obj(json, "data")};
+                                .data = rv_json_get_obj(json, "data"),
+                                .choice = rv_fn_str(json, "choice"),
+                                .arguments = rv_json_get_obj(json, "arguments")};
     out->has_approved = rv_json_get_bool(json, "approved", &out->approved);
     return 0;
 }

@@ -102,12 +102,21 @@ static int coarsen_all(json_object *models, int64_t window_ms, rv_err **err)
     return rc;
 }
 
+/* Secrets are overwritten in place. value may be NULL. */
+static int add_copy(json_object *entry, const char *key, json_object *value, rv_err **err)
+{
+    json_object *copy = NULL;
+    int rc = value ? rv_json_dup(value, &copy, err) : 0;
+
+    return rc == 0 && copy ? rv_json_set_take(entry, key, copy, err) : rc;
+}
+
 /* --- tools that are declared --- */
 
 static int declare(json_object *tools, const struct rv_tool_info *info, rv_err **err)
 {
     enum rv_risk risk = rv_tool_risk(info);
-    json_object *tool, *schema = NULL;
+    json_object *tool;
 
     if (json_object_object_get_ex(tools, info->name, NULL))
         return 0;
@@ -119,12 +128,9 @@ static int declare(json_object *tools, const struct rv_tool_info *info, rv_err *
         rc = rv_json_set_text(tool, "risk", rv_risk_text(risk), err);
     if (rc == 0 && info->effect != RV_UNSET)
         rc = rv_json_set_text(tool, "effect", rv_effect_class_text((enum rv_effect_class)info->effect), err);
-    if (rc == 0 && info->input_json) {
-        rc = rv_json_dup(info->input_json, &schema, err);
-        if (rc == 0)
-            rc = rv_json_set_take(tool, "input_schema", schema, err);
-    }
-    return rc;
+    if (rc == 0)
+        rc = add_copy(tool, "requires_confirmation", info->confirm, err);
+    return rc == 0 ? add_copy(tool, "input_schema", info->input_json, err) : rc;
 }
 
 static int declare_all(json_object *tools, const struct rv_pipeline *p, const struct rv_catalog *c, rv_err **err)
@@ -356,7 +362,7 @@ static int answer_call(rv_recorder *r, const struct rv_event *ev)
 
 static int add_answer(rv_recorder *r, const struct rv_response *response, rv_err **err)
 {
-    json_object *entry = json_object_new_object(), *data = NULL;
+    json_object *entry = json_object_new_object();
     int rc = rv_json_push_take(r->answers, entry, err);
 
     if (rc == 0 && response->text.ptr)
@@ -365,12 +371,13 @@ static int add_answer(rv_recorder *r, const struct rv_response *response, rv_err
         rc = rv_json_set_bool(entry, "approved", response->approved, err);
     if (rc == 0 && response->decision.ptr)
         rc = rv_json_set_str(entry, "decision", response->decision, err);
-    if (rc == 0 && response->data) {
-        rc = rv_json_dup(response->data, &data, err); /* secrets are overwritten in place */
-        if (rc == 0)
-            rc = rv_json_set_take(entry, "data", data, err);
-    }
-    return rc;
+    if (rc == 0 && response->choice.ptr)
+        rc = rv_json_set_str(entry, "choice", response->choice, err);
+    if (rc == 0 && response->expired)
+        rc = rv_json_set_bool(entry, "expires", true, err);
+    if (rc == 0)
+        rc = add_copy(entry, "arguments", response->arguments, err);
+    return rc == 0 ? add_copy(entry, "data", response->data, err) : rc;
 }
 
 void rv_recorder_input(rv_recorder *r, const struct rv_event *ev)

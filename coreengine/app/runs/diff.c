@@ -37,14 +37,14 @@ static void normal_free(struct rv_normal *n)
     free(n);
 }
 
-static bool is_hex(char c)
+static bool is_lower_hex(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+    return rv_is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
 static bool is_word(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return rv_is_digit(c) || rv_is_letter(c);
 }
 
 /* Exactly as many digits as an id has, at p. */
@@ -54,7 +54,7 @@ static bool is_id(rv_str s, size_t at)
 
     if (at > 0 && is_word(s.ptr[at - 1]))
         return false;
-    while (end < s.len && end - at < ID_DIGITS && is_hex(s.ptr[end]))
+    while (end < s.len && end - at < ID_DIGITS && is_lower_hex(s.ptr[end]))
         end++;
     return end - at == ID_DIGITS && (end == s.len || !is_word(s.ptr[end]));
 }

@@ -95,7 +95,9 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 
     if (!ev)
         return s->out->step == 0 ? take_first(s, run, record->seq, err) : begin_shadow(s, run, err);
-    rv_app_script_told(&s->script, ev);
+    int told = rv_app_script_told(&s->script, ev, run, err);
+    if (told < 0)
+        return told;
     rv_effects_clear(&s->effects);
     rv_run_set_saves(s->shadow,
                      comes_near(s, effects) ? RV_SAVES_EACH : RV_SAVES_NONE); /* the shadow makes the same ones */

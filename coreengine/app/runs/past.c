@@ -76,12 +76,17 @@ int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_a
     return rc;
 }
 
-void rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev)
+int rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run, rv_err **err)
 {
     struct rv_response response;
 
-    if (s->script && s->begin.answers_from_script && ev->kind == RV_EVENT_ANSWER)
+    if (!s->script || !s->begin.answers_from_script)
+        return 0;
+    if (ev->kind == RV_EVENT_ANSWER)
         (void)rv_script_answer(s->script, &response, NULL);
+    return rv_run_is_finished(run) && rv_run_status(run) == RV_RUN_INTERRUPTED
+               ? rv_script_waits(s->script, rv_run_envelope(run), rv_run_asked_by(run), err)
+               : 0;
 }
 
 int rv_app_script_asked(struct rv_app_script *s, const struct rv_effect *e, rv_err **err)

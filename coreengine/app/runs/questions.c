@@ -6,11 +6,25 @@
 
 #define MAX_ASK ((size_t)1 << 20)
 
-bool rv_app_answers(enum rv_interrupt_kind kind, const struct rv_response *r)
+bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r)
 {
+    if (rv_interrupt_is_ask(data))
+        return rv_answer_check(kind, data, r, NULL) == 0;
     return (kind != RV_INTERRUPT_CLARIFICATION || r->text.ptr) &&
            (kind != RV_INTERRUPT_CONFIRMATION || r->has_approved) &&
            (kind != RV_INTERRUPT_AGENT_REVIEW || r->decision.ptr);
+}
+
+bool rv_app_is_due(const struct rv_pending *p, int64_t now_us)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};
+    json_object *body = NULL;
+
+    if (!p->expires_us || p->expires_us > now_us || rv_json_parse(p->body, &opts, &body, NULL) < 0)
+        return false;
+    bool is_ask = rv_interrupt_is_ask(rv_json_get_obj(body, "data"));
+    json_object_put(body);
+    return is_ask;
 }
 
 struct search {

@@ -174,11 +174,7 @@ void rv_app_agent_json(const char *name, const struct rv_agents_found *found, co
         rv_jw_arr_end(w);
         rv_jw_kv_text(w, "kind", doc->kind);
         rv_jw_kv_text(w, "author", doc->author);
-        rv_jw_key(w, "tags");
-        rv_jw_arr(w);
-        for (size_t i = 0; i < doc->tags.n; i++)
-            rv_jw_text(w, doc->tags.items[i]);
-        rv_jw_arr_end(w);
+        rv_jw_kv_list(w, "tags", &doc->tags);
     } else if (fault) {
         rv_jw_key(w, "error");
         rv_err_write_json(fault, w);

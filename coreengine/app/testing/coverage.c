@@ -1,5 +1,6 @@
 /* Which stages and routes the tests took. A route is what can decide where a run goes after a stage: a rule, the
- * default, the end that follows when no rule fits, a routing function, the error route. */
+ * default, the end that follows when no rule fits, a routing function, the error route, each branch of a list, and each
+ * choice of a person that leads somewhere. */
 #include "coreengine/app/testing.h"
 
 #include <stdlib.h>
@@ -7,11 +8,22 @@
 
 #define MAX_LINE_BYTES ((size_t)256 << 20)
 
-enum item_kind { ITEM_STAGE, ITEM_RULE, ITEM_FUNCTION, ITEM_DEFAULT, ITEM_NO_MATCH, ITEM_ERROR };
+enum item_kind {
+    ITEM_STAGE,
+    ITEM_RULE,
+    ITEM_FUNCTION,
+    ITEM_DEFAULT,
+    ITEM_NO_MATCH,
+    ITEM_ERROR,
+    ITEM_BRANCH,
+    ITEM_ANSWER,
+};
 
 struct item {
     enum item_kind kind;
-    int stage, rule; /* rule: of ITEM_RULE */
+    int stage, rule;  /* rule: of ITEM_RULE, and of the list of an ITEM_BRANCH; -1: of default_next */
+    const char *name; /* of a branch; the choice of an answer; borrowed */
+    const char *to;   /* ITEM_ANSWER: where it leads */
     struct rv_src src;
     int64_t hits;
 };
@@ -33,6 +45,32 @@ static void add(rv_coverage *c, enum item_kind kind, const struct rv_agent *a, i
     c->items[c->n++] = (struct item){.kind = kind, .stage = a->index, .rule = rule, .src = src_or(src, a)};
 }
 
+static void add_branches(rv_coverage *c, const struct rv_agent *a, int rule, const struct rv_branches *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        add(c, ITEM_BRANCH, a, rule, list->items[i].src);
+        c->items[c->n - 1].name = list->items[i].name;
+    }
+}
+
+static void add_answers(rv_coverage *c, const struct rv_agent *a)
+{
+    for (size_t i = 0; i < a->ask.n_routes; i++) {
+        add(c, ITEM_ANSWER, a, -1, a->ask.routes[i].src);
+        c->items[c->n - 1].name = a->ask.routes[i].choice;
+        c->items[c->n - 1].to = a->ask.routes[i].target_name;
+    }
+}
+
+static size_t count_items(const struct rv_agent *a)
+{
+    size_t n = a->routing.n_rules + 4 + a->routing.branches.n + a->ask.n_routes;
+
+    for (size_t i = 0; i < a->routing.n_rules; i++)
+        n += a->routing.rules[i].branches.n;
+    return n;
+}
+
 static void add_stage(rv_coverage *c, const struct rv_agent *a)
 {
     bool routes = c->pipeline->default_run_mode != RV_MODE_PARALLEL; /* only sequential runs look at routes */
@@ -41,12 +79,18 @@ static void add_stage(rv_coverage *c, const struct rv_agent *a)
     if (routes && a->routing.function[0]) {
         add(c, ITEM_FUNCTION, a, -1, a->places.routing_function);
     } else if (routes) {
-        for (size_t i = 0; i < a->routing.n_rules; i++)
+        for (size_t i = 0; i < a->routing.n_rules; i++) {
             add(c, ITEM_RULE, a, (int)i, a->routing.rules[i].src);
+            add_branches(c, a, (int)i, &a->routing.rules[i].branches);
+        }
         if (a->routing.default_target != RV_TARGET_NONE)
             add(c, ITEM_DEFAULT, a, -1, a->places.default_next);
         else if (a->routing.n_rules > 0)
             add(c, ITEM_NO_MATCH, a, -1, a->places.stage);
+    }
+    if (routes) {
+        add_branches(c, a, -1, &a->routing.branches);
+        add_answers(c, a);
     }
     if (a->routing.error_target != RV_TARGET_NONE)
         add(c, ITEM_ERROR, a, -1, a->places.error_next);
@@ -58,7 +102,7 @@ rv_coverage *rv_coverage_new(const struct rv_pipeline *p)
     size_t n = 0;
 
     for (size_t i = 0; i < p->n_agents; i++)
-        n += p->agents[i].routing.n_rules + 4;
+        n += count_items(&p->agents[i]);
     if (!c || !(c->items = calloc(n + 1, sizeof *c->items))) {
         free(c);
         return NULL;
@@ -84,6 +128,29 @@ static void hit(rv_coverage *c, enum item_kind kind, int stage, int64_t rule)
             c->items[i].hits++;
 }
 
+static void hit_named(rv_coverage *c, enum item_kind kind, int stage, int64_t rule, const char *name)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->items[i].kind == kind && c->items[i].stage == stage && c->items[i].rule == rule &&
+            strcmp(c->items[i].name, name) == 0)
+            c->items[i].hits++;
+}
+
+/* The branches that were begun, and the choice that decided. */
+static void hit_parts(rv_coverage *c, int stage, int64_t rule, json_object *event)
+{
+    json_object *branches = rv_json_get_arr(event, "branches");
+    const char *choice = NULL;
+
+    for (size_t i = 0; branches && i < json_object_array_length(branches); i++) {
+        json_object *name = json_object_array_get_idx(branches, i);
+        if (json_object_is_type(name, json_type_string))
+            hit_named(c, ITEM_BRANCH, stage, rule, json_object_get_string(name));
+    }
+    if (rv_json_get_text(event, "choice", &choice))
+        hit_named(c, ITEM_ANSWER, stage, -1, choice);
+}
+
 static void hit_route(rv_coverage *c, int stage, json_object *event)
 {
     static const enum item_kind kinds[] = {
@@ -100,6 +167,7 @@ static void hit_route(rv_coverage *c, int stage, json_object *event)
     for (size_t by = 0; by < RV_COUNT(kinds); by++)
         if (strcmp(rv_route_by_text((enum rv_route_by)by), reason) == 0)
             hit(c, kinds[by], stage, rule);
+    hit_parts(c, stage, rule, event);
 }
 
 /* Decisions are announced in sequential runs only; a routed failure shows in how the stage ended, in both. */
@@ -163,13 +231,21 @@ static void write_name(const rv_coverage *c, const struct item *it, rv_buf *b)
         break;
     case ITEM_RULE:
         rv_buf_printf(b, "rule %d of \"%s\" (%s) -> %s", it->rule + 1, a->name,
-                      rule->when ? rv_expr_text(rule->when) : rule->condition, rule->target_name);
+                      rule->when ? rv_expr_text(rule->when) : rule->condition,
+                      rule->branches.is_list ? "a list" : rule->target_name);
+        break;
+    case ITEM_BRANCH:
+        rv_buf_printf(b, "branch \"%s\" of \"%s\"", it->name, a->name);
+        break;
+    case ITEM_ANSWER:
+        rv_buf_printf(b, "answer \"%s\" of \"%s\" -> %s", it->name, a->name, it->to);
         break;
     case ITEM_FUNCTION:
         rv_buf_printf(b, "routing function of \"%s\" (%s)", a->name, a->routing.function);
         break;
     case ITEM_DEFAULT:
-        rv_buf_printf(b, "default of \"%s\" -> %s", a->name, a->routing.default_next);
+        rv_buf_printf(b, "default of \"%s\" -> %s", a->name,
+                      a->routing.branches.is_list ? "a list" : a->routing.default_next);
         break;
     case ITEM_NO_MATCH:
         rv_buf_printf(b, "\"%s\" when no rule fits -> end", a->name);
@@ -199,7 +275,8 @@ void rv_coverage_write_text(const rv_coverage *c, rv_buf *b)
 
 void rv_coverage_write_json(const rv_coverage *c, rv_jw *w)
 {
-    static const char *const kinds[] = {"stage", "rule", "function", "default", "no_match", "error_route"};
+    static const char *const kinds[] = {"stage",    "rule",        "function", "default",
+                                        "no_match", "error_route", "branch",   "answer"};
     struct rv_coverage_counts n = rv_coverage_counts(c);
     rv_buf name = RV_BUF_INIT(1 << 16);
 

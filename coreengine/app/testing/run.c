@@ -190,7 +190,8 @@ static int read_end(const struct rv_pipeline *p, const rv_envelope *env, struct 
 /* A pause that the test begins with is answered like one that comes up on the way. */
 static bool first_answer(const rv_envelope *env, rv_script *script, struct rv_response *out)
 {
-    return rv_envelope_has_interrupt(env) && script && rv_script_answer(script, out, NULL);
+    return rv_envelope_has_interrupt(env) && script && rv_script_waits(script, env, NULL, NULL) == 0 &&
+           rv_script_answer(script, out, NULL);
 }
 
 static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, struct observer *o, rv_engine **engine,

@@ -130,7 +130,9 @@ static void say_pending(const struct rv_cli_chat *c, const struct rv_chat_turn *
         rv_buf_puts(&text, "answer with: reeve resume ");
         rv_cli_write_word(turn->run_id, &text);
         rv_cli_write_store(c->cli, &text);
-        rv_buf_printf(&text, " %s\n", rv_cli_how_to_answer(in->kind, in->data));
+        rv_buf_putc(&text, ' ');
+        rv_cli_write_how_to_answer(in->kind, in->data, &text);
+        rv_buf_putc(&text, '\n');
     }
     rv_cli_say_text(&text);
 }

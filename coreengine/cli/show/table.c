@@ -48,28 +48,6 @@ void rv_cli_table_free(rv_cli_table *t)
     free(t);
 }
 
-static size_t width_of(rv_str s)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s.len; i++)
-        n += ((unsigned char)s.ptr[i] & 0xc0) != 0x80;
-    return n;
-}
-
-/* The bytes of the first n characters. */
-static rv_str first(rv_str s, size_t n)
-{
-    size_t at = 0;
-
-    while (at < s.len) {
-        if (((unsigned char)s.ptr[at] & 0xc0) != 0x80 && n-- == 0)
-            break;
-        at++;
-    }
-    return (rv_str){s.ptr, at};
-}
-
 void rv_cli_table_add(rv_cli_table *t, rv_str cell)
 {
     const struct rv_cli_column *column = &t->columns[t->n % t->n_columns];
@@ -85,12 +63,12 @@ void rv_cli_table_add(rv_cli_table *t, rv_str cell)
         t->cap = cap;
     }
     rv_cli_write_preview(cell, MAX_CELL_BYTES, &text);
-    if (column->most && width_of(rv_buf_str(&text)) > column->most) {
-        rv_buf_truncate(&text, first(rv_buf_str(&text), column->most - (sizeof MORE - 1)).len);
+    if (column->most && rv_utf8_count(rv_buf_str(&text)) > column->most) {
+        rv_buf_truncate(&text, rv_utf8_first(rv_buf_str(&text), column->most - (sizeof MORE - 1)).len);
         rv_buf_puts(&text, MORE);
     }
     struct cell *c = &t->cells[t->n++];
-    *c = (struct cell){rv_arena_dup(t->arena, rv_buf_str(&text)), width_of(rv_buf_str(&text))};
+    *c = (struct cell){rv_arena_dup(t->arena, rv_buf_str(&text)), rv_utf8_count(rv_buf_str(&text))};
     t->failed |= !c->text;
     rv_buf_fini(&text);
 }
@@ -111,7 +89,7 @@ void rv_cli_table_add_int(rv_cli_table *t, int64_t n)
 
 static void write_cell(const struct rv_cli_column *column, size_t width, rv_str text, rv_buf *b)
 {
-    size_t used = width_of(text), blanks = width > used ? width - used : 0;
+    size_t used = rv_utf8_count(text), blanks = width > used ? width - used : 0;
 
     for (size_t i = 0; column->right && i < blanks; i++)
         rv_buf_putc(b, ' ');
@@ -129,7 +107,7 @@ static void end_line(rv_buf *b)
 
 static size_t widest(const rv_cli_table *t, size_t column)
 {
-    size_t width = width_of(rv_str_of(t->columns[column].head));
+    size_t width = rv_utf8_count(rv_str_of(t->columns[column].head));
 
     for (size_t i = column; i < t->n; i += t->n_columns)
         width = t->cells[i].width > width ? t->cells[i].width : width;
@@ -171,11 +149,11 @@ int rv_cli_table_write(const rv_cli_table *t, bool bold_heads, rv_buf *b, rv_err
 static void write_column(rv_str text, bool is_last, rv_buf *b)
 {
     rv_buf shown = RV_BUF_INIT(MAX_CELL);
-    size_t width = width_of(text);
+    size_t width = rv_utf8_count(text);
     bool is_cut = width > WIDTH;
 
     if (is_cut) {
-        text = first(text, KEPT);
+        text = rv_utf8_first(text, KEPT);
         width = KEPT + 3;
     }
     rv_cli_write_preview(text, text.len, &shown);

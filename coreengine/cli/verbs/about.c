@@ -23,7 +23,7 @@ static int version(struct rv_cli *cli, rv_err **err)
     if (rv_cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_jw_obj(&w);
-        rv_jw_kv_text(&w, "version", RV_VERSION);
+        rv_jw_kv_text(&w, "version", rv_version());
         rv_jw_kv_int(&w, "capability_abi", RV_CAP_ABI);
         rv_jw_kv_int(&w, "state_version", 1);
         rv_jw_kv_text(&w, "compiler", __VERSION__);
@@ -40,7 +40,7 @@ static int version(struct rv_cli *cli, rv_err **err)
         rv_jw_obj_end(&w);
         rv_buf_putc(&text, '\n');
     } else {
-        rv_buf_printf(&text, "reeve %s\ncapability ABI %d, state version 1\nmodel providers: scripted", RV_VERSION,
+        rv_buf_printf(&text, "reeve %s\ncapability ABI %d, state version 1\nmodel providers: scripted", rv_version(),
                       RV_CAP_ABI);
         for (size_t i = 0; i < n; i++)
             rv_buf_printf(&text, ", %s", providers[i].name);

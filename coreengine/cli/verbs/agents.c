@@ -160,27 +160,38 @@ static void write_head(const struct rv_agents_found *found, rv_buf *b)
                   doc->n_tools, doc->n_tools == 1 ? "" : "s");
 }
 
+/* The agent that the command names; what is found is of the sources. */
+static int find_named(struct rv_cli *cli, struct rv_app_sources *sources, struct rv_agents_found *found, rv_err **err)
+{
+    int rc = rv_app_sources_open(&cli->app, RV_APP_STORE_READ, sources, err);
+
+    if (rc < 0)
+        return rc;
+    rc = rv_agents_find(sources->agents, &sources->scope, cli->words[0], found, err);
+    if (rc < 0)
+        rv_app_sources_fini(sources);
+    return rc;
+}
+
 static int show(struct rv_cli *cli, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     struct rv_app_sources sources;
     struct rv_agents_found found;
 
-    int rc = rv_app_sources_open(&cli->app, RV_APP_STORE_READ, &sources, err);
+    int rc = find_named(cli, &sources, &found, err);
     if (rc < 0)
         return rc;
-    rc = rv_agents_find(sources.agents, &sources.scope, cli->words[0], &found, err);
-    if (rc == 0 && rv_cli_flag(cli, "json")) {
+    if (rv_cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_agentdoc_write_json(found.doc, &w);
         rv_buf_putc(&text, '\n');
-    } else if (rc == 0) {
+    } else {
         if (!rv_cli_flag(cli, "yaml"))
             write_head(&found, &text);
         rv_agentdoc_write_yaml(found.doc, &text);
     }
-    if (rc == 0)
-        rv_cli_warn_hidden(sources.agents, cli->words[0], &found);
+    rv_cli_warn_hidden(sources.agents, cli->words[0], &found);
     rv_app_sources_fini(&sources);
     return rv_cli_print(rc, &text, err);
 }
@@ -310,15 +321,12 @@ static int prompt(struct rv_cli *cli, rv_err **err)
     struct rv_app_sources sources;
     struct rv_agents_found found;
 
-    int rc = rv_app_sources_open(&cli->app, RV_APP_STORE_READ, &sources, err);
+    int rc = find_named(cli, &sources, &found, err);
     if (rc < 0)
         return rc;
-    rc = rv_agents_find(sources.agents, &sources.scope, cli->words[0], &found, err);
-    if (rc == 0) {
-        const struct layers l = {
-            .cli = cli, .sources = &sources, .doc = found.doc, .structured = on || off ? on : RV_UNSET, .out = &text};
-        rc = write_layers(&l, err);
-    }
+    const struct layers l = {
+        .cli = cli, .sources = &sources, .doc = found.doc, .structured = on || off ? on : RV_UNSET, .out = &text};
+    rc = write_layers(&l, err);
     rv_app_sources_fini(&sources);
     return rv_cli_print(rc, &text, err);
 }

@@ -23,7 +23,9 @@ static void write_proof(const struct rv_pipeline *p, const struct rv_app_proved 
     rv_buf_printf(b, "%s: at most %lld stage visits%s and %lld model calls%s in a run%s\n", p->file,
                   (long long)proof->max_visits, proof->visits_exact ? "" : " (upper bound)",
                   (long long)proof->max_llm_calls, proof->llm_exact ? "" : " (upper bound)",
-                  proved->answers ? ", up to its next pause" : "");
+                  !proved->answers       ? ""
+                  : proof->spans_answers ? ", without visits that are repeated for an answer"
+                                         : ", up to its next pause");
     if (proof->n_visits_path) {
         rv_buf_puts(b, "  visits: ");
         write_path(p, proof->visits_path, proof->n_visits_path, b);
@@ -34,6 +36,9 @@ static void write_proof(const struct rv_pipeline *p, const struct rv_app_proved 
         write_path(p, proof->llm_path, proof->n_llm_path, b);
         rv_buf_putc(b, '\n');
     }
+    if (proof->max_questions)
+        rv_buf_printf(b, "  asks at most %lld time%s\n", (long long)proof->max_questions,
+                      proof->max_questions == 1 ? "" : "s");
     if (proved->answers)
         rv_buf_printf(b, "  with %lld answer%s: at most %lld stage visits and %lld model calls\n",
                       (long long)proved->answers, proved->answers == 1 ? "" : "s", (long long)proved->whole.max_visits,

@@ -284,7 +284,7 @@ static int check_all(struct rv_cli *cli, const struct rv_app_models *m, rv_err *
 
     c.checks = rv_jw_on(&c.json);
     rv_jw_arr(&c.checks);
-    line(&c, LEVEL_OK, "reeve", "%s, capability ABI %d", RV_VERSION, RV_CAP_ABI);
+    line(&c, LEVEL_OK, "reeve", "%s, capability ABI %d", rv_version(), RV_CAP_ABI);
     check_capabilities(cli, &c);
     check_store(cli, &c);
     check_tools(&c);

@@ -3,6 +3,7 @@
 #include "coreengine/app/runfile.h"
 #include "coreengine/cli/verbs/verbs.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,8 +21,10 @@ static const struct rv_cli_option run_options[] = {
 static const struct rv_cli_option resume_options[] = {
     {"interrupt", 0, "ID", "the question to answer, if there are several", NULL, false},
     {"text", 0, "TEXT", "the answer to a question, or the text of a review", NULL, false},
-    {"approve", 'y', NULL, "approve a confirmation", NULL, false},
-    {"deny", 'n', NULL, "deny a confirmation", NULL, false},
+    {"choice", 'c', "WORD", "the choice at a question with choices; --text adds words to it", NULL, false},
+    {"approve", 'y', NULL, "approve a confirmation; of a question with choices: yes", NULL, false},
+    {"deny", 'n', NULL, "deny a confirmation; of a question with choices: no", NULL, false},
+    {"arguments", 0, "JSON", "with --approve: make the tool call with these arguments instead", NULL, false},
     {"decision", 0, "WORD", "decision on a review; for a call with an unknown outcome: happened, not_happened, fail",
      "approve reject modify happened not_happened fail", false},
     {"data", 0, "JSON", "JSON object to pass with the answer", NULL, false},
@@ -106,26 +109,38 @@ static int run(struct rv_cli *cli, rv_err **err)
 
 /* --- resume --- */
 
-static int read_response(const struct rv_cli *cli, struct rv_response *out, json_object **data, rv_err **err)
+/* The value of an option that takes an object; *out is the caller's, NULL: it is not given. */
+static int read_object(const struct rv_cli *cli, const char *option, json_object **out, rv_err **err)
+{
+    const char *json = rv_cli_value(cli, option);
+
+    *out = NULL;
+    if (!json)
+        return 0;
+    int rc = rv_json_parse(rv_str_of(json), NULL, out, err);
+    if (rc == 0 && !json_object_is_type(*out, json_type_object))
+        rc = RV_FAIL(err, RV_E_INVALID, "it is not an object");
+    return rc < 0 ? RV_WRAP(err, rc, "read --%s", option) : 0;
+}
+
+/* The caller frees data and arguments of the response, also on failure. */
+static int read_response(const struct rv_cli *cli, struct rv_response *out, rv_err **err)
 {
     bool approve = rv_cli_flag(cli, "approve");
     const char *text = rv_cli_value(cli, "text"), *decision = rv_cli_value(cli, "decision"),
-               *json = rv_cli_value(cli, "data");
+               *choice = rv_cli_value(cli, "choice");
 
     *out = (struct rv_response){.has_approved = approve || rv_cli_flag(cli, "deny"), .approved = approve};
     if (text)
         out->text = rv_str_of(text);
     if (decision)
         out->decision = rv_str_of(decision);
+    if (choice)
+        out->choice = rv_str_of(choice);
     if (rv_cli_value(cli, "interrupt"))
         out->interrupt_id = rv_str_of(rv_cli_value(cli, "interrupt"));
-    if (!json)
-        return 0;
-    int rc = rv_json_parse(rv_str_of(json), NULL, data, err);
-    if (rc == 0 && !json_object_is_type(*data, json_type_object))
-        rc = RV_FAIL(err, RV_E_INVALID, "it is not an object");
-    out->data = *data;
-    return rc < 0 ? RV_WRAP(err, rc, "read --data") : 0;
+    int rc = read_object(cli, "data", &out->data, err);
+    return rc < 0 ? rc : read_object(cli, "arguments", &out->arguments, err);
 }
 
 /* Said here in words of the command line, before anything starts. */
@@ -144,23 +159,54 @@ static int check_answer(const rv_envelope *env, const struct rv_response *r, int
     }
     if (!rv_cli_answer_fits(in.kind, in.data, r, &misfit)) {
         const char *ask = in.question ? in.question : in.message ? in.message : "";
+        rv_buf how = RV_BUF_INIT(RV_JSON_MAX_BYTES);
         rc = RV_FAIL(err, RV_E_INVALID, "%s; the run waits for %s: %s", rv_buf_cstr(&misfit),
                      rv_interrupt_kind_text(in.kind), ask);
-        rv_err_hint(err, "answer with %s", rv_cli_how_to_answer(in.kind, in.data));
+        rv_cli_write_how_to_answer(in.kind, in.data, &how);
+        rv_err_hint(err, "answer with %s", rv_buf_cstr(&how));
+        rv_buf_fini(&how);
     }
     rv_buf_fini(&misfit);
+    return rc;
+}
+
+static bool is_empty(const struct rv_response *r)
+{
+    return !r->text.ptr && !r->has_approved && !r->decision.ptr && !r->choice.ptr && !r->data && !r->arguments;
+}
+
+/* The question of a run file has expired: the run goes on by that, and an answer is refused after it. Takes env. */
+static int resume_expired(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *env, rv_str id, bool has_answer,
+                          rv_err **err)
+{
+    char *question = rv_str_dup(id);
+    const struct rv_response expired = {.expired = true, .interrupt_id = rv_str_of(question)};
+
+    if (!question) {
+        rv_envelope_free(env);
+        return RV_FAIL(err, RV_E_NOMEM, "go on with a run");
+    }
+    int rc = rv_cli_session_run(cli, run, env, &expired, err);
+    free(question);
+    if (rc < 0 || !has_answer)
+        return rc;
+    rc = RV_FAIL(err, RV_E_TIMEOUT, "the answer comes too late: the question has expired");
+    rv_err_hint(err, "the run went on by the time-out");
     return rc;
 }
 
 static int resume_loaded(struct rv_cli *cli, struct rv_app_run *run, const struct rv_runfile *file,
                          const struct rv_response *response, rv_err **err)
 {
-    int64_t now_us = rv_app_now_us();
+    int64_t now_us = rv_app_now_us(), expired_us;
     rv_envelope *env = NULL;
+    rv_str due;
 
     if (!rv_cli_sound(cli, run->loaded, false))
         return RV_EXIT_USAGE;
     int rc = rv_envelope_load(file->state, rv_rand_system(), now_us, &env, err);
+    if (rc == 0 && rv_envelope_due_ask(env, now_us, &due, &expired_us))
+        return resume_expired(cli, run, env, due, !is_empty(response), err);
     if (rc == 0)
         rc = check_answer(env, response, now_us, err);
     if (rc < 0) {
@@ -246,17 +292,35 @@ static int continue_with(struct rv_cli *cli, const char *run, const struct rv_re
     return rv_cli_continue(cli, id, RV_APP_ANSWER, response, err);
 }
 
+/* The question has expired: the run goes on by that, and an answer is refused after it. Takes the refusal in *err. */
+static int go_on_expired(struct rv_cli *cli, const char *run, const struct rv_response *response, rv_err **err)
+{
+    rv_err *late = *err;
+
+    *err = NULL;
+    int rc = rv_cli_continue(cli, run, RV_APP_ANSWER, NULL, err);
+    if (rc >= 0 && !is_empty(response)) {
+        *err = late;
+        return RV_E_TIMEOUT;
+    }
+    rv_err_free(late);
+    return rc;
+}
+
 static int resume_from_store(struct rv_cli *cli, struct rv_response *response, rv_err **err)
 {
     char id[RV_STORE_MAX_ID + 1];
+    bool is_due = false;
     struct rv_run_row row = {0};
 
     int rc = rv_app_store_open(&cli->app, RV_APP_STORE_CHANGE, &cli->store, err);
     if (rc == 0)
         rc = rv_app_find_run(cli->store, &cli->app.scope, cli->words[0], &row, err);
     if (rc == 0)
-        rc = rv_cli_check_answer(cli, &row, response, id, err);
-    if (rc == 0)
+        rc = rv_cli_check_answer(cli, &row, response, id, &is_due, err);
+    if (is_due)
+        rc = go_on_expired(cli, row.id, response, err);
+    else if (rc == 0)
         rc = continue_with(cli, row.id, response, err);
     rv_run_row_fini(&row);
     return rc;
@@ -280,14 +344,14 @@ static bool is_run_file(const struct rv_cli *cli, const struct rv_store_scope *s
 static int resume(struct rv_cli *cli, rv_err **err)
 {
     struct rv_response response;
-    json_object *data = NULL;
 
-    int rc = read_response(cli, &response, &data, err);
+    int rc = read_response(cli, &response, err);
     if (rc == 0 && is_run_file(cli, &cli->app.scope))
         rc = resume_from_file(cli, &response, err);
     else if (rc == 0)
         rc = resume_from_store(cli, &response, err);
-    json_object_put(data);
+    json_object_put(response.data);
+    json_object_put(response.arguments);
     return rc;
 }
 
@@ -317,8 +381,9 @@ const struct rv_cli_verb rv_verb_resume = {
     .summary = "answer a waiting run and continue it",
     .text =
         "RUN is a run id, a unique prefix of one, `last`, or the file that --save wrote. The answer must fit the\n"
-        "question: --text for a clarification, --approve or --deny for a confirmation, --decision for a review. When\n"
-        "a run has several questions, --interrupt names one; they can be answered in any order, each of them once.\n"
+        "question: --text for a clarification, --approve or --deny for a confirmation, --decision for a review, and\n"
+        "--choice, with or without --text, for a question with choices. When a run has several questions, --interrupt "
+        "names one; they can be answered in any order, each of them once.\n"
         "The run continues with the pipeline that it started with.",
     .examples =
         "reeve run pipelines/clarify.yaml --script pipelines/scripts/clarify.yaml --save run.json   # exits with 3\n"

@@ -63,6 +63,8 @@ static size_t line_width(const struct rv_cli *cli)
 }
 
 /* What it waits for, or who has it. */
+#define EXPIRED " (expired)"
+
 static void write_remark(const struct rv_app_runs *l, size_t i, int64_t now_us, size_t max, rv_buf *b)
 {
     const struct rv_app_listed *e = &l->items[i];
@@ -72,7 +74,9 @@ static void write_remark(const struct rv_app_runs *l, size_t i, int64_t now_us, 
     if (e->n_pending) {
         const struct rv_pending *p = &l->waiting[e->first_waiting].p;
         size_t used = strlen(p->kind) + (e->n_pending > 1 ? 20 : 5);
-        rv_buf_puts(b, p->kind);
+        bool is_due = p->expires_us && p->expires_us <= now_us;
+        used += is_due ? strlen(EXPIRED) : 0;
+        rv_buf_printf(b, "%s%s", p->kind, is_due ? EXPIRED : "");
         if (max >= used + MIN_PREVIEW) {
             rv_buf_puts(b, ": ");
             rv_cli_write_preview(p->text, max - used, b);
@@ -138,7 +142,7 @@ static void write_waiting(const struct rv_cli *cli, const struct rv_app_runs *l,
                       cli->out_color ? "\033[0m" : "", l->items[w->entry].pipeline, w->p.kind,
                       w->p.stage ? w->p.stage : "-");
         if (w->p.expires_us) {
-            rv_buf_puts(b, ", until ");
+            rv_buf_puts(b, w->p.expires_us <= rv_app_now_us() ? ", expired " : ", until ");
             rv_cli_write_moment(b, w->p.expires_us);
         }
         rv_buf_puts(b, "\n  ");

@@ -233,18 +233,6 @@ static void put_object(rv_buf *b, int depth, const char *key, rv_str text, bool 
     json_object_put(json);
 }
 
-static rv_str first_characters(rv_str text, size_t n)
-{
-    size_t at = 0;
-
-    while (at < text.len) {
-        if (((unsigned char)text.ptr[at] & 0xc0) != 0x80 && n-- == 0)
-            break;
-        at++;
-    }
-    return (rv_str){text.ptr, at};
-}
-
 static int add_message(void *self, const struct rv_message *m, rv_err **err)
 {
     struct document *d = self;
@@ -252,7 +240,7 @@ static int add_message(void *self, const struct rv_message *m, rv_err **err)
 
     if (!d->has_first && strcmp(m->type, rv_message_type_text(RV_MESSAGE_USER)) == 0) {
         d->has_first = true;
-        put_text(&d->head, 1, "first_message", first_characters(m->content, FIRST_MESSAGE_CHARS));
+        put_text(&d->head, 1, "first_message", rv_utf8_first(m->content, FIRST_MESSAGE_CHARS));
     }
     rv_buf_puts(b, "  - id: ");
     rv_app_yaml_text(rv_str_of(m->id), 2, b);

@@ -392,7 +392,7 @@ int rv_http_new(const struct rv_http_opts *opts, rv_http **out, rv_err **err)
     h->max_idle = opts->max_connections ? opts->max_connections : DEFAULT_IDLE;
     h->todo_end = &h->todo;
     h->armed_us = RV_HTTP_NEVER;
-    h->user_agent = rv_str_dup(rv_str_of(opts->user_agent ? opts->user_agent : "reeve/" RV_VERSION));
+    h->user_agent = rv_str_dup(rv_str_of(opts->user_agent ? opts->user_agent : "reeve/" REEVE_VERSION));
     rc = h->user_agent ? set_up_multi(h, err) : RV_FAIL(err, RV_E_NOMEM, "make an HTTP client");
     if (rc < 0) {
         free_parts(h);

@@ -27,7 +27,7 @@ static int check_request(const struct rv_wire_target *t, const rv_str *texts, si
     if (n > MAX_TEXTS)
         return RV_FAIL(err, RV_E_LIMIT, "%zu texts are too many for one request: the most is %d", n, MAX_TEXTS);
     if (dimensions < 0 || dimensions > (int64_t)MAX_DIMS)
-        return RV_FAIL(err, RV_E_INVALID, "an embedding can not have %lld dimensions", (long long)dimensions);
+        return RV_FAIL(err, RV_E_INVALID, "an embedding cannot have %lld dimensions", (long long)dimensions);
     for (size_t i = 0; i < n; i++)
         if (texts[i].len == 0)
             return RV_FAIL(err, RV_E_INVALID, "text %zu of those to embed is empty", i + 1);
@@ -180,7 +180,7 @@ static int read_openai_row(struct rows *x, size_t i, json_object *item)
     int64_t index = (int64_t)i;
 
     if (!json_object_is_type(item, json_type_object))
-        return RV_FAIL(x->err, RV_E_PARSE, "embedding %zu is no object", i + 1);
+        return RV_FAIL(x->err, RV_E_PARSE, "embedding %zu is not an object", i + 1);
     if (json_object_object_get_ex(item, "index", NULL) && (!rv_json_get_int(item, "index", &index) || index < 0))
         return RV_FAIL(x->err, RV_E_PARSE, "the index of embedding %zu is none", i + 1);
     json_object_object_get_ex(item, "embedding", &embedding);

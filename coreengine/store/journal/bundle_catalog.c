@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const tool_keys[] = {"description", "category",  "risk",         "effect",
-                                        "timeout_ms",  "has_probe", "input_schema", "output_schema"};
+static const char *const tool_keys[] = {"description",  "category",      "risk",
+                                        "effect",       "timeout_ms",    "has_probe",
+                                        "input_schema", "output_schema", "requires_confirmation"};
 static const char *const entry_keys[] = {"sees", "timeout_ms"};
 static const char *const catalog_keys[] = {"tools", "entries", "prompts"};
 
@@ -94,23 +95,13 @@ static int reserve(json_object *map, const char *what, size_t size, void *out_it
 static int read_words(json_object *obj, struct rv_tool_info *info, rv_err **err)
 {
     const char *category = NULL, *risk = NULL, *effect = NULL;
-    enum rv_tool_category category_value = RV_CATEGORY_READ;
-    enum rv_risk risk_value = RV_RISK_WRITE;
-    enum rv_effect_class effect_value = RV_EFFECT_NON_IDEMPOTENT;
     int rc;
 
-    info->category = info->risk = info->effect = RV_UNSET;
     if ((rc = rv_bundle_text(obj, "category", false, &category, err)) < 0 ||
         (rc = rv_bundle_text(obj, "risk", false, &risk, err)) < 0 ||
         (rc = rv_bundle_text(obj, "effect", false, &effect, err)) < 0)
         return rc;
-    if (category && (rc = rv_tool_category_of(rv_str_of(category), &category_value, err)) == 0)
-        info->category = (int)category_value;
-    if (rc == 0 && risk && (rc = rv_risk_of(rv_str_of(risk), &risk_value, err)) == 0)
-        info->risk = (int)risk_value;
-    if (rc == 0 && effect && (rc = rv_effect_class_of(rv_str_of(effect), &effect_value, err)) == 0)
-        info->effect = (int)effect_value;
-    return rc;
+    return rv_tool_read_words(info, category, risk, effect, err);
 }
 
 static int read_probe(json_object *obj, bool *out, rv_err **err)
@@ -130,6 +121,7 @@ static int read_schema(json_object *obj, const char *key, json_object **json, rv
 
 static int read_tool(const char *name, json_object *obj, struct bundle_tool *t, rv_err **err)
 {
+    json_object *confirm = NULL;
     int rc = check_object(obj, "it", tool_keys, RV_COUNT(tool_keys), err);
 
     t->info.name = name;
@@ -141,7 +133,9 @@ static int read_tool(const char *name, json_object *obj, struct bundle_tool *t, 
         return rc;
     t->info.input = t->input;
     t->info.output = t->output;
-    return 0;
+    return json_object_object_get_ex(obj, "requires_confirmation", &confirm)
+               ? rv_tool_read_confirm(&t->info, confirm, err)
+               : 0;
 }
 
 static int read_tools(json_object *map, struct bundle_catalog *c, rv_err **err)
@@ -180,7 +174,7 @@ static int read_sees(json_object *obj, struct rv_str_list *sees, rv_err **err)
         json_object *item = json_object_array_get_idx(list, i);
         rv_str text = rv_json_str(item);
         if (!json_object_is_type(item, json_type_string) || memchr(text.ptr, 0, text.len))
-            return RV_FAIL(err, RV_E_INVALID, "\"sees\" has an item that is no plain text");
+            return RV_FAIL(err, RV_E_INVALID, "\"sees\" has an item that is not plain text");
         sees->items[sees->n++] = text.ptr;
     }
     return 0;

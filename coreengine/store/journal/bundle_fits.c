@@ -238,7 +238,7 @@ int rv_bundle_fits(const struct rv_pipeline *next, const rv_envelope *env, rv_er
     int rc;
 
     if (!next->is_sound)
-        return RV_FAIL(err, RV_E_STATE, "pipeline \"%s\" has errors and can not be run", next->name);
+        return RV_FAIL(err, RV_E_STATE, "pipeline \"%s\" has errors and cannot be run", next->name);
     rc = state_of(env, &state, err);
     if (rc == 0) {
         check_position(next, rv_envelope_fields(env)->current_stage, &r);

@@ -54,7 +54,7 @@ static int check_version(json_object *root, rv_err **err)
     int64_t version = 0;
 
     if (!json_object_is_type(root, json_type_object) || !rv_json_get_int(root, "reeve_bundle", &version) || version < 1)
-        return RV_FAIL(err, RV_E_INVALID, "it is no bundle: \"reeve_bundle\" must be a version from 1");
+        return RV_FAIL(err, RV_E_INVALID, "it is not a bundle: \"reeve_bundle\" must be a version from 1");
     if (version > RV_BUNDLE_VERSION) {
         RV_IGNORE(RV_FAIL(err, RV_E_VERSION, "it has version %lld, this engine reads up to %d", (long long)version,
                           RV_BUNDLE_VERSION),
@@ -166,7 +166,7 @@ static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, json_
     if (rc == 0)
         rc = rv_findings_first_error(findings, err);
     if (rc == 0 && (!b->pipeline || !b->pipeline->is_sound))
-        rc = RV_FAIL(err, RV_E_INVALID, "it can not be run");
+        rc = RV_FAIL(err, RV_E_INVALID, "it cannot be run");
     rv_findings_free(findings);
     return rc < 0 ? RV_WRAP(err, rc, "pipeline \"%s\"", parts->file) : 0;
 }
@@ -215,7 +215,7 @@ static int open_script(rv_bundle *b, json_object *root, rv_err **err)
     if (rc == 0)
         rc = rv_findings_first_error(findings, err);
     if (rc == 0 && !b->script)
-        rc = RV_FAIL(err, RV_E_INVALID, "it can not be used");
+        rc = RV_FAIL(err, RV_E_INVALID, "it cannot be used");
     rv_findings_free(findings);
     return rc < 0 ? RV_WRAP(err, rc, "script \"%s\"", file) : 0;
 }

@@ -33,6 +33,7 @@ int rv_journal_diverged(rv_err **err, int rc); /* adds the hint; gives rc */
 /** A call as a message says it. */
 void rv_call_describe(const struct rv_effect *e, const rv_envelope *env, rv_buf *out);
 
+/* --- journal.c --- */
 /* The stage of the run's row: a hook may have written any text there. */
 #define RV_STAGE_LABEL_MAX 512 /* bytes */
 const char *rv_journal_stage_of(const rv_envelope *env, char room[RV_STAGE_LABEL_MAX + 1]);

@@ -34,7 +34,7 @@ void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipel
 
     rv_jw_obj(&w);
     rv_jw_kv_int(&w, "v", RV_JOURNAL_VERSION);
-    rv_jw_kv_text(&w, "engine", RV_VERSION);
+    rv_jw_kv_text(&w, "engine", rv_version());
     rv_jw_kv_int(&w, "rules", b->rules == RV_RULES_NEWEST ? RV_RULES_LAST : b->rules);
     rv_jw_kv_int(&w, "now_us", a_time(now_us));
     if (b->mode != RV_UNSET)
@@ -75,11 +75,11 @@ void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipel
 /* A store keeps text. Bytes that are none (of a capability that failed oddly) must not stop the run. */
 static void put_hex(rv_str bytes, rv_buf *out)
 {
-    static const char digits[] = "0123456789abcdef";
+    char digits[2];
 
     for (size_t i = 0; i < bytes.len; i++) {
-        rv_buf_putc(out, digits[(unsigned char)bytes.ptr[i] >> 4]);
-        rv_buf_putc(out, digits[bytes.ptr[i] & 15]);
+        rv_hex(bytes.ptr + i, 1, digits);
+        rv_buf_add(out, digits, sizeof digits);
     }
 }
 

@@ -81,9 +81,13 @@ void rv_plugin_log(const struct rv_plugin_entry *e, const struct rv_plugin_call 
     if (!may)
         return;
     rv_plugin_clean(text, sizeof text, message);
-    const struct rv_field fields[] = {RV_F_TEXT("capability", e->owner->name), RV_F_TEXT("entry", e->name),
-                                      RV_F_TEXT("run_id", call->run_id),       RV_F_TEXT("stage", call->stage),
-                                      RV_F_TEXT("key", call->idempotency_key), RV_F_TEXT("text", text)};
+    const struct rv_field fields[] = {RV_F_TEXT("capability", e->owner->name),
+                                      RV_F_TEXT("entry", e->name),
+                                      RV_F_TEXT("run_id", call->run_id),
+                                      RV_F_TEXT("stage", call->stage),
+                                      RV_F_I64("call_id", call->call_id),
+                                      RV_F_TEXT("key", call->idempotency_key),
+                                      RV_F_TEXT("text", text)};
     rv_log_write(log, level, "capability.log", fields, RV_COUNT(fields));
 }
 

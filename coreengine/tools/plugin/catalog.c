@@ -315,6 +315,8 @@ static void write_tool(const struct rv_plugin_entry *e, rv_jw *w)
         rv_jw_kv_text(w, "category", rv_tool_category_text((enum rv_tool_category)tool->category));
     if (tool->timeout_ms)
         rv_jw_kv_int(w, "timeout_ms", tool->timeout_ms);
+    if (tool->confirm)
+        rv_jw_kv_value(w, "requires_confirmation", tool->confirm);
     if (tool->input_json)
         rv_jw_kv_value(w, "input_schema", tool->input_json);
     if (tool->output_json)
@@ -333,13 +335,8 @@ static void write_entry(const struct rv_plugin_entry *e, rv_jw *w)
     } else if (e->kind == RV_NAME_PROMPT) {
         rv_jw_kv_text(w, "text", e->prompt_text);
     } else {
-        if (e->info.sees.is_set) {
-            rv_jw_key(w, "sees");
-            rv_jw_arr(w);
-            for (size_t i = 0; i < e->info.sees.n; i++)
-                rv_jw_text(w, e->info.sees.items[i]);
-            rv_jw_arr_end(w);
-        }
+        if (e->info.sees.is_set)
+            rv_jw_kv_list(w, "sees", &e->info.sees);
         if (e->info.timeout_ms)
             rv_jw_kv_int(w, "timeout_ms", e->info.timeout_ms);
     }

@@ -10,8 +10,9 @@
 
 /* --- the specification of one entry: a JSON object in which every key is known --- */
 
-static const char *const tool_keys[] = {"description", "risk",         "category",      "effect",
-                                        "timeout_ms",  "input_schema", "output_schema", "blocking"};
+static const char *const tool_keys[] = {"description",   "risk",       "category",
+                                        "effect",        "timeout_ms", "input_schema",
+                                        "output_schema", "blocking",   "requires_confirmation"};
 static const char *const call_keys[] = {"description", "sees", "timeout_ms", "blocking"};
 static const char *const plain_keys[] = {"description", "timeout_ms", "blocking"}; /* of those that see no envelope */
 static const char *const provider_keys[] = {"description", "timeout_ms", "blocking", "attachments"};
@@ -30,7 +31,7 @@ static int read_object(const char *text, const char *what, json_object **out, rv
     if (rc < 0)
         return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "%s is not JSON", what);
     if (!json_object_is_type(obj, json_type_object)) {
-        rc = RV_FAIL(err, RV_E_PLUGIN, "%s is no object but %s", what, rv_json_type_text(obj));
+        rc = RV_FAIL(err, RV_E_PLUGIN, "%s is not an object but %s", what, rv_json_type_text(obj));
         json_object_put(obj);
         return rc;
     }
@@ -68,7 +69,7 @@ static int read_text(json_object *spec, const char *key, const char **out, rv_er
     if (!json_object_object_get_ex(spec, key, &value))
         return 0;
     if (!rv_json_get_text(spec, key, out))
-        return RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is no string but %s", key, rv_json_type_text(value));
+        return RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is not a string but %s", key, rv_json_type_text(value));
     return 0;
 }
 
@@ -79,7 +80,7 @@ static int read_timeout(json_object *spec, int64_t *out, rv_err **err)
     if (!json_object_object_get_ex(spec, "timeout_ms", &value))
         return 0;
     if (!rv_json_get_int(spec, "timeout_ms", out) || *out < 1 || *out > RV_PLUGIN_MAX_TIMEOUT_MS)
-        return RV_FAIL(err, RV_E_PLUGIN, "\"timeout_ms\" is no integer between 1 and %lld",
+        return RV_FAIL(err, RV_E_PLUGIN, "\"timeout_ms\" is not an integer between 1 and %lld",
                        (long long)RV_PLUGIN_MAX_TIMEOUT_MS);
     return 0;
 }
@@ -102,34 +103,26 @@ static int read_schema(json_object *spec, const char *key, json_object **json, r
         return 0;
     rc = rv_schema_compile(*json, key, out, err);
     if (rc < 0)
-        return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "\"%s\" is no schema", key);
+        return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "\"%s\" is not a schema", key);
     return 0;
 }
 
 static int read_words(json_object *spec, struct rv_tool_info *tool, rv_err **err)
 {
     const char *risk, *category, *effect;
-    enum rv_risk risk_value = RV_RISK_WRITE;
-    enum rv_tool_category category_value = RV_CATEGORY_READ;
-    enum rv_effect_class effect_value = RV_EFFECT_NON_IDEMPOTENT;
     int rc;
 
-    tool->risk = tool->category = tool->effect = RV_UNSET;
     if ((rc = read_text(spec, "risk", &risk, err)) < 0 || (rc = read_text(spec, "category", &category, err)) < 0 ||
         (rc = read_text(spec, "effect", &effect, err)) < 0)
         return rc;
-    if (*risk && (rc = rv_risk_of(rv_str_of(risk), &risk_value, err)) == 0)
-        tool->risk = (int)risk_value;
-    if (rc == 0 && *category && (rc = rv_tool_category_of(rv_str_of(category), &category_value, err)) == 0)
-        tool->category = (int)category_value;
-    if (rc == 0 && *effect && (rc = rv_effect_class_of(rv_str_of(effect), &effect_value, err)) == 0)
-        tool->effect = (int)effect_value;
+    rc = rv_tool_read_words(tool, *category ? category : NULL, *risk ? risk : NULL, *effect ? effect : NULL, err);
     return rc == RV_E_INVALID ? RV_WRAP(err, RV_E_PLUGIN, "its specification") : rc;
 }
 
 static int read_tool(struct rv_plugin_entry *e, rv_err **err)
 {
     struct rv_tool_info *tool = &e->tool;
+    json_object *confirm = NULL;
     int rc;
 
     tool->name = e->name;
@@ -142,6 +135,9 @@ static int read_tool(struct rv_plugin_entry *e, rv_err **err)
         return rc;
     tool->input = e->input;
     tool->output = e->output;
+    if (json_object_object_get_ex(e->spec, "requires_confirmation", &confirm) &&
+        (rc = rv_tool_read_confirm(tool, confirm, err)) < 0)
+        return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "its specification");
     return 0;
 }
 
@@ -154,7 +150,7 @@ static int read_sees(struct rv_plugin_entry *e, rv_err **err)
     if (!json_object_object_get_ex(e->spec, "sees", &list))
         return 0;
     if (!json_object_is_type(list, json_type_array))
-        return RV_FAIL(err, RV_E_PLUGIN, "\"sees\" is no list but %s", rv_json_type_text(list));
+        return RV_FAIL(err, RV_E_PLUGIN, "\"sees\" is not a list but %s", rv_json_type_text(list));
     n = json_object_array_length(list);
     sees->items = calloc(n + 1, sizeof *sees->items); /* one more: an empty list must not be a null pointer */
     if (!sees->items)
@@ -162,7 +158,8 @@ static int read_sees(struct rv_plugin_entry *e, rv_err **err)
     for (size_t i = 0; i < n; i++) {
         json_object *item = json_object_array_get_idx(list, i);
         if (!json_object_is_type(item, json_type_string))
-            return RV_FAIL(err, RV_E_PLUGIN, "\"sees\" has an item that is no string but %s", rv_json_type_text(item));
+            return RV_FAIL(err, RV_E_PLUGIN, "\"sees\" has an item that is not a string but %s",
+                           rv_json_type_text(item));
         sees->items[i] = rv_json_str(item).ptr;
     }
     sees->n = n;
@@ -207,7 +204,7 @@ static int read_prompt(struct rv_plugin_entry *e, rv_err **err)
         return RV_FAIL(err, RV_E_PLUGIN, "it has no \"text\"");
     rc = rv_template_compile(rv_str_of(e->prompt_text), NULL, &e->prompt, &why);
     if (rc < 0) /* the text only: a place inside a plugin would hide the place in the pipeline */
-        rc = RV_FAIL(err, rc == RV_E_NOMEM ? rc : RV_E_PLUGIN, "its text is no template: %s", rv_err_text(why));
+        rc = RV_FAIL(err, rc == RV_E_NOMEM ? rc : RV_E_PLUGIN, "its text is not a template: %s", rv_err_text(why));
     rv_err_free(why);
     return rc;
 }
@@ -279,7 +276,7 @@ static int check_versions(const struct rv_cap_desc *given, rv_err **err)
                        RV_CAP_ABI, MIN_DESC_SIZE);
     if (given->entry_size < MIN_ENTRY_SIZE || given->entry_size > RV_PLUGIN_MAX_ENTRY_SIZE ||
         given->entry_size % _Alignof(struct rv_cap_entry) != 0)
-        return RV_FAIL(err, RV_E_VERSION, "its entries are said to be %u bytes long, which can not be (ABI %d has %zu)",
+        return RV_FAIL(err, RV_E_VERSION, "its entries are said to be %u bytes long, which cannot be (ABI %d has %zu)",
                        given->entry_size, RV_CAP_ABI, MIN_ENTRY_SIZE);
     return 0;
 }
@@ -307,7 +304,7 @@ static int check_config_schema(struct rv_plugin *pl, rv_err **err)
     if (rc == 0)
         rc = rv_schema_compile(pl->config_schema_json, "config_schema", &pl->config_schema, err);
     if (rc == RV_E_INVALID)
-        rc = RV_WRAP(err, RV_E_PLUGIN, "its config_schema is no schema");
+        rc = RV_WRAP(err, RV_E_PLUGIN, "its config_schema is not a schema");
     return rc;
 }
 
@@ -326,7 +323,8 @@ int rv_plugin_check_desc(const struct rv_cap_desc *given, struct rv_plugin *pl, 
 
     name = (rv_str){pl->desc.name, pl->desc.name ? strnlen(pl->desc.name, RV_PLUGIN_MAX_NAME + 1) : 0};
     if (!rv_plugin_name_ok(name, true))
-        return RV_FAIL(err, RV_E_PLUGIN, "it calls itself \"%.*s\", which is no name (a-z, 0-9, _ and -, at most %d)",
+        return RV_FAIL(err, RV_E_PLUGIN,
+                       "it calls itself \"%.*s\", which is not a name (a-z, 0-9, _ and -, at most %d)",
                        RV_STR_ARG(name), RV_PLUGIN_MAX_NAME);
     if (!pl->desc.entries)
         return RV_FAIL(err, RV_E_PLUGIN, "it has no list of entries");
@@ -368,7 +366,7 @@ static int check_row(const struct rv_cap_entry *given, size_t i, rv_err **err)
     noun = kinds[given->kind].noun;
     name = (rv_str){given->name, given->name ? strnlen(given->name, RV_PLUGIN_MAX_NAME + 1) : 0};
     if (!rv_plugin_name_ok(name, false))
-        return RV_FAIL(err, RV_E_PLUGIN, "entry %zu: \"%.*s\" is no name of a %s (a-z, 0-9 and _, at most %d)", i,
+        return RV_FAIL(err, RV_E_PLUGIN, "entry %zu: \"%.*s\" is not a name of a %s (a-z, 0-9 and _, at most %d)", i,
                        RV_STR_ARG(name), noun, RV_PLUGIN_MAX_NAME);
     if (has_function && !given->fn)
         return RV_FAIL(err, RV_E_PLUGIN, "%s \"%s\" has no function", noun, given->name);

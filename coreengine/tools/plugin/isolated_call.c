@@ -286,14 +286,16 @@ static bool comes_back(struct talk *t)
     return (t->told || tell_enough(t, &grace, NULL) == 0) && hear(t, &grace, NULL) == 0;
 }
 
-static int fail_dead(const struct rv_plugin_entry *e, struct rv_isolated *iso, struct rv_process *c, rv_err **err)
+static int fail_dead(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, struct rv_process *c,
+                     rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf how = RV_BUF_INIT(256);
 
     rv_process_bury(c, &how);
-    count_death(iso);
+    count_death(e->owner->isolated);
     RV_LOG(e->owner->log, WARN, "capability.process_ended", RV_F_TEXT("capability", e->owner->name),
-           RV_F_TEXT("entry", e->name), RV_F_TEXT("how", rv_buf_cstr(&how)));
+           RV_F_TEXT("entry", e->name), RV_F_TEXT("run_id", call->run_id), RV_F_TEXT("stage", call->stage),
+           RV_F_I64("call_id", call->call_id), RV_F_TEXT("how", rv_buf_cstr(&how)));
     if (err) {
         rv_err_free(*err);
         *err = NULL;
@@ -344,7 +346,7 @@ int rv_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *p
         usable = false;
     }
     if (rc == RV_E_IO)
-        return fail_dead(e, iso, talk.child, err);
+        return fail_dead(e, call, talk.child, err);
     if (usable && !talk.spent) {
         give_back(iso, talk.child);
     } else {

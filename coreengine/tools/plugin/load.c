@@ -35,7 +35,7 @@ static int fail_dl(const char *path, rv_err **err)
     if (!why || is_out_of_memory(why))
         rc = RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", path);
     else
-        rc = RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is no capability that can be loaded: %s", path, why);
+        rc = RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is not a capability that can be loaded: %s", path, why);
     (void)dlerror(); /* lets go of the text */
     return rc;
 }
@@ -64,7 +64,7 @@ int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *confi
     char why[OPEN_ERROR_SIZE] = "";
 
     pl->host = (struct rv_cap_host){
-        .size = sizeof pl->host, .abi = RV_CAP_ABI, .engine_version = RV_VERSION, .base_dir = base_dir};
+        .size = sizeof pl->host, .abi = RV_CAP_ABI, .engine_version = rv_version(), .base_dir = base_dir};
     rv_late_offer(&pl->host);
     if (pl->desc.open && pl->desc.open(&pl->host, config, &pl->self, why, sizeof why) != 0) {
         why[sizeof why - 1] = '\0'; /* the function may have filled the whole buffer */
@@ -174,7 +174,7 @@ static int config_text(const struct rv_plugin *pl, json_object *given, rv_buf *o
     int rc;
 
     if (given && !json_object_is_type(given, json_type_object))
-        return RV_FAIL(err, RV_E_INVALID, "its configuration is no map but %s", rv_json_type_text(given));
+        return RV_FAIL(err, RV_E_INVALID, "its configuration is not a map but %s", rv_json_type_text(given));
     if (!pl->config_schema && given && json_object_object_length(given) > 0)
         return RV_FAIL(err, RV_E_INVALID, "it takes no configuration");
     if (given) {

@@ -256,7 +256,7 @@ int rv_plugin_locate(const struct rv_plugins *p, const char *name, char **out, r
         return rc;
     }
     if (!rv_plugin_name_ok(rv_str_of(name), true)) {
-        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is no name of a capability", name);
+        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a name of a capability", name);
         rv_err_hint(err, "a name has a-z, 0-9, _ and -; a path to a file needs a slash, such as ./x.so");
         return rc;
     }

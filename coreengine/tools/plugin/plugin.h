@@ -48,6 +48,7 @@ struct rv_plugin_call {
     const char *name;       /* tools and probes: the tool's; the rest "capability.name" */
     rv_str args;            /* JSON text */
     const char *run_id, *stage, *user_id, *session_id, *idempotency_key; /* "" when unknown */
+    int64_t call_id;                                                     /* of the run, for logs; 0: unknown */
     const char *context;             /* who asks, as JSON text of an object; NULL: "{}" */
     int64_t timeout_ms;              /* <= 0: none */
     const rv_cancel_flag *cancelled; /* borrowed; may be NULL */

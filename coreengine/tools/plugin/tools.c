@@ -52,6 +52,7 @@ static int call(void *self, struct rv_tool_call *c, rv_err **err)
                                         .name = c->tool,
                                         .args = c->args,
                                         .run_id = c->run_id,
+                                        .call_id = c->call_id,
                                         .stage = c->stage,
                                         .user_id = c->user_id,
                                         .session_id = c->session_id,

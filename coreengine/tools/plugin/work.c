@@ -289,6 +289,8 @@ struct rv_plugin_work *rv_plugin_work_new(rv_plugins *p, const struct rv_plugin_
         w->call.on_emit = NULL;
     atomic_init(&w->work.cancelled, false);
     w->work.kind = rv_name_kind_text(call->kind);
+    w->work.run_id = w->call.run_id;
+    w->work.call_id = call->call_id;
     w->work.name = w->call.name;
     w->work.never_blocks = e && e->never_blocks && !e->owner->isolated; /* its process may be busy, or has to start */
     return w;

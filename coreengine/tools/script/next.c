@@ -5,6 +5,7 @@
  * used at its front, or an array of that and of the further ones that are; lists of which nothing is used are left out.
  */
 #include <json-c/linkhash.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/tools/script/script_internal.h"
@@ -28,6 +29,10 @@ static bool matches(const struct script_entry *e, const struct rv_script_call *c
     if (e->tool && (!call->tool || strcmp(e->tool, call->tool) != 0))
         return false;
     if (e->visit && e->visit != call->visit)
+        return false;
+    if (e->index >= 0 && e->index != call->index)
+        return false;
+    if (e->branch && !rv_str_is(call->branch, e->branch))
         return false;
     return !e->contains || (call->text.len && memmem(call->text.ptr, call->text.len, e->contains, strlen(e->contains)));
 }
@@ -112,12 +117,83 @@ void rv_script_reply_fini(struct rv_script_reply *r)
     rv_buf_fini(&r->body);
 }
 
+/* --- answers of people --- */
+
+void rv_script_questions_fini(rv_script *s)
+{
+    for (size_t i = 0; i < s->n_questions; i++) {
+        free(s->questions[i].id);
+        free(s->questions[i].stage);
+    }
+    free(s->questions);
+    s->questions = NULL;
+    s->n_questions = 0;
+}
+
+/* A question says which stage it is of itself, or its data does. */
+static int add_question(rv_script *s, const char *id, const char *stage, json_object *data, rv_err **err)
+{
+    struct script_question *q = &s->questions[s->n_questions];
+
+    if (!stage && json_object_is_type(data, json_type_object))
+        RV_IGNORE(!rv_json_get_text(data, "stage", &stage), "then it has none");
+    q->id = rv_str_dup(rv_str_of(id));
+    q->stage = rv_str_dup(rv_str_of(stage));
+    s->n_questions++;
+    return q->id && q->stage ? 0 : RV_FAIL(err, RV_E_NOMEM, "look at what a run waits for");
+}
+
+int rv_script_waits(rv_script *s, const rv_envelope *env, const char *asked_by, rv_err **err)
+{
+    const struct rv_interrupt in = rv_envelope_interrupt(env);
+    size_t n = rv_envelope_n_queued(env);
+    int rc = 0;
+
+    rv_script_questions_fini(s);
+    s->questions = calloc(n + 1, sizeof *s->questions);
+    if (!s->questions)
+        return RV_FAIL(err, RV_E_NOMEM, "look at what a run waits for");
+    if (rv_envelope_has_interrupt(env)) {
+        const char *stage = NULL;
+        bool says = json_object_is_type(in.data, json_type_object) && rv_json_get_text(in.data, "stage", &stage);
+        rc = add_question(s, in.id, in.stage ? in.stage : says ? stage : asked_by, in.data, err);
+    }
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        json_object *entry = rv_envelope_queued(env, i);
+        const char *id = NULL, *stage = NULL;
+        if (!entry || !rv_json_get_text(entry, "id", &id))
+            continue;
+        RV_IGNORE(!rv_json_get_text(entry, "stage", &stage), "its data may say so");
+        rc = add_question(s, id, stage, rv_json_get_obj(entry, "data"), err);
+    }
+    return rc;
+}
+
+/* The question that the answer is for; NULL: none that waits. */
+static const struct script_question *question_of(const rv_script *s, const struct script_answer *a)
+{
+    for (size_t i = 0; i < s->n_questions; i++)
+        if (strcmp(s->questions[i].stage, a->stage) == 0)
+            return &s->questions[i];
+    return NULL;
+}
+
 bool rv_script_answer(rv_script *s, struct rv_response *out, int64_t *delay_ms)
 {
-    if (s->next_answer >= s->n_answers)
+    const struct script_question *q = NULL;
+    size_t i = s->next_answer;
+
+    while (i < s->n_answers && (s->answers[i].used || (s->answers[i].stage && !(q = question_of(s, &s->answers[i])))))
+        i++;
+    if (i >= s->n_answers)
         return false;
-    const struct script_answer *a = &s->answers[s->next_answer++];
+    struct script_answer *a = &s->answers[i];
+    a->used = true;
+    while (s->next_answer < s->n_answers && s->answers[s->next_answer].used)
+        s->next_answer++;
     *out = a->response;
+    if (a->stage)
+        out->interrupt_id = rv_str_of(q->id);
     if (delay_ms)
         *delay_ms = a->delay_ms;
     return true;
@@ -132,6 +208,8 @@ void rv_script_rewind(rv_script *s)
             for (size_t e = 0; e < list->n; e++)
                 list->items[e].used = false;
         }
+    for (size_t i = 0; i < s->n_answers; i++)
+        s->answers[i].used = false;
     s->next_answer = 0;
 }
 
@@ -185,17 +263,39 @@ static bool write_section(const struct script_section *section, const char *key,
     return any;
 }
 
+/* How many of the first ones are used, or a list of that and of later ones that are. */
+static bool write_answers(const rv_script *s, rv_jw *w)
+{
+    bool later = false, any = s->next_answer > 0;
+
+    for (size_t i = s->next_answer; i < s->n_answers; i++)
+        later |= s->answers[i].used;
+    if (!any && !later)
+        return false;
+    rv_jw_key(w, "answers");
+    if (!later) {
+        rv_jw_int(w, (int64_t)s->next_answer);
+        return true;
+    }
+    rv_jw_arr(w);
+    rv_jw_int(w, (int64_t)s->next_answer);
+    for (size_t i = s->next_answer; i < s->n_answers; i++)
+        if (s->answers[i].used)
+            rv_jw_int(w, (int64_t)i);
+    rv_jw_arr_end(w);
+    return true;
+}
+
 int rv_script_position(const rv_script *s, json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     rv_jw w = rv_jw_on(&text);
-    bool any = s->next_answer > 0;
+    bool any = false;
 
     rv_jw_obj(&w);
     for (size_t k = 0; k < RV_SCRIPT_N_KINDS; k++)
         any |= write_section(&s->sections[k], section_keys[k], &w);
-    if (s->next_answer > 0)
-        rv_jw_kv_int(&w, "answers", (int64_t)s->next_answer);
+    any |= write_answers(s, &w);
     rv_jw_obj_end(&w);
     int rc = rv_buf_check(&text, "position of a script", err);
     if (rc == 0 && any)
@@ -258,6 +358,24 @@ static int read_section(rv_script *s, enum rv_script_kind kind, json_object *val
     return 0;
 }
 
+static bool read_answers(rv_script *s, json_object *value)
+{
+    bool is_arr = json_object_is_type(value, json_type_array);
+    size_t n = is_arr ? json_object_array_length(value) : 1, at = 0;
+
+    if ((is_arr && n < 2) ||
+        !read_int(is_arr ? json_object_array_get_idx(value, 0) : value, s->n_answers + 1, &s->next_answer))
+        return false;
+    for (size_t i = 0; i < s->next_answer; i++)
+        s->answers[i].used = true;
+    for (size_t i = 1; i < n; i++) {
+        if (!read_int(json_object_array_get_idx(value, i), s->n_answers, &at))
+            return false;
+        s->answers[at].used = true;
+    }
+    return true;
+}
+
 int rv_script_set_position(rv_script *s, json_object *position, rv_err **err)
 {
     json_object *value = NULL;
@@ -267,8 +385,7 @@ int rv_script_set_position(rv_script *s, json_object *position, rv_err **err)
     for (int k = 0; k < RV_SCRIPT_N_KINDS && rc == 0; k++)
         if (position && json_object_object_get_ex(position, section_keys[k], &value))
             rc = read_section(s, (enum rv_script_kind)k, value, err);
-    if (rc == 0 && position && json_object_object_get_ex(position, "answers", &value) &&
-        !read_int(value, s->n_answers + 1, &s->next_answer))
+    if (rc == 0 && position && json_object_object_get_ex(position, "answers", &value) && !read_answers(s, value))
         rc = misfit(err, "answers", NULL);
     if (rc < 0)
         rv_script_rewind(s);

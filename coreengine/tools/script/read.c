@@ -104,7 +104,8 @@ static const struct rv_node *add_tool(struct script_reader *r, const char *name,
                                     .category = RV_UNSET,
                                     .risk = raw.risk == RV_UNSET ? RV_RISK_READ_ONLY : raw.risk,
                                     .effect = raw.effect,
-                                    .input_json = raw.input_schema};
+                                    .input_json = raw.input_schema,
+                                    .confirm = raw.confirm};
     compile_input(r, name, node, t);
     return node && node->kind == RV_NODE_MAP ? raw.calls : node;
 }
@@ -227,6 +228,11 @@ static void read_answer(struct script_reader *r, const struct rv_node *node, str
 
     rv_keys_read(&r->keys, node, t->keys, t->n_keys, &raw);
     out->response = (struct rv_response){.has_approved = raw.has_approved, .approved = raw.approved, .data = raw.data};
+    out->response.arguments = raw.arguments;
+    out->response.expired = raw.expires;
+    out->stage = raw.stage && raw.stage[0] ? raw.stage : NULL;
+    if (raw.choice && raw.choice[0])
+        out->response.choice = rv_str_of(raw.choice);
     if (raw.has_text)
         out->response.text = rv_str_of(raw.text);
     if (raw.decision != RV_UNSET)
@@ -365,11 +371,15 @@ void rv_script_free(rv_script *s)
 {
     if (!s)
         return;
-    for (size_t i = 0; i < s->n_answers; i++)
+    for (size_t i = 0; i < s->n_answers; i++) {
         json_object_put(s->answers[i].response.data);
+        json_object_put(s->answers[i].response.arguments);
+    }
+    rv_script_questions_fini(s);
     for (size_t i = 0; i < s->n_tools; i++) {
         rv_schema_free(s->tools[i].input);
         json_object_put(s->tools[i].info.input_json);
+        json_object_put(s->tools[i].info.confirm);
     }
     for (size_t i = 0; i < RV_SCRIPT_N_KINDS; i++)
         rv_index_fini(&s->sections[i].by_name);

@@ -10,8 +10,9 @@
 
 /* One entry, ready to be handed out. Texts live in the arena. */
 struct script_entry {
-    const char *stage, *tool, *contains; /* matchers; NULL: any */
-    int64_t visit;                       /* matcher; 0: any */
+    const char *stage, *tool, *contains, *branch; /* matchers; NULL: any */
+    int64_t visit;                                /* matcher; 0: any */
+    int64_t index;                                /* matcher; -1: any */
     bool used;
     bool failed, retryable;
     const char *error_type, *error;
@@ -46,8 +47,14 @@ struct script_tool {
 };
 
 struct script_answer {
-    struct rv_response response; /* data is owned */
+    struct rv_response response; /* data and arguments are owned */
     int64_t delay_ms;
+    const char *stage; /* matcher; NULL: any */
+    bool used;
+};
+/* A question that waits. */
+struct script_question {
+    char *id, *stage; /* owned */
 };
 
 struct rv_script {
@@ -61,7 +68,9 @@ struct rv_script {
     size_t n_tools;
     rv_index tool_index;
     struct script_answer *answers;
-    size_t n_answers, next_answer;
+    size_t n_answers, next_answer;     /* all before next_answer are used */
+    struct script_question *questions; /* owned */
+    size_t n_questions;
     bool repeat;
     struct rv_tool_source as_source, *sources[1]; /* of the catalog that was asked for last */
     struct rv_tool_set catalog;
@@ -82,8 +91,9 @@ struct script_raw_error {
     int64_t status, retry_after_ms;
 };
 struct script_raw_entry {
-    const char *stage, *tool, *contains;
-    int64_t visit, delay_ms;
+    const char *stage, *tool, *contains, *branch;
+    int64_t visit, index, delay_ms;
+    bool has_index;
     struct rv_src src;
     bool has_error;
     struct script_raw_error error;
@@ -127,15 +137,16 @@ extern const struct script_table rv_script_model_table, rv_script_chunk_table, r
 struct script_raw_tool {
     const char *description;
     int risk, effect;
-    json_object *input_schema;
+    json_object *input_schema, *confirm;
     const struct rv_node *calls;
 };
 struct script_raw_answer {
     const char *text;
     int64_t delay_ms;
     int decision;
-    bool has_text, approved, has_approved;
-    json_object *data;
+    bool has_text, approved, has_approved, expires;
+    json_object *data, *arguments;
+    const char *choice, *stage;
 };
 const char *rv_script_decision_text(int decision);
 
@@ -149,6 +160,17 @@ const char *rv_script_decision_text(int decision);
          .min = 1,                                                                                                     \
          .max = 1e9,                                                                                                   \
          .doc = "Matcher: only in that visit of the stage, counted from 1."},                                          \
+        {.name = "index",                                                                                              \
+         .type = RV_KEY_INT,                                                                                           \
+         .offset = SCRIPT_AT(index),                                                                                   \
+         .is_set_offset = SCRIPT_AT(has_index),                                                                        \
+         .min = 0,                                                                                                     \
+         .max = 1e9,                                                                                                   \
+         .doc = "Matcher: only for that element of the stage's list (for_each), counted from 0."},                     \
+        {.name = "branch",                                                                                             \
+         .type = RV_KEY_STR,                                                                                           \
+         .offset = SCRIPT_AT(branch),                                                                                  \
+         .doc = "Matcher: only in the branch of a group that begins with that stage."},                                \
         {.name = "contains",                                                                                           \
          .type = RV_KEY_STR,                                                                                           \
          .offset = SCRIPT_AT(contains),                                                                                \
@@ -175,6 +197,7 @@ void rv_script_raw_fini(struct script_raw_entry *raw); /* its values */
 bool rv_script_keep(struct script_reader *r, rv_buf *b, rv_str *out);
 /** The rows of the whole file. */
 const struct rv_key *rv_script_keys(size_t *n);
+void rv_script_questions_fini(rv_script *s);
 /** Memory for n items in the arena; NULL is recorded in the reader. */
 void *rv_script_array(struct script_reader *r, size_t n, size_t size);
 

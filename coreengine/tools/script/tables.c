@@ -144,9 +144,34 @@ static void read_data(struct rv_key_reader *r, const struct rv_node *node, void 
     read_object(r, node, "data", target);
 }
 
+static void read_arguments(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    read_object(r, node, "arguments", target);
+}
+
 static void read_input_schema(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     read_object(r, node, "input_schema", target);
+}
+
+static void read_confirm(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_tool_info info = {0};
+    json_object **out = target;
+    rv_err *err = NULL;
+
+    int rc = rv_node_to_json(node, out, &err);
+    if (rc == 0)
+        rc = rv_tool_read_confirm(&info, *out, &err);
+    if (rc == RV_E_NOMEM)
+        r->rc = rc;
+    else if (rc < 0)
+        rv_findings_add_err(r->findings, RV_SEVERITY_ERROR, &node->src, err);
+    if (rc < 0 || !info.confirm) {
+        json_object_put(*out);
+        *out = NULL;
+    }
+    rv_err_free(err);
 }
 
 static void keep_node(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -229,6 +254,17 @@ static const struct rv_key answer_keys[] = {
      .doc = "To a confirmation."},
     {.name = "decision", .type = RV_KEY_TERM, .offset = AT(decision), .terms = &decisions, .doc = "To a review."},
     OBJECT("data", data, read_data, "What goes with it."),
+    {.name = "choice", .type = RV_KEY_STR, .offset = AT(choice), .doc = "To a question with choices."},
+    OBJECT("arguments", arguments, read_arguments, "With an approval: the call is made with these arguments instead."),
+    {.name = "stage",
+     .type = RV_KEY_STR,
+     .offset = AT(stage),
+     .doc = "Matcher: only to a question of that stage; other answers are not kept waiting by it."},
+    {.name = "expires",
+     .type = RV_KEY_BOOL,
+     .offset = AT(expires),
+     .default_text = "false",
+     .doc = "Nobody answers until the question expires."},
     {.name = "delay_ms",
      .type = RV_KEY_INT,
      .offset = AT(delay_ms),
@@ -249,6 +285,12 @@ static const struct rv_key declaration_keys[] = {
      .term_list = "effect_class",
      .doc = "Follows from the risk when left out."},
     OBJECT("input_schema", input_schema, read_input_schema, "JSON Schema of the arguments."),
+    {.name = "requires_confirmation",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(confirm),
+     .read = read_confirm,
+     .schema = "{\"anyOf\":[{\"type\":\"boolean\"},{\"type\":\"object\"}]}",
+     .doc = "A person approves each call: true, or {question, show} as in a capability."},
     {.name = "calls",
      .type = RV_KEY_CUSTOM,
      .offset = AT(calls),

@@ -1,11 +1,11 @@
 /* Reads lines [pattern, text, ...] and answers one line for each: a 0 or 1 for each text, or "E" and why it is refused.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "coreengine/lang/pattern.h"
+#include "tests/conformance/judge.h"
 
-static void judge(json_object *row)
+void judge(json_object *row)
 {
     rv_pattern *p = NULL;
     rv_err *err = NULL;
@@ -22,21 +22,4 @@ static void judge(json_object *row)
     putchar('\n');
     rv_err_free(err);
     rv_pattern_free(p);
-}
-
-int main(void)
-{
-    char *line = NULL;
-    size_t cap = 0;
-    ssize_t n;
-
-    while ((n = getline(&line, &cap, stdin)) > 0) {
-        json_object *row = NULL;
-        if (rv_json_parse((rv_str){line, (size_t)n}, NULL, &row, NULL) < 0)
-            return 1;
-        judge(row);
-        json_object_put(row);
-    }
-    free(line);
-    return 0;
 }

@@ -1,11 +1,11 @@
 /* Reads lines [schema, value, ...] and answers one line for each: a 0 or 1 for each value, or "E" and why the schema
  * does not load. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "coreengine/tools/tools.h"
+#include "tests/conformance/judge.h"
 
-static void judge(json_object *row)
+void judge(json_object *row)
 {
     rv_schema *s = NULL;
     rv_err *err = NULL;
@@ -20,21 +20,4 @@ static void judge(json_object *row)
     putchar('\n');
     rv_err_free(err);
     rv_schema_free(s);
-}
-
-int main(void)
-{
-    char *line = NULL;
-    size_t cap = 0;
-    ssize_t n;
-
-    while ((n = getline(&line, &cap, stdin)) > 0) {
-        json_object *row = NULL;
-        if (rv_json_parse((rv_str){line, (size_t)n}, NULL, &row, NULL) < 0)
-            return 1;
-        judge(row);
-        json_object_put(row);
-    }
-    free(line);
-    return 0;
 }

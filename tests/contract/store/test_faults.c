@@ -208,10 +208,6 @@ static int do_get_snapshot(struct world *w)
     rv_buf_fini(&out);
     return rc;
 }
-static int do_drop_snapshots(struct world *w)
-{
-    return rv_store_drop_snapshots(w->s, &w->err);
-}
 static int do_stats(struct world *w)
 {
     struct rv_store_stats stats;
@@ -260,7 +256,6 @@ static const struct {
     {"get_blob", do_get_blob},
     {"put_snapshot", do_put_snapshot},
     {"get_snapshot", do_get_snapshot},
-    {"drop_snapshots", do_drop_snapshots},
     {"stats", do_stats},
     {"sweep", do_sweep},
     {"check", do_check},

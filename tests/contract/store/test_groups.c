@@ -77,7 +77,6 @@ START_TEST(a_rollback_undoes_every_kind_of_write)
     r.value = (rv_str){value, sizeof value};
     OK(rv_store_append(w->s, &a, &w->err));
     OK(rv_store_put_snapshot(w->s, "r1", 1, 2, RV_STR_LIT("s"), &w->err));
-    OK(rv_store_drop_snapshots(w->s, &w->err));
     OK(rv_store_request_cancel(w->s, &operator_scope, "r1", T0 + 5, &w->err));
     OK(rv_store_renew(w->s, "A", T0 + 700, &w->err));
     OK(rv_store_claim(w->s, &operator_scope, "r1", &claim, &fence, &w->err));

@@ -4,41 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/kit/drive.h"
+#include "tests/unit/agent/call_hooks.h"
 #include "tests/unit/agent/suites.h"
-
-#define FIRST "{'envelope_id':'env_1','raw_input':'what is it?'}"
-#define MODEL                                                                                                          \
-    "name: t\nmodels: {r: {model: 'openai:gpt-x', price: {input: 1, output: 1}}}\nbudget: {usd: 1}\nagents:\n"         \
-    "  - name: a\n    has_llm: true\n    model_role: r\n    output_mode: text\n    "
-#define TOOLS MODEL "has_tools: true\n    tool_access: all\n    "
-
-static const struct drive_tool tools[] = {
-    {"read", RV_RISK_READ_ONLY, "{'type':'object','properties':{'n':{'type':'integer'}},'additionalProperties':false}",
-     NULL, 0},
-    {"put", RV_RISK_WRITE, NULL, "{'type':'object','required':['n']}", 0},
-    {"wipe", RV_RISK_DESTRUCTIVE, NULL, NULL, 0},
-};
-
-static struct drive *start(const char *yaml)
-{
-    struct drive *d = drive_new(yaml, tools, RV_COUNT(tools));
-
-    drive_envelope(d, FIRST);
-    return d;
-}
 
 static void ends(struct drive *d)
 {
     ck_assert_msg(drive_replays(d, FIRST), "%s", drive_story(d));
     drive_free(d);
-}
-
-static const struct drive_call *asked(const struct drive *d, size_t n)
-{
-    const struct drive_call *c = drive_call_at(d, RV_EFFECT_CALL_LLM, n);
-    ck_assert_msg(c != NULL, "the model was not asked %zu times", n + 1);
-    return c;
 }
 
 /* --- before a model --- */
@@ -69,7 +41,7 @@ static const struct {
  * the other in the order of their list: each lets it go on, changes it, answers in its place, or blocks it */
 START_TEST(a_hook_before_a_model_decides_what_is_asked)
 {
-    struct drive *d = start(MODEL "before_model: x.h\n");
+    struct drive *d = call_hooks_start(MODEL "before_model: x.h\n");
     struct drive_answer answers[] = {{"hook:x.h", before_models[_i].reply, false, 0}, {"llm:a", "hm", false, 0}};
 
     drive_answers(d, answers, 2);
@@ -78,7 +50,7 @@ START_TEST(a_hook_before_a_model_decides_what_is_asked)
     ck_assert_str_eq(drive_request(&d->calls[0], "request.options.num_predict"), "2000");
     ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_LLM), before_models[_i].path != NULL);
     if (before_models[_i].path)
-        ck_assert_str_eq(drive_request(asked(d, 0), before_models[_i].path), before_models[_i].want);
+        ck_assert_str_eq(drive_request(call_hooks_asked(d, 0), before_models[_i].path), before_models[_i].want);
     ck_assert_str_eq(drive_state(d, "outputs.a"), before_models[_i].output);
     if (before_models[_i].error) {
         ck_assert_str_eq(drive_state(d, "errors.0.error_type"), "\"PolicyError\"");
@@ -92,8 +64,9 @@ END_TEST
 /* An answer costs nothing and leaves the call to those that need it. */
 START_TEST(an_answer_in_place_of_a_model_costs_no_call_and_no_money)
 {
-    struct drive *d = start(MODEL "before_model: x.h\n    default_next: b\n  - {name: b, has_llm: true, model_role: r, "
-                                  "output_mode: text}\nmax_llm_calls: 1\n");
+    struct drive *d =
+        call_hooks_start(MODEL "before_model: x.h\n    default_next: b\n  - {name: b, has_llm: true, model_role: r, "
+                               "output_mode: text}\nmax_llm_calls: 1\n");
 
     DRIVE_ANSWERS(d, {"hook:x.h", "{'action':'answer','reply':{'text':'cached'}}", false, 0},
                   {"llm:b", "asked", false, 0});
@@ -113,7 +86,7 @@ START_TEST(money_is_set_aside_after_the_hooks)
 {
     const char *yaml = "name: t\nmodels: {r: {model: 'openai:x', price: {input: 1, output: 100}}}\nbudget: {usd: 0.1}\n"
                        "agents:\n  - {name: a, has_llm: true, model_role: r, output_mode: text, before_model: x.h}\n";
-    struct drive *d = start(yaml);
+    struct drive *d = call_hooks_start(yaml);
 
     DRIVE_ANSWERS(d, {"hook:x.h", "{'action':'replace','request':{'options':{'num_predict':10}}}", false, 0},
                   {"llm:a", "hm", false, 0});
@@ -121,7 +94,7 @@ START_TEST(money_is_set_aside_after_the_hooks)
     ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_LLM), 0);
     ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_HOOK), 1);
     ends(d);
-    d = start(yaml);
+    d = call_hooks_start(yaml);
     DRIVE_ANSWERS(d, {"hook:x.h", "{'action':'answer','reply':{'text':'free'}}", false, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
     ends(d);
@@ -131,13 +104,13 @@ END_TEST
 /* Attempts of one request have the same bytes, so hooks look at it once. */
 START_TEST(hooks_look_once_at_a_request_that_is_tried_again)
 {
-    struct drive *d = start(MODEL "before_model: x.h\n    max_retries: 2\n");
+    struct drive *d = call_hooks_start(MODEL "before_model: x.h\n    max_retries: 2\n");
 
     DRIVE_ANSWERS(d, {"hook:x.h", "{'action':'replace','request':{'prompt':'other'}}", false, 0},
                   {"llm:a", "?Busy:later", false, 0}, {"llm:a", "hm", false, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
     ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_HOOK), 1);
-    ck_assert_str_eq(drive_request(asked(d, 1), "prompt"), "\"other\"");
+    ck_assert_str_eq(drive_request(call_hooks_asked(d, 1), "prompt"), "\"other\"");
     ends(d);
 }
 END_TEST
@@ -145,8 +118,9 @@ END_TEST
 /* A reply of a hook that cannot be used is asked for again as often as one of the model, and takes no call. */
 START_TEST(a_useless_answer_of_a_hook_takes_no_model_call)
 {
-    struct drive *d = start("name: t\nmodels: {r: 'openai:x'}\nmax_llm_calls: 1\nagents:\n"
-                            "  - {name: a, has_llm: true, model_role: r, max_retries: 2, before_model: x.h}\n");
+    struct drive *d =
+        call_hooks_start("name: t\nmodels: {r: 'openai:x'}\nmax_llm_calls: 1\nagents:\n"
+                         "  - {name: a, has_llm: true, model_role: r, max_retries: 2, before_model: x.h}\n");
 
     DRIVE_ANSWERS(d, {"hook:x.h", "{'action':'answer','reply':{'text':'no json'}}", false, 0},
                   {"hook:x.h", "{'action':'answer','reply':{'text':'nor this'}}", false, 0},
@@ -172,7 +146,7 @@ static const struct {
 
 START_TEST(a_hook_after_a_model_decides_what_it_said)
 {
-    struct drive *d = start(MODEL "after_model: [x.h]\n");
+    struct drive *d = call_hooks_start(MODEL "after_model: [x.h]\n");
     const struct drive_said said[] = {{"hook:x.h", .reply = after_models[_i].reply},
                                       {"llm:a", .reply = "hm", .more = "{'finish_reason':'stop'}"}};
 
@@ -203,7 +177,7 @@ START_TEST(pieces_of_a_reply_that_hooks_look_at_are_muted)
         rv_run *run = NULL;
         bool found = false;
         rv_buf_printf(&yaml, "%s%s", MODEL, hooks[h]);
-        struct drive *d = start(rv_buf_cstr(&yaml));
+        struct drive *d = call_hooks_start(rv_buf_cstr(&yaml));
         ck_assert_int_eq(rv_run_new(d->p, &d->catalog, &d->opts, d->env, &run, NULL), 0);
         d->env = NULL; /* the run's */
         ck_assert_int_eq(rv_run_step(run, &begin, &fx, NULL), 0);
@@ -227,9 +201,10 @@ END_TEST
 
 START_TEST(a_hook_may_give_the_object_of_a_structured_stage)
 {
-    struct drive *d = start("name: t\nmodels: {r: 'openai:x'}\nagents:\n  - {name: a, has_llm: true, model_role: r, "
-                            "after_model: x.h, output_schema: {type: object, required: [v], properties: {v: {type: "
-                            "integer}}}}\n");
+    struct drive *d =
+        call_hooks_start("name: t\nmodels: {r: 'openai:x'}\nagents:\n  - {name: a, has_llm: true, model_role: r, "
+                         "after_model: x.h, output_schema: {type: object, required: [v], properties: {v: {type: "
+                         "integer}}}}\n");
 
     DRIVE_TALK(d, {"llm:a", .calls = "c1 final_result {'v':1}"},
                {"hook:x.h", .reply = "{'action':'replace','reply':{'output':{'v':'x'}}}"}, /* has to fit, too */
@@ -244,14 +219,14 @@ END_TEST
 
 START_TEST(other_words_leave_the_calls_of_a_reply)
 {
-    struct drive *d = start(TOOLS "after_model: x.h\n");
+    struct drive *d = call_hooks_start(TOOLS "after_model: x.h\n");
 
     DRIVE_TALK(d, {"llm:a", .reply = "secret", .calls = "c1 read {'n':1}"},
                {"hook:x.h", .reply = "{'action':'replace','reply':{'text':'clean'}}"}, {"tool:read", .reply = "{}"},
                {"llm:a", .reply = "done"});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
-    ck_assert_str_eq(drive_request(asked(d, 1), "turns.0.content"), "\"clean\"");
-    ck_assert_str_eq(drive_request(asked(d, 1), "turns.0.tool_calls.0.id"), "\"c1\"");
+    ck_assert_str_eq(drive_request(call_hooks_asked(d, 1), "turns.0.content"), "\"clean\"");
+    ck_assert_str_eq(drive_request(call_hooks_asked(d, 1), "turns.0.tool_calls.0.id"), "\"c1\"");
     ends(d);
 }
 END_TEST
@@ -275,7 +250,7 @@ static const struct {
 /* Proves 10/inner-hooks */
 START_TEST(a_hook_before_a_tool_decides_what_is_called)
 {
-    struct drive *d = start(TOOLS "before_tool: x.h\n");
+    struct drive *d = call_hooks_start(TOOLS "before_tool: x.h\n");
     const struct drive_said said[] = {{"llm:a", .calls = "c1 read {'n':1}"},
                                       {"hook:x.h", .reply = before_tools[_i].reply},
                                       {"tool:read", .reply = "{'data':{'x':1}}"},
@@ -291,7 +266,7 @@ START_TEST(a_hook_before_a_tool_decides_what_is_called)
     if (before_tools[_i].sent)
         ck_assert_str_eq(drive_call_at(d, RV_EFFECT_CALL_TOOL, 0)->request, before_tools[_i].sent);
     json_object *told = NULL;
-    json_object *turns = rv_kit_json(asked(d, 1)->request);
+    json_object *turns = rv_kit_json(call_hooks_asked(d, 1)->request);
     json_object_object_get_ex(json_object_array_get_idx(rv_json_get_arr(turns, "turns"), 1), "content", &told);
     ck_assert_str_eq(json_object_get_string(told), before_tools[_i].told);
     json_object_put(turns);
@@ -316,7 +291,7 @@ static const struct {
 
 START_TEST(a_hook_after_a_tool_decides_what_came_of_it)
 {
-    struct drive *d = start(TOOLS "after_tool: x.h\n");
+    struct drive *d = call_hooks_start(TOOLS "after_tool: x.h\n");
     const struct drive_said said[] = {{"llm:a", .calls = "c1 read {'n':1}"},
                                       {"tool:read", .reply = after_tools[_i].tool},
                                       {"hook:x.h", .reply = after_tools[_i].reply},
@@ -331,7 +306,7 @@ START_TEST(a_hook_after_a_tool_decides_what_came_of_it)
         ck_assert_str_eq(drive_request(hook, "error.message"), "\"broke\"");
     else
         ck_assert_str_eq(drive_request(hook, "result"), "{\"x\":1}");
-    json_object *told = NULL, *turns = rv_kit_json(asked(d, 1)->request);
+    json_object *told = NULL, *turns = rv_kit_json(call_hooks_asked(d, 1)->request);
     json_object_object_get_ex(json_object_array_get_idx(rv_json_get_arr(turns, "turns"), 1), "content", &told);
     ck_assert_str_eq(json_object_get_string(told), after_tools[_i].told);
     json_object_put(turns);
@@ -345,12 +320,12 @@ END_TEST
 /* A result that a hook gives is held to the tool's rules. */
 START_TEST(a_result_of_a_hook_has_to_fit_the_tool)
 {
-    struct drive *d = start(TOOLS "after_tool: x.h\n");
+    struct drive *d = call_hooks_start(TOOLS "after_tool: x.h\n");
 
     DRIVE_TALK(d, {"llm:a", .calls = "c1 put {}"}, {"tool:put", .reply = "{'n':1}"},
                {"hook:x.h", .reply = "{'action':'replace','result':{'m':1}}"}, {"llm:a", .reply = "so"});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
-    ck_assert_ptr_nonnull(strstr(drive_request(asked(d, 1), "turns.1.content"), "ValidationError"));
+    ck_assert_ptr_nonnull(strstr(drive_request(call_hooks_asked(d, 1), "turns.1.content"), "ValidationError"));
     ends(d);
 }
 END_TEST
@@ -359,7 +334,7 @@ END_TEST
 START_TEST(a_model_that_repeats_blocked_calls_is_stopped)
 {
     for (int beside = 0; beside < 2; beside++) {
-        struct drive *d = start(TOOLS "before_tool: x.h\n    max_bad_calls: 1\n");
+        struct drive *d = call_hooks_start(TOOLS "before_tool: x.h\n    max_bad_calls: 1\n");
         const struct drive_said said[] = {
             {"llm:a", .calls = beside ? "c1 read {} | c2 read {}" : "c1 put {}", .stays = true},
             {"hook:x.h", .reply = "{'action':'block','reason':'no'}", .stays = true}};
@@ -377,8 +352,9 @@ END_TEST
 
 START_TEST(each_hook_sees_what_those_before_it_left)
 {
-    struct drive *d = start(TOOLS "before_model: [x.a, x.b]\n    after_model: [x.a, x.b]\n    before_tool: [x.a, x.b]\n"
-                                  "    after_tool: [x.a, x.b]\n");
+    struct drive *d =
+        call_hooks_start(TOOLS "before_model: [x.a, x.b]\n    after_model: [x.a, x.b]\n    before_tool: [x.a, x.b]\n"
+                               "    after_tool: [x.a, x.b]\n");
 
     DRIVE_TALK(d, {"hook:x.a", .reply = "{'action':'replace','request':{'prompt':'p1'}}"}, {"hook:x.b", .reply = "{}"},
                {"llm:a", .reply = "r0", .calls = "c1 read {'n':1}"},
@@ -405,8 +381,9 @@ END_TEST
 /* The first hook that answers or blocks is the last that is asked on that side; those after the call still look. */
 START_TEST(an_answer_ends_the_hooks_before_a_call_and_goes_to_those_after_it)
 {
-    struct drive *d = start(TOOLS "before_model: [x.a, x.b]\n    after_model: x.c\n    before_tool: [x.d, x.e]\n"
-                                  "    after_tool: x.f\n");
+    struct drive *d =
+        call_hooks_start(TOOLS "before_model: [x.a, x.b]\n    after_model: x.c\n    before_tool: [x.d, x.e]\n"
+                               "    after_tool: x.f\n");
 
     DRIVE_TALK(d, {"llm:a", .calls = "c1 read {}"},
                {"hook:x.d", .reply = "{'action':'answer','result':{'data':{'x':1}}}"},
@@ -426,7 +403,7 @@ END_TEST
  */
 START_TEST(calls_side_by_side_have_hooks_of_their_own)
 {
-    struct drive *d = start(TOOLS "before_tool: [x.b]\n    after_tool: [x.a]\n    max_retries: 1\n");
+    struct drive *d = call_hooks_start(TOOLS "before_tool: [x.b]\n    after_tool: [x.a]\n    max_retries: 1\n");
 
     DRIVE_TALK(d, {"llm:a", .calls = "c1 read {'n':1} | c2 read {'n':2} | c3 read {'n':3}"},
                {"hook:x.b", .reply = "{'action':'replace','arguments':{'n':10}}", .latency_us = 9000},
@@ -436,9 +413,9 @@ START_TEST(calls_side_by_side_have_hooks_of_their_own)
                {"tool:read", .reply = "?Busy:later"}, {"tool:read", .reply = "{'data':{'x':1}}"},
                {"hook:x.a", .reply = "{'action':'replace','result':{'data':{'x':100}}}"}, {"llm:a", .reply = "so"});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
-    ck_assert_str_eq(drive_request(asked(d, 1), "turns.1.content"), "\"{\\\"x\\\":100}\"");
-    ck_assert_ptr_nonnull(strstr(drive_request(asked(d, 1), "turns.2.content"), "AccessDenied"));
-    ck_assert_str_eq(drive_request(asked(d, 1), "turns.3.content"), "\"{\\\"x\\\":30}\"");
+    ck_assert_str_eq(drive_request(call_hooks_asked(d, 1), "turns.1.content"), "\"{\\\"x\\\":100}\"");
+    ck_assert_ptr_nonnull(strstr(drive_request(call_hooks_asked(d, 1), "turns.2.content"), "AccessDenied"));
+    ck_assert_str_eq(drive_request(call_hooks_asked(d, 1), "turns.3.content"), "\"{\\\"x\\\":30}\"");
     ck_assert_str_eq(drive_call_at(d, RV_EFFECT_CALL_TOOL, 1)->request, "{\"n\":10}"); /* the second attempt, too */
     ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_HOOK), 5);
     ends(d);
@@ -450,7 +427,7 @@ START_TEST(the_steps_of_a_plan_have_hooks)
 {
     struct drive *d = drive_new("name: t\nagents:\n  - {name: a, has_tools: true, tool_access: all, before_tool: x.b, "
                                 "after_tool: x.a}\n",
-                                tools, RV_COUNT(tools));
+                                call_hooks_tools, CALL_HOOKS_TOOLS);
 
     drive_envelope(d, "{'outputs':{'plan':{'steps':[{'tool':'put','parameters':{'n':1}},{'tool':'none'},"
                       "{'tool':'read'}]}}}");
@@ -470,7 +447,8 @@ END_TEST
  * model or its tools leaves the hooks as they are: they are asked around what it says. */
 START_TEST(a_mocked_stage_asks_no_hooks_around_calls)
 {
-    struct drive *d = start(TOOLS "before_model: x.h\n    after_tool: x.h\n    mock_handler: x.mock\n    mock: true\n");
+    struct drive *d =
+        call_hooks_start(TOOLS "before_model: x.h\n    after_tool: x.h\n    mock_handler: x.mock\n    mock: true\n");
 
     DRIVE_ANSWERS(d, {"mock:x.mock", "{'response':'played'}", false, 0});
     ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
@@ -484,7 +462,7 @@ END_TEST
 /* A person approves what hooks left, and exactly that is called: hooks do not look again. */
 START_TEST(a_person_approves_what_hooks_have_left)
 {
-    struct drive *d = start(TOOLS "before_tool: x.b\n    after_tool: x.a\n");
+    struct drive *d = call_hooks_start(TOOLS "before_tool: x.b\n    after_tool: x.a\n");
 
     DRIVE_TALK(d, {"llm:a", .calls = "c1 wipe {'all':true}"},
                {"hook:x.b", .reply = "{'action':'replace','arguments':{'all':false}}"},
@@ -496,7 +474,7 @@ START_TEST(a_person_approves_what_hooks_have_left)
     ck_assert_int_eq(drive_approve(d, true), RV_RUN_COMPLETED);
     ck_assert_str_eq(drive_call_at(d, RV_EFFECT_CALL_TOOL, 0)->request, "{\"all\":false}");
     ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_HOOK), 1);
-    ck_assert_str_eq(drive_request(asked(d, 0), "turns.1.content"), "\"{\\\"x\\\":2}\"");
+    ck_assert_str_eq(drive_request(call_hooks_asked(d, 0), "turns.1.content"), "\"{\\\"x\\\":2}\"");
     drive_free(d);
 }
 END_TEST
@@ -508,7 +486,7 @@ START_TEST(a_call_of_unknown_outcome_keeps_its_arguments)
 
     for (size_t i = 0; i < RV_COUNT(decisions); i++) {
         const struct rv_response response = {.decision = rv_str_of(decisions[i])};
-        struct drive *d = start(TOOLS "before_tool: x.b\n    after_tool: x.a\n");
+        struct drive *d = call_hooks_start(TOOLS "before_tool: x.b\n    after_tool: x.a\n");
         rv_err *err = NULL;
         DRIVE_TALK(d, {"llm:a", .calls = "c1 put {'n':1}"},
                    {"hook:x.b", .reply = "{'action':'replace','arguments':{'n':2}}"}, {"tool:put", .reply = "#"},
@@ -522,7 +500,7 @@ START_TEST(a_call_of_unknown_outcome_keeps_its_arguments)
         ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), i == 0);
         if (i == 0)
             ck_assert_str_eq(drive_call_at(d, RV_EFFECT_CALL_TOOL, 0)->request, "{\"n\":2}");
-        ck_assert_str_eq(drive_request(asked(d, 0), "turns.1.content"), "\"{\\\"n\\\":3}\"");
+        ck_assert_str_eq(drive_request(call_hooks_asked(d, 0), "turns.1.content"), "\"{\\\"n\\\":3}\"");
         drive_free(d);
     }
 }

@@ -3,36 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/kit/drive.h"
+#include "tests/unit/agent/call_hooks.h"
 #include "tests/unit/agent/suites.h"
-
-#define FIRST "{'envelope_id':'env_1','raw_input':'what is it?'}"
-#define MODEL                                                                                                          \
-    "name: t\nmodels: {r: {model: 'openai:gpt-x', price: {input: 1, output: 1}}}\nbudget: {usd: 1}\nagents:\n"         \
-    "  - name: a\n    has_llm: true\n    model_role: r\n    output_mode: text\n    "
-#define TOOLS MODEL "has_tools: true\n    tool_access: all\n    "
-
-static const struct drive_tool tools[] = {
-    {"read", RV_RISK_READ_ONLY, "{'type':'object','properties':{'n':{'type':'integer'}},'additionalProperties':false}",
-     NULL, 0},
-    {"put", RV_RISK_WRITE, NULL, "{'type':'object','required':['n']}", 0},
-    {"wipe", RV_RISK_DESTRUCTIVE, NULL, NULL, 0},
-};
-
-static struct drive *start(const char *yaml)
-{
-    struct drive *d = drive_new(yaml, tools, RV_COUNT(tools));
-
-    drive_envelope(d, FIRST);
-    return d;
-}
-
-static const struct drive_call *asked(const struct drive *d, size_t n)
-{
-    const struct drive_call *c = drive_call_at(d, RV_EFFECT_CALL_LLM, n);
-    ck_assert_msg(c != NULL, "the model was not asked %zu times", n + 1);
-    return c;
-}
 
 /* --- hostile answers --- */
 
@@ -120,7 +92,7 @@ static void lie(const char *side, const char *reply, bool beside)
     rv_buf yaml = RV_BUF_INIT(1 << 16);
 
     rv_buf_printf(&yaml, "%s%s: [x.h, x.i]\n", TOOLS, side);
-    struct drive *d = start(rv_buf_cstr(&yaml));
+    struct drive *d = call_hooks_start(rv_buf_cstr(&yaml));
     const struct drive_said said[] = {
         {"llm:a", .reply = "hm", .calls = beside ? "c1 read {} | c2 read {}" : "c1 read {}"},
         {"hook:x.h", .reply = reply}};
@@ -159,12 +131,12 @@ START_TEST(a_reason_without_measure_is_cut)
     for (size_t i = 0; i < n; i++)
         rv_buf_putc(&reply, 'e');
     rv_buf_puts(&reply, "\"}");
-    struct drive *d = start(TOOLS "before_tool: x.h\n");
+    struct drive *d = call_hooks_start(TOOLS "before_tool: x.h\n");
     const struct drive_said said[] = {{"llm:a", .reply = NULL, .calls = "c1 read {}"},
                                       {"hook:x.h", .reply = rv_buf_cstr(&reply)}};
     drive_talk(d, said, 2);
     drive_run(d);
-    ck_assert_uint_lt(strlen(drive_request(asked(d, 1), "turns.1.content")), 4000);
+    ck_assert_uint_lt(strlen(drive_request(call_hooks_asked(d, 1), "turns.1.content")), 4000);
     drive_free(d);
     rv_buf_fini(&reply);
 }
@@ -190,7 +162,7 @@ START_TEST(a_run_goes_on_wherever_its_process_died)
     char *want = NULL;
 
     for (int at = 0; at < 60; at++) {
-        struct drive *d = start(yaml);
+        struct drive *d = call_hooks_start(yaml);
         drive_talk(d, said, RV_COUNT(said));
         drive_start(d);
         for (int i = 0; i < at && !d->finished; i++)
@@ -200,8 +172,8 @@ START_TEST(a_run_goes_on_wherever_its_process_died)
             drive_recover(d, 5000000);
         drive_pump(d);
         ck_assert_int_eq(rv_run_status(d->run), RV_RUN_COMPLETED);
-        ck_assert_str_eq(drive_request(asked(d, 2), "system"), "\"s\"");
-        const char *turns = drive_request(asked(d, 2), "turns");
+        ck_assert_str_eq(drive_request(call_hooks_asked(d, 2), "system"), "\"s\"");
+        const char *turns = drive_request(call_hooks_asked(d, 2), "turns");
         if (!want)
             want = rv_str_dup(rv_str_of(turns));
         ck_assert_str_eq(turns, want);

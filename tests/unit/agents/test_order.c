@@ -254,9 +254,9 @@ static const struct {
     {"quite-different", RV_E_NOT_FOUND,
      "there is no agent \"quite-different\" (looked in: the store, 2 built in, the folder"},
     {"quite-different", RV_E_NOT_FOUND, "reeve agents put FILE"},
-    {"", RV_E_INVALID, "\"\" is no name of an agent"},
-    {"../etc/passwd", RV_E_INVALID, "no name of an agent"},
-    {"a b", RV_E_INVALID, "no name of an agent"},
+    {"", RV_E_INVALID, "\"\" is not a name of an agent"},
+    {"../etc/passwd", RV_E_INVALID, "not a name of an agent"},
+    {"a b", RV_E_INVALID, "not a name of an agent"},
     {"\xff", RV_E_INVALID, "a name is a word"},
 };
 

@@ -208,7 +208,7 @@ START_TEST(prompts_come_from_the_bundle_not_from_the_disk)
     text = world_bundle(&w, NULL);
     rv_kit_write(path, "changed");
     rv_bundle *b = world_open(text, false);
-    rv_str got = rv_template_text(rv_pipeline_prompt(rv_bundle_pipeline(b), RV_STR_LIT("ask"))->template);
+    rv_str got = rv_template_text(rv_pipeline_prompt(rv_bundle_pipeline(b), RV_STR_LIT("ask"))->compiled);
     ck_assert(rv_str_is(got, "Do {{raw_input}}"));
     rv_bundle_free(b);
     free(text);
@@ -241,7 +241,7 @@ START_TEST(files_are_found_below_the_base)
     ck_assert_int_eq(rv_bundle_write(&from, &out, NULL, &err), 0);
     text = rv_buf_steal(&out, NULL);
     rv_bundle *b = world_open(text, false);
-    rv_str got = rv_template_text(rv_pipeline_prompt(rv_bundle_pipeline(b), RV_STR_LIT("ask"))->template);
+    rv_str got = rv_template_text(rv_pipeline_prompt(rv_bundle_pipeline(b), RV_STR_LIT("ask"))->compiled);
     ck_assert(rv_str_is(got, "Do {{raw_input}}"));
     rv_bundle_free(b);
     free(text);

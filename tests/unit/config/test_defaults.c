@@ -125,7 +125,7 @@ START_TEST(given_keys_are_read)
     ck_assert_int_eq(a->limits.max_visits, 4);
     ck_assert_int_eq(a->output.state_merge, RV_MERGE_DICT);
     ck_assert(a->hooks.mock);
-    ck_assert_int_eq(a->order.requires_index[0], 0);
+    ck_assert_int_eq(a->order.required_index[0], 0);
     ck_assert_int_eq(a->order.after_index[0], 0);
     ck_assert_uint_eq(a->routing.n_rules, 2);
     ck_assert_str_eq(a->routing.rules[0].condition, "verdict");
@@ -205,7 +205,7 @@ START_TEST(queries_find_stages_targets_and_limits) /* rule 4.4 */
     ck_assert_int_eq(rv_pipeline_edge_limit(l.p, 1, 0), 0); /* unlimited */
     ck_assert_str_eq(rv_pipeline_model(l.p, RV_STR_LIT("r"))->model, "m");
     ck_assert_ptr_null(rv_pipeline_model(l.p, RV_STR_LIT("q")));
-    ck_assert_ptr_nonnull(rv_pipeline_prompt(l.p, RV_STR_LIT("k"))->template);
+    ck_assert_ptr_nonnull(rv_pipeline_prompt(l.p, RV_STR_LIT("k"))->compiled);
     ck_assert_ptr_null(rv_pipeline_prompt(l.p, RV_STR_LIT("q")));
     loaded_fini(&l);
 }
@@ -230,7 +230,7 @@ START_TEST(files_are_loaded_from_their_folder)
     ck_assert_str_eq(p->file, path);
     ck_assert_str_eq(p->dir, dir);
     ck_assert_str_eq(p->prompts[0].file, prompt);
-    ck_assert_uint_eq(rv_template_n_placeholders(p->prompts[0].template), 1);
+    ck_assert_uint_eq(rv_template_n_placeholders(p->prompts[0].compiled), 1);
     ck_assert_ptr_eq(strstr(p->capabilities[0].name, dir), p->capabilities[0].name);
     ck_assert_str_eq(p->capabilities[1].name, "files");
     rv_pipeline_free(p);

@@ -211,7 +211,8 @@ static const struct {
      HEAD "  - name: a\n    routing_rules:\n      - when: |\n          output.x == 1 &&\n            foo\n"
           "        target: end\n",
      "t.yaml:7:13: error: agent \"a\": rule 1: \"when\": unknown variable \"foo\"\n"
-     "  hint: variables here: output, outputs, envelope, metadata, state, interrupt, models\n"},
+     "  hint: variables here: output, outputs, envelope, metadata, state, interrupt, models, group, error, item, "
+     "index, inputs\n"},
     {"when", HEAD "  - name: a\n    routing_rules: [{when: 1 + 1, target: end}]\n",
      "t.yaml:4:28: error: agent \"a\": rule 1: \"when\" is never true or false\n"
      "  hint: compare it with something: a condition is true or false\n"},

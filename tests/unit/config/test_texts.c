@@ -66,8 +66,8 @@ START_TEST(files_come_from_whoever_has_them)
     ck_assert_str_eq(kept[1].path, "d/sub/y.md");
     ck_assert_uint_eq(kept[1].text.len, 0);
     ck_assert(rv_str_is(rv_pipeline_text(p), files_text));
-    ck_assert_uint_eq(rv_template_n_placeholders(rv_pipeline_prompt(p, RV_STR_LIT("again"))->template), 1);
-    ck_assert(rv_str_is(rv_template_text(rv_pipeline_prompt(p, RV_STR_LIT("x"))->template), "X {{user_id}}"));
+    ck_assert_uint_eq(rv_template_n_placeholders(rv_pipeline_prompt(p, RV_STR_LIT("again"))->compiled), 1);
+    ck_assert(rv_str_is(rv_template_text(rv_pipeline_prompt(p, RV_STR_LIT("x"))->compiled), "X {{user_id}}"));
     rv_pipeline_free(p);
     free(said);
 }

@@ -8,7 +8,9 @@ int main(void)
     add_ready_tests(suite);
     add_prove_tests(suite);
     add_prove_random_tests(suite);
+    add_prove_groups_tests(suite);
     add_lint_tests(suite);
+    add_groups_tests(suite);
     add_graph_tests(suite);
     return rv_kit_run(suite);
 }

@@ -108,7 +108,7 @@ START_TEST(ready_is_false_for_unknown_stages)
     enum rv_stage_state states[2] = {RV_STAGE_WAITING, RV_STAGE_WAITING};
 
     world_require(w, 1, 0);
-    w->agents[1].order.requires_index[0] = -1;
+    w->agents[1].order.required_index[0] = -1;
     ck_assert(!rv_stage_has_what_it_needs(&w->p, states, 1));
     ck_assert(!rv_stage_has_what_it_needs(&w->p, states, -1));
     ck_assert(!rv_stage_has_what_it_needs(&w->p, states, 2));
@@ -140,7 +140,7 @@ START_TEST(dependents_are_listed_once_in_stage_order)
     world_require(w, 2, 0);
     world_after(w, 0, 3);
     world_require(w, 1, 2);
-    w->agents[1].order.requires_index[0] = -1; /* an unknown name belongs to nobody */
+    w->agents[1].order.required_index[0] = -1; /* an unknown name belongs to nobody */
     ck_assert_int_eq(rv_pipeline_link(&w->p, NULL), 0);
     ck_dependents(w, 0, "24");
     ck_dependents(w, 1, "4");

@@ -11,7 +11,7 @@ struct world *world_new(int n)
 
     ck_assert_ptr_nonnull(w);
     p = &w->p;
-    p->private = &w->private;
+    p->internal = &w->internal;
     p->name = "by hand";
     p->description = "";
     p->agents = w->agents;
@@ -41,8 +41,8 @@ struct world *world_new(int n)
         a->hooks.pre_process = a->hooks.post_process = a->hooks.mock_handler = a->routing.function = "";
         a->routing.rules = w->rules[i];
         a->routing.error_target = RV_TARGET_NONE;
-        a->order.requires.items = w->lists[i].requires;
-        a->order.requires_index = w->lists[i].requires_index;
+        a->order.required.items = w->lists[i].requires;
+        a->order.required_index = w->lists[i].required_index;
         a->order.after.items = w->lists[i].after;
         a->order.after_index = w->lists[i].after_index;
         world_default(w, i, i + 1 < n ? i + 1 : RV_TARGET_END);
@@ -60,7 +60,7 @@ void world_free(struct world *w)
             rv_expr_free(w->agents[i].routing.rules[j].when);
         }
     }
-    rv_links_fini(&w->private.links);
+    rv_links_fini(&w->internal.links);
     free(w);
 }
 
@@ -140,9 +140,9 @@ void world_require(struct world *w, int stage, int on)
 {
     struct rv_agent *a = &w->agents[stage];
 
-    ck_assert_uint_lt(a->order.requires.n, WORLD_LISTS);
-    w->lists[stage].requires[a->order.requires.n] = w->names[on];
-    a->order.requires_index[a->order.requires.n++] = on;
+    ck_assert_uint_lt(a->order.required.n, WORLD_LISTS);
+    w->lists[stage].requires[a->order.required.n] = w->names[on];
+    a->order.required_index[a->order.required.n++] = on;
 }
 
 void world_after(struct world *w, int stage, int on)

@@ -12,11 +12,11 @@
 
 struct world_lists { /* storage of one stage's requires and after */
     const char *requires[WORLD_LISTS], *after[WORLD_LISTS];
-    int requires_index[WORLD_LISTS], after_index[WORLD_LISTS];
+    int required_index[WORLD_LISTS], after_index[WORLD_LISTS];
 };
 struct world {
     struct rv_pipeline p;
-    struct rv_pipeline_private private;
+    struct rv_pipeline_internal internal;
     struct rv_agent agents[WORLD_STAGES];
     struct rv_rule rules[WORLD_STAGES][WORLD_RULES];
     struct world_lists lists[WORLD_STAGES];

@@ -60,7 +60,7 @@ void model_server_go_on(struct model_server *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-static bool wait_for(struct model_server *s, const size_t *n, size_t least, size_t most)
+bool model_server_is_down_to(struct model_server *s, const size_t *n, size_t at_most)
 {
     struct timespec until;
     int rc = 0;
@@ -68,21 +68,11 @@ static bool wait_for(struct model_server *s, const size_t *n, size_t least, size
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE;
     pthread_mutex_lock(&s->lock);
-    while ((*n < least || *n > most) && rc != ETIMEDOUT)
+    while (*n > at_most && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&s->changed, &s->lock, &until);
-    bool is_so = *n >= least && *n <= most;
+    bool is_so = *n <= at_most;
     pthread_mutex_unlock(&s->lock);
     return is_so;
-}
-
-bool model_server_has(struct model_server *s, const size_t *n, size_t at_least)
-{
-    return wait_for(s, n, at_least, SIZE_MAX);
-}
-
-bool model_server_is_down_to(struct model_server *s, const size_t *n, size_t at_most)
-{
-    return wait_for(s, n, 0, at_most);
 }
 
 /* --- one connection --- */

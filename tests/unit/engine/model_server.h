@@ -44,8 +44,7 @@ struct model_server {
 
 void model_server_start(struct model_server *s, const struct plan *plan, size_t n_plan);
 void model_server_stop(struct model_server *s);
-/** Wait until *n, one of the counters, is at least (at most) that. False: it did not within ten minutes. */
-bool model_server_has(struct model_server *s, const size_t *n, size_t at_least);
+/** Wait until *n, one of the counters, is at most that. False: it did not within ten minutes. */
 bool model_server_is_down_to(struct model_server *s, const size_t *n, size_t at_most);
 /** Answers whose plan waits are given from now on. */
 void model_server_go_on(struct model_server *s);

@@ -225,6 +225,8 @@ START_TEST(an_entry_that_breaks_its_word_is_named_in_the_log)
     const char *line = rv_kit_log_find(&log, "call.blocked_loop");
     ck_assert_ptr_nonnull(line);
     ck_assert_ptr_nonnull(strstr(line, "sit"));
+    ck_assert_ptr_nonnull(strstr(line, "\"call_id\":"));
+    ck_assert_ptr_nonnull(strstr(line, "\"run_id\":\"env_"));
     world_fini(&w);
     rv_kit_log_fini(&log);
 }

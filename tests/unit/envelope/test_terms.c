@@ -15,8 +15,8 @@ static const struct {
     {"tool_category", "read write execute network system unified composite resilient standalone internal"},
     {"severity", "critical error warning"},
     {"reason", "completed max_iterations_exceeded max_llm_calls_exceeded max_agent_hops_exceeded max_loop_exceeded "
-               "max_stage_visits_exceeded user_cancelled tool_failed_fatally llm_failed_fatally policy_violation "
-               "budget_exceeded break_requested"},
+               "max_stage_visits_exceeded max_items_exceeded user_cancelled tool_failed_fatally llm_failed_fatally "
+               "expression_failed template_failed join_failed policy_violation budget_exceeded break_requested"},
     {"reason_class", "completed bounds_exceeded failed"},
     {"interrupt_kind", "clarification confirmation agent_review checkpoint resource_exhausted timeout system_error"},
     {"interrupt_status", "pending resolved expired cancelled"},
@@ -39,7 +39,8 @@ static const struct {
                 "model_bad_answer model_bad_request model_context_too_long model_content_filter model_declined "
                 "model_failed output_unreadable output_missing_field output_invalid tool_failed tool_timed_out "
                 "tool_not_found tool_not_allowed tool_invalid agent_failed hook_failed hook_timed_out plugin_failed "
-                "policy_denied policy_failed limit_reached stage_timed_out script_no_entry stage_failed cancelled"},
+                "policy_denied policy_failed limit_reached stage_timed_out expression_failed "
+                "template_failed join_failed script_no_entry stage_failed cancelled"},
 };
 
 /* Proves 10/reason-classes: Each terminal reason has a class: completed (completed, break_requested),
@@ -48,6 +49,7 @@ START_TEST(every_reason_has_a_class)
 {
     static const char *const classes[RV_N_REASON] = {
         [RV_REASON_COMPLETED] = "completed", [RV_REASON_BREAK] = "completed",   [RV_REASON_USER_CANCELLED] = "failed",
+        [RV_REASON_EXPRESSION] = "failed",   [RV_REASON_TEMPLATE] = "failed",   [RV_REASON_JOIN] = "failed",
         [RV_REASON_TOOL_FAILED] = "failed",  [RV_REASON_LLM_FAILED] = "failed", [RV_REASON_POLICY] = "failed",
     };
 
@@ -67,8 +69,8 @@ END_TEST
  * Proves 2.tool_category: Words: by operation read, write, execute, network, system; by organisation unified,
  * composite, resilient, standalone, internal
  * Proves 2.validation_severity: Words: critical, error, warning
- * Proves 2.terminal_reason: Words: the nine reasons, plus max_stage_visits_exceeded, budget_exceeded and
- * break_requested
+ * Proves 2.terminal_reason: Words: the nine reasons, plus max_stage_visits_exceeded, budget_exceeded,
+ * break_requested and those of groups
  * Proves 2.interrupt_kind: Words: clarification, confirmation, agent_review, checkpoint, resource_exhausted,
  * timeout, system_error
  * Proves 2.interrupt_status: Words: pending, resolved, expired, cancelled
@@ -91,7 +93,7 @@ START_TEST(rule_2_each_list_has_exactly_its_words)
 {
     size_t n = 0;
     const struct rv_term_list *lists = rv_term_lists(&n);
-    char joined[512] = "";
+    char joined[1024] = "";
 
     ck_assert_uint_eq(n, RV_COUNT(words));
     ck_assert_str_eq(lists[_i].name, words[_i].name);

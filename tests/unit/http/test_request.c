@@ -35,7 +35,7 @@ START_TEST(a_request_is_sent_as_asked)
     const char *encodings = strstr(rv_buf_cstr(&w.server.last), "Accept-Encoding: ");
     ck_assert_ptr_nonnull(encodings);
     snprintf(want, sizeof want,
-             "POST /v1/chat?x=1 HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUser-Agent: reeve/" RV_TEST_VERSION
+             "POST /v1/chat?x=1 HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUser-Agent: reeve/" REEVE_VERSION
              "\r\nAccept: */*\r\n%.*s\r\nContent-Type: application/json\r\nAuthorization: Bearer k\r\nX-B: 2\r\n"
              "Content-Length: 7\r\n\r\n{\"a\":1}",
              w.server.port, (int)strcspn(encodings, "\r"), encodings);

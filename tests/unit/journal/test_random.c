@@ -1,4 +1,5 @@
-/* Random pipelines, random answers, both stores: a replay stands where the run stood, at the end and on the way. */
+/* Random pipelines, random answers, in memory and in a file: a replay stands where the run stood, at the end and on the
+ * way. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -26,7 +26,7 @@ struct key_rows {
 };
 
 extern const struct key_rows key_rows_pipeline, key_rows_stage, key_rows_execution, key_rows_models, key_rows_commands,
-    key_rows_agents;
+    key_rows_agents, key_rows_ask;
 
 /** The text of the row with the variant in it; free() it. */
 char *key_text(const char *text, const char *variant);

@@ -35,7 +35,7 @@ char *key_text(const char *text, const char *variant)
 
 static void answer_pauses(struct drive *d, const char *decision)
 {
-    const struct rv_response r = {
+    const struct rv_response usual = {
         .text = RV_STR_LIT("yes"),
         .has_approved = true,
         .approved = !decision,
@@ -43,14 +43,21 @@ static void answer_pauses(struct drive *d, const char *decision)
     };
     rv_err *err = NULL;
 
-    for (int i = 0; i < MAX_PAUSES && rv_run_status(d->run) == RV_RUN_INTERRUPTED; i++)
-        if (drive_go_on(d, &r, &err) < 0)
+    for (int i = 0; i < MAX_PAUSES && rv_run_status(d->run) == RV_RUN_INTERRUPTED; i++) {
+        json_object *data = rv_envelope_interrupt(rv_run_envelope(d->run)).data;
+        const struct rv_response chosen = {.text = RV_STR_LIT("why"),
+                                           .choice = rv_ask_takes_text(data) ? (rv_str){NULL, 0} : RV_STR_LIT("yes")};
+        if (drive_go_on(d, rv_interrupt_is_ask(data) ? &chosen : &usual, &err) < 0)
             rv_kit_die("%s", rv_kit_err_take(err));
+    }
 }
 
 char *key_tell_run_of(const struct key_row *row, const char *variant, enum rv_rules rules)
 {
-    const struct rv_response r = {.text = RV_STR_LIT("yes"), .decision = rv_str_of(row->with ? row->with : "approve")};
+    const struct rv_response r = {.text = RV_STR_LIT("yes"),
+                                  .has_approved = true,
+                                  .approved = !row->with,
+                                  .decision = rv_str_of(row->with ? row->with : "approve")};
     rv_buf all = RV_BUF_INIT(DRIVE_MAX_TEXT);
     char *yaml = key_text(row->text, variant);
     struct drive *d = drive_new(yaml, tools, RV_COUNT(tools));

@@ -55,7 +55,7 @@ void must_isolate(rv_plugins *p, const char *name)
 
 int call_entry(rv_plugins *p, enum rv_name_kind kind, const char *name, const char *args, rv_buf *out, rv_err **err)
 {
-    const struct rv_plugin_call call = {.kind = kind, .name = name, .args = rv_str_of(args)};
+    const struct rv_plugin_call call = {.kind = kind, .name = name, .args = rv_str_of(args), .call_id = 7};
 
     return rv_plugins_call(p, &call, out, err);
 }

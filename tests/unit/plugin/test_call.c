@@ -197,6 +197,7 @@ START_TEST(what_a_plugin_logs_is_cleaned_and_says_where_it_is_from)
     ck_assert_ptr_nonnull(strstr(lines.text, "look ? here"));
     ck_assert_ptr_nonnull(strstr(lines.text, "worse"));
     ck_assert_ptr_nonnull(strstr(lines.text, "\"capability\":\"answers\""));
+    ck_assert_ptr_nonnull(strstr(lines.text, "\"call_id\":7"));
     rv_buf_fini(&out);
     rv_plugins_free(p);
     rv_log_free(log);

@@ -152,6 +152,7 @@ START_TEST(what_it_logs_arrives_in_the_engines_log)
     ck_assert_ptr_nonnull(strstr(lines.text, "look ? here"));
     ck_assert_ptr_nonnull(strstr(lines.text, "worse"));
     ck_assert_ptr_nonnull(strstr(lines.text, "\"capability\":\"answers\""));
+    ck_assert_ptr_nonnull(strstr(lines.text, "\"call_id\":7"));
     rv_buf_fini(&out);
     rv_plugins_free(p);
     rv_log_free(log);

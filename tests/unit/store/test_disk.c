@@ -173,7 +173,7 @@ START_TEST(a_file_without_write_permission_is_refused)
     w->s = NULL;
     ck_assert_int_eq(chmod(w->path, 0400), 0);
     world_drop_root(w);
-    FAILS(RV_E_IO, "can not be written to", "writable", world_store(w, w->path, &quick, &w->s));
+    FAILS(RV_E_IO, "cannot be written to", "writable", world_store(w, w->path, &quick, &w->s));
     OK(world_store(w, w->path, &(struct rv_store_opts){.read_only = true}, &w->s));
     ck_assert_int_eq(world_count(w, w->s), 5);
     rv_store_close(w->s);

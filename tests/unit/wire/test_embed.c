@@ -117,7 +117,7 @@ static const struct {
     {"base64 cut in a byte", OPENAI, 1, "{'data':[{'embedding':'AACAPwAAA'}]}", NULL,
      "embedding 1 is no base64 of numbers"},
     {"an object as a row", OLLAMA, 1, "{'embeddings':[{}]}", NULL, "embedding 1 is of type object"},
-    {"no object", OPENAI, 1, "{'data':[[1]]}", NULL, "embedding 1 is no object"},
+    {"no object", OPENAI, 1, "{'data':[[1]]}", NULL, "embedding 1 is not an object"},
     {"a row that others can not be as long as", OLLAMA, 90,
      "{'embeddings':[[0,0,0,0,0,0,0,0,0,0],0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
      "0,0,"

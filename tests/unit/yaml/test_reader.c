@@ -47,6 +47,7 @@ static const struct {
                         "indentation\n"},
     {"a: [1, 2\nb: 3\n", "t.yaml:2:2: error: a \",\" or the closing \"]\" is missing (in what began on line 1)\n"},
     {"a: {x: 1\n", "t.yaml:2:1: error: a \",\" or the closing \"}\" is missing (in what began on line 1)\n"},
+    {"a: [\n", "t.yaml:2:1: error: the file ends inside a list or map\n  hint: close it with ] or }\n"},
     {"a: 'open\n", "t.yaml:2:1: error: the file ends inside a quoted string (in what began on line 1)\n"
                    "  hint: close the quote\n"},
     {"a: \"\\q\"\n", "t.yaml:1:5: error: this escape does not exist\n"

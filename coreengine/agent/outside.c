@@ -1,0 +1,317 @@
+/* Work that a visit leaves to whoever runs it: the elements of a list, which are visits themselves, and another
+ * pipeline, which is a run. And `set`, which needs nobody: the output is built from expressions. */
+#include "coreengine/agent/agent_internal.h"
+
+#include <json-c/linkhash.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Values that are built --- */
+
+struct building {
+    const struct rv_scope *scope;
+    size_t n_values;
+    size_t n_bytes;
+};
+
+static int build(const struct rv_built *b, struct building *state, json_object **out, rv_err **err);
+
+/* Bytes that a value adds to the output: it may be borrowed many times, and is written each time. */
+static int weigh(struct building *state, json_object *value, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_BUILT_MAX_BYTES - state->n_bytes + 1);
+
+    rv_json_write(value, &text);
+    bool too_long = text.rc == RV_E_LIMIT || text.len > RV_BUILT_MAX_BYTES - state->n_bytes;
+    int rc = text.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "build a value") : 0;
+    state->n_bytes += text.len;
+    rv_buf_fini(&text);
+    return rc == 0 && too_long
+               ? RV_FAIL(err, RV_E_LIMIT, "the values together are longer than %zu bytes", (size_t)RV_BUILT_MAX_BYTES)
+               : rc;
+}
+
+static int build_parts(const struct rv_built *b, struct building *state, json_object **out, rv_err **err)
+{
+    json_object *made = b->kind == RV_BUILT_MAP ? json_object_new_object() : json_object_new_array();
+    int rc = made ? 0 : RV_FAIL(err, RV_E_NOMEM, "build a value");
+
+    for (size_t i = 0; i < b->n && rc == 0; i++) {
+        json_object *part = NULL;
+        rc = build(&b->items[i], state, &part, err);
+        if (rc == 0)
+            rc = b->kind == RV_BUILT_MAP ? rv_json_set_ref(made, b->keys[i], part, err)
+                                         : rv_json_push_ref(made, part, err);
+        json_object_put(part);
+    }
+    if (rc < 0)
+        json_object_put(made);
+    else
+        *out = made;
+    return rc;
+}
+
+static int build(const struct rv_built *b, struct building *state, json_object **out, rv_err **err)
+{
+    int rc = 0;
+
+    *out = NULL;
+    if (b->kind == RV_BUILT_LIST || b->kind == RV_BUILT_MAP)
+        return build_parts(b, state, out, err);
+    if (++state->n_values > RV_BUILT_MAX_VALUES)
+        return RV_FAIL(err, RV_E_LIMIT, "it has more than %d values", RV_BUILT_MAX_VALUES);
+    if (b->kind == RV_BUILT_EXPR) {
+        rc = rv_expr_eval(b->expr, state->scope, out, err);
+        if (rc < 0 && rc != RV_E_NOMEM)
+            rc = RV_WRAP_AT(err, &b->node->src, rc, "\"%s\" can not be evaluated", rv_expr_text(b->expr));
+    } else {
+        *out = json_object_get(b->value);
+    }
+    if (rc == 0)
+        rc = weigh(state, *out, err);
+    if (rc < 0) {
+        json_object_put(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+static bool fits_depth(json_object *value, int levels)
+{
+    if (levels == 0)
+        return false;
+    if (json_object_is_type(value, json_type_array))
+        for (size_t i = 0; i < json_object_array_length(value); i++)
+            if (!fits_depth(json_object_array_get_idx(value, i), levels - 1))
+                return false;
+    if (json_object_is_type(value, json_type_object)) {
+        json_object_object_foreach (value, key, member) {
+            (void)key;
+            if (!fits_depth(member, levels - 1))
+                return false;
+        }
+    }
+    return true;
+}
+
+int rv_built_make(const struct rv_built *b, const struct rv_scope *scope, json_object **out, rv_err **err)
+{
+    struct building state = {.scope = scope};
+    int rc = build(b, &state, out, err);
+
+    if (rc < 0 || fits_depth(*out, RV_JSON_MAX_DEPTH))
+        return rc;
+    json_object_put(*out);
+    *out = NULL;
+    return RV_FAIL(err, RV_E_LIMIT, "the value is nested deeper than %d levels", RV_JSON_MAX_DEPTH);
+}
+
+/* A value over what the visit sees; what an expression does wrong fails the visit, and *out is NULL then. */
+static int make(rv_visit *v, const struct rv_built *b, json_object **out, rv_err **err)
+{
+    struct rv_stage_scope values;
+    struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, false);
+    rv_err *cause = NULL;
+
+    rv_stage_scope_set_place(&values, &v->place);
+    int rc = rv_built_make(b, &scope, out, &cause);
+    rv_stage_scope_fini(&values);
+    return rc < 0 ? rv_visit_fail_cause(v, rc == RV_E_LIMIT ? "LimitError" : "ExpressionError", cause, err) : 0;
+}
+
+int rv_visit_set(rv_visit *v, rv_err **err)
+{
+    int rc = make(v, v->agent->set, &v->output, err);
+
+    if (rc == 0 && v->output)
+        v->phase = PHASE_CHECK;
+    return rc;
+}
+
+/* --- Lists and other pipelines --- */
+
+bool rv_visit_calls_llm(const rv_visit *v)
+{
+    return !v->is_list && rv_element_calls_llm(v->shared, v->agent->index);
+}
+
+json_object *rv_visit_outside_state(const rv_visit *v)
+{
+    return v->outside_state;
+}
+
+void rv_visit_resume_inner(rv_visit *v, json_object *kept)
+{
+    v->outside_state = json_object_get(rv_json_get_obj(kept, "state"));
+    v->outside_value = json_object_get(rv_json_get_obj(kept, "inputs"));
+    v->resumed = v->outside_state && v->outside_value;
+}
+
+bool rv_visit_asks_inside(const struct rv_visit_shared *shared, const rv_envelope *env, const struct rv_interrupt *in)
+{
+    for (size_t i = 0; i < shared->pipeline->n_agents; i++) {
+        const struct rv_agent *a = &shared->pipeline->agents[i];
+        json_object *kept = a->inner.pipeline ? rv_envelope_suspended(env, rv_str_of(a->name)) : NULL;
+        const char *kind = NULL, *id = NULL;
+
+        if (kept && rv_json_get_text(kept, "kind", &kind) && strcmp(kind, RV_KEPT_PIPELINE) == 0 &&
+            rv_json_get_text(kept, "interrupt_id", &id) && in->id && strcmp(id, in->id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int keep_inner(rv_visit *v, json_object *state, const char *id, rv_err **err)
+{
+    json_object *kept = json_object_new_object();
+    int rc = RV_SET(kept, err, RV_M_TEXT("kind", RV_KEPT_PIPELINE), RV_M_TEXT("interrupt_id", id),
+                    RV_M_OF(VALUE, "inputs", v->outside_value), RV_M_OF(VALUE, "state", state));
+
+    if (rc == 0)
+        rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), kept, err);
+    json_object_put(kept);
+    return rc;
+}
+
+int rv_visit_wait_inside(rv_visit *v, const struct rv_outside_end *end, struct rv_effects *out, rv_err **err)
+{
+    struct rv_interrupt in = rv_envelope_interrupt(end->asks);
+    struct rv_interrupt_spec spec = {.kind = in.kind,
+                                     .id = rv_str_of(in.id ? in.id : ""),
+                                     .question = {in.question, in.question ? strlen(in.question) : 0},
+                                     .message = {in.message, in.message ? strlen(in.message) : 0},
+                                     .data = in.data,
+                                     .ttl_us = in.expires_at_us ? in.expires_at_us - v->now_us : 0,
+                                     .replace = true};
+
+    if (in.expires_at_us && spec.ttl_us <= 0)
+        spec.ttl_us = 1;
+    int rc = in.exists ? rv_envelope_raise(v->env, &spec, v->now_us, err)
+                       : RV_FAIL(err, RV_E_STATE, "an inner run of stage \"%s\" waits for nothing", v->agent->name);
+    if (rc == 0)
+        rc = keep_inner(v, end->state, in.id, err);
+    json_object_put(end->state);
+    if (rc < 0)
+        return rc;
+    v->output = json_object_new_object(); /* events have an object */
+    if (!v->output)
+        return RV_FAIL(err, RV_E_NOMEM, "pause stage \"%s\"", v->agent->name);
+    v->result.outcome = RV_OUTCOME_SKIP; /* nothing was made yet */
+    return rv_visit_stay(v, out, err);
+}
+
+int rv_visit_inner(rv_visit *v, rv_err **err)
+{
+    int rc = 0;
+
+    if (v->outside_state) {
+        v->outside = RV_OUTSIDE_PIPELINE;
+        return 0;
+    }
+    if (v->agent->inner.inputs)
+        rc = make(v, v->agent->inner.inputs, &v->outside_value, err);
+    else if (!(v->outside_value = json_object_new_object()))
+        rc = RV_FAIL(err, RV_E_NOMEM, "begin stage \"%s\"", v->agent->name);
+    if (rc == 0 && v->outside_value)
+        v->outside = RV_OUTSIDE_PIPELINE;
+    return rc;
+}
+
+static int too_long(rv_visit *v, size_t n, rv_err **err)
+{
+    v->given_reason = RV_REASON_MAX_ITEMS;
+    return rv_visit_fail(
+        v, "LimitError", err,
+        "agent \"%s\": the list of for_each has %zu elements, max_items (%lld) allows fewer: raise it, "
+        "or shorten the list",
+        v->agent->name, n, (long long)v->agent->each.max_items);
+}
+
+int rv_visit_list(rv_visit *v, rv_err **err)
+{
+    struct rv_stage_scope values;
+    struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, false);
+    json_object *list = NULL;
+    rv_err *cause = NULL;
+
+    v->phase = PHASE_MAIN;
+    rv_stage_scope_set_place(&values, &v->place);
+    int rc = rv_expr_eval(v->agent->each.list, &scope, &list, &cause);
+    rv_stage_scope_fini(&values);
+    if (rc < 0) {
+        if (rc != RV_E_NOMEM)
+            rc = RV_WRAP_AT(&cause, &v->agent->each.src, rc, "for_each \"%s\" can not be evaluated",
+                            rv_expr_text(v->agent->each.list));
+        return rv_visit_fail_cause(v, "ExpressionError", cause, err);
+    }
+    if (!json_object_is_type(list, json_type_array)) {
+        rc = rv_visit_fail(v, "ExpressionError", err,
+                           "agent \"%s\": for_each \"%s\" gives a value of type %s, it must give a list (%s:%d:%d)",
+                           v->agent->name, rv_expr_text(v->agent->each.list), rv_json_type_text(list),
+                           v->agent->each.src.file, v->agent->each.src.line, v->agent->each.src.col);
+        json_object_put(list);
+        return rc;
+    }
+    if ((int64_t)json_object_array_length(list) > v->agent->each.max_items) {
+        rc = too_long(v, json_object_array_length(list), err);
+        json_object_put(list);
+        return rc;
+    }
+    v->outside_value = list;
+    v->outside = RV_OUTSIDE_LIST;
+    return 0;
+}
+
+enum rv_outside rv_visit_outside(const rv_visit *v)
+{
+    return v->outside;
+}
+
+json_object *rv_visit_outside_value(const rv_visit *v)
+{
+    return v->outside_value;
+}
+
+int64_t rv_visit_deadline(const rv_visit *v)
+{
+    return v->deadline_us;
+}
+
+int64_t rv_visit_number(const rv_visit *v)
+{
+    return v->visit_no;
+}
+
+/* --- Bounds of a run and of all runs around it --- */
+
+void rv_calls_take(struct rv_visit_shared *s, int64_t n)
+{
+    for (; s; s = s->up)
+        if (!s->origin)
+            s->llm_left -= n;
+}
+
+void rv_hops_take(struct rv_visit_shared *s, int64_t n)
+{
+    for (; s; s = s->up)
+        if (!s->origin)
+            s->hops_left -= n;
+}
+
+const struct rv_visit_shared *rv_bound_of(const struct rv_visit_shared *s, bool needs_call, bool needs_visit,
+                                          enum rv_reason *reason)
+{
+    const struct rv_visit_shared *found = NULL;
+
+    *reason = RV_REASON_NONE;
+    for (; s; s = s->up) {
+        if (s->origin)
+            continue;
+        bool no_call = needs_call && s->llm_left <= 0;
+        if (!no_call && (!needs_visit || s->hops_left > 0))
+            continue;
+        found = s; /* one further out is looked at first */
+        *reason = no_call ? RV_REASON_MAX_LLM_CALLS : RV_REASON_MAX_HOPS;
+    }
+    return found;
+}

@@ -1,0 +1,312 @@
+/* A pipeline that runs as the work of a stage: a run of its own within the visit. Its calls, events and records are
+ * those of the run around it, and its visits, model calls and money count there, too. It begins with nothing but its
+ * inputs. When it has to wait for a person, the stage waits: the run around asks, and keeps the state of this one. */
+#include "coreengine/run/work_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_MAX_BYTES  ((size_t)64 << 10)
+#define STATE_MAX_BYTES ((size_t)64 << 20)
+
+struct inner {
+    rv_run *run;                    /* owned; has its envelope */
+    char *path;                     /* owned: of all its visits */
+    char *prefix;                   /* owned: the stages that lead to it */
+    rv_buf text;                    /* of the failure */
+    bool is_refused; /* what it had kept, or the answer of a person, does not fit: `text` says why */
+    bool is_late;                   /* it was cancelled since the stage is out of time */
+    struct rv_envelope_used before; /* what counts outside already: the run waited for a person */
+};
+
+static const struct rv_agent *agent_of(const rv_work *w)
+{
+    return &w->shared->pipeline->agents[rv_visit_stage(w->visit)];
+}
+
+void rv_inner_free(struct inner *in)
+{
+    if (!in)
+        return;
+    rv_run_free(in->run);
+    free(in->path);
+    free(in->prefix);
+    rv_buf_fini(&in->text);
+    free(in);
+}
+
+static int join(const char *before, const char *stage, const char *after, char **out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(PATH_MAX_BYTES);
+
+    rv_buf_printf(&text, "%s%s%s", before ? before : "", stage, after);
+    int rc = rv_buf_check(&text, "the path of an inner run", err);
+    if (rc == 0)
+        *out = rv_buf_steal(&text, NULL);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* --- beginning --- */
+
+static int new_envelope(rv_work *w, int64_t now_us, rv_envelope **out, rv_err **err)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(w->env);
+    json_object *given = NULL, *inputs = rv_visit_outside_value(w->visit);
+    rv_buf input = RV_BUF_INIT(4 * RV_JSON_MAX_BYTES), name = RV_BUF_INIT(PATH_MAX_BYTES);
+
+    if (!json_object_object_get_ex(inputs, "raw_input", &given) || !given)
+        rv_buf_add(&input, f->raw_input, f->raw_input_len);
+    else if (json_object_is_type(given, json_type_string))
+        rv_buf_add_str(&input, rv_json_str(given));
+    else
+        rv_json_write(given, &input);
+    rv_buf_printf(&name, "%s/%" PRId64, w->inner->path, rv_visit_number(w->visit));
+    int rc = rv_buf_check(&input, "the input of an inner pipeline", err);
+    if (rc == 0)
+        rc = rv_buf_check(&name, "the path of an inner run", err);
+    if (rc == 0)
+        rc = rv_envelope_derive(w->env, rv_buf_str(&input), rv_buf_str(&name), now_us, out, err);
+    rv_buf_fini(&input);
+    rv_buf_fini(&name);
+    return rc;
+}
+
+/* Takes cause. */
+static int refuse(struct inner *in, rv_err *cause, rv_err **err)
+{
+    if (rv_err_is(cause, RV_E_NOMEM)) {
+        if (err)
+            *err = cause;
+        else
+            rv_err_free(cause);
+        return RV_E_NOMEM;
+    }
+    in->is_refused = true;
+    rv_err_write_chain(cause, &in->text);
+    rv_err_free(cause);
+    return 0;
+}
+
+/* That of an inner run that waited for a person. */
+static int old_envelope(struct inner *in, json_object *state, int64_t now_us, rv_envelope **out, rv_err **err)
+{
+    struct rv_rand_state seed;
+    rv_err *cause = NULL;
+    int rc = rv_envelope_load(state, rv_rand_seeded(&seed, 1), now_us, out, &cause);
+
+    return rc < 0 ? refuse(in, cause, err) : 0;
+}
+
+static void nest(rv_work *w, rv_run *run)
+{
+    struct rv_visit_shared *up = w->shared, *root = rv_visit_root(up);
+
+    run->is_inner = true;
+    run->place = RV_VISIT_PLACE_NONE;
+    run->place.path = w->inner->path;
+    run->place.inputs = rv_visit_outside_value(w->visit);
+    run->shared.root = root;
+    run->shared.up = up;
+    run->shared.emits = root->emits;
+    run->shared.use_mocks = up->use_mocks || run->pipeline->mock;
+    run->shared.prefix = w->inner->prefix;
+    run->shared.asking_stage = up->root ? up->asking_stage : rv_visit_stage(w->visit);
+    run->shared.run_id = up->run_id ? up->run_id : rv_envelope_fields(w->env)->envelope_id;
+    run->shared.deadline_us = rv_visit_deadline(w->visit);
+}
+
+static int start(rv_work *w, json_object *state, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    struct rv_interrupt asked = rv_envelope_interrupt(w->env);
+    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = now_us, .llm = RV_LLM_ANSWER_NONE};
+
+    if (state && asked.response) {
+        ev.kind = RV_EVENT_ANSWER;
+        rv_response_read_json(asked.response, &ev.response);
+        ev.response.interrupt_id = rv_str_of(asked.id);
+    }
+    rv_err *cause = NULL;
+    int rc = rv_run_step(w->inner->run, &ev, out, &cause);
+    return rc < 0 ? refuse(w->inner, cause, err) : 0;
+}
+
+int rv_inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    struct inner *in = w->inner = calloc(1, sizeof *in);
+    json_object *state = rv_visit_outside_state(w->visit);
+    const char *stage = agent_of(w)->name;
+    struct rv_run_opts opts = RV_RUN_OPTS_INIT;
+    rv_envelope *env = NULL;
+
+    if (!in)
+        return RV_FAIL(err, RV_E_NOMEM, "begin an inner pipeline");
+    in->text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    opts.rules = w->shared->rules;
+    opts.conversation = w->shared->conversation;
+    int rc = join(w->place.path, stage, "/", &in->path, err);
+    if (rc == 0)
+        rc = join(w->shared->prefix, stage, "/", &in->prefix, err);
+    if (rc == 0)
+        rc = state ? old_envelope(in, state, now_us, &env, err) : new_envelope(w, now_us, &env, err);
+    if (rc == 0 && env)
+        rc = rv_run_new(agent_of(w)->inner.pipeline, &w->shared->catalog, &opts, env, &in->run, err);
+    if (rc < 0 || !in->run)
+        return rc;
+    if (state)
+        in->before = rv_envelope_used(rv_run_envelope(in->run));
+    nest(w, in->run);
+    return start(w, state, now_us, out, err);
+}
+
+/* --- under way --- */
+
+bool rv_inner_waits_for(const struct inner *in, int64_t call_id)
+{
+    return in->run && rv_run_waits_for(in->run, call_id);
+}
+
+int rv_inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    struct inner *in = w->inner;
+    int rc = rv_run_step(in->run, ev, out, err);
+
+    if (rc < 0 || rv_run_is_finished(in->run) || ev->now_us < rv_visit_deadline(w->visit))
+        return rc;
+    in->is_late = true; /* nothing inside may go on, not even what could do without a call */
+    return rv_run_cancel(in->run, "the stage that runs the pipeline is out of time", NULL, ev->now_us, out, err);
+}
+
+int rv_inner_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
+                    rv_err **err)
+{
+    int rc = !w->inner->run || rv_run_is_finished(w->inner->run)
+                 ? 0
+                 : rv_run_cancel(w->inner->run, why, partials, now_us, out, err);
+
+    if (rc == 0 && w->inner->run)
+        rv_envelope_add_inner(w->env, rv_run_envelope(w->inner->run), &w->inner->before);
+    return rc;
+}
+
+int rv_inner_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    struct rv_visit_shared *s = &w->inner->run->shared;
+
+    s->deadline_us += gap_us < INT64_MAX - s->deadline_us ? gap_us : 0;
+    return rv_run_recover(w->inner->run, gap_us, now_us, out, err);
+}
+
+bool rv_inner_is_done(const struct inner *in)
+{
+    return in->is_refused || rv_run_is_finished(in->run);
+}
+
+/* --- what it came to --- */
+
+static int make_output(rv_work *w, struct rv_outside_end *end, rv_err **err)
+{
+    const struct rv_agent *a = agent_of(w);
+    const rv_envelope *env = rv_run_envelope(w->inner->run);
+    struct rv_stage_scope values;
+    rv_err *cause = NULL;
+
+    if (!a->inner.outputs)
+        return rv_envelope_outputs(env, &end->output, err);
+    struct rv_scope scope = rv_stage_scope_init(&values, a->inner.pipeline, env, NULL, false);
+    rv_stage_scope_set_place(&values, &w->inner->run->place);
+    int rc = rv_built_make(a->inner.outputs, &scope, &end->output, &cause);
+    rv_stage_scope_fini(&values);
+    if (rc == RV_E_NOMEM) {
+        if (err)
+            *err = cause;
+        else
+            rv_err_free(cause);
+        return rc;
+    }
+    if (rc < 0) {
+        end->error_type = rc == RV_E_LIMIT ? "LimitError" : "ExpressionError";
+        rv_buf_puts(&w->inner->text, "outputs: ");
+        rv_err_write_chain(cause, &w->inner->text);
+        rv_err_free(cause);
+    }
+    return 0;
+}
+
+static int wait_for_person(rv_work *w, struct rv_outside_end *end, rv_err **err)
+{
+    const struct rv_json_opts opts = {
+        .max_bytes = STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH, .what = "the state of an inner run"};
+    rv_buf state = RV_BUF_INIT(STATE_MAX_BYTES);
+
+    rv_envelope_write_lean_state(rv_run_envelope(w->inner->run), &state);
+    int rc = rv_buf_check(&state, "the state of an inner run", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&state), &opts, &end->state, err);
+    rv_buf_fini(&state);
+    end->asks = rv_run_envelope(w->inner->run);
+    return rc;
+}
+
+static void failed(rv_work *w, struct rv_outside_end *end)
+{
+    struct inner *in = w->inner;
+    const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(in->run));
+    const char *why = f->termination_reason ? f->termination_reason : "it ended without a reason";
+
+    if (in->is_late) {
+        end->error_type = "TimeoutError";
+        rv_buf_printf(&in->text, "stage \"%s\" ran out of time (%lld s): all inside of its pipeline was cancelled",
+                      agent_of(w)->name, (long long)agent_of(w)->limits.timeout_seconds);
+        return;
+    }
+    end->reason = f->terminal_reason;
+    if (in->run->stopped_by) { /* the bound of a run around this one */
+        end->error_type = "LimitError";
+        end->bound_of = in->run->stopped_by;
+        rv_buf_puts(&in->text, why);
+        return;
+    }
+    if (in->run->status == RV_RUN_FAILED && in->run->failed_type) {
+        end->error_type = in->run->failed_type;
+        end->code = in->run->failed_code;
+        rv_buf_printf(&in->text, "%s%s: %s", in->prefix, in->run->failed_stage ? in->run->failed_stage : "", why);
+        end->stage = in->run->failed_stage;
+        return;
+    }
+    end->error_type = f->terminal_reason == RV_REASON_USER_CANCELLED ? "CancelledError"
+                      : in->run->status == RV_RUN_TERMINATED         ? "LimitError"
+                                                                     : "ProcessingError";
+    rv_buf_printf(&in->text, "pipeline \"%s\": %s", agent_of(w)->inner.file, why);
+}
+
+int rv_inner_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
+{
+    struct inner *in = w->inner;
+
+    if (in->is_refused) {
+        *end = (struct rv_outside_end){.error_type = "ProcessingError",
+                                       .error = rv_buf_cstr(&in->text),
+                                       .code = RV_FAILURE_NONE,
+                                       .reason = RV_REASON_NONE};
+        return rv_buf_check(&in->text, "reason", err);
+    }
+    const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(in->run));
+    bool stated = f->terminal_reason == RV_REASON_COMPLETED || f->terminal_reason == RV_REASON_BREAK;
+    int rc = 0;
+
+    *end = (struct rv_outside_end){
+        .code = RV_FAILURE_NONE, .reason = RV_REASON_NONE, .llm_calls = f->llm_call_count - in->before.llm_calls};
+    rv_envelope_add_inner(w->env, rv_run_envelope(in->run), &in->before);
+    if (in->run->status == RV_RUN_INTERRUPTED)
+        return wait_for_person(w, end, err);
+    if (!in->is_late && (in->run->status == RV_RUN_COMPLETED || (stated && in->run->status == RV_RUN_TERMINATED)))
+        rc = make_output(w, end, err);
+    else
+        failed(w, end);
+    if (rc == 0)
+        rc = rv_buf_check(&in->text, "reason", err);
+    end->error = rv_buf_cstr(&in->text);
+    return rc;
+}

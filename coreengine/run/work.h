@@ -1,0 +1,35 @@
+/* The work of one visit of a stage, whatever its kind: a plain visit of the agent, a visit for each element of a list,
+ * or a pipeline that runs inside.
+ *
+ * The functions are those of rv_visit, which see coreengine/agent/agent.h for what they promise. Whoever schedules
+ * visits holds works and does not look inside. */
+#ifndef RV_WORK_H
+#define RV_WORK_H
+
+#include "coreengine/agent/agent.h"
+
+typedef struct rv_work rv_work;
+
+/** Begin. shared and env are borrowed until rv_work_free. place: NULL is the main branch; its values are borrowed for
+ *  as long. route, llm_reserved: as rv_visit_begin(). */
+RV_MUST_CHECK int rv_work_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env,
+                                const struct rv_visit_place *place, bool route, bool llm_reserved, int64_t now_us,
+                                struct rv_effects *out, rv_work **work, rv_err **err);
+/** True if something of it waits for that call or timer. */
+bool rv_work_waits_for(const rv_work *w, int64_t call_id);
+/** The event that it waits for. */
+RV_MUST_CHECK int rv_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+/** Give up all that is under way in it. */
+RV_MUST_CHECK int rv_work_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us,
+                                 struct rv_effects *out, rv_err **err);
+/** A stage that waits for a person never goes on. */
+RV_MUST_CHECK int rv_work_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
+                                  int64_t now_us, struct rv_effects *out, rv_err **err);
+/** Another process goes on with it. */
+RV_MUST_CHECK int rv_work_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
+bool rv_work_is_done(const rv_work *w);
+const struct rv_visit_result *rv_work_result(const rv_work *w); /* only when done */
+int rv_work_stage(const rv_work *w);
+void rv_work_free(rv_work *w);
+
+#endif

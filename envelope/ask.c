@@ -1,0 +1,162 @@
+/* Questions with choices, which a stage puts with its key `ask`: what may be chosen stands in the data of the
+ * interrupt, so that an answer can be judged wherever the interrupt is. Also what an answer may change of a tool call.
+ */
+#include <string.h>
+
+#include "envelope/envelope_internal.h"
+
+#define MAX_SHOWN  64   /* bytes of a choice that does not exist, in a message */
+#define MAX_LISTED 1024 /* bytes of the choices in a message */
+
+bool rv_interrupt_is_ask(json_object *data)
+{
+    bool is = false;
+
+    return json_object_is_type(data, json_type_object) && rv_json_get_bool(data, RV_ASK, &is) && is;
+}
+
+static json_object *options_of(json_object *data)
+{
+    return rv_json_get_arr(data, RV_ASK_OPTIONS);
+}
+
+bool rv_ask_takes_text(json_object *data)
+{
+    const char *word = NULL;
+
+    return rv_json_get_text(data, RV_ASK_OPTIONS, &word) && strcmp(word, RV_CHOICE_TEXT) == 0;
+}
+
+static bool has_option(json_object *data, rv_str choice)
+{
+    json_object *options = options_of(data);
+    size_t n = options ? json_object_array_length(options) : 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (rv_str_eq(rv_json_str(json_object_array_get_idx(options, i)), choice))
+            return true;
+    return false;
+}
+
+void rv_ask_write_options(json_object *data, rv_buf *out)
+{
+    json_object *options = options_of(data);
+    size_t n = options ? json_object_array_length(options) : 0;
+
+    for (size_t i = 0; i < n; i++)
+        rv_buf_printf(out, "%s%.*s", i ? ", " : "", RV_STR_ARG(rv_json_str(json_object_array_get_idx(options, i))));
+}
+
+rv_str rv_ask_choice(json_object *data, const struct rv_response *r)
+{
+    if (r->expired)
+        return RV_STR_LIT(RV_CHOICE_TIMEOUT);
+    if (rv_ask_takes_text(data))
+        return RV_STR_LIT(RV_CHOICE_TEXT);
+    if (r->choice.ptr || !r->has_approved)
+        return r->choice;
+    return r->approved ? RV_STR_LIT(RV_CHOICE_YES) : RV_STR_LIT(RV_CHOICE_NO);
+}
+
+/* A choice that does not exist: names those that do. */
+static int unknown_choice(json_object *data, rv_str choice, rv_err **err)
+{
+    const char *names[RV_ASK_LISTED];
+    json_object *options = options_of(data);
+    size_t n = options ? json_object_array_length(options) : 0, n_names = 0;
+    rv_buf list = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    rv_ask_write_options(data, &list);
+    int rc =
+        RV_FAIL(err, RV_E_INVALID, "the question has no choice \"%.*s\": choose one of %.*s",
+                RV_STR_ARG(rv_utf8_cut(choice, MAX_SHOWN)), RV_STR_ARG(rv_utf8_cut(rv_buf_str(&list), MAX_LISTED)));
+    for (size_t i = 0; i < n && n_names < RV_COUNT(names); i++) {
+        json_object *one = json_object_array_get_idx(options, i);
+        if (json_object_is_type(one, json_type_string))
+            names[n_names++] = json_object_get_string(one);
+    }
+    const char *near = rv_nearest(choice, names, n_names);
+    if (near)
+        rv_err_hint(err, "did you mean \"%s\"?", near);
+    rv_buf_fini(&list);
+    return rc;
+}
+
+static int no_choice(json_object *data, const struct rv_response *r, rv_err **err)
+{
+    rv_buf list = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    rv_ask_write_options(data, &list);
+    int rc = RV_FAIL(err, RV_E_INVALID, "the answer has no choice%s: choose one of %.*s",
+                     r->text.ptr ? "; a text only goes with one" : "",
+                     RV_STR_ARG(rv_utf8_cut(rv_buf_str(&list), MAX_LISTED)));
+    rv_buf_fini(&list);
+    return rc;
+}
+
+static int check_text_answer(const struct rv_response *r, rv_err **err)
+{
+    if (r->has_approved)
+        return RV_FAIL(err, RV_E_INVALID, "the question takes any text: it cannot be approved or denied");
+    if (r->choice.ptr && !rv_str_is(r->choice, RV_CHOICE_TEXT))
+        return RV_FAIL(err, RV_E_INVALID, "the question takes any text: it has no choice \"%.*s\"",
+                       RV_STR_ARG(rv_utf8_cut(r->choice, MAX_SHOWN)));
+    if (rv_str_trim(r->text).len == 0)
+        return RV_FAIL(err, RV_E_INVALID, "the question takes any text, and the answer has none");
+    return 0;
+}
+
+int rv_ask_check(json_object *data, const struct rv_response *r, rv_err **err)
+{
+    if (r->text.len > RV_ANSWER_MAX_TEXT)
+        return RV_FAIL(err, RV_E_INVALID, "the text of the answer is longer than %zu bytes", RV_ANSWER_MAX_TEXT);
+    if (r->decision.ptr)
+        return RV_FAIL(err, RV_E_INVALID, "the question takes a choice, not a decision");
+    if (r->data)
+        return RV_FAIL(err, RV_E_INVALID, "the question takes a choice and a text, no data");
+    if (r->arguments)
+        return RV_FAIL(err, RV_E_INVALID, "the question is not about a tool call: there are no arguments to change");
+    if (rv_ask_takes_text(data))
+        return check_text_answer(r, err);
+    rv_str choice = rv_ask_choice(data, r);
+    if (!choice.ptr)
+        return no_choice(data, r, err);
+    if (!has_option(data, choice))
+        return unknown_choice(data, choice, err);
+    if (r->has_approved && !rv_str_is(choice, r->approved ? RV_CHOICE_YES : RV_CHOICE_NO))
+        return RV_FAIL(err, RV_E_INVALID, "the answer is \"%.*s\" and %s at once", RV_STR_ARG(choice),
+                       r->approved ? "an approval" : "a denial");
+    return 0;
+}
+
+bool rv_interrupt_is_tool_call(enum rv_interrupt_kind kind, json_object *data)
+{
+    const char *tool = NULL;
+
+    return kind == RV_INTERRUPT_CONFIRMATION && json_object_is_type(data, json_type_object) &&
+           !rv_interrupt_is_ask(data) && rv_json_get_text(data, "tool", &tool);
+}
+
+int rv_answer_check_extras(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_err **err)
+{
+    if (r->choice.ptr)
+        return RV_FAIL(err, RV_E_INVALID, "this %s has no choices", rv_interrupt_kind_text(kind));
+    if (!r->arguments)
+        return 0;
+    if (!rv_interrupt_is_tool_call(kind, data))
+        return RV_FAIL(err, RV_E_INVALID, "this %s is not about a tool call: there are no arguments to change",
+                       rv_interrupt_kind_text(kind));
+    if (!r->has_approved || !r->approved)
+        return RV_FAIL(err, RV_E_INVALID, "changed arguments need an approval: a call that is denied is not made");
+    if (!json_object_is_type(r->arguments, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "changed arguments must be an object, not %s",
+                       rv_json_type_text(r->arguments));
+    rv_buf text = RV_BUF_INIT(RV_ANSWER_MAX_ARGUMENTS);
+    rv_json_write(r->arguments, &text);
+    int rc = text.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read changed arguments")
+             : text.rc < 0
+                 ? RV_FAIL(err, RV_E_INVALID, "changed arguments are longer than %zu bytes", RV_ANSWER_MAX_ARGUMENTS)
+                 : 0;
+    rv_buf_fini(&text);
+    return rc;
+}
