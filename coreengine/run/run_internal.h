@@ -64,8 +64,8 @@ static inline rv_str rv_run_shown(const char *stage)
 /* run.c */
 bool rv_run_waits_for(rv_run *run, int64_t call_id);
 /** Cancel all that is under way, and end. */
-RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
-                  rv_err **err);
+RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us,
+                                struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* sequential.c */
@@ -86,10 +86,12 @@ RV_MUST_CHECK int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effe
 void rv_run_hold_bounds(rv_run *run);
 bool rv_run_visits_left(const rv_run *run, int stage);
 /** A bound of a run around this one leaves no room for a visit: end. *stopped false: there is room. */
-RV_MUST_CHECK int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out,
+                                      rv_err **err);
 /** The run ends by the failure of a visit that nothing caught. */
 RV_MUST_CHECK int rv_run_fail_by(rv_run *run, rv_work *work, int64_t now_us, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out,
+                                       rv_err **err);
 RV_MUST_CHECK int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** A stage or batch is over: save the state if opts.saves says so. */
 RV_MUST_CHECK int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
