@@ -23,6 +23,7 @@ struct call {
     } kind;
     enum rv_event_kind event;
     int stage;
+    int agent; /* of `pipeline`; that of a stage of an inner run is not `stage` */
     int64_t started_us, deadline_us;
     int64_t allowed_us;          /* the time that the core gave it; 0: unknown, another process has used a part */
     struct rv_plugin_work *work; /* of an entry, under way; then due_us is when to give up */

@@ -204,6 +204,8 @@ static int call_source(struct rv_tool_source *s, struct call *c, const struct rv
                                     .stage = x->opts.pipeline->agents[c->stage].name,
                                     .agent = rv_effect_who(x->opts.pipeline, e),
                                     .visit = e->visit,
+                                    .index = e->index,
+                                    .branch = rv_effect_branch(e),
                                     .run_id = f->envelope_id,
                                     .call_id = c->call_id,
                                     .user_id = rv_envelope_user(env),

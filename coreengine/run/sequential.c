@@ -131,13 +131,14 @@ static int after_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
 
 static int begin_visit(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    bool llm = rv_stage_calls_llm(&run->shared, stage);
+    bool counts = !rv_visit_goes_on(&run->shared, stage, run->env); /* else it is a visit that was begun before */
+    bool llm = counts && rv_stage_calls_llm(&run->shared, stage);
 
     run->asked_by = -1;
-    run->shared.llm_left = rv_envelope_left(run->env).llm_calls - (llm ? 1 : 0);
-    run->shared.hops_left = rv_envelope_left(run->env).hops - 1;
+    run->shared.llm_left = rv_envelope_left(run->env).llm_calls - llm;
+    run->shared.hops_left = rv_envelope_left(run->env).hops - counts;
     rv_calls_take(run->shared.up, llm);
-    rv_hops_take(run->shared.up, 1);
+    rv_hops_take(run->shared.up, counts);
     return rv_work_begin(&run->shared, stage, run->env, &run->place, true, llm, now_us, out, &run->work, err);
 }
 
@@ -156,7 +157,7 @@ static int next_visit(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
     if (stage >= 0 && !f->interrupt_pending && rv_visit_goes_on(&run->shared, stage, run->env))
         return begin_visit(run, stage, now_us, out, err);
     bool stopped = false;
-    int rc = rv_run_stop_outside(run, llm, &stopped, now_us, out, err);
+    int rc = f->interrupt_pending ? 0 : rv_run_stop_outside(run, llm, &stopped, now_us, out, err);
     if (rc < 0 || stopped)
         return rc;
     if (!rv_envelope_can_continue(run->env, llm, &reason))

@@ -29,8 +29,8 @@ struct player {
     struct call calls[MAX_CALLS];
     size_t n_calls;
     int64_t now_us, visits[GRAPH_MAX_STAGES], edges[GRAPH_MAX_STAGES][GRAPH_MAX_STAGES];
-    char *events[MAX_EVENTS];    /* owned; JSON */
-    uint64_t states[MAX_EVENTS]; /* hash of the state after each */
+    char *events[MAX_EVENTS]; /* owned; JSON */
+    char *states[MAX_EVENTS]; /* owned; the state after each */
     struct rv_proof proof;
     struct played *out;
     rv_buf story;
@@ -94,19 +94,32 @@ static void begin(struct player *pl)
         FAIL(pl, "%s", rv_err_text(err));
 }
 
-static uint64_t state_of(struct player *pl)
+static char *state_of(struct player *pl)
 {
     rv_buf b = RV_BUF_INIT(MAX_TEXT);
 
     rv_envelope_write_state(rv_run_envelope(pl->run), &b);
     if (rv_buf_check(&b, "state", NULL) < 0)
         FAIL(pl, "no state");
-    uint64_t h = hash_of(0xcbf29ce484222325u, rv_buf_str(&b));
-    rv_buf_fini(&b);
-    return h;
+    return rv_buf_steal(&b, NULL);
 }
 
 /* --- What the core wants --- */
+
+/* A hook is called with the whole envelope; times and counts in it depend on the order, outputs do not. */
+static uint64_t hash_seen(uint64_t identity, const struct rv_effect *e)
+{
+    const struct rv_json_opts opts = {.max_bytes = MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH + 8};
+    json_object *json = NULL;
+
+    if (rv_json_parse((rv_str){e->request, e->request_len}, &opts, &json, NULL) < 0)
+        rv_kit_die("a request that is no JSON");
+    json_object *outputs = rv_json_get_obj(rv_json_get_obj(json, "envelope"), "outputs");
+    if (outputs)
+        identity = hash_of(identity, rv_str_of(json_object_to_json_string(outputs)));
+    json_object_put(json);
+    return identity;
+}
 
 static void add_call(struct player *pl, const struct rv_effect *e)
 {
@@ -116,8 +129,16 @@ static void add_call(struct player *pl, const struct rv_effect *e)
         FAIL(pl, "too many calls");
     snprintf(text, sizeof text, "%d/%lld/%lld/", e->stage, (long long)e->visit, (long long)e->attempt);
     uint64_t identity = hash_of(pl->opts->seed ^ 0xcbf29ce484222325u, rv_str_of(text));
-    identity = hash_of(identity, e->key ? rv_str_of(e->key) : (rv_str){e->request, e->request_len});
+    identity = hash_of(identity, e->key ? rv_str_of(e->key) : rv_str_of(""));
+    if (e->kind == RV_EFFECT_CALL_HOOK)
+        identity = hash_seen(identity, e);
     pl->calls[pl->n_calls++] = (struct call){e->call_id, e->at_us, e->kind, identity, false, false};
+}
+
+/* The events of an element have its number. */
+static bool is_element(rv_str line)
+{
+    return memmem(line.ptr, line.len, ",\"index\":", 9) != NULL;
 }
 
 static void see_line(struct player *pl, const struct rv_effect *e)
@@ -129,7 +150,8 @@ static void see_line(struct player *pl, const struct rv_effect *e)
     if (e->emit == RV_EMIT_STAGE_STARTED) {
         const struct rv_agent *a = &pl->p->agents[e->stage];
         pl->out->visits++;
-        if (a->limits.max_visits > 0 && ++pl->visits[e->stage] > a->limits.max_visits + pl->out->answers)
+        if (a->limits.max_visits > 0 && !is_element(line) &&
+            ++pl->visits[e->stage] > a->limits.max_visits + pl->out->answers)
             FAIL(pl, "stage %s passes its max_visits", a->name);
     }
     if (e->emit == RV_EMIT_INTERRUPT_PENDING)
@@ -235,15 +257,19 @@ static void answer(struct player *pl, struct call *c)
 static void answer_late(struct player *pl, struct call *c)
 {
     struct rv_event ev = {.now_us = pl->now_us, .call_id = c->call_id, .llm = RV_LLM_ANSWER_NONE};
-    uint64_t before = state_of(pl);
 
     c->is_given_up = false;
     ev.kind = c->kind == RV_EFFECT_CALL_LLM ? RV_EVENT_LLM_DONE : RV_EVENT_HOOK_DONE;
     ev.reply = c->kind == RV_EFFECT_CALL_LLM ? RV_STR_LIT("{\"v\":1,\"late\":true}") : RV_STR_LIT("{}");
     if (c->kind == RV_EFFECT_ARM_TIMER || c->kind == RV_EFFECT_CALL_TOOL)
         return;
-    if (rv_run_step(pl->run, &ev, &pl->fx, NULL) < 0 || pl->fx.n > 0 || state_of(pl) != before)
+    char *before = state_of(pl), *after;
+    int rc = rv_run_step(pl->run, &ev, &pl->fx, NULL);
+    after = state_of(pl);
+    if (rc < 0 || pl->fx.n > 0 || strcmp(before, after) != 0)
         FAIL(pl, "a late result changes something");
+    free(before);
+    free(after);
     pl->out->n_late++;
 }
 
@@ -310,8 +336,12 @@ static void replay(struct player *pl, int n)
         if (rv_run_step(pl->run, &ev, &pl->fx, &err) < 0)
             FAIL(pl, "replay of event %d refused: %s", i, rv_err_text(err));
         take_effects(pl, true);
-        if (state_of(pl) != pl->states[i])
+        char *state = state_of(pl);
+        if (strcmp(state, pl->states[i]) != 0) {
+            rv_buf_printf(&pl->story, "--- state\n%s\n--- replayed\n%s\n", pl->states[i], state);
             FAIL(pl, "replay has another state after event %d", i);
+        }
+        free(state);
         json_object_put(json);
     }
 }
@@ -395,8 +425,10 @@ void play(const struct rv_pipeline *p, const char *yaml, const struct play_opts 
     if (opts->crash_at < 0)
         replay(pl, out->n_events);
     out->story = rv_buf_steal(&pl->story, NULL);
-    for (int i = 0; i < out->n_events; i++)
+    for (int i = 0; i < out->n_events; i++) {
         free(pl->events[i]);
+        free(pl->states[i]);
+    }
     rv_run_free(pl->run);
     rv_effects_fini(&pl->fx);
     rv_proof_fini(&pl->proof);
