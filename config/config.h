@@ -261,6 +261,8 @@ int rv_agent_approved_target(const struct rv_agent *a);
 const char *rv_pipeline_approved_name(const struct rv_pipeline *p, const struct rv_agent *a);
 /** max_count of the edge, 0: unlimited. O(1). */
 int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to);
+/** Where that limit stands in edge_limits; -1: the edge has none. O(1). */
+int rv_pipeline_edge_limit_at(const struct rv_pipeline *p, int from, int to);
 /** Stages that name `stage` in requires or after, in stage order; borrowed. */
 const int *rv_pipeline_dependents(const struct rv_pipeline *p, int stage, size_t *n);
 const struct rv_model_config *rv_pipeline_model(const struct rv_pipeline *p, rv_str role);  /* NULL: none */

@@ -224,10 +224,16 @@ const char *rv_pipeline_approved_name(const struct rv_pipeline *p, const struct 
                                            : rv_pipeline_target_name(p, rv_agent_approved_target(a));
 }
 
-int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to)
+int rv_pipeline_edge_limit_at(const struct rv_pipeline *p, int from, int to)
 {
     int pair[2] = {from, to};
-    int i = rv_index_get(&p->internal->edges, (rv_str){(const char *)pair, sizeof pair});
+
+    return rv_index_get(&p->internal->edges, (rv_str){(const char *)pair, sizeof pair});
+}
+
+int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to)
+{
+    int i = rv_pipeline_edge_limit_at(p, from, to);
 
     return i >= 0 ? p->edge_limits[i].max_count : 0;
 }

@@ -289,6 +289,8 @@ void rv_envelope_free(rv_envelope *env)
         rv_text_fini(&env->records[i].error);
     free(env->records);
     rv_interrupt_fini(&env->interrupt);
+    rv_interrupt_fini(&env->hidden);
+    json_object_put(env->hidden_queue);
     for (size_t i = 0; i < env->n_ops; i++)
         json_object_put(env->ops[i].value);
     free(env->ops);

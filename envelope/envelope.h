@@ -252,6 +252,7 @@ struct rv_interrupt {                                   /* borrowed view of the 
     enum rv_interrupt_kind kind;
     const char *id, *question, *message;  /* NULL: none */
     const char *stage;                    /* that raised it; NULL: the current one */
+    const char *path;                     /* of its branch; NULL: the main branch */
     json_object *data, *response;         /* borrowed; response NULL until resolved */
     int64_t created_at_us, expires_at_us; /* 0: never */
 };
@@ -266,6 +267,15 @@ RV_MUST_CHECK int rv_envelope_set_caught(rv_envelope *env, rv_str handler, json_
 json_object *rv_envelope_suspended(const rv_envelope *env, rv_str stage);
 /** value NULL removes; else adds a reference. */
 RV_MUST_CHECK int rv_envelope_set_suspended(rv_envelope *env, rv_str stage, json_object *value, rv_err **err);
+
+/* A run pauses while branches ask: its envelope shows their questions as if they were its own. */
+/** Before the first branch is made. */
+RV_MUST_CHECK int rv_envelope_expect_questions(rv_envelope *env, rv_err **err);
+/** Show the pending question of a branch, the first one as the pending interrupt, others in its queue. What env has
+ * there itself comes back when they are hidden. */
+RV_MUST_CHECK int rv_envelope_show_question(rv_envelope *env, const rv_envelope *branch, rv_str stage, rv_str path,
+                                            rv_err **err);
+void rv_envelope_hide_questions(rv_envelope *env); /* nothing where none are shown */
 
 /* --- Goals and retry context --- */
 /* Which outputs a loop-back archives and deletes, and which a new goal stage deletes. NULL lists: the defaults. */
@@ -289,6 +299,7 @@ enum rv_loop_cause { RV_LOOP_REPLAN, RV_LOOP_REJECTION };
 /** One more by that stage. *of_stage: its own so far; *of_all: those of every stage. Of forks only for branches. */
 RV_MUST_CHECK int rv_envelope_count_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str stage, int64_t *of_stage,
                                          int64_t *of_all, rv_err **err);
+int64_t rv_envelope_loops(const rv_envelope *env, enum rv_loop_cause cause, rv_str stage); /* its own so far */
 /** iteration + 1; feedback (ptr NULL: none) appended; archive, then clear. */
 RV_MUST_CHECK int rv_envelope_increment_iteration(rv_envelope *env, rv_str feedback, const struct rv_reset_rules *rules,
                                                   rv_err **err);

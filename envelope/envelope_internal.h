@@ -114,8 +114,8 @@ struct rv_record {
 struct rv_stored_interrupt {
     bool exists;
     enum rv_interrupt_kind kind;
-    struct rv_text id, question, message, stage;
-    json_object *data, *response; /* owned references */
+    struct rv_text id, question, message, stage, path; /* path: of the branch that asks; none: the main branch */
+    json_object *data, *response;                      /* owned references */
     int64_t created_at_us, expires_at_us;
 };
 /* One change of a fork to `state`, replayed by the merge so that two appends do not overwrite each other. */
@@ -134,6 +134,11 @@ struct rv_envelope {
     size_t n_records, cap_records;
     struct rv_stored_interrupt interrupt;
     struct rv_names names;
+    /* Of a root that shows the questions of its branches: what it had in their place. */
+    bool shows;
+    struct rv_stored_interrupt hidden;
+    json_object *hidden_queue; /* owned reference */
+    bool had_queue;
     /* The rest is of forks. */
     const rv_envelope *parent;         /* borrowed; NULL: a root */
     bool is_branch;                    /* writes are noted even where they change nothing; merged by join.c */

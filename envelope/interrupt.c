@@ -36,6 +36,7 @@ void rv_interrupt_fini(struct rv_stored_interrupt *it)
     rv_text_fini(&it->question);
     rv_text_fini(&it->message);
     rv_text_fini(&it->stage);
+    rv_text_fini(&it->path);
     json_object_put(it->data);
     json_object_put(it->response);
     *it = (struct rv_stored_interrupt){0};
@@ -63,6 +64,8 @@ int rv_interrupt_copy(const struct rv_stored_interrupt *from, bool deep, struct 
         rc = rv_text_of(rv_text_str(&from->message), "interrupt message", &it.message, err);
     if (rc == 0)
         rc = rv_text_of(rv_text_str(&from->stage), "interrupt stage", &it.stage, err);
+    if (rc == 0)
+        rc = rv_text_of(rv_text_str(&from->path), "interrupt path", &it.path, err);
     if (rc == 0)
         rc = copy_value(from->data, deep, &it.data, err);
     if (rc == 0)
@@ -210,6 +213,7 @@ struct rv_interrupt rv_envelope_interrupt(const rv_envelope *env)
         .question = it->question.ptr,
         .message = it->message.ptr,
         .stage = it->stage.ptr,
+        .path = it->path.ptr,
         .data = it->data,
         .response = it->response,
         .created_at_us = it->created_at_us,
@@ -238,6 +242,8 @@ void rv_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_j
         rv_jw_kv_value(w, "response", it->response);
     if (it->stage.ptr || stage.ptr)
         rv_jw_kv_str(w, "stage", it->stage.ptr ? rv_text_str(&it->stage) : stage);
+    if (it->path.ptr)
+        rv_jw_kv_str(w, "path", rv_text_str(&it->path));
     rv_jw_obj_end(w);
 }
 

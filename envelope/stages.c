@@ -189,6 +189,13 @@ int rv_envelope_count_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str st
     return 0;
 }
 
+int64_t rv_envelope_loops(const rv_envelope *env, enum rv_loop_cause cause, rv_str stage)
+{
+    const struct rv_name *name = rv_env_name(env, stage);
+
+    return name ? rv_env_count(env, cause == RV_LOOP_REPLAN ? RV_MAP_REPLANS : RV_MAP_REJECTIONS, name, NULL) : 0;
+}
+
 /* --- May the run go on, and how it ended --- */
 
 bool rv_envelope_can_continue(const rv_envelope *env, bool count_llm, enum rv_reason *reason)

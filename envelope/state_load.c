@@ -284,6 +284,8 @@ static int read_interrupt(struct rv_state_reader *rd, json_object *v, struct rv_
         rc = read_text(rd, AT(key, -1, "message"), part, true, &it->message);
     if (rc == 0 && json_object_object_get_ex(v, "stage", &part))
         rc = read_text(rd, AT(key, -1, "stage"), part, true, &it->stage);
+    if (rc == 0 && json_object_object_get_ex(v, "path", &part))
+        rc = read_text(rd, AT(key, -1, "path"), part, true, &it->path);
     if (rc == 0 && json_object_object_get_ex(v, "data", &part)) {
         if (part && !is(part, json_type_object))
             return read_bad(rd, AT(key, -1, "data"), "an object or null", part);

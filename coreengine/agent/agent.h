@@ -54,6 +54,7 @@ struct rv_visit_shared {
     const char *prefix;                         /* of an inner run: the stages that lead to it, as "sub/" */
     int64_t deadline_us;                        /* of a delegated agent or an inner run; 0: none of its own */
     bool is_hidden;                             /* of a delegated agent: its text is not shown */
+    bool stops;                                 /* a bound of the run was hit: no call begins in it any more */
     const char *run_id;                         /* of a delegated agent: the run's; NULL: the envelope's id */
     rv_err *failure; /* of the root: why the last visit failed, with the lines of reeve that found it; owned; or NULL */
 };
@@ -106,9 +107,18 @@ struct rv_visit_result {
     bool is_given;                          /* FAILED: the reason is of work outside, as of a run within the visit */
     json_object *output;                    /* OK: what it made, also where it was stored; borrowed from the visit */
     json_object *feedback;                  /* string `feedback` of the output, borrowed from the visit; or NULL */
+    const struct rv_branches *branches;     /* next is RV_TARGET_LIST: its targets */
+    const bool *taken;                      /* the same: those that start; owned by the visit */
 };
 
 typedef struct rv_visit rv_visit;
+/* A failure that is passed on. */
+struct rv_failed {
+    const char *stage, *type, *text; /* the stage that failed, the error type and text */
+    enum rv_failure code;
+    enum rv_reason reason; /* of a run that it ends */
+    int64_t attempt;
+};
 /* Where a visit stands among the branches of its run, and the values that only such a place has. Borrowed for the
  * visit; a zeroed value means that the place has none (index: -1). */
 struct rv_visit_place {
@@ -118,6 +128,7 @@ struct rv_visit_place {
     json_object *item;   /* in a list: the element; it may be null, which index >= 0 tells apart */
     json_object *inputs; /* inside of a pipeline that is a stage: what its caller gave */
     int64_t index;       /* of the element, from 0; -1: not in a list */
+    const struct rv_failed *failed; /* at a join that is not satisfied: the visit fails with it before its work */
 };
 #define RV_VISIT_PLACE_NONE ((struct rv_visit_place){.index = -1})
 
@@ -228,6 +239,12 @@ const char *rv_route_by_text(enum rv_route_by by);
  *  @param out_rule index of the rule, -1 for none; may be NULL */
 RV_MUST_CHECK int rv_route(const struct rv_agent *agent, json_object *output, const struct rv_scope *scope,
                            int *out_target, enum rv_route_by *out_by, int *out_rule, rv_err **err);
+/** The list that a stage routes to by that rule; rule -1: by default_next. */
+const struct rv_branches *rv_agent_list(const struct rv_agent *agent, int rule);
+/** Which branches of the list start: their conditions on the scope of the stage that routes. taken has list->n
+ * elements. RV_E_INVALID, with the place of a condition that cannot be decided. */
+RV_MUST_CHECK int rv_branches_choose(const struct rv_branches *list, const struct rv_scope *scope, bool *taken,
+                                     rv_err **err);
 /** The values that prompts (prompt true) or `when` expressions see: output may be NULL. */
 struct rv_stage_scope {
     const struct rv_pipeline *pipeline;

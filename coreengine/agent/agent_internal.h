@@ -150,7 +150,9 @@ struct rv_visit {
     int routed_rule;
     int routed_to;
     struct rv_visit_result result;
-    char *error_text; /* owned */
+    bool *taken;         /* of the list that it routes to; owned; NULL: it does not */
+    json_object *chosen; /* the names of these; owned */
+    char *error_text;    /* owned */
     const char *error_type;
     rv_buf partial;       /* of the model call that failed or was cancelled: what had come */
     json_object *chained; /* what the chained tool answered; owned; NULL: nothing */
@@ -294,6 +296,10 @@ RV_MUST_CHECK int rv_question_of_tool(const struct rv_tool_info *info, json_obje
                                       json_object *data, rv_err **err);
 /** Set `shown` of the data of a question, unless it is too long for a person. shown: borrowed; NULL is null. */
 RV_MUST_CHECK int rv_question_show(json_object *data, json_object *shown, rv_err **err);
+
+/* --- branches.c --- */
+/** It routes to a list: decide which branches start. A condition that cannot be decided fails the visit. */
+RV_MUST_CHECK int rv_visit_choose_branches(rv_visit *v, rv_err **err);
 
 /* --- end.c --- */
 RV_MUST_CHECK int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */

@@ -33,6 +33,9 @@ enum rv_effect_kind {
     X(STAGE_SKIPPED, "stage_skipped", "a stage that waited for a failed one does not run")                             \
     X(ITERATION, "iteration_incremented", "a loop-back was taken")                                                     \
     X(BATCH, "parallel_batch", "stages start side by side")                                                            \
+    X(BRANCH_STARTED, "branch_started", "a branch of a group begins")                                                  \
+    X(BRANCH_ENDED, "branch_ended", "a branch arrived at its join, ended, failed or was cancelled")                    \
+    X(GROUP_SETTLED, "group_settled", "a group is over, and its changes are merged")                                   \
     X(INTERRUPT_PENDING, "interrupt_pending", "the run needs an answer")                                               \
     X(ACTION, "action", "a tool's result is an action for observers: its type and payload")                            \
     X(AGENT_STARTED, "agent_started", "an agent that was asked begins")                                                \

@@ -38,9 +38,12 @@ static void emit_decision(rv_visit *v, int to, enum rv_route_by by, struct rv_ef
 {
     const struct rv_rule *rule = by == RV_ROUTE_RULE ? &v->agent->routing.rules[v->routed_rule] : NULL;
 
+    bool is_list = to == RV_TARGET_LIST;
+
     rv_visit_emit(v, out, RV_EMIT_ROUTING_DECISION, RV_M_TEXT("from", v->agent->name),
-                  RV_M_TEXT("to", rv_pipeline_target_name(v->shared->pipeline, to)),
-                  RV_M_TEXT("reason", rv_route_by_text(by)), RV_M_IF(rule, RV_M_INT("rule", v->routed_rule)),
+                  RV_M_TEXT("to", is_list ? NULL : rv_pipeline_target_name(v->shared->pipeline, to)),
+                  RV_M_IF(is_list, RV_M_OF(VALUE, "branches", v->chosen)), RV_M_TEXT("reason", rv_route_by_text(by)),
+                  RV_M_IF(rule, RV_M_INT("rule", v->routed_rule)),
                   RV_M_IF(by == RV_ROUTE_ANSWER, RV_M_TEXT("choice", v->choice)),
                   RV_M_IF(v->goes_on && v->error_text, RV_M_TEXT("error", v->error_text)),
                   RV_M_IF(rule, RV_M_TEXT("condition", rule->when ? rv_expr_text(rule->when) : rule->condition)));
@@ -298,7 +301,8 @@ static void keep_partial(rv_visit *v)
     if (v->shared->rules < RV_RULES_2 || v->shared->pipeline->execution.replan_on_partial_success || v->routed_to < 0 ||
         v->routed_to > v->agent->index || !is_partial(v))
         return;
-    bool goes_on = to > v->agent->index || to == RV_TARGET_CLARIFICATION || to == RV_TARGET_CONFIRMATION;
+    bool goes_on = to > v->agent->index || to == RV_TARGET_CLARIFICATION || to == RV_TARGET_CONFIRMATION ||
+                   to == RV_TARGET_LIST; /* lists lead forward */
     v->routed_to = goes_on ? to : RV_TARGET_END;
     v->routed_by = goes_on ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH;
 }
@@ -319,6 +323,10 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
         if (rc == 0)
             emit_decision(v, v->routed_to, v->routed_by, out);
         return rc;
+    } else if (v->route && v->routed_to == RV_TARGET_LIST) {
+        rc = rv_visit_choose_branches(v, err);
+        if (rc < 0 || v->phase == PHASE_FAILED)
+            return rc;
     }
     v->result.end = RV_VISIT_OK;
     v->result.output = v->output;
@@ -420,7 +428,10 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->result.end = RV_VISIT_FAILED;
     v->result.outcome = RV_OUTCOME_ERROR;
     v->result.error_text = v->error_text;
-    v->result.reason = reason_of(v, type, failed_in);
+    v->result.error_type = type;
+    v->result.code = v->code;
+    v->result.attempt = v->attempt;
+    v->result.reason = v->place.failed ? v->place.failed->reason : reason_of(v, type, failed_in);
     rv_visible_partial(v);
     v->result.error_type = type;
     v->result.error_stage = v->error_stage;

@@ -182,10 +182,25 @@ int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **e
 #define BACKOFF_FIRST_US 1000000 /* doubles with each attempt (W16) */
 #define BACKOFF_MAX_US   30000000
 
+/* The run of the visit, or one around it. */
+static bool run_stops(const rv_visit *v)
+{
+    const struct rv_visit_shared *s = v->shared;
+
+    while (s && !s->stops)
+        s = s->up;
+    return s || rv_visit_root(v->shared)->stops;
+}
+
 int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err)
 {
     const char *label = call->copy_name.ptr ? "call" : call->name;
 
+    if (run_stops(v)) {
+        rv_buf_fini(request);
+        return rv_visit_fail(v, "CancelledError", err, "stage \"%s\" was stopped before %s: the run has hit a bound",
+                             v->agent->name, label);
+    }
     if (v->now_us >= v->deadline_us) {
         rv_buf_fini(request);
         return rv_visit_fail(v, "TimeoutError", err, "stage \"%s\" ran out of time before %s (%lld s)", v->agent->name,
@@ -230,7 +245,7 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
 
 int64_t rv_visit_wait(rv_visit *v, int64_t wait, int64_t attempt, const char *why, struct rv_effects *out)
 {
-    if (v->now_us + wait >= v->deadline_us)
+    if (v->now_us + wait >= v->deadline_us || run_stops(v))
         return 0;
 
     rv_visit_emit(v, out, RV_EMIT_RETRY, RV_M_INT("attempt", attempt), RV_M_INT("wait_ms", wait / 1000),

@@ -88,8 +88,14 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     if (!v->place.error && !shared->origin)
         v->place.error = v->caught = json_object_get(rv_envelope_caught(env, name));
     rv_visit_emit(v, out, shared->origin ? RV_EMIT_AGENT_STARTED : RV_EMIT_STAGE_STARTED, (struct rv_member){0});
-    rc = v->is_list ? rv_visit_list(v, err) : rv_visit_resume_work(v, err);
-    if (rc == 0 && !v->is_list && !v->resumed)
+    if (v->place.failed) {
+        rv_calls_take(shared, -llm_reserved); /* no model is asked */
+        v->model.has_call = v->is_list = false;
+        rc = rv_visit_fail_as(v, v->place.failed->code, v->place.failed->type, err, "%s", v->place.failed->text);
+    } else {
+        rc = v->is_list ? rv_visit_list(v, err) : rv_visit_resume_work(v, err);
+    }
+    if (rc == 0 && !v->is_list && !v->resumed && !v->place.failed)
         rc = rv_visit_sit_out(v, err);
     if (rc == 0)
         rc = advance(v, out, err);
@@ -117,6 +123,8 @@ void rv_visit_free(rv_visit *v)
     json_object_put(v->outside_state);
     free(v->error_stage);
     json_object_put(v->chained);
+    json_object_put(v->chosen);
+    free(v->taken);
     rv_turn_free(v->rows);
     rv_tool_hooks_fini(&v->chain_hooks);
     rv_buf_fini(&v->partial);

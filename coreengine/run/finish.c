@@ -25,7 +25,7 @@ int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     rv_buf state = RV_BUF_INIT(STATE_MAX_BYTES);
 
-    if (!is_due(run))
+    if ((run->main.opened && !run->finished) || !is_due(run)) /* what branches hold is not in the state */
         return 0;
     run->last_saved = run->n_boundaries;
     rv_envelope_write_state(run->env, &state);
@@ -41,9 +41,9 @@ int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err)
 
 const char *rv_run_asked_by(const rv_run *run)
 {
-    bool is_known = run->shared.rules >= RV_RULES_2 && run->asked_by >= 0;
+    bool is_known = run->shared.rules >= RV_RULES_2 && run->main.asked_by >= 0;
 
-    return is_known ? run->pipeline->agents[run->asked_by].name : NULL;
+    return is_known ? run->pipeline->agents[run->main.asked_by].name : NULL;
 }
 
 static const char *asking_stage(const rv_run *run, const struct rv_interrupt *in)
@@ -88,14 +88,20 @@ static void emit_end(rv_run *run, const char *error_text, int64_t now_us, struct
                 RV_M_IF(run->shared.rules >= RV_RULES_2,
                         RV_M_TEXT("reason_class", rv_reason_class_text(rv_reason_class_for(f->terminal_reason)))),
                 RV_M_TEXT("termination_reason", f->termination_reason), RV_M_TEXT("error", error_text),
-                RV_M_IF(code, RV_M_TEXT("code", code)), RV_M_INT("stage_visits", f->agent_hop_count),
-                RV_M_INT("llm_calls", f->llm_call_count),
+                RV_M_IF(code, RV_M_TEXT("code", code)),
+                RV_M_INT("stage_visits", run->main.opened ? run->totals.visits : f->agent_hop_count),
+                RV_M_INT("llm_calls", run->main.opened ? run->totals.llm_calls : f->llm_call_count),
                 RV_M_IF(!rv_usage_is_zero(&f->usage), RV_M_USAGE("usage", &f->usage)));
 }
 
 int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
                   struct rv_effects *out, rv_err **err)
 {
+    int rc = status == RV_RUN_INTERRUPTED ? rv_questions_show(run, err)
+                                          : rv_group_close_all(run, "the run has ended", NULL, now_us, out, err);
+
+    if (rc < 0)
+        return rc;
     run->status = status;
     run->finished = true;
     rv_envelope_set_status(run->env, status);
@@ -103,7 +109,7 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
         rv_envelope_complete(run->env, now_us);
     if (run->is_inner) /* the visit that it is the work of tells how it ended */
         return 0;
-    int rc = rv_run_save(run, out, err);
+    rc = rv_run_save(run, out, err);
     if (rc < 0)
         return rc;
     if (status == RV_RUN_INTERRUPTED)
@@ -144,13 +150,13 @@ int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, c
     return rc;
 }
 
-void rv_run_hold_bounds(rv_run *run)
+void rv_run_hold_bounds(rv_run *run, struct branch *b)
 {
     const struct rv_pipeline *p = run->pipeline;
 
-    rv_envelope_set_bounds(run->env, p->max_iterations, p->max_llm_calls, p->max_agent_hops);
+    rv_envelope_set_bounds(b->env, p->max_iterations, p->max_llm_calls, p->max_agent_hops);
     if (run->started)
-        rv_envelope_set_parallel(run->env, run->parallel);
+        rv_envelope_set_parallel(b->env, run->parallel);
 }
 
 int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, int64_t now_us, struct rv_effects *out,
@@ -216,6 +222,20 @@ int rv_run_fail_by(rv_run *run, rv_work *work, int64_t now_us, struct rv_effects
     run->failed_stage = rc == 0 ? rv_buf_steal(&stage, NULL) : NULL;
     rv_buf_fini(&stage);
     return rc < 0 ? rc : rv_run_fail(run, rv_run_failure_status(r), r->reason, r->error_text, now_us, out, err);
+}
+
+int rv_run_fail_with(rv_run *run, const struct failure *f, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    char *stage = rv_str_dup(rv_str_of(f->stage));
+
+    if (!stage)
+        return RV_FAIL(err, RV_E_NOMEM, "end a run");
+    run->stopped_by = f->bound_of != &run->shared ? f->bound_of : NULL;
+    run->failed_type = f->type;
+    run->failed_code = f->code;
+    free(run->failed_stage);
+    run->failed_stage = stage;
+    return rv_run_fail(run, f->status, f->reason, f->text, now_us, out, err);
 }
 
 bool rv_run_visits_left(const rv_run *run, int stage)

@@ -9,7 +9,7 @@
 void rv_run_parallel_fini(rv_run *run)
 {
     for (size_t i = 0; i < run->n_batch; i++) {
-        struct branch *b = &run->branches[run->batch[i]];
+        struct batch_stage *b = &run->batch_stages[run->batch[i]];
         rv_work_free(b->work);
         rv_envelope_free(b->fork);
     }
@@ -18,12 +18,12 @@ void rv_run_parallel_fini(rv_run *run)
     free(run->parked);
     free(run->is_candidate);
     free(run->candidates);
-    free(run->branches);
+    free(run->batch_stages);
     free(run->batch);
     run->states = NULL;
     run->forced = run->parked = run->is_candidate = NULL;
     run->candidates = run->batch = NULL;
-    run->branches = NULL;
+    run->batch_stages = NULL;
     run->n_candidates = run->n_batch = run->n_begun = run->n_done = run->first_open = 0;
 }
 
@@ -72,9 +72,9 @@ int rv_run_parallel_begin(rv_run *run, rv_err **err)
     run->parked = calloc(n, sizeof *run->parked);
     run->is_candidate = calloc(n, sizeof *run->is_candidate);
     run->candidates = calloc(n, sizeof *run->candidates);
-    run->branches = calloc(n, sizeof *run->branches);
+    run->batch_stages = calloc(n, sizeof *run->batch_stages);
     run->batch = calloc(n, sizeof *run->batch);
-    if (!run->states || !run->forced || !run->parked || !run->is_candidate || !run->candidates || !run->branches ||
+    if (!run->states || !run->forced || !run->parked || !run->is_candidate || !run->candidates || !run->batch_stages ||
         !run->batch)
         return RV_FAIL(err, RV_E_NOMEM, "begin a parallel run of pipeline \"%s\"", p->name);
 
@@ -196,7 +196,7 @@ static int advance_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv
 
     while (run->n_begun < run->n_batch && (limit == 0 || run->n_begun - run->n_done < limit)) {
         int stage = run->batch[run->n_begun];
-        struct branch *b = &run->branches[stage];
+        struct batch_stage *b = &run->batch_stages[stage];
         int rc = rv_envelope_fork(run->env, &b->fork, err);
         if (rc == 0)
             rc = rv_envelope_set_stage(b->fork, rv_str_of(run->pipeline->agents[stage].name), err);
@@ -225,7 +225,7 @@ static void changed(rv_run *run, int stage)
 /* Merge one branch and note the outcome of its stage. */
 static int merge_branch(rv_run *run, int stage, struct rv_merge *m, rv_err **err)
 {
-    struct branch *b = &run->branches[stage];
+    struct batch_stage *b = &run->batch_stages[stage];
     const struct rv_visit_result *r = rv_work_result(b->work);
     rv_str name = rv_str_of(run->pipeline->agents[stage].name);
 
@@ -273,7 +273,7 @@ static int end_batch(rv_run *run, int failed, int64_t now_us, struct rv_effects 
     if (run->cancelled)
         return 0; /* ended by the one who cancels */
     if (failed >= 0)
-        return rv_run_fail_by(run, run->branches[failed].work, now_us, out, err);
+        return rv_run_fail_by(run, run->batch_stages[failed].work, now_us, out, err);
     rc = rv_run_save(run, out, err);
     if (rc < 0 || run->bound == RV_REASON_NONE || rv_envelope_fields(run->env)->terminated ||
         rv_envelope_fields(run->env)->interrupt_pending)
@@ -288,7 +288,7 @@ static int hand_over(rv_run *run, int failed, int handler, rv_err **err)
 
     if (rv_envelope_caught(run->env, name))
         return 0;
-    return rv_envelope_set_caught(run->env, name, rv_envelope_caught(run->branches[failed].fork, name), err);
+    return rv_envelope_set_caught(run->env, name, rv_envelope_caught(run->batch_stages[failed].fork, name), err);
 }
 
 int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
@@ -300,7 +300,7 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
     for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
         int stage = run->batch[i];
         rc = merge_branch(run, stage, &m, err);
-        const struct rv_visit_result *r = rv_work_result(run->branches[stage].work);
+        const struct rv_visit_result *r = rv_work_result(run->batch_stages[stage].work);
         if (failed < 0 && r->end == RV_VISIT_FAILED && r->next == RV_TARGET_NONE)
             failed = stage;
     }
@@ -322,10 +322,10 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
     }
     rv_merge_fini(&m);
     for (size_t i = 0; i < run->n_begun; i++) {
-        struct branch *b = &run->branches[run->batch[i]];
+        struct batch_stage *b = &run->batch_stages[run->batch[i]];
         rv_work_free(b->work);
         rv_envelope_free(b->fork);
-        *b = (struct branch){NULL, NULL};
+        *b = (struct batch_stage){NULL, NULL};
     }
     run->n_batch = run->n_begun = run->n_done = 0;
     return rc;
@@ -507,7 +507,7 @@ static int next_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
 {
     enum rv_reason reason = RV_REASON_NONE;
 
-    rv_run_hold_bounds(run);
+    rv_run_hold_bounds(run, &run->main);
     if (rv_envelope_fields(run->env)->terminated)
         return rv_run_finish(run, RV_RUN_TERMINATED, NULL, now_us, out, err);
     size_t n = take_ready(run);

@@ -1,5 +1,5 @@
 /* The run as others see it: made, begun at its first stage or with the answer to an interrupt (rules 7.2 and 7.10),
- * stepped, asked, freed. The two cores are in sequential.c and parallel.c. */
+ * stepped, asked, freed. The two cores are in branch.c and parallel.c. */
 #include "coreengine/run/run_internal.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *o
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
     int rc = 0;
 
-    rv_run_hold_bounds(run);
+    rv_run_hold_bounds(run, &run->main);
     if (strcmp(f->current_stage, RV_STAGE_START) == 0)
         rc = initialise(run, err);
     run->parallel = f->parallel_mode;
@@ -74,17 +74,55 @@ static int deny(rv_run *run, const char *text, int64_t now_us, struct rv_effects
     return rc < 0 ? rc : rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, text, now_us, out, err);
 }
 
-/* Along the edge that the asking stage would have taken, with the output that the person saw. */
-static int go_on_approved(rv_run *run, int from, int64_t now_us, struct rv_effects *out, rv_err **err)
+/* default_next is a list: which of its branches start is decided with that output, too. */
+static int hold_list(rv_run *run, struct branch *b, int from, json_object *output, rv_err **err)
+{
+    const struct rv_branches *list = rv_agent_list(&run->pipeline->agents[from], -1);
+    struct rv_visit_place place = rv_branch_place(run, b);
+    bool *taken = calloc(list->n, sizeof *taken);
+    struct rv_stage_scope values;
+
+    if (!taken)
+        return RV_FAIL(err, RV_E_NOMEM, "open a group");
+    struct rv_scope scope = rv_stage_scope_init(&values, run->pipeline, b->env, output, false);
+    place.group = b->joined;
+    rv_stage_scope_set_place(&values, &place);
+    int rc = rv_branches_choose(list, &scope, taken, err);
+    rv_stage_scope_fini(&values);
+    if (rc == 0)
+        rc = rv_branch_hold(b, from, list, taken, err);
+    free(taken);
+    return rc;
+}
+
+static int hold_list_or_fail(rv_run *run, struct branch *b, int from, json_object *output, int64_t now_us,
+                             struct rv_effects *out, rv_err **err)
+{
+    rv_err *cause = NULL;
+
+    int rc = hold_list(run, b, from, output, &cause);
+    if (rc == 0)
+        return 0;
+    if (rc != RV_E_NOMEM)
+        rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_EXPRESSION, rv_err_text(cause), now_us, out, err);
+    else
+        RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "open a group"), "told by rc");
+    rv_err_free(cause);
+    return rc;
+}
+
+int rv_run_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     const struct rv_agent *asker = &run->pipeline->agents[from];
-    json_object *output = rv_envelope_output(run->env, rv_str_of(asker->output.key), NULL), *feedback = NULL;
+    json_object *output = rv_envelope_output(b->env, rv_str_of(asker->output.key), NULL), *feedback = NULL;
     int to = RV_TARGET_END;
 
-    int rc = rv_visit_approve(&run->shared, from, run->env, now_us, out, &to, err);
+    int rc = rv_visit_approve(&run->shared, from, b->env, now_us, out, &to, err);
     if (rc < 0 || to == RV_TARGET_CLARIFICATION)
         return rc;
-    rc = rv_envelope_set_stage(run->env, rv_str_of(rv_pipeline_target_name(run->pipeline, to)), err);
+    if (to == RV_TARGET_LIST)
+        return hold_list_or_fail(run, b, from, output, now_us, out, err);
+    rc = rv_envelope_set_stage(b->env, rv_str_of(rv_pipeline_target_name(run->pipeline, to)), err);
     if (rc < 0)
         return rc;
     if (to >= 0) {
@@ -92,7 +130,7 @@ static int go_on_approved(rv_run *run, int from, int64_t now_us, struct rv_effec
             !json_object_is_type(feedback, json_type_string))
             feedback = NULL;
         json_object_get(feedback); /* a loop-back may clear the output */
-        rc = rv_run_take_edge(run, from, to, RV_OUTCOME_SUCCESS, feedback, now_us, out, err);
+        rc = rv_run_take_edge(run, b, from, to, RV_OUTCOME_SUCCESS, feedback, now_us, out, err);
         json_object_put(feedback);
     }
     return rc < 0 || run->finished ? rc : rv_run_save(run, out, err);
@@ -115,7 +153,7 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
         asker = run->parallel || p->confirmation_resume_stage[0]
                     ? -1
                     : rv_visit_asked_by_route(&run->shared, run->env, rv_envelope_interrupt(run->env).data);
-        return asker >= 0 ? go_on_approved(run, asker, now_us, out, err)
+        return asker >= 0 ? rv_run_go_on_approved(run, &run->main, asker, now_us, out, err)
                           : go_to(run, p->confirmation_resume_stage, err);
     case RV_INTERRUPT_AGENT_REVIEW:
         if (rv_str_is(r->decision, "reject")) {
@@ -173,7 +211,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
         rv_envelope_free(env);
         return RV_FAIL(err, RV_E_NOMEM, "make a run of pipeline \"%s\"", pipeline->name);
     }
-    run->asked_by = -1;
+    run->main = (struct branch){.env = env, .asked_by = -1};
     run->place = RV_VISIT_PLACE_NONE;
     run->pipeline = pipeline;
     run->opts = *opts;
@@ -200,7 +238,10 @@ void rv_run_free(rv_run *run)
 {
     if (!run)
         return;
-    rv_work_free(run->work);
+    rv_branch_fini(&run->main);
+    rv_totals_fini(&run->totals);
+    free(run->halt.text);
+    json_object_put(run->withdrawn);
     rv_run_parallel_fini(run);
     free(run->failed_stage);
     rv_visit_shared_fini(&run->shared);
@@ -211,8 +252,13 @@ void rv_run_free(rv_run *run)
 /* An end as interrupted was a pause: go on as if new, with the same envelope and numbers. */
 static void rearm(rv_run *run)
 {
-    rv_work_free(run->work);
-    run->work = NULL;
+    if (run->main.opened) { /* the branches stay as they are */
+        rv_questions_hide(run);
+        run->finished = false;
+        return;
+    }
+    rv_work_free(run->main.work);
+    run->main.work = NULL;
     rv_run_parallel_fini(run);
     run->started = run->finished = run->parallel = run->cancelled = false;
     run->bound = RV_REASON_NONE;
@@ -227,18 +273,20 @@ static int advance(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err *
 {
     if (run->finished)
         return 0;
-    return run->parallel ? rv_run_parallel(run, now_us, out, err) : rv_run_sequential(run, now_us, out, err);
+    if (run->parallel)
+        return rv_run_parallel(run, now_us, out, err);
+    if (!run->main.opened)
+        rv_branch_ready(run, &run->main);
+    return rv_run_go(run, now_us, out, err);
 }
 
 /* The visit that waits for a call, or NULL: its answer is not wanted any more. */
 static rv_work *waiting_work(rv_run *run, int64_t call_id)
 {
-    if (!run->parallel)
-        return run->work && rv_work_waits_for(run->work, call_id) ? run->work : NULL;
-    while (run->first_open < run->n_begun && rv_work_is_done(run->branches[run->batch[run->first_open]].work))
+    while (run->first_open < run->n_begun && rv_work_is_done(run->batch_stages[run->batch[run->first_open]].work))
         run->first_open++; /* mostly answered in order: do not look at the finished ones again */
     for (size_t i = run->first_open; i < run->n_begun; i++) {
-        rv_work *w = run->branches[run->batch[i]].work;
+        rv_work *w = run->batch_stages[run->batch[i]].work;
         if (!rv_work_is_done(w) && rv_work_waits_for(w, call_id))
             return w;
     }
@@ -247,19 +295,38 @@ static rv_work *waiting_work(rv_run *run, int64_t call_id)
 
 bool rv_run_waits_for(rv_run *run, int64_t call_id)
 {
-    return !run->finished && waiting_work(run, call_id);
+    if (run->finished)
+        return false;
+    return run->parallel ? waiting_work(run, call_id) != NULL : rv_branch_waiting(run, call_id) != NULL;
+}
+
+static int on_done_of_branch(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    struct branch *b = rv_branch_waiting(run, ev->call_id);
+    struct left left = rv_run_left(run);
+
+    if (!b)
+        return 0;
+    int rc = rv_work_on(b->work, ev, out, err);
+    if (rc < 0)
+        return rc;
+    rv_branch_worked(run, b, left);
+    if (rv_work_is_done(b->work))
+        rv_branch_ready(run, b);
+    return rv_run_go(run, ev->now_us, out, err);
 }
 
 static int on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
+    if (!run->parallel)
+        return on_done_of_branch(run, ev, out, err);
     rv_work *w = waiting_work(run, ev->call_id);
     if (!w)
         return 0;
     int rc = rv_work_on(w, ev, out, err);
     if (rc < 0)
         return rc;
-    if (run->parallel && rv_work_is_done(w))
-        run->n_done++;
+    run->n_done += rv_work_is_done(w);
     return advance(run, ev->now_us, out, err);
 }
 
@@ -268,11 +335,11 @@ int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t n
 {
     int rc = 0;
 
-    if (run->work)
-        rc = rv_work_cancel(run->work, why, partials, now_us, out, err);
+    if (run->main.work || run->main.opened)
+        rc = rv_branch_cancel(run, &run->main, why, partials, now_us, out, err);
     if (run->parallel && run->n_batch > 0) {
         for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
-            rv_work *w = run->branches[run->batch[i]].work;
+            rv_work *w = run->batch_stages[run->batch[i]].work;
             if (!rv_work_is_done(w))
                 rc = rv_work_cancel(w, why, partials, now_us, out, err);
         }
@@ -283,8 +350,6 @@ int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t n
     }
     if (rc == 0 && !run->finished)
         rc = give_up_waiting(run, why, now_us, out, err);
-    rv_work_free(run->work);
-    run->work = NULL;
     return rc < 0 || run->finished
                ? rc
                : rv_run_fail(run, RV_RUN_CANCELLED, RV_REASON_USER_CANCELLED, why, now_us, out, err);
@@ -304,18 +369,33 @@ static int on_cancel(rv_run *run, const struct rv_event *ev, struct rv_effects *
     return rc;
 }
 
+static int recover_branch(rv_run *run, struct branch *b, int64_t gap_us, int64_t now_us, bool *ended,
+                          struct rv_effects *out, rv_err **err)
+{
+    struct left left = rv_run_left(run);
+
+    int rc = rv_work_recover(b->work, gap_us, now_us, out, err);
+    if (rc < 0)
+        return rc;
+    rv_branch_worked(run, b, left);
+    if (rv_work_is_done(b->work)) {
+        *ended = true;
+        rv_branch_ready(run, b);
+    }
+    return 0;
+}
+
 /* The process that replays the run makes the pending calls again; this function corrects time and cost. */
 int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     bool ended = false;
     int rc = 0;
 
-    if (run->work) {
-        rc = rv_work_recover(run->work, gap_us, now_us, out, err);
-        ended = rv_work_is_done(run->work);
-    }
+    for (struct branch *b = &run->main; b && rc == 0; b = rv_branch_next(b))
+        if (b->work && !rv_work_is_done(b->work))
+            rc = recover_branch(run, b, gap_us, now_us, &ended, out, err);
     for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
-        rv_work *w = run->branches[run->batch[i]].work;
+        rv_work *w = run->batch_stages[run->batch[i]].work;
         if (!w || rv_work_is_done(w))
             continue;
         rc = rv_work_recover(w, gap_us, now_us, out, err);
@@ -325,10 +405,27 @@ int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effect
     return rc == 0 && ended ? advance(run, now_us, out, err) : rc;
 }
 
+/* To the question of a branch, which was checked. Others may run meanwhile. */
+static int answer_branch(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    if (is_paused(run)) {
+        rearm(run);
+        int rc = begin(run, true, ev->now_us, out, err);
+        if (rc < 0)
+            return rc;
+    }
+    int rc = rv_questions_answer(run, &ev->response, ev->now_us, out, err);
+    return rc < 0 || run->finished ? rc : rv_run_go(run, ev->now_us, out, err);
+}
+
 static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     int rc;
 
+    if (ev->kind == RV_EVENT_ANSWER && run->main.opened) {
+        rc = rv_questions_check(run, &ev->response, ev->now_us, err);
+        return rc < 0 ? rc : answer_branch(run, ev, out, err);
+    }
     if (is_paused(run) && ev->kind == RV_EVENT_ANSWER) {
         rc = rv_visit_check_answer(&run->shared, run->env, &ev->response, ev->now_us, err);
         if (rc < 0)
@@ -337,6 +434,8 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     } else if (is_paused(run) && ev->kind == RV_EVENT_CANCEL) {
         rearm(run);
     }
+    if (ev->kind == RV_EVENT_ANSWER && (rc = rv_questions_refuse_withdrawn(run, &ev->response, err)) < 0)
+        return rc;
     if (run->finished && (ev->kind == RV_EVENT_START || ev->kind == RV_EVENT_ANSWER))
         return RV_FAIL(err, RV_E_STATE, "the run is over");
     if (run->finished)

@@ -6,9 +6,76 @@
 #include "coreengine/run/work.h"
 
 /* One stage of a parallel batch. */
-struct branch {
+struct batch_stage {
     rv_work *work;
     rv_envelope *fork;
+};
+
+/* A failure that is kept: texts are owned. */
+struct failure {
+    char *stage, *type, *text;
+    enum rv_failure code;
+    enum rv_reason reason;
+    enum rv_run_status status; /* of a run that it ends */
+    int64_t attempt;
+    const struct rv_visit_shared *bound_of; /* a bound of that run, which no stage can catch; NULL: none */
+};
+void rv_failure_fini(struct failure *f);
+
+/* --- Branches and groups ---
+ *
+ * A run is a tree of branches. The main branch works on the run's envelope, each other one on its own fork of the
+ * envelope of the branch that opened its group. A branch makes one visit at a time, or waits for the group that it
+ * opened or for a person, until it is over. What runs, moves and settles is decided in the order of the lists. */
+enum branch_state { BRANCH_ALIVE, BRANCH_ARRIVED, BRANCH_ENDED, BRANCH_FAILED, BRANCH_CANCELLED };
+struct group;
+struct branch {
+    struct group *group;  /* that it belongs to; NULL: the main branch */
+    struct group *opened; /* that it waits for; owned; NULL: none */
+    rv_envelope *env;     /* owned; of the main branch the run's, which owns it */
+    rv_work *work;        /* the visit under way; owned; NULL: none */
+    const char *name;     /* of its first stage */
+    char *path;           /* owned; NULL: the main branch */
+    int first;            /* stage */
+    int asked_by;         /* the stage whose visit left an interrupt pending; -1: none has */
+    enum branch_state state;
+    bool is_ready;             /* it stands in the queue of those that can move */
+    struct branch *next_ready; /* the queue */
+    /* Of its visit: model calls and visits that it took from what is left, and those of the envelope before it. */
+    int64_t calls_taken, hops_taken, calls_before, hops_before;
+    json_object *joined;            /* `group`, for the visit of a join; owned */
+    struct failure missed;          /* why that join is not satisfied; zeroed: it is */
+    struct rv_failed passed;        /* the same as its visit has it */
+    struct failure failure;         /* FAILED */
+    const struct rv_branches *held; /* a list that it goes on to when its question is answered; NULL: none */
+    bool *held_taken;               /* owned */
+    int held_by;                    /* the stage that routed there */
+};
+struct group {
+    struct branch *opener;
+    int stage;            /* that opened it */
+    int join;             /* RV_TARGET_NONE: none */
+    struct branch *items; /* owned; in the order of the list */
+    size_t n, n_alive, n_arrived;
+    struct branch *failed_first; /* in time; NULL: none */
+    bool is_settled;             /* its opener goes on next */
+};
+
+/* What all branches of a run have used together; while it is not on, the envelope of the only one says it. */
+struct totals {
+    bool is_on;
+    int64_t visits, llm_calls; /* of visits that are over; what is left is in `shared` */
+    int64_t iterations, replans;
+    int64_t *of_stage;   /* visits; owned */
+    int64_t *rejections; /* owned */
+    int64_t *of_edge;    /* edges that have a limit, in the pipeline's order; owned */
+};
+/* A bound was hit, or the run is to end, while other visits are under way: it ends after them. */
+struct halt {
+    bool is_set;
+    enum rv_run_status status;
+    enum rv_reason reason;
+    char *text; /* owned */
 };
 
 struct rv_run {
@@ -22,6 +89,13 @@ struct rv_run {
     bool cancelled; /* the pending batch was cancelled: that ends the run, whatever its branches return */
     enum rv_run_status status;
 
+    struct branch main;
+    struct branch *first_ready, *last_ready; /* branches that can move, in the order in which they do */
+    size_t n_working;                        /* visits under way */
+    struct totals totals;
+    struct halt halt;
+    json_object *withdrawn; /* ids of questions that no answer is wanted to any more; owned; NULL: none */
+
     /* A run that is the work of a stage (inner.c) has a root in `shared`. It tells nobody how it began and ended. */
     bool is_inner;
     struct rv_visit_place place;              /* of all its visits */
@@ -30,9 +104,6 @@ struct rv_run {
     enum rv_failure failed_code;
     char *failed_stage; /* owned */
 
-    rv_work *work; /* sequential: the one under way, or NULL */
-    int asked_by;  /* sequential: the stage whose visit left an interrupt pending; -1: none has */
-
     /* parallel; arrays have one element per stage */
     enum rv_stage_state *states;
     bool *forced; /* an error route made it ready, whatever it requires */
@@ -40,7 +111,7 @@ struct rv_run {
     bool *is_candidate;
     int *candidates; /* stages whose readiness may have changed */
     size_t n_candidates;
-    struct branch *branches;
+    struct batch_stage *batch_stages;
     int *batch; /* stages of the batch under way, in stage order */
     size_t n_batch, n_begun, n_done;
     size_t first_open;    /* of the batch: everything before it is done */
@@ -61,6 +132,15 @@ static inline rv_str rv_run_shown(const char *stage)
                       sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                        \
          : NULL)
 
+struct rv_visit_place rv_branch_place(const rv_run *run, const struct branch *b);
+/** The same of a branch. */
+#define rv_branch_emit(run, b, out, kind, now_us, ...)                                                                 \
+    (rv_emit_is_wanted(&(run)->shared)                                                                                 \
+         ? rv_emit_at(&(run)->shared, out, kind, -1, (const struct rv_visit_place[]){rv_branch_place((run), (b))}, 0,  \
+                      now_us, (const struct rv_member[]){__VA_ARGS__},                                                 \
+                      sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                        \
+         : NULL)
+
 /* run.c */
 bool rv_run_waits_for(rv_run *run, int64_t call_id);
 /** Cancel all that is under way, and end. */
@@ -69,10 +149,95 @@ RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *parti
 RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* sequential.c */
-RV_MUST_CHECK int rv_run_sequential(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
-/** Count the edge; a loop-back is told and clears what it clears, a limit ends the run. */
-RV_MUST_CHECK int rv_run_take_edge(rv_run *run, int from, int to, enum rv_outcome outcome, json_object *feedback,
-                                   int64_t now_us, struct rv_effects *out, rv_err **err);
+/** Count the edge; a loop-back is told and clears what it clears, a limit stops the run. */
+int rv_run_take_edge(rv_run *run, struct branch *branch, int from, int to, enum rv_outcome outcome,
+                     json_object *feedback, int64_t now_us, struct rv_effects *out, rv_err **err);
+
+/* branch.c: what a branch does next */
+/** Let everything move that can; then finish the run where nothing is left to do, or only questions are. */
+int rv_run_go(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+void rv_branch_fini(struct branch *b);                     /* its group and its visit, too; not its envelope */
+void rv_branch_ready(rv_run *run, struct branch *b);       /* it can move */
+void rv_branch_ready_first(rv_run *run, struct branch *b); /* before all others */
+void rv_branch_forget_ready(rv_run *run);                  /* take those that are over out of the queue */
+/** It goes on to that list as soon as no question keeps it. */
+int rv_branch_hold(struct branch *b, int stage, const struct rv_branches *list, const bool *taken, rv_err **err);
+int rv_branch_open_held(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
+/** The visit under way may have moved: note what it used. */
+struct left {
+    int64_t calls, hops;
+};
+struct left rv_run_left(const rv_run *run); /* before it */
+void rv_branch_worked(rv_run *run, struct branch *b, struct left before);
+/** First visit of a branch whose group was just opened: false when a bound keeps it from beginning. */
+int rv_branch_begin(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
+struct branch *rv_branch_waiting(rv_run *run, int64_t call_id); /* that waits for the call; NULL: none does */
+/** The next one in list order, those that wait for a group before the branches of it; NULL after the last one. */
+struct branch *rv_branch_next(struct branch *b);
+static inline bool rv_branch_asks(const struct branch *b)
+{
+    return b->state == BRANCH_ALIVE && !b->opened && !b->work && rv_envelope_has_interrupt(b->env);
+}
+/** Give up what is under way in the branch and in all that it opened. */
+int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials, int64_t now_us,
+                     struct rv_effects *out, rv_err **err);
+
+/* group.c: groups open, settle and close */
+/** Open the group of that list; its first visits begin. */
+int rv_group_open(rv_run *run, struct branch *b, int stage, const struct rv_branches *list, const bool *taken,
+                  int64_t now_us, struct rv_effects *out, rv_err **err);
+/** Its group is settled: cancel who is left, merge, and let it go on at the join. */
+int rv_group_settle(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
+/** A branch of a group is over. */
+int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, int64_t now_us, struct rv_effects *out,
+                         rv_err **err);
+/** The run ends: give up all that is under way in the groups, and keep what they did but for their values. */
+int rv_group_close_all(rv_run *run, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
+                       rv_err **err);
+void rv_group_free(struct group *g);
+
+/* join.c: the rule of a join */
+struct verdict {
+    bool is_settled, is_satisfied;
+    bool takes_arrived, takes_ended; /* whose values are merged */
+};
+struct verdict rv_join_verdict(const rv_run *run, const struct group *g);
+/** Why it is not satisfied. */
+int rv_join_failure(const rv_run *run, const struct group *g, struct failure *out, rv_err **err);
+/** The variable `group`. */
+int rv_join_describe(const struct group *g, json_object **out, rv_err **err);
+int rv_failure_copy(const struct failure *from, struct failure *to, rv_err **err);
+
+/* bounds.c: what all branches have used together */
+int rv_totals_begin(rv_run *run, rv_err **err); /* when the first group opens */
+void rv_totals_fini(struct totals *t);
+/** Which bound keeps a visit of that stage from beginning; RV_REASON_NONE: none does. */
+enum rv_reason rv_run_bound_at(const rv_run *run, const struct branch *b, int stage);
+/** An edge is taken that the branch has taken so often: how often all branches have, where the edge has a limit. */
+int64_t rv_run_count_edge(rv_run *run, int from, int to, int64_t of_branch);
+void rv_run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf *out);
+/** End the run, now where nothing else is under way in it, else when that is done. Nothing new begins. */
+int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
+                struct rv_effects *out, rv_err **err);
+/** A bound of a run around this one leaves no room for a visit: halt. */
+int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out, rv_err **err);
+int rv_run_end_halted(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+
+/* questions.c: questions of branches */
+struct branch *rv_questions_first(rv_run *run); /* in the order of the lists; NULL: none is open */
+/** The branch whose open question has that id; id ptr NULL: the first one. NULL: none. */
+struct branch *rv_questions_find(rv_run *run, rv_str id);
+int rv_questions_withdraw(rv_run *run, struct branch *b, rv_err **err);
+int rv_questions_refuse_withdrawn(const rv_run *run, const struct rv_response *r, rv_err **err);
+int rv_questions_show(rv_run *run, rv_err **err);
+void rv_questions_hide(rv_run *run);
+int rv_questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err);
+int rv_questions_answer(rv_run *run, const struct rv_response *r, int64_t now_us, struct rv_effects *out, rv_err **err);
+
+/* run.c */
+/** Along the edge that the asking stage would have taken, with the output that the person saw. */
+int rv_run_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_us, struct rv_effects *out,
+                          rv_err **err);
 
 /* parallel.c */
 RV_MUST_CHECK int rv_run_parallel_begin(rv_run *run, rv_err **err);
@@ -83,12 +248,15 @@ RV_MUST_CHECK int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effe
 
 /* finish.c */
 /** The pipeline's bounds and the run's mode stand, whatever a hook wrote over them. */
-void rv_run_hold_bounds(rv_run *run);
+void rv_run_hold_bounds(rv_run *run, struct branch *b);
 bool rv_run_visits_left(const rv_run *run, int stage);
 /** A bound of a run around this one leaves no room for a visit: end. *stopped false: there is room. */
 RV_MUST_CHECK int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out,
                                       rv_err **err);
-/** The run ends by the failure of a visit that nothing caught. */
+/** The run ends by a failure that nothing caught; the failure lives as long as the run. */
+RV_MUST_CHECK int rv_run_fail_with(rv_run *run, const struct failure *f, int64_t now_us, struct rv_effects *out,
+                                   rv_err **err);
+/** The same of a visit. */
 RV_MUST_CHECK int rv_run_fail_by(rv_run *run, rv_work *work, int64_t now_us, struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out,
                                        rv_err **err);

@@ -197,6 +197,16 @@ static void put_completed(json_object *line, rv_buf *b)
     rv_buf_fini(&text);
 }
 
+static void put_decision(json_object *line, rv_buf *b)
+{
+    json_object *list = rv_json_get_arr(line, "branches");
+
+    rv_buf_printf(b, "%s -> %s", sim_text(line, "from"), list ? "" : sim_text(line, "to"));
+    if (list)
+        rv_json_write(list, b);
+    rv_buf_printf(b, " (%s)", sim_text(line, "reason"));
+}
+
 /* False: the calls say it already. */
 static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
 {
@@ -213,7 +223,7 @@ static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
         put_completed(line, b);
         return true;
     case RV_EMIT_ROUTING_DECISION:
-        rv_buf_printf(b, "%s -> %s (%s)", sim_text(line, "from"), sim_text(line, "to"), sim_text(line, "reason"));
+        put_decision(line, b);
         return true;
     case RV_EMIT_ITERATION:
         rv_buf_printf(b, "loop back %lld", (long long)sim_number(line, "iteration"));
@@ -231,6 +241,17 @@ static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
         rv_buf_printf(b, "stage %s asks, %s %s", sim_text(line, "stage"), sim_text(line, "kind"), sim_text(line, "id"));
         put_text(b, line, ": ", "question");
         put_text(b, line, ": ", "message");
+        return true;
+    case RV_EMIT_BRANCH_STARTED:
+        rv_buf_printf(b, "branch %s begins", sim_text(line, "path"));
+        return true;
+    case RV_EMIT_BRANCH_ENDED:
+        rv_buf_printf(b, "branch %s: %s", sim_text(line, "path"), sim_text(line, "end"));
+        put_text(b, line, ", ", "error");
+        return true;
+    case RV_EMIT_GROUP_SETTLED:
+        rv_buf_printf(b, "the group of %s is settled", sim_text(line, "from"));
+        put_text(b, line, ", join ", "join");
         return true;
     case RV_EMIT_STAGE_SKIPPED:
         rv_buf_printf(b, "stage %s is skipped", sim_text(line, "stage"));

@@ -1,0 +1,139 @@
+/* Bounds over all branches of a run, and how a run stops at one while other visits are under way: nothing new begins,
+ * what is under way ends, then the run does. From the first group on, the totals of all branches are kept beside the
+ * envelopes, whose counts show each branch only its own. */
+#include "coreengine/run/run_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void rv_totals_fini(struct totals *t)
+{
+    free(t->of_stage);
+    free(t->rejections);
+    free(t->of_edge);
+    *t = (struct totals){0};
+}
+
+int rv_totals_begin(rv_run *run, rv_err **err)
+{
+    const struct rv_pipeline *p = run->pipeline;
+    const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
+    struct totals *t = &run->totals;
+
+    if (t->is_on)
+        return 0;
+    int rc = rv_envelope_expect_questions(run->env, err);
+    if (rc < 0)
+        return rc;
+    t->of_stage = calloc(p->n_agents + 1, sizeof *t->of_stage);
+    t->rejections = calloc(p->n_agents + 1, sizeof *t->rejections);
+    t->of_edge = calloc(p->n_edge_limits + 1, sizeof *t->of_edge);
+    if (!t->of_stage || !t->rejections || !t->of_edge)
+        return RV_FAIL(err, RV_E_NOMEM, "count what branches use");
+    t->visits = f->agent_hop_count;
+    t->llm_calls = f->llm_call_count;
+    t->iterations = f->iteration;
+    for (size_t i = 0; i < p->n_agents; i++) {
+        rv_str name = rv_str_of(p->agents[i].name);
+
+        t->of_stage[i] = rv_envelope_visits(run->env, name);
+        t->rejections[i] = rv_envelope_loops(run->env, RV_LOOP_REJECTION, name);
+        t->replans += rv_envelope_loops(run->env, RV_LOOP_REPLAN, name);
+    }
+    for (size_t i = 0; i < p->n_edge_limits; i++)
+        t->of_edge[i] = rv_envelope_edge_count(run->env, rv_str_of(p->edge_limits[i].from_name),
+                                               rv_str_of(p->edge_limits[i].to_name));
+    run->shared.llm_left = p->max_llm_calls - t->llm_calls;
+    run->shared.hops_left = p->max_agent_hops - t->visits;
+    t->is_on = true;
+    return 0;
+}
+
+/* Rule: visits of the stage, loop-backs, model calls, visits. The limit of an edge is looked at when it is taken. */
+enum rv_reason rv_run_bound_at(const rv_run *run, const struct branch *b, int stage)
+{
+    const struct rv_pipeline *p = run->pipeline;
+    const struct rv_agent *a = &p->agents[stage];
+    const struct totals *t = &run->totals;
+
+    if (a->limits.max_visits > 0 && t->of_stage[stage] >= a->limits.max_visits &&
+        !rv_envelope_suspended(b->env, rv_str_of(a->name)))
+        return RV_REASON_MAX_VISITS;
+    if (t->iterations > p->max_iterations)
+        return RV_REASON_MAX_ITERATIONS;
+    if (rv_stage_calls_llm(&run->shared, stage) && !b->missed.text && run->shared.llm_left <= 0)
+        return RV_REASON_MAX_LLM_CALLS;
+    return run->shared.hops_left <= 0 ? RV_REASON_MAX_HOPS : RV_REASON_NONE;
+}
+
+int64_t rv_run_count_edge(rv_run *run, int from, int to, int64_t of_branch)
+{
+    int at = rv_pipeline_edge_limit_at(run->pipeline, from, to);
+
+    return run->totals.is_on && at >= 0 ? ++run->totals.of_edge[at] : of_branch;
+}
+
+/* --- stopping --- */
+
+int rv_run_end_halted(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    char *text = run->halt.text;
+
+    run->halt.text = NULL;
+    int rc = rv_run_fail(run, run->halt.status, run->halt.reason, text, now_us, out, err);
+    free(text);
+    return rc;
+}
+
+int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
+                struct rv_effects *out, rv_err **err)
+{
+    if (run->halt.is_set)
+        return 0;
+    if (run->n_working == 0)
+        return rv_run_fail(run, status, reason, text, now_us, out, err);
+    char *kept = rv_str_dup(rv_str_of(text));
+    if (!kept)
+        return RV_FAIL(err, RV_E_NOMEM, "stop a run");
+    run->halt = (struct halt){.is_set = true, .status = status, .reason = reason, .text = kept};
+    run->shared.stops = true;
+    return 0;
+}
+
+int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(1024);
+    enum rv_reason reason;
+    const struct rv_visit_shared *by = rv_bound_of(run->shared.up, llm, true, &reason);
+
+    *stopped = by != NULL;
+    if (!by)
+        return 0;
+    run->stopped_by = by;
+    rv_buf_printf(
+        &text, "all %s (%lld) allows were made",
+        reason == RV_REASON_MAX_LLM_CALLS ? "model calls that max_llm_calls" : "stage visits that max_agent_hops",
+        (long long)(reason == RV_REASON_MAX_LLM_CALLS ? by->pipeline->max_llm_calls : by->pipeline->max_agent_hops));
+    int rc = rv_buf_check(&text, "reason", err);
+    if (rc == 0)
+        rc = rv_run_halt(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), now_us, out, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+void rv_run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf *out)
+{
+    const struct rv_pipeline *p = run->pipeline;
+
+    if (reason == RV_REASON_MAX_ITERATIONS)
+        rv_buf_printf(out, "the run looped back more often than max_iterations (%lld) allows",
+                      (long long)p->max_iterations);
+    else if (reason == RV_REASON_MAX_LLM_CALLS)
+        rv_buf_printf(out, "all model calls that max_llm_calls (%lld) allows were made", (long long)p->max_llm_calls);
+    else if (reason == RV_REASON_MAX_VISITS)
+        rv_buf_printf(out, "stage \"%.*s\" was visited as often as its max_visits (%lld) allows",
+                      RV_STR_ARG(rv_run_shown(p->agents[stage].name)), (long long)p->agents[stage].limits.max_visits);
+    else
+        rv_buf_printf(out, "all stage visits that max_agent_hops (%lld) allows were made",
+                      (long long)p->max_agent_hops);
+}

@@ -1,0 +1,293 @@
+/* Groups of branches: opened by a list of targets, settled by the rule of their join, merged in list order into the
+ * branch that waits. A group whose branches all end has no join; then the branch that opened it has ended, too. */
+#include "coreengine/run/run_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_MAX_BYTES ((size_t)1 << 20) /* names have 128 bytes and groups 64 levels */
+
+void rv_group_free(struct group *g)
+{
+    if (!g)
+        return;
+    for (size_t i = 0; i < g->n; i++) {
+        rv_envelope *env = g->items[i].env;
+        rv_branch_fini(&g->items[i]);
+        rv_envelope_free(env); /* after the groups that forked it */
+    }
+    free(g->items);
+    free(g);
+}
+
+/* The path of a branch: where its group was opened, in which visit, and its name. */
+static int make_path(const rv_run *run, const struct branch *opener, int stage, const char *name, char **out,
+                     rv_err **err)
+{
+    const char *fork = run->pipeline->agents[stage].name;
+    rv_buf text = RV_BUF_INIT(PATH_MAX_BYTES);
+
+    rv_buf_printf(&text, "%s/%s#%lld:%s",
+                  opener->path      ? opener->path
+                  : run->place.path ? run->place.path
+                                    : "",
+                  fork, (long long)rv_envelope_visits(opener->env, rv_str_of(fork)), name);
+    int rc = rv_buf_check(&text, "the path of a branch", err);
+    if (rc == 0)
+        *out = rv_buf_steal(&text, NULL);
+    rv_buf_fini(&text);
+    return rc == 0 && !*out ? RV_FAIL(err, RV_E_NOMEM, "open a group") : rc;
+}
+
+static int make_branch(const rv_run *run, struct branch *opener, struct group *g, const struct rv_branch_target *target,
+                       bool starts, struct branch *b, rv_err **err)
+{
+    *b = (struct branch){.group = g,
+                         .name = target->name,
+                         .first = target->target,
+                         .asked_by = -1,
+                         .state = starts ? BRANCH_ALIVE : BRANCH_ENDED};
+    int rc = make_path(run, opener, g->stage, target->name, &b->path, err);
+    if (rc == 0)
+        rc = rv_envelope_branch(opener->env, &b->env, err);
+    return rc == 0 ? rv_envelope_set_stage(b->env, rv_str_of(target->name), err) : rc;
+}
+
+static int make_group(rv_run *run, struct branch *b, int stage, const struct rv_branches *list, const bool *taken,
+                      rv_err **err)
+{
+    struct group *g = calloc(1, sizeof *g);
+    int rc = 0;
+
+    if (!g)
+        return RV_FAIL(err, RV_E_NOMEM, "open a group");
+    b->opened = g;
+    *g = (struct group){.opener = b, .stage = stage, .join = run->pipeline->agents[stage].routing.join_of};
+    g->items = calloc(list->n, sizeof *g->items);
+    if (!g->items)
+        return RV_FAIL(err, RV_E_NOMEM, "open a group");
+    for (size_t i = 0; i < list->n && rc == 0; i++) {
+        rc = make_branch(run, b, g, &list->items[i], taken[i], &g->items[i], err);
+        g->n = i + 1;
+        g->n_alive += taken[i];
+    }
+    return rc;
+}
+
+static const char *const state_texts[] = {
+    [BRANCH_ALIVE] = "alive",   [BRANCH_ARRIVED] = "arrived",     [BRANCH_ENDED] = "ended",
+    [BRANCH_FAILED] = "failed", [BRANCH_CANCELLED] = "cancelled",
+};
+
+static void tell_started(rv_run *run, const struct branch *b, int64_t now_us, struct rv_effects *out)
+{
+    rv_branch_emit(run, b, out, RV_EMIT_BRANCH_STARTED, now_us, RV_M_TEXT("name", b->name),
+                   RV_M_TEXT("from", run->pipeline->agents[b->group->stage].name));
+}
+
+static void tell_ended(rv_run *run, const struct branch *b, int64_t now_us, struct rv_effects *out)
+{
+    bool failed = b->state == BRANCH_FAILED;
+
+    rv_branch_emit(run, b, out, RV_EMIT_BRANCH_ENDED, now_us, RV_M_TEXT("name", b->name),
+                   RV_M_TEXT("end", state_texts[b->state]),
+                   RV_M_IF(b->state == BRANCH_ARRIVED, RV_M_TEXT("join", rv_envelope_fields(b->env)->current_stage)),
+                   RV_M_IF(failed, RV_M_TEXT("error_type", b->failure.type)),
+                   RV_M_IF(failed, RV_M_TEXT("error", b->failure.text)));
+}
+
+static void look_at(rv_run *run, struct group *g)
+{
+    if (g->is_settled || !rv_join_verdict(run, g).is_settled)
+        return;
+    g->is_settled = true;
+    rv_branch_ready_first(run, g->opener);
+}
+
+/* In the order of the list: the edge is counted, limits are looked at, the first visit begins. */
+static int begin_all(rv_run *run, struct group *g, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < g->n && rc == 0; i++) {
+        struct branch *b = &g->items[i];
+
+        if (b->state != BRANCH_ALIVE)
+            continue;
+        rc = rv_run_take_edge(run, b, g->stage, b->first, RV_OUTCOME_SUCCESS, NULL, now_us, out, err);
+        if (rc < 0 || run->finished || run->halt.is_set)
+            return rc;
+        tell_started(run, b, now_us, out);
+        rc = rv_branch_begin(run, b, now_us, out, err);
+        if (rc < 0 || run->finished || run->halt.is_set)
+            return rc;
+    }
+    for (size_t i = 0; i < g->n && rc == 0; i++)
+        if (g->items[i].state == BRANCH_ALIVE)
+            rv_branch_ready(run, &g->items[i]);
+    return rc;
+}
+
+int rv_group_open(rv_run *run, struct branch *b, int stage, const struct rv_branches *list, const bool *taken,
+                  int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    int rc = rv_totals_begin(run, err);
+
+    if (rc == 0)
+        rc = make_group(run, b, stage, list, taken, err);
+    if (rc < 0)
+        return rc;
+    struct group *g = b->opened;
+    for (size_t i = 0; i < g->n; i++)
+        if (g->items[i].state != BRANCH_ALIVE) /* its condition is false */
+            tell_ended(run, &g->items[i], now_us, out);
+    look_at(run, g);
+    return g->is_settled ? 0 : begin_all(run, g, now_us, out, err);
+}
+
+int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, int64_t now_us, struct rv_effects *out,
+                         rv_err **err)
+{
+    struct group *g = b->group;
+
+    b->state = state;
+    g->n_alive--;
+    g->n_arrived += state == BRANCH_ARRIVED;
+    if (state == BRANCH_FAILED && !g->failed_first)
+        g->failed_first = b;
+    tell_ended(run, b, now_us, out);
+    if (!run->halt.is_set && state != BRANCH_CANCELLED)
+        look_at(run, g);
+    (void)err;
+    return 0;
+}
+
+/* --- settling --- */
+
+static enum rv_merge_how how_of(const void *self, const char *key)
+{
+    const struct rv_agent_join *join = self;
+
+    for (size_t i = 0; i < join->n_merges; i++)
+        if (strcmp(join->merges[i].key, key) == 0)
+            return (enum rv_merge_how)join->merges[i].how;
+    return RV_MERGE_REPLACE;
+}
+
+static void warn_conflicts(rv_run *run, const struct rv_joining *j, int64_t now_us, struct rv_effects *out)
+{
+    size_t n = j->conflicts ? json_object_array_length(j->conflicts) : 0;
+
+    for (size_t i = 0; i < n; i++)
+        rv_run_emit(run, out, RV_EMIT_WARNING, now_us,
+                    RV_M_TEXT("message", "two branches wrote the same metadata: the later one in the list is kept"),
+                    RV_M_OF(VALUE, "conflict", json_object_array_get_idx(j->conflicts, i)));
+}
+
+static int merge(rv_run *run, struct group *g, struct verdict v, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    struct rv_joining j = {.how = g->join >= 0 ? how_of : NULL,
+                           .self = g->join >= 0 ? &run->pipeline->agents[g->join].join : NULL};
+    int rc = 0;
+
+    for (size_t i = 0; i < g->n && rc == 0; i++) {
+        struct branch *b = &g->items[i];
+        bool with_values =
+            (b->state == BRANCH_ARRIVED && v.takes_arrived) || (b->state == BRANCH_ENDED && v.takes_ended);
+        rc = rv_envelope_join(g->opener->env, b->env, rv_str_of(b->name), with_values, &j, err);
+    }
+    if (rc == 0)
+        rc = rv_envelope_join_end(g->opener->env, &j, err);
+    if (rc == 0)
+        warn_conflicts(run, &j, now_us, out);
+    rv_joining_fini(&j);
+    return rc;
+}
+
+static int cancel_alive(rv_run *run, struct group *g, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < g->n && rc == 0; i++)
+        if (g->items[i].state == BRANCH_ALIVE)
+            rc = rv_branch_cancel(run, &g->items[i], "the group was settled without this branch", NULL, now_us, out,
+                                  err);
+    rv_branch_forget_ready(run);
+    return rc;
+}
+
+static void tell_settled(rv_run *run, const struct group *g, struct verdict v, json_object *described, int64_t now_us,
+                         struct rv_effects *out)
+{
+    const struct rv_agent *agents = run->pipeline->agents;
+
+    rv_branch_emit(run, g->opener, out, RV_EMIT_GROUP_SETTLED, now_us, RV_M_TEXT("from", agents[g->stage].name),
+                   RV_M_TEXT("join", g->join >= 0 ? agents[g->join].name : NULL),
+                   RV_M_BOOL("satisfied", v.is_satisfied), RV_M_OF(VALUE, "group", described));
+}
+
+/* The first failed one in the list. */
+static const struct branch *failed_in(const struct group *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->items[i].state == BRANCH_FAILED)
+            return &g->items[i];
+    return NULL;
+}
+
+/* A group without a join is over: so is the branch that opened it. */
+static int end_opener(rv_run *run, struct branch *b, const struct failure *failure, int64_t now_us,
+                      struct rv_effects *out, rv_err **err)
+{
+    if (!failure->text)
+        return rv_envelope_set_stage(b->env, RV_STR_LIT(RV_STAGE_END), err);
+    int rc = rv_failure_copy(failure, &b->failure, err);
+    if (rc == 0 && !b->group)
+        return rv_run_fail_with(run, &b->failure, now_us, out, err);
+    return rc < 0 ? rc : rv_group_branch_over(run, b, BRANCH_FAILED, now_us, out, err);
+}
+
+int rv_group_settle(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    struct group *g = b->opened;
+    int join = g->join;
+    struct verdict v = rv_join_verdict(run, g);
+    struct failure failure = {0};
+    json_object *described = NULL;
+
+    int rc = cancel_alive(run, g, now_us, out, err);
+    if (rc == 0)
+        rc = rv_join_describe(g, &described, err);
+    if (rc == 0 && join >= 0 && !v.is_satisfied)
+        rc = rv_join_failure(run, g, &failure, err);
+    else if (rc == 0 && join < 0 && failed_in(g))
+        rc = rv_failure_copy(&failed_in(g)->failure, &failure, err);
+    if (rc == 0)
+        rc = merge(run, g, v, now_us, out, err);
+    if (rc == 0) {
+        tell_settled(run, g, v, described, now_us, out);
+        rv_group_free(g);
+        b->opened = NULL;
+    }
+    if (rc == 0 && join >= 0) {
+        rc = rv_envelope_set_stage(b->env, rv_str_of(run->pipeline->agents[join].name), err);
+        json_object_put(b->joined);
+        b->joined = json_object_get(described);
+        rv_failure_fini(&b->missed);
+        b->missed = failure;
+        failure = (struct failure){0};
+    } else if (rc == 0) {
+        rc = end_opener(run, b, &failure, now_us, out, err);
+    }
+    if (rc == 0 && !run->finished)
+        rc = rv_run_save(run, out, err);
+    rv_failure_fini(&failure);
+    json_object_put(described);
+    return rc;
+}
+
+int rv_group_close_all(rv_run *run, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
+                       rv_err **err)
+{
+    return run->main.opened ? rv_branch_cancel(run, &run->main, why, partials, now_us, out, err) : 0;
+}

@@ -1,0 +1,145 @@
+/* Questions of branches. Each stops only its branch; the run pauses when nothing else can move. While it does, the
+ * run's envelope shows all open questions in the order of the lists, the first one as its pending interrupt. */
+#include "coreengine/run/run_internal.h"
+
+#include <string.h>
+
+struct branch *rv_questions_first(rv_run *run)
+{
+    struct branch *b = run->main.opened ? rv_branch_next(&run->main) : NULL;
+
+    while (b && !rv_branch_asks(b))
+        b = rv_branch_next(b);
+    return b;
+}
+
+struct branch *rv_questions_find(rv_run *run, rv_str id)
+{
+    struct branch *b = rv_questions_first(run);
+
+    for (; b && id.ptr; b = rv_branch_next(b))
+        if (rv_branch_asks(b) && rv_str_is(id, rv_envelope_interrupt(b->env).id))
+            break;
+    return b;
+}
+
+int rv_questions_withdraw(rv_run *run, struct branch *b, rv_err **err)
+{
+    if (!run->withdrawn && !(run->withdrawn = json_object_new_array()))
+        return RV_FAIL(err, RV_E_NOMEM, "withdraw a question");
+    int rc = rv_json_push_take(run->withdrawn, json_object_new_string(rv_envelope_interrupt(b->env).id), err);
+    if (rc == 0)
+        rv_envelope_clear_interrupt(b->env);
+    return rc;
+}
+
+static bool was_withdrawn(const rv_run *run, rv_str id)
+{
+    for (size_t i = 0; run->withdrawn && id.ptr && i < json_object_array_length(run->withdrawn); i++)
+        if (rv_str_eq(rv_json_str(json_object_array_get_idx(run->withdrawn, i)), id))
+            return true;
+    return false;
+}
+
+int rv_questions_refuse_withdrawn(const rv_run *run, const struct rv_response *r, rv_err **err)
+{
+    if (!was_withdrawn(run, r->interrupt_id))
+        return 0;
+    return RV_FAIL(err, RV_E_STATE, "the question \"%.*s\" was withdrawn: its branch was cancelled, or the run ended",
+                   RV_STR_ARG(rv_utf8_cut(r->interrupt_id, RV_ID_MAX)));
+}
+
+static void name_open(rv_run *run, rv_buf *out)
+{
+    const char *sep = "waiting: ";
+
+    for (struct branch *b = rv_questions_first(run); b; b = rv_branch_next(b))
+        if (rv_branch_asks(b)) {
+            rv_buf_printf(out, "%s%.40s", sep, rv_envelope_interrupt(b->env).id);
+            sep = ", ";
+        }
+    if (out->len == 0)
+        rv_buf_puts(out, "nothing waits for an answer");
+}
+
+int rv_questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err)
+{
+    struct branch *b = rv_questions_find(run, r->interrupt_id);
+    rv_buf hint = RV_BUF_INIT(1024);
+
+    if (b)
+        return rv_visit_check_answer(&run->shared, b->env, r, now_us, err);
+    int rc = rv_questions_refuse_withdrawn(run, r, err);
+    if (rc < 0)
+        return rc;
+    if (!r->interrupt_id.ptr)
+        return RV_FAIL(err, RV_E_STATE, "there is no pending interrupt");
+    rc = RV_FAIL(err, RV_E_NOT_FOUND, "no interrupt \"%.*s\" waits for an answer",
+                 RV_STR_ARG(rv_utf8_cut(r->interrupt_id, RV_ID_MAX)));
+    name_open(run, &hint);
+    rv_err_hint(err, "%s", rv_buf_cstr(&hint));
+    rv_buf_fini(&hint);
+    return rc;
+}
+
+/* The branch goes on where the answer leads; a denial ends the run. */
+static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const struct rv_response *r, int64_t now_us,
+                struct rv_effects *out, rv_err **err)
+{
+    int asker;
+
+    if (rv_interrupt_is_ask(in.data))
+        return rv_visit_answered(&run->shared, b->env, err);
+    if (rv_interrupt_asks_outcome(in.kind, in.data))
+        return 0;
+    if (in.kind == RV_INTERRUPT_CONFIRMATION && !r->approved)
+        return rv_visit_tells_denial(&run->shared, b->env)
+                   ? 0
+                   : rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, "the user denied the confirmation",
+                                 now_us, out, err);
+    if (in.kind == RV_INTERRUPT_CONFIRMATION) {
+        asker = rv_visit_asked_by_route(&run->shared, b->env, in.data);
+        return asker >= 0 ? rv_run_go_on_approved(run, b, asker, now_us, out, err) : 0;
+    }
+    if (in.kind == RV_INTERRUPT_AGENT_REVIEW && rv_str_is(r->decision, "reject"))
+        return rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, "the review rejected it", now_us, out,
+                           err);
+    if (in.kind == RV_INTERRUPT_AGENT_REVIEW && rv_str_is(r->decision, "modify") && r->text.ptr)
+        return rv_envelope_add_feedback(b->env, r->text, err);
+    return 0;
+}
+
+int rv_questions_answer(rv_run *run, const struct rv_response *r, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    struct branch *b = rv_questions_find(run, r->interrupt_id);
+    struct rv_interrupt in = rv_envelope_interrupt(b->env);
+
+    json_object *data = json_object_get(in.data); /* resolving keeps it, a change of the branch need not */
+    in.data = data;
+    int rc = rv_envelope_resolve(b->env, r, now_us, err);
+    if (rc == 0)
+        rc = take(run, b, in, r, now_us, out, err);
+    json_object_put(data);
+    if (rc == 0 && !run->finished)
+        rv_branch_ready(run, b);
+    return rc;
+}
+
+int rv_questions_show(rv_run *run, rv_err **err)
+{
+    int rc = 0;
+
+    for (struct branch *b = rv_questions_first(run); b && rc == 0; b = rv_branch_next(b))
+        if (rv_branch_asks(b)) {
+            int stage = b->asked_by;
+            const char *name =
+                stage >= 0 ? run->pipeline->agents[stage].name : rv_envelope_fields(b->env)->current_stage;
+            rc = rv_envelope_show_question(run->env, b->env, rv_str_of(name), rv_str_of(b->path), err);
+        }
+    return rc;
+}
+
+void rv_questions_hide(rv_run *run)
+{
+    rv_envelope_hide_questions(run->env);
+}

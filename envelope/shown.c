@@ -1,0 +1,92 @@
+/* The questions of branches, shown by the envelope of their run while it waits for answers. */
+#include "envelope/envelope_internal.h"
+
+/* While branches are there their root makes no new names: each of them may have made the same one. */
+int rv_envelope_expect_questions(rv_envelope *env, rv_err **err)
+{
+    const struct rv_name *name = NULL;
+
+    return rv_env_intern(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS), "metadata key", &name, err);
+}
+
+static int show_first(rv_envelope *env, struct rv_stored_interrupt *it)
+{
+    const struct rv_name *name = rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
+    const struct rv_entry *queue = name ? rv_env_find(env, RV_MAP_METADATA, name) : NULL;
+
+    env->hidden = env->interrupt;
+    env->had_queue = queue != NULL;
+    env->hidden_queue = queue ? json_object_get(queue->value) : NULL;
+    if (queue)
+        rv_map_drop(&env->map[RV_MAP_METADATA], rv_map_find(&env->map[RV_MAP_METADATA], name, NULL));
+    env->interrupt = *it;
+    env->own_interrupt = true;
+    env->f.interrupt_pending = true;
+    env->shows = true;
+    *it = (struct rv_stored_interrupt){0};
+    return 0;
+}
+
+static int show_next(rv_envelope *env, const struct rv_stored_interrupt *it, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    rv_str key = RV_STR_LIT(RV_QUEUED_INTERRUPTS);
+    json_object *entry = NULL, *list = NULL;
+    rv_buf b = RV_BUF_INIT(RV_STATE_MAX_BYTES);
+    rv_jw w = rv_jw_on(&b);
+    bool found = false;
+
+    rv_interrupt_write(it, (rv_str){NULL, 0}, &w);
+    int rc = rv_buf_check(&b, "a queued interrupt", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&b), &opts, &entry, err);
+    if (rc == 0) {
+        json_object *old = rv_envelope_metadata(env, key, &found);
+        rc = rv_merged_value(old, found, RV_MERGE_APPEND, entry, &list, err);
+    }
+    if (rc == 0)
+        rc = rv_envelope_set_metadata(env, key, list, err);
+    json_object_put(list);
+    json_object_put(entry);
+    rv_buf_fini(&b);
+    return rc;
+}
+
+int rv_envelope_show_question(rv_envelope *env, const rv_envelope *branch, rv_str stage, rv_str path, rv_err **err)
+{
+    struct rv_stored_interrupt it = {0};
+    struct rv_text given = {0};
+
+    int rc = rv_interrupt_copy(rv_env_interrupt(branch), false, &it, err);
+    if (rc == 0 && !it.stage.ptr)
+        rc = rv_text_of(stage, "interrupt stage", &it.stage, err);
+    if (rc == 0)
+        rc = rv_text_of(path, "interrupt path", &given, err);
+    if (rc == 0) {
+        rv_text_move(&it.path, &given);
+        rc = env->shows ? show_next(env, &it, err) : show_first(env, &it);
+    }
+    rv_interrupt_fini(&it);
+    return rc;
+}
+
+void rv_envelope_hide_questions(rv_envelope *env)
+{
+    struct rv_map *metadata = &env->map[RV_MAP_METADATA];
+    const struct rv_name *name = rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
+
+    if (!env->shows)
+        return;
+    rv_interrupt_fini(&env->interrupt);
+    env->interrupt = env->hidden;
+    env->hidden = (struct rv_stored_interrupt){0};
+    env->f.interrupt_pending = false;
+    env->shows = false;
+    if (name && env->had_queue)
+        rv_map_put_ref(metadata, name, env->hidden_queue); /* its place is free: it was there */
+    else if (name)
+        rv_map_drop(metadata, rv_map_find(metadata, name, NULL));
+    json_object_put(env->hidden_queue);
+    env->hidden_queue = NULL;
+    env->had_queue = false;
+}
