@@ -146,12 +146,37 @@ START_TEST(a_join_serves_two_groups)
 }
 END_TEST
 
+/* graph 2, 13: branches with their conditions, joins, choices of people and errors are drawn. */
+START_TEST(groups_are_drawn)
+{
+    static const struct {
+        enum rv_graph_format format;
+        const char *golden;
+    } formats[] = {{RV_GRAPH_ASCII, "graph/groups.txt"},
+                   {RV_GRAPH_MERMAID, "graph/groups.mmd"},
+                   {RV_GRAPH_DOT, "graph/groups.dot"},
+                   {RV_GRAPH_SVG, "graph/groups.svg"}};
+    struct rv_pipeline *p = load("sound-all-ways.yaml");
+
+    for (size_t i = 0; i < RV_COUNT(formats); i++) {
+        rv_buf text = RV_BUF_INIT(1 << 20);
+
+        rv_pipeline_write_graph(p, formats[i].format, &text);
+        ck_assert_int_eq(text.rc, 0);
+        ck_assert(rv_kit_golden(formats[i].golden, rv_buf_cstr(&text)));
+        rv_buf_fini(&text);
+    }
+    rv_pipeline_free(p);
+}
+END_TEST
+
 void add_groups_tests(Suite *suite)
 {
     TCase *tcase = tcase_create("groups");
 
     tcase_add_test(tcase, broken_groups_are_told);
     tcase_add_test(tcase, levels_nest);
+    tcase_add_test(tcase, groups_are_drawn);
     tcase_add_test(tcase, a_join_serves_two_groups);
     suite_add_tcase(suite, tcase);
 }
