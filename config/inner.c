@@ -94,17 +94,20 @@ static struct rv_pipeline *parse(struct rv_loader *outermost, struct rv_loader *
     const char *slash = strrchr(path, '/');
     const char *dir =
         slash ? rv_arena_dup(outermost->arena, (rv_str){path, slash == path ? 1 : (size_t)(slash - path)}) : ".";
-    char what[RV_HINT_MAX];
     struct rv_pipeline *p = NULL;
     rv_str text = {NULL, 0};
+    char what[RV_MAX_STAGE_NAME + 32];
     rv_err *err = NULL;
 
     if (!dir) {
         l->rc = RV_E_NOMEM;
         return NULL;
     }
-    snprintf(what, sizeof what, "agent \"%s\": pipeline", a->name);
-    if (!rv_loader_text_file(outermost, what, path, &a->inner.src, &text)) {
+    snprintf(what, sizeof what, "agent \"%.*s\": pipeline", RV_MAX_STAGE_NAME, a->name);
+    rv_findings_set_code(outermost->findings, "unknown_pipeline");
+    bool is_read = rv_loader_text_file(outermost, what, path, &a->inner.src, &text);
+    rv_findings_set_code(outermost->findings, NULL);
+    if (!is_read) {
         l->rc = outermost->rc;
         return NULL;
     }

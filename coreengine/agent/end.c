@@ -387,14 +387,21 @@ static int restore_output(rv_visit *v, rv_err **err)
 /* The handler sees it as `error`. */
 static int keep_error(rv_visit *v, int handler, rv_err **err)
 {
+    rv_buf stage = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     json_object *error;
     int rc;
 
     if (handler < 0 || v->shared->origin || v->shared->rules < RV_RULES_4)
         return 0;
+    rv_buf_puts(&stage, v->agent->name);
+    if (v->error_stage)
+        rv_buf_printf(&stage, "/%s", v->error_stage);
     error = json_object_new_object();
-    rc = RV_SET(error, err, RV_M_TEXT("stage", v->agent->name), RV_M_TEXT("code", v->error_type),
-                RV_M_TEXT("text", v->error_text), RV_M_INT("attempt", v->attempt));
+    rc = rv_buf_check(&stage, "the stage of an error", err);
+    if (rc == 0)
+        rc = RV_SET(error, err, RV_M_STR("stage", rv_buf_str(&stage)), RV_M_TEXT("code", v->error_type),
+                    RV_M_TEXT("text", v->error_text), RV_M_INT("attempt", v->attempt));
+    rv_buf_fini(&stage);
     if (rc == 0)
         rc = rv_envelope_set_caught(v->env, rv_str_of(rv_pipeline_target_name(v->shared->pipeline, handler)), error,
                                     err);

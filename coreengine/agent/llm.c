@@ -261,13 +261,26 @@ static int ensure_prompt(rv_visit *v, rv_err **err)
     return rc;
 }
 
-/* The error type of a prompt that could not be made. */
-static const char *prompt_error(const rv_visit *v)
+/* Attachments are made after the texts, and before the prompt. */
+static bool fails_at_attachments(const rv_visit *v)
 {
-    bool is_known =
-        rv_prompt_is_known(v, v->agent->model.prompt_key) && rv_prompt_is_known(v, v->agent->model.system_key);
+    const struct rv_agent_model *m = &v->agent->model;
 
-    return is_known && v->shared->rules >= RV_RULES_4 ? "TemplateError" : "ProcessingError";
+    return m->n_attachments > 0 && !v->model.attachments && (!m->system_key[0] || v->model.system) &&
+           (m->n_examples == 0 || v->model.examples);
+}
+
+/* The error type of a request whose parts could not be made. */
+static const char *parts_error(const rv_visit *v)
+{
+    const struct rv_agent_model *m = &v->agent->model;
+
+    if (v->shared->rules < RV_RULES_4)
+        return "ProcessingError";
+    if (fails_at_attachments(v))
+        return "ExpressionError";
+    return rv_prompt_is_known(v, m->prompt_key) && rv_prompt_is_known(v, m->system_key) ? "TemplateError"
+                                                                                        : "ProcessingError";
 }
 
 /* --- the request --- */
@@ -441,7 +454,7 @@ int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (rc == 0)
         rc = ensure_prompt(v, &cause);
     if (rc < 0)
-        return rv_visit_fail_cause(v, prompt_error(v), cause, err);
+        return rv_visit_fail_cause(v, parts_error(v), cause, err);
     if (!request_allowed(v, &rc, err))
         return rc;
     rc = rv_tools_offered(v, &offered, err);

@@ -99,6 +99,7 @@ static int add_attachments(const rv_visit *v, const rv_expr *e, json_object *lis
 {
     struct rv_stage_scope values;
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, false);
+    rv_stage_scope_set_place(&values, &v->place);
     json_object *value = NULL;
     int rc = rv_expr_eval(e, &scope, &value, err);
 

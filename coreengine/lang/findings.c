@@ -16,7 +16,8 @@ struct rv_findings {
     rv_arena *arena;
     struct entry *entries; /* RV_FINDINGS_MAX of them */
     size_t n, n_errors, n_dropped;
-    bool failed; /* out of memory once */
+    const char *code; /* of findings that have none of their own; static */
+    bool failed;      /* out of memory once */
 };
 
 rv_findings *rv_findings_new(void)
@@ -92,7 +93,7 @@ static const char *shared_file(rv_findings *f, const char *file)
 static void add(rv_findings *f, enum rv_severity severity, const char *code, const struct rv_src *src, const char *hint,
                 const char *text)
 {
-    struct rv_finding finding = {.severity = severity, .code = code};
+    struct rv_finding finding = {.severity = severity, .code = code ? code : f->code};
 
     if (severity != RV_SEVERITY_WARNING)
         f->n_errors++;
@@ -137,6 +138,11 @@ void rv_findings_add_as(rv_findings *f, enum rv_severity severity, const char *c
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     add(f, severity, code, src, hint, text);
+}
+
+void rv_findings_set_code(rv_findings *f, const char *code)
+{
+    f->code = code;
 }
 
 /* indent: columns to add in lines below the first, which is that of src. */

@@ -130,7 +130,7 @@ static const char *type_text(const struct rv_key *key)
     case RV_KEY_JSON:
         return "any value";
     case RV_KEY_CUSTOM:
-        return "see below";
+        return key->schema && strcmp(key->schema, "{\"type\":\"string\"}") == 0 ? "string" : "see below";
     case RV_KEY_MAP:
         return "map";
     }

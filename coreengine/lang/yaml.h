@@ -58,6 +58,8 @@ void rv_findings_add(rv_findings *f, enum rv_severity severity, const struct rv_
 /** The same with a code: one word, static. */
 void rv_findings_add_as(rv_findings *f, enum rv_severity severity, const char *code, const struct rv_src *src,
                         const char *hint, const char *fmt, ...) RV_PRINTF(6, 7);
+/** The code of findings that are added without one from here on; NULL: none. Static. */
+void rv_findings_set_code(rv_findings *f, const char *code);
 /** Add an rv_err as a finding (its text with causes, its place or else src, its hint). */
 void rv_findings_add_err(rv_findings *f, enum rv_severity severity, const struct rv_src *src, const rv_err *err);
 /** The same for an error about the text of a string node, whose places were counted from rv_node_text_src(): the lines

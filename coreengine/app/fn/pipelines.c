@@ -2,6 +2,7 @@
 #include "config/analysis/analysis.h"
 #include "coreengine/app/fn/fn_internal.h"
 
+#include <json-c/linkhash.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,37 +38,97 @@ static int add_stage(json_object *agents, json_object *seen, const char *name, r
     return rv_json_push_take(agents, agent, err);
 }
 
-static int add_targets(json_object *agents, json_object *seen, json_object *agent, rv_err **err)
+/* The stages of a target: a name, or a list of names and {target: NAME}. */
+static int add_target(json_object *agents, json_object *seen, json_object *target, rv_err **err)
 {
-    static const char *const keys[] = {"default_next", "error_next"};
-    json_object *rules = rv_json_get_arr(agent, "routing_rules");
     const char *name = NULL;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < RV_COUNT(keys); i++)
-        if (rv_json_get_text(agent, keys[i], &name))
-            rc = add_stage(agents, seen, name, err);
-    for (size_t i = 0; rc == 0 && rules && i < json_object_array_length(rules); i++) {
-        json_object *rule = json_object_array_get_idx(rules, i);
-        if (json_object_is_type(rule, json_type_object) && rv_json_get_text(rule, "target", &name))
-            rc = add_stage(agents, seen, name, err);
+    if (json_object_is_type(target, json_type_string))
+        return add_stage(agents, seen, json_object_get_string(target), err);
+    if (json_object_is_type(target, json_type_object))
+        return rv_json_get_text(target, "target", &name) ? add_stage(agents, seen, name, err) : 0;
+    if (!json_object_is_type(target, json_type_array))
+        return 0;
+    for (size_t i = 0; rc == 0 && i < json_object_array_length(target); i++) {
+        json_object *one = json_object_array_get_idx(target, i);
+        if (!json_object_is_type(one, json_type_array))
+            rc = add_target(agents, seen, one, err);
     }
     return rc;
 }
 
-/* {name, agents: [the agent, a bare stage for each of its targets]} */
-static int pipeline_around(json_object *agent, json_object **out, rv_err **err)
+static int add_targets(json_object *agents, json_object *seen, json_object *agent, rv_err **err)
+{
+    static const char *const keys[] = {"default_next", "error_next"};
+    json_object *rules = rv_json_get_arr(agent, "routing_rules"), *answers = rv_json_get_obj(agent, "on_answer");
+    json_object *target = NULL;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(keys); i++)
+        if (json_object_object_get_ex(agent, keys[i], &target))
+            rc = add_target(agents, seen, target, err);
+    for (size_t i = 0; rc == 0 && rules && i < json_object_array_length(rules); i++) {
+        json_object *rule = json_object_array_get_idx(rules, i);
+        if (json_object_is_type(rule, json_type_object) && json_object_object_get_ex(rule, "target", &target))
+            rc = add_target(agents, seen, target, err);
+    }
+    if (rc == 0 && answers) {
+        json_object_object_foreach (answers, choice, to) {
+            (void)choice;
+            rc = rc == 0 ? add_target(agents, seen, to, err) : rc;
+        }
+    }
+    return rc;
+}
+
+/* The stage without `join`: alone it has no group to join, and a join does not change where its stage leads. */
+static int without_join(json_object *agent, json_object **out, rv_err **err)
+{
+    json_object *copy = NULL;
+    int rc = rv_json_dup(agent, &copy, err);
+
+    if (rc < 0)
+        return rc;
+    if (json_object_is_type(copy, json_type_object))
+        json_object_object_del(copy, "join");
+    *out = copy;
+    return 0;
+}
+
+/* Outputs that are given are made by some stage. */
+static int add_outputs(json_object *agents, json_object *seen, json_object *state, rv_err **err)
+{
+    json_object *outputs = state ? rv_json_get_obj(state, "outputs") : NULL;
+    int rc = 0;
+
+    if (outputs) {
+        json_object_object_foreach (outputs, key, value) {
+            (void)value;
+            rc = rc == 0 && key[0] ? add_stage(agents, seen, key, err) : rc;
+        }
+    }
+    return rc;
+}
+
+/* {name, agents: [the agent, a bare stage for each of its targets and each output of the state]} */
+static int pipeline_around(json_object *agent, json_object *state, json_object **out, rv_err **err)
 {
     json_object *config = json_object_new_object(), *agents = json_object_new_array(), *seen = json_object_new_object();
+    json_object *alone = NULL;
     const char *name = NULL;
     int rc = config && agents && seen ? 0 : RV_FAIL(err, RV_E_NOMEM, "build a pipeline");
 
     if (rc == 0)
-        rc = rv_json_push_ref(agents, agent, err);
+        rc = without_join(agent, &alone, err);
+    if (rc == 0)
+        rc = rv_json_push_take(agents, alone, err);
     if (rc == 0 && rv_json_get_text(agent, "name", &name))
         rc = rv_json_set_take(seen, name, json_object_new_boolean(true), err);
     if (rc == 0)
         rc = add_targets(agents, seen, agent, err);
+    if (rc == 0)
+        rc = add_outputs(agents, seen, state, err);
     if (rc == 0)
         rc = rv_json_set_take(config, "name", json_object_new_string("route"), err);
     if (rc == 0)
@@ -90,6 +151,25 @@ static int unknown_stage(const struct rv_pipeline *p, rv_str name, rv_err **err)
     return rc;
 }
 
+/* The branches of a list that begin with that output. */
+static int write_branches(const struct rv_branches *list, const struct rv_scope *values, rv_jw *out, rv_err **err)
+{
+    int rc = 0;
+
+    rv_jw_key(out, "branches");
+    rv_jw_arr(out);
+    for (size_t i = 0; i < list->n && rc == 0; i++) {
+        bool begins = true;
+
+        if (list->items[i].when)
+            rc = rv_expr_test(list->items[i].when, values, &begins, err);
+        if (rc == 0 && begins)
+            rv_jw_text(out, list->items[i].name);
+    }
+    rv_jw_arr_end(out);
+    return rc;
+}
+
 static int write_route(const struct rv_pipeline *p, int stage, const rv_envelope *env, json_object *in, rv_jw *out,
                        rv_err **err)
 {
@@ -100,11 +180,19 @@ static int write_route(const struct rv_pipeline *p, int stage, const rv_envelope
 
     struct rv_scope values = rv_stage_scope_init(&scope, p, env, output, false);
     int rc = rv_route(&p->agents[stage], output, &values, &target, &by, &rule, err);
+    if (rc < 0) {
+        rv_stage_scope_fini(&scope);
+        return rc;
+    }
+    rv_jw_obj(out);
+    rv_jw_kv_text(out, "target", rv_pipeline_target_name(p, target));
+    if (target == RV_TARGET_LIST)
+        rc = write_branches(rule >= 0 ? &p->agents[stage].routing.rules[rule].branches
+                                      : &p->agents[stage].routing.branches,
+                            &values, out, err);
     rv_stage_scope_fini(&scope);
     if (rc < 0)
         return rc;
-    rv_jw_obj(out);
-    rv_jw_kv_text(out, "target", rv_pipeline_target_name(p, target));
     rv_jw_kv_text(out, "reason", rv_route_by_text(by));
     rv_jw_key(out, "rule");
     if (rule >= 0)
@@ -125,7 +213,7 @@ static int route(json_object *in, rv_jw *out, rv_err **err)
     int rc = none ? 0 : RV_FAIL(err, RV_E_NOMEM, "route"), stage = 0;
 
     if (rc == 0 && agent)
-        rc = pipeline_around(agent, &config, err);
+        rc = pipeline_around(agent, state, &config, err);
     else if (rc == 0 && !rv_json_get_obj(in, "pipeline"))
         rc = RV_FAIL(err, RV_E_INVALID, "an agent that is only named needs \"pipeline\"");
     if (rc == 0)
@@ -226,7 +314,7 @@ static int prove(json_object *in, rv_jw *out, rv_err **err)
 
 static const struct rv_fn items[] = {
     {"route", "{agent: object|word, output: any, pipeline?: object, envelope?: object}",
-     "{target: string, reason: string, rule: int}",
+     "{target: string, branches?: words, reason: string, rule: int}",
      "where a stage leads with that output; agent as in a pipeline file, or the name of one of `pipeline`", route},
     {"ready_stages", "{pipeline: object, completed?: words, failed?: words, skipped?: words, active?: words}", "words",
      "the stages that may start now in parallel mode", ready_stages},
