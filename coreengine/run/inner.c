@@ -15,7 +15,7 @@ struct inner {
     char *path;                     /* owned: of all its visits */
     char *prefix;                   /* owned: the stages that lead to it */
     rv_buf text;                    /* of the failure */
-    bool is_refused; /* what it had kept, or the answer of a person, does not fit: `text` says why */
+    bool is_refused;                /* what it had kept, or the answer of a person, does not fit: `text` says why */
     bool is_late;                   /* it was cancelled since the stage is out of time */
     struct rv_envelope_used before; /* what counts outside already: the run waited for a person */
 };
