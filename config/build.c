@@ -400,6 +400,8 @@ int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source 
 
     rv_prices_free(b.l.prices);
     rv_index_fini(&b.names);
+    for (size_t i = 0; i < p->internal->n_inner && rc == 0; i++)
+        rc = rv_pipeline_bind_agents(p->internal->inner[i], source, findings, err);
     if (rc < 0 || rv_findings_n_errors(findings) > n_before)
         p->is_sound = false;
     return rc < 0 ? RV_WRAP(err, rc, "bind the agents of pipeline \"%s\"", p->file) : 0;

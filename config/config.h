@@ -190,10 +190,11 @@ struct rv_agent_source {
 };
 /** The value for an agent: the stage sets it, else its document, else the pipeline; RV_UNSET: none of them does. */
 int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a);
-/** Make every stage that has `agent` what its document says; keys of the stage win over it. Prompt, output schema,
- * mode, tools (allowed_tools, tool_access all), temperature, max_tokens, limits (max_iterations caps requests), chained
- *  tool. A model of the document becomes a role of its own unless the stage names one. Mistakes become findings, at the
- *  `agent` key or in the document. Then the checks run that need the complete pipeline; is_sound may become false. */
+/** Make every stage, also of inner pipelines, that has `agent` what its document says; keys of the stage win over it.
+ * Prompt, output schema, mode, tools (allowed_tools, tool_access all), temperature, max_tokens, limits (max_iterations
+ * caps requests), chained tool. A model of the document becomes a role of its own unless the stage names one. Mistakes
+ * become findings, at the `agent` key or in the document. Then the checks run that need the complete pipeline; is_sound
+ * may become false. */
 RV_MUST_CHECK int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source *source,
                                           rv_findings *findings, rv_err **err);
 /* A document that was bound; a caller that makes the same pipeline again needs it. */

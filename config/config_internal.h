@@ -151,7 +151,7 @@ struct rv_value_names {
     size_t n_outputs, n;
 };
 struct rv_value_names rv_collect_names(struct rv_loader *l);
-bool rv_is_prompt_root(rv_str name); /* one that is no output */
+bool rv_is_prompt_root(rv_str name); /* of what is not an output */
 /** Warns of keys about requests to a model in a stage that makes none. */
 void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a);
 void rv_agent_model_fini(struct rv_agent_model *m); /* its templates and expressions */
@@ -242,5 +242,9 @@ struct rv_indirection {
     bool replaced, is_missing; /* out */
 };
 json_object *rv_resolve_indirections(struct rv_loader *l, const struct rv_node *node, struct rv_indirection *how);
+
+/* --- asks.c --- */
+/** Questions of a stage, and what follows when a person refuses a call. */
+void rv_check_asks(struct rv_loader *l, const struct rv_agent *a);
 
 #endif

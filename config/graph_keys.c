@@ -137,8 +137,8 @@ void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const 
     if (node->n == 0) {
         const char *code = r->code;
         r->code = "empty_list";
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "name at least one stage, or end", "%s is an empty list",
-                        key);
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "name at least one stage, or write end in place of the list",
+                        "%s is an empty list", key);
         r->code = code;
     }
     out->items = ok ? rv_loader_array(l, n, sizeof *out->items) : NULL;

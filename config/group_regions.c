@@ -186,7 +186,7 @@ static void reach(struct region *r, int stage, int branch)
 
 static void walk_list(struct region *r, const struct rv_branches *list)
 {
-    for (size_t i = 0; i < list->n; i++)
+    for (size_t i = list->n; i-- > 0;) /* the first is walked first */
         if (list->items[i].target >= 0)
             reach(r, list->items[i].target, (int)i);
     while (r->n_stack > 0) {
@@ -303,11 +303,12 @@ static void check_count(struct region *r, const struct group *g)
                  g->join->name);
     else
         snprintf(hint, sizeof hint, "let a branch of this list lead to \"%s\"", g->join->name);
-    rv_findings_add_as(r->l->findings, RV_SEVERITY_ERROR, "join_impossible", &g->join->join.src, hint,
-                       "agent \"%s\": the join waits for %lld of the branches of \"%s\", and %lld of this list (%d:%d) "
-                       "can reach it",
-                       g->join->name, (long long)g->join->join.count, g->opener->name, (long long)n, g->list->src.line,
-                       g->list->src.col);
+    rv_findings_add_as(
+        r->l->findings, RV_SEVERITY_ERROR, "join_impossible", &g->join->join.src, hint,
+        "agent \"%s\": the join waits for %lld of the branches of \"%s\", and %lld of the list at %d:%d can "
+        "reach it",
+        g->join->name, (long long)g->join->join.count, g->opener->name, (long long)n, g->list->src.line,
+        g->list->src.col);
 }
 
 static void check_list(struct region *r, const struct rv_agent *a, const struct rv_branches *list)

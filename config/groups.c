@@ -193,26 +193,45 @@ static void two_joins(struct levels *v, const struct rv_group_way *way, int fork
     char text[RV_HINT_MAX], hint[RV_HINT_MAX];
 
     snprintf(text, sizeof text,
-             "agent \"%s\": the branches of \"%s\" meet at the join \"%s\" already, and \"%s\" leads to \"%s\"",
-             agent(v, fork)->name, agent(v, fork)->name, first, agent(v, way->from)->name, agent(v, way->to)->name);
+             "agent \"%s\": it leads to the join \"%s\", and the branches of \"%s\" meet at the join \"%s\" already",
+             agent(v, way->from)->name, agent(v, way->to)->name, agent(v, fork)->name, first);
     snprintf(hint, sizeof hint, "all lists of a stage share one join: lead to \"%s\", or to end", first);
     find(v, "two_joins", &way->src, hint, text);
-    v->marks[way->to].is_vague = true;
+}
+
+/* A stage whose groups meet at that join; -1: none is known. */
+static int opener_of(const struct levels *v, int join)
+{
+    for (size_t i = 0; i < v->p->n_agents; i++)
+        if (v->p->agents[i].routing.join_of == join)
+            return (int)i;
+    return -1;
+}
+
+static void no_group(struct levels *v, const struct rv_group_way *way)
+{
+    const char *name = agent(v, way->to)->name;
+    int opener = way->to <= way->from ? opener_of(v, way->to) : -1;
+    char text[RV_HINT_MAX], hint[RV_HINT_MAX];
+
+    snprintf(text, sizeof text, "agent \"%s\": it leads to the join \"%s\", and no group is open there",
+             agent(v, way->from)->name, name);
+    if (opener >= 0)
+        snprintf(hint, sizeof hint, "loop back to \"%s\", which opens its group again", agent(v, opener)->name);
+    else
+        snprintf(hint, sizeof hint,
+                 "lead to the join only from branches of a list; from here, name a stage behind the join");
+    find(v, "join_without_group", &way->src, hint, text);
 }
 
 /* A branch leads to a join: it closes the group of `fork`. */
 static void arrive_at_join(struct levels *v, const struct rv_group_way *way, int fork)
 {
-    char text[RV_HINT_MAX];
     bool silent = says_nothing(v, way);
 
     if (fork < 0) {
-        if (!silent) {
-            snprintf(text, sizeof text, "agent \"%s\": it leads to the join \"%s\", and no group is open there",
-                     agent(v, way->from)->name, agent(v, way->to)->name);
-            find(v, "join_without_group", &way->src,
-                 "lead to the join only from branches of a list; from here, name a stage behind the join", text);
-        }
+        if (!silent)
+            no_group(v, way);
         v->marks[way->to].is_vague = true;
         if (!v->marks[way->to].is_set)
             set_level(v, way, fork);
@@ -224,8 +243,6 @@ static void arrive_at_join(struct levels *v, const struct rv_group_way *way, int
     struct rv_agent *opener = agent(v, fork);
     if (opener->routing.join_of == RV_TARGET_NONE)
         opener->routing.join_of = way->to;
-    else if (opener->routing.join_of != way->to && !silent)
-        two_joins(v, way, fork);
     arrive(v, way, opener->level.fork);
 }
 
@@ -428,10 +445,25 @@ static void unclosed(struct levels *v, const struct mark *m, int stage)
              "group of \"%s\" open (%d:%d)",
              agent(v, inner->from)->name, join, open, agent(v, outer->from)->name, agent(v, closed_by(v, outer))->name,
              outer->src.line, outer->src.col);
-    snprintf(hint, sizeof hint,
-             "a join closes one level: give the branches of \"%s\" a join of their own that leads on to \"%s\"", open,
-             join);
+    int own = agent(v, closed_by(v, inner))->routing.join_of;
+    if (own >= 0 && own != stage)
+        snprintf(hint, sizeof hint, "a join closes one level: lead to \"%s\", where the branches of \"%s\" meet",
+                 agent(v, own)->name, open);
+    else
+        snprintf(hint, sizeof hint,
+                 "a join closes one level: give the branches of \"%s\" a join of their own that leads on to \"%s\"",
+                 open, join);
     find(v, "unclosed_group", &inner->src, hint, text);
+}
+
+/* Where a join closes a group of its own level that another one closes. With another level it is unclosed(). */
+static void tell_second_join(struct levels *v, const struct rv_group_way *way)
+{
+    int fork = closed_by(v, way);
+
+    if (fork >= 0 && agent(v, fork)->routing.join_of >= 0 && agent(v, fork)->routing.join_of != way->to &&
+        !v->marks[way->to].has_other)
+        two_joins(v, way, fork);
 }
 
 /* Each way from that stage that brings another level than its end has. */
@@ -444,6 +476,8 @@ static void tell_ways(struct levels *v, int stage)
         const struct mark *m = way.to >= 0 ? &v->marks[way.to] : NULL;
         int fork = way.kind == RV_WAY_BRANCH ? stage : agent(v, stage)->level.fork;
 
+        if (m && is_join(v, way.to) && way.kind != RV_WAY_BRANCH)
+            tell_second_join(v, &way);
         if (!m || !m->has_other || is_join(v, way.to))
             continue;
         struct verdict is = judge(v, m, way.to);
@@ -570,6 +604,15 @@ static void check_list(struct levels *v, const struct rv_agent *a, const struct 
     }
 }
 
+static void check_merges(struct levels *v, const struct rv_agent *a)
+{
+    for (size_t i = 0; i < a->join.n_merges; i++)
+        if (rv_index_get(&v->p->internal->output_index, rv_str_of(a->join.merges[i].key)) < 0)
+            rv_findings_add(v->l->findings, RV_SEVERITY_WARNING, &a->join.merges[i].src, NULL,
+                            "agent \"%s\": join.merge names \"%s\", which is not the output key of a stage", a->name,
+                            a->join.merges[i].key);
+}
+
 static void check_lists(struct levels *v)
 {
     for (size_t i = 0; i < v->p->n_agents; i++) {
@@ -578,6 +621,7 @@ static void check_lists(struct levels *v)
         check_list(v, a, &a->routing.branches);
         for (size_t r = 0; r < a->routing.n_rules; r++)
             check_list(v, a, &a->routing.rules[r].branches);
+        check_merges(v, a);
         if (a->join.wait != RV_WAIT_NOT && a->join.failures != RV_FAILURES_DRAIN && a->join.wait != RV_WAIT_ALL)
             rv_findings_add_as(v->l->findings, RV_SEVERITY_ERROR, "bad_join", &a->join.failures_src,
                                "write `wait: all`, or leave failures out",

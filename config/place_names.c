@@ -101,9 +101,11 @@ static void check_noted(struct rv_loader *l, const struct rv_noted_text *text, c
         struct rv_placeholder place = rv_expr_name(text->expr, i);
         names |= asked_for(&place);
     }
-    for (size_t i = 0; text->expr && i < rv_expr_n_names(text->expr); i++) {
-        struct rv_placeholder place = rv_expr_name(text->expr, i);
+    for (size_t i = 0; text->expr && i < RV_COUNT(place_names); i++) {
+        struct rv_placeholder place = {.root = rv_str_of(place_names[i].name)};
 
+        if (!rv_expr_has_variable(text->expr, place_names[i].name, &place.src))
+            continue;
         if (text->indent > 0 && place.src.line > text->src.line)
             place.src.col += text->indent;
         check(l, &place, text->what, &names);

@@ -189,7 +189,7 @@ struct rv_response { /* an answer; every part optional */
     json_object *data;      /* borrowed; a reference is added */
     rv_str choice;          /* of a question with choices; ptr NULL: not given */
     json_object *arguments; /* of the tool call that is approved, in place of those that were shown; as data */
-    bool expired;           /* nobody answered in time: only the engine says so, and only of a question that is due */
+    bool expired;           /* no one answered in time: only the engine says so, and only of a question that is due */
 };
 #define RV_ANSWER_MAX_TEXT      ((size_t)64 << 10) /* bytes of the text of an answer to a question with choices */
 #define RV_ANSWER_MAX_ARGUMENTS ((size_t)1 << 20)  /* bytes of changed arguments */
@@ -224,7 +224,7 @@ bool rv_interrupt_asks_outcome(enum rv_interrupt_kind kind, json_object *data);
 #define RV_ASK_LISTED     64        /* choices at most */
 #define RV_CHOICE_YES     "yes"
 #define RV_CHOICE_NO      "no"
-#define RV_CHOICE_TIMEOUT "timeout" /* nobody answered in time */
+#define RV_CHOICE_TIMEOUT "timeout" /* no one answered in time */
 #define RV_CHOICE_TEXT    "text"    /* of `options: text` */
 /** Tells whether an interrupt with this data is such a question. */
 bool rv_interrupt_is_ask(json_object *data);

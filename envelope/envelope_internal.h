@@ -268,11 +268,4 @@ RV_MUST_CHECK int rv_state_read(json_object *state, int64_t now_us, rv_envelope 
 /** An interrupt of a state dict; *it is zeroed before, and what was read is its owner's after a failure too. */
 RV_MUST_CHECK int rv_read_interrupt(json_object *v, struct rv_stored_interrupt *it, rv_err **err);
 
-/* --- ask.c --- */
-/** Does the answer fit a question with choices? RV_E_INVALID. */
-RV_MUST_CHECK int rv_ask_check(json_object *data, const struct rv_response *r, rv_err **err);
-/** A choice and arguments have no place in answers to other interrupts, but for arguments of a tool call. */
-RV_MUST_CHECK int rv_answer_check_extras(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r,
-                                         rv_err **err);
-
 #endif

@@ -24,24 +24,28 @@ static bool mark_entries(struct rv_group_graph *g)
             continue;
         g->entry[stage] = true;
         is_new = is_new || !p->agents[stage].level.is_reached;
-        g->is_whole = g->is_whole && p->agents[stage].level.fork < 0;
+        g->is_whole = g->is_whole && (!p->has_groups || p->agents[stage].level.fork < 0);
     }
     return is_new;
 }
 
-/* The loader has found the groups that are open at each stage. */
+/* The loader has found the groups that are open at each stage; it does not look where no stage has a list. */
 static void set_contexts(struct rv_group_graph *g)
 {
-    bool all = g->n > 0 && mark_entries(g);
+    bool all = (g->n > 0 && mark_entries(g)) || !g->p->has_groups;
 
     for (size_t s = 0; s < g->n; s++) {
         const struct rv_agent *a = &g->p->agents[s];
 
+        g->join_of[s] = a->routing.join_of >= 0 && g->p->has_groups ? a->routing.join_of : -1;
+        if (!g->p->has_groups) {
+            g->context[s] = RV_CONTEXT_MAIN;
+            continue;
+        }
         g->context[s] = !all && !a->level.is_reached ? RV_CONTEXT_UNREACHED
                         : a->level.fork < 0          ? RV_CONTEXT_MAIN
                                                      : a->level.fork;
         g->depth[s] = a->level.depth;
-        g->join_of[s] = a->routing.join_of >= 0 ? a->routing.join_of : -1;
     }
 }
 

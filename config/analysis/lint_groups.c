@@ -23,14 +23,13 @@ static void warn_of_race(const struct rv_agent *a, rv_findings *findings)
 
     if (join->wait == RV_WAIT_COUNT)
         rv_findings_add_as(findings, RV_SEVERITY_WARNING, "racing_join", &join->src,
-                           "write join: all or any for the same result in each run; nothing is to be done if time may "
-                           "decide",
+                           "write join: all or any for the same result in each run, or leave it if time may decide",
                            "stage \"%s\": which branches this join merges depends on which of them arrive first",
                            a->name);
     else if (join->wait == RV_WAIT_ALL && join->failures == RV_FAILURES_FAST)
         rv_findings_add_as(findings, RV_SEVERITY_WARNING, "racing_join", &join->failures_src,
-                           "write failures: drain or collect for the same result in each run; nothing is to be done if "
-                           "time may decide",
+                           "write failures: drain or collect for the same result in each run, or leave it if time may "
+                           "decide",
                            "stage \"%s\": which branches a failure cancels, and the error that is told, depend on time",
                            a->name);
 }

@@ -153,6 +153,8 @@ RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv
 /** The run goes on in another process after no process worked on it for that long: its deadline moves, and a model call
  * that was pending counts as charged for. This can end the visit because the run's budget is used up. */
 RV_MUST_CHECK int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
+/** Did the inner run of a stage put that question? Then the stage goes on with the answer, whatever its kind. */
+bool rv_visit_asks_inside(const struct rv_visit_shared *shared, const rv_envelope *env, const struct rv_interrupt *in);
 /* In the data of a confirmation that a route raised: the name of the stage that a yes leads to. A yes then goes on
  * there with the output that was shown, and does not visit the stage again. */
 #define RV_ASKED_NEXT "next"
@@ -197,6 +199,8 @@ struct rv_outside_end {
 };
 RV_MUST_CHECK int rv_visit_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t now_us,
                                        struct rv_effects *out, rv_err **err);
+/** Model calls were made outside, and the visit is about to be cancelled: they count with it. */
+void rv_visit_add_calls(rv_visit *v, int64_t n);
 /** Will an element of the stage's list call a model? */
 bool rv_element_calls_llm(const struct rv_visit_shared *shared, int stage);
 

@@ -147,6 +147,20 @@ void rv_visit_resume_inner(rv_visit *v, json_object *kept)
     v->resumed = v->outside_state && v->outside_value;
 }
 
+bool rv_visit_asks_inside(const struct rv_visit_shared *shared, const rv_envelope *env, const struct rv_interrupt *in)
+{
+    for (size_t i = 0; i < shared->pipeline->n_agents; i++) {
+        const struct rv_agent *a = &shared->pipeline->agents[i];
+        json_object *kept = a->inner.pipeline ? rv_envelope_suspended(env, rv_str_of(a->name)) : NULL;
+        const char *kind = NULL, *id = NULL;
+
+        if (kept && rv_json_get_text(kept, "kind", &kind) && strcmp(kind, RV_KEPT_PIPELINE) == 0 &&
+            rv_json_get_text(kept, "interrupt_id", &id) && in->id && strcmp(id, in->id) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int keep_inner(rv_visit *v, json_object *state, const char *id, rv_err **err)
 {
     json_object *kept = json_object_new_object();
@@ -261,6 +275,11 @@ json_object *rv_visit_outside_value(const rv_visit *v)
 int64_t rv_visit_deadline(const rv_visit *v)
 {
     return v->deadline_us;
+}
+
+void rv_visit_add_calls(rv_visit *v, int64_t n)
+{
+    v->llm_calls += n;
 }
 
 int64_t rv_visit_number(const rv_visit *v)

@@ -69,7 +69,7 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     v->is_list = agent->each.list && !rv_visit_is_element(v) && !shared->origin;
     v->route = route;
     if (rv_visit_goes_on(shared, stage, env)) {
-        rv_visit_root(shared)->llm_left += llm_reserved; /* no model is asked */
+        rv_calls_take(shared, -(int64_t)llm_reserved); /* no model is asked */
         int went = rv_visit_go_on(v, out, err);
         if (went == 0)
             went = advance(v, out, err);
@@ -132,6 +132,7 @@ void rv_visit_free(rv_visit *v)
     free(v->confirm_message);
     json_object_put(v->confirm_show);
     free(v->error_text);
+    free(v->type_text);
     rv_err_free(v->failure);
     free(v);
 }

@@ -11,6 +11,12 @@
 
 bool rv_app_has_agents(const struct rv_pipeline *p)
 {
+    size_t n;
+    struct rv_pipeline *const *inner = rv_pipeline_inner(p, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (rv_app_has_agents(inner[i]))
+            return true;
     for (size_t i = 0; i < p->n_agents; i++)
         if (p->agents[i].declared.name && p->agents[i].declared.name[0])
             return true;
@@ -162,6 +168,10 @@ static int open_plugins(const struct rv_app *app, struct rv_app_loaded *l, bool 
     }
     if (rc == 0)
         rc = rv_plugins_load_all(l->plugins, l->pipeline, scripted ? found : l->findings, err);
+    size_t n_inner = 0;
+    struct rv_pipeline *const *inner = rv_pipeline_inner(l->pipeline, &n_inner);
+    for (size_t i = 0; i < n_inner && rc == 0; i++)
+        rc = rv_plugins_load_all(l->plugins, inner[i], scripted ? found : l->findings, err);
     if (rc == 0 && scripted)
         rc = add_as_warnings(l->findings, found, err);
     if (rc == 0 && scripted && !l->missing && !(l->missing = rv_findings_new()))
@@ -221,7 +231,7 @@ static bool plays_tool(const struct rv_app_loaded *l, rv_str tool)
     return false;
 }
 
-static int check_names(struct rv_app_loaded *l, rv_err **err)
+static int check_names(struct rv_app_loaded *l, struct rv_pipeline *p, rv_err **err)
 {
     bool scripted = is_scripted(l);
     struct known k = {.plugins = rv_plugins_names(l->plugins)};
@@ -230,10 +240,10 @@ static int check_names(struct rv_app_loaded *l, rv_err **err)
     const char *const *plugged = k.plugins.list(k.plugins.self, RV_NAME_PROVIDER, &n_plugged);
     const struct rv_provider_info *built_in = rv_provider_list(&n_built_in);
 
-    for (size_t i = 0; i < l->pipeline->n_agents; i++)
-        n_listed += l->pipeline->agents[i].tools.allowed.n;
+    for (size_t i = 0; i < p->n_agents; i++)
+        n_listed += p->agents[i].tools.allowed.n;
     k.tools = calloc(n + n_listed + 1, sizeof *k.tools);
-    k.providers = calloc(l->pipeline->n_models + n_built_in + n_plugged + 1, sizeof *k.providers);
+    k.providers = calloc(p->n_models + n_built_in + n_plugged + 1, sizeof *k.providers);
     if (!k.tools || !k.providers) {
         free(k.tools);
         free(k.providers);
@@ -244,19 +254,19 @@ static int check_names(struct rv_app_loaded *l, rv_err **err)
         k.providers[k.n_providers++] = built_in[i].name;
     for (size_t i = 0; i < n_plugged; i++)
         k.providers[k.n_providers++] = plugged[i];
-    for (size_t i = 0; scripted && i < l->pipeline->n_models; i++)
-        k.providers[k.n_providers++] = l->pipeline->models[i].provider;
+    for (size_t i = 0; scripted && i < p->n_models; i++)
+        k.providers[k.n_providers++] = p->models[i].provider;
     qsort(k.providers, k.n_providers, sizeof *k.providers, by_text);
     for (size_t i = 0; i < n; i++)
         k.tools[k.n_tools++] = tools[i];
-    for (size_t i = 0; scripted && i < l->pipeline->n_agents; i++) {
-        const struct rv_str_list *list = &l->pipeline->agents[i].tools.allowed;
+    for (size_t i = 0; scripted && i < p->n_agents; i++) {
+        const struct rv_str_list *list = &p->agents[i].tools.allowed;
         for (size_t t = 0; t < list->n; t++)
             if (plays_tool(l, rv_str_of(list->items[t])))
                 k.tools[k.n_tools++] = list->items[t];
     }
     qsort(k.tools, k.n_tools, sizeof *k.tools, by_text);
-    rv_pipeline_check_names(l->own, &(struct rv_known_names){list_known, &k}, l->findings);
+    rv_pipeline_check_names(p, &(struct rv_known_names){list_known, &k}, l->findings);
     free(k.tools);
     free(k.providers);
     return 0;
@@ -334,6 +344,20 @@ static void set_log_level(const struct rv_app *app, const struct rv_pipeline *p)
         rv_log_set_level(app->log, level);
 }
 
+/* Names and schemas of one file. */
+static int check_with_plugins(struct rv_app_loaded *l, struct rv_pipeline *p, rv_err **err)
+{
+    int rc = check_names(l, p, err);
+
+    if (rc == 0)
+        rc = rv_schema_check_pipeline(p, l->findings, err);
+    if (rc == 0) {
+        struct rv_catalog plugins = rv_plugins_catalog(l->plugins);
+        rv_tools_check_chains(p, &plugins, l->findings);
+    }
+    return rc;
+}
+
 /* All that a pipeline needs to be checked. */
 static int complete(const struct rv_app *app, const struct rv_app_load_opts *opts, struct rv_app_loaded *l,
                     rv_err **err)
@@ -349,12 +373,12 @@ static int complete(const struct rv_app *app, const struct rv_app_load_opts *opt
     if (rc == 0)
         check_scripts(l);
     if (rc == 0)
-        rc = check_names(l, err);
-    if (rc == 0)
-        rc = rv_schema_check_pipeline(l->own, l->findings, err);
-    if (rc == 0) {
-        struct rv_catalog plugins = rv_plugins_catalog(l->plugins);
-        rv_tools_check_chains(l->own, &plugins, l->findings);
+        rc = check_with_plugins(l, l->own, err);
+    size_t n = 0;
+    struct rv_pipeline *const *inner = rv_pipeline_inner(l->own, &n);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = check_with_plugins(l, inner[i], err);
+        l->own->is_sound = l->own->is_sound && inner[i]->is_sound;
     }
     return rc;
 }

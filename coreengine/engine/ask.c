@@ -11,7 +11,8 @@ struct rv_context rv_call_who(const struct call *c)
 {
     const struct rv_conversation *talk = c->x->opts.conversation;
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(c->x->run));
-    const struct rv_agent *a = &c->x->opts.pipeline->agents[c->stage];
+    const struct rv_agent *a =
+        c->origin || !c->pipeline ? &c->x->opts.pipeline->agents[c->stage] : &c->pipeline->agents[c->agent];
     struct rv_context base = {.user_id = rv_envelope_user(rv_run_envelope(c->x->run)),
                               .tenant_id = RV_STORE_TENANT,
                               .session_id = f->session_id};

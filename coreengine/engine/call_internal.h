@@ -19,10 +19,11 @@ struct call {
         CALL_BEGIN,  /* perform what the first step asked for, or what a recovered run had asked for */
         CALL_ANSWER, /* tell the core */
         CALL_RESUME, /* answer the interrupt from the script */
-        CALL_EXPIRE, /* nobody answered a question in time: of a run that is held while it waits */
+        CALL_EXPIRE, /* no one answered a question in time: of a run that is held while it waits */
     } kind;
     enum rv_event_kind event;
     int stage;
+    int agent; /* of `pipeline`; that of a stage of an inner run is not `stage` */
     int64_t started_us, deadline_us;
     int64_t allowed_us;          /* the time that the core gave it; 0: unknown, another process has used a part */
     struct rv_plugin_work *work; /* of an entry, under way; then due_us is when to give up */

@@ -262,7 +262,7 @@ int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err)
 void rv_call_say_limit(struct call *c)
 {
     const struct rv_execution_config *e = &c->x->opts.pipeline->execution;
-    const struct rv_agent *a = &c->pipeline->agents[c->origin ? 0 : c->stage];
+    const struct rv_agent *a = &c->pipeline->agents[c->agent];
     bool is_agents = e->has_agent_timeout && e->agent_timeout_ms < a->limits.timeout_seconds * 1000;
 
     if (!c->allowed_us)

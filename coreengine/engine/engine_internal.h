@@ -203,6 +203,8 @@ void rv_tool_note(struct call *c); /* how its call ended, for the tool's health 
 
 /** The name by which scripts and messages know who makes the call: the agent's, else the stage's. */
 const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e);
+/** The first stage of the branch of a group that it belongs to; ptr NULL: of the main branch. Borrowed from e. */
+rv_str rv_effect_branch(const struct rv_effect *e);
 bool rv_script_plays(const rv_exec *x, const struct rv_effect *e);
 /** Have the script answer the call. */
 RV_MUST_CHECK int rv_call_script(struct call *c, const struct rv_effect *e, rv_err **err);

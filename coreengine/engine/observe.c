@@ -15,7 +15,7 @@
  * its schema, and before it no pieces of text or of the call that hands over the output. */
 static bool is_structured(const struct call *c)
 {
-    const struct rv_agent *a = c->pipeline && c->stage >= 0 ? &c->pipeline->agents[c->origin ? 0 : c->stage] : NULL;
+    const struct rv_agent *a = c->pipeline && c->stage >= 0 ? &c->pipeline->agents[c->agent] : NULL;
 
     return a && a->declared.doc && a->output.schema;
 }

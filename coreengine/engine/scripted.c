@@ -67,7 +67,14 @@ static bool plays_model(const rv_script *script, const struct rv_pipeline *p, co
 
 const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e)
 {
-    return e->origin ? e->origin->agent : p->agents[e->stage].name;
+    return e->origin ? e->origin->agent : e->label ? e->label : p->agents[e->stage].name;
+}
+
+rv_str rv_effect_branch(const struct rv_effect *e)
+{
+    const char *from = e->path ? strrchr(e->path, ':') : NULL;
+
+    return from ? (rv_str){from + 1, strcspn(from + 1, "[/")} : (rv_str){NULL, 0};
 }
 
 static bool plays(const rv_script *script, const struct rv_pipeline *p, const bool *scripted, const struct rv_effect *e)
@@ -79,7 +86,8 @@ static bool plays(const rv_script *script, const struct rv_pipeline *p, const bo
     if (e->kind == RV_EFFECT_CALL_TOOL)
         return rv_script_has_tool(script, rv_str_of(e->name));
     if (e->kind == RV_EFFECT_CALL_HOOK)
-        return e->entry == RV_NAME_MOCK && scripted && scripted[e->stage] && strcmp(e->name, SCRIPT_ENTRY) == 0;
+        return e->entry == RV_NAME_MOCK && scripted && !e->label && scripted[e->stage] &&
+               strcmp(e->name, SCRIPT_ENTRY) == 0;
     return false;
 }
 
@@ -134,6 +142,8 @@ static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_e
                                   .stage = rv_effect_who(p, e),
                                   .tool = e->kind == RV_EFFECT_CALL_TOOL ? e->name : NULL,
                                   .visit = e->visit,
+                                  .index = e->index,
+                                  .branch = rv_effect_branch(e),
                                   .text = {e->request, e->request_len}};
     int rc = 0;
 

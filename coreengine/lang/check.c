@@ -81,6 +81,8 @@ static int check_name(struct rv_compile *c, struct rv_node *n)
     }
     n->kind = RV_NODE_VAR;
     n->types = RV_M_ANY & ~RV_M_TYPE;
+    n->next_var = c->e->vars;
+    c->e->vars = n;
     if (is_declared || c->n_vars == 0)
         return 0;
     rc = RV_EXPR_FAIL(c, n->off, RV_E_NOT_FOUND, "unknown variable \"%s\"", n->name.ptr);

@@ -192,6 +192,18 @@ struct rv_src rv_expr_place(const rv_expr *e, size_t off)
 
 /* --- What it names --- */
 
+bool rv_expr_has_variable(const rv_expr *e, const char *name, struct rv_src *src)
+{
+    const struct rv_node *first = NULL;
+
+    for (const struct rv_node *n = e->vars; n; n = n->next_var)
+        if (rv_str_is(n->name, name) && (!first || n->off < first->off))
+            first = n;
+    if (first && src)
+        *src = rv_expr_place(e, first->off);
+    return first != NULL;
+}
+
 size_t rv_expr_n_names(const rv_expr *e)
 {
     return e->n_names;

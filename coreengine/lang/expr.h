@@ -49,6 +49,8 @@ RV_MUST_CHECK int rv_expr_compile(rv_str text, const struct rv_src *src, const c
                                   rv_expr **out, rv_err **err);
 void rv_expr_free(rv_expr *e);
 const char *rv_expr_text(const rv_expr *e); /* the source, borrowed */
+/** Tells whether the expression looks at a variable; src, which may be NULL, gets the first place. */
+bool rv_expr_has_variable(const rv_expr *e, const char *name, struct rv_src *src);
 /** The members of variables that it names, in the order of the text: outputs.plan.goal, outputs["plan"]["goal"] and
  *  "goal" in outputs.plan have the root "outputs", the field "plan" and the member "goal". A name that the expression
  *  also tests for is a test wherever it stands. */

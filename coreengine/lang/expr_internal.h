@@ -164,6 +164,7 @@ struct rv_node {
     struct rv_node *next_pattern; /* the next node that owns one */
     rv_str member;                /* of a VAR_FIELD: what is read of that field by a constant name; ptr NULL: nothing */
     bool is_test;                 /* what it names last may be missing */
+    struct rv_node *next_var;     /* the next node that is a variable */
     struct rv_node *next_name;    /* the next node that names a member of a variable */
 };
 
@@ -174,6 +175,7 @@ struct rv_expr {
     struct rv_src start; /* of text; .file in the arena */
     struct rv_node *root;
     struct rv_node *patterns;          /* nodes that own a pattern */
+    struct rv_node *vars;              /* nodes that are variables, the last first */
     struct rv_node *names, *last_name; /* nodes that name a member of a variable, as they were found */
     size_t n_names;
 };

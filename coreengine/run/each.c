@@ -13,8 +13,8 @@ struct element {
     rv_envelope *fork;   /* owned; merged when all have ended */
     json_object *output; /* owned; NULL: it failed, or is under way */
     char *error;         /* owned; NULL: it has not failed */
-    const char *error_type;
-    char *path; /* owned; of its visit */
+    char *error_type;    /* owned, as that of a visit may be the text of an event */
+    char *path;          /* owned; of its visit */
     enum rv_failure code;
     enum rv_reason reason;
     bool is_cancelled;
@@ -51,6 +51,7 @@ void rv_each_free(struct each *e)
         rv_envelope_free(e->elements[i].fork);
         json_object_put(e->elements[i].output);
         free(e->elements[i].error);
+        free(e->elements[i].error_type);
         free(e->elements[i].path);
     }
     free(e->elements);
@@ -141,12 +142,14 @@ static const char *question_of(const struct element *el)
 static int note_failure(rv_work *w, struct element *el, const struct rv_visit_result *r, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    const char *type = r->end == RV_VISIT_STAYED ? "ProcessingError" : r->error_type;
 
+    el->error_type = rv_str_dup(rv_str_of(type));
+    if (!el->error_type)
+        return RV_FAIL(err, RV_E_NOMEM, "keep why an element failed");
     if (r->end == RV_VISIT_STAYED) {
-        el->error_type = "ProcessingError";
         rv_buf_printf(&text, "it needs a person, and an element of a list can not wait for one: %s", question_of(el));
     } else {
-        el->error_type = r->error_type;
         el->code = r->code;
         el->reason = r->reason;
         rv_buf_puts(&text, r->error_text);

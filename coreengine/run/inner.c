@@ -15,6 +15,7 @@ struct inner {
     char *path;                     /* owned: of all its visits */
     char *prefix;                   /* owned: the stages that lead to it */
     rv_buf text;                    /* of the failure */
+    bool is_refused;                /* what it had kept, or the answer of a person, does not fit: `text` says why */
     bool is_late;                   /* it was cancelled since the stage is out of time */
     struct rv_envelope_used before; /* what counts outside already: the run waited for a person */
 };
@@ -72,12 +73,30 @@ static int new_envelope(rv_work *w, int64_t now_us, rv_envelope **out, rv_err **
     return rc;
 }
 
+/* Takes cause. */
+static int refuse(struct inner *in, rv_err *cause, rv_err **err)
+{
+    if (rv_err_is(cause, RV_E_NOMEM)) {
+        if (err)
+            *err = cause;
+        else
+            rv_err_free(cause);
+        return RV_E_NOMEM;
+    }
+    in->is_refused = true;
+    rv_err_write_chain(cause, &in->text);
+    rv_err_free(cause);
+    return 0;
+}
+
 /* That of an inner run that waited for a person. */
-static int old_envelope(json_object *state, int64_t now_us, rv_envelope **out, rv_err **err)
+static int old_envelope(struct inner *in, json_object *state, int64_t now_us, rv_envelope **out, rv_err **err)
 {
     struct rv_rand_state seed;
+    rv_err *cause = NULL;
+    int rc = rv_envelope_load(state, rv_rand_seeded(&seed, 1), now_us, out, &cause);
 
-    return rv_envelope_load(state, rv_rand_seeded(&seed, 1), now_us, out, err);
+    return rc < 0 ? refuse(in, cause, err) : 0;
 }
 
 static void nest(rv_work *w, rv_run *run)
@@ -108,7 +127,9 @@ static int start(rv_work *w, json_object *state, int64_t now_us, struct rv_effec
         rv_response_read_json(asked.response, &ev.response);
         ev.response.interrupt_id = rv_str_of(asked.id);
     }
-    return rv_run_step(w->inner->run, &ev, out, err);
+    rv_err *cause = NULL;
+    int rc = rv_run_step(w->inner->run, &ev, out, &cause);
+    return rc < 0 ? refuse(w->inner, cause, err) : 0;
 }
 
 int rv_inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err)
@@ -128,10 +149,10 @@ int rv_inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **
     if (rc == 0)
         rc = join(w->shared->prefix, stage, "/", &in->prefix, err);
     if (rc == 0)
-        rc = state ? old_envelope(state, now_us, &env, err) : new_envelope(w, now_us, &env, err);
-    if (rc == 0)
+        rc = state ? old_envelope(in, state, now_us, &env, err) : new_envelope(w, now_us, &env, err);
+    if (rc == 0 && env)
         rc = rv_run_new(agent_of(w)->inner.pipeline, &w->shared->catalog, &opts, env, &in->run, err);
-    if (rc < 0)
+    if (rc < 0 || !in->run)
         return rc;
     if (state)
         in->before = rv_envelope_used(rv_run_envelope(in->run));
@@ -143,7 +164,7 @@ int rv_inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **
 
 bool rv_inner_waits_for(const struct inner *in, int64_t call_id)
 {
-    return rv_run_waits_for(in->run, call_id);
+    return in->run && rv_run_waits_for(in->run, call_id);
 }
 
 int rv_inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -160,11 +181,16 @@ int rv_inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, r
 int rv_inner_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
                     rv_err **err)
 {
-    int rc = rv_run_is_finished(w->inner->run) ? 0 : rv_run_cancel(w->inner->run, why, partials, now_us, out, err);
+    int rc = !w->inner->run || rv_run_is_finished(w->inner->run)
+                 ? 0
+                 : rv_run_cancel(w->inner->run, why, partials, now_us, out, err);
 
-    if (rc == 0)
-        rv_envelope_add_inner(w->env, rv_run_envelope(w->inner->run), &w->inner->before);
-    return rc;
+    if (rc < 0 || !w->inner->run)
+        return rc;
+    const rv_envelope *env = rv_run_envelope(w->inner->run);
+    rv_envelope_add_inner(w->env, env, &w->inner->before);
+    rv_visit_add_calls(w->visit, rv_envelope_fields(env)->llm_call_count - w->inner->before.llm_calls);
+    return 0;
 }
 
 int rv_inner_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
@@ -177,7 +203,7 @@ int rv_inner_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effec
 
 bool rv_inner_is_done(const struct inner *in)
 {
-    return rv_run_is_finished(in->run);
+    return in->is_refused || rv_run_is_finished(in->run);
 }
 
 /* --- what it came to --- */
@@ -261,6 +287,14 @@ static void failed(rv_work *w, struct rv_outside_end *end)
 int rv_inner_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
 {
     struct inner *in = w->inner;
+
+    if (in->is_refused) {
+        *end = (struct rv_outside_end){.error_type = "ProcessingError",
+                                       .error = rv_buf_cstr(&in->text),
+                                       .code = RV_FAILURE_NONE,
+                                       .reason = RV_REASON_NONE};
+        return rv_buf_check(&in->text, "reason", err);
+    }
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(in->run));
     bool stated = f->terminal_reason == RV_REASON_COMPLETED || f->terminal_reason == RV_REASON_BREAK;
     int rc = 0;

@@ -46,6 +46,8 @@ struct rv_tool_call {
     const char *stage; /* of the run's pipeline */
     const char *agent; /* who calls: the delegated agent, else the stage */
     int64_t visit;     /* of the stage, from 1 */
+    int64_t index;     /* of the element of its list, from 0; -1: none */
+    rv_str branch;     /* first stage of the branch of a group; ptr NULL: the main branch */
     const char *run_id, *user_id, *session_id;
     int64_t call_id;                  /* of the run's core; for logs */
     const char *key;                  /* idempotency key; "" when there is none */

@@ -62,7 +62,7 @@ static int too_large(rv_err **cause)
                    RV_LLM_MAX_ATTACHMENT_BYTES >> 20);
 }
 
-/* Base64 without the line breaks that tools put in; left: bytes that the request may still have of it. */
+/* Base64 without the line breaks that tools put in; left: bytes that the request may still have. */
 static int take_base64(rv_str text, size_t left, rv_buf *out, rv_err **cause)
 {
     size_t n_pads = 0;
@@ -146,7 +146,7 @@ static int take_object(json_object *object, struct found *f, rv_err **cause)
     return f->url.len > 0 ? take_url(f->url, f, cause) : 0;
 }
 
-/* The type that nobody gave, by the end of the address. */
+/* Set the type of an address by its end. */
 static void guess_type(struct found *f)
 {
     static const struct {

@@ -55,20 +55,50 @@ static int by_name(const void *a, const void *b)
     return strcmp((*left)->name, (*right)->name);
 }
 
+static size_t count_bound(const struct rv_pipeline *p)
+{
+    size_t n, n_inner, all;
+    struct rv_pipeline *const *inner = rv_pipeline_inner(p, &n_inner);
+
+    (void)rv_pipeline_bound_agents(p, &all);
+    for (size_t i = 0; i < n_inner; i++) {
+        (void)rv_pipeline_bound_agents(inner[i], &n);
+        all += n;
+    }
+    return all;
+}
+
+/* Those that are not there yet: the same name is the same document in all pipelines of a run. */
+static void add_bound(const struct rv_pipeline *p, const struct rv_bound_agent **list, size_t *n)
+{
+    size_t n_more;
+    const struct rv_bound_agent *more = rv_pipeline_bound_agents(p, &n_more);
+
+    for (size_t i = 0; i < n_more; i++) {
+        size_t k = 0;
+        while (k < *n && strcmp(list[k]->name, more[i].name) != 0)
+            k++;
+        if (k == *n)
+            list[(*n)++] = &more[i];
+    }
+}
+
 /* The documents that stages were made from. A pipeline without any keeps the bytes that it always had. */
 static int write_agents(const struct rv_pipeline *p, rv_jw *w, rv_err **err)
 {
-    size_t n;
-    const struct rv_bound_agent *bound = rv_pipeline_bound_agents(p, &n);
-    const struct rv_bound_agent **sorted;
+    size_t n = 0, n_inner;
+    struct rv_pipeline *const *inner = rv_pipeline_inner(p, &n_inner);
+    const struct rv_bound_agent **sorted = calloc(count_bound(p) + 1, sizeof *sorted);
 
-    if (n == 0)
-        return 0;
-    sorted = calloc(n, sizeof *sorted);
     if (!sorted)
         return RV_FAIL(err, RV_E_NOMEM, "list the agents of a pipeline");
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = &bound[i];
+    add_bound(p, sorted, &n);
+    for (size_t i = 0; i < n_inner; i++)
+        add_bound(inner[i], sorted, &n);
+    if (n == 0) {
+        free(sorted);
+        return 0;
+    }
     qsort(sorted, n, sizeof(*sorted), by_name);
     rv_jw_key(w, "agents");
     rv_jw_obj(w);
@@ -291,6 +321,14 @@ static int write_bundle(const struct rv_bundle_source *from, rv_buf *out, rv_err
 /* Without its documents a pipeline is not whole. */
 static int check_bound(const struct rv_pipeline *p, rv_err **err)
 {
+    size_t n;
+    struct rv_pipeline *const *inner = rv_pipeline_inner(p, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        int rc = check_bound(inner[i], err);
+        if (rc < 0)
+            return rc;
+    }
     for (size_t i = 0; i < p->n_agents; i++)
         if (p->agents[i].declared.name[0] && !p->agents[i].declared.doc)
             return RV_FAIL_AT(err, &p->agents[i].places.agent, RV_E_STATE, "agent \"%s\" was not looked up",

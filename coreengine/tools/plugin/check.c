@@ -187,7 +187,7 @@ static int read_provider(struct rv_plugin_entry *e, rv_err **err)
     if (rc < 0 || !json_object_object_get_ex(e->spec, "attachments", &takes))
         return rc;
     if (!json_object_is_type(takes, json_type_boolean))
-        return RV_FAIL(err, RV_E_PLUGIN, "\"attachments\" is no boolean but %s", rv_json_type_text(takes));
+        return RV_FAIL(err, RV_E_PLUGIN, "\"attachments\" must be true or false, not %s", rv_json_type_text(takes));
     e->info.takes_attachments = json_object_get_boolean(takes);
     return 0;
 }

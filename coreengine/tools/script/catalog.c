@@ -59,8 +59,13 @@ static const char *const *names(void *self, size_t *n)
 
 static int call(void *self, struct rv_tool_call *c, rv_err **err)
 {
-    const struct rv_script_call asked = {
-        .kind = RV_SCRIPT_TOOL, .stage = c->agent, .tool = c->tool, .visit = c->visit, .text = c->args};
+    const struct rv_script_call asked = {.kind = RV_SCRIPT_TOOL,
+                                         .stage = c->agent,
+                                         .tool = c->tool,
+                                         .visit = c->visit,
+                                         .index = c->index,
+                                         .branch = c->branch,
+                                         .text = c->args};
     struct rv_script_reply reply;
 
     int rc = rv_script_next(self, &asked, &reply, err);
@@ -121,19 +126,38 @@ struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under
 
 /* --- against a pipeline --- */
 
+/* The stage of that name; of an inner pipeline "sub/inner". NULL: none. */
+static const struct rv_agent *find_stage(const struct rv_pipeline *p, const char *name)
+{
+    int at = rv_pipeline_stage(p, rv_str_of(name));
+
+    if (at >= 0)
+        return &p->agents[at];
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        size_t len = strlen(a->name);
+        const struct rv_agent *found = a->inner.pipeline && strncmp(name, a->name, len) == 0 && name[len] == '/'
+                                           ? find_stage(a->inner.pipeline, name + len + 1)
+                                           : NULL;
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
 static void check_stage(const struct rv_pipeline *p, enum rv_script_kind kind, const char *name,
                         const struct rv_src *src, rv_findings *findings)
 {
-    int stage = name ? rv_pipeline_stage(p, rv_str_of(name)) : 0;
-    const char *near = stage < 0 ? rv_nearest(rv_str_of(name), p->stage_names, p->n_agents) : NULL;
+    const struct rv_agent *stage = name ? find_stage(p, name) : NULL;
+    const char *near = name && !stage ? rv_nearest(rv_str_of(name), p->stage_names, p->n_agents) : NULL;
     rv_buf hint = RV_BUF_INIT(512);
 
     if (near)
         rv_buf_printf(&hint, "did you mean \"%.200s\"?", near);
-    if (stage < 0)
+    if (name && !stage)
         rv_findings_add(findings, RV_SEVERITY_ERROR, src, near ? rv_buf_cstr(&hint) : NULL,
                         "script: unknown stage \"%s\"", name);
-    else if (name && kind == RV_SCRIPT_MODEL && !p->agents[stage].has_llm)
+    else if (name && kind == RV_SCRIPT_MODEL && !stage->has_llm)
         rv_findings_add(findings, RV_SEVERITY_WARNING, src, "has_llm: true makes it one",
                         "script: stage \"%s\" asks no model", name);
     rv_buf_fini(&hint);

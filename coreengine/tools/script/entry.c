@@ -205,7 +205,9 @@ void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, str
     *out = (struct script_entry){.stage = matcher(raw->stage),
                                  .tool = matcher(raw->tool),
                                  .contains = matcher(raw->contains),
+                                 .branch = matcher(raw->branch),
                                  .visit = raw->visit,
+                                 .index = raw->has_index ? raw->index : -1,
                                  .delay_ms = raw->delay_ms,
                                  .answer = RV_LLM_ANSWER_NONE,
                                  .src = raw->src};

@@ -30,6 +30,10 @@ static bool matches(const struct script_entry *e, const struct rv_script_call *c
         return false;
     if (e->visit && e->visit != call->visit)
         return false;
+    if (e->index >= 0 && e->index != call->index)
+        return false;
+    if (e->branch && !rv_str_is(call->branch, e->branch))
+        return false;
     return !e->contains || (call->text.len && memmem(call->text.ptr, call->text.len, e->contains, strlen(e->contains)));
 }
 

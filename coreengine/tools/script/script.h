@@ -2,8 +2,8 @@
  *
  * A script is a YAML map {models, stages, tools, answers, repeat}. models, stages and tools are maps from a stage or
  * tool name to a list of entries, one per call, the last one repeating (unless `repeat: false`); or one flat list whose
- * entries carry matchers (stage, tool, visit, contains). A call that nothing matches is an error that names stage,
- * visit and the head of the prompt. Reading is strict and keeps places. Used by one thread. */
+ * entries carry matchers (stage, tool, visit, index, branch, contains). A call that nothing matches is an error that
+ * names stage, visit and the head of the prompt. Reading is strict and keeps places. Used by one thread. */
 #ifndef RV_SCRIPT_H
 #define RV_SCRIPT_H
 
@@ -46,10 +46,12 @@ struct rv_tool_source rv_script_tools(rv_script *s);
 enum rv_script_kind { RV_SCRIPT_MODEL, RV_SCRIPT_STAGE, RV_SCRIPT_TOOL };
 struct rv_script_call {
     enum rv_script_kind kind;
-    const char *stage;
-    const char *tool; /* TOOL */
-    int64_t visit;    /* 1-based, of the stage */
-    rv_str text;      /* for `contains`. MODEL: the prompt and the contents of the turns after it; else the arguments */
+    const char *stage; /* of an inner pipeline: "sub/inner" */
+    const char *tool;  /* TOOL */
+    int64_t visit;     /* 1-based, of the stage */
+    int64_t index;     /* of the element of a list, from 0; -1: not in a list */
+    rv_str branch;     /* first stage of the branch of a group; ptr NULL: the main branch */
+    rv_str text; /* for `contains`. MODEL: the prompt and the contents of the turns after it; else the arguments */
 };
 struct rv_script_reply {
     bool failed;

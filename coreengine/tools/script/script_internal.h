@@ -10,8 +10,9 @@
 
 /* One entry, ready to be handed out. Texts live in the arena. */
 struct script_entry {
-    const char *stage, *tool, *contains; /* matchers; NULL: any */
-    int64_t visit;                       /* matcher; 0: any */
+    const char *stage, *tool, *contains, *branch; /* matchers; NULL: any */
+    int64_t visit;                                /* matcher; 0: any */
+    int64_t index;                                /* matcher; -1: any */
     bool used;
     bool failed, retryable;
     const char *error_type, *error;
@@ -90,8 +91,9 @@ struct script_raw_error {
     int64_t status, retry_after_ms;
 };
 struct script_raw_entry {
-    const char *stage, *tool, *contains;
-    int64_t visit, delay_ms;
+    const char *stage, *tool, *contains, *branch;
+    int64_t visit, index, delay_ms;
+    bool has_index;
     struct rv_src src;
     bool has_error;
     struct script_raw_error error;
@@ -158,6 +160,17 @@ const char *rv_script_decision_text(int decision);
          .min = 1,                                                                                                     \
          .max = 1e9,                                                                                                   \
          .doc = "Matcher: only in that visit of the stage, counted from 1."},                                          \
+        {.name = "index",                                                                                              \
+         .type = RV_KEY_INT,                                                                                           \
+         .offset = SCRIPT_AT(index),                                                                                   \
+         .is_set_offset = SCRIPT_AT(has_index),                                                                        \
+         .min = 0,                                                                                                     \
+         .max = 1e9,                                                                                                   \
+         .doc = "Matcher: only for that element of the stage's list (for_each), counted from 0."},                     \
+        {.name = "branch",                                                                                             \
+         .type = RV_KEY_STR,                                                                                           \
+         .offset = SCRIPT_AT(branch),                                                                                  \
+         .doc = "Matcher: only in the branch of a group that begins with that stage."},                                \
         {.name = "contains",                                                                                           \
          .type = RV_KEY_STR,                                                                                           \
          .offset = SCRIPT_AT(contains),                                                                                \

@@ -10,6 +10,7 @@ int main(void)
     add_prove_random_tests(suite);
     add_prove_groups_tests(suite);
     add_lint_tests(suite);
+    add_groups_tests(suite);
     add_graph_tests(suite);
     return rv_kit_run(suite);
 }

@@ -9,6 +9,7 @@ void add_prove_tests(Suite *suite);
 void add_prove_random_tests(Suite *suite);
 void add_prove_groups_tests(Suite *suite);
 void add_lint_tests(Suite *suite);
+void add_groups_tests(Suite *suite);
 void add_graph_tests(Suite *suite);
 
 #endif

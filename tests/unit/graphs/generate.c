@@ -28,7 +28,7 @@ struct plan {
     const struct graph_kinds *kinds;
     rv_buf *b;
     int n, context[GRAPH_MAX_STAGES], join_of[GRAPH_MAX_STAGES], shortest[GRAPH_MAX_STAGES];
-    bool is_join[GRAPH_MAX_STAGES], is_fork[GRAPH_MAX_STAGES];
+    bool is_join[GRAPH_MAX_STAGES], is_fork[GRAPH_MAX_STAGES], must_join[GRAPH_MAX_STAGES];
 };
 
 static void make_plan(struct plan *p)
@@ -58,12 +58,30 @@ static void make_plan(struct plan *p)
     }
 }
 
+/* The first branch of a group leads to its join, so that the join has a group. */
+static void settle_joins(struct plan *p)
+{
+    for (int f = 0; f < p->n; f++) {
+        int join = p->join_of[f], first = f + 1;
+
+        while (first < p->n && (p->context[first] != f || p->is_join[first]))
+            first++;
+        if (join >= 0 && first < join) {
+            p->must_join[first] = true;
+        } else if (join >= 0) {
+            p->is_join[join] = false;
+            p->join_of[f] = -1;
+        }
+    }
+}
+
 static const char *pick_target(struct plan *p, int from, char text[16])
 {
     int targets[3 * GRAPH_MAX_STAGES], n = 0, fork = p->context[from], at;
 
-    for (int s = 0; s < p->n; s++)
-        if (!p->is_join[s] && p->context[s] == fork && (s > from || dice_chance(p->d, 40)))
+    for (int s = 0; s < p->n; s++) /* without a join nothing could merge what two branches write */
+        if (!p->is_join[s] && p->context[s] == fork && (s == from || fork < 0 || p->join_of[fork] >= 0) &&
+            (s > from || dice_chance(p->d, 40)))
             targets[n++] = s;
     if (fork >= 0 && p->join_of[fork] > from)
         for (int i = 0; i < 4; i++)
@@ -85,7 +103,7 @@ static bool write_list(struct plan *p, int fork)
         if (p->context[s] == fork && !p->is_join[s])
             first[n++] = s;
     while (n > 4 || (n > 1 && dice_chance(p->d, 15))) {
-        int out = dice_pick(p->d, n--);
+        int out = 1 + dice_pick(p->d, --n);
         for (int i = out; i < n; i++)
             first[i] = first[i + 1];
     }
@@ -158,7 +176,10 @@ static void write_routes(struct plan *p, int s)
         rv_buf_puts(p->b, forks ? "\n" : "end\n");
     }
     if (p->b->len == before) {
-        rv_buf_printf(p->b, "    default_next: %s\n", pick_target(p, s, text));
+        if (p->must_join[s])
+            rv_buf_printf(p->b, "    default_next: s%d\n", p->join_of[p->context[s]]);
+        else
+            rv_buf_printf(p->b, "    default_next: %s\n", pick_target(p, s, text));
         if (dice_chance(p->d, 50)) {
             rv_buf_printf(p->b, "    routing_rules:\n      - {condition: v, value: %d, target: %s}\n",
                           dice_pick(p->d, 4), pick_target(p, s, text));
@@ -202,6 +223,7 @@ void graph_write(struct dice *d, const struct graph_kinds *kinds, rv_buf *yaml)
 
     rv_buf_clear(yaml);
     make_plan(&p);
+    settle_joins(&p);
     rv_buf_printf(yaml,
                   "name: t\nmodels: {r: scripted}\nmax_iterations: %d\nmax_llm_calls: %d\nmax_agent_hops: %d\n"
                   "prompts: {p: 'look at {{outputs}} again {{iteration}}'}\n",

@@ -46,7 +46,7 @@ const struct load_fault load_faults[] = {
     {"bad_probe_spec", RV_E_PLUGIN, "unknown key \"sees\""},
     {"no_provider_function", RV_E_PLUGIN, "provider \"entry\" has no function"},
     {"two_providers", RV_E_PLUGIN, "two entries for provider \"entry\""},
-    {"bad_provider_attachments", RV_E_PLUGIN, "\"attachments\" is no boolean but integer"},
+    {"bad_provider_attachments", RV_E_PLUGIN, "\"attachments\" must be true or false, not integer"},
     {"bad_provider_spec", RV_E_PLUGIN, "unknown key \"risk\""},
     {"agent_with_function", RV_E_PLUGIN, "agent \"entry\" has a function; agents have none"},
     {"no_agent", RV_E_PLUGIN, "agent \"entry\": its document is missing"},

@@ -1,0 +1,156 @@
+/* Files whose groups are broken, and some that are not: tests/golden/groups has each of them with all that loading and
+ * lint say of it. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/kit/kit.h"
+#include "tests/unit/config_analysis/suites.h"
+#include "tests/unit/config_analysis/world.h"
+
+#define FOLDER RV_SOURCE_DIR "/tests/golden/groups"
+
+/* What is found in a file: its findings, and whether it may run. */
+static void find(const char *name, rv_buf *out)
+{
+    char *path = rv_kit_path(FOLDER, name), *text = rv_kit_read(path);
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+
+    ck_assert_ptr_nonnull(findings);
+    ck_assert_int_eq(rv_pipeline_parse(rv_str_of(text), name, FOLDER, findings, &p, NULL), 0);
+    ck_assert_ptr_nonnull(p);
+    ck_assert_int_eq(p->is_sound, rv_findings_n_errors(findings) == 0);
+    rv_pipeline_lint(p, findings);
+    rv_findings_sort(findings);
+    rv_findings_write_text(findings, false, out);
+    rv_buf_puts(out, p->is_sound ? "may run\n" : "may not run\n");
+    ck_assert_int_eq(out->rc, 0);
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+    free(text);
+    free(path);
+}
+
+static int is_pipeline(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name);
+
+    return len > 5 && strcmp(entry->d_name + len - 5, ".yaml") == 0;
+}
+
+static size_t count(const char *text, const char *word)
+{
+    size_t n = 0;
+
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        n++;
+    return n;
+}
+
+/* graph 13: each file has the findings that its golden file has, and each code is found in several files. */
+START_TEST(broken_groups_are_told)
+{
+    static const char *const codes[] = {
+        "empty_list",     "duplicate_branch",   "bad_branch",         "fork_backwards",
+        "join_backwards", "join_without_group", "two_joins",          "unclosed_group",
+        "mixed_context",  "join_impossible",    "write_conflict",     "bad_join",
+        "mixed_modes",    "racing_join",        "branch_never_joins", "unreachable",
+    };
+    struct dirent **entries = NULL;
+    size_t seen[RV_COUNT(codes)] = {0};
+    int n = scandir(FOLDER, &entries, is_pipeline, alphasort);
+
+    ck_assert_int_ge(n, 60);
+    for (int i = 0; i < n; i++) {
+        rv_buf text = RV_BUF_INIT(1 << 20);
+        char golden[300];
+
+        find(entries[i]->d_name, &text);
+        snprintf(golden, sizeof golden, "groups/%.*s.txt", (int)strlen(entries[i]->d_name) - 5, entries[i]->d_name);
+        ck_assert_msg(rv_kit_golden(golden, rv_buf_cstr(&text)), "%s", golden);
+        for (size_t c = 0; c < RV_COUNT(codes); c++) {
+            char word[64];
+
+            snprintf(word, sizeof word, "  [%s]\n", codes[c]);
+            seen[c] += count(rv_buf_cstr(&text), word);
+        }
+        rv_buf_fini(&text);
+        free(entries[i]);
+    }
+    free(entries);
+    for (size_t c = 0; c < RV_COUNT(codes); c++)
+        ck_assert_msg(seen[c] >= 2, "[%s] was found %zu times", codes[c], seen[c]);
+}
+END_TEST
+
+/* --- The levels that a scheduler goes by --- */
+
+static struct rv_pipeline *load(const char *name)
+{
+    char *path = rv_kit_path(FOLDER, name), *text = rv_kit_read(path);
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+
+    ck_assert_int_eq(rv_pipeline_parse(rv_str_of(text), name, FOLDER, findings, &p, NULL), 0);
+    ck_assert(p->is_sound);
+    rv_findings_free(findings);
+    free(text);
+    free(path);
+    return p;
+}
+
+static const struct rv_agent *agent_of(const struct rv_pipeline *p, const char *name)
+{
+    return &p->agents[rv_pipeline_stage(p, rv_str_of(name))];
+}
+
+/* graph 13: the context of each stage, and the join of each stage with a list. */
+START_TEST(levels_nest)
+{
+    static const struct {
+        const char *stage, *fork, *join; /* NULL: none */
+        int depth;
+    } rows[] = {
+        {"a", NULL, "outer", 0}, {"b", "a", "inner", 1},  {"c", "a", NULL, 1},      {"d", "b", NULL, 2},
+        {"e", "b", NULL, 2},     {"inner", "a", NULL, 1}, {"outer", NULL, NULL, 0}, {"last", NULL, NULL, 0},
+    };
+    struct rv_pipeline *p = load("sound-nested.yaml");
+
+    for (size_t i = 0; i < RV_COUNT(rows); i++) {
+        const struct rv_agent *a = agent_of(p, rows[i].stage);
+
+        ck_assert_int_eq(a->level.fork, rows[i].fork ? agent_of(p, rows[i].fork)->index : -1);
+        ck_assert_int_eq(a->routing.join_of, rows[i].join ? agent_of(p, rows[i].join)->index : RV_TARGET_NONE);
+        ck_assert_int_eq(a->level.depth, rows[i].depth);
+        ck_assert(a->level.is_reached);
+        ck_assert_int_eq(a->level.can_join, rows[i].depth > 0);
+    }
+    rv_pipeline_free(p);
+}
+END_TEST
+
+/* graph 13: a join may serve several stages of one level; a stage behind a rule ends its branch. */
+START_TEST(a_join_serves_two_groups)
+{
+    struct rv_pipeline *p = load("sound-one-join-two-forks.yaml");
+
+    ck_assert_int_eq(agent_of(p, "f")->routing.join_of, agent_of(p, "j")->index);
+    ck_assert_int_eq(agent_of(p, "g")->routing.join_of, agent_of(p, "j")->index);
+    ck_assert_int_eq(agent_of(p, "a")->routing.join_of, RV_TARGET_NONE);
+    ck_assert(!agent_of(p, "t")->level.can_join);
+    ck_assert(agent_of(p, "r")->level.can_join);
+    rv_pipeline_free(p);
+}
+END_TEST
+
+void add_groups_tests(Suite *suite)
+{
+    TCase *tcase = tcase_create("groups");
+
+    tcase_add_test(tcase, broken_groups_are_told);
+    tcase_add_test(tcase, levels_nest);
+    tcase_add_test(tcase, a_join_serves_two_groups);
+    suite_add_tcase(suite, tcase);
+}
