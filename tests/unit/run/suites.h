@@ -12,5 +12,6 @@ TCase *continue_case(void);
 TCase *outcomes_case(void);
 TCase *random_case(void);
 TCase *growth_case(void);
+TCase *lists_case(void);
 
 #endif
