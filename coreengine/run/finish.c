@@ -212,12 +212,14 @@ int rv_run_fail_by(rv_run *run, rv_work *work, int64_t now_us, struct rv_effects
     rv_buf stage = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
     run->stopped_by = r->bound_of != &run->shared ? r->bound_of : NULL;
-    run->failed_type = r->error_type;
+    free(run->failed_type);
+    run->failed_type = rv_str_dup(rv_str_of(r->error_type));
     run->failed_code = r->code;
-    rv_buf_puts(&stage, run->pipeline->agents[rv_work_stage(work)].name);
+    rv_buf_puts(&stage, run->failed_type ? run->pipeline->agents[rv_work_stage(work)].name : "");
     if (r->error_stage)
         rv_buf_printf(&stage, "/%s", r->error_stage);
-    int rc = rv_buf_check(&stage, "the name of a stage", err);
+    int rc =
+        run->failed_type ? rv_buf_check(&stage, "the name of a stage", err) : RV_FAIL(err, RV_E_NOMEM, "end a run");
     free(run->failed_stage);
     run->failed_stage = rc == 0 ? rv_buf_steal(&stage, NULL) : NULL;
     rv_buf_fini(&stage);
@@ -226,12 +228,16 @@ int rv_run_fail_by(rv_run *run, rv_work *work, int64_t now_us, struct rv_effects
 
 int rv_run_fail_with(rv_run *run, const struct failure *f, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    char *stage = rv_str_dup(rv_str_of(f->stage));
+    char *stage = rv_str_dup(rv_str_of(f->stage)), *type = rv_str_dup(rv_str_of(f->type));
 
-    if (!stage)
+    if (!stage || !type) {
+        free(stage);
+        free(type);
         return RV_FAIL(err, RV_E_NOMEM, "end a run");
+    }
     run->stopped_by = f->bound_of != &run->shared ? f->bound_of : NULL;
-    run->failed_type = f->type;
+    free(run->failed_type);
+    run->failed_type = type;
     run->failed_code = f->code;
     free(run->failed_stage);
     run->failed_stage = stage;

@@ -244,6 +244,7 @@ void rv_run_free(rv_run *run)
     json_object_put(run->withdrawn);
     rv_run_parallel_fini(run);
     free(run->failed_stage);
+    free(run->failed_type);
     rv_visit_shared_fini(&run->shared);
     rv_envelope_free(run->env);
     free(run);

@@ -100,7 +100,7 @@ struct rv_run {
     bool is_inner;
     struct rv_visit_place place;              /* of all its visits */
     const struct rv_visit_shared *stopped_by; /* the run around it whose bound ended it; NULL: none did */
-    const char *failed_type;                  /* of the failure that ended it, when nothing caught it; NULL: none did */
+    char *failed_type; /* owned: of the failure that ended it, when nothing caught it; NULL: none did */
     enum rv_failure failed_code;
     char *failed_stage; /* owned */
 
