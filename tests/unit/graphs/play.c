@@ -482,7 +482,7 @@ static void crash(struct player *pl)
 
 static void write_end(struct player *pl)
 {
-    static const char *const members[] = {"outputs", "state", "terminal_reason", "current_stage"};
+    static const char *const members[] = {"outputs", "state", "terminal_reason", "termination_reason", "current_stage"};
     const struct rv_json_opts opts = {.max_bytes = MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH};
     rv_buf b = RV_BUF_INIT(MAX_TEXT), end = RV_BUF_INIT(MAX_TEXT);
     json_object *json = NULL;
@@ -543,6 +543,8 @@ void play(const struct rv_pipeline *p, const char *yaml, const struct play_opts 
     play_on(pl);
     out->status = rv_run_status(pl->run);
     out->reason = rv_envelope_fields(rv_run_envelope(pl->run))->terminal_reason;
+    if (rv_envelope_fields(rv_run_envelope(pl->run))->agent_hop_count != out->visits)
+        FAIL(pl, "%lld visits, and the envelope counts others", (long long)out->visits);
     write_end(pl);
     if (opts->crash_at < 0)
         replay(pl, out->n_events);
