@@ -94,6 +94,7 @@ static struct rv_pipeline *parse(struct rv_loader *outermost, struct rv_loader *
     const char *slash = strrchr(path, '/');
     const char *dir =
         slash ? rv_arena_dup(outermost->arena, (rv_str){path, slash == path ? 1 : (size_t)(slash - path)}) : ".";
+    char what[RV_HINT_MAX];
     struct rv_pipeline *p = NULL;
     rv_str text = {NULL, 0};
     rv_err *err = NULL;
@@ -102,7 +103,8 @@ static struct rv_pipeline *parse(struct rv_loader *outermost, struct rv_loader *
         l->rc = RV_E_NOMEM;
         return NULL;
     }
-    if (!rv_loader_text_file(outermost, "pipeline", path, &a->inner.src, &text)) {
+    snprintf(what, sizeof what, "agent \"%s\": pipeline", a->name);
+    if (!rv_loader_text_file(outermost, what, path, &a->inner.src, &text)) {
         l->rc = outermost->rc;
         return NULL;
     }

@@ -185,9 +185,12 @@ int rv_inner_cancel(rv_work *w, const char *why, json_object *partials, int64_t 
                  ? 0
                  : rv_run_cancel(w->inner->run, why, partials, now_us, out, err);
 
-    if (rc == 0 && w->inner->run)
-        rv_envelope_add_inner(w->env, rv_run_envelope(w->inner->run), &w->inner->before);
-    return rc;
+    if (rc < 0 || !w->inner->run)
+        return rc;
+    const rv_envelope *env = rv_run_envelope(w->inner->run);
+    rv_envelope_add_inner(w->env, env, &w->inner->before);
+    rv_visit_add_calls(w->visit, rv_envelope_fields(env)->llm_call_count - w->inner->before.llm_calls);
+    return 0;
 }
 
 int rv_inner_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
