@@ -267,6 +267,7 @@ struct rv_agent {
     struct rv_src set_src;
     struct rv_agent_ask ask;
     int on_denied; /* enum rv_on_denied */
+    struct rv_src on_denied_src;
     struct rv_agent_places places;
 };
 

@@ -387,6 +387,7 @@ static const struct rv_key agent_keys[] = {
     {.name = "on_denied",
      .type = RV_KEY_TERM,
      .offset = AT(on_denied),
+     .src_offset = AT(on_denied_src),
      .terms = &rv_on_denied_list,
      .default_text = "\"end_run\"",
      .doc = "What follows when a person refuses a tool call that the model asked for."},

@@ -243,4 +243,8 @@ struct rv_indirection {
 };
 json_object *rv_resolve_indirections(struct rv_loader *l, const struct rv_node *node, struct rv_indirection *how);
 
+/* --- asks.c --- */
+/** Questions of a stage, and what follows when a person refuses a call. */
+void rv_check_asks(struct rv_loader *l, const struct rv_agent *a);
+
 #endif

@@ -461,7 +461,8 @@ static void tell_second_join(struct levels *v, const struct rv_group_way *way)
 {
     int fork = closed_by(v, way);
 
-    if (fork >= 0 && agent(v, fork)->routing.join_of != way->to && !v->marks[way->to].has_other)
+    if (fork >= 0 && agent(v, fork)->routing.join_of >= 0 && agent(v, fork)->routing.join_of != way->to &&
+        !v->marks[way->to].has_other)
         two_joins(v, way, fork);
 }
 

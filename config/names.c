@@ -65,6 +65,8 @@ static void check_field(struct rv_loader *l, const struct use *use, rv_str key, 
     for (size_t i = 0; i < l->p->n_agents; i++) {
         if (!rv_str_is(key, l->p->agents[i].output.key))
             continue;
+        if (l->p->agents[i].ask.question && rv_str_is(field, "answer")) /* a person's, which joins the output */
+            return;
         fields = fields_of(&l->p->agents[i]);
         if (!fields)
             return;

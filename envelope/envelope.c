@@ -291,6 +291,7 @@ void rv_envelope_free(rv_envelope *env)
     rv_interrupt_fini(&env->interrupt);
     rv_interrupt_fini(&env->hidden);
     json_object_put(env->hidden_queue);
+    json_object_put(env->branches);
     for (size_t i = 0; i < env->n_ops; i++)
         json_object_put(env->ops[i].value);
     free(env->ops);
@@ -422,6 +423,8 @@ static int copy_parts(const rv_envelope *from, rv_envelope *to, rv_err **err)
         rc = copy_records(from, to, err);
     if (rc == 0)
         rc = rv_interrupt_copy(&from->interrupt, true, &to->interrupt, err);
+    if (rc == 0)
+        rc = rv_json_dup(from->branches, &to->branches, err);
     return rc;
 }
 
@@ -485,6 +488,7 @@ int rv_envelope_restart(rv_envelope *env, rv_err **err)
         rv_map_drop(metadata, rv_map_find(metadata, queue, NULL));
     if (env->f.interrupt_pending) /* the answer to an earlier one is still for prompts to read */
         rv_envelope_clear_interrupt(env);
+    rv_envelope_set_branches(env, NULL);
     rv_text_fini(&env->text[RV_TEXT_TERMINATION]);
     env->f.terminated = false;
     env->f.terminal_reason = RV_REASON_NONE;

@@ -189,7 +189,7 @@ struct rv_response { /* an answer; every part optional */
     json_object *data;      /* borrowed; a reference is added */
     rv_str choice;          /* of a question with choices; ptr NULL: not given */
     json_object *arguments; /* of the tool call that is approved, in place of those that were shown; as data */
-    bool expired;           /* nobody answered in time: only the engine says so, and only of a question that is due */
+    bool expired;           /* no one answered in time: only the engine says so, and only of a question that is due */
 };
 #define RV_ANSWER_MAX_TEXT      ((size_t)64 << 10) /* bytes of the text of an answer to a question with choices */
 #define RV_ANSWER_MAX_ARGUMENTS ((size_t)1 << 20)  /* bytes of changed arguments */
@@ -224,7 +224,7 @@ bool rv_interrupt_asks_outcome(enum rv_interrupt_kind kind, json_object *data);
 #define RV_ASK_LISTED     64        /* choices at most */
 #define RV_CHOICE_YES     "yes"
 #define RV_CHOICE_NO      "no"
-#define RV_CHOICE_TIMEOUT "timeout" /* nobody answered in time */
+#define RV_CHOICE_TIMEOUT "timeout" /* no one answered in time */
 #define RV_CHOICE_TEXT    "text"    /* of `options: text` */
 /** Tells whether an interrupt with this data is such a question. */
 bool rv_interrupt_is_ask(json_object *data);
@@ -357,6 +357,19 @@ RV_MUST_CHECK int rv_envelope_join(rv_envelope *env, rv_envelope *branch, rv_str
 RV_MUST_CHECK int rv_envelope_join_end(rv_envelope *env, struct rv_joining *j, rv_err **err);
 /** A branch, at any depth, ended the run: env is terminated as it is; nothing where it did not. */
 void rv_envelope_take_end(rv_envelope *env, rv_envelope *branch);
+
+/* The state dict of a run that pauses inside of a group has its branches under `branches`: a list that the run writes
+ * and reads, of what each branch keeps of its own. */
+/** The members `own`, `gone` and `writes` of an object that was begun. */
+RV_MUST_CHECK int rv_envelope_write_branch(const rv_envelope *branch, rv_jw *w, rv_err **err);
+/** A branch of env with what such an object keeps. RV_E_INVALID names what is wrong in it. */
+RV_MUST_CHECK int rv_envelope_load_branch(const rv_envelope *env, json_object *json, rv_envelope **out, rv_err **err);
+json_object *rv_envelope_branches(const rv_envelope *env);           /* borrowed; NULL: none */
+void rv_envelope_set_branches(rv_envelope *env, json_object *value); /* adds a reference */
+/** What the envelope has itself in the place of the questions that it shows: members `interrupt` and `queue`. */
+void rv_envelope_write_hidden(const rv_envelope *env, rv_jw *w);
+/** The same of a loaded envelope: what it has as its questions counts as shown. */
+RV_MUST_CHECK int rv_envelope_take_hidden(rv_envelope *env, json_object *json, rv_err **err);
 
 /* --- JSON --- */
 /* Where the final response is looked for; NULL members: outputs.integration.final_response. */

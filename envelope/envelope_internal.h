@@ -135,6 +135,7 @@ struct rv_envelope {
     struct rv_stored_interrupt interrupt;
     struct rv_names names;
     /* Of a root that shows the questions of its branches: what it had in their place. */
+    json_object *branches; /* of a run that paused inside of a group; owned; NULL: none */
     bool shows;
     struct rv_stored_interrupt hidden;
     json_object *hidden_queue; /* owned reference */
@@ -246,7 +247,8 @@ enum rv_row_kind {
     RV_ROW_ERRORS,
     RV_ROW_RECORDS,
     RV_ROW_INTERRUPT,
-    RV_ROW_USAGE, /* left out while nothing was used */
+    RV_ROW_USAGE,    /* left out while nothing was used */
+    RV_ROW_BRANCHES, /* left out where there are none */
 };
 enum rv_row_patch { RV_PATCH_SET, RV_PATCH_MERGE, RV_PATCH_SAME };
 struct rv_row {
@@ -265,12 +267,5 @@ RV_MUST_CHECK int rv_state_read(json_object *state, int64_t now_us, rv_envelope 
 
 /** An interrupt of a state dict; *it is zeroed before, and what was read is its owner's after a failure too. */
 RV_MUST_CHECK int rv_read_interrupt(json_object *v, struct rv_stored_interrupt *it, rv_err **err);
-
-/* --- ask.c --- */
-/** Does the answer fit a question with choices? RV_E_INVALID. */
-RV_MUST_CHECK int rv_ask_check(json_object *data, const struct rv_response *r, rv_err **err);
-/** A choice and arguments have no place in answers to other interrupts, but for arguments of a tool call. */
-RV_MUST_CHECK int rv_answer_check_extras(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r,
-                                         rv_err **err);
 
 #endif

@@ -475,54 +475,6 @@ static int find_asked(const rv_envelope *env, rv_str id, struct rv_stored_interr
     return read_queued(env, i, own, err);
 }
 
-static int check_decision(rv_str decision, enum rv_interrupt_kind kind, json_object *data, rv_err **err)
-{
-    static const char *const reviews[] = {"approve", "reject", "modify"};
-    static const char *const outcomes[] = {"happened", "not_happened", "fail"};
-    const char *const *words = rv_interrupt_asks_outcome(kind, data) ? outcomes : reviews;
-    _Static_assert(RV_COUNT(reviews) == RV_COUNT(outcomes), "one count for both");
-
-    for (size_t i = 0; i < RV_COUNT(reviews); i++)
-        if (rv_str_is(decision, words[i]))
-            return 0;
-    int rc = RV_FAIL(err, RV_E_INVALID, "unknown decision \"%.*s\": legal are %s, %s, %s",
-                     RV_STR_ARG(rv_utf8_cut(decision, 64)), words[0], words[1], words[2]);
-    const char *near = rv_nearest(decision, words, RV_COUNT(reviews));
-    if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
-    return rc;
-}
-
-static int check_kind(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response, rv_err **err)
-{
-    const char *missing = NULL;
-
-    if (kind == RV_INTERRUPT_CLARIFICATION && !response->text.ptr)
-        missing = "text";
-    else if (kind == RV_INTERRUPT_CONFIRMATION && !response->has_approved)
-        missing = "approved";
-    else if (kind == RV_INTERRUPT_AGENT_REVIEW && !response->decision.ptr)
-        missing = "decision";
-    if (missing && response->choice.ptr)
-        return rv_answer_check_extras(kind, data, response, err);
-    if (missing)
-        return RV_FAIL(err, RV_E_INVALID, "a %s needs the field \"%s\" in its response%s", rv_interrupt_kind_text(kind),
-                       missing,
-                       response->text.ptr       ? "; it has \"text\", which does not fit"
-                       : response->has_approved ? "; it has \"approved\", which does not fit"
-                       : response->decision.ptr ? "; it has \"decision\", which does not fit"
-                                                : "");
-    int rc = response->decision.ptr ? check_decision(response->decision, kind, data, err) : 0;
-    return rc < 0 ? rc : rv_answer_check_extras(kind, data, response, err);
-}
-
-int rv_answer_check(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response, rv_err **err)
-{
-    if (!rv_utf8_valid(response->text, NULL) || !rv_utf8_valid(response->choice, NULL))
-        return RV_FAIL(err, RV_E_INVALID, "the response is not UTF-8");
-    return rv_interrupt_is_ask(data) ? rv_ask_check(data, response, err) : check_kind(kind, data, response, err);
-}
-
 static int too_late(const struct rv_stored_interrupt *in, rv_err **err)
 {
     char time[RV_TIME_MAX];
@@ -571,55 +523,4 @@ json_object *rv_envelope_question_data(const rv_envelope *env, rv_str id, enum r
     if (!entry || !rv_json_get_text(entry, "kind", &word) || rv_interrupt_kind_of(rv_str_of(word), kind, NULL) < 0)
         return NULL;
     return rv_json_get_obj(entry, "data");
-}
-
-/* --- expiry of questions with choices --- */
-
-/* The i-th question that waits: the pending one is 0, then those of the queue. Its time is 0 unless it has choices and
- * expires. */
-static rv_str ask_at(const rv_envelope *env, size_t i, int64_t *expires_us)
-{
-    const char *id = NULL, *time = NULL;
-
-    *expires_us = 0;
-    if (i == 0) {
-        const struct rv_stored_interrupt *it = rv_env_interrupt(env);
-        if (rv_envelope_has_interrupt(env) && rv_interrupt_is_ask(it->data))
-            *expires_us = it->expires_at_us;
-        return rv_text_str(&it->id);
-    }
-    json_object *entry = rv_envelope_queued(env, i - 1);
-    if (entry && rv_json_get_text(entry, "id", &id) && rv_interrupt_is_ask(rv_json_get_obj(entry, "data")) &&
-        rv_json_get_text(entry, "expires_at", &time) && rv_time_parse(rv_str_of(time), expires_us, NULL) < 0)
-        *expires_us = 0;
-    return id ? rv_str_of(id) : (rv_str){NULL, 0};
-}
-
-bool rv_envelope_due_ask(const rv_envelope *env, int64_t now_us, rv_str *id, int64_t *expired_us)
-{
-    bool found = false;
-
-    for (size_t i = 0; i <= rv_envelope_n_queued(env); i++) {
-        int64_t at_us;
-        rv_str one = ask_at(env, i, &at_us);
-        if (at_us == 0 || now_us < at_us || (found && at_us >= *expired_us))
-            continue;
-        found = true;
-        *id = one;
-        *expired_us = at_us;
-    }
-    return found;
-}
-
-int64_t rv_envelope_next_expiry(const rv_envelope *env)
-{
-    int64_t next_us = 0;
-
-    for (size_t i = 0; i <= rv_envelope_n_queued(env); i++) {
-        int64_t at_us;
-        (void)ask_at(env, i, &at_us);
-        if (at_us != 0 && (next_us == 0 || at_us < next_us))
-            next_us = at_us;
-    }
-    return next_us;
 }

@@ -82,6 +82,8 @@ static bool is_same(const struct patch *p, const struct rv_row *row)
         return same_counts(p->env, p->given, (enum rv_map_id)row->at);
     if (row->kind == RV_ROW_USAGE)
         return same_usage(&p->env->f.usage, &p->given->f.usage);
+    if (row->kind == RV_ROW_BRANCHES)
+        return rv_json_equal(p->env->branches, p->given->branches);
     return memcmp(a + row->at, b + row->at, sizeof(int64_t)) == 0;
 }
 
@@ -249,6 +251,7 @@ static void commit_row(struct patch *p, const struct rv_row *row)
     case RV_ROW_EDGES:
     case RV_ROW_RECORDS:
     case RV_ROW_USAGE:
+    case RV_ROW_BRANCHES:
         break; /* never changed by a patch */
     }
 }

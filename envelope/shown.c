@@ -9,11 +9,15 @@ int rv_envelope_expect_questions(rv_envelope *env, rv_err **err)
     return rv_env_intern(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS), "metadata key", &name, err);
 }
 
-static int show_first(rv_envelope *env, struct rv_stored_interrupt *it)
+static int show_first(rv_envelope *env, struct rv_stored_interrupt *it, rv_err **err)
 {
     const struct rv_name *name = rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
     const struct rv_entry *queue = name ? rv_env_find(env, RV_MAP_METADATA, name) : NULL;
+    int rc = rv_map_reserve(&env->map[RV_MAP_METADATA], 2, err); /* to show a queue and to hide it again */
 
+    if (rc < 0)
+        return rc;
+    queue = name ? rv_env_find(env, RV_MAP_METADATA, name) : NULL;
     env->hidden = env->interrupt;
     env->had_queue = queue != NULL;
     env->hidden_queue = queue ? json_object_get(queue->value) : NULL;
@@ -64,7 +68,7 @@ int rv_envelope_show_question(rv_envelope *env, const rv_envelope *branch, rv_st
         rc = rv_text_of(path, "interrupt path", &given, err);
     if (rc == 0) {
         rv_text_move(&it.path, &given);
-        rc = env->shows ? show_next(env, &it, err) : show_first(env, &it);
+        rc = env->shows ? show_next(env, &it, err) : show_first(env, &it, err);
     }
     rv_interrupt_fini(&it);
     return rc;

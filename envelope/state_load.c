@@ -472,6 +472,12 @@ static int read_row(struct rv_state_reader *rd, const struct rv_row *row, json_o
         if (!rv_usage_read_json(v, &rd->env->f.usage))
             return read_bad(rd, AT(row->key, -1, NULL), "an object of counts", v);
         return 0;
+    case RV_ROW_BRANCHES:
+        if (v && !is(v, json_type_array))
+            return read_bad(rd, AT(row->key, -1, NULL), "a list", v);
+        json_object_put(rd->env->branches);
+        rd->env->branches = NULL;
+        return rv_json_dup(v, &rd->env->branches, rd->err);
     }
     return 0;
 }

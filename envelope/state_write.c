@@ -54,6 +54,7 @@ static const struct rv_row rows[] = {
     {"rejections", RV_ROW_COUNTS, RV_MAP_REJECTIONS, RV_PATCH_SAME},
     {"caught", RV_ROW_WORK, RV_MAP_CAUGHT, RV_PATCH_SET},
     {"usage", RV_ROW_USAGE, 0, RV_PATCH_SAME},
+    {"branches", RV_ROW_BRANCHES, 0, RV_PATCH_SAME},
 };
 _Static_assert(RV_COUNT(rows) < RV_STATE_MAX_KEYS, "a bit per row, and state_version");
 
@@ -253,6 +254,9 @@ static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w
     case RV_ROW_USAGE:
         rv_usage_write_json(&env->f.usage, w);
         break;
+    case RV_ROW_BRANCHES:
+        rv_jw_value(w, env->branches);
+        break;
     }
 }
 
@@ -288,6 +292,8 @@ static bool is_left_out(const rv_envelope *env, const struct rv_row *row)
 {
     if (row->kind == RV_ROW_USAGE)
         return rv_usage_is_zero(&env->f.usage);
+    if (row->kind == RV_ROW_BRANCHES)
+        return !env->branches;
     bool counts_loops = row->kind == RV_ROW_COUNTS && row->at != RV_MAP_VISITS;
     bool is_caught = row->kind == RV_ROW_WORK && row->at == RV_MAP_CAUGHT;
     return (counts_loops || is_caught) && rv_env_size(env, (enum rv_map_id)row->at) == 0;

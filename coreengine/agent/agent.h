@@ -199,6 +199,8 @@ struct rv_outside_end {
 };
 RV_MUST_CHECK int rv_visit_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t now_us,
                                        struct rv_effects *out, rv_err **err);
+/** Model calls were made outside, and the visit is about to be cancelled: they count with it. */
+void rv_visit_add_calls(rv_visit *v, int64_t n);
 /** Will an element of the stage's list call a model? */
 bool rv_element_calls_llm(const struct rv_visit_shared *shared, int stage);
 

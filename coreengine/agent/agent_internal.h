@@ -153,6 +153,7 @@ struct rv_visit {
     bool *taken;         /* of the list that it routes to; owned; NULL: it does not */
     json_object *chosen; /* the names of these; owned */
     char *error_text;    /* owned */
+    char *type_text;     /* owned; what error_type points to, where that is not static */
     const char *error_type;
     rv_buf partial;       /* of the model call that failed or was cancelled: what had come */
     json_object *chained; /* what the chained tool answered; owned; NULL: nothing */

@@ -1,5 +1,5 @@
 /* The question that a stage puts with its key `ask`, once its output is stored, and how the stage goes on with the
- * answer: the answer joins the output, and routing follows. No second visit is made of it. */
+ * answer: the answer joins the output, and routing follows. The stage is not visited again. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <string.h>
@@ -268,7 +268,7 @@ static int go_on(rv_visit *v, json_object *answer, struct rv_effects *out, rv_er
     const struct rv_answer_route *route = find_route(v->agent, choice);
     if (expired && !route) {
         v->output = json_object_get(rv_envelope_output(v->env, rv_str_of(v->agent->output.key), NULL));
-        return rv_visit_fail(v, "TimeoutError", err, "nobody answered the question of stage \"%s\" within %lld s",
+        return rv_visit_fail(v, "TimeoutError", err, "no one answered the question of stage \"%s\" within %lld s",
                              v->agent->name, (long long)v->agent->ask.expires_seconds);
     }
     int rc = take_output(v, choice, rv_json_str(text), err);

@@ -18,7 +18,7 @@ const char *rv_emit_text(enum rv_emit_kind kind)
     return kind >= 0 && kind < RV_N_EMITS ? emit_texts[kind] : "unknown";
 }
 
-static void effect_fini(struct rv_effect *e)
+void rv_effect_fini(struct rv_effect *e)
 {
     free(e->owned_name);
     free(e->request);
@@ -32,7 +32,7 @@ static void effect_fini(struct rv_effect *e)
 void rv_effects_clear(struct rv_effects *e)
 {
     for (size_t i = 0; i < e->n; i++)
-        effect_fini(&e->items[i]);
+        rv_effect_fini(&e->items[i]);
     e->n = 0;
     e->rc = 0;
     rv_buf_clear(&e->text);

@@ -98,6 +98,7 @@ struct rv_effects {
 #define RV_EFFECTS_MAX_TEXT ((size_t)256 << 20) /* one step's event lines */
 void rv_effects_clear(struct rv_effects *e);    /* frees what was not taken, keeps the memory */
 void rv_effects_fini(struct rv_effects *e);
+void rv_effect_fini(struct rv_effect *e); /* of one that was copied out of its list, which has none of its texts */
 rv_str rv_effect_text(const struct rv_effects *all, const struct rv_effect *e); /* EMIT: the line */
 /** Append a zeroed effect of that kind; NULL (and sticky rc) when memory is short. Valid until the next append. */
 struct rv_effect *rv_effects_add(struct rv_effects *e, enum rv_effect_kind kind);

@@ -277,6 +277,11 @@ int64_t rv_visit_deadline(const rv_visit *v)
     return v->deadline_us;
 }
 
+void rv_visit_add_calls(rv_visit *v, int64_t n)
+{
+    v->llm_calls += n;
+}
+
 int64_t rv_visit_number(const rv_visit *v)
 {
     return v->visit_no;

@@ -131,7 +131,12 @@ int rv_visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const 
     if (rv_err_is(v->failure, RV_E_NOMEM))
         return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
     v->code = code != RV_FAILURE_NONE ? code : failure_of_stage(type);
-    v->error_type = type;
+    char *kept = rv_str_dup(rv_str_of(type)); /* it may be the text of an event, or of an element of a list */
+    if (!kept)
+        return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
+    free(v->type_text);
+    v->type_text = kept;
+    v->error_type = kept;
     v->failed_in = v->phase;
     v->phase = PHASE_FAILED;
     return 0;

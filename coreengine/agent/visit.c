@@ -132,6 +132,7 @@ void rv_visit_free(rv_visit *v)
     free(v->confirm_message);
     json_object_put(v->confirm_show);
     free(v->error_text);
+    free(v->type_text);
     rv_err_free(v->failure);
     free(v);
 }

@@ -139,7 +139,7 @@ struct rv_app_result {
 RV_MUST_CHECK int rv_app_run(const struct rv_app *app, const struct rv_app_job *job, struct rv_app_result *out,
                              rv_err **err);
 /** Answer a run of the store that waits, and drive it on. run: as rv_app_find_run() takes it. observer may be NULL.
- *  response NULL: a question of it has expired, and the run goes on by that.
+ *  response NULL: one of its questions has expired, and the run goes on by that.
  *  @return RV_E_STATE: it does not wait; RV_E_INVALID: the answer does not fit the question; RV_E_TIMEOUT: the question
  *  has expired: the run was driven on by that, if it goes on so */
 RV_MUST_CHECK int rv_app_answer(const struct rv_app *app, const char *run, const struct rv_response *response,

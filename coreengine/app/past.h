@@ -176,7 +176,7 @@ RV_MUST_CHECK int rv_app_find_question(rv_store *store, const struct rv_store_sc
                                        const struct rv_run_row *row, rv_str wanted, struct rv_app_question *out,
                                        rv_err **err);
 void rv_app_question_fini(struct rv_app_question *q);
-/** Has nobody answered that question in time, so that its run goes on without an answer when it is opened? */
+/** Has no one answered that question in time, so that its run goes on without an answer when it is opened? */
 bool rv_app_is_due(const struct rv_pending *p, int64_t now_us);
 /** Does the response have what that kind of question needs? */
 bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response);

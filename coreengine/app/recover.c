@@ -94,7 +94,7 @@ size_t rv_app_count_left(rv_store *store, const struct rv_store_scope *scope)
     return n;
 }
 
-/* The runs whose questions nobody answered in time: they go on by that. */
+/* The runs whose questions no one answered in time: they go on by that. */
 struct due {
     int64_t now_us;
     char **runs;

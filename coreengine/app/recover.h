@@ -6,7 +6,8 @@
 
 #define RV_APP_CRASHES 3 /* in a row, from which on a run is recovered last, and in a process of its own */
 enum rv_app_verdict {
-    RV_APP_IS_LEFT, /* its owner is gone, or let its lease end; or a question of it has expired, and it goes on by that
+    RV_APP_IS_LEFT, /* its owner is gone, or let its lease end; or one of its questions has expired, and it goes on by
+                     * that
                      */
     RV_APP_IS_OVER,
     RV_APP_IS_WAITS, /* for an answer */

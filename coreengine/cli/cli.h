@@ -217,7 +217,7 @@ void rv_cli_write_how_to_answer(enum rv_interrupt_kind kind, json_object *data, 
 bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out);
 /** Say what a run waits for and how to answer it. word: names it on a command line. */
 void rv_cli_say_pending(const struct rv_cli *cli, const struct rv_app_run *run, const char *word);
-/** May response answer a question of that run? Fills in which one it means; id is its memory. *is_due: nobody answered
+/** May response answer a question of that run? Fills in which one it means; id is its memory. *is_due: no one answered
  * that question in time, and the run goes on by that: RV_E_TIMEOUT then. */
 RV_MUST_CHECK int rv_cli_check_answer(const struct rv_cli *cli, const struct rv_run_row *row,
                                       struct rv_response *response, char id[RV_STORE_MAX_ID + 1], bool *is_due,

@@ -19,7 +19,7 @@ struct call {
         CALL_BEGIN,  /* perform what the first step asked for, or what a recovered run had asked for */
         CALL_ANSWER, /* tell the core */
         CALL_RESUME, /* answer the interrupt from the script */
-        CALL_EXPIRE, /* nobody answered a question in time: of a run that is held while it waits */
+        CALL_EXPIRE, /* no one answered a question in time: of a run that is held while it waits */
     } kind;
     enum rv_event_kind event;
     int stage;

@@ -193,7 +193,7 @@ static int ask_again(const struct past *p, struct rv_effects *open, rv_err **err
     return add_step_effects(&x->effects, open, err);
 }
 
-/* A question that nobody answered in time comes before any answer: the answer is refused, and the run opened without
+/* A question that no one answered in time comes before any answer: the answer is refused, and the run opened without
  * it. True: ev tells the run. */
 static bool is_due(const rv_exec *x, int64_t now_us, char id[RV_ID_MAX], struct rv_event *ev)
 {

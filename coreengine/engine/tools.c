@@ -262,9 +262,7 @@ void rv_call_forget_asked(struct call *c)
 {
     if (!c->asked)
         return;
-    free(c->asked->request);
-    free(c->asked->owned_name);
-    free(c->asked->key);
+    rv_effect_fini(c->asked);
     free(c->asked);
     c->asked = NULL;
 }
@@ -290,6 +288,9 @@ static int keep(struct call *c, struct rv_effect *e, rv_err **err)
     e->request = NULL;
     e->owned_name = NULL;
     e->key = NULL;
+    e->path = e->label = NULL;
+    e->ids = NULL;
+    e->turn = NULL;
     return 0;
 }
 
@@ -367,9 +368,7 @@ static bool make_it(struct call *c)
     int rc = rv_lease_check(x, &err);
     if (rc == 0)
         rc = make_call(source_of(x, e.name), c, &e, &err);
-    free(e.request);
-    free(e.owned_name);
-    free(e.key);
+    rv_effect_fini(&e);
     if (rc < 0)
         rv_exec_break(x, rc, err);
     return false;

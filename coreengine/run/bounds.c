@@ -14,6 +14,32 @@ void rv_totals_fini(struct totals *t)
     *t = (struct totals){0};
 }
 
+/* What a branch has used itself. */
+static void add_branch(rv_run *run, const struct branch *b)
+{
+    const rv_envelope *env = b->env, *under = b->group->opener->env;
+    const struct rv_envelope_fields *f = rv_envelope_fields(env), *u = rv_envelope_fields(under);
+    const struct rv_pipeline *p = run->pipeline;
+    struct totals *t = &run->totals;
+
+    t->visits += f->agent_hop_count - u->agent_hop_count;
+    t->llm_calls += f->llm_call_count - u->llm_call_count;
+    t->iterations += f->iteration - u->iteration;
+    for (size_t i = 0; i < p->n_agents; i++) {
+        rv_str name = rv_str_of(p->agents[i].name);
+
+        t->of_stage[i] += rv_envelope_visits(env, name) - rv_envelope_visits(under, name);
+        t->rejections[i] +=
+            rv_envelope_loops(env, RV_LOOP_REJECTION, name) - rv_envelope_loops(under, RV_LOOP_REJECTION, name);
+        t->replans += rv_envelope_loops(env, RV_LOOP_REPLAN, name) - rv_envelope_loops(under, RV_LOOP_REPLAN, name);
+    }
+    for (size_t i = 0; i < p->n_edge_limits; i++) {
+        rv_str from = rv_str_of(p->edge_limits[i].from_name), to = rv_str_of(p->edge_limits[i].to_name);
+
+        t->of_edge[i] += rv_envelope_edge_count(env, from, to) - rv_envelope_edge_count(under, from, to);
+    }
+}
+
 int rv_totals_begin(rv_run *run, rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
@@ -40,9 +66,12 @@ int rv_totals_begin(rv_run *run, rv_err **err)
         t->rejections[i] = rv_envelope_loops(run->env, RV_LOOP_REJECTION, name);
         t->replans += rv_envelope_loops(run->env, RV_LOOP_REPLAN, name);
     }
+    for (struct branch *b = &run->main; b; b = rv_branch_next(b)) /* of a loaded run, others are there already */
+        if (b->group)
+            add_branch(run, b);
     for (size_t i = 0; i < p->n_edge_limits; i++)
-        t->of_edge[i] = rv_envelope_edge_count(run->env, rv_str_of(p->edge_limits[i].from_name),
-                                               rv_str_of(p->edge_limits[i].to_name));
+        t->of_edge[i] += rv_envelope_edge_count(run->env, rv_str_of(p->edge_limits[i].from_name),
+                                                rv_str_of(p->edge_limits[i].to_name));
     run->shared.llm_left = p->max_llm_calls - t->llm_calls;
     run->shared.hops_left = p->max_agent_hops - t->visits;
     t->is_on = true;

@@ -1,4 +1,4 @@
-/* Questions that nobody answered in time: which of a run are due, and when the next one is. The shell tells the run by
+/* Questions that no one answered in time: which of a run are due, and when the next one is. The shell tells the run by
  * an answer that says `expired`, with its time, before any other answer. */
 #include "coreengine/run/run_internal.h"
 

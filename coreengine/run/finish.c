@@ -206,18 +206,31 @@ int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, st
                        "all stage visits that max_agent_hops (%lld) allows were made", (long long)p->max_agent_hops);
 }
 
+/* The visit that failed is gone before whoever waits for the run looks. */
+static int keep_type(rv_run *run, const char *type, rv_err **err)
+{
+    char *kept = type ? rv_str_dup(rv_str_of(type)) : NULL;
+
+    if (type && !kept)
+        return RV_FAIL(err, RV_E_NOMEM, "end a run");
+    free(run->failed_type);
+    run->failed_type = kept;
+    return 0;
+}
+
 int rv_run_fail_by(rv_run *run, rv_work *work, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     const struct rv_visit_result *r = rv_work_result(work);
     rv_buf stage = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
     run->stopped_by = r->bound_of != &run->shared ? r->bound_of : NULL;
-    run->failed_type = r->error_type;
     run->failed_code = r->code;
     rv_buf_puts(&stage, run->pipeline->agents[rv_work_stage(work)].name);
     if (r->error_stage)
         rv_buf_printf(&stage, "/%s", r->error_stage);
     int rc = rv_buf_check(&stage, "the name of a stage", err);
+    if (rc == 0)
+        rc = keep_type(run, r->error_type, err);
     free(run->failed_stage);
     run->failed_stage = rc == 0 ? rv_buf_steal(&stage, NULL) : NULL;
     rv_buf_fini(&stage);
@@ -231,10 +244,12 @@ int rv_run_fail_with(rv_run *run, const struct failure *f, int64_t now_us, struc
     if (!stage)
         return RV_FAIL(err, RV_E_NOMEM, "end a run");
     run->stopped_by = f->bound_of != &run->shared ? f->bound_of : NULL;
-    run->failed_type = f->type;
     run->failed_code = f->code;
     free(run->failed_stage);
     run->failed_stage = stage;
+    int rc = keep_type(run, f->type, err);
+    if (rc < 0)
+        return rc;
     return rv_run_fail(run, f->status, f->reason, f->text, now_us, out, err);
 }
 

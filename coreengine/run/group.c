@@ -39,37 +39,43 @@ static int make_path(const rv_run *run, const struct branch *opener, int stage, 
     return rc == 0 && !*out ? RV_FAIL(err, RV_E_NOMEM, "open a group") : rc;
 }
 
-static int make_branch(const rv_run *run, struct branch *opener, struct group *g, const struct rv_branch_target *target,
-                       bool starts, struct branch *b, rv_err **err)
+int rv_group_add(rv_run *run, struct group *g, const struct rv_branch_target *target, rv_err **err)
 {
-    *b = (struct branch){.group = g,
-                         .name = target->name,
-                         .first = target->target,
-                         .asked_by = -1,
-                         .state = starts ? BRANCH_ALIVE : BRANCH_ENDED};
-    int rc = make_path(run, opener, g->stage, target->name, &b->path, err);
-    if (rc == 0)
-        rc = rv_envelope_branch(opener->env, &b->env, err);
-    return rc == 0 ? rv_envelope_set_stage(b->env, rv_str_of(target->name), err) : rc;
+    struct branch *b = &g->items[g->n++];
+
+    *b = (struct branch){.group = g, .name = target->name, .first = target->target, .asked_by = -1};
+    return make_path(run, g->opener, g->stage, target->name, &b->path, err);
 }
 
-static int make_group(rv_run *run, struct branch *b, int stage, const struct rv_branches *list, const bool *taken,
-                      rv_err **err)
+int rv_group_new(rv_run *run, struct branch *b, int stage, const struct rv_branches *list, rv_err **err)
 {
     struct group *g = calloc(1, sizeof *g);
-    int rc = 0;
 
     if (!g)
         return RV_FAIL(err, RV_E_NOMEM, "open a group");
     b->opened = g;
-    *g = (struct group){.opener = b, .stage = stage, .join = run->pipeline->agents[stage].routing.join_of};
+    *g =
+        (struct group){.opener = b, .stage = stage, .list = list, .join = run->pipeline->agents[stage].routing.join_of};
     g->items = calloc(list->n, sizeof *g->items);
-    if (!g->items)
-        return RV_FAIL(err, RV_E_NOMEM, "open a group");
+    return g->items ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a group");
+}
+
+static int make_group(rv_run *run, struct branch *opener, int stage, const struct rv_branches *list, const bool *taken,
+                      rv_err **err)
+{
+    int rc = rv_group_new(run, opener, stage, list, err);
+
     for (size_t i = 0; i < list->n && rc == 0; i++) {
-        rc = make_branch(run, b, g, &list->items[i], taken[i], &g->items[i], err);
-        g->n = i + 1;
+        struct group *g = opener->opened;
+        struct branch *b = &g->items[i];
+
+        rc = rv_group_add(run, g, &list->items[i], err);
+        b->state = taken[i] ? BRANCH_ALIVE : BRANCH_ENDED;
         g->n_alive += taken[i];
+        if (rc == 0)
+            rc = rv_envelope_branch(opener->env, &b->env, err);
+        if (rc == 0)
+            rc = rv_envelope_set_stage(b->env, rv_str_of(b->name), err);
     }
     return rc;
 }
@@ -96,7 +102,7 @@ static void tell_ended(rv_run *run, const struct branch *b, int64_t now_us, stru
                    RV_M_IF(failed, RV_M_TEXT("error", b->failure.text)));
 }
 
-static void look_at(rv_run *run, struct group *g)
+void rv_group_look_at(rv_run *run, struct group *g)
 {
     if (g->is_settled || !rv_join_verdict(run, g).is_settled)
         return;
@@ -141,7 +147,7 @@ int rv_group_open(rv_run *run, struct branch *b, int stage, const struct rv_bran
     for (size_t i = 0; i < g->n; i++)
         if (g->items[i].state != BRANCH_ALIVE) /* its condition is false */
             tell_ended(run, &g->items[i], now_us, out);
-    look_at(run, g);
+    rv_group_look_at(run, g);
     return g->is_settled ? 0 : begin_all(run, g, now_us, out, err);
 }
 
@@ -157,7 +163,7 @@ int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state,
         g->failed_first = b;
     tell_ended(run, b, now_us, out);
     if (!run->halt.is_set && state != BRANCH_CANCELLED)
-        look_at(run, g);
+        rv_group_look_at(run, g);
     (void)err;
     return 0;
 }
@@ -289,5 +295,9 @@ int rv_group_settle(rv_run *run, struct branch *b, int64_t now_us, struct rv_eff
 int rv_group_close_all(rv_run *run, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
                        rv_err **err)
 {
-    return run->main.opened ? rv_branch_cancel(run, &run->main, why, partials, now_us, out, err) : 0;
+    int rc = run->main.opened ? rv_run_keep_tree(run, err) : 0; /* the values of branches that are not merged */
+
+    if (rc < 0 || !run->main.opened)
+        return rc;
+    return rv_branch_cancel(run, &run->main, why, partials, now_us, out, err);
 }

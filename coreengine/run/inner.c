@@ -15,7 +15,7 @@ struct inner {
     char *path;                     /* owned: of all its visits */
     char *prefix;                   /* owned: the stages that lead to it */
     rv_buf text;                    /* of the failure */
-    bool is_refused; /* what it had kept, or the answer of a person, does not fit: `text` says why */
+    bool is_refused;                /* what it had kept, or the answer of a person, does not fit: `text` says why */
     bool is_late;                   /* it was cancelled since the stage is out of time */
     struct rv_envelope_used before; /* what counts outside already: the run waited for a person */
 };
@@ -185,9 +185,12 @@ int rv_inner_cancel(rv_work *w, const char *why, json_object *partials, int64_t 
                  ? 0
                  : rv_run_cancel(w->inner->run, why, partials, now_us, out, err);
 
-    if (rc == 0 && w->inner->run)
-        rv_envelope_add_inner(w->env, rv_run_envelope(w->inner->run), &w->inner->before);
-    return rc;
+    if (rc < 0 || !w->inner->run)
+        return rc;
+    const rv_envelope *env = rv_run_envelope(w->inner->run);
+    rv_envelope_add_inner(w->env, env, &w->inner->before);
+    rv_visit_add_calls(w->visit, rv_envelope_fields(env)->llm_call_count - w->inner->before.llm_calls);
+    return 0;
 }
 
 int rv_inner_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)

@@ -135,11 +135,22 @@ int rv_questions_show(rv_run *run, rv_err **err)
             const char *name =
                 stage >= 0 ? run->pipeline->agents[stage].name : rv_envelope_fields(b->env)->current_stage;
             rc = rv_envelope_show_question(run->env, b->env, rv_str_of(name), rv_str_of(b->path), err);
+            run->shown = true;
         }
-    return rc;
+    return rc == 0 ? rv_run_keep_tree(run, err) : rc;
 }
 
-void rv_questions_hide(rv_run *run)
+int rv_questions_hide(rv_run *run, rv_err **err)
 {
+    json_object *kept = rv_envelope_branches(run->env);
+    int rc = 0;
+
+    if (kept && !run->shown) /* the envelope was loaded with its questions */
+        rc = rv_envelope_take_hidden(run->env, json_object_array_get_idx(kept, 0), err);
+    if (rc < 0)
+        return rc;
     rv_envelope_hide_questions(run->env);
+    rv_envelope_set_branches(run->env, NULL);
+    run->shown = false;
+    return 0;
 }

@@ -244,6 +244,7 @@ void rv_run_free(rv_run *run)
     json_object_put(run->withdrawn);
     rv_run_parallel_fini(run);
     free(run->failed_stage);
+    free(run->failed_type);
     rv_visit_shared_fini(&run->shared);
     rv_envelope_free(run->env);
     free(run);
@@ -252,8 +253,8 @@ void rv_run_free(rv_run *run)
 /* An end as interrupted was a pause: go on as if new, with the same envelope and numbers. */
 static void rearm(rv_run *run)
 {
-    if (run->main.opened) { /* the branches stay as they are */
-        rv_questions_hide(run);
+    rv_envelope_set_branches(run->env, NULL); /* the run has them */
+    if (run->main.opened) {                   /* the branches stay as they are */
         run->finished = false;
         return;
     }
@@ -408,9 +409,12 @@ int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effect
 /* To the question of a branch, which was checked. Others may run meanwhile. */
 static int answer_branch(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    if (is_paused(run)) {
+    if (is_paused(run) || !run->started) {
+        int rc = rv_questions_hide(run, err);
+        if (rc < 0)
+            return rc;
         rearm(run);
-        int rc = begin(run, true, ev->now_us, out, err);
+        rc = begin(run, true, ev->now_us, out, err);
         if (rc < 0)
             return rc;
     }
@@ -422,12 +426,24 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
 {
     int rc;
 
+    bool goes_on =
+        !rv_envelope_fields(run->env)->terminated && (ev->kind == RV_EVENT_ANSWER || ev->kind == RV_EVENT_CANCEL ||
+                                                      (ev->kind == RV_EVENT_START && run->opts.continues));
+    if (!run->started && goes_on && !run->main.opened && (rc = rv_run_load_tree(run, err)) < 0)
+        return rc;
     if (ev->kind == RV_EVENT_ANSWER && run->main.opened) {
         rc = rv_questions_check(run, &ev->response, ev->now_us, err);
         return rc < 0 ? rc : answer_branch(run, ev, out, err);
     }
     if (is_paused(run) && ev->kind == RV_EVENT_ANSWER) {
         rc = rv_visit_check_answer(&run->shared, run->env, &ev->response, ev->now_us, err);
+        if (rc < 0)
+            return rc;
+        rearm(run);
+    } else if (ev->kind != RV_EVENT_ANSWER && (is_paused(run) || !run->started) && run->main.opened) {
+        if (is_paused(run) && ev->kind != RV_EVENT_CANCEL)
+            return 0;
+        rc = rv_questions_hide(run, err);
         if (rc < 0)
             return rc;
         rearm(run);

@@ -53,7 +53,8 @@ struct branch {
 };
 struct group {
     struct branch *opener;
-    int stage;            /* that opened it */
+    int stage; /* that opened it */
+    const struct rv_branches *list;
     int join;             /* RV_TARGET_NONE: none */
     struct branch *items; /* owned; in the order of the list */
     size_t n, n_alive, n_arrived;
@@ -94,13 +95,14 @@ struct rv_run {
     size_t n_working;                        /* visits under way */
     struct totals totals;
     struct halt halt;
+    bool shown;             /* the envelope shows the questions of branches */
     json_object *withdrawn; /* ids of questions that no answer is wanted to any more; owned; NULL: none */
 
     /* A run that is the work of a stage (inner.c) has a root in `shared`. It tells nobody how it began and ended. */
     bool is_inner;
     struct rv_visit_place place;              /* of all its visits */
     const struct rv_visit_shared *stopped_by; /* the run around it whose bound ended it; NULL: none did */
-    const char *failed_type;                  /* of the failure that ended it, when nothing caught it; NULL: none did */
+    char *failed_type; /* owned; of the failure that ended it, when nothing caught it; NULL: none did */
     enum rv_failure failed_code;
     char *failed_stage; /* owned */
 
@@ -188,6 +190,10 @@ int rv_group_open(rv_run *run, struct branch *b, int stage, const struct rv_bran
                   int64_t now_us, struct rv_effects *out, rv_err **err);
 /** Its group is settled: cancel who is left, merge, and let it go on at the join. */
 int rv_group_settle(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
+/** A group without branches, and one more of them, without an envelope. */
+int rv_group_new(rv_run *run, struct branch *opener, int stage, const struct rv_branches *list, rv_err **err);
+int rv_group_add(rv_run *run, struct group *g, const struct rv_branch_target *target, rv_err **err);
+void rv_group_look_at(rv_run *run, struct group *g); /* is it settled? Then its opener goes on next */
 /** A branch of a group is over. */
 int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, int64_t now_us, struct rv_effects *out,
                          rv_err **err);
@@ -223,6 +229,11 @@ int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, c
 int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out, rv_err **err);
 int rv_run_end_halted(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 
+/* tree.c: the branches in the state of a run */
+int rv_run_keep_tree(rv_run *run, rv_err **err);
+/** The branches that a loaded envelope has; nothing where it has none. On failure there are none. */
+int rv_run_load_tree(rv_run *run, rv_err **err);
+
 /* questions.c: questions of branches */
 struct branch *rv_questions_first(rv_run *run); /* in the order of the lists; NULL: none is open */
 /** The branch whose open question has that id; id ptr NULL: the first one. NULL: none. */
@@ -230,7 +241,8 @@ struct branch *rv_questions_find(rv_run *run, rv_str id);
 int rv_questions_withdraw(rv_run *run, struct branch *b, rv_err **err);
 int rv_questions_refuse_withdrawn(const rv_run *run, const struct rv_response *r, rv_err **err);
 int rv_questions_show(rv_run *run, rv_err **err);
-void rv_questions_hide(rv_run *run);
+/** Before the run goes on. */
+int rv_questions_hide(rv_run *run, rv_err **err);
 int rv_questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err);
 int rv_questions_answer(rv_run *run, const struct rv_response *r, int64_t now_us, struct rv_effects *out, rv_err **err);
 

@@ -207,11 +207,13 @@ static int combine(struct reading *r, bool lists, rv_err **err)
     return rc;
 }
 
+/* is_list: what it looks at is to be a list. */
 static int sim_hints_expr(struct sim_hints *h, const struct rv_pipeline *p, struct sim_shape *own, const char *text,
-                          rv_err **err)
+                          bool is_list, rv_err **err)
 {
     struct reading r = {.h = h, .p = p, .own = own, .constants = json_object_new_array()};
-    bool lists = strstr(text, "size(") || strstr(text, "exists") || strstr(text, "all(") || strstr(text, " in ");
+    bool lists =
+        is_list || strstr(text, "size(") || strstr(text, "exists") || strstr(text, "all(") || strstr(text, " in ");
     int rc = r.constants ? 0 : RV_FAIL(err, RV_E_NOMEM, "note what an expression looks at");
 
     for (const char *at = text; *at && rc == 0;) {
@@ -326,7 +328,7 @@ static int of_rules(struct sim_hints *h, const struct rv_pipeline *p, const stru
     for (size_t i = 0; i < a->routing.n_rules && rc == 0; i++) {
         const struct rv_rule *rule = &a->routing.rules[i];
         if (rule->when) {
-            rc = sim_hints_expr(h, p, own, rv_expr_text(rule->when), err);
+            rc = sim_hints_expr(h, p, own, rv_expr_text(rule->when), false, err);
             continue;
         }
         rv_str path = rv_str_of(rule->condition);
@@ -379,6 +381,8 @@ static int fill(struct sim_hints *h, const struct rv_sim_subject *subject, rv_er
     for (size_t i = 0; i < p->n_agents && rc == 0; i++) {
         const struct rv_agent *a = &p->agents[i];
         rc = of_required(h, a, err);
+        if (rc == 0 && a->each.list)
+            rc = sim_hints_expr(h, p, &h->shapes[a->index], rv_expr_text(a->each.list), true, err);
         if (rc == 0)
             rc = of_rules(h, p, a, err);
         if (rc == 0)

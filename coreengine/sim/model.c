@@ -21,7 +21,7 @@ struct asking {
 
 static const char *name_of(const struct asking *a)
 {
-    const struct rv_agent *stage = &a->s->subject->pipeline->agents[a->e->stage];
+    const struct rv_agent *stage = &a->e->pipeline->agents[a->e->agent];
 
     return a->e->origin ? a->e->origin->agent : stage->declared.doc ? stage->declared.doc->name : stage->name;
 }
@@ -146,7 +146,10 @@ int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_scr
                       struct sim_outcome *o, bool *found, rv_err **err)
 {
     struct rv_script_call from = {.kind = kind,
-                                  .stage = e->origin ? e->origin->agent : sim_stage_name(s, e->stage),
+                                  .stage = e->origin  ? e->origin->agent
+                                           : e->label ? e->label
+                                                      : sim_stage_name(s, e->stage),
+                                  .index = e->index,
                                   .tool = kind == RV_SCRIPT_TOOL ? e->name : NULL,
                                   .visit = e->visit,
                                   .text = text};
@@ -234,9 +237,25 @@ static void wrap(struct sim_rng *r, rv_buf *b)
     *b = whole;
 }
 
+/* Of a stage of an inner run: what that pipeline looks at is not known here. */
+static int inner_output(struct sim_rng *r, json_object **out, rv_err **err)
+{
+    json_object *any = NULL, *v = json_object_new_object();
+    int rc = v ? sim_any(r, 0, &any, err) : RV_FAIL(err, RV_E_NOMEM, "make a reply");
+
+    if (rc == 0)
+        rc = rv_json_set_ref(v, "v", any, err);
+    json_object_put(any);
+    if (rc < 0)
+        json_object_put(v);
+    else
+        *out = v;
+    return rc;
+}
+
 static int good_text(struct sim_seed *s, const struct rv_effect *e, struct sim_rng *r, rv_buf *b, rv_err **err)
 {
-    const struct rv_agent *a = e->origin ? &e->pipeline->agents[0] : &s->subject->pipeline->agents[e->stage];
+    const struct rv_agent *a = &e->pipeline->agents[e->agent];
     bool is_text = a->output.mode == RV_OUTPUT_TEXT, fits = false;
     json_object *v = NULL;
     int rc = 0;
@@ -247,6 +266,8 @@ static int good_text(struct sim_seed *s, const struct rv_effect *e, struct sim_r
         rc = sim_value(a->output.schema, NULL, r, &v, &fits, err);
     else if (e->origin)
         rc = sim_any(r, 0, &v, err);
+    else if (e->label)
+        rc = inner_output(r, &v, err);
     else
         rc = sim_output(s, e->stage, r, &v, err);
     if (rc < 0 || (!v && !a->output.schema)) /* a schema may be for null */

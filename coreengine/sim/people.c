@@ -61,6 +61,18 @@ static void say_outcome(struct sim_seed *s, const struct waiting *w, struct rv_r
         r->decision = RV_STR_LIT("not_happened");
 }
 
+/* One of the choices of a question, at times with a text. */
+static void choose(struct sim_seed *s, const struct waiting *w, struct rv_response *r)
+{
+    json_object *options = rv_json_get_arr(w->data, RV_ASK_OPTIONS);
+    size_t n = options ? json_object_array_length(options) : 0;
+
+    if (rv_ask_takes_text(w->data) || sim_draw(&s->tape, 3) == 0)
+        r->text = RV_STR_LIT("as I said");
+    if (n > 0)
+        r->choice = rv_json_str(json_object_array_get_idx(options, sim_draw(&s->tape, (uint32_t)n)));
+}
+
 static void good_answer(struct sim_seed *s, const struct waiting *w, struct rv_response *r)
 {
     static const char *const decisions[] = {"approve", "reject", "modify"};
@@ -68,6 +80,10 @@ static void good_answer(struct sim_seed *s, const struct waiting *w, struct rv_r
     *r = (struct rv_response){.interrupt_id = rv_str_of(w->id)};
     if (rv_interrupt_asks_outcome(w->kind, w->data)) {
         say_outcome(s, w, r);
+        return;
+    }
+    if (rv_interrupt_is_ask(w->data)) {
+        choose(s, w, r);
         return;
     }
     uint32_t how = sim_draw(&s->tape, 3);
@@ -211,6 +227,25 @@ static int answer(struct sim_seed *s, const struct waiting *w, rv_err **err)
     return rc;
 }
 
+/* The process that opens the run tells it that a question of a stage has expired, and the run goes on by that. */
+static int expire(struct sim_seed *s, const struct waiting *w, rv_err **err)
+{
+    char *id = rv_str_dup(rv_str_of(w->id)); /* the run changes under what w borrows */
+    const struct rv_event ev = {
+        .kind = RV_EVENT_ANSWER, .now_us = s->now_us, .response = {.interrupt_id = rv_str_of(id), .expired = true}};
+    int refused = 0;
+
+    int rc = id ? 0 : RV_FAIL(err, RV_E_NOMEM, "let a question expire");
+    if (rc == 0) {
+        sim_say_event(s, &ev, NULL);
+        rc = sim_process_step(s, &ev, &refused, err);
+    }
+    if (rc == 0 && refused)
+        sim_break(s, RV_SIM_KEEPS_ANSWERS, "a question that has expired does not (%s)", rv_code_text(refused));
+    free(id);
+    return rc;
+}
+
 static int too_late(struct sim_seed *s, const struct waiting *w, rv_err **err)
 {
     int64_t at = w->expires_us + (int64_t)sim_draw(&s->tape, 2) * SIM_SECOND_US;
@@ -218,8 +253,10 @@ static int too_late(struct sim_seed *s, const struct waiting *w, rv_err **err)
 
     s->now_us = at > s->now_us ? at : s->now_us;
     good_answer(s, w, &r);
-    s->is_parked = true;
-    return refused_answer(s, &r, "that comes too late", err);
+    bool goes_on = rv_interrupt_is_ask(w->data);
+    s->is_parked = !goes_on;
+    int rc = refused_answer(s, &r, "that comes too late", err);
+    return rc < 0 || !goes_on || s->is_broken ? rc : expire(s, w, err);
 }
 
 /* In time, if there is an end to it. */

@@ -120,12 +120,27 @@ static void edge_taken(struct sim_seed *s, int stage)
     w->to = w->from = -1;
 }
 
+static void count_visit(struct sim_seed *s)
+{
+    int64_t limit = s->subject->pipeline->max_agent_hops;
+
+    if (++s->watch.n_visits > limit)
+        sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld stage visits, max_agent_hops is %lld", (long long)s->watch.n_visits,
+                  (long long)limit);
+}
+
 static void stage_started(struct sim_seed *s, const struct rv_effect *e)
 {
     const struct rv_pipeline *p = s->subject->pipeline;
     struct sim_watch *w = &s->watch;
     const struct rv_agent *a = &p->agents[e->stage];
 
+    if (e->label || e->index >= 0) { /* within a visit: of the run's bounds it takes a visit, and no edge leads there */
+        if (!w->is_open[e->stage])
+            sim_break(s, RV_SIM_KEEPS_EVENTS, "work of stage \"%s\" begins, which has not begun", a->name);
+        count_visit(s);
+        return;
+    }
     if (w->is_open[e->stage])
         sim_break(s, RV_SIM_KEEPS_EVENTS, "stage \"%s\" begins and has not ended before", a->name);
     w->is_open[e->stage] = true;
@@ -133,9 +148,7 @@ static void stage_started(struct sim_seed *s, const struct rv_effect *e)
     if (e->visit != w->visits[e->stage])
         sim_break(s, RV_SIM_KEEPS_EVENTS, "visit %lld of stage \"%s\" is numbered %lld", (long long)w->visits[e->stage],
                   a->name, (long long)e->visit);
-    if (++w->n_visits > p->max_agent_hops)
-        sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld stage visits, max_agent_hops is %lld", (long long)w->n_visits,
-                  (long long)p->max_agent_hops);
+    count_visit(s);
     if (a->limits.max_visits > 0 && w->visits[e->stage] > a->limits.max_visits + w->n_answers)
         sim_break(s, RV_SIM_KEEPS_BOUNDS, "stage \"%s\" is visited %lld times, its max_visits is %lld", a->name,
                   (long long)w->visits[e->stage], (long long)a->limits.max_visits);
@@ -241,6 +254,10 @@ static void emitted(struct sim_seed *s, const struct rv_effect *e)
     w->has_begun = true;
     if (e->emit == RV_EMIT_STAGE_STARTED) {
         stage_started(s, e);
+    } else if ((e->emit == RV_EMIT_STAGE_COMPLETED || e->emit == RV_EMIT_ROUTING_DECISION) &&
+               (e->label || e->index >= 0)) {
+        if (!w->is_open[e->stage])
+            sim_break(s, RV_SIM_KEEPS_EVENTS, "work of stage \"%s\" ends after it", sim_stage_name(s, e->stage));
     } else if (e->emit == RV_EMIT_STAGE_COMPLETED) {
         if (!w->is_open[e->stage])
             sim_break(s, RV_SIM_KEEPS_EVENTS, "stage \"%s\" ends and has not begun", sim_stage_name(s, e->stage));

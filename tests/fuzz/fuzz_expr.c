@@ -63,6 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         text.ptr = "";
     if (rv_expr_compile(text, &src, vars, RV_COUNT(vars), &e, &err) == 0) {
+        for (size_t i = 0; i < rv_expr_n_names(e); i++) {
+            struct rv_placeholder name = rv_expr_name(e, i);
+            require(name.root.len > 0 && name.field.ptr && name.src.line > 0);
+        }
         evaluate(e);
         rv_expr_free(e);
         return 0;

@@ -67,6 +67,22 @@ static const rv_schema *compile(struct drive *d, const char *text)
 
 struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t n_tools)
 {
+    return drive_new_of(yaml, NULL, tools, n_tools);
+}
+
+static bool file_of(void *self, const char *path, rv_str *out)
+{
+    json_object *text = NULL;
+
+    if (!json_object_object_get_ex(self, path, &text))
+        return false;
+    *out = rv_json_str(text);
+    return true;
+}
+
+struct drive *drive_new_of(const char *yaml, json_object *files, const struct drive_tool *tools, size_t n_tools)
+{
+    const struct rv_pipeline_opts given = {.file = files ? file_of : NULL, .self = files};
     struct drive *d = calloc(1, sizeof *d);
     rv_err *err = NULL;
 
@@ -80,7 +96,7 @@ struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t
     d->opts.saves = RV_SAVES_EACH;
     d->now_us = DRIVE_T0;
     d->keep = true;
-    if (rv_pipeline_parse(rv_str_of(yaml), "test.yaml", ".", d->findings, &d->p, &err) < 0)
+    if (rv_pipeline_parse_with(rv_str_of(yaml), "test.yaml", ".", &given, d->findings, &d->p, &err) < 0)
         rv_kit_die("%s", rv_err_text(err));
     if (!d->p || !d->p->is_sound) {
         rv_buf b = RV_BUF_INIT(DRIVE_MAX_TEXT);
@@ -265,6 +281,10 @@ static void check_order(struct drive *d, const struct rv_effect *e, rv_str line)
 {
     bool is_open = e->stage >= 0 && d->open[e->stage], fits = true;
 
+    if (e->stage >= 0 && (e->label || e->index >= 0)) { /* within the visit of a stage with a list or a pipeline */
+        ck_assert_msg(is_open, "out of order: %.*s", RV_STR_ARG(line));
+        return;
+    }
     if (e->stage >= 0 && e->emit == RV_EMIT_STAGE_STARTED)
         fits = !is_open;
     else if (e->stage >= 0 && e->emit == RV_EMIT_ROUTING_DECISION)

@@ -88,6 +88,10 @@ struct drive {
 
 /** A driver for the pipeline; ends the test when it has errors. tools may be NULL. */
 struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t n_tools);
+/** The same with files that the pipeline names: a map from path to text, borrowed for the call; NULL: those of the
+ * disk.
+ */
+struct drive *drive_new_of(const char *yaml, json_object *files, const struct drive_tool *tools, size_t n_tools);
 void drive_free(struct drive *d);
 /** The envelope that the next run starts with, from a partial state (NULL: fresh). */
 void drive_envelope(struct drive *d, const char *state);

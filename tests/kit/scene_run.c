@@ -139,7 +139,7 @@ static void begin(struct stage *st)
                                       .output = spoken(st, t, "output"),
                                       .timeout_ms = int_of(t, "timeout_ms")};
     }
-    st->d = drive_new(pipeline_text(st), list, n);
+    st->d = drive_new_of(pipeline_text(st), get(s, "files"), list, n);
     set_options(st->d, get(s, "options"));
     if (envelope)
         drive_envelope(st->d, st->envelope = keep(st, rv_kit_text(envelope)));

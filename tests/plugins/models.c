@@ -265,8 +265,8 @@ PROVIDER(sees)
         RV_CAP_PROVIDER, #name, "{\"description\": \"Answers for models.\", \"timeout_ms\": 700}", name                \
     }
 static const struct rv_cap_entry entries[] = {
-    {RV_CAP_PROVIDER, "sees", "{\"description\": \"Takes pictures.\", \"attachments\": true}", sees},
     ROW(good),
+    {RV_CAP_PROVIDER, "sees", "{\"description\": \"Takes pictures.\", \"attachments\": true}", sees},
     ROW(says_nothing_first),
     ROW(garbage),
     ROW(not_utf8),

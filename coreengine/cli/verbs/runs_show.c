@@ -19,6 +19,7 @@ struct picture {
     json_object *pending; /* array of the interrupts as JSON; owned */
     struct rv_app_window window;
     rv_buf answers; /* how to answer each, for people */
+    rv_buf chosen;  /* answers with choices or changed arguments, one a line, for people */
     int64_t now_us;
 };
 
@@ -49,6 +50,33 @@ static int take_pending(void *self, const struct rv_pending *i, rv_err **err)
     return 0;
 }
 
+/* What people chose, or changed of a call, as the journal has it. */
+static int take_chosen(void *self, const struct rv_record *r, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE, .max_depth = RV_STATE_MAX_DEPTH};
+    struct picture *p = self;
+    json_object *body = NULL, *answer = NULL;
+    const char *event = NULL;
+
+    (void)err;
+    if (r->kind != RV_RECORD_EVENT || !r->value.ptr || !memmem(r->body.ptr, r->body.len, "\"answer\"", 8))
+        return 0;
+    bool is_answer = rv_json_parse(r->body, &opts, &body, NULL) == 0 && json_object_is_type(body, json_type_object) &&
+                     rv_json_get_text(body, "event", &event) && strcmp(event, "answer") == 0 &&
+                     rv_json_parse(r->value, &opts, &answer, NULL) == 0 &&
+                     json_object_is_type(answer, json_type_object);
+    if (is_answer &&
+        (json_object_object_get_ex(answer, "choice", NULL) || json_object_object_get_ex(answer, "arguments", NULL) ||
+         json_object_object_get_ex(answer, "expired", NULL))) {
+        rv_buf_puts(&p->chosen, "  ");
+        rv_cli_write_preview(r->value, 2000, &p->chosen);
+        rv_buf_putc(&p->chosen, '\n');
+    }
+    json_object_put(body);
+    json_object_put(answer);
+    return 0;
+}
+
 static int read_picture(const char *word, struct picture *p, rv_err **err)
 {
     const struct rv_store_scope *scope = &p->cli->app.scope;
@@ -61,6 +89,8 @@ static int read_picture(const char *word, struct picture *p, rv_err **err)
         rc = RV_FAIL(err, RV_E_NOMEM, "show a run");
     if (rc == 0)
         rc = rv_store_list_pending(store, scope, p->past.row.id, take_pending, p, err);
+    if (rc == 0)
+        rc = rv_store_read(store, scope, p->past.row.id, 1, 0, take_chosen, p, err);
     return rc < 0 ? RV_WRAP(err, rc, "show run \"%s\"", word) : 0;
 }
 
@@ -80,6 +110,7 @@ static void picture_fini(struct picture *p)
     rv_app_past_fini(&p->past);
     json_object_put(p->pending);
     rv_buf_fini(&p->answers);
+    rv_buf_fini(&p->chosen);
 }
 
 static const char *stage_name(const struct picture *p, int stage)
@@ -258,6 +289,8 @@ static int write_picture(const struct picture *p, rv_buf *b, rv_err **err)
     write_head(p, b);
     write_steps(p, b);
     write_usage(p, b);
+    if (p->chosen.len)
+        rv_buf_printf(b, "%sanswers%s\n%s", mark(p, "\033[1m"), mark(p, "\033[0m"), rv_buf_cstr(&p->chosen));
     if (p->answers.len)
         rv_buf_printf(b, "%swaits for%s\n%s", mark(p, "\033[1m"), mark(p, "\033[0m"), rv_buf_cstr(&p->answers));
     return write_outputs(p, b, err);
@@ -289,7 +322,10 @@ static int read_window(const struct rv_cli *cli, struct rv_app_window *w, rv_err
 
 static int show(struct rv_cli *cli, rv_err **err)
 {
-    struct picture p = {.cli = cli, .answers = RV_BUF_INIT(RV_APP_MAX_TEXT), .now_us = rv_app_now_us()};
+    struct picture p = {.cli = cli,
+                        .answers = RV_BUF_INIT(RV_APP_MAX_TEXT),
+                        .chosen = RV_BUF_INIT(RV_APP_MAX_TEXT),
+                        .now_us = rv_app_now_us()};
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
     int rc = read_window(cli, &p.window, err);

@@ -15,11 +15,10 @@ struct open_calls {
 
 static void forget(struct rv_effect *e)
 {
-    free(e->owned_name);
-    free(e->request);
-    free(e->key);
-    json_object_put(e->ids);
-    *e = (struct rv_effect){.kind = RV_EFFECT_CANCEL_CALL, .call_id = e->call_id, .stage = -1};
+    int64_t call_id = e->call_id;
+
+    rv_effect_fini(e);
+    *e = (struct rv_effect){.kind = RV_EFFECT_CANCEL_CALL, .call_id = call_id, .stage = -1};
 }
 
 static void compact(struct open_calls *o)
@@ -41,7 +40,7 @@ static int add_open(struct open_calls *o, struct rv_effect *from, int64_t now_us
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "keep an open call");
     *e = *from;
-    from->owned_name = from->request = from->key = NULL;
+    from->owned_name = from->request = from->key = from->path = from->label = NULL;
     from->ids = NULL;
     if (e->kind != RV_EFFECT_ARM_TIMER)
         e->at_us = now_us;

@@ -21,6 +21,7 @@ TCase *prices_case(void);
 TCase *outputs_case(void);
 TCase *requests_case(void);
 TCase *value_names_case(void);
+TCase *asks_case(void);
 
 struct loaded {
     struct rv_pipeline *p;

@@ -41,9 +41,8 @@ struct played {
     enum rv_reason reason;
     char *end; /* owned; outputs, state and reason as text */
     int64_t visits, calls, questions, answers;
-    int n_events, n_late, n_groups;
-    bool raced;  /* an output ended the run, so the order counts */
-    char *story; /* owned; events and effects, one a line */
+    int n_events, n_late, n_groups, n_seen; /* n_seen: outputs of other branches that a branch saw, legally */
+    char *story;                            /* owned; events and effects, one a line */
 };
 /** Run the pipeline; everything that must hold in any order is checked on the way. */
 void play(const struct rv_pipeline *p, const char *yaml, const struct play_opts *opts, struct played *out);

@@ -17,6 +17,12 @@ struct call {
     uint64_t identity;
     bool is_over, is_given_up;
 };
+/* What events said, by some key. */
+#define MAX_NOTES 4000
+struct notes {
+    char *keys[MAX_NOTES], *values[MAX_NOTES]; /* owned */
+    size_t n;
+};
 struct player {
     const struct rv_pipeline *p;
     const char *yaml;
@@ -28,9 +34,11 @@ struct player {
     struct rv_effects fx;
     struct call calls[MAX_CALLS];
     size_t n_calls;
-    int64_t now_us, visits[GRAPH_MAX_STAGES], edges[GRAPH_MAX_STAGES][GRAPH_MAX_STAGES];
-    char *events[MAX_EVENTS]; /* owned; JSON */
-    char *states[MAX_EVENTS]; /* owned; the state after each */
+    int64_t now_us, visits[GRAPH_MAX_STAGES];
+    char *events[MAX_EVENTS];                 /* owned; JSON */
+    char *states[MAX_EVENTS];                 /* owned; the state after each */
+    struct notes branches, tokens, cancelled; /* of calls, of the writers of tokens; paths */
+    int64_t settled[GRAPH_MAX_STAGES];        /* groups whose join is not visited yet */
     struct rv_proof proof;
     struct played *out;
     rv_buf story;
@@ -135,27 +143,134 @@ static void add_call(struct player *pl, const struct rv_effect *e)
     pl->calls[pl->n_calls++] = (struct call){e->call_id, e->at_us, e->kind, identity, false, false};
 }
 
-/* The events of an element have its number. */
-static bool is_element(rv_str line)
+static const char *text_of(json_object *line, const char *key)
 {
-    return memmem(line.ptr, line.len, ",\"index\":", 9) != NULL;
+    const char *text = NULL;
+
+    return rv_json_get_text(line, key, &text) ? text : "";
+}
+
+/* Keep a text of an event: the branch of a call, the writer of a token, a branch that was cancelled. */
+static void keep(struct notes *n, const char *key, const char *value)
+{
+    if (n->n == MAX_NOTES)
+        return;
+    n->keys[n->n] = rv_str_dup(rv_str_of(key));
+    n->values[n->n++] = rv_str_dup(rv_str_of(value));
+}
+
+static const char *kept(const struct notes *n, const char *key)
+{
+    for (size_t i = 0; i < n->n; i++)
+        if (strcmp(n->keys[i], key) == 0)
+            return n->values[i];
+    return NULL;
+}
+
+static void forget(struct notes *n)
+{
+    for (size_t i = 0; i < n->n; i++) {
+        free(n->keys[i]);
+        free(n->values[i]);
+    }
+    n->n = 0;
+}
+
+static bool is_inside(const char *path, const char *outer)
+{
+    size_t len = strlen(outer);
+
+    return strncmp(path, outer, len) == 0 && (path[len] == '\0' || path[len] == '/' || path[len] == '[');
+}
+
+/* Two paths part in one group: "/fork#visit:a..." and "/fork#visit:b...". */
+static bool are_siblings(const char *a, const char *b)
+{
+    size_t same = 0;
+
+    while (a[same] && a[same] == b[same])
+        same++;
+    if (is_inside(a, b) || is_inside(b, a))
+        return false;
+    while (same > 0 && !strchr("/:", a[same - 1]))
+        same--; /* to the beginning of the name or of the fork where they part */
+    return same > 0 && a[same - 1] == ':' && a[same] && b[same];
+}
+
+/* A cancelled branch visits nothing more, and a join is visited once for each group that was settled. */
+static void see_visit(struct player *pl, const struct rv_effect *e, json_object *line)
+{
+    const struct rv_agent *a = &pl->p->agents[e->stage];
+    const char *branch = text_of(line, "path");
+
+    pl->out->visits++;
+    if (json_object_object_get_ex(line, "index", NULL))
+        return; /* an element of a list */
+    if (a->limits.max_visits > 0 && ++pl->visits[e->stage] > a->limits.max_visits + pl->out->answers)
+        FAIL(pl, "stage %s passes its max_visits", a->name);
+    for (size_t i = 0; i < pl->cancelled.n; i++)
+        if (is_inside(branch, pl->cancelled.keys[i]))
+            FAIL(pl, "branch %s goes on after it was cancelled", branch);
+    if (a->join.wait != RV_WAIT_NOT && --pl->settled[e->stage] < -pl->out->answers)
+        FAIL(pl, "join %s is visited more often than groups are settled", a->name);
 }
 
 static void see_line(struct player *pl, const struct rv_effect *e)
 {
-    rv_str line = rv_effect_text(&pl->fx, e);
+    const struct rv_json_opts opts = {.max_bytes = MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH + 8};
+    rv_str text = rv_effect_text(&pl->fx, e);
+    json_object *line = NULL;
+    int64_t call_id = 0;
+    char number[24];
 
-    rv_buf_add_str(&pl->story, line);
+    rv_buf_add_str(&pl->story, text);
     rv_buf_putc(&pl->story, '\n');
+    if (rv_json_parse(text, &opts, &line, NULL) < 0)
+        FAIL(pl, "an event is no JSON");
     if (e->emit == RV_EMIT_STAGE_STARTED) {
-        const struct rv_agent *a = &pl->p->agents[e->stage];
-        pl->out->visits++;
-        if (a->limits.max_visits > 0 && !is_element(line) &&
-            ++pl->visits[e->stage] > a->limits.max_visits + pl->out->answers)
-            FAIL(pl, "stage %s passes its max_visits", a->name);
-    }
-    if (e->emit == RV_EMIT_INTERRUPT_PENDING)
+        see_visit(pl, e, line);
+    } else if (e->emit == RV_EMIT_INTERRUPT_PENDING) {
         pl->out->questions++;
+    } else if (e->emit == RV_EMIT_GROUP_SETTLED) {
+        int join = rv_pipeline_stage(pl->p, rv_str_of(text_of(line, "join")));
+        pl->out->n_groups++;
+        if (join >= 0)
+            pl->settled[join]++;
+    } else if (e->emit == RV_EMIT_BRANCH_ENDED && strcmp(text_of(line, "end"), "cancelled") == 0) {
+        keep(&pl->cancelled, text_of(line, "path"), "");
+    } else if (e->emit == RV_EMIT_LLM_CALL_START && rv_json_get_int(line, "call_id", &call_id)) {
+        snprintf(number, sizeof number, "%lld", (long long)call_id);
+        keep(&pl->branches, number, text_of(line, "path"));
+        for (size_t i = 0; i < pl->n_calls; i++) /* what it is told depends on where it stands */
+            if (pl->calls[i].call_id == call_id)
+                pl->calls[i].identity = hash_of(pl->calls[i].identity, rv_str_of(text_of(line, "path")));
+    }
+    json_object_put(line);
+}
+
+/* No branch sees what a sibling wrote: each reply has a token of its own, and requests show all outputs. */
+static void check_seen(struct player *pl, const struct rv_effect *e)
+{
+    char number[24], token[24];
+    const char *reader, *at = e->request;
+
+    snprintf(number, sizeof number, "%lld", (long long)e->call_id);
+    reader = kept(&pl->branches, number);
+    if (!reader)
+        FAIL(pl, "no event tells of call %s", number);
+    while ((at = strstr(at, "token")) != NULL) {
+        const char *writer;
+        size_t len;
+
+        at += strcspn(at, "t") + 5;
+        at += strcspn(at, "t"); /* its value */
+        len = strspn(at, "t0123456789abcdef");
+        snprintf(token, sizeof token, "%.*s", (int)len, at);
+        writer = kept(&pl->tokens, token);
+        if (writer && are_siblings(writer, reader))
+            FAIL(pl, "branch %s sees what branch %s wrote: %s", reader, writer, token);
+        pl->out->n_seen += writer && *writer && *reader;
+    }
 }
 
 /* quiet: a replay, of which the calls are known. */
@@ -179,6 +294,9 @@ static void take_effects(struct player *pl, bool quiet)
                 pl->calls[k].is_over = pl->calls[k].is_given_up = true;
             }
     }
+    for (size_t i = 0; i < pl->fx.n && !quiet; i++) /* a call is told after it is asked for */
+        if (pl->fx.items[i].kind == RV_EFFECT_CALL_LLM)
+            check_seen(pl, &pl->fx.items[i]);
     rv_effects_clear(&pl->fx);
 }
 
@@ -193,7 +311,7 @@ static void check_bounds(struct player *pl)
         FAIL(pl, "%lld visits, proved %lld", (long long)pl->out->visits, (long long)pl->proof.max_visits);
     if (over == 0 && pl->out->calls > pl->proof.max_llm_calls)
         FAIL(pl, "%lld calls, proved %lld", (long long)pl->out->calls, (long long)pl->proof.max_llm_calls);
-    if (f->iteration > pl->p->max_iterations + 1)
+    if (f->iteration > pl->p->max_iterations + GRAPH_MAX_STAGES) /* each branch may break it in one step */
         FAIL(pl, "%lld loop-backs", (long long)f->iteration);
 }
 
@@ -243,6 +361,10 @@ static void answer(struct player *pl, struct call *c)
         snprintf(text, sizeof text, "{\"v\":%d,\"token\":\"t%llx\"}", dice_pick(&d, 4),
                  (unsigned long long)c->identity);
         ev.reply = rv_str_of(text);
+        char number[24], token[24];
+        snprintf(number, sizeof number, "%lld", (long long)c->call_id);
+        snprintf(token, sizeof token, "t%llx", (unsigned long long)c->identity);
+        keep(&pl->tokens, token, kept(&pl->branches, number));
     } else if (c->kind == RV_EFFECT_CALL_HOOK) {
         snprintf(text, sizeof text, dice_chance(&d, 50) ? "{\"envelope\":{\"metadata\":{\"k\":%d}}}" : "{}",
                  dice_pick(&d, 9));
@@ -429,6 +551,9 @@ void play(const struct rv_pipeline *p, const char *yaml, const struct play_opts 
         free(pl->events[i]);
         free(pl->states[i]);
     }
+    forget(&pl->branches);
+    forget(&pl->tokens);
+    forget(&pl->cancelled);
     rv_run_free(pl->run);
     rv_effects_fini(&pl->fx);
     rv_proof_fini(&pl->proof);

@@ -8,7 +8,7 @@
 #define SEEDS 10
 
 struct tally {
-    int n, n_sound, n_lists, n_equal, n_crashes, n_late, n_answers, n_bound, n_waiting, n_failed;
+    int n, n_sound, n_lists, n_equal, n_crashes, n_late, n_answers, n_bound, n_failed, n_groups, n_seen;
 };
 
 /* Time decides who wins a count, and which failure ends a group at once. */
@@ -46,6 +46,8 @@ static void check_graph(const struct rv_pipeline *p, const char *yaml, struct di
 
     play(p, yaml, &opts, &plain);
     tally->n_late += plain.n_late;
+    tally->n_groups += plain.n_groups;
+    tally->n_seen += plain.n_seen;
     tally->n_answers += (int)plain.answers;
     tally->n_bound += is_bound(plain.reason);
     tally->n_failed += plain.status == RV_RUN_FAILED;
@@ -107,10 +109,11 @@ static struct tally check_many(uint64_t seed, const struct graph_kinds *kinds, i
         check_one(&d, kinds, &yaml, &tally);
     rv_buf_fini(&yaml);
     if (getenv("GRAPHS_SHOW"))
-        printf("%d graphs, %d sound, %d with lists, %d equal ends, %d crashes, %d late, %d answers, %d bounds, %d "
+        printf("%d groups, %d outputs seen, %d graphs, %d sound, %d with lists, %d equal ends, %d crashes, %d late, %d "
+               "answers, %d bounds, %d "
                "failed\n",
-               tally.n, tally.n_sound, tally.n_lists, tally.n_equal, tally.n_crashes, tally.n_late, tally.n_answers,
-               tally.n_bound, tally.n_failed);
+               tally.n_groups, tally.n_seen, tally.n, tally.n_sound, tally.n_lists, tally.n_equal, tally.n_crashes,
+               tally.n_late, tally.n_answers, tally.n_bound, tally.n_failed);
     ck_assert_int_gt(tally.n_sound, n / 2);
     return tally;
 }
@@ -151,14 +154,24 @@ START_TEST(runs_with_lists_keep_what_must_hold)
 }
 END_TEST
 
+START_TEST(runs_with_everything_keep_what_must_hold)
+{
+    const struct graph_kinds kinds = {.lists = true, .asks = true, .for_each = true};
+    struct tally t = check_many(95000u + (uint64_t)_i, &kinds, rv_kit_sample(40, 1000));
+
+    ck_assert(t.n_equal > 0 && t.n_answers > 0 && t.n_groups > 0);
+}
+END_TEST
+
 void add_graphs_tests(Suite *suite)
 {
     TCase *tc = tcase_create("graphs");
 
     tcase_add_loop_test(tc, runs_without_lists_keep_what_must_hold, 0, SEEDS);
     tcase_add_loop_test(tc, runs_with_questions_keep_what_must_hold, 0, SEEDS);
-    if (0)
-        tcase_add_loop_test(tc, runs_with_lists_keep_what_must_hold, 0, SEEDS);
+
+    tcase_add_loop_test(tc, runs_with_lists_keep_what_must_hold, 0, SEEDS);
     tcase_add_loop_test(tc, runs_with_elements_keep_what_must_hold, 0, SEEDS);
+    tcase_add_loop_test(tc, runs_with_everything_keep_what_must_hold, 0, SEEDS);
     suite_add_tcase(suite, tc);
 }

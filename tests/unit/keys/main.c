@@ -21,8 +21,8 @@
 #endif
 
 static const struct key_rows *const groups[] = {
-    &key_rows_pipeline, &key_rows_stage,  &key_rows_execution, &key_rows_models,
-    &key_rows_commands, &key_rows_agents, &key_rows_ask,
+    &key_rows_pipeline, &key_rows_stage, &key_rows_execution, &key_rows_models,   &key_rows_commands,
+    &key_rows_agents,   &key_rows_ask,   &key_rows_work,      &key_rows_declared,
 };
 
 /* The n-th row of all groups; the group goes to *group. NULL: there are fewer. */

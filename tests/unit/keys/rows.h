@@ -17,6 +17,7 @@ struct key_row {
     struct drive_answer answers[5]; /* of a driven run */
     const char *with;               /* a driven run: the decision on a review; chat: messages, script; a command */
     const char *state;              /* a driven run: the state it starts from */
+    const char *file;               /* a driven run: the text of inner.yaml; other.yaml is empty but for a stage */
 };
 
 struct key_rows {
@@ -26,7 +27,7 @@ struct key_rows {
 };
 
 extern const struct key_rows key_rows_pipeline, key_rows_stage, key_rows_execution, key_rows_models, key_rows_commands,
-    key_rows_agents, key_rows_ask;
+    key_rows_agents, key_rows_ask, key_rows_work, key_rows_declared;
 
 /** The text of the row with the variant in it; free() it. */
 char *key_text(const char *text, const char *variant);

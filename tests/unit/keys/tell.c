@@ -52,6 +52,21 @@ static void answer_pauses(struct drive *d, const char *decision)
     }
 }
 
+/* NULL: the row has no file. */
+static json_object *files_of(const struct key_row *row, const char *variant)
+{
+    json_object *files = row->file ? json_object_new_object() : NULL;
+    char *text = files ? key_text(row->file, variant) : NULL;
+
+    if (!files)
+        return NULL;
+    json_object_object_add(files, "inner.yaml", json_object_new_string(text));
+    json_object_object_add(files, "other.yaml",
+                           json_object_new_string("name: o\ninputs: [w]\nagents: [{name: y, set: {v: 9}}]\n"));
+    free(text);
+    return files;
+}
+
 char *key_tell_run_of(const struct key_row *row, const char *variant, enum rv_rules rules)
 {
     const struct rv_response r = {.text = RV_STR_LIT("yes"),
@@ -60,7 +75,9 @@ char *key_tell_run_of(const struct key_row *row, const char *variant, enum rv_ru
                                   .decision = rv_str_of(row->with ? row->with : "approve")};
     rv_buf all = RV_BUF_INIT(DRIVE_MAX_TEXT);
     char *yaml = key_text(row->text, variant);
-    struct drive *d = drive_new(yaml, tools, RV_COUNT(tools));
+    json_object *files = files_of(row, variant);
+    struct drive *d = drive_new_of(yaml, files, tools, RV_COUNT(tools));
+    json_object_put(files);
     rv_err *err = NULL;
     size_t n = 0;
 

@@ -11,6 +11,7 @@ TCase *approve_case(void);
 TCase *continue_case(void);
 TCase *outcomes_case(void);
 TCase *random_case(void);
+TCase *questions_case(void);
 TCase *growth_case(void);
 
 #endif
