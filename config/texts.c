@@ -250,7 +250,7 @@ struct rv_value_names rv_collect_names(struct rv_loader *l)
     if (!names.items)
         return names;
     for (size_t i = 0; i < l->p->n_agents; i++)
-        if (l->p->agents[i].output.key[0])
+        if (rv_index_get(&l->p->internal->output_index, rv_str_of(l->p->agents[i].output.key)) == (int)i)
             names.items[names.n_outputs++] = l->p->agents[i].output.key;
     names.n = names.n_outputs;
     for (size_t i = 0; i < RV_COUNT(roots); i++)

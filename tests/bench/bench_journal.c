@@ -4,6 +4,8 @@
  *   bench_journal hooks SHAPE N REPEAT STORE SYNC REEVE CAPABILITIES [CAPABILITY.HOOK]
  *                                                      the same, each stage that hook (hello.greet_user)
  *   bench_journal recover RECORDS REPEAT STORE         replay a journal of so many records
+ *   bench_journal asks PIPELINE SCRIPT CHOICE REPEAT STORE [SYNC]   a file whose run asks a question, which is answered
+ *                                                      with that choice after the run was taken over from the store
  *
  * SYNC is full, normal, off or group: all steps of a run in one transaction, so that no step pays for a commit.
  * Prints one JSON object. */
@@ -232,6 +234,61 @@ static void bench_recover(int64_t n_records, size_t repeat, const char *store)
     bench_close(&r.b);
 }
 
+/* --- a question --- */
+
+struct asks {
+    const char *pipeline, *script, *choice, *store, *sync;
+    size_t repeat;
+};
+
+static void read_text(const char *path, rv_buf *text)
+{
+    rv_err *err = NULL;
+
+    if (rv_file_read(path, text, &err) < 0)
+        bench_die("file", err);
+}
+
+static void one_question(struct bench *b, const struct rv_response *answer)
+{
+    char id[RV_ID_MAX];
+
+    if (bench_run(b, id) != RV_RUN_INTERRUPTED)
+        bench_die("the run asks nothing", NULL);
+    if (bench_resume(b, id, answer, NULL) != RV_RUN_COMPLETED)
+        bench_die("the run that was answered did not complete", NULL);
+}
+
+static void bench_asks(const struct asks *a)
+{
+    static int64_t used[MAX_REPEAT];
+    rv_buf pipeline = RV_BUF_INIT(TEXT_MAX), script = RV_BUF_INIT(TEXT_MAX);
+    const struct rv_response answer = {.choice = rv_str_of(a->choice)};
+    struct bench b;
+
+    if (a->repeat > MAX_REPEAT)
+        bench_die("too many repetitions", NULL);
+    read_text(a->pipeline, &pipeline);
+    read_text(a->script, &script);
+    const struct bench_opts opts = {.pipeline = rv_buf_str(&pipeline),
+                                    .script = rv_buf_str(&script),
+                                    .store = strcmp(a->store, "memory") == 0 ? "memory:" : a->store,
+                                    .sync = bench_sync(a->sync)};
+    bench_open(&b, &opts);
+    one_question(&b, &answer);
+    for (size_t i = 0; i < a->repeat; i++) {
+        int64_t begun = bench_cpu_ns();
+        one_question(&b, &answer);
+        used[i] = bench_cpu_ns() - begun;
+    }
+    int64_t least = bench_quantile(used, a->repeat, 0), median = bench_quantile(used, a->repeat, 0.5);
+    printf("{\"store\":\"%s\",\"sync\":\"%s\",\"runs\":%zu,\"cpu_ns\":%lld,\"median_ns\":%lld}\n", a->store, a->sync,
+           a->repeat, (long long)least, (long long)median);
+    bench_close(&b);
+    rv_buf_fini(&pipeline);
+    rv_buf_fini(&script);
+}
+
 int main(int argc, char **argv)
 {
     if (argc >= 6 && (strcmp(argv[1], "stages") == 0 || (strcmp(argv[1], "hooks") == 0 && argc >= 9))) {
@@ -247,10 +304,19 @@ int main(int argc, char **argv)
         bench_stages(&s);
     } else if (argc == 5 && strcmp(argv[1], "recover") == 0) {
         bench_recover((int64_t)bench_number(argv[2], 10), bench_number(argv[3], 1), argv[4]);
+    } else if (argc >= 7 && strcmp(argv[1], "asks") == 0) {
+        const struct asks a = {.pipeline = argv[2],
+                               .script = argv[3],
+                               .choice = argv[4],
+                               .repeat = bench_number(argv[5], 1),
+                               .store = argv[6],
+                               .sync = argc > 7 ? argv[7] : "off"};
+        bench_asks(&a);
     } else {
         fprintf(stderr, "usage: bench_journal stages SHAPE N REPEAT STORE [SYNC]\n"
                         "       bench_journal hooks SHAPE N REPEAT STORE SYNC REEVE CAPABILITIES [CAPABILITY.HOOK]\n"
-                        "       bench_journal recover RECORDS REPEAT STORE\n");
+                        "       bench_journal recover RECORDS REPEAT STORE\n"
+                        "       bench_journal asks PIPELINE SCRIPT CHOICE REPEAT STORE [SYNC]\n");
         return 2;
     }
     return 0;

@@ -279,9 +279,8 @@ enum rv_run_status bench_run(struct bench *b, char id[RV_ID_MAX])
     return bench_finish(b, exec, j);
 }
 
-enum rv_run_status bench_resume(struct bench *b, const char *id, rv_str text, int64_t *accepted_ns)
+enum rv_run_status bench_resume(struct bench *b, const char *id, const struct rv_response *answer, int64_t *accepted_ns)
 {
-    const struct rv_response response = {.text = text};
     rv_journal *j = NULL;
     rv_exec *exec = NULL;
     rv_err *err = NULL;
@@ -291,7 +290,7 @@ enum rv_run_status bench_resume(struct bench *b, const char *id, rv_str text, in
     if (rv_journal_open(b->store, &all, id, owner, rv_engine_now_us(b->engine), 0, &j, &err) < 0)
         bench_die("take over", err);
     struct rv_exec_opts x = bench_exec_opts(b, j);
-    if (rv_engine_continue(b->engine, &x, &all, &response, &exec, &err) < 0)
+    if (rv_engine_continue(b->engine, &x, &all, answer, &exec, &err) < 0)
         bench_die("continue", err);
     if (accepted_ns)
         *accepted_ns = bench_now_ns();

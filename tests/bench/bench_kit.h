@@ -48,9 +48,9 @@ struct rv_exec_opts bench_exec_opts(const struct bench *b, rv_journal *j);
 enum rv_run_status bench_finish(struct bench *b, rv_exec *exec, rv_journal *j);
 /** A run from its beginning until it is over or waits. id (may be NULL) gets its name. Gives its status. */
 enum rv_run_status bench_run(struct bench *b, char id[RV_ID_MAX]);
-/** The same for one that waits: taken over, answered with that text. *accepted_ns (may be NULL): when the answer was
- * durable. */
-enum rv_run_status bench_resume(struct bench *b, const char *id, rv_str text, int64_t *accepted_ns);
+/** The same for one that waits: taken over, answered. *accepted_ns (may be NULL): when the answer was durable. */
+enum rv_run_status bench_resume(struct bench *b, const char *id, const struct rv_response *answer,
+                                int64_t *accepted_ns);
 /** Records of all runs in the store. */
 int64_t bench_records(struct bench *b);
 /** "full", "normal" or "off". */

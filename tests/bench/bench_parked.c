@@ -98,13 +98,14 @@ static void resume(const char *store, const char *sync, char (*ids)[RV_ID_MAX], 
                    struct rv_rand rand)
 {
     static int64_t accepted[MAX_RESUMES], took[MAX_RESUMES], used[MAX_RESUMES];
+    const struct rv_response answer = {.text = RV_STR_LIT("PostgreSQL")};
     struct bench b;
 
     open_world(&b, store, bench_sync(sync));
     for (size_t i = 0; i < n; i++) {
         const char *id = pick(ids, left, rand);
         int64_t begun = bench_now_ns(), cpu = bench_cpu_ns();
-        if (bench_resume(&b, id, RV_STR_LIT("PostgreSQL"), &accepted[i]) != RV_RUN_COMPLETED)
+        if (bench_resume(&b, id, &answer, &accepted[i]) != RV_RUN_COMPLETED)
             bench_die("a run that was answered did not complete", NULL);
         used[i] = bench_cpu_ns() - cpu;
         took[i] = bench_now_ns() - begun;

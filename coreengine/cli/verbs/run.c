@@ -382,12 +382,14 @@ const struct rv_cli_verb rv_verb_resume = {
     .text =
         "RUN is a run id, a unique prefix of one, `last`, or the file that --save wrote. The answer must fit the\n"
         "question: --text for a clarification, --approve or --deny for a confirmation, --decision for a review, and\n"
-        "--choice, with or without --text, for a question with choices. When a run has several questions, --interrupt "
-        "names one; they can be answered in any order, each of them once.\n"
+        "--choice, with or without --text, for a question with choices. A run with branches can ask several "
+        "questions:\n"
+        "--interrupt names one; they can be answered in any order, each of them once.\n"
         "The run continues with the pipeline that it started with.",
     .examples =
         "reeve run pipelines/clarify.yaml --script pipelines/scripts/clarify.yaml --save run.json   # exits with 3\n"
-        "reeve resume run.json --text \"PostgreSQL\"",
+        "reeve resume run.json --text \"PostgreSQL\"\n"
+        "reeve resume last --choice no --text \"too expensive\"",
     RV_CLI_OPTIONS(resume_options),
     .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
     .excludes = "json state events; approve deny",
