@@ -198,6 +198,8 @@ struct rv_way_cursor {
     int step;
 };
 bool rv_next_way(const struct rv_agent *a, struct rv_way_cursor *at, struct rv_group_way *out);
+/** What needs no levels: the names in lists, the words of joins, and keys that do not go with them. */
+void rv_check_lists(struct rv_loader *l);
 /** What needs the levels of all stages: which branches can join, and which of them write the same output. */
 void rv_check_regions(struct rv_loader *l);
 

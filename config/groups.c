@@ -11,75 +11,6 @@
 
 #define NO_STAGE (-1)
 
-/* --- The ways of a stage --- */
-
-enum { STEP_RULES, STEP_DEFAULT, STEP_ERROR, STEP_ANSWERS, STEP_DONE };
-
-static bool next_branch(const struct rv_branches *list, struct rv_way_cursor *at, struct rv_group_way *out)
-{
-    if (at->branch == list->n) {
-        at->branch = 0;
-        return false;
-    }
-    out->kind = RV_WAY_BRANCH;
-    out->to = list->items[at->branch].target;
-    out->src = list->items[at->branch].src;
-    at->branch++;
-    return true;
-}
-
-static bool next_rule(const struct rv_agent *a, struct rv_way_cursor *at, struct rv_group_way *out)
-{
-    for (; at->rule < a->routing.n_rules; at->rule++) {
-        const struct rv_rule *rule = &a->routing.rules[at->rule];
-
-        if (rule->target == RV_TARGET_LIST) {
-            if (next_branch(&rule->branches, at, out))
-                return true;
-            continue;
-        }
-        out->to = rule->target;
-        out->src = rule->target_src.line > 0 ? rule->target_src : rule->src;
-        at->rule++;
-        return true;
-    }
-    return false;
-}
-
-bool rv_next_way(const struct rv_agent *a, struct rv_way_cursor *at, struct rv_group_way *out)
-{
-    *out = (struct rv_group_way){a->index, RV_TARGET_NONE, RV_WAY_ONE, a->places.name};
-    if (at->step == STEP_RULES) {
-        if (next_rule(a, at, out))
-            return true;
-        at->step = STEP_DEFAULT;
-    }
-    if (at->step == STEP_DEFAULT) {
-        if (a->routing.default_target == RV_TARGET_LIST && next_branch(&a->routing.branches, at, out))
-            return true;
-        at->step = STEP_ERROR;
-        if (a->routing.default_target != RV_TARGET_LIST && a->routing.default_target != RV_TARGET_NONE) {
-            out->to = a->routing.default_target;
-            out->src = a->places.default_next;
-            return true;
-        }
-    }
-    if (at->step == STEP_ERROR) {
-        at->step = STEP_ANSWERS;
-        if (a->routing.error_target != RV_TARGET_NONE) {
-            *out = (struct rv_group_way){a->index, a->routing.error_target, RV_WAY_BY_ERROR, a->places.error_next};
-            return true;
-        }
-    }
-    if (at->answer < a->ask.n_routes) {
-        const struct rv_answer_route *route = &a->ask.routes[at->answer++];
-        *out = (struct rv_group_way){a->index, route->target, RV_WAY_BY_ANSWER, route->src};
-        return true;
-    }
-    at->step = STEP_DONE;
-    return false;
-}
-
 /* --- Levels --- */
 
 /* What is known of one stage. */
@@ -89,7 +20,6 @@ struct mark {
     struct rv_group_way first, other; /* the way that gave it its level; the first that brought another one */
     int other_fork;
     bool has_other, is_told;
-    size_t list; /* the last list of targets that names it, counted from 1 */
 };
 
 struct levels {
@@ -97,7 +27,7 @@ struct levels {
     struct rv_pipeline *p;
     struct mark *marks;
     int *stack; /* stages before the one that is looked at, which only a way back leads to */
-    size_t n_stack, n_lists;
+    size_t n_stack;
     bool is_guess; /* the stages that are looked at now cannot be reached */
 };
 
@@ -578,81 +508,6 @@ static bool knows_targets(const struct rv_pipeline *p)
     return true;
 }
 
-static void check_list(struct levels *v, const struct rv_agent *a, const struct rv_branches *list)
-{
-    char text[RV_HINT_MAX];
-
-    v->n_lists++;
-    for (size_t i = 0; i < list->n; i++) {
-        const struct rv_branch_target *one = &list->items[i];
-
-        if (one->target >= 0 && v->marks[one->target].list == v->n_lists) {
-            snprintf(text, sizeof text, "agent \"%s\": the list has the branch \"%s\" twice", a->name, one->name);
-            find(v, "duplicate_branch", &one->src,
-                 "name each stage once; for_each does the work of a stage for each element of a list", text);
-        }
-        if (one->target >= 0)
-            v->marks[one->target].list = v->n_lists;
-        if (one->target == RV_TARGET_END || one->target == RV_TARGET_CLARIFICATION ||
-            one->target == RV_TARGET_CONFIRMATION) {
-            snprintf(text, sizeof text, "agent \"%s\": the branch \"%s\" is not a stage", a->name, one->name);
-            find(v, "bad_branch", &one->src,
-                 one->target == RV_TARGET_END ? "leave it out: a branch that has nothing to do is not named"
-                                              : "name a stage whose rule has this target",
-                 text);
-        }
-    }
-}
-
-static void check_merges(struct levels *v, const struct rv_agent *a)
-{
-    for (size_t i = 0; i < a->join.n_merges; i++)
-        if (rv_index_get(&v->p->internal->output_index, rv_str_of(a->join.merges[i].key)) < 0)
-            rv_findings_add(v->l->findings, RV_SEVERITY_WARNING, &a->join.merges[i].src, NULL,
-                            "agent \"%s\": join.merge names \"%s\", which is not the output key of a stage", a->name,
-                            a->join.merges[i].key);
-}
-
-static void check_lists(struct levels *v)
-{
-    for (size_t i = 0; i < v->p->n_agents; i++) {
-        const struct rv_agent *a = &v->p->agents[i];
-
-        check_list(v, a, &a->routing.branches);
-        for (size_t r = 0; r < a->routing.n_rules; r++)
-            check_list(v, a, &a->routing.rules[r].branches);
-        check_merges(v, a);
-        if (a->join.wait != RV_WAIT_NOT && a->join.failures != RV_FAILURES_DRAIN && a->join.wait != RV_WAIT_ALL)
-            rv_findings_add_as(v->l->findings, RV_SEVERITY_ERROR, "bad_join", &a->join.failures_src,
-                               "write `wait: all`, or leave failures out",
-                               "agent \"%s\": failures is for joins that wait for all branches", a->name);
-    }
-}
-
-/* Lists and joins do not mix with dependencies. */
-static void check_modes(struct levels *v)
-{
-    static const char hint[] = "put the stages with dependencies into a pipeline of their own, and run it by a stage "
-                               "with the key pipeline";
-    const struct rv_node *mode = rv_node_get(v->l->root, "default_run_mode");
-
-    if (v->p->default_run_mode == RV_MODE_PARALLEL && mode)
-        find(v, "mixed_modes", &mode->src, "leave it out: a list of targets runs its branches side by side",
-             "default_run_mode is parallel, and the pipeline has lists of targets or joins");
-    for (size_t i = 0; i < v->p->n_agents; i++) {
-        const struct rv_agent *a = &v->p->agents[i];
-        const struct rv_str_list *list = a->order.required.n > 0 ? &a->order.required : &a->order.after;
-        char text[RV_HINT_MAX];
-
-        if (list->n == 0)
-            continue;
-        snprintf(text, sizeof text, "agent \"%s\": %s does not go with lists of targets and joins", a->name,
-                 list == &a->order.required ? "requires" : "after");
-        find(v, "mixed_modes", &list->srcs[0], hint, text);
-        return; /* once is enough */
-    }
-}
-
 static void find_levels(struct levels *v)
 {
     size_t n = v->p->n_agents;
@@ -685,8 +540,7 @@ void rv_check_groups(struct rv_loader *l)
     v.stack = rv_loader_array(l, n, sizeof *v.stack);
     if (!v.marks || !v.stack)
         return;
-    check_lists(&v);
-    check_modes(&v);
+    rv_check_lists(l);
     if (!knows_targets(l->p))
         return;
     find_levels(&v);

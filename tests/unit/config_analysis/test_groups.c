@@ -1,5 +1,5 @@
 /* Files whose groups are broken, and some that are not: tests/golden/groups has each of them with all that loading and
- * lint say of it. */
+ * lint say about them. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
