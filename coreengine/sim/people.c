@@ -200,10 +200,14 @@ static int answer(struct sim_seed *s, const struct waiting *w, rv_err **err)
     if (s->is_broken)
         return 0;
     /* The run changes under what w borrows. */
-    char *id = rv_str_dup(rv_str_of(w->id));
+    char *id = rv_str_dup(rv_str_of(w->id)), *choice = NULL;
+    if (ev.response.choice.ptr)
+        ev.response.choice.ptr = choice = rv_str_dup(ev.response.choice);
     if (rv_interrupt_asks_outcome(w->kind, w->data) && rv_json_get_text(w->data, "idempotency_key", &text))
         s->asked_key = rv_str_dup(rv_str_of(text));
-    int rc = id && (s->asked_key || !text) ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
+    int rc = id && (s->asked_key || !text) && (choice || !ev.response.choice.len)
+                 ? 0
+                 : RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
     if (rc == 0 && rv_str_is(ev.response.decision, "happened") && sim_draw(&s->tape, 2))
         rc = say_result(&ev.response.data, err);
     ev.response.interrupt_id = rv_str_of(id);
@@ -224,6 +228,7 @@ static int answer(struct sim_seed *s, const struct waiting *w, rv_err **err)
         rc = refused_answer(s, &ev.response, "that was given before", err);
     }
     free(id);
+    free(choice);
     return rc;
 }
 

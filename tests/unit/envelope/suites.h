@@ -16,6 +16,7 @@ TCase *state_case(void);
 TCase *state_random_case(void);
 TCase *state_extreme_case(void);
 TCase *fork_case(void);
+TCase *branches_case(void);
 TCase *patch_case(void);
 
 #endif
