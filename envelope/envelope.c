@@ -498,6 +498,13 @@ int rv_envelope_restart(rv_envelope *env, rv_err **err)
     return 0;
 }
 
+int rv_envelope_restore(json_object *state, int64_t now_us, rv_envelope **out, rv_err **err)
+{
+    struct rv_rand_state seed; /* ids that the state lacks are the same on a replay */
+
+    return rv_envelope_load(state, rv_rand_seeded(&seed, 1), now_us, out, err);
+}
+
 int rv_envelope_load(json_object *state, struct rv_rand rand, int64_t now_us, rv_envelope **out, rv_err **err)
 {
     rv_envelope *env = NULL;

@@ -36,6 +36,8 @@ RV_MUST_CHECK int rv_envelope_new(const struct rv_envelope_seed *seed, struct rv
  * and `name`. */
 RV_MUST_CHECK int rv_envelope_derive(const rv_envelope *env, rv_str raw_input, rv_str name, int64_t now_us,
                                      rv_envelope **out, rv_err **err);
+/** The envelope of such work as its state dict has it; as rv_envelope_load(). */
+RV_MUST_CHECK int rv_envelope_restore(json_object *state, int64_t now_us, rv_envelope **out, rv_err **err);
 void rv_envelope_free(rv_envelope *env);
 /** Deep copy, same ids, nothing shared. Not for forks. */
 RV_MUST_CHECK int rv_envelope_dup(const rv_envelope *env, rv_envelope **out, rv_err **err);

@@ -92,9 +92,8 @@ static int refuse(struct inner *in, rv_err *cause, rv_err **err)
 /* That of an inner run that waited for a person. */
 static int old_envelope(struct inner *in, json_object *state, int64_t now_us, rv_envelope **out, rv_err **err)
 {
-    struct rv_rand_state seed;
     rv_err *cause = NULL;
-    int rc = rv_envelope_load(state, rv_rand_seeded(&seed, 1), now_us, out, &cause);
+    int rc = rv_envelope_restore(state, now_us, out, &cause);
 
     return rc < 0 ? refuse(in, cause, err) : 0;
 }

@@ -33,7 +33,7 @@ static const char *reply(struct drive *d, const struct drive_call *c, bool *hand
 {
     static char text[64];
     const char *prompt = drive_request(c, "prompt");
-    int n = prompt[0] == '"' ? atoi(prompt + strcspn(prompt, "0123456789")) : 0;
+    long n = strtol(prompt + strcspn(prompt, "0123456789"), NULL, 10);
 
     (void)d;
     *handled = true;
@@ -41,7 +41,7 @@ static const char *reply(struct drive *d, const struct drive_call *c, bool *hand
         return "!:no";
     if (n == 4 && c->attempt == 1)
         return "?:busy";
-    snprintf(text, sizeof text, "{'v':%d}", n * 10);
+    snprintf(text, sizeof text, "{'v':%ld}", n * 10);
     return text;
 }
 
