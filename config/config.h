@@ -165,6 +165,8 @@ struct rv_pipeline_opts {
     const struct rv_chosen_model *models; /* instead of what the environment says now; NULL: it says */
     size_t n_models;
     const struct rv_within *within; /* of a pipeline that is a stage of another one: for loading itself */
+    bool has_other_outputs; /* not all stages are in the text: an expression may name an output that none of them makes
+                             */
     bool offline; /* a ${env:} or ${file:} that is not to be had is the empty text; ${file:} never is to be had */
 };
 /** rv_pipeline_parse() with options. */

@@ -129,9 +129,9 @@ static void check_expr(struct rv_loader *l, const struct rv_noted_text *text, co
 
     for (size_t i = 0; i < rv_expr_n_names(text->expr); i++) {
         struct rv_placeholder place = rv_expr_name(text->expr, i);
-        /* A pipeline that a run began with goes on as it is. */
+        /* A pipeline that a run began with goes on as it is (file). */
         const struct use use = {text->what, in_block(place.src, &text->src, text->indent),
-                                l->opts->file ? RV_SEVERITY_WARNING : RV_SEVERITY_ERROR};
+                                l->opts->file || l->opts->has_other_outputs ? RV_SEVERITY_WARNING : RV_SEVERITY_ERROR};
 
         if (rv_str_is(place.root, "outputs"))
             check_output(l, &use, place.field, place.member, place.is_test, names);

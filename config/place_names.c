@@ -133,9 +133,12 @@ void rv_check_place_names(struct rv_loader *l)
             l->rc = RV_E_NOMEM;
     for (size_t i = 0; i < p->n_agents && l->rc == 0; i++) {
         int prompt = rv_index_get(&prompts, rv_str_of(p->agents[i].model.prompt_key));
+        int system = rv_index_get(&prompts, rv_str_of(p->agents[i].model.system_key));
 
         if (prompt >= 0)
             of_prompt[prompt] |= has[i];
+        if (system >= 0)
+            of_prompt[system] |= has[i];
     }
     for (size_t i = 0; i < p->n_prompts && l->rc == 0; i++)
         check_prompt(l, &p->prompts[i], of_prompt[i] | all);

@@ -79,7 +79,8 @@ void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void 
 static void compile_attachment(struct rv_key_reader *r, const struct rv_node *node, size_t i, rv_expr **out)
 {
     /* Those of conditions but for `output`: the stage has none yet. */
-    static const char *const variables[] = {"outputs", "envelope", "metadata", "state", "interrupt", "models"};
+    static const char *const variables[] = {"outputs", "envelope", "metadata", "state", "interrupt", "models",
+                                            "group",   "error",    "item",     "index", "inputs"};
     struct rv_loader *l = rv_loader_of(r);
     char label[48];
     rv_err *err = NULL;

@@ -190,7 +190,7 @@ struct rv_outside_end {
     const rv_envelope *asks;                /* it waits for a person: its envelope, borrowed; then `output` is NULL */
     json_object *state;                     /* with asks: what it takes to go on; taken */
     const char *stage;                      /* failed: inside of the stage, as "inner"; NULL: the stage itself */
-    const char *error_type;                 /* failed: static */
+    const char *error_type;                 /* failed: borrowed for the call */
     const char *error;                      /* its text */
     enum rv_failure code;                   /* NONE: by its type */
     enum rv_reason reason;                  /* NONE: by its type */

@@ -110,6 +110,7 @@ struct rv_visit {
     json_object *outside_value;             /* the list, or the inputs; owned */
     json_object *outside_state;             /* of the inner run that waited for a person; owned; NULL: it begins */
     char *error_stage;                      /* of a failure inside; owned; NULL: none */
+    char *outside_type;                     /* the error type of a failure outside; owned; NULL: none */
     bool is_list;                           /* for_each: its elements are visits of their own */
     enum rv_reason given_reason;            /* of a failure outside; NONE: it follows from the type */
     const struct rv_visit_shared *bound_of; /* with `bound`: the run that has it */

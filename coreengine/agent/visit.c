@@ -122,6 +122,7 @@ void rv_visit_free(rv_visit *v)
     json_object_put(v->outside_value);
     json_object_put(v->outside_state);
     free(v->error_stage);
+    free(v->outside_type);
     json_object_put(v->chained);
     json_object_put(v->chosen);
     free(v->taken);
@@ -308,7 +309,10 @@ int rv_visit_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t 
         v->bound = end->bound_of ? end->reason : RV_REASON_NONE;
         v->bound_of = end->bound_of;
         v->is_bound_hard = true;
-        rc = rv_visit_fail_as(v, end->code, end->error_type, err, "%s", end->error);
+        v->outside_type = rv_str_dup(rv_str_of(end->error_type));
+        if (!v->outside_type)
+            return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
+        rc = rv_visit_fail_as(v, end->code, v->outside_type, err, "%s", end->error);
     }
     return rc < 0 ? rc : advance(v, out, err);
 }

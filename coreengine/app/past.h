@@ -93,6 +93,9 @@ struct rv_app_call {
 struct rv_app_step {
     int64_t number; /* what `fork --at` takes; 0: it has not ended */
     int stage;
+    char *path;         /* of its branch, element or inner run, as in events; owned; NULL: the main branch */
+    char *label;        /* of a stage of an inner run: "sub/inner"; owned; NULL: the name of `stage` */
+    int64_t index;      /* of the element of a list; -1: not in a list */
     int64_t visit, seq; /* seq: of the record that ended it */
     int64_t begun_us, ended_us;
     size_t first_call, last_call; /* RV_APP_NO_CALL: none */
@@ -216,7 +219,8 @@ struct rv_app_fork {
     char id[RV_ID_MAX]; /* out: of the new run */
 };
 /** The new run is kept in the store; rv_app_continue() with RV_APP_RECOVER runs it. RV_E_NOT_FOUND: there is no such
- *  step; RV_E_STATE: other stages of its batch were still running; RV_E_DENIED: the changed state is another user's. */
+ *  step; RV_E_STATE: other stages of its batch or its group were still running; RV_E_DENIED: the changed state is
+ * another user's. */
 RV_MUST_CHECK int rv_app_fork(rv_store *store, const struct rv_store_scope *scope, const char *word,
                               struct rv_app_fork *fork, rv_err **err);
 /** Check that a state with that user_id belongs to the user of the scope. RV_E_DENIED: it does not. */

@@ -272,7 +272,8 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
     if (waits && x->answers && rv_script_answer(x->opts.script, &response, &delay_ms))
         return resume_later(x, &response, delay_ms, err);
     rv_exec_end(x);
-    int64_t expiry_us = waits && x->opts.holds ? rv_run_next_expiry(x->run) : 0;
+    bool is_held = x->opts.holds || !x->opts.journal; /* it can be answered here */
+    int64_t expiry_us = waits && is_held ? rv_run_next_expiry(x->run) : 0;
     if (expiry_us && !rv_call_new(x, CALL_EXPIRE, rv_exec_due_us(x, expiry_us), 0))
         return RV_FAIL(err, RV_E_NOMEM, "wait for the expiry of a question");
     return 0;

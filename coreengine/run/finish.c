@@ -25,7 +25,9 @@ int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     rv_buf state = RV_BUF_INIT(STATE_MAX_BYTES);
 
-    if ((run->main.opened && !run->finished) || !is_due(run)) /* what branches hold is not in the state */
+    bool in_group = run->main.held || run->main.opened || run->main.joined; /* what that holds is not in the state */
+
+    if ((in_group && !run->finished) || !is_due(run))
         return 0;
     run->last_saved = run->n_boundaries;
     rv_envelope_write_state(run->env, &state);

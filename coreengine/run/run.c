@@ -35,6 +35,7 @@ static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *o
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
     int rc = 0;
 
+    rv_envelope_set_branches(run->env, NULL); /* they are in the run now */
     rv_run_hold_bounds(run, &run->main);
     if (strcmp(f->current_stage, RV_STAGE_START) == 0)
         rc = initialise(run, err);

@@ -141,11 +141,11 @@ static void stage_started(struct sim_seed *s, const struct rv_effect *e)
         count_visit(s);
         return;
     }
-    if (w->is_open[e->stage])
+    if (w->is_open[e->stage] && !e->path)
         sim_break(s, RV_SIM_KEEPS_EVENTS, "stage \"%s\" begins and has not ended before", a->name);
     w->is_open[e->stage] = true;
     w->visits[e->stage]++;
-    if (e->visit != w->visits[e->stage])
+    if (e->visit != w->visits[e->stage] && !e->path) /* branches number their own visits */
         sim_break(s, RV_SIM_KEEPS_EVENTS, "visit %lld of stage \"%s\" is numbered %lld", (long long)w->visits[e->stage],
                   a->name, (long long)e->visit);
     count_visit(s);
@@ -259,7 +259,7 @@ static void emitted(struct sim_seed *s, const struct rv_effect *e)
         if (!w->is_open[e->stage])
             sim_break(s, RV_SIM_KEEPS_EVENTS, "work of stage \"%s\" ends after it", sim_stage_name(s, e->stage));
     } else if (e->emit == RV_EMIT_STAGE_COMPLETED) {
-        if (!w->is_open[e->stage])
+        if (!w->is_open[e->stage] && !e->path) /* branches may visit one stage at the same time */
             sim_break(s, RV_SIM_KEEPS_EVENTS, "stage \"%s\" ends and has not begun", sim_stage_name(s, e->stage));
         w->is_open[e->stage] = false;
     } else if (e->emit == RV_EMIT_ROUTING_DECISION) {
@@ -273,11 +273,19 @@ static void emitted(struct sim_seed *s, const struct rv_effect *e)
     }
 }
 
+/* It pauses inside of a group: its branches have their own counts until they are joined. */
+static bool waits_in_group(const struct sim_seed *s)
+{
+    return rv_run_status(s->run) == RV_RUN_INTERRUPTED && rv_envelope_branches(rv_run_envelope(s->run));
+}
+
 /* What was spent is what observers were told. */
 static void check_usage(struct sim_seed *s)
 {
     const struct rv_usage *u = &rv_envelope_fields(rv_run_envelope(s->run))->usage, *told = &s->watch.told;
 
+    if (waits_in_group(s))
+        return;
     if (u->cost_micro_usd != told->cost_micro_usd)
         sim_break(s, RV_SIM_KEEPS_BOUNDS, "the events say that model calls cost %lld micro-USD, the envelope %lld",
                   (long long)told->cost_micro_usd, (long long)u->cost_micro_usd);
@@ -312,6 +320,8 @@ static void check_envelope(struct sim_seed *s)
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
     bool found = true;
 
+    if (waits_in_group(s))
+        return;
     if (f->agent_hop_count != s->watch.n_visits)
         sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld stage visits, and the envelope counts %lld",
                   (long long)s->watch.n_visits, (long long)f->agent_hop_count);

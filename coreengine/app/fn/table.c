@@ -246,6 +246,7 @@ int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_CONFIG_BYTES);
     rv_findings *findings = rv_findings_new();
+    static const struct rv_pipeline_opts opts = {.has_other_outputs = true}; /* the input may be a part of one */
     struct rv_pipeline *p = NULL;
     int rc = findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the pipeline");
 
@@ -253,7 +254,7 @@ int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err)
     if (rc == 0)
         rc = rv_buf_check(&text, "pipeline", err);
     if (rc == 0)
-        rc = rv_pipeline_parse(rv_buf_str(&text), "pipeline", ".", findings, &p, err);
+        rc = rv_pipeline_parse_with(rv_buf_str(&text), "pipeline", ".", &opts, findings, &p, err);
     if (rc == 0)
         rc = rv_app_findings_error(findings, err);
     if (rc == 0 && (!p || !p->is_sound))

@@ -81,7 +81,7 @@ static int look_for_state(struct search *s, int64_t seq, rv_err **err)
             continue;
         s->out->next_boundary = s->out->n_steps;
         if (s->out->n_steps > s->out->step)
-            return FOUND; /* it ended in the middle of a batch, of which this is the end */
+            return FOUND; /* it ended in the middle of a batch or group, and this step is behind that */
         rv_buf_add(&s->out->state, e->request, e->request_len);
         return take(s, seq, err);
     }
@@ -115,10 +115,10 @@ static int not_there(const struct rv_app_past *p, const struct saved *saved, rv_
                     (long long)saved->n_steps, p->row.id);
         return rc;
     }
-    rc = RV_FAIL(err, RV_E_STATE, "step %lld of run \"%s\" ended while others of its batch went on",
+    rc = RV_FAIL(err, RV_E_STATE, "step %lld of run \"%s\" is within a batch or a group of branches",
                  (long long)saved->step, p->row.id);
     if (saved->next_boundary)
-        rv_err_hint(err, "the batch ends with step %lld", (long long)saved->next_boundary);
+        rv_err_hint(err, "the next step that a run can begin behind is %lld", (long long)saved->next_boundary);
     return rc;
 }
 

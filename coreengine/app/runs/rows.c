@@ -391,8 +391,15 @@ static void write_step(const struct rv_app_view *p, size_t i, rv_jw *w)
         rv_jw_int(w, s->number);
     else
         rv_jw_null(w);
-    rv_jw_kv_text(w, "stage", s->stage >= 0 ? rv_app_past_pipeline(p->past)->agents[s->stage].name : "-");
+    rv_jw_kv_text(w, "stage",
+                  s->label        ? s->label
+                  : s->stage >= 0 ? rv_app_past_pipeline(p->past)->agents[s->stage].name
+                                  : "-");
     rv_jw_kv_int(w, "visit", s->visit);
+    if (s->path)
+        rv_jw_kv_text(w, "path", s->path);
+    if (s->index >= 0)
+        rv_jw_kv_int(w, "index", s->index);
     rv_jw_kv_bool(w, "can_fork", s->can_fork);
     rv_jw_kv_bool(w, "asks", s->asks);
     put_moment(w, "begun_at", s->begun_us);

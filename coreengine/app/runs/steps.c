@@ -1,5 +1,5 @@
 /* The visits of a run and their calls, gathered while its journal is replayed. A step is a visit that ended; another
- * run can begin behind it, unless its batch goes on. */
+ * run can begin behind it, unless its batch or its group goes on. */
 #include "coreengine/app/past.h"
 
 #include <stdlib.h>
@@ -72,10 +72,24 @@ static void *grow(void *items, size_t n, size_t *cap, size_t size, rv_err **err)
     return more;
 }
 
-static struct rv_app_step *open_step(struct rv_app_steps *s, int stage, int64_t visit)
+static int copy_text(const char *text, char **out, rv_err **err)
+{
+    free(*out);
+    *out = rv_str_dup(rv_str_of(text));
+    return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "list the calls of a run");
+}
+
+/* Visits are numbered in each branch, so two of them may have the same number. */
+static bool is_of(const struct rv_app_step *step, const struct rv_effect *e)
+{
+    return step->stage == e->stage && step->visit == e->visit &&
+           strcmp(step->path ? step->path : "", e->path ? e->path : "") == 0;
+}
+
+static struct rv_app_step *open_step(struct rv_app_steps *s, const struct rv_effect *e)
 {
     for (size_t i = s->n; i-- > 0;)
-        if (s->items[i].stage == stage && s->items[i].visit == visit && !s->items[i].number)
+        if (is_of(&s->items[i], e) && !s->items[i].number)
             return &s->items[i];
     return NULL;
 }
@@ -87,12 +101,15 @@ static int begin_step(struct rv_app_steps *s, const struct rv_effect *e, int64_t
     if (!items)
         return rv_err_code(*err);
     s->items = items;
-    s->items[s->n++] = (struct rv_app_step){.stage = e->stage,
-                                            .visit = e->visit,
-                                            .begun_us = now_us,
-                                            .first_call = RV_APP_NO_CALL,
-                                            .last_call = RV_APP_NO_CALL};
-    return 0;
+    struct rv_app_step *step = &s->items[s->n++];
+    *step = (struct rv_app_step){.stage = e->stage,
+                                 .index = e->index,
+                                 .visit = e->visit,
+                                 .begun_us = now_us,
+                                 .first_call = RV_APP_NO_CALL,
+                                 .last_call = RV_APP_NO_CALL};
+    int rc = e->path ? copy_text(e->path, &step->path, err) : 0;
+    return rc == 0 && e->label ? copy_text(e->label, &step->label, err) : rc;
 }
 
 static bool is_shown(const struct rv_app_steps *s, int64_t number)
@@ -160,7 +177,7 @@ static int read_kept(struct rv_app_steps *s, rv_err **err)
 static int end_step(struct rv_app_steps *s, const struct rv_effect *e, rv_str line, int64_t now_us, int64_t seq,
                     rv_err **err)
 {
-    struct rv_app_step *step = open_step(s, e->stage, e->visit);
+    struct rv_app_step *step = open_step(s, e);
 
     if (!step)
         return 0;
@@ -183,19 +200,12 @@ static size_t call_named(const struct rv_app_steps *s, const struct rv_effect *e
     size_t found = RV_APP_NO_CALL;
 
     for (size_t i = s->n; i-- > 0 && !step;)
-        if (s->items[i].stage == e->stage && s->items[i].visit == e->visit)
+        if (is_of(&s->items[i], e))
             step = &s->items[i];
     for (size_t i = step ? step->first_call : RV_APP_NO_CALL; i != RV_APP_NO_CALL; i = s->calls[i].next)
         if (s->calls[i].step_id && strcmp(s->calls[i].step_id, step_id) == 0)
             found = i;
     return found;
-}
-
-static int copy_text(const char *text, char **out, rv_err **err)
-{
-    free(*out);
-    *out = rv_str_dup(rv_str_of(text));
-    return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "list the calls of a run");
 }
 
 static int name_call(struct rv_app_steps *s, rv_str line, rv_err **err)
@@ -262,7 +272,7 @@ static void cancel_agents(struct rv_app_steps *s, int64_t now_us)
 static int begin_call(struct rv_app_steps *s, const struct rv_effect *e, int64_t now_us, rv_err **err)
 {
     struct rv_app_call *calls = grow(s->calls, s->n_calls, &s->cap_calls, sizeof *calls, err);
-    struct rv_app_step *step = open_step(s, e->stage, e->visit);
+    struct rv_app_step *step = open_step(s, e);
 
     if (!calls)
         return rv_err_code(*err);
@@ -335,12 +345,12 @@ static bool is_answer(const struct rv_event *ev)
     return ev->kind == RV_EVENT_LLM_DONE || ev->kind == RV_EVENT_TOOL_DONE || ev->kind == RV_EVENT_HOOK_DONE;
 }
 
-/* A state is saved behind a step, unless others of its batch are not done. */
-static void mark_boundary(struct rv_app_steps *s)
+/* A state is saved behind a step, unless others of its batch or its group are not done. */
+static void mark_boundary(struct rv_app_steps *s, bool can_fork)
 {
     for (size_t i = s->n; i-- > 0;)
         if (s->n_ended > 0 && s->items[i].number == s->n_ended) {
-            s->items[i].can_fork = true;
+            s->items[i].can_fork = can_fork;
             return;
         }
 }
@@ -375,13 +385,15 @@ static int take_emit(struct rv_app_steps *s, const struct rv_effect *e, rv_str l
         return end_agent(s, e, line, now_us, err);
     if (e->emit == RV_EMIT_ITERATION && s->n > 0 && s->items[s->n - 1].seq == seq)
         s->items[s->n - 1].asks = false; /* it leads back to itself */
+    if (e->emit == RV_EMIT_BRANCH_STARTED || e->emit == RV_EMIT_GROUP_SETTLED)
+        mark_boundary(s, false); /* the step opened a group, or the join is not visited yet */
     if (e->emit != RV_EMIT_STAGE_COMPLETED)
         return 0;
     int rc = end_step(s, e, line, now_us, seq, err);
     if (s->batch_left > 0)
         s->batch_left--;
-    if (rc == 0 && s->batch_left == 0)
-        mark_boundary(s);
+    if (rc == 0 && s->batch_left == 0 && !e->path)
+        mark_boundary(s, true);
     return rc;
 }
 
@@ -407,7 +419,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
         else if (e->kind == RV_EFFECT_CANCEL_CALL)
             end_call(s, e->call_id, RV_APP_CALL_CANCELLED, ev->now_us);
         else if (e->kind == RV_EFFECT_FINISH) {
-            mark_boundary(s);
+            mark_boundary(s, true);
             if (e->status != RV_RUN_INTERRUPTED)
                 cancel_agents(s, ev->now_us);
         }
@@ -432,6 +444,8 @@ void rv_app_steps_fini(struct rv_app_steps *s)
     for (size_t i = 0; i < s->n; i++) {
         json_object_put(s->items[i].end);
         free(s->items[i].line);
+        free(s->items[i].path);
+        free(s->items[i].label);
     }
     for (size_t i = 0; i < s->n_calls; i++) {
         free(s->calls[i].name);

@@ -113,9 +113,29 @@ static void picture_fini(struct picture *p)
     rv_buf_fini(&p->chosen);
 }
 
-static const char *stage_name(const struct picture *p, int stage)
+/* "plan", "read[2]" for an element of a list, "sub/plan" in an inner pipeline. */
+static void write_name(const struct picture *p, const struct rv_app_step *s, rv_buf *b)
 {
-    return stage >= 0 ? rv_app_past_pipeline(&p->past)->agents[stage].name : "-";
+    const struct rv_agent *agents = rv_app_past_pipeline(&p->past)->agents;
+    rv_buf name = RV_BUF_INIT(RV_APP_MAX_TEXT);
+
+    rv_buf_puts(&name, s->label ? s->label : s->stage >= 0 ? agents[s->stage].name : "-");
+    if (s->index >= 0)
+        rv_buf_printf(&name, "[%lld]", (long long)s->index);
+    rv_buf_printf(b, "%-20s", rv_buf_cstr(&name));
+    rv_buf_fini(&name);
+}
+
+/* "  in branch a/b": the first stages of the branches that a path such as "/fork#1:a/fork#2:b" goes through. */
+static void write_branch(const char *path, rv_buf *b)
+{
+    bool is_first = true;
+
+    for (const char *at = path ? strchr(path, ':') : NULL; at; at = strchr(at + 1, ':')) {
+        rv_buf_puts(b, is_first ? "  in branch " : "/");
+        rv_buf_add(b, at + 1, strcspn(at + 1, "/[:"));
+        is_first = false;
+    }
 }
 
 static void write_head(const struct picture *p, rv_buf *b)
@@ -228,13 +248,15 @@ static void write_steps(const struct picture *p, rv_buf *b)
         } else {
             rv_buf_puts(b, "    -  ");
         }
-        rv_buf_printf(b, "%-20s visit %lld  %-9s ", stage_name(p, s->stage), (long long)s->visit, status);
+        write_name(p, s, b);
+        rv_buf_printf(b, " visit %lld  %-9s ", (long long)s->visit, status);
         if (s->end)
             rv_cli_write_duration(b, s->ended_us - s->begun_us);
         if (s->asks)
             rv_buf_puts(b, "  asks a person");
         else if (next)
             rv_buf_printf(b, "  -> %s", next);
+        write_branch(s->path, b);
         rv_buf_putc(b, '\n');
         if (error) {
             rv_buf_puts(b, "        ");
@@ -245,7 +267,7 @@ static void write_steps(const struct picture *p, rv_buf *b)
     }
     for (size_t i = 0; i < p->steps.n; i++)
         if (p->steps.items[i].end && !p->steps.items[i].can_fork) {
-            rv_buf_puts(b, "  (* another stage of its batch was not done: no run can be forked there)\n");
+            rv_buf_puts(b, "  (* within a batch, a group, a list or an inner pipeline: no run can be forked there)\n");
             break;
         }
 }

@@ -57,6 +57,9 @@ static const struct {
      "\".\"; other names are written a[\"name\"]\n"
      "t.yaml:4:96: error: agent \"a\": attachments[3] names the output \"zz\", which no stage makes\n"
      "  hint: output keys: a\n"},
+    /* names that only some visits have */
+    {STAGE("for_each: metadata.birds, max_items: 9, attachments: [item.picture], system_key: s") WITH("{{item.name}}"),
+     ""},
     /* without a model */
     {HEAD "  - {name: a, system_key: s, examples: [], attachments: []}\n" WITH("x"),
      "t.yaml:4:27: warning: agent \"a\": system_key has no effect: the stage does not call a model\n"

@@ -189,6 +189,24 @@ START_TEST(a_join_that_is_not_satisfied_goes_on_by_its_error_route)
 }
 END_TEST
 
+START_TEST(a_join_that_fails_fast_goes_on_while_a_branch_never_ends)
+{
+    struct groups g;
+
+    groups_init(&g, 5); /* s0 -> [s1, s2], s2 -> s2 whatever happens, s3 (fast) fails to s4 */
+    fork_at(&g, 0, B2(1, 2), 0);
+    world_default(g.w, 1, 3);
+    world_default(g.w, 2, 2);
+    world_error(g.w, 2, 2);
+    join_at(&g, 3, RV_WAIT_ALL, 0, RV_FAILURES_FAST);
+    world_error(g.w, 3, 4);
+    g.w->p.max_iterations = 2;
+    struct rv_proof proof = prove(&g);
+    ck_assert_int_eq(proof.max_visits, 7);
+    groups_fini(&g);
+}
+END_TEST
+
 START_TEST(elements_and_questions_are_counted)
 {
     struct groups g;
@@ -504,6 +522,7 @@ void add_prove_groups_tests(Suite *suite)
     tcase_add_test(tc, a_branch_that_may_be_left_out_leaves_its_call_to_the_others);
     tcase_add_test(tc, losers_of_a_race_count_as_far_as_they_came);
     tcase_add_test(tc, a_join_that_is_not_satisfied_goes_on_by_its_error_route);
+    tcase_add_test(tc, a_join_that_fails_fast_goes_on_while_a_branch_never_ends);
     tcase_add_test(tc, elements_and_questions_are_counted);
     tcase_add_loop_test(tc, bounds_of_groups_are_what_trying_everything_finds, 0, SEEDS);
     suite_add_tcase(suite, tc);

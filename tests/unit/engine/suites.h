@@ -21,5 +21,6 @@ Suite *hosted_suite(void);
 Suite *kept_suite(void);
 Suite *late_suite(void);
 Suite *opened_suite(void);
+Suite *expiry_suite(void);
 
 #endif

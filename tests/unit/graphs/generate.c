@@ -190,7 +190,7 @@ static void write_routes(struct plan *p, int s)
     }
     if (dice_chance(p->d, 40))
         rv_buf_printf(p->b, "    error_next: %s\n", pick_target(p, s, text));
-    if (dice_chance(p->d, 12))
+    if (dice_chance(p->d, 25))
         rv_buf_printf(p->b, "    max_visits: %d\n", 1 + dice_pick(p->d, 3));
 }
 

@@ -35,10 +35,10 @@ struct player {
     struct call calls[MAX_CALLS];
     size_t n_calls;
     int64_t now_us, visits[GRAPH_MAX_STAGES];
-    char *events[MAX_EVENTS];                 /* owned; JSON */
-    char *states[MAX_EVENTS];                 /* owned; the state after each */
-    struct notes branches, tokens, cancelled; /* of calls, of the writers of tokens; paths */
-    int64_t settled[GRAPH_MAX_STAGES];        /* groups whose join is not visited yet */
+    char *events[MAX_EVENTS];                       /* owned; JSON */
+    char *states[MAX_EVENTS];                       /* owned; the state after each */
+    struct notes branches, tokens, cancelled, lost; /* of calls, of the writers of tokens; paths */
+    int64_t settled[GRAPH_MAX_STAGES];              /* groups whose join is not visited yet */
     struct rv_proof proof;
     struct played *out;
     rv_buf story;
@@ -194,7 +194,8 @@ static bool are_siblings(const char *a, const char *b)
         return false;
     while (same > 0 && !strchr("/:", a[same - 1]))
         same--; /* to the beginning of the name or of the fork where they part */
-    return same > 0 && a[same - 1] == ':' && a[same] && b[same];
+    size_t one = strcspn(a + same, "/["), other = strcspn(b + same, "/[");
+    return same > 0 && a[same - 1] == ':' && (one != other || strncmp(a + same, b + same, one) != 0);
 }
 
 /* A cancelled branch visits nothing more, and a join is visited once for each group that was settled. */
@@ -236,8 +237,12 @@ static void see_line(struct player *pl, const struct rv_effect *e)
         pl->out->n_groups++;
         if (join >= 0)
             pl->settled[join]++;
-    } else if (e->emit == RV_EMIT_BRANCH_ENDED && strcmp(text_of(line, "end"), "cancelled") == 0) {
-        keep(&pl->cancelled, text_of(line, "path"), "");
+    } else if (e->emit == RV_EMIT_BRANCH_ENDED) {
+        const char *end = text_of(line, "end");
+        if (strcmp(end, "cancelled") == 0)
+            keep(&pl->cancelled, text_of(line, "path"), "");
+        if (strcmp(end, "cancelled") == 0 || strcmp(end, "failed") == 0)
+            keep(&pl->lost, text_of(line, "path"), "");
     } else if (e->emit == RV_EMIT_LLM_CALL_START && rv_json_get_int(line, "call_id", &call_id)) {
         snprintf(number, sizeof number, "%lld", (long long)call_id);
         keep(&pl->branches, number, text_of(line, "path"));
@@ -269,6 +274,9 @@ static void check_seen(struct player *pl, const struct rv_effect *e)
         writer = kept(&pl->tokens, token);
         if (writer && are_siblings(writer, reader))
             FAIL(pl, "branch %s sees what branch %s wrote: %s", reader, writer, token);
+        for (size_t i = 0; writer && i < pl->lost.n; i++)
+            if (is_inside(writer, pl->lost.keys[i]) && !is_inside(reader, pl->lost.keys[i]))
+                FAIL(pl, "branch %s sees what the lost branch %s wrote: %s", reader, writer, token);
         pl->out->n_seen += writer && *writer && *reader;
     }
 }
@@ -482,7 +490,7 @@ static void crash(struct player *pl)
 
 static void write_end(struct player *pl)
 {
-    static const char *const members[] = {"outputs", "state", "terminal_reason", "current_stage"};
+    static const char *const members[] = {"outputs", "state", "terminal_reason", "termination_reason", "current_stage"};
     const struct rv_json_opts opts = {.max_bytes = MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH};
     rv_buf b = RV_BUF_INIT(MAX_TEXT), end = RV_BUF_INIT(MAX_TEXT);
     json_object *json = NULL;
@@ -543,6 +551,8 @@ void play(const struct rv_pipeline *p, const char *yaml, const struct play_opts 
     play_on(pl);
     out->status = rv_run_status(pl->run);
     out->reason = rv_envelope_fields(rv_run_envelope(pl->run))->terminal_reason;
+    if (rv_envelope_fields(rv_run_envelope(pl->run))->agent_hop_count != out->visits)
+        FAIL(pl, "%lld visits, and the envelope counts others", (long long)out->visits);
     write_end(pl);
     if (opts->crash_at < 0)
         replay(pl, out->n_events);
@@ -554,6 +564,7 @@ void play(const struct rv_pipeline *p, const char *yaml, const struct play_opts 
     forget(&pl->branches);
     forget(&pl->tokens);
     forget(&pl->cancelled);
+    forget(&pl->lost);
     rv_run_free(pl->run);
     rv_effects_fini(&pl->fx);
     rv_proof_fini(&pl->proof);

@@ -13,5 +13,6 @@ TCase *outcomes_case(void);
 TCase *random_case(void);
 TCase *questions_case(void);
 TCase *growth_case(void);
+TCase *lists_case(void);
 
 #endif
