@@ -382,7 +382,8 @@ const struct rv_cli_verb rv_verb_resume = {
     .text =
         "RUN is a run id, a unique prefix of one, `last`, or the file that --save wrote. The answer must fit the\n"
         "question: --text for a clarification, --approve or --deny for a confirmation, --decision for a review, and\n"
-        "--choice, with or without --text, for a question with choices. A run with branches can ask several questions:\n"
+        "--choice, with or without --text, for a question with choices. A run with branches can ask several "
+        "questions:\n"
         "--interrupt names one; they can be answered in any order, each of them once.\n"
         "The run continues with the pipeline that it started with.",
     .examples =
