@@ -158,6 +158,5 @@ RV_MUST_CHECK int rv_prove_once_each(const struct rv_pipeline *p, int depth, str
 /** rv_pipeline_prove() at some depth. */
 RV_MUST_CHECK int rv_prove_at(const struct rv_pipeline *p, enum rv_run_mode mode, int depth, struct rv_proof *out,
                               rv_err **err);
-RV_MUST_CHECK int rv_prove_inner(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err);
 
 #endif
