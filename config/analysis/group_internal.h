@@ -152,12 +152,10 @@ static inline bool rv_agent_has_inner(const struct rv_agent *a)
 bool rv_needs_group_proof(const struct rv_pipeline *p);
 /** depth: inner pipelines around this one. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_prove_groups(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err);
-/** rv_pipeline_prove() of an inner pipeline; below some depth only its own bounds are taken. */
 /** The same for a parallel run: each stage is visited once at most. */
 RV_MUST_CHECK int rv_prove_once_each(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err);
 /** rv_pipeline_prove() at some depth. */
 RV_MUST_CHECK int rv_prove_at(const struct rv_pipeline *p, enum rv_run_mode mode, int depth, struct rv_proof *out,
                               rv_err **err);
-RV_MUST_CHECK int rv_prove_inner(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err);
 
 #endif

@@ -42,7 +42,8 @@ static struct rv_proof own_bounds(const struct rv_pipeline *p)
         .max_visits = hops, .max_llm_calls = calls, .max_mocked_visits = hops, .max_questions = hops};
 }
 
-int rv_prove_inner(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err)
+/* Below some depth only its own bounds are taken. */
+static int prove_inner(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err)
 {
     if (depth <= MAX_DEPTH)
         return rv_prove_at(p, (enum rv_run_mode)RV_UNSET, depth, out, err);
@@ -64,7 +65,7 @@ static int prove_inners(struct numbers *n, rv_err **err)
             k++;
         if (!p || k < n->n_inner || n->n_inner == MAX_INNER)
             continue;
-        rc = rv_prove_inner(p, n->depth + 1, &n->inner[n->n_inner].proof, err);
+        rc = prove_inner(p, n->depth + 1, &n->inner[n->n_inner].proof, err);
         if (rc == 0)
             n->inner[n->n_inner++].pipeline = p;
     }

@@ -320,13 +320,30 @@ static int of_request(struct sim_hints *h, const struct rv_sim_subject *subject,
     return rc;
 }
 
+/* The conditions of branches look at the output of the stage that routes. */
+static int of_branches(struct sim_hints *h, const struct rv_pipeline *p, struct sim_shape *own,
+                       const struct rv_branches *list, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < list->n && rc == 0; i++)
+        if (list->items[i].when)
+            rc = sim_hints_expr(h, p, own, rv_expr_text(list->items[i].when), false, err);
+    return rc;
+}
+
 static int of_rules(struct sim_hints *h, const struct rv_pipeline *p, const struct rv_agent *a, rv_err **err)
 {
     struct sim_shape *own = &h->shapes[a->index];
-    int rc = 0;
+    int rc = of_branches(h, p, own, &a->routing.branches, err);
 
+    if (rc == 0 && a->each.list)
+        rc = sim_hints_expr(h, p, own, rv_expr_text(a->each.list), false, err);
     for (size_t i = 0; i < a->routing.n_rules && rc == 0; i++) {
         const struct rv_rule *rule = &a->routing.rules[i];
+        rc = of_branches(h, p, own, &rule->branches, err);
+        if (rc < 0)
+            break;
         if (rule->when) {
             rc = sim_hints_expr(h, p, own, rv_expr_text(rule->when), false, err);
             continue;
