@@ -118,9 +118,9 @@ void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, v
 void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target);
 /* Those of groups and of other kinds of work (graph_keys.c). */
-#define RV_TARGETS_SCHEMA                                                                                              \
-    "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"minItems\":1,\"maxItems\":256,\"items\":{\"anyOf\":["     \
-    "{\"type\":\"string\",\"minLength\":1},{\"$ref\":\"#/$defs/branch\"}]}}]}"
+#define RV_TARGET_LIST_SCHEMA                                                                                          \
+    "{\"type\":\"array\",\"minItems\":1,\"maxItems\":256,\"items\":{\"anyOf\":[{\"type\":\"string\",\"minLength\":1}," \
+    "{\"$ref\":\"#/$defs/branch\"}]}}"
 void rv_read_default_next(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_error_next(struct rv_key_reader *r, const struct rv_node *node, void *target);
 /** A target or a list of them. name: what a single one is called; "" for a list. */

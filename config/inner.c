@@ -222,7 +222,7 @@ static void check_kinds(struct rv_loader *l, const struct rv_agent *a)
     if (!mine || !other)
         return;
     snprintf(text, sizeof text, "%s and %s are two kinds of work, and a stage has one", mine, other);
-    finding(l, a, "two_kinds", a->inner.file[0] ? &a->inner.src : &a->set_src, "make two stages of it", text);
+    finding(l, a, "two_kinds", a->inner.file[0] ? &a->inner.src : &a->set_src, "write two stages", text);
 }
 
 static void check_each(struct rv_loader *l, const struct rv_agent *a)

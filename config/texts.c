@@ -36,7 +36,7 @@ static const struct rv_key rule_keys[] = {
      .doc =
          "An expression over output, outputs, envelope, metadata, state, interrupt and models; instead of condition."},
     {"target", RV_KEY_CUSTOM, RULE(target_name), .required = true, .src_offset = RULE(target_src), .read = read_target,
-     .schema = RV_TARGETS_SCHEMA,
+     .schema = "{\"anyOf\":[{\"type\":\"string\",\"minLength\":1}," RV_TARGET_LIST_SCHEMA "]}",
      .doc = "A stage, or end, clarification or confirmation; or a list of branches, as in default_next."},
 };
 const struct rv_key_table rv_rule_table = {

@@ -51,7 +51,7 @@ int rv_envelope_write_branch(const rv_envelope *branch, rv_jw *w, rv_err **err)
 {
     json_object *empty = json_object_new_array();
     rv_buf own_state = RV_BUF_INIT(RV_STATE_MAX_BYTES);
-    rv_envelope own = *branch; /* a view: nothing of it is changed or freed */
+    rv_envelope own = *branch; /* a view: it is neither changed nor freed */
 
     if (!empty)
         return RV_FAIL(err, RV_E_NOMEM, "keep a branch");

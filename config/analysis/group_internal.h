@@ -97,7 +97,7 @@ static inline void rv_group_max(int64_t *to, int64_t value)
 void rv_group_convolve(const struct rv_group_space *s, const int64_t *f, const int64_t *g, int64_t *out);
 
 enum rv_group_outcome { RV_GROUP_ARRIVES, RV_GROUP_ENDS, RV_GROUP_FAILS, RV_GROUP_STOPS, RV_N_GROUP_OUTCOMES };
-/* What becomes of a list: tables over all vectors, borrowed from the search. */
+/* The tables of a list over all vectors, borrowed from the search. */
 struct rv_group_settled {
     int64_t *ok;      /* the join is visited; without one: the branch that waits ends */
     int64_t *bad;     /* the join is not satisfied; without one: the branch that waits fails */

@@ -80,7 +80,7 @@ static struct rv_proof proof_of(const struct numbers *n, const struct rv_pipelin
     return own_bounds(p);
 }
 
-/* Model calls of a visit that surely can be made: nobody knows whether tools and schemas make it ask again. */
+/* Model calls of a visit that surely can be made: tools and schemas may make it ask again. */
 static int64_t sure_calls(const struct rv_pipeline *p, const struct rv_agent *a)
 {
     int64_t most = rv_agent_most_calls(p, a), cap = p->execution.max_llm_retries;
@@ -165,7 +165,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A search and, where nothing was left out of it, the sure one that may reach the same number. */
+/* A search and, where it left nothing out, the sure one that may reach the same number. */
 static int search_both(struct numbers *n, enum rv_group_goal goal, bool counts_calls, int64_t most, int64_t *best,
                        bool *exact, rv_err **err)
 {

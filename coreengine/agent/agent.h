@@ -177,7 +177,7 @@ RV_MUST_CHECK int rv_visit_check_answer(const struct rv_visit_shared *shared, co
 /** The interrupt is resolved by a denial: does the stage that raised it tell its model so (on_denied)? It is visited
  * again then, as for a yes. */
 bool rv_visit_tells_denial(const struct rv_visit_shared *shared, const rv_envelope *env);
-/* Work that a visit leaves to whoever runs it. The visit waits until it is told how that ended. */
+/* Work that a visit leaves to the run. The visit waits until it is told how that ended. */
 enum rv_outside { RV_OUTSIDE_NONE, RV_OUTSIDE_LIST, RV_OUTSIDE_PIPELINE };
 enum rv_outside rv_visit_outside(const rv_visit *v);
 json_object *rv_visit_outside_value(const rv_visit *v); /* LIST: the list; PIPELINE: its inputs; borrowed */

@@ -138,7 +138,7 @@ struct rv_visit {
     bool has_confirm_show;          /* it may be null */
     unsigned n_interrupts;          /* raised so far; part of their ids */
     bool asks;                      /* it ends with the question of the stage */
-    bool goes_on;                   /* it is no visit of its own: an answer came to the question of an earlier one */
+    bool goes_on;                   /* it is not a visit of its own: an answer came to the question of an earlier one */
     const char *choice;             /* that decided where the run goes; borrowed from the pipeline; NULL: none did */
     json_object *output;            /* of the main phase, later the stored one; owned */
     json_object *previous;          /* output under the same key before this visit; owned */

@@ -16,7 +16,7 @@ int rv_branches_choose(const struct rv_branches *list, const struct rv_scope *sc
         if (rc == RV_E_NOMEM)
             return rc;
         if (rc < 0)
-            return RV_WRAP_AT(err, &b->src, RV_E_INVALID, "branch \"%s\": its condition \"%s\" can not be decided",
+            return RV_WRAP_AT(err, &b->src, RV_E_INVALID, "branch \"%s\": its condition \"%s\" cannot be decided",
                               b->name, rv_expr_text(b->when));
     }
     return 0;

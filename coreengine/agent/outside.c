@@ -1,5 +1,5 @@
-/* Work that a visit leaves to whoever runs it: the elements of a list, which are visits themselves, and another
- * pipeline, which is a run. And `set`, which needs nobody: the output is built from expressions. */
+/* Work that a visit leaves to the run: the elements of a list, which are visits themselves, and another
+ * pipeline, which is a run. And `set`, which needs no call: the output is built from expressions. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <json-c/linkhash.h>
@@ -63,7 +63,7 @@ static int build(const struct rv_built *b, struct building *state, json_object *
     if (b->kind == RV_BUILT_EXPR) {
         rc = rv_expr_eval(b->expr, state->scope, out, err);
         if (rc < 0 && rc != RV_E_NOMEM)
-            rc = RV_WRAP_AT(err, &b->node->src, rc, "\"%s\" can not be evaluated", rv_expr_text(b->expr));
+            rc = RV_WRAP_AT(err, &b->node->src, rc, "\"%s\" cannot be evaluated", rv_expr_text(b->expr));
     } else {
         *out = json_object_get(b->value);
     }
@@ -240,7 +240,7 @@ int rv_visit_list(rv_visit *v, rv_err **err)
     rv_stage_scope_fini(&values);
     if (rc < 0) {
         if (rc != RV_E_NOMEM)
-            rc = RV_WRAP_AT(&cause, &v->agent->each.src, rc, "for_each \"%s\" can not be evaluated",
+            rc = RV_WRAP_AT(&cause, &v->agent->each.src, rc, "for_each \"%s\" cannot be evaluated",
                             rv_expr_text(v->agent->each.list));
         return rv_visit_fail_cause(v, "ExpressionError", cause, err);
     }

@@ -1,5 +1,5 @@
 /* A list that a stage works through: each element is a visit of one branch, on its own fork, and does not route. They
- * begin in order, so many at once as max_parallel says; what they made is put together in their order, whoever was
+ * begin in order, so many at once as max_parallel says; what they made is put together in their order, whichever was
  * done first. A visit that has not begun costs nothing. */
 #include "coreengine/run/work_internal.h"
 
@@ -131,7 +131,7 @@ static int begin_element(rv_work *w, bool llm, int64_t now_us, struct rv_effects
     return rc;
 }
 
-/* A person can not be waited for: the list goes on. */
+/* A person cannot be waited for: the list goes on. */
 static const char *question_of(const struct element *el)
 {
     struct rv_interrupt in = rv_envelope_interrupt(el->fork);
@@ -148,7 +148,7 @@ static int note_failure(rv_work *w, struct element *el, const struct rv_visit_re
     if (!el->error_type)
         return RV_FAIL(err, RV_E_NOMEM, "keep why an element failed");
     if (r->end == RV_VISIT_STAYED) {
-        rv_buf_printf(&text, "it needs a person, and an element of a list can not wait for one: %s", question_of(el));
+        rv_buf_printf(&text, "it needs a person, and an element of a list cannot wait for one: %s", question_of(el));
     } else {
         el->code = r->code;
         el->reason = r->reason;

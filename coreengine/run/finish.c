@@ -208,7 +208,7 @@ int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, st
                        "all stage visits that max_agent_hops (%lld) allows were made", (long long)p->max_agent_hops);
 }
 
-/* The visit that failed is gone before whoever waits for the run looks. */
+/* The visit that failed is gone before the caller of the run looks. */
 static int keep_type(rv_run *run, const char *type, rv_err **err)
 {
     char *kept = type ? rv_str_dup(rv_str_of(type)) : NULL;

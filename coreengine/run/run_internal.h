@@ -98,7 +98,7 @@ struct rv_run {
     bool shown;             /* the envelope shows the questions of branches */
     json_object *withdrawn; /* ids of questions that no answer is wanted to any more; owned; NULL: none */
 
-    /* A run that is the work of a stage (inner.c) has a root in `shared`. It tells nobody how it began and ended. */
+    /* A run that is the work of a stage (inner.c) has a root in `shared`. It does not tell how it began and ended. */
     bool is_inner;
     struct rv_visit_place place;              /* of all its visits */
     const struct rv_visit_shared *stopped_by; /* the run around it whose bound ended it; NULL: none did */

@@ -1,6 +1,6 @@
 /* The branches of a run as JSON, and back: what its envelope keeps of them while the run pauses. A list with one entry
  * for each branch, those of a group after the one that opened it; the first entry is the main branch. What is read may
- * have come from a file, so every word of it is checked. */
+ * have come from a file, so every word is checked. */
 #include "coreengine/run/run_internal.h"
 
 #include <stdlib.h>
@@ -290,7 +290,7 @@ static int read_branch(struct reader *rd, struct branch *b, json_object *entry)
     return rc;
 }
 
-/* Nothing of it moved when the run paused; of a state that a person wrote it may. */
+/* None of its branches moved when the run paused; of a state that a person wrote it may. */
 static void wake(rv_run *run)
 {
     for (struct branch *b = &run->main; b; b = rv_branch_next(b)) {

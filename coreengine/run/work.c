@@ -111,7 +111,7 @@ int rv_work_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effect
         rc = rv_each_recover(w, gap_us, now_us, out, err);
     if (rc == 0 && w->inner)
         rc = rv_inner_recover(w, gap_us, now_us, out, err);
-    return rc < 0 ? rc : advance(w, now_us, out, err); /* something that can not be paid twice has ended */
+    return rc < 0 ? rc : advance(w, now_us, out, err); /* something that cannot be paid twice has ended */
 }
 
 bool rv_work_is_done(const rv_work *w)

@@ -1,8 +1,8 @@
 /* The work of one visit of a stage, whatever its kind: a plain visit of the agent, a visit for each element of a list,
  * or a pipeline that runs inside.
  *
- * The functions are those of rv_visit, which see coreengine/agent/agent.h for what they promise. Whoever schedules
- * visits holds works and does not look inside. */
+ * The functions are those of rv_visit, which see coreengine/agent/agent.h for what they promise. The scheduler
+ * holds works and does not look inside. */
 #ifndef RV_WORK_H
 #define RV_WORK_H
 
@@ -15,7 +15,7 @@ typedef struct rv_work rv_work;
 RV_MUST_CHECK int rv_work_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env,
                                 const struct rv_visit_place *place, bool route, bool llm_reserved, int64_t now_us,
                                 struct rv_effects *out, rv_work **work, rv_err **err);
-/** True if something of it waits for that call or timer. */
+/** True if it waits for that call or timer. */
 bool rv_work_waits_for(const rv_work *w, int64_t call_id);
 /** The event that it waits for. */
 RV_MUST_CHECK int rv_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);

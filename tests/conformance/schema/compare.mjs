@@ -102,7 +102,7 @@ const loaderOnly = [
   /is for the reply of a model/, /must describe an object$/, /needs output_mode json/, /is a key of the model itself$/,
   /cannot be its own fallback$/, /leads back to it$/, /this model costs is not known$/, /must be at least 0\.000001/,
   /for declared agents, and the stage has none$/, /a declared agent calls a model$/, /of a declared agent makes it$/,
-  /exclude each other$/, /which no stage makes$|can have no value/,
+  /exclude each other$/, /has lists of targets or joins$/, /which no stage makes$|can have no value/,
 ];
 
 function main() {

@@ -1,4 +1,4 @@
-/* Names of outputs and of their fields in expressions and prompts: the whole print, with places, and what is no fault.
+/* Names of outputs and of their fields in expressions and prompts: the whole print, with places, and what is right.
  */
 #include "tests/unit/config/world.h"
 

@@ -121,7 +121,7 @@ static uint64_t hash_seen(uint64_t identity, const struct rv_effect *e)
     json_object *json = NULL;
 
     if (rv_json_parse((rv_str){e->request, e->request_len}, &opts, &json, NULL) < 0)
-        rv_kit_die("a request that is no JSON");
+        rv_kit_die("a request that is not JSON");
     json_object *outputs = rv_json_get_obj(rv_json_get_obj(json, "envelope"), "outputs");
     if (outputs)
         identity = hash_of(identity, rv_str_of(json_object_to_json_string(outputs)));
@@ -227,7 +227,7 @@ static void see_line(struct player *pl, const struct rv_effect *e)
     rv_buf_add_str(&pl->story, text);
     rv_buf_putc(&pl->story, '\n');
     if (rv_json_parse(text, &opts, &line, NULL) < 0)
-        FAIL(pl, "an event is no JSON");
+        FAIL(pl, "an event is not JSON");
     if (e->emit == RV_EMIT_STAGE_STARTED) {
         see_visit(pl, e, line);
     } else if (e->emit == RV_EMIT_INTERRUPT_PENDING) {
@@ -383,7 +383,7 @@ static void answer(struct player *pl, struct call *c)
     step(pl, &ev);
 }
 
-/* A result that nobody waits for any more changes nothing. */
+/* A result that no one waits for any more changes nothing. */
 static void answer_late(struct player *pl, struct call *c)
 {
     struct rv_event ev = {.now_us = pl->now_us, .call_id = c->call_id, .llm = RV_LLM_ANSWER_NONE};
@@ -497,7 +497,7 @@ static void write_end(struct player *pl)
 
     rv_envelope_write_state(rv_run_envelope(pl->run), &b);
     if (rv_json_parse(rv_buf_str(&b), &opts, &json, NULL) < 0)
-        FAIL(pl, "the state is no JSON");
+        FAIL(pl, "the state is not JSON");
     rv_buf_puts(&end, rv_run_status_text(rv_run_status(pl->run)));
     for (size_t i = 0; i < RV_COUNT(members); i++) {
         json_object *value = json_object_object_get(json, members[i]);
