@@ -111,11 +111,11 @@ static int report_value(struct rv_eval *ev)
     struct rv_src at;
     int rc;
 
-    if (f->kind == RV_FAULT_CONVERT) {
-        value_text(&f->a, &text);
+    value_text(f->kind == RV_FAULT_CONVERT ? &f->a : &f->b, &text);
+    if (text.rc == RV_E_NOMEM) /* without the value the message would be another one, and runs keep messages */
+        return FAIL(ev, RV_E_NOMEM, "no memory to say what is wrong with an expression");
+    if (f->kind == RV_FAULT_CONVERT)
         return FAIL(ev, RV_E_INVALID, "%s can not become %.*s", rv_buf_cstr(&text), RV_STR_ARG(f->text));
-    }
-    value_text(&f->b, &text);
     if (f->kind == RV_FAULT_DUPLICATE_KEY)
         return FAIL(ev, RV_E_INVALID, "map key %s comes twice", rv_buf_cstr(&text));
     if (f->kind == RV_FAULT_NO_ELEMENT)

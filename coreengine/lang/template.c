@@ -240,6 +240,8 @@ static int value_of(struct rendering *r, const struct rv_part *p, const struct i
     *is_there = rc == 0;
     if (is_needed || rc == 0)
         return rc;
+    if (rc == RV_E_NOMEM) /* a second try may have memory, and the section would be left out */
+        return RV_FAIL(r->err, RV_E_NOMEM, "no memory to render a template");
     if (rc != RV_E_NOT_FOUND)
         return look_up(r, p, item, out, r->err); /* again, to say why */
     *out = NULL;

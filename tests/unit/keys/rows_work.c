@@ -1,4 +1,5 @@
-/* Keys of a stage that works through a list, builds its output, or runs another pipeline. */
+/* Keys of a stage that works through a list, builds its output, runs another pipeline, begins branches, or joins them.
+ */
 #include <stdlib.h>
 
 #include "tests/unit/keys/rows.h"
@@ -10,6 +11,19 @@
          "prompts: {p: 'about {{item}}'}\n"
 #define SUB(keys) "name: t\nagents: [{name: a, " keys "}]\n"
 #define INNER     "name: i\ninputs: [w]\nagents: [{name: x, set: {v: inputs.w, k: 2}}]\n"
+/* Branches that both write the output `o`. */
+#define GROUP(targets, join)                                                                                           \
+    HEAD "agents: [{name: l, default_next: [" targets "]}, {name: a, " LLM ", default_next: m}, {name: b, " LLM        \
+         ", default_next: m}, {name: m, join: " join "}]\n"
+#define LLM "has_llm: true, model_role: r, output_key: o"
+#define SLOW_B                                                                                                         \
+    {                                                                                                                  \
+        "llm:b", "{'n':2}", true, 1000                                                                                 \
+    }
+#define FAILED_A                                                                                                       \
+    {                                                                                                                  \
+        "llm:a", "!:no", false, 0                                                                                      \
+    }
 
 static const struct key_row rows[] = {
     {"agent.set", "{v: 1}", "{v: 2}", "name: t\nagents: [{name: a, set: @}]\n"},
@@ -25,6 +39,12 @@ static const struct key_row rows[] = {
     {"agent.inputs", "{w: \"1\"}", "{w: \"2\"}", SUB("pipeline: inner.yaml, inputs: @"), .file = INNER},
     {"agent.outputs", "{v: outputs.x.v}", "{v: outputs.x.k}",
      SUB("pipeline: inner.yaml, inputs: {w: \"1\"}, outputs: @"), .file = INNER},
+    {"agent.join", "{merge: {o: append}}", "{wait: first, merge: {o: append}}", GROUP("a, b", "@"), {SLOW_B}},
+    {"join.wait", "all", "first", GROUP("a, b", "{wait: @, merge: {o: append}}"), {SLOW_B}},
+    {"join.failures", "drain", "collect", GROUP("a, b", "{failures: @, merge: {o: append}}"), {FAILED_A, SLOW_B}},
+    {"join.merge", "{o: append}", "{o: replace}", GROUP("a, b", "{merge: @}"), {SLOW_B}},
+    {"branch.target", "a", "b", GROUP("{target: @}", "all")},
+    {"branch.when", "1 == 1", "1 == 2", GROUP("{target: a, when: @}, b", "{merge: {o: append}}")},
 };
 
 const struct key_rows key_rows_work = {rows, RV_COUNT(rows), key_tell_run};
