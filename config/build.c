@@ -39,6 +39,7 @@ void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_a
     r.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
     out->places.stage = out->places.name = keys->src;
     out->output.state_merge = out->declared.structured = RV_UNSET;
+    out->routing.join_of = out->level.fork = RV_TARGET_NONE; /* until its groups are found (groups.c) */
     out->model.system = out->tools.chained = out->routing.default_next = out->routing.error_next = "";
     rv_keys_read(&r, keys, table->keys, table->n_keys, out);
     out->has_llm = out->has_llm || out->declared.name[0];
