@@ -387,10 +387,10 @@ const struct rv_cli_verb rv_verb_resume = {
         "--interrupt names one; they can be answered in any order, each of them once.\n"
         "The run continues with the pipeline that it started with.",
     .examples =
-        "reeve run pipelines/clarify.yaml --script pipelines/scripts/clarify.yaml --save run.json   # exits with 3\n"
-        "reeve resume run.json --text \"PostgreSQL\"\n"
         "reeve run pipelines/triage.yaml --script pipelines/scripts/triage.yaml   # exits with 3\n"
-        "reeve resume last --choice no --text \"too expensive\"",
+        "reeve resume last --choice no --text \"too expensive\"\n"
+        "reeve run pipelines/clarify.yaml --script pipelines/scripts/clarify.yaml --save run.json   # exits with 3\n"
+        "reeve resume run.json --text \"PostgreSQL\"",
     RV_CLI_OPTIONS(resume_options),
     .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
     .excludes = "json state events; approve deny",
