@@ -390,7 +390,9 @@ const struct rv_cli_verb rv_verb_resume = {
         "reeve run pipelines/triage.yaml --script pipelines/scripts/triage.yaml   # exits with 3\n"
         "reeve resume last --choice no --text \"too expensive\"\n"
         "reeve run pipelines/clarify.yaml --script pipelines/scripts/clarify.yaml --save run.json   # exits with 3\n"
-        "reeve resume run.json --text \"PostgreSQL\"",
+        "reeve resume run.json --text \"PostgreSQL\"\n"
+        "reeve run pipelines/confirm.yaml --script pipelines/scripts/confirm.yaml   # exits with 3\n"
+        "reeve resume last --approve",
     RV_CLI_OPTIONS(resume_options),
     .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
     .excludes = "json state events; approve deny",
