@@ -376,6 +376,19 @@ static int route_nowhere(rv_visit *v, const char *next, struct rv_effects *out, 
     return route_by_default(v, out, err);
 }
 
+/* Loading has seen all other ways of a stage: they stay among the stages of their group, or lead to its join. */
+static bool leaves_its_group(const rv_visit *v, int to)
+{
+    const struct rv_pipeline *p = v->shared->pipeline;
+    int fork = v->agent->level.fork;
+
+    if (!p->has_groups || to < 0)
+        return false;
+    if (p->agents[to].join.wait != RV_WAIT_NOT)
+        return fork < 0 || p->agents[fork].routing.join_of != to;
+    return p->agents[to].level.fork != fork;
+}
+
 static int route_reply(rv_visit *v, json_object *reply, struct rv_effects *out, rv_err **err)
 {
     const char *next = NULL, *why = NULL;
@@ -389,6 +402,12 @@ static int route_reply(rv_visit *v, json_object *reply, struct rv_effects *out, 
         v->routed_to = rv_pipeline_target(v->shared->pipeline, rv_str_of(next));
         if (v->routed_to == RV_TARGET_UNKNOWN || v->routed_to == RV_TARGET_NONE)
             return route_nowhere(v, next, out, err);
+        if (leaves_its_group(v, v->routed_to)) {
+            v->routed_to = RV_TARGET_NONE;
+            return rv_visit_fail(v, "ProcessingError", err,
+                                 "routing function \"%s\" chose \"%.*s\", which stands in another group of branches",
+                                 v->agent->routing.function, RV_STR_ARG(rv_utf8_cut(rv_str_of(next), 100)));
+        }
     } else { /* no opinion */
         return route_by_default(v, out, err);
     }
