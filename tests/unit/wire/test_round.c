@@ -33,7 +33,7 @@ static void add_text(struct maker *m, rv_buf *out)
         " "};
     unsigned n = pick(m, 50) == 0 ? MAX_LONG : pick(m, 12);
 
-    rv_buf_puts(out, "x"); /* a blank text is no turn everywhere */
+    rv_buf_puts(out, "x"); /* some wires leave a blank text out */
     for (unsigned i = 0; i < n; i++) {
         unsigned k = pick(m, RV_COUNT(pieces) + 1);
         if (k < RV_COUNT(pieces))
