@@ -1,4 +1,5 @@
 #include "tests/contract/store/world.h"
+#include "tests/kit/postgres.h"
 #include "tests/kit/suites.h"
 
 int main(void)
@@ -7,5 +8,6 @@ int main(void)
         runs_suite,   append_suite,   pending_suite,  owners_suite, values_suite,  groups_suite,   arguments_suite,
         faults_suite, sessions_suite, messages_suite, turns_suite,  schemas_suite, isolation_suite};
 
+    rv_kit_postgres();
     return rv_kit_run_suites(suites, RV_COUNT(suites));
 }
