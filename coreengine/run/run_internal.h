@@ -4,6 +4,7 @@
 
 #include "coreengine/run/run.h"
 #include "coreengine/run/work.h"
+#include "envelope/branches.h"
 
 /* One stage of a parallel batch. */
 struct batch_stage {
