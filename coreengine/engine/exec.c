@@ -320,6 +320,13 @@ int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
     return 0;
 }
 
+int rv_exec_check_answer(const rv_exec *x, const struct rv_response *response, rv_err **err)
+{
+    if (!x->engine || !x->run || x->status != RV_RUN_INTERRUPTED)
+        return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
+    return rv_run_check_answer(x->run, response, rv_engine_now_us(x->engine), err);
+}
+
 void rv_exec_break(rv_exec *x, int rc, rv_err *err)
 {
     rv_call_free_all(x);

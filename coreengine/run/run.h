@@ -45,6 +45,8 @@ void rv_run_free(rv_run *run);
  *  @return 0; RV_E_STATE, RV_E_TIMEOUT or RV_E_INVALID for an ANSWER that cannot be accepted (nothing changed);
  * RV_E_STATE for an event that does not fit; RV_E_NOMEM, after which the run can only be freed */
 RV_MUST_CHECK int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+/** Would a run that waits take that answer now? Nothing changes. As rv_run_step(). */
+RV_MUST_CHECK int rv_run_check_answer(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err);
 bool rv_run_is_finished(const rv_run *run); /* FINISH was produced, and no ANSWER after it */
 struct rv_run_counters rv_run_counters(const rv_run *run);
 enum rv_run_status rv_run_status(const rv_run *run);
