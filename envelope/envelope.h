@@ -192,6 +192,7 @@ struct rv_response { /* an answer; every part optional */
     rv_str choice;          /* of a question with choices; ptr NULL: not given */
     json_object *arguments; /* of the tool call that is approved, in place of those that were shown; as data */
     bool expired;           /* no one answered in time: only the engine says so, and only of a question that is due */
+    const char *asker;      /* the stage that asked: observers are told; not kept, and no answer needs it */
 };
 #define RV_ANSWER_MAX_TEXT      ((size_t)64 << 10) /* bytes of the text of an answer to a question with choices */
 #define RV_ANSWER_MAX_ARGUMENTS ((size_t)1 << 20)  /* bytes of changed arguments */
@@ -241,6 +242,9 @@ RV_MUST_CHECK int rv_answer_check(enum rv_interrupt_kind kind, json_object *data
                                   rv_err **err);
 /** The data of the interrupt that waits with that id; id ptr NULL: the pending one. Borrowed; NULL: there is none. */
 json_object *rv_envelope_question_data(const rv_envelope *env, rv_str id, enum rv_interrupt_kind *kind);
+/** The stage whose question waits with that id (ptr NULL: the pending one): as the question says, else as its data
+ * says, else, of the pending one, asked_by. Borrowed; NULL: unknown. */
+const char *rv_envelope_asker(const rv_envelope *env, rv_str id, const char *asked_by);
 /** Tells whether the answer may change the arguments of a call: a confirmation that a tool stage raised for a tool. */
 bool rv_interrupt_is_tool_call(enum rv_interrupt_kind kind, json_object *data);
 /** The id and the time of the question with choices that has expired first; false: none has. id is borrowed. */

@@ -57,6 +57,9 @@ rv_envelope *rv_run_steal_envelope(rv_run *run); /* yours; the run can only be f
 /** The stage whose visit left a question. A hook's question does not keep the run at its stage, so it may stand before
  * the next one. NULL: unknown, where the run stands counts. */
 const char *rv_run_asked_by(const rv_run *run);
+/** The stage whose question waits with that id (ptr NULL: the pending one), also while other branches go on. Borrowed;
+ * NULL: unknown. */
+const char *rv_run_asker(rv_run *run, rv_str id);
 /** The question of a run that waits which no one answered in time: out is what to tell the run, as an answer. The time
  * of that event must be at least now_us. False: none is due. id is memory for out. */
 bool rv_run_due_question(const rv_run *run, int64_t now_us, char id[RV_ID_MAX], struct rv_response *out);
