@@ -365,6 +365,12 @@ static int answer_branch(rv_run *run, const struct rv_event *ev, struct rv_effec
     return rc < 0 || run->finished ? rc : rv_run_go(run, ev->now_us, out, err);
 }
 
+int rv_run_check_answer(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err)
+{
+    return run->main.opened ? rv_questions_check(run, r, now_us, err)
+                            : rv_visit_check_answer(&run->shared, run->env, r, now_us, err);
+}
+
 static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     int rc;
