@@ -87,6 +87,10 @@ struct model_progress {
     bool is_scripted;    /* a script gave the last reply, and told no usage */
     struct rv_usage usage;
     int64_t reserved_micro_usd; /* of the call under way */
+    bool is_short;              /* its call waits until others need less of the budget */
+    int64_t cost_micro_usd;     /* with is_short: of that call at most */
+    char *priced;               /* its request, and that of a call under way which a budget pays for; owned; or NULL */
+    size_t priced_len;
     /* Texts that become rows of the session. */
     rv_buf visible;                /* the text that users were shown: its own and that of agents that it asked; of a
                                       structured agent, whose text is not shown, its own */
@@ -209,6 +213,10 @@ RV_MUST_CHECK int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_b
 /** A timer that is told to observers as a retry: its id, or 0 when the deadline does not leave the time (or memory is
  * short, which sticks in out). */
 int64_t rv_visit_wait(rv_visit *v, int64_t wait_us, int64_t attempt, const char *why, struct rv_effects *out);
+/** A timer that no event tells of: its id, or 0 when memory is short, which sticks in out. */
+int64_t rv_visit_arm(const rv_visit *v, int64_t at_us, struct rv_effects *out);
+/** Tells whether no call may begin in the visit any more: its run has hit a bound, or its time is up. */
+bool rv_visit_must_end(const rv_visit *v);
 /** The same before another attempt of something that was tried `attempt` times. */
 int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out);
 /** Wait before the next attempt; false if there is none (attempts, deadline or model calls are used up). */
@@ -313,17 +321,27 @@ RV_MUST_CHECK int rv_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effect
 /** A person said yes where a route asked: tells observers where it leads, and asks where that is `clarification`. */
 RV_MUST_CHECK int rv_end_approved(rv_visit *v, int to, struct rv_effects *out, rv_err **err);
 
-/* --- llm.c: asking a model, and what that costs --- */
+/* --- llm.c: asking a model --- */
 RV_MUST_CHECK int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err);
-/** Send a request that hooks have looked at: sets its money aside and asks for the call. Takes the bytes of request. */
+/** Ask for the call of a request whose money is set aside. Takes the bytes of request. */
+RV_MUST_CHECK int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err);
+
+/* --- money.c: what that costs --- */
+/** Send a request that hooks have looked at: sets its money aside and asks for the call, or waits for the money, or
+ * fails for want of it. Takes the bytes of request. */
 RV_MUST_CHECK int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err);
+/** The visit waits for money: its timer fired, or it was told to look again. */
+RV_MUST_CHECK int rv_money_look(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+void rv_money_stop_waiting(rv_visit *v); /* nothing where it does not wait */
+/** The call was not made after all. */
+void rv_money_release(rv_visit *v);
 /** The call is over: what it took, counted with the visit, the run and the envelope. */
 void rv_money_settle(rv_visit *v, const struct rv_event *ev);
 /** The outcome of the pending call will stay unknown: the call counts as charged for, and an event tells observers
  * why. */
 void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out);
-/** The same of one that is made again: the money is set aside once more.
- * False when that fails the visit. */
+/** The same of one that is made again: the money is set aside once more, or the visit waits for it (then it waits for
+ * another id). False when that fails the visit. */
 bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
 /** The limits on tokens; false when one failed the visit. */
 bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);

@@ -244,6 +244,15 @@ bool rv_each_waits_for(const struct each *e, int64_t call_id)
     return false;
 }
 
+int rv_each_find_short(const struct each *e, struct rv_short *out, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < e->n_slots && rc == 0; i++)
+        rc = rv_work_find_short(e->slots[i].work, out, err);
+    return rc;
+}
+
 int rv_each_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct each *e = w->each;

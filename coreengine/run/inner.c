@@ -166,6 +166,11 @@ bool rv_inner_waits_for(const struct inner *in, int64_t call_id)
     return in->run && rv_run_waits_for(in->run, call_id);
 }
 
+int rv_inner_find_short(const struct inner *in, struct rv_short *out, rv_err **err)
+{
+    return in->run ? rv_run_find_short(in->run, out, err) : 0;
+}
+
 int rv_inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct inner *in = w->inner;

@@ -77,6 +77,13 @@ bool rv_work_waits_for(const rv_work *w, int64_t call_id)
     return rv_visit_waits_for(w->visit, call_id);
 }
 
+int rv_work_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
+{
+    if (w->each)
+        return rv_each_find_short(w->each, out, err);
+    return w->inner ? rv_inner_find_short(w->inner, out, err) : rv_visit_find_short(w->visit, out, err);
+}
+
 int rv_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     int rc = w->each    ? rv_each_on(w, ev, out, err)

@@ -20,6 +20,7 @@ struct rv_work {
 /** The visit waits for its list: begin. */
 RV_MUST_CHECK int rv_each_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err);
 bool rv_each_waits_for(const struct each *e, int64_t call_id);
+RV_MUST_CHECK int rv_each_find_short(const struct each *e, struct rv_short *out, rv_err **err);
 RV_MUST_CHECK int rv_each_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Give up the elements under way; those that have ended keep their history. */
 RV_MUST_CHECK int rv_each_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us,
@@ -35,6 +36,7 @@ void rv_each_free(struct each *e);
 /** The visit waits for its pipeline: begin, or go on after a person's answer. */
 RV_MUST_CHECK int rv_inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err);
 bool rv_inner_waits_for(const struct inner *in, int64_t call_id);
+RV_MUST_CHECK int rv_inner_find_short(const struct inner *in, struct rv_short *out, rv_err **err);
 RV_MUST_CHECK int rv_inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int rv_inner_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us,
                                   struct rv_effects *out, rv_err **err);
