@@ -328,7 +328,7 @@ RV_MUST_CHECK int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects 
 
 /* --- money.c: what that costs --- */
 /** Send a request that hooks have looked at: sets its money aside and asks for the call, or waits for the money, or
- * fails for want of it. Takes the bytes of request. */
+ * fails where there is too little. Takes the bytes of request. */
 RV_MUST_CHECK int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err);
 /** The visit waits for money: its timer fired, or it was told to look again. */
 RV_MUST_CHECK int rv_money_look(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
