@@ -169,6 +169,11 @@ static bool inner_waits_for(const rv_work *w, int64_t call_id)
     return w->inner->run && rv_run_waits_for(w->inner->run, call_id);
 }
 
+static int inner_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
+{
+    return w->inner->run ? rv_run_find_short(w->inner->run, out, err) : 0;
+}
+
 static int inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct inner *in = w->inner;
@@ -324,6 +329,7 @@ const struct rv_work_kind rv_inner_kind = {
     .begin = inner_begin,
     .advance = inner_advance,
     .waits_for = inner_waits_for,
+    .find_short = inner_find_short,
     .on = inner_on,
     .cancel = inner_cancel,
     .recover = inner_recover,

@@ -226,7 +226,7 @@ int rv_questions_hide(rv_run *run, rv_err **err)
 const char *rv_run_asker(rv_run *run, rv_str id)
 {
     const char *stage = rv_envelope_asker(run->env, id, rv_run_asked_by(run));
-    struct branch *b = stage || !run->main.opened ? NULL : rv_questions_find(run, id);
+    struct branch *b = stage || !run->main.opened ? NULL : find(run, id);
 
     return b && b->asked_by >= 0 ? run->pipeline->agents[b->asked_by].name : stage;
 }

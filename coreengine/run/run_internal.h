@@ -146,10 +146,17 @@ struct rv_visit_place rv_branch_place(const rv_run *run, const struct branch *b)
 
 /* run.c */
 bool rv_run_waits_for(rv_run *run, int64_t call_id);
+/** The answer to a call, or a timer. */
+RV_MUST_CHECK int rv_run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Cancel all that is under way, and end. */
 RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us,
                                 struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
+
+/* money.c: visits whose model call waits until others need less of a budget */
+RV_MUST_CHECK int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **err);
+/** At the end of a step: where some of that money came back, these look again, in the order of the lists. */
+RV_MUST_CHECK int rv_run_look_for_money(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* sequential.c */
 /** Count the edge; a loop-back is told and clears what it clears, a limit stops the run. */
