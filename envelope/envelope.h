@@ -318,7 +318,8 @@ struct rv_merge {
     json_object *conflicts; /* array of {key, earlier, later}; owned; NULL: none */
 };
 void rv_merge_fini(struct rv_merge *m);
-/** Take out of a fork what a merge is not to bring: the output of that key, and an interrupt that waits. */
+/** Take out of a fork what a merge is not to bring: the output of that key, and an interrupt that waits, with the work
+ * that was suspended for it. */
 void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key);
 /* What a run inside of a visit has used so far. */
 struct rv_envelope_used {

@@ -33,6 +33,7 @@ void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key)
 
     if (name)
         rv_map_drop(&fork->map[RV_MAP_OUTPUTS], rv_map_find(&fork->map[RV_MAP_OUTPUTS], name, NULL));
+    rv_map_clear(&fork->map[RV_MAP_SUSPENDED]);
     fork->own_interrupt = false;
 }
 
