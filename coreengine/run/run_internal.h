@@ -96,6 +96,7 @@ struct rv_run {
     size_t n_working;                        /* visits under way */
     struct totals totals;
     struct halt halt;
+    bool has_tree;          /* its branches were loaded */
     bool shown;             /* the envelope shows the questions of branches */
     json_object *withdrawn; /* ids of questions that no answer is wanted to any more; owned; NULL: none */
 
@@ -238,7 +239,7 @@ int rv_run_end_halted(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
 
 /* tree.c: the branches in the state of a run */
 int rv_run_keep_tree(rv_run *run, rv_err **err);
-/** The branches that a loaded envelope has; nothing where it has none. On failure there are none. */
+/** The branches that a loaded envelope has, once; nothing where it has none. On failure there are none. */
 int rv_run_load_tree(rv_run *run, rv_err **err);
 
 /* questions.c: questions of branches */
