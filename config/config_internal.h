@@ -106,7 +106,6 @@ extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_
 extern const struct rv_term_list rv_child_text_list; /* agents.c */
 
 /* Readers of the sections (rv_key.read). */
-void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void *target);
@@ -145,7 +144,6 @@ void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const cha
                   const rv_template *template);
 /** Warns of keys about requests to a model in a stage that makes none. */
 void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a);
-void rv_agent_model_fini(struct rv_agent_model *m); /* its templates and expressions */
 /** The defaults of rule 4.6. */
 void rv_execution_defaults(struct rv_loader *l);
 
@@ -196,7 +194,6 @@ void rv_check_regions(struct rv_loader *l);
 
 /* --- Money: US dollars as written, to integers --- */
 #define RV_MAX_USD 1e6
-int64_t rv_micro_usd_near(double usd); /* half a micro-dollar counts as one */
 
 /* --- Declared agents --- */
 /** Room for more models behind those that are there (of `from`, which may be the pipeline itself). */

@@ -137,13 +137,3 @@ void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a)
             rv_findings_add(l->findings, RV_SEVERITY_WARNING, rows[i].src, "set has_llm, or leave it out",
                             "agent \"%s\": %s has no effect: the stage does not call a model", a->name, rows[i].key);
 }
-
-void rv_agent_model_fini(struct rv_agent_model *m)
-{
-    for (size_t i = 0; i < m->n_examples; i++) {
-        rv_template_free(m->examples[i].user);
-        rv_template_free(m->examples[i].assistant);
-    }
-    for (size_t i = 0; i < m->n_attachments; i++)
-        rv_expr_free(m->attachments[i]);
-}
