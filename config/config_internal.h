@@ -134,9 +134,21 @@ void rv_read_ask(struct rv_key_reader *r, const struct rv_node *node, void *targ
 void rv_read_on_answer(struct rv_key_reader *r, const struct rv_node *node, void *target);
 extern const struct rv_key_table rv_ask_table, rv_branch_table, rv_join_table;
 extern const struct rv_term_list rv_item_error_list, rv_merge_list, rv_on_denied_list;
-/** An expression over the variables of conditions that is true or false; the pipeline owns it. what: for the finding,
- * as "rule 2: \"when\"". NULL: it is not one, which is a finding, or memory is short. */
+/* --- Expressions and templates of stages (texts.c): the pipeline owns them, and their names are checked with those of
+ * prompts. NULL: the text is none, which is a finding, or memory is short. what: for the finding, `rule 2: "when"`. ---
+ */
+enum rv_text_place {
+    RV_TEXT_OF_STAGE,
+    RV_TEXT_BEFORE_OUTPUT, /* without the variable `output`: the stage has none yet */
+    RV_TEXT_INSIDE,        /* over the outputs of an inner pipeline: their names are not checked here */
+};
+rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what,
+                        enum rv_text_place place);
+/** One that is true or false. */
 rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what);
+/** what NULL: its names are not checked. */
+rv_template *rv_loader_template(struct rv_key_reader *r, const struct rv_node *node, const char *what);
+struct rv_owned *rv_loader_own(struct rv_loader *l); /* a place for one more value that the pipeline owns */
 
 /** Have the names in an expression or a template (the other is NULL) of a stage checked with those of prompts. label:
  *  what it is of the stage, `rule 1: "when"`. */

@@ -369,17 +369,6 @@ int rv_pipeline_load(const char *path, rv_findings *findings, struct rv_pipeline
 }
 
 /* its templates and expressions */
-/* Its templates and expressions. */
-static void model_fini(struct rv_agent_model *m)
-{
-    for (size_t i = 0; i < m->n_examples; i++) {
-        rv_template_free(m->examples[i].user);
-        rv_template_free(m->examples[i].assistant);
-    }
-    for (size_t i = 0; i < m->n_attachments; i++)
-        rv_expr_free(m->attachments[i]);
-}
-
 void rv_pipeline_free(struct rv_pipeline *p)
 {
     if (!p)
@@ -388,7 +377,6 @@ void rv_pipeline_free(struct rv_pipeline *p)
         for (size_t k = 0; k < p->agents[i].routing.n_rules; k++)
             json_object_put(p->agents[i].routing.rules[k].value);
         json_object_put(p->agents[i].output.schema);
-        model_fini(&p->agents[i].model);
     }
     for (size_t i = 0; i < p->n_models && !(p->internal && p->internal->borrows_models); i++)
         json_object_put(p->models[i].options);
