@@ -318,7 +318,7 @@ int rv_exec_tell_later(rv_exec *x, const struct rv_response *response, rv_err **
     struct rv_response told = *response;
     char id[RV_ID_MAX];
 
-    int rc = rv_run_check_answer(x->run, response, rv_exec_now_us(x), id, err);
+    int rc = rv_run_check_branch_answer(x->run, response, rv_exec_now_us(x), id, err);
     if (rc < 0)
         return rc;
     if (is_told_already(x, id))

@@ -206,7 +206,8 @@ static bool is_for_branch(const rv_exec *x, const struct rv_response *response, 
 {
     char id[RV_ID_MAX];
 
-    return response && !rv_run_is_finished(x->run) && rv_run_check_answer(x->run, response, now_us, id, NULL) == 0;
+    return response && !rv_run_is_finished(x->run) &&
+           rv_run_check_branch_answer(x->run, response, now_us, id, NULL) == 0;
 }
 
 static int next_event(const rv_exec *x, const struct rv_response *response, bool cancel, int64_t n_events,
