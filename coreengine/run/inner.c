@@ -25,8 +25,11 @@ static const struct rv_agent *agent_of(const rv_work *w)
     return &w->shared->pipeline->agents[rv_visit_stage(w->visit)];
 }
 
-void rv_inner_free(struct inner *in)
+static void inner_free(rv_work *w)
 {
+    struct inner *in = w->inner;
+
+    w->inner = NULL;
     if (!in)
         return;
     rv_run_free(in->run);
@@ -154,7 +157,7 @@ static int start(rv_work *w, json_object *state, int64_t now_us, struct rv_effec
     return rc < 0 ? refuse(w->inner, cause, err) : 0;
 }
 
-int rv_inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     struct inner *in = w->inner = calloc(1, sizeof *in);
     json_object *state = rv_visit_outside_state(w->visit);
@@ -182,12 +185,17 @@ int rv_inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **
 
 /* --- under way --- */
 
-bool rv_inner_waits_for(const struct inner *in, int64_t call_id)
+static bool inner_waits_for(const rv_work *w, int64_t call_id)
 {
-    return in->run && rv_run_waits_for(in->run, call_id);
+    return w->inner->run && rv_run_waits_for(w->inner->run, call_id);
 }
 
-int rv_inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+static int inner_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
+{
+    return w->inner->run ? rv_run_find_short(w->inner->run, out, err) : 0;
+}
+
+static int inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct inner *in = w->inner;
     int rc = rv_run_step(in->run, ev, out, err);
@@ -198,8 +206,8 @@ int rv_inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, r
     return rv_run_cancel(in->run, "the stage that runs the pipeline is out of time", NULL, ev->now_us, out, err);
 }
 
-int rv_inner_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
-                    rv_err **err)
+static int inner_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
+                        rv_err **err)
 {
     int rc = !w->inner->run || rv_run_is_finished(w->inner->run)
                  ? 0
@@ -213,7 +221,7 @@ int rv_inner_cancel(rv_work *w, const char *why, json_object *partials, int64_t 
     return 0;
 }
 
-int rv_inner_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int inner_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     struct rv_visit_shared *s = &w->inner->run->shared;
 
@@ -221,9 +229,13 @@ int rv_inner_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effec
     return rv_run_recover(w->inner->run, gap_us, now_us, out, err);
 }
 
-bool rv_inner_is_done(const struct inner *in)
+static int inner_advance(rv_work *w, int64_t now_us, struct rv_effects *out, bool *ended, rv_err **err)
 {
-    return in->is_refused || rv_run_is_finished(in->run);
+    (void)now_us;
+    (void)out;
+    (void)err;
+    *ended = w->inner->is_refused || rv_run_is_finished(w->inner->run);
+    return 0;
 }
 
 /* --- what it came to --- */
@@ -304,7 +316,7 @@ static void failed(rv_work *w, struct rv_outside_end *end)
     rv_buf_printf(&in->text, "pipeline \"%s\": %s", agent_of(w)->inner.file, why);
 }
 
-int rv_inner_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
+static int inner_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
 {
     struct inner *in = w->inner;
 
@@ -334,3 +346,15 @@ int rv_inner_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
     end->error = rv_buf_cstr(&in->text);
     return rc;
 }
+
+const struct rv_work_kind rv_inner_kind = {
+    .begin = inner_begin,
+    .advance = inner_advance,
+    .waits_for = inner_waits_for,
+    .find_short = inner_find_short,
+    .on = inner_on,
+    .cancel = inner_cancel,
+    .recover = inner_recover,
+    .end = inner_end,
+    .free = inner_free,
+};
