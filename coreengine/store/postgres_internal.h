@@ -223,6 +223,8 @@ int rv_postgres_begin(struct sql_store *base, rv_err **err);
 int rv_postgres_commit(struct sql_store *base, rv_err **err);
 void rv_postgres_rollback(struct sql_store *base);
 bool rv_postgres_again(struct sql_store *base);
+/** What was tried succeeded, or is given up. */
+void rv_pg_done_trying(struct postgres *st);
 /** A connection in pipeline mode on which no transaction is open; made anew if it was lost. */
 RV_MUST_CHECK int rv_pg_ready(struct postgres *st, rv_err **err);
 /** A transaction that reads. */

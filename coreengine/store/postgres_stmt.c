@@ -261,6 +261,8 @@ static int first_rows(struct postgres *st, struct postgres_stmt *stmt, const cha
         why = NULL;
         rc = ask_again(st, stmt, was_reading, what, &why);
     }
+    if (rc == 0 && (is_alone || was_reading))
+        rv_pg_done_trying(st);
     if (err)
         *err = why;
     else

@@ -112,7 +112,7 @@ int rv_pg_ready(struct postgres *st, rv_err **err)
         }
         if (!is_connected)
             rc = fail_waited(st, rc, &why);
-        st->retry = PG_RETRY_NOT;
+        rv_pg_done_trying(st);
         if (err)
             *err = why;
         else
@@ -142,7 +142,7 @@ bool rv_postgres_again(struct sql_store *base)
     return true;
 }
 
-static void done_with_tries(struct postgres *st)
+void rv_pg_done_trying(struct postgres *st)
 {
     st->n_tries = 0;
     st->tries_until_ns = 0;
@@ -303,7 +303,7 @@ static int commit(struct postgres *st, const char *what, rv_err **err)
         rv_pg_abandon(st);
     }
     if (rc == 0)
-        done_with_tries(st);
+        rv_pg_done_trying(st);
     else if (err)
         *err = why;
     else
