@@ -3,7 +3,8 @@
  * The first statement of each transaction that writes counts it in the row of its handle (table handles) and fails when
  * the row has another epoch. When the connection breaks while a commit is under way, the handle raises the epoch over a
  * new connection. That waits for the transaction if it still runs, and makes it fail if it has not begun; the count in
- * the row then tells whether it was committed. See docs/explanation/decisions/0050-lost-answers.md. */
+ * the row then tells whether it was committed. See
+ * docs/explanation/decisions/0060-a-lost-answer-is-settled-by-a-fence.md. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

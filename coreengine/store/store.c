@@ -86,11 +86,11 @@ static int kind_of(const char *url, const char **path, rv_err **err)
 {
     size_t n = strspn(url, "abcdefghijklmnopqrstuvwxyz");
 
+    if (rv_store_is_postgres(url))
+        return 2;
     *path = url;
     if (strcmp(url, "memory:") == 0)
         return 0;
-    if (rv_store_is_postgres(url))
-        return 2;
     if (strncmp(url, "sqlite:", 7) == 0)
         *path = url + 7;
     else if (n > 0 && url[n] == ':' && strncmp(url + n, "://", 3) == 0)
@@ -163,7 +163,7 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
     rv_store *s = new_store(url, opts);
     if (!s)
         return RV_FAIL(err, RV_E_NOMEM, "open a store");
-    rc = open_kind(s, kind, path - url + s->source, err);
+    rc = open_kind(s, kind, path, err);
     if (rc < 0) {
         RV_WRAP(err, rc, "open store \"%s\"", s->url);
         destroy(s);
