@@ -253,7 +253,7 @@ static int count_record(void *self, const struct rv_record *r, rv_err **err)
     return 0;
 }
 
-/* All of it, or a failure; never a record twice. */
+/* All records, or a failure; never a record twice. */
 START_TEST(a_read_that_is_cut_gives_no_record_twice)
 {
     struct scene sc = {0};
