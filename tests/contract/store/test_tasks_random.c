@@ -6,7 +6,7 @@
 #define TASKS   40
 #define WORKERS 3
 #define STEPS   1500
-#define RUNS    3
+#define RUNS    rv_kit_sample(3, 300)
 #define TERM    100 /* seconds that a lease lasts here */
 
 struct model_task {
@@ -280,7 +280,7 @@ START_TEST(random_operations_keep_the_rules_of_the_queue)
     struct world world, *w = &world;
     const struct rv_store_scope x = {"x", NULL};
 
-    for (uint64_t seed = 1; seed <= RUNS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)RUNS; seed++) {
         struct model m = {.w = w};
         world_open(w, _i);
         m.rand = rv_rand_seeded(&m.state, seed);
