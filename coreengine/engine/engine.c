@@ -315,6 +315,7 @@ static bool engine_turn(rv_engine *e)
 {
     bool any = let_happen(e);
 
+    rv_handovers_tend(e);
     any = any || e->n_untold > 0;
     tell_over(e);
     return any;
