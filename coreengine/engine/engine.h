@@ -52,6 +52,8 @@ void rv_engine_close(rv_engine *e, void (*on_closed)(void *self), void *self);
 /** Wait at most that long until no capability code runs any more. False: some does, and the plugins must be left alone.
  */
 bool rv_engine_settle(rv_engine *e, int64_t wait_ms);
+/** No call that was given up runs capability code any more: what only runs that are freed used may be unloaded. */
+bool rv_engine_is_settled(const rv_engine *e);
 /** Ask every run to end, as rv_exec_cancel(). Any thread. */
 void rv_engine_cancel_all(rv_engine *e);
 /** Forget all requests to cancel that were made until now; call it before new work begins. */
