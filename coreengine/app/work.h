@@ -77,6 +77,8 @@ struct rv_worker_opts {
 #define RV_WORKER_MAX         1024 /* runs at once */
 struct rv_worker_done {
     int64_t n_done, n_failed, n_back; /* tasks: completed; that failed an attempt; handed back */
+    int64_t n_left; /* runs with a call under way that must not be repeated: not 0: end the process without more ado,
+                       so that its leases end, and nothing that these runs use is freed */
 };
 /** Work until SIGTERM or SIGINT, which drain: nothing new is claimed, and each run comes to a point where another
  *  worker can go on with it, or is left as after a crash when the grace time is over. A second signal ends the process

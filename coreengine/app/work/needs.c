@@ -54,6 +54,11 @@ static int add_written(struct rv_needs *needs, rv_buf *text, rv_err **err)
     return rc;
 }
 
+int rv_needs_add(struct rv_needs *needs, const char *text, rv_err **err)
+{
+    return add(needs, rv_str_dup(rv_str_of(text)), err);
+}
+
 int rv_needs_add_label(struct rv_needs *needs, const char *label, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_STORE_MAX_ID);

@@ -7,6 +7,7 @@
 const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_run,      &rv_verb_chat,
     &rv_verb_resume,   &rv_verb_runs,
+    &rv_verb_submit,   &rv_verb_worker,
     &rv_verb_replay,   &rv_verb_diff,
     &rv_verb_gc,       &rv_verb_sessions,
     &rv_verb_agents,   &rv_verb_query,
