@@ -53,7 +53,25 @@ RV_MUST_CHECK int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, 
 RV_MUST_CHECK int rv_app_enqueue(rv_store *store, const struct rv_store_scope *scope, const char *run,
                                  const struct rv_response *answer, bool *is_new, rv_err **err);
 
+/* What a run of the store waits for in the queue. */
+struct rv_app_queued {
+    bool is_queued;             /* a task waits, or is done, that begins it or goes on with it; else what follows is of
+                                   the last one, if there was one */
+    enum rv_task_status status; /* of the task */
+    char task[RV_STORE_MAX_ID + 1];   /* its id; "": there never was one */
+    char worker[RV_STORE_MAX_ID + 1]; /* that has it; "": none */
+    int64_t since_us, due_us, priority, class_id;
+    int64_t n_before;           /* pending tasks of the same lane that are sooner */
+    size_t n_workers, n_able;   /* that live and take tasks; those of them that meet all its needs */
+    struct rv_needs needs, unmet; /* unmet: what no living worker offers */
+    rv_buf error;               /* why its last attempt failed; empty: it did not */
+};
+RV_MUST_CHECK int rv_app_queued_read(rv_store *store, const struct rv_run_row *run, struct rv_app_queued *out,
+                                     rv_err **err);
+void rv_app_queued_fini(struct rv_app_queued *q);
+
 /* --- workers --- */
+#define RV_WORKER_SEEN_US INT64_C(30000000) /* a worker that gave no sign of life for so long does not count as living */
 struct rv_worker_handler {
     const char *type;   /* of the tasks that it handles */
     const char *target; /* file of a pipeline, or "capability:tool" */

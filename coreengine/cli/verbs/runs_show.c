@@ -1,4 +1,5 @@
 /* reeve runs show: what one run was started with, what it did, what it waits for. */
+#include "coreengine/app/work.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <json-c/linkhash.h>
@@ -15,6 +16,8 @@ struct picture {
     struct rv_app_steps steps;
     struct rv_replayed replayed;
     json_object *pending; /* array of the interrupts as JSON; owned */
+    struct rv_app_queued queued;
+    bool is_queued; /* its task says more than its row */
     struct rv_app_window window;
     rv_buf answers; /* how to answer each, for people */
     rv_buf chosen;  /* answers with choices or changed arguments, one a line, for people */
@@ -89,13 +92,17 @@ static int read_picture(const char *word, struct picture *p, rv_err **err)
         rc = rv_store_list_pending(store, scope, p->past.row.id, take_pending, p, err);
     if (rc == 0)
         rc = rv_store_read(store, scope, p->past.row.id, 1, 0, take_chosen, p, err);
+    if (rc == 0 && !rv_run_status_is_final(p->past.row.status))
+        rc = rv_app_queued_read(store, &p->past.row, &p->queued, err);
+    p->is_queued = rc == 0 && (p->queued.is_queued || p->queued.error.len > 0);
     return rc < 0 ? RV_WRAP(err, rc, "show run \"%s\"", word) : 0;
 }
 
 static void write_json(const struct picture *p, rv_buf *b)
 {
     const struct rv_app_view view = {
-        .past = &p->past, .steps = &p->steps, .replayed = &p->replayed, .pending = p->pending, .now_us = p->now_us};
+        .past = &p->past, .steps = &p->steps, .replayed = &p->replayed, .pending = p->pending,
+        .queued = p->is_queued ? &p->queued : NULL, .now_us = p->now_us};
 
     rv_app_view_write(&view, b);
     rv_buf_putc(b, '\n');
@@ -106,6 +113,7 @@ static void picture_fini(struct picture *p)
     rv_app_steps_fini(&p->steps);
     rv_replayed_fini(&p->replayed);
     rv_app_past_fini(&p->past);
+    rv_app_queued_fini(&p->queued);
     json_object_put(p->pending);
     rv_buf_fini(&p->answers);
     rv_buf_fini(&p->chosen);
@@ -134,6 +142,58 @@ static void write_branch(const char *path, rv_buf *b)
         rv_buf_add(b, at + 1, strcspn(at + 1, "/[:"));
         is_first = false;
     }
+}
+
+static void write_list(const struct rv_needs *needs, rv_buf *b)
+{
+    for (size_t i = 0; i < needs->n; i++) {
+        rv_buf_puts(b, i ? ", " : "");
+        rv_cli_write_preview(rv_str_of(needs->items[i]), PREVIEW, b);
+    }
+}
+
+/* What keeps it in the queue. */
+static void write_obstacle(const struct rv_app_queued *q, rv_buf *b)
+{
+    if (q->n_workers == 0) {
+        rv_buf_puts(b, "  waits     for a worker: none lives; `reeve worker` starts one\n");
+    } else if (q->unmet.n > 0) {
+        rv_buf_puts(b, "  waits     for a worker with ");
+        write_list(&q->unmet, b);
+        rv_buf_puts(b, ", which none that lives offers\n");
+    } else if (q->n_able == 0) {
+        rv_buf_puts(b, "  waits     for one worker that meets all its needs\n");
+    }
+}
+
+static void write_queue(const struct picture *p, rv_buf *b)
+{
+    const struct rv_app_queued *q = &p->queued;
+
+    rv_buf_printf(b, "  task      %s: %s", q->task, rv_task_status_text(q->status));
+    if (q->is_queued && q->status == RV_TASK_PROCESSING) {
+        rv_buf_printf(b, " at %s", q->worker);
+    } else if (q->is_queued) {
+        rv_buf_puts(b, ", queued for ");
+        rv_cli_write_age(b, p->now_us - q->since_us);
+        if (q->due_us > p->now_us) {
+            rv_buf_puts(b, ", due at ");
+            rv_cli_write_moment(b, q->due_us);
+        }
+        rv_buf_printf(b, ", %lld before it", (long long)q->n_before);
+        if (q->needs.n > 0) {
+            rv_buf_puts(b, "; needs ");
+            write_list(&q->needs, b);
+        }
+    }
+    rv_buf_putc(b, '\n');
+    if (q->error.len > 0) {
+        rv_buf_puts(b, "  failed    ");
+        rv_cli_write_preview(rv_buf_str(&q->error), PREVIEW, b);
+        rv_buf_putc(b, '\n');
+    }
+    if (q->is_queued && q->status != RV_TASK_PROCESSING)
+        write_obstacle(q, b);
 }
 
 static void write_head(const struct picture *p, rv_buf *b)
@@ -173,6 +233,8 @@ static void write_head(const struct picture *p, rv_buf *b)
     }
     if (r->cancel_requested)
         rv_buf_puts(b, "  its owner was asked to cancel it\n");
+    if (p->is_queued)
+        write_queue(p, b);
 }
 
 static void write_call_line(const struct picture *p, const struct rv_app_call *c, int depth, rv_buf *b)
@@ -340,8 +402,22 @@ static int read_window(const struct rv_cli *cli, struct rv_app_window *w, rv_err
     return 0;
 }
 
+/* Its events as they come, until it is over. */
+static int follow(struct rv_cli *cli, rv_err **err)
+{
+    struct rv_app_past past = {0};
+
+    int rc = rv_app_past_open(cli->store, &cli->app.scope, cli->words[0], &past, err);
+    if (rc == 0)
+        rc = rv_cli_follow(cli->store, &past, false, true, err);
+    rv_app_past_fini(&past);
+    return rc;
+}
+
 static int show(struct rv_cli *cli, rv_err **err)
 {
+    if (rv_cli_flag(cli, "follow"))
+        return follow(cli, err);
     struct picture p = {.cli = cli,
                         .answers = RV_BUF_INIT(RV_APP_MAX_TEXT),
                         .chosen = RV_BUF_INIT(RV_APP_MAX_TEXT),
@@ -363,6 +439,7 @@ static const struct rv_cli_option show_options[] = {
     {"json", 'j', NULL, "print one JSON object, with the whole state", NULL, false},
     {"steps", 0, "FROM-TO", "show these steps only, e.g. 7-9, 7- or -9", NULL, false},
     {"all", 'a', NULL, "show all steps (default: the first 20 and the last 80)", NULL, false},
+    {"follow", 'f', NULL, "print its events as `reeve run --events` does, until it is over", NULL, false},
 };
 
 const struct rv_cli_verb rv_verb_runs_show = {
@@ -380,7 +457,7 @@ const struct rv_cli_verb rv_verb_runs_show = {
                 "reeve runs show last --json | jq '.steps[] | {stage, status}'",
     RV_CLI_OPTIONS(show_options),
     .groups = {&rv_cli_of_stores},
-    .excludes = "all steps",
+    .excludes = "all steps; follow json; follow steps; follow all",
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
     .takes = &rv_cli_takes_runs,

@@ -9,7 +9,6 @@
 #define MAX_LABELS   64
 #define MAX_HANDLERS 64
 #define MAX_TYPE     200
-#define MAX_SEEN_US  INT64_C(60000000) /* a worker that gave no sign of life for so long is not listed */
 
 static const struct rv_cli_option worker_options[] = {
     {"concurrency", 'c', "N", "runs at once (default 16)", NULL, false},
@@ -89,14 +88,14 @@ static int list(struct rv_cli *cli, rv_err **err)
     if (json)
         rv_jw_arr(&l.w);
     if (rc == 0 && cli->store)
-        rc = rv_store_list_workers(cli->store, l.now_us - MAX_SEEN_US, list_one, &l, err);
+        rc = rv_store_list_workers(cli->store, l.now_us - RV_WORKER_SEEN_US, list_one, &l, err);
     if (json) {
         rv_jw_arr_end(&l.w);
         rv_buf_putc(&l.text, '\n');
     }
     rc = rv_cli_print(rc, &l.text, err);
     if (rc == 0 && l.n == 0 && !json)
-        rv_cli_say("no worker gave a sign of life in the last minute\n");
+        rv_cli_say("no worker has given a sign of life for 30 seconds\n");
     return rc;
 }
 
