@@ -134,24 +134,15 @@ void rv_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *node, 
 void rv_read_ask(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_on_answer(struct rv_key_reader *r, const struct rv_node *node, void *target);
 extern const struct rv_key_table rv_ask_table, rv_branch_table, rv_join_table;
-extern const struct rv_term_list rv_item_error_list, rv_join_failures_list, rv_merge_list, rv_on_denied_list;
-/** An expression over the variables of conditions, owned by the pipeline. what: for the finding, as "rule 2: \"when\"".
- *  NULL: it is not one, which is a finding, or memory is short. */
-rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what);
-/** The same for one that has to be true or false. */
+extern const struct rv_term_list rv_item_error_list, rv_merge_list, rv_on_denied_list;
+/** An expression over the variables of conditions that is true or false; the pipeline owns it. what: for the finding,
+ * as "rule 2: \"when\"". NULL: it is not one, which is a finding, or memory is short. */
 rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what);
 
 /** Have the names in an expression or a template (the other is NULL) of a stage checked with those of prompts. label:
  *  what it is of the stage, `rule 1: "when"`. */
 void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const char *label, const rv_expr *expr,
                   const rv_template *template);
-/* Everything that a placeholder of a prompt may begin with: output keys, then what every prompt can name besides. */
-struct rv_value_names {
-    const char **items; /* NULL: out of memory, recorded */
-    size_t n_outputs, n;
-};
-struct rv_value_names rv_collect_names(struct rv_loader *l);
-bool rv_is_prompt_root(rv_str name); /* of what is not an output */
 /** Warns of keys about requests to a model in a stage that makes none. */
 void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a);
 void rv_agent_model_fini(struct rv_agent_model *m); /* its templates and expressions */

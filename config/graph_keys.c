@@ -45,7 +45,7 @@ static rv_expr *compile(struct rv_key_reader *r, const struct rv_node *node, con
     return o->expr;
 }
 
-rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what)
+static rv_expr *noted_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what)
 {
     rv_expr *e = compile(r, node, what);
 
@@ -56,7 +56,7 @@ rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, con
 
 rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what)
 {
-    rv_expr *e = rv_loader_expr(r, node, what);
+    rv_expr *e = noted_expr(r, node, what);
     struct rv_src src = rv_node_text_src(node);
 
     if (e && !rv_expr_may_be_bool(e))
@@ -188,8 +188,15 @@ static const struct rv_term failures[] = {
     [RV_FAILURES_FAST] = {"fast", "the first failure cancels the other branches, and the join fails"},
     [RV_FAILURES_COLLECT] = {"collect", "the join goes on; the failures are in group.failed"},
 };
-const struct rv_term_list rv_join_failures_list = {"failures", "way to treat failed branches", failures,
-                                                   RV_COUNT(failures)};
+static const struct rv_term_list join_failures_list = {"failures", "way to treat failed branches", failures,
+                                                       RV_COUNT(failures)};
+
+static const struct rv_term merges[] = {
+    [RV_MERGE_REPLACE] = {"replace", "the new value stands"},
+    [RV_MERGE_APPEND] = {"append", "the new value goes to the end of a list"},
+    [RV_MERGE_DICT] = {"merge_dict", "the new value's keys are set in the old one"},
+};
+const struct rv_term_list rv_merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
 
 static void read_merges(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
@@ -248,7 +255,7 @@ static const struct rv_key join_keys[] = {
      .default_text = NULL,
      .doc = "all: every branch is over; any: the same, and one must have arrived; first or a "
             "number: so many have arrived, the others are cancelled. Unset: all."},
-    {"failures", RV_KEY_TERM, offsetof(struct rv_agent_join, failures), .terms = &rv_join_failures_list,
+    {"failures", RV_KEY_TERM, offsetof(struct rv_agent_join, failures), .terms = &join_failures_list,
      .default_text = "\"drain\"", .src_offset = offsetof(struct rv_agent_join, failures_src),
      .doc = "With all: what a failed branch does to the group."},
     {"merge", RV_KEY_CUSTOM, offsetof(struct rv_agent_join, merges), .read = read_merges,
@@ -292,7 +299,7 @@ void rv_read_for_each(struct rv_key_reader *r, const struct rv_node *node, void 
 
     each->src = node->src;
     if (node->kind == RV_NODE_STR)
-        each->list = rv_loader_expr(r, node, "for_each");
+        each->list = noted_expr(r, node, "for_each");
     else
         rv_keys_wrong_type(r, node, "for_each", "an expression that gives a list");
 }
@@ -314,7 +321,7 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
     }
     if (node->kind == RV_NODE_STR) {
         out->kind = RV_BUILT_EXPR;
-        out->expr = is_inside ? compile(r, node, what) : rv_loader_expr(r, node, what);
+        out->expr = is_inside ? compile(r, node, what) : noted_expr(r, node, what);
         return;
     }
     if (node->kind == RV_NODE_LIST || node->kind == RV_NODE_MAP) {
@@ -422,7 +429,7 @@ static void read_question(struct rv_key_reader *r, const struct rv_node *node, v
 static void read_show(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     if (node->kind == RV_NODE_STR)
-        *(rv_expr **)target = rv_loader_expr(r, node, "ask.show");
+        *(rv_expr **)target = noted_expr(r, node, "ask.show");
     else
         rv_keys_wrong_type(r, node, "show", "an expression");
 }

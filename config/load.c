@@ -8,13 +8,6 @@
 #define AT(member) offsetof(struct rv_pipeline, member)
 #define MAX_BOUND  1e9 /* a larger bound bounds nothing */
 
-static const struct rv_term merges[] = {
-    [RV_MERGE_REPLACE] = {"replace", "the new value stands"},
-    [RV_MERGE_APPEND] = {"append", "the new value goes to the end of a list"},
-    [RV_MERGE_DICT] = {"merge_dict", "the new value's keys are set in the old one"},
-};
-const struct rv_term_list rv_merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
-
 static const struct rv_key state_field_keys[] = {
     {"key", RV_KEY_STR, offsetof(struct rv_state_field, key), .required = true, .doc = "An output key."},
     {"merge", RV_KEY_TERM, offsetof(struct rv_state_field, merge), .terms = &rv_merge_list,

@@ -226,34 +226,3 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
             l->rc = inner.rc;
     }
 }
-
-/* --- Names that placeholders of prompts may use --- */
-
-/* What every prompt can name besides outputs (rule 5.5). */
-static const char *const roots[] = {
-    "raw_input",          "user_id", "session_id", "metadata",      "iteration", "loop_feedback", "prior_plans",
-    "interrupt_response", "outputs", "state",      "stage_context",
-};
-
-bool rv_is_prompt_root(rv_str name)
-{
-    for (size_t i = 0; i < RV_COUNT(roots); i++)
-        if (rv_str_is(name, roots[i]))
-            return true;
-    return false;
-}
-
-struct rv_value_names rv_collect_names(struct rv_loader *l)
-{
-    struct rv_value_names names = {rv_loader_array(l, RV_COUNT(roots) + l->p->n_agents, sizeof(char *)), 0, 0};
-
-    if (!names.items)
-        return names;
-    for (size_t i = 0; i < l->p->n_agents; i++)
-        if (rv_index_get(&l->p->internal->output_index, rv_str_of(l->p->agents[i].output.key)) == (int)i)
-            names.items[names.n_outputs++] = l->p->agents[i].output.key;
-    names.n = names.n_outputs;
-    for (size_t i = 0; i < RV_COUNT(roots); i++)
-        names.items[names.n++] = roots[i];
-    return names;
-}

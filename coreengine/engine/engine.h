@@ -160,6 +160,8 @@ RV_MUST_CHECK int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err);
  * opts.holds; otherwise open its journal again and call rv_engine_continue(). RV_E_STATE: the run waits for no answer.
  * What rv_run_step() reports: the answer does not fit, and the run waits as before. */
 RV_MUST_CHECK int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err);
+/** Would the question that the run waits with take that answer? Nothing changes. As rv_exec_answer(). */
+RV_MUST_CHECK int rv_exec_check_answer(const rv_exec *x, const struct rv_response *response, rv_err **err);
 void rv_exec_read_on(rv_exec *x); /* streams that on_delta held go on */
 void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
 /** Bring a run with a journal to a point where another process can go on with it. Calls under way may end; of those

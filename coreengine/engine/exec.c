@@ -182,6 +182,8 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
 
     int rc = rv_tools_blocked(x, &blocked, err);
     told.blocked = blocked;
+    if (ev->kind == RV_EVENT_ANSWER)
+        told.response.asker = rv_run_asker(x->run, ev->response.interrupt_id);
     if (rc == 0)
         rc = step(x, &told, err);
     json_object_put(blocked);
@@ -318,6 +320,13 @@ int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
     if (e->opts.loop)
         rv_loop_hold(e->loop);
     return 0;
+}
+
+int rv_exec_check_answer(const rv_exec *x, const struct rv_response *response, rv_err **err)
+{
+    if (!x->engine || !x->run || x->status != RV_RUN_INTERRUPTED)
+        return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
+    return rv_run_check_answer(x->run, response, rv_engine_now_us(x->engine), err);
 }
 
 void rv_exec_break(rv_exec *x, int rc, rv_err *err)

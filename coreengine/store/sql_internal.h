@@ -5,6 +5,8 @@
 #ifndef RV_STORE_SQL_INTERNAL_H
 #define RV_STORE_SQL_INTERNAL_H
 
+#include "coreengine/store/sql_tasks_internal.h"
+#include "coreengine/store/sql_workers_internal.h"
 #include "coreengine/store/store.h"
 
 /* The columns of a run's row for readers, in the order of row_of() in runs_read.c. */
@@ -17,11 +19,6 @@
 #define RV_SQL_PENDING                                                                                                 \
     "SELECT r.id, p.id, p.kind, p.stage, r.\"user\", p.text, p.body, p.created_us, p.expires_us FROM pending p"        \
     " JOIN runs r ON r.key = p.run"
-
-/* A run r without a task that begins it or goes on with it. */
-#define RV_SQL_NO_TASK                                                                                                 \
-    " AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.tenant = r.tenant AND t.\"user\" = r.\"user\" AND t.type = 'run'"    \
-    " AND t.key = r.id AND t.status IN ('waiting', 'pending', 'processing'))"
 
 /* In the order of row_of() in sessions.c, message_of() in messages.c and row_of() in documents.c. */
 #define RV_SQL_SESSION                                                                                                 \
@@ -94,7 +91,8 @@
     X(STATS, "SELECT (SELECT count(*) FROM runs), (SELECT coalesce(sum(n_records), 0) FROM runs),"                     \
              " (SELECT count(*) FROM blobs), (SELECT count(*) FROM pending), (SELECT count(*) FROM snapshots),"        \
              " (SELECT count(*) FROM sessions WHERE deleted_us IS NULL), (SELECT coalesce(sum(n_messages), 0)"         \
-             " FROM sessions WHERE deleted_us IS NULL), (SELECT count(*) FROM schemas WHERE deleted_us IS NULL)")      \
+             " FROM sessions WHERE deleted_us IS NULL), (SELECT count(*) FROM schemas WHERE deleted_us IS NULL),"      \
+             " (SELECT count(*) FROM tasks)")                                                                          \
     X(BEGIN_PART, "SAVEPOINT part")                                                                                    \
     X(UNDO_PART, "ROLLBACK TO part")                                                                                   \
     X(END_PART, "RELEASE part")                                                                                        \
@@ -138,24 +136,8 @@
     X(DELETE_SCHEMA, "UPDATE schemas SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                             \
     X(COUNT_CHANGE, "UPDATE counters SET value = value + 1 WHERE name = ?1")                                           \
     X(COUNTER, "SELECT value FROM counters WHERE name = ?1")                                                           \
-    X(PUT_WORKER, "INSERT INTO workers (name, host, pid, offers, n_max, n_runs, draining, started_us, seen_us)"        \
-                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (name) DO UPDATE SET"                      \
-                  " offers = excluded.offers, n_max = excluded.n_max, n_runs = excluded.n_runs,"                       \
-                  " draining = excluded.draining, seen_us = excluded.seen_us")                                         \
-    X(WORKERS, "SELECT name, host, pid, offers, n_max, n_runs, draining, started_us, seen_us FROM workers"             \
-               " WHERE seen_us >= ?1 ORDER BY started_us, name")                                                       \
-    X(DROP_WORKERS, "DELETE FROM workers WHERE name = ?1 OR seen_us < ?2")                                             \
-    X(TAKE_DUTY, "INSERT INTO duties (name, worker, until_us) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE"        \
-                 " SET worker = excluded.worker, until_us = excluded.until_us"                                         \
-                 " WHERE duties.worker = excluded.worker OR duties.until_us <= ?4")                                    \
-    X(OWNERS, "SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL AND status IN ('ready', 'running')")            \
-    X(LEFT, "SELECT " RV_SQL_RUN " WHERE r.status IN ('ready', 'running') AND ((r.owner IS NULL AND"                   \
-            " r.status = 'running') OR (r.owner IS NOT NULL AND r.lease_until_us <= ?2))" RV_SQL_NO_TASK               \
-            " ORDER BY r.created_us, r.id LIMIT ?1")                                                                   \
-    X(LEFT_BY, "SELECT " RV_SQL_RUN " WHERE r.status IN ('ready', 'running') AND r.owner = ?2" RV_SQL_NO_TASK          \
-               " ORDER BY r.created_us, r.id LIMIT ?1")                                                                \
-    X(EXPIRED, "SELECT " RV_SQL_RUN " WHERE r.status IN ('interrupted') AND r.expires_us > 0 AND r.expires_us <= ?2"   \
-               RV_SQL_NO_TASK " ORDER BY r.expires_us DESC, r.id LIMIT ?1")
+    RV_SQL_TASK_STATEMENTS(X)                                                                                          \
+    RV_SQL_WORKER_STATEMENTS(X)
 
 enum sql_id {
 #define X(name, text) SQL_##name,

@@ -21,43 +21,8 @@
 #include "coreengine/store/handle.h"
 #include "envelope/terms.h"
 
-#define RV_TASK_STATUSES(X)                                                                                            \
-    X(WAITING, "waiting", "not due yet")                                                                               \
-    X(PENDING, "pending", "due; the next free worker may claim it")                                                    \
-    X(PROCESSING, "processing", "a worker holds it")                                                                   \
-    X(COMPLETED, "completed", "done; it has a result")                                                                 \
-    X(FAILED, "failed", "all attempts failed: a dead letter")                                                          \
-    X(CANCELLED, "cancelled", "somebody cancelled it")
-#define RV_TASK_CONST(n, t, m) RV_TASK_##n,
-enum rv_task_status { RV_TASK_STATUSES(RV_TASK_CONST) RV_N_TASK };
-const char *rv_task_status_text(enum rv_task_status status);
-/** RV_E_INVALID names the nearest status. */
-RV_MUST_CHECK int rv_task_status_of(rv_str text, enum rv_task_status *out, rv_err **err);
+/** Tells whether a task of that status is over for good, unless a person retries it. */
 bool rv_task_status_is_final(enum rv_task_status status);
-
-/* What happened to a task, as its events say it. */
-#define RV_TASK_EVENTS(X)                                                                                              \
-    X(CLAIMED, "claimed", "a worker began an attempt")                                                                 \
-    X(COMPLETED, "completed", "done")                                                                                  \
-    X(RETRYING, "retrying", "an attempt failed; there will be another")                                                \
-    X(FAILED, "failed", "the last attempt failed")                                                                     \
-    X(RECOVERED, "recovered", "the worker gave no sign of life until its lease ended; the task is pending again")      \
-    X(QUOTA_EXCEEDED, "quota_exceeded", "a quota does not allow it yet; put off without using a retry")                \
-    X(RELEASED, "released", "the worker handed it back without using a retry")                                         \
-    X(ERROR, "error", "what the worker has to say about an attempt")                                                   \
-    X(CANCEL_REQUESTED, "cancel_requested", "its worker is asked to stop")                                             \
-    X(CANCELLED, "cancelled", "cancelled")                                                                             \
-    X(RETRIED, "retried", "a person put it back into the queue")
-#define RV_TASK_EVENT_CONST(n, t, m) RV_TASK_EVENT_##n,
-enum rv_task_event_kind { RV_TASK_EVENTS(RV_TASK_EVENT_CONST) RV_N_TASK_EVENTS };
-const char *rv_task_event_text(enum rv_task_event_kind kind);
-
-#define RV_TASK_TIERS(X)                                                                                               \
-    X(MICRO, "micro")                                                                                                  \
-    X(SMALL, "small")                                                                                                  \
-    X(MEDIUM, "medium")                                                                                                \
-    X(LARGE, "large")
-#define RV_TASK_TIER "small" /* of a task that names none */
 
 #define RV_TASK_MAX_NEEDS    16
 #define RV_TASK_MAX_RETRIES  100
@@ -100,7 +65,7 @@ struct rv_new_task {
     const char *tenant, *user; /* NULL: RV_STORE_TENANT, nobody's */
     const char *type;
     const char *key;          /* idempotency key; NULL: none */
-    const char *tier;         /* NULL: RV_TASK_TIER */
+    const char *tier;         /* a word of RV_TASK_TIERS; NULL: "small" */
     const char *const *needs; /* what its worker must offer, beside the tier: labels, capabilities; any order, doubles
                                  are dropped. At most RV_TASK_MAX_NEEDS ids */
     size_t n_needs;

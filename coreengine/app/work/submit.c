@@ -122,19 +122,26 @@ int rv_work_enqueue(rv_store *store, const struct rv_work_item *item, struct rv_
 static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
                             const struct rv_needs *needs, rv_err **err)
 {
-    const struct rv_envelope_fields *f = rv_envelope_fields(env);
-    const struct rv_work_item item = {.run = f->envelope_id,
-                                      .tenant = run->app->scope.tenant,
-                                      .user = f->user_id,
-                                      .key = f->envelope_id,
+    const struct rv_store_scope scope = {run->app->scope.tenant, NULL};
+    struct rv_enqueued task;
+    struct rv_run_row row;
+
+    int rc = rv_app_run_keep_in_group(run, env, err);
+    if (rc == 0)
+        rc = rv_store_get_run(run->store, &scope, rv_envelope_fields(env)->envelope_id, &row, err);
+    if (rc < 0)
+        return rc;
+    const struct rv_work_item item = {.run = row.id,
+                                      .tenant = row.tenant,
+                                      .user = row.user,
+                                      .key = row.id,
                                       .needs = needs,
                                       .priority = how->priority,
                                       .due_us = how->due_us,
                                       .now_us = rv_app_now_us()};
-    struct rv_enqueued task;
-
-    int rc = rv_app_run_keep_in_group(run, env, err);
-    return rc < 0 ? rc : rv_work_enqueue(run->store, &item, &task, err);
+    rc = rv_work_enqueue(run->store, &item, &task, err);
+    rv_run_row_fini(&row);
+    return rc;
 }
 
 /* The n-th run with that key has an id that says so: two processes cannot make it twice. */
