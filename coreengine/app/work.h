@@ -61,17 +61,18 @@ struct rv_app_queued {
     char task[RV_STORE_MAX_ID + 1];   /* its id; "": there never was one */
     char worker[RV_STORE_MAX_ID + 1]; /* that has it; "": none */
     int64_t since_us, due_us, priority, class_id;
-    int64_t n_before;           /* pending tasks of the same lane that are sooner */
-    size_t n_workers, n_able;   /* that live and take tasks; those of them that meet all its needs */
+    int64_t n_before;             /* pending tasks of the same lane that are sooner */
+    size_t n_workers, n_able;     /* that live and take tasks; those of them that meet all its needs */
     struct rv_needs needs, unmet; /* unmet: what no living worker offers */
-    rv_buf error;               /* why its last attempt failed; empty: it did not */
+    rv_buf error;                 /* why its last attempt failed; empty: it did not */
 };
 RV_MUST_CHECK int rv_app_queued_read(rv_store *store, const struct rv_run_row *run, struct rv_app_queued *out,
                                      rv_err **err);
 void rv_app_queued_fini(struct rv_app_queued *q);
 
 /* --- workers --- */
-#define RV_WORKER_SEEN_US INT64_C(30000000) /* a worker that gave no sign of life for so long does not count as living */
+#define RV_WORKER_SEEN_US                                                                                              \
+    INT64_C(30000000) /* a worker that gave no sign of life for so long does not count as living */
 struct rv_worker_handler {
     const char *type;   /* of the tasks that it handles */
     const char *target; /* file of a pipeline, or "capability:tool" */
@@ -80,10 +81,10 @@ struct rv_worker_opts {
     const struct rv_app *app;  /* scope is ignored: a worker works for all tenants; keeps_log_level is taken as set */
     const char *const *labels; /* that it has */
     size_t n_labels;
-    size_t concurrency;        /* runs at once; 0: RV_WORKER_CONCURRENCY */
-    size_t threads;            /* for capability code at most; 0: 64 */
-    int64_t grace_us;          /* of draining, for calls under way; 0: RV_WORKER_GRACE_US */
-    bool until_idle;           /* end when nothing waits that it could do, and nothing is done by others */
+    size_t concurrency; /* runs at once; 0: RV_WORKER_CONCURRENCY */
+    size_t threads;     /* for capability code at most; 0: 64 */
+    int64_t grace_us;   /* of draining, for calls under way; 0: RV_WORKER_GRACE_US */
+    bool until_idle;    /* end when nothing waits that it could do, and nothing is done by others */
     const struct rv_worker_handler *handlers;
     size_t n_handlers;
     /** One line about what it does, without line end; on the thread of rv_worker_run(). May be NULL. */

@@ -4,7 +4,7 @@
 
 /* A run r without a task that begins it or goes on with it. */
 #define RV_SQL_NO_TASK                                                                                                 \
-    " AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.tenant = r.tenant AND t.\"user\" = r.\"user\" AND t.type = 'run'"    \
+    " AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.tenant = r.tenant AND t.\"user\" = r.\"user\" AND t.type = 'run'"  \
     " AND t.idempotency = r.id AND t.status IN ('waiting', 'pending', 'processing'))"
 
 #define RV_SQL_WORKER_STATEMENTS(X)                                                                                    \
@@ -24,7 +24,8 @@
             " ORDER BY r.created_us, r.id LIMIT ?1")                                                                   \
     X(LEFT_BY, "SELECT " RV_SQL_RUN " WHERE r.status IN ('ready', 'running') AND r.owner = ?2" RV_SQL_NO_TASK          \
                " ORDER BY r.created_us, r.id LIMIT ?1")                                                                \
-    X(EXPIRED, "SELECT " RV_SQL_RUN " WHERE r.status IN ('interrupted') AND r.expires_us > 0 AND r.expires_us <= ?2"   \
-               RV_SQL_NO_TASK " ORDER BY r.expires_us DESC, r.id LIMIT ?1")
+    X(EXPIRED, "SELECT " RV_SQL_RUN                                                                                    \
+               " WHERE r.status IN ('interrupted') AND r.expires_us > 0 AND r.expires_us <= ?2" RV_SQL_NO_TASK         \
+               " ORDER BY r.expires_us DESC, r.id LIMIT ?1")
 
 #endif

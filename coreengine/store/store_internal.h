@@ -90,8 +90,8 @@ int rv_store_fail_leased(const char *run, const char *owner, int64_t until_us, r
 
 /* runs_read.c */
 /** A row of RV_SQL_RUN. The texts stay valid until the statement moves; hash is where the bundle's name goes. */
-RV_MUST_CHECK int rv_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX],
-                                struct rv_run_row *out, rv_err **err);
+RV_MUST_CHECK int rv_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX], struct rv_run_row *out,
+                                rv_err **err);
 
 /* upkeep.c */
 RV_MUST_CHECK int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err);

@@ -55,9 +55,9 @@ static int list_workers(struct sql_store *st, int64_t since_us,
                                           .is_draining = rv_sql_int_at(stmt, 6) != 0,
                                           .started_us = rv_sql_int_at(stmt, 7),
                                           .seen_us = rv_sql_int_at(stmt, 8)};
-        rc = lacked                   ? RV_FAIL(err, RV_E_NOMEM, "list workers")
+        rc = lacked                 ? RV_FAIL(err, RV_E_NOMEM, "list workers")
              : row.name && row.host ? each(self, &row, err)
-                                      : rv_store_damaged(st, err, "the row of a worker is damaged");
+                                    : rv_store_damaged(st, err, "the row of a worker is damaged");
         if (rc != 0)
             break;
     }

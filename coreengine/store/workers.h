@@ -11,9 +11,9 @@ struct rv_worker_row {
     const char *name; /* unique: no other process has it, nor the same one after a restart */
     const char *host; /* for people */
     int64_t pid;
-    rv_str offers;      /* a JSON array of texts: labels, capabilities with versions */
-    int64_t n_max, n_runs; /* tasks that it takes at once, and has now */
-    bool is_draining;   /* it takes no more */
+    rv_str offers;               /* a JSON array of texts: labels, capabilities with versions */
+    int64_t n_max, n_runs;       /* tasks that it takes at once, and has now */
+    bool is_draining;            /* it takes no more */
     int64_t started_us, seen_us; /* seen: its last sign of life */
 };
 /** Add a worker, or say what is new of it. RV_E_INVALID. */

@@ -82,11 +82,8 @@ int rv_work_apart_begin(struct work_job *j, struct uv_loop_s *loop,
     int rc = rv_buf_check(&a->room, "words of a command", err);
     for (size_t i = 0; rc == 0 && i < a->n; i++)
         words[i] = a->room.ptr + a->at[i];
-    const uv_process_options_t opts = {.exit_cb = on_ended,
-                                       .file = j->app.host_program,
-                                       .args = words,
-                                       .stdio_count = 3,
-                                       .stdio = files};
+    const uv_process_options_t opts = {
+        .exit_cb = on_ended, .file = j->app.host_program, .args = words, .stdio_count = 3, .stdio = files};
     if (rc < 0) {
         rv_buf_fini(&a->room);
         free(a);

@@ -12,19 +12,19 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/work/work_internal.h"
 
-#define POLL_MIN_US  INT64_C(50000)
-#define POLL_MAX_US  INT64_C(2000000)
-#define SWEEP_US     INT64_C(5000000)
-#define SIGN_US      INT64_C(5000000) /* between two signs of life; with short leases more often */
-#define RETRY_US     INT64_C(500000)
-#define MAX_CLASSES  4096 /* that a worker looks at */
-#define MAX_TIMELY   200  /* tasks that become due, or are taken from dead workers, at once */
-#define SWEEP_DUTY   "sweep"
-#define JITTER_PPM   INT64_C(100000)
+#define POLL_MIN_US INT64_C(50000)
+#define POLL_MAX_US INT64_C(2000000)
+#define SWEEP_US    INT64_C(5000000)
+#define SIGN_US     INT64_C(5000000) /* between two signs of life; with short leases more often */
+#define RETRY_US    INT64_C(500000)
+#define MAX_CLASSES 4096 /* that a worker looks at */
+#define MAX_TIMELY  200  /* tasks that become due, or are taken from dead workers, at once */
+#define SWEEP_DUTY  "sweep"
+#define JITTER_PPM  INT64_C(100000)
 
 struct work_desk {
-    pthread_mutex_t lock;  /* guards what follows up to `thread`; never held while the store is used */
-    pthread_cond_t wanted; /* something was given, or is to be done */
+    pthread_mutex_t lock;    /* guards what follows up to `thread`; never held while the store is used */
+    pthread_cond_t wanted;   /* something was given, or is to be done */
     struct work_list ended;  /* from the loop */
     struct work_list begins; /* for the loop */
     size_t n_held;           /* tasks that it claimed and has not told the end of */
@@ -341,8 +341,8 @@ static int look(struct work_desk *d, rv_err **err)
     if (rc == 0 && next.ready && n_free > 0)
         rc = claim(d, n_free, classes, n, err);
     pthread_mutex_lock(&d->lock);
-    d->is_idle = rc == 0 && !d->found_something && !next.ready && next.due_us == 0 && next.stale_us == 0 &&
-                 d->n_held == 0;
+    d->is_idle =
+        rc == 0 && !d->found_something && !next.ready && next.due_us == 0 && next.stale_us == 0 && d->n_held == 0;
     bool is_idle = d->is_idle;
     pthread_mutex_unlock(&d->lock);
     plan_look(d, &next);

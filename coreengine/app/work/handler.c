@@ -29,7 +29,7 @@ static const char *tool_of(const char *target)
     const char *colon = strchr(target, ':');
 
     return colon && is_name(target, (size_t)(colon - target)) && is_name(colon + 1, strlen(colon + 1)) ? colon + 1
-                                                                                                        : NULL;
+                                                                                                       : NULL;
 }
 
 static int load(const struct rv_app *app, const struct rv_worker_handler *given, struct work_handler *h, rv_err **err)
@@ -142,8 +142,8 @@ static int envelope_of(const struct work_job *j, const char *id, rv_envelope **o
 {
     const struct rv_json_opts opts = {.max_bytes = RV_TASK_MAX_JSON, .what = "payload of a task"};
     json_object *payload = NULL, *state = json_object_new_object();
-    int rc = state ? rv_json_parse(j->task.payload, &opts, &payload, err)
-                   : RV_FAIL(err, RV_E_NOMEM, "begin with a task");
+    int rc =
+        state ? rv_json_parse(j->task.payload, &opts, &payload, err) : RV_FAIL(err, RV_E_NOMEM, "begin with a task");
 
     if (rc == 0 && !json_object_is_type(payload, json_type_object))
         rc = RV_FAIL(err, RV_E_INVALID, "the payload of a task is an object");
@@ -238,7 +238,8 @@ static void take_object(struct work_job *j, json_object *o)
     const char *status = NULL;
     json_object *v = NULL;
 
-    if (json_object_object_get_ex(o, "status", &v) && (!rv_json_get_text(o, "status", &status) || strcmp(status, "ok"))) {
+    if (json_object_object_get_ex(o, "status", &v) &&
+        (!rv_json_get_text(o, "status", &status) || strcmp(status, "ok"))) {
         fail(j, status ? status : "the status of its result is not a text");
         return;
     }

@@ -59,18 +59,18 @@ struct work_job {
     struct rv_work_payload payload;
     const struct work_handler *handler; /* NULL: a task of type `run` */
     char run[RV_STORE_MAX_ID + 1];
-    bool cancels;                 /* the run is opened to be ended */
-    bool answers;                 /* the payload's answer is for the question that it waits with */
-    bool is_apart;                /* it ended the processes that went on with it: in one of its own */
-    int64_t crashes;              /* how many in a row */
+    bool cancels;    /* the run is opened to be ended */
+    bool answers;    /* the payload's answer is for the question that it waits with */
+    bool is_apart;   /* it ended the processes that went on with it: in one of its own */
+    int64_t crashes; /* how many in a row */
     struct rv_app_loaded loaded;
-    rv_journal *journal;          /* taken over; NULL: the engine has it, or nobody */
+    rv_journal *journal; /* taken over; NULL: the engine has it, or nobody */
     struct rv_catalog catalog;
-    rv_exec *exec;                /* the loop's */
-    struct work_apart *apart;     /* the loop's: its process */
+    rv_exec *exec;            /* the loop's */
+    struct work_apart *apart; /* the loop's: its process */
     struct rv_worker *worker;
-    atomic_bool cancel_wanted;    /* the task is to be cancelled; the desk's thread sets it */
-    bool is_cancelled;            /* by the loop */
+    atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
+    bool is_cancelled;         /* by the loop */
     enum work_end end;
     int64_t later_us;
     rv_buf result;

@@ -1,9 +1,9 @@
 /* A worker: one loop, one engine, many runs. Tasks come from the desk's thread with their runs taken over and loaded;
  * here the runs go on, and what became of them goes back to the desk.
  *
- * SIGTERM and SIGINT drain it. Nothing new is claimed. What is claimed and has not begun is handed back; a run that goes
- * on is handed over as soon as nothing of it is under way. When the grace time is over, calls that may be repeated are
- * given up; a run with a call that must not be is left as after a crash. */
+ * SIGTERM and SIGINT drain it. Nothing new is claimed. What is claimed and has not begun is handed back; a run that
+ * goes on is handed over as soon as nothing of it is under way. When the grace time is over, calls that may be repeated
+ * are given up; a run with a call that must not be is left as after a crash. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

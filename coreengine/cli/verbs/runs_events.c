@@ -1,5 +1,5 @@
-/* The events of a run, from its journal, also while it goes on in another process: reeve runs events, and for other verbs
- * that follow a run. */
+/* The events of a run, from its journal, also while it goes on in another process: reeve runs events, and for other
+ * verbs that follow a run. */
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <time.h>
@@ -99,7 +99,8 @@ static void pause_ms(int64_t ms)
 }
 
 /* Looks at the run by its key until it is over, or waits and that is the end. */
-static int follow(rv_store *store, struct rv_app_past *p, bool until_waits, bool records, struct stream *s, rv_err **err)
+static int follow(rv_store *store, struct rv_app_past *p, bool until_waits, bool records, struct stream *s,
+                  rv_err **err)
 {
     int rc = 0;
 

@@ -100,9 +100,12 @@ static int read_picture(const char *word, struct picture *p, rv_err **err)
 
 static void write_json(const struct picture *p, rv_buf *b)
 {
-    const struct rv_app_view view = {
-        .past = &p->past, .steps = &p->steps, .replayed = &p->replayed, .pending = p->pending,
-        .queued = p->is_queued ? &p->queued : NULL, .now_us = p->now_us};
+    const struct rv_app_view view = {.past = &p->past,
+                                     .steps = &p->steps,
+                                     .replayed = &p->replayed,
+                                     .pending = p->pending,
+                                     .queued = p->is_queued ? &p->queued : NULL,
+                                     .now_us = p->now_us};
 
     rv_app_view_write(&view, b);
     rv_buf_putc(b, '\n');

@@ -22,9 +22,10 @@ static const struct rv_cli_option submit_options[] = {
     {"priority", 'p', "N", "greater is sooner, among the work of one tenant (default 0)", NULL, false},
     {"at", 0, "TIME", "not before this time, e.g. 2026-12-24T18:00:00Z", NULL, false},
     {"delay", 0, "DURATION", "not before that long from now, e.g. 90s, 15min, 12h", NULL, false},
-    {"key", 0, "TEXT", "if a run that was submitted with this key has not ended, mean that one and make no new one", NULL,
+    {"key", 0, "TEXT", "if a run that was submitted with this key has not ended, mean that one and make no new one",
+     NULL, false},
+    {"wait", 'w', NULL, "wait until the run is over, or waits for an answer; print what `reeve run` prints", NULL,
      false},
-    {"wait", 'w', NULL, "wait until the run is over, or waits for an answer; print what `reeve run` prints", NULL, false},
     {"json", 'j', NULL, "with --wait: print the result as one JSON object", NULL, false},
     {"state", 0, NULL, "with --wait: print the whole state as one JSON object", NULL, false},
     {"events", 'e', NULL, "with --wait: print each event as a line of JSON instead of the answer", NULL, false},
@@ -148,7 +149,8 @@ const struct rv_cli_verb rv_verb_submit = {
     .args = "PIPELINE",
     .summary = "queue a run for a worker",
     .text =
-        "Keeps a new run in the store, puts it into the queue and prints its id; a process of `reeve worker` runs it, on\n"
+        "Keeps a new run in the store, puts it into the queue and prints its id; a process of `reeve worker` runs it, "
+        "on\n"
         "any machine that shares the store. The run needs a worker that has its labels, and the capabilities of the\n"
         "pipeline in the same major version, not older. `reeve runs show` says what a queued run waits for,\n"
         "`reeve runs cancel` ends it. With --wait the exit status is that of the run, as of `reeve run`.",

@@ -14,8 +14,8 @@ static const struct rv_cli_option worker_options[] = {
     {"concurrency", 'c', "N", "runs at once (default 16)", NULL, false},
     {"label", 'l', "WORD", "label that this worker has, e.g. gpu", NULL, true},
     {"handler", 0, "TYPE=TARGET", "handle tasks of this type with a pipeline file or with CAPABILITY:TOOL", NULL, true},
-    {"grace", 0, "DURATION", "time that runs have to come to a point where another worker can go on (default 30s)", NULL,
-     false},
+    {"grace", 0, "DURATION", "time that runs have to come to a point where another worker can go on (default 30s)",
+     NULL, false},
     {"until-idle", 0, NULL, "end when nothing is left that it could do", NULL, false},
     {"list", 0, NULL, "list the workers that live, and what they offer", NULL, false},
     {"json", 'j', NULL, "with --list: print a JSON array of objects", NULL, false},
@@ -110,9 +110,8 @@ static int read_handlers(const struct rv_cli *cli, struct rv_worker_handler out[
     for (*n = 0; (given = rv_cli_nth(cli, "handler", *n)); (*n)++) {
         const char *eq = strchr(given, '=');
         if (!eq || eq == given || !eq[1] || eq - given > MAX_TYPE)
-            return rv_cli_usage(cli, err,
-                                "--handler \"%s\": write TYPE=FILE or TYPE=CAPABILITY:TOOL, such as news=news.yaml",
-                                given);
+            return rv_cli_usage(
+                cli, err, "--handler \"%s\": write TYPE=FILE or TYPE=CAPABILITY:TOOL, such as news=news.yaml", given);
         if (*n >= MAX_HANDLERS)
             return rv_cli_usage(cli, err, "more than %d handlers", MAX_HANDLERS);
         memcpy(room[*n], given, (size_t)(eq - given));
@@ -184,9 +183,12 @@ const struct rv_cli_verb rv_verb_worker = {
     .args = "",
     .summary = "do what is queued",
     .text =
-        "Claims queued runs and tasks, and runs whose process died, and does them, until SIGTERM or SIGINT. Any number\n"
-        "of workers can share a store, on one machine or, with a database server, on several. A worker claims only what\n"
-        "it can do: what needs a label that it does not have, or a capability that is not on its path, waits for another\n"
+        "Claims queued runs and tasks, and runs whose process died, and does them, until SIGTERM or SIGINT. Any "
+        "number\n"
+        "of workers can share a store, on one machine or, with a database server, on several. A worker claims only "
+        "what\n"
+        "it can do: what needs a label that it does not have, or a capability that is not on its path, waits for "
+        "another\n"
         "one. Tenants get equal shares, however much each has queued.\n"
         "A signal drains it: it claims nothing new, and each run comes to a point where another worker can go on with\n"
         "it. A second signal ends it at once.",

@@ -310,7 +310,8 @@ int rv_plugins_version(rv_plugins *p, const char *name, rv_buf *version, rv_err 
         return RV_FAIL(err, RV_E_NOMEM, "look at capability \"%s\"", name);
     pl->log = p->log;
     pl->logging = rv_plugin_logging_new();
-    int rc = pl->logging ? rv_plugin_locate(p, name, &pl->path, err) : RV_FAIL(err, RV_E_NOMEM, "keep count of log lines");
+    int rc =
+        pl->logging ? rv_plugin_locate(p, name, &pl->path, err) : RV_FAIL(err, RV_E_NOMEM, "keep count of log lines");
     if (rc == 0)
         rc = fetch(p, &which, pl, &desc, err);
     if (rc == 0)
