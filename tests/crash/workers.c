@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,6 +105,17 @@ static void submit_all(struct world *w)
     }
 }
 
+/* Until something was written beside the store, or for a while. */
+static void wait_for_change(struct world *w)
+{
+    struct pollfd p = {.fd = w->watch, .events = POLLIN};
+    char events[4096];
+
+    if (poll(&p, 1, LOOK_MS) > 0)
+        while (read(w->watch, events, sizeof events) > 0)
+            continue;
+}
+
 /* --- workers --- */
 
 static void start_worker(struct world *w, int i)
@@ -114,7 +126,7 @@ static void start_worker(struct world *w, int i)
     char *path = rv_kit_path(w->dir, log);
     pid_t pid = fork();
     if (pid == 0) {
-        int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
         dup2(fd, STDERR_FILENO);
         execl(w->reeve, "reeve", "worker", "--store", w->store, "--sync", "off", "--lease", "1", "--concurrency", "8",
               "--grace", "600s", "--capability-path", w->capabilities, (char *)NULL);
@@ -138,13 +150,29 @@ static void kill_one(struct world *w)
     start_worker(w, i);
 }
 
+/* It has said so: before that a signal ends it like any program. */
+static bool is_working(const struct world *w, int i)
+{
+    char log[64];
+    struct stat st;
+
+    snprintf(log, sizeof log, "worker.%d", i);
+    char *path = rv_kit_path(w->dir, log);
+    bool is = stat(path, &st) == 0 && st.st_size > 0;
+    free(path);
+    return is;
+}
+
 /* SIGTERM: each drains, and ends well. */
 static void drain_all(struct world *w)
 {
     int status;
 
-    for (int i = 0; i < N_WORKERS; i++)
+    for (int i = 0; i < N_WORKERS; i++) {
+        while (!is_working(w, i))
+            wait_for_change(w);
         kill(w->workers[i], SIGTERM);
+    }
     for (int i = 0; i < N_WORKERS; i++) {
         waitpid(w->workers[i], &status, 0);
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
@@ -261,17 +289,6 @@ static long count_effects(const struct world *w)
         n += *at == '\n';
     free(effects);
     return n;
-}
-
-/* Until something was written beside the store, or for a while. */
-static void wait_for_change(struct world *w)
-{
-    struct pollfd p = {.fd = w->watch, .events = POLLIN};
-    char events[4096];
-
-    if (poll(&p, 1, LOOK_MS) > 0)
-        while (read(w->watch, events, sizeof events) > 0)
-            continue;
 }
 
 static void work(struct world *w)
