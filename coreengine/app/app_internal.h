@@ -49,7 +49,6 @@ struct rv_app_run_state {
     struct rv_app_early early; /* owned, too */
     struct rv_app_conversation *talk;
 };
-void rv_app_let_go(struct rv_app_run *run);
 /** What a run of the store was started with. calls: it will make some. Else neither capabilities nor secrets are
  * needed, and both may be gone. own_handle: its agents get a handle of the store for themselves, for another thread. */
 RV_MUST_CHECK int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row,

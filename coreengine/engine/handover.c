@@ -44,13 +44,13 @@ bool rv_handover_skips(const rv_exec *x, const struct rv_effect *e)
     return false;
 }
 
-/* Only timers are left, and the journal has those. */
+/* Only timers and expiries of questions are left, and the journal has those. */
 static bool is_quiet(const rv_exec *x)
 {
     if (x->over || x->is_keeping || x->is_opening || x->cancel_asked || x->effects.n > 0)
         return false;
     for (const struct call *c = x->calls; c; c = c->next)
-        if (c->kind != CALL_ANSWER || c->event != RV_EVENT_TIMER)
+        if (c->kind != CALL_EXPIRE && (c->kind != CALL_ANSWER || c->event != RV_EVENT_TIMER))
             return false;
     return true;
 }

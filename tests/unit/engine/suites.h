@@ -23,5 +23,6 @@ Suite *late_suite(void);
 Suite *opened_suite(void);
 Suite *handover_suite(void);
 Suite *expiry_suite(void);
+Suite *early_suite(void);
 
 #endif
