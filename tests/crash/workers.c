@@ -1,7 +1,7 @@
 /* Workers of one queue that are killed all the time: workers REEVE CAPABILITIES [RUNS] [SEED]
  *
- * Runs of two tenants are submitted, each with effects of every class; four workers do them, and whenever some more
- * effects have happened, one of the workers is killed and another one started. Questions whether a call happened are
+ * Runs of two tenants are submitted, each with effects of every class; four workers do them, and after some runs and
+ * some of their effects one of the workers is killed and another one started. Questions whether a call happened are
  * answered from the outside world, as a person would. In the end each run is completed, no effect is lost, and none is
  * repeated that must not be. Nothing here waits for a time: each kill comes after so many effects. */
 #include <fcntl.h>
@@ -22,7 +22,8 @@
 #define N_WORKERS 4
 #define N_STEPS   5
 #define N_TENANTS 2
-#define MAX_LINES 4 /* effects between two kills, at most, for each worker */
+#define N_ROUND   5  /* runs between two kills */
+#define MAX_LINES 12 /* effects of them before the kill, at most */
 #define LOOK_MS   1000
 #define PIPELINE                                                                                                       \
     "name: queued\ncapabilities: [effects]\nagents:\n"                                                                 \
@@ -43,8 +44,13 @@ struct world {
     const char *reeve, *capabilities;
     rv_store *handle;
     pid_t workers[N_WORKERS];
-    int n_runs, watch;
-    long n_kills, n_answers;
+    int n_runs, n_submitted, watch;
+    struct {
+        struct rv_app app;
+        struct rv_app_loaded loaded;
+    } of[N_TENANTS];
+    long n_kills, n_answers, n_effects;
+    off_t seen; /* of the file of effects */
     struct rv_rand_state state;
     struct rv_rand rand;
 };
@@ -57,13 +63,13 @@ static void must(int rc, const rv_err *err, const char *what)
 
 /* --- runs --- */
 
-static void submit_one(struct world *w, const struct rv_app *app, struct rv_app_loaded *loaded, int i)
+static void submit_one(struct world *w, int i)
 {
-    struct rv_app_run run = {.app = app, .loaded = loaded, .mode = RV_UNSET, .store = NULL};
+    const struct rv_app *app = &w->of[i % N_TENANTS].app;
+    struct rv_app_run run = {.app = app, .loaded = &w->of[i % N_TENANTS].loaded, .mode = RV_UNSET};
     const struct rv_app_submit how = {.priority = i % 3};
     struct rv_app_submitted out;
     rv_buf text = RV_BUF_INIT(4096);
-    json_object *state;
     rv_envelope *env = NULL;
     rv_err *err = NULL;
 
@@ -72,7 +78,7 @@ static void submit_one(struct world *w, const struct rv_app *app, struct rv_app_
         rv_buf_printf(&text, "%s{\"tool\": \"%s\", \"parameters\": {\"text\": \"r%d-%d\"}}", s ? ", " : "",
                       steps[s].tool, i, s);
     rv_buf_puts(&text, "]}}}");
-    state = rv_kit_json(rv_buf_cstr(&text));
+    json_object *state = rv_kit_json(rv_buf_cstr(&text));
     must(rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), &env, &err), err, "envelope");
     must(rv_app_run_open(&run, &err), err, "store");
     must(rv_app_submit(&run, env, &how, &out, &err), err, "submit");
@@ -80,28 +86,28 @@ static void submit_one(struct world *w, const struct rv_app *app, struct rv_app_
     rv_envelope_free(env);
     json_object_put(state);
     rv_buf_fini(&text);
-    (void)w;
 }
 
-static void submit_all(struct world *w)
+static void submit_some(struct world *w)
 {
-    const char *dirs[] = {w->capabilities};
+    for (int i = 0; i < N_ROUND && w->n_submitted < w->n_runs; i++)
+        submit_one(w, w->n_submitted++);
+}
+
+static void load_all(struct world *w)
+{
+    const struct rv_app_load_opts opts = {.keeps = true};
+    rv_err *err = NULL;
 
     for (int t = 0; t < N_TENANTS; t++) {
-        const struct rv_app app = {.store = w->store,
-                                   .sync = "off",
-                                   .capability_dirs = dirs,
-                                   .n_capability_dirs = 1,
-                                   .scope = {.tenant = tenants[t]}};
-        const struct rv_app_load_opts opts = {.keeps = true};
-        struct rv_app_loaded loaded;
-        rv_err *err = NULL;
-        must(rv_app_load(&app, w->pipeline, &opts, &loaded, &err), err, "load");
-        if (rv_findings_n_errors(loaded.findings) > 0)
-            rv_kit_die("the pipeline has errors: %s", rv_findings_at(loaded.findings, 0).text);
-        for (int i = t; i < w->n_runs; i += N_TENANTS)
-            submit_one(w, &app, &loaded, i);
-        rv_app_loaded_fini(&loaded);
+        w->of[t].app = (struct rv_app){.store = w->store,
+                                       .sync = "off",
+                                       .capability_dirs = &w->capabilities,
+                                       .n_capability_dirs = 1,
+                                       .scope = {.tenant = tenants[t]}};
+        must(rv_app_load(&w->of[t].app, w->pipeline, &opts, &w->of[t].loaded, &err), err, "load");
+        if (rv_findings_n_errors(w->of[t].loaded.findings) > 0)
+            rv_kit_die("the pipeline has errors: %s", rv_findings_at(w->of[t].loaded.findings, 0).text);
     }
 }
 
@@ -260,73 +266,104 @@ static void answer_all(struct world *w)
 
 static int count_row(void *self, const struct rv_run_row *row, rv_err **err)
 {
+    (void)row;
     (void)err;
-    if (row->status == RV_RUN_COMPLETED)
-        (*(int *)self)++;
-    else if (rv_run_status_is_final(row->status))
-        rv_kit_die("run %s is %s", row->id, rv_run_status_text(row->status));
+    (*(int *)self)++;
     return 0;
 }
 
-static int count_completed(struct world *w)
+/* Of all tenants, with one of these statuses. */
+static int count_runs(struct world *w, unsigned statuses)
 {
+    const struct rv_run_filter filter = {.statuses = statuses};
     int n = 0;
 
     for (int t = 0; t < N_TENANTS; t++) {
         const struct rv_store_scope scope = {tenants[t], NULL};
         rv_err *err = NULL;
-        must(rv_store_list_runs(w->handle, &scope, NULL, count_row, &n, &err), err, "list");
+        must(rv_store_list_runs(w->handle, &scope, &filter, count_row, &n, &err), err, "list");
     }
     return n;
 }
 
-static long count_effects(const struct world *w)
+static bool are_over(struct world *w)
 {
-    char *effects = access(w->effects, R_OK) == 0 ? rv_kit_read(w->effects) : NULL;
-    long n = 0;
-
-    for (const char *at = effects; at && *at; at++)
-        n += *at == '\n';
-    free(effects);
-    return n;
+    return count_runs(w, 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING | 1u << RV_RUN_INTERRUPTED) == 0;
 }
 
+/* The file only grows. */
+static long count_effects(struct world *w)
+{
+    char part[65536];
+    ssize_t n = 0;
+    int fd = open(w->effects, O_RDONLY | O_CLOEXEC);
+
+    while (fd >= 0 && (n = pread(fd, part, sizeof part, w->seen)) > 0) {
+        w->seen += n;
+        for (ssize_t i = 0; i < n; i++)
+            w->n_effects += part[i] == '\n';
+    }
+    if (fd >= 0)
+        close(fd);
+    return w->n_effects;
+}
+
+/* Some runs, some of their effects, and a worker less, until all are there; then until all are over. */
 static void work(struct world *w)
 {
-    long next_kill = 1 + (long)rv_rand_below(w->rand, N_WORKERS * MAX_LINES);
-
     for (int i = 0; i < N_WORKERS; i++)
         start_worker(w, i);
-    while (count_completed(w) < w->n_runs) {
+    while (w->n_submitted < w->n_runs) {
+        long n_wanted = count_effects(w) + 1 + (long)rv_rand_below(w->rand, MAX_LINES);
+        submit_some(w);
+        while (count_effects(w) < n_wanted && !are_over(w)) {
+            wait_for_change(w);
+            answer_all(w);
+        }
+        kill_one(w);
+    }
+    while (!are_over(w)) {
         wait_for_change(w);
         answer_all(w);
-        long n = count_effects(w);
-        if (n >= next_kill) {
-            kill_one(w);
-            next_kill = n + 1 + (long)rv_rand_below(w->rand, N_WORKERS * MAX_LINES);
-        }
     }
     drain_all(w);
 }
 
 /* --- the verdict --- */
 
+/* counts[run * N_STEPS + step] */
+static int *count_all(const struct world *w)
+{
+    int *counts = calloc((size_t)w->n_runs * N_STEPS, sizeof *counts);
+    char *effects = rv_kit_read(w->effects), *save = NULL;
+
+    for (char *line = strtok_r(effects, "\n", &save); line && counts; line = strtok_r(NULL, "\n", &save)) {
+        const char *what = strrchr(line, '\t');
+        int run, step;
+        if (!what || sscanf(what, "\tr%d-%d", &run, &step) != 2 || run < 0 || run >= w->n_runs || step < 0 ||
+            step >= N_STEPS || strncmp(line, steps[step].tool, strlen(steps[step].tool)) != 0)
+            rv_kit_die("an effect that was not asked for: %s", line);
+        counts[run * N_STEPS + step]++;
+    }
+    free(effects);
+    return counts;
+}
+
 static long judge(struct world *w)
 {
-    char *effects = rv_kit_read(w->effects), text[64];
-    long n_bad = 0;
+    long n_bad = w->n_runs - count_runs(w, 1u << RV_RUN_COMPLETED);
+    int *counts = count_all(w);
     rv_err *err = NULL;
 
-    for (int i = 0; i < w->n_runs; i++)
-        for (int s = 0; s < N_STEPS; s++) {
-            snprintf(text, sizeof text, "r%d-%d", i, s);
-            int n = count_of(effects, steps[s].tool, text);
-            if (n == 1 || (n > 1 && !steps[s].is_once))
-                continue;
-            printf("FAIL %s of run %d happened %d times\n", steps[s].tool, i, n);
-            n_bad++;
-        }
-    free(effects);
+    if (n_bad != 0)
+        printf("FAIL %ld runs are not completed\n", n_bad);
+    for (int i = 0; i < w->n_runs * N_STEPS; i++) {
+        if (counts[i] == 1 || (counts[i] > 1 && !steps[i % N_STEPS].is_once))
+            continue;
+        printf("FAIL %s of run %d happened %d times\n", steps[i % N_STEPS].tool, i / N_STEPS, counts[i]);
+        n_bad++;
+    }
+    free(counts);
     must(rv_store_check(w->handle, &err), err, "the store");
     return n_bad;
 }
@@ -353,13 +390,15 @@ int main(int argc, char **argv)
     rv_kit_write(w.pipeline, PIPELINE);
     setenv("REEVE_CRASH_EFFECTS", w.effects, 1);
     w.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    submit_all(&w);
+    load_all(&w);
     must(rv_store_open(w.store, &opts, &w.handle, &err), err, "store");
     if (inotify_add_watch(w.watch, w.dir, IN_MODIFY | IN_CREATE) < 0)
         rv_kit_die("inotify: no watch");
     work(&w);
     long n_bad = judge(&w);
     printf("%d runs, %ld kills, %ld answers, %ld failures\n", w.n_runs, w.n_kills, w.n_answers, n_bad);
+    for (int t = 0; t < N_TENANTS; t++)
+        rv_app_loaded_fini(&w.of[t].loaded);
     rv_store_close(w.handle);
     close(w.watch);
     rv_kit_tmpdir_remove(w.dir);
