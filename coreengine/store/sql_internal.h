@@ -6,6 +6,7 @@
 #define RV_STORE_SQL_INTERNAL_H
 
 #include "coreengine/store/sql_tasks_internal.h"
+#include "coreengine/store/sql_workers_internal.h"
 #include "coreengine/store/store.h"
 
 /* The columns of a run's row for readers, in the order of row_of() in runs_read.c. */
@@ -135,7 +136,8 @@
     X(DELETE_SCHEMA, "UPDATE schemas SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                             \
     X(COUNT_CHANGE, "UPDATE counters SET value = value + 1 WHERE name = ?1")                                           \
     X(COUNTER, "SELECT value FROM counters WHERE name = ?1")                                                           \
-    RV_SQL_TASK_STATEMENTS(X)
+    RV_SQL_TASK_STATEMENTS(X)                                                                                          \
+    RV_SQL_WORKER_STATEMENTS(X)
 
 enum sql_id {
 #define X(name, text) SQL_##name,
