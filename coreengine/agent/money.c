@@ -160,9 +160,14 @@ static int send_kept(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf request = RV_BUF_INIT(v->model.priced_len + 1);
 
+    rv_buf_add(&request, v->model.priced, v->model.priced_len);
+    int rc = rv_buf_check(&request, "model request", err);
+    if (rc < 0) {
+        rv_buf_fini(&request);
+        return rc;
+    }
     rv_visit_root(v->shared)->n_short--;
     v->model.is_short = false;
-    rv_buf_add(&request, v->model.priced, v->model.priced_len);
     return rv_model_call(v, &request, out, err);
 }
 

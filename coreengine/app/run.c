@@ -225,12 +225,22 @@ int rv_app_run_open(struct rv_app_run *run, rv_err **err)
     return rc;
 }
 
-int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
+static int keep_new(struct rv_app_run *run, const rv_envelope *env, bool in_group, rv_err **err)
 {
     int rc = converse(run, &run->state->talk, err);
-    const struct rv_app_begin begin = {.conversation = conversation_of(run->state->talk)};
+    const struct rv_app_begin begin = {.conversation = conversation_of(run->state->talk), .in_group = in_group};
 
     return rc < 0 ? rc : rv_app_keep(run, env, &begin, err);
+}
+
+int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
+{
+    return keep_new(run, env, false, err);
+}
+
+int rv_app_run_keep_in_group(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
+{
+    return keep_new(run, env, true, err);
 }
 
 /* --- what happens while it goes on --- */
@@ -391,6 +401,16 @@ int rv_app_run_keep_file(struct rv_app_run *run, rv_buf *path, rv_err **err)
     return rc;
 }
 
+static void let_go(struct rv_app_run *run)
+{
+    struct rv_app_early *early = &run->state->early;
+
+    rv_journal_free(early->journal);
+    if (early->fence)
+        RV_IGNORE(rv_store_release(run->store, run->state->id, early->fence, NULL),
+                  "the lease ends by itself, only later");
+}
+
 void rv_app_run_fini(struct rv_app_run *run)
 {
     rv_exec_free(run->exec);
@@ -399,7 +419,7 @@ void rv_app_run_fini(struct rv_app_run *run)
         if (run->state->continues)
             rv_store_rollback(run->store); /* nothing to do, unless it did not come to a commit */
         rv_journal_free(run->journal);
-        rv_app_let_go(run);
+        let_go(run);
         conversation_free(run->state->talk);
         if (run->state->closes_store)
             rv_store_close(run->store);

@@ -52,6 +52,8 @@ void rv_engine_close(rv_engine *e, void (*on_closed)(void *self), void *self);
 /** Wait at most that long until no capability code runs any more. False: some does, and the plugins must be left alone.
  */
 bool rv_engine_settle(rv_engine *e, int64_t wait_ms);
+/** No call that was given up runs capability code any more: what only runs that are freed used may be unloaded. */
+bool rv_engine_is_settled(const rv_engine *e);
 /** Ask every run to end, as rv_exec_cancel(). Any thread. */
 void rv_engine_cancel_all(rv_engine *e);
 /** Forget all requests to cancel that were made until now; call it before new work begins. */
@@ -77,7 +79,8 @@ struct rv_observer {
      * agent is one piece of text, its object; what the models of structured agents say on the way there, and their
      * calls of the output's tool, are not told. */
     bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
-    /** The run waits for an answer to q (borrowed). Called once for each question. May call rv_exec_answer(). */
+    /** q (borrowed) is open: the run waits for its answer, or a branch of the run does while others still run. Called
+     * once for each question. May call rv_exec_answer(). */
     void (*on_question)(void *self, rv_exec *x, const struct rv_pending *q);
     /** The run is over, or waits for an answer that on_question did not give; rc and err (borrowed) as rv_engine_wait()
      * reports them. May free the run, answer it and start others. */
@@ -154,14 +157,25 @@ RV_MUST_CHECK int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, 
  * Not from a callback. RV_E_NOMEM, RV_E_INTERNAL; RV_E_INVALID, RV_E_TIMEOUT for an answer of the script that does not
  * fit its interrupt (the run is then over, as interrupted). */
 RV_MUST_CHECK int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err);
-/** Answer a run that waits (its status is interrupted); it continues in this engine. With a journal the run needs
- * opts.holds; otherwise open its journal again and call rv_engine_continue(). RV_E_STATE: the run waits for no answer.
- * What rv_run_step() reports: the answer does not fit, and the run waits as before. */
+/** Answer a question of a run. When the run waits (its status is interrupted), it continues in this engine; with a
+ * journal that needs opts.holds, otherwise open its journal again and call rv_engine_continue(). While other branches
+ * still run, questions of branches are answered by id, in any order; the core is told in the next turn, and a question
+ * that is withdrawn until then is logged. RV_E_STATE: there is no open question, or it was withdrawn or has an answer.
+ * What rv_run_step() reports: the answer does not fit, and the question stays open. */
 RV_MUST_CHECK int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err);
 /** Would the question that the run waits with take that answer? Nothing changes. As rv_exec_answer(). */
 RV_MUST_CHECK int rv_exec_check_answer(const rv_exec *x, const struct rv_response *response, rv_err **err);
 void rv_exec_read_on(rv_exec *x); /* streams that on_delta held go on */
 void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
+/** Bring a run with a journal to a point where another process can go on with it. Calls under way may end; of those
+ * that the run asks for from now on, only what must not be repeated is made here. When nothing is under way, the run is
+ * over in this engine: on_over comes with rc 0, and rv_exec_is_handed_over(). Free the run then, which gives up its
+ * lease. A run that ends or pauses before that does so as always. */
+void rv_exec_hand_over(rv_exec *x);
+bool rv_exec_is_handed_over(const rv_exec *x);
+/** Is a call under way that must not be repeated? A run that is freed meanwhile leaves it unknown whether it happened.
+ */
+bool rv_exec_is_unrepeatable(const rv_exec *x);
 /** Tell on_event that the run ends here, by err: unless `done` was told. For a caller whose own part of a step failed.
  */
 void rv_exec_tell_end(rv_exec *x, const rv_err *err);

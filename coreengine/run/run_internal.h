@@ -98,6 +98,7 @@ struct rv_run {
     struct halt halt;
     bool has_tree;          /* its branches were loaded */
     bool shown;             /* the envelope shows the questions of branches */
+    int64_t n_asked;        /* questions that branches have put */
     json_object *withdrawn; /* ids of questions that no answer is wanted to any more; owned; NULL: none */
 
     /* A run that is the work of a stage (inner.c) has a root in `shared`. It does not tell how it began and ended. */
