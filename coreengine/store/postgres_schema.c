@@ -65,6 +65,37 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "ALTER TABLE sessions ADD COLUMN status " TEXT_HERE " DEFAULT 'active';"
     "ALTER TABLE messages ADD COLUMN deleted_us BIGINT;"
     "CREATE INDEX messages_deleted ON messages (session, seq) WHERE deleted_us IS NOT NULL;",
+    /* 3 to 4. */
+    "CREATE TABLE classes (id " ID ", tier " TEXT_HERE ", needs " TEXT_HERE ", UNIQUE (tier, needs));"
+    "CREATE TABLE shares (tenant " TEXT " PRIMARY KEY, weight " INT_HERE ", cap " INT_HERE ");"
+    "CREATE TABLE lanes (key " ID ", tenant " TEXT_HERE ", class " INT_HERE " REFERENCES classes (id), vt " INT_HERE ","
+    " weight " INT_HERE ", cap " INT_HERE ", n_pending " INT_HERE ", n_processing " INT_HERE ","
+    " UNIQUE (tenant, class)) WITH (fillfactor = 50);"
+    "CREATE INDEX lanes_open ON lanes (class, vt) WHERE n_pending > 0 AND n_processing < cap;"
+    "CREATE INDEX lanes_shut ON lanes (class, vt) WHERE NOT (n_pending > 0 AND n_processing < cap);"
+    "CREATE TABLE tasks (key " ID ", id " TEXT_HERE " UNIQUE, lane " INT_HERE " REFERENCES lanes (key),"
+    " tenant " TEXT_HERE ", \"user\" " TEXT_HERE ", type " TEXT_HERE ", idempotency " TEXT ","
+    " payload BYTEA NOT NULL, result BYTEA, error " TEXT ", status " TEXT_HERE ", cancel " INT_HERE ","
+    " priority " INT_HERE ", attempt " INT_HERE ", retry_count " INT_HERE ", max_retries " INT_HERE ","
+    " n_events " INT_HERE ", created_us " INT_HERE ", updated_us " INT_HERE ", scheduled_us " INT_HERE ","
+    " started_us " INT_HERE ", completed_us " INT_HERE ", worker " TEXT ", claimed_us " INT_HERE ","
+    " lease_until_us " INT_HERE ") WITH (fillfactor = 70);"
+    "CREATE INDEX tasks_ready ON tasks (lane, priority DESC, scheduled_us) WHERE status = 'pending';"
+    "CREATE INDEX tasks_waiting ON tasks (scheduled_us) WHERE status = 'waiting';"
+    "CREATE INDEX tasks_by_lease ON tasks (lease_until_us) WHERE status = 'processing';"
+    "CREATE INDEX tasks_by_worker ON tasks (worker) WHERE status = 'processing';"
+    "CREATE UNIQUE INDEX tasks_by_key ON tasks (tenant, \"user\", type, idempotency) WHERE idempotency IS NOT NULL"
+    " AND status IN ('waiting', 'pending', 'processing');"
+    "CREATE INDEX tasks_by_age ON tasks (tenant, created_us);"
+    "CREATE INDEX tasks_failed ON tasks (tenant, created_us) WHERE status IN ('failed');"
+    "CREATE INDEX tasks_over ON tasks (completed_us) WHERE completed_us > 0;"
+    "CREATE TABLE task_events (task " INT_HERE " REFERENCES tasks (key) ON DELETE CASCADE, seq " INT_HERE ","
+    " at_us " INT_HERE ", kind " TEXT_HERE ", attempt " INT_HERE ", worker " TEXT ", text " TEXT ","
+    " retry " INT_HERE ", next_us " INT_HERE ", PRIMARY KEY (task, seq));",
+    /* 4 to 5. */
+    "CREATE TABLE workers (name " TEXT " PRIMARY KEY, host " TEXT_HERE ", pid " INT_HERE ", offers BYTEA NOT NULL,"
+    " n_max " INT_HERE ", n_runs " INT_HERE ", draining " INT_HERE ", started_us " INT_HERE ", seen_us " INT_HERE ");"
+    "CREATE TABLE duties (name " TEXT " PRIMARY KEY, worker " TEXT_HERE ", until_us " INT_HERE ");",
 };
 
 struct header {

@@ -114,6 +114,34 @@ static const struct {
     {.sql = "SELECT 'the counter of schemas is missing' WHERE NOT EXISTS (SELECT 1 FROM counters WHERE name ="
             " 'schemas')",
      .each = complain},
+    {.sql = "SELECT 'lane ' || l.key || ' of tenant \"' || l.tenant || '\" counts ' || l.n_pending || ' pending and '"
+            " || l.n_processing || ' processing tasks and has ' || count(CASE t.status WHEN 'pending' THEN 1 END)"
+            " || ' and ' || count(CASE t.status WHEN 'processing' THEN 1 END) FROM lanes l LEFT JOIN tasks t"
+            " ON t.lane = l.key AND t.status IN ('pending', 'processing') GROUP BY l.key"
+            " HAVING count(CASE t.status WHEN 'pending' THEN 1 END) <> l.n_pending"
+            " OR count(CASE t.status WHEN 'processing' THEN 1 END) <> l.n_processing",
+     .each = complain},
+    {.sql = "SELECT 'lane ' || key || ' of tenant \"' || tenant || '\" has an impossible number' FROM lanes"
+            " WHERE vt < 0 OR weight < 1 OR cap < 1",
+     .each = complain},
+    {.sql = "SELECT 'task \"' || t.id || '\" is in the lane of tenant \"' || l.tenant || '\"' FROM tasks t"
+            " JOIN lanes l ON l.key = t.lane WHERE l.tenant <> t.tenant",
+     .each = complain},
+    {.sql = "SELECT 'task \"' || t.id || '\" should have ' || t.n_events || ' events and has ' || count(e.seq)"
+            " || ', the last ' || coalesce(max(e.seq), 0) FROM tasks t LEFT JOIN task_events e ON e.task = t.key"
+            " GROUP BY t.key HAVING count(e.seq) <> t.n_events OR coalesce(max(e.seq), 0) <> t.n_events",
+     .each = complain},
+    {.sql =
+         "SELECT 'task \"' || id || '\" is ' || status || ' and has a worker, a lease, an end or a number that does"
+         " not fit' FROM tasks WHERE (status = 'processing') <> (worker IS NOT NULL)"
+         " OR (status = 'processing') <> (lease_until_us > 0)"
+         " OR (status IN ('completed', 'failed', 'cancelled')) <> (completed_us > 0) OR retry_count > max_retries"
+         " OR attempt < 0 OR retry_count < 0 OR created_us < 0 OR updated_us < 0 OR scheduled_us < 0 OR started_us < 0"
+         " OR completed_us < 0 OR claimed_us < 0 OR lease_until_us < 0",
+     .each = complain},
+    {.sql = "SELECT 'task \"' || id || '\"', payload, result FROM tasks",
+     .each = check_objects,
+     .names = {"payload", "result"}},
     {.sql = "SELECT hash, data FROM blobs", .each = check_blob},
     {.sql = "SELECT checksum, document, name FROM schemas", .each = check_document},
     {.sql = "SELECT 'schema \"' || name || '\"', json_schema FROM schemas",
@@ -188,6 +216,19 @@ static int check_runs(struct rv_report *r, rv_err **err)
     return rc;
 }
 
+static int check_tasks(struct rv_report *r, rv_err **err)
+{
+    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+
+    rv_buf_puts(&sql, "SELECT 'task \"' || id || '\" has a status that cannot be' FROM tasks WHERE status NOT IN (''");
+    for (int i = 0; i < RV_N_TASK; i++)
+        rv_buf_printf(&sql, ", '%s'", rv_task_status_text((enum rv_task_status)i));
+    rv_buf_puts(&sql, ")");
+    int rc = look_at(r, &sql, complain, NULL, err);
+    rv_buf_fini(&sql);
+    return rc;
+}
+
 static int check_sessions(struct rv_report *r, rv_err **err)
 {
     static const char *const numbers[] = {"total_tokens", "n_messages", "created_us", "updated_us"};
@@ -208,6 +249,8 @@ static int look_at_all(struct rv_report *r, rv_err **err)
         rc = check_runs(r, err);
     if (rc == 0)
         rc = check_sessions(r, err);
+    if (rc == 0)
+        rc = check_tasks(r, err);
     for (size_t i = 0; i < RV_COUNT(looks) && rc == 0; i++)
         rc = look_at_text(r, looks[i].sql, looks[i].each, looks[i].names, err);
     return rc;

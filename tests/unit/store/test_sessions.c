@@ -55,7 +55,7 @@ START_TEST(a_file_of_version_one_comes_forward_and_takes_sessions)
     struct rv_run_row run;
 
     make_version_one(w);
-    FAILS(RV_E_VERSION, "schema version 1, this program reads version 3", "for writing",
+    FAILS(RV_E_VERSION, "schema version 1, this program reads version 4", "for writing",
           world_store(w, w->path, &(struct rv_store_opts){.read_only = true}, &w->s));
     OK(world_store(w, w->path, &quick, &w->s));
     OK(rv_store_check(w->s, &w->err));
@@ -150,7 +150,7 @@ static const struct {
      "message 2 of session \"s1\" has tool_calls that is not a JSON object"},
     {"UPDATE messages SET metadata = '{}}' WHERE seq = 1",
      "message 1 of session \"s1\" has metadata that is not a JSON"},
-    {"UPDATE messages SET latency_ms = -7 WHERE seq = 3", "message 3 of session \"s1\" has a number"},
+    {"UPDATE messages SET latency_ms = -7 WHERE seq = 3", "message 3 of session \"s1\" has an impossible number"},
     {"DELETE FROM sessions", "a row of messages refers to one of sessions that is not there"},
     {"UPDATE schemas SET document = 'forged'", "not that of its checksum: n"},
     {"UPDATE schemas SET json_schema = ''", "schema \"n\" has json_schema that is not a JSON object"},
@@ -372,7 +372,7 @@ START_TEST(a_backup_has_the_sessions_and_schemas)
     ck_assert_int_eq(stats.sessions, 1);
     ck_assert_int_eq(stats.messages, 1);
     ck_assert_int_eq(stats.schemas, 1);
-    ck_assert_int_eq(stats.schema, 3);
+    ck_assert_int_eq(stats.schema, 4);
     rv_store_close(copy);
     free(path);
     world_close(w);
