@@ -1,5 +1,6 @@
 /* The handle of a store: the one place that opens it, passes the fault points, guards against calls that do not fit
  * (writes to a read-only store, calls from within a walk), repeats a write and makes several writes one. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,20 +62,26 @@ int rv_store_enter_write(rv_store *s, int rc, const char *op, rv_err **err)
     if (rc < 0)
         return RV_WRAP(err, rc, "%s", op);
     rc = enter_write(s, op, err);
-    return rc != 0 ? rc : rv_sql_begin_write(s->sql, op, err);
+    if (rc == 0)
+        rc = rv_sql_begin_write(s->sql, op, err);
+    s->is_writing = rc == 0;
+    return rc;
 }
 
 bool rv_store_repeats(rv_store *s, int *rc, rv_err **err)
 {
+    s->is_writing = false;
     *rc = rv_sql_end_write(s->sql, *rc, s->op, err);
     if (*rc >= 0 || s->in_group || !rv_sql_again(s->sql, err))
         return false;
     *rc = rv_sql_begin_write(s->sql, s->op, err);
+    s->is_writing = *rc == 0;
     return *rc == 0;
 }
 
 int rv_store_leave_write(rv_store *s, int rc, rv_err **err)
 {
+    assert(!s->is_writing); /* rv_store_repeats() has ended it */
     return leave(s, rc, err);
 }
 

@@ -17,6 +17,7 @@ struct rv_store {
     struct rv_store_opts opts; /* as it was opened */
     const char *op;            /* under way, or the last one */
     bool in_group;
+    bool is_writing; /* between rv_store_enter_write() and rv_store_repeats() */
     bool is_walking; /* a read is under way, and its callback may not use the store */
     struct rv_store_faults faults;
 };
