@@ -216,7 +216,11 @@ static int next_event(const rv_exec *x, const struct rv_response *response, bool
     enum rv_run_status status = rv_run_status(x->run);
     const char *run = rv_journal_run(x->opts.journal);
 
-    if (rv_run_is_finished(x->run) && status != RV_RUN_INTERRUPTED)
+    bool is_over = rv_run_is_finished(x->run) && status != RV_RUN_INTERRUPTED;
+    if (is_over && response && rv_envelope_was_withdrawn(rv_run_envelope(x->run), response->interrupt_id))
+        return RV_FAIL(err, RV_E_STATE, "the question \"%.*s\" was withdrawn: its run has ended",
+                       RV_STR_ARG(rv_utf8_cut(response->interrupt_id, RV_ID_MAX)));
+    if (is_over)
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" is over: it was %s", run, rv_run_status_text(status));
     if (cancel) {
         ev->kind = RV_EVENT_CANCEL;

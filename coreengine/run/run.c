@@ -184,7 +184,7 @@ void rv_run_free(rv_run *run)
     rv_branch_fini(&run->main);
     rv_totals_fini(&run->totals);
     free(run->halt.text);
-    json_object_put(run->withdrawn);
+    json_object_put(run->shared.withdrawn);
     rv_run_parallel_fini(run);
     free(run->failed_stage);
     free(run->failed_type);

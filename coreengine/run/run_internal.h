@@ -96,9 +96,8 @@ struct rv_run {
     size_t n_working;                        /* visits under way */
     struct totals totals;
     struct halt halt;
-    bool shown;             /* the envelope shows the questions of branches */
-    int64_t n_asked;        /* questions that branches have put */
-    json_object *withdrawn; /* ids of questions that no answer is wanted to any more; owned; NULL: none */
+    bool shown;      /* the envelope shows the questions of branches */
+    int64_t n_asked; /* questions that branches have put */
 
     /* A run that is the work of a stage (inner.c) has a root in `shared`. It does not tell how it began and ended. */
     bool is_inner;
@@ -245,7 +244,7 @@ int rv_run_load_tree(rv_run *run, rv_err **err);
 /* questions.c: questions of branches */
 struct branch *rv_questions_first(rv_run *run); /* in the order of the lists; NULL: none is open */
 int rv_questions_withdraw(rv_run *run, struct branch *b, rv_err **err);
-int rv_questions_refuse_withdrawn(const rv_run *run, const struct rv_response *r, rv_err **err);
+int rv_questions_refuse_withdrawn(rv_run *run, const struct rv_response *r, rv_err **err);
 int rv_questions_show(rv_run *run, rv_err **err);
 /** Before the run goes on. */
 int rv_questions_hide(rv_run *run, rv_err **err);
