@@ -11,60 +11,6 @@
 #define MAX_CHOICE      64 /* bytes: choices stand on buttons and in one line of a terminal */
 #define MAX_SECONDS     31536000
 
-static struct rv_owned *own(struct rv_loader *l)
-{
-    struct rv_owned *o = rv_loader_array(l, 1, sizeof *o);
-
-    if (o) {
-        o->next = l->p->internal->owned;
-        l->p->internal->owned = o;
-    }
-    return o;
-}
-
-/* --- Expressions --- */
-
-static rv_expr *compile(struct rv_key_reader *r, const struct rv_node *node, const char *what)
-{
-    static const char *const variables[] = {"output", "outputs", "envelope", "metadata", "state", "interrupt",
-                                            "models", "group",   "error",    "item",     "index", "inputs"};
-    struct rv_src src = rv_node_text_src(node);
-    struct rv_owned *o = own(rv_loader_of(r));
-    rv_err *err = NULL;
-
-    if (!o)
-        return NULL;
-    int rc = rv_expr_compile(node->text, &src, variables, RV_COUNT(variables), &o->expr, &err);
-    if (rc == RV_E_NOMEM) {
-        r->rc = rc;
-    } else if (rc < 0) {
-        rc = RV_WRAP(&err, rc, "%s \"%s\": %s", r->owner_kind, r->owner_name ? r->owner_name : "", what);
-        rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
-    }
-    rv_err_free(err);
-    return o->expr;
-}
-
-static rv_expr *noted_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what)
-{
-    rv_expr *e = compile(r, node, what);
-
-    if (e)
-        rv_note_text(r, node, what, e, NULL);
-    return e;
-}
-
-rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what)
-{
-    rv_expr *e = noted_expr(r, node, what);
-    struct rv_src src = rv_node_text_src(node);
-
-    if (e && !rv_expr_may_be_bool(e))
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &src, "compare it with something: a condition is true or false",
-                        "%s is never true or false", what);
-    return e;
-}
-
 /* --- Lists of targets --- */
 
 struct raw_branch {
@@ -299,7 +245,7 @@ void rv_read_for_each(struct rv_key_reader *r, const struct rv_node *node, void 
 
     each->src = node->src;
     if (node->kind == RV_NODE_STR)
-        each->list = noted_expr(r, node, "for_each");
+        each->list = rv_loader_expr(r, node, "for_each", RV_TEXT_OF_STAGE);
     else
         rv_keys_wrong_type(r, node, "for_each", "an expression that gives a list");
 }
@@ -321,7 +267,7 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
     }
     if (node->kind == RV_NODE_STR) {
         out->kind = RV_BUILT_EXPR;
-        out->expr = is_inside ? compile(r, node, what) : noted_expr(r, node, what);
+        out->expr = rv_loader_expr(r, node, what, is_inside ? RV_TEXT_INSIDE : RV_TEXT_OF_STAGE);
         return;
     }
     if (node->kind == RV_NODE_LIST || node->kind == RV_NODE_MAP) {
@@ -344,7 +290,7 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
         return;
     }
     out->kind = RV_BUILT_CONST;
-    struct rv_owned *o = own(l);
+    struct rv_owned *o = rv_loader_own(l);
     int rc = o ? rv_node_to_json(node, &o->value, &err) : RV_E_NOMEM;
     if (rc == RV_E_NOMEM)
         r->rc = rc;
@@ -407,29 +353,17 @@ const char *rv_ask_option(const struct rv_agent_ask *ask, size_t i)
 static void read_question(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_ask *ask = target;
-    struct rv_src src = rv_node_text_src(node);
-    struct rv_owned *o;
-    rv_err *err = NULL;
 
-    if (node->kind != RV_NODE_STR || node->text.len == 0) {
-        rv_keys_wrong_type(r, node, "question", "a text for the person who is asked");
-        return;
-    }
-    o = own(rv_loader_of(r));
-    int rc = o ? rv_template_compile(node->text, &src, &o->template, &err) : RV_E_NOMEM;
-    if (rc == RV_E_NOMEM)
-        r->rc = rc;
-    else if (rc < 0)
-        rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
+    if (node->kind == RV_NODE_STR && node->text.len > 0)
+        ask->question = rv_loader_template(r, node, NULL);
     else
-        ask->question = o->template;
-    rv_err_free(err);
+        rv_keys_wrong_type(r, node, "question", "a text for the person who is asked");
 }
 
 static void read_show(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     if (node->kind == RV_NODE_STR)
-        *(rv_expr **)target = noted_expr(r, node, "ask.show");
+        *(rv_expr **)target = rv_loader_expr(r, node, "ask.show", RV_TEXT_OF_STAGE);
     else
         rv_keys_wrong_type(r, node, "show", "an expression");
 }

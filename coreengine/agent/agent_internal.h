@@ -149,8 +149,6 @@ static inline int rv_visit_stage_of(const struct rv_visit *v)
 const char *rv_visit_role(const rv_visit *v);
 const struct rv_model_config *rv_visit_model(const rv_visit *v); /* NULL: the role has none */
 int64_t rv_visit_max_tokens(const rv_visit *v);
-/** Will the visit ask a model, if no hook does? */
-bool rv_visit_calls_llm(const rv_visit *v);
 struct visit_call {
     enum rv_effect_kind kind;
     enum rv_name_kind entry;
@@ -239,8 +237,6 @@ RV_MUST_CHECK int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **
 const char *rv_output_text(json_object *output, const char *first, const char *second);
 
 /* --- ask.c --- */
-/** Does the visit put the question of its stage, now that its output is final? */
-bool rv_visit_asks(const rv_visit *v);
 /** Put it, and stay. A question that cannot be written fails the visit; its output stands. */
 RV_MUST_CHECK int rv_visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** Go on with the answer: see rv_visit_goes_on(). */
@@ -277,7 +273,6 @@ RV_MUST_CHECK int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, st
 RV_MUST_CHECK int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, rv_err **err);
 /** Keep the rows of the agent that the call asked until the turn has its rows. Takes rows; NULL: no memory. */
 RV_MUST_CHECK int rv_rows_keep_child(struct model_progress *t, rv_str call_id, struct rv_turn *rows, rv_err **err);
-void rv_rows_free_children(struct model_progress *t);
 #define RV_ROWS_MAX ((size_t)63 << 20) /* bytes of the rows of one turn */
 /** A UUID that follows from the run, the visit and n. */
 void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX]);

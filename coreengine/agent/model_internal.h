@@ -92,7 +92,6 @@ int64_t rv_parts_worst_tokens(const rv_visit *v);
 /** To and from what is kept while the stage waits for a person. */
 RV_MUST_CHECK int rv_parts_keep(const struct model_progress *t, json_object *kept, rv_err **err);
 RV_MUST_CHECK int rv_parts_take(struct model_progress *t, json_object *kept, rv_err **err);
-void rv_parts_fini(struct model_progress *t);
 
 /* --- reply.c: what a model's reply comes to --- */
 RV_MUST_CHECK int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
@@ -110,7 +109,6 @@ bool rv_output_lacks_field(const rv_visit *v, json_object *value);
 void rv_output_drop_nulls(json_object *schema, json_object *value);
 
 /* --- messages.c --- */
-void rv_messages_fini(struct model_progress *t);
 /** The calls of the last reply are in `messages`, or its judgement is over. */
 void rv_messages_drop_new_calls(struct model_progress *t);
 /** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL; those whose id was there before get

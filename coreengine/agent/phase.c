@@ -30,11 +30,6 @@ bool rv_element_calls_llm(const struct rv_visit_shared *shared, int stage)
     return agent->has_llm && !is_mocked(shared, agent) && !arbiter_is_off(shared, agent);
 }
 
-bool rv_visit_calls_llm(const rv_visit *v)
-{
-    return !v->is_list && rv_element_calls_llm(v->shared, v->agent->index);
-}
-
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
 {
     return !shared->pipeline->agents[stage].each.list && rv_element_calls_llm(shared, stage);

@@ -108,14 +108,36 @@ fail:
     return rc;
 }
 
+static void free_progress(struct model_progress *t)
+{
+    free(t->prompt);
+    free(t->system);
+    json_object_put(t->examples);
+    json_object_put(t->attachments);
+    json_object_put(t->messages);
+    json_object_put(t->ids);
+    json_object_put(t->offered);
+    rv_schema_free(t->schema);
+    rv_buf_fini(&t->visible);
+    for (struct child_rows *c = t->child_rows, *next; c; c = next) {
+        next = c->next;
+        rv_turn_free(c->rows);
+        free(c->call_id);
+        free(c);
+    }
+    json_object_put(t->arguments);
+    json_object_put(t->final_calls);
+    json_object_put(t->new_calls);
+    rv_model_hooks_fini(&t->hooks);
+}
+
 void rv_visit_free(rv_visit *v)
 {
     if (!v)
         return;
     rv_money_stop_waiting(v);
     rv_visit_tools_fini(&v->tools);
-    rv_messages_fini(&v->model);
-    rv_model_hooks_fini(&v->model.hooks);
+    free_progress(&v->model);
     json_object_put(v->output);
     json_object_put(v->previous);
     json_object_put(v->caught);

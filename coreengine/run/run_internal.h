@@ -96,8 +96,9 @@ struct rv_run {
     size_t n_working;                        /* visits under way */
     struct totals totals;
     struct halt halt;
-    bool shown;      /* the envelope shows the questions of branches */
-    int64_t n_asked; /* questions that branches have put */
+    bool has_tree;          /* its branches were loaded */
+    bool shown;             /* the envelope shows the questions of branches */
+    int64_t n_asked;        /* questions that branches have put */
 
     /* A run that is the work of a stage (inner.c) has a root in `shared`. It does not tell how it began and ended. */
     bool is_inner;
@@ -238,7 +239,7 @@ int rv_run_end_halted(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
 
 /* tree.c: the branches in the state of a run */
 int rv_run_keep_tree(rv_run *run, rv_err **err);
-/** The branches that a loaded envelope has; nothing where it has none. On failure there are none. */
+/** The branches that a loaded envelope has, once; nothing where it has none. On failure there are none. */
 int rv_run_load_tree(rv_run *run, rv_err **err);
 
 /* questions.c: questions of branches */
