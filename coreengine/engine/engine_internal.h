@@ -149,6 +149,7 @@ struct rv_exec {
     int64_t under_way_until_us; /* it may live, and be in one of its calls for so long; 0: it is gone */
     bool answers;               /* interrupts are answered by the script */
     int64_t n_asked;            /* questions of branches that the host was told of, or will be at the end of the turn */
+    int64_t expiry_us;          /* of the question that is waited for while the run works; 0: none is */
     bool is_asking;             /* at the end of this turn */
     json_object *told;          /* ids of open questions that on_question was told, as keys; owned; NULL: none */
     int64_t hoped_until_us;     /* the lease ran out before it was renewed until this time: another process may own the

@@ -197,8 +197,8 @@ static int ask_again(const struct past *p, struct rv_effects *open, rv_err **err
  * it. True: ev tells the run. */
 static bool is_due(const rv_exec *x, int64_t now_us, char id[RV_ID_MAX], struct rv_event *ev)
 {
-    ev->kind = RV_EVENT_ANSWER;
-    return rv_run_due_question(x->run, now_us, id, &ev->response);
+    ev->kind = RV_EVENT_ANSWER; /* of a run that works, the recovery is told first */
+    return rv_run_is_finished(x->run) && rv_run_due_question(x->run, now_us, id, &ev->response);
 }
 
 /* Of a run whose process died while a branch waited and others ran: the answer is told after the recovery. */

@@ -336,6 +336,8 @@ static int follow(rv_run *run, struct branch *b, int from, const struct rv_visit
     bool moves = leaves && r->next >= 0, looped = moves && r->next <= from;
     int rc = 0;
 
+    if (run->halt.is_set) /* the branch goes nowhere any more: no edge is taken */
+        return 0;
     if (r->feedback && rv_outcome_requires_loop(r->outcome) && !looped)
         rc = rv_envelope_add_feedback(b->env, rv_json_str(r->feedback), err);
     if (rc == 0 && moves)

@@ -384,6 +384,8 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
         rc = rv_questions_check(run, &ev->response, ev->now_us, err);
         return rc < 0 ? rc : answer_branch(run, ev, out, err);
     }
+    if (ev->kind == RV_EVENT_ANSWER && (rc = rv_questions_refuse_withdrawn(run, &ev->response, err)) < 0)
+        return rc;
     if (is_paused(run) && ev->kind == RV_EVENT_ANSWER) {
         rc = rv_visit_check_answer(&run->shared, run->env, &ev->response, ev->now_us, err);
         if (rc < 0)
@@ -399,8 +401,6 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     } else if (is_paused(run) && ev->kind == RV_EVENT_CANCEL) {
         rearm(run);
     }
-    if (ev->kind == RV_EVENT_ANSWER && (rc = rv_questions_refuse_withdrawn(run, &ev->response, err)) < 0)
-        return rc;
     if (run->finished && (ev->kind == RV_EVENT_START || ev->kind == RV_EVENT_ANSWER))
         return RV_FAIL(err, RV_E_STATE, "the run is over");
     if (run->finished)

@@ -96,9 +96,9 @@ struct rv_run {
     size_t n_working;                        /* visits under way */
     struct totals totals;
     struct halt halt;
-    bool has_tree;          /* its branches were loaded */
-    bool shown;             /* the envelope shows the questions of branches */
-    int64_t n_asked;        /* questions that branches have put */
+    bool has_tree;   /* its branches were loaded */
+    bool shown;      /* the envelope shows the questions of branches */
+    int64_t n_asked; /* questions that branches have put */
 
     /* A run that is the work of a stage (inner.c) has a root in `shared`. It does not tell how it began and ended. */
     bool is_inner;
