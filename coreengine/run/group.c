@@ -157,6 +157,8 @@ int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state,
     struct group *g = b->group;
 
     b->state = state;
+    if (b->n_calls > 0)
+        rv_calls_forget(run, b);
     g->n_alive--;
     g->n_arrived += state == BRANCH_ARRIVED;
     if (state == BRANCH_FAILED && !g->failed_first)

@@ -181,6 +181,7 @@ void rv_run_free(rv_run *run)
 {
     if (!run)
         return;
+    rv_calls_fini(&run->calls);
     rv_branch_fini(&run->main);
     rv_totals_fini(&run->totals);
     free(run->halt.text);
@@ -241,17 +242,22 @@ bool rv_run_waits_for(rv_run *run, int64_t call_id)
 {
     if (run->finished)
         return false;
-    return run->parallel ? waiting_work(run, call_id) != NULL : rv_branch_waiting(run, call_id) != NULL;
+    return run->parallel ? waiting_work(run, call_id) != NULL : rv_calls_branch(run, call_id) != NULL;
 }
 
 static int on_done_of_branch(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    struct branch *b = rv_branch_waiting(run, ev->call_id);
+    struct branch *b = rv_calls_branch(run, ev->call_id);
     struct left left = rv_run_left(run);
+    size_t from = out->n;
 
     if (!b)
         return 0;
     int rc = rv_work_on(b->work, ev, out, err);
+    if (rc == 0 && !rv_work_waits_for(b->work, ev->call_id))
+        rv_calls_answered(run, ev->call_id);
+    if (rc == 0)
+        rc = rv_calls_note(run, b, out, from, err);
     if (rc < 0)
         return rc;
     rv_branch_worked(run, b, left);
@@ -317,8 +323,11 @@ static int recover_branch(rv_run *run, struct branch *b, int64_t gap_us, int64_t
                           struct rv_effects *out, rv_err **err)
 {
     struct left left = rv_run_left(run);
+    size_t from = out->n;
 
     int rc = rv_work_recover(b->work, gap_us, now_us, out, err);
+    if (rc == 0)
+        rc = rv_calls_note(run, b, out, from, err);
     if (rc < 0)
         return rc;
     rv_branch_worked(run, b, left);

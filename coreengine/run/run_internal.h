@@ -40,6 +40,7 @@ struct branch {
     int first;            /* stage */
     int asked_by;         /* the stage whose visit left an interrupt pending; -1: none has */
     enum branch_state state;
+    size_t n_calls;            /* that it waits for, as the table of calls has it */
     bool is_ready;             /* it stands in the queue of those that can move */
     struct branch *next_ready; /* the queue */
     /* Of its visit: model calls and visits that it took from what is left, and those of the envelope before it. */
@@ -80,6 +81,15 @@ struct halt {
     char *text; /* owned */
 };
 
+/* Calls and timers under way, once there are groups. */
+struct call_table {
+    struct {
+        int64_t id;
+        struct branch *branch; /* NULL: the place is free */
+    } * items;                 /* owned */
+    size_t cap, n;
+};
+
 struct rv_run {
     const struct rv_pipeline *pipeline; /* borrowed; outlives the run */
     struct rv_visit_shared shared;
@@ -95,6 +105,7 @@ struct rv_run {
     struct branch *first_ready, *last_ready; /* branches that can move, in the order in which they do */
     size_t n_working;                        /* visits under way */
     struct totals totals;
+    struct call_table calls;
     struct halt halt;
     bool has_tree;   /* its branches were loaded */
     bool shown;      /* the envelope shows the questions of branches */
@@ -154,6 +165,14 @@ RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *parti
                                 struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
 
+/* calls.c: who waits for which call */
+/** The effects from that one on were asked for by the visit of the branch. */
+RV_MUST_CHECK int rv_calls_note(rv_run *run, struct branch *b, const struct rv_effects *out, size_t from, rv_err **err);
+struct branch *rv_calls_branch(rv_run *run, int64_t call_id); /* that waits for the call; NULL: none does */
+void rv_calls_answered(rv_run *run, int64_t call_id);
+void rv_calls_forget(rv_run *run, struct branch *b); /* before it is freed */
+void rv_calls_fini(struct call_table *t);
+
 /* money.c: visits whose model call waits until others need less of a budget */
 RV_MUST_CHECK int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **err);
 /** At the end of a step: where some of that money came back, these look again, in the order of the lists. */
@@ -181,7 +200,6 @@ struct left rv_run_left(const rv_run *run); /* before it */
 void rv_branch_worked(rv_run *run, struct branch *b, struct left before);
 /** First visit of a branch whose group was just opened: false when a bound keeps it from beginning. */
 int rv_branch_begin(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
-struct branch *rv_branch_waiting(rv_run *run, int64_t call_id); /* that waits for the call; NULL: none does */
 /** The next one in list order, those that wait for a group before the branches of it; NULL after the last one. */
 struct branch *rv_branch_next(struct branch *b);
 static inline bool rv_branch_asks(const struct branch *b)
