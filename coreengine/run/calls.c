@@ -1,5 +1,5 @@
 /* Which branch waits for a call or a timer: a table by its id, so that the answer to one of thousands of calls finds
- * its branch at once. Ids rise by one, so the id itself is the hash. Entries come and go with the effects that ask for
+ * its branch at once. Entries come and go with the effects that ask for
  * calls and cancel them; a run without groups has none, as its main branch is the only one. */
 #include <stdlib.h>
 
@@ -7,9 +7,10 @@
 
 #define FIRST_CAP 64 /* a power of two, like all that follow */
 
+/* Ids that follow each other are spread: neighbours would make one long chain, which each removal walks along. */
 static size_t home(const struct call_table *t, int64_t id)
 {
-    return (size_t)id & (t->cap - 1);
+    return (size_t)(((uint64_t)id * 0x9e3779b97f4a7c15u) >> 32) & (t->cap - 1);
 }
 
 /* The place of the entry with that id, or the free one where it would stand. */

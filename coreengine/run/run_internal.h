@@ -60,6 +60,8 @@ struct group {
     int join;             /* RV_TARGET_NONE: none */
     struct branch *items; /* owned; in the order of the list */
     size_t n, n_alive, n_arrived;
+    char *prefix;                /* of the paths of its branches; owned */
+    size_t prefix_len;
     struct branch *failed_first; /* in time; NULL: none */
     bool is_settled;             /* its opener goes on next */
 };
@@ -218,7 +220,7 @@ int rv_group_open(rv_run *run, struct branch *b, int stage, const struct rv_bran
 int rv_group_settle(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** A group without branches, and one more of them, without an envelope. */
 int rv_group_new(rv_run *run, struct branch *opener, int stage, const struct rv_branches *list, rv_err **err);
-int rv_group_add(rv_run *run, struct group *g, const struct rv_branch_target *target, rv_err **err);
+int rv_group_add(struct group *g, const struct rv_branch_target *target, rv_err **err);
 void rv_group_look_at(rv_run *run, struct group *g); /* is it settled? Then its opener goes on next */
 /** A branch of a group is over. */
 int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, int64_t now_us, struct rv_effects *out,
