@@ -38,6 +38,7 @@ struct rv_visit_shared {
     struct rv_catalog catalog;
     enum rv_rules rules;         /* never NEWEST */
     const bool *scripted_stages; /* per stage: a script answers for it; NULL: none */
+    json_object *scripted_inner; /* of the root: those of stages inside; "sub/inner"; borrowed; or NULL */
     bool use_mocks;              /* every stage with a mock handler is mocked */
     json_object *blocked;        /* of the root, in a step: tools that may not be called; borrowed */
     bool emits;                  /* false: no EMIT effects (there is no observer) */

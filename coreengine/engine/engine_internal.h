@@ -131,6 +131,7 @@ struct rv_exec {
     struct rv_catalog under, catalog; /* of the capabilities; what the core decides by: `tools` as a catalog */
     struct run_tools tools;
     bool *scripted;                       /* per stage; owned */
+    json_object *scripted_inner;          /* names of stages inside of stages; owned; NULL: none */
     struct rv_conversation *conversation; /* of a run that goes on; owned; NULL: none, or the caller's */
     rv_run *run;
     struct rv_effects effects;

@@ -124,6 +124,9 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
         free(x->scripted);
         x->scripted = r.begin.own;
         r.begin.own = NULL;
+        json_object_put(x->scripted_inner);
+        x->scripted_inner = r.begin.scripted_inner;
+        r.begin.scripted_inner = NULL;
     }
     if (r.begin.own_conversation) {
         x->conversation = r.begin.own_conversation;

@@ -85,9 +85,11 @@ static bool plays(const rv_script *script, const struct rv_pipeline *p, const bo
         return plays_model(script, e->pipeline ? e->pipeline : p, e);
     if (e->kind == RV_EFFECT_CALL_TOOL)
         return rv_script_has_tool(script, rv_str_of(e->name));
+    if (e->kind == RV_EFFECT_CALL_HOOK && e->label)
+        return e->entry == RV_NAME_MOCK && strcmp(e->name, SCRIPT_ENTRY) == 0 &&
+               rv_script_has_stage(script, rv_str_of(e->label));
     if (e->kind == RV_EFFECT_CALL_HOOK)
-        return e->entry == RV_NAME_MOCK && scripted && !e->label && scripted[e->stage] &&
-               strcmp(e->name, SCRIPT_ENTRY) == 0;
+        return e->entry == RV_NAME_MOCK && scripted && scripted[e->stage] && strcmp(e->name, SCRIPT_ENTRY) == 0;
     return false;
 }
 

@@ -165,6 +165,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
         .catalog = catalog ? *catalog : rv_catalog_empty,
         .rules = opts->rules == RV_RULES_NEWEST ? RV_RULES_LAST : opts->rules,
         .scripted_stages = opts->scripted_stages,
+        .scripted_inner = opts->scripted_inner,
         .use_mocks = opts->use_mocks || pipeline->mock,
         .emits = opts->emits,
         .next_call_id = opts->first.next_call_id > 0 ? opts->first.next_call_id : 1,

@@ -25,6 +25,7 @@ struct rv_run_opts {
     enum rv_rules rules;          /* that the run began with; NEWEST: it begins now */
     bool continues;               /* START goes on where the envelope stands: of a fork. Else at the first stage */
     int mode;                     /* enum rv_run_mode; RV_UNSET: the pipeline's, else sequential; ignored on resume */
+    json_object *scripted_inner;  /* names of stages inside of stages, "sub/inner": the same; borrowed; NULL: none */
     bool use_mocks;               /* mock every stage that has a mock handler */
     const bool *scripted_stages;  /* per stage: a script answers for it; borrowed for the run; NULL: none */
     bool emits;                   /* produce EMIT effects */

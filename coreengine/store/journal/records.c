@@ -59,6 +59,14 @@ void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipel
         any = true;
         rv_jw_text(&w, p->agents[i].name);
     }
+    for (size_t i = 0; b->scripted_inner && i < json_object_array_length(b->scripted_inner); i++) {
+        if (!any) {
+            rv_jw_key(&w, "scripted");
+            rv_jw_arr(&w);
+        }
+        any = true;
+        rv_jw_str(&w, rv_json_str(json_object_array_get_idx(b->scripted_inner, i)));
+    }
     if (any)
         rv_jw_arr_end(&w);
     if (b->script_at)
@@ -215,6 +223,21 @@ int rv_record_get_event(const struct rv_record *r, json_object **own, rv_buf *sc
 
 /* --- the begin --- */
 
+/* A stage inside of stages, as "sub/inner". */
+static bool is_inner_stage(const struct rv_pipeline *p, rv_str name)
+{
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        size_t len = strlen(a->name);
+        rv_str rest = {name.ptr + len + 1, name.len - len - 1};
+
+        if (a->inner.pipeline && name.len > len && strncmp(name.ptr, a->name, len) == 0 && name.ptr[len] == '/' &&
+            (rv_pipeline_stage(a->inner.pipeline, rest) >= 0 || is_inner_stage(a->inner.pipeline, rest)))
+            return true;
+    }
+    return false;
+}
+
 static int get_scripted(json_object *list, const struct rv_pipeline *p, struct rv_journal_begin *b, rv_err **err)
 {
     b->own = calloc(p->n_agents + 1, sizeof *b->own);
@@ -223,6 +246,14 @@ static int get_scripted(json_object *list, const struct rv_pipeline *p, struct r
     for (size_t i = 0; i < json_object_array_length(list); i++) {
         rv_str name = rv_json_str(json_object_array_get_idx(list, i));
         int stage = rv_pipeline_stage(p, name);
+        if (stage < 0 && is_inner_stage(p, name)) {
+            if (!b->scripted_inner && !(b->scripted_inner = json_object_new_array()))
+                return RV_FAIL(err, RV_E_NOMEM, "read which stages were scripted");
+            int rc = rv_json_push_ref(b->scripted_inner, json_object_array_get_idx(list, i), err);
+            if (rc < 0)
+                return rc;
+            continue;
+        }
         if (stage < 0) {
             RV_FAIL(err, RV_E_STATE, "stage \"%.*s\" was scripted, and pipeline \"%s\" has no such stage",
                     RV_STR_ARG(rv_utf8_cut(name, 200)), p->name);
@@ -307,6 +338,8 @@ void rv_journal_begin_fini(struct rv_journal_begin *b)
     free(b->own);
     b->own = NULL;
     b->scripted = NULL;
+    json_object_put(b->scripted_inner);
+    b->scripted_inner = NULL;
     json_object_put(b->script_at);
     b->script_at = NULL;
     rv_conversation_free(b->own_conversation);

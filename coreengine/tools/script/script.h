@@ -29,6 +29,12 @@ void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_finding
 
 /** Which stages the script answers for as a whole (its `stages`); flags[0..n_agents) are set. */
 void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *flags);
+/** The same of stages inside of stages: *out is a list of their names, as "sub/inner", which is the caller's; NULL:
+ * none is there. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_script_inner_stages(const rv_script *s, const struct rv_pipeline *p, json_object **out,
+                                         rv_err **err);
+/** Tells whether its `stages` have an entry for that name. */
+bool rv_script_has_stage(const rv_script *s, rv_str name);
 bool rv_script_has_tool(const rv_script *s, rv_str tool);
 bool rv_script_has_models(const rv_script *s); /* it answers for models at all */
 /** The tools it answers for, sorted; borrowed. */
