@@ -488,20 +488,3 @@ const struct rv_key_table rv_agent_table = {
     "agent", "An agent: one stage of the pipeline", agent_keys, RV_COUNT(agent_keys),
     "\"anyOf\":[{\"required\":[\"name\"]},{\"required\":[\"agent\"]}],\"properties\":{\"name\":{\"minLength\":1},"
     "\"agent\":{\"pattern\":\"^[A-Za-z0-9_][A-Za-z0-9_.-]*$\",\"maxLength\":128}}"};
-
-void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target)
-{
-    struct rv_loader *l = rv_loader_of(r);
-    bool ok = false;
-    size_t n = rv_list_length(r, node, "agents", RV_MAX_STAGES, &ok);
-
-    (void)target;
-    if (!ok)
-        return;
-    l->p->agents = rv_loader_array(l, n, sizeof *l->p->agents);
-    if (!l->p->agents)
-        return;
-    l->p->n_agents = n;
-    for (size_t i = 0; i < n && l->rc == 0; i++)
-        rv_agent_build(l, node->items[i], &l->p->agents[i]);
-}

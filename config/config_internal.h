@@ -106,7 +106,6 @@ extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_
 extern const struct rv_term_list rv_child_text_list; /* agents.c */
 
 /* Readers of the sections (rv_key.read). */
-void rv_read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void *target);
@@ -134,27 +133,29 @@ void rv_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *node, 
 void rv_read_ask(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_on_answer(struct rv_key_reader *r, const struct rv_node *node, void *target);
 extern const struct rv_key_table rv_ask_table, rv_branch_table, rv_join_table;
-extern const struct rv_term_list rv_item_error_list, rv_join_failures_list, rv_merge_list, rv_on_denied_list;
-/** An expression over the variables of conditions, owned by the pipeline. what: for the finding, as "rule 2: \"when\"".
- *  NULL: it is not one, which is a finding, or memory is short. */
-rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what);
-/** The same for one that has to be true or false. */
+extern const struct rv_term_list rv_item_error_list, rv_merge_list, rv_on_denied_list;
+/* --- Expressions and templates of stages (texts.c): the pipeline owns them, and their names are checked with those of
+ * prompts. NULL: the text is none, which is a finding, or memory is short. what: for the finding, `rule 2: "when"`. ---
+ */
+enum rv_text_place {
+    RV_TEXT_OF_STAGE,
+    RV_TEXT_BEFORE_OUTPUT, /* without the variable `output`: the stage has none yet */
+    RV_TEXT_INSIDE,        /* over the outputs of an inner pipeline: their names are not checked here */
+};
+rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what,
+                        enum rv_text_place place);
+/** One that is true or false. */
 rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what);
+/** what NULL: its names are not checked. */
+rv_template *rv_loader_template(struct rv_key_reader *r, const struct rv_node *node, const char *what);
+struct rv_owned *rv_loader_own(struct rv_loader *l); /* a place for one more value that the pipeline owns */
 
 /** Have the names in an expression or a template (the other is NULL) of a stage checked with those of prompts. label:
  *  what it is of the stage, `rule 1: "when"`. */
 void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const char *label, const rv_expr *expr,
                   const rv_template *template);
-/* Everything that a placeholder of a prompt may begin with: output keys, then what every prompt can name besides. */
-struct rv_value_names {
-    const char **items; /* NULL: out of memory, recorded */
-    size_t n_outputs, n;
-};
-struct rv_value_names rv_collect_names(struct rv_loader *l);
-bool rv_is_prompt_root(rv_str name); /* of what is not an output */
 /** Warns of keys about requests to a model in a stage that makes none. */
 void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a);
-void rv_agent_model_fini(struct rv_agent_model *m); /* its templates and expressions */
 /** The defaults of rule 4.6. */
 void rv_execution_defaults(struct rv_loader *l);
 
@@ -205,7 +206,6 @@ void rv_check_regions(struct rv_loader *l);
 
 /* --- Money: US dollars as written, to integers --- */
 #define RV_MAX_USD 1e6
-int64_t rv_micro_usd_near(double usd); /* half a micro-dollar counts as one */
 
 /* --- Declared agents --- */
 /** Room for more models behind those that are there (of `from`, which may be the pipeline itself). */

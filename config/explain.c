@@ -95,13 +95,59 @@ static void write_declared(const struct rv_agent *a, rv_jw *w)
     }
 }
 
+/* The word of a TERM key's value, from the key's own table row. */
+static void write_term(rv_jw *w, const struct rv_key_table *table, const char *key, int value)
+{
+    size_t n = 0;
+    const struct rv_term_list *lists = rv_term_lists(&n);
+    const struct rv_term_list *list = NULL;
+
+    for (size_t i = 0; i < table->n_keys; i++) {
+        if (strcmp(table->keys[i].name, key) != 0)
+            continue;
+        list = table->keys[i].terms;
+        for (size_t k = 0; !list && k < n; k++)
+            if (strcmp(lists[k].name, table->keys[i].term_list) == 0)
+                list = &lists[k];
+    }
+    if (list && value >= 0 && (size_t)value < list->n)
+        rv_jw_kv_text(w, key, list->terms[value].text);
+}
+
+static void write_capabilities(const struct rv_pipeline *p, rv_jw *w)
+{
+    rv_jw_key(w, "capabilities");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < p->n_capabilities; i++) {
+        const struct rv_capability_config *c = &p->capabilities[i];
+        const struct rv_node *config = rv_node_get(p->internal->capabilities[i].node, "config");
+
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "name", c->name);
+        write_term(w, &rv_capability_table, "isolation", c->isolation);
+        if (c->isolation == RV_ISOLATION_PROCESS) {
+            rv_jw_key(w, "limits");
+            rv_jw_obj(w);
+            rv_jw_kv_int(w, "memory_mb", c->memory_mb);
+            rv_jw_kv_int(w, "open_files", c->open_files);
+            rv_jw_obj_end(w);
+        }
+        if (config) {
+            rv_jw_key(w, "config");
+            rv_explain_guarded(w, config);
+        }
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}
+
 static void write_child_text(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
 {
     int how = rv_agent_child_text(p, a);
 
     if (!a->declared.name[0] && how == RV_UNSET && !a->session.child_text_resets)
         return;
-    rv_explain_term(w, &rv_agent_table, "child_text", how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how);
+    write_term(w, &rv_agent_table, "child_text", how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how);
     rv_jw_kv_bool(w, "child_text_resets", a->session.child_text_resets);
 }
 
@@ -115,7 +161,7 @@ static void write_join(const struct rv_agent_join *join, rv_jw *w)
         rv_jw_kv_int(w, "wait", join->count);
     else
         rv_jw_kv_text(w, "wait", join->wait == RV_WAIT_ANY ? "any" : "all");
-    rv_explain_term(w, &rv_join_table, "failures", join->failures);
+    write_term(w, &rv_join_table, "failures", join->failures);
     if (join->n_merges > 0) {
         rv_jw_key(w, "merge");
         rv_jw_obj(w);
@@ -180,7 +226,7 @@ static void write_work(const struct rv_agent *a, rv_jw *w)
         rv_jw_kv_text(w, "for_each", rv_expr_text(a->each.list));
         rv_jw_kv_int(w, "max_items", a->each.max_items);
         rv_jw_kv_int(w, "max_parallel", a->each.max_parallel);
-        rv_explain_term(w, &rv_agent_table, "on_item_error", a->each.on_error);
+        write_term(w, &rv_agent_table, "on_item_error", a->each.on_error);
     }
     write_if(w, "pipeline", a->inner.file);
     write_built(w, "inputs", a->inner.inputs);
@@ -189,7 +235,7 @@ static void write_work(const struct rv_agent *a, rv_jw *w)
     if (a->ask.question)
         write_ask(&a->ask, w);
     if (a->on_denied != RV_DENIED_END_RUN)
-        rv_explain_term(w, &rv_agent_table, "on_denied", a->on_denied);
+        write_term(w, &rv_agent_table, "on_denied", a->on_denied);
 }
 
 static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
@@ -202,11 +248,11 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     rv_jw_kv_int(w, "stage_order", a->order.stage_order);
     rv_jw_kv_list(w, "requires", &a->order.required);
     rv_jw_kv_list(w, "after", &a->order.after);
-    rv_explain_term(w, &rv_agent_table, "join_strategy", a->order.join);
+    write_term(w, &rv_agent_table, "join_strategy", a->order.join);
     rv_jw_kv_bool(w, "has_llm", a->has_llm);
     rv_jw_kv_bool(w, "has_tools", a->has_tools);
     rv_jw_kv_bool(w, "has_policies", a->has_policies);
-    rv_explain_term(w, &rv_agent_table, "tool_access", a->tools.access);
+    write_term(w, &rv_agent_table, "tool_access", a->tools.access);
     write_list_if_set(w, "allowed_tools", &a->tools.allowed);
     write_if(w, "model_role", a->model.role);
     write_if(w, "prompt_key", a->model.prompt_key);
@@ -227,10 +273,10 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     if (a->model.has_max_tokens)
         rv_jw_kv_int(w, "max_tokens", a->model.max_tokens);
     rv_jw_kv_text(w, "output_key", a->output.key);
-    rv_explain_term(w, &rv_agent_table, "output_mode", a->output.mode);
+    write_term(w, &rv_agent_table, "output_mode", a->output.mode);
     if (a->output.schema) {
         rv_jw_kv_value(w, "output_schema", a->output.schema);
-        rv_explain_term(w, &rv_agent_table, "output_via", a->output.via);
+        write_term(w, &rv_agent_table, "output_via", a->output.via);
         rv_jw_kv_int(w, "max_repairs", a->limits.max_repairs);
     }
     rv_jw_kv_list(w, "required_output_fields", &a->output.required_fields);
@@ -369,7 +415,7 @@ static void write_state(const struct rv_pipeline *p, rv_jw *w)
     for (size_t i = 0; i < p->n_state_fields; i++) {
         rv_jw_obj(w);
         rv_jw_kv_text(w, "key", p->state_fields[i].key);
-        rv_explain_term(w, &rv_state_field_table, "merge", p->state_fields[i].merge);
+        write_term(w, &rv_state_field_table, "merge", p->state_fields[i].merge);
         rv_jw_obj_end(w);
     }
     rv_jw_arr_end(w);
@@ -384,7 +430,7 @@ static void write_tests(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_obj(w);
         rv_jw_kv_text(w, "name", t->name);
         write_if(w, "script", t->script);
-        rv_explain_term(w, &rv_test_table, "mode", t->mode);
+        write_term(w, &rv_test_table, "mode", t->mode);
         rv_jw_kv_bool(w, "mock", t->mock);
         write_list_if_set(w, "without", &t->without);
         rv_jw_kv_value(w, "input", t->input);
@@ -423,7 +469,7 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
     write_if(w, "confirmation_resume_stage", p->confirmation_resume_stage);
     write_if(w, "agent_review_resume_stage", p->agent_review_resume_stage);
     write_if(w, "agent_review_reject_stage", p->agent_review_reject_stage);
-    rv_explain_capabilities(p, w);
+    write_capabilities(p, w);
     rv_explain_models(p, w);
     rv_jw_key(w, "agents");
     rv_jw_arr(w);

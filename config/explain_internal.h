@@ -5,12 +5,9 @@
 #include "config/models_internal.h"
 
 void rv_explain_double(rv_jw *w, const char *key, double d);
-/** The word of a TERM key's value, from the key's own table row; nothing for RV_UNSET. */
-void rv_explain_term(rv_jw *w, const struct rv_key_table *table, const char *key, int value);
 /** A value of the file without its secrets. */
 void rv_explain_guarded(rv_jw *w, const struct rv_node *node);
 /** The members "models" and "capabilities". */
 void rv_explain_models(const struct rv_pipeline *p, rv_jw *w);
-void rv_explain_capabilities(const struct rv_pipeline *p, rv_jw *w);
 
 #endif

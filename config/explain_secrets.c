@@ -15,25 +15,6 @@ void rv_explain_double(rv_jw *w, const char *key, double d)
     rv_jw_double(w, d);
 }
 
-/* The word of a TERM key's value, from the key's own table row. */
-void rv_explain_term(rv_jw *w, const struct rv_key_table *table, const char *key, int value)
-{
-    size_t n = 0;
-    const struct rv_term_list *lists = rv_term_lists(&n);
-    const struct rv_term_list *list = NULL;
-
-    for (size_t i = 0; i < table->n_keys; i++) {
-        if (strcmp(table->keys[i].name, key) != 0)
-            continue;
-        list = table->keys[i].terms;
-        for (size_t k = 0; !list && k < n; k++)
-            if (strcmp(lists[k].name, table->keys[i].term_list) == 0)
-                list = &lists[k];
-    }
-    if (list && value >= 0 && (size_t)value < list->n)
-        rv_jw_kv_text(w, key, list->terms[value].text);
-}
-
 /* --- Values that may be secrets, from what the file says --- */
 
 static bool is_secret_name(rv_str key)
@@ -151,31 +132,4 @@ void rv_explain_models(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_obj_end(w);
     }
     rv_jw_obj_end(w);
-}
-
-void rv_explain_capabilities(const struct rv_pipeline *p, rv_jw *w)
-{
-    rv_jw_key(w, "capabilities");
-    rv_jw_arr(w);
-    for (size_t i = 0; i < p->n_capabilities; i++) {
-        const struct rv_capability_config *c = &p->capabilities[i];
-        const struct rv_node *config = rv_node_get(p->internal->capabilities[i].node, "config");
-
-        rv_jw_obj(w);
-        rv_jw_kv_text(w, "name", c->name);
-        rv_explain_term(w, &rv_capability_table, "isolation", c->isolation);
-        if (c->isolation == RV_ISOLATION_PROCESS) {
-            rv_jw_key(w, "limits");
-            rv_jw_obj(w);
-            rv_jw_kv_int(w, "memory_mb", c->memory_mb);
-            rv_jw_kv_int(w, "open_files", c->open_files);
-            rv_jw_obj_end(w);
-        }
-        if (config) {
-            rv_jw_key(w, "config");
-            rv_explain_guarded(w, config);
-        }
-        rv_jw_obj_end(w);
-    }
-    rv_jw_arr_end(w);
 }

@@ -11,60 +11,6 @@
 #define MAX_CHOICE      64 /* bytes: choices stand on buttons and in one line of a terminal */
 #define MAX_SECONDS     31536000
 
-static struct rv_owned *own(struct rv_loader *l)
-{
-    struct rv_owned *o = rv_loader_array(l, 1, sizeof *o);
-
-    if (o) {
-        o->next = l->p->internal->owned;
-        l->p->internal->owned = o;
-    }
-    return o;
-}
-
-/* --- Expressions --- */
-
-static rv_expr *compile(struct rv_key_reader *r, const struct rv_node *node, const char *what)
-{
-    static const char *const variables[] = {"output", "outputs", "envelope", "metadata", "state", "interrupt",
-                                            "models", "group",   "error",    "item",     "index", "inputs"};
-    struct rv_src src = rv_node_text_src(node);
-    struct rv_owned *o = own(rv_loader_of(r));
-    rv_err *err = NULL;
-
-    if (!o)
-        return NULL;
-    int rc = rv_expr_compile(node->text, &src, variables, RV_COUNT(variables), &o->expr, &err);
-    if (rc == RV_E_NOMEM) {
-        r->rc = rc;
-    } else if (rc < 0) {
-        rc = RV_WRAP(&err, rc, "%s \"%s\": %s", r->owner_kind, r->owner_name ? r->owner_name : "", what);
-        rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
-    }
-    rv_err_free(err);
-    return o->expr;
-}
-
-rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what)
-{
-    rv_expr *e = compile(r, node, what);
-
-    if (e)
-        rv_note_text(r, node, what, e, NULL);
-    return e;
-}
-
-rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what)
-{
-    rv_expr *e = rv_loader_expr(r, node, what);
-    struct rv_src src = rv_node_text_src(node);
-
-    if (e && !rv_expr_may_be_bool(e))
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &src, "compare it with something: a condition is true or false",
-                        "%s is never true or false", what);
-    return e;
-}
-
 /* --- Lists of targets --- */
 
 struct raw_branch {
@@ -188,8 +134,15 @@ static const struct rv_term failures[] = {
     [RV_FAILURES_FAST] = {"fast", "the first failure cancels the other branches, and the join fails"},
     [RV_FAILURES_COLLECT] = {"collect", "the join goes on; the failures are in group.failed"},
 };
-const struct rv_term_list rv_join_failures_list = {"failures", "way to treat failed branches", failures,
-                                                   RV_COUNT(failures)};
+static const struct rv_term_list join_failures_list = {"failures", "way to treat failed branches", failures,
+                                                       RV_COUNT(failures)};
+
+static const struct rv_term merges[] = {
+    [RV_MERGE_REPLACE] = {"replace", "the new value stands"},
+    [RV_MERGE_APPEND] = {"append", "the new value goes to the end of a list"},
+    [RV_MERGE_DICT] = {"merge_dict", "the new value's keys are set in the old one"},
+};
+const struct rv_term_list rv_merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
 
 static void read_merges(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
@@ -248,7 +201,7 @@ static const struct rv_key join_keys[] = {
      .default_text = NULL,
      .doc = "all: every branch is over; any: the same, and one must have arrived; first or a "
             "number: so many have arrived, the others are cancelled. Unset: all."},
-    {"failures", RV_KEY_TERM, offsetof(struct rv_agent_join, failures), .terms = &rv_join_failures_list,
+    {"failures", RV_KEY_TERM, offsetof(struct rv_agent_join, failures), .terms = &join_failures_list,
      .default_text = "\"drain\"", .src_offset = offsetof(struct rv_agent_join, failures_src),
      .doc = "With all: what a failed branch does to the group."},
     {"merge", RV_KEY_CUSTOM, offsetof(struct rv_agent_join, merges), .read = read_merges,
@@ -292,7 +245,7 @@ void rv_read_for_each(struct rv_key_reader *r, const struct rv_node *node, void 
 
     each->src = node->src;
     if (node->kind == RV_NODE_STR)
-        each->list = rv_loader_expr(r, node, "for_each");
+        each->list = rv_loader_expr(r, node, "for_each", RV_TEXT_OF_STAGE);
     else
         rv_keys_wrong_type(r, node, "for_each", "an expression that gives a list");
 }
@@ -314,7 +267,7 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
     }
     if (node->kind == RV_NODE_STR) {
         out->kind = RV_BUILT_EXPR;
-        out->expr = is_inside ? compile(r, node, what) : rv_loader_expr(r, node, what);
+        out->expr = rv_loader_expr(r, node, what, is_inside ? RV_TEXT_INSIDE : RV_TEXT_OF_STAGE);
         return;
     }
     if (node->kind == RV_NODE_LIST || node->kind == RV_NODE_MAP) {
@@ -337,7 +290,7 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
         return;
     }
     out->kind = RV_BUILT_CONST;
-    struct rv_owned *o = own(l);
+    struct rv_owned *o = rv_loader_own(l);
     int rc = o ? rv_node_to_json(node, &o->value, &err) : RV_E_NOMEM;
     if (rc == RV_E_NOMEM)
         r->rc = rc;
@@ -400,29 +353,17 @@ const char *rv_ask_option(const struct rv_agent_ask *ask, size_t i)
 static void read_question(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_ask *ask = target;
-    struct rv_src src = rv_node_text_src(node);
-    struct rv_owned *o;
-    rv_err *err = NULL;
 
-    if (node->kind != RV_NODE_STR || node->text.len == 0) {
-        rv_keys_wrong_type(r, node, "question", "a text for the person who is asked");
-        return;
-    }
-    o = own(rv_loader_of(r));
-    int rc = o ? rv_template_compile(node->text, &src, &o->template, &err) : RV_E_NOMEM;
-    if (rc == RV_E_NOMEM)
-        r->rc = rc;
-    else if (rc < 0)
-        rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
+    if (node->kind == RV_NODE_STR && node->text.len > 0)
+        ask->question = rv_loader_template(r, node, NULL);
     else
-        ask->question = o->template;
-    rv_err_free(err);
+        rv_keys_wrong_type(r, node, "question", "a text for the person who is asked");
 }
 
 static void read_show(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     if (node->kind == RV_NODE_STR)
-        *(rv_expr **)target = rv_loader_expr(r, node, "ask.show");
+        *(rv_expr **)target = rv_loader_expr(r, node, "ask.show", RV_TEXT_OF_STAGE);
     else
         rv_keys_wrong_type(r, node, "show", "an expression");
 }

@@ -8,13 +8,6 @@
 #define AT(member) offsetof(struct rv_pipeline, member)
 #define MAX_BOUND  1e9 /* a larger bound bounds nothing */
 
-static const struct rv_term merges[] = {
-    [RV_MERGE_REPLACE] = {"replace", "the new value stands"},
-    [RV_MERGE_APPEND] = {"append", "the new value goes to the end of a list"},
-    [RV_MERGE_DICT] = {"merge_dict", "the new value's keys are set in the old one"},
-};
-const struct rv_term_list rv_merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
-
 static const struct rv_key state_field_keys[] = {
     {"key", RV_KEY_STR, offsetof(struct rv_state_field, key), .required = true, .doc = "An output key."},
     {"merge", RV_KEY_TERM, offsetof(struct rv_state_field, merge), .terms = &rv_merge_list,
@@ -107,6 +100,24 @@ static void read_state(struct rv_key_reader *r, const struct rv_node *node, void
         .name = #key, .type = RV_KEY_STR_LIST, .offset = AT(key), .doc = text                                          \
     }
 
+/* Readers of the sections (rv_key.read). */
+static void read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_loader *l = rv_loader_of(r);
+    bool ok = false;
+    size_t n = rv_list_length(r, node, "agents", RV_MAX_STAGES, &ok);
+
+    (void)target;
+    if (!ok)
+        return;
+    l->p->agents = rv_loader_array(l, n, sizeof *l->p->agents);
+    if (!l->p->agents)
+        return;
+    l->p->n_agents = n;
+    for (size_t i = 0; i < n && l->rc == 0; i++)
+        rv_agent_build(l, node->items[i], &l->p->agents[i]);
+}
+
 static const struct rv_key pipeline_keys[] = {
     {"name", RV_KEY_STR, AT(name), .required = true, .doc = "The pipeline's name."},
     NAME(description, "What it is for, in a sentence."),
@@ -117,7 +128,7 @@ static const struct rv_key pipeline_keys[] = {
      .schema = "{\"type\":\"object\",\"maxProperties\":256,\"additionalProperties\":{\"anyOf\":[{\"type\":\"string\","
                "\"pattern\":\"^[^:]+:.|^scripted$|\\\\$\\\\{\"},{\"$ref\":\"#/$defs/model\"}]}}",
      .doc = "Map from role to provider:model, or to a map."},
-    SECTION("agents", "10000", "{\"$ref\":\"#/$defs/agent\"}", rv_read_agents, "The stages."),
+    SECTION("agents", "10000", "{\"$ref\":\"#/$defs/agent\"}", read_agents, "The stages."),
     {"default_run_mode", RV_KEY_TERM, AT(default_run_mode), .term_list = "run_mode",
      .doc = "How stages follow each other; unset: sequential."},
     BOUND(max_iterations, "3", "Loop-backs a run may make."),
@@ -357,6 +368,7 @@ int rv_pipeline_load(const char *path, rv_findings *findings, struct rv_pipeline
     return rc;
 }
 
+/* its templates and expressions */
 void rv_pipeline_free(struct rv_pipeline *p)
 {
     if (!p)
@@ -365,7 +377,6 @@ void rv_pipeline_free(struct rv_pipeline *p)
         for (size_t k = 0; k < p->agents[i].routing.n_rules; k++)
             json_object_put(p->agents[i].routing.rules[k].value);
         json_object_put(p->agents[i].output.schema);
-        rv_agent_model_fini(&p->agents[i].model);
     }
     for (size_t i = 0; i < p->n_models && !(p->internal && p->internal->borrows_models); i++)
         json_object_put(p->models[i].options);

@@ -158,13 +158,19 @@ static bool model_key_is_int(rv_str name)
     return false;
 }
 
+/* half a micro-dollar counts as one */
+static int64_t micro_usd_near(double usd)
+{
+    return (int64_t)(usd * 1e6 + 0.5);
+}
+
 struct rv_price rv_price_of(const struct raw_price *raw)
 {
     return (struct rv_price){
-        .input = rv_micro_usd_near(raw->input),
-        .output = rv_micro_usd_near(raw->output),
-        .cached = raw->has_cached ? rv_micro_usd_near(raw->cached) : RV_UNSET,
-        .cache_write = raw->has_cache_write ? rv_micro_usd_near(raw->cache_write) : RV_UNSET,
+        .input = micro_usd_near(raw->input),
+        .output = micro_usd_near(raw->output),
+        .cached = raw->has_cached ? micro_usd_near(raw->cached) : RV_UNSET,
+        .cache_write = raw->has_cache_write ? micro_usd_near(raw->cache_write) : RV_UNSET,
     };
 }
 

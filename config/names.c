@@ -31,6 +31,44 @@ void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const cha
         l->noted = noted;
 }
 
+/* --- Names that placeholders of prompts may use --- */
+
+/* What every prompt can name besides outputs (rule 5.5). */
+static const char *const roots[] = {
+    "raw_input",          "user_id", "session_id", "metadata",      "iteration", "loop_feedback", "prior_plans",
+    "interrupt_response", "outputs", "state",      "stage_context",
+};
+
+/* Of what is not an output. */
+static bool is_prompt_root(rv_str name)
+{
+    for (size_t i = 0; i < RV_COUNT(roots); i++)
+        if (rv_str_is(name, roots[i]))
+            return true;
+    return false;
+}
+
+/* Everything that a placeholder of a prompt may begin with: output keys, then what every prompt can name besides. */
+struct value_names {
+    const char **items; /* NULL: out of memory, recorded */
+    size_t n_outputs, n;
+};
+
+static struct value_names collect_names(struct rv_loader *l)
+{
+    struct value_names names = {rv_loader_array(l, RV_COUNT(roots) + l->p->n_agents, sizeof(char *)), 0, 0};
+
+    if (!names.items)
+        return names;
+    for (size_t i = 0; i < l->p->n_agents; i++)
+        if (rv_index_get(&l->p->internal->output_index, rv_str_of(l->p->agents[i].output.key)) == (int)i)
+            names.items[names.n_outputs++] = l->p->agents[i].output.key;
+    names.n = names.n_outputs;
+    for (size_t i = 0; i < RV_COUNT(roots); i++)
+        names.items[names.n++] = roots[i];
+    return names;
+}
+
 /* --- Outputs that templates and expressions name --- */
 
 /* A place in a text that names a value of the run. */
@@ -91,7 +129,7 @@ static void check_field(struct rv_loader *l, const struct use *use, rv_str key, 
 
 /* An output by its key, and its field (ptr NULL: none). Whether the field may be missing is up to the text. */
 static void check_output(struct rv_loader *l, const struct use *use, rv_str key, rv_str field, bool is_test,
-                         const struct rv_value_names *names)
+                         const struct value_names *names)
 {
     char hint[RV_HINT_MAX];
 
@@ -123,7 +161,7 @@ static bool is_asked_for(const rv_expr *expr, rv_str field)
     return false;
 }
 
-static void check_expr(struct rv_loader *l, const struct rv_noted_text *text, const struct rv_value_names *names)
+static void check_expr(struct rv_loader *l, const struct rv_noted_text *text, const struct value_names *names)
 {
     int stage = text->owner ? rv_pipeline_stage(l->p, rv_str_of(text->owner)) : -1;
 
@@ -143,7 +181,7 @@ static void check_expr(struct rv_loader *l, const struct rv_noted_text *text, co
 
 /* what: how findings about the template begin */
 static void check_placeholder(struct rv_loader *l, const char *what, const struct rv_placeholder *place,
-                              enum rv_severity severity, const struct rv_value_names *names)
+                              enum rv_severity severity, const struct value_names *names)
 {
     char begin[RV_MAX_STAGE_NAME + 256];
     const struct use use = {begin, place->src, severity};
@@ -153,7 +191,7 @@ static void check_placeholder(struct rv_loader *l, const char *what, const struc
              RV_STR_ARG(rv_utf8_cut(place->path, 100)));
     if (rv_str_is(place->root, "outputs") && place->field.ptr) {
         check_output(l, &use, place->field, place->member, place->is_test, names);
-    } else if (rv_is_prompt_root(place->root) || rv_is_place_name(place->root)) {
+    } else if (is_prompt_root(place->root) || rv_is_place_name(place->root)) {
         return;
     } else if (rv_index_get(&l->p->internal->output_index, place->root) >= 0) {
         check_output(l, &use, place->root, place->field, place->is_test, names);
@@ -207,7 +245,7 @@ static void warn_of_foreign(struct rv_loader *l, const char *what, const struct 
 }
 
 static void check_template(struct rv_loader *l, const char *prompt, const struct rv_noted_text *text,
-                           enum rv_severity severity, const struct rv_value_names *names)
+                           enum rv_severity severity, const struct value_names *names)
 {
     for (size_t i = 0; i < rv_template_n_placeholders(text->template); i++) {
         struct rv_placeholder place = rv_template_placeholder(text->template, i);
@@ -220,7 +258,7 @@ static void check_template(struct rv_loader *l, const char *prompt, const struct
 }
 
 static void check_prompt(struct rv_loader *l, const struct rv_prompt_config *prompt, bool is_used,
-                         const struct rv_value_names *names)
+                         const struct value_names *names)
 {
     char what[RV_MAX_STAGE_NAME + 96];
     const struct rv_noted_text text = {
@@ -234,7 +272,7 @@ static void check_prompt(struct rv_loader *l, const struct rv_prompt_config *pro
 void rv_check_prompts(struct rv_loader *l)
 {
     rv_index used = {NULL, 0, 0};
-    struct rv_value_names names = rv_collect_names(l);
+    struct value_names names = collect_names(l);
 
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++)
         if (rv_index_add(&used, rv_str_of(l->p->agents[i].model.prompt_key), 1) == RV_E_NOMEM ||

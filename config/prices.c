@@ -21,11 +21,6 @@ static int64_t micro_usd_down(double usd)
     return (int64_t)floor(usd * 1e6 * (1 + 4 * DBL_EPSILON)); /* 0.57 is a little less than it says */
 }
 
-int64_t rv_micro_usd_near(double usd)
-{
-    return (int64_t)(usd * 1e6 + 0.5);
-}
-
 /* The user's table. */
 struct rv_prices {
     rv_yaml *doc; /* names point into it */

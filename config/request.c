@@ -20,42 +20,27 @@ const struct rv_key_table rv_example_table = {"example", "An example for a model
                                               NULL};
 
 /* One of its texts as a template. */
-static void compile(struct rv_key_reader *r, const struct rv_node *node, const char *label, rv_template **out)
+static rv_template *compile(struct rv_key_reader *r, const struct rv_node *node, const char *key)
 {
-    struct rv_loader *l = rv_loader_of(r);
-    struct rv_src src;
-    rv_err *err = NULL;
-    int rc;
+    const struct rv_node *text = rv_node_get(node, key);
+    char label[48];
 
-    if (!node || node->kind != RV_NODE_STR)
-        return; /* a finding already */
-    src = rv_node_text_src(node);
-    rc = rv_template_compile(node->text, &src, out, &err);
-    if (rc == RV_E_NOMEM) {
-        l->rc = rc;
-    } else if (rc < 0) {
-        rc = RV_WRAP(&err, rc, "agent \"%s\": %s", r->owner_name ? r->owner_name : "", label);
-        rv_findings_add_text_err(l->findings, RV_SEVERITY_ERROR, node, err);
-    } else {
-        rv_note_text(r, node, label, NULL, *out);
-    }
-    rv_err_free(err);
+    snprintf(label, sizeof label, "%s%s", r->path, key);
+    return text && text->kind == RV_NODE_STR ? rv_loader_template(r, text, label) : NULL; /* a finding already */
 }
 
 static void read_example(struct rv_key_reader *r, const struct rv_node *node, size_t i, struct rv_example *out)
 {
     struct raw_example raw = {0};
     const char *outer = r->path;
-    char path[32], label[48];
+    char path[32];
 
     snprintf(path, sizeof path, "examples[%zu].", i);
     r->path = path;
     rv_keys_read(r, node, example_keys, RV_COUNT(example_keys), &raw);
+    out->user = compile(r, node, "user");
+    out->assistant = compile(r, node, "assistant");
     r->path = outer;
-    snprintf(label, sizeof label, "%suser", path);
-    compile(r, rv_node_get(node, "user"), label, &out->user);
-    snprintf(label, sizeof label, "%sassistant", path);
-    compile(r, rv_node_get(node, "assistant"), label, &out->assistant);
 }
 
 void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -76,35 +61,6 @@ void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void 
 
 /* --- Attachments --- */
 
-static void compile_attachment(struct rv_key_reader *r, const struct rv_node *node, size_t i, rv_expr **out)
-{
-    /* Those of conditions but for `output`: the stage has none yet. */
-    static const char *const variables[] = {"outputs", "envelope", "metadata", "state", "interrupt", "models",
-                                            "group",   "error",    "item",     "index", "inputs"};
-    struct rv_loader *l = rv_loader_of(r);
-    char label[48];
-    rv_err *err = NULL;
-    struct rv_src src;
-    int rc;
-
-    snprintf(label, sizeof label, "attachments[%zu]", i);
-    if (node->kind != RV_NODE_STR) {
-        rv_keys_wrong_type(r, node, label, "an expression");
-        return;
-    }
-    src = rv_node_text_src(node);
-    rc = rv_expr_compile(node->text, &src, variables, RV_COUNT(variables), out, &err);
-    if (rc == RV_E_NOMEM) {
-        l->rc = rc;
-    } else if (rc < 0) {
-        rc = RV_WRAP(&err, rc, "agent \"%s\": %s", r->owner_name ? r->owner_name : "", label);
-        rv_findings_add_text_err(l->findings, RV_SEVERITY_ERROR, node, err);
-    } else {
-        rv_note_text(r, node, label, *out, NULL);
-    }
-    rv_err_free(err);
-}
-
 void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_model *m = (struct rv_agent_model *)((char *)target - offsetof(struct rv_agent_model, attachments));
@@ -117,8 +73,15 @@ void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, vo
     if (!m->attachments)
         return;
     m->n_attachments = n;
-    for (size_t i = 0; i < n; i++)
-        compile_attachment(r, node->items[i], i, &m->attachments[i]);
+    for (size_t i = 0; i < n; i++) {
+        char label[48];
+
+        snprintf(label, sizeof label, "attachments[%zu]", i);
+        if (node->items[i]->kind == RV_NODE_STR)
+            m->attachments[i] = rv_loader_expr(r, node->items[i], label, RV_TEXT_BEFORE_OUTPUT);
+        else
+            rv_keys_wrong_type(r, node->items[i], label, "an expression");
+    }
 }
 
 /* --- All of them --- */
@@ -136,14 +99,4 @@ void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a)
         if (rows[i].src->line > 0)
             rv_findings_add(l->findings, RV_SEVERITY_WARNING, rows[i].src, "set has_llm, or leave it out",
                             "agent \"%s\": %s has no effect: the stage does not call a model", a->name, rows[i].key);
-}
-
-void rv_agent_model_fini(struct rv_agent_model *m)
-{
-    for (size_t i = 0; i < m->n_examples; i++) {
-        rv_template_free(m->examples[i].user);
-        rv_template_free(m->examples[i].assistant);
-    }
-    for (size_t i = 0; i < m->n_attachments; i++)
-        rv_expr_free(m->attachments[i]);
 }

@@ -6,6 +6,76 @@
 
 #include "config/config_internal.h"
 
+/* --- Expressions and templates of stages --- */
+
+struct rv_owned *rv_loader_own(struct rv_loader *l)
+{
+    struct rv_owned *o = rv_loader_array(l, 1, sizeof *o);
+
+    if (o) {
+        o->next = l->p->internal->owned;
+        l->p->internal->owned = o;
+    }
+    return o;
+}
+
+/* A text was compiled, or not: that is a finding. Takes err. */
+static void take_rc(struct rv_key_reader *r, const struct rv_node *node, const char *what, int rc, rv_err *err)
+{
+    if (rc == RV_E_NOMEM) {
+        r->rc = rc;
+    } else if (rc < 0) {
+        if (what)
+            rc = RV_WRAP(&err, rc, "%s \"%s\": %s", r->owner_kind, r->owner_name ? r->owner_name : "", what);
+        rv_findings_add_text_err(r->findings, RV_SEVERITY_ERROR, node, err);
+    }
+    rv_err_free(err);
+}
+
+rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what, enum rv_text_place place)
+{
+    static const char *const variables[] = {"output", "outputs", "envelope", "metadata", "state", "interrupt",
+                                            "models", "group",   "error",    "item",     "index", "inputs"};
+    size_t first = place == RV_TEXT_BEFORE_OUTPUT;
+    struct rv_src src = rv_node_text_src(node);
+    struct rv_owned *o = rv_loader_own(rv_loader_of(r));
+    rv_err *err = NULL;
+
+    if (!o)
+        return NULL;
+    int rc = rv_expr_compile(node->text, &src, variables + first, RV_COUNT(variables) - first, &o->expr, &err);
+    take_rc(r, node, what, rc, err);
+    if (o->expr && place != RV_TEXT_INSIDE)
+        rv_note_text(r, node, what, o->expr, NULL);
+    return o->expr;
+}
+
+rv_template *rv_loader_template(struct rv_key_reader *r, const struct rv_node *node, const char *what)
+{
+    struct rv_src src = rv_node_text_src(node);
+    struct rv_owned *o = rv_loader_own(rv_loader_of(r));
+    rv_err *err = NULL;
+
+    if (!o)
+        return NULL;
+    int rc = rv_template_compile(node->text, &src, &o->template, &err);
+    take_rc(r, node, what, rc, err);
+    if (o->template && what)
+        rv_note_text(r, node, what, NULL, o->template);
+    return o->template;
+}
+
+rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what)
+{
+    rv_expr *e = rv_loader_expr(r, node, what, RV_TEXT_OF_STAGE);
+    struct rv_src src = rv_node_text_src(node);
+
+    if (e && !rv_expr_may_be_bool(e))
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &src, "compare it with something: a condition is true or false",
+                        "%s is never true or false", what);
+    return e;
+}
+
 /* --- Routing rules --- */
 
 /* A rule as it is written; which keys go together is decided afterwards. */
@@ -225,35 +295,4 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
         if (inner.rc < 0)
             l->rc = inner.rc;
     }
-}
-
-/* --- Names that placeholders of prompts may use --- */
-
-/* What every prompt can name besides outputs (rule 5.5). */
-static const char *const roots[] = {
-    "raw_input",          "user_id", "session_id", "metadata",      "iteration", "loop_feedback", "prior_plans",
-    "interrupt_response", "outputs", "state",      "stage_context",
-};
-
-bool rv_is_prompt_root(rv_str name)
-{
-    for (size_t i = 0; i < RV_COUNT(roots); i++)
-        if (rv_str_is(name, roots[i]))
-            return true;
-    return false;
-}
-
-struct rv_value_names rv_collect_names(struct rv_loader *l)
-{
-    struct rv_value_names names = {rv_loader_array(l, RV_COUNT(roots) + l->p->n_agents, sizeof(char *)), 0, 0};
-
-    if (!names.items)
-        return names;
-    for (size_t i = 0; i < l->p->n_agents; i++)
-        if (rv_index_get(&l->p->internal->output_index, rv_str_of(l->p->agents[i].output.key)) == (int)i)
-            names.items[names.n_outputs++] = l->p->agents[i].output.key;
-    names.n = names.n_outputs;
-    for (size_t i = 0; i < RV_COUNT(roots); i++)
-        names.items[names.n++] = roots[i];
-    return names;
 }

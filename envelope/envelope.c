@@ -12,104 +12,6 @@
 #define DEFAULT_MAX_AGENT_HOPS 21
 #define DEFAULT_MAX_STAGES     5
 
-int64_t rv_counter_add(int64_t a, int64_t b)
-{
-    if (b <= 0)
-        return a;
-    return b > RV_MAX_COUNTER - a ? RV_MAX_COUNTER : a + b;
-}
-
-int64_t rv_clamp_time(int64_t us)
-{
-    if (us < RV_TIME_LOWEST)
-        return RV_TIME_LOWEST;
-    return us > RV_TIME_HIGHEST ? RV_TIME_HIGHEST : us;
-}
-
-int rv_grow(void *array, size_t *cap, size_t need, size_t size, rv_err **err)
-{
-    size_t to = *cap ? *cap : 8;
-    void *old;
-    void *grown;
-
-    if (need <= *cap)
-        return 0;
-    while (to < need && to <= SIZE_MAX / 2)
-        to *= 2;
-    if (to < need || to > SIZE_MAX / size)
-        return RV_FAIL(err, RV_E_LIMIT, "grow a list of the envelope to %zu items", need);
-    memcpy(&old, array, sizeof old);
-    grown = realloc(old, to * size);
-    if (!grown)
-        return RV_FAIL(err, RV_E_NOMEM, "grow a list of the envelope");
-    memcpy(array, &grown, sizeof grown);
-    *cap = to;
-    return 0;
-}
-
-void rv_text_fini(struct rv_text *t)
-{
-    if (!t->borrowed)
-        free(t->ptr);
-    *t = (struct rv_text){0};
-}
-
-int rv_text_of(rv_str s, const char *what, struct rv_text *out, rv_err **err)
-{
-    size_t bad = 0;
-    char *copy;
-
-    if (!s.ptr) {
-        *out = (struct rv_text){0};
-        return 0;
-    }
-    if (!rv_utf8_valid(s, &bad))
-        return RV_FAIL(err, RV_E_INVALID, "%s is not UTF-8 at byte %zu", what, bad);
-    copy = rv_str_dup(s);
-    if (!copy)
-        return RV_FAIL(err, RV_E_NOMEM, "copy %s", what);
-    *out = (struct rv_text){copy, s.len, false};
-    return 0;
-}
-
-int rv_text_clean(rv_str s, struct rv_text *out, rv_err **err)
-{
-    rv_buf b = RV_BUF_INIT(SIZE_MAX / 2);
-    size_t bad = 0;
-    int rc;
-
-    if (!s.ptr || rv_utf8_valid(s, NULL))
-        return rv_text_of(s, "text", out, err);
-    while (!rv_utf8_valid(s, &bad)) {
-        rv_buf_add(&b, s.ptr, bad);
-        rv_buf_puts(&b, "\xEF\xBF\xBD");
-        s.ptr += bad + 1;
-        s.len -= bad + 1;
-    }
-    rv_buf_add_str(&b, s);
-    rc = rv_buf_check(&b, "a diagnostic text", err);
-    if (rc == 0) {
-        size_t len = 0;
-        char *ptr = rv_buf_steal(&b, &len);
-
-        *out = (struct rv_text){ptr, len, false};
-    }
-    rv_buf_fini(&b);
-    return rc;
-}
-
-void rv_text_move(struct rv_text *to, struct rv_text *from)
-{
-    rv_text_fini(to);
-    *to = *from;
-    *from = (struct rv_text){0};
-}
-
-rv_str rv_text_str(const struct rv_text *t)
-{
-    return (rv_str){t->ptr, t->len};
-}
-
 void rv_env_mirror(rv_envelope *env)
 {
     struct rv_envelope_fields *f = &env->f;
@@ -488,35 +390,13 @@ int rv_envelope_restart(rv_envelope *env, rv_err **err)
         rv_map_drop(metadata, rv_map_find(metadata, queue, NULL));
     if (env->f.interrupt_pending) /* the answer to an earlier one is still for prompts to read */
         rv_envelope_clear_interrupt(env);
-    rv_envelope_set_branches(env, NULL);
+    json_object_put(env->branches);
+    env->branches = NULL;
     rv_text_fini(&env->text[RV_TEXT_TERMINATION]);
     env->f.terminated = false;
     env->f.terminal_reason = RV_REASON_NONE;
     env->f.completed_at_us = 0;
     env->f.status = RV_RUN_READY;
     rv_env_mirror(env);
-    return 0;
-}
-
-int rv_envelope_restore(json_object *state, int64_t now_us, rv_envelope **out, rv_err **err)
-{
-    struct rv_rand_state seed; /* ids that the state lacks are the same on a replay */
-
-    return rv_envelope_load(state, rv_rand_seeded(&seed, 1), now_us, out, err);
-}
-
-int rv_envelope_load(json_object *state, struct rv_rand rand, int64_t now_us, rv_envelope **out, rv_err **err)
-{
-    rv_envelope *env = NULL;
-    uint64_t present = 0;
-    int rc = rv_envelope_new(NULL, rand, now_us, &env, err);
-
-    if (rc == 0)
-        rc = rv_state_read(state, now_us, env, &present, err);
-    if (rc < 0) {
-        rv_envelope_free(env);
-        return rc;
-    }
-    *out = env;
     return 0;
 }

@@ -9,7 +9,7 @@
 #ifndef RV_ENVELOPE_H
 #define RV_ENVELOPE_H
 
-#include "envelope/terms.h"
+#include "envelope/questions.h"
 #include "envelope/usage.h"
 
 typedef struct rv_envelope rv_envelope;
@@ -101,12 +101,8 @@ RV_MUST_CHECK int rv_envelope_complete_stage(rv_envelope *env, rv_str stage, rv_
 RV_MUST_CHECK int rv_envelope_fail_stage(rv_envelope *env, rv_str stage, rv_str text, rv_err **err);
 /** No longer active, neither completed nor failed: it waits to be visited again. */
 RV_MUST_CHECK int rv_envelope_pause_stage(rv_envelope *env, rv_str stage, rv_err **err);
-bool rv_envelope_is_active(const rv_envelope *env, rv_str stage);
 bool rv_envelope_is_completed(const rv_envelope *env, rv_str stage);
 bool rv_envelope_is_failed(const rv_envelope *env, rv_str stage);
-size_t rv_envelope_n_active(const rv_envelope *env);
-size_t rv_envelope_n_completed(const rv_envelope *env);
-size_t rv_envelope_n_failed(const rv_envelope *env);
 bool rv_envelope_all_completed(const rv_envelope *env); /* every stage of stage_order; false when that is empty */
 
 /* --- History and errors --- */
@@ -176,33 +172,14 @@ struct rv_interrupt_spec {
     rv_str stage;      /* that raised it, when others run beside it; ptr NULL: the current one */
     bool replace;      /* else raising over a pending one is RV_E_STATE */
 };
-struct rv_interrupt_rule {
-    int64_t ttl_us; /* 0: never */
-    bool expires, needs_response;
-};
-struct rv_interrupt_rule rv_interrupt_rule(enum rv_interrupt_kind kind); /* RV_UNSET: the rule for unknown kinds */
 RV_MUST_CHECK int rv_envelope_raise(rv_envelope *env, const struct rv_interrupt_spec *spec, int64_t now_us,
                                     rv_err **err);
-struct rv_response { /* an answer; every part optional */
-    rv_str text;     /* ptr NULL: not given */
-    bool has_approved, approved;
-    rv_str decision;        /* approve, reject, modify (or happened, not_happened, fail); ptr NULL: not given */
-    rv_str interrupt_id;    /* which interrupt it answers; ptr NULL: the pending one */
-    json_object *data;      /* borrowed; a reference is added */
-    rv_str choice;          /* of a question with choices; ptr NULL: not given */
-    json_object *arguments; /* of the tool call that is approved, in place of those that were shown; as data */
-    bool expired;           /* no one answered in time: only the engine says so, and only of a question that is due */
-    const char *asker;      /* the stage that asked: observers are told; not kept, and no answer needs it */
-};
-#define RV_ANSWER_MAX_TEXT      ((size_t)64 << 10) /* bytes of the text of an answer to a question with choices */
-#define RV_ANSWER_MAX_ARGUMENTS ((size_t)1 << 20)  /* bytes of changed arguments */
 /** Store the answer, stamped. Checks nothing but that an interrupt exists: pending becomes false either way. */
 RV_MUST_CHECK int rv_envelope_resolve(rv_envelope *env, const struct rv_response *response, int64_t now_us,
                                       rv_err **err);
 /** Check whether this answer may be accepted now. RV_E_STATE (nothing pending, or answered already), RV_E_NOT_FOUND (no
  *  interrupt of that id waits; lists those that do), RV_E_TIMEOUT (expired), RV_E_INVALID (the kind needs a field that
- *  is missing,
- * or the decision is not a word of its list). Changes nothing. */
+ *  is missing, or the decision is not a word of its list). Changes nothing. */
 RV_MUST_CHECK int rv_envelope_check_response(const rv_envelope *env, const struct rv_response *response, int64_t now_us,
                                              rv_err **err);
 /* Interrupts of stages that ran side by side wait in metadata.queued_interrupts behind the pending one. */
@@ -215,31 +192,6 @@ size_t rv_envelope_n_queued(const rv_envelope *env);
 /** The i-th interrupt of the queue: an object like the state dict's `interrupt`, with `stage`; borrowed. NULL: the
  * entry is not an object. */
 json_object *rv_envelope_queued(const rv_envelope *env, size_t i);
-/** Tells whether this interrupt asks if a call happened whose outcome is unknown. The decisions are then happened (with
- *  its result as data), not_happened (the call is made again) and fail. */
-#define RV_OUTCOME_UNKNOWN "outcome_unknown" /* data.reason of such an agent_review */
-bool rv_interrupt_asks_outcome(enum rv_interrupt_kind kind, json_object *data);
-/* --- Questions with choices: the key `ask` of a stage. Their data is {ask: true, stage, options, output_key, shown}.
- */
-#define RV_ASK            "ask"
-#define RV_ASK_OPTIONS    "options" /* a list of choices, or the word text: any text is taken */
-#define RV_ASK_SHOWN      "shown"   /* what the person decides about; absent when it is too long */
-#define RV_ASK_LISTED     64        /* choices at most */
-#define RV_CHOICE_YES     "yes"
-#define RV_CHOICE_NO      "no"
-#define RV_CHOICE_TIMEOUT "timeout" /* no one answered in time */
-#define RV_CHOICE_TEXT    "text"    /* of `options: text` */
-/** Tells whether an interrupt with this data is such a question. */
-bool rv_interrupt_is_ask(json_object *data);
-bool rv_ask_takes_text(json_object *data);
-/** The choices, separated by commas. */
-void rv_ask_write_options(json_object *data, rv_buf *out);
-/** What the response chooses: its choice; without one, an approval is yes and a denial no. Borrowed; ptr NULL: nothing.
- */
-rv_str rv_ask_choice(json_object *data, const struct rv_response *r);
-/** Does an answer with these parts fit a question of that kind, whenever it comes? RV_E_INVALID. */
-RV_MUST_CHECK int rv_answer_check(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r,
-                                  rv_err **err);
 /** The data of the interrupt that waits with that id; id ptr NULL: the pending one. Borrowed; NULL: there is none. */
 json_object *rv_envelope_question_data(const rv_envelope *env, rv_str id, enum rv_interrupt_kind *kind);
 /** The stage whose question waits with that id (ptr NULL: the pending one): as the question says, else as its data
@@ -274,15 +226,6 @@ json_object *rv_envelope_suspended(const rv_envelope *env, rv_str stage);
 /** value NULL removes; else adds a reference. */
 RV_MUST_CHECK int rv_envelope_set_suspended(rv_envelope *env, rv_str stage, json_object *value, rv_err **err);
 
-/* A run pauses while branches ask: its envelope shows their questions as if they were its own. */
-/** Before the first branch is made. */
-RV_MUST_CHECK int rv_envelope_expect_questions(rv_envelope *env, rv_err **err);
-/** Show the pending question of a branch, the first one as the pending interrupt, others in its queue. What env has
- * there itself comes back when they are hidden. */
-RV_MUST_CHECK int rv_envelope_show_question(rv_envelope *env, const rv_envelope *branch, rv_str stage, rv_str path,
-                                            rv_err **err);
-void rv_envelope_hide_questions(rv_envelope *env); /* nothing where none are shown */
-
 /* --- Goals and retry context --- */
 /* Which outputs a loop-back archives and deletes, and which a new goal stage deletes. NULL lists: the defaults. */
 struct rv_reset_rules {
@@ -312,70 +255,6 @@ RV_MUST_CHECK int rv_envelope_increment_iteration(rv_envelope *env, rv_str feedb
 RV_MUST_CHECK int rv_envelope_add_feedback(rv_envelope *env, rv_str feedback, rv_err **err);
 json_object *rv_envelope_feedback(const rv_envelope *env);    /* array, borrowed */
 json_object *rv_envelope_prior_plans(const rv_envelope *env); /* array, borrowed */
-
-/* --- Forks (parallel stages) --- */
-/** A fork of env: sees its values, owns its changes. env must not change or die before the merge. Cost: O(1). */
-RV_MUST_CHECK int rv_envelope_fork(const rv_envelope *env, rv_envelope **out, rv_err **err);
-/* One batch of merges; zeroed at first. Says which keys several forks wrote. */
-struct rv_merge {
-    json_object *written;   /* output key -> stage that wrote it last; owned */
-    json_object *conflicts; /* array of {key, earlier, later}; owned; NULL: none */
-};
-void rv_merge_fini(struct rv_merge *m);
-/** Take out of a fork what a merge is not to bring: the output of that key, and an interrupt that waits. */
-void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key);
-/* What a run inside of a visit has used so far. */
-struct rv_envelope_used {
-    int64_t hops, llm_calls;
-    struct rv_usage usage;
-};
-struct rv_envelope_used rv_envelope_used(const rv_envelope *env);
-/** Count the hops and the usage of a run that was made inside of a visit, from `before` on. Its model calls count with
- * the record of the visit. */
-void rv_envelope_add_inner(rv_envelope *env, const rv_envelope *inner, const struct rv_envelope_used *before);
-/** Copy the fork's changes into env (rule 7.7): changed outputs and metadata set, state set, counters added, new
- * history and errors appended, visits added, the first pending interrupt taken (further ones go to
- * metadata.queued_interrupts), suspended work set, a termination applied. `stage` names the fork's stage. The fork is
- * still the caller's to free. */
-RV_MUST_CHECK int rv_envelope_merge(rv_envelope *env, rv_envelope *fork, rv_str stage, struct rv_merge *m,
-                                    rv_err **err);
-
-/* --- Branches of a group --- */
-/** A fork for many visits, of an envelope or of another branch: a change back to the value that env has is a change,
- * too. env must not change or die before the branch was joined or freed. Cost: O(1). */
-RV_MUST_CHECK int rv_envelope_branch(const rv_envelope *env, rv_envelope **out, rv_err **err);
-/* The join of one group; zeroed at first but for how and self. */
-struct rv_joining {
-    enum rv_merge_how (*how)(const void *self, const char *key); /* of an output key; NULL: replace for all */
-    const void *self;
-    json_object *gathered; /* outputs that are merged from several writers; owned */
-    json_object *writers;  /* metadata key -> branch that wrote it last; owned */
-    json_object
-        *conflicts; /* array of {key, earlier, later}: metadata that several branches wrote; owned; NULL: none */
-};
-void rv_joining_fini(struct rv_joining *j);
-/** Join one branch; branches are joined in the order of their list. History, errors, cost and counts are added; with
- * values also outputs (by their rule), metadata, state (its changes are made again) and new feedback and prior plans.
- * What loop-backs cleared in the branch stays. The branch is still the caller's to free. Cost: O(changes). */
-RV_MUST_CHECK int rv_envelope_join(rv_envelope *env, rv_envelope *branch, rv_str name, bool with_values,
-                                   struct rv_joining *j, rv_err **err);
-/** After the last branch: set the outputs that several branches may have written. */
-RV_MUST_CHECK int rv_envelope_join_end(rv_envelope *env, struct rv_joining *j, rv_err **err);
-/** A branch, at any depth, ended the run: env is terminated as it is; nothing where it did not. */
-void rv_envelope_take_end(rv_envelope *env, rv_envelope *branch);
-
-/* The state dict of a run that pauses inside of a group has its branches under `branches`: a list that the run writes
- * and reads, of what each branch keeps of its own. */
-/** The members `own`, `gone` and `writes` of an object that was begun. */
-RV_MUST_CHECK int rv_envelope_write_branch(const rv_envelope *branch, rv_jw *w, rv_err **err);
-/** A branch of env with what such an object keeps. RV_E_INVALID names what is wrong in it. */
-RV_MUST_CHECK int rv_envelope_load_branch(const rv_envelope *env, json_object *json, rv_envelope **out, rv_err **err);
-json_object *rv_envelope_branches(const rv_envelope *env);           /* borrowed; NULL: none */
-void rv_envelope_set_branches(rv_envelope *env, json_object *value); /* adds a reference */
-/** What the envelope has itself in the place of the questions that it shows: members `interrupt` and `queue`. */
-void rv_envelope_write_hidden(const rv_envelope *env, rv_jw *w);
-/** The same of a loaded envelope: what it has as its questions counts as shown. */
-RV_MUST_CHECK int rv_envelope_take_hidden(rv_envelope *env, json_object *json, rv_err **err);
 
 /* --- JSON --- */
 /* Where the final response is looked for; NULL members: outputs.integration.final_response. */

@@ -9,7 +9,7 @@
 #ifndef RV_ENVELOPE_INTERNAL_H
 #define RV_ENVELOPE_INTERNAL_H
 
-#include "envelope/envelope.h"
+#include "envelope/branches.h"
 
 #define RV_MAX_COUNTER   INT64_C(9007199254740991)   /* 2^53 - 1: the largest that every JSON reader keeps exactly */
 #define RV_MAX_NAMES     ((size_t)1 << 18)           /* distinct stage names and keys of one envelope */
@@ -151,10 +151,7 @@ struct rv_envelope {
     size_t n_ops, cap_ops;
 };
 
-/* envelope.c */
-/** An envelope with every default but the ids. */
-RV_MUST_CHECK int rv_env_blank(int64_t now_us, rv_envelope **out, rv_err **err);
-void rv_env_mirror(rv_envelope *env); /* env->f from env->text and env->stage */
+/* texts.c */
 void rv_text_fini(struct rv_text *t);
 /** Copy; ptr NULL gives none. RV_E_INVALID (not UTF-8; says `what`), RV_E_NOMEM. */
 RV_MUST_CHECK int rv_text_of(rv_str s, const char *what, struct rv_text *out, rv_err **err);
@@ -166,11 +163,16 @@ int64_t rv_counter_add(int64_t a, int64_t b); /* stays in 0..RV_MAX_COUNTER */
 int64_t rv_clamp_time(int64_t us);
 /** Grow *array to hold at least need items of size each. */
 RV_MUST_CHECK int rv_grow(void *array, size_t *cap, size_t need, size_t size, rv_err **err);
+void rv_text_write(const struct rv_text *t, rv_jw *w); /* none is null */
+void rv_time_write(int64_t us, rv_jw *w);
+
+/* envelope.c */
+/** An envelope with every default but the ids. */
+RV_MUST_CHECK int rv_env_blank(int64_t now_us, rv_envelope **out, rv_err **err);
+void rv_env_mirror(rv_envelope *env); /* env->f from env->text and env->stage */
 
 /* values.c: maps seen through a fork, and lists */
 const struct rv_entry *rv_env_find(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name);
-const struct rv_entry *rv_env_find_pair(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name,
-                                        const struct rv_name *to);
 /** Hide or drop; infallible after one place was reserved in env->map[id]. */
 void rv_env_hide(rv_envelope *env, enum rv_map_id id, const struct rv_name *name);
 /** Hide all that a fork sees of its parent; infallible after room for that was reserved. */
@@ -258,8 +260,6 @@ struct rv_row {
     enum rv_row_patch patch;
 };
 const struct rv_row *rv_state_rows(size_t *n);
-void rv_text_write(const struct rv_text *t, rv_jw *w); /* none is null */
-void rv_time_write(int64_t us, rv_jw *w);
 
 /* state_load.c */
 /** Read the rows that are present into a blank envelope; bit i of *present says that row i was. */

@@ -92,11 +92,6 @@ static bool is_in(const rv_envelope *env, enum rv_map_id id, rv_str stage)
     return rv_env_find(env, id, rv_env_name(env, stage)) != NULL;
 }
 
-bool rv_envelope_is_active(const rv_envelope *env, rv_str stage)
-{
-    return is_in(env, RV_MAP_ACTIVE, stage);
-}
-
 bool rv_envelope_is_completed(const rv_envelope *env, rv_str stage)
 {
     return is_in(env, RV_MAP_COMPLETED, stage);
@@ -105,21 +100,6 @@ bool rv_envelope_is_completed(const rv_envelope *env, rv_str stage)
 bool rv_envelope_is_failed(const rv_envelope *env, rv_str stage)
 {
     return is_in(env, RV_MAP_FAILED, stage);
-}
-
-size_t rv_envelope_n_active(const rv_envelope *env)
-{
-    return rv_env_size(env, RV_MAP_ACTIVE);
-}
-
-size_t rv_envelope_n_completed(const rv_envelope *env)
-{
-    return rv_env_size(env, RV_MAP_COMPLETED);
-}
-
-size_t rv_envelope_n_failed(const rv_envelope *env)
-{
-    return rv_env_size(env, RV_MAP_FAILED);
 }
 
 bool rv_envelope_all_completed(const rv_envelope *env)

@@ -520,3 +520,26 @@ int rv_state_read(json_object *state, int64_t now_us, rv_envelope *env, uint64_t
         rv_env_mirror(env);
     return rc;
 }
+
+int rv_envelope_restore(json_object *state, int64_t now_us, rv_envelope **out, rv_err **err)
+{
+    struct rv_rand_state seed; /* ids that the state lacks are the same on a replay */
+
+    return rv_envelope_load(state, rv_rand_seeded(&seed, 1), now_us, out, err);
+}
+
+int rv_envelope_load(json_object *state, struct rv_rand rand, int64_t now_us, rv_envelope **out, rv_err **err)
+{
+    rv_envelope *env = NULL;
+    uint64_t present = 0;
+    int rc = rv_envelope_new(NULL, rand, now_us, &env, err);
+
+    if (rc == 0)
+        rc = rv_state_read(state, now_us, env, &present, err);
+    if (rc < 0) {
+        rv_envelope_free(env);
+        return rc;
+    }
+    *out = env;
+    return 0;
+}

@@ -74,22 +74,6 @@ const struct rv_row *rv_state_rows(size_t *n)
     return rows;
 }
 
-void rv_time_write(int64_t us, rv_jw *w)
-{
-    char time[RV_TIME_MAX];
-
-    rv_time_format(us, time);
-    rv_jw_text(w, time);
-}
-
-void rv_text_write(const struct rv_text *t, rv_jw *w)
-{
-    if (t->ptr)
-        rv_jw_str(w, rv_text_str(t));
-    else
-        rv_jw_null(w);
-}
-
 static void write_map(const rv_envelope *env, const struct rv_row *row, rv_jw *w)
 {
     enum rv_map_id id = (enum rv_map_id)row->at;

@@ -3,12 +3,8 @@
 
 #include <json-c/linkhash.h>
 
-const struct rv_entry *rv_env_find(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name)
-{
-    return name ? rv_env_find_pair(env, id, name, NULL) : NULL;
-}
-
-const struct rv_entry *rv_env_find_pair(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name,
+/* to: the second half of the key, of edges; else NULL. */
+static const struct rv_entry *find_pair(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name,
                                         const struct rv_name *to)
 {
     for (; env; env = env->parent) {
@@ -18,6 +14,11 @@ const struct rv_entry *rv_env_find_pair(const rv_envelope *env, enum rv_map_id i
             return own->kind == RV_ENTRY_LIVE ? own : NULL;
     }
     return NULL;
+}
+
+const struct rv_entry *rv_env_find(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name)
+{
+    return name ? find_pair(env, id, name, NULL) : NULL;
 }
 
 void rv_env_hide(rv_envelope *env, enum rv_map_id id, const struct rv_name *name)
@@ -49,7 +50,7 @@ size_t rv_env_size(const rv_envelope *env, enum rv_map_id id)
     n = rv_env_size(env->parent, id);
     for (size_t i = 0; i < m->n; i++) {
         const struct rv_entry *e = &m->entries[i];
-        bool below = e->kind != RV_ENTRY_DEAD && rv_env_find_pair(env->parent, id, e->name, e->to);
+        bool below = e->kind != RV_ENTRY_DEAD && find_pair(env->parent, id, e->name, e->to);
 
         if (e->kind == RV_ENTRY_LIVE && !below)
             n++;
@@ -114,7 +115,7 @@ const struct rv_entry *rv_cursor_next(struct rv_cursor *c)
             if (e->kind != RV_ENTRY_LIVE || stands_higher(c->level, c->id, e))
                 continue;
             if (c->level != c->env)
-                e = rv_env_find_pair(c->env, c->id, e->name, e->to);
+                e = find_pair(c->env, c->id, e->name, e->to);
             if (e)
                 return e;
         }

@@ -43,9 +43,6 @@ RV_MUST_CHECK int rv_witness_routes(const struct rv_agent *a, struct rv_route *r
 RV_MUST_CHECK int rv_witness_branches(const struct rv_agent *a, const struct rv_route *routes,
                                       const struct rv_route *route, const struct rv_branches *list, bool *active,
                                       bool *found, rv_err **err);
-/** Can a route of the stage lead to that question (RV_TARGET_CLARIFICATION or _CONFIRMATION)? Not counting error_next.
- */
-bool rv_routes_ask(const struct rv_routes *routes, int stage, int target);
 /** The branches that a route with the target LIST begins; n is 0 for others. */
 const struct rv_branches *rv_route_branches(const struct rv_pipeline *p, const struct rv_route *route);
 /** True if this stage's visit may call a model: has_llm and not mocked. */
@@ -56,8 +53,6 @@ bool rv_agent_calls_model(const struct rv_agent *a);
  *  Sequential runs only. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_lint_reach(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings,
                                 rv_err **err);
-/** Branches that never meet the others, and joins whose result depends on time. */
-void rv_lint_groups(const struct rv_pipeline *p, rv_findings *findings);
 /** Bounds that no complete run keeps have no place of their own in the file. */
 struct rv_src rv_lint_bounds_src(const struct rv_pipeline *p);
 struct rv_src rv_lint_stage_src(const struct rv_agent *a);

@@ -7,6 +7,45 @@
 
 #include "config/analysis/group_internal.h"
 
+/* --- vectors of allowances, laid out as mixed-radix numbers, and the sum of two tables over them --- */
+
+void rv_group_space_set(struct rv_group_space *s)
+{
+    s->n = 1;
+    s->pairs = 1;
+    for (int d = s->n_dims - 1; d >= 0; d--) {
+        int64_t size = s->dims[d].size;
+
+        s->dims[d].stride = s->n;
+        s->n = rv_sat_mul(s->n, size);
+        s->pairs = rv_sat_mul(s->pairs, size < INT32_MAX ? size * (size + 1) / 2 : INT64_MAX);
+    }
+}
+
+static void convolve_dim(const struct rv_group_space *s, int dim, const int64_t *f, const int64_t *g, int64_t *out)
+{
+    int64_t size, stride;
+
+    if (dim == s->n_dims) {
+        if (*f >= 0 && *g >= 0)
+            rv_group_max(out, rv_sat_add(*f, *g));
+        return;
+    }
+    size = s->dims[dim].size;
+    stride = s->dims[dim].stride;
+    for (int64_t i = 0; i < size; i++)
+        for (int64_t k = 0; k < size - i; k++)
+            convolve_dim(s, dim + 1, f + i * stride, g + k * stride, out + (i + k) * stride);
+}
+
+/* out[a] = the most of f[b] + g[a - b], or what it was; negative numbers: impossible. */
+static void convolve(const struct rv_group_space *s, const int64_t *f, const int64_t *g, int64_t *out)
+{
+    convolve_dim(s, 0, f, g, out);
+}
+
+/* --- the fold --- */
+
 struct rv_group_fold {
     const struct rv_group_space *space;
     const struct rv_agent_join *join; /* NULL: the group has none */
@@ -108,9 +147,9 @@ static void advance(struct rv_group_fold *f, int64_t *row, const int64_t *with, 
 {
     fill(f, f->scratch, -1);
     if (with)
-        rv_group_convolve(f->space, row, with, f->scratch);
+        convolve(f->space, row, with, f->scratch);
     if (other)
-        rv_group_convolve(f->space, other, by, f->scratch);
+        convolve(f->space, other, by, f->scratch);
     memcpy(row, f->scratch, (size_t)f->space->n * sizeof *row);
 }
 
@@ -141,17 +180,17 @@ static void add_gone(struct rv_group_fold *f, const struct rv_group_branch_table
         int64_t *gone = f->gone + k * n, *missing = f->missing + k * n, *first = f->missing_first + k * n;
 
         fill(f, f->scratch, -1);
-        rv_group_convolve(s, gone, stops, f->scratch);
+        convolve(s, gone, stops, f->scratch);
         if (k > 0) {
-            rv_group_convolve(s, gone - n, over, f->scratch);
-            rv_group_convolve(s, missing - n, over, f->scratch);
+            convolve(s, gone - n, over, f->scratch);
+            convolve(s, missing - n, over, f->scratch);
             for (size_t i = 0; b->may_be_left_out && i < n; i++)
                 rv_group_max(&f->scratch[i], gone[i - n]);
         }
         memcpy(gone, f->scratch, bytes);
         advance(f, missing, stops, NULL, NULL);
         fill(f, f->scratch, -1);
-        rv_group_convolve(s, first, b->first, f->scratch);
+        convolve(s, first, b->first, f->scratch);
         for (size_t i = 0; b->may_be_left_out && i < n; i++) {
             if (k > 0)
                 rv_group_max(&missing[i], missing[i - n]);
@@ -207,7 +246,7 @@ static void add_all(struct rv_group_fold *f, const struct rv_group_branch_tables
 static void open_branch(struct rv_group_fold *f, const struct rv_group_branch_tables *b)
 {
     fill(f, f->scratch, -1);
-    rv_group_convolve(f->space, f->open, b->first, f->scratch);
+    convolve(f->space, f->open, b->first, f->scratch);
     for (int64_t i = 0; b->may_be_left_out && i < f->space->n; i++)
         rv_group_max(&f->scratch[i], f->open[i]);
     for (int64_t i = 0; i < f->space->n; i++) {

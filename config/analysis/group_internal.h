@@ -62,7 +62,7 @@ struct rv_group_graph {
 RV_MUST_CHECK int rv_group_graph_build(const struct rv_pipeline *p, struct rv_group_graph *out, rv_err **err);
 void rv_group_graph_fini(struct rv_group_graph *g);
 
-/* --- Vectors of allowances and tables over them: group_table.c --- */
+/* --- Vectors of allowances and tables over them --- */
 struct rv_group_dim {
     int64_t size, stride; /* allowance + 1 */
 };
@@ -93,8 +93,6 @@ static inline void rv_group_max(int64_t *to, int64_t value)
     if (value > *to)
         *to = value;
 }
-/** out[a] = the most of f[b] + g[a - b], or what it was; negative numbers: impossible. */
-void rv_group_convolve(const struct rv_group_space *s, const int64_t *f, const int64_t *g, int64_t *out);
 
 enum rv_group_outcome { RV_GROUP_ARRIVES, RV_GROUP_ENDS, RV_GROUP_FAILS, RV_GROUP_STOPS, RV_N_GROUP_OUTCOMES };
 /* The tables of a list over all vectors, borrowed from the search. */

@@ -52,6 +52,19 @@ static void warn(const struct question *q, rv_findings *findings)
             q->asker->name, a->name, (long long)q->p->max_agent_hops);
 }
 
+/* Can a route of the stage lead to that question (RV_TARGET_CLARIFICATION or _CONFIRMATION)? Not counting error_next.
+ */
+static bool routes_ask(const struct rv_routes *routes, int stage, int target)
+{
+    for (size_t i = routes->start[stage]; i < routes->start[stage + 1]; i++) {
+        const struct rv_route *r = &routes->items[i];
+
+        if (r->kind != RV_WAY_ERROR && r->fate == RV_WAY_LIVE && r->to == target)
+            return true;
+    }
+    return false;
+}
+
 /* Answers that lead back to a model stage, which can ask again. Sequential runs only. */
 static void lint_answers(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings)
 {
@@ -61,7 +74,7 @@ static void lint_answers(const struct rv_pipeline *p, const struct rv_routes *ro
         for (size_t t = 0; t < RV_COUNT(targets); t++) {
             struct question q = {p, &p->agents[i], targets[t], false};
 
-            if (rv_routes_ask(routes, (int)i, targets[t]))
+            if (routes_ask(routes, (int)i, targets[t]))
                 warn(&q, findings);
             q.by_failure = true;
             if (p->agents[i].routing.error_target == targets[t])
@@ -124,7 +137,7 @@ static void warn_rule(const struct rv_agent *a, const struct rv_route *route, rv
 /* A person's yes goes along default_next. */
 static bool approval_takes_default(const struct rv_pipeline *p, const struct rv_routes *routes, int stage)
 {
-    return !p->confirmation_resume_stage[0] && rv_routes_ask(routes, stage, RV_TARGET_CONFIRMATION);
+    return !p->confirmation_resume_stage[0] && routes_ask(routes, stage, RV_TARGET_CONFIRMATION);
 }
 
 static void lint_routes(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings)
@@ -292,6 +305,53 @@ static void lint_parallel_bounds(const struct rv_pipeline *p, rv_findings *findi
                         (long long)callers, (long long)p->max_llm_calls);
 }
 
+/* --- groups of branches --- */
+
+static void warn_of_lonely(const struct rv_pipeline *p, const struct rv_agent *a, const struct rv_branches *list,
+                           rv_findings *findings)
+{
+    int join = a->routing.join_of;
+
+    for (size_t i = 0; i < list->n && join >= 0; i++) {
+        const struct rv_branch_target *one = &list->items[i];
+
+        if (one->target >= 0 && !p->agents[one->target].level.can_join)
+            rv_findings_add_as(findings, RV_SEVERITY_WARNING, "branch_never_joins", &one->src,
+                               "let a stage of the branch lead to the join; a branch that ends counts as ended there",
+                               "stage \"%s\": the branch \"%s\" never leads to the join \"%s\" of the others", a->name,
+                               one->name, p->agents[join].name);
+    }
+}
+
+static void warn_of_race(const struct rv_agent *a, rv_findings *findings)
+{
+    const struct rv_agent_join *join = &a->join;
+
+    if (join->wait == RV_WAIT_COUNT)
+        rv_findings_add_as(findings, RV_SEVERITY_WARNING, "racing_join", &join->src,
+                           "write join: all or any for the same result in each run, or leave it if time may decide",
+                           "stage \"%s\": which branches this join merges depends on which of them arrive first",
+                           a->name);
+    else if (join->wait == RV_WAIT_ALL && join->failures == RV_FAILURES_FAST)
+        rv_findings_add_as(findings, RV_SEVERITY_WARNING, "racing_join", &join->failures_src,
+                           "write failures: drain or collect for the same result in each run, or leave it if time may "
+                           "decide",
+                           "stage \"%s\": which branches a failure cancels, and the error that is told, depend on time",
+                           a->name);
+}
+
+static void lint_groups(const struct rv_pipeline *p, rv_findings *findings)
+{
+    for (size_t i = 0; i < p->n_agents && p->has_groups; i++) {
+        const struct rv_agent *a = &p->agents[i];
+
+        for (size_t r = 0; r < a->routing.n_rules; r++)
+            warn_of_lonely(p, a, &a->routing.rules[r].branches, findings);
+        warn_of_lonely(p, a, &a->routing.branches, findings);
+        warn_of_race(a, findings);
+    }
+}
+
 static int lint_sequential(const struct rv_pipeline *p, rv_findings *findings, rv_err **err)
 {
     struct rv_routes routes = {NULL, 0, NULL};
@@ -302,7 +362,7 @@ static int lint_sequential(const struct rv_pipeline *p, rv_findings *findings, r
     lint_routes(p, &routes, findings);
     lint_edge_limits(p, &routes, findings);
     lint_answers(p, &routes, findings);
-    rv_lint_groups(p, findings);
+    lint_groups(p, findings);
     rc = rv_lint_reach(p, &routes, findings, err);
     rv_routes_fini(&routes);
     return rc;

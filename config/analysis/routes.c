@@ -339,17 +339,6 @@ static void add_approved(const struct rv_pipeline *p, const struct rv_agent *a, 
             .from = from, .to = rv_agent_approved_target(a), .kind = RV_WAY_APPROVED, .rule = -1, .because = -1};
 }
 
-bool rv_routes_ask(const struct rv_routes *routes, int stage, int target)
-{
-    for (size_t i = routes->start[stage]; i < routes->start[stage + 1]; i++) {
-        const struct rv_route *r = &routes->items[i];
-
-        if (r->kind != RV_WAY_ERROR && r->fate == RV_WAY_LIVE && r->to == target)
-            return true;
-    }
-    return false;
-}
-
 static void add_agent(const struct rv_agent *a, int from, struct rv_routes *routes)
 {
     const struct rv_route blank = {.from = from, .rule = -1, .because = -1, .is_likely = true};

@@ -3,7 +3,7 @@
 #ifndef RV_AGENT_INTERNAL_H
 #define RV_AGENT_INTERNAL_H
 
-#include "coreengine/agent/call_hooks_internal.h"
+#include "coreengine/agent/model_internal.h"
 
 enum visit_phase {
     PHASE_PRE,     /* pre_process hook */
@@ -55,50 +55,6 @@ struct tool_progress {
     struct pending_call *pending; /* the steps from `at` on that run side by side; owned; NULL: none */
     size_t n_pending, n_answered;
     struct tool_hooks hooks; /* of the step at `at` */
-};
-
-/* The rows of an agent that was asked, with the tool call that asked it. */
-struct child_rows {
-    struct child_rows *next;
-    char *call_id;
-    struct rv_turn *rows;
-};
-
-/* The progress of a visit with a model: the messages after the prompt, and what was counted. */
-struct model_progress {
-    char *prompt; /* owned; NULL: not rendered yet */
-    size_t prompt_len;
-    char *system; /* of system_key; owned; NULL: not rendered yet, or none */
-    size_t system_len;
-    json_object *examples;    /* messages; owned; NULL: not rendered yet, or none */
-    json_object *attachments; /* as a request has them; owned; NULL: not evaluated yet, or none */
-    json_object *messages;    /* after the prompt; owned; NULL: none */
-    json_object *ids;         /* of the tool calls in `messages`, as keys; owned; NULL: not collected yet */
-    json_object *offered;     /* tools as a request has them; owned; NULL: not looked up yet */
-    rv_schema *schema;        /* the agent's output_schema; owned; NULL: not compiled yet */
-    bool acting;              /* the tools that the last reply asked for are being called */
-    bool has_call;            /* a model call was taken from llm_left and not made yet */
-    int64_t rounds, repairs, bad_calls, tool_calls;
-    int64_t bad_before;  /* of bad_calls, those of earlier replies */
-    int64_t requests;    /* made so far */
-    int64_t call_id;     /* of the last one; 0: none */
-    int finish;          /* why the model ended its last reply: enum rv_finish_reason; RV_UNSET: it did not say */
-    size_t steps_before; /* tool calls of earlier rounds */
-    bool is_scripted;    /* a script gave the last reply, and told no usage */
-    struct rv_usage usage;
-    int64_t reserved_micro_usd; /* of the call under way */
-    /* Texts that become rows of the session. */
-    rv_buf visible;                /* the text that users were shown: its own and that of agents that it asked; of a
-                                      structured agent, whose text is not shown, its own */
-    size_t answer_at;              /* where in `visible` the text of asked agents begins that is the answer as long as
-                                      the agent itself adds nothing; SIZE_MAX: there is none */
-    bool is_hidden;                /* the text of an agent that was asked is shown in place of its own */
-    struct child_rows *child_rows; /* of the agents that were asked, in the order of their ends; owned */
-    json_object *arguments;        /* of calls, parsed, by their ids; owned; NULL: none */
-    json_object *final_calls;      /* of the reply that had the output; owned; NULL: none */
-    json_object *new_calls; /* of the reply that is being judged, until they are in `messages`; owned; NULL: none */
-    struct rv_usage child_usage; /* of the agents that were asked */
-    struct model_hooks hooks;
 };
 
 struct rv_visit {
@@ -209,6 +165,10 @@ RV_MUST_CHECK int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_b
 /** A timer that is told to observers as a retry: its id, or 0 when the deadline does not leave the time (or memory is
  * short, which sticks in out). */
 int64_t rv_visit_wait(rv_visit *v, int64_t wait_us, int64_t attempt, const char *why, struct rv_effects *out);
+/** A timer that no event tells of: its id, or 0 when memory is short, which sticks in out. */
+int64_t rv_visit_arm(const rv_visit *v, int64_t at_us, struct rv_effects *out);
+/** Tells whether no call may begin in the visit any more: its run has hit a bound, or its time is up. */
+bool rv_visit_must_end(const rv_visit *v);
 /** The same before another attempt of something that was tried `attempt` times. */
 int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out);
 /** Wait before the next attempt; false if there is none (attempts, deadline or model calls are used up). */
@@ -220,9 +180,6 @@ RV_MUST_CHECK int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_st
 /** The same with a time to live: 0: it never expires; < 0: that of its kind. */
 RV_MUST_CHECK int rv_visit_raise_for(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data,
                                      int64_t ttl_us, char id[RV_ID_MAX], rv_err **err);
-/** FNV-1a over text and its NUL. Start with the init value. */
-#define RV_VISIT_HASH_INIT 1469598103934665603u
-uint64_t rv_visit_hash(uint64_t h, const char *text);
 /** Of the run, the stage and, outside of the main branch, the branch: what ids of calls and questions follow from. */
 uint64_t rv_visit_identity(const rv_visit *v);
 /** The visit fails with that error, once the current phase returns to the driver. Its code follows from the type. */
@@ -249,8 +206,6 @@ static inline bool rv_visit_is_element(const rv_visit *v)
 {
     return v->place.index >= 0;
 }
-/** Will the visit ask a model, if no hook does? */
-bool rv_visit_calls_llm(const rv_visit *v);
 /** A stage with for_each begins: finds the list. */
 RV_MUST_CHECK int rv_visit_list(rv_visit *v, rv_err **err);
 /** The stage runs another pipeline: builds its inputs. */
@@ -282,8 +237,6 @@ RV_MUST_CHECK int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **
 const char *rv_output_text(json_object *output, const char *first, const char *second);
 
 /* --- ask.c --- */
-/** Does the visit put the question of its stage, now that its output is final? */
-bool rv_visit_asks(const rv_visit *v);
 /** Put it, and stay. A question that cannot be written fails the visit; its output stands. */
 RV_MUST_CHECK int rv_visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** Go on with the answer: see rv_visit_goes_on(). */
@@ -313,92 +266,6 @@ RV_MUST_CHECK int rv_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effect
 /** A person said yes where a route asked: tells observers where it leads, and asks where that is `clarification`. */
 RV_MUST_CHECK int rv_end_approved(rv_visit *v, int to, struct rv_effects *out, rv_err **err);
 
-/* --- llm.c: asking a model, and what that costs --- */
-RV_MUST_CHECK int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err);
-/** Send a request that hooks have looked at: sets its money aside and asks for the call. Takes the bytes of request. */
-RV_MUST_CHECK int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err);
-/** The call is over: what it took, counted with the visit, the run and the envelope. */
-void rv_money_settle(rv_visit *v, const struct rv_event *ev);
-/** The outcome of the pending call will stay unknown: the call counts as charged for, and an event tells observers
- * why. */
-void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out);
-/** The same of one that is made again: the money is set aside once more.
- * False when that fails the visit. */
-bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
-/** The limits on tokens; false when one failed the visit. */
-bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
-
-/* --- request_parts.c: the system prompt, the examples and the attachments of a stage --- */
-/** Append the rendered prompt of that name. place: where the stage names it, for errors. */
-RV_MUST_CHECK int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out,
-                                   rv_err **err);
-/** Is there a prompt of that name, or no name? */
-bool rv_prompt_is_known(const rv_visit *v, const char *name);
-/** Make those that are not made yet. A failure is the stage's. */
-RV_MUST_CHECK int rv_parts_make(rv_visit *v, rv_err **err);
-void rv_parts_write_system(const rv_visit *v, rv_jw *w); /* the member of a request, if there is one; the others: */
-void rv_parts_write(const rv_visit *v, rv_jw *w);
-/** The tokens that a model may count for the attachments of the request at most. */
-int64_t rv_parts_worst_tokens(const rv_visit *v);
-/** To and from what is kept while the stage waits for a person. */
-RV_MUST_CHECK int rv_parts_keep(const struct model_progress *t, json_object *kept, rv_err **err);
-RV_MUST_CHECK int rv_parts_take(struct model_progress *t, json_object *kept, rv_err **err);
-void rv_parts_fini(struct model_progress *t);
-
-/* --- reply.c: what a model's reply comes to --- */
-RV_MUST_CHECK int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-/** A reply that is paid for and told to observers, as hooks left it, or that a hook gave. */
-RV_MUST_CHECK int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-
-/* --- output.c: structured output --- */
-/** Tells whether the output fits the agent's output_schema and required_output_fields. A null for an optional member
- * that may not be null counts as absent: it is taken out of the value, unless a declared agent gave it, whose output is
- * kept as it gave it. RV_E_INVALID lists the faults. */
-RV_MUST_CHECK int rv_output_check(rv_visit *v, json_object *value, rv_err **err);
-/** Tells whether an object lacks a field that output_schema or required_output_fields want at its top level. */
-bool rv_output_lacks_field(const rv_visit *v, json_object *value);
-/** Take out of value what is null, optional and may not be null by schema, a JSON Schema. */
-void rv_output_drop_nulls(json_object *schema, json_object *value);
-
-/* --- messages.c --- */
-void rv_messages_fini(struct model_progress *t);
-/** The calls of the last reply are in `messages`, or its judgement is over. */
-void rv_messages_drop_new_calls(struct model_progress *t);
-/** Append the model's turn (text, calls, opaque). calls: borrowed array or NULL; those whose id was there before get
- * another one. */
-RV_MUST_CHECK int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err);
-RV_MUST_CHECK int rv_messages_add_user(rv_visit *v, rv_str text, rv_err **err);
-RV_MUST_CHECK int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error,
-                                         rv_err **err);
-/** The text of an entry of `results` for the model: the data, or the error. At most RV_MESSAGES_RESULT_MAX bytes. */
-#define RV_MESSAGES_RESULT_MAX ((size_t)1 << 20)
-void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error);
-void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */
-/** The number up to which counted ids may be those of older rows of the session; 0: none, or the rules do not look. */
-int64_t rv_messages_ids_upto(const rv_visit *v);
-/** The ids of the calls in the history and in the messages so far: model.ids. */
-RV_MUST_CHECK int rv_messages_collect_ids(rv_visit *v, rv_err **err);
-/** The calls of a reply as an array, the caller's; NULL: none. RV_E_PARSE: the member is not a list of calls, which is
- * a fault of the provider. */
-RV_MUST_CHECK int rv_messages_read_calls(const struct rv_event *ev, json_object **out, rv_err **cause);
-RV_MUST_CHECK int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err);
-
-/* --- visible.c: which text users are shown, and the text that is kept --- */
-void rv_visible_init(struct model_progress *t);
-/** The text of a reply. has_calls: it asked for tools beside it. */
-void rv_visible_own(rv_visit *v, rv_str text, bool has_calls);
-/** The text of a model call that broke off was shown, too; not that of a structured agent. */
-void rv_visible_partial(rv_visit *v);
-/** Tells whether the agent's text is hidden now because child_text prefers the text of another agent. Always false for
- * runs of the older rules. */
-bool rv_visible_is_hidden(const rv_visit *v);
-/** The same of an agent that it asks now. */
-bool rv_visible_hides_child(const rv_visit *v);
-/** The text of an agent that was asked and is done. failed: that of the asking one is shown again. */
-void rv_visible_child(rv_visit *v, const rv_visit *child, bool failed);
-/** The object of a structured agent whose turn is completed: told once, as an event; nothing for others. */
-RV_MUST_CHECK int rv_visible_output(rv_visit *v, struct rv_effects *out, rv_err **err);
-
 /* --- rows.c: the turn as rows --- */
 /** Have the rows of the turn kept; nothing where no session is kept, or they are kept already. */
 RV_MUST_CHECK int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effects *out, rv_err **err);
@@ -406,7 +273,6 @@ RV_MUST_CHECK int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, st
 RV_MUST_CHECK int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, rv_err **err);
 /** Keep the rows of the agent that the call asked until the turn has its rows. Takes rows; NULL: no memory. */
 RV_MUST_CHECK int rv_rows_keep_child(struct model_progress *t, rv_str call_id, struct rv_turn *rows, rv_err **err);
-void rv_rows_free_children(struct model_progress *t);
 #define RV_ROWS_MAX ((size_t)63 << 20) /* bytes of the rows of one turn */
 /** A UUID that follows from the run, the visit and n. */
 void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX]);

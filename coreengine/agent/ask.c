@@ -8,12 +8,6 @@
 
 /* --- asking --- */
 
-bool rv_visit_asks(const rv_visit *v)
-{
-    return v->agent->ask.question && !v->shared->origin && v->result.outcome != RV_OUTCOME_TERMINATE &&
-           !rv_envelope_has_interrupt(v->env); /* a hook's question is answered first, by another visit */
-}
-
 /* The failure of a template or an expression is the stage's; the place is in its chain. */
 static int fail(rv_visit *v, const char *type, const char *what, rv_err *cause, rv_err **err)
 {

@@ -142,21 +142,6 @@ void rv_messages_drop_new_calls(struct model_progress *t)
     t->new_calls = NULL;
 }
 
-void rv_messages_fini(struct model_progress *t)
-{
-    free(t->prompt);
-    rv_parts_fini(t);
-    json_object_put(t->messages);
-    json_object_put(t->ids);
-    json_object_put(t->offered);
-    rv_schema_free(t->schema);
-    rv_buf_fini(&t->visible);
-    rv_rows_free_children(t);
-    json_object_put(t->arguments);
-    json_object_put(t->final_calls);
-    json_object_put(t->new_calls);
-}
-
 /* --- messages --- */
 
 static int new_message(rv_visit *v, const char *role, json_object **out, rv_err **err)

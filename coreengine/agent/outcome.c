@@ -100,11 +100,17 @@ static bool contradicts_itself(const rv_visit *v, const char **verdict)
             strcmp(*verdict, rv_verdict_text(RV_VERDICT_ADVANCE)) == 0);
 }
 
+/* Will the visit ask a model, if no hook does? */
+static bool calls_llm(const rv_visit *v)
+{
+    return !v->is_list && rv_element_calls_llm(v->shared, v->agent->index);
+}
+
 /* An output whose verdict contradicts its outcome is asked for once more, and then the stage fails. */
 static int validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     const char *verdict = NULL, *outcome = rv_outcome_text(v->result.outcome);
-    bool needs_llm = rv_visit_calls_llm(v) && !v->model.has_call;
+    bool needs_llm = calls_llm(v) && !v->model.has_call;
     enum rv_reason reason;
 
     if (v->shared->rules < RV_RULES_2 || !knobs(v)->meta_validation_enabled || v->agent->declared.doc ||
@@ -207,6 +213,13 @@ int rv_visit_store(rv_visit *v, rv_err **err)
     return rc;
 }
 
+/* Does the visit put the question of its stage, now that its output is final? */
+static bool asks(const rv_visit *v)
+{
+    return v->agent->ask.question && !v->shared->origin && v->result.outcome != RV_OUTCOME_TERMINATE &&
+           !rv_envelope_has_interrupt(v->env); /* a hook's question is answered first, by another visit */
+}
+
 int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_str key = rv_str_of(v->agent->output.key);
@@ -223,6 +236,6 @@ int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
         v->result.outcome = RV_OUTCOME_CONFIRM;
     if (v->result.outcome == RV_OUTCOME_CLARIFY || v->result.outcome == RV_OUTCOME_CONFIRM)
         return rv_end_ask(v, v->result.outcome, out, err);
-    v->phase = rv_visit_asks(v) ? PHASE_ASK : PHASE_ROUTE;
+    v->phase = asks(v) ? PHASE_ASK : PHASE_ROUTE;
     return 0;
 }

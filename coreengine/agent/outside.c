@@ -130,11 +130,6 @@ int rv_visit_set(rv_visit *v, rv_err **err)
 
 /* --- Lists and other pipelines --- */
 
-bool rv_visit_calls_llm(const rv_visit *v)
-{
-    return !v->is_list && rv_element_calls_llm(v->shared, v->agent->index);
-}
-
 json_object *rv_visit_outside_state(const rv_visit *v)
 {
     return v->outside_state;
@@ -285,38 +280,4 @@ void rv_visit_add_calls(rv_visit *v, int64_t n)
 int64_t rv_visit_number(const rv_visit *v)
 {
     return v->visit_no;
-}
-
-/* --- Bounds of a run and of all runs around it --- */
-
-void rv_calls_take(struct rv_visit_shared *s, int64_t n)
-{
-    for (; s; s = s->up)
-        if (!s->origin)
-            s->llm_left -= n;
-}
-
-void rv_hops_take(struct rv_visit_shared *s, int64_t n)
-{
-    for (; s; s = s->up)
-        if (!s->origin)
-            s->hops_left -= n;
-}
-
-const struct rv_visit_shared *rv_bound_of(const struct rv_visit_shared *s, bool needs_call, bool needs_visit,
-                                          enum rv_reason *reason)
-{
-    const struct rv_visit_shared *found = NULL;
-
-    *reason = RV_REASON_NONE;
-    for (; s; s = s->up) {
-        if (s->origin)
-            continue;
-        bool no_call = needs_call && s->llm_left <= 0;
-        if (!no_call && (!needs_visit || s->hops_left > 0))
-            continue;
-        found = s; /* one further out is looked at first */
-        *reason = no_call ? RV_REASON_MAX_LLM_CALLS : RV_REASON_MAX_HOPS;
-    }
-    return found;
 }

@@ -250,6 +250,25 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     return 0;
 }
 
+bool rv_visit_must_end(const rv_visit *v)
+{
+    return run_stops(v) || v->now_us >= v->deadline_us;
+}
+
+int64_t rv_visit_arm(const rv_visit *v, int64_t at_us, struct rv_effects *out)
+{
+    struct rv_effect *e = rv_effects_add(out, RV_EFFECT_ARM_TIMER);
+
+    if (!e)
+        return 0;
+    e->call_id = rv_visit_root(v->shared)->next_call_id++;
+    e->stage = rv_visit_stage_of(v);
+    e->origin = v->shared->origin;
+    e->visit = v->visit_no;
+    e->at_us = at_us;
+    return e->call_id;
+}
+
 int64_t rv_visit_wait(rv_visit *v, int64_t wait, int64_t attempt, const char *why, struct rv_effects *out)
 {
     if (v->now_us + wait >= v->deadline_us || run_stops(v))
@@ -257,15 +276,7 @@ int64_t rv_visit_wait(rv_visit *v, int64_t wait, int64_t attempt, const char *wh
 
     rv_visit_emit(v, out, RV_EMIT_RETRY, RV_M_INT("attempt", attempt), RV_M_INT("wait_ms", wait / 1000),
                   RV_M_TEXT("error", why));
-    struct rv_effect *e = rv_effects_add(out, RV_EFFECT_ARM_TIMER);
-    if (!e)
-        return 0; /* sticky in out: the step fails as a whole */
-    e->call_id = rv_visit_root(v->shared)->next_call_id++;
-    e->stage = rv_visit_stage_of(v);
-    e->origin = v->shared->origin;
-    e->visit = v->visit_no;
-    e->at_us = v->now_us + wait;
-    return e->call_id;
+    return rv_visit_arm(v, v->now_us + wait, out); /* 0: the step fails as a whole */
 }
 
 int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out)
@@ -297,7 +308,8 @@ bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char
     return true;
 }
 
-uint64_t rv_visit_hash(uint64_t h, const char *text)
+/* FNV-1a over text and its NUL. */
+static uint64_t hash(uint64_t h, const char *text)
 {
     do
         h = (h ^ (unsigned char)*text) * 1099511628211u;
@@ -308,9 +320,9 @@ uint64_t rv_visit_hash(uint64_t h, const char *text)
 uint64_t rv_visit_identity(const rv_visit *v)
 {
     const char *id = rv_envelope_fields(v->env)->envelope_id, *path = v->place.path;
-    uint64_t h = rv_visit_hash(rv_visit_hash(RV_VISIT_HASH_INIT, id), v->agent->name);
+    uint64_t h = hash(hash(1469598103934665603u, id), v->agent->name);
 
-    return path && path[0] ? rv_visit_hash(h, path) : h;
+    return path && path[0] ? hash(h, path) : h;
 }
 
 /* Ids derive from where the interrupt was raised, so that a replay makes the same ones. */
@@ -347,4 +359,38 @@ int rv_visit_raise_for(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, js
     else
         spec.message = text;
     return rv_envelope_raise(v->env, &spec, v->now_us, err);
+}
+
+/* --- Bounds of a run and of all runs around it --- */
+
+void rv_calls_take(struct rv_visit_shared *s, int64_t n)
+{
+    for (; s; s = s->up)
+        if (!s->origin)
+            s->llm_left -= n;
+}
+
+void rv_hops_take(struct rv_visit_shared *s, int64_t n)
+{
+    for (; s; s = s->up)
+        if (!s->origin)
+            s->hops_left -= n;
+}
+
+const struct rv_visit_shared *rv_bound_of(const struct rv_visit_shared *s, bool needs_call, bool needs_visit,
+                                          enum rv_reason *reason)
+{
+    const struct rv_visit_shared *found = NULL;
+
+    *reason = RV_REASON_NONE;
+    for (; s; s = s->up) {
+        if (s->origin)
+            continue;
+        bool no_call = needs_call && s->llm_left <= 0;
+        if (!no_call && (!needs_visit || s->hops_left > 0))
+            continue;
+        found = s; /* one further out is looked at first */
+        *reason = no_call ? RV_REASON_MAX_LLM_CALLS : RV_REASON_MAX_HOPS;
+    }
+    return found;
 }

@@ -211,10 +211,3 @@ int rv_parts_take(struct model_progress *t, json_object *kept, rv_err **err)
         rc = rv_json_dup(examples, &t->examples, err);
     return rc == 0 && attachments ? rv_json_dup(attachments, &t->attachments, err) : rc;
 }
-
-void rv_parts_fini(struct model_progress *t)
-{
-    free(t->system);
-    json_object_put(t->examples);
-    json_object_put(t->attachments);
-}

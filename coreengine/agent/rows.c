@@ -288,17 +288,6 @@ int rv_rows_keep_child(struct model_progress *t, rv_str call_id, struct rv_turn 
     return 0;
 }
 
-void rv_rows_free_children(struct model_progress *t)
-{
-    for (struct child_rows *c = t->child_rows, *next; c; c = next) {
-        next = c->next;
-        rv_turn_free(c->rows);
-        free(c->call_id);
-        free(c);
-    }
-    t->child_rows = NULL;
-}
-
 /* The rows become those of a delegated agent, whose asking turn keeps its result even if they do not fit. */
 static int hand_up(rv_visit *v, struct rows *r, rv_err **err)
 {

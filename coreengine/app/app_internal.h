@@ -47,6 +47,5 @@ struct rv_app_run_state {
     struct rv_app_early early; /* owned, too */
     struct rv_app_conversation *talk;
 };
-void rv_app_let_go(struct rv_app_run *run);
 
 #endif

@@ -97,16 +97,6 @@ int rv_app_take_over(struct rv_app_run *run, rv_err **err)
                                     &run->journal, err);
 }
 
-void rv_app_let_go(struct rv_app_run *run)
-{
-    struct rv_app_early *early = &run->state->early;
-
-    rv_journal_free(early->journal);
-    if (early->fence)
-        RV_IGNORE(rv_store_release(run->store, run->state->id, early->fence, NULL),
-                  "the lease ends by itself, only later");
-}
-
 /* --- with another pipeline --- */
 
 struct move {

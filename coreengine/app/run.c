@@ -391,6 +391,16 @@ int rv_app_run_keep_file(struct rv_app_run *run, rv_buf *path, rv_err **err)
     return rc;
 }
 
+static void let_go(struct rv_app_run *run)
+{
+    struct rv_app_early *early = &run->state->early;
+
+    rv_journal_free(early->journal);
+    if (early->fence)
+        RV_IGNORE(rv_store_release(run->store, run->state->id, early->fence, NULL),
+                  "the lease ends by itself, only later");
+}
+
 void rv_app_run_fini(struct rv_app_run *run)
 {
     rv_exec_free(run->exec);
@@ -399,7 +409,7 @@ void rv_app_run_fini(struct rv_app_run *run)
         if (run->state->continues)
             rv_store_rollback(run->store); /* nothing to do, unless it did not come to a commit */
         rv_journal_free(run->journal);
-        rv_app_let_go(run);
+        let_go(run);
         conversation_free(run->state->talk);
         if (run->state->closes_store)
             rv_store_close(run->store);

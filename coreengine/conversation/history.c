@@ -196,9 +196,24 @@ static void use_up(struct rv_history *h, int64_t tokens, int64_t rows)
         h->n_rows += rows;
 }
 
+/* The turn has begun before its calls were seen: results that wait stand alone. */
+static void history_settle(struct rv_history *h)
+{
+    h->n_waiting = 0;
+}
+
+/* The walk has ended before that: they are left out, for their calls may well be there. */
+static void forget_waiting(struct rv_history *h)
+{
+    for (size_t i = 0; i < h->n_waiting; i++)
+        if (h->waiting[i].shown)
+            rv_history_drop(h, h->waiting[i].shown);
+    h->n_waiting = 0;
+}
+
 static void end_walk(struct rv_history *h)
 {
-    rv_history_forget_waiting(h);
+    forget_waiting(h);
     h->is_full = true;
 }
 
@@ -324,7 +339,7 @@ static int add_text(struct rv_history *h, const struct rv_message *row, enum rv_
     int rc;
 
     if (type == RV_MESSAGE_USER) {
-        rv_history_settle(h);
+        history_settle(h);
         h->is_in_run = false;
     }
     if (rv_message_is_blank(text)) /* providers refuse it */
@@ -374,7 +389,7 @@ static int add_row(struct rv_history *h, const struct rv_message *row, rv_err **
     if (type < 0 || (row->parent_call_id && row->parent_call_id[0]))
         return rv_history_pass(h, row);
     if (is_failed_message(h, row, type)) { /* the turn begins there all the same */
-        rv_history_settle(h);
+        history_settle(h);
         h->is_in_run = false;
         return rv_history_pass(h, row);
     }

@@ -299,19 +299,6 @@ static bool find_result(struct rv_history *h, const struct call_parts *call, str
     return true;
 }
 
-void rv_history_settle(struct rv_history *h)
-{
-    h->n_waiting = 0;
-}
-
-void rv_history_forget_waiting(struct rv_history *h)
-{
-    for (size_t i = 0; i < h->n_waiting; i++)
-        if (h->waiting[i].shown)
-            rv_history_drop(h, h->waiting[i].shown);
-    h->n_waiting = 0;
-}
-
 /* --- calls --- */
 
 /* The call is that item's now; its name falls back to the one of the result. */

@@ -77,9 +77,5 @@ void rv_history_drop(struct rv_history *h, struct shown *s);  /* an item of one 
 RV_MUST_CHECK int rv_history_add_call(struct rv_history *h, const struct rv_message *row, rv_err **err);
 RV_MUST_CHECK int rv_history_add_response(struct rv_history *h, const struct rv_message *row, rv_err **err);
 RV_MUST_CHECK int rv_history_add_tool(struct rv_history *h, const struct rv_message *row, rv_err **err);
-/** The turn has begun before its calls were seen: results that wait stand alone. */
-void rv_history_settle(struct rv_history *h);
-/** The walk has ended before that: they are left out, for their calls may well be there. */
-void rv_history_forget_waiting(struct rv_history *h);
 
 #endif

@@ -88,6 +88,14 @@ size_t rv_template_n_placeholders(const rv_template *t)
     return t->n_holes;
 }
 
+static bool filters_have_default(const struct rv_part *p)
+{
+    for (size_t i = 0; i < p->n_filters; i++)
+        if (p->filters[i].kind == RV_FILTER_DEFAULT)
+            return true;
+    return false;
+}
+
 struct rv_placeholder rv_template_placeholder(const rv_template *t, size_t i)
 {
     const struct rv_part *part = &t->parts[t->holes[i]];
@@ -99,7 +107,7 @@ struct rv_placeholder rv_template_placeholder(const rv_template *t, size_t i)
         if (n == 2)
             ph.member = segment;
     }
-    ph.is_test = part->kind != RV_TAG_VALUE || rv_filters_have_default(part);
+    ph.is_test = part->kind != RV_TAG_VALUE || filters_have_default(part);
     return ph;
 }
 
@@ -301,7 +309,7 @@ static int render_part(struct rendering *r, size_t at, const struct item *item)
 
     switch (p->kind) {
     case RV_TAG_VALUE:
-        rc = value_of(r, p, item, !rv_filters_have_default(p), &v, &is_there);
+        rc = value_of(r, p, item, !filters_have_default(p), &v, &is_there);
         return rc < 0 ? rc : rv_filters_write(p, v, is_there, r->out, r->err);
     case RV_TAG_INDEX:
     case RV_TAG_NUMBER:

@@ -243,11 +243,3 @@ int rv_filters_write(const struct rv_part *p, json_object *v, bool is_there, rv_
     rv_buf_fini(&text);
     return rc;
 }
-
-bool rv_filters_have_default(const struct rv_part *p)
-{
-    for (size_t i = 0; i < p->n_filters; i++)
-        if (p->filters[i].kind == RV_FILTER_DEFAULT)
-            return true;
-    return false;
-}

@@ -58,7 +58,6 @@ rv_str rv_path_segment(rv_str path, size_t *pos);
 RV_MUST_CHECK int rv_template_read(rv_template *t, struct rv_src place, rv_err **err);
 /** Read the filters at *pos, which is moved behind them. */
 RV_MUST_CHECK int rv_filters_read(rv_template *t, size_t *pos, struct rv_part *tag, rv_err **err);
-bool rv_filters_have_default(const struct rv_part *p);
 /** Append what p's filters make of v. is_there: v is the value of the path, else there is none. RV_E_NOMEM, RV_E_LIMIT.
  */
 RV_MUST_CHECK int rv_filters_write(const struct rv_part *p, json_object *v, bool is_there, rv_buf *out, rv_err **err);

@@ -239,6 +239,18 @@ static bool is_at_join(const rv_run *run, const struct branch *b, int stage)
     return stage >= 0 && run->pipeline->agents[stage].join.wait != RV_WAIT_NOT && !b->joined;
 }
 
+static int open_held(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_branches *list = b->held;
+    bool *taken = b->held_taken;
+
+    b->held = NULL;
+    b->held_taken = NULL;
+    int rc = rv_group_open(run, b, b->held_by, list, taken, now_us, out, err);
+    free(taken);
+    return rc;
+}
+
 /* The main branch while no other one is there. */
 static int next_of_main(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
@@ -249,7 +261,7 @@ static int next_of_main(rv_run *run, int64_t now_us, struct rv_effects *out, rv_
     if (f->terminated)
         return rv_run_finish(run, RV_RUN_TERMINATED, NULL, now_us, out, err);
     if (b->held && !f->interrupt_pending)
-        return rv_branch_open_held(run, b, now_us, out, err);
+        return open_held(run, b, now_us, out, err);
     if (strcmp(f->current_stage, RV_STAGE_END) == 0)
         return rv_run_finish(run, f->interrupt_pending ? RV_RUN_INTERRUPTED : RV_RUN_COMPLETED, NULL, now_us, out, err);
     int stage = rv_pipeline_stage(run->pipeline, rv_str_of(f->current_stage));
@@ -283,7 +295,7 @@ static int next_of_branch(rv_run *run, struct branch *b, int64_t now_us, struct 
     if (f->interrupt_pending)
         return 0; /* it waits for a person */
     if (b->held)
-        return rv_branch_open_held(run, b, now_us, out, err);
+        return open_held(run, b, now_us, out, err);
     if (strcmp(f->current_stage, RV_STAGE_END) == 0)
         return rv_group_branch_over(run, b, BRANCH_ENDED, now_us, out, err);
     int stage = rv_pipeline_stage(run->pipeline, rv_str_of(f->current_stage));
@@ -314,18 +326,6 @@ int rv_branch_hold(struct branch *b, int stage, const struct rv_branches *list, 
     b->held_taken = copy;
     b->held_by = stage;
     return 0;
-}
-
-int rv_branch_open_held(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
-{
-    const struct rv_branches *list = b->held;
-    bool *taken = b->held_taken;
-
-    b->held = NULL;
-    b->held_taken = NULL;
-    int rc = rv_group_open(run, b, b->held_by, list, taken, now_us, out, err);
-    free(taken);
-    return rc;
 }
 
 /* Follow the visit's result. */
@@ -415,6 +415,8 @@ static int after_visit(rv_run *run, struct branch *b, int64_t now_us, struct rv_
     rv_work_free(work);
     if (is_main || !run->finished)
         b->asked_by = rv_envelope_has_interrupt(b->env) ? from : -1;
+    if (!is_main && !run->finished && rv_branch_asks(b))
+        run->n_asked++;
     return rc;
 }
 

@@ -41,8 +41,11 @@ static const struct rv_agent *agent_of(const rv_work *w)
     return &w->shared->pipeline->agents[rv_visit_stage(w->visit)];
 }
 
-void rv_each_free(struct each *e)
+static void each_free(rv_work *w)
 {
+    struct each *e = w->each;
+
+    w->each = NULL;
     if (!e)
         return;
     for (size_t i = 0; i < e->n_slots; i++)
@@ -60,7 +63,7 @@ void rv_each_free(struct each *e)
     free(e);
 }
 
-int rv_each_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int each_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     struct each *e = calloc(1, sizeof *e);
 
@@ -208,7 +211,7 @@ static int cancel_elements(rv_work *w, const char *why, json_object *partials, i
 
 /* --- all of them --- */
 
-int rv_each_advance(rv_work *w, int64_t now_us, struct rv_effects *out, bool *ended, rv_err **err)
+static int each_advance(rv_work *w, int64_t now_us, struct rv_effects *out, bool *ended, rv_err **err)
 {
     struct each *e = w->each;
     bool llm = rv_element_calls_llm(w->shared, rv_visit_stage(w->visit));
@@ -236,15 +239,27 @@ int rv_each_advance(rv_work *w, int64_t now_us, struct rv_effects *out, bool *en
     return rc;
 }
 
-bool rv_each_waits_for(const struct each *e, int64_t call_id)
+static bool each_waits_for(const rv_work *w, int64_t call_id)
 {
+    const struct each *e = w->each;
+
     for (size_t i = 0; i < e->n_slots; i++)
         if (rv_work_waits_for(e->slots[i].work, call_id))
             return true;
     return false;
 }
 
-int rv_each_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+static int each_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
+{
+    const struct each *e = w->each;
+    int rc = 0;
+
+    for (size_t i = 0; i < e->n_slots && rc == 0; i++)
+        rc = rv_work_find_short(e->slots[i].work, out, err);
+    return rc;
+}
+
+static int each_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct each *e = w->each;
 
@@ -254,7 +269,7 @@ int rv_each_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv
     return 0;
 }
 
-int rv_each_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int each_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     struct each *e = w->each;
     int rc = 0;
@@ -280,8 +295,8 @@ static int merge(rv_work *w, rv_err **err)
     return rc;
 }
 
-int rv_each_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
-                   rv_err **err)
+static int each_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
+                       rv_err **err)
 {
     int rc = cancel_elements(w, why, partials, now_us, out, err);
 
@@ -367,7 +382,7 @@ static int end_failed(rv_work *w, size_t index, struct rv_outside_end *end, rv_e
     return rv_buf_check(&e->text, "reason", err);
 }
 
-int rv_each_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
+static int each_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
 {
     struct each *e = w->each;
     size_t first = e->n_begun;
@@ -386,3 +401,15 @@ int rv_each_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
     end->terminates = e->terminates;
     return gather(w, &end->output, err);
 }
+
+const struct rv_work_kind rv_each_kind = {
+    .begin = each_begin,
+    .advance = each_advance,
+    .waits_for = each_waits_for,
+    .find_short = each_find_short,
+    .on = each_on,
+    .cancel = each_cancel,
+    .recover = each_recover,
+    .end = each_end,
+    .free = each_free,
+};

@@ -1,7 +1,9 @@
 /* Questions of branches. Each stops only its branch; the run pauses when nothing else can move. While it does, the
- * run's envelope shows all open questions in the order of the lists, the first one as its pending interrupt. */
+ * run's envelope shows all open questions in the order of the lists, the first one as its pending interrupt. Also where
+ * an approval leads. */
 #include "coreengine/run/run_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct branch *rv_questions_first(rv_run *run)
@@ -13,7 +15,8 @@ struct branch *rv_questions_first(rv_run *run)
     return b;
 }
 
-struct branch *rv_questions_find(rv_run *run, rv_str id)
+/* The branch whose open question has that id; id ptr NULL: the first one. NULL: none. */
+static struct branch *find(rv_run *run, rv_str id)
 {
     struct branch *b = rv_questions_first(run);
 
@@ -64,7 +67,7 @@ static void name_open(rv_run *run, rv_buf *out)
 
 int rv_questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err)
 {
-    struct branch *b = rv_questions_find(run, r->interrupt_id);
+    struct branch *b = find(run, r->interrupt_id);
     rv_buf hint = RV_BUF_INIT(1024);
 
     if (b)
@@ -80,6 +83,71 @@ int rv_questions_check(rv_run *run, const struct rv_response *r, int64_t now_us,
     rv_err_hint(err, "%s", rv_buf_cstr(&hint));
     rv_buf_fini(&hint);
     return rc;
+}
+
+/* --- where an answer leads --- */
+
+/* default_next is a list: which of its branches start is decided with that output, too. */
+static int hold_list(rv_run *run, struct branch *b, int from, json_object *output, rv_err **err)
+{
+    const struct rv_branches *list = rv_agent_list(&run->pipeline->agents[from], -1);
+    struct rv_visit_place place = rv_branch_place(run, b);
+    bool *taken = calloc(list->n, sizeof *taken);
+    struct rv_stage_scope values;
+
+    if (!taken)
+        return RV_FAIL(err, RV_E_NOMEM, "open a group");
+    struct rv_scope scope = rv_stage_scope_init(&values, run->pipeline, b->env, output, false);
+    place.group = b->joined;
+    rv_stage_scope_set_place(&values, &place);
+    int rc = rv_branches_choose(list, &scope, taken, err);
+    rv_stage_scope_fini(&values);
+    if (rc == 0)
+        rc = rv_branch_hold(b, from, list, taken, err);
+    free(taken);
+    return rc;
+}
+
+static int hold_list_or_fail(rv_run *run, struct branch *b, int from, json_object *output, int64_t now_us,
+                             struct rv_effects *out, rv_err **err)
+{
+    rv_err *cause = NULL;
+
+    int rc = hold_list(run, b, from, output, &cause);
+    if (rc == 0)
+        return 0;
+    if (rc != RV_E_NOMEM)
+        rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_EXPRESSION, rv_err_text(cause), now_us, out, err);
+    else
+        RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "open a group"), "told by rc");
+    rv_err_free(cause);
+    return rc;
+}
+
+int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_us, struct rv_effects *out,
+                                rv_err **err)
+{
+    const struct rv_agent *asker = &run->pipeline->agents[from];
+    json_object *output = rv_envelope_output(b->env, rv_str_of(asker->output.key), NULL), *feedback = NULL;
+    int to = RV_TARGET_END;
+
+    int rc = rv_visit_approve(&run->shared, from, b->env, now_us, out, &to, err);
+    if (rc < 0 || to == RV_TARGET_CLARIFICATION)
+        return rc;
+    if (to == RV_TARGET_LIST)
+        return hold_list_or_fail(run, b, from, output, now_us, out, err);
+    rc = rv_envelope_set_stage(b->env, rv_str_of(rv_pipeline_target_name(run->pipeline, to)), err);
+    if (rc < 0)
+        return rc;
+    if (to >= 0) {
+        if (json_object_is_type(output, json_type_object) && json_object_object_get_ex(output, "feedback", &feedback) &&
+            !json_object_is_type(feedback, json_type_string))
+            feedback = NULL;
+        json_object_get(feedback); /* a loop-back may clear the output */
+        rc = rv_run_take_edge(run, b, from, to, RV_OUTCOME_SUCCESS, feedback, now_us, out, err);
+        json_object_put(feedback);
+    }
+    return rc < 0 || run->finished ? rc : rv_run_save(run, out, err);
 }
 
 /* The branch goes on where the answer leads; a denial ends the run. */
@@ -99,7 +167,7 @@ static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const str
                                  now_us, out, err);
     if (in.kind == RV_INTERRUPT_CONFIRMATION) {
         asker = rv_visit_asked_by_route(&run->shared, b->env, in.data);
-        return asker >= 0 ? rv_run_go_on_approved(run, b, asker, now_us, out, err) : 0;
+        return asker >= 0 ? rv_questions_go_on_approved(run, b, asker, now_us, out, err) : 0;
     }
     if (in.kind == RV_INTERRUPT_AGENT_REVIEW && rv_str_is(r->decision, "reject"))
         return rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, "the review rejected it", now_us, out,
@@ -111,7 +179,7 @@ static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const str
 
 int rv_questions_answer(rv_run *run, const struct rv_response *r, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
-    struct branch *b = rv_questions_find(run, r->interrupt_id);
+    struct branch *b = find(run, r->interrupt_id);
     struct rv_interrupt in = rv_envelope_interrupt(b->env);
 
     json_object *data = json_object_get(in.data); /* resolving keeps it, a change of the branch need not */
@@ -158,7 +226,44 @@ int rv_questions_hide(rv_run *run, rv_err **err)
 const char *rv_run_asker(rv_run *run, rv_str id)
 {
     const char *stage = rv_envelope_asker(run->env, id, rv_run_asked_by(run));
-    struct branch *b = stage || !run->main.opened ? NULL : rv_questions_find(run, id);
+    struct branch *b = stage || !run->main.opened ? NULL : find(run, id);
 
     return b && b->asked_by >= 0 ? run->pipeline->agents[b->asked_by].name : stage;
+}
+
+int rv_run_check_branch_answer(rv_run *run, const struct rv_response *r, int64_t now_us, char id[RV_ID_MAX],
+                               rv_err **err)
+{
+    const struct branch *b = find(run, r->interrupt_id);
+
+    if (run->finished && run->status != RV_RUN_INTERRUPTED)
+        return RV_FAIL(err, RV_E_STATE, "the run is over");
+    if (!run->main.opened)
+        return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
+    int rc = rv_questions_check(run, r, now_us, err);
+    if (rc < 0)
+        return rc;
+    const char *which = rv_envelope_interrupt(b->env).id;
+    if (strlen(which) >= RV_ID_MAX)
+        return RV_FAIL(err, RV_E_LIMIT, "the id of a question has more than %d bytes", RV_ID_MAX - 1);
+    memcpy(id, which, strlen(which) + 1);
+    return 0;
+}
+
+int64_t rv_run_n_asked(const rv_run *run)
+{
+    return run->n_asked;
+}
+
+const rv_envelope *rv_run_asking(rv_run *run, size_t i, const char **stage)
+{
+    struct branch *b = rv_questions_first(run);
+
+    for (; b; b = rv_branch_next(b))
+        if (rv_branch_asks(b) && i-- == 0)
+            break;
+    if (!b)
+        return NULL;
+    *stage = b->asked_by >= 0 ? run->pipeline->agents[b->asked_by].name : rv_envelope_fields(b->env)->current_stage;
+    return b->env;
 }

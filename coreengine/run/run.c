@@ -1,6 +1,6 @@
 /* The run as others see it: made, begun at its first stage or with the answer to an interrupt (rules 7.2 and 7.10),
  * stepped, asked, freed. The two cores are in branch.c and parallel.c. */
-#include "coreengine/run/run_internal.h"
+#include "coreengine/run/work_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,68 +75,6 @@ static int deny(rv_run *run, const char *text, int64_t now_us, struct rv_effects
     return rc < 0 ? rc : rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, text, now_us, out, err);
 }
 
-/* default_next is a list: which of its branches start is decided with that output, too. */
-static int hold_list(rv_run *run, struct branch *b, int from, json_object *output, rv_err **err)
-{
-    const struct rv_branches *list = rv_agent_list(&run->pipeline->agents[from], -1);
-    struct rv_visit_place place = rv_branch_place(run, b);
-    bool *taken = calloc(list->n, sizeof *taken);
-    struct rv_stage_scope values;
-
-    if (!taken)
-        return RV_FAIL(err, RV_E_NOMEM, "open a group");
-    struct rv_scope scope = rv_stage_scope_init(&values, run->pipeline, b->env, output, false);
-    place.group = b->joined;
-    rv_stage_scope_set_place(&values, &place);
-    int rc = rv_branches_choose(list, &scope, taken, err);
-    rv_stage_scope_fini(&values);
-    if (rc == 0)
-        rc = rv_branch_hold(b, from, list, taken, err);
-    free(taken);
-    return rc;
-}
-
-static int hold_list_or_fail(rv_run *run, struct branch *b, int from, json_object *output, int64_t now_us,
-                             struct rv_effects *out, rv_err **err)
-{
-    rv_err *cause = NULL;
-
-    int rc = hold_list(run, b, from, output, &cause);
-    if (rc == 0)
-        return 0;
-    if (rc != RV_E_NOMEM)
-        rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_EXPRESSION, rv_err_text(cause), now_us, out, err);
-    else
-        RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "open a group"), "told by rc");
-    rv_err_free(cause);
-    return rc;
-}
-
-int rv_run_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_us, struct rv_effects *out, rv_err **err)
-{
-    const struct rv_agent *asker = &run->pipeline->agents[from];
-    json_object *output = rv_envelope_output(b->env, rv_str_of(asker->output.key), NULL), *feedback = NULL;
-    int to = RV_TARGET_END;
-
-    int rc = rv_visit_approve(&run->shared, from, b->env, now_us, out, &to, err);
-    if (rc < 0 || to == RV_TARGET_CLARIFICATION)
-        return rc;
-    if (to == RV_TARGET_LIST)
-        return hold_list_or_fail(run, b, from, output, now_us, out, err);
-    rc = rv_envelope_set_stage(b->env, rv_str_of(rv_pipeline_target_name(run->pipeline, to)), err);
-    if (rc < 0)
-        return rc;
-    if (to >= 0) {
-        if (json_object_is_type(output, json_type_object) && json_object_object_get_ex(output, "feedback", &feedback) &&
-            !json_object_is_type(feedback, json_type_string))
-            feedback = NULL;
-        json_object_get(feedback); /* a loop-back may clear the output */
-        rc = rv_run_take_edge(run, b, from, to, RV_OUTCOME_SUCCESS, feedback, now_us, out, err);
-        json_object_put(feedback);
-    }
-    return rc < 0 || run->finished ? rc : rv_run_save(run, out, err);
-}
-
 static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct rv_response *r, int64_t now_us,
                         struct rv_effects *out, rv_err **err)
 {
@@ -154,7 +92,7 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
         asker = run->parallel || p->confirmation_resume_stage[0]
                     ? -1
                     : rv_visit_asked_by_route(&run->shared, run->env, rv_envelope_interrupt(run->env).data);
-        return asker >= 0 ? rv_run_go_on_approved(run, &run->main, asker, now_us, out, err)
+        return asker >= 0 ? rv_questions_go_on_approved(run, &run->main, asker, now_us, out, err)
                           : go_to(run, p->confirmation_resume_stage, err);
     case RV_INTERRUPT_AGENT_REVIEW:
         if (rv_str_is(r->decision, "reject")) {
@@ -200,6 +138,9 @@ static int answer(rv_run *run, const struct rv_response *response, int64_t now_u
     return choose_stage(run, in.kind, response, now_us, out, err);
 }
 
+static const struct rv_work_kind *const outside_kinds[] = {
+    [RV_OUTSIDE_LIST] = &rv_each_kind, [RV_OUTSIDE_PIPELINE] = &rv_inner_kind};
+
 int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *catalog, const struct rv_run_opts *opts,
                rv_envelope *env, rv_run **out, rv_err **err)
 {
@@ -230,6 +171,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
         .next_seq = opts->first.next_seq > 0 ? opts->first.next_seq : 1,
         .spent_micro_usd = rv_envelope_fields(env)->usage.cost_micro_usd,
         .conversation = opts->conversation,
+        .outside = outside_kinds,
     };
     *out = run;
     return 0;
@@ -318,7 +260,7 @@ static int on_done_of_branch(rv_run *run, const struct rv_event *ev, struct rv_e
     return rv_run_go(run, ev->now_us, out, err);
 }
 
-static int on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int rv_run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     if (!run->parallel)
         return on_done_of_branch(run, ev, out, err);
@@ -477,7 +419,7 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     case RV_EVENT_TOOL_DONE:
     case RV_EVENT_HOOK_DONE:
     case RV_EVENT_TIMER:
-        return on_done(run, ev, out, err);
+        return rv_run_on_done(run, ev, out, err);
     case RV_EVENT_CANCEL:
         return on_cancel(run, ev, out, err);
     case RV_EVENT_RECOVER:
@@ -490,6 +432,8 @@ int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
 {
     run->shared.blocked = run->shared.rules >= RV_RULES_2 ? ev->blocked : NULL;
     int rc = step(run, ev, out, err);
+    if (rc == 0 && !run->is_inner)
+        rc = rv_run_look_for_money(run, ev->now_us, out, err);
     run->shared.blocked = NULL;
     if (rc == 0 && ev->now_us > run->last_us)
         run->last_us = ev->now_us;

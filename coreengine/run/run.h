@@ -64,6 +64,15 @@ const char *rv_run_asker(rv_run *run, rv_str id);
  * of that event must be at least now_us. False: none is due. id is memory for out. */
 bool rv_run_due_question(const rv_run *run, int64_t now_us, char id[RV_ID_MAX], struct rv_response *out);
 int64_t rv_run_next_expiry(const rv_run *run); /* when the next one is due; 0: none will be */
+/** May this answer be told now, also while other branches still run? id is the question's, for an answer that names
+ * none the first one. Changes nothing. What rv_run_step() says of an ANSWER; RV_E_STATE: no question is open. */
+RV_MUST_CHECK int rv_run_check_branch_answer(rv_run *run, const struct rv_response *response, int64_t now_us,
+                                             char id[RV_ID_MAX], rv_err **err);
+/** How many questions its branches have put so far in this process. */
+int64_t rv_run_n_asked(const rv_run *run);
+/** The envelope of the i-th branch whose question is open, in list order; *stage: that asks. NULL: there are no more.
+ * Both borrowed. */
+const rv_envelope *rv_run_asking(rv_run *run, size_t i, const char **stage);
 /** Set opts.saves from the next step on: for a caller that wants the state at one place of a run only. */
 void rv_run_set_saves(rv_run *run, enum rv_saves saves);
 /** Tells whether the core itself refuses calls of blocked tools. By older rules the shell refuses them when it performs

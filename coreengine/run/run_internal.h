@@ -4,6 +4,7 @@
 
 #include "coreengine/run/run.h"
 #include "coreengine/run/work.h"
+#include "envelope/branches.h"
 
 /* One stage of a parallel batch. */
 struct batch_stage {
@@ -95,7 +96,9 @@ struct rv_run {
     size_t n_working;                        /* visits under way */
     struct totals totals;
     struct halt halt;
+    bool has_tree;          /* its branches were loaded */
     bool shown;             /* the envelope shows the questions of branches */
+    int64_t n_asked;        /* questions that branches have put */
     json_object *withdrawn; /* ids of questions that no answer is wanted to any more; owned; NULL: none */
 
     /* A run that is the work of a stage (inner.c) has a root in `shared`. It does not tell how it began and ended. */
@@ -145,10 +148,17 @@ struct rv_visit_place rv_branch_place(const rv_run *run, const struct branch *b)
 
 /* run.c */
 bool rv_run_waits_for(rv_run *run, int64_t call_id);
+/** The answer to a call, or a timer. */
+RV_MUST_CHECK int rv_run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Cancel all that is under way, and end. */
 RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us,
                                 struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
+
+/* money.c: visits whose model call waits until others need less of a budget */
+RV_MUST_CHECK int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **err);
+/** At the end of a step: where some of that money came back, these look again, in the order of the lists. */
+RV_MUST_CHECK int rv_run_look_for_money(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* sequential.c */
 /** Count the edge; a loop-back is told and clears what it clears, a limit stops the run. */
@@ -164,7 +174,6 @@ void rv_branch_ready_first(rv_run *run, struct branch *b); /* before all others 
 void rv_branch_forget_ready(rv_run *run);                  /* take those that are over out of the queue */
 /** It goes on to that list as soon as no question keeps it. */
 int rv_branch_hold(struct branch *b, int stage, const struct rv_branches *list, const bool *taken, rv_err **err);
-int rv_branch_open_held(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** The visit under way may have moved: note what it used. */
 struct left {
     int64_t calls, hops;
@@ -231,13 +240,11 @@ int rv_run_end_halted(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
 
 /* tree.c: the branches in the state of a run */
 int rv_run_keep_tree(rv_run *run, rv_err **err);
-/** The branches that a loaded envelope has; nothing where it has none. On failure there are none. */
+/** The branches that a loaded envelope has, once; nothing where it has none. On failure there are none. */
 int rv_run_load_tree(rv_run *run, rv_err **err);
 
 /* questions.c: questions of branches */
 struct branch *rv_questions_first(rv_run *run); /* in the order of the lists; NULL: none is open */
-/** The branch whose open question has that id; id ptr NULL: the first one. NULL: none. */
-struct branch *rv_questions_find(rv_run *run, rv_str id);
 int rv_questions_withdraw(rv_run *run, struct branch *b, rv_err **err);
 int rv_questions_refuse_withdrawn(const rv_run *run, const struct rv_response *r, rv_err **err);
 int rv_questions_show(rv_run *run, rv_err **err);
@@ -245,11 +252,9 @@ int rv_questions_show(rv_run *run, rv_err **err);
 int rv_questions_hide(rv_run *run, rv_err **err);
 int rv_questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err);
 int rv_questions_answer(rv_run *run, const struct rv_response *r, int64_t now_us, struct rv_effects *out, rv_err **err);
-
-/* run.c */
 /** Along the edge that the asking stage would have taken, with the output that the person saw. */
-int rv_run_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_us, struct rv_effects *out,
-                          rv_err **err);
+int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_us, struct rv_effects *out,
+                                rv_err **err);
 
 /* parallel.c */
 RV_MUST_CHECK int rv_run_parallel_begin(rv_run *run, rv_err **err);

@@ -1,31 +1,15 @@
 /* The work of one visit: which kind it is, and that every question about it goes to the right one. A stage with
- * for_each or `pipeline` begins as a visit, leaves its work to each.c or inner.c, and is told how that ended. */
+ * for_each or `pipeline` begins as a visit, leaves its work to one of the kinds that its run knows (each.c, inner.c),
+ * and is told how that ended. */
 #include "coreengine/run/work_internal.h"
 
 #include <stdlib.h>
 
 static void drop(rv_work *w)
 {
-    rv_each_free(w->each);
-    rv_inner_free(w->inner);
-    w->each = NULL;
-    w->inner = NULL;
-}
-
-/* Work outside goes as far as it can; *ended: it is over. */
-static int go_on(rv_work *w, int64_t now_us, struct rv_effects *out, bool *ended, rv_err **err)
-{
-    int rc = 0;
-
-    if (rv_visit_outside(w->visit) == RV_OUTSIDE_LIST) {
-        if (!w->each)
-            rc = rv_each_begin(w, now_us, out, err);
-        return rc < 0 ? rc : rv_each_advance(w, now_us, out, ended, err);
-    }
-    if (!w->inner)
-        rc = rv_inner_begin(w, now_us, out, err);
-    *ended = rc == 0 && rv_inner_is_done(w->inner);
-    return rc;
+    if (w->kind)
+        w->kind->free(w);
+    w->kind = NULL;
 }
 
 /* Whatever the visit leaves outside is begun; what has ended there is handed to it. */
@@ -36,10 +20,15 @@ static int advance(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **
     int rc = 0;
 
     while (rc == 0 && rv_visit_outside(w->visit) != RV_OUTSIDE_NONE) {
-        rc = go_on(w, now_us, out, &ended, err);
+        if (!w->kind) {
+            w->kind = w->shared->outside[rv_visit_outside(w->visit)];
+            rc = w->kind->begin(w, now_us, out, err);
+        }
+        if (rc == 0)
+            rc = w->kind->advance(w, now_us, out, &ended, err);
         if (rc < 0 || !ended)
             return rc;
-        rc = w->each ? rv_each_end(w, &end, err) : rv_inner_end(w, &end, err);
+        rc = w->kind->end(w, &end, err);
         if (rc == 0)
             rc = rv_visit_outside_end(w->visit, &end, now_us, out, err);
         drop(w);
@@ -70,18 +59,17 @@ int rv_work_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, c
 
 bool rv_work_waits_for(const rv_work *w, int64_t call_id)
 {
-    if (w->each)
-        return rv_each_waits_for(w->each, call_id);
-    if (w->inner)
-        return rv_inner_waits_for(w->inner, call_id);
-    return rv_visit_waits_for(w->visit, call_id);
+    return w->kind ? w->kind->waits_for(w, call_id) : rv_visit_waits_for(w->visit, call_id);
+}
+
+int rv_work_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
+{
+    return w->kind ? w->kind->find_short(w, out, err) : rv_visit_find_short(w->visit, out, err);
 }
 
 int rv_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    int rc = w->each    ? rv_each_on(w, ev, out, err)
-             : w->inner ? rv_inner_on(w, ev, out, err)
-                        : rv_visit_on(w->visit, ev, out, err);
+    int rc = w->kind ? w->kind->on(w, ev, out, err) : rv_visit_on(w->visit, ev, out, err);
 
     return rc < 0 ? rc : advance(w, ev->now_us, out, err);
 }
@@ -89,9 +77,7 @@ int rv_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv
 int rv_work_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
                    rv_err **err)
 {
-    int rc = w->each    ? rv_each_cancel(w, why, partials, now_us, out, err)
-             : w->inner ? rv_inner_cancel(w, why, partials, now_us, out, err)
-                        : 0;
+    int rc = w->kind ? w->kind->cancel(w, why, partials, now_us, out, err) : 0;
 
     drop(w);
     return rc < 0 ? rc : rv_visit_cancel(w->visit, why, partials, now_us, out, err);
@@ -107,10 +93,8 @@ int rv_work_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effect
 {
     int rc = rv_visit_recover(w->visit, gap_us, out, err);
 
-    if (rc == 0 && w->each)
-        rc = rv_each_recover(w, gap_us, now_us, out, err);
-    if (rc == 0 && w->inner)
-        rc = rv_inner_recover(w, gap_us, now_us, out, err);
+    if (rc == 0 && w->kind)
+        rc = w->kind->recover(w, gap_us, now_us, out, err);
     return rc < 0 ? rc : advance(w, now_us, out, err); /* something that cannot be paid twice has ended */
 }
 

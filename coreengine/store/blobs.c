@@ -25,8 +25,8 @@ static int find_blob(struct sql_store *st, const unsigned char digest[RV_STORE_D
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND_BLOB);
     int rc;
 
-    rv_sql_blob(st, stmt, 1, digest, RV_STORE_DIGEST);
-    rc = rv_sql_step(st, stmt, "look for a blob", err);
+    rv_sql_blob(stmt, 1, digest, RV_STORE_DIGEST);
+    rc = rv_sql_step(stmt, "look for a blob", err);
     *out = rc == 1 ? rv_sql_int_at(stmt, 0) : 0;
     rv_sql_done(stmt);
     return rc < 0 ? rc : 0;
@@ -42,12 +42,10 @@ int rv_blob_key(struct sql_store *st, rv_str data, const char *hash, int64_t now
     if (rc < 0 || *out != 0 || !data.ptr)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_BLOB);
-    rv_sql_blob(st, stmt, 1, digest, sizeof digest);
-    rv_sql_int(st, stmt, 2, now_us);
-    rv_sql_blob(st, stmt, 3, data.ptr, data.len);
-    rc = rv_sql_run(st, stmt, "write a blob", err);
-    *out = rv_sql_new_key(st);
-    return rc;
+    rv_sql_blob(stmt, 1, digest, sizeof digest);
+    rv_sql_int(stmt, 2, now_us);
+    rv_sql_blob(stmt, 3, data.ptr, data.len);
+    return rv_sql_run_new(stmt, out, "write a blob", err);
 }
 
 /* An existing blob gets a new date: a caller is about to refer to it, and its grace period begins again. */
@@ -60,9 +58,9 @@ static int put(struct sql_store *st, rv_str data, const char *hash, int64_t now_
     if (rc < 0)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_TOUCH_BLOB);
-    rv_sql_int(st, stmt, 1, key);
-    rv_sql_int(st, stmt, 2, now_us);
-    return rv_sql_run(st, stmt, "date a blob", err);
+    rv_sql_int(stmt, 1, key);
+    rv_sql_int(stmt, 2, now_us);
+    return rv_sql_run(stmt, "date a blob", err);
 }
 
 int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv_err **err)
@@ -92,8 +90,8 @@ static int get(struct sql_store *st, const char *hash, rv_buf *out, rv_err **err
     int rc;
 
     digest_of(hash, digest);
-    rv_sql_blob(st, stmt, 1, digest, sizeof digest);
-    rc = rv_sql_step(st, stmt, "read a blob", err);
+    rv_sql_blob(stmt, 1, digest, sizeof digest);
+    rc = rv_sql_step(stmt, "read a blob", err);
     if (rc == 1)
         rv_buf_add_str(out, rv_sql_str_at(stmt, 0));
     rv_sql_done(stmt);

@@ -136,11 +136,11 @@ static int look(struct sql_store *st, enum sql_id how, const struct rv_schema_ro
     int rc;
 
     *stmt = rv_sql_use(st, how);
-    rv_sql_text(st, *stmt, 1, key->tenant);
-    rv_sql_text(st, *stmt, 2, key->kind);
-    rv_sql_text(st, *stmt, 3, key->name);
-    rv_sql_text(st, *stmt, 4, key->user);
-    rc = rv_sql_step(st, *stmt, "look for a schema", err);
+    rv_sql_text(*stmt, 1, key->tenant);
+    rv_sql_text(*stmt, 2, key->kind);
+    rv_sql_text(*stmt, 3, key->name);
+    rv_sql_text(*stmt, 4, key->user);
+    rc = rv_sql_step(*stmt, "look for a schema", err);
     if (rc == 1) {
         int failed = row_of(st, *stmt, out, err);
         rc = failed < 0 ? failed : 1;
@@ -155,9 +155,9 @@ static int check_id(struct sql_store *st, const struct rv_schema_row *row, rv_er
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_SCHEMA_ID);
     int rc;
 
-    rv_sql_text(st, stmt, 1, row->tenant);
-    rv_sql_text(st, stmt, 2, row->id);
-    while ((rc = rv_sql_step(st, stmt, "look for a schema", err)) == 1) {
+    rv_sql_text(stmt, 1, row->tenant);
+    rv_sql_text(stmt, 2, row->id);
+    while ((rc = rv_sql_step(stmt, "look for a schema", err)) == 1) {
         if (!rv_str_is(rv_sql_str_at(stmt, 0), row->user))
             rc = RV_FAIL(err, RV_E_DENIED, "the schema %s belongs to another user", row->id);
         else if (!rv_str_is(rv_sql_str_at(stmt, 1), row->kind) || !rv_str_is(rv_sql_str_at(stmt, 2), row->name))
@@ -173,8 +173,8 @@ static int count_change(struct sql_store *st, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_COUNT_CHANGE);
 
-    rv_sql_text(st, stmt, 1, "schemas");
-    return rv_sql_run(st, stmt, "count a change of schemas", err);
+    rv_sql_text(stmt, 1, "schemas");
+    return rv_sql_run(stmt, "count a change of schemas", err);
 }
 
 /* key 0: a new row. What a row is found by, and its id, stay as they are. */
@@ -186,24 +186,24 @@ static int write_row(struct sql_store *st, const struct rv_schema_row *row, int6
 
     if (key == 0) {
         rv_entity_id("schemas", rv_str_of(row->name), row->user, id);
-        rv_sql_text(st, stmt, 1, row->id ? row->id : id);
-        rv_sql_text(st, stmt, 2, row->tenant);
-        rv_sql_text(st, stmt, 3, row->user);
-        rv_sql_text(st, stmt, 4, row->name);
-        rv_sql_text(st, stmt, 5, row->kind);
+        rv_sql_text(stmt, 1, row->id ? row->id : id);
+        rv_sql_text(stmt, 2, row->tenant);
+        rv_sql_text(stmt, 3, row->user);
+        rv_sql_text(stmt, 4, row->name);
+        rv_sql_text(stmt, 5, row->kind);
     } else {
-        rv_sql_int(st, stmt, 15, key);
+        rv_sql_int(stmt, 15, key);
     }
-    rv_sql_text(st, stmt, 6, row->version);
-    rv_sql_text(st, stmt, 7, row->description);
-    rv_sql_str(st, stmt, 8, row->content);
-    rv_sql_str(st, stmt, 9, row->json_schema);
-    rv_sql_str(st, stmt, 10, row->document);
-    rv_sql_text(st, stmt, 11, row->source);
-    rv_sql_text(st, stmt, 12, row->place);
-    rv_sql_text(st, stmt, 13, row->checksum);
-    rv_sql_int(st, stmt, 14, now_us);
-    rc = rv_sql_run(st, stmt, "write a schema", err);
+    rv_sql_text(stmt, 6, row->version);
+    rv_sql_text(stmt, 7, row->description);
+    rv_sql_str(stmt, 8, row->content);
+    rv_sql_str(stmt, 9, row->json_schema);
+    rv_sql_str(stmt, 10, row->document);
+    rv_sql_text(stmt, 11, row->source);
+    rv_sql_text(stmt, 12, row->place);
+    rv_sql_text(stmt, 13, row->checksum);
+    rv_sql_int(stmt, 14, now_us);
+    rc = rv_sql_run(stmt, "write a schema", err);
     return rc < 0 ? rc : count_change(st, err);
 }
 
@@ -297,10 +297,10 @@ static int list(struct sql_store *st, const struct rv_store_scope *scope, const 
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_LIST_SCHEMAS);
     int rc;
 
-    rv_sql_text(st, stmt, 1, scope->tenant);
-    rv_sql_text(st, stmt, 2, kind);
-    rv_sql_text(st, stmt, 3, scope->user);
-    while ((rc = rv_sql_step(st, stmt, "list schemas", err)) == 1) {
+    rv_sql_text(stmt, 1, scope->tenant);
+    rv_sql_text(stmt, 2, kind);
+    rv_sql_text(stmt, 3, scope->user);
+    while ((rc = rv_sql_step(stmt, "list schemas", err)) == 1) {
         struct found found;
         rc = row_of(st, stmt, &found, err);
         if (rc == 0)
@@ -337,9 +337,9 @@ static int delete_schema(struct sql_store *st, const struct rv_schema_row *key, 
     if (rc < 0)
         return rc;
     stmt = rv_sql_use(st, SQL_DELETE_SCHEMA);
-    rv_sql_int(st, stmt, 1, found.key);
-    rv_sql_int(st, stmt, 2, now_us);
-    rc = rv_sql_run(st, stmt, "delete a schema", err);
+    rv_sql_int(stmt, 1, found.key);
+    rv_sql_int(stmt, 2, now_us);
+    rc = rv_sql_run(stmt, "delete a schema", err);
     return rc < 0 ? rc : count_change(st, err);
 }
 
@@ -360,8 +360,8 @@ static int version(struct sql_store *st, int64_t *out, rv_err **err)
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_COUNTER);
     int rc;
 
-    rv_sql_text(st, stmt, 1, "schemas");
-    rc = rv_sql_step(st, stmt, "read a counter", err);
+    rv_sql_text(stmt, 1, "schemas");
+    rc = rv_sql_step(stmt, "read a counter", err);
     if (rc == 1)
         *out = rv_sql_int_at(stmt, 0);
     rv_sql_done(stmt);

@@ -157,39 +157,40 @@ static struct rv_message message_to_keep(const struct rv_message *m, const char 
     return kept;
 }
 
-static void bind_count(struct sql_store *st, rv_sql_stmt *stmt, int i, int64_t n)
+static void bind_count(rv_sql_stmt *stmt, int i, int64_t n)
 {
     if (n != RV_UNSET)
-        rv_sql_int(st, stmt, i, n);
+        rv_sql_int(stmt, i, n);
 }
 
 static int add_message(struct sql_store *st, struct target *t, const struct rv_message *m, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_MESSAGE);
+    int64_t n_added = 0;
     int rc;
 
-    rv_sql_int(st, stmt, 1, t->key);
-    rv_sql_int(st, stmt, 2, t->n_messages + 1);
-    rv_sql_text(st, stmt, 3, m->id);
-    rv_sql_text(st, stmt, 4, m->type);
-    rv_sql_str(st, stmt, 5, m->content);
-    rv_sql_str(st, stmt, 6, m->tool_calls);
-    rv_sql_int(st, stmt, 7, m->token_count);
-    rv_sql_text(st, stmt, 8, m->agent_name);
-    rv_sql_text(st, stmt, 9, m->model);
-    rv_sql_text(st, stmt, 10, m->trace_id);
-    rv_sql_text(st, stmt, 11, m->span_id);
-    rv_sql_text(st, stmt, 12, m->run_id);
-    bind_count(st, stmt, 13, m->input_tokens);
-    bind_count(st, stmt, 14, m->output_tokens);
-    bind_count(st, stmt, 15, m->cost_micro_usd);
-    bind_count(st, stmt, 16, m->latency_ms);
-    rv_sql_text(st, stmt, 17, m->status);
-    rv_sql_text(st, stmt, 18, m->parent_call_id);
-    rv_sql_str(st, stmt, 19, m->metadata);
-    rv_sql_int(st, stmt, 20, m->created_us);
-    rc = rv_sql_run(st, stmt, "write a message", err);
-    if (rc < 0 || rv_sql_changes(st) == 0) /* its id is there already */
+    rv_sql_int(stmt, 1, t->key);
+    rv_sql_int(stmt, 2, t->n_messages + 1);
+    rv_sql_text(stmt, 3, m->id);
+    rv_sql_text(stmt, 4, m->type);
+    rv_sql_str(stmt, 5, m->content);
+    rv_sql_str(stmt, 6, m->tool_calls);
+    rv_sql_int(stmt, 7, m->token_count);
+    rv_sql_text(stmt, 8, m->agent_name);
+    rv_sql_text(stmt, 9, m->model);
+    rv_sql_text(stmt, 10, m->trace_id);
+    rv_sql_text(stmt, 11, m->span_id);
+    rv_sql_text(stmt, 12, m->run_id);
+    bind_count(stmt, 13, m->input_tokens);
+    bind_count(stmt, 14, m->output_tokens);
+    bind_count(stmt, 15, m->cost_micro_usd);
+    bind_count(stmt, 16, m->latency_ms);
+    rv_sql_text(stmt, 17, m->status);
+    rv_sql_text(stmt, 18, m->parent_call_id);
+    rv_sql_str(stmt, 19, m->metadata);
+    rv_sql_int(stmt, 20, m->created_us);
+    rc = rv_sql_run_counted(stmt, &n_added, "write a message", err);
+    if (rc < 0 || n_added == 0) /* its id is there already */
         return rc;
     t->n_messages++;
     t->total_tokens += m->parent_call_id ? 0 : m->token_count;
@@ -203,14 +204,14 @@ static int write_target(struct sql_store *st, const struct target *t, const stru
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_KEEP_TURN);
 
-    rv_sql_int(st, stmt, 1, t->key);
-    rv_sql_text(st, stmt, 2, turn->name);
+    rv_sql_int(stmt, 1, t->key);
+    rv_sql_text(stmt, 2, turn->name);
     if (t->is_merged)
-        rv_sql_str(st, stmt, 3, rv_buf_str(&t->metadata));
-    rv_sql_int(st, stmt, 4, t->total_tokens);
-    rv_sql_int(st, stmt, 5, t->n_messages);
-    rv_sql_int(st, stmt, 6, now_us);
-    return rv_sql_run(st, stmt, "write a session", err);
+        rv_sql_str(stmt, 3, rv_buf_str(&t->metadata));
+    rv_sql_int(stmt, 4, t->total_tokens);
+    rv_sql_int(stmt, 5, t->n_messages);
+    rv_sql_int(stmt, 6, now_us);
+    return rv_sql_run(stmt, "write a session", err);
 }
 
 /* run: what rows that do not say so belong to; NULL: none. */
@@ -238,8 +239,8 @@ int rv_turns_keep(struct sql_store *st, int64_t run, const struct rv_store_appen
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_OWNER_OF_RUN);
     int rc;
 
-    rv_sql_int(st, stmt, 1, run);
-    rc = rv_sql_step(st, stmt, "read a run", err);
+    rv_sql_int(stmt, 1, run);
+    rc = rv_sql_step(stmt, "read a run", err);
     if (rc == 1) {
         const char *of = rv_sql_text_at(stmt, 0, &lacked), *by = rv_sql_text_at(stmt, 1, &lacked);
         snprintf(tenant, sizeof tenant, "%s", of ? of : "");
@@ -318,13 +319,13 @@ static int walk(struct sql_store *st, int64_t session, const struct rv_message_f
     rv_sql_stmt *stmt = rv_sql_use(st, f->newest_first ? SQL_MESSAGES_NEWEST : SQL_MESSAGES);
     int rc;
 
-    rv_sql_int(st, stmt, 1, session);
-    rv_sql_int(st, stmt, 2, f->from_seq);
-    rv_sql_int(st, stmt, 3, f->upto_seq);
-    rv_sql_int(st, stmt, 4, f->with_children);
-    rv_sql_int(st, stmt, 5, f->limit > 0 ? f->limit : -1);
-    rv_sql_int(st, stmt, 6, f->with_deleted ? f->told_us : INT64_MAX);
-    while ((rc = rv_sql_step(st, stmt, "read messages", err)) == 1) {
+    rv_sql_int(stmt, 1, session);
+    rv_sql_int(stmt, 2, f->from_seq);
+    rv_sql_int(stmt, 3, f->upto_seq);
+    rv_sql_int(stmt, 4, f->with_children);
+    rv_sql_int(stmt, 5, f->limit > 0 ? f->limit : INT64_MAX);
+    rv_sql_int(stmt, 6, f->with_deleted ? f->told_us : INT64_MAX);
+    while ((rc = rv_sql_step(stmt, "read messages", err)) == 1) {
         struct rv_message m;
         rc = message_of(st, stmt, &m, err);
         if (rc == 0)
@@ -379,17 +380,18 @@ static int delete_message(struct sql_store *st, const struct rv_store_scope *sco
 {
     struct found_session found;
     rv_sql_stmt *stmt = NULL;
+    int64_t n_deleted = 0;
     int rc = rv_session_see(st, scope, session, &stmt, &found, err);
 
     rv_sql_done(stmt);
     if (rc < 0)
         return rc;
     stmt = rv_sql_use(st, SQL_DELETE_MESSAGE);
-    rv_sql_int(st, stmt, 1, found.key);
-    rv_sql_int(st, stmt, 2, seq);
-    rv_sql_int(st, stmt, 3, now_us);
-    rc = rv_sql_run(st, stmt, "delete a message", err);
-    return rc == 0 && rv_sql_changes(st) == 0
+    rv_sql_int(stmt, 1, found.key);
+    rv_sql_int(stmt, 2, seq);
+    rv_sql_int(stmt, 3, now_us);
+    rc = rv_sql_run_counted(stmt, &n_deleted, "delete a message", err);
+    return rc == 0 && n_deleted == 0
                ? RV_FAIL(err, RV_E_NOT_FOUND, "session \"%s\" has no message %lld", session, (long long)seq)
                : rc;
 }

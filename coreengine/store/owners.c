@@ -14,11 +14,11 @@ static int claim_run(struct sql_store *st, const struct rv_store_scope *scope, c
     if (run.is_owned && run.lease_until_us > claim->now_us && !(claim->dead && strcmp(claim->dead, run.owner) == 0))
         return rv_store_fail_leased(id, run.owner, run.lease_until_us, err);
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_CLAIM);
-    rv_sql_int(st, stmt, 1, run.key);
-    rv_sql_text(st, stmt, 2, claim->owner);
-    rv_sql_int(st, stmt, 3, claim->until_us);
+    rv_sql_int(stmt, 1, run.key);
+    rv_sql_text(stmt, 2, claim->owner);
+    rv_sql_int(stmt, 3, claim->until_us);
     *fence = run.fence + 1;
-    return rv_sql_run(st, stmt, "claim a run", err);
+    return rv_sql_run(stmt, "claim a run", err);
 }
 
 static int check_claim(const struct rv_store_scope *scope, const char *run, const struct rv_store_claim *claim,
@@ -57,9 +57,9 @@ int rv_store_renew(rv_store *s, const char *owner, int64_t until_us, rv_err **er
     if (rc != 0)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_RENEW);
-    rv_sql_text(s->sql, stmt, 1, owner);
-    rv_sql_int(s->sql, stmt, 2, until_us);
-    return rv_store_leave_write(s, rv_sql_run(s->sql, stmt, "renew leases", err), err);
+    rv_sql_text(stmt, 1, owner);
+    rv_sql_int(stmt, 2, until_us);
+    return rv_store_leave_write(s, rv_sql_run(stmt, "renew leases", err), err);
 }
 
 static int release_run(struct sql_store *st, const char *id, int64_t fence, rv_err **err)
@@ -92,9 +92,9 @@ static int request_cancel(struct sql_store *st, const struct rv_store_scope *sco
     if (rc < 0)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_CANCEL);
-    rv_sql_int(st, stmt, 1, run.key);
-    rv_sql_int(st, stmt, 2, now_us);
-    return rv_sql_run(st, stmt, "cancel a run", err);
+    rv_sql_int(stmt, 1, run.key);
+    rv_sql_int(stmt, 2, now_us);
+    return rv_sql_run(stmt, "cancel a run", err);
 }
 
 int rv_store_request_cancel(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t now_us,
@@ -112,8 +112,8 @@ static int list_cancels(struct sql_store *st, const char *owner, rv_each_id *eac
     bool lacked = false;
     int rc;
 
-    rv_sql_text(st, stmt, 1, owner);
-    while ((rc = rv_sql_step(st, stmt, "list runs to cancel", err)) == 1) {
+    rv_sql_text(stmt, 1, owner);
+    while ((rc = rv_sql_step(stmt, "list runs to cancel", err)) == 1) {
         const char *id = rv_sql_text_at(stmt, 0, &lacked);
         rc = lacked ? RV_FAIL(err, RV_E_NOMEM, "list runs to cancel") : each(ctx, id ? id : "", err);
         if (rc != 0)
@@ -144,10 +144,10 @@ static int put_snapshot(struct sql_store *st, const char *run, int64_t fence, in
     if (rc < 0)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_PUT_SNAPSHOT);
-    rv_sql_int(st, stmt, 1, found.key);
-    rv_sql_int(st, stmt, 2, seq);
-    rv_sql_blob(st, stmt, 3, body.ptr, body.len);
-    return rv_sql_run(st, stmt, "write a snapshot", err);
+    rv_sql_int(stmt, 1, found.key);
+    rv_sql_int(stmt, 2, seq);
+    rv_sql_blob(stmt, 3, body.ptr, body.len);
+    return rv_sql_run(stmt, "write a snapshot", err);
 }
 
 int rv_store_put_snapshot(rv_store *s, const char *run, int64_t fence, int64_t seq, rv_str body, rv_err **err)
@@ -171,8 +171,8 @@ static int get_snapshot(struct sql_store *st, const struct rv_store_scope *scope
     if (rc < 0)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_GET_SNAPSHOT);
-    rv_sql_int(st, stmt, 1, found.key);
-    rc = rv_sql_step(st, stmt, "read a snapshot", err);
+    rv_sql_int(stmt, 1, found.key);
+    rc = rv_sql_step(stmt, "read a snapshot", err);
     *seq = rc == 1 ? rv_sql_int_at(stmt, 0) : 0;
     if (rc == 1)
         rv_buf_add_str(out, rv_sql_str_at(stmt, 1));

@@ -188,10 +188,10 @@ static int look(struct sql_store *st, const struct rv_store_scope *scope, const 
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND);
     int rc;
 
-    rv_sql_text(st, stmt, 1, id);
-    rv_sql_text(st, stmt, 2, scope ? scope->tenant : NULL);
-    rv_sql_text(st, stmt, 3, scope ? scope->user : NULL);
-    rc = rv_sql_step(st, stmt, "look for a run", err);
+    rv_sql_text(stmt, 1, id);
+    rv_sql_text(stmt, 2, scope ? scope->tenant : NULL);
+    rv_sql_text(stmt, 3, scope ? scope->user : NULL);
+    rc = rv_sql_step(stmt, "look for a run", err);
     if (rc == 1) {
         int failed = read_found(st, stmt, id, out, err);
         rc = failed < 0 ? failed : 1;
@@ -236,15 +236,15 @@ static int add_record(struct sql_store *st, int64_t run, const struct rv_record 
     if (rc < 0)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_RECORD);
-    rv_sql_int(st, stmt, 1, run);
-    rv_sql_int(st, stmt, 2, r->seq);
-    rv_sql_int(st, stmt, 3, r->kind);
-    rv_sql_str(st, stmt, 4, body);
+    rv_sql_int(stmt, 1, run);
+    rv_sql_int(stmt, 2, r->seq);
+    rv_sql_int(stmt, 3, r->kind);
+    rv_sql_str(stmt, 4, body);
     if (is_large)
-        rv_sql_int(st, stmt, 6, blob);
+        rv_sql_int(stmt, 6, blob);
     else
-        rv_sql_str(st, stmt, 5, r->value);
-    return rv_sql_run(st, stmt, "write a record", err);
+        rv_sql_str(stmt, 5, r->value);
+    return rv_sql_run(stmt, "write a record", err);
 }
 
 static int add_records(struct sql_store *st, int64_t run, const struct rv_record *records, size_t n, int64_t now_us,
@@ -257,31 +257,31 @@ static int add_records(struct sql_store *st, int64_t run, const struct rv_record
     return rc;
 }
 
-static int add_run(struct sql_store *st, const struct rv_store_new_run *run, int64_t bundle, rv_err **err)
+static int add_run(struct sql_store *st, const struct rv_store_new_run *run, int64_t bundle, int64_t *key, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_RUN);
 
-    rv_sql_text(st, stmt, 1, run->id);
-    rv_sql_text(st, stmt, 2, run->tenant);
-    rv_sql_text(st, stmt, 3, run->user);
-    rv_sql_text(st, stmt, 4, run->session);
-    rv_sql_text(st, stmt, 5, run->pipeline);
-    rv_sql_int(st, stmt, 6, bundle);
-    rv_sql_text(st, stmt, 7, run->parent);
-    rv_sql_int(st, stmt, 8, run->parent_seq);
-    rv_sql_text(st, stmt, 9, rv_run_status_text(run->status));
-    rv_sql_text(st, stmt, 10, run->stage);
-    rv_sql_int(st, stmt, 11, run->now_us);
-    rv_sql_int(st, stmt, 12, (int64_t)run->n_records);
-    rv_sql_text(st, stmt, 13, run->owner);
-    rv_sql_int(st, stmt, 14, run->owner ? run->lease_until_us : 0);
-    return rv_sql_run(st, stmt, "write a run", err);
+    rv_sql_text(stmt, 1, run->id);
+    rv_sql_text(stmt, 2, run->tenant);
+    rv_sql_text(stmt, 3, run->user);
+    rv_sql_text(stmt, 4, run->session);
+    rv_sql_text(stmt, 5, run->pipeline);
+    rv_sql_int(stmt, 6, bundle);
+    rv_sql_text(stmt, 7, run->parent);
+    rv_sql_int(stmt, 8, run->parent_seq);
+    rv_sql_text(stmt, 9, rv_run_status_text(run->status));
+    rv_sql_text(stmt, 10, run->stage);
+    rv_sql_int(stmt, 11, run->now_us);
+    rv_sql_int(stmt, 12, (int64_t)run->n_records);
+    rv_sql_text(stmt, 13, run->owner);
+    rv_sql_int(stmt, 14, run->owner ? run->lease_until_us : 0);
+    return rv_sql_run_new(stmt, key, "write a run", err);
 }
 
 static int create_run(struct sql_store *st, const struct rv_store_new_run *run, rv_err **err)
 {
     struct found_run found;
-    int64_t bundle = 0;
+    int64_t bundle = 0, key = 0;
     int rc = look(st, NULL, run->id, &found, err);
 
     if (rc != 0)
@@ -290,9 +290,9 @@ static int create_run(struct sql_store *st, const struct rv_store_new_run *run, 
     if (rc == 0 && bundle == 0)
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\": the store has no bundle %s", run->id, run->bundle);
     if (rc == 0)
-        rc = add_run(st, run, bundle, err);
+        rc = add_run(st, run, bundle, &key, err);
     if (rc == 0)
-        rc = add_records(st, rv_sql_new_key(st), run->records, run->n_records, run->now_us, err);
+        rc = add_records(st, key, run->records, run->n_records, run->now_us, err);
     return rc;
 }
 
@@ -315,16 +315,16 @@ static int add_pending(struct sql_store *st, int64_t run, size_t n, const struct
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_PENDING);
 
-    rv_sql_int(st, stmt, 1, run);
-    rv_sql_int(st, stmt, 2, (int64_t)n);
-    rv_sql_text(st, stmt, 3, p->id);
-    rv_sql_text(st, stmt, 4, p->kind);
-    rv_sql_text(st, stmt, 5, p->stage);
-    rv_sql_str(st, stmt, 6, (rv_str){p->text.ptr ? p->text.ptr : "", p->text.len});
-    rv_sql_str(st, stmt, 7, (rv_str){p->body.ptr ? p->body.ptr : "", p->body.len});
-    rv_sql_int(st, stmt, 8, p->created_us);
-    rv_sql_int(st, stmt, 9, p->expires_us);
-    return rv_sql_run(st, stmt, "write a pending interrupt", err);
+    rv_sql_int(stmt, 1, run);
+    rv_sql_int(stmt, 2, (int64_t)n);
+    rv_sql_text(stmt, 3, p->id);
+    rv_sql_text(stmt, 4, p->kind);
+    rv_sql_text(stmt, 5, p->stage);
+    rv_sql_str(stmt, 6, (rv_str){p->text.ptr ? p->text.ptr : "", p->text.len});
+    rv_sql_str(stmt, 7, (rv_str){p->body.ptr ? p->body.ptr : "", p->body.len});
+    rv_sql_int(stmt, 8, p->created_us);
+    rv_sql_int(stmt, 9, p->expires_us);
+    return rv_sql_run(stmt, "write a pending interrupt", err);
 }
 
 static int set_pending(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, rv_err **err)
@@ -344,10 +344,10 @@ static int set_pending(struct sql_store *st, const struct found_run *run, const 
     if (rc < 0)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_COUNT_PENDING);
-    rv_sql_int(st, stmt, 1, run->key);
-    rv_sql_int(st, stmt, 2, (int64_t)a->n_pending);
-    rv_sql_int(st, stmt, 3, expires);
-    return rv_sql_run(st, stmt, "write a run", err);
+    rv_sql_int(stmt, 1, run->key);
+    rv_sql_int(stmt, 2, (int64_t)a->n_pending);
+    rv_sql_int(stmt, 3, expires);
+    return rv_sql_run(stmt, "write a run", err);
 }
 
 static int advance(struct sql_store *st, int64_t key, const struct rv_store_append *a, rv_err **err)
@@ -355,13 +355,13 @@ static int advance(struct sql_store *st, int64_t key, const struct rv_store_appe
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADVANCE);
     int rc;
 
-    rv_sql_int(st, stmt, 1, key);
-    rv_sql_text(st, stmt, 2, rv_run_status_text(a->status));
-    rv_sql_text(st, stmt, 3, a->stage);
-    rv_sql_int(st, stmt, 4, a->now_us);
-    rv_sql_int(st, stmt, 5, (int64_t)a->n_records);
-    rv_sql_int(st, stmt, 6, rv_run_status_is_final(a->status));
-    rc = rv_sql_run(st, stmt, "write a run", err);
+    rv_sql_int(stmt, 1, key);
+    rv_sql_text(stmt, 2, rv_run_status_text(a->status));
+    rv_sql_text(stmt, 3, a->stage);
+    rv_sql_int(stmt, 4, a->now_us);
+    rv_sql_int(stmt, 5, (int64_t)a->n_records);
+    rv_sql_int(stmt, 6, rv_run_status_is_final(a->status));
+    rc = rv_sql_run(stmt, "write a run", err);
     if (rc < 0 || !a->release)
         return rc;
     /* Apart, because a statement that names the owner writes its index even when nothing changes. */

@@ -87,10 +87,10 @@ static int get_run(struct sql_store *st, const struct rv_store_scope *scope, con
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_GET);
     int rc;
 
-    rv_sql_text(st, stmt, 1, id);
-    rv_sql_text(st, stmt, 2, scope->tenant);
-    rv_sql_text(st, stmt, 3, scope->user);
-    rc = rv_sql_step(st, stmt, "read a run", err);
+    rv_sql_text(stmt, 1, id);
+    rv_sql_text(stmt, 2, scope->tenant);
+    rv_sql_text(stmt, 3, scope->user);
+    rc = rv_sql_step(stmt, "read a run", err);
     if (rc == 0)
         rc = rv_store_fail_no_run(id, err);
     else if (rc == 1)
@@ -138,7 +138,7 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_run_
 {
     rv_buf_puts(sql, "SELECT " RV_SQL_RUN " WHERE r.tenant = ?1");
     if (scope->user)
-        rv_buf_puts(sql, " AND r.user = ?2");
+        rv_buf_puts(sql, " AND r.\"user\" = ?2");
     if (f->pipeline)
         rv_buf_puts(sql, " AND r.pipeline = ?3");
     if (f->session)
@@ -151,7 +151,7 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_run_
         rv_buf_puts(sql, " AND r.updated_us < ?8");
     if (f->of_deleted_sessions)
         rv_buf_puts(sql, " AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = r.session AND s.tenant_id = r.tenant"
-                         " AND s.user_id = r.user AND s.deleted_us IS NOT NULL)");
+                         " AND s.user_id = r.\"user\" AND s.deleted_us IS NOT NULL)");
     if (f->statuses) {
         const char *comma = "";
         rv_buf_puts(sql, " AND r.status IN ("); /* as runs_under_way has it, so that it can serve */
@@ -166,28 +166,28 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_run_
     rv_buf_puts(sql, " LIMIT ?9");
 }
 
-static void bind_query(struct sql_store *st, rv_sql_stmt *stmt, const struct rv_store_scope *scope,
-                       const struct rv_run_filter *f, char prefix_end[RV_STORE_MAX_ID + 2])
+static void bind_query(rv_sql_stmt *stmt, const struct rv_store_scope *scope, const struct rv_run_filter *f,
+                       char prefix_end[RV_STORE_MAX_ID + 2])
 {
-    rv_sql_text(st, stmt, 1, scope->tenant);
+    rv_sql_text(stmt, 1, scope->tenant);
     if (scope->user)
-        rv_sql_text(st, stmt, 2, scope->user);
+        rv_sql_text(stmt, 2, scope->user);
     if (f->pipeline)
-        rv_sql_text(st, stmt, 3, f->pipeline);
+        rv_sql_text(stmt, 3, f->pipeline);
     if (f->session)
-        rv_sql_text(st, stmt, 4, f->session);
+        rv_sql_text(stmt, 4, f->session);
     if (f->id_prefix) { /* no id has a byte 0xff: ids are UTF-8 */
         size_t len = strlen(f->id_prefix);
         memcpy(prefix_end, f->id_prefix, len);
         memcpy(prefix_end + len, "\xff", 2);
-        rv_sql_text(st, stmt, 5, f->id_prefix);
-        rv_sql_text(st, stmt, 6, prefix_end);
+        rv_sql_text(stmt, 5, f->id_prefix);
+        rv_sql_text(stmt, 6, prefix_end);
     }
     if (f->lease_before_us > 0)
-        rv_sql_int(st, stmt, 7, f->lease_before_us);
+        rv_sql_int(stmt, 7, f->lease_before_us);
     if (f->updated_before_us > 0)
-        rv_sql_int(st, stmt, 8, f->updated_before_us);
-    rv_sql_int(st, stmt, 9, f->limit > 0 ? f->limit : -1);
+        rv_sql_int(stmt, 8, f->updated_before_us);
+    rv_sql_int(stmt, 9, f->limit > 0 ? f->limit : INT64_MAX);
 }
 
 static int list_runs(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_run_filter *filter,
@@ -200,8 +200,8 @@ static int list_runs(struct sql_store *st, const struct rv_store_scope *scope, c
     write_query(scope, filter, &sql);
     rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
     rv_buf_fini(&sql);
-    bind_query(st, stmt, scope, filter, prefix_end);
-    while ((rc = rv_sql_step(st, stmt, "list runs", err)) == 1) {
+    bind_query(stmt, scope, filter, prefix_end);
+    while ((rc = rv_sql_step(stmt, "list runs", err)) == 1) {
         struct rv_run_row row;
         rc = row_of(st, stmt, hash, &row, err);
         if (rc == 0)
@@ -240,10 +240,10 @@ static int read_records(struct sql_store *st, const char *run, const struct foun
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_READ);
     int rc;
 
-    rv_sql_int(st, stmt, 1, found->key);
-    rv_sql_int(st, stmt, 2, next);
-    rv_sql_int(st, stmt, 3, last);
-    while ((rc = rv_sql_step(st, stmt, "read records", err)) == 1) {
+    rv_sql_int(stmt, 1, found->key);
+    rv_sql_int(stmt, 2, next);
+    rv_sql_int(stmt, 3, last);
+    while ((rc = rv_sql_step(stmt, "read records", err)) == 1) {
         bool is_large = !rv_sql_is_null(stmt, 4);
         struct rv_record r = {
             .seq = rv_sql_int_at(stmt, 0),
@@ -317,12 +317,12 @@ static int list_pending(struct sql_store *st, const struct rv_store_scope *scope
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(st, run ? SQL_PENDING_OF : SQL_PENDING);
     if (run) {
-        rv_sql_int(st, stmt, 1, found.key);
+        rv_sql_int(stmt, 1, found.key);
     } else {
-        rv_sql_text(st, stmt, 1, scope->tenant);
-        rv_sql_text(st, stmt, 2, scope->user);
+        rv_sql_text(stmt, 1, scope->tenant);
+        rv_sql_text(stmt, 2, scope->user);
     }
-    while ((rc = rv_sql_step(st, stmt, "list pending interrupts", err)) == 1) {
+    while ((rc = rv_sql_step(stmt, "list pending interrupts", err)) == 1) {
         struct rv_pending p;
         rc = pending_of(stmt, &p, err);
         if (rc == 0)

@@ -168,9 +168,9 @@ static int is_only_one(struct sql_store *st, const struct rv_store_scope *scope,
         return 0;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_COUNT_SESSIONS);
     int rc;
-    rv_sql_text(st, stmt, 1, scope->tenant);
-    rv_sql_text(st, stmt, 2, id);
-    rc = rv_sql_step(st, stmt, "look for a session", err);
+    rv_sql_text(stmt, 1, scope->tenant);
+    rv_sql_text(stmt, 2, id);
+    rc = rv_sql_step(stmt, "look for a session", err);
     n = rc == 1 ? rv_sql_int_at(stmt, 0) : 0;
     rv_sql_done(stmt);
     if (rc < 0)
@@ -186,10 +186,10 @@ int rv_session_find(struct sql_store *st, const struct rv_store_scope *scope, co
     if (rc < 0)
         return rc;
     *stmt = rv_sql_use(st, SQL_FIND_SESSION);
-    rv_sql_text(st, *stmt, 1, scope->tenant);
-    rv_sql_text(st, *stmt, 2, id);
-    rv_sql_text(st, *stmt, 3, scope->user);
-    rc = rv_sql_step(st, *stmt, "look for a session", err);
+    rv_sql_text(*stmt, 1, scope->tenant);
+    rv_sql_text(*stmt, 2, id);
+    rv_sql_text(*stmt, 3, scope->user);
+    rc = rv_sql_step(*stmt, "look for a session", err);
     if (rc == 1) {
         int failed = row_of(st, *stmt, out, err);
         rc = failed < 0 ? failed : 1;
@@ -210,21 +210,18 @@ int rv_session_see(struct sql_store *st, const struct rv_store_scope *scope, con
 int rv_session_add(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_SESSION);
-    int rc;
 
-    rv_sql_text(st, stmt, 1, fresh->id);
-    rv_sql_text(st, stmt, 2, fresh->tenant);
-    rv_sql_text(st, stmt, 3, fresh->user);
-    rv_sql_text(st, stmt, 4, fresh->name);
-    rv_sql_text(st, stmt, 5, fresh->description);
-    rv_sql_text(st, stmt, 6, fresh->agent_name);
-    rv_sql_text(st, stmt, 7, fresh->mode);
-    rv_sql_str(st, stmt, 8, fresh->metadata);
-    rv_sql_int(st, stmt, 9, fresh->created_us);
-    rv_sql_text(st, stmt, 10, fresh->status);
-    rc = rv_sql_run(st, stmt, "write a session", err);
-    *key = rv_sql_new_key(st);
-    return rc;
+    rv_sql_text(stmt, 1, fresh->id);
+    rv_sql_text(stmt, 2, fresh->tenant);
+    rv_sql_text(stmt, 3, fresh->user);
+    rv_sql_text(stmt, 4, fresh->name);
+    rv_sql_text(stmt, 5, fresh->description);
+    rv_sql_text(stmt, 6, fresh->agent_name);
+    rv_sql_text(stmt, 7, fresh->mode);
+    rv_sql_str(stmt, 8, fresh->metadata);
+    rv_sql_int(stmt, 9, fresh->created_us);
+    rv_sql_text(stmt, 10, fresh->status);
+    return rv_sql_run_new(stmt, key, "write a session", err);
 }
 
 static int copy(const struct rv_session_row *row, struct rv_session_row *out, rv_err **err)
@@ -321,14 +318,14 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
     if (rc < 0)
         return rc;
     stmt = rv_sql_use(st, SQL_CHANGE_SESSION);
-    rv_sql_int(st, stmt, 1, found.key);
-    rv_sql_text(st, stmt, 2, change->name);
-    rv_sql_text(st, stmt, 3, change->mode);
+    rv_sql_int(stmt, 1, found.key);
+    rv_sql_text(stmt, 2, change->name);
+    rv_sql_text(stmt, 3, change->mode);
     if (is_merged)
-        rv_sql_str(st, stmt, 4, rv_buf_str(metadata));
-    rv_sql_int(st, stmt, 5, change->now_us);
-    rv_sql_text(st, stmt, 6, change->status);
-    return rv_sql_run(st, stmt, "write a session", err);
+        rv_sql_str(stmt, 4, rv_buf_str(metadata));
+    rv_sql_int(stmt, 5, change->now_us);
+    rv_sql_text(stmt, 6, change->status);
+    return rv_sql_run(stmt, "write a session", err);
 }
 
 int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
@@ -358,9 +355,9 @@ static int delete_session(struct sql_store *st, const struct rv_store_scope *sco
     if (rc < 0)
         return rc;
     stmt = rv_sql_use(st, SQL_DELETE_SESSION);
-    rv_sql_int(st, stmt, 1, found.key);
-    rv_sql_int(st, stmt, 2, now_us);
-    return rv_sql_run(st, stmt, "delete a session", err);
+    rv_sql_int(stmt, 1, found.key);
+    rv_sql_int(stmt, 2, now_us);
+    return rv_sql_run(stmt, "delete a session", err);
 }
 
 int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, const char *id, int64_t now_us,
@@ -384,7 +381,7 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_sess
     if (scope->user)
         rv_buf_puts(sql, " AND user_id = ?2");
     if (f->agent_name)
-        rv_buf_puts(sql, " AND agent_name = ?3 COLLATE NOCASE");
+        rv_buf_puts(sql, " AND lower(agent_name) = lower(?3)");
     if (f->name_contains)
         rv_buf_puts(sql, " AND instr(lower(name), lower(?4)) > 0");
     if (f->since_us > 0)
@@ -403,20 +400,20 @@ static int list(struct sql_store *st, const struct rv_store_scope *scope, const 
     write_query(scope, filter, &sql);
     rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
     rv_buf_fini(&sql);
-    rv_sql_text(st, stmt, 1, scope->tenant);
+    rv_sql_text(stmt, 1, scope->tenant);
     if (scope->user)
-        rv_sql_text(st, stmt, 2, scope->user);
+        rv_sql_text(stmt, 2, scope->user);
     if (filter->agent_name)
-        rv_sql_text(st, stmt, 3, filter->agent_name);
+        rv_sql_text(stmt, 3, filter->agent_name);
     if (filter->name_contains)
-        rv_sql_text(st, stmt, 4, filter->name_contains);
+        rv_sql_text(stmt, 4, filter->name_contains);
     if (filter->since_us > 0)
-        rv_sql_int(st, stmt, 5, filter->since_us);
+        rv_sql_int(stmt, 5, filter->since_us);
     if (filter->status)
-        rv_sql_text(st, stmt, 8, filter->status);
-    rv_sql_int(st, stmt, 6, filter->limit > 0 ? filter->limit : -1);
-    rv_sql_int(st, stmt, 7, filter->offset);
-    while ((rc = rv_sql_step(st, stmt, "list sessions", err)) == 1) {
+        rv_sql_text(stmt, 8, filter->status);
+    rv_sql_int(stmt, 6, filter->limit > 0 ? filter->limit : INT64_MAX);
+    rv_sql_int(stmt, 7, filter->offset);
+    while ((rc = rv_sql_step(stmt, "list sessions", err)) == 1) {
         struct found_session found;
         rc = row_of(st, stmt, &found, err);
         if (rc == 0)

@@ -1,6 +1,7 @@
 /* The statements of the store, and what carries them out: one connection, its prepared statements, its transaction. The
- * files that read and write rows (runs.c, sessions.c, ...) know this header and no database; the functions are SQLite's
- * (sqlite*.c). Statements are prepared at first use and kept for the life of the handle. */
+ * files that read and write rows (runs.c, sessions.c, ...) know this header and no database. Statements are written
+ * once, in SQL that every database understands; what differs between databases is behind struct sql_driver. Statements
+ * are prepared at first use and kept for the life of the handle. */
 #ifndef RV_STORE_SQL_INTERNAL_H
 #define RV_STORE_SQL_INTERNAL_H
 
@@ -8,12 +9,13 @@
 
 /* The columns of a run's row for readers, in the order of row_of() in runs_read.c. */
 #define RV_SQL_RUN                                                                                                     \
-    "r.id, r.tenant, r.user, r.session, r.pipeline, b.hash, r.parent, r.parent_seq, r.status, r.stage, r.created_us,"  \
+    "r.id, r.tenant, r.\"user\", r.session, r.pipeline, b.hash, r.parent, r.parent_seq, r.status, r.stage, "           \
+    "r.created_us,"                                                                                                    \
     " r.updated_us, r.expires_us, r.n_records, r.owner, r.fence, r.lease_until_us, r.cancel, r.n_pending"              \
     " FROM runs r LEFT JOIN blobs b ON b.key = r.bundle"
 
 #define RV_SQL_PENDING                                                                                                 \
-    "SELECT r.id, p.id, p.kind, p.stage, r.user, p.text, p.body, p.created_us, p.expires_us FROM pending p"            \
+    "SELECT r.id, p.id, p.kind, p.stage, r.\"user\", p.text, p.body, p.created_us, p.expires_us FROM pending p"        \
     " JOIN runs r ON r.key = p.run"
 
 /* In the order of row_of() in sessions.c, message_of() in messages.c and row_of() in documents.c. */
@@ -24,20 +26,20 @@
 #define RV_SQL_MESSAGES                                                                                                \
     "SELECT id, seq, message_type, content, tool_calls, token_count, agent_name, model, trace_id, span_id, run_id,"    \
     " input_tokens, output_tokens, cost_micro_usd, latency_ms, status, parent_call_id, metadata, created_us"           \
-    " FROM messages WHERE session = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 OR parent_call_id IS NULL)"                   \
+    " FROM messages WHERE session = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 <> 0 OR parent_call_id IS NULL)"              \
     " AND (deleted_us IS NULL OR deleted_us > ?6)"
 
 /* Messages that were deleted one by one and still have words, of sessions without a run that would be told them again.
  */
 #define RV_SQL_WORDS_TO_GO                                                                                             \
     "WHERE deleted_us IS NOT NULL AND (content IS NOT NULL OR tool_calls IS NOT NULL OR metadata IS NOT NULL)"         \
-    " AND NOT EXISTS (SELECT 1 FROM sessions s JOIN runs r ON r.tenant = s.tenant_id AND r.user = s.user_id"           \
+    " AND NOT EXISTS (SELECT 1 FROM sessions s JOIN runs r ON r.tenant = s.tenant_id AND r.\"user\" = s.user_id"       \
     " AND r.session = s.id WHERE s.key = m.session AND r.status IN ('ready', 'running', 'interrupted'))"
 
 /* Sessions s whose words can go: deleted, and none of their runs would have to be told them again. */
 #define RV_SQL_PURGED                                                                                                  \
     "WHERE deleted_us IS NOT NULL AND (n_messages > 0 OR name <> '') AND NOT EXISTS (SELECT 1 FROM runs r"             \
-    " WHERE r.tenant = s.tenant_id AND r.user = s.user_id AND r.session = s.id"                                        \
+    " WHERE r.tenant = s.tenant_id AND r.\"user\" = s.user_id AND r.session = s.id"                                    \
     " AND r.status IN ('ready', 'running', 'interrupted'))"
 
 #define RV_SQL_SCHEMA                                                                                                  \
@@ -50,14 +52,14 @@
     X(COMMIT, "COMMIT")                                                                                                \
     X(ROLLBACK, "ROLLBACK")                                                                                            \
     X(FIND, "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending FROM runs WHERE id = ?1"           \
-            " AND (?2 IS NULL OR tenant = ?2) AND (?3 IS NULL OR user = ?3)")                                          \
-    X(GET, "SELECT " RV_SQL_RUN " WHERE r.id = ?1 AND r.tenant = ?2 AND (?3 IS NULL OR r.user = ?3)")                  \
-    X(ADD_RUN, "INSERT INTO runs (id, tenant, user, session, pipeline, bundle, parent, parent_seq, status, stage,"     \
+            " AND (?2 IS NULL OR tenant = ?2) AND (?3 IS NULL OR \"user\" = ?3)")                                      \
+    X(GET, "SELECT " RV_SQL_RUN " WHERE r.id = ?1 AND r.tenant = ?2 AND (?3 IS NULL OR r.\"user\" = ?3)")              \
+    X(ADD_RUN, "INSERT INTO runs (id, tenant, \"user\", session, pipeline, bundle, parent, parent_seq, status, stage," \
                " created_us, updated_us, expires_us, n_records, owner, fence, lease_until_us, cancel, n_pending)"      \
                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 0, ?12, ?13, 1, ?14, 0, 0)")               \
     X(ADD_RECORD, "INSERT INTO records (run, seq, kind, body, value, blob) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")           \
     X(ADVANCE, "UPDATE runs SET status = ?2, stage = ?3, updated_us = ?4, n_records = n_records + ?5,"                 \
-               " cancel = cancel AND NOT ?6 WHERE key = ?1")                                                           \
+               " cancel = cancel * (1 - ?6) WHERE key = ?1")                                                           \
     X(DISOWN, "UPDATE runs SET owner = NULL, lease_until_us = 0 WHERE key = ?1")                                       \
     X(CLEAR_PENDING, "DELETE FROM pending WHERE run = ?1")                                                             \
     X(ADD_PENDING, "INSERT INTO pending (run, n, id, kind, stage, text, body, created_us, expires_us)"                 \
@@ -67,17 +69,18 @@
     X(CLAIM, "UPDATE runs SET owner = ?2, fence = fence + 1, lease_until_us = ?3 WHERE key = ?1")                      \
     X(RENEW, "UPDATE runs SET lease_until_us = ?2 WHERE owner = ?1 AND lease_until_us < ?2")                           \
     X(CANCEL, "UPDATE runs SET cancel = 1, updated_us = ?2 WHERE key = ?1")                                            \
-    X(CANCELS, "SELECT id FROM runs WHERE owner = ?1 AND cancel ORDER BY created_us, id")                              \
+    X(CANCELS, "SELECT id FROM runs WHERE owner = ?1 AND cancel <> 0 ORDER BY created_us, id")                         \
     X(READ, "SELECT r.seq, r.kind, r.body, r.value, r.blob, b.data FROM records r LEFT JOIN blobs b ON b.key = r.blob" \
             " WHERE r.run = ?1 AND r.seq BETWEEN ?2 AND ?3 ORDER BY r.seq")                                            \
-    X(PENDING, RV_SQL_PENDING " WHERE r.tenant = ?1 AND (?2 IS NULL OR r.user = ?2) ORDER BY p.created_us, r.id, p.n") \
+    X(PENDING,                                                                                                         \
+      RV_SQL_PENDING " WHERE r.tenant = ?1 AND (?2 IS NULL OR r.\"user\" = ?2) ORDER BY p.created_us, r.id, p.n")      \
     X(PENDING_OF, RV_SQL_PENDING " WHERE p.run = ?1 ORDER BY p.created_us, p.n")                                       \
     X(FIND_BLOB, "SELECT key FROM blobs WHERE hash = ?1")                                                              \
     X(ADD_BLOB, "INSERT INTO blobs (hash, created_us, data) VALUES (?1, ?2, ?3)")                                      \
     X(TOUCH_BLOB, "UPDATE blobs SET created_us = ?2 WHERE key = ?1 AND created_us < ?2")                               \
     X(GET_BLOB, "SELECT data FROM blobs WHERE hash = ?1")                                                              \
     X(PUT_SNAPSHOT, "INSERT INTO snapshots (run, seq, body) VALUES (?1, ?2, ?3) ON CONFLICT (run) DO UPDATE"           \
-                    " SET seq = excluded.seq, body = excluded.body WHERE excluded.seq >= seq")                         \
+                    " SET seq = excluded.seq, body = excluded.body WHERE excluded.seq >= snapshots.seq")               \
     X(GET_SNAPSHOT, "SELECT seq, body FROM snapshots WHERE run = ?1")                                                  \
     X(LAST_BLOB, "SELECT coalesce(max(key), 0) FROM blobs")                                                            \
     X(SWEEP, "DELETE FROM blobs WHERE key > ?1 AND key <= ?2 AND created_us <= ?3"                                     \
@@ -90,7 +93,7 @@
     X(BEGIN_PART, "SAVEPOINT part")                                                                                    \
     X(UNDO_PART, "ROLLBACK TO part")                                                                                   \
     X(END_PART, "RELEASE part")                                                                                        \
-    X(OWNER_OF_RUN, "SELECT tenant, user FROM runs WHERE key = ?1")                                                    \
+    X(OWNER_OF_RUN, "SELECT tenant, \"user\" FROM runs WHERE key = ?1")                                                \
     X(FIND_SESSION, RV_SQL_SESSION " WHERE tenant_id = ?1 AND id = ?2 AND user_id = coalesce(?3, user_id)"             \
                                    " ORDER BY deleted_us IS NOT NULL LIMIT 1")                                         \
     X(COUNT_SESSIONS, "SELECT count(*) FROM sessions WHERE tenant_id = ?1 AND id = ?2 AND deleted_us IS NULL")         \
@@ -138,11 +141,78 @@ enum sql_id {
         SQL_N_STATEMENTS
 };
 
-struct sql_store;                        /* a connection */
-typedef struct sqlite3_stmt rv_sql_stmt; /* a prepared statement */
+/* --- Values --- */
 
-/* path NULL: in memory. A fresh file gets the tables, an older one comes forward. */
-RV_MUST_CHECK int rv_sql_open(const char *path, const struct rv_store_opts *opts, struct sql_store **out, rv_err **err);
+enum sql_type {
+    SQL_NULL, /* nothing was bound */
+    SQL_INT,  /* a 64-bit number */
+    SQL_TEXT, /* a short text without NUL: an id, a name, a status */
+    SQL_STR,  /* UTF-8 of any length that may have NULs: words of models and people, JSON */
+    SQL_BLOB, /* bytes */
+};
+/* An argument or a column. Texts and bytes are borrowed; ptr NULL: null. */
+struct sql_value {
+    enum sql_type type;
+    int64_t number;
+    rv_str bytes;
+};
+#define RV_SQL_MAX_ARGS 24
+
+struct sql_store;
+/* A statement that was prepared, and its arguments. A driver's own statement begins with it. */
+typedef struct rv_sql_stmt {
+    struct sql_store *st;
+    int n_args; /* 1 to n_args may be bound */
+    bool is_running;
+    struct sql_value args[RV_SQL_MAX_ARGS];
+} rv_sql_stmt;
+
+/* What a statement that changes rows is asked for. Nothing: the driver may send it later, with others, and report its
+ * failure at the next statement that gives something or at the end of the transaction. */
+enum sql_wants { SQL_WANTS_NOTHING, SQL_WANTS_KEY, SQL_WANTS_COUNT };
+
+/* What a database does in its own way. Codes and errors are the store's. */
+struct sql_driver {
+    const char *name;
+    void (*close)(struct sql_store *st);
+    void (*set_wait)(struct sql_store *st, int64_t ms);
+    rv_sql_stmt *(*use)(struct sql_store *st, enum sql_id id);
+    rv_sql_stmt *(*prepare)(struct sql_store *st, const rv_buf *sql); /* NULL: no memory */
+    void (*finish)(rv_sql_stmt *stmt);                                /* of prepare() */
+    void (*reset)(rv_sql_stmt *stmt);
+    int (*step)(rv_sql_stmt *stmt, const char *what, rv_err **err); /* as rv_sql_step() */
+    int (*run)(rv_sql_stmt *stmt, enum sql_wants wants, int64_t *out, const char *what, rv_err **err);
+    /* Column i from 0 as that type; out stays as it is for null. *lacked: no memory for it. */
+    void (*column)(const rv_sql_stmt *stmt, int i, enum sql_type type, struct sql_value *out, bool *lacked);
+    /* Transactions, as the functions of these names. */
+    int (*begin_read)(struct sql_store *st, bool *began, rv_err **err);
+    void (*end_read)(struct sql_store *st, bool began);
+    int (*begin_write)(struct sql_store *st, const char *what, rv_err **err);
+    int (*end_write)(struct sql_store *st, int rc, const char *what, rv_err **err);
+    int (*begin_part)(struct sql_store *st, rv_err **err);
+    int (*end_part)(struct sql_store *st, int rc, rv_err **err);
+    int (*begin)(struct sql_store *st, rv_err **err);
+    int (*commit)(struct sql_store *st, rv_err **err);
+    void (*rollback)(struct sql_store *st);
+    /* Upkeep. */
+    int schema;                                           /* the version of the tables */
+    int64_t (*size)(struct sql_store *st);                /* bytes that it takes; 0: not known */
+    int (*give_back)(struct sql_store *st, rv_err **err); /* space that deleted rows took, to the system */
+    int (*backup)(struct sql_store *st, const char *path, rv_err **err);
+    int (*check)(struct sql_store *st, rv_err **err);
+};
+
+/* A connection. A driver's own one begins with it. */
+struct sql_store {
+    const struct sql_driver *driver;
+    char *path; /* as messages say it */
+    bool in_group;
+    int broken; /* the code of what made an open group impossible; 0: none */
+};
+
+/** Open SQLite. path NULL: in memory. A fresh file gets the tables, an older one comes forward. */
+RV_MUST_CHECK int rv_sqlite_open(const char *path, const struct rv_store_opts *opts, struct sql_store **out,
+                                 rv_err **err);
 void rv_sql_close(struct sql_store *st);
 void rv_sql_set_wait(struct sql_store *st, int64_t ms);
 const char *rv_sql_path(const struct sql_store *st); /* as messages say it */
@@ -154,24 +224,26 @@ void rv_sql_done(rv_sql_stmt *stmt); /* NULL is fine */
 /** The same for a text that is put together; rv_sql_finish() it. */
 rv_sql_stmt *rv_sql_prepare(struct sql_store *st, const rv_buf *sql);
 void rv_sql_finish(rv_sql_stmt *stmt);
-/* Bound values are borrowed until done. */
-void rv_sql_int(struct sql_store *st, rv_sql_stmt *stmt, int i, int64_t v);
-void rv_sql_text(struct sql_store *st, rv_sql_stmt *stmt, int i, const char *text); /* NULL: null */
-void rv_sql_str(struct sql_store *st, rv_sql_stmt *stmt, int i, rv_str s);          /* ptr NULL: null */
-void rv_sql_blob(struct sql_store *st, rv_sql_stmt *stmt, int i, const void *bytes, size_t len);
+/* Bound values are borrowed until done. A null has the type of the function that binds it. */
+void rv_sql_int(rv_sql_stmt *stmt, int i, int64_t v);
+void rv_sql_text(rv_sql_stmt *stmt, int i, const char *text); /* NULL: null */
+void rv_sql_str(rv_sql_stmt *stmt, int i, rv_str s);          /* ptr NULL: null */
+void rv_sql_blob(rv_sql_stmt *stmt, int i, const void *bytes, size_t len);
 /** 1: a row, 0: no more, negative: failed. */
-RV_MUST_CHECK int rv_sql_step(struct sql_store *st, rv_sql_stmt *stmt, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_sql_step(rv_sql_stmt *stmt, const char *what, rv_err **err);
 /** Step a statement that gives no rows, and be done with it. */
-RV_MUST_CHECK int rv_sql_run(struct sql_store *st, rv_sql_stmt *stmt, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_sql_run(rv_sql_stmt *stmt, const char *what, rv_err **err);
+/** The same for one that adds a row, whose key is wanted. */
+RV_MUST_CHECK int rv_sql_run_new(rv_sql_stmt *stmt, int64_t *key, const char *what, rv_err **err);
+/** The same, and how many rows it changed. */
+RV_MUST_CHECK int rv_sql_run_counted(rv_sql_stmt *stmt, int64_t *n_rows, const char *what, rv_err **err);
 /** Run a statement whose only value is the key of a row. */
 RV_MUST_CHECK int rv_sql_run_key(struct sql_store *st, enum sql_id id, int64_t key, const char *what, rv_err **err);
-int64_t rv_sql_int_at(rv_sql_stmt *stmt, int i);
-bool rv_sql_is_null(rv_sql_stmt *stmt, int i);
+int64_t rv_sql_int_at(const rv_sql_stmt *stmt, int i);
+bool rv_sql_is_null(const rv_sql_stmt *stmt, int i);
 /** A text column; NULL for null. *lacked (sticky) when there was no memory for it. */
-const char *rv_sql_text_at(rv_sql_stmt *stmt, int i, bool *lacked);
-rv_str rv_sql_str_at(rv_sql_stmt *stmt, int i);     /* ptr NULL for null only */
-int rv_sql_changes(const struct sql_store *st);     /* rows that the last statement changed */
-int64_t rv_sql_new_key(const struct sql_store *st); /* of the row that it added */
+const char *rv_sql_text_at(const rv_sql_stmt *stmt, int i, bool *lacked);
+rv_str rv_sql_str_at(const rv_sql_stmt *stmt, int i); /* ptr NULL for null only */
 
 /* --- Transactions --- */
 RV_MUST_CHECK int rv_sql_begin_read(struct sql_store *st, bool *began, rv_err **err);
@@ -187,11 +259,5 @@ RV_MUST_CHECK int rv_sql_end_part(struct sql_store *st, int rc, rv_err **err);
 RV_MUST_CHECK int rv_sql_begin(struct sql_store *st, rv_err **err);
 RV_MUST_CHECK int rv_sql_commit(struct sql_store *st, rv_err **err);
 void rv_sql_rollback(struct sql_store *st);
-
-/* --- Upkeep --- */
-RV_MUST_CHECK int rv_sql_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err);
-RV_MUST_CHECK int rv_sql_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
-RV_MUST_CHECK int rv_sql_backup(struct sql_store *st, const char *path, rv_err **err);
-RV_MUST_CHECK int rv_sql_check(struct sql_store *st, rv_err **err);
 
 #endif

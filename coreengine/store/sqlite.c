@@ -42,52 +42,52 @@ static int make_folders(char *path, rv_err **err)
 
 /* Make sure that there is a regular file. The file is made without being opened: closing a descriptor would drop the
  * locks that other handles of this process hold. */
-static int prepare_file(struct sql_store *st, const struct rv_store_opts *opts, rv_err **err)
+static int prepare_file(struct sqlite *st, const struct rv_store_opts *opts, rv_err **err)
 {
     struct stat info;
 
-    if (stat(st->path, &info) == 0) {
+    if (stat(st->base.path, &info) == 0) {
         if (S_ISDIR(info.st_mode))
-            return RV_FAIL(err, RV_E_IO, "\"%s\" is a folder", st->path);
+            return RV_FAIL(err, RV_E_IO, "\"%s\" is a folder", st->base.path);
         if (!S_ISREG(info.st_mode))
-            return RV_FAIL(err, RV_E_IO, "\"%s\" is not a regular file", st->path);
+            return RV_FAIL(err, RV_E_IO, "\"%s\" is not a regular file", st->base.path);
         /* SQLite takes a file of one byte for an empty one, and would write over it. */
-        return info.st_size == 1 ? rv_sql_fail(st, SQLITE_NOTADB, "open", err) : 0;
+        return info.st_size == 1 ? rv_sqlite_fail(st, SQLITE_NOTADB, "open", err) : 0;
     }
     if (errno != ENOENT)
-        return fail_errno(st->path, "look at the file", err);
+        return fail_errno(st->base.path, "look at the file", err);
     if (opts->must_exist || opts->read_only)
-        return RV_FAIL(err, RV_E_NOT_FOUND, "there is no file \"%s\"", st->path);
-    if (mknod(st->path, S_IFREG | FILE_MODE, 0) == 0 || errno == EEXIST)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "there is no file \"%s\"", st->base.path);
+    if (mknod(st->base.path, S_IFREG | FILE_MODE, 0) == 0 || errno == EEXIST)
         return 0;
     if (errno == ENOENT) {
-        int rc = make_folders(st->path, err);
+        int rc = make_folders(st->base.path, err);
         if (rc < 0)
             return rc;
-        if (mknod(st->path, S_IFREG | FILE_MODE, 0) == 0 || errno == EEXIST)
+        if (mknod(st->base.path, S_IFREG | FILE_MODE, 0) == 0 || errno == EEXIST)
             return 0;
     }
-    return fail_errno(st->path, "make the file", err);
+    return fail_errno(st->base.path, "make the file", err);
 }
 
-static int connect_to(struct sql_store *st, const char *name, int flags, rv_err **err)
+static int connect_to(struct sqlite *st, const char *name, int flags, rv_err **err)
 {
     int rc = sqlite3_open_v2(name, &st->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc == SQLITE_OK)
         rc = sqlite3_extended_result_codes(st->db, 1);
     if (rc == SQLITE_OK)
-        rc = sqlite3_busy_handler(st->db, rv_sql_wait_turn, st);
+        rc = sqlite3_busy_handler(st->db, rv_sqlite_wait_turn, st);
     if (rc == SQLITE_OK)
         rc = sqlite3_db_config(st->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    return rc == SQLITE_OK ? 0 : rv_sql_fail(st, rc, "open", err);
+    return rc == SQLITE_OK ? 0 : rv_sqlite_fail(st, rc, "open", err);
 }
 
-static void disconnect(struct sql_store *st)
+static void disconnect(struct sqlite *st)
 {
     for (size_t i = 0; i < SQL_N_STATEMENTS; i++) {
-        sqlite3_finalize(st->stmts[i]);
-        st->stmts[i] = NULL;
+        sqlite3_finalize(st->stmts[i].native);
+        st->stmts[i].native = NULL;
     }
     sqlite3_close(st->db); /* all statements are gone, so closing cannot be refused */
     st->db = NULL;
@@ -106,7 +106,7 @@ static bool is_on_read_only_medium(const char *path)
 static bool is_put_away(const char *path)
 {
     rv_buf log = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL), folder = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL);
-    const char *slash = strrchr(path, '/'); /* there is one: see rv_sql_open() */
+    const char *slash = strrchr(path, '/'); /* there is one: see rv_sqlite_open() */
 
     rv_buf_printf(&log, "%s-wal", path);
     rv_buf_add(&folder, path, (size_t)(slash - path) + 1);
@@ -117,14 +117,14 @@ static bool is_put_away(const char *path)
     return is;
 }
 
-static int connect_immutable(struct sql_store *st, rv_err **err)
+static int connect_immutable(struct sqlite *st, rv_err **err)
 {
     static const char hex[] = "0123456789ABCDEF";
     rv_buf uri = RV_BUF_INIT(4 * (size_t)RV_STORE_MAX_URL);
     int rc;
 
     rv_buf_puts(&uri, "file:");
-    for (const char *at = st->path; *at; at++) {
+    for (const char *at = st->base.path; *at; at++) {
         if (strchr("?#%", *at))
             rv_buf_add(&uri, (char[]){'%', hex[(unsigned char)*at >> 4], hex[*at & 15]}, 3);
         else
@@ -139,7 +139,7 @@ static int connect_immutable(struct sql_store *st, rv_err **err)
 }
 
 /* Turning a fresh file into WAL mode takes a lock that SQLite does not wait for when two processes want it at once. */
-static int enter_wal(struct sql_store *st, rv_err **err)
+static int enter_wal(struct sqlite *st, rv_err **err)
 {
     for (int n = 0;; n++) {
         bool is_wal = false;
@@ -148,9 +148,9 @@ static int enter_wal(struct sql_store *st, rv_err **err)
         if (rc == SQLITE_OK)
             rc = sqlite3_step(stmt);
         if (rc == SQLITE_ROW)
-            is_wal = rv_str_is(rv_sql_str_at(stmt, 0), "wal");
-        if (rc != SQLITE_ROW && !((rc & 0xff) == SQLITE_BUSY && rv_sql_wait_turn(st, n))) {
-            rc = rv_sql_fail(st, rc, "use a write-ahead log", err);
+            is_wal = rv_str_is(rv_sqlite_str_at(stmt, 0), "wal");
+        if (rc != SQLITE_ROW && !((rc & 0xff) == SQLITE_BUSY && rv_sqlite_wait_turn(st, n))) {
+            rc = rv_sqlite_fail(st, rc, "use a write-ahead log", err);
             sqlite3_finalize(stmt);
             return rc;
         }
@@ -158,23 +158,23 @@ static int enter_wal(struct sql_store *st, rv_err **err)
         if (is_wal)
             return 0;
         if (rc == SQLITE_ROW)
-            return RV_FAIL(err, RV_E_IO, "\"%s\": this file system cannot hold a write-ahead log", st->path);
+            return RV_FAIL(err, RV_E_IO, "\"%s\": this file system cannot hold a write-ahead log", st->base.path);
     }
 }
 
-static int set_up(struct sql_store *st, enum rv_store_sync sync, rv_err **err)
+static int set_up(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
 {
     static const char *const pragmas[] = {
         [RV_STORE_SYNC_FULL] = "PRAGMA synchronous = FULL",
         [RV_STORE_SYNC_NORMAL] = "PRAGMA synchronous = NORMAL",
         [RV_STORE_SYNC_OFF] = "PRAGMA synchronous = OFF",
     };
-    int rc = rv_sql_exec(st, SETTINGS, "set up", err);
+    int rc = rv_sqlite_exec(st, SETTINGS, "set up", err);
 
     if (rc == 0)
-        rc = rv_sql_exec(st, pragmas[sync], "set up", err);
+        rc = rv_sqlite_exec(st, pragmas[sync], "set up", err);
     if (rc == 0)
-        rc = rv_sql_bring_forward(st, rv_sql_schema, rv_sql_n_schema, err);
+        rc = rv_sqlite_bring_forward(st, rv_sqlite_schema, RV_SQLITE_SCHEMA, err);
     /* Only now it is known to be ours. A file that is not stays as it is. */
     if (rc == 0 && !st->read_only && !st->is_memory)
         rc = enter_wal(st, err);
@@ -183,21 +183,21 @@ static int set_up(struct sql_store *st, enum rv_store_sync sync, rv_err **err)
 
 /* A process that died while making the file left a journal that only a writer can roll back. A failure here loses
  * nothing: opening the file then says why. */
-static void undo_what_was_begun(struct sql_store *st)
+static void undo_what_was_begun(struct sqlite *st)
 {
     rv_buf journal = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL);
 
-    rv_buf_printf(&journal, "%s-journal", st->path);
+    rv_buf_printf(&journal, "%s-journal", st->base.path);
     if (journal.rc == 0 && access(rv_buf_cstr(&journal), F_OK) == 0 &&
-        connect_to(st, st->path, SQLITE_OPEN_READWRITE, NULL) == 0)
-        RV_IGNORE(rv_sql_exec(st, "SELECT count(*) FROM sqlite_schema", "look", NULL), "opening says what is wrong");
+        connect_to(st, st->base.path, SQLITE_OPEN_READWRITE, NULL) == 0)
+        RV_IGNORE(rv_sqlite_exec(st, "SELECT count(*) FROM sqlite_schema", "look", NULL), "opening says what is wrong");
     disconnect(st);
     rv_buf_fini(&journal);
 }
 
-static int open_file(struct sql_store *st, const struct rv_store_opts *opts, rv_err **err)
+static int open_file(struct sqlite *st, const struct rv_store_opts *opts, rv_err **err)
 {
-    bool is_fixed = opts->read_only && (is_on_read_only_medium(st->path) || is_put_away(st->path));
+    bool is_fixed = opts->read_only && (is_on_read_only_medium(st->base.path) || is_put_away(st->base.path));
     int rc;
 
     if (opts->read_only && !is_fixed)
@@ -205,47 +205,75 @@ static int open_file(struct sql_store *st, const struct rv_store_opts *opts, rv_
     if (is_fixed)
         rc = connect_immutable(st, err);
     else
-        rc = connect_to(st, st->path, opts->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, err);
+        rc = connect_to(st, st->base.path, opts->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, err);
     if (rc == 0 && !opts->read_only && sqlite3_db_readonly(st->db, "main") == 1) { /* SQLite makes do with that */
-        rc = RV_FAIL(err, RV_E_IO, "\"%s\" cannot be written to", st->path);
+        rc = RV_FAIL(err, RV_E_IO, "\"%s\" cannot be written to", st->base.path);
         rv_err_hint(err, "the file and its folder must both be writable; or open it for reading only");
     }
     return rc < 0 ? rc : set_up(st, opts->sync, err);
 }
 
 /* A database that only this handle sees and that ends with it: no file, no lock, no log. */
-static int open_memory(struct sql_store *st, rv_err **err)
+static int open_memory(struct sqlite *st, rv_err **err)
 {
     int rc = connect_to(st, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
 
     return rc < 0 ? rc : set_up(st, RV_STORE_SYNC_OFF, err);
 }
 
-void rv_sql_close(struct sql_store *st)
+static void close_it(struct sql_store *base)
 {
-    disconnect(st);
-    free(st->path);
-    free(st);
+    disconnect((struct sqlite *)base);
+    free(base->path);
+    free(base);
 }
 
-const char *rv_sql_path(const struct sql_store *st)
+static void set_wait(struct sql_store *base, int64_t ms)
 {
-    return st->path;
+    ((struct sqlite *)base)->wait_ms = ms;
 }
 
-int rv_sql_open(const char *path, const struct rv_store_opts *opts, struct sql_store **out, rv_err **err)
+const struct sql_driver rv_sqlite_driver = {
+    .name = "SQLite",
+    .close = close_it,
+    .set_wait = set_wait,
+    .use = rv_sqlite_use,
+    .prepare = rv_sqlite_prepare,
+    .finish = rv_sqlite_finish,
+    .reset = rv_sqlite_reset,
+    .step = rv_sqlite_step,
+    .run = rv_sqlite_run,
+    .column = rv_sqlite_column,
+    .begin_read = rv_sqlite_begin_read,
+    .end_read = rv_sqlite_end_read,
+    .begin_write = rv_sqlite_begin_write,
+    .end_write = rv_sqlite_end_write,
+    .begin_part = rv_sqlite_begin_part,
+    .end_part = rv_sqlite_end_part,
+    .begin = rv_sqlite_begin,
+    .commit = rv_sqlite_commit,
+    .rollback = rv_sqlite_rollback,
+    .schema = RV_SQLITE_SCHEMA,
+    .size = rv_sqlite_size,
+    .give_back = rv_sqlite_give_back,
+    .backup = rv_sqlite_backup,
+    .check = rv_sqlite_check,
+};
+
+int rv_sqlite_open(const char *path, const struct rv_store_opts *opts, struct sql_store **out, rv_err **err)
 {
-    struct sql_store *st = calloc(1, sizeof *st);
+    struct sqlite *st = calloc(1, sizeof *st);
     const char *name = path ? path : "memory:";
     size_t size = strlen(name) + 3;
     int rc;
 
-    if (!st || !(st->path = malloc(size))) {
+    if (!st || !(st->base.path = malloc(size))) {
         free(st);
         return RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", name);
     }
+    st->base.driver = &rv_sqlite_driver;
     /* SQLite gives some names a meaning of their own, such as ":memory:"; none begins like this. */
-    snprintf(st->path, size, "%s%s", !path || *path == '/' ? "" : "./", name);
+    snprintf(st->base.path, size, "%s%s", !path || *path == '/' ? "" : "./", name);
     st->is_memory = !path;
     st->read_only = path && opts->read_only; /* in memory the front alone refuses writes */
     st->busy_ms = opts->busy_ms == 0 ? BUSY_MS : opts->busy_ms > INT32_MAX ? INT32_MAX : opts->busy_ms;
@@ -253,9 +281,9 @@ int rv_sql_open(const char *path, const struct rv_store_opts *opts, struct sql_s
     if (rc == 0 && path)
         rc = open_file(st, opts, err);
     if (rc < 0) {
-        rv_sql_close(st);
+        close_it(&st->base);
         return rc;
     }
-    *out = st;
+    *out = &st->base;
     return 0;
 }

@@ -6,31 +6,62 @@
 
 #include "coreengine/store/store_internal.h"
 
-struct sql_store {
+struct sqlite_stmt {
+    rv_sql_stmt base;
+    sqlite3_stmt *native; /* NULL: it could not be prepared */
+    int prepare_rc;
+};
+struct sqlite {
+    struct sql_store base;
     sqlite3 *db;
-    char *path;
     int64_t busy_ms;        /* how long a write waits for others */
     int64_t wait_ms;        /* instead of that; 0: as that */
     int64_t waits_since_ns; /* of the wait under way, or the last one */
-    bool is_memory, read_only, in_group;
-    int broken;  /* the code of what made an open group impossible; 0: none */
-    int bind_rc; /* of preparing and binding since the last use; sticky */
+    bool is_memory, read_only;
     int changes; /* sqlite3_total_changes() when the present write began */
-    sqlite3_stmt *stmts[SQL_N_STATEMENTS];
+    struct sqlite_stmt stmts[SQL_N_STATEMENTS];
 };
+
+extern const struct sql_driver rv_sqlite_driver; /* sqlite.c */
 
 /* sqlite_stmt.c */
 /** The error that SQLite's code `rc` is, saying what was being done. */
-int rv_sql_fail(struct sql_store *st, int rc, const char *what, rv_err **err);
-int rv_sql_wait_turn(void *self, int n); /* SQLite's busy handler; self is the store */
-RV_MUST_CHECK int rv_sql_exec(struct sql_store *st, const char *sql, const char *what, rv_err **err);
+int rv_sqlite_fail(struct sqlite *st, int rc, const char *what, rv_err **err);
+int rv_sqlite_wait_turn(void *self, int n); /* SQLite's busy handler; self is the store */
+RV_MUST_CHECK int rv_sqlite_exec(struct sqlite *st, const char *sql, const char *what, rv_err **err);
 /** The first column of the first row of a PRAGMA or SELECT, as a number. */
-RV_MUST_CHECK int rv_sql_number(struct sql_store *st, const char *sql, int64_t *out, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_number(struct sqlite *st, const char *sql, int64_t *out, const char *what, rv_err **err);
+rv_sql_stmt *rv_sqlite_use(struct sql_store *base, enum sql_id id);
+rv_sql_stmt *rv_sqlite_prepare(struct sql_store *base, const rv_buf *sql);
+void rv_sqlite_finish(rv_sql_stmt *base);
+void rv_sqlite_reset(rv_sql_stmt *base);
+int rv_sqlite_step(rv_sql_stmt *base, const char *what, rv_err **err);
+int rv_sqlite_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what, rv_err **err);
+void rv_sqlite_column(const rv_sql_stmt *base, int i, enum sql_type type, struct sql_value *out, bool *lacked);
+/** A column of a statement that SQLite alone knows. ptr NULL for null only. */
+rv_str rv_sqlite_str_at(sqlite3_stmt *stmt, int i);
+
+/* sqlite_transaction.c */
+int rv_sqlite_begin_read(struct sql_store *base, bool *began, rv_err **err);
+void rv_sqlite_end_read(struct sql_store *base, bool began);
+int rv_sqlite_begin_write(struct sql_store *base, const char *what, rv_err **err);
+int rv_sqlite_end_write(struct sql_store *base, int rc, const char *what, rv_err **err);
+int rv_sqlite_begin_part(struct sql_store *base, rv_err **err);
+int rv_sqlite_end_part(struct sql_store *base, int rc, rv_err **err);
+int rv_sqlite_begin(struct sql_store *base, rv_err **err);
+int rv_sqlite_commit(struct sql_store *base, rv_err **err);
+void rv_sqlite_rollback(struct sql_store *base);
+
+/* sqlite_upkeep.c */
+int64_t rv_sqlite_size(struct sql_store *base);
+int rv_sqlite_give_back(struct sql_store *base, rv_err **err);
+int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err);
+int rv_sqlite_check(struct sql_store *base, rv_err **err);
 
 /* sqlite_schema.c: step i takes a file from version i to i + 1. */
-extern const char *const rv_sql_schema[];
-extern const int rv_sql_n_schema;
+#define RV_SQLITE_SCHEMA 3
+extern const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA];
 /** Check that the file is a store, create it when it is empty, bring it forward when it is older. */
-RV_MUST_CHECK int rv_sql_bring_forward(struct sql_store *st, const char *const *steps, int n_steps, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_bring_forward(struct sqlite *st, const char *const *steps, int n_steps, rv_err **err);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define APPLICATION 0x72656576 /* "reev", in the file's header: this is a store of ours */
 
-const char *const rv_sql_schema[] = {
+const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     /* 0 to 1. Rows refer to runs and blobs by small integers; texts of a run stand once, in its row. */
     "CREATE TABLE blobs (key INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, created_us INTEGER NOT NULL,"
     " data BLOB NOT NULL);"
@@ -58,25 +58,24 @@ const char *const rv_sql_schema[] = {
     "ALTER TABLE messages ADD COLUMN deleted_us INTEGER;"
     "CREATE INDEX messages_deleted ON messages (session, seq) WHERE deleted_us IS NOT NULL;",
 };
-const int rv_sql_n_schema = (int)RV_COUNT(rv_sql_schema);
 
 struct header {
     int64_t application, version, n_tables;
 };
 
 /* Read everything in one transaction: another process may be making the store just now. */
-static int read_header(struct sql_store *st, struct header *h, rv_err **err)
+static int read_header(struct sqlite *st, struct header *h, rv_err **err)
 {
     bool began = false;
-    int rc = rv_sql_begin_read(st, &began, err);
+    int rc = rv_sqlite_begin_read(&st->base, &began, err);
 
     if (rc == 0)
-        rc = rv_sql_number(st, "PRAGMA application_id", &h->application, "read", err);
+        rc = rv_sqlite_number(st, "PRAGMA application_id", &h->application, "read", err);
     if (rc == 0)
-        rc = rv_sql_number(st, "PRAGMA user_version", &h->version, "read", err);
+        rc = rv_sqlite_number(st, "PRAGMA user_version", &h->version, "read", err);
     if (rc == 0)
-        rc = rv_sql_number(st, "SELECT count(*) FROM sqlite_schema", &h->n_tables, "read", err);
-    rv_sql_end_read(st, began);
+        rc = rv_sqlite_number(st, "SELECT count(*) FROM sqlite_schema", &h->n_tables, "read", err);
+    rv_sqlite_end_read(&st->base, began);
     return rc;
 }
 
@@ -86,26 +85,26 @@ static bool is_fresh(const struct header *h)
 }
 
 /* 1: it has to come forward, 0: it is current. */
-static int compare(struct sql_store *st, const struct header *h, int current, rv_err **err)
+static int compare(struct sqlite *st, const struct header *h, int current, rv_err **err)
 {
     if (is_fresh(h) && st->read_only)
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is empty, no store was made in it yet", st->path);
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is empty, no store was made in it yet", st->base.path);
     if (!is_fresh(h) && h->application != APPLICATION) {
-        RV_FAIL(err, RV_E_INVALID, "\"%s\" is a SQLite database, but not a store", st->path);
+        RV_FAIL(err, RV_E_INVALID, "\"%s\" is a SQLite database, but not a store", st->base.path);
         rv_err_hint(err, "name another file; this one was made by another program");
         return RV_E_INVALID;
     }
     if (h->version < 0)
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" has schema version %lld, which there never was", st->path,
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" has schema version %lld, which there never was", st->base.path,
                        (long long)h->version);
     if (h->version > current) {
-        RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program knows versions up to %d", st->path,
-                (long long)h->version, current);
+        RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program knows versions up to %d",
+                st->base.path, (long long)h->version, current);
         rv_err_hint(err, "use the newer program that wrote it");
         return RV_E_VERSION;
     }
     if (h->version < current && st->read_only) {
-        RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program reads version %d", st->path,
+        RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program reads version %d", st->base.path,
                 (long long)h->version, current);
         rv_err_hint(err, "open it once for writing, which brings it forward");
         return RV_E_VERSION;
@@ -114,24 +113,24 @@ static int compare(struct sql_store *st, const struct header *h, int current, rv
 }
 
 /* The caller's transaction. */
-static int take_steps(struct sql_store *st, int64_t version, const char *const *steps, int n_steps, rv_err **err)
+static int take_steps(struct sqlite *st, int64_t version, const char *const *steps, int n_steps, rv_err **err)
 {
     char pragma[80];
     int rc = 0;
 
     for (int64_t i = version; i < n_steps && rc == 0; i++) {
-        rc = rv_sql_exec(st, steps[i], "change the schema", err);
+        rc = rv_sqlite_exec(st, steps[i], "change the schema", err);
         if (rc < 0)
             RV_WRAP(err, rc, "from schema version %lld to %lld", (long long)i, (long long)i + 1);
     }
     if (rc == 0) {
         snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION, n_steps);
-        rc = rv_sql_exec(st, pragma, "note the schema version", err);
+        rc = rv_sqlite_exec(st, pragma, "note the schema version", err);
     }
     return rc;
 }
 
-int rv_sql_bring_forward(struct sql_store *st, const char *const *steps, int n_steps, rv_err **err)
+int rv_sqlite_bring_forward(struct sqlite *st, const char *const *steps, int n_steps, rv_err **err)
 {
     struct header h = {0};
     int rc = read_header(st, &h, err);
@@ -141,9 +140,9 @@ int rv_sql_bring_forward(struct sql_store *st, const char *const *steps, int n_s
     if (rc <= 0)
         return rc;
     /* What it takes to give space back has to be said before the first table; it changes nothing afterwards. */
-    rc = is_fresh(&h) ? rv_sql_exec(st, "PRAGMA auto_vacuum = INCREMENTAL", "set up", err) : 0;
+    rc = is_fresh(&h) ? rv_sqlite_exec(st, "PRAGMA auto_vacuum = INCREMENTAL", "set up", err) : 0;
     if (rc == 0)
-        rc = rv_sql_begin_write(st, "begin to change the schema", err);
+        rc = rv_sqlite_begin_write(&st->base, "begin to change the schema", err);
     if (rc < 0)
         return rc;
     rc = read_header(st, &h, err); /* again: another process may have done it meanwhile */
@@ -151,5 +150,5 @@ int rv_sql_bring_forward(struct sql_store *st, const char *const *steps, int n_s
         rc = compare(st, &h, n_steps, err);
     if (rc == 1)
         rc = take_steps(st, h.version, steps, n_steps, err);
-    return rv_sql_end_write(st, rc, "commit the schema", err);
+    return rv_sqlite_end_write(&st->base, rc, "commit the schema", err);
 }

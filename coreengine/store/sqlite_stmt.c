@@ -1,6 +1,5 @@
-/* Statements and transactions of SQLite. A write that fails has changed nothing: alone it is rolled back; in a group it
- * is refused before it writes, and should it fail after that (no space, no memory), the group is given up as a whole.
- */
+/* Statements of SQLite: its failures, waiting for its lock, binding and stepping. */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -42,7 +41,7 @@ static int code_of(int rc)
     }
 }
 
-static void advise(const struct sql_store *st, int rc, rv_err **err)
+static void advise(const struct sqlite *st, int rc, rv_err **err)
 {
     switch (rc & 0xff) {
     case SQLITE_BUSY:
@@ -50,7 +49,7 @@ static void advise(const struct sql_store *st, int rc, rv_err **err)
     case SQLITE_PROTOCOL:
         rv_err_hint(err,
                     "other processes kept \"%s\" locked for more than %lld ms; try again, or end the one that holds it",
-                    st->path, (long long)(st->wait_ms > 0 ? st->wait_ms : st->busy_ms));
+                    st->base.path, (long long)(st->wait_ms > 0 ? st->wait_ms : st->busy_ms));
         break;
     case SQLITE_CORRUPT:
     case SQLITE_ERROR:
@@ -62,7 +61,7 @@ static void advise(const struct sql_store *st, int rc, rv_err **err)
         rv_err_hint(err, "name another file, or restore this one from a backup; `reeve gc --check` looks at a store");
         break;
     case SQLITE_FULL:
-        rv_err_hint(err, "make room on the disk of \"%s\"; nothing that was written before is lost", st->path);
+        rv_err_hint(err, "make room on the disk of \"%s\"; nothing that was written before is lost", st->base.path);
         break;
     case SQLITE_READONLY:
         rv_err_hint(err, "the file and its folder must both be writable");
@@ -104,7 +103,7 @@ static bool has_reason(int rc)
     return kind != SQLITE_CORRUPT && kind != SQLITE_ERROR && kind != SQLITE_SCHEMA && kind != SQLITE_MISMATCH;
 }
 
-int rv_sql_fail(struct sql_store *st, int rc, const char *what, rv_err **err)
+int rv_sqlite_fail(struct sqlite *st, int rc, const char *what, rv_err **err)
 {
     const char *text = sqlite3_errstr(rc), *reason = "";
     int code;
@@ -118,7 +117,7 @@ int rv_sql_fail(struct sql_store *st, int rc, const char *what, rv_err **err)
         reason = "no space left";
     else if (st->db && code == RV_E_IO && has_reason(rc) && reason_of(st->db, rc) != 0)
         reason = strerror(reason_of(st->db, rc));
-    RV_FAIL(err, code, "\"%s\": %s: %s%s%s", st->path, what, text, *reason ? ": " : "", reason);
+    RV_FAIL(err, code, "\"%s\": %s: %s%s%s", st->base.path, what, text, *reason ? ": " : "", reason);
     advise(st, rc, err);
     return code;
 }
@@ -143,9 +142,9 @@ static int64_t now_ns(void)
 }
 
 /* SQLite asks whether to try again; n times it has for this lock. */
-int rv_sql_wait_turn(void *self, int n)
+int rv_sqlite_wait_turn(void *self, int n)
 {
-    struct sql_store *st = self;
+    struct sqlite *st = self;
     const struct pace *pace = paces;
     int64_t now = now_ns();
 
@@ -164,11 +163,6 @@ int rv_sql_wait_turn(void *self, int n)
     return 1;
 }
 
-void rv_sql_set_wait(struct sql_store *st, int64_t ms)
-{
-    st->wait_ms = ms;
-}
-
 /* --- Statements --- */
 
 static const char *const texts[] = {
@@ -178,142 +172,105 @@ static const char *const texts[] = {
 };
 _Static_assert(RV_COUNT(texts) == SQL_N_STATEMENTS, "a text for each");
 
-rv_sql_stmt *rv_sql_use(struct sql_store *st, enum sql_id id)
+static struct sqlite *store_of(const rv_sql_stmt *stmt)
 {
-    st->bind_rc = st->stmts[id]
-                      ? SQLITE_OK
-                      : sqlite3_prepare_v3(st->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT, &st->stmts[id], NULL);
-    return st->stmts[id];
+    return (struct sqlite *)stmt->st;
 }
 
-rv_sql_stmt *rv_sql_prepare(struct sql_store *st, const rv_buf *sql)
+rv_sql_stmt *rv_sqlite_use(struct sql_store *base, enum sql_id id)
 {
-    sqlite3_stmt *stmt = NULL;
+    struct sqlite *st = (struct sqlite *)base;
+    struct sqlite_stmt *stmt = &st->stmts[id];
 
-    st->bind_rc = sql->rc < 0 ? SQLITE_NOMEM : sqlite3_prepare_v2(st->db, rv_buf_cstr(sql), -1, &stmt, NULL);
-    return stmt;
+    stmt->base.st = base;
+    if (!stmt->native)
+        stmt->prepare_rc = sqlite3_prepare_v3(st->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT, &stmt->native, NULL);
+    return &stmt->base;
 }
 
-void rv_sql_finish(rv_sql_stmt *stmt)
+rv_sql_stmt *rv_sqlite_prepare(struct sql_store *base, const rv_buf *sql)
 {
-    sqlite3_finalize(stmt);
-}
+    struct sqlite *st = (struct sqlite *)base;
+    struct sqlite_stmt *stmt = calloc(1, sizeof *stmt);
 
-void rv_sql_done(rv_sql_stmt *stmt)
-{
     if (!stmt)
+        return NULL;
+    stmt->base.st = base;
+    stmt->prepare_rc = sqlite3_prepare_v2(st->db, rv_buf_cstr(sql), -1, &stmt->native, NULL);
+    return &stmt->base;
+}
+
+void rv_sqlite_finish(rv_sql_stmt *base)
+{
+    struct sqlite_stmt *stmt = (struct sqlite_stmt *)base;
+
+    sqlite3_finalize(stmt->native);
+    free(stmt);
+}
+
+void rv_sqlite_reset(rv_sql_stmt *base)
+{
+    struct sqlite_stmt *stmt = (struct sqlite_stmt *)base;
+
+    if (!stmt->native)
         return;
-    sqlite3_reset(stmt); /* repeats what the step said, which was dealt with */
-    sqlite3_clear_bindings(stmt);
+    sqlite3_reset(stmt->native); /* repeats what the step said, which was dealt with */
+    sqlite3_clear_bindings(stmt->native);
 }
 
-static void note(struct sql_store *st, int rc)
+static int bind(sqlite3_stmt *stmt, int i, const struct sql_value *v)
 {
-    if (st->bind_rc == SQLITE_OK)
-        st->bind_rc = rc;
+    switch (v->type) {
+    case SQL_INT:
+        return sqlite3_bind_int64(stmt, i, v->number);
+    case SQL_TEXT:
+    case SQL_STR:
+        return sqlite3_bind_text64(stmt, i, v->bytes.ptr, v->bytes.len, SQLITE_STATIC, SQLITE_UTF8);
+    case SQL_BLOB:
+        return sqlite3_bind_blob64(stmt, i, v->bytes.ptr, v->bytes.len, SQLITE_STATIC);
+    case SQL_NULL:
+        break;
+    }
+    return SQLITE_OK; /* it was reset to null */
 }
 
-void rv_sql_int(struct sql_store *st, rv_sql_stmt *stmt, int i, int64_t v)
+static int begin(struct sqlite_stmt *stmt)
 {
-    note(st, stmt ? sqlite3_bind_int64(stmt, i, v) : SQLITE_OK);
+    int rc = stmt->native ? SQLITE_OK : stmt->prepare_rc;
+
+    for (int i = 0; i < stmt->base.n_args && rc == SQLITE_OK; i++)
+        rc = bind(stmt->native, i + 1, &stmt->base.args[i]);
+    stmt->base.is_running = true;
+    return rc;
 }
 
-void rv_sql_text(struct sql_store *st, rv_sql_stmt *stmt, int i, const char *text)
+int rv_sqlite_step(rv_sql_stmt *base, const char *what, rv_err **err)
 {
-    note(st, stmt ? sqlite3_bind_text(stmt, i, text, -1, SQLITE_STATIC) : SQLITE_OK);
-}
-
-void rv_sql_str(struct sql_store *st, rv_sql_stmt *stmt, int i, rv_str s)
-{
-    note(st, stmt ? sqlite3_bind_text64(stmt, i, s.ptr, s.len, SQLITE_STATIC, SQLITE_UTF8) : SQLITE_OK);
-}
-
-void rv_sql_blob(struct sql_store *st, rv_sql_stmt *stmt, int i, const void *bytes, size_t len)
-{
-    note(st, stmt ? sqlite3_bind_blob64(stmt, i, len > 0 ? bytes : "", len, SQLITE_STATIC) : SQLITE_OK);
-}
-
-int rv_sql_step(struct sql_store *st, rv_sql_stmt *stmt, const char *what, rv_err **err)
-{
-    int rc = st->bind_rc;
+    struct sqlite_stmt *stmt = (struct sqlite_stmt *)base;
+    int rc = base->is_running ? SQLITE_OK : begin(stmt);
 
     if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
+        rc = sqlite3_step(stmt->native);
     if (rc == SQLITE_ROW)
         return 1;
-    return rc == SQLITE_DONE ? 0 : rv_sql_fail(st, rc, what, err);
+    return rc == SQLITE_DONE ? 0 : rv_sqlite_fail(store_of(base), rc, what, err);
 }
 
-int rv_sql_run(struct sql_store *st, rv_sql_stmt *stmt, const char *what, rv_err **err)
+int rv_sqlite_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what, rv_err **err)
 {
-    int rc = rv_sql_step(st, stmt, what, err);
+    struct sqlite *st = store_of(base);
+    int rc = rv_sqlite_step(base, what, err);
 
-    rv_sql_done(stmt);
-    return rc < 0 ? rc : 0;
+    if (rc < 0)
+        return rc;
+    if (wants == SQL_WANTS_KEY)
+        *out = sqlite3_last_insert_rowid(st->db);
+    if (wants == SQL_WANTS_COUNT)
+        *out = sqlite3_changes(st->db);
+    return 0;
 }
 
-int rv_sql_run_key(struct sql_store *st, enum sql_id id, int64_t key, const char *what, rv_err **err)
-{
-    rv_sql_stmt *stmt = rv_sql_use(st, id);
-
-    rv_sql_int(st, stmt, 1, key);
-    return rv_sql_run(st, stmt, what, err);
-}
-
-int rv_sql_exec(struct sql_store *st, const char *sql, const char *what, rv_err **err)
-{
-    int rc = sqlite3_exec(st->db, sql, NULL, NULL, NULL);
-
-    return rc == SQLITE_OK ? 0 : rv_sql_fail(st, rc, what, err);
-}
-
-int rv_sql_number(struct sql_store *st, const char *sql, int64_t *out, const char *what, rv_err **err)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(st->db, sql, -1, &stmt, NULL);
-
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    if (rc == SQLITE_ROW)
-        *out = sqlite3_column_int64(stmt, 0);
-    else
-        rc = rv_sql_fail(st, rc, what, err);
-    sqlite3_finalize(stmt);
-    return rc == SQLITE_ROW ? 0 : rc;
-}
-
-int64_t rv_sql_int_at(rv_sql_stmt *stmt, int i)
-{
-    return sqlite3_column_int64(stmt, i);
-}
-
-bool rv_sql_is_null(rv_sql_stmt *stmt, int i)
-{
-    return sqlite3_column_type(stmt, i) == SQLITE_NULL;
-}
-
-int rv_sql_changes(const struct sql_store *st)
-{
-    return sqlite3_changes(st->db);
-}
-
-int64_t rv_sql_new_key(const struct sql_store *st)
-{
-    return sqlite3_last_insert_rowid(st->db);
-}
-
-const char *rv_sql_text_at(rv_sql_stmt *stmt, int i, bool *lacked)
-{
-    const char *text;
-
-    if (sqlite3_column_type(stmt, i) == SQLITE_NULL)
-        return NULL;
-    text = (const char *)sqlite3_column_text(stmt, i);
-    *lacked = *lacked || !text;
-    return text ? text : "";
-}
-
-rv_str rv_sql_str_at(rv_sql_stmt *stmt, int i)
+rv_str rv_sqlite_str_at(sqlite3_stmt *stmt, int i)
 {
     const char *bytes;
 
@@ -323,120 +280,50 @@ rv_str rv_sql_str_at(rv_sql_stmt *stmt, int i)
     return (rv_str){bytes ? bytes : "", bytes ? (size_t)sqlite3_column_bytes(stmt, i) : 0};
 }
 
-/* --- Transactions --- */
-
-static int run_id(struct sql_store *st, enum sql_id id, const char *what, rv_err **err)
+void rv_sqlite_column(const rv_sql_stmt *base, int i, enum sql_type type, struct sql_value *out, bool *lacked)
 {
-    return rv_sql_run(st, rv_sql_use(st, id), what, err);
-}
+    sqlite3_stmt *stmt = ((const struct sqlite_stmt *)base)->native;
+    const char *text;
 
-/* Whatever state a failure left the connection in: no transaction is open afterwards. */
-static void abandon(struct sql_store *st)
-{
-    if (sqlite3_get_autocommit(st->db))
+    if (sqlite3_column_type(stmt, i) == SQLITE_NULL)
         return;
-    if (run_id(st, SQL_ROLLBACK, "roll back", NULL) < 0 && !sqlite3_get_autocommit(st->db))
-        sqlite3_exec(st->db, "ROLLBACK", NULL, NULL, NULL);
-}
-
-int rv_sql_begin_read(struct sql_store *st, bool *began, rv_err **err)
-{
-    *began = false;
-    if (!sqlite3_get_autocommit(st->db))
-        return 0;
-    *began = true;
-    return run_id(st, SQL_BEGIN_READ, "begin to read", err);
-}
-
-void rv_sql_end_read(struct sql_store *st, bool began)
-{
-    if (began)
-        abandon(st); /* nothing was written: a rollback cannot fail half-way */
-}
-
-static int fail_broken(struct sql_store *st, rv_err **err)
-{
-    return RV_FAIL(err, st->broken, "\"%s\": the group was rolled back when a write in it failed", st->path);
-}
-
-int rv_sql_begin_write(struct sql_store *st, const char *what, rv_err **err)
-{
-    if (st->in_group && st->broken)
-        return fail_broken(st, err);
-    st->changes = sqlite3_total_changes(st->db);
-    return st->in_group ? 0 : run_id(st, SQL_BEGIN_WRITE, what, err);
-}
-
-int rv_sql_end_write(struct sql_store *st, int rc, const char *what, rv_err **err)
-{
-    if (st->in_group) {
-        bool is_whole = !sqlite3_get_autocommit(st->db) && sqlite3_total_changes(st->db) == st->changes;
-        if (rc < 0 && !is_whole) {
-            abandon(st);
-            st->broken = rc;
-        }
-        return rc;
+    out->type = type;
+    switch (type) {
+    case SQL_INT:
+        out->number = sqlite3_column_int64(stmt, i);
+        break;
+    case SQL_TEXT:
+        text = (const char *)sqlite3_column_text(stmt, i);
+        *lacked = *lacked || !text;
+        out->bytes = rv_str_of(text ? text : "");
+        break;
+    case SQL_STR:
+    case SQL_BLOB:
+        out->bytes = rv_sqlite_str_at(stmt, i);
+        break;
+    case SQL_NULL:
+        break;
     }
-    if (rc == 0)
-        rc = run_id(st, SQL_COMMIT, what, err);
-    if (rc < 0)
-        abandon(st);
-    return rc;
 }
 
-int rv_sql_begin_part(struct sql_store *st, rv_err **err)
+int rv_sqlite_exec(struct sqlite *st, const char *sql, const char *what, rv_err **err)
 {
-    return st->in_group ? run_id(st, SQL_BEGIN_PART, "begin a part of the group", err) : 0;
+    int rc = sqlite3_exec(st->db, sql, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? 0 : rv_sqlite_fail(st, rc, what, err);
 }
 
-/* What SQLite or the system could not do gives up the group, as ever. */
-static bool is_refusal(int rc)
+int rv_sqlite_number(struct sqlite *st, const char *sql, int64_t *out, const char *what, rv_err **err)
 {
-    return rc == RV_E_DENIED || rc == RV_E_EXISTS || rc == RV_E_INVALID || rc == RV_E_LIMIT || rc == RV_E_NOT_FOUND ||
-           rc == RV_E_STATE;
-}
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(st->db, sql, -1, &stmt, NULL);
 
-int rv_sql_end_part(struct sql_store *st, int rc, rv_err **err)
-{
-    int undone;
-
-    if (!st->in_group)
-        return rc;
-    if (rc == 0)
-        return run_id(st, SQL_END_PART, "end a part of the group", err);
-    if (!is_refusal(rc))
-        return rc;
-    undone = run_id(st, SQL_UNDO_PART, "undo a part of the group", NULL);
-    if (undone == 0)
-        undone = run_id(st, SQL_END_PART, "end a part of the group", NULL);
-    if (undone < 0) /* that is what the group is given up for */
-        return RV_WRAP(err, undone, "\"%s\": undo a part of the group", st->path);
-    st->changes = sqlite3_total_changes(st->db);
-    return rc;
-}
-
-int rv_sql_begin(struct sql_store *st, rv_err **err)
-{
-    int rc = run_id(st, SQL_BEGIN_WRITE, "begin a group", err);
-
-    st->in_group = rc == 0;
-    st->broken = 0;
-    return rc;
-}
-
-int rv_sql_commit(struct sql_store *st, rv_err **err)
-{
-    int rc;
-
-    st->in_group = false;
-    rc = st->broken ? fail_broken(st, err) : run_id(st, SQL_COMMIT, "commit the group", err);
-    if (rc < 0)
-        abandon(st);
-    return rc;
-}
-
-void rv_sql_rollback(struct sql_store *st)
-{
-    st->in_group = false;
-    abandon(st);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW)
+        *out = sqlite3_column_int64(stmt, 0);
+    else
+        rc = rv_sqlite_fail(st, rc, what, err);
+    sqlite3_finalize(stmt);
+    return rc == SQLITE_ROW ? 0 : rc;
 }

@@ -1,4 +1,4 @@
-/* What keeps the file whole and small: counted, swept, copied, checked. */
+/* What keeps a file of SQLite whole and small: measured, cut, copied, checked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,128 +9,63 @@
 
 #include "coreengine/store/sqlite_internal.h"
 
-#define SWEEP_BLOBS  1000 /* looked at with the write lock held, so that others get their turn */
 #define BACKUP_MODE  0600
 #define CUT_WAIT_MS  200
 #define MAX_REPORT   700 /* bytes: an error's text has room for that; the count says how much more there is */
 #define MAX_PROBLEMS 100
 
 /* The file and its log; in memory its pages. */
-static int64_t bytes_of(struct sql_store *st)
+int64_t rv_sqlite_size(struct sql_store *base)
 {
+    struct sqlite *st = (struct sqlite *)base;
     rv_buf wal = RV_BUF_INIT(RV_STORE_MAX_URL + 16);
     struct stat info;
     int64_t bytes = 0;
 
     if (st->is_memory)
-        return rv_sql_number(st, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", &bytes,
-                             "count", NULL) < 0
+        return rv_sqlite_number(st, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", &bytes,
+                                "count", NULL) < 0
                    ? 0
                    : bytes;
-    if (stat(st->path, &info) == 0)
+    if (stat(st->base.path, &info) == 0)
         bytes = (int64_t)info.st_size;
-    rv_buf_printf(&wal, "%s-wal", st->path);
+    rv_buf_printf(&wal, "%s-wal", st->base.path);
     if (wal.rc == 0 && stat(rv_buf_cstr(&wal), &info) == 0)
         bytes += (int64_t)info.st_size;
     rv_buf_fini(&wal);
     return bytes;
 }
 
-int rv_sql_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err)
-{
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_STATS);
-    int rc = rv_sql_step(st, stmt, "count", err);
-
-    if (rc == 1) {
-        out->runs = rv_sql_int_at(stmt, 0);
-        out->records = rv_sql_int_at(stmt, 1);
-        out->blobs = rv_sql_int_at(stmt, 2);
-        out->pending = rv_sql_int_at(stmt, 3);
-        out->snapshots = rv_sql_int_at(stmt, 4);
-        out->sessions = rv_sql_int_at(stmt, 5);
-        out->messages = rv_sql_int_at(stmt, 6);
-        out->schemas = rv_sql_int_at(stmt, 7);
-        out->bytes = bytes_of(st);
-        out->schema = rv_sql_n_schema;
-    }
-    rv_sql_done(stmt);
-    return rc < 0 ? rc : 0;
-}
-
-static int sweep_blobs(struct sql_store *st, int64_t after, int64_t born_before_us, rv_err **err)
-{
-    int rc = rv_sql_begin_write(st, "sweep", err);
-
-    if (rc < 0)
-        return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SWEEP);
-    rv_sql_int(st, stmt, 1, after);
-    rv_sql_int(st, stmt, 2, after + SWEEP_BLOBS);
-    rv_sql_int(st, stmt, 3, born_before_us);
-    return rv_sql_end_write(st, rv_sql_run(st, stmt, "sweep", err), "sweep", err);
-}
-
-static int last_blob(struct sql_store *st, int64_t *out, rv_err **err)
-{
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_LAST_BLOB);
-    int rc = rv_sql_step(st, stmt, "sweep", err);
-
-    *out = rc == 1 ? rv_sql_int_at(stmt, 0) : 0;
-    rv_sql_done(stmt);
-    return rc < 0 ? rc : 0;
-}
-
 /* Move the free pages to the end and cut them off, a few at a time. */
-static int give_back(struct sql_store *st, rv_err **err)
+static int cut_pages(struct sqlite *st, rv_err **err)
 {
     int64_t free_pages = 0, before;
-    int rc = rv_sql_number(st, "PRAGMA freelist_count", &free_pages, "sweep", err);
+    int rc = rv_sqlite_number(st, "PRAGMA freelist_count", &free_pages, "sweep", err);
 
     do {
         before = free_pages;
         if (rc == 0 && free_pages > 0)
-            rc = rv_sql_exec(st, "PRAGMA incremental_vacuum(4096)", "give space back", err);
+            rc = rv_sqlite_exec(st, "PRAGMA incremental_vacuum(4096)", "give space back", err);
         if (rc == 0 && free_pages > 0)
-            rc = rv_sql_number(st, "PRAGMA freelist_count", &free_pages, "sweep", err);
+            rc = rv_sqlite_number(st, "PRAGMA freelist_count", &free_pages, "sweep", err);
     } while (rc == 0 && free_pages > 0 && free_pages < before);
     return rc;
 }
 
-/* The words of messages that were deleted, the messages of sessions that were, and what their rows say. */
-static int purge_sessions(struct sql_store *st, rv_err **err)
+int rv_sqlite_give_back(struct sql_store *base, rv_err **err)
 {
-    static const enum sql_id steps[] = {SQL_PURGE_WORDS, SQL_PURGE_MESSAGES, SQL_PURGE_SESSIONS};
-    int rc = rv_sql_begin_write(st, "sweep", err);
+    struct sqlite *st = (struct sqlite *)base;
+    int rc = cut_pages(st, err);
 
-    if (rc < 0)
-        return rc;
-    for (size_t i = 0; i < RV_COUNT(steps) && rc == 0; i++)
-        rc = rv_sql_run(st, rv_sql_use(st, steps[i]), "sweep", err);
-    return rv_sql_end_write(st, rc, "sweep", err);
-}
-
-int rv_sql_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err)
-{
-    int64_t before = bytes_of(st), last = 0, after;
-    int rc = last_blob(st, &last, err);
-
-    for (int64_t key = 0; key < last && rc == 0; key += SWEEP_BLOBS)
-        rc = sweep_blobs(st, key, now_us - grace_us, err);
-    if (rc == 0)
-        rc = purge_sessions(st, err);
-    if (rc == 0)
-        rc = give_back(st, err);
     if (rc < 0)
         return rc;
     /* A reader that is under way keeps the log from being cut; then the next checkpoint does it. Writers would wait for
      * that reader, too, so not long. */
-    rv_sql_set_wait(st, CUT_WAIT_MS);
+    st->wait_ms = CUT_WAIT_MS;
     rc = sqlite3_wal_checkpoint_v2(st->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    rv_sql_set_wait(st, 0);
+    st->wait_ms = 0;
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED)
-        return rv_sql_fail(st, rc, "write the log back", err);
-    after = bytes_of(st);
-    *freed = before > after ? before - after : 0;
+        return rv_sqlite_fail(st, rc, "write the log back", err);
     return 0;
 }
 
@@ -164,45 +99,46 @@ static int sync_folder(const char *path, rv_err **err)
 }
 
 /* All pages in one step: a read transaction keeps the copy consistent, and in WAL mode writers do not wait for it. */
-static int copy_pages(struct sql_store *st, struct sql_store *to, rv_err **err)
+static int copy_pages(struct sqlite *st, struct sqlite *to, rv_err **err)
 {
     sqlite3_backup *copy;
-    int rc = sqlite3_open_v2(to->path, &to->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    int rc = sqlite3_open_v2(to->base.path, &to->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc != SQLITE_OK)
-        return rv_sql_fail(to, rc, "open the copy", err);
+        return rv_sqlite_fail(to, rc, "open the copy", err);
     copy = sqlite3_backup_init(to->db, "main", st->db, "main");
     if (!copy)
-        return rv_sql_fail(to, sqlite3_errcode(to->db), "copy", err);
+        return rv_sqlite_fail(to, sqlite3_errcode(to->db), "copy", err);
     rc = sqlite3_backup_step(copy, -1);
     rc = sqlite3_backup_finish(copy) == SQLITE_OK && rc == SQLITE_DONE ? SQLITE_OK : rc;
-    return rc == SQLITE_OK ? 0 : rv_sql_fail(to, rc, "copy", err);
+    return rc == SQLITE_OK ? 0 : rv_sqlite_fail(to, rc, "copy", err);
 }
 
-int rv_sql_backup(struct sql_store *st, const char *path, rv_err **err)
+int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err)
 {
-    struct sql_store to = {.busy_ms = st->busy_ms};
+    struct sqlite *st = (struct sqlite *)base;
+    struct sqlite to = {.busy_ms = st->busy_ms};
     size_t size = strlen(path) + 3;
     int rc = 0;
 
-    to.path = malloc(size);
-    if (!to.path)
+    to.base.path = malloc(size);
+    if (!to.base.path)
         return RV_FAIL(err, RV_E_NOMEM, "back up to \"%s\"", path);
-    snprintf(to.path, size, "%s%s", *path == '/' ? "" : "./", path);
-    if (mknod(to.path, S_IFREG | BACKUP_MODE, 0) < 0) {
-        rc = fail_file(to.path, "make the copy", err);
-        free(to.path);
+    snprintf(to.base.path, size, "%s%s", *path == '/' ? "" : "./", path);
+    if (mknod(to.base.path, S_IFREG | BACKUP_MODE, 0) < 0) {
+        rc = fail_file(to.base.path, "make the copy", err);
+        free(to.base.path);
         return rc;
     }
     rc = copy_pages(st, &to, err);
     sqlite3_close(to.db);
     if (rc == 0)
-        rc = sync_path(to.path, O_RDONLY, err);
+        rc = sync_path(to.base.path, O_RDONLY, err);
     if (rc == 0)
-        rc = sync_folder(to.path, err);
+        rc = sync_folder(to.base.path, err);
     if (rc < 0)
-        unlink(to.path);
-    free(to.path);
+        unlink(to.base.path);
+    free(to.base.path);
     return rc;
 }
 
@@ -210,7 +146,7 @@ int rv_sql_backup(struct sql_store *st, const char *path, rv_err **err)
  * numbers. Everything is looked at in one read transaction, while others may write. --- */
 
 struct report {
-    struct sql_store *st;
+    struct sqlite *st;
     rv_buf text;
     int n;
 };
@@ -250,7 +186,7 @@ static int ask(struct report *r, const char *sql, rv_err **err)
         rc = sqlite3_step(stmt);
         if (rc != SQLITE_ROW)
             break;
-        rv_str problem = rv_sql_str_at(stmt, 0);
+        rv_str problem = rv_sqlite_str_at(stmt, 0);
         if (is_for_want_of_memory(problem)) {
             rc = SQLITE_NOMEM;
             break;
@@ -263,19 +199,19 @@ static int ask(struct report *r, const char *sql, rv_err **err)
         complain(r, rv_str_of(sqlite3_errmsg(r->st->db)));
         rc = SQLITE_DONE;
     }
-    rc = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : rv_sql_fail(r->st, rc, "check", err);
+    rc = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : rv_sqlite_fail(r->st, rc, "check", err);
     sqlite3_finalize(stmt);
     return rc;
 }
 
 static int check_blob(struct report *r, sqlite3_stmt *stmt, rv_err **err)
 {
-    rv_str digest = rv_sql_str_at(stmt, 0);
+    rv_str digest = rv_sqlite_str_at(stmt, 0);
     char name[RV_HASH_MAX] = "?", found[RV_HASH_MAX];
 
     if (digest.len == RV_STORE_DIGEST)
         rv_blob_hex((const unsigned char *)digest.ptr, name);
-    rv_hash_of(rv_sql_str_at(stmt, 1), found);
+    rv_hash_of(rv_sqlite_str_at(stmt, 1), found);
     if (strcmp(name, found) != 0) {
         complain(r, RV_STR_LIT("the bytes of a blob are not those of its hash "));
         rv_buf_puts(&r->text, name);
@@ -288,10 +224,10 @@ static int check_document(struct report *r, sqlite3_stmt *stmt, rv_err **err)
 {
     char found[RV_HASH_MAX];
 
-    rv_hash_of(rv_sql_str_at(stmt, 1), found);
-    if (!rv_str_is(rv_sql_str_at(stmt, 0), found)) {
+    rv_hash_of(rv_sqlite_str_at(stmt, 1), found);
+    if (!rv_str_is(rv_sqlite_str_at(stmt, 0), found)) {
         complain(r, RV_STR_LIT("the document of a schema is not that of its checksum: "));
-        rv_buf_add_str(&r->text, rv_sql_str_at(stmt, 2));
+        rv_buf_add_str(&r->text, rv_sqlite_str_at(stmt, 2));
     }
     (void)err;
     return 0;
@@ -302,7 +238,7 @@ static int check_document(struct report *r, sqlite3_stmt *stmt, rv_err **err)
 static int check_objects(struct report *r, sqlite3_stmt *stmt, rv_err **err)
 {
     for (int i = 1; i < sqlite3_column_count(stmt); i++) {
-        rv_str json = rv_sql_str_at(stmt, i);
+        rv_str json = rv_sqlite_str_at(stmt, i);
         rv_err *why = NULL;
         int rc = json.ptr ? rv_store_check_object("text", json, RV_STORE_MAX_BODY, &why) : 0;
         bool lacks = rc < 0 && rv_err_is(why, RV_E_NOMEM);
@@ -311,7 +247,7 @@ static int check_objects(struct report *r, sqlite3_stmt *stmt, rv_err **err)
             return RV_FAIL(err, RV_E_NOMEM, "check");
         if (rc == 0 && (!json.ptr || json.len > 0))
             continue;
-        complain(r, rv_sql_str_at(stmt, 0));
+        complain(r, rv_sqlite_str_at(stmt, 0));
         rv_buf_printf(&r->text, " has %s that is no JSON object", sqlite3_column_name(stmt, i));
     }
     return 0;
@@ -336,7 +272,7 @@ static int look_at(struct report *r, const char *sql, look_fn *each, rv_err **er
         complain(r, rv_str_of(sqlite3_errmsg(r->st->db)));
         rc = SQLITE_DONE;
     }
-    rc = rc == SQLITE_DONE || rc == SQLITE_OK || rc == SQLITE_ROW ? 0 : rv_sql_fail(r->st, rc, "check", err);
+    rc = rc == SQLITE_DONE || rc == SQLITE_OK || rc == SQLITE_ROW ? 0 : rv_sqlite_fail(r->st, rc, "check", err);
     sqlite3_finalize(stmt);
     return rc;
 }
@@ -418,11 +354,12 @@ static const struct {
      check_objects},
 };
 
-int rv_sql_check(struct sql_store *st, rv_err **err)
+int rv_sqlite_check(struct sql_store *base, rv_err **err)
 {
+    struct sqlite *st = (struct sqlite *)base;
     struct report r = {.st = st, .text = RV_BUF_INIT(2 * MAX_REPORT)};
     bool began = false;
-    int rc = rv_sql_begin_read(st, &began, err);
+    int rc = rv_sqlite_begin_read(base, &began, err);
 
     for (size_t i = 0; i < RV_COUNT(questions) && rc == 0; i++)
         rc = ask(&r, questions[i], err);
@@ -432,11 +369,11 @@ int rv_sql_check(struct sql_store *st, rv_err **err)
         rc = check_sessions(&r, err);
     for (size_t i = 0; i < RV_COUNT(looks) && rc == 0; i++)
         rc = look_at(&r, looks[i].sql, looks[i].each, err);
-    rv_sql_end_read(st, began);
+    rv_sqlite_end_read(base, began);
     if (rc == 0)
         rc = rv_buf_check(&r.text, "list of damages", err);
     if (rc == 0 && r.n > 0) {
-        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is damaged (%d%s): %s", st->path, r.n,
+        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is damaged (%d%s): %s", st->base.path, r.n,
                      r.n >= MAX_PROBLEMS ? " or more" : "", rv_buf_cstr(&r.text));
         rv_err_hint(err, "restore the file from a backup");
     }

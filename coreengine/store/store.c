@@ -112,7 +112,7 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
         return RV_FAIL(err, RV_E_NOMEM, "open store \"%s\"", url);
     }
     s->opts = *opts;
-    rc = rv_sql_open(kind == 0 ? NULL : path, opts, &s->sql, err);
+    rc = rv_sqlite_open(kind == 0 ? NULL : path, opts, &s->sql, err);
     if (rc < 0) {
         free(s->url);
         free(s);
@@ -226,7 +226,7 @@ int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err)
 
     if (rc != 0)
         return rc;
-    rc = rv_store_leave_read(s, rv_sql_stats(s->sql, &got, err), err);
+    rc = rv_store_leave_read(s, rv_upkeep_stats(s->sql, &got, err), err);
     if (rc == 0)
         *out = got;
     return rc;
@@ -243,7 +243,7 @@ int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed
         return RV_FAIL(err, RV_E_DENIED, "store \"%s\" is open for reading only", s->url);
     if ((rc = enter_alone(s, "sweep", err)) != 0)
         return rc;
-    rc = leave(s, rv_sql_sweep(s->sql, now_us, grace_us, &got, err), err);
+    rc = leave(s, rv_upkeep_sweep(s->sql, now_us, grace_us, &got, err), err);
     if (rc == 0 && freed)
         *freed = got;
     return rc;
@@ -253,7 +253,7 @@ int rv_store_check(rv_store *s, rv_err **err)
 {
     int rc = enter_alone(s, "check", err);
 
-    return rc != 0 ? rc : leave(s, rv_sql_check(s->sql, err), err);
+    return rc != 0 ? rc : leave(s, s->sql->driver->check(s->sql, err), err);
 }
 
 int rv_store_backup(rv_store *s, const char *path, rv_err **err)
@@ -265,5 +265,5 @@ int rv_store_backup(rv_store *s, const char *path, rv_err **err)
     if (strnlen(path, RV_STORE_MAX_URL + 1) > RV_STORE_MAX_URL)
         return RV_FAIL(err, RV_E_LIMIT, "backup to \"%.40s...\": a name of more than %d bytes", path, RV_STORE_MAX_URL);
     rc = enter_alone(s, "backup", err);
-    return rc != 0 ? rc : leave(s, rv_sql_backup(s->sql, path, err), err);
+    return rc != 0 ? rc : leave(s, s->sql->driver->backup(s->sql, path, err), err);
 }

@@ -88,6 +88,10 @@ RV_MUST_CHECK int rv_run_find_fenced(struct sql_store *st, const char *id, int64
 int rv_store_fail_no_run(const char *run, rv_err **err);
 int rv_store_fail_leased(const char *run, const char *owner, int64_t until_us, rv_err **err);
 
+/* upkeep.c */
+RV_MUST_CHECK int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err);
+RV_MUST_CHECK int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
+
 /* blobs.c */
 /** The blob's key; it is added if it is not there. *out 0: it is not there and data.ptr is NULL. */
 RV_MUST_CHECK int rv_blob_key(struct sql_store *st, rv_str data, const char *hash, int64_t now_us, int64_t *out,

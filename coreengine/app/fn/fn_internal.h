@@ -35,10 +35,7 @@ struct rv_fn_source {
 RV_MUST_CHECK int rv_fn_source(json_object *in, struct rv_fn_source *out, rv_err **err);
 /** The envelope of a state dict (may be partial). */
 RV_MUST_CHECK int rv_fn_envelope(json_object *state, json_object *in, rv_envelope **out, rv_err **err);
-void rv_fn_write_state(const rv_envelope *env, rv_jw *w);
 /** A sound pipeline from its JSON form. */
 RV_MUST_CHECK int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err);
-/** An answer to an interrupt from {text?, approved?, decision?, data?}; borrows from json. */
-RV_MUST_CHECK int rv_fn_response(json_object *json, struct rv_response *out, rv_err **err);
 
 #endif

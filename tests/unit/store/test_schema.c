@@ -8,10 +8,10 @@ static int n_later;
 
 static void plan(const char *step_1, const char *step_2)
 {
-    n_later = rv_sql_n_schema + 2;
-    memcpy(later, rv_sql_schema, (size_t)rv_sql_n_schema * sizeof *later);
-    later[rv_sql_n_schema] = step_1;
-    later[rv_sql_n_schema + 1] = step_2;
+    n_later = RV_SQLITE_SCHEMA + 2;
+    memcpy(later, rv_sqlite_schema, RV_SQLITE_SCHEMA * sizeof *later);
+    later[RV_SQLITE_SCHEMA] = step_1;
+    later[RV_SQLITE_SCHEMA + 1] = step_2;
 }
 
 /* The text with the present version for @, the next for %, and the one after it for ^. */
@@ -22,11 +22,11 @@ static const char *said(const char *format)
 
     for (; *format; format++) {
         if (*format == '@')
-            rv_buf_printf(&b, "%d", rv_sql_n_schema);
+            rv_buf_printf(&b, "%d", RV_SQLITE_SCHEMA);
         else if (*format == '%')
-            rv_buf_printf(&b, "%d", rv_sql_n_schema + 1);
+            rv_buf_printf(&b, "%d", RV_SQLITE_SCHEMA + 1);
         else if (*format == '^')
-            rv_buf_printf(&b, "%d", rv_sql_n_schema + 2);
+            rv_buf_printf(&b, "%d", RV_SQLITE_SCHEMA + 2);
         else
             rv_buf_putc(&b, *format);
     }
@@ -37,13 +37,13 @@ static const char *said(const char *format)
 
 static int bring_forward(struct world *w, bool read_only)
 {
-    struct sql_store st = {.path = w->path, .busy_ms = 50, .read_only = read_only};
+    struct sqlite st = {.base = {.driver = &rv_sqlite_driver, .path = w->path}, .busy_ms = 50, .read_only = read_only};
     int rc;
 
     ck_assert_int_eq(sqlite3_open(w->path, &st.db), SQLITE_OK);
-    rc = rv_sql_bring_forward(&st, later, n_later, &w->err);
+    rc = rv_sqlite_bring_forward(&st, later, n_later, &w->err);
     for (size_t i = 0; i < SQL_N_STATEMENTS; i++)
-        sqlite3_finalize(st.stmts[i]);
+        sqlite3_finalize(st.stmts[i].native);
     ck_assert_int_eq(sqlite3_close(st.db), SQLITE_OK);
     return rc;
 }

@@ -19,7 +19,7 @@ static const char *const old_rows =
 static void write_version_one(struct world *w)
 {
     world_sql(w->path, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = 0x72656576; PRAGMA user_version = 1");
-    world_sql(w->path, rv_sql_schema[0]);
+    world_sql(w->path, rv_sqlite_schema[0]);
     world_sql(w->path, old_rows);
 }
 
@@ -93,12 +93,12 @@ static int steps_of_a_walk(struct world *w, bool newest_first)
     int left = 2, n_steps;
 
     OK(rv_store_open(w->path, &quick, &s, &w->err));
-    const struct sql_store *st = s->sql;
+    const struct sqlite *st = (const struct sqlite *)s->sql;
     OK(rv_store_read_messages(s, &scope, "s1", &filter, count, &left, &w->err));
     ck_assert_int_eq(left, 0);
-    n_steps = sqlite3_stmt_status(st->stmts[id], SQLITE_STMTSTATUS_VM_STEP, 0);
-    ck_assert_int_eq(sqlite3_stmt_status(st->stmts[id], SQLITE_STMTSTATUS_FULLSCAN_STEP, 0), 0);
-    ck_assert_int_eq(sqlite3_stmt_status(st->stmts[id], SQLITE_STMTSTATUS_SORT, 0), 0);
+    n_steps = sqlite3_stmt_status(st->stmts[id].native, SQLITE_STMTSTATUS_VM_STEP, 0);
+    ck_assert_int_eq(sqlite3_stmt_status(st->stmts[id].native, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0), 0);
+    ck_assert_int_eq(sqlite3_stmt_status(st->stmts[id].native, SQLITE_STMTSTATUS_SORT, 0), 0);
     rv_store_close(s);
     return n_steps;
 }

@@ -1,0 +1,134 @@
+/* Transactions of SQLite. A write that fails has changed nothing: alone it is rolled back; in a group it is refused
+ * before it writes, and should it fail after that (no space, no memory), the group is given up as a whole. */
+#include "coreengine/store/sqlite_internal.h"
+
+static int run_id(struct sqlite *st, enum sql_id id, const char *what, rv_err **err)
+{
+    return rv_sql_run(rv_sql_use(&st->base, id), what, err);
+}
+
+/* Whatever state a failure left the connection in: no transaction is open afterwards. */
+static void abandon(struct sqlite *st)
+{
+    if (sqlite3_get_autocommit(st->db))
+        return;
+    if (run_id(st, SQL_ROLLBACK, "roll back", NULL) < 0 && !sqlite3_get_autocommit(st->db))
+        sqlite3_exec(st->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+int rv_sqlite_begin_read(struct sql_store *base, bool *began, rv_err **err)
+{
+    struct sqlite *st = (struct sqlite *)base;
+
+    *began = false;
+    if (!sqlite3_get_autocommit(st->db))
+        return 0;
+    *began = true;
+    return run_id(st, SQL_BEGIN_READ, "begin to read", err);
+}
+
+void rv_sqlite_end_read(struct sql_store *base, bool began)
+{
+    struct sqlite *st = (struct sqlite *)base;
+
+    if (began)
+        abandon(st); /* nothing was written: a rollback cannot fail half-way */
+}
+
+static int fail_broken(const struct sql_store *base, rv_err **err)
+{
+    return RV_FAIL(err, base->broken, "\"%s\": the group was rolled back when a write in it failed", base->path);
+}
+
+int rv_sqlite_begin_write(struct sql_store *base, const char *what, rv_err **err)
+{
+    struct sqlite *st = (struct sqlite *)base;
+
+    if (base->in_group && base->broken)
+        return fail_broken(base, err);
+    st->changes = sqlite3_total_changes(st->db);
+    return base->in_group ? 0 : run_id(st, SQL_BEGIN_WRITE, what, err);
+}
+
+int rv_sqlite_end_write(struct sql_store *base, int rc, const char *what, rv_err **err)
+{
+    struct sqlite *st = (struct sqlite *)base;
+
+    if (base->in_group) {
+        bool is_whole = !sqlite3_get_autocommit(st->db) && sqlite3_total_changes(st->db) == st->changes;
+        if (rc < 0 && !is_whole) {
+            abandon(st);
+            base->broken = rc;
+        }
+        return rc;
+    }
+    if (rc == 0)
+        rc = run_id(st, SQL_COMMIT, what, err);
+    if (rc < 0)
+        abandon(st);
+    return rc;
+}
+
+int rv_sqlite_begin_part(struct sql_store *base, rv_err **err)
+{
+    struct sqlite *st = (struct sqlite *)base;
+
+    return base->in_group ? run_id(st, SQL_BEGIN_PART, "begin a part of the group", err) : 0;
+}
+
+/* What SQLite or the system could not do gives up the group, as ever. */
+static bool is_refusal(int rc)
+{
+    return rc == RV_E_DENIED || rc == RV_E_EXISTS || rc == RV_E_INVALID || rc == RV_E_LIMIT || rc == RV_E_NOT_FOUND ||
+           rc == RV_E_STATE;
+}
+
+int rv_sqlite_end_part(struct sql_store *base, int rc, rv_err **err)
+{
+    struct sqlite *st = (struct sqlite *)base;
+    int undone;
+
+    if (!base->in_group)
+        return rc;
+    if (rc == 0)
+        return run_id(st, SQL_END_PART, "end a part of the group", err);
+    if (!is_refusal(rc))
+        return rc;
+    undone = run_id(st, SQL_UNDO_PART, "undo a part of the group", NULL);
+    if (undone == 0)
+        undone = run_id(st, SQL_END_PART, "end a part of the group", NULL);
+    if (undone < 0) /* that is what the group is given up for */
+        return RV_WRAP(err, undone, "\"%s\": undo a part of the group", st->base.path);
+    st->changes = sqlite3_total_changes(st->db);
+    return rc;
+}
+
+int rv_sqlite_begin(struct sql_store *base, rv_err **err)
+{
+    struct sqlite *st = (struct sqlite *)base;
+    int rc = run_id(st, SQL_BEGIN_WRITE, "begin a group", err);
+
+    base->in_group = rc == 0;
+    base->broken = 0;
+    return rc;
+}
+
+int rv_sqlite_commit(struct sql_store *base, rv_err **err)
+{
+    struct sqlite *st = (struct sqlite *)base;
+    int rc;
+
+    base->in_group = false;
+    rc = base->broken ? fail_broken(base, err) : run_id(st, SQL_COMMIT, "commit the group", err);
+    if (rc < 0)
+        abandon(st);
+    return rc;
+}
+
+void rv_sqlite_rollback(struct sql_store *base)
+{
+    struct sqlite *st = (struct sqlite *)base;
+
+    base->in_group = false;
+    abandon(st);
+}

@@ -1,0 +1,79 @@
+/* Upkeep in every database: rows counted, and what nobody needs any more deleted, a little at a time. */
+#include "coreengine/store/store_internal.h"
+
+#define SWEEP_BLOBS 1000 /* looked at in one transaction, so that others get their turn */
+
+int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_STATS);
+    int rc = rv_sql_step(stmt, "count", err);
+
+    if (rc == 1) {
+        out->runs = rv_sql_int_at(stmt, 0);
+        out->records = rv_sql_int_at(stmt, 1);
+        out->blobs = rv_sql_int_at(stmt, 2);
+        out->pending = rv_sql_int_at(stmt, 3);
+        out->snapshots = rv_sql_int_at(stmt, 4);
+        out->sessions = rv_sql_int_at(stmt, 5);
+        out->messages = rv_sql_int_at(stmt, 6);
+        out->schemas = rv_sql_int_at(stmt, 7);
+        out->bytes = st->driver->size(st);
+        out->schema = st->driver->schema;
+    }
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+static int sweep_blobs(struct sql_store *st, int64_t after, int64_t born_before_us, rv_err **err)
+{
+    int rc = rv_sql_begin_write(st, "sweep", err);
+
+    if (rc < 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SWEEP);
+    rv_sql_int(stmt, 1, after);
+    rv_sql_int(stmt, 2, after + SWEEP_BLOBS);
+    rv_sql_int(stmt, 3, born_before_us);
+    return rv_sql_end_write(st, rv_sql_run(stmt, "sweep", err), "sweep", err);
+}
+
+static int last_blob(struct sql_store *st, int64_t *out, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_LAST_BLOB);
+    int rc = rv_sql_step(stmt, "sweep", err);
+
+    *out = rc == 1 ? rv_sql_int_at(stmt, 0) : 0;
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+/* The words of messages that were deleted, the messages of sessions that were, and what their rows say. */
+static int purge_sessions(struct sql_store *st, rv_err **err)
+{
+    static const enum sql_id steps[] = {SQL_PURGE_WORDS, SQL_PURGE_MESSAGES, SQL_PURGE_SESSIONS};
+    int rc = rv_sql_begin_write(st, "sweep", err);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < RV_COUNT(steps) && rc == 0; i++)
+        rc = rv_sql_run(rv_sql_use(st, steps[i]), "sweep", err);
+    return rv_sql_end_write(st, rc, "sweep", err);
+}
+
+int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err)
+{
+    int64_t before = st->driver->size(st), last = 0, after;
+    int rc = last_blob(st, &last, err);
+
+    for (int64_t key = 0; key < last && rc == 0; key += SWEEP_BLOBS)
+        rc = sweep_blobs(st, key, now_us - grace_us, err);
+    if (rc == 0)
+        rc = purge_sessions(st, err);
+    if (rc == 0)
+        rc = st->driver->give_back(st, err);
+    if (rc < 0)
+        return rc;
+    after = st->driver->size(st);
+    *freed = before > after ? before - after : 0;
+    return 0;
+}
