@@ -248,7 +248,7 @@ static int check_objects(struct report *r, sqlite3_stmt *stmt, rv_err **err)
         if (rc == 0 && (!json.ptr || json.len > 0))
             continue;
         complain(r, rv_sqlite_str_at(stmt, 0));
-        rv_buf_printf(&r->text, " has %s that is no JSON object", sqlite3_column_name(stmt, i));
+        rv_buf_printf(&r->text, " has %s that is not a JSON object", sqlite3_column_name(stmt, i));
     }
     return 0;
 }
@@ -295,7 +295,7 @@ static const char *const questions[] = {
     "SELECT 'session \"' || s.id || '\" should have ' || s.total_tokens || ' tokens and has '"
     " || coalesce(sum(m.token_count), 0) FROM sessions s LEFT JOIN messages m ON m.session = s.key"
     " AND m.parent_call_id IS NULL GROUP BY s.key HAVING coalesce(sum(m.token_count), 0) <> s.total_tokens",
-    "SELECT 'message ' || m.seq || ' of session \"' || s.id || '\" has a number that can not be'"
+    "SELECT 'message ' || m.seq || ' of session \"' || s.id || '\" has a number that cannot be'"
     " FROM messages m JOIN sessions s ON s.key = m.session WHERE min(m.token_count, m.created_us,"
     " coalesce(m.input_tokens, 0), coalesce(m.output_tokens, 0), coalesce(m.cost_micro_usd, 0),"
     " coalesce(m.latency_ms, 0)) < 0",
@@ -308,7 +308,7 @@ static int check_rows(struct report *r, rv_err **err)
     rv_buf sql = RV_BUF_INIT(4096);
 
     rv_buf_puts(&sql,
-                "SELECT 'run \"' || id || '\" has a status or a number that can not be' FROM runs WHERE status NOT "
+                "SELECT 'run \"' || id || '\" has a status or a number that cannot be' FROM runs WHERE status NOT "
                 "IN (''");
     for (int i = 0; i < RV_N_RUN; i++)
         rv_buf_printf(&sql, ", '%s'", rv_run_status_text((enum rv_run_status)i));
@@ -330,7 +330,7 @@ static int check_sessions(struct report *r, rv_err **err)
     rv_buf sql = RV_BUF_INIT(1024);
 
     rv_buf_printf(&sql,
-                  "SELECT 'session \"' || id || '\" has a number that can not be' FROM sessions"
+                  "SELECT 'session \"' || id || '\" has a number that cannot be' FROM sessions"
                   " WHERE min(total_tokens, n_messages, created_us, updated_us) < 0"
                   " OR max(total_tokens, n_messages, created_us, updated_us) > %lld",
                   (long long)RV_STORE_MAX_NUMBER);

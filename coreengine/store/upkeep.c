@@ -1,4 +1,4 @@
-/* Upkeep in every database: rows counted, and what nobody needs any more deleted, a little at a time. */
+/* Upkeep in every database: rows counted, and what is no longer needed deleted, a little at a time. */
 #include "coreengine/store/store_internal.h"
 
 #define SWEEP_BLOBS 1000 /* looked at in one transaction, so that others get their turn */
