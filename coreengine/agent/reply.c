@@ -322,9 +322,10 @@ static int wrap_reply(const rv_visit *v, int rc, rv_str reply, rv_err **cause)
     const char *dots = head.len < rv_str_trim(reply).len ? "..." : "";
 
     if (v->attempt > 1)
-        return RV_WRAP(cause, rc, "agent \"%s\", attempt %lld, can not use the reply \"%.*s%s\"", v->agent->name,
-                       (long long)v->attempt, RV_STR_ARG(head), dots);
-    return RV_WRAP(cause, rc, "agent \"%s\" can not use the reply \"%.*s%s\"", v->agent->name, RV_STR_ARG(head), dots);
+        return RV_WRAP(cause, rc, "agent \"%s\", attempt %lld, %s use the reply \"%.*s%s\"", v->agent->name,
+                       (long long)v->attempt, rv_cannot(v), RV_STR_ARG(head), dots);
+    return RV_WRAP(cause, rc, "agent \"%s\" %s use the reply \"%.*s%s\"", v->agent->name, rv_cannot(v),
+                   RV_STR_ARG(head), dots);
 }
 
 static int plain_output(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
