@@ -156,6 +156,12 @@ struct rv_chosen_model {
     struct rv_price price;
     int64_t max_input_tokens;
 };
+/* The same for the roles of a file that stages run. */
+struct rv_inner_models {
+    const char *file; /* as rv_pipeline.file of the inner pipeline */
+    struct rv_chosen_model *models;
+    size_t n_models;
+};
 /* Where the parts of a pipeline come from that are not in its text; zeroed: files and the environment. */
 struct rv_pipeline_opts {
     /** The text of a prompt file, by the path that was made for it; borrowed until parsing ends. False: it is not
@@ -164,6 +170,8 @@ struct rv_pipeline_opts {
     void *self;
     const struct rv_chosen_model *models; /* instead of what the environment says now; NULL: it says */
     size_t n_models;
+    const struct rv_inner_models *inner; /* for files that stages run; of one that is not there the environment says */
+    size_t n_inner;
     const struct rv_within *within; /* of a pipeline that is a stage of another one: for loading itself */
     bool has_other_outputs; /* not all stages are in the text: an expression may name an output that none of them makes
                              */
@@ -181,7 +189,6 @@ RV_MUST_CHECK int rv_pipeline_of_value(json_object *keys, const char *name, rv_f
 void rv_pipeline_free(struct rv_pipeline *p);
 /** The pipelines that stages of p, and stages of those, run: each file once, inner ones first. Owned by p. */
 struct rv_pipeline *const *rv_pipeline_inner(const struct rv_pipeline *p, size_t *n);
-#define RV_INNER_ROLE '\n' /* between the file of an inner pipeline and its role, in names of chosen models */
 
 /* --- Declared agents: documents that stages are made from --- */
 struct rv_agent_source {

@@ -26,8 +26,9 @@ struct levels {
     struct rv_loader *l;
     struct rv_pipeline *p;
     struct mark *marks;
-    int *stack; /* stages before the one that is looked at, which only a way back leads to */
+    int *stack; /* stages before the one that the pass is at, which only a way back leads to */
     size_t n_stack;
+    int at;        /* the stage that the pass is at */
     bool is_guess; /* the stages that are looked at now cannot be reached */
 };
 
@@ -78,9 +79,9 @@ static void set_level(struct levels *v, const struct rv_group_way *way, int fork
 }
 
 /* The stage is looked at later in the pass; one that the pass has gone by, next. */
-static void queue(struct levels *v, int stage, int now)
+static void queue(struct levels *v, int stage)
 {
-    if (stage < now && !v->marks[stage].is_done && !v->marks[stage].is_queued) {
+    if (stage < v->at && !v->marks[stage].is_done && !v->marks[stage].is_queued) {
         v->marks[stage].is_queued = true;
         v->stack[v->n_stack++] = stage;
     }
@@ -98,7 +99,7 @@ static void arrive(struct levels *v, const struct rv_group_way *way, int fork)
         m->other = *way;
         m->other_fork = fork;
     }
-    queue(v, way->to, way->from);
+    queue(v, way->to);
 }
 
 static void join_backwards(struct levels *v, const struct rv_group_way *way)
@@ -165,7 +166,7 @@ static void arrive_at_join(struct levels *v, const struct rv_group_way *way, int
         v->marks[way->to].is_vague = true;
         if (!v->marks[way->to].is_set)
             set_level(v, way, fork);
-        queue(v, way->to, way->from);
+        queue(v, way->to);
         return;
     }
     if (way->to <= way->from && !silent)
@@ -259,6 +260,7 @@ static void begin_at(struct levels *v, int stage)
 static void walk(struct levels *v)
 {
     for (int i = 0; i < (int)v->p->n_agents; i++) {
+        v->at = i;
         if (v->is_guess && !v->marks[i].is_set && !is_join(v, i))
             begin_at(v, i);
         if (v->marks[i].is_set && !v->marks[i].is_done)

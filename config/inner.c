@@ -70,20 +70,16 @@ static bool file_of_outermost(void *self, const char *path, rv_str *out)
     return rv_loader_text_file(l, "file of an inner pipeline", kept, NULL, out);
 }
 
-/* Names of models that the environment chose for that file, with the roles as the file has them. */
-static struct rv_chosen_model *models_of(struct rv_loader *l, const char *path, size_t *n)
+/* What the environment chose for that file when the run began. */
+static void set_models(struct rv_pipeline_opts *opts, const char *path)
 {
-    const struct rv_pipeline_opts *opts = l->opts;
-    size_t len = strlen(path);
-    struct rv_chosen_model *out = rv_loader_array(l, opts->n_models, sizeof *out);
-
-    *n = 0;
-    for (size_t i = 0; out && i < opts->n_models; i++)
-        if (strncmp(opts->models[i].role, path, len) == 0 && opts->models[i].role[len] == RV_INNER_ROLE) {
-            out[*n] = opts->models[i];
-            out[(*n)++].role += len + 1;
+    opts->models = NULL;
+    opts->n_models = 0;
+    for (size_t i = 0; i < opts->n_inner; i++)
+        if (same_file(opts->inner[i].file, path)) {
+            opts->models = opts->inner[i].models;
+            opts->n_models = opts->inner[i].n_models;
         }
-    return out;
 }
 
 static struct rv_pipeline *parse(struct rv_loader *outermost, struct rv_loader *l, const struct rv_agent *a,
@@ -114,8 +110,7 @@ static struct rv_pipeline *parse(struct rv_loader *outermost, struct rv_loader *
     opts.file = file_of_outermost;
     opts.self = outermost;
     opts.within = &here;
-    if (opts.models)
-        opts.models = models_of(outermost, path, &opts.n_models);
+    set_models(&opts, path);
     int rc = rv_pipeline_parse_with(text, path, dir, &opts, l->findings, &p, &err);
     if (rc == RV_E_NOMEM || outermost->rc < 0)
         l->rc = RV_E_NOMEM;

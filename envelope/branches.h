@@ -14,7 +14,8 @@ struct rv_merge {
     json_object *conflicts; /* array of {key, earlier, later}; owned; NULL: none */
 };
 void rv_merge_fini(struct rv_merge *m);
-/** Take out of a fork what a merge is not to bring: the output of that key, and an interrupt that waits. */
+/** Take out of a fork what a merge is not to bring: the output of that key, and an interrupt that waits, with the work
+ * that was suspended for it. */
 void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key);
 /* What a run inside of a visit has used so far. */
 struct rv_envelope_used {
@@ -22,9 +23,9 @@ struct rv_envelope_used {
     struct rv_usage usage;
 };
 struct rv_envelope_used rv_envelope_used(const rv_envelope *env);
-/** Count the hops and the usage of a run that was made inside of a visit, from `before` on. Its model calls count with
- * the record of the visit. */
-void rv_envelope_add_inner(rv_envelope *env, const rv_envelope *inner, const struct rv_envelope_used *before);
+/** Count the hops and the usage of a run that was made inside of a visit: what it has used now, but for what it had
+ * used before. Its model calls count with the record of the visit. */
+void rv_envelope_add_inner(rv_envelope *env, const struct rv_envelope_used *now, const struct rv_envelope_used *before);
 /** Copy the fork's changes into env (rule 7.7): changed outputs and metadata set, state set, counters added, new
  * history and errors appended, visits added, the first pending interrupt taken (further ones go to
  * metadata.queued_interrupts), suspended work set, a termination applied. `stage` names the fork's stage. The fork is

@@ -194,6 +194,11 @@ size_t rv_envelope_n_queued(const rv_envelope *env);
 json_object *rv_envelope_queued(const rv_envelope *env, size_t i);
 /** The data of the interrupt that waits with that id; id ptr NULL: the pending one. Borrowed; NULL: there is none. */
 json_object *rv_envelope_question_data(const rv_envelope *env, rv_str id, enum rv_interrupt_kind *kind);
+/** The stage whose question waits with that id (ptr NULL: the pending one): as the question says, else as its data
+ * says, else, of the pending one, asked_by. Borrowed; NULL: unknown. */
+const char *rv_envelope_asker(const rv_envelope *env, rv_str id, const char *asked_by);
+/** Tells whether the answer may change the arguments of a call: a confirmation that a tool stage raised for a tool. */
+bool rv_interrupt_is_tool_call(enum rv_interrupt_kind kind, json_object *data);
 /** The id and the time of the question with choices that has expired first; false: none has. id is borrowed. */
 bool rv_envelope_due_ask(const rv_envelope *env, int64_t now_us, rv_str *id, int64_t *expired_us);
 /** When the next such question expires; 0: none does. */

@@ -33,6 +33,7 @@ void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key)
 
     if (name)
         rv_map_drop(&fork->map[RV_MAP_OUTPUTS], rv_map_find(&fork->map[RV_MAP_OUTPUTS], name, NULL));
+    rv_map_clear(&fork->map[RV_MAP_SUSPENDED]);
     fork->own_interrupt = false;
 }
 
@@ -41,21 +42,21 @@ struct rv_envelope_used rv_envelope_used(const rv_envelope *env)
     return (struct rv_envelope_used){env->f.agent_hop_count, env->f.llm_call_count, env->f.usage};
 }
 
-void rv_envelope_add_inner(rv_envelope *env, const rv_envelope *inner, const struct rv_envelope_used *before)
+void rv_envelope_add_inner(rv_envelope *env, const struct rv_envelope_used *now, const struct rv_envelope_used *before)
 {
-    const struct rv_usage *now = &inner->f.usage, *old = &before->usage;
+    const struct rv_usage *used = &now->usage, *old = &before->usage;
     const struct rv_usage more = {
-        .calls = now->calls - old->calls,
-        .input_tokens = now->input_tokens - old->input_tokens,
-        .output_tokens = now->output_tokens - old->output_tokens,
-        .cached_tokens = now->cached_tokens - old->cached_tokens,
-        .cache_write_tokens = now->cache_write_tokens - old->cache_write_tokens,
-        .reasoning_tokens = now->reasoning_tokens - old->reasoning_tokens,
-        .cost_micro_usd = now->cost_micro_usd - old->cost_micro_usd,
-        .estimated = now->estimated,
+        .calls = used->calls - old->calls,
+        .input_tokens = used->input_tokens - old->input_tokens,
+        .output_tokens = used->output_tokens - old->output_tokens,
+        .cached_tokens = used->cached_tokens - old->cached_tokens,
+        .cache_write_tokens = used->cache_write_tokens - old->cache_write_tokens,
+        .reasoning_tokens = used->reasoning_tokens - old->reasoning_tokens,
+        .cost_micro_usd = used->cost_micro_usd - old->cost_micro_usd,
+        .estimated = used->estimated,
     };
 
-    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, inner->f.agent_hop_count - before->hops);
+    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, now->hops - before->hops);
     rv_usage_add(&env->f.usage, &more);
 }
 

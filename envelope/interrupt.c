@@ -547,3 +547,18 @@ int64_t rv_envelope_next_expiry(const rv_envelope *env)
     }
     return next_us;
 }
+
+const char *rv_envelope_asker(const rv_envelope *env, rv_str id, const char *asked_by)
+{
+    enum rv_interrupt_kind kind = RV_INTERRUPT_CLARIFICATION;
+    json_object *data = rv_envelope_question_data(env, id, &kind), *entry = NULL;
+    bool pending = rv_envelope_has_interrupt(env) && (!id.ptr || is_pending(env, id));
+    const char *stage = pending ? rv_env_interrupt(env)->stage.ptr : NULL;
+    size_t i = pending || !id.ptr ? SIZE_MAX : find_queued(env, id);
+
+    if (i < rv_envelope_n_queued(env) && (entry = rv_envelope_queued(env, i)))
+        RV_IGNORE(!rv_json_get_text(entry, "stage", &stage), "its data may say so");
+    if (!stage && json_object_is_type(data, json_type_object))
+        RV_IGNORE(!rv_json_get_text(data, "stage", &stage), "then it has none");
+    return stage || !pending ? stage : asked_by;
+}

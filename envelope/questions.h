@@ -18,6 +18,7 @@ struct rv_response {                                                     /* an a
     rv_str choice;          /* of a question with choices; ptr NULL: not given */
     json_object *arguments; /* of the tool call that is approved, in place of those that were shown; as data */
     bool expired;           /* no one answered in time: only the engine says so, and only of a question that is due */
+    const char *asker;      /* the stage that asked: observers are told; not kept, and no answer needs it */
 };
 #define RV_ANSWER_MAX_TEXT      ((size_t)64 << 10) /* bytes of the text of an answer to a question with choices */
 #define RV_ANSWER_MAX_ARGUMENTS ((size_t)1 << 20)  /* bytes of changed arguments */

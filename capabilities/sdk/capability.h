@@ -48,7 +48,8 @@
  *      "blocking" in specifications (an older engine says that it does not know the key); hooks around calls (an
  *      older engine does not know the keys of the pipeline); later() of the call, late_reply(), late_fail() and
  *      late_cancelled() of the host (an older engine has smaller structures); "requires_confirmation" of tools (an
- * older engine does not know the key), question and show of policies (an older engine ignores them)
+ *      older engine does not know the key), question and show of policies (an older engine ignores them);
+ *      attachments() and replace_attachments() of the call (an older engine has a smaller structure)
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H
@@ -112,6 +113,13 @@ enum rv_cap_kind {
     RV_CAP_AGENT = 9,
 };
 
+/* An image or a file of a request to a model; texts that are absent are "". data is base64. */
+struct rv_cap_attachment {
+    const char *type; /* "image" or "file" */
+    const char *url, *data, *media_type, *name;
+};
+#define RV_CAP_MAX_ATTACHMENTS 32
+
 struct rv_cap_call {
     uint32_t size;              /* sizeof of the host's struct: fields beyond it do not exist */
     const char *name;           /* the entry's name */
@@ -142,6 +150,13 @@ struct rv_cap_call {
     /** A ticket to answer this call later: return RV_CAP_LATER then, without reply() or fail(). 0: answer now. Older
      * hosts: only there if `size` says so. */
     uint64_t (*later)(struct rv_cap_call *call);
+    /** Hooks before_model: the images and files of the request, *n of them, at most RV_CAP_MAX_ATTACHMENTS; they live
+     * until the function returns. NULL: there are none. Older hosts: only there if `size` says so. */
+    const struct rv_cap_attachment *(*attachments)(struct rv_cap_call *call, uint32_t *n);
+    /** Hooks before_model: reply() with {action: "replace", request: {attachments: items}}. An item that equals one of
+     * attachments(), pointer for pointer, stands for it; NULL texts are absent. As reply(); also refused if n is more
+     * than RV_CAP_MAX_ATTACHMENTS. Older hosts: only there if `size` says so. */
+    int (*replace_attachments)(struct rv_cap_call *call, const struct rv_cap_attachment *items, uint32_t n);
 };
 #define RV_CAP_LATER 0x1a7e /* what a function returns that answers later */
 /* Does a structure of the host have that member, for hosts that are older than this header? */

@@ -47,6 +47,9 @@ struct rv_visit_shared {
     int64_t hops_left;                          /* visits that may still begin, beside those that have */
     int64_t spent_micro_usd;                    /* settled cost of this run's model calls */
     int64_t reserved_micro_usd;                 /* the most that those under way can cost; with a budget */
+    int64_t n_short;                            /* of the root: visits whose call waits for that money */
+    bool looks_for_money;                       /* of the root: these may look again */
+    int64_t told_to_look;                       /* of the root: the timer of the one that does */
     const struct rv_conversation *conversation; /* NULL: none */
     struct rv_delegated *delegated;             /* of the root; owned, see rv_visit_shared_fini() */
     const struct rv_origin *origin;             /* of a delegated agent; NULL: a stage's visit */
@@ -139,6 +142,12 @@ struct rv_visit_place {
 RV_MUST_CHECK int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env,
                                  const struct rv_visit_place *place, bool route, bool llm_reserved, int64_t now_us,
                                  struct rv_effects *out, rv_visit **visit, rv_err **err);
+/** Visits whose model call waits for money that calls under way have set aside: their timers, in the order of lists. */
+struct rv_short {
+    int64_t *timers; /* owned */
+    size_t n, cap;
+};
+RV_MUST_CHECK int rv_visit_find_short(const rv_visit *v, struct rv_short *out, rv_err **err);
 /** True if the visit waits for that call or timer. */
 bool rv_visit_waits_for(const rv_visit *v, int64_t call_id);
 /** The event that it waits for. */

@@ -165,6 +165,10 @@ RV_MUST_CHECK int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_b
 /** A timer that is told to observers as a retry: its id, or 0 when the deadline does not leave the time (or memory is
  * short, which sticks in out). */
 int64_t rv_visit_wait(rv_visit *v, int64_t wait_us, int64_t attempt, const char *why, struct rv_effects *out);
+/** A timer that no event tells of: its id, or 0 when memory is short, which sticks in out. */
+int64_t rv_visit_arm(const rv_visit *v, int64_t at_us, struct rv_effects *out);
+/** Tells whether no call may begin in the visit any more: its run has hit a bound, or its time is up. */
+bool rv_visit_must_end(const rv_visit *v);
 /** The same before another attempt of something that was tried `attempt` times. */
 int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out);
 /** Wait before the next attempt; false if there is none (attempts, deadline or model calls are used up). */

@@ -95,8 +95,8 @@ RV_MUST_CHECK int rv_request_change(const rv_visit *v, json_object *request, jso
 bool rv_hooks_know_keys(json_object *object, const char *const *known, size_t n);
 
 /* context_bound.c */
-/** Leave the oldest messages out of a request until its estimate is within max tokens. *tokens: what is left;
- *  *n_left_out: messages; *fits false: even so it is too long. */
+/** Leave the oldest messages out of a request until its estimate is within max tokens. *tokens: what counts beside its
+ *  texts, then all that is left; *n_left_out: messages; *fits false: even so it is too long. */
 RV_MUST_CHECK int rv_context_bound(json_object *request, int64_t max, int64_t *tokens, int64_t *n_left_out, bool *fits,
                                    rv_err **err);
 

@@ -1,8 +1,9 @@
 /* The bound on the tokens of one request: which of its messages are left out until it fits.
  *
  * The oldest go first: messages of the history, then rounds of this visit. System prompt, instructions, examples,
- * the prompt and the newest round always stay. A tool call and its results are left out together, since providers
- * refuse the one without the other. The estimate is that of histories: a quarter of the code points of each text. */
+ * the prompt with its attachments, and the newest round always stay. A tool call and its results are left out together,
+ * since providers refuse the one without the other. The estimate is that of histories: a quarter of the code points of
+ * each text. */
 #include "coreengine/agent/agent_internal.h"
 #include "coreengine/conversation/messages.h"
 
@@ -80,7 +81,7 @@ int rv_context_bound(json_object *request, int64_t max, int64_t *tokens, int64_t
     json_object *history = rv_json_get_arr(request, "history"), *turns = rv_json_get_arr(request, "turns"),
                 *examples = rv_json_get_arr(request, "examples");
     static const char *const texts[] = {"system", "instructions", "prompt"};
-    int64_t sum = 0;
+    int64_t sum = *tokens;
     int rc = 0;
 
     for (size_t i = 0; i < RV_COUNT(texts); i++)

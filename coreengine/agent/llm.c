@@ -1,9 +1,7 @@
-/* Asking a model: what stands before the prompt, the prompt, the bounds that are looked at before the request is made
- * (rules 5.5, W27, W28), and its cost: set aside before the call, settled after it. Costs follow from events and prices
- * alone, so a replay spends the same. */
+/* Asking a model: what stands before the prompt, the prompt, and the bounds that are looked at before the request is
+ * made (rules 5.5, W27, W28). Its cost is in money.c. */
 #include "coreengine/agent/tools_internal.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,182 +45,6 @@ static int write_layers(const rv_visit *v, rv_jw *w, rv_err **err)
     }
     rv_buf_fini(&text);
     return rc;
-}
-
-static const struct rv_price *price_of(const struct rv_model_config *model)
-{
-    return model && model->has_price ? &model->price : NULL;
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
-/* The most tokens that a model can count for a request: one for each byte, and what pictures and files may come to,
- * which only the window of the model bounds. */
-static int64_t worst_input(const rv_visit *v, const struct rv_model_config *model, int64_t bytes)
-{
-    int64_t attached = rv_parts_worst_tokens(v), sum = plus(bytes, attached);
-
-    return attached > 0 && model && model->max_input_tokens > 0 && model->max_input_tokens < sum
-               ? model->max_input_tokens
-               : sum;
-}
-
-/* The most that the call can cost, whether the role or one of its fallbacks answers it. */
-static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
-{
-    const struct rv_model_config *model = rv_visit_model(v);
-    int64_t bytes = (int64_t)request_bytes, tokens = rv_visit_max_tokens(v);
-    int64_t worst = rv_llm_worst_cost(price_of(model), worst_input(v, model, bytes), tokens);
-
-    for (size_t i = 0; model && model->fallback_models && i < model->fallback.n; i++) {
-        const struct rv_model_config *other = model->fallback_models[i];
-        int64_t cost = rv_llm_worst_cost(price_of(other), worst_input(v, other, bytes), tokens);
-        worst = cost > worst ? cost : worst;
-    }
-    return worst;
-}
-
-static int fail_for_money(rv_visit *v, const struct rv_visit_shared *s, int64_t needed, rv_err **err)
-{
-    int64_t budget = s->pipeline->budget_micro_usd;
-
-    v->bound = RV_REASON_BUDGET;
-    v->bound_of = s;
-    return rv_visit_fail(v, "LimitError", err,
-                         "agent \"%s\": the next model call may cost $%" PRId64 ".%06d, and of budget.usd "
-                         "($%" PRId64 ".%06d) $%" PRId64 ".%06d is spent and $%" PRId64
-                         ".%06d set aside for calls under way: raise budget.usd, or lower max_tokens",
-                         v->agent->name, needed / 1000000, (int)(needed % 1000000), budget / 1000000,
-                         (int)(budget % 1000000), s->spent_micro_usd / 1000000, (int)(s->spent_micro_usd % 1000000),
-                         s->reserved_micro_usd / 1000000, (int)(s->reserved_micro_usd % 1000000));
-}
-
-/* Is it a run, and has it a budget? */
-static bool has_purse(const struct rv_visit_shared *s)
-{
-    return !s->origin && s->pipeline->has_budget;
-}
-
-static void reserve_all(rv_visit *v, int64_t micro_usd)
-{
-    for (struct rv_visit_shared *s = v->shared; s; s = s->up)
-        if (has_purse(s))
-            s->reserved_micro_usd += micro_usd;
-}
-
-static bool set_aside(rv_visit *v, int64_t worst, int *rc, rv_err **err)
-{
-    const struct rv_visit_shared *poor = NULL;
-
-    for (const struct rv_visit_shared *s = v->shared; s; s = s->up) /* the outermost run is named first */
-        if (has_purse(s) &&
-            plus(plus(s->spent_micro_usd, s->reserved_micro_usd), worst) > s->pipeline->budget_micro_usd)
-            poor = s;
-    if (poor) {
-        *rc = fail_for_money(v, poor, worst, err);
-        return false;
-    }
-    v->model.reserved_micro_usd = worst;
-    reserve_all(v, worst);
-    return true;
-}
-
-/* Set aside the most that a call can cost; false when the visit failed for want of money or a limit (*rc). */
-static bool reserve(rv_visit *v, size_t request_bytes, int *rc, rv_err **err)
-{
-    return set_aside(v, worst_cost(v, request_bytes), rc, err);
-}
-
-/* The call was not made after all. */
-static void release(rv_visit *v)
-{
-    reserve_all(v, -v->model.reserved_micro_usd);
-    v->model.reserved_micro_usd = 0;
-}
-
-static void count(rv_visit *v, const struct rv_usage *used)
-{
-    rv_usage_add(&v->model.usage, used);
-    rv_envelope_add_usage(v->env, used);
-    for (struct rv_visit_shared *s = v->shared; s; s = s->up)
-        if (!s->origin)
-            s->spent_micro_usd = plus(s->spent_micro_usd, used->cost_micro_usd);
-}
-
-/* The price of the role that answered. */
-static const struct rv_price *answering_price(const rv_visit *v, const char *role)
-{
-    const struct rv_model_config *fallback = role ? rv_pipeline_model(v->shared->pipeline, rv_str_of(role)) : NULL;
-
-    return price_of(fallback ? fallback : rv_visit_model(v));
-}
-
-void rv_money_settle(rv_visit *v, const struct rv_event *ev)
-{
-    const struct rv_llm_answer *a = &ev->llm;
-    struct rv_usage used = a->has_usage ? a->usage : (struct rv_usage){0};
-    int64_t worst = v->model.reserved_micro_usd;
-
-    release(v);
-    v->model.is_scripted = a->is_scripted && !a->has_usage && v->shared->rules >= RV_RULES_2;
-    if (v->model.is_scripted && !a->may_be_billed)
-        return;
-    if (!a->has_usage && (worst == 0 || (ev->failed && !a->may_be_billed)))
-        return;
-    used.calls = 1;
-    used.estimated = false;
-    used.cost_micro_usd = a->has_usage ? rv_llm_cost(answering_price(v, a->role), &used) : 0;
-    if (!a->has_usage || ev->failed) { /* the provider did not report all usage: the call counts as its worst case */
-        used.estimated = true;
-        used.cost_micro_usd = used.cost_micro_usd > worst ? used.cost_micro_usd : worst;
-    }
-    count(v, &used);
-}
-
-void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out)
-{
-    int64_t worst = v->model.reserved_micro_usd;
-    const struct rv_usage used = {.calls = 1, .cost_micro_usd = worst, .estimated = true};
-
-    if (worst == 0)
-        return;
-    release(v);
-    count(v, &used);
-    rv_visit_emit(v, out, RV_EMIT_WARNING, RV_M_TEXT("message", why), RV_M_INT("call_id", v->last_call),
-                  RV_M_INT("cost_micro_usd", worst));
-}
-
-bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
-{
-    int64_t worst = v->model.reserved_micro_usd;
-
-    rv_money_lose(v, "nobody knows what became of a model call: it counts as charged for, and is made again", out);
-    return worst == 0 || set_aside(v, worst, rc, err);
-}
-
-static bool within(rv_visit *v, const char *key, int64_t used, int64_t limit, int *rc, rv_err **err)
-{
-    if (limit == 0 || used <= limit)
-        return true;
-    *rc = rv_visit_fail(v, "LimitError", err,
-                        "agent \"%s\" used %" PRId64 " tokens, limits.%s allows %" PRId64
-                        ": raise it, or give the model less to read and write",
-                        v->agent->name, used, key, limit);
-    return false;
-}
-
-bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err)
-{
-    const struct rv_llm_limits *l = &v->agent->limits.llm;
-    const struct rv_usage *u = &v->model.usage;
-
-    return within(v, "input_tokens_limit", u->input_tokens, l->input_tokens_limit, rc, err) &&
-           within(v, "output_tokens_limit", u->output_tokens, l->output_tokens_limit, rc, err) &&
-           within(v, "total_tokens_limit", plus(u->input_tokens, u->output_tokens), l->total_tokens_limit, rc, err);
 }
 
 #define FALLBACK_PROMPT "Process the following request and answer with a JSON object.\n\nRequest: "
@@ -397,7 +219,7 @@ static void write_key(const rv_visit *v, rv_buf *key)
                       (long long)v->visit_no, (long long)(v->model.requests + 1 - v->attempt));
 }
 
-static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
+int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
 {
     const struct rv_model_config *model = rv_visit_model(v);
     rv_buf key = RV_BUF_INIT(RV_KEY_MAX);
@@ -415,7 +237,7 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
         rv_buf_fini(request);
     rv_buf_fini(&key);
     if (rc < 0 || !v->waiting_for || out->n == before) {
-        release(v);
+        rv_money_release(v);
         return rc;
     }
     v->llm_calls++;
@@ -432,16 +254,6 @@ static int make_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
                   RV_M_IF(rv_visible_is_hidden(v), RV_M_BOOL("muted", true)),
                   RV_M_IF(v->model.hooks.n_left_out > 0, RV_M_INT("messages_left_out", v->model.hooks.n_left_out)));
     return 0;
-}
-
-int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
-{
-    int rc = 0;
-
-    if (reserve(v, request->len, &rc, err))
-        return make_call(v, request, out, err);
-    rv_buf_fini(request);
-    return rc;
 }
 
 int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)

@@ -34,6 +34,10 @@ struct model_progress {
     bool is_scripted;    /* a script gave the last reply, and told no usage */
     struct rv_usage usage;
     int64_t reserved_micro_usd; /* of the call under way */
+    bool is_short;              /* its call waits until others need less of the budget */
+    int64_t cost_micro_usd;     /* with is_short: of that call at most */
+    char *priced;               /* its request, and that of a call under way which a budget pays for; owned; or NULL */
+    size_t priced_len;
     /* Texts that become rows of the session. */
     rv_buf visible;                /* the text that users were shown: its own and that of agents that it asked; of a
                                       structured agent, whose text is not shown, its own */
@@ -48,17 +52,27 @@ struct model_progress {
     struct model_hooks hooks;
 };
 
-/* --- llm.c: asking a model, and what that costs --- */
+/* --- llm.c: asking a model --- */
 RV_MUST_CHECK int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err);
-/** Send a request that hooks have looked at: sets its money aside and asks for the call. Takes the bytes of request. */
+/** Ask for the call of a request whose money is set aside. Takes the bytes of request. */
+RV_MUST_CHECK int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err);
+
+/* --- money.c: what that costs --- */
+/** Send a request that hooks have looked at: sets its money aside and asks for the call, or waits for the money, or
+ * fails where there is too little. Takes the bytes of request. */
 RV_MUST_CHECK int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err);
+/** The visit waits for money: its timer fired, or it was told to look again. */
+RV_MUST_CHECK int rv_money_look(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+void rv_money_stop_waiting(rv_visit *v); /* nothing where it does not wait */
+/** The call was not made after all. */
+void rv_money_release(rv_visit *v);
 /** The call is over: what it took, counted with the visit, the run and the envelope. */
 void rv_money_settle(rv_visit *v, const struct rv_event *ev);
 /** The outcome of the pending call will stay unknown: the call counts as charged for, and an event tells observers
  * why. */
 void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out);
-/** The same of one that is made again: the money is set aside once more.
- * False when that fails the visit. */
+/** The same of one that is made again: the money is set aside once more, or the visit waits for it (then it waits for
+ * another id). False when that fails the visit. */
 bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
 /** The limits on tokens; false when one failed the visit. */
 bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);

@@ -250,6 +250,25 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     return 0;
 }
 
+bool rv_visit_must_end(const rv_visit *v)
+{
+    return run_stops(v) || v->now_us >= v->deadline_us;
+}
+
+int64_t rv_visit_arm(const rv_visit *v, int64_t at_us, struct rv_effects *out)
+{
+    struct rv_effect *e = rv_effects_add(out, RV_EFFECT_ARM_TIMER);
+
+    if (!e)
+        return 0;
+    e->call_id = rv_visit_root(v->shared)->next_call_id++;
+    e->stage = rv_visit_stage_of(v);
+    e->origin = v->shared->origin;
+    e->visit = v->visit_no;
+    e->at_us = at_us;
+    return e->call_id;
+}
+
 int64_t rv_visit_wait(rv_visit *v, int64_t wait, int64_t attempt, const char *why, struct rv_effects *out)
 {
     if (v->now_us + wait >= v->deadline_us || run_stops(v))
@@ -257,15 +276,7 @@ int64_t rv_visit_wait(rv_visit *v, int64_t wait, int64_t attempt, const char *wh
 
     rv_visit_emit(v, out, RV_EMIT_RETRY, RV_M_INT("attempt", attempt), RV_M_INT("wait_ms", wait / 1000),
                   RV_M_TEXT("error", why));
-    struct rv_effect *e = rv_effects_add(out, RV_EFFECT_ARM_TIMER);
-    if (!e)
-        return 0; /* sticky in out: the step fails as a whole */
-    e->call_id = rv_visit_root(v->shared)->next_call_id++;
-    e->stage = rv_visit_stage_of(v);
-    e->origin = v->shared->origin;
-    e->visit = v->visit_no;
-    e->at_us = v->now_us + wait;
-    return e->call_id;
+    return rv_visit_arm(v, v->now_us + wait, out); /* 0: the step fails as a whole */
 }
 
 int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out)

@@ -172,6 +172,41 @@ static int set_options(const rv_visit *v, json_object *request, json_object *giv
     return 0;
 }
 
+/* One of a hook's list: a number keeps that attachment of the request, anything else describes one. */
+static int add_attachment(json_object *list, json_object *item, json_object *old, rv_err **cause)
+{
+    size_t n = old ? json_object_array_length(old) : 0;
+    int64_t at = rv_json_is_int(item) ? json_object_get_int64(item) : -1;
+
+    if (!rv_json_is_int(item))
+        return rv_attachments_add(list, item, cause);
+    if (at < 0 || (uint64_t)at >= n)
+        return RV_FAIL(cause, RV_E_INVALID, "the request has no attachment %lld: it has %zu, counted from 0",
+                       (long long)at, n);
+    return rv_attachments_keep(list, json_object_array_get_idx(old, (size_t)at), cause);
+}
+
+/* The whole list anew. */
+static int set_attachments(json_object *request, json_object *given, rv_err **cause)
+{
+    json_object *old = rv_json_get_arr(request, "attachments"), *list = json_object_new_array();
+    int rc = list ? 0 : RV_FAIL(cause, RV_E_NOMEM, "change attachments");
+
+    if (rc == 0 && !json_object_is_type(given, json_type_array))
+        rc = RV_FAIL(cause, RV_E_INVALID, "its request.attachments must be a list, not %s", rv_json_type_text(given));
+    for (size_t i = 0; rc == 0 && i < json_object_array_length(given); i++) {
+        rc = add_attachment(list, json_object_array_get_idx(given, i), old, cause);
+        if (rc < 0 && rc != RV_E_NOMEM)
+            rc = RV_WRAP(cause, rc, "its request.attachments[%zu]", i);
+    }
+    if (rc == 0 && json_object_array_length(list) > 0)
+        return rv_json_set_take(request, "attachments", list, cause);
+    if (rc == 0)
+        json_object_object_del(request, "attachments");
+    json_object_put(list);
+    return rc;
+}
+
 int rv_request_change(const rv_visit *v, json_object *request, json_object *given, rv_err **cause)
 {
     static const char *const texts[] = {"system", "instructions", "prompt"};
@@ -187,12 +222,14 @@ int rv_request_change(const rv_visit *v, json_object *request, json_object *give
             rc = set_messages(request, key, value, cause);
         else if (strcmp(key, "options") == 0)
             rc = set_options(v, request, value, cause);
+        else if (strcmp(key, "attachments") == 0 && v->shared->rules >= RV_RULES_4)
+            rc = set_attachments(request, value, cause);
         else
             rc = RV_FAIL(
                 cause, RV_E_INVALID,
-                "its request has \"%.*s\": system, instructions, examples, history, prompt, turns and options may be "
-                "changed",
-                RV_STR_ARG(rv_utf8_cut(rv_str_of(key), 60)));
+                "its request has \"%.*s\": system, instructions, examples, history, prompt%s, turns and options "
+                "may be changed",
+                RV_STR_ARG(rv_utf8_cut(rv_str_of(key), 60)), v->shared->rules >= RV_RULES_4 ? ", attachments" : "");
         if (rc < 0)
             return rc;
     }

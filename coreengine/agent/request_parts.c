@@ -153,15 +153,24 @@ void rv_parts_write(const rv_visit *v, rv_jw *w)
         rv_jw_kv_value(w, "attachments", v->model.attachments);
 }
 
+/* Those of the request that is about to be sent: hooks may have changed them. */
+static json_object *attachments_of(const rv_visit *v)
+{
+    json_object *request = v->shared->rules >= RV_RULES_4 ? v->model.hooks.request : NULL;
+
+    return request ? rv_json_get_arr(request, "attachments") : v->model.attachments;
+}
+
 int64_t rv_parts_worst_tokens(const rv_visit *v)
 {
-    size_t n = v->model.attachments ? json_object_array_length(v->model.attachments) : 0;
+    json_object *list = attachments_of(v);
+    size_t n = list ? json_object_array_length(list) : 0;
     int64_t tokens = 0;
 
     for (size_t i = 0; i < n; i++) {
         const char *type = NULL;
-        bool is_image = rv_json_get_text(json_object_array_get_idx(v->model.attachments, i), "type", &type) &&
-                        rv_str_is(rv_str_of(type), "image");
+        bool is_image =
+            rv_json_get_text(json_object_array_get_idx(list, i), "type", &type) && rv_str_is(rv_str_of(type), "image");
         tokens += is_image ? RV_LLM_IMAGE_TOKENS : RV_LLM_FILE_TOKENS;
     }
     return tokens;

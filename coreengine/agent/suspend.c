@@ -395,7 +395,8 @@ static bool is_whole(json_object *steps, json_object *results, json_object *kept
     return !kept_model || (calls && json_object_array_length(calls) == json_object_array_length(steps));
 }
 
-/* What a person approves or decides about is what hooks have left: they do not look at it again. */
+/* What a person approves or decides about is what hooks have left: they do not look at it again, unless the person
+ * changes it. */
 static void take_hooks(rv_visit *v, json_object *kept)
 {
     bool passed = false;
@@ -405,8 +406,8 @@ static void take_hooks(rv_visit *v, json_object *kept)
     v->tools.hooks.arguments = json_object_get(rv_json_get_obj(kept, "arguments"));
 }
 
-/* The answer about a call that waits for approval: an approval may change its arguments, and a denial comes here only
- * where the model is to be told. */
+/* The answer about a call that waits for approval: an approval may change its arguments, which hooks before the tool
+ * have not seen, and a denial comes here only where the model is to be told. */
 static void take_approval(rv_visit *v, json_object *kept)
 {
     json_object *answer = answer_to(v, kept), *arguments = answer ? rv_json_get_obj(answer, "arguments") : NULL;
@@ -415,6 +416,8 @@ static void take_approval(rv_visit *v, json_object *kept)
     if (v->tools.approved && arguments) {
         json_object_put(v->tools.hooks.arguments);
         v->tools.hooks.arguments = json_object_get(arguments);
+        if (v->shared->rules >= RV_RULES_4)
+            v->tools.hooks.side = HOOKS_NOT_ASKED;
     } else if (!v->tools.approved && answer && v->agent->on_denied == RV_DENIED_TELL_MODEL) {
         v->tools.denial = json_object_get(answer);
     }

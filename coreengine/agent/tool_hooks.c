@@ -94,6 +94,9 @@ static int replace_arguments(rv_visit *v, size_t index, struct tool_hooks *h, js
         RV_IGNORE(rc, "the chain carries it");
         return rv_hooks_fail(v, BEFORE_TOOL, h->at, cause, err);
     }
+    if (v->tools.approved && rv_json_equal(arguments, h->arguments))
+        return 0;
+    v->tools.approved = false; /* a person who changed the arguments approved those, not what a hook makes of them */
     json_object_get(arguments);
     json_object_put(h->arguments);
     h->arguments = arguments;
@@ -151,7 +154,7 @@ static int block(rv_visit *v, size_t index, struct tool_hooks *h, enum hook_plac
     json_object_put(h->entry);
     h->entry = entry;
     h->side = HOOKS_DONE;
-    h->is_refused = place == BEFORE_TOOL;
+    h->is_refused = place == BEFORE_TOOL && !v->tools.approved; /* else it was a person who wrote the arguments */
     return 0;
 }
 

@@ -283,8 +283,8 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
     struct step_judgement j;
     size_t at = v->tools.at, n_begun = 0;
 
-    bool may_overlap =
-        v->attempt == 1 && v->tools.hooks.side == HOOKS_NOT_ASKED && (v->model.acting || rv_step_asks_agent(v, at));
+    bool may_overlap = v->attempt == 1 && v->tools.hooks.side == HOOKS_NOT_ASKED && !v->tools.approved &&
+                       (v->model.acting || rv_step_asks_agent(v, at));
     int rc = may_overlap ? rv_pending_begin(v, &n_begun, out, err) : 0;
     if (rc < 0 || n_begun > 0)
         return rc;

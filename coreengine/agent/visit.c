@@ -135,6 +135,7 @@ void rv_visit_free(rv_visit *v)
 {
     if (!v)
         return;
+    rv_money_stop_waiting(v);
     rv_visit_tools_fini(&v->tools);
     free_progress(&v->model);
     json_object_put(v->output);
@@ -299,6 +300,8 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
             rc = rv_visit_tool_hook_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_HOOK_DONE)
             rc = rv_visit_hook_done(v, &clean, out, err);
+        else if (v->model.is_short)
+            rc = rv_money_look(v, &clean, out, err);
         else
             v->phase = PHASE_MAIN; /* the wait between two attempts is over */
     }
@@ -377,6 +380,7 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
     }
     v->waiting_for = 0;
     v->outside = RV_OUTSIDE_NONE;
+    rv_money_stop_waiting(v);
     rv_money_lose(v, "a model call was cancelled under way: it counts as charged for", out);
     int rc = rv_visit_fail(v, "CancelledError", err, "%s", why);
     return rc < 0 ? rc : advance(v, out, err);
@@ -436,6 +440,17 @@ int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env
     return rc;
 }
 
+static int forget_call(const rv_visit *v, int64_t call, struct rv_effects *out, rv_err **err)
+{
+    struct rv_effect *e = rv_effects_add(out, RV_EFFECT_CANCEL_CALL);
+
+    if (!e)
+        return RV_FAIL(err, RV_E_NOMEM, "recover stage \"%s\"", v->agent->name);
+    e->call_id = call;
+    e->stage = rv_visit_stage_of(v);
+    return 0;
+}
+
 int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
     int64_t call = v->waiting_for;
@@ -451,18 +466,16 @@ int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err
         rc = rv_pending_recover(v, gap_us, out, err);
         return rc == 0 && !v->waiting_for ? advance(v, out, err) : rc;
     }
-    if (!call || v->waiting_kind != RV_EVENT_LLM_DONE || rv_money_recover(v, out, &rc, err) || rc < 0)
+    if (!call || v->waiting_kind != RV_EVENT_LLM_DONE)
         return rc;
-    rc = advance(v, out, err); /* it has failed for want of money */
-    if (rc < 0)
+    bool goes_on = rv_money_recover(v, out, &rc, err);
+    if (rc < 0 || (goes_on && v->waiting_for == call))
         return rc;
-    struct rv_effect *e = rv_effects_add(out, RV_EFFECT_CANCEL_CALL); /* it is not made again: nothing can pay for it */
-    if (!e)
-        return RV_FAIL(err, RV_E_NOMEM, "recover stage \"%s\"", v->agent->name);
-    e->call_id = call;
-    e->stage = rv_visit_stage_of(v);
-    v->waiting_for = 0;
-    return 0;
+    if (!goes_on)
+        rc = advance(v, out, err); /* it has failed for want of money */
+    if (!goes_on)
+        v->waiting_for = 0;
+    return rc < 0 ? rc : forget_call(v, call, out, err); /* it is not made again, or later */
 }
 
 bool rv_visit_is_done(const rv_visit *v)

@@ -109,6 +109,9 @@ RV_MUST_CHECK int rv_chat_say(rv_chat *chat, rv_str message, struct rv_chat_turn
 /** Answer what the last turn waits for; it goes on. */
 RV_MUST_CHECK int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_chat_turn *out,
                                  rv_err **err);
+/** Would rv_chat_answer() take that answer? Nothing changes. RV_E_INVALID: it does not fit the question (changed
+ * arguments: the tool's schema), RV_E_TIMEOUT: it comes too late, RV_E_STATE: the chat waits for no answer. */
+RV_MUST_CHECK int rv_chat_check_answer(const rv_chat *chat, const struct rv_response *response, rv_err **err);
 /** The same two without waiting, with a response the second: the caller's loop drives the turn, and on_turn of the
  *  options tells its end, never before the function has returned. rv_engine_cancel_all() cancels it. RV_E_STATE: a turn
  *  is under way; else as above, as far as it is known already. A session that does not exist yet, and earlier turns

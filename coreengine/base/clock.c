@@ -153,23 +153,23 @@ void rv_id_make(struct rv_rand r, const char *prefix, char out[RV_ID_MAX])
     out[len + 16] = '\0';
 }
 
-/* --- RFC 3339 --- */
+/* --- dates and RFC 3339 --- */
 
-/* Days since 1970-01-01 of a date in the Gregorian calendar; years begin in March, so that leap days come last. */
-static int64_t days_from_civil(int64_t y, int m, int d)
+/* Years are taken to begin in March, so that leap days come last. */
+int64_t rv_date_days(int64_t year, int month, int day)
 {
-    int64_t era, year_of_era, day_of_year;
+    int64_t y = year - (month <= 2), era, year_of_era, day_of_year;
 
-    y -= m <= 2;
     era = (y >= 0 ? y : y - 399) / 400;
     year_of_era = y - era * 400;
-    day_of_year = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
+    day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
     return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
 }
 
-static void civil_from_days(int64_t days, int *y, int *m, int *d)
+struct rv_date rv_date_of_days(int64_t days)
 {
     int64_t era, day_of_era, year_of_era, day_of_year, month;
+    struct rv_date date;
 
     days += 719468;
     era = (days >= 0 ? days : days - 146096) / 146097;
@@ -177,9 +177,18 @@ static void civil_from_days(int64_t days, int *y, int *m, int *d)
     year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
     day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     month = (5 * day_of_year + 2) / 153;
-    *d = (int)(day_of_year - (153 * month + 2) / 5 + 1);
-    *m = (int)(month < 10 ? month + 3 : month - 9);
-    *y = (int)(year_of_era + era * 400 + (*m <= 2));
+    date.day = (int)(day_of_year - (153 * month + 2) / 5 + 1);
+    date.month = (int)(month < 10 ? month + 3 : month - 9);
+    date.year = year_of_era + era * 400 + (date.month <= 2);
+    return date;
+}
+
+int rv_date_month_days(int64_t year, int month)
+{
+    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+    return days[month - 1] + (month == 2 && is_leap ? 1 : 0);
 }
 
 static void put_digits(char *to, int n, int64_t value)
@@ -193,7 +202,7 @@ static void put_digits(char *to, int n, int64_t value)
 void rv_time_format(int64_t us, char out[RV_TIME_MAX])
 {
     int64_t days, rest;
-    int y, m, d;
+    struct rv_date date;
 
     if (us < FIRST_DAY * US_PER_DAY)
         us = FIRST_DAY * US_PER_DAY;
@@ -205,11 +214,11 @@ void rv_time_format(int64_t us, char out[RV_TIME_MAX])
         rest += US_PER_DAY;
         days--;
     }
-    civil_from_days(days, &y, &m, &d);
+    date = rv_date_of_days(days);
     memcpy(out, "0000-00-00T00:00:00.000000Z", 28);
-    put_digits(out, 4, y);
-    put_digits(out + 5, 2, m);
-    put_digits(out + 8, 2, d);
+    put_digits(out, 4, date.year);
+    put_digits(out + 5, 2, date.month);
+    put_digits(out + 8, 2, date.day);
     put_digits(out + 11, 2, rest / US_PER_S / 3600);
     put_digits(out + 14, 2, rest / US_PER_S / 60 % 60);
     put_digits(out + 17, 2, rest / US_PER_S % 60);
@@ -281,14 +290,6 @@ static bool take_offset(rv_str *s, int *out_minutes)
     return true;
 }
 
-static int days_in_month(int y, int m)
-{
-    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool is_leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
-
-    return days[m - 1] + (m == 2 && is_leap ? 1 : 0);
-}
-
 int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err)
 {
     int y, m, d, hour, minute, second, offset;
@@ -302,9 +303,9 @@ int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err)
         !take_fraction(&s, &fraction_us) || !take_offset(&s, &offset) || s.len != 0)
         return RV_FAIL(err, RV_E_PARSE, "time \"%.*s\" is not of the form 2026-01-31T12:00:00Z",
                        RV_STR_ARG(rv_utf8_cut(text, RV_TIME_MAX)));
-    if (y < 1 || m < 1 || m > 12 || d < 1 || d > days_in_month(y, m) || hour > 23 || minute > 59 || second > 60)
+    if (y < 1 || m < 1 || m > 12 || d < 1 || d > rv_date_month_days(y, m) || hour > 23 || minute > 59 || second > 60)
         return RV_FAIL(err, RV_E_PARSE, "time \"%.*s\" does not exist in the calendar", RV_STR_ARG(text));
-    seconds = days_from_civil(y, m, d) * S_PER_DAY + hour * 3600 + (minute - offset) * 60 + second;
+    seconds = rv_date_days(y, m, d) * S_PER_DAY + hour * 3600 + (minute - offset) * 60 + second;
     *out_us = seconds * US_PER_S + fraction_us; /* a leap second (60) is the first one of the next minute */
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Time, randomness and ids, all replaceable: tests and replays bring their own. */
+/* Time, randomness and ids, all replaceable: tests and replays bring their own. Dates. */
 #ifndef RV_BASE_CLOCK_H
 #define RV_BASE_CLOCK_H
 
@@ -30,6 +30,15 @@ uint64_t rv_rand_below(struct rv_rand r, uint64_t n);
 #define RV_ID_MAX 32
 /** prefix + 16 lower-case hex characters, e.g. "env_0123456789abcdef". prefix is at most 8 bytes. */
 void rv_id_make(struct rv_rand r, const char *prefix, char out[RV_ID_MAX]);
+
+/* A date of the Gregorian calendar, also before its time. Days are counted from 1970-01-01. */
+struct rv_date {
+    int64_t year;
+    int month, day; /* from 1 */
+};
+int64_t rv_date_days(int64_t year, int month, int day);
+struct rv_date rv_date_of_days(int64_t days);
+int rv_date_month_days(int64_t year, int month); /* 28..31; month 1..12 */
 
 #define RV_TIME_MAX 40
 /** RFC 3339, UTC: "2026-11-21T21:05:00.123456Z" (always six digits). Years 0001..9999; others are clamped. */

@@ -19,6 +19,7 @@ struct call {
         CALL_BEGIN,  /* perform what the first step asked for, or what a recovered run had asked for */
         CALL_ANSWER, /* tell the core */
         CALL_RESUME, /* answer the interrupt from the script */
+        CALL_TOLD,   /* tell the core what a person answered while it works */
         CALL_EXPIRE, /* no one answered a question in time: of a run that is held while it waits */
     } kind;
     enum rv_event_kind event;
@@ -56,7 +57,7 @@ struct call {
     json_object *taken;                                /* with those of the reply; owned; NULL: it has had none */
     size_t n_named;                                    /* calls of the reply that are in it */
     int64_t delay_us;
-    struct rv_response response; /* RESUME; borrowed from the script */
+    struct rv_response response; /* RESUME: borrowed from the script; TOLD: owned */
     char question[RV_ID_MAX];    /* RESUME: memory of the response's id */
     struct rv_effect *asked;     /* owned; while a probe is under way: the call that may have happened */
     bool unknown;                /* it is unknown whether the call happened */

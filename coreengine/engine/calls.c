@@ -168,6 +168,8 @@ void rv_call_free(struct call *c)
     rv_buf_fini(&c->partial);
     rv_buf_fini(&c->heard);
     rv_call_forget_asked(c);
+    if (c->kind == CALL_TOLD)
+        rv_response_fini(&c->response);
     json_object_put(c->ids);
     json_object_put(c->taken);
     free(c->name);

@@ -132,6 +132,38 @@ static void resume(struct call *c)
         rv_exec_perform(x);
 }
 
+/* What a person said while other branches ran. It was checked when it came; what happened since may have withdrawn the
+ * question. */
+static void told(struct call *c)
+{
+    rv_exec *x = c->x;
+    rv_err *err = NULL;
+
+    if (x->is_keeping) {
+        rv_call_park(c);
+        return;
+    }
+    rv_call_detach(c);    /* the run may end in this event, and with it all that is left */
+    if (x->effects.n > 0) /* of its recovery */
+        rv_exec_perform(x);
+    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = rv_exec_now_us(x), .response = c->response};
+    int rc = x->over ? rv_exec_answer(x, &c->response, &err) : rv_exec_step(x, &ev, &err);
+    rv_call_free(c);
+    if (rc == 0) {
+        if (!x->is_keeping)
+            rv_exec_perform(x);
+        return;
+    }
+    if (rc != RV_E_NOMEM && !x->is_unkept && x->rc == 0) {
+        RV_LOG(x->log, WARN, "answer.refused", RV_F_ERR("error", err));
+        rv_err_free(err);
+        err = NULL;
+        rc = rv_run_is_finished(x->run) && !x->over && !rv_exec_is_told(x) ? rv_exec_pause(x, &err) : 0;
+    }
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+}
+
 /* A question of a run that is held has expired: the run goes on by that. */
 static void expire(struct call *c)
 {
@@ -163,6 +195,9 @@ static void happen(struct call *c)
         break;
     case CALL_RESUME:
         resume(c);
+        break;
+    case CALL_TOLD:
+        told(c);
         break;
     case CALL_EXPIRE:
         expire(c);
@@ -253,22 +288,59 @@ static bool collect(rv_engine *e)
     return any;
 }
 
-static void tell_questions(rv_exec *x)
+/* False: it was told this question before. Short of memory, a question may be told twice. */
+static bool note_told(rv_exec *x, const char *id)
+{
+    if (!x->told)
+        x->told = json_object_new_object();
+    if (!x->told || json_object_object_get_ex(x->told, id, NULL))
+        return !x->told;
+    RV_IGNORE(rv_json_set_take(x->told, id, json_object_new_boolean(true), NULL), "it is told again then");
+    return true;
+}
+
+/* Questions of an envelope that were not told yet; those that name no stage are of that one. */
+static void tell_questions_of(rv_exec *x, const rv_envelope *env, const char *stage)
 {
     const struct rv_observer *o = &x->opts.observer;
     struct rv_pendings p = {0};
     rv_err *err = NULL;
+    bool is_over = x->over; /* an answer to a run that paused begins it again */
+
+    if (rv_pendings_of(env, stage, &p, &err) < 0)
+        RV_LOG(x->log, ERROR, "question.untold", RV_F_ERR("error", err));
+    for (size_t i = 0; i < p.n && x->over == is_over; i++)
+        if (note_told(x, p.items[i].id))
+            o->on_question(o->self, x, &p.items[i]);
+    rv_pendings_fini(&p);
+    rv_err_free(err);
+}
+
+static void tell_questions(rv_exec *x)
+{
+    const struct rv_observer *o = &x->opts.observer;
 
     if (!o->on_question || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
         return;
     const rv_envelope *env = rv_run_envelope(x->run);
     const char *asked_by = rv_run_asked_by(x->run);
-    if (rv_pendings_of(env, asked_by ? asked_by : rv_envelope_fields(env)->current_stage, &p, &err) < 0)
-        RV_LOG(x->log, ERROR, "question.untold", RV_F_ERR("error", err));
-    for (size_t i = 0; i < p.n && x->over; i++)
-        o->on_question(o->self, x, &p.items[i]);
-    rv_pendings_fini(&p);
-    rv_err_free(err);
+    tell_questions_of(x, env, asked_by ? asked_by : rv_envelope_fields(env)->current_stage);
+}
+
+/* Questions of branches, while others run. */
+static void tell_asking(rv_engine *e)
+{
+    for (rv_exec *x = e->n_asking > 0 ? e->execs : NULL; x; x = x->next) {
+        const char *stage = NULL;
+        const rv_envelope *env;
+
+        if (!x->is_asking)
+            continue;
+        x->is_asking = false;
+        e->n_asking--;
+        for (size_t i = 0; !x->over && x->opts.observer.on_question && (env = rv_run_asking(x->run, i, &stage)); i++)
+            tell_questions_of(x, env, stage);
+    }
 }
 
 /* Called at the end of a turn, because the callback may free the run. */
@@ -315,7 +387,8 @@ static bool engine_turn(rv_engine *e)
 {
     bool any = let_happen(e);
 
-    any = any || e->n_untold > 0;
+    any = any || e->n_untold > 0 || e->n_asking > 0;
+    tell_asking(e);
     tell_over(e);
     return any;
 }

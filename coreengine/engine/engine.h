@@ -77,7 +77,8 @@ struct rv_observer {
      * agent is one piece of text, its object; what the models of structured agents say on the way there, and their
      * calls of the output's tool, are not told. */
     bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
-    /** The run waits for an answer to q (borrowed). Called once for each question. May call rv_exec_answer(). */
+    /** q (borrowed) is open: the run waits for its answer, or a branch of the run does while others still run. Called
+     * once for each question. May call rv_exec_answer(). */
     void (*on_question)(void *self, rv_exec *x, const struct rv_pending *q);
     /** The run is over, or waits for an answer that on_question did not give; rc and err (borrowed) as rv_engine_wait()
      * reports them. May free the run, answer it and start others. */
@@ -154,10 +155,14 @@ RV_MUST_CHECK int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, 
  * Not from a callback. RV_E_NOMEM, RV_E_INTERNAL; RV_E_INVALID, RV_E_TIMEOUT for an answer of the script that does not
  * fit its interrupt (the run is then over, as interrupted). */
 RV_MUST_CHECK int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err);
-/** Answer a run that waits (its status is interrupted); it continues in this engine. With a journal the run needs
- * opts.holds; otherwise open its journal again and call rv_engine_continue(). RV_E_STATE: the run waits for no answer.
- * What rv_run_step() reports: the answer does not fit, and the run waits as before. */
+/** Answer a question of a run. When the run waits (its status is interrupted), it continues in this engine; with a
+ * journal that needs opts.holds, otherwise open its journal again and call rv_engine_continue(). While other branches
+ * still run, questions of branches are answered by id, in any order; the core is told in the next turn, and a question
+ * that is withdrawn until then is logged. RV_E_STATE: there is no open question, or it was withdrawn or has an answer.
+ * What rv_run_step() reports: the answer does not fit, and the question stays open. */
 RV_MUST_CHECK int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err);
+/** Would the question that the run waits with take that answer? Nothing changes. As rv_exec_answer(). */
+RV_MUST_CHECK int rv_exec_check_answer(const rv_exec *x, const struct rv_response *response, rv_err **err);
 void rv_exec_read_on(rv_exec *x); /* streams that on_delta held go on */
 void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
 /** Tell on_event that the run ends here, by err: unless `done` was told. For a caller whose own part of a step failed.

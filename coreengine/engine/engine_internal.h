@@ -80,6 +80,7 @@ struct rv_engine {
     struct lease_write *lease_write; /* under way; NULL: none; see keep.c */
     size_t n_live;                   /* runs that are not over */
     size_t n_untold;                 /* runs that are over, and on_over has not been told */
+    size_t n_asking;                 /* runs with is_asking */
     unsigned n_turns;
     struct tool_record *tools;
     size_t n_tools, cap_tools;
@@ -147,6 +148,9 @@ struct rv_exec {
     bool recovers;              /* the effects at hand were asked for by another process */
     int64_t under_way_until_us; /* it may live, and be in one of its calls for so long; 0: it is gone */
     bool answers;               /* interrupts are answered by the script */
+    int64_t n_asked;            /* questions of branches that the host was told of, or will be at the end of the turn */
+    bool is_asking;             /* at the end of this turn */
+    json_object *told;          /* ids of open questions that on_question was told, as keys; owned; NULL: none */
     int64_t hoped_until_us;     /* the lease ran out before it was renewed until this time: another process may own the
                                    run; 0: no */
     int64_t last_us;            /* the core was told this time; what it is told next is not older */
@@ -170,6 +174,8 @@ void rv_exec_bind_log(rv_exec *x, const char *run); /* once its id is known */
 RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err);
 /** Have the effects at hand performed in the next turn. */
 RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
+/** An answer to a question of a branch while others run: told to the core in the next turn. */
+RV_MUST_CHECK int rv_exec_tell_later(rv_exec *x, const struct rv_response *response, rv_err **err);
 void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the turn */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
@@ -243,6 +249,9 @@ void rv_own_orphan(struct own_journal *o); /* its run is freed while the store t
 void rv_own_unlink(struct own_journal *o); /* the store thread has done what was asked */
 /** Give up the journal and free o: on the store thread, if there is one. */
 void rv_own_end(struct own_journal *o);
+/** Deep copies, which rv_response_fini() frees. RV_E_NOMEM: *to can be freed. */
+RV_MUST_CHECK int rv_response_copy(const struct rv_response *from, struct rv_response *to, rv_err **err);
+void rv_response_fini(struct rv_response *r);
 /** Copy the answer for the time when the journal is open. RV_E_STATE: there is one. */
 RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response *response, rv_err **err);
 
@@ -252,6 +261,9 @@ RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response 
 RV_MUST_CHECK int rv_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err);
 /** Perform the effects of a step. Breaks the run when memory is short. */
 void rv_exec_perform(rv_exec *x);
+/** The run waits, and no answer is on its way: it is over, until its first question expires where it is held. */
+RV_MUST_CHECK int rv_exec_pause(rv_exec *x, rv_err **err);
+bool rv_exec_is_told(const rv_exec *x); /* is an answer on its way? */
 
 /* --- model.c: models over HTTP --- */
 

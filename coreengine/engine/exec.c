@@ -182,6 +182,8 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
 
     int rc = rv_tools_blocked(x, &blocked, err);
     told.blocked = blocked;
+    if (ev->kind == RV_EVENT_ANSWER)
+        told.response.asker = rv_run_asker(x->run, ev->response.interrupt_id);
     if (rc == 0)
         rc = step(x, &told, err);
     json_object_put(blocked);
@@ -288,6 +290,51 @@ void rv_exec_end(rv_exec *x)
     e->n_untold++;
 }
 
+/* Should it be open again, the host is told again. id ptr NULL: the first one. */
+static void forget_told(rv_exec *x, rv_str id)
+{
+    char key[RV_ID_MAX];
+
+    if (!id.ptr || id.len >= sizeof key) {
+        json_object_put(x->told);
+        x->told = NULL;
+    } else if (x->told) {
+        memcpy(key, id.ptr, id.len);
+        key[id.len] = '\0';
+        json_object_object_del(x->told, key);
+    }
+}
+
+static bool is_told_already(const rv_exec *x, const char *id)
+{
+    for (const struct call *c = x->calls; c; c = c->next)
+        if (c->kind == CALL_TOLD && rv_str_is(c->response.interrupt_id, id))
+            return true;
+    return false;
+}
+
+int rv_exec_tell_later(rv_exec *x, const struct rv_response *response, rv_err **err)
+{
+    struct rv_response told = *response;
+    char id[RV_ID_MAX];
+
+    int rc = rv_run_check_branch_answer(x->run, response, rv_exec_now_us(x), id, err);
+    if (rc < 0)
+        return rc;
+    if (is_told_already(x, id))
+        return RV_FAIL(err, RV_E_STATE, "question \"%s\" has an answer already", id);
+    struct call *c = rv_call_new(x, CALL_TOLD, rv_engine_now_us(x->engine), 0);
+    if (!c)
+        return RV_FAIL(err, RV_E_NOMEM, "answer a question");
+    told.interrupt_id = rv_str_of(id);
+    rc = rv_response_copy(&told, &c->response, err);
+    if (rc < 0)
+        rv_call_free(c);
+    else
+        forget_told(x, told.interrupt_id);
+    return rc;
+}
+
 int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
 {
     rv_engine *e = x->engine;
@@ -295,6 +342,8 @@ int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
 
     if (e && x->is_opening)
         return rv_own_answer(x->own, response, err);
+    if (e && !x->over)
+        return rv_exec_tell_later(x, response, err);
     if (!e || !x->over || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
         return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
     if (x->opts.journal && !x->answers && !x->opts.holds)
@@ -313,11 +362,19 @@ int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
     }
     e->n_untold -= x->is_untold;
     x->over = x->is_untold = false;
+    forget_told(x, response->interrupt_id);
     x->status = RV_RUN_RUNNING;
     e->n_live++;
     if (e->opts.loop)
         rv_loop_hold(e->loop);
     return 0;
+}
+
+int rv_exec_check_answer(const rv_exec *x, const struct rv_response *response, rv_err **err)
+{
+    if (!x->engine || !x->run || x->status != RV_RUN_INTERRUPTED)
+        return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
+    return rv_run_check_answer(x->run, response, rv_engine_now_us(x->engine), err);
 }
 
 void rv_exec_break(rv_exec *x, int rc, rv_err *err)
@@ -405,6 +462,7 @@ static void leave_engine(rv_exec *x)
     rv_call_free_all(x);
     e->n_live -= !x->over;
     e->n_untold -= x->is_untold;
+    e->n_asking -= x->is_asking;
     if (x->prev)
         x->prev->next = x->next;
     else
@@ -430,6 +488,7 @@ void rv_exec_free(rv_exec *x)
     rv_run_free(x->run);
     rv_conversation_free(x->conversation);
     rv_effects_fini(&x->effects);
+    json_object_put(x->told);
     rv_turn_free(x->unkept);
     rv_kept_free(x->kept);
     free(x->scripted);

@@ -3,20 +3,23 @@
 
 #include "coreengine/engine/engine_internal.h"
 
-static void own_free(struct own_journal *o)
+void rv_response_fini(struct rv_response *r)
 {
-    char *const texts[] = {o->run,
-                           o->tenant,
-                           o->user,
-                           (char *)o->response.text.ptr,
-                           (char *)o->response.decision.ptr,
-                           (char *)o->response.interrupt_id.ptr,
-                           (char *)o->response.choice.ptr};
+    char *const texts[] = {(char *)r->text.ptr, (char *)r->decision.ptr, (char *)r->interrupt_id.ptr,
+                           (char *)r->choice.ptr};
 
     for (size_t i = 0; i < RV_COUNT(texts); i++)
         free(texts[i]);
-    json_object_put(o->response.data);
-    json_object_put(o->response.arguments);
+    json_object_put(r->data);
+    json_object_put(r->arguments);
+}
+
+static void own_free(struct own_journal *o)
+{
+    rv_response_fini(&o->response);
+    free(o->run);
+    free(o->tenant);
+    free(o->user);
     rv_err_free(o->write.err);
     free(o);
 }
@@ -48,23 +51,26 @@ static bool copy_text(rv_str *to, rv_str from)
     return !from.ptr || to->ptr;
 }
 
+int rv_response_copy(const struct rv_response *from, struct rv_response *to, rv_err **err)
+{
+    *to = (struct rv_response){.has_approved = from->has_approved,
+                               .approved = from->approved,
+                               .expired = from->expired,
+                               .data = json_object_get(from->data),
+                               .arguments = json_object_get(from->arguments)};
+    bool ok = copy_text(&to->text, from->text);
+    ok = copy_text(&to->decision, from->decision) && ok;
+    ok = copy_text(&to->interrupt_id, from->interrupt_id) && ok;
+    ok = copy_text(&to->choice, from->choice) && ok;
+    return ok ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep an answer");
+}
+
 int rv_own_answer(struct own_journal *o, const struct rv_response *response, rv_err **err)
 {
-    struct rv_response *r = &o->response;
-
     if (o->has_response)
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" has an answer and is being opened", o->run);
     o->has_response = true;
-    r->has_approved = response->has_approved;
-    r->approved = response->approved;
-    r->expired = response->expired;
-    r->data = json_object_get(response->data);
-    r->arguments = json_object_get(response->arguments);
-    bool ok = copy_text(&r->text, response->text);
-    ok = copy_text(&r->decision, response->decision) && ok;
-    ok = copy_text(&r->interrupt_id, response->interrupt_id) && ok;
-    ok = copy_text(&r->choice, response->choice) && ok;
-    return ok ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a run that is being opened");
+    return rv_response_copy(response, &o->response, err);
 }
 
 static struct own_journal *own_of(struct write *w)

@@ -256,14 +256,47 @@ static int resume_later(rv_exec *x, const struct rv_response *response, int64_t 
     return 0;
 }
 
+bool rv_exec_is_told(const rv_exec *x)
+{
+    const struct call *c = x->calls;
+
+    while (c && c->kind != CALL_TOLD)
+        c = c->next;
+    return c;
+}
+
+int rv_exec_pause(rv_exec *x, rv_err **err)
+{
+    bool is_held = x->opts.holds || !x->opts.journal; /* it can be answered here */
+    bool waits = x->status == RV_RUN_INTERRUPTED && !x->cancel_asked;
+
+    rv_exec_end(x);
+    int64_t expiry_us = waits && is_held ? rv_run_next_expiry(x->run) : 0;
+    if (expiry_us && !rv_call_new(x, CALL_EXPIRE, rv_exec_due_us(x, expiry_us), 0))
+        return RV_FAIL(err, RV_E_NOMEM, "wait for the expiry of a question");
+    return 0;
+}
+
+/* Answers that the host gave while the run worked are told when it has paused, too. */
+static void drop_calls(rv_exec *x, bool but_told)
+{
+    for (struct call *c = x->calls, *next; c; c = next) {
+        next = c->next;
+        if (!but_told || c->kind != CALL_TOLD)
+            rv_call_free(c);
+    }
+}
+
 static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
 {
     struct rv_response response;
     int64_t delay_ms = 0;
-
-    rv_call_free_all(x);
-    x->status = status;
     bool waits = status == RV_RUN_INTERRUPTED && !x->cancel_asked;
+
+    drop_calls(x, waits);
+    x->status = status;
+    if (rv_exec_is_told(x))
+        return 0;
     int rc = waits && x->answers
                  ? rv_script_waits(x->opts.script, rv_run_envelope(x->run), rv_run_asked_by(x->run), err)
                  : 0;
@@ -271,12 +304,7 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
         return rc;
     if (waits && x->answers && rv_script_answer(x->opts.script, &response, &delay_ms))
         return resume_later(x, &response, delay_ms, err);
-    rv_exec_end(x);
-    bool is_held = x->opts.holds || !x->opts.journal; /* it can be answered here */
-    int64_t expiry_us = waits && is_held ? rv_run_next_expiry(x->run) : 0;
-    if (expiry_us && !rv_call_new(x, CALL_EXPIRE, rv_exec_due_us(x, expiry_us), 0))
-        return RV_FAIL(err, RV_E_NOMEM, "wait for the expiry of a question");
-    return 0;
+    return rv_exec_pause(x, err);
 }
 
 static int perform(rv_exec *x, struct rv_effect *e, rv_err **err)
@@ -320,6 +348,11 @@ void rv_exec_perform(rv_exec *x)
     }
     rv_effects_clear(&x->effects);
     x->recovers = false;
+    if (rc == 0 && !x->over && rv_run_n_asked(x->run) != x->n_asked) {
+        x->n_asked = rv_run_n_asked(x->run);
+        x->engine->n_asking += !x->is_asking;
+        x->is_asking = true;
+    }
     if (rc < 0)
         rv_exec_break(x, rc, err);
 }

@@ -195,6 +195,15 @@ static bool is_due(const rv_exec *x, int64_t now_us, char id[RV_ID_MAX], struct 
     return rv_run_due_question(x->run, now_us, id, &ev->response);
 }
 
+/* Of a run whose process died while a branch waited and others ran: the answer is told after the recovery. */
+static bool is_for_branch(const rv_exec *x, const struct rv_response *response, int64_t now_us)
+{
+    char id[RV_ID_MAX];
+
+    return response && !rv_run_is_finished(x->run) &&
+           rv_run_check_branch_answer(x->run, response, now_us, id, NULL) == 0;
+}
+
 static int next_event(const rv_exec *x, const struct rv_response *response, bool cancel, int64_t n_events,
                       char id[RV_ID_MAX], struct rv_event *ev, rv_err **err)
 {
@@ -209,7 +218,7 @@ static int next_event(const rv_exec *x, const struct rv_response *response, bool
         if (response)
             return RV_FAIL(err, RV_E_TIMEOUT, "the answer comes too late: question \"%s\" of run \"%s\" has expired",
                            id, run);
-    } else if (response) {
+    } else if (response && !is_for_branch(x, response, ev->now_us)) {
         bool begins = n_events == 0 && rv_envelope_has_interrupt(rv_run_envelope(x->run)); /* from such a state */
         if (!rv_run_is_finished(x->run) && !begins)
             return RV_FAIL(err, RV_E_STATE, "run \"%s\" waits for no answer: it is under way", run);
@@ -243,6 +252,8 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
         rc = note_gap(&p, ev.now_us, x->run, err);
         if (rc == 0)
             rc = ask_again(&p, &open, err);
+        if (rc == 0 && response)
+            rc = rv_exec_tell_later(x, response, err);
     }
     rv_effects_fini(&open);
     free(p.gaps);

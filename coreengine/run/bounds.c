@@ -126,6 +126,7 @@ int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, c
         return RV_FAIL(err, RV_E_NOMEM, "stop a run");
     run->halt = (struct halt){.is_set = true, .status = status, .reason = reason, .text = kept};
     run->shared.stops = true;
+    rv_visit_root(&run->shared)->looks_for_money = true; /* what waits for it ends */
     return 0;
 }
 

@@ -415,6 +415,8 @@ static int after_visit(rv_run *run, struct branch *b, int64_t now_us, struct rv_
     rv_work_free(work);
     if (is_main || !run->finished)
         b->asked_by = rv_envelope_has_interrupt(b->env) ? from : -1;
+    if (!is_main && !run->finished && rv_branch_asks(b))
+        run->n_asked++;
     return rc;
 }
 

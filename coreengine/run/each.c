@@ -243,6 +243,16 @@ static bool each_waits_for(const rv_work *w, int64_t call_id)
     return false;
 }
 
+static int each_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
+{
+    const struct each *e = w->each;
+    int rc = 0;
+
+    for (size_t i = 0; i < e->n_slots && rc == 0; i++)
+        rc = rv_work_find_short(e->slots[i].work, out, err);
+    return rc;
+}
+
 static int each_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct each *e = w->each;
@@ -390,6 +400,7 @@ const struct rv_work_kind rv_each_kind = {
     .begin = each_begin,
     .advance = each_advance,
     .waits_for = each_waits_for,
+    .find_short = each_find_short,
     .on = each_on,
     .cancel = each_cancel,
     .recover = each_recover,

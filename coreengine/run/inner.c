@@ -39,16 +39,35 @@ static void inner_free(rv_work *w)
     free(in);
 }
 
-static int join(const char *before, const char *stage, const char *after, char **out, rv_err **err)
+/* A slash keeps the stage apart from the name of the branch that it follows. */
+static int join(const char *before, const char *stage, char **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(PATH_MAX_BYTES);
+    size_t len = before ? strlen(before) : 0;
+    bool follows_name = len > 0 && before[len - 1] != '/' && before[len - 1] != ']';
 
-    rv_buf_printf(&text, "%s%s%s", before ? before : "", stage, after);
+    rv_buf_printf(&text, "%s%s%s/", len > 0 ? before : "", follows_name ? "/" : "", stage);
     int rc = rv_buf_check(&text, "the path of an inner run", err);
     if (rc == 0)
         *out = rv_buf_steal(&text, NULL);
     rv_buf_fini(&text);
     return rc;
+}
+
+/* What the run has used so far, with the branches that are not merged yet: it may wait for a person in one of them. */
+static struct rv_envelope_used used_by(rv_run *run)
+{
+    struct rv_envelope_used all = rv_envelope_used(run->env);
+
+    for (struct branch *b = &run->main; b; b = rv_branch_next(b)) {
+        if (!b->group)
+            continue;
+        struct rv_envelope_used own = rv_envelope_used(b->env), under = rv_envelope_used(b->group->opener->env);
+        all.hops += own.hops - under.hops;
+        all.llm_calls += own.llm_calls - under.llm_calls;
+        rv_usage_add(&all.usage, &own.usage); /* a branch has no other usage than its own */
+    }
+    return all;
 }
 
 /* --- beginning --- */
@@ -130,7 +149,11 @@ static int start(rv_work *w, json_object *state, int64_t now_us, struct rv_effec
         ev.response.interrupt_id = rv_str_of(asked.id);
     }
     rv_err *cause = NULL;
-    int rc = rv_run_step(w->inner->run, &ev, out, &cause);
+    int rc = ev.kind == RV_EVENT_ANSWER ? rv_run_load_tree(w->inner->run, &cause) : 0;
+    if (rc == 0 && state)
+        w->inner->before = used_by(w->inner->run);
+    if (rc == 0)
+        rc = rv_run_step(w->inner->run, &ev, out, &cause);
     return rc < 0 ? refuse(w->inner, cause, err) : 0;
 }
 
@@ -147,17 +170,15 @@ static int inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_er
     in->text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     opts.rules = w->shared->rules;
     opts.conversation = w->shared->conversation;
-    int rc = join(w->place.path, stage, "/", &in->path, err);
+    int rc = join(w->place.path, stage, &in->path, err);
     if (rc == 0)
-        rc = join(w->shared->prefix, stage, "/", &in->prefix, err);
+        rc = join(w->shared->prefix, stage, &in->prefix, err);
     if (rc == 0)
         rc = state ? old_envelope(in, state, now_us, &env, err) : new_envelope(w, now_us, &env, err);
     if (rc == 0 && env)
         rc = rv_run_new(agent_of(w)->inner.pipeline, &w->shared->catalog, &opts, env, &in->run, err);
     if (rc < 0 || !in->run)
         return rc;
-    if (state)
-        in->before = rv_envelope_used(rv_run_envelope(in->run));
     nest(w, in->run);
     return start(w, state, now_us, out, err);
 }
@@ -167,6 +188,11 @@ static int inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_er
 static bool inner_waits_for(const rv_work *w, int64_t call_id)
 {
     return w->inner->run && rv_run_waits_for(w->inner->run, call_id);
+}
+
+static int inner_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
+{
+    return w->inner->run ? rv_run_find_short(w->inner->run, out, err) : 0;
 }
 
 static int inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -189,9 +215,9 @@ static int inner_cancel(rv_work *w, const char *why, json_object *partials, int6
 
     if (rc < 0 || !w->inner->run)
         return rc;
-    const rv_envelope *env = rv_run_envelope(w->inner->run);
-    rv_envelope_add_inner(w->env, env, &w->inner->before);
-    rv_visit_add_calls(w->visit, rv_envelope_fields(env)->llm_call_count - w->inner->before.llm_calls);
+    struct rv_envelope_used now = used_by(w->inner->run);
+    rv_envelope_add_inner(w->env, &now, &w->inner->before);
+    rv_visit_add_calls(w->visit, now.llm_calls - w->inner->before.llm_calls);
     return 0;
 }
 
@@ -303,11 +329,12 @@ static int inner_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
     }
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(in->run));
     bool stated = f->terminal_reason == RV_REASON_COMPLETED || f->terminal_reason == RV_REASON_BREAK;
+    struct rv_envelope_used now = used_by(in->run);
     int rc = 0;
 
     *end = (struct rv_outside_end){
-        .code = RV_FAILURE_NONE, .reason = RV_REASON_NONE, .llm_calls = f->llm_call_count - in->before.llm_calls};
-    rv_envelope_add_inner(w->env, rv_run_envelope(in->run), &in->before);
+        .code = RV_FAILURE_NONE, .reason = RV_REASON_NONE, .llm_calls = now.llm_calls - in->before.llm_calls};
+    rv_envelope_add_inner(w->env, &now, &in->before);
     if (in->run->status == RV_RUN_INTERRUPTED)
         return wait_for_person(w, end, err);
     if (!in->is_late && (in->run->status == RV_RUN_COMPLETED || (stated && in->run->status == RV_RUN_TERMINATED)))
@@ -324,6 +351,7 @@ const struct rv_work_kind rv_inner_kind = {
     .begin = inner_begin,
     .advance = inner_advance,
     .waits_for = inner_waits_for,
+    .find_short = inner_find_short,
     .on = inner_on,
     .cancel = inner_cancel,
     .recover = inner_recover,

@@ -222,3 +222,48 @@ int rv_questions_hide(rv_run *run, rv_err **err)
     run->shown = false;
     return 0;
 }
+
+const char *rv_run_asker(rv_run *run, rv_str id)
+{
+    const char *stage = rv_envelope_asker(run->env, id, rv_run_asked_by(run));
+    struct branch *b = stage || !run->main.opened ? NULL : find(run, id);
+
+    return b && b->asked_by >= 0 ? run->pipeline->agents[b->asked_by].name : stage;
+}
+
+int rv_run_check_branch_answer(rv_run *run, const struct rv_response *r, int64_t now_us, char id[RV_ID_MAX],
+                               rv_err **err)
+{
+    const struct branch *b = find(run, r->interrupt_id);
+
+    if (run->finished && run->status != RV_RUN_INTERRUPTED)
+        return RV_FAIL(err, RV_E_STATE, "the run is over");
+    if (!run->main.opened)
+        return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
+    int rc = rv_questions_check(run, r, now_us, err);
+    if (rc < 0)
+        return rc;
+    const char *which = rv_envelope_interrupt(b->env).id;
+    if (strlen(which) >= RV_ID_MAX)
+        return RV_FAIL(err, RV_E_LIMIT, "the id of a question has more than %d bytes", RV_ID_MAX - 1);
+    memcpy(id, which, strlen(which) + 1);
+    return 0;
+}
+
+int64_t rv_run_n_asked(const rv_run *run)
+{
+    return run->n_asked;
+}
+
+const rv_envelope *rv_run_asking(rv_run *run, size_t i, const char **stage)
+{
+    struct branch *b = rv_questions_first(run);
+
+    for (; b; b = rv_branch_next(b))
+        if (rv_branch_asks(b) && i-- == 0)
+            break;
+    if (!b)
+        return NULL;
+    *stage = b->asked_by >= 0 ? run->pipeline->agents[b->asked_by].name : rv_envelope_fields(b->env)->current_stage;
+    return b->env;
+}

@@ -260,7 +260,7 @@ static int on_done_of_branch(rv_run *run, const struct rv_event *ev, struct rv_e
     return rv_run_go(run, ev->now_us, out, err);
 }
 
-static int on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int rv_run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     if (!run->parallel)
         return on_done_of_branch(run, ev, out, err);
@@ -365,6 +365,12 @@ static int answer_branch(rv_run *run, const struct rv_event *ev, struct rv_effec
     return rc < 0 || run->finished ? rc : rv_run_go(run, ev->now_us, out, err);
 }
 
+int rv_run_check_answer(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err)
+{
+    return run->main.opened ? rv_questions_check(run, r, now_us, err)
+                            : rv_visit_check_answer(&run->shared, run->env, r, now_us, err);
+}
+
 static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     int rc;
@@ -413,7 +419,7 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     case RV_EVENT_TOOL_DONE:
     case RV_EVENT_HOOK_DONE:
     case RV_EVENT_TIMER:
-        return on_done(run, ev, out, err);
+        return rv_run_on_done(run, ev, out, err);
     case RV_EVENT_CANCEL:
         return on_cancel(run, ev, out, err);
     case RV_EVENT_RECOVER:
@@ -426,6 +432,8 @@ int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
 {
     run->shared.blocked = run->shared.rules >= RV_RULES_2 ? ev->blocked : NULL;
     int rc = step(run, ev, out, err);
+    if (rc == 0 && !run->is_inner)
+        rc = rv_run_look_for_money(run, ev->now_us, out, err);
     run->shared.blocked = NULL;
     if (rc == 0 && ev->now_us > run->last_us)
         run->last_us = ev->now_us;

@@ -45,6 +45,8 @@ void rv_run_free(rv_run *run);
  *  @return 0; RV_E_STATE, RV_E_TIMEOUT or RV_E_INVALID for an ANSWER that cannot be accepted (nothing changed);
  * RV_E_STATE for an event that does not fit; RV_E_NOMEM, after which the run can only be freed */
 RV_MUST_CHECK int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+/** Would a run that waits take that answer now? Nothing changes. As rv_run_step(). */
+RV_MUST_CHECK int rv_run_check_answer(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err);
 bool rv_run_is_finished(const rv_run *run); /* FINISH was produced, and no ANSWER after it */
 struct rv_run_counters rv_run_counters(const rv_run *run);
 enum rv_run_status rv_run_status(const rv_run *run);
@@ -55,10 +57,22 @@ rv_envelope *rv_run_steal_envelope(rv_run *run); /* yours; the run can only be f
 /** The stage whose visit left a question. A hook's question does not keep the run at its stage, so it may stand before
  * the next one. NULL: unknown, where the run stands counts. */
 const char *rv_run_asked_by(const rv_run *run);
+/** The stage whose question waits with that id (ptr NULL: the pending one), also while other branches go on. Borrowed;
+ * NULL: unknown. */
+const char *rv_run_asker(rv_run *run, rv_str id);
 /** The question of a run that waits which no one answered in time: out is what to tell the run, as an answer. The time
  * of that event must be at least now_us. False: none is due. id is memory for out. */
 bool rv_run_due_question(const rv_run *run, int64_t now_us, char id[RV_ID_MAX], struct rv_response *out);
 int64_t rv_run_next_expiry(const rv_run *run); /* when the next one is due; 0: none will be */
+/** May this answer be told now, also while other branches still run? id is the question's, for an answer that names
+ * none the first one. Changes nothing. What rv_run_step() says of an ANSWER; RV_E_STATE: no question is open. */
+RV_MUST_CHECK int rv_run_check_branch_answer(rv_run *run, const struct rv_response *response, int64_t now_us,
+                                             char id[RV_ID_MAX], rv_err **err);
+/** How many questions its branches have put so far in this process. */
+int64_t rv_run_n_asked(const rv_run *run);
+/** The envelope of the i-th branch whose question is open, in list order; *stage: that asks. NULL: there are no more.
+ * Both borrowed. */
+const rv_envelope *rv_run_asking(rv_run *run, size_t i, const char **stage);
 /** Set opts.saves from the next step on: for a caller that wants the state at one place of a run only. */
 void rv_run_set_saves(rv_run *run, enum rv_saves saves);
 /** Tells whether the core itself refuses calls of blocked tools. By older rules the shell refuses them when it performs

@@ -96,7 +96,9 @@ struct rv_run {
     size_t n_working;                        /* visits under way */
     struct totals totals;
     struct halt halt;
+    bool has_tree;          /* its branches were loaded */
     bool shown;             /* the envelope shows the questions of branches */
+    int64_t n_asked;        /* questions that branches have put */
     json_object *withdrawn; /* ids of questions that no answer is wanted to any more; owned; NULL: none */
 
     /* A run that is the work of a stage (inner.c) has a root in `shared`. It does not tell how it began and ended. */
@@ -146,10 +148,17 @@ struct rv_visit_place rv_branch_place(const rv_run *run, const struct branch *b)
 
 /* run.c */
 bool rv_run_waits_for(rv_run *run, int64_t call_id);
+/** The answer to a call, or a timer. */
+RV_MUST_CHECK int rv_run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Cancel all that is under way, and end. */
 RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us,
                                 struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
+
+/* money.c: visits whose model call waits until others need less of a budget */
+RV_MUST_CHECK int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **err);
+/** At the end of a step: where some of that money came back, these look again, in the order of the lists. */
+RV_MUST_CHECK int rv_run_look_for_money(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* sequential.c */
 /** Count the edge; a loop-back is told and clears what it clears, a limit stops the run. */
@@ -231,7 +240,7 @@ int rv_run_end_halted(rv_run *run, int64_t now_us, struct rv_effects *out, rv_er
 
 /* tree.c: the branches in the state of a run */
 int rv_run_keep_tree(rv_run *run, rv_err **err);
-/** The branches that a loaded envelope has; nothing where it has none. On failure there are none. */
+/** The branches that a loaded envelope has, once; nothing where it has none. On failure there are none. */
 int rv_run_load_tree(rv_run *run, rv_err **err);
 
 /* questions.c: questions of branches */

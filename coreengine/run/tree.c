@@ -306,7 +306,7 @@ int rv_run_load_tree(rv_run *run, rv_err **err)
     struct reader rd = {.run = run, .entries = rv_envelope_branches(run->env), .err = err};
     json_object *entry = rd.entries ? json_object_array_get_idx(rd.entries, 0) : NULL;
 
-    if (!entry)
+    if (!entry || run->has_tree)
         return 0;
     int rc = json_object_is_type(entry, json_type_object) ? rv_envelope_expect_questions(run->env, err)
                                                           : bad(&rd, "is not an object");
@@ -321,6 +321,7 @@ int rv_run_load_tree(rv_run *run, rv_err **err)
         run->main.env = run->env;
         return rc;
     }
+    run->has_tree = true;
     wake(run);
     return 0;
 }

@@ -62,6 +62,11 @@ bool rv_work_waits_for(const rv_work *w, int64_t call_id)
     return w->kind ? w->kind->waits_for(w, call_id) : rv_visit_waits_for(w->visit, call_id);
 }
 
+int rv_work_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
+{
+    return w->kind ? w->kind->find_short(w, out, err) : rv_visit_find_short(w->visit, out, err);
+}
+
 int rv_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     int rc = w->kind ? w->kind->on(w, ev, out, err) : rv_visit_on(w->visit, ev, out, err);

@@ -17,6 +17,8 @@ RV_MUST_CHECK int rv_work_begin(struct rv_visit_shared *shared, int stage, rv_en
                                 struct rv_effects *out, rv_work **work, rv_err **err);
 /** True if it waits for that call or timer. */
 bool rv_work_waits_for(const rv_work *w, int64_t call_id);
+/** Visits in it that wait for money: see rv_visit_find_short(). */
+RV_MUST_CHECK int rv_work_find_short(const rv_work *w, struct rv_short *out, rv_err **err);
 /** The event that it waits for. */
 RV_MUST_CHECK int rv_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Give up all that is under way in it. */

@@ -13,6 +13,7 @@ struct rv_work_kind {
     /* As far as may be; *ended: nothing is under way any more. */
     int (*advance)(rv_work *w, int64_t now_us, struct rv_effects *out, bool *ended, rv_err **err);
     bool (*waits_for)(const rv_work *w, int64_t call_id);
+    int (*find_short)(const rv_work *w, struct rv_short *out, rv_err **err); /* as rv_work_find_short() */
     int (*on)(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
     /* Give up what is under way; what has ended keeps its history. */
     int (*cancel)(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,

@@ -212,6 +212,8 @@ void rv_sqlite_reset(rv_sql_stmt *base)
 {
     struct sqlite_stmt *stmt = (struct sqlite_stmt *)base;
 
+    if (!stmt->native)
+        return;
     sqlite3_reset(stmt->native); /* repeats what the step said, which was dealt with */
     sqlite3_clear_bindings(stmt->native);
 }

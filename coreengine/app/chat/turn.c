@@ -453,6 +453,13 @@ int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_
     return rc < 0 ? rc : wait(chat, out, err);
 }
 
+int rv_chat_check_answer(const rv_chat *chat, const struct rv_response *response, rv_err **err)
+{
+    if (!chat->waits || chat->step != CHAT_RESTS || !chat->exec)
+        return RV_FAIL(err, RV_E_STATE, "the chat waits for no answer");
+    return rv_exec_check_answer(chat->exec, response, err);
+}
+
 int rv_chat_begin(rv_chat *chat, rv_str message, const struct rv_response *response, rv_err **err)
 {
     return response ? reply(chat, response, true, err) : say(chat, message, true, err);

@@ -351,6 +351,8 @@ static int add_answer(rv_recorder *r, const struct rv_response *response, rv_err
     json_object *entry = json_object_new_object();
     int rc = rv_json_push_take(r->answers, entry, err);
 
+    if (rc == 0 && response->interrupt_id.ptr && response->asker) /* else whichever is pending takes it, as before */
+        rc = rv_json_set_text(entry, "stage", response->asker, err);
     if (rc == 0 && response->text.ptr)
         rc = rv_json_set_str(entry, "text", response->text, err);
     if (rc == 0 && response->has_approved)

@@ -79,6 +79,13 @@ void rv_chat_lines_fini(struct rv_chat_lines *l);
  *  first, RV_E_LIMIT: longer than a message can be (it is passed over), RV_E_IO. */
 RV_MUST_CHECK int rv_chat_lines_next(struct rv_chat_lines *l, rv_str *out, rv_err **err);
 
+/* --- answer.c --- */
+/** Answer the turn from the next lines until it waits no more. prompts: the lines come from a person, who is asked on
+ * standard error, and asked again after an answer that does not fit. RV_E_CANCELLED: the lines ended before an answer,
+ * or a signal came; RV_E_INVALID: a line of a pipe does not answer the question, and the turn still waits. */
+RV_MUST_CHECK int rv_cli_chat_answer(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool prompts,
+                                     struct rv_chat_turn *turn, rv_err **err);
+
 /* --- commands.c --- */
 enum rv_chat_word { RV_CHAT_WORD_NONE, RV_CHAT_WORD_DONE, RV_CHAT_WORD_EXIT }; /* NONE: it is a message */
 enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line);

@@ -1,122 +1,13 @@
-/* Who talks in a chat: a person at a prompt, one message of a command line, or the lines of a pipe; what a turn waits
- * for, asked of them, and why a turn did not come to its end. */
+/* Who talks in a chat: a person at a prompt, one message of a command line, or the lines of a pipe; how a turn that
+ * waits is told, and why a turn did not come to its end. */
 #include "coreengine/cli/chat/chat.h"
 
 #include <signal.h>
-#include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #define MAX_QUESTION ((size_t)1 << 20)
 
 /* --- what a turn waits for --- */
-
-static void write_asked(const struct rv_interrupt *in, rv_buf *b)
-{
-    const char *tool = NULL;
-    json_object *parameters = in->data ? rv_json_get_obj(in->data, "parameters") : NULL;
-    const char *ask = in->question ? in->question : in->message ? in->message : "";
-    rv_buf arguments = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-
-    if (in->data && rv_json_get_text(in->data, "tool", &tool)) {
-        rv_json_write(parameters, &arguments);
-        rv_buf_puts(b, "  ");
-        rv_chat_write_call(rv_str_of(tool), parameters ? rv_buf_str(&arguments) : RV_STR_LIT("{}"), b);
-        rv_buf_putc(b, '\n');
-    }
-    if (in->kind == RV_INTERRUPT_CONFIRMATION && tool) {
-        rv_buf_puts(b, "allow ");
-        rv_chat_write_line(rv_str_of(tool), b);
-        rv_buf_puts(b, "? [y/N] ");
-    } else {
-        rv_cli_write_lines(rv_str_of(ask), b);
-        rv_buf_puts(b, in->kind == RV_INTERRUPT_CONFIRMATION           ? " [y/N] "
-                       : rv_interrupt_asks_outcome(in->kind, in->data) ? " [happened, not_happened, fail] "
-                       : in->kind == RV_INTERRUPT_AGENT_REVIEW         ? " [approve, reject, modify TEXT] "
-                                                                       : " ");
-    }
-    rv_buf_fini(&arguments);
-}
-
-static bool is_word(rv_str text, const char *word)
-{
-    return text.len == strlen(word) && strncasecmp(text.ptr, word, text.len) == 0;
-}
-
-/* False: the line does not answer the interrupt. id copies the interrupt's id, since the answer ends its turn. */
-static bool read_answer(const struct rv_interrupt *in, rv_str line, rv_buf *id, struct rv_response *out)
-{
-    static const char *const words[] = {"approve", "reject", "modify", "happened", "not_happened", "fail"};
-    rv_str text = rv_str_trim(line), first = {text.ptr, 0};
-
-    rv_buf_clear(id);
-    rv_buf_puts(id, in->id ? in->id : "");
-    *out = (struct rv_response){0};
-    if (id->len > 0)
-        out->interrupt_id = rv_buf_str(id);
-    if (in->kind == RV_INTERRUPT_CONFIRMATION) {
-        out->has_approved = true;
-        out->approved = is_word(text, "y") || is_word(text, "yes");
-        return true;
-    }
-    if (in->kind != RV_INTERRUPT_AGENT_REVIEW) {
-        out->text = text.len ? text : RV_STR_LIT("");
-        return true;
-    }
-    while (first.len < text.len && text.ptr[first.len] != ' ')
-        first.len++;
-    bool outcome = rv_interrupt_asks_outcome(in->kind, in->data);
-    for (size_t i = 0; i < RV_COUNT(words); i++)
-        if (is_word(first, words[i]) && outcome == (i >= 3)) {
-            out->decision = rv_str_of(words[i]);
-            out->text = rv_str_trim((rv_str){text.ptr + first.len, text.len - first.len});
-            if (!out->text.len)
-                out->text.ptr = NULL;
-            return true;
-        }
-    return false;
-}
-
-static void ask(const struct rv_interrupt *in)
-{
-    rv_buf text = RV_BUF_INIT(MAX_QUESTION);
-
-    write_asked(in, &text);
-    rv_cli_say_text(&text);
-}
-
-/* The next line is the answer. */
-static int answer(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool prompts, struct rv_chat_turn *turn,
-                  rv_buf *id, rv_err **err)
-{
-    struct rv_response response;
-    rv_str line;
-
-    int rc = rv_chat_lines_next(lines, &line, err);
-    if (rc == 0)
-        return RV_FAIL(err, RV_E_CANCELLED, "standard input ended before an answer");
-    if (rc < 0)
-        return rc;
-    if (read_answer(&turn->interrupt, line, id, &response))
-        return rv_cli_chat_turn(c, (rv_str){NULL, 0}, &response, turn, err);
-    return prompts ? 0 : RV_FAIL(err, RV_E_INVALID, "\"%.*s\" does not answer the question", RV_STR_ARG(line));
-}
-
-/* Ask on the terminal and answer, until the turn waits no more. RV_E_CANCELLED: no answer came. */
-static int answer_all(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool prompts, struct rv_chat_turn *turn,
-                      rv_err **err)
-{
-    rv_buf id = RV_BUF_INIT(MAX_QUESTION);
-    int rc = 0;
-
-    while (rc == 0 && turn->status == RV_RUN_INTERRUPTED) {
-        if (prompts)
-            ask(&turn->interrupt);
-        rc = answer(c, lines, prompts, turn, &id, err);
-    }
-    rv_buf_fini(&id);
-    return rc;
-}
 
 static void say_pending(const struct rv_cli_chat *c, const struct rv_chat_turn *turn)
 {
@@ -255,7 +146,7 @@ static int one_turn(struct rv_cli_chat *c, rv_str message, struct rv_chat_lines 
 
     int rc = rv_cli_chat_turn(c, message, NULL, &turn, &err);
     if (rc == 0 && lines)
-        rc = answer_all(c, lines, prompts, &turn, &err);
+        rc = rv_cli_chat_answer(c, lines, prompts, &turn, &err);
     if (rc == RV_E_CANCELLED && turn.status == RV_RUN_INTERRUPTED) {
         rv_err_free(err);
         err = NULL;
@@ -332,7 +223,7 @@ static void say(struct rv_cli_chat *c, struct rv_chat_lines *lines, rv_str line)
 
     int rc = rv_cli_chat_turn(c, line, NULL, &turn, &err);
     if (rc == 0)
-        rc = answer_all(c, lines, true, &turn, &err);
+        rc = rv_cli_chat_answer(c, lines, true, &turn, &err);
     if (rc == 0) {
         RV_IGNORE(report_turn(c, &turn), "the next turn may be better");
         rv_cli_out(c->cli->out_tty ? RV_STR_LIT("\n") : (rv_str){NULL, 0});

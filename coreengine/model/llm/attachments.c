@@ -203,6 +203,13 @@ static size_t bytes_left(json_object *list)
     return left;
 }
 
+static int check_count(json_object *list, rv_err **cause)
+{
+    return json_object_array_length(list) < RV_LLM_MAX_ATTACHMENTS
+               ? 0
+               : RV_FAIL(cause, RV_E_INVALID, "a request has at most %d attachments", RV_LLM_MAX_ATTACHMENTS);
+}
+
 static int append(json_object *list, const struct found *f, rv_err **err)
 {
     json_object *item = json_object_new_object();
@@ -229,10 +236,10 @@ static int append(json_object *list, const struct found *f, rv_err **err)
 static int add_one(json_object *list, json_object *value, rv_err **cause)
 {
     struct found f = {0};
-    int rc;
+    int rc = check_count(list, cause);
 
-    if (json_object_array_length(list) >= RV_LLM_MAX_ATTACHMENTS)
-        return RV_FAIL(cause, RV_E_INVALID, "a request has at most %d attachments", RV_LLM_MAX_ATTACHMENTS);
+    if (rc < 0)
+        return rc;
     if (json_object_is_type(value, json_type_string))
         rc = take_url(rv_json_str(value), &f, cause);
     else if (json_object_is_type(value, json_type_object))
@@ -261,4 +268,55 @@ int rv_attachments_add(json_object *list, json_object *value, rv_err **cause)
             rc = RV_WRAP(cause, rc, "item %zu", i);
     }
     return rc;
+}
+
+int rv_attachments_keep(json_object *list, json_object *attachment, rv_err **cause)
+{
+    json_object *data = NULL;
+    int rc = check_count(list, cause);
+
+    json_object_object_get_ex(attachment, "data", &data);
+    if (rc == 0 && rv_json_str(data).len > bytes_left(list))
+        rc = too_large(cause);
+    return rc == 0 ? rv_json_push_ref(list, attachment, cause) : rc;
+}
+
+/* --- what they may come to in a model's window --- */
+
+static bool is_text_type(rv_str media_type)
+{
+    static const char *const types[] = {"application/json", "application/xml", "application/yaml"};
+
+    for (size_t i = 0; i < RV_COUNT(types); i++)
+        if (media_type.len == strlen(types[i]) && begins_with(media_type, types[i]))
+            return true;
+    return begins_with(media_type, "text/");
+}
+
+static int64_t estimate_one(json_object *attachment)
+{
+    json_object *type = NULL, *data = NULL, *media_type = NULL;
+
+    json_object_object_get_ex(attachment, "type", &type);
+    json_object_object_get_ex(attachment, "data", &data);
+    json_object_object_get_ex(attachment, "media_type", &media_type);
+    if (rv_str_is(rv_json_str(type), "image"))
+        return RV_LLM_IMAGE_ESTIMATE;
+    if (!data)
+        return RV_LLM_LINK_ESTIMATE;
+    int64_t bytes = (int64_t)(rv_json_str(data).len / 4 * 3);
+    if (is_text_type(rv_json_str(media_type)))
+        return bytes / 4 + 1;
+    int64_t tokens = bytes / RV_LLM_BYTES_PER_TOKEN;
+    return tokens > RV_LLM_IMAGE_ESTIMATE ? tokens : RV_LLM_IMAGE_ESTIMATE;
+}
+
+int64_t rv_attachments_estimate(json_object *list)
+{
+    size_t n = list ? json_object_array_length(list) : 0;
+    int64_t tokens = 0;
+
+    for (size_t i = 0; i < n; i++)
+        tokens += estimate_one(json_object_array_get_idx(list, i));
+    return tokens;
 }

@@ -47,6 +47,15 @@
 /** Append the attachment that a value describes: a text (an https: or data: URL), an object ({url} or {data,
  *  media_type}, with type and name if it likes), a list of these; null is none. RV_E_INVALID: what is wrong with it. */
 RV_MUST_CHECK int rv_attachments_add(json_object *list, json_object *value, rv_err **cause);
+/** Append one that another list has, under the same limits; a reference is added. RV_E_INVALID: there are too many, or
+ * too many bytes. */
+RV_MUST_CHECK int rv_attachments_keep(json_object *list, json_object *attachment, rv_err **cause);
+
+/* Tokens of a list, for the bound of a request (max_context_tokens). An estimate that depends on the list alone: */
+#define RV_LLM_IMAGE_ESTIMATE  1600  /* of an image, and the least of a file */
+#define RV_LLM_LINK_ESTIMATE   16000 /* of a file by its URL */
+#define RV_LLM_BYTES_PER_TOKEN 16    /* of another file's bytes; of a text (text/..., JSON, XML, YAML): 4 */
+int64_t rv_attachments_estimate(json_object *list); /* NULL: 0 */
 
 /* The result of a model call besides its text: views, borrowed for the call they are handed to. */
 struct rv_llm_answer {

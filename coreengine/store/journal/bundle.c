@@ -134,7 +134,6 @@ static void write_chosen(const struct rv_pipeline *p, rv_jw *w)
     size_t n;
     const struct rv_chosen_model *chosen = rv_pipeline_chosen_models(p, &n);
 
-    rv_jw_key(w, "models");
     rv_jw_obj(w);
     for (size_t i = 0; i < n; i++) {
         rv_jw_key(w, chosen[i].role);
@@ -154,6 +153,23 @@ static void write_chosen(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
+/* The same of each file that stages run. A pipeline without any keeps the bytes that it always had. */
+static void write_inner_chosen(const struct rv_pipeline *p, rv_jw *w)
+{
+    size_t n;
+    struct rv_pipeline *const *inner = rv_pipeline_inner(p, &n);
+
+    if (n == 0)
+        return;
+    rv_jw_key(w, "inner");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < n; i++) {
+        rv_jw_key(w, inner[i]->file);
+        write_chosen(inner[i], w);
+    }
+    rv_jw_obj_end(w);
+}
+
 static void write_pipeline(const struct rv_bundle_source *from, rv_jw *w)
 {
     const struct rv_pipeline *p = from->pipeline;
@@ -165,7 +181,9 @@ static void write_pipeline(const struct rv_bundle_source *from, rv_jw *w)
     if (from->base)
         rv_jw_kv_text(w, "base", from->base);
     rv_jw_kv_str(w, "text", rv_pipeline_text(p));
+    rv_jw_key(w, "models");
     write_chosen(p, w);
+    write_inner_chosen(p, w);
     rv_jw_obj_end(w);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char *const bundle_keys[] = {"reeve_bundle", "pipeline", "files", "agents", "script", "catalog"};
-static const char *const pipeline_keys[] = {"file", "dir", "base", "text", "models"};
+static const char *const pipeline_keys[] = {"file", "dir", "base", "text", "models", "inner"};
 static const char *const model_keys[] = {"provider", "model", "price", "max_input_tokens"};
 static const char *const price_keys[] = {"input", "output", "cached", "cache_write"};
 static const char *const agent_keys[] = {"place", "text"};
@@ -69,7 +69,19 @@ struct pipeline_parts {
     const char *file, *dir, *base, *text;
     struct rv_chosen_model *models; /* owned */
     size_t n_models;
+    struct rv_inner_models *inner; /* owned, with their files and models */
+    size_t n_inner;
 };
+
+static void parts_fini(struct pipeline_parts *parts)
+{
+    for (size_t i = 0; i < parts->n_inner; i++) {
+        free((char *)(uintptr_t)parts->inner[i].file);
+        free(parts->inner[i].models);
+    }
+    free(parts->inner);
+    free(parts->models);
+}
 
 /* A number from 0; *out stays as it is when key is absent and that is allowed. */
 static int read_amount(json_object *obj, const char *key, bool required, int64_t *out, rv_err **err)
@@ -99,18 +111,16 @@ static int read_price(json_object *value, struct rv_chosen_model *m, rv_err **er
     return 0;
 }
 
-static int read_models(json_object *obj, struct pipeline_parts *parts, rv_err **err)
+/* *out is the caller's, also after a failure. */
+static int read_models(json_object *map, struct rv_chosen_model **out, size_t *n, rv_err **err)
 {
-    json_object *map = NULL;
-    int rc = rv_bundle_object(obj, "models", true, &map, err);
+    int rc;
 
-    if (rc < 0)
-        return rc;
-    parts->models = calloc((size_t)json_object_object_length(map) + 1, sizeof *parts->models);
-    if (!parts->models)
+    *out = calloc((size_t)json_object_object_length(map) + 1, sizeof **out);
+    if (!*out)
         return RV_FAIL(err, RV_E_NOMEM, "read \"models\"");
     json_object_object_foreach (map, role, value) {
-        struct rv_chosen_model *m = &parts->models[parts->n_models++];
+        struct rv_chosen_model *m = &(*out)[(*n)++];
         m->role = role;
         if (!value)
             continue;
@@ -121,6 +131,44 @@ static int read_models(json_object *obj, struct pipeline_parts *parts, rv_err **
             (rc = rv_bundle_text(value, "provider", true, &m->provider, err)) < 0 ||
             (rc = rv_bundle_text(value, "model", true, &m->model, err)) < 0 || (rc = read_price(value, m, err)) < 0)
             return RV_WRAP(err, rc, "model \"%s\"", role);
+    }
+    return 0;
+}
+
+/* The path that a file below dir has when the pipeline is opened below base. */
+static char *path_below(const struct pipeline_parts *parts, const char *base, const char *path)
+{
+    size_t n = strcmp(parts->dir, ".") == 0 ? 0 : strlen(parts->dir);
+    rv_buf out = RV_BUF_INIT(RV_BUNDLE_MAX_BYTES);
+
+    if (!base || path[0] == '/' || (n > 0 && (strncmp(path, parts->dir, n) != 0 || path[n] != '/')))
+        return rv_str_dup(rv_str_of(path));
+    rv_buf_printf(&out, "%s/%s", base, path + (n > 0 ? n + 1 : 0));
+    return rv_buf_steal(&out, NULL);
+}
+
+/* Bundles of before do not have it: then the environment says again. */
+static int read_inner(json_object *obj, struct pipeline_parts *parts, const char *base, rv_err **err)
+{
+    json_object *map = NULL;
+    int rc = rv_bundle_object(obj, "inner", false, &map, err);
+
+    if (rc < 0 || !map)
+        return rc;
+    parts->inner = calloc((size_t)json_object_object_length(map) + 1, sizeof *parts->inner);
+    if (!parts->inner)
+        return RV_FAIL(err, RV_E_NOMEM, "read \"inner\"");
+    json_object_object_foreach (map, file, models) {
+        struct rv_inner_models *in = &parts->inner[parts->n_inner];
+        if (!json_object_is_type(models, json_type_object))
+            return RV_FAIL(err, RV_E_INVALID, "the models of \"%s\" must be an object, not %s", file,
+                           rv_json_type_text(models));
+        in->file = path_below(parts, base, file);
+        if (!in->file)
+            return RV_FAIL(err, RV_E_NOMEM, "read \"inner\"");
+        parts->n_inner++;
+        if ((rc = read_models(models, &in->models, &in->n_models, err)) < 0)
+            return RV_WRAP(err, rc, "file \"%s\"", file);
     }
     return 0;
 }
@@ -144,14 +192,18 @@ static int find_agent(void *self, const char *name, rv_str *text, const char **p
     return 0;
 }
 
-static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, json_object *files, json_object *agents,
-                         bool offline, rv_err **err)
+static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, const char *base, json_object *files,
+                         json_object *agents, bool offline, rv_err **err)
 {
     const struct rv_agent_source source = {find_agent, agents};
-    const char *base = offline ? NULL : parts->base; /* nothing outside is looked at then, and messages stay short */
     struct kept_files kept = {files, parts->dir, base};
-    const struct rv_pipeline_opts opts = {
-        .file = find_file, .self = &kept, .models = parts->models, .n_models = parts->n_models, .offline = offline};
+    const struct rv_pipeline_opts opts = {.file = find_file,
+                                          .self = &kept,
+                                          .models = parts->models,
+                                          .n_models = parts->n_models,
+                                          .inner = parts->inner,
+                                          .n_inner = parts->n_inner,
+                                          .offline = offline};
     rv_findings *findings = rv_findings_new();
     int rc;
 
@@ -174,7 +226,7 @@ static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, json_
 static int open_pipeline(rv_bundle *b, json_object *root, bool offline, rv_err **err)
 {
     struct pipeline_parts parts = {.file = NULL};
-    json_object *obj = NULL, *files = NULL, *agents = NULL;
+    json_object *obj = NULL, *files = NULL, *agents = NULL, *models = NULL;
     int rc;
 
     if ((rc = rv_bundle_object(root, "pipeline", true, &obj, err)) < 0 ||
@@ -184,14 +236,18 @@ static int open_pipeline(rv_bundle *b, json_object *root, bool offline, rv_err *
         (rc = rv_bundle_text(obj, "file", true, &parts.file, err)) < 0 ||
         (rc = rv_bundle_text(obj, "dir", true, &parts.dir, err)) < 0 ||
         (rc = rv_bundle_text(obj, "base", false, &parts.base, err)) < 0 ||
-        (rc = rv_bundle_text(obj, "text", true, &parts.text, err)) < 0)
+        (rc = rv_bundle_text(obj, "text", true, &parts.text, err)) < 0 ||
+        (rc = rv_bundle_object(obj, "models", true, &models, err)) < 0)
         return rc;
-    rc = read_models(obj, &parts, err);
+    const char *base = offline ? NULL : parts.base; /* nothing outside is looked at then, and messages stay short */
+    rc = read_models(models, &parts.models, &parts.n_models, err);
     if (rc == 0)
-        rc = load_pipeline(b, &parts, files, agents, offline, err);
+        rc = read_inner(obj, &parts, base, err);
+    if (rc == 0)
+        rc = load_pipeline(b, &parts, base, files, agents, offline, err);
     if (rc == 0 && parts.base && !(b->base = rv_str_dup(rv_str_of(parts.base))))
         rc = RV_FAIL(err, RV_E_NOMEM, "open a bundle");
-    free(parts.models);
+    parts_fini(&parts);
     return rc;
 }
 

@@ -97,11 +97,13 @@ struct call_state {
     uint32_t magic;
     const struct rv_plugin_entry *entry;
     struct rv_plugin_work *work; /* NULL: the answer cannot come late */
+    const char *args;
     const struct rv_plugin_ears *ears;
     rv_buf *out; /* where the reply is appended */
     bool can_emit, enough;
     size_t emitted; /* bytes of all pieces */
     struct rv_plugin_said *said;
+    struct rv_plugin_attached *attached; /* owned; NULL: not asked for */
 };
 
 static struct call_state *state_of(const struct rv_cap_call *call)
@@ -138,6 +140,45 @@ static int host_reply(struct rv_cap_call *call, const char *json)
     const struct call_state *s = state_of(call);
 
     return rv_plugin_said_reply(s->said, s->out, json);
+}
+
+static const struct rv_cap_attachment *host_attachments(struct rv_cap_call *call, uint32_t *n)
+{
+    struct call_state *s = state_of(call);
+
+    if (n)
+        *n = 0;
+    if (s->entry->kind != RV_NAME_HOOK)
+        return NULL;
+    if (!s->attached)
+        s->attached = calloc(1, sizeof *s->attached);
+    return s->attached ? rv_plugin_attached(s->attached, s->args, n) : NULL;
+}
+
+static int host_replace_attachments(struct rv_cap_call *call, const struct rv_cap_attachment *items, uint32_t n)
+{
+    static const struct rv_plugin_attached none;
+    const struct call_state *s = state_of(call);
+    rv_buf text = RV_BUF_INIT((size_t)RV_CAP_MAX_REPLY + 1);
+
+    if (n > RV_CAP_MAX_ATTACHMENTS || (n > 0 && !items)) {
+        rv_plugin_said_failure(s->said, DEFAULT_ERROR_TYPE,
+                               n > RV_CAP_MAX_ATTACHMENTS ? "it gave more than 32 attachments"
+                                                          : "it gave attachments without a list of them");
+        return 1;
+    }
+    rv_plugin_write_attachments(s->attached ? s->attached : &none, items, n, &text);
+    if (text.rc == RV_E_LIMIT) {
+        s->said->n_replies++;
+        s->said->too_large = true;
+    } else if (text.rc < 0) {
+        rv_plugin_said_failure(s->said, DEFAULT_ERROR_TYPE,
+                               text.rc == RV_E_NOMEM ? "no memory for its attachments"
+                                                     : "it gave an attachment that is not UTF-8");
+    }
+    int refused = text.rc < 0 || rv_plugin_said_reply(s->said, s->out, rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+    return refused;
 }
 
 static uint64_t host_later(struct rv_cap_call *call)
@@ -323,6 +364,7 @@ void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call 
     struct call_state state = {.magic = CALL_MAGIC,
                                .entry = e,
                                .work = call->work,
+                               .args = args,
                                .ears = ears,
                                .out = out,
                                .can_emit = e->kind == RV_NAME_PROVIDER,
@@ -343,9 +385,14 @@ void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call 
                                .log = host_log,
                                .emit = host_emit,
                                .context = call->context && *call->context ? call->context : "{}",
-                               .later = host_later};
+                               .later = host_later,
+                               .attachments = host_attachments,
+                               .replace_attachments = host_replace_attachments};
 
     said->returned = e->fn(e->owner->self, &view);
+    if (state.attached)
+        rv_plugin_attached_fini(state.attached);
+    free(state.attached);
 }
 
 struct here {

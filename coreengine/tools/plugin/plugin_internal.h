@@ -138,6 +138,23 @@ void rv_late_return(struct rv_plugin_work *w); /* the call was answered at once:
 bool rv_late_close(const struct rv_plugin *pl);
 void rv_late_offer(struct rv_cap_host *host); /* the functions that end a call */
 
+/* attachments.c */
+/* What a hook is shown of a request's images and files; zeroed: not asked for yet. */
+struct rv_plugin_attached {
+    bool is_read;
+    json_object *args; /* owned: the items borrow from it */
+    uint32_t n;
+    struct rv_cap_attachment items[RV_CAP_MAX_ATTACHMENTS];
+};
+#define RV_PLUGIN_MAX_SHOWN       (32 * RV_JSON_MAX_BYTES) /* as a hook is shown at most */
+#define RV_PLUGIN_MAX_SHOWN_DEPTH (2 * RV_JSON_MAX_DEPTH)
+const struct rv_cap_attachment *rv_plugin_attached(struct rv_plugin_attached *a, const char *args, uint32_t *n);
+/** The reply of a hook that gives this list. items[0..n) are the capability's: texts may be anything. out is bounded by
+ * the caller. */
+void rv_plugin_write_attachments(const struct rv_plugin_attached *a, const struct rv_cap_attachment *items, uint32_t n,
+                                 rv_buf *out);
+void rv_plugin_attached_fini(struct rv_plugin_attached *a);
+
 /* call.c */
 /* The actions of a capability in one call, besides the bytes of its reply. Judged after the call, by the engine's
  * process. */

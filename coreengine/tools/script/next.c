@@ -130,22 +130,18 @@ void rv_script_questions_fini(rv_script *s)
     s->n_questions = 0;
 }
 
-/* A question says which stage it is of itself, or its data does. */
-static int add_question(rv_script *s, const char *id, const char *stage, json_object *data, rv_err **err)
+static int add_question(rv_script *s, const rv_envelope *env, const char *id, const char *asked_by, rv_err **err)
 {
     struct script_question *q = &s->questions[s->n_questions];
 
-    if (!stage && json_object_is_type(data, json_type_object))
-        RV_IGNORE(!rv_json_get_text(data, "stage", &stage), "then it has none");
     q->id = rv_str_dup(rv_str_of(id));
-    q->stage = rv_str_dup(rv_str_of(stage));
+    q->stage = rv_str_dup(rv_str_of(rv_envelope_asker(env, rv_str_of(id), asked_by)));
     s->n_questions++;
     return q->id && q->stage ? 0 : RV_FAIL(err, RV_E_NOMEM, "look at what a run waits for");
 }
 
 int rv_script_waits(rv_script *s, const rv_envelope *env, const char *asked_by, rv_err **err)
 {
-    const struct rv_interrupt in = rv_envelope_interrupt(env);
     size_t n = rv_envelope_n_queued(env);
     int rc = 0;
 
@@ -153,18 +149,13 @@ int rv_script_waits(rv_script *s, const rv_envelope *env, const char *asked_by, 
     s->questions = calloc(n + 1, sizeof *s->questions);
     if (!s->questions)
         return RV_FAIL(err, RV_E_NOMEM, "look at what a run waits for");
-    if (rv_envelope_has_interrupt(env)) {
-        const char *stage = NULL;
-        bool says = json_object_is_type(in.data, json_type_object) && rv_json_get_text(in.data, "stage", &stage);
-        rc = add_question(s, in.id, in.stage ? in.stage : says ? stage : asked_by, in.data, err);
-    }
+    if (rv_envelope_has_interrupt(env))
+        rc = add_question(s, env, rv_envelope_interrupt(env).id, asked_by, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *entry = rv_envelope_queued(env, i);
-        const char *id = NULL, *stage = NULL;
-        if (!entry || !rv_json_get_text(entry, "id", &id))
-            continue;
-        RV_IGNORE(!rv_json_get_text(entry, "stage", &stage), "its data may say so");
-        rc = add_question(s, id, stage, rv_json_get_obj(entry, "data"), err);
+        const char *id = NULL;
+        if (entry && rv_json_get_text(entry, "id", &id))
+            rc = add_question(s, env, id, NULL, err);
     }
     return rc;
 }

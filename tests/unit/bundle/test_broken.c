@@ -14,6 +14,9 @@
 #define TEXT(text)       BUNDLE("{\"file\":\"p.yaml\",\"dir\":\".\",\"text\":" text ",\"models\":{}}", "{}", "", CATALOG)
 #define MODELS(models)                                                                                                 \
     BUNDLE("{\"file\":\"p.yaml\",\"dir\":\".\",\"text\":\"name: t\",\"models\":" models "}", "{}", "", CATALOG)
+#define INNER(inner)                                                                                                   \
+    BUNDLE("{\"file\":\"p.yaml\",\"dir\":\".\",\"text\":\"name: t\",\"models\":{},\"inner\":" inner "}", "{}", "",     \
+           CATALOG)
 #define SCRIPT(script) BUNDLE(PIPELINE, "{}", ",\"script\":" script, CATALOG)
 
 static const struct {
@@ -66,6 +69,10 @@ static const struct {
      RV_E_INVALID, "model \"r\": \"cached\" must be an integer from 0"},
     {MODELS("{\"r\":{\"provider\":\"p\",\"model\":\"m\",\"price\":{\"in\":1}}}"), RV_E_INVALID,
      "a price has an unknown key \"in\""},
+    {INNER("[]"), RV_E_INVALID, "\"inner\" must be an object, not array"},
+    {INNER("{\"in.yaml\":1}"), RV_E_INVALID, "the models of \"in.yaml\" must be an object, not integer"},
+    {INNER("{\"in.yaml\":{\"r\":{\"provider\":\"p\"}}}"), RV_E_INVALID,
+     "file \"in.yaml\": model \"r\": \"model\" is missing"},
     {SCRIPT("7"), RV_E_INVALID, "\"script\" must be an object"},
     {SCRIPT("{\"file\":\"s.yaml\",\"text\":\"\"}"), RV_E_INVALID, "script \"s.yaml\": script: the file is empty"},
     {SCRIPT("{\"file\":\"s.yaml\",\"text\":\"model: {}\"}"), RV_E_INVALID, "(s.yaml:1:1)"},

@@ -252,11 +252,72 @@ START_TEST(files_are_found_below_the_base)
 }
 END_TEST
 
+/* graph 8.2: a file that a stage runs keeps its models, too, wherever the pipeline is opened. A bundle of before does
+ * not have them: then the environment says again. */
+START_TEST(a_file_that_a_stage_runs_keeps_its_models)
+{
+    static const char *const dirs[] = {".", "down"};
+    static const char pipeline[] =
+        "name: t\nmodels: {m: 'openai:outer'}\nagents:\n  - {name: a, pipeline: sub/in.yaml}\n";
+    static const char in[] = "name: in\nmodels: {m: '${env:RV_OPEN_MODEL}', extra: {model: 'x:y', api_key: "
+                             "'${env:RV_OPEN_EXTRA}', optional: true}}\n"
+                             "agents: [{name: b, has_llm: true, model_role: m}]\n";
+    char *dir = rv_kit_tmpdir(), *text, *models;
+    bool is_new = _i < 4;
+    struct world w;
+    rv_err *err = NULL;
+    size_t n = 0;
+
+    ck_assert_int_eq(chdir(dir), 0);
+    for (int i = 0; i < 2; i++) {
+        char *sub = rv_kit_path(dirs[i], "sub"), *file = rv_kit_path(sub, "in.yaml");
+        ck_assert(i == 0 || mkdir(dirs[i], 0700) == 0);
+        ck_assert_int_eq(mkdir(sub, 0700), 0);
+        rv_kit_write(file, in);
+        free(file);
+        free(sub);
+    }
+    setenv("RV_OPEN_MODEL", "anthropic:small", 1);
+    unsetenv("RV_OPEN_EXTRA");
+    world_parse(&w, pipeline, dirs[_i % 2]);
+    char *base = rv_kit_path(dir, _i % 2 == 0 ? "gone" : "gone/down");
+    const struct rv_bundle_source from = {
+        .pipeline = w.pipeline, .catalog = &w.catalog, .base = _i % 4 < 2 ? base : NULL};
+    rv_buf out = RV_BUF_INIT(1 << 20);
+    ck_assert_int_eq(rv_bundle_write(&from, &out, NULL, &err), 0);
+    text = rv_buf_steal(&out, NULL);
+    models = strstr(text, ",\"inner\":{");
+    ck_assert_ptr_nonnull(models);
+    if (!is_new) { /* as it was written before */
+        char *end = strstr(models, "}}}");
+        ck_assert_ptr_nonnull(end);
+        memmove(models, end + 2, strlen(end + 2) + 1);
+    }
+    setenv("RV_OPEN_MODEL", "openai:another", 1);
+    setenv("RV_OPEN_EXTRA", "k", 1);
+    rv_bundle *b = world_open(text, false);
+    const struct rv_pipeline *p = rv_bundle_pipeline(b), *inner = rv_pipeline_inner(p, &n)[0];
+    ck_assert_uint_eq(n, 1);
+    ck_assert_str_eq(rv_pipeline_model(p, RV_STR_LIT("m"))->model, "outer");
+    ck_assert_str_eq(rv_pipeline_model(inner, RV_STR_LIT("m"))->model, is_new ? "small" : "another");
+    ck_assert_int_eq(rv_pipeline_model(inner, RV_STR_LIT("extra")) == NULL, is_new);
+    rv_bundle_free(b);
+    free(text);
+    free(base);
+    world_fini(&w);
+    unsetenv("RV_OPEN_MODEL");
+    unsetenv("RV_OPEN_EXTRA");
+    ck_assert_int_eq(chdir("/"), 0);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 Suite *open_suite(void)
 {
     Suite *suite = suite_create("bundle_open");
     TCase *tc = tcase_create("open");
 
+    tcase_add_loop_test(tc, a_file_that_a_stage_runs_keeps_its_models, 0, 6);
     tcase_add_test(tc, offline_nothing_but_the_bundle_is_needed);
     tcase_add_test(tc, prices_are_those_of_the_day_the_bundle_was_made);
     tcase_add_test(tc, online_a_missing_secret_is_an_error_that_names_it);

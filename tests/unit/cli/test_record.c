@@ -217,9 +217,16 @@ START_TEST(what_people_answer_is_recorded)
         .kind = RV_EVENT_ANSWER,
         .response = {.text = RV_STR_LIT("yes"), .has_approved = true, .approved = true, .data = data}};
 
+    const struct rv_event named = {
+        .kind = RV_EVENT_ANSWER,
+        .response = {.text = RV_STR_LIT("no"), .interrupt_id = RV_STR_LIT("int_1"), .asker = "plan"}};
+
     rv_recorder_input(r, &ev);
+    rv_recorder_input(r, &named);
     json_object_put(data);
-    want(r, "{\"answers\":[{\"text\":\"yes\",\"approved\":true,\"data\":{\"a\":1}}],\"repeat\":false}\n");
+    want(r,
+         "{\"answers\":[{\"text\":\"yes\",\"approved\":true,\"data\":{\"a\":1}},{\"stage\":\"plan\",\"text\":\"no\"}],"
+         "\"repeat\":false}\n");
 }
 END_TEST
 

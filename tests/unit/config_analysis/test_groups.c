@@ -146,6 +146,33 @@ START_TEST(a_join_serves_two_groups)
 }
 END_TEST
 
+/* graph 13: a stage that only ways back lead to, one after the other, is reached as any other; graph 14: it counts. */
+START_TEST(stages_behind_several_loops_are_reached)
+{
+    static const char text[] = "name: t\nmax_iterations: 3\nagents:\n"
+                               "  - {name: s0, set: {v: 1}, default_next: s4}\n"
+                               "  - {name: s1, set: {v: 1}, default_next: s3}\n"
+                               "  - {name: s2, set: {v: 1}, default_next: s4}\n"
+                               "  - {name: s3, set: {v: 1}, default_next: s2}\n"
+                               "  - {name: s4, set: {v: 1}, default_next: s1}\n"
+                               "  - {name: alone, set: {v: 1}, default_next: [s6]}\n"
+                               "  - {name: s6, set: {v: 1}}\n";
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+    struct rv_proof proof = {0};
+
+    ck_assert_int_eq(rv_pipeline_parse(rv_str_of(text), "loops.yaml", ".", findings, &p, NULL), 0);
+    ck_assert(p->is_sound);
+    for (size_t i = 0; i < p->n_agents; i++)
+        ck_assert_int_eq(p->agents[i].level.is_reached, i < 5);
+    ck_assert_int_eq(rv_pipeline_prove(p, RV_MODE_SEQUENTIAL, &proof, NULL), 0);
+    ck_assert_int_eq(proof.max_visits, 8); /* s0 s4, s1 s3, s2 s4, s1 s3 */
+    rv_proof_fini(&proof);
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+}
+END_TEST
+
 /* graph 2, 13: branches with their conditions, joins, choices of people and errors are drawn. */
 START_TEST(groups_are_drawn)
 {
@@ -176,6 +203,7 @@ void add_groups_tests(Suite *suite)
 
     tcase_add_test(tcase, broken_groups_are_told);
     tcase_add_test(tcase, levels_nest);
+    tcase_add_test(tcase, stages_behind_several_loops_are_reached);
     tcase_add_test(tcase, groups_are_drawn);
     tcase_add_test(tcase, a_join_serves_two_groups);
     suite_add_tcase(suite, tcase);

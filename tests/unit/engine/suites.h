@@ -22,5 +22,6 @@ Suite *kept_suite(void);
 Suite *late_suite(void);
 Suite *opened_suite(void);
 Suite *expiry_suite(void);
+Suite *early_suite(void);
 
 #endif

@@ -3,6 +3,8 @@
 #include "tests/unit/graphs/graphs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 uint64_t dice_throw(struct dice *d)
 {
@@ -27,7 +29,9 @@ struct plan {
     struct dice *d;
     const struct graph_kinds *kinds;
     rv_buf *b;
-    int n, context[GRAPH_MAX_STAGES], join_of[GRAPH_MAX_STAGES], shortest[GRAPH_MAX_STAGES];
+    int n, max, n_inner; /* inner pipelines that a stage may run; max: stages */
+    bool is_inner;       /* it is one itself */
+    int context[GRAPH_MAX_STAGES], join_of[GRAPH_MAX_STAGES], shortest[GRAPH_MAX_STAGES];
     bool is_join[GRAPH_MAX_STAGES], is_fork[GRAPH_MAX_STAGES], must_join[GRAPH_MAX_STAGES];
 };
 
@@ -35,7 +39,7 @@ static void make_plan(struct plan *p)
 {
     int n_forks = 0;
 
-    p->n = 3 + dice_pick(p->d, GRAPH_MAX_STAGES - 2);
+    p->n = 3 + dice_pick(p->d, p->max - 2);
     for (int s = 0; s < p->n; s++) {
         p->context[s] = p->join_of[s] = -1;
         p->shortest[s] = GRAPH_MAX_STAGES;
@@ -86,7 +90,8 @@ static const char *pick_target(struct plan *p, int from, char text[16])
     if (fork >= 0 && p->join_of[fork] > from)
         for (int i = 0; i < 4; i++)
             targets[n++] = p->join_of[fork];
-    targets[n++] = -1;
+    if (n == 0 || dice_chance(p->d, 60))
+        targets[n++] = -1;
     at = targets[dice_pick(p->d, n)];
     if (at < 0)
         return "end";
@@ -129,11 +134,27 @@ static bool write_list(struct plan *p, int fork)
     return true;
 }
 
+static void write_inner(struct plan *p, bool in_list)
+{
+    static const char *const inputs[] = {"1", "outputs.s0.v", "envelope.iteration", "envelope.raw_input"};
+
+    rv_buf_printf(p->b, "    pipeline: in%d.yaml\n    inputs: {x: '%s'}\n", dice_pick(p->d, p->n_inner),
+                  in_list ? "item" : inputs[dice_pick(p->d, 4)]);
+    if (dice_chance(p->d, 60))
+        rv_buf_printf(p->b, "    outputs: {v: %s, w: inputs.x}\n",
+                      dice_chance(p->d, 70)   ? "envelope.iteration"
+                      : dice_chance(p->d, 50) ? "'\"s1\" in outputs ? 2 : 1'"
+                                              : "outputs.s1.v");
+}
+
 static void write_work(struct plan *p, int s)
 {
     int kind = dice_pick(p->d, 10);
+    bool in_list = kind < 7 && p->kinds->for_each && dice_chance(p->d, 20);
 
-    if (kind < 5)
+    if (p->n_inner > 0 && kind < 7 && dice_chance(p->d, p->is_inner ? 15 : 30))
+        write_inner(p, in_list);
+    else if (kind < 5)
         rv_buf_printf(p->b, "    has_llm: true\n    model_role: r\n    prompt_key: p\n    max_retries: %d\n",
                       dice_pick(p->d, 2));
     else if (kind < 7)
@@ -144,7 +165,7 @@ static void write_work(struct plan *p, int s)
                       : dice_chance(p->d, 70) ? "3"
                                               : "outputs.s0.v + 1",
                       s);
-    if (kind < 7 && p->kinds->for_each && dice_chance(p->d, 20)) {
+    if (in_list) {
         static const char *const policies[] = {"fail", "skip", "collect"};
         rv_buf_printf(p->b, "    for_each: '%s'\n    max_items: 3\n    max_parallel: %d\n    on_item_error: %s\n",
                       dice_chance(p->d, 80)   ? "[1, 2, 3]"
@@ -217,28 +238,99 @@ static void write_join(struct plan *p, int s)
     rv_buf_puts(p->b, "}}\n");
 }
 
-void graph_write(struct dice *d, const struct graph_kinds *kinds, rv_buf *yaml)
+static void write_bounds(struct plan *p)
 {
-    struct plan p = {.d = d, .kinds = kinds, .b = yaml};
+    struct dice *d = p->d;
 
-    rv_buf_clear(yaml);
+    rv_buf_printf(p->b, "models: {r: scripted}\nmax_iterations: %d\n", 1 + dice_pick(d, 3));
+    if (p->is_inner)
+        rv_buf_printf(p->b,
+                      "max_llm_calls: %d\nmax_agent_hops: %d\ninputs: [x]\n"
+                      "prompts: {p: 'look at {{outputs}} again {{iteration}} for {{inputs.x}}'}\n",
+                      dice_chance(d, 20) ? 1 + dice_pick(d, 4) : 20, dice_chance(d, 20) ? 2 + dice_pick(d, 6) : 30);
+    else
+        rv_buf_printf(p->b,
+                      "max_llm_calls: %d\nmax_agent_hops: %d\n"
+                      "prompts: {p: 'look at {{outputs}} again {{iteration}}'}\n",
+                      dice_chance(d, 30) ? 1 + dice_pick(d, 8)
+                      : p->n_inner > 0   ? 200
+                                         : 60,
+                      dice_chance(d, 30) ? 2 + dice_pick(d, 12)
+                      : p->n_inner > 0   ? 300
+                                         : 80);
+    if (dice_chance(d, 25)) {
+        int from = dice_pick(d, p->n), to = dice_pick(d, p->n);
+        rv_buf_printf(p->b, "edge_limits:\n  - {from: s%d, to: s%d, max_count: %d}\n", from, to, 1 + dice_pick(d, 2));
+    }
+}
+
+static void write_one(struct plan p, const char *name)
+{
     make_plan(&p);
     settle_joins(&p);
-    rv_buf_printf(yaml,
-                  "name: t\nmodels: {r: scripted}\nmax_iterations: %d\nmax_llm_calls: %d\nmax_agent_hops: %d\n"
-                  "prompts: {p: 'look at {{outputs}} again {{iteration}}'}\n",
-                  1 + dice_pick(d, 3), dice_chance(d, 30) ? 1 + dice_pick(d, 8) : 60,
-                  dice_chance(d, 30) ? 2 + dice_pick(d, 12) : 80);
-    if (dice_chance(d, 25)) {
-        int from = dice_pick(d, p.n), to = dice_pick(d, p.n);
-        rv_buf_printf(yaml, "edge_limits:\n  - {from: s%d, to: s%d, max_count: %d}\n", from, to, 1 + dice_pick(d, 2));
-    }
-    rv_buf_puts(yaml, "agents:\n");
+    rv_buf_printf(p.b, "name: %s\n", name);
+    write_bounds(&p);
+    rv_buf_puts(p.b, "agents:\n");
     for (int s = 0; s < p.n; s++) {
-        rv_buf_printf(yaml, "  - name: s%d\n", s);
+        rv_buf_printf(p.b, "  - name: s%d\n", s);
         write_work(&p, s);
         write_routes(&p, s);
         if (p.is_join[s])
             write_join(&p, s);
     }
+}
+
+void graph_write(struct dice *d, const struct graph_kinds *kinds, struct graph *out)
+{
+    static const char *const names[GRAPH_MAX_INNER] = {"in0", "in1"};
+    rv_buf all = RV_BUF_INIT(1 << 18);
+
+    *out = (struct graph){.yaml = RV_BUF_INIT(1 << 16)};
+    for (int n = kinds->inner ? 1 + dice_pick(d, GRAPH_MAX_INNER) : 0; out->n_inner < n; out->n_inner++) {
+        rv_buf *b = &out->inner[out->n_inner];
+        *b = RV_BUF_INIT(1 << 16);
+        write_one((struct plan){.d = d, .kinds = kinds, .b = b, .max = 5, .n_inner = out->n_inner, .is_inner = true},
+                  names[out->n_inner]);
+    }
+    write_one((struct plan){.d = d, .kinds = kinds, .b = &out->yaml, .max = GRAPH_MAX_STAGES, .n_inner = out->n_inner},
+              "t");
+    rv_buf_puts(&all, rv_buf_cstr(&out->yaml));
+    for (int i = 0; i < out->n_inner; i++)
+        rv_buf_printf(&all, "--- in%d.yaml\n%s", i, rv_buf_cstr(&out->inner[i]));
+    if (rv_buf_check(&all, "graph", NULL) < 0)
+        rv_kit_die("a graph is too long");
+    out->story = rv_buf_steal(&all, NULL);
+}
+
+void graph_fini(struct graph *g)
+{
+    rv_buf_fini(&g->yaml);
+    for (int i = 0; i < g->n_inner; i++)
+        rv_buf_fini(&g->inner[i]);
+    free(g->story);
+    *g = (struct graph){.story = NULL};
+}
+
+static bool inner_file(void *self, const char *path, rv_str *out)
+{
+    const struct graph *g = self;
+    int i = strncmp(path, "in", 2) == 0 && strcmp(path + 3, ".yaml") == 0 ? path[2] - '0' : -1;
+
+    if (i < 0 || i >= g->n_inner)
+        return false;
+    *out = rv_buf_str(&g->inner[i]);
+    return true;
+}
+
+struct rv_pipeline *graph_load(const struct graph *g, rv_findings *findings)
+{
+    const struct rv_pipeline_opts opts = {.file = inner_file, .self = (void *)(uintptr_t)g};
+    struct rv_pipeline *p = NULL;
+
+    if (rv_pipeline_parse_with(rv_buf_str(&g->yaml), "graph.yaml", ".", &opts, findings, &p, NULL) < 0)
+        rv_kit_die("not read:\n%s", g->story);
+    if (p && p->is_sound)
+        return p;
+    rv_pipeline_free(p);
+    return NULL;
 }

@@ -17,6 +17,13 @@ struct call {
     uint64_t identity;
     bool is_over, is_given_up;
 };
+/* How often something happened, by some key. */
+#define MAX_TALLIES 1000
+struct tallies {
+    char *keys[MAX_TALLIES]; /* owned */
+    int64_t counts[MAX_TALLIES];
+    size_t n;
+};
 /* What events said, by some key. */
 #define MAX_NOTES 4000
 struct notes {
@@ -34,11 +41,12 @@ struct player {
     struct rv_effects fx;
     struct call calls[MAX_CALLS];
     size_t n_calls;
-    int64_t now_us, visits[GRAPH_MAX_STAGES];
+    int64_t now_us;
     char *events[MAX_EVENTS];                       /* owned; JSON */
     char *states[MAX_EVENTS];                       /* owned; the state after each */
     struct notes branches, tokens, cancelled, lost; /* of calls, of the writers of tokens; paths */
-    int64_t settled[GRAPH_MAX_STAGES];              /* groups whose join is not visited yet */
+    /* Of stages, by "PATH OF THE RUN|STAGE": visits; groups whose join is not visited yet. Of inner runs: calls. */
+    struct tallies visits, settled, inner_calls;
     struct rv_proof proof;
     struct played *out;
     rv_buf story;
@@ -111,6 +119,7 @@ static void add_call(struct player *pl, const struct rv_effect *e)
         FAIL(pl, "too many calls");
     snprintf(text, sizeof text, "%d/%lld/%lld/", e->stage, (long long)e->visit, (long long)e->attempt);
     uint64_t identity = hash_of(pl->opts->seed ^ 0xcbf29ce484222325u, rv_str_of(text));
+    identity = hash_of(identity, e->label ? rv_str_of(e->label) : rv_str_of(""));
     identity = hash_of(identity, e->key ? rv_str_of(e->key) : rv_str_of(""));
     if (e->kind == RV_EFFECT_CALL_HOOK)
         identity = hash_seen(identity, e);
@@ -141,6 +150,22 @@ static const char *kept(const struct notes *n, const char *key)
     return NULL;
 }
 
+/* Those whose keys begin so. */
+static void notes_forget(struct notes *n, const char *prefix)
+{
+    size_t kept_n = 0;
+
+    for (size_t i = 0; i < n->n; i++)
+        if (strncmp(n->keys[i], prefix, strlen(prefix)) == 0) {
+            free(n->keys[i]);
+            free(n->values[i]);
+        } else {
+            n->keys[kept_n] = n->keys[i];
+            n->values[kept_n++] = n->values[i];
+        }
+    n->n = kept_n;
+}
+
 static void forget(struct notes *n)
 {
     for (size_t i = 0; i < n->n; i++) {
@@ -150,11 +175,80 @@ static void forget(struct notes *n)
     n->n = 0;
 }
 
+static int64_t *tally_at(struct tallies *t, const char *key)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->keys[i], key) == 0)
+            return &t->counts[i];
+    if (t->n == MAX_TALLIES)
+        rv_kit_die("more than %d counts", MAX_TALLIES);
+    t->keys[t->n] = rv_str_dup(rv_str_of(key));
+    t->counts[t->n] = 0;
+    return &t->counts[t->n++];
+}
+
+/* Forget those whose keys begin so. */
+static void tally_forget(struct tallies *t, const char *prefix)
+{
+    size_t kept_n = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        if (strncmp(t->keys[i], prefix, strlen(prefix)) == 0) {
+            free(t->keys[i]);
+        } else {
+            t->keys[kept_n] = t->keys[i];
+            t->counts[kept_n++] = t->counts[i];
+        }
+    t->n = kept_n;
+}
+
 static bool is_inside(const char *path, const char *outer)
 {
     size_t len = strlen(outer);
 
-    return strncmp(path, outer, len) == 0 && (path[len] == '\0' || path[len] == '/' || path[len] == '[');
+    return strncmp(path, outer, len) == 0 && (len == 0 || outer[len - 1] == '/' || outer[len - 1] == ']' ||
+                                              path[len] == '\0' || path[len] == '/' || path[len] == '[');
+}
+
+/* The length of what names an inner run in a path, from its beginning: "s4/", "/s1#1:s2/s3/"; 0: the path has no inner
+ * run after `from`. */
+static size_t run_after(const char *path, size_t from)
+{
+    for (size_t at = from, end; path[at]; at = end) {
+        at += path[at] == '/';
+        end = at + strcspn(path + at, "/[");
+        if (path[at] == '[') /* an element */
+            end = at + strcspn(path + at, "]") + 1;
+        else if (path[end] == '/' && !memchr(path + at, '#', end - at))
+            return end + 1;
+    }
+    return 0;
+}
+
+/* "PATH OF THE RUN|NAME" */
+static const char *key_of(const char *path, const char *name, rv_buf *b)
+{
+    size_t run = 0;
+
+    for (size_t next = run_after(path, 0); next > 0; next = run_after(path, next))
+        run = next;
+    rv_buf_clear(b);
+    rv_buf_printf(b, "%.*s|%s", (int)run, path, name);
+    return rv_buf_cstr(b);
+}
+
+/* The pipeline of the run that is named by the first part of a path. */
+static const struct rv_pipeline *pipeline_at(const struct player *pl, const char *path, size_t len)
+{
+    const struct rv_pipeline *p = pl->p;
+
+    for (size_t next = run_after(path, 0); next > 0 && next <= len; next = run_after(path, next)) {
+        size_t name = next - 1;
+        while (name > 0 && path[name - 1] != '/' && path[name - 1] != ']')
+            name--;
+        p = p->agents[rv_pipeline_stage(p, (rv_str){path + name, next - 1 - name})].inner.pipeline;
+    }
+    return p;
 }
 
 /* Two paths part in one group: "/fork#visit:a..." and "/fork#visit:b...". */
@@ -172,28 +266,65 @@ static bool are_siblings(const char *a, const char *b)
     return same > 0 && a[same - 1] == ':' && (one != other || strncmp(a + same, b + same, one) != 0);
 }
 
+/* Another run begins inside of that visit: what was seen in the one before it does not count for it. */
+static void forget_inside(struct player *pl, const char *path, const char *stage, rv_buf *b)
+{
+    size_t len = strlen(path);
+    bool follows_name = len > 0 && path[len - 1] != '/' && path[len - 1] != ']';
+
+    rv_buf_clear(b);
+    rv_buf_printf(b, "%s%s%s/", path, follows_name ? "/" : "", stage);
+    tally_forget(&pl->visits, rv_buf_cstr(b));
+    tally_forget(&pl->settled, rv_buf_cstr(b));
+    tally_forget(&pl->inner_calls, rv_buf_cstr(b));
+    notes_forget(&pl->cancelled, rv_buf_cstr(b));
+    notes_forget(&pl->lost, rv_buf_cstr(b));
+}
+
 /* A cancelled branch visits nothing more, and a join is visited once for each group that was settled. */
 static void see_visit(struct player *pl, const struct rv_effect *e, json_object *line)
 {
-    const struct rv_agent *a = &pl->p->agents[e->stage];
-    const char *branch = text_of(line, "path");
+    const char *path = text_of(line, "path");
+    const struct rv_agent *a = &pipeline_at(pl, path, strlen(path))->agents[e->agent];
+    rv_buf b = RV_BUF_INIT(1 << 16);
 
     pl->out->visits++;
-    if (json_object_object_get_ex(line, "index", NULL))
-        return; /* an element of a list */
-    if (a->limits.max_visits > 0 && ++pl->visits[e->stage] > a->limits.max_visits + pl->out->answers)
-        FAIL(pl, "stage %s passes its max_visits", a->name);
-    for (size_t i = 0; i < pl->cancelled.n; i++)
-        if (is_inside(branch, pl->cancelled.keys[i]))
-            FAIL(pl, "branch %s goes on after it was cancelled", branch);
-    if (a->join.wait != RV_WAIT_NOT && --pl->settled[e->stage] < -pl->out->answers)
-        FAIL(pl, "join %s is visited more often than groups are settled", a->name);
+    pl->out->n_inner += e->label != NULL;
+    if (a->inner.pipeline)
+        forget_inside(pl, path, a->name, &b);
+    if (!json_object_object_get_ex(line, "index", NULL)) { /* it is not an element of a list */
+        int64_t *visits = tally_at(&pl->visits, key_of(path, a->name, &b));
+        if (++*visits > a->limits.max_visits + pl->out->answers && a->limits.max_visits > 0)
+            FAIL(pl, "stage %s passes its max_visits", a->name);
+        for (size_t i = 0; i < pl->cancelled.n; i++)
+            if (is_inside(path, pl->cancelled.keys[i]))
+                FAIL(pl, "branch %s goes on after it was cancelled", path);
+        if (a->join.wait != RV_WAIT_NOT && --*tally_at(&pl->settled, key_of(path, a->name, &b)) < -pl->out->answers)
+            FAIL(pl, "join %s is visited more often than groups are settled", a->name);
+    }
+    rv_buf_fini(&b);
+}
+
+/* A call counts in each of the runs that it is inside of. */
+static void count_inner_call(struct player *pl, const char *path)
+{
+    for (size_t next = run_after(path, 0); next > 0; next = run_after(path, next)) {
+        char *key = rv_str_dup((rv_str){path, next});
+        int64_t n = ++*tally_at(&pl->inner_calls, key);
+        int64_t most = pipeline_at(pl, path, next)->max_llm_calls;
+
+        if (n > most + pl->out->answers)
+            FAIL(pl, "inner run %s passes its bound: %lld calls", key, (long long)n);
+        pl->out->n_inner_bounds += n >= most; /* a retry may be left out for want of a call */
+        free(key);
+    }
 }
 
 static void see_line(struct player *pl, const struct rv_effect *e)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH + 8};
     rv_str text = rv_effect_text(&pl->fx, e);
+    rv_buf b = RV_BUF_INIT(1 << 16);
     json_object *line = NULL;
     int64_t call_id = 0;
     char number[24];
@@ -207,10 +338,8 @@ static void see_line(struct player *pl, const struct rv_effect *e)
     } else if (e->emit == RV_EMIT_INTERRUPT_PENDING) {
         pl->out->questions++;
     } else if (e->emit == RV_EMIT_GROUP_SETTLED) {
-        int join = rv_pipeline_stage(pl->p, rv_str_of(text_of(line, "join")));
         pl->out->n_groups++;
-        if (join >= 0)
-            pl->settled[join]++;
+        ++*tally_at(&pl->settled, key_of(text_of(line, "path"), text_of(line, "join"), &b));
     } else if (e->emit == RV_EMIT_BRANCH_ENDED) {
         const char *end = text_of(line, "end");
         if (strcmp(end, "cancelled") == 0)
@@ -220,11 +349,15 @@ static void see_line(struct player *pl, const struct rv_effect *e)
     } else if (e->emit == RV_EMIT_LLM_CALL_START && rv_json_get_int(line, "call_id", &call_id)) {
         snprintf(number, sizeof number, "%lld", (long long)call_id);
         keep(&pl->branches, number, text_of(line, "path"));
+        count_inner_call(pl, text_of(line, "path"));
         for (size_t i = 0; i < pl->n_calls; i++) /* what it is told depends on where it stands */
             if (pl->calls[i].call_id == call_id)
                 pl->calls[i].identity = hash_of(pl->calls[i].identity, rv_str_of(text_of(line, "path")));
+    } else if (e->emit == RV_EMIT_STAGE_COMPLETED && strcmp(text_of(line, "error_type"), "LimitError") == 0) {
+        pl->out->n_inner_bounds++;
     }
     json_object_put(line);
+    rv_buf_fini(&b);
 }
 
 /* No branch sees what a sibling wrote: each reply has a token of its own, and requests show all outputs. */
@@ -285,7 +418,7 @@ static void take_effects(struct player *pl, bool quiet)
 static void check_bounds(struct player *pl)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(pl->run));
-    int64_t over = pl->out->answers;
+    int64_t over = pl->out->answers * (1 + GRAPH_MAX_INNER); /* the stages around the one that asked, too */
 
     if (pl->out->visits > pl->p->max_agent_hops || pl->out->calls > pl->p->max_llm_calls)
         FAIL(pl, "a bound is passed: %lld visits, %lld calls", (long long)pl->out->visits, (long long)pl->out->calls);
@@ -339,6 +472,11 @@ static void answer(struct player *pl, struct call *c)
         static const char *const odd[] = {"no object",        "{\"v\":", "[1]", "", "{\"v\":1,\"outcome\":\"odd\"}",
                                           "{\"v\":{\"x\":1}}"};
         ev.reply = rv_str_of(odd[dice_pick(&d, 6)]);
+    } else if (c->kind == RV_EFFECT_CALL_LLM && pl->opts->terminate && dice_chance(&d, 12)) {
+        snprintf(text, sizeof text, "%lld", (long long)c->call_id);
+        pl->out->n_terminated++;
+        pl->out->n_inner_terminated += run_after(kept(&pl->branches, text), 0) > 0;
+        ev.reply = RV_STR_LIT("{\"v\":1,\"outcome\":\"terminate\"}");
     } else if (c->kind == RV_EFFECT_CALL_LLM) {
         snprintf(text, sizeof text, "{\"v\":%d,\"token\":\"t%llx\"}", dice_pick(&d, 4),
                  (unsigned long long)c->identity);
@@ -539,6 +677,9 @@ void play(const struct rv_pipeline *p, const char *yaml, const struct play_opts 
     forget(&pl->tokens);
     forget(&pl->cancelled);
     forget(&pl->lost);
+    tally_forget(&pl->visits, "");
+    tally_forget(&pl->settled, "");
+    tally_forget(&pl->inner_calls, "");
     rv_run_free(pl->run);
     rv_effects_fini(&pl->fx);
     rv_proof_fini(&pl->proof);

@@ -128,11 +128,70 @@ START_TEST(the_bytes_and_the_number_are_bounded)
 }
 END_TEST
 
+/* One that is kept from another list counts as it would when it came first. */
+START_TEST(one_that_is_kept_is_bounded_too)
+{
+    json_object *from = json_object_new_array(), *list = json_object_new_array();
+
+    ck_assert_int_eq(add_data(from, RV_LLM_MAX_ATTACHMENT_BYTES / 2), 0);
+    ck_assert_int_eq(add_data(from, 4), 0);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(rv_attachments_keep(list, json_object_array_get_idx(from, 0), NULL), 0);
+    ck_assert_int_eq(rv_attachments_keep(list, json_object_array_get_idx(from, 1), NULL), RV_E_INVALID);
+    json_object_put(list);
+    list = json_object_new_array();
+    for (size_t i = 0; i < RV_LLM_MAX_ATTACHMENTS; i++)
+        ck_assert_int_eq(rv_attachments_keep(list, json_object_array_get_idx(from, 1), NULL), 0);
+    ck_assert_int_eq(rv_attachments_keep(list, json_object_array_get_idx(from, 1), NULL), RV_E_INVALID);
+    json_object_put(list);
+    json_object_put(from);
+}
+END_TEST
+
+static const struct {
+    const char *type, *media_type;
+    size_t n; /* bytes of base64; 0: a URL */
+    int64_t tokens;
+} estimates[] = {
+    {"image", "image/png", 0, 1600},
+    {"image", "image/png", 8000000, 1600},
+    {"file", "application/pdf", 0, 16000},
+    {"file", "application/pdf", 4, 1600},
+    {"file", "application/pdf", 34132, 1600},
+    {"file", "application/pdf", 34156, 1601},
+    {"file", "text/plain", 4, 1},
+    {"file", "TEXT/csv", 1600, 301},
+    {"file", "application/json", 1600, 301},
+    {"file", "application/jsonl", 1600, 1600},
+};
+
+START_TEST(the_estimate_of_an_attachment_depends_on_it_alone)
+{
+    json_object *list = json_object_new_array(), *item = json_object_new_object();
+    char *text = calloc(1, estimates[_i].n + 1);
+
+    ck_assert_ptr_nonnull(text);
+    memset(text, 'A', estimates[_i].n);
+    json_object_object_add(item, "type", json_object_new_string(estimates[_i].type));
+    json_object_object_add(item, "media_type", json_object_new_string(estimates[_i].media_type));
+    json_object_object_add(item, estimates[_i].n ? "data" : "url", json_object_new_string(text));
+    json_object_array_add(list, item);
+    ck_assert_int_eq(rv_attachments_estimate(list), estimates[_i].tokens);
+    json_object_array_add(list, json_object_get(item));
+    ck_assert_int_eq(rv_attachments_estimate(list), 2 * estimates[_i].tokens);
+    ck_assert_int_eq(rv_attachments_estimate(NULL), 0);
+    json_object_put(list);
+    free(text);
+}
+END_TEST
+
 TCase *attachments_case(void)
 {
     TCase *tc = tcase_create("attachments");
 
     tcase_add_loop_test(tc, a_value_is_an_attachment_or_says_why_not, 0, RV_COUNT(values));
     tcase_add_test(tc, the_bytes_and_the_number_are_bounded);
+    tcase_add_test(tc, one_that_is_kept_is_bounded_too);
+    tcase_add_loop_test(tc, the_estimate_of_an_attachment_depends_on_it_alone, 0, RV_COUNT(estimates));
     return tc;
 }

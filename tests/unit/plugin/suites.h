@@ -18,6 +18,7 @@ Suite *provider_suite(void);
 Suite *provider_reply_suite(void);
 Suite *echo_suite(void);
 Suite *agents_suite(void);
+Suite *attachments_suite(void);
 
 #define TEST_MEMORY_MB 256 /* of each process of an isolated capability */
 

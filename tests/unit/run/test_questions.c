@@ -1,13 +1,15 @@
 /* What a person was shown is what happens: random outputs and arguments, random answers, with a crash between question
  * and answer or without. After a yes the bytes that were shown are the bytes of the call; changed arguments are the
- * bytes of the call; after a no nothing is called. Rule: graph 7. */
+ * bytes of the call; after a no nothing is called. Hooks before the tool see changed arguments first; what they make of
+ * them is shown again before it is sent. Rule: graph 7. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/kit/drive.h"
 #include "tests/unit/run/suites.h"
 
-#define RUNS 500
+#define RUNS 750
 
 struct luck {
     struct rv_rand_state state;
@@ -171,6 +173,96 @@ static void call_run(struct luck *l)
     drive_free(d);
 }
 
+/* --- hooks before the tool, which see what the person changed --- */
+
+enum reaction { LETS_PASS, REPLACES, BLOCKS, ANSWERS, N_REACTIONS };
+
+/* The hook's answer to the first call lets it pass; by `how` it answers the arguments that the person wrote. */
+struct hook {
+    enum reaction how;
+    const char *changed; /* what it makes of them */
+    size_t n_asked;
+    char *seen; /* the request that it was asked with last */
+};
+
+static const char *hook_answers(struct drive *d, const struct drive_call *c, bool *handled)
+{
+    static char text[1 << 16];
+    struct hook *h = d->answer_self;
+
+    *handled = c->kind == RV_EFFECT_CALL_HOOK;
+    if (!*handled)
+        return NULL;
+    free(h->seen);
+    h->seen = rv_str_dup(rv_str_of(c->request));
+    if (++h->n_asked != 2 || h->how == LETS_PASS)
+        return "{}";
+    snprintf(text, sizeof text,
+             h->how == REPLACES ? "{\"action\":\"replace\",\"arguments\":%s}"
+             : h->how == BLOCKS ? "{\"action\":\"block\",\"reason\":\"no\"}"
+                                : "{\"action\":\"answer\",\"result\":{}}",
+             h->changed);
+    return text;
+}
+
+static void check_seen(const struct hook *h, json_object *arguments)
+{
+    json_object *request = rv_kit_json(h->seen), *seen = rv_json_get_obj(request, "arguments");
+
+    ck_assert(rv_json_equal(seen, arguments));
+    json_object_put(request);
+}
+
+static void hooked_run(struct luck *l)
+{
+    struct drive *d = drive_new("name: t\nmodels: {m: scripted}\nagents: [{name: a, has_llm: true, model_role: m, "
+                                "has_tools: true, tool_access: all, before_tool: x.h}]\n",
+                                tools, RV_COUNT(tools));
+    char *arguments = random_object(l), *changed = random_object(l), *made = random_object(l);
+    json_object *edit = rv_kit_json(changed), *replaced = rv_kit_json(made);
+    struct hook h = {.how = (enum reaction)pick(l, N_REACTIONS), .changed = made};
+    rv_buf call = RV_BUF_INIT((size_t)1 << 20);
+    const struct rv_response r = {.has_approved = true, .approved = true, .arguments = edit};
+    bool same = h.how == LETS_PASS || (h.how == REPLACES && rv_json_equal(edit, replaced));
+
+    rv_buf_printf(&call, "c1 wipe %s", arguments);
+    const struct drive_said said[] = {{"llm:a", "", rv_buf_cstr(&call), NULL, false, 0}};
+    drive_talk(d, said, 1);
+    d->answer = hook_answers;
+    d->answer_self = &h;
+    ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
+    ck_assert_uint_eq(h.n_asked, 1);
+    answer(l, d, &r);
+    ck_assert_uint_eq(h.n_asked, 2);
+    check_seen(&h, edit);
+    if (h.how == REPLACES && !same) { /* the person sees what the hook made, and nothing is called before */
+        char *want = rv_kit_text(replaced);
+        const struct rv_response yes = {.has_approved = true, .approved = true};
+        ck_assert_int_eq(rv_run_status(d->run), RV_RUN_INTERRUPTED);
+        ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), 0);
+        ck_assert_str_eq(drive_state(d, "interrupt.data.parameters"), want);
+        answer(l, d, &yes);
+        ck_assert_str_eq(sent(d), want);
+        free(want);
+    } else if (same) {
+        char *want = rv_kit_text(edit);
+        ck_assert_str_eq(sent(d), want);
+        free(want);
+    } else {
+        ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), 0);
+    }
+    ck_assert_int_eq(rv_run_status(d->run), RV_RUN_COMPLETED);
+    ck_assert_uint_eq(h.n_asked, 2);
+    json_object_put(edit);
+    json_object_put(replaced);
+    free(h.seen);
+    free(arguments);
+    free(changed);
+    free(made);
+    rv_buf_fini(&call);
+    drive_free(d);
+}
+
 START_TEST(what_happens_after_a_yes_is_what_was_shown)
 {
     struct luck l;
@@ -179,7 +271,9 @@ START_TEST(what_happens_after_a_yes_is_what_was_shown)
 
     for (int i = 0; i < n; i++) {
         l.rand = rv_rand_seeded(&l.state, 1000 + (uint64_t)i);
-        if (i % 2)
+        if (i % 3 == 0)
+            hooked_run(&l);
+        else if (i % 3 == 1)
             ask_run(&l);
         else
             call_run(&l);

@@ -1,0 +1,254 @@
+/* A question of a branch is told, and answered, while other branches still run. Rule: graph 7. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/kit/kit.h"
+#include "tests/unit/engine/kept_host.h"
+
+#define GROUP                                                                                                          \
+    "name: early\nmodels: {m: scripted}\nagents:\n  - {name: open, default_next: [a, b, slow]}\n"                      \
+    "  - {name: a, ask: {question: A?}, default_next: a2}\n  - {name: a2, default_next: meet}\n"                       \
+    "  - {name: b, ask: {question: B?}, default_next: b2}\n  - {name: b2, default_next: meet}\n"                       \
+    "  - {name: slow, has_llm: true, model_role: m, default_next: meet}\n  - {name: meet, join: all}\n"
+#define SLOW "models: {slow: [{json: {v: 1}, delay_ms: 1000}]}"
+
+struct seen {
+    char ids[4][RV_ID_MAX], events[1000];
+    int n_asked, n_over;
+    int wanted;       /* answers when so many were asked, the last one first; 0: never */
+    const char *with; /* the choice */
+};
+
+static void answer_all(struct seen *s, rv_exec *x)
+{
+    for (int i = s->n_asked; i-- > 0;) {
+        const struct rv_response r = {.interrupt_id = rv_str_of(s->ids[i]), .choice = rv_str_of(s->with)};
+        rv_err *err = NULL;
+
+        ck_assert_int_eq(rv_exec_answer(x, &r, NULL), 0);
+        ck_assert_int_eq(rv_exec_answer(x, &r, &err), RV_E_STATE); /* it is on its way */
+        ck_assert_ptr_nonnull(strstr(rv_err_text(err), "has an answer already"));
+        rv_err_free(err);
+    }
+}
+
+static void on_question(void *self, rv_exec *x, const struct rv_pending *q)
+{
+    struct seen *s = self;
+
+    ck_assert_int_lt(s->n_asked, 4);
+    snprintf(s->ids[s->n_asked++], RV_ID_MAX, "%s", q->id);
+    if (s->n_asked == s->wanted)
+        answer_all(s, x);
+}
+
+static void on_event(void *self, const struct rv_effect *e, rv_str line)
+{
+    struct seen *s = self;
+    char *text = rv_str_dup(line);
+    json_object *json = rv_kit_json(text);
+    const char *stage = "";
+    size_t len = strlen(s->events);
+
+    if (e->emit == RV_EMIT_STAGE_STARTED || e->emit == RV_EMIT_LLM_RESULT) {
+        RV_IGNORE(!rv_json_get_text(json, "stage", &stage), "it has one");
+        snprintf(s->events + len, sizeof s->events - len, "%s%s ", stage, e->emit == RV_EMIT_LLM_RESULT ? "!" : "");
+    }
+    json_object_put(json);
+    free(text);
+}
+
+static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
+{
+    (void)x;
+    (void)err;
+    ck_assert_int_eq(rc, 0);
+    ((struct seen *)self)->n_over++;
+}
+
+static struct rv_observer observer(struct seen *s)
+{
+    return (struct rv_observer){.on_event = on_event, .on_question = on_question, .on_over = on_over, .self = s};
+}
+
+static rv_exec *start(struct world *w, rv_engine **e, struct seen *s)
+{
+    const struct rv_engine_opts opts = {.virtual_time = true, .virtual_start_us = 1700000000000000, .workers = 1};
+    struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
+    rv_exec *out = NULL;
+
+    world_load(w, GROUP, SLOW, NULL);
+    ck_assert_int_eq(rv_engine_new(&opts, e, NULL), 0);
+    x.pipeline = w->pipeline;
+    x.script = w->script;
+    x.observer = observer(s);
+    ck_assert_int_eq(rv_engine_start(*e, &x, world_envelope("x", rv_engine_now_us(*e)), NULL, &out, NULL), 0);
+    return out;
+}
+
+START_TEST(questions_are_answered_while_a_call_of_another_branch_is_under_way)
+{
+    struct seen s = {.wanted = 2, .with = "yes"};
+    struct world w;
+    rv_engine *e = NULL;
+
+    rv_exec *x = start(&w, &e, &s);
+    ck_assert_int_eq(rv_engine_wait(e, x, NULL), 0);
+    ck_assert_int_eq(rv_exec_status(x), RV_RUN_COMPLETED);
+    ck_assert_str_eq(s.events, "open a b slow b2 a2 slow! meet "); /* the later question was answered first */
+    ck_assert_int_eq(s.n_asked, 2);
+    ck_assert_int_eq(s.n_over, 1);
+    rv_exec_free(x);
+    rv_engine_free(e);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_refused_and_the_question_stays_open)
+{
+    static const struct {
+        const char *id, *choice;
+        int code;
+    } bad[] = {{"int_unknown", "yes", RV_E_NOT_FOUND}, {NULL, "perhaps", RV_E_INVALID}, {NULL, NULL, RV_E_INVALID}};
+    struct seen s = {0};
+    struct world w;
+    rv_engine *e = NULL;
+
+    rv_exec *x = start(&w, &e, &s);
+    ck_assert_int_eq(rv_engine_wait(e, x, NULL), 0);
+    ck_assert_int_eq(rv_exec_status(x), RV_RUN_INTERRUPTED);
+    ck_assert_int_eq(s.n_asked, 2); /* each once, though the run has paused since */
+    for (size_t i = 0; i < RV_COUNT(bad); i++) {
+        const struct rv_response r = {.interrupt_id = rv_str_of(bad[i].id), .choice = rv_str_of(bad[i].choice)};
+        ck_assert_int_eq(rv_exec_answer(x, &r, NULL), bad[i].code);
+    }
+    const struct rv_response one = {.interrupt_id = rv_str_of(s.ids[1]), .choice = RV_STR_LIT("no")};
+    ck_assert_int_eq(rv_exec_answer(x, &one, NULL), 0);
+    const struct rv_response other = {.choice = RV_STR_LIT("no")};
+    const struct rv_response odd = {.choice = RV_STR_LIT("perhaps")};
+    ck_assert_int_eq(rv_exec_answer(x, &odd, NULL), RV_E_INVALID);
+    ck_assert_int_eq(rv_exec_answer(x, &other, NULL), 0); /* before the first one was performed */
+    ck_assert_int_eq(rv_engine_wait(e, x, NULL), 0);
+    ck_assert_int_eq(rv_exec_status(x), RV_RUN_COMPLETED);
+    rv_exec_free(x);
+    rv_engine_free(e);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(a_call_that_was_not_asked_for_yet_has_no_question)
+{
+    const struct rv_response r = {.choice = RV_STR_LIT("yes")};
+    struct seen s = {.wanted = 2, .with = "yes"};
+    struct world w;
+    rv_engine *e = NULL;
+
+    rv_exec *x = start(&w, &e, &s);
+    ck_assert_int_eq(rv_engine_wait(e, x, NULL), 0);
+    ck_assert_int_eq(rv_exec_answer(x, &r, NULL), RV_E_STATE); /* the run is over */
+    rv_exec_free(x);
+    rv_engine_free(e);
+    world_fini(&w);
+}
+END_TEST
+
+/* --- with a journal --- */
+
+/* The process dies at its second record: questions are open, and a call is under way. */
+START_TEST(an_answer_to_a_run_whose_process_died_is_told_after_its_recovery)
+{
+    struct how how = {.start_us = 1700000000000000};
+    const struct rv_response yes = {.choice = RV_STR_LIT("yes")};
+    const struct rv_store_scope all = {0};
+    struct rv_run_row row = {0};
+    struct world w;
+
+    ck_assert_int_eq(rv_store_open("memory:", NULL, &how.store, NULL), 0);
+    world_die(&how, GROUP, SLOW, 2);
+    how.start_us += INT64_C(3600000000);
+    world_load(&w, GROUP, SLOW, NULL);
+    ck_assert_int_eq(world_continue(&w, &how, world_run_id(), &yes, NULL), 0);
+    ck_assert_int_eq(rv_engine_wait(w.engine, w.exec, NULL), 0);
+    ck_assert_int_eq(rv_exec_status(w.exec), RV_RUN_INTERRUPTED); /* for the other one */
+    ck_assert_int_eq(rv_store_get_run(how.store, &all, world_run_id(), &row, NULL), 0);
+    ck_assert_int_eq(row.n_pending, 1);
+    rv_run_row_fini(&row);
+    char *visited = world_visited(&w);
+    ck_assert_str_eq(visited, "a2");
+    free(visited);
+    world_fini(&w);
+    world_load(&w, GROUP, SLOW, NULL); /* a third process goes on with it, and replays the answer before the pause */
+    how.start_us += INT64_C(3600000000);
+    ck_assert_int_eq(world_continue(&w, &how, world_run_id(), &yes, NULL), 0);
+    ck_assert_int_eq(rv_engine_wait(w.engine, w.exec, NULL), 0);
+    ck_assert_int_eq(rv_exec_status(w.exec), RV_RUN_COMPLETED);
+    world_fini(&w);
+    rv_store_close(how.store);
+}
+END_TEST
+
+static bool is_at_gate(struct host *h)
+{
+    pthread_mutex_lock(&h->lock);
+    bool is = h->is_at_gate;
+    pthread_mutex_unlock(&h->lock);
+    return is;
+}
+
+/* The question of `a` opens; the call of `b` ends, which pauses the run; while that step is written the answer comes.
+ */
+START_TEST(an_answer_that_comes_while_the_pause_is_written_is_told_after_it)
+{
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+    struct seen s = {.with = "yes"};
+    struct host h;
+    char id[RV_ID_MAX];
+
+    host_new(&h);
+    world_fini(&h.w);
+    world_load(&h.w,
+               "name: early\nmodels: {m: scripted}\nagents:\n  - {name: open, default_next: [a, b]}\n"
+               "  - {name: a, ask: {question: A?}, default_next: meet}\n"
+               "  - {name: b, has_llm: true, model_role: m, default_next: meet}\n  - {name: meet, join: all}\n",
+               "models: {b: [{json: {v: 1}}]}", NULL);
+    opts.holds = true;
+    rv_envelope *env = host_envelope(0, rv_engine_now_us(h.engine));
+    h.is_new = true;
+    h.runs[0].journal = host_journal(&h, env, rv_engine_now_us(h.engine));
+    opts.pipeline = h.w.pipeline;
+    opts.script = h.w.script;
+    opts.journal = h.runs[0].journal;
+    opts.observer = observer(&s);
+    ck_assert_int_eq(rv_engine_start(h.engine, &opts, env, NULL, &h.runs[0].exec, NULL), 0);
+    while (s.n_asked == 0)
+        uv_run(&h.loop, UV_RUN_ONCE);
+    snprintf(id, sizeof id, "%s", s.ids[0]);
+    pthread_mutex_lock(&h.lock);
+    h.gate = "append";
+    pthread_mutex_unlock(&h.lock);
+    while (!is_at_gate(&h))
+        uv_run(&h.loop, UV_RUN_NOWAIT);
+    const struct rv_response yes = {.interrupt_id = rv_str_of(id), .choice = RV_STR_LIT("yes")};
+    ck_assert_int_eq(rv_exec_answer(h.runs[0].exec, &yes, NULL), 0);
+    host_open_gate(&h);
+    uv_run(&h.loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(rv_exec_status(h.runs[0].exec), RV_RUN_COMPLETED);
+    ck_assert_int_eq(s.n_asked, 1);
+    host_fini(&h);
+}
+END_TEST
+
+Suite *early_suite(void)
+{
+    Suite *suite = suite_create("early");
+    TCase *tc = tcase_create("early");
+
+    tcase_add_test(tc, questions_are_answered_while_a_call_of_another_branch_is_under_way);
+    tcase_add_test(tc, what_does_not_fit_is_refused_and_the_question_stays_open);
+    tcase_add_test(tc, a_call_that_was_not_asked_for_yet_has_no_question);
+    tcase_add_test(tc, an_answer_to_a_run_whose_process_died_is_told_after_its_recovery);
+    tcase_add_test(tc, an_answer_that_comes_while_the_pause_is_written_is_told_after_it);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
