@@ -67,7 +67,7 @@ struct rv_owned {
     json_object *value;
 };
 
-/* A text of a stage whose names are checked once all stages are known (rv_check_prompts()). */
+/* A text of a stage whose names are checked once all stages are known (rv_check_names()). */
 struct rv_noted_text {
     const struct rv_noted_text *next;
     const char *what;    /* how findings about it begin: agent "a": rule 1: "when" */
@@ -180,9 +180,7 @@ void rv_check_work(struct rv_loader *l);        /* kinds of work; pipelines that
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
 /** The same but for models that were looked at before; known NULL: none was. */
 void rv_check_more_budget(struct rv_loader *l, const bool *known);
-void rv_check_prompts(struct rv_loader *l); /* placeholders, and what expressions name */
-void rv_check_place_names(struct rv_loader *l);
-bool rv_is_place_name(rv_str name);       /* one that only some visits have, as `item` */
+void rv_check_names(struct rv_loader *l); /* what placeholders and expressions name */
 void rv_check_tests(struct rv_loader *l); /* stage names in expectations */
 
 /* --- Groups (groups.c, group_regions.c) --- */

@@ -235,8 +235,7 @@ static void keep_given_models(struct rv_loader *l)
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
     static void (*const checks[])(struct rv_loader *) = {
-        rv_check_stages,  rv_check_groups,      rv_check_work,  rv_check_budget,
-        rv_check_prompts, rv_check_place_names, rv_check_tests,
+        rv_check_stages, rv_check_groups, rv_check_work, rv_check_budget, rv_check_names, rv_check_tests,
     };
 
     keep_given_models(l);

@@ -653,8 +653,7 @@ void play(const struct rv_pipeline *p, const char *yaml, const struct play_opts 
     *out = (struct played){0};
     *pl =
         (struct player){.p = p, .yaml = yaml, .opts = opts, .order.state = opts->order_seed, .now_us = T0, .out = out};
-    pl->catalog =
-        rv_catalog_empty;
+    pl->catalog = rv_catalog_empty;
     pl->story = RV_BUF_INIT(MAX_TEXT);
     if (rv_pipeline_prove(p, RV_MODE_SEQUENTIAL, &pl->proof, NULL) < 0)
         FAIL(pl, "no proof");
