@@ -217,10 +217,10 @@ struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char 
 
 /* Small things that several sections need. */
 struct rv_loader *rv_loader_of(struct rv_key_reader *r);
-/** A list node's length if it is a list of at most max items, else a finding and 0. *ok tells an empty list. */
-size_t rv_list_length(struct rv_key_reader *r, const struct rv_node *node, const char *key, size_t max, bool *ok);
-/** The same for a map node. */
-size_t rv_map_length(struct rv_key_reader *r, const struct rv_node *node, const char *key, size_t max, bool *ok);
+/** Room for the items of a list or a map, at most max of them: zeroed arena memory, *n of size each. NULL, and *n is 0:
+ *  the node is of another kind or too long, which is a finding, or memory is short. */
+void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, enum rv_node_kind kind, const char *key,
+                      size_t max, size_t size, size_t *n);
 /** Zeroed arena memory for n items (n may be 0); NULL is out of memory and recorded in the loader. */
 void *rv_loader_array(struct rv_loader *l, size_t n, size_t size);
 /** path relative to the pipeline's folder, in the arena; NULL is out of memory, recorded. */
