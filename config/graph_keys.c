@@ -249,7 +249,6 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
                   struct rv_built *out)
 {
     struct rv_loader *l = rv_loader_of(r);
-    rv_err *err = NULL;
 
     out->node = node;
     if (depth > MAX_BUILT_DEPTH) {
@@ -283,14 +282,10 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
     }
     out->kind = RV_BUILT_CONST;
     struct rv_owned *o = rv_loader_own(l);
-    int rc = o ? rv_node_to_json(node, &o->value, &err) : RV_E_NOMEM;
-    if (rc == RV_E_NOMEM)
-        r->rc = rc;
-    else if (rc < 0)
-        rv_findings_add_err(r->findings, RV_SEVERITY_ERROR, &node->src, err);
-    else
-        out->value = o->value;
-    rv_err_free(err);
+    if (!o)
+        return;
+    rv_keys_json(r, node, &o->value);
+    out->value = o->value;
 }
 
 static struct rv_built *built_map(struct rv_key_reader *r, const struct rv_node *node, const char *key, bool is_inside)
