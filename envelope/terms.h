@@ -5,6 +5,7 @@
 
 #include "coreengine/base/base.h"
 #include "envelope/failures.h"
+#include "envelope/tasks.h"
 
 #define RV_OUTCOMES(X)                                                                                                 \
     X(SUCCESS, "success", "done, go on")                                                                               \
@@ -206,7 +207,10 @@
     T(run_status, RUN, RV_RUN_STATUSES, "run status")                                                                  \
     T(llm_error, LLM_ERROR, RV_LLM_ERRORS, "model error kind")                                                         \
     T(finish_reason, FINISH, RV_FINISH_REASONS, "finish reason")                                                       \
-    T(failure, FAILURE, RV_FAILURES, "failure code")
+    T(failure, FAILURE, RV_FAILURES, "failure code")                                                                   \
+    T(task_status, TASK, RV_TASK_STATUSES, "task status")                                                              \
+    T(task_tier, TASK_TIER, RV_TASK_TIERS, "task tier")                                                                \
+    T(task_event_kind, TASK_EVENT, RV_TASK_EVENTS, "task event")
 
 /* Enums: RV_OUTCOME_SUCCESS, ..., RV_N_OUTCOME. Value -1 (RV_UNSET) means "not set" wherever a field allows that. */
 #define RV_UNSET                       (-1)

@@ -147,16 +147,15 @@ static const char *text_of(json_object *entry, const char *key)
     return rv_json_get_text(entry, key, &text) ? text : NULL;
 }
 
-void rv_cli_say_pending(const struct rv_cli *cli, const struct rv_app_run *run, const char *word)
+void rv_cli_say_pending(const struct rv_cli *cli, const rv_envelope *env, const rv_store *store, const char *word)
 {
-    const rv_envelope *env = rv_exec_envelope(run->exec);
     struct rv_interrupt in = rv_envelope_interrupt(env);
     bool several = rv_envelope_n_queued(env) > 0;
     rv_buf text = RV_BUF_INIT(4 << 20);
     struct question q = {in.kind, in.id ? in.id : "", in.stage, in.question ? in.question : in.message, in.data};
 
-    if (run->journal)
-        rv_buf_printf(&text, "run %s is kept in %s\n", word, rv_store_url(run->store));
+    if (store)
+        rv_buf_printf(&text, "run %s is kept in %s\n", word, rv_store_url(store));
     if (!q.ask)
         q.ask = "";
     write_question(cli, &q, several, word, &text);

@@ -67,7 +67,8 @@ bool rv_store_in_group(const rv_store *s);
 struct rv_store_stats {
     int64_t runs, records, blobs, pending, snapshots;
     int64_t sessions, messages, schemas; /* that can be seen: without what was deleted */
-    int64_t bytes;                       /* that the file takes, with what waits beside it; memory: its pages */
+    int64_t tasks;
+    int64_t bytes; /* that the file takes, with what waits beside it; memory: its pages */
     int64_t schema;
 };
 RV_MUST_CHECK int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err);

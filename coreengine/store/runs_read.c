@@ -26,10 +26,7 @@ void rv_run_row_fini(struct rv_run_row *row)
     *row = (struct rv_run_row){0};
 }
 
-#define MAX_SQL 4096
-
-/* The texts stay valid until the statement moves; hash is where the bundle's name goes. */
-static int row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX], struct rv_run_row *out, rv_err **err)
+int rv_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX], struct rv_run_row *out, rv_err **err)
 {
     bool lacked = false;
     rv_str digest = rv_sql_str_at(stmt, 5);
@@ -94,7 +91,7 @@ static int get_run(struct sql_store *st, const struct rv_store_scope *scope, con
     if (rc == 0)
         rc = rv_store_fail_no_run(id, err);
     else if (rc == 1)
-        rc = row_of(st, stmt, hash, &row, err);
+        rc = rv_run_row_of(st, stmt, hash, &row, err);
     if (rc == 0 && copy_row(&row, out) < 0)
         rc = RV_FAIL(err, RV_E_NOMEM, "read run \"%s\"", id);
     rv_sql_done(stmt);
@@ -203,7 +200,7 @@ static int list_runs(struct sql_store *st, const struct rv_store_scope *scope, c
     bind_query(stmt, scope, filter, prefix_end);
     while ((rc = rv_sql_step(stmt, "list runs", err)) == 1) {
         struct rv_run_row row;
-        rc = row_of(st, stmt, hash, &row, err);
+        rc = rv_run_row_of(st, stmt, hash, &row, err);
         if (rc == 0)
             rc = each(ctx, &row, err);
         if (rc != 0)

@@ -5,6 +5,8 @@
 #ifndef RV_STORE_SQL_INTERNAL_H
 #define RV_STORE_SQL_INTERNAL_H
 
+#include "coreengine/store/sql_tasks_internal.h"
+#include "coreengine/store/sql_workers_internal.h"
 #include "coreengine/store/store.h"
 
 /* The columns of a run's row for readers, in the order of row_of() in runs_read.c. */
@@ -89,7 +91,8 @@
     X(STATS, "SELECT (SELECT count(*) FROM runs), (SELECT coalesce(sum(n_records), 0) FROM runs),"                     \
              " (SELECT count(*) FROM blobs), (SELECT count(*) FROM pending), (SELECT count(*) FROM snapshots),"        \
              " (SELECT count(*) FROM sessions WHERE deleted_us IS NULL), (SELECT coalesce(sum(n_messages), 0)"         \
-             " FROM sessions WHERE deleted_us IS NULL), (SELECT count(*) FROM schemas WHERE deleted_us IS NULL)")      \
+             " FROM sessions WHERE deleted_us IS NULL), (SELECT count(*) FROM schemas WHERE deleted_us IS NULL),"      \
+             " (SELECT count(*) FROM tasks)")                                                                          \
     X(BEGIN_PART, "SAVEPOINT part")                                                                                    \
     X(UNDO_PART, "ROLLBACK TO part")                                                                                   \
     X(END_PART, "RELEASE part")                                                                                        \
@@ -132,7 +135,9 @@
                   " source = ?11, place = ?12, checksum = ?13, updated_us = ?14, deleted_us = NULL WHERE key = ?15")   \
     X(DELETE_SCHEMA, "UPDATE schemas SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                             \
     X(COUNT_CHANGE, "UPDATE counters SET value = value + 1 WHERE name = ?1")                                           \
-    X(COUNTER, "SELECT value FROM counters WHERE name = ?1")
+    X(COUNTER, "SELECT value FROM counters WHERE name = ?1")                                                           \
+    RV_SQL_TASK_STATEMENTS(X)                                                                                          \
+    RV_SQL_WORKER_STATEMENTS(X)
 
 enum sql_id {
 #define X(name, text) SQL_##name,

@@ -57,6 +57,40 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "ALTER TABLE sessions ADD COLUMN status TEXT NOT NULL DEFAULT 'active';"
     "ALTER TABLE messages ADD COLUMN deleted_us INTEGER;"
     "CREATE INDEX messages_deleted ON messages (session, seq) WHERE deleted_us IS NOT NULL;",
+    /* 3 to 4. The queue. A lane is what one tenant has of one class: it counts its tasks, and vt says how much of it
+     * was served, in tasks divided by weight. Each transition of a task looks into one of the partial indexes, so that
+     * what is finished costs the others nothing. */
+    "CREATE TABLE classes (id INTEGER PRIMARY KEY, tier TEXT NOT NULL, needs TEXT NOT NULL, UNIQUE (tier, needs));"
+    "CREATE TABLE shares (tenant TEXT PRIMARY KEY, weight INTEGER NOT NULL, cap INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE lanes (key INTEGER PRIMARY KEY, tenant TEXT NOT NULL, class INTEGER NOT NULL"
+    " REFERENCES classes (id), vt INTEGER NOT NULL, weight INTEGER NOT NULL, cap INTEGER NOT NULL,"
+    " n_pending INTEGER NOT NULL, n_processing INTEGER NOT NULL, UNIQUE (tenant, class));"
+    "CREATE INDEX lanes_open ON lanes (class, vt) WHERE n_pending > 0 AND n_processing < cap;"
+    "CREATE INDEX lanes_shut ON lanes (class, vt) WHERE NOT (n_pending > 0 AND n_processing < cap);"
+    "CREATE TABLE tasks (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, lane INTEGER NOT NULL"
+    " REFERENCES lanes (key), tenant TEXT NOT NULL, user TEXT NOT NULL, type TEXT NOT NULL, idempotency TEXT,"
+    " payload TEXT NOT NULL, result TEXT, error TEXT, status TEXT NOT NULL, cancel INTEGER NOT NULL,"
+    " priority INTEGER NOT NULL, attempt INTEGER NOT NULL, retry_count INTEGER NOT NULL,"
+    " max_retries INTEGER NOT NULL, n_events INTEGER NOT NULL, created_us INTEGER NOT NULL,"
+    " updated_us INTEGER NOT NULL, scheduled_us INTEGER NOT NULL, started_us INTEGER NOT NULL,"
+    " completed_us INTEGER NOT NULL, worker TEXT, claimed_us INTEGER NOT NULL, lease_until_us INTEGER NOT NULL);"
+    "CREATE INDEX tasks_ready ON tasks (lane, priority DESC, scheduled_us) WHERE status = 'pending';"
+    "CREATE INDEX tasks_waiting ON tasks (scheduled_us) WHERE status = 'waiting';"
+    "CREATE INDEX tasks_by_lease ON tasks (lease_until_us) WHERE status = 'processing';"
+    "CREATE INDEX tasks_by_worker ON tasks (worker) WHERE status = 'processing';"
+    "CREATE UNIQUE INDEX tasks_by_key ON tasks (tenant, user, type, idempotency) WHERE idempotency IS NOT NULL"
+    " AND status IN ('waiting', 'pending', 'processing');"
+    "CREATE INDEX tasks_by_age ON tasks (tenant, created_us);"
+    "CREATE INDEX tasks_failed ON tasks (tenant, created_us) WHERE status IN ('failed');"
+    "CREATE INDEX tasks_over ON tasks (completed_us) WHERE completed_us > 0;"
+    "CREATE TABLE task_events (task INTEGER NOT NULL REFERENCES tasks (key) ON DELETE CASCADE, seq INTEGER NOT NULL,"
+    " at_us INTEGER NOT NULL, kind TEXT NOT NULL, attempt INTEGER NOT NULL, worker TEXT, text TEXT,"
+    " retry INTEGER NOT NULL, next_us INTEGER NOT NULL, PRIMARY KEY (task, seq)) WITHOUT ROWID;",
+    /* Who works at the queue, and what one worker at a time does for all. */
+    "CREATE TABLE workers (name TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, offers TEXT NOT NULL,"
+    " n_max INTEGER NOT NULL, n_runs INTEGER NOT NULL, draining INTEGER NOT NULL, started_us INTEGER NOT NULL,"
+    " seen_us INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE duties (name TEXT PRIMARY KEY, worker TEXT NOT NULL, until_us INTEGER NOT NULL) WITHOUT ROWID;",
 };
 
 struct header {

@@ -300,6 +300,25 @@ static const char *const questions[] = {
     " coalesce(m.input_tokens, 0), coalesce(m.output_tokens, 0), coalesce(m.cost_micro_usd, 0),"
     " coalesce(m.latency_ms, 0)) < 0",
     "SELECT 'the counter of schemas is missing' WHERE NOT EXISTS (SELECT 1 FROM counters WHERE name = 'schemas')",
+    "SELECT 'lane ' || l.key || ' of tenant \"' || l.tenant || '\" counts ' || l.n_pending || ' pending and '"
+    " || l.n_processing || ' processing tasks and has ' || count(CASE t.status WHEN 'pending' THEN 1 END) || ' and '"
+    " || count(CASE t.status WHEN 'processing' THEN 1 END) FROM lanes l LEFT JOIN tasks t ON t.lane = l.key"
+    " AND t.status IN ('pending', 'processing') GROUP BY l.key"
+    " HAVING count(CASE t.status WHEN 'pending' THEN 1 END) <> l.n_pending"
+    " OR count(CASE t.status WHEN 'processing' THEN 1 END) <> l.n_processing",
+    "SELECT 'lane ' || key || ' of tenant \"' || tenant || '\" has a number that cannot be' FROM lanes"
+    " WHERE vt < 0 OR weight < 1 OR cap < 1",
+    "SELECT 'task \"' || t.id || '\" is in the lane of tenant \"' || l.tenant || '\"' FROM tasks t"
+    " JOIN lanes l ON l.key = t.lane WHERE l.tenant <> t.tenant",
+    "SELECT 'task \"' || t.id || '\" should have ' || t.n_events || ' events and has ' || count(e.seq)"
+    " || ', the last ' || coalesce(max(e.seq), 0) FROM tasks t LEFT JOIN task_events e ON e.task = t.key"
+    " GROUP BY t.key HAVING count(e.seq) <> t.n_events OR coalesce(max(e.seq), 0) <> t.n_events",
+    "SELECT 'task \"' || id || '\" is ' || status || ' and has a worker, a lease, an end or a number that does not fit'"
+    " FROM tasks WHERE (status = 'processing') <> (worker IS NOT NULL) OR (status = 'processing') <> (lease_until_us > "
+    "0)"
+    " OR (status IN ('completed', 'failed', 'cancelled')) <> (completed_us > 0) OR retry_count > max_retries"
+    " OR attempt < 0 OR retry_count < 0 OR created_us < 0 OR updated_us < 0 OR scheduled_us < 0 OR started_us < 0"
+    " OR completed_us < 0 OR claimed_us < 0 OR lease_until_us < 0",
 };
 
 /* Numbers that make a row of runs unreadable, see rv_store_check_numbers(). */
@@ -318,6 +337,22 @@ static int check_rows(struct report *r, rv_err **err)
                   "max(parent_seq, created_us, updated_us, expires_us, n_records, fence, lease_until_us, n_pending) > "
                   "%lld",
                   (long long)RV_STORE_MAX_NUMBER);
+    int rc = rv_buf_check(&sql, "query", err);
+    if (rc == 0)
+        rc = ask(r, rv_buf_cstr(&sql), err);
+    rv_buf_fini(&sql);
+    return rc;
+}
+
+/* The status of a task is one of the words. */
+static int check_tasks(struct report *r, rv_err **err)
+{
+    rv_buf sql = RV_BUF_INIT(1024);
+
+    rv_buf_puts(&sql, "SELECT 'task \"' || id || '\" has a status that cannot be' FROM tasks WHERE status NOT IN (''");
+    for (int i = 0; i < RV_N_TASK; i++)
+        rv_buf_printf(&sql, ", '%s'", rv_task_status_text((enum rv_task_status)i));
+    rv_buf_puts(&sql, ")");
     int rc = rv_buf_check(&sql, "query", err);
     if (rc == 0)
         rc = ask(r, rv_buf_cstr(&sql), err);
@@ -349,6 +384,7 @@ static const struct {
     {"SELECT checksum, document, name FROM schemas", check_document},
     {"SELECT 'schema \"' || name || '\"', json_schema FROM schemas", check_objects},
     {"SELECT 'session \"' || id || '\"', metadata FROM sessions", check_objects},
+    {"SELECT 'task \"' || id || '\"', payload, result FROM tasks", check_objects},
     {"SELECT 'message ' || m.seq || ' of session \"' || s.id || '\"', m.tool_calls, m.metadata FROM messages m"
      " JOIN sessions s ON s.key = m.session WHERE m.tool_calls IS NOT NULL OR m.metadata IS NOT NULL",
      check_objects},
@@ -367,6 +403,8 @@ int rv_sqlite_check(struct sql_store *base, rv_err **err)
         rc = check_rows(&r, err);
     if (rc == 0)
         rc = check_sessions(&r, err);
+    if (rc == 0)
+        rc = check_tasks(&r, err);
     for (size_t i = 0; i < RV_COUNT(looks) && rc == 0; i++)
         rc = look_at(&r, looks[i].sql, looks[i].each, err);
     rv_sqlite_end_read(base, began);

@@ -14,5 +14,6 @@
 #include "coreengine/store/handle.h"
 #include "coreengine/store/runs.h"
 #include "coreengine/store/sessions.h"
+#include "coreengine/store/tasks.h"
 
 #endif

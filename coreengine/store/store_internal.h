@@ -88,6 +88,11 @@ RV_MUST_CHECK int rv_run_find_fenced(struct sql_store *st, const char *id, int64
 int rv_store_fail_no_run(const char *run, rv_err **err);
 int rv_store_fail_leased(const char *run, const char *owner, int64_t until_us, rv_err **err);
 
+/* runs_read.c */
+/** A row of RV_SQL_RUN. The texts stay valid until the statement moves; hash is where the bundle's name goes. */
+RV_MUST_CHECK int rv_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX], struct rv_run_row *out,
+                                rv_err **err);
+
 /* upkeep.c */
 RV_MUST_CHECK int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err);
 RV_MUST_CHECK int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);

@@ -17,6 +17,7 @@ int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **e
         out->sessions = rv_sql_int_at(stmt, 5);
         out->messages = rv_sql_int_at(stmt, 6);
         out->schemas = rv_sql_int_at(stmt, 7);
+        out->tasks = rv_sql_int_at(stmt, 8);
         out->bytes = st->driver->size(st);
         out->schema = st->driver->schema;
     }

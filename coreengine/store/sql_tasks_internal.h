@@ -1,0 +1,101 @@
+/* The statements of the queue; the second part of the list of sql_internal.h.
+ *
+ * A comment that begins with ! is for databases in which several transactions write at once: their driver takes it for
+ * part of the statement. In SQLite there is one writer, and it is a comment. Such transactions lock a task before its
+ * lane, or skip tasks that are locked: so none of them waits for one that waits for it. */
+#ifndef RV_STORE_SQL_TASKS_INTERNAL_H
+#define RV_STORE_SQL_TASKS_INTERNAL_H
+
+/* In the order of row_of() in tasks_read.c. */
+#define RV_SQL_TASK                                                                                                    \
+    "SELECT t.id, t.tenant, t.\"user\", t.type, c.tier, t.idempotency, t.payload, t.result, t.error, t.status,"        \
+    " t.worker, t.cancel, l.class, t.priority, t.attempt, t.retry_count, t.max_retries, t.created_us, t.updated_us,"   \
+    " t.scheduled_us, t.started_us, t.completed_us, t.claimed_us, t.lease_until_us, t.key, t.n_events FROM tasks t"    \
+    " JOIN lanes l ON l.key = t.lane JOIN classes c ON c.id = l.class"
+
+/* In the order of found_of() in tasks.c. */
+#define RV_SQL_FOUND_TASK                                                                                              \
+    "SELECT key, lane, status, cancel, attempt, retry_count, max_retries, n_events, claimed_us, lease_until_us,"       \
+    " scheduled_us, worker, id FROM tasks"
+
+/* A lane that a worker can take something from. The indexes lanes_open and lanes_shut have the same words. */
+#define RV_SQL_OPEN_LANE "n_pending > 0 AND n_processing < cap"
+
+/* The virtual time of the least served lane of the class that is open, or of the most served one when none is. */
+#define RV_SQL_CLASS_TIME                                                                                              \
+    "coalesce((SELECT min(o.vt) FROM lanes o WHERE o.class = lanes.class AND o.n_pending > 0"                          \
+    " AND o.n_processing < o.cap), (SELECT max(o.vt) FROM lanes o WHERE o.class = lanes.class"                         \
+    " AND NOT (o.n_pending > 0 AND o.n_processing < o.cap)))"
+
+#define RV_SQL_LANE "SELECT key, cap - n_processing, weight FROM lanes WHERE class = ?1 AND " RV_SQL_OPEN_LANE
+
+#define RV_SQL_TASK_STATEMENTS(X)                                                                                      \
+    X(FIND_CLASS, "SELECT id FROM classes WHERE tier = ?1 AND needs = ?2")                                             \
+    X(ADD_CLASS, "INSERT INTO classes (tier, needs) VALUES (?1, ?2) ON CONFLICT (tier, needs) DO NOTHING")             \
+    X(CLASSES, "SELECT id, tier, needs FROM classes ORDER BY id")                                                      \
+    X(FIND_LANE, "SELECT key FROM lanes WHERE tenant = ?1 AND class = ?2")                                             \
+    X(ADD_LANE, "INSERT INTO lanes (tenant, class, vt, weight, cap, n_pending, n_processing)"                          \
+                " VALUES (?1, ?2, 0, coalesce((SELECT weight FROM shares WHERE tenant = ?1), 1),"                      \
+                " coalesce((SELECT cap FROM shares WHERE tenant = ?1), ?3), 0, 0)"                                     \
+                " ON CONFLICT (tenant, class) DO NOTHING")                                                             \
+    X(LANES, "SELECT l.class, c.tier, l.tenant, l.n_pending, l.n_processing, l.weight, l.cap FROM lanes l"             \
+             " JOIN classes c ON c.id = l.class WHERE l.tenant = ?1 ORDER BY l.class")                                 \
+    X(MOVE_LANE, "UPDATE lanes SET n_pending = n_pending + ?2, n_processing = n_processing + ?3,"                      \
+                 " vt = CASE WHEN NOT (" RV_SQL_OPEN_LANE ") AND n_pending + ?2 > 0 AND n_processing + ?3 < cap"       \
+                 " AND " RV_SQL_CLASS_TIME " > vt THEN " RV_SQL_CLASS_TIME " ELSE vt END WHERE key = ?1")              \
+    X(SERVE_LANE, "UPDATE lanes SET n_pending = n_pending - ?2, n_processing = n_processing + ?2, vt = vt + ?3"        \
+                  " WHERE key = ?1")                                                                                   \
+    X(FREE_LANE, RV_SQL_LANE " ORDER BY vt, key LIMIT 1 /*! FOR NO KEY UPDATE SKIP LOCKED */")                         \
+    X(ANY_LANE, RV_SQL_LANE " ORDER BY vt, key LIMIT 1 /*! FOR NO KEY UPDATE */")                                      \
+    X(IS_OPEN, "SELECT 1 FROM lanes WHERE class = ?1 AND " RV_SQL_OPEN_LANE " LIMIT 1")                                \
+    X(SET_SHARE, "INSERT INTO shares (tenant, weight, cap) VALUES (?1, ?2, ?3) ON CONFLICT (tenant) DO UPDATE"         \
+                 " SET weight = excluded.weight, cap = excluded.cap")                                                  \
+    X(SHARE_LANES,                                                                                                     \
+      "UPDATE lanes SET weight = ?2, cap = ?3, vt = CASE WHEN NOT (" RV_SQL_OPEN_LANE ") AND n_pending > 0"            \
+      " AND n_processing < ?3 AND " RV_SQL_CLASS_TIME " > vt THEN " RV_SQL_CLASS_TIME " ELSE vt END"                   \
+      " WHERE tenant = ?1")                                                                                            \
+    X(FIND_KEY, "SELECT id FROM tasks WHERE tenant = ?1 AND \"user\" = ?2 AND type = ?3 AND idempotency = ?4"          \
+                " AND status IN ('waiting', 'pending', 'processing')")                                                 \
+    X(SAME_KEY, "SELECT o.id FROM tasks t JOIN tasks o ON o.tenant = t.tenant AND o.\"user\" = t.\"user\""             \
+                " AND o.type = t.type AND o.idempotency = t.idempotency"                                               \
+                " AND o.status IN ('waiting', 'pending', 'processing') WHERE t.key = ?1")                              \
+    X(HAS_TASK, "SELECT 1 FROM tasks WHERE id = ?1")                                                                   \
+    X(ADD_TASK, "INSERT INTO tasks (id, lane, tenant, \"user\", type, idempotency, payload, status, cancel, priority," \
+                " attempt, retry_count, max_retries, n_events, created_us, updated_us, scheduled_us, started_us,"      \
+                " completed_us, claimed_us, lease_until_us)"                                                           \
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?9, 0, 0, ?10, 0, ?11, ?11, ?12, 0, 0, 0, 0)"             \
+                " ON CONFLICT DO NOTHING")                                                                             \
+    X(FIND_TASK, RV_SQL_FOUND_TASK " WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2)"                                    \
+                                   " AND (?3 IS NULL OR \"user\" = ?3) /*! FOR UPDATE */")                             \
+    X(GET_TASK, RV_SQL_TASK " WHERE t.id = ?1 AND t.tenant = ?2 AND (?3 IS NULL OR t.\"user\" = ?3)")                  \
+    X(CLAIMABLE, RV_SQL_TASK " WHERE t.lane = ?1 AND t.status = 'pending'"                                             \
+                             " ORDER BY t.priority DESC, t.scheduled_us, t.key LIMIT ?2"                               \
+                             " /*! FOR UPDATE OF t SKIP LOCKED */")                                                    \
+    X(CLAIM_TASK, "UPDATE tasks SET status = 'processing', worker = ?2, claimed_us = ?3, started_us = ?3,"             \
+                  " updated_us = ?3, lease_until_us = ?4, attempt = attempt + 1, n_events = n_events + 1"              \
+                  " WHERE key = ?1")                                                                                   \
+    X(SET_TASK, "UPDATE tasks SET status = ?2, updated_us = ?3, retry_count = ?4, completed_us = ?5,"                  \
+                " scheduled_us = ?6, error = coalesce(?7, error), result = ?8, cancel = 0,"                            \
+                " worker = NULL, claimed_us = 0, lease_until_us = 0, n_events = n_events + 1 WHERE key = ?1")          \
+    X(MARK_TASK, "UPDATE tasks SET cancel = cancel + ?2, updated_us = ?3, n_events = n_events + 1 WHERE key = ?1")     \
+    X(ADD_EVENT, "INSERT INTO task_events (task, seq, at_us, kind, attempt, worker, text, retry, next_us)"             \
+                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                                       \
+    X(EVENTS, "SELECT seq, at_us, kind, attempt, worker, text, retry, next_us FROM task_events WHERE task = ?1"        \
+              " ORDER BY seq")                                                                                         \
+    X(HEARTBEAT, "UPDATE tasks SET claimed_us = ?2, lease_until_us = CASE WHEN lease_until_us < ?3 THEN ?3"            \
+                 " ELSE lease_until_us END WHERE worker = ?1 AND status = 'processing'")                               \
+    X(HELD, "SELECT id, attempt, cancel FROM tasks WHERE worker = ?1 AND status = 'processing' ORDER BY key")          \
+    X(NEXT_TASKS, "SELECT (SELECT count(*) FROM classes),"                                                             \
+                  " (SELECT min(scheduled_us) FROM tasks WHERE status = 'waiting'),"                                   \
+                  " (SELECT min(lease_until_us) FROM tasks WHERE status = 'processing')")                              \
+    X(DUE_TASKS, "SELECT key, lane FROM tasks WHERE status = 'waiting' AND scheduled_us <= ?1"                         \
+                 " ORDER BY scheduled_us, key LIMIT ?2 /*! FOR UPDATE SKIP LOCKED */")                                 \
+    X(PROMOTE_TASK, "UPDATE tasks SET status = 'pending', updated_us = ?2 WHERE key = ?1")                             \
+    X(STALE_TASK, RV_SQL_FOUND_TASK " WHERE status = 'processing' AND lease_until_us <= ?1"                            \
+                                    " ORDER BY lease_until_us, key LIMIT 1 /*! FOR UPDATE SKIP LOCKED */")             \
+    X(PRUNE_TASKS, "DELETE FROM tasks WHERE key IN (SELECT key FROM tasks WHERE completed_us > 0"                      \
+                   " AND completed_us < ?1 ORDER BY completed_us, key LIMIT ?2 /*! FOR UPDATE SKIP LOCKED */)")        \
+    X(COUNT_TASKS, "SELECT status, count(*) FROM tasks WHERE tenant = ?1 AND (?2 IS NULL OR \"user\" = ?2)"            \
+                   " GROUP BY status")
+
+#endif
