@@ -194,13 +194,10 @@ const struct rv_key_table rv_test_table = {"test", "A test of the pipeline", tes
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = rv_loader_of(r);
-    bool ok = false;
-    size_t n = rv_list_length(r, node, "tests", RV_MAX_TEST_CONFIGS, &ok);
+    size_t n;
 
     (void)target;
-    if (!ok)
-        return;
-    l->p->tests = rv_loader_array(l, n, sizeof *l->p->tests);
+    l->p->tests = rv_loader_items(r, node, RV_NODE_LIST, "tests", RV_MAX_TEST_CONFIGS, sizeof *l->p->tests, &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_test_config *test = &l->p->tests[i];
         const struct rv_node *name = rv_node_get(node->items[i], "name");

@@ -225,6 +225,8 @@ void rv_interrupt_fini(struct rv_stored_interrupt *it);
 void rv_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_jw *w);
 /** All open questions as a list, the pending one first. */
 void rv_interrupts_write(const rv_envelope *env, rv_jw *w);
+/** The same as a value; the caller's. */
+RV_MUST_CHECK int rv_interrupt_json(const struct rv_stored_interrupt *it, json_object **out, rv_err **err);
 #define RV_QUEUED_INTERRUPTS "queued_interrupts" /* metadata: those that wait behind the pending one */
 RV_MUST_CHECK int rv_interrupt_copy(const struct rv_stored_interrupt *from, bool deep, struct rv_stored_interrupt *to,
                                     rv_err **err);

@@ -227,6 +227,20 @@ void rv_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_j
     rv_jw_obj_end(w);
 }
 
+int rv_interrupt_json(const struct rv_stored_interrupt *it, json_object **out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    rv_buf b = RV_BUF_INIT(RV_STATE_MAX_BYTES);
+    rv_jw w = rv_jw_on(&b);
+
+    rv_interrupt_write(it, (rv_str){NULL, 0}, &w);
+    int rc = rv_buf_check(&b, "a queued interrupt", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&b), &opts, out, err);
+    rv_buf_fini(&b);
+    return rc;
+}
+
 /* Several questions at once: the pending one and those queued behind it, which of them an answer means, and whether it
  * may be accepted. */
 
@@ -344,20 +358,6 @@ static int read_queued(const rv_envelope *env, size_t i, struct rv_stored_interr
     return RV_WRAP(err, rc, "queued interrupt %zu", i);
 }
 
-static int write_pending(const rv_envelope *env, json_object **out, rv_err **err)
-{
-    const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
-    rv_buf b = RV_BUF_INIT(RV_STATE_MAX_BYTES);
-    rv_jw w = rv_jw_on(&b);
-
-    rv_interrupt_write(rv_env_interrupt(env), (rv_str){NULL, 0}, &w);
-    int rc = rv_buf_check(&b, "a queued interrupt", err);
-    if (rc == 0)
-        rc = rv_json_parse(rv_buf_str(&b), &opts, out, err);
-    rv_buf_fini(&b);
-    return rc;
-}
-
 /* Entry i becomes the pending interrupt; `old` (NULL: nothing) takes its place. Takes *it. */
 static int put_forward(rv_envelope *env, size_t i, struct rv_stored_interrupt *it, json_object *old, rv_err **err)
 {
@@ -392,7 +392,7 @@ int rv_envelope_select_interrupt(rv_envelope *env, rv_str id, rv_err **err)
     if (rc < 0)
         return rc;
     if (rv_envelope_has_interrupt(env))
-        rc = write_pending(env, &old, err);
+        rc = rv_interrupt_json(rv_env_interrupt(env), &old, err);
     if (rc < 0) {
         rv_interrupt_fini(&it);
         return rc;

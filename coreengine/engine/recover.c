@@ -20,14 +20,8 @@ static int note_gap(struct past *p, int64_t now_us, const rv_run *run, rv_err **
 {
     if (now_us <= p->told_us)
         return 0;
-    if (p->n_gaps == p->cap_gaps) {
-        size_t cap = p->cap_gaps ? p->cap_gaps * 2 : 4;
-        struct gap *gaps = realloc(p->gaps, cap * sizeof *gaps);
-        if (!gaps)
-            return RV_FAIL(err, RV_E_NOMEM, "recover a run");
-        p->gaps = gaps;
-        p->cap_gaps = cap;
-    }
+    if (!rv_has_room(&p->gaps, &p->cap_gaps, p->n_gaps + 1, sizeof *p->gaps))
+        return RV_FAIL(err, RV_E_NOMEM, "recover a run");
     p->gaps[p->n_gaps++] = (struct gap){rv_run_counters(run).next_call_id, now_us - p->told_us};
     return 0;
 }

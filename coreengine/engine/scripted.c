@@ -194,14 +194,8 @@ int rv_kept_ask(rv_exec *x, const struct rv_effect *e, rv_err **err)
     struct rv_script_reply reply;
     rv_err *hole = NULL;
 
-    if (kept->n == kept->cap) {
-        size_t cap = kept->cap ? kept->cap * 2 : 16;
-        struct kept_reply *items = realloc(kept->items, cap * sizeof *items);
-        if (!items)
-            return RV_FAIL(err, RV_E_NOMEM, "replay a script");
-        kept->items = items;
-        kept->cap = cap;
-    }
+    if (!rv_has_room(&kept->items, &kept->cap, kept->n + 1, sizeof *kept->items))
+        return RV_FAIL(err, RV_E_NOMEM, "replay a script");
     int rc = ask_script(x, e, &reply, &hole);
     rv_err_free(hole);
     if (rc < 0)

@@ -115,18 +115,10 @@ static void read_tool_error(struct rv_key_reader *r, const struct rv_node *node,
 
 static void read_object(struct rv_key_reader *r, const struct rv_node *node, const char *key, json_object **out)
 {
-    rv_err *err = NULL;
-
-    if (node->kind != RV_NODE_MAP) {
+    if (node->kind == RV_NODE_MAP)
+        rv_keys_json(r, node, out);
+    else
         rv_keys_wrong_type(r, node, key, "a map");
-        return;
-    }
-    int rc = rv_node_to_json(node, out, &err);
-    if (rc == RV_E_NOMEM)
-        r->rc = rc;
-    else if (rc < 0)
-        rv_findings_add_err(r->findings, RV_SEVERITY_ERROR, &node->src, err);
-    rv_err_free(err);
 }
 
 static void read_output(struct rv_key_reader *r, const struct rv_node *node, void *target)
