@@ -1,4 +1,4 @@
-/* The fourth part of the store: the queue. Work that waits is a task; a worker claims tasks, holds each under a lease,
+/* The fifth part of the store: the queue. Work that waits is a task; a worker claims tasks, holds each under a lease,
  * and completes it, fails it or hands it back.
  *
  * A task is `waiting` until it is due, then `pending` until a worker claims it, then `processing`; `completed`,
