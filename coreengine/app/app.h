@@ -68,6 +68,7 @@ struct rv_app_load_opts {
     bool tests;         /* with the scripts of the pipeline's own tests: a tool that any plays is known */
     bool keeps;         /* the run is kept in the store: agents are looked for there, and registered */
     rv_store *store;    /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
+    rv_str text;        /* of the pipeline, which the path then only names; ptr NULL: it is read from the path */
 };
 /** Load, open the capabilities, bind declared agents, check all names. All faults are findings: look at
  *  rv_findings_n_errors(out->findings) before a run. Fails only if the file cannot be read. */

@@ -29,6 +29,8 @@ struct rv_app_begin {   /* of a new run that takes another's place */
 RV_MUST_CHECK int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin,
                               rv_err **err);
 int64_t rv_app_lease_us(const struct rv_app *app);
+/** rv_app_run_keep() in a transaction that the caller began. */
+RV_MUST_CHECK int rv_app_run_keep_in_group(struct rv_app_run *run, const rv_envelope *env, rv_err **err);
 RV_MUST_CHECK int rv_app_run_prepare(struct rv_app_run *run, rv_err **err); /* makes run->state, if there is none */
 
 /* --- continue.c --- */
@@ -47,5 +49,9 @@ struct rv_app_run_state {
     struct rv_app_early early; /* owned, too */
     struct rv_app_conversation *talk;
 };
+/** What a run of the store was started with. calls: it will make some. Else neither capabilities nor secrets are
+ * needed, and both may be gone. own_handle: its agents get a handle of the store for themselves, for another thread. */
+RV_MUST_CHECK int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row,
+                                     bool calls, bool own_handle, struct rv_app_loaded *out, rv_err **err);
 
 #endif

@@ -9,12 +9,11 @@
 
 #define MAX_BUNDLE ((size_t)64 << 20)
 
-/* calls: the run will make some. Else neither capabilities nor secrets are needed, and both may be gone. */
-static int open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row, bool calls,
-                       struct rv_app_loaded *out, rv_err **err)
+int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row, bool calls,
+                       bool own_handle, struct rv_app_loaded *out, rv_err **err)
 {
     const struct rv_bundle_opts opts = {.offline = !calls};
-    const struct rv_app_load_opts load = {.keeps = true, .store = store};
+    const struct rv_app_load_opts load = {.keeps = true, .store = own_handle ? NULL : store};
     rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
     rv_bundle *bundle = NULL;
 
@@ -66,7 +65,7 @@ int rv_app_continue(struct rv_app_run *run, rv_store *store, const char *id, enu
     if (recovers)
         rc = take_early(store, &app->scope, &row, run->owner, rv_app_lease_us(app), &run->state->early, err);
     if (rc == 0)
-        rc = open_bundle(app, store, &row, go != RV_APP_CANCEL, out, err);
+        rc = rv_app_open_bundle(app, store, &row, go != RV_APP_CANCEL, false, out, err);
     rv_run_row_fini(&row);
     return rc;
 }

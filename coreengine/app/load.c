@@ -400,7 +400,8 @@ static int load(const struct rv_app *app, const char *path, const struct rv_app_
     out->findings = rv_findings_new();
     int rc = out->findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
     if (rc == 0)
-        rc = rv_pipeline_load(path, out->findings, &out->own, err);
+        rc = opts->text.ptr ? rv_pipeline_parse(opts->text, path, ".", out->findings, &out->own, err)
+                            : rv_pipeline_load(path, out->findings, &out->own, err);
     out->pipeline = out->own;
     if (rc == 0 && out->pipeline) {
         set_log_level(app, out->pipeline);

@@ -227,11 +227,13 @@ RV_MUST_CHECK int rv_app_fork(rv_store *store, const struct rv_store_scope *scop
 RV_MUST_CHECK int rv_app_check_user(const struct rv_store_scope *scope, const char *user_id, rv_err **err);
 
 /* --- rows.c: one run as JSON --- */
-struct rv_app_view { /* all borrowed */
+struct rv_app_queued; /* work.h */
+struct rv_app_view {  /* all borrowed */
     const struct rv_app_past *past;
     const struct rv_app_steps *steps;
     const struct rv_replayed *replayed;
-    json_object *pending; /* array of the interrupts that it waits for */
+    json_object *pending;               /* array of the interrupts that it waits for */
+    const struct rv_app_queued *queued; /* its task; NULL: it is not queued */
     int64_t now_us;
 };
 /** An object, appended: `reeve runs show --json`. */

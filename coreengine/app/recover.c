@@ -30,7 +30,7 @@ int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const st
 }
 
 /* At once when it is set apart, then after 10 s, 20 s and so on, up to an hour. */
-static int64_t next_try_us(int64_t crashes, int64_t last_us)
+int64_t rv_app_next_try_us(int64_t crashes, int64_t last_us)
 {
     int64_t wait_us = FIRST_BACKOFF_US;
 
@@ -221,7 +221,7 @@ static int find_crashed(rv_store *store, const struct rv_store_scope *scope, boo
         }
         rv_err_free(cause);
         x->apart = !are_named && !x->cancel && x->crashes >= RV_APP_CRASHES;
-        x->next_us = next_try_us(x->crashes, last_us);
+        x->next_us = rv_app_next_try_us(x->crashes, last_us);
         if (x->apart && last_us <= f->now_us && x->next_us > f->now_us)
             x->verdict = RV_APP_IS_LATER;
     }

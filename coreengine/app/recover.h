@@ -43,6 +43,8 @@ enum rv_app_verdict rv_app_judge(const struct rv_run_row *row, int64_t now_us, i
 /** The number of processes that took the run over and ended without making a step. 0 while the owner lives. */
 RV_MUST_CHECK int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
                                  int64_t now_us, int64_t *out, rv_err **err);
+/** When a run that crashed so often, the last time at last_us, is tried again. */
+int64_t rv_app_next_try_us(int64_t crashes, int64_t last_us);
 /** Have a run cancelled. *ends_elsewhere: the process that runs it does it; else rv_app_continue() with RV_APP_CANCEL
  *  has to. row: as it is after the request. */
 RV_MUST_CHECK int rv_app_request_cancel(rv_store *store, const struct rv_store_scope *scope, const char *word,

@@ -225,12 +225,22 @@ int rv_app_run_open(struct rv_app_run *run, rv_err **err)
     return rc;
 }
 
-int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
+static int keep_new(struct rv_app_run *run, const rv_envelope *env, bool in_group, rv_err **err)
 {
     int rc = converse(run, &run->state->talk, err);
-    const struct rv_app_begin begin = {.conversation = conversation_of(run->state->talk)};
+    const struct rv_app_begin begin = {.conversation = conversation_of(run->state->talk), .in_group = in_group};
 
     return rc < 0 ? rc : rv_app_keep(run, env, &begin, err);
+}
+
+int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
+{
+    return keep_new(run, env, false, err);
+}
+
+int rv_app_run_keep_in_group(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
+{
+    return keep_new(run, env, true, err);
 }
 
 /* --- what happens while it goes on --- */

@@ -205,6 +205,12 @@ RV_MUST_CHECK int rv_cli_run_opts(struct rv_cli *cli, struct rv_app_loaded *load
  * is not reported yet. */
 RV_MUST_CHECK int rv_cli_session_run(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *env,
                                      const struct rv_response *response, rv_err **err);
+/** Print what a run that is over, or waits, came to, as --json, --state and --events want it, and say why it did not
+ * complete. failure: what a stage failed by; may be NULL. */
+RV_MUST_CHECK int rv_cli_print_result(const struct rv_cli *cli, const struct rv_pipeline *p, enum rv_run_status status,
+                                      const rv_envelope *env, rv_err **err);
+void rv_cli_explain_end(const struct rv_cli *cli, enum rv_run_status status, const rv_envelope *env,
+                        const rv_err *failure);
 /** Go on with a run of the store. response: the answer, with RV_APP_ANSWER. Gives the same. */
 RV_MUST_CHECK int rv_cli_continue(struct rv_cli *cli, const char *run, enum rv_app_go go,
                                   const struct rv_response *response, rv_err **err);
@@ -215,8 +221,9 @@ RV_MUST_CHECK int rv_cli_continue(struct rv_cli *cli, const char *run, enum rv_a
 void rv_cli_write_how_to_answer(enum rv_interrupt_kind kind, json_object *data, rv_buf *out);
 /** False: the answer lacks what its kind of question needs; out says which options were given and which fit. */
 bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out);
-/** Say what a run waits for and how to answer it. word: names it on a command line. */
-void rv_cli_say_pending(const struct rv_cli *cli, const struct rv_app_run *run, const char *word);
+/** Say what a run waits for and how to answer it. store: that keeps it; NULL: none. word: names it on a command line.
+ */
+void rv_cli_say_pending(const struct rv_cli *cli, const rv_envelope *env, const rv_store *store, const char *word);
 /** May response answer a question of that run? Fills in which one it means; id is its memory. *is_due: no one answered
  * that question in time, and the run goes on by that: RV_E_TIMEOUT then. */
 RV_MUST_CHECK int rv_cli_check_answer(const struct rv_cli *cli, const struct rv_run_row *row,
@@ -229,6 +236,11 @@ void rv_cli_write_store(const struct rv_cli *cli, rv_buf *b);
 
 /* verbs/runs.c */
 const char *rv_cli_status_color(enum rv_run_status status); /* how a terminal shows it */
+
+/* verbs/runs_events.c */
+/** Follow a run in whatever process it goes on, until it is over, or (until_waits) waits for an answer: p->row is as it
+ * is then. prints: its events go to stdout, those before included. When nobody reads them any more, it ends too. */
+RV_MUST_CHECK int rv_cli_follow(rv_store *store, struct rv_app_past *p, bool until_waits, bool prints, rv_err **err);
 
 /* verbs/agents.c: what people are told of where an agent was found */
 /** "in the store, ID", "built in, by NAME", "in the file PATH". */

@@ -54,14 +54,13 @@ static void on_payload(void *self, int64_t call_id, const char *provider, rv_str
 }
 
 /* The answer for people and pipes: the final response, else the outputs. */
-static int print_answer(const struct rv_cli *cli, const struct rv_app_run *run, rv_err **err)
+static int print_answer(const struct rv_cli *cli, const struct rv_pipeline *p, const rv_envelope *env, rv_err **err)
 {
-    const rv_envelope *env = rv_exec_envelope(run->exec);
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     json_object *outputs = NULL;
     rv_str answer;
 
-    if (rv_envelope_final_response(env, &run->loaded->pipeline->response, &answer)) {
+    if (rv_envelope_final_response(env, &p->response, &answer)) {
         if (cli->out_tty)
             rv_cli_write_safe(answer, &text);
         else
@@ -79,19 +78,19 @@ static int print_answer(const struct rv_cli *cli, const struct rv_app_run *run, 
     return rv_cli_print(0, &text, err);
 }
 
-static int print_result(const struct rv_cli *cli, const struct rv_app_run *run, rv_err **err)
+int rv_cli_print_result(const struct rv_cli *cli, const struct rv_pipeline *p, enum rv_run_status status,
+                        const rv_envelope *env, rv_err **err)
 {
-    const rv_envelope *env = rv_exec_envelope(run->exec);
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
     if (rv_cli_flag(cli, "events"))
         return 0;
     if (rv_cli_flag(cli, "json"))
-        rv_envelope_write_result(env, &run->loaded->pipeline->response, &text);
+        rv_envelope_write_result(env, &p->response, &text);
     else if (rv_cli_flag(cli, "state"))
         rv_envelope_write_state(env, &text);
     else
-        return rv_app_has_answer(rv_exec_status(run->exec), env) ? print_answer(cli, run, err) : 0;
+        return rv_app_has_answer(status, env) ? print_answer(cli, p, env, err) : 0;
     rv_buf_putc(&text, '\n');
     return rv_cli_print(0, &text, err);
 }
@@ -100,10 +99,11 @@ static int print_result(const struct rv_cli *cli, const struct rv_app_run *run, 
 static int keep_interrupted(const struct rv_cli *cli, struct rv_app_run *run, rv_err **err)
 {
     rv_buf path = RV_BUF_INIT(4096);
-    const char *run_id = rv_envelope_fields(rv_exec_envelope(run->exec))->envelope_id;
+    const rv_envelope *env = rv_exec_envelope(run->exec);
+    const char *run_id = rv_envelope_fields(env)->envelope_id;
 
     if (run->journal) {
-        rv_cli_say_pending(cli, run, run_id);
+        rv_cli_say_pending(cli, env, run->store, run_id);
         return 0;
     }
     int rc = rv_app_run_keep_file(run, &path, err);
@@ -111,7 +111,7 @@ static int keep_interrupted(const struct rv_cli *cli, struct rv_app_run *run, rv
         rv_cli_say("run %s is kept in %s\n", run_id, rv_buf_cstr(&path));
     else
         rv_err_hint(err, "name a file for the run with --save FILE");
-    rv_cli_say_pending(cli, run, rc == 0 && (run->save || run->run_file) ? rv_buf_cstr(&path) : run_id);
+    rv_cli_say_pending(cli, env, NULL, rc == 0 && (run->save || run->run_file) ? rv_buf_cstr(&path) : run_id);
     rv_buf_fini(&path);
     return rc;
 }
@@ -128,9 +128,9 @@ static void write_causes(const rv_err *failure, rv_buf *out)
 }
 
 /* Why a run did not complete, for people; --json and --events carry it themselves. */
-static void explain_end(const struct rv_cli *cli, enum rv_run_status status, const rv_exec *x)
+void rv_cli_explain_end(const struct rv_cli *cli, enum rv_run_status status, const rv_envelope *env,
+                        const rv_err *failure)
 {
-    const rv_envelope *env = rv_exec_envelope(x);
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
     enum rv_failure code = rv_envelope_failure(env);
     rv_buf text = RV_BUF_INIT(1 << 20);
@@ -145,7 +145,7 @@ static void explain_end(const struct rv_cli *cli, enum rv_run_status status, con
     }
     rv_cli_write_code(code != RV_FAILURE_NONE ? rv_failure_text(code) : rv_reason_text(f->terminal_reason), &text);
     if (cli->debug && code != RV_FAILURE_NONE)
-        write_causes(rv_exec_failure(x), &text);
+        write_causes(failure, &text);
     rv_cli_say_text(&text);
 }
 
@@ -244,10 +244,11 @@ static int conclude(const struct rv_cli *cli, struct rv_app_run *run, rv_err *wa
     rv_err *err = NULL;
     int status = rv_cli_exit_of(end);
 
-    int rc = print_result(cli, run, &err);
+    const rv_envelope *env = rv_exec_envelope(run->exec);
+    int rc = rv_cli_print_result(cli, run->loaded->pipeline, end, env, &err);
     if (rc == 0 && end == RV_RUN_INTERRUPTED)
         rc = keep_interrupted(cli, run, &err);
-    explain_end(cli, end, run->exec);
+    rv_cli_explain_end(cli, end, env, rv_exec_failure(run->exec));
     if (rc < 0)
         (void)rv_cli_report(cli, err);
     if (watch_err)

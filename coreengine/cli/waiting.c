@@ -6,6 +6,7 @@
 
 #define ASK_BYTES   300 /* of a question, in a message */
 #define STORE_BYTES 16384
+#define MAX_SHOWN   16384
 
 /* "--choice yes   # or no, later": the first choice, and the others. */
 static void write_choices(json_object *data, rv_buf *out)
@@ -56,8 +57,14 @@ void rv_cli_write_store(const struct rv_cli *cli, rv_buf *b)
         const char *value = rv_cli_value(cli, names[i]);
         if (!value)
             continue;
+        rv_buf shown = RV_BUF_INIT(MAX_SHOWN);
+        if (strcmp(names[i], "store") == 0) /* without a password */
+            rv_store_show_url(value, &shown);
+        else
+            rv_buf_puts(&shown, value);
         rv_buf_printf(b, " --%s ", names[i]);
-        rv_cli_write_word(value, b);
+        rv_cli_write_word(rv_buf_cstr(&shown), b);
+        rv_buf_fini(&shown);
     }
 }
 
@@ -147,16 +154,15 @@ static const char *text_of(json_object *entry, const char *key)
     return rv_json_get_text(entry, key, &text) ? text : NULL;
 }
 
-void rv_cli_say_pending(const struct rv_cli *cli, const struct rv_app_run *run, const char *word)
+void rv_cli_say_pending(const struct rv_cli *cli, const rv_envelope *env, const rv_store *store, const char *word)
 {
-    const rv_envelope *env = rv_exec_envelope(run->exec);
     struct rv_interrupt in = rv_envelope_interrupt(env);
     bool several = rv_envelope_n_queued(env) > 0;
     rv_buf text = RV_BUF_INIT(4 << 20);
     struct question q = {in.kind, in.id ? in.id : "", in.stage, in.question ? in.question : in.message, in.data};
 
-    if (run->journal)
-        rv_buf_printf(&text, "run %s is kept in %s\n", word, rv_store_url(run->store));
+    if (store)
+        rv_buf_printf(&text, "run %s is kept in %s\n", word, rv_store_url(store));
     if (!q.ask)
         q.ask = "";
     write_question(cli, &q, several, word, &text);

@@ -60,6 +60,7 @@ struct call {
     struct rv_response response; /* RESUME: borrowed from the script; TOLD: owned */
     char question[RV_ID_MAX];    /* RESUME: memory of the response's id */
     struct rv_effect *asked;     /* owned; while a probe is under way: the call that may have happened */
+    bool is_once;                /* a tool's, and it must not be repeated */
     bool unknown;                /* it is unknown whether the call happened */
     bool is_parked;              /* it happened while a step was being kept: told when that is durable */
 };

@@ -387,6 +387,7 @@ static bool engine_turn(rv_engine *e)
 {
     bool any = let_happen(e);
 
+    rv_handovers_tend(e);
     any = any || e->n_untold > 0 || e->n_asking > 0;
     tell_asking(e);
     tell_over(e);

@@ -52,6 +52,8 @@ void rv_engine_close(rv_engine *e, void (*on_closed)(void *self), void *self);
 /** Wait at most that long until no capability code runs any more. False: some does, and the plugins must be left alone.
  */
 bool rv_engine_settle(rv_engine *e, int64_t wait_ms);
+/** No call that was given up runs capability code any more: what only runs that are freed used may be unloaded. */
+bool rv_engine_is_settled(const rv_engine *e);
 /** Ask every run to end, as rv_exec_cancel(). Any thread. */
 void rv_engine_cancel_all(rv_engine *e);
 /** Forget all requests to cancel that were made until now; call it before new work begins. */
@@ -165,6 +167,15 @@ RV_MUST_CHECK int rv_exec_answer(rv_exec *x, const struct rv_response *response,
 RV_MUST_CHECK int rv_exec_check_answer(const rv_exec *x, const struct rv_response *response, rv_err **err);
 void rv_exec_read_on(rv_exec *x); /* streams that on_delta held go on */
 void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
+/** Bring a run with a journal to a point where another process can go on with it. Calls under way may end; of those
+ * that the run asks for from now on, only what must not be repeated is made here. When nothing is under way, the run is
+ * over in this engine: on_over comes with rc 0, and rv_exec_is_handed_over(). Free the run then, which gives up its
+ * lease. A run that ends or pauses before that does so as always. */
+void rv_exec_hand_over(rv_exec *x);
+bool rv_exec_is_handed_over(const rv_exec *x);
+/** Is a call under way that must not be repeated? A run that is freed meanwhile leaves it unknown whether it happened.
+ */
+bool rv_exec_is_unrepeatable(const rv_exec *x);
 /** Tell on_event that the run ends here, by err: unless `done` was told. For a caller whose own part of a step failed.
  */
 void rv_exec_tell_end(rv_exec *x, const rv_err *err);

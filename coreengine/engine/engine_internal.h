@@ -72,6 +72,7 @@ struct rv_engine {
     _Atomic(struct shell_loop *) loop; /* NULL until a caller waits in real time; atomic for the same reason */
     atomic_bool cancel_all;            /* any thread */
     bool any_cancel;                   /* some run has cancel_asked */
+    bool any_hands_over;               /* some run that is not over has hands_over */
     struct writer *writer;             /* NULL: steps are kept by the loop thread; see keep.c */
     struct own_journal *given_up;      /* without a run */
     void (*close)(rv_engine *e);       /* rv_engine_close() was called: for the loop, once nothing is left */
@@ -136,6 +137,7 @@ struct rv_exec {
     struct rv_turn *unkept; /* rows of a turn that the journal refused; owned */
     struct call *calls;
     bool over, cancel_asked;
+    bool hands_over;            /* another process is to go on with it: see handover.c */
     struct own_journal *own;    /* NULL: the journal is the caller's */
     bool is_opening;            /* the store thread opens it: there is no rv_run yet */
     bool is_freed;              /* by the caller, while a step is kept */
@@ -239,6 +241,12 @@ void rv_leases_free(rv_engine *e);            /* blocks while the thread of the 
 int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
 /** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
+
+/* --- handover.c: runs that another process is to go on with --- */
+
+/** The effect is left to the process that goes on with the run. */
+bool rv_handover_skips(const rv_exec *x, const struct rv_effect *e);
+void rv_handovers_tend(rv_engine *e); /* end those here that have nothing under way */
 
 /* --- own.c: journals that runs have for themselves --- */
 

@@ -212,6 +212,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
         c->pipeline = e->pipeline;
     c->deadline_us = e->deadline_us ? rv_exec_due_us(x, e->deadline_us) : 0;
     c->allowed_us = e->deadline_us && !x->recovers ? e->deadline_us - x->last_us : 0;
+    c->is_once = e->kind == RV_EFFECT_CALL_TOOL && e->effect_class == RV_EFFECT_NON_IDEMPOTENT;
     c->what = what_of(e);
     if (e->kind == RV_EFFECT_CALL_LLM) {
         c->event = RV_EVENT_LLM_DONE;
@@ -344,7 +345,8 @@ void rv_exec_perform(rv_exec *x)
     for (size_t i = 0; i < x->effects.n && rc == 0; i++) {
         if (x->opts.on_effect)
             x->opts.on_effect(x->opts.self, &x->effects, &x->effects.items[i]);
-        rc = perform(x, &x->effects.items[i], &err);
+        if (!rv_handover_skips(x, &x->effects.items[i]))
+            rc = perform(x, &x->effects.items[i], &err);
     }
     rv_effects_clear(&x->effects);
     x->recovers = false;

@@ -518,3 +518,15 @@ bool rv_engine_settle(rv_engine *e, int64_t wait_ms)
     pthread_mutex_unlock(&p->lock);
     return settled;
 }
+
+bool rv_engine_is_settled(const rv_engine *e)
+{
+    struct pool *p = e->pool;
+
+    if (!p)
+        return true;
+    pthread_mutex_lock(&p->lock);
+    bool settled = p->n_stuck == 0;
+    pthread_mutex_unlock(&p->lock);
+    return settled;
+}

@@ -86,6 +86,11 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE TABLE task_events (task INTEGER NOT NULL REFERENCES tasks (key) ON DELETE CASCADE, seq INTEGER NOT NULL,"
     " at_us INTEGER NOT NULL, kind TEXT NOT NULL, attempt INTEGER NOT NULL, worker TEXT, text TEXT,"
     " retry INTEGER NOT NULL, next_us INTEGER NOT NULL, PRIMARY KEY (task, seq)) WITHOUT ROWID;",
+    /* Who works at the queue, and what one worker at a time does for all. */
+    "CREATE TABLE workers (name TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, offers TEXT NOT NULL,"
+    " n_max INTEGER NOT NULL, n_runs INTEGER NOT NULL, draining INTEGER NOT NULL, started_us INTEGER NOT NULL,"
+    " seen_us INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE duties (name TEXT PRIMARY KEY, worker TEXT NOT NULL, until_us INTEGER NOT NULL) WITHOUT ROWID;",
 };
 
 struct header {

@@ -2,6 +2,7 @@
  * text where it is none. */
 #include "coreengine/app/rows.h"
 #include "coreengine/app/past.h"
+#include "coreengine/app/work.h"
 
 #include <string.h>
 
@@ -347,6 +348,27 @@ static void write_row(const struct rv_app_view *p, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
+static void write_queued(const struct rv_app_queued *q, rv_jw *w)
+{
+    rv_jw_key(w, "queue");
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "task", q->task);
+    rv_jw_kv_text(w, "status", rv_task_status_text(q->status));
+    put_moment(w, "since", q->since_us);
+    put_moment(w, "due_at", q->due_us);
+    rv_jw_kv_int(w, "priority", q->priority);
+    rv_jw_kv_int(w, "before", q->n_before);
+    rv_jw_kv_text(w, "worker", q->worker[0] ? q->worker : NULL);
+    rv_jw_key(w, "needs");
+    rv_needs_write(&q->needs, w);
+    rv_jw_key(w, "unmet");
+    rv_needs_write(&q->unmet, w);
+    rv_jw_kv_int(w, "workers", (int64_t)q->n_workers);
+    rv_jw_kv_int(w, "able_workers", (int64_t)q->n_able);
+    rv_jw_kv_text(w, "error", q->error.len ? rv_buf_cstr(&q->error) : NULL);
+    rv_jw_obj_end(w);
+}
+
 static void write_call(const struct rv_app_view *p, const struct rv_app_call *c, rv_jw *w)
 {
     rv_jw_obj(w);
@@ -424,6 +446,8 @@ void rv_app_view_write(const struct rv_app_view *p, rv_buf *b)
 
     rv_jw_obj(&w);
     write_row(p, &w);
+    if (p->queued)
+        write_queued(p->queued, &w);
     rv_jw_key(&w, "steps");
     rv_jw_arr(&w);
     for (size_t i = 0; i < p->steps->n; i++)

@@ -1,6 +1,7 @@
 /* reeve run, reeve resume */
 #include "coreengine/app/recover.h"
 #include "coreengine/app/runfile.h"
+#include "coreengine/app/work.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>
@@ -30,6 +31,7 @@ static const struct rv_cli_option resume_options[] = {
     {"data", 0, "JSON", "JSON object to pass with the answer", NULL, false},
     {"user", 'u', "ID", "user who answers; only this user's runs are visible (default REEVE_USER, else all runs)", NULL,
      false},
+    {"queue", 0, NULL, "queue the answer for a worker instead of continuing here", NULL, false},
     {"bundle", 0, "new|FILE", "continue as a new run with the current pipeline (new) or with FILE, if the run fits it",
      "FILE", false},
 };
@@ -307,6 +309,17 @@ static int go_on_expired(struct rv_cli *cli, const char *run, const struct rv_re
     return rc;
 }
 
+/* A worker goes on with it. */
+static int queue_answer(struct rv_cli *cli, const char *run, const struct rv_response *response, rv_err **err)
+{
+    bool is_new = false;
+
+    int rc = rv_app_enqueue(cli->store, &cli->app.scope, run, response, &is_new, err);
+    if (rc == 0)
+        rv_cli_say(is_new ? "run %s: queued\n" : "run %s: an answer to this question is queued already\n", run);
+    return rc;
+}
+
 static int resume_from_store(struct rv_cli *cli, struct rv_response *response, rv_err **err)
 {
     char id[RV_STORE_MAX_ID + 1];
@@ -318,7 +331,11 @@ static int resume_from_store(struct rv_cli *cli, struct rv_response *response, r
         rc = rv_app_find_run(cli->store, &cli->app.scope, cli->words[0], &row, err);
     if (rc == 0)
         rc = rv_cli_check_answer(cli, &row, response, id, &is_due, err);
-    if (is_due)
+    if (rv_cli_flag(cli, "queue") && (rc == 0 || (is_due && is_empty(response)))) {
+        rv_err_free(*err);
+        *err = NULL;
+        rc = queue_answer(cli, row.id, is_due ? NULL : response, err);
+    } else if (is_due)
         rc = go_on_expired(cli, row.id, response, err);
     else if (rc == 0)
         rc = continue_with(cli, row.id, response, err);
@@ -385,7 +402,7 @@ const struct rv_cli_verb rv_verb_resume = {
         "--choice, with or without --text, for a question with choices. A run with branches can ask several "
         "questions:\n"
         "--interrupt names one; they can be answered in any order, each of them once.\n"
-        "The run continues with the pipeline that it started with.",
+        "The run continues with the pipeline that it started with, in this process or, with --queue, at a worker.",
     .examples =
         "reeve run pipelines/triage.yaml --script pipelines/scripts/triage.yaml   # exits with 3\n"
         "reeve resume last --choice no --text \"too expensive\"\n"
@@ -395,7 +412,7 @@ const struct rv_cli_verb rv_verb_resume = {
         "reeve resume last --approve",
     RV_CLI_OPTIONS(resume_options),
     .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
-    .excludes = "json state events; approve deny",
+    .excludes = "json state events; approve deny; queue bundle; queue json; queue state; queue events",
     .needs = "deltas events",
     RV_CLI_ONE_WORD,
     .outlives_reader = true,

@@ -1,5 +1,6 @@
 /* reeve runs: the list of runs, and a fork of one. */
 #include "coreengine/app/recover.h"
+#include "coreengine/app/work.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>
@@ -210,6 +211,11 @@ static int fork_run(struct rv_cli *cli, rv_err **err)
         rc = rv_app_fork(cli->store, &cli->app.scope, cli->words[0], &fork, err);
     if (rc < 0)
         return rc;
+    if (rv_cli_flag(cli, "queue")) {
+        rc = rv_app_enqueue(cli->store, &cli->app.scope, fork.id, NULL, NULL, err);
+        rv_buf_printf(&text, "%s\n", fork.id);
+        return rv_cli_print(rc, &text, err);
+    }
     if (rv_cli_flag(cli, "go")) {
         rv_cli_say("run %s\n", fork.id);
         return rv_cli_continue(cli, fork.id, RV_APP_RECOVER, NULL, err);
@@ -260,6 +266,7 @@ static const struct rv_cli_option fork_options[] = {
      false},
     {"set", 0, "PATH=VALUE", "change a part of the state, e.g. outputs.plan.steps=[]", NULL, true},
     {"go", 'g', NULL, "run the new run at once", NULL, false},
+    {"queue", 0, NULL, "queue the new run for a worker", NULL, false},
     {"json", 'j', NULL, "with --go: print the result as one JSON object", NULL, false},
     {"state", 0, NULL, "with --go: print the whole state as one JSON object", NULL, false},
     {"events", 'e', NULL, "with --go: print each event as a line of JSON", NULL, false},
@@ -279,6 +286,7 @@ static const struct rv_cli_verb fork_verb = {
                 "reeve runs fork last --at 1 --set outputs.plan.steps=[] --go",
     RV_CLI_OPTIONS(fork_options),
     .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .excludes = "go queue",
     RV_CLI_ONE_WORD,
     .store = RV_CLI_CHANGES,
     .takes = &rv_cli_takes_runs,

@@ -1,12 +1,11 @@
-/* reeve runs show, reeve runs events: what one run was started with, what it did, what it waits for. */
+/* reeve runs show: what one run was started with, what it did, what it waits for. */
+#include "coreengine/app/work.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define POLL_MS     150
 #define PREVIEW     160 /* bytes of a value that people see */
 #define SHOWN_FIRST 20  /* steps of a long run that are shown when nothing else is asked for */
 #define SHOWN_LAST  80
@@ -17,6 +16,8 @@ struct picture {
     struct rv_app_steps steps;
     struct rv_replayed replayed;
     json_object *pending; /* array of the interrupts as JSON; owned */
+    struct rv_app_queued queued;
+    bool is_queued; /* its task says more than its row */
     struct rv_app_window window;
     rv_buf answers; /* how to answer each, for people */
     rv_buf chosen;  /* answers with choices or changed arguments, one a line, for people */
@@ -91,13 +92,20 @@ static int read_picture(const char *word, struct picture *p, rv_err **err)
         rc = rv_store_list_pending(store, scope, p->past.row.id, take_pending, p, err);
     if (rc == 0)
         rc = rv_store_read(store, scope, p->past.row.id, 1, 0, take_chosen, p, err);
+    if (rc == 0 && !rv_run_status_is_final(p->past.row.status))
+        rc = rv_app_queued_read(store, &p->past.row, &p->queued, err);
+    p->is_queued = rc == 0 && (p->queued.is_queued || p->queued.error.len > 0);
     return rc < 0 ? RV_WRAP(err, rc, "show run \"%s\"", word) : 0;
 }
 
 static void write_json(const struct picture *p, rv_buf *b)
 {
-    const struct rv_app_view view = {
-        .past = &p->past, .steps = &p->steps, .replayed = &p->replayed, .pending = p->pending, .now_us = p->now_us};
+    const struct rv_app_view view = {.past = &p->past,
+                                     .steps = &p->steps,
+                                     .replayed = &p->replayed,
+                                     .pending = p->pending,
+                                     .queued = p->is_queued ? &p->queued : NULL,
+                                     .now_us = p->now_us};
 
     rv_app_view_write(&view, b);
     rv_buf_putc(b, '\n');
@@ -108,6 +116,7 @@ static void picture_fini(struct picture *p)
     rv_app_steps_fini(&p->steps);
     rv_replayed_fini(&p->replayed);
     rv_app_past_fini(&p->past);
+    rv_app_queued_fini(&p->queued);
     json_object_put(p->pending);
     rv_buf_fini(&p->answers);
     rv_buf_fini(&p->chosen);
@@ -136,6 +145,58 @@ static void write_branch(const char *path, rv_buf *b)
         rv_buf_add(b, at + 1, strcspn(at + 1, "/[:"));
         is_first = false;
     }
+}
+
+static void write_list(const struct rv_needs *needs, rv_buf *b)
+{
+    for (size_t i = 0; i < needs->n; i++) {
+        rv_buf_puts(b, i ? ", " : "");
+        rv_cli_write_preview(rv_str_of(needs->items[i]), PREVIEW, b);
+    }
+}
+
+/* What keeps it in the queue. */
+static void write_obstacle(const struct rv_app_queued *q, rv_buf *b)
+{
+    if (q->n_workers == 0) {
+        rv_buf_puts(b, "  waits     for a worker: none lives; `reeve worker` starts one\n");
+    } else if (q->unmet.n > 0) {
+        rv_buf_puts(b, "  waits     for a worker with ");
+        write_list(&q->unmet, b);
+        rv_buf_puts(b, ", which none that lives offers\n");
+    } else if (q->n_able == 0) {
+        rv_buf_puts(b, "  waits     for one worker that meets all its needs\n");
+    }
+}
+
+static void write_queue(const struct picture *p, rv_buf *b)
+{
+    const struct rv_app_queued *q = &p->queued;
+
+    rv_buf_printf(b, "  task      %s: %s", q->task, rv_task_status_text(q->status));
+    if (q->is_queued && q->status == RV_TASK_PROCESSING) {
+        rv_buf_printf(b, " at %s", q->worker);
+    } else if (q->is_queued) {
+        rv_buf_puts(b, ", queued for ");
+        rv_cli_write_age(b, p->now_us - q->since_us);
+        if (q->due_us > p->now_us) {
+            rv_buf_puts(b, ", due at ");
+            rv_cli_write_moment(b, q->due_us);
+        }
+        rv_buf_printf(b, ", %lld before it", (long long)q->n_before);
+        if (q->needs.n > 0) {
+            rv_buf_puts(b, "; needs ");
+            write_list(&q->needs, b);
+        }
+    }
+    rv_buf_putc(b, '\n');
+    if (q->error.len > 0) {
+        rv_buf_puts(b, "  failed    ");
+        rv_cli_write_preview(rv_buf_str(&q->error), PREVIEW, b);
+        rv_buf_putc(b, '\n');
+    }
+    if (q->is_queued && q->status != RV_TASK_PROCESSING)
+        write_obstacle(q, b);
 }
 
 static void write_head(const struct picture *p, rv_buf *b)
@@ -175,6 +236,8 @@ static void write_head(const struct picture *p, rv_buf *b)
     }
     if (r->cancel_requested)
         rv_buf_puts(b, "  its owner was asked to cancel it\n");
+    if (p->is_queued)
+        write_queue(p, b);
 }
 
 static void write_call_line(const struct picture *p, const struct rv_app_call *c, int depth, rv_buf *b)
@@ -342,8 +405,22 @@ static int read_window(const struct rv_cli *cli, struct rv_app_window *w, rv_err
     return 0;
 }
 
+/* Its events as they come, until it is over. */
+static int follow(struct rv_cli *cli, rv_err **err)
+{
+    struct rv_app_past past = {0};
+
+    int rc = rv_app_past_open(cli->store, &cli->app.scope, cli->words[0], &past, err);
+    if (rc == 0)
+        rc = rv_cli_follow(cli->store, &past, false, true, err);
+    rv_app_past_fini(&past);
+    return rc;
+}
+
 static int show(struct rv_cli *cli, rv_err **err)
 {
+    if (rv_cli_flag(cli, "follow"))
+        return follow(cli, err);
     struct picture p = {.cli = cli,
                         .answers = RV_BUF_INIT(RV_APP_MAX_TEXT),
                         .chosen = RV_BUF_INIT(RV_APP_MAX_TEXT),
@@ -361,143 +438,11 @@ static int show(struct rv_cli *cli, rv_err **err)
     return rv_cli_print(rc, &text, err);
 }
 
-/* --- the events again, also while the run goes on --- */
-
-struct stream {
-    int64_t next;          /* number of the event or record to be printed next */
-    bool broken;           /* the reader is gone */
-    bool gap;              /* events before it are missing: the replay began behind them */
-    rv_follower *follower; /* owned; NULL: nothing was replayed yet */
-};
-
-static int print_events(void *self, const struct rv_record *record, const struct rv_event *ev,
-                        const struct rv_effects *effects, const rv_run *run, rv_err **err)
-{
-    struct stream *s = self;
-    int64_t seq = rv_run_counters(run).next_seq;
-
-    (void)record;
-    (void)err;
-    for (size_t i = 0; ev && i < effects->n; i++) /* the last of them has the number before next_seq */
-        seq -= effects->items[i].kind == RV_EFFECT_EMIT;
-    for (size_t i = 0; ev && i < effects->n && !s->broken; i++) {
-        const struct rv_effect *e = &effects->items[i];
-        if (e->kind != RV_EFFECT_EMIT)
-            continue;
-        s->gap |= seq > s->next;
-        if (!s->gap && seq >= s->next) {
-            s->next = seq + 1;
-            rv_cli_out(rv_effect_text(effects, e));
-            rv_cli_out(RV_STR_LIT("\n"));
-        }
-        seq++;
-    }
-    return 0;
-}
-
-static int print_record(void *self, const struct rv_record *r, rv_err **err)
-{
-    struct stream *s = self;
-    rv_buf line = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    rv_jw w = rv_jw_on(&line);
-
-    rv_record_write_json(r, &w);
-    rv_buf_putc(&line, '\n');
-    int rc = rv_buf_check(&line, "record", err);
-    if (rc == 0)
-        rv_cli_out(rv_buf_str(&line));
-    rv_buf_fini(&line);
-    s->next = r->seq + 1;
-    return rc;
-}
-
-static int begin_events(rv_store *store, const struct rv_app_past *p, bool from_snapshot, struct stream *s,
-                        rv_err **err)
-{
-    const struct rv_replay_opts opts = {.pipeline = rv_app_past_pipeline(p),
-                                        .catalog = &p->catalog,
-                                        .from_snapshot = from_snapshot,
-                                        .on_step = print_events,
-                                        .self = s};
-
-    int rc = rv_journal_follow(store, &p->scope, p->row.id, &opts, &s->follower, err);
-    if (rc == 0 && from_snapshot)
-        s->gap |= rv_run_counters(rv_follower_run(s->follower)).next_seq > s->next; /* it is younger than that */
-    return rc;
-}
-
-/* A snapshot that is old enough saves reading what is not to be printed. */
-static int print_first(rv_store *store, const struct rv_app_past *p, struct stream *s, rv_err **err)
-{
-    int rc = s->next > 1 ? begin_events(store, p, true, s, err) : 0;
-
-    if (rc == 0 && (s->gap || !s->follower)) {
-        s->gap = false;
-        rv_follower_free(s->follower);
-        s->follower = NULL;
-        rc = begin_events(store, p, false, s, err);
-    }
-    return rc;
-}
-
-/* What the store has beyond what was printed. */
-static int print_more(rv_store *store, const struct rv_app_past *p, bool records, struct stream *s, rv_err **err)
-{
-    if (records)
-        return rv_store_read(store, &p->scope, p->row.id, s->next, 0, print_record, s, err);
-    return s->follower ? rv_follower_more(s->follower, err) : print_first(store, p, s, err);
-}
-
-static void pause_ms(int64_t ms)
-{
-    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&t, NULL); /* a signal ends the process or the pause: both are fine */
-}
-
-static int follow(rv_store *store, struct rv_app_past *p, bool records, struct stream *s, rv_err **err)
-{
-    int rc = 0;
-
-    while (rc == 0 && !s->broken && !rv_run_status_is_final(p->row.status)) {
-        struct rv_run_row row;
-        pause_ms(POLL_MS);
-        rc = rv_store_get_run(store, &p->scope, p->row.id, &row, err);
-        if (rc < 0)
-            break;
-        bool grew = row.n_records != p->row.n_records;
-        rv_run_row_fini(&p->row);
-        p->row = row;
-        if (!grew)
-            continue;
-        rc = print_more(store, p, records, s, err);
-        s->broken = !rv_cli_out_now(RV_STR_LIT(""));
-    }
-    return rc;
-}
-
-static int events(struct rv_cli *cli, rv_err **err)
-{
-    struct rv_app_past p = {0};
-    struct stream s = {.next = 1};
-    bool records = rv_cli_flag(cli, "records");
-
-    int rc = rv_cli_int(cli, "from", 1, INT64_MAX, &s.next, err);
-    if (rc == 0)
-        rc = rv_app_past_open(cli->store, &cli->app.scope, cli->words[0], &p, err);
-    if (rc == 0)
-        rc = print_more(cli->store, &p, records, &s, err);
-    s.broken = !rv_cli_out_now(RV_STR_LIT(""));
-    if (rc == 0 && rv_cli_flag(cli, "follow"))
-        rc = follow(cli->store, &p, records, &s, err);
-    rv_follower_free(s.follower);
-    rv_app_past_fini(&p);
-    return rc;
-}
-
 static const struct rv_cli_option show_options[] = {
     {"json", 'j', NULL, "print one JSON object, with the whole state", NULL, false},
     {"steps", 0, "FROM-TO", "show these steps only, e.g. 7-9, 7- or -9", NULL, false},
     {"all", 'a', NULL, "show all steps (default: the first 20 and the last 80)", NULL, false},
+    {"follow", 'f', NULL, "print its events as `reeve run --events` does, until it is over", NULL, false},
 };
 
 const struct rv_cli_verb rv_verb_runs_show = {
@@ -515,33 +460,9 @@ const struct rv_cli_verb rv_verb_runs_show = {
                 "reeve runs show last --json | jq '.steps[] | {stage, status}'",
     RV_CLI_OPTIONS(show_options),
     .groups = {&rv_cli_of_stores},
-    .excludes = "all steps",
+    .excludes = "all steps; follow json; follow steps; follow all",
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
     .takes = &rv_cli_takes_runs,
     .run = show,
-};
-
-static const struct rv_cli_option events_options[] = {
-    {"from", 0, "SEQ", "start with the event (with --records: the record) of this number", NULL, false},
-    {"follow", 'f', NULL, "continue until the run ends, even while it waits for an answer", NULL, false},
-    {"records", 0, NULL, "print the records of the journal instead of the events", NULL, false},
-};
-
-const struct rv_cli_verb rv_verb_runs_events = {
-    .name = "runs events",
-    .args = "RUN",
-    .summary = "print the events of a run, one JSON object a line",
-    .text =
-        "Prints the same lines, byte for byte, that `reeve run --events` prints during the run: both come from the\n"
-        "journal. A reader that stored the last `seq` continues with --from.",
-    .examples = "reeve runs events last | jq -c '{seq, type, stage}'\n"
-                "reeve runs events last --from 10 --follow\n"
-                "reeve runs events last --records   # what the journal has",
-    RV_CLI_OPTIONS(events_options),
-    .groups = {&rv_cli_of_stores},
-    RV_CLI_ONE_WORD,
-    .store = RV_CLI_READS,
-    .takes = &rv_cli_takes_runs,
-    .run = events,
 };

@@ -9,6 +9,8 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_chat,
     &rv_verb_resume,
     &rv_verb_runs,
+    &rv_verb_submit,
+    &rv_verb_worker,
     &rv_verb_replay,
     &rv_verb_diff,
     &rv_verb_gc,

@@ -306,3 +306,34 @@ int rv_plugins_load_all(rv_plugins *p, const struct rv_pipeline *pipeline, rv_fi
     }
     return rv_findings_check(findings, err);
 }
+
+bool rv_plugins_loaded(const rv_plugins *p, size_t i, const char **name, const char **version)
+{
+    if (i >= p->n_loaded)
+        return false;
+    *name = p->loaded[i]->name;
+    *version = p->loaded[i]->version;
+    return true;
+}
+
+int rv_plugins_version(rv_plugins *p, const char *name, rv_buf *version, rv_err **err)
+{
+    const struct rv_capability_config which = {.name = name, .isolation = RV_ISOLATION_PROCESS};
+    const struct rv_cap_desc *desc = NULL;
+    struct rv_plugin *pl = calloc(1, sizeof *pl);
+
+    if (!pl)
+        return RV_FAIL(err, RV_E_NOMEM, "look at capability \"%s\"", name);
+    pl->log = p->log;
+    pl->logging = rv_plugin_logging_new();
+    int rc =
+        pl->logging ? rv_plugin_locate(p, name, &pl->path, err) : RV_FAIL(err, RV_E_NOMEM, "keep count of log lines");
+    if (rc == 0)
+        rc = fetch(p, &which, pl, &desc, err);
+    if (rc == 0)
+        rc = rv_plugin_check_desc(desc, pl, err);
+    if (rc == 0)
+        rv_buf_puts(version, pl->version);
+    rv_plugin_free(pl);
+    return rc < 0 ? RV_WRAP(err, rc, "look at capability \"%s\"", name) : rv_buf_check(version, "version", err);
+}

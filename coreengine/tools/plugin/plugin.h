@@ -36,6 +36,12 @@ RV_MUST_CHECK int rv_plugins_load(rv_plugins *p, const struct rv_capability_conf
 RV_MUST_CHECK int rv_plugins_load_all(rv_plugins *p, const struct rv_pipeline *pipeline, rv_findings *findings,
                                       rv_err **err);
 
+/** Name and version of the i-th that is loaded, borrowed from the set. False: there are not so many. */
+bool rv_plugins_loaded(const rv_plugins *p, size_t i, const char **name, const char **version);
+/** The version of a capability on the path of the set, appended: a process of its own reads it, and nothing is opened.
+ * What rv_plugins_load() says. */
+RV_MUST_CHECK int rv_plugins_version(rv_plugins *p, const char *name, rv_buf *version, rv_err **err);
+
 struct rv_catalog rv_plugins_catalog(rv_plugins *p);
 struct rv_known_names rv_plugins_names(rv_plugins *p);
 /** The i-th agent of all that are loaded, in the order of loading. False: there are not so many. Everything is borrowed

@@ -21,6 +21,7 @@ Suite *hosted_suite(void);
 Suite *kept_suite(void);
 Suite *late_suite(void);
 Suite *opened_suite(void);
+Suite *handover_suite(void);
 Suite *expiry_suite(void);
 Suite *early_suite(void);
 

@@ -1,0 +1,109 @@
+/* Work that waits: runs that are submitted to the queue of a store, and the worker that does what is queued.
+ *
+ * All work that waits is a task (coreengine/store/tasks.h). A task of type `run` says that a run of the store begins or
+ * goes on; its payload is {"run": ID} and, when it brings an answer, {"run": ID, "answer": {...}}. Tasks of other types
+ * have handlers: pipelines, or tools of capabilities. */
+#ifndef RV_APP_WORK_H
+#define RV_APP_WORK_H
+
+#include "coreengine/app/app.h"
+#include "coreengine/store/tasks.h"
+#include "coreengine/store/workers.h"
+
+#define RV_TASK_OF_RUN "run" /* type of a task that begins a run, or goes on with one */
+
+/* --- what tasks need, and workers offer: "label:NAME", "capability:NAME@VERSION", sorted, each once --- */
+struct rv_needs {
+    char **items; /* owned, with the texts */
+    size_t n;
+};
+void rv_needs_fini(struct rv_needs *needs);
+/** RV_E_INVALID: the label is empty or malformed. */
+RV_MUST_CHECK int rv_needs_add_label(struct rv_needs *needs, const char *label, rv_err **err);
+/** version NULL: any. RV_E_LIMIT: more than RV_TASK_MAX_NEEDS, for what a task needs. */
+RV_MUST_CHECK int rv_needs_add_capability(struct rv_needs *needs, const char *name, const char *version, rv_err **err);
+/** Is one need met by what is offered? A capability has to have the same major version, and may be newer. */
+bool rv_needs_met(const struct rv_needs *offers, const char *need);
+/** An array of texts as JSON, and back: what a worker tells the store. */
+void rv_needs_write(const struct rv_needs *needs, rv_jw *w);
+RV_MUST_CHECK int rv_needs_read(rv_str json, struct rv_needs *out, rv_err **err);
+/** What the run of a loaded pipeline needs: the capabilities that are loaded, with their versions. */
+RV_MUST_CHECK int rv_needs_of_loaded(const struct rv_app_loaded *l, struct rv_needs *out, rv_err **err);
+
+/* --- submitting --- */
+struct rv_app_submit {
+    const char *key; /* when a run of the same user that was submitted with this key has not ended, that run is meant
+                        and no new one is made; NULL: none */
+    int64_t due_us;  /* not before; 0: at once */
+    int64_t priority;
+    const char *const *labels; /* that its worker must have */
+    size_t n_labels;
+};
+struct rv_app_submitted {
+    char run[RV_STORE_MAX_ID + 1]; /* the new run, or the one that was submitted before */
+    bool is_new;
+};
+/** Keep a new run and enqueue it, in one transaction, after rv_app_run_open(): no process owns it until a worker takes
+ * it. Errors as of rv_app_run_keep() and rv_store_enqueue(). */
+RV_MUST_CHECK int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+                                struct rv_app_submitted *out, rv_err **err);
+/** Have a worker go on with a run of the store. answer NULL: it was left behind, forked, or one of its questions has
+ *  expired; else the answer to the question that it names: rv_app_find_question() says which. *is_new (may be NULL):
+ *  false when that was queued already. RV_E_LIMIT: the answer is too long for a task. */
+RV_MUST_CHECK int rv_app_enqueue(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                                 const struct rv_response *answer, bool *is_new, rv_err **err);
+
+/* What a run of the store waits for in the queue. */
+struct rv_app_queued {
+    bool is_queued;             /* a task waits, or is done, that begins it or goes on with it; else what follows is of
+                                   the last one, if there was one */
+    enum rv_task_status status; /* of the task */
+    char task[RV_STORE_MAX_ID + 1];   /* its id; "": there never was one */
+    char worker[RV_STORE_MAX_ID + 1]; /* that has it; "": none */
+    int64_t since_us, due_us, priority, class_id;
+    int64_t n_before;             /* pending tasks of the same lane that are sooner */
+    size_t n_workers, n_able;     /* that live and take tasks; those of them that meet all its needs */
+    struct rv_needs needs, unmet; /* unmet: what no living worker offers */
+    rv_buf error;                 /* why its last attempt failed; empty: it did not */
+};
+RV_MUST_CHECK int rv_app_queued_read(rv_store *store, const struct rv_run_row *run, struct rv_app_queued *out,
+                                     rv_err **err);
+void rv_app_queued_fini(struct rv_app_queued *q);
+
+/* --- workers --- */
+#define RV_WORKER_SEEN_US                                                                                              \
+    INT64_C(30000000) /* a worker that gave no sign of life for so long does not count as living */
+struct rv_worker_handler {
+    const char *type;   /* of the tasks that it handles */
+    const char *target; /* file of a pipeline, or "capability:tool" */
+};
+struct rv_worker_opts {
+    const struct rv_app *app;  /* scope is ignored: a worker works for all tenants; keeps_log_level is taken as set */
+    const char *const *labels; /* that it has */
+    size_t n_labels;
+    size_t concurrency; /* runs at once; 0: RV_WORKER_CONCURRENCY */
+    size_t threads;     /* for capability code at most; 0: 64 */
+    int64_t grace_us;   /* of draining, for calls under way; 0: RV_WORKER_GRACE_US */
+    bool until_idle;    /* end when nothing waits that it could do, and nothing is done by others */
+    const struct rv_worker_handler *handlers;
+    size_t n_handlers;
+    /** One line about what it does, without line end; on the thread of rv_worker_run(). May be NULL. */
+    void (*say)(void *self, const char *line);
+    void *self;
+};
+#define RV_WORKER_CONCURRENCY 16
+#define RV_WORKER_GRACE_US    INT64_C(30000000)
+#define RV_WORKER_MAX         1024 /* runs at once */
+struct rv_worker_done {
+    int64_t n_done, n_failed, n_back; /* tasks: completed; that failed an attempt; handed back */
+    int64_t n_left; /* runs with a call under way that must not be repeated: not 0: end the process without more ado,
+                       so that its leases end, and nothing that these runs use is freed */
+};
+/** Work until SIGTERM or SIGINT, which drain: nothing new is claimed, and each run comes to a point where another
+ *  worker can go on with it, or is left as after a crash when the grace time is over. A second signal ends the process
+ *  at once. A run that fails is a task that is done; no run ends the worker.
+ *  @return RV_E_INVALID: a handler is no pipeline, or has errors; RV_E_STATE: the store keeps everything in memory;
+ *  what rv_app_store_open() says */
+RV_MUST_CHECK int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out, rv_err **err);
+
+#endif

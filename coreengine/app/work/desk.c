@@ -1,0 +1,651 @@
+/* The thread of a worker that talks to the store: it claims tasks, takes their runs over, loads what they need, says
+ * that the worker lives, and tells the store what became of each task. The loop never waits for a disk.
+ *
+ * While nothing is there it asks less and less often, up to every two seconds. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coreengine/app/past.h"
+#include "coreengine/app/work/work_internal.h"
+
+#define POLL_MIN_US INT64_C(50000)
+#define POLL_MAX_US INT64_C(2000000)
+#define SWEEP_US    INT64_C(5000000)
+#define SIGN_US     INT64_C(5000000) /* between two signs of life; with short leases more often */
+#define RETRY_US    INT64_C(500000)
+#define MAX_CLASSES 4096 /* that a worker looks at */
+#define MAX_TIMELY  200  /* tasks that become due, or are taken from dead workers, at once */
+#define SWEEP_DUTY  "sweep"
+#define JITTER_PPM  INT64_C(100000)
+
+struct work_desk {
+    pthread_mutex_t lock;    /* guards what follows up to `thread`; never held while the store is used */
+    pthread_cond_t wanted;   /* something was given, or is to be done */
+    struct work_list ended;  /* from the loop */
+    struct work_list begins; /* for the loop */
+    size_t n_held;           /* tasks that it claimed and has not told the end of */
+    bool is_draining, is_ending, is_idle;
+    void (*wake)(void *self);
+    void *wake_self;
+    pthread_t thread;
+    /* the thread's own */
+    struct rv_worker *worker; /* what does not change */
+    rv_store *store;
+    struct work_taker taker;
+    struct work_job *held;    /* by next_held */
+    struct work_list unloads; /* ended, and told; what they loaded may still be in use */
+    int64_t *classes;         /* that it can serve */
+    size_t n_classes, cap_classes, first_class;
+    int64_t n_known_classes; /* -1: not asked yet */
+    int64_t poll_us, poll_at_us, sweep_at_us, sign_at_us, started_us;
+    bool found_something;   /* in the last look */
+    bool has_told_draining; /* the store that it takes no more */
+};
+
+/* --- what became of tasks --- */
+
+static struct rv_task_lease lease_of(const struct work_job *j)
+{
+    return (struct rv_task_lease){.id = j->task.id, .worker = j->worker->owner, .attempt = j->task.attempt};
+}
+
+static int64_t jitter(void)
+{
+    return (int64_t)rv_rand_below(rv_rand_system(), 2 * JITTER_PPM + 1) - JITTER_PPM;
+}
+
+static int tell_failure(struct work_desk *d, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
+{
+    const struct rv_task_failure failure = {.error = rv_buf_cstr(&j->error),
+                                            .is_final = j->end == WORK_FATAL,
+                                            .jitter_ppm = jitter(),
+                                            .now_us = rv_app_now_us()};
+
+    return rv_store_fail_task(d->store, lease, &failure, NULL, err);
+}
+
+/* The run is given up with its task: the next worker finds both free. */
+static int hand_back(struct work_desk *d, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
+{
+    struct rv_run_row row;
+
+    int rc = rv_store_begin(d->store, err);
+    if (rc < 0)
+        return rc;
+    if (j->run[0] && rv_store_get_run(d->store, &j->app.scope, j->run, &row, NULL) == 0) {
+        if (row.owner && strcmp(row.owner, d->worker->owner) == 0)
+            rc = rv_store_release(d->store, j->run, row.fence, err);
+        rv_run_row_fini(&row);
+    }
+    if (rc == 0)
+        rc = rv_store_release_task(d->store, lease, rv_app_now_us(), err);
+    return rv_store_end(d->store, rc, err);
+}
+
+/* Another task takes its place, since it is not due for a while. */
+static int put_off(struct work_desk *d, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
+{
+    struct rv_run_row row = {0};
+
+    int rc = rv_store_begin(d->store, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_store_complete_task(d->store, lease, RV_STR_LIT("{\"status\": \"ok\", \"run_status\": \"put off\"}"),
+                                rv_app_now_us(), err);
+    if (rc == 0)
+        rc = rv_store_get_run(d->store, &j->app.scope, j->run, &row, err);
+    if (rc == 0)
+        rc = rv_work_enqueue_row(d->store, &row, NULL, j->later_us, NULL, err);
+    rv_run_row_fini(&row);
+    return rv_store_end(d->store, rc, err);
+}
+
+static int tell_end(struct work_desk *d, const struct work_job *j, rv_err **err)
+{
+    const struct rv_task_lease lease = lease_of(j);
+
+    switch (j->end) {
+    case WORK_DONE:
+        return j->is_cancelled ? rv_store_stop_task(d->store, &lease, rv_app_now_us(), err)
+                               : rv_store_complete_task(d->store, &lease, rv_buf_str(&j->result), rv_app_now_us(), err);
+    case WORK_FAILED:
+    case WORK_FATAL:
+        return tell_failure(d, j, &lease, err);
+    case WORK_BACK:
+        return hand_back(d, j, &lease, err);
+    case WORK_LATER:
+        return put_off(d, j, &lease, err);
+    case WORK_RUNS:
+    case WORK_LEFT:
+        break;
+    }
+    return 0;
+}
+
+static void let_go(struct work_desk *d, struct work_job *j)
+{
+    struct work_job **at = &d->held;
+
+    while (*at != j)
+        at = &(*at)->next_held;
+    *at = j->next_held;
+    rv_work_list_add(&d->unloads, j);
+    pthread_mutex_lock(&d->lock);
+    d->n_held--;
+    pthread_mutex_unlock(&d->lock);
+    d->wake(d->wake_self);
+}
+
+/* True: it is settled. Else the store refused, and is asked again. */
+static bool end_job(struct work_desk *d, struct work_job *j)
+{
+    rv_log *log = d->worker->app.log;
+    rv_err *err = NULL;
+
+    rv_journal_free(j->journal); /* of one that never came to the loop's engine */
+    j->journal = NULL;
+    int rc = tell_end(d, j, &err);
+    if (rc == RV_E_STATE || rc == RV_E_NOT_FOUND)
+        RV_LOG(log, WARN, "task.lost", RV_F_TEXT("task", j->task.id), RV_F_ERR("error", err));
+    else if (rc < 0)
+        RV_LOG(log, WARN, "task.untold", RV_F_TEXT("task", j->task.id), RV_F_ERR("error", err));
+    rv_err_free(err);
+    if (rc == RV_E_TIMEOUT || rc == RV_E_NOMEM) /* others had the store for long */
+        return false;
+    let_go(d, j);
+    return true;
+}
+
+/* Calls that were given up may still run code of what they were loaded with. */
+static void unload(struct work_desk *d, bool at_the_end)
+{
+    struct rv_worker *w = d->worker;
+
+    if (!d->unloads.first)
+        return;
+    bool settled = rv_engine_is_settled(w->engine);
+    if (!settled && !at_the_end)
+        return;
+    for (struct work_job *j = rv_work_list_take(&d->unloads), *next; j; j = next) {
+        next = j->next;
+        j->loaded.plugins_busy |= !settled;
+        rv_work_job_free(j);
+    }
+}
+
+/* --- claiming --- */
+
+static bool can_serve(const struct rv_worker *w, const struct rv_task_class *c)
+{
+    for (size_t i = 0; i < c->n_needs; i++)
+        if (!rv_needs_met(&w->offers, c->needs[i]))
+            return false;
+    return true;
+}
+
+static int note_class(void *self, const struct rv_task_class *c, rv_err **err)
+{
+    struct work_desk *d = self;
+
+    d->n_known_classes++;
+    if (!can_serve(d->worker, c) || d->n_classes >= MAX_CLASSES)
+        return 0;
+    if (d->n_classes == d->cap_classes) {
+        size_t cap = d->cap_classes ? d->cap_classes * 2 : 16;
+        int64_t *classes = realloc(d->classes, cap * sizeof *classes);
+        if (!classes)
+            return RV_FAIL(err, RV_E_NOMEM, "list classes of tasks");
+        d->classes = classes;
+        d->cap_classes = cap;
+    }
+    d->classes[d->n_classes++] = c->id;
+    return 0;
+}
+
+/* As many as a claim takes, beginning with another one each time. */
+static size_t some_classes(struct work_desk *d, int64_t out[RV_TASK_MAX_CLASSES])
+{
+    size_t n = d->n_classes < RV_TASK_MAX_CLASSES ? d->n_classes : RV_TASK_MAX_CLASSES;
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = d->classes[(d->first_class + i) % d->n_classes];
+    if (d->n_classes > 0)
+        d->first_class = (d->first_class + 1) % d->n_classes;
+    return n;
+}
+
+static struct work_job *new_job(struct work_desk *d, struct rv_task_row *task)
+{
+    struct work_job *j = calloc(1, sizeof *j);
+
+    if (!j)
+        return NULL;
+    j->worker = d->worker;
+    j->task = *task;
+    *task = (struct rv_task_row){0};
+    j->app = d->worker->app;
+    j->app.scope = (struct rv_store_scope){.tenant = j->task.tenant, .user = NULL};
+    j->result = RV_BUF_INIT(RV_TASK_MAX_JSON);
+    j->error = RV_BUF_INIT(RV_TASK_MAX_ERROR);
+    atomic_init(&j->cancel_wanted, false);
+    j->next_held = d->held;
+    d->held = j;
+    return j;
+}
+
+static void begin_job(struct work_desk *d, struct work_job *j)
+{
+    rv_work_take_up(&d->taker, j);
+    pthread_mutex_lock(&d->lock);
+    rv_work_list_add(&d->begins, j);
+    pthread_mutex_unlock(&d->lock);
+    d->wake(d->wake_self);
+}
+
+static int claim(struct work_desk *d, size_t n_free, const int64_t *classes, size_t n_classes, rv_err **err)
+{
+    struct rv_claimed got = {0};
+    int64_t now_us = rv_app_now_us();
+    const struct rv_claim_tasks what = {.worker = d->worker->owner,
+                                        .classes = classes,
+                                        .n_classes = n_classes,
+                                        .n = n_free,
+                                        .now_us = now_us,
+                                        .until_us = now_us + d->worker->lease_us};
+
+    int rc = rv_store_claim_tasks(d->store, &what, &got, err);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&d->lock);
+    d->n_held += got.n;
+    pthread_mutex_unlock(&d->lock);
+    d->taker.patience_us = RV_OWNER_ENDS_US;
+    for (size_t i = 0; i < got.n; i++) {
+        struct work_job *j = new_job(d, &got.rows[i]);
+        if (j) {
+            begin_job(d, j);
+            continue;
+        }
+        pthread_mutex_lock(&d->lock); /* no memory: its lease ends, and another worker takes it */
+        d->n_held--;
+        pthread_mutex_unlock(&d->lock);
+    }
+    d->found_something = d->found_something || got.n > 0;
+    rv_claimed_fini(&got);
+    return 0;
+}
+
+/* What time has brought: tasks that are due, and those of workers that are gone. */
+static int be_timely(struct work_desk *d, const struct rv_next_tasks *next, rv_err **err)
+{
+    struct rv_recovered recovered = {0};
+    int64_t now_us = rv_app_now_us(), n = 0;
+    int rc = 0;
+
+    if (next->due_us > 0 && next->due_us <= now_us)
+        rc = rv_store_promote_tasks(d->store, now_us, MAX_TIMELY, &n, err);
+    if (rc == 0 && next->stale_us > 0 && next->stale_us <= now_us)
+        rc = rv_store_recover_tasks(d->store, now_us, MAX_TIMELY, &recovered, err);
+    if (recovered.n_pending + recovered.n_failed > 0)
+        RV_LOG(d->worker->app.log, INFO, "tasks.recovered", RV_F_I64("pending", recovered.n_pending),
+               RV_F_I64("failed", recovered.n_failed));
+    d->found_something = d->found_something || n + recovered.n_pending > 0;
+    return rc;
+}
+
+static int64_t earlier(int64_t a_us, int64_t b_us)
+{
+    return b_us > 0 && b_us < a_us ? b_us : a_us;
+}
+
+/* When to look again: soon after something was there, else later and later, but when a task is due. */
+static void plan_look(struct work_desk *d, const struct rv_next_tasks *next)
+{
+    int64_t now_us = rv_app_now_us();
+
+    if (d->found_something)
+        d->poll_us = POLL_MIN_US;
+    else if (d->poll_us < POLL_MAX_US)
+        d->poll_us = d->poll_us * 2 < POLL_MAX_US ? d->poll_us * 2 : POLL_MAX_US;
+    int64_t spread_us = (int64_t)rv_rand_below(rv_rand_system(), (uint64_t)d->poll_us / 4 + 1);
+    d->poll_at_us = now_us + d->poll_us - spread_us;
+    d->poll_at_us = earlier(d->poll_at_us, next->due_us);
+    d->poll_at_us = earlier(d->poll_at_us, next->stale_us);
+    if (d->poll_at_us < now_us + POLL_MIN_US / 5)
+        d->poll_at_us = now_us + POLL_MIN_US / 5;
+}
+
+static int look(struct work_desk *d, rv_err **err)
+{
+    int64_t classes[RV_TASK_MAX_CLASSES];
+    struct rv_next_tasks next = {0};
+
+    d->found_something = false;
+    size_t n = some_classes(d, classes);
+    int rc = rv_store_next_tasks(d->store, classes, n, &next, err);
+    if (rc == 0 && next.n_classes != d->n_known_classes) {
+        d->n_classes = 0;
+        d->n_known_classes = 0;
+        rc = rv_store_list_classes(d->store, note_class, d, err);
+        d->found_something = true; /* look again soon, with these */
+    }
+    if (rc == 0)
+        rc = be_timely(d, &next, err);
+    pthread_mutex_lock(&d->lock);
+    size_t n_free = d->is_draining || d->n_held >= d->worker->n_max ? 0 : d->worker->n_max - d->n_held;
+    pthread_mutex_unlock(&d->lock);
+    if (rc == 0 && next.ready && n_free > 0)
+        rc = claim(d, n_free, classes, n, err);
+    pthread_mutex_lock(&d->lock);
+    d->is_idle =
+        rc == 0 && !d->found_something && !next.ready && next.due_us == 0 && next.stale_us == 0 && d->n_held == 0;
+    bool is_idle = d->is_idle;
+    pthread_mutex_unlock(&d->lock);
+    plan_look(d, &next);
+    if (is_idle)
+        d->wake(d->wake_self);
+    return rc;
+}
+
+/* --- signs of life --- */
+
+static int note_lease(void *self, const struct rv_task_lease *lease, bool cancel_requested, rv_err **err)
+{
+    struct work_desk *d = self;
+
+    (void)err;
+    for (struct work_job *j = d->held; cancel_requested && j; j = j->next_held)
+        if (strcmp(j->task.id, lease->id) == 0)
+            atomic_store(&j->cancel_wanted, true);
+    return 0;
+}
+
+static int sign(struct work_desk *d, rv_err **err)
+{
+    const struct rv_worker *w = d->worker;
+    int64_t now_us = rv_app_now_us();
+    rv_buf offers = RV_BUF_INIT(RV_STORE_MAX_OFFERS);
+    rv_jw jw = rv_jw_on(&offers);
+    char host[256] = "";
+
+    gethostname(host, sizeof host - 1);
+    rv_needs_write(&w->offers, &jw);
+    pthread_mutex_lock(&d->lock);
+    struct rv_worker_row row = {.name = w->owner,
+                                .host = host,
+                                .pid = getpid(),
+                                .n_max = (int64_t)w->n_max,
+                                .n_runs = (int64_t)d->n_held,
+                                .is_draining = d->is_draining,
+                                .started_us = d->started_us,
+                                .seen_us = now_us};
+    pthread_mutex_unlock(&d->lock);
+    row.offers = rv_buf_str(&offers);
+    int rc = rv_buf_check(&offers, "offers", err);
+    if (rc == 0)
+        rc = rv_store_put_worker(d->store, &row, err);
+    if (rc == 0 && row.n_runs > 0)
+        rc = rv_store_heartbeat(d->store, w->owner, now_us, now_us + w->lease_us, NULL, err);
+    if (rc == 0 && row.n_runs > 0)
+        rc = rv_store_list_held(d->store, w->owner, note_lease, d, err);
+    rv_buf_fini(&offers);
+    if (row.n_runs > 0)
+        d->wake(d->wake_self); /* to look at what is to be cancelled */
+    return rc;
+}
+
+/* One of the workers looks for all. */
+static int sweep(struct work_desk *d, rv_err **err)
+{
+    int64_t now_us = rv_app_now_us(), n = 0;
+    bool is_mine = false;
+
+    int rc = rv_store_take_duty(d->store, SWEEP_DUTY, d->worker->owner, now_us, now_us + 2 * SWEEP_US, &is_mine, err);
+    if (rc < 0 || !is_mine)
+        return rc;
+    rc = rv_work_sweep(d->store, now_us, &n, err);
+    if (n > 0) {
+        d->poll_us = POLL_MIN_US;
+        d->poll_at_us = 0;
+        RV_LOG(d->worker->app.log, INFO, "runs.queued", RV_F_I64("left", n));
+    }
+    return rc;
+}
+
+/* --- the thread --- */
+
+static void report(const struct work_desk *d, const char *what, rv_err *err)
+{
+    RV_LOG(d->worker->app.log, WARN, "worker.store", RV_F_TEXT("what", what), RV_F_ERR("error", err));
+    rv_err_free(err);
+}
+
+static int64_t sign_every_us(const struct rv_worker *w)
+{
+    return w->lease_us / 3 < SIGN_US ? w->lease_us / 3 : SIGN_US;
+}
+
+/* What is due. A store that refuses is asked again: the worker goes on. */
+static void be_due(struct work_desk *d)
+{
+    int64_t now_us = rv_app_now_us();
+    rv_err *err = NULL;
+
+    pthread_mutex_lock(&d->lock);
+    bool is_draining = d->is_draining;
+    pthread_mutex_unlock(&d->lock);
+
+    if (is_draining && !d->has_told_draining)
+        d->sign_at_us = 0;
+    d->has_told_draining = is_draining;
+    if (now_us >= d->sign_at_us) {
+        d->sign_at_us = now_us + sign_every_us(d->worker);
+        if (sign(d, &err) < 0) {
+            d->sign_at_us = now_us + RETRY_US;
+            report(d, "say that it lives", err);
+        }
+        err = NULL;
+    }
+    if (now_us >= d->sweep_at_us && !is_draining) {
+        d->sweep_at_us = now_us + SWEEP_US + (int64_t)rv_rand_below(rv_rand_system(), (uint64_t)SWEEP_US / 2);
+        if (sweep(d, &err) < 0)
+            report(d, "look for runs that were left", err);
+        err = NULL;
+    }
+    if (rv_app_now_us() >= d->poll_at_us && !is_draining && look(d, &err) < 0) {
+        d->poll_at_us = rv_app_now_us() + RETRY_US;
+        report(d, "look for tasks", err);
+    }
+}
+
+/* Those that the loop gave, with those that the store did not take. */
+static void end_jobs(struct work_desk *d, struct work_list *untold)
+{
+    struct work_job *j;
+
+    pthread_mutex_lock(&d->lock);
+    for (j = rv_work_list_take(&d->ended); j;) {
+        struct work_job *next = j->next;
+        rv_work_list_add(untold, j);
+        j = next;
+    }
+    pthread_mutex_unlock(&d->lock);
+    if (untold->first)
+        d->poll_at_us = 0; /* there is room for another */
+    j = rv_work_list_take(untold);
+    while (j) {
+        struct work_job *next = j->next;
+        if (!end_job(d, j))
+            rv_work_list_add(untold, j);
+        j = next;
+    }
+}
+
+/* The lock is held. */
+static void wait_for_work(struct work_desk *d, bool is_pressed)
+{
+    int64_t now_us = rv_app_now_us(), until_us = d->sign_at_us;
+    struct timespec t;
+
+    if (!d->is_draining && d->poll_at_us < until_us)
+        until_us = d->poll_at_us;
+    if (!d->is_draining && d->sweep_at_us < until_us)
+        until_us = d->sweep_at_us;
+    if (is_pressed || d->unloads.first)
+        until_us = earlier(until_us, now_us + RETRY_US);
+    int64_t us = until_us - now_us;
+    if (us <= 0 || d->ended.first || d->is_ending)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += (time_t)(us / 1000000);
+    t.tv_nsec += (long)(us % 1000000) * 1000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    pthread_cond_timedwait(&d->wanted, &d->lock, &t);
+}
+
+static void *work(void *self)
+{
+    struct work_desk *d = self;
+    struct work_list untold;
+    bool is_ending = false;
+
+    rv_work_list_init(&untold);
+    while (!is_ending) {
+        end_jobs(d, &untold);
+        be_due(d);
+        unload(d, false);
+        pthread_mutex_lock(&d->lock);
+        wait_for_work(d, untold.first != NULL);
+        is_ending = d->is_ending;
+        pthread_mutex_unlock(&d->lock);
+    }
+    end_jobs(d, &untold);
+    while (untold.first) { /* their leases end */
+        struct work_job *j = untold.first;
+        untold.first = j->next;
+        let_go(d, j);
+    }
+    RV_IGNORE(rv_store_drop_worker(d->store, d->worker->owner, rv_app_now_us() - INT64_C(86400000000), NULL),
+              "its row says when it was seen last");
+    return NULL;
+}
+
+/* --- for the loop --- */
+
+void rv_work_desk_drain(struct work_desk *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->is_draining = true;
+    pthread_cond_signal(&d->wanted);
+    pthread_mutex_unlock(&d->lock);
+}
+
+void rv_work_desk_give(struct work_desk *d, struct work_job *j)
+{
+    pthread_mutex_lock(&d->lock);
+    rv_work_list_add(&d->ended, j);
+    pthread_cond_signal(&d->wanted);
+    pthread_mutex_unlock(&d->lock);
+}
+
+struct work_job *rv_work_desk_take(struct work_desk *d)
+{
+    pthread_mutex_lock(&d->lock);
+    struct work_job *first = rv_work_list_take(&d->begins);
+    pthread_mutex_unlock(&d->lock);
+    return first;
+}
+
+bool rv_work_desk_is_empty(struct work_desk *d)
+{
+    pthread_mutex_lock(&d->lock);
+    bool is = d->n_held == 0;
+    pthread_mutex_unlock(&d->lock);
+    return is;
+}
+
+bool rv_work_desk_is_idle(struct work_desk *d)
+{
+    pthread_mutex_lock(&d->lock);
+    bool is = d->is_idle && d->n_held == 0;
+    pthread_mutex_unlock(&d->lock);
+    return is;
+}
+
+/* Signals are the loop's. */
+static int start(struct work_desk *d, rv_err **err)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int failed = pthread_create(&d->thread, NULL, work, d);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed ? RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed)) : 0;
+}
+
+static void destroy(struct work_desk *d)
+{
+    pthread_cond_destroy(&d->wanted);
+    pthread_mutex_destroy(&d->lock);
+    rv_store_close(d->store);
+    free(d->classes);
+    free(d);
+}
+
+int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(void *self), void *self,
+                     struct work_desk **out, rv_err **err)
+{
+    struct work_desk *d = calloc(1, sizeof *d);
+    pthread_condattr_t attr;
+
+    if (!d)
+        return RV_FAIL(err, RV_E_NOMEM, "make a worker");
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&d->wanted, &attr);
+    pthread_condattr_destroy(&attr);
+    rv_work_list_init(&d->ended);
+    rv_work_list_init(&d->begins);
+    rv_work_list_init(&d->unloads);
+    d->worker = w;
+    d->wake = wake;
+    d->wake_self = self;
+    d->n_known_classes = -1;
+    d->poll_us = POLL_MIN_US;
+    d->started_us = rv_app_now_us();
+    int rc = rv_store_reopen(store, &d->store, err);
+    d->taker = (struct work_taker){.store = d->store,
+                                   .owner = w->owner,
+                                   .lease_us = w->lease_us,
+                                   .handlers = w->handlers,
+                                   .n_handlers = w->opts->n_handlers};
+    if (rc == 0)
+        rc = start(d, err);
+    if (rc < 0)
+        destroy(d);
+    else
+        *out = d;
+    return rc;
+}
+
+void rv_work_desk_free(struct work_desk *d)
+{
+    if (!d)
+        return;
+    pthread_mutex_lock(&d->lock);
+    d->is_ending = true;
+    pthread_cond_signal(&d->wanted);
+    pthread_mutex_unlock(&d->lock);
+    pthread_join(d->thread, NULL);
+    unload(d, true);
+    destroy(d);
+}

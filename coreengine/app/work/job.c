@@ -1,0 +1,60 @@
+/* A claimed task on its way through a worker. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/work/work_internal.h"
+
+void rv_work_list_init(struct work_list *l)
+{
+    l->first = NULL;
+    l->end = &l->first;
+}
+
+void rv_work_list_add(struct work_list *l, struct work_job *j)
+{
+    j->next = NULL;
+    *l->end = j;
+    l->end = &j->next;
+}
+
+struct work_job *rv_work_list_take(struct work_list *l)
+{
+    struct work_job *first = l->first;
+
+    rv_work_list_init(l);
+    return first;
+}
+
+void rv_work_job_free(struct work_job *j)
+{
+    if (!j)
+        return;
+    rv_journal_free(j->journal); /* gives the run up, if it is still the desk's */
+    rv_app_loaded_fini(&j->loaded);
+    rv_work_payload_fini(&j->payload);
+    rv_buf_fini(&j->result);
+    rv_buf_fini(&j->error);
+    rv_task_row_fini(&j->task);
+    free(j);
+}
+
+void rv_work_fail(struct work_job *j, enum work_end end, rv_err *err)
+{
+    j->end = end;
+    rv_buf_clear(&j->error);
+    rv_err_write_chain(err, &j->error);
+    rv_err_free(err);
+}
+
+void rv_work_done(struct work_job *j, const char *run_status)
+{
+    rv_jw w = rv_jw_on(&j->result);
+
+    rv_buf_clear(&j->result);
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "status", "ok");
+    rv_jw_kv_text(&w, "run", j->run);
+    rv_jw_kv_text(&w, "run_status", run_status);
+    rv_jw_obj_end(&w);
+    j->end = WORK_DONE;
+}

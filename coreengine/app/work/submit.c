@@ -1,0 +1,351 @@
+/* Into the queue: a new run and its task in one transaction, a run of the store that is to go on, the answer to a
+ * question. An answer is kept in the task until a worker tells the run: only who performs the calls that follow from
+ * it may journal it, since a call that is in the journal counts as begun. */
+#include <stdio.h>
+#include <string.h>
+
+#include "coreengine/app/past.h"
+#include "coreengine/app/work/work_internal.h"
+
+#define MAX_KEY  ((size_t)64 << 10)
+#define MAX_SAME 100000 /* runs with one key */
+
+/* --- payloads --- */
+
+static void write_text(rv_jw *w, const char *key, rv_str text)
+{
+    if (text.ptr)
+        rv_jw_kv_str(w, key, text);
+}
+
+static void write_answer(const struct rv_response *r, rv_jw *w)
+{
+    rv_jw_key(w, "answer");
+    rv_jw_obj(w);
+    write_text(w, "interrupt", r->interrupt_id);
+    write_text(w, "text", r->text);
+    write_text(w, "choice", r->choice);
+    write_text(w, "decision", r->decision);
+    if (r->has_approved)
+        rv_jw_kv_bool(w, "approved", r->approved);
+    if (r->data)
+        rv_jw_kv_value(w, "data", r->data);
+    if (r->arguments)
+        rv_jw_kv_value(w, "arguments", r->arguments);
+    rv_jw_obj_end(w);
+}
+
+static void write_payload(const char *run, const struct rv_response *answer, rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "run", run);
+    if (answer)
+        write_answer(answer, &w);
+    rv_jw_obj_end(&w);
+}
+
+static rv_str text_of(json_object *o, const char *key)
+{
+    json_object *v = NULL;
+
+    json_object_object_get_ex(o, key, &v);
+    return json_object_is_type(v, json_type_string) ? rv_json_str(v) : (rv_str){NULL, 0};
+}
+
+int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_TASK_MAX_JSON, .what = "payload of a task"};
+    json_object *answer;
+
+    *out = (struct rv_work_payload){.run = NULL};
+    int rc = rv_json_parse(payload, &opts, &out->json, err);
+    if (rc < 0)
+        return rc;
+    if (!json_object_is_type(out->json, json_type_object) || !rv_json_get_text(out->json, "run", &out->run)) {
+        rv_work_payload_fini(out);
+        return RV_FAIL(err, RV_E_INVALID, "the payload of a task of type \"%s\" needs \"run\", the id of a run",
+                       RV_TASK_OF_RUN);
+    }
+    answer = rv_json_get_obj(out->json, "answer");
+    out->has_answer = answer != NULL;
+    if (answer) {
+        out->answer = (struct rv_response){.interrupt_id = text_of(answer, "interrupt"),
+                                           .text = text_of(answer, "text"),
+                                           .choice = text_of(answer, "choice"),
+                                           .decision = text_of(answer, "decision"),
+                                           .data = rv_json_get_obj(answer, "data"),
+                                           .arguments = rv_json_get_obj(answer, "arguments")};
+        out->answer.has_approved = rv_json_get_bool(answer, "approved", &out->answer.approved);
+    }
+    return 0;
+}
+
+void rv_work_payload_fini(struct rv_work_payload *p)
+{
+    json_object_put(p->json);
+    *p = (struct rv_work_payload){.run = NULL};
+}
+
+/* --- tasks --- */
+
+int rv_work_enqueue(rv_store *store, const struct rv_work_item *item, struct rv_enqueued *out, rv_err **err)
+{
+    rv_buf payload = RV_BUF_INIT(RV_TASK_MAX_JSON);
+    char id[RV_ID_MAX];
+    struct rv_new_task task = {.id = id,
+                               .tenant = item->tenant,
+                               .user = item->user && item->user[0] ? item->user : NULL,
+                               .type = RV_TASK_OF_RUN,
+                               .key = item->key,
+                               .needs = (const char *const *)item->needs->items,
+                               .n_needs = item->needs->n,
+                               .priority = item->priority,
+                               .max_retries = RV_TASK_MAX_RETRIES, /* a run has bounds of its own */
+                               .scheduled_us = item->due_us,
+                               .now_us = item->now_us};
+
+    rv_id_make(rv_rand_system(), "task_", id);
+    write_payload(item->run, item->answer, &payload);
+    int rc = rv_buf_check(&payload, "payload of a task", err);
+    task.payload = rv_buf_str(&payload);
+    if (rc == 0)
+        rc = rv_store_enqueue(store, &task, out, err);
+    rv_buf_fini(&payload);
+    return rc;
+}
+
+/* --- new runs --- */
+
+/* In a group, which the caller ends. */
+static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+                            const struct rv_needs *needs, rv_err **err)
+{
+    const struct rv_store_scope scope = {run->app->scope.tenant, NULL};
+    struct rv_enqueued task;
+    struct rv_run_row row;
+
+    int rc = rv_app_run_keep_in_group(run, env, err);
+    if (rc == 0)
+        rc = rv_store_get_run(run->store, &scope, rv_envelope_fields(env)->envelope_id, &row, err);
+    if (rc < 0)
+        return rc;
+    const struct rv_work_item item = {.run = row.id,
+                                      .tenant = row.tenant,
+                                      .user = row.user,
+                                      .key = row.id,
+                                      .needs = needs,
+                                      .priority = how->priority,
+                                      .due_us = how->due_us,
+                                      .now_us = rv_app_now_us()};
+    rc = rv_work_enqueue(run->store, &item, &task, err);
+    rv_run_row_fini(&row);
+    return rc;
+}
+
+/* The n-th run with that key has an id that says so: two processes cannot make it twice. */
+static int id_of_key(const struct rv_app_run *run, const rv_envelope *env, const char *key, int n, char id[RV_ID_MAX],
+                     rv_err **err)
+{
+    const char *tenant = run->app->scope.tenant;
+    rv_buf text = RV_BUF_INIT(MAX_KEY);
+    rv_jw w = rv_jw_on(&text);
+    char hash[RV_HASH_MAX];
+
+    rv_jw_arr(&w);
+    rv_jw_text(&w, tenant ? tenant : RV_STORE_TENANT);
+    rv_jw_text(&w, rv_envelope_fields(env)->user_id);
+    rv_jw_text(&w, key);
+    rv_jw_int(&w, n);
+    rv_jw_arr_end(&w);
+    int rc = rv_buf_check(&text, "key of a run", err);
+    if (rc == 0) {
+        rv_hash_of(rv_buf_str(&text), hash);
+        snprintf(id, RV_ID_MAX, "env_%.16s", hash);
+    }
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* The same state under another id; the caller's. */
+static int with_id(const rv_envelope *env, const char *id, rv_envelope **out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    rv_buf text = RV_BUF_INIT(RV_STATE_MAX_BYTES);
+    json_object *state = NULL;
+
+    rv_envelope_write_state(env, &text);
+    int rc = rv_buf_check(&text, "state", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), &opts, &state, err);
+    if (rc == 0)
+        rc = rv_json_set_text(state, "envelope_id", id, err);
+    if (rc == 0)
+        rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err);
+    json_object_put(state);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* In a group: the run with that key that has not ended, or a new one. */
+static int submit_once(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+                       const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
+{
+    const struct rv_store_scope scope = {run->app->scope.tenant, NULL};
+    rv_envelope *named = NULL;
+
+    for (int n = 1; n <= MAX_SAME; n++) {
+        struct rv_run_row row;
+        rv_err *why = NULL;
+        int rc = id_of_key(run, env, how->key, n, out->run, err);
+        if (rc == 0)
+            rc = rv_store_get_run(run->store, &scope, out->run, &row, &why);
+        if (rc == 0) {
+            bool is_over = rv_run_status_is_final(row.status);
+            rv_run_row_fini(&row);
+            out->is_new = false;
+            if (is_over)
+                continue;
+            return 0;
+        }
+        if (rc != RV_E_NOT_FOUND) {
+            if (why)
+                *err = why;
+            return rc;
+        }
+        rv_err_free(why);
+        rc = with_id(env, out->run, &named, err);
+        if (rc == 0)
+            rc = keep_and_enqueue(run, named, how, needs, err);
+        rv_envelope_free(named);
+        out->is_new = true;
+        return rc;
+    }
+    return RV_FAIL(err, RV_E_LIMIT, "%d runs were submitted with the key \"%s\"", MAX_SAME, how->key);
+}
+
+static int submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+                  const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
+{
+    if (how->key)
+        return submit_once(run, env, how, needs, out, err);
+    out->is_new = true;
+    snprintf(out->run, sizeof out->run, "%s", rv_envelope_fields(env)->envelope_id);
+    return keep_and_enqueue(run, env, how, needs, err);
+}
+
+int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+                  struct rv_app_submitted *out, rv_err **err)
+{
+    struct rv_needs needs = {NULL, 0};
+
+    run->owner[0] = '\0'; /* it belongs to no process yet */
+    int rc = rv_needs_of_loaded(run->loaded, &needs, err);
+    for (size_t i = 0; rc == 0 && i < how->n_labels; i++)
+        rc = rv_needs_add_label(&needs, how->labels[i], err);
+    if (rc == 0)
+        rc = rv_store_begin(run->store, err);
+    if (rc == 0)
+        rc = rv_store_end(run->store, submit(run, env, how, &needs, out, err), err);
+    rv_needs_fini(&needs);
+    return rc < 0 ? RV_WRAP(err, rc, "submit the run") : 0;
+}
+
+/* --- runs of the store --- */
+
+struct class_search {
+    int64_t id;
+    struct rv_needs *needs;
+    bool is_found;
+};
+
+static int take_class(void *self, const struct rv_task_class *c, rv_err **err)
+{
+    struct class_search *s = self;
+    int rc = 0;
+
+    if (c->id != s->id)
+        return 0;
+    s->is_found = true;
+    for (size_t i = 0; rc == 0 && i < c->n_needs; i++)
+        rc = rv_needs_add(s->needs, c->needs[i], err);
+    return rc;
+}
+
+static int take_first(void *self, const struct rv_task_row *row, rv_err **err)
+{
+    (void)err;
+    *(int64_t *)self = row->class_id;
+    return 0;
+}
+
+/* What it needed when it was submitted; of a run that was not, the capabilities that its pipeline names. */
+static int needs_of_run(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
+                        struct rv_needs *out, rv_err **err)
+{
+    const struct rv_store_scope all = {scope->tenant, NULL};
+    const struct rv_task_filter filter = {.type = RV_TASK_OF_RUN, .key = row->id, .limit = 1};
+    struct class_search search = {.id = -1, .needs = out};
+    struct rv_app_past past;
+
+    int rc = rv_store_list_tasks(store, &all, &filter, take_first, &search.id, err);
+    if (rc == 0 && search.id >= 0)
+        rc = rv_store_list_classes(store, take_class, &search, err);
+    if (rc < 0 || search.is_found)
+        return rc;
+    rc = rv_app_past_open(store, scope, row->id, &past, err);
+    if (rc < 0)
+        return rc;
+    const struct rv_pipeline *p = rv_app_past_pipeline(&past);
+    bool is_scripted = rv_bundle_script(past.bundle) != NULL; /* which may stand in for all of them */
+    for (size_t i = 0; rc == 0 && !is_scripted && i < p->n_capabilities; i++)
+        if (!strchr(p->capabilities[i].name, '/'))
+            rc = rv_needs_add_capability(out, p->capabilities[i].name, NULL, err);
+    rv_app_past_fini(&past);
+    return rc;
+}
+
+int rv_work_enqueue_row(rv_store *store, const struct rv_run_row *row, const struct rv_response *answer, int64_t due_us,
+                        bool *is_new, rv_err **err)
+{
+    const struct rv_store_scope scope = {row->tenant, NULL};
+    rv_buf key = RV_BUF_INIT(RV_STORE_MAX_ID);
+    struct rv_needs needs = {NULL, 0};
+    struct rv_enqueued out;
+
+    rv_buf_puts(&key, row->id);
+    if (answer) /* beside a task that just ends because the run waits */
+        rv_buf_printf(&key, "/%.*s", RV_STR_ARG(answer->interrupt_id));
+    int rc = rv_buf_check(&key, "key of a task", err);
+    if (rc == 0)
+        rc = needs_of_run(store, &scope, row, &needs, err);
+    const struct rv_work_item item = {.run = row->id,
+                                      .tenant = row->tenant,
+                                      .user = row->user,
+                                      .key = rv_buf_cstr(&key),
+                                      .needs = &needs,
+                                      .answer = answer,
+                                      .due_us = due_us,
+                                      .now_us = rv_app_now_us()};
+    if (rc == 0)
+        rc = rv_work_enqueue(store, &item, &out, err);
+    if (rc == 0 && is_new)
+        *is_new = out.is_new;
+    rv_needs_fini(&needs);
+    rv_buf_fini(&key);
+    return rc < 0 ? RV_WRAP(err, rc, "queue run \"%s\"", row->id) : 0;
+}
+
+int rv_app_enqueue(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                   const struct rv_response *answer, bool *is_new, rv_err **err)
+{
+    struct rv_run_row row;
+
+    int rc = rv_store_get_run(store, scope, run, &row, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_work_enqueue_row(store, &row, answer, 0, is_new, err);
+    rv_run_row_fini(&row);
+    return rc;
+}

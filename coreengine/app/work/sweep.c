@@ -1,0 +1,123 @@
+/* Runs that nobody drives get a task: those whose owner died or let its lease end, those that were given up on the way,
+ * and those of which a question has expired. What a task did that was claimed goes on with the task: its worker's lease
+ * ends, and another one claims it. */
+#include <string.h>
+
+#include "coreengine/app/past.h"
+#include "coreengine/app/work/work_internal.h"
+
+#define MAX_SWEPT  200 /* of each kind at once */
+#define MAX_OWNERS 256
+#define MAX_TEXT   ((size_t)1 << 20)
+
+/* Rows that are read first and dealt with when the statement is done: ids and tenants, each with a NUL behind it. */
+struct found {
+    rv_buf texts;
+    size_t n;
+};
+
+static int note_run(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    struct found *f = self;
+
+    if (strncmp(row->id, RV_WORK_JOB_PREFIX, strlen(RV_WORK_JOB_PREFIX)) == 0) /* its task goes on with it */
+        return 0;
+    rv_buf_add(&f->texts, row->id, strlen(row->id) + 1);
+    rv_buf_add(&f->texts, row->tenant, strlen(row->tenant) + 1);
+    f->n++;
+    return rv_buf_check(&f->texts, "runs that were left", err);
+}
+
+static int note_owner(void *self, const char *owner, rv_err **err)
+{
+    struct found *f = self;
+
+    if (f->n >= MAX_OWNERS)
+        return 0;
+    rv_buf_add(&f->texts, owner, strlen(owner) + 1);
+    f->n++;
+    return rv_buf_check(&f->texts, "owners of runs", err);
+}
+
+static int has_due(void *self, const struct rv_pending *p, rv_err **err)
+{
+    (void)err;
+    *(bool *)self = *(bool *)self || rv_app_is_due(p, rv_app_now_us());
+    return 0;
+}
+
+static int queue_one(rv_store *store, const char *run, const char *tenant, int64_t *n, rv_err **err)
+{
+    const struct rv_store_scope scope = {tenant, NULL};
+    struct rv_run_row row;
+    bool goes_on = true, is_new = false;
+
+    int rc = rv_store_get_run(store, &scope, run, &row, err);
+    if (rc < 0)
+        return rc;
+    if (row.status == RV_RUN_INTERRUPTED) {
+        goes_on = false;
+        rc = rv_store_list_pending(store, &scope, run, has_due, &goes_on, err);
+    }
+    if (rc == 0 && goes_on)
+        rc = rv_work_enqueue_row(store, &row, NULL, 0, &is_new, err);
+    rv_run_row_fini(&row);
+    *n += is_new;
+    return rc;
+}
+
+/* One that cannot be queued (its bundle is damaged) does not keep the others from it. */
+static int queue_all(rv_store *store, struct found *f, int64_t *n, rv_err **err)
+{
+    const char *at = rv_buf_cstr(&f->texts);
+    rv_err *first = NULL;
+
+    for (size_t i = 0; i < f->n; i++) {
+        const char *run = at, *tenant = run + strlen(run) + 1;
+        rv_err *why = NULL;
+        at = tenant + strlen(tenant) + 1;
+        if (queue_one(store, run, tenant, n, &why) == 0)
+            continue;
+        if (first)
+            rv_err_free(why);
+        else
+            first = why;
+    }
+    if (!first)
+        return 0;
+    int rc = rv_err_code(first);
+    if (err)
+        *err = first;
+    else
+        rv_err_free(first);
+    return rc;
+}
+
+static int sweep_dead(rv_store *store, int64_t now_us, struct found *out, rv_err **err)
+{
+    struct found owners = {.texts = RV_BUF_INIT(MAX_TEXT)};
+
+    int rc = rv_store_list_owners(store, note_owner, &owners, err);
+    const char *at = rv_buf_cstr(&owners.texts);
+    for (size_t i = 0; rc == 0 && i < owners.n; i++, at += strlen(at) + 1)
+        if (rv_owner_is_dead(at))
+            rc = rv_store_list_left(store, at, now_us, MAX_SWEPT, note_run, out, err);
+    rv_buf_fini(&owners.texts);
+    return rc;
+}
+
+int rv_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err)
+{
+    struct found found = {.texts = RV_BUF_INIT(MAX_TEXT)};
+
+    *n = 0;
+    int rc = rv_store_list_left(store, NULL, now_us, MAX_SWEPT, note_run, &found, err);
+    if (rc == 0)
+        rc = sweep_dead(store, now_us, &found, err);
+    if (rc == 0)
+        rc = rv_store_list_expired(store, now_us, MAX_SWEPT, note_run, &found, err);
+    if (rc == 0)
+        rc = queue_all(store, &found, n, err);
+    rv_buf_fini(&found.texts);
+    return rc < 0 ? RV_WRAP(err, rc, "look for runs that were left") : 0;
+}

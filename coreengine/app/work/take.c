@@ -1,0 +1,166 @@
+/* From a claimed task to a run that can go on: is there anything to do, may this process do it, and with what.
+ *
+ * Before any code of a capability is loaded, the store knows that this process has the run: should that code end the
+ * process, the worker that comes next counts it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "coreengine/app/past.h"
+#include "coreengine/app/recover.h"
+#include "coreengine/app/work/work_internal.h"
+
+/* --- what there is to do --- */
+
+static int is_wanted(void *self, const struct rv_pending *p, rv_err **err)
+{
+    struct work_job *j = self;
+
+    (void)err;
+    if (j->payload.has_answer && rv_str_is(j->payload.answer.interrupt_id, p->id))
+        j->answers = true;
+    return 0;
+}
+
+static int is_expired(void *self, const struct rv_pending *p, rv_err **err)
+{
+    (void)err;
+    *(bool *)self = *(bool *)self || rv_app_is_due(p, rv_app_now_us());
+    return 0;
+}
+
+/* A run that waits: for this answer, or a question of it has expired. */
+static int judge_waiting(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
+{
+    bool due = false;
+
+    if (row->cancel_requested) {
+        j->cancels = true;
+        return 0;
+    }
+    int rc = rv_store_list_pending(t->store, &j->app.scope, row->id, is_expired, &due, err);
+    if (rc == 0 && !due)
+        rc = rv_store_list_pending(t->store, &j->app.scope, row->id, is_wanted, j, err);
+    if (rc == 0 && !due && !j->answers)
+        rv_work_done(j, rv_run_status_text(row->status));
+    return rc;
+}
+
+/* A run that ended several processes waits longer before each try, and gets a process of its own. */
+static int judge_crashes(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
+{
+    int64_t now_us = rv_app_now_us();
+
+    if (row->n_records <= 1 || row->cancel_requested)
+        return 0;
+    int rc = rv_app_crashes(t->store, &j->app.scope, row, now_us, &j->crashes, err);
+    if (rc < 0 || j->crashes < RV_APP_CRASHES)
+        return rc;
+    j->is_apart = j->app.host_program != NULL;
+    j->later_us = rv_app_next_try_us(j->crashes, row->updated_us);
+    if (row->updated_us <= now_us && j->later_us > now_us)
+        j->end = WORK_LATER;
+    return 0;
+}
+
+static int judge(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
+{
+    switch (rv_app_judge(row, rv_app_now_us(), &t->patience_us)) {
+    case RV_APP_IS_OVER:
+        rv_work_done(j, rv_run_status_text(row->status));
+        return 0;
+    case RV_APP_IS_OWNED: /* and when its owner dies, a sweep finds it */
+        rv_work_done(j, "elsewhere");
+        return 0;
+    case RV_APP_IS_WAITS:
+        return judge_waiting(t, j, row, err);
+    case RV_APP_IS_LEFT:
+    case RV_APP_IS_LATER:
+        break;
+    }
+    j->cancels = row->cancel_requested;
+    return judge_crashes(t, j, row, err);
+}
+
+/* --- having it --- */
+
+static int take_over(struct work_taker *t, struct work_job *j, rv_err **err)
+{
+    int rc = rv_store_begin(t->store, err);
+
+    if (rc < 0)
+        return rc;
+    rc = rv_journal_open(t->store, &j->app.scope, j->run, t->owner, rv_app_now_us(), t->lease_us, &j->journal, err);
+    rc = rv_store_end(t->store, rc, err);
+    if (rc < 0 && j->journal) { /* the commit failed: there is nothing to give up */
+        rv_journal_free(j->journal);
+        j->journal = NULL;
+    }
+    return rc;
+}
+
+static int load(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
+{
+    int rc = rv_app_open_bundle(&j->app, t->store, row, !j->cancels, true, &j->loaded, err);
+
+    if (rc == 0)
+        rc = rv_app_findings_error(j->loaded.findings, err);
+    if (rc == 0 && j->loaded.bundle)
+        j->catalog = rv_bundle_catalog(j->loaded.bundle);
+    return rc;
+}
+
+static int find_run(struct work_taker *t, struct work_job *j, struct rv_run_row *row, rv_err **err)
+{
+    if (j->handler)
+        return rv_work_handler_run(t, j, row, err);
+    int rc = rv_work_read_payload(j->task.payload, &j->payload, err);
+    if (rc == 0)
+        rc = rv_store_get_run(t->store, &j->app.scope, j->payload.run, row, err);
+    if (rc == 0)
+        snprintf(j->run, sizeof j->run, "%s", row->id);
+    if (rc == RV_E_INVALID || rc == RV_E_PARSE || rc == RV_E_NOT_FOUND)
+        j->end = WORK_FATAL;
+    return rc;
+}
+
+static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *row, rv_err **err)
+{
+    int rc = find_run(t, j, row, err);
+
+    if (rc == 0 && j->end == WORK_RUNS)
+        rc = judge(t, j, row, err);
+    if (rc < 0 || j->end != WORK_RUNS || j->is_apart)
+        return rc;
+    rc = take_over(t, j, err);
+    return rc < 0 ? rc : load(t, j, row, err);
+}
+
+static const struct work_handler *handler_of(const struct work_taker *t, const char *type)
+{
+    for (size_t i = 0; i < t->n_handlers; i++)
+        if (strcmp(t->handlers[i].type, type) == 0)
+            return &t->handlers[i];
+    return NULL;
+}
+
+void rv_work_take_up(struct work_taker *t, struct work_job *j)
+{
+    struct rv_run_row row = {0};
+    rv_err *err = NULL;
+
+    j->end = WORK_RUNS;
+    j->handler = handler_of(t, j->task.type);
+    int rc = 0;
+    if (!j->handler && strcmp(j->task.type, RV_TASK_OF_RUN) != 0) {
+        j->end = WORK_FATAL;
+        rc = RV_FAIL(&err, RV_E_NOT_FOUND, "No handler registered for task_type=%s", j->task.type);
+    }
+    if (rc == 0)
+        rc = take_up(t, j, &row, &err);
+    rv_run_row_fini(&row);
+    if (rc == 0)
+        return;
+    rv_journal_free(j->journal);
+    j->journal = NULL;
+    rv_work_fail(j, j->end == WORK_RUNS ? WORK_FAILED : j->end, err);
+}

@@ -1,0 +1,152 @@
+/* Shared by the files of this folder. */
+#ifndef RV_WORK_INTERNAL_H
+#define RV_WORK_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "coreengine/app/app_internal.h"
+#include "coreengine/app/work.h"
+
+/* Ids of runs that handle tasks of other types begin so; their task goes on with them. */
+#define RV_WORK_JOB_PREFIX "job_"
+
+/* --- needs.c --- */
+/** As it is written: "label:gpu". */
+RV_MUST_CHECK int rv_needs_add(struct rv_needs *needs, const char *text, rv_err **err);
+
+/* --- submit.c --- */
+/* The payload of a task of type `run`. */
+struct rv_work_payload {
+    const char *run; /* borrowed from json, as the texts of the answer */
+    bool has_answer;
+    struct rv_response answer;
+    json_object *json; /* owned */
+};
+RV_MUST_CHECK int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **err);
+void rv_work_payload_fini(struct rv_work_payload *p);
+struct rv_work_item { /* a task of type `run` that is to be; all borrowed */
+    const char *run, *tenant, *user, *key;
+    const struct rv_needs *needs;
+    const struct rv_response *answer; /* NULL: none */
+    int64_t priority, due_us, now_us;
+};
+RV_MUST_CHECK int rv_work_enqueue(rv_store *store, const struct rv_work_item *item, struct rv_enqueued *out,
+                                  rv_err **err);
+/** rv_app_enqueue() for a row, not before due_us. */
+RV_MUST_CHECK int rv_work_enqueue_row(rv_store *store, const struct rv_run_row *row, const struct rv_response *answer,
+                                      int64_t due_us, bool *is_new, rv_err **err);
+
+/* --- a task that a worker has claimed, until it has told the store what became of it --- */
+enum work_end {
+    WORK_RUNS,   /* it goes on */
+    WORK_DONE,   /* completed, with `result` */
+    WORK_FAILED, /* this attempt, by `error` */
+    WORK_FATAL,  /* every attempt would fail so */
+    WORK_BACK,   /* handed back: the next worker goes on */
+    WORK_LATER,  /* its run is tried again at later_us */
+    WORK_LEFT,   /* nothing is told: as after a crash */
+};
+struct work_handler {
+    const char *type, *tool; /* tool NULL: a pipeline; borrowed from the options */
+    struct rv_app_loaded loaded;
+};
+/* Belongs to the desk's thread or to the loop's, one after the other. */
+struct work_job {
+    struct work_job *next; /* of the list that it is in */
+    struct work_job *next_held;
+    struct rv_task_row task; /* owned */
+    struct rv_app app;       /* for its tenant */
+    struct rv_work_payload payload;
+    const struct work_handler *handler; /* NULL: a task of type `run` */
+    char run[RV_STORE_MAX_ID + 1];
+    bool cancels;    /* the run is opened to be ended */
+    bool answers;    /* the payload's answer is for the question that it waits with */
+    bool is_apart;   /* it ended the processes that went on with it: in one of its own */
+    int64_t crashes; /* how many in a row */
+    struct rv_app_loaded loaded;
+    rv_journal *journal; /* taken over; NULL: the engine has it, or nobody */
+    struct rv_catalog catalog;
+    rv_exec *exec;            /* the loop's */
+    struct work_apart *apart; /* the loop's: its process */
+    struct rv_worker *worker;
+    atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
+    bool is_cancelled;         /* by the loop */
+    enum work_end end;
+    int64_t later_us;
+    rv_buf result;
+    rv_buf error;
+};
+struct work_list {
+    struct work_job *first, **end;
+};
+void rv_work_list_init(struct work_list *l);
+void rv_work_list_add(struct work_list *l, struct work_job *j);
+struct work_job *rv_work_list_take(struct work_list *l); /* all of them, by `next` */
+void rv_work_job_free(struct work_job *j);
+/** It ends by err, which is taken. */
+void rv_work_fail(struct work_job *j, enum work_end end, rv_err *err);
+/** It ends as done, with {"status": "ok", "run": ID, "run_status": status}. */
+void rv_work_done(struct work_job *j, const char *run_status);
+
+/* --- take.c, on the desk's thread: from a claimed task to a run that can go on --- */
+struct work_taker {
+    rv_store *store;
+    const char *owner;
+    int64_t lease_us;
+    const struct work_handler *handlers;
+    size_t n_handlers;
+    int64_t patience_us; /* for owners that are ending */
+};
+/** j->end says whether there is anything left to do. */
+void rv_work_take_up(struct work_taker *t, struct work_job *j);
+
+/* --- handler.c --- */
+/** Load the pipelines of all handlers. RV_E_INVALID. */
+RV_MUST_CHECK int rv_work_handlers_load(const struct rv_app *app, const struct rv_worker_handler *given, size_t n,
+                                        struct work_handler **out, rv_err **err);
+void rv_work_handlers_free(struct work_handler *handlers, size_t n);
+/** Find the run of the task, or make it; j->run is its id. *status: of that run. */
+RV_MUST_CHECK int rv_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_row *out, rv_err **err);
+/** What its task has as a result: j->end, result and error. */
+void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env);
+
+/* --- sweep.c, on the desk's thread --- */
+/** Queue the runs that nobody drives. *n: how many. */
+RV_MUST_CHECK int rv_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err);
+
+/* --- offers.c --- */
+/** The capabilities on the path of app, each looked at in a process of its own, and the labels. */
+RV_MUST_CHECK int rv_work_offers(const struct rv_app *app, const char *const *labels, size_t n_labels,
+                                 struct rv_needs *out, rv_err **err);
+
+/* --- desk.c: the thread that talks to the store --- */
+struct rv_worker { /* what does not change while it works */
+    const struct rv_worker_opts *opts;
+    struct rv_app app;
+    char owner[RV_OWNER_MAX];
+    int64_t lease_us;
+    size_t n_max;
+    struct rv_needs offers;
+    struct work_handler *handlers; /* owned */
+    rv_engine *engine;             /* for rv_engine_is_settled() */
+};
+struct work_desk;
+/** w lives as long as the desk, which has a handle of the store of its own. wake is called on its thread. RV_E_STATE:
+ * the store keeps everything in memory. */
+RV_MUST_CHECK int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(void *self), void *self,
+                                   struct work_desk **out, rv_err **err);
+void rv_work_desk_drain(struct work_desk *d);                    /* it claims nothing new */
+void rv_work_desk_give(struct work_desk *d, struct work_job *j); /* it has ended */
+struct work_job *rv_work_desk_take(struct work_desk *d);         /* those to begin, by `next` */
+bool rv_work_desk_is_empty(struct work_desk *d);                 /* it holds no task */
+bool rv_work_desk_is_idle(struct work_desk *d);                  /* and there is none to be claimed */
+void rv_work_desk_free(struct work_desk *d); /* waits until the store was told what it was given; NULL is fine */
+
+/* --- apart.c, on the loop: a run in a process of its own --- */
+struct uv_loop_s;
+/** on_exit comes on the loop: by what signal it ended (0: none), and with what status. */
+RV_MUST_CHECK int rv_work_apart_begin(struct work_job *j, struct uv_loop_s *loop,
+                                      void (*on_exit)(struct work_job *j, int status, int number), rv_err **err);
+void rv_work_apart_kill(struct work_job *j);
+
+#endif

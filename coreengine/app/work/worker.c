@@ -1,0 +1,385 @@
+/* A worker: one loop, one engine, many runs. Tasks come from the desk's thread with their runs taken over and loaded;
+ * here the runs go on, and what became of them goes back to the desk.
+ *
+ * SIGTERM and SIGINT drain it. Nothing new is claimed. What is claimed and has not begun is handed back; a run that
+ * goes on is handed over as soon as nothing of it is under way. When the grace time is over, calls that may be repeated
+ * are given up; a run with a call that must not be is left as after a crash. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "coreengine/app/past.h"
+#include "coreengine/app/recover.h"
+#include "coreengine/app/work/work_internal.h"
+
+#define EXIT_AT_ONCE 130
+#define EXIT_REFUSED 2 /* of `reeve run-host`: the run did not go on */
+#define MAX_LINE     ((size_t)4 << 10)
+
+struct shell {
+    struct rv_worker worker;
+    uv_loop_t loop;
+    uv_async_t wake;
+    uv_timer_t grace;
+    uv_signal_t signals[2];
+    rv_store *store;
+    struct work_desk *desk;
+    struct work_job *jobs; /* that go on, by `next` */
+    bool is_draining, is_over;
+    struct rv_worker_done done;
+};
+
+/* --- what people are told --- */
+
+static void say(struct shell *s, const char *fmt, ...) RV_PRINTF(2, 3);
+static void say(struct shell *s, const char *fmt, ...)
+{
+    const struct rv_worker_opts *o = s->worker.opts;
+    rv_buf line = RV_BUF_INIT(MAX_LINE);
+    va_list args;
+
+    if (!o->say)
+        return;
+    va_start(args, fmt);
+    rv_buf_vprintf(&line, fmt, args);
+    va_end(args);
+    o->say(o->self, rv_buf_cstr(&line));
+    rv_buf_fini(&line);
+}
+
+static void say_end(struct shell *s, const struct work_job *j)
+{
+    const char *type = j->task.type, *id = j->handler || !j->run[0] ? j->task.id : j->run;
+    const char *what = j->handler || !j->run[0] ? "task" : "run";
+
+    switch (j->end) {
+    case WORK_DONE:
+        say(s, "%s %s: %s", what, id, j->error.len > 0 ? rv_buf_cstr(&j->error) : "done");
+        break;
+    case WORK_FAILED:
+        say(s, "%s %s (%s): failed: %s; %lld of %lld retries used", what, id, type, rv_buf_cstr(&j->error),
+            (long long)j->task.retry_count, (long long)j->task.max_retries);
+        break;
+    case WORK_FATAL:
+        say(s, "%s %s (%s): failed: %s", what, id, type, rv_buf_cstr(&j->error));
+        break;
+    case WORK_BACK:
+        say(s, "%s %s: handed back", what, id);
+        break;
+    case WORK_LATER:
+        say(s, "%s %s: put off: it crashed %lld processes in a row", what, id, (long long)j->crashes);
+        break;
+    case WORK_LEFT:
+        say(s, "%s %s: left with a call under way", what, id);
+        break;
+    case WORK_RUNS:
+        break;
+    }
+}
+
+/* --- the end of a job --- */
+
+static void close_all(struct shell *s);
+
+static void maybe_end(struct shell *s)
+{
+    const struct rv_worker_opts *o = s->worker.opts;
+
+    if (s->is_over || s->jobs)
+        return;
+    if (s->is_draining ? rv_work_desk_is_empty(s->desk) : o->until_idle && rv_work_desk_is_idle(s->desk))
+        close_all(s);
+}
+
+static void give_back(struct shell *s, struct work_job *j)
+{
+    s->done.n_done += j->end == WORK_DONE;
+    s->done.n_failed += j->end == WORK_FAILED || j->end == WORK_FATAL;
+    s->done.n_back += j->end == WORK_BACK || j->end == WORK_LATER;
+    say_end(s, j);
+    rv_work_desk_give(s->desk, j);
+}
+
+static void unlink_job(struct shell *s, struct work_job *j)
+{
+    struct work_job **at = &s->jobs;
+
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
+}
+
+static void end_job(struct shell *s, struct work_job *j)
+{
+    unlink_job(s, j);
+    give_back(s, j);
+    maybe_end(s);
+}
+
+static struct shell *shell_of(const struct work_job *j)
+{
+    return (struct shell *)j->worker; /* its first member */
+}
+
+/* Its run is over, waits, or was handed over. */
+static void take_result(struct work_job *j, rv_exec *x)
+{
+    enum rv_run_status status = rv_exec_status(x);
+
+    if (rv_exec_is_handed_over(x)) {
+        j->end = WORK_BACK;
+        return;
+    }
+    j->is_cancelled = status == RV_RUN_CANCELLED && atomic_load(&j->cancel_wanted);
+    if (j->handler && rv_run_status_is_final(status))
+        rv_work_handler_result(j, status, rv_exec_envelope(x));
+    else
+        rv_work_done(j, rv_run_status_text(status));
+    if (j->end == WORK_DONE) /* for the line that is said of it */
+        rv_buf_puts(&j->error, rv_run_status_text(status));
+}
+
+static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
+{
+    struct work_job *j = self;
+
+    if (rc == 0) {
+        take_result(j, x);
+    } else {
+        rv_buf_clear(&j->error);
+        rv_err_write_chain(err, &j->error);
+        j->end = rc == RV_E_INVALID && j->answers ? WORK_FATAL : WORK_FAILED;
+    }
+    j->exec = NULL;
+    rv_exec_free(x);
+    end_job(shell_of(j), j);
+}
+
+/* A process of its own has ended: of a run that crashed again, the next try comes later. */
+static void on_exit_apart(struct work_job *j, int status, int number)
+{
+    struct shell *s = shell_of(j);
+
+    if (number == 0 && status != EXIT_REFUSED) {
+        rv_work_done(j, "went on in a process of its own");
+    } else if (s->is_draining) {
+        j->end = WORK_BACK;
+    } else if (number == 0) {
+        rv_buf_puts(&j->error, "it cannot go on; `reeve runs recover` says why");
+        j->end = WORK_FAILED;
+    } else {
+        j->crashes++;
+        j->later_us = rv_app_next_try_us(j->crashes, rv_app_now_us());
+        j->end = WORK_LATER;
+    }
+    end_job(s, j);
+}
+
+/* --- its beginning --- */
+
+static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
+{
+    struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
+    const struct rv_response *answer = j->answers ? &j->payload.answer : NULL;
+
+    rv_journal_move(j->journal, s->store);
+    x.pipeline = j->loaded.pipeline;
+    x.plugins = j->loaded.plugins;
+    x.script = j->loaded.script;
+    x.catalog = j->loaded.bundle ? &j->catalog : NULL;
+    x.journal = j->journal;
+    x.takes_journal = true;
+    x.answer_from_script = x.script != NULL;
+    x.observer = (struct rv_observer){.on_over = on_over, .self = j};
+    if (j->loaded.agents) {
+        x.find_agent = rv_app_find_agent;
+        x.find_self = &j->loaded;
+    }
+    j->journal = NULL;
+    return j->cancels ? rv_engine_continue_cancel(s->worker.engine, &x, &j->app.scope, &j->exec, err)
+                      : rv_engine_continue(s->worker.engine, &x, &j->app.scope, answer, &j->exec, err);
+}
+
+static void begin(struct shell *s, struct work_job *j)
+{
+    rv_err *err = NULL;
+
+    if (s->is_draining && j->end == WORK_RUNS)
+        j->end = WORK_BACK;
+    if (j->end != WORK_RUNS) {
+        give_back(s, j);
+        return;
+    }
+    j->next = s->jobs;
+    s->jobs = j;
+    int rc = j->is_apart ? rv_work_apart_begin(j, &s->loop, on_exit_apart, &err) : begin_run(s, j, &err);
+    if (rc == 0)
+        return;
+    rv_work_fail(j, rc == RV_E_INVALID && j->answers ? WORK_FATAL : WORK_FAILED, err);
+    end_job(s, j);
+}
+
+static void on_wake(uv_async_t *async)
+{
+    struct shell *s = async->data;
+
+    for (struct work_job *j = s->is_over ? NULL : rv_work_desk_take(s->desk), *next; j; j = next) {
+        next = j->next;
+        begin(s, j);
+    }
+    for (struct work_job *j = s->jobs; j; j = j->next)
+        if (atomic_load(&j->cancel_wanted) && j->exec)
+            rv_exec_cancel(j->exec);
+    maybe_end(s);
+}
+
+/* On the desk's thread. */
+static void wake(void *self)
+{
+    RV_IGNORE(uv_async_send(&((struct shell *)self)->wake), "the handle is open as long as the desk is");
+}
+
+/* --- its end --- */
+
+static void close_all(struct shell *s)
+{
+    s->is_over = true;
+    rv_work_desk_free(s->desk);
+    s->desk = NULL;
+    uv_close((uv_handle_t *)&s->wake, NULL);
+    uv_close((uv_handle_t *)&s->grace, NULL);
+    for (size_t i = 0; i < RV_COUNT(s->signals); i++)
+        uv_close((uv_handle_t *)&s->signals[i], NULL);
+}
+
+/* The grace time is over. */
+static void on_grace(uv_timer_t *timer)
+{
+    struct shell *s = timer->data;
+
+    for (struct work_job *j = s->jobs, *next; j; j = next) {
+        next = j->next;
+        rv_work_apart_kill(j); /* its end is told */
+        if (j->apart)
+            continue;
+        bool is_left = j->exec && rv_exec_is_unrepeatable(j->exec);
+        j->end = is_left ? WORK_LEFT : WORK_BACK;
+        s->done.n_left += is_left;
+        if (!is_left)
+            rv_exec_free(j->exec);
+        j->exec = NULL;
+        end_job(s, j);
+    }
+}
+
+static void drain(struct shell *s)
+{
+    const struct rv_worker_opts *o = s->worker.opts;
+    int64_t grace_us = o->grace_us > 0 ? o->grace_us : RV_WORKER_GRACE_US;
+
+    s->is_draining = true;
+    say(s, "draining: no new tasks; runs have %lld s to come to a point where another worker can go on",
+        (long long)(grace_us / 1000000));
+    rv_work_desk_drain(s->desk);
+    uv_timer_start(&s->grace, on_grace, (uint64_t)(grace_us / 1000), 0);
+    for (struct work_job *j = s->jobs; j; j = j->next)
+        if (j->exec)
+            rv_exec_hand_over(j->exec);
+    maybe_end(s);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct shell *s = handle->data;
+
+    (void)number;
+    if (s->is_draining)
+        _exit(EXIT_AT_ONCE); /* asked twice: the runs are left as after a crash */
+    drain(s);
+}
+
+/* --- the worker --- */
+
+static void open_handles(struct shell *s)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+
+    uv_async_init(&s->loop, &s->wake, on_wake); /* none of these can fail on a new loop, but for want of memory */
+    uv_timer_init(&s->loop, &s->grace);
+    s->wake.data = s->grace.data = s;
+    for (size_t i = 0; i < RV_COUNT(s->signals); i++) {
+        uv_signal_init(&s->loop, &s->signals[i]);
+        s->signals[i].data = s;
+        uv_signal_start(&s->signals[i], on_signal, numbers[i]);
+    }
+}
+
+static int prepare(struct shell *s, const struct rv_worker_opts *opts, rv_err **err)
+{
+    struct rv_worker *w = &s->worker;
+
+    w->opts = opts;
+    w->app = *opts->app;
+    w->app.keeps_log_level = true; /* one log for all runs */
+    w->app.scope = (struct rv_store_scope){NULL, NULL};
+    w->lease_us = rv_app_lease_us(&w->app);
+    w->n_max = opts->concurrency ? opts->concurrency : RV_WORKER_CONCURRENCY;
+    rv_owner_name(w->owner);
+    int rc = rv_app_store_open(&w->app, RV_APP_STORE_MAKE, &s->store, err);
+    if (rc == 0)
+        rc = rv_work_offers(&w->app, opts->labels, opts->n_labels, &w->offers, err);
+    return rc < 0 ? rc : rv_work_handlers_load(&w->app, opts->handlers, opts->n_handlers, &w->handlers, err);
+}
+
+static int work(struct shell *s, rv_err **err)
+{
+    struct rv_worker *w = &s->worker;
+    const struct rv_engine_opts opts = {.workers = w->opts->threads,
+                                        .loop = &s->loop,
+                                        .log = w->app.log,
+                                        .store = s->store,
+                                        .owner = w->owner,
+                                        .lease_us = w->app.lease_us};
+
+    open_handles(s);
+    int rc = rv_engine_new(&opts, &w->engine, err);
+    if (rc == 0)
+        rc = rv_work_desk_new(w, s->store, wake, s, &s->desk, err);
+    if (rc == 0)
+        say(s, "working as %s: up to %zu runs at once", w->owner, w->n_max);
+    else
+        close_all(s);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    if (s->done.n_left > 0) /* the process is about to end: to free these runs would give them up */
+        return rc;
+    if (w->engine)
+        rv_engine_close(w->engine, NULL, NULL);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    RV_IGNORE(uv_loop_close(&s->loop), "all handles are closed");
+    return rc;
+}
+
+int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out, rv_err **err)
+{
+    struct shell *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return RV_FAIL(err, RV_E_NOMEM, "make a worker");
+    int rc = prepare(s, opts, err);
+    int failed = rc == 0 ? uv_loop_init(&s->loop) : 0;
+    if (failed < 0)
+        rc = RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
+    if (rc == 0)
+        rc = work(s, err);
+    *out = s->done;
+    if (s->done.n_left > 0)
+        return rc;
+    rv_work_handlers_free(s->worker.handlers, opts->n_handlers);
+    rv_needs_fini(&s->worker.offers);
+    rv_store_close(s->store);
+    free(s);
+    return rc < 0 ? RV_WRAP(err, rc, "work") : 0;
+}

@@ -1,0 +1,81 @@
+/* A run that is to be handed over to another process: it comes to a point where the other one does not have to ask what
+ * happened.
+ *
+ * Calls under way may end, and their answers are journaled. Of the calls that the run asks for after the request, those
+ * that may be repeated are not begun: the journal names them, and whoever goes on with the run makes them. A call that
+ * must not be repeated is made here, because a journal does not tell whether it was begun. When nothing is under way
+ * any more, the run is over in this engine. */
+#include "coreengine/engine/engine_internal.h"
+
+void rv_exec_hand_over(rv_exec *x)
+{
+    rv_engine *e = x->engine;
+
+    if (!e || x->over || (!x->opts.journal && !x->is_opening))
+        return;
+    x->hands_over = e->any_hands_over = true;
+    if (e->opts.loop)
+        rv_loop_wake(e->loop);
+}
+
+bool rv_exec_is_handed_over(const rv_exec *x)
+{
+    return x->hands_over && x->over && x->rc == 0 && x->status == RV_RUN_RUNNING;
+}
+
+bool rv_handover_skips(const rv_exec *x, const struct rv_effect *e)
+{
+    if (!x->hands_over)
+        return false;
+    switch (e->kind) {
+    case RV_EFFECT_CALL_LLM:
+    case RV_EFFECT_CALL_HOOK:
+    case RV_EFFECT_ARM_TIMER:
+        return true;
+    case RV_EFFECT_CALL_TOOL:
+        return e->effect_class != RV_EFFECT_NON_IDEMPOTENT;
+    case RV_EFFECT_CANCEL_CALL:
+    case RV_EFFECT_EMIT:
+    case RV_EFFECT_SAVE:
+    case RV_EFFECT_KEEP:
+    case RV_EFFECT_FINISH:
+        break;
+    }
+    return false;
+}
+
+/* Only timers and expiries of questions are left, and the journal has those. */
+static bool is_quiet(const rv_exec *x)
+{
+    if (x->over || x->is_keeping || x->is_opening || x->cancel_asked || x->effects.n > 0)
+        return false;
+    for (const struct call *c = x->calls; c; c = c->next)
+        if (c->kind != CALL_EXPIRE && (c->kind != CALL_ANSWER || c->event != RV_EVENT_TIMER))
+            return false;
+    return true;
+}
+
+void rv_handovers_tend(rv_engine *e)
+{
+    if (!e->any_hands_over)
+        return;
+    e->any_hands_over = false;
+    for (rv_exec *x = e->execs; x; x = x->next) {
+        if (!x->hands_over || x->over)
+            continue;
+        if (is_quiet(x)) {
+            rv_call_free_all(x);
+            rv_exec_end(x);
+        } else {
+            e->any_hands_over = true;
+        }
+    }
+}
+
+bool rv_exec_is_unrepeatable(const rv_exec *x)
+{
+    for (const struct call *c = x->calls; c; c = c->next)
+        if (c->is_once)
+            return true;
+    return false;
+}

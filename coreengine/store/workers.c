@@ -1,0 +1,183 @@
+/* Workers of the queue, their duties, and runs that nobody drives. */
+#include "coreengine/store/workers.h"
+#include "coreengine/store/store_internal.h"
+
+#define MAX_DUTY 64
+
+/* --- workers --- */
+
+static int check_worker(const struct rv_worker_row *row, rv_err **err)
+{
+    int rc = rv_store_check_id("worker", row->name, err);
+
+    if (rc == 0)
+        rc = rv_store_check_text("host", row->host, RV_STORE_MAX_TEXT, err);
+    if (rc == 0)
+        rc = rv_store_check_bytes("offers of a worker", row->offers, RV_STORE_MAX_OFFERS, err);
+    return rc;
+}
+
+int rv_store_put_worker(rv_store *s, const struct rv_worker_row *row, rv_err **err)
+{
+    int rc = rv_store_enter_write(s, check_worker(row, err), "put worker", err);
+
+    if (rc != 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_PUT_WORKER);
+    rv_sql_text(stmt, 1, row->name);
+    rv_sql_text(stmt, 2, row->host);
+    rv_sql_int(stmt, 3, row->pid);
+    rv_sql_str(stmt, 4, row->offers);
+    rv_sql_int(stmt, 5, row->n_max);
+    rv_sql_int(stmt, 6, row->n_runs);
+    rv_sql_int(stmt, 7, row->is_draining);
+    rv_sql_int(stmt, 8, row->started_us);
+    rv_sql_int(stmt, 9, row->seen_us);
+    return rv_store_leave_write(s, rv_sql_run(stmt, "write a worker", err), err);
+}
+
+static int list_workers(struct sql_store *st, int64_t since_us,
+                        int (*each)(void *self, const struct rv_worker_row *row, rv_err **err), void *self,
+                        rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_WORKERS);
+    bool lacked = false;
+    int rc;
+
+    rv_sql_int(stmt, 1, since_us);
+    while ((rc = rv_sql_step(stmt, "list workers", err)) == 1) {
+        const struct rv_worker_row row = {.name = rv_sql_text_at(stmt, 0, &lacked),
+                                          .host = rv_sql_text_at(stmt, 1, &lacked),
+                                          .pid = rv_sql_int_at(stmt, 2),
+                                          .offers = rv_sql_str_at(stmt, 3),
+                                          .n_max = rv_sql_int_at(stmt, 4),
+                                          .n_runs = rv_sql_int_at(stmt, 5),
+                                          .is_draining = rv_sql_int_at(stmt, 6) != 0,
+                                          .started_us = rv_sql_int_at(stmt, 7),
+                                          .seen_us = rv_sql_int_at(stmt, 8)};
+        rc = lacked                 ? RV_FAIL(err, RV_E_NOMEM, "list workers")
+             : row.name && row.host ? each(self, &row, err)
+                                    : rv_store_damaged(st, err, "the row of a worker is damaged");
+        if (rc != 0)
+            break;
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
+int rv_store_list_workers(rv_store *s, int64_t since_us,
+                          int (*each)(void *self, const struct rv_worker_row *row, rv_err **err), void *self,
+                          rv_err **err)
+{
+    int rc = rv_store_enter_read(s, 0, "list workers", err);
+
+    return rc != 0 ? rc : rv_store_leave_read(s, list_workers(s->sql, since_us, each, self, err), err);
+}
+
+int rv_store_drop_worker(rv_store *s, const char *name, int64_t before_us, rv_err **err)
+{
+    int rc = rv_store_enter_write(s, rv_store_check_id("worker", name, err), "drop worker", err);
+
+    if (rc != 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_DROP_WORKERS);
+    rv_sql_text(stmt, 1, name);
+    rv_sql_int(stmt, 2, before_us);
+    return rv_store_leave_write(s, rv_sql_run(stmt, "forget a worker", err), err);
+}
+
+int rv_store_take_duty(rv_store *s, const char *duty, const char *worker, int64_t now_us, int64_t until_us,
+                       bool *is_mine, rv_err **err)
+{
+    int64_t n = 0;
+    int rc = rv_store_check_text("duty", duty, MAX_DUTY, err);
+
+    if (rc == 0)
+        rc = rv_store_check_id("worker", worker, err);
+    rc = rv_store_enter_write(s, rc, "take duty", err);
+    if (rc != 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_TAKE_DUTY);
+    rv_sql_text(stmt, 1, duty);
+    rv_sql_text(stmt, 2, worker);
+    rv_sql_int(stmt, 3, until_us);
+    rv_sql_int(stmt, 4, now_us);
+    rc = rv_store_leave_write(s, rv_sql_run_counted(stmt, &n, "take a duty", err), err);
+    if (rc == 0)
+        *is_mine = n > 0;
+    return rc;
+}
+
+/* --- runs that nobody drives --- */
+
+static int list_owners(struct sql_store *st, rv_each_id *each, void *self, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_OWNERS);
+    bool lacked = false;
+    int rc;
+
+    while ((rc = rv_sql_step(stmt, "list owners", err)) == 1) {
+        const char *owner = rv_sql_text_at(stmt, 0, &lacked);
+        rc = lacked ? RV_FAIL(err, RV_E_NOMEM, "list owners") : each(self, owner ? owner : "", err);
+        if (rc != 0)
+            break;
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
+int rv_store_list_owners(rv_store *s, int (*each)(void *self, const char *owner, rv_err **err), void *self,
+                         rv_err **err)
+{
+    int rc = rv_store_enter_read(s, 0, "list owners", err);
+
+    return rc != 0 ? rc : rv_store_leave_read(s, list_owners(s->sql, each, self, err), err);
+}
+
+/* Takes the statement. */
+static int list_rows(struct sql_store *st, rv_sql_stmt *stmt, rv_each_run *each, void *self, rv_err **err)
+{
+    char hash[RV_HASH_MAX];
+    int rc;
+
+    while ((rc = rv_sql_step(stmt, "list runs", err)) == 1) {
+        struct rv_run_row row;
+        rc = rv_run_row_of(st, stmt, hash, &row, err);
+        if (rc == 0)
+            rc = each(self, &row, err);
+        if (rc != 0)
+            break;
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
+int rv_store_list_left(rv_store *s, const char *owner, int64_t now_us, int64_t limit,
+                       int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self, rv_err **err)
+{
+    int rc = owner ? rv_store_check_id("owner", owner, err) : 0;
+
+    rc = rv_store_enter_read(s, rc, "list left", err);
+    if (rc != 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(s->sql, owner ? SQL_LEFT_BY : SQL_LEFT);
+    rv_sql_int(stmt, 1, limit > 0 ? limit : INT64_MAX);
+    if (owner)
+        rv_sql_text(stmt, 2, owner);
+    else
+        rv_sql_int(stmt, 2, now_us);
+    return rv_store_leave_read(s, list_rows(s->sql, stmt, each, self, err), err);
+}
+
+int rv_store_list_expired(rv_store *s, int64_t now_us, int64_t limit,
+                          int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self, rv_err **err)
+{
+    int rc = rv_store_enter_read(s, 0, "list expired", err);
+
+    if (rc != 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_EXPIRED);
+    rv_sql_int(stmt, 1, limit > 0 ? limit : INT64_MAX);
+    rv_sql_int(stmt, 2, now_us);
+    return rv_store_leave_read(s, list_rows(s->sql, stmt, each, self, err), err);
+}

@@ -1,0 +1,409 @@
+/* Workers of one queue that are killed all the time: workers REEVE CAPABILITIES [RUNS] [SEED]
+ *
+ * Runs of two tenants are submitted, each with effects of every class; four workers do them, and after some runs and
+ * some of their effects one of the workers is killed and another one started. Questions whether a call happened are
+ * answered from the outside world, as a person would. In the end each run is completed, no effect is lost, and none is
+ * repeated that must not be. Nothing here waits for a time: each kill comes after so many effects. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "coreengine/app/past.h"
+#include "coreengine/app/work.h"
+#include "tests/kit/kit.h"
+
+#define N_WORKERS 4
+#define N_STEPS   5
+#define N_TENANTS 2
+#define N_ROUND   5  /* runs between two kills */
+#define MAX_LINES 12 /* effects of them before the kill, at most */
+#define LOOK_MS   1000
+#define PIPELINE                                                                                                       \
+    "name: queued\ncapabilities: [effects]\nagents:\n"                                                                 \
+    "  - {name: work, has_tools: true, tool_access: all, output_key: done}\n"
+
+static const struct {
+    const char *tool;
+    bool is_once; /* it must not be repeated */
+} steps[N_STEPS] = {{"append_line", true},
+                    {"set_flag", false},
+                    {"append_probed", true},
+                    {"read_counter", false},
+                    {"append_line", true}};
+static const char *const tenants[N_TENANTS] = {"north", "south"};
+
+struct world {
+    char *dir, *store, *effects, *pipeline;
+    const char *reeve, *capabilities;
+    rv_store *handle;
+    pid_t workers[N_WORKERS];
+    int n_runs, n_submitted, watch;
+    struct {
+        struct rv_app app;
+        struct rv_app_loaded loaded;
+    } of[N_TENANTS];
+    long n_kills, n_answers, n_effects;
+    off_t seen; /* of the file of effects */
+    struct rv_rand_state state;
+    struct rv_rand rand;
+};
+
+static void must(int rc, const rv_err *err, const char *what)
+{
+    if (rc < 0)
+        rv_kit_die("%s: %s", what, err ? rv_err_text(err) : "failed");
+}
+
+/* --- runs --- */
+
+static void submit_one(struct world *w, int i)
+{
+    const struct rv_app *app = &w->of[i % N_TENANTS].app;
+    struct rv_app_run run = {.app = app, .loaded = &w->of[i % N_TENANTS].loaded, .mode = RV_UNSET};
+    const struct rv_app_submit how = {.priority = i % 3};
+    struct rv_app_submitted out;
+    rv_buf text = RV_BUF_INIT(4096);
+    rv_envelope *env = NULL;
+    rv_err *err = NULL;
+
+    rv_buf_printf(&text, "{\"envelope_id\": \"run-%d\", \"outputs\": {\"plan\": {\"steps\": [", i);
+    for (int s = 0; s < N_STEPS; s++)
+        rv_buf_printf(&text, "%s{\"tool\": \"%s\", \"parameters\": {\"text\": \"r%d-%d\"}}", s ? ", " : "",
+                      steps[s].tool, i, s);
+    rv_buf_puts(&text, "]}}}");
+    json_object *state = rv_kit_json(rv_buf_cstr(&text));
+    must(rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), &env, &err), err, "envelope");
+    must(rv_app_run_open(&run, &err), err, "store");
+    must(rv_app_submit(&run, env, &how, &out, &err), err, "submit");
+    rv_app_run_fini(&run);
+    rv_envelope_free(env);
+    json_object_put(state);
+    rv_buf_fini(&text);
+}
+
+static void submit_some(struct world *w)
+{
+    for (int i = 0; i < N_ROUND && w->n_submitted < w->n_runs; i++)
+        submit_one(w, w->n_submitted++);
+}
+
+static void load_all(struct world *w)
+{
+    const struct rv_app_load_opts opts = {.keeps = true};
+    rv_err *err = NULL;
+
+    for (int t = 0; t < N_TENANTS; t++) {
+        w->of[t].app = (struct rv_app){.store = w->store,
+                                       .sync = "off",
+                                       .capability_dirs = &w->capabilities,
+                                       .n_capability_dirs = 1,
+                                       .scope = {.tenant = tenants[t]}};
+        must(rv_app_load(&w->of[t].app, w->pipeline, &opts, &w->of[t].loaded, &err), err, "load");
+        if (rv_findings_n_errors(w->of[t].loaded.findings) > 0)
+            rv_kit_die("the pipeline has errors: %s", rv_findings_at(w->of[t].loaded.findings, 0).text);
+    }
+}
+
+/* Until something was written beside the store, or for a while. */
+static void wait_for_change(struct world *w)
+{
+    struct pollfd p = {.fd = w->watch, .events = POLLIN};
+    char events[4096];
+
+    if (poll(&p, 1, LOOK_MS) > 0)
+        while (read(w->watch, events, sizeof events) > 0)
+            continue;
+}
+
+/* --- workers --- */
+
+static void start_worker(struct world *w, int i)
+{
+    char log[64];
+
+    snprintf(log, sizeof log, "worker.%d", i);
+    char *path = rv_kit_path(w->dir, log);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        dup2(fd, STDERR_FILENO);
+        execl(w->reeve, "reeve", "worker", "--store", w->store, "--sync", "off", "--lease", "1", "--concurrency", "8",
+              "--grace", "600s", "--capability-path", w->capabilities, (char *)NULL);
+        _exit(127);
+    }
+    if (pid < 0)
+        rv_kit_die("fork failed");
+    free(path);
+    w->workers[i] = pid;
+}
+
+static void kill_one(struct world *w)
+{
+    int i = (int)rv_rand_below(w->rand, N_WORKERS), status;
+
+    kill(w->workers[i], SIGKILL);
+    waitpid(w->workers[i], &status, 0);
+    if (WIFEXITED(status))
+        rv_kit_die("a worker ended by itself, with %d", WEXITSTATUS(status));
+    w->n_kills++;
+    start_worker(w, i);
+}
+
+/* It has said so: before that a signal ends it like any program. */
+static bool is_working(const struct world *w, int i)
+{
+    char log[64];
+    struct stat st;
+
+    snprintf(log, sizeof log, "worker.%d", i);
+    char *path = rv_kit_path(w->dir, log);
+    bool is = stat(path, &st) == 0 && st.st_size > 0;
+    free(path);
+    return is;
+}
+
+/* SIGTERM: each drains, and ends well. */
+static void drain_all(struct world *w)
+{
+    int status;
+
+    for (int i = 0; i < N_WORKERS; i++) {
+        while (!is_working(w, i))
+            wait_for_change(w);
+        kill(w->workers[i], SIGTERM);
+    }
+    for (int i = 0; i < N_WORKERS; i++) {
+        waitpid(w->workers[i], &status, 0);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+            rv_kit_die("a worker that was drained ended with status %d", status);
+    }
+}
+
+/* --- people --- */
+
+struct asked {
+    char run[RV_STORE_MAX_ID + 1], id[RV_STORE_MAX_ID + 1], tool[64], text[64];
+};
+
+static void take_question(struct asked *a, const struct rv_pending *p, rv_err **err)
+{
+    json_object *body = NULL;
+    const char *tool = "", *text = "";
+
+    must(rv_json_parse(p->body, NULL, &body, err), *err, "question");
+    json_object *data = rv_json_get_obj(body, "data");
+    if (strcmp(p->kind, "agent_review") != 0 || !rv_json_get_text(data, "tool", &tool) ||
+        !rv_json_get_text(rv_json_get_obj(data, "parameters"), "text", &text))
+        rv_kit_die("a question of another kind: %.*s", RV_STR_ARG(p->body));
+    if (strcmp(tool, "append_line") != 0) /* the others may be repeated, or have a probe */
+        rv_kit_die("a person was asked about %s", tool);
+    snprintf(a->run, sizeof a->run, "%s", p->run);
+    snprintf(a->id, sizeof a->id, "%s", p->id);
+    snprintf(a->tool, sizeof a->tool, "%s", tool);
+    snprintf(a->text, sizeof a->text, "%s", text);
+    json_object_put(body);
+}
+
+static int count_of(const char *effects, const char *tool, const char *text)
+{
+    char what[96];
+    int n = 0;
+
+    snprintf(what, sizeof what, "\t%s\n", text);
+    for (const char *at = effects; (at = strstr(at, what)); at++) {
+        const char *line = at;
+        while (line > effects && line[-1] != '\n')
+            line--;
+        n += strncmp(line, tool, strlen(tool)) == 0 && line[strlen(tool)] == '\t';
+    }
+    return n;
+}
+
+static int take_each(void *self, const struct rv_pending *p, rv_err **err)
+{
+    struct asked **next = self;
+
+    take_question(*next, p, err);
+    (*next)++;
+    return 0;
+}
+
+#define MAX_ASKED 256
+static void answer_all(struct world *w)
+{
+    struct asked *list = calloc(MAX_ASKED + 1, sizeof *list);
+
+    for (int t = 0; t < N_TENANTS; t++) {
+        const struct rv_store_scope scope = {tenants[t], NULL};
+        struct asked *end = list;
+        rv_err *err = NULL;
+        must(rv_store_list_pending(w->handle, &scope, NULL, take_each, &end, &err), err, "pending");
+        char *effects = end > list ? rv_kit_read(w->effects) : NULL;
+        for (struct asked *a = list; a < end; a++) {
+            bool happened = count_of(effects, a->tool, a->text) > 0, is_new = false;
+            struct rv_response r = {.interrupt_id = rv_str_of(a->id),
+                                    .decision = happened ? RV_STR_LIT("happened") : RV_STR_LIT("not_happened")};
+            char did[128];
+            snprintf(did, sizeof did, "{\"did\": \"%s\"}", a->text);
+            r.data = happened ? rv_kit_json(did) : NULL;
+            must(rv_app_enqueue(w->handle, &scope, a->run, &r, &is_new, &err), err, "answer");
+            json_object_put(r.data);
+            w->n_answers += is_new;
+        }
+        free(effects);
+    }
+    free(list);
+}
+
+/* --- progress --- */
+
+static int count_row(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    (void)row;
+    (void)err;
+    (*(int *)self)++;
+    return 0;
+}
+
+/* Of all tenants, with one of these statuses. */
+static int count_runs(struct world *w, unsigned statuses)
+{
+    const struct rv_run_filter filter = {.statuses = statuses};
+    int n = 0;
+
+    for (int t = 0; t < N_TENANTS; t++) {
+        const struct rv_store_scope scope = {tenants[t], NULL};
+        rv_err *err = NULL;
+        must(rv_store_list_runs(w->handle, &scope, &filter, count_row, &n, &err), err, "list");
+    }
+    return n;
+}
+
+static bool are_over(struct world *w)
+{
+    return count_runs(w, 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING | 1u << RV_RUN_INTERRUPTED) == 0;
+}
+
+/* The file only grows. */
+static long count_effects(struct world *w)
+{
+    char part[65536];
+    ssize_t n = 0;
+    int fd = open(w->effects, O_RDONLY | O_CLOEXEC);
+
+    while (fd >= 0 && (n = pread(fd, part, sizeof part, w->seen)) > 0) {
+        w->seen += n;
+        for (ssize_t i = 0; i < n; i++)
+            w->n_effects += part[i] == '\n';
+    }
+    if (fd >= 0)
+        close(fd);
+    return w->n_effects;
+}
+
+/* Some runs, some of their effects, and a worker less, until all are there; then until all are over. */
+static void work(struct world *w)
+{
+    for (int i = 0; i < N_WORKERS; i++)
+        start_worker(w, i);
+    while (w->n_submitted < w->n_runs) {
+        long n_wanted = count_effects(w) + 1 + (long)rv_rand_below(w->rand, MAX_LINES);
+        submit_some(w);
+        while (count_effects(w) < n_wanted && !are_over(w)) {
+            wait_for_change(w);
+            answer_all(w);
+        }
+        kill_one(w);
+    }
+    while (!are_over(w)) {
+        wait_for_change(w);
+        answer_all(w);
+    }
+    drain_all(w);
+}
+
+/* --- the verdict --- */
+
+/* counts[run * N_STEPS + step] */
+static int *count_all(const struct world *w)
+{
+    int *counts = calloc((size_t)w->n_runs * N_STEPS, sizeof *counts);
+    char *effects = rv_kit_read(w->effects), *save = NULL;
+
+    for (char *line = strtok_r(effects, "\n", &save); line && counts; line = strtok_r(NULL, "\n", &save)) {
+        const char *what = strrchr(line, '\t');
+        int run, step;
+        if (!what || sscanf(what, "\tr%d-%d", &run, &step) != 2 || run < 0 || run >= w->n_runs || step < 0 ||
+            step >= N_STEPS || strncmp(line, steps[step].tool, strlen(steps[step].tool)) != 0)
+            rv_kit_die("an effect that was not asked for: %s", line);
+        counts[run * N_STEPS + step]++;
+    }
+    free(effects);
+    return counts;
+}
+
+static long judge(struct world *w)
+{
+    long n_bad = w->n_runs - count_runs(w, 1u << RV_RUN_COMPLETED);
+    int *counts = count_all(w);
+    rv_err *err = NULL;
+
+    if (n_bad != 0)
+        printf("FAIL %ld runs are not completed\n", n_bad);
+    for (int i = 0; i < w->n_runs * N_STEPS; i++) {
+        if (counts[i] == 1 || (counts[i] > 1 && !steps[i % N_STEPS].is_once))
+            continue;
+        printf("FAIL %s of run %d happened %d times\n", steps[i % N_STEPS].tool, i / N_STEPS, counts[i]);
+        n_bad++;
+    }
+    free(counts);
+    must(rv_store_check(w->handle, &err), err, "the store");
+    return n_bad;
+}
+
+int main(int argc, char **argv)
+{
+    bool soaks = getenv("REEVE_SOAK") != NULL;
+    struct world w = {.n_runs = argc > 3 ? atoi(argv[3]) : soaks ? 20000 : 40};
+    uint64_t seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
+    const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
+    rv_err *err = NULL;
+
+    if (argc < 3 || w.n_runs < 1) {
+        fprintf(stderr, "usage: workers REEVE CAPABILITIES [RUNS] [SEED]\n");
+        return 2;
+    }
+    w.reeve = argv[1];
+    w.capabilities = argv[2];
+    w.rand = rv_rand_seeded(&w.state, seed);
+    w.dir = rv_kit_tmpdir();
+    w.store = rv_kit_path(w.dir, "runs.db");
+    w.effects = rv_kit_path(w.dir, "effects");
+    w.pipeline = rv_kit_path(w.dir, "queued.yaml");
+    rv_kit_write(w.pipeline, PIPELINE);
+    setenv("REEVE_CRASH_EFFECTS", w.effects, 1);
+    w.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    load_all(&w);
+    must(rv_store_open(w.store, &opts, &w.handle, &err), err, "store");
+    if (inotify_add_watch(w.watch, w.dir, IN_MODIFY | IN_CREATE) < 0)
+        rv_kit_die("inotify: no watch");
+    work(&w);
+    long n_bad = judge(&w);
+    printf("%d runs, %ld kills, %ld answers, %ld failures\n", w.n_runs, w.n_kills, w.n_answers, n_bad);
+    for (int t = 0; t < N_TENANTS; t++)
+        rv_app_loaded_fini(&w.of[t].loaded);
+    rv_store_close(w.handle);
+    close(w.watch);
+    rv_kit_tmpdir_remove(w.dir);
+    free(w.store);
+    free(w.effects);
+    free(w.pipeline);
+    return n_bad > 0 || w.n_kills < w.n_runs / 8;
+}
