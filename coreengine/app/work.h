@@ -11,6 +11,7 @@
 #include "coreengine/store/workers.h"
 
 #define RV_TASK_OF_RUN "run" /* type of a task that begins a run, or goes on with one */
+#define RV_TASKS_ALIVE (1u << RV_TASK_WAITING | 1u << RV_TASK_PENDING | 1u << RV_TASK_PROCESSING)
 
 /* --- what tasks need, and workers offer: "label:NAME", "capability:NAME@VERSION", sorted, each once --- */
 struct rv_needs {

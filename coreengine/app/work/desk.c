@@ -173,7 +173,8 @@ static void unload(struct work_desk *d, bool at_the_end)
     for (struct work_job *j = rv_work_list_take(&d->unloads), *next; j; j = next) {
         next = j->next;
         j->loaded.plugins_busy |= !settled;
-        rv_work_job_free(j);
+        if (j->end != WORK_LEFT) /* else its run still uses all of it, until the process ends */
+            rv_work_job_free(j);
     }
 }
 

@@ -74,6 +74,7 @@ static int judge(struct work_taker *t, struct work_job *j, const struct rv_run_r
     case RV_APP_IS_WAITS:
         return judge_waiting(t, j, row, err);
     case RV_APP_IS_LEFT:
+    case RV_APP_IS_QUEUED:
     case RV_APP_IS_LATER:
         break;
     }

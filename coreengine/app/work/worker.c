@@ -146,6 +146,8 @@ static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
 {
     struct work_job *j = self;
 
+    if (j->end == WORK_LEFT)
+        return;
     if (rc == 0) {
         take_result(j, x);
     } else {
@@ -253,6 +255,8 @@ static void close_all(struct shell *s)
     uv_close((uv_handle_t *)&s->grace, NULL);
     for (size_t i = 0; i < RV_COUNT(s->signals); i++)
         uv_close((uv_handle_t *)&s->signals[i], NULL);
+    if (s->done.n_left > 0) /* these hold the loop */
+        uv_stop(&s->loop);
 }
 
 /* The grace time is over. */
