@@ -9,6 +9,15 @@
 void rv_app_session_json(const struct rv_session_row *row, rv_jw *w);
 void rv_app_message_json(const char *session, const struct rv_message *m, rv_jw *w);
 void rv_app_schema_json(const struct rv_schema_row *row, rv_jw *w);
+void rv_app_task_json(const struct rv_task_row *row, rv_jw *w);
+/** As that, with the task's events as the member `events`. RV_E_NOT_FOUND: it is gone. */
+RV_MUST_CHECK int rv_app_task_json_whole(rv_store *store, const struct rv_store_scope *scope,
+                                         const struct rv_task_row *row, rv_jw *w, rv_err **err);
+void rv_app_lane_json(const struct rv_task_lane *lane, rv_jw *w);
+/** The task of that id, or the only one whose id begins so. RV_E_NOT_FOUND; RV_E_INVALID: several do. out owns its
+ *  texts. */
+RV_MUST_CHECK int rv_app_find_task(rv_store *store, const struct rv_store_scope *scope, const char *word,
+                                   struct rv_task_row *out, rv_err **err);
 /** The members of its tool call; texts are borrowed from *json, which is the caller's to put. Absent: "". */
 struct rv_app_tool_call {
     const char *name, *id;

@@ -49,7 +49,7 @@ struct rv_cli_takes {
     const char *fixed; /* words that are always there; may be empty */
     const char *list;  /* the command that prints the others, one a line */
 };
-extern const struct rv_cli_takes rv_cli_takes_runs, rv_cli_takes_sessions, rv_cli_takes_agents;
+extern const struct rv_cli_takes rv_cli_takes_runs, rv_cli_takes_sessions, rv_cli_takes_agents, rv_cli_takes_tasks;
 
 /* How a verb uses the store that its command line names. It is open while the verb runs. */
 enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV_CLI_CHANGES };

@@ -18,13 +18,14 @@
     "SELECT key, lane, status, cancel, attempt, retry_count, max_retries, n_events, claimed_us, lease_until_us,"       \
     " scheduled_us, worker, id FROM tasks"
 
-/* A lane that a worker can take something from. The index lanes_open has the same words. */
+/* A lane that a worker can take something from. The indexes lanes_open and lanes_shut have the same words. */
 #define RV_SQL_OPEN_LANE "n_pending > 0 AND n_processing < cap"
 
 /* The virtual time of the least served lane of the class that is open, or of the most served one when none is. */
 #define RV_SQL_CLASS_TIME                                                                                              \
     "coalesce((SELECT min(o.vt) FROM lanes o WHERE o.class = lanes.class AND o.n_pending > 0"                          \
-    " AND o.n_processing < o.cap), (SELECT max(o.vt) FROM lanes o WHERE o.class = lanes.class))"
+    " AND o.n_processing < o.cap), (SELECT max(o.vt) FROM lanes o WHERE o.class = lanes.class"                         \
+    " AND NOT (o.n_pending > 0 AND o.n_processing < o.cap)))"
 
 #define RV_SQL_LANE "SELECT key, cap - n_processing, weight FROM lanes WHERE class = ?1 AND " RV_SQL_OPEN_LANE
 
@@ -83,7 +84,7 @@
               " ORDER BY seq")                                                                                         \
     X(HEARTBEAT, "UPDATE tasks SET claimed_us = ?2, lease_until_us = CASE WHEN lease_until_us < ?3 THEN ?3"            \
                  " ELSE lease_until_us END WHERE worker = ?1 AND status = 'processing'")                               \
-    X(HELD, "SELECT id, attempt, cancel FROM tasks WHERE worker = ?1 AND status = 'processing' ORDER BY id")           \
+    X(HELD, "SELECT id, attempt, cancel FROM tasks WHERE worker = ?1 AND status = 'processing' ORDER BY key")          \
     X(NEXT_TASKS, "SELECT (SELECT count(*) FROM classes),"                                                             \
                   " (SELECT min(scheduled_us) FROM tasks WHERE status = 'waiting'),"                                   \
                   " (SELECT min(lease_until_us) FROM tasks WHERE status = 'processing')")                              \

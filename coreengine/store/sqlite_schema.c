@@ -66,7 +66,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " REFERENCES classes (id), vt INTEGER NOT NULL, weight INTEGER NOT NULL, cap INTEGER NOT NULL,"
     " n_pending INTEGER NOT NULL, n_processing INTEGER NOT NULL, UNIQUE (tenant, class));"
     "CREATE INDEX lanes_open ON lanes (class, vt) WHERE n_pending > 0 AND n_processing < cap;"
-    "CREATE INDEX lanes_by_vt ON lanes (class, vt);"
+    "CREATE INDEX lanes_shut ON lanes (class, vt) WHERE NOT (n_pending > 0 AND n_processing < cap);"
     "CREATE TABLE tasks (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, lane INTEGER NOT NULL"
     " REFERENCES lanes (key), tenant TEXT NOT NULL, user TEXT NOT NULL, type TEXT NOT NULL, idempotency TEXT,"
     " payload TEXT NOT NULL, result TEXT, error TEXT, status TEXT NOT NULL, cancel INTEGER NOT NULL,"

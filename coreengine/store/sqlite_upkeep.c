@@ -317,8 +317,8 @@ static const char *const questions[] = {
     " FROM tasks WHERE (status = 'processing') <> (worker IS NOT NULL) OR (status = 'processing') <> (lease_until_us > "
     "0)"
     " OR (status IN ('completed', 'failed', 'cancelled')) <> (completed_us > 0) OR retry_count > max_retries"
-    " OR min(attempt, retry_count, max_retries, created_us, updated_us, scheduled_us, started_us, completed_us,"
-    " claimed_us, lease_until_us) < 0",
+    " OR attempt < 0 OR retry_count < 0 OR created_us < 0 OR updated_us < 0 OR scheduled_us < 0 OR started_us < 0"
+    " OR completed_us < 0 OR claimed_us < 0 OR lease_until_us < 0",
 };
 
 /* Numbers that make a row of runs unreadable, see rv_store_check_numbers(). */

@@ -1,4 +1,4 @@
-/* The fourth part of the store: the queue. Work that waits is a task; a worker claims tasks, holds each under a lease,
+/* The fifth part of the store: the queue. Work that waits is a task; a worker claims tasks, holds each under a lease,
  * and completes it, fails it or hands it back.
  *
  * A task is `waiting` until it is due, then `pending` until a worker claims it, then `processing`; `completed`,
@@ -161,7 +161,7 @@ RV_MUST_CHECK int rv_store_note_task(rv_store *s, const struct rv_task_lease *le
  *  one that was recovered meanwhile does not come back. *n (may be NULL): how many it holds. */
 RV_MUST_CHECK int rv_store_heartbeat(rv_store *s, const char *worker, int64_t now_us, int64_t until_us, int64_t *n,
                                      rv_err **err);
-/** What the worker holds, by id: what is not named any more was lost; what is to be cancelled, says so. each as
+/** What the worker holds, oldest first: what is not named any more was lost; what is to be cancelled, says so. each as
  *  rv_store_list_runs(). */
 RV_MUST_CHECK int rv_store_list_held(rv_store *s, const char *worker,
                                      int (*each)(void *self, const struct rv_task_lease *lease, bool cancel_requested,

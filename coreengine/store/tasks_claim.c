@@ -212,7 +212,7 @@ static int claim_class(struct claiming *c, enum sql_id how, int64_t class_id, rv
     size_t took = 1;
     int rc = 0;
 
-    while (c->got.n < c->want->n && took > 0) {
+    while (c->got.n < (how == SQL_ANY_LANE ? 1 : c->want->n) && took > 0) {
         struct lane lane;
         rc = next_lane(c, how, class_id, &lane, err);
         if (rc == 1)
@@ -225,16 +225,16 @@ static int claim_class(struct claiming *c, enum sql_id how, int64_t class_id, rv
     return rc;
 }
 
-/* First the lanes that no other claim works on; if that gives nothing, those too, after it. */
+/* First the lanes that no other claim works on. If they give nothing, wait for one of the others, and only for one: two
+ * claims that hold a lane and wait for another could wait for each other. */
 static int claim_tasks(struct claiming *c, rv_err **err)
 {
-    static const enum sql_id ways[] = {SQL_FREE_LANE, SQL_ANY_LANE};
     int rc = 0;
 
-    for (size_t way = 0; way < RV_COUNT(ways) && c->got.n == 0; way++)
-        for (size_t i = 0; i < c->want->n_classes && c->got.n < c->want->n; i++)
-            if ((rc = claim_class(c, ways[way], c->want->classes[i], err)) < 0)
-                return rc;
+    for (size_t i = 0; i < c->want->n_classes && c->got.n < c->want->n && rc >= 0; i++)
+        rc = claim_class(c, SQL_FREE_LANE, c->want->classes[i], err);
+    for (size_t i = 0; i < c->want->n_classes && c->got.n == 0 && rc >= 0; i++)
+        rc = claim_class(c, SQL_ANY_LANE, c->want->classes[i], err);
     return rc;
 }
 

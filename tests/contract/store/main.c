@@ -4,8 +4,9 @@
 int main(void)
 {
     static Suite *(*const suites[])(void) = {
-        runs_suite,   append_suite,   pending_suite,  owners_suite, values_suite,  groups_suite,    arguments_suite,
-        faults_suite, sessions_suite, messages_suite, turns_suite,  schemas_suite, isolation_suite, tasks_suite};
+        runs_suite,      append_suite, pending_suite,      owners_suite,       values_suite,      groups_suite,
+        arguments_suite, faults_suite, sessions_suite,     messages_suite,     turns_suite,       schemas_suite,
+        isolation_suite, tasks_suite,  tasks_people_suite, tasks_shares_suite, tasks_random_suite};
 
     return rv_kit_run_suites(suites, RV_COUNT(suites));
 }

@@ -1,5 +1,5 @@
 /* The fault points: each operation passes one before and one after, and what a hook makes of them. */
-#include "tests/contract/store/world.h"
+#include "tests/contract/store/tasks.h"
 
 /* Writes the points down, and fails at one of them. */
 struct hook {
@@ -208,6 +208,116 @@ static int do_get_snapshot(struct world *w)
     rv_buf_fini(&out);
     return rc;
 }
+static int do_enqueue(struct world *w)
+{
+    struct rv_new_task task = new_task("new");
+    struct rv_enqueued got = {.is_new = false};
+    int rc = rv_store_enqueue(w->s, &task, &got, &w->err);
+    ck_assert_int_eq(got.is_new, rc == 0);
+    return rc;
+}
+static int do_claim_tasks(struct world *w)
+{
+    const int64_t classes[] = {1};
+    const struct rv_claim_tasks claim = {
+        .worker = "W", .classes = classes, .n_classes = 1, .n = 1, .now_us = T0, .until_us = AT(1)};
+    struct rv_claimed got = {0};
+    int rc = rv_store_claim_tasks(w->s, &claim, &got, &w->err);
+    ck_assert_int_eq(got.n, rc == 0);
+    rv_claimed_fini(&got);
+    return rc;
+}
+static int do_complete_task(struct world *w)
+{
+    return rv_store_complete_task(w->s, HELD("held", "W", 1), RV_STR_LIT("{}"), T0, &w->err);
+}
+static int do_fail_task(struct world *w)
+{
+    return fail_at(w, HELD("held", "W", 1), 0);
+}
+static int do_postpone_task(struct world *w)
+{
+    return rv_store_postpone_task(w->s, HELD("held", "W", 1), AT(5), "quota", T0, &w->err);
+}
+static int do_release_task(struct world *w)
+{
+    return rv_store_release_task(w->s, HELD("held", "W", 1), T0, &w->err);
+}
+static int do_stop_task(struct world *w)
+{
+    return rv_store_stop_task(w->s, HELD("stopping", "W", 1), T0, &w->err);
+}
+static int do_note_task(struct world *w)
+{
+    return rv_store_note_task(w->s, HELD("held", "W", 1), "note", AT(3), &w->err);
+}
+static int do_heartbeat(struct world *w)
+{
+    int64_t n = -1;
+    int rc = rv_store_heartbeat(w->s, "W", T0, AT(7), &n, &w->err);
+    ck_assert_int_eq(n, rc == 0 ? 2 : -1);
+    return rc;
+}
+static int do_list_held(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_held(w->s, "W", see_lease, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_promote_tasks(struct world *w)
+{
+    return rv_store_promote_tasks(w->s, AT(10000), 9, NULL, &w->err);
+}
+static int do_recover_tasks(struct world *w)
+{
+    return rv_store_recover_tasks(w->s, AT(10000), 9, NULL, &w->err);
+}
+static int do_prune_tasks(struct world *w)
+{
+    return rv_store_prune_tasks(w->s, AT(10000), 9, NULL, &w->err);
+}
+static int do_cancel_task(struct world *w)
+{
+    return rv_store_cancel_task(w->s, &operator_scope, "pending", T0, NULL, &w->err);
+}
+static int do_retry_task(struct world *w)
+{
+    return rv_store_retry_task(w->s, &operator_scope, "over", T0, &w->err);
+}
+static int do_get_task(struct world *w)
+{
+    struct rv_task_row row = {0};
+    int rc = rv_store_get_task(w->s, &operator_scope, "held", &row, &w->err);
+    ck_assert_int_eq(row.id != NULL, rc == 0);
+    rv_task_row_fini(&row);
+    return rc;
+}
+static int do_list_tasks(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_tasks(w->s, &operator_scope, NULL, see_task, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_count_tasks(struct world *w)
+{
+    int64_t counts[RV_N_TASK] = {0};
+    int rc = rv_store_count_tasks(w->s, &operator_scope, counts, &w->err);
+    ck_assert_int_eq(counts[RV_TASK_PENDING], rc == 0);
+    return rc;
+}
+static int do_next_tasks(struct world *w)
+{
+    struct rv_next_tasks next = {.n_classes = -1};
+    int rc = rv_store_next_tasks(w->s, NULL, 0, &next, &w->err);
+    ck_assert_int_eq(next.n_classes, rc == 0 ? 1 : -1);
+    return rc;
+}
+static int do_set_share(struct world *w)
+{
+    return rv_store_set_share(w->s, NULL, &(struct rv_task_share){.weight = 5, .cap = 7}, &w->err);
+}
 static int do_stats(struct world *w)
 {
     struct rv_store_stats stats;
@@ -256,10 +366,46 @@ static const struct {
     {"get_blob", do_get_blob},
     {"put_snapshot", do_put_snapshot},
     {"get_snapshot", do_get_snapshot},
+    {"enqueue", do_enqueue},
+    {"claim_tasks", do_claim_tasks},
+    {"complete_task", do_complete_task},
+    {"fail_task", do_fail_task},
+    {"postpone_task", do_postpone_task},
+    {"release_task", do_release_task},
+    {"stop_task", do_stop_task},
+    {"note_task", do_note_task},
+    {"heartbeat", do_heartbeat},
+    {"list_held", do_list_held},
+    {"promote_tasks", do_promote_tasks},
+    {"recover_tasks", do_recover_tasks},
+    {"prune_tasks", do_prune_tasks},
+    {"cancel_task", do_cancel_task},
+    {"retry_task", do_retry_task},
+    {"get_task", do_get_task},
+    {"list_tasks", do_list_tasks},
+    {"count_tasks", do_count_tasks},
+    {"next_tasks", do_next_tasks},
+    {"set_share", do_set_share},
     {"stats", do_stats},
     {"sweep", do_sweep},
     {"check", do_check},
 };
+
+static int picture_task(void *self, const struct rv_task_row *row, rv_err **err)
+{
+    (void)err;
+    rv_buf_printf(self, " %s %s %lld %lld %lld %d", row->id, rv_task_status_text(row->status), (long long)row->attempt,
+                  (long long)row->lease_until_us, (long long)row->updated_us, row->cancel_requested);
+    return 0;
+}
+
+static int picture_lane(void *self, const struct rv_task_lane *lane, rv_err **err)
+{
+    (void)err;
+    rv_buf_printf(self, " %lld %lld %lld", (long long)lane->n_pending, (long long)lane->n_processing,
+                  (long long)lane->share.weight);
+    return 0;
+}
 
 /* The state of r1 and of the store, as text. */
 static void picture(struct world *w, rv_buf *out)
@@ -286,6 +432,24 @@ static void picture(struct world *w, rv_buf *out)
                       (long long)session.total_tokens);
         rv_session_row_fini(&session);
     }
+    OK(rv_store_list_tasks(w->s, &operator_scope, NULL, picture_task, out, &w->err));
+    OK(rv_store_list_lanes(w->s, NULL, picture_lane, out, &w->err));
+}
+
+/* One task of each kind. */
+static void furnish_tasks(struct world *w)
+{
+    struct rv_new_task later = new_task("later");
+
+    later.scheduled_us = AT(60);
+    enqueue_as(w, &later);
+    enqueue(w, "over");
+    OK(rv_store_cancel_task(w->s, &operator_scope, "over", T0, NULL, &w->err));
+    enqueue(w, "held");
+    enqueue(w, "stopping");
+    CLAIM("W", 2, -LEASE + 1, "held stopping");
+    OK(rv_store_cancel_task(w->s, &operator_scope, "stopping", T0, NULL, &w->err));
+    enqueue(w, "pending");
 }
 
 /* What there is before the operation. */
@@ -297,6 +461,7 @@ static void furnish(struct world *w)
     make_session(w, "s1", "u");
     row.name = "there";
     OK(rv_store_put_schema(w->s, &row, RV_SCHEMA_PUT, T0, NULL, &w->err));
+    furnish_tasks(w);
 }
 
 /* before: nothing happened. after: it happened, as it does without a fault, though the caller is told otherwise. */
@@ -304,7 +469,7 @@ static void try_op(int i, size_t op, bool is_after)
 {
     struct world world, *w = &world;
     struct hook hook = {.passed = RV_BUF_INIT(1000)};
-    rv_buf point = RV_BUF_INIT(100), want = RV_BUF_INIT(1000), got = RV_BUF_INIT(1000), passed = RV_BUF_INIT(100);
+    rv_buf point = RV_BUF_INIT(100), want = RV_BUF_INIT(4000), got = RV_BUF_INIT(4000), passed = RV_BUF_INIT(100);
 
     rv_buf_printf(&point, "%s%s", ops[op].op, is_after ? ".done" : "");
     rv_buf_printf(&passed, "%s %s", ops[op].op, is_after ? rv_buf_cstr(&point) : "");

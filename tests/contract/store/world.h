@@ -105,6 +105,9 @@ Suite *turns_suite(void);
 Suite *schemas_suite(void);
 Suite *isolation_suite(void);
 Suite *tasks_suite(void);
+Suite *tasks_people_suite(void);
+Suite *tasks_shares_suite(void);
+Suite *tasks_random_suite(void);
 
 #define ADD(tc, test) tcase_add_loop_test((tc), (test), 0, n_store_impls)
 

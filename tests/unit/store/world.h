@@ -53,6 +53,7 @@ Suite *damage_suite(void);
 Suite *disk_suite(void);
 Suite *locks_suite(void);
 Suite *sessions_suite(void);
+Suite *tasks_suite(void);
 
 extern const struct rv_store_scope operator_scope;
 extern const struct rv_store_opts quick; /* nothing is synced, and locks are waited for 50 ms */
