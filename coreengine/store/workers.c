@@ -1,4 +1,4 @@
-/* Workers of the queue, their duties, and runs that nobody drives. */
+/* Workers of the queue, their duties, and runs that no process drives. */
 #include "coreengine/store/workers.h"
 #include "coreengine/store/store_internal.h"
 
@@ -117,7 +117,7 @@ int rv_store_take_duty(rv_store *s, const char *duty, const char *worker, int64_
     return rc;
 }
 
-/* --- runs that nobody drives --- */
+/* --- runs that no process drives --- */
 
 static int list_owners(struct sql_store *st, rv_each_id *each, void *self, rv_err **err)
 {

@@ -28,7 +28,7 @@ static int is_expired(void *self, const struct rv_pending *p, rv_err **err)
     return 0;
 }
 
-/* A run that waits: for this answer, or a question of it has expired. */
+/* A run that waits: for this answer, or one of its questions has expired. */
 static int judge_waiting(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
 {
     bool due = false;
