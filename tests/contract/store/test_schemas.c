@@ -272,7 +272,7 @@ START_TEST(a_change_is_seen_by_other_handles)
     int64_t before = -1, after = -1;
 
     world_open(w, _i);
-    other = w->impl->has_file ? world_other(w) : w->s;
+    other = w->impl->is_shared ? world_other(w) : w->s;
     OK(rv_store_schemas_version(other, &before, &w->err));
     OK(put(w, "n", "", "person", "d", NULL));
     OK(rv_store_schemas_version(other, &after, &w->err));
