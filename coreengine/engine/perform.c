@@ -356,6 +356,29 @@ static int perform(rv_exec *x, struct rv_effect *e, rv_err **err)
     return 0;
 }
 
+/* Of a run that is handed over: a call that may be repeated is in the journal, and the process that goes on with the
+ * run makes it. A journal does not tell whether a call was begun; so one that must not be repeated is made here. */
+static bool is_left(const rv_exec *x, const struct rv_effect *e)
+{
+    if (!x->hands_over)
+        return false;
+    switch (e->kind) {
+    case RV_EFFECT_CALL_LLM:
+    case RV_EFFECT_CALL_HOOK:
+    case RV_EFFECT_ARM_TIMER:
+        return true;
+    case RV_EFFECT_CALL_TOOL:
+        return e->effect_class != RV_EFFECT_NON_IDEMPOTENT;
+    case RV_EFFECT_CANCEL_CALL:
+    case RV_EFFECT_EMIT:
+    case RV_EFFECT_SAVE:
+    case RV_EFFECT_KEEP:
+    case RV_EFFECT_FINISH:
+        break;
+    }
+    return false;
+}
+
 void rv_exec_perform(rv_exec *x)
 {
     rv_err *err = NULL;
@@ -364,7 +387,7 @@ void rv_exec_perform(rv_exec *x)
     for (size_t i = 0; i < x->effects.n && rc == 0; i++) {
         if (x->opts.on_effect)
             x->opts.on_effect(x->opts.self, &x->effects, &x->effects.items[i]);
-        if (!rv_handover_skips(x, &x->effects.items[i]))
+        if (!is_left(x, &x->effects.items[i]))
             rc = perform(x, &x->effects.items[i], &err);
     }
     rv_effects_clear(&x->effects);

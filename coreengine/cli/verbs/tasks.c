@@ -431,9 +431,9 @@ static const struct rv_cli_verb share_verb = {
     .run = share,
 };
 
-static const struct rv_cli_verb *const subs[] = {&list_verb,  &rv_verb_tasks_show, &dead_verb,
-                                                 &retry_verb, &cancel_verb,        &lanes_verb,
-                                                 &share_verb, &prune_verb,         NULL};
+static const struct rv_cli_verb *const subs[] = {
+    &list_verb,   &rv_verb_tasks_show, &rv_verb_tasks_add, &dead_verb,  &retry_verb,
+    &cancel_verb, &lanes_verb,         &share_verb,        &prune_verb, NULL};
 
 const struct rv_cli_verb rv_verb_tasks = {
     .name = "tasks",
