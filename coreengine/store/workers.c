@@ -1,4 +1,4 @@
-/* Workers of the queue, their duties, and runs that nobody drives. */
+/* Workers of the queue, their duties, and runs that no process drives. */
 #include "coreengine/store/workers.h"
 #include "coreengine/store/store_internal.h"
 
@@ -83,18 +83,29 @@ int rv_store_list_workers(rv_store *s, int64_t since_us,
     return rc != 0 ? rc : rv_store_leave_read(s, list_workers(s->sql, since_us, each, self, err), err);
 }
 
+static int drop_worker(struct sql_store *st, const char *name, int64_t before_us, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_DROP_WORKERS);
+
+    rv_sql_text(stmt, 1, name);
+    rv_sql_int(stmt, 2, before_us);
+    int rc = rv_sql_run(stmt, "forget a worker", err);
+    if (rc < 0)
+        return rc;
+    stmt = rv_sql_use(st, SQL_DROP_DUTIES);
+    rv_sql_text(stmt, 1, name);
+    return rv_sql_run(stmt, "give up the duties of a worker", err);
+}
+
 int rv_store_drop_worker(rv_store *s, const char *name, int64_t before_us, rv_err **err)
 {
     int rc = rv_store_enter_write(s, rv_store_check_id("worker", name, err), "drop worker", err);
 
     if (rc != 0)
         return rc;
-    do {
-        rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_DROP_WORKERS);
-        rv_sql_text(stmt, 1, name);
-        rv_sql_int(stmt, 2, before_us);
-        rc = rv_sql_run(stmt, "forget a worker", err);
-    } while (rv_store_repeats(s, &rc, err));
+    do
+        rc = drop_worker(s->sql, name, before_us, err);
+    while (rv_store_repeats(s, &rc, err));
     return rv_store_leave_write(s, rc, err);
 }
 
@@ -123,7 +134,7 @@ int rv_store_take_duty(rv_store *s, const char *duty, const char *worker, int64_
     return rc;
 }
 
-/* --- runs that nobody drives --- */
+/* --- runs that no process drives --- */
 
 static int list_owners(struct sql_store *st, rv_each_id *each, void *self, rv_err **err)
 {
