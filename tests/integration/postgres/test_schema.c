@@ -1,4 +1,4 @@
-/* The tables: those of SQLite, made once whoever comes first, brought forward as a whole or not at all. */
+/* The tables: those of SQLite, made once, brought forward as a whole or not at all. */
 #include <pthread.h>
 #include <sqlite3.h>
 
@@ -151,7 +151,7 @@ START_TEST(an_older_schema_comes_forward_with_what_it_holds)
           bring_forward(w, "ALTER TABLE runs ADD COLUMN note TEXT", "CREATE TABLE extra (x TEXT)", true));
     FAILS(RV_E_IO, "from schema version", NULL,
           bring_forward(w, "ALTER TABLE runs ADD COLUMN note TEXT", "INSERT INTO nowhere VALUES (1)", false));
-    OK(rv_store_open(w->url, NULL, &s, &w->err)); /* nothing of it is there */
+    OK(rv_store_open(w->url, NULL, &s, &w->err)); /* no step was taken */
     rv_store_close(s);
     OK(bring_forward(w, "ALTER TABLE runs ADD COLUMN note TEXT", "CREATE TABLE extra (x TEXT)", false));
     FAILS(RV_E_VERSION, "this program knows versions up to", "newer program", rv_store_open(w->url, NULL, &s, &w->err));
