@@ -335,17 +335,6 @@ static int add_approved(struct graph *g, bool merge, const struct rv_routes *rou
     return rc;
 }
 
-static size_t most_edges(const struct rv_pipeline *p, const struct rv_routes *routes)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < routes->n; i++)
-        n += rv_route_branches(p, &routes->items[i])->n + 1;
-    for (size_t i = 0; i < p->n_agents; i++)
-        n += p->agents[i].ask.n_routes;
-    return n;
-}
-
 static int add_sequential(struct graph *g, bool merge)
 {
     struct rv_routes routes = {NULL, 0, NULL};
@@ -354,7 +343,8 @@ static int add_sequential(struct graph *g, bool merge)
 
     if (rc < 0)
         return rc;
-    g->edges = rv_arena_alloc(g->arena, (most_edges(g->p, &routes) + RV_COUNT(resumes) + 1) * sizeof(*g->edges));
+    g->edges =
+        rv_arena_alloc(g->arena, (rv_routes_most_ways(g->p, &routes) + RV_COUNT(resumes) + 1) * sizeof(*g->edges));
     if (!g->edges)
         rc = RV_E_NOMEM;
     for (size_t s = 0; s < g->n_stages && rc == 0; s++) {

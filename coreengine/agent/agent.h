@@ -48,9 +48,10 @@ struct rv_visit_shared {
     int64_t hops_left;           /* visits that may still begin, beside those that have */
     int64_t spent_micro_usd;     /* settled cost of this run's model calls */
     int64_t reserved_micro_usd;  /* the most that those under way can cost; with a budget */
-    int64_t n_short;             /* of the root: visits whose call waits for that money */
-    bool looks_for_money;        /* of the root: these may look again */
-    int64_t told_to_look;        /* of the root: the timer of the one that does */
+    json_object *withdrawn; /* of the root: ids of questions of branches that were withdrawn in this process; owned */
+    int64_t n_short;        /* of the root: visits whose call waits for that money */
+    bool looks_for_money;   /* of the root: these may look again */
+    int64_t told_to_look;   /* of the root: the timer of the one that does */
     const struct rv_conversation *conversation; /* NULL: none */
     struct rv_delegated *delegated;             /* of the root; owned, see rv_visit_shared_fini() */
     const struct rv_origin *origin;             /* of a delegated agent; NULL: a stage's visit */

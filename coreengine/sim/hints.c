@@ -27,10 +27,8 @@ static struct sim_field *sim_hints_field(struct sim_shape *shape, const rv_str *
     for (size_t i = 0; i < shape->n_fields; i++)
         if (same_path(&shape->fields[i], path, n_path))
             return &shape->fields[i];
-    struct sim_field *fields = sim_grown(shape->fields, shape->n_fields, &shape->cap, sizeof *fields);
-    if (!fields)
+    if (!rv_has_room(&shape->fields, &shape->cap, shape->n_fields + 1, sizeof *shape->fields))
         return NULL;
-    shape->fields = fields;
     struct sim_field *f = &shape->fields[shape->n_fields];
     *f = (struct sim_field){.n_path = n_path, .values = json_object_new_array()};
     shape->n_fields++; /* its owner frees it, whole or not */
@@ -53,10 +51,8 @@ static int sim_hints_metadata(struct sim_hints *h, rv_str key, rv_err **err)
     for (size_t i = 0; i < h->n_metadata; i++)
         if (rv_str_is(key, h->metadata[i]))
             return 0;
-    char **keys = sim_grown(h->metadata, h->n_metadata, &h->cap_metadata, sizeof *keys);
-    if (!keys)
+    if (!rv_has_room(&h->metadata, &h->cap_metadata, h->n_metadata + 1, sizeof *h->metadata))
         return RV_FAIL(err, RV_E_NOMEM, "note what a pipeline looks at");
-    h->metadata = keys;
     char *copy = rv_str_dup(key);
     if (!copy)
         return RV_FAIL(err, RV_E_NOMEM, "note what a pipeline looks at");

@@ -127,7 +127,7 @@ void rv_record_put_owner(const char *owner, int64_t fence, int64_t now_us, rv_bu
 
 static int fail_json(rv_err **err, int rc, const char *what)
 {
-    return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_INVALID, "its %s can not be read", what);
+    return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_INVALID, "its %s cannot be read", what);
 }
 
 int rv_record_get_body(const struct rv_record *r, json_object **body, rv_err **err)
@@ -140,7 +140,7 @@ int rv_record_get_body(const struct rv_record *r, json_object **body, rv_err **e
         return fail_json(err, rc, "body");
     if (!json_object_is_type(json, json_type_object)) {
         json_object_put(json);
-        return RV_FAIL(err, RV_E_INVALID, "its body is no object");
+        return RV_FAIL(err, RV_E_INVALID, "its body is not an object");
     }
     *body = json;
     return 0;
@@ -161,7 +161,7 @@ static int get_hex(rv_str text, rv_buf *out, rv_err **err)
     for (size_t i = 0; i < text.len; i += 2) {
         int high = digit(text.ptr[i]), low = digit(text.ptr[i + 1]);
         if (high < 0 || low < 0)
-            return RV_FAIL(err, RV_E_INVALID, "its value is no hex at byte %zu", i);
+            return RV_FAIL(err, RV_E_INVALID, "its value is not hexadecimal at byte %zu", i);
         rv_buf_putc(out, (char)(high * 16 + low));
     }
     return rv_buf_check(out, "value", err);
@@ -180,7 +180,7 @@ static int add_response(const struct rv_record *r, json_object *body, rv_err **e
         return fail_json(err, rc, "value");
     if (!json_object_is_type(response, json_type_object)) {
         json_object_put(response);
-        return RV_FAIL(err, RV_E_INVALID, "its value is no object");
+        return RV_FAIL(err, RV_E_INVALID, "its value is not an object");
     }
     return rv_json_set_take(body, "response", response, err);
 }
@@ -204,7 +204,7 @@ int rv_record_get_event(const struct rv_record *r, json_object **own, rv_buf *sc
     if (rc < 0)
         return rc;
     if (!is_within(ev->now_us, RV_JOURNAL_MAX_US) || !is_within(ev->call_id, INT64_MAX))
-        return RV_FAIL(err, RV_E_INVALID, "a number of it is negative, or too large");
+        return RV_FAIL(err, RV_E_INVALID, "one of its numbers is negative or too large");
     if (ev->kind == RV_EVENT_CANCEL && r->value.ptr)
         ev->reply = r->value;
     if (ev->kind != RV_EVENT_LLM_DONE && ev->kind != RV_EVENT_TOOL_DONE && ev->kind != RV_EVENT_HOOK_DONE)

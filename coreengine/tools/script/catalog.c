@@ -94,6 +94,23 @@ bool rv_script_has_tool(const rv_script *s, rv_str tool)
     return rv_index_get(&s->tool_index, tool) >= 0;
 }
 
+bool rv_script_has_hook(const rv_script *s, rv_str hook, const char *stage)
+{
+    const struct script_section *section = &s->sections[RV_SCRIPT_HOOK];
+
+    for (size_t i = 0; i < section->n; i++) {
+        const struct script_list *list = &section->lists[i];
+        if (list->name && !rv_str_is(hook, list->name))
+            continue;
+        for (size_t e = 0; e < list->n; e++) {
+            const struct script_entry *one = &list->items[e];
+            if ((!one->tool || rv_str_is(hook, one->tool)) && (!one->stage || strcmp(one->stage, stage) == 0))
+                return true;
+        }
+    }
+    return false;
+}
+
 const struct rv_tool_info *rv_script_tool(const rv_script *s, rv_str name)
 {
     int at = rv_index_get(&s->tool_index, name);
@@ -241,6 +258,45 @@ static bool is_callable(const struct rv_pipeline *p, const char *tool)
     return false;
 }
 
+static bool names_hook(const struct rv_agent *a, const char *hook)
+{
+    const struct rv_str_list *const lists[] = {&a->hooks.before_model, &a->hooks.after_model, &a->hooks.before_tool,
+                                               &a->hooks.after_tool};
+
+    if (strcmp(a->hooks.pre_process, hook) == 0 || strcmp(a->hooks.post_process, hook) == 0)
+        return true;
+    for (size_t l = 0; l < RV_COUNT(lists); l++)
+        for (size_t i = 0; i < lists[l]->n; i++)
+            if (strcmp(lists[l]->items[i], hook) == 0)
+                return true;
+    return false;
+}
+
+/* Does that stage, or without one any stage, of the pipeline or of an inner one name the hook? */
+static bool is_hooked(const struct rv_pipeline *p, const char *stage, const char *hook)
+{
+    const struct rv_agent *one = stage ? find_stage(p, stage) : NULL;
+    bool found = one && names_hook(one, hook);
+
+    for (size_t i = 0; i < p->n_agents && !stage && !found; i++)
+        found = names_hook(&p->agents[i], hook) ||
+                (p->agents[i].inner.pipeline && is_hooked(p->agents[i].inner.pipeline, NULL, hook));
+    return found;
+}
+
+static void check_hook(const struct rv_pipeline *p, const char *hook, const struct script_entry *e,
+                       rv_findings *findings)
+{
+    if (!hook || is_hooked(p, e->stage, hook))
+        return;
+    if (e->stage && find_stage(p, e->stage))
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &e->src, NULL, "script: stage \"%s\" does not name hook \"%s\"",
+                        e->stage, hook);
+    else if (!e->stage)
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &e->src, NULL,
+                        "script: no stage of the pipeline names hook \"%s\"", hook);
+}
+
 void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_findings *findings)
 {
     bool asks = delegates(p);
@@ -250,12 +306,14 @@ void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_finding
         for (size_t i = 0; i < section->n; i++) {
             const struct script_list *list = &section->lists[i];
             bool may_be_agent = asks && kind == RV_SCRIPT_MODEL;
-            if (!section->is_flat && kind != RV_SCRIPT_TOOL && !may_be_agent)
+            if (!section->is_flat && kind != RV_SCRIPT_TOOL && kind != RV_SCRIPT_HOOK && !may_be_agent)
                 check_stage(p, (enum rv_script_kind)kind, list->name, &list->src, findings);
             for (size_t e = 0; e < list->n; e++) {
                 if (list->items[e].stage && !may_be_agent)
                     check_stage(p, (enum rv_script_kind)kind, list->items[e].stage, &list->items[e].src, findings);
                 check_role(p, &list->items[e], findings);
+                if (kind == RV_SCRIPT_HOOK)
+                    check_hook(p, section->is_flat ? list->items[e].tool : list->name, &list->items[e], findings);
             }
         }
     }

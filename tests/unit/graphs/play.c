@@ -59,32 +59,6 @@ static uint64_t hash_of(uint64_t h, rv_str text)
 
 /* --- Making runs --- */
 
-static const struct rv_tool_info *no_tool(void *self, rv_str name)
-{
-    (void)self;
-    (void)name;
-    return NULL;
-}
-static const struct rv_entry_info *no_entry(void *self, enum rv_name_kind kind, rv_str name)
-{
-    (void)self;
-    (void)kind;
-    (void)name;
-    return NULL;
-}
-static const rv_template *no_prompt(void *self, rv_str key)
-{
-    (void)self;
-    (void)key;
-    return NULL;
-}
-static const char *no_tool_name(void *self, size_t i)
-{
-    (void)self;
-    (void)i;
-    return NULL;
-}
-
 static void begin(struct player *pl)
 {
     const struct rv_envelope_seed seed = {.raw_input = RV_STR_LIT("what is it?"), .user_id = RV_STR_LIT("ada")};
@@ -535,8 +509,7 @@ void play(const struct rv_pipeline *p, const char *yaml, const struct play_opts 
     *out = (struct played){0};
     *pl =
         (struct player){.p = p, .yaml = yaml, .opts = opts, .order.state = opts->order_seed, .now_us = T0, .out = out};
-    pl->catalog =
-        (struct rv_catalog){.tool = no_tool, .entry = no_entry, .prompt = no_prompt, .tool_name = no_tool_name};
+    pl->catalog = rv_catalog_empty;
     pl->story = RV_BUF_INIT(MAX_TEXT);
     if (rv_pipeline_prove(p, RV_MODE_SEQUENTIAL, &pl->proof, NULL) < 0)
         FAIL(pl, "no proof");
