@@ -2,9 +2,9 @@
  * happened.
  *
  * Calls under way may end, and their answers are journaled. Of the calls that the run asks for after the request, those
- * that may be repeated are not begun: the journal names them, and whoever goes on with the run makes them. A call that
- * must not be repeated is made here, because a journal does not tell whether it was begun. When nothing is under way
- * any more, the run is over in this engine. */
+ * that may be repeated are not begun (perform.c): the journal names them, and whoever goes on with the run makes them. A
+ * call that must not be repeated is made here, because a journal does not tell whether it was begun. When nothing is
+ * under way any more, the run is over in this engine. */
 #include "coreengine/engine/engine_internal.h"
 
 void rv_exec_hand_over(rv_exec *x)
@@ -21,27 +21,6 @@ void rv_exec_hand_over(rv_exec *x)
 bool rv_exec_is_handed_over(const rv_exec *x)
 {
     return x->hands_over && x->over && x->rc == 0 && x->status == RV_RUN_RUNNING;
-}
-
-bool rv_handover_skips(const rv_exec *x, const struct rv_effect *e)
-{
-    if (!x->hands_over)
-        return false;
-    switch (e->kind) {
-    case RV_EFFECT_CALL_LLM:
-    case RV_EFFECT_CALL_HOOK:
-    case RV_EFFECT_ARM_TIMER:
-        return true;
-    case RV_EFFECT_CALL_TOOL:
-        return e->effect_class != RV_EFFECT_NON_IDEMPOTENT;
-    case RV_EFFECT_CANCEL_CALL:
-    case RV_EFFECT_EMIT:
-    case RV_EFFECT_SAVE:
-    case RV_EFFECT_KEEP:
-    case RV_EFFECT_FINISH:
-        break;
-    }
-    return false;
 }
 
 /* Only timers and expiries of questions are left, and the journal has those. */

@@ -337,6 +337,28 @@ static int perform(rv_exec *x, struct rv_effect *e, rv_err **err)
     return 0;
 }
 
+/* The effect is left to the process that goes on with the run. */
+static bool is_handed_over(const rv_exec *x, const struct rv_effect *e)
+{
+    if (!x->hands_over)
+        return false;
+    switch (e->kind) {
+    case RV_EFFECT_CALL_LLM:
+    case RV_EFFECT_CALL_HOOK:
+    case RV_EFFECT_ARM_TIMER:
+        return true;
+    case RV_EFFECT_CALL_TOOL:
+        return e->effect_class != RV_EFFECT_NON_IDEMPOTENT;
+    case RV_EFFECT_CANCEL_CALL:
+    case RV_EFFECT_EMIT:
+    case RV_EFFECT_SAVE:
+    case RV_EFFECT_KEEP:
+    case RV_EFFECT_FINISH:
+        break;
+    }
+    return false;
+}
+
 void rv_exec_perform(rv_exec *x)
 {
     rv_err *err = NULL;
@@ -345,7 +367,7 @@ void rv_exec_perform(rv_exec *x)
     for (size_t i = 0; i < x->effects.n && rc == 0; i++) {
         if (x->opts.on_effect)
             x->opts.on_effect(x->opts.self, &x->effects, &x->effects.items[i]);
-        if (!rv_handover_skips(x, &x->effects.items[i]))
+        if (!is_handed_over(x, &x->effects.items[i]))
             rc = perform(x, &x->effects.items[i], &err);
     }
     rv_effects_clear(&x->effects);
