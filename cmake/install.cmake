@@ -73,4 +73,5 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcurl4 (>= 7.80)") # opened at run time: what is linked does not show it
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS tzdata) # schedules in a time zone other than UTC
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libpq5 (>= 14)") # stores of PostgreSQL
 include(CPack)

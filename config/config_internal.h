@@ -178,8 +178,11 @@ void rv_check_stages(struct rv_loader *l);      /* each of them, and what spans 
 void rv_check_groups(struct rv_loader *l);      /* lists and joins; finds the level of each stage */
 void rv_check_work(struct rv_loader *l);        /* kinds of work; pipelines that stages run are loaded */
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
-/** The same but for models that were looked at before; known NULL: none was. */
-void rv_check_more_budget(struct rv_loader *l, const bool *known);
+/** Models that stages of p ask have a price where p, or a pipeline that runs it, has a budget. known: those that were
+ * looked at before; NULL: none was. */
+void rv_check_prices(struct rv_loader *l, const struct rv_pipeline *p, bool is_in_budget, const bool *known);
+/** is_in_budget[i] becomes true where a pipeline that runs the inner pipeline i, or one around that, has a budget. */
+void rv_mark_in_budget(const struct rv_pipeline *p, bool *is_in_budget);
 void rv_check_names(struct rv_loader *l); /* what placeholders and expressions name */
 void rv_check_tests(struct rv_loader *l); /* stage names in expectations */
 

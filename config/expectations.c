@@ -181,7 +181,7 @@ static const struct rv_key test_keys[] = {
      .doc = "A partial state dict to start from."},
     {"script", RV_KEY_CUSTOM, AT(script), .src_offset = AT(script_src), .read = read_script,
      .schema = "{\"anyOf\":[{\"type\":\"string\",\"minLength\":1},{\"type\":\"object\"}]}",
-     .doc = "What stands in for models, stages, tools and people: a file, or the script itself."},
+     .doc = "What stands in for models, stages, tools, hooks and people: a file, or the script itself."},
     {"mode", RV_KEY_TERM, AT(mode), .term_list = "run_mode", .doc = "Run mode; unset: the pipeline's."},
     {"mock", RV_KEY_BOOL, AT(mock), .default_text = "false", .doc = "Use mock handlers."},
     {"without", RV_KEY_STR_LIST, AT(without),

@@ -181,9 +181,10 @@ static void read_wait(struct rv_key_reader *r, const struct rv_node *node, void 
         join->count = node->i64;
         return;
     }
+    const char *quote = node->kind == RV_NODE_STR ? "\"" : "";
     rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "write all, any, first, or how many branches have to arrive",
-                    "join must be all, any, first, a number from 1 to %d, or a map with `wait`, not %s %.*s",
-                    MAX_BRANCHES, rv_node_kind_text(node->kind), RV_STR_ARG(rv_utf8_cut(node->text, 60)));
+                    "join must be all, any, first, a number from 1 to %d, or a map with `wait`, not %s %s%.*s%s",
+                    MAX_BRANCHES, rv_node_kind_text(node->kind), quote, RV_STR_ARG(rv_utf8_cut(node->text, 60)), quote);
 }
 
 static const struct rv_key join_keys[] = {

@@ -32,6 +32,20 @@ static void take_rc(struct rv_key_reader *r, const struct rv_node *node, const c
     rv_err_free(err);
 }
 
+/* Prompts have these by their bare names, expressions below `envelope`. */
+static void hint_envelope(rv_err **err)
+{
+    static const char *const names[] = {"raw_input", "user_id",       "session_id",
+                                        "iteration", "loop_feedback", "prior_plans"};
+    char text[64];
+
+    for (size_t i = 0; i < RV_COUNT(names); i++) {
+        snprintf(text, sizeof text, "unknown variable \"%s\"", names[i]);
+        if (strstr(rv_err_text(*err), text))
+            rv_err_hint(err, "in an expression it is envelope.%s", names[i]);
+    }
+}
+
 rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what, enum rv_text_place place)
 {
     static const char *const variables[] = {"output", "outputs", "envelope", "metadata", "state", "interrupt",
@@ -44,6 +58,8 @@ rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, con
     if (!o)
         return NULL;
     int rc = rv_expr_compile(node->text, &src, variables + first, RV_COUNT(variables) - first, &o->expr, &err);
+    if (rc == RV_E_NOT_FOUND)
+        hint_envelope(&err);
     take_rc(r, node, what, rc, err);
     if (o->expr && place != RV_TEXT_INSIDE)
         rv_note_text(r, node, what, o->expr, NULL);

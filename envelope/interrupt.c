@@ -252,6 +252,46 @@ static json_object *queue_of(const rv_envelope *env)
     return json_object_is_type(queue, json_type_array) ? queue : NULL;
 }
 
+void rv_interrupts_write(const rv_envelope *env, rv_jw *w)
+{
+    size_t n = rv_envelope_n_queued(env);
+
+    rv_jw_arr(w);
+    if (rv_envelope_has_interrupt(env))
+        rv_interrupt_write(rv_env_interrupt(env), (rv_str){NULL, 0}, w);
+    for (size_t i = 0; i < n; i++)
+        if (rv_envelope_queued(env, i))
+            rv_jw_value(w, rv_envelope_queued(env, i));
+    rv_jw_arr_end(w);
+}
+
+bool rv_envelope_was_withdrawn(const rv_envelope *env, rv_str id)
+{
+    size_t n = env->withdrawn ? json_object_array_length(env->withdrawn) : 0;
+
+    for (size_t i = 0; i < n && id.ptr; i++)
+        if (rv_str_eq(rv_json_str(json_object_array_get_idx(env->withdrawn, i)), id))
+            return true;
+    return false;
+}
+
+int rv_envelope_add_withdrawn(rv_envelope *env, json_object *ids, rv_err **err)
+{
+    size_t n = ids ? json_object_array_length(ids) : 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        json_object *id = json_object_array_get_idx(ids, i);
+
+        if (rv_envelope_was_withdrawn(env, rv_json_str(id)))
+            continue;
+        if (!env->withdrawn && !(env->withdrawn = json_object_new_array()))
+            return RV_FAIL(err, RV_E_NOMEM, "withdraw a question");
+        rc = rv_json_push_ref(env->withdrawn, id, err);
+    }
+    return rc;
+}
+
 size_t rv_envelope_n_queued(const rv_envelope *env)
 {
     json_object *queue = queue_of(env);

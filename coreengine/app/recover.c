@@ -11,6 +11,7 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
+#include "coreengine/app/work.h"
 #include "coreengine/base/spawn.h"
 
 #define FIRST_BACKOFF_US INT64_C(10000000)
@@ -194,6 +195,34 @@ static int find_unfinished(rv_store *store, const struct rv_store_scope *scope, 
     return rc;
 }
 
+static int note_task(void *self, const struct rv_task_row *row, rv_err **err)
+{
+    (void)row;
+    (void)err;
+    *(bool *)self = true;
+    return 0;
+}
+
+/* A worker goes on with those that are queued, unless a person names them. */
+static int find_queued(rv_store *store, const struct rv_store_scope *scope, struct rv_app_unfinished_list *f,
+                       rv_err **err)
+{
+    const struct rv_store_scope all = {scope->tenant, NULL};
+    int rc = 0;
+
+    for (size_t i = 0; i < f->n && rc == 0; i++) {
+        const struct rv_task_filter filter = {
+            .statuses = RV_TASKS_ALIVE, .type = RV_TASK_OF_RUN, .key = f->items[i].id, .limit = 1};
+        bool is_queued = false;
+        if (f->items[i].verdict != RV_APP_IS_LEFT)
+            continue;
+        rc = rv_store_list_tasks(store, &all, &filter, note_task, &is_queued, err);
+        if (is_queued)
+            f->items[i].verdict = RV_APP_IS_QUEUED;
+    }
+    return rc;
+}
+
 /* Those that ended several processes come last and apart, unless a person names them; then they are tried here and now.
  */
 static int find_crashed(rv_store *store, const struct rv_store_scope *scope, bool are_named,
@@ -227,6 +256,8 @@ int rv_app_unfinished_find(rv_store *store, const struct rv_store_scope *scope, 
 {
     *out = (struct rv_app_unfinished_list){.now_us = rv_app_now_us(), .patience_us = RV_OWNER_ENDS_US};
     int rc = find_unfinished(store, scope, words, n_words, out, err);
+    if (rc == 0 && n_words == 0)
+        rc = find_queued(store, scope, out, err);
     if (rc == 0)
         rc = find_crashed(store, scope, n_words > 0, out, err);
     if (rc < 0)

@@ -10,9 +10,10 @@ enum rv_app_verdict {
                      * that
                      */
     RV_APP_IS_OVER,
-    RV_APP_IS_WAITS, /* for an answer */
-    RV_APP_IS_OWNED, /* by a process that lives */
-    RV_APP_IS_LATER, /* it crashed several processes, and is tried again at next_us */
+    RV_APP_IS_WAITS,  /* for an answer */
+    RV_APP_IS_OWNED,  /* by a process that lives */
+    RV_APP_IS_QUEUED, /* for a worker */
+    RV_APP_IS_LATER,  /* it crashed several processes, and is tried again at next_us */
 };
 struct rv_app_unfinished {
     char *id;    /* owned */
@@ -32,7 +33,7 @@ struct rv_app_unfinished_list {
     int64_t patience_us; /* for owners that are ending */
 };
 /** Every unfinished run, oldest first, or those that are named by words, as rv_app_find_run() takes them. A named run
- *  never is LATER or apart. */
+ *  never is QUEUED, LATER or apart. */
 RV_MUST_CHECK int rv_app_unfinished_find(rv_store *store, const struct rv_store_scope *scope, const char *const *words,
                                          size_t n_words, struct rv_app_unfinished_list *out, rv_err **err);
 void rv_app_unfinished_fini(struct rv_app_unfinished_list *f);

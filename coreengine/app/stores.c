@@ -102,7 +102,11 @@ static int make_folders(const char *path, rv_err **err)
 
 static int no_store(const char *path, rv_err **err)
 {
-    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store \"%s\" does not exist", path);
+    rv_buf shown = RV_BUF_INIT(4096);
+
+    rv_store_show_url(path, &shown);
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store \"%s\" does not exist", rv_buf_cstr(&shown));
+    rv_buf_fini(&shown);
     rv_err_hint(err, "the first run creates it; REEVE_STORE names another store");
     return rc;
 }
@@ -120,6 +124,15 @@ static bool bring_forward(const char *path, const struct rv_store_opts *reading)
     return true;
 }
 
+static void log_store(const struct rv_app *app, const char *url)
+{
+    rv_buf shown = RV_BUF_INIT(4096);
+
+    rv_store_show_url(url, &shown);
+    RV_LOG(app->log, DEBUG, "store.open", RV_F_STR("url", rv_buf_str(&shown)));
+    rv_buf_fini(&shown);
+}
+
 int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_store **out, rv_err **err)
 {
     struct rv_store_opts opts = {.read_only = use == RV_APP_STORE_READ, .must_exist = use != RV_APP_STORE_MAKE};
@@ -129,17 +142,17 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
     int rc = rv_app_store_path(app, &path, err);
     if (rc == 0)
         rc = sync_of(app, &opts.sync, err);
-    if (rc == 0 && use == RV_APP_STORE_MAKE && !named_store(app))
+    if (rc == 0 && use == RV_APP_STORE_MAKE && !named_store(app)) /* a file */
         rc = make_folders(rv_buf_cstr(&path), err);
     if (rc == 0) {
-        RV_LOG(app->log, DEBUG, "store.open", RV_F_STR("url", rv_buf_str(&path)));
+        log_store(app, rv_buf_cstr(&path));
         rc = rv_store_open(rv_buf_cstr(&path), &opts, out, &cause);
         if (rc == RV_E_VERSION && opts.read_only && bring_forward(rv_buf_cstr(&path), &opts)) {
             rv_err_free(cause);
             cause = NULL;
             rc = rv_store_open(rv_buf_cstr(&path), &opts, out, &cause);
         }
-        if (rc == RV_E_NOT_FOUND && opts.must_exist) {
+        if (rc == RV_E_NOT_FOUND && opts.must_exist && !rv_store_is_postgres(rv_buf_cstr(&path))) {
             rv_err_free(cause);
             rc = no_store(rv_buf_cstr(&path), err);
         } else if (rc < 0) {

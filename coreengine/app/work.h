@@ -11,6 +11,7 @@
 #include "coreengine/store/workers.h"
 
 #define RV_TASK_OF_RUN "run" /* type of a task that begins a run, or goes on with one */
+#define RV_TASKS_ALIVE (1u << RV_TASK_WAITING | 1u << RV_TASK_PENDING | 1u << RV_TASK_PROCESSING)
 
 /* --- what tasks need, and workers offer: "label:NAME", "capability:NAME@VERSION", sorted, each once --- */
 struct rv_needs {
@@ -102,8 +103,8 @@ struct rv_worker_done {
 /** Work until SIGTERM or SIGINT, which drain: nothing new is claimed, and each run comes to a point where another
  *  worker can go on with it, or is left as after a crash when the grace time is over. A second signal ends the process
  *  at once. A run that fails is a task that is done; no run ends the worker.
- *  @return RV_E_INVALID: a handler is no pipeline, or has errors; RV_E_STATE: the store keeps everything in memory;
- *  what rv_app_store_open() says */
+ *  @return RV_E_INVALID: the file of a handler is not a pipeline, or has errors; RV_E_STATE: the store keeps everything
+ * in memory; what rv_app_store_open() says */
 RV_MUST_CHECK int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out, rv_err **err);
 
 #endif

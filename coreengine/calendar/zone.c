@@ -86,16 +86,18 @@ int rv_zone_offset_s(const rv_zone *zone, int64_t us)
     return rv_zone_span_at(zone, floor_div(us, US_PER_S)).offset_s;
 }
 
+static int64_t clamp(int64_t us)
+{
+    return us > FARTHEST_US ? FARTHEST_US : us < -FARTHEST_US ? -FARTHEST_US : us;
+}
+
 int rv_zone_from_local(const rv_zone *zone, int64_t local_us, int64_t out_us[2])
 {
     int64_t local_s, fraction_us, t_s, gap_end_s = INT64_MIN;
     struct zone_span span;
     int n = 0;
 
-    if (local_us > FARTHEST_US)
-        local_us = FARTHEST_US;
-    if (local_us < -FARTHEST_US)
-        local_us = -FARTHEST_US;
+    local_us = clamp(local_us);
     local_s = floor_div(local_us, US_PER_S);
     fraction_us = local_us - local_s * US_PER_S;
     /* Every instant that can read local_s is in one of these spans, and before the first the clocks read less. */
@@ -128,7 +130,7 @@ void rv_zone_format(const rv_zone *zone, int64_t us, char out[RV_TIME_MAX])
     int offset_s = rv_zone_offset_s(zone, us), size = offset_s < 0 ? -offset_s : offset_s;
     char *end = out + sizeof "2026-03-29T03:00:00" - 1;
 
-    rv_time_format(us + offset_s * US_PER_S, out);
+    rv_time_format(clamp(us) + offset_s * US_PER_S, out);
     if (zone == &utc) {
         *end++ = 'Z';
     } else {

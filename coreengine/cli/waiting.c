@@ -6,6 +6,7 @@
 
 #define ASK_BYTES   300 /* of a question, in a message */
 #define STORE_BYTES 16384
+#define MAX_SHOWN   16384
 
 /* "--choice yes   # or no, later": the first choice, and the others. */
 static void write_choices(json_object *data, rv_buf *out)
@@ -56,8 +57,14 @@ void rv_cli_write_store(const struct rv_cli *cli, rv_buf *b)
         const char *value = rv_cli_value(cli, names[i]);
         if (!value)
             continue;
+        rv_buf shown = RV_BUF_INIT(MAX_SHOWN);
+        if (strcmp(names[i], "store") == 0) /* without a password */
+            rv_store_show_url(value, &shown);
+        else
+            rv_buf_puts(&shown, value);
         rv_buf_printf(b, " --%s ", names[i]);
-        rv_cli_write_word(value, b);
+        rv_cli_write_word(rv_buf_cstr(&shown), b);
+        rv_buf_fini(&shown);
     }
 }
 

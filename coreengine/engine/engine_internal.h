@@ -107,6 +107,7 @@ struct rv_exec {
     struct rv_catalog under, catalog; /* of the capabilities; what the core decides by: `tools` as a catalog */
     struct run_tools tools;
     bool *scripted;                       /* per stage; owned */
+    json_object *scripted_inner;          /* names of stages inside of stages; owned; NULL: none */
     struct rv_conversation *conversation; /* of a run that goes on; owned; NULL: none, or the caller's */
     rv_run *run;
     struct rv_effects effects;
@@ -127,6 +128,7 @@ struct rv_exec {
     int64_t under_way_until_us; /* it may live, and be in one of its calls for so long; 0: it is gone */
     bool answers;               /* interrupts are answered by the script */
     int64_t n_asked;            /* questions of branches that the host was told of, or will be at the end of the turn */
+    int64_t expiry_us;          /* of the question that is waited for while the run works; 0: none is */
     bool is_asking;             /* at the end of this turn */
     json_object *told;          /* ids of open questions that on_question was told, as keys; owned; NULL: none */
     int64_t hoped_until_us;     /* the lease ran out before it was renewed until this time: another process may own the
@@ -154,7 +156,8 @@ RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **e
 RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
 /** An answer to a question of a branch while others run: told to the core in the next turn. */
 RV_MUST_CHECK int rv_exec_tell_later(rv_exec *x, const struct rv_response *response, rv_err **err);
-void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the turn */
+void rv_handovers_tend(rv_engine *e); /* handover.c: end those that have nothing under way */
+void rv_exec_end(rv_exec *x);         /* it is over; on_over is told at the end of the turn */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
@@ -217,10 +220,6 @@ void rv_leases_free(rv_engine *e);            /* blocks while the thread of the 
 int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
 /** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
-
-/* --- handover.c: runs that another process is to go on with --- */
-
-void rv_handovers_tend(rv_engine *e); /* end those here that have nothing under way */
 
 /* --- own.c: journals that runs have for themselves --- */
 

@@ -1,10 +1,8 @@
 /* A run that is to be handed over to another process: it comes to a point where the other one does not have to ask what
  * happened.
  *
- * Calls under way may end, and their answers are journaled. Of the calls that the run asks for after the request, those
- * that may be repeated are not begun (perform.c): the journal names them, and whoever goes on with the run makes them. A
- * call that must not be repeated is made here, because a journal does not tell whether it was begun. When nothing is
- * under way any more, the run is over in this engine. */
+ * Calls under way may end, and their answers are journaled. What the run asks for after the request is begun only where
+ * it must not be repeated (perform.c). When nothing is under way any more, the run is over in this engine. */
 #include "coreengine/engine/engine_internal.h"
 
 void rv_exec_hand_over(rv_exec *x)

@@ -82,9 +82,14 @@ static int write_each(struct writer *o, struct write *first)
 
 static int commit(struct writer *o, struct write *first, rv_err **err)
 {
-    int rc = rv_store_begin(o->store, err);
+    int rc;
 
-    return rc < 0 ? rc : rv_store_end(o->store, write_each(o, first), err);
+    do {
+        rc = rv_store_begin(o->store, err);
+        if (rc == 0)
+            rc = rv_store_end(o->store, write_each(o, first), err);
+    } while (rc < 0 && rv_store_again(o->store, err));
+    return rc;
 }
 
 /* The owner of a lease waits for other processes no longer than the lease lasts. */

@@ -77,7 +77,10 @@ int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv
         rv_hash_of(data, name); /* before other writers have to wait */
     if ((rc = rv_store_enter_write(s, rc, "put blob", err)) != 0)
         return rc;
-    rc = rv_store_leave_write(s, put(s->sql, data, name, clock.now_us(clock.self), err), err);
+    do
+        rc = put(s->sql, data, name, clock.now_us(clock.self), err);
+    while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
     if (rc == 0)
         memcpy(hash, name, sizeof name);
     return rc;

@@ -32,7 +32,7 @@ static int check_schema(const struct rv_schema_row *row, enum rv_schema_put how,
         return RV_FAIL(err, RV_E_INVALID, "schema \"%s\": the source \"%.40s\" is neither person, built-in nor file",
                        row->name, row->source ? row->source : "");
     if (how == RV_SCHEMA_REGISTER && strcmp(row->source, PERSON) == 0)
-        return RV_FAIL(err, RV_E_INVALID, "schema \"%s\": what is registered is no person's", row->name);
+        return RV_FAIL(err, RV_E_INVALID, "schema \"%s\": what is registered does not belong to a person", row->name);
     return 0;
 }
 
@@ -169,6 +169,18 @@ static int check_id(struct sql_store *st, const struct rv_schema_row *row, rv_er
     return rc;
 }
 
+/* Nothing else keeps two rows from getting one id at the same time. */
+static int lock_schemas(struct sql_store *st, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_LOCK_SCHEMAS);
+    int rc;
+
+    rv_sql_text(stmt, 1, "schemas");
+    rc = rv_sql_step(stmt, "lock schemas", err);
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
 static int count_change(struct sql_store *st, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_COUNT_CHANGE);
@@ -212,9 +224,11 @@ static int put(struct sql_store *st, const struct rv_schema_row *row, enum rv_sc
 {
     struct found found = {0};
     rv_sql_stmt *stmt = NULL;
-    int rc = row->id ? check_id(st, row, err) : 0;
+    int rc = row->id ? lock_schemas(st, err) : 0;
     bool changes;
 
+    if (rc == 0 && row->id)
+        rc = check_id(st, row, err);
     if (rc == 0)
         rc = look(st, SQL_SAME_SCHEMA, row, &stmt, &found, err);
     if (rc < 0) {
@@ -245,7 +259,10 @@ int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_sc
     given.document.ptr = given.document.ptr ? given.document.ptr : "";
     given.json_schema = given.json_schema.len > 0 ? given.json_schema : RV_STR_LIT("{}");
     rv_hash_of(given.document, given.checksum);
-    rc = rv_store_leave_write(s, put(s->sql, &given, how, now_us, &did, err), err);
+    do
+        rc = put(s->sql, &given, how, now_us, &did, err);
+    while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && changed)
         *changed = did;
     return rc;
@@ -352,7 +369,12 @@ int rv_store_delete_schema(rv_store *s, const struct rv_store_scope *scope, cons
     if (rc == 0)
         rc = rv_store_check_time("the time", now_us, err);
     rc = rv_store_enter_write(s, rc, "delete schema", err);
-    return rc != 0 ? rc : rv_store_leave_write(s, delete_schema(s->sql, &key, now_us, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = delete_schema(s->sql, &key, now_us, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }
 
 static int version(struct sql_store *st, int64_t *out, rv_err **err)

@@ -29,16 +29,20 @@ struct rv_store_opts {
     bool read_only;  /* nothing is created, migrated or written: writes are RV_E_DENIED */
     bool must_exist; /* RV_E_NOT_FOUND instead of a new file */
 };
-/** Open or create. url: "memory:", "sqlite:PATH" or a path. A fresh file gets the current schema, an older one is
- *  migrated forward in one transaction, a newer one is refused.
+/** Open or create. url: "memory:", "sqlite:PATH", a path, or "postgres://..." (also "postgresql://...") with what libpq
+ *  takes and the parameter "schema". A fresh file or schema gets the current tables, older ones are migrated forward in
+ *  one transaction, newer ones are refused.
  *  @return RV_E_NOT_FOUND, RV_E_IO (with the path and the system's reason), RV_E_VERSION (newer; says both versions),
  *  RV_E_INVALID (not a store, or damaged; hint names `reeve gc --check`), RV_E_TIMEOUT (locked longer than busy_ms) */
 RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err);
 /** Another handle on the same store with the same options and fault points, for another thread. RV_E_STATE: this one
  * keeps everything in memory, where writing waits for nothing. */
 RV_MUST_CHECK int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err);
-void rv_store_close(rv_store *s); /* NULL is fine */
-const char *rv_store_url(const rv_store *s);
+void rv_store_close(rv_store *s);            /* NULL is fine */
+const char *rv_store_url(const rv_store *s); /* as it may be shown, without a password */
+bool rv_store_is_postgres(const char *url);  /* no file */
+/** Append a URL as it may be shown: one of PostgreSQL without its password. */
+void rv_store_show_url(const char *url, rv_buf *out);
 /** Set how long later writes wait for other writers, instead of busy_ms: the owner of a lease waits no longer than the
  * lease lasts. 0: busy_ms again. */
 void rv_store_set_wait(rv_store *s, int64_t ms);
@@ -62,6 +66,10 @@ void rv_store_rollback(rv_store *s);
 RV_MUST_CHECK int rv_store_end(rv_store *s, int rc, rv_err **err);
 
 bool rv_store_in_group(const rv_store *s);
+/** After rv_store_begin() or rv_store_commit() failed: the group wrote nothing, and the same group may succeed
+ * now, because another process was in the way or the connection to the database broke. Waits a little, longer each
+ * time, and forgets *err; false when there is no point in it, or the time for waiting is over. Never with SQLite. */
+bool rv_store_again(rv_store *s, rv_err **err);
 
 /* --- Upkeep --- */
 struct rv_store_stats {

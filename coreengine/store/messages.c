@@ -1,5 +1,5 @@
-/* Messages: the rows of a turn as one write, and the walks over them. The writer holds the write lock, so no other
- * writer uses the seq that follows from the session's row. */
+/* Messages: the rows of a turn as one write, and the walks over them. The writer holds the lock of the store or of
+ * the session's row, so no other writer uses the seq that follows from that row. */
 #include <stdio.h>
 
 #include "coreengine/store/store_internal.h"
@@ -267,9 +267,11 @@ int rv_store_add_messages(rv_store *s, const struct rv_store_scope *scope, const
         rc = rv_store_check_time("the time", now_us, err);
     if ((rc = rv_store_enter_write(s, rc, "add messages", err)) != 0)
         return rc;
-    rc = rv_sql_begin_part(s->sql, err);
-    if (rc == 0)
-        rc = rv_sql_end_part(s->sql, keep_turn(s->sql, &sc, turn, NULL, now_us, err), err);
+    do {
+        rc = rv_sql_begin_part(s->sql, err);
+        if (rc == 0)
+            rc = rv_sql_end_part(s->sql, keep_turn(s->sql, &sc, turn, NULL, now_us, err), err);
+    } while (rv_store_repeats(s, &rc, err));
     return rv_store_leave_write(s, rc, err);
 }
 
@@ -405,5 +407,10 @@ int rv_store_delete_message(rv_store *s, const struct rv_store_scope *scope, con
     if (rc == 0)
         rc = rv_store_check_time("the time", now_us, err);
     rc = rv_store_enter_write(s, rc, "delete message", err);
-    return rc != 0 ? rc : rv_store_leave_write(s, delete_message(s->sql, &sc, session, seq, now_us, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = delete_message(s->sql, &sc, session, seq, now_us, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }

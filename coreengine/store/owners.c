@@ -44,10 +44,22 @@ int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *
 
     if (rc != 0)
         return rc;
-    rc = rv_store_leave_write(s, claim_run(s->sql, &sc, run, claim, &got, err), err);
+    do
+        rc = claim_run(s->sql, &sc, run, claim, &got, err);
+    while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
     if (rc == 0)
         *fence = got;
     return rc;
+}
+
+static int renew(struct sql_store *st, const char *owner, int64_t until_us, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_RENEW);
+
+    rv_sql_text(stmt, 1, owner);
+    rv_sql_int(stmt, 2, until_us);
+    return rv_sql_run(stmt, "renew leases", err);
 }
 
 int rv_store_renew(rv_store *s, const char *owner, int64_t until_us, rv_err **err)
@@ -56,10 +68,10 @@ int rv_store_renew(rv_store *s, const char *owner, int64_t until_us, rv_err **er
 
     if (rc != 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_RENEW);
-    rv_sql_text(stmt, 1, owner);
-    rv_sql_int(stmt, 2, until_us);
-    return rv_store_leave_write(s, rv_sql_run(stmt, "renew leases", err), err);
+    do
+        rc = renew(s->sql, owner, until_us, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }
 
 static int release_run(struct sql_store *st, const char *id, int64_t fence, rv_err **err)
@@ -76,7 +88,12 @@ int rv_store_release(rv_store *s, const char *run, int64_t fence, rv_err **err)
 {
     int rc = rv_store_enter_write(s, rv_store_check_id("run id", run, err), "release", err);
 
-    return rc != 0 ? rc : rv_store_leave_write(s, release_run(s->sql, run, fence, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = release_run(s->sql, run, fence, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }
 
 /* --- Requests to cancel --- */
@@ -103,7 +120,12 @@ int rv_store_request_cancel(rv_store *s, const struct rv_store_scope *scope, con
     struct rv_store_scope sc;
     int rc = rv_store_enter_write(s, rv_store_check_scoped(scope, "run id", run, &sc, err), "request cancel", err);
 
-    return rc != 0 ? rc : rv_store_leave_write(s, request_cancel(s->sql, &sc, run, now_us, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = request_cancel(s->sql, &sc, run, now_us, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }
 
 static int list_cancels(struct sql_store *st, const char *owner, rv_each_id *each, void *ctx, rv_err **err)
@@ -159,7 +181,12 @@ int rv_store_put_snapshot(rv_store *s, const char *run, int64_t fence, int64_t s
     if (rc == 0 && body.len > RV_STORE_MAX_VALUE)
         rc = RV_FAIL(err, RV_E_LIMIT, "run \"%s\": %zu bytes, more than %zu", run, body.len, RV_STORE_MAX_VALUE);
     rc = rv_store_enter_write(s, rc, "put snapshot", err);
-    return rc != 0 ? rc : rv_store_leave_write(s, put_snapshot(s->sql, run, fence, seq, body, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = put_snapshot(s->sql, run, fence, seq, body, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }
 
 static int get_snapshot(struct sql_store *st, const struct rv_store_scope *scope, const char *run, int64_t *seq,

@@ -1,5 +1,5 @@
-/* Writing runs and their records. The writer holds the write lock, so the values that it read first are still
- * current. */
+/* Writing runs and their records. The writer holds the lock of the store or of the run's row, so the
+ * values that it read first are still current. */
 #include <stdio.h>
 #include <string.h>
 
@@ -306,7 +306,10 @@ int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err 
     given = *run;
     if (!given.tenant)
         given.tenant = RV_STORE_TENANT;
-    return rv_store_leave_write(s, create_run(s->sql, &given, err), err);
+    do
+        rc = create_run(s->sql, &given, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }
 
 /* --- A step --- */
@@ -388,17 +391,23 @@ static int append(struct sql_store *st, const struct rv_store_append *a, rv_err 
     return rc;
 }
 
+/* A turn may be refused when the records are written already. */
+static int append_with_turns(struct sql_store *st, const struct rv_store_append *a, rv_err **err)
+{
+    int rc = rv_sql_begin_part(st, err);
+
+    return rc < 0 ? rc : rv_sql_end_part(st, append(st, a, err), err);
+}
+
 int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err)
 {
     int rc = rv_store_enter_write(s, check_append(a, err), "append", err);
 
     if (rc != 0)
         return rc;
-    if (a->n_turns == 0)
-        return rv_store_leave_write(s, append(s->sql, a, err), err);
-    rc = rv_sql_begin_part(s->sql, err); /* a turn may be refused when the records are written already */
-    if (rc == 0)
-        rc = rv_sql_end_part(s->sql, append(s->sql, a, err), err);
+    do
+        rc = a->n_turns == 0 ? append(s->sql, a, err) : append_with_turns(s->sql, a, err);
+    while (rv_store_repeats(s, &rc, err));
     return rv_store_leave_write(s, rc, err);
 }
 
@@ -420,5 +429,10 @@ int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const c
     struct rv_store_scope sc;
     int rc = rv_store_enter_write(s, rv_store_check_scoped(scope, "run id", run, &sc, err), "delete run", err);
 
-    return rc != 0 ? rc : rv_store_leave_write(s, delete_run(s->sql, &sc, run, now_us, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = delete_run(s->sql, &sc, run, now_us, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }

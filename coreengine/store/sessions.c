@@ -273,7 +273,11 @@ int rv_store_ensure_session(rv_store *s, const struct rv_session_row *fresh, str
     given.updated_us = given.created_us;
     given.total_tokens = given.n_messages = 0;
     given.own = NULL;
-    rc = rv_store_leave_write(s, ensure(s->sql, &given, out ? &got : NULL, err), err);
+    do {
+        rv_session_row_fini(&got);
+        rc = ensure(s->sql, &given, out ? &got : NULL, err);
+    } while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && out)
         *out = got;
     else
@@ -339,7 +343,10 @@ int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, con
         rc = check_change(change, err);
     if ((rc = rv_store_enter_write(s, rc, "change session", err)) != 0)
         return rc;
-    rc = change_session(s->sql, &sc, id, change, &metadata, err);
+    do {
+        rv_buf_clear(&metadata);
+        rc = change_session(s->sql, &sc, id, change, &metadata, err);
+    } while (rv_store_repeats(s, &rc, err));
     rv_buf_fini(&metadata);
     return rv_store_leave_write(s, rc, err);
 }
@@ -369,7 +376,12 @@ int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, con
     if (rc == 0)
         rc = rv_store_check_time("the time", now_us, err);
     rc = rv_store_enter_write(s, rc, "delete session", err);
-    return rc != 0 ? rc : rv_store_leave_write(s, delete_session(s->sql, &sc, id, now_us, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = delete_session(s->sql, &sc, id, now_us, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }
 
 /* --- Lists --- */

@@ -187,3 +187,14 @@ void rv_sql_rollback(struct sql_store *st)
 {
     st->driver->rollback(st);
 }
+
+bool rv_sql_again(struct sql_store *st, rv_err **err)
+{
+    if (!st->driver->again || !st->driver->again(st))
+        return false;
+    if (err) {
+        rv_err_free(*err);
+        *err = NULL;
+    }
+    return true;
+}

@@ -88,11 +88,12 @@
     X(SWEEP, "DELETE FROM blobs WHERE key > ?1 AND key <= ?2 AND created_us <= ?3"                                     \
              " AND NOT EXISTS (SELECT 1 FROM records WHERE blob = blobs.key)"                                          \
              " AND NOT EXISTS (SELECT 1 FROM runs WHERE bundle = blobs.key)")                                          \
-    X(STATS, "SELECT (SELECT count(*) FROM runs), (SELECT coalesce(sum(n_records), 0) FROM runs),"                     \
-             " (SELECT count(*) FROM blobs), (SELECT count(*) FROM pending), (SELECT count(*) FROM snapshots),"        \
-             " (SELECT count(*) FROM sessions WHERE deleted_us IS NULL), (SELECT coalesce(sum(n_messages), 0)"         \
-             " FROM sessions WHERE deleted_us IS NULL), (SELECT count(*) FROM schemas WHERE deleted_us IS NULL),"      \
-             " (SELECT count(*) FROM tasks)")                                                                          \
+    X(STATS,                                                                                                           \
+      "SELECT (SELECT count(*) FROM runs), (SELECT CAST(coalesce(sum(n_records), 0) AS BIGINT) FROM runs),"            \
+      " (SELECT count(*) FROM blobs), (SELECT count(*) FROM pending), (SELECT count(*) FROM snapshots),"               \
+      " (SELECT count(*) FROM sessions WHERE deleted_us IS NULL), (SELECT CAST(coalesce(sum(n_messages), 0)"           \
+      " AS BIGINT) FROM sessions WHERE deleted_us IS NULL), (SELECT count(*) FROM schemas WHERE deleted_us IS NULL),"  \
+      " (SELECT count(*) FROM tasks)")                                                                                 \
     X(BEGIN_PART, "SAVEPOINT part")                                                                                    \
     X(UNDO_PART, "ROLLBACK TO part")                                                                                   \
     X(END_PART, "RELEASE part")                                                                                        \
@@ -135,6 +136,7 @@
                   " source = ?11, place = ?12, checksum = ?13, updated_us = ?14, deleted_us = NULL WHERE key = ?15")   \
     X(DELETE_SCHEMA, "UPDATE schemas SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                             \
     X(COUNT_CHANGE, "UPDATE counters SET value = value + 1 WHERE name = ?1")                                           \
+    X(LOCK_SCHEMAS, "SELECT value FROM counters WHERE name = ?1")                                                      \
     X(COUNTER, "SELECT value FROM counters WHERE name = ?1")                                                           \
     RV_SQL_TASK_STATEMENTS(X)                                                                                          \
     RV_SQL_WORKER_STATEMENTS(X)
@@ -176,6 +178,8 @@ typedef struct rv_sql_stmt {
  * failure at the next statement that gives something or at the end of the transaction. */
 enum sql_wants { SQL_WANTS_NOTHING, SQL_WANTS_KEY, SQL_WANTS_COUNT };
 
+struct rv_report; /* upkeep.c */
+
 /* What a database does in its own way. Codes and errors are the store's. */
 struct sql_driver {
     const char *name;
@@ -199,12 +203,16 @@ struct sql_driver {
     int (*begin)(struct sql_store *st, rv_err **err);
     int (*commit)(struct sql_store *st, rv_err **err);
     void (*rollback)(struct sql_store *st);
+    bool (*again)(struct sql_store *st); /* as rv_sql_again(); NULL: never */
     /* Upkeep. */
     int schema;                                           /* the version of the tables */
     int64_t (*size)(struct sql_store *st);                /* bytes that it takes; 0: not known */
     int (*give_back)(struct sql_store *st, rv_err **err); /* space that deleted rows took, to the system */
     int (*backup)(struct sql_store *st, const char *path, rv_err **err);
-    int (*check)(struct sql_store *st, rv_err **err);
+    /* Complain about what only this database can tell, within the transaction of the check. */
+    int (*check)(struct sql_store *st, struct rv_report *report, rv_err **err);
+    /* The last statement failed because of damage that the check reports: its text. NULL: for another reason. */
+    const char *(*damage)(struct sql_store *st);
 };
 
 /* A connection. A driver's own one begins with it. */
@@ -218,6 +226,9 @@ struct sql_store {
 /** Open SQLite. path NULL: in memory. A fresh file gets the tables, an older one comes forward. */
 RV_MUST_CHECK int rv_sqlite_open(const char *path, const struct rv_store_opts *opts, struct sql_store **out,
                                  rv_err **err);
+/** Open a schema of a PostgreSQL database. shown: the URL as messages say it. */
+RV_MUST_CHECK int rv_postgres_open(const char *url, const char *shown, const struct rv_store_opts *opts,
+                                   struct sql_store **out, rv_err **err);
 void rv_sql_close(struct sql_store *st);
 void rv_sql_set_wait(struct sql_store *st, int64_t ms);
 const char *rv_sql_path(const struct sql_store *st); /* as messages say it */
@@ -264,5 +275,8 @@ RV_MUST_CHECK int rv_sql_end_part(struct sql_store *st, int rc, rv_err **err);
 RV_MUST_CHECK int rv_sql_begin(struct sql_store *st, rv_err **err);
 RV_MUST_CHECK int rv_sql_commit(struct sql_store *st, rv_err **err);
 void rv_sql_rollback(struct sql_store *st);
+/** After a write or a group that failed: it wrote nothing, and the same may succeed now, because another
+ * process was in the way or the connection broke. Waits a little; forgets *err when it is so. */
+bool rv_sql_again(struct sql_store *st, rv_err **err);
 
 #endif

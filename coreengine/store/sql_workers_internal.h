@@ -15,6 +15,7 @@
     X(WORKERS, "SELECT name, host, pid, offers, n_max, n_runs, draining, started_us, seen_us FROM workers"             \
                " WHERE seen_us >= ?1 ORDER BY started_us, name")                                                       \
     X(DROP_WORKERS, "DELETE FROM workers WHERE name = ?1 OR seen_us < ?2")                                             \
+    X(DROP_DUTIES, "DELETE FROM duties WHERE worker = ?1")                                                             \
     X(TAKE_DUTY, "INSERT INTO duties (name, worker, until_us) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE"        \
                  " SET worker = excluded.worker, until_us = excluded.until_us"                                         \
                  " WHERE duties.worker = excluded.worker OR duties.until_us <= ?4")                                    \

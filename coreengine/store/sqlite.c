@@ -258,6 +258,7 @@ const struct sql_driver rv_sqlite_driver = {
     .give_back = rv_sqlite_give_back,
     .backup = rv_sqlite_backup,
     .check = rv_sqlite_check,
+    .damage = rv_sqlite_damage,
 };
 
 int rv_sqlite_open(const char *path, const struct rv_store_opts *opts, struct sql_store **out, rv_err **err)

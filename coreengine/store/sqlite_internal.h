@@ -56,7 +56,8 @@ void rv_sqlite_rollback(struct sql_store *base);
 int64_t rv_sqlite_size(struct sql_store *base);
 int rv_sqlite_give_back(struct sql_store *base, rv_err **err);
 int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err);
-int rv_sqlite_check(struct sql_store *base, rv_err **err);
+int rv_sqlite_check(struct sql_store *base, struct rv_report *report, rv_err **err);
+const char *rv_sqlite_damage(struct sql_store *base);
 
 /* sqlite_schema.c: step i takes a file from version i to i + 1. */
 #define RV_SQLITE_SCHEMA 5

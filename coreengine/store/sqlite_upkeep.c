@@ -9,10 +9,8 @@
 
 #include "coreengine/store/sqlite_internal.h"
 
-#define BACKUP_MODE  0600
-#define CUT_WAIT_MS  200
-#define MAX_REPORT   700 /* bytes: an error's text has room for that; the count says how much more there is */
-#define MAX_PROBLEMS 100
+#define BACKUP_MODE 0600
+#define CUT_WAIT_MS 200
 
 /* The file and its log; in memory its pages. */
 int64_t rv_sqlite_size(struct sql_store *base)
@@ -142,22 +140,7 @@ int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err)
     return rc;
 }
 
-/* --- Is the file whole? What SQLite can tell, and what only the store knows: blobs by their hash, journals by their
- * numbers. Everything is looked at in one read transaction, while others may write. --- */
-
-struct report {
-    struct sqlite *st;
-    rv_buf text;
-    int n;
-};
-
-static void complain(struct report *r, rv_str problem)
-{
-    if (r->n++ > 0 && r->text.len < MAX_REPORT)
-        rv_buf_puts(&r->text, "; ");
-    if (r->text.len < MAX_REPORT)
-        rv_buf_add_str(&r->text, rv_utf8_cut(problem, MAX_REPORT - r->text.len));
-}
+/* --- Is the file whole? What SQLite can tell; upkeep.c asks the rest. --- */
 
 /* SQLite complains about a page that there was no memory for (its code 7) like about one that is damaged. */
 static bool is_for_want_of_memory(rv_str problem)
@@ -176,13 +159,26 @@ static bool is_for_want_of_memory(rv_str problem)
     return false;
 }
 
-/* Each row of the query is a problem, its first column says which. A page that cannot be read is a problem, too. */
-static int ask(struct report *r, const char *sql, rv_err **err)
+static bool is_damage(int rc)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(r->st->db, sql, -1, &stmt, NULL);
+    return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB;
+}
 
-    while (rc == SQLITE_OK && r->n < MAX_PROBLEMS) {
+const char *rv_sqlite_damage(struct sql_store *base)
+{
+    struct sqlite *st = (struct sqlite *)base;
+
+    return is_damage(sqlite3_errcode(st->db)) ? sqlite3_errmsg(st->db) : NULL;
+}
+
+/* Each row of the query is a problem, its first column says which. A page that cannot be read is a problem, too. */
+static int ask(struct rv_report *r, const char *sql, rv_err **err)
+{
+    struct sqlite *st = (struct sqlite *)r->st;
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(st->db, sql, -1, &stmt, NULL);
+
+    while (rc == SQLITE_OK && !rv_report_is_full(r)) {
         rc = sqlite3_step(stmt);
         if (rc != SQLITE_ROW)
             break;
@@ -192,229 +188,26 @@ static int ask(struct report *r, const char *sql, rv_err **err)
             break;
         }
         if (!rv_str_is(problem, "ok"))
-            complain(r, problem);
+            rv_report_add(r, problem);
         rc = SQLITE_OK;
     }
-    if ((rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB) {
-        complain(r, rv_str_of(sqlite3_errmsg(r->st->db)));
+    if (is_damage(rc)) {
+        rv_report_add(r, rv_str_of(sqlite3_errmsg(st->db)));
         rc = SQLITE_DONE;
     }
-    rc = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : rv_sqlite_fail(r->st, rc, "check", err);
+    rc = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : rv_sqlite_fail(st, rc, "check", err);
     sqlite3_finalize(stmt);
     return rc;
 }
 
-static int check_blob(struct report *r, sqlite3_stmt *stmt, rv_err **err)
+int rv_sqlite_check(struct sql_store *base, struct rv_report *report, rv_err **err)
 {
-    rv_str digest = rv_sqlite_str_at(stmt, 0);
-    char name[RV_HASH_MAX] = "?", found[RV_HASH_MAX];
+    int rc = ask(report, "PRAGMA integrity_check(100)", err);
 
-    if (digest.len == RV_STORE_DIGEST)
-        rv_blob_hex((const unsigned char *)digest.ptr, name);
-    rv_hash_of(rv_sqlite_str_at(stmt, 1), found);
-    if (strcmp(name, found) != 0) {
-        complain(r, RV_STR_LIT("the bytes of a blob are not those of its hash "));
-        rv_buf_puts(&r->text, name);
-    }
-    (void)err;
-    return 0;
-}
-
-static int check_document(struct report *r, sqlite3_stmt *stmt, rv_err **err)
-{
-    char found[RV_HASH_MAX];
-
-    rv_hash_of(rv_sqlite_str_at(stmt, 1), found);
-    if (!rv_str_is(rv_sqlite_str_at(stmt, 0), found)) {
-        complain(r, RV_STR_LIT("the document of a schema is not that of its checksum: "));
-        rv_buf_add_str(&r->text, rv_sqlite_str_at(stmt, 2));
-    }
-    (void)err;
-    return 0;
-}
-
-/* The columns behind the first are JSON objects, or null. Not asked in SQL: there, for want of memory, a text counts as
- * no JSON. */
-static int check_objects(struct report *r, sqlite3_stmt *stmt, rv_err **err)
-{
-    for (int i = 1; i < sqlite3_column_count(stmt); i++) {
-        rv_str json = rv_sqlite_str_at(stmt, i);
-        rv_err *why = NULL;
-        int rc = json.ptr ? rv_store_check_object("text", json, RV_STORE_MAX_BODY, &why) : 0;
-        bool lacks = rc < 0 && rv_err_is(why, RV_E_NOMEM);
-        rv_err_free(why);
-        if (lacks)
-            return RV_FAIL(err, RV_E_NOMEM, "check");
-        if (rc == 0 && (!json.ptr || json.len > 0))
-            continue;
-        complain(r, rv_sqlite_str_at(stmt, 0));
-        rv_buf_printf(&r->text, " has %s that is no JSON object", sqlite3_column_name(stmt, i));
-    }
-    return 0;
-}
-
-typedef int look_fn(struct report *r, sqlite3_stmt *stmt, rv_err **err);
-
-/* Look at each row of the query. */
-static int look_at(struct report *r, const char *sql, look_fn *each, rv_err **err)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(r->st->db, sql, -1, &stmt, NULL);
-
-    while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW && r->n < MAX_PROBLEMS) {
-        rc = each(r, stmt, err);
-        if (rc < 0) {
-            sqlite3_finalize(stmt);
-            return rc;
-        }
-    }
-    if ((rc & 0xff) == SQLITE_CORRUPT) { /* the pages were complained about already, or are now */
-        complain(r, rv_str_of(sqlite3_errmsg(r->st->db)));
-        rc = SQLITE_DONE;
-    }
-    rc = rc == SQLITE_DONE || rc == SQLITE_OK || rc == SQLITE_ROW ? 0 : rv_sqlite_fail(r->st, rc, "check", err);
-    sqlite3_finalize(stmt);
-    return rc;
-}
-
-static const char *const questions[] = {
-    "PRAGMA integrity_check(100)",
-    "SELECT 'a row of ' || \"table\" || ' refers to one of ' || parent || ' that is not there'"
-    " FROM pragma_foreign_key_check",
-    "SELECT 'run \"' || r.id || '\" should have ' || r.n_records || ' records and has ' || count(s.seq) || ', the last "
-    "'"
-    " || coalesce(max(s.seq), 0) FROM runs r LEFT JOIN records s ON s.run = r.key GROUP BY r.key"
-    " HAVING count(s.seq) <> r.n_records OR coalesce(max(s.seq), 0) <> r.n_records"
-    " OR coalesce(min(s.seq), 1) <> 1",
-    "SELECT 'run \"' || r.id || '\" should have ' || r.n_pending || ' pending interrupts and has ' || count(p.n)"
-    " FROM runs r LEFT JOIN pending p ON p.run = r.key GROUP BY r.key HAVING count(p.n) <> r.n_pending",
-    "SELECT 'session \"' || s.id || '\" should have ' || s.n_messages || ' messages and has ' || count(m.seq)"
-    " || ', the last ' || coalesce(max(m.seq), 0) FROM sessions s LEFT JOIN messages m ON m.session = s.key"
-    " GROUP BY s.key HAVING count(m.seq) <> s.n_messages OR coalesce(max(m.seq), 0) <> s.n_messages"
-    " OR coalesce(min(m.seq), 1) <> 1",
-    "SELECT 'session \"' || s.id || '\" should have ' || s.total_tokens || ' tokens and has '"
-    " || coalesce(sum(m.token_count), 0) FROM sessions s LEFT JOIN messages m ON m.session = s.key"
-    " AND m.parent_call_id IS NULL GROUP BY s.key HAVING coalesce(sum(m.token_count), 0) <> s.total_tokens",
-    "SELECT 'message ' || m.seq || ' of session \"' || s.id || '\" has a number that can not be'"
-    " FROM messages m JOIN sessions s ON s.key = m.session WHERE min(m.token_count, m.created_us,"
-    " coalesce(m.input_tokens, 0), coalesce(m.output_tokens, 0), coalesce(m.cost_micro_usd, 0),"
-    " coalesce(m.latency_ms, 0)) < 0",
-    "SELECT 'the counter of schemas is missing' WHERE NOT EXISTS (SELECT 1 FROM counters WHERE name = 'schemas')",
-    "SELECT 'lane ' || l.key || ' of tenant \"' || l.tenant || '\" counts ' || l.n_pending || ' pending and '"
-    " || l.n_processing || ' processing tasks and has ' || count(CASE t.status WHEN 'pending' THEN 1 END) || ' and '"
-    " || count(CASE t.status WHEN 'processing' THEN 1 END) FROM lanes l LEFT JOIN tasks t ON t.lane = l.key"
-    " AND t.status IN ('pending', 'processing') GROUP BY l.key"
-    " HAVING count(CASE t.status WHEN 'pending' THEN 1 END) <> l.n_pending"
-    " OR count(CASE t.status WHEN 'processing' THEN 1 END) <> l.n_processing",
-    "SELECT 'lane ' || key || ' of tenant \"' || tenant || '\" has a number that cannot be' FROM lanes"
-    " WHERE vt < 0 OR weight < 1 OR cap < 1",
-    "SELECT 'task \"' || t.id || '\" is in the lane of tenant \"' || l.tenant || '\"' FROM tasks t"
-    " JOIN lanes l ON l.key = t.lane WHERE l.tenant <> t.tenant",
-    "SELECT 'task \"' || t.id || '\" should have ' || t.n_events || ' events and has ' || count(e.seq)"
-    " || ', the last ' || coalesce(max(e.seq), 0) FROM tasks t LEFT JOIN task_events e ON e.task = t.key"
-    " GROUP BY t.key HAVING count(e.seq) <> t.n_events OR coalesce(max(e.seq), 0) <> t.n_events",
-    "SELECT 'task \"' || id || '\" is ' || status || ' and has a worker, a lease, an end or a number that does not fit'"
-    " FROM tasks WHERE (status = 'processing') <> (worker IS NOT NULL) OR (status = 'processing') <> (lease_until_us > "
-    "0)"
-    " OR (status IN ('completed', 'failed', 'cancelled')) <> (completed_us > 0) OR retry_count > max_retries"
-    " OR attempt < 0 OR retry_count < 0 OR created_us < 0 OR updated_us < 0 OR scheduled_us < 0 OR started_us < 0"
-    " OR completed_us < 0 OR claimed_us < 0 OR lease_until_us < 0",
-};
-
-/* Numbers that make a row of runs unreadable, see rv_store_check_numbers(). */
-static int check_rows(struct report *r, rv_err **err)
-{
-    rv_buf sql = RV_BUF_INIT(4096);
-
-    rv_buf_puts(&sql,
-                "SELECT 'run \"' || id || '\" has a status or a number that can not be' FROM runs WHERE status NOT "
-                "IN (''");
-    for (int i = 0; i < RV_N_RUN; i++)
-        rv_buf_printf(&sql, ", '%s'", rv_run_status_text((enum rv_run_status)i));
-    rv_buf_puts(&sql, ") OR min(parent_seq, created_us, updated_us, expires_us, n_records, fence, lease_until_us, "
-                      "n_pending) < 0 OR ");
-    rv_buf_printf(&sql,
-                  "max(parent_seq, created_us, updated_us, expires_us, n_records, fence, lease_until_us, n_pending) > "
-                  "%lld",
-                  (long long)RV_STORE_MAX_NUMBER);
-    int rc = rv_buf_check(&sql, "query", err);
-    if (rc == 0)
-        rc = ask(r, rv_buf_cstr(&sql), err);
-    rv_buf_fini(&sql);
-    return rc;
-}
-
-/* The status of a task is one of the words. */
-static int check_tasks(struct report *r, rv_err **err)
-{
-    rv_buf sql = RV_BUF_INIT(1024);
-
-    rv_buf_puts(&sql, "SELECT 'task \"' || id || '\" has a status that cannot be' FROM tasks WHERE status NOT IN (''");
-    for (int i = 0; i < RV_N_TASK; i++)
-        rv_buf_printf(&sql, ", '%s'", rv_task_status_text((enum rv_task_status)i));
-    rv_buf_puts(&sql, ")");
-    int rc = rv_buf_check(&sql, "query", err);
-    if (rc == 0)
-        rc = ask(r, rv_buf_cstr(&sql), err);
-    rv_buf_fini(&sql);
-    return rc;
-}
-
-static int check_sessions(struct report *r, rv_err **err)
-{
-    rv_buf sql = RV_BUF_INIT(1024);
-
-    rv_buf_printf(&sql,
-                  "SELECT 'session \"' || id || '\" has a number that can not be' FROM sessions"
-                  " WHERE min(total_tokens, n_messages, created_us, updated_us) < 0"
-                  " OR max(total_tokens, n_messages, created_us, updated_us) > %lld",
-                  (long long)RV_STORE_MAX_NUMBER);
-    int rc = rv_buf_check(&sql, "query", err);
-    if (rc == 0)
-        rc = ask(r, rv_buf_cstr(&sql), err);
-    rv_buf_fini(&sql);
-    return rc;
-}
-
-static const struct {
-    const char *sql;
-    look_fn *each;
-} looks[] = {
-    {"SELECT hash, data FROM blobs", check_blob},
-    {"SELECT checksum, document, name FROM schemas", check_document},
-    {"SELECT 'schema \"' || name || '\"', json_schema FROM schemas", check_objects},
-    {"SELECT 'session \"' || id || '\"', metadata FROM sessions", check_objects},
-    {"SELECT 'task \"' || id || '\"', payload, result FROM tasks", check_objects},
-    {"SELECT 'message ' || m.seq || ' of session \"' || s.id || '\"', m.tool_calls, m.metadata FROM messages m"
-     " JOIN sessions s ON s.key = m.session WHERE m.tool_calls IS NOT NULL OR m.metadata IS NOT NULL",
-     check_objects},
-};
-
-int rv_sqlite_check(struct sql_store *base, rv_err **err)
-{
-    struct sqlite *st = (struct sqlite *)base;
-    struct report r = {.st = st, .text = RV_BUF_INIT(2 * MAX_REPORT)};
-    bool began = false;
-    int rc = rv_sqlite_begin_read(base, &began, err);
-
-    for (size_t i = 0; i < RV_COUNT(questions) && rc == 0; i++)
-        rc = ask(&r, questions[i], err);
-    if (rc == 0)
-        rc = check_rows(&r, err);
-    if (rc == 0)
-        rc = check_sessions(&r, err);
-    if (rc == 0)
-        rc = check_tasks(&r, err);
-    for (size_t i = 0; i < RV_COUNT(looks) && rc == 0; i++)
-        rc = look_at(&r, looks[i].sql, looks[i].each, err);
-    rv_sqlite_end_read(base, began);
-    if (rc == 0)
-        rc = rv_buf_check(&r.text, "list of damages", err);
-    if (rc == 0 && r.n > 0) {
-        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is damaged (%d%s): %s", st->base.path, r.n,
-                     r.n >= MAX_PROBLEMS ? " or more" : "", rv_buf_cstr(&r.text));
-        rv_err_hint(err, "restore the file from a backup");
-    }
-    rv_buf_fini(&r.text);
-    return rc;
+    (void)base;
+    return rc < 0 ? rc
+                  : ask(report,
+                        "SELECT 'a row of ' || \"table\" || ' refers to one of ' || parent || ' that is not there'"
+                        " FROM pragma_foreign_key_check",
+                        err);
 }

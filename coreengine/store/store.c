@@ -1,5 +1,6 @@
 /* The handle of a store: the one place that opens it, passes the fault points, guards against calls that do not fit
- * (writes to a read-only store, calls from within a walk) and makes several writes one. */
+ * (writes to a read-only store, calls from within a walk), repeats a write and makes several writes one. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static int pass(rv_store *s, const char *end, rv_err **err)
 static int enter(rv_store *s, const char *op, rv_err **err)
 {
     if (s->is_walking)
-        return RV_FAIL(err, RV_E_STATE, "store \"%s\": a callback of it may not use it", s->url);
+        return RV_FAIL(err, RV_E_STATE, "store \"%s\": one of its callbacks may not use it", s->url);
     s->op = op;
     return pass(s, "", err);
 }
@@ -61,21 +62,39 @@ int rv_store_enter_write(rv_store *s, int rc, const char *op, rv_err **err)
     if (rc < 0)
         return RV_WRAP(err, rc, "%s", op);
     rc = enter_write(s, op, err);
-    return rc != 0 ? rc : rv_sql_begin_write(s->sql, op, err);
+    if (rc == 0)
+        rc = rv_sql_begin_write(s->sql, op, err);
+    s->is_writing = rc == 0;
+    return rc;
+}
+
+bool rv_store_repeats(rv_store *s, int *rc, rv_err **err)
+{
+    s->is_writing = false;
+    *rc = rv_sql_end_write(s->sql, *rc, s->op, err);
+    if (*rc >= 0 || s->in_group || !rv_sql_again(s->sql, err))
+        return false;
+    *rc = rv_sql_begin_write(s->sql, s->op, err);
+    s->is_writing = *rc == 0;
+    return *rc == 0;
 }
 
 int rv_store_leave_write(rv_store *s, int rc, rv_err **err)
 {
-    return leave(s, rv_sql_end_write(s->sql, rc, s->op, err), err);
+    assert(!s->is_writing); /* rv_store_repeats() has ended it */
+    return leave(s, rc, err);
 }
 
 /* --- Opening --- */
 
-/* "xyz:" and "xyz://" name kinds of stores; a path may contain a colon after anything else. */
+/* 0: in memory, 1: a file, 2: PostgreSQL. "xyz:" and "xyz://" name kinds of stores; a path may contain a colon after
+ * anything else. */
 static int kind_of(const char *url, const char **path, rv_err **err)
 {
     size_t n = strspn(url, "abcdefghijklmnopqrstuvwxyz");
 
+    if (rv_store_is_postgres(url))
+        return 2;
     *path = url;
     if (strcmp(url, "memory:") == 0)
         return 0;
@@ -88,35 +107,74 @@ static int kind_of(const char *url, const char **path, rv_err **err)
     return 1;
 }
 
+static int open_kind(rv_store *s, int kind, const char *path, rv_err **err)
+{
+    if (kind == 2)
+        return rv_postgres_open(s->source, s->url, &s->opts, &s->sql, err);
+    return rv_sqlite_open(kind == 0 ? NULL : path, &s->opts, &s->sql, err);
+}
+
+static void destroy(rv_store *s)
+{
+    if (s)
+        free(s->url);
+    if (s)
+        free(s->source);
+    free(s);
+}
+
+static rv_store *new_store(const char *url, const struct rv_store_opts *opts)
+{
+    rv_buf shown = RV_BUF_INIT(RV_STORE_MAX_URL + 1);
+    rv_store *s = calloc(1, sizeof *s);
+
+    rv_store_show_url(url, &shown);
+    if (s) {
+        s->opts = *opts;
+        s->source = rv_str_dup(rv_str_of(url));
+        s->url = rv_buf_steal(&shown, NULL);
+    }
+    rv_buf_fini(&shown);
+    if (s && s->source && s->url)
+        return s;
+    destroy(s);
+    return NULL;
+}
+
+static int check_open(const char *url, const struct rv_store_opts *opts, rv_err **err)
+{
+    if (!url || !*url)
+        return RV_FAIL(err, RV_E_INVALID, "no store given");
+    if (strnlen(url, RV_STORE_MAX_URL + 1) > RV_STORE_MAX_URL)
+        return RV_FAIL(err, RV_E_LIMIT, "store \"%.*s...\": a name of more than %d bytes",
+                       rv_store_is_postgres(url) ? 11 : 40, url, RV_STORE_MAX_URL);
+    if (opts->busy_ms < 0)
+        return RV_FAIL(err, RV_E_INVALID, "a store with busy_ms %lld", (long long)opts->busy_ms);
+    return 0;
+}
+
 int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err)
 {
     static const struct rv_store_opts defaults = {0};
     const char *path = NULL;
-    rv_store *s;
     int kind, rc;
 
     if (!opts)
         opts = &defaults;
-    if (!url || !*url)
-        return RV_FAIL(err, RV_E_INVALID, "no store given");
-    if (strnlen(url, RV_STORE_MAX_URL + 1) > RV_STORE_MAX_URL)
-        return RV_FAIL(err, RV_E_LIMIT, "store \"%.40s...\": a name of more than %d bytes", url, RV_STORE_MAX_URL);
-    if (opts->busy_ms < 0)
-        return RV_FAIL(err, RV_E_INVALID, "store \"%s\": busy_ms is %lld", url, (long long)opts->busy_ms);
+    rc = check_open(url, opts, err);
+    if (rc < 0)
+        return rc;
     kind = kind_of(url, &path, err);
     if (kind < 0)
         return kind;
-    s = calloc(1, sizeof *s);
-    if (!s || !(s->url = rv_str_dup(rv_str_of(url)))) {
-        free(s);
-        return RV_FAIL(err, RV_E_NOMEM, "open store \"%s\"", url);
-    }
-    s->opts = *opts;
-    rc = rv_sqlite_open(kind == 0 ? NULL : path, opts, &s->sql, err);
+    rv_store *s = new_store(url, opts);
+    if (!s)
+        return RV_FAIL(err, RV_E_NOMEM, "open a store");
+    rc = open_kind(s, kind, path, err);
     if (rc < 0) {
-        free(s->url);
-        free(s);
-        return RV_WRAP(err, rc, "open store \"%s\"", url);
+        RV_WRAP(err, rc, "open store \"%s\"", s->url);
+        destroy(s);
+        return rc;
     }
     *out = s;
     return 0;
@@ -126,7 +184,7 @@ int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err)
 {
     if (strcmp(s->url, "memory:") == 0)
         return RV_FAIL(err, RV_E_STATE, "store \"%s\" has one handle only", s->url);
-    int rc = rv_store_open(s->url, &s->opts, out, err);
+    int rc = rv_store_open(s->source, &s->opts, out, err);
     if (rc == 0)
         (*out)->faults = s->faults;
     return rc;
@@ -137,8 +195,7 @@ void rv_store_close(rv_store *s)
     if (!s)
         return;
     rv_sql_close(s->sql);
-    free(s->url);
-    free(s);
+    destroy(s);
 }
 
 void rv_store_set_wait(rv_store *s, int64_t ms)
@@ -204,6 +261,11 @@ int rv_store_end(rv_store *s, int rc, rv_err **err)
     return rc;
 }
 
+bool rv_store_again(rv_store *s, rv_err **err)
+{
+    return !s->in_group && rv_sql_again(s->sql, err);
+}
+
 bool rv_store_in_group(const rv_store *s)
 {
     return s->in_group;
@@ -253,7 +315,7 @@ int rv_store_check(rv_store *s, rv_err **err)
 {
     int rc = enter_alone(s, "check", err);
 
-    return rc != 0 ? rc : leave(s, s->sql->driver->check(s->sql, err), err);
+    return rc != 0 ? rc : leave(s, rv_upkeep_check(s->sql, err), err);
 }
 
 int rv_store_backup(rv_store *s, const char *path, rv_err **err)

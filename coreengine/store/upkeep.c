@@ -1,4 +1,5 @@
-/* Upkeep in every database: rows counted, and what nobody needs any more deleted, a little at a time. */
+/* Upkeep in every database: rows counted, and what is no longer needed deleted, a little at a time. upkeep_check.c
+ * looks for damage. */
 #include "coreengine/store/store_internal.h"
 
 #define SWEEP_BLOBS 1000 /* looked at in one transaction, so that others get their turn */
@@ -25,7 +26,7 @@ int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **e
     return rc < 0 ? rc : 0;
 }
 
-static int sweep_blobs(struct sql_store *st, int64_t after, int64_t born_before_us, rv_err **err)
+static int try_sweep_blobs(struct sql_store *st, int64_t after, int64_t born_before_us, rv_err **err)
 {
     int rc = rv_sql_begin_write(st, "sweep", err);
 
@@ -36,6 +37,16 @@ static int sweep_blobs(struct sql_store *st, int64_t after, int64_t born_before_
     rv_sql_int(stmt, 2, after + SWEEP_BLOBS);
     rv_sql_int(stmt, 3, born_before_us);
     return rv_sql_end_write(st, rv_sql_run(stmt, "sweep", err), "sweep", err);
+}
+
+static int sweep_blobs(struct sql_store *st, int64_t after, int64_t born_before_us, rv_err **err)
+{
+    int rc;
+
+    do
+        rc = try_sweep_blobs(st, after, born_before_us, err);
+    while (rc < 0 && rv_sql_again(st, err));
+    return rc;
 }
 
 static int last_blob(struct sql_store *st, int64_t *out, rv_err **err)
@@ -49,7 +60,7 @@ static int last_blob(struct sql_store *st, int64_t *out, rv_err **err)
 }
 
 /* The words of messages that were deleted, the messages of sessions that were, and what their rows say. */
-static int purge_sessions(struct sql_store *st, rv_err **err)
+static int try_purge_sessions(struct sql_store *st, rv_err **err)
 {
     static const enum sql_id steps[] = {SQL_PURGE_WORDS, SQL_PURGE_MESSAGES, SQL_PURGE_SESSIONS};
     int rc = rv_sql_begin_write(st, "sweep", err);
@@ -59,6 +70,16 @@ static int purge_sessions(struct sql_store *st, rv_err **err)
     for (size_t i = 0; i < RV_COUNT(steps) && rc == 0; i++)
         rc = rv_sql_run(rv_sql_use(st, steps[i]), "sweep", err);
     return rv_sql_end_write(st, rc, "sweep", err);
+}
+
+static int purge_sessions(struct sql_store *st, rv_err **err)
+{
+    int rc;
+
+    do
+        rc = try_purge_sessions(st, err);
+    while (rc < 0 && rv_sql_again(st, err));
+    return rc;
 }
 
 int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err)

@@ -1,5 +1,5 @@
 /* The fifth part of the store: the workers of the queue, what they offer, who of them has which duty, and the runs that
- * wait for one of them because nobody drives them. All calls are for all tenants. */
+ * wait for one of them because no process drives them. All calls are for all tenants. */
 #ifndef RV_STORE_WORKERS_H
 #define RV_STORE_WORKERS_H
 
@@ -16,7 +16,7 @@ struct rv_worker_row {
     bool is_draining;            /* it takes no more */
     int64_t started_us, seen_us; /* seen: its last sign of life */
 };
-/** Add a worker, or say what is new of it. RV_E_INVALID. */
+/** Add a worker, or update its row. RV_E_INVALID. */
 RV_MUST_CHECK int rv_store_put_worker(rv_store *s, const struct rv_worker_row *row, rv_err **err);
 /** Those that gave a sign of life since then, by the time when they began; the row is borrowed for the call of each;
  * each as rv_store_list_runs(). */
@@ -30,7 +30,7 @@ RV_MUST_CHECK int rv_store_drop_worker(rv_store *s, const char *name, int64_t be
 RV_MUST_CHECK int rv_store_take_duty(rv_store *s, const char *duty, const char *worker, int64_t now_us,
                                      int64_t until_us, bool *is_mine, rv_err **err);
 
-/* --- Runs that nobody drives. Rows are borrowed for the call; each as rv_store_list_runs(). --- */
+/* --- Runs that no process drives. Rows are borrowed for the call; each as rv_store_list_runs(). --- */
 /** Owners of runs that are under way. */
 RV_MUST_CHECK int rv_store_list_owners(rv_store *s, int (*each)(void *self, const char *owner, rv_err **err),
                                        void *self, rv_err **err);

@@ -15,7 +15,6 @@
 #ifndef APPEND_LINE_IS /* what it says of itself; a test of the tests lets it lie */
 #define APPEND_LINE_IS "non_idempotent"
 #endif
-#define MAX_WORLD   (1 << 20)
 #define MAX_WAIT_MS 600000 /* what waits longer hangs */
 #define SLICE_MS    10
 
@@ -111,9 +110,10 @@ static int is_done(const char *tool, const char *key)
 {
     char line[MAX_LINE];
     int n = snprintf(line, sizeof line, "%s\t%s\t", tool, key), found = 0;
-    char *world = malloc(MAX_WORLD);
     int fd = open(world_path(), O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 || !world ? -1 : read(fd, world, MAX_WORLD - 1);
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    char *world = malloc((size_t)size + 1);
+    ssize_t got = fd < 0 || !world ? -1 : pread(fd, world, (size_t)size, 0);
 
     if (got >= 0) {
         world[got] = '\0';
@@ -163,6 +163,10 @@ static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "wait_and_set",
      "{\"description\": \"Set something when a file is there.\", \"risk\": \"write\", \"effect\": "
      "\"idempotent\", " TAKES_TEXT,
+     wait_and_act},
+    {RV_CAP_TOOL, "wait_and_append",
+     "{\"description\": \"Add something when a file is there.\", \"risk\": \"write\", \"effect\": "
+     "\"non_idempotent\", " TAKES_TEXT,
      wait_and_act},
     {RV_CAP_TOOL, "outlive",
      "{\"description\": \"Add something after the process has ended.\", \"risk\": \"write\", \"effect\": "

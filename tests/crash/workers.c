@@ -338,10 +338,11 @@ static int *count_all(const struct world *w)
     char *effects = rv_kit_read(w->effects), *save = NULL;
 
     for (char *line = strtok_r(effects, "\n", &save); line && counts; line = strtok_r(NULL, "\n", &save)) {
-        const char *what = strrchr(line, '\t');
-        int run, step;
-        if (!what || sscanf(what, "\tr%d-%d", &run, &step) != 2 || run < 0 || run >= w->n_runs || step < 0 ||
-            step >= N_STEPS || strncmp(line, steps[step].tool, strlen(steps[step].tool)) != 0)
+        char *what = strrchr(line, '\t'), *end = what;
+        long run = what && what[1] == 'r' ? strtol(what + 2, &end, 10) : -1;
+        long step = run >= 0 && *end == '-' ? strtol(end + 1, &end, 10) : -1;
+        if (run < 0 || run >= w->n_runs || step < 0 || step >= N_STEPS || *end ||
+            strncmp(line, steps[step].tool, strlen(steps[step].tool)) != 0)
             rv_kit_die("an effect that was not asked for: %s", line);
         counts[run * N_STEPS + step]++;
     }
@@ -371,7 +372,7 @@ static long judge(struct world *w)
 int main(int argc, char **argv)
 {
     bool soaks = getenv("REEVE_SOAK") != NULL;
-    struct world w = {.n_runs = argc > 3 ? atoi(argv[3]) : soaks ? 20000 : 40};
+    struct world w = {.n_runs = argc > 3 ? (int)strtol(argv[3], NULL, 10) : soaks ? 20000 : 40};
     uint64_t seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
     const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
     rv_err *err = NULL;

@@ -1,5 +1,5 @@
 /* The thread of a worker that talks to the store: it claims tasks, takes their runs over, loads what they need, says
- * that the worker lives, and tells the store what became of each task. The loop never waits for a disk.
+ * that the worker lives, and tells the store how each task ended. The loop never waits for a disk.
  *
  * While nothing is there it asks less and less often, up to every two seconds. */
 #include <pthread.h>
@@ -46,85 +46,7 @@ struct work_desk {
     bool has_told_draining; /* the store that it takes no more */
 };
 
-/* --- what became of tasks --- */
-
-static struct rv_task_lease lease_of(const struct work_job *j)
-{
-    return (struct rv_task_lease){.id = j->task.id, .worker = j->worker->owner, .attempt = j->task.attempt};
-}
-
-static int64_t jitter(void)
-{
-    return (int64_t)rv_rand_below(rv_rand_system(), 2 * JITTER_PPM + 1) - JITTER_PPM;
-}
-
-static int tell_failure(struct work_desk *d, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
-{
-    const struct rv_task_failure failure = {.error = rv_buf_cstr(&j->error),
-                                            .is_final = j->end == WORK_FATAL,
-                                            .jitter_ppm = jitter(),
-                                            .now_us = rv_app_now_us()};
-
-    return rv_store_fail_task(d->store, lease, &failure, NULL, err);
-}
-
-/* The run is given up with its task: the next worker finds both free. */
-static int hand_back(struct work_desk *d, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
-{
-    struct rv_run_row row;
-
-    int rc = rv_store_begin(d->store, err);
-    if (rc < 0)
-        return rc;
-    if (j->run[0] && rv_store_get_run(d->store, &j->app.scope, j->run, &row, NULL) == 0) {
-        if (row.owner && strcmp(row.owner, d->worker->owner) == 0)
-            rc = rv_store_release(d->store, j->run, row.fence, err);
-        rv_run_row_fini(&row);
-    }
-    if (rc == 0)
-        rc = rv_store_release_task(d->store, lease, rv_app_now_us(), err);
-    return rv_store_end(d->store, rc, err);
-}
-
-/* Another task takes its place, since it is not due for a while. */
-static int put_off(struct work_desk *d, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
-{
-    struct rv_run_row row = {0};
-
-    int rc = rv_store_begin(d->store, err);
-    if (rc < 0)
-        return rc;
-    rc = rv_store_complete_task(d->store, lease, RV_STR_LIT("{\"status\": \"ok\", \"run_status\": \"put off\"}"),
-                                rv_app_now_us(), err);
-    if (rc == 0)
-        rc = rv_store_get_run(d->store, &j->app.scope, j->run, &row, err);
-    if (rc == 0)
-        rc = rv_work_enqueue_row(d->store, &row, NULL, j->later_us, NULL, err);
-    rv_run_row_fini(&row);
-    return rv_store_end(d->store, rc, err);
-}
-
-static int tell_end(struct work_desk *d, const struct work_job *j, rv_err **err)
-{
-    const struct rv_task_lease lease = lease_of(j);
-
-    switch (j->end) {
-    case WORK_DONE:
-        return j->is_cancelled ? rv_store_stop_task(d->store, &lease, rv_app_now_us(), err)
-                               : rv_store_complete_task(d->store, &lease, rv_buf_str(&j->result), rv_app_now_us(), err);
-    case WORK_FAILED:
-    case WORK_FATAL:
-        return tell_failure(d, j, &lease, err);
-    case WORK_BACK:
-        return hand_back(d, j, &lease, err);
-    case WORK_LATER:
-        return put_off(d, j, &lease, err);
-    case WORK_RUNS:
-    case WORK_LEFT:
-        break;
-    }
-    return 0;
-}
+/* --- how tasks ended --- */
 
 static void let_go(struct work_desk *d, struct work_job *j)
 {
@@ -148,7 +70,7 @@ static bool end_job(struct work_desk *d, struct work_job *j)
 
     rv_journal_free(j->journal); /* of one that never came to the loop's engine */
     j->journal = NULL;
-    int rc = tell_end(d, j, &err);
+    int rc = rv_work_tell_end(d->store, j, &err);
     if (rc == RV_E_STATE || rc == RV_E_NOT_FOUND)
         RV_LOG(log, WARN, "task.lost", RV_F_TEXT("task", j->task.id), RV_F_ERR("error", err));
     else if (rc < 0)
@@ -173,7 +95,8 @@ static void unload(struct work_desk *d, bool at_the_end)
     for (struct work_job *j = rv_work_list_take(&d->unloads), *next; j; j = next) {
         next = j->next;
         j->loaded.plugins_busy |= !settled;
-        rv_work_job_free(j);
+        if (j->end != WORK_LEFT) /* else its run uses what was loaded until the process ends */
+            rv_work_job_free(j);
     }
 }
 

@@ -109,7 +109,8 @@ static int set_plan(const struct work_handler *h, json_object *payload, json_obj
     return b.rc < 0 ? b.rc : rv_json_set_ref(step, "parameters", payload, err);
 }
 
-/* What the run begins with: the member `input` of the payload, or all of it as text, and the payload as metadata. */
+/* What the run begins with: the member `input` of the payload, or the whole payload as text, and the payload as
+ * metadata. */
 static int state_of(const struct work_job *j, const char *id, json_object *payload, json_object *state, rv_err **err)
 {
     const char *input = NULL;

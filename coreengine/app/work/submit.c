@@ -90,7 +90,14 @@ void rv_work_payload_fini(struct rv_work_payload *p)
 
 /* --- tasks --- */
 
-int rv_work_enqueue(rv_store *store, const struct rv_work_item *item, struct rv_enqueued *out, rv_err **err)
+struct item { /* a task that is to be; all borrowed */
+    const char *run, *tenant, *user, *key;
+    const struct rv_needs *needs;
+    const struct rv_response *answer; /* NULL: none */
+    int64_t priority, due_us, now_us;
+};
+
+static int enqueue(rv_store *store, const struct item *item, struct rv_enqueued *out, rv_err **err)
 {
     rv_buf payload = RV_BUF_INIT(RV_TASK_MAX_JSON);
     char id[RV_ID_MAX];
@@ -131,15 +138,15 @@ static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, cons
         rc = rv_store_get_run(run->store, &scope, rv_envelope_fields(env)->envelope_id, &row, err);
     if (rc < 0)
         return rc;
-    const struct rv_work_item item = {.run = row.id,
-                                      .tenant = row.tenant,
-                                      .user = row.user,
-                                      .key = row.id,
-                                      .needs = needs,
-                                      .priority = how->priority,
-                                      .due_us = how->due_us,
-                                      .now_us = rv_app_now_us()};
-    rc = rv_work_enqueue(run->store, &item, &task, err);
+    const struct item item = {.run = row.id,
+                              .tenant = row.tenant,
+                              .user = row.user,
+                              .key = row.id,
+                              .needs = needs,
+                              .priority = how->priority,
+                              .due_us = how->due_us,
+                              .now_us = rv_app_now_us()};
+    rc = enqueue(run->store, &item, &task, err);
     rv_run_row_fini(&row);
     return rc;
 }
@@ -320,16 +327,16 @@ int rv_work_enqueue_row(rv_store *store, const struct rv_run_row *row, const str
     int rc = rv_buf_check(&key, "key of a task", err);
     if (rc == 0)
         rc = needs_of_run(store, &scope, row, &needs, err);
-    const struct rv_work_item item = {.run = row->id,
-                                      .tenant = row->tenant,
-                                      .user = row->user,
-                                      .key = rv_buf_cstr(&key),
-                                      .needs = &needs,
-                                      .answer = answer,
-                                      .due_us = due_us,
-                                      .now_us = rv_app_now_us()};
+    const struct item item = {.run = row->id,
+                              .tenant = row->tenant,
+                              .user = row->user,
+                              .key = rv_buf_cstr(&key),
+                              .needs = &needs,
+                              .answer = answer,
+                              .due_us = due_us,
+                              .now_us = rv_app_now_us()};
     if (rc == 0)
-        rc = rv_work_enqueue(store, &item, &out, err);
+        rc = enqueue(store, &item, &out, err);
     if (rc == 0 && is_new)
         *is_new = out.is_new;
     rv_needs_fini(&needs);

@@ -1,6 +1,6 @@
-/* Runs that nobody drives get a task: those whose owner died or let its lease end, those that were given up on the way,
- * and those of which a question has expired. What a task did that was claimed goes on with the task: its worker's lease
- * ends, and another one claims it. */
+/* Runs that no process drives get a task: those whose owner died or let its lease end, those that were given up on the
+ * way, and those of which a question has expired. What a task did that was claimed goes on with the task: its worker's
+ * lease ends, and another one claims it. */
 #include <string.h>
 
 #include "coreengine/app/past.h"

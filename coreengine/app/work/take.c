@@ -28,7 +28,7 @@ static int is_expired(void *self, const struct rv_pending *p, rv_err **err)
     return 0;
 }
 
-/* A run that waits: for this answer, or a question of it has expired. */
+/* A run that waits: for this answer, or one of its questions has expired. */
 static int judge_waiting(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
 {
     bool due = false;
@@ -74,6 +74,7 @@ static int judge(struct work_taker *t, struct work_job *j, const struct rv_run_r
     case RV_APP_IS_WAITS:
         return judge_waiting(t, j, row, err);
     case RV_APP_IS_LEFT:
+    case RV_APP_IS_QUEUED:
     case RV_APP_IS_LATER:
         break;
     }

@@ -24,19 +24,11 @@ struct rv_work_payload {
 };
 RV_MUST_CHECK int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **err);
 void rv_work_payload_fini(struct rv_work_payload *p);
-struct rv_work_item { /* a task of type `run` that is to be; all borrowed */
-    const char *run, *tenant, *user, *key;
-    const struct rv_needs *needs;
-    const struct rv_response *answer; /* NULL: none */
-    int64_t priority, due_us, now_us;
-};
-RV_MUST_CHECK int rv_work_enqueue(rv_store *store, const struct rv_work_item *item, struct rv_enqueued *out,
-                                  rv_err **err);
 /** rv_app_enqueue() for a row, not before due_us. */
 RV_MUST_CHECK int rv_work_enqueue_row(rv_store *store, const struct rv_run_row *row, const struct rv_response *answer,
                                       int64_t due_us, bool *is_new, rv_err **err);
 
-/* --- a task that a worker has claimed, until it has told the store what became of it --- */
+/* --- a task that a worker has claimed, until it has told the store how that ended --- */
 enum work_end {
     WORK_RUNS,   /* it goes on */
     WORK_DONE,   /* completed, with `result` */
@@ -64,7 +56,7 @@ struct work_job {
     bool is_apart;   /* it ended the processes that went on with it: in one of its own */
     int64_t crashes; /* how many in a row */
     struct rv_app_loaded loaded;
-    rv_journal *journal; /* taken over; NULL: the engine has it, or nobody */
+    rv_journal *journal; /* taken over; NULL: the engine has it, or no one */
     struct rv_catalog catalog;
     rv_exec *exec;            /* the loop's */
     struct work_apart *apart; /* the loop's: its process */
@@ -110,8 +102,12 @@ RV_MUST_CHECK int rv_work_handler_run(struct work_taker *t, struct work_job *j, 
 /** What its task has as a result: j->end, result and error. */
 void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env);
 
+/* --- tell.c, on the desk's thread --- */
+/** What rv_store_complete_task() and its like say: RV_E_STATE when the worker lost the task. */
+RV_MUST_CHECK int rv_work_tell_end(rv_store *store, const struct work_job *j, rv_err **err);
+
 /* --- sweep.c, on the desk's thread --- */
-/** Queue the runs that nobody drives. *n: how many. */
+/** Queue the runs that no process drives. *n: how many. */
 RV_MUST_CHECK int rv_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err);
 
 /* --- offers.c --- */

@@ -1,9 +1,9 @@
 /* A worker: one loop, one engine, many runs. Tasks come from the desk's thread with their runs taken over and loaded;
- * here the runs go on, and what became of them goes back to the desk.
+ * here the runs go on, and their results go back to the desk.
  *
  * SIGTERM and SIGINT drain it. Nothing new is claimed. What is claimed and has not begun is handed back; a run that
- * goes on is handed over as soon as nothing of it is under way. When the grace time is over, calls that may be repeated
- * are given up; a run with a call that must not be is left as after a crash. */
+ * goes on is handed over as soon as none of its calls is under way. When the grace time is over, calls that may be
+ * repeated are given up; a run with a call that must not be is left as after a crash. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,7 +138,7 @@ static void take_result(struct work_job *j, rv_exec *x)
         rv_work_handler_result(j, status, rv_exec_envelope(x));
     else
         rv_work_done(j, rv_run_status_text(status));
-    if (j->end == WORK_DONE) /* for the line that is said of it */
+    if (j->end == WORK_DONE) /* for the line that people read */
         rv_buf_puts(&j->error, rv_run_status_text(status));
 }
 
@@ -146,6 +146,8 @@ static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
 {
     struct work_job *j = self;
 
+    if (j->end == WORK_LEFT)
+        return;
     if (rc == 0) {
         take_result(j, x);
     } else {
@@ -253,6 +255,8 @@ static void close_all(struct shell *s)
     uv_close((uv_handle_t *)&s->grace, NULL);
     for (size_t i = 0; i < RV_COUNT(s->signals); i++)
         uv_close((uv_handle_t *)&s->signals[i], NULL);
+    if (s->done.n_left > 0) /* these hold the loop */
+        uv_stop(&s->loop);
 }
 
 /* The grace time is over. */

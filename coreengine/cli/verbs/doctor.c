@@ -130,6 +130,22 @@ static int count_runs(const struct rv_cli *cli, rv_store *store, struct rv_store
                                       : rv_store_stats(store, out, err);
 }
 
+/* Whether the role may write, only writing shows. */
+static void show_server_store(const char *url, int rc, const struct rv_store_stats *stats, const rv_err *err,
+                              struct checkup *c)
+{
+    rv_buf shown = RV_BUF_INIT(MAX_TEXT_BYTES);
+    const rv_err *cause = err && rv_err_cause(err) ? rv_err_cause(err) : err;
+
+    rv_store_show_url(url, &shown);
+    if (rc == 0)
+        line(c, LEVEL_OK, "store", "%s: %lld runs, %lld wait for an answer", rv_buf_cstr(&shown),
+             (long long)stats->runs, (long long)stats->pending);
+    else
+        line(c, rc == RV_E_NOT_FOUND ? LEVEL_NOTE : LEVEL_BAD, "store", "%s", rv_err_text(cause));
+    rv_buf_fini(&shown);
+}
+
 static void check_store(const struct rv_cli *cli, struct checkup *c)
 {
     rv_buf path = RV_BUF_INIT(MAX_TEXT_BYTES);
@@ -147,7 +163,9 @@ static void check_store(const struct rv_cli *cli, struct checkup *c)
     rc = rv_app_store_open(&cli->app, RV_APP_STORE_READ, &store, &err);
     if (rc == 0)
         rc = count_runs(cli, store, &stats, &err);
-    if (rc == RV_E_NOT_FOUND)
+    if (rv_store_is_postgres(rv_buf_cstr(&path)))
+        show_server_store(rv_buf_cstr(&path), rc, &stats, err, c);
+    else if (rc == RV_E_NOT_FOUND)
         check_new_store(rv_buf_cstr(&path), c);
     else if (rc < 0)
         line(c, LEVEL_BAD, "store", "%s", rv_err_text(rv_err_cause(err) ? rv_err_cause(err) : err));

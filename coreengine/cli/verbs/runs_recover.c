@@ -42,6 +42,8 @@ static void say_left_alone(const struct rv_app_unfinished *x)
             (long long)x->crashes, until, x->id);
     else if (x->verdict == RV_APP_IS_OVER)
         SAY(x, "left alone: it is over (%s)", rv_run_status_text(x->status));
+    else if (x->verdict == RV_APP_IS_QUEUED)
+        SAY(x, "left alone: it is queued for a worker; `reeve runs recover %s` goes on with it here", x->id);
     else if (x->verdict == RV_APP_IS_WAITS)
         rv_cli_say("run %s: left alone: it waits for an answer; `reeve runs list --waiting` says which\n", x->id);
     else

@@ -147,7 +147,7 @@ static int dead(struct rv_cli *cli, rv_err **err)
 
 /* --- retry, cancel --- */
 
-/* Say what became of one task. */
+/* Change one task, and say so. */
 typedef int change_fn(struct rv_cli *cli, const struct rv_task_row *row, rv_buf *said, rv_err **err);
 
 static int each_word(struct rv_cli *cli, change_fn *change, rv_err **err)
@@ -431,9 +431,9 @@ static const struct rv_cli_verb share_verb = {
     .run = share,
 };
 
-static const struct rv_cli_verb *const subs[] = {&list_verb,  &rv_verb_tasks_show, &dead_verb,
-                                                 &retry_verb, &cancel_verb,        &lanes_verb,
-                                                 &share_verb, &prune_verb,         NULL};
+static const struct rv_cli_verb *const subs[] = {
+    &list_verb,   &rv_verb_tasks_show, &rv_verb_tasks_add, &dead_verb,  &retry_verb,
+    &cancel_verb, &lanes_verb,         &share_verb,        &prune_verb, NULL};
 
 const struct rv_cli_verb rv_verb_tasks = {
     .name = "tasks",

@@ -12,6 +12,6 @@ extern const struct rv_cli_verb rv_verb_chat, rv_verb_run, rv_verb_resume, rv_ve
 extern const struct rv_cli_verb rv_verb_runs_show, rv_verb_runs_events, rv_verb_runs_cancel, rv_verb_runs_recover;
 extern const struct rv_cli_verb rv_verb_sessions_show, rv_verb_sessions_messages, rv_verb_sessions_export;
 extern const struct rv_cli_verb rv_verb_agents_put, rv_verb_agents_validate, rv_verb_agents_delete;
-extern const struct rv_cli_verb rv_verb_tasks_show;
+extern const struct rv_cli_verb rv_verb_tasks_show, rv_verb_tasks_add;
 
 #endif

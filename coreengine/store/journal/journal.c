@@ -467,11 +467,17 @@ static int write_now(rv_journal *j, rv_err **err)
 {
     bool is_group = j->draft && !rv_store_in_group(j->store);
 
-    int rc = is_group ? rv_store_begin(j->store, err) : 0;
-    if (rc < 0)
-        return rc;
-    rc = rv_journal_write(j, j->store, err);
-    return is_group ? rv_store_end(j->store, rc, err) : rc;
+    int rc;
+
+    do {
+        rc = is_group ? rv_store_begin(j->store, err) : 0;
+        if (rc < 0)
+            continue;
+        rc = rv_journal_write(j, j->store, err);
+        if (is_group)
+            rc = rv_store_end(j->store, rc, err);
+    } while (rc < 0 && is_group && rv_store_again(j->store, err));
+    return rc;
 }
 
 int rv_journal_step(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,

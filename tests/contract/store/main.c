@@ -1,4 +1,5 @@
 #include "tests/contract/store/world.h"
+#include "tests/kit/postgres.h"
 #include "tests/kit/suites.h"
 
 int main(void)
@@ -8,5 +9,6 @@ int main(void)
         arguments_suite, faults_suite, sessions_suite,     messages_suite,     turns_suite,       schemas_suite,
         isolation_suite, tasks_suite,  tasks_people_suite, tasks_shares_suite, tasks_random_suite};
 
+    rv_kit_postgres();
     return rv_kit_run_suites(suites, RV_COUNT(suites));
 }

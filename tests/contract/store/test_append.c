@@ -181,7 +181,7 @@ START_TEST(what_was_written_is_there_after_a_restart)
     struct rv_run_row row;
 
     world_open(w, _i);
-    if (w->impl->has_file) {
+    if (w->impl->is_shared) {
         make_run(w, "r1");
         OK(append(w, "r1", 1, 2, "two", "value"));
         OK(rv_store_put_snapshot(w->s, "r1", 1, 2, RV_STR_LIT("snap"), &w->err));

@@ -262,7 +262,7 @@ END_TEST
 
 START_TEST(a_store_has_a_name_of_a_known_kind)
 {
-    static const char *const bad[] = {NULL, "", "sqlite:", "postgres://host/db", "http://x"};
+    static const char *const bad[] = {NULL, "", "sqlite:", "mysql://host/db", "http://x", "postgres://a:b@c@d/e"};
     struct world world, *w = &world;
     rv_store *s = NULL;
 
@@ -323,7 +323,7 @@ START_TEST(a_read_only_store_refuses_every_write)
     FAILS(RV_E_DENIED, rv_store_sweep(s, T0, 0, NULL, &w->err));
     refuse_session_writes(w, s);
     OK(rv_store_check(s, &w->err));
-    if (w->impl->has_file) {
+    if (w->impl->is_shared) {
         OK(rv_store_get_run(s, &operator_scope, "r1", &row, &w->err));
         rv_run_row_fini(&row);
     }

@@ -15,7 +15,7 @@ START_TEST(a_group_is_kept_by_its_commit)
     OK(append(w, "r2", 1, 2, "y", NULL));
     OK(append(w, "r1", 1, 3, "z", NULL));
     RECORDS("r1", "1:one 2:x 3:z"); /* whoever writes it sees it */
-    if (w->impl->has_file) {
+    if (w->impl->is_shared) {
         other = world_other(w);
         OK(rv_store_get_run(other, &operator_scope, "r1", &row, &w->err)); /* others do not, nor do they wait */
         ck_assert_int_eq(row.n_records, 1);
@@ -169,7 +169,7 @@ START_TEST(closing_gives_an_open_group_up)
     struct world world, *w = &world;
 
     world_open(w, _i);
-    if (w->impl->has_file) {
+    if (w->impl->is_shared) {
         make_run(w, "r1");
         OK(rv_store_begin(w->s, &w->err));
         OK(append(w, "r1", 1, 2, "x", NULL));

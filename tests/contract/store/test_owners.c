@@ -64,7 +64,7 @@ START_TEST(a_writer_who_was_followed_is_fenced_off)
 
     world_open(w, _i);
     make_run(w, "r1");
-    other = w->impl->has_file ? world_other(w) : w->s;
+    other = w->impl->is_shared ? world_other(w) : w->s;
     OK(claim(w, other, "B", NULL, T0 + 100, &fence));
     SAYS(RV_E_STATE, "\"B\"", append(w, "r1", 1, 2, "by A", NULL));
     FAILS(RV_E_STATE, rv_store_put_snapshot(w->s, "r1", 1, 1, RV_STR_LIT("snap"), &w->err));

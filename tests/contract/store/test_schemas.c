@@ -272,7 +272,7 @@ START_TEST(a_change_is_seen_by_other_handles)
     int64_t before = -1, after = -1;
 
     world_open(w, _i);
-    other = w->impl->has_file ? world_other(w) : w->s;
+    other = w->impl->is_shared ? world_other(w) : w->s;
     OK(rv_store_schemas_version(other, &before, &w->err));
     OK(put(w, "n", "", "person", "d", NULL));
     OK(rv_store_schemas_version(other, &after, &w->err));
@@ -305,13 +305,13 @@ START_TEST(a_schema_takes_only_what_can_be_one)
         ROW(RV_E_INVALID, "no kind given", RV_SCHEMA_PUT, "n", NULL, "person", .own = NULL),
         ROW(RV_E_INVALID, "neither person", RV_SCHEMA_PUT, "n", "agent", NULL, .own = NULL),
         ROW(RV_E_INVALID, "neither person", RV_SCHEMA_PUT, "n", "agent", "cat", .own = NULL),
-        ROW(RV_E_INVALID, "no person's", RV_SCHEMA_REGISTER, "n", "agent", "person", .own = NULL),
+        ROW(RV_E_INVALID, "does not belong to a person", RV_SCHEMA_REGISTER, "n", "agent", "person", .own = NULL),
         ROW(RV_E_INVALID, "id is empty", RV_SCHEMA_PUT, "n", "agent", "person", .id = ""),
         ROW(RV_E_INVALID, "tenant is empty", RV_SCHEMA_PUT, "n", "agent", "person", .tenant = ""),
         ROW(RV_E_LIMIT, "user", RV_SCHEMA_PUT, "n", "agent", "person", .user = too_long),
         ROW(RV_E_INVALID, "description", RV_SCHEMA_PUT, "n", "agent", "person", .description = "\xff"),
         ROW(RV_E_INVALID, "content", RV_SCHEMA_PUT, "n", "agent", "person", .content = RV_STR_LIT("\xff")),
-        ROW(RV_E_INVALID, "json_schema is no JSON object", RV_SCHEMA_PUT, "n", "agent", "person",
+        ROW(RV_E_INVALID, "json_schema is not a JSON object", RV_SCHEMA_PUT, "n", "agent", "person",
             .json_schema = RV_STR_LIT("type: x")),
         ROW(RV_E_LIMIT, "document", RV_SCHEMA_PUT, "n", "agent", "person", .document = {"x", RV_STORE_MAX_VALUE + 1}),
 #undef ROW

@@ -346,7 +346,7 @@ START_TEST(a_group_keeps_the_turns_of_many_runs)
     OK(keep(w, w->s, "r1", 3, "s1", "c", "assistant:z"));
     OK(add_rows(w, "s1", "d", "observation:w"));
     MESSAGES("s1", "1:user=x 2:assistant=z 3:observation=w"); /* whoever writes it sees it */
-    if (w->impl->has_file) {
+    if (w->impl->is_shared) {
         other = world_other(w);
         OK(rv_store_list_sessions(other, &operator_scope, NULL, see_session, &seen, &w->err));
         SEEN(&seen, "theirs");
@@ -417,7 +417,7 @@ START_TEST(many_handles_number_one_session_without_gaps)
     rv_buf want = RV_BUF_INIT(1 << 16);
 
     world_open(w, _i);
-    other = w->impl->has_file ? world_other(w) : w->s;
+    other = w->impl->is_shared ? world_other(w) : w->s;
     make_run(w, "r1");
     make_run(w, "r2");
     for (int i = 0; i < 20; i++) {
@@ -446,7 +446,7 @@ START_TEST(what_was_kept_survives_closing)
     world_open(w, _i);
     make_run(w, "r1");
     OK(keep(w, w->s, "r1", 2, "s1", "a", "user:four assistant:four"));
-    if (w->impl->has_file) {
+    if (w->impl->is_shared) {
         rv_store_close(w->s);
         w->s = world_other(w);
     }

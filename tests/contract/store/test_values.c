@@ -206,8 +206,8 @@ START_TEST(sweeping_gives_the_space_back)
     ck_assert_int_gt(full, 300 * LARGE);
     OK(rv_store_delete_run(w->s, &operator_scope, "r1", LATER, &w->err));
     OK(rv_store_sweep(w->s, LATER, 0, &freed, &w->err));
-    ck_assert_int_ge(freed, 300 * LARGE);
-    ck_assert_int_le(stats_of(w).bytes, empty + 65536);
+    ck_assert_int_ge(freed, w->impl->gives_back ? 300 * LARGE : 0);
+    ck_assert_int_le(stats_of(w).bytes, w->impl->gives_back ? empty + 65536 : full);
     ck_assert_int_eq(stats_of(w).blobs, 0);
     OK(rv_store_sweep(w->s, LATER, 0, &freed, &w->err));
     ck_assert_int_eq(freed, 0);
@@ -276,7 +276,14 @@ START_TEST(a_backup_is_a_store_of_its_own)
     make_run(w, "r1");
     char *value = large(9);
     OK(append(w, "r1", 1, 2, "x", value));
-    other = w->impl->has_file ? world_other(w) : NULL;
+    if (!w->impl->is_copied) { /* the tools of the database do that */
+        FAILS(RV_E_INVALID, rv_store_backup(w->s, path, &w->err));
+        free(value);
+        free(path);
+        world_close(w);
+        return;
+    }
+    other = w->impl->is_shared ? world_other(w) : NULL;
     if (other) {
         OK(rv_store_begin(other, &w->err)); /* somebody is writing */
         OK(rv_store_put_blob(other, RV_STR_LIT("under way"), hash, &w->err));

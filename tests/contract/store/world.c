@@ -1,8 +1,11 @@
 #include "tests/contract/store/world.h"
 
+#include "tests/kit/postgres.h"
+
 const struct store_impl store_impls[] = {
-    {"memory", "memory:", false},
-    {"sqlite", "sqlite:", true},
+    {"memory", "memory:", .is_copied = true, .gives_back = true},
+    {"sqlite", "sqlite:", .is_shared = true, .is_copied = true, .gives_back = true},
+    {"postgres", NULL, .is_shared = true},
 };
 const int n_store_impls = (int)RV_COUNT(store_impls);
 const struct rv_store_scope operator_scope = {NULL, NULL};
@@ -19,7 +22,9 @@ static rv_store *open_store(struct world *w)
 void world_open(struct world *w, int i)
 {
     *w = (struct world){.impl = &store_impls[i], .dir = rv_kit_tmpdir()};
-    if (w->impl->has_file) {
+    if (!w->impl->scheme) {
+        w->url = rv_kit_postgres_url(rv_kit_postgres());
+    } else if (w->impl->is_shared) {
         char *path = rv_kit_path(w->dir, "store.db");
         size_t size = strlen(path) + strlen(w->impl->scheme) + 1;
         w->url = malloc(size);
@@ -55,7 +60,11 @@ static void forget(struct world *w)
 
 void must_ok(struct world *w, int rc, const char *what, int line)
 {
-    ck_assert_msg(rc == 0 && !w->err, "line %d: %s: %s: %d %s", line, w->impl->name, what, rc, rv_err_text(w->err));
+    const rv_err *link = w->err;
+
+    while (rv_err_cause(link))
+        link = rv_err_cause(link);
+    ck_assert_msg(rc == 0 && !w->err, "line %d: %s: %s: %d %s", line, w->impl->name, what, rc, rv_err_text(link));
 }
 
 void must_fail(struct world *w, int rc, int code, const char *what, int line)

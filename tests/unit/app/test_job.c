@@ -6,6 +6,7 @@
 #include "coreengine/app/app.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
+#include "tests/unit/app/suites.h"
 
 static const char asks[] = "name: asks\nmodels: {default: scripted}\nagents:\n"
                            "  - name: plan\n    has_llm: true\n    model_role: default\n    prompt_key: plan\n"
@@ -139,7 +140,7 @@ static TCase *job_case(void)
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {job_case};
+    static TCase *(*const cases[])(void) = {job_case, needs_case};
 
     return rv_kit_run_cases("app", cases, RV_COUNT(cases));
 }

@@ -281,8 +281,13 @@ END_TEST
 
 START_TEST(times_at_the_ends_of_the_range_do_no_harm)
 {
+    char text[RV_TIME_MAX];
     int64_t us[2];
 
+    rv_zone_format(zone_named("Asia/Tokyo"), INT64_MAX, text);
+    ck_assert_str_eq(text, "9999-12-31T23:59:59+09:00");
+    rv_zone_format(zone_named("America/New_York"), INT64_MIN, text);
+    ck_assert_str_eq(text, "0001-01-01T00:00:00-04:56:02");
     ck_assert_int_eq(rv_zone_from_local(zone_named("Europe/Berlin"), INT64_MAX, us), 1);
     ck_assert_int_eq(rv_zone_from_local(zone_named("Europe/Berlin"), INT64_MIN, us), 1);
 }

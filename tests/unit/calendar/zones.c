@@ -30,7 +30,7 @@ int64_t instant(const char *text)
 static void put_number(rv_buf *b, uint64_t value, int n_bytes)
 {
     while (n_bytes-- > 0)
-        rv_buf_putc(b, (char)(value >> 8 * n_bytes & 0xff));
+        rv_buf_putc(b, (char)(n_bytes < 8 ? value >> 8 * n_bytes & 0xff : 0));
 }
 
 static void put_header(rv_buf *b, const struct tzif *f, bool is_empty)

@@ -41,7 +41,8 @@ START_TEST(a_run_is_handed_over_when_its_call_has_ended)
     struct host h;
 
     start_slow(&h);
-    uv_run(&h.loop, UV_RUN_NOWAIT);
+    while (h.n_events == 0) /* until the first stage is begun */
+        uv_run(&h.loop, UV_RUN_ONCE);
     rv_exec_hand_over(h.runs[0].exec);
     ck_assert(!rv_exec_is_handed_over(h.runs[0].exec));
     uv_run(&h.loop, UV_RUN_DEFAULT); /* the run would be completed if the second stage began */
@@ -77,7 +78,8 @@ START_TEST(a_cancelled_run_is_not_handed_over)
     struct host h;
 
     start_slow(&h);
-    uv_run(&h.loop, UV_RUN_NOWAIT);
+    while (h.n_events == 0) /* until the first stage is begun */
+        uv_run(&h.loop, UV_RUN_ONCE);
     rv_exec_hand_over(h.runs[0].exec);
     rv_exec_cancel(h.runs[0].exec);
     uv_run(&h.loop, UV_RUN_DEFAULT);

@@ -1,0 +1,85 @@
+/* How a task ended, told to the store: it is completed, it failed, or another worker goes on with it. */
+#include <string.h>
+
+#include "coreengine/app/past.h"
+#include "coreengine/app/work/work_internal.h"
+
+#define JITTER_PPM INT64_C(100000)
+
+static struct rv_task_lease lease_of(const struct work_job *j)
+{
+    return (struct rv_task_lease){.id = j->task.id, .worker = j->worker->owner, .attempt = j->task.attempt};
+}
+
+static int64_t jitter(void)
+{
+    return (int64_t)rv_rand_below(rv_rand_system(), 2 * JITTER_PPM + 1) - JITTER_PPM;
+}
+
+static int tell_failure(rv_store *store, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
+{
+    const struct rv_task_failure failure = {.error = rv_buf_cstr(&j->error),
+                                            .is_final = j->end == WORK_FATAL,
+                                            .jitter_ppm = jitter(),
+                                            .now_us = rv_app_now_us()};
+
+    return rv_store_fail_task(store, lease, &failure, NULL, err);
+}
+
+/* The run is given up with its task: the next worker finds both free. */
+static int hand_back(rv_store *store, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
+{
+    struct rv_run_row row;
+
+    int rc = rv_store_begin(store, err);
+    if (rc < 0)
+        return rc;
+    if (j->run[0] && rv_store_get_run(store, &j->app.scope, j->run, &row, NULL) == 0) {
+        if (row.owner && strcmp(row.owner, j->worker->owner) == 0)
+            rc = rv_store_release(store, j->run, row.fence, err);
+        rv_run_row_fini(&row);
+    }
+    if (rc == 0)
+        rc = rv_store_release_task(store, lease, rv_app_now_us(), err);
+    return rv_store_end(store, rc, err);
+}
+
+/* Another task takes its place, since it is not due for a while. */
+static int put_off(rv_store *store, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
+{
+    struct rv_run_row row = {0};
+
+    int rc = rv_store_begin(store, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_store_complete_task(store, lease, RV_STR_LIT("{\"status\": \"ok\", \"run_status\": \"put off\"}"),
+                                rv_app_now_us(), err);
+    if (rc == 0)
+        rc = rv_store_get_run(store, &j->app.scope, j->run, &row, err);
+    if (rc == 0)
+        rc = rv_work_enqueue_row(store, &row, NULL, j->later_us, NULL, err);
+    rv_run_row_fini(&row);
+    return rv_store_end(store, rc, err);
+}
+
+int rv_work_tell_end(rv_store *store, const struct work_job *j, rv_err **err)
+{
+    const struct rv_task_lease lease = lease_of(j);
+
+    switch (j->end) {
+    case WORK_DONE:
+        return j->is_cancelled ? rv_store_stop_task(store, &lease, rv_app_now_us(), err)
+                               : rv_store_complete_task(store, &lease, rv_buf_str(&j->result), rv_app_now_us(), err);
+    case WORK_FAILED:
+    case WORK_FATAL:
+        return tell_failure(store, j, &lease, err);
+    case WORK_BACK:
+        return hand_back(store, j, &lease, err);
+    case WORK_LATER:
+        return put_off(store, j, &lease, err);
+    case WORK_RUNS:
+    case WORK_LEFT:
+        break;
+    }
+    return 0;
+}

@@ -1,0 +1,277 @@
+/* Sending statements and reading their answers: queued ones go out together, and their answers come back in order. A
+ * queue that is sent ends with a mark (Sync); behind a failure the server passes over the rest up to that mark. */
+#include <endian.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/store/postgres_internal.h"
+
+#define ANSWER_MS INT64_C(15000) /* for an answer, beside what the server's own limits are */
+
+static int64_t deadline(const struct postgres *st)
+{
+    return st->is_patient ? INT64_MAX
+                          : rv_pg_now_ns() + (rv_pg_wait_ms(st) + RV_PG_STATEMENT_MS + ANSWER_MS) * INT64_C(1000000);
+}
+
+/* Everything that is queued to the server; what it answers meanwhile is kept for later. */
+static int push_out(struct postgres *st, int64_t until_ns)
+{
+    int n;
+
+    while ((n = st->pq->flush(st->conn)) > 0)
+        if (rv_pg_poll(st, POLLIN | POLLOUT, until_ns) <= 0 || !st->pq->consumeInput(st->conn))
+            return -1;
+    return n;
+}
+
+/* NULL: the end of what one statement answers, or the connection is lost. */
+static PGresult *next_result(struct postgres *st, int64_t until_ns)
+{
+    while (st->pq->isBusy(st->conn)) {
+        int n = rv_pg_poll(st, POLLIN, until_ns);
+        if (n <= 0) {
+            rv_pg_disconnect(st, n == 0 ? "no answer from the server in time" : "poll");
+            return NULL;
+        }
+        if (!st->pq->consumeInput(st->conn)) {
+            rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
+            return NULL;
+        }
+    }
+    return st->pq->getResult(st->conn);
+}
+
+static void note(struct postgres *st, const char *what, struct postgres_stmt *prepares)
+{
+    st->sent[st->n_sent++] = (struct pg_sent){.what = what, .prepares = prepares};
+}
+
+static int fail_send(struct postgres *st, const char *what, rv_err **err)
+{
+    return rv_pg_fail(st, NULL, what, err);
+}
+
+/* --- Queueing --- */
+
+static const Oid type_ids[] = {
+    [SQL_NULL] = 0, [SQL_INT] = 20 /* int8 */, [SQL_TEXT] = 25 /* text */, [SQL_STR] = 17 /* bytea */, [SQL_BLOB] = 17};
+
+struct values {
+    const char *at[RV_SQL_MAX_ARGS];
+    int lengths[RV_SQL_MAX_ARGS], formats[RV_SQL_MAX_ARGS];
+    Oid types[RV_SQL_MAX_ARGS];
+    int64_t numbers[RV_SQL_MAX_ARGS];
+};
+
+static size_t list_values(const struct postgres_stmt *stmt, struct values *v)
+{
+    size_t bytes = 64;
+
+    for (int k = 0; k < stmt->n_params; k++) {
+        const struct sql_value *arg = &stmt->base.args[stmt->arg[k] - 1];
+        v->types[k] = type_ids[arg->type];
+        v->formats[k] = 1;
+        v->numbers[k] = (int64_t)htobe64((uint64_t)arg->number);
+        v->at[k] = arg->type == SQL_INT ? (const char *)&v->numbers[k] : arg->bytes.ptr;
+        v->lengths[k] = arg->type == SQL_INT ? (int)sizeof v->numbers[k] : (int)arg->bytes.len;
+        bytes += (size_t)v->lengths[k];
+    }
+    return bytes;
+}
+
+static int send_values(struct postgres *st, struct postgres_stmt *stmt, const struct values *v, const char *what,
+                       rv_err **err)
+{
+    char name[16];
+
+    if (stmt->id < 0) {
+        if (!st->pq->sendQueryParams(st->conn, stmt->text, stmt->n_params, v->types, v->at, v->lengths, v->formats, 1))
+            return fail_send(st, what, err);
+        note(st, what, NULL);
+        return 0;
+    }
+    snprintf(name, sizeof name, "s%d", stmt->id);
+    if (stmt->prepared_on != st->n_conn) {
+        if (!st->pq->sendPrepare(st->conn, name, stmt->text, stmt->n_params, v->types))
+            return fail_send(st, what, err);
+        note(st, what, stmt);
+        stmt->prepared_on = st->n_conn;
+    }
+    if (!st->pq->sendQueryPrepared(st->conn, name, stmt->n_params, v->at, v->lengths, v->formats, 1))
+        return fail_send(st, what, err);
+    note(st, what, NULL);
+    return 0;
+}
+
+int rv_pg_send(struct postgres *st, struct postgres_stmt *stmt, const char *what, rv_err **err)
+{
+    struct values v;
+    int rc = rv_pg_translate(stmt, err);
+
+    if (rc == 0 && (st->n_sent >= RV_PG_MAX_SENT || st->sent_bytes >= RV_PG_MAX_BYTES))
+        rc = rv_pg_settle(st, false, err);
+    if (rc == 0 && !st->conn)
+        rc = rv_pg_fail_lost(st, what, err);
+    if (rc < 0)
+        return rc;
+    st->sent_bytes += list_values(stmt, &v);
+    return send_values(st, stmt, &v, what, err);
+}
+
+int rv_pg_send_id(struct postgres *st, int id, const char *what, rv_err **err)
+{
+    return rv_pg_send(st, rv_pg_stmt(st, id), what, err);
+}
+
+/* --- Answers --- */
+
+struct reading {
+    struct postgres *st;
+    int64_t until_ns;
+    int rc; /* of the first failure */
+    rv_err **err;
+};
+
+static bool is_fine(ExecStatusType status)
+{
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_PIPELINE_SYNC;
+}
+
+/* One result of the entry. false: the connection is lost. */
+static bool take_result(struct reading *r, struct pg_sent *sent, PGresult *res)
+{
+    struct postgres *st = r->st;
+    ExecStatusType status = st->pq->resultStatus(res);
+
+    if (is_fine(status)) {
+        if (!sent->is_asked) {
+            st->pq->clear(res);
+            return true;
+        }
+        st->pq->clear(st->asked);
+        st->asked = res;
+        return true;
+    }
+    if (sent->prepares)
+        sent->prepares->prepared_on = 0;
+    if (st->pq->status(st->conn) == CONNECTION_BAD) {
+        st->pq->clear(res);
+        rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
+        return false;
+    }
+    if (status != PGRES_PIPELINE_ABORTED && sent->what && r->rc == 0) {
+        r->rc = rv_pg_fail(st, res, sent->what, r->err);
+        st->is_spoilt = st->transaction != PG_IDLE;
+    }
+    st->pq->clear(res);
+    return true;
+}
+
+static bool read_entry(struct reading *r, struct pg_sent *sent)
+{
+    struct postgres *st = r->st;
+    PGresult *res = next_result(st, r->until_ns);
+
+    while (res) {
+        if (!take_result(r, sent, res))
+            return false;
+        if (sent->is_sync) /* nothing marks its end */
+            return true;
+        res = next_result(st, r->until_ns);
+    }
+    return st->conn != NULL;
+}
+
+static int mark_end(struct postgres *st)
+{
+    if (!st->pq->pipelineSync(st->conn))
+        return -1;
+    st->sent[st->n_sent++] = (struct pg_sent){.is_sync = true};
+    return 0;
+}
+
+int rv_pg_settle(struct postgres *st, bool ask, rv_err **err)
+{
+    const char *what = st->n_sent > 0 && st->sent[st->n_sent - 1].what ? st->sent[st->n_sent - 1].what : "send";
+    struct reading r = {.st = st, .until_ns = deadline(st), .err = err};
+
+    if (!st->conn)
+        return rv_pg_fail_lost(st, what, err);
+    if (ask && st->n_sent > 0)
+        st->sent[st->n_sent - 1].is_asked = true;
+    if (mark_end(st) < 0 || push_out(st, r.until_ns) < 0)
+        rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
+    while (st->conn && st->n_read < st->n_sent && read_entry(&r, &st->sent[st->n_read]))
+        st->n_read++;
+    if (!st->conn) {
+        if (r.rc < 0 && err) {
+            rv_err_free(*err);
+            *err = NULL;
+        }
+        return rv_pg_fail_lost(st, what, err);
+    }
+    st->n_sent = st->n_read = 0;
+    st->sent_bytes = 0;
+    if (r.rc < 0) {
+        st->pq->clear(st->asked);
+        st->asked = NULL;
+    }
+    return r.rc;
+}
+
+void rv_pg_push(struct postgres *st)
+{
+    for (int i = st->n_read; i < st->n_sent; i++)
+        st->sent[i].what = NULL;
+    if (mark_end(st) < 0 || push_out(st, deadline(st)) < 0)
+        rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
+}
+
+/* --- Statements of their own --- */
+
+int rv_pg_ask(struct postgres *st, const char *sql, int n, const char *const *args, PGresult **out, const char *what,
+              rv_err **err)
+{
+    if (!st->conn)
+        return rv_pg_fail_lost(st, what, err);
+    if (!st->pq->sendQueryParams(st->conn, sql, n, NULL, args, NULL, NULL, 0))
+        return fail_send(st, what, err);
+    note(st, what, NULL);
+    int rc = rv_pg_settle(st, true, err);
+    if (rc == 0 && out) {
+        *out = st->asked;
+        st->asked = NULL;
+    }
+    return rc;
+}
+
+int rv_pg_exec(struct postgres *st, const char *sql, const char *what, rv_err **err)
+{
+    PGresult *res;
+    int rc = 0;
+
+    if (!st->conn)
+        return rv_pg_fail_lost(st, what, err);
+    if (!st->pq->exitPipelineMode(st->conn) || !st->pq->sendQuery(st->conn, sql) || push_out(st, INT64_MAX) < 0)
+        return fail_send(st, what, err);
+    while ((res = next_result(st, INT64_MAX))) {
+        if (rc == 0 && !is_fine(st->pq->resultStatus(res)))
+            rc = rv_pg_fail(st, res, what, err);
+        st->pq->clear(res);
+        if (!st->conn)
+            return rc;
+    }
+    if (rc == 0 && !st->conn)
+        return rv_pg_fail_lost(st, what, err);
+    if (st->conn && !st->pq->enterPipelineMode(st->conn) && rc == 0)
+        return fail_send(st, what, err);
+    return rc;
+}
+
+int64_t rv_pg_number(const struct postgres *st, const PGresult *res, int row, int column)
+{
+    return res ? strtoll(st->pq->getvalue(res, row, column), NULL, 10) : 0;
+}

@@ -1,0 +1,53 @@
+/* Upkeep of a PostgreSQL store. Its server keeps the tables whole and small by itself (checksums, autovacuum). */
+#include "coreengine/store/postgres_internal.h"
+
+/* 0 when the server cannot tell. */
+int64_t rv_postgres_size(struct sql_store *base)
+{
+    struct postgres *st = (struct postgres *)base;
+    rv_sql_stmt *stmt = &rv_pg_stmt(st, PG_SIZE)->base;
+    int64_t bytes = rv_sql_step(stmt, "count", NULL) == 1 ? rv_sql_int_at(stmt, 0) : 0;
+
+    rv_sql_done(stmt);
+    return bytes;
+}
+
+/* Rows of handles that were not closed. Space goes back by the server's own vacuum. */
+int rv_postgres_give_back(struct sql_store *base, rv_err **err)
+{
+    struct postgres *st = (struct postgres *)base;
+    int rc;
+
+    do {
+        rc = rv_sql_begin_write(base, "sweep", err);
+        if (rc == 0)
+            rc = rv_sql_end_write(base, rv_sql_run(&rv_pg_stmt(st, PG_OLD_HANDLES)->base, "sweep", err), "sweep", err);
+    } while (rc < 0 && rv_sql_again(base, err));
+    return rc;
+}
+
+int rv_postgres_backup(struct sql_store *base, const char *path, rv_err **err)
+{
+    const struct postgres *st = (const struct postgres *)base;
+
+    (void)path;
+    RV_FAIL(err, RV_E_INVALID, "\"%s\": a store of PostgreSQL is copied with the tools of PostgreSQL", base->path);
+    rv_err_hint(err, "pg_dump --format=custom --schema=%s --file=FILE DATABASE", st->schema);
+    return RV_E_INVALID;
+}
+
+/* What PostgreSQL alone can tell of damage shows as failures of what reads it. */
+int rv_postgres_check(struct sql_store *base, struct rv_report *report, rv_err **err)
+{
+    struct postgres *st = (struct postgres *)base;
+
+    (void)report;
+    st->is_patient = true;
+    return rv_pg_send_id(st, PG_NO_LIMITS, "check", err);
+}
+
+const char *rv_postgres_damage(struct sql_store *base)
+{
+    (void)base;
+    return NULL;
+}

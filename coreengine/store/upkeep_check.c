@@ -1,0 +1,277 @@
+/* Is a store whole? What only the store knows: blobs by their hash, journals and sessions by their numbers. Everything
+ * is looked at in one read transaction, while others may write. */
+#include <string.h>
+
+#include "coreengine/store/store_internal.h"
+
+#define MAX_REPORT   700 /* bytes: an error's text has room for that; the count says how much more there is */
+#define MAX_PROBLEMS 100
+#define MAX_SQL      4096
+
+void rv_report_add(struct rv_report *r, rv_str problem)
+{
+    if (r->n++ > 0 && r->text.len < MAX_REPORT)
+        rv_buf_puts(&r->text, "; ");
+    if (r->text.len < MAX_REPORT)
+        rv_buf_add_str(&r->text, rv_utf8_cut(problem, MAX_REPORT - r->text.len));
+}
+
+bool rv_report_is_full(const struct rv_report *r)
+{
+    return r->n >= MAX_PROBLEMS;
+}
+
+/* --- Looking at rows: each complains about one --- */
+
+typedef int look_fn(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err);
+
+static int complain(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err)
+{
+    (void)names;
+    (void)err;
+    rv_report_add(r, rv_sql_str_at(stmt, 0));
+    return 0;
+}
+
+static int check_blob(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err)
+{
+    rv_str digest = rv_sql_str_at(stmt, 0);
+    char name[RV_HASH_MAX] = "?", found[RV_HASH_MAX];
+
+    (void)names;
+    (void)err;
+    if (digest.len == RV_STORE_DIGEST)
+        rv_blob_hex((const unsigned char *)digest.ptr, name);
+    rv_hash_of(rv_sql_str_at(stmt, 1), found);
+    if (strcmp(name, found) != 0) {
+        rv_report_add(r, RV_STR_LIT("the bytes of a blob are not those of its hash "));
+        rv_buf_puts(&r->text, name);
+    }
+    return 0;
+}
+
+static int check_document(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err)
+{
+    char found[RV_HASH_MAX];
+
+    (void)names;
+    (void)err;
+    rv_hash_of(rv_sql_str_at(stmt, 1), found);
+    if (!rv_str_is(rv_sql_str_at(stmt, 0), found)) {
+        rv_report_add(r, RV_STR_LIT("the document of a schema is not that of its checksum: "));
+        rv_buf_add_str(&r->text, rv_sql_str_at(stmt, 2));
+    }
+    return 0;
+}
+
+/* The columns behind the first, which have these names, are JSON objects, or null. Not asked in SQL: there, for want of
+ * memory, a text counts as no JSON. */
+static int check_objects(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err)
+{
+    for (int i = 0; names[i]; i++) {
+        rv_str json = rv_sql_str_at(stmt, i + 1);
+        rv_err *why = NULL;
+        int rc = json.ptr ? rv_store_check_object("text", json, RV_STORE_MAX_BODY, &why) : 0;
+        bool lacks = rc < 0 && rv_err_is(why, RV_E_NOMEM);
+        rv_err_free(why);
+        if (lacks)
+            return RV_FAIL(err, RV_E_NOMEM, "check");
+        if (rc == 0 && (!json.ptr || json.len > 0))
+            continue;
+        rv_report_add(r, rv_sql_str_at(stmt, 0));
+        rv_buf_printf(&r->text, " has %s that is not a JSON object", names[i]);
+    }
+    return 0;
+}
+
+static const struct {
+    const char *sql;
+    look_fn *each;
+    const char *names[3];
+} looks[] = {
+    {.sql = "SELECT 'run \"' || r.id || '\" should have ' || r.n_records || ' records and has ' || count(s.seq)"
+            " || ', the last ' || coalesce(max(s.seq), 0) FROM runs r LEFT JOIN records s ON s.run = r.key"
+            " GROUP BY r.key HAVING count(s.seq) <> r.n_records OR coalesce(max(s.seq), 0) <> r.n_records"
+            " OR coalesce(min(s.seq), 1) <> 1",
+     .each = complain},
+    {.sql =
+         "SELECT 'run \"' || r.id || '\" should have ' || r.n_pending || ' pending interrupts and has ' || count(p.n)"
+         " FROM runs r LEFT JOIN pending p ON p.run = r.key GROUP BY r.key HAVING count(p.n) <> r.n_pending",
+     .each = complain},
+    {.sql = "SELECT 'session \"' || s.id || '\" should have ' || s.n_messages || ' messages and has ' || count(m.seq)"
+            " || ', the last ' || coalesce(max(m.seq), 0) FROM sessions s LEFT JOIN messages m ON m.session = s.key"
+            " GROUP BY s.key HAVING count(m.seq) <> s.n_messages OR coalesce(max(m.seq), 0) <> s.n_messages"
+            " OR coalesce(min(m.seq), 1) <> 1",
+     .each = complain},
+    {.sql = "SELECT 'session \"' || s.id || '\" should have ' || s.total_tokens || ' tokens and has '"
+            " || coalesce(sum(m.token_count), 0) FROM sessions s LEFT JOIN messages m ON m.session = s.key"
+            " AND m.parent_call_id IS NULL GROUP BY s.key HAVING coalesce(sum(m.token_count), 0) <> s.total_tokens",
+     .each = complain},
+    {.sql = "SELECT 'message ' || m.seq || ' of session \"' || s.id || '\" has an impossible number'"
+            " FROM messages m JOIN sessions s ON s.key = m.session WHERE m.token_count < 0 OR m.created_us < 0"
+            " OR m.input_tokens < 0 OR m.output_tokens < 0 OR m.cost_micro_usd < 0 OR m.latency_ms < 0",
+     .each = complain},
+    {.sql = "SELECT 'the counter of schemas is missing' WHERE NOT EXISTS (SELECT 1 FROM counters WHERE name ="
+            " 'schemas')",
+     .each = complain},
+    {.sql = "SELECT 'lane ' || l.key || ' of tenant \"' || l.tenant || '\" counts ' || l.n_pending || ' pending and '"
+            " || l.n_processing || ' processing tasks and has ' || count(CASE t.status WHEN 'pending' THEN 1 END)"
+            " || ' and ' || count(CASE t.status WHEN 'processing' THEN 1 END) FROM lanes l LEFT JOIN tasks t"
+            " ON t.lane = l.key AND t.status IN ('pending', 'processing') GROUP BY l.key"
+            " HAVING count(CASE t.status WHEN 'pending' THEN 1 END) <> l.n_pending"
+            " OR count(CASE t.status WHEN 'processing' THEN 1 END) <> l.n_processing",
+     .each = complain},
+    {.sql = "SELECT 'lane ' || key || ' of tenant \"' || tenant || '\" has an impossible number' FROM lanes"
+            " WHERE vt < 0 OR weight < 1 OR cap < 1",
+     .each = complain},
+    {.sql = "SELECT 'task \"' || t.id || '\" is in the lane of tenant \"' || l.tenant || '\"' FROM tasks t"
+            " JOIN lanes l ON l.key = t.lane WHERE l.tenant <> t.tenant",
+     .each = complain},
+    {.sql = "SELECT 'task \"' || t.id || '\" should have ' || t.n_events || ' events and has ' || count(e.seq)"
+            " || ', the last ' || coalesce(max(e.seq), 0) FROM tasks t LEFT JOIN task_events e ON e.task = t.key"
+            " GROUP BY t.key HAVING count(e.seq) <> t.n_events OR coalesce(max(e.seq), 0) <> t.n_events",
+     .each = complain},
+    {.sql =
+         "SELECT 'task \"' || id || '\" is ' || status || ' and has a worker, a lease, an end or a number that does"
+         " not fit' FROM tasks WHERE (status = 'processing') <> (worker IS NOT NULL)"
+         " OR (status = 'processing') <> (lease_until_us > 0)"
+         " OR (status IN ('completed', 'failed', 'cancelled')) <> (completed_us > 0) OR retry_count > max_retries"
+         " OR attempt < 0 OR retry_count < 0 OR created_us < 0 OR updated_us < 0 OR scheduled_us < 0 OR started_us < 0"
+         " OR completed_us < 0 OR claimed_us < 0 OR lease_until_us < 0",
+     .each = complain},
+    {.sql = "SELECT 'task \"' || id || '\"', payload, result FROM tasks",
+     .each = check_objects,
+     .names = {"payload", "result"}},
+    {.sql = "SELECT hash, data FROM blobs", .each = check_blob},
+    {.sql = "SELECT checksum, document, name FROM schemas", .each = check_document},
+    {.sql = "SELECT 'schema \"' || name || '\"', json_schema FROM schemas",
+     .each = check_objects,
+     .names = {"json_schema"}},
+    {.sql = "SELECT 'session \"' || id || '\"', metadata FROM sessions", .each = check_objects, .names = {"metadata"}},
+    {.sql = "SELECT 'message ' || m.seq || ' of session \"' || s.id || '\"', m.tool_calls, m.metadata FROM messages m"
+            " JOIN sessions s ON s.key = m.session WHERE m.tool_calls IS NOT NULL OR m.metadata IS NOT NULL",
+     .each = check_objects,
+     .names = {"tool_calls", "metadata"}},
+};
+
+/* Look at each row of the query. Damage that keeps it from being read is a problem, too. */
+static int look_at(struct rv_report *r, const rv_buf *sql, look_fn *each, const char *const *names, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_prepare(r->st, sql);
+    rv_err *why = NULL;
+    int rc = 1;
+
+    while (rc == 1 && !rv_report_is_full(r)) {
+        rc = rv_sql_step(stmt, "check", &why);
+        if (rc == 1 && each(r, stmt, names, &why) < 0)
+            rc = rv_err_code(why);
+    }
+    const char *damage = rc < 0 && !rv_err_is(why, RV_E_NOMEM) ? r->st->driver->damage(r->st) : NULL;
+    if (damage)
+        rv_report_add(r, rv_str_of(damage));
+    rv_sql_finish(stmt);
+    if (rc >= 0 || damage) {
+        rv_err_free(why);
+        return 0;
+    }
+    if (err)
+        *err = why;
+    else
+        rv_err_free(why);
+    return rc;
+}
+
+static int look_at_text(struct rv_report *r, const char *text, look_fn *each, const char *const *names, rv_err **err)
+{
+    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+
+    rv_buf_puts(&sql, text);
+    int rc = look_at(r, &sql, each, names, err);
+    rv_buf_fini(&sql);
+    return rc;
+}
+
+/* --- Numbers that make a row unreadable, see rv_store_check_numbers() --- */
+
+static void put_bounds(rv_buf *sql, const char *const *columns, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        rv_buf_printf(sql, "%s%s NOT BETWEEN 0 AND %lld", i ? " OR " : "", columns[i], (long long)RV_STORE_MAX_NUMBER);
+}
+
+static int check_runs(struct rv_report *r, rv_err **err)
+{
+    static const char *const numbers[] = {"parent_seq", "created_us", "updated_us",     "expires_us",
+                                          "n_records",  "fence",      "lease_until_us", "n_pending"};
+    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+
+    rv_buf_puts(&sql, "SELECT 'run \"' || id || '\" has an impossible status or number' FROM runs WHERE status NOT "
+                      "IN (''");
+    for (int i = 0; i < RV_N_RUN; i++)
+        rv_buf_printf(&sql, ", '%s'", rv_run_status_text((enum rv_run_status)i));
+    rv_buf_puts(&sql, ") OR ");
+    put_bounds(&sql, numbers, RV_COUNT(numbers));
+    int rc = look_at(r, &sql, complain, NULL, err);
+    rv_buf_fini(&sql);
+    return rc;
+}
+
+static int check_tasks(struct rv_report *r, rv_err **err)
+{
+    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+
+    rv_buf_puts(&sql, "SELECT 'task \"' || id || '\" has a status that cannot be' FROM tasks WHERE status NOT IN (''");
+    for (int i = 0; i < RV_N_TASK; i++)
+        rv_buf_printf(&sql, ", '%s'", rv_task_status_text((enum rv_task_status)i));
+    rv_buf_puts(&sql, ")");
+    int rc = look_at(r, &sql, complain, NULL, err);
+    rv_buf_fini(&sql);
+    return rc;
+}
+
+static int check_sessions(struct rv_report *r, rv_err **err)
+{
+    static const char *const numbers[] = {"total_tokens", "n_messages", "created_us", "updated_us"};
+    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+
+    rv_buf_puts(&sql, "SELECT 'session \"' || id || '\" has an impossible number' FROM sessions WHERE ");
+    put_bounds(&sql, numbers, RV_COUNT(numbers));
+    int rc = look_at(r, &sql, complain, NULL, err);
+    rv_buf_fini(&sql);
+    return rc;
+}
+
+static int look_at_all(struct rv_report *r, rv_err **err)
+{
+    int rc = r->st->driver->check(r->st, r, err);
+
+    if (rc == 0)
+        rc = check_runs(r, err);
+    if (rc == 0)
+        rc = check_sessions(r, err);
+    if (rc == 0)
+        rc = check_tasks(r, err);
+    for (size_t i = 0; i < RV_COUNT(looks) && rc == 0; i++)
+        rc = look_at_text(r, looks[i].sql, looks[i].each, looks[i].names, err);
+    return rc;
+}
+
+int rv_upkeep_check(struct sql_store *st, rv_err **err)
+{
+    struct rv_report r = {.st = st, .text = RV_BUF_INIT(2 * MAX_REPORT)};
+    bool began = false;
+    int rc = rv_sql_begin_read(st, &began, err);
+
+    if (rc == 0)
+        rc = look_at_all(&r, err);
+    rv_sql_end_read(st, began);
+    if (rc == 0)
+        rc = rv_buf_check(&r.text, "list of damages", err);
+    if (rc == 0 && r.n > 0) {
+        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is damaged (%d%s): %s", rv_sql_path(st), r.n,
+                     rv_report_is_full(&r) ? " or more" : "", rv_buf_cstr(&r.text));
+        rv_err_hint(err, "restore it from a backup");
+    }
+    rv_buf_fini(&r.text);
+    return rc;
+}

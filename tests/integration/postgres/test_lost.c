@@ -1,0 +1,374 @@
+/* The connection breaks before each message of each kind of write: the write is done once, whatever was lost. */
+#include "tests/integration/postgres/proxy.h"
+#include "tests/integration/postgres/world.h"
+
+struct scene {
+    struct world world;
+    struct proxy *proxy;
+    rv_store *s; /* by the proxy */
+    int n;       /* the write to be done, from 1 */
+};
+
+static const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF, .busy_ms = 20000};
+
+static void name_of(char name[20], const char *kind, int n)
+{
+    snprintf(name, 20, "%s%d", kind, n);
+}
+
+/* --- Each kind of write: made ready past the proxy, done by it, checked past it --- */
+
+static void no_more(struct scene *sc)
+{
+    (void)sc;
+}
+
+static void make_runs(struct scene *sc)
+{
+    struct world *w = &sc->world;
+    char name[20];
+
+    for (int i = 0; i < 2; i++) {
+        name_of(name, i ? "other" : "run", sc->n);
+        OK(world_create(w, w->s, name, &w->err));
+    }
+}
+
+static int do_step(struct scene *sc, rv_err **err)
+{
+    char name[20];
+
+    name_of(name, "run", sc->n);
+    return world_append(sc->s, name, 1, 1, 3, err);
+}
+
+static void check_step(struct scene *sc)
+{
+    char name[20];
+
+    name_of(name, "run", sc->n);
+    ck_assert_int_eq(world_count(&sc->world, name), 4);
+}
+
+/* As the thread of the store does it. */
+static int do_group(struct scene *sc, rv_err **err)
+{
+    char one[20], two[20];
+    int rc;
+
+    name_of(one, "run", sc->n);
+    name_of(two, "other", sc->n);
+    do {
+        rc = rv_store_begin(sc->s, err);
+        if (rc < 0)
+            continue;
+        rc = world_append(sc->s, one, 1, 1, 2, err);
+        if (rc == 0)
+            rc = world_append(sc->s, two, 1, 1, 1, err);
+        if (rc == 0)
+            rc = world_append(sc->s, one, 1, 3, 1, err);
+        rc = rv_store_end(sc->s, rc, err);
+    } while (rc < 0 && rv_store_again(sc->s, err));
+    return rc;
+}
+
+static void check_group(struct scene *sc)
+{
+    char name[20];
+
+    check_step(sc);
+    name_of(name, "other", sc->n);
+    ck_assert_int_eq(world_count(&sc->world, name), 2);
+}
+
+static int do_create(struct scene *sc, rv_err **err)
+{
+    char name[20];
+
+    name_of(name, "run", sc->n);
+    return world_create(&sc->world, sc->s, name, err);
+}
+
+static void check_create(struct scene *sc)
+{
+    char name[20];
+
+    name_of(name, "run", sc->n);
+    ck_assert_int_eq(world_count(&sc->world, name), 1);
+}
+
+static int do_claim(struct scene *sc, rv_err **err)
+{
+    const struct rv_store_claim claim = {"B", "A", T0, T0 + 200};
+    int64_t fence = 0;
+    char name[20];
+
+    name_of(name, "run", sc->n);
+    int rc = rv_store_claim(sc->s, &operator_scope, name, &claim, &fence, err);
+    ck_assert(rc < 0 || fence == 2);
+    return rc;
+}
+
+static void check_claim(struct scene *sc)
+{
+    struct world *w = &sc->world;
+    struct rv_run_row row = {0};
+    char name[20];
+
+    name_of(name, "run", sc->n);
+    OK(rv_store_get_run(w->s, &operator_scope, name, &row, &w->err));
+    ck_assert_int_eq(row.fence, 2);
+    ck_assert_str_eq(row.owner, "B");
+    rv_run_row_fini(&row);
+}
+
+static int do_session(struct scene *sc, rv_err **err)
+{
+    char name[20];
+    struct rv_message rows[2];
+    struct rv_turn turn = {.session = name, .rows = rows, .n_rows = 2};
+
+    name_of(name, "session", sc->n);
+    for (int i = 0; i < 2; i++) {
+        rows[i] = (struct rv_message){.id = i ? "m2" : "m1",
+                                      .type = "user",
+                                      .has_content = true,
+                                      .content = RV_STR_LIT("hello"),
+                                      .token_count = 5};
+    }
+    return rv_store_add_messages(sc->s, &operator_scope, &turn, T0, err);
+}
+
+static void make_session(struct scene *sc)
+{
+    struct world *w = &sc->world;
+    char name[20];
+    const struct rv_session_row fresh = {.id = name, .tenant = RV_STORE_TENANT, .user = "u", .created_us = T0};
+
+    name_of(name, "session", sc->n);
+    OK(rv_store_ensure_session(w->s, &fresh, NULL, &w->err));
+}
+
+static void check_session(struct scene *sc)
+{
+    struct world *w = &sc->world;
+    struct rv_session_row row = {0};
+    char name[20];
+
+    name_of(name, "session", sc->n);
+    OK(rv_store_get_session(w->s, &operator_scope, name, &row, &w->err));
+    ck_assert_int_eq(row.n_messages, 2);
+    ck_assert_int_eq(row.total_tokens, 10);
+    rv_session_row_fini(&row);
+}
+
+/* Each change is counted: one that was done twice would show. */
+static int do_schema(struct scene *sc, rv_err **err)
+{
+    char name[20];
+    const struct rv_schema_row row = {.name = name, .kind = "agent", .source = "person", .content = RV_STR_LIT("c")};
+    bool changed = false;
+
+    name_of(name, "schema", sc->n);
+    int rc = rv_store_put_schema(sc->s, &row, RV_SCHEMA_PUT, T0, &changed, err);
+    ck_assert(rc < 0 || changed);
+    return rc;
+}
+
+static void check_schema(struct scene *sc)
+{
+    struct world *w = &sc->world;
+    int64_t version = 0;
+
+    OK(rv_store_schemas_version(w->s, &version, &w->err));
+    ck_assert_int_eq(version, sc->n);
+}
+
+static const struct {
+    const char *name;
+    void (*make)(struct scene *sc);
+    int (*write)(struct scene *sc, rv_err **err);
+    void (*check)(struct scene *sc);
+} kinds[] = {
+    {"a step", make_runs, do_step, check_step},          {"a group", make_runs, do_group, check_group},
+    {"a new run", no_more, do_create, check_create},     {"a claim", make_runs, do_claim, check_claim},
+    {"a turn", make_session, do_session, check_session}, {"a schema", no_more, do_schema, check_schema},
+};
+
+/* The write with a connection that breaks before message `at`. Returns how many messages it took. */
+static int once(struct scene *sc, int kind, int at, enum proxy_cut how, bool *was_cut)
+{
+    struct world *w = &sc->world;
+
+    sc->n++;
+    kinds[kind].make(sc);
+    proxy_arm(sc->proxy, at, how);
+    int rc = kinds[kind].write(sc, &w->err);
+    int n = proxy_count(sc->proxy, was_cut);
+    proxy_arm(sc->proxy, -1, how);
+    ck_assert_msg(rc == 0, "%s, cut before message %d (%s): %s", kinds[kind].name, at,
+                  how == PROXY_LATE ? "late" : "both", w->err ? rv_kit_err_take(w->err) : "");
+    kinds[kind].check(sc);
+    return n;
+}
+
+static void cut_everywhere(int kind, enum proxy_cut how)
+{
+    struct scene sc = {0};
+    bool was_cut = true;
+    int n_cuts = 0, stride = getenv("REEVE_SOAK") ? 1 : 3 * (int)rv_kit_stride(3);
+
+    world_open(&sc.world, NULL);
+    sc.proxy = proxy_new(sc.world.server->socket);
+    sc.s = world_by(&sc.world, proxy_folder(sc.proxy), &opts);
+    for (int i = 0; i < 2; i++) /* what is prepared at first use is there afterwards */
+        once(&sc, kind, -1, how, NULL);
+    int n = once(&sc, kind, -1, how, NULL);
+    for (int at = kind % stride; was_cut; at += stride) {
+        once(&sc, kind, at, how, &was_cut);
+        n_cuts += was_cut;
+    }
+    ck_assert_msg(n_cuts >= n / stride, "%s: %d cuts of %d messages", kinds[kind].name, n_cuts, n);
+    rv_store_close(sc.s);
+    proxy_free(sc.proxy);
+    world_close(&sc.world);
+}
+
+START_TEST(a_write_is_done_once_whatever_message_is_lost)
+{
+    cut_everywhere(_i, PROXY_BOTH);
+}
+END_TEST
+
+START_TEST(a_write_is_done_once_even_if_its_messages_come_late)
+{
+    cut_everywhere(_i, PROXY_LATE);
+}
+END_TEST
+
+static int count_record(void *self, const struct rv_record *r, rv_err **err)
+{
+    (void)err;
+    ck_assert_int_eq(r->seq, ++*(int64_t *)self);
+    return 0;
+}
+
+/* All records, or a failure; never a record twice. */
+START_TEST(a_read_that_is_cut_gives_no_record_twice)
+{
+    struct scene sc = {0};
+    struct world *w = &sc.world;
+    bool was_cut = true;
+    int n_whole = 0, n_failed = 0;
+
+    world_open(w, NULL);
+    sc.proxy = proxy_new(w->server->socket);
+    sc.s = world_by(w, proxy_folder(sc.proxy), &opts);
+    OK(world_create(w, w->s, "long", &w->err));
+    for (int64_t seq = 1; seq < 400; seq += 7)
+        OK(world_append(w->s, "long", 1, seq, 7, &w->err));
+    for (int at = 0; was_cut; at += 1 + at / 60 * 20) {
+        int64_t n = 0;
+        proxy_arm(sc.proxy, at, PROXY_BOTH);
+        int rc = rv_store_read(sc.s, &operator_scope, "long", 1, 0, count_record, &n, &w->err);
+        proxy_count(sc.proxy, &was_cut);
+        n_whole += rc == 0;
+        n_failed += rc < 0;
+        ck_assert_msg(rc == RV_E_IO || (rc == 0 && n == 400), "cut before message %d: %lld records, %s", at,
+                      (long long)n, rv_code_text(rc));
+        rv_err_free(w->err);
+        w->err = NULL;
+    }
+    ck_assert_int_gt(n_whole, 5);
+    ck_assert_int_gt(n_failed, 2);
+    rv_store_close(sc.s);
+    proxy_free(sc.proxy);
+    world_close(w);
+}
+END_TEST
+
+/* A sweep takes a row of a handle that was silent for a day; the handle goes on with another. */
+START_TEST(a_handle_whose_row_was_swept_goes_on)
+{
+    struct world world, *w = &world;
+
+    world_open(w, NULL);
+    OK(world_create(w, w->s, "r1", &w->err));
+    rv_buf sql = RV_BUF_INIT(200);
+    rv_buf_printf(&sql, "DELETE FROM %s.handles", strstr(w->url, "schema=") + 7);
+    free(rv_kit_postgres_sql(w->server, rv_buf_cstr(&sql)));
+    rv_buf_fini(&sql);
+    OK(world_append(w->s, "r1", 1, 1, 2, &w->err));
+    ck_assert_int_eq(world_count(w, "r1"), 3);
+    world_close(w);
+}
+END_TEST
+
+/* --- What they cost --- */
+
+static int step_of(struct scene *sc, int64_t seq)
+{
+    struct world *w = &sc->world;
+    char value[700];
+    struct rv_record records[] = {{.seq = seq + 1, .kind = 1, .body = {value, 600}},
+                                  {.seq = seq + 2, .kind = 2, .body = {value, 200}},
+                                  {.seq = seq + 3, .kind = 2, .body = {value, 200}}};
+    const struct rv_store_append a = {.run = "r",
+                                      .fence = 1,
+                                      .records = records,
+                                      .n_records = RV_COUNT(records),
+                                      .now_us = T0 + seq,
+                                      .status = RV_RUN_RUNNING,
+                                      .stage = "a"};
+
+    memset(value, 'v', sizeof value);
+    return rv_store_append(sc->s, &a, &w->err);
+}
+
+START_TEST(a_step_is_one_round_trip_beside_its_commit)
+{
+    enum { GROUP = 10 };
+    struct scene sc = {0};
+    struct world *w = &sc.world;
+    int64_t seq = 1;
+
+    world_open(w, NULL);
+    sc.proxy = proxy_new(w->server->socket);
+    sc.s = world_by(w, proxy_folder(sc.proxy), &opts);
+    OK(world_create(w, w->s, "r", &w->err));
+    for (; seq < 7; seq += 3) /* what is prepared at first use is there afterwards */
+        OK(step_of(&sc, seq));
+    proxy_arm(sc.proxy, -1, PROXY_BOTH);
+    OK(step_of(&sc, seq));
+    struct proxy_traffic one = proxy_traffic(sc.proxy);
+    proxy_arm(sc.proxy, -1, PROXY_BOTH);
+    OK(rv_store_begin(sc.s, &w->err));
+    for (int i = 0; i < GROUP; i++)
+        OK(step_of(&sc, seq += 3));
+    OK(rv_store_commit(sc.s, &w->err));
+    struct proxy_traffic many = proxy_traffic(sc.proxy);
+    printf("a step: %d round trips, %zu bytes up, %zu down; in a group of %d: %d, %zu, %zu\n", one.n_trips, one.up,
+           one.down, GROUP, many.n_trips, many.up / GROUP, many.down / GROUP);
+    ck_assert_int_eq(one.n_trips, 2);
+    ck_assert_int_eq(many.n_trips, GROUP + 1);
+    ck_assert_uint_lt(one.up, 2600); /* of which 1,000 are the records */
+    ck_assert_uint_lt(many.up / GROUP, 2300);
+    rv_store_close(sc.s);
+    proxy_free(sc.proxy);
+    world_close(w);
+}
+END_TEST
+
+Suite *lost_suite(void)
+{
+    Suite *suite = suite_create("lost");
+    TCase *tc = tcase_create("lost");
+
+    tcase_add_loop_test(tc, a_write_is_done_once_whatever_message_is_lost, 0, (int)RV_COUNT(kinds));
+    tcase_add_loop_test(tc, a_write_is_done_once_even_if_its_messages_come_late, 0, (int)RV_COUNT(kinds));
+    tcase_add_test(tc, a_read_that_is_cut_gives_no_record_twice);
+    tcase_add_test(tc, a_step_is_one_round_trip_beside_its_commit);
+    tcase_add_test(tc, a_handle_whose_row_was_swept_goes_on);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

@@ -1,0 +1,224 @@
+/* The server stops, crashes, is away: nothing that was acknowledged is lost, nothing is done twice, and a handle works
+ * again as soon as the server does. */
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "tests/integration/postgres/world.h"
+
+static const struct rv_store_opts patient = {.busy_ms = 60000}, hasty = {.busy_ms = 300};
+
+struct writer {
+    struct world *w;
+    rv_store *s;
+    pthread_mutex_t lock; /* guards the rest */
+    bool is_over;
+    int64_t n_written;
+    int rc;
+    char why[400];
+};
+
+static bool go_on(struct writer *o, int rc, const rv_err *err)
+{
+    pthread_mutex_lock(&o->lock);
+    o->n_written += rc == 0;
+    if (rc < 0 && o->rc == 0) {
+        o->rc = rc;
+        snprintf(o->why, sizeof o->why, "%s", rv_err_text(err));
+    }
+    bool goes_on = rc == 0 && !o->is_over;
+    pthread_mutex_unlock(&o->lock);
+    return goes_on;
+}
+
+/* A record after the other, and each third time two in a group. */
+static void *write_on(void *self)
+{
+    struct writer *o = self;
+    rv_err *err = NULL;
+    int rc = 0;
+
+    for (int64_t seq = 1; go_on(o, rc, err); seq++) {
+        bool is_group = seq % 3 == 0;
+        do {
+            rc = is_group ? rv_store_begin(o->s, &err) : 0;
+            if (rc == 0) {
+                rc = world_append(o->s, "r1", 1, seq, 1, &err);
+                rc = is_group ? rv_store_end(o->s, rc, &err) : rc;
+            }
+        } while (rc < 0 && is_group && rv_store_again(o->s, &err));
+    }
+    rv_err_free(err);
+    return NULL;
+}
+
+static int64_t written(struct writer *o)
+{
+    pthread_mutex_lock(&o->lock);
+    int64_t n = o->rc < 0 ? INT64_MAX : o->n_written;
+    pthread_mutex_unlock(&o->lock);
+    return n;
+}
+
+static void wait_for(struct writer *o, int64_t n)
+{
+    while (written(o) < n)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void own_world(struct world *w, struct rv_kit_postgres *pg)
+{
+    *pg = (struct rv_kit_postgres){0};
+    rv_kit_postgres_start(pg);
+    world_open(w, pg);
+}
+
+START_TEST(a_writer_outlives_a_server_that_ends_and_comes_back)
+{
+    static const int signals[] = {SIGINT, SIGQUIT, SIGKILL};
+    struct world world, *w = &world;
+    struct rv_kit_postgres pg;
+    struct writer o = {.w = w, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t thread;
+
+    own_world(w, &pg);
+    OK(world_create(w, w->s, "r1", &w->err));
+    rv_store_close(w->s);
+    w->s = NULL;
+    OK(rv_store_open(w->url, &patient, &o.s, &w->err));
+    ck_assert_int_eq(pthread_create(&thread, NULL, write_on, &o), 0);
+    for (int i = 0; i < rv_kit_sample(6, 60); i++) {
+        wait_for(&o, written(&o) == INT64_MAX ? 0 : written(&o) + 20);
+        rv_kit_postgres_stop(&pg, signals[i % (int)RV_COUNT(signals)]);
+        rv_kit_postgres_restart(&pg);
+    }
+    wait_for(&o, written(&o) == INT64_MAX ? 0 : written(&o) + 1);
+    pthread_mutex_lock(&o.lock);
+    o.is_over = true;
+    pthread_mutex_unlock(&o.lock);
+    pthread_join(thread, NULL);
+    ck_assert_msg(o.rc == 0, "after %lld writes: %s", (long long)o.n_written, o.why);
+    rv_store_close(o.s);
+    OK(rv_store_open(w->url, &patient, &w->s, &w->err));
+    ck_assert_int_eq(world_count(w, "r1"), o.n_written); /* and the first; the first turn of the loop wrote none */
+    world_close(w);
+    rv_kit_postgres_end(&pg);
+}
+END_TEST
+
+START_TEST(a_server_that_is_away_is_waited_for_and_no_longer)
+{
+    struct world world, *w = &world;
+    struct rv_kit_postgres pg;
+    rv_store *s = NULL, *none = NULL;
+    struct rv_store_stats stats;
+
+    own_world(w, &pg);
+    OK(world_create(w, w->s, "r1", &w->err));
+    OK(rv_store_open(w->url, &hasty, &s, &w->err));
+    rv_kit_postgres_stop(&pg, SIGINT);
+    FAILS(RV_E_TIMEOUT, "no connection to the server within 300 ms", "is the server running",
+          world_append(s, "r1", 1, 1, 1, &w->err));
+    FAILS(RV_E_TIMEOUT, "no connection", NULL, rv_store_stats(s, &stats, &w->err));
+    FAILS(RV_E_IO, "connection to server", "is the server running", rv_store_open(w->url, &hasty, &none, &w->err));
+    rv_kit_postgres_restart(&pg);
+    rv_store_set_wait(s, 60000);
+    OK(world_append(s, "r1", 1, 1, 1, &w->err));
+    OK(rv_store_stats(s, &stats, &w->err));
+    ck_assert_int_eq(world_count(w, "r1"), 2);
+    rv_store_close(s);
+    world_close(w);
+    rv_kit_postgres_end(&pg);
+}
+END_TEST
+
+/* Two handles write one run at the same time: the second waits, and then sees what the first has done. */
+START_TEST(a_lock_is_waited_for_and_no_longer)
+{
+    struct world world, *w = &world;
+    rv_store *s = NULL;
+
+    world_open(w, NULL);
+    OK(world_create(w, w->s, "r1", &w->err));
+    OK(rv_store_open(w->url, &hasty, &s, &w->err));
+    OK(rv_store_begin(w->s, &w->err));
+    OK(world_append(w->s, "r1", 1, 1, 1, &w->err));
+    FAILS(RV_E_TIMEOUT, "lock timeout", "holds the lock", world_append(s, "r1", 1, 2, 1, &w->err));
+    rv_store_set_wait(s, 100);
+    FAILS(RV_E_TIMEOUT, "lock timeout", NULL, world_append(s, "r1", 1, 2, 1, &w->err));
+    OK(rv_store_commit(w->s, &w->err));
+    OK(world_append(s, "r1", 1, 2, 1, &w->err));
+    ck_assert_int_eq(world_count(w, "r1"), 3);
+    rv_store_close(s);
+    world_close(w);
+}
+END_TEST
+
+struct racer {
+    struct world *w;
+    int n, rc;
+};
+
+static void *race(void *self)
+{
+    struct racer *r = self;
+    rv_store *s = NULL;
+    char id[20], value[4000], hash[RV_STORE_HASH_MAX];
+
+    r->rc = rv_store_open(r->w->url, &patient, &s, NULL);
+    for (int i = 0; i < 30 && r->rc == 0; i++) {
+        memset(value, 'a' + i % 26, sizeof value); /* the same in all, at about the same time */
+        r->rc = rv_store_put_blob(s, (rv_str){value, sizeof value}, hash, NULL);
+        snprintf(id, sizeof id, "r%d", i);
+        if (r->rc == 0) {
+            int rc = world_create(r->w, s, id, NULL);
+            r->n += rc == 0;
+            r->rc = rc == RV_E_EXISTS ? 0 : rc;
+        }
+        const struct rv_session_row fresh = {.id = id, .tenant = "t", .user = "u", .created_us = T0};
+        if (r->rc == 0)
+            r->rc = rv_store_ensure_session(s, &fresh, NULL, NULL);
+    }
+    rv_store_close(s);
+    return NULL;
+}
+
+START_TEST(what_several_make_at_once_is_made_once)
+{
+    struct world world, *w = &world;
+    struct racer racers[4] = {{0}};
+    struct rv_store_stats stats;
+    pthread_t threads[RV_COUNT(racers)];
+    int n = 0;
+
+    world_open(w, NULL);
+    for (size_t i = 0; i < RV_COUNT(racers); i++) {
+        racers[i].w = w;
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
+    }
+    for (size_t i = 0; i < RV_COUNT(racers); i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_msg(racers[i].rc == 0, "%s", rv_code_text(racers[i].rc));
+        n += racers[i].n;
+    }
+    ck_assert_int_eq(n, 30);
+    OK(rv_store_stats(w->s, &stats, &w->err));
+    ck_assert_int_eq(stats.runs, 30);
+    ck_assert_int_eq(stats.sessions, 30);
+    ck_assert_int_eq(stats.blobs, 27); /* and the bundle */
+    world_close(w);
+}
+END_TEST
+
+Suite *server_suite(void)
+{
+    Suite *suite = suite_create("server");
+    TCase *tc = tcase_create("server");
+
+    tcase_add_test(tc, a_writer_outlives_a_server_that_ends_and_comes_back);
+    tcase_add_test(tc, a_server_that_is_away_is_waited_for_and_no_longer);
+    tcase_add_test(tc, a_lock_is_waited_for_and_no_longer);
+    tcase_add_test(tc, what_several_make_at_once_is_made_once);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

@@ -1,0 +1,300 @@
+#include "tests/kit/postgres.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/kit/kit.h"
+
+#define START_MS 60000
+#define MAX_TEXT ((size_t)1 << 20)
+
+static const char *program(const char *name)
+{
+    static char path[200];
+    glob_t found = {0};
+
+    if (glob("/usr/lib/postgresql/*/bin", 0, NULL, &found) != 0 || found.gl_pathc == 0)
+        rv_kit_die("no PostgreSQL in /usr/lib/postgresql: install Debian's package \"postgresql\"");
+    snprintf(path, sizeof path, "%s/%s", found.gl_pathv[found.gl_pathc - 1], name);
+    globfree(&found);
+    if (access(path, X_OK) != 0)
+        rv_kit_die("no program %s: install Debian's package \"postgresql\"", path);
+    return path;
+}
+
+/* The server refuses to be the super-user's. */
+static void drop_root(void)
+{
+    const struct passwd *user = getuid() == 0 ? getpwnam("nobody") : NULL;
+
+    if (user && (setgroups(0, NULL) != 0 || setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0))
+        _exit(126);
+}
+
+static pid_t spawn(const char *const *argv, bool as_server, int out)
+{
+    pid_t parent = getpid(), pid = fork();
+
+    if (pid < 0)
+        rv_kit_die("fork: %s", strerror(errno));
+    if (pid > 0)
+        return pid;
+    drop_root();
+    if (as_server && (prctl(PR_SET_PDEATHSIG, SIGQUIT) != 0 || getppid() != parent))
+        _exit(126);
+    int null = open("/dev/null", O_RDWR);
+    dup2(null, 0);
+    dup2(out >= 0 ? out : null, 1);
+    if (out < 0)
+        dup2(null, 2);
+    if (chdir("/") != 0)
+        _exit(126);
+    execve(argv[0], (char *const *)argv, (char *[]){"LC_ALL=C", "TZ=UTC", "PATH=/usr/bin:/bin", NULL});
+    _exit(127);
+}
+
+static void run(const char *const *argv)
+{
+    int status = 0;
+    pid_t pid = spawn(argv, false, -1);
+
+    if (waitpid(pid, &status, 0) != pid || status != 0)
+        rv_kit_die("%s %s failed with status %d", argv[0], argv[1], status);
+}
+
+static char *folder_in(const char *base, const char *name)
+{
+    char *dir = rv_kit_path(base, name);
+
+    if (!mkdtemp(dir))
+        rv_kit_die("mkdtemp(%s): %s", dir, strerror(errno));
+    return dir;
+}
+
+static void give_away(const char *path)
+{
+    const struct passwd *user = getuid() == 0 ? getpwnam("nobody") : NULL;
+
+    if (user && chown(path, user->pw_uid, user->pw_gid) != 0)
+        rv_kit_die("chown %s: %s", path, strerror(errno));
+}
+
+/* Copying is ten times as fast as making. As the super-user: the files keep their owner. */
+static void copy(const char *from, const char *to)
+{
+    const char *const argv[] = {"/bin/cp", "-a", from, to, NULL};
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execv(argv[0], (char *const *)argv);
+        _exit(127);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+        rv_kit_die("cannot copy %s to %s", from, to);
+}
+
+/* A cluster that is made once for all test programs of a build. */
+static const char *template_dir(void)
+{
+    static const char path[] = RV_BINARY_DIR "/tests/postgres-template";
+    int lock = open(RV_BINARY_DIR "/tests/postgres-template.lock", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+
+    if (lock < 0 || flock(lock, LOCK_EX) != 0)
+        rv_kit_die("cannot lock %s: %s", path, strerror(errno));
+    if (access(path, F_OK) != 0) {
+        char *dir = folder_in("/tmp", "rvpg.XXXXXX"), *data = rv_kit_path(dir, "data");
+        const char *const argv[] = {
+            program("initdb"),   "-D", data, "-N", "-A", "trust", "-U", "reeve", "-E", "UTF8", "--locale=C",
+            "--no-instructions", NULL};
+        give_away(dir);
+        run(argv);
+        copy(data, RV_BINARY_DIR "/tests/postgres-template.new");
+        if (rename(RV_BINARY_DIR "/tests/postgres-template.new", path) != 0)
+            rv_kit_die("cannot make %s: %s", path, strerror(errno));
+        free(data);
+        rv_kit_tmpdir_remove(dir);
+    }
+    close(lock);
+    return path;
+}
+
+static bool is_listening(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+    bool is = connect(fd, (struct sockaddr *)&at, sizeof at) == 0;
+    close(fd);
+    return is;
+}
+
+void rv_kit_postgres_restart(struct rv_kit_postgres *pg)
+{
+    char *data = rv_kit_path(pg->dir, "data"), sockets[100];
+    const char *const argv[] = {program("postgres"),
+                                "-D",
+                                data,
+                                "-c",
+                                "listen_addresses=",
+                                "-c",
+                                sockets,
+                                "-p",
+                                "1",
+                                "-c",
+                                pg->waits_for_disk ? "fsync=on" : "fsync=off",
+                                "-c",
+                                "max_connections=60",
+                                "-c",
+                                "shared_buffers=16MB",
+                                NULL};
+
+    snprintf(sockets, sizeof sockets, "unix_socket_directories=%s", pg->dir);
+    pg->pid = spawn(argv, true, -1);
+    for (int ms = 0; !is_listening(pg->socket); ms += 5) {
+        if (ms > START_MS || waitpid(pg->pid, NULL, WNOHANG) != 0)
+            rv_kit_die("the server of PostgreSQL in %s does not start", pg->dir);
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    free(data);
+}
+
+void rv_kit_postgres_start(struct rv_kit_postgres *pg)
+{
+    const char *from = template_dir();
+
+    pg->dir = folder_in("/tmp", "rvpg.XXXXXX");
+    give_away(pg->dir);
+    char *data = rv_kit_path(pg->dir, "data");
+    copy(from, data);
+    free(data);
+    snprintf(pg->socket, sizeof pg->socket, "%s/.s.PGSQL.1", pg->dir);
+    pg->url = malloc(strlen(pg->dir) + 80);
+    if (!pg->url)
+        rv_kit_die("no memory");
+    snprintf(pg->url, strlen(pg->dir) + 80, "postgres:///postgres?host=%s&port=1&user=reeve", pg->dir);
+    rv_kit_postgres_restart(pg);
+}
+
+/* Its backends are not of its process group; what still computes would keep the next server from starting. */
+static size_t list_children(pid_t parent, pid_t *out, size_t max)
+{
+    DIR *proc = opendir("/proc");
+    struct dirent *entry;
+    size_t n = 0;
+
+    while (proc && (entry = readdir(proc)) && n < max) {
+        char path[300], line[400];
+        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+        FILE *f = entry->d_name[0] >= '0' && entry->d_name[0] <= '9' ? fopen(path, "r") : NULL;
+        const char *end = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
+        if (end && strlen(end) > 4 && strtol(end + 4, NULL, 10) == parent)
+            out[n++] = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (f)
+            fclose(f);
+    }
+    if (proc)
+        closedir(proc);
+    return n;
+}
+
+void rv_kit_postgres_stop(struct rv_kit_postgres *pg, int signal)
+{
+    pid_t children[200];
+    size_t n = signal == SIGKILL ? list_children(pg->pid, children, RV_COUNT(children)) : 0;
+
+    if (pg->pid == 0)
+        return;
+    kill(pg->pid, signal);
+    for (size_t i = 0; i < n; i++)
+        kill(children[i], SIGKILL);
+    while (waitpid(pg->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    for (size_t i = 0; i < n; i++) /* no child of this process: it is gone when there is nothing to ask */
+        for (int ms = 0; kill(children[i], 0) == 0 && ms < 1000; ms++)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    pg->pid = 0;
+}
+
+void rv_kit_postgres_end(struct rv_kit_postgres *pg)
+{
+    rv_kit_postgres_stop(pg, SIGQUIT);
+    rv_kit_tmpdir_remove(pg->dir);
+    free(pg->url);
+    *pg = (struct rv_kit_postgres){0};
+}
+
+/* --- One for the program --- */
+
+static struct rv_kit_postgres ours;
+static pid_t starter;
+
+static void end_ours(void)
+{
+    if (getpid() == starter) /* not what was forked from it */
+        rv_kit_postgres_end(&ours);
+}
+
+const struct rv_kit_postgres *rv_kit_postgres(void)
+{
+    if (starter == 0) {
+        starter = getpid();
+        rv_kit_postgres_start(&ours);
+        atexit(end_ours);
+    }
+    return &ours;
+}
+
+char *rv_kit_postgres_url(const struct rv_kit_postgres *pg)
+{
+    static int n;
+    size_t size = strlen(pg->url) + 80;
+    char *url = malloc(size);
+
+    if (!url)
+        rv_kit_die("no memory");
+    snprintf(url, size, "%s&schema=t%d_%d", pg->url, (int)getpid(), ++n);
+    return url;
+}
+
+char *rv_kit_postgres_sql(const struct rv_kit_postgres *pg, const char *sql)
+{
+    const char *const argv[] = {program("psql"), "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, pg->url, NULL};
+    int ends[2], status = 0;
+    rv_buf text = RV_BUF_INIT(MAX_TEXT);
+    char piece[4096];
+    ssize_t got;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        rv_kit_die("pipe: %s", strerror(errno));
+    pid_t pid = spawn(argv, false, ends[1]);
+    close(ends[1]);
+    while ((got = read(ends[0], piece, sizeof piece)) > 0)
+        rv_buf_add(&text, piece, (size_t)got);
+    close(ends[0]);
+    if (waitpid(pid, &status, 0) != pid || status != 0)
+        rv_kit_die("psql: status %d: %s: %s", status, sql, rv_buf_cstr(&text));
+    while (text.len > 0 && text.ptr[text.len - 1] == '\n')
+        rv_buf_truncate(&text, text.len - 1);
+    rv_buf_puts(&text, "");
+    char *out = rv_str_dup(rv_buf_str(&text).ptr ? rv_buf_str(&text) : RV_STR_LIT(""));
+    rv_buf_fini(&text);
+    return out;
+}

@@ -1,0 +1,9 @@
+/* The cases of unit_app. */
+#ifndef RV_TESTS_APP_SUITES_H
+#define RV_TESTS_APP_SUITES_H
+
+#include <check.h>
+
+TCase *needs_case(void);
+
+#endif
