@@ -537,57 +537,6 @@ json_object *rv_envelope_question_data(const rv_envelope *env, rv_str id, enum r
     return rv_json_get_obj(entry, "data");
 }
 
-/* --- expiry of questions with choices --- */
-
-/* The i-th question that waits: the pending one is 0, then those of the queue. Its time is 0 unless it has choices and
- * expires. */
-static rv_str ask_at(const rv_envelope *env, size_t i, int64_t *expires_us)
-{
-    const char *id = NULL, *time = NULL;
-
-    *expires_us = 0;
-    if (i == 0) {
-        const struct rv_stored_interrupt *it = rv_env_interrupt(env);
-        if (rv_envelope_has_interrupt(env) && rv_interrupt_is_ask(it->data))
-            *expires_us = it->expires_at_us;
-        return rv_text_str(&it->id);
-    }
-    json_object *entry = rv_envelope_queued(env, i - 1);
-    if (entry && rv_json_get_text(entry, "id", &id) && rv_interrupt_is_ask(rv_json_get_obj(entry, "data")) &&
-        rv_json_get_text(entry, "expires_at", &time) && rv_time_parse(rv_str_of(time), expires_us, NULL) < 0)
-        *expires_us = 0;
-    return id ? rv_str_of(id) : (rv_str){NULL, 0};
-}
-
-bool rv_envelope_due_ask(const rv_envelope *env, int64_t now_us, rv_str *id, int64_t *expired_us)
-{
-    bool found = false;
-
-    for (size_t i = 0; i <= rv_envelope_n_queued(env); i++) {
-        int64_t at_us;
-        rv_str one = ask_at(env, i, &at_us);
-        if (at_us == 0 || now_us < at_us || (found && at_us >= *expired_us))
-            continue;
-        found = true;
-        *id = one;
-        *expired_us = at_us;
-    }
-    return found;
-}
-
-int64_t rv_envelope_next_expiry(const rv_envelope *env)
-{
-    int64_t next_us = 0;
-
-    for (size_t i = 0; i <= rv_envelope_n_queued(env); i++) {
-        int64_t at_us;
-        (void)ask_at(env, i, &at_us);
-        if (at_us != 0 && (next_us == 0 || at_us < next_us))
-            next_us = at_us;
-    }
-    return next_us;
-}
-
 const char *rv_envelope_asker(const rv_envelope *env, rv_str id, const char *asked_by)
 {
     enum rv_interrupt_kind kind = RV_INTERRUPT_CLARIFICATION;

@@ -41,6 +41,10 @@ static const struct {
                 "tool_not_found tool_not_allowed tool_invalid agent_failed hook_failed hook_timed_out plugin_failed "
                 "policy_denied policy_failed limit_reached stage_timed_out expression_failed "
                 "template_failed join_failed script_no_entry stage_failed cancelled"},
+    {"task_status", "waiting pending processing completed failed cancelled"},
+    {"task_tier", "micro small medium large"},
+    {"task_event_kind", "claimed completed retrying failed recovered quota_exceeded released error cancel_requested "
+                        "cancelled retried"},
 };
 
 /* Proves 10/reason-classes: Each terminal reason has a class: completed (completed, break_requested),
