@@ -4,6 +4,7 @@
  * A value comes from the keys of the stage, else from the agent document, else it is the default of the table. The keys
  * are read when the pipeline is loaded (rv_agent_build()); stages.c then gives the agent its stage; the document is
  * added last, when agents are bound (rv_agent_add_document()). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/config_internal.h"
@@ -255,6 +256,7 @@ struct binding {
     const struct rv_agent_source *source;
     rv_index names; /* of agents: their place among the bound ones */
     size_t n_bytes; /* of all documents so far */
+    bool is_in_budget;
 };
 
 static size_t count_unbound(const struct rv_pipeline *p)
@@ -384,28 +386,47 @@ static int bind_all(struct binding *b, rv_err **err)
             rc = bind_stage(b, &p->agents[i], err);
     if (rc < 0)
         return rc;
-    rv_check_more_budget(&b->l, known);
+    rv_check_prices(&b->l, p, b->is_in_budget, known);
     if (b->l.rc < 0)
         return RV_FAIL(err, b->l.rc, "check the budget");
     return rv_findings_check(b->l.findings, err);
 }
 
-int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source *source, rv_findings *findings,
-                            rv_err **err)
+/* is_in_budget: a pipeline that runs this one has a budget. */
+static int bind_pipeline(struct rv_pipeline *p, const struct rv_agent_source *source, bool is_in_budget,
+                         rv_findings *findings, rv_err **err)
 {
     static const struct rv_pipeline_opts opts = {0};
     struct binding b = {.l = {.p = p, .arena = p->internal->arena, .findings = findings, .opts = &opts},
-                        .source = source};
+                        .source = source,
+                        .is_in_budget = is_in_budget};
     size_t n_before = rv_findings_n_errors(findings);
     int rc = bind_all(&b, err);
 
     rv_prices_free(b.l.prices);
     rv_index_fini(&b.names);
-    for (size_t i = 0; i < p->internal->n_inner && rc == 0; i++)
-        rc = rv_pipeline_bind_agents(p->internal->inner[i], source, findings, err);
     if (rc < 0 || rv_findings_n_errors(findings) > n_before)
         p->is_sound = false;
     return rc < 0 ? RV_WRAP(err, rc, "bind the agents of pipeline \"%s\"", p->file) : 0;
+}
+
+int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source *source, rv_findings *findings,
+                            rv_err **err)
+{
+    size_t n = p->internal->n_inner;
+    bool *is_in_budget = calloc(n + 1, sizeof *is_in_budget);
+    int rc = is_in_budget ? bind_pipeline(p, source, false, findings, err)
+                          : RV_FAIL(err, RV_E_NOMEM, "bind the agents of pipeline \"%s\"", p->file);
+
+    if (is_in_budget)
+        rv_mark_in_budget(p, is_in_budget);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = bind_pipeline(p->internal->inner[i], source, is_in_budget[i], findings, err);
+        p->is_sound = p->is_sound && p->internal->inner[i]->is_sound;
+    }
+    p->is_sound = p->is_sound && rc == 0;
+    free(is_in_budget);
+    return rc;
 }
 
 const struct rv_bound_agent *rv_pipeline_bound_agents(const struct rv_pipeline *p, size_t *n)

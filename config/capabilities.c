@@ -107,13 +107,11 @@ static void read_mapping(struct rv_key_reader *r, const struct rv_node *node, st
 void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = rv_loader_of(r);
-    bool ok = false;
-    size_t n = rv_list_length(r, node, "capabilities", RV_MAX_CAPABILITIES, &ok);
+    size_t n;
 
     (void)target;
-    if (!ok)
-        return;
-    l->p->capabilities = rv_loader_array(l, n, sizeof *l->p->capabilities);
+    l->p->capabilities =
+        rv_loader_items(r, node, RV_NODE_LIST, "capabilities", RV_MAX_CAPABILITIES, sizeof *l->p->capabilities, &n);
     l->p->internal->capabilities = rv_loader_array(l, n, sizeof *l->p->internal->capabilities);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_capability_config *out = &l->p->capabilities[i];

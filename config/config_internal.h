@@ -67,7 +67,7 @@ struct rv_owned {
     json_object *value;
 };
 
-/* A text of a stage whose names are checked once all stages are known (rv_check_prompts()). */
+/* A text of a stage whose names are checked once all stages are known (rv_check_names()). */
 struct rv_noted_text {
     const struct rv_noted_text *next;
     const char *what;    /* how findings about it begin: agent "a": rule 1: "when" */
@@ -178,11 +178,12 @@ void rv_check_stages(struct rv_loader *l);      /* each of them, and what spans 
 void rv_check_groups(struct rv_loader *l);      /* lists and joins; finds the level of each stage */
 void rv_check_work(struct rv_loader *l);        /* kinds of work; pipelines that stages run are loaded */
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
-/** The same but for models that were looked at before; known NULL: none was. */
-void rv_check_more_budget(struct rv_loader *l, const bool *known);
-void rv_check_prompts(struct rv_loader *l); /* placeholders, and what expressions name */
-void rv_check_place_names(struct rv_loader *l);
-bool rv_is_place_name(rv_str name);       /* one that only some visits have, as `item` */
+/** Models that stages of p ask have a price where p, or a pipeline that runs it, has a budget. known: those that were
+ * looked at before; NULL: none was. */
+void rv_check_prices(struct rv_loader *l, const struct rv_pipeline *p, bool is_in_budget, const bool *known);
+/** is_in_budget[i] becomes true where a pipeline that runs the inner pipeline i, or one around that, has a budget. */
+void rv_mark_in_budget(const struct rv_pipeline *p, bool *is_in_budget);
+void rv_check_names(struct rv_loader *l); /* what placeholders and expressions name */
 void rv_check_tests(struct rv_loader *l); /* stage names in expectations */
 
 /* --- Groups (groups.c, group_regions.c) --- */
@@ -219,10 +220,10 @@ struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char 
 
 /* Small things that several sections need. */
 struct rv_loader *rv_loader_of(struct rv_key_reader *r);
-/** A list node's length if it is a list of at most max items, else a finding and 0. *ok tells an empty list. */
-size_t rv_list_length(struct rv_key_reader *r, const struct rv_node *node, const char *key, size_t max, bool *ok);
-/** The same for a map node. */
-size_t rv_map_length(struct rv_key_reader *r, const struct rv_node *node, const char *key, size_t max, bool *ok);
+/** Room for the items of a list or a map, at most max of them: zeroed arena memory, *n of size each. NULL, and *n is 0:
+ *  the node is of another kind or too long, which is a finding, or memory is short. */
+void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, enum rv_node_kind kind, const char *key,
+                      size_t max, size_t size, size_t *n);
 /** Zeroed arena memory for n items (n may be 0); NULL is out of memory and recorded in the loader. */
 void *rv_loader_array(struct rv_loader *l, size_t n, size_t size);
 /** path relative to the pipeline's folder, in the arena; NULL is out of memory, recorded. */

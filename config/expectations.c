@@ -181,7 +181,7 @@ static const struct rv_key test_keys[] = {
      .doc = "A partial state dict to start from."},
     {"script", RV_KEY_CUSTOM, AT(script), .src_offset = AT(script_src), .read = read_script,
      .schema = "{\"anyOf\":[{\"type\":\"string\",\"minLength\":1},{\"type\":\"object\"}]}",
-     .doc = "What stands in for models, stages, tools and people: a file, or the script itself."},
+     .doc = "What stands in for models, stages, tools, hooks and people: a file, or the script itself."},
     {"mode", RV_KEY_TERM, AT(mode), .term_list = "run_mode", .doc = "Run mode; unset: the pipeline's."},
     {"mock", RV_KEY_BOOL, AT(mock), .default_text = "false", .doc = "Use mock handlers."},
     {"without", RV_KEY_STR_LIST, AT(without),
@@ -194,13 +194,10 @@ const struct rv_key_table rv_test_table = {"test", "A test of the pipeline", tes
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = rv_loader_of(r);
-    bool ok = false;
-    size_t n = rv_list_length(r, node, "tests", RV_MAX_TEST_CONFIGS, &ok);
+    size_t n;
 
     (void)target;
-    if (!ok)
-        return;
-    l->p->tests = rv_loader_array(l, n, sizeof *l->p->tests);
+    l->p->tests = rv_loader_items(r, node, RV_NODE_LIST, "tests", RV_MAX_TEST_CONFIGS, sizeof *l->p->tests, &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_test_config *test = &l->p->tests[i];
         const struct rv_node *name = rv_node_get(node->items[i], "name");

@@ -218,6 +218,30 @@ static void write_groups(const struct rv_pipeline *p, const struct rv_agent *a, 
     rv_jw_arr_end(w);
 }
 
+/* What the stage's file is: `reeve explain` of that file says more. */
+static void write_inner(const struct rv_pipeline *p, rv_jw *w)
+{
+    bool is_parallel = p->default_run_mode == RV_MODE_PARALLEL;
+
+    rv_jw_key(w, "runs");
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "name", p->name);
+    rv_jw_kv_text(w, "default_run_mode", rv_run_mode_text(is_parallel ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL));
+    if (p->inputs.is_set)
+        rv_jw_kv_list(w, "inputs", &p->inputs);
+    rv_jw_key(w, "stages");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < p->n_agents; i++)
+        rv_jw_text(w, p->stage_names[i]);
+    rv_jw_arr_end(w);
+    rv_jw_kv_int(w, "max_iterations", p->max_iterations);
+    rv_jw_kv_int(w, "max_llm_calls", p->max_llm_calls);
+    rv_jw_kv_int(w, "max_agent_hops", p->max_agent_hops);
+    if (p->has_budget)
+        rv_explain_double(w, "budget_usd", (double)p->budget_micro_usd / 1e6);
+    rv_jw_obj_end(w);
+}
+
 static void write_work(const struct rv_agent *a, rv_jw *w)
 {
     if (a->join.wait != RV_WAIT_NOT)
@@ -229,6 +253,8 @@ static void write_work(const struct rv_agent *a, rv_jw *w)
         write_term(w, &rv_agent_table, "on_item_error", a->each.on_error);
     }
     write_if(w, "pipeline", a->inner.file);
+    if (a->inner.pipeline)
+        write_inner(a->inner.pipeline, w);
     write_built(w, "inputs", a->inner.inputs);
     write_built(w, "outputs", a->inner.outputs);
     write_built(w, "set", a->set);

@@ -64,9 +64,6 @@ static void read_branch(struct rv_key_reader *r, const struct rv_node *node, con
 void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char **name,
                      struct rv_branches *out)
 {
-    struct rv_loader *l = rv_loader_of(r);
-    bool ok = false;
-
     *name = "";
     if (node->kind == RV_NODE_STR) {
         *name = node->text.ptr;
@@ -76,10 +73,10 @@ void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const 
         rv_keys_wrong_type(r, node, key, "the name of a stage or a list of branches");
         return;
     }
-    size_t n = rv_list_length(r, node, key, MAX_BRANCHES, &ok);
+    out->items = rv_loader_items(r, node, RV_NODE_LIST, key, MAX_BRANCHES, sizeof *out->items, &out->n);
     out->is_list = true;
     out->src = node->src;
-    l->p->has_groups = true;
+    rv_loader_of(r)->p->has_groups = true;
     if (node->n == 0) {
         const char *code = r->code;
         r->code = "empty_list";
@@ -87,11 +84,7 @@ void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const 
                         "%s is an empty list", key);
         r->code = code;
     }
-    out->items = ok ? rv_loader_array(l, n, sizeof *out->items) : NULL;
-    if (!out->items)
-        return;
-    out->n = n;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < out->n; i++)
         read_branch(r, node->items[i], key, i, &out->items[i]);
 }
 
@@ -147,11 +140,10 @@ const struct rv_term_list rv_merge_list = {"merge", "way to merge", merges, RV_C
 static void read_merges(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_join *join = (struct rv_agent_join *)((char *)target - offsetof(struct rv_agent_join, merges));
-    bool ok = false;
-    size_t n = rv_map_length(r, node, "merge", 1024, &ok);
+    size_t n;
 
-    join->merges = ok ? rv_loader_array(rv_loader_of(r), n, sizeof *join->merges) : NULL;
-    for (size_t i = 0; join->merges && i < n; i++) {
+    join->merges = rv_loader_items(r, node, RV_NODE_MAP, "merge", 1024, sizeof *join->merges, &n);
+    for (size_t i = 0; i < n; i++) {
         const struct rv_node *value = node->items[i];
         char key[192];
         int how = RV_UNSET;
@@ -189,9 +181,10 @@ static void read_wait(struct rv_key_reader *r, const struct rv_node *node, void 
         join->count = node->i64;
         return;
     }
+    const char *quote = node->kind == RV_NODE_STR ? "\"" : "";
     rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "write all, any, first, or how many branches have to arrive",
-                    "join must be all, any, first, a number from 1 to %d, or a map with `wait`, not %s %.*s",
-                    MAX_BRANCHES, rv_node_kind_text(node->kind), RV_STR_ARG(rv_utf8_cut(node->text, 60)));
+                    "join must be all, any, first, a number from 1 to %d, or a map with `wait`, not %s %s%.*s%s",
+                    MAX_BRANCHES, rv_node_kind_text(node->kind), quote, RV_STR_ARG(rv_utf8_cut(node->text, 60)), quote);
 }
 
 static const struct rv_key join_keys[] = {
@@ -257,7 +250,6 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
                   struct rv_built *out)
 {
     struct rv_loader *l = rv_loader_of(r);
-    rv_err *err = NULL;
 
     out->node = node;
     if (depth > MAX_BUILT_DEPTH) {
@@ -291,14 +283,10 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
     }
     out->kind = RV_BUILT_CONST;
     struct rv_owned *o = rv_loader_own(l);
-    int rc = o ? rv_node_to_json(node, &o->value, &err) : RV_E_NOMEM;
-    if (rc == RV_E_NOMEM)
-        r->rc = rc;
-    else if (rc < 0)
-        rv_findings_add_err(r->findings, RV_SEVERITY_ERROR, &node->src, err);
-    else
-        out->value = o->value;
-    rv_err_free(err);
+    if (!o)
+        return;
+    rv_keys_json(r, node, &o->value);
+    out->value = o->value;
 }
 
 static struct rv_built *built_map(struct rv_key_reader *r, const struct rv_node *node, const char *key, bool is_inside)
@@ -431,12 +419,11 @@ void rv_read_ask(struct rv_key_reader *r, const struct rv_node *node, void *targ
 void rv_read_on_answer(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_ask *ask = (struct rv_agent_ask *)((char *)target - offsetof(struct rv_agent_ask, routes));
-    bool ok = false;
-    size_t n = rv_map_length(r, node, "on_answer", RV_ASK_MAX_OPTIONS + 1, &ok);
+    size_t n;
 
     ask->on_answer_src = node->src;
-    ask->routes = ok ? rv_loader_array(rv_loader_of(r), n, sizeof *ask->routes) : NULL;
-    for (size_t i = 0; ask->routes && i < n; i++) {
+    ask->routes = rv_loader_items(r, node, RV_NODE_MAP, "on_answer", RV_ASK_MAX_OPTIONS + 1, sizeof *ask->routes, &n);
+    for (size_t i = 0; i < n; i++) {
         struct rv_answer_route *route = &ask->routes[ask->n_routes++];
         const struct rv_node *value = node->items[i];
         char key[128];

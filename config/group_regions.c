@@ -299,10 +299,10 @@ static void check_count(struct region *r, const struct group *g)
     if (n >= g->join->join.count)
         return;
     if (n > 0)
-        snprintf(hint, sizeof hint, "write at most join: %lld, or let more branches lead to \"%s\"", (long long)n,
+        snprintf(hint, sizeof hint, "write at most join: %lld, or let more branches route to \"%s\"", (long long)n,
                  g->join->name);
     else
-        snprintf(hint, sizeof hint, "let a branch of this list lead to \"%s\"", g->join->name);
+        snprintf(hint, sizeof hint, "let a branch of this list route to \"%s\"", g->join->name);
     rv_findings_add_as(
         r->l->findings, RV_SEVERITY_ERROR, "join_impossible", &g->join->join.src, hint,
         "agent \"%s\": the join waits for %lld of the branches of \"%s\", and %lld of the list at %d:%d can "

@@ -108,13 +108,13 @@ static void join_backwards(struct levels *v, const struct rv_group_way *way)
     char text[RV_HINT_MAX], hint[RV_HINT_MAX];
 
     if (way->from == way->to)
-        snprintf(text, sizeof text, "agent \"%s\": a join cannot lead to itself", from);
+        snprintf(text, sizeof text, "agent \"%s\": a join cannot route to itself", from);
     else
-        snprintf(text, sizeof text, "agent \"%s\": it leads to the join \"%s\", which comes before it in stage order",
+        snprintf(text, sizeof text, "agent \"%s\": it routes to the join \"%s\", which comes before it in stage order",
                  from, to);
     snprintf(hint, sizeof hint, "a join comes after its branches: move \"%s\" behind \"%s\", or raise its stage_order",
              to, from);
-    find(v, "join_backwards", &way->src, way->from == way->to ? "lead on to a later stage, or to end" : hint, text);
+    find(v, "join_backwards", &way->src, way->from == way->to ? "route to a later stage, or to end" : hint, text);
     v->marks[way->to].is_vague = true;
 }
 
@@ -124,9 +124,9 @@ static void two_joins(struct levels *v, const struct rv_group_way *way, int fork
     char text[RV_HINT_MAX], hint[RV_HINT_MAX];
 
     snprintf(text, sizeof text,
-             "agent \"%s\": it leads to the join \"%s\", and the branches of \"%s\" meet at the join \"%s\" already",
+             "agent \"%s\": it routes to the join \"%s\", and the branches of \"%s\" meet at the join \"%s\" already",
              agent(v, way->from)->name, agent(v, way->to)->name, agent(v, fork)->name, first);
-    snprintf(hint, sizeof hint, "all lists of a stage share one join: lead to \"%s\", or to end", first);
+    snprintf(hint, sizeof hint, "all lists of a stage share one join: route to \"%s\", or to end", first);
     find(v, "two_joins", &way->src, hint, text);
 }
 
@@ -145,13 +145,13 @@ static void no_group(struct levels *v, const struct rv_group_way *way)
     int opener = way->to <= way->from ? opener_of(v, way->to) : -1;
     char text[RV_HINT_MAX], hint[RV_HINT_MAX];
 
-    snprintf(text, sizeof text, "agent \"%s\": it leads to the join \"%s\", and no group is open there",
+    snprintf(text, sizeof text, "agent \"%s\": it routes to the join \"%s\", and no group is open there",
              agent(v, way->from)->name, name);
     if (opener >= 0)
         snprintf(hint, sizeof hint, "loop back to \"%s\", which opens its group again", agent(v, opener)->name);
     else
         snprintf(hint, sizeof hint,
-                 "lead to the join only from branches of a list; from here, name a stage behind the join");
+                 "route to the join only from branches of a list; from here, name a stage behind the join");
     find(v, "join_without_group", &way->src, hint, text);
 }
 
@@ -185,15 +185,15 @@ static void branch(struct levels *v, const struct rv_group_way *way)
     if (is_join(v, way->to)) {
         snprintf(text, sizeof text, "agent \"%s\": the branch \"%s\" is a join: branches meet there, none begins there",
                  from, to);
-        find(v, "bad_branch", &way->src, "name the first stage of a branch, and let that lead to the join", text);
+        find(v, "bad_branch", &way->src, "name the first stage of a branch, and let that route to the join", text);
         v->marks[way->to].is_vague = true;
         return;
     }
     if (way->to <= way->from) {
         snprintf(text, sizeof text, "agent \"%s\": the branch \"%s\" %s", from, to,
                  way->to == way->from ? "is the stage itself" : "comes before it in stage order");
-        find(v, "fork_backwards", &way->src,
-             "a list leads forward: name later stages, and loop back by a single name instead of a list", text);
+        find(v, "fork_backwards", &way->src, "a list names later stages: loop back by a single name instead of a list",
+             text);
         v->marks[way->to].is_vague = true;
         return;
     }
@@ -299,7 +299,7 @@ static void mixed_hint(const struct levels *v, const struct rv_group_way *wrong,
     const char *opener = fork >= 0 ? agent(v, fork)->name : "", *meets = join >= 0 ? agent(v, join)->name : NULL;
 
     if (is_into)
-        snprintf(out, RV_HINT_MAX, "lead to \"%s\" instead, which opens its group again", opener);
+        snprintf(out, RV_HINT_MAX, "route to \"%s\" instead, which opens its group again", opener);
     else if (wrong->kind == RV_WAY_BY_ERROR)
         snprintf(out, RV_HINT_MAX, "let error_next name a stage of the same branch, %s%s%s",
                  meets ? "the join \"" : "or ", meets ? meets : "end", meets ? "\", or end" : "");
@@ -308,7 +308,7 @@ static void mixed_hint(const struct levels *v, const struct rv_group_way *wrong,
                  meets ? "the join \"" : "a join of the group", meets ? meets : "",
                  meets ? "\" or from a stage behind it" : "");
     else if (meets)
-        snprintf(out, RV_HINT_MAX, "lead to the join \"%s\" and on from there, or end the branch with end", meets);
+        snprintf(out, RV_HINT_MAX, "route to the join \"%s\" and on from there, or end the branch with end", meets);
     else
         snprintf(out, RV_HINT_MAX, "join the branches of \"%s\" first, or end the branch with end", opener);
 }
@@ -345,9 +345,9 @@ static void mixed(struct levels *v, const struct verdict *is, const struct rv_gr
     if (is->right->from == is->right->to && is->fork < 0)
         snprintf(other, sizeof other, "the run begins there");
     else
-        snprintf(other, sizeof other, "\"%s\" leads there %s (%d:%d)", agent(v, is->right->from)->name, there,
+        snprintf(other, sizeof other, "\"%s\" routes there %s (%d:%d)", agent(v, is->right->from)->name, there,
                  is->right->src.line, is->right->src.col);
-    snprintf(text, sizeof text, "agent \"%s\": it leads to \"%s\" %s, and %s", agent(v, wrong->from)->name, name, here,
+    snprintf(text, sizeof text, "agent \"%s\": it routes to \"%s\" %s, and %s", agent(v, wrong->from)->name, name, here,
              other);
     if (is->is_into && is_around(v, fork, is->fork))
         mixed_hint(v, wrong, is->fork, true, hint);
@@ -372,18 +372,19 @@ static void unclosed(struct levels *v, const struct mark *m, int stage)
     const char *open = agent(v, closed_by(v, inner))->name, *join = agent(v, stage)->name;
     char text[RV_HINT_MAX], hint[RV_HINT_MAX];
 
-    snprintf(text, sizeof text,
-             "agent \"%s\": it leads to the join \"%s\" with the group of \"%s\" open, and \"%s\" leads there with the "
-             "group of \"%s\" open (%d:%d)",
-             agent(v, inner->from)->name, join, open, agent(v, outer->from)->name, agent(v, closed_by(v, outer))->name,
-             outer->src.line, outer->src.col);
+    snprintf(
+        text, sizeof text,
+        "agent \"%s\": it routes to the join \"%s\" with the group of \"%s\" open, and \"%s\" routes there with the "
+        "group of \"%s\" open (%d:%d)",
+        agent(v, inner->from)->name, join, open, agent(v, outer->from)->name, agent(v, closed_by(v, outer))->name,
+        outer->src.line, outer->src.col);
     int own = agent(v, closed_by(v, inner))->routing.join_of;
     if (own >= 0 && own != stage)
-        snprintf(hint, sizeof hint, "a join closes one level: lead to \"%s\", where the branches of \"%s\" meet",
+        snprintf(hint, sizeof hint, "a join closes one level: route to \"%s\", where the branches of \"%s\" meet",
                  agent(v, own)->name, open);
     else
         snprintf(hint, sizeof hint,
-                 "a join closes one level: give the branches of \"%s\" a join of their own that leads on to \"%s\"",
+                 "a join closes one level: give the branches of \"%s\" a join of their own that routes on to \"%s\"",
                  open, join);
     find(v, "unclosed_group", &inner->src, hint, text);
 }
@@ -457,10 +458,10 @@ static void lone_join(struct levels *v, const struct rv_agent *a)
 
     snprintf(text, sizeof text, "agent \"%s\": %s", a->name,
              a->index == 0 ? "the run begins here, and a join cannot be the first stage"
-                           : "no branch leads to this join");
+                           : "no branch routes to this join");
     find(v, "join_without_group", &a->join.src,
          a->index == 0 ? "begin with a stage whose default_next is a list"
-                       : "let the branches of a list lead here, or leave join out",
+                       : "let the branches of a list route here, or leave join out",
          text);
     v->marks[a->index].is_vague = true;
 }
@@ -527,6 +528,28 @@ static void find_levels(struct levels *v)
     walk(v);
 }
 
+/* A key of a stage that was meant to be `join`: that is said, and what would follow from it is not. */
+static bool has_mistyped_join(const struct rv_loader *l)
+{
+    static const char *const join[] = {"join"};
+    const struct rv_node *agents = rv_node_get(l->root, "agents");
+
+    for (size_t i = 0; agents && agents->kind == RV_NODE_LIST && i < agents->n; i++) {
+        const struct rv_node *agent = agents->items[i];
+
+        for (size_t k = 0; agent->kind == RV_NODE_MAP && k < agent->n; k++) {
+            rv_str key = agent->keys[k]->text;
+            size_t known = 0;
+
+            while (known < rv_agent_table.n_keys && !rv_str_is(key, rv_agent_table.keys[known].name))
+                known++;
+            if (known == rv_agent_table.n_keys && rv_nearest(key, join, 1))
+                return true;
+        }
+    }
+    return false;
+}
+
 void rv_check_groups(struct rv_loader *l)
 {
     struct levels v = {.l = l, .p = l->p};
@@ -536,7 +559,7 @@ void rv_check_groups(struct rv_loader *l)
         l->p->agents[i].routing.join_of = RV_TARGET_NONE;
         l->p->agents[i].level = (struct rv_agent_level){.fork = NO_STAGE};
     }
-    if (n == 0 || (!l->p->has_groups && !has_joins(l->p)))
+    if (n == 0 || (!l->p->has_groups && !has_joins(l->p)) || has_mistyped_join(l))
         return;
     v.marks = rv_loader_array(l, n, sizeof *v.marks);
     v.stack = rv_loader_array(l, n, sizeof *v.stack);

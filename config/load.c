@@ -38,13 +38,11 @@ static const struct rv_key response_keys[] = {
 static void read_edge_limits(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = rv_loader_of(r);
-    bool ok = false;
-    size_t n = rv_list_length(r, node, "edge_limits", RV_MAX_EDGE_LIMITS, &ok);
+    size_t n;
 
     (void)target;
-    if (!ok)
-        return;
-    l->p->edge_limits = rv_loader_array(l, n, sizeof *l->p->edge_limits);
+    l->p->edge_limits =
+        rv_loader_items(r, node, RV_NODE_LIST, "edge_limits", RV_MAX_EDGE_LIMITS, sizeof *l->p->edge_limits, &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_key_reader inner = {
             .arena = l->arena, .findings = l->findings, .owner_kind = "edge limit", .user = l};
@@ -62,13 +60,11 @@ static void read_edge_limits(struct rv_key_reader *r, const struct rv_node *node
 static void read_state(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = rv_loader_of(r);
-    bool ok = false;
-    size_t n = rv_list_length(r, node, "state", RV_MAX_STATE_FIELDS, &ok);
+    size_t n;
 
     (void)target;
-    if (!ok)
-        return;
-    l->p->state_fields = rv_loader_array(l, n, sizeof *l->p->state_fields);
+    l->p->state_fields =
+        rv_loader_items(r, node, RV_NODE_LIST, "state", RV_MAX_STATE_FIELDS, sizeof *l->p->state_fields, &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_key_reader inner = {
             .arena = l->arena, .findings = l->findings, .owner_kind = "state field", .user = l};
@@ -100,21 +96,14 @@ static void read_state(struct rv_key_reader *r, const struct rv_node *node, void
         .name = #key, .type = RV_KEY_STR_LIST, .offset = AT(key), .doc = text                                          \
     }
 
-/* Readers of the sections (rv_key.read). */
 static void read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = rv_loader_of(r);
-    bool ok = false;
-    size_t n = rv_list_length(r, node, "agents", RV_MAX_STAGES, &ok);
 
     (void)target;
-    if (!ok)
-        return;
-    l->p->agents = rv_loader_array(l, n, sizeof *l->p->agents);
-    if (!l->p->agents)
-        return;
-    l->p->n_agents = n;
-    for (size_t i = 0; i < n && l->rc == 0; i++)
+    l->p->agents =
+        rv_loader_items(r, node, RV_NODE_LIST, "agents", RV_MAX_STAGES, sizeof *l->p->agents, &l->p->n_agents);
+    for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++)
         rv_agent_build(l, node->items[i], &l->p->agents[i]);
 }
 
@@ -235,8 +224,7 @@ static void keep_given_models(struct rv_loader *l)
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
     static void (*const checks[])(struct rv_loader *) = {
-        rv_check_stages,  rv_check_groups,      rv_check_work,  rv_check_budget,
-        rv_check_prompts, rv_check_place_names, rv_check_tests,
+        rv_check_stages, rv_check_groups, rv_check_work, rv_check_budget, rv_check_names, rv_check_tests,
     };
 
     keep_given_models(l);

@@ -397,14 +397,13 @@ void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *t
 {
     struct rv_loader *l = rv_loader_of(r);
     struct rv_pipeline_internal *internal = l->p->internal;
-    bool ok = false;
-    size_t n = rv_map_length(r, node, "models", RV_MAX_MODELS, &ok);
+    size_t n;
 
     (void)target;
-    if (!ok)
+    l->p->models = rv_loader_items(r, node, RV_NODE_MAP, "models", RV_MAX_MODELS, sizeof *l->p->models, &n);
+    if (!l->p->models)
         return;
     internal->has_models = true;
-    l->p->models = rv_loader_array(l, n, sizeof *l->p->models);
     internal->models = rv_loader_array(l, n, sizeof *internal->models);
     internal->chosen_models = rv_loader_array(l, n, sizeof *internal->chosen_models);
     for (size_t i = 0; i < n && l->rc == 0; i++) {

@@ -69,6 +69,33 @@ static struct value_names collect_names(struct rv_loader *l)
     return names;
 }
 
+/* --- Names that only some visits have: `group` at a join, `error` at a handler, `item` and `index` in a list, `inputs`
+ * in a pipeline that is a stage. A prompt or an expression that names one has to belong to such a stage. --- */
+
+enum place_name { NAME_GROUP, NAME_ERROR, NAME_ITEM, NAME_INDEX, NAME_INPUTS };
+static const struct {
+    const char *name, *where, *hint;
+    enum rv_severity severity;
+} place_names[] = {
+    [NAME_GROUP] = {"group", "at a join", "give the stage the key join, or take the name out", RV_SEVERITY_ERROR},
+    [NAME_ERROR] = {"error", "in a stage that an error_next leads to",
+                    "let the error_next of a stage name it, or take the name out", RV_SEVERITY_WARNING},
+    [NAME_ITEM] = {"item", "in a stage with for_each", "give the stage for_each, or take the name out",
+                   RV_SEVERITY_ERROR},
+    [NAME_INDEX] = {"index", "in a stage with for_each", "give the stage for_each, or take the name out",
+                    RV_SEVERITY_ERROR},
+    [NAME_INPUTS] = {"inputs", "in a pipeline with the key inputs",
+                     "list the names under inputs at the top of the file, or take the name out", RV_SEVERITY_ERROR},
+};
+
+static int find_place_name(rv_str name)
+{
+    for (size_t i = 0; i < RV_COUNT(place_names); i++)
+        if (rv_str_is(name, place_names[i].name))
+            return (int)i;
+    return -1;
+}
+
 /* --- Outputs that templates and expressions name --- */
 
 /* A place in a text that names a value of the run. */
@@ -191,7 +218,7 @@ static void check_placeholder(struct rv_loader *l, const char *what, const struc
              RV_STR_ARG(rv_utf8_cut(place->path, 100)));
     if (rv_str_is(place->root, "outputs") && place->field.ptr) {
         check_output(l, &use, place->field, place->member, place->is_test, names);
-    } else if (is_prompt_root(place->root) || rv_is_place_name(place->root)) {
+    } else if (is_prompt_root(place->root) || find_place_name(place->root) >= 0) {
         return;
     } else if (rv_index_get(&l->p->internal->output_index, place->root) >= 0) {
         check_output(l, &use, place->root, place->field, place->is_test, names);
@@ -200,34 +227,6 @@ static void check_placeholder(struct rv_loader *l, const char *what, const struc
         rv_findings_add(l->findings, severity, &use.src, hint, "%s can have no value: nothing is called \"%.*s\"",
                         begin, RV_STR_ARG(rv_utf8_cut(place->root, 100)));
     }
-}
-
-/* Names that only some visits have: those of an element of a list, of a join, of a handler of errors. */
-static bool has_place_name(const struct rv_pipeline *p, const struct rv_agent *a, rv_str name)
-{
-    if (rv_str_is(name, "item") || rv_str_is(name, "index"))
-        return a->each.list != NULL;
-    if (rv_str_is(name, "group"))
-        return a->join.wait != RV_WAIT_NOT;
-    for (size_t i = 0; rv_str_is(name, "error") && i < p->n_agents; i++)
-        if (p->agents[i].routing.error_target == a->index)
-            return true;
-    return false;
-}
-
-/* prompt NULL: the text is of the stage `owner`. */
-static bool is_place_name(const struct rv_pipeline *p, const char *prompt, const char *owner, rv_str name)
-{
-    if (rv_str_is(name, "inputs"))
-        return p->inputs.n > 0;
-    for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent *a = &p->agents[i];
-        bool uses = prompt ? strcmp(a->model.prompt_key, prompt) == 0 || strcmp(a->model.system_key, prompt) == 0
-                           : owner && strcmp(a->name, owner) == 0;
-        if (uses && has_place_name(p, a, name))
-            return true;
-    }
-    return false;
 }
 
 /* A tag that is none reaches the model as it stands. */
@@ -244,15 +243,14 @@ static void warn_of_foreign(struct rv_loader *l, const char *what, const struct 
     }
 }
 
-static void check_template(struct rv_loader *l, const char *prompt, const struct rv_noted_text *text,
-                           enum rv_severity severity, const struct value_names *names)
+static void check_template(struct rv_loader *l, const struct rv_noted_text *text, enum rv_severity severity,
+                           const struct value_names *names)
 {
     for (size_t i = 0; i < rv_template_n_placeholders(text->template); i++) {
         struct rv_placeholder place = rv_template_placeholder(text->template, i);
 
         place.src = in_block(place.src, &text->src, text->indent);
-        if (!is_place_name(l->p, prompt, text->owner, place.root))
-            check_placeholder(l, text->what, &place, severity, names);
+        check_placeholder(l, text->what, &place, severity, names);
     }
     warn_of_foreign(l, text->what, text);
 }
@@ -266,10 +264,10 @@ static void check_prompt(struct rv_loader *l, const struct rv_prompt_config *pro
 
     snprintf(what, sizeof what, "prompt \"%.*s\"", RV_STR_ARG(rv_utf8_cut(rv_str_of(prompt->key), 200)));
     if (prompt->compiled)
-        check_template(l, prompt->key, &text, is_used ? RV_SEVERITY_ERROR : RV_SEVERITY_WARNING, names);
+        check_template(l, &text, is_used ? RV_SEVERITY_ERROR : RV_SEVERITY_WARNING, names);
 }
 
-void rv_check_prompts(struct rv_loader *l)
+static void check_values(struct rv_loader *l)
 {
     rv_index used = {NULL, 0, 0};
     struct value_names names = collect_names(l);
@@ -284,7 +282,129 @@ void rv_check_prompts(struct rv_loader *l)
         if (text->expr)
             check_expr(l, text, &names);
         else
-            check_template(l, NULL, text, RV_SEVERITY_ERROR, &names);
+            check_template(l, text, RV_SEVERITY_ERROR, &names);
     }
     rv_index_fini(&used);
+}
+
+/* --- Whether a stage has the names of its texts --- */
+
+/* The names that a stage has, a bit each. */
+static unsigned names_of(const struct rv_agent *a)
+{
+    return (a->join.wait != RV_WAIT_NOT ? 1U << NAME_GROUP : 0) |
+           (a->each.list ? 1U << NAME_ITEM | 1U << NAME_INDEX : 0);
+}
+
+/* A text that asks whether the name is there knows that it may not be. */
+static unsigned asked_for(const struct rv_placeholder *place)
+{
+    int which = place->is_test ? find_place_name(place->root) : -1;
+
+    return which >= 0 ? 1U << which : 0;
+}
+
+/* Once for each name of a text. what: how the finding begins */
+static void tell_misplaced(struct rv_loader *l, struct rv_placeholder *place, const char *what, unsigned *has)
+{
+    int which = find_place_name(place->root);
+
+    if (which < 0 || *has >> which & 1U)
+        return;
+    *has |= 1U << which;
+    rv_findings_add(l->findings, place_names[which].severity, &place->src, place_names[which].hint,
+                    "%s names \"%s\", which is there only %s", what, place_names[which].name, place_names[which].where);
+}
+
+static void place_template(struct rv_loader *l, const rv_template *t, const struct rv_src *src, int indent,
+                           const char *what, unsigned has)
+{
+    for (size_t i = 0; t && i < rv_template_n_placeholders(t); i++) {
+        struct rv_placeholder place = rv_template_placeholder(t, i);
+        has |= asked_for(&place);
+    }
+    for (size_t i = 0; t && i < rv_template_n_placeholders(t); i++) {
+        struct rv_placeholder place = rv_template_placeholder(t, i);
+
+        if (rv_index_get(&l->p->internal->output_index, place.root) >= 0) /* it may mean an output */
+            continue;
+        if (indent > 0 && place.src.line > src->line)
+            place.src.col += indent;
+        tell_misplaced(l, &place, what, &has);
+    }
+}
+
+static void place_prompt(struct rv_loader *l, const struct rv_prompt_config *prompt, unsigned has)
+{
+    char what[RV_MAX_STAGE_NAME + 96];
+
+    snprintf(what, sizeof what, "prompt \"%.*s\"", RV_STR_ARG(rv_utf8_cut(rv_str_of(prompt->key), 200)));
+    place_template(l, prompt->compiled, &prompt->src, prompt->indent, what, has);
+}
+
+static void place_noted(struct rv_loader *l, const struct rv_noted_text *text, const unsigned *has)
+{
+    int stage = text->owner ? rv_pipeline_stage(l->p, rv_str_of(text->owner)) : -1;
+    unsigned names = stage >= 0 ? has[stage] : 0;
+
+    if (stage < 0)
+        return;
+    if (l->p->agents[stage].inner.file[0])
+        names |= 1U << NAME_INPUTS; /* its outputs are looked up inside */
+    place_template(l, text->template, &text->src, text->indent, text->what, names);
+    for (size_t i = 0; text->expr && i < rv_expr_n_names(text->expr); i++) {
+        struct rv_placeholder place = rv_expr_name(text->expr, i);
+        names |= asked_for(&place);
+    }
+    for (size_t i = 0; text->expr && i < RV_COUNT(place_names); i++) {
+        struct rv_placeholder place = {.root = rv_str_of(place_names[i].name)};
+
+        if (!rv_expr_has_variable(text->expr, place_names[i].name, &place.src))
+            continue;
+        if (text->indent > 0 && place.src.line > text->src.line)
+            place.src.col += text->indent;
+        tell_misplaced(l, &place, text->what, &names);
+    }
+}
+
+static void check_place_names(struct rv_loader *l)
+{
+    const struct rv_pipeline *p = l->p;
+    unsigned *has = rv_loader_array(l, p->n_agents, sizeof *has), all = p->inputs.n > 0 ? 1U << NAME_INPUTS : 0;
+    unsigned *of_prompt = rv_loader_array(l, p->n_prompts, sizeof *of_prompt);
+    rv_index prompts = {NULL, 0, 0};
+
+    if (!has || !of_prompt)
+        return;
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+
+        has[i] |= names_of(a) | all;
+        if (a->routing.error_target >= 0)
+            has[a->routing.error_target] |= 1U << NAME_ERROR;
+    }
+    for (size_t i = 0; i < p->n_prompts && l->rc == 0; i++)
+        if (rv_index_add(&prompts, rv_str_of(p->prompts[i].key), (int)i) == RV_E_NOMEM)
+            l->rc = RV_E_NOMEM;
+    for (size_t i = 0; i < p->n_agents && l->rc == 0; i++) {
+        int prompt = rv_index_get(&prompts, rv_str_of(p->agents[i].model.prompt_key));
+        int system = rv_index_get(&prompts, rv_str_of(p->agents[i].model.system_key));
+
+        if (prompt >= 0)
+            of_prompt[prompt] |= has[i];
+        if (system >= 0)
+            of_prompt[system] |= has[i];
+    }
+    for (size_t i = 0; i < p->n_prompts && l->rc == 0; i++)
+        place_prompt(l, &p->prompts[i], of_prompt[i] | all);
+    for (const struct rv_noted_text *text = l->noted; text && l->rc == 0; text = text->next)
+        place_noted(l, text, has);
+    rv_index_fini(&prompts);
+}
+
+void rv_check_names(struct rv_loader *l)
+{
+    check_values(l);
+    if (l->rc == 0)
+        check_place_names(l);
 }

@@ -305,24 +305,34 @@ void rv_pipeline_mark_used_models(const struct rv_pipeline *p, bool *used)
     }
 }
 
-void rv_check_budget(struct rv_loader *l)
+void rv_check_prices(struct rv_loader *l, const struct rv_pipeline *p, bool is_in_budget, const bool *known)
 {
-    rv_check_more_budget(l, NULL);
-}
+    bool *used = rv_loader_array(l, p->n_models, sizeof *used);
 
-void rv_check_more_budget(struct rv_loader *l, const bool *known)
-{
-    bool *used = rv_loader_array(l, l->p->n_models, sizeof *used);
-
-    if (!used || !l->p->has_budget)
+    if (!used || (!p->has_budget && !is_in_budget))
         return;
-    rv_pipeline_mark_used_models(l->p, used);
-    for (size_t i = 0; i < l->p->n_models; i++) {
-        const struct rv_model_config *m = &l->p->models[i];
+    rv_pipeline_mark_used_models(p, used);
+    for (size_t i = 0; i < p->n_models; i++) {
+        const struct rv_model_config *m = &p->models[i];
 
         if (used[i] && !(known && known[i]) && !m->has_price)
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &m->src,
                             "say it, in US dollars for a million tokens: price: {input: 0.4, output: 1.6}",
-                            "model \"%s\": there is a budget, and what this model costs is not known", m->role);
+                            "model \"%s\": %s a budget, and what this model costs is not known", m->role,
+                            p->has_budget ? "there is" : "a pipeline that runs this file has");
     }
+}
+
+void rv_check_budget(struct rv_loader *l)
+{
+    size_t n = l->p->internal->n_inner;
+    bool *is_in_budget = n > 0 ? rv_loader_array(l, n, sizeof *is_in_budget) : NULL;
+
+    rv_check_prices(l, l->p, false, NULL);
+    if (!is_in_budget)
+        return;
+    rv_mark_in_budget(l->p, is_in_budget);
+    for (size_t i = 0; i < n; i++) /* a budget of its own was looked at when it was loaded */
+        if (!l->p->internal->inner[i]->has_budget)
+            rv_check_prices(l, l->p->internal->inner[i], is_in_budget[i], NULL);
 }

@@ -46,16 +46,10 @@ static void read_example(struct rv_key_reader *r, const struct rv_node *node, si
 void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_model *m = (struct rv_agent_model *)((char *)target - offsetof(struct rv_agent_model, examples));
-    bool ok = false;
-    size_t n = rv_list_length(r, node, "examples", RV_MAX_EXAMPLES, &ok);
 
-    if (!ok)
-        return;
-    m->examples = rv_loader_array(rv_loader_of(r), n, sizeof *m->examples);
-    if (!m->examples)
-        return;
-    m->n_examples = n;
-    for (size_t i = 0; i < n; i++)
+    m->examples =
+        rv_loader_items(r, node, RV_NODE_LIST, "examples", RV_MAX_EXAMPLES, sizeof *m->examples, &m->n_examples);
+    for (size_t i = 0; i < m->n_examples; i++)
         read_example(r, node->items[i], i, &m->examples[i]);
 }
 
@@ -64,16 +58,10 @@ void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void 
 void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_model *m = (struct rv_agent_model *)((char *)target - offsetof(struct rv_agent_model, attachments));
-    bool ok = false;
-    size_t n = rv_list_length(r, node, "attachments", RV_MAX_ATTACHMENTS, &ok);
 
-    if (!ok)
-        return;
-    m->attachments = rv_loader_array(rv_loader_of(r), n, sizeof *m->attachments);
-    if (!m->attachments)
-        return;
-    m->n_attachments = n;
-    for (size_t i = 0; i < n; i++) {
+    m->attachments = rv_loader_items(r, node, RV_NODE_LIST, "attachments", RV_MAX_ATTACHMENTS, sizeof *m->attachments,
+                                     &m->n_attachments);
+    for (size_t i = 0; i < m->n_attachments; i++) {
         char label[48];
 
         snprintf(label, sizeof label, "attachments[%zu]", i);

@@ -25,31 +25,20 @@ void *rv_loader_array(struct rv_loader *l, size_t n, size_t size)
     return items;
 }
 
-static size_t length(struct rv_key_reader *r, const struct rv_node *node, enum rv_node_kind kind, const char *key,
-                     size_t max, bool *ok)
+void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, enum rv_node_kind kind, const char *key,
+                      size_t max, size_t size, size_t *n)
 {
-    *ok = false;
-    if (node->kind != kind) {
+    void *items = NULL;
+
+    *n = 0;
+    if (node->kind != kind)
         rv_keys_wrong_type(r, node, key, kind == RV_NODE_LIST ? "a list" : "a map");
-        return 0;
-    }
-    if (node->n > max) {
+    else if (node->n > max)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s has %zu entries (the limit is %zu)", key, node->n,
                         max);
-        return 0;
-    }
-    *ok = true;
-    return node->n;
-}
-
-size_t rv_list_length(struct rv_key_reader *r, const struct rv_node *node, const char *key, size_t max, bool *ok)
-{
-    return length(r, node, RV_NODE_LIST, key, max, ok);
-}
-
-size_t rv_map_length(struct rv_key_reader *r, const struct rv_node *node, const char *key, size_t max, bool *ok)
-{
-    return length(r, node, RV_NODE_MAP, key, max, ok);
+    else if ((items = rv_loader_array(rv_loader_of(r), node->n, size)))
+        *n = node->n;
+    return items;
 }
 
 const char *rv_loader_path(struct rv_loader *l, rv_str path)

@@ -32,6 +32,20 @@ static void take_rc(struct rv_key_reader *r, const struct rv_node *node, const c
     rv_err_free(err);
 }
 
+/* Prompts have these by their bare names, expressions below `envelope`. */
+static void hint_envelope(rv_err **err)
+{
+    static const char *const names[] = {"raw_input", "user_id",       "session_id",
+                                        "iteration", "loop_feedback", "prior_plans"};
+    char text[64];
+
+    for (size_t i = 0; i < RV_COUNT(names); i++) {
+        snprintf(text, sizeof text, "unknown variable \"%s\"", names[i]);
+        if (strstr(rv_err_text(*err), text))
+            rv_err_hint(err, "in an expression it is envelope.%s", names[i]);
+    }
+}
+
 rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what, enum rv_text_place place)
 {
     static const char *const variables[] = {"output", "outputs", "envelope", "metadata", "state", "interrupt",
@@ -44,6 +58,8 @@ rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, con
     if (!o)
         return NULL;
     int rc = rv_expr_compile(node->text, &src, variables + first, RV_COUNT(variables) - first, &o->expr, &err);
+    if (rc == RV_E_NOT_FOUND)
+        hint_envelope(&err);
     take_rc(r, node, what, rc, err);
     if (o->expr && place != RV_TEXT_INSIDE)
         rv_note_text(r, node, what, o->expr, NULL);
@@ -154,16 +170,10 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
 void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent *a = (struct rv_agent *)((char *)target - offsetof(struct rv_agent, routing.rules));
-    bool ok = false;
-    size_t n = rv_list_length(r, node, "routing_rules", RV_MAX_RULES_PER_AGENT, &ok);
 
-    if (!ok)
-        return;
-    a->routing.rules = rv_loader_array(rv_loader_of(r), n, sizeof *a->routing.rules);
-    if (!a->routing.rules)
-        return;
-    a->routing.n_rules = n;
-    for (size_t i = 0; i < n; i++)
+    a->routing.rules = rv_loader_items(r, node, RV_NODE_LIST, "routing_rules", RV_MAX_RULES_PER_AGENT,
+                                       sizeof *a->routing.rules, &a->routing.n_rules);
+    for (size_t i = 0; i < a->routing.n_rules; i++)
         read_rule(r, node->items[i], i + 1, &a->routing.rules[i]);
 }
 
@@ -267,13 +277,10 @@ static void read_file(struct rv_key_reader *r, const struct rv_node *node, struc
 void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = rv_loader_of(r);
-    bool ok = false;
-    size_t n = rv_map_length(r, node, "prompts", RV_MAX_PROMPTS, &ok);
+    size_t n;
 
     (void)target;
-    if (!ok)
-        return;
-    l->p->prompts = rv_loader_array(l, n, sizeof *l->p->prompts);
+    l->p->prompts = rv_loader_items(r, node, RV_NODE_MAP, "prompts", RV_MAX_PROMPTS, sizeof *l->p->prompts, &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_prompt_config *out = &l->p->prompts[i];
         const struct rv_node *value = node->items[i];

@@ -194,6 +194,7 @@ void rv_envelope_free(rv_envelope *env)
     rv_interrupt_fini(&env->hidden);
     json_object_put(env->hidden_queue);
     json_object_put(env->branches);
+    json_object_put(env->withdrawn);
     for (size_t i = 0; i < env->n_ops; i++)
         json_object_put(env->ops[i].value);
     free(env->ops);
@@ -327,6 +328,8 @@ static int copy_parts(const rv_envelope *from, rv_envelope *to, rv_err **err)
         rc = rv_interrupt_copy(&from->interrupt, true, &to->interrupt, err);
     if (rc == 0)
         rc = rv_json_dup(from->branches, &to->branches, err);
+    if (rc == 0)
+        rc = rv_json_dup(from->withdrawn, &to->withdrawn, err);
     return rc;
 }
 
@@ -391,7 +394,8 @@ int rv_envelope_restart(rv_envelope *env, rv_err **err)
     if (env->f.interrupt_pending) /* the answer to an earlier one is still for prompts to read */
         rv_envelope_clear_interrupt(env);
     json_object_put(env->branches);
-    env->branches = NULL;
+    json_object_put(env->withdrawn);
+    env->branches = env->withdrawn = NULL;
     rv_text_fini(&env->text[RV_TEXT_TERMINATION]);
     env->f.terminated = false;
     env->f.terminal_reason = RV_REASON_NONE;

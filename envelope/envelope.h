@@ -203,6 +203,10 @@ bool rv_interrupt_is_tool_call(enum rv_interrupt_kind kind, json_object *data);
 bool rv_envelope_due_ask(const rv_envelope *env, int64_t now_us, rv_str *id, int64_t *expired_us);
 /** When the next such question expires; 0: none does. */
 int64_t rv_envelope_next_expiry(const rv_envelope *env);
+/* Questions that were withdrawn, as their branch was cancelled or their run ended: a later answer is told so. */
+bool rv_envelope_was_withdrawn(const rv_envelope *env, rv_str id);
+/** ids: a list of strings, borrowed; NULL: none. */
+RV_MUST_CHECK int rv_envelope_add_withdrawn(rv_envelope *env, json_object *ids, rv_err **err);
 void rv_envelope_clear_interrupt(rv_envelope *env);
 bool rv_envelope_has_interrupt(const rv_envelope *env); /* pending and an object exists */
 struct rv_interrupt {                                   /* borrowed view of the stored one, resolved or not */

@@ -135,7 +135,8 @@ struct rv_envelope {
     struct rv_stored_interrupt interrupt;
     struct rv_names names;
     /* Of a root that shows the questions of its branches: what it had in their place. */
-    json_object *branches; /* of a run that paused inside of a group; owned; NULL: none */
+    json_object *branches;  /* of a run that paused inside of a group; owned; NULL: none */
+    json_object *withdrawn; /* of a root: ids of questions that no answer is wanted to any more; owned; NULL: none */
     bool shows;
     struct rv_stored_interrupt hidden;
     json_object *hidden_queue; /* owned reference */
@@ -222,6 +223,10 @@ const struct rv_stored_interrupt *rv_env_interrupt(const rv_envelope *env); /* t
 void rv_interrupt_fini(struct rv_stored_interrupt *it);
 /** stage: for one that has none of its own; ptr NULL: none. */
 void rv_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_jw *w);
+/** All open questions as a list, the pending one first. */
+void rv_interrupts_write(const rv_envelope *env, rv_jw *w);
+/** The same as a value; the caller's. */
+RV_MUST_CHECK int rv_interrupt_json(const struct rv_stored_interrupt *it, json_object **out, rv_err **err);
 #define RV_QUEUED_INTERRUPTS "queued_interrupts" /* metadata: those that wait behind the pending one */
 RV_MUST_CHECK int rv_interrupt_copy(const struct rv_stored_interrupt *from, bool deep, struct rv_stored_interrupt *to,
                                     rv_err **err);
@@ -249,8 +254,10 @@ enum rv_row_kind {
     RV_ROW_ERRORS,
     RV_ROW_RECORDS,
     RV_ROW_INTERRUPT,
-    RV_ROW_USAGE,    /* left out while nothing was used */
-    RV_ROW_BRANCHES, /* left out where there are none */
+    RV_ROW_USAGE,      /* left out while nothing was used */
+    RV_ROW_BRANCHES,   /* left out where there are none */
+    RV_ROW_INTERRUPTS, /* all open questions, from other rows: written while branches wait, never read */
+    RV_ROW_WITHDRAWN,  /* strings; left out where there are none */
 };
 enum rv_row_patch { RV_PATCH_SET, RV_PATCH_MERGE, RV_PATCH_SAME };
 struct rv_row {

@@ -227,6 +227,20 @@ void rv_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_j
     rv_jw_obj_end(w);
 }
 
+int rv_interrupt_json(const struct rv_stored_interrupt *it, json_object **out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    rv_buf b = RV_BUF_INIT(RV_STATE_MAX_BYTES);
+    rv_jw w = rv_jw_on(&b);
+
+    rv_interrupt_write(it, (rv_str){NULL, 0}, &w);
+    int rc = rv_buf_check(&b, "a queued interrupt", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&b), &opts, out, err);
+    rv_buf_fini(&b);
+    return rc;
+}
+
 /* Several questions at once: the pending one and those queued behind it, which of them an answer means, and whether it
  * may be accepted. */
 
@@ -236,6 +250,46 @@ static json_object *queue_of(const rv_envelope *env)
 {
     json_object *queue = rv_envelope_metadata(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS), NULL);
     return json_object_is_type(queue, json_type_array) ? queue : NULL;
+}
+
+void rv_interrupts_write(const rv_envelope *env, rv_jw *w)
+{
+    size_t n = rv_envelope_n_queued(env);
+
+    rv_jw_arr(w);
+    if (rv_envelope_has_interrupt(env))
+        rv_interrupt_write(rv_env_interrupt(env), (rv_str){NULL, 0}, w);
+    for (size_t i = 0; i < n; i++)
+        if (rv_envelope_queued(env, i))
+            rv_jw_value(w, rv_envelope_queued(env, i));
+    rv_jw_arr_end(w);
+}
+
+bool rv_envelope_was_withdrawn(const rv_envelope *env, rv_str id)
+{
+    size_t n = env->withdrawn ? json_object_array_length(env->withdrawn) : 0;
+
+    for (size_t i = 0; i < n && id.ptr; i++)
+        if (rv_str_eq(rv_json_str(json_object_array_get_idx(env->withdrawn, i)), id))
+            return true;
+    return false;
+}
+
+int rv_envelope_add_withdrawn(rv_envelope *env, json_object *ids, rv_err **err)
+{
+    size_t n = ids ? json_object_array_length(ids) : 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        json_object *id = json_object_array_get_idx(ids, i);
+
+        if (rv_envelope_was_withdrawn(env, rv_json_str(id)))
+            continue;
+        if (!env->withdrawn && !(env->withdrawn = json_object_new_array()))
+            return RV_FAIL(err, RV_E_NOMEM, "withdraw a question");
+        rc = rv_json_push_ref(env->withdrawn, id, err);
+    }
+    return rc;
 }
 
 size_t rv_envelope_n_queued(const rv_envelope *env)
@@ -304,20 +358,6 @@ static int read_queued(const rv_envelope *env, size_t i, struct rv_stored_interr
     return RV_WRAP(err, rc, "queued interrupt %zu", i);
 }
 
-static int write_pending(const rv_envelope *env, json_object **out, rv_err **err)
-{
-    const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
-    rv_buf b = RV_BUF_INIT(RV_STATE_MAX_BYTES);
-    rv_jw w = rv_jw_on(&b);
-
-    rv_interrupt_write(rv_env_interrupt(env), (rv_str){NULL, 0}, &w);
-    int rc = rv_buf_check(&b, "a queued interrupt", err);
-    if (rc == 0)
-        rc = rv_json_parse(rv_buf_str(&b), &opts, out, err);
-    rv_buf_fini(&b);
-    return rc;
-}
-
 /* Entry i becomes the pending interrupt; `old` (NULL: nothing) takes its place. Takes *it. */
 static int put_forward(rv_envelope *env, size_t i, struct rv_stored_interrupt *it, json_object *old, rv_err **err)
 {
@@ -352,7 +392,7 @@ int rv_envelope_select_interrupt(rv_envelope *env, rv_str id, rv_err **err)
     if (rc < 0)
         return rc;
     if (rv_envelope_has_interrupt(env))
-        rc = write_pending(env, &old, err);
+        rc = rv_interrupt_json(rv_env_interrupt(env), &old, err);
     if (rc < 0) {
         rv_interrupt_fini(&it);
         return rc;

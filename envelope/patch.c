@@ -84,6 +84,10 @@ static bool is_same(const struct patch *p, const struct rv_row *row)
         return same_usage(&p->env->f.usage, &p->given->f.usage);
     if (row->kind == RV_ROW_BRANCHES)
         return rv_json_equal(p->env->branches, p->given->branches);
+    if (row->kind == RV_ROW_WITHDRAWN)
+        return rv_json_equal(p->env->withdrawn, p->given->withdrawn);
+    if (row->kind == RV_ROW_INTERRUPTS)
+        return true; /* it is not read */
     return memcmp(a + row->at, b + row->at, sizeof(int64_t)) == 0;
 }
 
@@ -252,6 +256,8 @@ static void commit_row(struct patch *p, const struct rv_row *row)
     case RV_ROW_RECORDS:
     case RV_ROW_USAGE:
     case RV_ROW_BRANCHES:
+    case RV_ROW_INTERRUPTS:
+    case RV_ROW_WITHDRAWN:
         break; /* never changed by a patch */
     }
 }

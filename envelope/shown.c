@@ -12,12 +12,12 @@ int rv_envelope_expect_questions(rv_envelope *env, rv_err **err)
 static int show_first(rv_envelope *env, struct rv_stored_interrupt *it, rv_err **err)
 {
     const struct rv_name *name = rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
-    const struct rv_entry *queue = name ? rv_env_find(env, RV_MAP_METADATA, name) : NULL;
+    const struct rv_entry *queue;
     int rc = rv_map_reserve(&env->map[RV_MAP_METADATA], 2, err); /* to show a queue and to hide it again */
 
     if (rc < 0)
         return rc;
-    queue = name ? rv_env_find(env, RV_MAP_METADATA, name) : NULL;
+    queue = rv_env_find(env, RV_MAP_METADATA, name);
     env->hidden = env->interrupt;
     env->had_queue = queue != NULL;
     env->hidden_queue = queue ? json_object_get(queue->value) : NULL;
@@ -33,17 +33,11 @@ static int show_first(rv_envelope *env, struct rv_stored_interrupt *it, rv_err *
 
 static int show_next(rv_envelope *env, const struct rv_stored_interrupt *it, rv_err **err)
 {
-    const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
     rv_str key = RV_STR_LIT(RV_QUEUED_INTERRUPTS);
     json_object *entry = NULL, *list = NULL;
-    rv_buf b = RV_BUF_INIT(RV_STATE_MAX_BYTES);
-    rv_jw w = rv_jw_on(&b);
     bool found = false;
 
-    rv_interrupt_write(it, (rv_str){NULL, 0}, &w);
-    int rc = rv_buf_check(&b, "a queued interrupt", err);
-    if (rc == 0)
-        rc = rv_json_parse(rv_buf_str(&b), &opts, &entry, err);
+    int rc = rv_interrupt_json(it, &entry, err);
     if (rc == 0) {
         json_object *old = rv_envelope_metadata(env, key, &found);
         rc = rv_merged_value(old, found, RV_MERGE_APPEND, entry, &list, err);
@@ -52,7 +46,6 @@ static int show_next(rv_envelope *env, const struct rv_stored_interrupt *it, rv_
         rc = rv_envelope_set_metadata(env, key, list, err);
     json_object_put(list);
     json_object_put(entry);
-    rv_buf_fini(&b);
     return rc;
 }
 

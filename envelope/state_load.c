@@ -433,6 +433,18 @@ static int read_stage(struct rv_state_reader *rd, const struct rv_row *row, json
     return read_name(rd, p, v, &rd->env->stage);
 }
 
+static int read_withdrawn(struct rv_state_reader *rd, const struct rv_row *row, json_object *v)
+{
+    if (v && (!is(v, json_type_array) || json_object_array_length(v) == 0))
+        return read_bad(rd, AT(row->key, -1, NULL), "a list of ids", v);
+    for (size_t i = 0; v && i < json_object_array_length(v); i++)
+        if (!is(json_object_array_get_idx(v, i), json_type_string))
+            return read_bad(rd, AT(row->key, (int)i, NULL), "an id", json_object_array_get_idx(v, i));
+    json_object_put(rd->env->withdrawn);
+    rd->env->withdrawn = NULL;
+    return rv_json_dup(v, &rd->env->withdrawn, rd->err);
+}
+
 static int read_row(struct rv_state_reader *rd, const struct rv_row *row, json_object *v)
 {
     switch (row->kind) {
@@ -478,6 +490,10 @@ static int read_row(struct rv_state_reader *rd, const struct rv_row *row, json_o
         json_object_put(rd->env->branches);
         rd->env->branches = NULL;
         return rv_json_dup(v, &rd->env->branches, rd->err);
+    case RV_ROW_INTERRUPTS:
+        break; /* other rows have them */
+    case RV_ROW_WITHDRAWN:
+        return read_withdrawn(rd, row, v);
     }
     return 0;
 }

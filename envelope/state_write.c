@@ -55,6 +55,8 @@ static const struct rv_row rows[] = {
     {"caught", RV_ROW_WORK, RV_MAP_CAUGHT, RV_PATCH_SET},
     {"usage", RV_ROW_USAGE, 0, RV_PATCH_SAME},
     {"branches", RV_ROW_BRANCHES, 0, RV_PATCH_SAME},
+    {"interrupts", RV_ROW_INTERRUPTS, 0, RV_PATCH_SAME},
+    {"withdrawn", RV_ROW_WITHDRAWN, 0, RV_PATCH_SAME},
 };
 _Static_assert(RV_COUNT(rows) < RV_STATE_MAX_KEYS, "a bit per row, and state_version");
 
@@ -241,6 +243,12 @@ static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w
     case RV_ROW_BRANCHES:
         rv_jw_value(w, env->branches);
         break;
+    case RV_ROW_INTERRUPTS:
+        rv_interrupts_write(env, w);
+        break;
+    case RV_ROW_WITHDRAWN:
+        rv_jw_value(w, env->withdrawn);
+        break;
     }
 }
 
@@ -259,6 +267,8 @@ void rv_envelope_write_lean_state(const rv_envelope *env, rv_buf *b)
     rv_jw_kv_int(&w, "state_version", RV_STATE_VERSION);
     for (size_t i = 0; i < RV_COUNT(rows); i++) {
         size_t before = b->len;
+        if (rows[i].kind == RV_ROW_INTERRUPTS)
+            continue; /* other rows have them */
         rv_jw_key(&w, rows[i].key);
         size_t value_at = b->len;
         write_row(env, &rows[i], &w);
@@ -278,6 +288,10 @@ static bool is_left_out(const rv_envelope *env, const struct rv_row *row)
         return rv_usage_is_zero(&env->f.usage);
     if (row->kind == RV_ROW_BRANCHES)
         return !env->branches;
+    if (row->kind == RV_ROW_INTERRUPTS)
+        return !env->branches || !rv_envelope_has_interrupt(env);
+    if (row->kind == RV_ROW_WITHDRAWN)
+        return !env->withdrawn;
     bool counts_loops = row->kind == RV_ROW_COUNTS && row->at != RV_MAP_VISITS;
     bool is_caught = row->kind == RV_ROW_WORK && row->at == RV_MAP_CAUGHT;
     return (counts_loops || is_caught) && rv_env_size(env, (enum rv_map_id)row->at) == 0;
@@ -432,5 +446,9 @@ void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_p
     errors_write(env, &w);
     write_outputs(env, &w);
     write_interrupt(env, &w);
+    if (rv_envelope_has_interrupt(env)) {
+        rv_jw_key(&w, "interrupts");
+        rv_interrupts_write(env, &w);
+    }
     rv_jw_obj_end(&w);
 }

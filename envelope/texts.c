@@ -20,23 +20,7 @@ int64_t rv_clamp_time(int64_t us)
 
 int rv_grow(void *array, size_t *cap, size_t need, size_t size, rv_err **err)
 {
-    size_t to = *cap ? *cap : 8;
-    void *old;
-    void *grown;
-
-    if (need <= *cap)
-        return 0;
-    while (to < need && to <= SIZE_MAX / 2)
-        to *= 2;
-    if (to < need || to > SIZE_MAX / size)
-        return RV_FAIL(err, RV_E_LIMIT, "grow a list of the envelope to %zu items", need);
-    memcpy(&old, array, sizeof old);
-    grown = realloc(old, to * size);
-    if (!grown)
-        return RV_FAIL(err, RV_E_NOMEM, "grow a list of the envelope");
-    memcpy(array, &grown, sizeof grown);
-    *cap = to;
-    return 0;
+    return rv_has_room(array, cap, need, size) ? 0 : RV_FAIL(err, RV_E_NOMEM, "grow a list of the envelope");
 }
 
 void rv_text_fini(struct rv_text *t)

@@ -43,6 +43,8 @@ RV_MUST_CHECK int rv_witness_routes(const struct rv_agent *a, struct rv_route *r
 RV_MUST_CHECK int rv_witness_branches(const struct rv_agent *a, const struct rv_route *routes,
                                       const struct rv_route *route, const struct rv_branches *list, bool *active,
                                       bool *found, rv_err **err);
+/** The most ways that lead on from the stages of the pipeline, with those of lists and answers one by one. */
+size_t rv_routes_most_ways(const struct rv_pipeline *p, const struct rv_routes *routes);
 /** The branches that a route with the target LIST begins; n is 0 for others. */
 const struct rv_branches *rv_route_branches(const struct rv_pipeline *p, const struct rv_route *route);
 /** True if this stage's visit may call a model: has_llm and not mocked. */

@@ -335,17 +335,6 @@ static int add_approved(struct graph *g, bool merge, const struct rv_routes *rou
     return rc;
 }
 
-static size_t most_edges(const struct rv_pipeline *p, const struct rv_routes *routes)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < routes->n; i++)
-        n += rv_route_branches(p, &routes->items[i])->n + 1;
-    for (size_t i = 0; i < p->n_agents; i++)
-        n += p->agents[i].ask.n_routes;
-    return n;
-}
-
 static int add_sequential(struct graph *g, bool merge)
 {
     struct rv_routes routes = {NULL, 0, NULL};
@@ -354,7 +343,8 @@ static int add_sequential(struct graph *g, bool merge)
 
     if (rc < 0)
         return rc;
-    g->edges = rv_arena_alloc(g->arena, (most_edges(g->p, &routes) + RV_COUNT(resumes) + 1) * sizeof(*g->edges));
+    g->edges =
+        rv_arena_alloc(g->arena, (rv_routes_most_ways(g->p, &routes) + RV_COUNT(resumes) + 1) * sizeof(*g->edges));
     if (!g->edges)
         rc = RV_E_NOMEM;
     for (size_t s = 0; s < g->n_stages && rc == 0; s++) {
@@ -442,13 +432,15 @@ static void put_join(const struct rv_agent_join *join, rv_buf *b)
         rv_buf_printf(b, "join %lld, ", (long long)join->count);
 }
 
-/* What stands beside the name: "join all, llm, max 3". */
-static void put_mark(const struct graph *g, const struct rv_agent *a, const char *chained, rv_buf *b)
+/* What stands beside the name: "join all, llm, max 3", "pipeline parts/check.yaml". */
+static void put_mark(const struct graph *g, const struct rv_agent *a, const char *file, const char *chained, rv_buf *b)
 {
     bool is_parallel = g->p->default_run_mode == RV_MODE_PARALLEL;
 
     put_join(&a->join, b);
     rv_buf_puts(b, work_of(a));
+    if (file[0])
+        rv_buf_printf(b, " %s", file);
     if (a->hooks.mock && a->hooks.mock_handler[0])
         rv_buf_puts(b, ", mock");
     if (a->each.list)
@@ -470,14 +462,15 @@ static int set_stage(struct graph *g, size_t i)
     const struct rv_agent *a = &g->p->agents[i];
     struct graph_node *node = &g->nodes[i];
     const char *chained = a->tools.chained && a->tools.chained[0] ? safe_text(g, a->tools.chained) : "";
+    const char *file = a->inner.file && a->inner.file[0] ? safe_text(g, a->inner.file) : "";
     rv_buf mark = RV_BUF_INIT(1 << 10);
 
-    if (!chained)
+    if (!chained || !file)
         return RV_E_NOMEM;
     node->kind = a->has_llm ? GRAPH_LLM : a->has_tools ? GRAPH_TOOLS : GRAPH_SERVICE;
     node->shown = true;
     node->name = safe_text(g, a->name);
-    put_mark(g, a, chained, &mark);
+    put_mark(g, a, file, chained, &mark);
     node->mark = mark.rc == 0 ? rv_arena_dup(g->arena, rv_buf_str(&mark)) : NULL;
     rv_buf_fini(&mark);
     return node->name && node->mark ? 0 : RV_E_NOMEM;

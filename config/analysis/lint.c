@@ -317,8 +317,8 @@ static void warn_of_lonely(const struct rv_pipeline *p, const struct rv_agent *a
 
         if (one->target >= 0 && !p->agents[one->target].level.can_join)
             rv_findings_add_as(findings, RV_SEVERITY_WARNING, "branch_never_joins", &one->src,
-                               "let a stage of the branch lead to the join; a branch that ends counts as ended there",
-                               "stage \"%s\": the branch \"%s\" never leads to the join \"%s\" of the others", a->name,
+                               "let a stage of the branch route to the join; a branch that ends counts as ended there",
+                               "stage \"%s\": the branch \"%s\" never routes to the join \"%s\" of the others", a->name,
                                one->name, p->agents[join].name);
     }
 }

@@ -80,17 +80,6 @@ static void add_arc(struct arcs *arcs, const struct rv_route *route)
         put_arc(arcs, route, to);
 }
 
-static size_t most_arcs(const struct rv_pipeline *p, const struct rv_routes *routes)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < routes->n; i++)
-        n += rv_route_branches(p, &routes->items[i])->n + 1;
-    for (size_t i = 0; i < p->n_agents; i++)
-        n += p->agents[i].ask.n_routes;
-    return n;
-}
-
 /* Arcs by one end: those of node i are order[start[i] .. start[i + 1]). */
 struct adjacency {
     size_t *start, *order; /* owned */
@@ -185,7 +174,7 @@ static int reach_build(const struct rv_pipeline *p, const struct rv_routes *rout
     int rc;
 
     r->arcs.p = p;
-    r->arcs.items = calloc(most_arcs(p, routes) + 1, sizeof(*r->arcs.items));
+    r->arcs.items = calloc(rv_routes_most_ways(p, routes) + 1, sizeof(*r->arcs.items));
     r->hops = distances(n, 0);
     r->calls = distances(n, 0);
     r->to_end = distances(n, n - 1);

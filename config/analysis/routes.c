@@ -414,6 +414,17 @@ const struct rv_branches *rv_route_branches(const struct rv_pipeline *p, const s
     return route->kind == RV_WAY_RULE ? &a->routing.rules[route->rule].branches : &a->routing.branches;
 }
 
+size_t rv_routes_most_ways(const struct rv_pipeline *p, const struct rv_routes *routes)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < routes->n; i++)
+        n += rv_route_branches(p, &routes->items[i])->n + 1;
+    for (size_t i = 0; i < p->n_agents; i++)
+        n += p->agents[i].ask.n_routes;
+    return n;
+}
+
 void rv_routes_fini(struct rv_routes *routes)
 {
     free(routes->items);

@@ -36,20 +36,22 @@ struct rv_visit_shared {
     struct rv_visit_shared *up;   /* of an inner run, or a delegated agent: of the visit that it works for */
     const struct rv_pipeline *pipeline;
     struct rv_catalog catalog;
-    enum rv_rules rules;                        /* never NEWEST */
-    const bool *scripted_stages;                /* per stage: a script answers for it; NULL: none */
-    bool use_mocks;                             /* every stage with a mock handler is mocked */
-    json_object *blocked;                       /* of the root, in a step: tools that may not be called; borrowed */
-    bool emits;                                 /* false: no EMIT effects (there is no observer) */
-    int64_t next_call_id;                       /* starts at 1 */
-    int64_t next_seq;                           /* of observable events, emitted or not; starts at 1 */
-    int64_t llm_left;                           /* model calls that may still be started; retries take from it */
-    int64_t hops_left;                          /* visits that may still begin, beside those that have */
-    int64_t spent_micro_usd;                    /* settled cost of this run's model calls */
-    int64_t reserved_micro_usd;                 /* the most that those under way can cost; with a budget */
-    int64_t n_short;                            /* of the root: visits whose call waits for that money */
-    bool looks_for_money;                       /* of the root: these may look again */
-    int64_t told_to_look;                       /* of the root: the timer of the one that does */
+    enum rv_rules rules;         /* never NEWEST */
+    const bool *scripted_stages; /* per stage: a script answers for it; NULL: none */
+    json_object *scripted_inner; /* of the root: those of stages inside; "sub/inner"; borrowed; or NULL */
+    bool use_mocks;              /* every stage with a mock handler is mocked */
+    json_object *blocked;        /* of the root, in a step: tools that may not be called; borrowed */
+    bool emits;                  /* false: no EMIT effects (there is no observer) */
+    int64_t next_call_id;        /* starts at 1 */
+    int64_t next_seq;            /* of observable events, emitted or not; starts at 1 */
+    int64_t llm_left;            /* model calls that may still be started; retries take from it */
+    int64_t hops_left;           /* visits that may still begin, beside those that have */
+    int64_t spent_micro_usd;     /* settled cost of this run's model calls */
+    int64_t reserved_micro_usd;  /* the most that those under way can cost; with a budget */
+    json_object *withdrawn; /* of the root: ids of questions of branches that were withdrawn in this process; owned */
+    int64_t n_short;        /* of the root: visits whose call waits for that money */
+    bool looks_for_money;   /* of the root: these may look again */
+    int64_t told_to_look;   /* of the root: the timer of the one that does */
     const struct rv_conversation *conversation; /* NULL: none */
     struct rv_delegated *delegated;             /* of the root; owned, see rv_visit_shared_fini() */
     const struct rv_origin *origin;             /* of a delegated agent; NULL: a stage's visit */

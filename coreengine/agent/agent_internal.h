@@ -130,6 +130,12 @@ static inline bool rv_visit_refuses_big_ints(const rv_visit *v)
     return v->shared->rules < RV_RULES_2;
 }
 
+/** A word of texts that become part of a state: runs of older rules have it as they had it. */
+static inline const char *rv_cannot(const rv_visit *v)
+{
+    return v->shared->rules < RV_RULES_4 ? "can not" : "cannot";
+}
+
 /** The stage that effects name: of a delegated agent, the one below which it works. */
 static inline int rv_visit_stage_of(const struct rv_visit *v)
 {

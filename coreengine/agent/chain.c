@@ -101,8 +101,8 @@ static int check(const rv_visit *v, const struct rv_tool_info *info, json_object
     }
     if (v->shared->pipeline->execution.require_confirmation_for_destructive &&
         rv_risk_needs_confirmation(rv_tool_risk(info))) {
-        rv_buf_printf(why, "tool \"%s\" needs a person's approval, which a chained call can not ask for",
-                      v->agent->tools.chained);
+        rv_buf_printf(why, "tool \"%s\" needs a person's approval, which a chained call %s ask for",
+                      v->agent->tools.chained, rv_cannot(v));
         return 0;
     }
     if (rv_tool_is_refused(v, rv_str_of(v->agent->tools.chained), why))

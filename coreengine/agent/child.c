@@ -273,7 +273,7 @@ int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **chil
         rv_ask_allowed(v, rv_step_parameters(v, index), &ask, &why)) {
         rc = begin(v, index, &ask, rv_json_str(text), child, out, &cause);
         if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM)) {
-            rv_buf_printf(&why, "agent \"%s\" can not be asked: %s", ask.agent, rv_err_text(root_of(cause)));
+            rv_buf_printf(&why, "agent \"%s\" %s be asked: %s", ask.agent, rv_cannot(v), rv_err_text(root_of(cause)));
             rc = rv_buf_check(&why, "why an agent is not asked", err);
             if (rc == 0)
                 rc = rv_child_refuse(v, index, rv_buf_cstr(&why), entry, err);
@@ -399,8 +399,8 @@ static const char *fault_of(const struct child *c, rv_buf *why, const char **typ
     if (child->result.end == RV_VISIT_STAYED) {
         struct rv_interrupt in = rv_envelope_interrupt(c->env);
         const char *ask = in.question ? in.question : in.message;
-        rv_buf_printf(why, "agent \"%s\" needs a person, and an agent that was asked can not wait for one: %s", agent,
-                      ask ? ask : "it asks for an answer");
+        rv_buf_printf(why, "agent \"%s\" needs a person, and an agent that was asked %s wait for one: %s", agent,
+                      rv_cannot(child), ask ? ask : "it asks for an answer");
     } else if (child->error_type && strcmp(child->error_type, "TimeoutError") == 0 &&
                child->now_us >= c->shared.deadline_us) {
         *type = "TimeoutError";

@@ -416,6 +416,12 @@ static bool keeps_output(const rv_visit *v, enum visit_phase failed_in)
                                         strcmp(v->error_type, "ExpressionError") == 0);
 }
 
+/* No error_next leads on from a bound of a run. By the older rules a stage could catch what its own call ran into. */
+static bool is_bound_hard(const rv_visit *v)
+{
+    return v->shared->rules >= RV_RULES_4 || v->is_bound_hard || rv_visit_is_element(v) || v->bound_of != v->shared;
+}
+
 int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     const char *type = v->error_type;
@@ -445,7 +451,7 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->result.code = v->code;
     v->result.attempt = v->attempt;
     v->result.is_given = v->given_reason != RV_REASON_NONE;
-    v->result.bound_of = v->is_bound_hard || rv_visit_is_element(v) || v->bound_of != v->shared ? v->bound_of : NULL;
+    v->result.bound_of = is_bound_hard(v) ? v->bound_of : NULL;
     v->result.next = cancelled || rv_visit_is_element(v) || v->result.bound_of ? RV_TARGET_NONE : to;
     int rc = keeps_output(v, failed_in) ? 0 : restore_output(v, err);
     if (rc == 0)

@@ -199,7 +199,7 @@ static int patch_envelope(rv_visit *v, json_object *reply, rv_err **err)
     if (!json_object_object_get_ex(reply, "envelope", &partial) || !partial)
         return 0;
     int rc = rv_envelope_patch(v->env, partial, err);
-    return rc < 0 ? RV_WRAP(err, rc, "the envelope it answered can not be used") : 0;
+    return rc < 0 ? RV_WRAP(err, rc, "the envelope it answered %s be used", rv_cannot(v)) : 0;
 }
 
 /* Replace the visit's output; adds a reference. */

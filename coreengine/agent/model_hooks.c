@@ -2,7 +2,6 @@
 #include "coreengine/agent/agent_internal.h"
 
 #include <json-c/linkhash.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,23 +25,26 @@ static int bound_context(rv_visit *v, rv_err **err)
 {
     int64_t max = v->agent->limits.max_context_tokens, n = 0;
     bool fits = true;
-    char attached[64] = "";
 
     if (max == 0)
         return 0;
     json_object *list = v->shared->rules >= RV_RULES_4 ? rv_json_get_arr(v->model.hooks.request, "attachments") : NULL;
     int64_t beside = rv_attachments_estimate(list), tokens = beside;
-    if (list)
-        snprintf(attached, sizeof attached, " (%lld of them for its attachments)", (long long)beside);
     int rc = rv_context_bound(v->model.hooks.request, max, &tokens, &n, &fits, err);
     v->model.hooks.n_left_out += n;
     if (rc < 0 || fits)
         return rc;
+    int64_t left_out = v->model.hooks.n_left_out;
+    if (beside > 0)
+        return rv_visit_fail(v, "LimitError", err,
+                             "agent \"%s\": the request has about %lld tokens (%lld of them for its attachments) even "
+                             "without its %lld oldest messages, and max_context_tokens is %lld: raise it, or give the "
+                             "model less to read",
+                             v->agent->name, (long long)tokens, (long long)beside, (long long)left_out, (long long)max);
     return rv_visit_fail(v, "LimitError", err,
-                         "agent \"%s\": the request has about %lld tokens%s even without its %lld oldest messages, and "
+                         "agent \"%s\": the request has about %lld tokens even without its %lld oldest messages, and "
                          "max_context_tokens is %lld: raise it, or give the model less to read",
-                         v->agent->name, (long long)tokens, attached, (long long)v->model.hooks.n_left_out,
-                         (long long)max);
+                         v->agent->name, (long long)tokens, (long long)left_out, (long long)max);
 }
 
 static int write_request(rv_visit *v, rv_buf *request, bool *send, rv_err **err)

@@ -297,7 +297,7 @@ int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out
     int rc;
 
     if (!call->child && ev->kind != fits)
-        return RV_FAIL(err, RV_E_STATE, "call %lld of stage \"%s\" can not end this way", (long long)ev->call_id,
+        return RV_FAIL(err, RV_E_STATE, "call %lld of stage \"%s\" cannot end this way", (long long)ev->call_id,
                        v->agent->name);
     if (call->child)
         rc = on_child(v, call, ev, out, err);

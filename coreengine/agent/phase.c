@@ -288,11 +288,25 @@ int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct 
     return rv_visit_wait(v, wait > BACKOFF_MAX_US ? BACKOFF_MAX_US : wait, attempt, why, out);
 }
 
+/* Another attempt would be made, had the run a model call left. */
+static bool lacks_call(rv_visit *v, int64_t max_retries, bool needs_llm)
+{
+    enum rv_reason reason;
+    const struct rv_visit_shared *of = needs_llm ? rv_bound_of(v->shared, true, false, &reason) : NULL;
+
+    if (!of)
+        return false;
+    if (v->shared->rules >= RV_RULES_4 && v->attempt <= max_retries && !rv_visit_must_end(v)) {
+        v->bound_of = of; /* a bound ends the run, whoever was faster to use the last call */
+        v->bound = reason;
+    }
+    return true;
+}
+
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)
 {
     needs_llm = needs_llm && !v->model.has_call; /* one that a hook answered was not made */
-    enum rv_reason reason;
-    if (v->attempt > max_retries || (needs_llm && rv_bound_of(v->shared, true, false, &reason)))
+    if (v->attempt > max_retries || lacks_call(v, max_retries, needs_llm))
         return false;
     int64_t timer = rv_visit_back_off(v, v->attempt, why, out);
     if (!timer)

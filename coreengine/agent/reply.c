@@ -67,6 +67,18 @@ static int64_t max_retries(const rv_visit *v)
     return v->agent->limits.max_retries < cap ? v->agent->limits.max_retries : cap;
 }
 
+/* Another attempt would be made, and the run has no model call left for it. Takes cause. */
+static int no_call_left(rv_visit *v, rv_err *cause, rv_err **err)
+{
+    int rc = RV_WRAP(&cause, RV_E_LIMIT,
+                     "agent \"%s\" needs a further model call, and all that max_llm_calls (%lld) allows were made; the "
+                     "last one failed",
+                     v->agent->name, (long long)v->bound_of->pipeline->max_llm_calls);
+
+    RV_IGNORE(rc, "the chain carries it");
+    return rv_visit_fail_cause(v, "LimitError", cause, err);
+}
+
 /* The attempt failed: try again if that may help, else the stage fails. Takes cause. */
 static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err *cause, struct rv_effects *out,
                           rv_err **err)
@@ -77,6 +89,8 @@ static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err 
         v->model.hooks.is_repeated = true;
         return 0;
     }
+    if (v->bound != RV_REASON_NONE && !rv_err_is(cause, RV_E_NOMEM))
+        return no_call_left(v, cause, err);
     return rv_visit_fail_cause(v, type, cause, err);
 }
 
@@ -308,9 +322,10 @@ static int wrap_reply(const rv_visit *v, int rc, rv_str reply, rv_err **cause)
     const char *dots = head.len < rv_str_trim(reply).len ? "..." : "";
 
     if (v->attempt > 1)
-        return RV_WRAP(cause, rc, "agent \"%s\", attempt %lld, can not use the reply \"%.*s%s\"", v->agent->name,
-                       (long long)v->attempt, RV_STR_ARG(head), dots);
-    return RV_WRAP(cause, rc, "agent \"%s\" can not use the reply \"%.*s%s\"", v->agent->name, RV_STR_ARG(head), dots);
+        return RV_WRAP(cause, rc, "agent \"%s\", attempt %lld, %s use the reply \"%.*s%s\"", v->agent->name,
+                       (long long)v->attempt, rv_cannot(v), RV_STR_ARG(head), dots);
+    return RV_WRAP(cause, rc, "agent \"%s\" %s use the reply \"%.*s%s\"", v->agent->name, rv_cannot(v),
+                   RV_STR_ARG(head), dots);
 }
 
 static int plain_output(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)

@@ -186,7 +186,7 @@ static int add_attachment(json_object *list, json_object *item, json_object *old
     return rv_attachments_keep(list, json_object_array_get_idx(old, (size_t)at), cause);
 }
 
-/* The whole list anew. */
+/* Replace the whole list. */
 static int set_attachments(json_object *request, json_object *given, rv_err **cause)
 {
     json_object *old = rv_json_get_arr(request, "attachments"), *list = json_object_new_array();

@@ -218,8 +218,8 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
 
     *out = (struct step_judgement){.verdict = STEP_RUNS, .text = RV_BUF_INIT(RV_JSON_MAX_BYTES)};
     if (fault)
-        bad(out, v->model.acting ? "ValidationError" : "InvalidStep", false, "step %zu can not be run: %s", index,
-            fault);
+        bad(out, v->model.acting ? "ValidationError" : "InvalidStep", false, "step %zu %s be run: %s", index,
+            rv_cannot(v), fault);
     else
         judge_name(v, tool, info, out);
     int rc = out->verdict == STEP_RUNS ? check_parameters(v, index, info, out, err) : 0;

@@ -251,10 +251,11 @@ int rv_tools_count_bad(rv_visit *v, const char *why, rv_err **err)
     if (!v->model.acting || ++v->model.bad_calls <= v->agent->limits.max_bad_calls || untold)
         return 0;
     return rv_visit_fail(v, "LimitError", err,
-                         "agent \"%s\": the model asked for %lld tool calls that can not be made, max_bad_calls is "
+                         "agent \"%s\": the model asked for %lld tool calls that %s be made, max_bad_calls is "
                          "%lld: raise it, or tell "
                          "the model what there is; the last: %s",
-                         v->agent->name, (long long)v->model.bad_calls, (long long)v->agent->limits.max_bad_calls, why);
+                         v->agent->name, (long long)v->model.bad_calls, rv_cannot(v),
+                         (long long)v->agent->limits.max_bad_calls, why);
 }
 
 static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effects *out, rv_err **err)

@@ -54,7 +54,7 @@ RV_MUST_CHECK int rv_step_entry(rv_visit *v, size_t index, const struct rv_event
 /** The entry of one that could not be called, or failed. */
 RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const char *type, rv_str message, bool recoverable,
                                 int64_t ms, json_object **out, rv_err **err);
-/* What a call was given and, with call_id, what came of it, as members of an event; not of runs of the older rules. */
+/* What a call was given and, with call_id, its result, as members of an event; not of runs of the older rules. */
 #define RV_M_ARGUMENTS(v, a) RV_M_IF((v)->shared->rules >= RV_RULES_2, RV_M_OF(OBJECT, "arguments", a))
 #define RV_M_RESULT(v, r, call_id)                                                                                     \
     RV_M_IF((v)->shared->rules >= RV_RULES_2 && (r),                                                                   \

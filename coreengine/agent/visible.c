@@ -7,7 +7,7 @@
  *
  * Text that stands before calls of tools is a row in front of them, the rest of what users were shown is the answer.
  * Which text was shown is known from `visible`, where the parts stand in their order and apart from each other; a run
- * of older rules has all of it in its answer. */
+ * of older rules has all this text in its answer. */
 #include "coreengine/agent/rows_internal.h"
 
 #include <string.h>

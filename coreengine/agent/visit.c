@@ -277,7 +277,7 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
     assert(rv_visit_waits_for(v, ev->call_id));
     bool has_pending = v->waiting_for == PENDING_CALLS;
     if (!has_pending && ev->kind != v->waiting_kind)
-        return RV_FAIL(err, RV_E_STATE, "call %lld of stage \"%s\" can not end this way", (long long)ev->call_id,
+        return RV_FAIL(err, RV_E_STATE, "call %lld of stage \"%s\" cannot end this way", (long long)ev->call_id,
                        v->agent->name);
     int rc = clean_error(ev, &text, &clean, err);
     if (rc == 0) {

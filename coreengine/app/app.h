@@ -64,7 +64,7 @@ struct rv_app_loaded {
     const char *tenant;    /* of struct rv_app */
 };
 struct rv_app_load_opts {
-    const char *script; /* file that answers for models, stages, tools and people; NULL: none */
+    const char *script; /* file that answers for models, stages, tools, hooks and people; NULL: none */
     bool tests;         /* with the scripts of the pipeline's own tests: a tool that any plays is known */
     bool keeps;         /* the run is kept in the store: agents are looked for there, and registered */
     rv_store *store;    /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
@@ -119,7 +119,7 @@ struct rv_app_job {
     const char *pipeline; /* its file */
     const char *input;    /* raw_input of the envelope; NULL: none */
     json_object *state; /* a state dict to begin with, may be partial (docs/reference/state.md); borrowed; NULL: none */
-    const char *script; /* file that answers for models, stages, tools and people; NULL: none */
+    const char *script; /* file that answers for models, stages, tools, hooks and people; NULL: none */
     const char *session; /* id of the session that the run belongs to; NULL: none */
     int mode;            /* enum rv_run_mode, or RV_UNSET for the pipeline's */
     bool use_mocks;      /* the mock handlers of all stages that have one */

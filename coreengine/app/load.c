@@ -190,6 +190,8 @@ struct known {
     size_t n_tools;
     const char **providers;
     size_t n_providers;
+    const char **hooks;
+    size_t n_hooks;
 };
 
 static const char *const *list_known(void *self, enum rv_name_kind kind, size_t *n)
@@ -202,6 +204,10 @@ static const char *const *list_known(void *self, enum rv_name_kind kind, size_t 
     if (kind == RV_NAME_PROVIDER) {
         *n = k->n_providers;
         return k->providers;
+    }
+    if (kind == RV_NAME_HOOK) {
+        *n = k->n_hooks;
+        return k->hooks;
     }
     return k->plugins.list(k->plugins.self, kind, n);
 }
@@ -229,6 +235,47 @@ static bool plays_tool(const struct rv_app_loaded *l, rv_str tool)
         if (l->test_scripts[i] && rv_script_has_tool(l->test_scripts[i], tool))
             return true;
     return false;
+}
+
+static bool plays_hook(const struct rv_app_loaded *l, const char *hook, const char *stage)
+{
+    if (l->script && rv_script_has_hook(l->script, rv_str_of(hook), stage))
+        return true;
+    for (size_t i = 0; l->test_scripts && i < l->pipeline->n_tests; i++)
+        if (l->test_scripts[i] && rv_script_has_hook(l->test_scripts[i], rv_str_of(hook), stage))
+            return true;
+    return false;
+}
+
+/* The hooks of the capabilities, and those of the stages that a script plays there. */
+static int know_hooks(const struct rv_app_loaded *l, const struct rv_pipeline *p, struct known *k, rv_err **err)
+{
+    size_t n = 0, n_named = 0;
+    const char *const *plugged = k->plugins.list(k->plugins.self, RV_NAME_HOOK, &n);
+
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent_hooks *h = &p->agents[i].hooks;
+        n_named += 2 + h->before_model.n + h->after_model.n + h->before_tool.n + h->after_tool.n;
+    }
+    k->hooks = calloc(n + n_named + 1, sizeof *k->hooks);
+    if (!k->hooks)
+        return RV_FAIL(err, RV_E_NOMEM, "check names");
+    for (size_t i = 0; i < n; i++)
+        k->hooks[k->n_hooks++] = plugged[i];
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent_hooks *h = &p->agents[i].hooks;
+        const char *const around[] = {h->pre_process, h->post_process};
+        const struct rv_str_list *const lists[] = {&h->before_model, &h->after_model, &h->before_tool, &h->after_tool};
+        for (size_t a = 0; a < RV_COUNT(around); a++)
+            if (around[a][0] && plays_hook(l, around[a], p->agents[i].name))
+                k->hooks[k->n_hooks++] = around[a];
+        for (size_t s = 0; s < RV_COUNT(lists); s++)
+            for (size_t t = 0; t < lists[s]->n; t++)
+                if (plays_hook(l, lists[s]->items[t], p->agents[i].name))
+                    k->hooks[k->n_hooks++] = lists[s]->items[t];
+    }
+    qsort(k->hooks, k->n_hooks, sizeof *k->hooks, by_text);
+    return 0;
 }
 
 static int check_names(struct rv_app_loaded *l, struct rv_pipeline *p, rv_err **err)
@@ -266,10 +313,13 @@ static int check_names(struct rv_app_loaded *l, struct rv_pipeline *p, rv_err **
                 k.tools[k.n_tools++] = list->items[t];
     }
     qsort(k.tools, k.n_tools, sizeof *k.tools, by_text);
-    rv_pipeline_check_names(p, &(struct rv_known_names){list_known, &k}, l->findings);
+    int rc = know_hooks(l, p, &k, err);
+    if (rc == 0)
+        rv_pipeline_check_names(p, &(struct rv_known_names){list_known, &k}, l->findings);
     free(k.tools);
     free(k.providers);
-    return 0;
+    free(k.hooks);
+    return rc;
 }
 
 static int load_script(struct rv_app_loaded *l, const char *path, rv_err **err)
@@ -278,10 +328,8 @@ static int load_script(struct rv_app_loaded *l, const char *path, rv_err **err)
 }
 
 /* Once declared agents are bound: only then it is known what they may call, and whom they may ask. */
-static void check_scripts(const struct rv_app_loaded *l)
+static void check_test_scripts(const struct rv_app_loaded *l)
 {
-    if (l->script)
-        rv_script_check(l->script, l->pipeline, l->findings);
     for (size_t i = 0; l->test_scripts && i < l->pipeline->n_tests; i++)
         if (l->test_scripts[i])
             rv_script_check(l->test_scripts[i], l->pipeline, l->findings);
@@ -324,7 +372,7 @@ int rv_app_load_test_scripts(struct rv_app_loaded *l, rv_err **err)
     int rc = read_test_scripts(l, err);
 
     if (rc == 0)
-        check_scripts(l);
+        check_test_scripts(l);
     return rc;
 }
 
@@ -371,7 +419,9 @@ static int complete(const struct rv_app *app, const struct rv_app_load_opts *opt
     if (rc == 0)
         rc = bind_agents(app, opts, l, err);
     if (rc == 0)
-        check_scripts(l);
+        check_test_scripts(l);
+    if (rc == 0 && l->script)
+        rv_script_check(l->script, l->pipeline, l->findings);
     if (rc == 0)
         rc = check_with_plugins(l, l->own, err);
     size_t n = 0;

@@ -278,14 +278,8 @@ static int gather(struct alike *a, const char *name, rv_err **err)
 {
     if (a->n > 0 && strcmp(a->names[a->n - 1], name) == 0) /* an agent may be everybody's and one's own */
         return 0;
-    if (a->n == a->cap) {
-        size_t cap = a->cap ? 2 * a->cap : 8;
-        char **names = realloc(a->names, cap * sizeof *names);
-        if (!names)
-            return RV_FAIL(err, RV_E_NOMEM, "look up a key");
-        a->names = names;
-        a->cap = cap;
-    }
+    if (!rv_has_room(&a->names, &a->cap, a->n + 1, sizeof *a->names))
+        return RV_FAIL(err, RV_E_NOMEM, "look up a key");
     a->names[a->n] = rv_str_dup(rv_str_of(name));
     if (!a->names[a->n])
         return RV_FAIL(err, RV_E_NOMEM, "look up a key");

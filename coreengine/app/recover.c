@@ -108,14 +108,8 @@ static int note_due(void *self, const struct rv_pending *p, rv_err **err)
 
     if (!rv_app_is_due(p, d->now_us) || (d->n > 0 && strcmp(d->runs[d->n - 1], p->run) == 0) || d->n >= MAX_RUNS)
         return 0;
-    if (d->n == d->cap) {
-        size_t cap = d->cap ? d->cap * 2 : 16;
-        char **runs = realloc(d->runs, cap * sizeof *runs);
-        if (!runs)
-            return RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
-        d->runs = runs;
-        d->cap = cap;
-    }
+    if (!rv_has_room(&d->runs, &d->cap, d->n + 1, sizeof *d->runs))
+        return RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
     d->runs[d->n] = rv_str_dup(rv_str_of(p->run));
     return d->runs[d->n] ? (d->n++, 0) : RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
 }

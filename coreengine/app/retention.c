@@ -248,14 +248,8 @@ static int doom(struct rv_app_gc *c, const struct rv_run_row *row, const struct 
         c->n_owned++;
         return 0;
     }
-    if (c->n == c->cap) {
-        size_t cap = c->cap ? c->cap * 2 : 64;
-        struct rv_app_doomed *items = realloc(c->items, cap * sizeof *items);
-        if (!items)
-            return RV_FAIL(err, RV_E_NOMEM, "list what is to be deleted");
-        c->items = items;
-        c->cap = cap;
-    }
+    if (!rv_has_room(&c->items, &c->cap, c->n + 1, sizeof *c->items))
+        return RV_FAIL(err, RV_E_NOMEM, "list what is to be deleted");
     struct rv_app_doomed *d = &c->items[c->n];
     bool is_orphan = !rv_run_status_is_final(row->status) && rv_app_owner_of(row, c->now_us) == RV_APP_OWNER_DEAD;
     *d = (struct rv_app_doomed){.id = rv_arena_dup(c->arena, rv_str_of(row->id)),

@@ -58,6 +58,7 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
     const struct rv_app_loaded *l = run->loaded;
     char hash[RV_STORE_HASH_MAX];
     bool *scripted = NULL;
+    json_object *inner = NULL;
     struct rv_journal_start start = {.tenant = run->app->scope.tenant,
                                      .bundle = hash,
                                      .pipeline = l->pipeline,
@@ -70,6 +71,8 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
     int rc = put_bundle(run, hash, err);
     if (rc == 0)
         rc = scripted_stages(l, &scripted, err);
+    if (rc == 0 && l->script)
+        rc = rv_script_inner_stages(l->script, l->pipeline, &inner, err);
     start.begin = (struct rv_journal_begin){
         .mode = run->mode,
         .continues = begin->parent != NULL,
@@ -77,6 +80,7 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
         .has_script = l->script != NULL,
         .answers_from_script = l->script != NULL,
         .scripted = scripted,
+        .scripted_inner = inner,
         .max_parallel = RV_ENGINE_MAX_PARALLEL,
         .script_at = begin->script_at,
         .conversation = begin->conversation,
@@ -89,6 +93,7 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
         rc = begin->in_group ? rc : rv_store_end(run->store, rc, err);
     }
     free(scripted);
+    json_object_put(inner);
     if (rc == RV_E_EXISTS)
         rv_err_hint(err, "leave envelope_id out of the state, or keep this run elsewhere");
     return rc < 0 ? RV_WRAP(err, rc, "keep the run") : 0;

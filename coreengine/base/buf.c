@@ -52,6 +52,26 @@ char *rv_str_dup(rv_str s)
     return copy;
 }
 
+bool rv_has_room(void *array, size_t *cap, size_t n, size_t size)
+{
+    size_t to = *cap ? *cap : 8;
+    void *old, *grown;
+
+    if (n <= *cap)
+        return true;
+    while (to < n && to <= SIZE_MAX / 2)
+        to *= 2;
+    if (to < n || to > SIZE_MAX / size)
+        return false;
+    memcpy(&old, array, sizeof old);
+    grown = realloc(old, to * size);
+    if (!grown)
+        return false;
+    memcpy(array, &grown, sizeof grown);
+    *cap = to;
+    return true;
+}
+
 int rv_utf8_next(const unsigned char *p, size_t n)
 {
     /* The second byte carries the limits that rule out overlong forms, surrogates and values above U+10FFFF. */

@@ -26,6 +26,10 @@ rv_str rv_str_trim(rv_str s); /* ASCII white space at both ends */
 /** Heap copy with a NUL; free() it. NULL on failure. Embedded NULs are copied. */
 char *rv_str_dup(rv_str s);
 
+/** Room in *array, a pointer to heap memory for *cap items of size each, for n items: it doubles, and stays as it is
+ * where memory is short, which is false. */
+RV_MUST_CHECK bool rv_has_room(void *array, size_t *cap, size_t n, size_t size);
+
 /** True if s is valid UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF). `bad`, if given, gets the
  * offset. */
 bool rv_utf8_valid(rv_str s, size_t *bad);

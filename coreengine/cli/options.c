@@ -50,7 +50,7 @@ static const struct rv_cli_option results[] = {
     {"save", 0, "FILE", "write the state here during the run and at its end, for `reeve resume`", "FILE", false},
     {"record", 0, "FILE", "write a script that replays the answers of this run", "FILE", false},
     {"debug-payload", 0, "FILE", "write each request to a provider as one line; - is standard error", "FILE", false},
-    {"script", 's', "FILE", "answers for models, stages, tools and people", "FILE", false},
+    {"script", 's', "FILE", "answers for models, stages, tools, hooks and people", "FILE", false},
     {"no-store", 0, NULL, "do not use the store (--save still writes its file)", NULL, false},
     {"mock", 'm', NULL, "use mock handlers in all stages that have one", NULL, false},
 };

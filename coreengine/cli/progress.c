@@ -144,15 +144,7 @@ static struct span *open_span(rv_progress *p, int stage)
 
 static void begin_span(rv_progress *p, const struct rv_effect *e, int64_t at, rv_buf *b)
 {
-    if (p->n == p->cap && p->cap < MAX_SPANS) {
-        size_t cap = p->cap ? p->cap * 2 : 64;
-        struct span *spans = realloc(p->spans, cap * sizeof *spans);
-        if (spans) {
-            p->spans = spans;
-            p->cap = cap;
-        }
-    }
-    if (p->n < p->cap)
+    if (p->n < MAX_SPANS && rv_has_room(&p->spans, &p->cap, p->n + 1, sizeof *p->spans))
         p->spans[p->n++] = (struct span){.stage = e->stage, .visit = e->visit, .begun_us = at};
     if (!p->live)
         return;

@@ -233,14 +233,8 @@ int rv_history_push(struct rv_history *h, int64_t tokens, struct shown **out, rv
 {
     struct shown *s;
 
-    if (h->n_items == h->cap_items) {
-        size_t cap = h->cap_items ? 2 * h->cap_items : 16;
-        struct shown **more = realloc(h->items, cap * sizeof(struct shown *));
-        if (!more)
-            return RV_FAIL(err, RV_E_NOMEM, "keep a row of a history");
-        h->items = more;
-        h->cap_items = cap;
-    }
+    if (!rv_has_room(&h->items, &h->cap_items, h->n_items + 1, sizeof *h->items))
+        return RV_FAIL(err, RV_E_NOMEM, "keep a row of a history");
     s = calloc(1, sizeof *s);
     if (!s)
         return RV_FAIL(err, RV_E_NOMEM, "keep a row of a history");

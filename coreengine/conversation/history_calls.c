@@ -255,14 +255,8 @@ static int wait_for_call(struct rv_history *h, struct shown *s, const struct cal
 {
     struct waiting *w;
 
-    if (h->n_waiting == h->cap_waiting) {
-        size_t cap = h->cap_waiting ? 2 * h->cap_waiting : 8;
-        struct waiting *more = realloc(h->waiting, cap * sizeof *more);
-        if (!more)
-            return RV_FAIL(err, RV_E_NOMEM, "keep a result of a history");
-        h->waiting = more;
-        h->cap_waiting = cap;
-    }
+    if (!rv_has_room(&h->waiting, &h->cap_waiting, h->n_waiting + 1, sizeof *h->waiting))
+        return RV_FAIL(err, RV_E_NOMEM, "keep a result of a history");
     w = &h->waiting[h->n_waiting++];
     w->shown = s;
     memcpy(w->id, call->id, sizeof w->id);

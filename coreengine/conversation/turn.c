@@ -63,15 +63,9 @@ static void copy_str(struct rv_turn *t, rv_str *text)
 
 static bool has_room(struct rv_turn *t)
 {
-    if (t->n_rows == t->cap_rows) {
-        size_t cap = t->cap_rows ? 2 * t->cap_rows : 16;
-        struct rv_message *rows = realloc(t->rows, cap * sizeof *rows);
-        if (!rows) {
-            fail(t, RV_E_NOMEM);
-            return false;
-        }
-        t->rows = rows;
-        t->cap_rows = cap;
+    if (!rv_has_room(&t->rows, &t->cap_rows, t->n_rows + 1, sizeof *t->rows)) {
+        fail(t, RV_E_NOMEM);
+        return false;
     }
     if (t->max_bytes - t->bytes < ROW_BYTES) {
         fail(t, RV_E_LIMIT);

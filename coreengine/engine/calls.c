@@ -53,14 +53,8 @@ static void down(struct due_queue *q, size_t at)
 /* RV_E_NOMEM */
 static int push(struct due_queue *q, struct call *c)
 {
-    if (q->n == q->cap) {
-        size_t cap = q->cap ? q->cap * 2 : 16;
-        struct call **items = realloc(q->items, cap * sizeof(struct call *));
-        if (!items)
-            return RV_E_NOMEM;
-        q->items = items;
-        q->cap = cap;
-    }
+    if (!rv_has_room(&q->items, &q->cap, q->n + 1, sizeof *q->items))
+        return RV_E_NOMEM;
     put(q, q->n++, c);
     up(q, q->n - 1);
     return 0;

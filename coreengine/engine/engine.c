@@ -172,7 +172,12 @@ static void expire(struct call *c)
     struct rv_response response;
     rv_err *err = NULL;
 
+    if (x->is_keeping) {
+        rv_call_park(c);
+        return;
+    }
     rv_call_free(c);
+    x->expiry_us = 0;
     if (!rv_run_due_question(x->run, rv_exec_now_us(x), id, &response))
         return;
     int rc = rv_exec_answer(x, &response, &err);

@@ -131,6 +131,7 @@ struct rv_exec {
     struct rv_catalog under, catalog; /* of the capabilities; what the core decides by: `tools` as a catalog */
     struct run_tools tools;
     bool *scripted;                       /* per stage; owned */
+    json_object *scripted_inner;          /* names of stages inside of stages; owned; NULL: none */
     struct rv_conversation *conversation; /* of a run that goes on; owned; NULL: none, or the caller's */
     rv_run *run;
     struct rv_effects effects;
@@ -151,6 +152,7 @@ struct rv_exec {
     int64_t under_way_until_us; /* it may live, and be in one of its calls for so long; 0: it is gone */
     bool answers;               /* interrupts are answered by the script */
     int64_t n_asked;            /* questions of branches that the host was told of, or will be at the end of the turn */
+    int64_t expiry_us;          /* of the question that is waited for while the run works; 0: none is */
     bool is_asking;             /* at the end of this turn */
     json_object *told;          /* ids of open questions that on_question was told, as keys; owned; NULL: none */
     int64_t hoped_until_us;     /* the lease ran out before it was renewed until this time: another process may own the

@@ -137,6 +137,7 @@ static int new_run(rv_exec *x, rv_envelope *env, rv_err **err)
                                      .mode = o->mode,
                                      .use_mocks = o->use_mocks,
                                      .scripted_stages = x->scripted,
+                                     .scripted_inner = x->scripted_inner,
                                      .emits = rv_observes(x),
                                      .saves = o->saves,
                                      .conversation = o->conversation,
@@ -159,7 +160,7 @@ static int prepare(rv_exec *x, rv_err **err)
     if (!x->scripted)
         return RV_FAIL(err, RV_E_NOMEM, "start a run");
     rv_script_stages(o->script, o->pipeline, x->scripted);
-    return 0;
+    return rv_script_inner_stages(o->script, o->pipeline, &x->scripted_inner, err);
 }
 
 const struct rv_turn *rv_exec_unkept(const rv_exec *x)
@@ -492,6 +493,7 @@ void rv_exec_free(rv_exec *x)
     rv_turn_free(x->unkept);
     rv_kept_free(x->kept);
     free(x->scripted);
+    json_object_put(x->scripted_inner);
     rv_err_free(x->err);
     free(x);
     if (on_free)

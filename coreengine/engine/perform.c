@@ -295,6 +295,7 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
     bool waits = status == RV_RUN_INTERRUPTED && !x->cancel_asked;
 
     drop_calls(x, waits);
+    x->expiry_us = 0;
     x->status = status;
     if (rv_exec_is_told(x))
         return 0;
@@ -306,6 +307,24 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
     if (waits && x->answers && rv_script_answer(x->opts.script, &response, &delay_ms))
         return resume_later(x, &response, delay_ms, err);
     return rv_exec_pause(x, err);
+}
+
+/* Of questions of branches while others run. */
+static int watch_expiry(rv_exec *x, rv_err **err)
+{
+    int64_t expiry_us = rv_run_next_expiry(x->run);
+
+    if (expiry_us == x->expiry_us)
+        return 0;
+    for (struct call *c = x->calls, *next; c; c = next) {
+        next = c->next;
+        if (c->kind == CALL_EXPIRE)
+            rv_call_free(c);
+    }
+    x->expiry_us = expiry_us;
+    if (expiry_us && !rv_call_new(x, CALL_EXPIRE, rv_exec_due_us(x, expiry_us), 0))
+        return RV_FAIL(err, RV_E_NOMEM, "wait for the expiry of a question");
+    return 0;
 }
 
 static int perform(rv_exec *x, struct rv_effect *e, rv_err **err)
@@ -373,6 +392,8 @@ void rv_exec_perform(rv_exec *x)
     }
     rv_effects_clear(&x->effects);
     x->recovers = false;
+    if (rc == 0 && !rv_run_is_finished(x->run) && (x->n_asked > 0 || rv_run_n_asked(x->run) > 0))
+        rc = watch_expiry(x, &err);
     if (rc == 0 && !x->over && rv_run_n_asked(x->run) != x->n_asked) {
         x->n_asked = rv_run_n_asked(x->run);
         x->engine->n_asking += !x->is_asking;

@@ -20,14 +20,8 @@ static int note_gap(struct past *p, int64_t now_us, const rv_run *run, rv_err **
 {
     if (now_us <= p->told_us)
         return 0;
-    if (p->n_gaps == p->cap_gaps) {
-        size_t cap = p->cap_gaps ? p->cap_gaps * 2 : 4;
-        struct gap *gaps = realloc(p->gaps, cap * sizeof *gaps);
-        if (!gaps)
-            return RV_FAIL(err, RV_E_NOMEM, "recover a run");
-        p->gaps = gaps;
-        p->cap_gaps = cap;
-    }
+    if (!rv_has_room(&p->gaps, &p->cap_gaps, p->n_gaps + 1, sizeof *p->gaps))
+        return RV_FAIL(err, RV_E_NOMEM, "recover a run");
     p->gaps[p->n_gaps++] = (struct gap){rv_run_counters(run).next_call_id, now_us - p->told_us};
     return 0;
 }
@@ -124,6 +118,9 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
         free(x->scripted);
         x->scripted = r.begin.own;
         r.begin.own = NULL;
+        json_object_put(x->scripted_inner);
+        x->scripted_inner = r.begin.scripted_inner;
+        r.begin.scripted_inner = NULL;
     }
     if (r.begin.own_conversation) {
         x->conversation = r.begin.own_conversation;
@@ -197,8 +194,8 @@ static int ask_again(const struct past *p, struct rv_effects *open, rv_err **err
  * it. True: ev tells the run. */
 static bool is_due(const rv_exec *x, int64_t now_us, char id[RV_ID_MAX], struct rv_event *ev)
 {
-    ev->kind = RV_EVENT_ANSWER;
-    return rv_run_due_question(x->run, now_us, id, &ev->response);
+    ev->kind = RV_EVENT_ANSWER; /* of a run that works, the recovery is told first */
+    return rv_run_is_finished(x->run) && rv_run_due_question(x->run, now_us, id, &ev->response);
 }
 
 /* Of a run whose process died while a branch waited and others ran: the answer is told after the recovery. */
@@ -216,7 +213,11 @@ static int next_event(const rv_exec *x, const struct rv_response *response, bool
     enum rv_run_status status = rv_run_status(x->run);
     const char *run = rv_journal_run(x->opts.journal);
 
-    if (rv_run_is_finished(x->run) && status != RV_RUN_INTERRUPTED)
+    bool is_over = rv_run_is_finished(x->run) && status != RV_RUN_INTERRUPTED;
+    if (is_over && response && rv_envelope_was_withdrawn(rv_run_envelope(x->run), response->interrupt_id))
+        return RV_FAIL(err, RV_E_STATE, "the question \"%.*s\" was withdrawn: its run has ended",
+                       RV_STR_ARG(rv_utf8_cut(response->interrupt_id, RV_ID_MAX)));
+    if (is_over)
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" is over: it was %s", run, rv_run_status_text(status));
     if (cancel) {
         ev->kind = RV_EVENT_CANCEL;

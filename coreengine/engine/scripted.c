@@ -85,9 +85,13 @@ static bool plays(const rv_script *script, const struct rv_pipeline *p, const bo
         return plays_model(script, e->pipeline ? e->pipeline : p, e);
     if (e->kind == RV_EFFECT_CALL_TOOL)
         return rv_script_has_tool(script, rv_str_of(e->name));
+    if (e->kind == RV_EFFECT_CALL_HOOK && e->entry == RV_NAME_HOOK)
+        return rv_script_has_hook(script, rv_str_of(e->name), rv_effect_who(p, e));
+    if (e->kind == RV_EFFECT_CALL_HOOK && e->label)
+        return e->entry == RV_NAME_MOCK && strcmp(e->name, SCRIPT_ENTRY) == 0 &&
+               rv_script_has_stage(script, rv_str_of(e->label));
     if (e->kind == RV_EFFECT_CALL_HOOK)
-        return e->entry == RV_NAME_MOCK && scripted && !e->label && scripted[e->stage] &&
-               strcmp(e->name, SCRIPT_ENTRY) == 0;
+        return e->entry == RV_NAME_MOCK && scripted && scripted[e->stage] && strcmp(e->name, SCRIPT_ENTRY) == 0;
     return false;
 }
 
@@ -136,11 +140,13 @@ static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_e
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
     json_object *request = NULL;
     rv_buf text = RV_BUF_INIT(2 * e->request_len + 1);
+    bool is_hook = e->kind == RV_EFFECT_CALL_HOOK && e->entry == RV_NAME_HOOK;
     struct rv_script_call from = {.kind = e->kind == RV_EFFECT_CALL_TOOL   ? RV_SCRIPT_TOOL
+                                          : is_hook                        ? RV_SCRIPT_HOOK
                                           : e->kind == RV_EFFECT_CALL_HOOK ? RV_SCRIPT_STAGE
                                                                            : RV_SCRIPT_MODEL,
                                   .stage = rv_effect_who(p, e),
-                                  .tool = e->kind == RV_EFFECT_CALL_TOOL ? e->name : NULL,
+                                  .tool = e->kind == RV_EFFECT_CALL_TOOL || is_hook ? e->name : NULL,
                                   .visit = e->visit,
                                   .index = e->index,
                                   .branch = rv_effect_branch(e),
@@ -188,14 +194,8 @@ int rv_kept_ask(rv_exec *x, const struct rv_effect *e, rv_err **err)
     struct rv_script_reply reply;
     rv_err *hole = NULL;
 
-    if (kept->n == kept->cap) {
-        size_t cap = kept->cap ? kept->cap * 2 : 16;
-        struct kept_reply *items = realloc(kept->items, cap * sizeof *items);
-        if (!items)
-            return RV_FAIL(err, RV_E_NOMEM, "replay a script");
-        kept->items = items;
-        kept->cap = cap;
-    }
+    if (!rv_has_room(&kept->items, &kept->cap, kept->n + 1, sizeof *kept->items))
+        return RV_FAIL(err, RV_E_NOMEM, "replay a script");
     int rc = ask_script(x, e, &reply, &hole);
     rv_err_free(hole);
     if (rc < 0)

@@ -19,14 +19,8 @@ static int watch(rv_engine *e, const char *tool)
 
     if (at >= 0 || e->n_tools == MAX_TOOLS)
         return at;
-    if (e->n_tools == e->cap_tools) {
-        size_t cap = e->cap_tools ? e->cap_tools * 2 : 4;
-        struct tool_record *tools = realloc(e->tools, cap * sizeof *tools);
-        if (!tools)
-            return -1;
-        e->tools = tools;
-        e->cap_tools = cap;
-    }
+    if (!rv_has_room(&e->tools, &e->cap_tools, e->n_tools + 1, sizeof *e->tools))
+        return -1;
     struct tool_record *r = &e->tools[e->n_tools];
     *r = (struct tool_record){.name = rv_str_dup(rv_str_of(tool))};
     if (!r->name || rv_index_add(&e->tool_index, rv_str_of(r->name), (int)e->n_tools) < 0) {

@@ -191,15 +191,8 @@ static int take_tag(struct reader *r)
 
 static int add_part(rv_template *t, const struct rv_part *part, rv_err **err)
 {
-    if (t->n_parts == t->cap_parts) {
-        size_t cap = t->cap_parts ? 2 * t->cap_parts : 8;
-        struct rv_part *parts = realloc(t->parts, cap * sizeof(*parts));
-
-        if (!parts)
-            return RV_FAIL(err, RV_E_NOMEM, "no memory for a template");
-        t->parts = parts;
-        t->cap_parts = cap;
-    }
+    if (!rv_has_room(&t->parts, &t->cap_parts, t->n_parts + 1, sizeof *t->parts))
+        return RV_FAIL(err, RV_E_NOMEM, "no memory for a template");
     t->parts[t->n_parts++] = *part;
     return 0;
 }

@@ -78,14 +78,6 @@ struct branch *rv_branch_next(struct branch *b)
     return NULL;
 }
 
-struct branch *rv_branch_waiting(rv_run *run, int64_t call_id)
-{
-    for (struct branch *b = &run->main; b; b = rv_branch_next(b))
-        if (b->work && rv_work_waits_for(b->work, call_id))
-            return b;
-    return NULL;
-}
-
 void rv_branch_fini(struct branch *b)
 {
     rv_group_free(b->opened);
@@ -164,7 +156,10 @@ static int begin_visit(rv_run *run, struct branch *b, int stage, int64_t now_us,
     before = rv_run_left(run);
     take(run, b, llm);
     run->n_working++;
+    size_t from = out->n;
     int rc = rv_work_begin(&run->shared, stage, b->env, &place, true, llm, now_us, out, &b->work, err);
+    if (rc == 0)
+        rc = rv_calls_note(run, b, out, from, err);
     if (rc == 0)
         rv_branch_worked(run, b, before);
     return rc;
@@ -336,6 +331,8 @@ static int follow(rv_run *run, struct branch *b, int from, const struct rv_visit
     bool moves = leaves && r->next >= 0, looped = moves && r->next <= from;
     int rc = 0;
 
+    if (run->halt.is_set) /* the branch goes nowhere any more: no edge is taken */
+        return 0;
     if (r->feedback && rv_outcome_requires_loop(r->outcome) && !looped)
         rc = rv_envelope_add_feedback(b->env, rv_json_str(r->feedback), err);
     if (rc == 0 && moves)
@@ -493,10 +490,13 @@ static int cancel_visit(rv_run *run, struct branch *b, const char *why, json_obj
                         struct rv_effects *out, rv_err **err)
 {
     struct left left = rv_run_left(run);
+    size_t from = out->n;
     int rc = 0;
 
     if (!rv_work_is_done(b->work)) {
         rc = rv_work_cancel(b->work, why, partials, now_us, out, err);
+        if (rc == 0)
+            rc = rv_calls_note(run, b, out, from, err);
         if (rc == 0)
             rv_branch_worked(run, b, left);
     }

@@ -90,14 +90,8 @@ static int add_element(rv_work *w, struct element **out, rv_err **err)
     struct each *e = w->each;
     rv_buf path = RV_BUF_INIT(PATH_MAX_BYTES);
 
-    if (e->n_begun == e->cap) {
-        size_t cap = e->cap ? e->cap * 2 : 8;
-        struct element *items = realloc(e->elements, cap * sizeof *items);
-        if (!items)
-            return RV_FAIL(err, RV_E_NOMEM, "begin an element of a list");
-        e->elements = items;
-        e->cap = cap;
-    }
+    if (!rv_has_room(&e->elements, &e->cap, e->n_begun + 1, sizeof *e->elements))
+        return RV_FAIL(err, RV_E_NOMEM, "begin an element of a list");
     rv_buf_printf(&path, "%s[%zu]", w->place.path ? w->place.path : "", e->n_begun);
     int rc = rv_buf_check(&path, "the path of an element", err);
     if (rc == 0) {

@@ -102,6 +102,8 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
     int rc = status == RV_RUN_INTERRUPTED ? rv_questions_show(run, err)
                                           : rv_group_close_all(run, "the run has ended", NULL, now_us, out, err);
 
+    if (rc == 0 && !run->is_inner)
+        rc = rv_envelope_add_withdrawn(run->env, run->shared.withdrawn, err);
     if (rc < 0)
         return rc;
     run->status = status;

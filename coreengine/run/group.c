@@ -17,34 +17,40 @@ void rv_group_free(struct group *g)
         rv_envelope_free(env); /* after the groups that forked it */
     }
     free(g->items);
+    free(g->prefix);
     free(g);
 }
 
-/* The path of a branch: where its group was opened, in which visit, and its name. */
-static int make_path(const rv_run *run, const struct branch *opener, int stage, const char *name, char **out,
-                     rv_err **err)
+/* What the paths of its branches begin with: where the group was opened, and in which visit. */
+static int make_prefix(const rv_run *run, struct group *g, rv_err **err)
 {
-    const char *fork = run->pipeline->agents[stage].name;
+    const char *fork = run->pipeline->agents[g->stage].name;
     rv_buf text = RV_BUF_INIT(PATH_MAX_BYTES);
 
-    rv_buf_printf(&text, "%s/%s#%lld:%s",
-                  opener->path      ? opener->path
+    rv_buf_printf(&text, "%s/%s#%lld:",
+                  g->opener->path   ? g->opener->path
                   : run->place.path ? run->place.path
                                     : "",
-                  fork, (long long)rv_envelope_visits(opener->env, rv_str_of(fork)), name);
+                  fork, (long long)rv_envelope_visits(g->opener->env, rv_str_of(fork)));
     int rc = rv_buf_check(&text, "the path of a branch", err);
     if (rc == 0)
-        *out = rv_buf_steal(&text, NULL);
+        g->prefix = rv_buf_steal(&text, &g->prefix_len);
     rv_buf_fini(&text);
-    return rc == 0 && !*out ? RV_FAIL(err, RV_E_NOMEM, "open a group") : rc;
+    return rc == 0 && !g->prefix ? RV_FAIL(err, RV_E_NOMEM, "open a group") : rc;
 }
 
-int rv_group_add(rv_run *run, struct group *g, const struct rv_branch_target *target, rv_err **err)
+int rv_group_add(struct group *g, const struct rv_branch_target *target, rv_err **err)
 {
     struct branch *b = &g->items[g->n++];
+    size_t len = strlen(target->name);
 
     *b = (struct branch){.group = g, .name = target->name, .first = target->target, .asked_by = -1};
-    return make_path(run, g->opener, g->stage, target->name, &b->path, err);
+    b->path = malloc(g->prefix_len + len + 1);
+    if (!b->path)
+        return RV_FAIL(err, RV_E_NOMEM, "open a group");
+    memcpy(b->path, g->prefix, g->prefix_len);
+    memcpy(b->path + g->prefix_len, target->name, len + 1);
+    return 0;
 }
 
 int rv_group_new(rv_run *run, struct branch *b, int stage, const struct rv_branches *list, rv_err **err)
@@ -57,7 +63,7 @@ int rv_group_new(rv_run *run, struct branch *b, int stage, const struct rv_branc
     *g =
         (struct group){.opener = b, .stage = stage, .list = list, .join = run->pipeline->agents[stage].routing.join_of};
     g->items = calloc(list->n, sizeof *g->items);
-    return g->items ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a group");
+    return g->items ? make_prefix(run, g, err) : RV_FAIL(err, RV_E_NOMEM, "open a group");
 }
 
 static int make_group(rv_run *run, struct branch *opener, int stage, const struct rv_branches *list, const bool *taken,
@@ -69,7 +75,7 @@ static int make_group(rv_run *run, struct branch *opener, int stage, const struc
         struct group *g = opener->opened;
         struct branch *b = &g->items[i];
 
-        rc = rv_group_add(run, g, &list->items[i], err);
+        rc = rv_group_add(g, &list->items[i], err);
         b->state = taken[i] ? BRANCH_ALIVE : BRANCH_ENDED;
         g->n_alive += taken[i];
         if (rc == 0)
@@ -157,6 +163,8 @@ int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state,
     struct group *g = b->group;
 
     b->state = state;
+    if (b->n_calls > 0)
+        rv_calls_forget(run, b);
     g->n_alive--;
     g->n_arrived += state == BRANCH_ARRIVED;
     if (state == BRANCH_FAILED && !g->failed_first)

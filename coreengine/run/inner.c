@@ -14,6 +14,7 @@ struct inner {
     rv_run *run;                    /* owned; has its envelope */
     char *path;                     /* owned: of all its visits */
     char *prefix;                   /* owned: the stages that lead to it */
+    bool *scripted;                 /* owned: stages that a script answers for; NULL: none */
     rv_buf text;                    /* of the failure */
     bool is_refused;                /* what it had kept, or the answer of a person, does not fit: `text` says why */
     bool is_late;                   /* it was cancelled since the stage is out of time */
@@ -35,6 +36,7 @@ static void inner_free(rv_work *w)
     rv_run_free(in->run);
     free(in->path);
     free(in->prefix);
+    free(in->scripted);
     rv_buf_fini(&in->text);
     free(in);
 }
@@ -157,6 +159,25 @@ static int start(rv_work *w, json_object *state, int64_t now_us, struct rv_effec
     return rc < 0 ? refuse(w->inner, cause, err) : 0;
 }
 
+/* Names have the stages that lead to them in front. */
+static int set_scripted(struct inner *in, json_object *names, const struct rv_pipeline *p, rv_err **err)
+{
+    size_t len = strlen(in->prefix);
+
+    for (size_t i = 0; names && i < json_object_array_length(names); i++) {
+        rv_str name = rv_json_str(json_object_array_get_idx(names, i));
+        int stage = name.len > len && strncmp(name.ptr, in->prefix, len) == 0
+                        ? rv_pipeline_stage(p, (rv_str){name.ptr + len, name.len - len})
+                        : -1;
+        if (stage < 0)
+            continue;
+        if (!in->scripted && !(in->scripted = calloc(p->n_agents, sizeof *in->scripted)))
+            return RV_FAIL(err, RV_E_NOMEM, "begin an inner pipeline");
+        in->scripted[stage] = true;
+    }
+    return 0;
+}
+
 static int inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     struct inner *in = w->inner = calloc(1, sizeof *in);
@@ -173,6 +194,9 @@ static int inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_er
     int rc = join(w->place.path, stage, &in->path, err);
     if (rc == 0)
         rc = join(w->shared->prefix, stage, &in->prefix, err);
+    if (rc == 0)
+        rc = set_scripted(in, rv_visit_root(w->shared)->scripted_inner, agent_of(w)->inner.pipeline, err);
+    opts.scripted_stages = in->scripted;
     if (rc == 0)
         rc = state ? old_envelope(in, state, now_us, &env, err) : new_envelope(w, now_us, &env, err);
     if (rc == 0 && env)

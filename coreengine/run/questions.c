@@ -26,25 +26,30 @@ static struct branch *find(rv_run *run, rv_str id)
     return b;
 }
 
+/* That of an inner run, too, counts with the run around it: people know its id from there. */
 int rv_questions_withdraw(rv_run *run, struct branch *b, rv_err **err)
 {
-    if (!run->withdrawn && !(run->withdrawn = json_object_new_array()))
+    struct rv_visit_shared *root = rv_visit_root(&run->shared);
+
+    if (!root->withdrawn && !(root->withdrawn = json_object_new_array()))
         return RV_FAIL(err, RV_E_NOMEM, "withdraw a question");
-    int rc = rv_json_push_take(run->withdrawn, json_object_new_string(rv_envelope_interrupt(b->env).id), err);
+    int rc = rv_json_push_take(root->withdrawn, json_object_new_string(rv_envelope_interrupt(b->env).id), err);
     if (rc == 0)
         rv_envelope_clear_interrupt(b->env);
     return rc;
 }
 
-static bool was_withdrawn(const rv_run *run, rv_str id)
+static bool was_withdrawn(rv_run *run, rv_str id)
 {
-    for (size_t i = 0; run->withdrawn && id.ptr && i < json_object_array_length(run->withdrawn); i++)
-        if (rv_str_eq(rv_json_str(json_object_array_get_idx(run->withdrawn, i)), id))
+    json_object *list = rv_visit_root(&run->shared)->withdrawn;
+
+    for (size_t i = 0; list && id.ptr && i < json_object_array_length(list); i++)
+        if (rv_str_eq(rv_json_str(json_object_array_get_idx(list, i)), id))
             return true;
-    return false;
+    return rv_envelope_was_withdrawn(run->env, id); /* before it was loaded */
 }
 
-int rv_questions_refuse_withdrawn(const rv_run *run, const struct rv_response *r, rv_err **err)
+int rv_questions_refuse_withdrawn(rv_run *run, const struct rv_response *r, rv_err **err)
 {
     if (!was_withdrawn(run, r->interrupt_id))
         return 0;

@@ -165,6 +165,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
         .catalog = catalog ? *catalog : rv_catalog_empty,
         .rules = opts->rules == RV_RULES_NEWEST ? RV_RULES_LAST : opts->rules,
         .scripted_stages = opts->scripted_stages,
+        .scripted_inner = opts->scripted_inner,
         .use_mocks = opts->use_mocks || pipeline->mock,
         .emits = opts->emits,
         .next_call_id = opts->first.next_call_id > 0 ? opts->first.next_call_id : 1,
@@ -181,10 +182,11 @@ void rv_run_free(rv_run *run)
 {
     if (!run)
         return;
+    rv_calls_fini(&run->calls);
     rv_branch_fini(&run->main);
     rv_totals_fini(&run->totals);
     free(run->halt.text);
-    json_object_put(run->withdrawn);
+    json_object_put(run->shared.withdrawn);
     rv_run_parallel_fini(run);
     free(run->failed_stage);
     free(run->failed_type);
@@ -241,17 +243,22 @@ bool rv_run_waits_for(rv_run *run, int64_t call_id)
 {
     if (run->finished)
         return false;
-    return run->parallel ? waiting_work(run, call_id) != NULL : rv_branch_waiting(run, call_id) != NULL;
+    return run->parallel ? waiting_work(run, call_id) != NULL : rv_calls_branch(run, call_id) != NULL;
 }
 
 static int on_done_of_branch(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    struct branch *b = rv_branch_waiting(run, ev->call_id);
+    struct branch *b = rv_calls_branch(run, ev->call_id);
     struct left left = rv_run_left(run);
+    size_t from = out->n;
 
     if (!b)
         return 0;
     int rc = rv_work_on(b->work, ev, out, err);
+    if (rc == 0 && !rv_work_waits_for(b->work, ev->call_id))
+        rv_calls_answered(run, ev->call_id);
+    if (rc == 0)
+        rc = rv_calls_note(run, b, out, from, err);
     if (rc < 0)
         return rc;
     rv_branch_worked(run, b, left);
@@ -317,8 +324,11 @@ static int recover_branch(rv_run *run, struct branch *b, int64_t gap_us, int64_t
                           struct rv_effects *out, rv_err **err)
 {
     struct left left = rv_run_left(run);
+    size_t from = out->n;
 
     int rc = rv_work_recover(b->work, gap_us, now_us, out, err);
+    if (rc == 0)
+        rc = rv_calls_note(run, b, out, from, err);
     if (rc < 0)
         return rc;
     rv_branch_worked(run, b, left);
@@ -384,6 +394,8 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
         rc = rv_questions_check(run, &ev->response, ev->now_us, err);
         return rc < 0 ? rc : answer_branch(run, ev, out, err);
     }
+    if (ev->kind == RV_EVENT_ANSWER && (rc = rv_questions_refuse_withdrawn(run, &ev->response, err)) < 0)
+        return rc;
     if (is_paused(run) && ev->kind == RV_EVENT_ANSWER) {
         rc = rv_visit_check_answer(&run->shared, run->env, &ev->response, ev->now_us, err);
         if (rc < 0)
@@ -399,8 +411,6 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     } else if (is_paused(run) && ev->kind == RV_EVENT_CANCEL) {
         rearm(run);
     }
-    if (ev->kind == RV_EVENT_ANSWER && (rc = rv_questions_refuse_withdrawn(run, &ev->response, err)) < 0)
-        return rc;
     if (run->finished && (ev->kind == RV_EVENT_START || ev->kind == RV_EVENT_ANSWER))
         return RV_FAIL(err, RV_E_STATE, "the run is over");
     if (run->finished)

@@ -25,6 +25,7 @@ struct rv_run_opts {
     enum rv_rules rules;          /* that the run began with; NEWEST: it begins now */
     bool continues;               /* START goes on where the envelope stands: of a fork. Else at the first stage */
     int mode;                     /* enum rv_run_mode; RV_UNSET: the pipeline's, else sequential; ignored on resume */
+    json_object *scripted_inner;  /* names of stages inside of stages, "sub/inner": the same; borrowed; NULL: none */
     bool use_mocks;               /* mock every stage that has a mock handler */
     const bool *scripted_stages;  /* per stage: a script answers for it; borrowed for the run; NULL: none */
     bool emits;                   /* produce EMIT effects */
@@ -60,10 +61,11 @@ const char *rv_run_asked_by(const rv_run *run);
 /** The stage whose question waits with that id (ptr NULL: the pending one), also while other branches go on. Borrowed;
  * NULL: unknown. */
 const char *rv_run_asker(rv_run *run, rv_str id);
-/** The question of a run that waits which no one answered in time: out is what to tell the run, as an answer. The time
- * of that event must be at least now_us. False: none is due. id is memory for out. */
-bool rv_run_due_question(const rv_run *run, int64_t now_us, char id[RV_ID_MAX], struct rv_response *out);
-int64_t rv_run_next_expiry(const rv_run *run); /* when the next one is due; 0: none will be */
+/** The question of a run that waits, or of a branch while others run, which no one answered in time: out is what to
+ * tell the run, as an answer. The time of that event must be at least now_us. False: none is due. id is memory for out.
+ */
+bool rv_run_due_question(rv_run *run, int64_t now_us, char id[RV_ID_MAX], struct rv_response *out);
+int64_t rv_run_next_expiry(rv_run *run); /* when the next one is due; 0: none will be */
 /** May this answer be told now, also while other branches still run? id is the question's, for an answer that names
  * none the first one. Changes nothing. What rv_run_step() says of an ANSWER; RV_E_STATE: no question is open. */
 RV_MUST_CHECK int rv_run_check_branch_answer(rv_run *run, const struct rv_response *response, int64_t now_us,

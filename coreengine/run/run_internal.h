@@ -40,6 +40,7 @@ struct branch {
     int first;            /* stage */
     int asked_by;         /* the stage whose visit left an interrupt pending; -1: none has */
     enum branch_state state;
+    size_t n_calls;            /* that it waits for, as the table of calls has it */
     bool is_ready;             /* it stands in the queue of those that can move */
     struct branch *next_ready; /* the queue */
     /* Of its visit: model calls and visits that it took from what is left, and those of the envelope before it. */
@@ -59,6 +60,8 @@ struct group {
     int join;             /* RV_TARGET_NONE: none */
     struct branch *items; /* owned; in the order of the list */
     size_t n, n_alive, n_arrived;
+    char *prefix;                /* of the paths of its branches; owned */
+    size_t prefix_len;
     struct branch *failed_first; /* in time; NULL: none */
     bool is_settled;             /* its opener goes on next */
 };
@@ -80,6 +83,15 @@ struct halt {
     char *text; /* owned */
 };
 
+/* Calls and timers under way, once there are groups. */
+struct call_table {
+    struct {
+        int64_t id;
+        struct branch *branch; /* NULL: the place is free */
+    } * items;                 /* owned */
+    size_t cap, n;
+};
+
 struct rv_run {
     const struct rv_pipeline *pipeline; /* borrowed; outlives the run */
     struct rv_visit_shared shared;
@@ -95,11 +107,11 @@ struct rv_run {
     struct branch *first_ready, *last_ready; /* branches that can move, in the order in which they do */
     size_t n_working;                        /* visits under way */
     struct totals totals;
+    struct call_table calls;
     struct halt halt;
-    bool has_tree;          /* its branches were loaded */
-    bool shown;             /* the envelope shows the questions of branches */
-    int64_t n_asked;        /* questions that branches have put */
-    json_object *withdrawn; /* ids of questions that no answer is wanted to any more; owned; NULL: none */
+    bool has_tree;   /* its branches were loaded */
+    bool shown;      /* the envelope shows the questions of branches */
+    int64_t n_asked; /* questions that branches have put */
 
     /* A run that is the work of a stage (inner.c) has a root in `shared`. It does not tell how it began and ended. */
     bool is_inner;
@@ -155,6 +167,14 @@ RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *parti
                                 struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
 
+/* calls.c: who waits for which call */
+/** The effects from that one on were asked for by the visit of the branch. */
+RV_MUST_CHECK int rv_calls_note(rv_run *run, struct branch *b, const struct rv_effects *out, size_t from, rv_err **err);
+struct branch *rv_calls_branch(rv_run *run, int64_t call_id); /* that waits for the call; NULL: none does */
+void rv_calls_answered(rv_run *run, int64_t call_id);
+void rv_calls_forget(rv_run *run, struct branch *b); /* before it is freed */
+void rv_calls_fini(struct call_table *t);
+
 /* money.c: visits whose model call waits until others need less of a budget */
 RV_MUST_CHECK int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **err);
 /** At the end of a step: where some of that money came back, these look again, in the order of the lists. */
@@ -182,7 +202,6 @@ struct left rv_run_left(const rv_run *run); /* before it */
 void rv_branch_worked(rv_run *run, struct branch *b, struct left before);
 /** First visit of a branch whose group was just opened: false when a bound keeps it from beginning. */
 int rv_branch_begin(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
-struct branch *rv_branch_waiting(rv_run *run, int64_t call_id); /* that waits for the call; NULL: none does */
 /** The next one in list order, those that wait for a group before the branches of it; NULL after the last one. */
 struct branch *rv_branch_next(struct branch *b);
 static inline bool rv_branch_asks(const struct branch *b)
@@ -201,7 +220,7 @@ int rv_group_open(rv_run *run, struct branch *b, int stage, const struct rv_bran
 int rv_group_settle(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** A group without branches, and one more of them, without an envelope. */
 int rv_group_new(rv_run *run, struct branch *opener, int stage, const struct rv_branches *list, rv_err **err);
-int rv_group_add(rv_run *run, struct group *g, const struct rv_branch_target *target, rv_err **err);
+int rv_group_add(struct group *g, const struct rv_branch_target *target, rv_err **err);
 void rv_group_look_at(rv_run *run, struct group *g); /* is it settled? Then its opener goes on next */
 /** A branch of a group is over. */
 int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, int64_t now_us, struct rv_effects *out,
@@ -246,7 +265,7 @@ int rv_run_load_tree(rv_run *run, rv_err **err);
 /* questions.c: questions of branches */
 struct branch *rv_questions_first(rv_run *run); /* in the order of the lists; NULL: none is open */
 int rv_questions_withdraw(rv_run *run, struct branch *b, rv_err **err);
-int rv_questions_refuse_withdrawn(const rv_run *run, const struct rv_response *r, rv_err **err);
+int rv_questions_refuse_withdrawn(rv_run *run, const struct rv_response *r, rv_err **err);
 int rv_questions_show(rv_run *run, rv_err **err);
 /** Before the run goes on. */
 int rv_questions_hide(rv_run *run, rv_err **err);

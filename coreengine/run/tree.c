@@ -235,7 +235,7 @@ static int read_items(struct reader *rd, struct group *g, const struct rv_branch
         if (!json_object_is_type(entry, json_type_object) || !rv_json_get_text(entry, "name", &name) ||
             strcmp(name, list->items[i].name) != 0)
             return bad(rd, "is not the branch that stands there in the pipeline");
-        rc = rv_group_add(rd->run, g, &list->items[i], rd->err);
+        rc = rv_group_add(g, &list->items[i], rd->err);
         if (rc == 0)
             rc = read_branch(rd, &g->items[i], entry);
     }

@@ -415,6 +415,8 @@ int sim_hook_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_ou
     }
     if (e->entry == RV_NAME_MOCK && strcmp(e->name, SCRIPT_ENTRY) == 0)
         rc = sim_script_answer(s, e, RV_SCRIPT_STAGE, (rv_str){e->request, e->request_len}, o, &found, err);
+    else if (e->entry == RV_NAME_HOOK)
+        rc = sim_script_answer(s, e, RV_SCRIPT_HOOK, (rv_str){e->request, e->request_len}, o, &found, err);
     if (rc == 0 && !found)
         rc = legal(s, e, &r, &o->text, err);
     if (rc == 0 && fault == 2 && !o->failed)

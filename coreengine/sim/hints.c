@@ -27,10 +27,8 @@ static struct sim_field *sim_hints_field(struct sim_shape *shape, const rv_str *
     for (size_t i = 0; i < shape->n_fields; i++)
         if (same_path(&shape->fields[i], path, n_path))
             return &shape->fields[i];
-    struct sim_field *fields = sim_grown(shape->fields, shape->n_fields, &shape->cap, sizeof *fields);
-    if (!fields)
+    if (!rv_has_room(&shape->fields, &shape->cap, shape->n_fields + 1, sizeof *shape->fields))
         return NULL;
-    shape->fields = fields;
     struct sim_field *f = &shape->fields[shape->n_fields];
     *f = (struct sim_field){.n_path = n_path, .values = json_object_new_array()};
     shape->n_fields++; /* its owner frees it, whole or not */
@@ -53,10 +51,8 @@ static int sim_hints_metadata(struct sim_hints *h, rv_str key, rv_err **err)
     for (size_t i = 0; i < h->n_metadata; i++)
         if (rv_str_is(key, h->metadata[i]))
             return 0;
-    char **keys = sim_grown(h->metadata, h->n_metadata, &h->cap_metadata, sizeof *keys);
-    if (!keys)
+    if (!rv_has_room(&h->metadata, &h->cap_metadata, h->n_metadata + 1, sizeof *h->metadata))
         return RV_FAIL(err, RV_E_NOMEM, "note what a pipeline looks at");
-    h->metadata = keys;
     char *copy = rv_str_dup(key);
     if (!copy)
         return RV_FAIL(err, RV_E_NOMEM, "note what a pipeline looks at");
@@ -359,6 +355,29 @@ static int of_rules(struct sim_hints *h, const struct rv_pipeline *p, const stru
     return rc;
 }
 
+/* The values of `set`, of `inputs` and of what a person is shown. */
+static int of_built(struct sim_hints *h, const struct rv_pipeline *p, struct sim_shape *own, const struct rv_built *b,
+                    rv_err **err)
+{
+    int rc = 0;
+
+    if (b && b->kind == RV_BUILT_EXPR)
+        return sim_hints_expr(h, p, own, rv_expr_text(b->expr), strstr(rv_expr_text(b->expr), ".filter(") != NULL, err);
+    for (size_t i = 0; b && i < b->n && rc == 0; i++)
+        rc = of_built(h, p, own, &b->items[i], err);
+    return rc;
+}
+
+static int of_values(struct sim_hints *h, const struct rv_pipeline *p, const struct rv_agent *a, rv_err **err)
+{
+    struct sim_shape *own = &h->shapes[a->index];
+    int rc = of_built(h, p, own, a->set, err);
+
+    if (rc == 0)
+        rc = of_built(h, p, own, a->inner.inputs, err);
+    return rc == 0 && a->ask.show ? sim_hints_expr(h, p, own, rv_expr_text(a->ask.show), false, err) : rc;
+}
+
 static int of_required(struct sim_hints *h, const struct rv_agent *a, rv_err **err)
 {
     for (size_t i = 0; i < a->output.required_fields.n; i++) {
@@ -402,6 +421,8 @@ static int fill(struct sim_hints *h, const struct rv_sim_subject *subject, rv_er
             rc = sim_hints_expr(h, p, &h->shapes[a->index], rv_expr_text(a->each.list), true, err);
         if (rc == 0)
             rc = of_rules(h, p, a, err);
+        if (rc == 0)
+            rc = of_values(h, p, a, err);
         if (rc == 0)
             rc = of_request(h, subject, a, err);
         if (rc == 0)

@@ -54,10 +54,8 @@ int sim_ledger_add(struct sim_seed *s, const struct rv_event *ev, int64_t seq, r
 {
     struct sim_ledger *l = &s->ledger;
 
-    struct sim_entry *entries = sim_grown(l->entries, l->n, &l->cap, sizeof *entries);
-    if (!entries)
+    if (!rv_has_room(&l->entries, &l->cap, l->n + 1, sizeof *l->entries))
         return RV_FAIL(err, RV_E_NOMEM, "note a step");
-    l->entries = entries;
     struct sim_entry *e = &l->entries[l->n];
     int rc = write_acts(&l->text, ev, &s->fx, err);
     if (rc < 0)

@@ -150,13 +150,15 @@ int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_scr
                                            : e->label ? e->label
                                                       : sim_stage_name(s, e->stage),
                                   .index = e->index,
-                                  .tool = kind == RV_SCRIPT_TOOL ? e->name : NULL,
+                                  .tool = kind == RV_SCRIPT_TOOL || kind == RV_SCRIPT_HOOK ? e->name : NULL,
                                   .visit = e->visit,
                                   .text = text};
     struct rv_script_reply reply;
 
     *found = false;
     if (!s->subject->script || (kind == RV_SCRIPT_TOOL && !rv_script_has_tool(s->subject->script, rv_str_of(e->name))))
+        return 0;
+    if (kind == RV_SCRIPT_HOOK && !rv_script_has_hook(s->subject->script, rv_str_of(e->name), from.stage))
         return 0;
     int rc = rv_script_next(s->subject->script, &from, &reply, NULL);
     if (rc == RV_E_NOMEM)

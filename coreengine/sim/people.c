@@ -165,10 +165,8 @@ static void mark_key(struct sim_seed *s, rv_str decision)
 
 int sim_people_answered(struct sim_seed *s, const struct rv_event *ev, rv_err **err)
 {
-    char **ids = sim_grown(s->answered, s->n_answered, &s->cap_answered, sizeof *ids);
-    if (!ids)
+    if (!rv_has_room(&s->answered, &s->cap_answered, s->n_answered + 1, sizeof *s->answered))
         return RV_FAIL(err, RV_E_NOMEM, "note an answer");
-    s->answered = ids;
     char *id = rv_str_dup(ev->response.interrupt_id);
     if (!id)
         return RV_FAIL(err, RV_E_NOMEM, "note an answer");

@@ -87,6 +87,7 @@ static int create(struct sim_seed *s, const rv_envelope *env, rv_err **err)
                   .use_mocks = s->opts->use_mocks,
                   .has_script = s->scripted != NULL,
                   .scripted = s->scripted,
+                  .scripted_inner = s->scripted_inner,
                   .conversation = s->session.exists ? &s->session.conversation : NULL},
         .env = env,
         .owner = s->owner,
@@ -106,6 +107,7 @@ int sim_process_begin(struct sim_seed *s, rv_err **err)
     opts.mode = s->opts->mode;
     opts.use_mocks = s->opts->use_mocks;
     opts.scripted_stages = s->scripted;
+    opts.scripted_inner = s->scripted_inner;
     sim_process_next_owner(s);
     int rc = sim_session_begin(s, err);
     if (rc == 0)

@@ -286,6 +286,7 @@ static int prepare(struct worker *me, struct work *w, size_t i, rv_err **err)
         if (!me->setup.scripted)
             return RV_FAIL(err, RV_E_NOMEM, "prepare a simulation");
         rv_script_stages(subject->script, p, me->setup.scripted);
+        rc = rv_script_inner_stages(subject->script, p, &me->setup.scripted_inner, err);
     }
     return rc;
 }
@@ -296,6 +297,7 @@ static void worker_fini(struct worker *me)
     rv_store_close(me->setup.store);
     sim_hints_free(me->setup.hints);
     free(me->setup.scripted);
+    json_object_put(me->setup.scripted_inner);
     rv_sim_report_fini(&me->tally);
 }
 

@@ -158,6 +158,7 @@ int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *scrip
     s->proof = &setup->proof;
     s->tamper = setup->tamper;
     s->scripted = setup->scripted;
+    s->scripted_inner = setup->scripted_inner;
     s->store = setup->store;
     s->tally = tally;
     s->seed = seed;

@@ -152,10 +152,8 @@ static int add_row(struct sim_seed *s, const struct rv_message *m, rv_err **err)
     json_object *calls = NULL;
     const char *id = NULL;
 
-    struct sim_row *rows = sim_grown(c->rows, c->n_rows, &c->cap_rows, sizeof *rows);
-    if (!rows)
+    if (!rv_has_room(&c->rows, &c->cap_rows, c->n_rows + 1, sizeof *c->rows))
         return RV_FAIL(err, RV_E_NOMEM, "note a row");
-    c->rows = rows;
     int rc = m->tool_calls.len ? rv_json_parse(m->tool_calls, NULL, &calls, err) : 0;
     if (rc < 0)
         return rc;

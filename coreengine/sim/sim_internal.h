@@ -127,6 +127,7 @@ struct sim_seed {
     struct sim_tape tape;
     uint32_t rates[RV_N_SIM_FAULTS]; /* per mille */
     bool *scripted;                  /* per stage; borrowed from the thread; NULL: none */
+    json_object *scripted_inner;     /* names of stages inside of stages; borrowed the same way; NULL: none */
     int64_t now_us, last_event_us, n_steps;
 
     rv_store *store;
@@ -226,7 +227,8 @@ struct sim_setup { /* what a thread needs to run a seed */
     struct sim_hints *hints;
     struct rv_proof proof;
     const struct sim_tamper *tamper;
-    bool *scripted; /* owned; NULL: none */
+    bool *scripted;              /* owned; NULL: none */
+    json_object *scripted_inner; /* owned; NULL: none */
     /* Owned. All that a seed writes is one group, which is rolled back: the next seed finds the store empty, and with
      * its statements prepared. */
     rv_store *store;

@@ -24,9 +24,6 @@ uint32_t sim_bits(struct sim_tape *t);             /* what content is made from;
 size_t sim_pick(struct sim_tape *t, const uint32_t *per_mille, size_t n);
 bool sim_chance(struct sim_tape *t, uint32_t per_mille);
 
-/** Room for one more item: the list, or its successor, and NULL when there is no memory for it. */
-void *sim_grown(void *items, size_t n, size_t *cap, size_t size);
-
 /* --- value.c: content, and values that fit a JSON Schema --- */
 /* Content: many small choices from one decision, so that a tape stays short. */
 struct sim_rng {

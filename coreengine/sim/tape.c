@@ -7,17 +7,6 @@
 
 #define TAPE_MAX ((size_t)1 << 22) /* decisions of one seed; a run is cut by its steps long before */
 
-void *sim_grown(void *items, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap)
-        return items;
-    size_t more = *cap ? *cap * 2 : 8;
-    void *grown = realloc(items, more * size);
-    if (grown)
-        *cap = more;
-    return grown;
-}
-
 void sim_tape_init(struct sim_tape *t, uint64_t seed)
 {
     *t = (struct sim_tape){0};
@@ -40,14 +29,10 @@ void sim_tape_replay(struct sim_tape *t, const uint32_t *script, size_t n)
 /* Note what was decided: a replay with other decisions before may ask for other things, and this is what it came to. */
 static void note(struct sim_tape *t, uint32_t v)
 {
-    uint32_t *items = t->n < TAPE_MAX ? sim_grown(t->items, t->n, &t->cap, sizeof *items) : NULL;
-
-    if (!items) {
+    if (t->n < TAPE_MAX && rv_has_room(&t->items, &t->cap, t->n + 1, sizeof *t->items))
+        t->items[t->n++] = v;
+    else
         t->rc = RV_E_NOMEM;
-        return;
-    }
-    t->items = items;
-    t->items[t->n++] = v;
 }
 
 static uint32_t scripted(const struct sim_tape *t)

@@ -32,10 +32,8 @@ void sim_watch_fini(struct sim_watch *w)
 
 static int opened(struct sim_watch *w, const struct sim_open *o, rv_err **err)
 {
-    struct sim_open *open = sim_grown(w->open, w->n_open, &w->cap_open, sizeof *open);
-    if (!open)
+    if (!rv_has_room(&w->open, &w->cap_open, w->n_open + 1, sizeof *w->open))
         return RV_FAIL(err, RV_E_NOMEM, "watch a call");
-    w->open = open;
     w->open[w->n_open++] = *o;
     return 0;
 }

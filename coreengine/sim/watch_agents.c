@@ -72,9 +72,8 @@ static int asked_by(struct sim_seed *s, const struct rv_effect *e, const char *i
     int rc = rv_buf_check(&path, "the way to an agent", err);
     *out = rc == 0 ? find(w, &path) : NULL;
     if (rc == 0 && !*out && make) {
-        struct sim_asked *asked = sim_grown(w->asked, w->n_asked, &w->cap_asked, sizeof *asked);
-        w->asked = asked ? asked : w->asked;
-        char *text = asked ? rv_buf_steal(&path, NULL) : NULL;
+        bool has_room = rv_has_room(&w->asked, &w->cap_asked, w->n_asked + 1, sizeof *w->asked);
+        char *text = has_room ? rv_buf_steal(&path, NULL) : NULL;
         if (!text) {
             rc = RV_FAIL(err, RV_E_NOMEM, "watch an agent");
         } else {

@@ -31,10 +31,8 @@ struct sim_key *sim_world_find(struct sim_world *w, const char *key)
 
 static struct sim_key *new_key(struct sim_world *w, const struct rv_effect *e)
 {
-    struct sim_key *keys = sim_grown(w->keys, w->n, &w->cap, sizeof *keys);
-    if (!keys)
+    if (!rv_has_room(&w->keys, &w->cap, w->n + 1, sizeof *w->keys))
         return NULL;
-    w->keys = keys;
     struct sim_key *k = &w->keys[w->n];
     *k = (struct sim_key){.effect_class = e->effect_class, .visit = e->visit};
     w->n++;
@@ -134,10 +132,8 @@ int sim_world_finished(struct sim_seed *s, const struct rv_event *ev, rv_err **e
 {
     struct sim_world *w = &s->world;
 
-    int64_t *ids = sim_grown(w->finished, w->n_finished, &w->cap_finished, sizeof *ids);
-    if (!ids)
+    if (!rv_has_room(&w->finished, &w->cap_finished, w->n_finished + 1, sizeof *w->finished))
         return RV_FAIL(err, RV_E_NOMEM, "note an answer");
-    w->finished = ids;
     w->finished[w->n_finished++] = ev->call_id;
     for (size_t i = w->n; i-- > 0 && ev->kind == RV_EVENT_TOOL_DONE;) {
         struct sim_key *k = &w->keys[i];
@@ -184,13 +180,10 @@ void sim_calls_drop(struct sim_seed *s)
 
 static struct sim_call *add_call(struct sim_seed *s, rv_err **err)
 {
-    struct sim_call *calls = sim_grown(s->calls, s->n_calls, &s->cap_calls, sizeof *calls);
-
-    if (!calls) {
+    if (!rv_has_room(&s->calls, &s->cap_calls, s->n_calls + 1, sizeof *s->calls)) {
         RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "make a call"), "NULL says it");
         return NULL;
     }
-    s->calls = calls;
     struct sim_call *c = &s->calls[s->n_calls++];
     *c = (struct sim_call){.outcome = {.text = RV_BUF_INIT(SIM_MAX_TEXT),
                                        .partial = RV_BUF_INIT(SIM_MAX_TEXT),

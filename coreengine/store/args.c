@@ -76,7 +76,7 @@ int rv_store_check_hash(const char *hash, rv_err **err)
     if (!hash)
         return RV_FAIL(err, RV_E_INVALID, "no hash given");
     if (strnlen(hash, RV_HASH_MAX) != RV_HASH_MAX - 1 || strspn(hash, "0123456789abcdef") != RV_HASH_MAX - 1)
-        return RV_FAIL(err, RV_E_INVALID, "\"%.80s\" is no SHA-256: 64 digits of 0-9a-f", hash);
+        return RV_FAIL(err, RV_E_INVALID, "\"%.80s\" is not a SHA-256: 64 digits of 0-9a-f", hash);
     return 0;
 }
 
@@ -111,14 +111,14 @@ int rv_store_check_object(const char *kind, rv_str json, size_t max, rv_err **er
     text = rv_str_trim(json);
     rc = rv_json_scan(text, &opts, &scan, NULL, err);
     if (rc == 0 && (scan.how != RV_JSON_VALUE || scan.end != text.len || text.ptr[0] != '{'))
-        rc = RV_FAIL(err, RV_E_INVALID, "the %s is no JSON object", kind);
+        rc = RV_FAIL(err, RV_E_INVALID, "the %s is not a JSON object", kind);
     return rc;
 }
 
 int rv_store_check_members(const char *kind, json_object *v, rv_err **err)
 {
     if (v && !json_object_is_type(v, json_type_object))
-        return RV_FAIL(err, RV_E_INVALID, "the %s is no JSON object", kind);
+        return RV_FAIL(err, RV_E_INVALID, "the %s is not a JSON object", kind);
     return 0;
 }
 
@@ -142,7 +142,7 @@ int rv_store_check_numbers(const struct sql_store *st, const char *kind, const c
 {
     for (size_t i = 0; i < n; i++)
         if (numbers[i] < 0 || numbers[i] > RV_STORE_MAX_NUMBER)
-            return rv_store_damaged(st, err, "%s \"%s\" is damaged: %lld is no number that it can have", kind, id,
+            return rv_store_damaged(st, err, "%s \"%s\" is damaged: %lld is not a number that it can have", kind, id,
                                     (long long)numbers[i]);
     return 0;
 }

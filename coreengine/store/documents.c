@@ -32,7 +32,7 @@ static int check_schema(const struct rv_schema_row *row, enum rv_schema_put how,
         return RV_FAIL(err, RV_E_INVALID, "schema \"%s\": the source \"%.40s\" is neither person, built-in nor file",
                        row->name, row->source ? row->source : "");
     if (how == RV_SCHEMA_REGISTER && strcmp(row->source, PERSON) == 0)
-        return RV_FAIL(err, RV_E_INVALID, "schema \"%s\": what is registered is no person's", row->name);
+        return RV_FAIL(err, RV_E_INVALID, "schema \"%s\": what is registered does not belong to a person", row->name);
     return 0;
 }
 

@@ -24,7 +24,7 @@ static int pass(rv_store *s, const char *end, rv_err **err)
 static int enter(rv_store *s, const char *op, rv_err **err)
 {
     if (s->is_walking)
-        return RV_FAIL(err, RV_E_STATE, "store \"%s\": a callback of it may not use it", s->url);
+        return RV_FAIL(err, RV_E_STATE, "store \"%s\": one of its callbacks may not use it", s->url);
     s->op = op;
     return pass(s, "", err);
 }

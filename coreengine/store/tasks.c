@@ -1,7 +1,5 @@
-/* What becomes of a task: a worker claims it, and whoever holds its lease decides how the attempt ends; people cancel
- * it or put it back. Every change is one function, rv_task_change(), which keeps the row, its events and its lane in
- * step.
- */
+/* How an attempt ends: its worker, who holds the lease, completes it, fails it or hands it back; people cancel tasks or
+ * put them back. Every change is made by rv_task_change(), which keeps the row, its events and its lane in step. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -310,7 +308,7 @@ int rv_store_postpone_task(rv_store *s, const struct rv_task_lease *lease, int64
     int rc = check_lease(lease, now_us, err);
 
     if (rc == 0 && (until_us <= 0 || until_us > RV_STORE_MAX_NUMBER))
-        rc = RV_FAIL(err, RV_E_INVALID, "put off until %lld us, which is no date", (long long)until_us);
+        rc = RV_FAIL(err, RV_E_INVALID, "put off until %lld us, which is not a date", (long long)until_us);
     if (rc == 0)
         rc = check_words("reason", why, err);
     if (rc == 0 && !(text = cut(why)))

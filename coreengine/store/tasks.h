@@ -3,7 +3,7 @@
  *
  * A task is `waiting` until it is due, then `pending` until a worker claims it, then `processing`; `completed`,
  * `failed` and `cancelled` are final, but a person may retry the last two. A failed attempt makes the task waiting
- * again, until its retries are used up. Every change of a task is kept as an event of it.
+ * again, until its retries are used up. Every change of a task is kept as an event.
  *
  * A lease is named by the worker and the number of the attempt. Who no longer holds it changes nothing: complete, fail,
  * postpone and release are then RV_E_STATE and their text begins with "lost_lease".
@@ -62,7 +62,7 @@ void rv_task_row_fini(struct rv_task_row *row);
 /* --- Enqueue --- */
 struct rv_new_task {
     const char *id;            /* unique in the store; the caller makes it */
-    const char *tenant, *user; /* NULL: RV_STORE_TENANT, nobody's */
+    const char *tenant, *user; /* NULL: RV_STORE_TENANT, no user */
     const char *type;
     const char *key;          /* idempotency key; NULL: none */
     const char *tier;         /* a word of RV_TASK_TIERS; NULL: "small" */

@@ -35,7 +35,7 @@ static int check_numbers(const struct rv_new_task *task, rv_err **err)
     if (rc < 0)
         return rc;
     if (task->scheduled_us > RV_STORE_MAX_NUMBER || task->now_us > RV_STORE_MAX_NUMBER)
-        return RV_FAIL(err, RV_E_INVALID, "the time is %lld us, which is no date", (long long)task->scheduled_us);
+        return RV_FAIL(err, RV_E_INVALID, "the time is %lld us, which is not a date", (long long)task->scheduled_us);
     if (task->priority < -RV_TASK_MAX_PRIORITY || task->priority > RV_TASK_MAX_PRIORITY)
         return RV_FAIL(err, RV_E_INVALID, "the priority %lld is not between -%d and %d", (long long)task->priority,
                        RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY);

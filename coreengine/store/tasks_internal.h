@@ -27,7 +27,7 @@ RV_MUST_CHECK int rv_task_find(struct sql_store *st, const struct rv_store_scope
 /** The same from a row of a statement that begins as RV_SQL_FOUND_TASK. */
 RV_MUST_CHECK int rv_task_found(struct sql_store *st, rv_sql_stmt *stmt, struct found_task *out, rv_err **err);
 int rv_task_fail_none(const char *id, rv_err **err);
-/* What becomes of a task: nobody holds it afterwards. */
+/* A change that ends the lease, if there is one. */
 struct task_change {
     enum rv_task_status status;
     int64_t now_us;

@@ -50,7 +50,7 @@ static int find_due(struct sql_store *st, int64_t now_us, int64_t max, struct du
     return rc;
 }
 
-/* Lanes in the order of their keys: two transactions that do this at once do not wait for each other for ever. */
+/* Lanes in the order of their keys: two transactions that do this at once cannot wait for each other. */
 static int promote(struct sql_store *st, int64_t now_us, struct due *due, size_t n, rv_err **err)
 {
     size_t counted = 0;

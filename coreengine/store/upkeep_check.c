@@ -79,7 +79,7 @@ static int check_objects(struct rv_report *r, rv_sql_stmt *stmt, const char *con
         if (rc == 0 && (!json.ptr || json.len > 0))
             continue;
         rv_report_add(r, rv_sql_str_at(stmt, 0));
-        rv_buf_printf(&r->text, " has %s that is no JSON object", names[i]);
+        rv_buf_printf(&r->text, " has %s that is not a JSON object", names[i]);
     }
     return 0;
 }

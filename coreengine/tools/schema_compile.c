@@ -172,14 +172,8 @@ static int keep_pattern(struct place *p, rv_str text, rv_pattern **out)
 {
     rv_schema *s = p->c->schema;
 
-    if (s->n_patterns == s->cap_patterns) {
-        size_t cap = s->cap_patterns ? s->cap_patterns * 2 : 8;
-        rv_pattern **grown = realloc(s->patterns, cap * sizeof *grown);
-        if (!grown)
-            return rv_schema_nomem(p->c);
-        s->patterns = grown;
-        s->cap_patterns = cap;
-    }
+    if (!rv_has_room(&s->patterns, &s->cap_patterns, s->n_patterns + 1, sizeof *s->patterns))
+        return rv_schema_nomem(p->c);
     rv_err *why = NULL;
     int rc = rv_pattern_new(text, out, &why);
     if (rc == 0)
@@ -488,14 +482,8 @@ static int new_node(struct rv_schema_compiler *c, const char *pointer, struct rv
 
     if (c->n_nodes == RV_SCHEMA_MAX_NODES)
         return RV_FAIL(c->err, RV_E_LIMIT, "schema of %s: more than %d schemas", c->schema->what, RV_SCHEMA_MAX_NODES);
-    if (c->n_nodes == c->cap_nodes) {
-        size_t cap = c->cap_nodes ? c->cap_nodes * 2 : 16;
-        struct rv_schema_node **grown = realloc(c->nodes, cap * sizeof *grown);
-        if (!grown)
-            return rv_schema_nomem(c);
-        c->nodes = grown;
-        c->cap_nodes = cap;
-    }
+    if (!rv_has_room(&c->nodes, &c->cap_nodes, c->n_nodes + 1, sizeof *c->nodes))
+        return rv_schema_nomem(c);
     n = rv_arena_alloc(c->schema->arena, sizeof *n);
     if (!n || rv_index_add(&c->by_pointer, rv_str_of(pointer), (int)c->n_nodes) < 0)
         return rv_schema_nomem(c);

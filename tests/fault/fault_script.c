@@ -18,6 +18,7 @@ static const char script_text[] =
     "    - {json: {a: [1, null]}, finish_reason: length, answered_by: r, attempts: 2, opaque: '{\"a\": 1}'}\n"
     "    - {text: par, error: {kind: rate_limited, status: 429, retry_after_ms: 5, retryable: false, billed: true}}\n"
     "tools: {t: {risk: write, input_schema: {type: object}, calls: [{result: {x: 1}}, {error: no}]}}\n"
+    "hooks: {c.h: [{stage: s, reply: {action: continue}}, {error: no}]}\n"
     "stages: {s: [{output: {}, outcome: skip, raise: {kind: checkpoint, message: m, data: {}}}]}\n"
     "answers: [{text: yes, data: {a: 1}}]\n"
     "repeat: false\n";
@@ -54,6 +55,8 @@ static int read_and_hand_out(void)
         rc = hand_out(s, RV_SCRIPT_TOOL, "t", 2, &err);
     if (rc == 0)
         rc = hand_out(s, RV_SCRIPT_STAGE, "s", 1, &err);
+    if (rc == 0)
+        rc = hand_out(s, RV_SCRIPT_HOOK, "c.h", 1, &err);
     if (rc == 0)
         rc = rv_script_position(s, &position, &err);
     if (rc == 0)

@@ -47,31 +47,8 @@ static void load_agents(rv_buf documents[N_AGENTS])
     rv_buf_fini(&path);
 }
 
-static const struct rv_tool_info *no_tool(void *self, rv_str name)
-{
-    (void)self;
-    (void)name;
-    return NULL;
-}
-
-static const struct rv_entry_info *no_entry(void *self, enum rv_name_kind kind, rv_str name)
-{
-    (void)self;
-    (void)kind;
-    (void)name;
-    return NULL;
-}
-
-static const rv_template *no_prompt(void *self, rv_str key)
-{
-    (void)self;
-    (void)key;
-    return NULL;
-}
-
 START_TEST(every_failed_allocation_of_a_simulation_is_reported)
 {
-    const struct rv_catalog nothing = {.tool = no_tool, .entry = no_entry, .prompt = no_prompt};
     rv_findings *findings = rv_findings_new();
     struct rv_pipeline *p = NULL;
     rv_script *script = NULL;
@@ -84,7 +61,7 @@ START_TEST(every_failed_allocation_of_a_simulation_is_reported)
     ck_assert_int_eq(rv_pipeline_load(cases[_i].pipeline, findings, &p, NULL), 0);
     ck_assert_int_eq(rv_pipeline_bind_agents(p, &source, findings, NULL), 0);
     ck_assert_int_eq(rv_script_from_node(p->tests[0].inline_script, findings, &script, NULL), 0);
-    const struct rv_catalog catalog = rv_script_catalog(script, &nothing);
+    const struct rv_catalog catalog = rv_script_catalog(script, &rv_catalog_empty);
     const struct rv_sim_subject subject = {.pipeline = p, .catalog = &catalog, .agents = agents, .n_agents = N_AGENTS};
     o.subjects = &subject;
     o.n_subjects = 1;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "coreengine/run/run_internal.h"
+#include "tests/kit/catalog.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,38 +31,18 @@ static void must(bool holds)
         abort();
 }
 
-static const struct rv_tool_info *find_tool(void *self, rv_str name)
-{
-    (void)self;
-    for (size_t i = 0; i < RV_COUNT(tools); i++)
-        if (rv_str_is(name, tools[i].name))
-            return &tools[i];
-    return NULL;
-}
-
 static const char *tool_name(void *self, size_t i)
 {
     (void)self;
     return i < RV_COUNT(tools) ? tools[i].name : NULL;
 }
 
-static const struct rv_entry_info *no_entry(void *self, enum rv_name_kind kind, rv_str name)
-{
-    (void)self;
-    (void)kind;
-    (void)name;
-    return NULL;
-}
-
-static const rv_template *no_prompt(void *self, rv_str key)
-{
-    (void)self;
-    (void)key;
-    return NULL;
-}
-
-static const struct rv_catalog catalog = {
-    .tool = find_tool, .entry = no_entry, .prompt = no_prompt, .tool_name = tool_name};
+static struct rv_kit_tools known = {tools, RV_COUNT(tools)};
+static const struct rv_catalog catalog = {.tool = rv_kit_find_tool,
+                                          .entry = rv_kit_no_entry,
+                                          .prompt = rv_kit_no_prompt,
+                                          .tool_name = tool_name,
+                                          .self = &known};
 
 static void begin(void)
 {

@@ -66,7 +66,7 @@ static void use(rv_script *s)
     const char *const *tools = rv_script_tool_names(s, &n);
 
     for (int64_t visit = 1; visit < 4; visit++)
-        for (int kind = RV_SCRIPT_MODEL; kind <= RV_SCRIPT_TOOL; kind++)
+        for (int kind = RV_SCRIPT_MODEL; kind <= RV_SCRIPT_HOOK; kind++)
             ask(s, (enum rv_script_kind)kind, "a", visit);
     for (size_t i = 0; i < n && i < 100; i++) {
         require(catalog.tool(catalog.self, rv_str_of(tools[i])) != NULL);

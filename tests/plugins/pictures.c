@@ -3,6 +3,7 @@
 #include <reeve/capability.h>
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,18 +33,17 @@ static int turned(void *self, struct rv_cap_call *call)
 /* What it sees, as text. */
 static int told(void *self, struct rv_cap_call *call)
 {
-    char text[4096] = "{\"seen\": \"";
+    char text[4096];
     uint32_t n = 99;
     const struct rv_cap_attachment *list = call->attachments(call, &n);
+    int len = snprintf(text, sizeof text, "{\"seen\": \"");
 
     (void)self;
-    for (uint32_t i = 0; i < n; i++) {
-        const char *const parts[] = {list[i].type, list[i].url, list[i].data, list[i].media_type, list[i].name};
-        for (size_t k = 0; k < 5; k++)
-            if (strlen(text) + strlen(parts[k]) < 4000)
-                strcat(strcat(text, parts[k]), k < 4 ? "|" : ";");
-    }
-    return call->reply(call, strcat(text, n > 0 || !list ? "\"}" : " a list of none\"}"));
+    for (uint32_t i = 0; i < n && len < 2000; i++)
+        len += snprintf(text + len, sizeof text - (size_t)len, "%s|%s|%.100s|%s|%s;", list[i].type, list[i].url,
+                        list[i].data, list[i].media_type, list[i].name);
+    snprintf(text + len, sizeof text - (size_t)len, "%s\"}", n == 0 && list ? " a list of none" : "");
+    return call->reply(call, text);
 }
 
 static int too_many(void *self, struct rv_cap_call *call)

@@ -57,14 +57,8 @@ static int add_file(struct rv_agents_files *f, const char *dir, const char *name
         file.size = st.st_size;
         file.inode = (uint64_t)st.st_ino;
     }
-    if (f->n == f->cap) {
-        size_t cap = f->cap ? 2 * f->cap : 16;
-        struct rv_agents_file *items = realloc(f->items, cap * sizeof *items);
-        if (!items)
-            return RV_FAIL(err, RV_E_NOMEM, "list the documents of agents");
-        f->items = items;
-        f->cap = cap;
-    }
+    if (!rv_has_room(&f->items, &f->cap, f->n + 1, sizeof *f->items))
+        return RV_FAIL(err, RV_E_NOMEM, "list the documents of agents");
     file.path = rv_buf_steal(&path, NULL);
     f->items[f->n++] = file;
     return 0;

@@ -18,14 +18,8 @@ static void names_fini(struct names *names)
 
 static int add_name(struct names *names, const char *name, rv_err **err)
 {
-    if (names->n == names->cap) {
-        size_t cap = names->cap ? 2 * names->cap : 16;
-        char **items = realloc(names->items, cap * sizeof *items);
-        if (!items)
-            return RV_FAIL(err, RV_E_NOMEM, "list agents");
-        names->items = items;
-        names->cap = cap;
-    }
+    if (!rv_has_room(&names->items, &names->cap, names->n + 1, sizeof *names->items))
+        return RV_FAIL(err, RV_E_NOMEM, "list agents");
     names->items[names->n] = rv_str_dup(rv_str_of(name));
     if (!names->items[names->n])
         return RV_FAIL(err, RV_E_NOMEM, "list agents");

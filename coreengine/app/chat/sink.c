@@ -35,14 +35,8 @@ static void told_add(struct rv_chat_told *t, const struct rv_origin *by, rv_str 
 
     if (words.len == 0)
         return;
-    if (t->n == t->cap) {
-        size_t cap = t->cap ? 2 * t->cap : 8;
-        struct rv_chat_said *items = realloc(t->items, cap * sizeof *items);
-        if (!items)
-            return;
-        t->items = items;
-        t->cap = cap;
-    }
+    if (!rv_has_room(&t->items, &t->cap, t->n + 1, sizeof *t->items))
+        return;
     char *copy = rv_str_dup(words);
     if (copy)
         t->items[t->n++] = (struct rv_chat_said){by, copy, words.len};
@@ -190,14 +184,8 @@ static struct rv_chat_author *author_of(struct rv_chat_sink *s, const struct rv_
 
     if (v)
         return v;
-    if (s->n_authors == s->cap_authors) {
-        size_t cap = s->cap_authors ? 2 * s->cap_authors : 8;
-        struct rv_chat_author *authors = realloc(s->authors, cap * sizeof *authors);
-        if (!authors)
-            return NULL;
-        s->authors = authors;
-        s->cap_authors = cap;
-    }
+    if (!rv_has_room(&s->authors, &s->cap_authors, s->n_authors + 1, sizeof *s->authors))
+        return NULL;
     v = &s->authors[s->n_authors++];
     *v = (struct rv_chat_author){.who = who, .child_text = RV_CHILD_TEXT_FINAL, .reply = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
     return v;
@@ -286,14 +274,8 @@ static struct rv_chat_part *part_of(struct rv_chat_sink *s, const struct rv_orig
     for (size_t i = s->n_parts; i-- > 0;)
         if (s->parts[i].who == who && s->parts[i].call_id == call_id)
             return &s->parts[i];
-    if (s->n_parts == s->cap_parts) {
-        size_t cap = s->cap_parts ? 2 * s->cap_parts : 8;
-        struct rv_chat_part *parts = realloc(s->parts, cap * sizeof *parts);
-        if (!parts)
-            return NULL;
-        s->parts = parts;
-        s->cap_parts = cap;
-    }
+    if (!rv_has_room(&s->parts, &s->cap_parts, s->n_parts + 1, sizeof *s->parts))
+        return NULL;
     struct rv_chat_part *part = &s->parts[s->n_parts++];
     *part = (struct rv_chat_part){.who = who, .call_id = call_id, .text = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
     return part;

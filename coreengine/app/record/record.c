@@ -254,14 +254,8 @@ static int begin_call(rv_recorder *r, bool is_model, const char *name, int64_t i
     json_object *map = is_model ? r->models : r->tools, *list = rv_json_get_arr(map, name);
     int rc = 0;
 
-    if (r->n_calls == r->cap_calls) {
-        size_t cap = r->cap_calls ? 2 * r->cap_calls : 8;
-        struct rv_record_call *calls = realloc(r->calls, cap * sizeof *calls);
-        if (!calls)
-            return RV_E_NOMEM;
-        r->calls = calls;
-        r->cap_calls = cap;
-    }
+    if (!rv_has_room(&r->calls, &r->cap_calls, r->n_calls + 1, sizeof *r->calls))
+        return RV_E_NOMEM;
     if (!list) {
         list = json_object_new_array();
         rc = rv_json_set_take(map, name, list, NULL);
@@ -312,17 +306,9 @@ void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line)
 
 static int room_for_piece(struct rv_record_call *c)
 {
-    if (c->n_pieces < c->cap_pieces)
-        return 0;
     if (c->n_pieces >= MAX_PIECES)
         return RV_E_LIMIT;
-    size_t cap = c->cap_pieces ? 2 * c->cap_pieces : 64;
-    struct rv_record_piece *pieces = realloc(c->pieces, cap * sizeof *pieces);
-    if (!pieces)
-        return RV_E_NOMEM;
-    c->pieces = pieces;
-    c->cap_pieces = cap;
-    return 0;
+    return rv_has_room(&c->pieces, &c->cap_pieces, c->n_pieces + 1, sizeof *c->pieces) ? 0 : RV_E_NOMEM;
 }
 
 void rv_recorder_delta(rv_recorder *r, int stage, int64_t call_id, const struct rv_llm_delta *d, int64_t now_us)

@@ -36,6 +36,7 @@ static int begin_shadow(struct search *s, const rv_run *run, rv_err **err)
     opts.mode = s->script.begin.mode;
     opts.use_mocks = s->script.begin.use_mocks;
     opts.scripted_stages = s->script.begin.scripted;
+    opts.scripted_inner = s->script.begin.scripted_inner;
     opts.max_parallel = s->script.begin.max_parallel;
     opts.conversation = s->script.begin.conversation;
     return rv_run_new(rv_app_past_pipeline(s->past), &s->past->catalog, &opts, env, &s->shadow, err);

@@ -77,12 +77,33 @@ static int look_for_answer(void *self, const struct rv_record *r, rv_err **err)
     return 0;
 }
 
+/* Was its branch cancelled, or has its run ended since? That follows from the journal. */
+static bool was_withdrawn(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row, rv_str id)
+{
+    struct rv_app_past past;
+    struct rv_replayed r;
+    bool was = false;
+
+    if (!id.ptr || rv_app_past_open(store, scope, row->id, &past, NULL) < 0)
+        return false;
+    if (rv_app_past_replay(store, &past, 0, NULL, NULL, &r, NULL) == 0) {
+        was = rv_envelope_was_withdrawn(rv_run_envelope(r.run), id);
+        rv_replayed_fini(&r);
+    }
+    rv_app_past_fini(&past);
+    return was;
+}
+
 static int fail_unknown(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
                         struct search *s, rv_err **err)
 {
     if (s->wanted.ptr && rv_store_read(store, scope, row->id, 1, 0, look_for_answer, s, NULL) == 0 && s->found)
         return RV_FAIL(err, RV_E_STATE, "question \"%.*s\" of run \"%s\" is already answered", RV_STR_ARG(s->wanted),
                        row->id);
+    if (was_withdrawn(store, scope, row, s->wanted))
+        return RV_FAIL(err, RV_E_STATE,
+                       "question \"%.*s\" of run \"%s\" was withdrawn: its branch was cancelled, or the run ended",
+                       RV_STR_ARG(s->wanted), row->id);
     if (s->out->n > 0)
         return RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no question \"%.*s\"", row->id,
                        RV_STR_ARG(rv_utf8_cut(s->wanted, 64)));

@@ -86,7 +86,7 @@ static void ask_arguments(const struct rv_interrupt *in)
     write_arguments(in, &arguments);
     rv_buf_puts(&text, "  arguments now: ");
     rv_cli_write_safe(rv_buf_str(&arguments), &text);
-    rv_buf_puts(&text, "\n  all arguments anew, as one line of JSON (an empty line goes back): ");
+    rv_buf_puts(&text, "\n  the new arguments, all of them, as one line of JSON (an empty line goes back): ");
     rv_cli_say_text(&text);
     rv_buf_fini(&arguments);
 }

@@ -53,14 +53,9 @@ void rv_cli_table_add(rv_cli_table *t, rv_str cell)
     const struct rv_cli_column *column = &t->columns[t->n % t->n_columns];
     rv_buf text = RV_BUF_INIT(2 * MAX_CELL_BYTES);
 
-    if (t->n == t->cap) {
-        size_t cap = t->cap ? t->cap * 2 : 64;
-        struct cell *cells = realloc(t->cells, cap * sizeof *cells);
-        t->failed |= !cells;
-        if (!cells)
-            return;
-        t->cells = cells;
-        t->cap = cap;
+    if (!rv_has_room(&t->cells, &t->cap, t->n + 1, sizeof *t->cells)) {
+        t->failed = true;
+        return;
     }
     rv_cli_write_preview(cell, MAX_CELL_BYTES, &text);
     if (column->most && rv_utf8_count(rv_buf_str(&text)) > column->most) {

@@ -91,15 +91,9 @@ void rv_cli_tally_free(rv_cli_tally *t)
 
 static void add_sample(rv_cli_tally *t, int stage, const struct rv_app_spent *s)
 {
-    if (t->n_samples == t->cap_samples && t->cap_samples < MAX_SAMPLES) {
-        size_t cap = t->cap_samples ? t->cap_samples * 2 : 32;
-        struct sample *more = realloc(t->samples, cap * sizeof *more);
-        t->rc = more ? t->rc : RV_E_NOMEM;
-        if (more) {
-            t->samples = more;
-            t->cap_samples = cap;
-        }
-    }
+    if (t->cap_samples < MAX_SAMPLES &&
+        !rv_has_room(&t->samples, &t->cap_samples, t->n_samples + 1, sizeof *t->samples))
+        t->rc = RV_E_NOMEM;
     if (t->n_samples < t->cap_samples)
         t->samples[t->n_samples++] = (struct sample){stage, s->latency_ms, s->first_ms};
 }

@@ -147,7 +147,7 @@ static int dead(struct rv_cli *cli, rv_err **err)
 
 /* --- retry, cancel --- */
 
-/* Say what became of one task. */
+/* Change one task, and say so. */
 typedef int change_fn(struct rv_cli *cli, const struct rv_task_row *row, rv_buf *said, rv_err **err);
 
 static int each_word(struct rv_cli *cli, change_fn *change, rv_err **err)

@@ -7,20 +7,12 @@
 
 static int make_call(rv_wire_reader *r, int64_t key, rv_err **err)
 {
-    struct wire_call *calls = r->calls;
-
-    if (r->n_calls == r->cap_calls) {
-        size_t cap = r->cap_calls ? r->cap_calls * 2 : 4;
-        calls = realloc(calls, cap * sizeof *calls);
-        if (!calls)
-            return RV_FAIL(err, RV_E_NOMEM, "no memory for a tool call");
-        r->calls = calls;
-        r->cap_calls = cap;
-    }
-    calls[r->n_calls++] = (struct wire_call){.key = key,
-                                             .id = RV_BUF_INIT(MAX_NAME),
-                                             .name = RV_BUF_INIT(MAX_NAME),
-                                             .arguments = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
+    if (!rv_has_room(&r->calls, &r->cap_calls, r->n_calls + 1, sizeof *r->calls))
+        return RV_FAIL(err, RV_E_NOMEM, "no memory for a tool call");
+    r->calls[r->n_calls++] = (struct wire_call){.key = key,
+                                                .id = RV_BUF_INIT(MAX_NAME),
+                                                .name = RV_BUF_INIT(MAX_NAME),
+                                                .arguments = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
     return 0;
 }
 

@@ -46,8 +46,9 @@ struct rv_journal_begin {
     bool has_script;          /* the bundle's script answers calls */
     bool answers_from_script; /* and interrupts */
     size_t max_parallel;
-    const bool *scripted;   /* per stage of the pipeline: the script plays it; NULL: none */
-    bool *own;              /* what scripted points to when it was read from a journal */
+    const bool *scripted;        /* per stage of the pipeline: the script plays it; NULL: none */
+    bool *own;                   /* what scripted points to when it was read from a journal */
+    json_object *scripted_inner; /* names of stages inside of stages, "sub/inner": the same; NULL: none; put as next */
     json_object *script_at; /* where the script stood then (rv_script_position()); put by rv_journal_begin_fini() */
     const struct rv_conversation *conversation; /* that the run belongs to; NULL: none */
     struct rv_conversation *own_conversation;   /* the same when it was read from a journal, with its history */

@@ -59,6 +59,14 @@ void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipel
         any = true;
         rv_jw_text(&w, p->agents[i].name);
     }
+    for (size_t i = 0; b->scripted_inner && i < json_object_array_length(b->scripted_inner); i++) {
+        if (!any) {
+            rv_jw_key(&w, "scripted");
+            rv_jw_arr(&w);
+        }
+        any = true;
+        rv_jw_str(&w, rv_json_str(json_object_array_get_idx(b->scripted_inner, i)));
+    }
     if (any)
         rv_jw_arr_end(&w);
     if (b->script_at)
@@ -119,7 +127,7 @@ void rv_record_put_owner(const char *owner, int64_t fence, int64_t now_us, rv_bu
 
 static int fail_json(rv_err **err, int rc, const char *what)
 {
-    return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_INVALID, "its %s can not be read", what);
+    return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_INVALID, "its %s cannot be read", what);
 }
 
 int rv_record_get_body(const struct rv_record *r, json_object **body, rv_err **err)
@@ -132,7 +140,7 @@ int rv_record_get_body(const struct rv_record *r, json_object **body, rv_err **e
         return fail_json(err, rc, "body");
     if (!json_object_is_type(json, json_type_object)) {
         json_object_put(json);
-        return RV_FAIL(err, RV_E_INVALID, "its body is no object");
+        return RV_FAIL(err, RV_E_INVALID, "its body is not an object");
     }
     *body = json;
     return 0;
@@ -153,7 +161,7 @@ static int get_hex(rv_str text, rv_buf *out, rv_err **err)
     for (size_t i = 0; i < text.len; i += 2) {
         int high = digit(text.ptr[i]), low = digit(text.ptr[i + 1]);
         if (high < 0 || low < 0)
-            return RV_FAIL(err, RV_E_INVALID, "its value is no hex at byte %zu", i);
+            return RV_FAIL(err, RV_E_INVALID, "its value is not hexadecimal at byte %zu", i);
         rv_buf_putc(out, (char)(high * 16 + low));
     }
     return rv_buf_check(out, "value", err);
@@ -172,7 +180,7 @@ static int add_response(const struct rv_record *r, json_object *body, rv_err **e
         return fail_json(err, rc, "value");
     if (!json_object_is_type(response, json_type_object)) {
         json_object_put(response);
-        return RV_FAIL(err, RV_E_INVALID, "its value is no object");
+        return RV_FAIL(err, RV_E_INVALID, "its value is not an object");
     }
     return rv_json_set_take(body, "response", response, err);
 }
@@ -196,7 +204,7 @@ int rv_record_get_event(const struct rv_record *r, json_object **own, rv_buf *sc
     if (rc < 0)
         return rc;
     if (!is_within(ev->now_us, RV_JOURNAL_MAX_US) || !is_within(ev->call_id, INT64_MAX))
-        return RV_FAIL(err, RV_E_INVALID, "a number of it is negative, or too large");
+        return RV_FAIL(err, RV_E_INVALID, "one of its numbers is negative or too large");
     if (ev->kind == RV_EVENT_CANCEL && r->value.ptr)
         ev->reply = r->value;
     if (ev->kind != RV_EVENT_LLM_DONE && ev->kind != RV_EVENT_TOOL_DONE && ev->kind != RV_EVENT_HOOK_DONE)
@@ -215,6 +223,21 @@ int rv_record_get_event(const struct rv_record *r, json_object **own, rv_buf *sc
 
 /* --- the begin --- */
 
+/* A stage inside of stages, as "sub/inner". */
+static bool is_inner_stage(const struct rv_pipeline *p, rv_str name)
+{
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        size_t len = strlen(a->name);
+        rv_str rest = {name.ptr + len + 1, name.len - len - 1};
+
+        if (a->inner.pipeline && name.len > len && strncmp(name.ptr, a->name, len) == 0 && name.ptr[len] == '/' &&
+            (rv_pipeline_stage(a->inner.pipeline, rest) >= 0 || is_inner_stage(a->inner.pipeline, rest)))
+            return true;
+    }
+    return false;
+}
+
 static int get_scripted(json_object *list, const struct rv_pipeline *p, struct rv_journal_begin *b, rv_err **err)
 {
     b->own = calloc(p->n_agents + 1, sizeof *b->own);
@@ -223,6 +246,14 @@ static int get_scripted(json_object *list, const struct rv_pipeline *p, struct r
     for (size_t i = 0; i < json_object_array_length(list); i++) {
         rv_str name = rv_json_str(json_object_array_get_idx(list, i));
         int stage = rv_pipeline_stage(p, name);
+        if (stage < 0 && is_inner_stage(p, name)) {
+            if (!b->scripted_inner && !(b->scripted_inner = json_object_new_array()))
+                return RV_FAIL(err, RV_E_NOMEM, "read which stages were scripted");
+            int rc = rv_json_push_ref(b->scripted_inner, json_object_array_get_idx(list, i), err);
+            if (rc < 0)
+                return rc;
+            continue;
+        }
         if (stage < 0) {
             RV_FAIL(err, RV_E_STATE, "stage \"%.*s\" was scripted, and pipeline \"%s\" has no such stage",
                     RV_STR_ARG(rv_utf8_cut(name, 200)), p->name);
@@ -307,6 +338,8 @@ void rv_journal_begin_fini(struct rv_journal_begin *b)
     free(b->own);
     b->own = NULL;
     b->scripted = NULL;
+    json_object_put(b->scripted_inner);
+    b->scripted_inner = NULL;
     json_object_put(b->script_at);
     b->script_at = NULL;
     rv_conversation_free(b->own_conversation);

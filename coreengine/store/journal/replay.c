@@ -283,6 +283,7 @@ static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
     opts.mode = r->out.begin.mode;
     opts.use_mocks = r->out.begin.use_mocks;
     opts.scripted_stages = r->out.begin.scripted;
+    opts.scripted_inner = r->out.begin.scripted_inner;
     opts.max_parallel = r->out.begin.max_parallel;
     opts.emits = r->opts->on_step && !r->opts->without_events; /* they are numbered all the same */
     opts.saves = RV_SAVES_NONE;

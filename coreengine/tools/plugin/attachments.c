@@ -23,7 +23,7 @@ static const char *text_of(json_object *item, const char *key)
     return rv_json_get_text(item, key, &text) ? text : "";
 }
 
-/* Once a call; arguments that do not fit are no attachments. */
+/* Once a call; arguments that do not fit have none. */
 static void read_all(struct rv_plugin_attached *a, const char *args)
 {
     const struct rv_json_opts opts = {

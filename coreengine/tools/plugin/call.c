@@ -290,7 +290,7 @@ static int check_probe_answer(json_object *answer, rv_err **err)
         return happened ? RV_FAIL(err, RV_E_PLUGIN, "it answered that the call happened, but no \"result\"")
                         : RV_FAIL(err, RV_E_PLUGIN, "it answered a \"result\" of a call that did not happen");
     if (happened && !json_object_is_type(result, json_type_object))
-        return RV_FAIL(err, RV_E_PLUGIN, "it answered a \"result\" that is no object but %s",
+        return RV_FAIL(err, RV_E_PLUGIN, "it answered a \"result\" that is not an object but %s",
                        rv_json_type_text(result));
     return 0;
 }
@@ -305,7 +305,7 @@ static int check_reply(enum rv_name_kind kind, rv_str text, rv_err **err)
     if (rc < 0)
         return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "it answered what is not JSON");
     if (!json_object_is_type(value, json_type_object))
-        rc = RV_FAIL(err, RV_E_PLUGIN, "it answered no object but %s", rv_json_type_text(value));
+        rc = RV_FAIL(err, RV_E_PLUGIN, "it answered a value of type %s, not an object", rv_json_type_text(value));
     else if (kind == RV_NAME_PROBE)
         rc = check_probe_answer(value, err);
     json_object_put(value);

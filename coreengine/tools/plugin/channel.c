@@ -180,10 +180,10 @@ int rv_channel_receive(struct rv_channel *c, struct rv_frame *out, const struct 
         return rc;
     rc = rv_json_parse((rv_str){c->in.ptr + sizeof lengths, lengths.head}, &opts, &head, err);
     if (rc < 0)
-        return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "its process sent what is no message");
+        return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "its process sent what is not a message");
     if (!json_object_is_type(head, json_type_object)) {
         json_object_put(head);
-        return RV_FAIL(err, RV_E_PLUGIN, "its process sent what is no message");
+        return RV_FAIL(err, RV_E_PLUGIN, "its process sent what is not a message");
     }
     out->head = head;
     out->body = (rv_str){c->in.ptr + sizeof lengths + lengths.head, lengths.body};

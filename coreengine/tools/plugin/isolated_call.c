@@ -222,7 +222,7 @@ static int take_piece(struct talk *t, rv_str json, const struct rv_wait *wait, r
     bool enough;
 
     if (t->entry->kind != RV_NAME_PROVIDER)
-        return RV_FAIL(err, RV_E_PLUGIN, "its process sent what is no answer");
+        return RV_FAIL(err, RV_E_PLUGIN, "its process sent what is not an answer");
     if (json.len > RV_CAP_MAX_REPLY - t->emitted)
         return rv_plugin_pieces_fail(RV_PIECE_LARGE, err);
     t->emitted += json.len;
@@ -252,7 +252,7 @@ static int hear_answer(struct talk *t, const struct rv_frame *frame, rv_err **er
     int rc;
 
     if (!json_object_object_get_ex(frame->head, "replies", NULL))
-        return RV_FAIL(err, RV_E_PLUGIN, "its process sent what is no answer");
+        return RV_FAIL(err, RV_E_PLUGIN, "its process sent what is not an answer");
     rc = read_said(frame->head, t->said, &t->spent, err);
     if (rc == 0)
         rv_buf_add_str(t->out, frame->body);

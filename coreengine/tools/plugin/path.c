@@ -42,15 +42,9 @@ static int texts_add(struct texts *list, rv_str text, size_t max, rv_err **err)
         return 0;
     if (list->n >= max)
         return RV_FAIL(err, RV_E_LIMIT, "more than %zu entries on the capability path", max);
-    if (list->n + 1 >= list->cap) {
-        size_t cap = list->cap ? list->cap * 2 : 8;
-        char **items = realloc(list->items, cap * sizeof *items);
-        if (!items)
-            return RV_FAIL(err, RV_E_NOMEM, "list the capability path");
-        list->items = items;
-        list->items[list->n] = NULL; /* the caller frees the list after a failure, so it needs its end */
-        list->cap = cap;
-    }
+    if (!rv_has_room(&list->items, &list->cap, list->n + 2, sizeof *list->items))
+        return RV_FAIL(err, RV_E_NOMEM, "list the capability path");
+    list->items[list->n] = NULL; /* the caller frees the list after a failure, so it needs its end */
     copy = rv_str_dup(text);
     if (!copy)
         return RV_FAIL(err, RV_E_NOMEM, "list the capability path");

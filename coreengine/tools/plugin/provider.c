@@ -55,13 +55,14 @@ static int read_piece(json_object *piece, rv_str *out, rv_err **err)
     size_t at = 0;
 
     if (!json_object_is_type(piece, json_type_object))
-        return RV_FAIL(err, RV_E_PLUGIN, "it handed out a piece that is no object but %s", rv_json_type_text(piece));
+        return RV_FAIL(err, RV_E_PLUGIN, "it handed out a piece that is not an object but %s",
+                       rv_json_type_text(piece));
     while (at < RV_COUNT(keys) && !json_object_object_get_ex(piece, keys[at], &value))
         at++;
     if (at == RV_COUNT(keys) || json_object_object_length(piece) != 1)
         return RV_FAIL(err, RV_E_PLUGIN, "it handed out a piece that has not \"text\" or \"thinking\" alone");
     if (!json_object_is_type(value, json_type_string))
-        return RV_FAIL(err, RV_E_PLUGIN, "it handed out \"%s\" that is no string but %s", keys[at],
+        return RV_FAIL(err, RV_E_PLUGIN, "it handed out \"%s\" that is not a string but %s", keys[at],
                        rv_json_type_text(value));
     *out = rv_json_str(value);
     return 0;
@@ -139,7 +140,7 @@ static int read_word(json_object *obj, const char *where, const char *key, rv_st
     if (!json_object_object_get_ex(obj, key, &value))
         return RV_FAIL(err, RV_E_PLUGIN, "%s has no \"%s\"", where, key);
     if (!json_object_is_type(value, json_type_string))
-        return RV_FAIL(err, RV_E_PLUGIN, "%s has a \"%s\" that is no string but %s", where, key,
+        return RV_FAIL(err, RV_E_PLUGIN, "%s has a \"%s\" that is not a string but %s", where, key,
                        rv_json_type_text(value));
     *out = rv_json_str(value);
     if (out->len == 0 || out->len > MAX_CALL_NAME)
@@ -194,7 +195,7 @@ static int write_arguments(json_object *call, const char *where, rv_jw *w, rv_er
         return 0;
     }
     if (!json_object_is_type(value, json_type_object))
-        return RV_FAIL(err, RV_E_PLUGIN, "%s has \"arguments\" that are no text and no object but %s", where,
+        return RV_FAIL(err, RV_E_PLUGIN, "%s has \"arguments\" that are neither a text nor an object but %s", where,
                        rv_json_type_text(value));
     rv_json_write(value, &text);
     rc = rv_buf_check(&text, "arguments of a tool call", err);
@@ -212,7 +213,7 @@ static int read_call(json_object *list, size_t i, int *n_made, rv_jw *w, rv_err 
 
     snprintf(where, sizeof where, "tool call %zu of its answer", i);
     if (!json_object_is_type(call, json_type_object))
-        return RV_FAIL(err, RV_E_PLUGIN, "%s is no object but %s", where, rv_json_type_text(call));
+        return RV_FAIL(err, RV_E_PLUGIN, "%s is not an object but %s", where, rv_json_type_text(call));
     if ((rc = check_members(call, where, call_keys, RV_COUNT(call_keys), err)) < 0 ||
         (rc = read_id(list, i, where, n_made, made, &id, err)) < 0 ||
         (rc = read_word(call, where, "name", &name, err)) < 0)
@@ -235,7 +236,7 @@ static int read_calls(json_object *reply, struct rv_llm_reply *out, rv_err **err
     if (!json_object_object_get_ex(reply, "tool_calls", &list))
         return 0;
     if (!json_object_is_type(list, json_type_array))
-        return RV_FAIL(err, RV_E_PLUGIN, "its answer has \"tool_calls\" that are no list but %s",
+        return RV_FAIL(err, RV_E_PLUGIN, "its answer has \"tool_calls\" that are not a list but %s",
                        rv_json_type_text(list));
     n = json_object_array_length(list);
     if (n > RV_LLM_MAX_TOOL_CALLS)
@@ -259,7 +260,8 @@ static int read_text(json_object *reply, struct rv_llm_reply *out, rv_err **err)
         return out->tool_calls.len ? 0
                                    : RV_FAIL(err, RV_E_PLUGIN, "its answer has neither \"text\" nor \"tool_calls\"");
     if (!json_object_is_type(text, json_type_string))
-        return RV_FAIL(err, RV_E_PLUGIN, "its answer has a \"text\" that is no string but %s", rv_json_type_text(text));
+        return RV_FAIL(err, RV_E_PLUGIN, "its answer has a \"text\" that is not a string but %s",
+                       rv_json_type_text(text));
     rv_buf_add_str(&out->text, rv_json_str(text));
     return rv_buf_check(&out->text, "text of an answer", err);
 }
@@ -274,7 +276,7 @@ static int read_finish(json_object *reply, struct rv_llm_reply *out, rv_err **er
     if (!json_object_object_get_ex(reply, "finish_reason", &word))
         return 0;
     if (!json_object_is_type(word, json_type_string))
-        return RV_FAIL(err, RV_E_PLUGIN, "its answer has a \"finish_reason\" that is no string but %s",
+        return RV_FAIL(err, RV_E_PLUGIN, "its answer has a \"finish_reason\" that is not a string but %s",
                        rv_json_type_text(word));
     rc = rv_finish_reason_of(rv_json_str(word), &reason, err);
     if (rc < 0)
@@ -290,7 +292,7 @@ static int read_count(json_object *usage, const char *key, int64_t *out, rv_err 
     if (!json_object_object_get_ex(usage, key, NULL))
         return 0;
     if (!rv_json_get_int(usage, key, out) || *out < 0 || *out > RV_USAGE_MAX)
-        return RV_FAIL(err, RV_E_PLUGIN, "the usage of its answer has \"%s\" that is no count", key);
+        return RV_FAIL(err, RV_E_PLUGIN, "the usage of its answer has \"%s\" that is not a count", key);
     return 0;
 }
 
@@ -306,7 +308,8 @@ static int read_usage(json_object *reply, struct rv_llm_reply *out, rv_err **err
     if (!json_object_object_get_ex(reply, "usage", &json))
         return 0;
     if (!json_object_is_type(json, json_type_object))
-        return RV_FAIL(err, RV_E_PLUGIN, "its answer has \"usage\" that is no object but %s", rv_json_type_text(json));
+        return RV_FAIL(err, RV_E_PLUGIN, "its answer has \"usage\" that is not an object but %s",
+                       rv_json_type_text(json));
     for (size_t i = 0; i < RV_COUNT(counts); i++)
         keys[i] = counts[i].key;
     rc = check_members(json, "the usage of its answer", keys, RV_COUNT(keys), err);
@@ -334,7 +337,7 @@ static int read_reply(rv_str text, struct rv_llm_reply *out, rv_err **err)
     if (rc < 0)
         return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "it answered what is not JSON");
     if (!json_object_is_type(reply, json_type_object))
-        rc = RV_FAIL(err, RV_E_PLUGIN, "it answered no object but %s", rv_json_type_text(reply));
+        rc = RV_FAIL(err, RV_E_PLUGIN, "it answered a value of type %s, not an object", rv_json_type_text(reply));
     else if ((rc = check_members(reply, "its answer", reply_keys, RV_COUNT(reply_keys), err)) == 0 &&
              (rc = read_calls(reply, out, err)) == 0 && (rc = read_text(reply, out, err)) == 0 &&
              (rc = read_finish(reply, out, err)) == 0)

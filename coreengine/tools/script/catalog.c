@@ -4,22 +4,84 @@
 
 #include "coreengine/tools/script/script_internal.h"
 
+/* The stage of that name; of an inner pipeline "sub/inner". NULL: none. */
+static const struct rv_agent *find_stage(const struct rv_pipeline *p, const char *name)
+{
+    int at = rv_pipeline_stage(p, rv_str_of(name));
+
+    if (at >= 0)
+        return &p->agents[at];
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        size_t len = strlen(a->name);
+        const struct rv_agent *found = a->inner.pipeline && strncmp(name, a->name, len) == 0 && name[len] == '/'
+                                           ? find_stage(a->inner.pipeline, name + len + 1)
+                                           : NULL;
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+/* The names in its `stages`, one after the other; NULL after the last one. */
+static const char *next_name(const struct script_section *section, size_t *list, size_t *entry)
+{
+    while (*list < section->n) {
+        const struct script_list *l = &section->lists[*list];
+
+        if (*entry < (section->is_flat ? l->n : 1))
+            return section->is_flat ? l->items[(*entry)++].stage : ((*entry)++, l->name);
+        (*list)++;
+        *entry = 0;
+    }
+    return NULL;
+}
+
 void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *flags)
 {
-    const struct script_section *section = &s->sections[RV_SCRIPT_STAGE];
+    size_t list = 0, entry = 0;
+    const char *name;
 
     for (size_t i = 0; i < p->n_agents; i++)
         flags[i] = false;
-    for (size_t i = 0; i < section->n; i++) {
-        const struct script_list *list = &section->lists[i];
-        size_t n = section->is_flat ? list->n : 1;
-        for (size_t e = 0; e < n; e++) {
-            const char *name = section->is_flat ? list->items[e].stage : list->name;
-            int stage = rv_pipeline_stage(p, rv_str_of(name));
-            if (stage >= 0)
-                flags[stage] = true;
-        }
+    while ((name = next_name(&s->sections[RV_SCRIPT_STAGE], &list, &entry)) != NULL) {
+        int stage = rv_pipeline_stage(p, rv_str_of(name));
+        if (stage >= 0)
+            flags[stage] = true;
     }
+}
+
+bool rv_script_has_stage(const rv_script *s, rv_str name)
+{
+    size_t list = 0, entry = 0;
+    const char *each;
+
+    while ((each = next_name(&s->sections[RV_SCRIPT_STAGE], &list, &entry)) != NULL)
+        if (rv_str_is(name, each))
+            return true;
+    return false;
+}
+
+int rv_script_inner_stages(const rv_script *s, const struct rv_pipeline *p, json_object **out, rv_err **err)
+{
+    size_t list = 0, entry = 0;
+    json_object *names = NULL;
+    const char *name;
+    int rc = 0;
+
+    while (rc == 0 && (name = next_name(&s->sections[RV_SCRIPT_STAGE], &list, &entry)) != NULL) {
+        if (rv_pipeline_stage(p, rv_str_of(name)) >= 0 || !find_stage(p, name))
+            continue;
+        if (!names && !(names = json_object_new_array()))
+            rc = RV_FAIL(err, RV_E_NOMEM, "list the stages of a script");
+        else
+            rc = rv_json_push_take(names, json_object_new_string(name), err);
+    }
+    if (rc < 0)
+        json_object_put(names);
+    else
+        *out = names;
+    return rc;
 }
 
 bool rv_script_has_models(const rv_script *s)
@@ -30,6 +92,23 @@ bool rv_script_has_models(const rv_script *s)
 bool rv_script_has_tool(const rv_script *s, rv_str tool)
 {
     return rv_index_get(&s->tool_index, tool) >= 0;
+}
+
+bool rv_script_has_hook(const rv_script *s, rv_str hook, const char *stage)
+{
+    const struct script_section *section = &s->sections[RV_SCRIPT_HOOK];
+
+    for (size_t i = 0; i < section->n; i++) {
+        const struct script_list *list = &section->lists[i];
+        if (list->name && !rv_str_is(hook, list->name))
+            continue;
+        for (size_t e = 0; e < list->n; e++) {
+            const struct script_entry *one = &list->items[e];
+            if ((!one->tool || rv_str_is(hook, one->tool)) && (!one->stage || strcmp(one->stage, stage) == 0))
+                return true;
+        }
+    }
+    return false;
 }
 
 const struct rv_tool_info *rv_script_tool(const rv_script *s, rv_str name)
@@ -126,25 +205,6 @@ struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under
 
 /* --- against a pipeline --- */
 
-/* The stage of that name; of an inner pipeline "sub/inner". NULL: none. */
-static const struct rv_agent *find_stage(const struct rv_pipeline *p, const char *name)
-{
-    int at = rv_pipeline_stage(p, rv_str_of(name));
-
-    if (at >= 0)
-        return &p->agents[at];
-    for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent *a = &p->agents[i];
-        size_t len = strlen(a->name);
-        const struct rv_agent *found = a->inner.pipeline && strncmp(name, a->name, len) == 0 && name[len] == '/'
-                                           ? find_stage(a->inner.pipeline, name + len + 1)
-                                           : NULL;
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
 static void check_stage(const struct rv_pipeline *p, enum rv_script_kind kind, const char *name,
                         const struct rv_src *src, rv_findings *findings)
 {
@@ -198,6 +258,45 @@ static bool is_callable(const struct rv_pipeline *p, const char *tool)
     return false;
 }
 
+static bool names_hook(const struct rv_agent *a, const char *hook)
+{
+    const struct rv_str_list *const lists[] = {&a->hooks.before_model, &a->hooks.after_model, &a->hooks.before_tool,
+                                               &a->hooks.after_tool};
+
+    if (strcmp(a->hooks.pre_process, hook) == 0 || strcmp(a->hooks.post_process, hook) == 0)
+        return true;
+    for (size_t l = 0; l < RV_COUNT(lists); l++)
+        for (size_t i = 0; i < lists[l]->n; i++)
+            if (strcmp(lists[l]->items[i], hook) == 0)
+                return true;
+    return false;
+}
+
+/* Does that stage, or without one any stage, of the pipeline or of an inner one name the hook? */
+static bool is_hooked(const struct rv_pipeline *p, const char *stage, const char *hook)
+{
+    const struct rv_agent *one = stage ? find_stage(p, stage) : NULL;
+    bool found = one && names_hook(one, hook);
+
+    for (size_t i = 0; i < p->n_agents && !stage && !found; i++)
+        found = names_hook(&p->agents[i], hook) ||
+                (p->agents[i].inner.pipeline && is_hooked(p->agents[i].inner.pipeline, NULL, hook));
+    return found;
+}
+
+static void check_hook(const struct rv_pipeline *p, const char *hook, const struct script_entry *e,
+                       rv_findings *findings)
+{
+    if (!hook || is_hooked(p, e->stage, hook))
+        return;
+    if (e->stage && find_stage(p, e->stage))
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &e->src, NULL, "script: stage \"%s\" does not name hook \"%s\"",
+                        e->stage, hook);
+    else if (!e->stage)
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &e->src, NULL,
+                        "script: no stage of the pipeline names hook \"%s\"", hook);
+}
+
 void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_findings *findings)
 {
     bool asks = delegates(p);
@@ -207,12 +306,14 @@ void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_finding
         for (size_t i = 0; i < section->n; i++) {
             const struct script_list *list = &section->lists[i];
             bool may_be_agent = asks && kind == RV_SCRIPT_MODEL;
-            if (!section->is_flat && kind != RV_SCRIPT_TOOL && !may_be_agent)
+            if (!section->is_flat && kind != RV_SCRIPT_TOOL && kind != RV_SCRIPT_HOOK && !may_be_agent)
                 check_stage(p, (enum rv_script_kind)kind, list->name, &list->src, findings);
             for (size_t e = 0; e < list->n; e++) {
                 if (list->items[e].stage && !may_be_agent)
                     check_stage(p, (enum rv_script_kind)kind, list->items[e].stage, &list->items[e].src, findings);
                 check_role(p, &list->items[e], findings);
+                if (kind == RV_SCRIPT_HOOK)
+                    check_hook(p, section->is_flat ? list->items[e].tool : list->name, &list->items[e], findings);
             }
         }
     }

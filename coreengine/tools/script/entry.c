@@ -134,7 +134,7 @@ static void make_model(struct script_reader *r, struct script_raw_entry *raw, st
     rv_script_keep(r, &body, &out->body);
 }
 
-/* --- stages and tools --- */
+/* --- stages, tools and hooks --- */
 
 static void write_raise(const struct script_raw_entry *raw, rv_jw *w)
 {
@@ -174,14 +174,19 @@ static void make_stage(struct script_reader *r, struct script_raw_entry *raw, st
     rv_script_keep(r, &body, &out->body);
 }
 
-static void make_tool(struct script_reader *r, const struct script_raw_entry *raw, struct script_entry *out)
+/* key: what it calls its answer. */
+static void make_tool(struct script_reader *r, const struct script_raw_entry *raw, struct script_entry *out,
+                      const char *key)
 {
+    bool is_hook = strcmp(key, "reply") == 0;
     rv_buf body = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
     if (raw->has_result && raw->has_error)
-        finding(r, &raw->src, NULL, "has both a result and an error");
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &raw->src, NULL, "has both a %s and an error", key);
     if (!raw->has_result && !raw->has_error)
-        finding(r, &raw->src, "result: {...}, or error: \"why\"", "has neither a result nor an error");
+        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &raw->src,
+                        is_hook ? "reply: {...}, or error: \"why\"" : "result: {...}, or error: \"why\"",
+                        "has neither a %s nor an error", key);
     rv_json_write(raw->result, &body);
     rv_script_keep(r, &body, &out->body);
 }
@@ -220,7 +225,10 @@ void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, str
         make_stage(r, raw, out);
         break;
     case RV_SCRIPT_TOOL:
-        make_tool(r, raw, out);
+        make_tool(r, raw, out, "result");
+        break;
+    case RV_SCRIPT_HOOK:
+        make_tool(r, raw, out, "reply");
         break;
     }
     if (raw->has_error)

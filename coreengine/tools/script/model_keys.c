@@ -74,7 +74,6 @@ static void read_json_text(struct rv_key_reader *r, const struct rv_node *node, 
 {
     rv_buf text = RV_BUF_INIT(RV_YAML_MAX_BYTES);
     json_object *json = NULL;
-    rv_err *err = NULL;
 
     if (node->kind == RV_NODE_STR) {
         *out = node->text;
@@ -84,16 +83,11 @@ static void read_json_text(struct rv_key_reader *r, const struct rv_node *node, 
         rv_keys_wrong_type(r, node, key, "a map or a text");
         return;
     }
-    int rc = rv_node_to_json(node, &json, &err);
-    if (rc == RV_E_NOMEM)
-        out_of_memory(r);
-    else if (rc < 0)
-        rv_findings_add_err(r->findings, RV_SEVERITY_ERROR, &node->src, err);
-    if (rc == 0) {
+    rv_keys_json(r, node, &json);
+    if (json) {
         rv_json_write(json, &text);
         rv_script_keep(r->user, &text, out);
     }
-    rv_err_free(err);
     json_object_put(json);
     rv_buf_fini(&text);
 }

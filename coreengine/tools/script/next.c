@@ -55,7 +55,10 @@ static struct script_entry *choose(const rv_script *s, struct script_list *list,
 
 static const char *call_text(enum rv_script_kind kind)
 {
-    return kind == RV_SCRIPT_MODEL ? "model reply" : kind == RV_SCRIPT_STAGE ? "stage entry" : "tool entry";
+    return kind == RV_SCRIPT_MODEL   ? "model reply"
+           : kind == RV_SCRIPT_STAGE ? "stage entry"
+           : kind == RV_SCRIPT_TOOL  ? "tool entry"
+                                     : "hook entry";
 }
 
 static int no_entry(const struct script_list *list, const struct rv_script_call *call, bool ran_dry, rv_err **err)
@@ -65,8 +68,9 @@ static int no_entry(const struct script_list *list, const struct rv_script_call 
     int rc;
 
     rv_buf_printf(&line, "the script has no %s%s for ", ran_dry ? "further " : "", call_text(call->kind));
-    if (call->kind == RV_SCRIPT_TOOL)
-        rv_buf_printf(&line, "tool \"%.200s\" in ", call->tool ? call->tool : "");
+    if (call->kind == RV_SCRIPT_TOOL || call->kind == RV_SCRIPT_HOOK)
+        rv_buf_printf(&line, "%s \"%.200s\" in ", call->kind == RV_SCRIPT_TOOL ? "tool" : "hook",
+                      call->tool ? call->tool : "");
     rv_buf_printf(&line, "stage \"%.200s\", visit %lld", call->stage ? call->stage : "", (long long)call->visit);
     if (ran_dry)
         rv_buf_puts(&line, " (all were used, and repeat is off)");
@@ -83,7 +87,8 @@ static int no_entry(const struct script_list *list, const struct rv_script_call 
 
 int rv_script_next(rv_script *s, const struct rv_script_call *call, struct rv_script_reply *out, rv_err **err)
 {
-    const char *name = call->kind == RV_SCRIPT_TOOL ? call->tool : call->stage;
+    bool is_named = call->kind == RV_SCRIPT_TOOL || call->kind == RV_SCRIPT_HOOK;
+    const char *name = is_named ? call->tool : call->stage;
     struct script_list *list = find_list(s, call->kind, rv_str_of(name));
     bool any = false;
     struct script_entry *e = list ? choose(s, list, call, &any) : NULL;
@@ -207,7 +212,7 @@ void rv_script_rewind(rv_script *s)
 /* --- the position --- */
 
 static const char *const section_keys[RV_SCRIPT_N_KINDS] = {
-    [RV_SCRIPT_MODEL] = "models", [RV_SCRIPT_STAGE] = "stages", [RV_SCRIPT_TOOL] = "tools"};
+    [RV_SCRIPT_MODEL] = "models", [RV_SCRIPT_STAGE] = "stages", [RV_SCRIPT_TOOL] = "tools", [RV_SCRIPT_HOOK] = "hooks"};
 
 static size_t n_used(const struct script_list *list)
 {

@@ -142,12 +142,15 @@ static void sort_tool_names(struct script_reader *r)
 
 /* --- sections --- */
 
-static void check_flat_stages(struct script_reader *r, const struct script_list *list)
+static void check_flat(struct script_reader *r, enum rv_script_kind kind, const struct script_list *list)
 {
+    bool is_hook = kind == RV_SCRIPT_HOOK;
+
     for (size_t i = 0; i < list->n; i++)
-        if (!list->items[i].stage)
+        if (is_hook ? !list->items[i].tool : !list->items[i].stage)
             rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &list->items[i].src, NULL,
-                            "an entry of a flat list of stages needs `stage`");
+                            "an entry of a flat list of %s needs `%s`", is_hook ? "hooks" : "stages",
+                            is_hook ? "hook" : "stage");
 }
 
 static void read_named(struct script_reader *r, enum rv_script_kind kind, const struct rv_node *node)
@@ -190,8 +193,8 @@ static void read_section(struct script_reader *r, enum rv_script_kind kind, cons
         read_list(r, kind, key, node, section->lists);
         if (kind == RV_SCRIPT_TOOL)
             add_flat_tools(r, section->lists);
-        else if (kind == RV_SCRIPT_STAGE)
-            check_flat_stages(r, section->lists);
+        else if (kind != RV_SCRIPT_MODEL)
+            check_flat(r, kind, section->lists);
     } else {
         rv_keys_wrong_type(&r->keys, node, key, "a map from name to entries, or a list of entries with matchers");
     }
@@ -219,6 +222,12 @@ static void read_tools(struct rv_key_reader *r, const struct rv_node *node, void
 {
     (void)target;
     read_section(reader_of(r), RV_SCRIPT_TOOL, node, "tools");
+}
+
+static void read_hooks(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    (void)target;
+    read_section(reader_of(r), RV_SCRIPT_HOOK, node, "hooks");
 }
 
 static void read_answer(struct script_reader *r, const struct rv_node *node, struct script_answer *out)
@@ -272,6 +281,11 @@ static const struct rv_key script_keys[] = {
      .read = read_tools,
      .schema = "{\"$ref\":\"#/$defs/tool_section\"}",
      .doc = "Answers of tools, by tool."},
+    {.name = "hooks",
+     .type = RV_KEY_CUSTOM,
+     .read = read_hooks,
+     .schema = "{\"$ref\":\"#/$defs/hook_section\"}",
+     .doc = "Answers of hooks, by hook (capability.hook)."},
     {.name = "answers",
      .type = RV_KEY_CUSTOM,
      .read = read_answers,
@@ -339,7 +353,7 @@ int rv_script_parse(rv_str text, const char *name, rv_findings *findings, rv_scr
         rc = rv_script_from_node(root, findings, &s, err);
     } else {
         struct rv_src src = {name, 1, 1};
-        rv_findings_add(findings, RV_SEVERITY_ERROR, &src, "keys here: models, stages, tools, answers, repeat",
+        rv_findings_add(findings, RV_SEVERITY_ERROR, &src, "keys here: models, stages, tools, hooks, answers, repeat",
                         "script: the file is empty");
         rc = rv_findings_check(findings, err);
     }

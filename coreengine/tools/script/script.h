@@ -1,9 +1,9 @@
-/* Scripts: what stands in for models, stages, tools and people, so that a pipeline runs without any of them.
+/* Scripts: what stands in for models, stages, tools, hooks and people, so that a pipeline runs without any of them.
  *
- * A script is a YAML map {models, stages, tools, answers, repeat}. models, stages and tools are maps from a stage or
- * tool name to a list of entries, one per call, the last one repeating (unless `repeat: false`); or one flat list whose
- * entries carry matchers (stage, tool, visit, index, branch, contains). A call that nothing matches is an error that
- * names stage, visit and the head of the prompt. Reading is strict and keeps places. Used by one thread. */
+ * A script is a YAML map {models, stages, tools, hooks, answers, repeat}. All but the last two are maps from a stage,
+ * tool or hook to a list of entries, one per call, the last one repeating (unless `repeat: false`); or one flat list
+ * whose entries carry matchers (stage, tool, hook, visit, index, branch, contains). A call that nothing matches is an
+ * error that names stage, visit and the head of the prompt. Reading is strict and keeps places. Used by one thread. */
 #ifndef RV_SCRIPT_H
 #define RV_SCRIPT_H
 
@@ -29,7 +29,16 @@ void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_finding
 
 /** Which stages the script answers for as a whole (its `stages`); flags[0..n_agents) are set. */
 void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *flags);
+/** The same of stages inside of stages: *out is a list of their names, as "sub/inner", which is the caller's; NULL:
+ * none is there. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_script_inner_stages(const rv_script *s, const struct rv_pipeline *p, json_object **out,
+                                         rv_err **err);
+/** Tells whether its `stages` have an entry for that name. */
+bool rv_script_has_stage(const rv_script *s, rv_str name);
 bool rv_script_has_tool(const rv_script *s, rv_str tool);
+/** Does it answer for that hook ("capability.name") where that stage calls it? Of a hook whose entries are all for
+ * other stages the capability's own is called. */
+bool rv_script_has_hook(const rv_script *s, rv_str hook, const char *stage);
 bool rv_script_has_models(const rv_script *s); /* it answers for models at all */
 /** The tools it answers for, sorted; borrowed. */
 const char *const *rv_script_tool_names(const rv_script *s, size_t *n);
@@ -43,11 +52,11 @@ struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under
  * RV_E_NOT_FOUND: no entry answers the call. */
 struct rv_tool_source rv_script_tools(rv_script *s);
 
-enum rv_script_kind { RV_SCRIPT_MODEL, RV_SCRIPT_STAGE, RV_SCRIPT_TOOL };
+enum rv_script_kind { RV_SCRIPT_MODEL, RV_SCRIPT_STAGE, RV_SCRIPT_TOOL, RV_SCRIPT_HOOK };
 struct rv_script_call {
     enum rv_script_kind kind;
     const char *stage; /* of an inner pipeline: "sub/inner" */
-    const char *tool;  /* TOOL */
+    const char *tool;  /* TOOL, HOOK: its name */
     int64_t visit;     /* 1-based, of the stage */
     int64_t index;     /* of the element of a list, from 0; -1: not in a list */
     rv_str branch;     /* first stage of the branch of a group; ptr NULL: the main branch */
@@ -59,8 +68,8 @@ struct rv_script_reply {
     const char *error;      /* failed: text; borrowed */
     bool retryable;
     int64_t delay_ms;        /* before the answer; not used when there are deltas */
-    rv_buf body;             /* MODEL: the text, of a failure what came before it; TOOL: result JSON; STAGE: {output,
-                                raise?} */
+    rv_buf body;             /* MODEL: the text, of a failure what came before it; TOOL, HOOK: result JSON; STAGE:
+                                {output, raise?} */
     struct rv_script_delta { /* MODEL given as chunks, with the wait before each; borrowed; NULL: whole */
         int64_t delay_ms;
         bool is_thinking; /* not part of body */

@@ -6,11 +6,11 @@
 
 #define RV_SCRIPT_MAX_ARENA    ((size_t)64 << 20) /* far above what a file of RV_YAML_MAX_BYTES can need */
 #define RV_SCRIPT_MAX_DELAY_MS 86400000           /* a day */
-#define RV_SCRIPT_N_KINDS      3                  /* enum rv_script_kind */
+#define RV_SCRIPT_N_KINDS      4                  /* enum rv_script_kind */
 
 /* One entry, ready to be handed out. Texts live in the arena. */
 struct script_entry {
-    const char *stage, *tool, *contains, *branch; /* matchers; NULL: any */
+    const char *stage, *tool, *contains, *branch; /* matchers; NULL: any. tool: or hook */
     int64_t visit;                                /* matcher; 0: any */
     int64_t index;                                /* matcher; -1: any */
     bool used;

@@ -115,18 +115,10 @@ static void read_tool_error(struct rv_key_reader *r, const struct rv_node *node,
 
 static void read_object(struct rv_key_reader *r, const struct rv_node *node, const char *key, json_object **out)
 {
-    rv_err *err = NULL;
-
-    if (node->kind != RV_NODE_MAP) {
+    if (node->kind == RV_NODE_MAP)
+        rv_keys_json(r, node, out);
+    else
         rv_keys_wrong_type(r, node, key, "a map");
-        return;
-    }
-    int rc = rv_node_to_json(node, out, &err);
-    if (rc == RV_E_NOMEM)
-        r->rc = rc;
-    else if (rc < 0)
-        rv_findings_add_err(r->findings, RV_SEVERITY_ERROR, &node->src, err);
-    rv_err_free(err);
 }
 
 static void read_output(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -137,6 +129,11 @@ static void read_output(struct rv_key_reader *r, const struct rv_node *node, voi
 static void read_result(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     read_object(r, node, "result", target);
+}
+
+static void read_reply(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    read_object(r, node, "reply", target);
 }
 
 static void read_data(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -235,12 +232,35 @@ static const struct rv_key tool_keys[] = {
                                    "\"recoverable\":{\"type\":\"boolean\"}"),
      .doc = "The call fails: a text, or {type, message, recoverable}."},
 };
+static const struct rv_key hook_keys[] = {
+    {.name = "hook", .type = RV_KEY_STR, .offset = AT(tool), .doc = "Of a flat list: capability.hook; required there."},
+    SCRIPT_MATCHERS,
+    {.name = "reply",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(result),
+     .read = read_reply,
+     .schema = "{\"type\":\"object\"}",
+     .is_set_offset = AT(has_result),
+     .doc = "What the hook answers, as a capability would; {} changes nothing."},
+    {.name = "error",
+     .type = RV_KEY_CUSTOM,
+     .offset = 0,
+     .read = read_tool_error,
+     .is_set_offset = AT(has_error),
+     .schema = SCRIPT_ERROR_SCHEMA("\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
+                                   "\"recoverable\":{\"type\":\"boolean\"}"),
+     .doc = "The hook fails, and with it the stage: a text, or {type, message}."},
+};
 static const struct script_table stage_table = {"stage entry", stage_keys, RV_COUNT(stage_keys)};
 static const struct script_table tool_table = {"tool entry", tool_keys, RV_COUNT(tool_keys)};
+static const struct script_table hook_table = {"hook entry", hook_keys, RV_COUNT(hook_keys)};
 
 const struct script_table *rv_script_table(enum rv_script_kind kind)
 {
-    return kind == RV_SCRIPT_MODEL ? &rv_script_model_table : kind == RV_SCRIPT_STAGE ? &stage_table : &tool_table;
+    return kind == RV_SCRIPT_MODEL   ? &rv_script_model_table
+           : kind == RV_SCRIPT_STAGE ? &stage_table
+           : kind == RV_SCRIPT_TOOL  ? &tool_table
+                                     : &hook_table;
 }
 
 #undef AT
@@ -362,7 +382,7 @@ void rv_script_write_schema(rv_jw *w)
 
     rv_jw_obj(w);
     rv_jw_kv_text(w, "$schema", "https://json-schema.org/draft/2020-12/schema");
-    rv_jw_kv_text(w, "title", "A script: what stands in for models, stages, tools and people");
+    rv_jw_kv_text(w, "title", "A script: what stands in for models, stages, tools, hooks and people");
     rv_jw_kv_text(w, "$ref", "#/$defs/script");
     OPEN(w, "$defs");
     rv_jw_key(w, "script");
@@ -372,15 +392,18 @@ void rv_script_write_schema(rv_jw *w)
     write_table(w, "tool_call", &rv_script_call_table);
     write_table(w, "stage_entry", rv_script_table(RV_SCRIPT_STAGE));
     write_table(w, "tool_entry", rv_script_table(RV_SCRIPT_TOOL));
+    write_table(w, "hook_entry", rv_script_table(RV_SCRIPT_HOOK));
     write_table(w, "tool", &rv_script_tool_table);
     write_table(w, "answer", &rv_script_answer_table);
     write_list(w, "model_entries", "#/$defs/model_entry");
     write_list(w, "stage_entries", "#/$defs/stage_entry");
     write_list(w, "tool_entries", "#/$defs/tool_entry");
+    write_list(w, "hook_entries", "#/$defs/hook_entry");
     write_list(w, "answer_list", "#/$defs/answer");
     write_section(w, "model_section", "#/$defs/model_entries", NULL);
     write_section(w, "stage_section", "#/$defs/stage_entries", NULL);
     write_section(w, "tool_section", "#/$defs/tool_entries", "#/$defs/tool");
+    write_section(w, "hook_section", "#/$defs/hook_entries", NULL);
     rv_jw_obj_end(w);
     rv_jw_obj_end(w);
 }

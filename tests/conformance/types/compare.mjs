@@ -6,7 +6,10 @@ import {pathToFileURL} from 'node:url'
 import * as typeboxTypes from './typebox.mjs'
 import * as zodTypes from './zod.mjs'
 
-const VALUES = 100
+const SOAKS = process.env.REEVE_SOAK === '1'
+const VALUES = SOAKS ? 6000 : 150 // for each type; every second one is spoilt
+const ROW = 500 // values in one line for the judge
+const LEAST = SOAKS ? 100000 : 3000 // that have to fit, and that must not
 const [modules, judge] = process.argv.slice(2)
 const require = createRequire(modules + '/x')
 const load = async (name) => import(pathToFileURL(require.resolve(name)))
@@ -113,25 +116,26 @@ function spoilt(value) {
   return copy
 }
 
-const rows = schemas.map(([, schema]) => {
-  const row = [schema]
+const rows = schemas.flatMap(([name, schema, Ajv]) => {
+  const list = []
   for (let i = 0; i < VALUES; i++) {
     const value = fitting(schema, schema, 6)
-    row.push(JSON.parse(JSON.stringify(i % 2 ? spoilt(value) : value) ?? 'null'))
+    if (i % ROW === 0) list.push({name, schema, Ajv, values: []})
+    list.at(-1).values.push(JSON.parse(JSON.stringify(i % 2 ? spoilt(value) : value) ?? 'null'))
   }
-  return row
+  return list
 })
-const run = spawnSync(judge, {input: rows.map((row) => JSON.stringify(row) + '\n').join(''), maxBuffer: 1 << 28})
+const run = spawnSync(judge, {input: rows.map((row) => JSON.stringify([row.schema, ...row.values]) + '\n').join(''), maxBuffer: 1 << 28})
 const answers = run.stdout.toString().split('\n')
 const counts = {fit: 0, 'do not fit': 0}
 let wrong = 0
 
-schemas.forEach(([name, schema, Ajv], i) => {
+rows.forEach(({name, schema, Ajv, values}, i) => {
   if (answers[i][0] === 'E') return console.log(`${name}: ${answers[i].slice(1)}`), wrong++
   const ajv = new Ajv({strict: false, validateSchema: false, logger: false})
   formats(ajv)
   const validate = ajv.compile(schema)
-  rows[i].slice(1).forEach((value, k) => {
+  values.forEach((value, k) => {
     const theirs = validate(value) ? '1' : '0'
     counts[theirs === '1' ? 'fit' : 'do not fit']++
     if (theirs !== answers[i][k] && wrong++ < 20)
@@ -139,5 +143,5 @@ schemas.forEach(([name, schema, Ajv], i) => {
   })
 })
 console.log(`${schemas.length} schemas; ${counts.fit} values fit, ${counts['do not fit']} do not; ${wrong} differences`)
-if (schemas.length < 60 || counts.fit < 2000 || counts['do not fit'] < 2000) console.log('too few to mean anything'), wrong++
+if (schemas.length < 60 || counts.fit < LEAST || counts['do not fit'] < LEAST) console.log('too few to mean anything'), wrong++
 process.exit(wrong ? 1 : 0)

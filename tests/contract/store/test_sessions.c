@@ -338,9 +338,9 @@ START_TEST(a_session_takes_only_what_can_be_one)
         ROW(RV_E_INVALID, "mode is empty", "s1", "default", "u", .mode = ""),
         ROW(RV_E_INVALID, "agent's name", "s1", "default", "u", .agent_name = "\xff"),
         ROW(RV_E_INVALID, "description", "s1", "default", "u", .description = "\xff"),
-        ROW(RV_E_INVALID, "metadata is no JSON object", "s1", "default", "u", .metadata = RV_STR_LIT("[1]")),
-        ROW(RV_E_INVALID, "metadata is no JSON object", "s1", "default", "u", .metadata = RV_STR_LIT("{} x")),
-        ROW(RV_E_INVALID, "metadata is no JSON object", "s1", "default", "u", .metadata = RV_STR_LIT("{\"a\":")),
+        ROW(RV_E_INVALID, "metadata is not a JSON object", "s1", "default", "u", .metadata = RV_STR_LIT("[1]")),
+        ROW(RV_E_INVALID, "metadata is not a JSON object", "s1", "default", "u", .metadata = RV_STR_LIT("{} x")),
+        ROW(RV_E_INVALID, "metadata is not a JSON object", "s1", "default", "u", .metadata = RV_STR_LIT("{\"a\":")),
         ROW(RV_E_INVALID, "before 1970", "s1", "default", "u", .created_us = -1),
 #undef ROW
     };

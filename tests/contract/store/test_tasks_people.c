@@ -62,12 +62,12 @@ START_TEST(an_id_is_unique)
     task.needs = (const char *const[]){"gpu"};
     task.n_needs = 1;
     SAYS(RV_E_EXISTS, "\"t\"", rv_store_enqueue(w->s, &task, NULL, &w->err));
-    ck_assert_uint_eq(all_classes(w, (int64_t[4]){0}, 4), 1); /* nothing of it is left */
+    ck_assert_uint_eq(all_classes(w, (int64_t[4]){0}, 4), 1); /* nothing is left behind */
     world_close(w);
 }
 END_TEST
 
-START_TEST(a_task_that_nobody_holds_is_cancelled_at_once)
+START_TEST(a_task_without_a_worker_is_cancelled_at_once)
 {
     struct world world, *w = &world;
     struct rv_new_task later = new_task("later");
@@ -303,7 +303,7 @@ Suite *tasks_people_suite(void)
 
     ADD(tc, a_key_is_unique_until_its_task_is_over);
     ADD(tc, an_id_is_unique);
-    ADD(tc, a_task_that_nobody_holds_is_cancelled_at_once);
+    ADD(tc, a_task_without_a_worker_is_cancelled_at_once);
     ADD(tc, the_worker_of_a_task_is_asked_to_stop);
     ADD(tc, a_dead_letter_can_be_retried);
     ADD(tc, two_tenants_see_nothing_of_each_other);

@@ -102,8 +102,8 @@ START_TEST(ping_pong_ends_by_depth) /* p8 W18 */
         &w,
         "repeat: true\n"
         "models:\n"
-        "  - {stage: ping, contains: can not be asked, text: I give up}\n"
-        "  - {stage: pong, contains: can not be asked, text: too deep}\n"
+        "  - {stage: ping, contains: cannot be asked, text: I give up}\n"
+        "  - {stage: pong, contains: cannot be asked, text: too deep}\n"
         "  - {stage: ping, contains: text_response, text: back}\n" /* used once each: it answers twice */
         "  - {stage: ping, contains: text_response, text: back}\n"
         "  - {stage: pong, contains: text_response, text: back}\n"

@@ -197,6 +197,25 @@ START_TEST(groups_are_drawn)
 }
 END_TEST
 
+/* graph 8.2: a stage that runs a pipeline is drawn with its file, and explained with the stages and bounds of that. */
+START_TEST(inner_pipelines_are_shown)
+{
+    struct rv_pipeline *p = load("sound-inner.yaml");
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    rv_jw w = rv_jw_on(&text);
+
+    rv_pipeline_write_graph(p, RV_GRAPH_ASCII, &text);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), "[pipeline inner-topic.yaml, each of 2]"));
+    rv_buf_clear(&text);
+    rv_pipeline_write_json(p, &w);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), "\"pipeline\":\"inner-topic.yaml\",\"runs\":{\"name\":"));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), "\"inputs\":[\"topic\",\"style\"],\"stages\":["));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), "],\"max_iterations\":"));
+    rv_buf_fini(&text);
+    rv_pipeline_free(p);
+}
+END_TEST
+
 void add_groups_tests(Suite *suite)
 {
     TCase *tcase = tcase_create("groups");
@@ -205,6 +224,7 @@ void add_groups_tests(Suite *suite)
     tcase_add_test(tcase, levels_nest);
     tcase_add_test(tcase, stages_behind_several_loops_are_reached);
     tcase_add_test(tcase, groups_are_drawn);
+    tcase_add_test(tcase, inner_pipelines_are_shown);
     tcase_add_test(tcase, a_join_serves_two_groups);
     suite_add_tcase(suite, tcase);
 }

@@ -1,6 +1,7 @@
 /* Bounds of pipelines with groups: figures that can be worked out on paper, and thousands of small random graphs
  * against trying everything (graph 14, 17). */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/analysis/group_internal.h"
@@ -226,25 +227,6 @@ START_TEST(elements_and_questions_are_counted)
 END_TEST
 
 /* --- Against trying everything --- */
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-static int pick(uint64_t *state, int n)
-{
-    return (int)(next_random(state) % (uint64_t)n);
-}
-
-static bool chance(uint64_t *state, int percent)
-{
-    return pick(state, 100) < percent;
-}
 
 /* Which stage opens the group that a stage belongs to, and where the branches of a fork meet; -1: none. */
 struct plan {
@@ -504,6 +486,9 @@ START_TEST(bounds_of_groups_are_what_trying_everything_finds)
         check(&g, &tally);
         groups_fini(&g);
     }
+    if (getenv("GRAPHS_SHOW"))
+        printf("%d tried, %d with lists, %d have to be equal, %d shown exact, %d too large\n", tally.n_tried,
+               tally.n_lists, tally.n_equal, tally.n_exact, tally.n_left);
     ck_assert_msg(tally.n_lists > n / 3, "%d of %d have a list", tally.n_lists, n);
     ck_assert_msg(tally.n_left <= n / 20, "%d of %d are too large", tally.n_left, n);
     ck_assert_msg(tally.n_equal > n / 2, "%d of %d have to be equal", tally.n_equal, n);

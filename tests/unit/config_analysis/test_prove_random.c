@@ -8,25 +8,6 @@
 
 #define SEEDS 10
 
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-static int pick(uint64_t *state, int n)
-{
-    return (int)(next_random(state) % (uint64_t)n);
-}
-
-static bool chance(uint64_t *state, int percent)
-{
-    return pick(state, 100) < percent;
-}
-
 /* A stage, the end, or a special target. */
 static int pick_target(uint64_t *state, int n)
 {

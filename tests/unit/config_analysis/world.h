@@ -25,6 +25,26 @@ struct world {
     struct rv_edge_limit limits[WORLD_LIMITS];
 };
 
+/* Random numbers that follow from a seed. */
+static inline uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static inline int pick(uint64_t *state, int n)
+{
+    return (int)(next_random(state) % (uint64_t)n);
+}
+
+static inline bool chance(uint64_t *state, int percent)
+{
+    return pick(state, 100) < percent;
+}
+
 /* A sound pipeline of n service stages s0, s1, ... with the default bounds, each leading to the next, the last to end.
  */
 struct world *world_new(int n);

@@ -153,6 +153,83 @@ START_TEST(a_call_that_was_not_asked_for_yet_has_no_question)
 }
 END_TEST
 
+/* No one answers `a` in time: its branch goes on while the call is under way. */
+START_TEST(a_question_of_a_branch_expires_while_others_run)
+{
+    const struct rv_engine_opts opts = {.virtual_time = true, .virtual_start_us = 1700000000000000, .workers = 1};
+    struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
+    struct seen s = {0};
+    rv_engine *e = NULL;
+    rv_exec *run = NULL;
+    struct world w;
+
+    world_load(&w,
+               "name: late\nmodels: {m: scripted}\nagents:\n  - {name: open, default_next: [a, slow]}\n"
+               "  - {name: a, ask: {question: A?, expires_seconds: 1}, on_answer: {timeout: a2}, default_next: meet}\n"
+               "  - {name: a2, default_next: meet}\n"
+               "  - {name: slow, has_llm: true, model_role: m, default_next: meet}\n  - {name: meet, join: all}\n",
+               "models: {slow: [{json: {v: 1}, delay_ms: 5000}]}", NULL);
+    ck_assert_int_eq(rv_engine_new(&opts, &e, NULL), 0);
+    x.pipeline = w.pipeline;
+    x.script = w.script;
+    x.observer = observer(&s);
+    ck_assert_int_eq(rv_engine_start(e, &x, world_envelope("x", rv_engine_now_us(e)), NULL, &run, NULL), 0);
+    ck_assert_int_eq(rv_engine_wait(e, run, NULL), 0);
+    ck_assert_int_eq(rv_exec_status(run), RV_RUN_COMPLETED);
+    ck_assert_str_eq(s.events, "open a slow a2 slow! meet ");
+    rv_exec_free(run);
+    rv_engine_free(e);
+    world_fini(&w);
+}
+END_TEST
+
+/* A stage that runs a pipeline has a second; the call inside would take an hour. Rule: graph 15. */
+START_TEST(an_inner_pipeline_ends_when_the_time_of_its_stage_does)
+{
+    const struct rv_engine_opts opts = {.virtual_time = true, .virtual_start_us = 1700000000000000, .workers = 1};
+    struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
+    rv_findings *findings = rv_findings_new();
+    char *dir = rv_kit_tmpdir(), path[600];
+    struct rv_pipeline *p = NULL;
+    rv_script *script = NULL;
+    rv_engine *e = NULL;
+    rv_exec *run = NULL;
+
+    snprintf(path, sizeof path, "%s/inner.yaml", dir);
+    rv_kit_write(path, "name: inner\nmodels: {m: scripted}\nagents:\n"
+                       "  - {name: fork, default_next: [x, y]}\n"
+                       "  - {name: x, has_llm: true, model_role: m, default_next: meet}\n"
+                       "  - {name: y, has_llm: true, model_role: m, default_next: meet}\n"
+                       "  - {name: meet, join: all}\n");
+    ck_assert_int_eq(rv_pipeline_parse(RV_STR_LIT("name: t\nagents:\n"
+                                                  "  - {name: sub, pipeline: inner.yaml, timeout_seconds: 1, "
+                                                  "error_next: late}\n"
+                                                  "  - {name: late, set: {code: error.code}}\n"),
+                                       "t.yaml", dir, findings, &p, NULL),
+                     0);
+    ck_assert(p && p->is_sound);
+    ck_assert_int_eq(
+        rv_script_parse(RV_STR_LIT("models: {sub/x: [{json: {}, delay_ms: 3600000}], sub/y: [{json: {}}]}"), "s.yaml",
+                        findings, &script, NULL),
+        0);
+    ck_assert_int_eq(rv_engine_new(&opts, &e, NULL), 0);
+    x.pipeline = p;
+    x.script = script;
+    ck_assert_int_eq(rv_engine_start(e, &x, world_envelope("x", rv_engine_now_us(e)), NULL, &run, NULL), 0);
+    ck_assert_int_eq(rv_engine_wait(e, run, NULL), 0);
+    ck_assert_int_eq(rv_engine_now_us(e) - opts.virtual_start_us, 1000000);
+    char *said = rv_kit_text(rv_envelope_output(rv_exec_envelope(run), RV_STR_LIT("late"), NULL));
+    ck_assert_str_eq(said, "{\"code\":\"TimeoutError\"}");
+    free(said);
+    rv_exec_free(run);
+    rv_engine_free(e);
+    rv_script_free(script);
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 /* --- with a journal --- */
 
 /* The process dies at its second record: questions are open, and a call is under way. */
@@ -247,6 +324,8 @@ Suite *early_suite(void)
     tcase_add_test(tc, questions_are_answered_while_a_call_of_another_branch_is_under_way);
     tcase_add_test(tc, what_does_not_fit_is_refused_and_the_question_stays_open);
     tcase_add_test(tc, a_call_that_was_not_asked_for_yet_has_no_question);
+    tcase_add_test(tc, a_question_of_a_branch_expires_while_others_run);
+    tcase_add_test(tc, an_inner_pipeline_ends_when_the_time_of_its_stage_does);
     tcase_add_test(tc, an_answer_to_a_run_whose_process_died_is_told_after_its_recovery);
     tcase_add_test(tc, an_answer_that_comes_while_the_pause_is_written_is_told_after_it);
     suite_add_tcase(suite, tc);

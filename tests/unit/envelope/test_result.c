@@ -79,7 +79,9 @@ static const struct {
      ",'current_stage':'start','terminated':false,'termination_reason':null,'terminal_reason':null,'reason_class':null,"
      "'status':'interrupted','response':'q','interrupt_pending':true,'iteration':0,'llm_call_count':0,"
      "'processing_time_ms':0,'errors':[],'interrupt':{'kind':'clarification','id':'i','question':'q','message':null,"
-     "'created_at':'2025-01-01T00:00:00.000000Z'},'clarification_needed':true,'clarification_question':'q'}"},
+     "'created_at':'2025-01-01T00:00:00.000000Z'},'clarification_needed':true,'clarification_question':'q',"
+     "'interrupts':[{'kind':'clarification','id':'i','question':'q','message':null,'data':{'x':1},"
+     "'created_at':'2025-01-01T00:00:00.000000Z'}]}"},
     {"{" IDS ",'interrupt_pending':false,'interrupt':{'kind':'confirmation','id':'i','message':'m'," AT "}}",
      "{" IDS
      ",'current_stage':'start','terminated':false,'termination_reason':null,'terminal_reason':null,'reason_class':null,"
@@ -92,7 +94,8 @@ static const struct {
      ",'current_stage':'start','terminated':false,'termination_reason':null,'terminal_reason':null,'reason_class':null,"
      "'status':'ready','response':null,'interrupt_pending':true,'iteration':0,'llm_call_count':0,"
      "'processing_time_ms':0,'errors':[],'interrupt':{'kind':'checkpoint','id':'i','question':null,'message':'m',"
-     "'created_at':'2025-01-01T00:00:00.000000Z'}}"},
+     "'created_at':'2025-01-01T00:00:00.000000Z'},'interrupts':[{'kind':'checkpoint','id':'i','question':null,"
+     "'message':'m','data':null,'created_at':'2025-01-01T00:00:00.000000Z'}]}"},
 };
 
 /* Proves 3.10.always: Result dict: the keys that are always there, in order
@@ -100,7 +103,8 @@ static const struct {
  * Proves 3.10.interrupt: Result dict: an existing interrupt in its short form
  * Proves 3.10.clarification: Result dict: clarification_needed and clarification_question
  * Proves 3.10.confirmation: Result dict: confirmation_needed, confirmation_message, confirmation_id
- * Proves 3.10.engine: Result dict: terminal_reason and status */
+ * Proves 3.10.engine: Result dict: terminal_reason and status
+ * graph 7: all open questions are listed */
 START_TEST(rule_3_10_result_dict)
 {
     rv_envelope *env = world_load(results[_i].state);

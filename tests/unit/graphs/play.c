@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/graphs/notes.h"
+
 #define MAX_EVENTS 3000
 #define MAX_CALLS  4000
 #define MAX_TEXT   ((size_t)64 << 20)
@@ -16,19 +18,6 @@ struct call {
     enum rv_effect_kind kind;
     uint64_t identity;
     bool is_over, is_given_up;
-};
-/* How often something happened, by some key. */
-#define MAX_TALLIES 1000
-struct tallies {
-    char *keys[MAX_TALLIES]; /* owned */
-    int64_t counts[MAX_TALLIES];
-    size_t n;
-};
-/* What events said, by some key. */
-#define MAX_NOTES 4000
-struct notes {
-    char *keys[MAX_NOTES], *values[MAX_NOTES]; /* owned */
-    size_t n;
 };
 struct player {
     const struct rv_pipeline *p;
@@ -69,32 +58,6 @@ static uint64_t hash_of(uint64_t h, rv_str text)
     } while (0)
 
 /* --- Making runs --- */
-
-static const struct rv_tool_info *no_tool(void *self, rv_str name)
-{
-    (void)self;
-    (void)name;
-    return NULL;
-}
-static const struct rv_entry_info *no_entry(void *self, enum rv_name_kind kind, rv_str name)
-{
-    (void)self;
-    (void)kind;
-    (void)name;
-    return NULL;
-}
-static const rv_template *no_prompt(void *self, rv_str key)
-{
-    (void)self;
-    (void)key;
-    return NULL;
-}
-static const char *no_tool_name(void *self, size_t i)
-{
-    (void)self;
-    (void)i;
-    return NULL;
-}
 
 static void begin(struct player *pl)
 {
@@ -159,139 +122,6 @@ static const char *text_of(json_object *line, const char *key)
     return rv_json_get_text(line, key, &text) ? text : "";
 }
 
-/* Keep a text of an event: the branch of a call, the writer of a token, a branch that was cancelled. */
-static void keep(struct notes *n, const char *key, const char *value)
-{
-    if (n->n == MAX_NOTES)
-        return;
-    n->keys[n->n] = rv_str_dup(rv_str_of(key));
-    n->values[n->n++] = rv_str_dup(rv_str_of(value));
-}
-
-static const char *kept(const struct notes *n, const char *key)
-{
-    for (size_t i = 0; i < n->n; i++)
-        if (strcmp(n->keys[i], key) == 0)
-            return n->values[i];
-    return NULL;
-}
-
-/* Those whose keys begin so. */
-static void notes_forget(struct notes *n, const char *prefix)
-{
-    size_t kept_n = 0;
-
-    for (size_t i = 0; i < n->n; i++)
-        if (strncmp(n->keys[i], prefix, strlen(prefix)) == 0) {
-            free(n->keys[i]);
-            free(n->values[i]);
-        } else {
-            n->keys[kept_n] = n->keys[i];
-            n->values[kept_n++] = n->values[i];
-        }
-    n->n = kept_n;
-}
-
-static void forget(struct notes *n)
-{
-    for (size_t i = 0; i < n->n; i++) {
-        free(n->keys[i]);
-        free(n->values[i]);
-    }
-    n->n = 0;
-}
-
-static int64_t *tally_at(struct tallies *t, const char *key)
-{
-    for (size_t i = 0; i < t->n; i++)
-        if (strcmp(t->keys[i], key) == 0)
-            return &t->counts[i];
-    if (t->n == MAX_TALLIES)
-        rv_kit_die("more than %d counts", MAX_TALLIES);
-    t->keys[t->n] = rv_str_dup(rv_str_of(key));
-    t->counts[t->n] = 0;
-    return &t->counts[t->n++];
-}
-
-/* Forget those whose keys begin so. */
-static void tally_forget(struct tallies *t, const char *prefix)
-{
-    size_t kept_n = 0;
-
-    for (size_t i = 0; i < t->n; i++)
-        if (strncmp(t->keys[i], prefix, strlen(prefix)) == 0) {
-            free(t->keys[i]);
-        } else {
-            t->keys[kept_n] = t->keys[i];
-            t->counts[kept_n++] = t->counts[i];
-        }
-    t->n = kept_n;
-}
-
-static bool is_inside(const char *path, const char *outer)
-{
-    size_t len = strlen(outer);
-
-    return strncmp(path, outer, len) == 0 && (len == 0 || outer[len - 1] == '/' || outer[len - 1] == ']' ||
-                                              path[len] == '\0' || path[len] == '/' || path[len] == '[');
-}
-
-/* The length of what names an inner run in a path, from its beginning: "s4/", "/s1#1:s2/s3/"; 0: the path has no inner
- * run after `from`. */
-static size_t run_after(const char *path, size_t from)
-{
-    for (size_t at = from, end; path[at]; at = end) {
-        at += path[at] == '/';
-        end = at + strcspn(path + at, "/[");
-        if (path[at] == '[') /* an element */
-            end = at + strcspn(path + at, "]") + 1;
-        else if (path[end] == '/' && !memchr(path + at, '#', end - at))
-            return end + 1;
-    }
-    return 0;
-}
-
-/* "PATH OF THE RUN|NAME" */
-static const char *key_of(const char *path, const char *name, rv_buf *b)
-{
-    size_t run = 0;
-
-    for (size_t next = run_after(path, 0); next > 0; next = run_after(path, next))
-        run = next;
-    rv_buf_clear(b);
-    rv_buf_printf(b, "%.*s|%s", (int)run, path, name);
-    return rv_buf_cstr(b);
-}
-
-/* The pipeline of the run that is named by the first part of a path. */
-static const struct rv_pipeline *pipeline_at(const struct player *pl, const char *path, size_t len)
-{
-    const struct rv_pipeline *p = pl->p;
-
-    for (size_t next = run_after(path, 0); next > 0 && next <= len; next = run_after(path, next)) {
-        size_t name = next - 1;
-        while (name > 0 && path[name - 1] != '/' && path[name - 1] != ']')
-            name--;
-        p = p->agents[rv_pipeline_stage(p, (rv_str){path + name, next - 1 - name})].inner.pipeline;
-    }
-    return p;
-}
-
-/* Two paths part in one group: "/fork#visit:a..." and "/fork#visit:b...". */
-static bool are_siblings(const char *a, const char *b)
-{
-    size_t same = 0;
-
-    while (a[same] && a[same] == b[same])
-        same++;
-    if (is_inside(a, b) || is_inside(b, a))
-        return false;
-    while (same > 0 && !strchr("/:", a[same - 1]))
-        same--; /* to the beginning of the name or of the fork where they part */
-    size_t one = strcspn(a + same, "/["), other = strcspn(b + same, "/[");
-    return same > 0 && a[same - 1] == ':' && (one != other || strncmp(a + same, b + same, one) != 0);
-}
-
 /* Another run begins inside of that visit: what was seen in the one before it does not count for it. */
 static void forget_inside(struct player *pl, const char *path, const char *stage, rv_buf *b)
 {
@@ -311,7 +141,7 @@ static void forget_inside(struct player *pl, const char *path, const char *stage
 static void see_visit(struct player *pl, const struct rv_effect *e, json_object *line)
 {
     const char *path = text_of(line, "path");
-    const struct rv_agent *a = &pipeline_at(pl, path, strlen(path))->agents[e->agent];
+    const struct rv_agent *a = &path_pipeline(pl->p, path, strlen(path))->agents[e->agent];
     rv_buf b = RV_BUF_INIT(1 << 16);
 
     pl->out->visits++;
@@ -319,13 +149,13 @@ static void see_visit(struct player *pl, const struct rv_effect *e, json_object 
     if (a->inner.pipeline)
         forget_inside(pl, path, a->name, &b);
     if (!json_object_object_get_ex(line, "index", NULL)) { /* it is not an element of a list */
-        int64_t *visits = tally_at(&pl->visits, key_of(path, a->name, &b));
+        int64_t *visits = tally_at(&pl->visits, path_key(path, a->name, &b));
         if (++*visits > a->limits.max_visits + pl->out->answers && a->limits.max_visits > 0)
             FAIL(pl, "stage %s passes its max_visits", a->name);
         for (size_t i = 0; i < pl->cancelled.n; i++)
-            if (is_inside(path, pl->cancelled.keys[i]))
+            if (path_is_inside(path, pl->cancelled.keys[i]))
                 FAIL(pl, "branch %s goes on after it was cancelled", path);
-        if (a->join.wait != RV_WAIT_NOT && --*tally_at(&pl->settled, key_of(path, a->name, &b)) < -pl->out->answers)
+        if (a->join.wait != RV_WAIT_NOT && --*tally_at(&pl->settled, path_key(path, a->name, &b)) < -pl->out->answers)
             FAIL(pl, "join %s is visited more often than groups are settled", a->name);
     }
     rv_buf_fini(&b);
@@ -334,10 +164,10 @@ static void see_visit(struct player *pl, const struct rv_effect *e, json_object 
 /* A call counts in each of the runs that it is inside of. */
 static void count_inner_call(struct player *pl, const char *path)
 {
-    for (size_t next = run_after(path, 0); next > 0; next = run_after(path, next)) {
+    for (size_t next = path_run_after(path, 0); next > 0; next = path_run_after(path, next)) {
         char *key = rv_str_dup((rv_str){path, next});
         int64_t n = ++*tally_at(&pl->inner_calls, key);
-        int64_t most = pipeline_at(pl, path, next)->max_llm_calls;
+        int64_t most = path_pipeline(pl->p, path, next)->max_llm_calls;
 
         if (n > most + pl->out->answers)
             FAIL(pl, "inner run %s passes its bound: %lld calls", key, (long long)n);
@@ -365,16 +195,16 @@ static void see_line(struct player *pl, const struct rv_effect *e)
         pl->out->questions++;
     } else if (e->emit == RV_EMIT_GROUP_SETTLED) {
         pl->out->n_groups++;
-        ++*tally_at(&pl->settled, key_of(text_of(line, "path"), text_of(line, "join"), &b));
+        ++*tally_at(&pl->settled, path_key(text_of(line, "path"), text_of(line, "join"), &b));
     } else if (e->emit == RV_EMIT_BRANCH_ENDED) {
         const char *end = text_of(line, "end");
         if (strcmp(end, "cancelled") == 0)
-            keep(&pl->cancelled, text_of(line, "path"), "");
+            notes_keep(&pl->cancelled, text_of(line, "path"), "");
         if (strcmp(end, "cancelled") == 0 || strcmp(end, "failed") == 0)
-            keep(&pl->lost, text_of(line, "path"), "");
+            notes_keep(&pl->lost, text_of(line, "path"), "");
     } else if (e->emit == RV_EMIT_LLM_CALL_START && rv_json_get_int(line, "call_id", &call_id)) {
         snprintf(number, sizeof number, "%lld", (long long)call_id);
-        keep(&pl->branches, number, text_of(line, "path"));
+        notes_keep(&pl->branches, number, text_of(line, "path"));
         count_inner_call(pl, text_of(line, "path"));
         for (size_t i = 0; i < pl->n_calls; i++) /* what it is told depends on where it stands */
             if (pl->calls[i].call_id == call_id)
@@ -393,7 +223,7 @@ static void check_seen(struct player *pl, const struct rv_effect *e)
     const char *reader, *at = e->request;
 
     snprintf(number, sizeof number, "%lld", (long long)e->call_id);
-    reader = kept(&pl->branches, number);
+    reader = notes_kept(&pl->branches, number);
     if (!reader)
         FAIL(pl, "no event tells of call %s", number);
     while ((at = strstr(at, "token")) != NULL) {
@@ -404,11 +234,11 @@ static void check_seen(struct player *pl, const struct rv_effect *e)
         at += strcspn(at, "t"); /* its value */
         len = strspn(at, "t0123456789abcdef");
         snprintf(token, sizeof token, "%.*s", (int)len, at);
-        writer = kept(&pl->tokens, token);
-        if (writer && are_siblings(writer, reader))
+        writer = notes_kept(&pl->tokens, token);
+        if (writer && path_are_siblings(writer, reader))
             FAIL(pl, "branch %s sees what branch %s wrote: %s", reader, writer, token);
         for (size_t i = 0; writer && i < pl->lost.n; i++)
-            if (is_inside(writer, pl->lost.keys[i]) && !is_inside(reader, pl->lost.keys[i]))
+            if (path_is_inside(writer, pl->lost.keys[i]) && !path_is_inside(reader, pl->lost.keys[i]))
                 FAIL(pl, "branch %s sees what the lost branch %s wrote: %s", reader, writer, token);
         pl->out->n_seen += writer && *writer && *reader;
     }
@@ -501,7 +331,7 @@ static void answer(struct player *pl, struct call *c)
     } else if (c->kind == RV_EFFECT_CALL_LLM && pl->opts->terminate && dice_chance(&d, 12)) {
         snprintf(text, sizeof text, "%lld", (long long)c->call_id);
         pl->out->n_terminated++;
-        pl->out->n_inner_terminated += run_after(kept(&pl->branches, text), 0) > 0;
+        pl->out->n_inner_terminated += path_run_after(notes_kept(&pl->branches, text), 0) > 0;
         ev.reply = RV_STR_LIT("{\"v\":1,\"outcome\":\"terminate\"}");
     } else if (c->kind == RV_EFFECT_CALL_LLM) {
         snprintf(text, sizeof text, "{\"v\":%d,\"token\":\"t%llx\"}", dice_pick(&d, 4),
@@ -510,7 +340,7 @@ static void answer(struct player *pl, struct call *c)
         char number[24], token[24];
         snprintf(number, sizeof number, "%lld", (long long)c->call_id);
         snprintf(token, sizeof token, "t%llx", (unsigned long long)c->identity);
-        keep(&pl->tokens, token, kept(&pl->branches, number));
+        notes_keep(&pl->tokens, token, notes_kept(&pl->branches, number));
     } else if (c->kind == RV_EFFECT_CALL_HOOK) {
         snprintf(text, sizeof text, dice_chance(&d, 50) ? "{\"envelope\":{\"metadata\":{\"k\":%d}}}" : "{}",
                  dice_pick(&d, 9));
@@ -679,8 +509,7 @@ void play(const struct rv_pipeline *p, const char *yaml, const struct play_opts 
     *out = (struct played){0};
     *pl =
         (struct player){.p = p, .yaml = yaml, .opts = opts, .order.state = opts->order_seed, .now_us = T0, .out = out};
-    pl->catalog =
-        (struct rv_catalog){.tool = no_tool, .entry = no_entry, .prompt = no_prompt, .tool_name = no_tool_name};
+    pl->catalog = rv_catalog_empty;
     pl->story = RV_BUF_INIT(MAX_TEXT);
     if (rv_pipeline_prove(p, RV_MODE_SEQUENTIAL, &pl->proof, NULL) < 0)
         FAIL(pl, "no proof");
@@ -699,10 +528,10 @@ void play(const struct rv_pipeline *p, const char *yaml, const struct play_opts 
         free(pl->events[i]);
         free(pl->states[i]);
     }
-    forget(&pl->branches);
-    forget(&pl->tokens);
-    forget(&pl->cancelled);
-    forget(&pl->lost);
+    notes_forget(&pl->branches, "");
+    notes_forget(&pl->tokens, "");
+    notes_forget(&pl->cancelled, "");
+    notes_forget(&pl->lost, "");
     tally_forget(&pl->visits, "");
     tally_forget(&pl->settled, "");
     tally_forget(&pl->inner_calls, "");

@@ -72,8 +72,6 @@ static void compare(const struct rv_pipeline *p, const char *yaml, const struct 
     if (any_of(p, races) || is_bound(a->reason) || is_bound(b->reason) || a->n_inner_bounds > 0 ||
         b->n_inner_bounds > 0 || is_left_to_time(p, a) || is_left_to_time(p, b))
         return;
-    if (a->calls >= p->max_llm_calls || b->calls >= p->max_llm_calls) /* a retry may be left out for want of a call */
-        return;
     tally->n_equal++;
     bool same = (a->n_terminated > 0 || b->n_terminated > 0) && any_of(p, is_concurrent)
                     ? a->status == b->status && a->reason == b->reason

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/store/journal/journal_internal.h"
 #include "tests/unit/journal/live.h"
 #include "tests/unit/journal/suites.h"
 
@@ -96,6 +97,44 @@ static void make_run(struct live *l, const struct rv_journal_begin *begin)
     rv_envelope_free(env);
 }
 
+/* graph 8.2: stages inside of stages have the stages that lead to them in front. */
+START_TEST(a_begin_names_stages_inside_of_stages)
+{
+    static const char text[] = "name: t\nagents:\n  - {name: a, set: {v: 1}}\n  - {name: sub, pipeline: in.yaml}\n";
+    char *dir = rv_kit_tmpdir(), *file = rv_kit_path(dir, "in.yaml");
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+    struct rv_journal_begin got,
+        begin = {.mode = RV_UNSET, .has_script = true, .scripted_inner = rv_kit_json("['sub/x']")};
+    rv_buf body = RV_BUF_INIT(4096);
+    int64_t now_us = 0;
+
+    rv_kit_write(file, "name: in\nagents: [{name: x, set: {v: 1}}]\n");
+    ck_assert_int_eq(rv_pipeline_parse(rv_str_of(text), "t.yaml", dir, findings, &p, NULL), 0);
+    ck_assert(p->is_sound);
+    for (int i = 0; i < 2; i++) {
+        rv_buf_clear(&body);
+        rv_record_put_begin(&begin, p, 1, &body);
+        const struct rv_record record = {.kind = RV_RECORD_BEGIN, .body = rv_buf_str(&body)};
+        int rc = rv_record_get_begin(&record, p, &got, &now_us, NULL);
+        ck_assert_int_eq(rc, i == 0 ? 0 : RV_E_STATE);
+        if (rc == 0) {
+            ck_assert_str_eq(json_object_to_json_string_ext(got.scripted_inner, JSON_C_TO_STRING_PLAIN),
+                             "[\"sub\\/x\"]");
+            rv_journal_begin_fini(&got);
+        }
+        json_object_put(begin.scripted_inner);
+        begin.scripted_inner = rv_kit_json("['sub/gone']");
+    }
+    rv_journal_begin_fini(&begin);
+    rv_buf_fini(&body);
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+    free(file);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 START_TEST(a_begin_is_read_as_it_was_written)
 {
     struct live *l = live_new(store, live_pipelines[4], 1, RV_UNSET);
@@ -111,6 +150,7 @@ START_TEST(a_begin_is_read_as_it_was_written)
 
     make_run(l, &begin);
     ck_assert_int_eq(rv_journal_read_begin(store, &scope, "env_b", l->p, &got, NULL), 0);
+    ck_assert_ptr_null(got.scripted_inner);
     ck_assert_int_eq(got.rules, RV_RULES_LAST);
     ck_assert_int_eq(got.mode, RV_MODE_PARALLEL);
     ck_assert(got.use_mocks && got.has_script && got.answers_from_script);
@@ -507,6 +547,7 @@ TCase *write_case(void)
     tcase_add_checked_fixture(tc, open_store, close_store);
     tcase_add_test(tc, a_new_run_is_ready_and_owned);
     tcase_add_test(tc, a_run_can_be_made_for_others);
+    tcase_add_test(tc, a_begin_names_stages_inside_of_stages);
     tcase_add_test(tc, a_begin_is_read_as_it_was_written);
     tcase_add_test(tc, rules_of_before_are_kept);
     tcase_add_test(tc, an_end_frees_the_run_and_nobody_takes_it_then);

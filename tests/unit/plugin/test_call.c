@@ -13,7 +13,7 @@ static const struct {
     {"good", 0, " {\"ok\": true} ", NULL},
     {"identity", 0, "{\"a\": [1, 2.50]}", NULL},
     {"garbage", RV_E_PLUGIN, "not JSON", NULL},
-    {"not_object", RV_E_PLUGIN, "no object but array", NULL},
+    {"not_object", RV_E_PLUGIN, "a value of type array, not an object", NULL},
     /* Proves 11.6 */
     {"not_utf8", RV_E_PLUGIN, "not JSON", NULL},
     {"trailing", RV_E_PLUGIN, "not JSON", NULL},

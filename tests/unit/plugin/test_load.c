@@ -179,7 +179,7 @@ START_TEST(configuration_is_checked_against_the_schema)
 }
 END_TEST
 
-/* Proves 8.1/unresolved: A capability that can not be loaded, and a name that no capability has, are errors at load
+/* Proves 8.1/unresolved: A capability that cannot be loaded, and a name that no capability has, are errors at load
  * with their place
  * Proves 7.1/build */
 START_TEST(load_all_makes_each_failure_a_finding_at_its_place)

@@ -55,15 +55,13 @@ END_TEST
 
 START_TEST(the_text_says_how_many_failed_and_for_how_long)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
     start(&w);
     fail_times(&w, 5);
     w.now_us += 2500 * MS;
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, &good, 1);
     ck_assert_str_eq(world_error(x), "openai m at api.openai.com: the last 5 requests there failed (overloaded): it is "
                                      "left alone for another 7500 ms");
@@ -120,7 +118,6 @@ END_TEST
 /* Proves 12.3/breaker */
 START_TEST(one_probe_decides)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *probe;
     int64_t at;
@@ -128,15 +125,14 @@ START_TEST(one_probe_decides)
     start(&w);
     fail_times(&w, 5);
     w.now_us += 10 * S;
-    opts = world_opts(&w, "default");
-    probe = world_exchange(&w, &opts);
+    probe = world_exchange(&w, NULL);
     ck_assert_int_eq(rv_exchange_next(probe, w.now_us, &at), RV_EXCHANGE_SEND);
     ck_assert(!call(&w, &good)); /* one is enough */
     world_answer(&w, probe, &bad);
     rv_exchange_free(probe);
     ck_assert(!call(&w, &good)); /* ten seconds more */
     w.now_us += 10 * S;
-    probe = world_exchange(&w, &opts);
+    probe = world_exchange(&w, NULL);
     ck_assert_int_eq(rv_exchange_next(probe, w.now_us, &at), RV_EXCHANGE_SEND);
     world_answer(&w, probe, &good);
     rv_exchange_free(probe);
@@ -148,7 +144,6 @@ END_TEST
 
 START_TEST(a_probe_that_is_given_up_leaves_room_for_another)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *probe;
     int64_t at;
@@ -156,8 +151,7 @@ START_TEST(a_probe_that_is_given_up_leaves_room_for_another)
     start(&w);
     fail_times(&w, 5);
     w.now_us += 10 * S;
-    opts = world_opts(&w, "default");
-    probe = world_exchange(&w, &opts);
+    probe = world_exchange(&w, NULL);
     ck_assert_int_eq(rv_exchange_next(probe, w.now_us, &at), RV_EXCHANGE_SEND);
     rv_exchange_free(probe);
     ck_assert(call(&w, &good));
@@ -168,7 +162,6 @@ END_TEST
 
 START_TEST(an_open_breaker_leads_to_the_fallback)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
@@ -176,8 +169,7 @@ START_TEST(an_open_breaker_leads_to_the_fallback)
     world_model(&w, "spare", "anthropic", "n", NULL);
     fail_times(&w, 5);
     world_fallback(&w, "default", "spare", NULL);
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, &bad, 1);
     ck_assert_str_eq(w.urls[0], "https://api.anthropic.com/v1/messages");
     ck_assert_ptr_nonnull(strstr(world_error(x), "role \"default\": openai m at api.openai.com: the last 5 requests"));
@@ -188,14 +180,12 @@ END_TEST
 
 START_TEST(a_repeat_that_is_refused_tells_what_the_last_attempt_failed_of)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", "{'max_attempts':10}");
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, &bad, 1);
     ck_assert_uint_eq(w.n_sent, 5);
     ck_assert_ptr_nonnull(strstr(world_error(x), "status 503: no luck (x), after 5 attempts; not repeated: the last 5 "
@@ -222,15 +212,13 @@ END_TEST
 
 START_TEST(failures_are_counted_until_it_opens)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
     int64_t at;
 
     start(&w);
     fail_times(&w, 4);
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     ck_assert_int_eq(rv_exchange_next(x, w.now_us, &at), RV_EXCHANGE_SEND);
     const struct rv_gate *g = w.providers->gates;
     ck_assert_int_eq(g->in_flight, 1);

@@ -33,7 +33,6 @@ START_TEST(another_role_answers_where_it_may_help)
 {
     struct answer answers[] = {cases[_i].first, cases[_i].first, cases[_i].first, {.status = 200}};
     const struct answer *first = answers + 3 - cases[_i].n_first;
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
@@ -41,8 +40,7 @@ START_TEST(another_role_answers_where_it_may_help)
     world_model(&w, "default", "openai", "m", cases[_i].options);
     world_model(&w, "spare", "openai", "n", "{'base_url':'http://spare/v1'}");
     world_fallback(&w, "default", "spare", NULL);
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, first, cases[_i].n_first + 1);
     const struct rv_llm_reply *r = rv_exchange_reply(x);
     ck_assert_msg(r->failed != cases[_i].helps, "%s: %s", cases[_i].id, world_error(x));
@@ -66,7 +64,6 @@ END_TEST
 START_TEST(roles_are_asked_in_their_order_and_all_failures_are_told)
 {
     struct answer answers[] = {{.status = 401}, {.fault = RV_HTTP_UNREACHABLE}, {.status = 529}};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
@@ -76,8 +73,7 @@ START_TEST(roles_are_asked_in_their_order_and_all_failures_are_told)
     world_model(&w, "c", "ollama", "o", "{'max_attempts':1}");
     world_fallback(&w, "default", "b", "c");
     world_fallback(&w, "c", "default", NULL); /* not followed: no circles */
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, answers, 3);
     ck_assert_uint_eq(w.n_sent, 3);
     ck_assert_str_eq(world_error(x),
@@ -94,7 +90,6 @@ END_TEST
 START_TEST(a_role_that_can_not_be_asked_hands_over_before_anything_is_sent)
 {
     struct answer good = {.status = 200};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
@@ -103,8 +98,7 @@ START_TEST(a_role_that_can_not_be_asked_hands_over_before_anything_is_sent)
     world_model(&w, "small", "openai", "s", NULL)->max_request_bytes = 10;
     world_model(&w, "large", "openai", "l", NULL)->max_request_bytes = 100000;
     world_fallback(&w, "default", "small", "large");
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, &good, 1);
     ck_assert_uint_eq(w.n_sent, 1);
     ck_assert(!rv_exchange_reply(x)->failed);
@@ -116,14 +110,12 @@ END_TEST
 
 START_TEST(too_long_a_request_is_told_with_both_figures)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", NULL)->max_request_bytes = 10;
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, NULL, 0);
     ck_assert_int_eq(rv_exchange_reply(x)->answer.error_kind, RV_LLM_ERROR_CONTEXT_TOO_LONG);
     ck_assert_ptr_nonnull(strstr(world_error(x), "and max_request_bytes of the role is 10"));
@@ -136,7 +128,6 @@ END_TEST
 START_TEST(a_later_role_may_succeed_when_repeated_if_an_earlier_might)
 {
     struct answer answers[] = {{.status = 503}, {.status = 401}};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
@@ -144,8 +135,7 @@ START_TEST(a_later_role_may_succeed_when_repeated_if_an_earlier_might)
     world_model(&w, "default", "openai", "m", "{'max_attempts':1}");
     world_model(&w, "b", "anthropic", "n", NULL);
     world_fallback(&w, "default", "b", NULL);
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, answers, 2);
     ck_assert_int_eq(rv_exchange_reply(x)->answer.error_kind, RV_LLM_ERROR_AUTH);
     ck_assert(rv_exchange_reply(x)->retryable);
@@ -157,7 +147,6 @@ END_TEST
 START_TEST(a_fallback_that_is_not_there_is_left_out)
 {
     struct answer answers[] = {{.status = 401}, {.status = 200}};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
@@ -165,8 +154,7 @@ START_TEST(a_fallback_that_is_not_there_is_left_out)
     world_model(&w, "default", "openai", "m", NULL);
     world_model(&w, "b", "openai", "n", NULL);
     world_fallback(&w, "default", "gone", "b");
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, answers, 2);
     ck_assert_str_eq(rv_exchange_role(x), "b");
     rv_exchange_free(x);
@@ -177,7 +165,6 @@ END_TEST
 START_TEST(a_fallback_that_can_not_be_asked_hands_over)
 {
     struct answer answers[] = {{.status = 401}, {.status = 200}};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
@@ -186,8 +173,7 @@ START_TEST(a_fallback_that_can_not_be_asked_hands_over)
     world_model(&w, "b", "hello.echo", "n", NULL); /* a capability's: not asked over HTTP */
     world_model(&w, "c", "openai", "o", NULL);
     world_fallback(&w, "default", "b", "c");
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, answers, 2);
     ck_assert_uint_eq(w.n_sent, 2);
     ck_assert_str_eq(rv_exchange_role(x), "c");

@@ -11,16 +11,14 @@ static const struct answer good = {.status = 200};
 /* Proves 12.3/places: No more at once than there are places, first come first served, of all runs together */
 START_TEST(those_who_wait_go_in_the_order_in_which_they_came)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x[5];
     int64_t at;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", "{'max_concurrent':2}");
-    opts = world_opts(&w, "default");
     for (int i = 0; i < 5; i++) {
-        x[i] = world_exchange(&w, &opts);
+        x[i] = world_exchange(&w, NULL);
         ck_assert_int_eq(rv_exchange_next(x[i], w.now_us, &at), i < 2 ? RV_EXCHANGE_SEND : RV_EXCHANGE_WAIT);
         ck_assert(at == INT64_MAX);
     }
@@ -43,17 +41,15 @@ END_TEST
 
 START_TEST(nobody_overtakes_who_was_told_but_has_not_asked)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *inside, *waiting, *fresh;
     int64_t at;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", "{'max_concurrent':1}");
-    opts = world_opts(&w, "default");
-    inside = world_exchange(&w, &opts);
-    waiting = world_exchange(&w, &opts);
-    fresh = world_exchange(&w, &opts);
+    inside = world_exchange(&w, NULL);
+    waiting = world_exchange(&w, NULL);
+    fresh = world_exchange(&w, NULL);
     ck_assert_int_eq(rv_exchange_next(inside, w.now_us, &at), RV_EXCHANGE_SEND);
     ck_assert_int_eq(rv_exchange_next(waiting, w.now_us, &at), RV_EXCHANGE_WAIT);
     rv_exchange_free(inside);
@@ -70,16 +66,14 @@ END_TEST
 START_TEST(a_place_is_not_held_while_it_waits_to_try_again)
 {
     struct answer bad = {.status = 503};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *a, *b;
     int64_t at;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", "{'max_concurrent':1}");
-    opts = world_opts(&w, "default");
-    a = world_exchange(&w, &opts);
-    b = world_exchange(&w, &opts);
+    a = world_exchange(&w, NULL);
+    b = world_exchange(&w, NULL);
     ck_assert_int_eq(rv_exchange_next(a, w.now_us, &at), RV_EXCHANGE_SEND);
     ck_assert_int_eq(rv_exchange_next(b, w.now_us, &at), RV_EXCHANGE_WAIT);
     world_answer(&w, a, &bad);

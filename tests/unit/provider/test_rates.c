@@ -112,16 +112,14 @@ END_TEST
 START_TEST(who_is_told_to_wait_holds_the_others_too)
 {
     static const struct answer limited = {.status = 429, .headers = "retry-after: 4"};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *first, *second;
     int64_t at;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", NULL);
-    opts = world_opts(&w, "default");
-    first = world_exchange(&w, &opts);
-    second = world_exchange(&w, &opts);
+    first = world_exchange(&w, NULL);
+    second = world_exchange(&w, NULL);
     ck_assert_int_eq(rv_exchange_next(first, w.now_us, &at), RV_EXCHANGE_SEND);
     world_answer(&w, first, &limited);
     ck_assert_int_eq(rv_exchange_next(second, w.now_us, &at), RV_EXCHANGE_WAIT);
@@ -136,16 +134,14 @@ START_TEST(an_answer_that_says_nothing_ends_no_limit)
 {
     static const struct answer last = {.status = 200,
                                        .headers = "x-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 9s"};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *first, *second;
     int64_t at;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", NULL);
-    opts = world_opts(&w, "default");
-    first = world_exchange(&w, &opts);
-    second = world_exchange(&w, &opts);
+    first = world_exchange(&w, NULL);
+    second = world_exchange(&w, NULL);
     ck_assert_int_eq(rv_exchange_next(first, w.now_us, &at), RV_EXCHANGE_SEND);
     ck_assert_int_eq(rv_exchange_next(second, w.now_us, &at), RV_EXCHANGE_SEND);
     world_answer(&w, first, &last);
@@ -182,7 +178,6 @@ END_TEST
 
 START_TEST(who_waits_behind_another_learns_its_own_time)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *a, *b;
     int64_t at;
@@ -190,9 +185,8 @@ START_TEST(who_waits_behind_another_learns_its_own_time)
     world_init(&w);
     world_model(&w, "default", "openai", "m", "{'requests_per_minute':2}");
     call(&w, &good);
-    opts = world_opts(&w, "default");
-    a = world_exchange(&w, &opts);
-    b = world_exchange(&w, &opts);
+    a = world_exchange(&w, NULL);
+    b = world_exchange(&w, NULL);
     ck_assert_int_eq(rv_exchange_next(a, w.now_us, &at), RV_EXCHANGE_WAIT);
     ck_assert_int_eq(at, START_US + 30 * S);
     ck_assert_int_eq(rv_exchange_next(b, w.now_us, &at), RV_EXCHANGE_WAIT);

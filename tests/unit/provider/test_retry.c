@@ -48,15 +48,13 @@ START_TEST(the_wait_is_the_hint_or_one_of_our_own)
     struct answer answers[] = {waits[_i].first, {.status = 200}};
     struct rv_rand_state state;
     struct rv_rand r = rv_rand_seeded(&state, SEED);
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
     int64_t want, cap;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", waits[_i].options);
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     cap = x->endpoint.call.max_retry_wait_us;
     world_drive(&w, x, answers, 2);
     want = waits[_i].wait_us >= 0 ? waits[_i].wait_us : own_wait(r, 0, cap);
@@ -76,14 +74,12 @@ START_TEST(waits_double_up_to_eight_seconds)
     struct answer quiet = {.status = 429}; /* opens no breaker */
     struct rv_rand_state state;
     struct rv_rand r = rv_rand_seeded(&state, SEED);
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", "{'max_attempts':8}");
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, &quiet, 1);
     ck_assert_uint_eq(w.n_sent, 8);
     for (int n = 0; n < 7; n++) {
@@ -169,14 +165,12 @@ END_TEST
 START_TEST(a_bill_of_an_earlier_attempt_is_not_forgotten)
 {
     struct answer answers[] = {{.fault = RV_HTTP_CUT, .was_sent = true}, {.fault = RV_HTTP_UNREACHABLE}};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", NULL);
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, answers, 2);
     ck_assert(rv_exchange_reply(x)->answer.may_be_billed);
     rv_exchange_free(x);
@@ -191,7 +185,6 @@ static const enum rv_http_fault cuts[] = {RV_HTTP_CUT, RV_HTTP_IDLE_TIME, RV_HTT
 START_TEST(nothing_is_repeated_after_the_first_piece)
 {
     struct answer a = {.status = 200, .body = HALF, .fault = cuts[_i]};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
@@ -199,8 +192,7 @@ START_TEST(nothing_is_repeated_after_the_first_piece)
     world_model(&w, "default", "openai", "m", NULL);
     world_model(&w, "other", "anthropic", "m", NULL);
     world_fallback(&w, "default", "other", NULL);
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, &a, 1);
     const struct rv_llm_reply *r = rv_exchange_reply(x);
     ck_assert(r->failed && r->answer.may_be_billed);
@@ -219,14 +211,12 @@ START_TEST(what_broke_before_the_first_piece_is_repeated)
     struct answer answers[] = {{.status = 200, .body = ": ping\n\n", .fault = RV_HTTP_CUT},
                                {.status = 200, .type = "text/html", .body = "<html>"},
                                {.status = 200, .took_us = 3 * S}};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", NULL);
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, answers, 3);
     const struct rv_llm_reply *r = rv_exchange_reply(x);
     ck_assert_msg(!r->failed, "%s", world_error(x));
@@ -325,15 +315,13 @@ END_TEST
 START_TEST(what_comes_after_the_end_changes_nothing)
 {
     struct answer a = {.status = 503};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
     int64_t at;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", "{'max_attempts':1}");
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_answer(&w, x, &a); /* nothing was asked yet */
     ck_assert_int_eq(rv_exchange_next(x, w.now_us, &at), RV_EXCHANGE_SEND);
     ck_assert_ptr_nonnull(rv_exchange_request(x));
@@ -351,15 +339,13 @@ END_TEST
 START_TEST(asking_twice_loses_no_request)
 {
     struct answer bad = {.status = 503};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
     int64_t at;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", NULL);
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(rv_exchange_next(x, w.now_us, &at), RV_EXCHANGE_SEND);
     rv_exchange_request(x);
@@ -381,14 +367,12 @@ END_TEST
 START_TEST(the_hint_of_the_last_failure_is_in_the_reply)
 {
     struct answer a = {.status = 429, .headers = "retry-after: 3600"};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", "{'max_attempts':1}");
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, &a, 1);
     ck_assert_int_eq(rv_exchange_reply(x)->answer.retry_after_us, 3600 * S);
     ck_assert(rv_exchange_reply(x)->retryable);

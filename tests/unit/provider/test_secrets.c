@@ -50,7 +50,6 @@ static void check_none(const char *id, const char *text)
  * Proves p8.W39 */
 START_TEST(no_text_has_a_secret)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
@@ -59,8 +58,7 @@ START_TEST(no_text_has_a_secret)
                 "{'base_url':'https://user:" PASSWORD "@h/v1?api-version=2024-10-21&token=" QUERY_WORD
                 "','headers':{'X-Secret':"
                 "'" HEADER_SECRET "'},'proxy':'http://me:" PROXY_WORD "@proxy:1'}");
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, &cases[_i].answer, 1);
     ck_assert(rv_exchange_reply(x)->failed);
     ck_assert_uint_ge(w.n_sent, 1);
@@ -74,14 +72,12 @@ END_TEST
 /* Proves 12.3/secrets */
 START_TEST(a_key_that_can_not_be_sent_is_not_shown_either)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", "{'api_key':'" KEY "\\n'}");
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, NULL, 0);
     check_none("key", world_error(x));
     ck_assert_ptr_nonnull(strstr(world_error(x), "api_key can not be sent"));
@@ -92,14 +88,12 @@ END_TEST
 
 START_TEST(an_address_that_is_none_is_not_shown)
 {
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m", "{'base_url':'user:" PASSWORD "@h/v1'}");
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, NULL, 0);
     check_none("address", world_error(x));
     rv_exchange_free(x);
@@ -111,14 +105,12 @@ START_TEST(any_bytes_become_text)
 {
     struct answer a = {
         .status = 500, .type = "text/plain", .body = "a\xff\x1b[31m\xe2\x82 \xe2\x82\xac\xc3\xa9\xed\xa0\x80\n"};
-    struct rv_exchange_opts opts;
     struct world w;
     rv_exchange *x;
 
     world_init(&w);
     world_model(&w, "default", "openai", "m\xff", NULL);
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, &a, 1);
     ck_assert(rv_utf8_valid(rv_buf_str(&rv_exchange_reply(x)->error), NULL));
     for (const char *c = world_error(x); *c; c++)

@@ -146,13 +146,11 @@ static const struct {
 START_TEST(each_answer_has_its_kind_and_number_of_attempts)
 {
     struct world w;
-    struct rv_exchange_opts opts;
     rv_exchange *x;
 
     world_init(&w);
     world_model(&w, "default", cases[_i].provider, "some-model", NULL);
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, &cases[_i].answer, 1);
     const struct rv_llm_reply *r = rv_exchange_reply(x);
     ck_assert_msg(r->failed == (cases[_i].kind >= 0), "%s: %s", cases[_i].id, world_error(x));
@@ -252,13 +250,11 @@ static const struct {
 START_TEST(errors_say_who_where_what_and_how_often)
 {
     struct world w;
-    struct rv_exchange_opts opts;
     rv_exchange *x;
 
     world_init(&w);
     world_model(&w, "default", texts[_i].provider, "some-model", texts[_i].options);
-    opts = world_opts(&w, "default");
-    x = world_exchange(&w, &opts);
+    x = world_exchange(&w, NULL);
     world_drive(&w, x, &texts[_i].answer, 1);
     ck_assert_str_eq(world_error(x), texts[_i].want);
     rv_exchange_free(x);

@@ -104,10 +104,11 @@ struct rv_exchange_opts world_opts(struct world *w, const char *role)
 
 rv_exchange *world_exchange(struct world *w, const struct rv_exchange_opts *opts)
 {
+    const struct rv_exchange_opts usual = world_opts(w, "default");
     rv_exchange *x = NULL;
 
     forget_sent(w);
-    ck_assert_int_eq(rv_exchange_new(w->providers, opts, &x, NULL), 0);
+    ck_assert_int_eq(rv_exchange_new(w->providers, opts ? opts : &usual, &x, NULL), 0);
     return x;
 }
 

@@ -58,6 +58,7 @@ struct rv_model_config *world_model(struct world *w, const char *role, const cha
 /** role asks these instead, in order. */
 void world_fallback(struct world *w, const char *role, const char *first, const char *second);
 struct rv_exchange_opts world_opts(struct world *w, const char *role);
+/** opts NULL: those of the role "default". */
 rv_exchange *world_exchange(struct world *w, const struct rv_exchange_opts *opts);
 /** Feed one answer to a request that is under way. */
 void world_answer(struct world *w, rv_exchange *x, const struct answer *a);

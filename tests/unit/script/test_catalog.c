@@ -85,6 +85,42 @@ START_TEST(scripted_stages_are_flagged)
 }
 END_TEST
 
+/* graph 8.2: "sub/inner" is the stage `inner` of the pipeline that stage `sub` runs. */
+START_TEST(scripted_stages_inside_of_stages_are_named)
+{
+    static const char *const scripts[] = {
+        "stages: {a: [{output: {}}], sub/x: [{output: {}}], sub/gone: [{output: {}}]}",
+        "stages: [{stage: sub/x, output: {}}, {stage: a, output: {}}]", "stages: {sub: [{output: {}}]}"};
+    char *dir = rv_kit_tmpdir(), *file = rv_kit_path(dir, "in.yaml");
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+
+    rv_kit_write(file, "name: in\nagents: [{name: x, set: {v: 1}}]\n");
+    ck_assert_int_eq(
+        rv_pipeline_parse(RV_STR_LIT("name: t\nagents: [{name: a, default_next: sub}, {name: sub, pipeline: "
+                                     "in.yaml}]\n"),
+                          "t.yaml", dir, findings, &p, NULL),
+        0);
+    ck_assert(p->is_sound);
+    for (size_t i = 0; i < RV_COUNT(scripts); i++) {
+        rv_script *s = script_of(scripts[i], NULL);
+        json_object *names = NULL;
+
+        ck_assert_int_eq(rv_script_inner_stages(s, p, &names, NULL), 0);
+        ck_assert_uint_eq(names ? json_object_array_length(names) : 0, i < 2);
+        ck_assert(!names || rv_str_is(rv_json_str(json_object_array_get_idx(names, 0)), "sub/x"));
+        ck_assert_int_eq(rv_script_has_stage(s, RV_STR_LIT("sub/x")), i < 2);
+        ck_assert(!rv_script_has_stage(s, RV_STR_LIT("x")));
+        json_object_put(names);
+        rv_script_free(s);
+    }
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+    free(file);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 static const struct rv_tool_info known = {.name = "look", .risk = RV_RISK_WRITE, .effect = RV_UNSET};
 
 static const struct rv_tool_info *known_tool(void *self, rv_str name)
@@ -166,6 +202,7 @@ Suite *catalog_suite(void)
 
     tcase_add_loop_test(tc, names_that_the_pipeline_does_not_have_are_found, 0, RV_COUNT(checks));
     tcase_add_loop_test(tc, scripted_stages_are_flagged, 0, RV_COUNT(stages));
+    tcase_add_test(tc, scripted_stages_inside_of_stages_are_named);
     tcase_add_test(tc, a_catalog_names_the_tools_of_both);
     tcase_add_test(tc, tools_of_the_script_fill_the_gaps_of_a_catalog);
     suite_add_tcase(suite, tc);

@@ -2,31 +2,6 @@
 
 #include "tests/unit/sim/suites.h"
 
-static const struct rv_tool_info *no_tool(void *self, rv_str name)
-{
-    (void)self;
-    (void)name;
-    return NULL;
-}
-
-/* Hooks need no specification to be played. */
-static const struct rv_entry_info *any_entry(void *self, enum rv_name_kind kind, rv_str name)
-{
-    (void)self;
-    (void)kind;
-    (void)name;
-    return NULL;
-}
-
-static const rv_template *no_prompt(void *self, rv_str key)
-{
-    (void)self;
-    (void)key;
-    return NULL;
-}
-
-static const struct rv_catalog nothing = {.tool = no_tool, .entry = any_entry, .prompt = no_prompt};
-
 static const char *const agent_names[MAX_AGENTS] = {"asker", "counter", "helper"}; /* those of tests/sim/agents */
 
 static void load_agents(struct subjects *s)
@@ -68,11 +43,11 @@ void subjects_init(struct subjects *s, const char *path, size_t n)
         ck_assert_int_eq(rv_pipeline_bind_agents(s->pipelines[i], &source, s->findings, NULL), 0);
         ck_assert(s->pipelines[i]->is_sound);
         const struct rv_pipeline *p = s->pipelines[i];
-        s->catalogs[i] = nothing;
+        s->catalogs[i] = rv_catalog_empty;
         if (p->n_tests > 0 && p->tests[0].inline_script) {
             ck_assert_int_eq(rv_script_from_node(p->tests[0].inline_script, s->findings, &s->scripts[i], NULL), 0);
             ck_assert_ptr_nonnull(s->scripts[i]);
-            s->catalogs[i] = rv_script_catalog(s->scripts[i], &nothing);
+            s->catalogs[i] = rv_script_catalog(s->scripts[i], &rv_catalog_empty);
         }
         s->of[i] = (struct rv_sim_subject){
             .pipeline = p, .catalog = &s->catalogs[i], .agents = s->agents, .n_agents = MAX_AGENTS};

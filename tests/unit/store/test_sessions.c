@@ -55,7 +55,7 @@ START_TEST(a_file_of_version_one_comes_forward_and_takes_sessions)
     struct rv_run_row run;
 
     make_version_one(w);
-    FAILS(RV_E_VERSION, "schema version 1, this program reads version 4", "for writing",
+    FAILS(RV_E_VERSION, "schema version 1, this program reads version 5", "for writing",
           world_store(w, w->path, &(struct rv_store_opts){.read_only = true}, &w->s));
     OK(world_store(w, w->path, &quick, &w->s));
     OK(rv_store_check(w->s, &w->err));
@@ -141,18 +141,19 @@ static const struct {
     {"UPDATE sessions SET total_tokens = 77", "session \"s1\" should have 77 tokens and has 3"},
     {"UPDATE messages SET token_count = 5 WHERE seq = 2", "should have 3 tokens and has 7"},
     {"UPDATE messages SET parent_call_id = 'c' WHERE seq = 2", "should have 3 tokens and has 2"},
-    {"UPDATE sessions SET metadata = '[]'", "session \"s1\" has metadata that is no JSON object"},
-    {"UPDATE sessions SET metadata = '{'", "session \"s1\" has metadata that is no JSON object"},
-    {"UPDATE sessions SET created_us = -1", "session \"s1\" has a number that can not be"},
+    {"UPDATE sessions SET metadata = '[]'", "session \"s1\" has metadata that is not a JSON object"},
+    {"UPDATE sessions SET metadata = '{'", "session \"s1\" has metadata that is not a JSON object"},
+    {"UPDATE sessions SET created_us = -1", "session \"s1\" has a number that cannot be"},
     {"UPDATE messages SET tool_calls = 'x' WHERE seq = 2",
-     "message 2 of session \"s1\" has tool_calls that is no JSON object"},
+     "message 2 of session \"s1\" has tool_calls that is not a JSON object"},
     {"UPDATE messages SET tool_calls = '\"x\"' WHERE seq = 2",
-     "message 2 of session \"s1\" has tool_calls that is no JSON object"},
-    {"UPDATE messages SET metadata = '{}}' WHERE seq = 1", "message 1 of session \"s1\" has metadata that is no JSON"},
+     "message 2 of session \"s1\" has tool_calls that is not a JSON object"},
+    {"UPDATE messages SET metadata = '{}}' WHERE seq = 1",
+     "message 1 of session \"s1\" has metadata that is not a JSON"},
     {"UPDATE messages SET latency_ms = -7 WHERE seq = 3", "message 3 of session \"s1\" has a number"},
     {"DELETE FROM sessions", "a row of messages refers to one of sessions that is not there"},
     {"UPDATE schemas SET document = 'forged'", "not that of its checksum: n"},
-    {"UPDATE schemas SET json_schema = ''", "schema \"n\" has json_schema that is no JSON object"},
+    {"UPDATE schemas SET json_schema = ''", "schema \"n\" has json_schema that is not a JSON object"},
     {"DELETE FROM counters", "the counter of schemas is missing"},
 };
 
@@ -371,7 +372,7 @@ START_TEST(a_backup_has_the_sessions_and_schemas)
     ck_assert_int_eq(stats.sessions, 1);
     ck_assert_int_eq(stats.messages, 1);
     ck_assert_int_eq(stats.schemas, 1);
-    ck_assert_int_eq(stats.schema, 4);
+    ck_assert_int_eq(stats.schema, 5);
     rv_store_close(copy);
     free(path);
     world_close(w);
