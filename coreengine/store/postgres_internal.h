@@ -225,7 +225,7 @@ void rv_postgres_rollback(struct sql_store *base);
 bool rv_postgres_again(struct sql_store *base);
 /** What was tried succeeded, or is given up. */
 void rv_pg_done_trying(struct postgres *st);
-/** A connection in pipeline mode on which no transaction is open; made anew if it was lost. */
+/** A connection in pipeline mode on which no transaction is open; made again if it was lost. */
 RV_MUST_CHECK int rv_pg_ready(struct postgres *st, rv_err **err);
 /** A transaction that reads. */
 RV_MUST_CHECK int rv_pg_open_reading(struct postgres *st, rv_err **err);

@@ -226,6 +226,6 @@ int rv_pg_bring_forward(struct postgres *st, const char *const *steps, int n_ste
                 rv_err_free(why);
             return rc;
         }
-        rv_err_free(why); /* look what the others have made of it */
+        rv_err_free(why); /* look at what the others have made */
     }
 }

@@ -1,9 +1,10 @@
-/* Transactions of PostgreSQL, and what became of one whose answer was lost.
+/* Transactions of PostgreSQL, and the outcome of a commit whose answer was lost.
  *
  * The first statement of each transaction that writes counts it in the row of its handle (table handles) and fails when
  * the row has another epoch. When the connection breaks while a commit is under way, the handle raises the epoch over a
  * new connection. That waits for the transaction if it still runs, and makes it fail if it has not begun; the count in
- * the row then tells whether it was committed. See docs/explanation/decisions/0050-lost-answers.md. */
+ * the row then tells whether it was committed. See
+ * docs/explanation/decisions/0060-a-lost-answer-is-settled-by-a-fence.md. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static int64_t boot_seconds(void)
     return (int64_t)t.tv_sec;
 }
 
-/* --- What became of it --- */
+/* --- The outcome of a commit --- */
 
 static int fail_unknown(struct postgres *st, rv_err **err)
 {
@@ -63,7 +64,7 @@ static int raise_epoch(struct postgres *st, rv_err **err)
                                          : "INSERT INTO handles (id, epoch, n, seen_us) VALUES ($1, 2, 0, " RV_PG_NOW_US
                                            ") ON CONFLICT (id) DO UPDATE SET epoch = handles.epoch + 1 RETURNING n,"
                                            " epoch",
-                       1, args, &res, "ask what became of a write", err);
+                       1, args, &res, "ask for the outcome of a write", err);
 
     if (rc == 0)
         rc = read_row(st, res, err);
@@ -251,7 +252,7 @@ static int find_out(struct postgres *st, rv_err **err)
         *err = NULL;
         return 0;
     }
-    if (rc == 0) { /* nothing of it was written */
+    if (rc == 0) { /* it wrote nothing */
         st->retry = PG_RETRY_LOST;
         return RV_E_IO;
     }

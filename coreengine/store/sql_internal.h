@@ -275,7 +275,7 @@ RV_MUST_CHECK int rv_sql_end_part(struct sql_store *st, int rc, rv_err **err);
 RV_MUST_CHECK int rv_sql_begin(struct sql_store *st, rv_err **err);
 RV_MUST_CHECK int rv_sql_commit(struct sql_store *st, rv_err **err);
 void rv_sql_rollback(struct sql_store *st);
-/** After a write or a group that failed: nothing of it was written, and the same may succeed now, because another
+/** After a write or a group that failed: it wrote nothing, and the same may succeed now, because another
  * process was in the way or the connection broke. Waits a little; forgets *err when it is so. */
 bool rv_sql_again(struct sql_store *st, rv_err **err);
 

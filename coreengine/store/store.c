@@ -1,5 +1,6 @@
 /* The handle of a store: the one place that opens it, passes the fault points, guards against calls that do not fit
  * (writes to a read-only store, calls from within a walk), repeats a write and makes several writes one. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,20 +62,26 @@ int rv_store_enter_write(rv_store *s, int rc, const char *op, rv_err **err)
     if (rc < 0)
         return RV_WRAP(err, rc, "%s", op);
     rc = enter_write(s, op, err);
-    return rc != 0 ? rc : rv_sql_begin_write(s->sql, op, err);
+    if (rc == 0)
+        rc = rv_sql_begin_write(s->sql, op, err);
+    s->is_writing = rc == 0;
+    return rc;
 }
 
 bool rv_store_repeats(rv_store *s, int *rc, rv_err **err)
 {
+    s->is_writing = false;
     *rc = rv_sql_end_write(s->sql, *rc, s->op, err);
     if (*rc >= 0 || s->in_group || !rv_sql_again(s->sql, err))
         return false;
     *rc = rv_sql_begin_write(s->sql, s->op, err);
+    s->is_writing = *rc == 0;
     return *rc == 0;
 }
 
 int rv_store_leave_write(rv_store *s, int rc, rv_err **err)
 {
+    assert(!s->is_writing); /* rv_store_repeats() has ended it */
     return leave(s, rc, err);
 }
 
@@ -86,11 +93,11 @@ static int kind_of(const char *url, const char **path, rv_err **err)
 {
     size_t n = strspn(url, "abcdefghijklmnopqrstuvwxyz");
 
+    if (rv_store_is_postgres(url))
+        return 2;
     *path = url;
     if (strcmp(url, "memory:") == 0)
         return 0;
-    if (rv_store_is_postgres(url))
-        return 2;
     if (strncmp(url, "sqlite:", 7) == 0)
         *path = url + 7;
     else if (n > 0 && url[n] == ':' && strncmp(url + n, "://", 3) == 0)
@@ -163,7 +170,7 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
     rv_store *s = new_store(url, opts);
     if (!s)
         return RV_FAIL(err, RV_E_NOMEM, "open a store");
-    rc = open_kind(s, kind, path - url + s->source, err);
+    rc = open_kind(s, kind, path, err);
     if (rc < 0) {
         RV_WRAP(err, rc, "open store \"%s\"", s->url);
         destroy(s);

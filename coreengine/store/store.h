@@ -1,8 +1,9 @@
 /* The store keeps runs, their journals and the data that belongs to them; an acknowledged write is never lost.
  *
  * It knows rows and bytes, not their meaning: coreengine/store/journal writes and reads the records. It is SQLite, in a
- * file or in memory. Every call that changes something is one transaction, durable when it returns; a call that fails
- * has changed nothing. A handle belongs to one thread; many handles and processes may use one file.
+ * file or in memory, or a schema of PostgreSQL. Every call that changes something is one transaction, durable when it
+ * returns; a call that fails has changed nothing. A handle belongs to one thread; many handles and processes may use
+ * one file or schema.
  *
  * A run has at most one owner, who holds a lease. Each hand-over raises the run's fence; a write with an older fence is
  * refused, however late its process wakes up. */

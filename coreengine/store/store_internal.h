@@ -17,6 +17,7 @@ struct rv_store {
     struct rv_store_opts opts; /* as it was opened */
     const char *op;            /* under way, or the last one */
     bool in_group;
+    bool is_writing; /* between rv_store_enter_write() and rv_store_repeats() */
     bool is_walking; /* a read is under way, and its callback may not use the store */
     struct rv_store_faults faults;
 };
@@ -26,8 +27,8 @@ struct rv_store {
  * does not fit, passes the fault point, and (a write) opens its transaction. Not 0: the function returns that. */
 RV_MUST_CHECK int rv_store_enter_read(rv_store *s, int rc, const char *op, rv_err **err);
 RV_MUST_CHECK int rv_store_enter_write(rv_store *s, int rc, const char *op, rv_err **err);
-/** A write is committed, or undone when *rc is not 0; *rc says what became of it. true: nothing was written because
- * another process was in the way or the connection broke, and the work is to be done once more. */
+/** A write is committed, or undone when *rc is not 0; *rc says whether that succeeded. true: nothing was written
+ * because another process was in the way or the connection broke, and the work is to be done once more. */
 RV_MUST_CHECK bool rv_store_repeats(rv_store *s, int *rc, rv_err **err);
 /** End it. If it went well, pass the point behind it. */
 RV_MUST_CHECK int rv_store_leave_read(rv_store *s, int rc, rv_err **err);
@@ -98,6 +99,10 @@ RV_MUST_CHECK int rv_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char ha
                                 rv_err **err);
 
 /* upkeep.c */
+RV_MUST_CHECK int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err);
+RV_MUST_CHECK int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
+
+/* upkeep_check.c */
 /* What a check of the store found. */
 struct rv_report {
     struct sql_store *st;
@@ -107,8 +112,6 @@ struct rv_report {
 void rv_report_add(struct rv_report *r, rv_str problem);
 bool rv_report_is_full(const struct rv_report *r);
 RV_MUST_CHECK int rv_upkeep_check(struct sql_store *st, rv_err **err);
-RV_MUST_CHECK int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err);
-RV_MUST_CHECK int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
 
 /* blobs.c */
 /** The blob's key; it is added if it is not there. *out 0: it is not there and data.ptr is NULL. */

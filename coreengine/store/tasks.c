@@ -200,7 +200,12 @@ int rv_store_complete_task(rv_store *s, const struct rv_task_lease *lease, rv_st
     if (rc == 0)
         rc = rv_store_check_object("result", result, RV_TASK_MAX_JSON, err);
     rc = rv_store_enter_write(s, rc, "complete task", err);
-    return rc != 0 ? rc : rv_store_leave_write(s, complete(s->sql, lease, result, now_us, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = complete(s->sql, lease, result, now_us, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }
 
 /* 30 s x 4^n, and what the jitter adds. */
@@ -273,8 +278,12 @@ int rv_store_fail_task(rv_store *s, const struct rv_task_lease *lease, const str
     if (rc == 0 && !(error = cut(failure->error)))
         rc = RV_FAIL(err, RV_E_NOMEM, "fail task");
     rc = rv_store_enter_write(s, rc, "fail task", err);
-    if (rc == 0)
-        rc = rv_store_leave_write(s, fail(s->sql, lease, failure, error, &status, err), err);
+    if (rc == 0) {
+        do
+            rc = fail(s->sql, lease, failure, error, &status, err);
+        while (rv_store_repeats(s, &rc, err));
+        rc = rv_store_leave_write(s, rc, err);
+    }
     free(error);
     if (rc == 0 && now_is)
         *now_is = status;
@@ -314,8 +323,12 @@ int rv_store_postpone_task(rv_store *s, const struct rv_task_lease *lease, int64
     if (rc == 0 && !(text = cut(why)))
         rc = RV_FAIL(err, RV_E_NOMEM, "postpone task");
     rc = rv_store_enter_write(s, rc, "postpone task", err);
-    if (rc == 0)
-        rc = rv_store_leave_write(s, postpone(s->sql, lease, until_us, text, now_us, err), err);
+    if (rc == 0) {
+        do
+            rc = postpone(s->sql, lease, until_us, text, now_us, err);
+        while (rv_store_repeats(s, &rc, err));
+        rc = rv_store_leave_write(s, rc, err);
+    }
     free(text);
     return rc;
 }
@@ -338,7 +351,12 @@ int rv_store_release_task(rv_store *s, const struct rv_task_lease *lease, int64_
 {
     int rc = rv_store_enter_write(s, check_lease(lease, now_us, err), "release task", err);
 
-    return rc != 0 ? rc : rv_store_leave_write(s, release(s->sql, lease, now_us, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = release(s->sql, lease, now_us, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }
 
 static int stop(struct sql_store *st, const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
@@ -359,7 +377,12 @@ int rv_store_stop_task(rv_store *s, const struct rv_task_lease *lease, int64_t n
 {
     int rc = rv_store_enter_write(s, check_lease(lease, now_us, err), "stop task", err);
 
-    return rc != 0 ? rc : rv_store_leave_write(s, stop(s->sql, lease, now_us, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = stop(s->sql, lease, now_us, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }
 
 /* An event that leaves the task as it is, but for a request to cancel it. */
@@ -394,8 +417,12 @@ int rv_store_note_task(rv_store *s, const struct rv_task_lease *lease, const cha
     if (rc == 0 && !(kept = cut(text)))
         rc = RV_FAIL(err, RV_E_NOMEM, "note task");
     rc = rv_store_enter_write(s, rc, "note task", err);
-    if (rc == 0)
-        rc = rv_store_leave_write(s, note(s->sql, lease, kept, now_us, err), err);
+    if (rc == 0) {
+        do
+            rc = note(s->sql, lease, kept, now_us, err);
+        while (rv_store_repeats(s, &rc, err));
+        rc = rv_store_leave_write(s, rc, err);
+    }
     free(kept);
     return rc;
 }
@@ -437,7 +464,10 @@ int rv_store_cancel_task(rv_store *s, const struct rv_store_scope *scope, const 
 
     if (rc != 0)
         return rc;
-    rc = rv_store_leave_write(s, cancel(s->sql, &sc, id, now_us, &status, err), err);
+    do
+        rc = cancel(s->sql, &sc, id, now_us, &status, err);
+    while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && now_is)
         *now_is = status;
     return rc;
@@ -480,5 +510,10 @@ int rv_store_retry_task(rv_store *s, const struct rv_store_scope *scope, const c
     struct rv_store_scope sc;
     int rc = rv_store_enter_write(s, check_person(scope, id, now_us, &sc, err), "retry task", err);
 
-    return rc != 0 ? rc : rv_store_leave_write(s, retry(s->sql, &sc, id, now_us, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = retry(s->sql, &sc, id, now_us, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }

@@ -266,6 +266,15 @@ static int make_room(struct claiming *c, rv_err **err)
     return c->got.rows && c->keys && c->n_events ? 0 : RV_FAIL(err, RV_E_NOMEM, "claim %zu tasks", c->want->n);
 }
 
+/* What an attempt found that has to be repeated. */
+static void forget(struct claiming *c)
+{
+    while (c->got.n > 0)
+        rv_task_row_fini(&c->got.rows[--c->got.n]);
+    memset(c->keys, 0, c->want->n * sizeof *c->keys);
+    memset(c->n_events, 0, c->want->n * sizeof *c->n_events);
+}
+
 int rv_store_claim_tasks(rv_store *s, const struct rv_claim_tasks *claim, struct rv_claimed *out, rv_err **err)
 {
     struct claiming c = {.st = s->sql, .want = claim};
@@ -274,8 +283,13 @@ int rv_store_claim_tasks(rv_store *s, const struct rv_claim_tasks *claim, struct
     if (rc == 0)
         rc = make_room(&c, err);
     rc = rv_store_enter_write(s, rc, "claim tasks", err);
-    if (rc == 0)
-        rc = rv_store_leave_write(s, claim_tasks(&c, err), err);
+    if (rc == 0) {
+        do {
+            forget(&c);
+            rc = claim_tasks(&c, err);
+        } while (rv_store_repeats(s, &rc, err));
+        rc = rv_store_leave_write(s, rc, err);
+    }
     free(c.keys);
     free(c.n_events);
     if (rc == 0)
@@ -305,11 +319,14 @@ int rv_store_heartbeat(rv_store *s, const char *worker, int64_t now_us, int64_t 
 
     if (rc != 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_HEARTBEAT);
-    rv_sql_text(stmt, 1, worker);
-    rv_sql_int(stmt, 2, now_us);
-    rv_sql_int(stmt, 3, until_us);
-    rc = rv_store_leave_write(s, rv_sql_run_counted(stmt, &held, "renew leases of tasks", err), err);
+    do {
+        rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_HEARTBEAT);
+        rv_sql_text(stmt, 1, worker);
+        rv_sql_int(stmt, 2, now_us);
+        rv_sql_int(stmt, 3, until_us);
+        rc = rv_sql_run_counted(stmt, &held, "renew leases of tasks", err);
+    } while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && n)
         *n = held;
     return rc;

@@ -268,7 +268,11 @@ int rv_store_enqueue(rv_store *s, const struct rv_new_task *task, struct rv_enqu
     given.user = given.user ? given.user : "";
     given.payload = given.payload.len > 0 ? given.payload : RV_STR_LIT("{}");
     given.max_retries = given.max_retries == RV_UNSET ? RV_TASK_RETRIES : given.max_retries;
-    rc = rv_store_leave_write(s, enqueue(s->sql, &given, &got, err), err);
+    do {
+        got = (struct rv_enqueued){.is_new = false};
+        rc = enqueue(s->sql, &given, &got, err);
+    } while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && out)
         *out = got;
     return rc;
@@ -311,6 +315,10 @@ int rv_store_set_share(rv_store *s, const char *tenant, const struct rv_task_sha
 {
     int rc = rv_store_enter_write(s, check_share(tenant, share, err), "set share", err);
 
-    return rc != 0 ? rc
-                   : rv_store_leave_write(s, set_share(s->sql, tenant ? tenant : RV_STORE_TENANT, share, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = set_share(s->sql, tenant ? tenant : RV_STORE_TENANT, share, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }

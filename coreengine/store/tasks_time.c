@@ -80,8 +80,13 @@ int rv_store_promote_tasks(rv_store *s, int64_t now_us, int64_t max, int64_t *n,
         rc = RV_FAIL(err, RV_E_NOMEM, "promote tasks");
     rc = rv_store_enter_write(s, rc, "promote tasks", err);
     if (rc == 0) {
-        rc = find_due(s->sql, now_us, max, due, &found, err);
-        rc = rv_store_leave_write(s, rc < 0 ? rc : promote(s->sql, now_us, due, found, err), err);
+        do {
+            found = 0;
+            rc = find_due(s->sql, now_us, max, due, &found, err);
+            if (rc >= 0)
+                rc = promote(s->sql, now_us, due, found, err);
+        } while (rv_store_repeats(s, &rc, err));
+        rc = rv_store_leave_write(s, rc, err);
     }
     free(due);
     if (rc == 0 && n)
@@ -157,7 +162,11 @@ int rv_store_recover_tasks(rv_store *s, int64_t now_us, int64_t max, struct rv_r
 
     if (rc != 0)
         return rc;
-    rc = rv_store_leave_write(s, recover_tasks(s->sql, now_us, max, &got, err), err);
+    do {
+        got = (struct rv_recovered){0};
+        rc = recover_tasks(s->sql, now_us, max, &got, err);
+    } while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && out)
         *out = got;
     return rc;
@@ -172,10 +181,13 @@ int rv_store_prune_tasks(rv_store *s, int64_t before_us, int64_t max, int64_t *n
 
     if (rc != 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_PRUNE_TASKS);
-    rv_sql_int(stmt, 1, before_us);
-    rv_sql_int(stmt, 2, max);
-    rc = rv_store_leave_write(s, rv_sql_run_counted(stmt, &deleted, "delete old tasks", err), err);
+    do {
+        rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_PRUNE_TASKS);
+        rv_sql_int(stmt, 1, before_us);
+        rv_sql_int(stmt, 2, max);
+        rc = rv_sql_run_counted(stmt, &deleted, "delete old tasks", err);
+    } while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && n)
         *n = deleted;
     return rc;

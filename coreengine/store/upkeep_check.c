@@ -107,7 +107,7 @@ static const struct {
             " || coalesce(sum(m.token_count), 0) FROM sessions s LEFT JOIN messages m ON m.session = s.key"
             " AND m.parent_call_id IS NULL GROUP BY s.key HAVING coalesce(sum(m.token_count), 0) <> s.total_tokens",
      .each = complain},
-    {.sql = "SELECT 'message ' || m.seq || ' of session \"' || s.id || '\" has a number that cannot be'"
+    {.sql = "SELECT 'message ' || m.seq || ' of session \"' || s.id || '\" has an impossible number'"
             " FROM messages m JOIN sessions s ON s.key = m.session WHERE m.token_count < 0 OR m.created_us < 0"
             " OR m.input_tokens < 0 OR m.output_tokens < 0 OR m.cost_micro_usd < 0 OR m.latency_ms < 0",
      .each = complain},
@@ -121,7 +121,7 @@ static const struct {
             " HAVING count(CASE t.status WHEN 'pending' THEN 1 END) <> l.n_pending"
             " OR count(CASE t.status WHEN 'processing' THEN 1 END) <> l.n_processing",
      .each = complain},
-    {.sql = "SELECT 'lane ' || key || ' of tenant \"' || tenant || '\" has a number that cannot be' FROM lanes"
+    {.sql = "SELECT 'lane ' || key || ' of tenant \"' || tenant || '\" has an impossible number' FROM lanes"
             " WHERE vt < 0 OR weight < 1 OR cap < 1",
      .each = complain},
     {.sql = "SELECT 'task \"' || t.id || '\" is in the lane of tenant \"' || l.tenant || '\"' FROM tasks t"
@@ -205,9 +205,8 @@ static int check_runs(struct rv_report *r, rv_err **err)
                                           "n_records",  "fence",      "lease_until_us", "n_pending"};
     rv_buf sql = RV_BUF_INIT(MAX_SQL);
 
-    rv_buf_puts(&sql,
-                "SELECT 'run \"' || id || '\" has a status or a number that cannot be' FROM runs WHERE status NOT "
-                "IN (''");
+    rv_buf_puts(&sql, "SELECT 'run \"' || id || '\" has an impossible status or number' FROM runs WHERE status NOT "
+                      "IN (''");
     for (int i = 0; i < RV_N_RUN; i++)
         rv_buf_printf(&sql, ", '%s'", rv_run_status_text((enum rv_run_status)i));
     rv_buf_puts(&sql, ") OR ");
@@ -235,7 +234,7 @@ static int check_sessions(struct rv_report *r, rv_err **err)
     static const char *const numbers[] = {"total_tokens", "n_messages", "created_us", "updated_us"};
     rv_buf sql = RV_BUF_INIT(MAX_SQL);
 
-    rv_buf_puts(&sql, "SELECT 'session \"' || id || '\" has a number that cannot be' FROM sessions WHERE ");
+    rv_buf_puts(&sql, "SELECT 'session \"' || id || '\" has an impossible number' FROM sessions WHERE ");
     put_bounds(&sql, numbers, RV_COUNT(numbers));
     int rc = look_at(r, &sql, complain, NULL, err);
     rv_buf_fini(&sql);

@@ -1,4 +1,4 @@
-/* Names of stores: what kind of store a URL names, and what of it may be shown. */
+/* URLs of stores: which are of PostgreSQL, and the parts that may be shown. */
 #include <string.h>
 
 #include "coreengine/store/store_internal.h"

@@ -17,13 +17,10 @@ static int check_worker(const struct rv_worker_row *row, rv_err **err)
     return rc;
 }
 
-int rv_store_put_worker(rv_store *s, const struct rv_worker_row *row, rv_err **err)
+static int write_worker(struct sql_store *st, const struct rv_worker_row *row, rv_err **err)
 {
-    int rc = rv_store_enter_write(s, check_worker(row, err), "put worker", err);
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_PUT_WORKER);
 
-    if (rc != 0)
-        return rc;
-    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_PUT_WORKER);
     rv_sql_text(stmt, 1, row->name);
     rv_sql_text(stmt, 2, row->host);
     rv_sql_int(stmt, 3, row->pid);
@@ -33,7 +30,19 @@ int rv_store_put_worker(rv_store *s, const struct rv_worker_row *row, rv_err **e
     rv_sql_int(stmt, 7, row->is_draining);
     rv_sql_int(stmt, 8, row->started_us);
     rv_sql_int(stmt, 9, row->seen_us);
-    return rv_store_leave_write(s, rv_sql_run(stmt, "write a worker", err), err);
+    return rv_sql_run(stmt, "write a worker", err);
+}
+
+int rv_store_put_worker(rv_store *s, const struct rv_worker_row *row, rv_err **err)
+{
+    int rc = rv_store_enter_write(s, check_worker(row, err), "put worker", err);
+
+    if (rc != 0)
+        return rc;
+    do
+        rc = write_worker(s->sql, row, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }
 
 static int list_workers(struct sql_store *st, int64_t since_us,
@@ -92,7 +101,12 @@ int rv_store_drop_worker(rv_store *s, const char *name, int64_t before_us, rv_er
 {
     int rc = rv_store_enter_write(s, rv_store_check_id("worker", name, err), "drop worker", err);
 
-    return rc != 0 ? rc : rv_store_leave_write(s, drop_worker(s->sql, name, before_us, err), err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = drop_worker(s->sql, name, before_us, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
 }
 
 int rv_store_take_duty(rv_store *s, const char *duty, const char *worker, int64_t now_us, int64_t until_us,
@@ -106,12 +120,15 @@ int rv_store_take_duty(rv_store *s, const char *duty, const char *worker, int64_
     rc = rv_store_enter_write(s, rc, "take duty", err);
     if (rc != 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_TAKE_DUTY);
-    rv_sql_text(stmt, 1, duty);
-    rv_sql_text(stmt, 2, worker);
-    rv_sql_int(stmt, 3, until_us);
-    rv_sql_int(stmt, 4, now_us);
-    rc = rv_store_leave_write(s, rv_sql_run_counted(stmt, &n, "take a duty", err), err);
+    do {
+        rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_TAKE_DUTY);
+        rv_sql_text(stmt, 1, duty);
+        rv_sql_text(stmt, 2, worker);
+        rv_sql_int(stmt, 3, until_us);
+        rv_sql_int(stmt, 4, now_us);
+        rc = rv_sql_run_counted(stmt, &n, "take a duty", err);
+    } while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
     if (rc == 0)
         *is_mine = n > 0;
     return rc;

@@ -41,9 +41,9 @@ static const char *program(const char *name)
 /* The server refuses to be the super-user's. */
 static void drop_root(void)
 {
-    const struct passwd *nobody = getuid() == 0 ? getpwnam("nobody") : NULL;
+    const struct passwd *user = getuid() == 0 ? getpwnam("nobody") : NULL;
 
-    if (nobody && (setgroups(0, NULL) != 0 || setgid(nobody->pw_gid) != 0 || setuid(nobody->pw_uid) != 0))
+    if (user && (setgroups(0, NULL) != 0 || setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0))
         _exit(126);
 }
 
@@ -89,9 +89,9 @@ static char *folder_in(const char *base, const char *name)
 
 static void give_away(const char *path)
 {
-    const struct passwd *nobody = getuid() == 0 ? getpwnam("nobody") : NULL;
+    const struct passwd *user = getuid() == 0 ? getpwnam("nobody") : NULL;
 
-    if (nobody && chown(path, nobody->pw_uid, nobody->pw_gid) != 0)
+    if (user && chown(path, user->pw_uid, user->pw_gid) != 0)
         rv_kit_die("chown %s: %s", path, strerror(errno));
 }
 

@@ -1,5 +1,5 @@
 /* with_postgres [--disk] COMMAND...: run a command while a private server of PostgreSQL runs. The command has
- * REEVE_STORE (a schema of that server) and PG_SOCKETS (the folder of its socket; port 1, user reeve) in its
+ * REEVE_STORE (a URL of that server) and what libpq and psql need to find it (PGHOST, PGPORT, PGUSER) in its
  * environment. --disk: a commit waits for the disk, as it does in use. */
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +21,9 @@ int main(int argc, char **argv)
     pg.waits_for_disk = at == 2;
     rv_kit_postgres_start(&pg);
     setenv("REEVE_STORE", pg.url, 1);
-    setenv("PG_SOCKETS", pg.dir, 1);
+    setenv("PGHOST", pg.dir, 1);
+    setenv("PGPORT", "1", 1);
+    setenv("PGUSER", "reeve", 1);
     pid_t pid = fork();
     if (pid == 0) {
         execvp(argv[at], argv + at);

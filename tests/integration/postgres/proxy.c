@@ -25,6 +25,7 @@ struct proxy {
     int n, cut_at;
     enum proxy_cut how;
     bool was_cut;
+    struct proxy_traffic traffic;
 };
 struct link {
     struct proxy *p;
@@ -80,9 +81,12 @@ static char *read_message(int fd, bool has_type, size_t *len)
 }
 
 /* true: here it breaks. */
-static bool count(struct proxy *p, enum proxy_cut *how)
+static bool count(struct proxy *p, bool is_up, char type, size_t len, enum proxy_cut *how)
 {
     pthread_mutex_lock(&p->lock);
+    p->traffic.n_trips += is_up && type == 'S';
+    p->traffic.up += is_up ? len : 0;
+    p->traffic.down += is_up ? 0 : len;
     bool cuts = p->n == p->cut_at;
     p->n++;
     p->was_cut = p->was_cut || cuts;
@@ -138,7 +142,7 @@ static void *run(void *self)
 
     free(self);
     for (char *message; (message = read_message(pump.is_up ? l->client : l->server, has_type, &len));) {
-        bool cuts = count(l->p, &how);
+        bool cuts = count(l->p, pump.is_up, message[0], len, &how);
         if (cuts && how == PROXY_LATE && pump.is_up)
             deliver_late(l, message, len);
         bool goes_on = !cuts && send_all(pump.is_up ? l->server : l->client, message, len);
@@ -241,6 +245,7 @@ void proxy_arm(struct proxy *p, int n, enum proxy_cut how)
     p->cut_at = n;
     p->how = how;
     p->was_cut = false;
+    p->traffic = (struct proxy_traffic){0};
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -252,4 +257,12 @@ int proxy_count(struct proxy *p, bool *was_cut)
         *was_cut = p->was_cut;
     pthread_mutex_unlock(&p->lock);
     return n;
+}
+
+struct proxy_traffic proxy_traffic(struct proxy *p)
+{
+    pthread_mutex_lock(&p->lock);
+    struct proxy_traffic traffic = p->traffic;
+    pthread_mutex_unlock(&p->lock);
+    return traffic;
 }

@@ -4,6 +4,7 @@
 #define RV_TESTS_POSTGRES_PROXY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum proxy_cut {
     PROXY_BOTH, /* both sides see the end at once */
@@ -19,5 +20,12 @@ const char *proxy_folder(const struct proxy *p);
 void proxy_arm(struct proxy *p, int n, enum proxy_cut how);
 /** Messages since. *was_cut (may be NULL): it came to that. */
 int proxy_count(struct proxy *p, bool *was_cut);
+
+/* What went by since proxy_arm(). */
+struct proxy_traffic {
+    int n_trips;     /* times that the client asked for all answers (Sync) */
+    size_t up, down; /* bytes from the client, and to it */
+};
+struct proxy_traffic proxy_traffic(struct proxy *p);
 
 #endif

@@ -253,7 +253,7 @@ static int count_record(void *self, const struct rv_record *r, rv_err **err)
     return 0;
 }
 
-/* All of it, or a failure; never a record twice. */
+/* All records, or a failure; never a record twice. */
 START_TEST(a_read_that_is_cut_gives_no_record_twice)
 {
     struct scene sc = {0};
@@ -304,6 +304,61 @@ START_TEST(a_handle_whose_row_was_swept_goes_on)
 }
 END_TEST
 
+/* --- What they cost --- */
+
+static int step_of(struct scene *sc, int64_t seq)
+{
+    struct world *w = &sc->world;
+    char value[700];
+    struct rv_record records[] = {{.seq = seq + 1, .kind = 1, .body = {value, 600}},
+                                  {.seq = seq + 2, .kind = 2, .body = {value, 200}},
+                                  {.seq = seq + 3, .kind = 2, .body = {value, 200}}};
+    const struct rv_store_append a = {.run = "r",
+                                      .fence = 1,
+                                      .records = records,
+                                      .n_records = RV_COUNT(records),
+                                      .now_us = T0 + seq,
+                                      .status = RV_RUN_RUNNING,
+                                      .stage = "a"};
+
+    memset(value, 'v', sizeof value);
+    return rv_store_append(sc->s, &a, &w->err);
+}
+
+START_TEST(a_step_is_one_round_trip_beside_its_commit)
+{
+    enum { GROUP = 10 };
+    struct scene sc = {0};
+    struct world *w = &sc.world;
+    int64_t seq = 1;
+
+    world_open(w, NULL);
+    sc.proxy = proxy_new(w->server->socket);
+    sc.s = world_by(w, proxy_folder(sc.proxy), &opts);
+    OK(world_create(w, w->s, "r", &w->err));
+    for (; seq < 7; seq += 3) /* what is prepared at first use is there afterwards */
+        OK(step_of(&sc, seq));
+    proxy_arm(sc.proxy, -1, PROXY_BOTH);
+    OK(step_of(&sc, seq));
+    struct proxy_traffic one = proxy_traffic(sc.proxy);
+    proxy_arm(sc.proxy, -1, PROXY_BOTH);
+    OK(rv_store_begin(sc.s, &w->err));
+    for (int i = 0; i < GROUP; i++)
+        OK(step_of(&sc, seq += 3));
+    OK(rv_store_commit(sc.s, &w->err));
+    struct proxy_traffic many = proxy_traffic(sc.proxy);
+    printf("a step: %d round trips, %zu bytes up, %zu down; in a group of %d: %d, %zu, %zu\n", one.n_trips, one.up,
+           one.down, GROUP, many.n_trips, many.up / GROUP, many.down / GROUP);
+    ck_assert_int_eq(one.n_trips, 2);
+    ck_assert_int_eq(many.n_trips, GROUP + 1);
+    ck_assert_uint_lt(one.up, 2600); /* of which 1,000 are the records */
+    ck_assert_uint_lt(many.up / GROUP, 2300);
+    rv_store_close(sc.s);
+    proxy_free(sc.proxy);
+    world_close(w);
+}
+END_TEST
+
 Suite *lost_suite(void)
 {
     Suite *suite = suite_create("lost");
@@ -312,6 +367,7 @@ Suite *lost_suite(void)
     tcase_add_loop_test(tc, a_write_is_done_once_whatever_message_is_lost, 0, (int)RV_COUNT(kinds));
     tcase_add_loop_test(tc, a_write_is_done_once_even_if_its_messages_come_late, 0, (int)RV_COUNT(kinds));
     tcase_add_test(tc, a_read_that_is_cut_gives_no_record_twice);
+    tcase_add_test(tc, a_step_is_one_round_trip_beside_its_commit);
     tcase_add_test(tc, a_handle_whose_row_was_swept_goes_on);
     suite_add_tcase(suite, tc);
     return suite;

@@ -169,14 +169,14 @@ static const struct {
 } wrong[] = {
     {"UPDATE lanes SET n_pending = 2", "counts 2 pending and 1 processing tasks and has 1 and 1", 0},
     {"UPDATE lanes SET n_processing = 0", "counts 1 pending and 0 processing tasks and has 1 and 1", 0},
-    {"UPDATE lanes SET weight = 0", "has a number that cannot be", RV_E_IO},
+    {"UPDATE lanes SET weight = 0", "has an impossible number", RV_E_IO},
     {"UPDATE lanes SET tenant = 'x'", "is in the lane of tenant \"x\"", 0},
     {"DELETE FROM task_events WHERE seq = 2", "task \"d\" should have 2 events and has 1, the last 1", 0},
     {"UPDATE tasks SET status = 'dancing' WHERE id = 'a'", "task \"a\" has a status that cannot be", RV_E_IO},
     {"UPDATE tasks SET worker = NULL WHERE id = 'a'", "task \"a\" is processing and has a worker", RV_E_STATE},
     {"UPDATE tasks SET completed_us = 0 WHERE id = 'd'", "task \"d\" is failed and has", 0},
     {"UPDATE tasks SET retry_count = -1 WHERE id = 'a'", "task \"a\" is processing and has", RV_E_IO},
-    {"UPDATE tasks SET payload = '[1]' WHERE id = 'c'", "task \"c\" has payload that is no JSON object", 0},
+    {"UPDATE tasks SET payload = '[1]' WHERE id = 'c'", "task \"c\" has payload that is not a JSON object", 0},
     {"UPDATE tasks SET lane = 77 WHERE id = 'c'", "refers to one of lanes that is not there", 0},
 };
 
