@@ -8,7 +8,6 @@
 #include "coreengine/engine/call_internal.h"
 
 /* --- workers.c: a bounded pool of threads --- */
-
 struct pool;
 /** The engine's workers, as sources use them; made when the first call needs them. Work that never blocks runs on the
  * loop. begin: RV_E_LIMIT when too many calls are stuck, RV_E_INTERNAL when no thread can be made. */
@@ -24,7 +23,6 @@ void rv_pool_wait(struct pool *p, int64_t us);
 void rv_pool_poke(struct pool *p); /* any thread */
 
 /* --- writer.c: the store's own thread --- */
-
 /* Something to be written: embedded in what it belongs to, and the thread's from submit to done. */
 struct write {
     struct write *next; /* guarded by the writer's lock */
@@ -49,7 +47,6 @@ struct write *rv_writer_take_done(struct writer *o, size_t n); /* at most n, by 
 void rv_writer_wait_for(struct writer *o, struct write *w);
 
 /* --- engine --- */
-
 struct tool_record {
     char *name; /* owned */
     struct rv_tool_health health;
@@ -166,7 +163,6 @@ struct rv_exec {
 };
 
 /* --- exec.c --- */
-
 /** Now, as the core of that run may hear it. */
 int64_t rv_exec_now_us(rv_exec *x);
 /** When a time that its core has named comes, by the engine's clock. */
@@ -186,7 +182,6 @@ void rv_exec_end(rv_exec *x);         /* it is over; on_over is told at the end 
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
 /* --- observe.c: what observers and logs are told --- */
-
 bool rv_observes(const rv_exec *x); /* the caller wants the observable events */
 void rv_observe(rv_exec *x, const struct rv_effect *e);
 /** False: the stream is to be held. */
