@@ -6,8 +6,10 @@
 #include <stdatomic.h>
 
 #include "coreengine/engine/call_internal.h"
+#include "coreengine/engine/writer_internal.h"
 
 /* --- workers.c: a bounded pool of threads --- */
+
 struct pool;
 /** The engine's workers, as sources use them; made when the first call needs them. Work that never blocks runs on the
  * loop. begin: RV_E_LIMIT when too many calls are stuck, RV_E_INTERNAL when no thread can be made. */
@@ -22,31 +24,8 @@ void rv_pool_collect(struct pool *p); /* tells what pieces and answers have come
 void rv_pool_wait(struct pool *p, int64_t us);
 void rv_pool_poke(struct pool *p); /* any thread */
 
-/* --- writer.c: the store's own thread --- */
-/* Something to be written: embedded in what it belongs to, and the thread's from submit to done. */
-struct write {
-    struct write *next; /* guarded by the writer's lock */
-    /** In a transaction with others; called again alone when that fails. */
-    int (*write)(struct write *w, rv_store *store, rv_err **err);
-    void (*rest)(struct write *w, rv_store *store); /* once that is durable; may be NULL */
-    void (*done)(struct write *w);                  /* on the loop */
-    int64_t until_us;                               /* when its lease ends */
-    bool is_alone;                                  /* it makes transactions of its own: written once, without others */
-    bool is_written;                                /* guarded by the lock */
-    int rc;                                         /* when it is done: what it came to */
-    rv_err *err;                                    /* why; its owner's */
-};
-struct writer;
-/** RV_E_STATE: that store writes without waiting. wake is called on the thread when something is done. */
-RV_MUST_CHECK int rv_writer_new(const rv_store *store, struct rv_clock clock, void (*wake)(void *self), void *self,
-                                struct writer **out, rv_err **err);
-void rv_writer_free(struct writer *o); /* when all is written */
-void rv_writer_submit(struct writer *o, struct write *w);
-struct write *rv_writer_take_done(struct writer *o, size_t n); /* at most n, by `next`, first written first */
-/** Blocks until that one is written, and takes it: done is not called. */
-void rv_writer_wait_for(struct writer *o, struct write *w);
-
 /* --- engine --- */
+
 struct tool_record {
     char *name; /* owned */
     struct rv_tool_health health;
@@ -163,6 +142,7 @@ struct rv_exec {
 };
 
 /* --- exec.c --- */
+
 /** Now, as the core of that run may hear it. */
 int64_t rv_exec_now_us(rv_exec *x);
 /** When a time that its core has named comes, by the engine's clock. */
@@ -182,6 +162,7 @@ void rv_exec_end(rv_exec *x);         /* it is over; on_over is told at the end 
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
 /* --- observe.c: what observers and logs are told --- */
+
 bool rv_observes(const rv_exec *x); /* the caller wants the observable events */
 void rv_observe(rv_exec *x, const struct rv_effect *e);
 /** False: the stream is to be held. */

@@ -1,0 +1,31 @@
+/* The store's own thread (writer.c), and what it is given to write. */
+#ifndef RV_ENGINE_WRITER_INTERNAL_H
+#define RV_ENGINE_WRITER_INTERNAL_H
+
+#include "coreengine/base/base.h"
+#include "coreengine/store/store.h"
+
+/* Something to be written: embedded in what it belongs to, and the thread's from submit to done. */
+struct write {
+    struct write *next; /* guarded by the writer's lock */
+    /** In a transaction with others; called again alone when that fails. */
+    int (*write)(struct write *w, rv_store *store, rv_err **err);
+    void (*rest)(struct write *w, rv_store *store); /* once that is durable; may be NULL */
+    void (*done)(struct write *w);                  /* on the loop */
+    int64_t until_us;                               /* when its lease ends */
+    bool is_alone;                                  /* it makes transactions of its own: written once, without others */
+    bool is_written;                                /* guarded by the lock */
+    int rc;                                         /* when it is done: what it came to */
+    rv_err *err;                                    /* why; its owner's */
+};
+struct writer;
+/** RV_E_STATE: that store writes without waiting. wake is called on the thread when something is done. */
+RV_MUST_CHECK int rv_writer_new(const rv_store *store, struct rv_clock clock, void (*wake)(void *self), void *self,
+                                struct writer **out, rv_err **err);
+void rv_writer_free(struct writer *o); /* when all is written */
+void rv_writer_submit(struct writer *o, struct write *w);
+struct write *rv_writer_take_done(struct writer *o, size_t n); /* at most n, by `next`, first written first */
+/** Blocks until that one is written, and takes it: done is not called. */
+void rv_writer_wait_for(struct writer *o, struct write *w);
+
+#endif
