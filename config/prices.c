@@ -341,24 +341,6 @@ void rv_check_prices(struct rv_loader *l, const struct rv_pipeline *p, bool is_i
     }
 }
 
-static void mark_below(const struct rv_pipeline *all, const struct rv_pipeline *p, bool *is_in_budget)
-{
-    const struct rv_pipeline_internal *internal = all->internal;
-
-    for (size_t s = 0; s < p->n_agents; s++)
-        for (size_t i = 0; p->agents[s].inner.pipeline && i < internal->n_inner; i++)
-            is_in_budget[i] = is_in_budget[i] || internal->inner[i] == p->agents[s].inner.pipeline;
-}
-
-void rv_mark_in_budget(const struct rv_pipeline *p, bool *is_in_budget)
-{
-    if (p->has_budget)
-        mark_below(p, p, is_in_budget);
-    for (size_t i = p->internal->n_inner; i-- > 0;) /* each comes before those that run it */
-        if (is_in_budget[i] || p->internal->inner[i]->has_budget)
-            mark_below(p, p->internal->inner[i], is_in_budget);
-}
-
 void rv_check_budget(struct rv_loader *l)
 {
     size_t n = l->p->internal->n_inner;

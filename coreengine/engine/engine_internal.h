@@ -154,7 +154,7 @@ RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **e
 /** Have the effects at hand performed in the next turn. */
 RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
 void rv_handovers_tend(rv_engine *e); /* handover.c: end those that have nothing under way */
-void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the turn */
+void rv_exec_end(rv_exec *x);         /* it is over; on_over is told at the end of the turn */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
