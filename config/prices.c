@@ -305,24 +305,6 @@ void rv_pipeline_mark_used_models(const struct rv_pipeline *p, bool *used)
     }
 }
 
-void rv_check_prices(struct rv_loader *l, const struct rv_pipeline *p, bool is_in_budget, const bool *known)
-{
-    bool *used = rv_loader_array(l, p->n_models, sizeof *used);
-
-    if (!used || (!p->has_budget && !is_in_budget))
-        return;
-    rv_pipeline_mark_used_models(p, used);
-    for (size_t i = 0; i < p->n_models; i++) {
-        const struct rv_model_config *m = &p->models[i];
-
-        if (used[i] && !(known && known[i]) && !m->has_price)
-            rv_findings_add(l->findings, RV_SEVERITY_ERROR, &m->src,
-                            "say it, in US dollars for a million tokens: price: {input: 0.4, output: 1.6}",
-                            "model \"%s\": %s a budget, and what this model costs is not known", m->role,
-                            p->has_budget ? "there is" : "a pipeline that runs this file has");
-    }
-}
-
 static void mark_below(const struct rv_pipeline *all, const struct rv_pipeline *p, bool *is_in_budget)
 {
     const struct rv_pipeline_internal *internal = all->internal;
@@ -339,6 +321,24 @@ void rv_mark_in_budget(const struct rv_pipeline *p, bool *is_in_budget)
     for (size_t i = p->internal->n_inner; i-- > 0;) /* each comes before those that run it */
         if (is_in_budget[i] || p->internal->inner[i]->has_budget)
             mark_below(p, p->internal->inner[i], is_in_budget);
+}
+
+void rv_check_prices(struct rv_loader *l, const struct rv_pipeline *p, bool is_in_budget, const bool *known)
+{
+    bool *used = rv_loader_array(l, p->n_models, sizeof *used);
+
+    if (!used || (!p->has_budget && !is_in_budget))
+        return;
+    rv_pipeline_mark_used_models(p, used);
+    for (size_t i = 0; i < p->n_models; i++) {
+        const struct rv_model_config *m = &p->models[i];
+
+        if (used[i] && !(known && known[i]) && !m->has_price)
+            rv_findings_add(l->findings, RV_SEVERITY_ERROR, &m->src,
+                            "say it, in US dollars for a million tokens: price: {input: 0.4, output: 1.6}",
+                            "model \"%s\": %s a budget, and what this model costs is not known", m->role,
+                            p->has_budget ? "there is" : "a pipeline that runs this file has");
+    }
 }
 
 void rv_check_budget(struct rv_loader *l)

@@ -239,7 +239,7 @@ const char *rv_cli_status_color(enum rv_run_status status); /* how a terminal sh
 
 /* verbs/runs_events.c */
 /** Follow a run in whatever process it goes on, until it is over, or (until_waits) waits for an answer: p->row is as it
- * is then. prints: its events go to stdout, those before included. When nobody reads them any more, it ends too. */
+ * is then. prints: its events go to stdout, those before included. It ends, too, when its reader is gone. */
 RV_MUST_CHECK int rv_cli_follow(rv_store *store, struct rv_app_past *p, bool until_waits, bool prints, rv_err **err);
 
 /* verbs/agents.c: what people are told of where an agent was found */

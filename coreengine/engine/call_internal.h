@@ -98,4 +98,15 @@ void rv_call_say_limit(struct call *c); /* to the text of a model call that its 
 void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply);
 void rv_call_answered(struct call *c); /* its answer is there: it is due now */
 
+/* --- answers that a host gives while the run works --- */
+
+/** Deep copies, which rv_response_fini() frees. RV_E_NOMEM: *to can be freed. */
+RV_MUST_CHECK int rv_response_copy(const struct rv_response *from, struct rv_response *to, rv_err **err);
+void rv_response_fini(struct rv_response *r);
+/** An answer to a question of a branch while others run: told to the core in the next turn. */
+RV_MUST_CHECK int rv_exec_tell_later(rv_exec *x, const struct rv_response *response, rv_err **err);
+/** The run waits, and no answer is on its way: it is over, until its first question expires where it is held. */
+RV_MUST_CHECK int rv_exec_pause(rv_exec *x, rv_err **err);
+bool rv_exec_is_told(const rv_exec *x); /* is an answer on its way? */
+
 #endif

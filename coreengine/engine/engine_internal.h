@@ -131,8 +131,7 @@ struct rv_exec {
     int64_t expiry_us;          /* of the question that is waited for while the run works; 0: none is */
     bool is_asking;             /* at the end of this turn */
     json_object *told;          /* ids of open questions that on_question was told, as keys; owned; NULL: none */
-    int64_t hoped_until_us;     /* the lease ran out before it was renewed until this time: another process may own the
-                                   run; 0: no */
+    int64_t hoped_until_us;     /* its lease ran out before this renewal: perhaps another process has it; 0: no */
     int64_t last_us;            /* the core was told this time; what it is told next is not older */
     int64_t ahead_us; /* its time is so far before this process's: the clock went back since its journal was written */
     struct kept_replies *kept; /* of the script, to calls under way when the process died; owned; NULL: none */
@@ -154,8 +153,6 @@ void rv_exec_bind_log(rv_exec *x, const char *run); /* once its id is known */
 RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err);
 /** Have the effects at hand performed in the next turn. */
 RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
-/** An answer to a question of a branch while others run: told to the core in the next turn. */
-RV_MUST_CHECK int rv_exec_tell_later(rv_exec *x, const struct rv_response *response, rv_err **err);
 void rv_handovers_tend(rv_engine *e); /* handover.c: end those that have nothing under way */
 void rv_exec_end(rv_exec *x);         /* it is over; on_over is told at the end of the turn */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
@@ -230,9 +227,6 @@ void rv_own_orphan(struct own_journal *o); /* its run is freed while the store t
 void rv_own_unlink(struct own_journal *o); /* the store thread has done what was asked */
 /** Give up the journal and free o: on the store thread, if there is one. */
 void rv_own_end(struct own_journal *o);
-/** Deep copies, which rv_response_fini() frees. RV_E_NOMEM: *to can be freed. */
-RV_MUST_CHECK int rv_response_copy(const struct rv_response *from, struct rv_response *to, rv_err **err);
-void rv_response_fini(struct rv_response *r);
 /** Copy the answer for the time when the journal is open. RV_E_STATE: there is one. */
 RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response *response, rv_err **err);
 
@@ -242,9 +236,6 @@ RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response 
 RV_MUST_CHECK int rv_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err);
 /** Perform the effects of a step. Breaks the run when memory is short. */
 void rv_exec_perform(rv_exec *x);
-/** The run waits, and no answer is on its way: it is over, until its first question expires where it is held. */
-RV_MUST_CHECK int rv_exec_pause(rv_exec *x, rv_err **err);
-bool rv_exec_is_told(const rv_exec *x); /* is an answer on its way? */
 
 /* --- model.c: models over HTTP --- */
 

@@ -2,6 +2,7 @@
 #ifndef RV_RUN_INTERNAL_H
 #define RV_RUN_INTERNAL_H
 
+#include "coreengine/run/calls.h"
 #include "coreengine/run/run.h"
 #include "coreengine/run/work.h"
 #include "envelope/branches.h"
@@ -83,15 +84,6 @@ struct halt {
     char *text; /* owned */
 };
 
-/* Calls and timers under way, once there are groups. */
-struct call_table {
-    struct {
-        int64_t id;
-        struct branch *branch; /* NULL: the place is free */
-    } * items;                 /* owned */
-    size_t cap, n;
-};
-
 struct rv_run {
     const struct rv_pipeline *pipeline; /* borrowed; outlives the run */
     struct rv_visit_shared shared;
@@ -166,14 +158,6 @@ RV_MUST_CHECK int rv_run_on_done(rv_run *run, const struct rv_event *ev, struct 
 RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us,
                                 struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
-
-/* calls.c: who waits for which call */
-/** The effects from that one on were asked for by the visit of the branch. */
-RV_MUST_CHECK int rv_calls_note(rv_run *run, struct branch *b, const struct rv_effects *out, size_t from, rv_err **err);
-struct branch *rv_calls_branch(rv_run *run, int64_t call_id); /* that waits for the call; NULL: none does */
-void rv_calls_answered(rv_run *run, int64_t call_id);
-void rv_calls_forget(rv_run *run, struct branch *b); /* before it is freed */
-void rv_calls_fini(struct call_table *t);
 
 /* money.c: visits whose model call waits until others need less of a budget */
 RV_MUST_CHECK int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **err);

@@ -176,6 +176,48 @@ char *rv_store_pack(const struct rv_row_texts *row)
     return own;
 }
 
+static uint32_t code_point(const unsigned char *at, size_t len)
+{
+    uint32_t c = len == 1 ? at[0] : at[0] & (0xffu >> (len + 1));
+
+    for (size_t i = 1; i < len; i++)
+        c = c << 6 | (at[i] & 0x3f);
+    return c;
+}
+
+static size_t put_code_point(uint32_t c, unsigned char *at)
+{
+    size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+    for (size_t i = len; i-- > 1; c >>= 6)
+        at[i] = (unsigned char)(0x80 | (c & 0x3f));
+    at[0] = (unsigned char)(len == 1 ? c : (0xf0u << (4 - len)) | c);
+    return len;
+}
+
+/* The least text above all that begin with the prefix, which is UTF-8, in the order of bytes; "": there is none. Its
+ * last character becomes the one behind it: what is not UTF-8 is not a text for every database. */
+void rv_store_prefix_end(const char *prefix, char end[RV_STORE_MAX_ID + 2])
+{
+    size_t len = strlen(prefix);
+
+    memcpy(end, prefix, len + 1);
+    while (len > 0) {
+        size_t begin = len - 1;
+        while (begin > 0 && ((unsigned char)end[begin] & 0xc0) == 0x80)
+            begin--;
+        uint32_t c = code_point((const unsigned char *)end + begin, len - begin) + 1;
+        if (c == 0xd800)
+            c = 0xe000;
+        len = begin;
+        if (c <= 0x10ffff)
+            len += put_code_point(c, (unsigned char *)end + begin);
+        end[len] = 0;
+        if (c <= 0x10ffff)
+            return;
+    }
+}
+
 /* --- Metadata --- */
 
 static bool is_one_of(const char *key, const char *const *names, size_t n)

@@ -130,48 +130,6 @@ static int check_filter(const struct rv_run_filter *filter, rv_err **err)
     return rc;
 }
 
-static uint32_t code_point(const unsigned char *at, size_t len)
-{
-    uint32_t c = len == 1 ? at[0] : at[0] & (0xffu >> (len + 1));
-
-    for (size_t i = 1; i < len; i++)
-        c = c << 6 | (at[i] & 0x3f);
-    return c;
-}
-
-static size_t put_code_point(uint32_t c, unsigned char *at)
-{
-    size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-    for (size_t i = len; i-- > 1; c >>= 6)
-        at[i] = (unsigned char)(0x80 | (c & 0x3f));
-    at[0] = (unsigned char)(len == 1 ? c : (0xf0u << (4 - len)) | c);
-    return len;
-}
-
-/* The least text above all that begin with the prefix, which is UTF-8, in the order of bytes; "": there is none. Its
- * last character becomes the one behind it: what is not UTF-8 is not a text for every database. */
-static void end_of_prefix(const char *prefix, char end[RV_STORE_MAX_ID + 2])
-{
-    size_t len = strlen(prefix);
-
-    memcpy(end, prefix, len + 1);
-    while (len > 0) {
-        size_t begin = len - 1;
-        while (begin > 0 && ((unsigned char)end[begin] & 0xc0) == 0x80)
-            begin--;
-        uint32_t c = code_point((const unsigned char *)end + begin, len - begin) + 1;
-        if (c == 0xd800)
-            c = 0xe000;
-        len = begin;
-        if (c <= 0x10ffff)
-            len += put_code_point(c, (unsigned char *)end + begin);
-        end[len] = 0;
-        if (c <= 0x10ffff)
-            return;
-    }
-}
-
 /* Only the conditions that are asked for, so that an index can serve them. Values are bound, never written in. */
 static void write_query(const struct rv_store_scope *scope, const struct rv_run_filter *f, const char *prefix_end,
                         rv_buf *sql)
@@ -234,7 +192,7 @@ static int list_runs(struct sql_store *st, const struct rv_store_scope *scope, c
     rv_buf sql = RV_BUF_INIT(MAX_SQL);
     int rc;
 
-    end_of_prefix(filter->id_prefix ? filter->id_prefix : "", prefix_end);
+    rv_store_prefix_end(filter->id_prefix ? filter->id_prefix : "", prefix_end);
     write_query(scope, filter, prefix_end, &sql);
     rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
     rv_buf_fini(&sql);

@@ -51,6 +51,8 @@ RV_MUST_CHECK int rv_store_check_time(const char *kind, int64_t us, rv_err **err
 RV_MUST_CHECK int rv_store_check_object(const char *kind, rv_str json, size_t max, rv_err **err); /* may be empty */
 RV_MUST_CHECK int rv_store_check_members(const char *kind, json_object *v, rv_err **err);         /* may be NULL */
 
+/** The end of the ids that begin with the prefix (see args.c); "": there is none. */
+void rv_store_prefix_end(const char *prefix, char end[RV_STORE_MAX_ID + 2]);
 /** RV_E_IO: what was read cannot be; with the place, and how to find what else is damaged. */
 int rv_store_damaged(const struct sql_store *st, rv_err **err, const char *fmt, ...) RV_PRINTF(3, 4);
 /** RV_E_IO: one of them is not a number that an object of that kind ("run") can have. */

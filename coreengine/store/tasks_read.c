@@ -145,7 +145,8 @@ static int check_filter(const struct rv_task_filter *filter, rv_err **err)
 }
 
 /* Only the conditions that are asked for, so that an index can serve them. Values are bound, never written in. */
-static void write_query(const struct rv_store_scope *scope, const struct rv_task_filter *f, rv_buf *sql)
+static void write_query(const struct rv_store_scope *scope, const struct rv_task_filter *f, const char *prefix_end,
+                        rv_buf *sql)
 {
     rv_buf_puts(sql, RV_SQL_TASK " WHERE t.tenant = ?1");
     if (scope->user)
@@ -157,7 +158,7 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_task
     if (f->worker)
         rv_buf_puts(sql, " AND t.worker = ?5 AND t.status = 'processing'"); /* as tasks_by_worker has it */
     if (f->id_prefix)
-        rv_buf_puts(sql, " AND t.id >= ?6 AND t.id < ?7");
+        rv_buf_puts(sql, *prefix_end ? " AND t.id >= ?6 AND t.id < ?7" : " AND t.id >= ?6");
     if (f->statuses) {
         const char *comma = "";
         rv_buf_puts(sql, " AND t.status IN ("); /* as tasks_failed has it */
@@ -173,7 +174,7 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_task
 }
 
 static void bind_query(rv_sql_stmt *stmt, const struct rv_store_scope *scope, const struct rv_task_filter *f,
-                       char prefix_end[RV_STORE_MAX_ID + 2])
+                       const char *prefix_end)
 {
     rv_sql_text(stmt, 1, scope->tenant);
     if (scope->user)
@@ -184,13 +185,10 @@ static void bind_query(rv_sql_stmt *stmt, const struct rv_store_scope *scope, co
         rv_sql_text(stmt, 4, f->key);
     if (f->worker)
         rv_sql_text(stmt, 5, f->worker);
-    if (f->id_prefix) { /* no id has a byte 0xff: ids are UTF-8 */
-        size_t len = strlen(f->id_prefix);
-        memcpy(prefix_end, f->id_prefix, len);
-        memcpy(prefix_end + len, "\xff", 2);
+    if (f->id_prefix)
         rv_sql_text(stmt, 6, f->id_prefix);
+    if (*prefix_end)
         rv_sql_text(stmt, 7, prefix_end);
-    }
     rv_sql_int(stmt, 8, f->limit > 0 ? f->limit : INT64_MAX);
 }
 
@@ -202,7 +200,8 @@ static int list_tasks(struct sql_store *st, const struct rv_store_scope *scope, 
     rv_sql_stmt *stmt;
     int rc;
 
-    write_query(scope, filter, &sql);
+    rv_store_prefix_end(filter->id_prefix ? filter->id_prefix : "", prefix_end);
+    write_query(scope, filter, prefix_end, &sql);
     stmt = rv_sql_prepare(st, &sql);
     rv_buf_fini(&sql);
     bind_query(stmt, scope, filter, prefix_end);

@@ -3,7 +3,8 @@
  * Runs of two tenants are submitted, each with effects of every class; four workers do them, and after some runs and
  * some of their effects one of the workers is killed and another one started. Questions whether a call happened are
  * answered from the outside world, as a person would. In the end each run is completed, no effect is lost, and none is
- * repeated that must not be. Nothing here waits for a time: each kill comes after so many effects. */
+ * repeated that must not be. Nothing here waits for a time: each kill comes after so many effects. The store is a file,
+ * or the database that REEVE_STORE names. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -385,7 +386,9 @@ int main(int argc, char **argv)
     w.capabilities = argv[2];
     w.rand = rv_rand_seeded(&w.state, seed);
     w.dir = rv_kit_tmpdir();
-    w.store = rv_kit_path(w.dir, "runs.db");
+    const char *server = getenv("REEVE_STORE"); /* tests/kit/with_postgres names one */
+    w.store =
+        server && strncmp(server, "postgres", 8) == 0 ? rv_str_dup(rv_str_of(server)) : rv_kit_path(w.dir, "runs.db");
     w.effects = rv_kit_path(w.dir, "effects");
     w.pipeline = rv_kit_path(w.dir, "queued.yaml");
     rv_kit_write(w.pipeline, PIPELINE);
