@@ -3,7 +3,7 @@
  *
  * Branches that can move stand in a queue. Each one moves until it has a visit under way, waits or is over; what that
  * makes possible for others is queued behind, but for a group that is settled, which goes first. */
-#include "coreengine/run/run_internal.h"
+#include "coreengine/run/group_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

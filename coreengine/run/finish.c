@@ -1,6 +1,6 @@
 /* Bounds and ends: what stops a run, saving its state, and its result, told once and last (rules 7.2, 7.5, 7.8,
  * 7.9). */
-#include "coreengine/run/run_internal.h"
+#include "coreengine/run/group_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Groups of branches: opened by a list of targets, settled by the rule of their join, merged in list order into the
  * branch that waits. A group whose branches all end has no join; then the branch that opened it has ended, too. */
-#include "coreengine/run/run_internal.h"
+#include "coreengine/run/group_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The rule of a join: when its group is settled, whether that satisfies it, whose values are merged, and what the
  * variable `group` and the error of an unsatisfied join say. */
-#include "coreengine/run/run_internal.h"
+#include "coreengine/run/group_internal.h"
 
 #include <stdlib.h>
 

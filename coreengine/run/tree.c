@@ -1,7 +1,7 @@
 /* The branches of a run as JSON, and back: what its envelope keeps of them while the run pauses. A list with one entry
  * for each branch, those of a group after the one that opened it; the first entry is the main branch. What is read may
  * have come from a file, so every word is checked. */
-#include "coreengine/run/run_internal.h"
+#include "coreengine/run/group_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
