@@ -153,8 +153,7 @@ void rv_exec_bind_log(rv_exec *x, const char *run); /* once its id is known */
 RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err);
 /** Have the effects at hand performed in the next turn. */
 RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
-void rv_handovers_tend(rv_engine *e); /* handover.c: end those that have nothing under way */
-void rv_exec_end(rv_exec *x);         /* it is over; on_over is told at the end of the turn */
+void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the turn */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
@@ -217,6 +216,9 @@ void rv_leases_free(rv_engine *e);            /* blocks while the thread of the 
 int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
 /** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
+
+/* --- handover.c: runs that another process goes on with --- */
+void rv_handovers_tend(rv_engine *e); /* end those that have nothing under way */
 
 /* --- own.c: journals that runs have for themselves --- */
 
