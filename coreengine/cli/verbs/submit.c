@@ -1,5 +1,6 @@
 /* reeve submit: a run for the queue. */
 #include "coreengine/app/work.h"
+#include "coreengine/calendar/when.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>
@@ -20,7 +21,8 @@ static const struct rv_cli_option submit_options[] = {
     {"mock", 'm', NULL, "use mock handlers in all stages that have one", NULL, false},
     {"label", 'l', "WORD", "label that its worker must have, e.g. gpu", NULL, true},
     {"priority", 'p', "N", "greater is sooner, among the work of one tenant (default 0)", NULL, false},
-    {"at", 0, "TIME", "not before this time, e.g. 2026-12-24T18:00:00Z", NULL, false},
+    {"at", 0, "TIME", "not before this time, e.g. 2026-12-24T18:00 or 2026-12-24T18:00:00+01:00", NULL, false},
+    {"zone", 0, "NAME", "time zone of an --at without an offset, e.g. Europe/Berlin (default UTC)", NULL, false},
     {"delay", 0, "DURATION", "not before that long from now, e.g. 90s, 15min, 12h", NULL, false},
     {"key", 0, "TEXT", "if a run that was submitted with this key has not ended, mean that one and make no new one",
      NULL, false},
@@ -31,6 +33,22 @@ static const struct rv_cli_option submit_options[] = {
     {"events", 'e', NULL, "with --wait: print each event as a line of JSON instead of the answer", NULL, false},
 };
 
+static int read_at(const char *at, const char *zone_name, int64_t *out, rv_err **err)
+{
+    const rv_zone *zone = rv_zone_utc();
+    struct rv_when when = {0};
+    rv_zones *zones = rv_zones_new(NULL);
+
+    if (!zones)
+        return RV_FAIL(err, RV_E_NOMEM, "read a time zone");
+    int rc = zone_name ? rv_zones_get(zones, rv_str_of(zone_name), &zone, err) : 0;
+    if (rc == 0)
+        rc = rv_when_parse(rv_str_of(at), zone, rv_app_now_us(), NULL, &when, err);
+    rv_zones_free(zones);
+    *out = when.us;
+    return rc;
+}
+
 static int read_due(const struct rv_cli *cli, int64_t *out, rv_err **err)
 {
     const char *at = rv_cli_value(cli, "at"), *delay = rv_cli_value(cli, "delay");
@@ -38,9 +56,7 @@ static int read_due(const struct rv_cli *cli, int64_t *out, rv_err **err)
     int rc = 0;
 
     if (at) {
-        rc = rv_time_parse(rv_str_of(at), out, err);
-        if (rc < 0)
-            rv_err_hint(err, "write a time such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00");
+        rc = read_at(at, rv_cli_value(cli, "zone"), out, err);
         return rc < 0 ? RV_WRAP(err, rc, "read --at") : 0;
     }
     if (delay)
