@@ -57,8 +57,8 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "ALTER TABLE sessions ADD COLUMN status TEXT NOT NULL DEFAULT 'active';"
     "ALTER TABLE messages ADD COLUMN deleted_us INTEGER;"
     "CREATE INDEX messages_deleted ON messages (session, seq) WHERE deleted_us IS NOT NULL;",
-    /* 3 to 4. The queue. A lane is what one tenant has of one class: it counts its tasks, and vt says how much of it
-     * was served, in tasks divided by weight. Each transition of a task looks into one of the partial indexes, so that
+    /* 3 to 4. The queue. A lane is what one tenant has of one class: it counts its tasks, and vt says how many
+     * were served, divided by weight. Each transition of a task looks into one of the partial indexes, so that
      * what is finished costs the others nothing. */
     "CREATE TABLE classes (id INTEGER PRIMARY KEY, tier TEXT NOT NULL, needs TEXT NOT NULL, UNIQUE (tier, needs));"
     "CREATE TABLE shares (tenant TEXT PRIMARY KEY, weight INTEGER NOT NULL, cap INTEGER NOT NULL) WITHOUT ROWID;"

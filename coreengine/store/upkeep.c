@@ -1,4 +1,4 @@
-/* Upkeep in every database: rows counted, and what is no longer needed deleted, a little at a time. upkeep_check.c
+/* Upkeep in every database: rows counted, and what nothing needs any more deleted, a little at a time. upkeep_check.c
  * looks for damage. */
 #include "coreengine/store/store_internal.h"
 

@@ -9,6 +9,7 @@ int main(void)
         arguments_suite, faults_suite, sessions_suite,     messages_suite,     turns_suite,       schemas_suite,
         isolation_suite, tasks_suite,  tasks_people_suite, tasks_shares_suite, tasks_random_suite};
 
-    rv_kit_postgres();
+    if (!store_impls[n_store_impls - 1].scheme)
+        rv_kit_postgres();
     return rv_kit_run_suites(suites, RV_COUNT(suites));
 }

@@ -1,6 +1,8 @@
 /* p8-data 23.8: several workers do at random what workers, people and time do, and a simple model says what must come
  * of each call: a task is in at most one worker's hands per lease, uses no more than max_retries + 1 attempts, and
  * changes its status only as p8-data 17 allows. */
+#include <stdlib.h>
+
 #include "tests/contract/store/tasks.h"
 
 #define TASKS   40
@@ -91,7 +93,7 @@ static void claim(struct model *m, int worker)
     OK(rv_store_claim_tasks(w->s, &want, &got, &w->err));
     ck_assert_uint_eq(got.n, ready < want.n ? ready : want.n);
     for (size_t i = 0; i < got.n; i++) {
-        struct model_task *t = &m->tasks[atoi(got.rows[i].id + 1)];
+        struct model_task *t = &m->tasks[strtol(got.rows[i].id + 1, NULL, 10)];
         may(t, RV_TASK_PROCESSING); /* no other worker holds it */
         t->attempt++;
         t->worker = worker;
@@ -234,7 +236,7 @@ static void time_goes_on(struct model *m, int worker)
 static int compare(void *self, const struct rv_task_row *row, rv_err **err)
 {
     struct model *m = self;
-    const struct model_task *t = &m->tasks[atoi(row->id + 1)];
+    const struct model_task *t = &m->tasks[strtol(row->id + 1, NULL, 10)];
 
     (void)err;
     ck_assert(t->is_there);

@@ -4,56 +4,77 @@
 #include "coreengine/store/store.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static int enqueue(rv_store *s, const char *line, int64_t now, rv_err **err)
-{
-    char id[100], tenant[100], user[100], type[100];
-    struct rv_new_task task = {.id = id,
-                               .tenant = tenant,
-                               .user = user,
-                               .type = type,
-                               .key = id,
-                               .payload = RV_STR_LIT("{\"file\": \"a \\\"b\\\"\"}"),
-                               .max_retries = RV_UNSET,
-                               .now_us = now};
-    int delay_s = 0;
+#define MAX_WORDS 6
 
-    if (sscanf(line, "enqueue %99s %99s %99s %99s %d", id, tenant, user, type, &delay_s) != 5)
-        return RV_FAIL(err, RV_E_INVALID, "not a command: %s", line);
-    task.scheduled_us = now + delay_s * INT64_C(1000000);
+/* The words of a line, cut in place; those that are missing are empty. */
+struct words {
+    const char *at[MAX_WORDS];
+};
+
+static struct words cut(char *line)
+{
+    struct words w = {{"", "", "", "", "", ""}};
+
+    for (size_t n = 0; n < MAX_WORDS && *line; n++) {
+        size_t len = strcspn(line, " \n");
+        w.at[n] = line;
+        line += len;
+        if (*line)
+            *line++ = 0;
+    }
+    return w;
+}
+
+static int64_t number(const char *text)
+{
+    return strtoll(text, NULL, 10);
+}
+
+static int enqueue(rv_store *s, const struct words *w, int64_t now, rv_err **err)
+{
+    const struct rv_new_task task = {.id = w->at[1],
+                                     .tenant = w->at[2],
+                                     .user = w->at[3],
+                                     .type = w->at[4],
+                                     .key = w->at[1],
+                                     .payload = RV_STR_LIT("{\"file\": \"a \\\"b\\\"\"}"),
+                                     .max_retries = RV_UNSET,
+                                     .scheduled_us = now + number(w->at[5]) * INT64_C(1000000),
+                                     .now_us = now};
+
     return rv_store_enqueue(s, &task, NULL, err);
 }
 
-static int claim(rv_store *s, const char *line, int64_t now, rv_err **err)
+static int claim(rv_store *s, const struct words *w, int64_t now, rv_err **err)
 {
     const int64_t classes[] = {1};
-    char worker[100];
-    struct rv_claim_tasks want = {
-        .worker = worker, .classes = classes, .n_classes = 1, .now_us = now, .until_us = now + 900 * INT64_C(1000000)};
+    const struct rv_claim_tasks want = {.worker = w->at[1],
+                                        .n = (size_t)number(w->at[2]),
+                                        .classes = classes,
+                                        .n_classes = 1,
+                                        .now_us = now,
+                                        .until_us = now + 900 * INT64_C(1000000)};
     struct rv_claimed got = {0};
-
-    if (sscanf(line, "claim %99s %zu", worker, &want.n) != 2)
-        return RV_FAIL(err, RV_E_INVALID, "not a command: %s", line);
     int rc = rv_store_claim_tasks(s, &want, &got, err);
+
     rv_claimed_fini(&got);
     return rc;
 }
 
-static int end(rv_store *s, const char *line, int64_t now, rv_err **err)
+static int end(rv_store *s, const struct words *w, int64_t now, rv_err **err)
 {
-    char verb[20], id[100], worker[100];
-    int attempt = 0, is_final = 0;
-    int n = sscanf(line, "%19s %99s %99s %d %d", verb, id, worker, &attempt, &is_final);
-    const struct rv_task_lease lease = {id, worker, attempt};
+    const struct rv_task_lease lease = {w->at[1], w->at[2], number(w->at[3])};
     const struct rv_task_failure failure = {
-        .error = "disk \x1b[31mfull\nof files", .is_final = is_final != 0, .now_us = now};
+        .error = "disk \x1b[31mfull\nof files", .is_final = number(w->at[4]) != 0, .now_us = now};
 
-    if (n < 4)
-        return RV_FAIL(err, RV_E_INVALID, "not a command: %s", line);
-    if (strcmp(verb, "complete") == 0)
+    if (strcmp(w->at[0], "complete") == 0)
         return rv_store_complete_task(s, &lease, RV_STR_LIT("{\"pages\": 3}"), now, err);
-    return rv_store_fail_task(s, &lease, &failure, NULL, err);
+    if (strcmp(w->at[0], "fail") == 0)
+        return rv_store_fail_task(s, &lease, &failure, NULL, err);
+    return RV_FAIL(err, RV_E_INVALID, "not a command: %s", w->at[0]);
 }
 
 static int fill(rv_store *s, rv_err **err)
@@ -63,12 +84,13 @@ static int fill(rv_store *s, rv_err **err)
     int rc = 0;
 
     while (rc == 0 && fgets(line, sizeof line, stdin)) {
-        if (strncmp(line, "enqueue ", 8) == 0)
-            rc = enqueue(s, line, now, err);
-        else if (strncmp(line, "claim ", 6) == 0)
-            rc = claim(s, line, now, err);
+        const struct words w = cut(line);
+        if (strcmp(w.at[0], "enqueue") == 0)
+            rc = enqueue(s, &w, now, err);
+        else if (strcmp(w.at[0], "claim") == 0)
+            rc = claim(s, &w, now, err);
         else
-            rc = end(s, line, now, err);
+            rc = end(s, &w, now, err);
     }
     return rc;
 }

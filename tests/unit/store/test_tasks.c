@@ -1,5 +1,7 @@
 /* The queue in a file: which index serves each statement, damage, files of older versions, several processes' handles.
  */
+#include <stdlib.h>
+
 #include "coreengine/store/sqlite_internal.h"
 #include "tests/unit/store/world.h"
 
@@ -286,7 +288,7 @@ START_TEST(two_handles_never_claim_the_same_task)
         struct rv_claimed got = {0};
         OK(claim(w, i % 2 ? other : w->s, i % 2 ? "B" : "A", 3, &got));
         for (size_t j = 0; j < got.n; j++)
-            ck_assert_int_eq(n_seen[atoi(got.rows[j].id)]++, 0);
+            ck_assert_int_eq(n_seen[strtol(got.rows[j].id, NULL, 10)]++, 0);
         rv_claimed_fini(&got);
     }
     for (int i = 0; i < 40; i++)
