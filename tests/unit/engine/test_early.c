@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/kit/kit.h"
-#include "tests/unit/engine/kept_host.h"
+#include "tests/unit/engine/suites.h"
 
 #define GROUP                                                                                                          \
     "name: early\nmodels: {m: scripted}\nagents:\n  - {name: open, default_next: [a, b, slow]}\n"                      \
@@ -265,57 +265,6 @@ START_TEST(an_answer_to_a_run_whose_process_died_is_told_after_its_recovery)
 }
 END_TEST
 
-static bool is_at_gate(struct host *h)
-{
-    pthread_mutex_lock(&h->lock);
-    bool is = h->is_at_gate;
-    pthread_mutex_unlock(&h->lock);
-    return is;
-}
-
-/* The question of `a` opens; the call of `b` ends, which pauses the run; while that step is written the answer comes.
- */
-START_TEST(an_answer_that_comes_while_the_pause_is_written_is_told_after_it)
-{
-    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
-    struct seen s = {.with = "yes"};
-    struct host h;
-    char id[RV_ID_MAX];
-
-    host_new(&h);
-    world_fini(&h.w);
-    world_load(&h.w,
-               "name: early\nmodels: {m: scripted}\nagents:\n  - {name: open, default_next: [a, b]}\n"
-               "  - {name: a, ask: {question: A?}, default_next: meet}\n"
-               "  - {name: b, has_llm: true, model_role: m, default_next: meet}\n  - {name: meet, join: all}\n",
-               "models: {b: [{json: {v: 1}}]}", NULL);
-    opts.holds = true;
-    rv_envelope *env = host_envelope(0, rv_engine_now_us(h.engine));
-    h.is_new = true;
-    h.runs[0].journal = host_journal(&h, env, rv_engine_now_us(h.engine));
-    opts.pipeline = h.w.pipeline;
-    opts.script = h.w.script;
-    opts.journal = h.runs[0].journal;
-    opts.observer = observer(&s);
-    ck_assert_int_eq(rv_engine_start(h.engine, &opts, env, NULL, &h.runs[0].exec, NULL), 0);
-    while (s.n_asked == 0)
-        uv_run(&h.loop, UV_RUN_ONCE);
-    snprintf(id, sizeof id, "%s", s.ids[0]);
-    pthread_mutex_lock(&h.lock);
-    h.gate = "append";
-    pthread_mutex_unlock(&h.lock);
-    while (!is_at_gate(&h))
-        uv_run(&h.loop, UV_RUN_NOWAIT);
-    const struct rv_response yes = {.interrupt_id = rv_str_of(id), .choice = RV_STR_LIT("yes")};
-    ck_assert_int_eq(rv_exec_answer(h.runs[0].exec, &yes, NULL), 0);
-    host_open_gate(&h);
-    uv_run(&h.loop, UV_RUN_DEFAULT);
-    ck_assert_int_eq(rv_exec_status(h.runs[0].exec), RV_RUN_COMPLETED);
-    ck_assert_int_eq(s.n_asked, 1);
-    host_fini(&h);
-}
-END_TEST
-
 Suite *early_suite(void)
 {
     Suite *suite = suite_create("early");
@@ -327,7 +276,6 @@ Suite *early_suite(void)
     tcase_add_test(tc, a_question_of_a_branch_expires_while_others_run);
     tcase_add_test(tc, an_inner_pipeline_ends_when_the_time_of_its_stage_does);
     tcase_add_test(tc, an_answer_to_a_run_whose_process_died_is_told_after_its_recovery);
-    tcase_add_test(tc, an_answer_that_comes_while_the_pause_is_written_is_told_after_it);
     suite_add_tcase(suite, tc);
     return suite;
 }
