@@ -60,7 +60,7 @@ struct group {
     int join;             /* RV_TARGET_NONE: none */
     struct branch *items; /* owned; in the order of the list */
     size_t n, n_alive, n_arrived;
-    char *prefix;                /* of the paths of its branches; owned */
+    char *prefix; /* of the paths of its branches; owned */
     size_t prefix_len;
     struct branch *failed_first; /* in time; NULL: none */
     bool is_settled;             /* its opener goes on next */

@@ -27,7 +27,7 @@ static const struct {
      " FROM pragma_index_xinfo(l.name) x WHERE x.key = 1) || ')' || CASE l.\"unique\" WHEN 1 THEN ' unique' ELSE ' '"
      " || l.name END || CASE l.partial WHEN 1 THEN ' partial' ELSE '' END FROM sqlite_schema t,"
      " pragma_index_list(t.name) l WHERE t.type = 'table' AND l.origin <> 'pk' ORDER BY 1",
-     "SELECT c.relname || ' (' || (SELECT string_agg(pg_get_indexdef(i.indexrelid, k, false)"
+     "SELECT c.relname || ' (' || (SELECT string_agg(trim(BOTH '\"' FROM pg_get_indexdef(i.indexrelid, k, false))"
      " || CASE WHEN i.indoption[k - 1] & 1 = 1 THEN ' desc' ELSE '' END, ', ' ORDER BY k)"
      " FROM generate_series(1, i.indnkeyatts) k) || ')' || CASE WHEN i.indisunique THEN ' unique' ELSE ' '"
      " || x.relname END || CASE WHEN i.indpred IS NOT NULL THEN ' partial' ELSE '' END FROM pg_index i"
@@ -157,7 +157,10 @@ START_TEST(an_older_schema_comes_forward_with_what_it_holds)
     FAILS(RV_E_VERSION, "this program knows versions up to", "newer program", rv_store_open(w->url, NULL, &s, &w->err));
     FAILS(RV_E_VERSION, "this program knows versions up to", NULL,
           rv_store_open(w->url, &(struct rv_store_opts){.read_only = true}, &s, &w->err));
-    run_sql(w, "UPDATE %s.store SET version = 3");
+    rv_buf sql = RV_BUF_INIT(100);
+    rv_buf_printf(&sql, "UPDATE %%s.store SET version = %d", RV_POSTGRES_SCHEMA);
+    run_sql(w, rv_buf_cstr(&sql));
+    rv_buf_fini(&sql);
     run_sql(w, "SELECT note FROM %s.runs");
     OK(rv_store_open(w->url, NULL, &s, &w->err));
     rv_store_close(s);
