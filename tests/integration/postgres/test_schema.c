@@ -92,6 +92,15 @@ static int print_lines(const char *what, const char *these, const char *those, c
     return n;
 }
 
+/* An index of SQLite ends with the key of the row, and none says so; in PostgreSQL it is a column like others. */
+static void drop_keys(char *indexes)
+{
+    static const char mark[] = ", key)";
+
+    for (char *at = indexes; (at = strstr(at, mark));)
+        memmove(at, at + sizeof mark - 2, strlen(at + sizeof mark - 2) + 1);
+}
+
 START_TEST(tables_columns_and_indexes_are_those_of_sqlite)
 {
     struct world world, *w = &world;
@@ -105,6 +114,7 @@ START_TEST(tables_columns_and_indexes_are_those_of_sqlite)
     for (size_t i = 0; i < RV_COUNT(pictures); i++) {
         char *here = ask_sqlite(path, pictures[i].sqlite), *there = ask_postgres(w, pictures[i].postgres);
         ck_assert_uint_gt(strlen(here), 100);
+        drop_keys(there);
         n += print_lines(pictures[i].what, here, there, "SQLite");
         n += print_lines(pictures[i].what, there, here, "PostgreSQL");
         free(here);
