@@ -249,7 +249,7 @@ START_TEST(every_allocation_of_a_conversation_may_fail_once)
     ck_assert_int_eq(rv_json_parse(RV_STR_LIT("{\"a\":{\"x\":[1,2.5]},\"b\":null}"), NULL, &metadata, NULL), 0);
     ck_assert_int_eq(live(), 0); /* libraries set themselves up at first use */
     ck_assert_int_eq(broken_line, 0);
-    for (n = 0;; n++) {
+    for (n = 0;; n += rv_kit_step(3)) {
         int rc;
         remove_files();
         rv_kit_copy(empty, path);

@@ -142,6 +142,11 @@ int rv_kit_sample(int n, int many)
     return soaks() ? many : is_slow ? (n + 7) / 8 : n;
 }
 
+size_t rv_kit_step(size_t n)
+{
+    return soaks() ? 1 : n;
+}
+
 size_t rv_kit_stride(size_t n)
 {
     return is_slow && !soaks() ? n : 1;

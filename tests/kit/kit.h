@@ -55,6 +55,8 @@ void rv_kit_copy(const char *from, const char *to);
 int rv_kit_sample(int n, int many);
 /** The step of a loop that tries every place: 1, but n under a sanitizer without REEVE_SOAK. */
 size_t rv_kit_stride(size_t n);
+/** The step of a long loop that tries every place: n, but 1 with REEVE_SOAK. */
+size_t rv_kit_step(size_t n);
 
 /** True if text is what tests/golden/<name> holds; else the first difference is printed. With REEVE_GOLDEN=update in
  * the environment the file is rewritten (folders are made) and the answer is true. */
