@@ -166,7 +166,7 @@ START_TEST(a_role_without_rights_is_told_which)
 
     guarded(w, &pg);
     FAILS(RV_E_NOT_FOUND, "does not exist", "createdb",
-          rv_store_open("postgres://reader@/nowhere?port=1", &hasty, &s, &w->err) == RV_E_IO
+          rv_store_open("postgres://reader@/nowhere?port=1", &hasty, &s, NULL) == RV_E_IO
               ? open_as(w, "reader", "&dbname=nowhere", &s)
               : RV_E_INTERNAL);
     free(rv_kit_postgres_sql(&pg, "CREATE SCHEMA theirs; GRANT USAGE ON SCHEMA theirs TO reader"));
