@@ -297,7 +297,7 @@ static bool lacks_call(rv_visit *v, int64_t max_retries, bool needs_llm)
     if (!of)
         return false;
     if (v->shared->rules >= RV_RULES_4 && v->attempt <= max_retries && !rv_visit_must_end(v)) {
-        v->bound_of = of; /* a bound ends the run, whoever was faster to use the last call */
+        v->bound_of = of; /* a bound ends the run, no matter which branch used the last call */
         v->bound = reason;
     }
     return true;

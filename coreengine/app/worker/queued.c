@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coreengine/app/past.h"
-#include "coreengine/app/work/work_internal.h"
+#include "coreengine/app/worker/worker_internal.h"
 
 #define MAX_PLACE 10000 /* tasks that are looked at to say what comes before */
 

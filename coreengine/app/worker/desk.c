@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/past.h"
-#include "coreengine/app/work/work_internal.h"
+#include "coreengine/app/worker/worker_internal.h"
 
 #define POLL_MIN_US INT64_C(50000)
 #define POLL_MAX_US INT64_C(2000000)

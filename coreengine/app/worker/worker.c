@@ -13,7 +13,7 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
-#include "coreengine/app/work/work_internal.h"
+#include "coreengine/app/worker/worker_internal.h"
 
 #define EXIT_AT_ONCE 130
 #define EXIT_REFUSED 2 /* of `reeve run-host`: the run did not go on */

@@ -1,6 +1,6 @@
 /* What a worker offers: its labels, and each capability on its path in the version that is there. Each is looked at in
  * a process of its own: one that crashes when it is loaded is not offered, and takes nothing with it. */
-#include "coreengine/app/work/work_internal.h"
+#include "coreengine/app/worker/worker_internal.h"
 
 #define MAX_VERSION ((size_t)4 << 10)
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <uv.h>
 
-#include "coreengine/app/work/work_internal.h"
+#include "coreengine/app/worker/worker_internal.h"
 
 #define MAX_ROOM  ((size_t)64 << 10)
 #define MAX_WORDS 64

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "coreengine/app/past.h"
-#include "coreengine/app/work/work_internal.h"
+#include "coreengine/app/worker/worker_internal.h"
 
 #define MAX_ATTEMPTS 1000 /* runs of one task that are looked at */
 #define MAX_NAME     128  /* bytes of a capability's or a tool's name */

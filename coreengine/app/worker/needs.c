@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/work/work_internal.h"
+#include "coreengine/app/worker/worker_internal.h"
 
 #define LABEL      "label:"
 #define CAPABILITY "capability:"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coreengine/app/past.h"
-#include "coreengine/app/work/work_internal.h"
+#include "coreengine/app/worker/worker_internal.h"
 
 #define MAX_SWEPT  200 /* of each kind at once */
 #define MAX_OWNERS 256

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "coreengine/app/past.h"
-#include "coreengine/app/work/work_internal.h"
+#include "coreengine/app/worker/worker_internal.h"
 
 #define MAX_KEY  ((size_t)64 << 10)
 #define MAX_SAME 100000 /* runs with one key */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "coreengine/app/past.h"
-#include "coreengine/app/work/work_internal.h"
+#include "coreengine/app/worker/worker_internal.h"
 
 #define JITTER_PPM INT64_C(100000)
 

@@ -7,7 +7,7 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
-#include "coreengine/app/work/work_internal.h"
+#include "coreengine/app/worker/worker_internal.h"
 
 /* --- what there is to do --- */
 
