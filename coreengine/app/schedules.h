@@ -38,7 +38,7 @@ void rv_app_times_fini(struct rv_app_times *t);
 /** The first instant after after_us; *out_us 0: there is none. */
 RV_MUST_CHECK int rv_app_times_next(const struct rv_app_times *t, int64_t after_us, int64_t *out_us, rv_err **err);
 
-/* What becomes of a schedule that is due. */
+/* The decision about a schedule that is due. */
 struct rv_app_plan {
     int64_t planned_us, since_us; /* as struct rv_firing */
     int64_t next_us;              /* 0: it ends */

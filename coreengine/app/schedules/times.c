@@ -1,4 +1,4 @@
-/* When a schedule fires: the instants that its text means, and what becomes of those that were missed. */
+/* When a schedule fires: the instants that its text means, and the one that is fired when some were missed. */
 #include "coreengine/app/schedules.h"
 #include "coreengine/calendar/when.h"
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+/* clang-format off: one a line */
 const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_run,      &rv_verb_chat,
     &rv_verb_resume,   &rv_verb_runs,
@@ -21,6 +22,7 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_docs,     &rv_verb_capability_host,
     &rv_verb_run_host, NULL,
 };
+/* clang-format on */
 
 const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub)
 {

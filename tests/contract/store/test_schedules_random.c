@@ -1,5 +1,6 @@
 /* Several processes do at random what workers and people do with schedules, and a simple model says what must come of
- * each call: an instant of a schedule is fired at most once, by whoever saw it first, and each firing has its task. */
+ * each call: an instant of a schedule is fired at most once, by the process that comes first, and each firing has its
+ * task. */
 #include "tests/contract/store/schedules.h"
 
 #define SCHEDULES 12
