@@ -8,6 +8,10 @@
     " s.pipeline, s.priority, s.max_retries, s.created_us, s.updated_us, s.next_us, s.look_us, s.last_us, s.n_fired,"  \
     " s.n_skipped, s.error FROM schedules s LEFT JOIN blobs b ON b.key = s.bundle"
 
+/* FIRED_KEY passes over a schedule that another transaction looks at just now: workers that have the same list fire
+ * different schedules of it at once. Such a transaction may be one that came too late, and then this one is fired at
+ * the next look. */
+
 /* One of a scope, by its id or its name. */
 #define RV_SQL_NAMED_SCHEDULE " WHERE tenant = ?2 AND (id = ?1 OR name = ?1) AND (?3 IS NULL OR \"user\" = ?3)"
 
