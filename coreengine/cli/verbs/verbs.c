@@ -4,12 +4,14 @@
 
 #include <string.h>
 
+/* clang-format off */ /* one a line */
 const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_run,
     &rv_verb_chat,
     &rv_verb_resume,
     &rv_verb_runs,
     &rv_verb_submit,
+    &rv_verb_schedules,
     &rv_verb_worker,
     &rv_verb_replay,
     &rv_verb_diff,
@@ -35,6 +37,7 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_run_host,
     NULL,
 };
+/* clang-format on */
 
 const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub)
 {
