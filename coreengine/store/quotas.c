@@ -510,16 +510,17 @@ int rv_store_settle_left(rv_store *s, const char *run, int64_t fence, int64_t *n
 
 /* --- upkeep --- */
 
-static int prune(struct sql_store *st, int64_t before_us, int64_t max, int64_t *n, rv_err **err)
+static int prune(struct sql_store *st, int64_t before_us, int64_t now_us, int64_t max, int64_t *n, rv_err **err)
 {
     const enum sql_id ids[] = {SQL_PRUNE_USAGE, SQL_PRUNE_RATES};
+    const int64_t upto_us[] = {before_us, now_us};
     int rc = 0;
 
     *n = 0;
     for (size_t i = 0; rc == 0 && i < RV_COUNT(ids); i++) {
         rv_sql_stmt *stmt = rv_sql_use(st, ids[i]);
         int64_t n_rows = 0;
-        rv_sql_int(stmt, 1, before_us);
+        rv_sql_int(stmt, 1, upto_us[i]);
         rv_sql_int(stmt, 2, max);
         rc = rv_sql_run_counted(stmt, &n_rows, "forget what was used", err);
         *n += n_rows;
@@ -527,18 +528,20 @@ static int prune(struct sql_store *st, int64_t before_us, int64_t max, int64_t *
     return rc;
 }
 
-int rv_store_prune_usage(rv_store *s, int64_t before_us, int64_t max, int64_t *n, rv_err **err)
+int rv_store_prune_usage(rv_store *s, int64_t before_us, int64_t now_us, int64_t max, int64_t *n, rv_err **err)
 {
     int64_t pruned = 0;
     int rc = rv_store_check_time("the time", before_us, err);
 
+    if (rc == 0)
+        rc = rv_store_check_time("the time", now_us, err);
     if (rc == 0 && (max < 1 || max > MAX_PRUNE))
         rc = RV_FAIL(err, RV_E_INVALID, "%" PRId64 " is not a number of counters to forget at once", max);
     rc = rv_store_enter_write(s, rc, "prune usage", err);
     if (rc != 0)
         return rc;
     do
-        rc = prune(s->sql, before_us, max, &pruned, err);
+        rc = prune(s->sql, before_us, now_us, max, &pruned, err);
     while (rv_store_repeats(s, &rc, err));
     rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && n)

@@ -96,8 +96,11 @@ RV_MUST_CHECK int rv_store_settle(rv_store *s, const char *run, int64_t fence, i
                                   const int64_t used[RV_N_QUOTA], int64_t *n, rv_err **err);
 /** What owners of the run before that fence reserved counts as used: its calls may have been made. */
 RV_MUST_CHECK int rv_store_settle_left(rv_store *s, const char *run, int64_t fence, int64_t *n, rv_err **err);
-/** Forget periods and windows that ended before `before_us`, at most max of each. */
-RV_MUST_CHECK int rv_store_prune_usage(rv_store *s, int64_t before_us, int64_t max, int64_t *n, rv_err **err);
+/** Forget periods that ended before `before_us`, and windows in which nothing has happened up to `now_us`; at most max
+ * of each. */
+RV_MUST_CHECK int rv_store_prune_usage(rv_store *s, int64_t before_us, int64_t now_us, int64_t max, int64_t *n,
+                                       rv_err **err);
+#define RV_USAGE_KEPT_US (INT64_C(100) * 86400 * 1000000) /* how long periods that are over are kept as a rule */
 
 /* --- Reading --- */
 struct rv_usage_row {

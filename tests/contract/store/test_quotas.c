@@ -287,11 +287,11 @@ START_TEST(periods_and_windows_that_are_over_are_forgotten)
     OK(rv_store_reserve(w->s, &ask, &a, &w->err));
     OK(count_run(w, "ann", 0, &a));
     OK(count_run(w, "bob", 100, &a));
-    OK(rv_store_prune_usage(w->s, AT(59), 100, &n, &w->err));
+    OK(rv_store_prune_usage(w->s, AT(59), AT(59), 100, &n, &w->err));
     ck_assert_int_eq(n, 0);
-    OK(rv_store_prune_usage(w->s, AT(60), 100, &n, &w->err));
+    OK(rv_store_prune_usage(w->s, AT(60), AT(60), 100, &n, &w->err));
     ck_assert_int_eq(n, 1); /* ann's window */
-    OK(rv_store_prune_usage(w->s, AT(MIDNIGHT), 100, &n, &w->err));
+    OK(rv_store_prune_usage(w->s, AT(MIDNIGHT), AT(MIDNIGHT), 100, &n, &w->err));
     ck_assert_int_eq(n, 2);
     OK(rv_store_settle(w->s, "r1", 1, 1, (int64_t[RV_N_QUOTA]){60}, &n, &w->err));
     ck_assert_int_eq(n, 0); /* its reservation went with the day */
@@ -326,7 +326,7 @@ START_TEST(arguments_that_are_none_are_refused)
     FAILS(RV_E_INVALID, rv_store_reserve(w->s, &ask, &a, &w->err));
     FAILS(RV_E_INVALID, rv_store_settle(w->s, "r1", 0, 1, (int64_t[RV_N_QUOTA]){0}, NULL, &w->err));
     FAILS(RV_E_INVALID, rv_store_settle(w->s, "r1", 1, 1, (int64_t[RV_N_QUOTA]){-1}, NULL, &w->err));
-    FAILS(RV_E_INVALID, rv_store_prune_usage(w->s, T0, 0, NULL, &w->err));
+    FAILS(RV_E_INVALID, rv_store_prune_usage(w->s, T0, T0, 0, NULL, &w->err));
     USAGE(NULL, 0, "");
     world_close(w);
 }
