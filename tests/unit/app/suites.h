@@ -5,5 +5,6 @@
 #include <check.h>
 
 TCase *needs_case(void);
+TCase *quotas_case(void);
 
 #endif
