@@ -55,6 +55,8 @@ extern const struct rv_cli_takes rv_cli_takes_runs, rv_cli_takes_sessions, rv_cl
 /* How a verb uses the store that its command line names. It is open while the verb runs. */
 enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV_CLI_CHANGES };
 
+/* --quotas of verbs that drive runs, and of others that count. */
+#define RV_CLI_QUOTAS_DOC "plans and their limits (default REEVE_QUOTAS, else ~/.config/reeve/quotas.yaml)"
 #define RV_CLI_MAX_GROUPS 4
 struct rv_cli;
 struct rv_cli_verb {

@@ -107,7 +107,20 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE INDEX schedules_by_bundle ON schedules (bundle) WHERE bundle IS NOT NULL;"
     "CREATE TABLE firings (schedule " INT_HERE " REFERENCES schedules (key) ON DELETE CASCADE,"
     " planned_us " INT_HERE ", since_us " INT_HERE ", at_us " INT_HERE ", made " TEXT ", skipped " TEXT ","
-    " PRIMARY KEY (schedule, planned_us));",
+    " PRIMARY KEY (schedule, planned_us));"
+    /* A counter is changed in place: none of the columns that change is indexed. */
+    "CREATE TABLE usage (key " ID ", tenant " TEXT_HERE ", is_tenants " INT_HERE ", \"user\" " TEXT_HERE ","
+    " kind " TEXT_HERE ", span " TEXT_HERE ", start_us " INT_HERE ", end_us " INT_HERE ", used " INT_HERE ","
+    " reserved " INT_HERE ", UNIQUE (tenant, is_tenants, \"user\", kind, span, start_us)) WITH (fillfactor = 50);"
+    "CREATE INDEX usage_over ON usage (end_us, key);"
+    "CREATE TABLE holds (run " TEXT_HERE ", fence " INT_HERE ", call " INT_HERE ", usage " INT_HERE
+    " REFERENCES usage (key) ON DELETE CASCADE, amount " INT_HERE ", PRIMARY KEY (run, fence, call, usage));"
+    "CREATE INDEX holds_by_usage ON holds (usage);"
+    "CREATE TABLE rates (key " ID ", tenant " TEXT_HERE ", is_tenants " INT_HERE ", \"user\" " TEXT_HERE ","
+    " kind " TEXT_HERE ", span " TEXT_HERE ", end_us " INT_HERE ", head " INT_HERE ", n0 " INT_HERE ", n1 " INT_HERE ","
+    " n2 " INT_HERE ", n3 " INT_HERE ", n4 " INT_HERE ", n5 " INT_HERE ", n6 " INT_HERE ", n7 " INT_HERE ","
+    " n8 " INT_HERE ", n9 " INT_HERE ", UNIQUE (tenant, is_tenants, \"user\", kind, span)) WITH (fillfactor = 50);"
+    "CREATE INDEX rates_over ON rates (end_us, key);",
 };
 
 struct header {

@@ -5,6 +5,7 @@
 #ifndef RV_STORE_SQL_INTERNAL_H
 #define RV_STORE_SQL_INTERNAL_H
 
+#include "coreengine/store/sql_quotas_internal.h"
 #include "coreengine/store/sql_schedules_internal.h"
 #include "coreengine/store/sql_tasks_internal.h"
 #include "coreengine/store/sql_workers_internal.h"
@@ -142,7 +143,8 @@
     X(COUNTER, "SELECT value FROM counters WHERE name = ?1")                                                           \
     RV_SQL_TASK_STATEMENTS(X)                                                                                          \
     RV_SQL_WORKER_STATEMENTS(X)                                                                                        \
-    RV_SQL_SCHEDULE_STATEMENTS(X)
+    RV_SQL_SCHEDULE_STATEMENTS(X)                                                                                      \
+    RV_SQL_QUOTA_STATEMENTS(X)
 
 enum sql_id {
 #define X(name, text) SQL_##name,

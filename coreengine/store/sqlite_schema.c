@@ -103,7 +103,23 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE INDEX schedules_by_bundle ON schedules (bundle) WHERE bundle IS NOT NULL;"
     "CREATE TABLE firings (schedule INTEGER NOT NULL REFERENCES schedules (key) ON DELETE CASCADE,"
     " planned_us INTEGER NOT NULL, since_us INTEGER NOT NULL, at_us INTEGER NOT NULL, made TEXT, skipped TEXT,"
-    " PRIMARY KEY (schedule, planned_us)) WITHOUT ROWID;",
+    " PRIMARY KEY (schedule, planned_us)) WITHOUT ROWID;"
+    /* What quotas have used, what is reserved of them for calls under way, and windows of rates. user '' in a
+     * row with is_tenants: all users together. */
+    "CREATE TABLE usage (key INTEGER PRIMARY KEY, tenant TEXT NOT NULL, is_tenants INTEGER NOT NULL,"
+    " user TEXT NOT NULL, kind TEXT NOT NULL, span TEXT NOT NULL, start_us INTEGER NOT NULL, end_us INTEGER NOT NULL,"
+    " used INTEGER NOT NULL, reserved INTEGER NOT NULL, UNIQUE (tenant, is_tenants, user, kind, span, start_us));"
+    "CREATE INDEX usage_over ON usage (end_us);"
+    "CREATE TABLE holds (run TEXT NOT NULL, fence INTEGER NOT NULL, call INTEGER NOT NULL, usage INTEGER NOT NULL"
+    " REFERENCES usage (key) ON DELETE CASCADE, amount INTEGER NOT NULL, PRIMARY KEY (run, fence, call, usage))"
+    " WITHOUT ROWID;"
+    "CREATE INDEX holds_by_usage ON holds (usage);"
+    "CREATE TABLE rates (key INTEGER PRIMARY KEY, tenant TEXT NOT NULL, is_tenants INTEGER NOT NULL,"
+    " user TEXT NOT NULL, kind TEXT NOT NULL, span TEXT NOT NULL, end_us INTEGER NOT NULL, head INTEGER NOT NULL,"
+    " n0 INTEGER NOT NULL, n1 INTEGER NOT NULL, n2 INTEGER NOT NULL, n3 INTEGER NOT NULL, n4 INTEGER NOT NULL,"
+    " n5 INTEGER NOT NULL, n6 INTEGER NOT NULL, n7 INTEGER NOT NULL, n8 INTEGER NOT NULL, n9 INTEGER NOT NULL,"
+    " UNIQUE (tenant, is_tenants, user, kind, span));"
+    "CREATE INDEX rates_over ON rates (end_us);",
 };
 
 struct header {

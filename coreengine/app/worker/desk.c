@@ -23,6 +23,8 @@
 #define MAX_FIRED      32   /* schedules that fire at once: signs of life and claims have their turn between */
 #define FIRE_SPREAD_US INT64_C(100000) /* workers that wait for the same instant look at it so far apart */
 #define SWEEP_DUTY     "sweep"
+#define PRUNE_US       INT64_C(3600000000) /* between two looks for counters of quotas that are over */
+#define MAX_PRUNED     1000
 #define JITTER_PPM     INT64_C(100000)
 
 struct work_desk {
@@ -45,7 +47,7 @@ struct work_desk {
     int64_t *classes;         /* that it can serve */
     size_t n_classes, cap_classes, first_class;
     int64_t n_known_classes; /* -1: not asked yet */
-    int64_t poll_us, poll_at_us, sweep_at_us, sign_at_us, started_us;
+    int64_t poll_us, poll_at_us, sweep_at_us, sign_at_us, started_us, prune_at_us;
     bool found_something;   /* in the last look */
     bool has_told_draining; /* the store that it takes no more */
 };
@@ -352,6 +354,10 @@ static int sweep(struct work_desk *d, rv_err **err)
     if (rc < 0 || !is_mine)
         return rc;
     rc = rv_work_sweep(d->store, now_us, &n, err);
+    if (rc == 0 && d->worker->quotas && now_us >= d->prune_at_us) {
+        d->prune_at_us = now_us + PRUNE_US;
+        rc = rv_store_prune_usage(d->store, now_us - RV_USAGE_KEPT_US, now_us, MAX_PRUNED, NULL, err);
+    }
     if (n > 0) {
         d->poll_us = POLL_MIN_US;
         d->poll_at_us = 0;
@@ -573,7 +579,8 @@ int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(vo
                                    .owner = w->owner,
                                    .lease_us = w->lease_us,
                                    .handlers = w->handlers,
-                                   .n_handlers = w->opts->n_handlers};
+                                   .n_handlers = w->opts->n_handlers,
+                                   .quotas = w->quotas};
     if (rc == 0)
         rc = start(d, err);
     if (rc < 0)
