@@ -67,6 +67,7 @@ static enum rv_failure failure_of_stage(const char *type)
         {"TimeoutError", RV_FAILURE_STAGE_TIMED_OUT}, {"CancelledError", RV_FAILURE_CANCELLED},
         {"ToolError", RV_FAILURE_TOOL_FAILED},        {"ExpressionError", RV_FAILURE_EXPRESSION_FAILED},
         {"JoinError", RV_FAILURE_JOIN_FAILED},        {"TemplateError", RV_FAILURE_TEMPLATE_FAILED},
+        {RV_QUESTION_CANCELLED, RV_FAILURE_QUESTION_CANCELLED},
     };
 
     for (size_t i = 0; i < RV_COUNT(codes); i++)
