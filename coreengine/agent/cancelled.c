@@ -1,5 +1,5 @@
-/* A question that a person cancelled, with a reason: the stage that waits with it fails when it is visited next, so that
- * its error_next, or the join of its branch, decides how the run goes on. What the stage had kept is given up. */
+/* A question that a person cancelled, with a reason: the stage that waits with it fails when it is visited next, so
+ * that its error_next, or the join of its branch, decides how the run goes on. What the stage had kept is given up. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <string.h>
@@ -26,8 +26,7 @@ int rv_visit_cancel_question(struct rv_visit_shared *shared, int stage, rv_envel
                              struct rv_effects *out, rv_err **err)
 {
     json_object *kept = json_object_new_object();
-    int rc = RV_SET(kept, err, RV_M_TEXT("kind", CANCELLED),
-                    RV_M_STR("reason", reason.ptr ? reason : RV_STR_LIT("")));
+    int rc = RV_SET(kept, err, RV_M_TEXT("kind", CANCELLED), RV_M_STR("reason", reason.ptr ? reason : RV_STR_LIT("")));
 
     if (rc == 0)
         rc = rv_visit_give_up(shared, stage, env, "the question was cancelled", now_us, out, err);

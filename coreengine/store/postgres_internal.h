@@ -233,7 +233,7 @@ RV_MUST_CHECK int rv_pg_open_reading(struct postgres *st, rv_err **err);
 void rv_pg_abandon(struct postgres *st);
 
 /* postgres_schema.c: step i takes the tables from version i to i + 1. */
-#define RV_POSTGRES_SCHEMA 5
+#define RV_POSTGRES_SCHEMA 6
 extern const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA];
 /** Check that the schema of the database is a store, create it when it is empty, bring it forward when it is older. */
 RV_MUST_CHECK int rv_pg_bring_forward(struct postgres *st, const char *const *steps, int n_steps, bool must_exist,

@@ -96,6 +96,20 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE TABLE workers (name " TEXT " PRIMARY KEY, host " TEXT_HERE ", pid " INT_HERE ", offers BYTEA NOT NULL,"
     " n_max " INT_HERE ", n_runs " INT_HERE ", draining " INT_HERE ", started_us " INT_HERE ", seen_us " INT_HERE ");"
     "CREATE TABLE duties (name " TEXT " PRIMARY KEY, worker " TEXT_HERE ", until_us " INT_HERE ");",
+    /* 5 to 6. */
+    "ALTER TABLE runs ADD COLUMN n_open " INT_HERE " DEFAULT 0;"
+    "CREATE TABLE interrupts (run " INT_HERE " REFERENCES runs (key) ON DELETE CASCADE,"
+    " id " TEXT_HERE ", tenant " TEXT_HERE ", \"user\" " TEXT_HERE ", session " TEXT_HERE ", kind " TEXT_HERE ","
+    " stage " TEXT_HERE ", text BYTEA NOT NULL, reason BYTEA, status " TEXT_HERE ", created_us " INT_HERE ","
+    " expires_us " INT_HERE ", ended_us " INT_HERE ", PRIMARY KEY (run, id));"
+    "CREATE INDEX interrupts_by_session ON interrupts (tenant, session);"
+    "CREATE INDEX interrupts_open ON interrupts (tenant, kind, created_us) WHERE ended_us = 0;"
+    "CREATE INDEX interrupts_due ON interrupts (expires_us) WHERE status = 'pending' AND expires_us > 0;"
+    "CREATE INDEX interrupts_over ON interrupts (ended_us) WHERE ended_us > 0;"
+    "INSERT INTO interrupts (run, id, tenant, \"user\", session, kind, stage, text, status, created_us, expires_us,"
+    " ended_us) SELECT p.run, p.id, r.tenant, r.\"user\", r.session, p.kind, p.stage, p.text, 'pending', p.created_us,"
+    " p.expires_us, 0 FROM pending p JOIN runs r ON r.key = p.run;"
+    "UPDATE runs SET n_open = n_pending WHERE n_pending > 0;",
 };
 
 struct header {
