@@ -215,8 +215,8 @@ static int stats(struct rv_cli *cli, rv_err **err)
 static const struct rv_cli_option list_options[] = {
     {"session", 0, "ID", "only questions of runs of this session", NULL, false},
     {"kind", 'k', "KIND", "only questions of this kind", KINDS, false},
-    {"status", 0, "STATUS", "only questions with this status; may be given more than once (default: those that are open)",
-     STATUSES, true},
+    {"status", 0, "STATUS",
+     "only questions with this status; may be given more than once (default: those that are open)", STATUSES, true},
     {"run", 0, "RUN", "only questions of this run", NULL, false},
     {"limit", 'l', "N", "number of questions to list, oldest first; 0: all (default 50; all with --json)", NULL, false},
     {"json", 'j', NULL, "print a JSON array", NULL, false},
@@ -232,9 +232,10 @@ static const struct rv_cli_verb list_verb = {
     .name = "interrupts list",
     .args = "",
     .summary = "list questions of runs, oldest first",
-    .text = "Lists the questions that runs wait with. --status lists others: a question is pending until it is resolved\n"
-            "(answered), expired (`reeve interrupts sweep` and workers mark those that are due) or cancelled. A question\n"
-            "that is over has a row until its run is deleted or `reeve interrupts prune` deletes the row.",
+    .text =
+        "Lists the questions that runs wait with. --status lists others: a question is pending until it is resolved\n"
+        "(answered), expired (`reeve interrupts sweep` and workers mark those that are due) or cancelled. A question\n"
+        "that is over has a row until its run is deleted or `reeve interrupts prune` deletes the row.",
     .examples = "reeve interrupts\n"
                 "reeve interrupts list --session chat-7 --kind confirmation\n"
                 "reeve interrupts list --status expired --status cancelled --json",
@@ -264,9 +265,10 @@ const struct rv_cli_verb rv_verb_interrupts = {
     .name = "interrupts",
     .args = "VERB",
     .summary = "list, count, cancel and expire questions of runs",
-    .text = "A run that needs a person waits with one question or several. `reeve resume` answers a question; these verbs\n"
-            "list the questions of many runs, and cancel one while its run goes on. With --user (or REEVE_USER) only the\n"
-            "questions of that user's runs are visible.",
+    .text =
+        "A run that needs a person waits with one question or several. `reeve resume` answers a question; these verbs\n"
+        "list the questions of many runs, and cancel one while its run goes on. With --user (or REEVE_USER) only the\n"
+        "questions of that user's runs are visible.",
     .examples = "reeve interrupts                        # those that runs wait with\n"
                 "reeve interrupts cancel RUN --reason \"asked by mistake\"\n"
                 "reeve interrupts sweep                  # those that no one answered in time",

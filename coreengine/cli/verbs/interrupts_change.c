@@ -90,8 +90,8 @@ static int sweep(struct rv_cli *cli, rv_err **err)
     struct rv_app_due due = {.n = 0};
     struct swept s = {.n_expired = 0};
 
-    int rc = rv_store_expire_interrupts(
-        cli->store, cli->app.scope.tenant ? cli->app.scope.tenant : RV_STORE_TENANT, now_us, &s.n_expired, err);
+    int rc = rv_store_expire_interrupts(cli->store, cli->app.scope.tenant ? cli->app.scope.tenant : RV_STORE_TENANT,
+                                        now_us, &s.n_expired, err);
     if (rc == 0)
         rc = rv_app_find_due(cli->store, &cli->app.scope, NULL, now_us, &due, err);
     for (size_t i = 0; rc == 0 && i < due.n; i++)
@@ -164,9 +164,10 @@ const struct rv_cli_verb rv_verb_interrupts_sweep = {
     .name = "interrupts sweep",
     .args = "",
     .summary = "mark questions that no one answered in time",
-    .text = "Marks the questions that are due as expired and counts them. Runs whose question has a time-out (`ask` with\n"
-            "expires_seconds) go on by that, here or, with --queue, at a worker. Others still wait: it is too late to\n"
-            "answer them, but they can be cancelled. Workers do the same every few seconds.",
+    .text =
+        "Marks the questions that are due as expired and counts them. Runs whose question has a time-out (`ask` with\n"
+        "expires_seconds) go on by that, here or, with --queue, at a worker. Others still wait: it is too late to\n"
+        "answer them, but they can be cancelled. Workers do the same every few seconds.",
     .examples = "reeve interrupts sweep",
     RV_CLI_OPTIONS(sweep_options),
     .groups = {&rv_cli_of_work, &rv_cli_of_stores, &rv_cli_of_commits},
@@ -178,7 +179,8 @@ const struct rv_cli_verb rv_verb_interrupts_prune = {
     .name = "interrupts prune",
     .args = "",
     .summary = "delete the rows of questions that ended long ago",
-    .text = "Deletes the rows of resolved, expired and cancelled questions, in small batches. Their runs and journals stay\n"
+    .text = "Deletes the rows of resolved, expired and cancelled questions, in small batches. Their runs and journals "
+            "stay\n"
             "as they are.",
     .examples = "reeve interrupts prune --older-than 30d",
     RV_CLI_OPTIONS(prune_options),
