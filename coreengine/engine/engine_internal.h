@@ -58,6 +58,7 @@ struct rv_engine {
     size_t n_live;                   /* runs that are not over */
     size_t n_untold;                 /* runs that are over, and on_over has not been told */
     size_t n_asking;                 /* runs with is_asking */
+    size_t n_held;                   /* runs with is_held */
     unsigned n_turns;
     struct tool_record *tools;
     size_t n_tools, cap_tools;
@@ -121,6 +122,8 @@ struct rv_exec {
     struct write write;         /* the step being kept */
     bool is_keeping;            /* it is: nothing is told to the core, and the effects wait */
     bool is_broken;             /* meanwhile, by rc and err: it is over when the step is kept */
+    struct subscribers *subscribers; /* of its capabilities; NULL: they have none */
+    bool is_held;               /* it is over, and waits for them before on_over is told */
     bool is_untold;             /* it is over, and on_over has not been told */
     bool is_end_told;           /* `done` was, and nothing since */
     bool is_unkept;             /* its journal refused a step */
@@ -154,6 +157,7 @@ RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **e
 /** Have the effects at hand performed in the next turn. */
 RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
 void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the turn */
+void rv_exec_tell_over(rv_exec *x); /* it was held; the same */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
@@ -167,6 +171,18 @@ bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
 void rv_delta_tell_rest(struct call *c);
 /** A provider handed out a piece. */
 void rv_delta_piece(struct call *c, bool is_thinking, rv_str text);
+
+/* --- subscribers.c --- */
+
+/** On failure rv_subscribers_stop() is still needed. */
+RV_MUST_CHECK int rv_subscribers_init(rv_exec *x, rv_err **err);
+void rv_subscribers_stop(rv_exec *x); /* gives up what is under way; not for a run whose engine is gone */
+/** There are some: they are told. */
+void rv_subscribers_tell(rv_exec *x, enum rv_emit_kind kind, rv_str line);
+/** The run is over: does it wait for them? Then it is_held until rv_subscribers_let_go() says true. */
+bool rv_subscribers_hold(rv_exec *x);
+bool rv_subscribers_let_go(rv_exec *x);
+void rv_subscribers_go_on(rv_exec *x); /* the run that is held goes on */
 
 /* --- tools.c --- */
 
