@@ -8,7 +8,7 @@
 
 #include "coreengine/base/base.h"
 
-#define RV_BUS_MAX_QUEUE       1024             /* messages that wait for one subscriber */
+#define RV_BUS_MAX_QUEUE       1024              /* messages that wait for one subscriber */
 #define RV_BUS_MAX_QUEUE_BYTES ((size_t)8 << 20) /* and their texts together */
 #define RV_BUS_MAX_DEPTH       8                 /* of messages that are published while one is handed over */
 #define RV_BUS_FAILURES        5                 /* in a row of one type that open its breaker */

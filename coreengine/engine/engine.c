@@ -9,10 +9,10 @@
 
 #include "coreengine/engine/engine_internal.h"
 
-#define MAX_HEARD  (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
-#define MAX_KEPT   8                      /* steps of a group that are performed in one turn */
-#define HELD_LOOK_US INT64_C(20000) /* how often a run that waits for its subscribers is looked at */
-#define LOOK_EVERY 64                     /* turns without a sleep between two looks at signals and descriptors */
+#define MAX_HEARD    (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
+#define MAX_KEPT     8                      /* steps of a group that are performed in one turn */
+#define HELD_LOOK_US INT64_C(20000)         /* how often a run that waits for its subscribers is looked at */
+#define LOOK_EVERY   64                     /* turns without a sleep between two looks at signals and descriptors */
 
 /* --- simulated time --- */
 

@@ -1,6 +1,6 @@
-/* Subscribers of capabilities: they are told the observable events of their run on worker threads, each in order and one
- * at a time, so that none of them keeps the run or another one waiting. What they answer is not looked at. A run that is
- * over waits for them a moment, so that they hear of its end. */
+/* Subscribers of capabilities: they are told the observable events of their run on worker threads, each in order and
+ * one at a time, so that none of them keeps the run or another one waiting. What they answer is not looked at. A run
+ * that is over waits for them a moment, so that they hear of its end. */
 #include <stdlib.h>
 #include <string.h>
 

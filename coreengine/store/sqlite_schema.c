@@ -91,8 +91,21 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " n_max INTEGER NOT NULL, n_runs INTEGER NOT NULL, draining INTEGER NOT NULL, started_us INTEGER NOT NULL,"
     " seen_us INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE duties (name TEXT PRIMARY KEY, worker TEXT NOT NULL, until_us INTEGER NOT NULL) WITHOUT ROWID;",
-    /* 5 to 6. Questions of runs, also those that are over. n_open counts those that the run still waits with, so that a
-     * step of a run without any looks nowhere. */
+    /* 5 to 6. Schedules, and their last firings. */
+    "CREATE TABLE schedules (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL,"
+    " user TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, expr TEXT NOT NULL, zone TEXT NOT NULL,"
+    " type TEXT NOT NULL, tier TEXT NOT NULL, needs TEXT NOT NULL, payload TEXT NOT NULL,"
+    " bundle INTEGER REFERENCES blobs (key), pipeline TEXT, priority INTEGER NOT NULL, max_retries INTEGER NOT NULL,"
+    " created_us INTEGER NOT NULL, updated_us INTEGER NOT NULL, next_us INTEGER NOT NULL, look_us INTEGER NOT NULL,"
+    " last_us INTEGER NOT NULL, n_fired INTEGER NOT NULL, n_skipped INTEGER NOT NULL, error TEXT,"
+    " UNIQUE (tenant, name));"
+    "CREATE INDEX schedules_due ON schedules (look_us, tenant) WHERE look_us > 0;"
+    "CREATE INDEX schedules_by_bundle ON schedules (bundle) WHERE bundle IS NOT NULL;"
+    "CREATE TABLE firings (schedule INTEGER NOT NULL REFERENCES schedules (key) ON DELETE CASCADE,"
+    " planned_us INTEGER NOT NULL, since_us INTEGER NOT NULL, at_us INTEGER NOT NULL, made TEXT, skipped TEXT,"
+    " PRIMARY KEY (schedule, planned_us)) WITHOUT ROWID;"
+    /* Questions of runs, also those that are over. n_open counts those that the run still waits with, so that a step
+     * of a run without any looks nowhere. */
     "ALTER TABLE runs ADD COLUMN n_open INTEGER NOT NULL DEFAULT 0;"
     "CREATE TABLE interrupts (run INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE, id TEXT NOT NULL, tenant "
     "TEXT NOT NULL, user TEXT NOT NULL, session TEXT NOT NULL, kind TEXT NOT NULL,"

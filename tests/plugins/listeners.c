@@ -60,10 +60,10 @@ static int dies(void *self, struct rv_cap_call *call)
 
 static const struct rv_cap_entry entries[] = {
     {RV_CAP_SUBSCRIBER, "all", "{}", hears},
-    {RV_CAP_SUBSCRIBER, "ends", RV_CAP_JSON({"events" : ["stage_completed", "done"]}), hears},
+    {RV_CAP_SUBSCRIBER, "ends", RV_CAP_JSON({"events" : [ "stage_completed", "done" ]}), hears},
     {RV_CAP_SUBSCRIBER, "fails", RV_CAP_JSON({"events" : ["stage_started"]}), fails},
     {RV_CAP_SUBSCRIBER, "garbage", RV_CAP_JSON({"events" : ["done"]}), garbage},
-    {RV_CAP_SUBSCRIBER, "blocks", RV_CAP_JSON({"events" : ["pipeline_started", "done"], "timeout_ms" : 300}), blocks},
+    {RV_CAP_SUBSCRIBER, "blocks", RV_CAP_JSON({"events" : [ "pipeline_started", "done" ], "timeout_ms" : 300}), blocks},
     {RV_CAP_SUBSCRIBER, "dies", RV_CAP_JSON({"events" : ["done"]}), dies},
     RV_CAP_END,
 };

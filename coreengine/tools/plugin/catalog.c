@@ -302,8 +302,7 @@ static const struct {
 } groups[] = {
     {"tools", RV_NAME_TOOL},   {"hooks", RV_NAME_HOOK},         {"policies", RV_NAME_POLICY},
     {"mocks", RV_NAME_MOCK},   {"routes", RV_NAME_ROUTE},       {"prompts", RV_NAME_PROMPT},
-    {"probes", RV_NAME_PROBE}, {"providers", RV_NAME_PROVIDER},
-    {"subscribers", RV_NAME_SUBSCRIBER},
+    {"probes", RV_NAME_PROBE}, {"providers", RV_NAME_PROVIDER}, {"subscribers", RV_NAME_SUBSCRIBER},
 };
 
 static void write_tool(const struct rv_plugin_entry *e, rv_jw *w)

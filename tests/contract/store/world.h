@@ -111,6 +111,8 @@ Suite *tasks_suite(void);
 Suite *tasks_people_suite(void);
 Suite *tasks_shares_suite(void);
 Suite *tasks_random_suite(void);
+Suite *schedules_suite(void);
+Suite *schedules_random_suite(void);
 
 #define ADD(tc, test) tcase_add_loop_test((tc), (test), 0, n_store_impls)
 

@@ -5,5 +5,6 @@
 #include <check.h>
 
 TCase *needs_case(void);
+TCase *plan_case(void);
 
 #endif
