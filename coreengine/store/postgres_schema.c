@@ -120,7 +120,20 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     " kind " TEXT_HERE ", span " TEXT_HERE ", end_us " INT_HERE ", head " INT_HERE ", n0 " INT_HERE ", n1 " INT_HERE ","
     " n2 " INT_HERE ", n3 " INT_HERE ", n4 " INT_HERE ", n5 " INT_HERE ", n6 " INT_HERE ", n7 " INT_HERE ","
     " n8 " INT_HERE ", n9 " INT_HERE ", UNIQUE (tenant, is_tenants, \"user\", kind, span)) WITH (fillfactor = 50);"
-    "CREATE INDEX rates_over ON rates (end_us, key);",
+    "CREATE INDEX rates_over ON rates (end_us, key);"
+    "ALTER TABLE runs ADD COLUMN n_open " INT_HERE " DEFAULT 0;"
+    "CREATE TABLE interrupts (run " INT_HERE " REFERENCES runs (key) ON DELETE CASCADE,"
+    " id " TEXT_HERE ", tenant " TEXT_HERE ", \"user\" " TEXT_HERE ", session " TEXT_HERE ", kind " TEXT_HERE ","
+    " stage " TEXT_HERE ", text BYTEA NOT NULL, reason BYTEA, status " TEXT_HERE ", created_us " INT_HERE ","
+    " expires_us " INT_HERE ", ended_us " INT_HERE ", PRIMARY KEY (run, id));"
+    "CREATE INDEX interrupts_by_session ON interrupts (tenant, session);"
+    "CREATE INDEX interrupts_open ON interrupts (tenant, kind, created_us) WHERE ended_us = 0;"
+    "CREATE INDEX interrupts_due ON interrupts (expires_us) WHERE status = 'pending' AND expires_us > 0;"
+    "CREATE INDEX interrupts_over ON interrupts (ended_us) WHERE ended_us > 0;"
+    "INSERT INTO interrupts (run, id, tenant, \"user\", session, kind, stage, text, status, created_us, expires_us,"
+    " ended_us) SELECT p.run, p.id, r.tenant, r.\"user\", r.session, p.kind, p.stage, p.text, 'pending', p.created_us,"
+    " p.expires_us, 0 FROM pending p JOIN runs r ON r.key = p.run;"
+    "UPDATE runs SET n_open = n_pending WHERE n_pending > 0;",
 };
 
 struct header {

@@ -5,6 +5,7 @@
 #ifndef RV_STORE_SQL_INTERNAL_H
 #define RV_STORE_SQL_INTERNAL_H
 
+#include "coreengine/store/sql_interrupts_internal.h"
 #include "coreengine/store/sql_quotas_internal.h"
 #include "coreengine/store/sql_schedules_internal.h"
 #include "coreengine/store/sql_tasks_internal.h"
@@ -55,7 +56,7 @@
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                                                  \
     X(COMMIT, "COMMIT")                                                                                                \
     X(ROLLBACK, "ROLLBACK")                                                                                            \
-    X(FIND, "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending FROM runs WHERE id = ?1"           \
+    X(FIND, "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending, n_open FROM runs WHERE id = ?1"   \
             " AND (?2 IS NULL OR tenant = ?2) AND (?3 IS NULL OR \"user\" = ?3)")                                      \
     X(GET, "SELECT " RV_SQL_RUN " WHERE r.id = ?1 AND r.tenant = ?2 AND (?3 IS NULL OR r.\"user\" = ?3)")              \
     X(ADD_RUN, "INSERT INTO runs (id, tenant, \"user\", session, pipeline, bundle, parent, parent_seq, status, stage," \
@@ -144,7 +145,8 @@
     RV_SQL_TASK_STATEMENTS(X)                                                                                          \
     RV_SQL_WORKER_STATEMENTS(X)                                                                                        \
     RV_SQL_SCHEDULE_STATEMENTS(X)                                                                                      \
-    RV_SQL_QUOTA_STATEMENTS(X)
+    RV_SQL_QUOTA_STATEMENTS(X)                                                                                         \
+    RV_SQL_INTERRUPT_STATEMENTS(X)
 
 enum sql_id {
 #define X(name, text) SQL_##name,

@@ -119,7 +119,22 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " n0 INTEGER NOT NULL, n1 INTEGER NOT NULL, n2 INTEGER NOT NULL, n3 INTEGER NOT NULL, n4 INTEGER NOT NULL,"
     " n5 INTEGER NOT NULL, n6 INTEGER NOT NULL, n7 INTEGER NOT NULL, n8 INTEGER NOT NULL, n9 INTEGER NOT NULL,"
     " UNIQUE (tenant, is_tenants, user, kind, span));"
-    "CREATE INDEX rates_over ON rates (end_us);",
+    "CREATE INDEX rates_over ON rates (end_us);"
+    /* Questions of runs, also those that are over. n_open counts those that the run still waits with, so that a step
+     * of a run without any looks nowhere. */
+    "ALTER TABLE runs ADD COLUMN n_open INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE interrupts (run INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE, id TEXT NOT NULL, tenant "
+    "TEXT NOT NULL, user TEXT NOT NULL, session TEXT NOT NULL, kind TEXT NOT NULL,"
+    " stage TEXT NOT NULL, text TEXT NOT NULL, reason TEXT, status TEXT NOT NULL, created_us INTEGER NOT NULL,"
+    " expires_us INTEGER NOT NULL, ended_us INTEGER NOT NULL, PRIMARY KEY (run, id)) WITHOUT ROWID;"
+    "CREATE INDEX interrupts_by_session ON interrupts (tenant, session);"
+    "CREATE INDEX interrupts_open ON interrupts (tenant, kind, created_us) WHERE ended_us = 0;"
+    "CREATE INDEX interrupts_due ON interrupts (expires_us) WHERE status = 'pending' AND expires_us > 0;"
+    "CREATE INDEX interrupts_over ON interrupts (ended_us) WHERE ended_us > 0;"
+    "INSERT INTO interrupts (run, id, tenant, \"user\", session, kind, stage, text, status, created_us, expires_us,"
+    " ended_us) SELECT p.run, p.id, r.tenant, r.\"user\", r.session, p.kind, p.stage, p.text, 'pending', p.created_us,"
+    " p.expires_us, 0 FROM pending p JOIN runs r ON r.key = p.run;"
+    "UPDATE runs SET n_open = n_pending WHERE n_pending > 0;",
 };
 
 struct header {

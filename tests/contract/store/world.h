@@ -96,6 +96,7 @@ void records_are(struct world *w, const char *run, const char *text, int line);
 Suite *runs_suite(void);
 Suite *append_suite(void);
 Suite *pending_suite(void);
+Suite *interrupts_suite(void);
 Suite *owners_suite(void);
 Suite *values_suite(void);
 Suite *groups_suite(void);
