@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coreengine/store/copy.h"
 #include "coreengine/store/postgres_internal.h"
 
 #define MAX_RACES 20 /* processes that make the tables at the same time */
@@ -96,12 +97,22 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE TABLE workers (name " TEXT " PRIMARY KEY, host " TEXT_HERE ", pid " INT_HERE ", offers BYTEA NOT NULL,"
     " n_max " INT_HERE ", n_runs " INT_HERE ", draining " INT_HERE ", started_us " INT_HERE ", seen_us " INT_HERE ");"
     "CREATE TABLE duties (name " TEXT " PRIMARY KEY, worker " TEXT_HERE ", until_us " INT_HERE ");",
+    /* 5 to 6. */
+    "CREATE TABLE about (name " TEXT " PRIMARY KEY, value " TEXT_HERE ");"
+    "INSERT INTO about VALUES ('id', replace(CAST(gen_random_uuid() AS TEXT), '-', ''));",
 };
 
 struct header {
     bool has_schema, has_store;
     int64_t n_tables, version;
 };
+
+static int fail_foreign(struct postgres *st, rv_err **err)
+{
+    RV_FAIL(err, RV_E_INVALID, "\"%s\": the schema \"%s\" has tables of another program", st->base.path, st->schema);
+    rv_err_hint(err, "name another schema: ?schema=NAME");
+    return RV_E_INVALID;
+}
 
 static int read_version(struct postgres *st, struct header *h, rv_err **err)
 {
@@ -137,15 +148,23 @@ static int read_header(struct postgres *st, struct header *h, rv_err **err)
     return rc == 0 && h->has_store ? read_version(st, h, err) : rc;
 }
 
+int rv_pg_read_version(struct postgres *st, struct rv_store_version *out, rv_err **err)
+{
+    struct header h;
+    int rc = read_header(st, &h, err);
+
+    if (rc == 0 && !h.has_store && h.n_tables > 0)
+        rc = fail_foreign(st, err);
+    out->is_there = h.has_store;
+    out->has = h.version;
+    return rc;
+}
+
 /* 1: it has to come forward, 0: it is current. */
 static int compare(struct postgres *st, const struct header *h, int current, bool must_exist, rv_err **err)
 {
-    if (!h->has_store && h->n_tables > 0) {
-        RV_FAIL(err, RV_E_INVALID, "\"%s\": the schema \"%s\" has tables of another program", st->base.path,
-                st->schema);
-        rv_err_hint(err, "name another schema: ?schema=NAME");
-        return RV_E_INVALID;
-    }
+    if (!h->has_store && h->n_tables > 0)
+        return fail_foreign(st, err);
     if (!h->has_store && (must_exist || st->read_only))
         return RV_FAIL(err, RV_E_NOT_FOUND, "\"%s\": no store was made in the schema \"%s\" yet", st->base.path,
                        st->schema);

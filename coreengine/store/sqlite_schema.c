@@ -2,6 +2,7 @@
  * of them in one transaction. A step is never changed once it was released. */
 #include <stdio.h>
 
+#include "coreengine/store/copy.h"
 #include "coreengine/store/sqlite_internal.h"
 
 #define APPLICATION 0x72656576 /* "reev", in the file's header: this is a store of ours */
@@ -91,6 +92,9 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " n_max INTEGER NOT NULL, n_runs INTEGER NOT NULL, draining INTEGER NOT NULL, started_us INTEGER NOT NULL,"
     " seen_us INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE duties (name TEXT PRIMARY KEY, worker TEXT NOT NULL, until_us INTEGER NOT NULL) WITHOUT ROWID;",
+    /* 5 to 6. What the store is: its id, and whether it is a copy of another one. */
+    "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+    "INSERT INTO about VALUES ('id', lower(hex(randomblob(16))));",
 };
 
 struct header {
@@ -113,9 +117,28 @@ static int read_header(struct sqlite *st, struct header *h, rv_err **err)
     return rc;
 }
 
+static int fail_foreign(struct sqlite *st, rv_err **err)
+{
+    RV_FAIL(err, RV_E_INVALID, "\"%s\" is a SQLite database, but not a store", st->base.path);
+    rv_err_hint(err, "name another file; this one was made by another program");
+    return RV_E_INVALID;
+}
+
 static bool is_fresh(const struct header *h)
 {
     return h->application == 0 && h->version == 0 && h->n_tables == 0;
+}
+
+int rv_sqlite_read_version(struct sqlite *st, struct rv_store_version *out, rv_err **err)
+{
+    struct header h = {0};
+    int rc = read_header(st, &h, err);
+
+    if (rc == 0 && !is_fresh(&h) && h.application != APPLICATION)
+        rc = fail_foreign(st, err);
+    out->is_there = !is_fresh(&h);
+    out->has = h.version;
+    return rc;
 }
 
 /* 1: it has to come forward, 0: it is current. */
@@ -123,11 +146,8 @@ static int compare(struct sqlite *st, const struct header *h, int current, rv_er
 {
     if (is_fresh(h) && st->read_only)
         return RV_FAIL(err, RV_E_INVALID, "\"%s\" is empty, no store was made in it yet", st->base.path);
-    if (!is_fresh(h) && h->application != APPLICATION) {
-        RV_FAIL(err, RV_E_INVALID, "\"%s\" is a SQLite database, but not a store", st->base.path);
-        rv_err_hint(err, "name another file; this one was made by another program");
-        return RV_E_INVALID;
-    }
+    if (!is_fresh(h) && h->application != APPLICATION)
+        return fail_foreign(st, err);
     if (h->version < 0)
         return RV_FAIL(err, RV_E_INVALID, "\"%s\" has schema version %lld, which there never was", st->base.path,
                        (long long)h->version);
