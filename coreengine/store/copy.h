@@ -70,7 +70,7 @@ struct rv_store_version {
     bool is_there;        /* false: the file or schema does not exist, or is empty */
     int64_t has, current; /* of the store; that this program writes */
 };
-/** Look at it and change nothing. RV_E_INVALID: it is not a store. A version that is too new is no error here. */
+/** Look at it and change nothing. RV_E_INVALID: it is not a store. A version that is too new is not an error here. */
 RV_MUST_CHECK int rv_store_look(const char *url, struct rv_store_version *out, rv_err **err);
 
 #endif

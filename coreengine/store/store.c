@@ -38,7 +38,7 @@ static int enter_write(rv_store *s, const char *op, rv_err **err)
     return enter(s, op, err);
 }
 
-int rv_store_leave(rv_store *s, int rc, rv_err **err)
+static int leave(rv_store *s, int rc, rv_err **err)
 {
     return rc == 0 ? pass(s, ".done", err) : rc;
 }
@@ -55,7 +55,7 @@ int rv_store_enter_read(rv_store *s, int rc, const char *op, rv_err **err)
 int rv_store_leave_read(rv_store *s, int rc, rv_err **err)
 {
     s->is_walking = false;
-    return rv_store_leave(s, rc, err);
+    return leave(s, rc, err);
 }
 
 int rv_store_enter_write(rv_store *s, int rc, const char *op, rv_err **err)
@@ -83,7 +83,7 @@ bool rv_store_repeats(rv_store *s, int *rc, rv_err **err)
 int rv_store_leave_write(rv_store *s, int rc, rv_err **err)
 {
     assert(!s->is_writing); /* rv_store_repeats() has ended it */
-    return rv_store_leave(s, rc, err);
+    return leave(s, rc, err);
 }
 
 /* --- Opening --- */
@@ -242,7 +242,7 @@ int rv_store_begin(rv_store *s, rv_err **err)
         return rc;
     rc = rv_sql_begin(s->sql, err);
     s->in_group = rc == 0;
-    rc = rv_store_leave(s, rc, err);
+    rc = leave(s, rc, err);
     if (rc != 0)
         rv_store_rollback(s); /* a caller that gets the error will not end it */
     return rc;
@@ -260,7 +260,7 @@ int rv_store_commit(rv_store *s, rv_err **err)
         return rc;
     }
     s->in_group = false;
-    return rv_store_leave(s, rv_sql_commit(s->sql, err), err);
+    return leave(s, rv_sql_commit(s->sql, err), err);
 }
 
 void rv_store_rollback(rv_store *s)
@@ -291,7 +291,7 @@ bool rv_store_in_group(const rv_store *s)
 /* --- Upkeep --- */
 
 /* Upkeep looks at the file as a whole, which is not what it will be while a group is open. */
-int rv_store_enter_alone(rv_store *s, const char *op, rv_err **err)
+static int enter_alone(rv_store *s, const char *op, rv_err **err)
 {
     if (s->in_group)
         return RV_FAIL(err, RV_E_STATE, "store \"%s\": not before the group is committed", s->url);
@@ -320,9 +320,9 @@ int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed
         return RV_FAIL(err, RV_E_INVALID, "sweep: neither time nor grace can be negative");
     if (s->opts.read_only)
         return RV_FAIL(err, RV_E_DENIED, "store \"%s\" is open for reading only", s->url);
-    if ((rc = rv_store_enter_alone(s, "sweep", err)) != 0)
+    if ((rc = enter_alone(s, "sweep", err)) != 0)
         return rc;
-    rc = rv_store_leave(s, rv_upkeep_sweep(s->sql, now_us, grace_us, &got, err), err);
+    rc = leave(s, rv_upkeep_sweep(s->sql, now_us, grace_us, &got, err), err);
     if (rc == 0 && freed)
         *freed = got;
     return rc;
@@ -330,12 +330,12 @@ int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed
 
 int rv_store_check(rv_store *s, rv_err **err)
 {
-    int rc = rv_store_enter_alone(s, "check", err);
+    int rc = enter_alone(s, "check", err);
 
-    return rc != 0 ? rc : rv_store_leave(s, rv_upkeep_check(s->sql, err), err);
+    return rc != 0 ? rc : leave(s, rv_upkeep_check(s->sql, err), err);
 }
 
-/* A store that no page can be copied of. What was begun and failed is no backup. */
+/* For a database whose pages cannot be copied. A backup that failed is deleted. */
 static int back_up_rows(rv_store *s, const char *path, rv_err **err)
 {
     const struct rv_store_copy_opts opts = {.is_backup = true};
@@ -365,11 +365,11 @@ int rv_store_backup(rv_store *s, const char *path, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "backup of store \"%s\": no file given", s->url);
     if (strnlen(path, RV_STORE_MAX_URL + 1) > RV_STORE_MAX_URL)
         return RV_FAIL(err, RV_E_LIMIT, "backup to \"%.40s...\": a name of more than %d bytes", path, RV_STORE_MAX_URL);
-    rc = rv_store_enter_alone(s, "backup", err);
+    rc = enter_alone(s, "backup", err);
     if (rc != 0)
         return rc;
     rc = s->sql->driver->backup ? s->sql->driver->backup(s->sql, path, err) : back_up_rows(s, path, err);
-    return rv_store_leave(s, rc, err);
+    return leave(s, rc, err);
 }
 
 int rv_store_copy(rv_store *from, rv_store *to, const struct rv_store_copy_opts *opts, struct rv_store_copied *out,
@@ -379,15 +379,15 @@ int rv_store_copy(rv_store *from, rv_store *to, const struct rv_store_copy_opts 
         return RV_FAIL(err, RV_E_STATE, "copy of store \"%s\" into itself", from->url);
     if (to->opts.read_only)
         return RV_FAIL(err, RV_E_DENIED, "store \"%s\" is open for reading only", to->url);
-    int rc = rv_store_enter_alone(from, "copy", err);
+    int rc = enter_alone(from, "copy", err);
     if (rc == 0)
-        rc = rv_store_enter_alone(to, "copy", err);
+        rc = enter_alone(to, "copy", err);
     if (rc != 0)
         return rc;
     from->is_walking = to->is_walking = true;
     rc = rv_copy_rows(from->sql, to->sql, opts, out, err);
     from->is_walking = to->is_walking = false;
-    return rv_store_leave(to, rc, err);
+    return leave(to, rc, err);
 }
 
 int rv_store_list_leased(rv_store *from, const struct rv_store_copy_opts *opts, rv_err **err)

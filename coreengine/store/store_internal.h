@@ -34,10 +34,6 @@ RV_MUST_CHECK bool rv_store_repeats(rv_store *s, int *rc, rv_err **err);
 RV_MUST_CHECK int rv_store_leave_read(rv_store *s, int rc, rv_err **err);
 RV_MUST_CHECK int rv_store_leave_write(rv_store *s, int rc, rv_err **err);
 
-/** For upkeep, which concerns the store as a whole: refused while a group is open. rv_store_leave() ends it. */
-RV_MUST_CHECK int rv_store_enter_alone(rv_store *s, const char *op, rv_err **err);
-RV_MUST_CHECK int rv_store_leave(rv_store *s, int rc, rv_err **err);
-
 /* copy.c */
 struct rv_store_copied;
 struct rv_store_copy_opts;

@@ -16,7 +16,7 @@ struct rv_table {
     const struct rv_column *columns; /* all of them; the first n_key are its primary key */
     int n_columns, n_key;
     bool is_numbered; /* the database gives new rows their key */
-    bool is_seeded;   /* a fresh store has rows of it, which a copy replaces */
+    bool is_seeded;   /* a fresh store has such rows, which a copy replaces */
 };
 /* In an order in which rows refer to earlier tables only. */
 extern const struct rv_table rv_tables[];

@@ -182,7 +182,7 @@ static int print_copied(const struct rv_cli *cli, const struct rv_app_copied *c,
         rv_buf_puts(&text, " rows were missing\n");
     }
     if (c->rows.has_restarted)
-        rv_buf_printf(&text, "%s had changed since the unfinished copy began: copied all of it again\n", c->from);
+        rv_buf_printf(&text, "%s had changed since the unfinished copy began: copied everything again\n", c->from);
     rv_buf_printf(&text, "%s is copied to %s and verified: ", c->from, c->to);
     rv_app_write_count(&text, count(&c->rows, false));
     rv_buf_printf(&text, " rows, sha256 %.*s\n", SHOWN_HASH, c->rows.hash);
