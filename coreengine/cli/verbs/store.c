@@ -333,7 +333,7 @@ static const struct rv_cli_verb backup_verb = {
         "The copy is a SQLite file, also of a store in PostgreSQL. Other processes can use the store meanwhile. FILE\n"
         "must not exist; if the command fails, it is deleted.",
     .examples = "reeve store backup sqlite:runs.db backup.db\n"
-                "reeve store backup postgres:///reeve backup.db",
+                "reeve store backup postgres:///reeve database.db",
     .min_words = 2,
     .max_words = 2,
     .run = backup,
@@ -347,7 +347,7 @@ const struct rv_cli_verb rv_verb_store = {
     .summary = "check, copy, upgrade and back up a store",
     .text = "A store is named by a path, sqlite:PATH or postgres://... All tenants and users are concerned.",
     .examples = "reeve store check                                  # is it whole?\n"
-                "reeve store copy sqlite:runs.db postgres:///reeve  # move to PostgreSQL\n"
-                "reeve store backup sqlite:runs.db backup.db",
+                "reeve store copy sqlite:runs.db moved.db           # every row, compared at the end\n"
+                "reeve store backup sqlite:runs.db today.db         # while others use it",
     .subs = subs,
 };
