@@ -286,6 +286,7 @@ static int send_commit(struct postgres *st, const char *what, rv_err **err)
         return rc;
     }
     st->transaction = PG_IDLE;
+    st->is_patient = false;
     st->n++;
     return 0;
 }

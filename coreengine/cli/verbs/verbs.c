@@ -18,6 +18,7 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_replay,
     &rv_verb_diff,
     &rv_verb_gc,
+    &rv_verb_store,
     &rv_verb_sessions,
     &rv_verb_agents,
     &rv_verb_query,

@@ -15,7 +15,6 @@ struct store_impl {
     const char *name;
     const char *scheme; /* of its url; a path follows when it keeps files; NULL: a schema of the test's server */
     bool is_shared;     /* many handles; survives being closed */
-    bool is_copied;     /* by rv_store_backup() */
     bool gives_back;    /* a sweep makes it smaller */
 };
 extern const struct store_impl store_impls[];
