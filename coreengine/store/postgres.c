@@ -28,6 +28,7 @@ static void close_it(struct sql_store *base)
     struct postgres *st = (struct postgres *)base;
 
     if (st->pq) {
+        rv_pg_stop_listening(st);
         forget_handle(st);
         rv_pg_disconnect(st, NULL);
         st->pq->conninfoFree(st->options);
@@ -64,6 +65,9 @@ const struct sql_driver rv_postgres_driver = {
     .commit = rv_postgres_commit,
     .rollback = rv_postgres_rollback,
     .again = rv_postgres_again,
+    .tell = rv_postgres_tell,
+    .listen = rv_postgres_listen,
+    .heard = rv_postgres_heard,
     .schema = RV_POSTGRES_SCHEMA,
     .size = rv_postgres_size,
     .give_back = rv_postgres_give_back,

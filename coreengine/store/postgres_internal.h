@@ -31,6 +31,7 @@
     X(getvalue)                                                                                                        \
     X(isBusy)                                                                                                          \
     X(nfields)                                                                                                         \
+    X(notifies)                                                                                                        \
     X(ntuples)                                                                                                         \
     X(pipelineSync)                                                                                                    \
     X(resultErrorField)                                                                                                \
@@ -77,6 +78,7 @@ RV_MUST_CHECK int rv_pq_open(const struct rv_pq **out, rv_err **err);
     X(COUNT_WRITE, "WITH u AS (UPDATE handles SET n = n + 1, seen_us = " RV_PG_NOW_US                                  \
                    " WHERE id = ?1 AND epoch = ?2 RETURNING n) SELECT 1 / (SELECT count(*) FROM u),"                   \
                    " set_config('lock_timeout', ?3, true), set_config('statement_timeout', ?4, true)")                 \
+    X(TELL, "SELECT pg_notify(current_schema(), '')")                                                                  \
     X(FORGET_HANDLE, "WITH u AS (DELETE FROM handles WHERE id = ?1)"                                                   \
                      " SELECT set_config('synchronous_commit', 'off', true)")                                          \
     X(OLD_HANDLES, "DELETE FROM handles WHERE seen_us < " RV_PG_NOW_US " - 86400000000")                               \
@@ -159,6 +161,11 @@ struct postgres {
     int64_t commit_s;   /* when the last commit was sent, of the clock that runs while the machine sleeps */
     bool is_patient;    /* the present statement may take as long as it likes */
 
+    struct postgres *ear;    /* the connection that listens, with nothing else; NULL: nobody asked for it */
+    bool has_heard, is_deaf; /* something may have been announced; the database refuses to listen */
+    int64_t listen_at_ns;    /* not before: the next attempt to connect it */
+    bool tells, cannot_tell; /* the transaction at hand announces itself; the database refuses that */
+
     struct postgres_stmt stmts[PG_N_STATEMENTS];
 };
 
@@ -231,6 +238,17 @@ RV_MUST_CHECK int rv_pg_ready(struct postgres *st, rv_err **err);
 RV_MUST_CHECK int rv_pg_open_reading(struct postgres *st, rv_err **err);
 /** End it, or roll a transaction back. The answers are read later. */
 void rv_pg_abandon(struct postgres *st);
+
+/* postgres_listen.c */
+void rv_postgres_tell(struct sql_store *base);
+int rv_postgres_listen(struct sql_store *base, int *fd, rv_err **err);
+bool rv_postgres_heard(struct sql_store *base);
+/** Queue the announcement of the transaction, if it has one, before its commit. */
+RV_MUST_CHECK int rv_pg_send_tidings(struct postgres *st, rv_err **err);
+/** A statement sent as `what` failed: if it was an announcement, the database has none, and the transaction is repeated
+ * without. */
+void rv_pg_tell_failed(struct postgres *st, const char *what, const PGresult *res);
+void rv_pg_stop_listening(struct postgres *st);
 
 /* postgres_schema.c: step i takes the tables from version i to i + 1. */
 #define RV_POSTGRES_SCHEMA 5

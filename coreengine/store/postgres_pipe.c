@@ -164,6 +164,7 @@ static bool take_result(struct reading *r, struct pg_sent *sent, PGresult *res)
     }
     if (status != PGRES_PIPELINE_ABORTED && sent->what && r->rc == 0) {
         r->rc = rv_pg_fail(st, res, sent->what, r->err);
+        rv_pg_tell_failed(st, sent->what, res);
         st->is_spoilt = st->transaction != PG_IDLE;
     }
     st->pq->clear(res);

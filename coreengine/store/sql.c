@@ -198,3 +198,9 @@ bool rv_sql_again(struct sql_store *st, rv_err **err)
     }
     return true;
 }
+
+void rv_sql_tell(struct sql_store *st)
+{
+    if (st->driver->tell)
+        st->driver->tell(st);
+}

@@ -204,6 +204,10 @@ struct sql_driver {
     int (*commit)(struct sql_store *st, rv_err **err);
     void (*rollback)(struct sql_store *st);
     bool (*again)(struct sql_store *st); /* as rv_sql_again(); NULL: never */
+    /* As rv_sql_tell(), rv_store_listen() and rv_store_heard(); NULL: the database tells nothing. */
+    void (*tell)(struct sql_store *st);
+    int (*listen)(struct sql_store *st, int *fd, rv_err **err);
+    bool (*heard)(struct sql_store *st);
     /* Upkeep. */
     int schema;                                           /* the version of the tables */
     int64_t (*size)(struct sql_store *st);                /* bytes that it takes; 0: not known */
@@ -278,5 +282,7 @@ void rv_sql_rollback(struct sql_store *st);
 /** After a write or a group that failed: it wrote nothing, and the same may succeed now, because another
  * process was in the way or the connection broke. Waits a little; forgets *err when it is so. */
 bool rv_sql_again(struct sql_store *st, rv_err **err);
+/** Those that listen to the store hear of the present transaction when it is committed: of one with work for them. */
+void rv_sql_tell(struct sql_store *st);
 
 #endif

@@ -396,6 +396,8 @@ static int mark(struct sql_store *st, const struct found_task *found, enum rv_ta
     rv_sql_int(stmt, 2, kind == RV_TASK_EVENT_CANCEL_REQUESTED);
     rv_sql_int(stmt, 3, now_us);
     rc = rv_sql_run(stmt, "mark a task", err);
+    if (kind == RV_TASK_EVENT_CANCEL_REQUESTED)
+        rv_sql_tell(st);
     return rc < 0 ? rc : add_event(st, found, kind, text, NULL, now_us, err);
 }
 
