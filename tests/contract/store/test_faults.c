@@ -318,6 +318,19 @@ static int do_set_share(struct world *w)
 {
     return rv_store_set_share(w->s, NULL, &(struct rv_task_share){.weight = 5, .cap = 7}, &w->err);
 }
+static int do_listen(struct world *w)
+{
+    int fd = -2, rc = rv_store_listen(w->s, &fd, &w->err);
+    ck_assert_int_eq(fd == -2, rc != 0);
+    return rc;
+}
+static int do_heard(struct world *w)
+{
+    bool heard = true;
+    int rc = rv_store_heard(w->s, &heard, &w->err);
+    ck_assert_int_eq(heard, rc != 0);
+    return rc;
+}
 static int do_stats(struct world *w)
 {
     struct rv_store_stats stats;
@@ -386,6 +399,8 @@ static const struct {
     {"count_tasks", do_count_tasks},
     {"next_tasks", do_next_tasks},
     {"set_share", do_set_share},
+    {"listen", do_listen},
+    {"heard", do_heard},
     {"stats", do_stats},
     {"sweep", do_sweep},
     {"check", do_check},

@@ -110,6 +110,7 @@ Suite *tasks_suite(void);
 Suite *tasks_people_suite(void);
 Suite *tasks_shares_suite(void);
 Suite *tasks_random_suite(void);
+Suite *listen_suite(void);
 
 #define ADD(tc, test) tcase_add_loop_test((tc), (test), 0, n_store_impls)
 
