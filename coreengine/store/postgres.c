@@ -33,8 +33,10 @@ static void close_it(struct sql_store *base)
         rv_pg_disconnect(st, NULL);
         st->pq->conninfoFree(st->options);
     }
-    for (size_t i = 0; i < PG_N_STATEMENTS; i++)
+    for (size_t i = 0; i < PG_N_STATEMENTS; i++) {
         free(st->stmts[i].text);
+        rv_pg_free_rows(&st->stmts[i]);
+    }
     free(base->path);
     free(base);
 }
@@ -55,6 +57,9 @@ const struct sql_driver rv_postgres_driver = {
     .step = rv_postgres_step,
     .run = rv_postgres_run,
     .column = rv_postgres_column,
+    .use_rows = rv_postgres_use_rows,
+    .add_row = rv_postgres_add_row,
+    .end_rows = rv_postgres_end_rows,
     .begin_read = rv_postgres_begin_read,
     .end_read = rv_postgres_end_read,
     .begin_write = rv_postgres_begin_write,

@@ -71,6 +71,10 @@ RV_MUST_CHECK int rv_pq_open(const struct rv_pq **out, rv_err **err);
     X(FIND_SESSION_LOCKED, NULL)                                                                                       \
     X(SAME_SCHEMA_LOCKED, NULL)                                                                                        \
     X(LOCK_SCHEMAS_LOCKED, NULL)                                                                                       \
+    X(CLAIM_TASK_ROWS, NULL)                                                                                           \
+    X(COMPLETE_TASK_ROWS, NULL)                                                                                        \
+    X(PROMOTE_TASK_ROWS, NULL)                                                                                         \
+    X(ADD_EVENT_ROWS, NULL)                                                                                            \
     /* The first statement of each transaction that writes: see postgres_transaction.c. */                             \
     X(COUNT_FIRST, "WITH u AS (INSERT INTO handles (id, epoch, n, seen_us) VALUES (?1, ?2, 1, " RV_PG_NOW_US ")"       \
                    " RETURNING n) SELECT n, set_config('lock_timeout', ?3, true),"                                     \
@@ -95,6 +99,7 @@ enum pg_id {
         PG_N_STATEMENTS
 };
 
+struct pg_many; /* rows of arguments; postgres_rows.c */
 struct postgres_stmt {
     rv_sql_stmt base;
     int id;                   /* of enum sql_id or pg_id; -1: a text that was put together */
@@ -104,11 +109,12 @@ struct postgres_stmt {
     bool is_walk;             /* read with a cursor, a page at a time */
     bool is_read;             /* a SELECT */
     bool wants_key;
-    int64_t prepared_on; /* the number of the connection that has it prepared; 0: none */
-    PGresult *rows;      /* of the page at hand */
-    int row, n_asked;    /* rows: the present one; those that the page may have */
-    bool is_open;        /* a walk: its cursor is */
-    bool owns_reading;   /* a walk: it began the transaction */
+    int64_t prepared_on;  /* the number of the connection that has it prepared; 0: none */
+    PGresult *rows;       /* of the page at hand */
+    int row, n_asked;     /* rows: the present one; those that the page may have */
+    bool is_open;         /* a walk: its cursor is */
+    bool owns_reading;    /* a walk: it began the transaction */
+    struct pg_many *many; /* owned; NULL: it has single arguments */
 };
 
 enum pg_transaction { PG_IDLE, PG_READING, PG_WRITING };
@@ -218,6 +224,18 @@ void rv_postgres_column(const rv_sql_stmt *base, int i, enum sql_type type, stru
 /** Its text in PostgreSQL's words. */
 RV_MUST_CHECK int rv_pg_translate(struct postgres_stmt *stmt, rv_err **err);
 struct postgres_stmt *rv_pg_stmt(struct postgres *st, int id);
+/** The statement for many rows that is the other one for each of them. */
+int rv_pg_rows_of(enum sql_id id);
+
+/* postgres_rows.c */
+rv_sql_stmt *rv_postgres_use_rows(struct sql_store *base, enum sql_id id);
+int rv_postgres_add_row(const struct sql_rows *rows, rv_err **err);
+int rv_postgres_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
+/** Write the text of a statement with `many`, for which arrays are bound. */
+void rv_pg_put_rows_text(struct postgres_stmt *stmt, const char *at, rv_buf *out);
+/** The array for $(k + 1), valid until the rows are forgotten. Returns its size. */
+size_t rv_pg_list_rows(struct postgres_stmt *stmt, int k, const char **at, int *len, uint32_t *type);
+void rv_pg_free_rows(struct postgres_stmt *stmt);
 
 /* postgres_transaction.c */
 int rv_postgres_begin_read(struct sql_store *base, bool *began, rv_err **err);

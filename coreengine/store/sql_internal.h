@@ -179,6 +179,7 @@ typedef struct rv_sql_stmt {
 enum sql_wants { SQL_WANTS_NOTHING, SQL_WANTS_KEY, SQL_WANTS_COUNT };
 
 struct rv_report; /* upkeep.c */
+struct sql_rows;
 
 /* What a database does in its own way. Codes and errors are the store's. */
 struct sql_driver {
@@ -193,6 +194,9 @@ struct sql_driver {
     int (*run)(rv_sql_stmt *stmt, enum sql_wants wants, int64_t *out, const char *what, rv_err **err);
     /* Column i from 0 as that type; out stays as it is for null. *lacked: no memory for it. */
     void (*column)(const rv_sql_stmt *stmt, int i, enum sql_type type, struct sql_value *out, bool *lacked);
+    rv_sql_stmt *(*use_rows)(struct sql_store *st, enum sql_id id); /* as rv_sql_use_rows(); so the next two */
+    int (*add_row)(const struct sql_rows *rows, rv_err **err);
+    int (*end_rows)(const struct sql_rows *rows, int rc, rv_err **err);
     /* Transactions, as the functions of these names. */
     int (*begin_read)(struct sql_store *st, bool *began, rv_err **err);
     void (*end_read)(struct sql_store *st, bool began);
@@ -264,6 +268,22 @@ bool rv_sql_is_null(const rv_sql_stmt *stmt, int i);
 /** A text column; NULL for null. *lacked (sticky) when there was no memory for it. */
 const char *rv_sql_text_at(const rv_sql_stmt *stmt, int i, bool *lacked);
 rv_str rv_sql_str_at(const rv_sql_stmt *stmt, int i); /* ptr NULL for null only */
+
+/* --- One statement for many rows of arguments: SQLite carries it out for each, PostgreSQL once for all, with arrays.
+ * Not for all statements: see `manys` in postgres_stmt.c. --- */
+struct sql_rows {
+    rv_sql_stmt *stmt; /* of rv_sql_use_rows(); NULL is reported by the first row */
+    const char *what;
+    /* For each row that the statement gives (RETURNING), in any order. It may not use the store. NULL: it gives none.
+     */
+    int (*each)(void *self, rv_sql_stmt *stmt, rv_err **err);
+    void *self;
+};
+rv_sql_stmt *rv_sql_use_rows(struct sql_store *st, enum sql_id id);
+/** What is bound is one row; each row binds all arguments. */
+RV_MUST_CHECK int rv_sql_add_row(const struct sql_rows *rows, rv_err **err);
+/** Behind the last one, with the code so far: if it is 0, all rows are carried out when this returns 0. */
+RV_MUST_CHECK int rv_sql_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
 
 /* --- Transactions --- */
 RV_MUST_CHECK int rv_sql_begin_read(struct sql_store *st, bool *began, rv_err **err);
