@@ -374,6 +374,19 @@ static int do_prune_schedules(struct world *w)
 {
     return rv_store_prune_schedules(w->s, AT(10000), NULL, &w->err);
 }
+static int do_listen(struct world *w)
+{
+    int fd = -2, rc = rv_store_listen(w->s, &fd, &w->err);
+    ck_assert_int_eq(fd == -2, rc != 0);
+    return rc;
+}
+static int do_heard(struct world *w)
+{
+    bool heard = true;
+    int rc = rv_store_heard(w->s, &heard, &w->err);
+    ck_assert_int_eq(heard, rc != 0);
+    return rc;
+}
 static int do_stats(struct world *w)
 {
     struct rv_store_stats stats;
@@ -451,6 +464,8 @@ static const struct {
     {"postpone_schedule", do_postpone_schedule},
     {"delete_schedule", do_delete_schedule},
     {"prune_schedules", do_prune_schedules},
+    {"listen", do_listen},
+    {"heard", do_heard},
     {"stats", do_stats},
     {"sweep", do_sweep},
     {"check", do_check},
