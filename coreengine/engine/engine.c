@@ -71,11 +71,24 @@ static bool stream(struct call *c)
     return false;
 }
 
+/* By a quota: it is not made yet, or gone. */
+static bool is_held_back(struct call *c)
+{
+    rv_exec *x = c->x;
+    rv_err *err = NULL;
+    int rc = 0;
+    bool is = rv_quota_waits(c, &rc, &err);
+
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+    return is;
+}
+
 static void answer(struct call *c)
 {
     rv_exec *x = c->x;
 
-    if (c->quota && rv_quota_waits(c))
+    if (c->hold && is_held_back(c))
         return;
     if (c->model && !rv_model_due(c))
         return;
@@ -94,7 +107,7 @@ static void answer(struct call *c)
         return;
     if (c->event == RV_EVENT_LLM_DONE)
         rv_delta_tell_rest(c);
-    if (c->quota)
+    if (c->hold)
         rv_quota_settle(c);
     rv_call_detach(c); /* the run may end in this event, and with it all that is left */
     rv_tool_note(c);

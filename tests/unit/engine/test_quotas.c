@@ -345,6 +345,67 @@ START_TEST(a_run_that_is_freed_gives_its_reservation_back)
 }
 END_TEST
 
+/* --- bounds of the run itself --- */
+
+#define ROUND                                                                                                          \
+    "name: round\nmax_iterations: 10\nmax_llm_calls: 100\nmax_agent_hops: 5\n"                                         \
+    "agents: [{name: a, default_next: b}, {name: b, default_next: a}]"
+
+static size_t n_lines(const struct rv_kit_log *log, const char *text)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < log->n_lines; i++)
+        n += strstr(log->lines[i], text) != NULL;
+    return n;
+}
+
+/* Proves 8.6/near: When 80 % of a bound of the run, or of a quota, are used, the log has a warning, once */
+START_TEST(a_warning_comes_once_when_most_of_a_bound_is_used)
+{
+    struct rv_kit_log log;
+    struct world w;
+
+    rv_kit_log_init(&log, RV_LOG_WARN, RV_LOG_JSON);
+    const struct how how = {.log = log.log};
+    world_run(&w, &how, ROUND, "stages: {a: [{output: {n: 1}}], b: [{output: {n: 2}}]}");
+    ck_assert_str_eq(world_status(&w), "terminated");
+    const char *line = rv_kit_log_find(&log, "bound.near");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "\"bound\":\"max_agent_hops\",\"used\":4,\"limit\":5"));
+    ck_assert_uint_eq(n_lines(&log, "bound.near"), 1);
+    world_fini(&w);
+    rv_kit_log_fini(&log);
+}
+END_TEST
+
+START_TEST(a_warning_comes_once_when_most_of_a_quota_is_used)
+{
+    struct rv_quota_limit limits[] = {limit_of(RV_QUOTA_MODEL_CALLS, 4), limit_of(RV_QUOTA_TOKENS, 100000)};
+    const struct rv_exec_quotas quotas = {.user = "ada", .limits = limits, .n_limits = 2};
+    struct rv_kit_log log;
+    struct world w;
+
+    rv_kit_log_init(&log, RV_LOG_WARN, RV_LOG_JSON);
+    const struct how how = {.store = open_store(), .quotas = &quotas, .log = log.log};
+    world_run(&w, &how, THREE, SAYS);
+    ck_assert_ptr_null(rv_kit_log_find(&log, "quota.near")); /* three of four */
+    world_fini(&w);
+    limits[0].limit = 3;
+    rv_store_close(how.store);
+    struct how again = how;
+    again.store = open_store();
+    world_run(&w, &again, THREE, SAYS);
+    const char *line = rv_kit_log_find(&log, "quota.near");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "\"quota\":\"model_calls\",\"span\":\"day\",\"limit\":3,\"plan\":\"free\""));
+    ck_assert_uint_eq(n_lines(&log, "quota.near"), 1);
+    world_fini(&w);
+    rv_store_close(again.store);
+    rv_kit_log_fini(&log);
+}
+END_TEST
+
 Suite *quotas_suite(void)
 {
     Suite *s = suite_create("quotas");
@@ -359,6 +420,8 @@ Suite *quotas_suite(void)
     tcase_add_test(tc, a_process_that_dies_anywhere_leaves_no_reservation);
     tcase_add_test(tc, many_runs_of_a_loop_share_a_quota_and_pass_it_in_no_order);
     tcase_add_test(tc, a_run_that_is_freed_gives_its_reservation_back);
+    tcase_add_test(tc, a_warning_comes_once_when_most_of_a_bound_is_used);
+    tcase_add_test(tc, a_warning_comes_once_when_most_of_a_quota_is_used);
     suite_add_tcase(s, tc);
     return s;
 }
