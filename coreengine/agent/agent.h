@@ -62,6 +62,7 @@ struct rv_visit_shared {
     bool stops;                                 /* a bound of the run was hit: no call begins in it any more */
     const char *run_id;                         /* of a delegated agent: the run's; NULL: the envelope's id */
     const struct rv_work_kind *const *outside; /* who does what a visit leaves outside, by enum rv_outside: the run's */
+    void *spare;     /* of the root: the memory of a visit that is over, for the next one; owned; or NULL */
     rv_err *failure; /* of the root: why the last visit failed, with the lines of reeve that found it; owned; or NULL */
 };
 void rv_visit_shared_fini(struct rv_visit_shared *s); /* of the root; no visit is left then */

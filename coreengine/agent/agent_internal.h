@@ -99,6 +99,7 @@ struct rv_visit {
     json_object *output;            /* of the main phase, later the stored one; owned */
     json_object *previous;          /* output under the same key before this visit; owned */
     bool had_previous, stored;
+    bool knows_outcome;  /* nothing can change the output after it was checked */
     json_object *caught; /* the failure that it handles, from the envelope; owned; NULL: none */
     struct tool_progress tools;
     struct model_progress model;

@@ -26,8 +26,13 @@ static int64_t stage_deadline(const rv_visit *v)
 static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us, rv_err **err)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
-    rv_visit *v = calloc(1, sizeof *v);
+    rv_visit *v = shared->spare;
 
+    shared->spare = NULL;
+    if (v)
+        memset(v, 0, sizeof *v);
+    else
+        v = calloc(1, sizeof *v);
     if (!v) {
         RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "begin stage \"%s\"", agent->name), "told by NULL");
         return NULL;
@@ -158,7 +163,10 @@ void rv_visit_free(rv_visit *v)
     free(v->error_text);
     free(v->type_text);
     rv_err_free(v->failure);
-    free(v);
+    if (v->shared->root || v->shared->spare)
+        free(v);
+    else
+        v->shared->spare = v;
 }
 
 /* The main phase by mode (rule 5.4). */

@@ -39,16 +39,22 @@ struct rv_app_begin {   /* of a new run that takes another's place */
     int64_t parent_seq;
     json_object *script_at; /* how far its script was handed out before; borrowed; NULL: not at all */
     const struct rv_conversation *conversation; /* that it belongs to; borrowed; NULL: none */
+    const char *bundle;                         /* hash; of what the store has already; NULL: the bundle is made */
     bool in_group;                              /* the caller began the transaction */
     struct rv_app_limits *limits;               /* it counts as one more of `counts`; NULL: it does not count */
     enum rv_quota_kind counts;
 };
+/** Keep what a new run is started with; hash is its name. */
+RV_MUST_CHECK int rv_app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_err **err);
 /** Keep a new run: its bundle and its beginning. */
 RV_MUST_CHECK int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin,
                               rv_err **err);
 int64_t rv_app_lease_us(const struct rv_app *app);
 /** rv_app_run_keep() in a transaction that the caller began. */
 RV_MUST_CHECK int rv_app_run_keep_in_group(struct rv_app_run *run, const rv_envelope *env, rv_err **err);
+/** The same for what was loaded from a bundle of the store, by its hash. */
+RV_MUST_CHECK int rv_app_run_keep_bundled(struct rv_app_run *run, const char *bundle, const rv_envelope *env,
+                                          rv_err **err);
 RV_MUST_CHECK int rv_app_run_prepare(struct rv_app_run *run, rv_err **err); /* makes run->state, if there is none */
 
 /* --- continue.c --- */

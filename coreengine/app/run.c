@@ -20,7 +20,7 @@ int64_t rv_app_lease_us(const struct rv_app *app)
     return app->lease_us ? app->lease_us : RV_LEASE_DEFAULT_US;
 }
 
-static int put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_err **err)
+int rv_app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_err **err)
 {
     struct rv_catalog catalog = rv_plugins_catalog(run->loaded->plugins);
     struct rv_known_names names = rv_plugins_names(run->loaded->plugins);
@@ -60,7 +60,7 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
     bool *scripted = NULL;
     json_object *inner = NULL;
     struct rv_journal_start start = {.tenant = run->app->scope.tenant,
-                                     .bundle = hash,
+                                     .bundle = begin->bundle ? begin->bundle : hash,
                                      .pipeline = l->pipeline,
                                      .env = env,
                                      .owner = run->owner[0] ? run->owner : NULL,
@@ -68,7 +68,7 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
                                      .parent = begin->parent,
                                      .parent_seq = begin->parent_seq};
 
-    int rc = put_bundle(run, hash, err);
+    int rc = begin->bundle ? 0 : rv_app_put_bundle(run, hash, err);
     if (rc == 0)
         rc = scripted_stages(l, &scripted, err);
     if (rc == 0 && l->script)
@@ -236,10 +236,11 @@ int rv_app_run_open(struct rv_app_run *run, rv_err **err)
     return rc;
 }
 
-static int keep_new(struct rv_app_run *run, const rv_envelope *env, bool in_group, rv_err **err)
+static int keep_new(struct rv_app_run *run, const char *bundle, const rv_envelope *env, bool in_group, rv_err **err)
 {
     int rc = converse(run, &run->state->talk, err);
     const struct rv_app_begin begin = {.conversation = conversation_of(run->state->talk),
+                                       .bundle = bundle,
                                        .in_group = in_group,
                                        .limits = &run->state->limits,
                                        .counts = RV_QUOTA_RUNS};
@@ -250,12 +251,17 @@ static int keep_new(struct rv_app_run *run, const rv_envelope *env, bool in_grou
 
 int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
 {
-    return keep_new(run, env, false, err);
+    return keep_new(run, NULL, env, false, err);
 }
 
 int rv_app_run_keep_in_group(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
 {
-    return keep_new(run, env, true, err);
+    return keep_new(run, NULL, env, true, err);
+}
+
+int rv_app_run_keep_bundled(struct rv_app_run *run, const char *bundle, const rv_envelope *env, rv_err **err)
+{
+    return keep_new(run, bundle, env, true, err);
 }
 
 /* --- what happens while it goes on --- */

@@ -91,7 +91,8 @@ const struct rv_cli_group *const rv_cli_groups[] = {&rv_cli_common,    &rv_cli_o
 const struct rv_cli_takes rv_cli_takes_runs = {"run", "last", "reeve runs list --ids"},
                           rv_cli_takes_sessions = {"session", "", "reeve sessions list --ids"},
                           rv_cli_takes_agents = {"agent", "", "reeve agents list --names"},
-                          rv_cli_takes_tasks = {"task", "", "reeve tasks list --ids"};
+                          rv_cli_takes_tasks = {"task", "", "reeve tasks list --ids"},
+                          rv_cli_takes_schedules = {"schedule", "", "reeve schedules list --names"};
 
 /* --- verbs --- */
 

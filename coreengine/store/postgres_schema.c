@@ -96,7 +96,19 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE TABLE workers (name " TEXT " PRIMARY KEY, host " TEXT_HERE ", pid " INT_HERE ", offers BYTEA NOT NULL,"
     " n_max " INT_HERE ", n_runs " INT_HERE ", draining " INT_HERE ", started_us " INT_HERE ", seen_us " INT_HERE ");"
     "CREATE TABLE duties (name " TEXT " PRIMARY KEY, worker " TEXT_HERE ", until_us " INT_HERE ");",
-    /* 5 to 6. A counter is changed in place: none of the columns that change is indexed. */
+    /* 5 to 6. */
+    "CREATE TABLE schedules (key " ID ", id " TEXT_HERE " UNIQUE, tenant " TEXT_HERE ", \"user\" " TEXT_HERE ","
+    " name " TEXT_HERE ", kind " TEXT_HERE ", expr " TEXT_HERE ", zone " TEXT_HERE ", type " TEXT_HERE ","
+    " tier " TEXT_HERE ", needs BYTEA NOT NULL, payload BYTEA NOT NULL, bundle BIGINT REFERENCES blobs (key),"
+    " pipeline " TEXT ", priority " INT_HERE ", max_retries " INT_HERE ", created_us " INT_HERE ","
+    " updated_us " INT_HERE ", next_us " INT_HERE ", look_us " INT_HERE ", last_us " INT_HERE ","
+    " n_fired " INT_HERE ", n_skipped " INT_HERE ", error " TEXT ", UNIQUE (tenant, name)) WITH (fillfactor = 70);"
+    "CREATE INDEX schedules_due ON schedules (look_us, tenant, key) WHERE look_us > 0;"
+    "CREATE INDEX schedules_by_bundle ON schedules (bundle) WHERE bundle IS NOT NULL;"
+    "CREATE TABLE firings (schedule " INT_HERE " REFERENCES schedules (key) ON DELETE CASCADE,"
+    " planned_us " INT_HERE ", since_us " INT_HERE ", at_us " INT_HERE ", made " TEXT ", skipped " TEXT ","
+    " PRIMARY KEY (schedule, planned_us));"
+    /* A counter is changed in place: none of the columns that change is indexed. */
     "CREATE TABLE usage (key " ID ", tenant " TEXT_HERE ", is_tenants " INT_HERE ", \"user\" " TEXT_HERE ","
     " kind " TEXT_HERE ", span " TEXT_HERE ", start_us " INT_HERE ", end_us " INT_HERE ", used " INT_HERE ","
     " reserved " INT_HERE ", UNIQUE (tenant, is_tenants, \"user\", kind, span, start_us)) WITH (fillfactor = 50);"

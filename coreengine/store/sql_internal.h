@@ -6,6 +6,7 @@
 #define RV_STORE_SQL_INTERNAL_H
 
 #include "coreengine/store/sql_quotas_internal.h"
+#include "coreengine/store/sql_schedules_internal.h"
 #include "coreengine/store/sql_tasks_internal.h"
 #include "coreengine/store/sql_workers_internal.h"
 #include "coreengine/store/store.h"
@@ -88,7 +89,8 @@
     X(LAST_BLOB, "SELECT coalesce(max(key), 0) FROM blobs")                                                            \
     X(SWEEP, "DELETE FROM blobs WHERE key > ?1 AND key <= ?2 AND created_us <= ?3"                                     \
              " AND NOT EXISTS (SELECT 1 FROM records WHERE blob = blobs.key)"                                          \
-             " AND NOT EXISTS (SELECT 1 FROM runs WHERE bundle = blobs.key)")                                          \
+             " AND NOT EXISTS (SELECT 1 FROM runs WHERE bundle = blobs.key)"                                           \
+             " AND NOT EXISTS (SELECT 1 FROM schedules WHERE bundle = blobs.key)")                                     \
     X(STATS,                                                                                                           \
       "SELECT (SELECT count(*) FROM runs), (SELECT CAST(coalesce(sum(n_records), 0) AS BIGINT) FROM runs),"            \
       " (SELECT count(*) FROM blobs), (SELECT count(*) FROM pending), (SELECT count(*) FROM snapshots),"               \
@@ -141,6 +143,7 @@
     X(COUNTER, "SELECT value FROM counters WHERE name = ?1")                                                           \
     RV_SQL_TASK_STATEMENTS(X)                                                                                          \
     RV_SQL_WORKER_STATEMENTS(X)                                                                                        \
+    RV_SQL_SCHEDULE_STATEMENTS(X)                                                                                      \
     RV_SQL_QUOTA_STATEMENTS(X)
 
 enum sql_id {

@@ -91,7 +91,20 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " n_max INTEGER NOT NULL, n_runs INTEGER NOT NULL, draining INTEGER NOT NULL, started_us INTEGER NOT NULL,"
     " seen_us INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE duties (name TEXT PRIMARY KEY, worker TEXT NOT NULL, until_us INTEGER NOT NULL) WITHOUT ROWID;",
-    /* 5 to 6. What quotas have used, what is reserved of them for calls under way, and windows of rates. user '' in a
+    /* 5 to 6. Schedules, and their last firings. */
+    "CREATE TABLE schedules (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL,"
+    " user TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, expr TEXT NOT NULL, zone TEXT NOT NULL,"
+    " type TEXT NOT NULL, tier TEXT NOT NULL, needs TEXT NOT NULL, payload TEXT NOT NULL,"
+    " bundle INTEGER REFERENCES blobs (key), pipeline TEXT, priority INTEGER NOT NULL, max_retries INTEGER NOT NULL,"
+    " created_us INTEGER NOT NULL, updated_us INTEGER NOT NULL, next_us INTEGER NOT NULL, look_us INTEGER NOT NULL,"
+    " last_us INTEGER NOT NULL, n_fired INTEGER NOT NULL, n_skipped INTEGER NOT NULL, error TEXT,"
+    " UNIQUE (tenant, name));"
+    "CREATE INDEX schedules_due ON schedules (look_us, tenant) WHERE look_us > 0;"
+    "CREATE INDEX schedules_by_bundle ON schedules (bundle) WHERE bundle IS NOT NULL;"
+    "CREATE TABLE firings (schedule INTEGER NOT NULL REFERENCES schedules (key) ON DELETE CASCADE,"
+    " planned_us INTEGER NOT NULL, since_us INTEGER NOT NULL, at_us INTEGER NOT NULL, made TEXT, skipped TEXT,"
+    " PRIMARY KEY (schedule, planned_us)) WITHOUT ROWID;"
+    /* What quotas have used, what is reserved of them for calls under way, and windows of rates. user '' in a
      * row with is_tenants: all users together. */
     "CREATE TABLE usage (key INTEGER PRIMARY KEY, tenant TEXT NOT NULL, is_tenants INTEGER NOT NULL,"
     " user TEXT NOT NULL, kind TEXT NOT NULL, span TEXT NOT NULL, start_us INTEGER NOT NULL, end_us INTEGER NOT NULL,"

@@ -15,6 +15,7 @@
 #include "coreengine/store/handle.h"
 #include "coreengine/store/quotas.h"
 #include "coreengine/store/runs.h"
+#include "coreengine/store/schedules.h"
 #include "coreengine/store/sessions.h"
 #include "coreengine/store/tasks.h"
 

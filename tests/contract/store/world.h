@@ -110,6 +110,8 @@ Suite *tasks_suite(void);
 Suite *tasks_people_suite(void);
 Suite *tasks_shares_suite(void);
 Suite *tasks_random_suite(void);
+Suite *schedules_suite(void);
+Suite *schedules_random_suite(void);
 Suite *quotas_suite(void);
 Suite *quotas_random_suite(void);
 
