@@ -294,7 +294,7 @@ static void ask_done(struct write *w)
     due_at(q->call, rv_engine_now_us(q->call->x->engine));
 }
 
-/* err is the caller's: *err is taken over by what becomes of it. */
+/* The answer of the store, and why it refused or failed: owned here. */
 static int pass_on(struct call *c, int rc, rv_err *why, rv_err **err)
 {
     rc = answered(c, rc, &why);
