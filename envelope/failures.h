@@ -62,6 +62,8 @@
     R(X, SCRIPT_NO_ENTRY, "script_no_entry", "the script has no entry for the call",                                   \
       "add an entry that matches the call, or check its matchers")                                                     \
     R(X, STAGE_FAILED, "stage_failed", "the stage stated an error, or its work failed in another way", "")             \
+    R(X, QUESTION_CANCELLED, "question_cancelled", "the question that the stage waited with was cancelled",            \
+      "name an error_next of the stage to go on without an answer")                                                    \
     R(X, CANCELLED, "cancelled", "the run was cancelled", "")
 
 #define RV_FAILURE_WORD(X, name, text, meaning, remedy) X(name, text, meaning)

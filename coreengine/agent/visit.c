@@ -93,14 +93,19 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     if (!v->place.error && !shared->origin)
         v->place.error = v->caught = json_object_get(rv_envelope_caught(env, name));
     rv_visit_emit(v, out, shared->origin ? RV_EMIT_AGENT_STARTED : RV_EMIT_STAGE_STARTED, (struct rv_member){0});
-    if (v->place.failed) {
+    bool is_cancelled = rv_visit_is_cancelled(shared, stage, env);
+    if (v->place.failed || is_cancelled) {
         rv_calls_take(shared, -llm_reserved); /* no model is asked */
         v->model.has_call = v->is_list = false;
+    }
+    if (is_cancelled) {
+        rc = rv_visit_take_cancellation(v, err);
+    } else if (v->place.failed) {
         rc = rv_visit_fail_as(v, v->place.failed->code, v->place.failed->type, err, "%s", v->place.failed->text);
     } else {
         rc = v->is_list ? rv_visit_list(v, err) : rv_visit_resume_work(v, err);
     }
-    if (rc == 0 && !v->is_list && !v->resumed && !v->place.failed)
+    if (rc == 0 && !v->is_list && !v->resumed && !v->place.failed && !is_cancelled)
         rc = rv_visit_sit_out(v, err);
     if (rc == 0)
         rc = advance(v, out, err);

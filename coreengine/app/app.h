@@ -38,6 +38,7 @@ enum rv_app_store_use {
     RV_APP_STORE_READ,   /* nothing is changed; it must exist */
     RV_APP_STORE_MAKE,   /* made, with the folders of the default place, when it does not exist */
     RV_APP_STORE_CHANGE, /* changed; it must exist */
+    RV_APP_STORE_FILL,   /* as _MAKE, for a copy: an unfinished one may be in it */
 };
 /** The store's file, appended. RV_E_NOT_FOUND: the environment does not say where the default place is. */
 RV_MUST_CHECK int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err);

@@ -142,8 +142,8 @@ struct rv_app_chat {
     rv_engine *engine;
     char owner[RV_OWNER_MAX];
     struct rv_chat_settings settings;
-    rv_chat *chat;     /* rv_chat_say(), rv_chat_answer() */
-    bool store_failed; /* why it could not be opened */
+    rv_chat *chat;                /* rv_chat_say(), rv_chat_answer() */
+    bool store_failed;            /* why it could not be opened */
     struct rv_quotas *quotas;     /* owned; NULL: none */
     struct rv_app_limits *limits; /* of its user; owned; NULL: none */
 };

@@ -59,6 +59,7 @@ struct rv_engine {
     size_t n_live;                   /* runs that are not over */
     size_t n_untold;                 /* runs that are over, and on_over has not been told */
     size_t n_asking;                 /* runs with is_asking */
+    size_t n_held;                   /* runs with is_held */
     unsigned n_turns;
     struct tool_record *tools;
     size_t n_tools, cap_tools;
@@ -116,28 +117,30 @@ struct rv_exec {
     struct rv_turn *unkept; /* rows of a turn that the journal refused; owned */
     struct call *calls;
     bool over, cancel_asked;
-    bool hands_over;            /* another process is to go on with it: see handover.c */
-    struct own_journal *own;    /* NULL: the journal is the caller's */
-    bool is_opening;            /* the store thread opens it: there is no rv_run yet */
-    bool is_freed;              /* by the caller, while a step is kept */
-    struct write write;         /* the step being kept */
-    bool is_keeping;            /* it is: nothing is told to the core, and the effects wait */
-    bool is_broken;             /* meanwhile, by rc and err: it is over when the step is kept */
-    bool is_untold;             /* it is over, and on_over has not been told */
-    bool is_end_told;           /* `done` was, and nothing since */
-    bool is_unkept;             /* its journal refused a step */
-    bool recovers;              /* the effects at hand were asked for by another process */
-    int64_t under_way_until_us; /* it may live, and be in one of its calls for so long; 0: it is gone */
-    bool answers;               /* interrupts are answered by the script */
-    int64_t n_asked;            /* questions of branches that the host was told of, or will be at the end of the turn */
-    int64_t expiry_us;          /* of the question that is waited for while the run works; 0: none is */
-    bool is_asking;             /* at the end of this turn */
-    json_object *told;          /* ids of open questions that on_question was told, as keys; owned; NULL: none */
-    unsigned near;              /* bits of the bounds (rv_run_bounds()) that the log has as nearly used up */
-    char *refused;              /* by a quota: why it hands over; owned; NULL: it was not */
-    int64_t refused_until_us;   /* with refused: when the quota may allow it */
-    int64_t hoped_until_us;     /* its lease ran out before this renewal: perhaps another process has it; 0: no */
-    int64_t last_us;            /* the core was told this time; what it is told next is not older */
+    bool hands_over;                 /* another process is to go on with it: see handover.c */
+    struct own_journal *own;         /* NULL: the journal is the caller's */
+    bool is_opening;                 /* the store thread opens it: there is no rv_run yet */
+    bool is_freed;                   /* by the caller, while a step is kept */
+    struct write write;              /* the step being kept */
+    bool is_keeping;                 /* it is: nothing is told to the core, and the effects wait */
+    bool is_broken;                  /* meanwhile, by rc and err: it is over when the step is kept */
+    struct subscribers *subscribers; /* of its capabilities; NULL: they have none */
+    bool is_held;                    /* it is over, and waits for them before on_over is told */
+    bool is_untold;                  /* it is over, and on_over has not been told */
+    bool is_end_told;                /* `done` was, and nothing since */
+    bool is_unkept;                  /* its journal refused a step */
+    bool recovers;                   /* the effects at hand were asked for by another process */
+    int64_t under_way_until_us;      /* it may live, and be in one of its calls for so long; 0: it is gone */
+    bool answers;                    /* interrupts are answered by the script */
+    int64_t n_asked;          /* questions of branches that the host was told of, or will be at the end of the turn */
+    int64_t expiry_us;        /* of the question that is waited for while the run works; 0: none is */
+    bool is_asking;           /* at the end of this turn */
+    json_object *told;        /* ids of open questions that on_question was told, as keys; owned; NULL: none */
+    unsigned near;            /* bits of the bounds (rv_run_bounds()) that the log has as nearly used up */
+    char *refused;            /* by a quota: why it hands over; owned; NULL: it was not */
+    int64_t refused_until_us; /* with refused: when the quota may allow it */
+    int64_t hoped_until_us;   /* its lease ran out before this renewal: perhaps another process has it; 0: no */
+    int64_t last_us;          /* the core was told this time; what it is told next is not older */
     int64_t ahead_us; /* its time is so far before this process's: the clock went back since its journal was written */
     struct kept_replies *kept; /* of the script, to calls under way when the process died; owned; NULL: none */
     enum rv_run_status status;
@@ -158,7 +161,8 @@ void rv_exec_bind_log(rv_exec *x, const char *run); /* once its id is known */
 RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err);
 /** Have the effects at hand performed in the next turn. */
 RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
-void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the turn */
+void rv_exec_end(rv_exec *x);       /* it is over; on_over is told at the end of the turn */
+void rv_exec_tell_over(rv_exec *x); /* it was held; the same */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
@@ -173,6 +177,18 @@ bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
 void rv_delta_tell_rest(struct call *c);
 /** A provider handed out a piece. */
 void rv_delta_piece(struct call *c, bool is_thinking, rv_str text);
+
+/* --- subscribers.c --- */
+
+/** On failure rv_subscribers_stop() is still needed. */
+RV_MUST_CHECK int rv_subscribers_init(rv_exec *x, rv_err **err);
+void rv_subscribers_stop(rv_exec *x); /* gives up what is under way; not for a run whose engine is gone */
+/** There are some: they are told. */
+void rv_subscribers_tell(rv_exec *x, enum rv_emit_kind kind, rv_str line);
+/** The run is over: does it wait for them? Then it is_held until rv_subscribers_let_go() says true. */
+bool rv_subscribers_hold(rv_exec *x);
+bool rv_subscribers_let_go(rv_exec *x);
+void rv_subscribers_go_on(rv_exec *x); /* the run that is held goes on */
 
 /* --- tools.c --- */
 

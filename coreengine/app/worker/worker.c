@@ -242,6 +242,8 @@ static void on_wake(uv_async_t *async)
     for (struct work_job *j = s->jobs; j; j = j->next)
         if (atomic_load(&j->cancel_wanted) && j->exec)
             rv_exec_cancel(j->exec);
+    if (!s->is_over && rv_work_desk_heard_cancel(s->desk))
+        rv_engine_look_for_cancels(s->worker.engine);
     maybe_end(s);
 }
 

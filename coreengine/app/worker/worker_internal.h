@@ -140,6 +140,8 @@ void rv_work_desk_give(struct work_desk *d, struct work_job *j); /* it has ended
 struct work_job *rv_work_desk_take(struct work_desk *d);         /* those to begin, by `next` */
 bool rv_work_desk_is_empty(struct work_desk *d);                 /* it holds no task */
 bool rv_work_desk_is_idle(struct work_desk *d);                  /* and there is none to be claimed */
+/** True once after something was announced that may be a request to cancel a run. */
+bool rv_work_desk_heard_cancel(struct work_desk *d);
 void rv_work_desk_free(struct work_desk *d); /* waits until the store was told what it was given; NULL is fine */
 
 /* --- apart.c, on the loop: a run in a process of its own --- */
