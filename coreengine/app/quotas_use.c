@@ -34,9 +34,12 @@ int rv_app_limits_count(struct rv_app_limits *l, rv_store *store, enum rv_quota_
     struct rv_quota_ask ask = {
         .tenant = l->tenant, .user = l->user, .limits = l->limits, .n_limits = l->exec.n_limits, .now_us = now_us};
     struct rv_quota_answer answer = {0};
+    bool any = false;
 
     l->again_us = 0;
-    if (ask.n_limits == 0)
+    for (size_t i = 0; i < ask.n_limits; i++)
+        any = any || l->limits[i].kind == kind;
+    if (!any)
         return 0;
     ask.counts[kind] = 1;
     int rc = rv_store_reserve(store, &ask, &answer, err);

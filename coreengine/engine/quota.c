@@ -39,6 +39,16 @@ static bool has_quotas(const rv_exec *x)
     return x->opts.quotas && x->opts.quotas->n_limits > 0 && x->opts.journal && x->engine->opts.store;
 }
 
+/* Does any of the limits look at what a model call takes? */
+static bool limits_calls(const struct rv_exec_quotas *q)
+{
+    for (size_t i = 0; i < q->n_limits; i++)
+        if (q->limits[i].kind == RV_QUOTA_TOKENS || q->limits[i].kind == RV_QUOTA_COST ||
+            q->limits[i].kind == RV_QUOTA_MODEL_CALLS)
+            return true;
+    return false;
+}
+
 /* --- settling --- */
 
 static int settle(struct settlement *s, rv_store *store, rv_err **err)
@@ -257,7 +267,8 @@ static int answered(struct call *c, int rc, rv_err **err)
 
     if (rc == RV_E_QUOTA)
         return refused(c, q, err);
-    if (rc < 0) { /* not known to be allowed: not made */
+    if (rc < 0) { /* not known to be allowed: not made; perhaps it was, and the answer of the store is lost */
+        q->is_held = true;
         rc = rv_call_fail_with(c, "LLMError", rc, err);
         if (rc == 0)
             due_at(c, rv_engine_now_us(x->engine));
@@ -350,7 +361,7 @@ int rv_quota_call(struct call *c, struct rv_effect *e,
     rv_exec *x = c->x;
     const struct rv_exec_quotas *of = x->opts.quotas;
 
-    if (!has_quotas(x))
+    if (!has_quotas(x) || !limits_calls(of))
         return make(x, c, e, err);
     struct quota_call *q = calloc(1, sizeof *q);
     if (!q)

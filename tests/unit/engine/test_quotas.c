@@ -277,6 +277,39 @@ START_TEST(a_process_that_dies_anywhere_leaves_no_reservation)
 }
 END_TEST
 
+/* The store has reserved, and its answer is lost: the call is not made, and what was reserved is given back. */
+static int lose_answer(void *self, const char *point, rv_err **err)
+{
+    bool *lost = self;
+
+    if (*lost || strcmp(point, "reserve.done") != 0)
+        return 0;
+    *lost = true;
+    return RV_FAIL(err, RV_E_IO, "the answer is lost");
+}
+
+START_TEST(a_reservation_whose_answer_is_lost_is_given_back)
+{
+    struct rv_quota_limit limits[] = {limit_of(RV_QUOTA_TOKENS, 100000)};
+    const struct rv_exec_quotas quotas = {.user = "ada", .limits = limits, .n_limits = 1};
+    struct how how = {.store = open_store(), .quotas = &quotas};
+    bool lost = false;
+    struct world w;
+
+    rv_store_set_faults(how.store, (struct rv_store_faults){lose_answer, &lost});
+    world_run(&w, &how, THREE, SAYS);
+    ck_assert(lost);
+    char *visited = world_visited(&w);
+    ck_assert_str_eq(visited, "a c"); /* a fault of the store does not end the run: error_next leads on */
+    free(visited);
+    struct counted c = count(how.store, w.started_us);
+    ck_assert_int_eq(c.reserved[RV_QUOTA_TOKENS], 0);
+    ck_assert_int_eq(c.used[RV_QUOTA_TOKENS], 100);
+    world_fini(&w);
+    rv_store_close(how.store);
+}
+END_TEST
+
 /* --- on a given loop, where the store thread reserves and settles --- */
 
 #define TALK_100 "models: {t: [" USES_100 "]}"
@@ -418,6 +451,7 @@ Suite *quotas_suite(void)
     tcase_add_test(tc, a_run_that_may_not_go_on_is_handed_over_and_goes_on_later);
     tcase_add_test(tc, what_never_fits_fails_at_once);
     tcase_add_test(tc, a_process_that_dies_anywhere_leaves_no_reservation);
+    tcase_add_test(tc, a_reservation_whose_answer_is_lost_is_given_back);
     tcase_add_test(tc, many_runs_of_a_loop_share_a_quota_and_pass_it_in_no_order);
     tcase_add_test(tc, a_run_that_is_freed_gives_its_reservation_back);
     tcase_add_test(tc, a_warning_comes_once_when_most_of_a_bound_is_used);
