@@ -70,6 +70,10 @@ struct call {
     bool unknown;                /* it is unknown whether the call happened */
     bool is_parked;              /* it happened while a step was being kept: told when that is durable */
 };
+/* Has a model call made as soon as that is allowed. */
+typedef int rv_gate(struct call *c, struct rv_effect *e,
+                    int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err), rv_err **err);
+
 /* A heap by (due, call id, run): the order of answers does not depend on who was faster. */
 struct due_queue {
     struct call **items;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "coreengine/engine/engine_internal.h"
+#include "coreengine/engine/quota_internal.h"
 
 #define MAX_HEARD    (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
 #define MAX_KEPT     8                      /* steps of a group that are performed in one turn */
@@ -454,6 +454,7 @@ int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **e
     e->virtual_us = opts->virtual_start_us;
     e->turn = engine_turn;
     e->due_in_us = due_in_us;
+    e->gate = rv_quota_call;
     atomic_init(&e->cancel_all, false);
     int rc = e->opts.handle_signals ? rv_signals_watch(e, err) : 0;
     if (rc < 0) {

@@ -41,6 +41,7 @@ struct rv_engine {
     /* For the loop: */
     bool (*turn)(rv_engine *e);               /* lets the next thing happen; false: nothing is due */
     int64_t (*due_in_us)(const rv_engine *e); /* until something is; RV_NEVER: nothing will be by itself */
+    rv_gate *gate;                            /* of model calls, for perform.c: see quota_internal.h */
     rv_exec *execs;
     uint64_t n_started;
     struct due_queue due;
@@ -260,20 +261,6 @@ RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response 
 RV_MUST_CHECK int rv_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err);
 /** Perform the effects of a step. Breaks the run when memory is short. */
 void rv_exec_perform(rv_exec *x);
-
-/* --- quota.c: what users may use --- */
-
-/** Make the call as soon as the run's quotas allow it. It may be gone afterwards: its run is handed over. Takes the
- * texts of e. */
-RV_MUST_CHECK int rv_quota_call(struct call *c, struct rv_effect *e,
-                                int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err),
-                                rv_err **err);
-/** One with a hold is due. True: that was not its answer; it is due again, or gone. *rc < 0: the run cannot go on. */
-bool rv_quota_waits(struct call *c, int *rc, rv_err **err);
-void rv_quota_settle(struct call *c); /* one with a hold is over, and its usage known */
-/** What earlier owners of the run reserved counts as used. */
-void rv_quotas_recover(const rv_exec *x);
-void rv_quotas_free_settlements(rv_engine *e); /* the store thread has ended */
 
 /* --- model.c: models over HTTP --- */
 

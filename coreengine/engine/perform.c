@@ -216,7 +216,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     c->what = what_of(e);
     if (e->kind == RV_EFFECT_CALL_LLM) {
         c->event = RV_EVENT_LLM_DONE;
-        return rv_quota_call(c, e, call_model, err);
+        return x->engine->gate(c, e, call_model, err);
     }
     c->event = e->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE : RV_EVENT_HOOK_DONE;
     return e->kind == RV_EFFECT_CALL_TOOL ? rv_call_tool(c, e, err) : call_hook(x, c, e, err);

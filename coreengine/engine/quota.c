@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/engine/engine_internal.h"
+#include "coreengine/engine/quota_internal.h"
 
 #define AGAIN_US INT64_C(100000) /* until a call asks again that only calls under way keep from being made */
 
