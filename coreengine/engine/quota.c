@@ -18,10 +18,11 @@ struct quota_call {
     struct rv_effect effect; /* owned until the call is made */
     struct rv_quota_ask ask;
     struct rv_quota_answer answer;
-    bool is_asking; /* the store thread has it */
-    bool is_told;   /* the store thread has answered: `write` has it */
-    bool waits;     /* for calls under way */
-    bool is_held;   /* its reservation is not settled */
+    bool is_asking;                /* the store thread has it */
+    bool is_told;                  /* the store thread has answered: `write` has it */
+    bool waits;                    /* for calls under way */
+    bool is_held;                  /* its reservation is not settled */
+    char run[RV_STORE_MAX_ID + 1]; /* the journal may go before the call */
 };
 
 /* A settlement on its way to the store thread. */
@@ -114,11 +115,11 @@ static void submit(rv_engine *e, const struct settlement *from)
     rv_writer_submit(e->writer, &s->write);
 }
 
-static struct settlement settlement_of(const rv_exec *x, int64_t call_id)
+static struct settlement settlement_of(const struct quota_call *q)
 {
-    struct settlement s = {.log = x->log, .fence = rv_journal_fence(x->opts.journal), .call_id = call_id};
+    struct settlement s = {.log = q->call->x->log, .fence = q->ask.fence, .call_id = q->ask.call_id};
 
-    snprintf(s.run, sizeof s.run, "%s", rv_journal_run(x->opts.journal));
+    memcpy(s.run, q->run, sizeof s.run);
     return s;
 }
 
@@ -126,7 +127,8 @@ void rv_quotas_recover(const rv_exec *x)
 {
     if (!has_quotas(x) || rv_journal_fence(x->opts.journal) <= 1)
         return;
-    const struct settlement s = settlement_of(x, 0);
+    struct settlement s = {.log = x->log, .fence = rv_journal_fence(x->opts.journal)};
+    snprintf(s.run, sizeof s.run, "%s", rv_journal_run(x->opts.journal));
     submit(x->engine, &s);
 }
 
@@ -160,7 +162,7 @@ void rv_quota_settle(struct call *c)
 
     if (!q || !q->is_held)
         return;
-    struct settlement s = settlement_of(c->x, c->call_id);
+    struct settlement s = settlement_of(q);
     used_by(c, q->ask.reserves, s.used);
     q->is_held = false;
     submit(c->x->engine, &s);
@@ -179,7 +181,7 @@ static void release(struct call *c)
         memset(q->ask.reserves, 0, sizeof q->ask.reserves);
     }
     if (q->is_held) { /* the call was under way, and may be charged for */
-        struct settlement s = settlement_of(c->x, c->call_id);
+        struct settlement s = settlement_of(q);
         memcpy(s.used, q->ask.reserves, sizeof s.used);
         submit(c->x->engine, &s);
     }
@@ -369,6 +371,7 @@ int rv_quota_call(struct call *c, struct rv_effect *e,
     c->hold = &q->hold;
     q->hold.release = release;
     q->call = c;
+    snprintf(q->run, sizeof q->run, "%s", rv_journal_run(x->opts.journal));
     q->make = make;
     q->effect = *e;
     *e = (struct rv_effect){.kind = e->kind, .call_id = e->call_id, .stage = e->stage};
@@ -376,7 +379,7 @@ int rv_quota_call(struct call *c, struct rv_effect *e,
                                    .user = of->user,
                                    .limits = of->limits,
                                    .n_limits = of->n_limits,
-                                   .run = rv_journal_run(x->opts.journal),
+                                   .run = q->run,
                                    .fence = rv_journal_fence(x->opts.journal),
                                    .call_id = c->call_id};
     q->ask.counts[RV_QUOTA_MODEL_CALLS] = 1;

@@ -378,6 +378,44 @@ START_TEST(a_run_that_is_freed_gives_its_reservation_back)
 }
 END_TEST
 
+/* Its journal is its own, and goes to the store thread before its calls are freed. */
+START_TEST(a_run_with_a_journal_of_its_own_is_freed_in_a_call)
+{
+    struct rv_quota_limit limits[] = {limit_of(RV_QUOTA_TOKENS, 100000)};
+    const struct rv_exec_quotas quotas = {.user = "ada", .limits = limits, .n_limits = 1};
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+    struct counted c = {0};
+    struct host h;
+
+    host_new(&h);
+    world_fini(&h.w);
+    world_load(&h.w, TALKS, "models: {t: [{text: a, delay_ms: 100000}]}", NULL);
+    int64_t now_us = rv_engine_now_us(h.engine);
+    rv_envelope *env = host_envelope(0, now_us);
+    rv_journal_free(host_journal(&h, env, now_us));
+    opts.pipeline = h.w.pipeline;
+    opts.script = h.w.script;
+    opts.quotas = &quotas;
+    opts.observer = (struct rv_observer){.on_over = host_on_over, .self = &h};
+    const char *run = rv_envelope_fields(env)->envelope_id;
+    ck_assert_int_eq(rv_engine_open(h.engine, &opts, &all, run, NULL, false, &h.runs[0].exec, NULL), 0);
+    while (c.reserved[RV_QUOTA_TOKENS] == 0) {
+        uv_run(&h.loop, UV_RUN_NOWAIT);
+        c = count(h.store, now_us);
+    }
+    for (int i = 0; i < 100; i++) /* the answer of the store comes, and the call is made */
+        uv_run(&h.loop, UV_RUN_NOWAIT);
+    rv_exec_free(h.runs[0].exec);
+    h.runs[0].exec = NULL;
+    rv_engine_free(h.engine);
+    h.engine = NULL;
+    rv_envelope_free(env);
+    c = count(h.store, now_us);
+    ck_assert_int_eq(c.reserved[RV_QUOTA_TOKENS], 0);
+    host_fini(&h);
+}
+END_TEST
+
 /* --- bounds of the run itself --- */
 
 #define ROUND                                                                                                          \
@@ -454,6 +492,7 @@ Suite *quotas_suite(void)
     tcase_add_test(tc, a_reservation_whose_answer_is_lost_is_given_back);
     tcase_add_test(tc, many_runs_of_a_loop_share_a_quota_and_pass_it_in_no_order);
     tcase_add_test(tc, a_run_that_is_freed_gives_its_reservation_back);
+    tcase_add_test(tc, a_run_with_a_journal_of_its_own_is_freed_in_a_call);
     tcase_add_test(tc, a_warning_comes_once_when_most_of_a_bound_is_used);
     tcase_add_test(tc, a_warning_comes_once_when_most_of_a_quota_is_used);
     suite_add_tcase(s, tc);
