@@ -455,16 +455,28 @@ static int read_sound(const char *path, rv_quotas **out, rv_err **err)
     return rc;
 }
 
-int rv_app_quotas_open(const struct rv_app *app, rv_quotas **out, rv_err **err)
+int rv_app_quotas_path(const struct rv_app *app, rv_buf *out, rv_err **err)
 {
     const char *named = app->quotas ? app->quotas : rv_app_env("REEVE_QUOTAS");
+
+    if (named) {
+        rv_buf_puts(out, named);
+        return rv_buf_check(out, "path of the quotas", err);
+    }
+    int rc = default_path(out, err);
+    if (rc == 0 && access(rv_buf_cstr(out), F_OK) != 0)
+        rv_buf_clear(out);
+    return rc;
+}
+
+int rv_app_quotas_open(const struct rv_app *app, rv_quotas **out, rv_err **err)
+{
     rv_buf path = RV_BUF_INIT(MAX_PATH);
 
     *out = NULL;
-    int rc = named ? 0 : default_path(&path, err);
-    const char *file = named ? named : rv_buf_cstr(&path);
-    if (rc == 0 && (named ? named[0] != '\0' : path.len > 0 && access(file, F_OK) == 0))
-        rc = read_sound(file, out, err);
+    int rc = rv_app_quotas_path(app, &path, err);
+    if (rc == 0 && path.len > 0)
+        rc = read_sound(rv_buf_cstr(&path), out, err);
     rv_buf_fini(&path);
     return rc;
 }

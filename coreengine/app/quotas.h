@@ -11,8 +11,10 @@ typedef struct rv_quotas rv_quotas;
 /** Read a file of plans. Faults become findings; *out may be NULL then. */
 RV_MUST_CHECK int rv_quotas_read(const char *path, rv_findings *findings, rv_quotas **out, rv_err **err);
 void rv_quotas_free(rv_quotas *q);
-/** The file that app->quotas names, else REEVE_QUOTAS, else the one among the user's settings, which need not be there:
- *  *out NULL: there are no quotas. RV_E_INVALID: the first fault of the file, with its place. */
+/** The file that app->quotas names, else REEVE_QUOTAS, else the one among the user's settings, which need not be there;
+ *  appended; nothing: there is none. */
+RV_MUST_CHECK int rv_app_quotas_path(const struct rv_app *app, rv_buf *out, rv_err **err);
+/** Read it. *out NULL: there are no quotas. RV_E_INVALID: the first fault of the file, with its place. */
 RV_MUST_CHECK int rv_app_quotas_open(const struct rv_app *app, rv_quotas **out, rv_err **err);
 /** The limits of a run or a task: those of the tenant as a whole, then those of the user, each in one order. q NULL: no
  *  limits. The plans' names are borrowed from q. tenant NULL: RV_STORE_TENANT; user NULL or "": none.
@@ -23,7 +25,7 @@ size_t rv_quotas_limits(const rv_quotas *q, const char *tenant, const char *user
 void rv_quotas_each_user(const rv_quotas *q, const char *tenant, void (*each)(void *self, const char *user),
                          void *self);
 
-/* A limit and what is used of it, or what is counted without a limit. */
+/* A limit and what is used, or what is counted without a limit. */
 struct rv_app_usage {
     const char *user; /* "": none; with is_tenants also */
     bool is_tenants, is_rate;

@@ -381,12 +381,7 @@ static int check_uncounted(struct rv_app_run *run, const rv_envelope *env, rv_er
 
     rv_app_limits_set(l, run->state->quotas, run->app->scope.tenant,
                       env ? rv_envelope_user(env) : run->app->scope.user);
-    if (!rv_app_limits_exec(l))
-        return 0;
-    int rc = RV_FAIL(err, RV_E_INVALID, "plan \"%s\" has limits, and what a run uses is counted in a store",
-                     l->limits[0].plan);
-    rv_err_hint(err, "keep the run in a store");
-    return rc;
+    return rv_app_limits_exec(l) ? rv_app_limits_refuse(l, err) : 0;
 }
 
 int rv_app_run_drive(struct rv_app_run *run, rv_envelope *env, const struct rv_response *response, rv_err **err)

@@ -9,7 +9,11 @@
 #define RV_NEVER            INT64_MAX         /* a due time that does not come */
 #define RV_NOWHERE          SIZE_MAX          /* place of a call that is in no queue */
 
-struct quota_call; /* quota.c */
+struct call;
+/* What a call has beside itself, to be given back when it is freed. */
+struct call_hold {
+    void (*release)(struct call *c);
+};
 /* Something that will happen to a run: an answer, a timer, a part of a stream, an answer of a person. */
 struct call {
     struct call *prev, *next; /* of the same run */
@@ -49,7 +53,7 @@ struct call {
     struct rv_llm_answer answer;          /* of a model call; its views live in the script, `llm` or `model` */
     struct rv_llm_reply *llm;             /* owned; NULL: none */
     struct model_call *model;             /* over HTTP; owned; NULL: none */
-    struct quota_call *quota;             /* a model call of a run with quotas: its reservation; owned; NULL: none */
+    struct call_hold *hold;               /* a model call of a run with quotas: its reservation; owned; NULL: none */
     const struct rv_script_delta *deltas; /* borrowed from the script; still to be streamed */
     size_t n_deltas, delta_at;
     bool told_text;                                    /* a piece of the text was handed out */
@@ -66,6 +70,10 @@ struct call {
     bool unknown;                /* it is unknown whether the call happened */
     bool is_parked;              /* it happened while a step was being kept: told when that is durable */
 };
+/* Has a model call made as soon as that is allowed. */
+typedef int rv_gate(struct call *c, struct rv_effect *e,
+                    int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err), rv_err **err);
+
 /* A heap by (due, call id, run): the order of answers does not depend on who was faster. */
 struct due_queue {
     struct call **items;

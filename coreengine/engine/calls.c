@@ -158,7 +158,8 @@ static void give_up(struct call *c)
 void rv_call_free(struct call *c)
 {
     give_up(c);
-    rv_quota_forget(c);
+    if (c->hold)
+        c->hold->release(c);
     rv_call_detach(c);
     rv_model_free(c->model);
     if (c->llm)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "coreengine/engine/engine_internal.h"
+#include "coreengine/engine/quota_internal.h"
 
 #define MAX_HEARD    (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
 #define MAX_KEPT     8                      /* steps of a group that are performed in one turn */
@@ -72,11 +72,24 @@ static bool stream(struct call *c)
     return false;
 }
 
+/* By a quota: it is not made yet, or gone. */
+static bool is_held_back(struct call *c)
+{
+    rv_exec *x = c->x;
+    rv_err *err = NULL;
+    int rc = 0;
+    bool is = rv_quota_waits(c, &rc, &err);
+
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+    return is;
+}
+
 static void answer(struct call *c)
 {
     rv_exec *x = c->x;
 
-    if (c->quota && rv_quota_waits(c))
+    if (c->hold && is_held_back(c))
         return;
     if (c->model && !rv_model_due(c))
         return;
@@ -95,7 +108,7 @@ static void answer(struct call *c)
         return;
     if (c->event == RV_EVENT_LLM_DONE)
         rv_delta_tell_rest(c);
-    if (c->quota)
+    if (c->hold)
         rv_quota_settle(c);
     rv_call_detach(c); /* the run may end in this event, and with it all that is left */
     rv_tool_note(c);
@@ -441,6 +454,7 @@ int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **e
     e->virtual_us = opts->virtual_start_us;
     e->turn = engine_turn;
     e->due_in_us = due_in_us;
+    e->gate = rv_quota_call;
     atomic_init(&e->cancel_all, false);
     int rc = e->opts.handle_signals ? rv_signals_watch(e, err) : 0;
     if (rc < 0) {

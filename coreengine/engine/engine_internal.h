@@ -41,6 +41,7 @@ struct rv_engine {
     /* For the loop: */
     bool (*turn)(rv_engine *e);               /* lets the next thing happen; false: nothing is due */
     int64_t (*due_in_us)(const rv_engine *e); /* until something is; RV_NEVER: nothing will be by itself */
+    rv_gate *gate;                            /* of model calls, for perform.c: see quota_internal.h */
     rv_exec *execs;
     uint64_t n_started;
     struct due_queue due;
@@ -136,6 +137,7 @@ struct rv_exec {
     int64_t expiry_us;        /* of the question that is waited for while the run works; 0: none is */
     bool is_asking;           /* at the end of this turn */
     json_object *told;        /* ids of open questions that on_question was told, as keys; owned; NULL: none */
+    unsigned near;            /* bits of the bounds (rv_run_bounds()) that the log has as nearly used up */
     char *refused;            /* by a quota: why it hands over; owned; NULL: it was not */
     int64_t refused_until_us; /* with refused: when the quota may allow it */
     int64_t hoped_until_us;   /* its lease ran out before this renewal: perhaps another process has it; 0: no */
@@ -169,6 +171,7 @@ void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
 bool rv_observes(const rv_exec *x); /* the caller wants the observable events */
 void rv_observe(rv_exec *x, const struct rv_effect *e);
+void rv_observe_bounds(rv_exec *x); /* logs, once each, of which bounds of the run 80 % are used */
 /** False: the stream is to be held. */
 bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
 /** Pass on the parts of a whole answer that were not sent as pieces: its text, calls, usage and end. */
@@ -258,22 +261,6 @@ RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response 
 RV_MUST_CHECK int rv_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err);
 /** Perform the effects of a step. Breaks the run when memory is short. */
 void rv_exec_perform(rv_exec *x);
-
-/** Have the script, the capability or the provider answer the model call. */
-RV_MUST_CHECK int rv_call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
-
-/* --- quota.c: what users may use --- */
-
-/** rv_call_model() as soon as the run's quotas allow it. The call may be gone afterwards: its run is handed over. Takes
- * the texts of e. */
-RV_MUST_CHECK int rv_quota_call(struct call *c, struct rv_effect *e, rv_err **err);
-/** It is due. True: it is not made yet, and due again, or gone. */
-bool rv_quota_waits(struct call *c);
-void rv_quota_settle(struct call *c); /* it is over, and its usage known */
-void rv_quota_forget(struct call *c); /* it is freed */
-/** What earlier owners of the run reserved counts as used. */
-void rv_quotas_recover(const rv_exec *x);
-void rv_quotas_free_settlements(rv_engine *e); /* the store thread has ended */
 
 /* --- model.c: models over HTTP --- */
 

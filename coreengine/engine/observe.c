@@ -318,3 +318,18 @@ void rv_observe(rv_exec *x, const struct rv_effect *e)
     if (x->subscribers)
         rv_subscribers_tell(x, e->emit, line);
 }
+
+void rv_observe_bounds(rv_exec *x)
+{
+    struct rv_bound_use bounds[RV_RUN_BOUNDS];
+    size_t n = rv_log_on(x->log, RV_LOG_WARN) && x->run ? rv_run_bounds(x->run, bounds) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct rv_bound_use *b = &bounds[i];
+        if (x->near & 1u << i || b->limit <= 0 || b->used < b->limit - b->limit / 5)
+            continue;
+        x->near |= 1u << i;
+        RV_LOG(x->log, WARN, "bound.near", RV_F_TEXT("bound", b->bound), RV_F_I64("used", b->used),
+               RV_F_I64("limit", b->limit));
+    }
+}

@@ -77,7 +77,7 @@ static int script_failed(struct call *c, int rc, int told)
     return told;
 }
 
-int rv_call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+static int call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
     json_object *request = NULL;
@@ -216,7 +216,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     c->what = what_of(e);
     if (e->kind == RV_EFFECT_CALL_LLM) {
         c->event = RV_EVENT_LLM_DONE;
-        return rv_quota_call(c, e, err);
+        return x->engine->gate(c, e, call_model, err);
     }
     c->event = e->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE : RV_EVENT_HOOK_DONE;
     return e->kind == RV_EFFECT_CALL_TOOL ? rv_call_tool(c, e, err) : call_hook(x, c, e, err);
@@ -392,6 +392,7 @@ void rv_exec_perform(rv_exec *x)
     }
     rv_effects_clear(&x->effects);
     x->recovers = false;
+    rv_observe_bounds(x);
     if (rc == 0 && !rv_run_is_finished(x->run) && (x->n_asked > 0 || rv_run_n_asked(x->run) > 0))
         rc = watch_expiry(x, &err);
     if (rc == 0 && !x->over && rv_run_n_asked(x->run) != x->n_asked) {

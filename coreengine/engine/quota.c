@@ -5,20 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/engine/engine_internal.h"
+#include "coreengine/engine/quota_internal.h"
 
 #define AGAIN_US INT64_C(100000) /* until a call asks again that only calls under way keep from being made */
 
 /* A call that reserves, or has reserved. */
 struct quota_call {
+    struct call_hold hold; /* as the call sees it */
     struct write write;
     struct call *call;
+    int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
     struct rv_effect effect; /* owned until the call is made */
     struct rv_quota_ask ask;
     struct rv_quota_answer answer;
-    bool is_asking; /* the store thread has it */
-    bool waits;     /* for calls under way */
-    bool is_held;   /* its reservation is not settled */
+    bool is_asking;                /* the store thread has it */
+    bool is_told;                  /* the store thread has answered: `write` has it */
+    bool waits;                    /* for calls under way */
+    bool is_held;                  /* its reservation is not settled */
+    char run[RV_STORE_MAX_ID + 1]; /* the journal may go before the call */
 };
 
 /* A settlement on its way to the store thread. */
@@ -34,6 +38,16 @@ struct settlement {
 static bool has_quotas(const rv_exec *x)
 {
     return x->opts.quotas && x->opts.quotas->n_limits > 0 && x->opts.journal && x->engine->opts.store;
+}
+
+/* Does any of the limits look at what a model call takes? */
+static bool limits_calls(const struct rv_exec_quotas *q)
+{
+    for (size_t i = 0; i < q->n_limits; i++)
+        if (q->limits[i].kind == RV_QUOTA_TOKENS || q->limits[i].kind == RV_QUOTA_COST ||
+            q->limits[i].kind == RV_QUOTA_MODEL_CALLS)
+            return true;
+    return false;
 }
 
 /* --- settling --- */
@@ -101,11 +115,11 @@ static void submit(rv_engine *e, const struct settlement *from)
     rv_writer_submit(e->writer, &s->write);
 }
 
-static struct settlement settlement_of(const rv_exec *x, int64_t call_id)
+static struct settlement settlement_of(const struct quota_call *q)
 {
-    struct settlement s = {.log = x->log, .fence = rv_journal_fence(x->opts.journal), .call_id = call_id};
+    struct settlement s = {.log = q->call->x->log, .fence = q->ask.fence, .call_id = q->ask.call_id};
 
-    snprintf(s.run, sizeof s.run, "%s", rv_journal_run(x->opts.journal));
+    memcpy(s.run, q->run, sizeof s.run);
     return s;
 }
 
@@ -113,7 +127,8 @@ void rv_quotas_recover(const rv_exec *x)
 {
     if (!has_quotas(x) || rv_journal_fence(x->opts.journal) <= 1)
         return;
-    const struct settlement s = settlement_of(x, 0);
+    struct settlement s = {.log = x->log, .fence = rv_journal_fence(x->opts.journal)};
+    snprintf(s.run, sizeof s.run, "%s", rv_journal_run(x->opts.journal));
     submit(x->engine, &s);
 }
 
@@ -136,32 +151,37 @@ static void used_by(const struct call *c, const int64_t reserved[RV_N_QUOTA], in
         used[i] = used[i] > reserved[i] ? used[i] : reserved[i];
 }
 
+static struct quota_call *quota_of(const struct call *c)
+{
+    return (struct quota_call *)c->hold; /* its first member */
+}
+
 void rv_quota_settle(struct call *c)
 {
-    struct quota_call *q = c->quota;
+    struct quota_call *q = quota_of(c);
 
     if (!q || !q->is_held)
         return;
-    struct settlement s = settlement_of(c->x, c->call_id);
+    struct settlement s = settlement_of(q);
     used_by(c, q->ask.reserves, s.used);
     q->is_held = false;
     submit(c->x->engine, &s);
 }
 
-void rv_quota_forget(struct call *c)
+/* The call is freed. */
+static void release(struct call *c)
 {
-    struct quota_call *q = c->quota;
+    struct quota_call *q = quota_of(c);
 
-    if (!q)
-        return;
-    c->quota = NULL;
-    if (q->is_asking) { /* whatever comes of it is given back */
+    c->hold = NULL;
+    if (q->is_asking)
         rv_writer_wait_for(c->x->engine->writer, &q->write);
+    if (q->is_asking || q->is_told) { /* nothing was sent: all is given back */
         q->is_held = q->write.rc == 0;
         memset(q->ask.reserves, 0, sizeof q->ask.reserves);
     }
     if (q->is_held) { /* the call was under way, and may be charged for */
-        struct settlement s = settlement_of(c->x, c->call_id);
+        struct settlement s = settlement_of(q);
         memcpy(s.used, q->ask.reserves, sizeof s.used);
         submit(c->x->engine, &s);
     }
@@ -186,17 +206,21 @@ static void tell_near(const rv_exec *x, const struct quota_call *q)
             rv_quota_log_near(x->log, &q->ask.limits[i]);
 }
 
+/* The journal has the call: the next process asks again. */
 static void hand_over(struct call *c, const struct quota_call *q, const rv_err *why)
 {
     rv_exec *x = c->x;
+    rv_engine *e = x->engine;
 
     if (!x->refused || q->answer.again_us < x->refused_until_us) {
         free(x->refused);
         x->refused = rv_str_dup(rv_str_of(rv_err_text(why)));
         x->refused_until_us = q->answer.again_us;
     }
-    rv_exec_hand_over(x);
-    rv_call_free(c); /* the journal has it: the next process asks again */
+    x->hands_over = e->any_hands_over = true; /* as rv_exec_hand_over() */
+    if (e->opts.loop)
+        rv_loop_wake(e->loop);
+    rv_call_free(c);
 }
 
 static void due_at(struct call *c, int64_t us)
@@ -240,12 +264,13 @@ static int refused(struct call *c, struct quota_call *q, rv_err **err)
 /* The store has answered; takes *err. */
 static int answered(struct call *c, int rc, rv_err **err)
 {
-    struct quota_call *q = c->quota;
+    struct quota_call *q = quota_of(c);
     rv_exec *x = c->x;
 
     if (rc == RV_E_QUOTA)
         return refused(c, q, err);
-    if (rc < 0) { /* not known to be allowed: not made */
+    if (rc < 0) { /* not known to be allowed: not made; perhaps it was, and the answer of the store is lost */
+        q->is_held = true;
         rc = rv_call_fail_with(c, "LLMError", rc, err);
         if (rc == 0)
             due_at(c, rv_engine_now_us(x->engine));
@@ -256,7 +281,7 @@ static int answered(struct call *c, int rc, rv_err **err)
     struct rv_effect effect = q->effect;
     q->effect = (struct rv_effect){0};
     due_at(c, rv_engine_now_us(x->engine));
-    rc = rv_call_model(x, c, &effect, err);
+    rc = q->make(x, c, &effect, err);
     rv_effect_fini(&effect);
     return rc;
 }
@@ -276,21 +301,26 @@ static int write_ask(struct write *w, rv_store *store, rv_err **err)
 static void ask_done(struct write *w)
 {
     struct quota_call *q = asking(w);
-    rv_exec *x = q->call->x;
-    rv_err *err = w->err;
 
-    w->err = NULL;
     q->is_asking = false;
-    int rc = answered(q->call, w->rc, &err);
-    if (rc < 0)
-        rv_exec_break(x, rc, err);
+    q->is_told = true;
+    due_at(q->call, rv_engine_now_us(q->call->x->engine));
+}
+
+/* The answer of the store, and why it refused or failed: owned here. */
+static int pass_on(struct call *c, int rc, rv_err *why, rv_err **err)
+{
+    rc = answered(c, rc, &why);
+    if (rc < 0 && err)
+        *err = why;
     else
-        rv_err_free(err);
+        rv_err_free(why);
+    return rc;
 }
 
 static int ask(struct call *c, rv_err **err)
 {
-    struct quota_call *q = c->quota;
+    struct quota_call *q = quota_of(c);
     rv_engine *e = c->x->engine;
     rv_err *why = NULL;
 
@@ -303,50 +333,53 @@ static int ask(struct call *c, rv_err **err)
         rv_writer_submit(e->writer, &q->write);
         return 0;
     }
-    int rc = answered(c, rv_store_reserve(e->opts.store, &q->ask, &q->answer, &why), &why);
-    if (rc < 0 && err)
-        *err = why;
-    else
-        rv_err_free(why);
-    return rc;
+    int rc = rv_store_reserve(e->opts.store, &q->ask, &q->answer, &why);
+    return pass_on(c, rc, why, err);
 }
 
-bool rv_quota_waits(struct call *c)
+bool rv_quota_waits(struct call *c, int *rc, rv_err **err)
 {
-    struct quota_call *q = c->quota;
-    rv_exec *x = c->x;
-    rv_err *err = NULL;
+    struct quota_call *q = quota_of(c);
 
-    if (!q || (!q->is_asking && !q->waits))
-        return false;
+    *rc = 0;
     if (q->is_asking) { /* a step was kept meanwhile */
         due_at(c, RV_NEVER);
-        return true;
+    } else if (q->is_told) {
+        rv_err *why = q->write.err;
+        q->is_told = false;
+        q->write.err = NULL;
+        *rc = pass_on(c, q->write.rc, why, err);
+    } else if (q->waits) {
+        *rc = ask(c, err);
+    } else {
+        return false;
     }
-    int rc = ask(c, &err);
-    if (rc < 0)
-        rv_exec_break(x, rc, err);
     return true;
 }
 
-int rv_quota_call(struct call *c, struct rv_effect *e, rv_err **err)
+int rv_quota_call(struct call *c, struct rv_effect *e,
+                  int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err), rv_err **err)
 {
     rv_exec *x = c->x;
     const struct rv_exec_quotas *of = x->opts.quotas;
 
-    if (!has_quotas(x))
-        return rv_call_model(x, c, e, err);
-    struct quota_call *q = c->quota = calloc(1, sizeof *q);
+    if (!has_quotas(x) || !limits_calls(of))
+        return make(x, c, e, err);
+    struct quota_call *q = calloc(1, sizeof *q);
     if (!q)
         return RV_FAIL(err, RV_E_NOMEM, "ask for a quota");
+    c->hold = &q->hold;
+    q->hold.release = release;
     q->call = c;
+    snprintf(q->run, sizeof q->run, "%s", rv_journal_run(x->opts.journal));
+    q->make = make;
     q->effect = *e;
     *e = (struct rv_effect){.kind = e->kind, .call_id = e->call_id, .stage = e->stage};
     q->ask = (struct rv_quota_ask){.tenant = of->tenant,
                                    .user = of->user,
                                    .limits = of->limits,
                                    .n_limits = of->n_limits,
-                                   .run = rv_journal_run(x->opts.journal),
+                                   .run = q->run,
                                    .fence = rv_journal_fence(x->opts.journal),
                                    .call_id = c->call_id};
     q->ask.counts[RV_QUOTA_MODEL_CALLS] = 1;

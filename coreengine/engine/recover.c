@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/engine/engine_internal.h"
+#include "coreengine/engine/quota_internal.h"
 
 /* What a replay finds out about the run's earlier lives. */
 struct past {

@@ -167,3 +167,23 @@ void rv_run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_
         rv_buf_printf(out, "all stage visits that max_agent_hops (%lld) allows were made",
                       (long long)p->max_agent_hops);
 }
+
+/* --- what is used --- */
+
+size_t rv_run_bounds(const rv_run *run, struct rv_bound_use out[RV_RUN_BOUNDS])
+{
+    const struct rv_pipeline *p = run->pipeline;
+    const struct rv_visit_shared *s = &run->shared;
+    const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
+    bool all = run->totals.is_on; /* else the run is one branch, whose envelope counts */
+    size_t n = 0;
+
+    out[n++] = (struct rv_bound_use){"max_llm_calls", all ? p->max_llm_calls - s->llm_left : f->llm_call_count,
+                                     p->max_llm_calls};
+    out[n++] = (struct rv_bound_use){"max_agent_hops", all ? p->max_agent_hops - s->hops_left : f->agent_hop_count,
+                                     p->max_agent_hops};
+    out[n++] = (struct rv_bound_use){"max_iterations", all ? run->totals.iterations : f->iteration, p->max_iterations};
+    if (p->has_budget)
+        out[n++] = (struct rv_bound_use){"budget", s->spent_micro_usd, p->budget_micro_usd};
+    return n;
+}

@@ -50,6 +50,14 @@ RV_MUST_CHECK int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_
 RV_MUST_CHECK int rv_run_check_answer(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err);
 bool rv_run_is_finished(const rv_run *run); /* FINISH was produced, and no ANSWER after it */
 struct rv_run_counters rv_run_counters(const rv_run *run);
+/* What a run has used of one of its bounds, in all of its branches. */
+struct rv_bound_use {
+    const char *bound; /* its key, static */
+    int64_t used, limit;
+};
+#define RV_RUN_BOUNDS 4
+/** Fills in those that the run has. @return how many */
+size_t rv_run_bounds(const rv_run *run, struct rv_bound_use out[RV_RUN_BOUNDS]);
 enum rv_run_status rv_run_status(const rv_run *run);
 const rv_envelope *rv_run_envelope(const rv_run *run); /* borrowed */
 /** Why a stage failed last, with the lines of reeve that found it; NULL: none failed in this process. Borrowed. */

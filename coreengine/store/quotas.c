@@ -1,4 +1,4 @@
-/* Counters of quotas and windows of rates: checked, reserved, settled, read. */
+/* Counters of quotas and windows of rates: checked, reserved, settled. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,68 +8,7 @@
 #define MAX_PRUNE 100000
 #define SOON_US   INT64_C(2000000) /* until what is reserved may have been settled */
 
-/* --- words --- */
-
-const char *rv_quota_kind_word(enum rv_quota_kind kind)
-{
-#define X(name, word, one, many) [RV_QUOTA_##name] = (word),
-    static const char *const words[] = {RV_QUOTA_KINDS(X)};
-#undef X
-    return words[kind];
-}
-
-const char *rv_quota_span_word(enum rv_quota_span span)
-{
-#define X(name, word) [RV_SPAN_##name] = (word),
-    static const char *const words[] = {RV_QUOTA_SPANS(X)};
-#undef X
-    return words[span];
-}
-
-static int kind_of(const char *word)
-{
-    for (int i = 0; word && i < RV_N_QUOTA; i++)
-        if (strcmp(word, rv_quota_kind_word((enum rv_quota_kind)i)) == 0)
-            return i;
-    return -1;
-}
-
-static int span_of(const char *word)
-{
-    for (int i = 0; word && i < RV_N_SPAN; i++)
-        if (strcmp(word, rv_quota_span_word((enum rv_quota_span)i)) == 0)
-            return i;
-    return -1;
-}
-
-void rv_quota_write_amount(enum rv_quota_kind kind, int64_t amount, rv_buf *out)
-{
-#define X(name, word, one, many) [RV_QUOTA_##name] = {(one), (many)},
-    static const char *const units[][2] = {RV_QUOTA_KINDS(X)};
-#undef X
-    if (kind == RV_QUOTA_COST)
-        rv_buf_printf(out, "$%" PRId64 ".%06d", amount / 1000000, (int)(amount % 1000000));
-    else
-        rv_buf_printf(out, "%" PRId64 " %s", amount, units[kind][amount != 1]);
-}
-
-void rv_quota_write(const struct rv_quota_limit *limit, int64_t amount, rv_buf *out)
-{
-    rv_quota_write_amount(limit->kind, amount, out);
-    rv_buf_printf(out, limit->span == RV_SPAN_HOUR ? " an %s" : " a %s", rv_quota_span_word(limit->span));
-}
-
 /* --- arguments --- */
-
-static bool is_rate_span(enum rv_quota_span span)
-{
-    return span == RV_SPAN_MINUTE || span == RV_SPAN_HOUR || span == RV_SPAN_DAY;
-}
-
-static bool is_quota_span(enum rv_quota_span span)
-{
-    return span == RV_SPAN_DAY || span == RV_SPAN_WEEK || span == RV_SPAN_MONTH;
-}
 
 static int check_amounts(const char *what, const int64_t amounts[RV_N_QUOTA], rv_err **err)
 {
@@ -99,8 +38,7 @@ static int check_ask(const struct rv_quota_ask *ask, rv_err **err)
         rc = RV_FAIL(err, RV_E_INVALID, "%zu limits are more than %d", ask->n_limits, RV_QUOTA_MAX_LIMITS);
     for (size_t i = 0; rc == 0 && i < ask->n_limits; i++) {
         const struct rv_quota_limit *l = &ask->limits[i];
-        if (l->limit < 1 || l->limit > RV_QUOTA_MAX_LIMIT ||
-            !(l->is_rate ? is_rate_span(l->span) : is_quota_span(l->span)))
+        if (l->limit < 1 || l->limit > RV_QUOTA_MAX_LIMIT || !rv_quota_has_span(l->is_rate, l->span))
             rc = RV_FAIL(err, RV_E_INVALID, "limit %zu of %" PRId64 " %s is not one", i, l->limit,
                          rv_quota_kind_word(l->kind));
     }
@@ -242,20 +180,6 @@ static int take_quota(struct sql_store *st, const struct rv_quota_ask *ask, size
     return refuse(ask, l, out, err);
 }
 
-static int read_window(struct sql_store *st, rv_sql_stmt *stmt, int first, struct rv_rate_window *w, rv_err **err)
-{
-    w->head = rv_sql_int_at(stmt, first);
-    for (int i = 0; i < RV_RATE_BUCKETS; i++)
-        w->n[i] = rv_sql_int_at(stmt, first + 1 + i);
-    int rc = rv_store_check_numbers(st, "rate", "window", &w->head, 1, err);
-    return rc < 0 ? rc : rv_store_check_numbers(st, "rate", "window", w->n, RV_RATE_BUCKETS, err);
-}
-
-static int64_t window_us(enum rv_quota_span span)
-{
-    return INT64_C(1000000) * (span == RV_SPAN_MINUTE ? 60 : span == RV_SPAN_HOUR ? 3600 : 86400);
-}
-
 /* The row is locked: SQLite has one writer, and elsewhere the insertion locks it. */
 static int lock_rate(struct sql_store *st, const struct rv_quota_ask *ask, const struct rv_quota_limit *l, int64_t *key,
                      struct rv_rate_window *w, rv_err **err)
@@ -264,7 +188,7 @@ static int lock_rate(struct sql_store *st, const struct rv_quota_ask *ask, const
     int64_t n = 0;
 
     bind_counter(stmt, ask, l);
-    rv_sql_int(stmt, 6, ask->now_us + window_us(l->span));
+    rv_sql_int(stmt, 6, ask->now_us + rv_rate_us(l->span));
     int rc = rv_sql_run_counted(stmt, &n, "count", err);
     if (rc < 0)
         return rc;
@@ -273,7 +197,7 @@ static int lock_rate(struct sql_store *st, const struct rv_quota_ask *ask, const
     rc = rv_sql_step(stmt, "look at a rate", err);
     if (rc == 1) {
         *key = rv_sql_int_at(stmt, 0);
-        rc = read_window(st, stmt, 1, w, err);
+        rc = rv_rate_read(st, stmt, 1, w, err);
     } else if (rc == 0) {
         rc = rv_store_damaged(st, err, "the window of a rate is gone");
     }
@@ -385,7 +309,8 @@ static int read_holds(struct sql_store *st, rv_sql_stmt *stmt, struct held list[
 
     *n = 0;
     while ((rc = rv_sql_step(stmt, "look for reservations", err)) == 1) {
-        struct held h = {rv_sql_int_at(stmt, 0), rv_sql_int_at(stmt, 1), kind_of(rv_sql_text_at(stmt, 2, &lacked))};
+        struct held h = {rv_sql_int_at(stmt, 0), rv_sql_int_at(stmt, 1),
+                         rv_quota_kind_of(rv_sql_text_at(stmt, 2, &lacked))};
         if (lacked || h.kind < 0 || *n == RV_QUOTA_MAX_LIMITS) {
             rc = lacked ? RV_FAIL(err, RV_E_NOMEM, "look for reservations")
                         : rv_store_damaged(st, err, "the reservations of a call are damaged");
@@ -547,80 +472,4 @@ int rv_store_prune_usage(rv_store *s, int64_t before_us, int64_t now_us, int64_t
     if (rc == 0 && n)
         *n = pruned;
     return rc;
-}
-
-/* --- reading --- */
-
-typedef int each_usage(void *self, const struct rv_usage_row *row, rv_err **err);
-
-static int row_of(struct sql_store *st, rv_sql_stmt *stmt, const struct rv_store_scope *scope, bool is_rate,
-                  int64_t now_us, struct rv_usage_row *out, rv_err **err)
-{
-    bool lacked = false;
-    const char *user = rv_sql_text_at(stmt, 0, &lacked);
-    int kind = kind_of(rv_sql_text_at(stmt, 2, &lacked)), span = span_of(rv_sql_text_at(stmt, 3, &lacked));
-
-    if (lacked)
-        return RV_FAIL(err, RV_E_NOMEM, "list what was used");
-    if (!user || kind < 0 || span < 0 || !(is_rate ? is_rate_span(span) : is_quota_span(span)))
-        return rv_store_damaged(st, err, "a counter of a quota is damaged");
-    *out = (struct rv_usage_row){.tenant = scope->tenant,
-                                 .user = user,
-                                 .is_tenants = rv_sql_int_at(stmt, 1) != 0,
-                                 .is_rate = is_rate,
-                                 .kind = (enum rv_quota_kind)kind,
-                                 .span = (enum rv_quota_span)span};
-    if (is_rate) {
-        struct rv_rate_window w;
-        int rc = read_window(st, stmt, 4, &w, err);
-        if (rc < 0)
-            return rc;
-        rv_rate_move(&w, out->span, now_us);
-        out->used = rv_rate_count(&w);
-        out->end_us = now_us;
-        out->start_us = now_us - window_us(out->span);
-        return 0;
-    }
-    int64_t *numbers[] = {&out->start_us, &out->end_us, &out->used, &out->reserved};
-    for (int i = 0; i < 4; i++)
-        *numbers[i] = rv_sql_int_at(stmt, 4 + i);
-    return 0;
-}
-
-static int list(struct sql_store *st, const struct rv_store_scope *scope, bool is_rate, int64_t now_us,
-                each_usage *each, void *self, rv_err **err)
-{
-    rv_sql_stmt *stmt = rv_sql_use(st, is_rate ? SQL_RATES : SQL_USAGE);
-    struct rv_usage_row row;
-    int rc;
-
-    rv_sql_text(stmt, 1, scope->tenant);
-    rv_sql_text(stmt, 2, scope->user);
-    rv_sql_int(stmt, 3, now_us);
-    while ((rc = rv_sql_step(stmt, "list what was used", err)) == 1) {
-        rc = row_of(st, stmt, scope, is_rate, now_us, &row, err);
-        if (rc == 0)
-            rc = each(self, &row, err);
-        if (rc != 0)
-            break;
-    }
-    rv_sql_done(stmt);
-    return rc;
-}
-
-int rv_store_list_usage(rv_store *s, const struct rv_store_scope *scope, int64_t now_us,
-                        int (*each)(void *self, const struct rv_usage_row *row, rv_err **err), void *self, rv_err **err)
-{
-    struct rv_store_scope sc;
-    int rc = rv_store_check_scope(scope, &sc, err);
-
-    if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
-    rc = rv_store_enter_read(s, rc, "list usage", err);
-    if (rc != 0)
-        return rc;
-    rc = list(s->sql, &sc, false, now_us, each, self, err);
-    if (rc == 0)
-        rc = list(s->sql, &sc, true, now_us, each, self, err);
-    return rv_store_leave_read(s, rc, err);
 }

@@ -14,7 +14,7 @@
 
 #include "coreengine/store/handle.h"
 
-/* What is counted: constant, word, what one of it is called, what many are called. */
+/* What is counted: constant, word, singular, plural. */
 #define RV_QUOTA_KINDS(X)                                                                                              \
     X(TOKENS, "tokens", "token", "tokens")                                                                             \
     X(COST, "cost_usd", "dollar", "dollars")                                                                           \

@@ -117,6 +117,14 @@ RV_MUST_CHECK int rv_interrupts_keep(struct sql_store *st, const struct found_ru
 RV_MUST_CHECK int rv_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX], struct rv_run_row *out,
                                 rv_err **err);
 
+/* quotas_read.c */
+int rv_quota_kind_of(const char *word); /* -1: it is none */
+bool rv_quota_has_span(bool is_rate, enum rv_quota_span span);
+int64_t rv_rate_us(enum rv_quota_span span); /* length of a window */
+/** The columns head, n0 to n9 of a row, from the first on. */
+RV_MUST_CHECK int rv_rate_read(struct sql_store *st, rv_sql_stmt *stmt, int first, struct rv_rate_window *w,
+                               rv_err **err);
+
 /* upkeep.c */
 RV_MUST_CHECK int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err);
 RV_MUST_CHECK int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "coreengine/app/app.h"
+#include "coreengine/app/quotas.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
@@ -58,12 +58,78 @@ START_TEST(any_allocation_may_fail)
 }
 END_TEST
 
+/* --- quotas: a run that counts, and what it used --- */
+
+static const char quotas[] = "default: free\nplans: {free: {quotas: {tokens: {day: 100000}, runs: {day: 1000}}, rates:"
+                             " {model_calls: {hour: 1000}}}}\nusers: {ann: free}\n";
+
+static void see(void *self, const struct rv_app_usage *row)
+{
+    *(int64_t *)self += row->used;
+}
+
+static int count(const char *file, const char *store_path, int64_t *used)
+{
+    const struct rv_app app = {.quotas = file};
+    const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
+    struct rv_quota_limit limits[RV_QUOTA_MAX_LIMITS];
+    struct rv_quota_answer answer;
+    rv_quotas *q = NULL;
+    rv_store *store = NULL;
+    rv_err *err = NULL;
+
+    int rc = rv_app_quotas_open(&app, &q, &err);
+    struct rv_quota_ask ask = {.user = "ann", .limits = limits, .run = "r", .fence = 1, .call_id = 1};
+    ask.n_limits = rv_quotas_limits(q, NULL, "ann", limits);
+    ask.counts[RV_QUOTA_RUNS] = ask.counts[RV_QUOTA_MODEL_CALLS] = 1;
+    ask.reserves[RV_QUOTA_TOKENS] = 100;
+    ask.now_us = INT64_C(1700000000000000);
+    if (rc == 0)
+        rc = rv_store_open(store_path, &opts, &store, &err);
+    if (rc == 0)
+        rc = rv_store_reserve(store, &ask, &answer, &err);
+    if (rc == 0)
+        rc = rv_store_settle(store, "r", 1, 1, (int64_t[RV_N_QUOTA]){10}, NULL, &err);
+    if (rc == 0)
+        rc = rv_app_usage_list(q, store, &(struct rv_store_scope){NULL, "ann"}, ask.now_us, see, used, &err);
+    rv_store_close(store);
+    rv_quotas_free(q);
+    rv_err_free(err);
+    return rc;
+}
+
+START_TEST(any_allocation_of_what_quotas_do_may_fail)
+{
+    char *dir = rv_kit_tmpdir(), *file = rv_kit_path(dir, "quotas.yaml");
+    int64_t used = 0;
+    size_t n;
+
+    rv_kit_write(file, quotas);
+    ck_assert_int_eq(count(file, "memory:", &used), 0);
+    ck_assert_int_eq(used, 12); /* a run, a call, ten tokens */
+    for (n = 0;; n++) {
+        rv_fault_arm(n);
+        int rc = count(file, "memory:", &used);
+        if (!rv_fault_disarm()) {
+            ck_assert_int_eq(rc, 0);
+            break;
+        }
+        ck_assert_msg(rc == RV_E_NOMEM || rc == 0, "allocation %zu: %d", n, rc);
+        ck_assert_msg(rv_fault_balance() == 0, "allocation %zu: %ld blocks", n, rv_fault_balance());
+    }
+    ck_assert(n > 100 || !rv_fault_works());
+    free(file);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fault_app");
     TCase *tc = tcase_create("app");
 
     tcase_add_test(tc, any_allocation_may_fail);
+    tcase_add_test(tc, any_allocation_of_what_quotas_do_may_fail);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);
 }

@@ -423,10 +423,27 @@ static int open_engine(struct rv_app_chat *c, rv_err **err)
 
 /* --- the chat --- */
 
+/* What is not kept is not counted. */
+static int open_limits(struct rv_app_chat *c, rv_err **err)
+{
+    int rc = rv_app_quotas_open(c->app, &c->quotas, err);
+
+    if (rc < 0 || !c->quotas)
+        return rc;
+    c->limits = calloc(1, sizeof *c->limits);
+    if (!c->limits)
+        return RV_FAIL(err, RV_E_NOMEM, "open a chat");
+    rv_app_limits_set(c->limits, c->quotas, c->app->scope.tenant, c->app->scope.user);
+    c->opts.quotas = rv_app_limits_exec(c->limits);
+    return c->opts.quotas && c->app->no_store ? rv_app_limits_refuse(c->limits, err) : 0;
+}
+
 int rv_app_chat_open(struct rv_app_chat *c, rv_err **err)
 {
     int rc = rv_chat_settings_read(&c->settings, err);
 
+    if (rc == 0)
+        rc = open_limits(c, err);
     if (rc == 0)
         rc = open_script(c, err);
     if (rc == 0)
@@ -473,5 +490,7 @@ void rv_app_chat_close(struct rv_app_chat *c)
     rv_agents_free(c->agents);
     rv_app_loaded_fini(&c->loaded);
     rv_store_close(c->store);
+    rv_quotas_free(c->quotas);
+    free(c->limits);
     free(c->capabilities);
 }

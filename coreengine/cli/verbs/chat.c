@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 static const struct rv_cli_option options[] = {
+    {"quotas", 0, "FILE", RV_CLI_QUOTAS_DOC, "FILE", false},
     {"agent", 'a', "NAME", "the agent to talk to (default: the session's, else general)", NULL, false},
     {"session", 0, "ID", "continue the session ID", NULL, false},
     {"session-name", 0, "TEXT", "name of the session, new or existing", NULL, false},

@@ -6,6 +6,7 @@
 
 #define MAX_CELL ((size_t)512)
 #define MAX_TEXT ((size_t)64 << 20)
+#define MAX_PATH ((size_t)4096)
 
 static const struct rv_cli_option usage_options[] = {
     {"json", 'j', NULL, "print a JSON array of objects", NULL, false},
@@ -112,6 +113,24 @@ static void each(void *self, const struct rv_app_usage *row)
         add_row(l, row);
 }
 
+/* All faults of the file are told. RV_E_INVALID has the first. */
+static int open_quotas(const struct rv_cli *cli, rv_quotas **out, rv_err **err)
+{
+    rv_buf path = RV_BUF_INIT(MAX_PATH);
+    rv_findings *findings = rv_findings_new();
+    int rc = findings ? rv_app_quotas_path(&cli->app, &path, err) : RV_FAIL(err, RV_E_NOMEM, "read quotas");
+
+    if (rc == 0 && path.len > 0)
+        rc = rv_quotas_read(rv_buf_cstr(&path), findings, out, err);
+    if (rc == 0 && rv_findings_n_errors(findings) > 1)
+        rv_cli_say_findings(cli, findings);
+    if (rc == 0)
+        rc = rv_findings_first_error(findings, err);
+    rv_findings_free(findings);
+    rv_buf_fini(&path);
+    return rc;
+}
+
 static int usage(struct rv_cli *cli, rv_err **err)
 {
     const struct rv_store_scope *scope = &cli->app.scope;
@@ -120,7 +139,7 @@ static int usage(struct rv_cli *cli, rv_err **err)
     bool as_json = rv_cli_flag(cli, "json");
     rv_quotas *quotas = NULL;
 
-    int rc = rv_app_quotas_open(&cli->app, &quotas, err);
+    int rc = open_quotas(cli, &quotas, err);
     if (rc == 0 && !as_json && !(l.table = rv_cli_table_new(columns, RV_COUNT(columns))))
         rc = RV_FAIL(err, RV_E_NOMEM, "list what was used");
     if (as_json)

@@ -332,6 +332,82 @@ START_TEST(arguments_that_are_none_are_refused)
 }
 END_TEST
 
+/* --- time: against a calendar that counts days --- */
+
+static int days_in(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+    return days[month] + (month == 1 && leap);
+}
+
+static void period_is(enum rv_quota_span span, int64_t now_us, int64_t first_day, int64_t after_day)
+{
+    int64_t start_us, end_us;
+
+    rv_quota_period(span, now_us, &start_us, &end_us);
+    ck_assert_int_eq(start_us, first_day * DAY_S * S);
+    ck_assert_int_eq(end_us, after_day * DAY_S * S);
+}
+
+/* Proves p8-data.18/period: A period is a day, a week from Monday or a month of the calendar, in UTC */
+START_TEST(periods_begin_at_midnight_on_mondays_and_on_the_first)
+{
+    int64_t day = 0, monday = -3; /* 1970-01-01 was a Thursday */
+
+    for (int year = 1970; year < 2405; year++)
+        for (int month = 0; month < 12; month++) {
+            int64_t first = day, after = day + days_in(year, month);
+            for (; day < after; day++) {
+                monday += day == monday + 7 ? 7 : 0;
+                const int64_t moments[] = {day * DAY_S * S, day * DAY_S * S + 12345, (day + 1) * DAY_S * S - 1};
+                for (size_t i = 0; i < RV_COUNT(moments); i++) {
+                    period_is(RV_SPAN_DAY, moments[i], day, day + 1);
+                    period_is(RV_SPAN_WEEK, moments[i], monday, monday + 7);
+                    period_is(RV_SPAN_MONTH, moments[i], first, after);
+                }
+            }
+        }
+}
+END_TEST
+
+/* A window against a list of times: what it counts is never less than what happened in the last nine tenths, nor more
+ * than in the last ten; and it says when one more fits. */
+START_TEST(a_window_counts_the_last_nine_to_ten_tenths)
+{
+    static const int64_t lengths[] = {60 * S, 3600 * S, INT64_C(86400) * S};
+    struct rv_rand_state state;
+    struct rv_rand rand = rv_rand_seeded(&state, 11);
+    int64_t times[300], length = lengths[_i], now_us = T0;
+    enum rv_quota_span span = _i == 0 ? RV_SPAN_MINUTE : _i == 1 ? RV_SPAN_HOUR : RV_SPAN_DAY;
+    struct rv_rate_window w = {0};
+
+    for (int n = 0; n < 300; n++) {
+        int64_t least = 0, most = 0;
+        now_us += (int64_t)rv_rand_below(rand, (uint64_t)(length / 7));
+        rv_rate_move(&w, span, now_us);
+        for (int i = 0; i < n; i++) {
+            least += times[i] > now_us - length / 10 * 9;
+            most += times[i] > now_us - length;
+        }
+        ck_assert_int_ge(rv_rate_count(&w), least);
+        ck_assert_int_le(rv_rate_count(&w), most);
+        int64_t limit = 1 + (int64_t)rv_rand_below(rand, 8), fits_us = rv_rate_fits_us(&w, span, limit, 1);
+        if (rv_rate_count(&w) + 1 > limit) {
+            struct rv_rate_window later = w;
+            rv_rate_move(&later, span, fits_us - 1);
+            ck_assert_int_gt(rv_rate_count(&later) + 1, limit);
+            rv_rate_move(&later, span, fits_us);
+            ck_assert_int_le(rv_rate_count(&later) + 1, limit);
+        }
+        ck_assert_int_eq(rv_rate_fits_us(&w, span, limit, limit + 1), 0);
+        w.n[w.head % RV_RATE_BUCKETS]++;
+        times[n] = now_us;
+    }
+}
+END_TEST
+
 Suite *quotas_suite(void)
 {
     Suite *s = suite_create("quotas");
@@ -348,6 +424,8 @@ Suite *quotas_suite(void)
     ADD(tc, a_refusal_within_a_group_leaves_the_rest_of_it);
     ADD(tc, periods_and_windows_that_are_over_are_forgotten);
     ADD(tc, arguments_that_are_none_are_refused);
+    tcase_add_test(tc, periods_begin_at_midnight_on_mondays_and_on_the_first);
+    tcase_add_loop_test(tc, a_window_counts_the_last_nine_to_ten_tenths, 0, 3);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -63,7 +63,7 @@ START_TEST(each_user_and_each_tenant_has_a_plan)
                    "  open: {default: none}\n");
     const char *free_plan = "cost_usd/week=500000 tokens/day=5 tokens/month=50 ~runs/minute=2 ~runs/day=9";
 
-    LIMITS(NULL, "ann", "runs/day=7"); /* 0 is no limit */
+    LIMITS(NULL, "ann", "runs/day=7"); /* 0: not limited */
     LIMITS("default", "bob", "");
     LIMITS("default", "cyd", free_plan);
     LIMITS("default", NULL, free_plan); /* without a user */

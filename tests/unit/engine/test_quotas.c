@@ -277,6 +277,39 @@ START_TEST(a_process_that_dies_anywhere_leaves_no_reservation)
 }
 END_TEST
 
+/* The store has reserved, and its answer is lost: the call is not made, and what was reserved is given back. */
+static int lose_answer(void *self, const char *point, rv_err **err)
+{
+    bool *lost = self;
+
+    if (*lost || strcmp(point, "reserve.done") != 0)
+        return 0;
+    *lost = true;
+    return RV_FAIL(err, RV_E_IO, "the answer is lost");
+}
+
+START_TEST(a_reservation_whose_answer_is_lost_is_given_back)
+{
+    struct rv_quota_limit limits[] = {limit_of(RV_QUOTA_TOKENS, 100000)};
+    const struct rv_exec_quotas quotas = {.user = "ada", .limits = limits, .n_limits = 1};
+    struct how how = {.store = open_store(), .quotas = &quotas};
+    bool lost = false;
+    struct world w;
+
+    rv_store_set_faults(how.store, (struct rv_store_faults){lose_answer, &lost});
+    world_run(&w, &how, THREE, SAYS);
+    ck_assert(lost);
+    char *visited = world_visited(&w);
+    ck_assert_str_eq(visited, "a c"); /* a fault of the store does not end the run: error_next leads on */
+    free(visited);
+    struct counted c = count(how.store, w.started_us);
+    ck_assert_int_eq(c.reserved[RV_QUOTA_TOKENS], 0);
+    ck_assert_int_eq(c.used[RV_QUOTA_TOKENS], 100);
+    world_fini(&w);
+    rv_store_close(how.store);
+}
+END_TEST
+
 /* --- on a given loop, where the store thread reserves and settles --- */
 
 #define TALK_100 "models: {t: [" USES_100 "]}"
@@ -345,6 +378,105 @@ START_TEST(a_run_that_is_freed_gives_its_reservation_back)
 }
 END_TEST
 
+/* Its journal is its own, and goes to the store thread before its calls are freed. */
+START_TEST(a_run_with_a_journal_of_its_own_is_freed_in_a_call)
+{
+    struct rv_quota_limit limits[] = {limit_of(RV_QUOTA_TOKENS, 100000)};
+    const struct rv_exec_quotas quotas = {.user = "ada", .limits = limits, .n_limits = 1};
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+    struct counted c = {0};
+    struct host h;
+
+    host_new(&h);
+    world_fini(&h.w);
+    world_load(&h.w, TALKS, "models: {t: [{text: a, delay_ms: 100000}]}", NULL);
+    int64_t now_us = rv_engine_now_us(h.engine);
+    rv_envelope *env = host_envelope(0, now_us);
+    rv_journal_free(host_journal(&h, env, now_us));
+    opts.pipeline = h.w.pipeline;
+    opts.script = h.w.script;
+    opts.quotas = &quotas;
+    opts.observer = (struct rv_observer){.on_over = host_on_over, .self = &h};
+    const char *run = rv_envelope_fields(env)->envelope_id;
+    ck_assert_int_eq(rv_engine_open(h.engine, &opts, &all, run, NULL, false, &h.runs[0].exec, NULL), 0);
+    while (c.reserved[RV_QUOTA_TOKENS] == 0) {
+        uv_run(&h.loop, UV_RUN_NOWAIT);
+        c = count(h.store, now_us);
+    }
+    for (int i = 0; i < 100; i++) /* the answer of the store comes, and the call is made */
+        uv_run(&h.loop, UV_RUN_NOWAIT);
+    rv_exec_free(h.runs[0].exec);
+    h.runs[0].exec = NULL;
+    rv_engine_free(h.engine);
+    h.engine = NULL;
+    rv_envelope_free(env);
+    c = count(h.store, now_us);
+    ck_assert_int_eq(c.reserved[RV_QUOTA_TOKENS], 0);
+    host_fini(&h);
+}
+END_TEST
+
+/* --- bounds of the run itself --- */
+
+#define ROUND                                                                                                          \
+    "name: round\nmax_iterations: 10\nmax_llm_calls: 100\nmax_agent_hops: 5\n"                                         \
+    "agents: [{name: a, default_next: b}, {name: b, default_next: a}]"
+
+static size_t n_lines(const struct rv_kit_log *log, const char *text)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < log->n_lines; i++)
+        n += strstr(log->lines[i], text) != NULL;
+    return n;
+}
+
+/* Proves 8.6/near: When 80 % of a bound of the run, or of a quota, are used, the log has a warning, once */
+START_TEST(a_warning_comes_once_when_most_of_a_bound_is_used)
+{
+    struct rv_kit_log log;
+    struct world w;
+
+    rv_kit_log_init(&log, RV_LOG_WARN, RV_LOG_JSON);
+    const struct how how = {.log = log.log};
+    world_run(&w, &how, ROUND, "stages: {a: [{output: {n: 1}}], b: [{output: {n: 2}}]}");
+    ck_assert_str_eq(world_status(&w), "terminated");
+    const char *line = rv_kit_log_find(&log, "bound.near");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "\"bound\":\"max_agent_hops\",\"used\":4,\"limit\":5"));
+    ck_assert_uint_eq(n_lines(&log, "bound.near"), 1);
+    world_fini(&w);
+    rv_kit_log_fini(&log);
+}
+END_TEST
+
+START_TEST(a_warning_comes_once_when_most_of_a_quota_is_used)
+{
+    struct rv_quota_limit limits[] = {limit_of(RV_QUOTA_MODEL_CALLS, 4), limit_of(RV_QUOTA_TOKENS, 100000)};
+    const struct rv_exec_quotas quotas = {.user = "ada", .limits = limits, .n_limits = 2};
+    struct rv_kit_log log;
+    struct world w;
+
+    rv_kit_log_init(&log, RV_LOG_WARN, RV_LOG_JSON);
+    const struct how how = {.store = open_store(), .quotas = &quotas, .log = log.log};
+    world_run(&w, &how, THREE, SAYS);
+    ck_assert_ptr_null(rv_kit_log_find(&log, "quota.near")); /* three of four */
+    world_fini(&w);
+    limits[0].limit = 3;
+    rv_store_close(how.store);
+    struct how again = how;
+    again.store = open_store();
+    world_run(&w, &again, THREE, SAYS);
+    const char *line = rv_kit_log_find(&log, "quota.near");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "\"quota\":\"model_calls\",\"span\":\"day\",\"limit\":3,\"plan\":\"free\""));
+    ck_assert_uint_eq(n_lines(&log, "quota.near"), 1);
+    world_fini(&w);
+    rv_store_close(again.store);
+    rv_kit_log_fini(&log);
+}
+END_TEST
+
 Suite *quotas_suite(void)
 {
     Suite *s = suite_create("quotas");
@@ -357,8 +489,12 @@ Suite *quotas_suite(void)
     tcase_add_test(tc, a_run_that_may_not_go_on_is_handed_over_and_goes_on_later);
     tcase_add_test(tc, what_never_fits_fails_at_once);
     tcase_add_test(tc, a_process_that_dies_anywhere_leaves_no_reservation);
+    tcase_add_test(tc, a_reservation_whose_answer_is_lost_is_given_back);
     tcase_add_test(tc, many_runs_of_a_loop_share_a_quota_and_pass_it_in_no_order);
     tcase_add_test(tc, a_run_that_is_freed_gives_its_reservation_back);
+    tcase_add_test(tc, a_run_with_a_journal_of_its_own_is_freed_in_a_call);
+    tcase_add_test(tc, a_warning_comes_once_when_most_of_a_bound_is_used);
+    tcase_add_test(tc, a_warning_comes_once_when_most_of_a_quota_is_used);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,0 +1,153 @@
+/* Words of quotas, and what users and tenants have used of them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "coreengine/store/store_internal.h"
+
+/* --- words --- */
+
+const char *rv_quota_kind_word(enum rv_quota_kind kind)
+{
+#define X(name, word, one, many) [RV_QUOTA_##name] = (word),
+    static const char *const words[] = {RV_QUOTA_KINDS(X)};
+#undef X
+    return words[kind];
+}
+
+const char *rv_quota_span_word(enum rv_quota_span span)
+{
+#define X(name, word) [RV_SPAN_##name] = (word),
+    static const char *const words[] = {RV_QUOTA_SPANS(X)};
+#undef X
+    return words[span];
+}
+
+int rv_quota_kind_of(const char *word)
+{
+    for (int i = 0; word && i < RV_N_QUOTA; i++)
+        if (strcmp(word, rv_quota_kind_word((enum rv_quota_kind)i)) == 0)
+            return i;
+    return -1;
+}
+
+static int span_of(const char *word)
+{
+    for (int i = 0; word && i < RV_N_SPAN; i++)
+        if (strcmp(word, rv_quota_span_word((enum rv_quota_span)i)) == 0)
+            return i;
+    return -1;
+}
+
+void rv_quota_write_amount(enum rv_quota_kind kind, int64_t amount, rv_buf *out)
+{
+#define X(name, word, one, many) [RV_QUOTA_##name] = {(one), (many)},
+    static const char *const units[][2] = {RV_QUOTA_KINDS(X)};
+#undef X
+    if (kind == RV_QUOTA_COST)
+        rv_buf_printf(out, "$%" PRId64 ".%06d", amount / 1000000, (int)(amount % 1000000));
+    else
+        rv_buf_printf(out, "%" PRId64 " %s", amount, units[kind][amount != 1]);
+}
+
+void rv_quota_write(const struct rv_quota_limit *limit, int64_t amount, rv_buf *out)
+{
+    rv_quota_write_amount(limit->kind, amount, out);
+    rv_buf_printf(out, limit->span == RV_SPAN_HOUR ? " an %s" : " a %s", rv_quota_span_word(limit->span));
+}
+
+bool rv_quota_has_span(bool is_rate, enum rv_quota_span span)
+{
+    if (is_rate)
+        return span == RV_SPAN_MINUTE || span == RV_SPAN_HOUR || span == RV_SPAN_DAY;
+    return span == RV_SPAN_DAY || span == RV_SPAN_WEEK || span == RV_SPAN_MONTH;
+}
+
+int rv_rate_read(struct sql_store *st, rv_sql_stmt *stmt, int first, struct rv_rate_window *w, rv_err **err)
+{
+    w->head = rv_sql_int_at(stmt, first);
+    for (int i = 0; i < RV_RATE_BUCKETS; i++)
+        w->n[i] = rv_sql_int_at(stmt, first + 1 + i);
+    int rc = rv_store_check_numbers(st, "rate", "window", &w->head, 1, err);
+    return rc < 0 ? rc : rv_store_check_numbers(st, "rate", "window", w->n, RV_RATE_BUCKETS, err);
+}
+
+int64_t rv_rate_us(enum rv_quota_span span)
+{
+    return INT64_C(1000000) * (span == RV_SPAN_MINUTE ? 60 : span == RV_SPAN_HOUR ? 3600 : 86400);
+}
+
+/* --- reading --- */
+
+typedef int each_usage(void *self, const struct rv_usage_row *row, rv_err **err);
+
+static int row_of(struct sql_store *st, rv_sql_stmt *stmt, const struct rv_store_scope *scope, bool is_rate,
+                  int64_t now_us, struct rv_usage_row *out, rv_err **err)
+{
+    bool lacked = false;
+    const char *user = rv_sql_text_at(stmt, 0, &lacked);
+    int kind = rv_quota_kind_of(rv_sql_text_at(stmt, 2, &lacked)), span = span_of(rv_sql_text_at(stmt, 3, &lacked));
+
+    if (lacked)
+        return RV_FAIL(err, RV_E_NOMEM, "list what was used");
+    if (!user || kind < 0 || span < 0 || !rv_quota_has_span(is_rate, (enum rv_quota_span)span))
+        return rv_store_damaged(st, err, "a counter of a quota is damaged");
+    *out = (struct rv_usage_row){.tenant = scope->tenant,
+                                 .user = user,
+                                 .is_tenants = rv_sql_int_at(stmt, 1) != 0,
+                                 .is_rate = is_rate,
+                                 .kind = (enum rv_quota_kind)kind,
+                                 .span = (enum rv_quota_span)span};
+    if (is_rate) {
+        struct rv_rate_window w;
+        int rc = rv_rate_read(st, stmt, 4, &w, err);
+        if (rc < 0)
+            return rc;
+        rv_rate_move(&w, out->span, now_us);
+        out->used = rv_rate_count(&w);
+        out->end_us = now_us;
+        out->start_us = now_us - rv_rate_us(out->span);
+        return 0;
+    }
+    int64_t *numbers[] = {&out->start_us, &out->end_us, &out->used, &out->reserved};
+    for (int i = 0; i < 4; i++)
+        *numbers[i] = rv_sql_int_at(stmt, 4 + i);
+    return 0;
+}
+
+static int list(struct sql_store *st, const struct rv_store_scope *scope, bool is_rate, int64_t now_us,
+                each_usage *each, void *self, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, is_rate ? SQL_RATES : SQL_USAGE);
+    struct rv_usage_row row;
+    int rc;
+
+    rv_sql_text(stmt, 1, scope->tenant);
+    rv_sql_text(stmt, 2, scope->user);
+    rv_sql_int(stmt, 3, now_us);
+    while ((rc = rv_sql_step(stmt, "list what was used", err)) == 1) {
+        rc = row_of(st, stmt, scope, is_rate, now_us, &row, err);
+        if (rc == 0)
+            rc = each(self, &row, err);
+        if (rc != 0)
+            break;
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
+int rv_store_list_usage(rv_store *s, const struct rv_store_scope *scope, int64_t now_us,
+                        int (*each)(void *self, const struct rv_usage_row *row, rv_err **err), void *self, rv_err **err)
+{
+    struct rv_store_scope sc;
+    int rc = rv_store_check_scope(scope, &sc, err);
+
+    if (rc == 0)
+        rc = rv_store_check_time("the time", now_us, err);
+    rc = rv_store_enter_read(s, rc, "list usage", err);
+    if (rc != 0)
+        return rc;
+    rc = list(s->sql, &sc, false, now_us, each, self, err);
+    if (rc == 0)
+        rc = list(s->sql, &sc, true, now_us, each, self, err);
+    return rv_store_leave_read(s, rc, err);
+}
