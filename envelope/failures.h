@@ -49,6 +49,8 @@
     R(X, POLICY_FAILED, "policy_failed", "a policy failed, or its answer is not a decision", "")                       \
     R(X, LIMIT_REACHED, "limit_reached", "a limit of the stage or the run was reached",                                \
       "raise the limit that the text names")                                                                           \
+    R(X, QUOTA_EXCEEDED, "quota_exceeded", "a quota or a rate of the user or the tenant does not allow it now",        \
+      "wait until the time that the text names, or give the user another plan")                                        \
     R(X, STAGE_TIMED_OUT, "stage_timed_out", "the visit took longer than timeout_seconds",                             \
       "raise timeout_seconds of the stage, or execution.agent_timeout")                                                \
     R(X, EXPRESSION_FAILED, "expression_failed", "an expression of the stage could not be evaluated",                  \

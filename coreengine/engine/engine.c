@@ -76,6 +76,8 @@ static void answer(struct call *c)
 {
     rv_exec *x = c->x;
 
+    if (c->quota && rv_quota_waits(c))
+        return;
     if (c->model && !rv_model_due(c))
         return;
     if (rv_call_is_under_way(c)) { /* due because no answer came in time */
@@ -93,6 +95,8 @@ static void answer(struct call *c)
         return;
     if (c->event == RV_EVENT_LLM_DONE)
         rv_delta_tell_rest(c);
+    if (c->quota)
+        rv_quota_settle(c);
     rv_call_detach(c); /* the run may end in this event, and with it all that is left */
     rv_tool_note(c);
     struct rv_event ev = {.kind = c->event,
@@ -477,6 +481,7 @@ void rv_engine_free(rv_engine *e)
     rv_signals_unwatch(e);
     rv_leases_free(e);
     rv_writer_stop(e);
+    rv_quotas_free_settlements(e);
     rv_models_free(e);
     rv_pool_free(e->pool);
     rv_loop_free(e->loop);

@@ -55,6 +55,7 @@ struct rv_engine {
     void (*on_closed)(void *self);
     void *closed_self;
     struct lease_write *lease_write; /* under way; NULL: none; see keep.c */
+    struct settlement *settlements;  /* that the store thread has; see quota.c */
     size_t n_live;                   /* runs that are not over */
     size_t n_untold;                 /* runs that are over, and on_over has not been told */
     size_t n_asking;                 /* runs with is_asking */
@@ -70,6 +71,7 @@ struct rv_engine {
 };
 
 struct kept_replies; /* scripted.c */
+struct settlement;   /* quota.c */
 
 /* The journal that a run has for itself: on a given loop the store thread opens it and gives it up. */
 struct own_journal {
@@ -130,12 +132,14 @@ struct rv_exec {
     bool recovers;                   /* the effects at hand were asked for by another process */
     int64_t under_way_until_us;      /* it may live, and be in one of its calls for so long; 0: it is gone */
     bool answers;                    /* interrupts are answered by the script */
-    int64_t n_asked;        /* questions of branches that the host was told of, or will be at the end of the turn */
-    int64_t expiry_us;      /* of the question that is waited for while the run works; 0: none is */
-    bool is_asking;         /* at the end of this turn */
-    json_object *told;      /* ids of open questions that on_question was told, as keys; owned; NULL: none */
-    int64_t hoped_until_us; /* its lease ran out before this renewal: perhaps another process has it; 0: no */
-    int64_t last_us;        /* the core was told this time; what it is told next is not older */
+    int64_t n_asked;          /* questions of branches that the host was told of, or will be at the end of the turn */
+    int64_t expiry_us;        /* of the question that is waited for while the run works; 0: none is */
+    bool is_asking;           /* at the end of this turn */
+    json_object *told;        /* ids of open questions that on_question was told, as keys; owned; NULL: none */
+    char *refused;            /* by a quota: why it hands over; owned; NULL: it was not */
+    int64_t refused_until_us; /* with refused: when the quota may allow it */
+    int64_t hoped_until_us;   /* its lease ran out before this renewal: perhaps another process has it; 0: no */
+    int64_t last_us;          /* the core was told this time; what it is told next is not older */
     int64_t ahead_us; /* its time is so far before this process's: the clock went back since its journal was written */
     struct kept_replies *kept; /* of the script, to calls under way when the process died; owned; NULL: none */
     enum rv_run_status status;
@@ -254,6 +258,22 @@ RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response 
 RV_MUST_CHECK int rv_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err);
 /** Perform the effects of a step. Breaks the run when memory is short. */
 void rv_exec_perform(rv_exec *x);
+
+/** Have the script, the capability or the provider answer the model call. */
+RV_MUST_CHECK int rv_call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
+
+/* --- quota.c: what users may use --- */
+
+/** rv_call_model() as soon as the run's quotas allow it. The call may be gone afterwards: its run is handed over. Takes
+ * the texts of e. */
+RV_MUST_CHECK int rv_quota_call(struct call *c, struct rv_effect *e, rv_err **err);
+/** It is due. True: it is not made yet, and due again, or gone. */
+bool rv_quota_waits(struct call *c);
+void rv_quota_settle(struct call *c); /* it is over, and its usage known */
+void rv_quota_forget(struct call *c); /* it is freed */
+/** What earlier owners of the run reserved counts as used. */
+void rv_quotas_recover(const rv_exec *x);
+void rv_quotas_free_settlements(rv_engine *e); /* the store thread has ended */
 
 /* --- model.c: models over HTTP --- */
 

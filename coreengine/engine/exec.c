@@ -505,6 +505,7 @@ void rv_exec_free(rv_exec *x)
     rv_kept_free(x->kept);
     free(x->scripted);
     json_object_put(x->scripted_inner);
+    free(x->refused);
     rv_err_free(x->err);
     free(x);
     if (on_free)

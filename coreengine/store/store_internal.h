@@ -34,6 +34,16 @@ RV_MUST_CHECK bool rv_store_repeats(rv_store *s, int *rc, rv_err **err);
 RV_MUST_CHECK int rv_store_leave_read(rv_store *s, int rc, rv_err **err);
 RV_MUST_CHECK int rv_store_leave_write(rv_store *s, int rc, rv_err **err);
 
+/* copy.c */
+struct rv_store_copied;
+struct rv_store_copy_opts;
+RV_MUST_CHECK int rv_copy_rows(struct sql_store *from, struct sql_store *to, const struct rv_store_copy_opts *opts,
+                               struct rv_store_copied *out, rv_err **err);
+RV_MUST_CHECK int rv_copy_list_leased(struct sql_store *from, const struct rv_store_copy_opts *opts, rv_err **err);
+/** Append what the table "about" says under that name; nothing when it does not. */
+RV_MUST_CHECK int rv_about_get(struct sql_store *st, const char *name, rv_buf *out, rv_err **err);
+int rv_store_fail_half(struct sql_store *st, const char *from, rv_err **err);
+
 /* args.c: RV_E_INVALID or RV_E_LIMIT that names the argument. */
 RV_MUST_CHECK int rv_store_check_id(const char *kind, const char *id, rv_err **err);
 /** Check that a new id has no control characters. id may be NULL. */

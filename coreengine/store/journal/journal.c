@@ -99,6 +99,11 @@ const char *rv_journal_run(const rv_journal *j)
     return j->run;
 }
 
+int64_t rv_journal_fence(const rv_journal *j)
+{
+    return j->fence;
+}
+
 int64_t rv_journal_seq(const rv_journal *j)
 {
     return j->seq;
