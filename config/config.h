@@ -147,8 +147,7 @@ RV_MUST_CHECK int rv_pipeline_load(const char *path, rv_findings *findings, stru
 /** The same from text; `name` stands for the file in messages, `dir` is what relative paths start from. */
 RV_MUST_CHECK int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_findings *findings,
                                     struct rv_pipeline **out, rv_err **err);
-/* The environment's choices for a model role. The names of models are not secret: requests, events and conditions
- * contain them. */
+/* The environment's choices for a model role. Names of models are not secret: requests and events contain them. */
 struct rv_chosen_model {
     const char *role;
     const char *provider, *model; /* provider NULL: the role was left out */
@@ -232,7 +231,7 @@ struct rv_text_file {
 };
 rv_str rv_pipeline_text(const struct rv_pipeline *p);                                 /* the YAML, byte for byte */
 const struct rv_text_file *rv_pipeline_files(const struct rv_pipeline *p, size_t *n); /* prompt files, each once */
-/** Roles that are left out, and those whose names come from a ${env:} or ${file:}; in the order of the text. */
+/** Roles left out, and those whose names come from a ${env:} or ${file:}; in the order of the text. */
 const struct rv_chosen_model *rv_pipeline_chosen_models(const struct rv_pipeline *p, size_t *n);
 
 /* --- Names that only capabilities know --- */

@@ -163,10 +163,10 @@ RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, json_object *par
  * not wait in the middle of one. */
 RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
                                    int64_t now_us, struct rv_effects *out, rv_err **err);
-/** The question that the stage waits with is cancelled: what the stage kept is given up, and its next visit fails with
- * RV_QUESTION_CANCELLED before it does anything. */
-RV_MUST_CHECK int rv_visit_cancel_question(struct rv_visit_shared *shared, int stage, rv_envelope *env, rv_str reason,
-                                           int64_t now_us, struct rv_effects *out, rv_err **err);
+/** The question that the stage waits with is cancelled: its next visit fails with RV_QUESTION_CANCELLED before it does
+ * anything. What the stage kept is lost: rv_visit_give_up() before. */
+RV_MUST_CHECK int rv_visit_cancel_question(const struct rv_visit_shared *shared, int stage, rv_envelope *env,
+                                           rv_str reason, rv_err **err);
 #define RV_QUESTION_CANCELLED "QuestionCancelledError"
 /** Will the next visit of the stage fail by that? */
 bool rv_visit_is_cancelled(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);

@@ -1,5 +1,5 @@
 /* A question that a person cancelled, with a reason: the stage that waits with it fails when it is visited next, so
- * that its error_next, or the join of its branch, decides how the run goes on. What the stage had kept is given up. */
+ * that its error_next, or the join of its branch, decides how the run goes on. */
 #include "coreengine/agent/agent_internal.h"
 
 #include <string.h>
@@ -22,14 +22,12 @@ bool rv_visit_is_cancelled(const struct rv_visit_shared *shared, int stage, cons
     return kept_of(shared, stage, env) != NULL;
 }
 
-int rv_visit_cancel_question(struct rv_visit_shared *shared, int stage, rv_envelope *env, rv_str reason, int64_t now_us,
-                             struct rv_effects *out, rv_err **err)
+int rv_visit_cancel_question(const struct rv_visit_shared *shared, int stage, rv_envelope *env, rv_str reason,
+                             rv_err **err)
 {
     json_object *kept = json_object_new_object();
     int rc = RV_SET(kept, err, RV_M_TEXT("kind", CANCELLED), RV_M_STR("reason", reason.ptr ? reason : RV_STR_LIT("")));
 
-    if (rc == 0)
-        rc = rv_visit_give_up(shared, stage, env, "the question was cancelled", now_us, out, err);
     if (rc == 0)
         rc = rv_envelope_set_suspended(env, rv_str_of(shared->pipeline->agents[stage].name), kept, err);
     json_object_put(kept);

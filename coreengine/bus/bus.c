@@ -44,7 +44,7 @@ struct rv_bus {
     struct sub *subs; /* in the order of subscribing */
     uint64_t last_id;
     int depth;  /* of the message that is handed over */
-    int n_busy; /* loops over the list: nothing is taken out of it meanwhile */
+    int n_busy; /* loops over the list: no member leaves it meanwhile */
 };
 
 int rv_bus_new(const struct rv_clock *clock, rv_log *log, rv_bus **out, rv_err **err)

@@ -385,7 +385,7 @@ static void tell_over(rv_engine *e)
     }
 }
 
-/* Runs that are over and whose subscribers have heard of it, or had their time. */
+/* Runs that are over and whose subscribers have heard so, or had their time. */
 static void let_go(rv_engine *e)
 {
     for (rv_exec *x = e->n_held > 0 ? e->execs : NULL; x; x = x->next)

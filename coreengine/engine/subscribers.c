@@ -140,6 +140,17 @@ int rv_subscribers_init(rv_exec *x, rv_err **err)
     return rc;
 }
 
+/* What it missed is told once. */
+static void leave(const rv_exec *x, const struct reader *r, rv_bus *bus)
+{
+    struct rv_bus_counts c;
+
+    if (rv_bus_counts(bus, r->id, &c) && c.failed + c.dropped + c.blocked > 0)
+        RV_LOG(x->engine->opts.log, INFO, "subscriber.missed", RV_F_TEXT("name", r->name), RV_F_I64("taken", c.taken),
+               RV_F_I64("failed", c.failed), RV_F_I64("dropped", c.dropped), RV_F_I64("blocked", c.blocked));
+    rv_bus_unsubscribe(bus, r->id);
+}
+
 void rv_subscribers_stop(rv_exec *x)
 {
     struct subscribers *s = x->subscribers;
@@ -150,6 +161,8 @@ void rv_subscribers_stop(rv_exec *x)
     if (x->is_held)
         x->engine->n_held--;
     x->is_held = false;
+    for (size_t i = 0; i < s->n; i++)
+        leave(x, &s->readers[i], s->bus);
     rv_bus_free(s->bus);
     free(s->readers);
     free(s);

@@ -78,6 +78,12 @@ int rv_totals_begin(rv_run *run, rv_err **err)
     return 0;
 }
 
+bool rv_branch_calls_llm(const rv_run *run, const struct branch *b, int stage)
+{
+    return rv_stage_calls_llm(&run->shared, stage) && !b->missed.text &&
+           !rv_visit_is_cancelled(&run->shared, stage, b->env);
+}
+
 /* Rule: visits of the stage, loop-backs, model calls, visits. The limit of an edge is looked at when it is taken. */
 enum rv_reason rv_run_bound_at(const rv_run *run, const struct branch *b, int stage)
 {

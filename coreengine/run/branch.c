@@ -137,12 +137,6 @@ static void take(rv_run *run, struct branch *b, bool llm)
     rv_hops_take(&run->shared, 1);
 }
 
-bool rv_branch_calls_llm(const rv_run *run, const struct branch *b, int stage)
-{
-    return rv_stage_calls_llm(&run->shared, stage) && !b->missed.text &&
-           !rv_visit_is_cancelled(&run->shared, stage, b->env);
-}
-
 static int begin_visit(rv_run *run, struct branch *b, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     const struct failure *m = &b->missed;

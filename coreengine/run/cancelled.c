@@ -57,5 +57,6 @@ int rv_question_cancelled(rv_run *run, struct branch *b, rv_str reason, int64_t 
     b->held = NULL; /* a list that an answer would have led to */
     free(b->held_taken);
     b->held_taken = NULL;
-    return rv_visit_cancel_question(&run->shared, stage, b->env, reason, now_us, out, err);
+    int rc = rv_work_give_up(&run->shared, stage, b->env, "the question was cancelled", now_us, out, err);
+    return rc < 0 ? rc : rv_visit_cancel_question(&run->shared, stage, b->env, reason, err);
 }

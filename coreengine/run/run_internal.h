@@ -192,8 +192,6 @@ static inline bool rv_branch_asks(const struct branch *b)
 {
     return b->state == BRANCH_ALIVE && !b->opened && !b->work && rv_envelope_has_interrupt(b->env);
 }
-/** Will its visit of the stage call a model, rather than fail before its work? */
-bool rv_branch_calls_llm(const rv_run *run, const struct branch *b, int stage);
 /** Give up what is under way in the branch and in all that it opened. */
 int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials, int64_t now_us,
                      struct rv_effects *out, rv_err **err);
@@ -201,6 +199,8 @@ int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object
 /* bounds.c: what all branches have used together */
 int rv_totals_begin(rv_run *run, rv_err **err); /* when the first group opens */
 void rv_totals_fini(struct totals *t);
+/** Will its visit of the stage call a model, rather than fail before its work? */
+bool rv_branch_calls_llm(const rv_run *run, const struct branch *b, int stage);
 /** Which bound keeps a visit of that stage from beginning; RV_REASON_NONE: none does. */
 enum rv_reason rv_run_bound_at(const rv_run *run, const struct branch *b, int stage);
 /** An edge is taken that the branch has taken so often: how often all branches have, where the edge has a limit. */

@@ -6,7 +6,7 @@
 #include "coreengine/store/store_internal.h"
 
 #define MAX_SQL   4096
-#define MAX_SHOWN ((size_t)16 << 10) /* bytes of a question that are kept here; the pending row has all of it */
+#define MAX_SHOWN ((size_t)16 << 10) /* bytes of a question that are kept here; the pending row has the whole text */
 
 /* --- what a step of a run changes --- */
 

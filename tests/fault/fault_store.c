@@ -57,6 +57,22 @@ static int look_id(void *self, const char *id, rv_err **err)
     return 0;
 }
 
+static int look_interrupt(void *self, const struct rv_interrupt_row *row, rv_err **err)
+{
+    (void)err;
+    must(row->status == RV_INTERRUPT_STATUS_PENDING);
+    ++*(int64_t *)self;
+    return 0;
+}
+
+static int look_count(void *self, const struct rv_interrupt_count *count, rv_err **err)
+{
+    (void)err;
+    must(count->n == 1 && count->n_open == 1);
+    ++*(int64_t *)self;
+    return 0;
+}
+
 static int write_runs(rv_store *s, rv_err **err)
 {
     const struct rv_pending pending[] = {{.id = "i", .kind = "k", .stage = "a", .text = RV_STR_LIT("sure?")}};
@@ -151,6 +167,13 @@ static int read_all(rv_store *s, rv_err **err)
     must(rc < 0 || n == 1);
     if (rc == 0)
         rc = rv_store_list_pending(s, &scope, "r1", look_pending, &n, err);
+    n = 0;
+    if (rc == 0)
+        rc = rv_store_list_interrupts(s, &scope, NULL, look_interrupt, &n, err);
+    must(rc < 0 || n == 1);
+    if (rc == 0)
+        rc = rv_store_count_interrupts(s, &scope, NULL, look_count, &n, err);
+    must(rc < 0 || n == 2);
     if (rc == 0)
         rc = rv_store_get_run(s, &scope, "r1", &row, err);
     rv_run_row_fini(&row);

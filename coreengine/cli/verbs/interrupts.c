@@ -61,7 +61,7 @@ static int take_row(void *self, const struct rv_interrupt_row *row, rv_err **err
     return 0;
 }
 
-/* The run that is named, or a prefix of it; `room` is for its id. */
+/* The run that --run names; `room` is for its id. */
 static int read_run(struct rv_cli *cli, struct rv_interrupt_filter *f, struct rv_run_row *room, rv_err **err)
 {
     const char *word = rv_cli_value(cli, "run");
@@ -213,18 +213,18 @@ static int stats(struct rv_cli *cli, rv_err **err)
 #define STATUSES "pending resolved expired cancelled"
 
 static const struct rv_cli_option list_options[] = {
-    {"session", 0, "ID", "only questions of runs of this session", NULL, false},
-    {"kind", 'k', "KIND", "only questions of this kind", KINDS, false},
+    {"session", 0, "ID", "only questions of runs of the session", NULL, false},
+    {"kind", 'k', "KIND", "only questions of the kind", KINDS, false},
     {"status", 0, "STATUS",
      "only questions with this status; may be given more than once (default: those that are open)", STATUSES, true},
-    {"run", 0, "RUN", "only questions of this run", NULL, false},
+    {"run", 0, "RUN", "only questions of the run", NULL, false},
     {"limit", 'l', "N", "number of questions to list, oldest first; 0: all (default 50; all with --json)", NULL, false},
     {"json", 'j', NULL, "print a JSON array", NULL, false},
 };
 static const struct rv_cli_option stats_options[] = {
-    {"session", 0, "ID", "only questions of runs of this session", NULL, false},
-    {"kind", 'k', "KIND", "only questions of this kind", KINDS, false},
-    {"run", 0, "RUN", "only questions of this run", NULL, false},
+    {"session", 0, "ID", "only questions of runs of the session", NULL, false},
+    {"kind", 'k', "KIND", "only questions of the kind", KINDS, false},
+    {"run", 0, "RUN", "only questions of the run", NULL, false},
     {"json", 'j', NULL, "print a JSON array", NULL, false},
 };
 
@@ -270,7 +270,7 @@ const struct rv_cli_verb rv_verb_interrupts = {
         "list the questions of many runs, and cancel one while its run goes on. With --user (or REEVE_USER) only the\n"
         "questions of that user's runs are visible.",
     .examples = "reeve interrupts                        # those that runs wait with\n"
-                "reeve interrupts cancel RUN --reason \"asked by mistake\"\n"
+                "reeve interrupts stats                  # how many, of which kind and status\n"
                 "reeve interrupts sweep                  # those that no one answered in time",
     .subs = subs,
 };

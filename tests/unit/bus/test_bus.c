@@ -180,7 +180,7 @@ START_TEST(one_that_fails_is_left_alone_for_a_while)
     ck_assert(rv_bus_counts(w.bus, bad.id, &c));
     ck_assert_int_eq(c.failed, 2 * RV_BUS_FAILURES);
     w.clock.us += RV_BUS_RESET_US;
-    bad.habit = WAITS; /* one goes through; those behind it wait for what becomes of it */
+    bad.habit = WAITS; /* one goes through; those behind it wait for its end */
     rv_bus_publish(w.bus, "a", RV_STR_LIT("probe"));
     rv_bus_publish(w.bus, "a", RV_STR_LIT("next"));
     bad.habit = REFUSES;

@@ -1,0 +1,57 @@
+/* Each allocation of the message bus fails once: no crash, no leak; a message that finds no memory counts as dropped.
+ */
+#include <stdlib.h>
+
+#include "coreengine/bus/bus.h"
+#include "tests/kit/fault.h"
+#include "tests/kit/fault_loop.h"
+#include "tests/kit/suites.h"
+
+static int deliver(void *self, uint64_t sub, const char *type, rv_str text, rv_err **err)
+{
+    (void)type;
+    (void)text;
+    (void)err;
+    rv_bus_settled(self, sub, NULL);
+    return 0;
+}
+
+static int publish(void)
+{
+    static const char *const types[] = {"a", "b"};
+    struct rv_clock clock = rv_clock_system();
+    struct rv_bus_counts counts = {0};
+    uint64_t id = 0;
+    rv_bus *bus = NULL;
+
+    int rc = rv_bus_new(&clock, NULL, &bus, NULL);
+    const struct rv_bus_sub how = {
+        .name = "s", .types = types, .n_types = RV_COUNT(types), .deliver = deliver, .self = bus};
+    for (int i = 0; rc == 0 && i < 2; i++)
+        rc = rv_bus_subscribe(bus, &how, &id, NULL);
+    for (int i = 0; rc == 0 && i < 3; i++)
+        rv_bus_publish(bus, "b", RV_STR_LIT("text"));
+    for (uint64_t i = 1; rc == 0 && i <= id; i++)
+        if (rv_bus_counts(bus, i, &counts) && counts.dropped > 0)
+            rc = RV_E_NOMEM;
+    rv_bus_free(bus);
+    return rc;
+}
+
+static const struct rv_fault_scenario scenarios[] = {{"publish", publish}};
+
+START_TEST(every_allocation_may_fail)
+{
+    rv_fault_each(&scenarios[_i], 10);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("fault_bus");
+    TCase *c = tcase_create("loops");
+
+    tcase_add_loop_test(c, every_allocation_may_fail, 0, RV_COUNT(scenarios));
+    suite_add_tcase(s, c);
+    return rv_kit_run(s);
+}
