@@ -258,13 +258,17 @@ static int fire_row(struct firing *f, rv_zones *zones, rv_err **err)
     return rc;
 }
 
-static void log_it(const struct firing *f, const char *what)
+static void log_it(const struct firing *f)
 {
     char planned[RV_TIME_MAX];
 
     rv_time_format(f->plan.planned_us, planned);
-    RV_LOG(f->app->log, INFO, what, RV_F_TEXT("tenant", f->row->tenant), RV_F_TEXT("schedule", f->row->name),
-           RV_F_TEXT("planned_at", planned));
+    if (f->plan.is_late)
+        RV_LOG(f->app->log, INFO, "schedule.skipped", RV_F_TEXT("tenant", f->row->tenant),
+               RV_F_TEXT("schedule", f->row->name), RV_F_TEXT("planned_at", planned));
+    else
+        RV_LOG(f->app->log, INFO, "schedule.fired", RV_F_TEXT("tenant", f->row->tenant),
+               RV_F_TEXT("schedule", f->row->name), RV_F_TEXT("planned_at", planned));
 }
 
 static int put_off(const struct firing *f, rv_err *why, rv_err **err)
@@ -309,7 +313,7 @@ static int fire_one(struct firing *f, const char *tenant, const char *id, rv_zon
         out->n_lost++;
     } else {
         *(f->plan.is_late ? &out->n_skipped : &out->n_fired) += 1;
-        log_it(f, f->plan.is_late ? "schedule.skipped" : "schedule.fired");
+        log_it(f);
     }
     rv_schedule_row_fini(&row);
     return rc;

@@ -161,3 +161,11 @@ struct rv_recovered recover_at(struct world *w, int64_t second)
     OK(rv_store_recover_tasks(w->s, AT(second), RV_TASK_MAX_CLAIM, &got, &w->err));
     return got;
 }
+
+int picture_lane(void *self, const struct rv_task_lane *lane, rv_err **err)
+{
+    (void)err;
+    rv_buf_printf(self, " %lld %lld %lld", (long long)lane->n_pending, (long long)lane->n_processing,
+                  (long long)lane->share.weight);
+    return 0;
+}
