@@ -92,11 +92,22 @@ int see_schedule(void *self, const struct rv_schedule_row *row, rv_err **err)
     return 0;
 }
 
+int see_due(void *self, const struct rv_due_schedule *due, rv_err **err)
+{
+    struct seen *seen = self;
+
+    (void)err;
+    ck_assert_ptr_nonnull(due->tenant);
+    ck_assert_int_gt(due->next_us, 0);
+    rv_buf_printf(&seen->text, "%s%s", seen->n++ ? " " : "", due->id + strlen(RV_SCHEDULE_PREFIX));
+    return 0;
+}
+
 void due_is(struct world *w, int64_t second, int64_t max, const char *names, int line)
 {
     struct seen seen = SEEN_INIT;
 
-    OK(rv_store_list_due_schedules(w->s, AT(second), max, see_schedule, &seen, &w->err));
+    OK(rv_store_list_due_schedules(w->s, AT(second), max, see_due, &seen, &w->err));
     must_see(&seen, names, line);
 }
 
@@ -129,7 +140,7 @@ int do_list_schedules(struct world *w)
 int do_list_due_schedules(struct world *w)
 {
     struct seen seen = SEEN_INIT;
-    int rc = rv_store_list_due_schedules(w->s, AT(10), 9, see_schedule, &seen, &w->err);
+    int rc = rv_store_list_due_schedules(w->s, AT(10), 9, see_due, &seen, &w->err);
     rv_buf_fini(&seen.text);
     return rc;
 }

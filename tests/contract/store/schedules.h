@@ -20,6 +20,7 @@ void firings_are(struct world *w, const char *name, int64_t limit, const char *t
 /** Names of what is due, in order. */
 void due_is(struct world *w, int64_t second, int64_t max, const char *names, int line);
 #define DUE(second, max, names) due_is(w, (second), (max), (names), __LINE__)
+int see_due(void *self, const struct rv_due_schedule *due, rv_err **err);
 int see_schedule(void *self, const struct rv_schedule_row *row, rv_err **err);
 
 /* One call of each kind, for the fault points: of a schedule "due" that fires at second 5, and a new one. */
