@@ -342,6 +342,8 @@ static int pick(void *self, const struct rv_due_schedule *due, rv_err **err)
     struct picked *p = self;
     struct due *d = &p->items[p->n];
 
+    if (!due->id[0] || !due->tenant[0]) /* damaged, and not to be named; `reeve gc --check` tells */
+        return 0;
     *d = (struct due){
         .id = rv_str_dup(rv_str_of(due->id)), .tenant = rv_str_dup(rv_str_of(due->tenant)), .next_us = due->next_us};
     p->n++;
@@ -353,12 +355,27 @@ int rv_app_fire_due(const struct rv_app *app, rv_store *store, rv_zones *zones, 
 {
     struct firing f = {.app = app, .store = store, .now_us = now_us};
     struct picked picked = {.items = calloc((size_t)max + 1, sizeof *picked.items)};
+    rv_err *first = NULL;
 
     *out = (struct rv_app_fired){0};
     int rc = picked.items ? rv_store_list_due_schedules(store, now_us, max, pick, &picked, err)
                           : RV_FAIL(err, RV_E_NOMEM, "list schedules that are due");
-    for (size_t i = 0; rc == 0 && i < picked.n; i++)
-        rc = fire_one(&f, &picked.items[i], zones, out, err);
+    for (size_t i = 0; i < picked.n && rc >= 0; i++) {
+        rv_err *why = NULL;
+        if (fire_one(&f, &picked.items[i], zones, out, &why) == 0)
+            continue;
+        if (first)
+            rv_err_free(why);
+        else
+            first = why;
+    }
+    if (first) {
+        rc = rv_err_code(first);
+        if (err)
+            *err = first;
+        else
+            rv_err_free(first);
+    }
     for (size_t i = 0; i < picked.n; i++) {
         free(picked.items[i].id);
         free(picked.items[i].tenant);
