@@ -42,15 +42,14 @@ const char *rv_visit_role(const rv_visit *v)
 
 const struct rv_model_config *rv_visit_model(const rv_visit *v)
 {
-    return rv_pipeline_model(v->shared->pipeline, rv_str_of(rv_visit_role(v)));
+    return v->agent->has_llm ? v->asked : rv_pipeline_model(v->shared->pipeline, rv_str_of(rv_visit_role(v)));
 }
 
 int64_t rv_visit_max_tokens(const rv_visit *v)
 {
-    const struct rv_model_config *model = rv_visit_model(v);
-
     if (v->agent->model.has_max_tokens)
         return v->agent->model.max_tokens;
+    const struct rv_model_config *model = rv_visit_model(v);
     return model && model->has_max_tokens ? model->max_tokens : RV_LLM_DEFAULT_MAX_TOKENS;
 }
 
@@ -61,12 +60,19 @@ static enum rv_failure failure_of_stage(const char *type)
         const char *type;
         enum rv_failure code;
     } codes[] = {
-        {"LLMError", RV_FAILURE_MODEL_FAILED},        {"LimitError", RV_FAILURE_LIMIT_REACHED},
-        {"ParseError", RV_FAILURE_OUTPUT_UNREADABLE}, {"ValidationError", RV_FAILURE_OUTPUT_INVALID},
-        {"HookError", RV_FAILURE_HOOK_FAILED},        {"PolicyError", RV_FAILURE_POLICY_FAILED},
-        {"TimeoutError", RV_FAILURE_STAGE_TIMED_OUT}, {"CancelledError", RV_FAILURE_CANCELLED},
-        {"ToolError", RV_FAILURE_TOOL_FAILED},        {"ExpressionError", RV_FAILURE_EXPRESSION_FAILED},
-        {"JoinError", RV_FAILURE_JOIN_FAILED},        {"TemplateError", RV_FAILURE_TEMPLATE_FAILED},
+        {"LLMError", RV_FAILURE_MODEL_FAILED},
+        {"LimitError", RV_FAILURE_LIMIT_REACHED},
+        {"ParseError", RV_FAILURE_OUTPUT_UNREADABLE},
+        {"ValidationError", RV_FAILURE_OUTPUT_INVALID},
+        {"HookError", RV_FAILURE_HOOK_FAILED},
+        {"PolicyError", RV_FAILURE_POLICY_FAILED},
+        {"TimeoutError", RV_FAILURE_STAGE_TIMED_OUT},
+        {"CancelledError", RV_FAILURE_CANCELLED},
+        {"ToolError", RV_FAILURE_TOOL_FAILED},
+        {"ExpressionError", RV_FAILURE_EXPRESSION_FAILED},
+        {"JoinError", RV_FAILURE_JOIN_FAILED},
+        {"TemplateError", RV_FAILURE_TEMPLATE_FAILED},
+        {RV_QUESTION_CANCELLED, RV_FAILURE_QUESTION_CANCELLED},
     };
 
     for (size_t i = 0; i < RV_COUNT(codes); i++)

@@ -55,6 +55,8 @@ extern const struct rv_cli_takes rv_cli_takes_runs, rv_cli_takes_sessions, rv_cl
 /* How a verb uses the store that its command line names. It is open while the verb runs. */
 enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV_CLI_CHANGES };
 
+/* --quotas of verbs that drive runs, and of others that count. */
+#define RV_CLI_QUOTAS_DOC "plans and their limits (default REEVE_QUOTAS, else ~/.config/reeve/quotas.yaml)"
 #define RV_CLI_MAX_GROUPS 4
 struct rv_cli;
 struct rv_cli_verb {
@@ -163,6 +165,7 @@ bool rv_cli_tell_end(const rv_envelope *env, const rv_err *err);
 /* show/text.c: texts as a terminal or a shell may have them, spans of time and moments */
 void rv_cli_write_duration(rv_buf *b, int64_t us); /* "340 ms" */
 void rv_cli_write_age(rv_buf *b, int64_t us);      /* "5 min": how long ago */
+void rv_cli_write_bytes(rv_buf *b, int64_t bytes); /* "4.2 MB" */
 void rv_cli_write_moment(rv_buf *b, int64_t us);   /* "2026-11-21 21:05:00", UTC */
 /** "90s", "15min", "12h", "30d", "4w". */
 RV_MUST_CHECK int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_err **err);
@@ -238,6 +241,10 @@ RV_MUST_CHECK int rv_cli_check_answer(const struct rv_cli *cli, const struct rv_
 void rv_cli_write_resume(const struct rv_cli *cli, const struct rv_pending *pending, bool is_only, rv_buf *b);
 /** " --store FILE --user ID --tenant ID", as far as the command line says so. */
 void rv_cli_write_store(const struct rv_cli *cli, rv_buf *b);
+
+/* verbs/store.c: what `reeve gc` does, too, with the store that is open */
+RV_MUST_CHECK int rv_cli_check_store(struct rv_cli *cli, rv_err **err);
+RV_MUST_CHECK int rv_cli_back_up(struct rv_cli *cli, const char *path, rv_err **err);
 
 /* verbs/runs.c */
 const char *rv_cli_status_color(enum rv_run_status status); /* how a terminal shows it */

@@ -35,6 +35,10 @@ static const struct rv_cli_option common[] = {
     {                                                                                                                  \
         "schema-dir", 0, "DIR", "folder of agent documents (default P8_SCHEMA_DIR; \"\": none)", "DIR", false          \
     }
+#define QUOTAS                                                                                                         \
+    {                                                                                                                  \
+        "quotas", 0, "FILE", RV_CLI_QUOTAS_DOC, "FILE", false                                                          \
+    }
 static const struct rv_cli_option commits[] = {
     {"sync", 0, "WORD",
      "durability of a commit: full (survives power loss; default), normal (survives a crash of the process), off",
@@ -60,6 +64,7 @@ static const struct rv_cli_option work[] = {
     {"lease", 0, "SECONDS",
      "lease duration: after this long without a sign of life another process may take over the run (default 15)", NULL,
      false},
+    QUOTAS,
 };
 static const struct rv_cli_option sources[] = {
     SCHEMA_DIR,

@@ -66,10 +66,16 @@ struct values {
     int64_t numbers[RV_SQL_MAX_ARGS];
 };
 
-static size_t list_values(const struct postgres_stmt *stmt, struct values *v)
+static size_t list_values(struct postgres_stmt *stmt, struct values *v)
 {
     size_t bytes = 64;
 
+    for (int k = 0; stmt->many && k < stmt->n_params; k++) {
+        bytes += rv_pg_list_rows(stmt, k, &v->at[k], &v->lengths[k], &v->types[k]);
+        v->formats[k] = 1;
+    }
+    if (stmt->many)
+        return bytes;
     for (int k = 0; k < stmt->n_params; k++) {
         const struct sql_value *arg = &stmt->base.args[stmt->arg[k] - 1];
         v->types[k] = type_ids[arg->type];
@@ -85,15 +91,15 @@ static size_t list_values(const struct postgres_stmt *stmt, struct values *v)
 static int send_values(struct postgres *st, struct postgres_stmt *stmt, const struct values *v, const char *what,
                        rv_err **err)
 {
-    char name[16];
+    char name[24];
 
-    if (stmt->id < 0) {
+    if (stmt->id < 0 && stmt->is_walk) { /* asked once */
         if (!st->pq->sendQueryParams(st->conn, stmt->text, stmt->n_params, v->types, v->at, v->lengths, v->formats, 1))
             return fail_send(st, what, err);
         note(st, what, NULL);
         return 0;
     }
-    snprintf(name, sizeof name, "s%d", stmt->id);
+    snprintf(name, sizeof name, "%c%d", stmt->id < 0 ? 'p' : 's', abs(stmt->id));
     if (stmt->prepared_on != st->n_conn) {
         if (!st->pq->sendPrepare(st->conn, name, stmt->text, stmt->n_params, v->types))
             return fail_send(st, what, err);
@@ -164,6 +170,7 @@ static bool take_result(struct reading *r, struct pg_sent *sent, PGresult *res)
     }
     if (status != PGRES_PIPELINE_ABORTED && sent->what && r->rc == 0) {
         r->rc = rv_pg_fail(st, res, sent->what, r->err);
+        rv_pg_tell_failed(st, sent->what, res);
         st->is_spoilt = st->transaction != PG_IDLE;
     }
     st->pq->clear(res);

@@ -46,6 +46,15 @@ static const struct {
              {SQL_SAME_SCHEMA, PG_SAME_SCHEMA_LOCKED},
              {SQL_LOCK_SCHEMAS, PG_LOCK_SCHEMAS_LOCKED}};
 
+/* Statements that are carried out for many rows of arguments at once. */
+static const struct {
+    enum sql_id id;
+    int rows;
+} manys[] = {{SQL_CLAIM_TASK, PG_CLAIM_TASK_ROWS},
+             {SQL_COMPLETE_TASK, PG_COMPLETE_TASK_ROWS},
+             {SQL_PROMOTE_TASK, PG_PROMOTE_TASK_ROWS},
+             {SQL_ADD_EVENT, PG_ADD_EVENT_ROWS}};
+
 /* Long results. */
 static const enum sql_id walks[] = {SQL_READ,       SQL_MESSAGES,     SQL_MESSAGES_NEWEST, SQL_PENDING,
                                     SQL_PENDING_OF, SQL_LIST_SCHEMAS, SQL_CANCELS};
@@ -66,10 +75,22 @@ static const char *text_of(int id, const char **end)
             *end = " FOR UPDATE";
             return texts[locks[i].id];
         }
+    for (size_t i = 0; i < RV_COUNT(manys); i++)
+        if (manys[i].rows == id)
+            return texts[manys[i].id];
     for (size_t i = 0; i < RV_COUNT(others); i++)
         if (others[i].id == id)
             return others[i].text;
     return texts[id];
+}
+
+int rv_pg_rows_of(enum sql_id id)
+{
+    size_t i = 0;
+
+    while (manys[i].id != id) /* each that is asked for is there */
+        i++;
+    return manys[i].rows;
 }
 
 static bool begins(const char *at, const char *word)
@@ -118,10 +139,13 @@ static int translate(struct postgres_stmt *stmt, const char *text, const char *e
     rv_buf out = RV_BUF_INIT(MAX_TEXT);
 
     stmt->n_params = 0;
-    stmt->is_walk = is_walk(stmt->id);
+    stmt->is_walk = is_walk(stmt->id) && (stmt->id >= 0 || begins(text, "SELECT"));
     if (stmt->is_walk)
         rv_buf_puts(&out, "DECLARE walk NO SCROLL CURSOR FOR ");
-    put_text(stmt, text, &out);
+    if (stmt->many)
+        rv_pg_put_rows_text(stmt, text, &out);
+    else
+        put_text(stmt, text, &out);
     rv_buf_puts(&out, stmt->wants_key ? " RETURNING key" : end);
     int rc = rv_buf_check(&out, "statement", err);
     if (rc == 0)
@@ -166,7 +190,7 @@ rv_sql_stmt *rv_postgres_prepare(struct sql_store *base, const rv_buf *sql)
     if (!stmt)
         return NULL;
     stmt->base.st = base;
-    stmt->id = -1;
+    stmt->id = -++((struct postgres *)base)->n_texts;
     if (translate(stmt, rv_buf_cstr(sql), "", NULL) < 0) {
         free(stmt);
         return NULL;
@@ -199,11 +223,16 @@ void rv_postgres_reset(rv_sql_stmt *base)
     stmt->is_open = stmt->owns_reading = false;
 }
 
+/* Its preparation may have been sent, and not answered yet. */
 void rv_postgres_finish(rv_sql_stmt *base)
 {
+    struct postgres *st = store_of(base);
     struct postgres_stmt *stmt = (struct postgres_stmt *)base;
 
     rv_postgres_reset(base);
+    for (int i = st->n_read; i < st->n_sent; i++)
+        if (st->sent[i].prepares == stmt)
+            st->sent[i].prepares = NULL;
     free(stmt->text);
     free(stmt);
 }

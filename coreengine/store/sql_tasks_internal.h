@@ -74,6 +74,11 @@
     X(CLAIM_TASK, "UPDATE tasks SET status = 'processing', worker = ?2, claimed_us = ?3, started_us = ?3,"             \
                   " updated_us = ?3, lease_until_us = ?4, attempt = attempt + 1, n_events = n_events + 1"              \
                   " WHERE key = ?1")                                                                                   \
+    /* The last argument comes back with its row. */                                                                   \
+    X(COMPLETE_TASK, "UPDATE tasks SET status = 'completed', updated_us = ?4, completed_us = ?4, result = ?5,"         \
+                     " cancel = 0, worker = NULL, claimed_us = 0, lease_until_us = 0, n_events = n_events + 1"         \
+                     " WHERE id = ?1 AND status = 'processing' AND worker = ?2 AND attempt = ?3"                       \
+                     " RETURNING ?6, key, lane, n_events")                                                             \
     X(SET_TASK, "UPDATE tasks SET status = ?2, updated_us = ?3, retry_count = ?4, completed_us = ?5,"                  \
                 " scheduled_us = ?6, error = coalesce(?7, error), result = ?8, cancel = 0,"                            \
                 " worker = NULL, claimed_us = 0, lease_until_us = 0, n_events = n_events + 1 WHERE key = ?1")          \

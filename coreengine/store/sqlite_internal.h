@@ -41,6 +41,10 @@ void rv_sqlite_column(const rv_sql_stmt *base, int i, enum sql_type type, struct
 /** A column of a statement that SQLite alone knows. ptr NULL for null only. */
 rv_str rv_sqlite_str_at(sqlite3_stmt *stmt, int i);
 
+rv_sql_stmt *rv_sqlite_use_rows(struct sql_store *base, enum sql_id id);
+int rv_sqlite_add_row(const struct sql_rows *rows, rv_err **err);
+int rv_sqlite_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
+
 /* sqlite_transaction.c */
 int rv_sqlite_begin_read(struct sql_store *base, bool *began, rv_err **err);
 void rv_sqlite_end_read(struct sql_store *base, bool began);
@@ -62,6 +66,8 @@ const char *rv_sqlite_damage(struct sql_store *base);
 /* sqlite_schema.c: step i takes a file from version i to i + 1. */
 #define RV_SQLITE_SCHEMA 6
 extern const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA];
+/** Fill in is_there and has, and change nothing. RV_E_INVALID: a file of another program. */
+RV_MUST_CHECK int rv_sqlite_read_version(struct sqlite *st, struct rv_store_version *out, rv_err **err);
 /** Check that the file is a store, create it when it is empty, bring it forward when it is older. */
 RV_MUST_CHECK int rv_sqlite_bring_forward(struct sqlite *st, const char *const *steps, int n_steps, rv_err **err);
 

@@ -135,6 +135,15 @@ struct rv_task_lease {
  *  task any more; so the next five. */
 RV_MUST_CHECK int rv_store_complete_task(rv_store *s, const struct rv_task_lease *lease, rv_str result, int64_t now_us,
                                          rv_err **err);
+struct rv_task_end {
+    struct rv_task_lease lease;
+    rv_str result;
+    bool is_lost; /* set by the call: the lease was lost, or there is no such task, and it stays as it was */
+};
+/** The same for 1 to RV_TASK_MAX_CLAIM tasks in one transaction. Those whose lease was lost do not keep the others from
+ * being completed; rv_store_complete_task() says why. */
+RV_MUST_CHECK int rv_store_complete_tasks(rv_store *s, struct rv_task_end *ends, size_t n, int64_t now_us,
+                                          rv_err **err);
 struct rv_task_failure {
     const char *error;  /* why; cut to RV_TASK_MAX_ERROR */
     bool is_final;      /* another attempt would fail as well: `failed` at once */

@@ -162,6 +162,8 @@ int rv_lane_move(struct sql_store *st, int64_t lane, int64_t pending, int64_t pr
     rv_sql_int(stmt, 1, lane);
     rv_sql_int(stmt, 2, pending);
     rv_sql_int(stmt, 3, processing);
+    if (pending > 0)
+        rv_sql_tell(st);
     return rv_sql_run(stmt, "count the tasks of a lane", err);
 }
 
@@ -240,6 +242,7 @@ static int add(struct sql_store *st, const struct rv_new_task *task, struct rv_e
     }
     out->is_new = true;
     memcpy(out->id, task->id, strlen(task->id) + 1);
+    rv_sql_tell(st); /* also of one that is due later, which workers have to know */
     return rv_lane_move(st, lane, task->scheduled_us <= task->now_us, 0, err);
 }
 

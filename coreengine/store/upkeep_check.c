@@ -98,6 +98,10 @@ static const struct {
          "SELECT 'run \"' || r.id || '\" should have ' || r.n_pending || ' pending interrupts and has ' || count(p.n)"
          " FROM runs r LEFT JOIN pending p ON p.run = r.key GROUP BY r.key HAVING count(p.n) <> r.n_pending",
      .each = complain},
+    {.sql = "SELECT 'run \"' || r.id || '\" should have ' || r.n_open || ' open interrupts and has ' || count(i.id)"
+            " FROM runs r LEFT JOIN interrupts i ON i.run = r.key AND i.ended_us = 0 GROUP BY r.key"
+            " HAVING count(i.id) <> r.n_open",
+     .each = complain},
     {.sql = "SELECT 'session \"' || s.id || '\" should have ' || s.n_messages || ' messages and has ' || count(m.seq)"
             " || ', the last ' || coalesce(max(m.seq), 0) FROM sessions s LEFT JOIN messages m ON m.session = s.key"
             " GROUP BY s.key HAVING count(m.seq) <> s.n_messages OR coalesce(max(m.seq), 0) <> s.n_messages"

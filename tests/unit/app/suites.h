@@ -6,5 +6,6 @@
 
 TCase *needs_case(void);
 TCase *plan_case(void);
+TCase *quotas_case(void);
 
 #endif
