@@ -415,14 +415,6 @@ static const struct {
     {"check", do_check},
 };
 
-static int picture_task(void *self, const struct rv_task_row *row, rv_err **err)
-{
-    (void)err;
-    rv_buf_printf(self, " %s %s %lld %lld %lld %d", row->id, rv_task_status_text(row->status), (long long)row->attempt,
-                  (long long)row->lease_until_us, (long long)row->updated_us, row->cancel_requested);
-    return 0;
-}
-
 /* The state of r1 and of the store, as text. */
 static void picture(struct world *w, rv_buf *out)
 {
@@ -451,22 +443,6 @@ static void picture(struct world *w, rv_buf *out)
     OK(rv_store_list_tasks(w->s, &operator_scope, NULL, picture_task, out, &w->err));
     OK(rv_store_list_lanes(w->s, NULL, picture_lane, out, &w->err));
     OK(rv_store_list_schedules(w->s, &operator_scope, picture_schedule, out, &w->err));
-}
-
-/* One task of each kind. */
-static void furnish_tasks(struct world *w)
-{
-    struct rv_new_task later = new_task("later");
-
-    later.scheduled_us = AT(60);
-    enqueue_as(w, &later);
-    enqueue(w, "over");
-    OK(rv_store_cancel_task(w->s, &operator_scope, "over", T0, NULL, &w->err));
-    enqueue(w, "held");
-    enqueue(w, "stopping");
-    CLAIM("W", 2, -LEASE + 1, "held stopping");
-    OK(rv_store_cancel_task(w->s, &operator_scope, "stopping", T0, NULL, &w->err));
-    enqueue(w, "pending");
 }
 
 /* What there is before the operation. */
