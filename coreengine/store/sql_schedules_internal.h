@@ -9,7 +9,7 @@
     " s.n_skipped, s.error FROM schedules s LEFT JOIN blobs b ON b.key = s.bundle"
 
 /* FIRED_KEY passes over a schedule that another transaction looks at just now: workers that have the same list fire
- * different schedules of it at once. Such a transaction may be one that came too late, and then this one is fired at
+ * different schedules at the same time. Such a transaction may be one that came too late, and then this one is fired at
  * the next look. */
 
 /* One of a scope, by its id or its name. */
