@@ -69,10 +69,15 @@ RV_MUST_CHECK int rv_store_list_firings(rv_store *s, const struct rv_store_scope
                                         void *self, rv_err **err);
 
 /* --- Workers --- */
+struct rv_due_schedule {
+    const char *id, *tenant;
+    int64_t next_us; /* as the row says it */
+};
 /** Schedules to be looked at by then, at most max (1 to RV_SCHEDULE_MAX_DUE): of each tenant the first, then of each
- * the second, ... Rows as those of rv_store_list_schedules(). */
+ * the second, ... No more is read of them, so that a damaged one does not keep back the others. Borrowed for the call;
+ * each as rv_store_list_runs(). */
 RV_MUST_CHECK int rv_store_list_due_schedules(rv_store *s, int64_t now_us, int64_t max,
-                                              int (*each)(void *self, const struct rv_schedule_row *row, rv_err **err),
+                                              int (*each)(void *self, const struct rv_due_schedule *due, rv_err **err),
                                               void *self, rv_err **err);
 struct rv_fire {
     const char *id;       /* of the schedule */

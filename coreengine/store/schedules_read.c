@@ -155,8 +155,32 @@ int rv_store_list_schedules(rv_store *s, const struct rv_store_scope *scope,
     return rv_store_leave_read(s, list_rows(s->sql, stmt, each, self, err), err);
 }
 
+typedef int rv_each_due(void *self, const struct rv_due_schedule *due, rv_err **err);
+
+static int list_due(struct sql_store *st, int64_t now_us, int64_t max, rv_each_due *each, void *self, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_DUE_SCHEDULES);
+    bool lacked = false;
+    int rc;
+
+    rv_sql_int(stmt, 1, now_us);
+    rv_sql_int(stmt, 2, max);
+    while ((rc = rv_sql_step(stmt, "list schedules that are due", err)) == 1) {
+        const struct rv_due_schedule due = {.id = rv_sql_text_at(stmt, 0, &lacked),
+                                            .tenant = rv_sql_text_at(stmt, 1, &lacked),
+                                            .next_us = rv_sql_int_at(stmt, 2)};
+        rc = lacked                 ? RV_FAIL(err, RV_E_NOMEM, "list schedules that are due")
+             : due.id && due.tenant ? each(self, &due, err)
+                                    : rv_store_damaged(st, err, "a schedule is damaged: its id is missing");
+        if (rc != 0)
+            break;
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
 int rv_store_list_due_schedules(rv_store *s, int64_t now_us, int64_t max,
-                                int (*each)(void *self, const struct rv_schedule_row *row, rv_err **err), void *self,
+                                int (*each)(void *self, const struct rv_due_schedule *due, rv_err **err), void *self,
                                 rv_err **err)
 {
     int rc = rv_store_check_time("the time", now_us, err);
@@ -164,12 +188,7 @@ int rv_store_list_due_schedules(rv_store *s, int64_t now_us, int64_t max,
     if (rc == 0 && (max < 1 || max > RV_SCHEDULE_MAX_DUE))
         rc = RV_FAIL(err, RV_E_INVALID, "%lld schedules at once: 1 to %d", (long long)max, RV_SCHEDULE_MAX_DUE);
     rc = rv_store_enter_read(s, rc, "list due schedules", err);
-    if (rc != 0)
-        return rc;
-    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_DUE_SCHEDULES);
-    rv_sql_int(stmt, 1, now_us);
-    rv_sql_int(stmt, 2, max);
-    return rv_store_leave_read(s, list_rows(s->sql, stmt, each, self, err), err);
+    return rc != 0 ? rc : rv_store_leave_read(s, list_due(s->sql, now_us, max, each, self, err), err);
 }
 
 /* --- Firings --- */

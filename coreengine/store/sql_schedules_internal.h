@@ -9,7 +9,7 @@
     " s.n_skipped, s.error FROM schedules s LEFT JOIN blobs b ON b.key = s.bundle"
 
 /* FIRED_KEY passes over a schedule that another transaction looks at just now: workers that have the same list fire
- * different schedules of it at once. Such a transaction may be one that came too late, and then this one is fired at
+ * different schedules at the same time. Such a transaction may be one that came too late, and then this one is fired at
  * the next look. */
 
 /* One of a scope, by its id or its name. */
@@ -29,9 +29,9 @@
     X(SCHEDULE_KEY, "SELECT key FROM schedules" RV_SQL_NAMED_SCHEDULE)                                                 \
     X(FIRINGS, "SELECT planned_us, since_us, at_us, made, skipped FROM firings WHERE schedule = ?1"                    \
                " ORDER BY planned_us DESC LIMIT ?2")                                                                   \
-    X(DUE_SCHEDULES, RV_SQL_SCHEDULE                                                                                   \
-      " JOIN (SELECT key, row_number() OVER (PARTITION BY tenant ORDER BY look_us, key) AS place FROM schedules"       \
-      " WHERE look_us > 0 AND look_us <= ?1) AS d ON d.key = s.key ORDER BY d.place, s.look_us, s.key LIMIT ?2")       \
+    X(DUE_SCHEDULES, "SELECT id, tenant, next_us FROM (SELECT id, tenant, next_us, look_us, key, row_number() OVER"    \
+                     " (PARTITION BY tenant ORDER BY look_us, key) AS place FROM schedules WHERE look_us > 0"          \
+                     " AND look_us <= ?1) AS d ORDER BY place, look_us, key LIMIT ?2")                                 \
     X(FIRED_KEY, "SELECT key FROM schedules WHERE id = ?1 AND next_us = ?2 /*! FOR UPDATE SKIP LOCKED */")             \
     X(FIRE_SCHEDULE, "UPDATE schedules SET next_us = ?2, look_us = ?2, last_us = CASE WHEN ?4 > 0 THEN ?3"             \
                      " ELSE last_us END, n_fired = n_fired + ?4, n_skipped = n_skipped + ?5, updated_us = ?6,"         \

@@ -146,8 +146,9 @@ static const struct {
     {.sql = "SELECT 'task \"' || id || '\"', payload, result FROM tasks",
      .each = check_objects,
      .names = {"payload", "result"}},
-    {.sql = "SELECT 'schedule \"' || id || '\" has a kind or a number that cannot be' FROM schedules WHERE kind NOT IN"
-            " ('once', 'cron') OR (next_us = 0) <> (look_us = 0) OR next_us < 0 OR look_us < next_us OR last_us < 0"
+    {.sql = "SELECT 'schedule \"' || id || '\" has a text or a number that cannot be' FROM schedules WHERE kind NOT IN"
+            " ('once', 'cron') OR id = '' OR name = '' OR tenant = '' OR (next_us = 0) <> (look_us = 0) OR next_us < 0 "
+            "OR look_us < next_us OR last_us < 0"
             " OR n_fired < 0 OR n_skipped < 0 OR created_us < 0 OR updated_us < 0 OR max_retries < 0",
      .each = complain},
     {.sql = "SELECT 'schedule \"' || id || '\"', payload FROM schedules", .each = check_objects, .names = {"payload"}},

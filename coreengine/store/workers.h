@@ -1,4 +1,4 @@
-/* The fifth part of the store: the workers of the queue, what they offer, who of them has which duty, and the runs that
+/* A part of the store: the workers of the queue, what they offer, who of them has which duty, and the runs that
  * wait for one of them because no process drives them. All calls are for all tenants. */
 #ifndef RV_STORE_WORKERS_H
 #define RV_STORE_WORKERS_H

@@ -123,10 +123,10 @@ static int look(rv_store *s, rv_err **err)
     return rc;
 }
 
-static int count_schedule(void *self, const struct rv_schedule_row *row, rv_err **err)
+static int count_due(void *self, const struct rv_due_schedule *due, rv_err **err)
 {
     (void)err;
-    must(row->id && row->name && row->payload.ptr && row->bundle);
+    must(due->id && due->tenant && due->next_us == T0 + 20);
     ++*(int64_t *)self;
     return 0;
 }
@@ -167,7 +167,7 @@ static int fire_schedule(rv_store *s, rv_err **err)
                                         .task = &task};
     int64_t n = 0;
     bool is_mine = false;
-    int rc = rv_store_list_due_schedules(s, T0 + 20, 9, count_schedule, &n, err);
+    int rc = rv_store_list_due_schedules(s, T0 + 20, 9, count_due, &n, err);
 
     must(rc < 0 || n == 1);
     if (rc == 0)

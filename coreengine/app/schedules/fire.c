@@ -4,6 +4,7 @@
  * A schedule that cannot be fired (its zone is unknown here, its bundle is damaged) is put off, with the reason, so
  * that the others have their turn. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/app/app_internal.h"
@@ -13,10 +14,13 @@
 #include "coreengine/app/work.h"
 
 #define MAX_KEY     ((size_t)1 << 10)
-#define MAX_PICKED  ((size_t)1 << 20)
 #define JITTER_PART 10 /* of the time until a second try, at most */
 #define SKIPPED     "no process looked at it within 24 hours"
 
+struct due {
+    char *id, *tenant;
+    int64_t next_us;
+};
 struct firing {
     const struct rv_app *app;
     rv_store *store;
@@ -258,95 +262,124 @@ static int fire_row(struct firing *f, rv_zones *zones, rv_err **err)
     return rc;
 }
 
-static void log_it(const struct firing *f, const char *what)
+static void log_it(const struct firing *f)
 {
     char planned[RV_TIME_MAX];
 
     rv_time_format(f->plan.planned_us, planned);
-    RV_LOG(f->app->log, INFO, what, RV_F_TEXT("tenant", f->row->tenant), RV_F_TEXT("schedule", f->row->name),
-           RV_F_TEXT("planned_at", planned));
+    if (f->plan.is_late)
+        RV_LOG(f->app->log, INFO, "schedule.skipped", RV_F_TEXT("tenant", f->row->tenant),
+               RV_F_TEXT("schedule", f->row->name), RV_F_TEXT("planned_at", planned));
+    else
+        RV_LOG(f->app->log, INFO, "schedule.fired", RV_F_TEXT("tenant", f->row->tenant),
+               RV_F_TEXT("schedule", f->row->name), RV_F_TEXT("planned_at", planned));
 }
 
-static int put_off(const struct firing *f, rv_err *why, rv_err **err)
+/* Takes why. */
+static int put_off(const struct firing *f, const struct due *due, rv_err *why, rv_err **err)
 {
     int64_t wait_us = RV_SCHEDULE_RETRY_US, spread_us = wait_us / JITTER_PART;
     rv_buf text = RV_BUF_INIT(RV_TASK_MAX_ERROR);
 
     wait_us += (int64_t)rv_rand_below(rv_rand_system(), (uint64_t)spread_us);
     rv_err_write_chain(why, &text);
-    RV_LOG(f->app->log, WARN, "schedule.failed", RV_F_TEXT("tenant", f->row->tenant),
-           RV_F_TEXT("schedule", f->row->name), RV_F_ERR("error", why));
-    int rc = rv_store_postpone_schedule(f->store, f->row->id, f->row->next_us, f->now_us + wait_us, rv_buf_cstr(&text),
+    RV_LOG(f->app->log, WARN, "schedule.failed", RV_F_TEXT("tenant", due->tenant), RV_F_TEXT("schedule", due->id),
+           RV_F_ERR("error", why));
+    rv_err_free(why);
+    int rc = rv_store_postpone_schedule(f->store, due->id, due->next_us, f->now_us + wait_us, rv_buf_cstr(&text),
                                         f->now_us, err);
     rv_buf_fini(&text);
     return rc;
 }
 
-static int fire_one(struct firing *f, const char *tenant, const char *id, rv_zones *zones, struct rv_app_fired *out,
-                    rv_err **err)
+/* It may have changed since it was listed. */
+static int look_at(struct firing *f, const struct due *due, rv_zones *zones, rv_err **err)
 {
-    const struct rv_store_scope scope = {.tenant = tenant};
+    const struct rv_store_scope scope = {.tenant = due->tenant};
     struct rv_schedule_row row = {0};
     rv_err *why = NULL;
 
-    f->is_mine = false;
-    int rc = rv_store_get_schedule(f->store, &scope, id, &row, &why);
-    bool is_due = rc == 0 && row.next_us > 0 && row.next_us <= f->now_us && row.look_us <= f->now_us;
-    f->row = &row;
-    if (is_due)
-        rc = fire_row(f, zones, &why);
-    if (rc < 0 && is_due) {
-        out->n_failed++;
-        rc = put_off(f, why, err);
+    int rc = rv_store_get_schedule(f->store, &scope, due->id, &row, &why);
+    if (rc == RV_E_NOT_FOUND) { /* it was cancelled */
         rv_err_free(why);
-    } else if (rc == RV_E_NOT_FOUND) {
-        rv_err_free(why);
-        out->n_lost++;
-        rc = 0;
-    } else if (rc < 0) {
-        *err = why;
-    } else if (!f->is_mine) {
-        out->n_lost++;
-    } else {
-        *(f->plan.is_late ? &out->n_skipped : &out->n_fired) += 1;
-        log_it(f, f->plan.is_late ? "schedule.skipped" : "schedule.fired");
+        return 0;
     }
+    if (rc < 0)
+        *err = why;
+    f->row = &row;
+    if (rc == 0 && row.next_us == due->next_us && row.look_us <= f->now_us)
+        rc = fire_row(f, zones, err);
+    if (rc == 0 && f->is_mine)
+        log_it(f);
+    f->row = NULL;
     rv_schedule_row_fini(&row);
     return rc;
 }
 
+static int fire_one(struct firing *f, const struct due *due, rv_zones *zones, struct rv_app_fired *out, rv_err **err)
+{
+    rv_err *why = NULL;
+
+    f->is_mine = false;
+    int rc = look_at(f, due, zones, &why);
+    if (rc == 0) {
+        *(!f->is_mine ? &out->n_lost : f->plan.is_late ? &out->n_skipped : &out->n_fired) += 1;
+        return 0;
+    }
+    out->n_failed++;
+    return put_off(f, due, why, err);
+}
+
 /* --- all that are due --- */
 
-/* Ids and tenants, each with a NUL behind it. */
 struct picked {
-    rv_buf texts;
+    struct due *items; /* owned, with their texts */
     size_t n;
 };
 
-static int pick(void *self, const struct rv_schedule_row *row, rv_err **err)
+static int pick(void *self, const struct rv_due_schedule *due, rv_err **err)
 {
     struct picked *p = self;
+    struct due *d = &p->items[p->n];
 
-    rv_buf_add(&p->texts, row->id, strlen(row->id) + 1);
-    rv_buf_add(&p->texts, row->tenant, strlen(row->tenant) + 1);
+    if (!due->id[0] || !due->tenant[0]) /* damaged, and not to be named; `reeve gc --check` tells */
+        return 0;
+    *d = (struct due){
+        .id = rv_str_dup(rv_str_of(due->id)), .tenant = rv_str_dup(rv_str_of(due->tenant)), .next_us = due->next_us};
     p->n++;
-    return rv_buf_check(&p->texts, "schedules that are due", err);
+    return d->id && d->tenant ? 0 : RV_FAIL(err, RV_E_NOMEM, "list schedules that are due");
 }
 
 int rv_app_fire_due(const struct rv_app *app, rv_store *store, rv_zones *zones, int64_t now_us, int64_t max,
                     struct rv_app_fired *out, rv_err **err)
 {
     struct firing f = {.app = app, .store = store, .now_us = now_us};
-    struct picked picked = {.texts = RV_BUF_INIT(MAX_PICKED)};
+    struct picked picked = {.items = calloc((size_t)max + 1, sizeof *picked.items)};
+    rv_err *first = NULL;
 
     *out = (struct rv_app_fired){0};
-    int rc = rv_store_list_due_schedules(store, now_us, max, pick, &picked, err);
-    const char *at = rv_buf_cstr(&picked.texts);
-    for (size_t i = 0; rc == 0 && i < picked.n; i++) {
-        const char *id = at, *tenant = id + strlen(id) + 1;
-        at = tenant + strlen(tenant) + 1;
-        rc = fire_one(&f, tenant, id, zones, out, err);
+    int rc = picked.items ? rv_store_list_due_schedules(store, now_us, max, pick, &picked, err)
+                          : RV_FAIL(err, RV_E_NOMEM, "list schedules that are due");
+    for (size_t i = 0; i < picked.n && rc >= 0; i++) {
+        rv_err *why = NULL;
+        if (fire_one(&f, &picked.items[i], zones, out, &why) == 0)
+            continue;
+        if (first)
+            rv_err_free(why);
+        else
+            first = why;
     }
-    rv_buf_fini(&picked.texts);
+    if (first) {
+        rc = rv_err_code(first);
+        if (err)
+            *err = first;
+        else
+            rv_err_free(first);
+    }
+    for (size_t i = 0; i < picked.n; i++) {
+        free(picked.items[i].id);
+        free(picked.items[i].tenant);
+    }
+    free(picked.items);
     return rc < 0 ? RV_WRAP(err, rc, "fire schedules") : 0;
 }

@@ -6,9 +6,9 @@
 
 static int find_zone(struct rv_app_times *t, rv_zones *zones, const char *name, rv_err **err)
 {
-    t->zone = rv_zone_utc();
     if (!zones && !(zones = t->zones = rv_zones_new(NULL)))
         return RV_FAIL(err, RV_E_NOMEM, "read a time zone");
+    t->zone = rv_zone_utc();
     return name ? rv_zones_get(zones, rv_str_of(name), &t->zone, err) : 0;
 }
 
@@ -35,7 +35,9 @@ int rv_app_times_of(const struct rv_schedule_row *row, rv_zones *zones, struct r
 {
     struct rv_app_times t = {.is_once = row->is_once, .at_us = row->next_us};
 
-    int rc = find_zone(&t, zones, row->is_once ? NULL : row->zone, err);
+    int rc = find_zone(&t, zones, row->zone, row->is_once ? NULL : err);
+    if (row->is_once && rc < 0 && t.zone) /* its instant is known without */
+        rc = 0;
     if (rc == 0 && !row->is_once)
         rc = rv_cron_parse(rv_str_of(row->expr), NULL, &t.cron, err);
     if (rc < 0)
@@ -66,8 +68,10 @@ int rv_app_times_next(const struct rv_app_times *t, int64_t after_us, int64_t *o
         *out_us = 0;
         return 0;
     }
-    if (rc < 0)
+    if (rc < 0 && err)
         *err = why;
+    else
+        rv_err_free(why);
     return rc;
 }
 

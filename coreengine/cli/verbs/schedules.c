@@ -113,7 +113,7 @@ static int cancel(struct rv_cli *cli, rv_err **err)
         struct rv_schedule_row row = {0};
         rc = rv_cli_find_schedule(cli, cli->words[i], &row, err);
         if (rc == 0)
-            rc = rv_store_delete_schedule(cli->store, &cli->app.scope, row.id, err);
+            rc = rv_store_delete_schedule(cli->store, &cli->app.scope, cli->words[i], err);
         if (rc == 0)
             rv_buf_printf(&said, "schedule %s is cancelled\n", row.name);
         rv_schedule_row_fini(&row);

@@ -92,10 +92,109 @@ int see_schedule(void *self, const struct rv_schedule_row *row, rv_err **err)
     return 0;
 }
 
+int see_due(void *self, const struct rv_due_schedule *due, rv_err **err)
+{
+    struct seen *seen = self;
+
+    (void)err;
+    ck_assert_ptr_nonnull(due->tenant);
+    ck_assert_int_gt(due->next_us, 0);
+    rv_buf_printf(&seen->text, "%s%s", seen->n++ ? " " : "", due->id + strlen(RV_SCHEDULE_PREFIX));
+    return 0;
+}
+
 void due_is(struct world *w, int64_t second, int64_t max, const char *names, int line)
 {
     struct seen seen = SEEN_INIT;
 
-    OK(rv_store_list_due_schedules(w->s, AT(second), max, see_schedule, &seen, &w->err));
+    OK(rv_store_list_due_schedules(w->s, AT(second), max, see_due, &seen, &w->err));
     must_see(&seen, names, line);
+}
+
+/* --- One call of each kind, for the fault points --- */
+
+int do_add_schedule(struct world *w)
+{
+    char id[80];
+    struct rv_schedule_row row = new_schedule(id, "new", 9);
+    return rv_store_add_schedule(w->s, &row, &w->err);
+}
+
+int do_get_schedule(struct world *w)
+{
+    struct rv_schedule_row row = {0};
+    int rc = rv_store_get_schedule(w->s, &operator_scope, "due", &row, &w->err);
+    ck_assert_int_eq(row.id != NULL, rc == 0);
+    rv_schedule_row_fini(&row);
+    return rc;
+}
+
+int do_list_schedules(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_schedules(w->s, &operator_scope, see_schedule, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+
+int do_list_due_schedules(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_due_schedules(w->s, AT(10), 9, see_due, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+
+static int no_firing(void *self, const struct rv_firing *f, rv_err **err)
+{
+    (void)self;
+    (void)err;
+    ck_abort_msg("fired at %lld", (long long)f->at_us);
+    return 0;
+}
+
+int do_list_firings(struct world *w)
+{
+    return rv_store_list_firings(w->s, &operator_scope, "due", 0, no_firing, NULL, &w->err);
+}
+
+int do_fire_schedule(struct world *w)
+{
+    int rc = fire(w, w->s, "due", 5, 5, 15);
+    return rc == 1 ? 0 : rc;
+}
+
+int do_postpone_schedule(struct world *w)
+{
+    return rv_store_postpone_schedule(w->s, "sched_due", AT(5), AT(50), "why", AT(9), &w->err);
+}
+
+int do_delete_schedule(struct world *w)
+{
+    return rv_store_delete_schedule(w->s, &operator_scope, "due", &w->err);
+}
+
+int do_prune_schedules(struct world *w)
+{
+    return rv_store_prune_schedules(w->s, AT(10000), NULL, &w->err);
+}
+
+void furnish_schedules(struct world *w)
+{
+    const struct rv_fire skip = {.id = "sched_ended",
+                                 .expected_us = AT(4),
+                                 .now = {.planned_us = AT(4), .since_us = AT(4), .at_us = AT(4), .skipped = "late"}};
+    bool is_mine = false;
+
+    add_schedule(w, "due", 5);
+    add_schedule(w, "ended", 4);
+    OK(rv_store_fire_schedule(w->s, &skip, &is_mine, &w->err));
+}
+
+int picture_schedule(void *self, const struct rv_schedule_row *row, rv_err **err)
+{
+    (void)err;
+    rv_buf_printf(self, " %s %lld %lld %lld", row->id, (long long)row->next_us, (long long)row->look_us,
+                  (long long)row->n_fired);
+    return 0;
 }

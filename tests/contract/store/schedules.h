@@ -20,6 +20,21 @@ void firings_are(struct world *w, const char *name, int64_t limit, const char *t
 /** Names of what is due, in order. */
 void due_is(struct world *w, int64_t second, int64_t max, const char *names, int line);
 #define DUE(second, max, names) due_is(w, (second), (max), (names), __LINE__)
+int see_due(void *self, const struct rv_due_schedule *due, rv_err **err);
 int see_schedule(void *self, const struct rv_schedule_row *row, rv_err **err);
+
+/* One call of each kind, for the fault points: of a schedule "due" that fires at second 5, and a new one. */
+void furnish_schedules(struct world *w);
+/** Writes what changes of a row into a buffer. */
+int picture_schedule(void *self, const struct rv_schedule_row *row, rv_err **err);
+int do_add_schedule(struct world *w);
+int do_get_schedule(struct world *w);
+int do_list_schedules(struct world *w);
+int do_list_due_schedules(struct world *w);
+int do_list_firings(struct world *w);
+int do_fire_schedule(struct world *w);
+int do_postpone_schedule(struct world *w);
+int do_delete_schedule(struct world *w);
+int do_prune_schedules(struct world *w);
 
 #endif

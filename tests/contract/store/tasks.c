@@ -161,3 +161,35 @@ struct rv_recovered recover_at(struct world *w, int64_t second)
     OK(rv_store_recover_tasks(w->s, AT(second), RV_TASK_MAX_CLAIM, &got, &w->err));
     return got;
 }
+
+int picture_lane(void *self, const struct rv_task_lane *lane, rv_err **err)
+{
+    (void)err;
+    rv_buf_printf(self, " %lld %lld %lld", (long long)lane->n_pending, (long long)lane->n_processing,
+                  (long long)lane->share.weight);
+    return 0;
+}
+
+/* One task of each kind. */
+void furnish_tasks(struct world *w)
+{
+    struct rv_new_task later = new_task("later");
+
+    later.scheduled_us = AT(60);
+    enqueue_as(w, &later);
+    enqueue(w, "over");
+    OK(rv_store_cancel_task(w->s, &operator_scope, "over", T0, NULL, &w->err));
+    enqueue(w, "held");
+    enqueue(w, "stopping");
+    CLAIM("W", 2, -LEASE + 1, "held stopping");
+    OK(rv_store_cancel_task(w->s, &operator_scope, "stopping", T0, NULL, &w->err));
+    enqueue(w, "pending");
+}
+
+int picture_task(void *self, const struct rv_task_row *row, rv_err **err)
+{
+    (void)err;
+    rv_buf_printf(self, " %s %s %lld %lld %lld %d", row->id, rv_task_status_text(row->status), (long long)row->attempt,
+                  (long long)row->lease_until_us, (long long)row->updated_us, row->cancel_requested);
+    return 0;
+}

@@ -36,6 +36,11 @@ int fail_at(struct world *w, const struct rv_task_lease *lease, int64_t second);
 int64_t promote_at(struct world *w, int64_t second);
 struct rv_recovered recover_at(struct world *w, int64_t second);
 int see_task(void *self, const struct rv_task_row *row, rv_err **err);
+/** One task of each kind. */
+void furnish_tasks(struct world *w);
+/** Write what changes of a task, and of a lane, into a buffer. */
+int picture_task(void *self, const struct rv_task_row *row, rv_err **err);
+int picture_lane(void *self, const struct rv_task_lane *lane, rv_err **err);
 int see_lease(void *self, const struct rv_task_lease *lease, bool cancel_requested, rv_err **err); /* "id:1" "id:1!" */
 
 #endif

@@ -206,7 +206,7 @@ static void compare_all(struct model *m)
     }
     OK(rv_store_next_tasks(w->s, NULL, 0, &next, &w->err));
     ck_assert_int_eq(next.fires_us, first > 0 ? AT(first) : 0);
-    OK(rv_store_list_due_schedules(w->s, AT(m->now), 999, see_schedule, &seen, &w->err));
+    OK(rv_store_list_due_schedules(w->s, AT(m->now), 999, see_due, &seen, &w->err));
     ck_assert_int_eq(seen.n, n_due);
     rv_buf_fini(&seen.text);
     OK(rv_store_stats(w->s, &stats, &w->err));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "coreengine/app/schedules.h"
+#include "tests/integration/schedules/suites.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/postgres.h"
 #include "tests/kit/suites.h"
@@ -357,7 +358,7 @@ static Suite *clock_suite(void)
 
 int main(void)
 {
-    static Suite *(*const suites[])(void) = {clock_suite};
+    static Suite *(*const suites[])(void) = {clock_suite, points_suite};
 
     rv_kit_postgres();
     return rv_kit_run_suites(suites, RV_COUNT(suites));
