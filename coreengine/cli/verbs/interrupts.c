@@ -3,17 +3,9 @@
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 
-#define SHOWN_BY_DEFAULT 50
-#define NOTE_CHARS       60
+#define NOTE_CHARS 60
 
 /* --- list --- */
-
-struct listing {
-    rv_cli_table *table; /* NULL: for programs */
-    rv_jw *json;
-    int64_t n, limit, now_us;
-    bool more; /* than the limit */
-};
 
 static void write_note(const struct rv_interrupt_row *row, int64_t now_us, rv_buf *b)
 {
@@ -28,7 +20,7 @@ static void write_note(const struct rv_interrupt_row *row, int64_t now_us, rv_bu
     rv_cli_write_preview(text, 2 * NOTE_CHARS, b);
 }
 
-static void add_row(struct listing *l, const struct rv_interrupt_row *row)
+static void add_row(struct rv_cli_list *l, const struct rv_interrupt_row *row)
 {
     rv_buf age = RV_BUF_INIT(64), note = RV_BUF_INIT(4096);
 
@@ -47,13 +39,11 @@ static void add_row(struct listing *l, const struct rv_interrupt_row *row)
 
 static int take_row(void *self, const struct rv_interrupt_row *row, rv_err **err)
 {
-    struct listing *l = self;
+    struct rv_cli_list *l = self;
 
     (void)err;
-    l->more = l->limit && l->n == l->limit;
-    if (l->more)
+    if (!rv_cli_list_takes(l))
         return 0;
-    l->n++;
     if (l->table)
         add_row(l, row);
     else
@@ -89,46 +79,20 @@ static int read_filter(struct rv_cli *cli, struct rv_interrupt_filter *f, rv_err
     return rc;
 }
 
-static int read_list(struct rv_cli *cli, struct listing *l, rv_err **err)
+static int read_list(struct rv_cli *cli, struct rv_cli_list *l, rv_err **err)
 {
     struct rv_interrupt_filter f = {.limit = 0};
     struct rv_run_row room = {0};
 
     int rc = read_filter(cli, &f, err);
     f.open_only = f.statuses == 0;
-    if (rc == 0)
-        rc = rv_cli_int(cli, "limit", 0, 1000000, &l->limit, err);
+    f.limit = l->read;
     if (rc == 0)
         rc = read_run(cli, &f, &room, err);
-    f.limit = l->limit ? l->limit + 1 : 0; /* one more tells whether there are more */
     if (rc == 0 && cli->store)
         rc = rv_store_list_interrupts(cli->store, &cli->app.scope, &f, take_row, l, err);
     rv_run_row_fini(&room);
     return rc;
-}
-
-/* A JSON array, or a table; takes it. */
-static int write(rv_cli_table *table, rv_jw *w, rv_buf *text, bool color, int rc, rv_err **err)
-{
-    if (!table) {
-        rv_jw_arr_end(w);
-        rv_buf_putc(text, '\n');
-    } else if (rc == 0) {
-        rc = rv_cli_table_write(table, color, text, err);
-    }
-    rv_cli_table_free(table);
-    return rv_cli_print(rc, text, err);
-}
-
-static int begin(struct rv_cli *cli, const struct rv_cli_column *columns, size_t n, rv_cli_table **table, rv_jw *w,
-                 rv_err **err)
-{
-    *table = NULL;
-    if (rv_cli_flag(cli, "json"))
-        rv_jw_arr(w);
-    else if (!(*table = rv_cli_table_new(columns, n)))
-        return RV_FAIL(err, RV_E_NOMEM, "list interrupts");
-    return 0;
 }
 
 static int list(struct rv_cli *cli, rv_err **err)
@@ -137,28 +101,19 @@ static int list(struct rv_cli *cli, rv_err **err)
         {"INTERRUPT", 0, false}, {"RUN", 0, false}, {"KIND", 0, false},          {"STAGE", 24, false},
         {"STATUS", 0, false},    {"AGE", 0, false}, {"NOTE", NOTE_CHARS, false},
     };
-    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    rv_jw w = rv_jw_on(&text);
-    struct listing l = {
-        .json = &w, .limit = rv_cli_flag(cli, "json") ? 0 : SHOWN_BY_DEFAULT, .now_us = rv_app_now_us()};
+    struct rv_cli_list l = {.what = "interrupts", .is_cut = true};
+    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
 
-    int rc = begin(cli, columns, RV_COUNT(columns), &l.table, &w, err);
-    if (rc < 0)
-        return rc;
-    bool is_table = l.table != NULL;
-    rc = write(l.table, &w, &text, cli->out_color, read_list(cli, &l, err), err);
-    if (rc == 0 && l.n == 0 && is_table)
-        rv_cli_say("no interrupts found\n");
-    if (rc == 0 && l.more && !rv_cli_value(cli, "limit"))
-        rv_cli_say("there are more; --limit 0 shows all\n");
-    return rc;
+    if (rc == 0)
+        rc = read_list(cli, &l, err);
+    return rv_cli_list_end(cli, &l, rc, err);
 }
 
 /* --- stats --- */
 
 static int take_count(void *self, const struct rv_interrupt_count *c, rv_err **err)
 {
-    struct listing *l = self;
+    struct rv_cli_list *l = self;
     rv_buf age = RV_BUF_INIT(64), mean = RV_BUF_INIT(64);
 
     (void)err;
@@ -185,26 +140,19 @@ static int stats(struct rv_cli *cli, rv_err **err)
 {
     static const struct rv_cli_column columns[] = {{"KIND", 0, false}, {"STATUS", 0, false}, {"COUNT", 0, true},
                                                    {"OPEN", 0, true},  {"OLDEST", 0, false}, {"MEAN WAIT", 0, false}};
-    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    rv_jw w = rv_jw_on(&text);
-    struct listing l = {.json = &w, .now_us = rv_app_now_us()};
+    struct rv_cli_list l = {.what = "interrupts"};
     struct rv_interrupt_filter f = {.limit = 0};
     struct rv_run_row room = {0};
 
-    int rc = begin(cli, columns, RV_COUNT(columns), &l.table, &w, err);
-    if (rc < 0)
-        return rc;
-    rc = read_filter(cli, &f, err);
+    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
+    if (rc == 0)
+        rc = read_filter(cli, &f, err);
     if (rc == 0)
         rc = read_run(cli, &f, &room, err);
     if (rc == 0 && cli->store)
         rc = rv_store_count_interrupts(cli->store, &cli->app.scope, &f, take_count, &l, err);
     rv_run_row_fini(&room);
-    bool is_table = l.table != NULL;
-    rc = write(l.table, &w, &text, cli->out_color, rc, err);
-    if (rc == 0 && l.n == 0 && is_table)
-        rv_cli_say("no interrupts found\n");
-    return rc;
+    return rv_cli_list_end(cli, &l, rc, err);
 }
 
 /* --- the table --- */

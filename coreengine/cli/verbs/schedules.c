@@ -7,11 +7,8 @@
 /* --- list --- */
 
 struct listing {
-    rv_cli_table *table; /* NULL: for programs */
-    rv_jw *json;         /* NULL: names */
-    rv_buf *names;
+    struct rv_cli_list list;
     rv_zones *zones;
-    int64_t n;
 };
 
 static void write_time(struct listing *l, const struct rv_schedule_row *row, int64_t us)
@@ -20,13 +17,13 @@ static void write_time(struct listing *l, const struct rv_schedule_row *row, int
     char text[RV_TIME_MAX];
 
     if (us == 0) {
-        rv_cli_table_add_text(l->table, NULL);
+        rv_cli_table_add_text(l->list.table, NULL);
         return;
     }
     if (rv_zones_get(l->zones, rv_str_of(row->zone), &zone, NULL) < 0)
         zone = rv_zone_utc(); /* `show` says that its zone is unknown */
     rv_zone_format(zone, us, text);
-    rv_cli_table_add_text(l->table, text);
+    rv_cli_table_add_text(l->list.table, text);
 }
 
 static void add_row(struct listing *l, const struct rv_schedule_row *row)
@@ -37,14 +34,14 @@ static void add_row(struct listing *l, const struct rv_schedule_row *row)
         rv_cli_write_preview(rv_str_of(row->error), 120, &note);
     else if (row->next_us == 0)
         rv_buf_puts(&note, "ended");
-    rv_cli_table_add_text(l->table, row->name);
-    rv_cli_table_add_text(l->table, row->expr);
-    rv_cli_table_add_text(l->table, row->zone);
-    rv_cli_table_add_text(l->table, row->bundle ? row->pipeline : row->type);
-    rv_cli_table_add_int(l->table, row->n_fired);
+    rv_cli_table_add_text(l->list.table, row->name);
+    rv_cli_table_add_text(l->list.table, row->expr);
+    rv_cli_table_add_text(l->list.table, row->zone);
+    rv_cli_table_add_text(l->list.table, row->bundle ? row->pipeline : row->type);
+    rv_cli_table_add_int(l->list.table, row->n_fired);
     write_time(l, row, row->last_us);
     write_time(l, row, row->next_us);
-    rv_cli_table_add_text(l->table, note.len > 0 ? rv_buf_cstr(&note) : NULL);
+    rv_cli_table_add_text(l->list.table, note.len > 0 ? rv_buf_cstr(&note) : NULL);
     rv_buf_fini(&note);
 }
 
@@ -52,52 +49,32 @@ static int take_schedule(void *self, const struct rv_schedule_row *row, rv_err *
 {
     struct listing *l = self;
 
-    l->n++;
-    if (l->json)
-        return rv_app_schedule_json(&(const struct rv_app_schedule_view){.row = row}, l->json, err);
-    if (l->table)
+    if (!rv_cli_list_takes(&l->list))
+        return 0;
+    if (l->list.json)
+        return rv_app_schedule_json(&(const struct rv_app_schedule_view){.row = row}, l->list.json, err);
+    if (l->list.table)
         add_row(l, row);
     else
-        rv_buf_printf(l->names, "%s\n", row->name);
+        rv_buf_printf(&l->list.text, "%s
+", row->name);
     return 0;
 }
 
-static int open_listing(struct listing *l, bool is_table, rv_err **err)
+static int list(struct rv_cli *cli, rv_err **err)
 {
     static const struct rv_cli_column columns[] = {
         {"SCHEDULE", 40, false}, {"WHEN", 40, false}, {"ZONE", 0, false}, {"QUEUES", 24, false},
         {"FIRED", 0, true},      {"LAST", 0, false},  {"NEXT", 0, false}, {"NOTE", 60, false},
     };
+    struct listing l = {.list = {.what = "schedules", .words = "names"}};
+    int rc = rv_cli_list_begin(cli, &l.list, columns, RV_COUNT(columns), err);
 
-    if (!is_table)
-        return 0;
-    l->table = rv_cli_table_new(columns, RV_COUNT(columns));
-    l->zones = rv_zones_new(NULL);
-    return l->table && l->zones ? 0 : RV_FAIL(err, RV_E_NOMEM, "list schedules");
-}
-
-static int list(struct rv_cli *cli, rv_err **err)
-{
-    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    rv_jw w = rv_jw_on(&text);
-    bool json = rv_cli_flag(cli, "json");
-    struct listing l = {.json = json ? &w : NULL, .names = &text};
-
-    int rc = open_listing(&l, !json && !rv_cli_flag(cli, "names"), err);
-    if (json)
-        rv_jw_arr(&w);
+    if (rc == 0 && l.list.table && !(l.zones = rv_zones_new(NULL)))
+        rc = RV_FAIL(err, RV_E_NOMEM, "list schedules");
     if (rc == 0 && cli->store)
         rc = rv_store_list_schedules(cli->store, &cli->app.scope, take_schedule, &l, err);
-    if (json) {
-        rv_jw_arr_end(&w);
-        rv_buf_putc(&text, '\n');
-    } else if (rc == 0 && l.table) {
-        rc = rv_cli_table_write(l.table, cli->out_color, &text, err);
-    }
-    rc = rv_cli_print(rc, &text, err);
-    if (rc == 0 && l.n == 0 && l.table)
-        rv_cli_say("no schedules found\n");
-    rv_cli_table_free(l.table);
+    rc = rv_cli_list_end(cli, &l.list, rc, err);
     rv_zones_free(l.zones);
     return rc;
 }

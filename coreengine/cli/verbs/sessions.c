@@ -6,17 +6,7 @@
 
 #include <inttypes.h>
 
-#define SHOWN_BY_DEFAULT 50
-
-struct listing {
-    rv_cli_table *table; /* NULL: for programs */
-    rv_jw *json;         /* NULL: ids */
-    rv_buf *ids;
-    int64_t n, limit, now_us;
-    bool more; /* than the limit */
-};
-
-static void add_row(struct listing *l, const struct rv_session_row *row)
+static void add_row(struct rv_cli_list *l, const struct rv_session_row *row)
 {
     rv_buf age = RV_BUF_INIT(64);
 
@@ -32,64 +22,41 @@ static void add_row(struct listing *l, const struct rv_session_row *row)
 
 static int take_session(void *self, const struct rv_session_row *row, rv_err **err)
 {
-    struct listing *l = self;
+    struct rv_cli_list *l = self;
 
     (void)err;
-    l->more = l->limit && l->n == l->limit;
-    if (l->more)
+    if (!rv_cli_list_takes(l))
         return 0;
-    l->n++;
     if (l->table)
         add_row(l, row);
     else if (l->json)
         rv_app_session_json(row, l->json);
     else
-        rv_buf_printf(l->ids, "%s\n", row->id);
+        rv_buf_printf(&l->text, "%s
+", row->id);
     return 0;
 }
 
-static int read_list(struct rv_cli *cli, struct listing *l, rv_err **err)
+static int read_list(struct rv_cli *cli, struct rv_cli_list *l, rv_err **err)
 {
     struct rv_session_filter filter = {.agent_name = rv_cli_value(cli, "agent"),
                                        .name_contains = rv_cli_value(cli, "search"),
-                                       .status = rv_cli_value(cli, "status")};
+                                       .status = rv_cli_value(cli, "status"),
+                                       .limit = l->read};
 
-    int rc = rv_cli_int(cli, "limit", 0, 1000000, &l->limit, err);
-    filter.limit = l->limit ? l->limit + 1 : 0; /* one more tells whether there are more */
-    return rc == 0 && cli->store ? rv_store_list_sessions(cli->store, &cli->app.scope, &filter, take_session, l, err)
-                                 : rc;
+    return cli->store ? rv_store_list_sessions(cli->store, &cli->app.scope, &filter, take_session, l, err) : 0;
 }
 
 static int list(struct rv_cli *cli, rv_err **err)
 {
     static const struct rv_cli_column columns[] = {{"SESSION", 0, false}, {"NAME", 40, false}, {"AGENT", 24, false},
                                                    {"MESSAGES", 0, true}, {"TOKENS", 0, true}, {"AGE", 0, false}};
-    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    rv_jw w = rv_jw_on(&text);
-    bool json = rv_cli_flag(cli, "json"), data = json || rv_cli_flag(cli, "ids");
-    struct listing l = {
-        .json = json ? &w : NULL, .ids = &text, .limit = data ? 0 : SHOWN_BY_DEFAULT, .now_us = rv_app_now_us()};
-    int rc = 0;
+    struct rv_cli_list l = {.what = "sessions", .words = "ids", .is_cut = true};
+    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
 
-    if (!data && !(l.table = rv_cli_table_new(columns, RV_COUNT(columns))))
-        rc = RV_FAIL(err, RV_E_NOMEM, "list sessions");
-    if (json)
-        rv_jw_arr(&w);
     if (rc == 0)
         rc = read_list(cli, &l, err);
-    if (json) {
-        rv_jw_arr_end(&w);
-        rv_buf_putc(&text, '\n');
-    } else if (rc == 0 && l.table) {
-        rc = rv_cli_table_write(l.table, cli->out_color, &text, err);
-    }
-    rc = rv_cli_print(rc, &text, err);
-    if (rc == 0 && l.n == 0 && l.table)
-        rv_cli_say("no sessions found\n");
-    if (rc == 0 && l.more && !rv_cli_value(cli, "limit"))
-        rv_cli_say("there are more; --limit 0 shows all\n");
-    rv_cli_table_free(l.table);
-    return rc;
+    return rv_cli_list_end(cli, &l, rc, err);
 }
 
 static int delete_session(struct rv_cli *cli, rv_err **err)

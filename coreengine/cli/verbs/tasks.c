@@ -3,19 +3,10 @@
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 
-#define SHOWN_BY_DEFAULT 50
-#define PRUNE_BATCH      500 /* deleted in one transaction, so that others get their turn */
-#define NOTE_CHARS       60
+#define PRUNE_BATCH 500 /* deleted in one transaction, so that others get their turn */
+#define NOTE_CHARS  60
 
 /* --- list, dead --- */
-
-struct listing {
-    rv_cli_table *table; /* NULL: for programs */
-    rv_jw *json;         /* NULL: ids */
-    rv_buf *ids;
-    int64_t n, limit, now_us;
-    bool more; /* than the limit */
-};
 
 /* What it waits for, who holds it, or why it failed. */
 static void write_note(const struct rv_task_row *row, int64_t now_us, rv_buf *b)
@@ -35,7 +26,7 @@ static void write_note(const struct rv_task_row *row, int64_t now_us, rv_buf *b)
     }
 }
 
-static void add_row(struct listing *l, const struct rv_task_row *row)
+static void add_row(struct rv_cli_list *l, const struct rv_task_row *row)
 {
     rv_buf age = RV_BUF_INIT(64), note = RV_BUF_INIT(4096), retries = RV_BUF_INIT(64);
 
@@ -56,19 +47,18 @@ static void add_row(struct listing *l, const struct rv_task_row *row)
 
 static int take_task(void *self, const struct rv_task_row *row, rv_err **err)
 {
-    struct listing *l = self;
+    struct rv_cli_list *l = self;
 
     (void)err;
-    l->more = l->limit && l->n == l->limit;
-    if (l->more)
+    if (!rv_cli_list_takes(l))
         return 0;
-    l->n++;
     if (l->table)
         add_row(l, row);
     else if (l->json)
         rv_app_task_json(row, l->json);
     else
-        rv_buf_printf(l->ids, "%s\n", row->id);
+        rv_buf_printf(&l->text, "%s
+", row->id);
     return 0;
 }
 
@@ -86,17 +76,15 @@ static int read_statuses(struct rv_cli *cli, unsigned *out, rv_err **err)
     return 0;
 }
 
-static int read_list(struct rv_cli *cli, unsigned statuses, struct listing *l, rv_err **err)
+static int read_list(struct rv_cli *cli, unsigned statuses, struct rv_cli_list *l, rv_err **err)
 {
     struct rv_task_filter filter = {.statuses = statuses,
                                     .type = rv_cli_value(cli, "type"),
                                     .key = rv_cli_value(cli, "key"),
-                                    .worker = rv_cli_value(cli, "worker")};
-    int rc = rv_cli_int(cli, "limit", 0, 1000000, &l->limit, err);
+                                    .worker = rv_cli_value(cli, "worker"),
+                                    .limit = l->read};
+    int rc = statuses ? 0 : read_statuses(cli, &filter.statuses, err);
 
-    if (rc == 0 && !statuses)
-        rc = read_statuses(cli, &filter.statuses, err);
-    filter.limit = l->limit ? l->limit + 1 : 0; /* one more tells whether there are more */
     return rc == 0 && cli->store ? rv_store_list_tasks(cli->store, &cli->app.scope, &filter, take_task, l, err) : rc;
 }
 
@@ -107,32 +95,12 @@ static int list_tasks(struct rv_cli *cli, unsigned statuses, rv_err **err)
         {"TASK", 0, false},   {"TYPE", 24, false}, {"STATUS", 0, false},        {"TIER", 0, false},
         {"RETRIES", 0, true}, {"AGE", 0, false},   {"NOTE", NOTE_CHARS, false},
     };
-    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    rv_jw w = rv_jw_on(&text);
-    bool json = rv_cli_flag(cli, "json"), data = json || rv_cli_flag(cli, "ids");
-    struct listing l = {
-        .json = json ? &w : NULL, .ids = &text, .limit = data ? 0 : SHOWN_BY_DEFAULT, .now_us = rv_app_now_us()};
-    int rc = 0;
+    struct rv_cli_list l = {.what = "tasks", .words = "ids", .is_cut = true};
+    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
 
-    if (!data && !(l.table = rv_cli_table_new(columns, RV_COUNT(columns))))
-        rc = RV_FAIL(err, RV_E_NOMEM, "list tasks");
-    if (json)
-        rv_jw_arr(&w);
     if (rc == 0)
         rc = read_list(cli, statuses, &l, err);
-    if (json) {
-        rv_jw_arr_end(&w);
-        rv_buf_putc(&text, '\n');
-    } else if (rc == 0 && l.table) {
-        rc = rv_cli_table_write(l.table, cli->out_color, &text, err);
-    }
-    rc = rv_cli_print(rc, &text, err);
-    if (rc == 0 && l.n == 0 && l.table)
-        rv_cli_say("no tasks found\n");
-    if (rc == 0 && l.more && !rv_cli_value(cli, "limit"))
-        rv_cli_say("there are more; --limit 0 shows all\n");
-    rv_cli_table_free(l.table);
-    return rc;
+    return rv_cli_list_end(cli, &l, rc, err);
 }
 
 static int list(struct rv_cli *cli, rv_err **err)
