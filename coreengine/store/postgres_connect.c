@@ -233,6 +233,7 @@ static bool is_worth_waiting(const char *state, int rc, bool opening)
            (!opening && (strncmp(state, "57P", 3) == 0 || strncmp(state, "08", 2) == 0));
 }
 
+/* Tables are joined by their indexes: a plan that was made while a table was small is kept when it is large. */
 static int set_up(struct postgres *st, rv_err **err)
 {
     char path[RV_PG_NAME_ROOM + 16], lock[24], statement[24];
@@ -246,7 +247,8 @@ static int set_up(struct postgres *st, rv_err **err)
                        "SELECT set_config('search_path', $1, false), set_config('lock_timeout', $2, false),"
                        " set_config('statement_timeout', $3, false), set_config('synchronous_commit', $4, false),"
                        " set_config('idle_in_transaction_session_timeout', '30000', false),"
-                       " set_config('TimeZone', 'UTC', false)",
+                       " set_config('TimeZone', 'UTC', false), (SELECT count(set_config(name, 'off', false))"
+                       " FROM pg_settings WHERE name IN ('enable_hashjoin', 'enable_mergejoin'))",
                        (int)RV_COUNT(args), args, &res, "set up", err);
     st->pq->clear(res);
     return rc;
@@ -294,6 +296,7 @@ void rv_pg_disconnect(struct postgres *st, const char *why)
     st->sent_bytes = 0;
     st->transaction = PG_IDLE;
     st->is_spoilt = false;
+    st->recounts = st->recounts || st->owes_disk;
     st->pq->finish(st->conn);
     st->conn = NULL;
 }

@@ -82,6 +82,7 @@ RV_MUST_CHECK int rv_pq_open(const struct rv_pq **out, rv_err **err);
     X(COUNT_WRITE, "WITH u AS (UPDATE handles SET n = n + 1, seen_us = " RV_PG_NOW_US                                  \
                    " WHERE id = ?1 AND epoch = ?2 RETURNING n) SELECT 1 / (SELECT count(*) FROM u),"                   \
                    " set_config('lock_timeout', ?3, true), set_config('statement_timeout', ?4, true)")                 \
+    X(DO_NOT_WAIT, "SELECT set_config('synchronous_commit', 'off', true)")                                             \
     X(TELL, "SELECT pg_notify(current_schema(), '')")                                                                  \
     X(FORGET_HANDLE, "WITH u AS (DELETE FROM handles WHERE id = ?1)"                                                   \
                      " SELECT set_config('synchronous_commit', 'off', true)")                                          \
@@ -164,6 +165,9 @@ struct postgres {
     bool is_registered; /* the row is there */
     bool is_unknown;    /* the answer of a commit was lost, and the row was not asked yet */
     bool was_committed; /* what the row said */
+    bool is_losable;    /* the present transaction: its commit does not wait for the disk */
+    bool owes_disk;     /* so was the last commit: a crash of the server may take it, and its count with it */
+    bool recounts;      /* the connection broke since then: n has to be read again */
     int64_t commit_s;   /* when the last commit was sent, of the clock that runs while the machine sleeps */
     bool is_patient;    /* the present statement may take as long as it likes */
 
@@ -248,6 +252,7 @@ int rv_postgres_begin(struct sql_store *base, rv_err **err);
 int rv_postgres_commit(struct sql_store *base, rv_err **err);
 void rv_postgres_rollback(struct sql_store *base);
 bool rv_postgres_again(struct sql_store *base);
+void rv_postgres_may_be_lost(struct sql_store *base);
 /** What was tried succeeded, or is given up. */
 void rv_pg_done_trying(struct postgres *st);
 /** A connection in pipeline mode on which no transaction is open; made again if it was lost. */

@@ -225,3 +225,9 @@ void rv_sql_tell(struct sql_store *st)
     if (st->driver->tell)
         st->driver->tell(st);
 }
+
+void rv_sql_may_be_lost(struct sql_store *st)
+{
+    if (st->driver->may_be_lost && !st->in_group)
+        st->driver->may_be_lost(st);
+}

@@ -210,6 +210,7 @@ struct sql_driver {
     bool (*again)(struct sql_store *st); /* as rv_sql_again(); NULL: never */
     /* As rv_sql_tell(), rv_store_listen() and rv_store_heard(); NULL: the database tells nothing. */
     void (*tell)(struct sql_store *st);
+    void (*may_be_lost)(struct sql_store *st); /* as rv_sql_may_be_lost(); NULL: does nothing */
     int (*listen)(struct sql_store *st, int *fd, rv_err **err);
     bool (*heard)(struct sql_store *st);
     /* Upkeep. */
@@ -304,5 +305,8 @@ void rv_sql_rollback(struct sql_store *st);
 bool rv_sql_again(struct sql_store *st, rv_err **err);
 /** Those that listen to the store hear of the present transaction when it is committed: of one with work for them. */
 void rv_sql_tell(struct sql_store *st);
+/** The present write, unless it is part of a group, need not survive a crash of the server: its commit does not wait
+ * for the disk, where the database can do that for one transaction. */
+void rv_sql_may_be_lost(struct sql_store *st);
 
 #endif

@@ -74,9 +74,7 @@ static bool end_job(struct work_desk *d, struct work_job *j)
     rv_log *log = d->worker->app.log;
     rv_err *err = NULL;
 
-    rv_journal_free(j->journal); /* of one that never came to the loop's engine */
-    j->journal = NULL;
-    int rc = rv_work_tell_end(d->store, j, &err);
+    int rc = j->is_told ? 0 : rv_work_tell_end(d->store, j, &err);
     if (rc == RV_E_STATE || rc == RV_E_NOT_FOUND)
         RV_LOG(log, WARN, "task.lost", RV_F_TEXT("task", j->task.id), RV_F_ERR("error", err));
     else if (rc < 0)
@@ -423,6 +421,11 @@ static void end_jobs(struct work_desk *d, struct work_list *untold)
     if (untold->first)
         d->poll_at_us = 0; /* there is room for another */
     j = rv_work_list_take(untold);
+    for (struct work_job *each = j; each; each = each->next) {
+        rv_journal_free(each->journal); /* of one that never came to the loop's engine */
+        each->journal = NULL;
+    }
+    rv_work_tell_done(d->store, j);
     while (j) {
         struct work_job *next = j->next;
         if (!end_job(d, j))
