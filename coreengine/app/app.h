@@ -25,6 +25,7 @@ struct rv_app {
     const char *capability;      /* whose agents are built in; NULL: p8, if it can be found; "": none */
     const char *store;           /* file of the store; NULL: REEVE_STORE, else the default place */
     const char *sync;            /* durability of a commit: full, normal, off; NULL: REEVE_SYNC, else full */
+    const char *quotas;          /* file of quotas; NULL: REEVE_QUOTAS, else the user's settings; "": none */
     bool no_store;               /* nothing is kept */
     struct rv_store_scope scope; /* tenant NULL: the default one; user NULL: the rows of all users */
     const char *client;          /* name of this front in the context of agents, such as "cli"; NULL: none */
@@ -37,6 +38,7 @@ enum rv_app_store_use {
     RV_APP_STORE_READ,   /* nothing is changed; it must exist */
     RV_APP_STORE_MAKE,   /* made, with the folders of the default place, when it does not exist */
     RV_APP_STORE_CHANGE, /* changed; it must exist */
+    RV_APP_STORE_FILL,   /* as _MAKE, for a copy: an unfinished one may be in it */
 };
 /** The store's file, appended. RV_E_NOT_FOUND: the environment does not say where the default place is. */
 RV_MUST_CHECK int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err);

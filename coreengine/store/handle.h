@@ -28,12 +28,14 @@ struct rv_store_opts {
     int64_t busy_ms; /* how long to wait for other writers; 0: 60000 */
     bool read_only;  /* nothing is created, migrated or written: writes are RV_E_DENIED */
     bool must_exist; /* RV_E_NOT_FOUND instead of a new file */
+    bool takes_copy; /* for rv_store_copy(): an unfinished copy may be in it, which is RV_E_STATE otherwise */
 };
 /** Open or create. url: "memory:", "sqlite:PATH", a path, or "postgres://..." (also "postgresql://...") with what libpq
  *  takes and the parameter "schema". A fresh file or schema gets the current tables, older ones are migrated forward in
  *  one transaction, newer ones are refused.
  *  @return RV_E_NOT_FOUND, RV_E_IO (with the path and the system's reason), RV_E_VERSION (newer; says both versions),
- *  RV_E_INVALID (not a store, or damaged; hint names `reeve gc --check`), RV_E_TIMEOUT (locked longer than busy_ms) */
+ *  RV_E_INVALID (not a store, or damaged; hint names `reeve gc --check`), RV_E_TIMEOUT (locked longer than busy_ms),
+ *  RV_E_STATE (half of it was copied, see copy.h) */
 RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err);
 /** Another handle on the same store with the same options and fault points, for another thread. RV_E_STATE: this one
  * keeps everything in memory, where writing waits for nothing. */
@@ -95,7 +97,7 @@ RV_MUST_CHECK int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, 
 /** Check the whole store: pages, indexes, hashes of blobs, gapless journals and sessions, sums of tokens, checksums of
  *  schemas. RV_E_INVALID lists the faults. */
 RV_MUST_CHECK int rv_store_check(rv_store *s, rv_err **err);
-/** A consistent copy while others go on writing; the file must not exist. */
+/** A consistent copy, as a file of SQLite, while others go on writing; the file must not exist. */
 RV_MUST_CHECK int rv_store_backup(rv_store *s, const char *path, rv_err **err);
 
 /* --- Fault points: every operation passes "<op>" before it begins and "<op>.done" after it took effect, op being the

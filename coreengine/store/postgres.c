@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/store/copy.h"
 #include "coreengine/store/postgres_internal.h"
 
 #define BUSY_MS 60000
@@ -77,37 +78,70 @@ const struct sql_driver rv_postgres_driver = {
     .schema = RV_POSTGRES_SCHEMA,
     .size = rv_postgres_size,
     .give_back = rv_postgres_give_back,
-    .backup = rv_postgres_backup,
+    .reads_pages = true,
+    .refuses_bytes = true,
+    .be_patient = rv_postgres_be_patient,
+    .set_next_key = rv_postgres_set_next_key,
     .check = rv_postgres_check,
     .damage = rv_postgres_damage,
 };
 
-static int open_it(struct postgres *st, const char *url, const struct rv_store_opts *opts, rv_err **err)
+static int connect_by(struct postgres *st, const char *url, rv_err **err)
 {
     int rc = rv_pq_open(&st->pq, err);
 
     if (rc == 0)
         rc = rv_pg_read_url(st, url, err);
-    if (rc == 0)
-        rc = rv_pg_connect(st, rv_pg_now_ns() + st->busy_ms * MS, true, err);
+    return rc < 0 ? rc : rv_pg_connect(st, rv_pg_now_ns() + st->busy_ms * MS, true, err);
+}
+
+static int open_it(struct postgres *st, const char *url, const struct rv_store_opts *opts, rv_err **err)
+{
+    int rc = connect_by(st, url, err);
+
     if (rc == 0)
         rc = rv_pg_bring_forward(st, rv_postgres_schema, RV_POSTGRES_SCHEMA, opts->must_exist, err);
+    return rc;
+}
+
+static struct postgres *new_store(const char *shown, const struct rv_store_opts *opts, rv_err **err)
+{
+    struct postgres *st = calloc(1, sizeof *st);
+
+    if (!st || !(st->base.path = rv_str_dup(rv_str_of(shown)))) {
+        free(st);
+        RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", shown), "NULL says it");
+        return NULL;
+    }
+    st->base.driver = &rv_postgres_driver;
+    st->read_only = opts->read_only;
+    st->sync = opts->sync;
+    st->busy_ms = opts->busy_ms == 0 ? BUSY_MS : opts->busy_ms > INT32_MAX / 2 ? INT32_MAX / 2 : opts->busy_ms;
+    return st;
+}
+
+int rv_postgres_look(const char *url, const char *shown, struct rv_store_version *out, rv_err **err)
+{
+    static const struct rv_store_opts opts = {.read_only = true};
+    struct postgres *st = new_store(shown, &opts, err);
+
+    if (!st)
+        return RV_E_NOMEM;
+    *out = (struct rv_store_version){.current = RV_POSTGRES_SCHEMA};
+    int rc = connect_by(st, url, err);
+    if (rc == 0)
+        rc = rv_pg_read_version(st, out, err);
+    close_it(&st->base);
     return rc;
 }
 
 int rv_postgres_open(const char *url, const char *shown, const struct rv_store_opts *opts, struct sql_store **out,
                      rv_err **err)
 {
-    struct postgres *st = calloc(1, sizeof *st);
+    struct postgres *st = new_store(shown, opts, err);
 
-    if (!st || !(st->base.path = rv_str_dup(rv_str_of(shown)))) {
-        free(st);
-        return RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", shown);
-    }
-    st->base.driver = &rv_postgres_driver;
-    st->read_only = opts->read_only;
-    st->sync = opts->sync;
-    st->busy_ms = opts->busy_ms == 0 ? BUSY_MS : opts->busy_ms > INT32_MAX / 2 ? INT32_MAX / 2 : opts->busy_ms;
+    if (!st)
+        return RV_E_NOMEM;
     int rc = open_it(st, url, opts, err);
     if (rc < 0) {
         close_it(&st->base);

@@ -103,7 +103,7 @@ enum pg_id {
 struct pg_many; /* rows of arguments; postgres_rows.c */
 struct postgres_stmt {
     rv_sql_stmt base;
-    int id;                   /* of enum sql_id or pg_id; -1: a text that was put together */
+    int id;                   /* of enum sql_id or pg_id; negative: a text that was put together */
     char *text;               /* as PostgreSQL wants it; NULL: not translated yet */
     int n_params;             /* $1 to $n_params */
     int arg[RV_SQL_MAX_ARGS]; /* $k is the argument ?arg[k - 1] */
@@ -171,6 +171,7 @@ struct postgres {
     int64_t commit_s;   /* when the last commit was sent, of the clock that runs while the machine sleeps */
     bool is_patient;    /* the present statement may take as long as it likes */
 
+    int n_texts;             /* statements that were put together so far */
     struct postgres *ear;    /* the connection that listens, with nothing else; NULL: nobody asked for it */
     bool has_heard, is_deaf; /* something may have been announced; the database refuses to listen */
     int64_t listen_at_ns;    /* not before: the next attempt to connect it */
@@ -274,8 +275,10 @@ void rv_pg_tell_failed(struct postgres *st, const char *what, const PGresult *re
 void rv_pg_stop_listening(struct postgres *st);
 
 /* postgres_schema.c: step i takes the tables from version i to i + 1. */
-#define RV_POSTGRES_SCHEMA 5
+#define RV_POSTGRES_SCHEMA 6
 extern const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA];
+/** Fill in is_there and has, and change nothing. RV_E_INVALID: tables of another program. */
+RV_MUST_CHECK int rv_pg_read_version(struct postgres *st, struct rv_store_version *out, rv_err **err);
 /** Check that the schema of the database is a store, create it when it is empty, bring it forward when it is older. */
 RV_MUST_CHECK int rv_pg_bring_forward(struct postgres *st, const char *const *steps, int n_steps, bool must_exist,
                                       rv_err **err);
@@ -283,8 +286,9 @@ RV_MUST_CHECK int rv_pg_bring_forward(struct postgres *st, const char *const *st
 /* postgres_upkeep.c */
 int64_t rv_postgres_size(struct sql_store *base);
 int rv_postgres_give_back(struct sql_store *base, rv_err **err);
-int rv_postgres_backup(struct sql_store *base, const char *path, rv_err **err);
 int rv_postgres_check(struct sql_store *base, struct rv_report *report, rv_err **err);
+int rv_postgres_be_patient(struct sql_store *base, rv_err **err);
+int rv_postgres_set_next_key(struct sql_store *base, const char *table, const char *column, rv_err **err);
 const char *rv_postgres_damage(struct sql_store *base);
 
 #endif

@@ -91,15 +91,15 @@ static size_t list_values(struct postgres_stmt *stmt, struct values *v)
 static int send_values(struct postgres *st, struct postgres_stmt *stmt, const struct values *v, const char *what,
                        rv_err **err)
 {
-    char name[16];
+    char name[24];
 
-    if (stmt->id < 0) {
+    if (stmt->id < 0 && stmt->is_walk) { /* asked once */
         if (!st->pq->sendQueryParams(st->conn, stmt->text, stmt->n_params, v->types, v->at, v->lengths, v->formats, 1))
             return fail_send(st, what, err);
         note(st, what, NULL);
         return 0;
     }
-    snprintf(name, sizeof name, "s%d", stmt->id);
+    snprintf(name, sizeof name, "%c%d", stmt->id < 0 ? 'p' : 's', abs(stmt->id));
     if (stmt->prepared_on != st->n_conn) {
         if (!st->pq->sendPrepare(st->conn, name, stmt->text, stmt->n_params, v->types))
             return fail_send(st, what, err);

@@ -139,7 +139,7 @@ static int translate(struct postgres_stmt *stmt, const char *text, const char *e
     rv_buf out = RV_BUF_INIT(MAX_TEXT);
 
     stmt->n_params = 0;
-    stmt->is_walk = is_walk(stmt->id);
+    stmt->is_walk = is_walk(stmt->id) && (stmt->id >= 0 || begins(text, "SELECT"));
     if (stmt->is_walk)
         rv_buf_puts(&out, "DECLARE walk NO SCROLL CURSOR FOR ");
     if (stmt->many)
@@ -190,7 +190,7 @@ rv_sql_stmt *rv_postgres_prepare(struct sql_store *base, const rv_buf *sql)
     if (!stmt)
         return NULL;
     stmt->base.st = base;
-    stmt->id = -1;
+    stmt->id = -++((struct postgres *)base)->n_texts;
     if (translate(stmt, rv_buf_cstr(sql), "", NULL) < 0) {
         free(stmt);
         return NULL;
@@ -223,11 +223,16 @@ void rv_postgres_reset(rv_sql_stmt *base)
     stmt->is_open = stmt->owns_reading = false;
 }
 
+/* Its preparation may have been sent, and not answered yet. */
 void rv_postgres_finish(rv_sql_stmt *base)
 {
+    struct postgres *st = store_of(base);
     struct postgres_stmt *stmt = (struct postgres_stmt *)base;
 
     rv_postgres_reset(base);
+    for (int i = st->n_read; i < st->n_sent; i++)
+        if (st->sent[i].prepares == stmt)
+            st->sent[i].prepares = NULL;
     free(stmt->text);
     free(stmt);
 }

@@ -306,6 +306,7 @@ static int send_commit(struct postgres *st, const char *what, rv_err **err)
         return rc;
     }
     st->transaction = PG_IDLE;
+    st->is_patient = false;
     st->n++;
     st->owes_disk = st->is_losable || st->sync != RV_STORE_SYNC_FULL;
     return 0;

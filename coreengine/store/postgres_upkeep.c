@@ -26,24 +26,32 @@ int rv_postgres_give_back(struct sql_store *base, rv_err **err)
     return rc;
 }
 
-int rv_postgres_backup(struct sql_store *base, const char *path, rv_err **err)
+int rv_postgres_be_patient(struct sql_store *base, rv_err **err)
 {
-    const struct postgres *st = (const struct postgres *)base;
+    struct postgres *st = (struct postgres *)base;
 
-    (void)path;
-    RV_FAIL(err, RV_E_INVALID, "\"%s\": a store of PostgreSQL is copied with the tools of PostgreSQL", base->path);
-    rv_err_hint(err, "pg_dump --format=custom --schema=%s --file=FILE DATABASE", st->schema);
-    return RV_E_INVALID;
+    st->is_patient = true;
+    return rv_pg_send_id(st, PG_NO_LIMITS, "begin", err);
 }
 
 /* What PostgreSQL alone can tell of damage shows as failures of what reads it. */
 int rv_postgres_check(struct sql_store *base, struct rv_report *report, rv_err **err)
 {
-    struct postgres *st = (struct postgres *)base;
-
     (void)report;
-    st->is_patient = true;
-    return rv_pg_send_id(st, PG_NO_LIMITS, "check", err);
+    return rv_postgres_be_patient(base, err);
+}
+
+int rv_postgres_set_next_key(struct sql_store *base, const char *table, const char *column, rv_err **err)
+{
+    rv_buf sql = RV_BUF_INIT(1000);
+
+    rv_buf_printf(&sql, "SELECT setval(pg_get_serial_sequence('%s', '%s'), greatest(max(\"%s\"), 1)) FROM %s", table,
+                  column, column, table);
+    rv_sql_stmt *stmt = rv_sql_prepare(base, &sql);
+    int rc = rv_sql_step(stmt, "set the next key", err);
+    rv_sql_finish(stmt);
+    rv_buf_fini(&sql);
+    return rc < 0 ? rc : 0;
 }
 
 const char *rv_postgres_damage(struct sql_store *base)

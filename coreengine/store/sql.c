@@ -46,7 +46,7 @@ void rv_sql_finish(rv_sql_stmt *stmt)
         stmt->st->driver->finish(stmt);
 }
 
-static void bind(rv_sql_stmt *stmt, int i, struct sql_value v)
+void rv_sql_bind(rv_sql_stmt *stmt, int i, struct sql_value v)
 {
     if (!stmt)
         return;
@@ -57,22 +57,22 @@ static void bind(rv_sql_stmt *stmt, int i, struct sql_value v)
 
 void rv_sql_int(rv_sql_stmt *stmt, int i, int64_t v)
 {
-    bind(stmt, i, (struct sql_value){.type = SQL_INT, .number = v});
+    rv_sql_bind(stmt, i, (struct sql_value){.type = SQL_INT, .number = v});
 }
 
 void rv_sql_text(rv_sql_stmt *stmt, int i, const char *text)
 {
-    bind(stmt, i, (struct sql_value){.type = SQL_TEXT, .bytes = {text, text ? strlen(text) : 0}});
+    rv_sql_bind(stmt, i, (struct sql_value){.type = SQL_TEXT, .bytes = {text, text ? strlen(text) : 0}});
 }
 
 void rv_sql_str(rv_sql_stmt *stmt, int i, rv_str s)
 {
-    bind(stmt, i, (struct sql_value){.type = SQL_STR, .bytes = s});
+    rv_sql_bind(stmt, i, (struct sql_value){.type = SQL_STR, .bytes = s});
 }
 
 void rv_sql_blob(rv_sql_stmt *stmt, int i, const void *bytes, size_t len)
 {
-    bind(stmt, i, (struct sql_value){.type = SQL_BLOB, .bytes = {len > 0 ? bytes : "", len}});
+    rv_sql_bind(stmt, i, (struct sql_value){.type = SQL_BLOB, .bytes = {len > 0 ? bytes : "", len}});
 }
 
 int rv_sql_step(rv_sql_stmt *stmt, const char *what, rv_err **err)
@@ -160,6 +160,15 @@ const char *rv_sql_text_at(const rv_sql_stmt *stmt, int i, bool *lacked)
 rv_str rv_sql_str_at(const rv_sql_stmt *stmt, int i)
 {
     return column(stmt, i, SQL_STR, NULL).bytes;
+}
+
+struct sql_value rv_sql_value_at(const rv_sql_stmt *stmt, int i, enum sql_type type)
+{
+    struct sql_value v = column(stmt, i, type == SQL_TEXT ? SQL_STR : type, NULL);
+
+    if (v.type == SQL_STR)
+        v.type = type;
+    return v;
 }
 
 /* --- Transactions --- */

@@ -5,6 +5,10 @@
 #ifndef RV_STORE_SQL_INTERNAL_H
 #define RV_STORE_SQL_INTERNAL_H
 
+#include "coreengine/store/sql_copy_internal.h"
+#include "coreengine/store/sql_interrupts_internal.h"
+#include "coreengine/store/sql_quotas_internal.h"
+#include "coreengine/store/sql_schedules_internal.h"
 #include "coreengine/store/sql_tasks_internal.h"
 #include "coreengine/store/sql_workers_internal.h"
 #include "coreengine/store/store.h"
@@ -53,7 +57,7 @@
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                                                  \
     X(COMMIT, "COMMIT")                                                                                                \
     X(ROLLBACK, "ROLLBACK")                                                                                            \
-    X(FIND, "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending FROM runs WHERE id = ?1"           \
+    X(FIND, "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending, n_open FROM runs WHERE id = ?1"   \
             " AND (?2 IS NULL OR tenant = ?2) AND (?3 IS NULL OR \"user\" = ?3)")                                      \
     X(GET, "SELECT " RV_SQL_RUN " WHERE r.id = ?1 AND r.tenant = ?2 AND (?3 IS NULL OR r.\"user\" = ?3)")              \
     X(ADD_RUN, "INSERT INTO runs (id, tenant, \"user\", session, pipeline, bundle, parent, parent_seq, status, stage," \
@@ -87,7 +91,8 @@
     X(LAST_BLOB, "SELECT coalesce(max(key), 0) FROM blobs")                                                            \
     X(SWEEP, "DELETE FROM blobs WHERE key > ?1 AND key <= ?2 AND created_us <= ?3"                                     \
              " AND NOT EXISTS (SELECT 1 FROM records WHERE blob = blobs.key)"                                          \
-             " AND NOT EXISTS (SELECT 1 FROM runs WHERE bundle = blobs.key)")                                          \
+             " AND NOT EXISTS (SELECT 1 FROM runs WHERE bundle = blobs.key)"                                           \
+             " AND NOT EXISTS (SELECT 1 FROM schedules WHERE bundle = blobs.key)")                                     \
     X(STATS,                                                                                                           \
       "SELECT (SELECT count(*) FROM runs), (SELECT CAST(coalesce(sum(n_records), 0) AS BIGINT) FROM runs),"            \
       " (SELECT count(*) FROM blobs), (SELECT count(*) FROM pending), (SELECT count(*) FROM snapshots),"               \
@@ -139,7 +144,11 @@
     X(LOCK_SCHEMAS, "SELECT value FROM counters WHERE name = ?1")                                                      \
     X(COUNTER, "SELECT value FROM counters WHERE name = ?1")                                                           \
     RV_SQL_TASK_STATEMENTS(X)                                                                                          \
-    RV_SQL_WORKER_STATEMENTS(X)
+    RV_SQL_WORKER_STATEMENTS(X)                                                                                        \
+    RV_SQL_COPY_STATEMENTS(X)                                                                                          \
+    RV_SQL_SCHEDULE_STATEMENTS(X)                                                                                      \
+    RV_SQL_QUOTA_STATEMENTS(X)                                                                                         \
+    RV_SQL_INTERRUPT_STATEMENTS(X)
 
 enum sql_id {
 #define X(name, text) SQL_##name,
@@ -163,7 +172,7 @@ struct sql_value {
     int64_t number;
     rv_str bytes;
 };
-#define RV_SQL_MAX_ARGS 24
+#define RV_SQL_MAX_ARGS 28
 
 struct sql_store;
 /* A statement that was prepared, and its arguments. A driver's own statement begins with it. */
@@ -178,7 +187,8 @@ typedef struct rv_sql_stmt {
  * failure at the next statement that gives something or at the end of the transaction. */
 enum sql_wants { SQL_WANTS_NOTHING, SQL_WANTS_KEY, SQL_WANTS_COUNT };
 
-struct rv_report; /* upkeep.c */
+struct rv_report;        /* upkeep.c */
+struct rv_store_version; /* copy.h */
 struct sql_rows;
 
 /* What a database does in its own way. Codes and errors are the store's. */
@@ -217,7 +227,13 @@ struct sql_driver {
     int schema;                                           /* the version of the tables */
     int64_t (*size)(struct sql_store *st);                /* bytes that it takes; 0: not known */
     int (*give_back)(struct sql_store *st, rv_err **err); /* space that deleted rows took, to the system */
-    int (*backup)(struct sql_store *st, const char *path, rv_err **err);
+    int (*backup)(struct sql_store *st, const char *path, rv_err **err); /* NULL: by a copy of the rows */
+    /* Copying. */
+    bool reads_pages;                                      /* rows come in pages that are kept in memory */
+    bool refuses_bytes;                                    /* of a text: NUL, and what is not UTF-8 */
+    int (*be_patient)(struct sql_store *st, rv_err **err); /* the open transaction may take as long as it needs */
+    int (*set_next_key)(struct sql_store *st, const char *table, const char *column,
+                        rv_err **err); /* the highest + 1 */
     /* Complain about what only this database can tell, within the transaction of the check. */
     int (*check)(struct sql_store *st, struct rv_report *report, rv_err **err);
     /* The last statement failed because of damage that the check reports: its text. NULL: for another reason. */
@@ -238,6 +254,12 @@ RV_MUST_CHECK int rv_sqlite_open(const char *path, const struct rv_store_opts *o
 /** Open a schema of a PostgreSQL database. shown: the URL as messages say it. */
 RV_MUST_CHECK int rv_postgres_open(const char *url, const char *shown, const struct rv_store_opts *opts,
                                    struct sql_store **out, rv_err **err);
+/** As rv_store_look(). */
+RV_MUST_CHECK int rv_sqlite_look(const char *path, struct rv_store_version *out, rv_err **err);
+RV_MUST_CHECK int rv_postgres_look(const char *url, const char *shown, struct rv_store_version *out, rv_err **err);
+/** Make an empty file. RV_E_EXISTS. */
+RV_MUST_CHECK int rv_sqlite_make(const char *path, rv_err **err);
+void rv_sqlite_remove(const char *path); /* with what is beside it */
 void rv_sql_close(struct sql_store *st);
 void rv_sql_set_wait(struct sql_store *st, int64_t ms);
 const char *rv_sql_path(const struct sql_store *st); /* as messages say it */
@@ -254,6 +276,7 @@ void rv_sql_int(rv_sql_stmt *stmt, int i, int64_t v);
 void rv_sql_text(rv_sql_stmt *stmt, int i, const char *text); /* NULL: null */
 void rv_sql_str(rv_sql_stmt *stmt, int i, rv_str s);          /* ptr NULL: null */
 void rv_sql_blob(rv_sql_stmt *stmt, int i, const void *bytes, size_t len);
+void rv_sql_bind(rv_sql_stmt *stmt, int i, struct sql_value v); /* SQL_NULL: null */
 /** 1: a row, 0: no more, negative: failed. */
 RV_MUST_CHECK int rv_sql_step(rv_sql_stmt *stmt, const char *what, rv_err **err);
 /** Step a statement that gives no rows, and be done with it. */
@@ -269,6 +292,8 @@ bool rv_sql_is_null(const rv_sql_stmt *stmt, int i);
 /** A text column; NULL for null. *lacked (sticky) when there was no memory for it. */
 const char *rv_sql_text_at(const rv_sql_stmt *stmt, int i, bool *lacked);
 rv_str rv_sql_str_at(const rv_sql_stmt *stmt, int i); /* ptr NULL for null only */
+/** A column of that type, or SQL_NULL. A text may have NULs. */
+struct sql_value rv_sql_value_at(const rv_sql_stmt *stmt, int i, enum sql_type type);
 
 /* --- One statement for many rows of arguments: SQLite carries it out for each, PostgreSQL once for all, with arrays.
  * Not for all statements: see `manys` in postgres_stmt.c. --- */

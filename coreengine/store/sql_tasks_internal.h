@@ -92,7 +92,8 @@
     X(HELD, "SELECT id, attempt, cancel FROM tasks WHERE worker = ?1 AND status = 'processing' ORDER BY key")          \
     X(NEXT_TASKS, "SELECT (SELECT count(*) FROM classes),"                                                             \
                   " (SELECT min(scheduled_us) FROM tasks WHERE status = 'waiting'),"                                   \
-                  " (SELECT min(lease_until_us) FROM tasks WHERE status = 'processing')")                              \
+                  " (SELECT min(lease_until_us) FROM tasks WHERE status = 'processing'),"                              \
+                  " (SELECT min(look_us) FROM schedules WHERE look_us > 0)")                                           \
     X(DUE_TASKS, "SELECT key, lane FROM tasks WHERE status = 'waiting' AND scheduled_us <= ?1"                         \
                  " ORDER BY scheduled_us, key LIMIT ?2 /*! FOR UPDATE SKIP LOCKED */")                                 \
     X(PROMOTE_TASK, "UPDATE tasks SET status = 'pending', updated_us = ?2 WHERE key = ?1")                             \

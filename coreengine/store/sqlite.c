@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "coreengine/store/copy.h"
 #include "coreengine/store/sqlite_internal.h"
 
 #define FOLDER_MODE 0700
@@ -195,7 +196,7 @@ static void undo_what_was_begun(struct sqlite *st)
     rv_buf_fini(&journal);
 }
 
-static int open_file(struct sqlite *st, const struct rv_store_opts *opts, rv_err **err)
+static int open_plain(struct sqlite *st, const struct rv_store_opts *opts, rv_err **err)
 {
     bool is_fixed = opts->read_only && (is_on_read_only_medium(st->base.path) || is_put_away(st->base.path));
     int rc;
@@ -210,6 +211,13 @@ static int open_file(struct sqlite *st, const struct rv_store_opts *opts, rv_err
         rc = RV_FAIL(err, RV_E_IO, "\"%s\" cannot be written to", st->base.path);
         rv_err_hint(err, "the file and its folder must both be writable; or open it for reading only");
     }
+    return rc;
+}
+
+static int open_file(struct sqlite *st, const struct rv_store_opts *opts, rv_err **err)
+{
+    int rc = open_plain(st, opts, err);
+
     return rc < 0 ? rc : set_up(st, opts->sync, err);
 }
 
@@ -264,16 +272,16 @@ const struct sql_driver rv_sqlite_driver = {
     .damage = rv_sqlite_damage,
 };
 
-int rv_sqlite_open(const char *path, const struct rv_store_opts *opts, struct sql_store **out, rv_err **err)
+static struct sqlite *new_store(const char *path, const struct rv_store_opts *opts, rv_err **err)
 {
     struct sqlite *st = calloc(1, sizeof *st);
     const char *name = path ? path : "memory:";
     size_t size = strlen(name) + 3;
-    int rc;
 
     if (!st || !(st->base.path = malloc(size))) {
         free(st);
-        return RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", name);
+        RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", name), "NULL says it");
+        return NULL;
     }
     st->base.driver = &rv_sqlite_driver;
     /* SQLite gives some names a meaning of their own, such as ":memory:"; none begins like this. */
@@ -281,6 +289,43 @@ int rv_sqlite_open(const char *path, const struct rv_store_opts *opts, struct sq
     st->is_memory = !path;
     st->read_only = path && opts->read_only; /* in memory the front alone refuses writes */
     st->busy_ms = opts->busy_ms == 0 ? BUSY_MS : opts->busy_ms > INT32_MAX ? INT32_MAX : opts->busy_ms;
+    return st;
+}
+
+int rv_sqlite_look(const char *path, struct rv_store_version *out, rv_err **err)
+{
+    static const struct rv_store_opts opts = {.read_only = true};
+    struct sqlite *st = new_store(path, &opts, err);
+    rv_err *why = NULL;
+
+    if (!st)
+        return RV_E_NOMEM;
+    *out = (struct rv_store_version){.current = RV_SQLITE_SCHEMA};
+    int rc = prepare_file(st, &opts, &why);
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(why);
+        close_it(&st->base);
+        return 0;
+    }
+    if (rc == 0)
+        rc = open_plain(st, &opts, &why);
+    if (rc == 0)
+        rc = rv_sqlite_read_version(st, out, &why);
+    close_it(&st->base);
+    if (rc < 0 && err)
+        *err = why;
+    else
+        rv_err_free(why);
+    return rc;
+}
+
+int rv_sqlite_open(const char *path, const struct rv_store_opts *opts, struct sql_store **out, rv_err **err)
+{
+    struct sqlite *st = new_store(path, opts, err);
+    int rc;
+
+    if (!st)
+        return RV_E_NOMEM;
     rc = path ? prepare_file(st, opts, err) : open_memory(st, err);
     if (rc == 0 && path)
         rc = open_file(st, opts, err);

@@ -112,6 +112,24 @@ static int copy_pages(struct sqlite *st, struct sqlite *to, rv_err **err)
     return rc == SQLITE_OK ? 0 : rv_sqlite_fail(to, rc, "copy", err);
 }
 
+int rv_sqlite_make(const char *path, rv_err **err)
+{
+    return mknod(path, S_IFREG | BACKUP_MODE, 0) < 0 ? fail_file(path, "make the copy", err) : 0;
+}
+
+void rv_sqlite_remove(const char *path)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+
+    for (size_t i = 0; i < RV_COUNT(ends); i++) {
+        rv_buf name = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL);
+        rv_buf_printf(&name, "%s%s", path, ends[i]);
+        if (name.rc == 0)
+            unlink(rv_buf_cstr(&name));
+        rv_buf_fini(&name);
+    }
+}
+
 int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
@@ -123,8 +141,8 @@ int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err)
     if (!to.base.path)
         return RV_FAIL(err, RV_E_NOMEM, "back up to \"%s\"", path);
     snprintf(to.base.path, size, "%s%s", *path == '/' ? "" : "./", path);
-    if (mknod(to.base.path, S_IFREG | BACKUP_MODE, 0) < 0) {
-        rc = fail_file(to.base.path, "make the copy", err);
+    rc = rv_sqlite_make(to.base.path, err);
+    if (rc < 0) {
         free(to.base.path);
         return rc;
     }

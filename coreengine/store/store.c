@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/store/copy.h"
 #include "coreengine/store/store_internal.h"
 
 #define MAX_POINT 64 /* bytes of a fault point's name */
@@ -114,6 +115,20 @@ static int open_kind(rv_store *s, int kind, const char *path, rv_err **err)
     return rv_sqlite_open(kind == 0 ? NULL : path, &s->opts, &s->sql, err);
 }
 
+/* Half of a store would look like a whole one. */
+static int check_whole(rv_store *s, rv_err **err)
+{
+    rv_buf from = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL);
+
+    int rc = rv_about_get(s->sql, "copy_from", &from, err);
+    if (rc == 0 && from.len > 0)
+        rc = rv_store_fail_half(s->sql, rv_buf_cstr(&from), err);
+    rv_buf_fini(&from);
+    if (rc < 0)
+        rv_sql_close(s->sql);
+    return rc;
+}
+
 static void destroy(rv_store *s)
 {
     if (s)
@@ -171,6 +186,8 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
     if (!s)
         return RV_FAIL(err, RV_E_NOMEM, "open a store");
     rc = open_kind(s, kind, path, err);
+    if (rc == 0 && kind > 0 && !opts->takes_copy)
+        rc = check_whole(s, err);
     if (rc < 0) {
         RV_WRAP(err, rc, "open store \"%s\"", s->url);
         destroy(s);
@@ -347,6 +364,28 @@ int rv_store_check(rv_store *s, rv_err **err)
     return rc != 0 ? rc : leave(s, rv_upkeep_check(s->sql, err), err);
 }
 
+/* For a database whose pages cannot be copied. A backup that failed is deleted. */
+static int back_up_rows(rv_store *s, const char *path, rv_err **err)
+{
+    const struct rv_store_copy_opts opts = {.is_backup = true};
+    const struct rv_store_opts opening = {.must_exist = true};
+    struct rv_store_copied *out = calloc(1, sizeof *out);
+    struct sql_store *to = NULL;
+    int rc = out ? rv_sqlite_make(path, err) : RV_FAIL(err, RV_E_NOMEM, "back up to \"%s\"", path);
+
+    if (rc == 0) {
+        rc = rv_sqlite_open(path, &opening, &to, err);
+        if (rc == 0) {
+            rc = rv_copy_rows(s->sql, to, &opts, out, err);
+            rv_sql_close(to);
+        }
+        if (rc < 0)
+            rv_sqlite_remove(path);
+    }
+    free(out);
+    return rc;
+}
+
 int rv_store_backup(rv_store *s, const char *path, rv_err **err)
 {
     int rc;
@@ -356,5 +395,57 @@ int rv_store_backup(rv_store *s, const char *path, rv_err **err)
     if (strnlen(path, RV_STORE_MAX_URL + 1) > RV_STORE_MAX_URL)
         return RV_FAIL(err, RV_E_LIMIT, "backup to \"%.40s...\": a name of more than %d bytes", path, RV_STORE_MAX_URL);
     rc = enter_alone(s, "backup", err);
-    return rc != 0 ? rc : leave(s, s->sql->driver->backup(s->sql, path, err), err);
+    if (rc != 0)
+        return rc;
+    rc = s->sql->driver->backup ? s->sql->driver->backup(s->sql, path, err) : back_up_rows(s, path, err);
+    return leave(s, rc, err);
+}
+
+int rv_store_copy(rv_store *from, rv_store *to, const struct rv_store_copy_opts *opts, struct rv_store_copied *out,
+                  rv_err **err)
+{
+    if (from == to)
+        return RV_FAIL(err, RV_E_STATE, "copy of store \"%s\" into itself", from->url);
+    if (to->opts.read_only)
+        return RV_FAIL(err, RV_E_DENIED, "store \"%s\" is open for reading only", to->url);
+    int rc = enter_alone(from, "copy", err);
+    if (rc == 0)
+        rc = enter_alone(to, "copy", err);
+    if (rc != 0)
+        return rc;
+    from->is_walking = to->is_walking = true;
+    rc = rv_copy_rows(from->sql, to->sql, opts, out, err);
+    from->is_walking = to->is_walking = false;
+    return leave(to, rc, err);
+}
+
+int rv_store_list_leased(rv_store *from, const struct rv_store_copy_opts *opts, rv_err **err)
+{
+    int rc = rv_store_enter_read(from, 0, "list leased", err);
+
+    return rc != 0 ? rc : rv_store_leave_read(from, rv_copy_list_leased(from->sql, opts, err), err);
+}
+
+int rv_store_look(const char *url, struct rv_store_version *out, rv_err **err)
+{
+    static const struct rv_store_opts none = {0};
+    rv_buf shown = RV_BUF_INIT(RV_STORE_MAX_URL + 1);
+    const char *path = url;
+
+    int rc = check_open(url, &none, err);
+    if (rc == 0)
+        rc = kind_of(url, &path, err);
+    if (rc < 0)
+        return rc;
+    if (rc == 0)
+        return RV_FAIL(err, RV_E_INVALID, "store \"%s\" is made when it is opened", url);
+    rv_store_show_url(url, &shown);
+    bool is_postgres = rc == 2;
+    rc = rv_buf_check(&shown, "URL", err);
+    if (rc == 0)
+        rc = is_postgres ? rv_postgres_look(url, rv_buf_cstr(&shown), out, err) : rv_sqlite_look(path, out, err);
+    if (rc < 0)
+        RV_WRAP(err, rc, "open store \"%s\"", rv_buf_cstr(&shown));
+    rv_buf_fini(&shown);
+    return rc;
 }

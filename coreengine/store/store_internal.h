@@ -34,6 +34,16 @@ RV_MUST_CHECK bool rv_store_repeats(rv_store *s, int *rc, rv_err **err);
 RV_MUST_CHECK int rv_store_leave_read(rv_store *s, int rc, rv_err **err);
 RV_MUST_CHECK int rv_store_leave_write(rv_store *s, int rc, rv_err **err);
 
+/* copy.c */
+struct rv_store_copied;
+struct rv_store_copy_opts;
+RV_MUST_CHECK int rv_copy_rows(struct sql_store *from, struct sql_store *to, const struct rv_store_copy_opts *opts,
+                               struct rv_store_copied *out, rv_err **err);
+RV_MUST_CHECK int rv_copy_list_leased(struct sql_store *from, const struct rv_store_copy_opts *opts, rv_err **err);
+/** Append what the table "about" says under that name; nothing when it does not. */
+RV_MUST_CHECK int rv_about_get(struct sql_store *st, const char *name, rv_buf *out, rv_err **err);
+int rv_store_fail_half(struct sql_store *st, const char *from, rv_err **err);
+
 /* args.c: RV_E_INVALID or RV_E_LIMIT that names the argument. */
 RV_MUST_CHECK int rv_store_check_id(const char *kind, const char *id, rv_err **err);
 /** Check that a new id has no control characters. id may be NULL. */
@@ -81,7 +91,7 @@ typedef int rv_each_id(void *self, const char *run, rv_err **err);
 
 /* runs.c */
 struct found_run {
-    int64_t key, fence, n_records, lease_until_us, n_pending;
+    int64_t key, fence, n_records, lease_until_us, n_pending, n_open;
     enum rv_run_status status;
     bool is_owned;
     char owner[RV_STORE_MAX_ID + 1];
@@ -94,6 +104,13 @@ RV_MUST_CHECK int rv_run_find_fenced(struct sql_store *st, const char *id, int64
                                      rv_err **err);
 int rv_store_fail_no_run(const char *run, rv_err **err);
 int rv_store_fail_leased(const char *run, const char *owner, int64_t until_us, rv_err **err);
+
+/* interrupts.c */
+typedef int rv_each_interrupt(void *self, const struct rv_interrupt_row *row, rv_err **err);
+typedef int rv_each_interrupt_count(void *self, const struct rv_interrupt_count *count, rv_err **err);
+/** What a step with set_pending changes, after the pending rows were written. */
+RV_MUST_CHECK int rv_interrupts_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a,
+                                     rv_err **err);
 
 /* runs_read.c */
 /** A row of RV_SQL_RUN. The texts stay valid until the statement moves; hash is where the bundle's name goes. */

@@ -101,6 +101,7 @@ struct rv_next_tasks {
     bool ready;        /* a claim in one of the given classes would find a task */
     int64_t due_us;    /* when the first waiting task of any class is due: rv_store_promote_tasks(); 0: none waits */
     int64_t stale_us;  /* when the first lease of any worker ends: rv_store_recover_tasks(); 0: none is held */
+    int64_t fires_us;  /* when the first schedule is due: rv_store_list_due_schedules(); 0: there is none */
 };
 /** What there is to do, and when there will be more: a read, which waits for no writer, so a worker may ask often. */
 RV_MUST_CHECK int rv_store_next_tasks(rv_store *s, const int64_t *classes, size_t n_classes, struct rv_next_tasks *out,

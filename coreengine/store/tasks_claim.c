@@ -75,8 +75,10 @@ static int look_next(struct sql_store *st, const int64_t *classes, size_t n, str
     int rc = rv_sql_step(stmt, "look for tasks", err);
 
     if (rc == 1)
-        *out = (struct rv_next_tasks){
-            .n_classes = rv_sql_int_at(stmt, 0), .due_us = rv_sql_int_at(stmt, 1), .stale_us = rv_sql_int_at(stmt, 2)};
+        *out = (struct rv_next_tasks){.n_classes = rv_sql_int_at(stmt, 0),
+                                      .due_us = rv_sql_int_at(stmt, 1),
+                                      .stale_us = rv_sql_int_at(stmt, 2),
+                                      .fires_us = rv_sql_int_at(stmt, 3)};
     rv_sql_done(stmt);
     for (size_t i = 0; i < n && rc >= 0 && !out->ready; i++) {
         stmt = rv_sql_use(st, SQL_IS_OPEN);

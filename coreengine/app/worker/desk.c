@@ -1,5 +1,5 @@
-/* The thread of a worker that talks to the store: it claims tasks, takes their runs over, loads what they need, says
- * that the worker lives, and tells the store how each task ended. The loop never waits for a disk.
+/* The thread of a worker that talks to the store: it fires schedules, claims tasks, takes their runs over, loads what
+ * they need, says that the worker lives, and tells the store how each task ended. The loop never waits for a disk.
  *
  * While nothing is there it asks less and less often, up to every two seconds. A store that tells of new work (see
  * rv_store_listen()) is asked at once. */
@@ -13,18 +13,23 @@
 #include <unistd.h>
 
 #include "coreengine/app/past.h"
+#include "coreengine/app/schedules.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define POLL_MIN_US INT64_C(50000)
-#define POLL_MAX_US INT64_C(2000000)
-#define SWEEP_US    INT64_C(5000000)
-#define SIGN_US     INT64_C(5000000) /* between two signs of life; with short leases more often */
-#define RETRY_US    INT64_C(500000)
-#define CANCELS_US  INT64_C(100000) /* between two looks for cancellations that were heard of */
-#define MAX_CLASSES 4096            /* that a worker looks at */
-#define MAX_TIMELY  200             /* tasks that become due, or are taken from dead workers, at once */
-#define SWEEP_DUTY  "sweep"
-#define JITTER_PPM  INT64_C(100000)
+#define POLL_MIN_US    INT64_C(50000)
+#define POLL_MAX_US    INT64_C(2000000)
+#define SWEEP_US       INT64_C(5000000)
+#define SIGN_US        INT64_C(5000000) /* between two signs of life; with short leases more often */
+#define RETRY_US       INT64_C(500000)
+#define CANCELS_US     INT64_C(100000) /* between two looks for cancellations that were heard of */
+#define MAX_CLASSES    4096            /* that a worker looks at */
+#define MAX_TIMELY     200             /* tasks that become due, or are taken from dead workers, at once */
+#define MAX_FIRED      32 /* schedules that fire at once: signs of life and claims have their turn between */
+#define FIRE_SPREAD_US INT64_C(100000) /* workers that wait for the same instant look at it so far apart */
+#define SWEEP_DUTY     "sweep"
+#define PRUNE_US       INT64_C(3600000000) /* between two looks for counters of quotas that are over */
+#define MAX_PRUNED     1000
+#define JITTER_PPM     INT64_C(100000)
 
 struct work_desk {
     pthread_mutex_t lock;    /* guards what follows up to `thread`; never held while the store is used */
@@ -41,12 +46,13 @@ struct work_desk {
     struct rv_worker *worker; /* what does not change */
     rv_store *store;
     struct work_taker taker;
+    rv_zones *zones;          /* of the schedules that it fires */
     struct work_job *held;    /* by next_held */
     struct work_list unloads; /* ended, and told; what they loaded may still be in use */
     int64_t *classes;         /* that it can serve */
     size_t n_classes, cap_classes, first_class;
     int64_t n_known_classes; /* -1: not asked yet */
-    int64_t poll_us, poll_at_us, sweep_at_us, sign_at_us, started_us;
+    int64_t poll_us, poll_at_us, sweep_at_us, sign_at_us, started_us, prune_at_us;
     bool found_something;                /* in the last look */
     bool has_told_draining;              /* the store that it takes no more */
     int64_t cancels_at_us, cancelled_us; /* when to look for cancellations, and the last look; 0: none */
@@ -224,6 +230,18 @@ static int be_timely(struct work_desk *d, const struct rv_next_tasks *next, rv_e
     return rc;
 }
 
+/* Schedules that are due. One that fails is put off; the rest goes on. */
+static int fire(struct work_desk *d, const struct rv_next_tasks *next, rv_err **err)
+{
+    struct rv_app_fired fired;
+    int64_t now_us = rv_app_now_us();
+
+    if (next->fires_us == 0 || next->fires_us > now_us)
+        return 0;
+    d->found_something = true;
+    return rv_app_fire_due(&d->worker->app, d->store, d->zones, now_us, MAX_FIRED, &fired, err);
+}
+
 static int64_t earlier(int64_t a_us, int64_t b_us)
 {
     return b_us > 0 && b_us < a_us ? b_us : a_us;
@@ -242,6 +260,9 @@ static void plan_look(struct work_desk *d, const struct rv_next_tasks *next)
     d->poll_at_us = now_us + d->poll_us - spread_us;
     d->poll_at_us = earlier(d->poll_at_us, next->due_us);
     d->poll_at_us = earlier(d->poll_at_us, next->stale_us);
+    if (next->fires_us > 0)
+        d->poll_at_us =
+            earlier(d->poll_at_us, next->fires_us + (int64_t)rv_rand_below(rv_rand_system(), FIRE_SPREAD_US));
     if (d->poll_at_us < now_us + POLL_MIN_US / 5)
         d->poll_at_us = now_us + POLL_MIN_US / 5;
 }
@@ -262,6 +283,8 @@ static int look(struct work_desk *d, rv_err **err)
     }
     if (rc == 0)
         rc = be_timely(d, &next, err);
+    if (rc == 0)
+        rc = fire(d, &next, err);
     pthread_mutex_lock(&d->lock);
     size_t n_free = d->is_draining || d->n_held >= d->worker->n_max ? 0 : d->worker->n_max - d->n_held;
     pthread_mutex_unlock(&d->lock);
@@ -348,6 +371,10 @@ static int sweep(struct work_desk *d, rv_err **err)
     if (rc < 0 || !is_mine)
         return rc;
     rc = rv_work_sweep(d->store, now_us, &n, err);
+    if (rc == 0 && d->worker->quotas && now_us >= d->prune_at_us) {
+        d->prune_at_us = now_us + PRUNE_US;
+        rc = rv_store_prune_usage(d->store, now_us - RV_USAGE_KEPT_US, now_us, MAX_PRUNED, NULL, err);
+    }
     if (n > 0) {
         d->poll_us = POLL_MIN_US;
         d->poll_at_us = 0;
@@ -596,6 +623,7 @@ static void destroy(struct work_desk *d)
             close(d->bell[i]);
     pthread_mutex_destroy(&d->lock);
     rv_store_close(d->store);
+    rv_zones_free(d->zones);
     free(d->classes);
     free(d);
 }
@@ -618,14 +646,18 @@ int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(vo
     d->n_known_classes = -1;
     d->poll_us = POLL_MIN_US;
     d->started_us = rv_app_now_us();
-    int rc = pipe2(d->bell, O_CLOEXEC | O_NONBLOCK) < 0
-                 ? RV_FAIL(err, RV_E_INTERNAL, "make a pipe: %s", strerror(errno))
-                 : rv_store_reopen(store, &d->store, err);
+    d->zones = rv_zones_new(NULL);
+    int rc = d->zones ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a worker");
+    if (rc == 0 && pipe2(d->bell, O_CLOEXEC | O_NONBLOCK) < 0)
+        rc = RV_FAIL(err, RV_E_INTERNAL, "make a pipe: %s", strerror(errno));
+    if (rc == 0)
+        rc = rv_store_reopen(store, &d->store, err);
     d->taker = (struct work_taker){.store = d->store,
                                    .owner = w->owner,
                                    .lease_us = w->lease_us,
                                    .handlers = w->handlers,
-                                   .n_handlers = w->opts->n_handlers};
+                                   .n_handlers = w->opts->n_handlers,
+                                   .quotas = w->quotas};
     if (rc == 0)
         rc = start(d, err);
     if (rc < 0)

@@ -158,3 +158,20 @@ int rv_cli_zone_minutes(void)
 
     return localtime_r(&now, &local) ? (int)(local.tm_gmtoff / 60) : 0;
 }
+
+void rv_cli_write_bytes(rv_buf *b, int64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    int64_t whole = bytes > 0 ? bytes : 0, tenth = 0;
+
+    while (whole >= 1000 && unit + 1 < RV_COUNT(units)) {
+        tenth = whole % 1000 / 100;
+        whole /= 1000;
+        unit++;
+    }
+    if (unit)
+        rv_buf_printf(b, "%lld.%lld %s", (long long)whole, (long long)tenth, units[unit]);
+    else
+        rv_buf_printf(b, "%lld bytes", (long long)whole);
+}

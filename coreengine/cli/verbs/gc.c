@@ -38,23 +38,6 @@ static int read_rules(const struct rv_cli *cli, rv_retention **out, rv_err **err
 
 /* --- what is said --- */
 
-static void write_bytes(rv_buf *b, int64_t bytes)
-{
-    static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB"};
-    size_t unit = 0;
-    int64_t whole = bytes > 0 ? bytes : 0, tenth = 0;
-
-    while (whole >= 1000 && unit + 1 < RV_COUNT(units)) {
-        tenth = whole % 1000 / 100;
-        whole /= 1000;
-        unit++;
-    }
-    if (unit)
-        rv_buf_printf(b, "%lld.%lld %s", (long long)whole, (long long)tenth, units[unit]);
-    else
-        rv_buf_printf(b, "%lld bytes", (long long)whole);
-}
-
 static int print_json(const struct rv_app_gc *c, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
@@ -109,7 +92,7 @@ static int print_text(const struct rv_app_gc *c, rv_err **err)
         rv_buf_printf(&text, "%zu kept: a process runs them\n", c->n_owned);
     if (!dry) {
         rv_buf_puts(&text, "freed ");
-        write_bytes(&text, c->freed_bytes);
+        rv_cli_write_bytes(&text, c->freed_bytes);
         rv_buf_putc(&text, '\n');
     }
     return rv_cli_print(0, &text, err);
@@ -137,35 +120,6 @@ static int collect(struct rv_cli *cli, rv_retention *rules, rv_err **err)
     return rc;
 }
 
-static int check(struct rv_cli *cli, rv_err **err)
-{
-    struct rv_store_stats s = {0};
-    rv_buf text = RV_BUF_INIT(4096);
-
-    int rc = rv_store_check(cli->store, err);
-    if (rc == 0)
-        rc = rv_store_stats(cli->store, &s, err);
-    if (rc < 0) {
-        RV_IGNORE(rv_cli_report(cli, *err), "a damaged store is a failure, whatever its code");
-        *err = NULL;
-        return RV_EXIT_FAILED;
-    }
-    rv_buf_printf(&text, "%s is whole: %lld runs, %lld records, %lld values, ", rv_store_url(cli->store),
-                  (long long)s.runs, (long long)s.records, (long long)s.blobs);
-    write_bytes(&text, s.bytes);
-    rv_buf_printf(&text, ", schema %lld\n", (long long)s.schema);
-    return rv_cli_print(0, &text, err);
-}
-
-static int backup(struct rv_cli *cli, const char *path, rv_err **err)
-{
-    rv_buf text = RV_BUF_INIT(8192);
-
-    int rc = rv_store_backup(cli->store, path, err);
-    rv_buf_printf(&text, "%s is copied to %s\n", rv_store_url(cli->store), path);
-    return rv_cli_print(rc, &text, err);
-}
-
 static int gc(struct rv_cli *cli, rv_err **err)
 {
     bool checks = rv_cli_flag(cli, "check"), dry = rv_cli_flag(cli, "dry-run");
@@ -181,7 +135,7 @@ static int gc(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = rv_app_store_open(&cli->app, reads ? RV_APP_STORE_READ : RV_APP_STORE_CHANGE, &cli->store, err);
     if (rc == 0)
-        rc = checks ? check(cli, err) : copy ? backup(cli, copy, err) : collect(cli, rules, err);
+        rc = checks ? rv_cli_check_store(cli, err) : copy ? rv_cli_back_up(cli, copy, err) : collect(cli, rules, err);
     rv_retention_free(rules);
     return rc;
 }

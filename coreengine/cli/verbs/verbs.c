@@ -4,16 +4,21 @@
 
 #include <string.h>
 
+/* clang-format off */ /* one a line */
 const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_run,
     &rv_verb_chat,
     &rv_verb_resume,
+    &rv_verb_interrupts,
     &rv_verb_runs,
     &rv_verb_submit,
+    &rv_verb_schedules,
     &rv_verb_worker,
+    &rv_verb_usage,
     &rv_verb_replay,
     &rv_verb_diff,
     &rv_verb_gc,
+    &rv_verb_store,
     &rv_verb_sessions,
     &rv_verb_agents,
     &rv_verb_query,
@@ -35,6 +40,7 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_run_host,
     NULL,
 };
+/* clang-format on */
 
 const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub)
 {

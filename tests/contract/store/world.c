@@ -3,8 +3,8 @@
 #include "tests/kit/postgres.h"
 
 const struct store_impl store_impls[] = {
-    {"memory", "memory:", .is_copied = true, .gives_back = true},
-    {"sqlite", "sqlite:", .is_shared = true, .is_copied = true, .gives_back = true},
+    {"memory", "memory:", .gives_back = true},
+    {"sqlite", "sqlite:", .is_shared = true, .gives_back = true},
     {"postgres", NULL, .is_shared = true},
 };
 /* A handle is one thread's, so the thread sanitizer learns nothing new from a server; and its driver depends on no

@@ -15,7 +15,6 @@ struct store_impl {
     const char *name;
     const char *scheme; /* of its url; a path follows when it keeps files; NULL: a schema of the test's server */
     bool is_shared;     /* many handles; survives being closed */
-    bool is_copied;     /* by rv_store_backup() */
     bool gives_back;    /* a sweep makes it smaller */
 };
 extern const struct store_impl store_impls[];
@@ -96,6 +95,7 @@ void records_are(struct world *w, const char *run, const char *text, int line);
 Suite *runs_suite(void);
 Suite *append_suite(void);
 Suite *pending_suite(void);
+Suite *interrupts_suite(void);
 Suite *owners_suite(void);
 Suite *values_suite(void);
 Suite *groups_suite(void);
@@ -110,6 +110,10 @@ Suite *tasks_suite(void);
 Suite *tasks_people_suite(void);
 Suite *tasks_shares_suite(void);
 Suite *tasks_random_suite(void);
+Suite *schedules_suite(void);
+Suite *schedules_random_suite(void);
+Suite *quotas_suite(void);
+Suite *quotas_random_suite(void);
 Suite *listen_suite(void);
 
 #define ADD(tc, test) tcase_add_loop_test((tc), (test), 0, n_store_impls)

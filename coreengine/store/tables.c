@@ -1,0 +1,121 @@
+/* The tables that a copy has. A test compares them with those that sqlite_schema.c makes. */
+#include "coreengine/store/tables_internal.h"
+
+#define NUMBER(name)                                                                                                   \
+    {                                                                                                                  \
+        name, SQL_INT                                                                                                  \
+    }
+#define WORD(name)                                                                                                     \
+    {                                                                                                                  \
+        name, SQL_TEXT                                                                                                 \
+    }
+#define WORDS(name)                                                                                                    \
+    {                                                                                                                  \
+        name, SQL_STR                                                                                                  \
+    }
+#define BYTES(name)                                                                                                    \
+    {                                                                                                                  \
+        name, SQL_BLOB                                                                                                 \
+    }
+
+static const struct rv_column blobs[] = {NUMBER("key"), BYTES("hash"), NUMBER("created_us"), BYTES("data")};
+static const struct rv_column runs[] = {
+    NUMBER("key"),    WORD("id"),           WORD("tenant"),           WORD("user"),         WORD("session"),
+    WORD("pipeline"), NUMBER("bundle"),     WORD("parent"),           NUMBER("parent_seq"), WORD("status"),
+    WORD("stage"),    NUMBER("created_us"), NUMBER("updated_us"),     NUMBER("expires_us"), NUMBER("n_records"),
+    WORD("owner"),    NUMBER("fence"),      NUMBER("lease_until_us"), NUMBER("cancel"),     NUMBER("n_pending")};
+static const struct rv_column records[] = {NUMBER("run"), NUMBER("seq"),  NUMBER("kind"),
+                                           WORDS("body"), WORDS("value"), NUMBER("blob")};
+static const struct rv_column pending[] = {NUMBER("run"), NUMBER("n"),          WORD("id"),
+                                           WORD("kind"),  WORD("stage"),        WORDS("text"),
+                                           WORDS("body"), NUMBER("created_us"), NUMBER("expires_us")};
+static const struct rv_column snapshots[] = {NUMBER("run"), NUMBER("seq"), BYTES("body")};
+static const struct rv_column sessions[] = {
+    NUMBER("key"),        WORD("id"),           WORD("tenant_id"),   WORD("user_id"),          WORD("name"),
+    WORD("description"),  WORD("agent_name"),   WORD("mode"),        NUMBER("total_tokens"),   NUMBER("n_messages"),
+    WORDS("metadata"),    WORD("tags"),         WORD("graph_edges"), WORD("encryption_level"), NUMBER("created_us"),
+    NUMBER("updated_us"), NUMBER("deleted_us"), WORD("status")};
+static const struct rv_column messages[] = {NUMBER("key"),
+                                            NUMBER("session"),
+                                            NUMBER("seq"),
+                                            WORD("id"),
+                                            WORD("message_type"),
+                                            WORDS("content"),
+                                            WORDS("tool_calls"),
+                                            NUMBER("token_count"),
+                                            WORD("agent_name"),
+                                            WORD("model"),
+                                            WORD("trace_id"),
+                                            WORD("span_id"),
+                                            WORD("run_id"),
+                                            NUMBER("input_tokens"),
+                                            NUMBER("output_tokens"),
+                                            NUMBER("cost_micro_usd"),
+                                            NUMBER("latency_ms"),
+                                            WORD("status"),
+                                            WORD("parent_call_id"),
+                                            WORDS("metadata"),
+                                            WORD("tags"),
+                                            WORD("graph_edges"),
+                                            WORD("encryption_level"),
+                                            NUMBER("created_us"),
+                                            NUMBER("deleted_us")};
+static const struct rv_column schemas[] = {NUMBER("key"),        WORD("id"),           WORD("tenant_id"),
+                                           WORD("user_id"),      WORD("name"),         WORD("kind"),
+                                           WORD("version"),      WORD("description"),  WORDS("content"),
+                                           WORDS("json_schema"), WORDS("document"),    WORD("source"),
+                                           WORD("place"),        WORD("checksum"),     WORD("metadata"),
+                                           WORD("tags"),         WORD("graph_edges"),  WORD("encryption_level"),
+                                           NUMBER("created_us"), NUMBER("updated_us"), NUMBER("deleted_us")};
+static const struct rv_column counters[] = {WORD("name"), NUMBER("value")};
+static const struct rv_column classes[] = {NUMBER("id"), WORD("tier"), WORD("needs")};
+static const struct rv_column shares[] = {WORD("tenant"), NUMBER("weight"), NUMBER("cap")};
+static const struct rv_column lanes[] = {NUMBER("key"),    WORD("tenant"), NUMBER("class"),     NUMBER("vt"),
+                                         NUMBER("weight"), NUMBER("cap"),  NUMBER("n_pending"), NUMBER("n_processing")};
+static const struct rv_column tasks[] = {NUMBER("key"),
+                                         WORD("id"),
+                                         NUMBER("lane"),
+                                         WORD("tenant"),
+                                         WORD("user"),
+                                         WORD("type"),
+                                         WORD("idempotency"),
+                                         WORDS("payload"),
+                                         WORDS("result"),
+                                         WORD("error"),
+                                         WORD("status"),
+                                         NUMBER("cancel"),
+                                         NUMBER("priority"),
+                                         NUMBER("attempt"),
+                                         NUMBER("retry_count"),
+                                         NUMBER("max_retries"),
+                                         NUMBER("n_events"),
+                                         NUMBER("created_us"),
+                                         NUMBER("updated_us"),
+                                         NUMBER("scheduled_us"),
+                                         NUMBER("started_us"),
+                                         NUMBER("completed_us"),
+                                         WORD("worker"),
+                                         NUMBER("claimed_us"),
+                                         NUMBER("lease_until_us")};
+static const struct rv_column task_events[] = {NUMBER("task"), NUMBER("seq"),     NUMBER("at_us"),
+                                               WORD("kind"),   NUMBER("attempt"), WORD("worker"),
+                                               WORD("text"),   NUMBER("retry"),   NUMBER("next_us")};
+
+#define TABLE(name, keys) .columns = (name), .n_columns = RV_COUNT(name), .n_key = (keys)
+const struct rv_table rv_tables[] = {
+    {"blobs", TABLE(blobs, 1), .is_numbered = true},
+    {"runs", TABLE(runs, 1), .is_numbered = true},
+    {"records", TABLE(records, 2)},
+    {"pending", TABLE(pending, 2)},
+    {"snapshots", TABLE(snapshots, 1)},
+    {"sessions", TABLE(sessions, 1), .is_numbered = true},
+    {"messages", TABLE(messages, 1), .is_numbered = true},
+    {"schemas", TABLE(schemas, 1), .is_numbered = true},
+    {"counters", TABLE(counters, 1), .is_seeded = true},
+    {"classes", TABLE(classes, 1), .is_numbered = true},
+    {"shares", TABLE(shares, 1)},
+    {"lanes", TABLE(lanes, 1), .is_numbered = true},
+    {"tasks", TABLE(tasks, 1), .is_numbered = true},
+    {"task_events", TABLE(task_events, 2)},
+};
+const size_t rv_n_tables = RV_COUNT(rv_tables);

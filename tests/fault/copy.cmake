@@ -1,0 +1,1 @@
+rv_test(fault_copy SOURCES fault_copy.c USES rv::store rv::kit rv::fault LABELS fault)
