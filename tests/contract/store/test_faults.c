@@ -1,4 +1,5 @@
 /* The fault points: each operation passes one before and one after, and what a hook makes of them. */
+#include "coreengine/store/workers.h"
 #include "tests/contract/store/schedules.h"
 
 /* Writes the points down, and fails at one of them. */
@@ -374,6 +375,61 @@ static int do_prune_schedules(struct world *w)
 {
     return rv_store_prune_schedules(w->s, AT(10000), NULL, &w->err);
 }
+static int do_complete_tasks(struct world *w)
+{
+    struct rv_task_end end = {.lease = {"held", "W", 1}, .is_lost = true};
+    int rc = rv_store_complete_tasks(w->s, &end, 1, T0, &w->err);
+    ck_assert_int_eq(end.is_lost, rc != 0);
+    return rc;
+}
+static int do_put_worker(struct world *w)
+{
+    const struct rv_worker_row row = {.name = "W", .host = "h", .offers = RV_STR_LIT("[]"), .seen_us = T0};
+    return rv_store_put_worker(w->s, &row, &w->err);
+}
+static int see_no_worker(void *self, const struct rv_worker_row *row, rv_err **err)
+{
+    (void)self;
+    (void)row;
+    (void)err;
+    return 0;
+}
+static int do_list_workers(struct world *w)
+{
+    return rv_store_list_workers(w->s, 0, see_no_worker, NULL, &w->err);
+}
+static int do_drop_worker(struct world *w)
+{
+    return rv_store_drop_worker(w->s, "W", T0, &w->err);
+}
+static int do_take_duty(struct world *w)
+{
+    bool mine = false;
+    int rc = rv_store_take_duty(w->s, "sweep", "W", T0, T0 + 1, &mine, &w->err);
+    ck_assert_int_eq(mine, rc == 0);
+    return rc;
+}
+static int do_list_owners(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_owners(w->s, see_id, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_list_left(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_left(w->s, NULL, T0 + 1000, 9, see_run, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_list_expired(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_expired(w->s, T0 + 1000, 9, see_run, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
 static int do_listen(struct world *w)
 {
     int fd = -2, rc = rv_store_listen(w->s, &fd, &w->err);
@@ -464,6 +520,14 @@ static const struct {
     {"postpone_schedule", do_postpone_schedule},
     {"delete_schedule", do_delete_schedule},
     {"prune_schedules", do_prune_schedules},
+    {"complete_tasks", do_complete_tasks},
+    {"put_worker", do_put_worker},
+    {"list_workers", do_list_workers},
+    {"drop_worker", do_drop_worker},
+    {"take_duty", do_take_duty},
+    {"list_owners", do_list_owners},
+    {"list_left", do_list_left},
+    {"list_expired", do_list_expired},
     {"listen", do_listen},
     {"heard", do_heard},
     {"stats", do_stats},

@@ -224,6 +224,61 @@ START_TEST(a_lock_is_waited_for_and_no_longer)
 }
 END_TEST
 
+struct crosser {
+    struct world *w;
+    pthread_barrier_t *meet;
+    const char *first, *second;
+    int n_tries, rc;
+};
+
+/* Two runs in one group, in the order that is not the other's. */
+static void *cross(void *self)
+{
+    struct crosser *c = self;
+    rv_store *s = NULL;
+    rv_err *err = NULL;
+
+    c->rc = rv_store_open(c->w->url, &patient, &s, &err);
+    do {
+        if (c->rc == 0 || c->n_tries > 0)
+            c->rc = rv_store_begin(s, &err);
+        if (c->rc == 0)
+            c->rc = rv_store_request_cancel(s, &operator_scope, c->first, T0, &err);
+        if (c->n_tries++ == 0)
+            pthread_barrier_wait(c->meet);
+        if (c->rc == 0)
+            c->rc = rv_store_request_cancel(s, &operator_scope, c->second, T0, &err);
+        c->rc = rv_store_end(s, c->rc, &err);
+    } while (c->rc < 0 && rv_store_again(s, &err));
+    rv_err_free(err);
+    rv_store_close(s);
+    return NULL;
+}
+
+/* 40P01: the server ends one of two that wait for each other, and that one does it again. */
+START_TEST(of_two_groups_that_wait_for_each_other_one_is_repeated)
+{
+    struct world world, *w = &world;
+    pthread_barrier_t meet;
+    struct crosser crossers[] = {{w, &meet, "r1", "r2", 0, 0}, {w, &meet, "r2", "r1", 0, 0}};
+    pthread_t threads[RV_COUNT(crossers)];
+
+    world_open(w, NULL);
+    OK(world_create(w, w->s, "r1", &w->err));
+    OK(world_create(w, w->s, "r2", &w->err));
+    ck_assert_int_eq(pthread_barrier_init(&meet, NULL, RV_COUNT(crossers)), 0);
+    for (size_t i = 0; i < RV_COUNT(crossers); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, cross, &crossers[i]), 0);
+    for (size_t i = 0; i < RV_COUNT(crossers); i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_msg(crossers[i].rc == 0, "%s", rv_code_text(crossers[i].rc));
+    }
+    ck_assert_int_eq(crossers[0].n_tries + crossers[1].n_tries, 3);
+    pthread_barrier_destroy(&meet);
+    world_close(w);
+}
+END_TEST
+
 struct racer {
     struct world *w;
     int n, rc;
@@ -289,6 +344,7 @@ Suite *server_suite(void)
     tcase_add_test(tc, a_claim_that_a_crash_took_is_made_again);
     tcase_add_test(tc, a_server_that_is_away_is_waited_for_and_no_longer);
     tcase_add_test(tc, a_lock_is_waited_for_and_no_longer);
+    tcase_add_test(tc, of_two_groups_that_wait_for_each_other_one_is_repeated);
     tcase_add_test(tc, what_several_make_at_once_is_made_once);
     suite_add_tcase(suite, tc);
     return suite;
