@@ -7,6 +7,7 @@
 
 #include <libpq-fe.h>
 
+#include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
 /* --- libpq, opened when the first store needs it (postgres_lib.c) --- */
@@ -172,7 +173,7 @@ struct postgres {
     bool is_patient;    /* the present statement may take as long as it likes */
 
     int n_texts;             /* statements that were put together so far */
-    struct postgres *ear;    /* the connection that listens, with nothing else; NULL: nobody asked for it */
+    struct postgres *ear;    /* the connection that listens, with nothing else; NULL: not asked for yet */
     bool has_heard, is_deaf; /* something may have been announced; the database refuses to listen */
     int64_t listen_at_ns;    /* not before: the next attempt to connect it */
     bool tells, cannot_tell; /* the transaction at hand announces itself; the database refuses that */

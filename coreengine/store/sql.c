@@ -1,7 +1,7 @@
 /* Statements and their values, whatever database carries them out. */
 #include <string.h>
 
-#include "coreengine/store/store_internal.h"
+#include "coreengine/store/sql_driver_internal.h"
 
 void rv_sql_close(struct sql_store *st)
 {

@@ -170,7 +170,7 @@ START_TEST(a_claim_that_a_crash_took_is_made_again)
     }
     OK(rv_store_count_tasks(w->s, &operator_scope, counts, &w->err));
     ck_assert_int_eq(counts[RV_TASK_COMPLETED], 6);
-    ck_assert_int_gt(n_lost, 0); /* the server writes what nobody waits for five times a second */
+    ck_assert_int_gt(n_lost, 0); /* the server writes such commits five times a second */
     world_close(w);
     rv_kit_postgres_end(&pg);
 }
