@@ -113,8 +113,10 @@ static int parse(struct postgres *st, const char *url, rv_err **err)
     st->options = st->pq->conninfoParse(url, &why);
     if (st->options)
         return 0;
-    if (!why)
+    if (!why || strstr(why, "out of memory")) {
+        st->pq->freemem(why);
         return RV_FAIL(err, RV_E_NOMEM, "read the URL");
+    }
     why[strcspn(why, "\n")] = 0;
     RV_FAIL(err, RV_E_INVALID, "\"%s\": %s", st->base.path, is_secret ? "this URL cannot be read" : why);
     rv_err_hint(err, "postgres://USER@HOST:PORT/DATABASE?schema=NAME; each part may be missing");
