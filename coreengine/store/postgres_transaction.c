@@ -188,7 +188,8 @@ void rv_pg_abandon(struct postgres *st)
     st->is_spoilt = st->is_first = st->is_patient = st->tells = st->is_losable = false;
     if (!st->conn || !was_open)
         return;
-    RV_IGNORE(rv_pg_send_id(st, SQL_ROLLBACK, "roll back", NULL), "a broken connection rolls back, too");
+    if (rv_pg_send_id(st, SQL_ROLLBACK, "roll back", NULL) < 0 && st->conn) /* no memory; the server rolls back, too */
+        rv_pg_disconnect(st, "a transaction could not be rolled back");
     if (st->conn)
         rv_pg_push(st);
 }
