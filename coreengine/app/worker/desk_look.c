@@ -139,8 +139,9 @@ static int fire(struct work_desk *d, const struct rv_next_tasks *next, rv_err **
 
     if (next->fires_us == 0 || next->fires_us > now_us)
         return 0;
-    d->found_something = true;
-    return rv_app_fire_due(&d->worker->app, d->store, d->zones, now_us, MAX_FIRED, &fired, err);
+    int rc = rv_app_fire_due(&d->worker->app, d->store, d->zones, now_us, MAX_FIRED, &fired, err);
+    d->found_something = d->found_something || fired.n_fired + fired.n_skipped + fired.n_failed + fired.n_lost > 0;
+    return rc;
 }
 
 int64_t rv_desk_earlier(int64_t a_us, int64_t b_us)
@@ -161,7 +162,7 @@ static void plan_look(struct work_desk *d, const struct rv_next_tasks *next)
     d->poll_at_us = now_us + d->poll_us - spread_us;
     d->poll_at_us = rv_desk_earlier(d->poll_at_us, next->due_us);
     d->poll_at_us = rv_desk_earlier(d->poll_at_us, next->stale_us);
-    if (next->fires_us > 0)
+    if (next->fires_us > now_us)
         d->poll_at_us =
             rv_desk_earlier(d->poll_at_us, next->fires_us + (int64_t)rv_rand_below(rv_rand_system(), FIRE_SPREAD_US));
     if (d->poll_at_us < now_us + RV_DESK_POLL_US / 5)
