@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "coreengine/app/schedules.h"
 #include "coreengine/app/worker/worker_internal.h"
 
 #define RV_DESK_POLL_US INT64_C(50000) /* until the next look, when something was found */
