@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/store/copy.h"
+#include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/tables_internal.h"
 
 #define BATCH_ROWS  2000

@@ -72,6 +72,7 @@ const struct sql_driver rv_postgres_driver = {
     .rollback = rv_postgres_rollback,
     .again = rv_postgres_again,
     .tell = rv_postgres_tell,
+    .may_be_lost = rv_postgres_may_be_lost,
     .listen = rv_postgres_listen,
     .heard = rv_postgres_heard,
     .schema = RV_POSTGRES_SCHEMA,

@@ -113,8 +113,10 @@ static int parse(struct postgres *st, const char *url, rv_err **err)
     st->options = st->pq->conninfoParse(url, &why);
     if (st->options)
         return 0;
-    if (!why)
+    if (!why || strstr(why, "out of memory")) {
+        st->pq->freemem(why);
         return RV_FAIL(err, RV_E_NOMEM, "read the URL");
+    }
     why[strcspn(why, "\n")] = 0;
     RV_FAIL(err, RV_E_INVALID, "\"%s\": %s", st->base.path, is_secret ? "this URL cannot be read" : why);
     rv_err_hint(err, "postgres://USER@HOST:PORT/DATABASE?schema=NAME; each part may be missing");
@@ -233,6 +235,7 @@ static bool is_worth_waiting(const char *state, int rc, bool opening)
            (!opening && (strncmp(state, "57P", 3) == 0 || strncmp(state, "08", 2) == 0));
 }
 
+/* Tables are joined by their indexes: a plan that was made while a table was small is kept when it is large. */
 static int set_up(struct postgres *st, rv_err **err)
 {
     char path[RV_PG_NAME_ROOM + 16], lock[24], statement[24];
@@ -246,7 +249,8 @@ static int set_up(struct postgres *st, rv_err **err)
                        "SELECT set_config('search_path', $1, false), set_config('lock_timeout', $2, false),"
                        " set_config('statement_timeout', $3, false), set_config('synchronous_commit', $4, false),"
                        " set_config('idle_in_transaction_session_timeout', '30000', false),"
-                       " set_config('TimeZone', 'UTC', false)",
+                       " set_config('TimeZone', 'UTC', false), (SELECT count(set_config(name, 'off', false))"
+                       " FROM pg_settings WHERE name IN ('enable_hashjoin', 'enable_mergejoin'))",
                        (int)RV_COUNT(args), args, &res, "set up", err);
     st->pq->clear(res);
     return rc;
@@ -294,6 +298,7 @@ void rv_pg_disconnect(struct postgres *st, const char *why)
     st->sent_bytes = 0;
     st->transaction = PG_IDLE;
     st->is_spoilt = false;
+    st->recounts = st->recounts || st->owes_disk;
     st->pq->finish(st->conn);
     st->conn = NULL;
 }

@@ -7,6 +7,7 @@
 
 #include <libpq-fe.h>
 
+#include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
 /* --- libpq, opened when the first store needs it (postgres_lib.c) --- */
@@ -82,6 +83,7 @@ RV_MUST_CHECK int rv_pq_open(const struct rv_pq **out, rv_err **err);
     X(COUNT_WRITE, "WITH u AS (UPDATE handles SET n = n + 1, seen_us = " RV_PG_NOW_US                                  \
                    " WHERE id = ?1 AND epoch = ?2 RETURNING n) SELECT 1 / (SELECT count(*) FROM u),"                   \
                    " set_config('lock_timeout', ?3, true), set_config('statement_timeout', ?4, true)")                 \
+    X(DO_NOT_WAIT, "SELECT set_config('synchronous_commit', 'off', true)")                                             \
     X(TELL, "SELECT pg_notify(current_schema(), '')")                                                                  \
     X(FORGET_HANDLE, "WITH u AS (DELETE FROM handles WHERE id = ?1)"                                                   \
                      " SELECT set_config('synchronous_commit', 'off', true)")                                          \
@@ -164,11 +166,14 @@ struct postgres {
     bool is_registered; /* the row is there */
     bool is_unknown;    /* the answer of a commit was lost, and the row was not asked yet */
     bool was_committed; /* what the row said */
+    bool is_losable;    /* the present transaction: its commit does not wait for the disk */
+    bool owes_disk;     /* so was the last commit: a crash of the server may take it, and its count with it */
+    bool recounts;      /* the connection broke since then: n has to be read again */
     int64_t commit_s;   /* when the last commit was sent, of the clock that runs while the machine sleeps */
     bool is_patient;    /* the present statement may take as long as it likes */
 
     int n_texts;             /* statements that were put together so far */
-    struct postgres *ear;    /* the connection that listens, with nothing else; NULL: nobody asked for it */
+    struct postgres *ear;    /* the connection that listens, with nothing else; NULL: not asked for yet */
     bool has_heard, is_deaf; /* something may have been announced; the database refuses to listen */
     int64_t listen_at_ns;    /* not before: the next attempt to connect it */
     bool tells, cannot_tell; /* the transaction at hand announces itself; the database refuses that */
@@ -249,6 +254,7 @@ int rv_postgres_begin(struct sql_store *base, rv_err **err);
 int rv_postgres_commit(struct sql_store *base, rv_err **err);
 void rv_postgres_rollback(struct sql_store *base);
 bool rv_postgres_again(struct sql_store *base);
+void rv_postgres_may_be_lost(struct sql_store *base);
 /** What was tried succeeded, or is given up. */
 void rv_pg_done_trying(struct postgres *st);
 /** A connection in pipeline mode on which no transaction is open; made again if it was lost. */

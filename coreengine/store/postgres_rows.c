@@ -127,11 +127,13 @@ static void put_value(rv_buf *out, const struct sql_value *v)
 static void forget(struct pg_many *many)
 {
     many->n = 0;
-    for (size_t i = 0; i < RV_SQL_MAX_ARGS; i++)
-        if (many->columns[i].cap > MAX_KEPT)
-            rv_buf_fini(&many->columns[i]);
-        else
-            rv_buf_clear(&many->columns[i]);
+    for (size_t i = 0; i < RV_SQL_MAX_ARGS; i++) {
+        rv_buf *column = &many->columns[i];
+        if (column->cap > MAX_KEPT)
+            rv_buf_fini(column);
+        rv_buf_clear(column);
+        column->max = HEADER + MAX_BYTES + MAX_VALUE;
+    }
 }
 
 void rv_pg_free_rows(struct postgres_stmt *stmt)
@@ -196,8 +198,7 @@ rv_sql_stmt *rv_postgres_use_rows(struct sql_store *base, enum sql_id id)
 
     if (!stmt->many && !(stmt->many = calloc(1, sizeof *stmt->many)))
         return NULL;
-    for (size_t i = 0; i < RV_SQL_MAX_ARGS; i++)
-        stmt->many->columns[i].max = HEADER + MAX_BYTES + MAX_VALUE;
+    forget(stmt->many);
     return &stmt->base;
 }
 

@@ -4,7 +4,11 @@
  * the row has another epoch. When the connection breaks while a commit is under way, the handle raises the epoch over a
  * new connection. That waits for the transaction if it still runs, and makes it fail if it has not begun; the count in
  * the row then tells whether it was committed. See
- * docs/explanation/decisions/0060-a-lost-answer-is-settled-by-a-fence.md. */
+ * docs/explanation/decisions/0060-a-lost-answer-is-settled-by-a-fence.md.
+ *
+ * A commit that does not wait for the disk may be lost when the server crashes, and its count with it, but never
+ * without all that came behind it. So after a lost connection such a handle reads its count again, and accepts a lower
+ * one. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,15 +44,22 @@ static int fail_unknown(struct postgres *st, rv_err **err)
 static int read_row(struct postgres *st, const PGresult *res, rv_err **err)
 {
     int64_t before = st->n;
+    bool asks = st->is_unknown, may_lack = st->recounts;
 
-    if (st->pq->ntuples(res) != 1 || boot_seconds() - st->commit_s > SURE_SECONDS)
+    if (asks && boot_seconds() - st->commit_s > SURE_SECONDS)
+        return fail_unknown(st, err);
+    if (may_lack && st->pq->ntuples(res) == 0) { /* lost, with all that came behind it; or swept */
+        st->is_registered = st->recounts = st->is_unknown = st->owes_disk = st->was_committed = false;
+        return 0;
+    }
+    if (st->pq->ntuples(res) != 1)
         return fail_unknown(st, err);
     st->n = rv_pg_number(st, res, 0, 0);
     st->epoch = rv_pg_number(st, res, 0, 1);
     st->is_registered = true;
-    st->is_unknown = false;
-    st->was_committed = st->n == before + 1;
-    if (st->n != before && st->n != before + 1)
+    st->is_unknown = st->recounts = st->owes_disk = false;
+    st->was_committed = asks && st->n == before + 1;
+    if (st->n != before && !st->was_committed && !(may_lack && st->n < before))
         return RV_FAIL(err, RV_E_INTERNAL, "\"%s\": handle %s has %lld commits, not %lld", st->base.path, st->id,
                        (long long)st->n, (long long)before);
     return 0;
@@ -103,11 +114,11 @@ int rv_pg_ready(struct postgres *st, rv_err **err)
         rv_err *why = NULL;
         int rc = st->conn ? 0 : rv_pg_connect(st, until_ns, false, &why);
         bool is_connected = rc == 0;
-        if (rc == 0 && st->is_unknown)
+        if (rc == 0 && (st->is_unknown || st->recounts))
             rc = raise_epoch(st, &why);
         if (rc == 0)
             return 0;
-        if (is_connected && st->is_unknown && rv_pg_now_ns() < until_ns) {
+        if (is_connected && (st->is_unknown || st->recounts) && rv_pg_now_ns() < until_ns) {
             rv_err_free(why);
             continue;
         }
@@ -143,6 +154,11 @@ bool rv_postgres_again(struct sql_store *base)
     return true;
 }
 
+void rv_postgres_may_be_lost(struct sql_store *base)
+{
+    ((struct postgres *)base)->is_losable = true;
+}
+
 void rv_pg_done_trying(struct postgres *st)
 {
     st->n_tries = 0;
@@ -169,10 +185,11 @@ void rv_pg_abandon(struct postgres *st)
     bool was_open = st->transaction != PG_IDLE;
 
     st->transaction = PG_IDLE;
-    st->is_spoilt = st->is_first = st->is_patient = st->tells = false;
+    st->is_spoilt = st->is_first = st->is_patient = st->tells = st->is_losable = false;
     if (!st->conn || !was_open)
         return;
-    RV_IGNORE(rv_pg_send_id(st, SQL_ROLLBACK, "roll back", NULL), "a broken connection rolls back, too");
+    if (rv_pg_send_id(st, SQL_ROLLBACK, "roll back", NULL) < 0 && st->conn) /* no memory; the server rolls back, too */
+        rv_pg_disconnect(st, "a transaction could not be rolled back");
     if (st->conn)
         rv_pg_push(st);
 }
@@ -231,7 +248,7 @@ static int open_writing(struct postgres *st, const char *what, rv_err **err)
     if (rc < 0)
         return rc;
     st->transaction = PG_WRITING;
-    st->is_spoilt = st->is_first = st->tells = false;
+    st->is_spoilt = st->is_first = st->tells = st->is_losable = false;
     st->n_changes = st->n_changes_before = 0;
     rc = count_write(st, what, err);
     if (rc < 0)
@@ -271,6 +288,8 @@ static int send_commit(struct postgres *st, const char *what, rv_err **err)
 {
     int rc = rv_pg_send_tidings(st, err);
 
+    if (rc == 0 && st->is_losable)
+        rc = rv_pg_send_id(st, PG_DO_NOT_WAIT, what, err);
     if (rc == 0)
         rc = rv_pg_send_id(st, SQL_COMMIT, what, err);
     if (rc < 0) {
@@ -290,6 +309,7 @@ static int send_commit(struct postgres *st, const char *what, rv_err **err)
     st->transaction = PG_IDLE;
     st->is_patient = false;
     st->n++;
+    st->owes_disk = st->is_losable || st->sync != RV_STORE_SYNC_FULL;
     return 0;
 }
 

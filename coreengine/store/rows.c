@@ -1,6 +1,7 @@
 /* Reading the rows of a table in the order of their keys, and summing them up. */
 #include <string.h>
 
+#include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/tables_internal.h"
 
 #define MAX_SQL    8192

@@ -1,7 +1,7 @@
 /* Statements and their values, whatever database carries them out. */
 #include <string.h>
 
-#include "coreengine/store/store_internal.h"
+#include "coreengine/store/sql_driver_internal.h"
 
 void rv_sql_close(struct sql_store *st)
 {
@@ -233,4 +233,10 @@ void rv_sql_tell(struct sql_store *st)
 {
     if (st->driver->tell)
         st->driver->tell(st);
+}
+
+void rv_sql_may_be_lost(struct sql_store *st)
+{
+    if (st->driver->may_be_lost && !st->in_group)
+        st->driver->may_be_lost(st);
 }

@@ -187,57 +187,8 @@ typedef struct rv_sql_stmt {
  * failure at the next statement that gives something or at the end of the transaction. */
 enum sql_wants { SQL_WANTS_NOTHING, SQL_WANTS_KEY, SQL_WANTS_COUNT };
 
-struct rv_report;        /* upkeep.c */
+struct sql_driver;
 struct rv_store_version; /* copy.h */
-struct sql_rows;
-
-/* What a database does in its own way. Codes and errors are the store's. */
-struct sql_driver {
-    const char *name;
-    void (*close)(struct sql_store *st);
-    void (*set_wait)(struct sql_store *st, int64_t ms);
-    rv_sql_stmt *(*use)(struct sql_store *st, enum sql_id id);
-    rv_sql_stmt *(*prepare)(struct sql_store *st, const rv_buf *sql); /* NULL: no memory */
-    void (*finish)(rv_sql_stmt *stmt);                                /* of prepare() */
-    void (*reset)(rv_sql_stmt *stmt);
-    int (*step)(rv_sql_stmt *stmt, const char *what, rv_err **err); /* as rv_sql_step() */
-    int (*run)(rv_sql_stmt *stmt, enum sql_wants wants, int64_t *out, const char *what, rv_err **err);
-    /* Column i from 0 as that type; out stays as it is for null. *lacked: no memory for it. */
-    void (*column)(const rv_sql_stmt *stmt, int i, enum sql_type type, struct sql_value *out, bool *lacked);
-    rv_sql_stmt *(*use_rows)(struct sql_store *st, enum sql_id id); /* as rv_sql_use_rows(); so the next two */
-    int (*add_row)(const struct sql_rows *rows, rv_err **err);
-    int (*end_rows)(const struct sql_rows *rows, int rc, rv_err **err);
-    /* Transactions, as the functions of these names. */
-    int (*begin_read)(struct sql_store *st, bool *began, rv_err **err);
-    void (*end_read)(struct sql_store *st, bool began);
-    int (*begin_write)(struct sql_store *st, const char *what, rv_err **err);
-    int (*end_write)(struct sql_store *st, int rc, const char *what, rv_err **err);
-    int (*begin_part)(struct sql_store *st, rv_err **err);
-    int (*end_part)(struct sql_store *st, int rc, rv_err **err);
-    int (*begin)(struct sql_store *st, rv_err **err);
-    int (*commit)(struct sql_store *st, rv_err **err);
-    void (*rollback)(struct sql_store *st);
-    bool (*again)(struct sql_store *st); /* as rv_sql_again(); NULL: never */
-    /* As rv_sql_tell(), rv_store_listen() and rv_store_heard(); NULL: the database tells nothing. */
-    void (*tell)(struct sql_store *st);
-    int (*listen)(struct sql_store *st, int *fd, rv_err **err);
-    bool (*heard)(struct sql_store *st);
-    /* Upkeep. */
-    int schema;                                           /* the version of the tables */
-    int64_t (*size)(struct sql_store *st);                /* bytes that it takes; 0: not known */
-    int (*give_back)(struct sql_store *st, rv_err **err); /* space that deleted rows took, to the system */
-    int (*backup)(struct sql_store *st, const char *path, rv_err **err); /* NULL: by a copy of the rows */
-    /* Copying. */
-    bool reads_pages;                                      /* rows come in pages that are kept in memory */
-    bool refuses_bytes;                                    /* of a text: NUL, and what is not UTF-8 */
-    int (*be_patient)(struct sql_store *st, rv_err **err); /* the open transaction may take as long as it needs */
-    int (*set_next_key)(struct sql_store *st, const char *table, const char *column,
-                        rv_err **err); /* the highest + 1 */
-    /* Complain about what only this database can tell, within the transaction of the check. */
-    int (*check)(struct sql_store *st, struct rv_report *report, rv_err **err);
-    /* The last statement failed because of damage that the check reports: its text. NULL: for another reason. */
-    const char *(*damage)(struct sql_store *st);
-};
 
 /* A connection. A driver's own one begins with it. */
 struct sql_store {
@@ -294,22 +245,6 @@ rv_str rv_sql_str_at(const rv_sql_stmt *stmt, int i); /* ptr NULL for null only 
 /** A column of that type, or SQL_NULL. A text may have NULs. */
 struct sql_value rv_sql_value_at(const rv_sql_stmt *stmt, int i, enum sql_type type);
 
-/* --- One statement for many rows of arguments: SQLite carries it out for each, PostgreSQL once for all, with arrays.
- * Not for all statements: see `manys` in postgres_stmt.c. --- */
-struct sql_rows {
-    rv_sql_stmt *stmt; /* of rv_sql_use_rows(); NULL is reported by the first row */
-    const char *what;
-    /* For each row that the statement gives (RETURNING), in any order. It may not use the store. NULL: it gives none.
-     */
-    int (*each)(void *self, rv_sql_stmt *stmt, rv_err **err);
-    void *self;
-};
-rv_sql_stmt *rv_sql_use_rows(struct sql_store *st, enum sql_id id);
-/** What is bound is one row; each row binds all arguments. */
-RV_MUST_CHECK int rv_sql_add_row(const struct sql_rows *rows, rv_err **err);
-/** Behind the last one, with the code so far: if it is 0, all rows are carried out when this returns 0. */
-RV_MUST_CHECK int rv_sql_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
-
 /* --- Transactions --- */
 RV_MUST_CHECK int rv_sql_begin_read(struct sql_store *st, bool *began, rv_err **err);
 void rv_sql_end_read(struct sql_store *st, bool began);
@@ -329,5 +264,8 @@ void rv_sql_rollback(struct sql_store *st);
 bool rv_sql_again(struct sql_store *st, rv_err **err);
 /** Those that listen to the store hear of the present transaction when it is committed: of one with work for them. */
 void rv_sql_tell(struct sql_store *st);
+/** The present write, unless it is part of a group, need not survive a crash of the server: its commit does not wait
+ * for the disk, where the database can do that for one transaction. */
+void rv_sql_may_be_lost(struct sql_store *st);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
 struct sqlite_stmt {

@@ -175,7 +175,7 @@ static void cancel_instead(struct task_change *change)
 
 /* --- The end of an attempt --- */
 
-static int check_lease(const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
+int rv_task_check_lease(const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
 {
     int rc;
 
@@ -189,7 +189,7 @@ static int check_lease(const struct rv_task_lease *lease, int64_t now_us, rv_err
     return rc < 0 ? rc : rv_store_check_time("the time", now_us, err);
 }
 
-static int find_held(struct sql_store *st, const struct rv_task_lease *lease, struct found_task *out, rv_err **err)
+int rv_task_find_held(struct sql_store *st, const struct rv_task_lease *lease, struct found_task *out, rv_err **err)
 {
     int rc = rv_task_find(st, NULL, lease->id, out, err);
 
@@ -200,137 +200,6 @@ static int find_held(struct sql_store *st, const struct rv_task_lease *lease, st
                    "lost_lease: worker \"%s\" no longer holds attempt %lld of task \"%s\": it is %s, attempt %lld%s%s",
                    lease->worker, (long long)lease->attempt, lease->id, rv_task_status_text(out->status),
                    (long long)out->attempt, out->worker[0] ? " of " : "", out->worker);
-}
-
-/* Tasks that are completed together. */
-struct completing {
-    const struct rv_task_end *ends;
-    struct task_step *steps; /* of each; key 0: its lease was lost */
-    int64_t *lanes;          /* of those that were completed */
-    size_t n, n_done;
-};
-
-static int completed(void *self, rv_sql_stmt *stmt, rv_err **err)
-{
-    struct completing *c = self;
-    int64_t i = rv_sql_int_at(stmt, 0);
-
-    if (i < 0 || i >= (int64_t)c->n || c->n_done >= c->n)
-        return RV_FAIL(err, RV_E_INTERNAL, "complete tasks: row %lld of %zu", (long long)i, c->n);
-    c->steps[i] = (struct task_step){.key = rv_sql_int_at(stmt, 1),
-                                     .n_events = rv_sql_int_at(stmt, 3),
-                                     .attempt = c->ends[i].lease.attempt,
-                                     .worker = c->ends[i].lease.worker};
-    c->lanes[c->n_done++] = rv_sql_int_at(stmt, 2);
-    return 0;
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const int64_t *one = a, *other = b;
-
-    return (*one > *other) - (*one < *other);
-}
-
-/* Lanes in the order of their keys, as everywhere. */
-static int leave_lanes(struct sql_store *st, int64_t *lanes, size_t n, rv_err **err)
-{
-    int rc = 0;
-
-    qsort(lanes, n, sizeof *lanes, by_number);
-    for (size_t i = 0, next; i < n && rc == 0; i = next) {
-        for (next = i + 1; next < n && lanes[next] == lanes[i];)
-            next++;
-        rc = rv_lane_move(st, lanes[i], 0, -(int64_t)(next - i), err);
-    }
-    return rc;
-}
-
-static int complete_all(struct sql_store *st, struct completing *c, int64_t now_us, rv_err **err)
-{
-    const struct sql_rows rows = {
-        .stmt = rv_sql_use_rows(st, SQL_COMPLETE_TASK), .what = "complete tasks", .each = completed, .self = c};
-    int rc = 0;
-
-    c->n_done = 0;
-    memset(c->steps, 0, c->n * sizeof *c->steps);
-    for (size_t i = 0; i < c->n && rc == 0; i++) {
-        const struct rv_task_end *end = &c->ends[i];
-        rv_sql_text(rows.stmt, 1, end->lease.id);
-        rv_sql_text(rows.stmt, 2, end->lease.worker);
-        rv_sql_int(rows.stmt, 3, end->lease.attempt);
-        rv_sql_int(rows.stmt, 4, now_us);
-        rv_sql_str(rows.stmt, 5, (rv_str){end->result.len > 0 ? end->result.ptr : NULL, end->result.len});
-        rv_sql_int(rows.stmt, 6, (int64_t)i);
-        rc = rv_sql_add_row(&rows, err);
-    }
-    rc = rv_sql_end_rows(&rows, rc, err);
-    if (rc == 0)
-        rc = rv_task_add_events(st, c->steps, c->n, RV_TASK_EVENT_COMPLETED, now_us, err);
-    return rc < 0 ? rc : leave_lanes(st, c->lanes, c->n_done, err);
-}
-
-static int check_end(const struct rv_task_end *end, int64_t now_us, rv_err **err)
-{
-    int rc = check_lease(&end->lease, now_us, err);
-
-    return rc < 0 ? rc : rv_store_check_object("result", end->result, RV_TASK_MAX_JSON, err);
-}
-
-int rv_store_complete_tasks(rv_store *s, struct rv_task_end *ends, size_t n, int64_t now_us, rv_err **err)
-{
-    struct completing c = {.ends = ends, .n = n};
-    int rc = rv_task_check_max(n > INT32_MAX ? INT32_MAX : (int64_t)n, err);
-
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = check_end(&ends[i], now_us, err);
-    if (rc == 0) {
-        c.steps = calloc(n, sizeof *c.steps);
-        c.lanes = calloc(n, sizeof *c.lanes);
-        rc = c.steps && c.lanes ? 0 : RV_FAIL(err, RV_E_NOMEM, "complete tasks");
-    }
-    rc = rv_store_enter_write(s, rc, "complete tasks", err);
-    if (rc == 0) {
-        do
-            rc = complete_all(s->sql, &c, now_us, err);
-        while (rv_store_repeats(s, &rc, err));
-        rc = rv_store_leave_write(s, rc, err);
-    }
-    for (size_t i = 0; i < n && rc == 0; i++)
-        ends[i].is_lost = c.steps[i].key == 0;
-    free(c.steps);
-    free(c.lanes);
-    return rc;
-}
-
-static int complete(struct sql_store *st, const struct rv_task_end *end, int64_t now_us, rv_err **err)
-{
-    struct found_task found;
-    struct task_step step;
-    int64_t lane = 0;
-    struct completing c = {.ends = end, .steps = &step, .lanes = &lane, .n = 1};
-    int rc = complete_all(st, &c, now_us, err);
-
-    if (rc < 0 || c.n_done == 1)
-        return rc;
-    rc = find_held(st, &end->lease, &found, err); /* says why */
-    return rc < 0 ? rc : RV_FAIL(err, RV_E_INTERNAL, "task \"%s\" is held and cannot be completed", end->lease.id);
-}
-
-int rv_store_complete_task(rv_store *s, const struct rv_task_lease *lease, rv_str result, int64_t now_us, rv_err **err)
-{
-    int rc = check_lease(lease, now_us, err);
-
-    if (rc == 0)
-        rc = rv_store_check_object("result", result, RV_TASK_MAX_JSON, err);
-    rc = rv_store_enter_write(s, rc, "complete task", err);
-    if (rc != 0)
-        return rc;
-    const struct rv_task_end end = {.lease = *lease, .result = result};
-    do
-        rc = complete(s->sql, &end, now_us, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
 }
 
 /* 30 s x 4^n, and what the jitter adds. */
@@ -348,7 +217,7 @@ static int fail(struct sql_store *st, const struct rv_task_lease *lease, const s
                 const char *error, enum rv_task_status *now_is, rv_err **err)
 {
     struct found_task found;
-    int rc = find_held(st, lease, &found, err);
+    int rc = rv_task_find_held(st, lease, &found, err);
 
     if (rc < 0)
         return rc;
@@ -383,7 +252,8 @@ static char *cut(const char *text)
 
 static int check_failure(const struct rv_task_lease *lease, const struct rv_task_failure *failure, rv_err **err)
 {
-    int rc = failure ? check_lease(lease, failure->now_us, err) : RV_FAIL(err, RV_E_INVALID, "no failure given");
+    int rc =
+        failure ? rv_task_check_lease(lease, failure->now_us, err) : RV_FAIL(err, RV_E_INVALID, "no failure given");
 
     if (rc == 0)
         rc = check_words("error", failure->error, err);
@@ -419,7 +289,7 @@ static int postpone(struct sql_store *st, const struct rv_task_lease *lease, int
                     int64_t now_us, rv_err **err)
 {
     struct found_task found;
-    int rc = find_held(st, lease, &found, err);
+    int rc = rv_task_find_held(st, lease, &found, err);
 
     if (rc < 0)
         return rc;
@@ -439,7 +309,7 @@ int rv_store_postpone_task(rv_store *s, const struct rv_task_lease *lease, int64
                            int64_t now_us, rv_err **err)
 {
     char *text = NULL;
-    int rc = check_lease(lease, now_us, err);
+    int rc = rv_task_check_lease(lease, now_us, err);
 
     if (rc == 0 && (until_us <= 0 || until_us > RV_STORE_MAX_NUMBER))
         rc = RV_FAIL(err, RV_E_INVALID, "put off until %lld us, which is not a date", (long long)until_us);
@@ -461,7 +331,7 @@ int rv_store_postpone_task(rv_store *s, const struct rv_task_lease *lease, int64
 static int release(struct sql_store *st, const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
 {
     struct found_task found;
-    int rc = find_held(st, lease, &found, err);
+    int rc = rv_task_find_held(st, lease, &found, err);
 
     if (rc < 0)
         return rc;
@@ -474,7 +344,7 @@ static int release(struct sql_store *st, const struct rv_task_lease *lease, int6
 
 int rv_store_release_task(rv_store *s, const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
 {
-    int rc = rv_store_enter_write(s, check_lease(lease, now_us, err), "release task", err);
+    int rc = rv_store_enter_write(s, rv_task_check_lease(lease, now_us, err), "release task", err);
 
     if (rc != 0)
         return rc;
@@ -487,7 +357,7 @@ int rv_store_release_task(rv_store *s, const struct rv_task_lease *lease, int64_
 static int stop(struct sql_store *st, const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
 {
     struct found_task found;
-    int rc = find_held(st, lease, &found, err);
+    int rc = rv_task_find_held(st, lease, &found, err);
 
     if (rc == 0 && !found.cancel_requested)
         rc = RV_FAIL(err, RV_E_STATE, "task \"%s\" is not to be cancelled", lease->id);
@@ -500,7 +370,7 @@ static int stop(struct sql_store *st, const struct rv_task_lease *lease, int64_t
 
 int rv_store_stop_task(rv_store *s, const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
 {
-    int rc = rv_store_enter_write(s, check_lease(lease, now_us, err), "stop task", err);
+    int rc = rv_store_enter_write(s, rv_task_check_lease(lease, now_us, err), "stop task", err);
 
     if (rc != 0)
         return rc;
@@ -529,7 +399,7 @@ static int mark(struct sql_store *st, const struct found_task *found, enum rv_ta
 static int note(struct sql_store *st, const struct rv_task_lease *lease, const char *text, int64_t now_us, rv_err **err)
 {
     struct found_task found;
-    int rc = find_held(st, lease, &found, err);
+    int rc = rv_task_find_held(st, lease, &found, err);
 
     return rc < 0 ? rc : mark(st, &found, RV_TASK_EVENT_ERROR, text, now_us, err);
 }
@@ -537,7 +407,7 @@ static int note(struct sql_store *st, const struct rv_task_lease *lease, const c
 int rv_store_note_task(rv_store *s, const struct rv_task_lease *lease, const char *text, int64_t now_us, rv_err **err)
 {
     char *kept = NULL;
-    int rc = check_lease(lease, now_us, err);
+    int rc = rv_task_check_lease(lease, now_us, err);
 
     if (rc == 0)
         rc = check_words("text", text, err);

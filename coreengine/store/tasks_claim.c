@@ -285,6 +285,7 @@ int rv_store_claim_tasks(rv_store *s, const struct rv_claim_tasks *claim, struct
     if (rc == 0) {
         do {
             forget(&c);
+            rv_sql_may_be_lost(s->sql); /* then the tasks are pending, and are claimed again */
             rc = claim_tasks(&c, err);
         } while (rv_store_repeats(s, &rc, err));
         rc = rv_store_leave_write(s, rc, err);
@@ -318,6 +319,7 @@ int rv_store_heartbeat(rv_store *s, const char *worker, int64_t now_us, int64_t 
     if (rc != 0)
         return rc;
     do {
+        rv_sql_may_be_lost(s->sql); /* the next one comes before the lease ends */
         rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_HEARTBEAT);
         rv_sql_text(stmt, 1, worker);
         rv_sql_int(stmt, 2, now_us);

@@ -2,6 +2,7 @@
 #ifndef RV_STORE_TASKS_INTERNAL_H
 #define RV_STORE_TASKS_INTERNAL_H
 
+#include "coreengine/store/sql_rows_internal.h"
 #include "coreengine/store/store_internal.h"
 
 typedef int rv_each_task(void *self, const struct rv_task_row *row, rv_err **err);
@@ -44,6 +45,10 @@ RV_MUST_CHECK int rv_task_change(struct sql_store *st, const struct found_task *
 /** An event of a task whose row counts it in this transaction. */
 RV_MUST_CHECK int rv_task_add_event(struct sql_store *st, int64_t key, const struct rv_task_event *e, rv_err **err);
 
+RV_MUST_CHECK int rv_task_check_lease(const struct rv_task_lease *lease, int64_t now_us, rv_err **err);
+/** rv_task_find() for the task of a lease. RV_E_STATE "lost_lease ...". */
+RV_MUST_CHECK int rv_task_find_held(struct sql_store *st, const struct rv_task_lease *lease, struct found_task *out,
+                                    rv_err **err);
 /* A change of a task whose row counts its event already. */
 struct task_step {
     int64_t key; /* 0: there was none */

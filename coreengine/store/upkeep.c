@@ -1,5 +1,6 @@
 /* Upkeep in every database: rows counted, and what nothing needs any more deleted, a little at a time. upkeep_check.c
  * looks for damage. */
+#include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
 #define SWEEP_BLOBS 1000 /* looked at in one transaction, so that others get their turn */

@@ -2,6 +2,7 @@
  * is looked at in one read transaction, while others may write. */
 #include <string.h>
 
+#include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
 #define MAX_REPORT   700 /* bytes: an error's text has room for that; the count says how much more there is */

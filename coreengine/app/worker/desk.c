@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,49 +13,15 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/schedules.h"
-#include "coreengine/app/worker/worker_internal.h"
+#include "coreengine/app/worker/desk_internal.h"
 
-#define POLL_MIN_US    INT64_C(50000)
-#define POLL_MAX_US    INT64_C(2000000)
-#define SWEEP_US       INT64_C(5000000)
-#define SIGN_US        INT64_C(5000000) /* between two signs of life; with short leases more often */
-#define RETRY_US       INT64_C(500000)
-#define CANCELS_US     INT64_C(100000) /* between two looks for cancellations that were heard of */
-#define MAX_CLASSES    4096            /* that a worker looks at */
-#define MAX_TIMELY     200             /* tasks that become due, or are taken from dead workers, at once */
-#define MAX_FIRED      32 /* schedules that fire at once: signs of life and claims have their turn between */
-#define FIRE_SPREAD_US INT64_C(100000) /* workers that wait for the same instant look at it so far apart */
-#define SWEEP_DUTY     "sweep"
-#define PRUNE_US       INT64_C(3600000000) /* between two looks for counters of quotas that are over */
-#define MAX_PRUNED     1000
-#define JITTER_PPM     INT64_C(100000)
-
-struct work_desk {
-    pthread_mutex_t lock;    /* guards what follows up to `thread`; never held while the store is used */
-    int bell[2];             /* a pipe; a byte in it: something was given, or is to be done */
-    struct work_list ended;  /* from the loop */
-    struct work_list begins; /* for the loop */
-    size_t n_held;           /* tasks that it claimed and has not told the end of */
-    bool is_draining, is_ending, is_idle;
-    bool heard_cancel; /* something was announced while runs go on: for the loop */
-    void (*wake)(void *self);
-    void *wake_self;
-    pthread_t thread;
-    /* the thread's own */
-    struct rv_worker *worker; /* what does not change */
-    rv_store *store;
-    struct work_taker taker;
-    rv_zones *zones;          /* of the schedules that it fires */
-    struct work_job *held;    /* by next_held */
-    struct work_list unloads; /* ended, and told; what they loaded may still be in use */
-    int64_t *classes;         /* that it can serve */
-    size_t n_classes, cap_classes, first_class;
-    int64_t n_known_classes; /* -1: not asked yet */
-    int64_t poll_us, poll_at_us, sweep_at_us, sign_at_us, started_us, prune_at_us;
-    bool found_something;                /* in the last look */
-    bool has_told_draining;              /* the store that it takes no more */
-    int64_t cancels_at_us, cancelled_us; /* when to look for cancellations, and the last look; 0: none */
-};
+#define SWEEP_US   INT64_C(5000000)
+#define SIGN_US    INT64_C(5000000) /* between two signs of life; with short leases more often */
+#define RETRY_US   INT64_C(500000)
+#define CANCELS_US INT64_C(100000) /* between two looks for cancellations that were heard of */
+#define SWEEP_DUTY "sweep"
+#define PRUNE_US   INT64_C(3600000000) /* between two looks for counters of quotas that are over */
+#define MAX_PRUNED 1000
 
 /* --- how tasks ended --- */
 
@@ -80,9 +45,7 @@ static bool end_job(struct work_desk *d, struct work_job *j)
     rv_log *log = d->worker->app.log;
     rv_err *err = NULL;
 
-    rv_journal_free(j->journal); /* of one that never came to the loop's engine */
-    j->journal = NULL;
-    int rc = rv_work_tell_end(d->store, j, &err);
+    int rc = j->is_told ? 0 : rv_work_tell_end(d->store, j, &err);
     if (rc == RV_E_STATE || rc == RV_E_NOT_FOUND)
         RV_LOG(log, WARN, "task.lost", RV_F_TEXT("task", j->task.id), RV_F_ERR("error", err));
     else if (rc < 0)
@@ -110,197 +73,6 @@ static void unload(struct work_desk *d, bool at_the_end)
         if (j->end != WORK_LEFT) /* else its run uses what was loaded until the process ends */
             rv_work_job_free(j);
     }
-}
-
-/* --- claiming --- */
-
-static bool can_serve(const struct rv_worker *w, const struct rv_task_class *c)
-{
-    for (size_t i = 0; i < c->n_needs; i++)
-        if (!rv_needs_met(&w->offers, c->needs[i]))
-            return false;
-    return true;
-}
-
-static int note_class(void *self, const struct rv_task_class *c, rv_err **err)
-{
-    struct work_desk *d = self;
-
-    d->n_known_classes++;
-    if (!can_serve(d->worker, c) || d->n_classes >= MAX_CLASSES)
-        return 0;
-    if (d->n_classes == d->cap_classes) {
-        size_t cap = d->cap_classes ? d->cap_classes * 2 : 16;
-        int64_t *classes = realloc(d->classes, cap * sizeof *classes);
-        if (!classes)
-            return RV_FAIL(err, RV_E_NOMEM, "list classes of tasks");
-        d->classes = classes;
-        d->cap_classes = cap;
-    }
-    d->classes[d->n_classes++] = c->id;
-    return 0;
-}
-
-/* As many as a claim takes, beginning with another one each time. */
-static size_t some_classes(struct work_desk *d, int64_t out[RV_TASK_MAX_CLASSES])
-{
-    size_t n = d->n_classes < RV_TASK_MAX_CLASSES ? d->n_classes : RV_TASK_MAX_CLASSES;
-
-    for (size_t i = 0; i < n; i++)
-        out[i] = d->classes[(d->first_class + i) % d->n_classes];
-    if (d->n_classes > 0)
-        d->first_class = (d->first_class + 1) % d->n_classes;
-    return n;
-}
-
-static struct work_job *new_job(struct work_desk *d, struct rv_task_row *task)
-{
-    struct work_job *j = calloc(1, sizeof *j);
-
-    if (!j)
-        return NULL;
-    j->worker = d->worker;
-    j->task = *task;
-    *task = (struct rv_task_row){0};
-    j->app = d->worker->app;
-    j->app.scope = (struct rv_store_scope){.tenant = j->task.tenant, .user = NULL};
-    j->result = RV_BUF_INIT(RV_TASK_MAX_JSON);
-    j->error = RV_BUF_INIT(RV_TASK_MAX_ERROR);
-    atomic_init(&j->cancel_wanted, false);
-    j->next_held = d->held;
-    d->held = j;
-    return j;
-}
-
-static void begin_job(struct work_desk *d, struct work_job *j)
-{
-    rv_work_take_up(&d->taker, j);
-    pthread_mutex_lock(&d->lock);
-    rv_work_list_add(&d->begins, j);
-    pthread_mutex_unlock(&d->lock);
-    d->wake(d->wake_self);
-}
-
-static int claim(struct work_desk *d, size_t n_free, const int64_t *classes, size_t n_classes, rv_err **err)
-{
-    struct rv_claimed got = {0};
-    int64_t now_us = rv_app_now_us();
-    const struct rv_claim_tasks what = {.worker = d->worker->owner,
-                                        .classes = classes,
-                                        .n_classes = n_classes,
-                                        .n = n_free,
-                                        .now_us = now_us,
-                                        .until_us = now_us + d->worker->lease_us};
-
-    int rc = rv_store_claim_tasks(d->store, &what, &got, err);
-    if (rc < 0)
-        return rc;
-    pthread_mutex_lock(&d->lock);
-    d->n_held += got.n;
-    pthread_mutex_unlock(&d->lock);
-    d->taker.patience_us = RV_OWNER_ENDS_US;
-    for (size_t i = 0; i < got.n; i++) {
-        struct work_job *j = new_job(d, &got.rows[i]);
-        if (j) {
-            begin_job(d, j);
-            continue;
-        }
-        pthread_mutex_lock(&d->lock); /* no memory: its lease ends, and another worker takes it */
-        d->n_held--;
-        pthread_mutex_unlock(&d->lock);
-    }
-    d->found_something = d->found_something || got.n > 0;
-    rv_claimed_fini(&got);
-    return 0;
-}
-
-/* What time has brought: tasks that are due, and those of workers that are gone. */
-static int be_timely(struct work_desk *d, const struct rv_next_tasks *next, rv_err **err)
-{
-    struct rv_recovered recovered = {0};
-    int64_t now_us = rv_app_now_us(), n = 0;
-    int rc = 0;
-
-    if (next->due_us > 0 && next->due_us <= now_us)
-        rc = rv_store_promote_tasks(d->store, now_us, MAX_TIMELY, &n, err);
-    if (rc == 0 && next->stale_us > 0 && next->stale_us <= now_us)
-        rc = rv_store_recover_tasks(d->store, now_us, MAX_TIMELY, &recovered, err);
-    if (recovered.n_pending + recovered.n_failed > 0)
-        RV_LOG(d->worker->app.log, INFO, "tasks.recovered", RV_F_I64("pending", recovered.n_pending),
-               RV_F_I64("failed", recovered.n_failed));
-    d->found_something = d->found_something || n + recovered.n_pending > 0;
-    return rc;
-}
-
-/* Schedules that are due. One that fails is put off; the rest goes on. */
-static int fire(struct work_desk *d, const struct rv_next_tasks *next, rv_err **err)
-{
-    struct rv_app_fired fired;
-    int64_t now_us = rv_app_now_us();
-
-    if (next->fires_us == 0 || next->fires_us > now_us)
-        return 0;
-    d->found_something = true;
-    return rv_app_fire_due(&d->worker->app, d->store, d->zones, now_us, MAX_FIRED, &fired, err);
-}
-
-static int64_t earlier(int64_t a_us, int64_t b_us)
-{
-    return b_us > 0 && b_us < a_us ? b_us : a_us;
-}
-
-/* When to look again: soon after something was there, else later and later, but when a task is due. */
-static void plan_look(struct work_desk *d, const struct rv_next_tasks *next)
-{
-    int64_t now_us = rv_app_now_us();
-
-    if (d->found_something)
-        d->poll_us = POLL_MIN_US;
-    else if (d->poll_us < POLL_MAX_US)
-        d->poll_us = d->poll_us * 2 < POLL_MAX_US ? d->poll_us * 2 : POLL_MAX_US;
-    int64_t spread_us = (int64_t)rv_rand_below(rv_rand_system(), (uint64_t)d->poll_us / 4 + 1);
-    d->poll_at_us = now_us + d->poll_us - spread_us;
-    d->poll_at_us = earlier(d->poll_at_us, next->due_us);
-    d->poll_at_us = earlier(d->poll_at_us, next->stale_us);
-    if (next->fires_us > 0)
-        d->poll_at_us =
-            earlier(d->poll_at_us, next->fires_us + (int64_t)rv_rand_below(rv_rand_system(), FIRE_SPREAD_US));
-    if (d->poll_at_us < now_us + POLL_MIN_US / 5)
-        d->poll_at_us = now_us + POLL_MIN_US / 5;
-}
-
-static int look(struct work_desk *d, rv_err **err)
-{
-    int64_t classes[RV_TASK_MAX_CLASSES];
-    struct rv_next_tasks next = {0};
-
-    d->found_something = false;
-    size_t n = some_classes(d, classes);
-    int rc = rv_store_next_tasks(d->store, classes, n, &next, err);
-    if (rc == 0 && next.n_classes != d->n_known_classes) {
-        d->n_classes = 0;
-        d->n_known_classes = 0;
-        rc = rv_store_list_classes(d->store, note_class, d, err);
-        d->found_something = true; /* look again soon, with these */
-    }
-    if (rc == 0)
-        rc = be_timely(d, &next, err);
-    if (rc == 0)
-        rc = fire(d, &next, err);
-    pthread_mutex_lock(&d->lock);
-    size_t n_free = d->is_draining || d->n_held >= d->worker->n_max ? 0 : d->worker->n_max - d->n_held;
-    pthread_mutex_unlock(&d->lock);
-    if (rc == 0 && next.ready && n_free > 0)
-        rc = claim(d, n_free, classes, n, err);
-    pthread_mutex_lock(&d->lock);
-    d->is_idle =
-        rc == 0 && !d->found_something && !next.ready && next.due_us == 0 && next.stale_us == 0 && d->n_held == 0;
-    bool is_idle = d->is_idle;
-    pthread_mutex_unlock(&d->lock);
-    plan_look(d, &next);
-    if (is_idle)
-        d->wake(d->wake_self);
-    return rc;
 }
 
 /* --- signs of life --- */
@@ -378,7 +150,7 @@ static int sweep(struct work_desk *d, rv_err **err)
         rc = rv_store_prune_usage(d->store, now_us - RV_USAGE_KEPT_US, now_us, MAX_PRUNED, NULL, err);
     }
     if (n > 0) {
-        d->poll_us = POLL_MIN_US;
+        d->poll_us = RV_DESK_POLL_US;
         d->poll_at_us = 0;
         RV_LOG(d->worker->app.log, INFO, "runs.queued", RV_F_I64("left", n));
     }
@@ -429,7 +201,7 @@ static void be_due(struct work_desk *d)
         report(d, "look for cancellations", err);
         err = NULL;
     }
-    if (rv_app_now_us() >= d->poll_at_us && !is_draining && look(d, &err) < 0) {
+    if (rv_app_now_us() >= d->poll_at_us && !is_draining && rv_desk_look(d, &err) < 0) {
         d->poll_at_us = rv_app_now_us() + RETRY_US;
         report(d, "look for tasks", err);
     }
@@ -450,6 +222,11 @@ static void end_jobs(struct work_desk *d, struct work_list *untold)
     if (untold->first)
         d->poll_at_us = 0; /* there is room for another */
     j = rv_work_list_take(untold);
+    for (struct work_job *each = j; each; each = each->next) {
+        rv_journal_free(each->journal); /* of one that never came to the loop's engine */
+        each->journal = NULL;
+    }
+    rv_work_tell_done(d->store, j);
     while (j) {
         struct work_job *next = j->next;
         if (!end_job(d, j))
@@ -478,8 +255,8 @@ static int64_t wait_us(struct work_desk *d, bool is_pressed)
     if (!is_draining && d->sweep_at_us < until_us)
         until_us = d->sweep_at_us;
     if (is_pressed || d->unloads.first)
-        until_us = earlier(until_us, now_us + RETRY_US);
-    until_us = earlier(until_us, d->cancels_at_us);
+        until_us = rv_desk_earlier(until_us, now_us + RETRY_US);
+    until_us = rv_desk_earlier(until_us, d->cancels_at_us);
     return until_us > now_us ? until_us - now_us : 0;
 }
 
@@ -498,7 +275,7 @@ static bool hear(struct work_desk *d)
     pthread_mutex_lock(&d->lock);
     bool is_full = d->n_held >= d->worker->n_max;
     pthread_mutex_unlock(&d->lock);
-    d->poll_us = POLL_MIN_US;
+    d->poll_us = RV_DESK_POLL_US;
     if (!is_full)
         d->poll_at_us = 0;
     if (d->held && d->cancels_at_us == 0)
@@ -641,7 +418,7 @@ int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(vo
     d->wake = wake;
     d->wake_self = self;
     d->n_known_classes = -1;
-    d->poll_us = POLL_MIN_US;
+    d->poll_us = RV_DESK_POLL_US;
     d->started_us = rv_app_now_us();
     d->zones = rv_zones_new(NULL);
     int rc = d->zones ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a worker");

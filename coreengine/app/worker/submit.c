@@ -245,6 +245,24 @@ static int submit(struct rv_app_run *run, const rv_envelope *env, const struct r
     return keep_and_enqueue(run, env, how, needs, err);
 }
 
+/* One transaction; again when another was in the way, or the connection to the server broke. */
+static int submit_whole(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+                        const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
+{
+    int rc;
+
+    do {
+        rc = rv_store_begin(run->store, err);
+        if (rc == 0)
+            rc = rv_store_end(run->store, submit(run, env, how, needs, out, err), err);
+        if (rc < 0) { /* of the run that was not made */
+            rv_journal_free(run->journal);
+            run->journal = NULL;
+        }
+    } while (rc < 0 && rv_store_again(run->store, err));
+    return rc;
+}
+
 int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
                   struct rv_app_submitted *out, rv_err **err)
 {
@@ -255,9 +273,7 @@ int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct r
     for (size_t i = 0; rc == 0 && i < how->n_labels; i++)
         rc = rv_needs_add_label(&needs, how->labels[i], err);
     if (rc == 0)
-        rc = rv_store_begin(run->store, err);
-    if (rc == 0)
-        rc = rv_store_end(run->store, submit(run, env, how, &needs, out, err), err);
+        rc = submit_whole(run, env, how, &needs, out, err);
     rv_needs_fini(&needs);
     return rc < 0 ? RV_WRAP(err, rc, "submit the run") : 0;
 }

@@ -1,4 +1,5 @@
 /* How a task ended, told to the store: it is completed, it failed, or another worker goes on with it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/app/past.h"
@@ -64,6 +65,33 @@ static int put_off(rv_store *store, const struct work_job *j, const struct rv_ta
         rc = rv_work_enqueue_row(store, &row, NULL, j->later_us, NULL, err);
     rv_run_row_fini(&row);
     return rv_store_end(store, rc, err);
+}
+
+static bool is_done(const struct work_job *j)
+{
+    return j->end == WORK_DONE && !j->is_cancelled;
+}
+
+/* What this cannot do, rv_work_tell_end() does for each, or says why not. */
+void rv_work_tell_done(rv_store *store, struct work_job *first)
+{
+    struct rv_task_end *ends;
+    size_t n = 0, i = 0;
+
+    for (const struct work_job *j = first; j; j = j->next)
+        n += is_done(j);
+    if (n < 2 || n > RV_TASK_MAX_CLAIM || !(ends = calloc(n, sizeof *ends)))
+        return;
+    for (const struct work_job *j = first; j; j = j->next)
+        if (is_done(j))
+            ends[i++] = (struct rv_task_end){lease_of(j), rv_buf_str(&j->result), false};
+    if (rv_store_complete_tasks(store, ends, n, rv_app_now_us(), NULL) == 0) {
+        i = 0;
+        for (struct work_job *j = first; j; j = j->next)
+            if (is_done(j))
+                j->is_told = !ends[i++].is_lost;
+    }
+    free(ends);
 }
 
 int rv_work_tell_end(rv_store *store, const struct work_job *j, rv_err **err)

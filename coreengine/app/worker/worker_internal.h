@@ -65,6 +65,7 @@ struct work_job {
     struct rv_worker *worker;
     atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
     bool is_cancelled;         /* by the loop */
+    bool is_told;              /* the store has its end */
     enum work_end end;
     int64_t later_us;
     rv_buf result;
@@ -108,6 +109,9 @@ void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const
 /* --- tell.c, on the desk's thread --- */
 /** What rv_store_complete_task() and its like say: RV_E_STATE when the worker lost the task. */
 RV_MUST_CHECK int rv_work_tell_end(rv_store *store, const struct work_job *j, rv_err **err);
+
+/** The same in one transaction for those of a list (by `next`) that are done: is_told of each that the store took. */
+void rv_work_tell_done(rv_store *store, struct work_job *first);
 
 /* --- sweep.c, on the desk's thread --- */
 /** Queue the runs that no process drives. *n: how many. */

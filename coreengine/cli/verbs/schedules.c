@@ -56,8 +56,7 @@ static int take_schedule(void *self, const struct rv_schedule_row *row, rv_err *
     if (l->list.table)
         add_row(l, row);
     else
-        rv_buf_printf(&l->list.text, "%s
-", row->name);
+        rv_buf_printf(&l->list.text, "%s\n", row->name);
     return 0;
 }
 

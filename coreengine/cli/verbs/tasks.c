@@ -57,8 +57,7 @@ static int take_task(void *self, const struct rv_task_row *row, rv_err **err)
     else if (l->json)
         rv_app_task_json(row, l->json);
     else
-        rv_buf_printf(&l->text, "%s
-", row->id);
+        rv_buf_printf(&l->text, "%s\n", row->id);
     return 0;
 }
 

@@ -193,3 +193,38 @@ int picture_task(void *self, const struct rv_task_row *row, rv_err **err)
                   (long long)row->lease_until_us, (long long)row->updated_us, row->cancel_requested);
     return 0;
 }
+
+int do_complete_tasks(struct world *w)
+{
+    struct rv_task_end end = {.lease = {"held", "W", 1}, .is_lost = true};
+    int rc = rv_store_complete_tasks(w->s, &end, 1, T0, &w->err);
+    ck_assert_int_eq(end.is_lost, rc != 0);
+    return rc;
+}
+int do_put_worker(struct world *w)
+{
+    const struct rv_worker_row row = {.name = "W", .host = "h", .offers = RV_STR_LIT("[]"), .seen_us = T0};
+    return rv_store_put_worker(w->s, &row, &w->err);
+}
+static int see_no_worker(void *self, const struct rv_worker_row *row, rv_err **err)
+{
+    (void)self;
+    (void)row;
+    (void)err;
+    return 0;
+}
+int do_list_workers(struct world *w)
+{
+    return rv_store_list_workers(w->s, 0, see_no_worker, NULL, &w->err);
+}
+int do_drop_worker(struct world *w)
+{
+    return rv_store_drop_worker(w->s, "W", T0, &w->err);
+}
+int do_take_duty(struct world *w)
+{
+    bool mine = false;
+    int rc = rv_store_take_duty(w->s, "sweep", "W", T0, T0 + 1, &mine, &w->err);
+    ck_assert_int_eq(mine, rc == 0);
+    return rc;
+}

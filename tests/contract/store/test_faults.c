@@ -1,4 +1,5 @@
 /* The fault points: each operation passes one before and one after, and what a hook makes of them. */
+#include "coreengine/store/workers.h"
 #include "tests/contract/store/schedules.h"
 
 /* Writes the points down, and fails at one of them. */
@@ -318,6 +319,27 @@ static int do_set_share(struct world *w)
 {
     return rv_store_set_share(w->s, NULL, &(struct rv_task_share){.weight = 5, .cap = 7}, &w->err);
 }
+static int do_list_owners(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_owners(w->s, see_id, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_list_left(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_left(w->s, NULL, T0 + 1000, 9, see_run, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_list_expired(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_expired(w->s, T0 + 1000, 9, see_run, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
 static int do_listen(struct world *w)
 {
     int fd = -2, rc = rv_store_listen(w->s, &fd, &w->err);
@@ -408,6 +430,14 @@ static const struct {
     {"postpone_schedule", do_postpone_schedule},
     {"delete_schedule", do_delete_schedule},
     {"prune_schedules", do_prune_schedules},
+    {"complete_tasks", do_complete_tasks},
+    {"put_worker", do_put_worker},
+    {"list_workers", do_list_workers},
+    {"drop_worker", do_drop_worker},
+    {"take_duty", do_take_duty},
+    {"list_owners", do_list_owners},
+    {"list_left", do_list_left},
+    {"list_expired", do_list_expired},
     {"listen", do_listen},
     {"heard", do_heard},
     {"stats", do_stats},

@@ -1,4 +1,4 @@
-/* Hearing of work: what another handle commits is heard of if it is work for somebody, and nothing else is. A store
+/* Hearing of work: what another handle commits is heard of if it is work, and nothing else is. A store
  * that cannot tell says so, and never hears. */
 #include <poll.h>
 

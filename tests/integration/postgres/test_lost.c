@@ -184,15 +184,172 @@ static void check_schema(struct scene *sc)
     ck_assert_int_eq(version, sc->n);
 }
 
+static int count_event(void *self, const struct rv_task_event *e, rv_err **err)
+{
+    (void)err;
+    ck_assert_int_eq(e->seq, ++*(int64_t *)self);
+    return 0;
+}
+
+static int claim_group(rv_store *s, const char *worker, struct rv_claimed *got, rv_err **err)
+{
+    const struct rv_claim_tasks claim = {
+        .worker = worker, .classes = (const int64_t[]){1}, .n_classes = 1, .n = 9, .now_us = T0, .until_us = T0 + 1000};
+
+    return rv_store_claim_tasks(s, &claim, got, err);
+}
+
+/* --- The queue: three tasks of each round, "task<n>.0" and so on --- */
+
+enum { N_TASKS = 3 };
+
+static void task_name(char name[30], int n, int i)
+{
+    snprintf(name, 30, "task%d.%d", n, i);
+}
+
+static int enqueue_group(rv_store *s, int n, rv_err **err)
+{
+    char name[30];
+    int rc;
+
+    do {
+        rc = rv_store_begin(s, err);
+        for (int i = 0; i < N_TASKS && rc == 0; i++) {
+            const struct rv_new_task task = {.id = name, .type = "news", .max_retries = RV_UNSET, .now_us = T0};
+            task_name(name, n, i);
+            rc = rv_store_enqueue(s, &task, NULL, err);
+        }
+        rc = rv_store_end(s, rc, err);
+    } while (rc < 0 && rv_store_again(s, err));
+    return rc;
+}
+
+static int do_enqueue(struct scene *sc, rv_err **err)
+{
+    return enqueue_group(sc->s, sc->n, err);
+}
+
+static void tasks_are(struct scene *sc, enum rv_task_status status, int64_t n_events)
+{
+    struct world *w = &sc->world;
+
+    for (int i = 0; i < N_TASKS; i++) {
+        struct rv_task_row row;
+        int64_t n = 0;
+        char name[30];
+        task_name(name, sc->n, i);
+        OK(rv_store_get_task(w->s, &operator_scope, name, &row, &w->err));
+        ck_assert_str_eq(rv_task_status_text(row.status), rv_task_status_text(status));
+        ck_assert_int_eq(row.attempt, status != RV_TASK_PENDING);
+        rv_task_row_fini(&row);
+        OK(rv_store_list_task_events(w->s, &operator_scope, name, count_event, &n, &w->err));
+        ck_assert_int_eq(n, n_events);
+    }
+}
+
+/* Those that a check is done with are not claimed by the next round. */
+static void finish(struct scene *sc)
+{
+    struct world *w = &sc->world;
+    struct rv_claimed got = {0};
+
+    OK(claim_group(w->s, "X", &got, &w->err));
+    rv_claimed_fini(&got);
+}
+
+static void check_enqueued(struct scene *sc)
+{
+    tasks_are(sc, RV_TASK_PENDING, 0);
+    finish(sc);
+}
+
+static void make_tasks(struct scene *sc)
+{
+    struct world *w = &sc->world;
+
+    OK(enqueue_group(w->s, sc->n, &w->err));
+}
+
+static int do_claim_tasks(struct scene *sc, rv_err **err)
+{
+    struct rv_claimed got = {0};
+    int rc = claim_group(sc->s, "W", &got, err);
+
+    ck_assert_uint_eq(got.n, rc == 0 ? N_TASKS : 0);
+    rv_claimed_fini(&got);
+    return rc;
+}
+
+static void check_claimed(struct scene *sc)
+{
+    tasks_are(sc, RV_TASK_PROCESSING, 1);
+}
+
+static void make_held(struct scene *sc)
+{
+    struct world *w = &sc->world;
+    struct rv_claimed got = {0};
+
+    make_tasks(sc);
+    OK(claim_group(w->s, "W", &got, &w->err));
+    ck_assert_uint_eq(got.n, N_TASKS);
+    rv_claimed_fini(&got);
+}
+
+static int do_complete(struct scene *sc, rv_err **err)
+{
+    struct rv_task_end ends[N_TASKS];
+    char names[N_TASKS][30];
+
+    for (int i = 0; i < N_TASKS; i++) {
+        task_name(names[i], sc->n, i);
+        ends[i] = (struct rv_task_end){{names[i], "W", 1}, RV_STR_LIT("{}"), false};
+    }
+    int rc = rv_store_complete_tasks(sc->s, ends, N_TASKS, T0 + 1, err);
+    for (int i = 0; i < N_TASKS && rc == 0; i++)
+        ck_assert_msg(!ends[i].is_lost, "task %d was completed before", i);
+    return rc;
+}
+
+static void check_completed(struct scene *sc)
+{
+    tasks_are(sc, RV_TASK_COMPLETED, 2);
+}
+
+static int do_cancel(struct scene *sc, rv_err **err)
+{
+    char name[30];
+    int rc = 0;
+
+    for (int i = 0; i < N_TASKS && rc == 0; i++) {
+        task_name(name, sc->n, i);
+        rc = rv_store_cancel_task(sc->s, &operator_scope, name, T0 + 1, NULL, err);
+    }
+    return rc;
+}
+
+static void check_cancelled(struct scene *sc)
+{
+    tasks_are(sc, RV_TASK_PROCESSING, 2); /* claimed, and asked once */
+}
+
 static const struct {
     const char *name;
     void (*make)(struct scene *sc);
     int (*write)(struct scene *sc, rv_err **err);
     void (*check)(struct scene *sc);
 } kinds[] = {
-    {"a step", make_runs, do_step, check_step},          {"a group", make_runs, do_group, check_group},
-    {"a new run", no_more, do_create, check_create},     {"a claim", make_runs, do_claim, check_claim},
-    {"a turn", make_session, do_session, check_session}, {"a schema", no_more, do_schema, check_schema},
+    {"a step", make_runs, do_step, check_step},
+    {"a group", make_runs, do_group, check_group},
+    {"a new run", no_more, do_create, check_create},
+    {"a claim", make_runs, do_claim, check_claim},
+    {"a turn", make_session, do_session, check_session},
+    {"a schema", no_more, do_schema, check_schema},
+    {"new tasks", no_more, do_enqueue, check_enqueued},
+    {"a claim of tasks", make_tasks, do_claim_tasks, check_claimed},
+    {"tasks done", make_held, do_complete, check_completed},
+    {"tasks to be cancelled", make_held, do_cancel, check_cancelled},
 };
 
 /* The write with a connection that breaks before message `at`. Returns how many messages it took. */

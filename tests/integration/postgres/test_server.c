@@ -31,7 +31,26 @@ static bool go_on(struct writer *o, int rc, const rv_err *err)
     return goes_on;
 }
 
-/* A record after the other, and each third time two in a group. */
+/* A write whose commit does not wait for the disk: a crash of the server may take it, with its count. */
+static int beat(struct writer *o, int64_t n, rv_err **err)
+{
+    return rv_store_heartbeat(o->s, "W", T0 + n, T0 + n + 1000, NULL, err);
+}
+
+static void hold_a_task(struct world *w)
+{
+    const struct rv_new_task task = {.id = "held", .type = "news", .max_retries = RV_UNSET, .now_us = T0};
+    const struct rv_claim_tasks claim = {
+        .worker = "W", .classes = (const int64_t[]){1}, .n_classes = 1, .n = 1, .now_us = T0, .until_us = T0 + 1};
+    struct rv_claimed got = {0};
+
+    OK(rv_store_enqueue(w->s, &task, NULL, &w->err));
+    OK(rv_store_claim_tasks(w->s, &claim, &got, &w->err));
+    ck_assert_uint_eq(got.n, 1);
+    rv_claimed_fini(&got);
+}
+
+/* A record after the other, a heartbeat before each, and each third time two in a group. */
 static void *write_on(void *self)
 {
     struct writer *o = self;
@@ -40,6 +59,9 @@ static void *write_on(void *self)
 
     for (int64_t seq = 1; go_on(o, rc, err); seq++) {
         bool is_group = seq % 3 == 0;
+        rc = beat(o, seq, &err);
+        if (rc < 0)
+            continue;
         do {
             rc = is_group ? rv_store_begin(o->s, &err) : 0;
             if (rc == 0) {
@@ -83,6 +105,7 @@ START_TEST(a_writer_outlives_a_server_that_ends_and_comes_back)
 
     own_world(w, &pg);
     OK(world_create(w, w->s, "r1", &w->err));
+    hold_a_task(w);
     rv_store_close(w->s);
     w->s = NULL;
     OK(rv_store_open(w->url, &patient, &o.s, &w->err));
@@ -101,6 +124,53 @@ START_TEST(a_writer_outlives_a_server_that_ends_and_comes_back)
     rv_store_close(o.s);
     OK(rv_store_open(w->url, &patient, &w->s, &w->err));
     ck_assert_int_eq(world_count(w, "r1"), o.n_written); /* and the first; the first turn of the loop wrote none */
+    world_close(w);
+    rv_kit_postgres_end(&pg);
+}
+END_TEST
+
+/* A claim does not wait for the disk: after a crash of the server the task is pending, or it is held. */
+START_TEST(a_claim_that_a_crash_took_is_made_again)
+{
+    struct world world, *w = &world;
+    struct rv_kit_postgres pg;
+    int64_t counts[RV_N_TASK];
+    int n_lost = 0;
+
+    own_world(w, &pg);
+    for (int i = 0; i < 6; i++) {
+        char id[20];
+        const int64_t now_us = T0 + i * 1000;
+        const struct rv_new_task task = {.id = id, .type = "news", .max_retries = RV_UNSET, .now_us = now_us};
+        const struct rv_claim_tasks claim = {.worker = "W",
+                                             .classes = (const int64_t[]){1},
+                                             .n_classes = 1,
+                                             .n = 1,
+                                             .now_us = now_us,
+                                             .until_us = now_us + 1000};
+        struct rv_claimed got = {0};
+        snprintf(id, sizeof id, "task%d", i);
+        OK(rv_store_enqueue(w->s, &task, NULL, &w->err));
+        OK(rv_store_claim_tasks(w->s, &claim, &got, &w->err));
+        ck_assert_uint_eq(got.n, 1);
+        rv_kit_postgres_stop(&pg, SIGKILL);
+        rv_kit_postgres_restart(&pg);
+        struct rv_task_end end = {.lease = {id, "W", 1}};
+        OK(rv_store_complete_tasks(w->s, &end, 1, now_us, &w->err));
+        n_lost += end.is_lost;
+        rv_claimed_fini(&got);
+        if (!end.is_lost)
+            continue;
+        OK(rv_store_claim_tasks(w->s, &claim, &got, &w->err));
+        ck_assert_uint_eq(got.n, 1);
+        ck_assert_str_eq(got.rows[0].id, id);
+        OK(rv_store_complete_tasks(w->s, &end, 1, now_us, &w->err));
+        ck_assert(!end.is_lost);
+        rv_claimed_fini(&got);
+    }
+    OK(rv_store_count_tasks(w->s, &operator_scope, counts, &w->err));
+    ck_assert_int_eq(counts[RV_TASK_COMPLETED], 6);
+    ck_assert_int_gt(n_lost, 0); /* the server writes such commits five times a second */
     world_close(w);
     rv_kit_postgres_end(&pg);
 }
@@ -150,6 +220,61 @@ START_TEST(a_lock_is_waited_for_and_no_longer)
     OK(world_append(s, "r1", 1, 2, 1, &w->err));
     ck_assert_int_eq(world_count(w, "r1"), 3);
     rv_store_close(s);
+    world_close(w);
+}
+END_TEST
+
+struct crosser {
+    struct world *w;
+    pthread_barrier_t *meet;
+    const char *first, *second;
+    int n_tries, rc;
+};
+
+/* Two runs in one group, in the order that is not the other's. */
+static void *cross(void *self)
+{
+    struct crosser *c = self;
+    rv_store *s = NULL;
+    rv_err *err = NULL;
+
+    c->rc = rv_store_open(c->w->url, &patient, &s, &err);
+    do {
+        if (c->rc == 0 || c->n_tries > 0)
+            c->rc = rv_store_begin(s, &err);
+        if (c->rc == 0)
+            c->rc = rv_store_request_cancel(s, &operator_scope, c->first, T0, &err);
+        if (c->n_tries++ == 0)
+            pthread_barrier_wait(c->meet);
+        if (c->rc == 0)
+            c->rc = rv_store_request_cancel(s, &operator_scope, c->second, T0, &err);
+        c->rc = rv_store_end(s, c->rc, &err);
+    } while (c->rc < 0 && rv_store_again(s, &err));
+    rv_err_free(err);
+    rv_store_close(s);
+    return NULL;
+}
+
+/* 40P01: the server ends one of two that wait for each other, and that one does it again. */
+START_TEST(of_two_groups_that_wait_for_each_other_one_is_repeated)
+{
+    struct world world, *w = &world;
+    pthread_barrier_t meet;
+    struct crosser crossers[] = {{w, &meet, "r1", "r2", 0, 0}, {w, &meet, "r2", "r1", 0, 0}};
+    pthread_t threads[RV_COUNT(crossers)];
+
+    world_open(w, NULL);
+    OK(world_create(w, w->s, "r1", &w->err));
+    OK(world_create(w, w->s, "r2", &w->err));
+    ck_assert_int_eq(pthread_barrier_init(&meet, NULL, RV_COUNT(crossers)), 0);
+    for (size_t i = 0; i < RV_COUNT(crossers); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, cross, &crossers[i]), 0);
+    for (size_t i = 0; i < RV_COUNT(crossers); i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_msg(crossers[i].rc == 0, "%s", rv_code_text(crossers[i].rc));
+    }
+    ck_assert_int_eq(crossers[0].n_tries + crossers[1].n_tries, 3);
+    pthread_barrier_destroy(&meet);
     world_close(w);
 }
 END_TEST
@@ -216,8 +341,10 @@ Suite *server_suite(void)
     TCase *tc = tcase_create("server");
 
     tcase_add_test(tc, a_writer_outlives_a_server_that_ends_and_comes_back);
+    tcase_add_test(tc, a_claim_that_a_crash_took_is_made_again);
     tcase_add_test(tc, a_server_that_is_away_is_waited_for_and_no_longer);
     tcase_add_test(tc, a_lock_is_waited_for_and_no_longer);
+    tcase_add_test(tc, of_two_groups_that_wait_for_each_other_one_is_repeated);
     tcase_add_test(tc, what_several_make_at_once_is_made_once);
     suite_add_tcase(suite, tc);
     return suite;

@@ -4,7 +4,7 @@ const struct rv_store_scope operator_scope = {NULL, NULL};
 
 void world_open(struct world *w, const struct rv_kit_postgres *server)
 {
-    const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
+    const struct rv_store_opts opts = {.sync = server ? RV_STORE_SYNC_FULL : RV_STORE_SYNC_OFF};
 
     *w = (struct world){.server = server ? server : rv_kit_postgres()};
     w->url = rv_kit_postgres_url(w->server);

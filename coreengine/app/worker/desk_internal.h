@@ -1,0 +1,46 @@
+/* Shared by the files of the desk, the thread of a worker that talks to the store. */
+#ifndef RV_WORK_DESK_INTERNAL_H
+#define RV_WORK_DESK_INTERNAL_H
+
+#include <pthread.h>
+
+#include "coreengine/app/schedules.h"
+#include "coreengine/app/worker/worker_internal.h"
+
+#define RV_DESK_POLL_US INT64_C(50000) /* until the next look, when something was found */
+
+struct work_desk {
+    pthread_mutex_t lock;    /* guards what follows up to `thread`; never held while the store is used */
+    int bell[2];             /* a pipe; a byte in it: something was given, or is to be done */
+    struct work_list ended;  /* from the loop */
+    struct work_list begins; /* for the loop */
+    size_t n_held;           /* tasks that it claimed and has not told the end of */
+    bool is_draining, is_ending, is_idle;
+    bool heard_cancel; /* something was announced while runs go on: for the loop */
+    void (*wake)(void *self);
+    void *wake_self;
+    pthread_t thread;
+    /* the thread's own */
+    struct rv_worker *worker; /* what does not change */
+    rv_store *store;
+    struct work_taker taker;
+    rv_zones *zones;          /* of the schedules that it fires */
+    struct work_job *held;    /* by next_held */
+    struct work_list unloads; /* ended, and told; what they loaded may still be in use */
+    int64_t *classes;         /* that it can serve */
+    size_t n_classes, cap_classes, first_class;
+    int64_t n_known_classes; /* -1: not asked yet */
+    int64_t poll_us, poll_at_us, sweep_at_us, sign_at_us, started_us, prune_at_us;
+    bool found_something;                /* in the last look */
+    bool has_told_draining;              /* the store that it takes no more */
+    int64_t cancels_at_us, cancelled_us; /* when to look for cancellations, and the last look; 0: none */
+};
+
+/* desk_look.c */
+/** Ask the store what there is to do: fire, promote and recover what is due, claim what there is room for, and plan the
+ * next look. */
+RV_MUST_CHECK int rv_desk_look(struct work_desk *d, rv_err **err);
+/** The first of two times; b 0: there is none. */
+int64_t rv_desk_earlier(int64_t a_us, int64_t b_us);
+
+#endif
