@@ -99,7 +99,9 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE TABLE duties (name " TEXT " PRIMARY KEY, worker " TEXT_HERE ", until_us " INT_HERE ");",
     /* 5 to 6. */
     "CREATE TABLE about (name " TEXT " PRIMARY KEY, value " TEXT_HERE ");"
-    "INSERT INTO about VALUES ('id', replace(CAST(gen_random_uuid() AS TEXT), '-', ''));",
+    "INSERT INTO about VALUES ('id', replace(CAST(gen_random_uuid() AS TEXT), '-', ''));"
+    "CREATE INDEX sessions_deleted ON sessions (deleted_us) WHERE deleted_us IS NOT NULL;"
+    "CREATE INDEX runs_expiring ON runs (expires_us DESC, id) WHERE status IN ('interrupted') AND expires_us > 0;",
 };
 
 struct header {

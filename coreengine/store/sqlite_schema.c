@@ -94,7 +94,9 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE TABLE duties (name TEXT PRIMARY KEY, worker TEXT NOT NULL, until_us INTEGER NOT NULL) WITHOUT ROWID;",
     /* 5 to 6. What the store is: its id, and whether it is a copy of another one. */
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
-    "INSERT INTO about VALUES ('id', lower(hex(randomblob(16))));",
+    "INSERT INTO about VALUES ('id', lower(hex(randomblob(16))));"
+    "CREATE INDEX sessions_deleted ON sessions (deleted_us) WHERE deleted_us IS NOT NULL;"
+    "CREATE INDEX runs_expiring ON runs (expires_us DESC, id) WHERE status IN ('interrupted') AND expires_us > 0;",
 };
 
 struct header {
