@@ -73,8 +73,11 @@ if(RV_TESTS)
     file(WRITE ${PROJECT_BINARY_DIR}/DartConfiguration.tcl "TimeOut: 3600\n")
 endif()
 
+# By itself each test of a program runs in a process of its own. Under a sanitizer all of them run in one, which takes a
+# quarter of the time: a fork has to copy its tables and each end looks for leaks. FORKS: the tests need processes of
+# their own, because they change or end theirs.
 function(rv_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES;ARGS;LABELS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "FORKS" "" "SOURCES;USES;ARGS;LABELS")
     if(NOT RV_TESTS)
         return()
     endif()
@@ -84,7 +87,11 @@ function(rv_test name)
     target_compile_definitions(${name} PRIVATE
         RV_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RV_BINARY_DIR="${PROJECT_BINARY_DIR}")
     add_test(NAME ${name} COMMAND ${name} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" ENVIRONMENT "${RV_TEST_PLACES}")
+    set(environment ${RV_TEST_PLACES})
+    if(RV_SANITIZE AND NOT arg_FORKS)
+        list(APPEND environment CK_FORK=no)
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" ENVIRONMENT "${environment}")
 endfunction()
 
 function(rv_script_test name script)

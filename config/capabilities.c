@@ -150,6 +150,7 @@ static const char *const kind_texts[RV_N_NAME_KINDS] = {
     [RV_NAME_PROMPT] = "prompt",
     [RV_NAME_PROVIDER] = "provider",
     [RV_NAME_PROBE] = "probe",
+    [RV_NAME_SUBSCRIBER] = "subscriber",
 };
 static const char *const plural_texts[RV_N_NAME_KINDS] = {
     [RV_NAME_TOOL] = "tools",
@@ -160,6 +161,7 @@ static const char *const plural_texts[RV_N_NAME_KINDS] = {
     [RV_NAME_PROMPT] = "prompts",
     [RV_NAME_PROVIDER] = "providers",
     [RV_NAME_PROBE] = "probes",
+    [RV_NAME_SUBSCRIBER] = "subscribers",
 };
 
 const char *rv_name_kind_text(enum rv_name_kind kind)

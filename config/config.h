@@ -245,6 +245,7 @@ enum rv_name_kind {
     RV_NAME_PROMPT,
     RV_NAME_PROVIDER,
     RV_NAME_PROBE, /* of a tool, and named like it */
+    RV_NAME_SUBSCRIBER,
     RV_N_NAME_KINDS
 };
 const char *rv_name_kind_text(enum rv_name_kind kind); /* "tool", "hook", ... */

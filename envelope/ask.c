@@ -77,7 +77,7 @@ void rv_ask_write_options(json_object *data, rv_buf *out)
 
 rv_str rv_ask_choice(json_object *data, const struct rv_response *r)
 {
-    if (r->expired)
+    if (r->expired || r->cancelled)
         return RV_STR_LIT(RV_CHOICE_TIMEOUT);
     if (rv_ask_takes_text(data))
         return RV_STR_LIT(RV_CHOICE_TEXT);
@@ -228,6 +228,18 @@ static int check_kind(enum rv_interrupt_kind kind, json_object *data, const stru
                                                 : "");
     int rc = response->decision.ptr ? check_decision(response->decision, kind, data, err) : 0;
     return rc < 0 ? rc : check_extras(kind, data, response, err);
+}
+
+int rv_answer_check_cancel(const struct rv_response *r, rv_err **err)
+{
+    if (r->has_approved || r->decision.ptr || r->choice.ptr || r->data || r->arguments || r->expired)
+        return RV_FAIL(err, RV_E_INVALID, "a question is either answered or cancelled, not both");
+    if (!rv_utf8_valid(r->text, NULL))
+        return RV_FAIL(err, RV_E_INVALID, "the reason of the cancellation is not UTF-8");
+    if (r->text.len > RV_CANCEL_MAX_REASON)
+        return RV_FAIL(err, RV_E_INVALID, "the reason of the cancellation is longer than %zu bytes",
+                       RV_CANCEL_MAX_REASON);
+    return 0;
 }
 
 int rv_answer_check(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response, rv_err **err)

@@ -33,6 +33,8 @@ RV_MUST_CHECK int rv_env_intern(rv_envelope *env, rv_str text, const char *what,
                                 rv_err **err);
 /** The name if the envelope, or one that it is a fork of, has it; else NULL. */
 const struct rv_name *rv_env_name(const rv_envelope *env, rv_str text);
+/** The same by a name of its family: of a fork of it, of the one it is a fork of, or of a fork of that. */
+const struct rv_name *rv_env_name_like(const rv_envelope *env, const struct rv_name *name);
 void rv_names_fini(struct rv_names *names);
 
 /* --- names.c: maps --- */
@@ -46,7 +48,7 @@ struct rv_entry {
 };
 struct rv_map {
     struct rv_entry *entries; /* owned; insertion order, dead ones between */
-    uint32_t *index;          /* owned; 2 * cap slots of entry number + 1 */
+    uint32_t *index;          /* owned; 2 * cap slots of entry number + 1; NULL while cap is small */
     size_t n, n_live, n_dead, cap;
 };
 /** Make room for extra further entries: the next `extra` puts and hides cannot fail. */

@@ -49,6 +49,8 @@
     R(X, POLICY_FAILED, "policy_failed", "a policy failed, or its answer is not a decision", "")                       \
     R(X, LIMIT_REACHED, "limit_reached", "a limit of the stage or the run was reached",                                \
       "raise the limit that the text names")                                                                           \
+    R(X, QUOTA_EXCEEDED, "quota_exceeded", "a quota or a rate of the user or the tenant does not allow it now",        \
+      "wait until the time that the text names, or give the user another plan")                                        \
     R(X, STAGE_TIMED_OUT, "stage_timed_out", "the visit took longer than timeout_seconds",                             \
       "raise timeout_seconds of the stage, or execution.agent_timeout")                                                \
     R(X, EXPRESSION_FAILED, "expression_failed", "an expression of the stage could not be evaluated",                  \
@@ -60,6 +62,8 @@
     R(X, SCRIPT_NO_ENTRY, "script_no_entry", "the script has no entry for the call",                                   \
       "add an entry that matches the call, or check its matchers")                                                     \
     R(X, STAGE_FAILED, "stage_failed", "the stage stated an error, or its work failed in another way", "")             \
+    R(X, QUESTION_CANCELLED, "question_cancelled", "the question that the stage waited with was cancelled",            \
+      "name an error_next of the stage to go on without an answer")                                                    \
     R(X, CANCELLED, "cancelled", "the run was cancelled", "")
 
 #define RV_FAILURE_WORD(X, name, text, meaning, remedy) X(name, text, meaning)

@@ -69,8 +69,8 @@ void rv_merge_fini(struct rv_merge *m)
 
 static int to_parent(rv_envelope *env, const struct rv_name *name, const struct rv_name **out, rv_err **err)
 {
-    *out = NULL;
-    return name ? rv_env_intern(env, (rv_str){name->text, name->len}, "name", out, err) : 0;
+    *out = name ? rv_env_name_like(env, name) : NULL;
+    return name && !*out ? rv_env_intern(env, (rv_str){name->text, name->len}, "name", out, err) : 0;
 }
 
 int rv_fork_prepare_map(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id, size_t extra, rv_err **err)
@@ -89,7 +89,7 @@ int rv_fork_prepare_map(rv_envelope *env, const rv_envelope *fork, enum rv_map_i
 
 const struct rv_name *rv_fork_known(const rv_envelope *env, const struct rv_name *name)
 {
-    return name ? rv_env_name(env, (rv_str){name->text, name->len}) : NULL;
+    return name ? rv_env_name_like(env, name) : NULL;
 }
 
 static void commit_values(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id)

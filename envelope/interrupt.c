@@ -134,6 +134,8 @@ static int response_object(json_object *asked, const struct rv_response *r, int6
         rc = rv_json_set_ref(obj, "arguments", r->arguments, err);
     if (rc == 0 && r->expired)
         rc = rv_json_set_bool(obj, "expired", true, err);
+    if (rc == 0 && r->cancelled)
+        rc = rv_json_set_bool(obj, "cancelled", true, err);
     if (rc < 0) {
         json_object_put(obj);
         return rc;
@@ -505,6 +507,8 @@ static int check(const struct rv_stored_interrupt *in, const struct rv_response 
                    ? 0
                    : RV_FAIL(err, RV_E_STATE, "the %s interrupt \"%.*s\" has not expired",
                              rv_interrupt_kind_text(in->kind), RV_STR_ARG(rv_text_str(&in->id)));
+    if (response->cancelled) /* also of one that no one may answer any more, unless its time-out leads somewhere */
+        return is_due && rv_interrupt_is_ask(in->data) ? too_late(in, err) : rv_answer_check_cancel(response, err);
     return is_due ? too_late(in, err) : rv_answer_check(in->kind, in->data, response, err);
 }
 

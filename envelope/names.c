@@ -84,6 +84,11 @@ const struct rv_name *rv_env_name(const rv_envelope *env, rv_str text)
     return find_in_family(env, hash_of(env->names.seed, text), text);
 }
 
+const struct rv_name *rv_env_name_like(const rv_envelope *env, const struct rv_name *name)
+{
+    return find_in_family(env, name->hash, (rv_str){name->text, name->len});
+}
+
 int rv_env_intern(rv_envelope *env, rv_str text, const char *what, const struct rv_name **out, rv_err **err)
 {
     uint64_t hash = hash_of(env->names.seed, text);
@@ -125,9 +130,10 @@ void rv_names_fini(struct rv_names *names)
     *names = (struct rv_names){0};
 }
 
-/* --- Maps from interned names to values or counts: insertion order, constant time, removal without allocation --- */
+/* --- Maps from interned names to values or counts: insertion order, constant time, removal without allocation. Of a
+ * small one the entries are compared one by one: most maps of a fork hold one or two. --- */
 
-#define MIN_CAP 8
+#define MIN_CAP 8 /* up to here there is no index */
 
 static size_t home(const struct rv_map *m, const struct rv_name *name, const struct rv_name *to)
 {
@@ -142,6 +148,8 @@ static size_t home(const struct rv_map *m, const struct rv_name *name, const str
 
 static void index_entry(struct rv_map *m, size_t i)
 {
+    if (!m->index)
+        return;
     size_t mask = 2 * m->cap - 1;
     size_t at = home(m, m->entries[i].name, m->entries[i].to);
 
@@ -155,7 +163,8 @@ static void pack(struct rv_map *m, struct rv_entry *to)
 {
     size_t n = 0;
 
-    memset(m->index, 0, 2 * m->cap * sizeof *m->index);
+    if (m->index)
+        memset(m->index, 0, 2 * m->cap * sizeof *m->index);
     for (size_t i = 0; i < m->n; i++)
         if (m->entries[i].kind != RV_ENTRY_DEAD)
             to[n++] = m->entries[i];
@@ -173,7 +182,7 @@ int rv_map_reserve(struct rv_map *m, size_t extra, rv_err **err)
     size_t kept = m->n - m->n_dead;
     size_t cap = m->cap ? m->cap : MIN_CAP;
     struct rv_entry *entries;
-    uint32_t *index;
+    uint32_t *index = NULL;
 
     if (m->n + extra <= m->cap)
         return 0;
@@ -185,9 +194,10 @@ int rv_map_reserve(struct rv_map *m, size_t extra, rv_err **err)
         return RV_FAIL(err, RV_E_LIMIT, "more than %zu entries in one map of the envelope", RV_MAX_NAMES * 4);
     while (cap < kept + extra || cap == m->cap)
         cap *= 2;
-    entries = calloc(cap, sizeof *entries);
-    index = calloc(2 * cap, sizeof *index);
-    if (!entries || !index) {
+    entries = malloc(cap * sizeof *entries);
+    if (entries && cap > MIN_CAP)
+        index = malloc(2 * cap * sizeof *index);
+    if (!entries || (!index && cap > MIN_CAP)) {
         free(entries);
         free(index);
         return RV_FAIL(err, RV_E_NOMEM, "grow a map of the envelope");
@@ -199,10 +209,23 @@ int rv_map_reserve(struct rv_map *m, size_t extra, rv_err **err)
     return 0;
 }
 
+static struct rv_entry *find_by_scan(const struct rv_map *m, const struct rv_name *name, const struct rv_name *to)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        struct rv_entry *e = &m->entries[i];
+
+        if (e->name == name && e->to == to && e->kind != RV_ENTRY_DEAD)
+            return e;
+    }
+    return NULL;
+}
+
 struct rv_entry *rv_map_find(const struct rv_map *m, const struct rv_name *name, const struct rv_name *to)
 {
     if (m->n == m->n_dead)
         return NULL;
+    if (!m->index)
+        return find_by_scan(m, name, to);
     for (size_t at = home(m, name, to);; at = (at + 1) & (2 * m->cap - 1)) {
         struct rv_entry *e;
 
@@ -266,7 +289,7 @@ void rv_map_clear(struct rv_map *m)
 {
     for (size_t i = 0; i < m->n; i++)
         json_object_put(m->entries[i].value);
-    if (m->cap)
+    if (m->index)
         memset(m->index, 0, 2 * m->cap * sizeof *m->index);
     m->n = m->n_live = m->n_dead = 0;
 }

@@ -18,9 +18,11 @@ struct rv_response {                                                     /* an a
     rv_str choice;          /* of a question with choices; ptr NULL: not given */
     json_object *arguments; /* of the tool call that is approved, in place of those that were shown; as data */
     bool expired;           /* no one answered in time: only the engine says so, and only of a question that is due */
+    bool cancelled;         /* no answer is wanted any more; text: why */
     const char *asker;      /* the stage that asked: observers are told; not kept, and no answer needs it */
 };
 #define RV_ANSWER_MAX_TEXT      ((size_t)64 << 10) /* bytes of the text of an answer to a question with choices */
+#define RV_CANCEL_MAX_REASON    ((size_t)4 << 10)  /* bytes of the reason why a question is cancelled */
 #define RV_ANSWER_MAX_ARGUMENTS ((size_t)1 << 20)  /* bytes of changed arguments */
 /** Tells whether this interrupt asks if a call happened whose outcome is unknown. The decisions are then happened (with
  *  its result as data), not_happened (the call is made again) and fail. */
@@ -47,6 +49,8 @@ rv_str rv_ask_choice(json_object *data, const struct rv_response *r);
 /** Does an answer with these parts fit a question of that kind, whenever it comes? RV_E_INVALID. */
 RV_MUST_CHECK int rv_answer_check(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r,
                                   rv_err **err);
+/** Is it a question's cancellation, with a reason and nothing else? RV_E_INVALID. */
+RV_MUST_CHECK int rv_answer_check_cancel(const struct rv_response *r, rv_err **err);
 /** Tells whether the answer may change the arguments of a call: a confirmation that a tool stage raised for a tool. */
 bool rv_interrupt_is_tool_call(enum rv_interrupt_kind kind, json_object *data);
 

@@ -220,7 +220,8 @@ static int read_response(struct rv_state_reader *rd, json_object *v, json_object
                  {"data", "response.data", json_type_null, "any value"},
                  {"choice", "response.choice", json_type_string, "a string"},
                  {"arguments", "response.arguments", json_type_object, "an object"},
-                 {"expired", "response.expired", json_type_boolean, "a boolean"}};
+                 {"expired", "response.expired", json_type_boolean, "a boolean"},
+                 {"cancelled", "response.cancelled", json_type_boolean, "a boolean"}};
     int64_t received_at_us = rd->now_us;
     char time[RV_TIME_MAX];
     json_object *part = NULL, *obj = NULL;

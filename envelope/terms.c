@@ -147,6 +147,7 @@ enum rv_reason_class rv_reason_class_for(enum rv_reason reason)
     case RV_REASON_MAX_VISITS:
     case RV_REASON_MAX_ITEMS:
     case RV_REASON_BUDGET:
+    case RV_REASON_QUOTA:
         return RV_REASON_CLASS_BOUNDS_EXCEEDED;
     case RV_REASON_USER_CANCELLED:
     case RV_REASON_TOOL_FAILED:

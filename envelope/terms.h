@@ -69,6 +69,7 @@
     X(JOIN, "join_failed", "a join was not satisfied and nothing caught it")                                           \
     X(POLICY, "policy_violation", "a policy denied it")                                                                \
     X(BUDGET, "budget_exceeded", "the money for the run is used up")                                                   \
+    X(QUOTA, "quota_exceeded", "a quota or a rate of the user or the tenant does not allow it now")                    \
     X(BREAK, "break_requested", "a stage broke off the run on purpose")
 
 /* The class of a terminal reason. */

@@ -126,9 +126,17 @@ const struct rv_entry *rv_cursor_next(struct rv_cursor *c)
     }
 }
 
+/* No entry, not even one that hides another. */
+static bool is_bare(const rv_envelope *env, enum rv_map_id id)
+{
+    while (env && env->map[id].n == 0)
+        env = env->parent;
+    return !env;
+}
+
 static json_object *get(const rv_envelope *env, enum rv_map_id id, rv_str key, bool *found)
 {
-    const struct rv_entry *e = rv_env_find(env, id, rv_env_name(env, key));
+    const struct rv_entry *e = is_bare(env, id) ? NULL : rv_env_find(env, id, rv_env_name(env, key));
 
     if (found)
         *found = e != NULL;
@@ -287,6 +295,8 @@ json_object *rv_envelope_caught(const rv_envelope *env, rv_str handler)
 
 int rv_envelope_set_caught(rv_envelope *env, rv_str handler, json_object *value, rv_err **err)
 {
+    if (!value && is_bare(env, RV_MAP_CAUGHT))
+        return 0;
     return set_of_stage(env, RV_MAP_CAUGHT, handler, value, err);
 }
 

@@ -111,6 +111,11 @@ enum rv_cap_kind {
     RV_CAP_PROVIDER = 8,
     /* no function. spec: an agent document, YAML or JSON, whose `name` is the entry's name with '-' for '_' */
     RV_CAP_AGENT = 9,
+    /* Told what happens in each run. args: one event, as docs/reference/events.md describes them. reply: {}; the engine
+     * does not look at it. Events come in order and one at a time, on threads of their own: no run waits for them, but
+     * one that is over waits up to five seconds. When more than 1,024 wait, or five in a row of one type fail, some are
+     * left out. spec: description, events (list of types; left out: all), timeout_ms (default 5000), blocking */
+    RV_CAP_SUBSCRIBER = 10,
 };
 
 /* An image or a file of a request to a model; texts that are absent are "". data is base64. */

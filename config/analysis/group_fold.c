@@ -185,7 +185,7 @@ static void add_gone(struct rv_group_fold *f, const struct rv_group_branch_table
             convolve(s, gone - n, over, f->scratch);
             convolve(s, missing - n, over, f->scratch);
             for (size_t i = 0; b->may_be_left_out && i < n; i++)
-                rv_group_max(&f->scratch[i], gone[i - n]);
+                rv_group_max(&f->scratch[i], (gone - n)[i]);
         }
         memcpy(gone, f->scratch, bytes);
         advance(f, missing, stops, NULL, NULL);
@@ -193,9 +193,9 @@ static void add_gone(struct rv_group_fold *f, const struct rv_group_branch_table
         convolve(s, first, b->first, f->scratch);
         for (size_t i = 0; b->may_be_left_out && i < n; i++) {
             if (k > 0)
-                rv_group_max(&missing[i], missing[i - n]);
+                rv_group_max(&missing[i], (missing - n)[i]);
             if (k > 0)
-                rv_group_max(&f->scratch[i], first[i - n]);
+                rv_group_max(&f->scratch[i], (first - n)[i]);
             if (k == most)
                 rv_group_max(&f->scratch[i], first[i]);
         }

@@ -62,6 +62,7 @@ struct rv_visit_shared {
     bool stops;                                 /* a bound of the run was hit: no call begins in it any more */
     const char *run_id;                         /* of a delegated agent: the run's; NULL: the envelope's id */
     const struct rv_work_kind *const *outside; /* who does what a visit leaves outside, by enum rv_outside: the run's */
+    void *spare;     /* of the root: the memory of a visit that is over, for the next one; owned; or NULL */
     rv_err *failure; /* of the root: why the last visit failed, with the lines of reeve that found it; owned; or NULL */
 };
 void rv_visit_shared_fini(struct rv_visit_shared *s); /* of the root; no visit is left then */
@@ -162,6 +163,13 @@ RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, json_object *par
  * not wait in the middle of one. */
 RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
                                    int64_t now_us, struct rv_effects *out, rv_err **err);
+/** The question that the stage waits with is cancelled: what the stage kept is given up, and its next visit fails with
+ * RV_QUESTION_CANCELLED before it does anything. */
+RV_MUST_CHECK int rv_visit_cancel_question(struct rv_visit_shared *shared, int stage, rv_envelope *env, rv_str reason,
+                                           int64_t now_us, struct rv_effects *out, rv_err **err);
+#define RV_QUESTION_CANCELLED "QuestionCancelledError"
+/** Will the next visit of the stage fail by that? */
+bool rv_visit_is_cancelled(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
 /** The run goes on in another process after no process worked on it for that long: its deadline moves, and a model call
  * that was pending counts as charged for. This can end the visit because the run's budget is used up. */
 RV_MUST_CHECK int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);

@@ -99,6 +99,7 @@ struct rv_visit {
     json_object *output;            /* of the main phase, later the stored one; owned */
     json_object *previous;          /* output under the same key before this visit; owned */
     bool had_previous, stored;
+    bool knows_outcome;  /* nothing can change the output after it was checked */
     json_object *caught; /* the failure that it handles, from the envelope; owned; NULL: none */
     struct tool_progress tools;
     struct model_progress model;
@@ -206,6 +207,12 @@ enum rv_failure rv_event_failure(const struct rv_event *ev);
 enum rv_failure rv_failure_of_tool(const char *type);
 /** Member `code` of an event; NULL: none, by the rules of the run or since there is no failure. Static. */
 const char *rv_visit_code_text(const rv_visit *v, enum rv_failure code);
+
+/* --- cancelled.c --- */
+/** The visit fails because the question was cancelled, for that reason; ptr NULL: none. */
+RV_MUST_CHECK int rv_visit_fail_cancelled(rv_visit *v, rv_str reason, rv_err **err);
+/** The same with the reason that rv_visit_cancel_question() kept. */
+RV_MUST_CHECK int rv_visit_take_cancellation(rv_visit *v, rv_err **err);
 
 /* --- outside.c: work that is not the visit's own --- */
 static inline bool rv_visit_is_element(const rv_visit *v)

@@ -254,14 +254,17 @@ static int go_on(rv_visit *v, json_object *answer, struct rv_effects *out, rv_er
 {
     const char *choice = "";
     json_object *text = NULL;
-    bool expired = false;
+    bool expired = false, cancelled = false;
 
     RV_IGNORE(!rv_json_get_text(answer, "choice", &choice), "it was written here");
     RV_IGNORE(!rv_json_get_bool(answer, "expired", &expired), "absent: false");
+    RV_IGNORE(!rv_json_get_bool(answer, "cancelled", &cancelled), "absent: false");
     json_object_object_get_ex(answer, "text", &text);
     const struct rv_answer_route *route = find_route(v->agent, choice);
-    if (expired && !route) {
+    if ((expired || cancelled) && !route) {
         v->output = json_object_get(rv_envelope_output(v->env, rv_str_of(v->agent->output.key), NULL));
+        if (cancelled)
+            return rv_visit_fail_cancelled(v, rv_json_str(text), err);
         return rv_visit_fail(v, "TimeoutError", err, "no one answered the question of stage \"%s\" within %lld s",
                              v->agent->name, (long long)v->agent->ask.expires_seconds);
     }

@@ -47,6 +47,8 @@ void rv_visit_shared_fini(struct rv_visit_shared *s)
 
     rv_err_free(s->failure);
     s->failure = NULL;
+    free(s->spare);
+    s->spare = NULL;
     if (!d)
         return;
     for (struct kept_origin *o = d->origins, *next; o; o = next) {

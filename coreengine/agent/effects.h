@@ -69,21 +69,22 @@ struct rv_effect {
     char *request;           /* CALL_*: JSON text; SAVE: state dict; EMIT: the output that a structured agent's event
                                 tells, as people are shown it. Owned; take it by setting it to NULL */
     size_t request_len;
-    struct rv_turn *turn;               /* KEEP: owned; take it by setting it to NULL */
-    int64_t deadline_us;                /* CALL_*: answer by then or report a timeout; 0: none */
-    int64_t at_us;                      /* ARM_TIMER */
-    int effect_class;                   /* CALL_TOOL: enum rv_effect_class */
-    char *key;                          /* CALL_TOOL, CALL_LLM: idempotency key; owned; NULL: none */
-    enum rv_emit_kind emit;             /* EMIT */
-    size_t text_at, text_len;           /* EMIT: where its line stands in rv_effects.text (without line end) */
-    enum rv_run_status status;          /* FINISH */
-    bool is_hidden;                     /* CALL_LLM: the text of the reply is not shown */
-    int64_t ids_upto;                   /* see rv_call_name() */
-    json_object *ids;                   /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */
-    const struct rv_origin *origin;     /* NULL: the stage's own */
-    const struct rv_pipeline *pipeline; /* CALL_*: where its names, roles and limits are; lives as long as the run */
-    int agent;                          /* CALL_*: index of the agent in `pipeline` */
-    char *path;                         /* of the branch, the element or the inner run; owned; NULL: the main branch */
+    struct rv_turn *turn;                  /* KEEP: owned; take it by setting it to NULL */
+    int64_t deadline_us;                   /* CALL_*: answer by then or report a timeout; 0: none */
+    int64_t at_us;                         /* ARM_TIMER */
+    int effect_class;                      /* CALL_TOOL: enum rv_effect_class */
+    char *key;                             /* CALL_TOOL, CALL_LLM: idempotency key; owned; NULL: none */
+    enum rv_emit_kind emit;                /* EMIT */
+    size_t text_at, text_len;              /* EMIT: where its line stands in rv_effects.text (without line end) */
+    enum rv_run_status status;             /* FINISH */
+    int64_t worst_tokens, worst_micro_usd; /* CALL_LLM: the most that it can take */
+    bool is_hidden;                        /* CALL_LLM: the text of the reply is not shown */
+    int64_t ids_upto;                      /* see rv_call_name() */
+    json_object *ids;                      /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */
+    const struct rv_origin *origin;        /* NULL: the stage's own */
+    const struct rv_pipeline *pipeline;    /* CALL_*: where its names, roles and limits are; lives as long as the run */
+    int agent;                             /* CALL_*: index of the agent in `pipeline` */
+    char *path;    /* of the branch, the element or the inner run; owned; NULL: the main branch */
     char *label;   /* of a stage of an inner run: names of the stages that lead there, as "sub/inner"; owned; NULL: the
                       stage's own name */
     int64_t index; /* of the element of a list, from 0; -1: not in a list */

@@ -226,7 +226,7 @@ int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err *
     struct visit_call call = {.kind = RV_EFFECT_CALL_LLM,
                               .name = rv_visit_role(v),
                               .timeout_ms = v->shared->pipeline->execution.llm_timeout_ms};
-    size_t before = out->n;
+    size_t before = out->n, request_bytes = request->len;
 
     write_key(v, &key);
     call.key = key.len > 0 ? rv_buf_cstr(&key) : NULL;
@@ -244,6 +244,8 @@ int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err *
     v->model.requests++;
     v->model.call_id = v->waiting_for;
     v->model.has_call = false;
+    out->items[out->n - 1].worst_tokens = rv_money_worst_tokens(v, request_bytes);
+    out->items[out->n - 1].worst_micro_usd = v->model.reserved_micro_usd;
     out->items[out->n - 1].is_hidden = rv_visible_is_hidden(v) || v->agent->hooks.after_model.n > 0;
     out->items[out->n - 1].ids_upto = rv_messages_ids_upto(v);
     out->items[out->n - 1].ids = v->model.ids ? json_object_get(v->model.ids) : NULL;

@@ -63,6 +63,8 @@ RV_MUST_CHECK int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects 
 RV_MUST_CHECK int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err);
 /** The visit waits for money: its timer fired, or it was told to look again. */
 RV_MUST_CHECK int rv_money_look(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+/** The most tokens that a call with a request of so many bytes can take. */
+int64_t rv_money_worst_tokens(const rv_visit *v, size_t request_bytes);
 void rv_money_stop_waiting(rv_visit *v); /* nothing where it does not wait */
 /** The call was not made after all. */
 void rv_money_release(rv_visit *v);

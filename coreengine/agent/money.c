@@ -43,6 +43,11 @@ static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
     return worst;
 }
 
+int64_t rv_money_worst_tokens(const rv_visit *v, size_t request_bytes)
+{
+    return plus(worst_input(v, rv_visit_model(v), (int64_t)request_bytes), rv_visit_max_tokens(v));
+}
+
 static int fail_for_money(rv_visit *v, const struct rv_visit_shared *s, int64_t needed, rv_err **err)
 {
     int64_t budget = s->pipeline->budget_micro_usd;

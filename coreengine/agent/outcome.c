@@ -94,8 +94,8 @@ static bool is_unsure(const rv_visit *v)
 /* The verdict goes on and the outcome goes back. */
 static bool contradicts_itself(const rv_visit *v, const char **verdict)
 {
-    return json_object_is_type(v->output, json_type_object) && rv_json_get_text(v->output, "verdict", verdict) &&
-           rv_outcome_requires_loop(v->result.outcome) &&
+    return rv_outcome_requires_loop(v->result.outcome) && json_object_is_type(v->output, json_type_object) &&
+           rv_json_get_text(v->output, "verdict", verdict) &&
            (strcmp(*verdict, rv_verdict_text(RV_VERDICT_PROCEED)) == 0 ||
             strcmp(*verdict, rv_verdict_text(RV_VERDICT_ADVANCE)) == 0);
 }
@@ -198,6 +198,7 @@ int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
         }
     if (refused_by_outcome(v, &rc, err))
         return rc;
+    v->knows_outcome = !v->agent->hooks.post_process[0] && !v->agent->tools.chained[0];
     v->phase = PHASE_POLICY;
     return validate_verdict(v, out, err);
 }
@@ -225,7 +226,7 @@ int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
     rv_str key = rv_str_of(v->agent->output.key);
     int rc = 0;
 
-    if (refused_by_outcome(v, &rc, err))
+    if (!v->knows_outcome && refused_by_outcome(v, &rc, err))
         return rc;
     if (v->agent->output.state_merge != RV_UNSET && !rv_visit_is_element(v)) {
         rc = rv_envelope_merge_state(v->env, key, (enum rv_merge_how)v->agent->output.state_merge, v->output, err);

@@ -61,12 +61,19 @@ static enum rv_failure failure_of_stage(const char *type)
         const char *type;
         enum rv_failure code;
     } codes[] = {
-        {"LLMError", RV_FAILURE_MODEL_FAILED},        {"LimitError", RV_FAILURE_LIMIT_REACHED},
-        {"ParseError", RV_FAILURE_OUTPUT_UNREADABLE}, {"ValidationError", RV_FAILURE_OUTPUT_INVALID},
-        {"HookError", RV_FAILURE_HOOK_FAILED},        {"PolicyError", RV_FAILURE_POLICY_FAILED},
-        {"TimeoutError", RV_FAILURE_STAGE_TIMED_OUT}, {"CancelledError", RV_FAILURE_CANCELLED},
-        {"ToolError", RV_FAILURE_TOOL_FAILED},        {"ExpressionError", RV_FAILURE_EXPRESSION_FAILED},
-        {"JoinError", RV_FAILURE_JOIN_FAILED},        {"TemplateError", RV_FAILURE_TEMPLATE_FAILED},
+        {"LLMError", RV_FAILURE_MODEL_FAILED},
+        {"LimitError", RV_FAILURE_LIMIT_REACHED},
+        {"ParseError", RV_FAILURE_OUTPUT_UNREADABLE},
+        {"ValidationError", RV_FAILURE_OUTPUT_INVALID},
+        {"HookError", RV_FAILURE_HOOK_FAILED},
+        {"PolicyError", RV_FAILURE_POLICY_FAILED},
+        {"TimeoutError", RV_FAILURE_STAGE_TIMED_OUT},
+        {"CancelledError", RV_FAILURE_CANCELLED},
+        {"ToolError", RV_FAILURE_TOOL_FAILED},
+        {"ExpressionError", RV_FAILURE_EXPRESSION_FAILED},
+        {"JoinError", RV_FAILURE_JOIN_FAILED},
+        {"TemplateError", RV_FAILURE_TEMPLATE_FAILED},
+        {RV_QUESTION_CANCELLED, RV_FAILURE_QUESTION_CANCELLED},
     };
 
     for (size_t i = 0; i < RV_COUNT(codes); i++)

@@ -358,6 +358,18 @@ static int plain_output(rv_visit *v, const struct rv_event *ev, struct rv_effect
     return 0;
 }
 
+/* A quota of the user or the tenant: it ends the whole run, as its own bounds do, and no stage can catch it. */
+static int quota_refused(rv_visit *v, rv_err *cause, rv_err **err)
+{
+    const struct rv_visit_shared *s = v->shared;
+
+    while (s->up)
+        s = s->up;
+    v->bound = RV_REASON_QUOTA;
+    v->bound_of = s;
+    return rv_visit_fail_cause(v, "LimitError", cause, err);
+}
+
 static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     const char *type = ev->error_type ? ev->error_type : "LLMError";
@@ -367,7 +379,9 @@ static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects
     int rc = RV_FAIL(&cause, timeout ? RV_E_TIMEOUT : RV_E_PROVIDER, "agent \"%s\": generation failed: %.*s",
                      v->agent->name, RV_STR_ARG(ev->error));
     RV_IGNORE(rc, "the error carries it");
-    rc = attempt_failed(v, type, ev->retryable || timeout, cause, out, err);
+    rc = rv_event_failure(ev) == RV_FAILURE_QUOTA_EXCEEDED
+             ? quota_refused(v, cause, err)
+             : attempt_failed(v, type, ev->retryable || timeout, cause, out, err);
     if (rc == 0 && v->phase == PHASE_FAILED) {
         v->code = rv_event_failure(ev);
         rv_visit_fail_by(v, ev);

@@ -26,8 +26,13 @@ static int64_t stage_deadline(const rv_visit *v)
 static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us, rv_err **err)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
-    rv_visit *v = calloc(1, sizeof *v);
+    rv_visit *v = shared->spare;
 
+    shared->spare = NULL;
+    if (v)
+        memset(v, 0, sizeof *v);
+    else
+        v = calloc(1, sizeof *v);
     if (!v) {
         RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "begin stage \"%s\"", agent->name), "told by NULL");
         return NULL;
@@ -88,14 +93,19 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     if (!v->place.error && !shared->origin)
         v->place.error = v->caught = json_object_get(rv_envelope_caught(env, name));
     rv_visit_emit(v, out, shared->origin ? RV_EMIT_AGENT_STARTED : RV_EMIT_STAGE_STARTED, (struct rv_member){0});
-    if (v->place.failed) {
+    bool is_cancelled = rv_visit_is_cancelled(shared, stage, env);
+    if (v->place.failed || is_cancelled) {
         rv_calls_take(shared, -llm_reserved); /* no model is asked */
         v->model.has_call = v->is_list = false;
+    }
+    if (is_cancelled) {
+        rc = rv_visit_take_cancellation(v, err);
+    } else if (v->place.failed) {
         rc = rv_visit_fail_as(v, v->place.failed->code, v->place.failed->type, err, "%s", v->place.failed->text);
     } else {
         rc = v->is_list ? rv_visit_list(v, err) : rv_visit_resume_work(v, err);
     }
-    if (rc == 0 && !v->is_list && !v->resumed && !v->place.failed)
+    if (rc == 0 && !v->is_list && !v->resumed && !v->place.failed && !is_cancelled)
         rc = rv_visit_sit_out(v, err);
     if (rc == 0)
         rc = advance(v, out, err);
@@ -158,7 +168,10 @@ void rv_visit_free(rv_visit *v)
     free(v->error_text);
     free(v->type_text);
     rv_err_free(v->failure);
-    free(v);
+    if (v->shared->root || v->shared->spare)
+        free(v);
+    else
+        v->shared->spare = v;
 }
 
 /* The main phase by mode (rule 5.4). */

@@ -3,6 +3,7 @@
 #define RV_APP_INTERNAL_H
 
 #include "coreengine/app/app.h"
+#include "coreengine/app/quotas.h"
 
 /* --- stores.c --- */
 /** A variable of the environment; NULL: it is not set, or empty. */
@@ -17,20 +18,43 @@ RV_MUST_CHECK int rv_app_findings_error(const rv_findings *f, rv_err **err);
 RV_MUST_CHECK int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle,
                                      bool calls, struct rv_app_loaded *out, rv_err **err);
 
+/* --- quotas_use.c --- */
+/* The limits of one run or task, copied when they come into force. */
+struct rv_app_limits {
+    char tenant[RV_STORE_MAX_ID + 1], user[RV_STORE_MAX_ID + 1];
+    struct rv_quota_limit limits[RV_QUOTA_MAX_LIMITS];
+    struct rv_exec_quotas exec; /* points to these */
+    int64_t again_us;           /* after a refusal: when it may fit; 0: never */
+};
+/** l stays where it is. q NULL: no limits. */
+void rv_app_limits_set(struct rv_app_limits *l, const rv_quotas *q, const char *tenant, const char *user);
+const struct rv_exec_quotas *rv_app_limits_exec(const struct rv_app_limits *l); /* NULL: there are none */
+/** Count one before it begins; may be part of a group. RV_E_QUOTA: it may not begin now. */
+RV_MUST_CHECK int rv_app_limits_count(struct rv_app_limits *l, rv_store *store, enum rv_quota_kind kind, int64_t now_us,
+                                      rv_log *log, rv_err **err);
+
 /* --- run.c --- */
 struct rv_app_begin {   /* of a new run that takes another's place */
     const char *parent; /* NULL: it takes none */
     int64_t parent_seq;
     json_object *script_at; /* how far its script was handed out before; borrowed; NULL: not at all */
     const struct rv_conversation *conversation; /* that it belongs to; borrowed; NULL: none */
+    const char *bundle;                         /* hash; of what the store has already; NULL: the bundle is made */
     bool in_group;                              /* the caller began the transaction */
+    struct rv_app_limits *limits;               /* it counts as one more of `counts`; NULL: it does not count */
+    enum rv_quota_kind counts;
 };
+/** Keep what a new run is started with; hash is its name. */
+RV_MUST_CHECK int rv_app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_err **err);
 /** Keep a new run: its bundle and its beginning. */
 RV_MUST_CHECK int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin,
                               rv_err **err);
 int64_t rv_app_lease_us(const struct rv_app *app);
 /** rv_app_run_keep() in a transaction that the caller began. */
 RV_MUST_CHECK int rv_app_run_keep_in_group(struct rv_app_run *run, const rv_envelope *env, rv_err **err);
+/** The same for what was loaded from a bundle of the store, by its hash. */
+RV_MUST_CHECK int rv_app_run_keep_bundled(struct rv_app_run *run, const char *bundle, const rv_envelope *env,
+                                          rv_err **err);
 RV_MUST_CHECK int rv_app_run_prepare(struct rv_app_run *run, rv_err **err); /* makes run->state, if there is none */
 
 /* --- continue.c --- */
@@ -48,6 +72,8 @@ struct rv_app_run_state {
     char *id;                  /* of such a run; owned */
     struct rv_app_early early; /* owned, too */
     struct rv_app_conversation *talk;
+    rv_quotas *quotas; /* NULL: none */
+    struct rv_app_limits limits;
 };
 /** What a run of the store was started with. calls: it will make some. Else neither capabilities nor secrets are
  * needed, and both may be gone. own_handle: its agents get a handle of the store for themselves, for another thread. */

@@ -61,6 +61,8 @@ int rv_app_continue(struct rv_app_run *run, rv_store *store, const char *id, enu
     run->state->cancels = go == RV_APP_CANCEL;
     rv_owner_name(run->owner);
     rc = rv_store_get_run(store, &app->scope, id, &row, err);
+    if (rc == 0)
+        rv_app_limits_set(&run->state->limits, run->state->quotas, row.tenant, row.user);
     bool recovers = rc == 0 && go == RV_APP_RECOVER && (row.status == RV_RUN_READY || row.status == RV_RUN_RUNNING);
     if (recovers)
         rc = take_early(store, &app->scope, &row, run->owner, rv_app_lease_us(app), &run->state->early, err);

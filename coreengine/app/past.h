@@ -127,6 +127,17 @@ RV_MUST_CHECK int rv_app_steps_read(rv_store *store, const struct rv_app_past *p
                                     struct rv_app_steps *out, struct rv_replayed *replayed, rv_err **err);
 void rv_app_steps_fini(struct rv_app_steps *s);
 
+/* --- interrupts.c: runs that wait with a question of a stage that no one answered in time: they go on by that --- */
+struct rv_app_due {
+    int64_t now_us;
+    char **runs; /* owned, each once */
+    size_t n, cap;
+};
+/** run NULL: of all runs of the scope, 100,000 at most. */
+RV_MUST_CHECK int rv_app_find_due(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t now_us,
+                                  struct rv_app_due *out, rv_err **err);
+void rv_app_due_fini(struct rv_app_due *d);
+
 /* --- diff.c: where two runs part --- */
 /** Where two trees differ first, as a path ("value.outputs.plan"), and what stands there. False: they are equal. */
 struct rv_difference {

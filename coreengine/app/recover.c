@@ -95,48 +95,17 @@ size_t rv_app_count_left(rv_store *store, const struct rv_store_scope *scope)
     return n;
 }
 
-/* The runs whose questions no one answered in time: they go on by that. */
-struct due {
-    int64_t now_us;
-    char **runs;
-    size_t n, cap;
-};
-
-static int note_due(void *self, const struct rv_pending *p, rv_err **err)
-{
-    struct due *d = self;
-
-    if (!rv_app_is_due(p, d->now_us) || (d->n > 0 && strcmp(d->runs[d->n - 1], p->run) == 0) || d->n >= MAX_RUNS)
-        return 0;
-    if (!rv_has_room(&d->runs, &d->cap, d->n + 1, sizeof *d->runs))
-        return RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
-    d->runs[d->n] = rv_str_dup(rv_str_of(p->run));
-    return d->runs[d->n] ? (d->n++, 0) : RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
-}
-
-static int find_due(rv_store *store, const struct rv_store_scope *scope, const char *run, struct due *out, rv_err **err)
-{
-    return rv_store_list_pending(store, scope, run, note_due, out, err);
-}
-
-static void due_fini(struct due *d)
-{
-    for (size_t i = 0; i < d->n; i++)
-        free(d->runs[i]);
-    free(d->runs);
-}
-
 static int judge_waiting(rv_store *store, const struct rv_store_scope *scope, struct rv_app_unfinished *x,
                          int64_t now_us, rv_err **err)
 {
-    struct due d = {.now_us = now_us};
+    struct rv_app_due d;
 
     if (x->verdict != RV_APP_IS_WAITS)
         return 0;
-    int rc = find_due(store, scope, x->id, &d, err);
+    int rc = rv_app_find_due(store, scope, x->id, now_us, &d, err);
     if (rc == 0 && d.n > 0)
         x->verdict = RV_APP_IS_LEFT;
-    due_fini(&d);
+    rv_app_due_fini(&d);
     return rc;
 }
 
@@ -151,9 +120,9 @@ static bool is_listed(const struct rv_app_unfinished_list *f, const char *run)
 static int add_due_runs(rv_store *store, const struct rv_store_scope *scope, struct rv_app_unfinished_list *f,
                         rv_err **err)
 {
-    struct due d = {.now_us = f->now_us};
+    struct rv_app_due d;
 
-    int rc = find_due(store, scope, NULL, &d, err);
+    int rc = rv_app_find_due(store, scope, NULL, f->now_us, &d, err);
     for (size_t i = 0; i < d.n && rc == 0; i++) {
         struct rv_run_row row;
         if (is_listed(f, d.runs[i]))
@@ -167,7 +136,7 @@ static int add_due_runs(rv_store *store, const struct rv_store_scope *scope, str
         if (rc == 0 && waits)
             f->items[f->n - 1].verdict = RV_APP_IS_LEFT;
     }
-    due_fini(&d);
+    rv_app_due_fini(&d);
     return rc;
 }
 

@@ -347,6 +347,8 @@ int rv_app_gc(const struct rv_app_gc_opts *opts, struct rv_app_gc *out, rv_err *
         rc = rv_store_list_runs(opts->store, &opts->scope, &deleted, judge_deleted, out, err);
     if (rc == 0 && !opts->dry_run)
         rc = delete_all(out, err);
+    if (rc == 0 && !opts->dry_run) /* counters of quotas that are over */
+        rc = rv_store_prune_usage(opts->store, out->now_us - RV_USAGE_KEPT_US, out->now_us, 100000, NULL, err);
     if (rc == 0 && !opts->dry_run)
         rc = rv_store_sweep(opts->store, out->now_us, opts->grace_us, &out->freed_bytes, err);
     if (rc < 0)

@@ -13,6 +13,8 @@ void rv_app_task_json(const struct rv_task_row *row, rv_jw *w);
 /** As that, with the task's events as the member `events`. RV_E_NOT_FOUND: it is gone. */
 RV_MUST_CHECK int rv_app_task_json_whole(rv_store *store, const struct rv_store_scope *scope,
                                          const struct rv_task_row *row, rv_jw *w, rv_err **err);
+void rv_app_interrupt_json(const struct rv_interrupt_row *row, rv_jw *w);
+void rv_app_interrupt_count_json(const struct rv_interrupt_count *count, rv_jw *w);
 void rv_app_lane_json(const struct rv_task_lane *lane, rv_jw *w);
 /** The task of that id, or the only one whose id begins so. RV_E_NOT_FOUND; RV_E_INVALID: several do. out owns its
  *  texts. */

@@ -20,7 +20,7 @@ int64_t rv_app_lease_us(const struct rv_app *app)
     return app->lease_us ? app->lease_us : RV_LEASE_DEFAULT_US;
 }
 
-static int put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_err **err)
+int rv_app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_err **err)
 {
     struct rv_catalog catalog = rv_plugins_catalog(run->loaded->plugins);
     struct rv_known_names names = rv_plugins_names(run->loaded->plugins);
@@ -60,7 +60,7 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
     bool *scripted = NULL;
     json_object *inner = NULL;
     struct rv_journal_start start = {.tenant = run->app->scope.tenant,
-                                     .bundle = hash,
+                                     .bundle = begin->bundle ? begin->bundle : hash,
                                      .pipeline = l->pipeline,
                                      .env = env,
                                      .owner = run->owner[0] ? run->owner : NULL,
@@ -68,7 +68,7 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
                                      .parent = begin->parent,
                                      .parent_seq = begin->parent_seq};
 
-    int rc = put_bundle(run, hash, err);
+    int rc = begin->bundle ? 0 : rv_app_put_bundle(run, hash, err);
     if (rc == 0)
         rc = scripted_stages(l, &scripted, err);
     if (rc == 0 && l->script)
@@ -89,7 +89,10 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
         rc = rv_store_begin(run->store, err);
     if (rc == 0) {
         start.now_us = clock.now_us(clock.self); /* the lease begins when other writers are waited for */
-        rc = rv_journal_create(run->store, &start, &run->journal, err);
+        if (begin->limits)
+            rc = rv_app_limits_count(begin->limits, run->store, begin->counts, start.now_us, run->app->log, err);
+        if (rc == 0)
+            rc = rv_journal_create(run->store, &start, &run->journal, err);
         rc = begin->in_group ? rc : rv_store_end(run->store, rc, err);
     }
     free(scripted);
@@ -210,9 +213,12 @@ int rv_app_check(struct rv_app_loaded *l, bool use_mocks, rv_err **err)
 
 int rv_app_run_prepare(struct rv_app_run *run, rv_err **err)
 {
+    if (run->state)
+        return 0;
+    run->state = calloc(1, sizeof *run->state);
     if (!run->state)
-        run->state = calloc(1, sizeof *run->state);
-    return run->state ? 0 : RV_FAIL(err, RV_E_NOMEM, "prepare a run");
+        return RV_FAIL(err, RV_E_NOMEM, "prepare a run");
+    return rv_app_quotas_open(run->app, &run->state->quotas, err);
 }
 
 int rv_app_run_open(struct rv_app_run *run, rv_err **err)
@@ -230,22 +236,32 @@ int rv_app_run_open(struct rv_app_run *run, rv_err **err)
     return rc;
 }
 
-static int keep_new(struct rv_app_run *run, const rv_envelope *env, bool in_group, rv_err **err)
+static int keep_new(struct rv_app_run *run, const char *bundle, const rv_envelope *env, bool in_group, rv_err **err)
 {
     int rc = converse(run, &run->state->talk, err);
-    const struct rv_app_begin begin = {.conversation = conversation_of(run->state->talk), .in_group = in_group};
+    const struct rv_app_begin begin = {.conversation = conversation_of(run->state->talk),
+                                       .bundle = bundle,
+                                       .in_group = in_group,
+                                       .limits = &run->state->limits,
+                                       .counts = RV_QUOTA_RUNS};
 
+    rv_app_limits_set(&run->state->limits, run->state->quotas, run->app->scope.tenant, rv_envelope_user(env));
     return rc < 0 ? rc : rv_app_keep(run, env, &begin, err);
 }
 
 int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
 {
-    return keep_new(run, env, false, err);
+    return keep_new(run, NULL, env, false, err);
 }
 
 int rv_app_run_keep_in_group(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
 {
-    return keep_new(run, env, true, err);
+    return keep_new(run, NULL, env, true, err);
+}
+
+int rv_app_run_keep_bundled(struct rv_app_run *run, const char *bundle, const rv_envelope *env, rv_err **err)
+{
+    return keep_new(run, bundle, env, true, err);
 }
 
 /* --- what happens while it goes on --- */
@@ -312,6 +328,7 @@ static void fill_in(struct rv_app_run *run, struct rv_exec_opts *x)
     x->plugins = run->loaded->plugins;
     x->script = run->loaded->script;
     x->journal = run->journal;
+    x->quotas = rv_app_limits_exec(&run->state->limits);
     x->conversation = conversation_of(run->state->talk);
     if (run->loaded->agents) {
         x->find_agent = rv_app_find_agent;
@@ -357,6 +374,21 @@ static int begin(struct rv_app_run *run, const struct rv_exec_opts *x, rv_envelo
     return rc;
 }
 
+/* Of a run that is not kept: nothing would count what it uses. */
+static int check_uncounted(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
+{
+    struct rv_app_limits *l = &run->state->limits;
+
+    rv_app_limits_set(l, run->state->quotas, run->app->scope.tenant,
+                      env ? rv_envelope_user(env) : run->app->scope.user);
+    if (!rv_app_limits_exec(l))
+        return 0;
+    int rc = RV_FAIL(err, RV_E_INVALID, "plan \"%s\" has limits, and what a run uses is counted in a store",
+                     l->limits[0].plan);
+    rv_err_hint(err, "keep the run in a store");
+    return rc;
+}
+
 int rv_app_run_drive(struct rv_app_run *run, rv_envelope *env, const struct rv_response *response, rv_err **err)
 {
     const struct rv_engine_opts opts = {.workers = run->workers,
@@ -369,6 +401,8 @@ int rv_app_run_drive(struct rv_app_run *run, rv_envelope *env, const struct rv_r
     struct rv_catalog catalog;
 
     int rc = rv_app_run_prepare(run, err);
+    if (rc == 0 && !run->journal)
+        rc = check_uncounted(run, env, err);
     if (rc == 0)
         rc = rv_engine_new(&opts, &run->engine, err);
     if (rc < 0) {
@@ -428,6 +462,7 @@ void rv_app_run_fini(struct rv_app_run *run)
         conversation_free(run->state->talk);
         if (run->state->closes_store)
             rv_store_close(run->store);
+        rv_quotas_free(run->state->quotas);
         free(run->state->id);
         free(run->state);
     }

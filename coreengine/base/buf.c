@@ -9,21 +9,6 @@
 
 /* --- Borrowed views and UTF-8 --- */
 
-rv_str rv_str_of(const char *text)
-{
-    return text ? (rv_str){text, strlen(text)} : (rv_str){NULL, 0};
-}
-
-bool rv_str_eq(rv_str a, rv_str b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
-}
-
-bool rv_str_is(rv_str a, const char *text)
-{
-    return rv_str_eq(a, rv_str_of(text));
-}
-
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');

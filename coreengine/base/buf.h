@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "coreengine/base/err.h"
 
@@ -18,10 +19,21 @@ typedef struct rv_str {
 } rv_str;
 
 #define RV_STR_LIT(s) ((rv_str){(s), sizeof(s) - 1})
-#define RV_STR_ARG(s) (int)(s).len, (s).ptr /* for "%.*s" */
-rv_str rv_str_of(const char *text);         /* NULL gives the empty view */
-bool rv_str_eq(rv_str a, rv_str b);
-bool rv_str_is(rv_str a, const char *text);
+#define RV_STR_ARG(s) (int)(s).len, (s).ptr      /* for "%.*s" */
+static inline rv_str rv_str_of(const char *text) /* NULL gives the empty view */
+{
+    rv_str s = {text, text ? strlen(text) : 0};
+
+    return s;
+}
+static inline bool rv_str_eq(rv_str a, rv_str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+static inline bool rv_str_is(rv_str a, const char *text) /* of a literal: a comparison of two numbers comes first */
+{
+    return rv_str_eq(a, rv_str_of(text));
+}
 rv_str rv_str_trim(rv_str s); /* ASCII white space at both ends */
 /** Heap copy with a NUL; free() it. NULL on failure. Embedded NULs are copied. */
 char *rv_str_dup(rv_str s);

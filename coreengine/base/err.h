@@ -28,7 +28,8 @@
     X(TOOL, "tool_error", "a tool failed")                                                                             \
     X(PLUGIN, "plugin_error", "a capability broke its contract")                                                       \
     X(VERSION, "version_mismatch", "the other side is too old or too new")                                             \
-    X(INTERNAL, "internal_error", "a fault of the engine itself")
+    X(INTERNAL, "internal_error", "a fault of the engine itself")                                                      \
+    X(QUOTA, "quota_exceeded", "a quota or a rate of a user or a tenant does not allow it now")
 
 enum rv_code_ordinal {
 #define X(name, text, meaning) RV_CODE_##name,

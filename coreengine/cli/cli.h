@@ -49,11 +49,14 @@ struct rv_cli_takes {
     const char *fixed; /* words that are always there; may be empty */
     const char *list;  /* the command that prints the others, one a line */
 };
-extern const struct rv_cli_takes rv_cli_takes_runs, rv_cli_takes_sessions, rv_cli_takes_agents, rv_cli_takes_tasks;
+extern const struct rv_cli_takes rv_cli_takes_runs, rv_cli_takes_sessions, rv_cli_takes_agents, rv_cli_takes_tasks,
+    rv_cli_takes_schedules;
 
 /* How a verb uses the store that its command line names. It is open while the verb runs. */
 enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV_CLI_CHANGES };
 
+/* --quotas of verbs that drive runs, and of others that count. */
+#define RV_CLI_QUOTAS_DOC "plans and their limits (default REEVE_QUOTAS, else ~/.config/reeve/quotas.yaml)"
 #define RV_CLI_MAX_GROUPS 4
 struct rv_cli;
 struct rv_cli_verb {
@@ -192,6 +195,10 @@ void rv_cli_tally_free(rv_cli_tally *t);
 
 /* input.c: the envelope a run starts from */
 RV_MUST_CHECK int rv_cli_envelope(const struct rv_cli *cli, rv_envelope **out, rv_err **err);
+/** The same in two parts: the state dict that the command line says, which may be partial, and the envelope of one. The
+ * caller puts the one and frees the other. */
+RV_MUST_CHECK int rv_cli_state(const struct rv_cli *cli, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_cli_load_state(const struct rv_cli *cli, json_object *state, rv_envelope **out, rv_err **err);
 /** The assignments of --set ("a.b=value") to known keys of a state. */
 RV_MUST_CHECK int rv_cli_set_all(const struct rv_cli *cli, bool begins, json_object *state, rv_err **err);
 /** The text of a message or an input: of a file without its last line end; "-" is standard input. */

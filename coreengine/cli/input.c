@@ -158,7 +158,7 @@ static int set_input(const struct rv_cli *cli, json_object *state, rv_err **err)
     return rc;
 }
 
-int rv_cli_envelope(const struct rv_cli *cli, rv_envelope **out, rv_err **err)
+int rv_cli_state(const struct rv_cli *cli, json_object **out, rv_err **err)
 {
     const char *user = cli->app.scope.user, *path = rv_cli_value(cli, "envelope"),
                *session = rv_cli_value(cli, "session");
@@ -177,17 +177,36 @@ int rv_cli_envelope(const struct rv_cli *cli, rv_envelope **out, rv_err **err)
         rc = rv_json_set_text(state, "session_id", session, err);
     if (rc == 0)
         rc = rv_cli_set_all(cli, true, state, err);
-    if (rc == 0) {
-        rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err);
-        if (rc < 0 && rv_cli_flag(cli, "set"))
-            rv_err_hint(
-                err, "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
-    }
-    if (rc == 0) {
-        rc = rv_app_check_user(&cli->app.scope, rv_envelope_fields(*out)->user_id, err);
-        if (rc < 0)
-            rv_envelope_free(*out), *out = NULL;
-    }
+    if (rc < 0)
+        json_object_put(state);
+    else
+        *out = state;
+    return rc;
+}
+
+int rv_cli_load_state(const struct rv_cli *cli, json_object *state, rv_envelope **out, rv_err **err)
+{
+    int rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err);
+
+    if (rc < 0 && rv_cli_flag(cli, "set"))
+        rv_err_hint(err,
+                    "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
+    if (rc < 0)
+        return rc;
+    rc = rv_app_check_user(&cli->app.scope, rv_envelope_fields(*out)->user_id, err);
+    if (rc < 0)
+        rv_envelope_free(*out), *out = NULL;
+    return rc;
+}
+
+int rv_cli_envelope(const struct rv_cli *cli, rv_envelope **out, rv_err **err)
+{
+    json_object *state = NULL;
+    int rc = rv_cli_state(cli, &state, err);
+
+    if (rc < 0)
+        return rc;
+    rc = rv_cli_load_state(cli, state, out, err);
     json_object_put(state);
     return rc;
 }

@@ -84,6 +84,7 @@ static int say_where(struct rv_cli *cli, rv_err **err)
     app->capability = rv_cli_value(cli, "capability");
     app->store = rv_cli_value(cli, "store");
     app->sync = rv_cli_value(cli, "sync");
+    app->quotas = rv_cli_value(cli, "quotas");
     app->no_store = rv_cli_flag(cli, "no-store");
     app->scope = (struct rv_store_scope){.tenant = given(cli, "tenant", "REEVE_TENANT"),
                                          .user = given(cli, "user", "REEVE_USER")};

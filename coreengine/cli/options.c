@@ -35,6 +35,10 @@ static const struct rv_cli_option common[] = {
     {                                                                                                                  \
         "schema-dir", 0, "DIR", "folder of agent documents (default P8_SCHEMA_DIR; \"\": none)", "DIR", false          \
     }
+#define QUOTAS                                                                                                         \
+    {                                                                                                                  \
+        "quotas", 0, "FILE", RV_CLI_QUOTAS_DOC, "FILE", false                                                          \
+    }
 static const struct rv_cli_option commits[] = {
     {"sync", 0, "WORD",
      "durability of a commit: full (survives power loss; default), normal (survives a crash of the process), off",
@@ -60,6 +64,7 @@ static const struct rv_cli_option work[] = {
     {"lease", 0, "SECONDS",
      "lease duration: after this long without a sign of life another process may take over the run (default 15)", NULL,
      false},
+    QUOTAS,
 };
 static const struct rv_cli_option sources[] = {
     SCHEMA_DIR,
@@ -86,7 +91,8 @@ const struct rv_cli_group *const rv_cli_groups[] = {&rv_cli_common,    &rv_cli_o
 const struct rv_cli_takes rv_cli_takes_runs = {"run", "last", "reeve runs list --ids"},
                           rv_cli_takes_sessions = {"session", "", "reeve sessions list --ids"},
                           rv_cli_takes_agents = {"agent", "", "reeve agents list --names"},
-                          rv_cli_takes_tasks = {"task", "", "reeve tasks list --ids"};
+                          rv_cli_takes_tasks = {"task", "", "reeve tasks list --ids"},
+                          rv_cli_takes_schedules = {"schedule", "", "reeve schedules list --names"};
 
 /* --- verbs --- */
 

@@ -128,6 +128,8 @@ static int exit_of_error(const rv_err *err)
     case RV_E_VERSION:
     case RV_E_LIMIT: /* an input that is too large; a run that ends at a bound is not an error */
         return RV_EXIT_USAGE;
+    case RV_E_QUOTA: /* as a run that a quota ends */
+        return RV_EXIT_TERMINATED;
     case RV_E_CANCELLED:
         return RV_EXIT_CANCELLED;
     default:
@@ -144,6 +146,7 @@ static const struct {
     {"the first run creates it; REEVE_STORE names", "`reeve run` creates it; --store FILE or REEVE_STORE names"},
     {"or keep this run elsewhere", "or keep this run elsewhere with --store FILE"},
     {"schema_dir: the folder", "--schema-dir: the folder"},
+    {"keep the run in a store", "leave --no-store out, or name a file of quotas without these limits with --quotas"},
     {"no_store excludes changes", "--no-store excludes changes"},
     {"name the capability that has it", "name the capability that has it with --capability"},
     {"leave out the session's id for a new session", "leave --session out for a new session"},

@@ -9,6 +9,7 @@
 #define RV_NEVER            INT64_MAX         /* a due time that does not come */
 #define RV_NOWHERE          SIZE_MAX          /* place of a call that is in no queue */
 
+struct quota_call; /* quota.c */
 /* Something that will happen to a run: an answer, a timer, a part of a stream, an answer of a person. */
 struct call {
     struct call *prev, *next; /* of the same run */
@@ -48,6 +49,7 @@ struct call {
     struct rv_llm_answer answer;          /* of a model call; its views live in the script, `llm` or `model` */
     struct rv_llm_reply *llm;             /* owned; NULL: none */
     struct model_call *model;             /* over HTTP; owned; NULL: none */
+    struct quota_call *quota;             /* a model call of a run with quotas: its reservation; owned; NULL: none */
     const struct rv_script_delta *deltas; /* borrowed from the script; still to be streamed */
     size_t n_deltas, delta_at;
     bool told_text;                                    /* a piece of the text was handed out */

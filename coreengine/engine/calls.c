@@ -158,6 +158,7 @@ static void give_up(struct call *c)
 void rv_call_free(struct call *c)
 {
     give_up(c);
+    rv_quota_forget(c);
     rv_call_detach(c);
     rv_model_free(c->model);
     if (c->llm)

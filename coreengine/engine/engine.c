@@ -9,9 +9,10 @@
 
 #include "coreengine/engine/engine_internal.h"
 
-#define MAX_HEARD  (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
-#define MAX_KEPT   8                      /* steps of a group that are performed in one turn */
-#define LOOK_EVERY 64                     /* turns without a sleep between two looks at signals and descriptors */
+#define MAX_HEARD    (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
+#define MAX_KEPT     8                      /* steps of a group that are performed in one turn */
+#define HELD_LOOK_US INT64_C(20000)         /* how often a run that waits for its subscribers is looked at */
+#define LOOK_EVERY   64                     /* turns without a sleep between two looks at signals and descriptors */
 
 /* --- simulated time --- */
 
@@ -75,6 +76,8 @@ static void answer(struct call *c)
 {
     rv_exec *x = c->x;
 
+    if (c->quota && rv_quota_waits(c))
+        return;
     if (c->model && !rv_model_due(c))
         return;
     if (rv_call_is_under_way(c)) { /* due because no answer came in time */
@@ -92,6 +95,8 @@ static void answer(struct call *c)
         return;
     if (c->event == RV_EVENT_LLM_DONE)
         rv_delta_tell_rest(c);
+    if (c->quota)
+        rv_quota_settle(c);
     rv_call_detach(c); /* the run may end in this event, and with it all that is left */
     rv_tool_note(c);
     struct rv_event ev = {.kind = c->event,
@@ -367,6 +372,14 @@ static void tell_over(rv_engine *e)
     }
 }
 
+/* Runs that are over and whose subscribers have heard of it, or had their time. */
+static void let_go(rv_engine *e)
+{
+    for (rv_exec *x = e->n_held > 0 ? e->execs : NULL; x; x = x->next)
+        if (x->is_held && rv_subscribers_let_go(x))
+            rv_exec_tell_over(x);
+}
+
 static bool let_happen(rv_engine *e)
 {
     bool any = collect(e);
@@ -393,6 +406,7 @@ static bool engine_turn(rv_engine *e)
     bool any = let_happen(e);
 
     rv_handovers_tend(e);
+    let_go(e);
     any = any || e->n_untold > 0 || e->n_asking > 0;
     tell_asking(e);
     tell_over(e);
@@ -406,6 +420,8 @@ static int64_t due_in_us(const rv_engine *e)
     int64_t due_us = c ? c->due_us : RV_NEVER, tend_us = rv_leases_due_us(e);
 
     due_us = due_us < tend_us ? due_us : tend_us;
+    if (e->n_held > 0 && (due_us == RV_NEVER || due_us - rv_engine_now_us(e) > HELD_LOOK_US))
+        return HELD_LOOK_US;
     return due_us == RV_NEVER ? RV_NEVER : due_us - rv_engine_now_us(e);
 }
 
@@ -457,6 +473,7 @@ void rv_engine_free(rv_engine *e)
             rv_own_end(x->own);
         x->own = NULL;
         rv_call_free_all(x);
+        rv_subscribers_stop(x);
         x->over = true;
         x->engine = NULL;
         x->prev = x->next = NULL;
@@ -464,6 +481,7 @@ void rv_engine_free(rv_engine *e)
     rv_signals_unwatch(e);
     rv_leases_free(e);
     rv_writer_stop(e);
+    rv_quotas_free_settlements(e);
     rv_models_free(e);
     rv_pool_free(e->pool);
     rv_loop_free(e->loop);
@@ -514,11 +532,11 @@ int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
 {
     bool is_virtual = e->opts.virtual_time;
 
-    while (!x->over) {
-        int rc = x->calls || x->cancel_asked || x->is_keeping || x->is_opening
+    while (!x->over || x->is_held) {
+        int rc = x->is_held || x->calls || x->cancel_asked || x->is_keeping || x->is_opening
                      ? 0
                      : RV_FAIL(err, RV_E_INTERNAL, "the run waits for nothing");
-        if (rc == 0 && !engine_turn(e) && !is_virtual)
+        if (rc == 0 && !engine_turn(e) && (!is_virtual || x->is_held))
             rc = rv_loop_run(e, true, err);
         else if (rc == 0 && ++e->n_turns % LOOK_EVERY == 0 && e->loop)
             rc = rv_loop_run(e, false, err);

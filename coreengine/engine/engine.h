@@ -56,6 +56,8 @@ bool rv_engine_settle(rv_engine *e, int64_t wait_ms);
 bool rv_engine_is_settled(const rv_engine *e);
 /** Ask every run to end, as rv_exec_cancel(). Any thread. */
 void rv_engine_cancel_all(rv_engine *e);
+/** Look now for runs that another process asked to cancel, and not with the next of the looks every 250 ms. */
+void rv_engine_look_for_cancels(rv_engine *e);
 /** Forget all requests to cancel that were made until now; call it before new work begins. */
 void rv_engine_forget_cancel(rv_engine *e);
 int64_t rv_engine_now_us(const rv_engine *e); /* real or simulated */
@@ -88,6 +90,16 @@ struct rv_observer {
     void *self;
 };
 
+/* What the model calls of a run may take: the store is asked before each, see coreengine/store/quotas.h. The run needs
+ * a journal. */
+struct rv_exec_quotas {
+    const char *tenant, *user;           /* as in struct rv_quota_ask */
+    const struct rv_quota_limit *limits; /* in force as long as this process has the run */
+    size_t n_limits;
+    bool hands_over; /* a call that is refused for a while is not made, and the run is handed over: rv_exec_refused();
+                        else such a call fails, and ends the run by quota_exceeded */
+};
+
 struct rv_exec_opts {
     const struct rv_pipeline *pipeline; /* borrowed for the run, as everything below */
     rv_plugins *plugins;                /* may be NULL */
@@ -99,7 +111,8 @@ struct rv_exec_opts {
      * the answer of the call. */
     int (*find_agent)(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err);
     void *find_self;
-    const struct rv_catalog *catalog; /* what the core decides by; NULL: that of the plugins and the script */
+    const struct rv_exec_quotas *quotas; /* NULL: none */
+    const struct rv_catalog *catalog;    /* what the core decides by; NULL: that of the plugins and the script */
     enum rv_rules rules; /* that the run began with; NEWEST: it begins now. Of a run with a journal: the journal's */
     int mode;            /* enum rv_run_mode or RV_UNSET */
     bool use_mocks;
@@ -173,6 +186,10 @@ void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
  * lease. A run that ends or pauses before that does so as always. */
 void rv_exec_hand_over(rv_exec *x);
 bool rv_exec_is_handed_over(const rv_exec *x);
+/** Of a run that was handed over by a quota: when it may go on, and why (borrowed from the run). 0: by none. */
+int64_t rv_exec_refused(const rv_exec *x, const char **why);
+/** Log that a limit is nearly used up: 80 %. */
+void rv_quota_log_near(rv_log *log, const struct rv_quota_limit *l);
 /** Is a call under way that must not be repeated? A run that is freed meanwhile leaves it unknown whether it happened.
  */
 bool rv_exec_is_unrepeatable(const rv_exec *x);

@@ -55,9 +55,11 @@ struct rv_engine {
     void (*on_closed)(void *self);
     void *closed_self;
     struct lease_write *lease_write; /* under way; NULL: none; see keep.c */
+    struct settlement *settlements;  /* that the store thread has; see quota.c */
     size_t n_live;                   /* runs that are not over */
     size_t n_untold;                 /* runs that are over, and on_over has not been told */
     size_t n_asking;                 /* runs with is_asking */
+    size_t n_held;                   /* runs with is_held */
     unsigned n_turns;
     struct tool_record *tools;
     size_t n_tools, cap_tools;
@@ -69,6 +71,7 @@ struct rv_engine {
 };
 
 struct kept_replies; /* scripted.c */
+struct settlement;   /* quota.c */
 
 /* The journal that a run has for itself: on a given loop the store thread opens it and gives it up. */
 struct own_journal {
@@ -114,25 +117,29 @@ struct rv_exec {
     struct rv_turn *unkept; /* rows of a turn that the journal refused; owned */
     struct call *calls;
     bool over, cancel_asked;
-    bool hands_over;            /* another process is to go on with it: see handover.c */
-    struct own_journal *own;    /* NULL: the journal is the caller's */
-    bool is_opening;            /* the store thread opens it: there is no rv_run yet */
-    bool is_freed;              /* by the caller, while a step is kept */
-    struct write write;         /* the step being kept */
-    bool is_keeping;            /* it is: nothing is told to the core, and the effects wait */
-    bool is_broken;             /* meanwhile, by rc and err: it is over when the step is kept */
-    bool is_untold;             /* it is over, and on_over has not been told */
-    bool is_end_told;           /* `done` was, and nothing since */
-    bool is_unkept;             /* its journal refused a step */
-    bool recovers;              /* the effects at hand were asked for by another process */
-    int64_t under_way_until_us; /* it may live, and be in one of its calls for so long; 0: it is gone */
-    bool answers;               /* interrupts are answered by the script */
-    int64_t n_asked;            /* questions of branches that the host was told of, or will be at the end of the turn */
-    int64_t expiry_us;          /* of the question that is waited for while the run works; 0: none is */
-    bool is_asking;             /* at the end of this turn */
-    json_object *told;          /* ids of open questions that on_question was told, as keys; owned; NULL: none */
-    int64_t hoped_until_us;     /* its lease ran out before this renewal: perhaps another process has it; 0: no */
-    int64_t last_us;            /* the core was told this time; what it is told next is not older */
+    bool hands_over;                 /* another process is to go on with it: see handover.c */
+    struct own_journal *own;         /* NULL: the journal is the caller's */
+    bool is_opening;                 /* the store thread opens it: there is no rv_run yet */
+    bool is_freed;                   /* by the caller, while a step is kept */
+    struct write write;              /* the step being kept */
+    bool is_keeping;                 /* it is: nothing is told to the core, and the effects wait */
+    bool is_broken;                  /* meanwhile, by rc and err: it is over when the step is kept */
+    struct subscribers *subscribers; /* of its capabilities; NULL: they have none */
+    bool is_held;                    /* it is over, and waits for them before on_over is told */
+    bool is_untold;                  /* it is over, and on_over has not been told */
+    bool is_end_told;                /* `done` was, and nothing since */
+    bool is_unkept;                  /* its journal refused a step */
+    bool recovers;                   /* the effects at hand were asked for by another process */
+    int64_t under_way_until_us;      /* it may live, and be in one of its calls for so long; 0: it is gone */
+    bool answers;                    /* interrupts are answered by the script */
+    int64_t n_asked;          /* questions of branches that the host was told of, or will be at the end of the turn */
+    int64_t expiry_us;        /* of the question that is waited for while the run works; 0: none is */
+    bool is_asking;           /* at the end of this turn */
+    json_object *told;        /* ids of open questions that on_question was told, as keys; owned; NULL: none */
+    char *refused;            /* by a quota: why it hands over; owned; NULL: it was not */
+    int64_t refused_until_us; /* with refused: when the quota may allow it */
+    int64_t hoped_until_us;   /* its lease ran out before this renewal: perhaps another process has it; 0: no */
+    int64_t last_us;          /* the core was told this time; what it is told next is not older */
     int64_t ahead_us; /* its time is so far before this process's: the clock went back since its journal was written */
     struct kept_replies *kept; /* of the script, to calls under way when the process died; owned; NULL: none */
     enum rv_run_status status;
@@ -153,7 +160,8 @@ void rv_exec_bind_log(rv_exec *x, const char *run); /* once its id is known */
 RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err);
 /** Have the effects at hand performed in the next turn. */
 RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
-void rv_exec_end(rv_exec *x); /* it is over; on_over is told at the end of the turn */
+void rv_exec_end(rv_exec *x);       /* it is over; on_over is told at the end of the turn */
+void rv_exec_tell_over(rv_exec *x); /* it was held; the same */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
@@ -167,6 +175,18 @@ bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
 void rv_delta_tell_rest(struct call *c);
 /** A provider handed out a piece. */
 void rv_delta_piece(struct call *c, bool is_thinking, rv_str text);
+
+/* --- subscribers.c --- */
+
+/** On failure rv_subscribers_stop() is still needed. */
+RV_MUST_CHECK int rv_subscribers_init(rv_exec *x, rv_err **err);
+void rv_subscribers_stop(rv_exec *x); /* gives up what is under way; not for a run whose engine is gone */
+/** There are some: they are told. */
+void rv_subscribers_tell(rv_exec *x, enum rv_emit_kind kind, rv_str line);
+/** The run is over: does it wait for them? Then it is_held until rv_subscribers_let_go() says true. */
+bool rv_subscribers_hold(rv_exec *x);
+bool rv_subscribers_let_go(rv_exec *x);
+void rv_subscribers_go_on(rv_exec *x); /* the run that is held goes on */
 
 /* --- tools.c --- */
 
@@ -238,6 +258,22 @@ RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response 
 RV_MUST_CHECK int rv_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err);
 /** Perform the effects of a step. Breaks the run when memory is short. */
 void rv_exec_perform(rv_exec *x);
+
+/** Have the script, the capability or the provider answer the model call. */
+RV_MUST_CHECK int rv_call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
+
+/* --- quota.c: what users may use --- */
+
+/** rv_call_model() as soon as the run's quotas allow it. The call may be gone afterwards: its run is handed over. Takes
+ * the texts of e. */
+RV_MUST_CHECK int rv_quota_call(struct call *c, struct rv_effect *e, rv_err **err);
+/** It is due. True: it is not made yet, and due again, or gone. */
+bool rv_quota_waits(struct call *c);
+void rv_quota_settle(struct call *c); /* it is over, and its usage known */
+void rv_quota_forget(struct call *c); /* it is freed */
+/** What earlier owners of the run reserved counts as used. */
+void rv_quotas_recover(const rv_exec *x);
+void rv_quotas_free_settlements(rv_engine *e); /* the store thread has ended */
 
 /* --- model.c: models over HTTP --- */
 

@@ -241,6 +241,8 @@ int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv
     if (e->opts.loop)
         rv_loop_hold(e->loop);
     int rc = prepare(x, err);
+    if (rc == 0)
+        rc = rv_subscribers_init(x, err);
     if (rc < 0) {
         rv_exec_free(x);
         return rc;
@@ -282,13 +284,18 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
 
 void rv_exec_end(rv_exec *x)
 {
-    rv_engine *e = x->engine;
-
     if (x->over)
         return;
-    x->over = x->is_untold = true;
-    e->n_live--;
-    e->n_untold++;
+    x->over = true;
+    if (!rv_subscribers_hold(x))
+        rv_exec_tell_over(x);
+}
+
+void rv_exec_tell_over(rv_exec *x)
+{
+    x->is_untold = true;
+    x->engine->n_live--;
+    x->engine->n_untold++;
 }
 
 /* Should it be open again, the host is told again. id ptr NULL: the first one. */
@@ -361,11 +368,14 @@ int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
             x->rc = rc;
         return rc;
     }
+    if (x->is_held) /* it did not count as over yet */
+        rv_subscribers_go_on(x);
+    else
+        e->n_live++;
     e->n_untold -= x->is_untold;
     x->over = x->is_untold = false;
     forget_told(x, response->interrupt_id);
     x->status = RV_RUN_RUNNING;
-    e->n_live++;
     if (e->opts.loop)
         rv_loop_hold(e->loop);
     return 0;
@@ -414,7 +424,7 @@ void rv_exec_cancel(rv_exec *x)
 
 bool rv_exec_is_over(const rv_exec *x)
 {
-    return x->over;
+    return x->over && !x->is_held;
 }
 
 enum rv_run_status rv_exec_status(const rv_exec *x)
@@ -461,7 +471,8 @@ static void leave_engine(rv_exec *x)
     if (x->own && !x->is_opening)
         rv_own_end(x->own);
     rv_call_free_all(x);
-    e->n_live -= !x->over;
+    e->n_live -= !x->over || x->is_held;
+    rv_subscribers_stop(x);
     e->n_untold -= x->is_untold;
     e->n_asking -= x->is_asking;
     if (x->prev)
@@ -494,6 +505,7 @@ void rv_exec_free(rv_exec *x)
     rv_kept_free(x->kept);
     free(x->scripted);
     json_object_put(x->scripted_inner);
+    free(x->refused);
     rv_err_free(x->err);
     free(x);
     if (on_free)

@@ -262,7 +262,7 @@ static const struct {
 
 bool rv_observes(const rv_exec *x)
 {
-    return x->opts.observer.on_event || x->opts.observer.on_delta || x->opts.on_effect ||
+    return x->subscribers || x->opts.observer.on_event || x->opts.observer.on_delta || x->opts.on_effect ||
            rv_log_on(x->engine->opts.log, RV_LOG_WARN);
 }
 
@@ -315,4 +315,6 @@ void rv_observe(rv_exec *x, const struct rv_effect *e)
     tell_output(x, e);
     if (x->opts.observer.on_event)
         x->opts.observer.on_event(x->opts.observer.self, e, line);
+    if (x->subscribers)
+        rv_subscribers_tell(x, e->emit, line);
 }

@@ -56,6 +56,7 @@ int rv_response_copy(const struct rv_response *from, struct rv_response *to, rv_
     *to = (struct rv_response){.has_approved = from->has_approved,
                                .approved = from->approved,
                                .expired = from->expired,
+                               .cancelled = from->cancelled,
                                .data = json_object_get(from->data),
                                .arguments = json_object_get(from->arguments)};
     bool ok = copy_text(&to->text, from->text);

@@ -77,7 +77,7 @@ static int script_failed(struct call *c, int rc, int told)
     return told;
 }
 
-static int call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
+int rv_call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
     json_object *request = NULL;
@@ -216,7 +216,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     c->what = what_of(e);
     if (e->kind == RV_EFFECT_CALL_LLM) {
         c->event = RV_EVENT_LLM_DONE;
-        return call_model(x, c, e, err);
+        return rv_quota_call(c, e, err);
     }
     c->event = e->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE : RV_EVENT_HOOK_DONE;
     return e->kind == RV_EFFECT_CALL_TOOL ? rv_call_tool(c, e, err) : call_hook(x, c, e, err);

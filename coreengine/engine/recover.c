@@ -276,6 +276,7 @@ static int go_on(rv_exec *x, const struct rv_store_scope *scope, const struct rv
     if (before[0])
         RV_LOG(x->log, INFO, "run.takeover", RV_F_TEXT("owner", before),
                RV_F_BOOL("may_live", rv_journal_owner_may_live(x->opts.journal)));
+    rv_quotas_recover(x);
     int rc = take_begin(x, scope, err);
     if (rc == 0)
         rc = step_on(x, scope, response, cancel, err);

@@ -90,7 +90,7 @@ enum rv_reason rv_run_bound_at(const rv_run *run, const struct branch *b, int st
         return RV_REASON_MAX_VISITS;
     if (t->iterations > p->max_iterations)
         return RV_REASON_MAX_ITERATIONS;
-    if (rv_stage_calls_llm(&run->shared, stage) && !b->missed.text && run->shared.llm_left <= 0)
+    if (rv_branch_calls_llm(run, b, stage) && run->shared.llm_left <= 0)
         return RV_REASON_MAX_LLM_CALLS;
     return run->shared.hops_left <= 0 ? RV_REASON_MAX_HOPS : RV_REASON_NONE;
 }

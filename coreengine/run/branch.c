@@ -137,10 +137,16 @@ static void take(rv_run *run, struct branch *b, bool llm)
     rv_hops_take(&run->shared, 1);
 }
 
+bool rv_branch_calls_llm(const rv_run *run, const struct branch *b, int stage)
+{
+    return rv_stage_calls_llm(&run->shared, stage) && !b->missed.text &&
+           !rv_visit_is_cancelled(&run->shared, stage, b->env);
+}
+
 static int begin_visit(rv_run *run, struct branch *b, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
 {
     const struct failure *m = &b->missed;
-    bool llm = rv_stage_calls_llm(&run->shared, stage) && !m->text;
+    bool llm = rv_branch_calls_llm(run, b, stage);
     struct rv_visit_place place = rv_branch_place(run, b);
     struct left before;
 
@@ -181,7 +187,7 @@ static int stop_at(rv_run *run, enum rv_reason reason, int stage, int64_t now_us
 static int begin_in_bounds(rv_run *run, struct branch *b, int stage, int64_t now_us, struct rv_effects *out,
                            rv_err **err)
 {
-    bool llm = rv_stage_calls_llm(&run->shared, stage) && !b->missed.text, stopped = false;
+    bool llm = rv_branch_calls_llm(run, b, stage), stopped = false;
 
     if (!rv_visit_goes_on(&run->shared, stage, b->env)) {
         int rc = rv_run_halt_outside(run, llm, &stopped, now_us, out, err);
@@ -260,7 +266,7 @@ static int next_of_main(rv_run *run, int64_t now_us, struct rv_effects *out, rv_
     if (strcmp(f->current_stage, RV_STAGE_END) == 0)
         return rv_run_finish(run, f->interrupt_pending ? RV_RUN_INTERRUPTED : RV_RUN_COMPLETED, NULL, now_us, out, err);
     int stage = rv_pipeline_stage(run->pipeline, rv_str_of(f->current_stage));
-    bool llm = stage >= 0 && rv_stage_calls_llm(&run->shared, stage) && !b->missed.text;
+    bool llm = stage >= 0 && rv_branch_calls_llm(run, b, stage);
     if (stage >= 0 && !f->interrupt_pending && rv_visit_goes_on(&run->shared, stage, run->env))
         return begin_visit(run, b, stage, now_us, out, err);
     bool stopped = false;

@@ -161,6 +161,8 @@ static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const str
 {
     int asker;
 
+    if (r->cancelled)
+        return rv_question_cancelled(run, b, r->text, now_us, out, err);
     if (rv_interrupt_is_ask(in.data))
         return rv_visit_answered(&run->shared, b->env, err);
     if (rv_interrupt_asks_outcome(in.kind, in.data))

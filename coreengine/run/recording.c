@@ -33,6 +33,8 @@ void rv_response_write_json(const struct rv_response *r, rv_jw *w)
         rv_jw_kv_value(w, "arguments", r->arguments);
     if (r->expired)
         rv_jw_kv_bool(w, "expired", true);
+    if (r->cancelled)
+        rv_jw_kv_bool(w, "cancelled", true);
     rv_jw_obj_end(w);
 }
 
@@ -105,6 +107,7 @@ void rv_response_read_json(json_object *json, struct rv_response *out)
     out->arguments = rv_json_get_obj(json, "arguments");
     out->has_approved = rv_json_get_bool(json, "approved", &out->approved);
     RV_IGNORE(!rv_json_get_bool(json, "expired", &out->expired), "absent: false");
+    RV_IGNORE(!rv_json_get_bool(json, "cancelled", &out->cancelled), "absent: false");
     if (json_object_object_get_ex(json, "data", &part))
         out->data = part;
 }

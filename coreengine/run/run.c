@@ -131,6 +131,8 @@ static int answer(rv_run *run, const struct rv_response *response, int64_t now_u
     rc = rv_envelope_resolve(run->env, response, now_us, err);
     if (rc == 0)
         rc = begin(run, true, now_us, out, err);
+    if (rc == 0 && response->cancelled)
+        return rv_question_cancelled(run, &run->main, response->text, now_us, out, err);
     if (rc < 0 || asks_outcome || (asks_inside && !denies)) /* the stage that asked goes on with it */
         return rc;
     if (rv_interrupt_is_ask(in.data))

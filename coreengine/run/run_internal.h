@@ -192,6 +192,8 @@ static inline bool rv_branch_asks(const struct branch *b)
 {
     return b->state == BRANCH_ALIVE && !b->opened && !b->work && rv_envelope_has_interrupt(b->env);
 }
+/** Will its visit of the stage call a model, rather than fail before its work? */
+bool rv_branch_calls_llm(const rv_run *run, const struct branch *b, int stage);
 /** Give up what is under way in the branch and in all that it opened. */
 int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials, int64_t now_us,
                      struct rv_effects *out, rv_err **err);
@@ -228,6 +230,11 @@ int rv_questions_answer(rv_run *run, const struct rv_response *r, int64_t now_us
 /** Along the edge that the asking stage would have taken, with the output that the person saw. */
 int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_us, struct rv_effects *out,
                                 rv_err **err);
+
+/* cancelled.c */
+/** The question of that branch, which is resolved, was cancelled. */
+RV_MUST_CHECK int rv_question_cancelled(rv_run *run, struct branch *b, rv_str reason, int64_t now_us,
+                                        struct rv_effects *out, rv_err **err);
 
 /* parallel.c */
 RV_MUST_CHECK int rv_run_parallel_begin(rv_run *run, rv_err **err);

@@ -110,6 +110,17 @@ static void good_answer(struct sim_seed *s, const struct waiting *w, struct rv_r
     }
 }
 
+/* The same, or no answer is wanted any more. */
+static void answer_or_cancel(struct sim_seed *s, const struct waiting *w, struct rv_response *r)
+{
+    if (sim_draw(&s->tape, 16) != 15) {
+        good_answer(s, w, r);
+        return;
+    }
+    *r = (struct rv_response){
+        .interrupt_id = rv_str_of(w->id), .cancelled = true, .text = RV_STR_LIT("not needed any more")};
+}
+
 /* An answer that must be refused, and change nothing. */
 static int refused_answer(struct sim_seed *s, const struct rv_response *r, const char *why, rv_err **err)
 {
@@ -194,7 +205,7 @@ static int answer(struct sim_seed *s, const struct waiting *w, rv_err **err)
     int refused = 0;
     size_t n_before = s->n_answered;
 
-    good_answer(s, w, &ev.response);
+    answer_or_cancel(s, w, &ev.response);
     if (s->is_broken)
         return 0;
     /* The run changes under what w borrows. */

@@ -73,6 +73,15 @@ bool rv_store_in_group(const rv_store *s);
  * time, and forgets *err; false when there is no point in it, or the time for waiting is over. Never with SQLite. */
 bool rv_store_again(rv_store *s, rv_err **err);
 
+/* --- Hearing of work --- */
+/** Hear of what there is for workers: tasks, and requests to cancel, that others commit from now on. Call it before
+ * each wait. *fd: readable as soon as there may be something to hear, valid until the next call; -1: the store cannot
+ * tell (SQLite, databases without LISTEN), or its server is away, so the caller looks from time to time. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_store_listen(rv_store *s, int *fd, rv_err **err);
+/** Whether something was heard since the last call, or may have been missed while the connection was lost. Does not
+ * wait. */
+RV_MUST_CHECK int rv_store_heard(rv_store *s, bool *heard, rv_err **err);
+
 /* --- Upkeep --- */
 struct rv_store_stats {
     int64_t runs, records, blobs, pending, snapshots;

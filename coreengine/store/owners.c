@@ -111,6 +111,7 @@ static int request_cancel(struct sql_store *st, const struct rv_store_scope *sco
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_CANCEL);
     rv_sql_int(stmt, 1, run.key);
     rv_sql_int(stmt, 2, now_us);
+    rv_sql_tell(st);
     return rv_sql_run(stmt, "cancel a run", err);
 }
 

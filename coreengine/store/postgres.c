@@ -29,12 +29,15 @@ static void close_it(struct sql_store *base)
     struct postgres *st = (struct postgres *)base;
 
     if (st->pq) {
+        rv_pg_stop_listening(st);
         forget_handle(st);
         rv_pg_disconnect(st, NULL);
         st->pq->conninfoFree(st->options);
     }
-    for (size_t i = 0; i < PG_N_STATEMENTS; i++)
+    for (size_t i = 0; i < PG_N_STATEMENTS; i++) {
         free(st->stmts[i].text);
+        rv_pg_free_rows(&st->stmts[i]);
+    }
     free(base->path);
     free(base);
 }
@@ -55,6 +58,9 @@ const struct sql_driver rv_postgres_driver = {
     .step = rv_postgres_step,
     .run = rv_postgres_run,
     .column = rv_postgres_column,
+    .use_rows = rv_postgres_use_rows,
+    .add_row = rv_postgres_add_row,
+    .end_rows = rv_postgres_end_rows,
     .begin_read = rv_postgres_begin_read,
     .end_read = rv_postgres_end_read,
     .begin_write = rv_postgres_begin_write,
@@ -65,6 +71,9 @@ const struct sql_driver rv_postgres_driver = {
     .commit = rv_postgres_commit,
     .rollback = rv_postgres_rollback,
     .again = rv_postgres_again,
+    .tell = rv_postgres_tell,
+    .listen = rv_postgres_listen,
+    .heard = rv_postgres_heard,
     .schema = RV_POSTGRES_SCHEMA,
     .size = rv_postgres_size,
     .give_back = rv_postgres_give_back,

@@ -31,6 +31,7 @@
     X(getvalue)                                                                                                        \
     X(isBusy)                                                                                                          \
     X(nfields)                                                                                                         \
+    X(notifies)                                                                                                        \
     X(ntuples)                                                                                                         \
     X(pipelineSync)                                                                                                    \
     X(resultErrorField)                                                                                                \
@@ -70,6 +71,10 @@ RV_MUST_CHECK int rv_pq_open(const struct rv_pq **out, rv_err **err);
     X(FIND_SESSION_LOCKED, NULL)                                                                                       \
     X(SAME_SCHEMA_LOCKED, NULL)                                                                                        \
     X(LOCK_SCHEMAS_LOCKED, NULL)                                                                                       \
+    X(CLAIM_TASK_ROWS, NULL)                                                                                           \
+    X(COMPLETE_TASK_ROWS, NULL)                                                                                        \
+    X(PROMOTE_TASK_ROWS, NULL)                                                                                         \
+    X(ADD_EVENT_ROWS, NULL)                                                                                            \
     /* The first statement of each transaction that writes: see postgres_transaction.c. */                             \
     X(COUNT_FIRST, "WITH u AS (INSERT INTO handles (id, epoch, n, seen_us) VALUES (?1, ?2, 1, " RV_PG_NOW_US ")"       \
                    " RETURNING n) SELECT n, set_config('lock_timeout', ?3, true),"                                     \
@@ -77,6 +82,7 @@ RV_MUST_CHECK int rv_pq_open(const struct rv_pq **out, rv_err **err);
     X(COUNT_WRITE, "WITH u AS (UPDATE handles SET n = n + 1, seen_us = " RV_PG_NOW_US                                  \
                    " WHERE id = ?1 AND epoch = ?2 RETURNING n) SELECT 1 / (SELECT count(*) FROM u),"                   \
                    " set_config('lock_timeout', ?3, true), set_config('statement_timeout', ?4, true)")                 \
+    X(TELL, "SELECT pg_notify(current_schema(), '')")                                                                  \
     X(FORGET_HANDLE, "WITH u AS (DELETE FROM handles WHERE id = ?1)"                                                   \
                      " SELECT set_config('synchronous_commit', 'off', true)")                                          \
     X(OLD_HANDLES, "DELETE FROM handles WHERE seen_us < " RV_PG_NOW_US " - 86400000000")                               \
@@ -93,6 +99,7 @@ enum pg_id {
         PG_N_STATEMENTS
 };
 
+struct pg_many; /* rows of arguments; postgres_rows.c */
 struct postgres_stmt {
     rv_sql_stmt base;
     int id;                   /* of enum sql_id or pg_id; negative: a text that was put together */
@@ -102,11 +109,12 @@ struct postgres_stmt {
     bool is_walk;             /* read with a cursor, a page at a time */
     bool is_read;             /* a SELECT */
     bool wants_key;
-    int64_t prepared_on; /* the number of the connection that has it prepared; 0: none */
-    PGresult *rows;      /* of the page at hand */
-    int row, n_asked;    /* rows: the present one; those that the page may have */
-    bool is_open;        /* a walk: its cursor is */
-    bool owns_reading;   /* a walk: it began the transaction */
+    int64_t prepared_on;  /* the number of the connection that has it prepared; 0: none */
+    PGresult *rows;       /* of the page at hand */
+    int row, n_asked;     /* rows: the present one; those that the page may have */
+    bool is_open;         /* a walk: its cursor is */
+    bool owns_reading;    /* a walk: it began the transaction */
+    struct pg_many *many; /* owned; NULL: it has single arguments */
 };
 
 enum pg_transaction { PG_IDLE, PG_READING, PG_WRITING };
@@ -159,7 +167,12 @@ struct postgres {
     int64_t commit_s;   /* when the last commit was sent, of the clock that runs while the machine sleeps */
     bool is_patient;    /* the present statement may take as long as it likes */
 
-    int n_texts; /* statements that were put together so far */
+    int n_texts;             /* statements that were put together so far */
+    struct postgres *ear;    /* the connection that listens, with nothing else; NULL: nobody asked for it */
+    bool has_heard, is_deaf; /* something may have been announced; the database refuses to listen */
+    int64_t listen_at_ns;    /* not before: the next attempt to connect it */
+    bool tells, cannot_tell; /* the transaction at hand announces itself; the database refuses that */
+
     struct postgres_stmt stmts[PG_N_STATEMENTS];
 };
 
@@ -212,6 +225,18 @@ void rv_postgres_column(const rv_sql_stmt *base, int i, enum sql_type type, stru
 /** Its text in PostgreSQL's words. */
 RV_MUST_CHECK int rv_pg_translate(struct postgres_stmt *stmt, rv_err **err);
 struct postgres_stmt *rv_pg_stmt(struct postgres *st, int id);
+/** The statement for many rows that is the other one for each of them. */
+int rv_pg_rows_of(enum sql_id id);
+
+/* postgres_rows.c */
+rv_sql_stmt *rv_postgres_use_rows(struct sql_store *base, enum sql_id id);
+int rv_postgres_add_row(const struct sql_rows *rows, rv_err **err);
+int rv_postgres_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
+/** Write the text of a statement with `many`, for which arrays are bound. */
+void rv_pg_put_rows_text(struct postgres_stmt *stmt, const char *at, rv_buf *out);
+/** The array for $(k + 1), valid until the rows are forgotten. Returns its size. */
+size_t rv_pg_list_rows(struct postgres_stmt *stmt, int k, const char **at, int *len, uint32_t *type);
+void rv_pg_free_rows(struct postgres_stmt *stmt);
 
 /* postgres_transaction.c */
 int rv_postgres_begin_read(struct sql_store *base, bool *began, rv_err **err);
@@ -232,6 +257,17 @@ RV_MUST_CHECK int rv_pg_ready(struct postgres *st, rv_err **err);
 RV_MUST_CHECK int rv_pg_open_reading(struct postgres *st, rv_err **err);
 /** End it, or roll a transaction back. The answers are read later. */
 void rv_pg_abandon(struct postgres *st);
+
+/* postgres_listen.c */
+void rv_postgres_tell(struct sql_store *base);
+int rv_postgres_listen(struct sql_store *base, int *fd, rv_err **err);
+bool rv_postgres_heard(struct sql_store *base);
+/** Queue the announcement of the transaction, if it has one, before its commit. */
+RV_MUST_CHECK int rv_pg_send_tidings(struct postgres *st, rv_err **err);
+/** A statement sent as `what` failed: if it was an announcement, the database has none, and the transaction is repeated
+ * without. */
+void rv_pg_tell_failed(struct postgres *st, const char *what, const PGresult *res);
+void rv_pg_stop_listening(struct postgres *st);
 
 /* postgres_schema.c: step i takes the tables from version i to i + 1. */
 #define RV_POSTGRES_SCHEMA 6

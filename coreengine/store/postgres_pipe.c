@@ -66,10 +66,16 @@ struct values {
     int64_t numbers[RV_SQL_MAX_ARGS];
 };
 
-static size_t list_values(const struct postgres_stmt *stmt, struct values *v)
+static size_t list_values(struct postgres_stmt *stmt, struct values *v)
 {
     size_t bytes = 64;
 
+    for (int k = 0; stmt->many && k < stmt->n_params; k++) {
+        bytes += rv_pg_list_rows(stmt, k, &v->at[k], &v->lengths[k], &v->types[k]);
+        v->formats[k] = 1;
+    }
+    if (stmt->many)
+        return bytes;
     for (int k = 0; k < stmt->n_params; k++) {
         const struct sql_value *arg = &stmt->base.args[stmt->arg[k] - 1];
         v->types[k] = type_ids[arg->type];
@@ -164,6 +170,7 @@ static bool take_result(struct reading *r, struct pg_sent *sent, PGresult *res)
     }
     if (status != PGRES_PIPELINE_ABORTED && sent->what && r->rc == 0) {
         r->rc = rv_pg_fail(st, res, sent->what, r->err);
+        rv_pg_tell_failed(st, sent->what, res);
         st->is_spoilt = st->transaction != PG_IDLE;
     }
     st->pq->clear(res);

@@ -98,10 +98,49 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     " n_max " INT_HERE ", n_runs " INT_HERE ", draining " INT_HERE ", started_us " INT_HERE ", seen_us " INT_HERE ");"
     "CREATE TABLE duties (name " TEXT " PRIMARY KEY, worker " TEXT_HERE ", until_us " INT_HERE ");",
     /* 5 to 6. */
+    "CREATE TABLE schedules (key " ID ", id " TEXT_HERE " UNIQUE, tenant " TEXT_HERE ", \"user\" " TEXT_HERE ","
+    " name " TEXT_HERE ", kind " TEXT_HERE ", expr " TEXT_HERE ", zone " TEXT_HERE ", type " TEXT_HERE ","
+    " tier " TEXT_HERE ", needs BYTEA NOT NULL, payload BYTEA NOT NULL, bundle BIGINT REFERENCES blobs (key),"
+    " pipeline " TEXT ", priority " INT_HERE ", max_retries " INT_HERE ", created_us " INT_HERE ","
+    " updated_us " INT_HERE ", next_us " INT_HERE ", look_us " INT_HERE ", last_us " INT_HERE ","
+    " n_fired " INT_HERE ", n_skipped " INT_HERE ", error " TEXT ", UNIQUE (tenant, name)) WITH (fillfactor = 70);"
+    "CREATE INDEX schedules_due ON schedules (look_us, tenant, key) WHERE look_us > 0;"
+    "CREATE INDEX schedules_by_bundle ON schedules (bundle) WHERE bundle IS NOT NULL;"
+    "CREATE TABLE firings (schedule " INT_HERE " REFERENCES schedules (key) ON DELETE CASCADE,"
+    " planned_us " INT_HERE ", since_us " INT_HERE ", at_us " INT_HERE ", made " TEXT ", skipped " TEXT ","
+    " PRIMARY KEY (schedule, planned_us));"
+    /* A counter is changed in place: none of the columns that change is indexed. */
+    "CREATE TABLE usage (key " ID ", tenant " TEXT_HERE ", is_tenants " INT_HERE ", \"user\" " TEXT_HERE ","
+    " kind " TEXT_HERE ", span " TEXT_HERE ", start_us " INT_HERE ", end_us " INT_HERE ", used " INT_HERE ","
+    " reserved " INT_HERE ", UNIQUE (tenant, is_tenants, \"user\", kind, span, start_us)) WITH (fillfactor = 50);"
+    "CREATE INDEX usage_over ON usage (end_us, key);"
+    "CREATE TABLE holds (run " TEXT_HERE ", fence " INT_HERE ", call " INT_HERE ", usage " INT_HERE
+    " REFERENCES usage (key) ON DELETE CASCADE, amount " INT_HERE ", PRIMARY KEY (run, fence, call, usage));"
+    "CREATE INDEX holds_by_usage ON holds (usage);"
+    "CREATE TABLE rates (key " ID ", tenant " TEXT_HERE ", is_tenants " INT_HERE ", \"user\" " TEXT_HERE ","
+    " kind " TEXT_HERE ", span " TEXT_HERE ", end_us " INT_HERE ", head " INT_HERE ", n0 " INT_HERE ", n1 " INT_HERE ","
+    " n2 " INT_HERE ", n3 " INT_HERE ", n4 " INT_HERE ", n5 " INT_HERE ", n6 " INT_HERE ", n7 " INT_HERE ","
+    " n8 " INT_HERE ", n9 " INT_HERE ", UNIQUE (tenant, is_tenants, \"user\", kind, span)) WITH (fillfactor = 50);"
+    "CREATE INDEX rates_over ON rates (end_us, key);"
+    "ALTER TABLE runs ADD COLUMN n_open " INT_HERE " DEFAULT 0;"
+    "CREATE TABLE interrupts (run " INT_HERE " REFERENCES runs (key) ON DELETE CASCADE,"
+    " id " TEXT_HERE ", tenant " TEXT_HERE ", \"user\" " TEXT_HERE ", session " TEXT_HERE ", kind " TEXT_HERE ","
+    " stage " TEXT_HERE ", text BYTEA NOT NULL, reason BYTEA, status " TEXT_HERE ", created_us " INT_HERE ","
+    " expires_us " INT_HERE ", ended_us " INT_HERE ", PRIMARY KEY (run, id));"
+    "CREATE INDEX interrupts_by_session ON interrupts (tenant, session);"
+    "CREATE INDEX interrupts_open ON interrupts (tenant, kind, created_us) WHERE ended_us = 0;"
+    "CREATE INDEX interrupts_due ON interrupts (expires_us) WHERE status = 'pending' AND expires_us > 0;"
+    "CREATE INDEX interrupts_over ON interrupts (ended_us) WHERE ended_us > 0;"
+    "INSERT INTO interrupts (run, id, tenant, \"user\", session, kind, stage, text, status, created_us, expires_us,"
+    " ended_us) SELECT p.run, p.id, r.tenant, r.\"user\", r.session, p.kind, p.stage, p.text, 'pending', p.created_us,"
+    " p.expires_us, 0 FROM pending p JOIN runs r ON r.key = p.run;"
+    "UPDATE runs SET n_open = n_pending WHERE n_pending > 0;"
     "CREATE TABLE about (name " TEXT " PRIMARY KEY, value " TEXT_HERE ");"
     "INSERT INTO about VALUES ('id', replace(CAST(gen_random_uuid() AS TEXT), '-', ''));"
     "CREATE INDEX sessions_deleted ON sessions (deleted_us) WHERE deleted_us IS NOT NULL;"
-    "CREATE INDEX runs_expiring ON runs (expires_us DESC, id) WHERE status IN ('interrupted') AND expires_us > 0;",
+    "CREATE INDEX runs_expiring ON runs (expires_us DESC, id) WHERE status IN ('interrupted') AND expires_us > 0;"
+    "CREATE INDEX runs_by_user ON runs (tenant, \"user\", created_us, id);"
+    "CREATE INDEX runs_by_status ON runs (tenant, status, created_us, id);",
 };
 
 struct header {

@@ -46,6 +46,15 @@ static const struct {
              {SQL_SAME_SCHEMA, PG_SAME_SCHEMA_LOCKED},
              {SQL_LOCK_SCHEMAS, PG_LOCK_SCHEMAS_LOCKED}};
 
+/* Statements that are carried out for many rows of arguments at once. */
+static const struct {
+    enum sql_id id;
+    int rows;
+} manys[] = {{SQL_CLAIM_TASK, PG_CLAIM_TASK_ROWS},
+             {SQL_COMPLETE_TASK, PG_COMPLETE_TASK_ROWS},
+             {SQL_PROMOTE_TASK, PG_PROMOTE_TASK_ROWS},
+             {SQL_ADD_EVENT, PG_ADD_EVENT_ROWS}};
+
 /* Long results. */
 static const enum sql_id walks[] = {SQL_READ,       SQL_MESSAGES,     SQL_MESSAGES_NEWEST, SQL_PENDING,
                                     SQL_PENDING_OF, SQL_LIST_SCHEMAS, SQL_CANCELS};
@@ -66,10 +75,22 @@ static const char *text_of(int id, const char **end)
             *end = " FOR UPDATE";
             return texts[locks[i].id];
         }
+    for (size_t i = 0; i < RV_COUNT(manys); i++)
+        if (manys[i].rows == id)
+            return texts[manys[i].id];
     for (size_t i = 0; i < RV_COUNT(others); i++)
         if (others[i].id == id)
             return others[i].text;
     return texts[id];
+}
+
+int rv_pg_rows_of(enum sql_id id)
+{
+    size_t i = 0;
+
+    while (manys[i].id != id) /* each that is asked for is there */
+        i++;
+    return manys[i].rows;
 }
 
 static bool begins(const char *at, const char *word)
@@ -121,7 +142,10 @@ static int translate(struct postgres_stmt *stmt, const char *text, const char *e
     stmt->is_walk = is_walk(stmt->id) && (stmt->id >= 0 || begins(text, "SELECT"));
     if (stmt->is_walk)
         rv_buf_puts(&out, "DECLARE walk NO SCROLL CURSOR FOR ");
-    put_text(stmt, text, &out);
+    if (stmt->many)
+        rv_pg_put_rows_text(stmt, text, &out);
+    else
+        put_text(stmt, text, &out);
     rv_buf_puts(&out, stmt->wants_key ? " RETURNING key" : end);
     int rc = rv_buf_check(&out, "statement", err);
     if (rc == 0)

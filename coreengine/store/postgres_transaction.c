@@ -169,7 +169,7 @@ void rv_pg_abandon(struct postgres *st)
     bool was_open = st->transaction != PG_IDLE;
 
     st->transaction = PG_IDLE;
-    st->is_spoilt = st->is_first = st->is_patient = false;
+    st->is_spoilt = st->is_first = st->is_patient = st->tells = false;
     if (!st->conn || !was_open)
         return;
     RV_IGNORE(rv_pg_send_id(st, SQL_ROLLBACK, "roll back", NULL), "a broken connection rolls back, too");
@@ -231,7 +231,7 @@ static int open_writing(struct postgres *st, const char *what, rv_err **err)
     if (rc < 0)
         return rc;
     st->transaction = PG_WRITING;
-    st->is_spoilt = st->is_first = false;
+    st->is_spoilt = st->is_first = st->tells = false;
     st->n_changes = st->n_changes_before = 0;
     rc = count_write(st, what, err);
     if (rc < 0)
@@ -269,8 +269,10 @@ static int find_out(struct postgres *st, rv_err **err)
 
 static int send_commit(struct postgres *st, const char *what, rv_err **err)
 {
-    int rc = rv_pg_send_id(st, SQL_COMMIT, what, err);
+    int rc = rv_pg_send_tidings(st, err);
 
+    if (rc == 0)
+        rc = rv_pg_send_id(st, SQL_COMMIT, what, err);
     if (rc < 0) {
         rv_pg_abandon(st);
         return rc;

@@ -123,6 +123,9 @@ static int check_append(const struct rv_store_append *a, rv_err **err)
         if (rc < 0)
             return RV_WRAP(err, rc, "run \"%s\": turn %zu", a->run, i);
     }
+    if (a->settled.is_set && ((a->settled.id && (rc = rv_store_check_id("interrupt id", a->settled.id, err)) < 0) ||
+                              (rc = rv_store_check_bytes("reason", a->settled.reason, RV_STORE_MAX_QUESTION, err)) < 0))
+        return rc;
     return a->set_pending ? check_all_pending(a, err) : 0;
 }
 
@@ -171,13 +174,14 @@ static int read_found(struct sql_store *st, rv_sql_stmt *stmt, const char *id, s
         .n_records = rv_sql_int_at(stmt, 2),
         .lease_until_us = rv_sql_int_at(stmt, 4),
         .n_pending = rv_sql_int_at(stmt, 6),
+        .n_open = rv_sql_int_at(stmt, 7),
         .is_owned = owner != NULL,
     };
     snprintf(out->owner, sizeof out->owner, "%s", owner ? owner : "");
     rc = rv_run_status_of(rv_str_of(status), &out->status, err);
     if (rc < 0)
         return RV_WRAP(err, rc == RV_E_NOMEM ? rc : RV_E_IO, "\"%s\": run \"%s\" is damaged", rv_sql_path(st), id);
-    const int64_t numbers[] = {out->fence, out->n_records, out->lease_until_us, out->n_pending};
+    const int64_t numbers[] = {out->fence, out->n_records, out->lease_until_us, out->n_pending, out->n_open};
     return rv_store_check_numbers(st, "run", id, numbers, RV_COUNT(numbers), err);
 }
 
@@ -386,6 +390,8 @@ static int append(struct sql_store *st, const struct rv_store_append *a, rv_err 
         rc = add_records(st, run.key, a->records, a->n_records, a->now_us, err);
     if (rc == 0 && a->set_pending)
         rc = set_pending(st, &run, a, err);
+    if (rc == 0 && a->set_pending)
+        rc = rv_interrupts_keep(st, &run, a, err);
     if (rc == 0 && a->n_turns > 0)
         rc = rv_turns_keep(st, run.key, a, err);
     return rc;

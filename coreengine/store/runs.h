@@ -67,6 +67,12 @@ struct rv_store_append {
     bool set_pending; /* replace the run's pending interrupts by these */
     const struct rv_pending *pending;
     size_t n_pending;
+    struct {
+        bool is_set;    /* with set_pending: the step has settled one of them */
+        const char *id; /* NULL: the only one */
+        enum rv_interrupt_status status;
+        rv_str reason; /* ptr NULL: none */
+    } settled;
     bool release; /* the owner is done with it: the lease ends with this write */
     const struct rv_turn
         *turns; /* what the step adds to sessions, in the same transaction; as rv_store_add_messages()

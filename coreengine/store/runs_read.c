@@ -135,8 +135,8 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_run_
                         rv_buf *sql)
 {
     /* The beginning of an id finds few runs; an index by tenant or time would read all of a tenant. */
-    rv_buf_puts(sql, f->id_prefix ? "SELECT " RV_SQL_RUN " WHERE r.tenant || '' = ?1" : "SELECT " RV_SQL_RUN
-                                                                                        " WHERE r.tenant = ?1");
+    rv_buf_puts(sql, f->id_prefix ? "SELECT " RV_SQL_RUN " WHERE r.tenant || '' = ?1"
+                                  : "SELECT " RV_SQL_RUN " WHERE r.tenant = ?1");
     if (scope->user)
         rv_buf_puts(sql, " AND r.\"user\" = ?2");
     if (f->pipeline)

@@ -111,6 +111,27 @@ int rv_sql_run_key(struct sql_store *st, enum sql_id id, int64_t key, const char
     return rv_sql_run(stmt, what, err);
 }
 
+/* --- Many rows --- */
+
+rv_sql_stmt *rv_sql_use_rows(struct sql_store *st, enum sql_id id)
+{
+    return st->driver->use_rows(st, id);
+}
+
+int rv_sql_add_row(const struct sql_rows *rows, rv_err **err)
+{
+    return rows->stmt ? rows->stmt->st->driver->add_row(rows, err) : RV_FAIL(err, RV_E_NOMEM, "%s", rows->what);
+}
+
+int rv_sql_end_rows(const struct sql_rows *rows, int rc, rv_err **err)
+{
+    if (!rows->stmt)
+        return rc < 0 ? rc : RV_FAIL(err, RV_E_NOMEM, "%s", rows->what);
+    rc = rows->stmt->st->driver->end_rows(rows, rc, err);
+    rv_sql_done(rows->stmt);
+    return rc;
+}
+
 /* --- Columns --- */
 
 static struct sql_value column(const rv_sql_stmt *stmt, int i, enum sql_type type, bool *lacked)
@@ -206,4 +227,10 @@ bool rv_sql_again(struct sql_store *st, rv_err **err)
         *err = NULL;
     }
     return true;
+}
+
+void rv_sql_tell(struct sql_store *st)
+{
+    if (st->driver->tell)
+        st->driver->tell(st);
 }

@@ -6,6 +6,9 @@
 #define RV_STORE_SQL_INTERNAL_H
 
 #include "coreengine/store/sql_copy_internal.h"
+#include "coreengine/store/sql_interrupts_internal.h"
+#include "coreengine/store/sql_quotas_internal.h"
+#include "coreengine/store/sql_schedules_internal.h"
 #include "coreengine/store/sql_tasks_internal.h"
 #include "coreengine/store/sql_workers_internal.h"
 #include "coreengine/store/store.h"
@@ -54,7 +57,7 @@
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                                                  \
     X(COMMIT, "COMMIT")                                                                                                \
     X(ROLLBACK, "ROLLBACK")                                                                                            \
-    X(FIND, "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending FROM runs WHERE id = ?1"           \
+    X(FIND, "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending, n_open FROM runs WHERE id = ?1"   \
             " AND (?2 IS NULL OR tenant = ?2) AND (?3 IS NULL OR \"user\" = ?3)")                                      \
     X(GET, "SELECT " RV_SQL_RUN " WHERE r.id = ?1 AND r.tenant = ?2 AND (?3 IS NULL OR r.\"user\" = ?3)")              \
     X(ADD_RUN, "INSERT INTO runs (id, tenant, \"user\", session, pipeline, bundle, parent, parent_seq, status, stage," \
@@ -88,7 +91,8 @@
     X(LAST_BLOB, "SELECT coalesce(max(key), 0) FROM blobs")                                                            \
     X(SWEEP, "DELETE FROM blobs WHERE key > ?1 AND key <= ?2 AND created_us <= ?3"                                     \
              " AND NOT EXISTS (SELECT 1 FROM records WHERE blob = blobs.key)"                                          \
-             " AND NOT EXISTS (SELECT 1 FROM runs WHERE bundle = blobs.key)")                                          \
+             " AND NOT EXISTS (SELECT 1 FROM runs WHERE bundle = blobs.key)"                                           \
+             " AND NOT EXISTS (SELECT 1 FROM schedules WHERE bundle = blobs.key)")                                     \
     X(STATS,                                                                                                           \
       "SELECT (SELECT count(*) FROM runs), (SELECT CAST(coalesce(sum(n_records), 0) AS BIGINT) FROM runs),"            \
       " (SELECT count(*) FROM blobs), (SELECT count(*) FROM pending), (SELECT count(*) FROM snapshots),"               \
@@ -141,7 +145,10 @@
     X(COUNTER, "SELECT value FROM counters WHERE name = ?1")                                                           \
     RV_SQL_TASK_STATEMENTS(X)                                                                                          \
     RV_SQL_WORKER_STATEMENTS(X)                                                                                        \
-    RV_SQL_COPY_STATEMENTS(X)
+    RV_SQL_COPY_STATEMENTS(X)                                                                                          \
+    RV_SQL_SCHEDULE_STATEMENTS(X)                                                                                      \
+    RV_SQL_QUOTA_STATEMENTS(X)                                                                                         \
+    RV_SQL_INTERRUPT_STATEMENTS(X)
 
 enum sql_id {
 #define X(name, text) SQL_##name,
@@ -182,6 +189,7 @@ enum sql_wants { SQL_WANTS_NOTHING, SQL_WANTS_KEY, SQL_WANTS_COUNT };
 
 struct rv_report;        /* upkeep.c */
 struct rv_store_version; /* copy.h */
+struct sql_rows;
 
 /* What a database does in its own way. Codes and errors are the store's. */
 struct sql_driver {
@@ -196,6 +204,9 @@ struct sql_driver {
     int (*run)(rv_sql_stmt *stmt, enum sql_wants wants, int64_t *out, const char *what, rv_err **err);
     /* Column i from 0 as that type; out stays as it is for null. *lacked: no memory for it. */
     void (*column)(const rv_sql_stmt *stmt, int i, enum sql_type type, struct sql_value *out, bool *lacked);
+    rv_sql_stmt *(*use_rows)(struct sql_store *st, enum sql_id id); /* as rv_sql_use_rows(); so the next two */
+    int (*add_row)(const struct sql_rows *rows, rv_err **err);
+    int (*end_rows)(const struct sql_rows *rows, int rc, rv_err **err);
     /* Transactions, as the functions of these names. */
     int (*begin_read)(struct sql_store *st, bool *began, rv_err **err);
     void (*end_read)(struct sql_store *st, bool began);
@@ -207,6 +218,10 @@ struct sql_driver {
     int (*commit)(struct sql_store *st, rv_err **err);
     void (*rollback)(struct sql_store *st);
     bool (*again)(struct sql_store *st); /* as rv_sql_again(); NULL: never */
+    /* As rv_sql_tell(), rv_store_listen() and rv_store_heard(); NULL: the database tells nothing. */
+    void (*tell)(struct sql_store *st);
+    int (*listen)(struct sql_store *st, int *fd, rv_err **err);
+    bool (*heard)(struct sql_store *st);
     /* Upkeep. */
     int schema;                                           /* the version of the tables */
     int64_t (*size)(struct sql_store *st);                /* bytes that it takes; 0: not known */
@@ -279,6 +294,22 @@ rv_str rv_sql_str_at(const rv_sql_stmt *stmt, int i); /* ptr NULL for null only 
 /** A column of that type, or SQL_NULL. A text may have NULs. */
 struct sql_value rv_sql_value_at(const rv_sql_stmt *stmt, int i, enum sql_type type);
 
+/* --- One statement for many rows of arguments: SQLite carries it out for each, PostgreSQL once for all, with arrays.
+ * Not for all statements: see `manys` in postgres_stmt.c. --- */
+struct sql_rows {
+    rv_sql_stmt *stmt; /* of rv_sql_use_rows(); NULL is reported by the first row */
+    const char *what;
+    /* For each row that the statement gives (RETURNING), in any order. It may not use the store. NULL: it gives none.
+     */
+    int (*each)(void *self, rv_sql_stmt *stmt, rv_err **err);
+    void *self;
+};
+rv_sql_stmt *rv_sql_use_rows(struct sql_store *st, enum sql_id id);
+/** What is bound is one row; each row binds all arguments. */
+RV_MUST_CHECK int rv_sql_add_row(const struct sql_rows *rows, rv_err **err);
+/** Behind the last one, with the code so far: if it is 0, all rows are carried out when this returns 0. */
+RV_MUST_CHECK int rv_sql_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
+
 /* --- Transactions --- */
 RV_MUST_CHECK int rv_sql_begin_read(struct sql_store *st, bool *began, rv_err **err);
 void rv_sql_end_read(struct sql_store *st, bool began);
@@ -296,5 +327,7 @@ void rv_sql_rollback(struct sql_store *st);
 /** After a write or a group that failed: it wrote nothing, and the same may succeed now, because another
  * process was in the way or the connection broke. Waits a little; forgets *err when it is so. */
 bool rv_sql_again(struct sql_store *st, rv_err **err);
+/** Those that listen to the store hear of the present transaction when it is committed: of one with work for them. */
+void rv_sql_tell(struct sql_store *st);
 
 #endif

@@ -74,6 +74,11 @@
     X(CLAIM_TASK, "UPDATE tasks SET status = 'processing', worker = ?2, claimed_us = ?3, started_us = ?3,"             \
                   " updated_us = ?3, lease_until_us = ?4, attempt = attempt + 1, n_events = n_events + 1"              \
                   " WHERE key = ?1")                                                                                   \
+    /* The last argument comes back with its row. */                                                                   \
+    X(COMPLETE_TASK, "UPDATE tasks SET status = 'completed', updated_us = ?4, completed_us = ?4, result = ?5,"         \
+                     " cancel = 0, worker = NULL, claimed_us = 0, lease_until_us = 0, n_events = n_events + 1"         \
+                     " WHERE id = ?1 AND status = 'processing' AND worker = ?2 AND attempt = ?3"                       \
+                     " RETURNING ?6, key, lane, n_events")                                                             \
     X(SET_TASK, "UPDATE tasks SET status = ?2, updated_us = ?3, retry_count = ?4, completed_us = ?5,"                  \
                 " scheduled_us = ?6, error = coalesce(?7, error), result = ?8, cancel = 0,"                            \
                 " worker = NULL, claimed_us = 0, lease_until_us = 0, n_events = n_events + 1 WHERE key = ?1")          \
@@ -87,7 +92,8 @@
     X(HELD, "SELECT id, attempt, cancel FROM tasks WHERE worker = ?1 AND status = 'processing' ORDER BY key")          \
     X(NEXT_TASKS, "SELECT (SELECT count(*) FROM classes),"                                                             \
                   " (SELECT min(scheduled_us) FROM tasks WHERE status = 'waiting'),"                                   \
-                  " (SELECT min(lease_until_us) FROM tasks WHERE status = 'processing')")                              \
+                  " (SELECT min(lease_until_us) FROM tasks WHERE status = 'processing'),"                              \
+                  " (SELECT min(look_us) FROM schedules WHERE look_us > 0)")                                           \
     X(DUE_TASKS, "SELECT key, lane FROM tasks WHERE status = 'waiting' AND scheduled_us <= ?1"                         \
                  " ORDER BY scheduled_us, key LIMIT ?2 /*! FOR UPDATE SKIP LOCKED */")                                 \
     X(PROMOTE_TASK, "UPDATE tasks SET status = 'pending', updated_us = ?2 WHERE key = ?1")                             \

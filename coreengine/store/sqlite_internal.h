@@ -41,6 +41,10 @@ void rv_sqlite_column(const rv_sql_stmt *base, int i, enum sql_type type, struct
 /** A column of a statement that SQLite alone knows. ptr NULL for null only. */
 rv_str rv_sqlite_str_at(sqlite3_stmt *stmt, int i);
 
+rv_sql_stmt *rv_sqlite_use_rows(struct sql_store *base, enum sql_id id);
+int rv_sqlite_add_row(const struct sql_rows *rows, rv_err **err);
+int rv_sqlite_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
+
 /* sqlite_transaction.c */
 int rv_sqlite_begin_read(struct sql_store *base, bool *began, rv_err **err);
 void rv_sqlite_end_read(struct sql_store *base, bool began);

@@ -92,11 +92,58 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " n_max INTEGER NOT NULL, n_runs INTEGER NOT NULL, draining INTEGER NOT NULL, started_us INTEGER NOT NULL,"
     " seen_us INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE duties (name TEXT PRIMARY KEY, worker TEXT NOT NULL, until_us INTEGER NOT NULL) WITHOUT ROWID;",
-    /* 5 to 6. What the store is: its id, and whether it is a copy of another one. */
+    /* 5 to 6. Schedules, and their last firings. */
+    "CREATE TABLE schedules (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL,"
+    " user TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, expr TEXT NOT NULL, zone TEXT NOT NULL,"
+    " type TEXT NOT NULL, tier TEXT NOT NULL, needs TEXT NOT NULL, payload TEXT NOT NULL,"
+    " bundle INTEGER REFERENCES blobs (key), pipeline TEXT, priority INTEGER NOT NULL, max_retries INTEGER NOT NULL,"
+    " created_us INTEGER NOT NULL, updated_us INTEGER NOT NULL, next_us INTEGER NOT NULL, look_us INTEGER NOT NULL,"
+    " last_us INTEGER NOT NULL, n_fired INTEGER NOT NULL, n_skipped INTEGER NOT NULL, error TEXT,"
+    " UNIQUE (tenant, name));"
+    "CREATE INDEX schedules_due ON schedules (look_us, tenant) WHERE look_us > 0;"
+    "CREATE INDEX schedules_by_bundle ON schedules (bundle) WHERE bundle IS NOT NULL;"
+    "CREATE TABLE firings (schedule INTEGER NOT NULL REFERENCES schedules (key) ON DELETE CASCADE,"
+    " planned_us INTEGER NOT NULL, since_us INTEGER NOT NULL, at_us INTEGER NOT NULL, made TEXT, skipped TEXT,"
+    " PRIMARY KEY (schedule, planned_us)) WITHOUT ROWID;"
+    /* What quotas have used, what is reserved of them for calls under way, and windows of rates. user '' in a
+     * row with is_tenants: all users together. */
+    "CREATE TABLE usage (key INTEGER PRIMARY KEY, tenant TEXT NOT NULL, is_tenants INTEGER NOT NULL,"
+    " user TEXT NOT NULL, kind TEXT NOT NULL, span TEXT NOT NULL, start_us INTEGER NOT NULL, end_us INTEGER NOT NULL,"
+    " used INTEGER NOT NULL, reserved INTEGER NOT NULL, UNIQUE (tenant, is_tenants, user, kind, span, start_us));"
+    "CREATE INDEX usage_over ON usage (end_us);"
+    "CREATE TABLE holds (run TEXT NOT NULL, fence INTEGER NOT NULL, call INTEGER NOT NULL, usage INTEGER NOT NULL"
+    " REFERENCES usage (key) ON DELETE CASCADE, amount INTEGER NOT NULL, PRIMARY KEY (run, fence, call, usage))"
+    " WITHOUT ROWID;"
+    "CREATE INDEX holds_by_usage ON holds (usage);"
+    "CREATE TABLE rates (key INTEGER PRIMARY KEY, tenant TEXT NOT NULL, is_tenants INTEGER NOT NULL,"
+    " user TEXT NOT NULL, kind TEXT NOT NULL, span TEXT NOT NULL, end_us INTEGER NOT NULL, head INTEGER NOT NULL,"
+    " n0 INTEGER NOT NULL, n1 INTEGER NOT NULL, n2 INTEGER NOT NULL, n3 INTEGER NOT NULL, n4 INTEGER NOT NULL,"
+    " n5 INTEGER NOT NULL, n6 INTEGER NOT NULL, n7 INTEGER NOT NULL, n8 INTEGER NOT NULL, n9 INTEGER NOT NULL,"
+    " UNIQUE (tenant, is_tenants, user, kind, span));"
+    "CREATE INDEX rates_over ON rates (end_us);"
+    /* Questions of runs, also those that are over. n_open counts those that the run still waits with, so that a step
+     * of a run without any looks nowhere. */
+    "ALTER TABLE runs ADD COLUMN n_open INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE interrupts (run INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE, id TEXT NOT NULL, tenant "
+    "TEXT NOT NULL, user TEXT NOT NULL, session TEXT NOT NULL, kind TEXT NOT NULL,"
+    " stage TEXT NOT NULL, text TEXT NOT NULL, reason TEXT, status TEXT NOT NULL, created_us INTEGER NOT NULL,"
+    " expires_us INTEGER NOT NULL, ended_us INTEGER NOT NULL, PRIMARY KEY (run, id)) WITHOUT ROWID;"
+    "CREATE INDEX interrupts_by_session ON interrupts (tenant, session);"
+    "CREATE INDEX interrupts_open ON interrupts (tenant, kind, created_us) WHERE ended_us = 0;"
+    "CREATE INDEX interrupts_due ON interrupts (expires_us) WHERE status = 'pending' AND expires_us > 0;"
+    "CREATE INDEX interrupts_over ON interrupts (ended_us) WHERE ended_us > 0;"
+    "INSERT INTO interrupts (run, id, tenant, \"user\", session, kind, stage, text, status, created_us, expires_us,"
+    " ended_us) SELECT p.run, p.id, r.tenant, r.\"user\", r.session, p.kind, p.stage, p.text, 'pending', p.created_us,"
+    " p.expires_us, 0 FROM pending p JOIN runs r ON r.key = p.run;"
+    "UPDATE runs SET n_open = n_pending WHERE n_pending > 0;"
+    /* What the store is: its id, and whether it is a copy of another one. */
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
     "INSERT INTO about VALUES ('id', lower(hex(randomblob(16))));"
+    /* Rows that are few among many, and lists of one user or status. */
     "CREATE INDEX sessions_deleted ON sessions (deleted_us) WHERE deleted_us IS NOT NULL;"
-    "CREATE INDEX runs_expiring ON runs (expires_us DESC, id) WHERE status IN ('interrupted') AND expires_us > 0;",
+    "CREATE INDEX runs_expiring ON runs (expires_us DESC, id) WHERE status IN ('interrupted') AND expires_us > 0;"
+    "CREATE INDEX runs_by_user ON runs (tenant, user, created_us, id);"
+    "CREATE INDEX runs_by_status ON runs (tenant, status, created_us, id);",
 };
 
 struct header {

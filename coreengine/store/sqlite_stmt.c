@@ -270,6 +270,31 @@ int rv_sqlite_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const c
     return 0;
 }
 
+rv_sql_stmt *rv_sqlite_use_rows(struct sql_store *base, enum sql_id id)
+{
+    return rv_sqlite_use(base, id);
+}
+
+/* At once. */
+int rv_sqlite_add_row(const struct sql_rows *r, rv_err **err)
+{
+    int rc;
+
+    while ((rc = rv_sqlite_step(r->stmt, r->what, err)) == 1)
+        if (r->each && (rc = r->each(r->self, r->stmt, err)) != 0)
+            break;
+    rv_sqlite_reset(r->stmt);
+    r->stmt->is_running = false;
+    return rc;
+}
+
+int rv_sqlite_end_rows(const struct sql_rows *r, int rc, rv_err **err)
+{
+    (void)r;
+    (void)err;
+    return rc;
+}
+
 rv_str rv_sqlite_str_at(sqlite3_stmt *stmt, int i)
 {
     const char *bytes;

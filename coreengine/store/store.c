@@ -288,6 +288,35 @@ bool rv_store_in_group(const rv_store *s)
     return s->in_group;
 }
 
+/* --- Hearing of work --- */
+
+int rv_store_listen(rv_store *s, int *fd, rv_err **err)
+{
+    int got = -1, rc = enter(s, "listen", err);
+
+    if (rc != 0)
+        return rc;
+    if (s->sql->driver->listen)
+        rc = s->sql->driver->listen(s->sql, &got, err);
+    rc = leave(s, rc, err);
+    if (rc == 0)
+        *fd = got;
+    return rc;
+}
+
+int rv_store_heard(rv_store *s, bool *heard, rv_err **err)
+{
+    int rc = enter(s, "heard", err);
+
+    if (rc != 0)
+        return rc;
+    bool got = s->sql->driver->heard && s->sql->driver->heard(s->sql);
+    rc = leave(s, 0, err);
+    if (rc == 0)
+        *heard = got;
+    return rc;
+}
+
 /* --- Upkeep --- */
 
 /* Upkeep looks at the file as a whole, which is not what it will be while a group is open. */

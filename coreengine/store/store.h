@@ -13,7 +13,10 @@
 #include "coreengine/store/blobs.h"
 #include "coreengine/store/documents.h"
 #include "coreengine/store/handle.h"
+#include "coreengine/store/interrupts.h"
+#include "coreengine/store/quotas.h"
 #include "coreengine/store/runs.h"
+#include "coreengine/store/schedules.h"
 #include "coreengine/store/sessions.h"
 #include "coreengine/store/tasks.h"
 

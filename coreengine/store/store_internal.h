@@ -91,7 +91,7 @@ typedef int rv_each_id(void *self, const char *run, rv_err **err);
 
 /* runs.c */
 struct found_run {
-    int64_t key, fence, n_records, lease_until_us, n_pending;
+    int64_t key, fence, n_records, lease_until_us, n_pending, n_open;
     enum rv_run_status status;
     bool is_owned;
     char owner[RV_STORE_MAX_ID + 1];
@@ -104,6 +104,13 @@ RV_MUST_CHECK int rv_run_find_fenced(struct sql_store *st, const char *id, int64
                                      rv_err **err);
 int rv_store_fail_no_run(const char *run, rv_err **err);
 int rv_store_fail_leased(const char *run, const char *owner, int64_t until_us, rv_err **err);
+
+/* interrupts.c */
+typedef int rv_each_interrupt(void *self, const struct rv_interrupt_row *row, rv_err **err);
+typedef int rv_each_interrupt_count(void *self, const struct rv_interrupt_count *count, rv_err **err);
+/** What a step with set_pending changes, after the pending rows were written. */
+RV_MUST_CHECK int rv_interrupts_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a,
+                                     rv_err **err);
 
 /* runs_read.c */
 /** A row of RV_SQL_RUN. The texts stay valid until the statement moves; hash is where the bundle's name goes. */

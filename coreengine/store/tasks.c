@@ -82,10 +82,8 @@ int rv_task_find(struct sql_store *st, const struct rv_store_scope *scope, const
 
 /* --- Changing --- */
 
-int rv_task_add_event(struct sql_store *st, int64_t key, const struct rv_task_event *e, rv_err **err)
+static void bind_event(rv_sql_stmt *stmt, int64_t key, const struct rv_task_event *e)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_EVENT);
-
     rv_sql_int(stmt, 1, key);
     rv_sql_int(stmt, 2, e->seq);
     rv_sql_int(stmt, 3, e->at_us);
@@ -95,7 +93,34 @@ int rv_task_add_event(struct sql_store *st, int64_t key, const struct rv_task_ev
     rv_sql_text(stmt, 7, e->text);
     rv_sql_int(stmt, 8, e->retry);
     rv_sql_int(stmt, 9, e->next_us);
+}
+
+int rv_task_add_event(struct sql_store *st, int64_t key, const struct rv_task_event *e, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_EVENT);
+
+    bind_event(stmt, key, e);
     return rv_sql_run(stmt, "add an event of a task", err);
+}
+
+int rv_task_add_events(struct sql_store *st, const struct task_step *steps, size_t n, enum rv_task_event_kind kind,
+                       int64_t now_us, rv_err **err)
+{
+    const struct sql_rows rows = {.stmt = rv_sql_use_rows(st, SQL_ADD_EVENT), .what = "add events of tasks"};
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct rv_task_event e = {.seq = steps[i].n_events,
+                                        .at_us = now_us,
+                                        .kind = rv_task_event_kind_text(kind),
+                                        .attempt = steps[i].attempt,
+                                        .worker = steps[i].worker};
+        if (steps[i].key == 0)
+            continue;
+        bind_event(rows.stmt, steps[i].key, &e);
+        rc = rv_sql_add_row(&rows, err);
+    }
+    return rv_sql_end_rows(&rows, rc, err);
 }
 
 static int add_event(struct sql_store *st, const struct found_task *found, enum rv_task_event_kind kind,
@@ -177,20 +202,119 @@ static int find_held(struct sql_store *st, const struct rv_task_lease *lease, st
                    (long long)out->attempt, out->worker[0] ? " of " : "", out->worker);
 }
 
-static int complete(struct sql_store *st, const struct rv_task_lease *lease, rv_str result, int64_t now_us,
-                    rv_err **err)
+/* Tasks that are completed together. */
+struct completing {
+    const struct rv_task_end *ends;
+    struct task_step *steps; /* of each; key 0: its lease was lost */
+    int64_t *lanes;          /* of those that were completed */
+    size_t n, n_done;
+};
+
+static int completed(void *self, rv_sql_stmt *stmt, rv_err **err)
+{
+    struct completing *c = self;
+    int64_t i = rv_sql_int_at(stmt, 0);
+
+    if (i < 0 || i >= (int64_t)c->n || c->n_done >= c->n)
+        return RV_FAIL(err, RV_E_INTERNAL, "complete tasks: row %lld of %zu", (long long)i, c->n);
+    c->steps[i] = (struct task_step){.key = rv_sql_int_at(stmt, 1),
+                                     .n_events = rv_sql_int_at(stmt, 3),
+                                     .attempt = c->ends[i].lease.attempt,
+                                     .worker = c->ends[i].lease.worker};
+    c->lanes[c->n_done++] = rv_sql_int_at(stmt, 2);
+    return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t *one = a, *other = b;
+
+    return (*one > *other) - (*one < *other);
+}
+
+/* Lanes in the order of their keys, as everywhere. */
+static int leave_lanes(struct sql_store *st, int64_t *lanes, size_t n, rv_err **err)
+{
+    int rc = 0;
+
+    qsort(lanes, n, sizeof *lanes, by_number);
+    for (size_t i = 0, next; i < n && rc == 0; i = next) {
+        for (next = i + 1; next < n && lanes[next] == lanes[i];)
+            next++;
+        rc = rv_lane_move(st, lanes[i], 0, -(int64_t)(next - i), err);
+    }
+    return rc;
+}
+
+static int complete_all(struct sql_store *st, struct completing *c, int64_t now_us, rv_err **err)
+{
+    const struct sql_rows rows = {
+        .stmt = rv_sql_use_rows(st, SQL_COMPLETE_TASK), .what = "complete tasks", .each = completed, .self = c};
+    int rc = 0;
+
+    c->n_done = 0;
+    memset(c->steps, 0, c->n * sizeof *c->steps);
+    for (size_t i = 0; i < c->n && rc == 0; i++) {
+        const struct rv_task_end *end = &c->ends[i];
+        rv_sql_text(rows.stmt, 1, end->lease.id);
+        rv_sql_text(rows.stmt, 2, end->lease.worker);
+        rv_sql_int(rows.stmt, 3, end->lease.attempt);
+        rv_sql_int(rows.stmt, 4, now_us);
+        rv_sql_str(rows.stmt, 5, (rv_str){end->result.len > 0 ? end->result.ptr : NULL, end->result.len});
+        rv_sql_int(rows.stmt, 6, (int64_t)i);
+        rc = rv_sql_add_row(&rows, err);
+    }
+    rc = rv_sql_end_rows(&rows, rc, err);
+    if (rc == 0)
+        rc = rv_task_add_events(st, c->steps, c->n, RV_TASK_EVENT_COMPLETED, now_us, err);
+    return rc < 0 ? rc : leave_lanes(st, c->lanes, c->n_done, err);
+}
+
+static int check_end(const struct rv_task_end *end, int64_t now_us, rv_err **err)
+{
+    int rc = check_lease(&end->lease, now_us, err);
+
+    return rc < 0 ? rc : rv_store_check_object("result", end->result, RV_TASK_MAX_JSON, err);
+}
+
+int rv_store_complete_tasks(rv_store *s, struct rv_task_end *ends, size_t n, int64_t now_us, rv_err **err)
+{
+    struct completing c = {.ends = ends, .n = n};
+    int rc = rv_task_check_max(n > INT32_MAX ? INT32_MAX : (int64_t)n, err);
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = check_end(&ends[i], now_us, err);
+    if (rc == 0) {
+        c.steps = calloc(n, sizeof *c.steps);
+        c.lanes = calloc(n, sizeof *c.lanes);
+        rc = c.steps && c.lanes ? 0 : RV_FAIL(err, RV_E_NOMEM, "complete tasks");
+    }
+    rc = rv_store_enter_write(s, rc, "complete tasks", err);
+    if (rc == 0) {
+        do
+            rc = complete_all(s->sql, &c, now_us, err);
+        while (rv_store_repeats(s, &rc, err));
+        rc = rv_store_leave_write(s, rc, err);
+    }
+    for (size_t i = 0; i < n && rc == 0; i++)
+        ends[i].is_lost = c.steps[i].key == 0;
+    free(c.steps);
+    free(c.lanes);
+    return rc;
+}
+
+static int complete(struct sql_store *st, const struct rv_task_end *end, int64_t now_us, rv_err **err)
 {
     struct found_task found;
-    int rc = find_held(st, lease, &found, err);
+    struct task_step step;
+    int64_t lane = 0;
+    struct completing c = {.ends = end, .steps = &step, .lanes = &lane, .n = 1};
+    int rc = complete_all(st, &c, now_us, err);
 
-    if (rc < 0)
+    if (rc < 0 || c.n_done == 1)
         return rc;
-    const struct task_change change = {.status = RV_TASK_COMPLETED,
-                                       .now_us = now_us,
-                                       .retry_count = found.retry_count,
-                                       .result = {result.len > 0 ? result.ptr : NULL, result.len},
-                                       .event = RV_TASK_EVENT_COMPLETED};
-    return rv_task_change(st, &found, &change, err);
+    rc = find_held(st, &end->lease, &found, err); /* says why */
+    return rc < 0 ? rc : RV_FAIL(err, RV_E_INTERNAL, "task \"%s\" is held and cannot be completed", end->lease.id);
 }
 
 int rv_store_complete_task(rv_store *s, const struct rv_task_lease *lease, rv_str result, int64_t now_us, rv_err **err)
@@ -202,8 +326,9 @@ int rv_store_complete_task(rv_store *s, const struct rv_task_lease *lease, rv_st
     rc = rv_store_enter_write(s, rc, "complete task", err);
     if (rc != 0)
         return rc;
+    const struct rv_task_end end = {.lease = *lease, .result = result};
     do
-        rc = complete(s->sql, lease, result, now_us, err);
+        rc = complete(s->sql, &end, now_us, err);
     while (rv_store_repeats(s, &rc, err));
     return rv_store_leave_write(s, rc, err);
 }
@@ -396,6 +521,8 @@ static int mark(struct sql_store *st, const struct found_task *found, enum rv_ta
     rv_sql_int(stmt, 2, kind == RV_TASK_EVENT_CANCEL_REQUESTED);
     rv_sql_int(stmt, 3, now_us);
     rc = rv_sql_run(stmt, "mark a task", err);
+    if (kind == RV_TASK_EVENT_CANCEL_REQUESTED)
+        rv_sql_tell(st);
     return rc < 0 ? rc : add_event(st, found, kind, text, NULL, now_us, err);
 }
 

@@ -101,6 +101,7 @@ struct rv_next_tasks {
     bool ready;        /* a claim in one of the given classes would find a task */
     int64_t due_us;    /* when the first waiting task of any class is due: rv_store_promote_tasks(); 0: none waits */
     int64_t stale_us;  /* when the first lease of any worker ends: rv_store_recover_tasks(); 0: none is held */
+    int64_t fires_us;  /* when the first schedule is due: rv_store_list_due_schedules(); 0: there is none */
 };
 /** What there is to do, and when there will be more: a read, which waits for no writer, so a worker may ask often. */
 RV_MUST_CHECK int rv_store_next_tasks(rv_store *s, const int64_t *classes, size_t n_classes, struct rv_next_tasks *out,
@@ -134,6 +135,15 @@ struct rv_task_lease {
  *  task any more; so the next five. */
 RV_MUST_CHECK int rv_store_complete_task(rv_store *s, const struct rv_task_lease *lease, rv_str result, int64_t now_us,
                                          rv_err **err);
+struct rv_task_end {
+    struct rv_task_lease lease;
+    rv_str result;
+    bool is_lost; /* set by the call: the lease was lost, or there is no such task, and it stays as it was */
+};
+/** The same for 1 to RV_TASK_MAX_CLAIM tasks in one transaction. Those whose lease was lost do not keep the others from
+ * being completed; rv_store_complete_task() says why. */
+RV_MUST_CHECK int rv_store_complete_tasks(rv_store *s, struct rv_task_end *ends, size_t n, int64_t now_us,
+                                          rv_err **err);
 struct rv_task_failure {
     const char *error;  /* why; cut to RV_TASK_MAX_ERROR */
     bool is_final;      /* another attempt would fail as well: `failed` at once */

@@ -75,8 +75,10 @@ static int look_next(struct sql_store *st, const int64_t *classes, size_t n, str
     int rc = rv_sql_step(stmt, "look for tasks", err);
 
     if (rc == 1)
-        *out = (struct rv_next_tasks){
-            .n_classes = rv_sql_int_at(stmt, 0), .due_us = rv_sql_int_at(stmt, 1), .stale_us = rv_sql_int_at(stmt, 2)};
+        *out = (struct rv_next_tasks){.n_classes = rv_sql_int_at(stmt, 0),
+                                      .due_us = rv_sql_int_at(stmt, 1),
+                                      .stale_us = rv_sql_int_at(stmt, 2),
+                                      .fires_us = rv_sql_int_at(stmt, 3)};
     rv_sql_done(stmt);
     for (size_t i = 0; i < n && rc >= 0 && !out->ready; i++) {
         stmt = rv_sql_use(st, SQL_IS_OPEN);
@@ -116,7 +118,7 @@ struct claiming {
     struct sql_store *st;
     const struct rv_claim_tasks *want;
     struct rv_claimed got;
-    int64_t *keys, *n_events; /* of each row */
+    struct task_step *steps; /* of each row */
 };
 
 /* The first tasks of the lane, as they will be when they are claimed. */
@@ -140,30 +142,30 @@ static int pick(struct claiming *c, int64_t lane, size_t room, rv_err **err)
         rc = rv_task_copy(&task.row, &c->got.rows[c->got.n], err);
         if (rc < 0)
             break;
-        c->keys[c->got.n] = task.key;
-        c->n_events[c->got.n++] = task.n_events;
+        c->steps[c->got.n++] = (struct task_step){
+            .key = task.key, .n_events = task.n_events + 1, .attempt = task.row.attempt, .worker = c->want->worker};
     }
     rv_sql_done(stmt);
     return rc;
 }
 
-static int claim_one(struct claiming *c, size_t i, rv_err **err)
+/* Those from `first` on. */
+static int claim_picked(struct claiming *c, size_t first, rv_err **err)
 {
-    const struct rv_task_row *row = &c->got.rows[i];
-    const struct rv_task_event e = {.seq = c->n_events[i] + 1,
-                                    .at_us = c->want->now_us,
-                                    .kind = rv_task_event_kind_text(RV_TASK_EVENT_CLAIMED),
-                                    .attempt = row->attempt,
-                                    .worker = c->want->worker};
-    rv_sql_stmt *stmt = rv_sql_use(c->st, SQL_CLAIM_TASK);
-    int rc;
+    const struct sql_rows rows = {.stmt = rv_sql_use_rows(c->st, SQL_CLAIM_TASK), .what = "claim tasks"};
+    int rc = 0;
 
-    rv_sql_int(stmt, 1, c->keys[i]);
-    rv_sql_text(stmt, 2, c->want->worker);
-    rv_sql_int(stmt, 3, c->want->now_us);
-    rv_sql_int(stmt, 4, c->want->until_us);
-    rc = rv_sql_run(stmt, "claim a task", err);
-    return rc < 0 ? rc : rv_task_add_event(c->st, c->keys[i], &e, err);
+    for (size_t i = first; i < c->got.n && rc == 0; i++) {
+        rv_sql_int(rows.stmt, 1, c->steps[i].key);
+        rv_sql_text(rows.stmt, 2, c->want->worker);
+        rv_sql_int(rows.stmt, 3, c->want->now_us);
+        rv_sql_int(rows.stmt, 4, c->want->until_us);
+        rc = rv_sql_add_row(&rows, err);
+    }
+    rc = rv_sql_end_rows(&rows, rc, err);
+    return rc < 0 ? rc
+                  : rv_task_add_events(c->st, c->steps + first, c->got.n - first, RV_TASK_EVENT_CLAIMED,
+                                       c->want->now_us, err);
 }
 
 struct lane {
@@ -195,8 +197,8 @@ static int serve(struct claiming *c, const struct lane *lane, size_t *took, rv_e
     rv_sql_stmt *stmt;
     int rc = pick(c, lane->key, lane->room < (int64_t)room ? (size_t)lane->room : room, err);
 
-    for (size_t i = before; i < c->got.n && rc == 0; i++)
-        rc = claim_one(c, i, err);
+    if (rc == 0 && c->got.n > before)
+        rc = claim_picked(c, before, err);
     if (rc < 0)
         return rc;
     *took = c->got.n - before;
@@ -261,9 +263,8 @@ static int check_claim(const struct rv_claim_tasks *claim, rv_err **err)
 static int make_room(struct claiming *c, rv_err **err)
 {
     c->got.rows = calloc(c->want->n, sizeof *c->got.rows);
-    c->keys = calloc(c->want->n, sizeof *c->keys);
-    c->n_events = calloc(c->want->n, sizeof *c->n_events);
-    return c->got.rows && c->keys && c->n_events ? 0 : RV_FAIL(err, RV_E_NOMEM, "claim %zu tasks", c->want->n);
+    c->steps = calloc(c->want->n, sizeof *c->steps);
+    return c->got.rows && c->steps ? 0 : RV_FAIL(err, RV_E_NOMEM, "claim %zu tasks", c->want->n);
 }
 
 /* What an attempt found that has to be repeated. */
@@ -271,8 +272,6 @@ static void forget(struct claiming *c)
 {
     while (c->got.n > 0)
         rv_task_row_fini(&c->got.rows[--c->got.n]);
-    memset(c->keys, 0, c->want->n * sizeof *c->keys);
-    memset(c->n_events, 0, c->want->n * sizeof *c->n_events);
 }
 
 int rv_store_claim_tasks(rv_store *s, const struct rv_claim_tasks *claim, struct rv_claimed *out, rv_err **err)
@@ -290,8 +289,7 @@ int rv_store_claim_tasks(rv_store *s, const struct rv_claim_tasks *claim, struct
         } while (rv_store_repeats(s, &rc, err));
         rc = rv_store_leave_write(s, rc, err);
     }
-    free(c.keys);
-    free(c.n_events);
+    free(c.steps);
     if (rc == 0)
         *out = c.got;
     else

@@ -44,7 +44,7 @@ static int check_numbers(const struct rv_new_task *task, rv_err **err)
     return 0;
 }
 
-static int check_task(const struct rv_new_task *task, rv_err **err)
+int rv_task_check(const struct rv_new_task *task, rv_err **err)
 {
     enum rv_task_tier tier;
     int rc;
@@ -162,6 +162,8 @@ int rv_lane_move(struct sql_store *st, int64_t lane, int64_t pending, int64_t pr
     rv_sql_int(stmt, 1, lane);
     rv_sql_int(stmt, 2, pending);
     rv_sql_int(stmt, 3, processing);
+    if (pending > 0)
+        rv_sql_tell(st);
     return rv_sql_run(stmt, "count the tasks of a lane", err);
 }
 
@@ -240,38 +242,43 @@ static int add(struct sql_store *st, const struct rv_new_task *task, struct rv_e
     }
     out->is_new = true;
     memcpy(out->id, task->id, strlen(task->id) + 1);
+    rv_sql_tell(st); /* also of one that is due later, which workers have to know */
     return rv_lane_move(st, lane, task->scheduled_us <= task->now_us, 0, err);
+}
+
+int rv_task_enqueue(struct sql_store *st, const struct rv_new_task *task, struct rv_enqueued *out, rv_err **err)
+{
+    struct rv_new_task given = *task;
+    int rc;
+
+    given.tenant = given.tenant ? given.tenant : RV_STORE_TENANT;
+    given.user = given.user ? given.user : "";
+    given.payload = given.payload.len > 0 ? given.payload : RV_STR_LIT("{}");
+    given.max_retries = given.max_retries == RV_UNSET ? RV_TASK_RETRIES : given.max_retries;
+    *out = (struct rv_enqueued){.is_new = false};
+    rc = find_key(st, &given, out, err);
+    if (rc == 0)
+        rc = add(st, &given, out, err);
+    return rc == 1 ? 0 : rc;
 }
 
 static int enqueue(struct sql_store *st, const struct rv_new_task *task, struct rv_enqueued *out, rv_err **err)
 {
     int rc = rv_sql_begin_part(st, err);
 
-    if (rc < 0)
-        return rc;
-    rc = find_key(st, task, out, err);
-    if (rc == 0)
-        rc = add(st, task, out, err);
-    return rv_sql_end_part(st, rc == 1 ? 0 : rc, err);
+    return rc < 0 ? rc : rv_sql_end_part(st, rv_task_enqueue(st, task, out, err), err);
 }
 
 int rv_store_enqueue(rv_store *s, const struct rv_new_task *task, struct rv_enqueued *out, rv_err **err)
 {
     struct rv_enqueued got = {.is_new = false};
-    struct rv_new_task given;
-    int rc = rv_store_enter_write(s, check_task(task, err), "enqueue", err);
+    int rc = rv_store_enter_write(s, rv_task_check(task, err), "enqueue", err);
 
     if (rc != 0)
         return rc;
-    given = *task;
-    given.tenant = given.tenant ? given.tenant : RV_STORE_TENANT;
-    given.user = given.user ? given.user : "";
-    given.payload = given.payload.len > 0 ? given.payload : RV_STR_LIT("{}");
-    given.max_retries = given.max_retries == RV_UNSET ? RV_TASK_RETRIES : given.max_retries;
-    do {
-        got = (struct rv_enqueued){.is_new = false};
-        rc = enqueue(s->sql, &given, &got, err);
-    } while (rv_store_repeats(s, &rc, err));
+    do
+        rc = enqueue(s->sql, task, &got, err);
+    while (rv_store_repeats(s, &rc, err));
     rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && out)
         *out = got;

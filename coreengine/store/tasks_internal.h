@@ -44,7 +44,22 @@ RV_MUST_CHECK int rv_task_change(struct sql_store *st, const struct found_task *
 /** An event of a task whose row counts it in this transaction. */
 RV_MUST_CHECK int rv_task_add_event(struct sql_store *st, int64_t key, const struct rv_task_event *e, rv_err **err);
 
+/* A change of a task whose row counts its event already. */
+struct task_step {
+    int64_t key; /* 0: there was none */
+    int64_t n_events, attempt;
+    const char *worker;
+};
+/** The same event of many tasks. */
+RV_MUST_CHECK int rv_task_add_events(struct sql_store *st, const struct task_step *steps, size_t n,
+                                     enum rv_task_event_kind kind, int64_t now_us, rv_err **err);
+
 /* tasks_enqueue.c */
+/** RV_E_INVALID, RV_E_LIMIT: an argument of rv_store_enqueue(). */
+RV_MUST_CHECK int rv_task_check(const struct rv_new_task *task, rv_err **err);
+/** rv_store_enqueue() in the caller's transaction, of a task that was checked. */
+RV_MUST_CHECK int rv_task_enqueue(struct sql_store *st, const struct rv_new_task *task, struct rv_enqueued *out,
+                                  rv_err **err);
 /** So many more (or fewer) tasks of the lane are pending, and processing. */
 RV_MUST_CHECK int rv_lane_move(struct sql_store *st, int64_t lane, int64_t pending, int64_t processing, rv_err **err);
 

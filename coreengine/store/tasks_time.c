@@ -53,20 +53,22 @@ static int find_due(struct sql_store *st, int64_t now_us, int64_t max, struct du
 /* Lanes in the order of their keys: two transactions that do this at once cannot wait for each other. */
 static int promote(struct sql_store *st, int64_t now_us, struct due *due, size_t n, rv_err **err)
 {
+    const struct sql_rows rows = {.stmt = rv_sql_use_rows(st, SQL_PROMOTE_TASK), .what = "promote tasks"};
     size_t counted = 0;
     int rc = 0;
 
-    qsort(due, n, sizeof *due, by_lane);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rv_sql_stmt *stmt = rv_sql_use(st, SQL_PROMOTE_TASK);
-        rv_sql_int(stmt, 1, due[i].key);
-        rv_sql_int(stmt, 2, now_us);
-        rc = rv_sql_run(stmt, "promote a task", err);
-        if (rc == 0 && (i + 1 == n || due[i + 1].lane != due[i].lane)) {
+        rv_sql_int(rows.stmt, 1, due[i].key);
+        rv_sql_int(rows.stmt, 2, now_us);
+        rc = rv_sql_add_row(&rows, err);
+    }
+    rc = rv_sql_end_rows(&rows, rc, err);
+    qsort(due, n, sizeof *due, by_lane);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (i + 1 == n || due[i + 1].lane != due[i].lane) {
             rc = rv_lane_move(st, due[i].lane, (int64_t)(i + 1 - counted), 0, err);
             counted = i + 1;
         }
-    }
     return rc;
 }
 

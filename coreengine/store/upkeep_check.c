@@ -98,6 +98,10 @@ static const struct {
          "SELECT 'run \"' || r.id || '\" should have ' || r.n_pending || ' pending interrupts and has ' || count(p.n)"
          " FROM runs r LEFT JOIN pending p ON p.run = r.key GROUP BY r.key HAVING count(p.n) <> r.n_pending",
      .each = complain},
+    {.sql = "SELECT 'run \"' || r.id || '\" should have ' || r.n_open || ' open interrupts and has ' || count(i.id)"
+            " FROM runs r LEFT JOIN interrupts i ON i.run = r.key AND i.ended_us = 0 GROUP BY r.key"
+            " HAVING count(i.id) <> r.n_open",
+     .each = complain},
     {.sql = "SELECT 'session \"' || s.id || '\" should have ' || s.n_messages || ' messages and has ' || count(m.seq)"
             " || ', the last ' || coalesce(max(m.seq), 0) FROM sessions s LEFT JOIN messages m ON m.session = s.key"
             " GROUP BY s.key HAVING count(m.seq) <> s.n_messages OR coalesce(max(m.seq), 0) <> s.n_messages"
@@ -142,6 +146,11 @@ static const struct {
     {.sql = "SELECT 'task \"' || id || '\"', payload, result FROM tasks",
      .each = check_objects,
      .names = {"payload", "result"}},
+    {.sql = "SELECT 'schedule \"' || id || '\" has a kind or a number that cannot be' FROM schedules WHERE kind NOT IN"
+            " ('once', 'cron') OR (next_us = 0) <> (look_us = 0) OR next_us < 0 OR look_us < next_us OR last_us < 0"
+            " OR n_fired < 0 OR n_skipped < 0 OR created_us < 0 OR updated_us < 0 OR max_retries < 0",
+     .each = complain},
+    {.sql = "SELECT 'schedule \"' || id || '\"', payload FROM schedules", .each = check_objects, .names = {"payload"}},
     {.sql = "SELECT hash, data FROM blobs", .each = check_blob},
     {.sql = "SELECT checksum, document, name FROM schemas", .each = check_document},
     {.sql = "SELECT 'schema \"' || name || '\"', json_schema FROM schemas",

@@ -1,4 +1,4 @@
-/* Each allocation of a task's life fails once, SQLite's own included; as fault_sessions.c. */
+/* Each allocation of a task's and a schedule's life fails once, SQLite's own included; as fault_sessions.c. */
 #include "coreengine/store/store.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
@@ -123,6 +123,80 @@ static int look(rv_store *s, rv_err **err)
     return rc;
 }
 
+static int count_schedule(void *self, const struct rv_schedule_row *row, rv_err **err)
+{
+    (void)err;
+    must(row->id && row->name && row->payload.ptr && row->bundle);
+    ++*(int64_t *)self;
+    return 0;
+}
+
+static int count_firing(void *self, const struct rv_firing *f, rv_err **err)
+{
+    (void)err;
+    must(f->made != NULL);
+    ++*(int64_t *)self;
+    return 0;
+}
+
+static int add_schedule(rv_store *s, rv_err **err)
+{
+    char hash[RV_STORE_HASH_MAX];
+    struct rv_schedule_row row = {.id = "sched_1",
+                                  .name = "s",
+                                  .expr = "* * * * *",
+                                  .zone = "UTC",
+                                  .type = "run",
+                                  .pipeline = "p",
+                                  .max_retries = RV_UNSET,
+                                  .created_us = T0,
+                                  .next_us = T0 + 20};
+    int rc = rv_store_put_blob(s, RV_STR_LIT("bundle"), hash, err);
+
+    row.bundle = hash;
+    return rc < 0 ? rc : rv_store_add_schedule(s, &row, err);
+}
+
+static int fire_schedule(rv_store *s, rv_err **err)
+{
+    static const struct rv_new_task task = {.id = "d", .type = "run", .key = "d", .max_retries = 1, .now_us = T0 + 20};
+    static const struct rv_fire fire = {.id = "sched_1",
+                                        .expected_us = T0 + 20,
+                                        .next_us = T0 + 40,
+                                        .now = {.planned_us = T0 + 20, .since_us = T0 + 20, .at_us = T0 + 20},
+                                        .task = &task};
+    int64_t n = 0;
+    bool is_mine = false;
+    int rc = rv_store_list_due_schedules(s, T0 + 20, 9, count_schedule, &n, err);
+
+    must(rc < 0 || n == 1);
+    if (rc == 0)
+        rc = rv_store_fire_schedule(s, &fire, &is_mine, err);
+    must((rc == 0) == is_mine);
+    if (rc == 0)
+        rc = rv_store_postpone_schedule(s, "sched_1", T0 + 40, T0 + 60, "why", T0 + 21, err);
+    return rc;
+}
+
+static int schedule(rv_store *s, rv_err **err)
+{
+    struct rv_schedule_row row = {0};
+    int64_t n = 0;
+    int rc = add_schedule(s, err);
+
+    if (rc == 0)
+        rc = fire_schedule(s, err);
+    if (rc == 0)
+        rc = rv_store_get_schedule(s, &scope, "s", &row, err);
+    must((rc == 0) == (row.own != NULL));
+    must(rc < 0 || (row.n_fired == 1 && row.error));
+    rv_schedule_row_fini(&row);
+    if (rc == 0)
+        rc = rv_store_list_firings(s, &scope, "s", 0, count_firing, &n, err);
+    must(rc < 0 || n == 1);
+    return rc == 0 ? rv_store_delete_schedule(s, &scope, "s", err) : rc;
+}
+
 static const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
 
 static int live(void)
@@ -137,6 +211,8 @@ static int live(void)
         rc = work(s, &err);
     if (rc == 0)
         rc = look(s, &err);
+    if (rc == 0)
+        rc = schedule(s, &err);
     must((rc < 0) == (err != NULL));
     must(rc == 0 || rv_err_is(err, RV_E_NOMEM));
     if (s) /* the allocation that failed is behind us: lanes and events agree with the tasks */

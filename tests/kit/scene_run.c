@@ -181,7 +181,7 @@ static void set_answers(struct stage *st, json_object *list)
 static struct rv_response response_of(json_object *r)
 {
     json_object *approved = member(r, "approved");
-    json_object *expired = member(r, "expired");
+    json_object *expired = member(r, "expired"), *cancelled = member(r, "cancelled");
     const char *text = text_of(r, "text"), *decision = text_of(r, "decision"), *id = text_of(r, "id"),
                *choice = text_of(r, "choice");
 
@@ -192,6 +192,7 @@ static struct rv_response response_of(json_object *r)
                                 .choice = rv_str_of(choice),
                                 .arguments = member(r, "arguments"),
                                 .expired = expired && json_object_get_boolean(expired),
+                                .cancelled = cancelled && json_object_get_boolean(cancelled),
                                 .has_approved = approved != NULL,
                                 .approved = approved && json_object_get_boolean(approved)};
 }

@@ -363,6 +363,8 @@ static int add_answer(rv_recorder *r, const struct rv_response *response, rv_err
         rc = rv_json_set_str(entry, "choice", response->choice, err);
     if (rc == 0 && response->expired)
         rc = rv_json_set_bool(entry, "expires", true, err);
+    if (rc == 0 && response->cancelled)
+        rc = rv_json_set_bool(entry, "cancels", true, err);
     if (rc == 0)
         rc = add_copy(entry, "arguments", response->arguments, err);
     return rc == 0 ? add_copy(entry, "data", response->data, err) : rc;

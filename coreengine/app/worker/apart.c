@@ -41,6 +41,7 @@ static void write_words(struct work_apart *a, const struct work_job *j)
     add(a, "--sync=", app->sync);
     add(a, "--tenant=", app->scope.tenant);
     add(a, "--lease=", seconds);
+    add(a, "--quotas=", app->quotas);
     for (size_t i = 0; i < app->n_capability_dirs; i++)
         add(a, "--capability-path=", app->capability_dirs[i]);
     add(a, "", "--");

@@ -1,34 +1,44 @@
-/* The thread of a worker that talks to the store: it claims tasks, takes their runs over, loads what they need, says
- * that the worker lives, and tells the store how each task ended. The loop never waits for a disk.
+/* The thread of a worker that talks to the store: it fires schedules, claims tasks, takes their runs over, loads what
+ * they need, says that the worker lives, and tells the store how each task ended. The loop never waits for a disk.
  *
- * While nothing is there it asks less and less often, up to every two seconds. */
+ * While nothing is there it asks less and less often, up to every two seconds. A store that tells of new work (see
+ * rv_store_listen()) is asked at once. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "coreengine/app/past.h"
+#include "coreengine/app/schedules.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define POLL_MIN_US INT64_C(50000)
-#define POLL_MAX_US INT64_C(2000000)
-#define SWEEP_US    INT64_C(5000000)
-#define SIGN_US     INT64_C(5000000) /* between two signs of life; with short leases more often */
-#define RETRY_US    INT64_C(500000)
-#define MAX_CLASSES 4096 /* that a worker looks at */
-#define MAX_TIMELY  200  /* tasks that become due, or are taken from dead workers, at once */
-#define SWEEP_DUTY  "sweep"
-#define JITTER_PPM  INT64_C(100000)
+#define POLL_MIN_US    INT64_C(50000)
+#define POLL_MAX_US    INT64_C(2000000)
+#define SWEEP_US       INT64_C(5000000)
+#define SIGN_US        INT64_C(5000000) /* between two signs of life; with short leases more often */
+#define RETRY_US       INT64_C(500000)
+#define CANCELS_US     INT64_C(100000) /* between two looks for cancellations that were heard of */
+#define MAX_CLASSES    4096            /* that a worker looks at */
+#define MAX_TIMELY     200             /* tasks that become due, or are taken from dead workers, at once */
+#define MAX_FIRED      32 /* schedules that fire at once: signs of life and claims have their turn between */
+#define FIRE_SPREAD_US INT64_C(100000) /* workers that wait for the same instant look at it so far apart */
+#define SWEEP_DUTY     "sweep"
+#define PRUNE_US       INT64_C(3600000000) /* between two looks for counters of quotas that are over */
+#define MAX_PRUNED     1000
+#define JITTER_PPM     INT64_C(100000)
 
 struct work_desk {
     pthread_mutex_t lock;    /* guards what follows up to `thread`; never held while the store is used */
-    pthread_cond_t wanted;   /* something was given, or is to be done */
+    int bell[2];             /* a pipe; a byte in it: something was given, or is to be done */
     struct work_list ended;  /* from the loop */
     struct work_list begins; /* for the loop */
     size_t n_held;           /* tasks that it claimed and has not told the end of */
     bool is_draining, is_ending, is_idle;
+    bool heard_cancel; /* something was announced while runs go on: for the loop */
     void (*wake)(void *self);
     void *wake_self;
     pthread_t thread;
@@ -36,14 +46,16 @@ struct work_desk {
     struct rv_worker *worker; /* what does not change */
     rv_store *store;
     struct work_taker taker;
+    rv_zones *zones;          /* of the schedules that it fires */
     struct work_job *held;    /* by next_held */
     struct work_list unloads; /* ended, and told; what they loaded may still be in use */
     int64_t *classes;         /* that it can serve */
     size_t n_classes, cap_classes, first_class;
     int64_t n_known_classes; /* -1: not asked yet */
-    int64_t poll_us, poll_at_us, sweep_at_us, sign_at_us, started_us;
-    bool found_something;   /* in the last look */
-    bool has_told_draining; /* the store that it takes no more */
+    int64_t poll_us, poll_at_us, sweep_at_us, sign_at_us, started_us, prune_at_us;
+    bool found_something;                /* in the last look */
+    bool has_told_draining;              /* the store that it takes no more */
+    int64_t cancels_at_us, cancelled_us; /* when to look for cancellations, and the last look; 0: none */
 };
 
 /* --- how tasks ended --- */
@@ -220,6 +232,18 @@ static int be_timely(struct work_desk *d, const struct rv_next_tasks *next, rv_e
     return rc;
 }
 
+/* Schedules that are due. One that fails is put off; the rest goes on. */
+static int fire(struct work_desk *d, const struct rv_next_tasks *next, rv_err **err)
+{
+    struct rv_app_fired fired;
+    int64_t now_us = rv_app_now_us();
+
+    if (next->fires_us == 0 || next->fires_us > now_us)
+        return 0;
+    d->found_something = true;
+    return rv_app_fire_due(&d->worker->app, d->store, d->zones, now_us, MAX_FIRED, &fired, err);
+}
+
 static int64_t earlier(int64_t a_us, int64_t b_us)
 {
     return b_us > 0 && b_us < a_us ? b_us : a_us;
@@ -238,6 +262,9 @@ static void plan_look(struct work_desk *d, const struct rv_next_tasks *next)
     d->poll_at_us = now_us + d->poll_us - spread_us;
     d->poll_at_us = earlier(d->poll_at_us, next->due_us);
     d->poll_at_us = earlier(d->poll_at_us, next->stale_us);
+    if (next->fires_us > 0)
+        d->poll_at_us =
+            earlier(d->poll_at_us, next->fires_us + (int64_t)rv_rand_below(rv_rand_system(), FIRE_SPREAD_US));
     if (d->poll_at_us < now_us + POLL_MIN_US / 5)
         d->poll_at_us = now_us + POLL_MIN_US / 5;
 }
@@ -258,6 +285,8 @@ static int look(struct work_desk *d, rv_err **err)
     }
     if (rc == 0)
         rc = be_timely(d, &next, err);
+    if (rc == 0)
+        rc = fire(d, &next, err);
     pthread_mutex_lock(&d->lock);
     size_t n_free = d->is_draining || d->n_held >= d->worker->n_max ? 0 : d->worker->n_max - d->n_held;
     pthread_mutex_unlock(&d->lock);
@@ -321,6 +350,19 @@ static int sign(struct work_desk *d, rv_err **err)
     return rc;
 }
 
+/* Tasks here, runs on the loop. */
+static int look_for_cancels(struct work_desk *d, rv_err **err)
+{
+    d->cancels_at_us = 0;
+    d->cancelled_us = rv_app_now_us();
+    int rc = rv_store_list_held(d->store, d->worker->owner, note_lease, d, err);
+    pthread_mutex_lock(&d->lock);
+    d->heard_cancel = true;
+    pthread_mutex_unlock(&d->lock);
+    d->wake(d->wake_self);
+    return rc;
+}
+
 /* One of the workers looks for all. */
 static int sweep(struct work_desk *d, rv_err **err)
 {
@@ -331,6 +373,10 @@ static int sweep(struct work_desk *d, rv_err **err)
     if (rc < 0 || !is_mine)
         return rc;
     rc = rv_work_sweep(d->store, now_us, &n, err);
+    if (rc == 0 && d->worker->quotas && now_us >= d->prune_at_us) {
+        d->prune_at_us = now_us + PRUNE_US;
+        rc = rv_store_prune_usage(d->store, now_us - RV_USAGE_KEPT_US, now_us, MAX_PRUNED, NULL, err);
+    }
     if (n > 0) {
         d->poll_us = POLL_MIN_US;
         d->poll_at_us = 0;
@@ -379,6 +425,10 @@ static void be_due(struct work_desk *d)
             report(d, "look for runs that were left", err);
         err = NULL;
     }
+    if (d->cancels_at_us > 0 && now_us >= d->cancels_at_us && look_for_cancels(d, &err) < 0) {
+        report(d, "look for cancellations", err);
+        err = NULL;
+    }
     if (rv_app_now_us() >= d->poll_at_us && !is_draining && look(d, &err) < 0) {
         d->poll_at_us = rv_app_now_us() + RETRY_US;
         report(d, "look for tasks", err);
@@ -408,29 +458,69 @@ static void end_jobs(struct work_desk *d, struct work_list *untold)
     }
 }
 
-/* The lock is held. */
-static void wait_for_work(struct work_desk *d, bool is_pressed)
+static void ring(struct work_desk *d)
+{
+    RV_IGNORE((int)write(d->bell[1], "", 1), "a pipe that is full wakes it as well");
+}
+
+/* 0: not at all. */
+static int64_t wait_us(struct work_desk *d, bool is_pressed)
 {
     int64_t now_us = rv_app_now_us(), until_us = d->sign_at_us;
-    struct timespec t;
 
-    if (!d->is_draining && d->poll_at_us < until_us)
+    pthread_mutex_lock(&d->lock);
+    bool is_draining = d->is_draining, is_wanted = d->ended.first || d->is_ending;
+    pthread_mutex_unlock(&d->lock);
+    if (is_wanted)
+        return 0;
+    if (!is_draining && d->poll_at_us < until_us)
         until_us = d->poll_at_us;
-    if (!d->is_draining && d->sweep_at_us < until_us)
+    if (!is_draining && d->sweep_at_us < until_us)
         until_us = d->sweep_at_us;
     if (is_pressed || d->unloads.first)
         until_us = earlier(until_us, now_us + RETRY_US);
-    int64_t us = until_us - now_us;
-    if (us <= 0 || d->ended.first || d->is_ending)
-        return;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += (time_t)(us / 1000000);
-    t.tv_nsec += (long)(us % 1000000) * 1000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
+    until_us = earlier(until_us, d->cancels_at_us);
+    return until_us > now_us ? until_us - now_us : 0;
+}
+
+/* Others announced something: there is a task, or one of those held here is to be cancelled. */
+static bool hear(struct work_desk *d)
+{
+    bool heard = false;
+    rv_err *err = NULL;
+
+    if (rv_store_heard(d->store, &heard, &err) < 0) {
+        report(d, "listen", err);
+        return false;
     }
-    pthread_cond_timedwait(&d->wanted, &d->lock, &t);
+    if (!heard)
+        return false;
+    pthread_mutex_lock(&d->lock);
+    bool is_full = d->n_held >= d->worker->n_max;
+    pthread_mutex_unlock(&d->lock);
+    d->poll_us = POLL_MIN_US;
+    if (!is_full)
+        d->poll_at_us = 0;
+    if (d->held && d->cancels_at_us == 0)
+        d->cancels_at_us = d->cancelled_us + CANCELS_US;
+    return true;
+}
+
+static void wait_for_work(struct work_desk *d, bool is_pressed)
+{
+    struct pollfd fds[] = {{.fd = d->bell[0], .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+    rv_err *err = NULL;
+    char bytes[64];
+
+    if (rv_store_listen(d->store, &fds[1].fd, &err) < 0)
+        report(d, "listen", err);
+    if (hear(d))
+        return;
+    int64_t us = wait_us(d, is_pressed);
+    if (poll(fds, RV_COUNT(fds), (int)((us + 999) / 1000)) > 0 && fds[0].revents)
+        while (read(d->bell[0], bytes, sizeof bytes) == sizeof bytes) {
+        }
+    hear(d);
 }
 
 static void *work(void *self)
@@ -444,8 +534,8 @@ static void *work(void *self)
         end_jobs(d, &untold);
         be_due(d);
         unload(d, false);
-        pthread_mutex_lock(&d->lock);
         wait_for_work(d, untold.first != NULL);
+        pthread_mutex_lock(&d->lock);
         is_ending = d->is_ending;
         pthread_mutex_unlock(&d->lock);
     }
@@ -466,16 +556,16 @@ void rv_work_desk_drain(struct work_desk *d)
 {
     pthread_mutex_lock(&d->lock);
     d->is_draining = true;
-    pthread_cond_signal(&d->wanted);
     pthread_mutex_unlock(&d->lock);
+    ring(d);
 }
 
 void rv_work_desk_give(struct work_desk *d, struct work_job *j)
 {
     pthread_mutex_lock(&d->lock);
     rv_work_list_add(&d->ended, j);
-    pthread_cond_signal(&d->wanted);
     pthread_mutex_unlock(&d->lock);
+    ring(d);
 }
 
 struct work_job *rv_work_desk_take(struct work_desk *d)
@@ -502,6 +592,15 @@ bool rv_work_desk_is_idle(struct work_desk *d)
     return is;
 }
 
+bool rv_work_desk_heard_cancel(struct work_desk *d)
+{
+    pthread_mutex_lock(&d->lock);
+    bool heard = d->heard_cancel;
+    d->heard_cancel = false;
+    pthread_mutex_unlock(&d->lock);
+    return heard;
+}
+
 /* Signals are the loop's. */
 static int start(struct work_desk *d, rv_err **err)
 {
@@ -516,9 +615,12 @@ static int start(struct work_desk *d, rv_err **err)
 
 static void destroy(struct work_desk *d)
 {
-    pthread_cond_destroy(&d->wanted);
+    for (size_t i = 0; i < RV_COUNT(d->bell); i++)
+        if (d->bell[i] >= 0)
+            close(d->bell[i]);
     pthread_mutex_destroy(&d->lock);
     rv_store_close(d->store);
+    rv_zones_free(d->zones);
     free(d->classes);
     free(d);
 }
@@ -527,15 +629,11 @@ int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(vo
                      struct work_desk **out, rv_err **err)
 {
     struct work_desk *d = calloc(1, sizeof *d);
-    pthread_condattr_t attr;
 
     if (!d)
         return RV_FAIL(err, RV_E_NOMEM, "make a worker");
     pthread_mutex_init(&d->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&d->wanted, &attr);
-    pthread_condattr_destroy(&attr);
+    d->bell[0] = d->bell[1] = -1;
     rv_work_list_init(&d->ended);
     rv_work_list_init(&d->begins);
     rv_work_list_init(&d->unloads);
@@ -545,12 +643,18 @@ int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(vo
     d->n_known_classes = -1;
     d->poll_us = POLL_MIN_US;
     d->started_us = rv_app_now_us();
-    int rc = rv_store_reopen(store, &d->store, err);
+    d->zones = rv_zones_new(NULL);
+    int rc = d->zones ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a worker");
+    if (rc == 0 && pipe2(d->bell, O_CLOEXEC | O_NONBLOCK) < 0)
+        rc = RV_FAIL(err, RV_E_INTERNAL, "make a pipe: %s", strerror(errno));
+    if (rc == 0)
+        rc = rv_store_reopen(store, &d->store, err);
     d->taker = (struct work_taker){.store = d->store,
                                    .owner = w->owner,
                                    .lease_us = w->lease_us,
                                    .handlers = w->handlers,
-                                   .n_handlers = w->opts->n_handlers};
+                                   .n_handlers = w->opts->n_handlers,
+                                   .quotas = w->quotas};
     if (rc == 0)
         rc = start(d, err);
     if (rc < 0)
@@ -566,8 +670,8 @@ void rv_work_desk_free(struct work_desk *d)
         return;
     pthread_mutex_lock(&d->lock);
     d->is_ending = true;
-    pthread_cond_signal(&d->wanted);
     pthread_mutex_unlock(&d->lock);
+    ring(d);
     pthread_join(d->thread, NULL);
     unload(d, true);
     destroy(d);

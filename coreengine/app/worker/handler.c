@@ -159,7 +159,7 @@ static int envelope_of(const struct work_job *j, const char *id, rv_envelope **o
 
 static int make_run(struct work_taker *t, struct work_job *j, const char *id, rv_err **err)
 {
-    const struct rv_app_begin begin = {.parent = NULL};
+    const struct rv_app_begin begin = {.limits = &j->limits, .counts = RV_QUOTA_TASKS};
     struct rv_app_run run = {.app = &j->app,
                              .loaded = (struct rv_app_loaded *)(uintptr_t)&j->handler->loaded,
                              .mode = RV_UNSET,

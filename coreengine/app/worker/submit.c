@@ -28,6 +28,8 @@ static void write_answer(const struct rv_response *r, rv_jw *w)
     write_text(w, "decision", r->decision);
     if (r->has_approved)
         rv_jw_kv_bool(w, "approved", r->approved);
+    if (r->cancelled)
+        rv_jw_kv_bool(w, "cancelled", true);
     if (r->data)
         rv_jw_kv_value(w, "data", r->data);
     if (r->arguments)
@@ -77,6 +79,7 @@ int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **e
                                            .decision = text_of(answer, "decision"),
                                            .data = rv_json_get_obj(answer, "data"),
                                            .arguments = rv_json_get_obj(answer, "arguments")};
+        RV_IGNORE(!rv_json_get_bool(answer, "cancelled", &out->answer.cancelled), "absent: false");
         out->answer.has_approved = rv_json_get_bool(answer, "approved", &out->answer.approved);
     }
     return 0;

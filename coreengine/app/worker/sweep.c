@@ -109,9 +109,12 @@ static int sweep_dead(rv_store *store, int64_t now_us, struct found *out, rv_err
 int rv_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err)
 {
     struct found found = {.texts = RV_BUF_INIT(MAX_TEXT)};
+    int64_t n_expired = 0;
 
     *n = 0;
-    int rc = rv_store_list_left(store, NULL, now_us, MAX_SWEPT, note_run, &found, err);
+    int rc = rv_store_expire_interrupts(store, NULL, now_us, &n_expired, err);
+    if (rc == 0)
+        rc = rv_store_list_left(store, NULL, now_us, MAX_SWEPT, note_run, &found, err);
     if (rc == 0)
         rc = sweep_dead(store, now_us, &found, err);
     if (rc == 0)

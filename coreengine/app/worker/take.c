@@ -150,6 +150,8 @@ void rv_work_take_up(struct work_taker *t, struct work_job *j)
     rv_err *err = NULL;
 
     j->end = WORK_RUNS;
+    rv_app_limits_set(&j->limits, t->quotas, j->task.tenant, j->task.user);
+    j->limits.exec.hands_over = true;
     j->handler = handler_of(t, j->task.type);
     int rc = 0;
     if (!j->handler && strcmp(j->task.type, RV_TASK_OF_RUN) != 0) {
@@ -163,5 +165,9 @@ void rv_work_take_up(struct work_taker *t, struct work_job *j)
         return;
     rv_journal_free(j->journal);
     j->journal = NULL;
+    if (rc == RV_E_QUOTA && j->limits.again_us > 0) {
+        j->end = WORK_QUOTA;
+        j->later_us = j->limits.again_us;
+    }
     rv_work_fail(j, j->end == WORK_RUNS ? WORK_FAILED : j->end, err);
 }

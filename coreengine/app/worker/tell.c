@@ -29,6 +29,8 @@ static int tell_failure(rv_store *store, const struct work_job *j, const struct 
 /* The run is given up with its task: the next worker finds both free. */
 static int hand_back(rv_store *store, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
 {
+    int64_t now_us = rv_app_now_us();
+
     struct rv_run_row row;
 
     int rc = rv_store_begin(store, err);
@@ -40,7 +42,9 @@ static int hand_back(rv_store *store, const struct work_job *j, const struct rv_
         rv_run_row_fini(&row);
     }
     if (rc == 0)
-        rc = rv_store_release_task(store, lease, rv_app_now_us(), err);
+        rc = j->end == WORK_QUOTA
+                 ? rv_store_postpone_task(store, lease, j->later_us, rv_buf_cstr(&j->error), now_us, err)
+                 : rv_store_release_task(store, lease, now_us, err);
     return rv_store_end(store, rc, err);
 }
 
@@ -74,6 +78,7 @@ int rv_work_tell_end(rv_store *store, const struct work_job *j, rv_err **err)
     case WORK_FATAL:
         return tell_failure(store, j, &lease, err);
     case WORK_BACK:
+    case WORK_QUOTA: /* by what its run waits for */
         return hand_back(store, j, &lease, err);
     case WORK_LATER:
         return put_off(store, j, &lease, err);

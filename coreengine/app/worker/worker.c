@@ -69,6 +69,9 @@ static void say_end(struct shell *s, const struct work_job *j)
     case WORK_BACK:
         say(s, "%s %s: handed back", what, id);
         break;
+    case WORK_QUOTA:
+        say(s, "%s %s: put off: %s", what, id, rv_buf_cstr(&j->error));
+        break;
     case WORK_LATER:
         say(s, "%s %s: put off: it crashed %lld processes in a row", what, id, (long long)j->crashes);
         break;
@@ -98,7 +101,7 @@ static void give_back(struct shell *s, struct work_job *j)
 {
     s->done.n_done += j->end == WORK_DONE;
     s->done.n_failed += j->end == WORK_FAILED || j->end == WORK_FATAL;
-    s->done.n_back += j->end == WORK_BACK || j->end == WORK_LATER;
+    s->done.n_back += j->end == WORK_BACK || j->end == WORK_LATER || j->end == WORK_QUOTA;
     say_end(s, j);
     rv_work_desk_give(s->desk, j);
 }
@@ -130,7 +133,10 @@ static void take_result(struct work_job *j, rv_exec *x)
     enum rv_run_status status = rv_exec_status(x);
 
     if (rv_exec_is_handed_over(x)) {
-        j->end = WORK_BACK;
+        const char *why;
+        j->later_us = rv_exec_refused(x, &why);
+        j->end = j->later_us > 0 ? WORK_QUOTA : WORK_BACK;
+        rv_buf_puts(&j->error, why);
         return;
     }
     j->is_cancelled = status == RV_RUN_CANCELLED && atomic_load(&j->cancel_wanted);
@@ -194,6 +200,7 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     x.catalog = j->loaded.bundle ? &j->catalog : NULL;
     x.journal = j->journal;
     x.takes_journal = true;
+    x.quotas = rv_app_limits_exec(&j->limits);
     x.answer_from_script = x.script != NULL;
     x.observer = (struct rv_observer){.on_over = on_over, .self = j};
     if (j->loaded.agents) {
@@ -235,6 +242,8 @@ static void on_wake(uv_async_t *async)
     for (struct work_job *j = s->jobs; j; j = j->next)
         if (atomic_load(&j->cancel_wanted) && j->exec)
             rv_exec_cancel(j->exec);
+    if (!s->is_over && rv_work_desk_heard_cancel(s->desk))
+        rv_engine_look_for_cancels(s->worker.engine);
     maybe_end(s);
 }
 
@@ -332,7 +341,9 @@ static int prepare(struct shell *s, const struct rv_worker_opts *opts, rv_err **
     w->lease_us = rv_app_lease_us(&w->app);
     w->n_max = opts->concurrency ? opts->concurrency : RV_WORKER_CONCURRENCY;
     rv_owner_name(w->owner);
-    int rc = rv_app_store_open(&w->app, RV_APP_STORE_MAKE, &s->store, err);
+    int rc = rv_app_quotas_open(&w->app, &w->quotas, err);
+    if (rc == 0)
+        rc = rv_app_store_open(&w->app, RV_APP_STORE_MAKE, &s->store, err);
     if (rc == 0)
         rc = rv_work_offers(&w->app, opts->labels, opts->n_labels, &w->offers, err);
     return rc < 0 ? rc : rv_work_handlers_load(&w->app, opts->handlers, opts->n_handlers, &w->handlers, err);
@@ -383,6 +394,7 @@ int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out,
         return rc;
     rv_work_handlers_free(s->worker.handlers, opts->n_handlers);
     rv_needs_fini(&s->worker.offers);
+    rv_quotas_free(s->worker.quotas);
     rv_store_close(s->store);
     free(s);
     return rc < 0 ? RV_WRAP(err, rc, "work") : 0;

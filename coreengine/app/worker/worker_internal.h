@@ -36,6 +36,7 @@ enum work_end {
     WORK_FATAL,  /* every attempt would fail so */
     WORK_BACK,   /* handed back: the next worker goes on */
     WORK_LATER,  /* its run is tried again at later_us */
+    WORK_QUOTA,  /* a quota allows it at later_us again, by `error` */
     WORK_LEFT,   /* nothing is told: as after a crash */
 };
 struct work_handler {
@@ -58,8 +59,9 @@ struct work_job {
     struct rv_app_loaded loaded;
     rv_journal *journal; /* taken over; NULL: the engine has it, or no one */
     struct rv_catalog catalog;
-    rv_exec *exec;            /* the loop's */
-    struct work_apart *apart; /* the loop's: its process */
+    struct rv_app_limits limits; /* of its tenant and user */
+    rv_exec *exec;               /* the loop's */
+    struct work_apart *apart;    /* the loop's: its process */
     struct rv_worker *worker;
     atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
     bool is_cancelled;         /* by the loop */
@@ -87,6 +89,7 @@ struct work_taker {
     int64_t lease_us;
     const struct work_handler *handlers;
     size_t n_handlers;
+    const rv_quotas *quotas;
     int64_t patience_us; /* for owners that are ending */
 };
 /** j->end says whether there is anything left to do. */
@@ -124,6 +127,7 @@ struct rv_worker { /* what does not change while it works */
     size_t n_max;
     struct rv_needs offers;
     struct work_handler *handlers; /* owned */
+    rv_quotas *quotas;             /* owned; NULL: none */
     rv_engine *engine;             /* for rv_engine_is_settled() */
 };
 struct work_desk;
@@ -136,6 +140,8 @@ void rv_work_desk_give(struct work_desk *d, struct work_job *j); /* it has ended
 struct work_job *rv_work_desk_take(struct work_desk *d);         /* those to begin, by `next` */
 bool rv_work_desk_is_empty(struct work_desk *d);                 /* it holds no task */
 bool rv_work_desk_is_idle(struct work_desk *d);                  /* and there is none to be claimed */
+/** True once after something was announced that may be a request to cancel a run. */
+bool rv_work_desk_heard_cancel(struct work_desk *d);
 void rv_work_desk_free(struct work_desk *d); /* waits until the store was told what it was given; NULL is fine */
 
 /* --- apart.c, on the loop: a run in a process of its own --- */

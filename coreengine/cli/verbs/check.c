@@ -1,6 +1,7 @@
 /* The verbs that look at a pipeline without running it: lint, graph, explain, schema. */
 #include "config/analysis/analysis.h"
 #include "coreengine/app/lint.h"
+#include "coreengine/app/quotas.h"
 #include "coreengine/app/retention.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -204,9 +205,8 @@ static const struct format {
     void (*schema)(rv_jw *w);
     void (*page)(rv_buf *out);
 } formats[] = {
-    {"pipeline", rv_pipeline_write_schema, rv_pipeline_write_reference},
-    {"script", rv_script_write_schema, NULL},
-    {"retention", rv_retention_write_schema, rv_retention_write_reference},
+    {"pipeline", rv_pipeline_write_schema, rv_pipeline_write_reference},    {"script", rv_script_write_schema, NULL},
+    {"retention", rv_retention_write_schema, rv_retention_write_reference}, {"quotas", rv_quotas_write_schema, NULL},
     {"agent", rv_agentdoc_write_schema, rv_agentdoc_write_reference},
 };
 
@@ -223,7 +223,8 @@ static int schema(struct rv_cli *cli, rv_err **err)
         if (strcmp(name, formats[i].name) == 0)
             f = &formats[i];
     if (!f)
-        return rv_cli_usage(cli, err, "unknown schema \"%s\" (schemas: pipeline, script, retention, agent)", name);
+        return rv_cli_usage(cli, err, "unknown schema \"%s\" (schemas: pipeline, script, retention, quotas, agent)",
+                            name);
     if (!rv_cli_flag(cli, "markdown")) {
         f->schema(&w);
         rv_buf_putc(&text, '\n');
@@ -296,7 +297,7 @@ const struct rv_cli_verb rv_verb_explain = {
 };
 const struct rv_cli_verb rv_verb_schema = {
     .name = "schema",
-    .args = "[pipeline|script|retention|agent]",
+    .args = "[pipeline|script|retention|quotas|agent]",
     .summary = "print the JSON Schema of a file format",
     .text =
         "An editor uses the schema to complete keys and mark mistakes. The schema is generated from the table that\n"

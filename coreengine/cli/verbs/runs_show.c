@@ -68,7 +68,7 @@ static int take_chosen(void *self, const struct rv_record *r, rv_err **err)
                      json_object_is_type(answer, json_type_object);
     if (is_answer &&
         (json_object_object_get_ex(answer, "choice", NULL) || json_object_object_get_ex(answer, "arguments", NULL) ||
-         json_object_object_get_ex(answer, "expired", NULL))) {
+         json_object_object_get_ex(answer, "expired", NULL) || json_object_object_get_ex(answer, "cancelled", NULL))) {
         rv_buf_puts(&p->chosen, "  ");
         rv_cli_write_preview(r->value, 2000, &p->chosen);
         rv_buf_putc(&p->chosen, '\n');

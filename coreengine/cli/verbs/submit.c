@@ -19,6 +19,7 @@ static const struct rv_cli_option submit_options[] = {
     {"mode", 0, "MODE", "run one stage at a time, or all ready stages at once", "sequential parallel", false},
     {"script", 's', "FILE", "answers for models, stages, tools and people", "FILE", false},
     {"mock", 'm', NULL, "use mock handlers in all stages that have one", NULL, false},
+    {"quotas", 0, "FILE", RV_CLI_QUOTAS_DOC, "FILE", false},
     {"label", 'l', "WORD", "label that its worker must have, e.g. gpu", NULL, true},
     {"priority", 'p', "N", "greater is sooner, among the work of one tenant (default 0)", NULL, false},
     {"at", 0, "TIME", "not before this time, e.g. 2026-12-24T18:00 or 2026-12-24T18:00:00+01:00", NULL, false},

@@ -205,7 +205,7 @@ static int prune(struct rv_cli *cli, rv_err **err)
 {
     const char *age = rv_cli_value(cli, "older-than");
     rv_buf said = RV_BUF_INIT(200);
-    int64_t us = 0, n = PRUNE_BATCH, all = 0;
+    int64_t us = 0, n = PRUNE_BATCH, all = 0, n_schedules = 0;
     int rc;
 
     if (!age)
@@ -215,7 +215,12 @@ static int prune(struct rv_cli *cli, rv_err **err)
         rc = rv_store_prune_tasks(cli->store, rv_app_now_us() - us, PRUNE_BATCH, &n, err);
         all += rc == 0 ? n : 0;
     }
+    if (rc == 0)
+        rc = rv_store_prune_schedules(cli->store, rv_app_now_us() - us, &n_schedules, err);
     rv_buf_printf(&said, "%lld task%s deleted\n", (long long)all, all == 1 ? "" : "s");
+    if (n_schedules > 0)
+        rv_buf_printf(&said, "%lld schedule%s that had ended deleted\n", (long long)n_schedules,
+                      n_schedules == 1 ? "" : "s");
     return rv_cli_print(rc, &said, err);
 }
 
@@ -396,9 +401,9 @@ static const struct rv_cli_verb prune_verb = {
     .name = "tasks prune",
     .args = "",
     .summary = "delete tasks that ended long ago",
-    .text =
-        "Deletes completed, failed and cancelled tasks of all tenants, with their events, in small batches. Runs are\n"
-        "kept; `reeve gc` deletes those.",
+    .text = "Deletes completed, failed and cancelled tasks of all tenants, with their events, in small batches, and "
+            "schedules\n"
+            "that have ended. Runs are kept; `reeve gc` deletes those.",
     .examples = "reeve tasks prune --older-than 30d",
     RV_CLI_OPTIONS(prune_options),
     .groups = {&rv_cli_of_stores, &rv_cli_of_commits},

@@ -17,6 +17,7 @@ bool rv_bundle_has_kind(enum rv_name_kind kind)
     case RV_NAME_TOOL:
     case RV_NAME_PROMPT:
     case RV_NAME_PROVIDER:
+    case RV_NAME_SUBSCRIBER: /* no run depends on what it is told */
     case RV_N_NAME_KINDS:
         break;
     }

@@ -31,6 +31,7 @@ static const char *do_text(const struct rv_effect *e)
     case RV_NAME_PROMPT:
     case RV_NAME_PROVIDER:
     case RV_NAME_PROBE:
+    case RV_NAME_SUBSCRIBER:
     case RV_N_NAME_KINDS:
         break;
     }

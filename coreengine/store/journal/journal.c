@@ -27,6 +27,8 @@ struct rv_journal {
         size_t n;
     } turns; /* what the step adds to sessions */
     char stage[RV_STAGE_LABEL_MAX + 1];
+    char settled[RV_STORE_MAX_ID + 1]; /* the question that the step answered */
+    rv_buf reason;                     /* why it was cancelled */
     struct rv_store_append append;
     const rv_run *paused; /* its state may be worth a snapshot; NULL: it goes on */
 };
@@ -40,6 +42,7 @@ static int new_journal(rv_store *store, const char *tenant, const char *run, rv_
         j->run = rv_str_dup(rv_str_of(run));
         j->tenant = tenant ? rv_str_dup(rv_str_of(tenant)) : NULL;
         j->bodies = j->value = RV_BUF_INIT(RV_STORE_MAX_VALUE);
+        j->reason = RV_BUF_INIT(RV_CANCEL_MAX_REASON);
         j->cap = 8;
         j->records = calloc(j->cap, sizeof *j->records);
     }
@@ -77,6 +80,7 @@ void rv_journal_free(rv_journal *j)
     forget_step(j);
     rv_buf_fini(&j->bodies);
     rv_buf_fini(&j->value);
+    rv_buf_fini(&j->reason);
     free(j);
 }
 
@@ -93,6 +97,11 @@ const char *rv_journal_owner_before(const rv_journal *j)
 const char *rv_journal_run(const rv_journal *j)
 {
     return j->run;
+}
+
+int64_t rv_journal_fence(const rv_journal *j)
+{
+    return j->fence;
 }
 
 int64_t rv_journal_seq(const rv_journal *j)
@@ -367,6 +376,31 @@ static int own_value(rv_journal *j, rv_err **err)
     return rv_buf_check(&j->value, "an answer", err);
 }
 
+/* What the answer does to its question. An id that no question of the store can have settles none. */
+static int settle(rv_journal *j, const struct rv_response *r, rv_err **err)
+{
+    struct rv_store_append *a = &j->append;
+    rv_str id = r->interrupt_id;
+
+    if (id.len > RV_STORE_MAX_ID || (id.ptr && memchr(id.ptr, 0, id.len)))
+        return 0;
+    a->settled.is_set = true;
+    a->settled.status = r->cancelled ? RV_INTERRUPT_STATUS_CANCELLED
+                        : r->expired ? RV_INTERRUPT_STATUS_EXPIRED
+                                     : RV_INTERRUPT_STATUS_RESOLVED;
+    if (id.len > 0) {
+        memcpy(j->settled, id.ptr, id.len);
+        j->settled[id.len] = '\0';
+        a->settled.id = j->settled;
+    }
+    if (!r->cancelled || !r->text.ptr)
+        return 0;
+    rv_buf_clear(&j->reason);
+    rv_buf_add_str(&j->reason, r->text);
+    a->settled.reason = rv_buf_str(&j->reason);
+    return rv_buf_check(&j->reason, "the reason of a cancellation", err);
+}
+
 static int prepare(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
                    bool is_later, rv_err **err)
 {
@@ -386,6 +420,8 @@ static int prepare(rv_journal *j, const struct rv_event *ev, const struct rv_eff
     a->release = is_end && !(j->holds && is_pause);
     j->paused = is_pause ? run : NULL;
     int rc = write_records(j, ev, effects, env, &n, err);
+    if (rc == 0 && ev->kind == RV_EVENT_ANSWER)
+        rc = settle(j, &ev->response, err);
     if (rc == 0 && is_later)
         rc = own_value(j, err);
     if (rc == 0 && is_pause)

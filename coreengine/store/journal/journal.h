@@ -81,6 +81,7 @@ void rv_journal_free(rv_journal *j); /* gives the lease up if the run is not ove
 void rv_journal_move(rv_journal *j, rv_store *store);
 const char *rv_journal_run(const rv_journal *j);
 int64_t rv_journal_seq(const rv_journal *j);              /* of the last record */
+int64_t rv_journal_fence(const rv_journal *j);            /* of this owner; a later owner has a greater one */
 int64_t rv_journal_lease_until_us(const rv_journal *j);   /* as far as this process knows */
 const char *rv_journal_owner_before(const rv_journal *j); /* before rv_journal_open(); "" when it had none */
 /** It was taken from an owner who is not known to be gone: a call of theirs may still be under way. */

@@ -302,7 +302,7 @@ static const struct {
 } groups[] = {
     {"tools", RV_NAME_TOOL},   {"hooks", RV_NAME_HOOK},         {"policies", RV_NAME_POLICY},
     {"mocks", RV_NAME_MOCK},   {"routes", RV_NAME_ROUTE},       {"prompts", RV_NAME_PROMPT},
-    {"probes", RV_NAME_PROBE}, {"providers", RV_NAME_PROVIDER},
+    {"probes", RV_NAME_PROBE}, {"providers", RV_NAME_PROVIDER}, {"subscribers", RV_NAME_SUBSCRIBER},
 };
 
 static void write_tool(const struct rv_plugin_entry *e, rv_jw *w)
@@ -336,7 +336,7 @@ static void write_entry(const struct rv_plugin_entry *e, rv_jw *w)
         rv_jw_kv_text(w, "text", e->prompt_text);
     } else {
         if (e->info.sees.is_set)
-            rv_jw_kv_list(w, "sees", &e->info.sees);
+            rv_jw_kv_list(w, e->kind == RV_NAME_SUBSCRIBER ? "events" : "sees", &e->info.sees);
         if (e->info.timeout_ms)
             rv_jw_kv_int(w, "timeout_ms", e->info.timeout_ms);
     }

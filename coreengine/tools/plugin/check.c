@@ -15,6 +15,7 @@ static const char *const tool_keys[] = {"description",   "risk",       "category
                                         "output_schema", "blocking",   "requires_confirmation"};
 static const char *const call_keys[] = {"description", "sees", "timeout_ms", "blocking"};
 static const char *const plain_keys[] = {"description", "timeout_ms", "blocking"}; /* of those that see no envelope */
+static const char *const subscriber_keys[] = {"description", "events", "timeout_ms", "blocking"};
 static const char *const provider_keys[] = {"description", "timeout_ms", "blocking", "attachments"};
 static const char *const prompt_keys[] = {"description", "text"};
 
@@ -141,24 +142,24 @@ static int read_tool(struct rv_plugin_entry *e, rv_err **err)
     return 0;
 }
 
-static int read_sees(struct rv_plugin_entry *e, rv_err **err)
+static int read_sees(struct rv_plugin_entry *e, const char *key, rv_err **err)
 {
     struct rv_str_list *sees = &e->info.sees;
     json_object *list;
     size_t n;
 
-    if (!json_object_object_get_ex(e->spec, "sees", &list))
+    if (!json_object_object_get_ex(e->spec, key, &list))
         return 0;
     if (!json_object_is_type(list, json_type_array))
-        return RV_FAIL(err, RV_E_PLUGIN, "\"sees\" is not a list but %s", rv_json_type_text(list));
+        return RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is not a list but %s", key, rv_json_type_text(list));
     n = json_object_array_length(list);
     sees->items = calloc(n + 1, sizeof *sees->items); /* one more: an empty list must not be a null pointer */
     if (!sees->items)
-        return RV_FAIL(err, RV_E_NOMEM, "read \"sees\"");
+        return RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", key);
     for (size_t i = 0; i < n; i++) {
         json_object *item = json_object_array_get_idx(list, i);
         if (!json_object_is_type(item, json_type_string))
-            return RV_FAIL(err, RV_E_PLUGIN, "\"sees\" has an item that is not a string but %s",
+            return RV_FAIL(err, RV_E_PLUGIN, "\"%s\" has an item that is not a string but %s", key,
                            rv_json_type_text(item));
         sees->items[i] = rv_json_str(item).ptr;
     }
@@ -176,7 +177,7 @@ static int read_called(struct rv_plugin_entry *e, const char *const *keys, size_
     if ((rc = check_keys(e->spec, keys, n_keys, err)) < 0 ||
         (rc = read_timeout(e->spec, &e->info.timeout_ms, err)) < 0 || (rc = read_blocking(e, err)) < 0)
         return rc;
-    return read_sees(e, err);
+    return read_sees(e, e->kind == RV_NAME_SUBSCRIBER ? "events" : "sees", err);
 }
 
 static int read_provider(struct rv_plugin_entry *e, rv_err **err)
@@ -232,6 +233,8 @@ static int read_spec(struct rv_plugin_entry *e, const char *text, rv_err **err)
         return read_provider(e, err);
     case RV_NAME_PROBE:
         return read_called(e, plain_keys, RV_COUNT(plain_keys), err);
+    case RV_NAME_SUBSCRIBER:
+        return read_called(e, subscriber_keys, RV_COUNT(subscriber_keys), err);
     case RV_N_NAME_KINDS:
         break;
     }
@@ -256,6 +259,7 @@ static const struct {
     [RV_CAP_PROMPT] = {"prompt", RV_NAME_PROMPT},
     [RV_CAP_PROBE] = {"probe", RV_NAME_PROBE},
     [RV_CAP_PROVIDER] = {"provider", RV_NAME_PROVIDER},
+    [RV_CAP_SUBSCRIBER] = {"subscriber", RV_NAME_SUBSCRIBER},
     [RV_CAP_AGENT] = {"agent", RV_N_NAME_KINDS}, /* an agent is not an entry */
 };
 

@@ -17,7 +17,7 @@
 #define RV_PLUGIN_MAX_TIMEOUT_MS ((int64_t)86400000) /* a day */
 #define RV_PLUGIN_MAX_DEPTH      128                 /* nesting of a reply */
 #define RV_PLUGIN_LOG_LINES      100                 /* of one capability in a second; more are counted */
-#define RV_PLUGIN_LAST_KIND      RV_CAP_AGENT        /* of enum rv_cap_kind */
+#define RV_PLUGIN_LAST_KIND      RV_CAP_SUBSCRIBER   /* of enum rv_cap_kind */
 
 struct rv_plugin;   /* one opened capability */
 struct rv_isolated; /* the processes of one that does not share ours */

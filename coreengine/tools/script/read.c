@@ -239,6 +239,7 @@ static void read_answer(struct script_reader *r, const struct rv_node *node, str
     out->response = (struct rv_response){.has_approved = raw.has_approved, .approved = raw.approved, .data = raw.data};
     out->response.arguments = raw.arguments;
     out->response.expired = raw.expires;
+    out->response.cancelled = raw.cancels;
     out->stage = raw.stage && raw.stage[0] ? raw.stage : NULL;
     if (raw.choice && raw.choice[0])
         out->response.choice = rv_str_of(raw.choice);

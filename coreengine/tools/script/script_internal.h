@@ -144,7 +144,7 @@ struct script_raw_answer {
     const char *text;
     int64_t delay_ms;
     int decision;
-    bool has_text, approved, has_approved, expires;
+    bool has_text, approved, has_approved, expires, cancels;
     json_object *data, *arguments;
     const char *choice, *stage;
 };

@@ -1,5 +1,5 @@
 /* The fault points: each operation passes one before and one after, and what a hook makes of them. */
-#include "tests/contract/store/tasks.h"
+#include "tests/contract/store/schedules.h"
 
 /* Writes the points down, and fails at one of them. */
 struct hook {
@@ -318,6 +318,75 @@ static int do_set_share(struct world *w)
 {
     return rv_store_set_share(w->s, NULL, &(struct rv_task_share){.weight = 5, .cap = 7}, &w->err);
 }
+static int do_add_schedule(struct world *w)
+{
+    char id[80];
+    struct rv_schedule_row row = new_schedule(id, "new", 9);
+    return rv_store_add_schedule(w->s, &row, &w->err);
+}
+static int do_get_schedule(struct world *w)
+{
+    struct rv_schedule_row row = {0};
+    int rc = rv_store_get_schedule(w->s, &operator_scope, "due", &row, &w->err);
+    ck_assert_int_eq(row.id != NULL, rc == 0);
+    rv_schedule_row_fini(&row);
+    return rc;
+}
+static int do_list_schedules(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_schedules(w->s, &operator_scope, see_schedule, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int do_list_due_schedules(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_due_schedules(w->s, AT(10), 9, see_schedule, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+static int no_firing(void *self, const struct rv_firing *f, rv_err **err)
+{
+    (void)self;
+    (void)err;
+    ck_abort_msg("fired at %lld", (long long)f->at_us);
+    return 0;
+}
+static int do_list_firings(struct world *w)
+{
+    return rv_store_list_firings(w->s, &operator_scope, "due", 0, no_firing, NULL, &w->err);
+}
+static int do_fire_schedule(struct world *w)
+{
+    int rc = fire(w, w->s, "due", 5, 5, 15);
+    return rc == 1 ? 0 : rc;
+}
+static int do_postpone_schedule(struct world *w)
+{
+    return rv_store_postpone_schedule(w->s, "sched_due", AT(5), AT(50), "why", AT(9), &w->err);
+}
+static int do_delete_schedule(struct world *w)
+{
+    return rv_store_delete_schedule(w->s, &operator_scope, "due", &w->err);
+}
+static int do_prune_schedules(struct world *w)
+{
+    return rv_store_prune_schedules(w->s, AT(10000), NULL, &w->err);
+}
+static int do_listen(struct world *w)
+{
+    int fd = -2, rc = rv_store_listen(w->s, &fd, &w->err);
+    ck_assert_int_eq(fd == -2, rc != 0);
+    return rc;
+}
+static int do_heard(struct world *w)
+{
+    bool heard = true;
+    int rc = rv_store_heard(w->s, &heard, &w->err);
+    ck_assert_int_eq(heard, rc != 0);
+    return rc;
+}
 static int do_stats(struct world *w)
 {
     struct rv_store_stats stats;
@@ -386,6 +455,17 @@ static const struct {
     {"count_tasks", do_count_tasks},
     {"next_tasks", do_next_tasks},
     {"set_share", do_set_share},
+    {"add_schedule", do_add_schedule},
+    {"get_schedule", do_get_schedule},
+    {"list_schedules", do_list_schedules},
+    {"list_due_schedules", do_list_due_schedules},
+    {"list_firings", do_list_firings},
+    {"fire_schedule", do_fire_schedule},
+    {"postpone_schedule", do_postpone_schedule},
+    {"delete_schedule", do_delete_schedule},
+    {"prune_schedules", do_prune_schedules},
+    {"listen", do_listen},
+    {"heard", do_heard},
     {"stats", do_stats},
     {"sweep", do_sweep},
     {"check", do_check},
@@ -404,6 +484,14 @@ static int picture_lane(void *self, const struct rv_task_lane *lane, rv_err **er
     (void)err;
     rv_buf_printf(self, " %lld %lld %lld", (long long)lane->n_pending, (long long)lane->n_processing,
                   (long long)lane->share.weight);
+    return 0;
+}
+
+static int picture_schedule(void *self, const struct rv_schedule_row *row, rv_err **err)
+{
+    (void)err;
+    rv_buf_printf(self, " %s %lld %lld %lld", row->id, (long long)row->next_us, (long long)row->look_us,
+                  (long long)row->n_fired);
     return 0;
 }
 
@@ -434,6 +522,7 @@ static void picture(struct world *w, rv_buf *out)
     }
     OK(rv_store_list_tasks(w->s, &operator_scope, NULL, picture_task, out, &w->err));
     OK(rv_store_list_lanes(w->s, NULL, picture_lane, out, &w->err));
+    OK(rv_store_list_schedules(w->s, &operator_scope, picture_schedule, out, &w->err));
 }
 
 /* One task of each kind. */
@@ -455,13 +544,20 @@ static void furnish_tasks(struct world *w)
 /* What there is before the operation. */
 static void furnish(struct world *w)
 {
+    const struct rv_fire skip = {.id = "sched_ended",
+                                 .expected_us = AT(4),
+                                 .now = {.planned_us = AT(4), .since_us = AT(4), .at_us = AT(4), .skipped = "late"}};
     struct rv_schema_row row = schema;
+    bool is_mine = false;
 
     make_run(w, "r1");
     make_session(w, "s1", "u");
     row.name = "there";
     OK(rv_store_put_schema(w->s, &row, RV_SCHEMA_PUT, T0, NULL, &w->err));
     furnish_tasks(w);
+    add_schedule(w, "due", 5);
+    add_schedule(w, "ended", 4);
+    OK(rv_store_fire_schedule(w->s, &skip, &is_mine, &w->err));
 }
 
 /* before: nothing happened. after: it happened, as it does without a fault, though the caller is told otherwise. */

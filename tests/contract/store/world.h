@@ -95,6 +95,7 @@ void records_are(struct world *w, const char *run, const char *text, int line);
 Suite *runs_suite(void);
 Suite *append_suite(void);
 Suite *pending_suite(void);
+Suite *interrupts_suite(void);
 Suite *owners_suite(void);
 Suite *values_suite(void);
 Suite *groups_suite(void);
@@ -109,6 +110,11 @@ Suite *tasks_suite(void);
 Suite *tasks_people_suite(void);
 Suite *tasks_shares_suite(void);
 Suite *tasks_random_suite(void);
+Suite *schedules_suite(void);
+Suite *schedules_random_suite(void);
+Suite *quotas_suite(void);
+Suite *quotas_random_suite(void);
+Suite *listen_suite(void);
 
 #define ADD(tc, test) tcase_add_loop_test((tc), (test), 0, n_store_impls)
 

@@ -26,6 +26,8 @@ struct proxy {
     enum proxy_cut how;
     bool was_cut;
     struct proxy_traffic traffic;
+    const char *garbles; /* in statements of the client; NULL: nothing */
+    int n_garbled;
 };
 struct link {
     struct proxy *p;
@@ -132,6 +134,18 @@ static void end(struct link *l)
     }
 }
 
+/* A statement that the server cannot understand. */
+static void garble(struct proxy *p, char *message, size_t len)
+{
+    pthread_mutex_lock(&p->lock);
+    char *at = p->garbles ? memmem(message, len, p->garbles, strlen(p->garbles)) : NULL;
+    if (at) {
+        *at = 'x';
+        p->n_garbled++;
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
 static void *run(void *self)
 {
     struct pump pump = *(struct pump *)self;
@@ -142,6 +156,8 @@ static void *run(void *self)
 
     free(self);
     for (char *message; (message = read_message(pump.is_up ? l->client : l->server, has_type, &len));) {
+        if (pump.is_up)
+            garble(l->p, message, len);
         bool cuts = count(l->p, pump.is_up, message[0], len, &how);
         if (cuts && how == PROXY_LATE && pump.is_up)
             deliver_late(l, message, len);
@@ -265,4 +281,19 @@ struct proxy_traffic proxy_traffic(struct proxy *p)
     struct proxy_traffic traffic = p->traffic;
     pthread_mutex_unlock(&p->lock);
     return traffic;
+}
+
+void proxy_garble(struct proxy *p, const char *text)
+{
+    pthread_mutex_lock(&p->lock);
+    p->garbles = text;
+    pthread_mutex_unlock(&p->lock);
+}
+
+int proxy_garbled(struct proxy *p)
+{
+    pthread_mutex_lock(&p->lock);
+    int n = p->n_garbled;
+    pthread_mutex_unlock(&p->lock);
+    return n;
 }

@@ -21,6 +21,10 @@ void proxy_arm(struct proxy *p, int n, enum proxy_cut how);
 /** Messages since. *was_cut (may be NULL): it came to that. */
 int proxy_count(struct proxy *p, bool *was_cut);
 
+/** From now on spoil statements with that text (it stays the caller's), so that the server refuses them. */
+void proxy_garble(struct proxy *p, const char *text);
+int proxy_garbled(struct proxy *p); /* how many */
+
 /* What went by since proxy_arm(). */
 struct proxy_traffic {
     int n_trips;     /* times that the client asked for all answers (Sync) */

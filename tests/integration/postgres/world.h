@@ -46,5 +46,6 @@ Suite *server_suite(void);
 Suite *values_suite(void);
 Suite *address_suite(void);
 Suite *schema_suite(void);
+Suite *listen_suite(void);
 
 #endif

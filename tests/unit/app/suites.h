@@ -5,5 +5,7 @@
 #include <check.h>
 
 TCase *needs_case(void);
+TCase *plan_case(void);
+TCase *quotas_case(void);
 
 #endif

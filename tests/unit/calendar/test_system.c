@@ -103,6 +103,7 @@ START_TEST(offsets_are_those_of_the_c_library)
     ck_assert_int_eq(status, 0);
     for (size_t i = 0; i < n_names; i++)
         free(names[i]);
+    n_names = 0;
 }
 END_TEST
 

@@ -156,6 +156,7 @@ START_TEST(a_table_that_is_named_must_be_there)
     expect_findings("name: x\nmodels: {a: 'corp:big'}\n",
                     "/nonexistent/p.json:1:1: error: cannot open \"/nonexistent/p.json\": No such file or directory\n");
     expect_findings("name: x\nmodels: {a: 'scripted:big'}\n", ""); /* nobody asked for it */
+    unsetenv("REEVE_PRICES");
 }
 END_TEST
 

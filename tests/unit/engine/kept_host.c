@@ -165,6 +165,7 @@ void host_start_all(struct host *h, size_t from, size_t upto)
         opts.pipeline = h->w.pipeline;
         opts.script = h->w.script;
         opts.journal = h->runs[i].journal;
+        opts.quotas = h->quotas;
         opts.observer.on_event = host_on_event;
         opts.observer.on_over = host_on_over;
         opts.observer.self = h;

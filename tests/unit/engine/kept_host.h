@@ -28,7 +28,8 @@ struct host {
         int rc;
     } runs[N_RUNS];
     bool holds;
-    bool is_new; /* runs are made with their first step */
+    bool is_new;                         /* runs are made with their first step */
+    const struct rv_exec_quotas *quotas; /* of runs that start; NULL: none */
     int n_over, n_events, n_deltas;
     pthread_t loop_thread;
     pthread_mutex_t lock;

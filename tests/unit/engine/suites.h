@@ -24,5 +24,6 @@ Suite *opened_suite(void);
 Suite *handover_suite(void);
 Suite *expiry_suite(void);
 Suite *early_suite(void);
+Suite *quotas_suite(void);
 
 #endif

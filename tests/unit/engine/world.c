@@ -151,6 +151,7 @@ static struct rv_exec_opts ready(struct world *w, const struct how *how)
     x.answer_from_script = !how->no_answers;
     x.saves = how->saves ? RV_SAVES_EACH : RV_SAVES_NONE;
     x.max_parallel = how->max_parallel;
+    x.quotas = how->quotas;
     x.observer.on_event = on_event;
     x.on_effect = on_effect;
     x.on_input = on_input;

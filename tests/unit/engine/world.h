@@ -39,9 +39,10 @@ struct how {
     const char *const *capabilities; /* NULL-terminated; found in the build */
     struct rv_clock clock;
     rv_log *log;
-    int64_t start_us; /* 0: a fixed time */
-    int64_t lease_us; /* 0: the default */
-    rv_store *store;  /* keep the run in it; borrowed; NULL: nowhere */
+    int64_t start_us;                    /* 0: a fixed time */
+    int64_t lease_us;                    /* 0: the default */
+    rv_store *store;                     /* keep the run in it; borrowed; NULL: nowhere */
+    const struct rv_exec_quotas *quotas; /* NULL: none */
 };
 
 void world_load(struct world *w, const char *pipeline, const char *script, const char *const *capabilities);

@@ -40,7 +40,7 @@ static const struct {
                 "model_failed output_unreadable output_missing_field output_invalid tool_failed tool_timed_out "
                 "tool_not_found tool_not_allowed tool_invalid agent_failed hook_failed hook_timed_out plugin_failed "
                 "policy_denied policy_failed limit_reached stage_timed_out expression_failed "
-                "template_failed join_failed script_no_entry stage_failed cancelled"},
+                "template_failed join_failed script_no_entry stage_failed question_cancelled cancelled"},
     {"task_status", "waiting pending processing completed failed cancelled"},
     {"task_tier", "micro small medium large"},
     {"task_event_kind", "claimed completed retrying failed recovered quota_exceeded released error cancel_requested "

@@ -239,7 +239,7 @@ START_TEST(a_held_body_that_unpacks_to_too_much_is_refused_later)
     struct rv_http_request req = get(&w, "/");
     struct call c = {.hold_after = 1};
     char *dir = make_bomb(&answer);
-    uv_timer_t timer;
+    static uv_timer_t timer; /* it is closed by the loop, later */
 
     req.max_body = 100000;
     w.server.answer = rv_buf_str(&answer);

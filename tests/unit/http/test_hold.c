@@ -125,7 +125,7 @@ START_TEST(held_at_every_part_the_body_is_whole)
     char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "body.gz"), command[400];
     struct rv_http_request req = get(&w, "/");
     struct call c = {.hold_after = 1};
-    uv_timer_t timer;
+    static uv_timer_t timer; /* it is closed by the loop, later */
 
     for (unsigned i = 0; i < 100000; i++)
         rv_buf_printf(&plain, "line %u\n", i * i % 977);

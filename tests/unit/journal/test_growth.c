@@ -10,7 +10,7 @@
 
 #define TURNS    500
 #define NEW_TEXT 400 /* bytes of a turn's question, and of its answer */
-#define OVERHEAD 500 /* bytes a turn may cost beside them */
+#define OVERHEAD 640 /* bytes a turn may cost beside them */
 
 static const char chat[] = "name: t\nmax_iterations: 100000\nmax_llm_calls: 100000\nmax_agent_hops: 100000\n"
                            "models: {r: scripted}\nagents:\n  - {name: chat, has_llm: true, model_role: r, "

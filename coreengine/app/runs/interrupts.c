@@ -1,0 +1,93 @@
+/* Questions of runs for programs, as JSON, and the runs that go on by a time-out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/past.h"
+#include "coreengine/app/rows.h"
+
+#define MAX_DUE ((size_t)100000)
+
+static void put_time(rv_jw *w, const char *key, int64_t us)
+{
+    char text[RV_TIME_MAX];
+
+    rv_time_format(us, text);
+    rv_jw_kv_text(w, key, us > 0 ? text : NULL);
+}
+
+static void put_str(rv_jw *w, const char *key, rv_str text)
+{
+    rv_jw_key(w, key);
+    if (text.ptr)
+        rv_jw_str(w, text);
+    else
+        rv_jw_null(w);
+}
+
+void rv_app_interrupt_json(const struct rv_interrupt_row *row, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "id", row->id);
+    rv_jw_kv_text(w, "run", row->run);
+    rv_jw_kv_text(w, "session_id", row->session);
+    rv_jw_kv_text(w, "tenant_id", row->tenant);
+    rv_jw_kv_text(w, "user_id", row->user);
+    rv_jw_kv_text(w, "kind", row->kind);
+    rv_jw_kv_text(w, "stage", row->stage);
+    rv_jw_kv_text(w, "status", rv_interrupt_status_text(row->status));
+    rv_jw_kv_bool(w, "open", row->ended_us == 0);
+    put_str(w, "text", row->text);
+    put_str(w, "reason", row->reason);
+    put_time(w, "created_at", row->created_us);
+    put_time(w, "expires_at", row->expires_us);
+    put_time(w, "ended_at", row->ended_us);
+    rv_jw_obj_end(w);
+}
+
+void rv_app_interrupt_count_json(const struct rv_interrupt_count *c, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "kind", c->kind);
+    rv_jw_kv_text(w, "status", rv_interrupt_status_text(c->status));
+    rv_jw_kv_int(w, "count", c->n);
+    rv_jw_kv_int(w, "open", c->n_open);
+    put_time(w, "oldest_at", c->oldest_us);
+    rv_jw_key(w, "mean_wait_ms");
+    if (c->status == RV_INTERRUPT_STATUS_RESOLVED && c->n > 0)
+        rv_jw_int(w, c->answer_sum_us / c->n / 1000);
+    else
+        rv_jw_null(w);
+    rv_jw_obj_end(w);
+}
+
+/* --- time-outs --- */
+
+static int note_due(void *self, const struct rv_pending *p, rv_err **err)
+{
+    struct rv_app_due *d = self;
+
+    if (!rv_app_is_due(p, d->now_us) || (d->n > 0 && strcmp(d->runs[d->n - 1], p->run) == 0) || d->n >= MAX_DUE)
+        return 0;
+    if (!rv_has_room(&d->runs, &d->cap, d->n + 1, sizeof *d->runs))
+        return RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
+    d->runs[d->n] = rv_str_dup(rv_str_of(p->run));
+    return d->runs[d->n] ? (d->n++, 0) : RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
+}
+
+int rv_app_find_due(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t now_us,
+                    struct rv_app_due *out, rv_err **err)
+{
+    *out = (struct rv_app_due){.now_us = now_us};
+    int rc = rv_store_list_pending(store, scope, run, note_due, out, err);
+    if (rc < 0)
+        rv_app_due_fini(out);
+    return rc;
+}
+
+void rv_app_due_fini(struct rv_app_due *d)
+{
+    for (size_t i = 0; i < d->n; i++)
+        free(d->runs[i]);
+    free(d->runs);
+    *d = (struct rv_app_due){.runs = NULL};
+}

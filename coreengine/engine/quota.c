@@ -1,0 +1,364 @@
+/* Quotas of a run: a model call is made when the store has reserved what it may take, and settled when it is over. On a
+ * given loop the store thread does both. A refusal is an answer of the call, which the journal gets like any other, so
+ * that a replay decides the same; or the run is handed over, and the call stays open. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/engine/engine_internal.h"
+
+#define AGAIN_US INT64_C(100000) /* until a call asks again that only calls under way keep from being made */
+
+/* A call that reserves, or has reserved. */
+struct quota_call {
+    struct write write;
+    struct call *call;
+    struct rv_effect effect; /* owned until the call is made */
+    struct rv_quota_ask ask;
+    struct rv_quota_answer answer;
+    bool is_asking; /* the store thread has it */
+    bool waits;     /* for calls under way */
+    bool is_held;   /* its reservation is not settled */
+};
+
+/* A settlement on its way to the store thread. */
+struct settlement {
+    struct settlement *next, **at; /* of the engine */
+    struct write write;
+    rv_log *log;
+    char run[RV_STORE_MAX_ID + 1];
+    int64_t fence, call_id; /* call_id 0: all that earlier owners left */
+    int64_t used[RV_N_QUOTA];
+};
+
+static bool has_quotas(const rv_exec *x)
+{
+    return x->opts.quotas && x->opts.quotas->n_limits > 0 && x->opts.journal && x->engine->opts.store;
+}
+
+/* --- settling --- */
+
+static int settle(struct settlement *s, rv_store *store, rv_err **err)
+{
+    return s->call_id ? rv_store_settle(store, s->run, s->fence, s->call_id, s->used, NULL, err)
+                      : rv_store_settle_left(store, s->run, s->fence, NULL, err);
+}
+
+static int write_settlement(struct write *w, rv_store *store, rv_err **err)
+{
+    return settle((struct settlement *)((char *)w - offsetof(struct settlement, write)), store, err);
+}
+
+/* The reservation stays when it failed: the next owner of the run settles it, or its period ends. */
+static void settled(struct settlement *s, rv_err *err)
+{
+    if (err)
+        RV_LOG(s->log, WARN, "quota.unsettled", RV_F_ERR("error", err));
+    rv_err_free(err);
+}
+
+static void settlement_done(struct write *w)
+{
+    struct settlement *s = (struct settlement *)((char *)w - offsetof(struct settlement, write));
+
+    settled(s, s->write.err);
+    *s->at = s->next;
+    if (s->next)
+        s->next->at = s->at;
+    free(s);
+}
+
+void rv_quotas_free_settlements(rv_engine *e)
+{
+    for (struct settlement *s = e->settlements, *next; s; s = next) {
+        next = s->next;
+        rv_err_free(s->write.err);
+        free(s);
+    }
+    e->settlements = NULL;
+}
+
+/* What follows in the queue of the store thread, the step of the call's answer, is not durable before. */
+static void submit(rv_engine *e, const struct settlement *from)
+{
+    struct settlement *s = e->writer ? malloc(sizeof *s) : NULL;
+    struct settlement own = *from;
+    rv_err *err = NULL;
+
+    if (!s) {
+        RV_IGNORE(settle(&own, e->opts.store, &err), "settled() logs it");
+        settled(&own, err);
+        return;
+    }
+    *s = *from;
+    s->log = e->opts.log;
+    s->write = (struct write){.write = write_settlement, .done = settlement_done, .is_alone = true};
+    s->next = e->settlements;
+    s->at = &e->settlements;
+    if (s->next)
+        s->next->at = &s->next;
+    e->settlements = s;
+    rv_writer_submit(e->writer, &s->write);
+}
+
+static struct settlement settlement_of(const rv_exec *x, int64_t call_id)
+{
+    struct settlement s = {.log = x->log, .fence = rv_journal_fence(x->opts.journal), .call_id = call_id};
+
+    snprintf(s.run, sizeof s.run, "%s", rv_journal_run(x->opts.journal));
+    return s;
+}
+
+void rv_quotas_recover(const rv_exec *x)
+{
+    if (!has_quotas(x) || rv_journal_fence(x->opts.journal) <= 1)
+        return;
+    const struct settlement s = settlement_of(x, 0);
+    submit(x->engine, &s);
+}
+
+/* What the call took, by its usage; where that is not known, what was reserved. As coreengine/agent/money.c counts. */
+static void used_by(const struct call *c, const int64_t reserved[RV_N_QUOTA], int64_t used[RV_N_QUOTA])
+{
+    const struct rv_llm_answer *a = &c->answer;
+    const struct rv_model_config *fallback = a->role ? rv_pipeline_model(c->pipeline, rv_str_of(a->role)) : NULL;
+    const struct rv_model_config *model = fallback ? fallback : rv_pipeline_model(c->pipeline, rv_str_of(c->name));
+    bool is_free = !a->has_usage && !a->may_be_billed && (c->failed || a->is_scripted);
+
+    memset(used, 0, RV_N_QUOTA * sizeof *used);
+    if (is_free)
+        return;
+    if (a->has_usage) {
+        used[RV_QUOTA_TOKENS] = a->usage.input_tokens + a->usage.output_tokens;
+        used[RV_QUOTA_COST] = rv_llm_cost(model && model->has_price ? &model->price : NULL, &a->usage);
+    }
+    for (int i = 0; i < RV_N_QUOTA && (!a->has_usage || c->failed); i++)
+        used[i] = used[i] > reserved[i] ? used[i] : reserved[i];
+}
+
+void rv_quota_settle(struct call *c)
+{
+    struct quota_call *q = c->quota;
+
+    if (!q || !q->is_held)
+        return;
+    struct settlement s = settlement_of(c->x, c->call_id);
+    used_by(c, q->ask.reserves, s.used);
+    q->is_held = false;
+    submit(c->x->engine, &s);
+}
+
+void rv_quota_forget(struct call *c)
+{
+    struct quota_call *q = c->quota;
+
+    if (!q)
+        return;
+    c->quota = NULL;
+    if (q->is_asking) { /* whatever comes of it is given back */
+        rv_writer_wait_for(c->x->engine->writer, &q->write);
+        q->is_held = q->write.rc == 0;
+        memset(q->ask.reserves, 0, sizeof q->ask.reserves);
+    }
+    if (q->is_held) { /* the call was under way, and may be charged for */
+        struct settlement s = settlement_of(c->x, c->call_id);
+        memcpy(s.used, q->ask.reserves, sizeof s.used);
+        submit(c->x->engine, &s);
+    }
+    rv_err_free(q->write.err);
+    rv_effect_fini(&q->effect);
+    free(q);
+}
+
+/* --- reserving --- */
+
+void rv_quota_log_near(rv_log *log, const struct rv_quota_limit *l)
+{
+    RV_LOG(log, WARN, "quota.near", RV_F_TEXT("quota", rv_quota_kind_word(l->kind)),
+           RV_F_TEXT("span", rv_quota_span_word(l->span)), RV_F_I64("limit", l->limit), RV_F_TEXT("plan", l->plan),
+           RV_F_BOOL("tenant", l->is_tenants));
+}
+
+static void tell_near(const rv_exec *x, const struct quota_call *q)
+{
+    for (size_t i = 0; i < q->ask.n_limits; i++)
+        if (q->answer.near & UINT64_C(1) << i)
+            rv_quota_log_near(x->log, &q->ask.limits[i]);
+}
+
+static void hand_over(struct call *c, const struct quota_call *q, const rv_err *why)
+{
+    rv_exec *x = c->x;
+
+    if (!x->refused || q->answer.again_us < x->refused_until_us) {
+        free(x->refused);
+        x->refused = rv_str_dup(rv_str_of(rv_err_text(why)));
+        x->refused_until_us = q->answer.again_us;
+    }
+    rv_exec_hand_over(x);
+    rv_call_free(c); /* the journal has it: the next process asks again */
+}
+
+static void due_at(struct call *c, int64_t us)
+{
+    c->due_us = us;
+    rv_due_moved(&c->x->engine->due, c);
+}
+
+/* Only what is reserved for calls under way is in its way: ask again, until its time is up. */
+static bool can_wait(const struct call *c, const struct quota_call *q)
+{
+    int64_t at_us = rv_engine_now_us(c->x->engine) + AGAIN_US;
+
+    return q->answer.is_crowded && !c->x->hands_over && (!c->deadline_us || at_us < c->deadline_us);
+}
+
+static int refused(struct call *c, struct quota_call *q, rv_err **err)
+{
+    const rv_exec *x = c->x;
+
+    if (can_wait(c, q)) {
+        q->waits = true;
+        due_at(c, rv_engine_now_us(x->engine) + AGAIN_US);
+        rv_err_free(*err);
+        *err = NULL;
+        return 0;
+    }
+    RV_LOG(x->log, WARN, "quota.exceeded", RV_F_I64("call_id", c->call_id), RV_F_ERR("error", *err));
+    if (x->opts.quotas->hands_over && q->answer.again_us > 0) {
+        hand_over(c, q, *err);
+        rv_err_free(*err);
+        *err = NULL;
+        return 0;
+    }
+    int rc = rv_call_fail_with(c, "LimitError", RV_E_QUOTA, err);
+    c->code = rv_failure_text(RV_FAILURE_QUOTA_EXCEEDED);
+    due_at(c, rv_engine_now_us(x->engine));
+    return rc;
+}
+
+/* The store has answered; takes *err. */
+static int answered(struct call *c, int rc, rv_err **err)
+{
+    struct quota_call *q = c->quota;
+    rv_exec *x = c->x;
+
+    if (rc == RV_E_QUOTA)
+        return refused(c, q, err);
+    if (rc < 0) { /* not known to be allowed: not made */
+        rc = rv_call_fail_with(c, "LLMError", rc, err);
+        if (rc == 0)
+            due_at(c, rv_engine_now_us(x->engine));
+        return rc;
+    }
+    q->is_held = true;
+    tell_near(x, q);
+    struct rv_effect effect = q->effect;
+    q->effect = (struct rv_effect){0};
+    due_at(c, rv_engine_now_us(x->engine));
+    rc = rv_call_model(x, c, &effect, err);
+    rv_effect_fini(&effect);
+    return rc;
+}
+
+static struct quota_call *asking(struct write *w)
+{
+    return (struct quota_call *)((char *)w - offsetof(struct quota_call, write));
+}
+
+static int write_ask(struct write *w, rv_store *store, rv_err **err)
+{
+    struct quota_call *q = asking(w);
+
+    return rv_store_reserve(store, &q->ask, &q->answer, err);
+}
+
+static void ask_done(struct write *w)
+{
+    struct quota_call *q = asking(w);
+    rv_exec *x = q->call->x;
+    rv_err *err = w->err;
+
+    w->err = NULL;
+    q->is_asking = false;
+    int rc = answered(q->call, w->rc, &err);
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+    else
+        rv_err_free(err);
+}
+
+static int ask(struct call *c, rv_err **err)
+{
+    struct quota_call *q = c->quota;
+    rv_engine *e = c->x->engine;
+    rv_err *why = NULL;
+
+    q->waits = false;
+    q->ask.now_us = rv_engine_now_us(e);
+    if (e->writer) {
+        q->is_asking = true;
+        q->write = (struct write){.write = write_ask, .done = ask_done, .is_alone = true};
+        due_at(c, RV_NEVER);
+        rv_writer_submit(e->writer, &q->write);
+        return 0;
+    }
+    int rc = answered(c, rv_store_reserve(e->opts.store, &q->ask, &q->answer, &why), &why);
+    if (rc < 0 && err)
+        *err = why;
+    else
+        rv_err_free(why);
+    return rc;
+}
+
+bool rv_quota_waits(struct call *c)
+{
+    struct quota_call *q = c->quota;
+    rv_exec *x = c->x;
+    rv_err *err = NULL;
+
+    if (!q || (!q->is_asking && !q->waits))
+        return false;
+    if (q->is_asking) { /* a step was kept meanwhile */
+        due_at(c, RV_NEVER);
+        return true;
+    }
+    int rc = ask(c, &err);
+    if (rc < 0)
+        rv_exec_break(x, rc, err);
+    return true;
+}
+
+int rv_quota_call(struct call *c, struct rv_effect *e, rv_err **err)
+{
+    rv_exec *x = c->x;
+    const struct rv_exec_quotas *of = x->opts.quotas;
+
+    if (!has_quotas(x))
+        return rv_call_model(x, c, e, err);
+    struct quota_call *q = c->quota = calloc(1, sizeof *q);
+    if (!q)
+        return RV_FAIL(err, RV_E_NOMEM, "ask for a quota");
+    q->call = c;
+    q->effect = *e;
+    *e = (struct rv_effect){.kind = e->kind, .call_id = e->call_id, .stage = e->stage};
+    q->ask = (struct rv_quota_ask){.tenant = of->tenant,
+                                   .user = of->user,
+                                   .limits = of->limits,
+                                   .n_limits = of->n_limits,
+                                   .run = rv_journal_run(x->opts.journal),
+                                   .fence = rv_journal_fence(x->opts.journal),
+                                   .call_id = c->call_id};
+    q->ask.counts[RV_QUOTA_MODEL_CALLS] = 1;
+    q->ask.reserves[RV_QUOTA_TOKENS] = q->effect.worst_tokens > 0
+                                           ? q->effect.worst_tokens
+                                           : (int64_t)q->effect.request_len + RV_LLM_DEFAULT_MAX_TOKENS;
+    q->ask.reserves[RV_QUOTA_COST] = q->effect.worst_micro_usd;
+    return ask(c, err);
+}
+
+int64_t rv_exec_refused(const rv_exec *x, const char **why)
+{
+    *why = x->refused ? x->refused : "";
+    return x->refused ? x->refused_until_us : 0;
+}

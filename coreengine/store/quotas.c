@@ -1,0 +1,626 @@
+/* Counters of quotas and windows of rates: checked, reserved, settled, read. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "coreengine/store/store_internal.h"
+
+#define MAX_TEXT  ((size_t)2048)
+#define MAX_PRUNE 100000
+#define SOON_US   INT64_C(2000000) /* until what is reserved may have been settled */
+
+/* --- words --- */
+
+const char *rv_quota_kind_word(enum rv_quota_kind kind)
+{
+#define X(name, word, one, many) [RV_QUOTA_##name] = (word),
+    static const char *const words[] = {RV_QUOTA_KINDS(X)};
+#undef X
+    return words[kind];
+}
+
+const char *rv_quota_span_word(enum rv_quota_span span)
+{
+#define X(name, word) [RV_SPAN_##name] = (word),
+    static const char *const words[] = {RV_QUOTA_SPANS(X)};
+#undef X
+    return words[span];
+}
+
+static int kind_of(const char *word)
+{
+    for (int i = 0; word && i < RV_N_QUOTA; i++)
+        if (strcmp(word, rv_quota_kind_word((enum rv_quota_kind)i)) == 0)
+            return i;
+    return -1;
+}
+
+static int span_of(const char *word)
+{
+    for (int i = 0; word && i < RV_N_SPAN; i++)
+        if (strcmp(word, rv_quota_span_word((enum rv_quota_span)i)) == 0)
+            return i;
+    return -1;
+}
+
+void rv_quota_write_amount(enum rv_quota_kind kind, int64_t amount, rv_buf *out)
+{
+#define X(name, word, one, many) [RV_QUOTA_##name] = {(one), (many)},
+    static const char *const units[][2] = {RV_QUOTA_KINDS(X)};
+#undef X
+    if (kind == RV_QUOTA_COST)
+        rv_buf_printf(out, "$%" PRId64 ".%06d", amount / 1000000, (int)(amount % 1000000));
+    else
+        rv_buf_printf(out, "%" PRId64 " %s", amount, units[kind][amount != 1]);
+}
+
+void rv_quota_write(const struct rv_quota_limit *limit, int64_t amount, rv_buf *out)
+{
+    rv_quota_write_amount(limit->kind, amount, out);
+    rv_buf_printf(out, limit->span == RV_SPAN_HOUR ? " an %s" : " a %s", rv_quota_span_word(limit->span));
+}
+
+/* --- arguments --- */
+
+static bool is_rate_span(enum rv_quota_span span)
+{
+    return span == RV_SPAN_MINUTE || span == RV_SPAN_HOUR || span == RV_SPAN_DAY;
+}
+
+static bool is_quota_span(enum rv_quota_span span)
+{
+    return span == RV_SPAN_DAY || span == RV_SPAN_WEEK || span == RV_SPAN_MONTH;
+}
+
+static int check_amounts(const char *what, const int64_t amounts[RV_N_QUOTA], rv_err **err)
+{
+    for (int i = 0; i < RV_N_QUOTA; i++)
+        if (amounts[i] < 0 || amounts[i] > RV_STORE_MAX_NUMBER / 4)
+            return RV_FAIL(err, RV_E_INVALID, "%" PRId64 " %s is not an amount to %s", amounts[i],
+                           rv_quota_kind_word((enum rv_quota_kind)i), what);
+    return 0;
+}
+
+static int check_hold(const char *run, int64_t fence, int64_t call_id, rv_err **err)
+{
+    int rc = rv_store_check_id("run", run, err);
+
+    if (rc == 0 && (fence < 1 || call_id < 1))
+        rc = RV_FAIL(err, RV_E_INVALID, "a reservation of run \"%s\" needs a fence and a call", run);
+    return rc;
+}
+
+static int check_ask(const struct rv_quota_ask *ask, rv_err **err)
+{
+    int rc = rv_store_check_id("tenant", ask->tenant, err);
+
+    if (rc == 0 && ask->user[0])
+        rc = rv_store_check_id("user", ask->user, err);
+    if (rc == 0 && ask->n_limits > RV_QUOTA_MAX_LIMITS)
+        rc = RV_FAIL(err, RV_E_INVALID, "%zu limits are more than %d", ask->n_limits, RV_QUOTA_MAX_LIMITS);
+    for (size_t i = 0; rc == 0 && i < ask->n_limits; i++) {
+        const struct rv_quota_limit *l = &ask->limits[i];
+        if (l->limit < 1 || l->limit > RV_QUOTA_MAX_LIMIT ||
+            !(l->is_rate ? is_rate_span(l->span) : is_quota_span(l->span)))
+            rc = RV_FAIL(err, RV_E_INVALID, "limit %zu of %" PRId64 " %s is not one", i, l->limit,
+                         rv_quota_kind_word(l->kind));
+    }
+    if (rc == 0)
+        rc = check_amounts("count", ask->counts, err);
+    if (rc == 0)
+        rc = check_amounts("reserve", ask->reserves, err);
+    if (rc == 0 && ask->run)
+        rc = check_hold(ask->run, ask->fence, ask->call_id, err);
+    return rc < 0 ? rc : rv_store_check_time("the time", ask->now_us, err);
+}
+
+/* --- one counter --- */
+
+static void bind_counter(rv_sql_stmt *stmt, const struct rv_quota_ask *ask, const struct rv_quota_limit *l)
+{
+    rv_sql_text(stmt, 1, ask->tenant);
+    rv_sql_int(stmt, 2, l->is_tenants);
+    rv_sql_text(stmt, 3, l->is_tenants ? "" : ask->user);
+    rv_sql_text(stmt, 4, rv_quota_kind_word(l->kind));
+    rv_sql_text(stmt, 5, rv_quota_span_word(l->span));
+}
+
+static void note_near(const struct rv_quota_limit *l, size_t at, int64_t before, int64_t after,
+                      struct rv_quota_answer *out)
+{
+    int64_t near = l->limit - l->limit / 5; /* 80 % */
+
+    if (before < near && after >= near)
+        out->near |= UINT64_C(1) << at;
+}
+
+static void write_refusal(const struct rv_quota_ask *ask, const struct rv_quota_limit *l,
+                          const struct rv_quota_answer *a, rv_buf *out)
+{
+    char time[RV_TIME_MAX];
+
+    rv_buf_puts(out, "quota exceeded: ");
+    if (l->is_tenants)
+        rv_buf_printf(out, "tenant \"%s\"", ask->tenant);
+    else if (ask->user[0])
+        rv_buf_printf(out, "user \"%s\"", ask->user);
+    else
+        rv_buf_puts(out, "a caller without a user");
+    rv_buf_puts(out, " may use ");
+    rv_quota_write(l, l->limit, out);
+    rv_buf_printf(out, " (plan \"%s\"); used: ", l->plan ? l->plan : "");
+    rv_quota_write_amount(l->kind, a->used, out);
+    if (a->reserved > 0) {
+        rv_buf_puts(out, ", of which reserved for calls under way: ");
+        rv_quota_write_amount(l->kind, a->reserved, out);
+    }
+    rv_buf_puts(out, "; needed: ");
+    rv_quota_write_amount(l->kind, a->wanted, out);
+    if (a->again_us == 0) {
+        rv_buf_puts(out, ", which never fits");
+        return;
+    }
+    rv_time_format(a->again_us + 999999, time); /* whole seconds are enough for people, and not too early */
+    rv_buf_printf(out, "; fits again at %.*sZ%s", (int)strlen("2026-01-01T00:00:00"), time,
+                  a->is_crowded ? ", when calls under way are over" : "");
+}
+
+static int refuse(const struct rv_quota_ask *ask, const struct rv_quota_limit *l, const struct rv_quota_answer *a,
+                  rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT);
+
+    write_refusal(ask, l, a, &text);
+    int rc = rv_buf_check(&text, "refusal", err);
+    if (rc == 0)
+        rc = RV_FAIL(err, RV_E_QUOTA, "%s", rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* A row of FIND_USAGE; zeros when there is none. */
+static int find_usage(struct sql_store *st, const struct rv_quota_ask *ask, const struct rv_quota_limit *l,
+                      int64_t start_us, int64_t out[3], rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND_USAGE);
+
+    bind_counter(stmt, ask, l);
+    rv_sql_int(stmt, 6, start_us);
+    int rc = rv_sql_step(stmt, "look at a quota", err);
+    for (int i = 0; i < 3; i++)
+        out[i] = rc == 1 ? rv_sql_int_at(stmt, i) : 0;
+    rv_sql_done(stmt);
+    if (rc == 1)
+        rc = rv_store_check_numbers(st, "quota", rv_quota_kind_word(l->kind), out, 3, err);
+    return rc;
+}
+
+static int add_hold(struct sql_store *st, const struct rv_quota_ask *ask, int64_t usage, int64_t amount, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_HOLD);
+
+    rv_sql_text(stmt, 1, ask->run);
+    rv_sql_int(stmt, 2, ask->fence);
+    rv_sql_int(stmt, 3, ask->call_id);
+    rv_sql_int(stmt, 4, usage);
+    rv_sql_int(stmt, 5, amount);
+    return rv_sql_run(stmt, "reserve", err);
+}
+
+static int take_quota(struct sql_store *st, const struct rv_quota_ask *ask, size_t at, struct rv_quota_answer *out,
+                      rv_err **err)
+{
+    const struct rv_quota_limit *l = &ask->limits[at];
+    int64_t n = ask->counts[l->kind], held = ask->run ? ask->reserves[l->kind] : 0, start_us, end_us, row[3];
+    int64_t n_rows = 0;
+
+    rv_quota_period(l->span, ask->now_us, &start_us, &end_us);
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_RESERVE);
+    bind_counter(stmt, ask, l);
+    rv_sql_int(stmt, 6, start_us);
+    rv_sql_int(stmt, 7, end_us);
+    rv_sql_int(stmt, 8, n);
+    rv_sql_int(stmt, 9, held);
+    rv_sql_int(stmt, 10, l->limit);
+    int rc = rv_sql_run_counted(stmt, &n_rows, "reserve", err);
+    if (rc == 0)
+        rc = find_usage(st, ask, l, start_us, row, err);
+    if (rc < 0)
+        return rc;
+    if (n_rows > 0) {
+        note_near(l, at, row[1] + row[2] - n - held, row[1] + row[2], out);
+        return held > 0 ? add_hold(st, ask, row[0], held, err) : 0;
+    }
+    bool never = n + held > l->limit;
+    *out = (struct rv_quota_answer){.at = at,
+                                    .used = row[1] + row[2],
+                                    .reserved = row[2],
+                                    .wanted = n + held,
+                                    .again_us = never ? 0 : end_us,
+                                    .is_crowded = !never && row[1] + n + held <= l->limit};
+    if (out->is_crowded && ask->now_us + SOON_US < end_us)
+        out->again_us = ask->now_us + SOON_US;
+    return refuse(ask, l, out, err);
+}
+
+static int read_window(struct sql_store *st, rv_sql_stmt *stmt, int first, struct rv_rate_window *w, rv_err **err)
+{
+    w->head = rv_sql_int_at(stmt, first);
+    for (int i = 0; i < RV_RATE_BUCKETS; i++)
+        w->n[i] = rv_sql_int_at(stmt, first + 1 + i);
+    int rc = rv_store_check_numbers(st, "rate", "window", &w->head, 1, err);
+    return rc < 0 ? rc : rv_store_check_numbers(st, "rate", "window", w->n, RV_RATE_BUCKETS, err);
+}
+
+static int64_t window_us(enum rv_quota_span span)
+{
+    return INT64_C(1000000) * (span == RV_SPAN_MINUTE ? 60 : span == RV_SPAN_HOUR ? 3600 : 86400);
+}
+
+/* The row is locked: SQLite has one writer, and elsewhere the insertion locks it. */
+static int lock_rate(struct sql_store *st, const struct rv_quota_ask *ask, const struct rv_quota_limit *l, int64_t *key,
+                     struct rv_rate_window *w, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_LOCK_RATE);
+    int64_t n = 0;
+
+    bind_counter(stmt, ask, l);
+    rv_sql_int(stmt, 6, ask->now_us + window_us(l->span));
+    int rc = rv_sql_run_counted(stmt, &n, "count", err);
+    if (rc < 0)
+        return rc;
+    stmt = rv_sql_use(st, SQL_FIND_RATE);
+    bind_counter(stmt, ask, l);
+    rc = rv_sql_step(stmt, "look at a rate", err);
+    if (rc == 1) {
+        *key = rv_sql_int_at(stmt, 0);
+        rc = read_window(st, stmt, 1, w, err);
+    } else if (rc == 0) {
+        rc = rv_store_damaged(st, err, "the window of a rate is gone");
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
+static int take_rate(struct sql_store *st, const struct rv_quota_ask *ask, size_t at, struct rv_quota_answer *out,
+                     rv_err **err)
+{
+    const struct rv_quota_limit *l = &ask->limits[at];
+    struct rv_rate_window w = {0};
+    int64_t key = 0, n = ask->counts[l->kind];
+    int rc = lock_rate(st, ask, l, &key, &w, err);
+
+    if (rc < 0)
+        return rc;
+    rv_rate_move(&w, l->span, ask->now_us);
+    int64_t before = rv_rate_count(&w);
+    if (before + n > l->limit) {
+        *out = (struct rv_quota_answer){
+            .at = at, .used = before, .wanted = n, .again_us = rv_rate_fits_us(&w, l->span, l->limit, n)};
+        return refuse(ask, l, out, err);
+    }
+    w.n[w.head % RV_RATE_BUCKETS] += n;
+    note_near(l, at, before, before + n, out);
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_RATE);
+    rv_sql_int(stmt, 1, key);
+    rv_sql_int(stmt, 2, w.head);
+    for (int i = 0; i < RV_RATE_BUCKETS; i++)
+        rv_sql_int(stmt, 3 + i, w.n[i]);
+    return rv_sql_run(stmt, "count", err);
+}
+
+/* --- reserving --- */
+
+static int has_hold(struct sql_store *st, const struct rv_quota_ask *ask, bool *out, rv_err **err)
+{
+    *out = false;
+    if (!ask->run)
+        return 0;
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_HAS_HOLD);
+    rv_sql_text(stmt, 1, ask->run);
+    rv_sql_int(stmt, 2, ask->fence);
+    rv_sql_int(stmt, 3, ask->call_id);
+    int rc = rv_sql_step(stmt, "look for a reservation", err);
+    *out = rc == 1 && rv_sql_int_at(stmt, 0) > 0;
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+/* Rates before quotas, each in the order of the limits. */
+static int take_all(struct sql_store *st, const struct rv_quota_ask *ask, struct rv_quota_answer *out, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < ask->n_limits; i++)
+        if (ask->limits[i].is_rate && ask->counts[ask->limits[i].kind] > 0)
+            rc = take_rate(st, ask, i, out, err);
+    for (size_t i = 0; rc == 0 && i < ask->n_limits; i++)
+        if (!ask->limits[i].is_rate && ask->counts[ask->limits[i].kind] + ask->reserves[ask->limits[i].kind] > 0)
+            rc = take_quota(st, ask, i, out, err);
+    return rc;
+}
+
+/* One that is refused leaves nothing behind, and the group that it is part of as it was. */
+static int reserve(struct sql_store *st, const struct rv_quota_ask *ask, struct rv_quota_answer *out, rv_err **err)
+{
+    bool held = false;
+
+    *out = (struct rv_quota_answer){0};
+    int rc = rv_sql_begin_part(st, err);
+    if (rc < 0)
+        return rc;
+    rc = has_hold(st, ask, &held, err);
+    if (rc == 0 && !held)
+        rc = take_all(st, ask, out, err);
+    return rv_sql_end_part(st, rc, err);
+}
+
+int rv_store_reserve(rv_store *s, const struct rv_quota_ask *ask, struct rv_quota_answer *out, rv_err **err)
+{
+    struct rv_quota_ask whole = *ask;
+
+    whole.tenant = ask->tenant ? ask->tenant : RV_STORE_TENANT;
+    whole.user = ask->user ? ask->user : "";
+    int rc = rv_store_enter_write(s, check_ask(&whole, err), "reserve", err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = reserve(s->sql, &whole, out, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
+}
+
+/* --- settling --- */
+
+struct held {
+    int64_t usage, amount;
+    int kind;
+};
+
+/* Takes the statement. */
+static int read_holds(struct sql_store *st, rv_sql_stmt *stmt, struct held list[RV_QUOTA_MAX_LIMITS], size_t *n,
+                      rv_err **err)
+{
+    bool lacked = false;
+    int rc;
+
+    *n = 0;
+    while ((rc = rv_sql_step(stmt, "look for reservations", err)) == 1) {
+        struct held h = {rv_sql_int_at(stmt, 0), rv_sql_int_at(stmt, 1), kind_of(rv_sql_text_at(stmt, 2, &lacked))};
+        if (lacked || h.kind < 0 || *n == RV_QUOTA_MAX_LIMITS) {
+            rc = lacked ? RV_FAIL(err, RV_E_NOMEM, "look for reservations")
+                        : rv_store_damaged(st, err, "the reservations of a call are damaged");
+            break;
+        }
+        list[(*n)++] = h;
+    }
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+static int settle_one(struct sql_store *st, const struct held *h, int64_t used, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SETTLE);
+
+    rv_sql_int(stmt, 1, h->usage);
+    rv_sql_int(stmt, 2, used);
+    rv_sql_int(stmt, 3, h->amount);
+    return rv_sql_run(stmt, "settle", err);
+}
+
+static rv_sql_stmt *use_holds(struct sql_store *st, enum sql_id id, const char *run, int64_t fence, int64_t call_id)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, id);
+
+    rv_sql_text(stmt, 1, run);
+    rv_sql_int(stmt, 2, fence);
+    rv_sql_int(stmt, 3, call_id);
+    return stmt;
+}
+
+/* used NULL: as much as was reserved. The rows of the call are locked first: who has them settles them. */
+static int settle(struct sql_store *st, const char *run, int64_t fence, int64_t call_id, const int64_t used[RV_N_QUOTA],
+                  int64_t *n, rv_err **err)
+{
+    struct held list[RV_QUOTA_MAX_LIMITS];
+    size_t n_held = 0;
+    int rc = read_holds(st, use_holds(st, SQL_HOLDS, run, fence, call_id), list, &n_held, err);
+
+    for (size_t i = 0; rc == 0 && i < n_held; i++)
+        rc = settle_one(st, &list[i], used ? used[list[i].kind] : list[i].amount, err);
+    if (rc == 0 && n_held > 0)
+        rc = rv_sql_run(use_holds(st, SQL_DROP_HOLDS, run, fence, call_id), "settle", err);
+    *n += (int64_t)n_held;
+    return rc;
+}
+
+/* 1: there is such a call. */
+static int find_left(struct sql_store *st, const char *run, int64_t before, int64_t *fence, int64_t *call_id,
+                     rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_HOLD_LEFT);
+
+    rv_sql_text(stmt, 1, run);
+    rv_sql_int(stmt, 2, before);
+    int rc = rv_sql_step(stmt, "look for reservations", err);
+    if (rc == 1) {
+        *fence = rv_sql_int_at(stmt, 0);
+        *call_id = rv_sql_int_at(stmt, 1);
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
+static int settle_left(struct sql_store *st, const char *run, int64_t before, int64_t *n, rv_err **err)
+{
+    int64_t fence = 0, call_id = 0;
+    int rc;
+
+    while ((rc = find_left(st, run, before, &fence, &call_id, err)) == 1) {
+        rc = settle(st, run, fence, call_id, NULL, n, err);
+        if (rc < 0)
+            break;
+    }
+    return rc;
+}
+
+/* call_id 0: all of earlier fences. */
+static int settle_part(struct sql_store *st, const char *run, int64_t fence, int64_t call_id,
+                       const int64_t used[RV_N_QUOTA], int64_t *n, rv_err **err)
+{
+    int rc = rv_sql_begin_part(st, err);
+
+    *n = 0;
+    if (rc < 0)
+        return rc;
+    rc = call_id > 0 ? settle(st, run, fence, call_id, used, n, err) : settle_left(st, run, fence, n, err);
+    return rv_sql_end_part(st, rc, err);
+}
+
+static int settle_in(rv_store *s, int rc, const char *op, const char *run, int64_t fence, int64_t call_id,
+                     const int64_t used[RV_N_QUOTA], int64_t *n, rv_err **err)
+{
+    int64_t changed = 0;
+
+    rc = rv_store_enter_write(s, rc, op, err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = settle_part(s->sql, run, fence, call_id, used, &changed, err);
+    while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
+    if (rc == 0 && n)
+        *n = changed;
+    return rc;
+}
+
+int rv_store_settle(rv_store *s, const char *run, int64_t fence, int64_t call_id, const int64_t used[RV_N_QUOTA],
+                    int64_t *n, rv_err **err)
+{
+    int rc = check_hold(run, fence, call_id, err);
+
+    if (rc == 0)
+        rc = check_amounts("settle", used, err);
+    return settle_in(s, rc, "settle", run, fence, call_id, used, n, err);
+}
+
+int rv_store_settle_left(rv_store *s, const char *run, int64_t fence, int64_t *n, rv_err **err)
+{
+    return settle_in(s, check_hold(run, fence, 1, err), "settle left", run, fence, 0, NULL, n, err);
+}
+
+/* --- upkeep --- */
+
+static int prune(struct sql_store *st, int64_t before_us, int64_t now_us, int64_t max, int64_t *n, rv_err **err)
+{
+    const enum sql_id ids[] = {SQL_PRUNE_USAGE, SQL_PRUNE_RATES};
+    const int64_t upto_us[] = {before_us, now_us};
+    int rc = 0;
+
+    *n = 0;
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(ids); i++) {
+        rv_sql_stmt *stmt = rv_sql_use(st, ids[i]);
+        int64_t n_rows = 0;
+        rv_sql_int(stmt, 1, upto_us[i]);
+        rv_sql_int(stmt, 2, max);
+        rc = rv_sql_run_counted(stmt, &n_rows, "forget what was used", err);
+        *n += n_rows;
+    }
+    return rc;
+}
+
+int rv_store_prune_usage(rv_store *s, int64_t before_us, int64_t now_us, int64_t max, int64_t *n, rv_err **err)
+{
+    int64_t pruned = 0;
+    int rc = rv_store_check_time("the time", before_us, err);
+
+    if (rc == 0)
+        rc = rv_store_check_time("the time", now_us, err);
+    if (rc == 0 && (max < 1 || max > MAX_PRUNE))
+        rc = RV_FAIL(err, RV_E_INVALID, "%" PRId64 " is not a number of counters to forget at once", max);
+    rc = rv_store_enter_write(s, rc, "prune usage", err);
+    if (rc != 0)
+        return rc;
+    do
+        rc = prune(s->sql, before_us, now_us, max, &pruned, err);
+    while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
+    if (rc == 0 && n)
+        *n = pruned;
+    return rc;
+}
+
+/* --- reading --- */
+
+typedef int each_usage(void *self, const struct rv_usage_row *row, rv_err **err);
+
+static int row_of(struct sql_store *st, rv_sql_stmt *stmt, const struct rv_store_scope *scope, bool is_rate,
+                  int64_t now_us, struct rv_usage_row *out, rv_err **err)
+{
+    bool lacked = false;
+    const char *user = rv_sql_text_at(stmt, 0, &lacked);
+    int kind = kind_of(rv_sql_text_at(stmt, 2, &lacked)), span = span_of(rv_sql_text_at(stmt, 3, &lacked));
+
+    if (lacked)
+        return RV_FAIL(err, RV_E_NOMEM, "list what was used");
+    if (!user || kind < 0 || span < 0 || !(is_rate ? is_rate_span(span) : is_quota_span(span)))
+        return rv_store_damaged(st, err, "a counter of a quota is damaged");
+    *out = (struct rv_usage_row){.tenant = scope->tenant,
+                                 .user = user,
+                                 .is_tenants = rv_sql_int_at(stmt, 1) != 0,
+                                 .is_rate = is_rate,
+                                 .kind = (enum rv_quota_kind)kind,
+                                 .span = (enum rv_quota_span)span};
+    if (is_rate) {
+        struct rv_rate_window w;
+        int rc = read_window(st, stmt, 4, &w, err);
+        if (rc < 0)
+            return rc;
+        rv_rate_move(&w, out->span, now_us);
+        out->used = rv_rate_count(&w);
+        out->end_us = now_us;
+        out->start_us = now_us - window_us(out->span);
+        return 0;
+    }
+    int64_t *numbers[] = {&out->start_us, &out->end_us, &out->used, &out->reserved};
+    for (int i = 0; i < 4; i++)
+        *numbers[i] = rv_sql_int_at(stmt, 4 + i);
+    return 0;
+}
+
+static int list(struct sql_store *st, const struct rv_store_scope *scope, bool is_rate, int64_t now_us,
+                each_usage *each, void *self, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, is_rate ? SQL_RATES : SQL_USAGE);
+    struct rv_usage_row row;
+    int rc;
+
+    rv_sql_text(stmt, 1, scope->tenant);
+    rv_sql_text(stmt, 2, scope->user);
+    rv_sql_int(stmt, 3, now_us);
+    while ((rc = rv_sql_step(stmt, "list what was used", err)) == 1) {
+        rc = row_of(st, stmt, scope, is_rate, now_us, &row, err);
+        if (rc == 0)
+            rc = each(self, &row, err);
+        if (rc != 0)
+            break;
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
+int rv_store_list_usage(rv_store *s, const struct rv_store_scope *scope, int64_t now_us,
+                        int (*each)(void *self, const struct rv_usage_row *row, rv_err **err), void *self, rv_err **err)
+{
+    struct rv_store_scope sc;
+    int rc = rv_store_check_scope(scope, &sc, err);
+
+    if (rc == 0)
+        rc = rv_store_check_time("the time", now_us, err);
+    rc = rv_store_enter_read(s, rc, "list usage", err);
+    if (rc != 0)
+        return rc;
+    rc = list(s->sql, &sc, false, now_us, each, self, err);
+    if (rc == 0)
+        rc = list(s->sql, &sc, true, now_us, each, self, err);
+    return rv_store_leave_read(s, rc, err);
+}

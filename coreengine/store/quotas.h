@@ -1,0 +1,124 @@
+/* The sixth part of the store: what users and tenants have used of their quotas, and how often they did something of
+ * late. Limits are the caller's; the store counts, and says yes or no.
+ *
+ * A quota is an amount of a calendar period in UTC: tokens a day, runs a month. Its counter belongs to the period, so a
+ * new period begins with nothing used. A rate is a number of times in a window that moves with the clock: model calls
+ * in the last 60 seconds, counted in tenths of the window.
+ *
+ * What a call will use is reserved before it, and settled afterwards with what it used. The check and the reservation
+ * are one statement for each counter, and all counters of a call are one transaction: however many processes ask, no
+ * limit is passed. A reservation belongs to a run, its fence and a call: it is settled once. The next owner of a run
+ * turns what its earlier owners left into use, since those calls may have been made. */
+#ifndef RV_STORE_QUOTAS_H
+#define RV_STORE_QUOTAS_H
+
+#include "coreengine/store/handle.h"
+
+/* What is counted: constant, word, what one of it is called, what many are called. */
+#define RV_QUOTA_KINDS(X)                                                                                              \
+    X(TOKENS, "tokens", "token", "tokens")                                                                             \
+    X(COST, "cost_usd", "dollar", "dollars")                                                                           \
+    X(MODEL_CALLS, "model_calls", "model call", "model calls")                                                         \
+    X(RUNS, "runs", "run", "runs")                                                                                     \
+    X(TASKS, "tasks", "task", "tasks")
+#define RV_QUOTA_SPANS(X) X(MINUTE, "minute") X(HOUR, "hour") X(DAY, "day") X(WEEK, "week") X(MONTH, "month")
+
+enum rv_quota_kind {
+#define X(name, word, one, many) RV_QUOTA_##name,
+    RV_QUOTA_KINDS(X)
+#undef X
+        RV_N_QUOTA
+};
+enum rv_quota_span {
+#define X(name, word) RV_SPAN_##name,
+    RV_QUOTA_SPANS(X)
+#undef X
+        RV_N_SPAN
+};
+const char *rv_quota_kind_word(enum rv_quota_kind kind);
+const char *rv_quota_span_word(enum rv_quota_span span);
+
+#define RV_QUOTA_MAX_LIMIT  (INT64_C(1) << 50) /* of one counter: sums do not overflow */
+#define RV_QUOTA_MAX_LIMITS 64                 /* of one question: both plans, all kinds and spans */
+#define RV_RATE_BUCKETS     10                 /* of a window */
+
+struct rv_quota_limit {
+    enum rv_quota_kind kind;
+    enum rv_quota_span span; /* of a quota: DAY, WEEK or MONTH; of a rate: MINUTE, HOUR or DAY */
+    bool is_rate;
+    bool is_tenants;  /* counted for all users of the tenant together */
+    int64_t limit;    /* 1 to RV_QUOTA_MAX_LIMIT; of COST in millionths of a dollar. As much is allowed, more is not */
+    const char *plan; /* that has it, for messages; borrowed */
+};
+
+/* --- Time --- */
+/** The period of a quota that a moment is in: [start, end). Weeks begin on Monday. */
+void rv_quota_period(enum rv_quota_span span, int64_t now_us, int64_t *start_us, int64_t *end_us);
+/* A window of a rate. Bucket i counts what happened in the tenths of the window whose number is i modulo 10; `head` is
+ * the number of the newest tenth that counts something. */
+struct rv_rate_window {
+    int64_t head, n[RV_RATE_BUCKETS];
+};
+/** Drop what has left the window by now. A clock that went back changes nothing. */
+void rv_rate_move(struct rv_rate_window *w, enum rv_quota_span span, int64_t now_us);
+int64_t rv_rate_count(const struct rv_rate_window *w);
+/** When, at the earliest, `n` more fit under the limit, if nothing else happens; 0: they never do. */
+int64_t rv_rate_fits_us(const struct rv_rate_window *w, enum rv_quota_span span, int64_t limit, int64_t n);
+
+/* --- Reserving --- */
+struct rv_quota_ask {
+    const char *tenant, *user; /* NULL: RV_STORE_TENANT, no user. Runs without a user count as one user's */
+    const struct rv_quota_limit *limits;
+    size_t n_limits;
+    int64_t counts[RV_N_QUOTA];   /* to be counted now: of kinds without a reservation */
+    int64_t reserves[RV_N_QUOTA]; /* to be settled later; 0: nothing */
+    const char *run;              /* of the reservation, with its fence and call; NULL: there is none */
+    int64_t fence, call_id;
+    int64_t now_us;
+};
+/* Why it was refused, or what is nearly used up. */
+struct rv_quota_answer {
+    size_t at;            /* of the limits: that refuses */
+    int64_t used, wanted; /* of that one; used: reservations of calls under way included */
+    int64_t reserved;     /* of used */
+    int64_t again_us;     /* when it may fit; 0: it never does */
+    bool is_crowded;      /* it would fit, were nothing reserved for calls under way */
+    uint64_t near;        /* allowed: bits of the limits of which this took the use to 80 % or more, from below */
+};
+/** Check all limits, and count or reserve. RV_E_QUOTA: one of them refuses; then nothing is counted, and the text says
+ *  which, its limit, what is used, and when it fits again. out is filled in then, too. A reservation that is there
+ *  already stays as it is. */
+RV_MUST_CHECK int rv_store_reserve(rv_store *s, const struct rv_quota_ask *ask, struct rv_quota_answer *out,
+                                   rv_err **err);
+/** The call is over: what was reserved for it is given back, and `used` counts, each kind once. *n (may be NULL): how
+ * many counters it changed; 0: it was settled before, or is another owner's. */
+RV_MUST_CHECK int rv_store_settle(rv_store *s, const char *run, int64_t fence, int64_t call_id,
+                                  const int64_t used[RV_N_QUOTA], int64_t *n, rv_err **err);
+/** What owners of the run before that fence reserved counts as used: its calls may have been made. */
+RV_MUST_CHECK int rv_store_settle_left(rv_store *s, const char *run, int64_t fence, int64_t *n, rv_err **err);
+/** Forget periods that ended before `before_us`, and windows in which nothing has happened up to `now_us`; at most max
+ * of each. */
+RV_MUST_CHECK int rv_store_prune_usage(rv_store *s, int64_t before_us, int64_t now_us, int64_t max, int64_t *n,
+                                       rv_err **err);
+#define RV_USAGE_KEPT_US (INT64_C(100) * 86400 * 1000000) /* how long periods that are over are kept as a rule */
+
+/* --- Reading --- */
+struct rv_usage_row {
+    const char *tenant, *user; /* user "": none; of a tenant's own counter also */
+    bool is_tenants, is_rate;
+    enum rv_quota_kind kind;
+    enum rv_quota_span span;
+    int64_t start_us, end_us; /* of the period, or of the window */
+    int64_t used, reserved;   /* reserved: beside used */
+};
+/** Counters of the scope that are running at now_us, the tenant's own first, then by user, kind and span; borrowed for
+ *  the call of each; each as rv_store_list_runs(). A scope with a user has no counters of the tenant. */
+RV_MUST_CHECK int rv_store_list_usage(rv_store *s, const struct rv_store_scope *scope, int64_t now_us,
+                                      int (*each)(void *self, const struct rv_usage_row *row, rv_err **err), void *self,
+                                      rv_err **err);
+/** Append a limit as people read it: "20 runs a day"; amount is what stands before the unit. */
+void rv_quota_write(const struct rv_quota_limit *limit, int64_t amount, rv_buf *out);
+/** Append an amount of that kind with its unit: "1 run", "$0.012000". */
+void rv_quota_write_amount(enum rv_quota_kind kind, int64_t amount, rv_buf *out);
+
+#endif
