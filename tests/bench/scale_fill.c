@@ -50,13 +50,14 @@ static const struct step steps[] = {
      .has_blob = true},
     {.sql = N
      " INSERT INTO runs (key, id, tenant, \"user\", session, pipeline, bundle, parent_seq, status, stage,"
-     " created_us, updated_us, expires_us, n_records, owner, fence, lease_until_us, cancel, n_pending) SELECT i, " RUN
-     ", CASE WHEN i % 2 = 0 THEN 'default' ELSE 'tenant' || (i % 1000) END, 'user' || (i % 5000),"
+     " created_us, updated_us, expires_us, n_records, owner, fence, lease_until_us, cancel, n_pending, n_open) SELECT "
+     "i, " RUN ", CASE WHEN i % 2 = 0 THEN 'default' ELSE 'tenant' || (i % 1000) END, 'user' || (i % 5000),"
      " 'session' || (i / 10), 'p' || (i % 20), CASE WHEN i < 5000 THEN 1 + i % 8 ELSE 1000 + (i - i % 5000) END, 0, "
      "CASE WHEN i % 1000 = 7 THEN 'running'"
      " WHEN i % 100 = 3 THEN 'interrupted' ELSE 'completed' END, 'end', " TIME ", " TIME ", " TIME ", ?3,"
      " CASE WHEN i % 1000 = 7 THEN 'host/boot/' || (i % 50) END, 1, CASE WHEN i % 1000 = 7 THEN " TIME
-     " + 15000000 ELSE 0 END, 0, CASE WHEN i % 100 = 3 THEN 1 ELSE 0 END FROM n",
+     " + 15000000 ELSE 0 END, 0, CASE WHEN i % 100 = 3 THEN 1 ELSE 0 END, CASE WHEN i % 100 = 3 THEN 1 ELSE 0 END FROM "
+     "n",
      .has_records = true},
     {.sql = N ", r(j) AS (SELECT 1 UNION ALL SELECT j + 1 FROM r WHERE j < ?3) INSERT INTO records (run, seq, kind,"
               " body, value, blob) SELECT i, j, 1, ?4, CASE WHEN j % 5 = 0 THEN ?5 END,"
@@ -69,6 +70,20 @@ static const struct step steps[] = {
     {.sql = N " INSERT INTO pending (run, n, id, kind, stage, text, body, created_us, expires_us) SELECT i, 1,"
               " 'int_' || i, 'confirmation', 'ask', ?4, ?5, " TIME ", 0 FROM n WHERE i % 100 = 3",
      .has_value = true},
+    {.sql = N
+     " INSERT INTO interrupts (run, id, tenant, \"user\", session, kind, stage, text, status, created_us,"
+     " expires_us, ended_us) SELECT i, 'int_' || i, CASE WHEN i % 2 = 0 THEN 'default' ELSE 'tenant' || (i % 1000)"
+     " END, 'user' || (i % 5000), 'session' || (i / 10), 'confirmation', 'ask', ?4, 'pending', " TIME
+     ", 0, 0 FROM n WHERE i % 100 = 3",
+     .has_body = true},
+    {.sql =
+         N " INSERT INTO usage (key, tenant, is_tenants, \"user\", kind, span, start_us, end_us, used, reserved) SELECT"
+           " i, 'tenant' || (i % 1000), 0, 'user' || i, 'tokens', 'day', " TIME ", " TIME " + 86400000000, 1, 0 FROM n"
+           " WHERE i % 10 = 1"},
+    {.sql = N
+     " INSERT INTO rates (key, tenant, is_tenants, \"user\", kind, span, end_us, head, n0, n1, n2, n3, n4, n5, n6,"
+     " n7, n8, n9) SELECT i, 'tenant' || (i % 1000), 0, 'user' || i, 'calls', 'minute', " TIME
+     ", 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM n WHERE i % 10 = 1"},
     {.sql =
          N " INSERT INTO sessions (key, id, tenant_id, user_id, name, mode, total_tokens, n_messages, metadata,"
            " created_us, updated_us) SELECT i, 'session' || (i / 10), CASE WHEN i % 20 = 0 THEN 'default' ELSE 'tenant'"
