@@ -25,7 +25,6 @@ static const struct {
     const char *only; /* one of the databases; NULL: both */
 } exceptions[] = {
     {"STATS", "counts every row; it is asked for by people and checks, never by a run", NULL},
-     "PostgreSQL"},
     {"PRUNE_USAGE", "finds its rows by an index; without the limit's value it joins them by a scan", "PostgreSQL"},
     {"PRUNE_RATES", "the same", "PostgreSQL"},
 };
