@@ -79,9 +79,16 @@ static const struct rv_name *find_in_family(const rv_envelope *env, uint64_t has
     return name;
 }
 
+/* The name that is asked for most: the current stage's. */
+static bool is_stage(const rv_envelope *env, rv_str text)
+{
+    return env->stage && env->stage->len == text.len && text.len > 0 &&
+           memcmp(env->stage->text, text.ptr, text.len) == 0;
+}
+
 const struct rv_name *rv_env_name(const rv_envelope *env, rv_str text)
 {
-    return find_in_family(env, hash_of(env->names.seed, text), text);
+    return is_stage(env, text) ? env->stage : find_in_family(env, hash_of(env->names.seed, text), text);
 }
 
 const struct rv_name *rv_env_name_like(const rv_envelope *env, const struct rv_name *name)
@@ -91,15 +98,17 @@ const struct rv_name *rv_env_name_like(const rv_envelope *env, const struct rv_n
 
 int rv_env_intern(rv_envelope *env, rv_str text, const char *what, const struct rv_name **out, rv_err **err)
 {
+    if (is_stage(env, text)) {
+        *out = env->stage;
+        return 0;
+    }
     uint64_t hash = hash_of(env->names.seed, text);
-    const struct rv_name *known = find_in_family(env, hash, text);
     struct rv_name *name;
     int rc;
 
-    if (known) {
-        *out = known;
+    *out = find_in_family(env, hash, text);
+    if (*out)
         return 0;
-    }
     if (text.len > 0 && (memchr(text.ptr, 0, text.len) || !rv_utf8_valid(text, NULL))) {
         rv_str quoted = rv_utf8_cut(text, MAX_QUOTED);
 

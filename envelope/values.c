@@ -126,7 +126,7 @@ const struct rv_entry *rv_cursor_next(struct rv_cursor *c)
     }
 }
 
-/* No entry, not even one that hides another. */
+/* No entry, not even one that hides another: what most maps of a run are, most of the time. */
 static bool is_bare(const rv_envelope *env, enum rv_map_id id)
 {
     while (env && env->map[id].n == 0)
@@ -136,7 +136,7 @@ static bool is_bare(const rv_envelope *env, enum rv_map_id id)
 
 static json_object *get(const rv_envelope *env, enum rv_map_id id, rv_str key, bool *found)
 {
-    const struct rv_entry *e = is_bare(env, id) ? NULL : rv_env_find(env, id, rv_env_name(env, key));
+    const struct rv_entry *e = rv_env_find(env, id, rv_env_name(env, key));
 
     if (found)
         *found = e != NULL;
@@ -264,7 +264,7 @@ int rv_envelope_all_metadata(const rv_envelope *env, json_object **out, rv_err *
 
 json_object *rv_envelope_suspended(const rv_envelope *env, rv_str stage)
 {
-    return get(env, RV_MAP_SUSPENDED, stage, NULL);
+    return is_bare(env, RV_MAP_SUSPENDED) ? NULL : get(env, RV_MAP_SUSPENDED, stage, NULL);
 }
 
 static int set_of_stage(rv_envelope *env, enum rv_map_id id, rv_str stage, json_object *value, rv_err **err)
@@ -290,7 +290,7 @@ int rv_envelope_set_suspended(rv_envelope *env, rv_str stage, json_object *value
 
 json_object *rv_envelope_caught(const rv_envelope *env, rv_str handler)
 {
-    return get(env, RV_MAP_CAUGHT, handler, NULL);
+    return is_bare(env, RV_MAP_CAUGHT) ? NULL : get(env, RV_MAP_CAUGHT, handler, NULL);
 }
 
 int rv_envelope_set_caught(rv_envelope *env, rv_str handler, json_object *value, rv_err **err)

@@ -96,8 +96,9 @@ struct rv_visit {
     bool asks;                      /* it ends with the question of the stage */
     bool goes_on;                   /* it is not a visit of its own: an answer came to the question of an earlier one */
     const char *choice;             /* that decided where the run goes; borrowed from the pipeline; NULL: none did */
-    json_object *output;            /* of the main phase, later the stored one; owned */
-    json_object *previous;          /* output under the same key before this visit; owned */
+    const struct rv_model_config *asked; /* of the role of an agent with a model; NULL: it has none */
+    json_object *output;                 /* of the main phase, later the stored one; owned */
+    json_object *previous;               /* output under the same key before this visit; owned */
     bool had_previous, stored;
     bool knows_outcome;  /* nothing can change the output after it was checked */
     json_object *caught; /* the failure that it handles, from the envelope; owned; NULL: none */

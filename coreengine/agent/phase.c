@@ -42,15 +42,14 @@ const char *rv_visit_role(const rv_visit *v)
 
 const struct rv_model_config *rv_visit_model(const rv_visit *v)
 {
-    return rv_pipeline_model(v->shared->pipeline, rv_str_of(rv_visit_role(v)));
+    return v->agent->has_llm ? v->asked : rv_pipeline_model(v->shared->pipeline, rv_str_of(rv_visit_role(v)));
 }
 
 int64_t rv_visit_max_tokens(const rv_visit *v)
 {
-    const struct rv_model_config *model = rv_visit_model(v);
-
     if (v->agent->model.has_max_tokens)
         return v->agent->model.max_tokens;
+    const struct rv_model_config *model = rv_visit_model(v);
     return model && model->has_max_tokens ? model->max_tokens : RV_LLM_DEFAULT_MAX_TOKENS;
 }
 

@@ -40,6 +40,8 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     v->shared = shared;
     v->agent = agent;
     v->env = env;
+    if (agent->has_llm)
+        v->asked = rv_pipeline_model(shared->pipeline, rv_str_of(rv_visit_role(v)));
     v->place = RV_VISIT_PLACE_NONE;
     v->given_reason = RV_REASON_NONE;
     v->bound = RV_REASON_NONE;

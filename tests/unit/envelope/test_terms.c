@@ -16,7 +16,7 @@ static const struct {
     {"severity", "critical error warning"},
     {"reason", "completed max_iterations_exceeded max_llm_calls_exceeded max_agent_hops_exceeded max_loop_exceeded "
                "max_stage_visits_exceeded max_items_exceeded user_cancelled tool_failed_fatally llm_failed_fatally "
-               "expression_failed template_failed join_failed policy_violation budget_exceeded break_requested"},
+               "expression_failed template_failed join_failed policy_violation budget_exceeded quota_exceeded break_requested"},
     {"reason_class", "completed bounds_exceeded failed"},
     {"interrupt_kind", "clarification confirmation agent_review checkpoint resource_exhausted timeout system_error"},
     {"interrupt_status", "pending resolved expired cancelled"},
@@ -39,7 +39,7 @@ static const struct {
                 "model_bad_answer model_bad_request model_context_too_long model_content_filter model_declined "
                 "model_failed output_unreadable output_missing_field output_invalid tool_failed tool_timed_out "
                 "tool_not_found tool_not_allowed tool_invalid agent_failed hook_failed hook_timed_out plugin_failed "
-                "policy_denied policy_failed limit_reached stage_timed_out expression_failed "
+                "policy_denied policy_failed limit_reached quota_exceeded stage_timed_out expression_failed "
                 "template_failed join_failed script_no_entry stage_failed question_cancelled cancelled"},
     {"task_status", "waiting pending processing completed failed cancelled"},
     {"task_tier", "micro small medium large"},
