@@ -14,9 +14,10 @@ static const struct {
     {"risk", "read_only write destructive low medium high critical"},
     {"tool_category", "read write execute network system unified composite resilient standalone internal"},
     {"severity", "critical error warning"},
-    {"reason", "completed max_iterations_exceeded max_llm_calls_exceeded max_agent_hops_exceeded max_loop_exceeded "
-               "max_stage_visits_exceeded max_items_exceeded user_cancelled tool_failed_fatally llm_failed_fatally "
-               "expression_failed template_failed join_failed policy_violation budget_exceeded quota_exceeded break_requested"},
+    {"reason",
+     "completed max_iterations_exceeded max_llm_calls_exceeded max_agent_hops_exceeded max_loop_exceeded "
+     "max_stage_visits_exceeded max_items_exceeded user_cancelled tool_failed_fatally llm_failed_fatally "
+     "expression_failed template_failed join_failed policy_violation budget_exceeded quota_exceeded break_requested"},
     {"reason_class", "completed bounds_exceeded failed"},
     {"interrupt_kind", "clarification confirmation agent_review checkpoint resource_exhausted timeout system_error"},
     {"interrupt_status", "pending resolved expired cancelled"},
