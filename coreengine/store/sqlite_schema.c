@@ -141,7 +141,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "INSERT INTO about VALUES ('id', lower(hex(randomblob(16))));"
     /* Rows that are few among many, and lists of one user or status. */
     "CREATE INDEX sessions_deleted ON sessions (deleted_us) WHERE deleted_us IS NOT NULL;"
-    "CREATE INDEX runs_expiring ON runs (expires_us DESC, id) WHERE status IN ('interrupted') AND expires_us > 0;"
+    "CREATE INDEX runs_expiring ON runs (expires_us) WHERE status IN ('interrupted') AND expires_us > 0;"
     "CREATE INDEX runs_by_user ON runs (tenant, user, created_us, id);"
     "CREATE INDEX runs_by_status ON runs (tenant, status, created_us, id);",
 };
