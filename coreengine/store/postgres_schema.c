@@ -136,7 +136,11 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     " p.expires_us, 0 FROM pending p JOIN runs r ON r.key = p.run;"
     "UPDATE runs SET n_open = n_pending WHERE n_pending > 0;"
     "CREATE TABLE about (name " TEXT " PRIMARY KEY, value " TEXT_HERE ");"
-    "INSERT INTO about VALUES ('id', replace(CAST(gen_random_uuid() AS TEXT), '-', ''));",
+    "INSERT INTO about VALUES ('id', replace(CAST(gen_random_uuid() AS TEXT), '-', ''));"
+    "CREATE INDEX sessions_deleted ON sessions (deleted_us) WHERE deleted_us IS NOT NULL;"
+    "CREATE INDEX runs_expiring ON runs (expires_us) WHERE status IN ('interrupted') AND expires_us > 0;"
+    "CREATE INDEX runs_by_user ON runs (tenant, \"user\", created_us, id);"
+    "CREATE INDEX runs_by_status ON runs (tenant, status, created_us, id);",
 };
 
 struct header {

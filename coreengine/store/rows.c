@@ -39,7 +39,9 @@ static void put_page(rv_buf *sql, const struct rv_table *t, bool has_key)
     if (has_key) {
         rv_buf_puts(sql, " WHERE (");
         put_names(sql, t, t->n_key);
-        rv_buf_puts(sql, t->n_key == 1 ? ") > (?1)" : ") > (?1, ?2)");
+        for (int i = 0; i < t->n_key; i++)
+            rv_buf_printf(sql, "%s?%d", i ? ", " : ") > (", i + 1);
+        rv_buf_puts(sql, ")");
     }
     put_order(sql, t);
     rv_buf_printf(sql, " LIMIT %d) a_) b_ WHERE before_ < %d", PAGE_ROWS, PAGE_BYTES);

@@ -9,9 +9,9 @@
     X(DROP_COPY_MARK, "DELETE FROM about WHERE name IN ('copy_of', 'copy_from', 'copy_by')")                           \
     X(STILL_COPIES, "UPDATE about SET value = ?1 WHERE name = 'copy_by' AND value = ?1")                               \
     X(LEASED_RUNS, "SELECT id, owner, lease_until_us FROM runs WHERE owner IS NOT NULL AND lease_until_us > ?1"        \
-                   " AND status IN ('ready', 'running') ORDER BY id")                                                  \
+                   " AND status IN ('ready', 'running')")                                                              \
     X(LEASED_TASKS, "SELECT id, worker, lease_until_us FROM tasks WHERE status = 'processing'"                         \
-                    " AND lease_until_us > ?1 ORDER BY id")                                                            \
+                    " AND lease_until_us > ?1")                                                                        \
     X(NEW_FENCES, "UPDATE runs SET fence = fence + 1, lease_until_us = 0 WHERE owner IS NOT NULL")
 
 #endif

@@ -26,8 +26,10 @@
     X(FIND_RATE, "SELECT key, head, n0, n1, n2, n3, n4, n5, n6, n7, n8, n9 FROM rates" RV_SQL_COUNTER)                 \
     X(SET_RATE, "UPDATE rates SET head = ?2, n0 = ?3, n1 = ?4, n2 = ?5, n3 = ?6, n4 = ?7, n5 = ?8, n6 = ?9, n7 = ?10," \
                 " n8 = ?11, n9 = ?12 WHERE key = ?1")                                                                  \
-    X(PRUNE_USAGE, "DELETE FROM usage WHERE key IN (SELECT key FROM usage WHERE end_us <= ?1 ORDER BY key LIMIT ?2)")  \
-    X(PRUNE_RATES, "DELETE FROM rates WHERE key IN (SELECT key FROM rates WHERE end_us <= ?1 ORDER BY key LIMIT ?2)")  \
+    X(PRUNE_USAGE,                                                                                                     \
+      "DELETE FROM usage WHERE key IN (SELECT key FROM usage WHERE end_us <= ?1 ORDER BY end_us, key LIMIT ?2)")       \
+    X(PRUNE_RATES,                                                                                                     \
+      "DELETE FROM rates WHERE key IN (SELECT key FROM rates WHERE end_us <= ?1 ORDER BY end_us, key LIMIT ?2)")       \
     X(USAGE, "SELECT \"user\", is_tenants, kind, span, start_us, end_us, used, reserved FROM usage"                    \
              " WHERE tenant = ?1 AND (?2 IS NULL OR (is_tenants = 0 AND \"user\" = ?2))"                               \
              " AND start_us <= ?3 AND end_us > ?3 ORDER BY is_tenants DESC, \"user\", kind, span")                     \

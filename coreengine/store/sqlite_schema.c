@@ -138,7 +138,12 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "UPDATE runs SET n_open = n_pending WHERE n_pending > 0;"
     /* What the store is: its id, and whether it is a copy of another one. */
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
-    "INSERT INTO about VALUES ('id', lower(hex(randomblob(16))));",
+    "INSERT INTO about VALUES ('id', lower(hex(randomblob(16))));"
+    /* Rows that are few among many, and lists of one user or status. */
+    "CREATE INDEX sessions_deleted ON sessions (deleted_us) WHERE deleted_us IS NOT NULL;"
+    "CREATE INDEX runs_expiring ON runs (expires_us) WHERE status IN ('interrupted') AND expires_us > 0;"
+    "CREATE INDEX runs_by_user ON runs (tenant, user, created_us, id);"
+    "CREATE INDEX runs_by_status ON runs (tenant, status, created_us, id);",
 };
 
 struct header {

@@ -23,7 +23,8 @@ static const struct rv_column runs[] = {
     NUMBER("key"),    WORD("id"),           WORD("tenant"),           WORD("user"),         WORD("session"),
     WORD("pipeline"), NUMBER("bundle"),     WORD("parent"),           NUMBER("parent_seq"), WORD("status"),
     WORD("stage"),    NUMBER("created_us"), NUMBER("updated_us"),     NUMBER("expires_us"), NUMBER("n_records"),
-    WORD("owner"),    NUMBER("fence"),      NUMBER("lease_until_us"), NUMBER("cancel"),     NUMBER("n_pending")};
+    WORD("owner"),    NUMBER("fence"),      NUMBER("lease_until_us"), NUMBER("cancel"),     NUMBER("n_pending"),
+    NUMBER("n_open")};
 static const struct rv_column records[] = {NUMBER("run"), NUMBER("seq"),  NUMBER("kind"),
                                            WORDS("body"), WORDS("value"), NUMBER("blob")};
 static const struct rv_column pending[] = {NUMBER("run"), NUMBER("n"),          WORD("id"),
@@ -101,6 +102,28 @@ static const struct rv_column task_events[] = {NUMBER("task"), NUMBER("seq"),   
                                                WORD("kind"),   NUMBER("attempt"), WORD("worker"),
                                                WORD("text"),   NUMBER("retry"),   NUMBER("next_us")};
 
+static const struct rv_column schedules[] = {
+    NUMBER("key"),         WORD("id"),           WORD("tenant"),       WORD("user"),      WORD("name"),
+    WORD("kind"),          WORD("expr"),         WORD("zone"),         WORD("type"),      WORD("tier"),
+    WORDS("needs"),        WORDS("payload"),     NUMBER("bundle"),     WORD("pipeline"),  NUMBER("priority"),
+    NUMBER("max_retries"), NUMBER("created_us"), NUMBER("updated_us"), NUMBER("next_us"), NUMBER("look_us"),
+    NUMBER("last_us"),     NUMBER("n_fired"),    NUMBER("n_skipped"),  WORD("error")};
+static const struct rv_column firings[] = {NUMBER("schedule"), NUMBER("planned_us"), NUMBER("since_us"),
+                                           NUMBER("at_us"),    WORD("made"),         WORD("skipped")};
+static const struct rv_column usage[] = {NUMBER("key"),  WORD("tenant"),    NUMBER("is_tenants"), WORD("user"),
+                                         WORD("kind"),   WORD("span"),      NUMBER("start_us"),   NUMBER("end_us"),
+                                         NUMBER("used"), NUMBER("reserved")};
+static const struct rv_column holds[] = {WORD("run"), NUMBER("fence"), NUMBER("call"), NUMBER("usage"),
+                                         NUMBER("amount")};
+static const struct rv_column rates[] = {
+    NUMBER("key"),    WORD("tenant"), NUMBER("is_tenants"), WORD("user"), WORD("kind"), WORD("span"),
+    NUMBER("end_us"), NUMBER("head"), NUMBER("n0"),         NUMBER("n1"), NUMBER("n2"), NUMBER("n3"),
+    NUMBER("n4"),     NUMBER("n5"),   NUMBER("n6"),         NUMBER("n7"), NUMBER("n8"), NUMBER("n9")};
+static const struct rv_column interrupts[] = {
+    NUMBER("run"),        WORD("id"),           WORD("tenant"),    WORD("user"),    WORD("session"),
+    WORD("kind"),         WORD("stage"),        WORDS("text"),     WORDS("reason"), WORD("status"),
+    NUMBER("created_us"), NUMBER("expires_us"), NUMBER("ended_us")};
+
 #define TABLE(name, keys) .columns = (name), .n_columns = RV_COUNT(name), .n_key = (keys)
 const struct rv_table rv_tables[] = {
     {"blobs", TABLE(blobs, 1), .is_numbered = true},
@@ -117,5 +140,11 @@ const struct rv_table rv_tables[] = {
     {"lanes", TABLE(lanes, 1), .is_numbered = true},
     {"tasks", TABLE(tasks, 1), .is_numbered = true},
     {"task_events", TABLE(task_events, 2)},
+    {"schedules", TABLE(schedules, 1), .is_numbered = true},
+    {"firings", TABLE(firings, 2)},
+    {"usage", TABLE(usage, 1), .is_numbered = true},
+    {"holds", TABLE(holds, 4)},
+    {"rates", TABLE(rates, 1), .is_numbered = true},
+    {"interrupts", TABLE(interrupts, 2)},
 };
 const size_t rv_n_tables = RV_COUNT(rv_tables);

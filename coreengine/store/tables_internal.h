@@ -4,7 +4,7 @@
 
 #include "coreengine/store/store_internal.h"
 
-#define RV_TABLE_MAX_KEY     2
+#define RV_TABLE_MAX_KEY     4
 #define RV_TABLE_MAX_COLUMNS RV_SQL_MAX_ARGS
 
 struct rv_column {

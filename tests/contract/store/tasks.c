@@ -228,3 +228,16 @@ int do_take_duty(struct world *w)
     ck_assert_int_eq(mine, rc == 0);
     return rc;
 }
+int do_listen(struct world *w)
+{
+    int fd = -2, rc = rv_store_listen(w->s, &fd, &w->err);
+    ck_assert_int_eq(fd == -2, rc != 0);
+    return rc;
+}
+int do_heard(struct world *w)
+{
+    bool heard = true;
+    int rc = rv_store_heard(w->s, &heard, &w->err);
+    ck_assert_int_eq(heard, rc != 0);
+    return rc;
+}

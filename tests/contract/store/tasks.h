@@ -43,4 +43,13 @@ int picture_task(void *self, const struct rv_task_row *row, rv_err **err);
 int picture_lane(void *self, const struct rv_task_lane *lane, rv_err **err);
 int see_lease(void *self, const struct rv_task_lease *lease, bool cancel_requested, rv_err **err); /* "id:1" "id:1!" */
 
+/* Calls that test_faults.c fails. */
+int do_complete_tasks(struct world *w);
+int do_put_worker(struct world *w);
+int do_list_workers(struct world *w);
+int do_drop_worker(struct world *w);
+int do_take_duty(struct world *w);
+int do_listen(struct world *w);
+int do_heard(struct world *w);
+
 #endif

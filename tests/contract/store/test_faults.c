@@ -340,19 +340,6 @@ static int do_list_expired(struct world *w)
     rv_buf_fini(&seen.text);
     return rc;
 }
-static int do_listen(struct world *w)
-{
-    int fd = -2, rc = rv_store_listen(w->s, &fd, &w->err);
-    ck_assert_int_eq(fd == -2, rc != 0);
-    return rc;
-}
-static int do_heard(struct world *w)
-{
-    bool heard = true;
-    int rc = rv_store_heard(w->s, &heard, &w->err);
-    ck_assert_int_eq(heard, rc != 0);
-    return rc;
-}
 static int do_stats(struct world *w)
 {
     struct rv_store_stats stats;

@@ -84,7 +84,8 @@ static bool copy_in_child(struct copies *c, int points, int64_t kill_after_us)
     return WIFSIGNALED(status);
 }
 
-/* Nobody may use what is there, unless the copy was finished just before the kill; the next call finishes it. */
+/* No other command may use what is there, unless the copy was finished just before the kill; the next call finishes it.
+ */
 static void finish(struct copies *c)
 {
     struct world *w = &c->world;

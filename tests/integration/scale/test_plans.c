@@ -1,0 +1,263 @@
+/* Every statement of the store finds its rows by an index, in a store of 20,000 runs and 200,000 records, so that it
+ * takes as long in one of a million. What does not is listed with its reason. */
+#include "coreengine/store/postgres_internal.h"
+#include "tests/bench/scale_fill.h"
+#include "tests/kit/kit.h"
+#include "tests/kit/postgres.h"
+#include "tests/kit/suites.h"
+
+#include <check.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RUNS    20000
+#define RECORDS 10
+
+/* Tables that grow with the number of runs. The others have a row for each tenant, class, worker or agent. */
+static const char *const large[] = {"runs",     "records", "blobs",       "pending",    "snapshots", "sessions",
+                                    "messages", "tasks",   "task_events", "interrupts", "usage",     "rates"};
+
+/* Statements that may read such a table from end to end. */
+static const struct {
+    const char *name, *why;
+    const char *only; /* one of the databases; NULL: both */
+} exceptions[] = {
+    {"STATS", "counts every row; it is asked for by people and checks, never by a run", NULL},
+    {"PRUNE_USAGE", "finds its rows by an index; without the limit's value it joins them by a scan", "PostgreSQL"},
+    {"PRUNE_RATES", "the same", "PostgreSQL"},
+};
+
+static const struct {
+    const char *name, *text;
+} statements[] = {
+#define X(name, text) {#name, text},
+    RV_SQL_STATEMENTS(X)
+#undef X
+};
+
+static bool is_excepted(const char *name, const char *database)
+{
+    for (size_t i = 0; i < RV_COUNT(exceptions); i++)
+        if (strcmp(exceptions[i].name, name) == 0)
+            return !exceptions[i].only || strcmp(exceptions[i].only, database) == 0;
+    return false;
+}
+
+static bool has_plan(const char *text)
+{
+    static const char *const kinds[] = {"SELECT", "UPDATE", "DELETE", "INSERT", "WITH"};
+
+    for (size_t i = 0; i < RV_COUNT(kinds); i++)
+        if (strncmp(text, kinds[i], strlen(kinds[i])) == 0)
+            return true;
+    return false;
+}
+
+/* --- SQLite: EXPLAIN QUERY PLAN; "SCAN r" names a table by its alias --- */
+
+/* An alias stands behind its table in the statement: "runs r", "tasks AS t". */
+static bool is_large(const char *sql, const char *name, size_t len)
+{
+    for (size_t i = 0; i < RV_COUNT(large); i++) {
+        char with[80];
+        if (strlen(large[i]) == len && strncmp(large[i], name, len) == 0)
+            return true;
+        snprintf(with, sizeof with, "%s %.*s", large[i], (int)len, name);
+        const char *at = strstr(sql, with);
+        if (at && strchr(" ,)", at[strlen(with)]))
+            return true;
+        snprintf(with, sizeof with, "%s AS %.*s", large[i], (int)len, name);
+        if (strstr(sql, with))
+            return true;
+    }
+    return false;
+}
+
+/* Through a partial index only some rows are read: those that wait, are due, or have an owner. */
+static bool is_partial(sqlite3 *db, const char *plan)
+{
+    const char *at = strstr(plan, "INDEX ");
+    sqlite3_stmt *stmt = NULL;
+
+    if (!at)
+        return false;
+    ck_assert_int_eq(
+        sqlite3_prepare_v2(db, "SELECT sql LIKE '% WHERE %' FROM sqlite_schema WHERE name = ?1", -1, &stmt, NULL),
+        SQLITE_OK);
+    sqlite3_bind_text(stmt, 1, at + 6, (int)strcspn(at + 6, " "), SQLITE_STATIC);
+    bool is = sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_int(stmt, 0);
+    sqlite3_finalize(stmt);
+    return is;
+}
+
+static int look_at_sqlite(sqlite3 *db, const char *name, const char *sql)
+{
+    rv_buf text = RV_BUF_INIT(20000);
+    sqlite3_stmt *stmt = NULL;
+    int n = 0;
+
+    rv_buf_printf(&text, "EXPLAIN QUERY PLAN %s", sql);
+    ck_assert_msg(sqlite3_prepare_v2(db, rv_buf_cstr(&text), -1, &stmt, NULL) == SQLITE_OK, "%s: %s", name,
+                  sqlite3_errmsg(db));
+    while (sqlite3_step(stmt) == SQLITE_ROW) {
+        const char *plan = (const char *)sqlite3_column_text(stmt, 3);
+        if (strncmp(plan, "SCAN ", 5) != 0 || !is_large(sql, plan + 5, strcspn(plan + 5, " ")) || is_partial(db, plan))
+            continue;
+        n++;
+        if (!is_excepted(name, "SQLite"))
+            fprintf(stderr, "SQLite, %s: %s\n", name, plan);
+    }
+    sqlite3_finalize(stmt);
+    rv_buf_fini(&text);
+    return is_excepted(name, "SQLite") ? 0 : n;
+}
+
+static int look_at_file(const char *path)
+{
+    sqlite3 *db = NULL;
+    int n = 0;
+
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    for (size_t i = 0; i < RV_COUNT(statements); i++)
+        if (has_plan(statements[i].text))
+            n += look_at_sqlite(db, statements[i].name, statements[i].text);
+    sqlite3_close(db);
+    return n;
+}
+
+START_TEST(sqlite_reads_no_large_table_from_end_to_end)
+{
+    char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "store.db");
+
+    scale_fill(path, RUNS, RECORDS, false);
+    ck_assert_int_eq(look_at_file(path), 0); /* as it is in use: SQLite gathers no figures by itself */
+    struct sql_store *st = scale_open(path);
+    scale_run(st, "ANALYZE");
+    rv_sql_close(st);
+    ck_assert_int_eq(look_at_file(path), 0);
+    free(path);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
+/* --- PostgreSQL: EXPLAIN of the plan that serves every value --- */
+
+/* PREPARE x AS ...; EXPLAIN EXECUTE x(NULL, ...), without the cursor that a walk has around it. */
+static void put_explain(struct postgres_stmt *stmt, const char *schema, rv_buf *out)
+{
+    static const char cursor[] = "DECLARE walk NO SCROLL CURSOR FOR ";
+    const char *text = stmt->text;
+
+    if (strncmp(text, cursor, strlen(cursor)) == 0)
+        text += strlen(cursor);
+    rv_buf_printf(out, "SET search_path = %s; SET plan_cache_mode = force_generic_plan; PREPARE x ", schema);
+    for (int i = 0; i < stmt->n_params; i++) { /* the driver names all types; here some cannot be told by their use */
+        char null[40], sum[40];
+        snprintf(null, sizeof null, "$%d IS NULL", i + 1);
+        snprintf(sum, sizeof sum, "$%d + $", i + 1);
+        rv_buf_printf(out, "%s%s", i ? ", " : "(",
+                      strstr(text, null)  ? "text"
+                      : strstr(text, sum) ? "bigint"
+                                          : "unknown");
+    }
+    rv_buf_printf(out, "%s AS %s; EXPLAIN EXECUTE x", stmt->n_params ? ")" : "", text);
+    for (int i = 0; i < stmt->n_params; i++)
+        rv_buf_printf(out, "%sNULL", i ? ", " : "(");
+    rv_buf_puts(out, stmt->n_params ? ")" : "");
+}
+
+static bool is_large_name(const char *name)
+{
+    for (size_t i = 0; i < RV_COUNT(large); i++)
+        if (strncmp(name, large[i], strlen(large[i])) == 0 && strchr(" \n", name[strlen(large[i])]))
+            return true;
+    return false;
+}
+
+static int complain(const char *name, const char *at, const char *plan)
+{
+    if (is_excepted(name, "PostgreSQL"))
+        return 0;
+    fprintf(stderr, "PostgreSQL, %s: %.*s\n%s\n", name, (int)strcspn(at, "\n"), at, plan);
+    return 1;
+}
+
+/* An index that is not partial, and read without a condition, is read from end to end as well. */
+static bool is_whole_index(const char *at, const char *partial)
+{
+    const char *next = strchr(at, '\n'), *on = strstr(at, " on ");
+    char index[100];
+
+    if (!on || !is_large_name(on + 4) || (next && strncmp(next + 1 + strspn(next + 1, " "), "Index Cond:", 11) == 0))
+        return false;
+    snprintf(index, sizeof index, " %.*s ", (int)strcspn(at, " "), at);
+    return !strstr(partial, index);
+}
+
+static int look_at_plan(const char *name, const char *plan, const char *partial)
+{
+    static const char seq[] = "Seq Scan on ", by[] = " using ";
+    int n = 0;
+
+    for (const char *at = plan; (at = strstr(at, seq)); at++)
+        if (is_large_name(at + strlen(seq)))
+            n += complain(name, at, plan);
+    for (const char *at = plan; (at = strstr(at, by)); at++)
+        if (is_whole_index(at + strlen(by), partial))
+            n += complain(name, at, plan);
+    return n;
+}
+
+static int look_at_schema(const struct rv_kit_postgres *server, struct sql_store *st, const char *schema)
+{
+    char *partial =
+        rv_kit_postgres_sql(server, "SELECT ' ' || string_agg(DISTINCT c.relname, ' ') || ' ' FROM pg_index i"
+                                    " JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indpred IS NOT NULL AND"
+                                    " c.relname <> 'records_by_blob'"); /* many */
+    int n = 0;
+
+    for (size_t i = 0; i < RV_COUNT(statements); i++) {
+        struct postgres_stmt *stmt = rv_pg_stmt((struct postgres *)st, (int)i);
+        rv_buf sql = RV_BUF_INIT(20000);
+        ck_assert_int_eq(rv_pg_translate(stmt, NULL), 0);
+        if (!has_plan(statements[i].text))
+            continue;
+        put_explain(stmt, schema, &sql);
+        char *plan = rv_kit_postgres_sql(server, rv_buf_cstr(&sql));
+        n += look_at_plan(statements[i].name, plan, partial);
+        free(plan);
+        rv_buf_fini(&sql);
+    }
+    free(partial);
+    return n;
+}
+
+/* The server gathers figures by itself, a minute after many rows came. */
+START_TEST(postgresql_reads_no_large_table_from_end_to_end)
+{
+    const struct rv_kit_postgres *server = rv_kit_postgres();
+    char *url = rv_kit_postgres_url(server);
+
+    scale_fill(url, RUNS, RECORDS, false);
+    struct sql_store *st = scale_open(url);
+    free(rv_kit_postgres_sql(server, "ANALYZE"));
+    ck_assert_int_eq(look_at_schema(server, st, strstr(url, "schema=") + 7), 0);
+    rv_sql_close(st);
+    free(url);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plans");
+    TCase *tc = tcase_create("plans");
+
+    rv_kit_postgres();
+    tcase_set_timeout(tc, 300);
+    tcase_add_test(tc, sqlite_reads_no_large_table_from_end_to_end);
+    tcase_add_test(tc, postgresql_reads_no_large_table_from_end_to_end);
+    suite_add_tcase(suite, tc);
+    return rv_kit_run(suite);
+}
