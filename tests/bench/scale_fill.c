@@ -2,6 +2,7 @@
 #include "tests/bench/scale_fill.h"
 
 #include "coreengine/store/copy.h"
+#include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/tables_internal.h"
 
 #include <stdio.h>

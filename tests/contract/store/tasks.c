@@ -1,4 +1,5 @@
 #include "tests/contract/store/tasks.h"
+#include "coreengine/store/workers.h"
 
 struct rv_new_task new_task(const char *id)
 {
@@ -239,5 +240,12 @@ int do_heard(struct world *w)
     bool heard = true;
     int rc = rv_store_heard(w->s, &heard, &w->err);
     ck_assert_int_eq(heard, rc != 0);
+    return rc;
+}
+int do_list_owners(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_owners(w->s, see_id, &seen, &w->err);
+    rv_buf_fini(&seen.text);
     return rc;
 }

@@ -49,6 +49,7 @@ int do_put_worker(struct world *w);
 int do_list_workers(struct world *w);
 int do_drop_worker(struct world *w);
 int do_take_duty(struct world *w);
+int do_list_owners(struct world *w);
 int do_listen(struct world *w);
 int do_heard(struct world *w);
 

@@ -319,13 +319,6 @@ static int do_set_share(struct world *w)
 {
     return rv_store_set_share(w->s, NULL, &(struct rv_task_share){.weight = 5, .cap = 7}, &w->err);
 }
-static int do_list_owners(struct world *w)
-{
-    struct seen seen = SEEN_INIT;
-    int rc = rv_store_list_owners(w->s, see_id, &seen, &w->err);
-    rv_buf_fini(&seen.text);
-    return rc;
-}
 static int do_list_left(struct world *w)
 {
     struct seen seen = SEEN_INIT;
