@@ -33,7 +33,7 @@ RV_MUST_CHECK int rv_env_intern(rv_envelope *env, rv_str text, const char *what,
                                 rv_err **err);
 /** The name if the envelope, or one that it is a fork of, has it; else NULL. */
 const struct rv_name *rv_env_name(const rv_envelope *env, rv_str text);
-/** The same by a name of its family: of a fork of it, of the one it is a fork of, or of a fork of that. */
+/** The same by a name that a fork of the envelope, its parent, or another fork of its parent has. */
 const struct rv_name *rv_env_name_like(const rv_envelope *env, const struct rv_name *name);
 void rv_names_fini(struct rv_names *names);
 

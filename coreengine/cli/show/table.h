@@ -29,7 +29,7 @@ struct rv_cli_list {
     bool is_cut;         /* by --limit */
     rv_cli_table *table; /* these and the rest are set by begin; NULL: for programs */
     rv_jw *json, w;      /* json NULL: words */
-    rv_buf text;         /* of what is no table */
+    rv_buf text;         /* what programs get */
     int64_t read;        /* rows to ask for: one more than are shown, which tells whether there are more; 0: all */
     int64_t n, limit, now_us;
     bool more; /* than the limit */
