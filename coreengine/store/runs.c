@@ -357,22 +357,30 @@ static int set_pending(struct sql_store *st, const struct found_run *run, const 
     return rv_sql_run(stmt, "write a run", err);
 }
 
-static int advance(struct sql_store *st, int64_t key, const struct rv_store_append *a, rv_err **err)
+static int change_status(struct sql_store *st, int64_t key, enum rv_run_status status, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_CHANGE_STATUS);
+
+    rv_sql_int(stmt, 1, key);
+    rv_sql_text(stmt, 2, rv_run_status_text(status));
+    rv_sql_int(stmt, 3, rv_run_status_is_final(status));
+    return rv_sql_run(stmt, "write a run", err);
+}
+
+/* In three parts, because a statement that names an indexed column writes its index even when nothing changes. */
+static int advance(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADVANCE);
     int rc;
 
-    rv_sql_int(stmt, 1, key);
-    rv_sql_text(stmt, 2, rv_run_status_text(a->status));
-    rv_sql_text(stmt, 3, a->stage);
-    rv_sql_int(stmt, 4, a->now_us);
-    rv_sql_int(stmt, 5, (int64_t)a->n_records);
-    rv_sql_int(stmt, 6, rv_run_status_is_final(a->status));
+    rv_sql_int(stmt, 1, run->key);
+    rv_sql_text(stmt, 2, a->stage);
+    rv_sql_int(stmt, 3, a->now_us);
+    rv_sql_int(stmt, 4, (int64_t)a->n_records);
     rc = rv_sql_run(stmt, "write a run", err);
-    if (rc < 0 || !a->release)
-        return rc;
-    /* Apart, because a statement that names the owner writes its index even when nothing changes. */
-    return rv_sql_run_key(st, SQL_DISOWN, key, "write a run", err);
+    if (rc == 0 && (a->status != run->status || rv_run_status_is_final(a->status)))
+        rc = change_status(st, run->key, a->status, err);
+    return rc == 0 && a->release ? rv_sql_run_key(st, SQL_DISOWN, run->key, "write a run", err) : rc;
 }
 
 static int append(struct sql_store *st, const struct rv_store_append *a, rv_err **err)
@@ -385,7 +393,7 @@ static int append(struct sql_store *st, const struct rv_store_append *a, rv_err 
     if (a->n_records > 0 && a->records[0].seq != run.n_records + 1)
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" has %lld records, so the next is not %lld", a->run,
                        (long long)run.n_records, (long long)a->records[0].seq);
-    rc = advance(st, run.key, a, err);
+    rc = advance(st, &run, a, err);
     if (rc == 0)
         rc = add_records(st, run.key, a->records, a->n_records, a->now_us, err);
     if (rc == 0 && a->set_pending)

@@ -62,8 +62,8 @@
                " created_us, updated_us, expires_us, n_records, owner, fence, lease_until_us, cancel, n_pending)"      \
                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 0, ?12, ?13, 1, ?14, 0, 0)")               \
     X(ADD_RECORD, "INSERT INTO records (run, seq, kind, body, value, blob) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")           \
-    X(ADVANCE, "UPDATE runs SET status = ?2, stage = ?3, updated_us = ?4, n_records = n_records + ?5,"                 \
-               " cancel = cancel * (1 - ?6) WHERE key = ?1")                                                           \
+    X(ADVANCE, "UPDATE runs SET stage = ?2, updated_us = ?3, n_records = n_records + ?4 WHERE key = ?1")               \
+    X(CHANGE_STATUS, "UPDATE runs SET status = ?2, cancel = cancel * (1 - ?3) WHERE key = ?1")                         \
     X(DISOWN, "UPDATE runs SET owner = NULL, lease_until_us = 0 WHERE key = ?1")                                       \
     X(CLEAR_PENDING, "DELETE FROM pending WHERE run = ?1")                                                             \
     X(ADD_PENDING, "INSERT INTO pending (run, n, id, kind, stage, text, body, created_us, expires_us)"                 \
