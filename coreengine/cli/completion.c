@@ -58,10 +58,12 @@ static void bash_verb(const struct rv_cli_verb *v, rv_buf *b)
     rv_buf_puts(b, "      esac ;;\n");
 }
 
-static void bash_value(const struct rv_cli_option *o, rv_buf *b)
+/* verb: its first word; "*": any. Options of two verbs may have the same name and other words. */
+static void bash_value(const char *verb, const struct rv_cli_option *o, rv_buf *b)
 {
     if (o->words && !is_path(o))
-        rv_buf_printf(b, "    --%s) COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")); return ;;\n", o->name, o->words);
+        rv_buf_printf(b, "    %.*s:--%s) COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")); return ;;\n",
+                      (int)strcspn(verb, " "), verb, o->name, o->words);
 }
 
 static void bash_values(const struct rv_cli_verb *v, rv_buf *b)
@@ -69,7 +71,7 @@ static void bash_values(const struct rv_cli_verb *v, rv_buf *b)
     const struct rv_cli_option *o;
 
     for (size_t i = 0; (o = rv_cli_option_at(v, i)) != rv_cli_common.options; i++)
-        bash_value(o, b);
+        bash_value(v->name, o, b);
 }
 
 static void bash_completion(rv_buf *b)
@@ -86,9 +88,9 @@ static void bash_completion(rv_buf *b)
     for (size_t i = 0; rv_cli_verbs[i]; i++)
         if (!rv_cli_verbs[i]->hidden)
             rv_buf_printf(b, "%s ", rv_cli_verbs[i]->name);
-    rv_buf_puts(b, "\" -- \"$cur\"))\n    return\n  fi\n  case \"$prev\" in\n");
+    rv_buf_puts(b, "\" -- \"$cur\"))\n    return\n  fi\n  case \"$verb:$prev\" in\n");
     for (size_t i = 0; i < rv_cli_common.n; i++)
-        bash_value(&rv_cli_common.options[i], b);
+        bash_value("*", &rv_cli_common.options[i], b);
     each_leaf(bash_values, b);
     rv_buf_puts(b, "  esac\n  case \"$verb\" in\n");
     for (size_t i = 0; rv_cli_verbs[i]; i++)

@@ -22,6 +22,9 @@ void rv_cli_table_add_int(rv_cli_table *t, int64_t n);         /* with thousands
 /** Heads and rows, or nothing without rows. */
 RV_MUST_CHECK int rv_cli_table_write(const rv_cli_table *t, bool bold_heads, rv_buf *b, rv_err **err);
 
+/** The rows of a query, an array of {entity_type, data}: the members of data as columns; "(no results)" for none. */
+RV_MUST_CHECK int rv_query_write_table(json_object *rows, rv_buf *b, rv_err **err);
+
 /* --- list.c: what a verb lists, as a table, with --json as an array, else one word a line --- */
 struct rv_cli_list {
     const char *what;    /* "tasks" */
@@ -39,8 +42,5 @@ RV_MUST_CHECK int rv_cli_list_begin(struct rv_cli *cli, struct rv_cli_list *l, c
                                     size_t n_columns, rv_err **err);
 bool rv_cli_list_takes(struct rv_cli_list *l); /* a row; false: it is the one too many */
 RV_MUST_CHECK int rv_cli_list_end(struct rv_cli *cli, struct rv_cli_list *l, int rc, rv_err **err);
-
-/** The rows of a query, an array of {entity_type, data}: the members of data as columns; "(no results)" for none. */
-RV_MUST_CHECK int rv_query_write_table(json_object *rows, rv_buf *b, rv_err **err);
 
 #endif

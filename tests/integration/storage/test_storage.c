@@ -14,6 +14,9 @@
 #define LARGE     5120 /* above RV_STORE_INLINE_MAX */
 #define MAX_TEXT  ((size_t)16 << 20)
 #define N_TURNS   500
+#define QUESTION  220 /* what is kept of one that was answered, and the indexes of runs by user and by status */
+#define N_INDEXES 8
+#define PAGE      4096
 #define AN_HOUR   INT64_C(3600000000)
 #define TURN_SIZE (2 * TURN)
 
@@ -137,8 +140,8 @@ START_TEST(five_hundred_turns_take_their_words_and_little_besides)
             "%s: bytes a turn: the first 100 %lld, the last 100 %lld, all %lld, with the snapshot %lld, words %d\n",
             c->what, (long long)first / 100, (long long)last / 100, (long long)(whole - none) / N_TURNS,
             (long long)(kept - none) / N_TURNS, TURN_SIZE);
-    ck_assert_int_le(llabs(last - first), first / 20);
-    ck_assert_int_le(whole - none, N_TURNS * (TURN_SIZE + c->besides));
+    ck_assert_int_le(llabs(last - first), first / 20 + N_INDEXES * PAGE); /* each may have split one just before */
+    ck_assert_int_le(whole - none, N_TURNS * (TURN_SIZE + QUESTION + c->besides));
 }
 END_TEST
 
@@ -149,7 +152,7 @@ START_TEST(a_large_text_that_is_always_the_same_is_kept_once)
 
     fprintf(stderr, "%s: bytes a turn with the same %d bytes in each %lld\n", c->what, LARGE,
             (long long)whole / N_TURNS);
-    ck_assert_int_le(whole, N_TURNS * (TURN + c->besides));
+    ck_assert_int_le(whole, N_TURNS * (TURN + QUESTION + c->besides));
 }
 END_TEST
 
