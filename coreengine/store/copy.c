@@ -185,6 +185,13 @@ static void free_marks(struct marks *m)
     rv_buf_fini(&m->copied_of);
 }
 
+static int fail_finished(const struct copy *c, rv_err **err)
+{
+    RV_FAIL(err, RV_E_STATE, "\"%s\" already has a finished copy of \"%s\"", rv_sql_path(c->to), rv_sql_path(c->from));
+    rv_err_hint(err, "name another store to copy to, or delete that one first");
+    return RV_E_STATE;
+}
+
 static int check_marks(const struct copy *c, struct marks *m, rv_err **err)
 {
     const char *to = rv_sql_path(c->to), *id = rv_buf_cstr(&m->id);
@@ -197,7 +204,7 @@ static int check_marks(const struct copy *c, struct marks *m, rv_err **err)
     if (m->copy_of.len > 0 && strcmp(id, rv_buf_cstr(&m->copy_of)) != 0)
         return rv_store_fail_half(c->to, rv_buf_cstr(&m->copy_from), err);
     if (m->copy_of.len == 0 && strcmp(id, rv_buf_cstr(&m->copied_of)) == 0)
-        return RV_FAIL(err, RV_E_STATE, "\"%s\" already has a finished copy of \"%s\"", to, rv_sql_path(c->from));
+        return fail_finished(c, err);
     return m->copy_of.len > 0 ? 0 : check_empty(c, err);
 }
 

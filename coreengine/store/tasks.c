@@ -396,34 +396,6 @@ static int mark(struct sql_store *st, const struct found_task *found, enum rv_ta
     return rc < 0 ? rc : add_event(st, found, kind, text, NULL, now_us, err);
 }
 
-static int note(struct sql_store *st, const struct rv_task_lease *lease, const char *text, int64_t now_us, rv_err **err)
-{
-    struct found_task found;
-    int rc = rv_task_find_held(st, lease, &found, err);
-
-    return rc < 0 ? rc : mark(st, &found, RV_TASK_EVENT_ERROR, text, now_us, err);
-}
-
-int rv_store_note_task(rv_store *s, const struct rv_task_lease *lease, const char *text, int64_t now_us, rv_err **err)
-{
-    char *kept = NULL;
-    int rc = rv_task_check_lease(lease, now_us, err);
-
-    if (rc == 0)
-        rc = check_words("text", text, err);
-    if (rc == 0 && !(kept = cut(text)))
-        rc = RV_FAIL(err, RV_E_NOMEM, "note task");
-    rc = rv_store_enter_write(s, rc, "note task", err);
-    if (rc == 0) {
-        do
-            rc = note(s->sql, lease, kept, now_us, err);
-        while (rv_store_repeats(s, &rc, err));
-        rc = rv_store_leave_write(s, rc, err);
-    }
-    free(kept);
-    return rc;
-}
-
 /* --- People --- */
 
 static int check_person(const struct rv_store_scope *scope, const char *id, int64_t now_us, struct rv_store_scope *out,

@@ -164,9 +164,6 @@ RV_MUST_CHECK int rv_store_postpone_task(rv_store *s, const struct rv_task_lease
 RV_MUST_CHECK int rv_store_release_task(rv_store *s, const struct rv_task_lease *lease, int64_t now_us, rv_err **err);
 /** `cancelled`, because its worker stopped as it was asked to. RV_E_STATE also when it was not asked. */
 RV_MUST_CHECK int rv_store_stop_task(rv_store *s, const struct rv_task_lease *lease, int64_t now_us, rv_err **err);
-/** Add an event `error` to a task that is held: something worth keeping that does not end the attempt. */
-RV_MUST_CHECK int rv_store_note_task(rv_store *s, const struct rv_task_lease *lease, const char *text, int64_t now_us,
-                                     rv_err **err);
 /** A sign of life: all that the worker holds, in one statement, is its own until `until_us`. No lease is cut short, and
  *  one that was recovered meanwhile does not come back. *n (may be NULL): how many it holds. */
 RV_MUST_CHECK int rv_store_heartbeat(rv_store *s, const char *worker, int64_t now_us, int64_t until_us, int64_t *n,

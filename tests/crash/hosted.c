@@ -28,11 +28,17 @@ static const struct {
     bool is_once; /* it must not be repeated */
 } steps[N_STEPS] = {{"append_probed", true}, {"set_flag", false}, {"append_probed", true}, {"read_counter", false}};
 
-static void must(int rc, const rv_err *err, const char *what)
+static void die(const rv_err *err, const char *what)
 {
-    if (rc < 0)
-        rv_kit_die("%s: %s", what, err ? rv_err_text(err) : "failed");
+    rv_kit_die("%s: %s", what, err ? rv_err_text(err) : "failed");
 }
+
+/* err is read when the call is over. */
+#define must(call, err, what)                                                                                          \
+    do {                                                                                                               \
+        if ((call) < 0)                                                                                                \
+            die(err, what);                                                                                            \
+    } while (0)
 
 /* --- the program --- */
 

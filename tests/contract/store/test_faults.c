@@ -248,10 +248,6 @@ static int do_stop_task(struct world *w)
 {
     return rv_store_stop_task(w->s, HELD("stopping", "W", 1), T0, &w->err);
 }
-static int do_note_task(struct world *w)
-{
-    return rv_store_note_task(w->s, HELD("held", "W", 1), "note", AT(3), &w->err);
-}
 static int do_heartbeat(struct world *w)
 {
     int64_t n = -1;
@@ -388,7 +384,6 @@ static const struct {
     {"postpone_task", do_postpone_task},
     {"release_task", do_release_task},
     {"stop_task", do_stop_task},
-    {"note_task", do_note_task},
     {"heartbeat", do_heartbeat},
     {"list_held", do_list_held},
     {"promote_tasks", do_promote_tasks},
