@@ -299,8 +299,11 @@ int sim_people(struct sim_seed *s, rv_err **err)
         return 0;
     }
     /* The lease ended with the pause: to answer, a process opens the run again, mostly another one. */
+    rc = s->journal ? rv_journal_release(s->journal, NULL) : 0;
     rv_journal_free(s->journal);
     s->journal = NULL;
+    if (rc == RV_E_NOMEM)
+        return RV_FAIL(err, rc, "end a process");
     rc = sim_process_open(s, err);
     if (rc < 0 || s->is_broken || s->is_parked || !s->run || rv_run_status(s->run) != RV_RUN_INTERRUPTED)
         return rc;

@@ -67,12 +67,19 @@ static void forget_step(rv_journal *j)
     j->paused = NULL;
 }
 
+int rv_journal_release(rv_journal *j, rv_err **err)
+{
+    int rc = j->is_owned && !j->is_paused ? rv_store_release(j->store, j->run, j->fence, err) : 0;
+
+    j->is_owned = false;
+    return rc;
+}
+
 void rv_journal_free(rv_journal *j)
 {
     if (!j)
         return;
-    if (j->is_owned && !j->is_paused)
-        RV_IGNORE(rv_store_release(j->store, j->run, j->fence, NULL), "the lease ends by itself, only later");
+    RV_IGNORE(rv_journal_release(j, NULL), "the lease ends by itself, only later");
     free(j->run);
     free(j->tenant);
     free(j->records);

@@ -76,6 +76,8 @@ RV_MUST_CHECK int rv_journal_new(rv_store *store, const struct rv_journal_start 
  * answer follows). */
 RV_MUST_CHECK int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const char *run,
                                   const char *owner, int64_t now_us, int64_t lease_us, rv_journal **out, rv_err **err);
+/** Gives the lease up if the run is not over, once: as rv_store_release(). Nothing can be kept afterwards. */
+RV_MUST_CHECK int rv_journal_release(rv_journal *j, rv_err **err);
 void rv_journal_free(rv_journal *j); /* gives the lease up if the run is not over; NULL is fine */
 /** From now on it uses that handle of its store, and belongs to the thread of the handle. */
 void rv_journal_move(rv_journal *j, rv_store *store);

@@ -145,7 +145,7 @@ START_TEST(a_copy_that_is_killed_many_times_gets_to_its_end)
 
     begin(c, ways[_i]);
     c->to = world_url(&c->world, ways[_i].to);
-    while (n < rv_kit_sample(40, 400) && copy_in_child(c, 1 << 20, (int64_t)rv_rand_below(rand, 150000)))
+    while (n < rv_kit_sample(40, 400) && copy_in_child(c, 1 << 20, n > 0 ? (int64_t)rv_rand_below(rand, 150000) : 0))
         n++;
     ck_assert_int_ge(n, 1);
     finish(c);
