@@ -86,7 +86,7 @@ static int live(void)
 START_TEST(every_allocation_may_fail)
 {
     ck_assert_int_eq(live(), 0);
-    for (size_t n = 0;; n += rv_kit_step(3)) {
+    for (size_t n = 0;; n += rv_kit_step(5)) {
         int rc;
 
         rv_fault_arm(n);

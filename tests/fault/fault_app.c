@@ -39,7 +39,7 @@ START_TEST(any_allocation_may_fail)
     rv_kit_write(pipeline_path, pipeline);
     rv_kit_write(script_path, script);
     ck_assert_int_eq(scenario(pipeline_path, script_path), 0);
-    for (n = 0;; n++) {
+    for (n = 0;; n += rv_kit_step(5)) {
         rv_fault_arm(n);
         int rc = scenario(pipeline_path, script_path);
         if (!rv_fault_disarm()) {
@@ -107,7 +107,7 @@ START_TEST(any_allocation_of_what_quotas_do_may_fail)
     rv_kit_write(file, quotas);
     ck_assert_int_eq(count(file, "memory:", &used), 0);
     ck_assert_int_eq(used, 12); /* a run, a call, ten tokens */
-    for (n = 0;; n++) {
+    for (n = 0;; n += rv_kit_step(5)) {
         rv_fault_arm(n);
         int rc = count(file, "memory:", &used);
         if (!rv_fault_disarm()) {

@@ -97,7 +97,7 @@ START_TEST(every_allocation_of_a_copy_may_fail_once)
     make_empty();
     ck_assert_int_eq(copy(&out), 0); /* libraries set themselves up at first use */
     memcpy(hash, out.hash, sizeof hash);
-    for (n = 0;; n += rv_kit_step(3)) {
+    for (n = 0;; n += rv_kit_step(7)) {
         make_empty();
         rv_fault_arm(n);
         int rc = copy(&out);

@@ -211,7 +211,7 @@ START_TEST(every_allocation_may_fail_once)
     ck_assert_int_eq(scenario(), 0); /* also sets up what libraries keep */
     ck_assert_int_ge(n_pauses, 2);
     ck_assert_int_ge(n_steps, 10);
-    for (n = 0;; n += rv_kit_step(3)) {
+    for (n = 0;; n += rv_kit_step(5)) {
         rv_fault_arm(n);
         int rc = scenario();
         if (!rv_fault_disarm()) {

@@ -173,7 +173,7 @@ START_TEST(any_allocation_may_fail)
     ck_assert_int_eq(scenario(&parts, &over), 0);
     ck_assert(over);
 
-    for (n = 0;; n += rv_kit_step(3)) {
+    for (n = 0;; n += rv_kit_step(5)) {
         rv_fault_arm(n);
         int rc = scenario(&parts, &over);
         if (!rv_fault_disarm()) {

@@ -128,7 +128,7 @@ START_TEST(any_allocation_of_a_schedule_may_fail)
     rv_kit_write(script_path, script);
     ck_assert_int_eq(live(pipeline_path, script_path), 0);
     ck_assert_int_eq(broken_line, 0);
-    for (n = 0;; n += rv_kit_step(3)) {
+    for (n = 0;; n += rv_kit_step(5)) {
         rv_fault_arm(n);
         int rc = live(pipeline_path, script_path);
         if (!rv_fault_disarm()) {

@@ -290,7 +290,7 @@ START_TEST(every_allocation_may_fail_once)
     memset(large, 'x', sizeof large);
     ck_assert_int_eq(live(), 0); /* libraries set themselves up at first use */
     ck_assert_int_eq(broken_line, 0);
-    for (n = 0;; n += rv_kit_step(3)) {
+    for (n = 0;; n += rv_kit_step(5)) {
         int rc;
         remove_files();
         rv_fault_arm(n);
@@ -316,7 +316,7 @@ START_TEST(every_allocation_of_opening_in_memory_may_fail_once)
 {
     char hash[RV_STORE_HASH_MAX];
 
-    for (size_t n = 0;; n += rv_kit_step(3)) {
+    for (size_t n = 0;; n += rv_kit_step(5)) {
         rv_store *s = NULL;
         rv_fault_arm(n);
         int rc = rv_store_open("memory:", NULL, &s, NULL);
