@@ -73,7 +73,7 @@ if(RV_TESTS)
     file(WRITE ${PROJECT_BINARY_DIR}/DartConfiguration.tcl "TimeOut: 3600\n")
 endif()
 
-# By itself each test of a program runs in a process of its own. Under a sanitizer all of them run in one, which takes a
+# By itself each test of a program runs in a process of its own. Under the address sanitizer all of them run in one, which takes a
 # quarter of the time: a fork has to copy its tables and each end looks for leaks. FORKS: the tests need processes of
 # their own, because they change or end theirs.
 function(rv_test name)
@@ -88,7 +88,7 @@ function(rv_test name)
         RV_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RV_BINARY_DIR="${PROJECT_BINARY_DIR}")
     add_test(NAME ${name} COMMAND ${name} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set(environment ${RV_TEST_PLACES})
-    if(RV_SANITIZE AND NOT arg_FORKS)
+    if(RV_SANITIZE MATCHES "address" AND NOT arg_FORKS)
         list(APPEND environment CK_FORK=no)
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" ENVIRONMENT "${environment}")
