@@ -73,9 +73,9 @@ if(RV_TESTS)
     file(WRITE ${PROJECT_BINARY_DIR}/DartConfiguration.tcl "TimeOut: 3600\n")
 endif()
 
-# By itself each test of a program runs in a process of its own. Under the address sanitizer all of them run in one, which takes a
-# quarter of the time: a fork has to copy its tables and each end looks for leaks. FORKS: the tests need processes of
-# their own, because they change or end theirs.
+# By itself each test of a program runs in a process of its own. Under the address sanitizer all of them run in one, which
+# takes a quarter of the time: a fork has to copy its tables, and each end looks for leaks. FORKS: the tests need
+# processes of their own, because they change or end theirs.
 function(rv_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "FORKS" "" "SOURCES;USES;ARGS;LABELS")
     if(NOT RV_TESTS)
