@@ -14,7 +14,7 @@
 #define LARGE     5120 /* above RV_STORE_INLINE_MAX */
 #define MAX_TEXT  ((size_t)16 << 20)
 #define N_TURNS   500
-#define QUESTION  220 /* what is kept of one that was answered, and the indexes of runs by user and by status */
+#define QUESTION  260 /* what is kept of one that was answered, and the indexes of runs by user and by status */
 #define N_INDEXES 8
 #define PAGE      4096
 #define AN_HOUR   INT64_C(3600000000)
@@ -132,15 +132,16 @@ static int64_t bytes_of(const struct conversation *c, size_t n_turns, bool large
 START_TEST(five_hundred_turns_take_their_words_and_little_besides)
 {
     const struct conversation *c = &conversations[_i];
-    int64_t none = bytes_of(c, 0, false, false), first = bytes_of(c, 100, false, false) - none;
-    int64_t most = bytes_of(c, N_TURNS - 100, false, false), whole = bytes_of(c, N_TURNS, false, false);
-    int64_t last = whole - most, kept = bytes_of(c, N_TURNS, false, true);
+    int64_t none = bytes_of(c, 0, false, false), first = bytes_of(c, N_TURNS / 2, false, false) - none;
+    int64_t whole = bytes_of(c, N_TURNS, false, false), last = whole - none - first;
+    int64_t kept = bytes_of(c, N_TURNS, false, true);
 
     fprintf(stderr,
-            "%s: bytes a turn: the first 100 %lld, the last 100 %lld, all %lld, with the snapshot %lld, words %d\n",
-            c->what, (long long)first / 100, (long long)last / 100, (long long)(whole - none) / N_TURNS,
-            (long long)(kept - none) / N_TURNS, TURN_SIZE);
-    ck_assert_int_le(llabs(last - first), first / 20 + N_INDEXES * PAGE); /* each may have split one just before */
+            "%s: bytes a turn: the first half %lld, the second %lld, all %lld, with the snapshot %lld, words %d\n",
+            c->what, (long long)first / (N_TURNS / 2), (long long)last / (N_TURNS / 2),
+            (long long)(whole - none) / N_TURNS, (long long)(kept - none) / N_TURNS, TURN_SIZE);
+    /* Pages of an index are as full as they were at half its size, about: ids are drawn. */
+    ck_assert_int_le(llabs(last - first), first / 20 + N_INDEXES * PAGE);
     ck_assert_int_le(whole - none, N_TURNS * (TURN_SIZE + QUESTION + c->besides));
 }
 END_TEST
