@@ -455,7 +455,7 @@ START_TEST(no_run_escapes_its_bounds)
         check_one(&l, rv_buf_cstr(&yaml), RV_MODE_SEQUENTIAL);
         check_one(&l, rv_buf_cstr(&yaml), RV_MODE_PARALLEL);
     }
-    ck_assert_msg(l.n_answered > n / 4 && l.n_queued >= n / 100 - 1 && l.n_unknown > n / 50 && l.n_crashes > n / 3,
+    ck_assert_msg(l.n_answered > n / 4 && l.n_queued >= n / 100 - 1 && l.n_unknown >= n / 50 && l.n_crashes > n / 3,
                   "%d answers, %d queued, %d unknown, %d crashes", l.n_answered, l.n_queued, l.n_unknown, l.n_crashes);
     rv_buf_fini(&yaml);
 }
