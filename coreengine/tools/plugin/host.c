@@ -339,7 +339,7 @@ static int answer(struct host *h, const struct rv_frame *frame, rv_err **err)
 
 int rv_plugin_host(int fd)
 {
-    struct host h = {.plugin = NULL};
+    static struct host h; /* the watch looks at it until the process is gone */
     struct rv_frame frame;
     int rc;
 
