@@ -167,6 +167,10 @@ void rv_cli_write_duration(rv_buf *b, int64_t us); /* "340 ms" */
 void rv_cli_write_age(rv_buf *b, int64_t us);      /* "5 min": how long ago */
 void rv_cli_write_bytes(rv_buf *b, int64_t bytes); /* "4.2 MB" */
 void rv_cli_write_moment(rv_buf *b, int64_t us);   /* "2026-11-21 21:05:00", UTC */
+#define RV_CLI_LABEL 12                            /* characters before what a line of `show` says */
+/** A line of `show`; nothing where text is NULL or empty, or us is not after 0. */
+void rv_cli_put_line(rv_buf *b, const char *label, const char *text);
+void rv_cli_put_moment(rv_buf *b, const char *label, int64_t us);
 /** "90s", "15min", "12h", "30d", "4w". */
 RV_MUST_CHECK int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_err **err);
 int rv_cli_zone_minutes(void); /* of this machine, now: east of UTC */

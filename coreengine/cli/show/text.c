@@ -175,3 +175,21 @@ void rv_cli_write_bytes(rv_buf *b, int64_t bytes)
     else
         rv_buf_printf(b, "%lld bytes", (long long)whole);
 }
+
+void rv_cli_put_line(rv_buf *b, const char *label, const char *text)
+{
+    if (!text || !*text)
+        return;
+    rv_buf_printf(b, "%-*s", RV_CLI_LABEL, label);
+    rv_cli_write_lines(rv_str_of(text), b);
+    rv_buf_putc(b, '\n');
+}
+
+void rv_cli_put_moment(rv_buf *b, const char *label, int64_t us)
+{
+    if (us <= 0)
+        return;
+    rv_buf_printf(b, "%-*s", RV_CLI_LABEL, label);
+    rv_cli_write_moment(b, us);
+    rv_buf_putc(b, '\n');
+}

@@ -4,7 +4,6 @@
 #include "coreengine/calendar/when.h"
 #include "coreengine/cli/verbs/verbs.h"
 
-#define LABEL        12 /* characters before what a line says */
 #define SHOWN_TIMES  5
 #define SHOWN_FIRED  10
 #define MAX_TIMES    1000
@@ -48,40 +47,23 @@ static int write_times(const struct rv_app_times *t, int64_t after_us, int64_t n
 
 /* --- show --- */
 
-static void put(rv_buf *b, const char *label, const char *text)
-{
-    if (!text || !*text)
-        return;
-    rv_buf_printf(b, "%-*s", LABEL, label);
-    rv_cli_write_lines(rv_str_of(text), b);
-    rv_buf_putc(b, '\n');
-}
-
-static void put_moment(rv_buf *b, const char *label, int64_t us)
-{
-    if (us <= 0)
-        return;
-    rv_buf_printf(b, "%-*s", LABEL, label);
-    rv_cli_write_moment(b, us);
-    rv_buf_putc(b, '\n');
-}
-
 static void write_schedule(const struct rv_schedule_row *row, rv_buf *b)
 {
-    put(b, "schedule", row->name);
-    put(b, "id", row->id);
-    put(b, "status", row->next_us > 0 ? "active" : "ended");
-    put(b, row->is_once ? "at" : "cron", row->expr);
-    put(b, "zone", row->zone);
-    put(b, row->bundle ? "pipeline" : "type", row->bundle ? row->pipeline : row->type);
-    put(b, "tenant", row->tenant);
-    put(b, "user", row->user);
+    rv_cli_put_line(b, "schedule", row->name);
+    rv_cli_put_line(b, "id", row->id);
+    rv_cli_put_line(b, "status", row->next_us > 0 ? "active" : "ended");
+    rv_cli_put_line(b, row->is_once ? "at" : "cron", row->expr);
+    rv_cli_put_line(b, "zone", row->zone);
+    rv_cli_put_line(b, row->bundle ? "pipeline" : "type", row->bundle ? row->pipeline : row->type);
+    rv_cli_put_line(b, "tenant", row->tenant);
+    rv_cli_put_line(b, "user", row->user);
     if (row->priority != 0)
-        rv_buf_printf(b, "%-*s%lld\n", LABEL, "priority", (long long)row->priority);
-    put_moment(b, "created", row->created_us);
-    rv_buf_printf(b, "%-*s%lld, skipped %lld\n", LABEL, "fired", (long long)row->n_fired, (long long)row->n_skipped);
-    put(b, "error", row->error);
-    rv_buf_printf(b, "%-*s", LABEL, "payload");
+        rv_buf_printf(b, "%-*s%lld\n", RV_CLI_LABEL, "priority", (long long)row->priority);
+    rv_cli_put_moment(b, "created", row->created_us);
+    rv_buf_printf(b, "%-*s%lld, skipped %lld\n", RV_CLI_LABEL, "fired", (long long)row->n_fired,
+                  (long long)row->n_skipped);
+    rv_cli_put_line(b, "error", row->error);
+    rv_buf_printf(b, "%-*s", RV_CLI_LABEL, "payload");
     rv_cli_write_lines(row->payload, b);
     rv_buf_putc(b, '\n');
 }

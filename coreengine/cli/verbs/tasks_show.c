@@ -2,57 +2,37 @@
 #include "coreengine/app/rows.h"
 #include "coreengine/cli/verbs/verbs.h"
 
-#define LABEL 12 /* characters before what a line says */
-
-static void put(rv_buf *b, const char *label, const char *text)
-{
-    if (!text || !*text)
-        return;
-    rv_buf_printf(b, "%-*s", LABEL, label);
-    rv_cli_write_lines(rv_str_of(text), b);
-    rv_buf_putc(b, '\n');
-}
-
-static void put_moment(rv_buf *b, const char *label, int64_t us)
-{
-    if (us <= 0)
-        return;
-    rv_buf_printf(b, "%-*s", LABEL, label);
-    rv_cli_write_moment(b, us);
-    rv_buf_putc(b, '\n');
-}
-
 static void put_json(rv_buf *b, const char *label, rv_str json)
 {
     if (!json.ptr || json.len == 0)
         return;
-    rv_buf_printf(b, "%-*s", LABEL, label);
+    rv_buf_printf(b, "%-*s", RV_CLI_LABEL, label);
     rv_cli_write_lines(json, b);
     rv_buf_putc(b, '\n');
 }
 
 static void write_task(const struct rv_task_row *row, rv_buf *b)
 {
-    put(b, "task", row->id);
-    put(b, "type", row->type);
-    rv_buf_printf(b, "%-*s%s%s\n", LABEL, "status", rv_task_status_text(row->status),
+    rv_cli_put_line(b, "task", row->id);
+    rv_cli_put_line(b, "type", row->type);
+    rv_buf_printf(b, "%-*s%s%s\n", RV_CLI_LABEL, "status", rv_task_status_text(row->status),
                   row->cancel_requested ? ", to be cancelled" : "");
-    put(b, "tenant", row->tenant);
-    put(b, "user", row->user);
-    put(b, "tier", row->tier);
-    put(b, "key", row->key);
+    rv_cli_put_line(b, "tenant", row->tenant);
+    rv_cli_put_line(b, "user", row->user);
+    rv_cli_put_line(b, "tier", row->tier);
+    rv_cli_put_line(b, "key", row->key);
     if (row->priority != 0)
-        rv_buf_printf(b, "%-*s%lld\n", LABEL, "priority", (long long)row->priority);
-    rv_buf_printf(b, "%-*s%lld, retries %lld of %lld\n", LABEL, "attempts", (long long)row->attempt,
+        rv_buf_printf(b, "%-*s%lld\n", RV_CLI_LABEL, "priority", (long long)row->priority);
+    rv_buf_printf(b, "%-*s%lld, retries %lld of %lld\n", RV_CLI_LABEL, "attempts", (long long)row->attempt,
                   (long long)row->retry_count, (long long)row->max_retries);
-    put_moment(b, "created", row->created_us);
+    rv_cli_put_moment(b, "created", row->created_us);
     if (!rv_task_status_is_final(row->status))
-        put_moment(b, "due", row->scheduled_us);
-    put_moment(b, "started", row->started_us);
-    put_moment(b, "ended", row->completed_us);
-    put(b, "worker", row->worker);
-    put_moment(b, "lease until", row->lease_until_us);
-    put(b, "error", row->error);
+        rv_cli_put_moment(b, "due", row->scheduled_us);
+    rv_cli_put_moment(b, "started", row->started_us);
+    rv_cli_put_moment(b, "ended", row->completed_us);
+    rv_cli_put_line(b, "worker", row->worker);
+    rv_cli_put_moment(b, "lease until", row->lease_until_us);
+    rv_cli_put_line(b, "error", row->error);
     put_json(b, "payload", row->payload);
     put_json(b, "result", row->result);
 }
