@@ -212,5 +212,7 @@ int sql_json_step(struct sql *p, struct sql_operand *o)
         p->tokens[at].instead = path;
         return to_text ? sql_wrap(p, o, AS_TEXT_OPEN, AS_TEXT_CLOSE) : 0;
     }
-    return to_text && !sql_is(p, p->pos, "COLLATE") ? sql_wrap(p, o, "(", " COLLATE \"C\")") : 0;
+    if (!to_text || (sql_is(p, p->pos, ")") && sql_is(p, p->pos + 1, "COLLATE")))
+        return 0;
+    return sql_wrap(p, o, "((", ") COLLATE \"C\")");
 }

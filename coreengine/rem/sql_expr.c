@@ -163,6 +163,18 @@ static int read_typed_literal(struct sql *p, struct sql_operand *out)
                     REM_QUOTE(sql_at(p, first + 1)->value));
 }
 
+static int read_exists(struct sql *p, struct sql_operand *out)
+{
+    size_t first = p->pos;
+    int rc;
+
+    p->pos += begins_query(p, first + 2) ? 1 : 2;
+    rc = p->pos == first + 1 ? read_parentheses(p, out) : sql_unexpected(p, "SELECT");
+    *out = operand(first, p->pos - 1, SQL_PRIMARY, SQL_BOOL);
+    out->name = RV_STR_LIT("exists");
+    return rc;
+}
+
 static int read_word(struct sql *p, struct sql_operand *out)
 {
     static const char *const constants[] = {"TRUE", "FALSE", "NULL"};
@@ -188,13 +200,8 @@ static int read_word(struct sql *p, struct sql_operand *out)
         return read_case(p, out);
     if (sql_is(p, first, "CAST") && sql_is(p, first + 1, "("))
         return read_cast(p, out);
-    if (sql_is(p, first, "EXISTS") && sql_is(p, first + 1, "(") && begins_query(p, first + 2)) {
-        p->pos++;
-        int rc = read_parentheses(p, out);
-        *out = operand(first, p->pos - 1, SQL_PRIMARY, SQL_BOOL);
-        out->name = RV_STR_LIT("exists");
-        return rc;
-    }
+    if (sql_is(p, first, "EXISTS") && sql_is(p, first + 1, "("))
+        return read_exists(p, out);
     return sql_is(p, first + 1, "(") ? sql_call(p, out) : read_column(p, out);
 }
 
@@ -205,7 +212,9 @@ static int read_primary(struct sql *p, struct sql_operand *out)
     if (t->kind == SQL_STRING || t->kind == SQL_NUMBER) {
         *out = operand(p->pos, p->pos, SQL_LITERAL, t->kind == SQL_STRING ? SQL_TEXT : SQL_NUM);
         p->pos++;
-        return 0;
+        if (BACKEND(p) == RV_REM_SQLITE || t->kind == SQL_STRING || strspn(t->value.ptr, "0123456789") >= t->value.len)
+            return 0;
+        return sql_after(p, out->last, "::double precision"); /* not numeric, which has other digits */
     }
     if (sql_is(p, p->pos, "("))
         return read_parentheses(p, out);
