@@ -105,7 +105,7 @@ static struct rv_rem_sql rewrite(rv_str statement, enum rv_rem_backend backend)
 static void run_sqlite(rv_str text, rv_buf *names, rv_buf *out)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc;
+    int rc, n_rows = 0;
 
     ck_assert_msg(sqlite3_prepare_v2(sqlite, text.ptr, (int)text.len, &stmt, NULL) == SQLITE_OK, "%.*s: %s",
                   RV_STR_ARG(text), sqlite3_errmsg(sqlite));
@@ -113,7 +113,7 @@ static void run_sqlite(rv_str text, rv_buf *names, rv_buf *out)
     for (int i = 0; i < sqlite3_column_count(stmt); i++)
         rv_buf_printf(names, "%s%s", i ? "|" : "", sqlite3_column_name(stmt, i));
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-        if (out->len)
+        if (n_rows++)
             rv_buf_putc(out, '\n');
         for (int i = 0; i < sqlite3_column_count(stmt); i++) {
             if (i)
