@@ -40,6 +40,9 @@ size_t rv_grams_shared(const uint32_t *a, size_t n, const uint32_t *b, size_t m)
 /** The similarity of two sets of n and m trigrams that share some of them: shared / (n + m - shared), 0 to 1, as a
  * 32-bit float. 0 if either is empty. */
 float rv_grams_score(size_t shared, size_t n, size_t m);
+/** The decimal number with the fewest digits that is that float: what people and JSON are shown, 0.7 and not
+ * 0.699999988. */
+double rv_float_decimal(float x);
 /** Both at once. */
 float rv_grams_similarity(const uint32_t *a, size_t n, const uint32_t *b, size_t m);
 
@@ -57,17 +60,17 @@ size_t rv_grams_min_shared(size_t n, size_t m, float threshold);
 
 /* --- words, for full text --- */
 
-#define RV_TERM_MAX_CHARS 64    /* of a word; the rest of a longer one is not looked at */
+#define RV_TERM_MAX_CHARS  64    /* of a word; the rest of a longer one is not looked at */
 #define RV_TERMS_MAX_WORDS 50000 /* of a text; those after them are not looked at */
 
 /* A word of a text: a run of letters, digits and the marks after them, in NFC, in the case of keys. */
-struct rv_term {
-    rv_str word;
+struct rv_word {
+    rv_str text;
     uint32_t count; /* how often it occurs */
 };
 /* The words of a text, in the order of their bytes, each once. */
 struct rv_terms {
-    struct rv_term *at; /* owned */
+    struct rv_word *at; /* owned */
     size_t n;
     size_t length; /* words of the text, with repetitions */
     char *bytes;   /* owned: of the words */
@@ -83,8 +86,8 @@ struct rv_lexical_doc {
     double score;                 /* out: 0 if it has no word of the query */
 };
 /** Score documents for a query by BM25 (k1 1.2, b 0.75). How rare a word is and how long documents are is counted over
- * docs[0..n) alone, so that a score says nothing about documents that are not among them: pass those that the caller may
- * see. Each word of the query counts once. */
+ * docs[0..n) alone, so that a score says nothing about documents that are not among them: pass those that the caller
+ * may see. Each word of the query counts once. */
 void rv_lexical_rank(const struct rv_terms *query, struct rv_lexical_doc *docs, size_t n);
 
 #define RV_FUSE_K 60

@@ -28,8 +28,8 @@ void rv_chunks_fini(struct rv_chunks *chunks);
 /** Append the name of a page: its file name without folders and without its last extension; README takes the name of
  * its folder, if the path has one. */
 void rv_page_name(rv_str path, rv_buf *out);
-/** An array of edges {target, relation: "links_to", weight: 1.0}, one for each page that a page of Markdown links to, in
- * order of first appearance. A link is [text](target) or [text](<target> "title") outside of code (fences, `spans`),
+/** An array of edges {target, relation: "links_to", weight: 1.0}, one for each page that a page of Markdown links to,
+ * in order of first appearance. A link is [text](target) or [text](<target> "title") outside of code (fences, `spans`),
  * whose target is not a place elsewhere (http:, https:, mailto:, data:) or within the page (#...). The edge's target is
  * the name of the page, without query and fragment, %XX decoded.
  * @param path  of the page, for targets such as ../README.md; may be empty
@@ -43,11 +43,12 @@ RV_MUST_CHECK int rv_page_links(rv_str markdown, rv_str path, json_object **out,
 #define RV_EDGE_RELATION "related" /* of an edge that names none */
 #define RV_EDGES_MAX     10000     /* of one entity */
 
-/** Merge the edges of an entity with new ones: arrays of {target, relation?, weight?, ...}. Two edges are the same if the
- * keys of their targets and their relations are. Of those the one with the greatest weight (absent: 1.0) is kept whole,
- * the first of equal ones, at the place of the first. Weights are clamped to 0..1. What is not an edge (not an object,
- * no text as target, a relation that is not text, a weight that is not a number) is left out.
- * @param existing, more  arrays, or strings that contain one as JSON (a fault of older writers, repaired here); NULL: empty
+/** Merge the edges of an entity with new ones: arrays of {target, relation?, weight?, ...}. Two edges are the same if
+ * the keys of their targets and their relations are. Of those the one with the greatest weight (absent: 1.0) is kept
+ * whole, the first of equal ones, at the place of the first. Weights are clamped to 0..1. What is not an edge (not an
+ * object, no text as target, a relation that is not text, a weight that is not a number) is left out.
+ * @param existing, more  arrays, or strings that contain one as JSON (a fault of older writers, repaired here); NULL:
+ * empty
  * @param out        a new array, owned by the caller; neither input is changed
  * @param n_refused  how many elements of `more` were left out; may be NULL
  * @return 0, RV_E_INVALID (an input is not an array), RV_E_LIMIT (more than RV_EDGES_MAX edges), RV_E_NOMEM */

@@ -8,8 +8,8 @@
 #define RV_VECTOR_MAX_DIMS 8192
 #define RV_VECTOR_ALL_ROWS NULL
 
-/** The sum of a[i] * b[i]. One order of additions on every machine: 16 partial sums, sum k of the elements k, k + 16, ...,
- * added in pairs at the end; so the result does not depend on the width of the processor's registers. */
+/** The sum of a[i] * b[i]. One order of additions on every machine: 16 partial sums, sum k of the elements k, k + 16,
+ * ..., added in pairs at the end; so the result does not depend on the width of the processor's registers. */
 float rv_vector_dot(const float *a, const float *b, size_t dims);
 /** The cosine of the angle between two vectors, -1 to 1; 0 if either is all zeros. */
 double rv_vector_cosine(const float *a, const float *b, size_t dims);
@@ -57,8 +57,8 @@ RV_MUST_CHECK int rv_matrix_search(rv_matrix *m, const struct rv_vector_query *q
 
 /* --- embeddings without a model --- */
 
-#define RV_EMBED_LOCAL "local"      /* a hash of the whole text: only equal texts are alike; for tests */
-#define RV_EMBED_NGRAM "hash-ngram" /* words and their parts, hashed: texts that share words are alike */
+#define RV_EMBED_LOCAL      "local"      /* a hash of the whole text: only equal texts are alike; for tests */
+#define RV_EMBED_NGRAM      "hash-ngram" /* words and their parts, hashed: texts that share words are alike */
 #define RV_EMBED_NGRAM_DIMS 384
 #define RV_EMBED_LOCAL_DIMS 1536
 
