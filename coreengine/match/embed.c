@@ -1,5 +1,5 @@
 /* Embeddings without a model. `local` is a hash of the whole text. `hash-ngram` adds up a feature for each word and for
- * each part of three to five characters of it: texts that share words, or parts of words, are alike. */
+ * each part of a word (three to five characters): texts that share words, or parts of words, are alike. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -109,7 +109,7 @@ static int collect(rv_str text, struct collector *c, rv_err **err)
 
 int rv_terms_of(rv_str text, struct rv_terms *out, rv_err **err)
 {
-    struct collector c = {NULL};
+    struct collector c = {.bytes = NULL};
     size_t n = 0;
     int rc = collect(text, &c, err);
 

@@ -53,15 +53,6 @@ static int32_t dot_bytes_portable(const int8_t *a, const int8_t *b, size_t dims)
     DOT_BYTES_BODY(a, b, dims)
 }
 
-float rv_vector_dot_scalar(const float *a, const float *b, size_t dims)
-{
-    float s[16] = {0};
-
-    for (size_t i = 0; i < dims; i++)
-        s[i % 16] += a[i] * b[i];
-    return sum_of(s);
-}
-
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) static float dot_avx2(const float *a, const float *b, size_t dims)
 {
