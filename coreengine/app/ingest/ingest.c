@@ -67,24 +67,26 @@ static bool is_same(const struct page *page, json_object *old)
 }
 
 struct taken {
-    const char *uri;
+    const char *uri, *user;
     bool is_taken;
 };
 
 static int see_name(void *self, json_object *row, rv_err **err)
 {
     struct taken *t = self;
-    const char *uri = NULL;
+    const char *uri = NULL, *user = NULL;
 
     (void)err;
+    if (strcmp(rv_json_get_text(row, "user_id", &user) ? user : "", t->user) != 0)
+        return 0; /* everybody's file may have a name that a user's own has: theirs goes before it */
     t->is_taken |= !rv_json_get_text(row, "uri", &uri) || strcmp(uri, t->uri) != 0;
     return t->is_taken ? RV_STORE_ENOUGH : 0;
 }
 
 static int is_taken(const struct ingest *in, const struct page *page, const char *name, bool *out, rv_err **err)
 {
-    const struct rv_entity_filter filter = {.name = name, .limit = 2};
-    struct taken t = {rv_buf_cstr(&page->uri), false};
+    const struct rv_entity_filter filter = {.name = name, .limit = RV_ENTITY_MAX_FIND};
+    struct taken t = {rv_buf_cstr(&page->uri), in->user, false};
     int rc = rv_store_find_entities(in->opts->store, &in->own, "files", &filter, see_name, &t, err);
 
     *out = t.is_taken;
