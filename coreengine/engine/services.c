@@ -11,11 +11,6 @@ struct handler {
     const struct rv_service_info *info;
     const struct row *row; /* NULL: the program's */
 };
-struct services {
-    rv_bus *bus;
-    struct handler *handlers; /* one for each service */
-};
-
 /* --- what the engine answers --- */
 
 static int answer_now(const struct service_call *c, rv_buf *text, rv_err **err)
@@ -80,6 +75,8 @@ static const struct row {
 } rows[] = {
     {"engine.health", health, NULL},
     {"engine.tools", tools, NULL},
+    {"http.get", rv_service_http, rv_service_http_give_up},
+    {"http.request", rv_service_http, rv_service_http_give_up},
 };
 
 /* --- handlers of the bus --- */
@@ -221,6 +218,7 @@ static void services_free(struct services *s)
     if (!s)
         return;
     rv_bus_free(s->bus);
+    rv_egress_free(s->egress);
     free(s->handlers);
     free(s);
 }
@@ -326,6 +324,6 @@ void rv_services_free(rv_engine *e)
         rv_asks_stop(d);
         rv_services_give_up(e, NULL);
     }
-    services_free(e->services);
+    services_free(e->services); /* gives up what is under way */
     e->services = NULL;
 }

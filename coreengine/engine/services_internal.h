@@ -47,6 +47,13 @@ void rv_asks_done(struct asks *d, struct ask *a, rv_err *why);
 bool rv_asks_drop(struct asks *d, const struct rv_tool_work *work, uint64_t *id);
 void rv_asks_stop(struct asks *d); /* loop: no answers and no wakes from now on */
 
+struct services {
+    rv_bus *bus;
+    struct handler *handlers; /* one for each service */
+    rv_egress *egress;        /* NULL until something is asked over HTTP */
+    struct fetch *fetches;    /* under way: services_http.c */
+};
+
 /* services.c. One ask while it is begun. */
 struct service_call {
     rv_engine *e;
