@@ -140,6 +140,7 @@ struct rv_exec {
     int64_t expiry_us;        /* of the question that is waited for while the run works; 0: none is */
     bool is_asking;           /* at the end of this turn */
     json_object *told;        /* ids of open questions that on_question was told, as keys; owned; NULL: none */
+    int n_published;          /* events of capabilities */
     unsigned near;            /* bits of the bounds (rv_run_bounds()) that the log has as nearly used up */
     char *refused;            /* by a quota: why it hands over; owned; NULL: it was not */
     int64_t refused_until_us; /* with refused: when the quota may allow it */
@@ -174,7 +175,8 @@ void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
 bool rv_observes(const rv_exec *x); /* the caller wants the observable events */
 void rv_observe(rv_exec *x, const struct rv_effect *e);
-void rv_observe_bounds(rv_exec *x); /* logs, once each, of which bounds of the run 80 % are used */
+void rv_observe_custom(rv_exec *x, rv_str line); /* an event that the core did not make */
+void rv_observe_bounds(rv_exec *x);              /* logs, once each, of which bounds of the run 80 % are used */
 /** False: the stream is to be held. */
 bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
 /** Pass on the parts of a whole answer that were not sent as pieces: its text, calls, usage and end. */

@@ -3,8 +3,13 @@
  * here; all else by the program (struct rv_exec_services), on the thread that asks. */
 #include "coreengine/engine/services_internal.h"
 
+#include <json-c/linkhash.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MAX_EVENTS     1000 /* that the capabilities of one run publish */
+#define MAX_EVENT      ((size_t)16 << 10)
+#define MAX_EVENT_NAME 64
 
 struct handler {
     rv_engine *e;
@@ -67,6 +72,66 @@ static int tools(const struct service_call *c, rv_err **err)
     return answer_now(c, &text, err);
 }
 
+/* --- events --- */
+
+static bool is_event_name(const char *name)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-");
+
+    return n > 0 && n <= MAX_EVENT_NAME && name[n] == '\0' && name[0] >= 'a' && name[0] <= 'z';
+}
+
+static void write_event(const struct service_call *c, const char *name, json_object *data, rv_buf *out)
+{
+    const struct rv_service_ask *q = &c->ask->q;
+    rv_jw w = rv_jw_on(out);
+    char time[RV_TIME_MAX];
+
+    rv_time_format(rv_engine_now_us(c->e), time);
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "type", rv_emit_text(RV_EMIT_CUSTOM));
+    rv_jw_kv_text(&w, "time", time);
+    rv_jw_kv_bool(&w, "kept", false);
+    rv_jw_kv_text(&w, "stage", *q->stage ? q->stage : NULL);
+    rv_jw_kv_int(&w, "call_id", q->call_id);
+    rv_jw_kv_text(&w, "capability", q->capability);
+    rv_jw_kv_text(&w, "name", name);
+    rv_jw_key(&w, "data");
+    if (data)
+        rv_jw_value(&w, data);
+    else
+        rv_jw_raw(&w, RV_STR_LIT("{}"));
+    rv_jw_obj_end(&w);
+}
+
+static int publish(const struct service_call *c, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf line = RV_BUF_INIT(MAX_EVENT);
+    json_object *data = NULL;
+    const char *name = "";
+
+    json_object_object_foreach (c->args, key, value) {
+        (void)value;
+        if (strcmp(key, "name") != 0 && strcmp(key, "data") != 0)
+            return RV_FAIL(err, RV_E_INVALID, "there is no argument \"%.100s\": there are \"name\" and \"data\"", key);
+    }
+    if (!rv_json_get_text(c->args, "name", &name) || !is_event_name(name))
+        return RV_FAIL(err, RV_E_INVALID, "\"name\" is not a name of an event (a-z, then a-z 0-9 _ . -, at most %d)",
+                       MAX_EVENT_NAME);
+    if (json_object_object_get_ex(c->args, "data", &data) && !json_object_is_type(data, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "\"data\" is not an object but %s", rv_json_type_text(data));
+    if (c->x->n_published == MAX_EVENTS)
+        return RV_FAIL(err, RV_E_LIMIT, "the capabilities of this run have published %d events", MAX_EVENTS);
+    write_event(c, name, data, &line);
+    int rc = rv_buf_check(&line, "event", err);
+    if (rc < 0)
+        return rc;
+    c->x->n_published++;
+    rv_observe_custom(c->x, rv_buf_str(&line));
+    rv_service_answer(c->e, c->id, NULL, NULL);
+    return 0;
+}
+
 /* What begins to answer, and what ends that early. A name that is not here is the program's to answer. */
 static const struct row {
     const char *name;
@@ -75,6 +140,7 @@ static const struct row {
 } rows[] = {
     {"engine.health", health, NULL},
     {"engine.tools", tools, NULL},
+    {"events.publish", publish, NULL},
     {"http.get", rv_service_http, rv_service_http_give_up},
     {"http.request", rv_service_http, rv_service_http_give_up},
 };
