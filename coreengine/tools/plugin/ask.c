@@ -39,6 +39,8 @@ static void write_failure(const rv_err *why, rv_buf *out)
     rv_jw w = rv_jw_on(out);
 
     rv_err_write_chain(why, &text);
+    if (rv_err_code(why) != RV_E_TOOL && rv_err_hint_text(why)) /* of a tool's failure it is the type */
+        rv_buf_printf(&text, ": %s", rv_err_hint_text(why));
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "type", type_of(why));
     rv_jw_kv_text(&w, "message", text.len ? rv_buf_cstr(&text) : "it failed and does not say why");
