@@ -116,6 +116,7 @@ static const struct {
     {"ask_undeclared", "tasks.add", "{}", "AccessDenied", 0, false, false},
 };
 
+/* Proves 8.5/catalogue: The tools of a run, and their health, are queries that a capability may ask */
 START_TEST(a_call_gets_an_answer_or_the_reason_why_not)
 {
     for (int real_time = 0; real_time < 2; real_time++) {
