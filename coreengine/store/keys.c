@@ -24,16 +24,22 @@ static void write_summary(rv_str summary, rv_buf *out)
         rv_buf_putc(out, cut.ptr[i] ? cut.ptr[i] : ' ');
 }
 
+/* The normalised name, or the id where nothing is left of it. */
+static int write_key(rv_str name, const char *id, rv_buf *out, rv_err **err)
+{
+    if (name.ptr)
+        rv_key_normalize(name, out);
+    if (out->len == 0)
+        rv_buf_puts(out, id);
+    return rv_buf_check(out, "key", err);
+}
+
 int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **err)
 {
     rv_buf key = RV_BUF_INIT(MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
 
-    if (k->name.ptr)
-        rv_key_normalize(k->name, &key);
-    if (key.len == 0)
-        rv_buf_puts(&key, k->id);
+    int rc = write_key(k->name, k->id, &key, err);
     write_summary(k->summary, &summary);
-    int rc = rv_buf_check(&key, "key", err);
     if (rc == 0)
         rc = rv_buf_check(&summary, "summary", err);
     if (rc == 0) {
@@ -46,6 +52,40 @@ int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **er
         rv_sql_text(stmt, 6, k->id);
         rv_sql_text(stmt, 7, rv_buf_cstr(&summary));
         rv_sql_int(stmt, 8, k->updated_us);
+        rc = rv_sql_run(stmt, "write a key", err);
+    }
+    rv_buf_fini(&key);
+    rv_buf_fini(&summary);
+    return rc;
+}
+
+int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session, rv_err **err)
+{
+    bool is_described = session->description && *session->description;
+    const struct rv_key_source k = {.kind = "sessions",
+                                    .row = row,
+                                    .tenant = session->tenant,
+                                    .user = session->user,
+                                    .id = session->id,
+                                    .name = rv_str_of(session->name),
+                                    .summary = rv_str_of(is_described ? session->description : session->name),
+                                    .updated_us = session->created_us};
+    return rv_keys_put(st, &k, err);
+}
+
+int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name, rv_err **err)
+{
+    rv_buf key = RV_BUF_INIT(MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
+
+    int rc = write_key(rv_str_of(name), id, &key, err);
+    write_summary(rv_str_of(name), &summary);
+    if (rc == 0)
+        rc = rv_buf_check(&summary, "summary", err);
+    if (rc == 0) {
+        rv_sql_stmt *stmt = rv_sql_use(st, SQL_RENAME_SESSION_KEY);
+        rv_sql_int(stmt, 1, row);
+        rv_sql_text(stmt, 2, rv_buf_cstr(&key));
+        rv_sql_text(stmt, 3, rv_buf_cstr(&summary));
         rc = rv_sql_run(stmt, "write a key", err);
     }
     rv_buf_fini(&key);
@@ -109,11 +149,13 @@ int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t ro
 
 /* --- Making it anew --- */
 
-static int64_t time_of(json_object *whole)
+/* Of what is newest: a session is as old as it is, however often it is continued. */
+static int64_t time_of(const struct rv_kind *kind, json_object *whole)
 {
+    const char *column = kind->place == RV_PLACE_SESSIONS ? "created_at" : "updated_at";
     int64_t us = 0;
 
-    return rv_time_parse(text_of(whole, "updated_at"), &us, NULL) < 0 ? 0 : us;
+    return rv_time_parse(text_of(whole, column), &us, NULL) < 0 ? 0 : us;
 }
 
 /* Behind row `after`: up to PAGE_ROWS rows of a kind as an array of [row, object]; *last: the last one. */
@@ -154,7 +196,7 @@ static int write_page(struct sql_store *st, const struct rv_kind *kind, json_obj
     for (size_t i = 0; i < n && rc == 0; i++) {
         rv_str tenant = text_of(rows[i], "tenant_id"), user = text_of(rows[i], "user_id");
         rc = rv_keys_put_row(st, kind, keys[i], tenant.ptr ? tenant.ptr : "", user.ptr ? user.ptr : "", rows[i],
-                             time_of(rows[i]), err);
+                             time_of(kind, rows[i]), err);
     }
     return rc;
 }
