@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "coreengine/match/pages.h"
 #include "coreengine/store/entities_internal.h"
 
 /* --- What there is --- */
@@ -588,7 +589,7 @@ static int merge_edges(struct sql_store *st, const struct rv_store_scope *scope,
     int rc = see_to_change(st, scope, c, "graph_edges", &found, err);
 
     if (rc == 0)
-        rc = rv_edges_merge(rv_json_get_arr(found.row, "graph_edges"), edges, &merged, err);
+        rc = rv_edges_merge(rv_json_get_arr(found.row, "graph_edges"), edges, &merged, NULL, err);
     if (rc == 0) {
         *n = (int64_t)json_object_array_length(merged);
         if (*n > RV_ENTITY_MAX_EDGES)

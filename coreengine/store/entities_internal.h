@@ -27,8 +27,6 @@ bool rv_entity_is_uuid(rv_str text, char out[RV_UUID_MAX]);
 RV_MUST_CHECK int rv_entity_check_column(const struct rv_kind *kind, const char *column, rv_err **err);
 /** A time as rows have it. */
 void rv_entity_time(int64_t us, char out[RV_TIME_MAX]);
-/** An array of the edges of `existing` (NULL: none; may be damaged) and of `fresh`; the caller's. */
-RV_MUST_CHECK int rv_edges_merge(json_object *existing, json_object *fresh, json_object **out, rv_err **err);
 
 /* --- entities_read.c --- */
 /** The statements of the rows of a place. */
