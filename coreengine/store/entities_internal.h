@@ -4,6 +4,7 @@
 #define RV_STORE_ENTITIES_INTERNAL_H
 
 #include "coreengine/conversation/context.h"
+#include "coreengine/match/match.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/store_internal.h"
 

@@ -28,7 +28,7 @@ static void write_summary(rv_str summary, rv_buf *out)
 static int write_key(rv_str name, const char *id, rv_buf *out, rv_err **err)
 {
     if (name.ptr)
-        rv_key_normalize(name, out);
+        rv_match_key(name, out);
     if (out->len == 0)
         rv_buf_puts(out, id);
     return rv_buf_check(out, "key", err);
@@ -452,7 +452,7 @@ static int look_up(struct sql_store *st, const struct rv_store_scope *scope, rv_
     char uuid[RV_UUID_MAX];
     rv_buf key = RV_BUF_INIT(MAX_KEY);
 
-    rv_key_normalize(text, &key);
+    rv_match_key(text, &key);
     int rc = rv_buf_check(&key, "key", err);
     if (rc == 0 && key.len > 0)
         rc = find_keys(st, SQL_KEY_HITS, scope, rv_buf_cstr(&key), l, err);
