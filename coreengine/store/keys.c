@@ -447,17 +447,29 @@ static int tell_hits(struct hits *l, int (*each)(void *self, const struct rv_key
     return rc < 0 ? rc : 0;
 }
 
+/* The text as an id: a UUID in lower case, any other as it is. */
+static bool write_id(rv_str text, char out[RV_STORE_MAX_ID + 1])
+{
+    if (rv_entity_is_uuid(text, out))
+        return true;
+    if (text.len == 0 || text.len > RV_STORE_MAX_ID || memchr(text.ptr, 0, text.len))
+        return false;
+    memcpy(out, text.ptr, text.len);
+    out[text.len] = 0;
+    return true;
+}
+
 static int look_up(struct sql_store *st, const struct rv_store_scope *scope, rv_str text, struct hits *l, rv_err **err)
 {
-    char uuid[RV_UUID_MAX];
+    char id[RV_STORE_MAX_ID + 1];
     rv_buf key = RV_BUF_INIT(MAX_KEY);
 
     rv_match_key(text, &key);
     int rc = rv_buf_check(&key, "key", err);
     if (rc == 0 && key.len > 0)
         rc = find_keys(st, SQL_KEY_HITS, scope, rv_buf_cstr(&key), l, err);
-    if (rc == 0 && rv_entity_is_uuid(rv_str_trim(text), uuid))
-        rc = find_keys(st, SQL_KEY_HITS_OF_ID, scope, uuid, l, err);
+    if (rc == 0 && write_id(rv_str_trim(text), id))
+        rc = find_keys(st, SQL_KEY_HITS_OF_ID, scope, id, l, err);
     if (rc == 0 && l->n == 0)
         rc = find_message(st, scope, rv_str_trim(text), rv_buf_cstr(&key), l, err);
     rv_buf_fini(&key);
