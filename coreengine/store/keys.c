@@ -468,7 +468,7 @@ static int look_up(struct sql_store *st, const struct rv_store_scope *scope, rv_
     int rc = rv_buf_check(&key, "key", err);
     if (rc == 0 && key.len > 0)
         rc = find_keys(st, SQL_KEY_HITS, scope, rv_buf_cstr(&key), l, err);
-    if (rc == 0 && write_id(rv_str_trim(text), id))
+    if (rc == 0 && l->n == 0 && write_id(rv_str_trim(text), id))
         rc = find_keys(st, SQL_KEY_HITS_OF_ID, scope, id, l, err);
     if (rc == 0 && l->n == 0)
         rc = find_message(st, scope, rv_str_trim(text), rv_buf_cstr(&key), l, err);

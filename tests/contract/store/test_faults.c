@@ -1,6 +1,6 @@
 /* The fault points: each operation passes one before and one after, and what a hook makes of them. */
 #include "coreengine/store/workers.h"
-#include "tests/contract/store/entities.h"
+#include "tests/contract/store/faults.h"
 #include "tests/contract/store/schedules.h"
 
 /* Writes the points down, and fails at one of them. */
@@ -113,101 +113,6 @@ static int do_list_schemas(struct world *w)
 static int do_delete_schema(struct world *w)
 {
     return rv_store_delete_schema(w->s, &operator_scope, "agent", "there", T0, &w->err);
-}
-static int see_version(void *self, const struct rv_schema_version *v, rv_err **err)
-{
-    (void)self;
-    (void)v;
-    (void)err;
-    return 0;
-}
-static int do_list_schema_versions(struct world *w)
-{
-    return rv_store_list_schema_versions(w->s, &operator_scope, "agent", "there", see_version, NULL, &w->err);
-}
-
-/* --- Entities --- */
-
-#define PAGE "a3c01f7e-6a5f-5a3c-9b5e-0d5a0f3b5a11"
-static int put_page(struct world *w, const char *json)
-{
-    return try_put(w, NULL, "ontologies", json, T0);
-}
-static int do_put_entities(struct world *w)
-{
-    return put_page(w, "{\"name\":\"fresh\"}");
-}
-static int do_get_entity(struct world *w)
-{
-    json_object *row = NULL;
-    int rc = rv_store_get_entity(w->s, &operator_scope, "ontologies", PAGE, &row, &w->err);
-    ck_assert_int_eq(row != NULL, rc == 0);
-    json_object_put(row);
-    return rc;
-}
-static int do_load_entity(struct world *w)
-{
-    json_object *row = NULL;
-    int rc = rv_store_load_entity(w->s, &operator_scope, "ontologies", 1, &row, &w->err);
-    ck_assert_int_eq(row != NULL, rc == 0);
-    json_object_put(row);
-    return rc;
-}
-static int see_entity(void *self, json_object *row, rv_err **err)
-{
-    (void)self;
-    (void)row;
-    (void)err;
-    return 0;
-}
-static int do_find_entities(struct world *w)
-{
-    return rv_store_find_entities(w->s, &operator_scope, "ontologies", NULL, see_entity, NULL, &w->err);
-}
-static int do_delete_entity(struct world *w)
-{
-    return rv_store_delete_entity(w->s, &operator_scope, "ontologies", PAGE, T0, &w->err);
-}
-static int do_delete_entities_named(struct world *w)
-{
-    return rv_store_delete_entities_named(w->s, &operator_scope, "ontologies", "page", T0, NULL, &w->err);
-}
-static int do_merge_metadata(struct world *w)
-{
-    json_object *patch = tree("{\"a\":1}"), *out = NULL;
-    int rc = rv_store_merge_metadata(w->s, &operator_scope, "ontologies", PAGE, patch, NULL, 0, T0 + 1, &out, &w->err);
-    ck_assert_int_eq(out != NULL, rc == 0);
-    json_object_put(patch);
-    json_object_put(out);
-    return rc;
-}
-static int do_merge_edges(struct world *w)
-{
-    json_object *edges = tree("[{\"target\":\"x\"}]");
-    int rc = rv_store_merge_edges(w->s, &operator_scope, "ontologies", PAGE, edges, T0 + 1, NULL, &w->err);
-    json_object_put(edges);
-    return rc;
-}
-static int see_key(void *self, const struct rv_key_hit *hit, rv_err **err)
-{
-    (void)self;
-    (void)hit;
-    (void)err;
-    return 0;
-}
-static int do_lookup(struct world *w)
-{
-    return rv_store_lookup(w->s, &operator_scope, RV_STR_LIT("page"), see_key, NULL, &w->err);
-}
-static int do_rebuild_keys(struct world *w)
-{
-    return rv_store_rebuild_keys(w->s, NULL, &w->err);
-}
-static int picture_entity(void *self, json_object *row, rv_err **err)
-{
-    (void)err;
-    rv_json_write(row, self);
-    return 0;
 }
 static int do_schemas_version(struct world *w)
 {
