@@ -70,7 +70,7 @@ static int set_column(struct sql_store *st, const struct rv_kind *kind, int64_t 
     return rc;
 }
 
-/* The row as nobody else can change it until the end of the transaction: it is written first, which locks it where a
+/* The row, which no other transaction changes until the end of this one: it is written first, which locks it where a
  * database has several writers, and read then. */
 static int see_to_change(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_change *c,
                          const char *column, struct rv_entity_found *found, rv_err **err)

@@ -40,7 +40,7 @@ json_object *rv_entity_parse(rv_str text, json_type type, bool *lacked);
 /** By key, whatever the scope. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object **out,
                                rv_err **err);
-/** A live row that a scope sees: what a change needs of it. */
+/** A live row that a scope sees: what a change needs to know. */
 struct rv_entity_found {
     int64_t key;
     char user[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1];

@@ -1,4 +1,4 @@
-/* Operations of entities, each with the arguments that succeed when nothing fails. */
+/* Operations of schemas and entities, each with the arguments that succeed when nothing fails. */
 #include "tests/contract/store/faults.h"
 
 static int see_version(void *self, const struct rv_schema_version *v, rv_err **err)
@@ -92,4 +92,24 @@ int picture_entity(void *self, json_object *row, rv_err **err)
     (void)err;
     rv_json_write(row, self);
     return 0;
+}
+
+int do_find_schema(struct world *w)
+{
+    struct rv_schema_row row = {0};
+    int rc = rv_store_find_schema(w->s, &operator_scope, "agent", "there", &row, &w->err);
+    ck_assert_int_eq(row.name != NULL, rc == 0);
+    rv_schema_row_fini(&row);
+    return rc;
+}
+int do_list_schemas(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_schemas(w->s, &operator_scope, NULL, see_schema, &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+int do_delete_schema(struct world *w)
+{
+    return rv_store_delete_schema(w->s, &operator_scope, "agent", "there", T0, &w->err);
 }

@@ -1,4 +1,4 @@
-/* The operations of entities that test_faults.c tries. */
+/* The operations of schemas and entities that test_faults.c tries. */
 #ifndef RV_TESTS_STORE_FAULTS_H
 #define RV_TESTS_STORE_FAULTS_H
 
@@ -18,5 +18,8 @@ int do_merge_edges(struct world *w);
 int do_lookup(struct world *w);
 int do_rebuild_keys(struct world *w);
 int picture_entity(void *self, json_object *row, rv_err **err);
+int do_find_schema(struct world *w);
+int do_list_schemas(struct world *w);
+int do_delete_schema(struct world *w);
 
 #endif

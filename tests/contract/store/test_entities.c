@@ -143,7 +143,7 @@ START_TEST(rows_of_others_are_not_seen_changed_or_counted)
     row = put_one(w, &ada, "moments", "{\"name\":\"secret\",\"metadata\":{\"a\":1}}", T0);
     snprintf(id, sizeof id, "%s", json_object_get_string(json_object_object_get(row, "id")));
     see_nothing(w, &bob, id);
-    see_nothing(w, &nobody, id);
+    see_nothing(w, &unowned, id);
     see_nothing(w, &elsewhere, id);
     see_nothing(w, &(struct rv_store_scope){"other", NULL}, id);
     FINDS_NAMES(&ada, "moments", NULL, "secret");
@@ -196,7 +196,7 @@ START_TEST(a_user_reads_shared_rows_and_does_not_change_them)
     char id[64];
 
     world_open(w, _i);
-    row = put_one(w, &nobody, "ontologies", "{\"name\":\"page\"}", T0);
+    row = put_one(w, &unowned, "ontologies", "{\"name\":\"page\"}", T0);
     snprintf(id, sizeof id, "%s", json_object_get_string(json_object_object_get(row, "id")));
     json_object_put(row);
     OK(rv_store_get_entity(w->s, &ada, "ontologies", id, &row, &w->err));

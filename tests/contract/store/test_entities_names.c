@@ -61,7 +61,7 @@ START_TEST(a_name_means_rows_in_order)
     json_object *row;
 
     world_open(w, _i);
-    json_object_put(put_one(w, &nobody, "moments", "{\"name\":\"my notes\"}", T0));
+    json_object_put(put_one(w, &unowned, "moments", "{\"name\":\"my notes\"}", T0));
     json_object_put(put_one(w, &ada, "resources", "{\"name\":\"My_Notes!\"}", T0));
     json_object_put(put_one(w, &ada, "moments", "{\"name\":\"MY-NOTES\"}", T0 + 1));
     json_object_put(put_one(w, &ada, "moments", "{\"name\":\"my  notes\"}", T0 + 2));
@@ -69,9 +69,9 @@ START_TEST(a_name_means_rows_in_order)
     OK(rv_store_put_schema(w->s, &schema, RV_SCHEMA_PUT, T0, NULL, &w->err));
     LOOKS_UP(&ada, "My Notes", "resources:my-notes/ada moments:my-notes/ada schemas:my-notes/ moments:my-notes/");
     LOOKS_UP(&bob, "my_notes", "ontologies:my-notes/bob schemas:my-notes/ moments:my-notes/");
-    LOOKS_UP(&nobody, "my_notes", "schemas:my-notes/ moments:my-notes/");
+    LOOKS_UP(&unowned, "my_notes", "schemas:my-notes/ moments:my-notes/");
     OK(rv_store_delete_schema(w->s, &operator_scope, "agent", "My Notes", T0, &w->err));
-    LOOKS_UP(&nobody, "my_notes", "moments:my-notes/");
+    LOOKS_UP(&unowned, "my_notes", "moments:my-notes/");
     row = put_one(w, &ada, "resources", "{\"uri\":\"file:x\",\"name\":\"!?\"}", T0);
     const char *id = json_object_get_string(json_object_object_get(row, "id"));
     char key[100], want[200];
@@ -125,7 +125,7 @@ START_TEST(a_rebuilt_index_is_the_same)
     make_session(w, "s1", "ada");
     json_object_put(put_one(w, &ada, "moments", "{\"name\":\"a\",\"summary\":\"s\"}", T0 + 1));
     json_object_put(put_one(w, &ada, "ontologies", "{\"name\":\"A\"}", T0 + 2));
-    json_object_put(put_one(w, &nobody, "feedback", "{\"rating\":1}", T0 + 2));
+    json_object_put(put_one(w, &unowned, "feedback", "{\"rating\":1}", T0 + 2));
     OK(rv_store_rebuild_keys(w->s, &n, &w->err));
     ck_assert_int_eq(n, 3);
     LOOKS_UP(&ada, "a", "ontologies:a/ada moments:a/ada");

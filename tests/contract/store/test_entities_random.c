@@ -7,7 +7,7 @@
 #define EVERYBODY 0xfu
 #define OPERATOR  3
 
-static const struct rv_store_scope *const scopes[N_WHO] = {&ada, &bob, &nobody, &operator_scope};
+static const struct rv_store_scope *const scopes[N_WHO] = {&ada, &bob, &unowned, &operator_scope};
 static const char *const owners[N_WHO] = {"ada", "bob", "", NULL};
 static const char *const kinds[] = {"moments", "ontologies", "users", "resources", "feedback"};
 static const char *const names[] = {"A b", "a-b", "c", "\xc3\x9cn\xc3\xaf \xe6\x97\xa5", "!?", ""};
@@ -51,7 +51,7 @@ static int note_row(void *self, json_object *row, rv_err **err)
 
     (void)err;
     json_object_object_get_ex(row, "user_id", &user);
-    /* p8-data 23.7: no row of anyone but the caller or nobody */
+    /* p8-data 23.7: no row of anyone but the caller or unowned */
     if (s->who != OPERATOR && user)
         ck_assert_str_eq(json_object_get_string(user), owners[s->who]);
     rv_buf_puts(&s->logs[s->who], "  ");

@@ -95,25 +95,6 @@ static int do_put_schema(struct world *w)
     ck_assert_int_eq(changed, rc == 0);
     return rc;
 }
-static int do_find_schema(struct world *w)
-{
-    struct rv_schema_row row = {0};
-    int rc = rv_store_find_schema(w->s, &operator_scope, "agent", "there", &row, &w->err);
-    ck_assert_int_eq(row.name != NULL, rc == 0);
-    rv_schema_row_fini(&row);
-    return rc;
-}
-static int do_list_schemas(struct world *w)
-{
-    struct seen seen = SEEN_INIT;
-    int rc = rv_store_list_schemas(w->s, &operator_scope, NULL, see_schema, &seen, &w->err);
-    rv_buf_fini(&seen.text);
-    return rc;
-}
-static int do_delete_schema(struct world *w)
-{
-    return rv_store_delete_schema(w->s, &operator_scope, "agent", "there", T0, &w->err);
-}
 static int do_schemas_version(struct world *w)
 {
     int64_t version = -1;
