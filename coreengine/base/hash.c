@@ -1,4 +1,4 @@
-/* SHA-256 by libnettle, which uses the processor's own instructions where there are some. */
+/* SHA-256 and SHA-512 by libnettle, which uses the processor's own instructions where there are some. */
 #include "coreengine/base/hash.h"
 
 #include <nettle/sha2.h>
@@ -47,4 +47,14 @@ void rv_hash_of(rv_str bytes, char out[RV_HASH_MAX])
     rv_hash_init(&h);
     rv_hash_add(&h, bytes);
     rv_hash_hex(&h, out);
+}
+
+void rv_sha512(rv_str bytes, unsigned char out[64])
+{
+    struct sha512_ctx ctx;
+
+    sha512_init(&ctx);
+    if (bytes.len > 0)
+        sha512_update(&ctx, bytes.len, (const uint8_t *)bytes.ptr);
+    sha512_digest(&ctx, SHA512_DIGEST_SIZE, out);
 }

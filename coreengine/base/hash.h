@@ -1,4 +1,4 @@
-/* SHA-256: how content is named. */
+/* SHA-256: how content is named. SHA-512: where numbers are made of a text. */
 #ifndef RV_BASE_HASH_H
 #define RV_BASE_HASH_H
 
@@ -21,5 +21,7 @@ void rv_hash_add(struct rv_hash *h, rv_str bytes);
 void rv_hash_hex(struct rv_hash *h, char out[RV_HASH_MAX]);
 /** The same of one piece. */
 void rv_hash_of(rv_str bytes, char out[RV_HASH_MAX]);
+/** The SHA-512 of bytes, which may be out itself. */
+void rv_sha512(rv_str bytes, unsigned char out[64]);
 
 #endif

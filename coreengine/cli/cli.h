@@ -50,10 +50,10 @@ struct rv_cli_takes {
     const char *list;  /* the command that prints the others, one a line */
 };
 extern const struct rv_cli_takes rv_cli_takes_runs, rv_cli_takes_sessions, rv_cli_takes_agents, rv_cli_takes_tasks,
-    rv_cli_takes_schedules;
+    rv_cli_takes_schedules, rv_cli_takes_kinds;
 
 /* How a verb uses the store that its command line names. It is open while the verb runs. */
-enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV_CLI_CHANGES };
+enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV_CLI_CHANGES, RV_CLI_MAKES };
 
 /* --quotas of verbs that drive runs, and of others that count. */
 #define RV_CLI_QUOTAS_DOC "plans and their limits (default REEVE_QUOTAS, else ~/.config/reeve/quotas.yaml)"

@@ -102,6 +102,8 @@ static int open_store(struct rv_cli *cli, rv_err **err)
         return rv_app_store_open_if_any(&cli->app, &cli->store, err);
     case RV_CLI_CHANGES:
         return rv_app_store_open(&cli->app, RV_APP_STORE_CHANGE, &cli->store, err);
+    case RV_CLI_MAKES:
+        return rv_app_store_open(&cli->app, RV_APP_STORE_MAKE, &cli->store, err);
     }
     return 0;
 }

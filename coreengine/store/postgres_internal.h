@@ -72,6 +72,7 @@ RV_MUST_CHECK int rv_pq_open(const struct rv_pq **out, rv_err **err);
     X(FIND_SESSION_LOCKED, NULL)                                                                                       \
     X(SAME_SCHEMA_LOCKED, NULL)                                                                                        \
     X(LOCK_SCHEMAS_LOCKED, NULL)                                                                                       \
+    X(SAME_ENTITY_LOCKED, NULL)                                                                                        \
     X(CLAIM_TASK_ROWS, NULL)                                                                                           \
     X(COMPLETE_TASK_ROWS, NULL)                                                                                        \
     X(PROMOTE_TASK_ROWS, NULL)                                                                                         \
@@ -276,7 +277,7 @@ void rv_pg_tell_failed(struct postgres *st, const char *what, const PGresult *re
 void rv_pg_stop_listening(struct postgres *st);
 
 /* postgres_schema.c: step i takes the tables from version i to i + 1. */
-#define RV_POSTGRES_SCHEMA 6
+#define RV_POSTGRES_SCHEMA 7
 extern const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA];
 /** Fill in is_there and has, and change nothing. RV_E_INVALID: tables of another program. */
 RV_MUST_CHECK int rv_pg_read_version(struct postgres *st, struct rv_store_version *out, rv_err **err);

@@ -141,6 +141,37 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE INDEX runs_expiring ON runs (expires_us) WHERE status IN ('interrupted') AND expires_us > 0;"
     "CREATE INDEX runs_by_user ON runs (tenant, \"user\", created_us, id);"
     "CREATE INDEX runs_by_status ON runs (tenant, status, created_us, id);",
+    /* 6 to 7. */
+    "CREATE TABLE entities (key " ID ", id " TEXT_HERE ", kind " TEXT_HERE ", tenant_id " TEXT_HERE ","
+    " user_id " TEXT_HERE ", name " TEXT ", about " TEXT ", fields " TEXT_HERE ", metadata " TEXT_HERE ","
+    " tags " TEXT_HERE ", graph_edges " TEXT_HERE ", encryption_level " TEXT ", created_us " INT_HERE ","
+    " updated_us " INT_HERE ", deleted_us BIGINT, UNIQUE (tenant_id, kind, id, user_id)) WITH (fillfactor = 80);"
+    "CREATE INDEX entities_by_age ON entities (tenant_id, kind, created_us DESC, id) WHERE deleted_us IS NULL;"
+    "CREATE INDEX entities_by_user ON entities (tenant_id, kind, user_id, created_us DESC, id)"
+    " WHERE deleted_us IS NULL;"
+    "CREATE INDEX entities_by_name ON entities (tenant_id, kind, name) WHERE deleted_us IS NULL;"
+    "CREATE INDEX entities_by_about ON entities (tenant_id, kind, about, created_us DESC) WHERE deleted_us IS NULL;"
+    "CREATE INDEX entities_deleted ON entities (deleted_us) WHERE deleted_us IS NOT NULL;"
+    "CREATE TABLE keys (key " ID ", kind " TEXT_HERE ", row " INT_HERE ", tenant_id " TEXT_HERE ","
+    " user_id " TEXT_HERE ", entity_key " TEXT_HERE ", entity_id " TEXT_HERE ", summary " TEXT_HERE ","
+    " updated_us " INT_HERE ", UNIQUE (kind, row)) WITH (fillfactor = 80);"
+    "CREATE INDEX keys_by_key ON keys (tenant_id, entity_key, user_id);"
+    "CREATE INDEX keys_by_id ON keys (tenant_id, entity_id, user_id);"
+    "INSERT INTO counters SELECT 'keys', CASE WHEN EXISTS (SELECT 1 FROM sessions) OR EXISTS (SELECT 1 FROM schemas)"
+    " THEN 0 ELSE 1 END;"
+    "CREATE TABLE vectors (key " ID ", kind " TEXT_HERE ", row " INT_HERE ", provider " TEXT_HERE ","
+    " dims " INT_HERE ", hash " TEXT_HERE ", vector BYTEA NOT NULL, created_us " INT_HERE ","
+    " UNIQUE (kind, row, provider));"
+    "ALTER TABLE vectors ALTER COLUMN vector SET STORAGE EXTERNAL;"
+    "CREATE TABLE embeddings (key " ID ", kind " TEXT_HERE ", row " INT_HERE ", tenant_id " TEXT_HERE ","
+    " status " TEXT_HERE ", attempts " INT_HERE ", claimed_us " INT_HERE ", error " TEXT ", created_us " INT_HERE ","
+    " UNIQUE (kind, row)) WITH (fillfactor = 70);"
+    "CREATE INDEX embeddings_by_status ON embeddings (status, created_us, key);"
+    "INSERT INTO counters VALUES ('vectors', 0);"
+    "CREATE TABLE schema_timemachine (key " ID ", schema " INT_HERE ", operation " TEXT_HERE ", name " TEXT_HERE ","
+    " version " TEXT ", content BYTEA NOT NULL, json_schema BYTEA NOT NULL, checksum " TEXT_HERE ","
+    " recorded_us " INT_HERE ");"
+    "CREATE INDEX schema_timemachine_by_schema ON schema_timemachine (schema, key);",
 };
 
 struct header {

@@ -4,6 +4,7 @@
 #define RV_STORE_SQL_STATEMENTS_INTERNAL_H
 
 #include "coreengine/store/sql_copy_internal.h"
+#include "coreengine/store/sql_entities_internal.h"
 #include "coreengine/store/sql_interrupts_internal.h"
 #include "coreengine/store/sql_quotas_internal.h"
 #include "coreengine/store/sql_schedules_internal.h"
@@ -146,7 +147,8 @@
     RV_SQL_COPY_STATEMENTS(X)                                                                                          \
     RV_SQL_SCHEDULE_STATEMENTS(X)                                                                                      \
     RV_SQL_QUOTA_STATEMENTS(X)                                                                                         \
-    RV_SQL_INTERRUPT_STATEMENTS(X)
+    RV_SQL_INTERRUPT_STATEMENTS(X)                                                                                     \
+    RV_SQL_ENTITY_STATEMENTS(X)
 
 enum sql_id {
 #define X(name, text) SQL_##name,

@@ -144,6 +144,41 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE INDEX runs_expiring ON runs (expires_us) WHERE status IN ('interrupted') AND expires_us > 0;"
     "CREATE INDEX runs_by_user ON runs (tenant, user, created_us, id);"
     "CREATE INDEX runs_by_status ON runs (tenant, status, created_us, id);",
+    /* 6 to 7. Entities: rows of all kinds (kinds.h) that have no table of their own. fields has the columns of the
+     * kind, as JSON. tenant_id '': every tenant's; user_id '': nobody's. */
+    "CREATE TABLE entities (key INTEGER PRIMARY KEY, id TEXT NOT NULL, kind TEXT NOT NULL, tenant_id TEXT NOT NULL,"
+    " user_id TEXT NOT NULL, name TEXT, about TEXT, fields TEXT NOT NULL, metadata TEXT NOT NULL, tags TEXT NOT NULL,"
+    " graph_edges TEXT NOT NULL, encryption_level TEXT, created_us INTEGER NOT NULL, updated_us INTEGER NOT NULL,"
+    " deleted_us INTEGER, UNIQUE (tenant_id, kind, id, user_id));"
+    "CREATE INDEX entities_by_age ON entities (tenant_id, kind, created_us DESC, id) WHERE deleted_us IS NULL;"
+    "CREATE INDEX entities_by_user ON entities (tenant_id, kind, user_id, created_us DESC, id)"
+    " WHERE deleted_us IS NULL;"
+    "CREATE INDEX entities_by_name ON entities (tenant_id, kind, name) WHERE deleted_us IS NULL;"
+    "CREATE INDEX entities_by_about ON entities (tenant_id, kind, about, created_us DESC) WHERE deleted_us IS NULL;"
+    "CREATE INDEX entities_deleted ON entities (deleted_us) WHERE deleted_us IS NOT NULL;"
+    /* The index of names: a row for each live row of the kinds that have one. row is its key in the table of its kind.
+     * The counter 'keys' is 0 while rows of an older version are not in it. */
+    "CREATE TABLE keys (key INTEGER PRIMARY KEY, kind TEXT NOT NULL, row INTEGER NOT NULL, tenant_id TEXT NOT NULL,"
+    " user_id TEXT NOT NULL, entity_key TEXT NOT NULL, entity_id TEXT NOT NULL, summary TEXT NOT NULL,"
+    " updated_us INTEGER NOT NULL, UNIQUE (kind, row));"
+    "CREATE INDEX keys_by_key ON keys (tenant_id, entity_key, user_id);"
+    "CREATE INDEX keys_by_id ON keys (tenant_id, entity_id, user_id);"
+    "INSERT INTO counters SELECT 'keys', CASE WHEN EXISTS (SELECT 1 FROM sessions) OR EXISTS (SELECT 1 FROM schemas)"
+    " THEN 0 ELSE 1 END;"
+    /* Vectors of the words of rows, little-endian float32; what is still to be embedded; how often vectors changed. */
+    "CREATE TABLE vectors (key INTEGER PRIMARY KEY, kind TEXT NOT NULL, row INTEGER NOT NULL, provider TEXT NOT NULL,"
+    " dims INTEGER NOT NULL, hash TEXT NOT NULL, vector BLOB NOT NULL, created_us INTEGER NOT NULL,"
+    " UNIQUE (kind, row, provider));"
+    "CREATE TABLE embeddings (key INTEGER PRIMARY KEY, kind TEXT NOT NULL, row INTEGER NOT NULL,"
+    " tenant_id TEXT NOT NULL, status TEXT NOT NULL, attempts INTEGER NOT NULL, claimed_us INTEGER NOT NULL,"
+    " error TEXT, created_us INTEGER NOT NULL, UNIQUE (kind, row));"
+    "CREATE INDEX embeddings_by_status ON embeddings (status, created_us);"
+    "INSERT INTO counters VALUES ('vectors', 0);"
+    /* Every version of a schema. schema: its key in schemas. */
+    "CREATE TABLE schema_timemachine (key INTEGER PRIMARY KEY, schema INTEGER NOT NULL, operation TEXT NOT NULL,"
+    " name TEXT NOT NULL, version TEXT, content TEXT NOT NULL, json_schema TEXT NOT NULL, checksum TEXT NOT NULL,"
+    " recorded_us INTEGER NOT NULL);"
+    "CREATE INDEX schema_timemachine_by_schema ON schema_timemachine (schema);",
 };
 
 struct header {

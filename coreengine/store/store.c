@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "coreengine/store/copy.h"
+#include "coreengine/store/entities_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
@@ -189,6 +190,11 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
     rc = open_kind(s, kind, path, err);
     if (rc == 0 && kind > 0 && !opts->takes_copy)
         rc = check_whole(s, err);
+    if (rc == 0 && kind > 0 && !opts->takes_copy && !opts->read_only) {
+        rc = rv_keys_catch_up(s->sql, err);
+        if (rc < 0)
+            rv_sql_close(s->sql);
+    }
     if (rc < 0) {
         RV_WRAP(err, rc, "open store \"%s\"", s->url);
         destroy(s);

@@ -12,6 +12,7 @@
 
 #include "coreengine/store/blobs.h"
 #include "coreengine/store/documents.h"
+#include "coreengine/store/entities.h"
 #include "coreengine/store/handle.h"
 #include "coreengine/store/interrupts.h"
 #include "coreengine/store/quotas.h"

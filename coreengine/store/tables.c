@@ -124,6 +124,23 @@ static const struct rv_column interrupts[] = {
     WORD("kind"),         WORD("stage"),        WORDS("text"),     WORDS("reason"), WORD("status"),
     NUMBER("created_us"), NUMBER("expires_us"), NUMBER("ended_us")};
 
+static const struct rv_column entities[] = {NUMBER("key"),        WORD("id"),           WORD("kind"),
+                                            WORD("tenant_id"),    WORD("user_id"),      WORD("name"),
+                                            WORD("about"),        WORD("fields"),       WORD("metadata"),
+                                            WORD("tags"),         WORD("graph_edges"),  WORD("encryption_level"),
+                                            NUMBER("created_us"), NUMBER("updated_us"), NUMBER("deleted_us")};
+static const struct rv_column keys[] = {NUMBER("key"),     WORD("kind"),    NUMBER("row"),
+                                        WORD("tenant_id"), WORD("user_id"), WORD("entity_key"),
+                                        WORD("entity_id"), WORD("summary"), NUMBER("updated_us")};
+static const struct rv_column vectors[] = {NUMBER("key"),  WORD("kind"), NUMBER("row"),   WORD("provider"),
+                                           NUMBER("dims"), WORD("hash"), BYTES("vector"), NUMBER("created_us")};
+static const struct rv_column embeddings[] = {NUMBER("key"),        WORD("kind"),   NUMBER("row"),
+                                              WORD("tenant_id"),    WORD("status"), NUMBER("attempts"),
+                                              NUMBER("claimed_us"), WORD("error"),  NUMBER("created_us")};
+static const struct rv_column schema_timemachine[] = {NUMBER("key"),        NUMBER("schema"), WORD("operation"),
+                                                      WORD("name"),         WORD("version"),  WORDS("content"),
+                                                      WORDS("json_schema"), WORD("checksum"), NUMBER("recorded_us")};
+
 #define TABLE(name, keys) .columns = (name), .n_columns = RV_COUNT(name), .n_key = (keys)
 const struct rv_table rv_tables[] = {
     {"blobs", TABLE(blobs, 1), .is_numbered = true},
@@ -146,5 +163,10 @@ const struct rv_table rv_tables[] = {
     {"holds", TABLE(holds, 4)},
     {"rates", TABLE(rates, 1), .is_numbered = true},
     {"interrupts", TABLE(interrupts, 2)},
+    {"entities", TABLE(entities, 1), .is_numbered = true},
+    {"keys", TABLE(keys, 1), .is_numbered = true},
+    {"vectors", TABLE(vectors, 1), .is_numbered = true},
+    {"embeddings", TABLE(embeddings, 1), .is_numbered = true},
+    {"schema_timemachine", TABLE(schema_timemachine, 1), .is_numbered = true},
 };
 const size_t rv_n_tables = RV_COUNT(rv_tables);

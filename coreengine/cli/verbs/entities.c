@@ -1,0 +1,418 @@
+/* reeve entities: rows of all kinds; lists of them, one of them, rows from lines of JSON, deletions. */
+#include "coreengine/app/entities.h"
+#include "coreengine/cli/show/table.h"
+#include "coreengine/cli/verbs/verbs.h"
+
+#include <json-c/linkhash.h>
+#include <stdlib.h>
+
+#define MAX_CONDITIONS 16
+#define MAX_CELL       60
+
+/* --- list --- */
+
+static int list_kinds(struct rv_cli *cli, rv_err **err)
+{
+    static const struct rv_cli_column columns[] = {{"KIND", 0, false}, {"ROWS ARE", 80, false}};
+    struct rv_cli_list l = {.what = "kinds", .words = "ids"};
+    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
+
+    for (size_t i = 0; i < rv_n_kinds && rc == 0; i++) {
+        if (l.json)
+            rv_jw_text(l.json, rv_kinds[i].name);
+        else if (!l.table)
+            rv_buf_printf(&l.text, "%s\n", rv_kinds[i].name);
+        else {
+            rv_cli_table_add_text(l.table, rv_kinds[i].name);
+            rv_cli_table_add_text(l.table, rv_kinds[i].doc);
+        }
+        l.n++;
+    }
+    return rv_cli_list_end(cli, &l, rc, err);
+}
+
+struct listing {
+    struct rv_cli_list list;
+    bool is_json;
+};
+
+static const char *text_of(json_object *row, const char *column)
+{
+    const char *text = NULL;
+
+    return rv_json_get_text(row, column, &text) ? text : NULL;
+}
+
+/* The first sixty characters of what the kind's index says of a row, or of its tags. */
+static void add_row(struct rv_cli_list *l, json_object *row)
+{
+    rv_buf tags = RV_BUF_INIT(4096), age = RV_BUF_INIT(64);
+    json_object *list = rv_json_get_arr(row, "tags");
+    int64_t us = 0;
+
+    for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+        rv_buf_puts(&tags, i ? ", " : "");
+        rv_buf_add_str(&tags, rv_json_str(json_object_array_get_idx(list, i)));
+    }
+    if (rv_time_parse(rv_str_of(text_of(row, "created_at")), &us, NULL) == 0)
+        rv_cli_write_age(&age, l->now_us - us);
+    rv_cli_table_add_text(l->table, text_of(row, "id"));
+    rv_cli_table_add_text(l->table, text_of(row, "name"));
+    rv_cli_table_add_text(l->table, text_of(row, "user_id"));
+    rv_cli_table_add_text(l->table, tags.len > 0 ? rv_buf_cstr(&tags) : NULL);
+    rv_cli_table_add(l->table, rv_buf_str(&age));
+    rv_buf_fini(&tags);
+    rv_buf_fini(&age);
+}
+
+static void write_line(json_object *row, rv_buf *out)
+{
+    rv_json_write(row, out);
+    rv_buf_putc(out, '\n');
+}
+
+static int take_row(void *self, json_object *row, rv_err **err)
+{
+    struct listing *l = self;
+    rv_buf line = RV_BUF_INIT(RV_APP_MAX_TEXT);
+
+    if (!rv_cli_list_takes(&l->list))
+        return RV_STORE_ENOUGH;
+    if (l->list.table) {
+        add_row(&l->list, row);
+        return 0;
+    }
+    if (!l->is_json) {
+        rv_buf_printf(&l->list.text, "%s\n", text_of(row, "id"));
+        return 0;
+    }
+    write_line(row, &line);
+    int rc = rv_buf_check(&line, "row", err);
+    if (rc == 0 && !rv_cli_out_now(rv_buf_str(&line)))
+        rc = RV_STORE_ENOUGH;
+    rv_buf_fini(&line);
+    return rc;
+}
+
+struct conditions {
+    struct rv_entity_where where[MAX_CONDITIONS];
+    char *columns[MAX_CONDITIONS];
+    size_t n;
+};
+
+static void drop_conditions(struct conditions *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        json_object_put(c->where[i].value);
+        free(c->columns[i]);
+    }
+}
+
+static int read_conditions(struct rv_cli *cli, const char *option, struct conditions *c, rv_err **err)
+{
+    const char *given;
+    int rc = 0;
+
+    while (rc == 0 && (given = rv_cli_nth(cli, option, c->n))) {
+        const char *sign = strchr(given, '=');
+        if (!sign || sign == given)
+            return rv_cli_usage(cli, err, "--%s %s: write COLUMN=VALUE", option, given);
+        if (c->n == MAX_CONDITIONS)
+            return rv_cli_usage(cli, err, "more than %d --%s", MAX_CONDITIONS, option);
+        char *column = rv_str_dup((rv_str){given, (size_t)(sign - given)});
+        c->columns[c->n] = column;
+        c->where[c->n].column = column;
+        c->n++;
+        rc = column ? rv_app_entity_value(cli->words[0], column, sign + 1, &c->where[c->n - 1].value, err)
+                    : RV_FAIL(err, RV_E_NOMEM, "read --%s", option);
+    }
+    return rc;
+}
+
+static int find(struct rv_cli *cli, struct listing *l, rv_err **err)
+{
+    const char *tags[MAX_CONDITIONS];
+    struct conditions where = {.n = 0}, lists = {.n = 0};
+    struct rv_entity_filter filter = {
+        .name = rv_cli_value(cli, "name"), .about = rv_cli_value(cli, "about"), .tags = tags};
+
+    filter.n_tags = rv_cli_values(cli, "tag", tags, MAX_CONDITIONS);
+    int rc = rv_cli_int(cli, "offset", 0, 1000000000, &filter.offset, err);
+    if (rc == 0)
+        rc = read_conditions(cli, "where", &where, err);
+    if (rc == 0)
+        rc = read_conditions(cli, "has", &lists, err);
+    filter.where = where.where;
+    filter.n_where = where.n;
+    filter.lists = lists.where;
+    filter.n_lists = lists.n;
+    filter.limit = l->list.read > 0 ? l->list.read : RV_ENTITY_MAX_FIND;
+    if (rc == 0 && cli->store)
+        rc = rv_store_find_entities(cli->store, &cli->app.scope, cli->words[0], &filter, take_row, l, err);
+    drop_conditions(&where);
+    drop_conditions(&lists);
+    return rc;
+}
+
+static int list_json(struct rv_cli *cli, rv_err **err)
+{
+    struct listing l = {.is_json = true};
+    int rc = rv_cli_int(cli, "limit", 0, RV_ENTITY_MAX_FIND - 1, &l.list.limit, err);
+
+    l.list.read = l.list.limit;
+    return rc < 0 ? rc : find(cli, &l, err);
+}
+
+static int list(struct rv_cli *cli, rv_err **err)
+{
+    static const struct rv_cli_column columns[] = {
+        {"ID", 0, false}, {"NAME", MAX_CELL, false}, {"USER", 36, false}, {"TAGS", 40, false}, {"AGE", 0, false}};
+    struct listing l = {.list = {.what = "rows", .words = "ids", .is_cut = true}};
+    const struct rv_kind *kind = NULL;
+
+    if (cli->n_words == 0)
+        return list_kinds(cli, err);
+    int rc = rv_kind_of(rv_str_of(cli->words[0]), &kind, err);
+    if (rc < 0)
+        return rc;
+    if (rv_cli_flag(cli, "json"))
+        return list_json(cli, err);
+    rc = rv_cli_list_begin(cli, &l.list, columns, RV_COUNT(columns), err);
+    if (rc == 0)
+        rc = find(cli, &l, err);
+    return rv_cli_list_end(cli, &l.list, rc, err);
+}
+
+/* --- show --- */
+
+static void show_row(const char *kind, json_object *row, rv_buf *b)
+{
+    rv_cli_put_line(b, "kind", kind);
+    json_object_object_foreach (row, column, value) {
+        json_object *empty = value;
+        bool is_empty = !value ||
+                        (json_object_is_type(empty, json_type_array) && json_object_array_length(empty) == 0) ||
+                        (json_object_is_type(empty, json_type_object) && json_object_object_length(empty) == 0);
+        if (is_empty)
+            continue;
+        rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
+        if (json_object_is_type(value, json_type_string))
+            rv_buf_add_str(&text, rv_json_str(value));
+        else
+            rv_json_write(value, &text);
+        rv_buf_printf(b, "%-*s ", RV_CLI_LABEL + 6, column);
+        rv_cli_write_lines(rv_buf_str(&text), b);
+        rv_buf_putc(b, '\n');
+        rv_buf_fini(&text);
+    }
+}
+
+static int show(struct rv_cli *cli, rv_err **err)
+{
+    const char *kind = cli->n_words > 1 ? cli->words[0] : NULL, *word = cli->words[cli->n_words - 1];
+    json_object *rows = NULL;
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
+    int rc = rv_app_entities_show(cli->store, &cli->app.scope, kind, word, &rows, err);
+
+    for (size_t i = 0; rc == 0 && i < json_object_array_length(rows); i++) {
+        json_object *hit = json_object_array_get_idx(rows, i), *row = rv_json_get_obj(hit, "data");
+        if (rv_cli_flag(cli, "json")) {
+            write_line(row, &text);
+            continue;
+        }
+        rv_buf_puts(&text, i ? "\n" : "");
+        show_row(text_of(hit, "entity_type"), row, &text);
+    }
+    json_object_put(rows);
+    return rv_cli_print(rc, &text, err);
+}
+
+/* --- put --- */
+
+struct putting {
+    const struct rv_cli *cli;
+    bool is_json;
+};
+
+static int say_row(void *self, int64_t line, json_object *row, const rv_err *why, rv_err **err)
+{
+    const struct putting *p = self;
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
+
+    if (why) {
+        rv_buf_printf(&text, "line %lld: ", (long long)line);
+        rv_err_write_text(why, p->cli->debug, &text);
+        rv_cli_say_text(&text);
+        return 0;
+    }
+    if (p->is_json)
+        write_line(row, &text);
+    else
+        rv_buf_printf(&text, "%s\n", text_of(row, "id"));
+    int rc = rv_buf_check(&text, "row", err);
+    if (rc == 0)
+        rv_cli_out(rv_buf_str(&text));
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int put(struct rv_cli *cli, rv_err **err)
+{
+    const char *path = cli->n_words > 1 ? cli->words[1] : "-";
+    bool is_stdin = strcmp(path, "-") == 0;
+    struct putting p = {.cli = cli, .is_json = rv_cli_flag(cli, "json")};
+    const struct rv_app_put_lines opts = {.store = cli->store,
+                                          .scope = cli->app.scope,
+                                          .kind = cli->words[0],
+                                          .is_tenantless = rv_cli_flag(cli, "every-tenant"),
+                                          .on_row = say_row,
+                                          .self = &p};
+    int64_t n_failed = 0;
+    FILE *in = is_stdin ? stdin : fopen(path, "re");
+
+    if (!in)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "\"%s\" cannot be read", path);
+    int rc = rv_app_put_lines(&opts, in, &n_failed, err);
+    if (!is_stdin)
+        fclose(in);
+    if (rc == 0 && n_failed > 0)
+        rv_cli_say("%lld %s not written\n", (long long)n_failed, n_failed == 1 ? "row was" : "rows were");
+    return rc < 0 ? rc : n_failed > 0 ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;
+}
+
+/* --- delete --- */
+
+static bool is_uuid(const char *text)
+{
+    size_t n = strlen(text);
+
+    return n == 36 && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-' &&
+           strspn(text, "0123456789abcdefABCDEF-") == n;
+}
+
+static int delete_rows(struct rv_cli *cli, rv_err **err)
+{
+    const char *kind = cli->words[0];
+    rv_buf said = RV_BUF_INIT(RV_APP_MAX_TEXT);
+    int rc = 0;
+
+    for (size_t i = 1; i < cli->n_words && rc == 0; i++) {
+        const char *word = cli->words[i];
+        int64_t n = 1;
+        rc = is_uuid(word)
+                 ? rv_store_delete_entity(cli->store, &cli->app.scope, kind, word, rv_app_now_us(), err)
+                 : rv_store_delete_entities_named(cli->store, &cli->app.scope, kind, word, rv_app_now_us(), &n, err);
+        if (rc == 0)
+            rv_buf_printf(&said, "%lld %s of %s deleted: %s\n", (long long)n, n == 1 ? "row" : "rows", kind, word);
+    }
+    if (said.len > 0) /* also of those before the one that failed */
+        rv_cli_out(rv_buf_str(&said));
+    rv_buf_fini(&said);
+    return rc;
+}
+
+/* --- the table --- */
+
+static const struct rv_cli_option list_options[] = {
+    {"name", 0, "TEXT", "only rows of this name", NULL, false},
+    {"about", 0, "ID", "only rows that belong to this: a session, a file, a server", NULL, false},
+    {"tag", 't', "TAG", "only rows with this tag", NULL, true},
+    {"where", 0, "COLUMN=VALUE", "only rows whose column has this value (null: none; JSON for numbers)", NULL, true},
+    {"has", 0, "COLUMN=VALUE", "only rows whose list column contains this value", NULL, true},
+    {"offset", 0, "N", "rows to pass over", NULL, false},
+    {"limit", 'l', "N", "number of rows to list, newest first; 0: all (default 50; all with --json and --ids)", NULL,
+     false},
+    {"json", 'j', NULL, "print whole rows, one JSON object a line", NULL, false},
+    {"ids", 0, NULL, "print ids only, one a line", NULL, false},
+};
+static const struct rv_cli_option show_options[] = {
+    {"json", 'j', NULL, "print whole rows, one JSON object a line", NULL, false},
+};
+static const struct rv_cli_option put_options[] = {
+    {"json", 'j', NULL, "print the rows as they are now, one JSON object a line, instead of their ids", NULL, false},
+    {"every-tenant", 0, NULL, "the rows belong to no tenant: every tenant finds them", NULL, false},
+};
+
+static const struct rv_cli_verb list_verb = {
+    .name = "entities list",
+    .args = "[KIND]",
+    .summary = "list rows of a kind, newest first",
+    .text =
+        "Without KIND, prints the kinds. With KIND, prints a table: id, name, user, tags and the time since the row\n"
+        "was added. With --user (or REEVE_USER) rows of that user and rows without a user are visible.",
+    .examples = "reeve entities list                       # the kinds\n"
+                "reeve entities list moments --where moment_type=note --tag work\n"
+                "reeve entities list resources --json > resources.ndjson",
+    RV_CLI_OPTIONS(list_options),
+    .groups = {&rv_cli_of_stores},
+    .excludes = "json ids",
+    .max_words = 1,
+    .takes = &rv_cli_takes_kinds,
+    .store = RV_CLI_READS_IF_ANY,
+    .run = list,
+};
+static const struct rv_cli_verb show_verb = {
+    .name = "entities show",
+    .args = "[KIND] NAME",
+    .summary = "show the rows of a name, or one by its id",
+    .text = "NAME is a name in any spelling (case, blanks, - and _ do not matter), the id of a row, or the key of a\n"
+            "message (session-ID-msg-N). A user's own rows come before shared ones. Empty columns are not shown.",
+    .examples = "reeve entities show dentist\n"
+                "reeve entities show moments 'ML Patterns' --json | jq .graph_edges",
+    RV_CLI_OPTIONS(show_options),
+    .groups = {&rv_cli_of_stores},
+    .min_words = 1,
+    .max_words = 2,
+    .takes = &rv_cli_takes_kinds,
+    .store = RV_CLI_READS,
+    .run = show,
+};
+static const struct rv_cli_verb put_verb = {
+    .name = "entities put",
+    .args = "KIND [FILE]",
+    .summary = "add or change rows, from lines of JSON",
+    .text =
+        "Reads one JSON object a line from FILE or standard input; its members are columns. A row whose id exists is\n"
+        "changed: exactly the columns that are given are set. Without an id, it follows from the name (or uri, email)\n"
+        "and the user. Prints the ids. A line that cannot be written is reported with its number, the others are\n"
+        "written, and the exit status is 1.",
+    .examples = "echo '{\"name\":\"Dentist\",\"tags\":[\"health\"]}' | reeve entities put ontologies\n"
+                "reeve entities put resources pages.ndjson --user ada\n"
+                "reeve entities list moments --json | jq -c '.rating = 5' | reeve entities put moments",
+    RV_CLI_OPTIONS(put_options),
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .min_words = 1,
+    .max_words = 2,
+    .takes = &rv_cli_takes_kinds,
+    .store = RV_CLI_MAKES,
+    .run = put,
+};
+static const struct rv_cli_verb delete_verb = {
+    .name = "entities delete",
+    .args = "KIND NAME...",
+    .summary = "delete rows by id or by name",
+    .text =
+        "NAME is the id of a row, or a name exactly as it is written in the row. A deleted row is not found any more;\n"
+        "writing the same id again brings it back. `reeve gc` erases rows 30 days after their deletion.",
+    .examples = "reeve entities delete moments 'ML Patterns' --user ada",
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .min_words = 2,
+    .max_words = RV_CLI_MAX_ARGS,
+    .takes = &rv_cli_takes_kinds,
+    .store = RV_CLI_CHANGES,
+    .run = delete_rows,
+};
+
+static const struct rv_cli_verb *const subs[] = {&list_verb, &show_verb, &put_verb, &delete_verb, NULL};
+
+const struct rv_cli_verb rv_verb_entities = {
+    .name = "entities",
+    .args = "VERB",
+    .summary = "list, show, write and delete what the store knows",
+    .text =
+        "Entities are rows of kinds: users, ontologies, schemas, resources, moments, sessions, files, servers, tools,\n"
+        "tenants, messages and feedback. `reeve docs reference entities` lists their columns.",
+    .examples = "reeve entities list moments             # newest first\n"
+                "reeve entities show dentist             # by name, whatever its kind",
+    .subs = subs,
+};

@@ -1,0 +1,634 @@
+/* Writing rows of entities: who may write which row, exactly the columns that were given, and the index of names in the
+ * same transaction. */
+#include <json-c/linkhash.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "coreengine/match/pages.h"
+#include "coreengine/store/entities_internal.h"
+
+/* --- What there is --- */
+
+/* The row of that id that is to be changed. */
+struct present {
+    bool is_there;
+    int64_t key;
+    char user[RV_STORE_MAX_ID + 1];
+    json_object *fields, *metadata, *tags, *edges; /* owned */
+    char *name, *level;                            /* owned; NULL: none */
+};
+
+static void present_fini(struct present *p)
+{
+    json_object_put(p->fields);
+    json_object_put(p->metadata);
+    json_object_put(p->tags);
+    json_object_put(p->edges);
+    free(p->name);
+    free(p->level);
+    *p = (struct present){0};
+}
+
+static int dup_text(rv_str text, char **out)
+{
+    *out = text.ptr ? rv_str_dup(text) : NULL;
+    return text.ptr && !*out ? RV_E_NOMEM : 0;
+}
+
+/* A row of SAME_ENTITY. */
+static int take_present(rv_sql_stmt *stmt, struct present *p, rv_err **err)
+{
+    bool lacked = false;
+
+    p->is_there = true;
+    p->key = rv_sql_int_at(stmt, 0);
+    rv_str user = rv_sql_str_at(stmt, 1);
+    snprintf(p->user, sizeof p->user, "%.*s", RV_STR_ARG(user));
+    p->fields = rv_entity_parse(rv_sql_str_at(stmt, 3), json_type_object, &lacked);
+    p->metadata = rv_entity_parse(rv_sql_str_at(stmt, 4), json_type_object, &lacked);
+    p->tags = rv_entity_parse(rv_sql_str_at(stmt, 5), json_type_array, &lacked);
+    p->edges = rv_entity_parse(rv_sql_str_at(stmt, 6), json_type_array, &lacked);
+    if (lacked || dup_text(rv_sql_str_at(stmt, 2), &p->name) < 0 || dup_text(rv_sql_str_at(stmt, 7), &p->level) < 0)
+        return RV_FAIL(err, RV_E_NOMEM, "read a row");
+    return 0;
+}
+
+static int fail_shared(rv_err **err)
+{
+    RV_FAIL(err, RV_E_DENIED, "the row has no owner: a user cannot change it");
+    rv_err_hint(err, "write it without a user, or give no id, for a row of one's own");
+    return RV_E_DENIED;
+}
+
+/* An operator means the row of that owner; when none is named, the only one. */
+static int choose(const struct rv_store_scope *scope, const struct rv_entity_given *g, const char *owner, bool is_named,
+                  rv_sql_stmt *stmt, struct present *p, rv_err **err)
+{
+    size_t n = 0;
+    int rc;
+
+    while ((rc = rv_sql_step(stmt, "look for a row", err)) == 1) {
+        rv_str user = rv_sql_str_at(stmt, 1);
+        n++;
+        if (scope->user && !rv_str_is(user, owner))
+            return fail_shared(err); /* their own would have come before */
+        if (is_named && !rv_str_is(user, owner))
+            continue;
+        if (p->is_there) {
+            RV_FAIL(err, RV_E_INVALID, "several users have a row \"%s\" of %s", g->id, g->kind->name);
+            rv_err_hint(err, "say whose it is with user_id");
+            return RV_E_INVALID;
+        }
+        rc = take_present(stmt, p, err);
+        if (rc < 0 || is_named)
+            return rc;
+    }
+    if (rc == 0 && n > 0 && !p->is_there)
+        rc = RV_FAIL(err, RV_E_EXISTS, "row \"%s\" of %s belongs to another user", g->id, g->kind->name);
+    return rc;
+}
+
+static int look(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *g,
+                const char *owner, bool is_named, struct present *p, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SAME_ENTITY);
+
+    rv_sql_text(stmt, 1, scope->tenant);
+    rv_sql_text(stmt, 2, g->kind->name);
+    rv_sql_text(stmt, 3, g->id);
+    rv_sql_text(stmt, 4, scope->user);
+    int rc = choose(scope, g, owner, is_named, stmt, p, err);
+    rv_sql_done(stmt);
+    return rc;
+}
+
+/* --- What it becomes --- */
+
+/* The text of a column: what was given (null: none), else what is there. */
+static const char *word_of(const struct rv_entity_given *g, const char *column, const char *present)
+{
+    json_object *v = NULL;
+
+    if (!json_object_object_get_ex(g->columns, column, &v))
+        return present;
+    return v ? json_object_get_string(v) : NULL;
+}
+
+static void write_common(const struct rv_entity_given *g, const char *column, json_object *present, const char *empty,
+                         rv_buf *out)
+{
+    json_object *v = NULL;
+
+    if (!json_object_object_get_ex(g->columns, column, &v))
+        v = present;
+    if (v)
+        rv_json_write(v, out);
+    else
+        rv_buf_puts(out, empty);
+}
+
+static json_object *field_of(const struct rv_entity_given *g, const struct present *p, const char *name)
+{
+    json_object *v = NULL;
+
+    if (!json_object_object_get_ex(g->columns, name, &v) && p->fields)
+        json_object_object_get_ex(p->fields, name, &v);
+    return v;
+}
+
+/* In the order of the kind's columns, so that equal rows have equal bytes. */
+static void write_fields(const struct rv_entity_given *g, const struct present *p, rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+
+    rv_jw_obj(&w);
+    for (size_t i = 0; i < g->kind->n_fields; i++) {
+        const char *name = g->kind->fields[i].name;
+        json_object *v = strcmp(name, "name") == 0 ? NULL : field_of(g, p, name);
+        if (v)
+            rv_jw_kv_value(&w, name, v);
+    }
+    rv_jw_obj_end(&w);
+}
+
+static const char *about_of(const struct rv_entity_given *g, const struct present *p)
+{
+    static const char of_metadata[] = "metadata.";
+    const char *name = g->kind->about, *text = NULL;
+    json_object *v = NULL;
+
+    if (!name)
+        return NULL;
+    if (strncmp(name, of_metadata, sizeof of_metadata - 1) != 0) {
+        v = field_of(g, p, name);
+        return json_object_is_type(v, json_type_string) ? json_object_get_string(v) : NULL;
+    }
+    if (!json_object_object_get_ex(g->columns, "metadata", &v))
+        v = p->metadata;
+    if (!v || !rv_json_get_text(v, name + sizeof of_metadata - 1, &text) || strlen(text) > RV_ENTITY_MAX_NAME)
+        return NULL;
+    return text;
+}
+
+struct texts {
+    rv_buf fields, metadata, tags, edges;
+};
+
+static void texts_fini(struct texts *t)
+{
+    rv_buf_fini(&t->fields);
+    rv_buf_fini(&t->metadata);
+    rv_buf_fini(&t->tags);
+    rv_buf_fini(&t->edges);
+}
+
+static int make_texts(const struct rv_entity_given *g, const struct present *p, struct texts *t, rv_err **err)
+{
+    *t = (struct texts){.fields = RV_BUF_INIT(RV_ENTITY_MAX_BYTES),
+                        .metadata = RV_BUF_INIT(RV_STORE_MAX_META),
+                        .tags = RV_BUF_INIT(RV_STORE_MAX_META),
+                        .edges = RV_BUF_INIT(RV_STORE_MAX_META)};
+    write_fields(g, p, &t->fields);
+    write_common(g, "metadata", p->metadata, "{}", &t->metadata);
+    write_common(g, "tags", p->tags, "[]", &t->tags);
+    write_common(g, "graph_edges", p->edges, "[]", &t->edges);
+    int rc = rv_buf_check(&t->fields, "columns of the row", err);
+    if (rc == 0)
+        rc = rv_buf_check(&t->metadata, "metadata", err);
+    if (rc == 0)
+        rc = rv_buf_check(&t->tags, "tags", err);
+    return rc < 0 ? rc : rv_buf_check(&t->edges, "graph_edges", err);
+}
+
+static int write_row(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *g,
+                     const char *owner, struct present *p, int64_t now_us, rv_err **err)
+{
+    struct texts t;
+    int rc = make_texts(g, p, &t, err);
+
+    if (rc == 0) {
+        rv_sql_stmt *stmt = rv_sql_use(st, p->is_there ? SQL_SET_ENTITY : SQL_ADD_ENTITY);
+        if (p->is_there) {
+            rv_sql_int(stmt, 1, p->key);
+        } else {
+            rv_sql_text(stmt, 1, g->id);
+            rv_sql_text(stmt, 2, g->kind->name);
+            rv_sql_text(stmt, 3, scope->tenant);
+            rv_sql_text(stmt, 4, owner);
+        }
+        rv_sql_text(stmt, 5, word_of(g, "name", p->name));
+        rv_sql_text(stmt, 6, about_of(g, p));
+        rv_sql_text(stmt, 7, rv_buf_cstr(&t.fields));
+        rv_sql_text(stmt, 8, rv_buf_cstr(&t.metadata));
+        rv_sql_text(stmt, 9, rv_buf_cstr(&t.tags));
+        rv_sql_text(stmt, 10, rv_buf_cstr(&t.edges));
+        rv_sql_text(stmt, 11, word_of(g, "encryption_level", p->level));
+        rv_sql_int(stmt, 12, now_us);
+        rc = p->is_there ? rv_sql_run(stmt, "write a row", err) : rv_sql_run_new(stmt, &p->key, "write a row", err);
+    }
+    texts_fini(&t);
+    return rc;
+}
+
+/* The whole row goes to the index, and, where it is wanted, to the caller. */
+static int put_row(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *g,
+                   int64_t now_us, json_object *out, rv_err **err)
+{
+    bool is_named = g->user != NULL, names_itself = strcmp(g->kind->name, "users") == 0;
+    const char *owner = g->user ? g->user : scope->user ? scope->user : names_itself ? g->id : "";
+    struct present p = {0};
+    json_object *whole = NULL;
+
+    int rc = look(st, scope, g, owner, is_named, &p, err);
+    if (rc == 0 && p.is_there)
+        owner = p.user;
+    if (rc == 0)
+        rc = write_row(st, scope, g, owner, &p, now_us, err);
+    if (rc == 0 && (g->kind->is_indexed || out))
+        rc = rv_entity_at(st, g->kind, p.key, &whole, err);
+    if (rc == 0)
+        rc = rv_keys_put_row(st, g->kind, p.key, scope->tenant, owner, whole, now_us, err);
+    if (rc == 0 && out)
+        rc = rv_json_push_ref(out, whole, err);
+    json_object_put(whole);
+    present_fini(&p);
+    return rc;
+}
+
+static int put_rows(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *given,
+                    size_t n, int64_t now_us, json_object *out, rv_err **err)
+{
+    int rc = rv_sql_begin_part(st, err);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = put_row(st, scope, &given[i], now_us, out, err);
+        if (rc < 0 && n > 1)
+            RV_WRAP(err, rc, "row %zu of %zu", i + 1, n);
+    }
+    return rv_sql_end_part(st, rc, err);
+}
+
+static void make_ids(struct rv_entity_given *given, size_t n, struct rv_rand rand)
+{
+    unsigned char bytes[16];
+
+    for (size_t i = 0; i < n; i++)
+        if (!given[i].id[0]) {
+            rand.fill(rand.self, bytes, sizeof bytes);
+            rv_uuid_text(bytes, 4, given[i].id);
+        }
+}
+
+static int fail_place(const struct rv_kind *kind, rv_err **err)
+{
+    RV_FAIL(err, RV_E_INVALID, "rows of %s are not written as entities", kind->name);
+    rv_err_hint(err, kind->place == RV_PLACE_SCHEMAS ? "`reeve agents put` writes agents"
+                                                     : "conversations write them: `reeve chat`, `reeve sessions`");
+    return RV_E_INVALID;
+}
+
+static int check_put(const struct rv_entities_put *put, const struct rv_store_scope *scope,
+                     struct rv_entity_given *given, rv_err **err)
+{
+    const struct rv_kind *kind = NULL;
+    int rc = rv_store_check_time("the time", put->now_us, err);
+
+    if (rc == 0)
+        rc = rv_kind_of(rv_str_of(put->kind), &kind, err);
+    if (rc == 0 && kind->place != RV_PLACE_ENTITIES)
+        rc = fail_place(kind, err);
+    if (rc == 0 && put->is_tenantless && scope->user)
+        rc = RV_FAIL(err, RV_E_DENIED, "only an operator writes rows of every tenant");
+    for (size_t i = 0; i < put->n_rows && rc == 0; i++) {
+        rc = rv_entity_check(kind, scope, put->rows[i], &given[i], err);
+        if (rc < 0 && put->n_rows > 1)
+            RV_WRAP(err, rc, "row %zu of %zu", i + 1, put->n_rows);
+    }
+    return rc;
+}
+
+static int put_checked(rv_store *s, int rc, const struct rv_store_scope *scope, const struct rv_entities_put *put,
+                       struct rv_entity_given *given, json_object **out, rv_err **err)
+{
+    json_object *rows = NULL;
+
+    if ((rc = rv_store_enter_write(s, rc, "put entities", err)) != 0)
+        return rc;
+    make_ids(given, put->n_rows, put->rand.fill ? put->rand : rv_rand_system());
+    do {
+        json_object_put(rows);
+        rows = out ? json_object_new_array() : NULL;
+        rc = out && !rows ? RV_FAIL(err, RV_E_NOMEM, "write rows")
+                          : put_rows(s->sql, scope, given, put->n_rows, put->now_us, rows, err);
+    } while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
+    if (rc == 0 && out)
+        *out = rows;
+    else
+        json_object_put(rows);
+    return rc;
+}
+
+int rv_store_put_entities(rv_store *s, const struct rv_store_scope *scope, const struct rv_entities_put *put,
+                          json_object **out, rv_err **err)
+{
+    struct rv_store_scope sc;
+    struct rv_entity_given *given = calloc(put->n_rows + 1, sizeof *given);
+    int rc = given ? rv_store_check_scope(scope, &sc, err) : RV_FAIL(err, RV_E_NOMEM, "write rows");
+
+    if (rc == 0)
+        rc = check_put(put, &sc, given, err);
+    if (rc == 0 && put->is_tenantless)
+        sc.tenant = "";
+    rc = put_checked(s, rc, &sc, put, given, out, err);
+    for (size_t i = 0; given && i < put->n_rows; i++)
+        rv_entity_given_fini(&given[i]);
+    free(given);
+    return rc;
+}
+
+/* --- Changes of one row --- */
+
+/* Whether the scope, which sees it, may change it. */
+static int check_owner(const struct rv_store_scope *scope, const char *tenant, const char *user, rv_err **err)
+{
+    if (scope->user && strcmp(scope->user, user) != 0)
+        return fail_shared(err);
+    return *tenant || !scope->user ? 0 : fail_shared(err);
+}
+
+struct change {
+    const struct rv_kind *kind;
+    const char *id;
+    int64_t now_us;
+};
+
+static int check_change(const struct rv_store_scope *scope, const char *kind_name, const char *id, int64_t now_us,
+                        struct rv_store_scope *sc, struct change *c, rv_err **err)
+{
+    int rc = rv_store_check_scope(scope, sc, err);
+
+    *c = (struct change){.id = id, .now_us = now_us};
+    if (rc == 0)
+        rc = rv_kind_of(rv_str_of(kind_name), &c->kind, err);
+    if (rc == 0)
+        rc = rv_store_check_id("id", id, err);
+    return rc < 0 ? rc : rv_store_check_time("the time", now_us, err);
+}
+
+static int delete_row(struct sql_store *st, const struct rv_kind *kind, int64_t key, int64_t now_us, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_DELETE_ENTITY);
+
+    rv_sql_int(stmt, 1, key);
+    rv_sql_int(stmt, 2, now_us);
+    int rc = rv_sql_run(stmt, "delete a row", err);
+    return rc < 0 ? rc : rv_keys_drop(st, kind->name, key, err);
+}
+
+static int delete_one(struct sql_store *st, const struct rv_store_scope *scope, const struct change *c, rv_err **err)
+{
+    struct rv_entity_found found;
+    int rc = rv_entity_see(st, scope, c->kind, c->id, &found, err);
+
+    if (rc == 0)
+        rc = check_owner(scope, found.tenant, found.user, err);
+    if (rc == 0)
+        rc = delete_row(st, c->kind, found.key, c->now_us, err);
+    json_object_put(found.row);
+    return rc;
+}
+
+int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
+                           int64_t now_us, rv_err **err)
+{
+    struct rv_store_scope sc;
+    struct change c;
+    int rc = check_change(scope, kind, id, now_us, &sc, &c, err);
+
+    if (rc == 0 && c.kind->place != RV_PLACE_ENTITIES)
+        rc = fail_place(c.kind, err);
+    if ((rc = rv_store_enter_write(s, rc, "delete entity", err)) != 0)
+        return rc;
+    do
+        rc = delete_one(s->sql, &sc, &c, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
+}
+
+#define AT_ONCE 100 /* rows of one name that are deleted between two looks */
+
+static int delete_some(struct sql_store *st, const struct rv_store_scope *scope, const struct change *c, size_t *n,
+                       rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_NAMED_ENTITIES);
+    int64_t keys[AT_ONCE];
+    int rc;
+
+    rv_sql_text(stmt, 1, scope->tenant);
+    rv_sql_text(stmt, 2, c->kind->name);
+    rv_sql_text(stmt, 3, c->id);
+    rv_sql_text(stmt, 4, scope->user);
+    *n = 0;
+    while (*n < AT_ONCE && (rc = rv_sql_step(stmt, "look for rows", err)) == 1)
+        keys[(*n)++] = rv_sql_int_at(stmt, 0);
+    rv_sql_done(stmt);
+    for (size_t i = 0; i < *n && rc >= 0; i++)
+        rc = delete_row(st, c->kind, keys[i], c->now_us, err);
+    return rc < 0 ? rc : 0;
+}
+
+static int delete_named(struct sql_store *st, const struct rv_store_scope *scope, const struct change *c,
+                        int64_t *total, rv_err **err)
+{
+    size_t n = 0;
+    int rc;
+
+    *total = 0;
+    do {
+        rc = delete_some(st, scope, c, &n, err);
+        *total += (int64_t)n;
+    } while (rc == 0 && n == AT_ONCE);
+    if (rc == 0 && *total == 0)
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "no row of %s is called \"%s\"", c->kind->name, c->id);
+    return rc;
+}
+
+int rv_store_delete_entities_named(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *name,
+                                   int64_t now_us, int64_t *n, rv_err **err)
+{
+    struct rv_store_scope sc;
+    struct change c;
+    int64_t total = 0;
+    int rc = check_change(scope, kind, "-", now_us, &sc, &c, err);
+
+    if (rc == 0)
+        rc = rv_store_check_text("name", name, RV_ENTITY_MAX_NAME, err);
+    if (rc == 0 && c.kind->place != RV_PLACE_ENTITIES)
+        rc = fail_place(c.kind, err);
+    c.id = name;
+    if ((rc = rv_store_enter_write(s, rc, "delete entities named", err)) != 0)
+        return rc;
+    do
+        rc = delete_named(s->sql, &sc, &c, &total, err);
+    while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
+    if (rc == 0 && n)
+        *n = total;
+    return rc;
+}
+
+/* --- Metadata, edges: a column of a row in whichever table --- */
+
+/* json NULL: it stays. */
+static int set_column(struct sql_store *st, const struct rv_kind *kind, int64_t key, const char *column,
+                      const rv_buf *json, int64_t now_us, rv_err **err)
+{
+    static const char *const tables[] = {[RV_PLACE_ENTITIES] = "entities",
+                                         [RV_PLACE_SESSIONS] = "sessions",
+                                         [RV_PLACE_MESSAGES] = "messages",
+                                         [RV_PLACE_SCHEMAS] = "schemas"};
+    rv_buf sql = RV_BUF_INIT(1000);
+
+    rv_buf_printf(&sql, "UPDATE %s SET %s = %s, updated_us = ?3 WHERE key = ?1", tables[kind->place], column,
+                  json ? "?2" : column);
+    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_buf_fini(&sql);
+    rv_sql_int(stmt, 1, key);
+    if (json && kind->place == RV_PLACE_SESSIONS && strcmp(column, "metadata") == 0)
+        rv_sql_str(stmt, 2, rv_buf_str(json)); /* bytes there */
+    else if (json)
+        rv_sql_text(stmt, 2, rv_buf_cstr(json));
+    rv_sql_int(stmt, 3, now_us);
+    int rc = rv_sql_run(stmt, "write a row", err);
+    rv_sql_finish(stmt);
+    return rc;
+}
+
+/* The row as nobody else can change it until the end of the transaction: it is written first, which locks it where a
+ * database has several writers, and read then. */
+static int see_to_change(struct sql_store *st, const struct rv_store_scope *scope, const struct change *c,
+                         const char *column, struct rv_entity_found *found, rv_err **err)
+{
+    int rc = rv_entity_see(st, scope, c->kind, c->id, found, err);
+
+    if (rc == 0)
+        rc = check_owner(scope, found->tenant, found->user, err);
+    if (rc == 0)
+        rc = set_column(st, c->kind, found->key, column, NULL, c->now_us, err);
+    json_object_put(found->row);
+    found->row = NULL;
+    return rc < 0 ? rc : rv_entity_at(st, c->kind, found->key, &found->row, err);
+}
+
+static int check_place(const struct rv_kind *kind, rv_err **err)
+{
+    return kind->place == RV_PLACE_MESSAGES ? fail_place(kind, err) : 0;
+}
+
+/* `becomes` is where the new JSON text goes. */
+static int merge_metadata(struct sql_store *st, const struct rv_store_scope *scope, const struct change *c,
+                          json_object *patch, const char *const *remove, size_t n_remove, rv_buf *becomes, rv_err **err)
+{
+    struct rv_entity_found found;
+    rv_buf old = RV_BUF_INIT(2 * RV_STORE_MAX_META);
+    int rc = see_to_change(st, scope, c, "metadata", &found, err);
+
+    if (rc == 0) {
+        rv_json_write(rv_json_get_obj(found.row, "metadata"), &old);
+        rc = rv_buf_check(&old, "metadata", err);
+    }
+    rv_buf_clear(becomes);
+    if (rc == 0)
+        rc = rv_store_merge(rv_buf_str(&old), patch, remove, n_remove, becomes, err);
+    if (rc == 0)
+        rc = set_column(st, c->kind, found.key, "metadata", becomes, c->now_us, err);
+    json_object_put(found.row);
+    rv_buf_fini(&old);
+    return rc;
+}
+
+int rv_store_merge_metadata(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
+                            json_object *patch, const char *const *remove, size_t n_remove, int64_t now_us,
+                            json_object **out, rv_err **err)
+{
+    struct rv_store_scope sc;
+    struct change c;
+    rv_buf becomes = RV_BUF_INIT(RV_STORE_MAX_META);
+    bool lacked = false;
+    int rc = check_change(scope, kind, id, now_us, &sc, &c, err);
+
+    if (rc == 0)
+        rc = check_place(c.kind, err);
+    if (rc == 0)
+        rc = rv_store_check_members("patch", patch, err);
+    if (rc == 0 && n_remove > 0 && !remove)
+        rc = RV_FAIL(err, RV_E_INVALID, "%zu members to remove and none given", n_remove);
+    if ((rc = rv_store_enter_write(s, rc, "merge metadata", err)) != 0)
+        return rc;
+    do {
+        rc = rv_sql_begin_part(s->sql, err);
+        if (rc == 0)
+            rc = rv_sql_end_part(s->sql, merge_metadata(s->sql, &sc, &c, patch, remove, n_remove, &becomes, err), err);
+    } while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
+    if (rc == 0 && out && !(*out = rv_entity_parse(rv_buf_str(&becomes), json_type_object, &lacked)))
+        rc = RV_FAIL(err, RV_E_NOMEM, "read metadata");
+    rv_buf_fini(&becomes);
+    return rc;
+}
+
+static int merge_edges(struct sql_store *st, const struct rv_store_scope *scope, const struct change *c,
+                       json_object *edges, int64_t *n, rv_err **err)
+{
+    struct rv_entity_found found;
+    json_object *merged = NULL;
+    rv_buf text = RV_BUF_INIT(RV_STORE_MAX_META);
+    int rc = see_to_change(st, scope, c, "graph_edges", &found, err);
+
+    if (rc == 0)
+        rc = rv_edges_merge(rv_json_get_arr(found.row, "graph_edges"), edges, &merged, NULL, err);
+    if (rc == 0) {
+        *n = (int64_t)json_object_array_length(merged);
+        if (*n > RV_ENTITY_MAX_EDGES)
+            rc = RV_FAIL(err, RV_E_LIMIT, "row \"%s\" of %s would have %lld edges, more than %d", c->id, c->kind->name,
+                         (long long)*n, RV_ENTITY_MAX_EDGES);
+    }
+    if (rc == 0) {
+        rv_json_write(merged, &text);
+        rc = rv_buf_check(&text, "graph_edges", err);
+    }
+    if (rc == 0)
+        rc = set_column(st, c->kind, found.key, "graph_edges", &text, c->now_us, err);
+    json_object_put(merged);
+    json_object_put(found.row);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+int rv_store_merge_edges(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
+                         json_object *edges, int64_t now_us, int64_t *n_edges, rv_err **err)
+{
+    struct rv_store_scope sc;
+    struct change c;
+    int64_t n = 0;
+    int rc = check_change(scope, kind, id, now_us, &sc, &c, err);
+
+    if (rc == 0)
+        rc = check_place(c.kind, err);
+    if (rc == 0)
+        rc = rv_entity_check_edges(edges, err);
+    if ((rc = rv_store_enter_write(s, rc, "merge edges", err)) != 0)
+        return rc;
+    do {
+        rc = rv_sql_begin_part(s->sql, err);
+        if (rc == 0)
+            rc = rv_sql_end_part(s->sql, merge_edges(s->sql, &sc, &c, edges, &n, err), err);
+    } while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
+    if (rc == 0 && n_edges)
+        *n_edges = n;
+    return rc;
+}

@@ -1,0 +1,112 @@
+/* The part of the store for entities: rows of all kinds (kinds.h), and the index of their names.
+ *
+ * A row travels as a JSON object with all columns of its kind, in their order: id, tenant_id, user_id, the kind's own,
+ * metadata, tags, graph_edges, encryption_level, created_at, updated_at, deleted_at (null).
+ *
+ * A scope (handle.h) sees rows of its tenant: with user NULL (an operator) those of all users, with a name that user's
+ * and those without an owner, with "" only those without an owner. It also sees rows without a tenant, get() of every
+ * kind, find() never, and a lookup where the kind is shared. A user changes only rows of their own; rows without an
+ * owner are changed by an operator or by scopes with user "". What a scope does not see is RV_E_NOT_FOUND, and no call
+ * tells whether it exists: another user may have a row of the same id, and neither can find out.
+ *
+ * Rows of messages, sessions and schemas are read here like others; they are written by the calls of sessions.h and
+ * documents.h, all but their metadata (sessions only) and edges. */
+#ifndef RV_STORE_ENTITIES_H
+#define RV_STORE_ENTITIES_H
+
+#include "coreengine/store/handle.h"
+#include "coreengine/store/kinds.h"
+
+#define RV_ENTITY_MAX_BYTES ((size_t)16 << 20) /* of a row's own columns, as JSON */
+#define RV_ENTITY_MAX_NAME  1024               /* bytes */
+#define RV_ENTITY_MAX_TAGS  256
+#define RV_ENTITY_MAX_TAG   200 /* bytes */
+#define RV_ENTITY_MAX_EDGES 1000
+#define RV_ENTITY_MAX_FIND  10000 /* rows of one find */
+
+/* --- Writing --- */
+struct rv_entities_put {
+    const char *kind;
+    json_object *const *rows; /* objects of columns, borrowed */
+    size_t n_rows;
+    int64_t now_us;
+    struct rv_rand rand; /* for ids of rows that have no key; fill NULL: the kernel's */
+    bool is_tenantless;  /* the rows have no tenant: every tenant has them, if the kind is shared. Operators only */
+};
+/** Write rows, all or none. A row whose id its owner has is changed, and comes back if it was deleted; any other is
+ *  added. Exactly the columns that are given are set (null: back to what a row without it shows); created_at never
+ *  moves. Without an id it follows from the kind's key (p8-data 1.2). Columns that the store sets (tenant_id,
+ *  created_at, updated_at, deleted_at) may be there, as in a row that was read, and are passed over.
+ *  @param out may be NULL; else an array of the whole rows in the order given, owned by the caller
+ *  @return RV_E_INVALID (names the row, the column and what it should be), RV_E_LIMIT, RV_E_DENIED (not the caller's:
+ *  user_id of another user, or a row without an owner), RV_E_EXISTS (an operator gave the id of another owner's row) */
+RV_MUST_CHECK int rv_store_put_entities(rv_store *s, const struct rv_store_scope *scope,
+                                        const struct rv_entities_put *put, json_object **out, rv_err **err);
+/** Mark a row as deleted; nothing finds it any more, until it is written again. RV_E_NOT_FOUND; RV_E_DENIED. */
+RV_MUST_CHECK int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind,
+                                         const char *id, int64_t now_us, rv_err **err);
+/** The same of all rows of that name (bytes) that the caller may delete. *n (may be NULL): how many. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int rv_store_delete_entities_named(rv_store *s, const struct rv_store_scope *scope, const char *kind,
+                                                 const char *name, int64_t now_us, int64_t *n, rv_err **err);
+/** Put the members of patch (an object or NULL) into a row's metadata, whole, then take the named ones out; one
+ *  transaction. *out (may be NULL): the new metadata, owned. RV_E_NOT_FOUND; RV_E_DENIED; RV_E_LIMIT. */
+RV_MUST_CHECK int rv_store_merge_metadata(rv_store *s, const struct rv_store_scope *scope, const char *kind,
+                                          const char *id, json_object *patch, const char *const *remove,
+                                          size_t n_remove, int64_t now_us, json_object **out, rv_err **err);
+/** Merge edges (an array of objects) into those of a row, as p8-data 16 says; one transaction. *n_edges (may be NULL):
+ *  how many it has then. RV_E_NOT_FOUND; RV_E_DENIED; RV_E_INVALID; RV_E_LIMIT. */
+RV_MUST_CHECK int rv_store_merge_edges(rv_store *s, const struct rv_store_scope *scope, const char *kind,
+                                       const char *id, json_object *edges, int64_t now_us, int64_t *n_edges,
+                                       rv_err **err);
+
+/* --- Reading --- */
+/** One row; *out is the caller's. A user's own goes before one without an owner. RV_E_NOT_FOUND; RV_E_INVALID: several
+ *  users have that id, and an operator has to say whose is meant. */
+RV_MUST_CHECK int rv_store_get_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
+                                      json_object **out, rv_err **err);
+/** The same by the row's number in the table of its kind, as a lookup or a search gives it. */
+RV_MUST_CHECK int rv_store_load_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind, int64_t row,
+                                       json_object **out, rv_err **err);
+struct rv_entity_where {
+    const char *column;
+    json_object *value; /* equal to that; NULL: null */
+};
+struct rv_entity_filter {
+    const char *name, *about; /* NULL: any. about: see struct rv_kind */
+    const char *const *tags;  /* all of them */
+    size_t n_tags;
+    const struct rv_entity_where *where; /* all of them */
+    size_t n_where;
+    const struct rv_entity_where *lists; /* list columns that contain that value, such as topic_tags: all of them */
+    size_t n_lists;
+    int64_t since_us, until_us; /* created, both inclusive; 0: any */
+    int64_t offset, limit;      /* limit 0: 50 */
+};
+/** Live rows of the scope's tenant, newest first (then by id, then by owner). each borrows row; it returns 0,
+ *  RV_STORE_ENOUGH to end well, or a code that is passed on. filter NULL: all, 50 of them. RV_E_INVALID: no such
+ *  column. */
+RV_MUST_CHECK int rv_store_find_entities(rv_store *s, const struct rv_store_scope *scope, const char *kind,
+                                         const struct rv_entity_filter *filter,
+                                         int (*each)(void *self, json_object *row, rv_err **err), void *self,
+                                         rv_err **err);
+
+/* --- The index of names --- */
+struct rv_key_hit {
+    const struct rv_kind *kind;
+    int64_t row;               /* in the table of its kind; rv_store_load_entity() */
+    const char *tenant, *user; /* "": none */
+    const char *key;           /* normalised */
+    const char *id;            /* of the entity */
+    rv_str summary;            /* at most 500 characters; may be empty */
+    int64_t updated_us;
+};
+/** What that name means to the caller: their own rows before shared ones, kinds in the order of rv_kinds, newest first;
+ *  one row for each kind and owner. Also found: an entity by its UUID, and message n of a session by
+ *  "session-<session>-msg-<n>" (rv_message_key(), its own kind). Finding nothing is no error. each borrows hit. */
+RV_MUST_CHECK int rv_store_lookup(rv_store *s, const struct rv_store_scope *scope, rv_str key,
+                                  int (*each)(void *self, const struct rv_key_hit *hit, rv_err **err), void *self,
+                                  rv_err **err);
+/** Make the index anew from the rows. *n (may be NULL): its rows. */
+RV_MUST_CHECK int rv_store_rebuild_keys(rv_store *s, int64_t *n, rv_err **err);
+
+#endif

@@ -1,0 +1,68 @@
+/* Shared by the files of entities: entity_columns.c checks what is given, entities.c writes, entities_read.c reads,
+ * keys.c keeps the index of names. */
+#ifndef RV_STORE_ENTITIES_INTERNAL_H
+#define RV_STORE_ENTITIES_INTERNAL_H
+
+#include "coreengine/conversation/context.h"
+#include "coreengine/store/entities.h"
+#include "coreengine/store/store_internal.h"
+
+/* --- entity_columns.c --- */
+/* A row that was given, checked: values as they are kept. */
+struct rv_entity_given {
+    const struct rv_kind *kind;
+    char id[RV_UUID_MAX]; /* given, or following from a key */
+    bool is_id_given;     /* by the caller: other owners may have it */
+    const char *user;     /* borrowed from the row; NULL: not given */
+    json_object
+        *columns; /* owned: the kind's columns and metadata, tags, graph_edges, encryption_level; null is NULL */
+};
+RV_MUST_CHECK int rv_entity_check(const struct rv_kind *kind, const struct rv_store_scope *scope, json_object *row,
+                                  struct rv_entity_given *out, rv_err **err);
+void rv_entity_given_fini(struct rv_entity_given *g);
+RV_MUST_CHECK int rv_entity_check_edges(json_object *edges, rv_err **err);
+/** Tells whether the text is a UUID; out gets it in lower case. */
+bool rv_entity_is_uuid(rv_str text, char out[RV_UUID_MAX]);
+/** The column or one that every kind has. RV_E_INVALID. */
+RV_MUST_CHECK int rv_entity_check_column(const struct rv_kind *kind, const char *column, rv_err **err);
+/** A time as rows have it. */
+void rv_entity_time(int64_t us, char out[RV_TIME_MAX]);
+
+/* --- entities_read.c --- */
+/** The statements of the rows of a place. */
+enum sql_id rv_place_by_key(enum rv_kind_place place);
+/** A row of RV_SQL_ROWS_*, as it travels. out is the caller's. */
+RV_MUST_CHECK int rv_entity_read(struct sql_store *st, const struct rv_kind *kind, rv_sql_stmt *stmt, json_object **out,
+                                 rv_err **err);
+/** JSON of a column: of that type, one level of wrapping in a string taken off; else NULL. */
+json_object *rv_entity_parse(rv_str text, json_type type, bool *lacked);
+/** By key, whatever the scope. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int rv_entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object **out,
+                               rv_err **err);
+/** A live row that a scope sees: what a change needs of it. */
+struct rv_entity_found {
+    int64_t key;
+    char user[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1];
+    json_object *row; /* owned */
+};
+RV_MUST_CHECK int rv_entity_see(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_kind *kind,
+                                const char *id, struct rv_entity_found *out, rv_err **err);
+
+/* --- keys.c --- */
+/* A row of any kind as the index has it. Call it in the transaction that writes the row. */
+struct rv_key_source {
+    const char *kind;
+    int64_t row;
+    const char *tenant, *user, *id;
+    rv_str name, summary; /* ptr NULL: none; a summary is cut */
+    int64_t updated_us;
+};
+RV_MUST_CHECK int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **err);
+RV_MUST_CHECK int rv_keys_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err);
+/** The same for the whole row, as rv_entity_read() gives it; of a kind without an index nothing. */
+RV_MUST_CHECK int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *tenant,
+                                  const char *user, json_object *whole, int64_t updated_us, rv_err **err);
+/** Fill the index of a store that came from an older version, when that was not done yet. */
+RV_MUST_CHECK int rv_keys_catch_up(struct sql_store *st, rv_err **err);
+
+#endif

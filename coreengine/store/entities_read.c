@@ -1,0 +1,561 @@
+/* Reading rows of entities: one, several by a filter, as JSON objects that have the same bytes whatever the database.
+ * The database proposes rows by its indexes and by the bytes of their JSON; what a filter means is decided here. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "coreengine/store/entities_internal.h"
+
+#define MAX_SQL      8192
+#define FIND_DEFAULT 50
+#define N_COMMON     12 /* columns of RV_SQL_ROWS_* before the kind's own */
+
+/* --- A row --- */
+
+json_object *rv_entity_parse(rv_str text, json_type type, bool *lacked)
+{
+    static const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE, .allow_duplicates = true};
+    json_object *v = NULL, *inner = NULL;
+
+    if (!text.ptr || text.len == 0)
+        return NULL;
+    int rc = rv_json_parse(text, &opts, &v, NULL);
+    if (rc == 0 && json_object_is_type(v, json_type_string) && type != json_type_string) {
+        rc = rv_json_parse(rv_json_str(v), &opts, &inner, NULL); /* it was serialised twice */
+        json_object_put(v);
+        v = rc == 0 ? inner : NULL;
+    }
+    *lacked = *lacked || rc == RV_E_NOMEM;
+    if (v && !json_object_is_type(v, type)) {
+        json_object_put(v);
+        v = NULL;
+    }
+    return v;
+}
+
+static json_type json_type_of(enum rv_kind_type type)
+{
+    return type == RV_KIND_OBJECT ? json_type_object : json_type_array;
+}
+
+static bool is_json(enum rv_kind_type type)
+{
+    return type == RV_KIND_OBJECT || type == RV_KIND_TEXTS || type == RV_KIND_OBJECTS;
+}
+
+/* What a row shows that lacks the field. */
+static int set_fallback(json_object *row, const struct rv_kind_field *f, rv_err **err)
+{
+    const char *text = f->fallback ? f->fallback : f->type == RV_KIND_TEXTS || f->type == RV_KIND_OBJECTS ? "[]" : NULL;
+    json_object *v = NULL;
+    int rc = text ? rv_json_parse(rv_str_of(text), NULL, &v, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    return v ? rv_json_set_take(row, f->name, v, err) : rv_json_set_null(row, f->name, err);
+}
+
+static int set_json(json_object *row, const char *name, rv_str text, json_type type, rv_err **err)
+{
+    bool lacked = false;
+    json_object *v = rv_entity_parse(text, type, &lacked);
+
+    if (lacked) {
+        json_object_put(v);
+        return RV_FAIL(err, RV_E_NOMEM, "read %s", name);
+    }
+    if (!v)
+        v = type == json_type_object ? json_object_new_object() : json_object_new_array();
+    return rv_json_set_take(row, name, v, err);
+}
+
+/* A kind's own columns that have columns of the table. */
+static int set_columns(json_object *row, const struct rv_kind *kind, rv_sql_stmt *stmt, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < kind->n_fields && rc == 0; i++) {
+        const struct rv_kind_field *f = &kind->fields[i];
+        int at = N_COMMON + (int)i;
+        if (rv_sql_is_null(stmt, at))
+            rc = set_fallback(row, f, err);
+        else if (f->type == RV_KIND_INT)
+            rc = rv_json_set_int(row, f->name, rv_sql_int_at(stmt, at), err);
+        else if (is_json(f->type))
+            rc = set_json(row, f->name, rv_sql_str_at(stmt, at), json_type_of(f->type), err);
+        else
+            rc = rv_json_set_str(row, f->name, rv_sql_str_at(stmt, at), err);
+    }
+    return rc;
+}
+
+/* And those that are members of `fields`. A value that is not of its column's type is as if it lacked; a list or an
+ * object within a text is taken out of it. */
+static int set_field(json_object *row, const struct rv_kind_field *f, json_object *v, rv_err **err)
+{
+    bool lacked = false;
+    json_object *inner = NULL;
+
+    if (v && is_json(f->type) && !json_object_is_type(v, json_type_of(f->type))) {
+        if (json_object_is_type(v, json_type_string))
+            inner = rv_entity_parse(rv_json_str(v), json_type_of(f->type), &lacked);
+        if (lacked)
+            return RV_FAIL(err, RV_E_NOMEM, "read %s", f->name);
+        return inner ? rv_json_set_take(row, f->name, inner, err) : set_fallback(row, f, err);
+    }
+    return v ? rv_json_set_ref(row, f->name, v, err) : set_fallback(row, f, err);
+}
+
+static int set_fields(json_object *row, const struct rv_kind *kind, rv_sql_stmt *stmt, rv_err **err)
+{
+    bool lacked = false;
+    json_object *fields = rv_entity_parse(rv_sql_str_at(stmt, N_COMMON + 1), json_type_object, &lacked);
+    int rc = lacked ? RV_FAIL(err, RV_E_NOMEM, "read a row") : 0;
+
+    for (size_t i = 0; i < kind->n_fields && rc == 0; i++) {
+        const struct rv_kind_field *f = &kind->fields[i];
+        json_object *v = NULL;
+        if (strcmp(f->name, "name") == 0) {
+            rv_str name = rv_sql_str_at(stmt, N_COMMON);
+            rc = name.ptr ? rv_json_set_str(row, "name", name, err) : rv_json_set_null(row, "name", err);
+            continue;
+        }
+        if (fields)
+            json_object_object_get_ex(fields, f->name, &v);
+        rc = set_field(row, f, v, err);
+    }
+    json_object_put(fields);
+    return rc;
+}
+
+static int set_word(json_object *row, const char *name, rv_sql_stmt *stmt, int at, rv_err **err)
+{
+    rv_str text = rv_sql_str_at(stmt, at);
+
+    return text.len > 0 ? rv_json_set_str(row, name, text, err) : rv_json_set_null(row, name, err);
+}
+
+static int set_time(json_object *row, const char *name, int64_t us, rv_err **err)
+{
+    char text[RV_TIME_MAX];
+
+    rv_entity_time(us, text);
+    return rv_json_set_text(row, name, text, err);
+}
+
+static int fill(json_object *row, const struct rv_kind *kind, rv_sql_stmt *stmt, rv_err **err)
+{
+    int rc = set_word(row, "id", stmt, 1, err);
+
+    if (rc == 0)
+        rc = set_word(row, "tenant_id", stmt, 2, err);
+    if (rc == 0)
+        rc = set_word(row, "user_id", stmt, 3, err);
+    if (rc == 0)
+        rc = kind->place == RV_PLACE_ENTITIES ? set_fields(row, kind, stmt, err) : set_columns(row, kind, stmt, err);
+    if (rc == 0)
+        rc = set_json(row, "metadata", rv_sql_str_at(stmt, 4), json_type_object, err);
+    if (rc == 0)
+        rc = set_json(row, "tags", rv_sql_str_at(stmt, 5), json_type_array, err);
+    if (rc == 0)
+        rc = set_json(row, "graph_edges", rv_sql_str_at(stmt, 6), json_type_array, err);
+    if (rc == 0)
+        rc = set_word(row, "encryption_level", stmt, 7, err);
+    if (rc == 0)
+        rc = set_time(row, "created_at", rv_sql_int_at(stmt, 8), err);
+    if (rc == 0)
+        rc = set_time(row, "updated_at", rv_sql_int_at(stmt, 9), err);
+    return rc < 0 ? rc : rv_json_set_null(row, "deleted_at", err);
+}
+
+int rv_entity_read(struct sql_store *st, const struct rv_kind *kind, rv_sql_stmt *stmt, json_object **out, rv_err **err)
+{
+    json_object *row = json_object_new_object();
+    int rc = row ? fill(row, kind, stmt, err) : RV_FAIL(err, RV_E_NOMEM, "read a row");
+
+    (void)st;
+    if (rc < 0)
+        json_object_put(row);
+    else
+        *out = row;
+    return rc;
+}
+
+/* --- One row --- */
+
+static const struct {
+    enum sql_id by_key, by_id;
+    const char *rows;
+} places[] = {
+    [RV_PLACE_ENTITIES] = {SQL_ENTITY_BY_KEY, SQL_ENTITY_BY_ID, RV_SQL_ROWS_ENTITIES},
+    [RV_PLACE_SESSIONS] = {SQL_SESSION_BY_KEY, SQL_SESSION_BY_ID, RV_SQL_ROWS_SESSIONS},
+    [RV_PLACE_MESSAGES] = {SQL_MESSAGE_BY_KEY, SQL_MESSAGE_BY_ID, RV_SQL_ROWS_MESSAGES},
+    [RV_PLACE_SCHEMAS] = {SQL_SCHEMA_BY_KEY, SQL_SCHEMA_BY_ID, RV_SQL_ROWS_SCHEMAS},
+};
+
+static rv_sql_stmt *use_key(struct sql_store *st, const struct rv_kind *kind, int64_t row)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, places[kind->place].by_key);
+
+    rv_sql_int(stmt, 1, row);
+    if (kind->place == RV_PLACE_ENTITIES)
+        rv_sql_text(stmt, 2, kind->name);
+    return stmt;
+}
+
+static rv_sql_stmt *use_id(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_kind *kind,
+                           const char *id)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, places[kind->place].by_id);
+
+    rv_sql_text(stmt, 1, scope->tenant);
+    rv_sql_text(stmt, 2, scope->user);
+    rv_sql_text(stmt, 3, id);
+    if (kind->place == RV_PLACE_ENTITIES)
+        rv_sql_text(stmt, 4, kind->name);
+    return stmt;
+}
+
+static int fail_none(const struct rv_kind *kind, const char *id, rv_err **err)
+{
+    RV_FAIL(err, RV_E_NOT_FOUND, "no row \"%s\" of %s", id, kind->name);
+    return RV_E_NOT_FOUND;
+}
+
+int rv_entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object **out, rv_err **err)
+{
+    rv_sql_stmt *stmt = use_key(st, kind, row);
+    int rc = rv_sql_step(stmt, "read a row", err);
+
+    if (rc == 1)
+        rc = rv_entity_read(st, kind, stmt, out, err);
+    else if (rc == 0)
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "no row %lld of %s", (long long)row, kind->name);
+    rv_sql_done(stmt);
+    return rc;
+}
+
+/* Whether an operator has to say whose row is meant: the next one is of the same tenant and of another owner. */
+static int check_only(const struct rv_store_scope *scope, const struct rv_kind *kind, const char *id, rv_sql_stmt *stmt,
+                      rv_err **err)
+{
+    char tenant[RV_STORE_MAX_ID + 1];
+
+    if (scope->user)
+        return 0;
+    rv_str first = rv_sql_str_at(stmt, 2);
+    snprintf(tenant, sizeof tenant, "%.*s", RV_STR_ARG(first));
+    int rc = rv_sql_step(stmt, "look for a row", err);
+    if (rc != 1 || !rv_str_is(rv_sql_str_at(stmt, 2), tenant))
+        return rc < 0 ? rc : 0;
+    RV_FAIL(err, RV_E_INVALID, "several users have a row \"%s\" of %s", id, kind->name);
+    rv_err_hint(err, "say whose it is: --user NAME");
+    return RV_E_INVALID;
+}
+
+static void take_text(rv_str text, char out[RV_STORE_MAX_ID + 1])
+{
+    snprintf(out, RV_STORE_MAX_ID + 1, "%.*s", RV_STR_ARG(text));
+}
+
+int rv_entity_see(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_kind *kind, const char *id,
+                  struct rv_entity_found *out, rv_err **err)
+{
+    rv_sql_stmt *stmt = use_id(st, scope, kind, id);
+    int rc = rv_sql_step(stmt, "look for a row", err);
+
+    *out = (struct rv_entity_found){0};
+    if (rc == 1) {
+        out->key = rv_sql_int_at(stmt, 0);
+        take_text(rv_sql_str_at(stmt, 2), out->tenant);
+        take_text(rv_sql_str_at(stmt, 3), out->user);
+        rc = rv_entity_read(st, kind, stmt, &out->row, err);
+        if (rc == 0)
+            rc = check_only(scope, kind, id, stmt, err);
+    } else if (rc == 0) {
+        rc = fail_none(kind, id, err);
+    }
+    rv_sql_done(stmt);
+    if (rc < 0) {
+        json_object_put(out->row);
+        out->row = NULL;
+    }
+    return rc;
+}
+
+static int check_one(const struct rv_store_scope *scope, const char *kind_name, struct rv_store_scope *sc,
+                     const struct rv_kind **kind, rv_err **err)
+{
+    int rc = rv_store_check_scope(scope, sc, err);
+
+    return rc < 0 ? rc : rv_kind_of(rv_str_of(kind_name), kind, err);
+}
+
+int rv_store_get_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind_name, const char *id,
+                        json_object **out, rv_err **err)
+{
+    struct rv_store_scope sc;
+    const struct rv_kind *kind = NULL;
+    struct rv_entity_found found = {0};
+    int rc = check_one(scope, kind_name, &sc, &kind, err);
+
+    if (rc == 0)
+        rc = rv_store_check_id("id", id, err);
+    if ((rc = rv_store_enter_read(s, rc, "get entity", err)) != 0)
+        return rc;
+    rc = rv_store_leave_read(s, rv_entity_see(s->sql, &sc, kind, id, &found, err), err);
+    if (rc == 0)
+        *out = found.row;
+    else
+        json_object_put(found.row);
+    return rc;
+}
+
+static bool sees(const struct rv_store_scope *scope, rv_str tenant, rv_str user)
+{
+    if (tenant.len > 0 && !rv_str_is(tenant, scope->tenant))
+        return false;
+    return !scope->user || user.len == 0 || rv_str_is(user, scope->user);
+}
+
+static int load(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_kind *kind, int64_t row,
+                json_object **out, rv_err **err)
+{
+    rv_sql_stmt *stmt = use_key(st, kind, row);
+    int rc = rv_sql_step(stmt, "read a row", err);
+
+    if (rc == 1 && sees(scope, rv_sql_str_at(stmt, 2), rv_sql_str_at(stmt, 3)))
+        rc = rv_entity_read(st, kind, stmt, out, err);
+    else if (rc >= 0)
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "no row %lld of %s", (long long)row, kind->name);
+    rv_sql_done(stmt);
+    return rc;
+}
+
+int rv_store_load_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind_name, int64_t row,
+                         json_object **out, rv_err **err)
+{
+    struct rv_store_scope sc;
+    const struct rv_kind *kind = NULL;
+    json_object *got = NULL;
+    int rc = rv_store_enter_read(s, check_one(scope, kind_name, &sc, &kind, err), "load entity", err);
+
+    if (rc != 0)
+        return rc;
+    rc = rv_store_leave_read(s, load(s->sql, &sc, kind, row, &got, err), err);
+    if (rc == 0)
+        *out = got;
+    else
+        json_object_put(got);
+    return rc;
+}
+
+/* --- Several --- */
+
+struct finding {
+    const struct rv_kind *kind;
+    const struct rv_store_scope *scope;
+    const struct rv_entity_filter *f;
+    rv_buf *marks; /* texts that the JSON of a row has, when its value fits; one for each condition */
+    size_t n_marks;
+};
+
+static bool is_own(const struct rv_kind *kind, const char *column)
+{
+    return kind->place == RV_PLACE_ENTITIES && strcmp(column, "name") != 0 &&
+           rv_kind_field(kind, rv_str_of(column)) != NULL;
+}
+
+/* "column":value as it stands in `fields`; of a list, the value. */
+static void write_mark(const char *column, json_object *value, rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+
+    if (column) {
+        rv_jw_str(&w, rv_str_of(column));
+        rv_buf_putc(out, ':');
+    }
+    rv_json_write(value, out);
+}
+
+static bool has_mark(const struct finding *f, const struct rv_entity_where *where)
+{
+    return is_own(f->kind, where->column) && json_object_is_type(where->value, json_type_string);
+}
+
+static int write_marks(struct finding *f, rv_err **err)
+{
+    size_t max = f->f->n_tags + f->f->n_where + f->f->n_lists;
+    int rc = 0;
+
+    if (f->kind->place != RV_PLACE_ENTITIES || max == 0)
+        return 0;
+    f->marks = calloc(max, sizeof *f->marks);
+    if (!f->marks)
+        return RV_FAIL(err, RV_E_NOMEM, "find rows");
+    for (size_t i = 0; i < max; i++)
+        rv_buf_init(&f->marks[i], RV_ENTITY_MAX_BYTES);
+    for (size_t i = 0; i < f->f->n_where; i++)
+        if (has_mark(f, &f->f->where[i]))
+            write_mark(f->f->where[i].column, f->f->where[i].value, &f->marks[f->n_marks++]);
+    for (size_t i = 0; i < f->f->n_lists; i++)
+        if (has_mark(f, &f->f->lists[i]))
+            write_mark(NULL, f->f->lists[i].value, &f->marks[f->n_marks++]);
+    for (size_t i = 0; i < f->n_marks && rc == 0; i++)
+        rc = rv_buf_check(&f->marks[i], "condition", err);
+    return rc;
+}
+
+#define FIRST_MARK 10
+/* At most as many as a statement has arguments for: the others are looked at in C alone. */
+static size_t n_bound(const struct finding *f)
+{
+    return f->n_marks < RV_SQL_MAX_ARGS - FIRST_MARK ? f->n_marks : RV_SQL_MAX_ARGS - FIRST_MARK;
+}
+
+static void write_query(const struct finding *f, rv_buf *sql)
+{
+    rv_buf_puts(sql, places[f->kind->place].rows);
+    rv_buf_puts(sql, " WHERE e.tenant_id = ?1 AND e.deleted_us IS NULL");
+    if (f->kind->place == RV_PLACE_ENTITIES)
+        rv_buf_puts(sql, " AND e.kind = ?2");
+    if (f->scope->user)
+        rv_buf_puts(sql, " AND e.user_id IN (?3, '')");
+    if (f->f->name)
+        rv_buf_puts(sql, " AND e.name = ?4");
+    if (f->f->about)
+        rv_buf_puts(sql, " AND e.about = ?5");
+    if (f->f->since_us > 0)
+        rv_buf_puts(sql, " AND e.created_us >= ?6");
+    if (f->f->until_us > 0)
+        rv_buf_puts(sql, " AND e.created_us <= ?7");
+    for (size_t i = 0; i < n_bound(f); i++)
+        rv_buf_printf(sql, " AND instr(e.fields, ?%zu) > 0", FIRST_MARK + i);
+    rv_buf_puts(sql, f->kind->place == RV_PLACE_MESSAGES ? " ORDER BY e.created_us DESC, e.seq DESC, e.id, e.user_id"
+                                                         : " ORDER BY e.created_us DESC, e.id, e.user_id");
+}
+
+static void bind_query(const struct finding *f, rv_sql_stmt *stmt)
+{
+    rv_sql_text(stmt, 1, f->scope->tenant);
+    if (f->kind->place == RV_PLACE_ENTITIES)
+        rv_sql_text(stmt, 2, f->kind->name);
+    if (f->scope->user)
+        rv_sql_text(stmt, 3, f->scope->user);
+    if (f->f->name)
+        rv_sql_text(stmt, 4, f->f->name);
+    if (f->f->about)
+        rv_sql_text(stmt, 5, f->f->about);
+    if (f->f->since_us > 0)
+        rv_sql_int(stmt, 6, f->f->since_us);
+    if (f->f->until_us > 0)
+        rv_sql_int(stmt, 7, f->f->until_us);
+    for (size_t i = 0; i < n_bound(f); i++)
+        rv_sql_text(stmt, FIRST_MARK + (int)i, rv_buf_cstr(&f->marks[i]));
+}
+
+static bool contains(json_object *list, rv_str text)
+{
+    for (size_t i = 0; list && i < json_object_array_length(list); i++)
+        if (rv_str_eq(rv_json_str(json_object_array_get_idx(list, i)), text))
+            return true;
+    return false;
+}
+
+static bool fits(const struct finding *f, json_object *row)
+{
+    json_object *tags = rv_json_get_arr(row, "tags"), *v = NULL;
+
+    for (size_t i = 0; i < f->f->n_tags; i++)
+        if (!contains(tags, rv_str_of(f->f->tags[i])))
+            return false;
+    for (size_t i = 0; i < f->f->n_where; i++)
+        if (!json_object_object_get_ex(row, f->f->where[i].column, &v) || !rv_json_equal(v, f->f->where[i].value))
+            return false;
+    for (size_t i = 0; i < f->f->n_lists; i++) {
+        json_object *list = rv_json_get_arr(row, f->f->lists[i].column);
+        bool found = false;
+        for (size_t k = 0; list && k < json_object_array_length(list) && !found; k++)
+            found = rv_json_equal(json_object_array_get_idx(list, k), f->f->lists[i].value);
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+static int walk(struct sql_store *st, const struct finding *f, int (*each)(void *self, json_object *row, rv_err **err),
+                void *self, rv_err **err)
+{
+    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    int64_t skip = f->f->offset, left = f->f->limit > 0 ? f->f->limit : FIND_DEFAULT;
+    int rc = 1;
+
+    write_query(f, &sql);
+    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_buf_fini(&sql);
+    bind_query(f, stmt);
+    while (left > 0 && (rc = rv_sql_step(stmt, "find rows", err)) == 1) {
+        json_object *row = NULL;
+        rc = rv_entity_read(st, f->kind, stmt, &row, err);
+        if (rc == 0 && fits(f, row) && skip-- <= 0) {
+            left--;
+            rc = each(self, row, err);
+        }
+        json_object_put(row);
+        if (rc != 0)
+            break;
+    }
+    rv_sql_finish(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+static int check_wheres(const struct rv_kind *kind, const struct rv_entity_where *list, size_t n, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = list[i].column ? rv_entity_check_column(kind, list[i].column, err)
+                            : RV_FAIL(err, RV_E_INVALID, "a condition names no column");
+    return rc;
+}
+
+static int check_filter(const struct rv_kind *kind, const struct rv_entity_filter *f, rv_err **err)
+{
+    int rc = f->name ? rv_store_check_text("name", f->name, RV_ENTITY_MAX_NAME, err) : 0;
+
+    if (rc == 0 && f->about)
+        rc = rv_store_check_text("text about", f->about, RV_ENTITY_MAX_NAME, err);
+    if (rc == 0 && (f->limit < 0 || f->limit > RV_ENTITY_MAX_FIND || f->offset < 0))
+        rc = RV_FAIL(err, RV_E_INVALID, "%lld rows from the %lldth: a limit is from 1 to %d", (long long)f->limit,
+                     (long long)f->offset, RV_ENTITY_MAX_FIND);
+    if (rc == 0 && f->name && !rv_kind_field(kind, RV_STR_LIT("name")))
+        rc = RV_FAIL(err, RV_E_INVALID, "%s have no name", kind->name);
+    if (rc == 0 && f->about && !kind->about)
+        rc = RV_FAIL(err, RV_E_INVALID, "%s belong to nothing", kind->name);
+    for (size_t i = 0; i < f->n_tags && rc == 0; i++)
+        rc = rv_store_check_text("tag", f->tags[i], RV_ENTITY_MAX_BYTES, err);
+    if (rc == 0)
+        rc = check_wheres(kind, f->where, f->n_where, err);
+    return rc < 0 ? rc : check_wheres(kind, f->lists, f->n_lists, err);
+}
+
+int rv_store_find_entities(rv_store *s, const struct rv_store_scope *scope, const char *kind_name,
+                           const struct rv_entity_filter *filter,
+                           int (*each)(void *self, json_object *row, rv_err **err), void *self, rv_err **err)
+{
+    static const struct rv_entity_filter all = {0};
+    struct rv_store_scope sc;
+    struct finding f = {.scope = &sc, .f = filter ? filter : &all};
+    int rc = check_one(scope, kind_name, &sc, &f.kind, err);
+
+    if (rc == 0)
+        rc = check_filter(f.kind, f.f, err);
+    if ((rc = rv_store_enter_read(s, rc, "find entities", err)) != 0)
+        return rc;
+    rc = write_marks(&f, err);
+    if (rc == 0)
+        rc = walk(s->sql, &f, each, self, err);
+    for (size_t i = 0; i < f.n_marks; i++)
+        rv_buf_fini(&f.marks[i]);
+    free(f.marks);
+    return rv_store_leave_read(s, rc, err);
+}

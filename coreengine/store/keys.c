@@ -1,0 +1,443 @@
+/* The index of names: which rows a name means. It is kept by the calls that write rows, in their transaction; it can be
+ * made anew from the rows at any time, and the check of the store compares it with them. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "coreengine/store/entities_internal.h"
+#include "coreengine/store/sql_driver_internal.h"
+
+#define SUMMARY_CHARS 500
+#define MAX_KEY       ((size_t)8 * RV_ENTITY_MAX_NAME)
+#define MAX_SUMMARY   ((size_t)4 * SUMMARY_CHARS + 1)
+#define MAX_SQL       8192
+#define PAGE_ROWS     500 /* of a rebuild, that are read before their keys are written */
+#define MAX_HITS      1000
+
+/* --- Keeping it --- */
+
+/* What is left of a summary where a database keeps no NUL in a text. */
+static void write_summary(rv_str summary, rv_buf *out)
+{
+    rv_str cut = rv_utf8_first(summary, SUMMARY_CHARS);
+
+    for (size_t i = 0; i < cut.len; i++)
+        rv_buf_putc(out, cut.ptr[i] ? cut.ptr[i] : ' ');
+}
+
+int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **err)
+{
+    rv_buf key = RV_BUF_INIT(MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
+
+    if (k->name.ptr)
+        rv_key_normalize(k->name, &key);
+    if (key.len == 0)
+        rv_buf_puts(&key, k->id);
+    write_summary(k->summary, &summary);
+    int rc = rv_buf_check(&key, "key", err);
+    if (rc == 0)
+        rc = rv_buf_check(&summary, "summary", err);
+    if (rc == 0) {
+        rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_KEY);
+        rv_sql_text(stmt, 1, k->kind);
+        rv_sql_int(stmt, 2, k->row);
+        rv_sql_text(stmt, 3, k->tenant);
+        rv_sql_text(stmt, 4, k->user);
+        rv_sql_text(stmt, 5, rv_buf_cstr(&key));
+        rv_sql_text(stmt, 6, k->id);
+        rv_sql_text(stmt, 7, rv_buf_cstr(&summary));
+        rv_sql_int(stmt, 8, k->updated_us);
+        rc = rv_sql_run(stmt, "write a key", err);
+    }
+    rv_buf_fini(&key);
+    rv_buf_fini(&summary);
+    return rc;
+}
+
+int rv_keys_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_DROP_KEY);
+
+    rv_sql_text(stmt, 1, kind);
+    rv_sql_int(stmt, 2, row);
+    return rv_sql_run(stmt, "drop a key", err);
+}
+
+static bool is_ciphertext(json_object *whole)
+{
+    const char *level = NULL;
+
+    return rv_json_get_text(whole, "encryption_level", &level) &&
+           (strcmp(level, "platform") == 0 || strcmp(level, "client") == 0 || strcmp(level, "sealed") == 0);
+}
+
+/* The first field of the kind's rule that says something. An encrypted one is not copied. */
+static rv_str summary_of(const struct rv_kind *kind, json_object *whole)
+{
+    for (size_t i = 0; i < RV_KIND_MAX_NAMES && kind->summary[i]; i++) {
+        json_object *v = NULL;
+        if (rv_kind_encrypts(kind, kind->summary[i]) && is_ciphertext(whole))
+            continue;
+        if (json_object_object_get_ex(whole, kind->summary[i], &v) && rv_json_str(v).len > 0)
+            return rv_json_str(v);
+    }
+    return (rv_str){NULL, 0};
+}
+
+static rv_str text_of(json_object *whole, const char *column)
+{
+    json_object *v = NULL;
+
+    json_object_object_get_ex(whole, column, &v);
+    return json_object_is_type(v, json_type_string) ? rv_json_str(v) : (rv_str){NULL, 0};
+}
+
+int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *tenant, const char *user,
+                    json_object *whole, int64_t updated_us, rv_err **err)
+{
+    if (!kind->is_indexed)
+        return 0;
+    const struct rv_key_source k = {.kind = kind->name,
+                                    .row = row,
+                                    .tenant = tenant,
+                                    .user = user,
+                                    .id = text_of(whole, "id").ptr,
+                                    .name = text_of(whole, "name"),
+                                    .summary = summary_of(kind, whole),
+                                    .updated_us = updated_us};
+    return rv_keys_put(st, &k, err);
+}
+
+/* --- Making it anew --- */
+
+static int64_t time_of(json_object *whole)
+{
+    int64_t us = 0;
+
+    return rv_time_parse(text_of(whole, "updated_at"), &us, NULL) < 0 ? 0 : us;
+}
+
+/* Behind row `after`: up to PAGE_ROWS rows of a kind as an array of [row, object]; *last: the last one. */
+static int read_page(struct sql_store *st, const struct rv_kind *kind, int64_t after, json_object **rows, int64_t *keys,
+                     size_t *n, rv_err **err)
+{
+    static const char *const froms[] = {[RV_PLACE_ENTITIES] = RV_SQL_ROWS_ENTITIES,
+                                        [RV_PLACE_SESSIONS] = RV_SQL_ROWS_SESSIONS,
+                                        [RV_PLACE_MESSAGES] = RV_SQL_ROWS_MESSAGES,
+                                        [RV_PLACE_SCHEMAS] = RV_SQL_ROWS_SCHEMAS};
+    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    int rc;
+
+    rv_buf_printf(&sql, "%s WHERE e.key > ?1 AND e.deleted_us IS NULL%s ORDER BY e.key LIMIT %d", froms[kind->place],
+                  kind->place == RV_PLACE_ENTITIES ? " AND e.kind = ?2" : "", PAGE_ROWS);
+    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_buf_fini(&sql);
+    rv_sql_int(stmt, 1, after);
+    if (kind->place == RV_PLACE_ENTITIES)
+        rv_sql_text(stmt, 2, kind->name);
+    *n = 0;
+    while ((rc = rv_sql_step(stmt, "read rows", err)) == 1 && *n < PAGE_ROWS) {
+        keys[*n] = rv_sql_int_at(stmt, 0);
+        rc = rv_entity_read(st, kind, stmt, &rows[*n], err);
+        if (rc < 0)
+            break;
+        ++*n;
+    }
+    rv_sql_finish(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+static int write_page(struct sql_store *st, const struct rv_kind *kind, json_object *const *rows, const int64_t *keys,
+                      size_t n, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rv_str tenant = text_of(rows[i], "tenant_id"), user = text_of(rows[i], "user_id");
+        rc = rv_keys_put_row(st, kind, keys[i], tenant.ptr ? tenant.ptr : "", user.ptr ? user.ptr : "", rows[i],
+                             time_of(rows[i]), err);
+    }
+    return rc;
+}
+
+static int index_kind(struct sql_store *st, const struct rv_kind *kind, json_object **rows, int64_t *keys,
+                      int64_t *total, rv_err **err)
+{
+    int64_t after = 0;
+    size_t n = 0;
+    int rc;
+
+    do {
+        rc = read_page(st, kind, after, rows, keys, &n, err);
+        if (rc == 0 && n > 0) {
+            after = keys[n - 1];
+            *total += (int64_t)n;
+            rc = write_page(st, kind, rows, keys, n, err);
+        }
+        for (size_t i = 0; i < n; i++)
+            json_object_put(rows[i]);
+    } while (rc == 0 && n > 0);
+    return rc;
+}
+
+static int set_current(struct sql_store *st, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_COUNTER);
+
+    rv_sql_text(stmt, 1, "keys");
+    rv_sql_int(stmt, 2, 1);
+    return rv_sql_run(stmt, "note that keys are current", err);
+}
+
+static int rebuild(struct sql_store *st, int64_t *total, rv_err **err)
+{
+    json_object **rows = calloc(PAGE_ROWS, sizeof *rows);
+    int64_t *keys = calloc(PAGE_ROWS, sizeof *keys);
+    int rc = rows && keys ? 0 : RV_FAIL(err, RV_E_NOMEM, "make keys anew");
+
+    *total = 0;
+    if (rc == 0 && st->driver->be_patient)
+        rc = st->driver->be_patient(st, err);
+    if (rc == 0)
+        rc = rv_sql_run(rv_sql_use(st, SQL_DROP_KEYS), "make keys anew", err);
+    for (size_t i = 0; i < rv_n_kinds && rc == 0; i++)
+        if (rv_kinds[i].is_indexed)
+            rc = index_kind(st, &rv_kinds[i], rows, keys, total, err);
+    if (rc == 0)
+        rc = set_current(st, err);
+    free(rows);
+    free(keys);
+    return rc;
+}
+
+int rv_store_rebuild_keys(rv_store *s, int64_t *n, rv_err **err)
+{
+    int64_t total = 0;
+    int rc = rv_store_enter_write(s, 0, "rebuild keys", err);
+
+    if (rc != 0)
+        return rc;
+    do
+        rc = rebuild(s->sql, &total, err);
+    while (rv_store_repeats(s, &rc, err));
+    rc = rv_store_leave_write(s, rc, err);
+    if (rc == 0 && n)
+        *n = total;
+    return rc;
+}
+
+/* In a write transaction the row is locked, so that one of two processes does it. */
+static int is_behind(struct sql_store *st, bool *behind, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_LOCK_SCHEMAS);
+
+    rv_sql_text(stmt, 1, "keys");
+    int rc = rv_sql_step(stmt, "look at the keys", err);
+    *behind = rc == 1 && rv_sql_int_at(stmt, 0) == 0;
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+static int try_catch_up(struct sql_store *st, rv_err **err)
+{
+    int64_t total;
+    bool behind = false;
+    int rc = rv_sql_begin_write(st, "index names", err);
+
+    if (rc < 0)
+        return rc;
+    rc = is_behind(st, &behind, err);
+    if (rc == 0 && behind)
+        rc = rebuild(st, &total, err);
+    return rv_sql_end_write(st, rc, "index names", err);
+}
+
+int rv_keys_catch_up(struct sql_store *st, rv_err **err)
+{
+    bool behind = false;
+    int rc = is_behind(st, &behind, err);
+
+    if (rc < 0 || !behind)
+        return rc;
+    do
+        rc = try_catch_up(st, err);
+    while (rc < 0 && rv_sql_again(st, err));
+    return rc;
+}
+
+/* --- Looking up --- */
+
+struct hit {
+    struct rv_key_hit h;
+    char *own; /* its texts */
+    bool is_shared;
+};
+struct hits {
+    struct hit *list;
+    size_t n, cap;
+};
+
+static int add_hit(struct hits *l, struct rv_key_hit h, rv_err **err)
+{
+    const struct rv_row_texts texts = {
+        .texts = {&h.tenant, &h.user, &h.key, &h.id}, .n_texts = 4, .strs = {&h.summary}, .n_strs = 1};
+
+    for (size_t i = 0; i < l->n; i++)
+        if (l->list[i].h.kind == h.kind && l->list[i].h.row == h.row)
+            return 0;
+    if (!rv_has_room(&l->list, &l->cap, l->n + 1, sizeof *l->list))
+        return RV_FAIL(err, RV_E_NOMEM, "look up a key");
+    char *own = rv_store_pack(&texts);
+    if (!own)
+        return RV_FAIL(err, RV_E_NOMEM, "look up a key");
+    l->list[l->n++] = (struct hit){.h = h, .own = own, .is_shared = !*h.user};
+    return 0;
+}
+
+static int take_key(struct hits *l, rv_sql_stmt *stmt, rv_err **err)
+{
+    bool lacked = false;
+    struct rv_key_hit h = {.kind = rv_kind_find(rv_sql_str_at(stmt, 0)),
+                           .row = rv_sql_int_at(stmt, 1),
+                           .tenant = rv_sql_text_at(stmt, 2, &lacked),
+                           .user = rv_sql_text_at(stmt, 3, &lacked),
+                           .key = rv_sql_text_at(stmt, 4, &lacked),
+                           .id = rv_sql_text_at(stmt, 5, &lacked),
+                           .summary = rv_sql_str_at(stmt, 6),
+                           .updated_us = rv_sql_int_at(stmt, 7)};
+
+    if (lacked)
+        return RV_FAIL(err, RV_E_NOMEM, "look up a key");
+    /* A kind that a later version has; or a row of no tenant of a kind that is not shared. */
+    if (!h.kind || !h.tenant || !h.user || !h.key || !h.id || (!*h.tenant && !h.kind->is_shared))
+        return 0;
+    return add_hit(l, h, err);
+}
+
+static int find_keys(struct sql_store *st, enum sql_id how, const struct rv_store_scope *scope, const char *key,
+                     struct hits *l, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, how);
+    int rc;
+
+    rv_sql_text(stmt, 1, scope->tenant);
+    rv_sql_text(stmt, 2, scope->user);
+    rv_sql_text(stmt, 3, key);
+    while ((rc = rv_sql_step(stmt, "look up a key", err)) == 1) {
+        rc = take_key(l, stmt, err);
+        if (rc < 0)
+            break;
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
+/* "session-<id>-msg-<n>" */
+static int find_message(struct sql_store *st, const struct rv_store_scope *scope, rv_str text, const char *key,
+                        struct hits *l, rv_err **err)
+{
+    char session[RV_STORE_MAX_ID + 1];
+    rv_str part;
+    int64_t seq = 0;
+    bool is_cut = false, lacked = false;
+
+    if (!rv_message_key_read(text, &part, &seq, &is_cut) || is_cut || part.len == 0 || part.len > RV_STORE_MAX_ID)
+        return 0;
+    snprintf(session, sizeof session, "%.*s", RV_STR_ARG(part));
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_MESSAGE_BY_SEQ);
+    rv_sql_text(stmt, 1, scope->tenant);
+    rv_sql_text(stmt, 2, scope->user);
+    rv_sql_text(stmt, 3, session);
+    rv_sql_int(stmt, 4, seq);
+    int rc = rv_sql_step(stmt, "look up a message", err);
+    if (rc == 1) {
+        const struct rv_key_hit h = {.kind = rv_kind_find(RV_STR_LIT("messages")),
+                                     .row = rv_sql_int_at(stmt, 0),
+                                     .id = rv_sql_text_at(stmt, 1, &lacked),
+                                     .tenant = rv_sql_text_at(stmt, 2, &lacked),
+                                     .user = rv_sql_text_at(stmt, 3, &lacked),
+                                     .key = key,
+                                     .summary = {"", 0},
+                                     .updated_us = rv_sql_int_at(stmt, 4)};
+        rc = lacked || !h.id || !h.tenant || !h.user ? RV_FAIL(err, RV_E_NOMEM, "look up a message")
+                                                     : add_hit(l, h, err);
+    }
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+/* Own before shared, kinds in their order, newest first; what is left is decided by the ids. */
+static int compare(const void *one, const void *two)
+{
+    const struct hit *a = one, *b = two;
+
+    if (a->is_shared != b->is_shared)
+        return a->is_shared ? 1 : -1;
+    if (a->h.kind != b->h.kind)
+        return a->h.kind < b->h.kind ? -1 : 1;
+    if (a->h.updated_us != b->h.updated_us)
+        return a->h.updated_us > b->h.updated_us ? -1 : 1;
+    int by_user = strcmp(a->h.user, b->h.user), by_id = strcmp(a->h.id, b->h.id);
+    if (by_user != 0 || by_id != 0)
+        return by_user != 0 ? by_user : by_id;
+    return strcmp(b->h.tenant, a->h.tenant);
+}
+
+/* An earlier one has the name for that kind and owner. */
+static bool is_hidden(const struct hits *l, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (l->list[i].h.kind == l->list[at].h.kind && strcmp(l->list[i].h.user, l->list[at].h.user) == 0 &&
+            strcmp(l->list[i].h.tenant, l->list[at].h.tenant) == 0 && strcmp(l->list[i].h.key, l->list[at].h.key) == 0)
+            return true;
+    return false;
+}
+
+static int tell_hits(struct hits *l, int (*each)(void *self, const struct rv_key_hit *hit, rv_err **err), void *self,
+                     rv_err **err)
+{
+    int rc = 0;
+
+    if (l->n > 0)
+        qsort(l->list, l->n, sizeof *l->list, compare);
+    for (size_t i = 0; i < l->n && rc == 0; i++)
+        if (!is_hidden(l, i))
+            rc = each(self, &l->list[i].h, err);
+    return rc < 0 ? rc : 0;
+}
+
+static int look_up(struct sql_store *st, const struct rv_store_scope *scope, rv_str text, struct hits *l, rv_err **err)
+{
+    char uuid[RV_UUID_MAX];
+    rv_buf key = RV_BUF_INIT(MAX_KEY);
+
+    rv_key_normalize(text, &key);
+    int rc = rv_buf_check(&key, "key", err);
+    if (rc == 0 && key.len > 0)
+        rc = find_keys(st, SQL_KEY_HITS, scope, rv_buf_cstr(&key), l, err);
+    if (rc == 0 && rv_entity_is_uuid(rv_str_trim(text), uuid))
+        rc = find_keys(st, SQL_KEY_HITS_OF_ID, scope, uuid, l, err);
+    if (rc == 0 && l->n == 0)
+        rc = find_message(st, scope, rv_str_trim(text), rv_buf_cstr(&key), l, err);
+    rv_buf_fini(&key);
+    return rc;
+}
+
+int rv_store_lookup(rv_store *s, const struct rv_store_scope *scope, rv_str key,
+                    int (*each)(void *self, const struct rv_key_hit *hit, rv_err **err), void *self, rv_err **err)
+{
+    struct rv_store_scope sc;
+    struct hits l = {0};
+    int rc = rv_store_check_scope(scope, &sc, err);
+
+    if (rc == 0)
+        rc = rv_store_check_bytes("key", key, RV_ENTITY_MAX_NAME, err);
+    if ((rc = rv_store_enter_read(s, rc, "lookup", err)) != 0)
+        return rc;
+    rc = look_up(s->sql, &sc, key, &l, err);
+    if (rc == 0)
+        rc = tell_hits(&l, each, self, err);
+    for (size_t i = 0; i < l.n; i++)
+        free(l.list[i].own);
+    free(l.list);
+    return rv_store_leave_read(s, rc, err);
+}
