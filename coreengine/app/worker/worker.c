@@ -341,7 +341,9 @@ static int prepare(struct shell *s, const struct rv_worker_opts *opts, rv_err **
     w->lease_us = rv_app_lease_us(&w->app);
     w->n_max = opts->concurrency ? opts->concurrency : RV_WORKER_CONCURRENCY;
     rv_owner_name(w->owner);
-    int rc = rv_app_quotas_open(&w->app, &w->quotas, err);
+    int rc = rv_plugin_pool_new(&w->app.pool, err);
+    if (rc == 0)
+        rc = rv_app_quotas_open(&w->app, &w->quotas, err);
     if (rc == 0)
         rc = rv_app_store_open(&w->app, RV_APP_STORE_MAKE, &s->store, err);
     if (rc == 0)
@@ -393,6 +395,7 @@ int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out,
     if (s->done.n_left > 0)
         return rc;
     rv_work_handlers_free(s->worker.handlers, opts->n_handlers);
+    rv_plugin_pool_free(s->worker.app.pool);
     rv_needs_fini(&s->worker.offers);
     rv_quotas_free(s->worker.quotas);
     rv_store_close(s->store);
