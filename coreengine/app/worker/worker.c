@@ -67,7 +67,7 @@ static void say_end(struct shell *s, const struct work_job *j)
         say(s, "%s %s (%s): failed: %s", what, id, type, rv_buf_cstr(&j->error));
         break;
     case WORK_BACK:
-        say(s, "%s %s: handed back", what, id);
+        say(s, "%s %s: handed back%s%s", what, id, j->error.len > 0 ? ": " : "", rv_buf_cstr(&j->error));
         break;
     case WORK_QUOTA:
         say(s, "%s %s: put off: %s", what, id, rv_buf_cstr(&j->error));
@@ -159,7 +159,7 @@ static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
     } else {
         rv_buf_clear(&j->error);
         rv_err_write_chain(err, &j->error);
-        j->end = rc == RV_E_INVALID && j->answers ? WORK_FATAL : WORK_FAILED;
+        j->end = rv_work_end_of(j, rc);
     }
     j->exec = NULL;
     rv_exec_free(x);
@@ -227,7 +227,7 @@ static void begin(struct shell *s, struct work_job *j)
     int rc = j->is_apart ? rv_work_apart_begin(j, &s->loop, on_exit_apart, &err) : begin_run(s, j, &err);
     if (rc == 0)
         return;
-    rv_work_fail(j, rc == RV_E_INVALID && j->answers ? WORK_FATAL : WORK_FAILED, err);
+    rv_work_fail(j, rv_work_end_of(j, rc), err);
     end_job(s, j);
 }
 
