@@ -47,6 +47,17 @@ int rv_pg_poll(struct postgres *st, short events, int64_t until_ns)
     }
 }
 
+bool rv_pg_lacks_memory(const struct postgres *st)
+{
+    static const char words[] = "out of memory";
+    const char *text = st->pq->errorMessage(st->conn);
+
+    for (const char *at = strstr(text, words); at; at = strstr(at + 1, words))
+        if ((at == text || at[-1] == '\n') && (at[sizeof words - 1] == '\n' || !at[sizeof words - 1]))
+            return true;
+    return false;
+}
+
 /* --- The URL --- */
 
 static bool is_name(rv_str name)
@@ -217,6 +228,8 @@ static int attempt(struct postgres *st, int64_t until_ns, char state[6], rv_err 
         next = st->pq->connectPoll(st->conn);
         if (next == PGRES_POLLING_FAILED)
             return fail_attempt(st, NULL, state, err);
+        if (next != PGRES_POLLING_OK && rv_pg_lacks_memory(st))
+            return fail_attempt(st, "out of memory", state, err);
     }
     st->pq->setErrorVerbosity(st->conn, PQERRORS_DEFAULT);
     if (st->pq->setnonblocking(st->conn, 1) < 0 || !st->pq->enterPipelineMode(st->conn))
