@@ -199,6 +199,8 @@ static int fail_attempt(struct postgres *st, const char *what, char state[6], rv
 
     snprintf(text, sizeof text, "%s", what ? what : st->pq->errorMessage(st->conn));
     split_reason(text, state);
+    if (strstr(text, "no password supplied")) /* libpq's own, before the server can refuse */
+        memcpy(state, "28P01", sizeof "28P01");
     rv_pg_disconnect(st, text);
     if (*state)
         return rv_pg_fail_state(st, state, text, "connect", err);
