@@ -36,7 +36,7 @@
     X(UNKNOWN_COLUMN, "unknown_column", RV_E_NOT_FOUND, "no table of the statement has this column")                   \
     X(UNKNOWN_FUNCTION, "unknown_function", RV_E_DENIED, "the function is not in the list of allowed functions")       \
     X(DENIED_NAME, "denied_name", RV_E_DENIED, "the name belongs to the database itself, or has a schema before it")   \
-    X(NOT_A_QUERY, "not_a_query", RV_E_DENIED, "the statement, or a part of it, does not only read")                   \
+    X(NOT_A_QUERY, "not_a_query", RV_E_DENIED, "the statement, or one of its parts, does not only read")               \
     X(MANY_STATEMENTS, "many_statements", RV_E_DENIED, "there is more than one statement")                             \
     X(SQL_SYNTAX, "sql_syntax", RV_E_PARSE, "the text is not in the subset of SQL that is allowed")                    \
     X(NOT_PORTABLE, "not_portable", RV_E_INVALID,                                                                      \

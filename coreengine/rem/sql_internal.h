@@ -71,89 +71,87 @@ struct sql_operand {
     rv_str name;      /* of the column of a result, as PostgreSQL names it; ptr NULL: it has none */
 };
 
-static inline struct sql_token *sql_at(const struct sql *p, size_t i) /* the end, behind it */
+static inline struct sql_token *rv_rem_sql_at(const struct sql *p, size_t i) /* the end, behind it */
 {
     return &p->tokens[i < p->n ? i : p->n - 1];
 }
-static inline struct sql_token *sql_peek(const struct sql *p)
+static inline struct sql_token *rv_rem_sql_peek(const struct sql *p)
 {
-    return sql_at(p, p->pos);
+    return rv_rem_sql_at(p, p->pos);
 }
-#define SQL_FAIL(p, i, code, ...) REM_FAIL(&(p)->s, sql_at((p), (i))->raw.ptr, (code), __VA_ARGS__)
+#define SQL_FAIL(p, i, code, ...) REM_FAIL(&(p)->s, rv_rem_sql_at((p), (i))->raw.ptr, (code), __VA_ARGS__)
 
 /* --- sql_lex.c --- */
 
-RV_MUST_CHECK int sql_lex(struct sql *p);
+RV_MUST_CHECK int rv_rem_sql_lex(struct sql *p);
 
 /* --- sql.c --- */
 
 /** The token is this word or operator, as it stands (not quoted). */
-bool sql_is(const struct sql *p, size_t i, const char *word);
+bool rv_rem_sql_is(const struct sql *p, size_t i, const char *word);
 /** If it is next, take it. */
-bool sql_take(struct sql *p, const char *word);
-RV_MUST_CHECK int sql_expect(struct sql *p, const char *word);
+bool rv_rem_sql_take(struct sql *p, const char *word);
+RV_MUST_CHECK int rv_rem_sql_expect(struct sql *p, const char *word);
 /** The error for the next token, which fits nowhere. what: what could stand there. */
-int sql_unexpected(const struct sql *p, const char *what);
+int rv_rem_sql_unexpected(const struct sql *p, const char *what);
 /** A token that only one of the databases knows; portable: what to write. */
-int sql_not_portable(const struct sql *p, size_t token, const char *portable);
+int rv_rem_sql_not_portable(const struct sql *p, size_t token, const char *portable);
 /** A word that cannot be a name without quotes. */
-bool sql_is_reserved(rv_str word);
+bool rv_rem_sql_is_reserved(rv_str word);
 /** The next token as a new or known name. */
-RV_MUST_CHECK int sql_name(struct sql *p, const char *what, rv_str *out);
-RV_MUST_CHECK int sql_add_name(struct sql *p, struct sql_names *names, rv_str name);
-bool sql_has_name(const struct sql_names *names, rv_str name);
-RV_MUST_CHECK int sql_enter(struct sql *p); /* one level deeper; sql_leave() */
-void sql_leave(struct sql *p);
+RV_MUST_CHECK int rv_rem_sql_name(struct sql *p, const char *what, rv_str *out);
+RV_MUST_CHECK int rv_rem_sql_add_name(struct sql *p, struct sql_names *names, rv_str name);
+bool rv_rem_sql_has_name(const struct sql_names *names, rv_str name);
+RV_MUST_CHECK int rv_rem_sql_enter(struct sql *p); /* one level deeper; rv_rem_sql_leave() */
+void rv_rem_sql_leave(struct sql *p);
 
 /* Edits. text lies in the arena or is static. */
-RV_MUST_CHECK int sql_before(struct sql *p, size_t token, const char *text);
-RV_MUST_CHECK int sql_after(struct sql *p, size_t token, const char *text);
-RV_MUST_CHECK int sql_wrap(struct sql *p, const struct sql_operand *o, const char *open, const char *close);
+RV_MUST_CHECK int rv_rem_sql_before(struct sql *p, size_t token, const char *text);
+RV_MUST_CHECK int rv_rem_sql_after(struct sql *p, size_t token, const char *text);
+RV_MUST_CHECK int rv_rem_sql_wrap(struct sql *p, const struct sql_operand *o, const char *open, const char *close);
 /** One text instead of the tokens. */
-void sql_replace(struct sql *p, size_t first, size_t last, const char *text);
+void rv_rem_sql_replace(struct sql *p, size_t first, size_t last, const char *text);
 /** A text in the arena; NULL: no memory. */
-const char *sql_print(struct sql *p, const char *fmt, ...) RV_PRINTF(2, 3);
+const char *rv_rem_sql_print(struct sql *p, const char *fmt, ...) RV_PRINTF(2, 3);
 /** 'text', as a literal that both databases read alike. */
-const char *sql_quote(struct sql *p, rv_str text, char quote);
+const char *rv_rem_sql_quote(struct sql *p, rv_str text, char quote);
 
 /* --- sql_expr.c --- */
 
-RV_MUST_CHECK int sql_expr(struct sql *p, struct sql_operand *out);
+RV_MUST_CHECK int rv_rem_sql_expr(struct sql *p, struct sql_operand *out);
 /** An operand of || and what binds tighter. */
-RV_MUST_CHECK int sql_concat(struct sql *p, struct sql_operand *out);
-/** A predicate as an operand of something tighter gets parentheses: the databases order them differently. */
-RV_MUST_CHECK int sql_fence(struct sql *p, const struct sql_operand *o, enum sql_form loosest);
+RV_MUST_CHECK int rv_rem_sql_concat(struct sql *p, struct sql_operand *out);
 
 /* --- sql_cast.c --- */
 
 /** The type at the reader, behind :: or AS, applied to what was read. */
-RV_MUST_CHECK int sql_cast(struct sql *p, struct sql_operand *o);
+RV_MUST_CHECK int rv_rem_sql_cast(struct sql *p, struct sql_operand *o);
 /** -> or ->> with its literal, behind what was read. */
-RV_MUST_CHECK int sql_json_step(struct sql *p, struct sql_operand *o);
+RV_MUST_CHECK int rv_rem_sql_json_step(struct sql *p, struct sql_operand *o);
 
 /* --- sql_like.c --- */
 
 /** LIKE or ILIKE at the reader, and its pattern. */
-RV_MUST_CHECK int sql_like(struct sql *p);
+RV_MUST_CHECK int rv_rem_sql_like(struct sql *p);
 
 /* --- sql_call.c --- */
 
-RV_MUST_CHECK int sql_call(struct sql *p, struct sql_operand *out);
-RV_MUST_CHECK int sql_order(struct sql *p);
+RV_MUST_CHECK int rv_rem_sql_call(struct sql *p, struct sql_operand *out);
+RV_MUST_CHECK int rv_rem_sql_order(struct sql *p);
 
 /* --- sql_time.c --- */
 
 /** Read a time as people write it: a date, or a date and a time with an optional offset. */
-bool sql_read_time(rv_str text, int64_t *us, bool *is_date);
+bool rv_rem_sql_read_time(rv_str text, int64_t *us, bool *is_date);
 /** Make the tokens of a known time its text, a date or an instant. */
-RV_MUST_CHECK int sql_write_time(struct sql *p, struct sql_operand *o, bool as_date);
+RV_MUST_CHECK int rv_rem_sql_write_time(struct sql *p, struct sql_operand *o, bool as_date);
 /** A literal or known time beside a column of times becomes comparable with it. */
-RV_MUST_CHECK int sql_match_times(struct sql *p, struct sql_operand *a, struct sql_operand *b);
+RV_MUST_CHECK int rv_rem_sql_match_times(struct sql *p, struct sql_operand *a, struct sql_operand *b);
 /** The span that an interval literal means, added to *us, or taken from it. */
-RV_MUST_CHECK int sql_add_interval(struct sql *p, const struct sql_operand *interval, int sign, int64_t *us);
+RV_MUST_CHECK int rv_rem_sql_add_interval(struct sql *p, const struct sql_operand *interval, int sign, int64_t *us);
 
 /* --- sql_select.c --- */
 
-RV_MUST_CHECK int sql_query(struct sql *p);
+RV_MUST_CHECK int rv_rem_sql_query(struct sql *p);
 
 #endif

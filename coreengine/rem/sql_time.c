@@ -18,7 +18,7 @@ static int64_t days_of(int64_t us)
 }
 
 /* YYYY-MM-DD, then nothing, or T or a blank and HH:MM[:SS[.ffffff]] with Z, an offset or nothing (UTC). */
-bool sql_read_time(rv_str text, int64_t *us, bool *is_date)
+bool rv_rem_sql_read_time(rv_str text, int64_t *us, bool *is_date)
 {
     char full[64];
     size_t n = text.len;
@@ -46,16 +46,16 @@ bool sql_read_time(rv_str text, int64_t *us, bool *is_date)
     return rv_time_parse((rv_str){full, n}, us, NULL) == 0;
 }
 
-int sql_write_time(struct sql *p, struct sql_operand *o, bool as_date)
+int rv_rem_sql_write_time(struct sql *p, struct sql_operand *o, bool as_date)
 {
     char text[RV_TIME_MAX];
     const char *literal;
 
     rv_time_format(o->us, text); /* ...ffffffZ */
-    literal = as_date ? sql_print(p, "'%.10s'", text) : sql_print(p, "'%.26s+00:00'", text);
+    literal = as_date ? rv_rem_sql_print(p, "'%.10s'", text) : rv_rem_sql_print(p, "'%.26s+00:00'", text);
     if (!literal)
-        return rem_no_memory(&p->s);
-    sql_replace(p, o->first, o->last, literal);
+        return rv_rem_no_memory(&p->s);
+    rv_rem_sql_replace(p, o->first, o->last, literal);
     if (as_date)
         o->us = days_of(o->us) * DAY_US;
     o->type = as_date ? SQL_DATE : SQL_TIME;
@@ -72,12 +72,12 @@ static int match_one(struct sql *p, const struct sql_operand *column, struct sql
     if ((column->type != SQL_TIME && column->type != SQL_DATE) || column->has_us)
         return 0;
     if (o->form == SQL_LITERAL && o->type == SQL_TEXT && o->first == o->last &&
-        sql_read_time(sql_at(p, o->first)->value, &o->us, &reads_date))
+        rv_rem_sql_read_time(rv_rem_sql_at(p, o->first)->value, &o->us, &reads_date))
         o->has_us = true;
-    return o->has_us ? sql_write_time(p, o, is_date) : 0;
+    return o->has_us ? rv_rem_sql_write_time(p, o, is_date) : 0;
 }
 
-int sql_match_times(struct sql *p, struct sql_operand *a, struct sql_operand *b)
+int rv_rem_sql_match_times(struct sql *p, struct sql_operand *a, struct sql_operand *b)
 {
     int rc = match_one(p, a, b);
 
@@ -108,8 +108,8 @@ static const struct {
 static bool find_unit(rv_str word, size_t *out)
 {
     for (size_t i = 0; i < RV_COUNT(units); i++)
-        if (rem_is_word(word, units[i].name) || (word.len > 1 && (word.ptr[word.len - 1] | 0x20) == 's' &&
-                                                 rem_is_word((rv_str){word.ptr, word.len - 1}, units[i].name))) {
+        if (rv_rem_is_word(word, units[i].name) || (word.len > 1 && (word.ptr[word.len - 1] | 0x20) == 's' &&
+                                                    rv_rem_is_word((rv_str){word.ptr, word.len - 1}, units[i].name))) {
             *out = i;
             return true;
         }
@@ -152,16 +152,16 @@ static int64_t add_months(int64_t us, int64_t months)
     return rv_date_days(d.year, d.month, d.day < last ? d.day : last) * DAY_US + in_day;
 }
 
-int sql_add_interval(struct sql *p, const struct sql_operand *interval, int sign, int64_t *us)
+int rv_rem_sql_add_interval(struct sql *p, const struct sql_operand *interval, int sign, int64_t *us)
 {
-    const struct sql_token *t = sql_at(p, interval->first);
+    const struct sql_token *t = rv_rem_sql_at(p, interval->first);
     rv_str text, unit_behind = {NULL, 0};
     int64_t result = *us, min_us = rv_date_days(1, 1, 1) * DAY_US, max_us = rv_date_days(10000, 1, 1) * DAY_US;
     int rc;
 
     if (t->kind == SQL_WORD) { /* INTERVAL '1 day', INTERVAL '1' DAY */
         if (interval->last == interval->first + 2)
-            unit_behind = sql_at(p, interval->last)->value;
+            unit_behind = rv_rem_sql_at(p, interval->last)->value;
         t++;
     }
     text = rv_str_trim(t->value);
