@@ -97,6 +97,13 @@ static int carry_out(struct asking *a, const struct rv_rem_sql *sql, rv_err **er
     return rc;
 }
 
+static int64_t now_us(void)
+{
+    struct rv_clock clock = rv_clock_system();
+
+    return clock.now_us(clock.self);
+}
+
 int rv_asking_sql(struct asking *a, rv_err **err)
 {
     struct rv_rem_sql sql = {0};
@@ -105,7 +112,7 @@ int rv_asking_sql(struct asking *a, rv_err **err)
                                    .backend =
                                        rv_store_is_postgres(rv_store_url(a->store)) ? RV_REM_POSTGRES : RV_REM_SQLITE,
                                    .may_explain = !a->scope || !a->scope->user,
-                                   .now_us = a->opts->now_us > 0 ? a->opts->now_us : rv_clock_now_us(rv_clock_system()),
+                                   .now_us = a->opts->now_us > 0 ? a->opts->now_us : now_us(),
                                    .src = &a->q->sql_src};
 
     opts.tables = rv_rem_tables(&opts.n_tables);
