@@ -145,6 +145,7 @@ struct postgres {
     const struct rv_pq *pq;
     PQconninfoOption *options; /* of the URL, without the parameters that are ours */
     char schema[RV_PG_NAME_ROOM];
+    char query_role[RV_PG_NAME_ROOM]; /* that statements of others have; "": the one of the connection */
     bool read_only;
     enum rv_store_sync sync;
     int64_t busy_ms, wait_ms; /* as struct sqlite has them */

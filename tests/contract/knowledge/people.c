@@ -40,22 +40,22 @@ void fill_seen(struct world *w)
     put(w, &ada, "moments", 2,
         "{\"name\":\"Quay\",\"summary\":\"\\u00dcber den Kai, 10 000 Schritte\",\"rating\":2,"
         "\"graph_edges\":[{\"target\":\"lunch\"}]}");
-    put(w, &nobody, "moments", 3, "{\"name\":\"Launch\",\"moment_type\":\"meeting\",\"summary\":null}");
+    put(w, &unowned, "moments", 3, "{\"name\":\"Launch\",\"moment_type\":\"meeting\",\"summary\":null}");
     put(w, &ada, "resources", 4,
         "{\"name\":\"Report\",\"uri\":\"file:report\",\"ordinal\":0,\"content\":\"Ships and ports 42\","
         "\"graph_edges\":[{\"target\":\"atlas\"},{\"target\":\"Lunch\",\"weight\":2}]}");
-    put(w, &nobody, "ontologies", 5,
+    put(w, &unowned, "ontologies", 5,
         "{\"name\":\"Atlas\",\"content\":\"A project\",\"confidence_score\":0.75,\"graph_edges\":[{\"target\":\"quay\"}]}");
     put(w, &ada, "files", 6, "{\"name\":\"photo\",\"uri\":\"file:photo\",\"size_bytes\":1234567890123}");
-    put(w, &nobody, "servers", 7, "{\"name\":\"web\",\"url\":\"https://example.com\",\"auth_config\":{\"token\":\"hush\"}}");
-    put(w, &nobody, "tools", 8, "{\"name\":\"fetch\",\"enabled\":false,\"input_schema\":{\"type\":\"object\"}}");
+    put(w, &unowned, "servers", 7, "{\"name\":\"web\",\"url\":\"https://example.com\",\"auth_config\":{\"token\":\"hush\"}}");
+    put(w, &unowned, "tools", 8, "{\"name\":\"fetch\",\"enabled\":false,\"input_schema\":{\"type\":\"object\"}}");
     put(w, &ada, "users", 9, "{\"name\":\"Ada\",\"email\":\"ada@example.com\",\"interests\":[\"sums\"]}");
     open_session(w, RV_STORE_TENANT, "ada", "talk", "Ports", 10);
     say(w, &ada, "talk", "user", "Which port?", 11);
     say(w, &ada, "talk", "assistant", "Hamburg, create a *star* [x] 100%", 12);
     say(w, &ada, "talk", "assistant", "7", 13);
     open_session(w, RV_STORE_TENANT, "", "common", "Common", 14);
-    say(w, &nobody, "common", "user", "for all", 15);
+    say(w, &unowned, "common", "user", "for all", 15);
 }
 
 void fill_hidden(struct world *w)

@@ -1,7 +1,7 @@
 /* TRAVERSE: breadth first, each row once, along edges that lead to rows of the scope only. */
 #include "tests/contract/knowledge/people.h"
 
-/* "key@depth<relation*weight ..." of the results, with the key before it. */
+/* The paths of the results: "a a>b a>b>c". */
 static void walks(struct world *w, const struct rv_store_scope *scope, const char *query, const char *want, int line)
 {
     rv_buf got = RV_BUF_INIT(1 << 20);
@@ -41,7 +41,12 @@ START_TEST(edges_are_followed_breadth_first_the_heaviest_before)
     WALKS(&bob, "TRAVERSE atlas DEPTH 3", "atlas");
     WALKS(&ada, "TRAVERSE session-talk-msg-1", "session-talk-msg-1");
     ANSWERS(&ada, "TRAVERSE Quay",
-            "[{\"depth\":0,\"entity_key\":\"quay\",\"entity_type\":\"moments\",\"entity_id\":\"b6\"}]");
+            "[{\"depth\":0,\"entity_key\":\"quay\",\"entity_type\":\"moments\",\"entity_id\":"
+            "\"3305a5ec-03a8-58e8-88dc-6aff2cc17cf2\",\"rel_type\":null,\"rel_weight\":1.0,\"path\":[\"quay\"],"
+            "\"entity_record\":{\"summary\":\"Quay\",\"metadata\":{}}},{\"depth\":1,\"entity_key\":\"lunch\",\"entity_type\":"
+            "\"moments\",\"entity_id\":\"9eb51f0b-3026-58aa-8afa-835fd3f3febc\",\"rel_type\":null,\"rel_weight\":1.0,\"path\":"
+            "[\"quay\",\"lunch\"],\"entity_record\":{\"summary\":\"Lunch\",\"metadata\":{\"n\":1,\"f\":1.50,\"o\":{\"k\":[1,"
+            "\"two\"]}}}}]");
     world_close(w);
 }
 END_TEST
@@ -130,7 +135,7 @@ struct graph {
 
 static void make_graph(struct world *w, struct graph *g, struct rv_rand rand)
 {
-    static const struct rv_store_scope *const owners[] = {&ada, &bob, &nobody};
+    static const struct rv_store_scope *const owners[] = {&ada, &bob, &unowned};
 
     memset(g, 0, sizeof *g);
     for (int i = 0; i < N_NODES; i++) {
