@@ -101,7 +101,7 @@ struct rv_key_hit {
     int64_t updated_us;
 };
 /** What that name means to the caller: their own rows before shared ones, kinds in the order of rv_kinds, newest first;
- *  one row for each kind and owner. Also found: an entity by its UUID, and message n of a session by
+ *  one row for each kind and owner. Also found: an entity by its id, and message n of a session by
  *  "session-<session>-msg-<n>" (rv_message_key(), its own kind). Finding nothing is no error. each borrows hit. */
 RV_MUST_CHECK int rv_store_lookup(rv_store *s, const struct rv_store_scope *scope, rv_str key,
                                   int (*each)(void *self, const struct rv_key_hit *hit, rv_err **err), void *self,

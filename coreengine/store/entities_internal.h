@@ -4,6 +4,7 @@
 #define RV_STORE_ENTITIES_INTERNAL_H
 
 #include "coreengine/conversation/context.h"
+#include "coreengine/match/match.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/store_internal.h"
 
@@ -62,7 +63,18 @@ RV_MUST_CHECK int rv_keys_drop(struct sql_store *st, const char *kind, int64_t r
 /** The same for the whole row, as rv_entity_read() gives it; of a kind without an index nothing. */
 RV_MUST_CHECK int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *tenant,
                                   const char *user, json_object *whole, int64_t updated_us, rv_err **err);
+/** The same for a new session, and for one that gets another name. */
+RV_MUST_CHECK int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session,
+                                      rv_err **err);
+RV_MUST_CHECK int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name,
+                                         rv_err **err);
 /** Fill the index of a store that came from an older version, when that was not done yet. */
 RV_MUST_CHECK int rv_keys_catch_up(struct sql_store *st, rv_err **err);
+
+/* --- versions.c --- */
+/** A version of a schema that was written: nothing when the last one has the same content and json_schema and nothing
+ * else happened to it. In the transaction that writes the schema, behind it ("delete": before). */
+RV_MUST_CHECK int rv_versions_keep(struct sql_store *st, int64_t schema, const char *operation, rv_str content,
+                                   rv_str json_schema, int64_t now_us, rv_err **err);
 
 #endif
