@@ -137,6 +137,10 @@ static const struct rv_column vectors[] = {NUMBER("key"),  WORD("kind"), NUMBER(
 static const struct rv_column embeddings[] = {NUMBER("key"),        WORD("kind"),   NUMBER("row"),
                                               WORD("tenant_id"),    WORD("status"), NUMBER("attempts"),
                                               NUMBER("claimed_us"), WORD("error"),  NUMBER("created_us")};
+static const struct rv_column tokens[] = {
+    NUMBER("key"),     WORD("kind"),       NUMBER("row"),          WORD("tenant_id"), WORD("user_id"),
+    WORD("id"),        WORD("category"),   NUMBER("created_us"),   NUMBER("is_gone"), WORD("hash"),
+    NUMBER("n_words"), BYTES("key_grams"), BYTES("summary_grams"), BYTES("words"),    NUMBER("change")};
 static const struct rv_column schema_timemachine[] = {NUMBER("key"),        NUMBER("schema"), WORD("operation"),
                                                       WORD("name"),         WORD("version"),  WORDS("content"),
                                                       WORDS("json_schema"), WORD("checksum"), NUMBER("recorded_us")};
@@ -166,6 +170,7 @@ const struct rv_table rv_tables[] = {
     {"entities", TABLE(entities, 1), .is_numbered = true},
     {"keys", TABLE(keys, 1), .is_numbered = true},
     {"vectors", TABLE(vectors, 1), .is_numbered = true},
+    {"tokens", TABLE(tokens, 1), .is_numbered = true},
     {"embeddings", TABLE(embeddings, 1), .is_numbered = true},
     {"schema_timemachine", TABLE(schema_timemachine, 1), .is_numbered = true},
 };

@@ -92,7 +92,10 @@ static int try_purge_entities(struct sql_store *st, int64_t upto_us, rv_err **er
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_PURGE_ENTITIES);
     rv_sql_int(stmt, 1, upto_us);
-    return rv_sql_end_write(st, rv_sql_run(stmt, "sweep", err), "sweep", err);
+    rc = rv_sql_run(stmt, "sweep", err);
+    if (rc == 0)
+        rc = rv_sql_run(rv_sql_use(st, SQL_PURGE_TOKENS), "sweep", err);
+    return rv_sql_end_write(st, rc, "sweep", err);
 }
 
 static int purge_entities(struct sql_store *st, int64_t upto_us, rv_err **err)
