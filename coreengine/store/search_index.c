@@ -7,7 +7,7 @@
 
 /* --- Maps --- */
 
-static size_t place_of(const struct rv_map *m, uint64_t key)
+static size_t place_of(const struct rv_number_map *m, uint64_t key)
 {
     uint64_t h = key * UINT64_C(0x9e3779b97f4a7c15);
     size_t at = (size_t)(h >> 32) & (m->cap - 1);
@@ -17,14 +17,14 @@ static size_t place_of(const struct rv_map *m, uint64_t key)
     return at;
 }
 
-static bool grow(struct rv_map *m)
+static bool grow(struct rv_number_map *m)
 {
-    struct rv_map more = {.cap = m->cap ? 2 * m->cap : 256};
+    struct rv_number_map more = {.cap = m->cap ? 2 * m->cap : 256};
 
     more.keys = calloc(more.cap, sizeof *more.keys);
     more.values = calloc(more.cap, sizeof *more.values);
     if (!more.keys || !more.values) {
-        rv_map_fini(&more);
+        rv_number_map_fini(&more);
         return false;
     }
     for (size_t i = 0; i < m->cap; i++)
@@ -34,12 +34,12 @@ static bool grow(struct rv_map *m)
             more.values[at] = m->values[i];
         }
     more.n = m->n;
-    rv_map_fini(m);
+    rv_number_map_fini(m);
     *m = more;
     return true;
 }
 
-uint32_t *rv_map_at(struct rv_map *m, uint64_t key)
+uint32_t *rv_number_map_at(struct rv_number_map *m, uint64_t key)
 {
     if (2 * (m->n + 1) > m->cap && !grow(m))
         return NULL;
@@ -52,7 +52,7 @@ uint32_t *rv_map_at(struct rv_map *m, uint64_t key)
     return &m->values[at];
 }
 
-const uint32_t *rv_map_find(const struct rv_map *m, uint64_t key)
+const uint32_t *rv_number_map_find(const struct rv_number_map *m, uint64_t key)
 {
     if (m->cap == 0)
         return NULL;
@@ -60,11 +60,11 @@ const uint32_t *rv_map_find(const struct rv_map *m, uint64_t key)
     return m->keys[at] == 0 ? NULL : &m->values[at];
 }
 
-void rv_map_fini(struct rv_map *m)
+void rv_number_map_fini(struct rv_number_map *m)
 {
     free(m->keys);
     free(m->values);
-    *m = (struct rv_map){0};
+    *m = (struct rv_number_map){0};
 }
 
 /* --- Texts --- */
@@ -85,7 +85,7 @@ uint32_t rv_doc_text(struct rv_search_index *x, rv_str text, bool make)
     if (text.len == 0)
         return 0;
     for (;; h++) {
-        const uint32_t *known = rv_map_find(&x->texts, h);
+        const uint32_t *known = rv_number_map_find(&x->texts, h);
         if (known && rv_str_is(text, x->names[*known - 1]))
             return *known;
         if (known)
@@ -93,7 +93,7 @@ uint32_t rv_doc_text(struct rv_search_index *x, rv_str text, bool make)
         if (!make || !rv_has_room(&x->names, &x->names_cap, x->n_names + 1, sizeof *x->names))
             return UINT32_MAX;
         x->names[x->n_names] = rv_str_dup(text);
-        uint32_t *number = x->names[x->n_names] ? rv_map_at(&x->texts, h) : NULL;
+        uint32_t *number = x->names[x->n_names] ? rv_number_map_at(&x->texts, h) : NULL;
         if (!number) {
             free(x->names[x->n_names]);
             return UINT32_MAX;
@@ -111,7 +111,7 @@ static uint64_t row_key(const struct rv_kind *kind, int64_t row)
 
 void rv_doc_remove(struct rv_search_index *x, const struct rv_kind *kind, int64_t row)
 {
-    const uint32_t *at = rv_map_find(&x->rows, row_key(kind, row));
+    const uint32_t *at = rv_number_map_find(&x->rows, row_key(kind, row));
 
     if (!at || *at == UINT32_MAX || x->docs[*at].is_dead)
         return;
@@ -126,7 +126,7 @@ int rv_doc_add(struct rv_search_index *x, const struct rv_index_doc *doc, size_t
     rv_doc_remove(x, doc->kind, doc->row);
     if (x->n >= RV_INDEX_MAX_DOCS)
         return RV_FAIL(err, RV_E_LIMIT, "more than %zu rows cannot be searched", RV_INDEX_MAX_DOCS);
-    uint32_t *place = rv_map_at(&x->rows, row_key(doc->kind, doc->row));
+    uint32_t *place = rv_number_map_at(&x->rows, row_key(doc->kind, doc->row));
     if (!place || !rv_has_room(&x->docs, &x->cap, x->n + 1, sizeof *x->docs))
         return RV_FAIL(err, RV_E_NOMEM, "keep rows for searching");
     *place = (uint32_t)x->n;
@@ -139,7 +139,7 @@ int rv_doc_add(struct rv_search_index *x, const struct rv_index_doc *doc, size_t
 
 int rv_doc_post(struct rv_search_index *x, uint32_t term, uint32_t posting, rv_err **err)
 {
-    uint32_t *at = rv_map_at(&x->terms, term);
+    uint32_t *at = rv_number_map_at(&x->terms, term);
 
     if (at && *at == UINT32_MAX && rv_has_room(&x->lists, &x->lists_cap, x->n_lists + 1, sizeof *x->lists)) {
         x->lists[x->n_lists] = (struct rv_posting_list){0};
@@ -163,7 +163,7 @@ int rv_doc_post(struct rv_search_index *x, uint32_t term, uint32_t posting, rv_e
 const struct rv_posting_list *rv_doc_list(const struct rv_search_index *x, uint32_t term)
 {
     static const struct rv_posting_list none = {0};
-    const uint32_t *at = rv_map_find(&x->terms, term);
+    const uint32_t *at = rv_number_map_find(&x->terms, term);
 
     return at && *at != UINT32_MAX ? &x->lists[*at] : &none;
 }
@@ -183,9 +183,9 @@ void rv_search_index_free(struct rv_search_index *x)
     free(x->lists);
     free(x->tenant);
     free(x->provider);
-    rv_map_fini(&x->rows);
-    rv_map_fini(&x->texts);
-    rv_map_fini(&x->terms);
+    rv_number_map_fini(&x->rows);
+    rv_number_map_fini(&x->texts);
+    rv_number_map_fini(&x->terms);
     rv_matrix_free(x->matrix);
     free(x);
 }

@@ -28,16 +28,16 @@ RV_MUST_CHECK int rv_vector_keep(struct sql_store *st, const char *kind, int64_t
 /* --- search_index.c: what a handle has in memory --- */
 
 /* From 64-bit numbers to 32-bit ones. */
-struct rv_map {
+struct rv_number_map {
     uint64_t *keys; /* owned; key + 1, 0: free */
     uint32_t *values;
     size_t n, cap;
 };
 /** The place of a key's value, made with UINT32_MAX if it is new; NULL: no memory. Valid until the next call. */
-uint32_t *rv_map_at(struct rv_map *m, uint64_t key);
+uint32_t *rv_number_map_at(struct rv_number_map *m, uint64_t key);
 /** NULL: it is not there. */
-const uint32_t *rv_map_find(const struct rv_map *m, uint64_t key);
-void rv_map_fini(struct rv_map *m);
+const uint32_t *rv_number_map_find(const struct rv_number_map *m, uint64_t key);
+void rv_number_map_fini(struct rv_number_map *m);
 
 enum rv_index_of { RV_INDEX_NAMES, RV_INDEX_WORDS, RV_INDEX_VECTORS };
 
@@ -63,11 +63,11 @@ struct rv_search_index {
     int64_t used;               /* when it was used last, in searches */
     struct rv_index_doc *docs;
     size_t n, cap, n_dead;
-    struct rv_map rows;  /* from kind and row to the doc */
-    struct rv_map texts; /* from hashes of users and categories to their numbers */
+    struct rv_number_map rows;  /* from kind and row to the doc */
+    struct rv_number_map texts; /* from hashes of users and categories to their numbers */
     char **names;        /* owned, by number - 1 */
     size_t n_names, names_cap;
-    struct rv_map terms; /* from a trigram or the hash of a word to its list */
+    struct rv_number_map terms; /* from a trigram or the hash of a word to its list */
     struct rv_posting_list *lists;
     size_t n_lists, lists_cap;
     rv_matrix *matrix; /* of VECTORS, rows as docs; NULL while there is none */
