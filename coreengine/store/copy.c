@@ -503,7 +503,7 @@ static int finish(const struct copy *c, rv_err **err)
     if (rc == 0)
         rc = set_about(c, "copied_of", rv_buf_cstr(&id), err);
     if (rc == 0)
-        rc = rv_tokens_settle(c->from, c->to, err);
+        rc = rv_tokens_copy_provider(c->from, c->to, err);
     if (rc == 0)
         rc = rv_sql_run(rv_sql_use(c->to, SQL_DROP_COPY_MARK), "finish the copy", err);
     rv_buf_fini(&id);

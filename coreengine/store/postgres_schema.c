@@ -171,7 +171,7 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE TABLE tokens (key " ID ", kind " TEXT_HERE ", row " INT_HERE ", tenant_id " TEXT_HERE ","
     " user_id " TEXT_HERE ", id " TEXT_HERE ", category " TEXT ", created_us " INT_HERE ", is_gone " INT_HERE ","
     " hash " TEXT_HERE ", n_words " INT_HERE ", key_grams BYTEA, summary_grams BYTEA, words BYTEA,"
-    " change " INT_HERE ", UNIQUE (kind, row));"
+    " change " INT_HERE " DEFAULT 0, UNIQUE (kind, row));"
     "CREATE INDEX tokens_by_change ON tokens (tenant_id, change, kind);"
     "CREATE TABLE schema_timemachine (key " ID ", schema " INT_HERE ", operation " TEXT_HERE ", name " TEXT_HERE ","
     " version " TEXT ", content BYTEA NOT NULL, json_schema BYTEA NOT NULL, checksum " TEXT_HERE ","

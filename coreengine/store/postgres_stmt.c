@@ -41,7 +41,6 @@ static const struct {
     {SQL_DROP_TOKENS, RV_SQL_DROP_TOKENS(OWN_CHANGE)},
     {SQL_TOUCH_TOKENS, RV_SQL_TOUCH_TOKENS(OWN_CHANGE)},
     {SQL_TOKENS_MARK, "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"},
-    {SQL_SETTLE_TOKENS, "UPDATE tokens SET change = 0 WHERE change > " OWN_CHANGE},
 };
 
 /* What a transaction that writes reads first it locks, where SQLite has locked everything. */

@@ -16,8 +16,7 @@ RV_MUST_CHECK int rv_tokens_drop(struct sql_store *st, const char *kind, int64_t
 RV_MUST_CHECK int rv_tokens_drop_all(struct sql_store *st, rv_err **err);
 /** The row changed without its tokens: its vector did. */
 RV_MUST_CHECK int rv_tokens_touch(struct sql_store *st, const char *kind, int64_t row, rv_err **err);
-/** After a copy: the numbers of changes are those of `to`, and its provider is that of `from`. */
-RV_MUST_CHECK int rv_tokens_settle(struct sql_store *from, struct sql_store *to, rv_err **err);
+RV_MUST_CHECK int rv_tokens_copy_provider(struct sql_store *from, struct sql_store *to, rv_err **err);
 /** The text of a row that is embedded, and its hash ("": there is none). Borrowed from whole. */
 rv_str rv_tokens_text(const struct rv_kind *kind, json_object *whole, char hash[RV_HASH_MAX]);
 /** The provider of the store, kept with the connection. */
@@ -65,7 +64,7 @@ struct rv_search_index {
     size_t n, cap, n_dead;
     struct rv_number_map rows;  /* from kind and row to the doc */
     struct rv_number_map texts; /* from hashes of users and categories to their numbers */
-    char **names;        /* owned, by number - 1 */
+    char **names;               /* owned, by number - 1 */
     size_t n_names, names_cap;
     struct rv_number_map terms; /* from a trigram or the hash of a word to its list */
     struct rv_posting_list *lists;

@@ -29,7 +29,6 @@
     X(COUNT_TOKENS, "UPDATE counters SET value = value + 1 WHERE name = 'vectors'")                                    \
     X(TOKENS_MARK, "SELECT value + 1 FROM counters WHERE name = 'vectors'")                                            \
     X(DROP_ALL_TOKENS, "DELETE FROM tokens")                                                                           \
-    X(SETTLE_TOKENS, "UPDATE tokens SET change = 0 WHERE change > " RV_SQL_CHANGE)                                     \
     X(PURGE_TOKENS, "DELETE FROM tokens WHERE is_gone <> 0 AND kind NOT IN ('sessions', 'schemas')"                    \
                     " AND NOT EXISTS (SELECT 1 FROM entities e WHERE e.key = tokens.row)")                             \
     X(NAME_TOKENS, RV_SQL_TOKENS ", t.key_grams, t.summary_grams FROM tokens t" RV_SQL_TOKENS_CHANGED)                 \

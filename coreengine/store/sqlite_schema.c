@@ -181,7 +181,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE TABLE tokens (key INTEGER PRIMARY KEY, kind TEXT NOT NULL, row INTEGER NOT NULL, tenant_id TEXT NOT NULL,"
     " user_id TEXT NOT NULL, id TEXT NOT NULL, category TEXT, created_us INTEGER NOT NULL, is_gone INTEGER NOT NULL,"
     " hash TEXT NOT NULL, n_words INTEGER NOT NULL, key_grams BLOB, summary_grams BLOB, words BLOB,"
-    " change INTEGER NOT NULL, UNIQUE (kind, row));"
+    " change INTEGER NOT NULL DEFAULT 0, UNIQUE (kind, row));"
     "CREATE INDEX tokens_by_change ON tokens (tenant_id, change, kind);"
     /* Every version of a schema. schema: its key in schemas. */
     "CREATE TABLE schema_timemachine (key INTEGER PRIMARY KEY, schema INTEGER NOT NULL, operation TEXT NOT NULL,"

@@ -3,19 +3,23 @@
 
 #define NUMBER(name)                                                                                                   \
     {                                                                                                                  \
-        name, SQL_INT                                                                                                  \
+        name, SQL_INT, false                                                                                           \
+    }
+#define OWN(name)                                                                                                      \
+    {                                                                                                                  \
+        name, SQL_INT, true                                                                                            \
     }
 #define WORD(name)                                                                                                     \
     {                                                                                                                  \
-        name, SQL_TEXT                                                                                                 \
+        name, SQL_TEXT, false                                                                                          \
     }
 #define WORDS(name)                                                                                                    \
     {                                                                                                                  \
-        name, SQL_STR                                                                                                  \
+        name, SQL_STR, false                                                                                           \
     }
 #define BYTES(name)                                                                                                    \
     {                                                                                                                  \
-        name, SQL_BLOB                                                                                                 \
+        name, SQL_BLOB, false                                                                                          \
     }
 
 static const struct rv_column blobs[] = {NUMBER("key"), BYTES("hash"), NUMBER("created_us"), BYTES("data")};
@@ -140,7 +144,7 @@ static const struct rv_column embeddings[] = {NUMBER("key"),        WORD("kind")
 static const struct rv_column tokens[] = {
     NUMBER("key"),     WORD("kind"),       NUMBER("row"),          WORD("tenant_id"), WORD("user_id"),
     WORD("id"),        WORD("category"),   NUMBER("created_us"),   NUMBER("is_gone"), WORD("hash"),
-    NUMBER("n_words"), BYTES("key_grams"), BYTES("summary_grams"), BYTES("words"),    NUMBER("change")};
+    NUMBER("n_words"), BYTES("key_grams"), BYTES("summary_grams"), BYTES("words"),    OWN("change")};
 static const struct rv_column schema_timemachine[] = {NUMBER("key"),        NUMBER("schema"), WORD("operation"),
                                                       WORD("name"),         WORD("version"),  WORDS("content"),
                                                       WORDS("json_schema"), WORD("checksum"), NUMBER("recorded_us")};

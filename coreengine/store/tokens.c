@@ -228,13 +228,11 @@ int rv_tokens_drop_all(struct sql_store *st, rv_err **err)
     return rv_sql_run(rv_sql_use(st, SQL_DROP_ALL_TOKENS), "make what rows are found by anew", err);
 }
 
-int rv_tokens_settle(struct sql_store *from, struct sql_store *to, rv_err **err)
+int rv_tokens_copy_provider(struct sql_store *from, struct sql_store *to, rv_err **err)
 {
     const char *provider = NULL;
-    int rc = rv_sql_run(rv_sql_use(to, SQL_SETTLE_TOKENS), "number changes", err);
+    int rc = rv_tokens_provider(from, true, &provider, err);
 
-    if (rc == 0)
-        rc = rv_tokens_provider(from, true, &provider, err);
     if (rc < 0 || strcmp(provider, RV_EMBED_NGRAM) == 0)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(to, SQL_SET_ABOUT);

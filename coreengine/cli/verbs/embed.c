@@ -261,8 +261,8 @@ static const struct rv_cli_option embed_options[] = {
     {"base-url", 0, "URL", "address of the server, in place of the provider's own", NULL, false},
     {"dimensions", 0, "N", "length of each vector, if the model supports a choice", NULL, false},
     {"json", 'j', NULL, "print one JSON object with model, usage and all vectors", NULL, false},
-    {"provider", 'p', "PROVIDER", "what makes the vectors of rows from now on: hash-ngram or PROVIDER:MODEL[@DIMENSIONS]",
-     NULL, false},
+    {"provider", 'p', "PROVIDER",
+     "what makes the vectors of rows from now on: hash-ngram or PROVIDER:MODEL[@DIMENSIONS]", NULL, false},
     {"limit", 'n', "N", "embed at most N rows", NULL, false},
     {"watch", 'w', NULL, "look for rows every two seconds until interrupted", NULL, false},
 };
@@ -274,8 +274,10 @@ const struct rv_cli_verb rv_verb_embed = {
     .text =
         "Without TEXT the rows of the store are embedded whose text is new, and {processed, skipped, failed} is\n"
         "printed. The store remembers --provider; another one embeds all rows again, and searches use it as soon as\n"
-        "it was set. hash-ngram, which a store begins with, makes vectors when rows are written and needs no command.\n\n"
-        "With TEXT prints one JSON array of numbers a line, in the order of the texts. - reads the texts from standard input,\n"
+        "it was set. hash-ngram, which a store begins with, makes vectors when rows are written and needs no "
+        "command.\n\n"
+        "With TEXT prints one JSON array of numbers a line, in the order of the texts. - reads the texts from standard "
+        "input,\n"
         "one a line; blank lines are skipped. Keys and addresses come from the environment, as for `reeve run`:\n"
         "`reeve inspect --providers` lists the variables.",
     .examples = "reeve embed --provider openai:text-embedding-3-small\n"
