@@ -65,9 +65,11 @@ struct rv_engine {
     struct tool_record *tools;
     size_t n_tools, cap_tools;
     rv_index tool_index;
-    int64_t blocked_until_us;        /* later than that no breaker is open */
-    rv_http *http;                   /* NULL until a model is asked over HTTP */
-    rv_providers *providers;         /* NULL until a model is asked over HTTP */
+    int64_t blocked_until_us;                     /* later than that no breaker is open */
+    rv_http *http;                                /* NULL until something is asked over HTTP */
+    struct services *services;                    /* NULL until a capability asks for one */
+    void (*withdraw)(rv_engine *e, uint64_t ask); /* with services: the answer is not wanted; for workers.c */
+    rv_providers *providers;                      /* NULL until a model is asked over HTTP */
     int64_t renew_at_us, look_at_us; /* when leases are renewed, and cancellations looked for; see keep.c */
 };
 
@@ -137,6 +139,7 @@ struct rv_exec {
     int64_t expiry_us;        /* of the question that is waited for while the run works; 0: none is */
     bool is_asking;           /* at the end of this turn */
     json_object *told;        /* ids of open questions that on_question was told, as keys; owned; NULL: none */
+    int n_published;          /* events of capabilities */
     unsigned near;            /* bits of the bounds (rv_run_bounds()) that the log has as nearly used up */
     char *refused;            /* by a quota: why it hands over; owned; NULL: it was not */
     int64_t refused_until_us; /* with refused: when the quota may allow it */

@@ -40,7 +40,7 @@ json_object *rv_entity_parse(rv_str text, json_type type, bool *lacked);
 /** By key, whatever the scope. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object **out,
                                rv_err **err);
-/** A live row that a scope sees: what a change needs of it. */
+/** A live row that a scope sees: what a change needs to know. */
 struct rv_entity_found {
     int64_t key;
     char user[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1];
@@ -48,6 +48,22 @@ struct rv_entity_found {
 };
 RV_MUST_CHECK int rv_entity_see(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_kind *kind,
                                 const char *id, struct rv_entity_found *out, rv_err **err);
+
+/* --- entities_change.c --- */
+struct rv_entity_change {
+    const struct rv_kind *kind;
+    const char *id;
+    int64_t now_us;
+};
+RV_MUST_CHECK int rv_entity_check_change(const struct rv_store_scope *scope, const char *kind_name, const char *id,
+                                         int64_t now_us, struct rv_store_scope *sc, struct rv_entity_change *c,
+                                         rv_err **err);
+/** RV_E_DENIED: the scope sees a row of that owner and may not change it. */
+RV_MUST_CHECK int rv_entity_check_owner(const struct rv_store_scope *scope, const char *tenant, const char *user,
+                                        rv_err **err);
+int rv_entity_fail_shared(rv_err **err);
+/** RV_E_INVALID: other calls write rows of that kind. */
+int rv_entity_fail_place(const struct rv_kind *kind, rv_err **err);
 
 /* --- keys.c --- */
 /* A row of any kind as the index has it. Call it in the transaction that writes the row. */

@@ -1,5 +1,5 @@
 /* The index of names: which rows a name means. It is kept by the calls that write rows, in their transaction; it can be
- * made anew from the rows at any time, and the check of the store compares it with them. */
+ * rebuilt from the rows at any time, and the check of the store compares it with them. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static void write_summary(rv_str summary, rv_buf *out)
         rv_buf_putc(out, cut.ptr[i] ? cut.ptr[i] : ' ');
 }
 
-/* The normalised name, or the id where nothing is left of it. */
+/* The normalised name, or the id where nothing is left. */
 static int write_key(rv_str name, const char *id, rv_buf *out, rv_err **err)
 {
     if (name.ptr)
@@ -154,7 +154,7 @@ int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t ro
     return rv_keys_put(st, &k, err);
 }
 
-/* --- Making it anew --- */
+/* --- Rebuilding it --- */
 
 /* Of what is newest: a session is as old as it is, however often it is continued. */
 static int64_t time_of(const struct rv_kind *kind, json_object *whole)
@@ -241,13 +241,13 @@ static int rebuild(struct sql_store *st, int64_t *total, rv_err **err)
 {
     json_object **rows = calloc(PAGE_ROWS, sizeof *rows);
     int64_t *keys = calloc(PAGE_ROWS, sizeof *keys);
-    int rc = rows && keys ? 0 : RV_FAIL(err, RV_E_NOMEM, "make keys anew");
+    int rc = rows && keys ? 0 : RV_FAIL(err, RV_E_NOMEM, "rebuild keys");
 
     *total = 0;
     if (rc == 0 && st->driver->be_patient)
         rc = st->driver->be_patient(st, err);
     if (rc == 0)
-        rc = rv_sql_run(rv_sql_use(st, SQL_DROP_KEYS), "make keys anew", err);
+        rc = rv_sql_run(rv_sql_use(st, SQL_DROP_KEYS), "rebuild keys", err);
     if (rc == 0)
         rc = rv_tokens_drop_all(st, err);
     for (size_t i = 0; i < rv_n_kinds && rc == 0; i++)
@@ -477,7 +477,7 @@ static int look_up(struct sql_store *st, const struct rv_store_scope *scope, rv_
     int rc = rv_buf_check(&key, "key", err);
     if (rc == 0 && key.len > 0)
         rc = find_keys(st, SQL_KEY_HITS, scope, rv_buf_cstr(&key), l, err);
-    if (rc == 0 && write_id(rv_str_trim(text), id))
+    if (rc == 0 && l->n == 0 && write_id(rv_str_trim(text), id))
         rc = find_keys(st, SQL_KEY_HITS_OF_ID, scope, id, l, err);
     if (rc == 0 && l->n == 0)
         rc = find_message(st, scope, rv_str_trim(text), rv_buf_cstr(&key), l, err);

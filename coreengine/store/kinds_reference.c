@@ -55,7 +55,7 @@ static const char rules[] =
     "for each kind and owner. It also finds a row by its id, and a message by `session-SESSION-msg-N`.\n\n"
     "The index of names is written with each row. `reeve gc --check` compares it with the rows; `reeve entities "
     "reindex`\n"
-    "makes it anew.\n\n"
+    "rebuilds it.\n\n"
     "## Deletion\n\n"
     "A deleted row is not found. Writing its id again brings it back with its columns. `reeve gc` erases rows 30 days "
     "after\n"

@@ -25,7 +25,7 @@
 
 #define RV_SQL_BY_KEY " WHERE e.key = ?1 AND e.deleted_us IS NULL"
 /* Two rows say that an operator has to say whose is meant. A tenant's own before every tenant's, a user's before
- * nobody's. */
+ * those without an owner. */
 #define RV_SQL_BY_ID                                                                                                   \
     " WHERE e.tenant_id = ?1 AND e.id = ?3 AND (?2 IS NULL OR e.user_id IN (?2, '')) AND e.deleted_us IS NULL"         \
     " ORDER BY e.user_id = '', e.user_id LIMIT 2"

@@ -320,11 +320,11 @@ void rv_kit_postgres_reuse(const struct rv_kit_postgres *pg, const char *url)
     close(fd);
 }
 
-char *rv_kit_postgres_sql(const struct rv_kit_postgres *pg, const char *sql)
+/* Its exit status; what it printed is appended to text. */
+static int run_psql(const struct rv_kit_postgres *pg, const char *sql, rv_buf *text)
 {
     const char *const argv[] = {program("psql"), "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, pg->url, NULL};
     int ends[2], status = 0;
-    rv_buf text = RV_BUF_INIT(MAX_TEXT);
     char piece[4096];
     ssize_t got;
 
@@ -333,9 +333,25 @@ char *rv_kit_postgres_sql(const struct rv_kit_postgres *pg, const char *sql)
     pid_t pid = spawn(argv, false, ends[1]);
     close(ends[1]);
     while ((got = read(ends[0], piece, sizeof piece)) > 0)
-        rv_buf_add(&text, piece, (size_t)got);
+        rv_buf_add(text, piece, (size_t)got);
     close(ends[0]);
-    if (waitpid(pid, &status, 0) != pid || status != 0)
+    if (waitpid(pid, &status, 0) != pid)
+        rv_kit_die("waitpid: %s", strerror(errno));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#define NO_CONNECTION 2 /* of psql; a server listens before it answers */
+
+char *rv_kit_postgres_sql(const struct rv_kit_postgres *pg, const char *sql)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT);
+    int status;
+
+    for (int ms = 0; (status = run_psql(pg, sql, &text)) == NO_CONNECTION && ms < START_MS; ms += 50) {
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        rv_buf_clear(&text);
+    }
+    if (status != 0)
         rv_kit_die("psql: status %d: %s: %s", status, sql, rv_buf_cstr(&text));
     while (text.len > 0 && text.ptr[text.len - 1] == '\n')
         rv_buf_truncate(&text, text.len - 1);

@@ -60,8 +60,9 @@ struct work_job {
     rv_journal *journal; /* taken over; NULL: the engine has it, or no one */
     struct rv_catalog catalog;
     struct rv_app_limits limits; /* of its tenant and user */
-    rv_exec *exec;               /* the loop's */
-    struct work_apart *apart;    /* the loop's: its process */
+    struct rv_app_services services;
+    rv_exec *exec;            /* the loop's */
+    struct work_apart *apart; /* the loop's: its process */
     struct rv_worker *worker;
     atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
     bool is_cancelled;         /* by the loop */
@@ -80,6 +81,8 @@ struct work_job *rv_work_list_take(struct work_list *l); /* all of them, by `nex
 void rv_work_job_free(struct work_job *j);
 /** It ends by err, which is taken. */
 void rv_work_fail(struct work_job *j, enum work_end end, rv_err *err);
+/** How it ends when its run stops with an error: a store that cannot be reached is not a failure of the task. */
+enum work_end rv_work_end_of(const struct work_job *j, int rc);
 /** It ends as done, with {"status": "ok", "run": ID, "run_status": status}. */
 void rv_work_done(struct work_job *j, const char *run_status);
 

@@ -190,16 +190,16 @@ static int work_once(struct rv_cli *cli, const struct rv_knowledge_embed *how, s
                      bool prints, rv_err **err)
 {
     struct rv_knowledge_embedded done = {0};
-    rv_buf text = RV_BUF_INIT(RV_APP_MAX_FETCH);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT), problem = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_err *why = NULL;
     int rc = rv_knowledge_embed(cli->store, how, &done, &why, err);
 
     if (why) {
-        rv_err_write_text(why, cli->debug, &text);
-        rv_cli_say_text(&text);
+        rv_buf_puts(&problem, "reeve: ");
+        rv_err_write_text(why, cli->debug, &problem);
+        rv_cli_say_text(&problem);
     }
     rv_err_free(why);
-    rv_buf_clear(&text);
     sum->failed += done.failed;
     if (rc == 0 && (prints || done.processed + done.skipped + done.failed > 0))
         rv_buf_printf(&text, "{\"processed\":%lld,\"skipped\":%lld,\"failed\":%lld}\n", (long long)done.processed,

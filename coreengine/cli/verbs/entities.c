@@ -499,7 +499,7 @@ static const struct rv_cli_verb history_verb = {
 static const struct rv_cli_verb reindex_verb = {
     .name = "entities reindex",
     .args = "",
-    .summary = "make the index of names anew from the rows",
+    .summary = "rebuild the index of names from the rows",
     .text =
         "The index is written with each row, so this is only needed when `reeve gc --check` reports keys that do not\n"
         "fit their rows. It takes one transaction.",

@@ -41,7 +41,7 @@ static void load_script(struct world *w, const char *text)
 static void load_capabilities(struct world *w, const char *const *names)
 {
     static const char *const dirs[] = {HOSTILE_DIR, CAPABILITY_DIR};
-    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), RV_SOURCE_DIR, NULL, NULL};
+    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), RV_SOURCE_DIR, NULL, NULL, NULL};
     rv_err *err = NULL;
 
     if (!names)
@@ -152,6 +152,7 @@ static struct rv_exec_opts ready(struct world *w, const struct how *how)
     x.saves = how->saves ? RV_SAVES_EACH : RV_SAVES_NONE;
     x.max_parallel = how->max_parallel;
     x.quotas = how->quotas;
+    x.services = how->services;
     x.observer.on_event = on_event;
     x.on_effect = on_effect;
     x.on_input = on_input;
