@@ -46,7 +46,6 @@ struct sql_driver {
     int64_t (*size)(struct sql_store *st);                /* bytes that it takes; 0: not known */
     int (*give_back)(struct sql_store *st, rv_err **err); /* space that deleted rows took, to the system */
     int (*backup)(struct sql_store *st, const char *path, rv_err **err); /* NULL: by a copy of the rows */
-    bool has_one_writer; /* at a time: changes can be numbered by a counter */
     /* Copying. */
     bool reads_pages;                                      /* rows come in pages that are kept in memory */
     bool refuses_bytes;                                    /* of a text: NUL, and what is not UTF-8 */

@@ -265,7 +265,6 @@ const struct sql_driver rv_sqlite_driver = {
     .begin = rv_sqlite_begin,
     .commit = rv_sqlite_commit,
     .rollback = rv_sqlite_rollback,
-    .has_one_writer = true,
     .schema = RV_SQLITE_SCHEMA,
     .size = rv_sqlite_size,
     .give_back = rv_sqlite_give_back,

@@ -230,7 +230,7 @@ START_TEST(scores_do_not_depend_on_rows_of_others)
     world_open(w, _i);
     put(w, &ada, "resources", "{\"name\":\"bread\",\"content\":\"Bread needs flour and water\"}", T0);
     put(w, &ada, "resources", "{\"name\":\"soup\",\"content\":\"Water, salt, carrots\"}", T0 + 1);
-    put(w, &nobody, "resources", "{\"name\":\"tea\",\"content\":\"Hot water\"}", T0 + 2);
+    put(w, &unowned, "resources", "{\"name\":\"tea\",\"content\":\"Hot water\"}", T0 + 2);
     query.min_similarity = 0.1;
     for (size_t i = 0; i < RV_COUNT(ranks); i++) {
         query.rank = ranks[i];
