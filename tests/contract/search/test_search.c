@@ -156,7 +156,7 @@ START_TEST(search_finds_what_was_just_written)
         T0);
     put(w, &ada, "resources", "{\"name\":\"b\",\"content\":\"Bread needs flour and water\",\"category\":\"food\"}", T0);
     put(w, &ada, "moments", "{\"name\":\"c\",\"summary\":\"databases and their indexes\"}", T0);
-    SEARCH(&ada, &query, "a:0.764");
+    SEARCH(&ada, &query, "a:0.784");
     query.category = RV_STR_LIT("food");
     SEARCH(&ada, &query, "");
     query.min_similarity = 0;
