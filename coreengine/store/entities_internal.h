@@ -73,6 +73,7 @@ struct rv_key_source {
     const char *tenant, *user, *id;
     rv_str name, summary; /* ptr NULL: none; a summary is cut */
     int64_t updated_us;
+    json_object *whole; /* borrowed: the row, as rv_entity_read() gives it; NULL: it is read when it is needed */
 };
 RV_MUST_CHECK int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **err);
 RV_MUST_CHECK int rv_keys_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/store/entities_internal.h"
+#include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 
 #define SUMMARY_CHARS 500
@@ -54,6 +54,8 @@ int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **er
         rv_sql_int(stmt, 8, k->updated_us);
         rc = rv_sql_run(stmt, "write a key", err);
     }
+    if (rc == 0)
+        rc = rv_tokens_put(st, k, rv_buf_str(&key), rv_buf_str(&summary), err);
     rv_buf_fini(&key);
     rv_buf_fini(&summary);
     return rc;
@@ -88,6 +90,9 @@ int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, co
         rv_sql_text(stmt, 3, rv_buf_cstr(&summary));
         rc = rv_sql_run(stmt, "write a key", err);
     }
+    if (rc == 0)
+        rc = rv_tokens_put(st, &(struct rv_key_source){.kind = "sessions", .row = row, .id = id}, rv_buf_str(&key),
+                           rv_buf_str(&summary), err);
     rv_buf_fini(&key);
     rv_buf_fini(&summary);
     return rc;
@@ -99,7 +104,8 @@ int rv_keys_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **e
 
     rv_sql_text(stmt, 1, kind);
     rv_sql_int(stmt, 2, row);
-    return rv_sql_run(stmt, "drop a key", err);
+    int rc = rv_sql_run(stmt, "drop a key", err);
+    return rc < 0 ? rc : rv_tokens_drop(st, kind, row, err);
 }
 
 static bool is_ciphertext(json_object *whole)
@@ -143,7 +149,8 @@ int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t ro
                                     .id = text_of(whole, "id").ptr,
                                     .name = text_of(whole, "name"),
                                     .summary = summary_of(kind, whole),
-                                    .updated_us = updated_us};
+                                    .updated_us = updated_us,
+                                    .whole = whole};
     return rv_keys_put(st, &k, err);
 }
 
@@ -241,6 +248,8 @@ static int rebuild(struct sql_store *st, int64_t *total, rv_err **err)
         rc = st->driver->be_patient(st, err);
     if (rc == 0)
         rc = rv_sql_run(rv_sql_use(st, SQL_DROP_KEYS), "rebuild keys", err);
+    if (rc == 0)
+        rc = rv_tokens_drop_all(st, err);
     for (size_t i = 0; i < rv_n_kinds && rc == 0; i++)
         if (rv_kinds[i].is_indexed)
             rc = index_kind(st, &rv_kinds[i], rows, keys, total, err);

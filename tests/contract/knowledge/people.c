@@ -45,9 +45,11 @@ void fill_seen(struct world *w)
         "{\"name\":\"Report\",\"uri\":\"file:report\",\"ordinal\":0,\"content\":\"Ships and ports 42\","
         "\"graph_edges\":[{\"target\":\"atlas\"},{\"target\":\"Lunch\",\"weight\":2}]}");
     put(w, &unowned, "ontologies", 5,
-        "{\"name\":\"Atlas\",\"content\":\"A project\",\"confidence_score\":0.75,\"graph_edges\":[{\"target\":\"quay\"}]}");
+        "{\"name\":\"Atlas\",\"content\":\"A "
+        "project\",\"confidence_score\":0.75,\"graph_edges\":[{\"target\":\"quay\"}]}");
     put(w, &ada, "files", 6, "{\"name\":\"photo\",\"uri\":\"file:photo\",\"size_bytes\":1234567890123}");
-    put(w, &unowned, "servers", 7, "{\"name\":\"web\",\"url\":\"https://example.com\",\"auth_config\":{\"token\":\"hush\"}}");
+    put(w, &unowned, "servers", 7,
+        "{\"name\":\"web\",\"url\":\"https://example.com\",\"auth_config\":{\"token\":\"hush\"}}");
     put(w, &unowned, "tools", 8, "{\"name\":\"fetch\",\"enabled\":false,\"input_schema\":{\"type\":\"object\"}}");
     put(w, &ada, "users", 9, "{\"name\":\"Ada\",\"email\":\"ada@example.com\",\"interests\":[\"sums\"]}");
     open_session(w, RV_STORE_TENANT, "ada", "talk", "Ports", 10);
@@ -64,15 +66,19 @@ void fill_hidden(struct world *w)
 
     for (size_t i = 0; i < RV_COUNT(others); i++) {
         put(w, others[i], "moments", 20,
-            "{\"name\":\"Secret plan\",\"summary\":\"hidden: 77\",\"rating\":5,\"category\":\"hidden\",\"topic_tags\":[\"hidden\"],"
+            "{\"name\":\"Secret plan\",\"summary\":\"hidden: "
+            "77\",\"rating\":5,\"category\":\"hidden\",\"topic_tags\":[\"hidden\"],"
             "\"starts_timestamp\":\"2026-01-02T12:00:00Z\",\"metadata\":{\"hidden\":1},"
             "\"graph_edges\":[{\"target\":\"lunch\"},{\"target\":\"quay\"}]}");
-        put(w, others[i], "moments", 0, "{\"name\":\"lunch\",\"summary\":\"hidden too\",\"rating\":1,\"metadata\":{\"hidden\":2}}");
-        put(w, others[i], "resources", 21, "{\"name\":\"Report\",\"uri\":\"file:report\",\"content\":\"hidden words\"}");
+        put(w, others[i], "moments", 0,
+            "{\"name\":\"lunch\",\"summary\":\"hidden too\",\"rating\":1,\"metadata\":{\"hidden\":2}}");
+        put(w, others[i], "resources", 21,
+            "{\"name\":\"Report\",\"uri\":\"file:report\",\"content\":\"hidden words\"}");
         put(w, others[i], "files", 22, "{\"name\":\"hidden file\",\"size_bytes\":-0}");
         put(w, others[i], "users", 23, "{\"name\":\"hidden user\",\"email\":\"hidden@example.com\"}");
         put(w, others[i], "servers", 24, "{\"name\":\"hidden server\",\"url\":\"https://hidden.example.com\"}");
-        put(w, others[i], "feedback", 25, "{\"id\":\"99999999-0000-4000-8000-000000000001\",\"rating\":1,\"comment\":\"hidden comment\"}");
+        put(w, others[i], "feedback", 25,
+            "{\"id\":\"99999999-0000-4000-8000-000000000001\",\"rating\":1,\"comment\":\"hidden comment\"}");
     }
     put(w, &(struct rv_store_scope){"other", ""}, "ontologies", 26, "{\"name\":\"Atlas\",\"content\":\"hidden page\"}");
     put(w, &ada, "moments", 27, "{\"name\":\"hidden later\",\"summary\":\"hidden since deleted\"}");

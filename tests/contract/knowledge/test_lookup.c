@@ -58,9 +58,9 @@ END_TEST
 
 START_TEST(rows_of_others_are_as_if_they_did_not_exist)
 {
-    static const char *const keys[] = {"secret plan", "hidden file", "hidden talk", "hidden later", "report",
-                                       "lunch",       "talk",        "atlas",       "session-talk-msg-1",
-                                       "99999999-0000-4000-8000-000000000001"};
+    static const char *const keys[] = {
+        "secret plan", "hidden file", "hidden talk", "hidden later",       "report",
+        "lunch",       "talk",        "atlas",       "session-talk-msg-1", "99999999-0000-4000-8000-000000000001"};
     struct world world, *w = &world;
     char *without[RV_COUNT(keys)];
 

@@ -6,6 +6,7 @@ struct compared {
     struct world worlds[8];
     int n_answers;
     bool leaves_order;
+    rv_buf unequal;
 };
 
 static int by_text(const void *a, const void *b)
@@ -42,6 +43,9 @@ static char *sorted(char *answer)
 static void compare(void *self, char *line)
 {
     struct compared *c = self;
+
+    if (line[0] == '~') /* casts of texts that are no numbers, and such, are the database's */
+        return;
     char *first = ask(&c->worlds[0], &ada, line, NULL);
 
     c->n_answers += first[0] == '{';
@@ -56,8 +60,9 @@ static void compare(void *self, char *line)
         /* Why a database refuses it is said in its own words. */
         if (strncmp(first, "sql_error: ", 11) == 0 && strncmp(other, "sql_error: ", 11) == 0)
             is_same = true;
-        ck_assert_msg(is_same, "%s\n%s: %s\n%s: %s", line, c->worlds[0].impl->name, first, c->worlds[i].impl->name,
-                      other);
+        if (!is_same)
+            rv_buf_printf(&c->unequal, "%s\n%s: %s\n%s: %s\n", line, c->worlds[0].impl->name, first,
+                          c->worlds[i].impl->name, other);
         free(other);
     }
     free(first);
@@ -66,7 +71,7 @@ static void compare(void *self, char *line)
 /* Proves p8-data.23/10: the same statement gives the same bytes on every store */
 START_TEST(statements_give_the_same_bytes_on_every_store)
 {
-    struct compared c = {.leaves_order = true};
+    struct compared c = {.leaves_order = true, .unequal = RV_BUF_INIT(1 << 20)};
 
     for (int i = 0; i < n_store_impls; i++) {
         world_open(&c.worlds[i], i);
@@ -76,7 +81,9 @@ START_TEST(statements_give_the_same_bytes_on_every_store)
     each_line(RV_SOURCE_DIR "/tests/conformance/rem/portable.txt", compare, &c);
     c.leaves_order = false;
     each_line(RV_SOURCE_DIR "/tests/contract/knowledge/statements.txt", compare, &c);
+    ck_assert_msg(c.unequal.len == 0, "%s", rv_buf_cstr(&c.unequal));
     ck_assert_int_gt(c.n_answers, 150);
+    rv_buf_fini(&c.unequal);
     for (int i = 0; i < n_store_impls; i++)
         world_close(&c.worlds[i]);
 }
@@ -88,12 +95,13 @@ START_TEST(columns_are_those_of_the_kinds)
 
     world_open(w, _i);
     fill_seen(w);
-    ANSWERS(&ada, "SELECT * FROM files",
-            "[{\"id\":\"f113e789-14c6-5ebb-84bd-6ef79152740e\",\"tenant_id\":\"default\",\"user_id\":\"ada\",\"name\":"
-            "\"photo\",\"uri\":\"file:photo\",\"mime_type\":null,\"size_bytes\":1234567890123,\"parsed_content\":null,"
-            "\"parsed_output\":null,\"processing_status\":\"pending\",\"thumbnail_uri\":null,\"metadata\":\"{}\",\"tags\":"
-            "\"[]\",\"graph_edges\":\"[]\",\"encryption_level\":null,\"created_at\":\"2023-11-14T22:13:20.000006+00:00\","
-            "\"updated_at\":\"2023-11-14T22:13:20.000006+00:00\",\"deleted_at\":null}]");
+    ANSWERS(
+        &ada, "SELECT * FROM files",
+        "[{\"id\":\"f113e789-14c6-5ebb-84bd-6ef79152740e\",\"tenant_id\":\"default\",\"user_id\":\"ada\",\"name\":"
+        "\"photo\",\"uri\":\"file:photo\",\"mime_type\":null,\"size_bytes\":1234567890123,\"parsed_content\":null,"
+        "\"parsed_output\":null,\"processing_status\":\"pending\",\"thumbnail_uri\":null,\"metadata\":\"{}\",\"tags\":"
+        "\"[]\",\"graph_edges\":\"[]\",\"encryption_level\":null,\"created_at\":\"2023-11-14T22:13:20.000006+00:00\","
+        "\"updated_at\":\"2023-11-14T22:13:20.000006+00:00\",\"deleted_at\":null}]");
     ANSWERS(&ada, "SELECT name, summary, rating FROM moments ORDER BY name",
             "[{\"name\":\"Launch\",\"summary\":null,\"rating\":null},{\"name\":\"Lunch\",\"summary\":\"We met at the "
             "harbour, O'Brien paid 12\",\"rating\":4},{\"name\":\"Quay\",\"summary\":\"\303\234ber den Kai, 10 000 "
@@ -102,6 +110,22 @@ START_TEST(columns_are_those_of_the_kinds)
     ANSWERS(&elsewhere, "SELECT count(*) AS n FROM moments", "[{\"n\":0}]");
     ANSWERS(&operator_scope, "SELECT count(*) AS n FROM messages", "[{\"n\":4}]");
     ANSWERS(&ada, "SELECT enabled, name FROM tools", "[{\"enabled\":0,\"name\":\"fetch\"}]");
+    world_close(w);
+}
+END_TEST
+
+START_TEST(tables_are_computed_before_the_statement_is_applied)
+{
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    fill_seen(w);
+    char *plan = ask(w, &operator_scope, "EXPLAIN SELECT name FROM moments WHERE 1 / (rating - 5) > 0", NULL);
+    ck_assert_msg(strstr(plan, "MATERIALIZE moments") || strstr(plan, "CTE Scan on moments"), "%s", plan);
+    free(plan);
+    char *refused = ask(w, &ada, "EXPLAIN SELECT name FROM moments", NULL);
+    ck_assert_msg(strncmp(refused, "not_a_query: ", 13) == 0, "%s", refused);
+    free(refused);
     world_close(w);
 }
 END_TEST
@@ -119,13 +143,17 @@ START_TEST(rows_cells_and_time_have_limits)
     rv_buf_puts(&row, "\"}");
     json_object_put(put_one(w, &ada, "resources", rv_buf_cstr(&row), T0));
     rv_buf_fini(&row);
-    char *many = ask(w, &ada, "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 1000) "
-                              "SELECT i FROM n ORDER BY i", &(struct rv_knowledge_opts){.now_us = T0});
+    char *many = ask(w, &ada,
+                     "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 1000) "
+                     "SELECT i FROM n ORDER BY i",
+                     &(struct rv_knowledge_opts){.now_us = T0});
     ck_assert_ptr_nonnull(strstr(many, "{\"i\":200}],\"warnings\":[],\"truncated\":true}"));
     char *cut = ask(w, &ada, "SELECT content FROM resources", NULL);
     ck_assert_uint_lt(strlen(cut), (16 << 10) + 200);
-    ck_assert_ptr_nonnull(strstr(cut, "\303\251\"}],\"warnings\":[\"texts of more than 16 KiB are cut\"],\"truncated\":true}"));
-    char *endless = ask(w, &ada, "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", &quick);
+    ck_assert_ptr_nonnull(
+        strstr(cut, "\303\251\"}],\"warnings\":[\"texts of more than 16 KiB are cut\"],\"truncated\":true}"));
+    char *endless = ask(
+        w, &ada, "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", &quick);
     ck_assert_msg(strncmp(endless, "timeout: ", 9) == 0, "%s", endless);
     char *after = ask(w, &ada, "SELECT name FROM resources", NULL);
     ck_assert_ptr_nonnull(strstr(after, "\"long\""));
@@ -167,8 +195,10 @@ START_TEST(statements_may_have_a_role_of_their_own)
     }
     schema += strlen("schema=");
     fill_seen(w);
-    rv_buf_printf(&text, "DROP ROLE IF EXISTS asks; CREATE ROLE asks; GRANT USAGE ON SCHEMA %s TO asks;"
-                         " GRANT SELECT ON %s.entities TO asks", schema, schema);
+    rv_buf_printf(&text,
+                  "DROP ROLE IF EXISTS asks; CREATE ROLE asks; GRANT USAGE ON SCHEMA %s TO asks;"
+                  " GRANT SELECT ON %s.entities TO asks",
+                  schema, schema);
     free(rv_kit_postgres_sql(pg, rv_buf_cstr(&text)));
     rv_buf_clear(&text);
     rv_buf_printf(&text, "%s&query_role=asks", w->url);
@@ -196,6 +226,7 @@ Suite *sql_suite(void)
 
     tcase_add_test(tc, statements_give_the_same_bytes_on_every_store);
     ADD(tc, columns_are_those_of_the_kinds);
+    ADD(tc, tables_are_computed_before_the_statement_is_applied);
     ADD(tc, rows_cells_and_time_have_limits);
     ADD(tc, a_statement_within_a_group_is_refused);
     tcase_add_test(tc, statements_may_have_a_role_of_their_own);

@@ -32,8 +32,7 @@ START_TEST(edges_are_followed_breadth_first_the_heaviest_before)
     WALKS(&ada, "TRAVERSE lunch", "lunch lunch>report lunch>atlas");
     WALKS(&ada, "TRAVERSE lunch DEPTH 2", "lunch lunch>report lunch>atlas lunch>atlas>quay");
     WALKS(&ada, "TRAVERSE lunch DEPTH 9", "lunch lunch>report lunch>atlas lunch>atlas>quay");
-    WALKS(&ada, "TRAVERSE lunch DEPTH 2 PATHS",
-          "lunch lunch>report lunch>atlas lunch>report>atlas lunch>atlas>quay");
+    WALKS(&ada, "TRAVERSE lunch DEPTH 2 PATHS", "lunch lunch>report lunch>atlas lunch>report>atlas lunch>atlas>quay");
     WALKS(&ada, "TRAVERSE lunch DEPTH 9 TYPE builds_on", "lunch lunch>atlas");
     WALKS(&ada, "TRAVERSE lunch TYPE BUILDS_ON", "lunch");
     WALKS(&ada, "TRAVERSE nothing DEPTH 3", "");
@@ -43,9 +42,12 @@ START_TEST(edges_are_followed_breadth_first_the_heaviest_before)
     ANSWERS(&ada, "TRAVERSE Quay",
             "[{\"depth\":0,\"entity_key\":\"quay\",\"entity_type\":\"moments\",\"entity_id\":"
             "\"3305a5ec-03a8-58e8-88dc-6aff2cc17cf2\",\"rel_type\":null,\"rel_weight\":1.0,\"path\":[\"quay\"],"
-            "\"entity_record\":{\"summary\":\"Quay\",\"metadata\":{}}},{\"depth\":1,\"entity_key\":\"lunch\",\"entity_type\":"
-            "\"moments\",\"entity_id\":\"9eb51f0b-3026-58aa-8afa-835fd3f3febc\",\"rel_type\":null,\"rel_weight\":1.0,\"path\":"
-            "[\"quay\",\"lunch\"],\"entity_record\":{\"summary\":\"Lunch\",\"metadata\":{\"n\":1,\"f\":1.50,\"o\":{\"k\":[1,"
+            "\"entity_record\":{\"summary\":\"Quay\",\"metadata\":{}}},{\"depth\":1,\"entity_key\":\"lunch\",\"entity_"
+            "type\":"
+            "\"moments\",\"entity_id\":\"9eb51f0b-3026-58aa-8afa-835fd3f3febc\",\"rel_type\":null,\"rel_weight\":1.0,"
+            "\"path\":"
+            "[\"quay\",\"lunch\"],\"entity_record\":{\"summary\":\"Lunch\",\"metadata\":{\"n\":1,\"f\":1.50,\"o\":{"
+            "\"k\":[1,"
             "\"two\"]}}}}]");
     world_close(w);
 }
@@ -77,7 +79,8 @@ START_TEST(edges_to_ids_and_damaged_edges_do_no_harm)
     const char *id = "";
     rv_buf row = RV_BUF_INIT(1000);
     ck_assert(rv_json_get_text(one, "id", &id));
-    rv_buf_printf(&row, "{\"name\":\"two\",\"graph_edges\":[{\"target\":\"%s\"},{\"target\":\"two\"},{\"target\":\"!!\"}]}", id);
+    rv_buf_printf(
+        &row, "{\"name\":\"two\",\"graph_edges\":[{\"target\":\"%s\"},{\"target\":\"two\"},{\"target\":\"!!\"}]}", id);
     json_object_put(put_one(w, &ada, "moments", rv_buf_cstr(&row), T0));
     WALKS(&ada, "TRAVERSE two DEPTH 3", "two two>one");
     WALKS(&ada, "TRAVERSE two DEPTH 3 PATHS", "two two>one");
@@ -109,7 +112,8 @@ START_TEST(a_large_graph_ends_at_five_hundred_rows)
         json_object_put(put_one(w, &ada, "moments", node, T0));
     }
     OK(rv_store_commit(w->s, &w->err));
-    char *nodes = ask(w, &ada, "TRAVERSE hub DEPTH 3", NULL), *paths = ask(w, &ada, "TRAVERSE hub DEPTH 10 PATHS", NULL);
+    char *nodes = ask(w, &ada, "TRAVERSE hub DEPTH 3", NULL),
+         *paths = ask(w, &ada, "TRAVERSE hub DEPTH 10 PATHS", NULL);
     char *answers[] = {nodes, paths};
     for (size_t i = 0; i < RV_COUNT(answers); i++) {
         json_object *answer = tree(answers[i]);
@@ -145,8 +149,8 @@ static void make_graph(struct world *w, struct graph *g, struct rv_rand rand)
         for (int k = 0, n = 0; k < N_NODES; k++)
             if (rv_rand_below(rand, 6) == 0) {
                 g->edges[i][k] = true;
-                rv_buf_printf(&row, "%s{\"target\":\"%s%d\",\"weight\":%g}", n++ ? "," : "", k % 2 ? "node_" : "NODE ", k,
-                              (double)rv_rand_below(rand, 4) / 4);
+                rv_buf_printf(&row, "%s{\"target\":\"%s%d\",\"weight\":%g}", n++ ? "," : "", k % 2 ? "node_" : "NODE ",
+                              k, (double)rv_rand_below(rand, 4) / 4);
             }
         rv_buf_puts(&row, "]}");
         json_object_put(put_one(w, owners[g->owner[i]], i % 2 ? "moments" : "resources", rv_buf_cstr(&row), T0));
@@ -207,7 +211,8 @@ START_TEST(paths_are_edges_of_rows_that_are_seen)
         for (int start = 0; start < N_NODES; start += 3) {
             for (int form = 0; form < 2; form++) {
                 char query[100], *first = NULL;
-                snprintf(query, sizeof query, "TRAVERSE \"node %d\" DEPTH %d%s", start, form ? 3 : 10, form ? " PATHS" : "");
+                snprintf(query, sizeof query, "TRAVERSE \"node %d\" DEPTH %d%s", start, form ? 3 : 10,
+                         form ? " PATHS" : "");
                 for (int i = 0; i < n_store_impls; i++) {
                     char *text = results_of(&worlds[i], &ada, query);
                     json_object *rows = tree(text);
