@@ -62,6 +62,8 @@ RV_MUST_CHECK int rv_keys_drop(struct sql_store *st, const char *kind, int64_t r
 /** The same for the whole row, as rv_entity_read() gives it; of a kind without an index nothing. */
 RV_MUST_CHECK int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *tenant,
                                   const char *user, json_object *whole, int64_t updated_us, rv_err **err);
+/** The order of a lookup: own before shared, kinds in their order, newest first; what is left is decided by the ids. */
+int rv_key_compare(const struct rv_key_hit *a, const struct rv_key_hit *b);
 /** Fill the index of a store that came from an older version, when that was not done yet. */
 RV_MUST_CHECK int rv_keys_catch_up(struct sql_store *st, rv_err **err);
 

@@ -15,6 +15,7 @@
 #include "coreengine/store/entities.h"
 #include "coreengine/store/handle.h"
 #include "coreengine/store/interrupts.h"
+#include "coreengine/store/nodes.h"
 #include "coreengine/store/quotas.h"
 #include "coreengine/store/runs.h"
 #include "coreengine/store/schedules.h"
