@@ -53,6 +53,89 @@ static const struct rv_cap_entry entries[] = {
          }
      }),
      keep_record},
+    {RV_CAP_TOOL, "search", RV_CAP_JSON({
+         "description": "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is no query.",
+         "risk": "read_only",
+         "category": "read",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["query"],
+             "properties": {
+                 "query": {"type": "string", "description": "begins with LOOKUP, SEARCH, FUZZY, TRAVERSE or SQL"},
+                 "limit": {"type": ["integer", "null"], "default": 20, "description": "results at most"}
+             }
+         },
+         "services": ["query"]
+     }),
+     search},
+    {RV_CAP_TOOL, "save_moments", RV_CAP_JSON({
+         "description": "Keep moments: what is worth coming back to, and what it is connected with. One of the same name is written over.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["moments"],
+             "properties": {
+                 "moments": {
+                     "type": "array",
+                     "items": {"type": "object"},
+                     "description": "each: name, summary, topic_tags, emotion_tags, affinity_fragments (each: target, which is the name of something that is kept already, relation, weight from 0 to 1, reason)"
+                 },
+                 "user_id": {"type": ["string", "null"], "default": null, "description": "leave it out"}
+             }
+         },
+         "services": ["entities.lookup", "entities.put"]
+     }),
+     save_moments},
+    {RV_CAP_TOOL, "get_moments", RV_CAP_JSON({
+         "description": "List what is remembered, newest first. All that is given has to fit.",
+         "risk": "read_only",
+         "category": "read",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "properties": {
+                 "moment_type": {"type": ["string", "null"], "default": null, "description": "dream, session_chunk, content_upload, reminder, web_search, note, ..."},
+                 "category": {"type": ["string", "null"], "default": null},
+                 "topic_tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null, "description": "all of them"},
+                 "after_date": {"type": ["string", "null"], "default": null, "description": "the first day or time, as 2026-01-31 or 2026-01-31T09:30Z"},
+                 "before_date": {"type": ["string", "null"], "default": null, "description": "the last day or time"},
+                 "limit": {"type": ["integer", "null"], "default": 20, "description": "1 to 100"},
+                 "offset": {"type": ["integer", "null"], "default": 0, "description": "how many to pass over"}
+             }
+         },
+         "services": ["entities.find"]
+     }),
+     get_moments},
+    {RV_CAP_TOOL, "get_user_profile", RV_CAP_JSON({
+         "description": "What is known about the person of this conversation.",
+         "risk": "read_only",
+         "category": "read",
+         "input_schema": {"type": "object", "additionalProperties": false, "properties": {}},
+         "services": ["entities.find"]
+     }),
+     get_user_profile},
+    {RV_CAP_TOOL, "update_user_metadata", RV_CAP_JSON({
+         "description": "Keep facts about the person of this conversation. Send only what changed. Sections: relations (name, role, notes), interests, feeds (url, name, type, notes), preferences, facts, categories, sources.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["metadata"],
+             "properties": {
+                 "metadata": {"type": "object", "description": "sections; each takes the place of the one that is kept"},
+                 "remove_keys": {"type": ["array", "null"], "items": {"type": "string"}, "default": null, "description": "sections to forget"},
+                 "list_mode": {"type": ["string", "null"], "default": null, "description": "replace (default), or union: relations, feeds and interests are added to those that are kept"}
+             }
+         },
+         "services": ["entities.find", "entities.merge_metadata"]
+     }),
+     update_user_metadata},
     P8_AGENTS
     RV_CAP_END,
 };

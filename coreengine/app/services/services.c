@@ -10,6 +10,14 @@ static const struct row {
     const char *name;
     int (*serve)(const struct app_ask *a, rv_jw *w, rv_err **err); /* writes the members of the answer */
 } rows[] = {
+    {"entities.delete", app_entities_delete},
+    {"entities.find", app_entities_find},
+    {"entities.get", app_entities_get},
+    {"entities.lookup", app_entities_lookup},
+    {"entities.merge_edges", app_entities_merge_edges},
+    {"entities.merge_metadata", app_entities_merge_metadata},
+    {"entities.put", app_entities_put},
+    {"query", app_query},
     {"schedules.add", app_schedules_add},
     {"schedules.cancel", app_schedules_cancel},
     {"schedules.list", app_schedules_list},
