@@ -1,16 +1,16 @@
-/* Files of a folder into the store: each file a row of `files`, its text cut into chunks that are rows of `resources`,
- * links between pages as edges, and a moment that tells of it.
+/* Reads files into the store: each file becomes a row of `files`, its text is cut into chunks that are rows of
+ * `resources`, links between pages become edges, and a moment says that it was read.
  *
  * What a file's rows are follows from its path, so a file that was read before is changed, not added again, and one
- * whose content is the same is passed over. All rows of a file are one transaction: whoever is killed in between runs
- * it again. */
+ * whose content is the same is passed over. All rows of a file are one transaction: after a crash the
+ * same call goes on. */
 #ifndef RV_APP_INGEST_H
 #define RV_APP_INGEST_H
 
 #include "coreengine/app/app.h"
 #include "coreengine/store/entities.h"
 
-#define RV_INGEST_MAX_FILE  ((size_t)8 << 20) /* bytes; a text that is longer is no page */
+#define RV_INGEST_MAX_FILE  ((size_t)8 << 20) /* bytes; a longer text is a database, or a mistake */
 #define RV_INGEST_MAX_DEPTH 64                /* folders within each other */
 #define RV_INGEST_MAX_FILES 1000000           /* of one call */
 #define RV_INGEST_SUMMARY   300               /* characters of the moment's summary */

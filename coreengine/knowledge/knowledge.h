@@ -10,10 +10,16 @@
 
 #define RV_KNOWLEDGE_MAX_ROWS  500                 /* of TRAVERSE */
 #define RV_KNOWLEDGE_MAX_BYTES ((size_t)256 << 20) /* of all results, as JSON, when the caller gives no other limit */
+/* Of one statement of SQL: */
+#define RV_KNOWLEDGE_SQL_ROWS  200
+#define RV_KNOWLEDGE_SQL_MS    5000
+#define RV_KNOWLEDGE_SQL_CELL  ((size_t)16 << 10) /* bytes of a text; what is longer is cut */
+#define RV_KNOWLEDGE_SQL_BYTES ((size_t)4 << 20)  /* of all rows */
 
 struct rv_knowledge_opts {
     int64_t now_us; /* now() of SQL; 0: the clock */
     enum rv_rem_natural natural;
+    int64_t sql_ms;   /* of one statement of SQL; 0: RV_KNOWLEDGE_SQL_MS */
     size_t max_bytes; /* of the results as JSON: rows that do not fit are left out; 0: RV_KNOWLEDGE_MAX_BYTES */
 };
 
@@ -23,7 +29,11 @@ struct rv_knowledge_fault {
     int line, col;    /* of the query, from 1; 0: it has no place */
 };
 /* Faults beside those of RV_REM_FAULTS: constant, word, code of the error value, meaning. */
-#define RV_KNOWLEDGE_FAULTS(X) X(NOT_AVAILABLE, "not_available", RV_E_INVALID, "this mode is not available yet")
+#define RV_KNOWLEDGE_FAULTS(X)                                                                                         \
+    X(NOT_AVAILABLE, "not_available", RV_E_INVALID, "this mode is not available yet")                                  \
+    X(SQL_ERROR, "sql_error", RV_E_INVALID, "the database refuses the statement")                                      \
+    X(TIMEOUT, "timeout", RV_E_TIMEOUT, "the statement took longer than it may")                                       \
+    X(TOO_LARGE, "too_large", RV_E_LIMIT, "a value, or what the statement needs to compute it, is too large")
 
 /** Answer a query.
  *
@@ -32,6 +42,7 @@ struct rv_knowledge_fault {
  *  - LOOKUP: {entity_type, data}, data being the whole row, in the order of the keys. A key that means nothing adds
  *    nothing.
  *  - TRAVERSE: {depth, entity_key, entity_type, entity_id, rel_type, rel_weight, path, entity_record}, breadth first.
+ *  - SQL: each row as an object, its columns in their order. 1 and 0 are true and false.
  *  @param opts   may be NULL
  *  @param out    on success the object; the caller's
  *  @param fault  may be NULL; filled in on failure

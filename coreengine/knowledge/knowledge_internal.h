@@ -4,6 +4,13 @@
 
 #include "coreengine/knowledge/knowledge.h"
 
+enum knowledge_fault {
+#define X(name, word, code, meaning) RV_KNOWLEDGE_##name,
+    RV_KNOWLEDGE_FAULTS(X)
+#undef X
+};
+const char *rv_asking_fault_word(enum knowledge_fault fault); /* query.c */
+
 struct asking {
     rv_store *store;
     const struct rv_store_scope *scope;
@@ -25,6 +32,7 @@ RV_MUST_CHECK int rv_asking_warn(struct asking *a, rv_str text, rv_err **err);
 /* --- the modes --- */
 RV_MUST_CHECK int rv_asking_look_up(struct asking *a, rv_err **err);
 RV_MUST_CHECK int rv_asking_traverse(struct asking *a, rv_err **err);
+RV_MUST_CHECK int rv_asking_sql(struct asking *a, rv_err **err);
 
 /* --- alike.c --- */
 /** Sessions by their ids, and messages by their keys, compared without case, blanks and punctuation. Adds nothing when

@@ -16,12 +16,17 @@ static const struct {
 #undef X
 };
 
+const char *rv_asking_fault_word(enum knowledge_fault fault)
+{
+    return faults[fault].word;
+}
+
 static int not_available(struct asking *a, rv_err **err)
 {
-    a->fault->word = faults[0].word;
-    RV_FAIL(err, faults[0].code, "%s is not available yet", rv_rem_mode_word(a->q->mode));
+    a->fault->word = rv_asking_fault_word(RV_KNOWLEDGE_NOT_AVAILABLE);
+    RV_FAIL(err, faults[RV_KNOWLEDGE_NOT_AVAILABLE].code, "%s is not available yet", rv_rem_mode_word(a->q->mode));
     rv_err_hint(err, "LOOKUP KEY[, KEY...] finds rows by their names, TRAVERSE KEY follows their edges");
-    return faults[0].code;
+    return faults[RV_KNOWLEDGE_NOT_AVAILABLE].code;
 }
 
 static int answer(struct asking *a, rv_err **err)
@@ -31,9 +36,10 @@ static int answer(struct asking *a, rv_err **err)
         return rv_asking_look_up(a, err);
     case RV_REM_TRAVERSE:
         return rv_asking_traverse(a, err);
+    case RV_REM_SQL:
+        return rv_asking_sql(a, err);
     case RV_REM_SEARCH:
     case RV_REM_FUZZY:
-    case RV_REM_SQL:
     case RV_REM_N_MODES:
         break;
     }

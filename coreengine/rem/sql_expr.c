@@ -337,7 +337,8 @@ static int read_sum(struct sql *p, struct sql_operand *out)
     return rc;
 }
 
-int rv_rem_sql_fence(struct sql *p, const struct sql_operand *o, enum sql_form loosest)
+/* A predicate as an operand of something tighter gets parentheses: the databases order them differently. */
+static int fence(struct sql *p, const struct sql_operand *o, enum sql_form loosest)
 {
     return o->form > loosest ? rv_rem_sql_wrap(p, o, "(", ")") : 0;
 }
@@ -352,7 +353,7 @@ int rv_rem_sql_concat(struct sql *p, struct sql_operand *out)
         if (rc == 0 && out->form == SQL_ARITH)
             rc = rv_rem_sql_wrap(p, out, "(", ")");
         if (rc == 0)
-            rc = rv_rem_sql_fence(p, &b, SQL_LITERAL);
+            rc = fence(p, &b, SQL_LITERAL);
         if (rc == 0)
             *out = operand(out->first, b.last, SQL_CONCAT, SQL_TEXT);
     }
@@ -469,7 +470,7 @@ static int read_is(struct sql *p, struct sql_operand *out)
             rc = read_predicate(p, &b);
         if (rc == 0)
             rc = rv_rem_sql_match_times(p, out, &b);
-        return rc < 0 ? rc : rv_rem_sql_fence(p, &b, SQL_CONCAT);
+        return rc < 0 ? rc : fence(p, &b, SQL_CONCAT);
     }
     if (rv_rem_sql_take(p, "NULL") || rv_rem_sql_take(p, "TRUE") || rv_rem_sql_take(p, "FALSE"))
         return 0;
@@ -485,7 +486,7 @@ static int compare(struct sql *p, struct sql_operand *a)
     if (rc == 0 && (rv_rem_sql_is(p, p->pos, "ANY") || rv_rem_sql_is(p, p->pos, "SOME")))
         return read_any(p, at);
     if (rc == 0)
-        rc = rv_rem_sql_fence(p, a, SQL_CONCAT);
+        rc = fence(p, a, SQL_CONCAT);
     if (rc == 0)
         rc = read_predicate(p, &b);
     if (rc == 0)
@@ -493,7 +494,7 @@ static int compare(struct sql *p, struct sql_operand *a)
     if (rc == 0)
         rc = rv_rem_sql_match_times(p, a, &b);
     if (rc == 0)
-        rc = rv_rem_sql_fence(p, &b, SQL_CONCAT);
+        rc = fence(p, &b, SQL_CONCAT);
     if (rc == 0 && is_comparison(p, p->pos))
         rc = rv_rem_sql_not_portable(p, p->pos, "put the first comparison in parentheses, or write AND");
     return rc;
@@ -509,7 +510,7 @@ static int read_comparison(struct sql *p, struct sql_operand *out)
         *out = operand(first, p->pos - 1, SQL_LOGIC, SQL_BOOL);
     }
     while (rc == 0 && rv_rem_sql_take(p, "IS")) {
-        rc = rv_rem_sql_fence(p, out, SQL_CONCAT);
+        rc = fence(p, out, SQL_CONCAT);
         if (rc == 0)
             rc = read_is(p, out);
         *out = operand(first, p->pos - 1, SQL_LOGIC, SQL_BOOL);

@@ -121,8 +121,6 @@ const char *rv_rem_sql_quote(struct sql *p, rv_str text, char quote);
 RV_MUST_CHECK int rv_rem_sql_expr(struct sql *p, struct sql_operand *out);
 /** An operand of || and what binds tighter. */
 RV_MUST_CHECK int rv_rem_sql_concat(struct sql *p, struct sql_operand *out);
-/** A predicate as an operand of something tighter gets parentheses: the databases order them differently. */
-RV_MUST_CHECK int rv_rem_sql_fence(struct sql *p, const struct sql_operand *o, enum sql_form loosest);
 
 /* --- sql_cast.c --- */
 

@@ -1,4 +1,4 @@
-/* Files into the store, one after another: is it new, has it changed, what becomes of its old rows. */
+/* One file after another: whether it is new or has changed, which name it gets, and its rows in one transaction. */
 #include <stdlib.h>
 #include <string.h>
 

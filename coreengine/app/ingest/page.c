@@ -1,4 +1,4 @@
-/* One file: its text, and the rows that are made of it. */
+/* One file: reads its text and makes its rows. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

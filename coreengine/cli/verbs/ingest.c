@@ -1,4 +1,4 @@
-/* reeve ingest: files and folders into the store. */
+/* reeve ingest: reads files and folders into the store. */
 #include "coreengine/app/ingest.h"
 #include "coreengine/cli/verbs/verbs.h"
 #include "coreengine/match/pages.h"
@@ -82,7 +82,7 @@ static void write_counts(const struct rv_ingest_counts *c, rv_buf *out)
     rv_buf_puts(out, c->n_chunks == 1 ? " chunk of " : " chunks of ");
     rv_cli_write_bytes(out, c->n_bytes);
     if (c->n_passed_over > 0)
-        rv_buf_printf(out, "; %lld passed over, which are no texts by their names", (long long)c->n_passed_over);
+        rv_buf_printf(out, "; %lld passed over: not a text by its name", (long long)c->n_passed_over);
     rv_buf_putc(out, '\n');
 }
 
