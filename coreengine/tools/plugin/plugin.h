@@ -64,7 +64,7 @@ struct rv_plugin_call {
     int (*on_emit)(void *self, rv_str json);
     void *emit_self;
     /** Ask a service of the engine; blocks, on the thread of the call. The answer, JSON text of an object, is appended.
-     * May be NULL: there is nobody to ask. */
+     * May be NULL: no engine answers. */
     int (*on_ask)(void *self, const struct rv_service_ask *ask, rv_buf *answer, rv_err **err);
     void *ask_self;
     struct rv_plugin_work *work; /* that makes this call, and may get its answer late; NULL: the answer comes at once */

@@ -164,12 +164,10 @@ struct rv_plugin_asks {
     struct rv_plugin_answer *answers;
     const char *failure; /* the last one; one of the answers */
 };
-struct rv_plugin_said;
 struct rv_plugin_ears;
 /** Ask as struct rv_cap_call says. Any texts, NULL too. *answer lives until rv_plugin_asks_fini(). */
 int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_ears *ears, const char *service, const char *args,
                   const char **answer);
-void rv_plugin_fail_as_asked(const struct rv_plugin_asks *a, struct rv_plugin_said *said);
 void rv_plugin_asks_fini(struct rv_plugin_asks *a);
 /** In the engine's process: have the caller's engine answer. until_us: of the system's clock; INT64_MAX: no limit. */
 RV_MUST_CHECK int rv_plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call,
