@@ -136,6 +136,91 @@ static const struct rv_cap_entry entries[] = {
          "services": ["entities.find", "entities.merge_metadata"]
      }),
      update_user_metadata},
+    {RV_CAP_TOOL, "remind_me", RV_CAP_JSON({
+         "description": "Remind the person of this conversation at a time, or again and again. A reminder of the same name is replaced.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["name", "description", "crontab"],
+             "properties": {
+                 "name": {"type": "string", "description": "a short name"},
+                 "description": {"type": "string", "description": "what to say then"},
+                 "crontab": {"type": "string", "description": "once: 2026-04-15T15:00+02:00 (UTC without an offset); again and again: five fields as 0 9 * * MON-FRI, or @daily; in UTC"},
+                 "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
+             }
+         },
+         "services": ["entities.put", "schedules.add"]
+     }),
+     remind_me},
+    {RV_CAP_TOOL, "save_plot", RV_CAP_JSON({
+         "description": "Keep a drawing of this conversation: its source as text.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["title", "source"],
+             "properties": {
+                 "title": {"type": "string"},
+                 "source": {"type": "string"},
+                 "plot_type": {"type": ["string", "null"], "default": "mermaid", "description": "mermaid, chartjs or vega"},
+                 "description": {"type": ["string", "null"], "default": null},
+                 "topic_tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
+             }
+         },
+         "services": ["entities.find", "entities.get", "entities.merge_metadata", "entities.put"]
+     }),
+     save_plot},
+    {RV_CAP_TOOL, "remove_plot", RV_CAP_JSON({
+         "description": "Take a drawing out of the collection of a day.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["plot_id"],
+             "properties": {
+                 "plot_id": {"type": "string"},
+                 "collection_date": {"type": ["string", "null"], "default": null, "description": "as 2026-01-31; today if it is left out"}
+             }
+         },
+         "services": ["entities.find", "entities.get", "entities.merge_metadata", "entities.put"]
+     }),
+     remove_plot},
+    {RV_CAP_TOOL, "get_file", RV_CAP_JSON({
+         "description": "What an uploaded file says: rows of a table, or text.",
+         "risk": "read_only",
+         "category": "read",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["file_id"],
+             "properties": {
+                 "file_id": {"type": "string", "description": "id of the file, or of the moment that tells of it"},
+                 "head": {"type": ["integer", "null"], "default": 0, "description": "so many rows or lines; 0: all"}
+             }
+         },
+         "services": ["entities.get"]
+     }),
+     get_file},
+    {RV_CAP_TOOL, "read_resource", RV_CAP_JSON({
+         "description": "Something by its address: user://profile, or files://{file_id}.",
+         "risk": "read_only",
+         "category": "read",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["uri"],
+             "properties": {"uri": {"type": "string"}}
+         },
+         "services": ["entities.find", "entities.get"]
+     }),
+     read_resource},
     P8_AGENTS
     RV_CAP_END,
 };

@@ -104,5 +104,11 @@ int get_moments(void *self, struct rv_cap_call *call);
 int get_user_profile(void *self, struct rv_cap_call *call);
 int update_user_metadata(void *self, struct rv_cap_call *call);
 int search(void *self, struct rv_cap_call *call);
+int remind_me(void *self, struct rv_cap_call *call);
+int save_plot(void *self, struct rv_cap_call *call);
+int remove_plot(void *self, struct rv_cap_call *call);
+int get_file(void *self, struct rv_cap_call *call);
+int read_resource(void *self, struct rv_cap_call *call);
+int web_search(void *self, struct rv_cap_call *call);
 
 #endif
