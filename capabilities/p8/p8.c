@@ -221,6 +221,26 @@ static const struct rv_cap_entry entries[] = {
          "services": ["entities.find", "entities.get"]
      }),
      read_resource},
+    {RV_CAP_TOOL, "web_search", RV_CAP_JSON({
+         "description": "Search the web. What is found is kept as resources, unless save is false.",
+         "risk": "medium",
+         "category": "network",
+         "effect": "non_idempotent",
+         "timeout_ms": 60000,
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["query"],
+             "properties": {
+                 "query": {"type": "string"},
+                 "max_results": {"type": ["integer", "null"], "default": 5, "description": "1 to 20"},
+                 "search_depth": {"type": ["string", "null"], "default": "basic", "description": "basic or advanced"},
+                 "save": {"type": ["boolean", "null"], "default": true}
+             }
+         },
+         "services": ["entities.put", "http.request", "quotas.take"]
+     }),
+     web_search},
     P8_AGENTS
     RV_CAP_END,
 };
@@ -248,7 +268,34 @@ static void p8_close(void *self)
     if (p->base >= 0)
         close(p->base);
     free(p->records);
+    free(p->web_key);
+    free(p->web_url);
     free(p);
+}
+
+/* A key of the environment, or of the configuration, which goes first. */
+static bool settle_web(struct p8 *p, json_object *config, char *error, uint32_t size)
+{
+    const char *key = json_object_get_string(json_object_object_get(config, "tavily_api_key"));
+    const char *url = json_object_get_string(json_object_object_get(config, "web_search_url"));
+    const char *names[] = {"P8_TAVILY_API_KEY", "TAVILY_API_KEY"};
+
+    for (size_t i = 0; i < 2 && (!key || !*key); i++)
+        key = getenv(names[i]);
+    url = url ? url : "https://api.tavily.com";
+    if (strlen(url) > MAX_URL) {
+        snprintf(error, size, "web_search_url has more than %d bytes", MAX_URL);
+        return false;
+    }
+    p->web_url = strdup(url);
+    if (key && *key)
+        p->web_key = strdup(key);
+    if (p->web_url && strlen(url) > 0 && url[strlen(url) - 1] == '/')
+        p->web_url[strlen(url) - 1] = '\0';
+    if (p->web_url && (!key || !*key || p->web_key))
+        return true;
+    snprintf(error, size, "out of memory");
+    return false;
 }
 
 static bool settle(struct p8 *p, const struct rv_cap_host *host, json_object *config, char *error, uint32_t size)
@@ -286,7 +333,7 @@ static int p8_open(const struct rv_cap_host *host, const char *config_text, void
         snprintf(error, error_size, "out of memory");
     if (p)
         p->base = -1;
-    ok = ok && settle(p, host, config, error, error_size);
+    ok = ok && settle_web(p, config, error, error_size) && settle(p, host, config, error, error_size);
     json_object_put(config);
     if (!ok) {
         p8_close(p);
@@ -307,6 +354,18 @@ RV_CAPABILITY(.name = "p8", .version = "1.0.0",
                           "minLength" : 1,
                           "maxLength" : 1000,
                           "description" : "file below the pipeline's folder that keep_record writes lines to"
+                      },
+                      "tavily_api_key" : {
+                          "type" : "string",
+                          "maxLength" : 1000,
+                          "description" :
+                              "key of the search engine of web_search; else P8_TAVILY_API_KEY of the environment"
+                      },
+                      "web_search_url" : {
+                          "type" : "string",
+                          "minLength" : 1,
+                          "maxLength" : 1000,
+                          "description" : "where that search engine is: https://api.tavily.com"
                       }
                   }
               }),

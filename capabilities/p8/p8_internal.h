@@ -9,7 +9,8 @@
 
 #include <reeve/capability.h>
 
-#define MAX_DEPTH        256                 /* nesting of arguments: the engine's own limit */
+#define MAX_DEPTH        256 /* nesting of arguments: the engine's own limit */
+#define MAX_URL          1000
 #define MAX_ARG_BYTES    (256 << 10)         /* one text among the arguments of a tool that works with data */
 #define MAX_PATH_BYTES   1000                /* of the file of records */
 #define MAX_RECORD_BYTES ((size_t)256 << 10) /* one line of the file of records */
@@ -18,6 +19,8 @@
 struct p8 {        /* constant after open */
     int base;      /* the folder of the pipeline */
     char *records; /* path below it; NULL: none is configured */
+    char *web_key; /* of the search engine; NULL: none is configured */
+    char *web_url; /* where it is, without a slash at the end */
 };
 
 /* --- json.c --- */

@@ -187,19 +187,24 @@ const char *session_of(const struct tool *t)
 
 /* --- asking --- */
 
-static json_object *fail_as_told(struct tool *t, const char *answer)
+static json_object *fail_as_told(struct tool *t, const char *service, const char *answer)
 {
     json_object *failure = json_of(answer);
     const char *type = text_in(failure, "type"), *message = text_in(failure, "message");
 
-    tool_fail(t, code_of(type ? type : ""), "%s", message ? message : "the engine does not say why");
+    bool is_size = type && strcmp(type, "LimitError") == 0 && strcmp(service, "quotas.take") != 0;
+
+    tool_fail(t, is_size ? BAD_ARGUMENTS : code_of(type ? type : ""), "%s",
+              message ? message : "the engine does not say why");
     json_object_put(failure);
     return NULL;
 }
 
 json_object *ask_take(struct tool *t, const char *service, json_object *args)
 {
-    const char *sent = t->no_memory ? NULL : json_object_to_json_string_ext(args, JSON_C_TO_STRING_PLAIN);
+    const char *sent =
+        t->no_memory ? NULL
+                     : json_object_to_json_string_ext(args, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
     const char *answer = NULL;
     json_object *said = NULL;
 
@@ -208,7 +213,7 @@ json_object *ask_take(struct tool *t, const char *service, json_object *args)
     else if (!RV_CAP_HAS(t->call, ask))
         tool_fail(t, INTERNAL, "this engine is too old: it answers no questions");
     else if (t->call->ask(t->call, service, sent, &answer) != 0)
-        fail_as_told(t, answer);
+        fail_as_told(t, service, answer);
     else if (!(said = json_of(answer)))
         t->no_memory = true;
     json_object_put(args);

@@ -20,6 +20,7 @@ static const struct rv_service_info services[] = {
     {"http.get", RV_EFFECT_SAFE, false, 60 * SECOND, "GET or HEAD of a public address"},
     {"http.request", RV_EFFECT_NON_IDEMPOTENT, false, 60 * SECOND, "a request of any method to a public address"},
     {"query", RV_EFFECT_SAFE, false, 60 * SECOND, "ask the knowledge base, in the REM dialect"},
+    {"quotas.take", RV_EFFECT_NON_IDEMPOTENT, true, 30 * SECOND, "count something against the quotas of this user"},
     {"schedules.add", RV_EFFECT_IDEMPOTENT, false, 30 * SECOND, "queue a task at a time, or again and again"},
     {"schedules.cancel", RV_EFFECT_IDEMPOTENT, true, 30 * SECOND, "end a schedule of this user"},
     {"schedules.list", RV_EFFECT_SAFE, false, 30 * SECOND, "the schedules of this user"},

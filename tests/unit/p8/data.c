@@ -3,6 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A search engine that is played. */
+static int search_web(struct data *d, const struct rv_service_ask *ask, rv_buf *answer, rv_err **err)
+{
+    rv_jw w = rv_jw_on(answer);
+
+    d->n_web++;
+    rv_buf_clear(&d->web_request);
+    rv_buf_add_str(&d->web_request, ask->args);
+    if (!d->web)
+        return RV_FAIL(err, RV_E_PROVIDER, "no connection");
+    rv_jw_obj(&w);
+    rv_jw_kv_int(&w, "status", strcmp(d->web, "busy") == 0 ? 503 : 200);
+    rv_jw_kv_text(&w, "body", d->web);
+    rv_jw_obj_end(&w);
+    return 0;
+}
+
 static int on_ask(void *self, const struct rv_service_ask *ask, rv_buf *answer, rv_err **err)
 {
     struct data *d = self;
@@ -13,6 +30,8 @@ static int on_ask(void *self, const struct rv_service_ask *ask, rv_buf *answer, 
     ck_assert_msg(ask->is_declared, "%s does not declare %s", ask->entry, ask->service);
     if (d->is_denied)
         return RV_FAIL(err, RV_E_TIMEOUT, "the engine is busy");
+    if (strcmp(ask->service, "http.request") == 0)
+        return search_web(d, ask, answer, err);
     int rc = rv_json_parse(ask->args, NULL, &args, err);
     if (rc == 0)
         rc = d->services.exec.make(d->services.exec.self, ask, args, &job, err);
@@ -33,13 +52,13 @@ static rv_store *store_of(struct data *d)
     return store;
 }
 
-void data_begin(struct data *d, bool isolated)
+void data_begin_with(struct data *d, bool isolated, const char *config)
 {
-    *d = (struct data){.user = "ada", .session = "", .key = "call-1"};
+    *d = (struct data){.user = "ada", .session = "", .key = "call-1", .web_request = RV_BUF_INIT(1 << 20)};
     if (isolated)
-        room_begin_isolated(&d->room, NULL);
+        room_begin_isolated(&d->room, config);
     else
-        room_begin(&d->room, NULL);
+        room_begin(&d->room, config);
     ck_assert_msg(d->room.loaded == 0, "%s", rv_err_text(d->room.err));
     d->path = rv_kit_path(d->room.dir, "store.db");
     rv_store_close(store_of(d));
@@ -47,8 +66,14 @@ void data_begin(struct data *d, bool isolated)
     rv_app_services_init(&d->services, &d->app);
 }
 
+void data_begin(struct data *d, bool isolated)
+{
+    data_begin_with(d, isolated, NULL);
+}
+
 void data_end(struct data *d)
 {
+    rv_buf_fini(&d->web_request);
     free(d->path);
     room_end(&d->room);
 }

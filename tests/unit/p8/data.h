@@ -12,10 +12,14 @@ struct data {
     struct rv_app_services services;
     char *path;
     const char *user, *session, *key; /* of the calls; "" when unknown */
-    bool is_denied;                   /* the engine refuses all asks */
+    const char *web;                  /* what the search engine answers with; NULL: it is away */
+    rv_buf web_request;               /* what it was sent last */
+    int n_web;
+    bool is_denied; /* the engine refuses all asks */
     int n_asked;
 };
 void data_begin(struct data *d, bool isolated);
+void data_begin_with(struct data *d, bool isolated, const char *config); /* config: JSON text, NULL */
 void data_end(struct data *d);
 /** Call a tool; the reply is its text until the next call. A tool that throws fails the test. */
 const char *data_call(struct data *d, const char *tool, const char *args);

@@ -295,9 +295,86 @@ START_TEST(a_reminder_is_a_schedule_and_a_moment)
 }
 END_TEST
 
+#define HITS                                                                                                           \
+    "{\"results\": [{\"title\": \"Leeks\", \"url\": \"https://www.x.org:443/a?b\", \"content\": \"All about it\", "    \
+    "\"score\": 0.5}, {\"title\": \"no address\"}, {\"url\": \"https://y.org/\", \"content\": 7}, 3]}"
+
+/* Proves p8-data.14.6: A search shows cards, keeps resources and a moment, and is counted before */
+START_TEST(a_web_search_shows_cards_and_keeps_them)
+{
+    struct data d;
+
+    data_begin_with(&d, _i, "{\"tavily_api_key\": \"k-1\", \"web_search_url\": \"https://fake.example/\"}");
+    d.web = HITS;
+    data_has(&d, "web_search", "{\"query\": \"leeks \\\"x\\\"\"}",
+             "{\"status\":\"ok\",\"query\":\"leeks \\\"x\\\"\",\"results\":[{\"name\":\"Leeks\",\"description\":\"All "
+             "about it\","
+             "\"url\":\"https://www.x.org:443/"
+             "a?b\",\"image\":null,\"tags\":[\"web-search\",\"www.x.org\"],\"resource_id\":\"");
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&d.room.reply), "\"count\":2,\"moment_id\":\""));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&d.room.reply), "\"saved\":true}"));
+    ck_assert_msg(strstr(rv_buf_cstr(&d.web_request), "https://fake.example/search") &&
+                      strstr(rv_buf_cstr(&d.web_request), "Bearer k-1"),
+                  "%s", rv_buf_cstr(&d.web_request));
+    data_has(&d, "get_moments", "{}", "\"summary\":\"Searched for 'leeks \\\"x\\\"' — found 2 results\"");
+    data_has(&d, "search", "{\"query\": \"LOOKUP Leeks\"}", "\"category\":\"web_search\"");
+    data_has(&d, "web_search", "{\"query\": \"q\", \"max_results\": 1, \"save\": false}",
+             "\"count\":1,\"moment_id\":null,\"saved\":false}");
+    data_has(&d, "web_search", "{\"query\": \"q\", \"max_results\": 21}", "max_results has to be from 1 to 20");
+    data_has(&d, "web_search", "{\"query\": \"q\", \"search_depth\": \"x\"}",
+             "search_depth has to be basic or advanced");
+    ck_assert_int_eq(d.n_web, 2);
+    d.web = "busy";
+    data_has(&d, "web_search", "{\"query\": \"q\"}",
+             "\"code\":\"provider\",\"error_type\":\"ProviderError\",\"query\":\"q\"}");
+    d.web = "<html>";
+    data_has(&d, "web_search", "{\"query\": \"q\"}", "Search failed: the answer has no list");
+    d.web = NULL;
+    data_has(&d, "web_search", "{\"query\": \"q\"}", "Search failed: no connection");
+    d.web = HITS;
+    d.user = "bob";
+    data_has(&d, "search", "{\"query\": \"LOOKUP Leeks\"}", "\"count\":0}");
+    data_end(&d);
+}
+END_TEST
+
+/* Proves p8-data.18: A search that the plan does not allow is not made */
+START_TEST(a_web_search_is_counted_before_it_is_made)
+{
+    struct data d;
+
+    data_begin_with(&d, _i, "{\"tavily_api_key\": \"k-1\"}");
+    char *plans = rv_kit_path(d.room.dir, "quotas.yaml");
+    rv_kit_write(plans, "plans:\n  free: {quotas: {web_searches: {day: 2}}}\ndefault: free\n");
+    d.app.quotas = plans;
+    d.web = HITS;
+    data_has(&d, "web_search", "{\"query\": \"a\"}", "\"status\":\"ok\"");
+    data_has(&d, "web_search", "{\"query\": \"b\"}", "\"status\":\"ok\"");
+    data_has(&d, "web_search", "{\"query\": \"c\"}", "Daily web search quota exceeded");
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&d.room.reply), "\"code\":\"quota\""));
+    ck_assert_int_eq(d.n_web, 2);
+    d.user = "bob";
+    data_has(&d, "web_search", "{\"query\": \"c\"}", "\"status\":\"ok\"");
+    free(plans);
+    data_end(&d);
+}
+END_TEST
+
+START_TEST(without_a_key_there_is_no_web_search)
+{
+    struct data d;
+
+    data_begin(&d, false);
+    data_has(&d, "web_search", "{\"query\": \"a\"}", "P8_TAVILY_API_KEY is not configured");
+    ck_assert_int_eq(d.n_web, 0);
+    data_end(&d);
+}
+END_TEST
+
 static const char *const tools[] = {
     "search",    "save_moments", "get_moments", "get_user_profile", "update_user_metadata",
-    "remind_me", "save_plot",    "remove_plot", "get_file",         "read_resource"};
+    "remind_me", "save_plot",    "remove_plot", "get_file",         "read_resource",
+    "web_search"};
 
 /* A value that a tool may or may not expect, from a seed. */
 static void write_value(rv_jw *w, uint64_t *seed, int depth)
@@ -377,8 +454,9 @@ START_TEST(whatever_a_tool_is_given_it_gives_a_result)
     uint64_t seed = 7;
     struct data d;
 
-    data_begin(&d, false);
+    data_begin_with(&d, false, "{\"tavily_api_key\": \"k-1\"}");
     data_put(&d, "users", "[" ADA "]");
+    d.web = HITS;
     for (int i = 0; i < 2000; i++) {
         rv_buf args = RV_BUF_INIT(1 << 20);
         if (i < (int)RV_COUNT(bytes) * 10)
@@ -414,6 +492,9 @@ TCase *data_case(void)
     tcase_add_loop_test(tc, plots_are_collected_by_day, 0, 2);
     tcase_add_loop_test(tc, a_file_is_shown_to_its_owner, 0, 2);
     tcase_add_loop_test(tc, a_reminder_is_a_schedule_and_a_moment, 0, 2);
+    tcase_add_loop_test(tc, a_web_search_shows_cards_and_keeps_them, 0, 2);
+    tcase_add_loop_test(tc, a_web_search_is_counted_before_it_is_made, 0, 2);
+    tcase_add_test(tc, without_a_key_there_is_no_web_search);
     tcase_add_test(tc, whatever_a_tool_is_given_it_gives_a_result);
     return tc;
 }
