@@ -5,6 +5,7 @@
 #ifndef RV_KNOWLEDGE_H
 #define RV_KNOWLEDGE_H
 
+#include "coreengine/knowledge/search.h"
 #include "coreengine/rem/rem.h"
 #include "coreengine/store/store.h"
 
@@ -19,6 +20,8 @@
 struct rv_knowledge_opts {
     int64_t now_us; /* now() of SQL; 0: the clock */
     enum rv_rem_natural natural;
+    enum rv_knowledge_rank rank;                  /* of SEARCH */
+    const struct rv_knowledge_embedder *embedder; /* of SEARCH, as struct rv_knowledge_search has it */
     int64_t sql_ms;   /* of one statement of SQL; 0: RV_KNOWLEDGE_SQL_MS */
     size_t max_bytes; /* of the results as JSON: rows that do not fit are left out; 0: RV_KNOWLEDGE_MAX_BYTES */
 };
@@ -30,7 +33,6 @@ struct rv_knowledge_fault {
 };
 /* Faults beside those of RV_REM_FAULTS: constant, word, code of the error value, meaning. */
 #define RV_KNOWLEDGE_FAULTS(X)                                                                                         \
-    X(NOT_AVAILABLE, "not_available", RV_E_INVALID, "this mode is not available yet")                                  \
     X(SQL_ERROR, "sql_error", RV_E_INVALID, "the database refuses the statement")                                      \
     X(TIMEOUT, "timeout", RV_E_TIMEOUT, "the statement took longer than it may")                                       \
     X(TOO_LARGE, "too_large", RV_E_LIMIT, "a value, or what the statement needs to compute it, is too large")
@@ -42,6 +44,7 @@ struct rv_knowledge_fault {
  *  - LOOKUP: {entity_type, data}, data being the whole row, in the order of the keys. A key that means nothing adds
  *    nothing.
  *  - TRAVERSE: {depth, entity_key, entity_type, entity_id, rel_type, rel_weight, path, entity_record}, breadth first.
+ *  - SEARCH, FUZZY: as search.h says.
  *  - SQL: each row as an object, its columns in their order. 1 and 0 are true and false.
  *  @param opts   may be NULL
  *  @param out    on success the object; the caller's

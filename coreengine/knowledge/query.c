@@ -7,26 +7,61 @@
 
 #include "coreengine/knowledge/knowledge_internal.h"
 
-static const struct {
-    const char *word;
-    int code;
-} faults[] = {
-#define X(name, word, code, meaning) {word, code},
+static const char *const faults[] = {
+#define X(name, word, code, meaning) word,
     RV_KNOWLEDGE_FAULTS(X)
 #undef X
 };
 
 const char *rv_asking_fault_word(enum knowledge_fault fault)
 {
-    return faults[fault].word;
+    return faults[fault];
 }
 
-static int not_available(struct asking *a, rv_err **err)
+/* What a search found, within the limit of bytes. found and warnings are taken. */
+static int take_found(struct asking *a, json_object *found, json_object *warnings, rv_err **err)
 {
-    a->fault->word = rv_asking_fault_word(RV_KNOWLEDGE_NOT_AVAILABLE);
-    RV_FAIL(err, faults[RV_KNOWLEDGE_NOT_AVAILABLE].code, "%s is not available yet", rv_rem_mode_word(a->q->mode));
-    rv_err_hint(err, "LOOKUP KEY[, KEY...] finds rows by their names, TRAVERSE KEY follows their edges");
-    return faults[RV_KNOWLEDGE_NOT_AVAILABLE].code;
+    bool is_full = false;
+    int rc = 0;
+
+    for (size_t i = 0; i < json_object_array_length(found) && rc == 0 && !is_full; i++)
+        rc = rv_asking_add_take(a, json_object_get(json_object_array_get_idx(found, i)), &is_full, err);
+    for (size_t i = 0; warnings && i < json_object_array_length(warnings) && rc == 0; i++)
+        rc = rv_asking_warn(a, rv_json_str(json_object_array_get_idx(warnings, i)), err);
+    json_object_put(found);
+    json_object_put(warnings);
+    return rc;
+}
+
+static int fuzzy(struct asking *a, double threshold, rv_err **err)
+{
+    const struct rv_knowledge_fuzzy query = {.text = a->q->text, .threshold = threshold, .limit = (size_t)a->q->limit};
+    json_object *found = NULL;
+    int rc = rv_knowledge_fuzzy(a->store, a->scope, &query, &found, err);
+
+    return rc < 0 ? rc : take_found(a, found, NULL, err);
+}
+
+/* A text without a mode that no row is about may be a name. */
+static int search(struct asking *a, rv_err **err)
+{
+    const struct rv_knowledge_search query = {.text = a->q->text,
+                                              .table = a->q->table,
+                                              .category = a->q->category,
+                                              .min_similarity = a->q->min_similarity,
+                                              .limit = (size_t)a->q->limit,
+                                              .rank = a->opts->rank,
+                                              .embedder = a->opts->embedder};
+    json_object *found = NULL, *warnings = NULL;
+    int rc = a->q->matches_nothing
+                 ? 0
+                 : rv_knowledge_search(a->store, a->scope, &query, &found, &warnings, err);
+
+    if (rc == 0 && found)
+        rc = take_found(a, found, warnings, err);
+    if (rc == 0 && a->q->is_natural && json_object_array_length(a->results) == 0)
+        rc = fuzzy(a, RV_REM_SIMILARITY, err);
+    return rc;
 }
 
 static int answer(struct asking *a, rv_err **err)
@@ -39,11 +74,13 @@ static int answer(struct asking *a, rv_err **err)
     case RV_REM_SQL:
         return rv_asking_sql(a, err);
     case RV_REM_SEARCH:
+        return search(a, err);
     case RV_REM_FUZZY:
+        return fuzzy(a, a->q->threshold, err);
     case RV_REM_N_MODES:
         break;
     }
-    return not_available(a, err);
+    return RV_FAIL(err, RV_E_INTERNAL, "a query without a mode");
 }
 
 static int parse(rv_str text, const struct rv_knowledge_opts *opts, struct rv_rem_query *q,

@@ -3,7 +3,8 @@
  * A statement comes from rv_rem_sql() (coreengine/rem), which lets nothing through but a subset that reads the tables
  * of rv_rem_tables(). Here those tables come to be: each is a part of a WITH clause, computed first and in full
  * (MATERIALIZED), with the rows of the scope alone; no condition, function or cast of the statement is ever applied to
- * another row. Tenant and user are parameters of the statement, which has none of its own. */
+ * another row. Tenant and user are parameters of the statement, which has none of its own. In PostgreSQL the URL's
+ * "query_role" names a role for these statements alone. */
 #ifndef RV_STORE_ASK_H
 #define RV_STORE_ASK_H
 

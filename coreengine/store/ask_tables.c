@@ -286,7 +286,7 @@ bool rv_ask_is_table(const char *name)
     const struct rv_rem_table *tables = rv_rem_tables(&n);
 
     for (size_t i = 0; i < n; i++)
-        if (strcmp(tables[i].name, name) == 0)
+        if (strcasecmp(tables[i].name, name) == 0)
             return true;
     return false;
 }

@@ -4,6 +4,7 @@
 #define RV_STORE_ENTITIES_INTERNAL_H
 
 #include "coreengine/conversation/context.h"
+#include "coreengine/match/match.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/store_internal.h"
 
@@ -39,7 +40,7 @@ json_object *rv_entity_parse(rv_str text, json_type type, bool *lacked);
 /** By key, whatever the scope. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object **out,
                                rv_err **err);
-/** A live row that a scope sees: what a change needs of it. */
+/** A live row that a scope sees: what a change needs to know. */
 struct rv_entity_found {
     int64_t key;
     char user[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1];
@@ -47,6 +48,22 @@ struct rv_entity_found {
 };
 RV_MUST_CHECK int rv_entity_see(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_kind *kind,
                                 const char *id, struct rv_entity_found *out, rv_err **err);
+
+/* --- entities_change.c --- */
+struct rv_entity_change {
+    const struct rv_kind *kind;
+    const char *id;
+    int64_t now_us;
+};
+RV_MUST_CHECK int rv_entity_check_change(const struct rv_store_scope *scope, const char *kind_name, const char *id,
+                                         int64_t now_us, struct rv_store_scope *sc, struct rv_entity_change *c,
+                                         rv_err **err);
+/** RV_E_DENIED: the scope sees a row of that owner and may not change it. */
+RV_MUST_CHECK int rv_entity_check_owner(const struct rv_store_scope *scope, const char *tenant, const char *user,
+                                        rv_err **err);
+int rv_entity_fail_shared(rv_err **err);
+/** RV_E_INVALID: other calls write rows of that kind. */
+int rv_entity_fail_place(const struct rv_kind *kind, rv_err **err);
 
 /* --- keys.c --- */
 /* A row of any kind as the index has it. Call it in the transaction that writes the row. */
@@ -56,6 +73,7 @@ struct rv_key_source {
     const char *tenant, *user, *id;
     rv_str name, summary; /* ptr NULL: none; a summary is cut */
     int64_t updated_us;
+    json_object *whole; /* borrowed: the row, as rv_entity_read() gives it; NULL: it is read when it is needed */
 };
 RV_MUST_CHECK int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **err);
 RV_MUST_CHECK int rv_keys_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err);
@@ -64,7 +82,18 @@ RV_MUST_CHECK int rv_keys_put_row(struct sql_store *st, const struct rv_kind *ki
                                   const char *user, json_object *whole, int64_t updated_us, rv_err **err);
 /** The order of a lookup: own before shared, kinds in their order, newest first; what is left is decided by the ids. */
 int rv_key_compare(const struct rv_key_hit *a, const struct rv_key_hit *b);
+/** The same for a new session, and for one that gets another name. */
+RV_MUST_CHECK int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session,
+                                      rv_err **err);
+RV_MUST_CHECK int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name,
+                                         rv_err **err);
 /** Fill the index of a store that came from an older version, when that was not done yet. */
 RV_MUST_CHECK int rv_keys_catch_up(struct sql_store *st, rv_err **err);
+
+/* --- versions.c --- */
+/** A version of a schema that was written: nothing when the last one has the same content and json_schema and nothing
+ * else happened to it. In the transaction that writes the schema, behind it ("delete": before). */
+RV_MUST_CHECK int rv_versions_keep(struct sql_store *st, int64_t schema, const char *operation, rv_str content,
+                                   rv_str json_schema, int64_t now_us, rv_err **err);
 
 #endif

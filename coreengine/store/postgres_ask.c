@@ -112,6 +112,11 @@ static int begin(struct pg_asking *a, rv_err **err)
                   "SELECT set_config('transaction_read_only', 'on', true), set_config('jit', 'off', true),"
                   " set_config('max_parallel_workers_per_gather', '0', true)",
                   0, NULL, NULL, err);
+    if (rc == 0 && a->st->query_role[0]) {
+        char sql[RV_PG_NAME_ROOM + 32];
+        snprintf(sql, sizeof sql, "SET LOCAL ROLE \"%s\"", a->st->query_role);
+        rc = rv_pg_ask(a->st, sql, 0, NULL, NULL, "take the role of queries", err);
+    }
     return rc < 0 ? rc : set_time(a, err);
 }
 

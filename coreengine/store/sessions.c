@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/store_internal.h"
+#include "coreengine/store/entities_internal.h"
 
 #define MAX_SQL 4096
 
@@ -221,7 +221,8 @@ int rv_session_add(struct sql_store *st, const struct rv_session_row *fresh, int
     rv_sql_str(stmt, 8, fresh->metadata);
     rv_sql_int(stmt, 9, fresh->created_us);
     rv_sql_text(stmt, 10, fresh->status);
-    return rv_sql_run_new(stmt, key, "write a session", err);
+    int rc = rv_sql_run_new(stmt, key, "write a session", err);
+    return rc < 0 ? rc : rv_keys_put_session(st, *key, fresh, err);
 }
 
 static int copy(const struct rv_session_row *row, struct rv_session_row *out, rv_err **err)
@@ -329,7 +330,8 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
         rv_sql_str(stmt, 4, rv_buf_str(metadata));
     rv_sql_int(stmt, 5, change->now_us);
     rv_sql_text(stmt, 6, change->status);
-    return rv_sql_run(stmt, "write a session", err);
+    rc = rv_sql_run(stmt, "write a session", err);
+    return rc < 0 || !change->name ? rc : rv_keys_rename_session(st, found.key, id, change->name, err);
 }
 
 int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
@@ -364,7 +366,8 @@ static int delete_session(struct sql_store *st, const struct rv_store_scope *sco
     stmt = rv_sql_use(st, SQL_DELETE_SESSION);
     rv_sql_int(stmt, 1, found.key);
     rv_sql_int(stmt, 2, now_us);
-    return rv_sql_run(stmt, "delete a session", err);
+    rc = rv_sql_run(stmt, "delete a session", err);
+    return rc < 0 ? rc : rv_keys_drop(st, "sessions", found.key, err);
 }
 
 int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, const char *id, int64_t now_us,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "coreengine/store/copy.h"
-#include "coreengine/store/entities_internal.h"
+#include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
@@ -218,6 +218,7 @@ void rv_store_close(rv_store *s)
 {
     if (!s)
         return;
+    rv_search_cache_free(s->searched);
     rv_sql_close(s->sql);
     destroy(s);
 }
@@ -288,6 +289,11 @@ int rv_store_end(rv_store *s, int rc, rv_err **err)
 bool rv_store_again(rv_store *s, rv_err **err)
 {
     return !s->in_group && rv_sql_again(s->sql, err);
+}
+
+bool rv_store_has_one_writer(const rv_store *s)
+{
+    return s->sql->driver->has_one_writer;
 }
 
 bool rv_store_in_group(const rv_store *s)
