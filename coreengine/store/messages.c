@@ -227,6 +227,8 @@ static int keep_turn(struct sql_store *st, const struct rv_store_scope *scope, c
     }
     if (rc == 0 && !t.is_gone)
         rc = write_target(st, &t, turn, now_us, err);
+    if (rc == 0 && !t.is_gone && turn->moment_token_threshold > 0 && t.total_tokens >= turn->moment_token_threshold)
+        rc = rv_moments_after_turn(st, scope, turn->session, turn->moment_token_threshold, now_us, err);
     rv_buf_fini(&t.metadata);
     return rc;
 }
@@ -315,8 +317,8 @@ static int message_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_message
     return 0;
 }
 
-static int walk(struct sql_store *st, int64_t session, const struct rv_message_filter *f, rv_each_message *each,
-                void *ctx, rv_err **err)
+int rv_messages_walk(struct sql_store *st, int64_t session, const struct rv_message_filter *f, rv_each_message *each,
+                     void *ctx, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, f->newest_first ? SQL_MESSAGES_NEWEST : SQL_MESSAGES);
     int rc;
@@ -349,7 +351,7 @@ static int read_messages(struct sql_store *st, const struct rv_store_scope *scop
     if (rc == 0 || (rc == 1 && found.is_deleted && !filter->with_deleted))
         rc = rv_store_fail_no_session(session, err);
     rv_sql_done(stmt);
-    return rc < 0 ? rc : walk(st, found.key, filter, each, ctx, err);
+    return rc < 0 ? rc : rv_messages_walk(st, found.key, filter, each, ctx, err);
 }
 
 int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const char *session,

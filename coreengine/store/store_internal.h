@@ -167,7 +167,15 @@ int rv_store_fail_no_session(const char *id, rv_err **err);
 
 /* messages.c */
 RV_MUST_CHECK int rv_store_check_turn(const struct rv_turn *turn, rv_err **err);
+/** Messages of the session of that key, as rv_store_read_messages(); upto_seq must be given. */
+RV_MUST_CHECK int rv_messages_walk(struct sql_store *st, int64_t session, const struct rv_message_filter *f,
+                                   rv_each_message *each, void *ctx, rv_err **err);
 /** The turns of an append to the run of that key, in its transaction. */
 RV_MUST_CHECK int rv_turns_keep(struct sql_store *st, int64_t run, const struct rv_store_append *a, rv_err **err);
+
+/* moments.c */
+/** As rv_store_build_moment(), in the transaction that writes a turn. Rows that allow no chunk are no failure. */
+RV_MUST_CHECK int rv_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner, const char *session,
+                                        int64_t threshold, int64_t now_us, rv_err **err);
 
 #endif
