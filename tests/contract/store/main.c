@@ -9,7 +9,8 @@ int main(void)
         values_suite,       groups_suite,        arguments_suite,    faults_suite,     sessions_suite,
         messages_suite,     turns_suite,         schemas_suite,      isolation_suite,  tasks_suite,
         tasks_people_suite, tasks_shares_suite,  tasks_random_suite, schedules_suite,  schedules_random_suite,
-        quotas_suite,       quotas_random_suite, listen_suite,       workers_suite,    entities_suite};
+        quotas_suite,       quotas_random_suite, listen_suite,       workers_suite,    entities_suite,
+        moments_suite};
 
     if (!store_impls[n_store_impls - 1].scheme)
         rv_kit_postgres();
