@@ -41,6 +41,21 @@
  * each ticket once, that of an unwanted answer too. An engine refuses later() (0) for providers, with `isolation:
  * process`, and while the plugin has 1,024 tickets that it has not answered.
  *
+ * A call can ask the engine: for what is at an address, for a task to be queued, ... An entry says in its specification
+ * which services it asks, and is denied all others:
+ *
+ *     {RV_CAP_TOOL, "weather", RV_CAP_JSON({"risk": "read_only", "services": ["http.get"]}), weather},
+ *
+ *     const char *answer;
+ *     if (!RV_CAP_HAS(call, ask))
+ *         return call->fail(call, "UnavailableError", "this engine is too old");
+ *     if (call->ask(call, "http.get", "{\"url\": \"https://example.org/\"}", &answer) != 0)
+ *         return call->fail_as_asked(call);
+ *     return call->reply(call, answer);
+ *
+ * docs/reference/sdk.md lists the services. An ask is a part of the call: it has the tenant, the user and the session
+ * of the call, no journal has it, and it happens again when the engine makes the call again.
+ *
  * ABI log
  *   1  first version
  *      added since: RV_CAP_PROBE (an engine that is older says "there is no kind 7"); RV_CAP_PROVIDER (kind 8) and
@@ -49,7 +64,9 @@
  *      older engine does not know the keys of the pipeline); later() of the call, late_reply(), late_fail() and
  *      late_cancelled() of the host (an older engine has smaller structures); "requires_confirmation" of tools (an
  *      older engine does not know the key), question and show of policies (an older engine ignores them);
- *      attachments() and replace_attachments() of the call (an older engine has a smaller structure)
+ *      attachments() and replace_attachments() of the call (an older engine has a smaller structure); "services" in
+ *      specifications (an older engine says that it does not know the key), ask() and fail_as_asked() of the call (an
+ *      older engine has a smaller structure)
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H
@@ -162,8 +179,17 @@ struct rv_cap_call {
      * attachments(), pointer for pointer, stands for it; NULL texts are absent. As reply(); also refused if n is more
      * than RV_CAP_MAX_ATTACHMENTS. Older hosts: only there if `size` says so. */
     int (*replace_attachments)(struct rv_cap_call *call, const struct rv_cap_attachment *items, uint32_t n);
+    /** Ask a service of the engine and wait for the answer; args is a JSON object, NULL for {}. Returns 0, and *answer
+     * is a JSON object; else nonzero, and *answer is {"type": "NotFoundError", "message": "..."}. Either lives until
+     * the function of the entry returns. Only on the thread of that function, before reply() or fail(), at most
+     * RV_CAP_MAX_ASKS times. Older hosts: only there if `size` says so. */
+    int (*ask)(struct rv_cap_call *call, const char *service, const char *args, const char **answer);
+    /** Fail as the last ask did that failed: `return call->fail_as_asked(call)`. */
+    int (*fail_as_asked)(struct rv_cap_call *call);
 };
-#define RV_CAP_LATER 0x1a7e /* what a function returns that answers later */
+#define RV_CAP_MAX_ASKS  1000
+#define RV_CAP_MAX_ASKED (32u << 20) /* bytes of all answers of one call; then further asks are refused */
+#define RV_CAP_LATER     0x1a7e      /* what a function returns that answers later */
 /* Does a structure of the host have that member, for hosts that are older than this header? */
 #define RV_CAP_HAS(s, member) ((s)->size >= (uint32_t)((const char *)(&(s)->member + 1) - (const char *)(s)))
 

@@ -40,6 +40,7 @@ enum rv_effect_kind {
     X(ACTION, "action", "a tool's result is an action for observers: its type and payload")                            \
     X(AGENT_STARTED, "agent_started", "an agent that was asked begins")                                                \
     X(AGENT_COMPLETED, "agent_completed", "it has answered or failed; precedes the tool_result of the call")           \
+    X(CUSTOM, "custom", "a capability publishes an event of its own; no journal has it")                               \
     X(WARNING, "warning", "something is probably not as meant")                                                        \
     X(ERROR, "error", "what ended the run badly")                                                                      \
     X(DONE, "done", "the run is over or waits; always last, always once")

@@ -4,6 +4,7 @@
 
 #include "coreengine/app/app.h"
 #include "coreengine/app/quotas.h"
+#include "coreengine/app/services.h"
 
 /* --- stores.c --- */
 /** A variable of the environment; NULL: it is not set, or empty. */
@@ -76,6 +77,7 @@ struct rv_app_run_state {
     struct rv_app_conversation *talk;
     rv_quotas *quotas; /* NULL: none */
     struct rv_app_limits limits;
+    struct rv_app_services services;
 };
 /** What a run of the store was started with. calls: it will make some. Else neither capabilities nor secrets are
  * needed, and both may be gone. own_handle: its agents get a handle of the store for themselves, for another thread. */

@@ -11,6 +11,7 @@
 #define RV_APP_CHAT_H
 
 #include "coreengine/app/app.h"
+#include "coreengine/app/services.h"
 
 typedef struct rv_chat rv_chat;
 
@@ -65,7 +66,8 @@ struct rv_chat_opts {
     const char *session_name; /* of the session, be it new or not; NULL: as it is, of a new one "chat-<id>" */
     const char *session_type; /* the session's mode; NULL: unchanged, "chat" for a new session */
     int64_t lease_us;         /* 0: the default */
-    const struct rv_exec_quotas *quotas; /* of the turns' model calls; NULL: none */
+    const struct rv_exec_quotas *quotas;     /* of the turns' model calls; NULL: none */
+    const struct rv_exec_services *services; /* as in struct rv_exec_opts */
     /* As in struct rv_exec_opts. */
     void (*on_event)(void *self, const struct rv_effect *e, rv_str line);
     bool (*on_delta)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
@@ -153,6 +155,7 @@ struct rv_app_chat {
     bool store_failed;            /* why it could not be opened */
     struct rv_quotas *quotas;     /* owned; NULL: none */
     struct rv_app_limits *limits; /* of its user; owned; NULL: none */
+    struct rv_app_services services;
 };
 RV_MUST_CHECK int rv_app_chat_open(struct rv_app_chat *c, rv_err **err);
 /** Another chat in place of the one there is: session NULL is a new one, agent as in struct rv_chat_opts. On failure

@@ -332,6 +332,7 @@ static void fill_in(struct rv_app_run *run, struct rv_exec_opts *x)
     x->script = run->loaded->script;
     x->journal = run->journal;
     x->quotas = rv_app_limits_exec(&run->state->limits);
+    x->services = run->journal ? rv_app_services_init(&run->state->services, run->app) : NULL;
     x->conversation = conversation_of(run->state->talk);
     if (run->loaded->agents) {
         x->find_agent = rv_app_find_agent;

@@ -1,5 +1,5 @@
 /* Subscriptions, their queues and their breakers. */
-#include "coreengine/bus/bus.h"
+#include "coreengine/bus/bus_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,15 +36,6 @@ struct sub {
     struct breaker breakers[MAX_TYPES];
     size_t n_breakers;
     struct rv_bus_counts counts;
-};
-
-struct rv_bus {
-    struct rv_clock clock;
-    rv_log *log;
-    struct sub *subs; /* in the order of subscribing */
-    uint64_t last_id;
-    int depth;  /* of the message that is handed over */
-    int n_busy; /* loops over the list: no member leaves it meanwhile */
 };
 
 int rv_bus_new(const struct rv_clock *clock, rv_log *log, rv_bus **out, rv_err **err)
@@ -105,6 +96,8 @@ void rv_bus_free(rv_bus *b)
         give_up(s);
         sub_free(s);
     }
+    if (b)
+        rv_bus_asks_free(b);
     free(b);
 }
 
@@ -334,7 +327,7 @@ static void add(rv_bus *b, struct sub *s, const char *type, rv_str text)
     s->n_bytes += text.len;
 }
 
-void rv_bus_publish(rv_bus *b, const char *type, rv_str text)
+static void hand_out(rv_bus *b, const char *type, rv_str text)
 {
     b->n_busy++;
     for (struct sub *s = b->subs; s; s = s->next)
@@ -344,6 +337,22 @@ void rv_bus_publish(rv_bus *b, const char *type, rv_str text)
         pump(b, s);
     b->n_busy--;
     sweep(b);
+}
+
+void rv_bus_publish(rv_bus *b, const char *type, rv_str text)
+{
+    RV_AUTO(rv_buf_fini) rv_buf room = RV_BUF_INIT(RV_BUS_MAX_QUEUE_BYTES);
+    struct rv_bus_message m = {.kind = RV_BUS_EVENT, .type = type, .text = text};
+    struct rv_bus_outcome o = {.took_us = 0};
+    size_t n_seen = 0;
+
+    int rc = rv_bus_before(b, &m, &room, &n_seen, &o.why);
+    if (rc == 0)
+        hand_out(b, m.type, m.text);
+    else if (rc < 0)
+        RV_LOG(b->log, WARN, "event.refused", RV_F_TEXT("type", type), RV_F_ERR("error", o.why));
+    rv_bus_after(b, &m, n_seen, &o);
+    rv_err_free(o.why);
 }
 
 /* --- time --- */
@@ -366,6 +375,7 @@ void rv_bus_tend(rv_bus *b)
     }
     b->n_busy--;
     sweep(b);
+    rv_bus_asks_tend(b);
 }
 
 bool rv_bus_is_idle(const rv_bus *b)

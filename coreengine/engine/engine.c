@@ -397,6 +397,7 @@ static bool let_happen(rv_engine *e)
 {
     bool any = collect(e);
 
+    rv_services_tend(e);
     rv_leases_tend(e);
     if (cancel_asked(e))
         return true;
@@ -430,8 +431,9 @@ static bool engine_turn(rv_engine *e)
 static int64_t due_in_us(const rv_engine *e)
 {
     const struct call *c = rv_due_top(&e->due);
-    int64_t due_us = c ? c->due_us : RV_NEVER, tend_us = rv_leases_due_us(e);
+    int64_t due_us = c ? c->due_us : RV_NEVER, tend_us = rv_leases_due_us(e), ask_us = rv_services_due_us(e);
 
+    tend_us = tend_us < ask_us ? tend_us : ask_us;
     due_us = due_us < tend_us ? due_us : tend_us;
     if (e->n_held > 0 && (due_us == RV_NEVER || due_us - rv_engine_now_us(e) > HELD_LOOK_US))
         return HELD_LOOK_US;
@@ -496,6 +498,7 @@ void rv_engine_free(rv_engine *e)
     rv_leases_free(e);
     rv_writer_stop(e);
     rv_quotas_free_settlements(e);
+    rv_services_free(e);
     rv_models_free(e);
     rv_pool_free(e->pool);
     rv_loop_free(e->loop);

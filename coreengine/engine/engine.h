@@ -90,6 +90,21 @@ struct rv_observer {
     void *self;
 };
 
+/* What a service has to do that may block: it is done on the thread of the call that asks. */
+struct rv_service_job {
+    /** The answer, JSON text of an object, is appended. Everything it needs is its own: run and engine may be gone. */
+    int (*run)(struct rv_service_job *j, rv_buf *answer, rv_err **err);
+    void (*free)(struct rv_service_job *j); /* any thread, also when it never ran */
+};
+/* The services that the program answers, not the engine; coreengine/tools/services.h has the names of all. */
+struct rv_exec_services {
+    /** On the loop thread; does not block. args: an object, borrowed. RV_E_NOT_FOUND: this program does not answer it;
+     * RV_E_INVALID, RV_E_NOMEM. */
+    int (*make)(void *self, const struct rv_service_ask *ask, json_object *args, struct rv_service_job **out,
+                rv_err **err);
+    void *self;
+};
+
 /* What the model calls of a run may take: the store is asked before each, see coreengine/store/quotas.h. The run needs
  * a journal. */
 struct rv_exec_quotas {
@@ -111,8 +126,9 @@ struct rv_exec_opts {
      * the answer of the call. */
     int (*find_agent)(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err);
     void *find_self;
-    const struct rv_exec_quotas *quotas; /* NULL: none */
-    const struct rv_catalog *catalog;    /* what the core decides by; NULL: that of the plugins and the script */
+    const struct rv_exec_quotas *quotas;     /* NULL: none */
+    const struct rv_exec_services *services; /* NULL: capabilities are answered what the engine knows by itself */
+    const struct rv_catalog *catalog;        /* what the core decides by; NULL: that of the plugins and the script */
     enum rv_rules rules; /* that the run began with; NEWEST: it begins now. Of a run with a journal: the journal's */
     int mode;            /* enum rv_run_mode or RV_UNSET */
     bool use_mocks;

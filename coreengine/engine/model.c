@@ -25,19 +25,32 @@ static const char *environment(void *self, const char *name)
     return getenv(name);
 }
 
-static int ensure_client(rv_engine *e, rv_err **err)
+static struct rv_provider_env env_of(const rv_engine *e)
 {
-    struct rv_provider_env env = e->opts.env;
+    return e->opts.env.get ? e->opts.env : (struct rv_provider_env){environment, NULL};
+}
 
-    if (!env.get)
-        env = (struct rv_provider_env){environment, NULL};
-    if (!e->providers && !(e->providers = rv_providers_new(env)))
-        return RV_FAIL(err, RV_E_NOMEM, "make the clients of providers");
+const char *rv_engine_env(const rv_engine *e, const char *name)
+{
+    const struct rv_provider_env env = env_of(e);
+
+    return env.get(env.self, name);
+}
+
+int rv_engine_http(rv_engine *e, rv_err **err)
+{
     int rc = rv_loop_ensure(e, err);
     if (rc < 0 || e->http)
         return rc;
     const struct rv_http_opts opts = {.loop = rv_loop_uv(e->loop), .runs_on = true, .log = e->opts.log};
     return rv_http_new(&opts, &e->http, err);
+}
+
+static int ensure_client(rv_engine *e, rv_err **err)
+{
+    if (!e->providers && !(e->providers = rv_providers_new(env_of(e))))
+        return RV_FAIL(err, RV_E_NOMEM, "make the clients of providers");
+    return rv_engine_http(e, err);
 }
 
 void rv_models_free(rv_engine *e)

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <uv.h>
 
-#include "coreengine/engine/engine_internal.h"
+#include "coreengine/engine/services_internal.h"
 
 #define MAX_WORKERS      256               /* threads; more than any machine of ours has cores */
 #define WORKERS          64                /* unless told: most calls wait for something, and need no core for it */
@@ -47,6 +47,7 @@ struct pool {
     int64_t idle_us;                   /* a worker without work for so long leaves */
     bool stopping, poked;
     size_t n_refs;
+    struct asks *asks;        /* owned; a lock of its own, which is taken first */
     void (*wake)(void *self); /* called under the lock, so that what it wakes is not gone; it takes none itself */
     void *wake_self;
 };
@@ -88,6 +89,7 @@ static void unref_and_unlock(struct pool *p)
     pthread_cond_destroy(&p->work);
     pthread_cond_destroy(&p->done);
     pthread_mutex_destroy(&p->lock);
+    rv_asks_free(p->asks);
     free(p);
 }
 
@@ -123,6 +125,13 @@ static void over(struct rv_tool_work *w)
     if (j->state == JOB_LATE && !j->given_up)
         set_done(j);
     pthread_mutex_unlock(&p->lock);
+}
+
+static int ask(struct rv_tool_work *w, const struct rv_service_ask *q, rv_buf *answer, rv_err **err)
+{
+    const struct job *j = w->host;
+
+    return rv_asks_put(j->pool->asks, w, q, answer, err);
 }
 
 /* The first of the queue; the lock is held before and after. */
@@ -284,6 +293,16 @@ static int staff(struct pool *p)
 
 /* --- what the loop does --- */
 
+static void poke(void *pool)
+{
+    rv_pool_poke(pool);
+}
+
+struct asks *rv_pool_asks(struct pool *p)
+{
+    return p->asks;
+}
+
 static int ensure_pool(rv_engine *e, rv_err **err)
 {
     const struct rv_engine_opts *o = &e->opts;
@@ -296,8 +315,12 @@ static int ensure_pool(rv_engine *e, rv_err **err)
     if (rc < 0)
         return rc;
     struct pool *p = calloc(1, sizeof *p);
-    if (!p)
+    if (p)
+        p->asks = o->virtual_time ? rv_asks_new(poke, p) : rv_asks_new(rv_loop_wake, e->loop);
+    if (!p || !p->asks) {
+        free(p);
         return RV_FAIL(err, RV_E_NOMEM, "make the workers");
+    }
     p->limit = limit > MAX_WORKERS ? MAX_WORKERS : limit;
     p->idle_us = o->worker_idle_ms > 0 ? o->worker_idle_ms * 1000 : IDLE_US;
     p->queue_end = &p->queue;
@@ -410,6 +433,7 @@ static int begin(void *self, struct rv_tool_work *w, rv_err **err)
     *j = (struct job){.work = w, .pool = e->pool};
     w->host = j;
     w->over = over;
+    w->ask = w->never_blocks ? NULL : ask;
     if (w->never_blocks)
         run_here(e, j);
     else
@@ -434,8 +458,9 @@ static void give_up(void *self, struct rv_tool_work *w)
     struct job *j = w->host;
     bool is_mine = true;
 
-    pthread_mutex_lock(&p->lock);
     atomic_store(&w->cancelled, true);
+    rv_services_give_up(self, w);
+    pthread_mutex_lock(&p->lock);
     drop_pieces(p, w);
     switch (j->state) {
     case JOB_QUEUED:

@@ -161,8 +161,9 @@ static bool is_readme(rv_str s)
 
 void rv_page_name(rv_str path, rv_buf *out)
 {
+    if (path.len == 0)
+        return;
     rv_str name = stem(last_part(&path));
-
     if (is_readme(name)) {
         rv_str folder = last_part(&path);
         if (folder.len > 0 && !rv_str_is(folder, ".") && !rv_str_is(folder, ".."))

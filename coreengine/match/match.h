@@ -63,7 +63,8 @@ size_t rv_grams_min_shared(size_t n, size_t m, float threshold);
 #define RV_TERM_MAX_CHARS  64    /* of a word; the rest of a longer one is not looked at */
 #define RV_TERMS_MAX_WORDS 50000 /* of a text; those after them are not looked at */
 
-/* A word of a text: a run of letters, digits and the marks after them, in NFC, in the case of keys. */
+/* A word of a text: a run of letters, digits and the marks after them, in NFC, in the case of keys. Of Han, Hiragana
+ * and Katakana, which are written without spaces, each pair of neighbours is a word, and a character without one. */
 struct rv_word {
     rv_str text;
     uint32_t count; /* how often it occurs */

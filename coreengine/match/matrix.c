@@ -66,8 +66,10 @@ static struct coarse encode(const float *v, double unit, size_t dims, int8_t *co
 {
     double largest = 0, off = 0;
 
-    for (size_t i = 0; i < dims; i++)
-        largest = fmax(largest, fabs((double)v[i] * unit));
+    for (size_t i = 0; i < dims; i++) {
+        double x = fabs((double)v[i] * unit);
+        largest = x > largest ? x : largest;
+    }
     double scale = largest / STEPS;
     for (size_t i = 0; i < dims; i++) {
         double x = (double)v[i] * unit;

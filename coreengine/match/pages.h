@@ -13,13 +13,13 @@ struct rv_chunks {
     rv_str *at; /* owned; the texts are borrowed from the text that was cut */
     size_t n;
 };
-/** Cut a text into chunks of at most max_chars characters (code points), none of which is cut. A chunk ends, if the
- * second half of it has such a place, behind the last empty line, else behind the last end of a sentence (. ! ? and
+/** Cut a text into chunks of at most max_chars characters (code points), none of which is cut. A chunk ends, if its
+ * second half has such a place, behind the last empty line, else behind the last end of a sentence (. ! ? and
  * white space, or their ideographic forms, or a line feed), else behind the last white space, else where it is full.
  * The next one begins `overlap` characters before that end, or behind the first white space after that point.
  * A text that has no more than max_chars characters is one chunk; an empty one, or one of white space, is none.
  * @param out  overwritten; rv_chunks_fini() it
- * @return 0, RV_E_INVALID (max_chars 0, or overlap above half of it), RV_E_NOMEM */
+ * @return 0, RV_E_INVALID (max_chars 0, or overlap not below half of max_chars), RV_E_NOMEM */
 RV_MUST_CHECK int rv_chunks_of(rv_str text, size_t max_chars, size_t overlap, struct rv_chunks *out, rv_err **err);
 void rv_chunks_fini(struct rv_chunks *chunks);
 

@@ -9,6 +9,8 @@ struct collector {
     size_t n_bytes, n_words, n_chars; /* n_chars: of the word under way */
     struct rv_word *at;
     size_t cap, from; /* from: where the word under way begins */
+    int32_t last;     /* of a run of characters written without spaces the last one; 0: not in such a run */
+    bool is_paired;   /* it is in a word already */
 };
 
 static int compare(const void *a, const void *b)
@@ -32,12 +34,57 @@ static bool end_word(struct collector *c)
     return true;
 }
 
+static void put(struct collector *c, int32_t rune)
+{
+    if (c->n_chars < RV_TERM_MAX_CHARS)
+        c->n_bytes += rv_rune_write(rune, c->bytes + c->n_bytes);
+    c->n_chars++;
+}
+
+/* Han, Hiragana, Katakana: their words have no spaces between. */
+static bool is_unspaced(int32_t c)
+{
+    return (c >= 0x3005 && c <= 0x3007) || (c >= 0x3041 && c <= 0x30ff) || (c >= 0x31f0 && c <= 0x31ff) ||
+           (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x4e00 && c <= 0x9fff) || (c >= 0xf900 && c <= 0xfaff) ||
+           (c >= 0xff66 && c <= 0xff9f) || (c >= 0x20000 && c <= 0x3ffff);
+}
+
+static bool end_run(struct collector *c)
+{
+    bool is_alone = c->last && !c->is_paired;
+
+    if (is_alone)
+        put(c, c->last);
+    c->last = 0;
+    c->is_paired = false;
+    return !is_alone || end_word(c);
+}
+
+static bool add_unspaced(struct collector *c, int32_t rune)
+{
+    bool is_pair = c->last != 0;
+
+    if (!is_pair && !end_word(c))
+        return false;
+    if (is_pair) {
+        put(c, c->last);
+        put(c, rune);
+    }
+    c->last = rune;
+    c->is_paired = is_pair;
+    return !is_pair || end_word(c);
+}
+
 static bool add_char(struct collector *c, int32_t rune)
 {
-    if (rv_rune_is_word(rune) || (c->n_chars > 0 && rv_rune_is_mark(rune))) {
-        if (c->n_chars < RV_TERM_MAX_CHARS)
-            c->n_bytes += rv_rune_write(rv_rune_fold(rune), c->bytes + c->n_bytes);
-        c->n_chars++;
+    bool is_word = rv_rune_is_word(rune);
+
+    if (is_word && is_unspaced(rune))
+        return add_unspaced(c, rune);
+    if (!end_run(c))
+        return false;
+    if (is_word || (c->n_chars > 0 && rv_rune_is_mark(rune))) {
+        put(c, rv_rune_fold(rune));
         return true;
     }
     return end_word(c);
@@ -50,19 +97,19 @@ static int collect(rv_str text, struct collector *c, rv_err **err)
 
     if (rc < 0)
         return rc;
-    c->bytes = calloc(r.n * 4 + 1, 1);
+    c->bytes = calloc(r.n * 8 + 1, 1); /* a character may be in two pairs */
     bool ok = c->bytes != NULL;
     for (size_t i = 0; ok && i < r.n && c->n_words < RV_TERMS_MAX_WORDS; i++)
         ok = add_char(c, r.at[i]);
     if (ok && c->n_words < RV_TERMS_MAX_WORDS)
-        ok = end_word(c);
+        ok = end_run(c) && end_word(c);
     rv_runes_fini(&r);
     return ok ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the words of a text");
 }
 
 int rv_terms_of(rv_str text, struct rv_terms *out, rv_err **err)
 {
-    struct collector c = {NULL};
+    struct collector c = {.bytes = NULL};
     size_t n = 0;
     int rc = collect(text, &c, err);
 

@@ -1,6 +1,6 @@
-/* Marks and symbols that are part of words: those with the property Alphabetic of Unicode 14 that are no letters and no
- * digits by their category. A range goes on over letters that stand between. tests/unit/match compares the whole with
- * the C library. */
+/* Marks and symbols that are part of words: those with the property Alphabetic of Unicode 14 that are neither letters
+ * nor digits by their category. A range goes on over letters that stand between. tests/unit/match compares the whole
+ * with the C library. */
 #include "coreengine/match/match_internal.h"
 
 /* clang-format off */

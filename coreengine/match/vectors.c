@@ -4,7 +4,9 @@
 
 #include "coreengine/match/vectors_internal.h"
 
-typedef float lanes __attribute__((vector_size(32))); /* eight partial sums */
+typedef float lanes __attribute__((vector_size(32)));                        /* eight partial sums */
+typedef float eight __attribute__((vector_size(32), aligned(4), may_alias)); /* eight elements at any address */
+#define EIGHT_AT(p) (*(const eight *)(const void *)(p))
 
 static inline __attribute__((always_inline)) float sum_of(const float s[16])
 {
@@ -17,54 +19,49 @@ static inline __attribute__((always_inline)) float sum_of(const float s[16])
     return (r[0] + r[2]) + (r[1] + r[3]);
 }
 
-static inline __attribute__((always_inline)) float dot(const float *a, const float *b, size_t dims)
-{
-    lanes low = {0}, high = {0};
-    float s[16];
-    size_t i = 0;
-
-    for (; i + 16 <= dims; i += 16) {
-        lanes x[2], y[2];
-        memcpy(x, a + i, sizeof x);
-        memcpy(y, b + i, sizeof y);
-        low += x[0] * y[0];
-        high += x[1] * y[1];
-    }
-    memcpy(s, &low, sizeof low);
-    memcpy(s + 8, &high, sizeof high);
-    for (; i < dims; i++)
-        s[i % 16] += a[i] * b[i];
+/* The body of a function for one width of registers. A macro: the compiler takes a vector apart for the registers of
+ * the function that it is written in, before it inlines that into another. */
+#define DOT_BODY(a, b, dims)                                                                                           \
+    lanes low = {0}, high = {0};                                                                                       \
+    float s[16];                                                                                                       \
+    size_t i = 0;                                                                                                      \
+                                                                                                                       \
+    for (; i + 16 <= dims; i += 16) {                                                                                  \
+        low += EIGHT_AT((a) + i) * EIGHT_AT((b) + i);                                                                  \
+        high += EIGHT_AT((a) + i + 8) * EIGHT_AT((b) + i + 8);                                                         \
+    }                                                                                                                  \
+    memcpy(s, &low, sizeof low);                                                                                       \
+    memcpy(s + 8, &high, sizeof high);                                                                                 \
+    for (; i < dims; i++)                                                                                              \
+        s[i % 16] += a[i] * b[i];                                                                                      \
     return sum_of(s);
-}
 
-float rv_vector_dot_scalar(const float *a, const float *b, size_t dims)
-{
-    float s[16] = {0};
-
-    for (size_t i = 0; i < dims; i++)
-        s[i % 16] += a[i] * b[i];
-    return sum_of(s);
-}
-
-static inline __attribute__((always_inline)) int32_t dot_bytes(const int8_t *a, const int8_t *b, size_t dims)
-{
-    int32_t sum = 0;
-
-    for (size_t i = 0; i < dims; i++)
-        sum += a[i] * b[i];
+#define DOT_BYTES_BODY(a, b, dims)                                                                                     \
+    int32_t sum = 0;                                                                                                   \
+                                                                                                                       \
+    for (size_t i = 0; i < dims; i++)                                                                                  \
+        sum += a[i] * b[i];                                                                                            \
     return sum;
+
+float rv_vector_dot_portable(const float *a, const float *b, size_t dims)
+{
+    DOT_BODY(a, b, dims)
+}
+
+static int32_t dot_bytes_portable(const int8_t *a, const int8_t *b, size_t dims)
+{
+    DOT_BYTES_BODY(a, b, dims)
 }
 
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) static float dot_avx2(const float *a, const float *b, size_t dims)
 {
-    return dot(a, b, dims);
+    DOT_BODY(a, b, dims)
 }
 
-__attribute__((target("avx2"), optimize("O3"))) static int32_t dot_bytes_avx2(const int8_t *a, const int8_t *b,
-                                                                              size_t dims)
+__attribute__((target("avx2"))) static int32_t dot_bytes_avx2(const int8_t *a, const int8_t *b, size_t dims)
 {
-    return dot_bytes(a, b, dims);
+    DOT_BYTES_BODY(a, b, dims)
 }
 
 static bool has_avx2(void)
@@ -72,8 +69,8 @@ static bool has_avx2(void)
     return __builtin_cpu_supports("avx2") != 0;
 }
 #else
-#define dot_avx2       dot
-#define dot_bytes_avx2 dot_bytes
+#define dot_avx2       rv_vector_dot_portable
+#define dot_bytes_avx2 dot_bytes_portable
 static bool has_avx2(void)
 {
     return false;
@@ -82,17 +79,12 @@ static bool has_avx2(void)
 
 float rv_vector_dot(const float *a, const float *b, size_t dims)
 {
-    return has_avx2() ? dot_avx2(a, b, dims) : dot(a, b, dims);
-}
-
-float rv_vector_dot_portable(const float *a, const float *b, size_t dims)
-{
-    return dot(a, b, dims);
+    return has_avx2() ? dot_avx2(a, b, dims) : rv_vector_dot_portable(a, b, dims);
 }
 
 int32_t rv_vector_dot_bytes(const int8_t *a, const int8_t *b, size_t dims)
 {
-    return has_avx2() ? dot_bytes_avx2(a, b, dims) : dot_bytes(a, b, dims);
+    return has_avx2() ? dot_bytes_avx2(a, b, dims) : dot_bytes_portable(a, b, dims);
 }
 
 double rv_vector_length(const float *v, size_t dims)

@@ -5,9 +5,8 @@
 #include "coreengine/match/match_internal.h"
 #include "coreengine/match/vectors.h"
 
-/* The same sum as rv_vector_dot(): without the registers of a newer processor, and element by element. */
+/** The same sum as rv_vector_dot(), without the registers of a newer processor. */
 float rv_vector_dot_portable(const float *a, const float *b, size_t dims);
-float rv_vector_dot_scalar(const float *a, const float *b, size_t dims);
 /** Of at most RV_VECTOR_MAX_DIMS elements: the sum fits. */
 int32_t rv_vector_dot_bytes(const int8_t *a, const int8_t *b, size_t dims);
 double rv_vector_length(const float *v, size_t dims);

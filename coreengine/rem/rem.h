@@ -32,7 +32,18 @@
     X(OUT_OF_RANGE, "out_of_range", RV_E_INVALID, "a number is outside the range of its clause")                       \
     X(BAD_TEXT, "bad_text", RV_E_INVALID, "the query is not UTF-8, or it contains a NUL")                              \
     X(TOO_LONG, "too_long", RV_E_LIMIT, "the query has more bytes, words or keys than are allowed")                    \
-    X(UNKNOWN_TABLE, "unknown_table", RV_E_NOT_FOUND, "no table of this name can be searched or read")
+    X(UNKNOWN_TABLE, "unknown_table", RV_E_NOT_FOUND, "no table of this name can be searched or read")                 \
+    X(UNKNOWN_COLUMN, "unknown_column", RV_E_NOT_FOUND, "no table of the statement has this column")                   \
+    X(UNKNOWN_FUNCTION, "unknown_function", RV_E_DENIED, "the function is not in the list of allowed functions")       \
+    X(DENIED_NAME, "denied_name", RV_E_DENIED, "the name belongs to the database itself, or has a schema before it")   \
+    X(NOT_A_QUERY, "not_a_query", RV_E_DENIED, "the statement, or one of its parts, does not only read")               \
+    X(MANY_STATEMENTS, "many_statements", RV_E_DENIED, "there is more than one statement")                             \
+    X(SQL_SYNTAX, "sql_syntax", RV_E_PARSE, "the text is not in the subset of SQL that is allowed")                    \
+    X(NOT_PORTABLE, "not_portable", RV_E_INVALID,                                                                      \
+      "the form means something else, or nothing, in one of the databases")                                            \
+    X(TOO_DEEP, "too_deep", RV_E_LIMIT, "parentheses, subqueries or operators are nested too deeply")                  \
+    X(BLOCKED_KEYWORD, "blocked_keyword", RV_E_DENIED, "policy compat: a keyword that changes the schema or rights")   \
+    X(DELETE_WITHOUT_WHERE, "delete_without_where", RV_E_DENIED, "policy compat: DELETE would empty a table")
 
 enum rv_rem_fault_code {
     RV_REM_OK,
@@ -115,5 +126,52 @@ void rv_rem_query_fini(struct rv_rem_query *q);
  * @return 0, a code of RV_REM_FAULTS, RV_E_NOMEM. The error has the place in text and a legal word near it */
 RV_MUST_CHECK int rv_rem_parse(rv_str text, const struct rv_rem_opts *opts, struct rv_rem_query *out,
                                struct rv_rem_fault *fault, rv_err **err);
+
+/* --- SQL: what may run, and its text for each database --- */
+
+#define RV_REM_MAX_TOKENS    4000
+#define RV_REM_MAX_SQL_DEPTH 40 /* of parentheses, CASE, NOT */
+
+enum rv_rem_backend { RV_REM_SQLITE, RV_REM_POSTGRES };
+enum rv_rem_policy {
+    RV_REM_STRICT, /* one statement of the subset; it can only read */
+    RV_REM_COMPAT, /* for the owner of the database: any one statement but those that p8 blocks, as typed */
+};
+
+struct rv_rem_sql_opts {
+    enum rv_rem_policy policy;
+    enum rv_rem_backend backend;
+    bool may_explain;                  /* operators: EXPLAIN shows sizes of other users' rows */
+    int64_t now_us;                    /* now(), CURRENT_DATE: microseconds since 1970 */
+    const struct rv_rem_table *tables; /* borrowed for the call: all may be read */
+    size_t n_tables;
+    const struct rv_src *src; /* where text begins, for places of errors; NULL: line 1, column 1 */
+};
+
+struct rv_rem_literal {
+    rv_str value; /* of a string without its quotes and escapes, of a number its digits */
+    bool is_string;
+    int line, col;
+};
+struct rv_rem_sql {
+    rv_str text;                           /* to prepare; has no parameters */
+    const struct rv_rem_literal *literals; /* of the statement as it was typed */
+    size_t n_literals;
+    bool is_recursive; /* WITH RECURSIVE: it may never end; the executor's limits of time and rows end it */
+    bool is_explain;   /* EXPLAIN */
+    bool may_write;    /* policy compat, and the first word is not one that reads */
+    size_t n_sources;  /* tables and subqueries that are joined, in all: a product of them may be large */
+    rv_arena *memory;  /* owned; everything above lies in it */
+};
+void rv_rem_sql_fini(struct rv_rem_sql *sql);
+
+/** Check a statement and write it for a database. Nothing is executed.
+ *
+ * The texts for the two databases have equal results on views that have the columns of the tables: times and JSON as
+ * text, in PostgreSQL with COLLATE "C". The same statement, options and time give the same text.
+ * @param out  on success; rv_rem_sql_fini() ends it
+ * @return 0, a code of RV_REM_FAULTS, RV_E_NOMEM. The error has the place in text and a hint with the portable form */
+RV_MUST_CHECK int rv_rem_sql(rv_str text, const struct rv_rem_sql_opts *opts, struct rv_rem_sql *out,
+                             struct rv_rem_fault *fault, rv_err **err);
 
 #endif

@@ -264,6 +264,7 @@ static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
         put_text(b, line, "warning: ", "message");
         return true;
     case RV_EMIT_ACTION:
+    case RV_EMIT_CUSTOM:
     case RV_EMIT_PIPELINE_STARTED:
     case RV_EMIT_LLM_CALL_START:
     case RV_EMIT_LLM_RESULT:

@@ -21,6 +21,7 @@ typedef bool rv_cancel_flag; /* C++ only passes it on; same size and layout */
 typedef atomic_bool rv_cancel_flag;
 #endif
 
+#include "coreengine/tools/services.h"
 #include "coreengine/tools/tools.h"
 
 struct rv_context; /* coreengine/conversation/context.h */
@@ -110,6 +111,10 @@ struct rv_tool_work {
     /** The host's, while it has the work: what `run` left undone is done. Any thread, once, also before `run` returns;
      * not after `free`. */
     void (*over)(struct rv_tool_work *w);
+    /** The host's, while it has the work; NULL: it answers nothing. On a worker, while `run` runs: asks a service and
+     * waits for the answer, which is appended. RV_E_CANCELLED: the work was given up; RV_E_TIMEOUT; what the service
+     * says. */
+    int (*ask)(struct rv_tool_work *w, const struct rv_service_ask *ask, rv_buf *answer, rv_err **err);
     void (*done)(struct rv_tool_work *w); /* then, on the thread of the source; not when it was given up */
     void (*free)(struct rv_tool_work *w); /* at last, on either thread, also when it never ran */
     rv_cancel_flag cancelled;

@@ -317,8 +317,8 @@ int main(void)
     group_proofs("groups with many lists", many_lists);
     group_proofs("groups with many limits", many_limits);
     group_proofs("groups in groups", deep_groups);
-    loads("load", sound, 400), loads("load", sound, 8000);
-    loads("load, full of mistakes", faulty, 400), loads("load, full of mistakes", faulty, 8000);
+    loads("load", sound, 400), loads("load", sound, 3200);
+    loads("load, full of mistakes", faulty, 400), loads("load, full of mistakes", faulty, 3200);
     for (size_t i = 0; i < RV_COUNT(hostile); i++)
         extracts(i, 4096), extracts(i, 65536);
     delegates(10), delegates(1000);

@@ -1,5 +1,5 @@
-/* The crash matrix: crash [--sample] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM CAPABILITIES
- * PIPELINE SCRIPT ASIDE
+/* The crash matrix: crash [--sample [--thin N]] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM
+ * CAPABILITIES PIPELINE SCRIPT ASIDE
  *
  * A run is killed at every operation on its store and on the outside world, in every way of shim.c, and so are the
  * processes that recover it and take answers. Each time it has to come to the end that it would have come to, with
@@ -33,6 +33,7 @@ static const struct phase {
 struct matrix {
     struct setting setting;
     bool sample, until_failure;
+    long thin; /* the sample has one of so many of its points */
     long n_jobs, job;
     struct verdict model;
     long counts[LIFE_MAX_DEATHS]; /* operations of the processes of a life that is let alone */
@@ -84,7 +85,7 @@ static bool live(struct matrix *m, const struct phase *phase, struct death death
 
 static void live_through(struct matrix *m, const struct phase *phase)
 {
-    long step = m->sample ? phase->sparser : phase->step, index = 0;
+    long step = m->sample ? phase->sparser * m->thin : phase->step, index = 0;
     long n_points = phase->collects ? m->gc_count : m->counts[phase->first];
 
     for (size_t how = 0; how < RV_COUNT(hows); how++)
@@ -178,7 +179,7 @@ static int share(struct matrix *m)
 
 int main(int argc, char **argv)
 {
-    struct matrix m = {.n_jobs = sysconf(_SC_NPROCESSORS_ONLN)};
+    struct matrix m = {.n_jobs = sysconf(_SC_NPROCESSORS_ONLN), .thin = 1};
     const char *only = NULL;
     int i = 1;
 
@@ -189,13 +190,16 @@ int main(int argc, char **argv)
             m.until_failure = true;
         else if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc)
             m.n_jobs = strtol(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--thin") == 0 && i + 1 < argc)
+            m.thin = strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             only = argv[++i];
     }
-    if (argc - i != 6) {
-        fprintf(stderr, "usage: crash [--sample] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM "
-                        "CAPABILITIES PIPELINE "
-                        "SCRIPT ASIDE\n");
+    if (argc - i != 6 || m.thin < 1) {
+        fprintf(stderr,
+                "usage: crash [--sample [--thin N]] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM "
+                "CAPABILITIES PIPELINE "
+                "SCRIPT ASIDE\n");
         return 2;
     }
     m.n_jobs = m.n_jobs < 1 ? 1 : m.n_jobs > MAX_JOBS ? MAX_JOBS : m.n_jobs;

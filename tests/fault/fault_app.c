@@ -38,8 +38,11 @@ START_TEST(any_allocation_may_fail)
 
     rv_kit_write(pipeline_path, pipeline);
     rv_kit_write(script_path, script);
+    rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(scenario(pipeline_path, script_path), 0);
-    for (n = 0;; n += rv_kit_step(5)) {
+    rv_fault_disarm();
+    const size_t step = rv_kit_step(rv_fault_count() / 400 + 1);
+    for (n = 0;; n += step) {
         rv_fault_arm(n);
         int rc = scenario(pipeline_path, script_path);
         if (!rv_fault_disarm()) {
@@ -105,9 +108,12 @@ START_TEST(any_allocation_of_what_quotas_do_may_fail)
     size_t n;
 
     rv_kit_write(file, quotas);
+    rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(count(file, "memory:", &used), 0);
+    rv_fault_disarm();
+    const size_t step = rv_kit_step(rv_fault_count() / 400 + 1);
     ck_assert_int_eq(used, 12); /* a run, a call, ten tokens */
-    for (n = 0;; n += rv_kit_step(5)) {
+    for (n = 0;; n += step) {
         rv_fault_arm(n);
         int rc = count(file, "memory:", &used);
         if (!rv_fault_disarm()) {

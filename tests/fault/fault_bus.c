@@ -38,7 +38,54 @@ static int publish(void)
     return rc;
 }
 
-static const struct rv_fault_scenario scenarios[] = {{"publish", publish}};
+static int begin(void *self, uint64_t id, const struct rv_bus_message *m, rv_err **err)
+{
+    (void)err;
+    rv_bus_answer(*(rv_bus **)self, id, m->text, NULL);
+    return 0;
+}
+
+static void done(void *self, struct rv_bus_outcome *o)
+{
+    *(int *)self = o->why ? rv_err_code(o->why) : 0;
+}
+
+static int replace(void *self, struct rv_bus_message *m, rv_buf *room, rv_err **err)
+{
+    (void)self;
+    (void)err;
+    rv_buf_puts(room, "another");
+    m->text = rv_buf_str(room);
+    return 0;
+}
+
+static int ask(void)
+{
+    const struct rv_bus_middleware ware = {.before = replace};
+    struct rv_clock clock = rv_clock_system();
+    int said = RV_E_INTERNAL;
+    uint64_t id = 0;
+    rv_bus *bus = NULL;
+    static const char *const types[] = {"a", "b", "c", "d"};
+
+    int rc = rv_bus_new(&clock, NULL, &bus, NULL);
+    if (rc == 0)
+        rc = rv_bus_use(bus, &ware, NULL);
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(types); i++) {
+        const struct rv_bus_handler how = {.type = types[i], .begin = begin, .self = &bus};
+        const struct rv_bus_question q = {
+            .message = {.kind = RV_BUS_QUERY, .type = types[i]}, .done = done, .self = &said};
+        rc = rv_bus_handle(bus, &how, NULL);
+        if (rc == 0)
+            rc = rv_bus_ask(bus, &q, &id, NULL);
+        if (rc == 0)
+            rc = said;
+    }
+    rv_bus_free(bus);
+    return rc;
+}
+
+static const struct rv_fault_scenario scenarios[] = {{"publish", publish}, {"ask", ask}};
 
 START_TEST(every_allocation_may_fail)
 {

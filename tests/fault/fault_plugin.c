@@ -73,6 +73,52 @@ static int load_and_call_isolated(void)
     return rc;
 }
 
+static int answer(void *self, const struct rv_service_ask *ask, rv_buf *out, rv_err **err)
+{
+    (void)self;
+    if (!ask->is_declared)
+        return RV_FAIL(err, RV_E_DENIED, "not declared");
+    rv_buf_puts(out, "{\"a\":1}");
+    return rv_buf_check(out, "answer", err);
+}
+
+static int ask_services(int isolation)
+{
+    const struct rv_capability_config which[] = {{.name = "hello"}, {.name = "asker", .isolation = isolation}};
+    const struct rv_plugin_call two = {
+        .kind = RV_NAME_TOOL, .name = "ask_two", .args = RV_STR_LIT("{}"), .on_ask = answer};
+    const struct rv_plugin_call bad = {
+        .kind = RV_NAME_TOOL, .name = "tell_failure", .args = RV_STR_LIT("{}"), .on_ask = answer};
+    rv_plugins *p = NULL;
+    rv_buf out = RV_BUF_INIT((size_t)1 << 20);
+    rv_err *err = NULL;
+    int rc = rv_plugins_new(&opts, &p, &err);
+
+    /* two here: the C library sets something up for the second */
+    for (size_t i = isolation == RV_ISOLATION_PROCESS; i < RV_COUNT(which) && rc == 0; i++)
+        rc = rv_plugins_load(p, &which[i], &err);
+    if (rc == 0)
+        rc = rv_plugins_call(p, &two, &out, &err);
+    if (rc == 0)
+        rc = rv_plugins_call(p, &bad, &out, &err);
+    if (rc == RV_E_TOOL || rc == RV_E_PLUGIN || (rc == 0 && strstr(rv_buf_cstr(&out), "no memory")))
+        rc = RV_E_NOMEM; /* the plugin tells what it was told */
+    rv_buf_fini(&out);
+    rv_plugins_free(p);
+    rv_err_free(err);
+    return rc;
+}
+
+static int ask_here(void)
+{
+    return ask_services(RV_ISOLATION_NONE);
+}
+
+static int ask_isolated(void)
+{
+    return ask_services(RV_ISOLATION_PROCESS);
+}
+
 static int find_path(void)
 {
     char **list = NULL;
@@ -149,6 +195,8 @@ static const struct {
                  {"load and call in a process of its own", load_and_call_isolated},
                  {"ask a provider", ask_provider},
                  {"read a provider's reply", read_reply},
+                 {"ask services", ask_here},
+                 {"ask services in a process of its own", ask_isolated},
                  {"path", find_path}};
 
 START_TEST(every_allocation_of_the_loader_may_fail)

@@ -126,9 +126,12 @@ START_TEST(any_allocation_of_a_schedule_may_fail)
 
     rv_kit_write(pipeline_path, pipeline);
     rv_kit_write(script_path, script);
+    rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(live(pipeline_path, script_path), 0);
+    rv_fault_disarm();
+    const size_t step = rv_kit_step(rv_fault_count() / 400 + 1);
     ck_assert_int_eq(broken_line, 0);
-    for (n = 0;; n += rv_kit_step(5)) {
+    for (n = 0;; n += step) {
         rv_fault_arm(n);
         int rc = live(pipeline_path, script_path);
         if (!rv_fault_disarm()) {

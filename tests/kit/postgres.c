@@ -258,23 +258,73 @@ const struct rv_kit_postgres *rv_kit_postgres(void)
     return &ours;
 }
 
+/* A schema that can be used once more has a file of its name in that folder: who deletes it has the schema. */
+#define EMPTY_SCHEMAS "empty-schemas"
+
+static bool take_empty(const struct rv_kit_postgres *pg, char *name, size_t size)
+{
+    char *folder = rv_kit_path(pg->dir, EMPTY_SCHEMAS);
+    DIR *dir = opendir(folder);
+    bool has = false;
+
+    for (struct dirent *entry; dir && !has && (entry = readdir(dir));) {
+        has = strlen(entry->d_name) < size && entry->d_name[0] == 't' && unlinkat(dirfd(dir), entry->d_name, 0) == 0;
+        if (has)
+            memcpy(name, entry->d_name, strlen(entry->d_name) + 1);
+    }
+    if (dir)
+        closedir(dir);
+    free(folder);
+    return has;
+}
+
 char *rv_kit_postgres_url(const struct rv_kit_postgres *pg)
 {
     static int n;
-    size_t size = strlen(pg->url) + 80;
+    char name[80];
+    size_t size = strlen(pg->url) + sizeof name + 10;
     char *url = malloc(size);
 
     if (!url)
         rv_kit_die("no memory");
-    snprintf(url, size, "%s&schema=t%d_%d", pg->url, (int)getpid(), ++n);
+    if (!take_empty(pg, name, sizeof name))
+        snprintf(name, sizeof name, "t%d_%d", (int)getpid(), ++n);
+    snprintf(url, size, "%s&schema=%s", pg->url, name);
     return url;
 }
 
-char *rv_kit_postgres_sql(const struct rv_kit_postgres *pg, const char *sql)
+/* Rows that a fresh schema has come from the one that is kept aside. Triggers of references are off. */
+#define EMPTY_SQL                                                                                                      \
+    "DO $$ DECLARE t text; has bool; BEGIN SET LOCAL session_replication_role = replica;"                              \
+    " FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = '%s' LOOP"                                           \
+    " EXECUTE format('SELECT EXISTS (SELECT 1 FROM %s.%%I)', t) INTO has;"                                             \
+    " IF has THEN EXECUTE format('DELETE FROM %s.%%I', t); END IF;"                                                    \
+    " EXECUTE format('INSERT INTO %s.%%1$I SELECT * FROM fresh.%%1$I', t);"                                            \
+    " END LOOP;"                                                                                                       \
+    " FOR t IN SELECT sequencename FROM pg_sequences WHERE schemaname = '%s' AND last_value IS NOT NULL LOOP"          \
+    " PERFORM setval(format('%s.%%I', t), 1, false); END LOOP; END $$"
+
+void rv_kit_postgres_reuse(const struct rv_kit_postgres *pg, const char *url)
+{
+    const char *name = strrchr(url, '=') + 1;
+    char sql[1200], path[300];
+
+    snprintf(sql, sizeof sql, EMPTY_SQL, name, name, name, name, name, name);
+    free(rv_kit_postgres_sql(pg, sql));
+    snprintf(path, sizeof path, "%s/" EMPTY_SCHEMAS, pg->dir);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/" EMPTY_SCHEMAS "/%s", pg->dir, name);
+    int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0)
+        rv_kit_die("%s: %s", path, strerror(errno));
+    close(fd);
+}
+
+/* Its exit status; what it printed is appended to text. */
+static int run_psql(const struct rv_kit_postgres *pg, const char *sql, rv_buf *text)
 {
     const char *const argv[] = {program("psql"), "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, pg->url, NULL};
     int ends[2], status = 0;
-    rv_buf text = RV_BUF_INIT(MAX_TEXT);
     char piece[4096];
     ssize_t got;
 
@@ -283,9 +333,25 @@ char *rv_kit_postgres_sql(const struct rv_kit_postgres *pg, const char *sql)
     pid_t pid = spawn(argv, false, ends[1]);
     close(ends[1]);
     while ((got = read(ends[0], piece, sizeof piece)) > 0)
-        rv_buf_add(&text, piece, (size_t)got);
+        rv_buf_add(text, piece, (size_t)got);
     close(ends[0]);
-    if (waitpid(pid, &status, 0) != pid || status != 0)
+    if (waitpid(pid, &status, 0) != pid)
+        rv_kit_die("waitpid: %s", strerror(errno));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#define NO_CONNECTION 2 /* of psql; a server listens before it answers */
+
+char *rv_kit_postgres_sql(const struct rv_kit_postgres *pg, const char *sql)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT);
+    int status;
+
+    for (int ms = 0; (status = run_psql(pg, sql, &text)) == NO_CONNECTION && ms < START_MS; ms += 50) {
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        rv_buf_clear(&text);
+    }
+    if (status != 0)
         rv_kit_die("psql: status %d: %s: %s", status, sql, rv_buf_cstr(&text));
     while (text.len > 0 && text.ptr[text.len - 1] == '\n')
         rv_buf_truncate(&text, text.len - 1);

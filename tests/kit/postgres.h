@@ -25,8 +25,11 @@ void rv_kit_postgres_end(struct rv_kit_postgres *pg);
 
 /** One for the whole program: call this in main(), before Check forks. It ends with the program. */
 const struct rv_kit_postgres *rv_kit_postgres(void);
-/** The URL of a schema that no other test of the program has; free() it. */
+/** The URL of a schema that no other test of the program uses; free() it. */
 char *rv_kit_postgres_url(const struct rv_kit_postgres *pg);
+/** The test that had this URL has passed and closed its stores: empty the schema, so that another test may get it,
+ * which is faster than making its tables. A store with the schema "fresh" must have been opened before. */
+void rv_kit_postgres_reuse(const struct rv_kit_postgres *pg, const char *url);
 /** Run SQL as the superuser with psql, and return what it prints ("|" between columns, without headers); free() it. */
 char *rv_kit_postgres_sql(const struct rv_kit_postgres *pg, const char *sql);
 

@@ -499,6 +499,7 @@ int rv_app_chat_enter(struct rv_app_chat *c, const char *session, const char *ag
     opts.agents = c->agents;
     opts.script = c->loaded.script;
     opts.settings = c->settings;
+    opts.services = rv_app_services_init(&c->services, c->app);
     opts.agent = agent;
     opts.capabilities = c->capabilities;
     opts.n_capabilities = c->n_capabilities;

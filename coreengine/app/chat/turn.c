@@ -268,6 +268,7 @@ struct rv_exec_opts chat_exec_opts(rv_chat *chat)
     x.script = o->script;
     x.conversation = &chat->conversation;
     x.quotas = o->quotas;
+    x.services = o->services;
     x.find_agent = find_agent;
     x.find_self = chat;
     x.answer_from_script = o->script != NULL;

@@ -16,7 +16,7 @@ struct rv_fn_group {
 extern const struct rv_fn_group rv_fn_group_words, rv_fn_group_tools, rv_fn_group_pipelines, rv_fn_group_runs,
     rv_fn_group_agents, rv_fn_group_calendar, rv_fn_group_text, rv_fn_group_rem, rv_fn_group_pages;
 
-/* table.c */
+/* input.c */
 /** Check that the input has that shape. RV_E_INVALID names the key, the value that was found, and the legal values. */
 RV_MUST_CHECK int rv_fn_check_shape(const char *shape, json_object *in, rv_err **err);
 /** The word or string under key; ptr NULL if absent. */

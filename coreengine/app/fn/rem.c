@@ -125,10 +125,74 @@ static int rem_parse(json_object *in, rv_jw *out, rv_err **err)
     return 0;
 }
 
+static int read_sql_options(json_object *in, struct rv_rem_sql_opts *opts, rv_err **err)
+{
+    rv_str policy = rv_fn_str(in, "policy"), backend = rv_fn_str(in, "backend"), now = rv_fn_str(in, "now");
+    struct rv_clock clock = rv_clock_system();
+
+    *opts = (struct rv_rem_sql_opts){.may_explain = rv_fn_flag(in, "may_explain"), .now_us = clock.now_us(clock.self)};
+    opts->tables = rv_rem_tables(&opts->n_tables);
+    if (policy.ptr && !rv_str_is(policy, "strict") && !rv_str_is(policy, "compat"))
+        return RV_FAIL(err, RV_E_INVALID, "policy is \"%.*s\", not strict or compat",
+                       RV_STR_ARG(rv_utf8_cut(policy, 40)));
+    if (backend.ptr && !rv_str_is(backend, "sqlite") && !rv_str_is(backend, "postgres"))
+        return RV_FAIL(err, RV_E_INVALID, "backend is \"%.*s\", not sqlite or postgres",
+                       RV_STR_ARG(rv_utf8_cut(backend, 40)));
+    opts->policy = rv_str_is(policy, "compat") ? RV_REM_COMPAT : RV_REM_STRICT;
+    opts->backend = rv_str_is(backend, "postgres") ? RV_REM_POSTGRES : RV_REM_SQLITE;
+    return now.ptr ? rv_time_parse(now, &opts->now_us, err) : 0;
+}
+
+static void write_sql(rv_jw *out, const struct rv_rem_sql *sql)
+{
+    rv_jw_obj(out);
+    rv_jw_kv_str(out, "text", sql->text);
+    rv_jw_key(out, "literals");
+    rv_jw_arr(out);
+    for (size_t i = 0; i < sql->n_literals; i++)
+        rv_jw_str(out, sql->literals[i].value);
+    rv_jw_arr_end(out);
+    rv_jw_kv_int(out, "sources", (int64_t)sql->n_sources);
+    rv_jw_kv_bool(out, "is_recursive", sql->is_recursive);
+    rv_jw_kv_bool(out, "is_explain", sql->is_explain);
+    rv_jw_kv_bool(out, "may_write", sql->may_write);
+    rv_jw_obj_end(out);
+}
+
+static int rem_sql_check(json_object *in, rv_jw *out, rv_err **err)
+{
+    struct rv_rem_sql_opts opts;
+    struct rv_rem_sql sql;
+    struct rv_rem_fault fault;
+    rv_err *wrong = NULL;
+    int rc = read_sql_options(in, &opts, err);
+
+    if (rc < 0)
+        return rc;
+    rc = rv_rem_sql(rv_fn_str(in, "sql"), &opts, &sql, &fault, &wrong);
+    if (rc == 0) {
+        write_sql(out, &sql);
+        rv_rem_sql_fini(&sql);
+        return 0;
+    }
+    if (fault.code == RV_REM_OK) {
+        rv_err_free(wrong);
+        return RV_FAIL(err, rc, "read a statement");
+    }
+    write_fault(out, &fault, wrong);
+    return 0;
+}
+
 static const struct rv_fn items[] = {
     {"rem_parse", "{query: string, natural_language?: word}", "{mode, parameters, warnings?} or {error}",
-     "what a query in the REM dialect asks for; natural_language (reject, search, sql) is what becomes of text without "
-     "a mode",
+     "what a query in the REM dialect asks for; natural_language (reject, search, sql) is what to do with text that "
+     "has no "
+     "mode",
      rem_parse},
+    {"rem_sql_check", "{sql: string, policy?: word, backend?: word, now?: word, may_explain?: bool}",
+     "{text, literals, sources, is_recursive, is_explain, may_write} or {error}",
+     "the text of a statement for a database (backend: sqlite, postgres), or why a policy (strict, compat) refuses it; "
+     "now is the time of now()",
+     rem_sql_check},
 };
 const struct rv_fn_group rv_fn_group_rem = {items, RV_COUNT(items)};

@@ -201,6 +201,7 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     x.journal = j->journal;
     x.takes_journal = true;
     x.quotas = rv_app_limits_exec(&j->limits);
+    x.services = rv_app_services_init(&j->services, &j->app);
     x.answer_from_script = x.script != NULL;
     x.observer = (struct rv_observer){.on_over = on_over, .self = j};
     if (j->loaded.agents) {

@@ -60,8 +60,9 @@ struct work_job {
     rv_journal *journal; /* taken over; NULL: the engine has it, or no one */
     struct rv_catalog catalog;
     struct rv_app_limits limits; /* of its tenant and user */
-    rv_exec *exec;               /* the loop's */
-    struct work_apart *apart;    /* the loop's: its process */
+    struct rv_app_services services;
+    rv_exec *exec;            /* the loop's */
+    struct work_apart *apart; /* the loop's: its process */
     struct rv_worker *worker;
     atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
     bool is_cancelled;         /* by the loop */

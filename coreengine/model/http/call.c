@@ -199,9 +199,16 @@ static int on_connected(void *self, char *ip, char *local_ip, int port, int loca
 static curl_socket_t on_socket(void *self, curlsocktype purpose, struct curl_sockaddr *address)
 {
     rv_http_call *c = self;
-    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    const char *why = NULL;
 
     (void)purpose;
+    if (c->egress && !rv_egress_allows(c->egress, rv_str_of(c->host), c->port, &address->addr, &why)) {
+        c->is_denied = true;
+        refuse(c, RV_HTTP_LOCAL, why);
+        rv_http_todo(c);
+        return CURL_SOCKET_BAD;
+    }
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     if (fd >= 0)
         return fd;
     c->os_error = errno;
@@ -242,6 +249,7 @@ static void free_call(rv_http_call *c)
         curl->easy_cleanup(c->easy);
     curl->slist_free_all(c->headers);
     rv_buf_fini(&c->head.text);
+    free(c->host);
     free(c->origin);
     free(c);
 }
@@ -305,6 +313,7 @@ static rv_http_call *new_call(rv_http *h, const struct rv_http_request *req, con
     c->total_us = req->total_us;
     c->max_body = req->max_body ? req->max_body : DEFAULT_MAX_BODY;
     rv_buf_init(&c->head.text, RV_HTTP_MAX_HEAD + RV_HTTP_MAX_HEADERS);
+    c->egress = req->egress;
     c->start_us = rv_http_now();
     c->easy = h->curl->easy_init();
     if (!c->easy) {
@@ -392,6 +401,7 @@ static void end_call(rv_http_call *c)
     rv_http *h = c->h;
     struct rv_http_end end = {.fault = rv_http_fault_of(c),
                               .was_sent = c->sent_us != 0,
+                              .is_denied = c->is_denied,
                               .text = text,
                               .connect_us = since_start(c, c->connected_us),
                               .first_byte_us = since_start(c, c->answer_us),

@@ -165,11 +165,23 @@ static int add_headers(rv_http_call *c, const struct rv_http_request *req, rv_er
     return rc;
 }
 
+/* For the decision whether it may be asked: IPv6 without brackets. */
+static int keep_host(rv_http_call *c, const char *host, const char *port, rv_err **err)
+{
+    rv_str bare = rv_str_of(host);
+
+    if (bare.len > 1 && bare.ptr[0] == '[' && bare.ptr[bare.len - 1] == ']')
+        bare = (rv_str){bare.ptr + 1, bare.len - 2};
+    c->host = rv_str_dup(bare);
+    c->port = (int)strtol(port, NULL, 10);
+    return c->host ? 0 : RV_FAIL(err, RV_E_NOMEM, "start a request");
+}
+
 /* "host:port" of an address, or an error. The address itself is not shown: its query or its user may be secret. */
 static int read_origin(rv_http_call *c, CURLU *url, const char *text, rv_err **err)
 {
     const struct rv_curl *curl = c->h->curl;
-    char *scheme = NULL, *host = NULL, *port = NULL;
+    char *scheme = NULL, *host = NULL, *port = NULL, *user = NULL, *password = NULL;
     RV_AUTO(rv_buf_fini) rv_buf origin = RV_BUF_INIT(RV_HTTP_TEXT_MAX / 2);
     CURLUcode rc = curl->url_set(url, CURLUPART_URL, text, 0);
     int status = 0;
@@ -180,20 +192,27 @@ static int read_origin(rv_http_call *c, CURLU *url, const char *text, rv_err **e
         rc = curl->url_get(url, CURLUPART_HOST, &host, 0);
     if (rc == CURLUE_OK)
         rc = curl->url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+    bool has_user = rc == CURLUE_OK && (curl->url_get(url, CURLUPART_USER, &user, 0) == CURLUE_OK ||
+                                        curl->url_get(url, CURLUPART_PASSWORD, &password, 0) == CURLUE_OK);
     if (rc == CURLUE_OUT_OF_MEMORY)
         status = RV_FAIL(err, RV_E_NOMEM, "start a request");
     else if (rc != CURLUE_OK || (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0))
         status = RV_FAIL(err, RV_E_INVALID, "the address of the request is not one of http:// or https://");
+    else if (c->egress && has_user)
+        status = RV_FAIL(err, RV_E_DENIED, "the address of the request has a user or a password in it");
     else {
+        status = c->egress ? keep_host(c, host, port, err) : 0;
         rv_buf_printf(&origin, "%s:%s", host, port);
         c->origin = rv_buf_steal(&origin, NULL);
-        if (!c->origin)
+        if (!c->origin && status == 0)
             status = RV_FAIL(err, origin.rc == RV_E_LIMIT ? RV_E_INVALID : RV_E_NOMEM,
                              "take the host out of the address of the request");
     }
     curl->free(scheme);
     curl->free(host);
     curl->free(port);
+    curl->free(user);
+    curl->free(password);
     return status;
 }
 
@@ -206,6 +225,62 @@ static int check_address(rv_http_call *c, const char *text, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "start a request");
     int rc = read_origin(c, url, text, err);
     c->h->curl->url_cleanup(url);
+    return rc;
+}
+
+/* "scheme://host:port" of an address. NULL: it has none, or memory is short. */
+static char *origin_of(const struct rv_curl *curl, CURLU *url)
+{
+    static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
+    rv_buf out = RV_BUF_INIT(RV_HTTP_TEXT_MAX);
+
+    for (size_t i = 0; i < RV_COUNT(parts); i++) {
+        char *part = NULL;
+        if (curl->url_get(url, parts[i], &part, CURLU_DEFAULT_PORT) == CURLUE_OK)
+            rv_buf_printf(&out, "%s%s", i == 1 ? "://" : i == 2 ? ":" : "", part);
+        curl->free(part);
+    }
+    char *text = rv_buf_steal(&out, NULL);
+    rv_buf_fini(&out);
+    return text;
+}
+
+static int follow(const struct rv_curl *curl, CURLU *url, const char *base, const char *location, rv_buf *out,
+                  bool *same_origin, bool *is_safe, rv_err **err)
+{
+    char *before = NULL, *after = NULL, *text = NULL;
+    CURLUcode rc = curl->url_set(url, CURLUPART_URL, base, 0);
+
+    before = rc == CURLUE_OK ? origin_of(curl, url) : NULL;
+    if (rc == CURLUE_OK)
+        rc = curl->url_set(url, CURLUPART_URL, location, 0);
+    after = rc == CURLUE_OK ? origin_of(curl, url) : NULL;
+    if (rc == CURLUE_OK)
+        rc = curl->url_get(url, CURLUPART_URL, &text, 0);
+    bool is_http = before && after && (strncmp(after, "http://", 7) == 0 || strncmp(after, "https://", 8) == 0);
+    if (rc == CURLUE_OK && is_http) {
+        rv_buf_puts(out, text);
+        *same_origin = strcmp(before, after) == 0;
+        *is_safe = strncmp(before, "https:", 6) != 0 || strncmp(after, "https:", 6) == 0;
+    }
+    bool no_memory = rc == CURLUE_OUT_OF_MEMORY || (rc == CURLUE_OK && (!before || !after));
+    free(before);
+    free(after);
+    curl->free(text);
+    if (no_memory)
+        return RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
+    return rc == CURLUE_OK && is_http ? rv_buf_check(out, "address of a redirect", err)
+                                      : RV_FAIL(err, RV_E_INVALID, "a redirect leads to no address of http or https");
+}
+
+int rv_http_follow(rv_http *h, const char *base, const char *location, rv_buf *out, bool *same_origin, bool *is_safe,
+                   rv_err **err)
+{
+    CURLU *url = h->curl->url();
+    if (!url)
+        return RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
+    int rc = follow(h->curl, url, base, location, out, same_origin, is_safe, err);
+    h->curl->url_cleanup(url);
     return rc;
 }
 
@@ -237,7 +312,11 @@ static CURLcode set_request(rv_http_call *c, const struct rv_http_request *req)
     SET(CURLOPT_CUSTOMREQUEST, req->method);
     SET(CURLOPT_HTTPHEADER, c->headers);
     SET(CURLOPT_CONNECTTIMEOUT_MS, connect_ms(req->connect_us));
-    if (req->proxy)
+    if (req->egress) { /* a connection of another request, or a proxy, would be one that nobody looked at */
+        SET(CURLOPT_PROXY, "");
+        SET(CURLOPT_FRESH_CONNECT, 1L);
+        SET(CURLOPT_FORBID_REUSE, 1L);
+    } else if (req->proxy)
         SET(CURLOPT_PROXY, req->proxy);
     if (req->ca_file)
         SET(CURLOPT_CAINFO, req->ca_file);

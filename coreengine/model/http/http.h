@@ -8,7 +8,7 @@
 #ifndef RV_HTTP_H
 #define RV_HTTP_H
 
-#include "coreengine/base/base.h"
+#include "coreengine/model/http/egress.h"
 
 #define RV_HTTP_MAX_HEADERS 64
 #define RV_HTTP_MAX_HEAD    ((size_t)64 << 10) /* bytes of all headers of an answer */
@@ -42,6 +42,9 @@ struct rv_http_request {
     size_t max_body;                                      /* of the answer, after decompression; 0: 64 MiB */
     const char *ca_file;                                  /* certificates to trust instead of the system's; NULL */
     const char *proxy;                                    /* NULL: by http_proxy, https_proxy, no_proxy; "": none */
+    /** Borrowed until the end; NULL: anywhere. Else no proxy is used, a user or a password in the address is
+     * RV_E_DENIED, the connection is a new one and not kept, and one that is not allowed ends the call (is_denied). */
+    const rv_egress *egress;
 };
 struct rv_http_head {
     int status;          /* of the final answer: 1xx is skipped */
@@ -67,6 +70,7 @@ enum rv_http_fault {
 struct rv_http_end {
     enum rv_http_fault fault;
     bool was_sent;                               /* the request may have reached the server */
+    bool is_denied;                              /* by the request's egress: RV_HTTP_LOCAL, nothing was sent */
     const char *text;                            /* for people: what failed, with the host; "" when OK. Borrowed */
     int64_t connect_us, first_byte_us, total_us; /* from the start of the call; 0: did not come to that */
 };
@@ -81,6 +85,10 @@ struct rv_http_events {
 /** RV_E_INVALID (address or header), RV_E_NOMEM, RV_E_INTERNAL; else on_end will come. */
 RV_MUST_CHECK int rv_http_start(rv_http *h, const struct rv_http_request *req, const struct rv_http_events *events,
                                 rv_http_call **out, rv_err **err);
+/** The address that `location` means in an answer from `base`, appended. RV_E_INVALID: it is not one of http:// or
+ * https://; RV_E_NOMEM. *same_origin: it has the scheme, host and port of base. *is_safe: it does not leave https. */
+RV_MUST_CHECK int rv_http_follow(rv_http *h, const char *base, const char *location, rv_buf *out, bool *same_origin,
+                                 bool *is_safe, rv_err **err);
 void rv_http_resume(rv_http_call *c);
 void rv_http_cancel(rv_http_call *c); /* closes its connection; no callback follows */
 

@@ -80,6 +80,10 @@ struct rv_http_call {
     CURLcode code;            /* libcurl's verdict when is_over */
     int os_error;             /* of socket() */
     bool is_todo, is_fresh, is_cancelled, is_held, wants_resume, is_over, is_ended;
+    const rv_egress *egress; /* borrowed; NULL: anywhere */
+    bool is_denied;
+    char *host; /* with egress; without brackets */
+    int port;
     char *origin; /* "host:port", for messages */
     char error[CURL_ERROR_SIZE];
 };

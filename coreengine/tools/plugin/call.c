@@ -104,6 +104,7 @@ struct call_state {
     size_t emitted; /* bytes of all pieces */
     struct rv_plugin_said *said;
     struct rv_plugin_attached *attached; /* owned; NULL: not asked for */
+    struct rv_plugin_asks asks;
 };
 
 static struct call_state *state_of(const struct rv_cap_call *call)
@@ -179,6 +180,27 @@ static int host_replace_attachments(struct rv_cap_call *call, const struct rv_ca
     int refused = text.rc < 0 || rv_plugin_said_reply(s->said, s->out, rv_buf_cstr(&text));
     rv_buf_fini(&text);
     return refused;
+}
+
+static int host_ask(struct rv_cap_call *call, const char *service, const char *args, const char **answer)
+{
+    static const char over[] = "{\"type\":\"UnavailableError\",\"message\":\"the call has its answer: nothing can be "
+                               "asked any more\"}";
+    struct call_state *s = state_of(call);
+
+    if (s->said->n_replies == 0 && s->said->n_failures == 0)
+        return rv_plugin_ask(&s->asks, s->ears, service, args, answer);
+    if (answer)
+        *answer = over;
+    return 1;
+}
+
+static int host_fail_as_asked(struct rv_cap_call *call)
+{
+    struct call_state *s = state_of(call);
+
+    rv_plugin_fail_as_asked(&s->asks, s->said);
+    return 1;
 }
 
 static uint64_t host_later(struct rv_cap_call *call)
@@ -387,17 +409,21 @@ void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call 
                                .context = call->context && *call->context ? call->context : "{}",
                                .later = host_later,
                                .attachments = host_attachments,
-                               .replace_attachments = host_replace_attachments};
+                               .replace_attachments = host_replace_attachments,
+                               .ask = host_ask,
+                               .fail_as_asked = host_fail_as_asked};
 
     said->returned = e->fn(e->owner->self, &view);
     if (state.attached)
         rv_plugin_attached_fini(state.attached);
     free(state.attached);
+    rv_plugin_asks_fini(&state.asks);
 }
 
 struct here {
     const struct rv_plugin_entry *entry;
     struct rv_plugin_pieces *pieces;
+    int64_t until_us;
 };
 
 static bool is_cancelled_here(void *self)
@@ -422,12 +448,29 @@ static bool emit_here(void *self, rv_str json)
     return rv_plugin_piece(here->pieces, json);
 }
 
+static int ask_here(void *self, const char *service, rv_str args, rv_buf *answer, rv_err **err)
+{
+    const struct here *here = self;
+
+    return rv_plugin_pass_on(here->entry, here->pieces->call, service, args, here->until_us, answer, err);
+}
+
+/* Of a call that asks nothing the clock is not read. */
+static int64_t until_us(const struct rv_plugin_entry *e, const struct rv_plugin_call *call)
+{
+    struct rv_clock clock = rv_clock_system();
+
+    if (e->services.n == 0 || call->timeout_ms <= 0 || call->timeout_ms > RV_PLUGIN_MAX_TIMEOUT_MS)
+        return INT64_MAX;
+    return clock.now_us(clock.self) + call->timeout_ms * 1000;
+}
+
 static int call_here(const struct rv_plugin_entry *e, struct rv_plugin_pieces *pieces, rv_buf *out,
                      struct rv_plugin_said *said, rv_err **err)
 {
     const struct rv_plugin_call *call = pieces->call;
-    struct here here = {e, pieces};
-    const struct rv_plugin_ears ears = {is_cancelled_here, log_here, emit_here, &here};
+    struct here here = {e, pieces, until_us(e, call)};
+    const struct rv_plugin_ears ears = {is_cancelled_here, log_here, emit_here, ask_here, &here};
     char *args = rv_str_dup(call->args.len ? call->args : RV_STR_LIT("{}")); /* NUL-terminated, the plugin's to read */
 
     if (!args)

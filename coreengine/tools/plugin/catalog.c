@@ -330,6 +330,8 @@ static void write_entry(const struct rv_plugin_entry *e, rv_jw *w)
     rv_jw_kv_text(w, "description", e->description);
     if (e->never_blocks)
         rv_jw_kv_bool(w, "blocking", false);
+    if (e->services.n > 0)
+        rv_jw_kv_list(w, "services", &e->services);
     if (e->kind == RV_NAME_TOOL) {
         write_tool(e, w);
     } else if (e->kind == RV_NAME_PROMPT) {

@@ -10,13 +10,14 @@
 
 /* --- the specification of one entry: a JSON object in which every key is known --- */
 
-static const char *const tool_keys[] = {"description",   "risk",       "category",
-                                        "effect",        "timeout_ms", "input_schema",
-                                        "output_schema", "blocking",   "requires_confirmation"};
-static const char *const call_keys[] = {"description", "sees", "timeout_ms", "blocking"};
-static const char *const plain_keys[] = {"description", "timeout_ms", "blocking"}; /* of those that see no envelope */
-static const char *const subscriber_keys[] = {"description", "events", "timeout_ms", "blocking"};
-static const char *const provider_keys[] = {"description", "timeout_ms", "blocking", "attachments"};
+static const char *const tool_keys[] = {
+    "description",           "risk",    "category", "effect", "timeout_ms", "input_schema", "output_schema", "blocking",
+    "requires_confirmation", "services"};
+static const char *const call_keys[] = {"description", "sees", "timeout_ms", "blocking", "services"};
+static const char *const plain_keys[] = {"description", "timeout_ms", "blocking",
+                                         "services"}; /* of those that see no envelope */
+static const char *const subscriber_keys[] = {"description", "events", "timeout_ms", "blocking", "services"};
+static const char *const provider_keys[] = {"description", "timeout_ms", "blocking", "attachments", "services"};
 static const char *const prompt_keys[] = {"description", "text"};
 
 /* A JSON object from text that a plugin gave; what names it in messages. RV_E_PLUGIN. */
@@ -142,9 +143,9 @@ static int read_tool(struct rv_plugin_entry *e, rv_err **err)
     return 0;
 }
 
-static int read_sees(struct rv_plugin_entry *e, const char *key, rv_err **err)
+/* A list of strings, which belong to the specification. */
+static int read_list(const struct rv_plugin_entry *e, const char *key, struct rv_str_list *out, rv_err **err)
 {
-    struct rv_str_list *sees = &e->info.sees;
     json_object *list;
     size_t n;
 
@@ -153,19 +154,55 @@ static int read_sees(struct rv_plugin_entry *e, const char *key, rv_err **err)
     if (!json_object_is_type(list, json_type_array))
         return RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is not a list but %s", key, rv_json_type_text(list));
     n = json_object_array_length(list);
-    sees->items = calloc(n + 1, sizeof *sees->items); /* one more: an empty list must not be a null pointer */
-    if (!sees->items)
+    out->items = calloc(n + 1, sizeof *out->items); /* one more: an empty list must not be a null pointer */
+    if (!out->items)
         return RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", key);
     for (size_t i = 0; i < n; i++) {
         json_object *item = json_object_array_get_idx(list, i);
         if (!json_object_is_type(item, json_type_string))
             return RV_FAIL(err, RV_E_PLUGIN, "\"%s\" has an item that is not a string but %s", key,
                            rv_json_type_text(item));
-        sees->items[i] = rv_json_str(item).ptr;
+        out->items[i] = rv_json_str(item).ptr;
     }
-    sees->n = n;
-    sees->is_set = true;
+    out->n = n;
+    out->is_set = true;
     return 0;
+}
+
+/* The engine repeats the calls of an entry as its effect says, and everything that is not a tool's as often as it likes
+ * after a crash: what is asked has to bear that. */
+static int check_service(const struct rv_plugin_entry *e, const char *name, rv_err **err)
+{
+    enum rv_effect_class of = e->kind == RV_NAME_TOOL    ? rv_tool_effect(&e->tool)
+                              : e->kind == RV_NAME_PROBE ? RV_EFFECT_SAFE
+                                                         : RV_EFFECT_IDEMPOTENT;
+    int rc = rv_service_check(rv_str_of(name), err);
+
+    if (rc < 0)
+        return RV_WRAP(err, RV_E_PLUGIN, "\"services\"");
+    const struct rv_service_info *s = rv_service_find(rv_str_of(name));
+    if (e->kind == RV_NAME_SUBSCRIBER && s->is_command && strcmp(s->name, "events.publish") == 0)
+        return RV_FAIL(err, RV_E_PLUGIN, "\"services\": a subscriber cannot publish events, which it would be told of");
+    if (rv_service_fits(s, of))
+        return 0;
+    rc = RV_FAIL(err, RV_E_PLUGIN, "\"services\": \"%s\" is %s, and calls of this %s are repeated as %s ones", s->name,
+                 rv_effect_class_text(s->effect), rv_name_kind_text(e->kind), rv_effect_class_text(of));
+    if (e->kind == RV_NAME_TOOL)
+        rv_err_hint(err, "say \"effect\": \"%s\"", rv_effect_class_text(s->effect));
+    else
+        rv_err_hint(err, "let a tool ask for it");
+    return rc;
+}
+
+static int read_services(struct rv_plugin_entry *e, rv_err **err)
+{
+    int rc = read_list(e, "services", &e->services, err);
+
+    for (size_t i = 0; i < e->services.n && rc == 0; i++)
+        rc = check_service(e, e->services.items[i], err);
+    if (rc == 0 && e->services.n > 0 && e->never_blocks)
+        return RV_FAIL(err, RV_E_PLUGIN, "\"services\" are waited for, which \"blocking\": false rules out");
+    return rc;
 }
 
 static int read_called(struct rv_plugin_entry *e, const char *const *keys, size_t n_keys, rv_err **err)
@@ -177,7 +214,7 @@ static int read_called(struct rv_plugin_entry *e, const char *const *keys, size_
     if ((rc = check_keys(e->spec, keys, n_keys, err)) < 0 ||
         (rc = read_timeout(e->spec, &e->info.timeout_ms, err)) < 0 || (rc = read_blocking(e, err)) < 0)
         return rc;
-    return read_sees(e, e->kind == RV_NAME_SUBSCRIBER ? "events" : "sees", err);
+    return read_list(e, e->kind == RV_NAME_SUBSCRIBER ? "events" : "sees", &e->info.sees, err);
 }
 
 static int read_provider(struct rv_plugin_entry *e, rv_err **err)
@@ -210,15 +247,8 @@ static int read_prompt(struct rv_plugin_entry *e, rv_err **err)
     return rc;
 }
 
-/* The specification of an entry. */
-static int read_spec(struct rv_plugin_entry *e, const char *text, rv_err **err)
+static int read_by_kind(struct rv_plugin_entry *e, rv_err **err)
 {
-    int rc = read_object(text, "its specification", &e->spec, err);
-
-    if (rc == 0)
-        rc = read_text(e->spec, "description", &e->description, err);
-    if (rc < 0)
-        return rc;
     switch (e->kind) {
     case RV_NAME_TOOL:
         return read_tool(e, err);
@@ -239,6 +269,18 @@ static int read_spec(struct rv_plugin_entry *e, const char *text, rv_err **err)
         break;
     }
     return RV_FAIL(err, RV_E_INTERNAL, "an entry of a kind that the table does not give");
+}
+
+/* The specification of an entry. */
+static int read_spec(struct rv_plugin_entry *e, const char *text, rv_err **err)
+{
+    int rc = read_object(text, "its specification", &e->spec, err);
+
+    if (rc == 0)
+        rc = read_text(e->spec, "description", &e->description, err);
+    if (rc == 0)
+        rc = read_by_kind(e, err);
+    return rc == 0 ? read_services(e, err) : rc;
 }
 
 /* --- the descriptor and its list of entries --- */

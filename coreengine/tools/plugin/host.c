@@ -248,6 +248,50 @@ static bool send_piece(void *self, rv_str json)
     return rv_channel_send(&call->host->channel, &head, json, NULL, NULL) < 0;
 }
 
+static int send_ask(struct host *h, const char *service, rv_str args, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(256 + 6 * RV_SERVICE_MAX_NAME);
+    rv_jw w = rv_jw_on(&head);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "ask", service);
+    rv_jw_obj_end(&w);
+    return rv_channel_send(&h->channel, &head, args, NULL, err);
+}
+
+/* What the engine says while it is asked: the answer, why there is none, or that nothing is wanted any more. After the
+ * latter no answer follows. */
+static int hear_answer(struct host_call *call, const struct rv_frame *frame, rv_buf *answer, rv_err **err)
+{
+    json_object *error = NULL;
+
+    if (json_object_object_get_ex(frame->head, "error", &error))
+        return rv_channel_read_err(error, err);
+    if (json_object_object_get_ex(frame->head, "answered", NULL)) {
+        rv_buf_add_str(answer, frame->body);
+        return rv_buf_check(answer, "answer of a service", err);
+    }
+    call->cancelled = true;
+    return RV_FAIL(err, RV_E_CANCELLED, "the answer of this call is not wanted any more");
+}
+
+static int ask(void *self, const char *service, rv_str args, rv_buf *answer, rv_err **err)
+{
+    struct host_call *call = self;
+    struct rv_frame frame;
+
+    if (is_cancelled(call))
+        return RV_FAIL(err, RV_E_CANCELLED, "the answer of this call is not wanted any more");
+    int rc = send_ask(call->host, service, args, err);
+    if (rc == 0)
+        rc = rv_channel_receive(&call->host->channel, &frame, NULL, err);
+    if (rc < 0)
+        return rc;
+    rc = hear_answer(call, &frame, answer, err);
+    json_object_put(frame.head);
+    return rc;
+}
+
 static int send_said(struct host *h, const struct rv_plugin_said *said, const rv_buf *reply, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_CHANNEL_MAX_HEAD);
@@ -295,7 +339,7 @@ static const char *text_of(json_object *head, const char *key)
 static int call(struct host *h, const struct rv_plugin_entry *e, const struct rv_frame *frame, rv_err **err)
 {
     struct host_call state = {.host = h};
-    const struct rv_plugin_ears ears = {is_cancelled, send_log, send_piece, &state};
+    const struct rv_plugin_ears ears = {is_cancelled, send_log, send_piece, ask, &state};
     struct rv_plugin_call view = {.kind = e->kind,
                                   .run_id = text_of(frame->head, "run"),
                                   .stage = text_of(frame->head, "stage"),

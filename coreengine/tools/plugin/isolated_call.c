@@ -194,7 +194,8 @@ struct talk {
     size_t emitted; /* bytes of all pieces */
     rv_buf *out;
     struct rv_plugin_said *said;
-    bool told;  /* the child knows that no more pieces are wanted */
+    int n_asks;
+    bool told;  /* the child knows that nothing more is wanted */
     bool spent; /* it takes no further call */
 };
 
@@ -230,9 +231,45 @@ static int take_piece(struct talk *t, rv_str json, const struct rv_wait *wait, r
     return enough && !t->told ? tell_enough(t, wait, err) : 0;
 }
 
+static int send_answer(struct talk *t, const rv_buf *answer, const rv_err *why, const struct rv_wait *wait,
+                       rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_CHANNEL_MAX_HEAD);
+    rv_jw w = rv_jw_on(&head);
+
+    rv_jw_obj(&w);
+    if (why)
+        rv_channel_write_err(&w, why);
+    else
+        rv_jw_kv_bool(&w, "answered", true);
+    rv_jw_obj_end(&w);
+    return rv_channel_send(&t->child->channel, &head, why ? (rv_str){NULL, 0} : rv_buf_str(answer), wait, err);
+}
+
+/* The child waits for the answer, and is not read meanwhile. */
+static int take_ask(struct talk *t, const char *service, rv_str args, const struct rv_wait *wait, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf answer = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER);
+    rv_err *why = NULL;
+
+    if (t->told) /* it asked before it knew */
+        return 0;
+    if (++t->n_asks > RV_CAP_MAX_ASKS || strlen(service) > RV_SERVICE_MAX_NAME)
+        return RV_FAIL(err, RV_E_PLUGIN, "its process asks more than %d times, or for a name of more than %d bytes",
+                       RV_CAP_MAX_ASKS, RV_SERVICE_MAX_NAME);
+    int64_t until_us = wait->until_us == RV_WAIT_FOREVER ? INT64_MAX : wait->until_us;
+    int rc = rv_plugin_pass_on(t->entry, t->pieces->call, service, args, until_us, &answer, &why);
+    if (rc == 0)
+        rc = rv_buf_check(&answer, "answer of a service", &why);
+    rc = send_answer(t, &answer, rc < 0 ? why : NULL, wait, err);
+    rv_err_free(why);
+    return rc;
+}
+
 /* What may come any number of times. 1: it was such a message. */
 static int hear_on_the_way(struct talk *t, const struct rv_frame *frame, const struct rv_wait *wait, rv_err **err)
 {
+    const char *service;
     int64_t level = 0;
     int rc = 0;
 
@@ -240,6 +277,8 @@ static int hear_on_the_way(struct talk *t, const struct rv_frame *frame, const s
         pass_on_log(t, frame->head, level);
     else if (flag_of(frame->head, "emit"))
         rc = take_piece(t, frame->body, wait, err);
+    else if (rv_json_get_text(frame->head, "ask", &service))
+        rc = take_ask(t, service, frame->body, wait, err);
     else
         return 0;
     if (rc == 0) /* a child that talks without a pause has no longer than one that is silent */

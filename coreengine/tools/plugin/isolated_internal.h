@@ -9,6 +9,9 @@
  *   {cancel: true}, at most once       ->   (may come late; then the child ignores it)
  *                                      <-   {log, text}, any number
  *                                      <-   {emit: true} + a piece, any number, of providers
+ *                                      <-   {ask: "service"} + arguments, any number, one at a time
+ *   {answered: true} + the answer, or  ->   (not after cancel)
+ *   {error: [...]}
  *                                      <-   {said: {...}} + the reply
  *
  * A frame is a head, a small JSON object, and a body, bytes that are passed on unchanged: a reply stays the same to the

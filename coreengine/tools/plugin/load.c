@@ -82,6 +82,7 @@ static void entries_free(struct rv_plugin *pl)
         rv_schema_free(e->input);
         rv_schema_free(e->output);
         free(e->info.sees.items);
+        free(e->services.items);
         json_object_put(e->spec);
         free(e->name);
     }

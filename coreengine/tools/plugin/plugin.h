@@ -63,6 +63,10 @@ struct rv_plugin_call {
      *  pieces are wanted. May be NULL. */
     int (*on_emit)(void *self, rv_str json);
     void *emit_self;
+    /** Ask a service of the engine; blocks, on the thread of the call. The answer, JSON text of an object, is appended.
+     * May be NULL: there is nobody to ask. */
+    int (*on_ask)(void *self, const struct rv_service_ask *ask, rv_buf *answer, rv_err **err);
+    void *ask_self;
     struct rv_plugin_work *work; /* that makes this call, and may get its answer late; NULL: the answer comes at once */
 };
 /** Any thread; blocks until the plugin returns. The reply (valid JSON object text, at most RV_CAP_MAX_REPLY) is
@@ -91,7 +95,7 @@ struct rv_plugin_work {
     rv_buf late_reply;
     rv_err *late_failure;
 };
-/** emit_self becomes the work. NULL: memory is short. */
+/** emit_self and ask_self become the work, and on_ask its host's. NULL: memory is short. */
 struct rv_plugin_work *rv_plugin_work_new(rv_plugins *p, const struct rv_plugin_call *call,
                                           void (*done)(struct rv_plugin_work *w), void *self);
 /* The tools of a set as a source. Calls go to workers; their `cancelled` reaches the capability. RV_E_NOT_FOUND: no

@@ -35,7 +35,8 @@ struct rv_plugin_entry {
     struct rv_entry_info info; /* hooks, policies, mocks, routing functions, probes, providers */
     rv_template *prompt;       /* prompts; owned */
     const char *prompt_text;
-    bool never_blocks; /* it says so: `blocking: false` */
+    bool never_blocks;           /* it says so: `blocking: false` */
+    struct rv_str_list services; /* that it may ask; borrowed from the specification */
 };
 
 /* An agent is a document: it has no function to call, and a stage cannot name it as it names an entry. */
@@ -155,6 +156,25 @@ void rv_plugin_write_attachments(const struct rv_plugin_attached *a, const struc
                                  rv_buf *out);
 void rv_plugin_attached_fini(struct rv_plugin_attached *a);
 
+/* ask.c */
+/* What a call has asked so far. Zeroed: nothing. */
+struct rv_plugin_asks {
+    int n;
+    size_t n_bytes; /* of the answers */
+    struct rv_plugin_answer *answers;
+    const char *failure; /* the last one; one of the answers */
+};
+struct rv_plugin_said;
+struct rv_plugin_ears;
+/** Ask as struct rv_cap_call says. Any texts, NULL too. *answer lives until rv_plugin_asks_fini(). */
+int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_ears *ears, const char *service, const char *args,
+                  const char **answer);
+void rv_plugin_fail_as_asked(const struct rv_plugin_asks *a, struct rv_plugin_said *said);
+void rv_plugin_asks_fini(struct rv_plugin_asks *a);
+/** In the engine's process: have the caller's engine answer. until_us: of the system's clock; INT64_MAX: no limit. */
+RV_MUST_CHECK int rv_plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call,
+                                    const char *service, rv_str args, int64_t until_us, rv_buf *answer, rv_err **err);
+
 /* call.c */
 /* The actions of a capability in one call, besides the bytes of its reply. Judged after the call, by the engine's
  * process. */
@@ -170,6 +190,8 @@ struct rv_plugin_ears {
     bool (*cancelled)(void *self);
     void (*log)(void *self, enum rv_log_level level, const char *text); /* the text is clean */
     bool (*emit)(void *self, rv_str json); /* any bytes within the limit; returns true when no more pieces are wanted */
+    /** Ask a service; blocks. The name and the size of the arguments are good. */
+    int (*ask)(void *self, const char *service, rv_str args, rv_buf *answer, rv_err **err);
     void *self;
 };
 /** Run the entry's function in this process; args ends with NUL. The reply is appended to out. */

@@ -240,6 +240,16 @@ static void free_work(struct rv_tool_work *work)
     free(w);
 }
 
+static int ask_host(void *self, const struct rv_service_ask *ask, rv_buf *answer, rv_err **err)
+{
+    struct rv_plugin_work *w = self;
+
+    if (!w->work.ask || w->work.never_blocks)
+        return RV_FAIL(err, RV_E_STATE, "service \"%s\": this call is made where nothing can be waited for",
+                       ask->service);
+    return w->work.ask(&w->work, ask, answer, err);
+}
+
 /* A text that the work keeps, behind the last one. */
 static const char *keep(char **at, rv_str text)
 {
@@ -284,7 +294,8 @@ struct rv_plugin_work *rv_plugin_work_new(rv_plugins *p, const struct rv_plugin_
     w->call.context = ids[6];
     w->call.args.ptr = keep(&at, call->args);
     w->call.cancelled = &w->work.cancelled;
-    w->call.work = w->call.emit_self = w;
+    w->call.work = w->call.emit_self = w->call.ask_self = w;
+    w->call.on_ask = ask_host;
     if (call->kind != RV_NAME_PROVIDER)
         w->call.on_emit = NULL;
     atomic_init(&w->work.cancelled, false);

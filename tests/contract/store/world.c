@@ -53,6 +53,8 @@ void world_close(struct world *w)
 {
     OK(rv_store_check(w->s, &w->err));
     rv_store_close(w->s);
+    if (!w->impl->scheme)
+        rv_kit_postgres_reuse(rv_kit_postgres(), w->url);
     rv_kit_tmpdir_remove(w->dir);
     free(w->url);
     rv_err_free(w->err);

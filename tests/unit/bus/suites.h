@@ -4,5 +4,6 @@
 #include <check.h>
 
 TCase *bus_case(void);
+TCase *asks_case(void);
 
 #endif

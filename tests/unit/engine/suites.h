@@ -25,5 +25,6 @@ Suite *handover_suite(void);
 Suite *expiry_suite(void);
 Suite *early_suite(void);
 Suite *quotas_suite(void);
+Suite *services_suite(void);
 
 #endif

@@ -152,6 +152,7 @@ static struct rv_exec_opts ready(struct world *w, const struct how *how)
     x.saves = how->saves ? RV_SAVES_EACH : RV_SAVES_NONE;
     x.max_parallel = how->max_parallel;
     x.quotas = how->quotas;
+    x.services = how->services;
     x.observer.on_event = on_event;
     x.on_effect = on_effect;
     x.on_input = on_input;

@@ -43,6 +43,7 @@ struct how {
     int64_t lease_us;                    /* 0: the default */
     rv_store *store;                     /* keep the run in it; borrowed; NULL: nowhere */
     const struct rv_exec_quotas *quotas; /* NULL: none */
+    const struct rv_exec_services *services;
 };
 
 void world_load(struct world *w, const char *pipeline, const char *script, const char *const *capabilities);

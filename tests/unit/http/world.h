@@ -69,5 +69,6 @@ TCase *names_case(void);
 TCase *tls_case(void);
 TCase *h2_case(void);
 TCase *load_case(void);
+TCase *egress_case(void);
 
 #endif

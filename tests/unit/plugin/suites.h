@@ -19,6 +19,7 @@ Suite *provider_reply_suite(void);
 Suite *echo_suite(void);
 Suite *agents_suite(void);
 Suite *attachments_suite(void);
+Suite *ask_suite(void);
 
 #define TEST_MEMORY_MB 256 /* of each process of an isolated capability */
 

@@ -3,7 +3,7 @@
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {parse_case};
+    static TCase *(*const cases[])(void) = {parse_case, sql_case};
 
     return rv_kit_run_cases("rem", cases, RV_COUNT(cases));
 }

@@ -5,5 +5,6 @@
 #include <check.h>
 
 TCase *parse_case(void);
+TCase *sql_case(void);
 
 #endif

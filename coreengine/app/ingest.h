@@ -1,0 +1,57 @@
+/* Reads files into the store: each file becomes a row of `files`, its text is cut into chunks that are rows of
+ * `resources`, links between pages become edges, and a moment says that it was read.
+ *
+ * What a file's rows are follows from its path, so a file that was read before is changed, not added again, and one
+ * whose content is the same is passed over. All rows of a file are one transaction: after a crash the
+ * same call goes on. */
+#ifndef RV_APP_INGEST_H
+#define RV_APP_INGEST_H
+
+#include "coreengine/app/app.h"
+#include "coreengine/store/entities.h"
+
+#define RV_INGEST_MAX_FILE  ((size_t)8 << 20) /* bytes; a longer text is a database, or a mistake */
+#define RV_INGEST_MAX_DEPTH 64                /* folders within each other */
+#define RV_INGEST_MAX_FILES 1000000           /* of one call */
+#define RV_INGEST_SUMMARY   300               /* characters of the moment's summary */
+
+enum rv_ingest_what {
+    RV_INGEST_ADDED,
+    RV_INGEST_CHANGED,
+    RV_INGEST_UNCHANGED,
+    RV_INGEST_FAILED,
+    RV_INGEST_N,
+};
+struct rv_ingested {
+    const char *path; /* as it was found, borrowed for the call */
+    const char *name; /* of its row; NULL if it failed */
+    enum rv_ingest_what what;
+    size_t n_chunks;
+    const rv_err *why; /* it failed; borrowed */
+};
+struct rv_ingest_counts {
+    int64_t files[RV_INGEST_N];
+    int64_t n_chunks, n_bytes; /* of files that were written */
+    int64_t n_passed_over;     /* files in folders whose suffix is none of those that are read */
+};
+struct rv_app_ingest {
+    rv_store *store;             /* borrowed */
+    struct rv_store_scope scope; /* user NULL or "": the rows belong to no user, every user finds them */
+    const char *const *paths;    /* files, whatever their suffix, and folders with all below them */
+    size_t n_paths;
+    size_t chunk_chars, overlap; /* characters; 0 and 0: RV_CHUNK_CHARS, RV_CHUNK_OVERLAP */
+    bool again;                  /* also files that did not change */
+    /** After each file. Not 0: it ends there, and that is passed on. */
+    int (*on_file)(void *self, const struct rv_ingested *file, rv_err **err);
+    void *self;
+};
+/** A file that cannot be read or kept is told to on_file and counted; the others are kept all the same.
+ *  @return RV_E_INVALID (sizes of chunks), RV_E_LIMIT (RV_INGEST_MAX_FILES), RV_E_NOMEM, and what on_file gave; a store
+ *  that cannot be written ends it with its code (RV_E_IO, RV_E_TIMEOUT, RV_E_DENIED) */
+RV_MUST_CHECK int rv_app_ingest(const struct rv_app_ingest *opts, struct rv_ingest_counts *out, rv_err **err);
+/** "added", "changed", "unchanged", "failed". */
+const char *rv_ingest_word(enum rv_ingest_what what);
+/** The suffixes that are read in folders, with what they are: for i from 0; NULL: no more. */
+const char *rv_ingest_suffix(size_t i, const char **mime);
+
+#endif

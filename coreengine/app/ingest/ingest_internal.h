@@ -1,0 +1,47 @@
+#ifndef RV_APP_INGEST_INTERNAL_H
+#define RV_APP_INGEST_INTERNAL_H
+
+#include "coreengine/app/ingest.h"
+#include "coreengine/base/hash.h"
+
+/* walk.c */
+struct ingest_file {
+    char *path;  /* as it was found; owned */
+    rv_err *why; /* it is known already that it cannot be read; owned */
+};
+struct ingest_files {
+    struct ingest_file *at; /* owned; in folders by their names' bytes */
+    size_t n, cap;
+    int64_t n_passed_over;
+};
+/** All files that the paths stand for. What is wrong with one of them is kept with it. RV_E_LIMIT, RV_E_NOMEM. */
+RV_MUST_CHECK int rv_ingest_find(const char *const *paths, size_t n, struct ingest_files *out, rv_err **err);
+void rv_ingest_files_fini(struct ingest_files *files);
+/** NULL: not one of those that are read in folders. */
+const char *rv_ingest_mime(const char *path);
+
+/* page.c */
+/* A file as it was read. */
+struct page {
+    const char *path;       /* borrowed */
+    rv_buf uri;             /* file:///... of its real path */
+    rv_buf text;            /* UTF-8 without NULs, without a byte order mark */
+    char hash[RV_HASH_MAX]; /* of the text */
+    const char *mime;       /* static */
+    char id[37];            /* of its row in `files` */
+    char *name;             /* owned; that no other file of the caller has */
+    size_t chunk_chars, overlap;
+};
+/** Read a file. RV_E_NOT_FOUND, RV_E_IO, RV_E_LIMIT (too long), RV_E_INVALID (not text), RV_E_NOMEM. */
+RV_MUST_CHECK int rv_page_read(const char *path, const char *user, struct page *out, rv_err **err);
+void rv_page_fini(struct page *page);
+/* Its rows, each an object of columns. */
+struct page_rows {
+    json_object *file, *moment; /* owned */
+    json_object **chunks;       /* owned, and each of them */
+    size_t n_chunks;
+};
+RV_MUST_CHECK int rv_page_rows(const struct page *page, int64_t now_us, struct page_rows *out, rv_err **err);
+void rv_page_rows_fini(struct page_rows *rows);
+
+#endif

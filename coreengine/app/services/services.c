@@ -1,0 +1,162 @@
+/* From an ask to a job: what it needs is copied on the loop, the rest happens on the thread that asks. */
+#include "coreengine/app/services/services_internal.h"
+
+#include <json-c/linkhash.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sorted as in coreengine/tools/services.c. To answer another service, add a row. */
+static const struct row {
+    const char *name;
+    int (*serve)(const struct app_ask *a, rv_jw *w, rv_err **err); /* writes the members of the answer */
+} rows[] = {
+    {"schedules.add", app_schedules_add},
+    {"schedules.cancel", app_schedules_cancel},
+    {"schedules.list", app_schedules_list},
+    {"tasks.add", app_tasks_add},
+};
+
+struct job {
+    struct rv_service_job job; /* first: a pointer to it is one to this */
+    const struct row *row;
+    char *store, *sync, *tenant, *user, *key, *args; /* owned; sync and tenant may be NULL */
+};
+
+int app_ask_text(const struct app_ask *a, const char *key, bool needed, const char **out, rv_err **err)
+{
+    *out = NULL;
+    if (!json_object_object_get_ex(a->args, key, NULL))
+        return needed ? RV_FAIL(err, RV_E_INVALID, "it needs \"%s\"", key) : 0;
+    if (!rv_json_get_text(a->args, key, out))
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a string", key);
+    return 0;
+}
+
+int app_ask_check(const struct app_ask *a, const char *const *known, size_t n, rv_err **err)
+{
+    json_object_object_foreach (a->args, key, value) {
+        size_t i = 0;
+        (void)value;
+        while (i < n && strcmp(known[i], key) != 0)
+            i++;
+        if (i < n)
+            continue;
+        const char *near = rv_nearest(rv_str_of(key), known, n);
+        int rc = RV_FAIL(err, RV_E_INVALID, "there is no argument \"%.100s\"%s%s%s", key,
+                         near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+        return rc;
+    }
+    return 0;
+}
+
+int app_ask_payload(const struct app_ask *a, rv_buf *out, rv_err **err)
+{
+    json_object *payload = NULL;
+
+    if (!json_object_object_get_ex(a->args, "payload", &payload)) {
+        rv_buf_puts(out, "{}");
+        return rv_buf_check(out, "payload", err);
+    }
+    if (!json_object_is_type(payload, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "\"payload\" is not an object but %s", rv_json_type_text(payload));
+    rv_json_write(payload, out);
+    return rv_buf_check(out, "payload", err);
+}
+
+static void job_free(struct rv_service_job *job)
+{
+    struct job *j = (struct job *)job;
+
+    free(j->store);
+    free(j->sync);
+    free(j->tenant);
+    free(j->user);
+    free(j->key);
+    free(j->args);
+    free(j);
+}
+
+static int serve(const struct job *j, struct app_ask *a, rv_buf *answer, rv_err **err)
+{
+    rv_jw w = rv_jw_on(answer);
+    int rc = rv_app_store_open(&a->app, RV_APP_STORE_CHANGE, &a->store, err);
+
+    if (rc < 0)
+        return rc;
+    rv_jw_obj(&w);
+    rc = j->row->serve(a, &w, err);
+    rv_jw_obj_end(&w);
+    rv_store_close(a->store);
+    return rc;
+}
+
+static int run(struct rv_service_job *job, rv_buf *answer, rv_err **err)
+{
+    const struct job *j = (struct job *)job;
+    struct app_ask a = {.app = {.store = j->store, .sync = j->sync, .scope = {.tenant = j->tenant, .user = j->user}},
+                        .key = j->key};
+    int rc = rv_json_parse(rv_str_of(j->args), NULL, &a.args, err);
+
+    if (rc == 0)
+        rc = serve(j, &a, answer, err);
+    json_object_put(a.args);
+    return rc;
+}
+
+static char *copy(const char *text)
+{
+    return text ? rv_str_dup(rv_str_of(text)) : NULL;
+}
+
+static int new_job(const struct rv_app *app, const struct row *row, const struct rv_service_ask *ask, struct job **out,
+                   rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(4096);
+    int rc = rv_app_store_path(app, &path, err);
+
+    if (rc < 0)
+        return rc;
+    struct job *j = calloc(1, sizeof *j);
+    if (!j)
+        return RV_FAIL(err, RV_E_NOMEM, "serve a capability");
+    j->job = (struct rv_service_job){run, job_free};
+    j->row = row;
+    j->store = rv_str_dup(rv_buf_str(&path));
+    j->sync = copy(app->sync);
+    j->tenant = copy(app->scope.tenant);
+    j->user = copy(ask->user_id);
+    j->key = copy(ask->key);
+    j->args = rv_str_dup(ask->args);
+    if (!j->store || !j->user || !j->key || !j->args || !j->sync != !app->sync || !j->tenant != !app->scope.tenant) {
+        job_free(&j->job);
+        return RV_FAIL(err, RV_E_NOMEM, "serve a capability");
+    }
+    *out = j;
+    return 0;
+}
+
+static int make(void *self, const struct rv_service_ask *ask, json_object *args, struct rv_service_job **out,
+                rv_err **err)
+{
+    const struct rv_app_services *s = self;
+    struct job *j = NULL;
+    size_t i = 0;
+
+    (void)args; /* the job reads its own copy: a tree of JSON is one thread's */
+    while (i < RV_COUNT(rows) && strcmp(rows[i].name, ask->service) != 0)
+        i++;
+    if (i == RV_COUNT(rows))
+        return RV_FAIL(err, RV_E_NOT_FOUND, "service \"%s\" is not answered by this program", ask->service);
+    if (s->app->no_store)
+        return RV_FAIL(err, RV_E_STATE, "service \"%s\" needs a store, and this run has none", ask->service);
+    int rc = new_job(s->app, &rows[i], ask, &j, err);
+    if (rc == 0)
+        *out = &j->job;
+    return rc;
+}
+
+const struct rv_exec_services *rv_app_services_init(struct rv_app_services *s, const struct rv_app *app)
+{
+    *s = (struct rv_app_services){.exec = {make, s}, .app = app};
+    return &s->exec;
+}

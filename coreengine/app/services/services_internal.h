@@ -1,0 +1,27 @@
+/* Shared by the files of this folder. */
+#ifndef RV_APP_SERVICES_INTERNAL_H
+#define RV_APP_SERVICES_INTERNAL_H
+
+#include "coreengine/app/services.h"
+#include "coreengine/app/work.h"
+
+/* One ask while it is served, on the thread that asks. */
+struct app_ask {
+    struct rv_app app; /* with the tenant of the run, and its user: "" for none */
+    rv_store *store;   /* open */
+    json_object *args; /* an object */
+    const char *key;   /* of the call; "" when it has none */
+};
+/** A text among the arguments; needed: RV_E_INVALID when it is not there. *out NULL: left out. */
+RV_MUST_CHECK int app_ask_text(const struct app_ask *a, const char *key, bool needed, const char **out, rv_err **err);
+/** RV_E_INVALID: an argument that the service does not know. */
+RV_MUST_CHECK int app_ask_check(const struct app_ask *a, const char *const *known, size_t n, rv_err **err);
+/** The object "payload" as text; left out: {}. Appended. */
+RV_MUST_CHECK int app_ask_payload(const struct app_ask *a, rv_buf *out, rv_err **err);
+
+RV_MUST_CHECK int app_tasks_add(const struct app_ask *a, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int app_schedules_add(const struct app_ask *a, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int app_schedules_list(const struct app_ask *a, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int app_schedules_cancel(const struct app_ask *a, rv_jw *w, rv_err **err);
+
+#endif

@@ -1,0 +1,153 @@
+/* reeve ingest: reads files and folders into the store. */
+#include "coreengine/app/ingest.h"
+#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/match/pages.h"
+
+#include <time.h>
+
+#define MAX_LINE      ((size_t)1 << 16)
+#define PROGRESS_SECS 0.1
+
+struct telling {
+    const struct rv_cli *cli;
+    bool is_json, is_live;
+    struct timespec last;
+    int64_t n;
+};
+
+static void write_json(const struct rv_ingested *file, rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "path", file->path);
+    rv_jw_kv_text(&w, "status", rv_ingest_word(file->what));
+    if (file->name)
+        rv_jw_kv_text(&w, "name", file->name);
+    if (file->what == RV_INGEST_ADDED || file->what == RV_INGEST_CHANGED)
+        rv_jw_kv_int(&w, "chunks", (int64_t)file->n_chunks);
+    if (file->why) {
+        rv_jw_key(&w, "error");
+        rv_err_write_json(file->why, &w);
+    }
+    rv_jw_obj_end(&w);
+    rv_buf_putc(out, '\n');
+}
+
+static void show_progress(struct telling *t, const char *path)
+{
+    struct timespec now;
+    rv_buf line = RV_BUF_INIT(MAX_LINE);
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if ((double)(now.tv_sec - t->last.tv_sec) + (double)(now.tv_nsec - t->last.tv_nsec) / 1e9 < PROGRESS_SECS)
+        return;
+    t->last = now;
+    rv_buf_puts(&line, "\r\033[K");
+    rv_app_write_count(&line, t->n);
+    rv_buf_puts(&line, " files, ");
+    rv_cli_write_preview(rv_str_of(path), 60, &line);
+    rv_cli_err(rv_buf_str(&line));
+    rv_buf_fini(&line);
+}
+
+static int tell(void *self, const struct rv_ingested *file, rv_err **err)
+{
+    struct telling *t = self;
+    rv_buf text = RV_BUF_INIT(MAX_LINE);
+    int rc = 0;
+
+    t->n++;
+    if (t->is_json) {
+        write_json(file, &text);
+        rc = rv_buf_check(&text, "line", err);
+        if (rc == 0)
+            rv_cli_out(rv_buf_str(&text));
+    } else if (file->why) {
+        rv_cli_err(t->is_live ? RV_STR_LIT("\r\033[K") : RV_STR_LIT(""));
+        rv_err_write_text(file->why, t->cli->debug, &text);
+        rv_cli_err(rv_buf_str(&text));
+    }
+    rv_buf_fini(&text);
+    if (t->is_live)
+        show_progress(t, file->path);
+    return rc;
+}
+
+static void write_counts(const struct rv_ingest_counts *c, rv_buf *out)
+{
+    for (enum rv_ingest_what w = RV_INGEST_ADDED; w < RV_INGEST_N; w++)
+        rv_buf_printf(out, "%lld %s, ", (long long)c->files[w], rv_ingest_word(w));
+    rv_app_write_count(out, c->n_chunks);
+    rv_buf_puts(out, c->n_chunks == 1 ? " chunk of " : " chunks of ");
+    rv_cli_write_bytes(out, c->n_bytes);
+    if (c->n_passed_over > 0)
+        rv_buf_printf(out, "; %lld passed over: not a text by its name", (long long)c->n_passed_over);
+    rv_buf_putc(out, '\n');
+}
+
+static int ingest(struct rv_cli *cli, rv_err **err)
+{
+    struct telling t = {.cli = cli, .is_json = rv_cli_flag(cli, "json"), .is_live = cli->err_tty};
+    int64_t chars = RV_CHUNK_CHARS, overlap = RV_CHUNK_OVERLAP;
+    struct rv_ingest_counts counts;
+    rv_buf text = RV_BUF_INIT(MAX_LINE);
+    int rc = rv_cli_int(cli, "chunk-chars", 100, 100000, &chars, err);
+
+    if (rc == 0 && !rv_cli_value(cli, "overlap") && overlap > chars / 2)
+        overlap = chars / 2;
+    if (rc == 0)
+        rc = rv_cli_int(cli, "overlap", 0, chars / 2, &overlap, err);
+    if (rc < 0)
+        return rc;
+    const struct rv_app_ingest opts = {.store = cli->store,
+                                       .scope = cli->app.scope,
+                                       .paths = cli->words,
+                                       .n_paths = cli->n_words,
+                                       .chunk_chars = (size_t)chars,
+                                       .overlap = (size_t)overlap,
+                                       .again = rv_cli_flag(cli, "again"),
+                                       .on_file = tell,
+                                       .self = &t};
+    rc = rv_app_ingest(&opts, &counts, err);
+    if (t.is_live)
+        rv_cli_err(RV_STR_LIT("\r\033[K"));
+    if (rc < 0)
+        return rc;
+    write_counts(&counts, &text);
+    if (t.is_json)
+        rv_cli_say_text(&text);
+    else
+        rc = rv_cli_print(0, &text, err);
+    return rc < 0 ? rc : counts.files[RV_INGEST_FAILED] > 0 ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;
+}
+
+static const struct rv_cli_option options[] = {
+    {"chunk-chars", 0, "N", "characters of a chunk, 100 to 100000 (default 1500)", NULL, false},
+    {"overlap", 0, "N", "characters that neighbouring chunks share, at most half a chunk (default 200)", NULL, false},
+    {"again", 0, NULL, "write files that have not changed, too", NULL, false},
+    {"json", 'j', NULL, "print one JSON object for each file; the totals go to stderr", NULL, false},
+};
+
+const struct rv_cli_verb rv_verb_ingest = {
+    .name = "ingest",
+    .args = "PATH...",
+    .summary = "read files and folders into the store, for search and lookup",
+    .text =
+        "Reads texts (.md, .txt, .rst, .csv, .json, .yaml and their kin) in folders, and every file that is named, "
+        "cuts\n"
+        "each into chunks, and writes a row of `files`, one of `resources` for each chunk, an edge for each link "
+        "between\n"
+        "Markdown pages, and a moment. A file that did not change is passed over, so the command can be stopped and\n"
+        "run again. A file that cannot be read is reported, the others are read, and the exit status is 1.\n"
+        "With --user the rows belong to that user; otherwise every user finds them.",
+    .examples = "reeve ingest docs                     # all texts below a folder\n"
+                "reeve ingest notes.md plan.txt --user ada\n"
+                "reeve ingest docs --json | jq -r 'select(.status == \"failed\").path'",
+    RV_CLI_OPTIONS(options),
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .min_words = 1,
+    .max_words = RV_CLI_MAX_ARGS,
+    .store = RV_CLI_MAKES,
+    .run = ingest,
+};

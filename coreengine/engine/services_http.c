@@ -1,0 +1,422 @@
+/* The services http.get and http.request: requests that capabilities make through the engine, under the one policy for
+ * addresses (coreengine/model/http/egress.h). The variable REEVE_ALLOW_NET allows more than public addresses.
+ *
+ * GET and HEAD follow redirects; each new address is a new request and is looked at like the first one. What is sent to
+ * another origin has none of the caller's headers, and a redirect from https to http is not followed but handed out. */
+#include <json-c/linkhash.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "coreengine/engine/services_internal.h"
+
+#define ALLOW_NET     "REEVE_ALLOW_NET"
+#define MAX_URL       ((size_t)8 << 10)
+#define MAX_HEADERS   32
+#define MAX_HEADER    ((size_t)8 << 10) /* bytes of one line */
+#define MAX_BODY      (INT64_C(4) << 20)
+#define USUAL_BODY    (INT64_C(1) << 20)
+#define MAX_MS        INT64_C(60000)
+#define USUAL_MS      INT64_C(30000)
+#define MAX_REDIRECTS 5
+#define MAX_FETCHES   64 /* under way in one engine */
+
+struct fetch {
+    struct fetch *next;
+    rv_engine *e;
+    uint64_t id;
+    rv_http_call *http; /* NULL: none is under way */
+    char method[16];
+    char *url; /* owned; the present one */
+    char *headers[MAX_HEADERS];
+    size_t n_headers;
+    char *body; /* owned; NULL: none */
+    size_t body_len;
+    int64_t max_body, until_us; /* of the engine's clock */
+    int n_redirects;
+    int status;
+    char *location;      /* owned; of a redirect */
+    json_object *fields; /* owned; the headers of the answer */
+    rv_buf text;         /* its body */
+};
+
+static int64_t now_us(const rv_engine *e)
+{
+    return e->clock.now_us(e->clock.self);
+}
+
+static void fetch_free(struct fetch *f)
+{
+    struct fetch **at = &f->e->services->fetches;
+
+    while (*at && *at != f)
+        at = &(*at)->next;
+    if (*at)
+        *at = f->next;
+    for (size_t i = 0; i < f->n_headers; i++)
+        free(f->headers[i]);
+    free(f->url);
+    free(f->body);
+    free(f->location);
+    json_object_put(f->fields);
+    rv_buf_fini(&f->text);
+    free(f);
+}
+
+/* --- what is asked --- */
+
+static int check_members(json_object *args, rv_err **err)
+{
+    static const char *const known[] = {"url", "method", "headers", "body", "max_bytes", "timeout_ms"};
+
+    json_object_object_foreach (args, key, value) {
+        size_t i = 0;
+        (void)value;
+        while (i < RV_COUNT(known) && strcmp(known[i], key) != 0)
+            i++;
+        if (i == RV_COUNT(known)) {
+            const char *near = rv_nearest(rv_str_of(key), known, RV_COUNT(known));
+            int rc = RV_FAIL(err, RV_E_INVALID, "there is no argument \"%.100s\"", key);
+            rv_err_hint(err,
+                        near ? "did you mean \"%s\"?" : "there are url, method, headers, body, max_bytes, timeout_ms%s",
+                        near ? near : "");
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static int read_number(json_object *args, const char *key, int64_t most, int64_t *out, rv_err **err)
+{
+    if (!json_object_object_get_ex(args, key, NULL))
+        return 0;
+    if (!rv_json_get_int(args, key, out) || *out < 1 || *out > most)
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not an integer between 1 and %lld", key, (long long)most);
+    return 0;
+}
+
+static int read_method(struct fetch *f, json_object *args, bool any, rv_err **err)
+{
+    static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+    const char *method = "GET";
+    size_t n = any ? RV_COUNT(methods) : 2, i = 0;
+
+    if (json_object_object_get_ex(args, "method", NULL) && !rv_json_get_text(args, "method", &method))
+        return RV_FAIL(err, RV_E_INVALID, "\"method\" is not a string");
+    while (i < n && strcmp(methods[i], method) != 0)
+        i++;
+    if (i == n)
+        return any ? RV_FAIL(err, RV_E_INVALID, "\"method\" is none of GET HEAD POST PUT PATCH DELETE OPTIONS")
+                   : RV_FAIL(err, RV_E_INVALID, "\"method\" of http.get is neither GET nor HEAD: ask http.request");
+    snprintf(f->method, sizeof f->method, "%s", method);
+    return 0;
+}
+
+/* Headers that say where a request goes, or where it ends: they would undo what the engine decides. */
+static bool is_engines(const char *name)
+{
+    static const char *const names[] = {
+        "host", "content-length", "transfer-encoding", "connection",    "upgrade", "expect",
+        "te",   "trailer",        "keep-alive",        "http2-settings"};
+
+    for (size_t i = 0; i < RV_COUNT(names); i++)
+        if (strcasecmp(name, names[i]) == 0)
+            return true;
+    return strncasecmp(name, "proxy-", 6) == 0;
+}
+
+static int read_headers(struct fetch *f, json_object *args, rv_err **err)
+{
+    json_object *headers = NULL;
+
+    if (!json_object_object_get_ex(args, "headers", &headers))
+        return 0;
+    if (!json_object_is_type(headers, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "\"headers\" is not an object but %s", rv_json_type_text(headers));
+    json_object_object_foreach (headers, name, value) {
+        rv_buf line = RV_BUF_INIT(MAX_HEADER);
+        if (!json_object_is_type(value, json_type_string))
+            return RV_FAIL(err, RV_E_INVALID, "header \"%.100s\" is not a string but %s", name,
+                           rv_json_type_text(value));
+        if (is_engines(name))
+            return RV_FAIL(err, RV_E_DENIED, "header \"%.100s\" is set by the engine only", name);
+        if (f->n_headers == MAX_HEADERS)
+            return RV_FAIL(err, RV_E_LIMIT, "more than %d headers", MAX_HEADERS);
+        rv_buf_printf(&line, "%s: ", name);
+        rv_buf_add_str(&line, rv_json_str(value));
+        int rc = memchr(line.ptr ? line.ptr : "", '\0', line.len)
+                     ? RV_FAIL(err, RV_E_INVALID, "header \"%.100s\" has a zero byte in it", name)
+                     : rv_buf_check(&line, "header of a request", err);
+        f->headers[f->n_headers] = rc == 0 ? rv_buf_steal(&line, NULL) : NULL;
+        rv_buf_fini(&line);
+        if (rc < 0)
+            return rc;
+        if (!f->headers[f->n_headers])
+            return RV_FAIL(err, RV_E_NOMEM, "read the headers of a request");
+        f->n_headers++;
+    }
+    return 0;
+}
+
+static int read_texts(struct fetch *f, json_object *args, rv_err **err)
+{
+    const char *url = NULL;
+    json_object *body = NULL;
+
+    if (!rv_json_get_text(args, "url", &url) || strlen(url) > MAX_URL)
+        return RV_FAIL(err, RV_E_INVALID, "\"url\" is not a string of at most %zu bytes", MAX_URL);
+    f->url = rv_str_dup(rv_str_of(url));
+    if (json_object_object_get_ex(args, "body", &body)) {
+        if (!json_object_is_type(body, json_type_string))
+            return RV_FAIL(err, RV_E_INVALID, "\"body\" is not a string but %s", rv_json_type_text(body));
+        f->body_len = rv_json_str(body).len;
+        f->body = rv_str_dup(rv_json_str(body));
+        if (!f->body)
+            return RV_FAIL(err, RV_E_NOMEM, "keep a request");
+    }
+    return f->url ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep a request");
+}
+
+static int read_request(struct fetch *f, json_object *args, bool any, rv_err **err)
+{
+    int64_t timeout_ms = USUAL_MS;
+    int rc = check_members(args, err);
+
+    f->max_body = USUAL_BODY;
+    if (rc == 0)
+        rc = read_number(args, "max_bytes", MAX_BODY, &f->max_body, err);
+    if (rc == 0)
+        rc = read_number(args, "timeout_ms", MAX_MS, &timeout_ms, err);
+    if (rc == 0)
+        rc = read_method(f, args, any, err);
+    if (rc == 0)
+        rc = read_headers(f, args, err);
+    if (rc == 0)
+        rc = read_texts(f, args, err);
+    f->until_us = now_us(f->e) + timeout_ms * 1000;
+    return rc;
+}
+
+/* --- what is answered --- */
+
+static void put_base64(rv_str in, rv_jw *w)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    rv_buf out = RV_BUF_INIT((size_t)MAX_BODY * 2);
+
+    for (size_t i = 0; i < in.len; i += 3) {
+        unsigned int n = 0;
+        for (size_t k = 0; k < 3; k++)
+            n = n << 8 | (i + k < in.len ? (unsigned char)in.ptr[i + k] : 0);
+        for (size_t k = 0; k < 4; k++)
+            rv_buf_putc(&out, i + k > in.len ? '=' : digits[n >> (18 - 6 * k) & 63]);
+    }
+    rv_jw_kv_str(w, "body_base64", rv_buf_str(&out));
+    if (out.rc < 0)
+        w->out->rc = out.rc;
+    rv_buf_fini(&out);
+}
+
+static void write_answer(const struct fetch *f, rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_int(&w, "status", f->status);
+    rv_jw_kv_text(&w, "url", f->url);
+    rv_jw_kv_value(&w, "headers", f->fields);
+    rv_jw_kv_int(&w, "bytes", (int64_t)f->text.len);
+    if (rv_utf8_valid(rv_buf_str(&f->text), NULL))
+        rv_jw_kv_str(&w, "body", rv_buf_str(&f->text));
+    else
+        put_base64(rv_buf_str(&f->text), &w);
+    rv_jw_obj_end(&w);
+}
+
+/* Frees f; takes why. */
+static void finish(struct fetch *f, rv_err *why)
+{
+    rv_buf out = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER);
+    rv_engine *e = f->e;
+    uint64_t id = f->id;
+
+    if (!why) {
+        write_answer(f, &out);
+        RV_IGNORE(rv_buf_check(&out, "answer of a request", &why), "the error says it");
+    }
+    fetch_free(f);
+    rv_service_answer(e, id, &out, why);
+    rv_buf_fini(&out);
+}
+
+static void on_head(void *self, const struct rv_http_head *head)
+{
+    struct fetch *f = self;
+
+    f->status = head->status;
+    json_object_put(f->fields);
+    f->fields = json_object_new_object();
+    for (size_t i = 0; f->fields && i < head->n_headers; i++) {
+        rv_buf name = RV_BUF_INIT(RV_HTTP_MAX_HEAD), value = RV_BUF_INIT(RV_HTTP_MAX_HEAD);
+        json_object *before = NULL;
+        rv_buf_add_str(&name, head->headers[i].name);
+        if (json_object_object_get_ex(f->fields, rv_buf_cstr(&name), &before)) /* as RFC 9110 joins them */
+            rv_buf_printf(&value, "%s, ", json_object_get_string(before));
+        rv_buf_add_str(&value, head->headers[i].value);
+        if (rv_utf8_valid(rv_buf_str(&name), NULL) && rv_utf8_valid(rv_buf_str(&value), NULL))
+            RV_IGNORE(rv_json_set_take(f->fields, rv_buf_cstr(&name),
+                                       json_object_new_string_len(rv_buf_cstr(&value), (int)value.len), NULL),
+                      "a header is left out then");
+        if (rv_str_is(head->headers[i].name, "location")) {
+            free(f->location);
+            f->location = rv_str_dup(head->headers[i].value);
+        }
+        rv_buf_fini(&name);
+        rv_buf_fini(&value);
+    }
+}
+
+static bool on_body(void *self, rv_str bytes)
+{
+    struct fetch *f = self;
+
+    rv_buf_add_str(&f->text, bytes);
+    return true;
+}
+
+static bool is_redirect(const struct fetch *f)
+{
+    bool is = f->status == 301 || f->status == 302 || f->status == 303 || f->status == 307 || f->status == 308;
+
+    return is && f->location && (strcmp(f->method, "GET") == 0 || strcmp(f->method, "HEAD") == 0);
+}
+
+static int start(struct fetch *f, rv_err **err);
+
+/* 1: there is nothing to follow. */
+static int follow(struct fetch *f, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf url = RV_BUF_INIT(MAX_URL);
+    bool same_origin = false, is_safe = false;
+
+    if (!is_redirect(f))
+        return 1;
+    if (f->n_redirects++ == MAX_REDIRECTS)
+        return RV_FAIL(err, RV_E_LIMIT, "more than %d redirects", MAX_REDIRECTS);
+    int rc = rv_http_follow(f->e->http, f->url, f->location, &url, &same_origin, &is_safe, err);
+    if (rc < 0)
+        return rc;
+    if (!is_safe)
+        return 1;
+    free(f->url);
+    f->url = rv_buf_steal(&url, NULL);
+    for (size_t i = 0; !same_origin && i < f->n_headers; i++)
+        free(f->headers[i]);
+    f->n_headers = same_origin ? f->n_headers : 0;
+    free(f->location);
+    f->location = NULL;
+    rv_buf_clear(&f->text);
+    return f->url ? start(f, err) : RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
+}
+
+static int code_of(const struct rv_http_end *end)
+{
+    bool is_time = end->fault == RV_HTTP_CONNECT_TIME || end->fault == RV_HTTP_FIRST_BYTE_TIME ||
+                   end->fault == RV_HTTP_IDLE_TIME || end->fault == RV_HTTP_TOTAL_TIME;
+
+    return end->is_denied                    ? RV_E_DENIED
+           : is_time                         ? RV_E_TIMEOUT
+           : end->fault == RV_HTTP_TOO_LARGE ? RV_E_LIMIT
+                                             : RV_E_IO;
+}
+
+static void on_end(void *self, const struct rv_http_end *end)
+{
+    struct fetch *f = self;
+    rv_err *why = NULL;
+    int rc = 1;
+
+    f->http = NULL;
+    if (end->fault != RV_HTTP_OK) {
+        rc = RV_FAIL(&why, code_of(end), "%s", end->text);
+        if (end->is_denied)
+            rv_err_hint(&why, "whoever runs reeve can allow it: %s=HOST:PORT or a range of addresses", ALLOW_NET);
+    } else {
+        rc = rv_buf_check(&f->text, "answer of a request", &why);
+        if (rc == 0)
+            rc = follow(f, &why);
+    }
+    if (rc != 0)
+        finish(f, rc < 0 ? why : NULL);
+}
+
+static int start(struct fetch *f, rv_err **err)
+{
+    const struct rv_http_events events = {on_head, on_body, on_end, f};
+    int64_t left_us = f->until_us - now_us(f->e);
+    const struct rv_http_request req = {.method = f->method,
+                                        .url = f->url,
+                                        .headers = (const char *const *)f->headers,
+                                        .n_headers = f->n_headers,
+                                        .body = {f->body, f->body_len},
+                                        .connect_us = left_us,
+                                        .total_us = left_us,
+                                        .max_body = (size_t)f->max_body,
+                                        .egress = f->e->services->egress};
+
+    if (left_us <= 0)
+        return RV_FAIL(err, RV_E_TIMEOUT, "its redirects took too long");
+    return rv_http_start(f->e->http, &req, &events, &f->http, err);
+}
+
+/* --- the services --- */
+
+static int ensure(rv_engine *e, rv_err **err)
+{
+    if (e->opts.virtual_time)
+        return RV_FAIL(err, RV_E_STATE, "a request takes real time, and the time of this run is simulated");
+    int rc = rv_engine_http(e, err);
+    if (rc == 0 && !e->services->egress)
+        rc = rv_egress_new(rv_engine_env(e, ALLOW_NET), &e->services->egress, err);
+    return rc == RV_E_PARSE || rc == RV_E_LIMIT ? RV_WRAP(err, RV_E_STATE, "the variable %s", ALLOW_NET) : rc;
+}
+
+int rv_service_http(const struct service_call *c, rv_err **err)
+{
+    struct services *s = c->e->services;
+    size_t n = 0;
+
+    for (const struct fetch *f = s->fetches; f; f = f->next)
+        n++;
+    if (n == MAX_FETCHES)
+        return RV_FAIL(err, RV_E_LIMIT, "%d requests are under way", MAX_FETCHES);
+    int rc = ensure(c->e, err);
+    if (rc < 0)
+        return rc;
+    struct fetch *f = calloc(1, sizeof *f);
+    if (!f)
+        return RV_FAIL(err, RV_E_NOMEM, "make a request");
+    f->e = c->e;
+    f->id = c->id;
+    f->next = s->fetches;
+    s->fetches = f;
+    rc = read_request(f, c->args, strcmp(c->ask->q.service, "http.request") == 0, err);
+    rv_buf_init(&f->text, (size_t)f->max_body);
+    if (rc == 0)
+        rc = start(f, err);
+    if (rc < 0)
+        fetch_free(f);
+    return rc;
+}
+
+void rv_service_http_give_up(rv_engine *e, uint64_t id)
+{
+    for (struct fetch *f = e->services->fetches; f; f = f->next)
+        if (f->id == id) {
+            if (f->http)
+                rv_http_cancel(f->http);
+            fetch_free(f);
+            return;
+        }
+}

@@ -1,0 +1,72 @@
+/* Services that capabilities ask for: asks.c brings an ask from its worker to the loop and the answer back, services.c
+ * has the bus that they go over, services_http.c the requests to the outside. */
+#ifndef RV_ENGINE_SERVICES_H
+#define RV_ENGINE_SERVICES_H
+
+#include "coreengine/bus/bus.h"
+#include "coreengine/engine/engine_internal.h"
+
+/* One ask on its way. The worker waits for it; the loop has it in between. */
+struct asks;
+struct ask {
+    struct ask *next;
+    struct asks *desk;
+    struct rv_service_ask q; /* its texts follow this structure */
+    uint64_t id;             /* of the bus; the loop's */
+    /* The lock guards all below, but for the bytes of the answer while a job runs: they are the worker's. */
+    const struct rv_tool_work *work; /* that asks */
+    enum ask_state {
+        ASK_NEW,  /* nobody has looked at it */
+        ASK_LOOP, /* the loop has it */
+        ASK_JOB,  /* the worker is to run the job, or does so */
+        ASK_RAN,  /* it did: the loop says what comes of it */
+        ASK_DONE, /* the worker takes the answer */
+    } state;
+    bool is_left;    /* the worker waits no longer: the loop frees it */
+    bool is_dropped; /* the loop has nothing to do with it any more: the worker frees it */
+    struct rv_service_job *job;
+    rv_buf answer;
+    rv_err *why; /* NULL: there is an answer */
+};
+
+/* asks.c. Those of a pool of workers. */
+struct asks *rv_asks_new(void (*wake)(void *self), void *self); /* NULL: no memory. wake: any thread */
+void rv_asks_free(struct asks *d);                              /* no worker is left */
+/** Worker: ask and wait. As `ask` of struct rv_tool_work. */
+RV_MUST_CHECK int rv_asks_put(struct asks *d, const struct rv_tool_work *work, const struct rv_service_ask *q,
+                              rv_buf *answer, rv_err **err);
+/** Loop: the next one that is new (then it is the loop's), has run its job, or was left; NULL: there is none. One that
+ * was left is out of the list, and the caller frees it. */
+struct ask *rv_asks_take(struct asks *d, enum ask_state *was);
+void rv_ask_free(struct ask *a);
+void rv_asks_run(struct asks *d, struct ask *a, struct rv_service_job *job); /* loop: the worker runs that; taken */
+/** Loop: the answer is a->answer, or why (taken). The worker may free a at once. */
+void rv_asks_done(struct asks *d, struct ask *a, rv_err *why);
+/** Loop: the next ask of that work (NULL: of any) is dropped. Gives its id of the bus, 0: the bus has not seen it;
+ * false: there is none. */
+bool rv_asks_drop(struct asks *d, const struct rv_tool_work *work, uint64_t *id);
+void rv_asks_stop(struct asks *d); /* loop: no answers and no wakes from now on */
+
+struct services {
+    rv_bus *bus;
+    struct handler *handlers; /* one for each service */
+    rv_egress *egress;        /* NULL until something is asked over HTTP */
+    struct fetch *fetches;    /* under way: services_http.c */
+};
+
+/* services.c. One ask while it is begun. */
+struct service_call {
+    rv_engine *e;
+    rv_exec *x; /* the run that the call belongs to */
+    uint64_t id;
+    struct ask *ask;
+    json_object *args; /* borrowed */
+};
+/** Answer with what was written, or why not (taken). */
+void rv_service_answer(rv_engine *e, uint64_t id, const rv_buf *text, rv_err *why);
+
+/* services_http.c */
+RV_MUST_CHECK int rv_service_http(const struct service_call *c, rv_err **err);
+void rv_service_http_give_up(rv_engine *e, uint64_t id);
+
+#endif

@@ -1,0 +1,55 @@
+/* The list of services. A new one is a row here, and a row where it is answered. */
+#include "coreengine/tools/services.h"
+
+#include <string.h>
+
+#define SECOND INT64_C(1000)
+
+/* Sorted by name. */
+static const struct rv_service_info services[] = {
+    {"engine.health", RV_EFFECT_SAFE, false, 5 * SECOND, "health of the tools that this engine has called"},
+    {"engine.tools", RV_EFFECT_SAFE, false, 5 * SECOND, "the tools of the run, with their schemas"},
+    {"events.publish", RV_EFFECT_IDEMPOTENT, true, 5 * SECOND, "an event of the run, for those who observe it"},
+    {"http.get", RV_EFFECT_SAFE, false, 60 * SECOND, "GET or HEAD of a public address"},
+    {"http.request", RV_EFFECT_NON_IDEMPOTENT, false, 60 * SECOND, "a request of any method to a public address"},
+    {"schedules.add", RV_EFFECT_IDEMPOTENT, false, 30 * SECOND, "queue a task at a time, or again and again"},
+    {"schedules.cancel", RV_EFFECT_IDEMPOTENT, true, 30 * SECOND, "end a schedule of this user"},
+    {"schedules.list", RV_EFFECT_SAFE, false, 30 * SECOND, "the schedules of this user"},
+    {"tasks.add", RV_EFFECT_IDEMPOTENT, false, 30 * SECOND, "queue a task, for a worker to do"},
+};
+
+const struct rv_service_info *rv_service_at(size_t i)
+{
+    return i < RV_COUNT(services) ? &services[i] : NULL;
+}
+
+const struct rv_service_info *rv_service_find(rv_str name)
+{
+    for (size_t i = 0; i < RV_COUNT(services); i++)
+        if (rv_str_is(name, services[i].name))
+            return &services[i];
+    return NULL;
+}
+
+int rv_service_check(rv_str name, rv_err **err)
+{
+    const char *names[RV_COUNT(services)];
+
+    if (rv_service_find(name))
+        return 0;
+    for (size_t i = 0; i < RV_COUNT(services); i++)
+        names[i] = services[i].name;
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no service \"%.*s\"",
+                     (int)(name.len < RV_SERVICE_MAX_NAME ? name.len : RV_SERVICE_MAX_NAME), name.ptr);
+    const char *near = rv_nearest(name, names, RV_COUNT(names));
+    if (near)
+        rv_err_hint(err, "did you mean \"%s\"?", near);
+    else
+        rv_err_hint(err, "docs/reference/sdk.md lists the services");
+    return rc;
+}
+
+bool rv_service_fits(const struct rv_service_info *s, enum rv_effect_class of)
+{
+    return s->effect <= of;
+}

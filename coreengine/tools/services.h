@@ -1,0 +1,44 @@
+/* Services: what a capability may ask of the engine while one of its entries is called. This is the list of their
+ * names, which specifications are checked against; who answers is registered by name elsewhere (README.md of this
+ * folder).
+ *
+ * An ask is a part of the call that makes it: it is not journaled, and it runs under the tenant, user and session of
+ * that call. So a service is as repeatable as the call must be: see rv_service_fits(). */
+#ifndef RV_SERVICES_H
+#define RV_SERVICES_H
+
+#include "envelope/envelope.h"
+
+#define RV_SERVICE_MAX_NAME   64
+#define RV_SERVICE_MAX_ARGS   ((size_t)1 << 20) /* bytes of the arguments of one ask */
+#define RV_SERVICE_MAX_ANSWER ((size_t)8 << 20) /* bytes of one answer */
+#define RV_SERVICE_MAX_DEPTH  32                /* nesting of arguments */
+
+struct rv_service_info {
+    const char *name;
+    enum rv_effect_class effect; /* what asking it again may do */
+    bool is_command;             /* its answer is {} */
+    int64_t timeout_ms;          /* for one answer */
+    const char *summary;         /* one line, for people */
+};
+/** The i-th, sorted by name. NULL: there are not so many. */
+const struct rv_service_info *rv_service_at(size_t i);
+const struct rv_service_info *rv_service_find(rv_str name);
+/** RV_E_NOT_FOUND: there is no such service; the hint has the nearest one. */
+RV_MUST_CHECK int rv_service_check(rv_str name, rv_err **err);
+/** May a call that the engine repeats as `of` says ask this service? */
+bool rv_service_fits(const struct rv_service_info *s, enum rv_effect_class of);
+
+/* One ask, as it leaves the call. Everything is borrowed until it is answered. */
+struct rv_service_ask {
+    const char *service;
+    rv_str args;                                             /* JSON text; not looked at yet */
+    const char *capability, *entry;                          /* who asks: the entry's bare name */
+    const char *kind;                                        /* "tool", "hook", ... */
+    bool is_declared;                                        /* the entry's specification names the service */
+    const char *run_id, *stage, *user_id, *session_id, *key; /* of the call; "" when unknown */
+    int64_t call_id;
+    int64_t until_us; /* of the system's clock; INT64_MAX: no limit */
+};
+
+#endif

@@ -1,0 +1,1 @@
+rv_fuzz(match SOURCES fuzz_match.c USES rv::match)
