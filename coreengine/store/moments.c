@@ -185,6 +185,7 @@ static int write_chunk(struct sql_store *st, struct building *b, int64_t now_us,
     rv_sql_str(stmt, 4, rv_buf_str(&b->metadata));
     rv_sql_int(stmt, 5, now_us);
     rv_sql_text(stmt, 6, NULL);
+    rv_sql_text(stmt, 7, NULL);
     return rv_sql_run(stmt, "write a session", err);
 }
 

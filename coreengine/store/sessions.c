@@ -87,6 +87,7 @@ static int check_change(const struct rv_session_change *change, rv_err **err)
     if ((rc = rv_store_check_optional("name", change->name, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = rv_store_check_optional("mode", change->mode, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = check_status(change->status, err)) < 0 ||
+        (rc = rv_store_check_optional("description", change->description, RV_STORE_MAX_QUESTION, err)) < 0 ||
         (rc = rv_store_check_members("metadata", change->metadata, err)) < 0 ||
         (rc = rv_store_check_time("the time", change->now_us, err)) < 0)
         return rc;
@@ -329,6 +330,7 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
         rv_sql_str(stmt, 4, rv_buf_str(metadata));
     rv_sql_int(stmt, 5, change->now_us);
     rv_sql_text(stmt, 6, change->status);
+    rv_sql_text(stmt, 7, change->description);
     return rv_sql_run(stmt, "write a session", err);
 }
 
