@@ -1,5 +1,6 @@
 /* What a store remembers of conversations, for fronts: sessions searched, copied, told as a timeline; moments with a
- * session of their own; the feed of a user's days. All of it is within a scope: a user sees nothing of other users. */
+ * session of their own; the feed of a user's days. Every call has a scope: a user sees only their own data and shared
+ * data. */
 #ifndef RV_APP_MEMORY_H
 #define RV_APP_MEMORY_H
 

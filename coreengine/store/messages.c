@@ -382,22 +382,23 @@ int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, cons
 static int delete_message(struct sql_store *st, const struct rv_store_scope *scope, const char *session, int64_t seq,
                           int64_t now_us, rv_err **err)
 {
-    struct found_session found;
-    rv_sql_stmt *stmt = NULL;
+    struct found_session found = {0};
     int64_t n_deleted = 0;
-    int rc = rv_session_see(st, scope, session, &stmt, &found, err);
+    int rc = rv_session_see_own(st, scope, session, &found, err);
 
-    rv_sql_done(stmt);
-    if (rc < 0)
-        return rc;
-    stmt = rv_sql_use(st, SQL_DELETE_MESSAGE);
-    rv_sql_int(stmt, 1, found.key);
-    rv_sql_int(stmt, 2, seq);
-    rv_sql_int(stmt, 3, now_us);
-    rc = rv_sql_run_counted(stmt, &n_deleted, "delete a message", err);
-    return rc == 0 && n_deleted == 0
-               ? RV_FAIL(err, RV_E_NOT_FOUND, "session \"%s\" has no message %lld", session, (long long)seq)
-               : rc;
+    if (rc == 0) {
+        rv_sql_stmt *stmt = rv_sql_use(st, SQL_DELETE_MESSAGE);
+        rv_sql_int(stmt, 1, found.key);
+        rv_sql_int(stmt, 2, seq);
+        rv_sql_int(stmt, 3, now_us);
+        rc = rv_sql_run_counted(stmt, &n_deleted, "delete a message", err);
+    }
+    if (rc == 0 && n_deleted == 0)
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "session \"%s\" has no message %lld", session, (long long)seq);
+    if (rc == 0)
+        rc = rv_moments_forget(st, &found, seq, now_us, err);
+    rv_session_row_fini(&found.row);
+    return rc;
 }
 
 int rv_store_delete_message(rv_store *s, const struct rv_store_scope *scope, const char *session, int64_t seq,

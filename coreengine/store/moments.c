@@ -18,6 +18,7 @@ struct building {
     struct rv_store_scope owner;
     char tenant[RV_STORE_MAX_ID + 1], user[RV_STORE_MAX_ID + 1], session[RV_STORE_MAX_ID + 1];
     int64_t key, total_tokens, n_messages;
+    bool is_latest; /* of a chunk that is changed: the session tells its summary */
     struct rv_memory memory;
     rv_buf metadata; /* of the session, as it is; then as it will be */
     struct rv_chunk chunk;
@@ -255,6 +256,113 @@ int rv_store_build_moment(rv_store *s, const struct rv_store_scope *scope, const
     if (rc == 0 && json_object_array_length(rows) > 0)
         *out = json_object_get(json_object_array_get_idx(rows, 0));
     json_object_put(rows);
+    return rc;
+}
+
+/* --- What is deleted is not remembered --- */
+
+struct keys {
+    int64_t *list;
+    size_t n, cap;
+};
+
+static int list_chunks(struct sql_store *st, const struct rv_store_scope *owner, const char *session, struct keys *k,
+                       rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_CHUNKS);
+    int rc;
+
+    rv_sql_text(stmt, 1, owner->tenant);
+    rv_sql_text(stmt, 2, session);
+    rv_sql_text(stmt, 3, owner->user);
+    while ((rc = rv_sql_step(stmt, "look for chunks", err)) == 1) {
+        if (!rv_has_room(&k->list, &k->cap, k->n + 1, sizeof *k->list)) {
+            rc = RV_FAIL(err, RV_E_NOMEM, "look for chunks");
+            break;
+        }
+        k->list[k->n++] = rv_sql_int_at(stmt, 0);
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
+static int drop_chunk(struct sql_store *st, int64_t key, int64_t now_us, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_DELETE_ENTITY);
+
+    rv_sql_int(stmt, 1, key);
+    rv_sql_int(stmt, 2, now_us);
+    int rc = rv_sql_run(stmt, "delete a chunk", err);
+    return rc == 0 ? rv_keys_drop(st, "moments", key, err) : rc;
+}
+
+/* Its words without those of messages that are gone. */
+static int say_anew(struct sql_store *st, struct building *b, json_object *row, int64_t from, int64_t upto,
+                    int64_t now_us, rv_err **err)
+{
+    const struct rv_message_filter range = {.from_seq = from, .upto_seq = upto};
+    rv_buf summary = RV_BUF_INIT(RV_STORE_MAX_META), merged = RV_BUF_INIT(RV_STORE_MAX_META);
+    json_object *change = json_object_new_object(), *patch = json_object_new_object(), *id = NULL;
+    int rc = change && patch ? rv_messages_walk(st, b->key, &range, add_message, b, err)
+                             : RV_FAIL(err, RV_E_NOMEM, "change a chunk");
+
+    rv_chunk_summary(&b->chunk, &summary);
+    if (rc == 0)
+        rc = rv_buf_check(&summary, "the summary of a moment", err);
+    if (rc == 0 && json_object_object_get_ex(row, "id", &id))
+        rc = rv_json_set_ref(change, "id", id, err);
+    if (rc == 0)
+        rc = rv_json_set_str(change, "summary", rv_buf_str(&summary), err);
+    if (rc == 0)
+        rc = rv_entity_check(rv_kind_find(RV_STR_LIT("moments")), &b->owner, change, &b->given, err);
+    if (rc == 0 && b->is_latest)
+        rc = rv_json_set_str(patch, "latest_summary", rv_utf8_first(rv_buf_str(&summary), RV_CHUNK_MAX_LATEST), err);
+    if (rc == 0)
+        rc = rv_store_merge(rv_buf_str(&b->metadata), patch, NULL, 0, &merged, err);
+    rv_buf_fini(&b->metadata);
+    b->metadata = merged;
+    if (rc == 0)
+        rc = write_chunk(st, b, now_us, NULL, err);
+    json_object_put(change);
+    json_object_put(patch);
+    rv_buf_fini(&summary);
+    return rc;
+}
+
+static int forget_message(struct sql_store *st, const struct rv_session_row *session, int64_t session_key, int64_t key,
+                          int64_t seq, int64_t now_us, rv_err **err)
+{
+    struct building b;
+    json_object *row = NULL, *metadata;
+    int64_t from = 0, upto = 0;
+    int rc = rv_entity_at(st, rv_kind_find(RV_STR_LIT("moments")), key, &row, err);
+
+    building_init(&b);
+    metadata = rc == 0 ? rv_json_get_obj(row, "metadata") : NULL;
+    if (metadata && rv_json_get_int(metadata, "from_seq", &from) && rv_json_get_int(metadata, "through_seq", &upto) &&
+        from > 0 && from <= seq && seq <= upto) {
+        rc = take_session(&b, session, err);
+        b.key = session_key;
+        b.is_latest = upto == b.memory.through_seq;
+        if (rc == 0)
+            rc = say_anew(st, &b, row, from, upto, now_us, err);
+    }
+    building_fini(&b);
+    json_object_put(row);
+    return rc;
+}
+
+int rv_moments_forget(struct sql_store *st, const struct found_session *found, int64_t seq, int64_t now_us,
+                      rv_err **err)
+{
+    const struct rv_store_scope owner = {found->row.tenant, found->row.user};
+    struct keys k = {0};
+    int rc = list_chunks(st, &owner, found->row.id, &k, err);
+
+    for (size_t i = 0; i < k.n && rc == 0; i++)
+        rc = seq == 0 ? drop_chunk(st, k.list[i], now_us, err)
+                      : forget_message(st, &found->row, found->key, k.list[i], seq, now_us, err);
+    free(k.list);
     return rc;
 }
 

@@ -208,6 +208,20 @@ int rv_session_see(struct sql_store *st, const struct rv_store_scope *scope, con
     return rc < 0 ? rc : 0;
 }
 
+int rv_session_see_own(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                       struct found_session *out, rv_err **err)
+{
+    struct rv_session_row row = {0};
+    rv_sql_stmt *stmt = NULL;
+    int rc = rv_session_see(st, scope, id, &stmt, out, err);
+
+    if (rc == 0 && copy_row(&out->row, &row) < 0)
+        rc = RV_FAIL(err, RV_E_NOMEM, "read session \"%s\"", id);
+    rv_sql_done(stmt);
+    out->row = row;
+    return rc;
+}
+
 int rv_session_add(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_SESSION);
@@ -356,17 +370,19 @@ int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, con
 static int delete_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id, int64_t now_us,
                           rv_err **err)
 {
-    struct found_session found;
-    rv_sql_stmt *stmt = NULL;
-    int rc = rv_session_see(st, scope, id, &stmt, &found, err);
+    struct found_session found = {0};
+    int rc = rv_session_see_own(st, scope, id, &found, err);
 
-    rv_sql_done(stmt);
-    if (rc < 0)
-        return rc;
-    stmt = rv_sql_use(st, SQL_DELETE_SESSION);
-    rv_sql_int(stmt, 1, found.key);
-    rv_sql_int(stmt, 2, now_us);
-    return rv_sql_run(stmt, "delete a session", err);
+    if (rc == 0) {
+        rv_sql_stmt *stmt = rv_sql_use(st, SQL_DELETE_SESSION);
+        rv_sql_int(stmt, 1, found.key);
+        rv_sql_int(stmt, 2, now_us);
+        rc = rv_sql_run(stmt, "delete a session", err);
+    }
+    if (rc == 0)
+        rc = rv_moments_forget(st, &found, 0, now_us, err);
+    rv_session_row_fini(&found.row);
+    return rc;
 }
 
 int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, const char *id, int64_t now_us,

@@ -12,7 +12,7 @@ struct pair {
     struct rv_store_scope owner;
     const struct rv_app_moment_session *what;
     char session[RV_STORE_MAX_ID + 1];
-    json_object *row, *about; /* the moment, and what the session says of it (M); owned */
+    json_object *row, *about; /* the moment, and the note in the metadata of the session (M); owned */
 };
 
 static const char *text_of(json_object *o, const char *key)

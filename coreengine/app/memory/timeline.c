@@ -110,7 +110,7 @@ static int take_moment(void *self, json_object *row, rv_err **err)
     json_object *e, *metadata;
     int64_t at_us = 0;
 
-    if (strcmp(user ? user : "", t->user) != 0) /* a session of that id that somebody else has */
+    if (strcmp(user ? user : "", t->user) != 0) /* a session of that id of another user */
         return 0;
     if (rv_time_parse(rv_str_of(starts ? starts : text_of(row, "created_at")), &at_us, NULL) < 0)
         return 0;

@@ -185,6 +185,50 @@ static int build(struct rv_cli *cli, rv_err **err)
     return rv_cli_print(rc, &text, err);
 }
 
+/* --- add --- */
+
+static int moment_of(struct rv_cli *cli, json_object *row, rv_err **err)
+{
+    const char *topics[MAX_TAGS], *type = rv_cli_value(cli, "type"), *category = rv_cli_value(cli, "category");
+    size_t n = rv_cli_values(cli, "topic", topics, MAX_TAGS);
+    int rc = rv_json_set_text(row, "name", cli->words[0], err);
+
+    if (rc == 0)
+        rc = rv_json_set_text(row, "moment_type", type ? type : "note", err);
+    if (rc == 0)
+        rc = rv_json_set_text(row, "summary", cli->n_words > 1 ? cli->words[1] : "", err);
+    if (rc == 0 && category)
+        rc = rv_json_set_text(row, "category", category, err);
+    if (rc == 0 && n > 0)
+        rc = rv_json_set_take(row, "topic_tags", json_object_new_array(), err);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = rv_json_push_take(rv_json_get_arr(row, "topic_tags"), json_object_new_string(topics[i]), err);
+    return rc;
+}
+
+static int add(struct rv_cli *cli, rv_err **err)
+{
+    json_object *given = json_object_new_object(), *row = NULL;
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
+    char session[RV_STORE_MAX_ID + 1];
+    const struct rv_app_moment_session what = {.moment = given,
+                                               .session = rv_cli_value(cli, "session"),
+                                               .description = rv_cli_value(cli, "description"),
+                                               .now_us = rv_app_now_us(),
+                                               .rand = rv_rand_system()};
+    int rc = given ? moment_of(cli, given, err) : RV_FAIL(err, RV_E_NOMEM, "write a moment");
+
+    if (rc == 0)
+        rc = rv_app_moment_session(cli->store, &cli->app.scope, &what, session, &row, err);
+    if (rc == 0 && rv_cli_flag(cli, "json"))
+        rc = write_line(row, &text, err);
+    else if (rc == 0)
+        rv_buf_printf(&text, "%s\n", session);
+    json_object_put(row);
+    json_object_put(given);
+    return rv_cli_print(rc, &text, err);
+}
+
 /* --- feed --- */
 
 static int feed(struct rv_cli *cli, rv_err **err)
@@ -300,6 +344,14 @@ static const struct rv_cli_option build_options[] = {
      false},
     {"json", 'j', NULL, "print the row as JSON instead of its name", NULL, false},
 };
+static const struct rv_cli_option add_options[] = {
+    {"session", 's', "ID", "session that it belongs to, made if it is not there (default: a new one)", NULL, false},
+    {"type", 0, "TYPE", "what it is (default note)", NULL, false},
+    {"category", 0, "TEXT", "its category", NULL, false},
+    {"topic", 0, "TAG", "a topic", NULL, true},
+    {"description", 0, "TEXT", "description of a session that has none (default: the summary)", NULL, false},
+    {"json", 'j', NULL, "print the row as JSON instead of the session", NULL, false},
+};
 static const struct rv_cli_option feed_options[] = {
     {"days", 0, "N", "number of days, newest first (default 7)", NULL, false},
     {"before", 0, "DATE", "begin with this day (UTC); for the next page, the day before the last one", NULL, false},
@@ -364,6 +416,22 @@ static const struct rv_cli_verb build_verb = {
     .takes = &rv_cli_takes_sessions,
     .run = build,
 };
+static const struct rv_cli_verb add_verb = {
+    .name = "moments add",
+    .args = "NAME [SUMMARY]",
+    .summary = "write a moment with a session of its own",
+    .text = "A chat in the session is told the moment: reeve chat --session ID. A new session has the name of the moment and\n"
+            "its type; one that exists gets the moment in its metadata (uploads, resource_keys, latest_moment_id). A\n"
+            "moment of the same name and owner is overwritten. Prints the id of the session.",
+    .examples = "reeve moments add dentist 'Thursday at nine, bring the X-ray.' --type reminder --user ada\n"
+                "reeve moments add 'the reef' 'Keep north of the buoy.' --session tale --topic navigation",
+    RV_CLI_OPTIONS(add_options),
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .min_words = 1,
+    .max_words = 2,
+    .store = RV_CLI_MAKES,
+    .run = add,
+};
 static const struct rv_cli_verb feed_verb = {
     .name = "moments feed",
     .args = "",
@@ -379,7 +447,7 @@ static const struct rv_cli_verb feed_verb = {
     .run = feed,
 };
 
-static const struct rv_cli_verb *const subs[] = {&list_verb, &show_verb, &build_verb, &feed_verb, NULL};
+static const struct rv_cli_verb *const subs[] = {&list_verb, &show_verb, &build_verb, &add_verb, &feed_verb, NULL};
 
 const struct rv_cli_verb rv_verb_moments = {
     .name = "moments",

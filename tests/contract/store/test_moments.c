@@ -61,7 +61,7 @@ static json_object *moment_of(struct world *w, const char *session, int64_t inde
     return row;
 }
 
-/* Proves p8-data.6, p8-data.4.3 */
+/* Proves p8-data.6: A chunk covers what no chunk covers yet, once, with an id of its own */
 START_TEST(a_turn_that_completes_a_chunk_writes_it)
 {
     struct world world, *w = &world;
@@ -155,6 +155,44 @@ START_TEST(a_chunk_that_was_deleted_is_not_made_anew)
 }
 END_TEST
 
+/* Words that were deleted are not remembered; the rest is. */
+START_TEST(a_chunk_forgets_a_deleted_message_and_goes_with_its_session)
+{
+    struct world world, *w = &world;
+    const struct rv_store_scope owner = {NULL, "u"};
+    struct rv_session_row session;
+    char id[37];
+    json_object *row = NULL;
+
+    world_open(w, _i);
+    make_session(w, "s1", "u");
+    OK(add_rows(w, "s1", "a", "user:hello assistant:secret user:again assistant:public"));
+    OK(rv_store_build_moment(w->s, &owner, "s1", 0, T0, &row, &w->err));
+    ck_assert_str_eq(member(row, "summary"), "\"secret\\npublic\"");
+    json_object_put(row);
+    OK(add_rows(w, "s1", "b", "assistant:later"));
+    OK(rv_store_build_moment(w->s, &owner, "s1", 0, T0, &row, &w->err));
+    json_object_put(row);
+    OK(rv_store_delete_message(w->s, &owner, "s1", 2, T0 + 1, &w->err));
+    row = moment_of(w, "s1", 0);
+    ck_assert_str_eq(member(row, "summary"), "\"public\"");
+    json_object_put(row);
+    OK(rv_store_get_session(w->s, &owner, "s1", &session, &w->err));
+    ck_assert_ptr_nonnull(strstr(session.metadata.ptr, "\"latest_summary\":\"later\""));
+    rv_session_row_fini(&session);
+    OK(rv_store_delete_message(w->s, &owner, "s1", 5, T0 + 2, &w->err));
+    OK(rv_store_get_session(w->s, &owner, "s1", &session, &w->err));
+    ck_assert_ptr_nonnull(strstr(session.metadata.ptr, "\"latest_summary\":\"\""));
+    rv_session_row_fini(&session);
+    json_object_put(put_one(w, &owner, "moments", "{\"name\":\"note\",\"source_session_id\":\"s1\"}", T0));
+    OK(rv_store_delete_session(w->s, &owner, "s1", T0 + 3, &w->err));
+    ck_assert_int_eq(n_moments(w, w->s, "u"), 1); /* the note is the user's own */
+    rv_chunk_id("s1", 0, id);
+    FAILS(RV_E_NOT_FOUND, rv_store_get_entity(w->s, &owner, "moments", id, &row, &w->err));
+    world_close(w);
+}
+END_TEST
+
 static json_object *notes_of(struct world *w, const char *user, const char *session, int64_t max)
 {
     const struct rv_store_scope scope = {NULL, user};
@@ -165,7 +203,7 @@ static json_object *notes_of(struct world *w, const char *user, const char *sess
     return notes;
 }
 
-/* Proves p8-data.23/7 */
+/* Proves p8-data.23/7: No row of another owner is told or counted */
 START_TEST(moments_of_other_owners_are_never_told)
 {
     static const char *const others[] = {"ada", "bob", ""};
@@ -176,19 +214,19 @@ START_TEST(moments_of_other_owners_are_never_told)
     for (size_t i = 0; i < RV_COUNT(others); i++) { /* all have a session of the same id */
         const struct rv_store_scope scope = {NULL, others[i]};
         make_session(w, "tale", others[i]);
-        struct rv_message m = world_message("m1", "assistant", others[i][0] ? others[i] : "nobody");
+        struct rv_message m = world_message("m1", "assistant", others[i][0] ? others[i] : "none");
         const struct rv_turn turn = {.session = "tale", .rows = &m, .n_rows = 1};
         OK(rv_store_add_messages(w->s, &scope, &turn, T0, &w->err));
         OK(rv_store_build_moment(w->s, &scope, "tale", 0, T0 + 1, &row, &w->err));
         ck_assert_str_eq(json_object_get_string(json_object_object_get(row, "summary")),
-                         others[i][0] ? others[i] : "nobody");
+                         others[i][0] ? others[i] : "none");
         json_object_put(row);
     }
     for (size_t i = 0; i < RV_COUNT(others); i++) {
         notes = notes_of(w, others[i], "tale", 3);
         ck_assert_uint_eq(json_object_array_length(notes), 1);
         const char *text = json_object_get_string(json_object_object_get(json_object_array_get_idx(notes, 0), "text"));
-        ck_assert_ptr_nonnull(strstr(text, others[i][0] ? others[i] : "nobody"));
+        ck_assert_ptr_nonnull(strstr(text, others[i][0] ? others[i] : "none"));
         json_object_put(notes);
     }
     ck_assert_ptr_null(notes_of(w, "eve", "tale", 3));
@@ -249,6 +287,7 @@ Suite *moments_suite(void)
     tcase_add_loop_test(tc, a_turn_that_completes_a_chunk_writes_it, 0, n_store_impls);
     tcase_add_loop_test(tc, a_turn_that_is_undone_leaves_no_moment_and_twice_is_once, 0, n_store_impls);
     tcase_add_loop_test(tc, a_chunk_that_was_deleted_is_not_made_anew, 0, n_store_impls);
+    tcase_add_loop_test(tc, a_chunk_forgets_a_deleted_message_and_goes_with_its_session, 0, n_store_impls);
     tcase_add_loop_test(tc, moments_of_other_owners_are_never_told, 0, n_store_impls);
     tcase_add_loop_test(tc, a_name_that_is_taken_becomes_a_longer_one, 0, n_store_impls);
     tcase_add_loop_test(tc, a_chunk_without_answers_has_an_empty_summary, 0, n_store_impls);

@@ -9,7 +9,6 @@
 
 #define MANY 600
 
-/* Proves p8-data.5.2, p8-data.22/7 */
 static const struct {
     const char *row, *want;
 } texts[] = {
@@ -32,6 +31,7 @@ static const struct {
     {"{'summary':5,'metadata':7,'topic_tags':'t'}", "[Session context]\n"},
 };
 
+/* Proves p8-data.22/7: A summary that is null is told as an empty one */
 START_TEST(a_moment_is_told_line_by_line)
 {
     json_object *row = rv_kit_json(texts[_i].row);
@@ -84,7 +84,8 @@ static void names_are(json_object *notes, const char *want)
     json_object_put(notes);
 }
 
-/* Proves p8-data.5.2, p8-data.22/24 */
+/* Proves p8-data.5.2: The newest moments of a session are told oldest first, before its messages
+ * Proves p8-data.22/24: What is told of moments has a cap of its own */
 START_TEST(the_newest_that_fit_are_told_oldest_first)
 {
     const size_t short_ones[] = {10, 10, 10, 10}, long_ones[] = {2000, 2000, 2000, 2000}, huge[] = {9000, 10};
@@ -107,7 +108,7 @@ END_TEST
     "{'name':'c1','hint':'second','text':'t','from_seq':5,'through_seq':8,'starts_us':50,'ends_us':80},"               \
     "{'name':'upload','hint':'a file','text':'t'}]"
 
-/* Proves p8-data.5.3 */
+/* Proves p8-data.5.3: An older answer becomes a hint at the chunk that covers it */
 START_TEST(a_hint_names_the_chunk_that_covers)
 {
     static const struct {
