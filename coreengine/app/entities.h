@@ -29,7 +29,7 @@ RV_MUST_CHECK int rv_app_put_lines(const struct rv_app_put_lines *opts, FILE *in
 RV_MUST_CHECK int rv_app_entities_show(rv_store *store, const struct rv_store_scope *scope, const char *kind,
                                        const char *word, json_object **out, rv_err **err);
 
-/** A value of a column as a person writes it: a text, or JSON where the column is no text. column must be one of the
+/** A value of a column as a person writes it: a text, or JSON where the column is not a text. column must be one of the
  *  kind's. *out may be NULL: null. RV_E_INVALID. */
 RV_MUST_CHECK int rv_app_entity_value(const char *kind, const char *column, const char *text, json_object **out,
                                       rv_err **err);

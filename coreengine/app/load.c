@@ -163,7 +163,8 @@ static int open_plugins(const struct rv_app *app, struct rv_app_loaded *l, bool 
                                        .n_dirs = n_dirs,
                                        .base_dir = l->pipeline->dir,
                                        .log = app->log,
-                                       .host_program = app->host_program};
+                                       .host_program = app->host_program,
+                                       .pool = app->pool};
         rc = rv_plugins_new(&opts, &l->plugins, err);
     }
     if (rc == 0)

@@ -3,6 +3,7 @@
 #include "coreengine/app/query.h"
 
 #include "coreengine/app/rows.h"
+#include "coreengine/match/match.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -258,7 +259,7 @@ static bool is_alike(const struct alike *a, const char *name)
 {
     rv_buf spelt = RV_BUF_INIT(2 * LONGEST_KEY);
 
-    rv_key_normalize(rv_str_of(name), &spelt);
+    rv_match_key(rv_str_of(name), &spelt);
     bool same = spelt.rc == 0 && rv_str_eq(rv_buf_str(&spelt), rv_buf_str(&a->wanted));
     rv_buf_fini(&spelt);
     return same;
@@ -336,7 +337,7 @@ static int look_up_alike(struct lookup *l, rv_str key, rv_err **err)
     bool is_cut = false;
     rv_str session;
 
-    rv_key_normalize(key, &a.wanted);
+    rv_match_key(key, &a.wanted);
     int rc = a.wanted.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "look up a key") : 0;
     if (rc == 0 && a.wanted.rc == 0 && a.wanted.len > 0) { /* a longer key cannot exist */
         if (!rv_message_key_read(rv_buf_str(&a.wanted), &session, &a.seq, &is_cut) || is_cut)

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MAX_ARENA      ((size_t)4 << 20)
 #define MAX_RULES      200
@@ -12,7 +13,9 @@
 #define MAX_COUNT      1000000000
 #define DAY_US         INT64_C(86400000000)
 #define MAX_LIST_BYTES ((size_t)256 << 20)
-#define AT_ONCE        ((size_t)200) /* runs that one transaction deletes: others wait no longer than that */
+#define AT_ONCE        ((size_t)200)  /* runs that one transaction deletes at most */
+#define SLICE_US       INT64_C(10000) /* for so long, where others wait meanwhile: short enough that they ask often */
+#define PAUSE_NS       3000000 /* after it, so that one of them has its turn (see coreengine/store/sqlite_stmt.c) */
 
 struct rv_retention {
     struct rv_retention_rule *rules; /* owned */
@@ -295,16 +298,18 @@ static int delete_one(const struct rv_app_gc *c, const struct rv_app_doomed *d, 
     return rc < 0 ? rc : rv_store_delete_run(c->opts->store, &c->opts->scope, d->id, c->now_us, err);
 }
 
-/* Some of them, within one transaction. Who is run again meanwhile stays, and who is gone is gone. */
-static int delete_some(struct rv_app_gc *c, size_t from, size_t upto, rv_err **err)
+/* Some of them from *at on, within one transaction. Who is run again meanwhile stays, and who is gone is gone. */
+static int delete_some(struct rv_app_gc *c, size_t *at, int64_t slice_us, rv_err **err)
 {
-    size_t n = 0, n_owned = 0;
+    size_t n = 0, n_owned = 0, i = *at, upto = c->n - i < AT_ONCE ? c->n : i + AT_ONCE;
 
     int rc = rv_store_begin(c->opts->store, err);
     if (rc < 0)
         return rc;
-    for (size_t i = from; i < upto && rc == 0; i++) {
+    for (int64_t begun_us = rv_app_now_us(); i < upto && rc == 0; i++) {
         rv_err *cause = NULL;
+        if (i > *at && slice_us > 0 && rv_app_now_us() - begun_us >= slice_us)
+            break;
         rc = delete_one(c, &c->items[i], &cause);
         n += rc == 0;
         n_owned += rc == RV_E_STATE;
@@ -322,16 +327,22 @@ static int delete_some(struct rv_app_gc *c, size_t from, size_t upto, rv_err **e
     if (rc == 0) {
         c->n_deleted += n;
         c->n_owned += n_owned;
+        *at = i;
     }
     return rc;
 }
 
 static int delete_all(struct rv_app_gc *c, rv_err **err)
 {
+    bool others_wait = rv_store_has_one_writer(c->opts->store);
+    size_t at = 0;
     int rc = 0;
 
-    for (size_t at = 0; at < c->n && rc == 0; at += AT_ONCE)
-        rc = delete_some(c, at, c->n - at < AT_ONCE ? c->n : at + AT_ONCE, err);
+    while (at < c->n && rc == 0) {
+        rc = delete_some(c, &at, others_wait ? SLICE_US : 0, err);
+        if (rc == 0 && at < c->n && others_wait)
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
     return rc;
 }
 

@@ -231,11 +231,6 @@ int rv_bus_ask(rv_bus *b, const struct rv_bus_question *q, uint64_t *id, rv_err 
     return 0;
 }
 
-size_t rv_bus_n_asks(const rv_bus *b)
-{
-    return b->n_asks;
-}
-
 int64_t rv_bus_due_us(const rv_bus *b)
 {
     int64_t due_us = INT64_MAX;

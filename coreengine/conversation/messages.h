@@ -98,10 +98,6 @@ void rv_message_key(const char *session, int64_t seq, char out[RV_MESSAGE_MAX_KE
  * none (is_cut): to find its session, make the keys of the existing sessions. */
 bool rv_message_key_read(rv_str key, rv_str *session, int64_t *seq, bool *is_cut);
 
-/** The one spelling by which keys are compared (p8-data 1.6), appended: "My  Notes!" and "my-notes" are "my-notes".
- *  key: valid UTF-8. May be nothing. */
-void rv_key_normalize(rv_str key, rv_buf *out);
-
 #define RV_LOOKUP_TOOL "search" /* the tool with which an agent follows "REM LOOKUP <key>" (p8 7.2, remlight 6) */
 
 /* --- Shortening --- */

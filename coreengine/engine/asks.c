@@ -135,7 +135,7 @@ static void run_job(struct asks *d, struct ask *a)
     pthread_mutex_unlock(&d->lock);
     RV_IGNORE(a->job->run(a->job, &a->answer, &why), "the error says it");
     pthread_mutex_lock(&d->lock);
-    if (a->is_dropped || a->state == ASK_DONE) { /* meanwhile: what came of it is not wanted */
+    if (a->is_dropped || a->state == ASK_DONE) { /* meanwhile: the answer is not wanted */
         rv_err_free(why);
         return;
     }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "coreengine/engine/quota_internal.h"
+#include "coreengine/engine/services_internal.h"
 
 #define MAX_HEARD    (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
 #define MAX_KEPT     8                      /* steps of a group that are performed in one turn */

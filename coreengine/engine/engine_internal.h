@@ -23,7 +23,6 @@ void rv_pool_collect(struct pool *p); /* tells what pieces and answers have come
 /** Wait until some work is done, was poked, or that long has passed. */
 void rv_pool_wait(struct pool *p, int64_t us);
 void rv_pool_poke(struct pool *p); /* any thread */
-struct asks *rv_pool_asks(struct pool *p);
 
 /* --- engine --- */
 
@@ -33,7 +32,6 @@ struct tool_record {
 };
 
 struct shell_loop; /* libuv's part */
-struct services;   /* services.c */
 struct model_call; /* model.c */
 
 struct rv_engine {
@@ -67,10 +65,11 @@ struct rv_engine {
     struct tool_record *tools;
     size_t n_tools, cap_tools;
     rv_index tool_index;
-    int64_t blocked_until_us;        /* later than that no breaker is open */
-    rv_http *http;                   /* NULL until something is asked over HTTP */
-    struct services *services;       /* NULL until a capability asks for one */
-    rv_providers *providers;         /* NULL until a model is asked over HTTP */
+    int64_t blocked_until_us;                     /* later than that no breaker is open */
+    rv_http *http;                                /* NULL until something is asked over HTTP */
+    struct services *services;                    /* NULL until a capability asks for one */
+    void (*withdraw)(rv_engine *e, uint64_t ask); /* with services: the answer is not wanted; for workers.c */
+    rv_providers *providers;                      /* NULL until a model is asked over HTTP */
     int64_t renew_at_us, look_at_us; /* when leases are renewed, and cancellations looked for; see keep.c */
 };
 
@@ -175,8 +174,7 @@ void rv_exec_break(rv_exec *x, int rc, rv_err *err);
 
 bool rv_observes(const rv_exec *x); /* the caller wants the observable events */
 void rv_observe(rv_exec *x, const struct rv_effect *e);
-void rv_observe_custom(rv_exec *x, rv_str line); /* an event that the core did not make */
-void rv_observe_bounds(rv_exec *x);              /* logs, once each, of which bounds of the run 80 % are used */
+void rv_observe_bounds(rv_exec *x); /* logs, once each, of which bounds of the run 80 % are used */
 /** False: the stream is to be held. */
 bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
 /** Pass on the parts of a whole answer that were not sent as pieces: its text, calls, usage and end. */
@@ -195,15 +193,6 @@ void rv_subscribers_tell(rv_exec *x, enum rv_emit_kind kind, rv_str line);
 bool rv_subscribers_hold(rv_exec *x);
 bool rv_subscribers_let_go(rv_exec *x);
 void rv_subscribers_go_on(rv_exec *x); /* the run that is held goes on */
-
-/* --- services.c --- */
-
-void rv_services_tend(rv_engine *e); /* takes up what workers ask, and ends what is late */
-int64_t
-rv_services_due_us(const rv_engine *e); /* when it is to be called next, by the real clock; RV_NEVER: not at all */
-/** That work is given up: nothing that it asked is answered. */
-void rv_services_give_up(rv_engine *e, const struct rv_tool_work *work);
-void rv_services_free(rv_engine *e); /* before the workers and the client of HTTP */
 
 /* --- tools.c --- */
 
@@ -278,9 +267,6 @@ void rv_exec_perform(rv_exec *x);
 
 /* --- model.c: models over HTTP --- */
 
-RV_MUST_CHECK int rv_engine_http(rv_engine *e, rv_err **err); /* e->http is there */
-/** An environment variable, as the engine's caller lets it see them. NULL: not set. */
-const char *rv_engine_env(const rv_engine *e, const char *name);
 /** Ask the provider of the call's role. */
 RV_MUST_CHECK int rv_model_ask(struct call *c, json_object *request, rv_err **err);
 /** It is due: a wait is over, or the deadline has come. True: the call is answered. */

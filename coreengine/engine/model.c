@@ -2,7 +2,7 @@
  * and how often; here it meets the network. */
 #include <stdlib.h>
 
-#include "coreengine/engine/engine_internal.h"
+#include "coreengine/engine/services_internal.h"
 
 #define LINGER_US         200000 /* from an answer's end mark to the end of its body, which keeps the connection */
 #define DEADLINE_SLACK_US 50000  /* the request's own limit comes first: it says more */

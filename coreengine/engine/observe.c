@@ -2,7 +2,7 @@
  * it receives the whole answer; and the end of a run that breaks. */
 #include <stdlib.h>
 
-#include "coreengine/engine/engine_internal.h"
+#include "coreengine/engine/services_internal.h"
 
 #define MAX_WHY     ((size_t)64 << 10)
 #define MAX_LINE    ((size_t)512 << 10)

@@ -152,11 +152,6 @@ static struct asks *asks_of(const rv_engine *e)
     return e->pool ? rv_pool_asks(e->pool) : NULL;
 }
 
-void rv_service_answer(rv_engine *e, uint64_t id, const rv_buf *text, rv_err *why)
-{
-    rv_bus_answer(e->services->bus, id, text ? rv_buf_str(text) : RV_STR_LIT("{}"), why);
-}
-
 /* The run is looked for by its id: a call that was given up may outlive it. */
 static rv_exec *run_of(const rv_engine *e, const char *id)
 {
@@ -289,6 +284,11 @@ static void services_free(struct services *s)
     free(s);
 }
 
+static void withdraw(rv_engine *e, uint64_t id)
+{
+    rv_bus_withdraw(e->services->bus, id);
+}
+
 static int ensure(rv_engine *e, rv_err **err)
 {
     const struct rv_bus_middleware logs = {.after = note, .self = e}, guards = {.before = guard};
@@ -305,11 +305,13 @@ static int ensure(rv_engine *e, rv_err **err)
         rc = rv_bus_use(s->bus, &guards, err);
     if (rc == 0)
         rc = add_handlers(e, s, err);
-    if (rc == 0)
-        e->services = s;
-    else
+    if (rc < 0) {
         services_free(s);
-    return rc;
+        return rc;
+    }
+    e->services = s;
+    e->withdraw = withdraw;
+    return 0;
 }
 
 static void done(void *self, struct rv_bus_outcome *o)
@@ -353,7 +355,7 @@ void rv_services_tend(rv_engine *e)
     while (d && (a = rv_asks_take(d, &was))) {
         if (a->is_left) {
             if (a->id)
-                rv_bus_withdraw(e->services->bus, a->id);
+                withdraw(e, a->id);
             rv_ask_free(a);
         } else if (was == ASK_NEW) {
             put(e, a);
@@ -372,24 +374,16 @@ int64_t rv_services_due_us(const rv_engine *e)
     return e->services ? rv_bus_due_us(e->services->bus) : RV_NEVER;
 }
 
-void rv_services_give_up(rv_engine *e, const struct rv_tool_work *work)
+void rv_services_free(rv_engine *e)
 {
     struct asks *d = asks_of(e);
     uint64_t id = 0;
 
-    while (d && rv_asks_drop(d, work, &id))
-        if (id)
-            rv_bus_withdraw(e->services->bus, id);
-}
-
-void rv_services_free(rv_engine *e)
-{
-    struct asks *d = asks_of(e);
-
-    if (d) {
+    if (d)
         rv_asks_stop(d);
-        rv_services_give_up(e, NULL);
-    }
+    while (d && rv_asks_drop(d, NULL, &id))
+        if (id)
+            withdraw(e, id);
     services_free(e->services); /* gives up what is under way */
     e->services = NULL;
 }

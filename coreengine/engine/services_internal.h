@@ -16,10 +16,10 @@ struct ask {
     /* The lock guards all below, but for the bytes of the answer while a job runs: they are the worker's. */
     const struct rv_tool_work *work; /* that asks */
     enum ask_state {
-        ASK_NEW,  /* nobody has looked at it */
+        ASK_NEW,  /* it was not looked at */
         ASK_LOOP, /* the loop has it */
         ASK_JOB,  /* the worker is to run the job, or does so */
-        ASK_RAN,  /* it did: the loop says what comes of it */
+        ASK_RAN,  /* it did: the loop tells the bus */
         ASK_DONE, /* the worker takes the answer */
     } state;
     bool is_left;    /* the worker waits no longer: the loop frees it */
@@ -63,7 +63,24 @@ struct service_call {
     json_object *args; /* borrowed */
 };
 /** Answer with what was written, or why not (taken). */
-void rv_service_answer(rv_engine *e, uint64_t id, const rv_buf *text, rv_err *why);
+static inline void rv_service_answer(const rv_engine *e, uint64_t id, const rv_buf *text, rv_err *why)
+{
+    rv_bus_answer(e->services->bus, id, text ? rv_buf_str(text) : RV_STR_LIT("{}"), why);
+}
+
+/* --- services.c --- */
+
+void rv_services_tend(rv_engine *e); /* takes up what workers ask, and ends what is late */
+int64_t
+rv_services_due_us(const rv_engine *e); /* when it is to be called next, by the real clock; RV_NEVER: not at all */
+void rv_services_free(rv_engine *e);    /* before the workers and the client of HTTP */
+
+/* workers.c, observe.c, model.c */
+struct asks *rv_pool_asks(struct pool *p);
+void rv_observe_custom(rv_exec *x, rv_str line);              /* an event that the core did not make */
+RV_MUST_CHECK int rv_engine_http(rv_engine *e, rv_err **err); /* e->http is there */
+/** An environment variable, as the engine's caller lets it see them. NULL: not set. */
+const char *rv_engine_env(const rv_engine *e, const char *name);
 
 /* services_http.c */
 RV_MUST_CHECK int rv_service_http(const struct service_call *c, rv_err **err);

@@ -452,6 +452,16 @@ static void unlink_job(struct job **at, struct job ***end, struct job *j)
         *end = at;
 }
 
+/* What it asked is not answered any more. */
+static void drop_asks(rv_engine *e, const struct rv_tool_work *w)
+{
+    uint64_t id = 0;
+
+    while (rv_asks_drop(e->pool->asks, w, &id))
+        if (id)
+            e->withdraw(e, id);
+}
+
 static void give_up(void *self, struct rv_tool_work *w)
 {
     struct pool *p = ((rv_engine *)self)->pool;
@@ -459,7 +469,7 @@ static void give_up(void *self, struct rv_tool_work *w)
     bool is_mine = true;
 
     atomic_store(&w->cancelled, true);
-    rv_services_give_up(self, w);
+    drop_asks(self, w);
     pthread_mutex_lock(&p->lock);
     drop_pieces(p, w);
     switch (j->state) {

@@ -1,10 +1,10 @@
 /* Agent documents ("schemas"): which one a user has, which one replaces which, and the counter that says whether any
  * has changed. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/conversation/context.h"
-#include "coreengine/store/store_internal.h"
+#include "coreengine/store/entities_internal.h"
 
 #define PERSON "person" /* who puts, and does not register */
 
@@ -189,22 +189,49 @@ static int count_change(struct sql_store *st, rv_err **err)
     return rv_sql_run(stmt, "count a change of schemas", err);
 }
 
-/* key 0: a new row. What a row is found by, and its id, stay as they are. */
-static int write_row(struct sql_store *st, const struct rv_schema_row *row, int64_t key, int64_t now_us, rv_err **err)
+/* Where a row is written to. */
+struct written {
+    int64_t key; /* 0: a new row */
+    char id[RV_STORE_MAX_ID + 1];
+    bool is_new; /* or was deleted */
+};
+
+/* The index of names, and the versions. */
+static int keep_beside(struct sql_store *st, const struct rv_schema_row *row, const struct written *to, int64_t now_us,
+                       rv_err **err)
 {
-    char id[RV_UUID_MAX];
-    rv_sql_stmt *stmt = rv_sql_use(st, key == 0 ? SQL_ADD_SCHEMA : SQL_SET_SCHEMA);
+    bool is_described = row->description && *row->description;
+    const struct rv_key_source k = {
+        .kind = "schemas",
+        .row = to->key,
+        .tenant = row->tenant,
+        .user = row->user,
+        .id = to->id,
+        .name = rv_str_of(row->name),
+        .summary = row->content.len > 0 ? row->content : rv_str_of(is_described ? row->description : row->name),
+        .updated_us = now_us};
+    int rc = rv_keys_put(st, &k, err);
+
+    return rc < 0 ? rc
+                  : rv_versions_keep(st, to->key, to->is_new ? "insert" : "update", row->content, row->json_schema,
+                                     now_us, err);
+}
+
+/* What a row is found by, and its id, stay as they are. */
+static int write_row(struct sql_store *st, const struct rv_schema_row *row, struct written *to, int64_t now_us,
+                     rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, to->key == 0 ? SQL_ADD_SCHEMA : SQL_SET_SCHEMA);
     int rc;
 
-    if (key == 0) {
-        rv_entity_id("schemas", rv_str_of(row->name), row->user, id);
-        rv_sql_text(stmt, 1, row->id ? row->id : id);
+    if (to->key == 0) {
+        rv_sql_text(stmt, 1, to->id);
         rv_sql_text(stmt, 2, row->tenant);
         rv_sql_text(stmt, 3, row->user);
         rv_sql_text(stmt, 4, row->name);
         rv_sql_text(stmt, 5, row->kind);
     } else {
-        rv_sql_int(stmt, 15, key);
+        rv_sql_int(stmt, 15, to->key);
     }
     rv_sql_text(stmt, 6, row->version);
     rv_sql_text(stmt, 7, row->description);
@@ -215,14 +242,18 @@ static int write_row(struct sql_store *st, const struct rv_schema_row *row, int6
     rv_sql_text(stmt, 12, row->place);
     rv_sql_text(stmt, 13, row->checksum);
     rv_sql_int(stmt, 14, now_us);
-    rc = rv_sql_run(stmt, "write a schema", err);
+    rc = to->key == 0 ? rv_sql_run_new(stmt, &to->key, "write a schema", err) : rv_sql_run(stmt, "write a schema", err);
+    if (rc == 0)
+        rc = keep_beside(st, row, to, now_us, err);
     return rc < 0 ? rc : count_change(st, err);
 }
 
 static int put(struct sql_store *st, const struct rv_schema_row *row, enum rv_schema_put how, int64_t now_us,
                bool *changed, rv_err **err)
 {
+    char derived[RV_UUID_MAX];
     struct found found = {0};
+    struct written to;
     rv_sql_stmt *stmt = NULL;
     int rc = row->id ? lock_schemas(st, err) : 0;
     bool changes;
@@ -236,9 +267,12 @@ static int put(struct sql_store *st, const struct rv_schema_row *row, enum rv_sc
         return rc;
     }
     changes = replaces(row, how, rc == 1 ? &found.row : NULL, found.is_deleted);
+    rv_entity_id("schemas", rv_str_of(row->name), row->user, derived);
+    to = (struct written){.key = found.key, .is_new = rc == 0 || found.is_deleted};
+    snprintf(to.id, sizeof to.id, "%s", rc == 1 ? found.row.id : row->id ? row->id : derived);
     rv_sql_done(stmt);
     *changed = changes;
-    return changes ? write_row(st, row, found.key, now_us, err) : 0;
+    return changes ? write_row(st, row, &to, now_us, err) : 0;
 }
 
 int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_schema_put how, int64_t now_us,
@@ -348,15 +382,19 @@ static int delete_schema(struct sql_store *st, const struct rv_schema_row *key, 
     rv_sql_stmt *stmt = NULL;
     int rc = look(st, SQL_SAME_SCHEMA, key, &stmt, &found, err);
 
-    rv_sql_done(stmt);
     if (rc == 0 || (rc == 1 && found.is_deleted))
-        return fail_none(key->kind, key->name, err);
+        rc = fail_none(key->kind, key->name, err);
+    if (rc == 1)
+        rc = rv_versions_keep(st, found.key, "delete", found.row.content, found.row.json_schema, now_us, err);
+    rv_sql_done(stmt);
     if (rc < 0)
         return rc;
     stmt = rv_sql_use(st, SQL_DELETE_SCHEMA);
     rv_sql_int(stmt, 1, found.key);
     rv_sql_int(stmt, 2, now_us);
     rc = rv_sql_run(stmt, "delete a schema", err);
+    if (rc == 0)
+        rc = rv_keys_drop(st, "schemas", found.key, err);
     return rc < 0 ? rc : count_change(st, err);
 }
 

@@ -40,6 +40,21 @@ RV_MUST_CHECK int rv_store_list_schemas(rv_store *s, const struct rv_store_scope
 /** The user's own (scope user ""  or NULL: everybody's). RV_E_NOT_FOUND: there is none that may be deleted so. */
 RV_MUST_CHECK int rv_store_delete_schema(rv_store *s, const struct rv_store_scope *scope, const char *kind,
                                          const char *name, int64_t now_us, rv_err **err);
+/* What a schema was, each time when its content or its flat document changed, it was deleted, or came back. */
+struct rv_schema_version {
+    const char *schema_id, *kind, *user;
+    const char *operation;      /* "insert", "update", "delete" */
+    const char *name, *version; /* version NULL: none */
+    rv_str content, json_schema;
+    const char *checksum; /* SHA-256 of content followed by json_schema */
+    int64_t recorded_us;
+};
+/** The versions of the schemas that the scope sees by that kind and name, also of deleted ones: a user's own before
+ * everybody's, oldest first. None: nothing was put since versions are kept. each borrows v. */
+RV_MUST_CHECK int
+rv_store_list_schema_versions(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *name,
+                              int (*each)(void *self, const struct rv_schema_version *v, rv_err **err), void *self,
+                              rv_err **err);
 /** A number that differs from any earlier one after any change to schemas, by whatever process. What is read in a group
  *  that changed schemas holds only when the group is committed. */
 RV_MUST_CHECK int rv_store_schemas_version(rv_store *s, int64_t *out, rv_err **err);

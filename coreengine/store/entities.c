@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/match/pages.h"
 #include "coreengine/store/entities_internal.h"
 
 /* --- What there is --- */
@@ -53,13 +52,6 @@ static int take_present(rv_sql_stmt *stmt, struct present *p, rv_err **err)
     return 0;
 }
 
-static int fail_shared(rv_err **err)
-{
-    RV_FAIL(err, RV_E_DENIED, "the row has no owner: a user cannot change it");
-    rv_err_hint(err, "write it without a user, or give no id, for a row of one's own");
-    return RV_E_DENIED;
-}
-
 /* An operator means the row of that owner; when none is named, the only one. */
 static int choose(const struct rv_store_scope *scope, const struct rv_entity_given *g, const char *owner, bool is_named,
                   rv_sql_stmt *stmt, struct present *p, rv_err **err)
@@ -71,7 +63,7 @@ static int choose(const struct rv_store_scope *scope, const struct rv_entity_giv
         rv_str user = rv_sql_str_at(stmt, 1);
         n++;
         if (scope->user && !rv_str_is(user, owner))
-            return fail_shared(err); /* their own would have come before */
+            return rv_entity_fail_shared(err); /* their own would have come before */
         if (is_named && !rv_str_is(user, owner))
             continue;
         if (p->is_there) {
@@ -287,14 +279,6 @@ static void make_ids(struct rv_entity_given *given, size_t n, struct rv_rand ran
         }
 }
 
-static int fail_place(const struct rv_kind *kind, rv_err **err)
-{
-    RV_FAIL(err, RV_E_INVALID, "rows of %s are not written as entities", kind->name);
-    rv_err_hint(err, kind->place == RV_PLACE_SCHEMAS ? "`reeve agents put` writes agents"
-                                                     : "conversations write them: `reeve chat`, `reeve sessions`");
-    return RV_E_INVALID;
-}
-
 static int check_put(const struct rv_entities_put *put, const struct rv_store_scope *scope,
                      struct rv_entity_given *given, rv_err **err)
 {
@@ -304,7 +288,7 @@ static int check_put(const struct rv_entities_put *put, const struct rv_store_sc
     if (rc == 0)
         rc = rv_kind_of(rv_str_of(put->kind), &kind, err);
     if (rc == 0 && kind->place != RV_PLACE_ENTITIES)
-        rc = fail_place(kind, err);
+        rc = rv_entity_fail_place(kind, err);
     if (rc == 0 && put->is_tenantless && scope->user)
         rc = RV_FAIL(err, RV_E_DENIED, "only an operator writes rows of every tenant");
     for (size_t i = 0; i < put->n_rows && rc == 0; i++) {
@@ -355,34 +339,7 @@ int rv_store_put_entities(rv_store *s, const struct rv_store_scope *scope, const
     return rc;
 }
 
-/* --- Changes of one row --- */
-
-/* Whether the scope, which sees it, may change it. */
-static int check_owner(const struct rv_store_scope *scope, const char *tenant, const char *user, rv_err **err)
-{
-    if (scope->user && strcmp(scope->user, user) != 0)
-        return fail_shared(err);
-    return *tenant || !scope->user ? 0 : fail_shared(err);
-}
-
-struct change {
-    const struct rv_kind *kind;
-    const char *id;
-    int64_t now_us;
-};
-
-static int check_change(const struct rv_store_scope *scope, const char *kind_name, const char *id, int64_t now_us,
-                        struct rv_store_scope *sc, struct change *c, rv_err **err)
-{
-    int rc = rv_store_check_scope(scope, sc, err);
-
-    *c = (struct change){.id = id, .now_us = now_us};
-    if (rc == 0)
-        rc = rv_kind_of(rv_str_of(kind_name), &c->kind, err);
-    if (rc == 0)
-        rc = rv_store_check_id("id", id, err);
-    return rc < 0 ? rc : rv_store_check_time("the time", now_us, err);
-}
+/* --- Deleting --- */
 
 static int delete_row(struct sql_store *st, const struct rv_kind *kind, int64_t key, int64_t now_us, rv_err **err)
 {
@@ -394,13 +351,14 @@ static int delete_row(struct sql_store *st, const struct rv_kind *kind, int64_t 
     return rc < 0 ? rc : rv_keys_drop(st, kind->name, key, err);
 }
 
-static int delete_one(struct sql_store *st, const struct rv_store_scope *scope, const struct change *c, rv_err **err)
+static int delete_one(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_change *c,
+                      rv_err **err)
 {
     struct rv_entity_found found;
     int rc = rv_entity_see(st, scope, c->kind, c->id, &found, err);
 
     if (rc == 0)
-        rc = check_owner(scope, found.tenant, found.user, err);
+        rc = rv_entity_check_owner(scope, found.tenant, found.user, err);
     if (rc == 0)
         rc = delete_row(st, c->kind, found.key, c->now_us, err);
     json_object_put(found.row);
@@ -411,11 +369,11 @@ int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, cons
                            int64_t now_us, rv_err **err)
 {
     struct rv_store_scope sc;
-    struct change c;
-    int rc = check_change(scope, kind, id, now_us, &sc, &c, err);
+    struct rv_entity_change c;
+    int rc = rv_entity_check_change(scope, kind, id, now_us, &sc, &c, err);
 
     if (rc == 0 && c.kind->place != RV_PLACE_ENTITIES)
-        rc = fail_place(c.kind, err);
+        rc = rv_entity_fail_place(c.kind, err);
     if ((rc = rv_store_enter_write(s, rc, "delete entity", err)) != 0)
         return rc;
     do
@@ -426,8 +384,8 @@ int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, cons
 
 #define AT_ONCE 100 /* rows of one name that are deleted between two looks */
 
-static int delete_some(struct sql_store *st, const struct rv_store_scope *scope, const struct change *c, size_t *n,
-                       rv_err **err)
+static int delete_some(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_change *c,
+                       size_t *n, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_NAMED_ENTITIES);
     int64_t keys[AT_ONCE];
@@ -446,7 +404,7 @@ static int delete_some(struct sql_store *st, const struct rv_store_scope *scope,
     return rc < 0 ? rc : 0;
 }
 
-static int delete_named(struct sql_store *st, const struct rv_store_scope *scope, const struct change *c,
+static int delete_named(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_change *c,
                         int64_t *total, rv_err **err)
 {
     size_t n = 0;
@@ -466,14 +424,14 @@ int rv_store_delete_entities_named(rv_store *s, const struct rv_store_scope *sco
                                    int64_t now_us, int64_t *n, rv_err **err)
 {
     struct rv_store_scope sc;
-    struct change c;
+    struct rv_entity_change c;
     int64_t total = 0;
-    int rc = check_change(scope, kind, "-", now_us, &sc, &c, err);
+    int rc = rv_entity_check_change(scope, kind, "-", now_us, &sc, &c, err);
 
     if (rc == 0)
         rc = rv_store_check_text("name", name, RV_ENTITY_MAX_NAME, err);
     if (rc == 0 && c.kind->place != RV_PLACE_ENTITIES)
-        rc = fail_place(c.kind, err);
+        rc = rv_entity_fail_place(c.kind, err);
     c.id = name;
     if ((rc = rv_store_enter_write(s, rc, "delete entities named", err)) != 0)
         return rc;
@@ -483,158 +441,5 @@ int rv_store_delete_entities_named(rv_store *s, const struct rv_store_scope *sco
     rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && n)
         *n = total;
-    return rc;
-}
-
-/* --- Metadata, edges: a column of a row in whichever table --- */
-
-/* json NULL: it stays. */
-static int set_column(struct sql_store *st, const struct rv_kind *kind, int64_t key, const char *column,
-                      const rv_buf *json, int64_t now_us, rv_err **err)
-{
-    static const char *const tables[] = {[RV_PLACE_ENTITIES] = "entities",
-                                         [RV_PLACE_SESSIONS] = "sessions",
-                                         [RV_PLACE_MESSAGES] = "messages",
-                                         [RV_PLACE_SCHEMAS] = "schemas"};
-    rv_buf sql = RV_BUF_INIT(1000);
-
-    rv_buf_printf(&sql, "UPDATE %s SET %s = %s, updated_us = ?3 WHERE key = ?1", tables[kind->place], column,
-                  json ? "?2" : column);
-    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
-    rv_buf_fini(&sql);
-    rv_sql_int(stmt, 1, key);
-    if (json && kind->place == RV_PLACE_SESSIONS && strcmp(column, "metadata") == 0)
-        rv_sql_str(stmt, 2, rv_buf_str(json)); /* bytes there */
-    else if (json)
-        rv_sql_text(stmt, 2, rv_buf_cstr(json));
-    rv_sql_int(stmt, 3, now_us);
-    int rc = rv_sql_run(stmt, "write a row", err);
-    rv_sql_finish(stmt);
-    return rc;
-}
-
-/* The row as nobody else can change it until the end of the transaction: it is written first, which locks it where a
- * database has several writers, and read then. */
-static int see_to_change(struct sql_store *st, const struct rv_store_scope *scope, const struct change *c,
-                         const char *column, struct rv_entity_found *found, rv_err **err)
-{
-    int rc = rv_entity_see(st, scope, c->kind, c->id, found, err);
-
-    if (rc == 0)
-        rc = check_owner(scope, found->tenant, found->user, err);
-    if (rc == 0)
-        rc = set_column(st, c->kind, found->key, column, NULL, c->now_us, err);
-    json_object_put(found->row);
-    found->row = NULL;
-    return rc < 0 ? rc : rv_entity_at(st, c->kind, found->key, &found->row, err);
-}
-
-static int check_place(const struct rv_kind *kind, rv_err **err)
-{
-    return kind->place == RV_PLACE_MESSAGES ? fail_place(kind, err) : 0;
-}
-
-/* `becomes` is where the new JSON text goes. */
-static int merge_metadata(struct sql_store *st, const struct rv_store_scope *scope, const struct change *c,
-                          json_object *patch, const char *const *remove, size_t n_remove, rv_buf *becomes, rv_err **err)
-{
-    struct rv_entity_found found;
-    rv_buf old = RV_BUF_INIT(2 * RV_STORE_MAX_META);
-    int rc = see_to_change(st, scope, c, "metadata", &found, err);
-
-    if (rc == 0) {
-        rv_json_write(rv_json_get_obj(found.row, "metadata"), &old);
-        rc = rv_buf_check(&old, "metadata", err);
-    }
-    rv_buf_clear(becomes);
-    if (rc == 0)
-        rc = rv_store_merge(rv_buf_str(&old), patch, remove, n_remove, becomes, err);
-    if (rc == 0)
-        rc = set_column(st, c->kind, found.key, "metadata", becomes, c->now_us, err);
-    json_object_put(found.row);
-    rv_buf_fini(&old);
-    return rc;
-}
-
-int rv_store_merge_metadata(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
-                            json_object *patch, const char *const *remove, size_t n_remove, int64_t now_us,
-                            json_object **out, rv_err **err)
-{
-    struct rv_store_scope sc;
-    struct change c;
-    rv_buf becomes = RV_BUF_INIT(RV_STORE_MAX_META);
-    bool lacked = false;
-    int rc = check_change(scope, kind, id, now_us, &sc, &c, err);
-
-    if (rc == 0)
-        rc = check_place(c.kind, err);
-    if (rc == 0)
-        rc = rv_store_check_members("patch", patch, err);
-    if (rc == 0 && n_remove > 0 && !remove)
-        rc = RV_FAIL(err, RV_E_INVALID, "%zu members to remove and none given", n_remove);
-    if ((rc = rv_store_enter_write(s, rc, "merge metadata", err)) != 0)
-        return rc;
-    do {
-        rc = rv_sql_begin_part(s->sql, err);
-        if (rc == 0)
-            rc = rv_sql_end_part(s->sql, merge_metadata(s->sql, &sc, &c, patch, remove, n_remove, &becomes, err), err);
-    } while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
-    if (rc == 0 && out && !(*out = rv_entity_parse(rv_buf_str(&becomes), json_type_object, &lacked)))
-        rc = RV_FAIL(err, RV_E_NOMEM, "read metadata");
-    rv_buf_fini(&becomes);
-    return rc;
-}
-
-static int merge_edges(struct sql_store *st, const struct rv_store_scope *scope, const struct change *c,
-                       json_object *edges, int64_t *n, rv_err **err)
-{
-    struct rv_entity_found found;
-    json_object *merged = NULL;
-    rv_buf text = RV_BUF_INIT(RV_STORE_MAX_META);
-    int rc = see_to_change(st, scope, c, "graph_edges", &found, err);
-
-    if (rc == 0)
-        rc = rv_edges_merge(rv_json_get_arr(found.row, "graph_edges"), edges, &merged, NULL, err);
-    if (rc == 0) {
-        *n = (int64_t)json_object_array_length(merged);
-        if (*n > RV_ENTITY_MAX_EDGES)
-            rc = RV_FAIL(err, RV_E_LIMIT, "row \"%s\" of %s would have %lld edges, more than %d", c->id, c->kind->name,
-                         (long long)*n, RV_ENTITY_MAX_EDGES);
-    }
-    if (rc == 0) {
-        rv_json_write(merged, &text);
-        rc = rv_buf_check(&text, "graph_edges", err);
-    }
-    if (rc == 0)
-        rc = set_column(st, c->kind, found.key, "graph_edges", &text, c->now_us, err);
-    json_object_put(merged);
-    json_object_put(found.row);
-    rv_buf_fini(&text);
-    return rc;
-}
-
-int rv_store_merge_edges(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
-                         json_object *edges, int64_t now_us, int64_t *n_edges, rv_err **err)
-{
-    struct rv_store_scope sc;
-    struct change c;
-    int64_t n = 0;
-    int rc = check_change(scope, kind, id, now_us, &sc, &c, err);
-
-    if (rc == 0)
-        rc = check_place(c.kind, err);
-    if (rc == 0)
-        rc = rv_entity_check_edges(edges, err);
-    if ((rc = rv_store_enter_write(s, rc, "merge edges", err)) != 0)
-        return rc;
-    do {
-        rc = rv_sql_begin_part(s->sql, err);
-        if (rc == 0)
-            rc = rv_sql_end_part(s->sql, merge_edges(s->sql, &sc, &c, edges, &n, err), err);
-    } while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
-    if (rc == 0 && n_edges)
-        *n_edges = n;
     return rc;
 }

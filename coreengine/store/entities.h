@@ -101,12 +101,13 @@ struct rv_key_hit {
     int64_t updated_us;
 };
 /** What that name means to the caller: their own rows before shared ones, kinds in the order of rv_kinds, newest first;
- *  one row for each kind and owner. Also found: an entity by its UUID, and message n of a session by
- *  "session-<session>-msg-<n>" (rv_message_key(), its own kind). Finding nothing is no error. each borrows hit. */
+ *  one row for each kind and owner. Where nothing has the name: an entity by its id, else message n of a session by
+ *  "session-<session>-msg-<n>" (rv_message_key(), its own kind). It is not an error to find nothing. each borrows hit.
+ */
 RV_MUST_CHECK int rv_store_lookup(rv_store *s, const struct rv_store_scope *scope, rv_str key,
                                   int (*each)(void *self, const struct rv_key_hit *hit, rv_err **err), void *self,
                                   rv_err **err);
-/** Make the index anew from the rows. *n (may be NULL): its rows. */
+/** Rebuild the index from the rows. *n (may be NULL): its rows. */
 RV_MUST_CHECK int rv_store_rebuild_keys(rv_store *s, int64_t *n, rv_err **err);
 
 #endif

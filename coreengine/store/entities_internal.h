@@ -4,6 +4,7 @@
 #define RV_STORE_ENTITIES_INTERNAL_H
 
 #include "coreengine/conversation/context.h"
+#include "coreengine/match/match.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/store_internal.h"
 
@@ -44,7 +45,7 @@ json_object *rv_entity_parse(rv_str text, json_type type, bool *lacked);
 /** By key, whatever the scope. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object **out,
                                rv_err **err);
-/** A live row that a scope sees: what a change needs of it. */
+/** A live row that a scope sees: what a change needs to know. */
 struct rv_entity_found {
     int64_t key;
     char user[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1];
@@ -52,6 +53,22 @@ struct rv_entity_found {
 };
 RV_MUST_CHECK int rv_entity_see(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_kind *kind,
                                 const char *id, struct rv_entity_found *out, rv_err **err);
+
+/* --- entities_change.c --- */
+struct rv_entity_change {
+    const struct rv_kind *kind;
+    const char *id;
+    int64_t now_us;
+};
+RV_MUST_CHECK int rv_entity_check_change(const struct rv_store_scope *scope, const char *kind_name, const char *id,
+                                         int64_t now_us, struct rv_store_scope *sc, struct rv_entity_change *c,
+                                         rv_err **err);
+/** RV_E_DENIED: the scope sees a row of that owner and may not change it. */
+RV_MUST_CHECK int rv_entity_check_owner(const struct rv_store_scope *scope, const char *tenant, const char *user,
+                                        rv_err **err);
+int rv_entity_fail_shared(rv_err **err);
+/** RV_E_INVALID: other calls write rows of that kind. */
+int rv_entity_fail_place(const struct rv_kind *kind, rv_err **err);
 
 /* --- keys.c --- */
 /* A row of any kind as the index has it. Call it in the transaction that writes the row. */
@@ -67,7 +84,18 @@ RV_MUST_CHECK int rv_keys_drop(struct sql_store *st, const char *kind, int64_t r
 /** The same for the whole row, as rv_entity_read() gives it; of a kind without an index nothing. */
 RV_MUST_CHECK int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *tenant,
                                   const char *user, json_object *whole, int64_t updated_us, rv_err **err);
+/** The same for a new session, and for one that gets another name. */
+RV_MUST_CHECK int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session,
+                                      rv_err **err);
+RV_MUST_CHECK int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name,
+                                         rv_err **err);
 /** Fill the index of a store that came from an older version, when that was not done yet. */
 RV_MUST_CHECK int rv_keys_catch_up(struct sql_store *st, rv_err **err);
+
+/* --- versions.c --- */
+/** A version of a schema that was written: nothing when the last one has the same content and json_schema and nothing
+ * else happened to it. In the transaction that writes the schema, behind it ("delete": before). */
+RV_MUST_CHECK int rv_versions_keep(struct sql_store *st, int64_t schema, const char *operation, rv_str content,
+                                   rv_str json_schema, int64_t now_us, rv_err **err);
 
 #endif

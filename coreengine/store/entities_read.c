@@ -89,7 +89,7 @@ static int set_columns(json_object *row, const struct rv_kind *kind, rv_sql_stmt
 }
 
 /* And those that are members of `fields`. A value that is not of its column's type is as if it lacked; a list or an
- * object within a text is taken out of it. */
+ * object within a text is read from that text. */
 static int set_field(json_object *row, const struct rv_kind_field *f, json_object *v, rv_err **err)
 {
     bool lacked = false;

@@ -1,5 +1,5 @@
 /* The index of names: which rows a name means. It is kept by the calls that write rows, in their transaction; it can be
- * made anew from the rows at any time, and the check of the store compares it with them. */
+ * rebuilt from the rows at any time, and the check of the store compares it with them. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,16 +24,22 @@ static void write_summary(rv_str summary, rv_buf *out)
         rv_buf_putc(out, cut.ptr[i] ? cut.ptr[i] : ' ');
 }
 
+/* The normalised name, or the id where nothing is left. */
+static int write_key(rv_str name, const char *id, rv_buf *out, rv_err **err)
+{
+    if (name.ptr)
+        rv_match_key(name, out);
+    if (out->len == 0)
+        rv_buf_puts(out, id);
+    return rv_buf_check(out, "key", err);
+}
+
 int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **err)
 {
     rv_buf key = RV_BUF_INIT(MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
 
-    if (k->name.ptr)
-        rv_key_normalize(k->name, &key);
-    if (key.len == 0)
-        rv_buf_puts(&key, k->id);
+    int rc = write_key(k->name, k->id, &key, err);
     write_summary(k->summary, &summary);
-    int rc = rv_buf_check(&key, "key", err);
     if (rc == 0)
         rc = rv_buf_check(&summary, "summary", err);
     if (rc == 0) {
@@ -46,6 +52,40 @@ int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **er
         rv_sql_text(stmt, 6, k->id);
         rv_sql_text(stmt, 7, rv_buf_cstr(&summary));
         rv_sql_int(stmt, 8, k->updated_us);
+        rc = rv_sql_run(stmt, "write a key", err);
+    }
+    rv_buf_fini(&key);
+    rv_buf_fini(&summary);
+    return rc;
+}
+
+int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session, rv_err **err)
+{
+    bool is_described = session->description && *session->description;
+    const struct rv_key_source k = {.kind = "sessions",
+                                    .row = row,
+                                    .tenant = session->tenant,
+                                    .user = session->user,
+                                    .id = session->id,
+                                    .name = rv_str_of(session->name),
+                                    .summary = rv_str_of(is_described ? session->description : session->name),
+                                    .updated_us = session->created_us};
+    return rv_keys_put(st, &k, err);
+}
+
+int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name, rv_err **err)
+{
+    rv_buf key = RV_BUF_INIT(MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
+
+    int rc = write_key(rv_str_of(name), id, &key, err);
+    write_summary(rv_str_of(name), &summary);
+    if (rc == 0)
+        rc = rv_buf_check(&summary, "summary", err);
+    if (rc == 0) {
+        rv_sql_stmt *stmt = rv_sql_use(st, SQL_RENAME_SESSION_KEY);
+        rv_sql_int(stmt, 1, row);
+        rv_sql_text(stmt, 2, rv_buf_cstr(&key));
+        rv_sql_text(stmt, 3, rv_buf_cstr(&summary));
         rc = rv_sql_run(stmt, "write a key", err);
     }
     rv_buf_fini(&key);
@@ -107,13 +147,15 @@ int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t ro
     return rv_keys_put(st, &k, err);
 }
 
-/* --- Making it anew --- */
+/* --- Rebuilding it --- */
 
-static int64_t time_of(json_object *whole)
+/* Of what is newest: a session is as old as it is, however often it is continued. */
+static int64_t time_of(const struct rv_kind *kind, json_object *whole)
 {
+    const char *column = kind->place == RV_PLACE_SESSIONS ? "created_at" : "updated_at";
     int64_t us = 0;
 
-    return rv_time_parse(text_of(whole, "updated_at"), &us, NULL) < 0 ? 0 : us;
+    return rv_time_parse(text_of(whole, column), &us, NULL) < 0 ? 0 : us;
 }
 
 /* Behind row `after`: up to PAGE_ROWS rows of a kind as an array of [row, object]; *last: the last one. */
@@ -154,7 +196,7 @@ static int write_page(struct sql_store *st, const struct rv_kind *kind, json_obj
     for (size_t i = 0; i < n && rc == 0; i++) {
         rv_str tenant = text_of(rows[i], "tenant_id"), user = text_of(rows[i], "user_id");
         rc = rv_keys_put_row(st, kind, keys[i], tenant.ptr ? tenant.ptr : "", user.ptr ? user.ptr : "", rows[i],
-                             time_of(rows[i]), err);
+                             time_of(kind, rows[i]), err);
     }
     return rc;
 }
@@ -192,13 +234,13 @@ static int rebuild(struct sql_store *st, int64_t *total, rv_err **err)
 {
     json_object **rows = calloc(PAGE_ROWS, sizeof *rows);
     int64_t *keys = calloc(PAGE_ROWS, sizeof *keys);
-    int rc = rows && keys ? 0 : RV_FAIL(err, RV_E_NOMEM, "make keys anew");
+    int rc = rows && keys ? 0 : RV_FAIL(err, RV_E_NOMEM, "rebuild keys");
 
     *total = 0;
     if (rc == 0 && st->driver->be_patient)
         rc = st->driver->be_patient(st, err);
     if (rc == 0)
-        rc = rv_sql_run(rv_sql_use(st, SQL_DROP_KEYS), "make keys anew", err);
+        rc = rv_sql_run(rv_sql_use(st, SQL_DROP_KEYS), "rebuild keys", err);
     for (size_t i = 0; i < rv_n_kinds && rc == 0; i++)
         if (rv_kinds[i].is_indexed)
             rc = index_kind(st, &rv_kinds[i], rows, keys, total, err);
@@ -405,17 +447,29 @@ static int tell_hits(struct hits *l, int (*each)(void *self, const struct rv_key
     return rc < 0 ? rc : 0;
 }
 
+/* The text as an id: a UUID in lower case, any other as it is. */
+static bool write_id(rv_str text, char out[RV_STORE_MAX_ID + 1])
+{
+    if (rv_entity_is_uuid(text, out))
+        return true;
+    if (text.len == 0 || text.len > RV_STORE_MAX_ID || memchr(text.ptr, 0, text.len))
+        return false;
+    memcpy(out, text.ptr, text.len);
+    out[text.len] = 0;
+    return true;
+}
+
 static int look_up(struct sql_store *st, const struct rv_store_scope *scope, rv_str text, struct hits *l, rv_err **err)
 {
-    char uuid[RV_UUID_MAX];
+    char id[RV_STORE_MAX_ID + 1];
     rv_buf key = RV_BUF_INIT(MAX_KEY);
 
-    rv_key_normalize(text, &key);
+    rv_match_key(text, &key);
     int rc = rv_buf_check(&key, "key", err);
     if (rc == 0 && key.len > 0)
         rc = find_keys(st, SQL_KEY_HITS, scope, rv_buf_cstr(&key), l, err);
-    if (rc == 0 && rv_entity_is_uuid(rv_str_trim(text), uuid))
-        rc = find_keys(st, SQL_KEY_HITS_OF_ID, scope, uuid, l, err);
+    if (rc == 0 && l->n == 0 && write_id(rv_str_trim(text), id))
+        rc = find_keys(st, SQL_KEY_HITS_OF_ID, scope, id, l, err);
     if (rc == 0 && l->n == 0)
         rc = find_message(st, scope, rv_str_trim(text), rv_buf_cstr(&key), l, err);
     rv_buf_fini(&key);

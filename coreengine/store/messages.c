@@ -2,7 +2,7 @@
  * the session's row, so no other writer uses the seq that follows from that row. */
 #include <stdio.h>
 
-#include "coreengine/store/store_internal.h"
+#include "coreengine/store/entities_internal.h"
 
 #define MAX_ROWS  ((size_t)100000)   /* messages of one turn */
 #define MAX_COUNT (INT64_C(1) << 40) /* tokens, micro-dollars or milliseconds of one message */
@@ -77,7 +77,7 @@ int rv_store_check_turn(const struct rv_turn *turn, rv_err **err)
 struct target {
     int64_t key, n_messages, total_tokens;
     bool is_gone; /* its owner has deleted it: a run's turn adds nothing */
-    bool is_merged;
+    bool is_merged, is_renamed;
     rv_buf metadata;
 };
 
@@ -87,6 +87,7 @@ static int aim_at_found(const struct found_session *found, const struct rv_turn 
     t->n_messages = found->row.n_messages;
     t->total_tokens = found->row.total_tokens;
     t->is_merged = turn->metadata != NULL;
+    t->is_renamed = turn->name && strcmp(turn->name, found->row.name) != 0;
     if (!turn->metadata)
         return 0;
     int rc = rv_store_merge(found->row.metadata, turn->metadata, NULL, 0, &t->metadata, err);
@@ -211,7 +212,8 @@ static int write_target(struct sql_store *st, const struct target *t, const stru
     rv_sql_int(stmt, 4, t->total_tokens);
     rv_sql_int(stmt, 5, t->n_messages);
     rv_sql_int(stmt, 6, now_us);
-    return rv_sql_run(stmt, "write a session", err);
+    int rc = rv_sql_run(stmt, "write a session", err);
+    return rc < 0 || !t->is_renamed ? rc : rv_keys_rename_session(st, t->key, turn->session, turn->name, err);
 }
 
 /* run: what rows that do not say so belong to; NULL: none. */

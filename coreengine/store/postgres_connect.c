@@ -47,6 +47,17 @@ int rv_pg_poll(struct postgres *st, short events, int64_t until_ns)
     }
 }
 
+bool rv_pg_lacks_memory(const struct postgres *st)
+{
+    static const char words[] = "out of memory";
+    const char *text = st->pq->errorMessage(st->conn);
+
+    for (const char *at = strstr(text, words); at; at = strstr(at + 1, words))
+        if ((at == text || at[-1] == '\n') && (at[sizeof words - 1] == '\n' || !at[sizeof words - 1]))
+            return true;
+    return false;
+}
+
 /* --- The URL --- */
 
 static bool is_name(rv_str name)
@@ -188,6 +199,8 @@ static int fail_attempt(struct postgres *st, const char *what, char state[6], rv
 
     snprintf(text, sizeof text, "%s", what ? what : st->pq->errorMessage(st->conn));
     split_reason(text, state);
+    if (strstr(text, "no password supplied")) /* libpq's own, before the server can refuse */
+        memcpy(state, "28P01", sizeof "28P01");
     rv_pg_disconnect(st, text);
     if (*state)
         return rv_pg_fail_state(st, state, text, "connect", err);
@@ -217,6 +230,8 @@ static int attempt(struct postgres *st, int64_t until_ns, char state[6], rv_err 
         next = st->pq->connectPoll(st->conn);
         if (next == PGRES_POLLING_FAILED)
             return fail_attempt(st, NULL, state, err);
+        if (next != PGRES_POLLING_OK && rv_pg_lacks_memory(st))
+            return fail_attempt(st, "out of memory", state, err);
     }
     st->pq->setErrorVerbosity(st->conn, PQERRORS_DEFAULT);
     if (st->pq->setnonblocking(st->conn, 1) < 0 || !st->pq->enterPipelineMode(st->conn))

@@ -197,6 +197,9 @@ int64_t rv_pg_wait_ms(const struct postgres *st); /* for a lock, or for the serv
 void rv_pg_sleep_ms(int64_t ms);
 /** Wait for the socket; 1: ready, 0: the time is over, negative: broken. */
 int rv_pg_poll(struct postgres *st, short events, int64_t until_ns);
+/** libpq had no memory for an answer that it has taken from the connection, and would wait for it until the deadline.
+ * It says so in a line of its own; a server's line begins with "ERROR:". */
+bool rv_pg_lacks_memory(const struct postgres *st);
 
 /* postgres_fail.c */
 /** The error of a result, or (NULL) of the connection, which is given up if it is broken. */

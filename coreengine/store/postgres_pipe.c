@@ -31,6 +31,10 @@ static int push_out(struct postgres *st, int64_t until_ns)
 static PGresult *next_result(struct postgres *st, int64_t until_ns)
 {
     while (st->pq->isBusy(st->conn)) {
+        if (rv_pg_lacks_memory(st)) {
+            rv_pg_disconnect(st, "out of memory");
+            return NULL;
+        }
         int n = rv_pg_poll(st, POLLIN, until_ns);
         if (n <= 0) {
             rv_pg_disconnect(st, n == 0 ? "no answer from the server in time" : "poll");

@@ -58,7 +58,7 @@ static const struct {
 
 /* Long results. */
 static const enum sql_id walks[] = {SQL_READ,       SQL_MESSAGES,     SQL_MESSAGES_NEWEST, SQL_PENDING,
-                                    SQL_PENDING_OF, SQL_LIST_SCHEMAS, SQL_CANCELS};
+                                    SQL_PENDING_OF, SQL_LIST_SCHEMAS, SQL_CANCELS,         SQL_VERSIONS};
 
 static bool is_walk(int id)
 {

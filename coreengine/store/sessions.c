@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/store_internal.h"
+#include "coreengine/store/entities_internal.h"
 
 #define MAX_SQL 4096
 
@@ -236,7 +236,8 @@ int rv_session_add(struct sql_store *st, const struct rv_session_row *fresh, int
     rv_sql_str(stmt, 8, fresh->metadata);
     rv_sql_int(stmt, 9, fresh->created_us);
     rv_sql_text(stmt, 10, fresh->status);
-    return rv_sql_run_new(stmt, key, "write a session", err);
+    int rc = rv_sql_run_new(stmt, key, "write a session", err);
+    return rc < 0 ? rc : rv_keys_put_session(st, *key, fresh, err);
 }
 
 static int copy(const struct rv_session_row *row, struct rv_session_row *out, rv_err **err)
@@ -345,7 +346,8 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
     rv_sql_int(stmt, 5, change->now_us);
     rv_sql_text(stmt, 6, change->status);
     rv_sql_text(stmt, 7, change->description);
-    return rv_sql_run(stmt, "write a session", err);
+    rc = rv_sql_run(stmt, "write a session", err);
+    return rc < 0 || !change->name ? rc : rv_keys_rename_session(st, found.key, id, change->name, err);
 }
 
 int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
@@ -379,6 +381,8 @@ static int delete_session(struct sql_store *st, const struct rv_store_scope *sco
         rv_sql_int(stmt, 2, now_us);
         rc = rv_sql_run(stmt, "delete a session", err);
     }
+    if (rc == 0)
+        rc = rv_keys_drop(st, "sessions", found.key, err);
     if (rc == 0)
         rc = rv_moments_forget(st, &found, 0, now_us, err);
     rv_session_row_fini(&found.row);

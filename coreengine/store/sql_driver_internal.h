@@ -11,6 +11,7 @@ struct sql_rows;
 /* What a database does in its own way. Codes and errors are the store's. */
 struct sql_driver {
     const char *name;
+    bool has_one_writer; /* while one transaction writes, all others wait */
     void (*close)(struct sql_store *st);
     void (*set_wait)(struct sql_store *st, int64_t ms);
     rv_sql_stmt *(*use)(struct sql_store *st, enum sql_id id);
@@ -56,5 +57,8 @@ struct sql_driver {
     /* The last statement failed because of damage that the check reports: its text. NULL: for another reason. */
     const char *(*damage)(struct sql_store *st);
 };
+
+/** Between two short transactions of long work, so that others have their turn (upkeep.c). */
+void rv_upkeep_pause(const struct sql_store *st);
 
 #endif

@@ -25,7 +25,7 @@
 
 #define RV_SQL_BY_KEY " WHERE e.key = ?1 AND e.deleted_us IS NULL"
 /* Two rows say that an operator has to say whose is meant. A tenant's own before every tenant's, a user's before
- * nobody's. */
+ * those without an owner. */
 #define RV_SQL_BY_ID                                                                                                   \
     " WHERE e.tenant_id = ?1 AND e.id = ?3 AND (?2 IS NULL OR e.user_id IN (?2, '')) AND e.deleted_us IS NULL"         \
     " ORDER BY e.user_id = '', e.user_id LIMIT 2"
@@ -65,6 +65,17 @@
                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (kind, row) DO UPDATE SET"                        \
                " entity_key = excluded.entity_key, summary = excluded.summary, updated_us = excluded.updated_us")      \
     X(DROP_KEY, "DELETE FROM keys WHERE kind = ?1 AND row = ?2")                                                       \
+    X(RENAME_SESSION_KEY,                                                                                              \
+      "UPDATE keys SET entity_key = ?2, summary = CASE WHEN coalesce((SELECT description FROM sessions"                \
+      " WHERE key = ?1), '') = '' THEN ?3 ELSE summary END WHERE kind = 'sessions' AND row = ?1")                      \
+    X(LAST_VERSION, "SELECT checksum FROM schema_timemachine WHERE schema = ?1 ORDER BY key DESC LIMIT 1")             \
+    X(ADD_VERSION, "INSERT INTO schema_timemachine (schema, operation, name, version, content, json_schema, checksum," \
+                   " recorded_us) SELECT key, ?2, name, version, content, json_schema, ?3, ?4 FROM schemas"            \
+                   " WHERE key = ?1")                                                                                  \
+    X(VERSIONS, "SELECT s.id, s.kind, s.user_id, t.operation, t.name, t.version, t.content, t.json_schema,"            \
+                " t.checksum, t.recorded_us FROM schemas s JOIN schema_timemachine t ON t.schema = s.key"              \
+                " WHERE s.tenant_id = ?1 AND s.kind = ?2 AND s.name = ?3 AND (?4 IS NULL OR s.user_id IN (?4, ''))"    \
+                " ORDER BY s.user_id = '', s.user_id, t.key")                                                          \
     X(DROP_KEYS, "DELETE FROM keys")                                                                                   \
     X(KEY_HITS, RV_SQL_KEYS " WHERE tenant_id IN (?1, '') AND entity_key = ?3"                                         \
                             " AND (?2 IS NULL OR user_id IN (?2, '')) LIMIT 1000")                                     \

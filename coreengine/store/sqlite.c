@@ -243,6 +243,7 @@ static void set_wait(struct sql_store *base, int64_t ms)
 
 const struct sql_driver rv_sqlite_driver = {
     .name = "SQLite",
+    .has_one_writer = true,
     .close = close_it,
     .set_wait = set_wait,
     .use = rv_sqlite_use,

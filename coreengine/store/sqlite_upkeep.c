@@ -43,7 +43,9 @@ static int cut_pages(struct sqlite *st, rv_err **err)
     do {
         before = free_pages;
         if (rc == 0 && free_pages > 0)
-            rc = rv_sqlite_exec(st, "PRAGMA incremental_vacuum(4096)", "give space back", err);
+            rc = rv_sqlite_exec(st, "PRAGMA incremental_vacuum(256)", "give space back", err);
+        if (rc == 0 && free_pages > 0)
+            rv_upkeep_pause(&st->base);
         if (rc == 0 && free_pages > 0)
             rc = rv_sqlite_number(st, "PRAGMA freelist_count", &free_pages, "sweep", err);
     } while (rc == 0 && free_pages > 0 && free_pages < before);

@@ -290,6 +290,11 @@ bool rv_store_again(rv_store *s, rv_err **err)
     return !s->in_group && rv_sql_again(s->sql, err);
 }
 
+bool rv_store_has_one_writer(const rv_store *s)
+{
+    return s->sql->driver->has_one_writer;
+}
+
 bool rv_store_in_group(const rv_store *s)
 {
     return s->in_group;

@@ -1,9 +1,19 @@
 /* Upkeep in every database: rows counted, and what nothing needs any more deleted, a little at a time. upkeep_check.c
  * looks for damage. */
+#include <time.h>
+
 #include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
-#define SWEEP_BLOBS 1000 /* looked at in one transaction, so that others get their turn */
+#define KEEP_DELETED_US (INT64_C(30) * 24 * 3600 * 1000000) /* entities stay so long after their deletion */
+#define SWEEP_BLOBS 250     /* looked at in one transaction, so that others get their turn */
+#define PAUSE_NS    3000000 /* of a file, between two of them: as long as the sleep of one that waits (sqlite_stmt.c) */
+
+void rv_upkeep_pause(const struct sql_store *st)
+{
+    if (st->driver->has_one_writer)
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+}
 
 int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err)
 {
@@ -83,15 +93,41 @@ static int purge_sessions(struct sql_store *st, rv_err **err)
     return rc;
 }
 
+static int try_purge_entities(struct sql_store *st, int64_t upto_us, rv_err **err)
+{
+    int rc = rv_sql_begin_write(st, "sweep", err);
+
+    if (rc < 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_PURGE_ENTITIES);
+    rv_sql_int(stmt, 1, upto_us);
+    return rv_sql_end_write(st, rv_sql_run(stmt, "sweep", err), "sweep", err);
+}
+
+static int purge_entities(struct sql_store *st, int64_t upto_us, rv_err **err)
+{
+    int rc;
+
+    do
+        rc = try_purge_entities(st, upto_us, err);
+    while (rc < 0 && rv_sql_again(st, err));
+    return rc;
+}
+
 int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err)
 {
     int64_t before = st->driver->size(st), last = 0, after;
     int rc = last_blob(st, &last, err);
 
-    for (int64_t key = 0; key < last && rc == 0; key += SWEEP_BLOBS)
+    for (int64_t key = 0; key < last && rc == 0; key += SWEEP_BLOBS) {
+        if (key > 0)
+            rv_upkeep_pause(st);
         rc = sweep_blobs(st, key, now_us - grace_us, err);
+    }
     if (rc == 0)
         rc = purge_sessions(st, err);
+    if (rc == 0)
+        rc = purge_entities(st, now_us - KEEP_DELETED_US, err);
     if (rc == 0)
         rc = st->driver->give_back(st, err);
     if (rc < 0)

@@ -2,12 +2,13 @@
  * is looked at in one read transaction, while others may write. */
 #include <string.h>
 
+#include "coreengine/store/entities_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
-#include "coreengine/store/store_internal.h"
 
 #define MAX_REPORT   700 /* bytes: an error's text has room for that; the count says how much more there is */
 #define MAX_PROBLEMS 100
 #define MAX_SQL      4096
+#define MAX_KEY      ((size_t)8 * RV_ENTITY_MAX_NAME)
 
 void rv_report_add(struct rv_report *r, rv_str problem)
 {
@@ -84,6 +85,70 @@ static int check_objects(struct rv_report *r, rv_sql_stmt *stmt, const char *con
     }
     return 0;
 }
+
+/* The same, of JSON arrays. */
+static int check_lists(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err)
+{
+    for (int i = 0; names[i]; i++) {
+        bool lacked = false;
+        json_object *list = rv_entity_parse(rv_sql_str_at(stmt, i + 1), json_type_array, &lacked);
+        if (lacked) {
+            json_object_put(list);
+            return RV_FAIL(err, RV_E_NOMEM, "check");
+        }
+        if (!list) {
+            rv_report_add(r, rv_sql_str_at(stmt, 0));
+            rv_buf_printf(&r->text, " has %s that is not a JSON array", names[i]);
+        }
+        json_object_put(list);
+    }
+    return 0;
+}
+
+/* kind, key of the index, name, id: is that the key of the name? */
+static int check_key(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err)
+{
+    rv_buf key = RV_BUF_INIT(MAX_KEY), said = RV_BUF_INIT(2 * MAX_KEY);
+    rv_str kind = rv_sql_str_at(stmt, 0), has = rv_sql_str_at(stmt, 1), name = rv_sql_str_at(stmt, 2);
+
+    (void)names;
+    if (name.ptr)
+        rv_match_key(name, &key);
+    if (key.len == 0)
+        rv_buf_add_str(&key, rv_sql_str_at(stmt, 3));
+    int rc = rv_buf_check(&key, "key", err);
+    if (rc == 0 && !rv_str_eq(rv_buf_str(&key), has)) {
+        rv_buf_printf(&said, "a row of %.*s has the key \"%.*s\", not \"%s\"", RV_STR_ARG(kind), RV_STR_ARG(has),
+                      rv_buf_cstr(&key));
+        rv_report_add(r, rv_buf_str(&said));
+    }
+    rv_buf_fini(&key);
+    rv_buf_fini(&said);
+    return rc;
+}
+
+#define KEYS_CURRENT " EXISTS (SELECT 1 FROM counters WHERE name = 'keys' AND value = 1)"
+#define NO_ROW(table, more)                                                                                            \
+    {                                                                                                                  \
+        .sql =                                                                                                         \
+            "SELECT 'the key \"' || k.entity_key || '\" of ' || k.kind || ' has no row' FROM keys k LEFT JOIN " table  \
+            " e ON e.key = k.row AND e.deleted_us IS NULL AND e.id = k.entity_id AND e.tenant_id = k.tenant_id"        \
+            " AND e.user_id = k.user_id WHERE e.key IS NULL AND " more,                                                \
+        .each = complain                                                                                               \
+    }
+#define NO_KEY(table, kind, more)                                                                                      \
+    {                                                                                                                  \
+        .sql = "SELECT 'row \"' || e.id || '\" of ' || " kind " || ' has no key' FROM " table " e WHERE e.deleted_us"  \
+               " IS NULL AND NOT EXISTS (SELECT 1 FROM keys k WHERE k.kind = " kind " AND k.row = e.key)" more         \
+               " AND" KEYS_CURRENT,                                                                                    \
+        .each = complain                                                                                               \
+    }
+#define KEY_OF(table, kind)                                                                                            \
+    {                                                                                                                  \
+        .sql = "SELECT k.kind, k.entity_key, e.name, e.id FROM keys k JOIN " table                                     \
+               " e ON e.key = k.row AND k.kind = " kind,                                                               \
+        .each = check_key                                                                                              \
+    }
 
 static const struct {
     const char *sql;
@@ -163,6 +228,29 @@ static const struct {
             " JOIN sessions s ON s.key = m.session WHERE m.tool_calls IS NOT NULL OR m.metadata IS NOT NULL",
      .each = check_objects,
      .names = {"tool_calls", "metadata"}},
+    {.sql = "SELECT 'row \"' || id || '\" of ' || kind, fields, metadata FROM entities",
+     .each = check_objects,
+     .names = {"fields", "metadata"}},
+    {.sql = "SELECT 'row \"' || id || '\" of ' || kind, tags, graph_edges FROM entities",
+     .each = check_lists,
+     .names = {"tags", "graph_edges"}},
+    {.sql =
+         "SELECT 'row \"' || id || '\" of ' || kind || ' has an impossible number' FROM entities WHERE created_us < 0"
+         " OR updated_us < created_us OR deleted_us < 0",
+     .each = complain},
+    NO_ROW("entities", "k.kind NOT IN ('sessions', 'schemas')"),
+    NO_ROW("sessions", "k.kind = 'sessions'"),
+    NO_ROW("schemas", "k.kind = 'schemas'"),
+    NO_KEY("entities", "e.kind", " AND e.kind <> 'feedback'"),
+    NO_KEY("sessions", "'sessions'", ""),
+    NO_KEY("schemas", "'schemas'", ""),
+    KEY_OF("entities", "e.kind"),
+    KEY_OF("sessions", "'sessions'"),
+    KEY_OF("schemas", "'schemas'"),
+    {.sql =
+         "SELECT 'the counter of ' || c.name || ' is missing' FROM (SELECT 'keys' AS name UNION ALL SELECT 'vectors')"
+         " c WHERE NOT EXISTS (SELECT 1 FROM counters x WHERE x.name = c.name)",
+     .each = complain},
 };
 
 /* Look at each row of the query. Damage that keeps it from being read is a problem, too. */

@@ -1,9 +1,10 @@
-/* The crash matrix: crash [--sample [--thin N]] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM
+/* The crash matrix: crash [--sample [--thin N]] [--server] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM
  * CAPABILITIES PIPELINE SCRIPT ASIDE
  *
  * A run is killed at every operation on its store and on the outside world, in every way of shim.c, and so are the
  * processes that recover it and take answers. Each time it has to come to the end that it would have come to, with
- * nothing lost and nothing done twice. */
+ * nothing lost and nothing done twice. With --server the stores are in a private server of PostgreSQL, which lives on:
+ * the points are what is sent to it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,12 @@
 #include <unistd.h>
 
 #include "tests/crash/life.h"
+#include "tests/kit/postgres.h"
 
 #define MAX_JOBS      16
 #define MAX_COMPLAINT ((size_t)64 << 10)
+#define SERVER_HOWS   3  /* a power cut is that of the server's machine */
+#define SERVER_SPARSE 17 /* its samples are so much smaller: a process takes longer */
 
 static const char *const hows[] = {"before", "after", "torn", "lose", "scatter"};
 
@@ -85,10 +89,11 @@ static bool live(struct matrix *m, const struct phase *phase, struct death death
 
 static void live_through(struct matrix *m, const struct phase *phase)
 {
-    long step = m->sample ? phase->sparser * m->thin : phase->step, index = 0;
+    size_t n_hows = m->setting.server ? SERVER_HOWS : RV_COUNT(hows);
+    long step = m->sample ? phase->sparser * (m->setting.server ? SERVER_SPARSE : m->thin) : phase->step, index = 0;
     long n_points = phase->collects ? m->gc_count : m->counts[phase->first];
 
-    for (size_t how = 0; how < RV_COUNT(hows); how++)
+    for (size_t how = 0; how < n_hows; how++)
         for (long at = 1 + (long)how % step; at <= n_points; at += step) {
             struct death death = {at, hows[how], (uint64_t)at};
             if (m->until_failure && m->n_failures > 0)
@@ -153,6 +158,7 @@ static int share(struct matrix *m)
 {
     long sum[6] = {0}, figures[6];
     int ends[2], n_reports = 0;
+    pid_t jobs[MAX_JOBS];
 
     if (pipe(ends) < 0)
         rv_kit_die("pipe: %s", strerror(errno));
@@ -164,21 +170,24 @@ static int share(struct matrix *m)
             close(ends[0]);
             _exit(work(m, ends[1]));
         }
+        jobs[m->job] = pid;
     }
     close(ends[1]);
     for (; read(ends[0], figures, sizeof figures) == sizeof figures; n_reports++)
         for (size_t i = 0; i < RV_COUNT(sum); i++)
             sum[i] += figures[i];
-    while (waitpid(-1, NULL, 0) > 0)
-        continue;
+    for (long i = 0; i < m->n_jobs; i++) /* the server is a child, too */
+        waitpid(jobs[i], NULL, 0);
     printf("%ld lives, %ld kills (%ld lives ended before), %ld questions about unknown outcomes, %ld stores half made, "
            "%ld failures\n",
            sum[0], sum[1], sum[2], sum[4], sum[5], sum[3]);
-    return n_reports != m->n_jobs || sum[3] > 0 || sum[1] < sum[0] / 2 || sum[4] == 0;
+    return n_reports != m->n_jobs || sum[3] > 0 || sum[1] < sum[0] / 2 ||
+           (sum[4] == 0 && !(m->sample && m->setting.server));
 }
 
 int main(int argc, char **argv)
 {
+    static struct rv_kit_postgres server;
     struct matrix m = {.n_jobs = sysconf(_SC_NPROCESSORS_ONLN), .thin = 1};
     const char *only = NULL;
     int i = 1;
@@ -186,6 +195,8 @@ int main(int argc, char **argv)
     for (; i < argc && argv[i][0] == '-'; i++) {
         if (strcmp(argv[i], "--sample") == 0)
             m.sample = true;
+        else if (strcmp(argv[i], "--server") == 0)
+            m.setting.server = &server;
         else if (strcmp(argv[i], "--until-failure") == 0)
             m.until_failure = true;
         else if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc)
@@ -197,17 +208,22 @@ int main(int argc, char **argv)
     }
     if (argc - i != 6 || m.thin < 1) {
         fprintf(stderr,
-                "usage: crash [--sample [--thin N]] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM "
+                "usage: crash [--sample [--thin N]] [--server] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM "
                 "CAPABILITIES PIPELINE "
                 "SCRIPT ASIDE\n");
         return 2;
     }
     m.n_jobs = m.n_jobs < 1 ? 1 : m.n_jobs > MAX_JOBS ? MAX_JOBS : m.n_jobs;
-    m.setting = (struct setting){argv[i], argv[i + 1], argv[i + 2], argv[i + 3], argv[i + 4], argv[i + 5]};
+    m.setting =
+        (struct setting){argv[i], argv[i + 1], argv[i + 2], argv[i + 3], argv[i + 4], argv[i + 5], m.setting.server};
     if (!getenv("TMPDIR") && access("/dev/shm", W_OK) == 0)
         setenv("TMPDIR", "/dev/shm", 1); /* power cuts are played here, so that no disk is waited for */
+    if (m.setting.server)
+        rv_kit_postgres_start(&server);
     count(&m);
     int status = only ? live_one(&m, only) : share(&m);
     verdict_fini(&m.model);
+    if (m.setting.server)
+        rv_kit_postgres_end(&server);
     return status;
 }

@@ -149,7 +149,7 @@ static bool is_half_made(struct living *l)
 
     if (l->run)
         return false;
-    if (stat(l->world.store, &st) != 0 || st.st_size == 0)
+    if (!l->world.server && (stat(l->world.store, &st) != 0 || st.st_size == 0))
         return true;
     process_run(&l->world, (const char *const[]){program_of(l), "runs", "list", "--store", l->world.store, NULL}, NULL,
                 &e);
@@ -294,6 +294,8 @@ bool life_live(struct life *life, rv_buf *why)
     for (size_t i = 0; i < LIFE_MAX_DEATHS; i++)
         life->counts[i] = -1;
     world_init(&l.world, dir, life->setting->shim, life->setting->capabilities);
+    if (life->setting->server)
+        world_move(&l.world, life->setting->server);
     good = begin(&l) && (!life->collects || collect(&l));
     for (int turn = 0; good && !over; turn++) {
         good = go_on(&l, &over);

@@ -10,7 +10,8 @@
 
 struct setting {
     const char *reeve, *shim, *capabilities, *pipeline, *script;
-    const char *aside; /* another pipeline, whose run is there to be deleted */
+    const char *aside;                    /* another pipeline, whose run is there to be deleted */
+    const struct rv_kit_postgres *server; /* for the stores; NULL: they are files */
 };
 
 /* What the uninterrupted life left. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/kit/kit.h"
+#include "tests/kit/postgres.h"
 
 #define HANGS_S 900
 
@@ -24,8 +25,43 @@ void world_init(struct world *w, const char *dir, const char *shim, const char *
     free(real);
 }
 
+void world_move(struct world *w, const struct rv_kit_postgres *server)
+{
+    static int n;
+    rv_buf url = RV_BUF_INIT(4096);
+
+    w->server = server;
+    snprintf(w->schema, sizeof w->schema, "life_%d_%d", (int)getpid(), n++);
+    rv_buf_printf(&url, "%s&schema=%s", server->url, w->schema);
+    free(w->store);
+    w->store = rv_buf_steal(&url, NULL);
+}
+
+static void run_sql(const struct world *w, const char *head, const char *tail)
+{
+    char sql[300];
+
+    snprintf(sql, sizeof sql, "%s%s%s", head, w->schema, tail);
+    free(rv_kit_postgres_sql(w->server, sql));
+}
+
+/* What a process that was killed had sent is still being done. */
+static void wait_for_server(const struct world *w)
+{
+    char sql[200];
+
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM pg_stat_activity WHERE application_name = '%s'", w->schema);
+    for (bool is_idle = false; !is_idle;) {
+        char *n = rv_kit_postgres_sql(w->server, sql);
+        is_idle = strtol(n, NULL, 10) == 0;
+        free(n);
+    }
+}
+
 void world_fini(struct world *w)
 {
+    if (w->server)
+        run_sql(w, "SET client_min_messages = warning; DROP SCHEMA IF EXISTS ", " CASCADE");
     free(w->store);
     free(w->effects);
 }
@@ -56,6 +92,8 @@ static void become(const struct world *w, const char *const *argv, const struct 
     dup2(null, STDIN_FILENO);
     redirect(out, STDOUT_FILENO);
     redirect(err, STDERR_FILENO);
+    if (w->server)
+        setenv("PGAPPNAME", w->schema, 1);
     setenv("REEVE_CRASH_EFFECTS", w->effects, 1); /* the tools of effects.c write there, with or without the shim */
     if (w->capabilities)
         setenv("REEVE_CAPABILITY_PATH", w->capabilities, 1);
@@ -97,6 +135,8 @@ void process_run(const struct world *w, const char *const *argv, const struct de
         if (errno != EINTR)
             rv_kit_die("waitpid: %s", strerror(errno));
     *out = (struct ending){.status = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status), .count = -1};
+    if (w->server && WIFSIGNALED(status))
+        wait_for_server(w);
     out->out = rv_kit_read(out_path);
     out->err = rv_kit_read(err_path);
     if (death && access(count_path, R_OK) == 0) {

@@ -5,13 +5,18 @@
 #include <stdint.h>
 
 /* Where a life takes place. */
+struct rv_kit_postgres;
 struct world {
     const char *dir; /* for what the processes print */
     char *store, *effects;
+    const struct rv_kit_postgres *server; /* that has the store in a schema of its own; NULL: the store is a file */
+    char schema[64];
     const char *shim;         /* path of the library */
     const char *capabilities; /* REEVE_CAPABILITY_PATH; may be NULL */
 };
 void world_init(struct world *w, const char *dir, const char *shim, const char *capabilities);
+/** The store is a new schema of a server from now on. */
+void world_move(struct world *w, const struct rv_kit_postgres *server);
 void world_fini(struct world *w);
 
 struct death {

@@ -1,8 +1,9 @@
-/* Kills a process at a chosen write. Preloaded, it stands before the calls with which SQLite changes files (and before
- * the write with which a test tool leaves its effect), counts those that concern the files of a test, and at one of
- * them ends the process as a crash or a power cut would.
+/* Kills a process at a chosen write. Preloaded, it stands before the calls with which SQLite changes files, before
+ * those with which a client of PostgreSQL sends to its server on this machine, and before the write with which a test
+ * tool leaves its effect. It counts those that concern a test, and at one of them ends the process as a crash or a
+ * power cut would.
  *
- *   REEVE_CRASH_STORE    absolute path of the store; PATH-wal and PATH-journal belong to it
+ *   REEVE_CRASH_STORE    absolute path of the store; PATH-wal and PATH-journal belong to it; or the URL of a server
  *   REEVE_CRASH_EFFECTS  absolute path of the file that stands for the outside world
  *   REEVE_CRASH_AT       at which operation, from 1; left out: never
  *   REEVE_CRASH_HOW      before  SIGKILL before it
@@ -24,12 +25,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define SECTOR 512
 
-enum file { MAIN, WAL, JOURNAL, N_STORE_FILES, EFFECTS = N_STORE_FILES, NONE };
+enum file { MAIN, WAL, JOURNAL, N_STORE_FILES, EFFECTS = N_STORE_FILES, SERVER, NONE };
 static const char *const suffixes[N_STORE_FILES] = {"", "-wal", "-journal"};
 
 enum how { BEFORE, AFTER, TORN, LOSE, SCATTER, N_HOWS };
@@ -77,6 +80,7 @@ static struct {
     int (*fsync)(int), (*fdatasync)(int);
     int (*ftruncate)(int, off_t);
     int (*unlink)(const char *);
+    ssize_t (*send)(int, const void *, size_t, int);
 } real;
 
 static void resolve(void *slot, const char *name)
@@ -102,6 +106,7 @@ __attribute__((constructor)) static void begin(void)
     resolve(&real.fdatasync, "fdatasync");
     resolve(&real.ftruncate, "ftruncate64");
     resolve(&real.unlink, "unlink");
+    resolve(&real.send, "send");
     copy(crash.store, sizeof crash.store, getenv("REEVE_CRASH_STORE"));
     copy(crash.effects, sizeof crash.effects, getenv("REEVE_CRASH_EFFECTS"));
     copy(crash.count_path, sizeof crash.count_path, getenv("REEVE_CRASH_COUNT"));
@@ -291,6 +296,8 @@ static ssize_t perform(const struct op *op, size_t n)
 {
     switch (op->what) {
     case WRITE:
+        if (op->file == SERVER)
+            return real.send(op->fd, op->data, n, MSG_NOSIGNAL);
         return op->at < 0 ? real.write(op->fd, op->data, n) : real.pwrite(op->fd, op->data, n, op->at);
     case SYNC:
         return real.fdatasync(op->fd);
@@ -304,7 +311,7 @@ static ssize_t perform(const struct op *op, size_t n)
 
 static void die(const struct op *op)
 {
-    static const char *const names[] = {"store", "wal", "journal", "effects"};
+    static const char *const names[] = {"store", "wal", "journal", "effects", "server"};
     bool is_change = op->what == WRITE || op->what == TRUNCATE;
 
     dprintf(STDERR_FILENO, "crash: %s operation %ld, %s of %s, %zu bytes at %lld\n", how_words[crash.how], crash.count,
@@ -313,7 +320,7 @@ static void die(const struct op *op)
         remember(op);
     if (crash.how == AFTER || (crash.how == SCATTER && is_change))
         perform(op, op->n);
-    else if (crash.how == TORN && op->what == WRITE && op->file < N_STORE_FILES)
+    else if (crash.how == TORN && op->what == WRITE && op->file != EFFECTS)
         perform(op, op->n > 2 * SECTOR ? op->n / 2 / SECTOR * SECTOR : op->n / 2);
     if (crash.how == LOSE || crash.how == SCATTER)
         cut_power();
@@ -358,6 +365,25 @@ ssize_t write(int fd, const void *data, size_t n)
     if (rc > 0 && at >= 0)
         lseek(fd, at + rc, SEEK_SET);
     return rc;
+}
+
+/* Is it the connection to a server of PostgreSQL? */
+static bool is_server(int fd)
+{
+    struct sockaddr_un peer;
+    socklen_t len = sizeof peer;
+    int saved = errno;
+
+    memset(&peer, 0, sizeof peer);
+    bool is = crash.on && getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sun_family == AF_UNIX &&
+              strstr(peer.sun_path, "/.s.PGSQL.");
+    errno = saved;
+    return is;
+}
+
+ssize_t send(int fd, const void *data, size_t n, int flags)
+{
+    return is_server(fd) ? step(&(struct op){WRITE, SERVER, fd, data, n, -1}) : real.send(fd, data, n, flags);
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t n, off64_t at)

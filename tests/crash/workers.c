@@ -1,31 +1,24 @@
-/* Workers of one queue that are killed all the time: workers REEVE CAPABILITIES [RUNS] [SEED]
+/* Workers of one queue that are killed all the time: workers [--server] [--every SECONDS] REEVE CAPABILITIES [RUNS]
+ * [SEED]
  *
  * Runs of two tenants are submitted, each with effects of every class; four workers do them, and after some runs and
- * some of their effects one of the workers is killed and another one started. Questions whether a call happened are
- * answered from the outside world, as a person would. In the end each run is completed, no effect is lost, and none is
- * repeated that must not be. Nothing here waits for a time: each kill comes after so many effects. The store is a file,
- * or the database that REEVE_STORE names. */
+ * some of their effects, or every so many seconds, one of the workers is killed and another one started. Questions
+ * whether a call happened are answered from the outside world, as a person would. In the end each run is completed, no
+ * effect is lost, and none is repeated that must not be.
+ *
+ * The store is a file, or the database that REEVE_STORE names. With --server it is in a private server of PostgreSQL;
+ * then a worker is killed or drained, or one connection of anyone is ended by the server, in turn, and the server is
+ * restarted twice: told to stop, and killed. */
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "coreengine/app/past.h"
-#include "coreengine/app/work.h"
-#include "tests/kit/kit.h"
+#include "tests/crash/workers.h"
 
-#define N_WORKERS 4
-#define N_STEPS   5
-#define N_TENANTS 2
-#define N_ROUND   5  /* runs between two kills */
-#define MAX_LINES 12 /* effects of them before the kill, at most */
-#define LOOK_MS   1000
 #define PIPELINE                                                                                                       \
     "name: queued\ncapabilities: [effects]\nagents:\n"                                                                 \
     "  - {name: work, has_tools: true, tool_access: all, output_key: done}\n"
@@ -40,26 +33,11 @@ static const struct {
                     {"append_line", true}};
 static const char *const tenants[N_TENANTS] = {"north", "south"};
 
-struct world {
-    char *dir, *store, *effects, *pipeline;
-    const char *reeve, *capabilities;
-    rv_store *handle;
-    pid_t workers[N_WORKERS];
-    int n_runs, n_submitted, watch;
-    struct {
-        struct rv_app app;
-        struct rv_app_loaded loaded;
-    } of[N_TENANTS];
-    long n_kills, n_answers, n_effects;
-    off_t seen; /* of the file of effects */
-    struct rv_rand_state state;
-    struct rv_rand rand;
-};
-
-static void must(int rc, const rv_err *err, const char *what)
+/* err: where the call put it. */
+static void must(int rc, rv_err *const *err, const char *what)
 {
     if (rc < 0)
-        rv_kit_die("%s: %s", what, err ? rv_err_text(err) : "failed");
+        rv_kit_die("%s: %s", what, rv_kit_err_take(*err));
 }
 
 /* --- runs --- */
@@ -80,9 +58,9 @@ static void submit_one(struct world *w, int i)
                       steps[s].tool, i, s);
     rv_buf_puts(&text, "]}}}");
     json_object *state = rv_kit_json(rv_buf_cstr(&text));
-    must(rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), &env, &err), err, "envelope");
-    must(rv_app_run_open(&run, &err), err, "store");
-    must(rv_app_submit(&run, env, &how, &out, &err), err, "submit");
+    must(rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), &env, &err), &err, "envelope");
+    must(rv_app_run_open(&run, &err), &err, "store");
+    must(rv_app_submit(&run, env, &how, &out, &err), &err, "submit");
     rv_app_run_fini(&run);
     rv_envelope_free(env);
     json_object_put(state);
@@ -102,88 +80,13 @@ static void load_all(struct world *w)
 
     for (int t = 0; t < N_TENANTS; t++) {
         w->of[t].app = (struct rv_app){.store = w->store,
-                                       .sync = "off",
+                                       .sync = w->sync,
                                        .capability_dirs = &w->capabilities,
                                        .n_capability_dirs = 1,
                                        .scope = {.tenant = tenants[t]}};
-        must(rv_app_load(&w->of[t].app, w->pipeline, &opts, &w->of[t].loaded, &err), err, "load");
+        must(rv_app_load(&w->of[t].app, w->pipeline, &opts, &w->of[t].loaded, &err), &err, "load");
         if (rv_findings_n_errors(w->of[t].loaded.findings) > 0)
             rv_kit_die("the pipeline has errors: %s", rv_findings_at(w->of[t].loaded.findings, 0).text);
-    }
-}
-
-/* Until something was written beside the store, or for a while. */
-static void wait_for_change(struct world *w)
-{
-    struct pollfd p = {.fd = w->watch, .events = POLLIN};
-    char events[4096];
-
-    if (poll(&p, 1, LOOK_MS) > 0)
-        while (read(w->watch, events, sizeof events) > 0)
-            continue;
-}
-
-/* --- workers --- */
-
-static void start_worker(struct world *w, int i)
-{
-    char log[64];
-
-    snprintf(log, sizeof log, "worker.%d", i);
-    char *path = rv_kit_path(w->dir, log);
-    pid_t pid = fork();
-    if (pid == 0) {
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        dup2(fd, STDERR_FILENO);
-        execl(w->reeve, "reeve", "worker", "--store", w->store, "--sync", "off", "--lease", "1", "--concurrency", "8",
-              "--grace", "600s", "--capability-path", w->capabilities, (char *)NULL);
-        _exit(127);
-    }
-    if (pid < 0)
-        rv_kit_die("fork failed");
-    free(path);
-    w->workers[i] = pid;
-}
-
-static void kill_one(struct world *w)
-{
-    int i = (int)rv_rand_below(w->rand, N_WORKERS), status;
-
-    kill(w->workers[i], SIGKILL);
-    waitpid(w->workers[i], &status, 0);
-    if (WIFEXITED(status))
-        rv_kit_die("a worker ended by itself, with %d", WEXITSTATUS(status));
-    w->n_kills++;
-    start_worker(w, i);
-}
-
-/* It has said so: before that a signal ends it like any program. */
-static bool is_working(const struct world *w, int i)
-{
-    char log[64];
-    struct stat st;
-
-    snprintf(log, sizeof log, "worker.%d", i);
-    char *path = rv_kit_path(w->dir, log);
-    bool is = stat(path, &st) == 0 && st.st_size > 0;
-    free(path);
-    return is;
-}
-
-/* SIGTERM: each drains, and ends well. */
-static void drain_all(struct world *w)
-{
-    int status;
-
-    for (int i = 0; i < N_WORKERS; i++) {
-        while (!is_working(w, i))
-            wait_for_change(w);
-        kill(w->workers[i], SIGTERM);
-    }
-    for (int i = 0; i < N_WORKERS; i++) {
-        waitpid(w->workers[i], &status, 0);
-        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-            rv_kit_die("a worker that was drained ended with status %d", status);
     }
 }
 
@@ -193,17 +96,17 @@ struct asked {
     char run[RV_STORE_MAX_ID + 1], id[RV_STORE_MAX_ID + 1], tool[64], text[64];
 };
 
-static void take_question(struct asked *a, const struct rv_pending *p, rv_err **err)
+static void take_question(struct asked *a, const struct rv_pending *p, bool may_have_probe, rv_err **err)
 {
     json_object *body = NULL;
     const char *tool = "", *text = "";
 
-    must(rv_json_parse(p->body, NULL, &body, err), *err, "question");
+    must(rv_json_parse(p->body, NULL, &body, err), err, "question");
     json_object *data = rv_json_get_obj(body, "data");
     if (strcmp(p->kind, "agent_review") != 0 || !rv_json_get_text(data, "tool", &tool) ||
         !rv_json_get_text(rv_json_get_obj(data, "parameters"), "text", &text))
         rv_kit_die("a question of another kind: %.*s", RV_STR_ARG(p->body));
-    if (strcmp(tool, "append_line") != 0) /* the others may be repeated, or have a probe */
+    if (strcmp(tool, "append_line") != 0 && !(may_have_probe && strcmp(tool, "append_probed") == 0))
         rv_kit_die("a person was asked about %s", tool);
     snprintf(a->run, sizeof a->run, "%s", p->run);
     snprintf(a->id, sizeof a->id, "%s", p->id);
@@ -227,40 +130,47 @@ static int count_of(const char *effects, const char *tool, const char *text)
     return n;
 }
 
+#define MAX_ASKED 256
+struct asking {
+    struct asked *list;
+    size_t n;
+    bool may_have_probe; /* a worker that lost its run to another one while no server was there may still make the call:
+                            what a probe says then is not final */
+};
+
 static int take_each(void *self, const struct rv_pending *p, rv_err **err)
 {
-    struct asked **next = self;
+    struct asking *a = self;
 
-    take_question(*next, p, err);
-    (*next)++;
+    if (a->n < MAX_ASKED)
+        take_question(&a->list[a->n++], p, a->may_have_probe, err);
     return 0;
 }
 
-#define MAX_ASKED 256
 static void answer_all(struct world *w)
 {
-    struct asked *list = calloc(MAX_ASKED + 1, sizeof *list);
+    struct asking all = {.list = calloc(MAX_ASKED, sizeof *all.list), .may_have_probe = w->server != NULL};
 
     for (int t = 0; t < N_TENANTS; t++) {
         const struct rv_store_scope scope = {tenants[t], NULL};
-        struct asked *end = list;
         rv_err *err = NULL;
-        must(rv_store_list_pending(w->handle, &scope, NULL, take_each, &end, &err), err, "pending");
-        char *effects = end > list ? rv_kit_read(w->effects) : NULL;
-        for (struct asked *a = list; a < end; a++) {
+        all.n = 0;
+        must(rv_store_list_pending(w->handle, &scope, NULL, take_each, &all, &err), &err, "pending");
+        char *effects = all.n > 0 ? rv_kit_read(w->effects) : NULL;
+        for (const struct asked *a = all.list; a < all.list + all.n; a++) {
             bool happened = count_of(effects, a->tool, a->text) > 0, is_new = false;
             struct rv_response r = {.interrupt_id = rv_str_of(a->id),
                                     .decision = happened ? RV_STR_LIT("happened") : RV_STR_LIT("not_happened")};
             char did[128];
             snprintf(did, sizeof did, "{\"did\": \"%s\"}", a->text);
             r.data = happened ? rv_kit_json(did) : NULL;
-            must(rv_app_enqueue(w->handle, &scope, a->run, &r, &is_new, &err), err, "answer");
+            must(rv_app_enqueue(w->handle, &scope, a->run, &r, &is_new, &err), &err, "answer");
             json_object_put(r.data);
             w->n_answers += is_new;
         }
         free(effects);
     }
-    free(list);
+    free(all.list);
 }
 
 /* --- progress --- */
@@ -282,7 +192,7 @@ static int count_runs(struct world *w, unsigned statuses)
     for (int t = 0; t < N_TENANTS; t++) {
         const struct rv_store_scope scope = {tenants[t], NULL};
         rv_err *err = NULL;
-        must(rv_store_list_runs(w->handle, &scope, &filter, count_row, &n, &err), err, "list");
+        must(rv_store_list_runs(w->handle, &scope, &filter, count_row, &n, &err), &err, "list");
     }
     return n;
 }
@@ -309,19 +219,45 @@ static long count_effects(struct world *w)
     return w->n_effects;
 }
 
-/* Some runs, some of their effects, and a worker less, until all are there; then until all are over. */
+static int64_t now_s(void)
+{
+    return rv_app_now_us() / 1000000;
+}
+
+/* Some runs, and until some of their effects are there. */
+static void work_by_effects(struct world *w)
+{
+    long n_wanted = count_effects(w) + 1 + (long)rv_rand_below(w->rand, MAX_LINES);
+
+    submit_some(w);
+    while (count_effects(w) < n_wanted && !are_over(w)) {
+        wait_for_change(w);
+        answer_all(w);
+    }
+}
+
+/* As many runs as go into that time. */
+static void work_by_time(struct world *w)
+{
+    for (int64_t until_s = now_s() + w->every_s; now_s() < until_s; answer_all(w)) {
+        if (w->n_submitted < w->n_runs)
+            submit_some(w);
+        else
+            wait_for_change(w);
+    }
+}
+
+/* Until all are there, and by time until all are over; the end comes without trouble. */
 static void work(struct world *w)
 {
     for (int i = 0; i < N_WORKERS; i++)
         start_worker(w, i);
-    while (w->n_submitted < w->n_runs) {
-        long n_wanted = count_effects(w) + 1 + (long)rv_rand_below(w->rand, MAX_LINES);
-        submit_some(w);
-        while (count_effects(w) < n_wanted && !are_over(w)) {
-            wait_for_change(w);
-            answer_all(w);
-        }
-        kill_one(w);
+    while (w->n_submitted < w->n_runs || (w->every_s > 0 && !are_over(w))) {
+        if (w->every_s > 0)
+            work_by_time(w);
+        else
+            work_by_effects(w);
+        make_trouble(w);
     }
     while (!are_over(w)) {
         wait_for_change(w);
@@ -366,48 +302,78 @@ static long judge(struct world *w)
         n_bad++;
     }
     free(counts);
-    must(rv_store_check(w->handle, &err), err, "the store");
+    must(rv_store_check(w->handle, &err), &err, "the store");
     return n_bad;
+}
+
+static void set_up(struct world *w, struct rv_kit_postgres *server)
+{
+    const char *given = getenv("REEVE_STORE"); /* tests/kit/with_postgres names one */
+    rv_err *err = NULL;
+
+    w->dir = rv_kit_tmpdir();
+    w->sync = w->server ? "full" : "off"; /* of what a server has not been told to keep it loses the last moment */
+    if (w->server)
+        rv_kit_postgres_start(server);
+    if (w->server || (given && strncmp(given, "postgres", 8) == 0))
+        w->store = rv_str_dup(rv_str_of(w->server ? server->url : given));
+    else
+        w->store = rv_kit_path(w->dir, "runs.db");
+    w->effects = rv_kit_path(w->dir, "effects");
+    w->pipeline = rv_kit_path(w->dir, "queued.yaml");
+    rv_kit_write(w->pipeline, PIPELINE);
+    setenv("REEVE_CRASH_EFFECTS", w->effects, 1);
+    w->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    load_all(w);
+    const struct rv_store_opts opts = {.sync = w->server ? RV_STORE_SYNC_FULL : RV_STORE_SYNC_OFF};
+    must(rv_store_open(w->store, &opts, &w->handle, &err), &err, "store");
+    if (inotify_add_watch(w->watch, w->dir, IN_MODIFY | IN_CREATE) < 0)
+        rv_kit_die("inotify: no watch");
+}
+
+static void clear_away(struct world *w)
+{
+    for (int t = 0; t < N_TENANTS; t++)
+        rv_app_loaded_fini(&w->of[t].loaded);
+    rv_store_close(w->handle);
+    close(w->watch);
+    if (w->server)
+        rv_kit_postgres_end(w->server);
+    rv_kit_tmpdir_remove(w->dir);
+    free(w->store);
+    free(w->effects);
+    free(w->pipeline);
 }
 
 int main(int argc, char **argv)
 {
-    bool soaks = getenv("REEVE_SOAK") != NULL;
-    struct world w = {.n_runs = argc > 3 ? (int)strtol(argv[3], NULL, 10) : soaks ? 20000 : 40};
-    uint64_t seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
-    const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
-    rv_err *err = NULL;
+    struct rv_kit_postgres server = {0};
+    struct world w = {.n_runs = getenv("REEVE_SOAK") ? 20000 : 40};
+    int at = 1;
 
-    if (argc < 3 || w.n_runs < 1) {
-        fprintf(stderr, "usage: workers REEVE CAPABILITIES [RUNS] [SEED]\n");
+    for (; at < argc && argv[at][0] == '-'; at++) {
+        if (strcmp(argv[at], "--server") == 0)
+            w.server = &server;
+        else if (strcmp(argv[at], "--every") == 0 && at + 1 < argc)
+            w.every_s = strtol(argv[++at], NULL, 10);
+    }
+    if (argc > at + 2)
+        w.n_runs = (int)strtol(argv[at + 2], NULL, 10);
+    if (argc < at + 2 || w.n_runs < 1) {
+        fprintf(stderr, "usage: workers [--server] [--every SECONDS] REEVE CAPABILITIES [RUNS] [SEED]\n");
         return 2;
     }
-    w.reeve = argv[1];
-    w.capabilities = argv[2];
-    w.rand = rv_rand_seeded(&w.state, seed);
-    w.dir = rv_kit_tmpdir();
-    const char *server = getenv("REEVE_STORE"); /* tests/kit/with_postgres names one */
-    w.store =
-        server && strncmp(server, "postgres", 8) == 0 ? rv_str_dup(rv_str_of(server)) : rv_kit_path(w.dir, "runs.db");
-    w.effects = rv_kit_path(w.dir, "effects");
-    w.pipeline = rv_kit_path(w.dir, "queued.yaml");
-    rv_kit_write(w.pipeline, PIPELINE);
-    setenv("REEVE_CRASH_EFFECTS", w.effects, 1);
-    w.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    load_all(&w);
-    must(rv_store_open(w.store, &opts, &w.handle, &err), err, "store");
-    if (inotify_add_watch(w.watch, w.dir, IN_MODIFY | IN_CREATE) < 0)
-        rv_kit_die("inotify: no watch");
+    w.reeve = argv[at];
+    w.capabilities = argv[at + 1];
+    w.rand = rv_rand_seeded(&w.state, argc > at + 3 ? strtoull(argv[at + 3], NULL, 10) : 1);
+    set_up(&w, &server);
+    int64_t begun_s = now_s();
     work(&w);
-    long n_bad = judge(&w);
-    printf("%d runs, %ld kills, %ld answers, %ld failures\n", w.n_runs, w.n_kills, w.n_answers, n_bad);
-    for (int t = 0; t < N_TENANTS; t++)
-        rv_app_loaded_fini(&w.of[t].loaded);
-    rv_store_close(w.handle);
-    close(w.watch);
-    rv_kit_tmpdir_remove(w.dir);
-    free(w.store);
-    free(w.effects);
-    free(w.pipeline);
-    return n_bad > 0 || w.n_kills < w.n_runs / 8;
+    long took_s = (long)(now_s() - begun_s), n_bad = judge(&w);
+    long n_troubles = w.n_kills + w.n_drained + w.n_ended;
+    printf("%d runs in %ld s, %ld kills, %ld drained, %ld connections ended, %ld restarts of the server, %ld answers, "
+           "%ld failures\n",
+           w.n_runs, took_s, w.n_kills, w.n_drained, w.n_ended, w.n_restarts, w.n_answers, n_bad);
+    clear_away(&w);
+    return n_bad > 0 || n_troubles < (w.every_s > 0 ? 1 : w.n_runs / 8 - 2) || (w.server && w.n_restarts < 2);
 }

@@ -116,7 +116,7 @@ static void write_document(const char *name, const char *text)
 int main(void)
 {
     static const char *const dirs[] = {HOSTILE_DIR};
-    const struct rv_plugins_opts opts = {dirs, 1, "tests", NULL, NULL};
+    const struct rv_plugins_opts opts = {dirs, 1, "tests", NULL, NULL, NULL};
     const struct rv_capability_config which = {.name = "agents"};
     Suite *s = suite_create("fault agents");
     TCase *tc = tcase_create("fault");

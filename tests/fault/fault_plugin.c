@@ -10,7 +10,7 @@
 #include "tests/kit/suites.h"
 
 static const char *const dirs[] = {HOSTILE_DIR, CAPABILITY_DIR};
-static const struct rv_plugins_opts opts = {dirs, 2, RV_SOURCE_DIR "/tests", NULL, REEVE_PROGRAM};
+static const struct rv_plugins_opts opts = {dirs, 2, RV_SOURCE_DIR "/tests", NULL, REEVE_PROGRAM, NULL};
 
 static int load_inspect_call(void)
 {
@@ -48,6 +48,33 @@ static int load_inspect_call(void)
     }
     rv_buf_fini(&out);
     rv_plugins_free(p);
+    rv_err_free(err);
+    return rc;
+}
+
+/* Twice by a pool: opened, and shared. The first time, when nothing fails, it is also loaded for good: what dlopen()
+ * does without memory is seen above. */
+static int load_by_pool(void)
+{
+    static rv_plugins *held;
+    const struct rv_capability_config which = {.name = "hello"};
+    struct rv_plugins_opts shared = opts;
+
+    if (!held && (rv_plugins_new(&opts, &held, NULL) < 0 || rv_plugins_load(held, &which, NULL) < 0))
+        return RV_E_INTERNAL;
+    rv_plugins *sets[2] = {NULL, NULL};
+    rv_err *err = NULL;
+
+    int rc = rv_plugin_pool_new(&shared.pool, &err);
+
+    for (size_t i = 0; i < RV_COUNT(sets) && rc == 0; i++) {
+        rc = rv_plugins_new(&shared, &sets[i], &err);
+        if (rc == 0)
+            rc = rv_plugins_load(sets[i], &which, &err);
+    }
+    rv_plugins_free(sets[0]);
+    rv_plugins_free(sets[1]);
+    rv_plugin_pool_free(shared.pool);
     rv_err_free(err);
     return rc;
 }
@@ -192,6 +219,7 @@ static const struct {
     const char *name;
     int (*run)(void);
 } scenarios[] = {{"load, inspect, call", load_inspect_call},
+                 {"load by a pool", load_by_pool},
                  {"load and call in a process of its own", load_and_call_isolated},
                  {"ask a provider", ask_provider},
                  {"read a provider's reply", read_reply},

@@ -24,6 +24,7 @@ static int broken_line;
 static const struct rv_store_scope scope = {NULL, NULL}, own = {NULL, "u"};
 static char large[5000];
 static char url[300], path[300], empty[300];
+static json_object *page, *edges;
 static json_object *metadata; /* what turns bring along; made before the allocator is armed */
 
 static int make_run(rv_store *s, rv_err **err)
@@ -178,6 +179,70 @@ static int keep_schemas(rv_store *s, rv_err **err)
     return rc;
 }
 
+static int look_row(void *self, json_object *row, rv_err **err)
+{
+    (void)row;
+    (void)err;
+    ++*(int64_t *)self;
+    return 0;
+}
+
+static int look_key(void *self, const struct rv_key_hit *hit, rv_err **err)
+{
+    (void)hit;
+    (void)err;
+    ++*(int64_t *)self;
+    return 0;
+}
+
+/* All but the rebuild, which reads the rows as find does. */
+static int change_page(rv_store *s, const char *id, rv_err **err)
+{
+    json_object *out = NULL;
+    int64_t n = 0;
+    int rc = rv_store_merge_metadata(s, &own, "ontologies", id, metadata, NULL, 0, T0 + 1, &out, err);
+
+    must((rc == 0) == (out != NULL));
+    json_object_put(out);
+    if (rc == 0)
+        rc = rv_store_merge_edges(s, &own, "ontologies", id, edges, T0 + 1, &n, err);
+    must(rc < 0 || n == 2);
+    out = NULL;
+    if (rc == 0)
+        rc = rv_store_get_entity(s, &own, "ontologies", id, &out, err);
+    must((rc == 0) == (out != NULL));
+    json_object_put(out);
+    return rc;
+}
+
+static int keep_entities(rv_store *s, rv_err **err)
+{
+    static const char *const wanted[] = {"t"};
+    const struct rv_entity_filter filter = {.tags = wanted, .n_tags = 1};
+    const struct rv_entities_put put = {.kind = "ontologies", .rows = &page, .n_rows = 1, .now_us = T0};
+    const char *id = NULL;
+    json_object *rows = NULL;
+    int64_t n = 0;
+    int rc = rv_store_put_entities(s, &own, &put, &rows, err);
+
+    must((rc == 0) == (rows != NULL));
+    if (rc == 0 && rv_json_get_text(json_object_array_get_idx(rows, 0), "id", &id))
+        rc = change_page(s, id, err);
+    json_object_put(rows);
+    if (rc == 0)
+        rc = rv_store_find_entities(s, &own, "ontologies", &filter, look_row, &n, err);
+    must(rc < 0 || n == 1);
+    if (rc == 0)
+        rc = rv_store_lookup(s, &own, RV_STR_LIT("my page"), look_key, &n, err);
+    must(rc < 0 || n == 2);
+    if (rc == 0)
+        rc = rv_store_rebuild_keys(s, &n, err);
+    if (rc == 0)
+        rc = rv_store_delete_entities_named(s, &own, "ontologies", "My page", T0 + 2, &n, err);
+    must(rc < 0 || n == 1);
+    return rc;
+}
+
 static const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
 
 static int live(void)
@@ -192,6 +257,8 @@ static int live(void)
         rc = talk(s, &err);
     if (rc == 0)
         rc = keep_schemas(s, &err);
+    if (rc == 0)
+        rc = keep_entities(s, &err);
     if (rc == 0)
         rc = rv_store_check(s, &err);
     must((rc < 0) == (err != NULL));
@@ -247,6 +314,11 @@ START_TEST(every_allocation_of_a_conversation_may_fail_once)
     snprintf(url, sizeof url, "%s", path);
     memset(large, 'x', sizeof large);
     ck_assert_int_eq(rv_json_parse(RV_STR_LIT("{\"a\":{\"x\":[1,2.5]},\"b\":null}"), NULL, &metadata, NULL), 0);
+    ck_assert_int_eq(rv_json_parse(RV_STR_LIT("{\"name\":\"My page\",\"tags\":[\"t\"],\"content\":\"c\","
+                                              "\"graph_edges\":[{\"target\":\"a\"}],\"extracted_data\":{}}"),
+                                   NULL, &page, NULL),
+                     0);
+    ck_assert_int_eq(rv_json_parse(RV_STR_LIT("[{\"target\":\"b\",\"weight\":2}]"), NULL, &edges, NULL), 0);
     rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(live(), 0); /* libraries set themselves up at first use */
     rv_fault_disarm();
@@ -271,6 +343,8 @@ START_TEST(every_allocation_of_a_conversation_may_fail_once)
     ck_assert_msg(!rv_fault_works() || (n > 30 && n_survived < n / 10), "%zu allocations, %zu done without", n,
                   n_survived);
     json_object_put(metadata);
+    json_object_put(page);
+    json_object_put(edges);
     rv_kit_tmpdir_remove(dir);
 }
 END_TEST

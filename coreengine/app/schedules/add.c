@@ -1,4 +1,5 @@
-/* A new schedule: what its tasks will be is settled now, so that firing it can fail by little. */
+/* A new schedule: what its tasks will be is settled now, so that firing it can fail by little. runs.c has those of
+ * runs. */
 #include <string.h>
 
 #include "coreengine/app/app_internal.h"
@@ -23,8 +24,8 @@ static int first_time(const struct rv_app_schedule *s, int64_t now_us, int64_t *
     return rc;
 }
 
-static int add(rv_store *store, const struct rv_app_schedule *s, const struct rv_needs *needs,
-               struct rv_schedule_row *row, char id[RV_ID_MAX], rv_err **err)
+int rv_schedule_add(rv_store *store, const struct rv_app_schedule *s, const struct rv_needs *needs,
+                    struct rv_schedule_row *row, char id[RV_ID_MAX], rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_STORE_MAX_OFFERS);
     rv_jw w = rv_jw_on(&text);
@@ -51,7 +52,7 @@ static int add(rv_store *store, const struct rv_app_schedule *s, const struct rv
     return rc;
 }
 
-static int add_labels(const struct rv_app_schedule *s, struct rv_needs *needs, rv_err **err)
+int rv_schedule_labels(const struct rv_app_schedule *s, struct rv_needs *needs, rv_err **err)
 {
     int rc = 0;
 
@@ -60,69 +61,7 @@ static int add_labels(const struct rv_app_schedule *s, struct rv_needs *needs, r
     return rc;
 }
 
-/* --- runs --- */
-
-static void write_begin(const struct rv_app_run *run, json_object *state, rv_buf *out)
-{
-    rv_jw w = rv_jw_on(out);
-
-    rv_jw_obj(&w);
-    rv_jw_kv_value(&w, RV_SCHEDULE_STATE, state);
-    if (run->mode != RV_UNSET)
-        rv_jw_kv_int(&w, RV_SCHEDULE_MODE, run->mode);
-    if (run->use_mocks)
-        rv_jw_kv_bool(&w, RV_SCHEDULE_MOCKS, true);
-    if (run->session && run->session[0])
-        rv_jw_kv_text(&w, RV_SCHEDULE_SESSION, run->session);
-    rv_jw_obj_end(&w);
-}
-
-/* The bundle and the row that refers to it, together: a sweep between them would delete the bundle. */
-static int keep(struct rv_app_run *run, const struct rv_app_schedule *s, const struct rv_needs *needs,
-                struct rv_schedule_row *row, char id[RV_ID_MAX], rv_err **err)
-{
-    char hash[RV_STORE_HASH_MAX];
-    int rc;
-
-    do {
-        rc = rv_store_begin(run->store, err);
-        if (rc < 0)
-            continue;
-        rc = rv_app_put_bundle(run, hash, err);
-        row->bundle = hash;
-        if (rc == 0)
-            rc = add(run->store, s, needs, row, id, err);
-        rc = rv_store_end(run->store, rc, err);
-    } while (rc < 0 && rv_store_again(run->store, err));
-    row->bundle = NULL;
-    return rc;
-}
-
-int rv_app_schedule_runs(struct rv_app_run *run, json_object *state, const struct rv_app_schedule *s,
-                         char id[RV_ID_MAX], rv_err **err)
-{
-    struct rv_schedule_row row = {.tenant = run->app->scope.tenant,
-                                  .type = RV_TASK_OF_RUN,
-                                  .pipeline = run->loaded->pipeline->name,
-                                  .max_retries = RV_TASK_MAX_RETRIES}; /* a run has bounds of its own */
-    struct rv_needs needs = {NULL, 0};
-    rv_buf begin = RV_BUF_INIT(RV_SCHEDULE_MAX_STATE);
-
-    write_begin(run, state, &begin);
-    row.payload = rv_buf_str(&begin);
-    int rc = rv_buf_check(&begin, "state of a schedule", err);
-    if (rc == 0)
-        rc = rv_needs_of_loaded(run->loaded, &needs, err);
-    if (rc == 0)
-        rc = add_labels(s, &needs, err);
-    if (rc == 0)
-        rc = keep(run, s, &needs, &row, id, err);
-    rv_needs_fini(&needs);
-    rv_buf_fini(&begin);
-    return rc < 0 ? RV_WRAP(err, rc, "schedule \"%s\"", s->name) : 0;
-}
-
-/* --- other tasks --- */
+/* --- tasks --- */
 
 static int check_payload(rv_str payload, rv_err **err)
 {
@@ -149,9 +88,9 @@ int rv_app_schedule_tasks(const struct rv_app *app, rv_store *store, const char 
     if (rc == 0 && strcmp(type, RV_TASK_OF_RUN) == 0)
         rc = RV_FAIL(err, RV_E_INVALID, "tasks of type \"" RV_TASK_OF_RUN "\" are runs: give a pipeline instead");
     if (rc == 0)
-        rc = add_labels(s, &needs, err);
+        rc = rv_schedule_labels(s, &needs, err);
     if (rc == 0)
-        rc = add(store, s, &needs, &row, id, err);
+        rc = rv_schedule_add(store, s, &needs, &row, id, err);
     rv_needs_fini(&needs);
     return rc < 0 ? RV_WRAP(err, rc, "schedule \"%s\"", s->name) : 0;
 }

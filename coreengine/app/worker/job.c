@@ -4,6 +4,8 @@
 
 #include "coreengine/app/worker/worker_internal.h"
 
+#define MAX_BACK 5 /* claims of a task that a store which cannot be reached does not make failures */
+
 void rv_work_list_init(struct work_list *l)
 {
     l->first = NULL;
@@ -44,6 +46,13 @@ void rv_work_fail(struct work_job *j, enum work_end end, rv_err *err)
     rv_buf_clear(&j->error);
     rv_err_write_chain(err, &j->error);
     rv_err_free(err);
+}
+
+enum work_end rv_work_end_of(const struct work_job *j, int rc)
+{
+    if (rc == RV_E_INVALID && j->answers)
+        return WORK_FATAL;
+    return (rc == RV_E_IO || rc == RV_E_TIMEOUT) && j->task.attempt <= MAX_BACK ? WORK_BACK : WORK_FAILED;
 }
 
 void rv_work_done(struct work_job *j, const char *run_status)

@@ -124,16 +124,38 @@ static int find_run(struct work_taker *t, struct work_job *j, struct rv_run_row 
     return rc;
 }
 
+/* As it was claimed. */
+static void start_over(struct work_job *j, struct rv_run_row *row)
+{
+    rv_run_row_fini(row);
+    *row = (struct rv_run_row){0};
+    rv_work_payload_fini(&j->payload);
+    rv_buf_clear(&j->result);
+    j->cancels = j->answers = j->is_apart = false;
+    j->crashes = j->later_us = 0;
+    j->end = WORK_RUNS;
+}
+
+/* A connection to the store that breaks is not a failure of the task: what was read is read again. From the moment
+ * when this process has the run it keeps it. */
 static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *row, rv_err **err)
 {
-    int rc = find_run(t, j, row, err);
+    int rc;
 
-    if (rc == 0 && j->end == WORK_RUNS)
-        rc = judge(t, j, row, err);
+    do {
+        start_over(j, row);
+        rc = find_run(t, j, row, err);
+        if (rc == 0 && j->end == WORK_RUNS)
+            rc = judge(t, j, row, err);
+        if (rc == 0 && j->end == WORK_RUNS && !j->is_apart)
+            rc = take_over(t, j, err);
+    } while (rc < 0 && rv_store_again(t->store, err));
     if (rc < 0 || j->end != WORK_RUNS || j->is_apart)
         return rc;
-    rc = take_over(t, j, err);
-    return rc < 0 ? rc : load(t, j, row, err);
+    do
+        rc = load(t, j, row, err);
+    while (rc < 0 && rv_store_again(t->store, err));
+    return rc;
 }
 
 static const struct work_handler *handler_of(const struct work_taker *t, const char *type)

@@ -67,7 +67,7 @@ static void say_end(struct shell *s, const struct work_job *j)
         say(s, "%s %s (%s): failed: %s", what, id, type, rv_buf_cstr(&j->error));
         break;
     case WORK_BACK:
-        say(s, "%s %s: handed back", what, id);
+        say(s, "%s %s: handed back%s%s", what, id, j->error.len > 0 ? ": " : "", rv_buf_cstr(&j->error));
         break;
     case WORK_QUOTA:
         say(s, "%s %s: put off: %s", what, id, rv_buf_cstr(&j->error));
@@ -159,7 +159,7 @@ static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
     } else {
         rv_buf_clear(&j->error);
         rv_err_write_chain(err, &j->error);
-        j->end = rc == RV_E_INVALID && j->answers ? WORK_FATAL : WORK_FAILED;
+        j->end = rv_work_end_of(j, rc);
     }
     j->exec = NULL;
     rv_exec_free(x);
@@ -228,7 +228,7 @@ static void begin(struct shell *s, struct work_job *j)
     int rc = j->is_apart ? rv_work_apart_begin(j, &s->loop, on_exit_apart, &err) : begin_run(s, j, &err);
     if (rc == 0)
         return;
-    rv_work_fail(j, rc == RV_E_INVALID && j->answers ? WORK_FATAL : WORK_FAILED, err);
+    rv_work_fail(j, rv_work_end_of(j, rc), err);
     end_job(s, j);
 }
 
@@ -342,7 +342,9 @@ static int prepare(struct shell *s, const struct rv_worker_opts *opts, rv_err **
     w->lease_us = rv_app_lease_us(&w->app);
     w->n_max = opts->concurrency ? opts->concurrency : RV_WORKER_CONCURRENCY;
     rv_owner_name(w->owner);
-    int rc = rv_app_quotas_open(&w->app, &w->quotas, err);
+    int rc = rv_plugin_pool_new(&w->app.pool, err);
+    if (rc == 0)
+        rc = rv_app_quotas_open(&w->app, &w->quotas, err);
     if (rc == 0)
         rc = rv_app_store_open(&w->app, RV_APP_STORE_MAKE, &s->store, err);
     if (rc == 0)
@@ -394,6 +396,7 @@ int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out,
     if (s->done.n_left > 0)
         return rc;
     rv_work_handlers_free(s->worker.handlers, opts->n_handlers);
+    rv_plugin_pool_free(s->worker.app.pool);
     rv_needs_fini(&s->worker.offers);
     rv_quotas_free(s->worker.quotas);
     rv_store_close(s->store);

@@ -81,6 +81,8 @@ struct work_job *rv_work_list_take(struct work_list *l); /* all of them, by `nex
 void rv_work_job_free(struct work_job *j);
 /** It ends by err, which is taken. */
 void rv_work_fail(struct work_job *j, enum work_end end, rv_err *err);
+/** How it ends when its run stops with an error: a store that cannot be reached is not a failure of the task. */
+enum work_end rv_work_end_of(const struct work_job *j, int rc);
 /** It ends as done, with {"status": "ok", "run": ID, "run_status": status}. */
 void rv_work_done(struct work_job *j, const char *run_status);
 

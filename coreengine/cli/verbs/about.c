@@ -3,6 +3,7 @@
 #include "coreengine/app/fn.h"
 #include "coreengine/app/retention.h"
 #include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/store/kinds.h"
 
 #include <json-c/json_c_version.h>
 #include <string.h>
@@ -103,6 +104,7 @@ static const struct {
     {"functions", rv_fn_write_reference},
     {"pipelines", rv_pipeline_write_reference},
     {"agent-schemas", rv_agentdoc_write_reference},
+    {"entities", rv_kinds_write_reference},
     {"retention", rv_retention_write_reference},
     {"words", write_terms},
 };
@@ -155,8 +157,8 @@ const struct rv_cli_verb rv_verb_docs = {
     .args = "man [VERB]|completion SHELL|reference PAGE|verbs",
     .summary = "print man pages, shell completion and generated reference pages",
     .text =
-        "All output is generated from the tables that the program itself uses. Pages: agent-schemas, cli, functions,\n"
-        "pipelines, retention, words.",
+        "All output is generated from the tables that the program itself uses. Pages: agent-schemas, cli, entities,\n"
+        "functions, pipelines, retention, words.",
     .examples = "reeve docs completion bash > /etc/bash_completion.d/reeve\nreeve docs man run | man -l -\n"
                 "reeve docs reference cli > docs/reference/cli.md",
     .min_words = 1,

@@ -311,6 +311,79 @@ static int delete_rows(struct rv_cli *cli, rv_err **err)
     return rc;
 }
 
+/* --- history, reindex --- */
+
+struct history {
+    struct rv_cli_list list;
+    bool is_json;
+};
+
+static int take_version(void *self, const struct rv_schema_version *v, rv_err **err)
+{
+    struct history *h = self;
+    char time[RV_TIME_MAX];
+    rv_jw w = rv_jw_on(&h->list.text);
+
+    (void)err;
+    rv_time_format(v->recorded_us, time);
+    h->list.n++;
+    if (h->list.table) {
+        rv_cli_table_add_text(h->list.table, time);
+        rv_cli_table_add_text(h->list.table, v->operation);
+        rv_cli_table_add_text(h->list.table, v->version);
+        rv_cli_table_add_text(h->list.table, *v->user ? v->user : NULL);
+        rv_cli_table_add(h->list.table, (rv_str){v->checksum, 12});
+        return 0;
+    }
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "schema_id", v->schema_id);
+    rv_jw_kv_text(&w, "kind", v->kind);
+    rv_jw_kv_text(&w, "user_id", *v->user ? v->user : NULL);
+    rv_jw_kv_text(&w, "operation", v->operation);
+    rv_jw_kv_text(&w, "name", v->name);
+    rv_jw_kv_text(&w, "version", v->version);
+    rv_jw_kv_str(&w, "content", v->content);
+    rv_jw_key(&w, "json_schema");
+    rv_jw_raw(&w, v->json_schema);
+    rv_jw_kv_text(&w, "checksum", v->checksum);
+    rv_jw_kv_text(&w, "recorded_at", time);
+    rv_jw_obj_end(&w);
+    rv_buf_putc(&h->list.text, '\n');
+    return 0;
+}
+
+static int history(struct rv_cli *cli, rv_err **err)
+{
+    static const struct rv_cli_column columns[] = {{"RECORDED", 0, false},
+                                                   {"OPERATION", 0, false},
+                                                   {"VERSION", 20, false},
+                                                   {"USER", 36, false},
+                                                   {"CHECKSUM", 0, false}};
+    const char *kind = rv_cli_value(cli, "kind");
+    struct history h = {.list = {.what = "versions", .text = RV_BUF_INIT(RV_APP_MAX_TEXT)},
+                        .is_json = rv_cli_flag(cli, "json")};
+    int rc = h.is_json ? 0 : rv_cli_list_begin(cli, &h.list, columns, RV_COUNT(columns), err);
+
+    if (rc == 0)
+        rc = rv_store_list_schema_versions(cli->store, &cli->app.scope, kind ? kind : "agent", cli->words[0],
+                                           take_version, &h, err);
+    if (rc == 0 && h.list.n == 0) {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "no version of a schema \"%s\" is kept", cli->words[0]);
+        rv_err_hint(err, "`reeve agents list` shows the agents; --kind names another kind of schema");
+    }
+    return rv_cli_list_end(cli, &h.list, rc, err);
+}
+
+static int reindex(struct rv_cli *cli, rv_err **err)
+{
+    rv_buf said = RV_BUF_INIT(200);
+    int64_t n = 0;
+    int rc = rv_store_rebuild_keys(cli->store, &n, err);
+
+    rv_buf_printf(&said, "%lld names are indexed\n", (long long)n);
+    return rv_cli_print(rc, &said, err);
+}
+
 /* --- the table --- */
 
 static const struct rv_cli_option list_options[] = {
@@ -403,7 +476,41 @@ static const struct rv_cli_verb delete_verb = {
     .run = delete_rows,
 };
 
-static const struct rv_cli_verb *const subs[] = {&list_verb, &show_verb, &put_verb, &delete_verb, NULL};
+static const struct rv_cli_option history_options[] = {
+    {"kind", 0, "KIND", "kind of the schema (default agent)", NULL, false},
+    {"json", 'j', NULL, "print whole versions, one JSON object a line", NULL, false},
+};
+static const struct rv_cli_verb history_verb = {
+    .name = "entities history",
+    .args = "NAME",
+    .summary = "list the versions of a schema, oldest first",
+    .text =
+        "A version is kept when an agent (or another schema) is added, changes its prompt or its document, is deleted\n"
+        "or comes back. Versions of a deleted schema are listed, too.",
+    .examples = "reeve entities history general\n"
+                "reeve entities history general --json | jq -r 'select(.operation == \"update\") | .content'",
+    RV_CLI_OPTIONS(history_options),
+    .groups = {&rv_cli_of_stores},
+    RV_CLI_ONE_WORD,
+    .takes = &rv_cli_takes_agents,
+    .store = RV_CLI_READS,
+    .run = history,
+};
+static const struct rv_cli_verb reindex_verb = {
+    .name = "entities reindex",
+    .args = "",
+    .summary = "rebuild the index of names from the rows",
+    .text =
+        "The index is written with each row, so this is only needed when `reeve gc --check` reports keys that do not\n"
+        "fit their rows. It takes one transaction.",
+    .examples = "reeve entities reindex",
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .store = RV_CLI_CHANGES,
+    .run = reindex,
+};
+
+static const struct rv_cli_verb *const subs[] = {&list_verb,    &show_verb,    &put_verb, &delete_verb,
+                                                 &history_verb, &reindex_verb, NULL};
 
 const struct rv_cli_verb rv_verb_entities = {
     .name = "entities",

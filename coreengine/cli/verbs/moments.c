@@ -420,7 +420,8 @@ static const struct rv_cli_verb add_verb = {
     .name = "moments add",
     .args = "NAME [SUMMARY]",
     .summary = "write a moment with a session of its own",
-    .text = "A chat in the session is told the moment: reeve chat --session ID. A new session has the name of the moment and\n"
+    .text = "A chat in the session is told the moment: reeve chat --session ID. A new session has the name of the "
+            "moment and\n"
             "its type; one that exists gets the moment in its metadata (uploads, resource_keys, latest_moment_id). A\n"
             "moment of the same name and owner is overwritten. Prints the id of the session.",
     .examples = "reeve moments add dentist 'Thursday at nine, bring the X-ray.' --type reminder --user ada\n"

@@ -312,7 +312,7 @@ static CURLcode set_request(rv_http_call *c, const struct rv_http_request *req)
     SET(CURLOPT_CUSTOMREQUEST, req->method);
     SET(CURLOPT_HTTPHEADER, c->headers);
     SET(CURLOPT_CONNECTTIMEOUT_MS, connect_ms(req->connect_us));
-    if (req->egress) { /* a connection of another request, or a proxy, would be one that nobody looked at */
+    if (req->egress) { /* a connection of another request, or a proxy, was never checked */
         SET(CURLOPT_PROXY, "");
         SET(CURLOPT_FRESH_CONNECT, 1L);
         SET(CURLOPT_FORBID_REUSE, 1L);

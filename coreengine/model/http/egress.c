@@ -123,17 +123,9 @@ static const char *kind_of(int family, const unsigned char *bytes)
     return NULL;
 }
 
-const char *rv_egress_kind(const struct sockaddr *peer)
-{
-    unsigned char bytes[16];
-    int family;
-
-    return bytes_of(peer, &family, bytes) ? kind_of(family, bytes) : "no address of the internet";
-}
-
 /* --- rules --- */
 
-/* ":8080" at the end, if it is there: is cut off. False: it is no port. */
+/* ":8080" at the end, if it is there: is cut off. False: the port is invalid. */
 static bool cut_port(char *item, int *port)
 {
     char *colon = strrchr(item, ':'), *end;
@@ -268,6 +260,7 @@ bool rv_egress_allows(const rv_egress *e, rv_str host, int port, const struct so
         *why = "no address of the internet";
         return false;
     }
+    *why = NULL;
     for (size_t i = 0; i < e->n; i++)
         if (fits(&e->rules[i], without_dot(host), port, family, bytes))
             return true;

@@ -1,4 +1,5 @@
-/* Where requests may go that somebody else chose: the one policy for addresses that come from tools and models.
+/* Where requests may go whose address a tool or a model chose: the one policy for addresses that come from tools and
+ * models.
  *
  * The address of the other side is looked at when the socket is made, after its name was resolved: it is the address
  * that is connected to, so it does not matter how it was written, what the name server says next, or where a redirect
@@ -21,7 +22,5 @@ void rv_egress_free(rv_egress *e);
 /** May a connection to peer be made? host, as the request names it, and port. *why (static): a reason that it may not.
  */
 bool rv_egress_allows(const rv_egress *e, rv_str host, int port, const struct sockaddr *peer, const char **why);
-/** The kind of an address that is not public: "a loopback address". NULL: it is public. Static. */
-const char *rv_egress_kind(const struct sockaddr *peer);
 
 #endif

@@ -266,6 +266,8 @@ int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const c
     if (rc == 0)
         rc = take_over(j, scope, owner, now_us, err);
     if (rc < 0) {
+        j->is_owned =
+            j->is_owned && !rv_store_in_group(store); /* the claim goes with its group, which may be repeated */
         rv_journal_free(j);
         return rc;
     }

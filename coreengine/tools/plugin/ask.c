@@ -30,7 +30,8 @@ static const char *type_of(const rv_err *err)
     for (size_t i = 0; i < RV_COUNT(types); i++)
         if (rv_err_code(err) == types[i].code)
             return types[i].type;
-    return rv_plugin_error_type(err);
+    const char *type = rv_err_code(err) == RV_E_TOOL ? rv_err_hint_text(err) : NULL;
+    return type ? type : "ExecutionError";
 }
 
 static void write_failure(const rv_err *why, rv_buf *out)
@@ -113,22 +114,6 @@ int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_ears *ears, c
     return rc < 0 || !kept;
 }
 
-void rv_plugin_fail_as_asked(const struct rv_plugin_asks *a, struct rv_plugin_said *said)
-{
-    json_object *failure = NULL;
-    const char *type = "", *message = "";
-
-    if (!a->failure) {
-        rv_plugin_said_failure(said, NULL, "it fails as its last ask did, and no ask has failed");
-        return;
-    }
-    RV_IGNORE(rv_json_parse(rv_str_of(a->failure), NULL, &failure, NULL), "the usual type then");
-    RV_IGNORE(rv_json_get_text(failure, "type", &type), "ours");
-    RV_IGNORE(rv_json_get_text(failure, "message", &message), "ours");
-    rv_plugin_said_failure(said, type, message);
-    json_object_put(failure);
-}
-
 void rv_plugin_asks_fini(struct rv_plugin_asks *a)
 {
     while (a->answers) {
@@ -170,7 +155,6 @@ int rv_plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_ca
         return RV_FAIL(err, RV_E_LIMIT, "service \"%s\": its arguments are larger than %zu bytes", service,
                        RV_SERVICE_MAX_ARGS);
     if (!call->on_ask)
-        return RV_FAIL(err, RV_E_STATE, "service \"%s\": there is nobody to ask, because no run makes this call",
-                       service);
+        return RV_FAIL(err, RV_E_STATE, "service \"%s\": no engine answers, because no run makes this call", service);
     return call->on_ask(call->ask_self, &ask, answer, err);
 }

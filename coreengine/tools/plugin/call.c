@@ -197,9 +197,17 @@ static int host_ask(struct rv_cap_call *call, const char *service, const char *a
 
 static int host_fail_as_asked(struct rv_cap_call *call)
 {
-    struct call_state *s = state_of(call);
+    const struct call_state *s = state_of(call);
+    const char *type = "", *message = "it fails as its last ask did, and no ask has failed";
+    json_object *failure = NULL;
 
-    rv_plugin_fail_as_asked(&s->asks, s->said);
+    if (s->asks.failure) {
+        RV_IGNORE(rv_json_parse(rv_str_of(s->asks.failure), NULL, &failure, NULL), "the usual type then");
+        RV_IGNORE(rv_json_get_text(failure, "type", &type), "ours");
+        RV_IGNORE(rv_json_get_text(failure, "message", &message), "ours");
+    }
+    rv_plugin_said_failure(s->said, type, message);
+    json_object_put(failure);
     return 1;
 }
 

@@ -112,6 +112,7 @@ void rv_plugin_free(struct rv_plugin *pl)
     free(pl->path);
     if (pl->handle && !may_run)
         dlclose(pl->handle);
+    rv_plugin_key_free(pl->key); /* which has the folder that it was opened with */
     free(pl);
 }
 
@@ -125,6 +126,7 @@ int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins **out, rv_err 
     if (!p)
         return RV_FAIL(err, RV_E_NOMEM, "make a set of capabilities");
     p->log = opts->log;
+    p->pool = opts->pool;
     p->base_dir = rv_str_dup(rv_str_of(opts->base_dir && *opts->base_dir ? opts->base_dir : "."));
     p->host_program = opts->host_program ? rv_str_dup(rv_str_of(opts->host_program)) : NULL;
     p->dirs = calloc(opts->n_dirs + 1, sizeof *p->dirs);
@@ -147,13 +149,22 @@ nomem:
     return RV_FAIL(err, RV_E_NOMEM, "make a set of capabilities");
 }
 
+/* This set uses it no more. */
+static void let_go(struct rv_plugins *p, struct rv_plugin *pl)
+{
+    if (pl->key)
+        rv_plugin_pool_return(p->pool, pl);
+    else
+        rv_plugin_free(pl);
+}
+
 void rv_plugins_free(rv_plugins *p)
 {
     if (!p)
         return;
     rv_plugin_names_fini(&p->names);
     while (p->n_loaded > 0) /* last opened, first closed */
-        rv_plugin_free(p->loaded[--p->n_loaded]);
+        let_go(p, p->loaded[--p->n_loaded]);
     free(p->loaded);
     rv_plugins_path_free(p->dirs);
     free(p->host_program);
@@ -226,7 +237,7 @@ static int open_plugin(const struct rv_plugins *p, struct rv_plugin *pl, json_ob
         return rc;
     if (pl->isolated)
         return rv_isolated_open(pl->isolated, &config, err);
-    return rv_plugin_open(pl, p->base_dir, rv_buf_cstr(&config), err);
+    return rv_plugin_open(pl, pl->key ? rv_plugin_key_base_dir(pl->key) : p->base_dir, rv_buf_cstr(&config), err);
 }
 
 /* The descriptor: from the shared object, or from the process that has it instead. */
@@ -247,20 +258,46 @@ static int reserve_place(struct rv_plugins *p, rv_err **err)
     return 0;
 }
 
-static int load(struct rv_plugins *p, const struct rv_capability_config *which, struct rv_plugin *pl, rv_err **err)
+/* The capability at path, read but not open yet. */
+static int read_new(const struct rv_plugins *p, const struct rv_capability_config *which, char *path,
+                    struct rv_plugin_key *key, struct rv_plugin **out, rv_err **err)
 {
     const struct rv_cap_desc *desc = NULL;
+    struct rv_plugin *pl = calloc(1, sizeof *pl);
+    int rc;
+
+    if (!pl) {
+        free(path);
+        rv_plugin_key_free(key);
+        return RV_FAIL(err, RV_E_NOMEM, "load capability \"%s\"", which->name);
+    }
+    pl->path = path;
+    pl->key = key;
+    pl->log = p->log;
+    pl->logging = rv_plugin_logging_new();
+    if (!pl->logging)
+        rc = RV_FAIL(err, RV_E_NOMEM, "keep count of log lines");
+    else if ((rc = fetch(p, which, pl, &desc, err)) == 0 && (rc = rv_plugin_check_desc(desc, pl, err)) == 0 &&
+             (rc = check_own_name(pl, err)) == 0 && (rc = check_not_loaded(p, pl, err)) == 0)
+        rc = rv_plugin_check_entries(pl, err);
+    if (rc < 0)
+        rv_plugin_free(pl);
+    else
+        *out = pl;
+    return rc;
+}
+
+/* Among the others of the set: nothing can fail after it was opened. */
+static int join(struct rv_plugins *p, const struct rv_capability_config *which, struct rv_plugin *pl, bool is_open,
+                rv_err **err)
+{
     struct rv_plugin_names names;
     int rc;
 
-    pl->log = p->log;
-    if ((rc = rv_plugin_locate(p, which->name, &pl->path, err)) < 0 || (rc = fetch(p, which, pl, &desc, err)) < 0 ||
-        (rc = rv_plugin_check_desc(desc, pl, err)) < 0 || (rc = check_own_name(pl, err)) < 0 ||
-        (rc = check_not_loaded(p, pl, err)) < 0 || (rc = rv_plugin_check_entries(pl, err)) < 0 ||
-        (rc = rv_plugin_check_agents(p, pl, err)) < 0 || (rc = reserve_place(p, err)) < 0 ||
-        (rc = rv_plugin_names_build(p, pl, &names, err)) < 0)
+    if ((rc = check_not_loaded(p, pl, err)) < 0 || (rc = rv_plugin_check_agents(p, pl, err)) < 0 ||
+        (rc = reserve_place(p, err)) < 0 || (rc = rv_plugin_names_build(p, pl, &names, err)) < 0)
         return rc;
-    rc = open_plugin(p, pl, which->config, err);
+    rc = is_open ? 0 : open_plugin(p, pl, which->config, err);
     if (rc < 0) {
         rv_plugin_names_fini(&names);
         return rc;
@@ -271,23 +308,49 @@ static int load(struct rv_plugins *p, const struct rv_capability_config *which, 
     return 0;
 }
 
-int rv_plugins_load(rv_plugins *p, const struct rv_capability_config *which, rv_err **err)
+static int load_shared(struct rv_plugins *p, const struct rv_capability_config *which, struct rv_plugin *pl,
+                       rv_err **err)
 {
-    struct rv_plugin *pl;
-    int rc;
+    int rc = join(p, which, pl, true, err);
 
-    pl = calloc(1, sizeof *pl);
-    if (!pl)
-        return RV_FAIL(err, RV_E_NOMEM, "load capability \"%s\"", which->name);
-    pl->logging = rv_plugin_logging_new();
-    rc = pl->logging ? load(p, which, pl, err) : RV_FAIL(err, RV_E_NOMEM, "keep count of log lines");
+    if (rc < 0)
+        rv_plugin_pool_return(p->pool, pl);
+    return rc;
+}
+
+static int load(struct rv_plugins *p, const struct rv_capability_config *which, rv_err **err)
+{
+    struct rv_plugin *pl = NULL;
+    struct rv_plugin_key *key = NULL;
+    char *path = NULL;
+
+    int rc = rv_plugin_locate(p, which->name, &path, err);
+    if (rc == 0 && p->pool && which->isolation != RV_ISOLATION_PROCESS)
+        rc = rv_plugin_pool_take(p->pool, p, which, path, &key, &pl, err);
+    if (rc < 0 || pl) {
+        free(path);
+        return rc < 0 ? rc : load_shared(p, which, pl, err);
+    }
+    rc = read_new(p, which, path, key, &pl, err);
+    if (rc < 0)
+        return rc;
+    rc = join(p, which, pl, false, err);
     if (rc < 0) {
         rv_plugin_free(pl);
-        return RV_WRAP_AT(err, &which->src, rc, "load capability \"%s\"", which->name);
+        return rc;
     }
+    if (pl->key)
+        rv_plugin_pool_put(p->pool, pl);
     RV_LOG(p->log, DEBUG, "capability.load", RV_F_TEXT("name", pl->name), RV_F_TEXT("path", pl->path),
            RV_F_I64("entries", pl->n_rows));
     return 0;
+}
+
+int rv_plugins_load(rv_plugins *p, const struct rv_capability_config *which, rv_err **err)
+{
+    int rc = load(p, which, err);
+
+    return rc < 0 ? RV_WRAP_AT(err, &which->src, rc, "load capability \"%s\"", which->name) : 0;
 }
 
 int rv_plugins_load_all(rv_plugins *p, const struct rv_pipeline *pipeline, rv_findings *findings, rv_err **err)

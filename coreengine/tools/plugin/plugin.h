@@ -8,6 +8,7 @@
 #include "coreengine/tools/source.h"
 
 typedef struct rv_plugins rv_plugins; /* a set of opened capabilities; loading: one thread; calling: any thread */
+typedef struct rv_plugin_pool rv_plugin_pool; /* opened capabilities that sets share; any thread */
 
 struct rv_plugins_opts {
     const char *const *dirs; /* where names are looked up, in order; borrowed for the call */
@@ -17,9 +18,16 @@ struct rv_plugins_opts {
     /** The program that `isolation: process` starts as `PROGRAM capability-host`: `reeve`, or one whose main() calls
      *  rv_plugin_host(). NULL: this program if it is called reeve, else the installed one. */
     const char *host_program;
+    /** Borrowed, outlives the set; NULL: the set opens all of its own. A capability that shares this process is taken
+     *  from here when it was opened from the same file, as it is now, with the same configuration, base_dir and log. */
+    rv_plugin_pool *pool;
 };
+/** A capability that no set uses any more stays open, up to a limit, until the pool is freed or its file changes. */
+RV_MUST_CHECK int rv_plugin_pool_new(rv_plugin_pool **out, rv_err **err);
+/** Closes what no set uses; what a set still uses stays open for good. NULL is fine. */
+void rv_plugin_pool_free(rv_plugin_pool *pool);
 RV_MUST_CHECK int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins **out, rv_err **err);
-void rv_plugins_free(rv_plugins *p); /* closes all; no call may be running */
+void rv_plugins_free(rv_plugins *p); /* closes all but what is of a pool; no call of this set may be running */
 
 /** The capability path: extra dirs first (may be NULL), then REEVE_CAPABILITY_PATH (colon-separated), base_dir and
  *  base_dir/capabilities, the folder lib/reeve/capabilities beside the running binary's prefix, then the install
@@ -64,7 +72,7 @@ struct rv_plugin_call {
     int (*on_emit)(void *self, rv_str json);
     void *emit_self;
     /** Ask a service of the engine; blocks, on the thread of the call. The answer, JSON text of an object, is appended.
-     * May be NULL: there is nobody to ask. */
+     * May be NULL: no engine answers. */
     int (*on_ask)(void *self, const struct rv_service_ask *ask, rv_buf *answer, rv_err **err);
     void *ask_self;
     struct rv_plugin_work *work; /* that makes this call, and may get its answer late; NULL: the answer comes at once */

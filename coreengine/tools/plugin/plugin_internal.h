@@ -63,6 +63,7 @@ struct rv_plugin {
     void *self;                        /* the plugin's own state */
     rv_log *log;                       /* borrowed */
     struct rv_plugin_logging *logging; /* owned */
+    struct rv_plugin_key *key;         /* owned, what a pool knows it by; NULL: it is its set's alone */
 };
 
 /* All names of a set. Each load builds a new table and swaps it in when nothing can fail any more. */
@@ -80,6 +81,7 @@ struct rv_plugins {
     char *base_dir;
     char *host_program; /* NULL: not given */
     rv_log *log;
+    rv_plugin_pool *pool; /* borrowed; NULL: none */
     struct rv_plugin **loaded;
     size_t n_loaded;
     struct rv_plugin_names names;
@@ -114,6 +116,19 @@ RV_MUST_CHECK int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc
 RV_MUST_CHECK int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err);
 void rv_plugin_free(struct rv_plugin *pl); /* closes it, with all that it has */
 
+/* pool.c */
+/** One that is open already, with the caller as another user; NULL: there is none. *key: with which the caller may put
+ * the one that it opens; NULL: it keeps that one for itself. */
+RV_MUST_CHECK int rv_plugin_pool_take(rv_plugin_pool *pool, const struct rv_plugins *p,
+                                      const struct rv_capability_config *which, const char *path,
+                                      struct rv_plugin_key **key, struct rv_plugin **out, rv_err **err);
+/** Share pl, which is open, has a key, and has the caller as its user. */
+void rv_plugin_pool_put(rv_plugin_pool *pool, struct rv_plugin *pl);
+/** One user less. */
+void rv_plugin_pool_return(rv_plugin_pool *pool, struct rv_plugin *pl);
+const char *rv_plugin_key_base_dir(const struct rv_plugin_key *key);
+void rv_plugin_key_free(struct rv_plugin_key *key);
+
 /* provider.c */
 enum rv_piece_fault { RV_PIECE_GOOD, RV_PIECE_NULL, RV_PIECE_LARGE, RV_PIECE_LATE, RV_N_PIECE_FAULTS };
 /* The pieces that a call of a provider has handed out so far, counted in the engine's process: a child is not
@@ -137,6 +152,7 @@ uint64_t rv_late_take(const struct rv_plugin_entry *e, struct rv_plugin_work *w)
 void rv_late_return(struct rv_plugin_work *w); /* the call was answered at once: the ticket ends none */
 /** The capability was closed: its tickets end no call. True: it has some left, and perhaps threads. */
 bool rv_late_close(const struct rv_plugin *pl);
+bool rv_late_any(const struct rv_plugin *pl); /* has it tickets that it has not answered? */
 void rv_late_offer(struct rv_cap_host *host); /* the functions that end a call */
 
 /* attachments.c */
@@ -164,12 +180,10 @@ struct rv_plugin_asks {
     struct rv_plugin_answer *answers;
     const char *failure; /* the last one; one of the answers */
 };
-struct rv_plugin_said;
 struct rv_plugin_ears;
 /** Ask as struct rv_cap_call says. Any texts, NULL too. *answer lives until rv_plugin_asks_fini(). */
 int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_ears *ears, const char *service, const char *args,
                   const char **answer);
-void rv_plugin_fail_as_asked(const struct rv_plugin_asks *a, struct rv_plugin_said *said);
 void rv_plugin_asks_fini(struct rv_plugin_asks *a);
 /** In the engine's process: have the caller's engine answer. until_us: of the system's clock; INT64_MAX: no limit. */
 RV_MUST_CHECK int rv_plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call,

@@ -84,6 +84,14 @@ static void forget(struct rv_plugin_work *w)
     pthread_mutex_unlock(&lock);
 }
 
+bool rv_late_any(const struct rv_plugin *pl)
+{
+    pthread_mutex_lock(&lock);
+    bool any = count(pl) > 0;
+    pthread_mutex_unlock(&lock);
+    return any;
+}
+
 bool rv_late_close(const struct rv_plugin *pl)
 {
     bool any = false;

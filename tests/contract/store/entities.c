@@ -1,6 +1,7 @@
 #include "tests/contract/store/entities.h"
 
-const struct rv_store_scope ada = {NULL, "ada"}, bob = {NULL, "bob"}, nobody = {NULL, ""}, elsewhere = {"other", "ada"};
+const struct rv_store_scope ada = {NULL, "ada"}, bob = {NULL, "bob"}, unowned = {NULL, ""},
+                            elsewhere = {"other", "ada"};
 
 json_object *tree(const char *json)
 {

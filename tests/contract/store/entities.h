@@ -2,6 +2,7 @@
 #ifndef RV_TESTS_STORE_ENTITIES_H
 #define RV_TESTS_STORE_ENTITIES_H
 
+#include "coreengine/conversation/context.h"
 #include "tests/contract/store/world.h"
 
 /** A tree of that text. */
@@ -21,6 +22,6 @@ void finds_names(struct world *w, const struct rv_store_scope *scope, const char
                  const struct rv_entity_filter *filter, const char *want, int line);
 #define FINDS_NAMES(scope, kind, filter, want) finds_names(w, (scope), (kind), (filter), (want), __LINE__)
 
-extern const struct rv_store_scope ada, bob, nobody, elsewhere; /* elsewhere: ada of another tenant */
+extern const struct rv_store_scope ada, bob, unowned, elsewhere; /* elsewhere: ada of another tenant */
 
 #endif

@@ -1,5 +1,6 @@
 /* The fault points: each operation passes one before and one after, and what a hook makes of them. */
 #include "coreengine/store/workers.h"
+#include "tests/contract/store/faults.h"
 #include "tests/contract/store/schedules.h"
 
 /* Writes the points down, and fails at one of them. */
@@ -93,25 +94,6 @@ static int do_put_schema(struct world *w)
     int rc = rv_store_put_schema(w->s, &schema, RV_SCHEMA_PUT, T0, &changed, &w->err);
     ck_assert_int_eq(changed, rc == 0);
     return rc;
-}
-static int do_find_schema(struct world *w)
-{
-    struct rv_schema_row row = {0};
-    int rc = rv_store_find_schema(w->s, &operator_scope, "agent", "there", &row, &w->err);
-    ck_assert_int_eq(row.name != NULL, rc == 0);
-    rv_schema_row_fini(&row);
-    return rc;
-}
-static int do_list_schemas(struct world *w)
-{
-    struct seen seen = SEEN_INIT;
-    int rc = rv_store_list_schemas(w->s, &operator_scope, NULL, see_schema, &seen, &w->err);
-    rv_buf_fini(&seen.text);
-    return rc;
-}
-static int do_delete_schema(struct world *w)
-{
-    return rv_store_delete_schema(w->s, &operator_scope, "agent", "there", T0, &w->err);
 }
 static int do_schemas_version(struct world *w)
 {
@@ -362,6 +344,17 @@ static const struct {
     {"list_schemas", do_list_schemas},
     {"delete_schema", do_delete_schema},
     {"schemas_version", do_schemas_version},
+    {"list_schema_versions", do_list_schema_versions},
+    {"put_entities", do_put_entities},
+    {"get_entity", do_get_entity},
+    {"load_entity", do_load_entity},
+    {"find_entities", do_find_entities},
+    {"delete_entity", do_delete_entity},
+    {"delete_entities_named", do_delete_entities_named},
+    {"merge_metadata", do_merge_metadata},
+    {"merge_edges", do_merge_edges},
+    {"lookup", do_lookup},
+    {"rebuild_keys", do_rebuild_keys},
     {"begin", do_begin},
     {"get_run", do_get_run},
     {"list_runs", do_list_runs},
@@ -445,6 +438,7 @@ static void picture(struct world *w, rv_buf *out)
                       (long long)session.total_tokens);
         rv_session_row_fini(&session);
     }
+    OK(rv_store_find_entities(w->s, &operator_scope, "ontologies", NULL, picture_entity, out, &w->err));
     OK(rv_store_list_tasks(w->s, &operator_scope, NULL, picture_task, out, &w->err));
     OK(rv_store_list_lanes(w->s, NULL, picture_lane, out, &w->err));
     OK(rv_store_list_schedules(w->s, &operator_scope, picture_schedule, out, &w->err));
@@ -459,6 +453,7 @@ static void furnish(struct world *w)
     make_session(w, "s1", "u");
     row.name = "there";
     OK(rv_store_put_schema(w->s, &row, RV_SCHEMA_PUT, T0, NULL, &w->err));
+    OK(put_page(w, "{\"id\":\"" PAGE "\",\"name\":\"page\"}"));
     furnish_tasks(w);
     furnish_schedules(w);
 }

@@ -29,7 +29,7 @@ static void open_run(struct world *w)
 static void open_capabilities(struct world *w, int isolation)
 {
     static const char *const dirs[] = {HOSTILE_DIR}, *const names[] = {"answers", "greedy"};
-    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), RV_SOURCE_DIR, NULL, REEVE_PROGRAM};
+    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), RV_SOURCE_DIR, NULL, REEVE_PROGRAM, NULL};
 
     ck_assert_int_eq(rv_plugins_new(&opts, &w->plugins, NULL), 0);
     for (size_t i = 0; i < RV_COUNT(names); i++) {

@@ -26,7 +26,7 @@ static void open_store(struct world *w, int store)
 static void load_plugins(struct world *w)
 {
     static const char *const dirs[] = {HOSTILE_DIR, CAPABILITY_DIR};
-    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), w->dir, NULL, NULL};
+    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), w->dir, NULL, NULL, NULL};
     const struct rv_capability_config which = {.name = "agents"};
 
     ck_assert_int_eq(rv_plugins_new(&opts, &w->plugins, NULL), 0);

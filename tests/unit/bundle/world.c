@@ -24,7 +24,7 @@ static void must_be_clean(rv_findings *f, const char *what)
 static void load_plugins(struct world *w, rv_findings *f)
 {
     static const char *const dirs[] = {CAPABILITY_DIR};
-    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), w->pipeline->dir, NULL, NULL};
+    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), w->pipeline->dir, NULL, NULL, NULL};
     rv_err *err = NULL;
 
     must(rv_plugins_new(&opts, &w->plugins, &err), err, "plugins");

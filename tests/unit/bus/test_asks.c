@@ -135,14 +135,12 @@ START_TEST(a_query_gets_one_answer)
     handle(&w, &fails, "fails", FAILS);
     ask(&w, "now", "1");
     ask(&w, "later", "2");
-    ck_assert_uint_eq(rv_bus_n_asks(w.bus), 1);
     rv_bus_answer(w.bus, later.ask, RV_STR_LIT("two"), NULL);
     rv_bus_answer(w.bus, later.ask, RV_STR_LIT("again"), NULL); /* it is over */
     ask(&w, "refuses", "3");
     ask(&w, "fails", "4");
     ask(&w, "nwo", "5");
     ck_assert_str_eq(w.seen, "ok(1) ok(two) invalid_argument() tool_error(4) not_found()");
-    ck_assert_uint_eq(rv_bus_n_asks(w.bus), 0);
     ck_assert_int_eq(rv_bus_due_us(w.bus), INT64_MAX);
     world_close(&w);
 }
@@ -205,8 +203,8 @@ START_TEST(a_query_that_takes_too_long_is_over)
 }
 END_TEST
 
-/* Proves 8.5/send: A command goes to its one handler, whose error is returned; without a handler nothing happens, and
- * that is no error */
+/* Proves 8.5/send: A command goes to its one handler, whose error is returned; without a handler nothing happens,
+ * without an error */
 START_TEST(a_command_is_done_or_failed)
 {
     struct handler does, fails;
@@ -218,7 +216,7 @@ START_TEST(a_command_is_done_or_failed)
     handle(&w, &fails, "fail", FAILS);
     ck_assert_int_eq(ask_as(&w, RV_BUS_COMMAND, "do", "", 0, &id, NULL), 0);
     ck_assert_int_eq(ask_as(&w, RV_BUS_COMMAND, "fail", "", 0, &id, NULL), 0);
-    ck_assert_int_eq(ask_as(&w, RV_BUS_COMMAND, "nobody", "", 0, &id, NULL), 0);
+    ck_assert_int_eq(ask_as(&w, RV_BUS_COMMAND, "unheard", "", 0, &id, NULL), 0);
     ck_assert_str_eq(w.seen, "ok() tool_error() ok()");
     world_close(&w);
 }
@@ -259,7 +257,6 @@ START_TEST(asks_within_asks_and_asks_at_once_are_bounded)
     handle(&w, &slow, "slow", WAITS);
     ask(&w, "deep", "x");
     ck_assert_int_eq(deep.n_refused, 1);
-    ck_assert_uint_eq(rv_bus_n_asks(w.bus), 0);
     for (int i = 0; i < RV_BUS_MAX_ASKS; i++)
         ask(&w, "slow", "x");
     ck_assert_int_eq(ask_as(&w, RV_BUS_QUERY, "slow", "x", 0, &id, NULL), RV_E_LIMIT);
@@ -267,7 +264,7 @@ START_TEST(asks_within_asks_and_asks_at_once_are_bounded)
     rv_bus_withdraw(w.bus, slow.ask);
     ck_assert_int_eq(slow.n_given_up, 1);
     ask(&w, "slow", "x");
-    rv_bus_free(w.bus); /* gives up all the others, and tells nobody */
+    rv_bus_free(w.bus); /* gives up all the others, and tells no asker */
     ck_assert_int_eq(slow.n_given_up, 1 + RV_BUS_MAX_ASKS);
     rv_kit_log_fini(&w.log);
 }

@@ -19,7 +19,7 @@ static void must(int rc, rv_err *err, const char *what)
 void talks_init(struct talks *a, const struct plan *plan, size_t n_plan)
 {
     static const char *const dirs[] = {HOSTILE_DIR, CAPABILITY_DIR};
-    const struct rv_plugins_opts plugins = {dirs, RV_COUNT(dirs), RV_SOURCE_DIR, NULL, REEVE_PROGRAM};
+    const struct rv_plugins_opts plugins = {dirs, RV_COUNT(dirs), RV_SOURCE_DIR, NULL, REEVE_PROGRAM, NULL};
     const struct rv_engine_opts opts = {.workers = 2};
     rv_err *err = NULL;
 

@@ -1,5 +1,6 @@
 /* Services that capabilities ask for in a run: what the engine answers, what a program does on the thread that asks,
- * requests to the outside, and asks that nobody waits for any more. */
+ * requests to the outside, and asks whose call has
+ * ended. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

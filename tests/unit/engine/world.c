@@ -41,7 +41,7 @@ static void load_script(struct world *w, const char *text)
 static void load_capabilities(struct world *w, const char *const *names)
 {
     static const char *const dirs[] = {HOSTILE_DIR, CAPABILITY_DIR};
-    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), RV_SOURCE_DIR, NULL, NULL};
+    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), RV_SOURCE_DIR, NULL, NULL, NULL};
     rv_err *err = NULL;
 
     if (!names)

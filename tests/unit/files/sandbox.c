@@ -34,7 +34,7 @@ static void make_dir(const struct sandbox *s, const char *name)
 void sandbox_begin(struct sandbox *s, const char *config)
 {
     static const char *const dirs[] = {CAPABILITY_DIR};
-    struct rv_plugins_opts opts = {dirs, 1, NULL, NULL, NULL};
+    struct rv_plugins_opts opts = {dirs, 1, NULL, NULL, NULL, NULL};
     struct rv_capability_config which = {.name = "files"};
     char base[256];
 

@@ -41,7 +41,7 @@ static const char *const *list_known(void *self, enum rv_name_kind kind, size_t 
 static void world_begin(struct world *w)
 {
     static const char *const dirs[] = {CAPABILITY_DIR};
-    const struct rv_plugins_opts opts = {dirs, 1, RV_SOURCE_DIR "/pipelines", NULL, NULL};
+    const struct rv_plugins_opts opts = {dirs, 1, RV_SOURCE_DIR "/pipelines", NULL, NULL, NULL};
     struct rv_known_names known = {list_known, NULL};
 
     memset(w, 0, sizeof *w);

@@ -5,7 +5,7 @@
 static void begin(struct room *r, const char *config, int isolation)
 {
     static const char *const dirs[] = {CAPABILITY_DIR};
-    struct rv_plugins_opts opts = {dirs, 1, NULL, NULL, REEVE_PROGRAM};
+    struct rv_plugins_opts opts = {dirs, 1, NULL, NULL, REEVE_PROGRAM, NULL};
     struct rv_capability_config which = {.name = "p8", .isolation = isolation};
 
     memset(r, 0, sizeof *r);

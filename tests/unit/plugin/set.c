@@ -7,7 +7,7 @@
 rv_plugins *new_set(rv_log *log)
 {
     static const char *const dirs[] = {HOSTILE_DIR, CAPABILITY_DIR};
-    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), "tests", log, REEVE_PROGRAM};
+    const struct rv_plugins_opts opts = {dirs, RV_COUNT(dirs), "tests", log, REEVE_PROGRAM, NULL};
     rv_plugins *p = NULL;
 
     ck_assert_int_eq(rv_plugins_new(&opts, &p, NULL), 0);

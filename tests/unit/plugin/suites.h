@@ -20,6 +20,7 @@ Suite *echo_suite(void);
 Suite *agents_suite(void);
 Suite *attachments_suite(void);
 Suite *ask_suite(void);
+Suite *pool_suite(void);
 
 #define TEST_MEMORY_MB 256 /* of each process of an isolated capability */
 

@@ -152,7 +152,7 @@ START_TEST(a_failed_ask_says_why_as_json)
     ck_assert_int_eq(ask(&w, "tell_failure", "{}", &out, NULL), 0);
     ck_assert_int_eq(rv_json_parse(rv_buf_str(&out), NULL, &failure, NULL), 0);
     ck_assert(rv_json_get_text(failure, "type", &type) && rv_json_get_text(failure, "message", &message));
-    ck_assert_str_eq(type, "AccessDenied"); /* nobody can declare a service that there is not */
+    ck_assert_str_eq(type, "AccessDenied"); /* a service that does not exist cannot be declared */
     ck_assert_str_ne(message, "");
     json_object_put(failure);
     rv_buf_fini(&out);
@@ -177,7 +177,7 @@ START_TEST(the_answers_of_a_call_are_bounded)
 }
 END_TEST
 
-START_TEST(without_a_run_there_is_nobody_to_ask)
+START_TEST(without_a_run_no_engine_answers)
 {
     rv_buf out = RV_BUF_INIT(1 << 20);
     rv_err *err = NULL;
@@ -280,7 +280,7 @@ Suite *ask_suite(void)
     tcase_add_loop_test(tc, the_engine_knows_who_asks_and_whether_it_may, 0, 2);
     tcase_add_loop_test(tc, a_failed_ask_says_why_as_json, 0, 2);
     tcase_add_loop_test(tc, the_answers_of_a_call_are_bounded, 0, 2);
-    tcase_add_loop_test(tc, without_a_run_there_is_nobody_to_ask, 0, 2);
+    tcase_add_loop_test(tc, without_a_run_no_engine_answers, 0, 2);
     tcase_add_test(tc, a_cancelled_call_is_answered_nothing);
     tcase_add_loop_test(tc, a_forged_ask_gets_no_more_than_a_proper_one, 0, RV_COUNT(forged));
     tcase_add_test(tc, an_ask_after_the_reply_ends_the_child);

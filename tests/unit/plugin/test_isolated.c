@@ -171,7 +171,7 @@ START_TEST(a_program_that_is_no_host_is_an_error)
     static const char *const dirs[] = {HOSTILE_DIR};
 
     for (size_t i = 0; i < RV_COUNT(programs); i++) {
-        const struct rv_plugins_opts opts = {dirs, 1, "tests", NULL, programs[i].program};
+        const struct rv_plugins_opts opts = {dirs, 1, "tests", NULL, programs[i].program, NULL};
         rv_plugins *p = NULL;
         rv_err *err = NULL;
         ck_assert_int_eq(rv_plugins_new(&opts, &p, NULL), 0);

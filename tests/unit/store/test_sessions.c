@@ -48,6 +48,44 @@ static int turn_of(struct world *w, rv_store *s, int64_t seq, const char *id, co
     return rv_store_append(s, &a, &w->err);
 }
 
+static int count_hit(void *self, const struct rv_key_hit *hit, rv_err **err)
+{
+    (void)hit;
+    (void)err;
+    ++*(int *)self;
+    return 0;
+}
+
+/* What the step of the schema leaves of a store whose sessions are older than the index of names. */
+START_TEST(names_of_an_older_file_are_indexed_when_it_is_opened_for_writing)
+{
+    const struct rv_session_row fresh = {.id = "s1", .tenant = RV_STORE_TENANT, .user = "u", .created_us = T0};
+    struct world world, *w = &world;
+    int n = 0;
+
+    world_open(w, -1);
+    OK(world_store(w, w->path, &quick, &w->s));
+    OK(rv_store_ensure_session(w->s, &fresh, NULL, &w->err));
+    rv_store_close(w->s);
+    world_sql(w->path, "DELETE FROM keys; UPDATE counters SET value = 0 WHERE name = 'keys'");
+    OK(world_store(w, w->path, &(struct rv_store_opts){.read_only = true}, &w->s));
+    OK(rv_store_check(w->s, &w->err));
+    OK(rv_store_lookup(w->s, &operator_scope, RV_STR_LIT("chat s1"), count_hit, &n, &w->err));
+    ck_assert_int_eq(n, 0);
+    rv_store_close(w->s);
+    OK(world_store(w, w->path, &quick, &w->s));
+    OK(rv_store_lookup(w->s, &operator_scope, RV_STR_LIT("chat s1"), count_hit, &n, &w->err));
+    ck_assert_int_eq(n, 1);
+    rv_store_close(w->s);
+    world_sql(w->path, "UPDATE keys SET entity_key = 'other'");
+    OK(world_store(w, w->path, &quick, &w->s));
+    FAILS(RV_E_INVALID, "has the key", NULL, rv_store_check(w->s, &w->err));
+    OK(rv_store_rebuild_keys(w->s, NULL, &w->err));
+    OK(rv_store_check(w->s, &w->err));
+    world_close(w);
+}
+END_TEST
+
 START_TEST(a_file_of_version_one_comes_forward_and_takes_sessions)
 {
     struct world world, *w = &world;
@@ -55,7 +93,7 @@ START_TEST(a_file_of_version_one_comes_forward_and_takes_sessions)
     struct rv_run_row run;
 
     make_version_one(w);
-    FAILS(RV_E_VERSION, "schema version 1, this program reads version 6", "for writing",
+    FAILS(RV_E_VERSION, "schema version 1, this program reads version 7", "for writing",
           world_store(w, w->path, &(struct rv_store_opts){.read_only = true}, &w->s));
     OK(world_store(w, w->path, &quick, &w->s));
     OK(rv_store_check(w->s, &w->err));
@@ -372,7 +410,7 @@ START_TEST(a_backup_has_the_sessions_and_schemas)
     ck_assert_int_eq(stats.sessions, 1);
     ck_assert_int_eq(stats.messages, 1);
     ck_assert_int_eq(stats.schemas, 1);
-    ck_assert_int_eq(stats.schema, 6);
+    ck_assert_int_eq(stats.schema, 7);
     rv_store_close(copy);
     free(path);
     world_close(w);
@@ -384,6 +422,7 @@ Suite *sessions_suite(void)
     Suite *suite = suite_create("sessions");
     TCase *tc = tcase_create("sessions");
 
+    tcase_add_test(tc, names_of_an_older_file_are_indexed_when_it_is_opened_for_writing);
     tcase_add_test(tc, a_file_of_version_one_comes_forward_and_takes_sessions);
     tcase_add_test(tc, a_walk_that_has_enough_does_not_read_the_rest);
     tcase_add_test(tc, sessions_that_contradict_their_messages_are_found);
