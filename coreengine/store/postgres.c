@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coreengine/store/copy.h"
-#include "coreengine/store/postgres_internal.h"
+#include "coreengine/store/postgres_schema_internal.h"
 
 #define BUSY_MS 60000
 #define MS      INT64_C(1000000) /* in nanoseconds */

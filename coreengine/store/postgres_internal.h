@@ -292,15 +292,6 @@ RV_MUST_CHECK int rv_pg_send_tidings(struct postgres *st, rv_err **err);
 void rv_pg_tell_failed(struct postgres *st, const char *what, const PGresult *res);
 void rv_pg_stop_listening(struct postgres *st);
 
-/* postgres_schema.c: step i takes the tables from version i to i + 1. */
-#define RV_POSTGRES_SCHEMA 7
-extern const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA];
-/** Fill in is_there and has, and change nothing. RV_E_INVALID: tables of another program. */
-RV_MUST_CHECK int rv_pg_read_version(struct postgres *st, struct rv_store_version *out, rv_err **err);
-/** Check that the schema of the database is a store, create it when it is empty, bring it forward when it is older. */
-RV_MUST_CHECK int rv_pg_bring_forward(struct postgres *st, const char *const *steps, int n_steps, bool must_exist,
-                                      rv_err **err);
-
 /* postgres_upkeep.c */
 int64_t rv_postgres_size(struct sql_store *base);
 int rv_postgres_give_back(struct sql_store *base, rv_err **err);

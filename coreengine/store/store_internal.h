@@ -46,6 +46,7 @@ RV_MUST_CHECK int rv_about_get(struct sql_store *st, const char *name, rv_buf *o
 int rv_store_fail_half(struct sql_store *st, const char *from, rv_err **err);
 
 /* args.c: RV_E_INVALID or RV_E_LIMIT that names the argument. */
+void rv_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX]);
 RV_MUST_CHECK int rv_store_check_id(const char *kind, const char *id, rv_err **err);
 /** Check that a new id has no control characters. id may be NULL. */
 RV_MUST_CHECK int rv_store_check_new_id(const char *kind, const char *id, rv_err **err);
@@ -145,7 +146,6 @@ RV_MUST_CHECK int rv_upkeep_check(struct sql_store *st, rv_err **err);
 /** The blob's key; it is added if it is not there. *out 0: it is not there and data.ptr is NULL. */
 RV_MUST_CHECK int rv_blob_key(struct sql_store *st, rv_str data, const char *hash, int64_t now_us, int64_t *out,
                               rv_err **err);
-void rv_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX]);
 
 /* sessions.c */
 struct found_session {
