@@ -26,4 +26,8 @@ RV_MUST_CHECK int rv_ask_columns(struct rv_asking_rows *r, const char *const *na
 /** The next row, whose texts are cut here. RV_STORE_ENOUGH: no more are wanted. */
 RV_MUST_CHECK int rv_ask_row(struct rv_asking_rows *r, struct rv_cell *cells, size_t n, rv_err **err);
 
+/* postgres_ask.c */
+int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows,
+                    rv_err **err);
+
 #endif

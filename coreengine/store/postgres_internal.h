@@ -277,10 +277,6 @@ RV_MUST_CHECK int rv_pg_open_reading(struct postgres *st, rv_err **err);
 /** End it, or roll a transaction back. The answers are read later. */
 void rv_pg_abandon(struct postgres *st);
 
-/* postgres_ask.c */
-int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows,
-                    rv_err **err);
-
 /* postgres_listen.c */
 void rv_postgres_tell(struct sql_store *base);
 int rv_postgres_listen(struct sql_store *base, int *fd, rv_err **err);
