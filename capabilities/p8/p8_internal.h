@@ -87,7 +87,8 @@ json_object *ask_take(struct tool *t, const char *service, json_object *args);
 json_object *row_of(struct tool *t, const char *kind, const char *id);
 /** Write a row, which is taken. Gives its id, the caller's. */
 json_object *put_take(struct tool *t, const char *kind, json_object *row);
-/** Change the metadata of a row: patch is taken, remove (may be NULL) borrowed. Gives the whole metadata, which the caller puts. */
+/** Change the metadata of a row: patch is taken, remove (may be NULL) borrowed. Gives the whole metadata, which the
+ * caller puts. */
 json_object *merge_take(struct tool *t, const char *kind, const char *id, json_object *patch, json_object *remove);
 bool is_utf8(const char *s, size_t len);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/store/ask_internal.h"
 #include "coreengine/store/copy.h"
 #include "coreengine/store/postgres_schema_internal.h"
 

@@ -44,7 +44,7 @@ static void compare(void *self, char *line)
 {
     struct compared *c = self;
 
-    if (line[0] == '~') /* casts of texts that are no numbers, and such, are the database's */
+    if (line[0] == '~') /* casts of texts that are not numbers, and the like, are the database's */
         return;
     char *first = ask(&c->worlds[0], &ada, line, NULL);
 

@@ -134,7 +134,7 @@ END_TEST
 
 struct graph {
     bool edges[N_NODES][N_NODES];
-    int owner[N_NODES]; /* 0 ada, 1 bob, 2 nobody */
+    int owner[N_NODES]; /* 0 ada, 1 bob, 2 none */
 };
 
 static void make_graph(struct world *w, struct graph *g, struct rv_rand rand)
