@@ -161,7 +161,7 @@ START_TEST(search_finds_what_was_just_written)
     SEARCH(&ada, &query, "");
     query.min_similarity = 0;
     query.text = RV_STR_LIT("flour");
-    SEARCH(&ada, &query, "b:0.528");
+    SEARCH(&ada, &query, "b:0.522");
     query.category = RV_STR_LIT("nothing");
     SEARCH(&ada, &query, "");
     query = query_of("moments", "databases and their indexes");
