@@ -29,6 +29,11 @@ RV_MUST_CHECK int rv_entity_check_column(const struct rv_kind *kind, const char 
 /** A time as rows have it. */
 void rv_entity_time(int64_t us, char out[RV_TIME_MAX]);
 
+/* --- entities.c --- */
+/** Write a checked row that has an id, in the transaction of the caller. out (an array; may be NULL) gets the row. */
+RV_MUST_CHECK int rv_entity_put(struct sql_store *st, const struct rv_store_scope *scope,
+                                const struct rv_entity_given *g, int64_t now_us, json_object *out, rv_err **err);
+
 /* --- entities_read.c --- */
 /** The statements of the rows of a place. */
 enum sql_id rv_place_by_key(enum rv_kind_place place);
@@ -80,6 +85,8 @@ RV_MUST_CHECK int rv_keys_drop(struct sql_store *st, const char *kind, int64_t r
 /** The same for the whole row, as rv_entity_read() gives it; of a kind without an index nothing. */
 RV_MUST_CHECK int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *tenant,
                                   const char *user, json_object *whole, int64_t updated_us, rv_err **err);
+/** The order of a lookup: own before shared, kinds in their order, newest first; what is left is decided by the ids. */
+int rv_key_compare(const struct rv_key_hit *a, const struct rv_key_hit *b);
 /** The same for a new session, and for one that gets another name. */
 RV_MUST_CHECK int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session,
                                       rv_err **err);

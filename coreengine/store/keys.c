@@ -334,7 +334,6 @@ int rv_keys_catch_up(struct sql_store *st, rv_err **err)
 struct hit {
     struct rv_key_hit h;
     char *own; /* its texts */
-    bool is_shared;
 };
 struct hits {
     struct hit *list;
@@ -354,7 +353,7 @@ static int add_hit(struct hits *l, struct rv_key_hit h, rv_err **err)
     char *own = rv_store_pack(&texts);
     if (!own)
         return RV_FAIL(err, RV_E_NOMEM, "look up a key");
-    l->list[l->n++] = (struct hit){.h = h, .own = own, .is_shared = !*h.user};
+    l->list[l->n++] = (struct hit){.h = h, .own = own};
     return 0;
 }
 
@@ -430,21 +429,27 @@ static int find_message(struct sql_store *st, const struct rv_store_scope *scope
     return rc < 0 ? rc : 0;
 }
 
-/* Own before shared, kinds in their order, newest first; what is left is decided by the ids. */
+int rv_key_compare(const struct rv_key_hit *a, const struct rv_key_hit *b)
+{
+    bool a_is_shared = !*a->user, b_is_shared = !*b->user;
+
+    if (a_is_shared != b_is_shared)
+        return a_is_shared ? 1 : -1;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->updated_us != b->updated_us)
+        return a->updated_us > b->updated_us ? -1 : 1;
+    int by_user = strcmp(a->user, b->user), by_id = strcmp(a->id, b->id);
+    if (by_user != 0 || by_id != 0)
+        return by_user != 0 ? by_user : by_id;
+    return strcmp(b->tenant, a->tenant);
+}
+
 static int compare(const void *one, const void *two)
 {
     const struct hit *a = one, *b = two;
 
-    if (a->is_shared != b->is_shared)
-        return a->is_shared ? 1 : -1;
-    if (a->h.kind != b->h.kind)
-        return a->h.kind < b->h.kind ? -1 : 1;
-    if (a->h.updated_us != b->h.updated_us)
-        return a->h.updated_us > b->h.updated_us ? -1 : 1;
-    int by_user = strcmp(a->h.user, b->h.user), by_id = strcmp(a->h.id, b->h.id);
-    if (by_user != 0 || by_id != 0)
-        return by_user != 0 ? by_user : by_id;
-    return strcmp(b->h.tenant, a->h.tenant);
+    return rv_key_compare(&a->h, &b->h);
 }
 
 /* An earlier one has the name for that kind and owner. */

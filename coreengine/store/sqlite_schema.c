@@ -145,7 +145,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE INDEX runs_by_user ON runs (tenant, user, created_us, id);"
     "CREATE INDEX runs_by_status ON runs (tenant, status, created_us, id);",
     /* 6 to 7. Entities: rows of all kinds (kinds.h) that have no table of their own. fields has the columns of the
-     * kind, as JSON. tenant_id '': every tenant's; user_id '': nobody's. */
+     * kind, as JSON. tenant_id '': every tenant's; user_id '': no owner. */
     "CREATE TABLE entities (key INTEGER PRIMARY KEY, id TEXT NOT NULL, kind TEXT NOT NULL, tenant_id TEXT NOT NULL,"
     " user_id TEXT NOT NULL, name TEXT, about TEXT, fields TEXT NOT NULL, metadata TEXT NOT NULL, tags TEXT NOT NULL,"
     " graph_edges TEXT NOT NULL, encryption_level TEXT, created_us INTEGER NOT NULL, updated_us INTEGER NOT NULL,"
