@@ -33,6 +33,20 @@ static int write_key(rv_str name, const char *id, rv_buf *out, rv_err **err)
     return rv_buf_check(out, "key", err);
 }
 
+/* The whole row is read if the caller does not have it. */
+static int put_tokens(struct sql_store *st, struct rv_key_source k, rv_str key, rv_str summary, rv_err **err)
+{
+    json_object *own = NULL;
+    int rc = k.whole ? 0 : rv_entity_at(st, rv_kind_find(rv_str_of(k.kind)), k.row, &own, err);
+
+    if (own)
+        k.whole = own;
+    if (rc == 0)
+        rc = rv_tokens_put(st, &k, key, summary, err);
+    json_object_put(own);
+    return rc;
+}
+
 int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **err)
 {
     rv_buf key = RV_BUF_INIT(MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
@@ -54,7 +68,7 @@ int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **er
         rc = rv_sql_run(stmt, "write a key", err);
     }
     if (rc == 0)
-        rc = rv_tokens_put(st, k, rv_buf_str(&key), rv_buf_str(&summary), err);
+        rc = put_tokens(st, *k, rv_buf_str(&key), rv_buf_str(&summary), err);
     rv_buf_fini(&key);
     rv_buf_fini(&summary);
     return rc;
@@ -90,8 +104,8 @@ int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, co
         rc = rv_sql_run(stmt, "write a key", err);
     }
     if (rc == 0)
-        rc = rv_tokens_put(st, &(struct rv_key_source){.kind = "sessions", .row = row, .id = id}, rv_buf_str(&key),
-                           rv_buf_str(&summary), err);
+        rc = put_tokens(st, (struct rv_key_source){.kind = "sessions", .row = row}, rv_buf_str(&key),
+                        rv_buf_str(&summary), err);
     rv_buf_fini(&key);
     rv_buf_fini(&summary);
     return rc;
