@@ -44,7 +44,7 @@ static void compare(void *self, char *line)
 {
     struct compared *c = self;
 
-    if (line[0] == '~') /* casts of texts that are no numbers, and such, are the database's */
+    if (line[0] == '~') /* what a cast makes of another text than a number is up to the database */
         return;
     char *first = ask(&c->worlds[0], &ada, line, NULL);
 
@@ -68,7 +68,7 @@ static void compare(void *self, char *line)
     free(first);
 }
 
-/* Proves p8-data.23/10: the same statement gives the same bytes on every store */
+/* Proves p8-data.23/10 */
 START_TEST(statements_give_the_same_bytes_on_every_store)
 {
     struct compared c = {.leaves_order = true, .unequal = RV_BUF_INIT(1 << 20)};
