@@ -1,4 +1,5 @@
-/* Shared by the files that carry out statements of others: ask.c, ask_tables.c, sqlite_ask.c, postgres_ask.c. */
+/* Shared by the files that carry out statements of others: ask.c, ask_rows.c, ask_tables.c, sqlite_ask.c,
+ * postgres_ask.c. */
 #ifndef RV_STORE_ASK_INTERNAL_H
 #define RV_STORE_ASK_INTERNAL_H
 
@@ -14,7 +15,7 @@
 void rv_ask_write(const struct rv_store_scope *scope, const struct rv_rem_sql *sql, const char *schema, rv_buf *out);
 bool rv_ask_is_table(const char *name);
 
-/* ask.c */
+/* ask_rows.c */
 struct rv_asking_rows {
     const struct rv_store_ask *ask;
     struct rv_store_asked *out;
