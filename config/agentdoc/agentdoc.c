@@ -361,6 +361,10 @@ static struct rv_agentdoc_owner *new_owner(void)
         .routing_enabled = true,
         .routing_max_turns = 20,
         .always_include_last = RV_UNSET,
+        .compaction = RV_UNSET,
+        .moment_token_threshold = RV_UNSET,
+        .moment_max_inject = RV_UNSET,
+        .moment_max_tokens = RV_UNSET,
         .replay = RV_UNSET,
         .child_text = RV_UNSET,
     };

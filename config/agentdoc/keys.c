@@ -6,6 +6,7 @@
 #include "config/agentdoc/agentdoc_internal.h"
 
 static const char *const replay_words[] = {"synthesise", "skip"}; /* in the order of enum rv_replay_policy */
+static const char *const compaction_words[] = {"shorten", "moments", "none"}; /* in the order of enum rv_compaction */
 static const char *const observation_words[] = {[RV_OBSERVATION_SYNC] = "sync", [RV_OBSERVATION_DISABLED] = "disabled"};
 
 /* --- Reading --- */
@@ -104,6 +105,20 @@ static void read_observation(struct rv_agentdoc_reading *r, const struct rv_agen
 static void read_replay(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
 {
     r->doc->replay = read_word(r, f, replay_words, RV_COUNT(replay_words));
+}
+
+/* Another word is not an error: before these keys existed, documents could use their names freely. */
+static void read_compaction(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
+{
+    const struct rv_node *value = f->value;
+
+    r->doc->compaction = RV_UNSET;
+    for (size_t i = 0; value->kind == RV_NODE_STR && i < RV_COUNT(compaction_words); i++)
+        if (rv_str_is(value->text, compaction_words[i]))
+            r->doc->compaction = (int)i;
+    if (r->doc->compaction == RV_UNSET)
+        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &value->src, "write shorten, moments or none",
+                        "compaction has no effect: \"%.*s\" is not a choice", RV_STR_ARG(rv_utf8_cut(value->text, 60)));
 }
 
 /* Another word is not an error: before this key existed, documents could use its name freely. */
@@ -272,6 +287,12 @@ static void write_replay(const struct rv_agentdoc *d, rv_jw *w)
         rv_jw_kv_text(w, "replay", replay_words[d->replay]);
 }
 
+static void write_compaction(const struct rv_agentdoc *d, rv_jw *w)
+{
+    if (d->compaction != RV_UNSET)
+        rv_jw_kv_text(w, "compaction", compaction_words[d->compaction]);
+}
+
 static void write_child_text(const struct rv_agentdoc *d, rv_jw *w)
 {
     if (d->child_text != RV_UNSET)
@@ -397,6 +418,20 @@ static const struct rv_agentdoc_key rows[] = {
      .schema = "{\"enum\":[\"synthesise\",\"skip\",null]}", .type = "`synthesise` or `skip`",
      .default_text = "the chat's", .forms = "flat, nested",
      .meaning = "Earlier calls of tools and their results: shown again as calls, or left out."},
+    {"compaction", CUSTOM(read_compaction, write_compaction), .null_is_unset = true,
+     .schema = "{\"enum\":[\"shorten\",\"moments\",\"none\",null]}", .type = "`shorten`, `moments` or `none`",
+     .default_text = "the chat's", .forms = "flat, nested",
+     .meaning = "Older answers: both ends of long ones are shown, each becomes a hint at the moment that covers it, or "
+                "all are shown whole."},
+    {"moment_token_threshold", .kind = RV_AGENTDOC_INT, .null_is_unset = true, .offset = AT(moment_token_threshold),
+     .unset = RV_UNSET, .schema = FROM_0, .type = "integer, from 0", .default_text = "the chat's",
+     .forms = "flat, nested", .meaning = "Tokens of a session after which its turns become a moment. 0: none is made."},
+    {"moment_max_inject", .kind = RV_AGENTDOC_INT, .null_is_unset = true, .offset = AT(moment_max_inject),
+     .unset = RV_UNSET, .schema = FROM_0, .type = "integer, 0 to 50", .default_text = "the chat's",
+     .forms = "flat, nested", .meaning = "The newest moments of the session that are put before its history."},
+    {"moment_max_tokens", .kind = RV_AGENTDOC_INT, .null_is_unset = true, .offset = AT(moment_max_tokens),
+     .unset = RV_UNSET, .schema = FROM_0, .type = "integer, from 0", .default_text = "the chat's",
+     .forms = "flat, nested", .meaning = "Tokens of their text, beside the budget; the oldest are left out first."},
     {"child_text", CUSTOM(read_child_text, write_child_text), .null_is_unset = true,
      .schema = "{\"enum\":[\"child\",\"parent\",\"both\",\"final\",null]}",
      .type = "`child`, `parent`, `both` or `final`", .default_text = "the pipeline's, else `final`",

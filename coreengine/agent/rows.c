@@ -347,6 +347,15 @@ static bool keeps(const rv_visit *v)
            (v->agent->session.joins || v->shared->origin);
 }
 
+/* The agent's own, where the conversation remembers anything. */
+static int64_t threshold_of(const rv_visit *v)
+{
+    int64_t of_all = v->shared->conversation->moment_token_threshold;
+    int64_t own = v->agent->declared.doc->moment_token_threshold;
+
+    return of_all > 0 && own != RV_UNSET ? own : of_all;
+}
+
 static int rows_init(struct rows *r, const rv_visit *v, enum rv_turn_status status, rv_err **err)
 {
     *r = (struct rows){.v = v,
@@ -355,6 +364,8 @@ static int rows_init(struct rows *r, const rv_visit *v, enum rv_turn_status stat
                        .calls = RV_BUF_INIT(MAX_ROWS),
                        .metadata = RV_BUF_INIT(MAX_ROWS)};
     set_ids(r);
+    if (r->turn)
+        r->turn->moment_token_threshold = threshold_of(v);
     return r->turn ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the rows of a turn");
 }
 

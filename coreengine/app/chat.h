@@ -23,7 +23,10 @@ struct rv_chat_settings {
     int64_t max_tokens;             /* P8_DEFAULT_MAX_TOKENS, else 4000 */
     int64_t request_limit;          /* P8_DEFAULT_REQUEST_LIMIT; 0: the engine's */
     int64_t token_limit;            /* P8_DEFAULT_TOKEN_LIMIT; 0: the engine's */
-    struct rv_history_opts history; /* P8_CONTEXT_TOKEN_BUDGET, P8_ALWAYS_INCLUDE_LAST_MESSAGES, P8_REPLAY_POLICY */
+    struct rv_history_opts history; /* P8_CONTEXT_TOKEN_BUDGET, P8_ALWAYS_INCLUDE_LAST_MESSAGES, P8_REPLAY_POLICY,
+                                       P8_COMPACTION */
+    struct rv_moment_opts moments;  /* P8_MOMENT_MAX_INJECT, P8_MOMENT_MAX_TOKENS */
+    int64_t moment_token_threshold; /* P8_MOMENT_TOKEN_THRESHOLD; 0: none are made */
 };
 /** Read the options from the environment, which keeps the texts. RV_E_INVALID names the variable that cannot be read.
  */
@@ -31,6 +34,10 @@ RV_MUST_CHECK int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **e
 
 /** The part of a session that an agent sees: as its document says, else as the settings say. */
 struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc);
+
+/** The same for what it is told of the session's moments. RV_E_INVALID: the document wants too many. */
+RV_MUST_CHECK int rv_chat_moment_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc,
+                                      struct rv_moment_opts *out, rv_err **err);
 
 /** Check whether a chat would take that document, with what these plugins have: unknown tools and chained tools that do
  * not fit are findings beside those of the document itself. RV_E_NOMEM. */

@@ -116,6 +116,7 @@ static void conversation_free(struct rv_app_conversation *c)
     if (!c)
         return;
     json_object_put(c->talk.history);
+    json_object_put(c->talk.moments);
     json_object_put(c->metadata);
     rv_session_row_fini(&c->row);
     free(c);
@@ -171,7 +172,9 @@ static int fill(struct rv_app_conversation *c, const struct rv_app_run *run, con
         .session_metadata = c->metadata,
         .keeps = true,
         .upto_seq = c->row.n_messages,
-        .history_opts = settings.history};
+        .history_opts = settings.history,
+        .moment_opts = settings.moments,
+        .moment_token_threshold = settings.moment_token_threshold};
     c->talk.history_opts.names_keys = all_can_look_up(run->loaded->pipeline);
     rc = rv_conversation_check(&c->talk, err);
     return rc < 0 ? rc

@@ -5,7 +5,7 @@
 #ifndef RV_CONTEXT_H
 #define RV_CONTEXT_H
 
-#include "coreengine/conversation/messages.h"
+#include "coreengine/conversation/moments.h"
 
 /* --- The agent context --- */
 #define RV_CONTEXT_MAX_TEXT 256  /* bytes of each text but the hint: ids, names and addresses are shorter */
@@ -108,8 +108,11 @@ struct rv_conversation {
     bool keeps;       /* rows become part of the session */
     int64_t upto_seq; /* the newest row that belongs to history; 0: there is none */
     struct rv_history_opts history_opts;
-    char history_hash[RV_HASH_MAX]; /* of the messages' JSON text; "": there are none */
-    json_object *history;           /* the messages; not written; NULL: none */
+    char history_hash[RV_HASH_MAX];    /* of the messages' JSON text; "": there are none */
+    json_object *history;              /* the messages; not written; NULL: none */
+    struct rv_moment_opts moment_opts; /* how `moments` are chosen; not written */
+    json_object *moments;              /* notes of what is remembered (moments.h), part of the history; NULL: none */
+    int64_t moment_token_threshold;    /* a turn after which this much is not remembered makes a chunk; 0: none does */
 };
 /** Tells whether the written form of the conversation could be read back; check this before making a run with it. */
 RV_MUST_CHECK int rv_conversation_check(const struct rv_conversation *c, rv_err **err);

@@ -212,6 +212,8 @@ static int check(const struct rv_conversation *c, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "zone_minutes is %d, beyond a day", c->zone_minutes);
     if (c->upto_seq < 0)
         return RV_FAIL(err, RV_E_INVALID, "upto_seq is negative");
+    if (c->moment_token_threshold < 0)
+        return RV_FAIL(err, RV_E_INVALID, "moment_token_threshold is negative");
     if (c->history_hash[0] && !is_hash(c->history_hash))
         return RV_FAIL(err, RV_E_INVALID, "history_hash is no hash");
     rc = rv_history_opts_check(&c->history_opts, err);
@@ -265,6 +267,10 @@ void rv_conversation_write_json(const struct rv_conversation *c, rv_jw *w)
     rv_history_opts_write(&c->history_opts, w);
     if (c->history_hash[0])
         rv_jw_kv_text(w, "history_hash", c->history_hash);
+    if (c->moments)
+        rv_jw_kv_value(w, "moments", c->moments);
+    if (c->moment_token_threshold > 0)
+        rv_jw_kv_int(w, "moment_token_threshold", c->moment_token_threshold);
     rv_jw_obj_end(w);
 }
 
@@ -382,6 +388,20 @@ static int read_hash(json_object *v, struct read_one *to, rv_err **err)
     return 0;
 }
 
+static int read_moments(json_object *v, struct read_one *to, rv_err **err)
+{
+    int rc = rv_moments_check(v, err);
+
+    return rc == 0 ? rv_json_dup(v, &to->c.moments, err) : rc;
+}
+
+static int read_threshold(json_object *v, struct read_one *to, rv_err **err)
+{
+    (void)err;
+    to->c.moment_token_threshold = json_object_get_int64(v);
+    return 0;
+}
+
 /* The members, in the order in which they are read. */
 static const struct member {
     const char *name;
@@ -399,6 +419,8 @@ static const struct member {
     {"upto_seq", json_type_int, true, read_upto},
     {"history", json_type_object, true, read_opts},
     {"history_hash", json_type_string, false, read_hash},
+    {"moments", json_type_array, false, read_moments},
+    {"moment_token_threshold", json_type_int, false, read_threshold},
 };
 
 static const char *type_text(enum json_type type)
@@ -480,5 +502,6 @@ void rv_conversation_free(struct rv_conversation *c)
         return;
     json_object_put(one->c.session_metadata);
     json_object_put(one->c.history);
+    json_object_put(one->c.moments);
     rv_arena_free(one->room);
 }

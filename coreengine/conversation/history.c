@@ -32,6 +32,8 @@ void rv_history_opts_write(const struct rv_history_opts *o, rv_jw *w)
     rv_jw_kv_bool(w, "count_tool_rows", o->count_tool_rows);
     if (!o->names_keys)
         rv_jw_kv_bool(w, "names_keys", false);
+    if (o->compacts)
+        rv_jw_kv_bool(w, "compacts", true);
     if (o->version > RV_HISTORY_1) /* the first one has no name */
         rv_jw_kv_int(w, "version", o->version);
     rv_jw_obj_end(w);
@@ -105,6 +107,8 @@ static int read_option(const char *key, json_object *value, struct rv_history_op
         return read_flag(key, value, &o->count_tool_rows, err);
     if (rv_str_is(k, "names_keys"))
         return read_flag(key, value, &o->names_keys, err);
+    if (rv_str_is(k, "compacts"))
+        return read_flag(key, value, &o->compacts, err);
     if (rv_str_is(k, "version"))
         return read_version(key, value, &o->version, err);
     return RV_FAIL(err, RV_E_INVALID, "\"%s\" is no option of a history", key);
@@ -123,6 +127,12 @@ int rv_history_opts_read(json_object *json, struct rv_history_opts *out, rv_err 
     }
     *out = o;
     return 0;
+}
+
+void rv_history_compact(struct rv_history_opts *o, enum rv_compaction how)
+{
+    o->compress = how == RV_COMPACTION_SHORTEN;
+    o->compacts = how == RV_COMPACTION_MOMENTS;
 }
 
 int rv_history_opts_check(const struct rv_history_opts *o, rv_err **err)
@@ -163,6 +173,11 @@ static void free_shown(struct shown *s)
     rv_buf_fini(&s->text);
     rv_message_call_fini(&s->call);
     free(s);
+}
+
+void rv_history_set_moments(rv_history *h, json_object *notes)
+{
+    h->moments = notes;
 }
 
 void rv_history_free(rv_history *h)
@@ -286,7 +301,7 @@ static bool shorten(const struct rv_history *h, const struct rv_message *row, en
 {
     char key[RV_MESSAGE_MAX_KEY];
 
-    if (type != RV_MESSAGE_ASSISTANT || !h->opts.compress || h->n_shown < h->opts.always_last ||
+    if (type != RV_MESSAGE_ASSISTANT || !h->opts.compress || h->opts.compacts || h->n_shown < h->opts.always_last ||
         h->opts.compress_keep < 0)
         return false;
     rv_message_key(h->session, row->seq, key);
@@ -320,6 +335,7 @@ static int push_text(struct rv_history *h, const struct rv_message *row, enum rv
         return rc;
     s->role = role_of(type);
     s->seq = row->seq;
+    s->created_us = row->created_us;
     rv_buf_add_str(&s->text, before);
     rv_buf_add_str(&s->text, text);
     return rv_buf_check(&s->text, "a row of a history", err);

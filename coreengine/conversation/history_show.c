@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/conversation/messages_internal.h"
+#include "coreengine/conversation/moments.h"
 #include "coreengine/model/llm/llm.h"
 
 #define MADE_UP "call_" /* and the number of the row (remlight 14, rule 8) */
@@ -193,12 +194,61 @@ static int show(rv_history *h, struct writer *w, rv_err **err)
     return rc;
 }
 
+/* --- memory --- */
+
+static size_t rows_of(const struct shown *s)
+{
+    return s->role || s->is_one_row ? 1 : 2;
+}
+
+/* Answers that are not among the newest rows become hints, where there is more than those and a turn (p8-data 5.3). The
+ * items are oldest first. */
+static int compact(rv_history *h, rv_err **err)
+{
+    size_t last = (size_t)h->opts.always_last, newer = 0, n = rv_moments_count(h->moments);
+    int rc = 0;
+
+    for (size_t i = 0; i < h->n_items; i++)
+        n += rows_of(h->items[i]);
+    if (n < 3 || n - 3 < last) /* not more than last + 2, which may be too large a number */
+        return 0;
+    for (size_t i = h->n_items; i > 0 && rc == 0; i--) {
+        struct shown *s = h->items[i - 1];
+        if (newer >= last && is_assistants(s)) {
+            rv_buf_clear(&s->text);
+            rv_moment_hint(h->moments, s->seq, s->created_us, h->opts.names_keys, &s->text);
+            rc = rv_buf_check(&s->text, "a hint", err);
+        }
+        newer += rows_of(s);
+    }
+    return rc;
+}
+
+/* What is remembered of the session stands before its messages. */
+static int show_moments(const rv_history *h, struct writer *w, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && h->moments && i < json_object_array_length(h->moments); i++) {
+        json_object *text = NULL, *message;
+        if (!json_object_object_get_ex(json_object_array_get_idx(h->moments, i), "text", &text))
+            continue;
+        message = add_message(w, "system", err);
+        rc = message ? rv_json_set_str(message, "content", rv_json_str(text), err) : RV_E_NOMEM;
+    }
+    return rc;
+}
+
 int rv_history_finish(rv_history *h, json_object **out, rv_err **err)
 {
     struct writer w = {.list = json_object_new_array()};
     int rc = w.list ? 0 : RV_FAIL(err, RV_E_NOMEM, "show a history");
 
     turn_around(h); /* results that still wait have no calls: they stand alone */
+    if (rc == 0 && h->opts.compacts)
+        rc = compact(h, err);
+    if (rc == 0)
+        rc = show_moments(h, &w, err);
     if (rc == 0)
         rc = show(h, &w, err);
     rv_index_fini(&w.ids);

@@ -46,6 +46,15 @@ int rv_replay_policy_of(rv_str text)
     return find(policies, RV_COUNT(policies), text);
 }
 
+int rv_compaction_of(rv_str text)
+{
+#define TEXT(n, t, m) t,
+    static const char *const texts[] = {RV_COMPACTIONS(TEXT)};
+#undef TEXT
+
+    return find(texts, RV_COUNT(texts), text);
+}
+
 #define REPLACEMENT "\xef\xbf\xbd"
 
 static bool continues(char c)

@@ -58,10 +58,11 @@ int64_t rv_tokens_estimate(rv_str text);
 
 /* --- What one step adds to a session: made by the core, kept with the step in one transaction --- */
 struct rv_turn {
-    const char *session;    /* id */
-    const char *name;       /* the session's new name; NULL: as it is */
-    json_object *metadata;  /* shallow-merged into the session's; NULL: as it is */
-    const char *agent_name; /* of a session that is new */
+    const char *session;            /* id */
+    const char *name;               /* the session's new name; NULL: as it is */
+    json_object *metadata;          /* shallow-merged into the session's; NULL: as it is */
+    const char *agent_name;         /* of a session that is new */
+    int64_t moment_token_threshold; /* the rows may complete a chunk (moments.h) of this many tokens; 0: none */
     struct rv_message *rows;
     size_t n_rows;
     /* of one that was made with rv_turn_new() */
@@ -114,6 +115,15 @@ enum rv_replay_policy { RV_REPLAY_POLICIES(RV_REPLAY_CONST) RV_N_REPLAY_POLICIES
 const char *rv_replay_policy_text(enum rv_replay_policy policy);
 int rv_replay_policy_of(rv_str text); /* RV_UNSET: another word */
 
+#define RV_COMPACTIONS(X)                                                                                              \
+    X(SHORTEN, "shorten", "of a long answer both ends are shown, with a key that finds the whole again")               \
+    X(MOMENTS, "moments", "an answer becomes a hint at the moment that covers it")                                     \
+    X(NONE, "none", "all answers are shown whole")
+#define RV_COMPACTION_CONST(n, t, m) RV_COMPACTION_##n,
+/* What becomes of older answers. */
+enum rv_compaction { RV_COMPACTIONS(RV_COMPACTION_CONST) RV_N_COMPACTIONS };
+int rv_compaction_of(rv_str text); /* RV_UNSET: another word */
+
 /* What the rows come to has changed since the first version; a run keeps the version that it began with. */
 enum rv_history_version {
     RV_HISTORY_1 = 1, /* of runs that name none */
@@ -132,6 +142,7 @@ struct rv_history_opts {
     int64_t compress_keep; /* see rv_message_compress() */
     bool names_keys;       /* shortened texts say by which key the whole is found: for agents that can look it up */
     bool count_tool_rows;  /* rows that are not shown use up the budget, too (as p8 had it) */
+    bool compacts;         /* instead of shortening: older answers become hints at moments (moments.h) */
 };
 #define RV_HISTORY_OPTS_INIT                                                                                           \
     ((struct rv_history_opts){.version = RV_HISTORY_LAST,                                                              \
@@ -142,6 +153,7 @@ struct rv_history_opts {
                               .compress = true,                                                                        \
                               .compress_keep = RV_COMPRESS_KEEP,                                                       \
                               .names_keys = true})
+void rv_history_compact(struct rv_history_opts *o, enum rv_compaction how);
 /** Tells whether the written form of the options could be read back. */
 RV_MUST_CHECK int rv_history_opts_check(const struct rv_history_opts *o, rv_err **err);
 void rv_history_opts_write(const struct rv_history_opts *o, rv_jw *w); /* an object */
@@ -154,6 +166,9 @@ RV_MUST_CHECK int rv_history_new(const char *session, const struct rv_history_op
 void rv_history_free(rv_history *h);
 /** Add the next older row; copies the parts it needs. *full: older rows cannot be shown any more. */
 RV_MUST_CHECK int rv_history_add(rv_history *h, const struct rv_message *row, bool *full, rv_err **err);
+/** Notes of moments (moments.h): they are told before the messages, and hints refer to them. Borrowed until the end of
+ *  rv_history_finish(). NULL: none. */
+void rv_history_set_moments(rv_history *h, json_object *notes);
 /** The messages, oldest first: an array as `history` of llm.h has it, the caller's. Always keeps the rules of
  *  providers: each call has its result right behind it, ids are there and differ, names are legal, arguments are
  *  objects, nothing is empty. h can only be freed then. */

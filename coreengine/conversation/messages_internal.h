@@ -35,10 +35,11 @@ struct shown {
     rv_buf text;      /* or the result */
     struct call_parts call;
     bool is_error, is_one_row;
-    int64_t seq;    /* of the row: of the call's, where there is one */
-    size_t run;     /* calls that stand directly behind each other have the same; 0: a call on its own */
-    size_t age;     /* of the call: greater is older */
-    int64_t tokens; /* set aside for it */
+    int64_t seq;        /* of the row: of the call's, where there is one */
+    int64_t created_us; /* of a text's row */
+    size_t run;         /* calls that stand directly behind each other have the same; 0: a call on its own */
+    size_t age;         /* of the call: greater is older */
+    int64_t tokens;     /* set aside for it */
 };
 
 /* A result whose call is still to come: it stands further back. */
@@ -60,6 +61,7 @@ struct rv_history {
     bool is_in_run;         /* the row before was a call */
     bool failed_has_part;   /* rows of a failed turn were seen, behind its question */
     bool is_full;
+    json_object *moments; /* borrowed; NULL: none */
 };
 
 /* history.c */

@@ -139,11 +139,13 @@ static int work(struct work *w, rv_err **err)
     while (rc == 0 && !failed && (n = left_of(w, n_claimed)) > 0) {
         struct rv_embeddings_claimed claimed;
         rc = rv_store_claim_embeddings(w->s, rv_buf_cstr(&w->provider), n, now_of(w), &claimed, err);
-        if (rc < 0 || claimed.n == 0)
-            break;
-        n_claimed += claimed.n;
-        rc = embed_batch(w, &claimed, &failed, err);
+        bool is_empty = rc < 0 || claimed.n == 0;
+        n_claimed += rc < 0 ? 0 : claimed.n;
+        if (!is_empty)
+            rc = embed_batch(w, &claimed, &failed, err);
         rv_embeddings_claimed_fini(&claimed);
+        if (is_empty)
+            break;
     }
     return rc;
 }

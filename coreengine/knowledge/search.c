@@ -57,7 +57,7 @@ static int embed_here(struct search *q, rv_err **err)
     return rv_embed_text(rv_str_of(q->rows.provider), q->query->text, q->rows.dims, q->vector, err);
 }
 
-/* A provider that fails is no reason to find nothing: then words decide. */
+/* Words decide when the provider fails. */
 static int embed_there(struct search *q, rv_err **err)
 {
     const struct rv_knowledge_embedder *e = q->query->embedder;

@@ -34,6 +34,7 @@ void sim_session_fini(struct sim_session *c)
     free(c->rows);
     free(c->has_turn);
     json_object_put(c->conversation.history);
+    json_object_put(c->conversation.moments);
     *c = (struct sim_session){0};
 }
 

@@ -1,4 +1,4 @@
-/* The queue of rows whose vectors are made by a server: which ones, who works at which, what became of them. */
+/* The queue of rows whose vectors are made by a server: the provider, claims, and how each attempt ended. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -180,7 +180,7 @@ int rv_store_claim_embeddings(rv_store *s, const char *provider, size_t limit, i
     return rc;
 }
 
-/* --- What became of it --- */
+/* --- The end of an attempt --- */
 
 static int take_off(struct sql_store *st, const struct rv_embedding *e, rv_err **err)
 {

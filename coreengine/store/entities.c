@@ -247,6 +247,12 @@ static int put_row(struct sql_store *st, const struct rv_store_scope *scope, con
     return rc;
 }
 
+int rv_entity_put(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *g,
+                  int64_t now_us, json_object *out, rv_err **err)
+{
+    return put_row(st, scope, g, now_us, out, err);
+}
+
 static int put_rows(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *given,
                     size_t n, int64_t now_us, json_object *out, rv_err **err)
 {

@@ -29,6 +29,11 @@ RV_MUST_CHECK int rv_entity_check_column(const struct rv_kind *kind, const char 
 /** A time as rows have it. */
 void rv_entity_time(int64_t us, char out[RV_TIME_MAX]);
 
+/* --- entities.c --- */
+/** Write a checked row that has an id, in the transaction of the caller. out (an array; may be NULL) gets the row. */
+RV_MUST_CHECK int rv_entity_put(struct sql_store *st, const struct rv_store_scope *scope,
+                                const struct rv_entity_given *g, int64_t now_us, json_object *out, rv_err **err);
+
 /* --- entities_read.c --- */
 /** The statements of the rows of a place. */
 enum sql_id rv_place_by_key(enum rv_kind_place place);

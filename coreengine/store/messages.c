@@ -229,6 +229,8 @@ static int keep_turn(struct sql_store *st, const struct rv_store_scope *scope, c
     }
     if (rc == 0 && !t.is_gone)
         rc = write_target(st, &t, turn, now_us, err);
+    if (rc == 0 && !t.is_gone && turn->moment_token_threshold > 0 && t.total_tokens >= turn->moment_token_threshold)
+        rc = rv_moments_after_turn(st, scope, turn->session, turn->moment_token_threshold, now_us, err);
     rv_buf_fini(&t.metadata);
     return rc;
 }
@@ -317,8 +319,8 @@ static int message_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_message
     return 0;
 }
 
-static int walk(struct sql_store *st, int64_t session, const struct rv_message_filter *f, rv_each_message *each,
-                void *ctx, rv_err **err)
+int rv_messages_walk(struct sql_store *st, int64_t session, const struct rv_message_filter *f, rv_each_message *each,
+                     void *ctx, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, f->newest_first ? SQL_MESSAGES_NEWEST : SQL_MESSAGES);
     int rc;
@@ -351,7 +353,7 @@ static int read_messages(struct sql_store *st, const struct rv_store_scope *scop
     if (rc == 0 || (rc == 1 && found.is_deleted && !filter->with_deleted))
         rc = rv_store_fail_no_session(session, err);
     rv_sql_done(stmt);
-    return rc < 0 ? rc : walk(st, found.key, filter, each, ctx, err);
+    return rc < 0 ? rc : rv_messages_walk(st, found.key, filter, each, ctx, err);
 }
 
 int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const char *session,
@@ -382,22 +384,23 @@ int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, cons
 static int delete_message(struct sql_store *st, const struct rv_store_scope *scope, const char *session, int64_t seq,
                           int64_t now_us, rv_err **err)
 {
-    struct found_session found;
-    rv_sql_stmt *stmt = NULL;
+    struct found_session found = {0};
     int64_t n_deleted = 0;
-    int rc = rv_session_see(st, scope, session, &stmt, &found, err);
+    int rc = rv_session_see_own(st, scope, session, &found, err);
 
-    rv_sql_done(stmt);
-    if (rc < 0)
-        return rc;
-    stmt = rv_sql_use(st, SQL_DELETE_MESSAGE);
-    rv_sql_int(stmt, 1, found.key);
-    rv_sql_int(stmt, 2, seq);
-    rv_sql_int(stmt, 3, now_us);
-    rc = rv_sql_run_counted(stmt, &n_deleted, "delete a message", err);
-    return rc == 0 && n_deleted == 0
-               ? RV_FAIL(err, RV_E_NOT_FOUND, "session \"%s\" has no message %lld", session, (long long)seq)
-               : rc;
+    if (rc == 0) {
+        rv_sql_stmt *stmt = rv_sql_use(st, SQL_DELETE_MESSAGE);
+        rv_sql_int(stmt, 1, found.key);
+        rv_sql_int(stmt, 2, seq);
+        rv_sql_int(stmt, 3, now_us);
+        rc = rv_sql_run_counted(stmt, &n_deleted, "delete a message", err);
+    }
+    if (rc == 0 && n_deleted == 0)
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "session \"%s\" has no message %lld", session, (long long)seq);
+    if (rc == 0)
+        rc = rv_moments_forget(st, &found, seq, now_us, err);
+    rv_session_row_fini(&found.row);
+    return rc;
 }
 
 int rv_store_delete_message(rv_store *s, const struct rv_store_scope *scope, const char *session, int64_t seq,

@@ -171,7 +171,7 @@ static int begin(struct founds *best, size_t limit, rv_err **err)
     return best->at ? 0 : RV_FAIL(err, RV_E_NOMEM, "search");
 }
 
-/* What a group has written may be undone: then nothing of it may be remembered. */
+/* A group may be undone: an index that has its rows is not kept. */
 static int leave(rv_store *s, int rc, struct rv_search_hits *out, rv_err **err)
 {
     if (s->in_group) {

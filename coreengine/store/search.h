@@ -57,7 +57,7 @@ struct rv_search_rows {
 RV_MUST_CHECK int rv_store_search_vectors(rv_store *s, const struct rv_store_scope *scope,
                                           const struct rv_search_rows *rows, struct rv_search_hits *out, rv_err **err);
 /** Rows of one kind by BM25 over the words of the text, as a share (0 to 1) of the most that a row can score. Rows in
- *  scope and category are what is counted for it. */
+ *  scope and category are what is counted. */
 RV_MUST_CHECK int rv_store_search_words(rv_store *s, const struct rv_store_scope *scope,
                                         const struct rv_search_rows *rows, rv_str text, struct rv_search_hits *out,
                                         rv_err **err);
@@ -66,9 +66,9 @@ RV_MUST_CHECK int rv_store_search_words(rv_store *s, const struct rv_store_scope
 
 /** Append the provider of the store: hash-ngram unless another one was set. */
 RV_MUST_CHECK int rv_store_embedding_provider(rv_store *s, rv_buf *out, rv_err **err);
-/** Set it, and queue all rows that have no vector of it. */
+/** Set the provider, and queue all rows that it has not embedded. */
 RV_MUST_CHECK int rv_store_set_embedding_provider(rv_store *s, const char *provider, int64_t now_us, rv_err **err);
-/** Whether vectors of it are made here, at once, and not by a server. */
+/** Whether this process makes the vectors of a provider itself, when a row is written. */
 bool rv_embedding_is_local(const char *provider);
 
 /* A row to embed. */

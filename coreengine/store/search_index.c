@@ -17,6 +17,13 @@ static size_t place_of(const struct rv_number_map *m, uint64_t key)
     return at;
 }
 
+static void map_fini(struct rv_number_map *m)
+{
+    free(m->keys);
+    free(m->values);
+    *m = (struct rv_number_map){0};
+}
+
 static bool grow(struct rv_number_map *m)
 {
     struct rv_number_map more = {.cap = m->cap ? 2 * m->cap : 256};
@@ -24,7 +31,7 @@ static bool grow(struct rv_number_map *m)
     more.keys = calloc(more.cap, sizeof *more.keys);
     more.values = calloc(more.cap, sizeof *more.values);
     if (!more.keys || !more.values) {
-        rv_number_map_fini(&more);
+        map_fini(&more);
         return false;
     }
     for (size_t i = 0; i < m->cap; i++)
@@ -34,12 +41,13 @@ static bool grow(struct rv_number_map *m)
             more.values[at] = m->values[i];
         }
     more.n = m->n;
-    rv_number_map_fini(m);
+    map_fini(m);
     *m = more;
     return true;
 }
 
-uint32_t *rv_number_map_at(struct rv_number_map *m, uint64_t key)
+/* The place of a key's value, made with UINT32_MAX if it is new; NULL: no memory. Valid until the next call. */
+static uint32_t *map_at(struct rv_number_map *m, uint64_t key)
 {
     if (2 * (m->n + 1) > m->cap && !grow(m))
         return NULL;
@@ -52,19 +60,12 @@ uint32_t *rv_number_map_at(struct rv_number_map *m, uint64_t key)
     return &m->values[at];
 }
 
-const uint32_t *rv_number_map_find(const struct rv_number_map *m, uint64_t key)
+static const uint32_t *map_find(const struct rv_number_map *m, uint64_t key)
 {
     if (m->cap == 0)
         return NULL;
     size_t at = place_of(m, key);
     return m->keys[at] == 0 ? NULL : &m->values[at];
-}
-
-void rv_number_map_fini(struct rv_number_map *m)
-{
-    free(m->keys);
-    free(m->values);
-    *m = (struct rv_number_map){0};
 }
 
 /* --- Texts --- */
@@ -85,7 +86,7 @@ uint32_t rv_doc_text(struct rv_search_index *x, rv_str text, bool make)
     if (text.len == 0)
         return 0;
     for (;; h++) {
-        const uint32_t *known = rv_number_map_find(&x->texts, h);
+        const uint32_t *known = map_find(&x->texts, h);
         if (known && rv_str_is(text, x->names[*known - 1]))
             return *known;
         if (known)
@@ -93,7 +94,7 @@ uint32_t rv_doc_text(struct rv_search_index *x, rv_str text, bool make)
         if (!make || !rv_has_room(&x->names, &x->names_cap, x->n_names + 1, sizeof *x->names))
             return UINT32_MAX;
         x->names[x->n_names] = rv_str_dup(text);
-        uint32_t *number = x->names[x->n_names] ? rv_number_map_at(&x->texts, h) : NULL;
+        uint32_t *number = x->names[x->n_names] ? map_at(&x->texts, h) : NULL;
         if (!number) {
             free(x->names[x->n_names]);
             return UINT32_MAX;
@@ -111,7 +112,7 @@ static uint64_t row_key(const struct rv_kind *kind, int64_t row)
 
 void rv_doc_remove(struct rv_search_index *x, const struct rv_kind *kind, int64_t row)
 {
-    const uint32_t *at = rv_number_map_find(&x->rows, row_key(kind, row));
+    const uint32_t *at = map_find(&x->rows, row_key(kind, row));
 
     if (!at || *at == UINT32_MAX || x->docs[*at].is_dead)
         return;
@@ -126,7 +127,7 @@ int rv_doc_add(struct rv_search_index *x, const struct rv_index_doc *doc, size_t
     rv_doc_remove(x, doc->kind, doc->row);
     if (x->n >= RV_INDEX_MAX_DOCS)
         return RV_FAIL(err, RV_E_LIMIT, "more than %zu rows cannot be searched", RV_INDEX_MAX_DOCS);
-    uint32_t *place = rv_number_map_at(&x->rows, row_key(doc->kind, doc->row));
+    uint32_t *place = map_at(&x->rows, row_key(doc->kind, doc->row));
     if (!place || !rv_has_room(&x->docs, &x->cap, x->n + 1, sizeof *x->docs))
         return RV_FAIL(err, RV_E_NOMEM, "keep rows for searching");
     *place = (uint32_t)x->n;
@@ -139,7 +140,7 @@ int rv_doc_add(struct rv_search_index *x, const struct rv_index_doc *doc, size_t
 
 int rv_doc_post(struct rv_search_index *x, uint32_t term, uint32_t posting, rv_err **err)
 {
-    uint32_t *at = rv_number_map_at(&x->terms, term);
+    uint32_t *at = map_at(&x->terms, term);
 
     if (at && *at == UINT32_MAX && rv_has_room(&x->lists, &x->lists_cap, x->n_lists + 1, sizeof *x->lists)) {
         x->lists[x->n_lists] = (struct rv_posting_list){0};
@@ -163,7 +164,7 @@ int rv_doc_post(struct rv_search_index *x, uint32_t term, uint32_t posting, rv_e
 const struct rv_posting_list *rv_doc_list(const struct rv_search_index *x, uint32_t term)
 {
     static const struct rv_posting_list none = {0};
-    const uint32_t *at = rv_number_map_find(&x->terms, term);
+    const uint32_t *at = map_find(&x->terms, term);
 
     return at && *at != UINT32_MAX ? &x->lists[*at] : &none;
 }
@@ -183,9 +184,9 @@ void rv_search_index_free(struct rv_search_index *x)
     free(x->lists);
     free(x->tenant);
     free(x->provider);
-    rv_number_map_fini(&x->rows);
-    rv_number_map_fini(&x->texts);
-    rv_number_map_fini(&x->terms);
+    map_fini(&x->rows);
+    map_fini(&x->texts);
+    map_fini(&x->terms);
     rv_matrix_free(x->matrix);
     free(x);
 }

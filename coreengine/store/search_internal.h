@@ -32,11 +32,6 @@ struct rv_number_map {
     uint32_t *values;
     size_t n, cap;
 };
-/** The place of a key's value, made with UINT32_MAX if it is new; NULL: no memory. Valid until the next call. */
-uint32_t *rv_number_map_at(struct rv_number_map *m, uint64_t key);
-/** NULL: it is not there. */
-const uint32_t *rv_number_map_find(const struct rv_number_map *m, uint64_t key);
-void rv_number_map_fini(struct rv_number_map *m);
 
 enum rv_index_of { RV_INDEX_NAMES, RV_INDEX_WORDS, RV_INDEX_VECTORS };
 

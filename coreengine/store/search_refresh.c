@@ -1,5 +1,5 @@
 /* The indexes of a handle, and how they follow the rows: before each search those that changed since are read. An index
- * that mostly has dead docs, or whose reading failed half-way, is made anew. */
+ * that mostly has dead docs, or whose reading failed half-way, is dropped and read again. */
 #include <endian.h>
 #include <stdlib.h>
 

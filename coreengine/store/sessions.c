@@ -87,6 +87,7 @@ static int check_change(const struct rv_session_change *change, rv_err **err)
     if ((rc = rv_store_check_optional("name", change->name, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = rv_store_check_optional("mode", change->mode, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = check_status(change->status, err)) < 0 ||
+        (rc = rv_store_check_optional("description", change->description, RV_STORE_MAX_QUESTION, err)) < 0 ||
         (rc = rv_store_check_members("metadata", change->metadata, err)) < 0 ||
         (rc = rv_store_check_time("the time", change->now_us, err)) < 0)
         return rc;
@@ -205,6 +206,20 @@ int rv_session_see(struct sql_store *st, const struct rv_store_scope *scope, con
     if (rc == 0 || (rc == 1 && out->is_deleted))
         rc = rv_store_fail_no_session(id, err);
     return rc < 0 ? rc : 0;
+}
+
+int rv_session_see_own(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                       struct found_session *out, rv_err **err)
+{
+    struct rv_session_row row = {0};
+    rv_sql_stmt *stmt = NULL;
+    int rc = rv_session_see(st, scope, id, &stmt, out, err);
+
+    if (rc == 0 && copy_row(&out->row, &row) < 0)
+        rc = RV_FAIL(err, RV_E_NOMEM, "read session \"%s\"", id);
+    rv_sql_done(stmt);
+    out->row = row;
+    return rc;
 }
 
 int rv_session_add(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key, rv_err **err)
@@ -330,6 +345,7 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
         rv_sql_str(stmt, 4, rv_buf_str(metadata));
     rv_sql_int(stmt, 5, change->now_us);
     rv_sql_text(stmt, 6, change->status);
+    rv_sql_text(stmt, 7, change->description);
     rc = rv_sql_run(stmt, "write a session", err);
     return rc < 0 || !change->name ? rc : rv_keys_rename_session(st, found.key, id, change->name, err);
 }
@@ -356,18 +372,21 @@ int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, con
 static int delete_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id, int64_t now_us,
                           rv_err **err)
 {
-    struct found_session found;
-    rv_sql_stmt *stmt = NULL;
-    int rc = rv_session_see(st, scope, id, &stmt, &found, err);
+    struct found_session found = {0};
+    int rc = rv_session_see_own(st, scope, id, &found, err);
 
-    rv_sql_done(stmt);
-    if (rc < 0)
-        return rc;
-    stmt = rv_sql_use(st, SQL_DELETE_SESSION);
-    rv_sql_int(stmt, 1, found.key);
-    rv_sql_int(stmt, 2, now_us);
-    rc = rv_sql_run(stmt, "delete a session", err);
-    return rc < 0 ? rc : rv_keys_drop(st, "sessions", found.key, err);
+    if (rc == 0) {
+        rv_sql_stmt *stmt = rv_sql_use(st, SQL_DELETE_SESSION);
+        rv_sql_int(stmt, 1, found.key);
+        rv_sql_int(stmt, 2, now_us);
+        rc = rv_sql_run(stmt, "delete a session", err);
+    }
+    if (rc == 0)
+        rc = rv_keys_drop(st, "sessions", found.key, err);
+    if (rc == 0)
+        rc = rv_moments_forget(st, &found, 0, now_us, err);
+    rv_session_row_fini(&found.row);
+    return rc;
 }
 
 int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, const char *id, int64_t now_us,

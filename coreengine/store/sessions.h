@@ -37,6 +37,7 @@ RV_MUST_CHECK int rv_store_get_session(rv_store *s, const struct rv_store_scope 
 struct rv_session_change {
     const char *name, *mode;   /* NULL: as it is */
     const char *status;        /* NULL: unchanged */
+    const char *description;   /* of a session that has none; NULL: unchanged */
     json_object *metadata;     /* shallow-merged: members replace members; NULL: as it is */
     const char *const *remove; /* members of metadata that go */
     size_t n_remove;

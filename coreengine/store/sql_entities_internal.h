@@ -53,6 +53,8 @@
     X(DELETE_ENTITY, "UPDATE entities SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                            \
     X(NAMED_ENTITIES, "SELECT key, user_id FROM entities WHERE tenant_id = ?1 AND kind = ?2 AND name = ?3"             \
                       " AND (?4 IS NULL OR user_id = ?4) AND deleted_us IS NULL ORDER BY key")                         \
+    X(CHUNKS, "SELECT key FROM entities WHERE tenant_id = ?1 AND kind = 'moments' AND about = ?2 AND user_id = ?3"     \
+              " AND deleted_us IS NULL AND instr(fields, '\"moment_type\":\"session_chunk\"') > 0 ORDER BY key")       \
     X(PURGE_ENTITIES, "DELETE FROM entities WHERE deleted_us <= ?1")                                                   \
     X(ENTITY_BY_KEY, RV_SQL_ROWS_ENTITIES RV_SQL_BY_KEY " AND e.kind = ?2")                                            \
     X(SESSION_BY_KEY, RV_SQL_ROWS_SESSIONS RV_SQL_BY_KEY)                                                              \

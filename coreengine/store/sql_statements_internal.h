@@ -110,7 +110,8 @@
                    " n_messages, metadata, created_us, updated_us, status)"                                            \
                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, ?8, ?9, ?9, ?10)")                                      \
     X(CHANGE_SESSION, "UPDATE sessions SET name = coalesce(?2, name), mode = coalesce(?3, mode),"                      \
-                      " metadata = coalesce(?4, metadata), status = coalesce(?6, status), updated_us = ?5"             \
+                      " metadata = coalesce(?4, metadata), status = coalesce(?6, status), updated_us = ?5,"            \
+                      " description = coalesce(description, ?7)"                                                       \
                       " WHERE key = ?1")                                                                               \
     X(KEEP_TURN, "UPDATE sessions SET name = coalesce(?2, name), metadata = coalesce(?3, metadata),"                   \
                  " total_tokens = ?4, n_messages = ?5, updated_us = ?6 WHERE key = ?1")                                \

@@ -161,6 +161,9 @@ RV_MUST_CHECK int rv_session_find(struct sql_store *st, const struct rv_store_sc
 /** As that; RV_E_NOT_FOUND when there is none, or it was deleted. */
 RV_MUST_CHECK int rv_session_see(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
                                  rv_sql_stmt **stmt, struct found_session *out, rv_err **err);
+/** The same with texts of its own: rv_session_row_fini(&out->row) in any case, so out starts zeroed. */
+RV_MUST_CHECK int rv_session_see_own(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                                     struct found_session *out, rv_err **err);
 RV_MUST_CHECK int rv_session_add(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key, rv_err **err);
 #define RV_STORE_NAME_ROOM (RV_STORE_MAX_ID + 8)
 void rv_store_session_name(const char *id, char name[RV_STORE_NAME_ROOM]); /* "chat-<id>" */
@@ -168,7 +171,19 @@ int rv_store_fail_no_session(const char *id, rv_err **err);
 
 /* messages.c */
 RV_MUST_CHECK int rv_store_check_turn(const struct rv_turn *turn, rv_err **err);
+/** Messages of the session of that key, as rv_store_read_messages(); upto_seq must be given. */
+RV_MUST_CHECK int rv_messages_walk(struct sql_store *st, int64_t session, const struct rv_message_filter *f,
+                                   rv_each_message *each, void *ctx, rv_err **err);
 /** The turns of an append to the run of that key, in its transaction. */
 RV_MUST_CHECK int rv_turns_keep(struct sql_store *st, int64_t run, const struct rv_store_append *a, rv_err **err);
+
+/* moments.c */
+/** As rv_store_build_moment(), in the transaction that writes a turn. Rows that allow no chunk are no failure. */
+RV_MUST_CHECK int rv_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner, const char *session,
+                                        int64_t threshold, int64_t now_us, rv_err **err);
+/** A message of the session was deleted (seq), or the session is (0): its chunks do not keep the words. found: with its
+ *  own copies of the texts. */
+RV_MUST_CHECK int rv_moments_forget(struct sql_store *st, const struct found_session *found, int64_t seq,
+                                    int64_t now_us, rv_err **err);
 
 #endif

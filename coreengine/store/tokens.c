@@ -16,13 +16,25 @@ bool rv_embedding_is_local(const char *provider)
     return strcmp(provider, RV_EMBED_NGRAM) == 0 || strcmp(provider, RV_EMBED_LOCAL) == 0;
 }
 
+static int read_provider(struct sql_store *st, rv_buf *out, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ABOUT);
+
+    rv_sql_text(stmt, 1, EMBEDDING);
+    int rc = rv_sql_step(stmt, "read the provider of embeddings", err);
+    if (rc == 1)
+        rv_buf_add_str(out, rv_sql_str_at(stmt, 0));
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
 int rv_tokens_provider(struct sql_store *st, bool again, const char **out, rv_err **err)
 {
     rv_buf name = RV_BUF_INIT(RV_EMBED_MAX_NAME);
     int rc = 0;
 
     if (!st->embeds || again) {
-        rc = rv_about_get(st, EMBEDDING, &name, err);
+        rc = read_provider(st, &name, err);
         if (rc == 0 && name.len == 0)
             rv_buf_puts(&name, RV_EMBED_NGRAM);
         if (rc == 0)
@@ -225,7 +237,7 @@ int rv_tokens_drop(struct sql_store *st, const char *kind, int64_t row, rv_err *
 
 int rv_tokens_drop_all(struct sql_store *st, rv_err **err)
 {
-    return rv_sql_run(rv_sql_use(st, SQL_DROP_ALL_TOKENS), "make what rows are found by anew", err);
+    return rv_sql_run(rv_sql_use(st, SQL_DROP_ALL_TOKENS), "drop what rows are found by", err);
 }
 
 int rv_tokens_copy_provider(struct sql_store *from, struct sql_store *to, rv_err **err)

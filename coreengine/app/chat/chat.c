@@ -12,6 +12,7 @@
 
 #define DEFAULT_MODEL      "openai:gpt-4.1"
 #define DEFAULT_MAX_TOKENS 4000
+#define DEFAULT_THRESHOLD  6000            /* tokens of a moment (p8-data 21) */
 #define MAX_RUNS           ((size_t)10000) /* of a session, that are not over */
 
 /* --- settings, from the environment --- */
@@ -60,9 +61,36 @@ static int get_policy(struct rv_history_opts *out, rv_err **err)
     return 0;
 }
 
+static int get_compaction(struct rv_history_opts *out, rv_err **err)
+{
+    const char *text = rv_app_env("P8_COMPACTION");
+
+    if (!text)
+        return 0;
+    int how = rv_compaction_of(rv_str_of(text));
+    if (how < 0)
+        return RV_FAIL(err, RV_E_INVALID, "P8_COMPACTION must be shorten, moments or none, not \"%.60s\"", text);
+    rv_history_compact(out, (enum rv_compaction)how);
+    return 0;
+}
+
+static int get_moments(struct rv_chat_settings *s, rv_err **err)
+{
+    int rc = get_int("P8_MOMENT_TOKEN_THRESHOLD", 0, &s->moment_token_threshold, err);
+
+    if (rc == 0)
+        rc = get_int("P8_MOMENT_MAX_INJECT", 0, &s->moments.max_inject, err);
+    if (rc == 0)
+        rc = get_int("P8_MOMENT_MAX_TOKENS", 0, &s->moments.max_tokens, err);
+    return rc == 0 ? rv_moment_opts_check(&s->moments, err) : rc;
+}
+
 int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **err)
 {
-    struct rv_chat_settings s = {.max_tokens = DEFAULT_MAX_TOKENS, .history = RV_HISTORY_OPTS_INIT};
+    struct rv_chat_settings s = {.max_tokens = DEFAULT_MAX_TOKENS,
+                                 .history = RV_HISTORY_OPTS_INIT,
+                                 .moments = RV_MOMENT_OPTS_INIT,
+                                 .moment_token_threshold = DEFAULT_THRESHOLD};
 
     s.default_model = rv_app_env("P8_DEFAULT_MODEL") ? rv_app_env("P8_DEFAULT_MODEL") : DEFAULT_MODEL;
     int rc = get_temperature(&s, err);
@@ -78,6 +106,10 @@ int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **err)
         rc = get_int("P8_ALWAYS_INCLUDE_LAST_MESSAGES", 0, &s.history.always_last, err);
     if (rc == 0)
         rc = get_policy(&s.history, err);
+    if (rc == 0)
+        rc = get_compaction(&s.history, err);
+    if (rc == 0)
+        rc = get_moments(&s, err);
     if (rc == 0)
         *out = s;
     return rc;

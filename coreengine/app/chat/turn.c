@@ -16,7 +16,8 @@ void chat_end_run(rv_chat *chat)
     chat->bundle = NULL;
     chat->waits = false;
     json_object_put(chat->conversation.history);
-    chat->conversation.history = NULL;
+    json_object_put(chat->conversation.moments);
+    chat->conversation.history = chat->conversation.moments = NULL;
     json_object_put(chat->output);
     json_object_put(chat->chained);
     chat->output = chat->chained = NULL;
@@ -99,8 +100,21 @@ struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *setti
         o.always_last = doc->always_include_last;
     if (doc->replay != RV_UNSET)
         o.policy = doc->replay;
+    if (doc->compaction != RV_UNSET)
+        rv_history_compact(&o, (enum rv_compaction)doc->compaction);
     o.names_keys = rv_agentdoc_names_tool(doc, RV_LOOKUP_TOOL);
     return o;
+}
+
+int rv_chat_moment_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc,
+                        struct rv_moment_opts *out, rv_err **err)
+{
+    *out = settings->moments;
+    if (doc->moment_max_inject != RV_UNSET)
+        out->max_inject = doc->moment_max_inject;
+    if (doc->moment_max_tokens != RV_UNSET)
+        out->max_tokens = doc->moment_max_tokens;
+    return rv_moment_opts_check(out, err);
 }
 
 /* The model of agents that name none, as tools are told it. */
@@ -133,12 +147,15 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, rv_err 
                                   .zone_minutes = chat->opts.zone_minutes,
                                   .keeps = call->keeps,
                                   .upto_seq = row->n_messages,
-                                  .history_opts = rv_chat_history_opts(&chat->opts.settings, a->declared.doc)};
+                                  .history_opts = rv_chat_history_opts(&chat->opts.settings, a->declared.doc),
+                                  .moment_token_threshold = chat->opts.settings.moment_token_threshold};
     if (call->routing) {
         c->has_routing = true;
         c->routing = *call->routing;
     }
-    int rc = rv_conversation_check(c, err);
+    int rc = rv_chat_moment_opts(&chat->opts.settings, a->declared.doc, &c->moment_opts, err);
+    if (rc == 0)
+        rc = rv_conversation_check(c, err);
     if (rc < 0)
         return rc;
     return rv_journal_read_history(chat->opts.store, &scope, c, &c->history, c->history_hash, err);

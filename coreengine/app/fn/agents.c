@@ -338,8 +338,138 @@ static int add_row(rv_history *h, json_object *row, size_t i, bool *full, rv_err
     return rc < 0 ? RV_WRAP(err, rc, "rows[%zu]", i) : 0;
 }
 
+#define MAX_ROWS 1000 /* moments of one input */
+
+/* Notes of moments that are given newest first; *out may be NULL. */
+static int note_moments(json_object *in, bool covers, json_object **out, rv_err **err)
+{
+    json_object *list = rv_json_get_arr(in, "moments"), *rows[MAX_ROWS];
+    struct rv_moment_opts opts = RV_MOMENT_OPTS_INIT;
+    size_t n = list ? json_object_array_length(list) : 0;
+
+    *out = NULL;
+    if (n > MAX_ROWS)
+        return RV_FAIL(err, RV_E_LIMIT, "%zu moments, more than %d", n, MAX_ROWS);
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = json_object_array_get_idx(list, i);
+        if (!json_object_is_type(rows[i], json_type_object))
+            return RV_FAIL(err, RV_E_INVALID, "moments[%zu] is not an object", i);
+    }
+    RV_IGNORE(!rv_json_get_int(in, "max_moments", &opts.max_inject), "left out means the default");
+    RV_IGNORE(!rv_json_get_int(in, "max_tokens", &opts.max_tokens), "left out means the default");
+    return rv_moments_note(rows, n, &opts, covers, out, err);
+}
+
+static void write_system(json_object *notes, rv_jw *out)
+{
+    for (size_t i = 0; notes && i < json_object_array_length(notes); i++) {
+        json_object *text = NULL;
+        if (!json_object_object_get_ex(json_object_array_get_idx(notes, i), "text", &text))
+            continue;
+        rv_jw_obj(out);
+        rv_jw_kv_text(out, "type", "system");
+        rv_jw_kv_value(out, "content", text);
+        rv_jw_kv_int(out, "token_count", 0);
+        rv_jw_obj_end(out);
+    }
+}
+
+static int inject_moments(json_object *in, rv_jw *out, rv_err **err)
+{
+    json_object *notes, *messages = rv_json_get_arr(in, "messages");
+    int rc = note_moments(in, false, &notes, err);
+
+    if (rc == 0) {
+        rv_jw_obj(out);
+        rv_jw_key(out, "messages");
+        rv_jw_arr(out);
+        write_system(notes, out);
+        for (size_t i = 0; messages && i < json_object_array_length(messages); i++)
+            rv_jw_value(out, json_object_array_get_idx(messages, i));
+        rv_jw_arr_end(out);
+        rv_jw_obj_end(out);
+    }
+    json_object_put(notes);
+    return rc;
+}
+
+static bool is_replayed(json_object *message)
+{
+    int type = rv_message_type_of(rv_fn_str(message, "type"));
+
+    return type != RV_MESSAGE_TOOL_CALL && type != RV_MESSAGE_TOOL_RESPONSE && type != RV_MESSAGE_TOOL &&
+           type != RV_MESSAGE_TOOL_RESULT && type != RV_MESSAGE_THINK;
+}
+
+/* One message, or the hint in its place. */
+static int write_compacted(json_object *message, json_object *notes, rv_jw *out, rv_err **err)
+{
+    rv_buf hint = RV_BUF_INIT(RV_FN_MAX_BYTES);
+    int64_t seq = 0, created_us = 0, tokens;
+    int rc = 0;
+
+    RV_IGNORE(!rv_json_get_int(message, "seq", &seq), "left out means that the time decides");
+    if (rv_fn_str(message, "created_at").ptr)
+        rc = rv_time_parse(rv_fn_str(message, "created_at"), &created_us, err);
+    tokens = rv_moment_hint(notes, seq, created_us, true, &hint);
+    if (rc == 0)
+        rc = rv_buf_check(&hint, "a hint", err);
+    if (rc == 0) {
+        rv_jw_obj(out);
+        json_object_object_foreach (message, key, value) {
+            if (strcmp(key, "content") == 0)
+                rv_jw_kv_str(out, key, rv_buf_str(&hint));
+            else if (strcmp(key, "token_count") != 0)
+                rv_jw_kv_value(out, key, value);
+        }
+        rv_jw_kv_int(out, "token_count", tokens);
+        rv_jw_obj_end(out);
+    }
+    rv_buf_fini(&hint);
+    return rc;
+}
+
+static int compact_messages(json_object *in, rv_jw *out, rv_err **err)
+{
+    json_object *messages = rv_json_get_arr(in, "messages"), *notes;
+    size_t n = json_object_array_length(messages), n_replayed = 0, at = 0;
+    int64_t last = RV_HISTORY_OPTS_INIT.always_last;
+    int rc = note_moments(in, true, &notes, err);
+
+    RV_IGNORE(!rv_json_get_int(in, "always_last", &last), "left out means the default");
+    if (rc == 0 && last < 0)
+        rc = RV_FAIL(err, RV_E_INVALID, "always_last is negative");
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        json_object *m = json_object_array_get_idx(messages, i);
+        if (!json_object_is_type(m, json_type_object))
+            rc = RV_FAIL(err, RV_E_INVALID, "messages[%zu] is not an object", i);
+        n_replayed += rc == 0 && is_replayed(m);
+    }
+    if (rc == 0) {
+        bool compacts = n_replayed > 2 && (uint64_t)last < n_replayed - 2;
+        rv_jw_obj(out);
+        rv_jw_key(out, "messages");
+        rv_jw_arr(out);
+        for (size_t i = 0; rc == 0 && i < n; i++) {
+            json_object *m = json_object_array_get_idx(messages, i);
+            bool is_old = at + (uint64_t)last < n_replayed && is_replayed(m);
+            at += is_replayed(m);
+            if (compacts && is_old && rv_message_type_of(rv_fn_str(m, "type")) == RV_MESSAGE_ASSISTANT &&
+                rv_fn_str(m, "content").len > 0)
+                rc = write_compacted(m, notes, out, err);
+            else
+                rv_jw_value(out, m);
+        }
+        rv_jw_arr_end(out);
+        rv_jw_obj_end(out);
+    }
+    json_object_put(notes);
+    return rc;
+}
+
 static int rebuild_messages(json_object *in, rv_jw *out, rv_err **err)
 {
+    json_object *notes = NULL;
     json_object *rows = rv_json_get_arr(in, "rows"), *messages = NULL;
     struct rv_history_opts opts = RV_HISTORY_OPTS_INIT;
     rv_history *h = NULL;
@@ -351,7 +481,11 @@ static int rebuild_messages(json_object *in, rv_jw *out, rv_err **err)
     for (size_t i = json_object_array_length(rows); rc == 0 && !full && i > 0; i--)
         rc = add_row(h, json_object_array_get_idx(rows, i - 1), i - 1, &full, err);
     if (rc == 0)
+        rc = note_moments(in, opts.compacts, &notes, err);
+    if (rc == 0) {
+        rv_history_set_moments(h, notes);
         rc = rv_history_finish(h, &messages, err);
+    }
     if (rc == 0) {
         rv_jw_obj(out);
         rv_jw_kv_value(out, "messages", messages);
@@ -359,6 +493,7 @@ static int rebuild_messages(json_object *in, rv_jw *out, rv_err **err)
     }
     json_object_put(messages);
     rv_history_free(h);
+    json_object_put(notes);
     return rc;
 }
 
@@ -385,10 +520,19 @@ static const struct rv_fn items[] = {
     {"user_id", "{email: string}", "string", "the user id that belongs to an e-mail address", user_id},
     {"compress_message", "{text: string, key?: word, keep?: int}", "{text: string, compressed: bool}",
      "a long text with its middle left out, if that is shorter", compress_message},
-    {"rebuild_messages", "{session: word, rows: list, options?: object}", "{messages: list}",
-     "rows of a session, oldest first, as messages for a model; options: policy, max_tokens, max_messages, since_us, "
-     "always_last, compress, compress_keep, count_tool_rows",
+    {"rebuild_messages",
+     "{session: word, rows: list, options?: object, moments?: list, max_moments?: int, max_tokens?: int}",
+     "{messages: list}",
+     "rows of a session, oldest first, as messages for a model, after its moments, newest first; options: policy, "
+     "max_tokens, max_messages, since_us, always_last, compress, compress_keep, count_tool_rows, compacts",
      rebuild_messages},
+    {"inject_moments", "{moments: list, messages?: list, max_moments?: int, max_tokens?: int}", "{messages: list}",
+     "moments of a session, newest first, as system entries, oldest first, before its messages", inject_moments},
+    {"compact_messages", "{messages: list, moments?: list, always_last?: int, max_moments?: int, max_tokens?: int}",
+     "{messages: list}",
+     "entries of a session, {type, content, seq?, created_at?}, oldest first, with older answers as hints at moments, "
+     "newest first",
+     compact_messages},
 };
 
 const struct rv_fn_group rv_fn_group_agents = {items, RV_COUNT(items)};

@@ -246,7 +246,7 @@ static int read_session(const struct layers *l, struct rv_session_row *row, json
     return rc;
 }
 
-static int write_history(const struct layers *l, const struct rv_conversation *c, rv_err **err)
+static int write_history(const struct layers *l, struct rv_conversation *c, rv_err **err)
 {
     char hash[RV_HASH_MAX];
     json_object *history = NULL;
@@ -274,7 +274,7 @@ static int write_all(const struct layers *l, rv_err **err)
     int rc = rv_chat_settings_read(&settings, err);
     if (rc == 0)
         rc = read_session(l, &session, &metadata, err);
-    const struct rv_conversation c = {
+    struct rv_conversation c = {
         .context = {.user_id = l->sources->scope.user,
                     .tenant_id = l->sources->scope.tenant ? l->sources->scope.tenant : RV_STORE_TENANT,
                     .session_id = session.id,
@@ -284,6 +284,8 @@ static int write_all(const struct layers *l, rv_err **err)
         .upto_seq = session.n_messages,
         .zone_minutes = rv_cli_zone_minutes(),
         .history_opts = rv_chat_history_opts(&settings, l->doc)};
+    if (rc == 0)
+        rc = rv_chat_moment_opts(&settings, l->doc, &c.moment_opts, err);
     if (rc == 0) {
         write_heading(l, "system prompt: of the agent");
         rc = rv_agentdoc_prompt(l->doc, l->structured, l->out, err);
@@ -297,6 +299,7 @@ static int write_all(const struct layers *l, rv_err **err)
         write_heading(l, "history: of the session");
         rc = write_history(l, &c, err);
     }
+    json_object_put(c.moments);
     json_object_put(metadata);
     rv_session_row_fini(&session);
     return rc;

@@ -175,8 +175,17 @@ static const struct rv_cli_verb delete_message_verb = {
 };
 
 static const struct rv_cli_verb *const subs[] = {
-    &list_verb,   &rv_verb_sessions_show, &rv_verb_sessions_messages, &rv_verb_sessions_export,
-    &change_verb, &delete_verb,           &delete_message_verb,       NULL,
+    &list_verb,
+    &rv_verb_sessions_show,
+    &rv_verb_sessions_messages,
+    &rv_verb_sessions_export,
+    &rv_verb_sessions_timeline,
+    &rv_verb_sessions_search,
+    &rv_verb_sessions_clone,
+    &change_verb,
+    &delete_verb,
+    &delete_message_verb,
+    NULL,
 };
 
 const struct rv_cli_verb rv_verb_sessions = {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/store/journal/journal_internal.h"
+#include "coreengine/store/moments.h"
 
 #define MAX_TEXT ((size_t)64 << 20)
 
@@ -113,7 +114,7 @@ static int hash_of(json_object *messages, char hash[RV_HASH_MAX], rv_err **err)
 
 /* told_us: for a run that was told it at that moment, also what its owner has deleted since; 0: now. */
 static int read_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
-                        int64_t told_us, json_object **out, char hash[RV_HASH_MAX], rv_err **err)
+                        json_object *moments, int64_t told_us, json_object **out, char hash[RV_HASH_MAX], rv_err **err)
 {
     const struct rv_message_filter filter = {
         .upto_seq = c->upto_seq, .newest_first = true, .with_deleted = told_us > 0, .told_us = told_us};
@@ -127,8 +128,10 @@ static int read_history(rv_store *store, const struct rv_store_scope *scope, con
     int rc = rv_history_new(session, &c->history_opts, &h, err);
     if (rc == 0)
         rc = rv_store_read_messages(store, scope, session, &filter, add_row, h, err);
-    if (rc == 0)
+    if (rc == 0) {
+        rv_history_set_moments(h, moments);
         rc = rv_history_finish(h, out, err);
+    }
     if (rc == 0)
         rc = hash_of(*out, hash, err);
     rv_history_free(h);
@@ -140,10 +143,25 @@ static int read_history(rv_store *store, const struct rv_store_scope *scope, con
     return rc;
 }
 
-int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
+/* Moments may change later: the run keeps what it is told of them. */
+static int note_moments(rv_store *store, const struct rv_store_scope *scope, struct rv_conversation *c, rv_err **err)
+{
+    const struct rv_history_opts *o = &c->history_opts;
+
+    if (c->moments || c->upto_seq <= 0 || !c->context.session_id || c->moment_opts.max_inject == 0 ||
+        o->max_tokens == 0)
+        return 0;
+    return rv_store_note_moments(store, scope, c->context.session_id, &c->moment_opts, o->compacts, &c->moments, err);
+}
+
+int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope, struct rv_conversation *c,
                             json_object **out, char hash[RV_HASH_MAX], rv_err **err)
 {
-    return read_history(store, scope, c, 0, out, hash, err);
+    int rc = note_moments(store, scope, c, err);
+
+    *out = NULL;
+    return rc < 0 ? RV_WRAP(err, rc, "read the moments of session \"%s\"", c->context.session_id)
+                  : read_history(store, scope, c, c->moments, 0, out, hash, err);
 }
 
 int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
@@ -153,7 +171,7 @@ int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope,
     const struct rv_store_scope owner = {.tenant = scope->tenant, .user = user ? user : ""};
     char hash[RV_HASH_MAX];
 
-    int rc = read_history(store, &owner, c, told_us > 0 ? told_us : 1, out, hash, err);
+    int rc = read_history(store, &owner, c, c->moments, told_us > 0 ? told_us : 1, out, hash, err);
     if (rc < 0 || strcmp(hash, c->history_hash) == 0)
         return rc;
     json_object_put(*out);

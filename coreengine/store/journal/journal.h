@@ -115,9 +115,10 @@ RV_MUST_CHECK int rv_journal_takeovers(rv_store *store, const struct rv_store_sc
 
 /* --- Conversations --- */
 /** The messages of c's session up to c->upto_seq, by its rules, and their hash ("" and NULL: there are none); *out is
- * the caller's. Needed to begin a run with these messages. */
+ * the caller's. Needed to begin a run with these messages. Where c->moments is NULL it becomes notes of the session's
+ * moments (the caller's, too), which the messages begin with. */
 RV_MUST_CHECK int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope,
-                                          const struct rv_conversation *c, json_object **out, char hash[RV_HASH_MAX],
+                                          struct rv_conversation *c, json_object **out, char hash[RV_HASH_MAX],
                                           rv_err **err);
 
 /* --- Questions --- */

@@ -119,6 +119,7 @@ Suite *workers_suite(void);
 Suite *entities_suite(void);
 Suite *entities_names_suite(void);
 Suite *entities_random_suite(void);
+Suite *moments_suite(void);
 
 #define ADD(tc, test) tcase_add_loop_test((tc), (test), 0, n_store_impls)
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/conversation/moments.h"
 #include "coreengine/model/wire/wire.h"
 #include "tests/kit/suites.h"
 #include "tests/unit/messages/rows.h"
@@ -165,6 +166,115 @@ START_TEST(whatever_is_stored_becomes_messages_that_providers_take)
 }
 END_TEST
 
+/* --- memory --- */
+
+static json_object *told_of(const struct session *s, const struct rv_history_opts *o, json_object *moments)
+{
+    rv_history *h = NULL;
+    json_object *messages = NULL;
+    rv_err *err = NULL;
+    bool full = false;
+
+    if (rv_history_new("s", o, &h, &err) < 0)
+        rv_kit_die("%s", rv_err_text(err));
+    rv_history_set_moments(h, moments);
+    for (size_t i = s->n; i > 0 && !full; i--)
+        if (rv_history_add(h, &s->rows[i - 1], &full, &err) < 0)
+            rv_kit_die("%s", rv_err_text(err));
+    if (rv_history_finish(h, &messages, &err) < 0)
+        rv_kit_die("%s", rv_err_text(err));
+    rv_history_free(h);
+    return messages;
+}
+
+/* Whether the message of the whole history became what stands in the compacted one. */
+static bool is_kept_or_hint(json_object *whole, json_object *compacted, bool *is_hint)
+{
+    rv_str now = rule_text(compacted, "content");
+
+    *is_hint = false;
+    if (rv_json_equal(whole, compacted))
+        return true;
+    *is_hint = now.len > 9 && (memcmp(now.ptr, "[Earlier:", 9) == 0 || memcmp(now.ptr, "[earlier ", 9) == 0);
+    return *is_hint && rule_is(whole, "role", "assistant") && rule_is(compacted, "role", "assistant") &&
+           rv_json_equal(json_object_object_get(whole, "tool_calls"), json_object_object_get(compacted, "tool_calls"));
+}
+
+/* Proves p8-data.23/2: The last rows and the words of users never change, stored rows never do, twice is once */
+START_TEST(only_older_answers_become_hints)
+{
+    int n_hints = 0;
+    json_object *moments = rv_kit_json("[{'name':'m','hint':'H','text':'T','from_seq':1,'through_seq':9}]");
+
+    for (uint64_t seed = 0; seed < N_SESSIONS; seed++) {
+        struct session s;
+        json_object *whole, *compacted, *again, *notes = seed % 2 ? moments : NULL;
+        struct rv_history_opts o;
+
+        session_init(&s, seed + 7);
+        session_make_wild(&s);
+        o = session_options(&s);
+        rv_history_compact(&o, RV_COMPACTION_NONE);
+        whole = told_of(&s, &o, notes);
+        rv_history_compact(&o, RV_COMPACTION_MOMENTS);
+        compacted = told_of(&s, &o, notes);
+        again = told_of(&s, &o, notes);
+        ck_assert(rv_json_equal(compacted, again));
+        check_rules(compacted, seed);
+        size_t n = json_object_array_length(whole);
+        ck_assert_uint_eq(n, json_object_array_length(compacted));
+        for (size_t i = 0; i < n; i++) {
+            bool is_hint;
+            ck_assert_msg(
+                is_kept_or_hint(json_object_array_get_idx(whole, i), json_object_array_get_idx(compacted, i), &is_hint),
+                "session %d: message %zu of %zu", (int)seed, i, n);
+            ck_assert_msg(!is_hint || (int64_t)(n - i) > o.always_last / 2, "session %d: a hint among the last %d",
+                          (int)seed, (int)o.always_last);
+            n_hints += is_hint;
+        }
+        json_object_put(whole);
+        json_object_put(compacted);
+        json_object_put(again);
+        session_fini(&s);
+    }
+    json_object_put(moments);
+    ck_assert_int_gt(n_hints, N_SESSIONS / 4);
+}
+END_TEST
+
+/* Proves p8-data.23/1: What is kept is the end of the session, and an older row never changes what stands behind it */
+START_TEST(an_older_row_changes_nothing_behind_it)
+{
+    for (uint64_t seed = 0; seed < N_SESSIONS; seed++) {
+        struct session s;
+        struct rv_history_opts o;
+
+        session_init(&s, seed + 3);
+        for (s.n = 0; s.n < 20; s.n++)
+            s.rows[s.n] = (struct rv_message){.type = session_pick(&s, 2) ? "user" : "assistant",
+                                              .has_content = true,
+                                              .content = RV_STR_LIT("words of somebody"),
+                                              .token_count = session_pick(&s, 9),
+                                              .seq = (int64_t)s.n + 2};
+        o = RV_HISTORY_OPTS_INIT;
+        o.max_tokens = session_pick(&s, 60);
+        json_object *before = told_of(&s, &o, NULL);
+        memmove(s.rows + 1, s.rows, s.n * sizeof *s.rows);
+        s.rows[0] = (struct rv_message){.type = "user", .has_content = true, .content = RV_STR_LIT("older"), .seq = 1};
+        s.n++;
+        json_object *after = told_of(&s, &o, NULL);
+        size_t n = json_object_array_length(before), m = json_object_array_length(after);
+        ck_assert_uint_ge(m, n);
+        ck_assert_uint_le(m, n + 1);
+        for (size_t i = 0; i < n; i++)
+            ck_assert(rv_json_equal(json_object_array_get_idx(before, i), json_object_array_get_idx(after, m - n + i)));
+        json_object_put(before);
+        json_object_put(after);
+        session_fini(&s);
+    }
+}
+END_TEST
+
 /* --- sound sessions --- */
 
 /* "c7" of the arguments {"is":"c7",...} and "r7" of the result "r7 ...". */
@@ -309,6 +419,8 @@ int main(void)
     TCase *c = tcase_create("property");
 
     tcase_add_test(c, whatever_is_stored_becomes_messages_that_providers_take);
+    tcase_add_test(c, only_older_answers_become_hints);
+    tcase_add_test(c, an_older_row_changes_nothing_behind_it);
     tcase_add_test(c, no_call_is_parted_from_its_result);
     tcase_add_test(c, as_much_is_shown_as_has_room);
     suite_add_tcase(suite, c);

@@ -9,6 +9,7 @@ TCase *calls_case(void);
 TCase *golden_case(void);
 TCase *history_case(void);
 TCase *keys_case(void);
+TCase *moments_case(void);
 TCase *options_case(void);
 TCase *turn_case(void);
 TCase *words_case(void);

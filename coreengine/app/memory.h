@@ -1,0 +1,74 @@
+/* What a store remembers of conversations, for fronts: sessions searched, copied, told as a timeline; moments with a
+ * session of their own; the feed of a user's days. Every call has a scope: a user sees only their own data and shared
+ * data. */
+#ifndef RV_APP_MEMORY_H
+#define RV_APP_MEMORY_H
+
+#include "coreengine/app/app.h"
+#include "coreengine/store/entities.h"
+#include "coreengine/store/moments.h"
+#include "coreengine/store/sessions.h"
+
+#define RV_APP_MAX_EVENTS 10000 /* of one timeline */
+#define RV_APP_MAX_DAYS   366   /* of one feed */
+
+/** The newest `limit` messages and moments of a session (1 to RV_APP_MAX_EVENTS), oldest first: an array of {event_type
+ *  ("message" or "moment"), event_id, event_timestamp, name_or_type, content_or_summary, encryption_level, metadata},
+ *  the caller's. A moment stands where it starts. RV_E_NOT_FOUND: no such session in the scope. */
+RV_MUST_CHECK int rv_app_timeline(rv_store *store, const struct rv_store_scope *scope, const char *session,
+                                  int64_t limit, json_object **out, rv_err **err);
+
+struct rv_app_clone {
+    const char *session;  /* that is copied */
+    const char *id;       /* of the copy; NULL: random */
+    const char *user;     /* owner of the copy; NULL: the same. Only an operator gives a session to another user */
+    const char *agent;    /* of the copy; NULL: the same */
+    int64_t max_messages; /* the first ones; 0: all */
+    int64_t now_us;
+    struct rv_rand rand; /* for ids */
+};
+/** Copy a session: the name gets " (clone)", the metadata cloned_from, messages new ids. Rows of asked agents are not
+ *  copied, nor are moments. One transaction. id: room for RV_STORE_MAX_ID + 1 bytes. RV_E_NOT_FOUND; RV_E_EXISTS: the
+ *  id is taken; RV_E_DENIED; RV_E_LIMIT: more than 64 MiB of words. */
+RV_MUST_CHECK int rv_app_clone_session(rv_store *store, const struct rv_store_scope *scope,
+                                       const struct rv_app_clone *how, char *id, int64_t *n_messages, rv_err **err);
+
+struct rv_app_session_search {
+    const char *name;  /* part of the name, in any case of ASCII letters; NULL: any */
+    const char *agent; /* NULL: any */
+    const char *const *tags;
+    size_t n_tags;      /* all of them */
+    int64_t since_us;   /* touched since; 0: any */
+    int64_t page, size; /* page from 1; size 1 to 100 */
+};
+/** {results: [{session's columns, message_count, similarity}], page, size, total}, newest first; the caller's.
+ *  similarity is null: nothing is compared yet. */
+RV_MUST_CHECK int rv_app_search_sessions(rv_store *store, const struct rv_store_scope *scope,
+                                         const struct rv_app_session_search *search, json_object **out, rv_err **err);
+
+struct rv_app_moment_session {
+    json_object *moment;     /* columns of the moment: name and moment_type are needed; borrowed */
+    const char *session;     /* that it belongs to, made if it is not there; NULL: a new one */
+    const char *description; /* of a session without one; NULL: the summary */
+    int64_t now_us;
+    struct rv_rand rand;
+};
+/** Write a moment and make sure that it has a session: a new one is named after it and has its type as mode, one that
+ * is there gets it in its metadata (uploads, resource_keys, latest_moment_id, latest_summary). One transaction. *out:
+ * the row of the moment, the caller's. session: room for RV_STORE_MAX_ID + 1 bytes. */
+RV_MUST_CHECK int rv_app_moment_session(rv_store *store, const struct rv_store_scope *scope,
+                                        const struct rv_app_moment_session *what, char *session, json_object **out,
+                                        rv_err **err);
+
+struct rv_app_feed {
+    const char *before_date; /* "YYYY-MM-DD": this day and earlier ones; NULL: all */
+    int64_t days;            /* with anything in them, 1 to RV_APP_MAX_DAYS */
+    bool include_future;     /* moments that have not started yet; reminders always are in it */
+    int64_t now_us;
+};
+/** Days of a user (UTC), newest first: an array with a daily_summary of each day and the day's moments behind it, but
+ * no chunks of sessions; the caller's. */
+RV_MUST_CHECK int rv_app_feed(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_feed *what,
+                              json_object **out, rv_err **err);
+
+#endif

@@ -1,0 +1,21 @@
+/* Moments that the store itself makes: chunks of sessions (coreengine/conversation/moments.h). A chunk follows from the
+ * messages alone, so it is made in the transaction that writes them: a crash leaves both or neither, and none is made
+ * twice. */
+#ifndef RV_STORE_MOMENTS_H
+#define RV_STORE_MOMENTS_H
+
+#include "coreengine/conversation/moments.h"
+#include "coreengine/store/handle.h"
+
+/** Make a chunk of the messages that no chunk of the session covers, if their tokens are at least `threshold` (0: in
+ * any case); one transaction. *out: the row of the moment, the caller's; NULL: there was nothing to do. RV_E_NOT_FOUND:
+ * no such session in the scope. */
+RV_MUST_CHECK int rv_store_build_moment(rv_store *s, const struct rv_store_scope *scope, const char *session,
+                                        int64_t threshold, int64_t now_us, json_object **out, rv_err **err);
+/** Notes of the moments of a session, as its next turn is told them. Only moments of the session's owner count, which
+ * scope names (user "": none). *out is the caller's; NULL: there are none. */
+RV_MUST_CHECK int rv_store_note_moments(rv_store *s, const struct rv_store_scope *scope, const char *session,
+                                        const struct rv_moment_opts *opts, bool covers, json_object **out,
+                                        rv_err **err);
+
+#endif
