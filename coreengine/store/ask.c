@@ -1,4 +1,4 @@
-/* Carrying out a statement that others wrote: what both databases have in common. */
+/* Carrying out a statement that others wrote: its arguments, and the driver that does it. */
 #include "coreengine/store/ask.h"
 
 #include "coreengine/store/ask_internal.h"

@@ -1,4 +1,4 @@
-/* Rows of a statement that others wrote, on their way to the caller: the limits of rows, cells and bytes. */
+/* Rows of a statement that others wrote: both databases pass them here, where they are cut to the limits. */
 #include "coreengine/store/ask_internal.h"
 
 int rv_ask_columns(struct rv_asking_rows *r, const char *const *names, size_t n, rv_err **err)
