@@ -53,6 +53,194 @@ static const struct rv_cap_entry entries[] = {
          }
      }),
      keep_record},
+    {RV_CAP_TOOL, "search", RV_CAP_JSON({
+         "description": "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is no query.",
+         "risk": "read_only",
+         "category": "read",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["query"],
+             "properties": {
+                 "query": {"type": "string", "description": "begins with LOOKUP, SEARCH, FUZZY, TRAVERSE or SQL"},
+                 "limit": {"type": ["integer", "null"], "default": 20, "description": "results at most"}
+             }
+         },
+         "services": ["query"]
+     }),
+     search},
+    {RV_CAP_TOOL, "save_moments", RV_CAP_JSON({
+         "description": "Keep moments: what is worth coming back to, and what it is connected with. One of the same name is written over.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["moments"],
+             "properties": {
+                 "moments": {
+                     "type": "array",
+                     "items": {"type": "object"},
+                     "description": "each: name, summary, topic_tags, emotion_tags, affinity_fragments (each: target, which is the name of something that is kept already, relation, weight from 0 to 1, reason)"
+                 },
+                 "user_id": {"type": ["string", "null"], "default": null, "description": "leave it out"}
+             }
+         },
+         "services": ["entities.lookup", "entities.put"]
+     }),
+     save_moments},
+    {RV_CAP_TOOL, "get_moments", RV_CAP_JSON({
+         "description": "List what is remembered, newest first. All that is given has to fit.",
+         "risk": "read_only",
+         "category": "read",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "properties": {
+                 "moment_type": {"type": ["string", "null"], "default": null, "description": "dream, session_chunk, content_upload, reminder, web_search, note, ..."},
+                 "category": {"type": ["string", "null"], "default": null},
+                 "topic_tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null, "description": "all of them"},
+                 "after_date": {"type": ["string", "null"], "default": null, "description": "the first day or time, as 2026-01-31 or 2026-01-31T09:30Z"},
+                 "before_date": {"type": ["string", "null"], "default": null, "description": "the last day or time"},
+                 "limit": {"type": ["integer", "null"], "default": 20, "description": "1 to 100"},
+                 "offset": {"type": ["integer", "null"], "default": 0, "description": "how many to pass over"}
+             }
+         },
+         "services": ["entities.find"]
+     }),
+     get_moments},
+    {RV_CAP_TOOL, "get_user_profile", RV_CAP_JSON({
+         "description": "What is known about the person of this conversation.",
+         "risk": "read_only",
+         "category": "read",
+         "input_schema": {"type": "object", "additionalProperties": false, "properties": {}},
+         "services": ["entities.find"]
+     }),
+     get_user_profile},
+    {RV_CAP_TOOL, "update_user_metadata", RV_CAP_JSON({
+         "description": "Keep facts about the person of this conversation. Send only what changed. Sections: relations (name, role, notes), interests, feeds (url, name, type, notes), preferences, facts, categories, sources.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["metadata"],
+             "properties": {
+                 "metadata": {"type": "object", "description": "sections; each takes the place of the one that is kept"},
+                 "remove_keys": {"type": ["array", "null"], "items": {"type": "string"}, "default": null, "description": "sections to forget"},
+                 "list_mode": {"type": ["string", "null"], "default": null, "description": "replace (default), or union: relations, feeds and interests are added to those that are kept"}
+             }
+         },
+         "services": ["entities.find", "entities.merge_metadata"]
+     }),
+     update_user_metadata},
+    {RV_CAP_TOOL, "remind_me", RV_CAP_JSON({
+         "description": "Remind the person of this conversation at a time, or again and again. A reminder of the same name is replaced.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["name", "description", "crontab"],
+             "properties": {
+                 "name": {"type": "string", "description": "a short name"},
+                 "description": {"type": "string", "description": "what to say then"},
+                 "crontab": {"type": "string", "description": "once: 2026-04-15T15:00+02:00 (UTC without an offset); again and again: five fields as 0 9 * * MON-FRI, or @daily; in UTC"},
+                 "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
+             }
+         },
+         "services": ["entities.put", "schedules.add"]
+     }),
+     remind_me},
+    {RV_CAP_TOOL, "save_plot", RV_CAP_JSON({
+         "description": "Keep a drawing of this conversation: its source as text.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["title", "source"],
+             "properties": {
+                 "title": {"type": "string"},
+                 "source": {"type": "string"},
+                 "plot_type": {"type": ["string", "null"], "default": "mermaid", "description": "mermaid, chartjs or vega"},
+                 "description": {"type": ["string", "null"], "default": null},
+                 "topic_tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
+             }
+         },
+         "services": ["entities.find", "entities.get", "entities.merge_metadata", "entities.put"]
+     }),
+     save_plot},
+    {RV_CAP_TOOL, "remove_plot", RV_CAP_JSON({
+         "description": "Take a drawing out of the collection of a day.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["plot_id"],
+             "properties": {
+                 "plot_id": {"type": "string"},
+                 "collection_date": {"type": ["string", "null"], "default": null, "description": "as 2026-01-31; today if it is left out"}
+             }
+         },
+         "services": ["entities.find", "entities.get", "entities.merge_metadata", "entities.put"]
+     }),
+     remove_plot},
+    {RV_CAP_TOOL, "get_file", RV_CAP_JSON({
+         "description": "What an uploaded file says: rows of a table, or text.",
+         "risk": "read_only",
+         "category": "read",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["file_id"],
+             "properties": {
+                 "file_id": {"type": "string", "description": "id of the file, or of the moment that tells of it"},
+                 "head": {"type": ["integer", "null"], "default": 0, "description": "so many rows or lines; 0: all"}
+             }
+         },
+         "services": ["entities.get"]
+     }),
+     get_file},
+    {RV_CAP_TOOL, "read_resource", RV_CAP_JSON({
+         "description": "Something by its address: user://profile, or files://{file_id}.",
+         "risk": "read_only",
+         "category": "read",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["uri"],
+             "properties": {"uri": {"type": "string"}}
+         },
+         "services": ["entities.find", "entities.get"]
+     }),
+     read_resource},
+    {RV_CAP_TOOL, "web_search", RV_CAP_JSON({
+         "description": "Search the web. What is found is kept as resources, unless save is false.",
+         "risk": "medium",
+         "category": "network",
+         "effect": "non_idempotent",
+         "timeout_ms": 60000,
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["query"],
+             "properties": {
+                 "query": {"type": "string"},
+                 "max_results": {"type": ["integer", "null"], "default": 5, "description": "1 to 20"},
+                 "search_depth": {"type": ["string", "null"], "default": "basic", "description": "basic or advanced"},
+                 "save": {"type": ["boolean", "null"], "default": true}
+             }
+         },
+         "services": ["entities.put", "http.request", "quotas.take"]
+     }),
+     web_search},
     P8_AGENTS
     RV_CAP_END,
 };
@@ -80,7 +268,34 @@ static void p8_close(void *self)
     if (p->base >= 0)
         close(p->base);
     free(p->records);
+    free(p->web_key);
+    free(p->web_url);
     free(p);
+}
+
+/* A key of the environment, or of the configuration, which goes first. */
+static bool settle_web(struct p8 *p, json_object *config, char *error, uint32_t size)
+{
+    const char *key = json_object_get_string(json_object_object_get(config, "tavily_api_key"));
+    const char *url = json_object_get_string(json_object_object_get(config, "web_search_url"));
+    const char *names[] = {"P8_TAVILY_API_KEY", "TAVILY_API_KEY"};
+
+    for (size_t i = 0; i < 2 && (!key || !*key); i++)
+        key = getenv(names[i]);
+    url = url ? url : "https://api.tavily.com";
+    if (strlen(url) > MAX_URL) {
+        snprintf(error, size, "web_search_url has more than %d bytes", MAX_URL);
+        return false;
+    }
+    p->web_url = strdup(url);
+    if (key && *key)
+        p->web_key = strdup(key);
+    if (p->web_url && strlen(url) > 0 && url[strlen(url) - 1] == '/')
+        p->web_url[strlen(url) - 1] = '\0';
+    if (p->web_url && (!key || !*key || p->web_key))
+        return true;
+    snprintf(error, size, "out of memory");
+    return false;
 }
 
 static bool settle(struct p8 *p, const struct rv_cap_host *host, json_object *config, char *error, uint32_t size)
@@ -118,7 +333,7 @@ static int p8_open(const struct rv_cap_host *host, const char *config_text, void
         snprintf(error, error_size, "out of memory");
     if (p)
         p->base = -1;
-    ok = ok && settle(p, host, config, error, error_size);
+    ok = ok && settle_web(p, config, error, error_size) && settle(p, host, config, error, error_size);
     json_object_put(config);
     if (!ok) {
         p8_close(p);
@@ -139,6 +354,18 @@ RV_CAPABILITY(.name = "p8", .version = "1.0.0",
                           "minLength" : 1,
                           "maxLength" : 1000,
                           "description" : "file below the pipeline's folder that keep_record writes lines to"
+                      },
+                      "tavily_api_key" : {
+                          "type" : "string",
+                          "maxLength" : 1000,
+                          "description" :
+                              "key of the search engine of web_search; else P8_TAVILY_API_KEY of the environment"
+                      },
+                      "web_search_url" : {
+                          "type" : "string",
+                          "minLength" : 1,
+                          "maxLength" : 1000,
+                          "description" : "where that search engine is: https://api.tavily.com"
                       }
                   }
               }),

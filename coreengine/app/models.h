@@ -4,6 +4,7 @@
 #define RV_APP_MODELS_H
 
 #include "coreengine/app/app.h"
+#include "coreengine/knowledge/search.h"
 #include "coreengine/model/provider/provider.h"
 
 #define RV_APP_MAX_FETCH   ((size_t)64 << 20) /* bytes of one answer */
@@ -44,5 +45,11 @@ RV_MUST_CHECK int rv_app_embed_target(rv_str provider, const char *model, const 
 /** Ask for the vectors of n texts at once; dimensions 0: as many as the model has. RV_E_PROVIDER, RV_E_TIMEOUT. */
 RV_MUST_CHECK int rv_app_embed(const struct rv_app *app, const struct rv_embed_target *target, const rv_str *texts,
                                size_t n, int64_t dimensions, struct rv_embeddings *out, rv_err **err);
+/** What makes vectors for searches and for the queue: providers are "openai:text-embedding-3-small",
+ * "openai:text-embedding-3-large@256" (dimensions), "ollama:nomic-embed-text", "openai" (its usual model). Keys and
+ * addresses come from the environment. app is borrowed. */
+struct rv_knowledge_embedder rv_app_embedder(const struct rv_app *app);
+/** Whether that provider can be asked: RV_E_INVALID says what is missing. */
+RV_MUST_CHECK int rv_app_check_embedder(const char *provider, rv_err **err);
 
 #endif

@@ -115,6 +115,7 @@ READ_KIND(read_cost, COST, false)
 READ_KIND(read_model_calls, MODEL_CALLS, false)
 READ_KIND(read_runs, RUNS, false)
 READ_KIND(read_tasks, TASKS, false)
+READ_KIND(read_web_searches, WEB_SEARCHES, false)
 READ_KIND(read_model_call_rate, MODEL_CALLS, true)
 READ_KIND(read_run_rate, RUNS, true)
 READ_KIND(read_task_rate, TASKS, true)
@@ -131,6 +132,7 @@ static const struct rv_key quota_keys[] = {
     KIND("model_calls", read_model_calls, "amounts", "Calls of models, repeated ones included."),
     KIND("runs", read_runs, "amounts", "Runs that begin, or are submitted."),
     KIND("tasks", read_tasks, "amounts", "Tasks of other types that a worker begins."),
+    KIND("web_searches", read_web_searches, "amounts", "Searches of the web by tools."),
 };
 static const struct rv_key rate_keys[] = {
     KIND("model_calls", read_model_call_rate, "times", "Calls of models."),

@@ -3,15 +3,28 @@
 #ifndef RV_APP_SERVICES_H
 #define RV_APP_SERVICES_H
 
+#include <pthread.h>
+
 #include "coreengine/app/app.h"
 
 #define RV_APP_MAX_SCHEDULES 1000 /* of one user, that capabilities may have added to */
 
+/* A store in memory, for a test. */
+struct rv_app_scratch {
+    pthread_mutex_t lock;
+    rv_store *store; /* NULL: nothing was asked yet */
+};
 struct rv_app_services {
-    struct rv_exec_services exec; /* for struct rv_exec_opts */
-    const struct rv_app *app;     /* borrowed */
+    struct rv_exec_services exec;   /* for struct rv_exec_opts */
+    const struct rv_app *app;       /* borrowed */
+    struct rv_app_scratch *scratch; /* borrowed; NULL: the store of app */
 };
 /** For runs that are kept; s and app outlive them. Gives &s->exec. */
 const struct rv_exec_services *rv_app_services_init(struct rv_app_services *s, const struct rv_app *app);
+/** The same with a store of its own, which is empty and is gone with the scratch: for a test. rv_app_scratch_fini()
+ * it when no run is left. */
+const struct rv_exec_services *rv_app_services_init_scratch(struct rv_app_services *s, const struct rv_app *app,
+                                                            struct rv_app_scratch *scratch);
+void rv_app_scratch_fini(struct rv_app_scratch *scratch);
 
 #endif

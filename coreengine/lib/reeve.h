@@ -24,7 +24,6 @@ extern "C" {
 #include "coreengine/app/lint.h"
 #include "coreengine/app/models.h"
 #include "coreengine/app/past.h"
-#include "coreengine/app/query.h"
 #include "coreengine/app/record.h"
 #include "coreengine/app/recover.h"
 #include "coreengine/app/retention.h"
@@ -33,6 +32,7 @@ extern "C" {
 #include "coreengine/app/simulate.h"
 #include "coreengine/app/sink.h"
 #include "coreengine/app/testing.h"
+#include "coreengine/knowledge/knowledge.h"
 
 #ifdef __cplusplus
 }

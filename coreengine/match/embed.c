@@ -39,15 +39,16 @@ static void embed_local(rv_str text, size_t dims, float *out)
 #define SHORT_WORD  3   /* characters: "the", "of", "is" */
 #define SHORT_SHARE 0.2 /* of the weight, for words that are so short */
 
-struct feature {
-    uint64_t hash;
-    double weight;
+/* Sums of weights in units of 2^-32, so that they are the same in whatever order words come. */
+struct sums {
+    int64_t *at; /* owned; dims of them */
+    size_t dims;
 };
 
-struct features {
-    struct feature *at;
-    size_t n, cap;
-};
+static int64_t units_of(double weight)
+{
+    return (int64_t)(weight * 4294967296.0 + 0.5);
+}
 
 /* FNV-1a, and a last step that spreads it over all bits. */
 static uint64_t hash_of(char kind, const char *bytes, size_t n)
@@ -60,29 +61,24 @@ static uint64_t hash_of(char kind, const char *bytes, size_t n)
     return h ^ h >> 33;
 }
 
-static bool add(struct features *f, uint64_t hash, double weight)
+static void add(struct sums *s, uint64_t hash, int64_t units)
 {
-    if (!rv_has_room(&f->at, &f->cap, f->n + 1, sizeof *f->at))
-        return false;
-    f->at[f->n++] = (struct feature){hash, weight};
-    return true;
+    s->at[(hash >> 1) % s->dims] += hash & 1 ? units : -units;
 }
 
 /* The parts of "<word>". */
-static bool add_parts(struct features *f, const char *padded, const size_t *starts, size_t n_chars, double weight)
+static void add_parts(struct sums *s, const char *padded, const size_t *starts, size_t n_chars, int64_t units)
 {
     for (size_t size = MIN_PART; size <= MAX_PART; size++)
         for (size_t i = 0; i + size <= n_chars; i++)
-            if (!add(f, hash_of('p', padded + starts[i], starts[i + size] - starts[i]), weight))
-                return false;
-    return true;
+            add(s, hash_of('p', padded + starts[i], starts[i + size] - starts[i]), units);
 }
 
-static bool add_word(struct features *f, const struct rv_word *term)
+static void add_word(struct sums *s, const struct rv_word *term)
 {
     char padded[RV_TERM_MAX_CHARS * 4 + 2];
     size_t starts[RV_TERM_MAX_CHARS + 3], n_chars = 0, len = 0;
-    double weight = 1 + rv_match_log(term->count);
+    double weight = 1 + (term->count > 1 ? rv_match_log(term->count) : 0);
 
     padded[len++] = '<';
     memcpy(padded + len, term->text.ptr, term->text.len);
@@ -95,54 +91,36 @@ static bool add_word(struct features *f, const struct rv_word *term)
     starts[n_chars] = len;
     if (n_chars <= SHORT_WORD + 2)
         weight *= SHORT_SHARE;
-    return add(f, hash_of('w', term->text.ptr, term->text.len), weight * WORD_WEIGHT) &&
-           add_parts(f, padded, starts, n_chars, weight * PART_WEIGHT);
+    add(s, hash_of('w', term->text.ptr, term->text.len), units_of(weight * WORD_WEIGHT));
+    add_parts(s, padded, starts, n_chars, units_of(weight * PART_WEIGHT));
 }
 
-static int compare(const void *a, const void *b)
-{
-    const struct feature *x = a, *y = b;
-
-    if (x->hash != y->hash)
-        return x->hash < y->hash ? -1 : 1;
-    return (x->weight > y->weight) - (x->weight < y->weight);
-}
-
-/* In the order of hashes, so that sums have the same bits whatever the order of words was. */
-static void sum_up(const struct features *f, size_t dims, double *sums, float *out)
+static void write_unit(const struct sums *s, float *out)
 {
     double square = 0;
 
-    for (size_t i = 0; i < f->n; i++) {
-        uint64_t h = f->at[i].hash;
-        sums[(h >> 1) % dims] += h & 1 ? f->at[i].weight : -f->at[i].weight;
-    }
-    for (size_t i = 0; i < dims; i++)
-        square += sums[i] * sums[i];
+    for (size_t i = 0; i < s->dims; i++)
+        square += (double)s->at[i] * (double)s->at[i];
     double length = sqrt(square);
-    for (size_t i = 0; i < dims; i++)
-        out[i] = length > 0 ? (float)(sums[i] / length) : 0;
+    for (size_t i = 0; i < s->dims; i++)
+        out[i] = length > 0 ? (float)((double)s->at[i] / length) : 0;
 }
 
 static int embed_ngram(rv_str text, size_t dims, float *out, rv_err **err)
 {
-    struct features f = {NULL, 0, 0};
     struct rv_terms terms;
     int rc = rv_terms_of(text, &terms, err);
 
     if (rc < 0)
         return rc;
-    double *sums = calloc(dims, sizeof *sums);
-    bool ok = sums != NULL;
-    for (size_t i = 0; ok && i < terms.n; i++)
-        ok = add_word(&f, &terms.at[i]);
-    if (ok) {
-        if (f.n > 1)
-            qsort(f.at, f.n, sizeof *f.at, compare);
-        sum_up(&f, dims, sums, out);
+    struct sums s = {calloc(dims, sizeof *s.at), dims};
+    if (s.at) {
+        for (size_t i = 0; i < terms.n; i++)
+            add_word(&s, &terms.at[i]);
+        write_unit(&s, out);
     }
-    free(sums);
-    free(f.at);
+    bool ok = s.at != NULL;
+    free(s.at);
     rv_terms_fini(&terms);
     return ok ? 0 : RV_FAIL(err, RV_E_NOMEM, "embed a text");
 }

@@ -90,6 +90,12 @@ struct rv_lexical_doc {
  * docs[0..n) alone, so that a score says nothing about documents that are not among them: pass those that the caller
  * may see. Each word of the query counts once. */
 void rv_lexical_rank(const struct rv_terms *query, struct rv_lexical_doc *docs, size_t n);
+/** The parts of that sum, for callers that have counts: how much a word says that n_with of n documents have, and what
+ * it adds to the score of a document that has it count times. length: its words, as a multiple of the average. */
+double rv_lexical_rarity(size_t n, size_t n_with);
+double rv_lexical_part(double rarity, double count, double length);
+/** What a part comes to at most. */
+double rv_lexical_most(double rarity);
 
 #define RV_FUSE_K 60
 struct rv_fused {

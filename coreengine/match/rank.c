@@ -51,6 +51,21 @@ static const struct rv_word *find(const struct rv_terms *terms, rv_str word)
     return NULL;
 }
 
+double rv_lexical_rarity(size_t n, size_t n_with)
+{
+    return rv_match_log(1 + ((double)(n - n_with) + 0.5) / ((double)n_with + 0.5));
+}
+
+double rv_lexical_part(double rarity, double count, double length)
+{
+    return rarity * (count * (K1 + 1)) / (count + K1 * (1 - B + B * length));
+}
+
+double rv_lexical_most(double rarity)
+{
+    return rarity * (K1 + 1);
+}
+
 static void add_term(rv_str word, struct rv_lexical_doc *docs, size_t n, double average)
 {
     size_t n_with = 0;
@@ -59,13 +74,12 @@ static void add_term(rv_str word, struct rv_lexical_doc *docs, size_t n, double 
         n_with += find(docs[i].terms, word) != NULL;
     if (n_with == 0)
         return;
-    double rarity = rv_match_log(1 + ((double)(n - n_with) + 0.5) / ((double)n_with + 0.5));
+    double rarity = rv_lexical_rarity(n, n_with);
     for (size_t i = 0; i < n; i++) {
         const struct rv_word *term = find(docs[i].terms, word);
         if (!term)
             continue;
-        double count = term->count, length = (double)docs[i].terms->length / average;
-        docs[i].score += rarity * (count * (K1 + 1)) / (count + K1 * (1 - B + B * length));
+        docs[i].score += rv_lexical_part(rarity, term->count, (double)docs[i].terms->length / average);
     }
 }
 

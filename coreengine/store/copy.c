@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/store/copy.h"
+#include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/tables_internal.h"
 
@@ -501,6 +502,8 @@ static int finish(const struct copy *c, rv_err **err)
         rc = set_next_keys(c, err);
     if (rc == 0)
         rc = set_about(c, "copied_of", rv_buf_cstr(&id), err);
+    if (rc == 0)
+        rc = rv_tokens_copy_provider(c->from, c->to, err);
     if (rc == 0)
         rc = rv_sql_run(rv_sql_use(c->to, SQL_DROP_COPY_MARK), "finish the copy", err);
     rv_buf_fini(&id);

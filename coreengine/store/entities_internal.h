@@ -78,12 +78,15 @@ struct rv_key_source {
     const char *tenant, *user, *id;
     rv_str name, summary; /* ptr NULL: none; a summary is cut */
     int64_t updated_us;
+    json_object *whole; /* borrowed: the row, as rv_entity_read() gives it; NULL: it is read when it is needed */
 };
 RV_MUST_CHECK int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **err);
 RV_MUST_CHECK int rv_keys_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err);
 /** The same for the whole row, as rv_entity_read() gives it; of a kind without an index nothing. */
 RV_MUST_CHECK int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *tenant,
                                   const char *user, json_object *whole, int64_t updated_us, rv_err **err);
+/** The order of a lookup: own before shared, kinds in their order, newest first; what is left is decided by the ids. */
+int rv_key_compare(const struct rv_key_hit *a, const struct rv_key_hit *b);
 /** The same for a new session, and for one that gets another name. */
 RV_MUST_CHECK int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session,
                                       rv_err **err);

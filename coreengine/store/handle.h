@@ -31,8 +31,8 @@ struct rv_store_opts {
     bool takes_copy; /* for rv_store_copy(): an unfinished copy may be in it, which is RV_E_STATE otherwise */
 };
 /** Open or create. url: "memory:", "sqlite:PATH", a path, or "postgres://..." (also "postgresql://...") with what libpq
- *  takes and the parameter "schema". A fresh file or schema gets the current tables, older ones are migrated forward in
- *  one transaction, newer ones are refused.
+ *  takes and the parameters "schema" and "query_role" (see ask.h). A fresh file or schema gets the current tables,
+ * older ones are migrated forward in one transaction, newer ones are refused.
  *  @return RV_E_NOT_FOUND, RV_E_IO (with the path and the system's reason), RV_E_VERSION (newer; says both versions),
  *  RV_E_INVALID (not a store, or damaged; hint names `reeve gc --check`), RV_E_TIMEOUT (locked longer than busy_ms),
  *  RV_E_STATE (half of it was copied, see copy.h) */

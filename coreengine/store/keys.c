@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/store/entities_internal.h"
+#include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 
 #define SUMMARY_CHARS 500
@@ -54,6 +54,8 @@ int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **er
         rv_sql_int(stmt, 8, k->updated_us);
         rc = rv_sql_run(stmt, "write a key", err);
     }
+    if (rc == 0)
+        rc = rv_tokens_put(st, k, rv_buf_str(&key), rv_buf_str(&summary), err);
     rv_buf_fini(&key);
     rv_buf_fini(&summary);
     return rc;
@@ -88,6 +90,9 @@ int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, co
         rv_sql_text(stmt, 3, rv_buf_cstr(&summary));
         rc = rv_sql_run(stmt, "write a key", err);
     }
+    if (rc == 0)
+        rc = rv_tokens_put(st, &(struct rv_key_source){.kind = "sessions", .row = row, .id = id}, rv_buf_str(&key),
+                           rv_buf_str(&summary), err);
     rv_buf_fini(&key);
     rv_buf_fini(&summary);
     return rc;
@@ -99,7 +104,8 @@ int rv_keys_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **e
 
     rv_sql_text(stmt, 1, kind);
     rv_sql_int(stmt, 2, row);
-    return rv_sql_run(stmt, "drop a key", err);
+    int rc = rv_sql_run(stmt, "drop a key", err);
+    return rc < 0 ? rc : rv_tokens_drop(st, kind, row, err);
 }
 
 static bool is_ciphertext(json_object *whole)
@@ -143,7 +149,8 @@ int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t ro
                                     .id = text_of(whole, "id").ptr,
                                     .name = text_of(whole, "name"),
                                     .summary = summary_of(kind, whole),
-                                    .updated_us = updated_us};
+                                    .updated_us = updated_us,
+                                    .whole = whole};
     return rv_keys_put(st, &k, err);
 }
 
@@ -241,6 +248,8 @@ static int rebuild(struct sql_store *st, int64_t *total, rv_err **err)
         rc = st->driver->be_patient(st, err);
     if (rc == 0)
         rc = rv_sql_run(rv_sql_use(st, SQL_DROP_KEYS), "rebuild keys", err);
+    if (rc == 0)
+        rc = rv_tokens_drop_all(st, err);
     for (size_t i = 0; i < rv_n_kinds && rc == 0; i++)
         if (rv_kinds[i].is_indexed)
             rc = index_kind(st, &rv_kinds[i], rows, keys, total, err);
@@ -311,7 +320,6 @@ int rv_keys_catch_up(struct sql_store *st, rv_err **err)
 struct hit {
     struct rv_key_hit h;
     char *own; /* its texts */
-    bool is_shared;
 };
 struct hits {
     struct hit *list;
@@ -331,7 +339,7 @@ static int add_hit(struct hits *l, struct rv_key_hit h, rv_err **err)
     char *own = rv_store_pack(&texts);
     if (!own)
         return RV_FAIL(err, RV_E_NOMEM, "look up a key");
-    l->list[l->n++] = (struct hit){.h = h, .own = own, .is_shared = !*h.user};
+    l->list[l->n++] = (struct hit){.h = h, .own = own};
     return 0;
 }
 
@@ -407,21 +415,27 @@ static int find_message(struct sql_store *st, const struct rv_store_scope *scope
     return rc < 0 ? rc : 0;
 }
 
-/* Own before shared, kinds in their order, newest first; what is left is decided by the ids. */
+int rv_key_compare(const struct rv_key_hit *a, const struct rv_key_hit *b)
+{
+    bool a_is_shared = !*a->user, b_is_shared = !*b->user;
+
+    if (a_is_shared != b_is_shared)
+        return a_is_shared ? 1 : -1;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->updated_us != b->updated_us)
+        return a->updated_us > b->updated_us ? -1 : 1;
+    int by_user = strcmp(a->user, b->user), by_id = strcmp(a->id, b->id);
+    if (by_user != 0 || by_id != 0)
+        return by_user != 0 ? by_user : by_id;
+    return strcmp(b->tenant, a->tenant);
+}
+
 static int compare(const void *one, const void *two)
 {
     const struct hit *a = one, *b = two;
 
-    if (a->is_shared != b->is_shared)
-        return a->is_shared ? 1 : -1;
-    if (a->h.kind != b->h.kind)
-        return a->h.kind < b->h.kind ? -1 : 1;
-    if (a->h.updated_us != b->h.updated_us)
-        return a->h.updated_us > b->h.updated_us ? -1 : 1;
-    int by_user = strcmp(a->h.user, b->h.user), by_id = strcmp(a->h.id, b->h.id);
-    if (by_user != 0 || by_id != 0)
-        return by_user != 0 ? by_user : by_id;
-    return strcmp(b->h.tenant, a->h.tenant);
+    return rv_key_compare(&a->h, &b->h);
 }
 
 /* An earlier one has the name for that kind and owner. */

@@ -75,6 +75,7 @@ const struct sql_driver rv_postgres_driver = {
     .may_be_lost = rv_postgres_may_be_lost,
     .listen = rv_postgres_listen,
     .heard = rv_postgres_heard,
+    .ask = rv_postgres_ask,
     .schema = RV_POSTGRES_SCHEMA,
     .size = rv_postgres_size,
     .give_back = rv_postgres_give_back,

@@ -70,19 +70,19 @@ static bool is_name(rv_str name)
     return name.len > 0 && name.len < RV_PG_NAME_ROOM && !(name.len >= 3 && memcmp(name.ptr, "pg_", 3) == 0);
 }
 
-static int take_schema(struct postgres *st, rv_str name, rv_err **err)
+static int take_name(const char *kind, rv_str name, char out[RV_PG_NAME_ROOM], rv_err **err)
 {
     if (!is_name(name)) {
-        RV_FAIL(err, RV_E_INVALID, "invalid schema \"%.*s\"", (int)(name.len < 80 ? name.len : 80), name.ptr);
+        RV_FAIL(err, RV_E_INVALID, "invalid %s \"%.*s\"", kind, (int)(name.len < 80 ? name.len : 80), name.ptr);
         rv_err_hint(err, "use lower-case letters, digits and \"_\", at most 63 of them, not beginning with \"pg_\"");
         return RV_E_INVALID;
     }
-    memcpy(st->schema, name.ptr, name.len);
-    st->schema[name.len] = 0;
+    memcpy(out, name.ptr, name.len);
+    out[name.len] = 0;
     return 0;
 }
 
-/* The URL as libpq may see it: without "schema", which is ours. */
+/* The URL as libpq may see it: without "schema" and "query_role", which are ours. */
 static int strip(struct postgres *st, const char *url, rv_buf *out, rv_err **err)
 {
     const char *query = strchr(url, '?'), *mark = "?";
@@ -93,7 +93,9 @@ static int strip(struct postgres *st, const char *url, rv_buf *out, rv_err **err
     for (const char *at = query ? query + 1 : ""; *at && rc == 0;) {
         size_t len = strcspn(at, "&");
         if (strncmp(at, "schema=", 7) == 0) {
-            rc = take_schema(st, (rv_str){at + 7, len - 7}, err);
+            rc = take_name("schema", (rv_str){at + 7, len - 7}, st->schema, err);
+        } else if (strncmp(at, "query_role=", 11) == 0) {
+            rc = take_name("role", (rv_str){at + 11, len - 11}, st->query_role, err);
         } else {
             rv_buf_puts(out, mark);
             rv_buf_add(out, at, len);

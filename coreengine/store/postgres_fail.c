@@ -47,6 +47,8 @@ int rv_pg_fail_state(struct postgres *st, const char *sqlstate, const char *text
     while (strncmp(meanings[i].state, sqlstate, strlen(meanings[i].state)) != 0)
         i++;
     st->retry = meanings[i].retry;
+    snprintf(st->state, sizeof st->state, "%s", sqlstate);
+    snprintf(st->refused, sizeof st->refused, "%.*s", (int)strcspn(text, "\n"), text);
     if (strcmp(sqlstate, NO_ROW) == 0)
         st->is_registered = false;
     RV_FAIL(err, meanings[i].code, "\"%s\": %s: %.*s (%s)", st->base.path, what, (int)strcspn(text, "\n"), text,

@@ -24,6 +24,8 @@
     X(exitPipelineMode)                                                                                                \
     X(errorMessage)                                                                                                    \
     X(finish)                                                                                                          \
+    X(fname)                                                                                                           \
+    X(ftype)                                                                                                           \
     X(flush)                                                                                                           \
     X(freemem)                                                                                                         \
     X(getisnull)                                                                                                       \
@@ -37,6 +39,7 @@
     X(pipelineSync)                                                                                                    \
     X(resultErrorField)                                                                                                \
     X(resultStatus)                                                                                                    \
+    X(sendDescribePrepared)                                                                                            \
     X(sendPrepare)                                                                                                     \
     X(sendQuery)                                                                                                       \
     X(sendQueryParams)                                                                                                 \
@@ -142,6 +145,7 @@ struct postgres {
     const struct rv_pq *pq;
     PQconninfoOption *options; /* of the URL, without the parameters that are ours */
     char schema[RV_PG_NAME_ROOM];
+    char query_role[RV_PG_NAME_ROOM]; /* that statements of others have; "": the one of the connection */
     bool read_only;
     enum rv_store_sync sync;
     int64_t busy_ms, wait_ms; /* as struct sqlite has them */
@@ -149,6 +153,8 @@ struct postgres {
     PGconn *conn;        /* NULL: lost */
     int64_t n_conn;      /* counts connections, from 1 */
     char why[RV_PG_WHY]; /* why the last one was lost */
+    char state[6];       /* SQLSTATE of what the server refused last, and its text */
+    char refused[RV_PG_WHY];
     struct pg_sent sent[RV_PG_MAX_SENT + 8];
     int n_sent, n_read; /* entries 0 to n_sent; those before n_read have been answered */
     size_t sent_bytes;
@@ -221,6 +227,9 @@ RV_MUST_CHECK int rv_pg_exec(struct postgres *st, const char *sql, const char *w
 /** Run one statement with texts as arguments and columns. out (may be NULL): its result, to be cleared. */
 RV_MUST_CHECK int rv_pg_ask(struct postgres *st, const char *sql, int n, const char *const *args, PGresult **out,
                             const char *what, rv_err **err);
+/** Have the server read a statement with n parameters of type text. *out: its columns, to be cleared. */
+RV_MUST_CHECK int rv_pg_describe(struct postgres *st, const char *sql, int n, PGresult **out, const char *what,
+                                 rv_err **err);
 int64_t rv_pg_number(const struct postgres *st, const PGresult *res, int row, int column); /* as text, 0 for null */
 
 /* postgres_stmt.c */
@@ -267,6 +276,10 @@ RV_MUST_CHECK int rv_pg_ready(struct postgres *st, rv_err **err);
 RV_MUST_CHECK int rv_pg_open_reading(struct postgres *st, rv_err **err);
 /** End it, or roll a transaction back. The answers are read later. */
 void rv_pg_abandon(struct postgres *st);
+
+/* postgres_ask.c */
+int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows,
+                    rv_err **err);
 
 /* postgres_listen.c */
 void rv_postgres_tell(struct sql_store *base);

@@ -259,6 +259,24 @@ int rv_pg_ask(struct postgres *st, const char *sql, int n, const char *const *ar
     return rc;
 }
 
+int rv_pg_describe(struct postgres *st, const char *sql, int n, PGresult **out, const char *what, rv_err **err)
+{
+    static const Oid texts[] = {25, 25};
+
+    if (!st->conn)
+        return rv_pg_fail_lost(st, what, err);
+    if (!st->pq->sendPrepare(st->conn, "", sql, n, texts) || !st->pq->sendDescribePrepared(st->conn, ""))
+        return fail_send(st, what, err);
+    note(st, what, NULL);
+    note(st, what, NULL);
+    int rc = rv_pg_settle(st, true, err);
+    if (rc == 0) {
+        *out = st->asked;
+        st->asked = NULL;
+    }
+    return rc;
+}
+
 int rv_pg_exec(struct postgres *st, const char *sql, const char *what, rv_err **err)
 {
     PGresult *res;

@@ -22,6 +22,7 @@ static const char *const texts[PG_N_STATEMENTS] = {
 #undef X
 };
 
+#define OWN_CHANGE "CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT)"
 /* Where PostgreSQL needs another text. */
 static const struct {
     int id;
@@ -35,6 +36,12 @@ static const struct {
     /* Rows are locked in one order, so that two of these cannot wait for each other. */
     {SQL_RENEW, "UPDATE runs SET lease_until_us = ?2 WHERE key IN (SELECT key FROM runs WHERE owner = ?1"
                 " AND lease_until_us < ?2 ORDER BY key FOR UPDATE)"},
+    {SQL_NODES, RV_SQL_NODES " AND k.entity_key = ANY (ARRAY(SELECT json_array_elements_text(CAST(?3 AS json))))"},
+    /* Writers do not wait for each other to number their changes: see RV_SQL_CHANGE. */
+    {SQL_SET_TOKENS, RV_SQL_SET_TOKENS(OWN_CHANGE)},
+    {SQL_DROP_TOKENS, RV_SQL_DROP_TOKENS(OWN_CHANGE)},
+    {SQL_TOUCH_TOKENS, RV_SQL_TOUCH_TOKENS(OWN_CHANGE)},
+    {SQL_TOKENS_MARK, "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"},
 };
 
 /* What a transaction that writes reads first it locks, where SQLite has locked everything. */

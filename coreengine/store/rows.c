@@ -107,7 +107,8 @@ static int take_row(struct rv_rows *r, rv_err **err)
 {
     r->n_page++;
     for (int i = 0; i < r->table->n_columns; i++)
-        r->values[i] = rv_sql_value_at(r->stmt, i, r->table->columns[i].type);
+        r->values[i] = r->table->columns[i].is_own ? (struct sql_value){.type = SQL_INT}
+                                                   : rv_sql_value_at(r->stmt, i, r->table->columns[i].type);
     return keep_key(r, err);
 }
 

@@ -1,10 +1,12 @@
 /* Statements and their values, whatever database carries them out. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/store/sql_driver_internal.h"
 
 void rv_sql_close(struct sql_store *st)
 {
+    free(st->embeds);
     st->driver->close(st);
 }
 

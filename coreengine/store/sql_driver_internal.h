@@ -5,6 +5,7 @@
 #include "coreengine/store/sql_rows_internal.h"
 
 struct rv_report;        /* upkeep.c */
+struct rv_asking_rows;   /* ask.c */
 struct rv_store_version; /* copy.h */
 struct sql_rows;
 
@@ -41,6 +42,8 @@ struct sql_driver {
     void (*may_be_lost)(struct sql_store *st); /* as rv_sql_may_be_lost(); NULL: does nothing */
     int (*listen)(struct sql_store *st, int *fd, rv_err **err);
     bool (*heard)(struct sql_store *st);
+    /* A statement of others, see ask.h. */
+    int (*ask)(struct sql_store *st, const struct rv_store_scope *scope, struct rv_asking_rows *rows, rv_err **err);
     /* Upkeep. */
     int schema;                                           /* the version of the tables */
     int64_t (*size)(struct sql_store *st);                /* bytes that it takes; 0: not known */

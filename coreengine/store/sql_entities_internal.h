@@ -32,6 +32,15 @@
 
 #define RV_SQL_KEYS "SELECT kind, row, tenant_id, user_id, entity_key, entity_id, summary, updated_us FROM keys"
 
+/* Names with what a walk over edges needs of their rows: metadata and edges from the table of the kind. */
+#define RV_SQL_NODES                                                                                                   \
+    "SELECT k.kind, k.row, k.tenant_id, k.user_id, k.entity_key, k.entity_id, k.summary, k.updated_us, e.metadata,"    \
+    " e.graph_edges, s.metadata, s.graph_edges, c.metadata, c.graph_edges FROM keys k"                                 \
+    " LEFT JOIN entities e ON e.key = k.row AND e.kind = k.kind"                                                       \
+    " LEFT JOIN sessions s ON s.key = k.row AND k.kind = 'sessions'"                                                   \
+    " LEFT JOIN schemas c ON c.key = k.row AND k.kind = 'schemas'"                                                     \
+    " WHERE k.tenant_id IN (?1, '') AND (?2 IS NULL OR k.user_id IN (?2, ''))"
+
 #define RV_SQL_ENTITY_STATEMENTS(X)                                                                                    \
     X(SAME_ENTITY, "SELECT key, user_id, name, fields, metadata, tags, graph_edges, encryption_level, created_us,"     \
                    " deleted_us FROM entities WHERE tenant_id = ?1 AND kind = ?2 AND id = ?3"                          \
@@ -81,6 +90,7 @@
                             " AND (?2 IS NULL OR user_id IN (?2, '')) LIMIT 1000")                                     \
     X(KEY_HITS_OF_ID, RV_SQL_KEYS " WHERE tenant_id IN (?1, '') AND entity_id = ?3"                                    \
                                   " AND (?2 IS NULL OR user_id IN (?2, '')) LIMIT 1000")                               \
+    X(NODES, RV_SQL_NODES " AND k.entity_key IN (SELECT value FROM json_each(?3))")                                    \
     X(SET_COUNTER, "UPDATE counters SET value = ?2 WHERE name = ?1")
 
 #endif

@@ -46,7 +46,8 @@ struct sql_store {
     const struct sql_driver *driver;
     char *path; /* as messages say it */
     bool in_group;
-    int broken; /* the code of what made an open group impossible; 0: none */
+    int broken;   /* the code of what made an open group impossible; 0: none */
+    char *embeds; /* owned: the provider of vectors; NULL: not read yet (tokens.c) */
 };
 
 /** Open SQLite. path NULL: in memory. A fresh file gets the tables, an older one comes forward. */

@@ -8,6 +8,7 @@
 #include "coreengine/store/sql_interrupts_internal.h"
 #include "coreengine/store/sql_quotas_internal.h"
 #include "coreengine/store/sql_schedules_internal.h"
+#include "coreengine/store/sql_search_internal.h"
 #include "coreengine/store/sql_tasks_internal.h"
 #include "coreengine/store/sql_workers_internal.h"
 
@@ -149,7 +150,8 @@
     RV_SQL_SCHEDULE_STATEMENTS(X)                                                                                      \
     RV_SQL_QUOTA_STATEMENTS(X)                                                                                         \
     RV_SQL_INTERRUPT_STATEMENTS(X)                                                                                     \
-    RV_SQL_ENTITY_STATEMENTS(X)
+    RV_SQL_ENTITY_STATEMENTS(X)                                                                                        \
+    RV_SQL_SEARCH_STATEMENTS(X)
 
 enum sql_id {
 #define X(name, text) SQL_##name,

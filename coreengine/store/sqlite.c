@@ -90,6 +90,8 @@ static void disconnect(struct sqlite *st)
         sqlite3_finalize(st->stmts[i].native);
         st->stmts[i].native = NULL;
     }
+    sqlite3_close(st->asks);
+    st->asks = NULL;
     sqlite3_close(st->db); /* all statements are gone, so closing cannot be refused */
     st->db = NULL;
 }
@@ -265,6 +267,7 @@ const struct sql_driver rv_sqlite_driver = {
     .begin = rv_sqlite_begin,
     .commit = rv_sqlite_commit,
     .rollback = rv_sqlite_rollback,
+    .ask = rv_sqlite_ask,
     .schema = RV_SQLITE_SCHEMA,
     .size = rv_sqlite_size,
     .give_back = rv_sqlite_give_back,

@@ -15,6 +15,7 @@ struct sqlite_stmt {
 struct sqlite {
     struct sql_store base;
     sqlite3 *db;
+    sqlite3 *asks;          /* for statements of others; NULL: not opened yet */
     int64_t busy_ms;        /* how long a write waits for others */
     int64_t wait_ms;        /* instead of that; 0: as that */
     int64_t waits_since_ns; /* of the wait under way, or the last one */
@@ -56,6 +57,10 @@ int rv_sqlite_end_part(struct sql_store *base, int rc, rv_err **err);
 int rv_sqlite_begin(struct sql_store *base, rv_err **err);
 int rv_sqlite_commit(struct sql_store *base, rv_err **err);
 void rv_sqlite_rollback(struct sql_store *base);
+
+/* sqlite_ask.c */
+int rv_sqlite_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows,
+                  rv_err **err);
 
 /* sqlite_upkeep.c */
 int64_t rv_sqlite_size(struct sql_store *base);

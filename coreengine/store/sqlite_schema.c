@@ -145,7 +145,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE INDEX runs_by_user ON runs (tenant, user, created_us, id);"
     "CREATE INDEX runs_by_status ON runs (tenant, status, created_us, id);",
     /* 6 to 7. Entities: rows of all kinds (kinds.h) that have no table of their own. fields has the columns of the
-     * kind, as JSON. tenant_id '': every tenant's; user_id '': nobody's. */
+     * kind, as JSON. tenant_id '': every tenant's; user_id '': no owner. */
     "CREATE TABLE entities (key INTEGER PRIMARY KEY, id TEXT NOT NULL, kind TEXT NOT NULL, tenant_id TEXT NOT NULL,"
     " user_id TEXT NOT NULL, name TEXT, about TEXT, fields TEXT NOT NULL, metadata TEXT NOT NULL, tags TEXT NOT NULL,"
     " graph_edges TEXT NOT NULL, encryption_level TEXT, created_us INTEGER NOT NULL, updated_us INTEGER NOT NULL,"
@@ -175,6 +175,15 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " error TEXT, created_us INTEGER NOT NULL, UNIQUE (kind, row));"
     "CREATE INDEX embeddings_by_status ON embeddings (status, created_us);"
     "INSERT INTO counters VALUES ('vectors', 0);"
+    /* What rows are found by: trigrams and words, and the number of the last change. key_grams and summary_grams are
+     * ascending little-endian numbers of four bytes, words those of hashes with a byte that counts the word behind
+     * each. hash: of the text that is to be embedded, '' if there is none. A row that was deleted stays with is_gone.
+     */
+    "CREATE TABLE tokens (key INTEGER PRIMARY KEY, kind TEXT NOT NULL, row INTEGER NOT NULL, tenant_id TEXT NOT NULL,"
+    " user_id TEXT NOT NULL, id TEXT NOT NULL, category TEXT, created_us INTEGER NOT NULL, is_gone INTEGER NOT NULL,"
+    " hash TEXT NOT NULL, n_words INTEGER NOT NULL, key_grams BLOB, summary_grams BLOB, words BLOB,"
+    " change INTEGER NOT NULL DEFAULT 0, UNIQUE (kind, row));"
+    "CREATE INDEX tokens_by_change ON tokens (tenant_id, change, kind);"
     /* Every version of a schema. schema: its key in schemas. */
     "CREATE TABLE schema_timemachine (key INTEGER PRIMARY KEY, schema INTEGER NOT NULL, operation TEXT NOT NULL,"
     " name TEXT NOT NULL, version TEXT, content TEXT NOT NULL, json_schema TEXT NOT NULL, checksum TEXT NOT NULL,"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "coreengine/store/copy.h"
-#include "coreengine/store/entities_internal.h"
+#include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
@@ -218,6 +218,7 @@ void rv_store_close(rv_store *s)
 {
     if (!s)
         return;
+    rv_search_cache_free(s->searched);
     rv_sql_close(s->sql);
     destroy(s);
 }

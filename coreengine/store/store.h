@@ -10,11 +10,13 @@
 #ifndef RV_STORE_H
 #define RV_STORE_H
 
+#include "coreengine/store/ask.h"
 #include "coreengine/store/blobs.h"
 #include "coreengine/store/documents.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/handle.h"
 #include "coreengine/store/interrupts.h"
+#include "coreengine/store/nodes.h"
 #include "coreengine/store/quotas.h"
 #include "coreengine/store/runs.h"
 #include "coreengine/store/schedules.h"

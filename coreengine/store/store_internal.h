@@ -20,6 +20,7 @@ struct rv_store {
     bool is_writing; /* between rv_store_enter_write() and rv_store_repeats() */
     bool is_walking; /* a read is under way, and its callback may not use the store */
     struct rv_store_faults faults;
+    struct rv_search_cache *searched; /* owned: what searches keep in memory (search_refresh.c) */
 };
 
 /* store.c. op: the function's name without rv_store_, in words. */

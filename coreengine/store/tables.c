@@ -3,19 +3,23 @@
 
 #define NUMBER(name)                                                                                                   \
     {                                                                                                                  \
-        name, SQL_INT                                                                                                  \
+        name, SQL_INT, false                                                                                           \
+    }
+#define OWN(name)                                                                                                      \
+    {                                                                                                                  \
+        name, SQL_INT, true                                                                                            \
     }
 #define WORD(name)                                                                                                     \
     {                                                                                                                  \
-        name, SQL_TEXT                                                                                                 \
+        name, SQL_TEXT, false                                                                                          \
     }
 #define WORDS(name)                                                                                                    \
     {                                                                                                                  \
-        name, SQL_STR                                                                                                  \
+        name, SQL_STR, false                                                                                           \
     }
 #define BYTES(name)                                                                                                    \
     {                                                                                                                  \
-        name, SQL_BLOB                                                                                                 \
+        name, SQL_BLOB, false                                                                                          \
     }
 
 static const struct rv_column blobs[] = {NUMBER("key"), BYTES("hash"), NUMBER("created_us"), BYTES("data")};
@@ -137,6 +141,10 @@ static const struct rv_column vectors[] = {NUMBER("key"),  WORD("kind"), NUMBER(
 static const struct rv_column embeddings[] = {NUMBER("key"),        WORD("kind"),   NUMBER("row"),
                                               WORD("tenant_id"),    WORD("status"), NUMBER("attempts"),
                                               NUMBER("claimed_us"), WORD("error"),  NUMBER("created_us")};
+static const struct rv_column tokens[] = {
+    NUMBER("key"),     WORD("kind"),       NUMBER("row"),          WORD("tenant_id"), WORD("user_id"),
+    WORD("id"),        WORD("category"),   NUMBER("created_us"),   NUMBER("is_gone"), WORD("hash"),
+    NUMBER("n_words"), BYTES("key_grams"), BYTES("summary_grams"), BYTES("words"),    OWN("change")};
 static const struct rv_column schema_timemachine[] = {NUMBER("key"),        NUMBER("schema"), WORD("operation"),
                                                       WORD("name"),         WORD("version"),  WORDS("content"),
                                                       WORDS("json_schema"), WORD("checksum"), NUMBER("recorded_us")};
@@ -166,6 +174,7 @@ const struct rv_table rv_tables[] = {
     {"entities", TABLE(entities, 1), .is_numbered = true},
     {"keys", TABLE(keys, 1), .is_numbered = true},
     {"vectors", TABLE(vectors, 1), .is_numbered = true},
+    {"tokens", TABLE(tokens, 1), .is_numbered = true},
     {"embeddings", TABLE(embeddings, 1), .is_numbered = true},
     {"schema_timemachine", TABLE(schema_timemachine, 1), .is_numbered = true},
 };

@@ -10,6 +10,7 @@
 struct rv_column {
     const char *name;
     enum sql_type type; /* as PostgreSQL keeps it: SQL_TEXT is TEXT there, SQL_STR and SQL_BLOB are BYTEA */
+    bool is_own;        /* a number that means something in this database alone: 0 in copies */
 };
 struct rv_table {
     const char *name;

@@ -6,8 +6,8 @@
 #include "coreengine/store/store_internal.h"
 
 #define KEEP_DELETED_US (INT64_C(30) * 24 * 3600 * 1000000) /* entities stay so long after their deletion */
-#define SWEEP_BLOBS 250     /* looked at in one transaction, so that others get their turn */
-#define PAUSE_NS    3000000 /* of a file, between two of them: as long as the sleep of one that waits (sqlite_stmt.c) */
+#define SWEEP_BLOBS     250     /* looked at in one transaction, so that others get their turn */
+#define PAUSE_NS        3000000 /* of a file, between two of them: as long as the sleep of one that waits (sqlite_stmt.c) */
 
 void rv_upkeep_pause(const struct sql_store *st)
 {
@@ -101,7 +101,10 @@ static int try_purge_entities(struct sql_store *st, int64_t upto_us, rv_err **er
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_PURGE_ENTITIES);
     rv_sql_int(stmt, 1, upto_us);
-    return rv_sql_end_write(st, rv_sql_run(stmt, "sweep", err), "sweep", err);
+    rc = rv_sql_run(stmt, "sweep", err);
+    if (rc == 0)
+        rc = rv_sql_run(rv_sql_use(st, SQL_PURGE_TOKENS), "sweep", err);
+    return rv_sql_end_write(st, rc, "sweep", err);
 }
 
 static int purge_entities(struct sql_store *st, int64_t upto_us, rv_err **err)

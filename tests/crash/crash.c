@@ -1,5 +1,5 @@
-/* The crash matrix: crash [--sample [--thin N]] [--server] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM
- * CAPABILITIES PIPELINE SCRIPT ASIDE
+/* The crash matrix: crash [--sample [--thin N]] [--server] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE
+ * SHIM CAPABILITIES PIPELINE SCRIPT ASIDE
  *
  * A run is killed at every operation on its store and on the outside world, in every way of shim.c, and so are the
  * processes that recover it and take answers. Each time it has to come to the end that it would have come to, with
@@ -207,10 +207,10 @@ int main(int argc, char **argv)
             only = argv[++i];
     }
     if (argc - i != 6 || m.thin < 1) {
-        fprintf(stderr,
-                "usage: crash [--sample [--thin N]] [--server] [--until-failure] [--jobs N] [--only PHASE:HOW:POINT] REEVE SHIM "
-                "CAPABILITIES PIPELINE "
-                "SCRIPT ASIDE\n");
+        fprintf(stderr, "usage: crash [--sample [--thin N]] [--server] [--until-failure] [--jobs N] [--only "
+                        "PHASE:HOW:POINT] REEVE SHIM "
+                        "CAPABILITIES PIPELINE "
+                        "SCRIPT ASIDE\n");
         return 2;
     }
     m.n_jobs = m.n_jobs < 1 ? 1 : m.n_jobs > MAX_JOBS ? MAX_JOBS : m.n_jobs;

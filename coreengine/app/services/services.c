@@ -2,6 +2,7 @@
 #include "coreengine/app/services/services_internal.h"
 
 #include <json-c/linkhash.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,15 @@ static const struct row {
     const char *name;
     int (*serve)(const struct app_ask *a, rv_jw *w, rv_err **err); /* writes the members of the answer */
 } rows[] = {
+    {"entities.delete", app_entities_delete},
+    {"entities.find", app_entities_find},
+    {"entities.get", app_entities_get},
+    {"entities.lookup", app_entities_lookup},
+    {"entities.merge_edges", app_entities_merge_edges},
+    {"entities.merge_metadata", app_entities_merge_metadata},
+    {"entities.put", app_entities_put},
+    {"query", app_query},
+    {"quotas.take", app_quotas_take},
     {"schedules.add", app_schedules_add},
     {"schedules.cancel", app_schedules_cancel},
     {"schedules.list", app_schedules_list},
@@ -19,7 +29,8 @@ static const struct row {
 struct job {
     struct rv_service_job job; /* first: a pointer to it is one to this */
     const struct row *row;
-    char *store, *sync, *tenant, *user, *key, *args; /* owned; sync and tenant may be NULL */
+    char *store, *sync, *quotas, *tenant, *user, *key, *args; /* owned; sync, quotas and tenant may be NULL */
+    struct rv_app_scratch *scratch;                           /* NULL: the store of the program */
 };
 
 int app_ask_text(const struct app_ask *a, const char *key, bool needed, const char **out, rv_err **err)
@@ -69,6 +80,7 @@ static void job_free(struct rv_service_job *job)
 
     free(j->store);
     free(j->sync);
+    free(j->quotas);
     free(j->tenant);
     free(j->user);
     free(j->key);
@@ -76,24 +88,47 @@ static void job_free(struct rv_service_job *job)
     free(j);
 }
 
+/* That of a test is made by the first ask, and the others wait for their turn. */
+static int open_store(const struct job *j, struct app_ask *a, rv_err **err)
+{
+    static const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
+    int rc = 0;
+
+    if (!j->scratch)
+        return rv_app_store_open(&a->app, RV_APP_STORE_CHANGE, &a->store, err);
+    pthread_mutex_lock(&j->scratch->lock);
+    if (!j->scratch->store)
+        rc = rv_store_open("memory:", &opts, &j->scratch->store, err);
+    a->store = j->scratch->store;
+    if (rc < 0)
+        pthread_mutex_unlock(&j->scratch->lock);
+    return rc;
+}
+
 static int serve(const struct job *j, struct app_ask *a, rv_buf *answer, rv_err **err)
 {
     rv_jw w = rv_jw_on(answer);
-    int rc = rv_app_store_open(&a->app, RV_APP_STORE_CHANGE, &a->store, err);
+    int rc = open_store(j, a, err);
 
     if (rc < 0)
         return rc;
     rv_jw_obj(&w);
     rc = j->row->serve(a, &w, err);
     rv_jw_obj_end(&w);
-    rv_store_close(a->store);
+    if (j->scratch)
+        pthread_mutex_unlock(&j->scratch->lock);
+    else
+        rv_store_close(a->store);
     return rc;
 }
 
 static int run(struct rv_service_job *job, rv_buf *answer, rv_err **err)
 {
     const struct job *j = (struct job *)job;
-    struct app_ask a = {.app = {.store = j->store, .sync = j->sync, .scope = {.tenant = j->tenant, .user = j->user}},
+    struct app_ask a = {.app = {.store = j->store,
+                                .sync = j->sync,
+                                .quotas = j->quotas,
+                                .scope = {.tenant = j->tenant, .user = j->user}},
                         .key = j->key};
     int rc = rv_json_parse(rv_str_of(j->args), NULL, &a.args, err);
 
@@ -108,11 +143,11 @@ static char *copy(const char *text)
     return text ? rv_str_dup(rv_str_of(text)) : NULL;
 }
 
-static int new_job(const struct rv_app *app, const struct row *row, const struct rv_service_ask *ask, struct job **out,
-                   rv_err **err)
+static int new_job(const struct rv_app *app, struct rv_app_scratch *scratch, const struct row *row,
+                   const struct rv_service_ask *ask, struct job **out, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(4096);
-    int rc = rv_app_store_path(app, &path, err);
+    int rc = scratch ? 0 : rv_app_store_path(app, &path, err);
 
     if (rc < 0)
         return rc;
@@ -121,13 +156,16 @@ static int new_job(const struct rv_app *app, const struct row *row, const struct
         return RV_FAIL(err, RV_E_NOMEM, "serve a capability");
     j->job = (struct rv_service_job){run, job_free};
     j->row = row;
+    j->scratch = scratch;
     j->store = rv_str_dup(rv_buf_str(&path));
     j->sync = copy(app->sync);
+    j->quotas = copy(app->quotas);
     j->tenant = copy(app->scope.tenant);
     j->user = copy(ask->user_id);
     j->key = copy(ask->key);
     j->args = rv_str_dup(ask->args);
-    if (!j->store || !j->user || !j->key || !j->args || !j->sync != !app->sync || !j->tenant != !app->scope.tenant) {
+    if (!j->store || !j->user || !j->key || !j->args || !j->sync != !app->sync || !j->quotas != !app->quotas ||
+        !j->tenant != !app->scope.tenant) {
         job_free(&j->job);
         return RV_FAIL(err, RV_E_NOMEM, "serve a capability");
     }
@@ -147,9 +185,9 @@ static int make(void *self, const struct rv_service_ask *ask, json_object *args,
         i++;
     if (i == RV_COUNT(rows))
         return RV_FAIL(err, RV_E_NOT_FOUND, "service \"%s\" is not answered by this program", ask->service);
-    if (s->app->no_store)
+    if (s->app->no_store && !s->scratch)
         return RV_FAIL(err, RV_E_STATE, "service \"%s\" needs a store, and this run has none", ask->service);
-    int rc = new_job(s->app, &rows[i], ask, &j, err);
+    int rc = new_job(s->app, s->scratch, &rows[i], ask, &j, err);
     if (rc == 0)
         *out = &j->job;
     return rc;
@@ -159,4 +197,20 @@ const struct rv_exec_services *rv_app_services_init(struct rv_app_services *s, c
 {
     *s = (struct rv_app_services){.exec = {make, s}, .app = app};
     return &s->exec;
+}
+
+const struct rv_exec_services *rv_app_services_init_scratch(struct rv_app_services *s, const struct rv_app *app,
+                                                            struct rv_app_scratch *scratch)
+{
+    rv_app_services_init(s, app);
+    *scratch = (struct rv_app_scratch){.store = NULL};
+    pthread_mutex_init(&scratch->lock, NULL);
+    s->scratch = scratch;
+    return &s->exec;
+}
+
+void rv_app_scratch_fini(struct rv_app_scratch *scratch)
+{
+    rv_store_close(scratch->store);
+    pthread_mutex_destroy(&scratch->lock);
 }

@@ -149,14 +149,54 @@ static int same_one(const struct app_ask *a, const struct rv_app_schedule *s, co
     return 0;
 }
 
+/* In place of the user's schedule of that name; all of it, or nothing. */
+static int replace(const struct app_ask *a, const struct rv_app_schedule *s, const char *type, rv_str payload,
+                   char id[RV_ID_MAX], rv_err **err)
+{
+    int rc;
+
+    do {
+        rc = rv_store_begin(a->store, err);
+        if (rc < 0)
+            continue;
+        rc = rv_store_delete_schedule(a->store, &a->app.scope, s->name, err);
+        if (rc == RV_E_NOT_FOUND) { /* another user's */
+            rv_err_free(*err);
+            rc = RV_FAIL(err, RV_E_EXISTS, "the name \"%s\" is taken", s->name);
+        }
+        if (rc == 0)
+            rc = rv_app_schedule_tasks(&a->app, a->store, type, payload, RV_UNSET, s, id, err);
+        rc = rv_store_end(a->store, rc, err);
+    } while (rc < 0 && rv_store_again(a->store, err));
+    return rc;
+}
+
+/* When it fires first: of its row, since the one that was there may have gone on. */
+static int write_next(const struct app_ask *a, const char *id, rv_jw *w, rv_err **err)
+{
+    struct rv_schedule_row row;
+    char time[RV_TIME_MAX];
+    int rc = rv_store_get_schedule(a->store, &a->app.scope, id, &row, err);
+
+    if (rc < 0)
+        return rc;
+    rv_time_format(row.next_us, time);
+    rv_jw_kv_text(w, "next_at", time);
+    rv_schedule_row_fini(&row);
+    return 0;
+}
+
 static int add(const struct app_ask *a, const struct rv_app_schedule *s, const char *type, rv_jw *w, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf payload = RV_BUF_INIT(RV_SCHEDULE_MAX_STATE);
     struct list l = {.w = NULL};
     char id[RV_ID_MAX] = "";
-    bool is_new = true;
+    bool is_new = true, replaces = false;
     int rc = app_ask_payload(a, &payload, err);
 
+    if (rc == 0 && json_object_object_get_ex(a->args, "replace", NULL) &&
+        !rv_json_get_bool(a->args, "replace", &replaces))
+        rc = RV_FAIL(err, RV_E_INVALID, "\"replace\" is not true or false");
     if (rc == 0)
         rc = rv_store_list_schedules(a->store, &a->app.scope, take, &l, err);
     if (rc == 0 && l.n >= RV_APP_MAX_SCHEDULES)
@@ -167,16 +207,22 @@ static int add(const struct app_ask *a, const struct rv_app_schedule *s, const c
         rc = same_one(a, s, type, rv_buf_str(&payload), id, err);
         is_new = false;
     }
+    if (rc == RV_E_EXISTS && replaces) {
+        rv_err_free(*err);
+        *err = NULL;
+        rc = replace(a, s, type, rv_buf_str(&payload), id, err);
+        is_new = true;
+    }
     if (rc < 0)
         return rc;
     rv_jw_kv_text(w, "schedule", id);
     rv_jw_kv_bool(w, "is_new", is_new);
-    return 0;
+    return write_next(a, id, w, err);
 }
 
 int app_schedules_add(const struct app_ask *a, rv_jw *w, rv_err **err)
 {
-    static const char *const known[] = {"name", "type", "payload", "cron", "at", "zone"};
+    static const char *const known[] = {"name", "type", "payload", "cron", "at", "zone", "replace"};
     struct rv_app_schedule s = {.user = *a->app.scope.user ? a->app.scope.user : NULL};
     const char *type = NULL;
     int rc = app_ask_check(a, known, RV_COUNT(known), err);

@@ -1,7 +1,9 @@
 /* One test: an envelope made from its input, a run with its script, the state at the end. */
+#include "coreengine/app/services.h"
 #include "coreengine/app/testing/testing_internal.h"
 
 #include <json-c/linkhash.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_LINE_BYTES ((size_t)256 << 20)
@@ -195,7 +197,7 @@ static bool first_answer(const rv_envelope *env, rv_script *script, struct rv_re
 }
 
 static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, struct observer *o, rv_engine **engine,
-               rv_exec **exec, rv_err **err)
+               rv_exec **exec, const struct rv_exec_services *services, rv_err **err)
 {
     const struct rv_test_config *test = &l->pipeline->tests[i];
     struct rv_engine_opts opts = {
@@ -207,6 +209,7 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
     x.pipeline = l->pipeline;
     x.plugins = l->plugins;
     x.script = l->test_scripts[i];
+    x.services = services;
     x.mode = test->mode;
     x.use_mocks = test->mock;
     x.answer_from_script = x.script != NULL;
@@ -275,10 +278,15 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, rv_
                 struct rv_test_report *out, rv_err **err)
 {
     struct observer o = {.report = out, .coverage = coverage, .skipped = json_object_new_array()};
+    struct rv_app_scratch *scratch = calloc(1, sizeof *scratch);
+    struct rv_app_services services;
     rv_engine *engine = NULL;
     rv_exec *exec = NULL;
     int rc = 0;
 
+    if (!scratch)
+        return RV_FAIL(err, RV_E_NOMEM, "run a test");
+    rv_app_services_init_scratch(&services, app, scratch);
     *out = (struct rv_test_report){.test = &l->pipeline->tests[i],
                                    .failures = json_object_new_array(),
                                    .visited = json_object_new_array(),
@@ -289,7 +297,7 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, rv_
     if (rc == 0)
         rc = complain_of_missing(l, out, err);
     if (rc == 0)
-        rc = run(app, l, i, &o, &engine, &exec, err);
+        rc = run(app, l, i, &o, &engine, &exec, &services.exec, err);
     if (rc < 0 && rc != RV_E_NOMEM) { /* the test could not be run: that is its result */
         rv_buf text = RV_BUF_INIT(1 << 16);
         rv_err_write_text(*err, app->debug, &text);
@@ -302,6 +310,10 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, rv_
     }
     rv_exec_free(exec);
     rv_app_engine_free(l, engine);
+    if (!l->plugins_busy) { /* else a call that hangs may still be asking */
+        rv_app_scratch_fini(scratch);
+        free(scratch);
+    }
     rv_err_free(o.err);
     json_object_put(o.skipped);
     if (rc < 0)

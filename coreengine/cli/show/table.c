@@ -174,19 +174,28 @@ static void write_value(json_object *value, bool is_last, rv_buf *b)
     rv_buf_fini(&text);
 }
 
+static int add_columns(json_object *members, json_object *columns, rv_err **err)
+{
+    int rc = 0;
+
+    if (!members)
+        return 0;
+    json_object_object_foreach (members, key, value) {
+        if (strcmp(key, "data") == 0 && json_object_is_type(value, json_type_object))
+            rc = rc < 0 ? rc : add_columns(value, columns, err);
+        else if (rc == 0 && !json_object_object_get_ex(columns, key, NULL))
+            rc = rv_json_set_bool(columns, key, true, err);
+    }
+    return rc;
+}
+
 /* The names of all columns, in the order in which rows bring them. */
 static int collect_columns(json_object *rows, json_object *columns, rv_err **err)
 {
-    int rc = rv_json_set_bool(columns, "entity_type", true, err);
+    int rc = 0;
 
-    for (size_t i = 0; i < json_object_array_length(rows); i++) {
-        json_object *data = rv_json_get_obj(json_object_array_get_idx(rows, i), "data");
-        json_object_object_foreach (data, key, value) {
-            (void)value;
-            if (rc == 0 && !json_object_object_get_ex(columns, key, NULL))
-                rc = rv_json_set_bool(columns, key, true, err);
-        }
-    }
+    for (size_t i = 0; i < json_object_array_length(rows) && rc == 0; i++)
+        rc = add_columns(json_object_array_get_idx(rows, i), columns, err);
     return rc;
 }
 

@@ -22,7 +22,8 @@ void rv_cli_table_add_int(rv_cli_table *t, int64_t n);         /* with thousands
 /** Heads and rows, or nothing without rows. */
 RV_MUST_CHECK int rv_cli_table_write(const rv_cli_table *t, bool bold_heads, rv_buf *b, rv_err **err);
 
-/** The rows of a query, an array of {entity_type, data}: the members of data as columns; "(no results)" for none. */
+/** The results of a query, an array of objects: their members as columns, those of `data` in its place; "(no results)"
+ * for none. */
 RV_MUST_CHECK int rv_query_write_table(json_object *rows, rv_buf *b, rv_err **err);
 
 /* --- list.c: what a verb lists, as a table, with --json as an array, else one word a line --- */

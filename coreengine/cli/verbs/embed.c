@@ -1,4 +1,5 @@
-/* reeve embed: texts as vectors, asked of a provider without any pipeline. */
+/* reeve embed: texts as vectors, asked of a provider without any pipeline; without texts, the rows of the store that
+ * have no vectors yet. */
 #include "coreengine/app/models.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -6,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MAX_LINE   ((size_t)1 << 20) /* bytes of one text; the longest that models take have a tenth of it */
 #define BATCH      64                /* texts of one request: what every provider takes */
 #define MAX_NUMBER 32
+#define WATCH_S    2 /* between two looks at the queue */
 
 struct job {
     struct rv_cli *cli;
@@ -165,7 +168,7 @@ static void write_json(struct job *job, rv_buf *b)
     rv_buf_putc(b, '\n');
 }
 
-static int embed(struct rv_cli *cli, rv_err **err)
+static int embed_texts(struct rv_cli *cli, rv_err **err)
 {
     struct job job = {.cli = cli, .as_json = rv_cli_flag(cli, "json"), .rows = RV_BUF_INIT(RV_APP_MAX_FETCH)};
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_FETCH + 4096);
@@ -181,26 +184,109 @@ static int embed(struct rv_cli *cli, rv_err **err)
     return rc;
 }
 
+/* --- rows of the store --- */
+
+static int work_once(struct rv_cli *cli, const struct rv_knowledge_embed *how, struct rv_knowledge_embedded *sum,
+                     bool prints, rv_err **err)
+{
+    struct rv_knowledge_embedded done = {0};
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT), problem = RV_BUF_INIT(RV_APP_MAX_TEXT);
+    rv_err *why = NULL;
+    int rc = rv_knowledge_embed(cli->store, how, &done, &why, err);
+
+    if (why) {
+        rv_buf_puts(&problem, "reeve: ");
+        rv_err_write_text(why, cli->debug, &problem);
+        rv_cli_say_text(&problem);
+    }
+    rv_err_free(why);
+    sum->failed += done.failed;
+    if (rc == 0 && (prints || done.processed + done.skipped + done.failed > 0))
+        rv_buf_printf(&text, "{\"processed\":%lld,\"skipped\":%lld,\"failed\":%lld}\n", (long long)done.processed,
+                      (long long)done.skipped, (long long)done.failed);
+    if (rc == 0 && !rv_cli_out_now(rv_buf_str(&text)))
+        rc = RV_FAIL(err, RV_E_IO, "the reader of the output is gone");
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static void pause_watching(void)
+{
+    const struct timespec t = {.tv_sec = WATCH_S};
+
+    nanosleep(&t, NULL); /* a signal ends the process or the pause: both are fine */
+}
+
+static int embed_rows(struct rv_cli *cli, rv_err **err)
+{
+    const struct rv_knowledge_embedder embedder = rv_app_embedder(&cli->app);
+    struct rv_knowledge_embed how = {
+        .provider = rv_cli_value(cli, "provider"), .embedder = &embedder, .clock = rv_clock_system()};
+    struct rv_knowledge_embedded sum = {0};
+    bool watches = rv_cli_flag(cli, "watch");
+    int64_t limit = 0;
+    int rc = rv_cli_int(cli, "limit", 1, 1000000000, &limit, err);
+
+    how.limit = (size_t)limit;
+    if (rc == 0 && how.provider)
+        rc = rv_app_check_embedder(how.provider, err);
+    if (rc == 0)
+        rc = rv_app_store_open(&cli->app, RV_APP_STORE_CHANGE, &cli->store, err);
+    if (rc == 0)
+        rc = work_once(cli, &how, &sum, true, err);
+    while (rc == 0 && watches) {
+        pause_watching();
+        rc = work_once(cli, &how, &sum, false, err);
+    }
+    return rc < 0 ? rc : sum.failed > 0 ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;
+}
+
+static int embed(struct rv_cli *cli, rv_err **err)
+{
+    static const char *const of_texts[] = {"model", "base-url", "dimensions", "json"};
+    static const char *const of_rows[] = {"provider", "limit", "watch"};
+    bool has_texts = cli->n_words > 0;
+
+    for (size_t i = 0; !has_texts && i < RV_COUNT(of_texts); i++)
+        if (rv_cli_value(cli, of_texts[i]) || rv_cli_flag(cli, of_texts[i]))
+            return rv_cli_usage(cli, err, "--%s needs TEXT; rows of the store take --provider", of_texts[i]);
+    for (size_t i = 0; has_texts && i < RV_COUNT(of_rows); i++)
+        if (rv_cli_value(cli, of_rows[i]) || rv_cli_flag(cli, of_rows[i]))
+            return rv_cli_usage(cli, err, "--%s is for the rows of the store; leave out TEXT", of_rows[i]);
+    return has_texts ? embed_texts(cli, err) : embed_rows(cli, err);
+}
+
 static const struct rv_cli_option embed_options[] = {
-    {"model", 'm', "PROVIDER:MODEL", "model to use; required", NULL, false},
+    {"model", 'm', "PROVIDER:MODEL", "model to use for TEXT; required there", NULL, false},
     {"base-url", 0, "URL", "address of the server, in place of the provider's own", NULL, false},
     {"dimensions", 0, "N", "length of each vector, if the model supports a choice", NULL, false},
     {"json", 'j', NULL, "print one JSON object with model, usage and all vectors", NULL, false},
+    {"provider", 'p', "PROVIDER",
+     "what makes the vectors of rows from now on: hash-ngram or PROVIDER:MODEL[@DIMENSIONS]", NULL, false},
+    {"limit", 'n', "N", "embed at most N rows", NULL, false},
+    {"watch", 'w', NULL, "look for rows every two seconds until interrupted", NULL, false},
 };
 
 const struct rv_cli_verb rv_verb_embed = {
     .name = "embed",
-    .args = "TEXT...",
-    .summary = "turn texts into vectors with a provider's model",
+    .args = "[TEXT...]",
+    .summary = "turn texts, or rows of the store, into vectors",
     .text =
-        "Prints one JSON array of numbers a line, in the order of the texts. - reads the texts from standard input,\n"
+        "Without TEXT the rows of the store are embedded whose text is new, and {processed, skipped, failed} is\n"
+        "printed. The store remembers --provider; another one embeds all rows again, and searches use it as soon as\n"
+        "it was set. hash-ngram, which a store begins with, makes vectors when rows are written and needs no "
+        "command.\n\n"
+        "With TEXT prints one JSON array of numbers a line, in the order of the texts. - reads the texts from standard "
+        "input,\n"
         "one a line; blank lines are skipped. Keys and addresses come from the environment, as for `reeve run`:\n"
         "`reeve inspect --providers` lists the variables.",
-    .examples = "reeve embed --model openai:text-embedding-3-small \"a rope\" \"a knot\"\n"
+    .examples = "reeve embed --provider openai:text-embedding-3-small\n"
+                "reeve embed --watch\n"
+                "reeve embed --model openai:text-embedding-3-small \"a rope\" \"a knot\"\n"
                 "cut -f2 notes.tsv | reeve embed --model ollama:nomic-embed-text - > vectors.ndjson\n"
                 "reeve embed --model openai:any --base-url http://127.0.0.1:8080/v1 --json \"a rope\" | jq .dimensions",
     RV_CLI_OPTIONS(embed_options),
-    .min_words = 1,
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
     .max_words = RV_CLI_MAX_ARGS,
     .run = embed,
 };

@@ -10,6 +10,5 @@ Suite *chat_sink_suite(void);
 Suite *chat_calls_suite(void);
 Suite *tables_suite(void);
 Suite *yaml_text_suite(void);
-Suite *query_text_suite(void);
 
 #endif

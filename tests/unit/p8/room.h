@@ -10,6 +10,7 @@
 TCase *action_case(void);
 TCase *record_case(void);
 TCase *agents_case(void);
+TCase *data_case(void);
 
 struct room {
     char *dir;

@@ -15,15 +15,19 @@ static const struct {
     bool routing_enabled;
     enum rv_observation_mode observation_mode;
 } agents[] = {
-    {"dreaming-agent", true, "dream_moments search_questions cross_session_themes ", "", "", "openai:gpt-4.1-mini", 0.7,
-     15, 115000, false, RV_OBSERVATION_DISABLED},
+    {"dreaming-agent", true, "dream_moments search_questions cross_session_themes ", "", "search ",
+     "openai:gpt-4.1-mini", 0.7, 15, 115000, false, RV_OBSERVATION_DISABLED},
     {"general", false, "user_intent topic requires_search search_strategy ",
-     "user_intent topic requires_search search_strategy ", "action ask_agent ", NULL, -1, 0, 0, true,
+     "user_intent topic requires_search search_strategy ",
+     "search action ask_agent remind_me get_user_profile update_user_metadata ", NULL, -1, 0, 0, true,
+     RV_OBSERVATION_SYNC},
+    {"researcher", false, "research_goal diagram_type requires_web_search ",
+     "research_goal diagram_type requires_web_search ", "search web_search save_plot ", NULL, 0.4, 20, 80000, true,
      RV_OBSERVATION_SYNC},
     {"router", true, "agent reason confidence ", "agent confidence ", "", NULL, 0, 3, 0, false,
      RV_OBSERVATION_DISABLED},
-    {"sample-agent", false, "topic requires_search ", "topic requires_search ", "action ask_agent ", NULL, -1, 10,
-     50000, true, RV_OBSERVATION_SYNC},
+    {"sample-agent", false, "topic requires_search ", "topic requires_search ", "search action ask_agent ", NULL, -1,
+     10, 50000, true, RV_OBSERVATION_SYNC},
 };
 
 static void list_keys(json_object *obj, rv_buf *out)
@@ -57,7 +61,7 @@ static struct rv_agentdoc *agent_at(struct room *r, size_t i)
     return doc;
 }
 
-/* Proves p8.18: Built-in agents have the fields and limits of the contract, of its tools those that there are, and
+/* Proves p8.18: Built-in agents have the fields and limits of the contract, all its tools, and
  * words of their own */
 START_TEST(a_built_in_agent_is_as_the_contract_has_it)
 {
@@ -124,6 +128,7 @@ START_TEST(moments_of_the_dreaming_agent_keep_their_shape)
     fragments = rv_json_get_obj(rv_json_get_obj(rv_json_get_obj(items, "properties"), "affinity_fragments"), "items");
     list_keys(rv_json_get_obj(fragments, "properties"), &keys);
     ck_assert_str_eq(rv_buf_cstr(&keys), "target relation weight reason ");
+    ck_assert_str_eq(doc->chained_tool, "save_moments");
     rv_buf_fini(&keys);
     rv_agentdoc_free(doc);
     room_end(&r);
@@ -139,7 +144,7 @@ START_TEST(the_router_leads_to_agents_that_are_there)
     struct room r;
 
     room_begin(&r, NULL);
-    doc = agent_at(&r, 2);
+    doc = agent_at(&r, 3);
     ck_assert_uint_eq(doc->routes.n, 2);
     ck_assert_str_eq(doc->routes.items[0], "general");
     ck_assert_str_eq(doc->routes.items[1], "sample-agent");

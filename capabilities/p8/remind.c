@@ -1,0 +1,353 @@
+/* remind_me: a time, or times, at which a person wants to hear of something: a schedule, and a moment that shows it. */
+#include "capabilities/p8/p8_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#define MAX_WHEN 200
+#define MAX_TAGS 100
+
+static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+
+/* --- once --- */
+
+struct once {
+    int year, month, day, hour, minute, second; /* as it was written */
+    int64_t at;                                 /* the instant, in seconds */
+};
+
+/* n digits; -1: there are none. */
+static int digits(const char **at, int n)
+{
+    int value = 0;
+
+    for (int i = 0; i < n; i++, (*at)++) {
+        if (**at < '0' || **at > '9')
+            return -1;
+        value = value * 10 + (**at - '0');
+    }
+    return value;
+}
+
+static int64_t days_of(int year, int month, int day)
+{
+    int64_t y = year - (month <= 2), era = y / 400, of_era = y - era * 400;
+    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+static bool read_offset(const char **at, int *minutes)
+{
+    int sign = **at == '-' ? -1 : 1, hour, minute;
+
+    *minutes = 0;
+    if (**at == 'Z' || **at == 'z') {
+        (*at)++;
+        return true;
+    }
+    if (**at != '+' && **at != '-')
+        return true;
+    (*at)++;
+    hour = digits(at, 2);
+    if (**at == ':')
+        (*at)++;
+    minute = digits(at, 2);
+    *minutes = sign * (hour * 60 + minute);
+    return hour >= 0 && hour < 24 && minute >= 0 && minute < 60;
+}
+
+/* Whether the text is a date, perhaps with a time; the engine looks at it again, and at what days there are. */
+static bool read_once(const char *s, struct once *o)
+{
+    bool is_compact = strlen(s) > 8 && s[8] == 'T';
+    int offset = 0;
+
+    *o = (struct once){0};
+    o->year = digits(&s, 4);
+    s += !is_compact && *s == '-';
+    o->month = o->year < 0 ? -1 : digits(&s, 2);
+    s += !is_compact && *s == '-';
+    o->day = o->month < 1 || o->month > 12 ? -1 : digits(&s, 2);
+    if (o->day < 1)
+        return false;
+    if (*s == 'T' || *s == ' ') {
+        s++;
+        o->hour = digits(&s, 2);
+        s += !is_compact && *s == ':';
+        o->minute = o->hour < 0 ? -1 : digits(&s, 2);
+        if (o->minute >= 0 && (*s == ':' || (is_compact && *s >= '0' && *s <= '9'))) {
+            s += *s == ':';
+            o->second = digits(&s, 2);
+        }
+        if (o->second >= 0 && *s == '.')
+            s += 1 + strspn(s + 1, "0123456789");
+        if (o->hour < 0 || o->hour > 23 || o->minute < 0 || o->minute > 59 || o->second < 0 || o->second > 59)
+            return false;
+        if (!read_offset(&s, &offset))
+            return false;
+    }
+    o->at = days_of(o->year, o->month, o->day) * 86400 + o->hour * 3600 + o->minute * 60 + o->second - offset * 60;
+    return *s == '\0';
+}
+
+/* --- again and again --- */
+
+static bool is_plain(const char *field)
+{
+    return *field && strspn(field, "0123456789") == strlen(field) && strlen(field) <= 2;
+}
+
+static bool is_any(const char *field)
+{
+    return strcmp(field, "*") == 0;
+}
+
+static int weekday_of(const char *word, size_t len)
+{
+    if (len == 1 && *word >= '0' && *word <= '7')
+        return (*word - '0') % 7;
+    for (int i = 0; i < 7; i++)
+        if (len == 3 && strncasecmp(word, days[i], 3) == 0)
+            return i;
+    return -1;
+}
+
+/* "1-5" or "Mon,Wed" in words, in their order; false: something else, such as a step. */
+static bool say_weekdays(const char *field, char *out, size_t size)
+{
+    int list[64], n = 0;
+    size_t len = 0;
+
+    while (*field) {
+        size_t word = strcspn(field, ",-");
+        int from = weekday_of(field, word), to = from;
+        field += word;
+        if (*field == '-') {
+            word = strcspn(++field, ",-");
+            to = weekday_of(field, word);
+            field += word;
+            if (to == 0 && from > 0)
+                to = 7;
+        }
+        if (from < 0 || to < from || *field == '-')
+            return false;
+        for (int day = from; day <= to && n < 64; day++)
+            list[n++] = day % 7;
+        field += *field == ',';
+    }
+    if (n == 5 && list[0] == 1 && list[1] == 2 && list[2] == 3 && list[3] == 4 && list[4] == 5) {
+        snprintf(out, size, "Weekdays");
+        return true;
+    }
+    for (int i = 0; i < n && len < size; i++)
+        len += (size_t)snprintf(out + len, size - len, "%s%s", i ? ", " : "Every ", days[list[i]]);
+    return n > 0;
+}
+
+static const char *ending_of(int day)
+{
+    if (day / 10 == 1)
+        return "th";
+    return day % 10 == 1 ? "st" : day % 10 == 2 ? "nd" : day % 10 == 3 ? "rd" : "th";
+}
+
+/* Of the expression's five fields; what has lists, steps, or a minute in every hour is told as it is written. */
+static void say_cron(const char *expr, char *out, size_t size)
+{
+    static const struct {
+        const char *macro, *fields;
+    } macros[] = {{"@hourly", ""},          {"@daily", "0 0 * * *"},   {"@midnight", "0 0 * * *"},
+                  {"@weekly", "0 0 * * 0"}, {"@monthly", "0 0 1 * *"}, {"@yearly", ""},
+                  {"@annually", ""}};
+    char field[5][48], more[2], head[256] = "", time[32] = "";
+    const char *fields = expr;
+
+    for (size_t i = 0; i < sizeof macros / sizeof macros[0]; i++)
+        if (strcasecmp(expr, macros[i].macro) == 0)
+            fields = macros[i].fields;
+    snprintf(out, size, "Custom (%s)", expr);
+    if (sscanf(fields, "%47s %47s %47s %47s %47s %1s", field[0], field[1], field[2], field[3], field[4], more) != 5)
+        return;
+    if (!(is_plain(field[0]) && is_plain(field[1])) && !(is_any(field[0]) && is_any(field[1])))
+        return;
+    if (!is_any(field[0]))
+        snprintf(time, sizeof time, " at %02d:%02d", atoi(field[1]), atoi(field[0]));
+    if (!is_any(field[3]))
+        return;
+    if (is_any(field[2]) && is_any(field[4]))
+        snprintf(out, size, "Daily%s", time);
+    else if (is_any(field[2]) && say_weekdays(field[4], head, sizeof head))
+        snprintf(out, size, "%s%s", head, time);
+    else if (is_any(field[4]) && is_plain(field[2]))
+        snprintf(out, size, "Monthly on the %d%s%s", atoi(field[2]), ending_of(atoi(field[2])), time);
+}
+
+/* --- the tool --- */
+
+/* One for each user and name; users share the names of schedules. */
+static void schedule_name(const struct tool *t, const char *name, char out[64])
+{
+    uint64_t h[2] = {UINT64_C(14695981039346656037), UINT64_C(1099511628211)};
+    const char *parts[] = {user_of(t), name};
+
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++)
+            for (const char *c = parts[k];; c++) {
+                h[i] = (h[i] ^ (unsigned char)*c) * UINT64_C(1099511628211);
+                h[i] ^= h[i] >> 29;
+                if (!*c)
+                    break;
+            }
+    snprintf(out, 64, "reminder-%016llx%016llx", (unsigned long long)h[0], (unsigned long long)h[1]);
+}
+
+struct reminder {
+    const char *name, *description, *when;
+    json_object *tags;
+    bool is_once;
+    char job[64], frequency[MAX_WHEN + 64], schedule[64];
+};
+
+static json_object *payload_of(struct tool *t, const struct reminder *r)
+{
+    json_object *payload = json_object_new_object(), *users = json_object_new_array(), *data = json_object_new_object();
+
+    push(t, users, text(user_of(t)));
+    add(t, payload, "user_ids", users);
+    add(t, payload, "title", text(r->name));
+    add(t, payload, "body", text(r->description));
+    add(t, data, "reminder_id", text(r->job));
+    add(t, data, "tags", json_object_get(r->tags));
+    add(t, payload, "data", data);
+    return payload;
+}
+
+/* {schedule, next_at}; the caller's. */
+static json_object *schedule_it(struct tool *t, const struct reminder *r)
+{
+    json_object *args = json_object_new_object(), *said;
+
+    add(t, args, "name", text(r->job));
+    add(t, args, "type", text("notify"));
+    add(t, args, r->is_once ? "at" : "cron", text(r->when));
+    add(t, args, "payload", payload_of(t, r));
+    add(t, args, "replace", json_object_new_boolean(1));
+    said = ask_take(t, "schedules.add", args);
+    if (!said && tool_forgive(t, BAD_ARGUMENTS))
+        tool_fail(t, BAD_ARGUMENTS, "Invalid crontab expression: %s", r->when);
+    return said;
+}
+
+static json_object *edges_of(struct tool *t, const struct reminder *r)
+{
+    json_object *edges = json_object_new_array(), *edge;
+    char reason[400];
+
+    if (!session_of(t))
+        return edges;
+    edge = json_object_new_object();
+    snprintf(reason, sizeof reason, "Reminder '%.300s' created in this session", r->name);
+    for (size_t end = strlen(reason); !is_utf8(reason, strlen(reason)) && end > 0;)
+        reason[--end] = '\0';
+    add(t, edge, "target", text(session_of(t)));
+    add(t, edge, "relation", text("reminder"));
+    add(t, edge, "weight", json_object_new_double(1.0));
+    add(t, edge, "reason", text(reason));
+    push(t, edges, edge);
+    return edges;
+}
+
+static json_object *moment_of(struct tool *t, const struct reminder *r, json_object *said)
+{
+    json_object *row = json_object_new_object(), *metadata = json_object_new_object();
+    json_object *next = member(said, "next_at");
+
+    add(t, row, "name", text(r->name));
+    add(t, row, "moment_type", text("reminder"));
+    add(t, row, "category", text("reminder"));
+    add(t, row, "summary", text(r->description));
+    add(t, row, "topic_tags", json_object_get(r->tags));
+    add(t, row, "starts_timestamp", json_object_get(next));
+    add(t, row, "graph_edges", edges_of(t, r));
+    add(t, metadata, "reminder_id", json_object_get(member(said, "schedule")));
+    add(t, metadata, "job_name", text(r->job));
+    add(t, metadata, "schedule", r->is_once ? json_object_get(next) : text(r->when));
+    add(t, metadata, "recurrence", text(r->is_once ? "once" : "recurring"));
+    add(t, metadata, "frequency", text(r->frequency));
+    add(t, metadata, "category", text("reminder"));
+    add(t, row, "metadata", metadata);
+    if (session_of(t))
+        add(t, row, "source_session_id", text(session_of(t)));
+    return row;
+}
+
+static json_object *remind_with(struct tool *t, struct reminder *r)
+{
+    json_object *said = schedule_it(t, r), *id, *result;
+
+    if (!said)
+        return NULL;
+    id = put_take(t, "moments", moment_of(t, r, said));
+    result = success(t, "success");
+    add(t, result, "reminder_id", json_object_get(member(said, "schedule")));
+    add(t, result, "moment_id", id);
+    add(t, result, "name", text(r->name));
+    add(t, result, "frequency", text(r->frequency));
+    add(t, result, "recurrence", text(r->is_once ? "once" : "recurring"));
+    add(t, result, "next_at", json_object_get(member(said, "next_at")));
+    json_object_put(said);
+    return result;
+}
+
+static bool read_reminder(struct tool *t, struct reminder *r)
+{
+    struct once once;
+
+    r->name = arg_text(t, "name", true);
+    r->description = arg_text(t, "description", false);
+    r->when = arg_text(t, "crontab", true);
+    r->description = r->description ? r->description : "";
+    if (t->code)
+        return false;
+    r->when += strspn(r->when, " ");
+    if (strlen(r->when) > MAX_WHEN)
+        return tool_fail(t, BAD_ARGUMENTS, "Invalid crontab expression: %.200s", "it is too long") != NULL;
+    r->is_once = read_once(r->when, &once);
+    if (r->is_once && once.at <= (int64_t)time(NULL))
+        return tool_fail(t, BAD_ARGUMENTS, "reminder time is in the past") != NULL;
+    if (r->is_once)
+        snprintf(r->frequency, sizeof r->frequency, "Once — %s %d at %02d:%02d", months[once.month - 1], once.day,
+                 once.hour, once.minute);
+    else
+        say_cron(r->when, r->frequency, sizeof r->frequency);
+    schedule_name(t, r->name, r->job);
+    return true;
+}
+
+static json_object *remind(struct tool *t, const void *self)
+{
+    json_object *tags, *result;
+    struct reminder r = {.name = NULL};
+
+    (void)self;
+    if (!user_of(t))
+        return tool_fail(t, DENIED, "user_id is required for reminders");
+    tags = arg_list(t, "tags", false, MAX_TAGS, json_type_string);
+    if (!read_reminder(t, &r))
+        return NULL;
+    r.tags = tags ? json_object_get(tags) : json_object_new_array();
+    result = remind_with(t, &r);
+    json_object_put(r.tags);
+    return result;
+}
+
+int remind_me(void *self, struct rv_cap_call *call)
+{
+    return tool_call(self, call, NULL, remind);
+}

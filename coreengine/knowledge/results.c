@@ -1,0 +1,65 @@
+/* Results of a query, within the limit of their bytes. */
+#include <stdint.h>
+
+#include "coreengine/knowledge/knowledge_internal.h"
+
+static size_t max_bytes(const struct asking *a)
+{
+    return a->opts->max_bytes > 0 ? a->opts->max_bytes : RV_KNOWLEDGE_MAX_BYTES;
+}
+
+/* How long it is as JSON; more than fits: one more than that. */
+static int measure(const struct asking *a, json_object *result, size_t *out, rv_err **err)
+{
+    size_t left = max_bytes(a) - a->bytes;
+    rv_buf text = RV_BUF_INIT(left);
+
+    rv_json_write(result, &text);
+    int rc = text.rc;
+    *out = rc == RV_E_LIMIT ? left + 1 : text.len + 1;
+    rv_buf_fini(&text);
+    return rc == 0 || rc == RV_E_LIMIT ? 0 : RV_FAIL(err, rc, "write a result");
+}
+
+int rv_asking_add_take(struct asking *a, json_object *result, bool *is_full, rv_err **err)
+{
+    size_t n = 0;
+    int rc = 0;
+
+    if (!a->is_truncated)
+        rc = measure(a, result, &n, err);
+    if (rc == 0 && (a->is_truncated || n > max_bytes(a) - a->bytes)) {
+        a->is_truncated = true;
+        json_object_put(result);
+    } else if (rc == 0) {
+        a->bytes += n;
+        rc = rv_json_push_take(a->results, result, err);
+    } else {
+        json_object_put(result);
+    }
+    if (is_full)
+        *is_full = a->is_truncated;
+    return rc;
+}
+
+int rv_asking_add_row_take(struct asking *a, const char *kind, json_object *data, rv_err **err)
+{
+    json_object *result = json_object_new_object();
+    int rc = result ? rv_json_set_text(result, "entity_type", kind, err) : RV_FAIL(err, RV_E_NOMEM, "add a result");
+
+    if (rc < 0) {
+        json_object_put(data);
+        json_object_put(result);
+        return rc;
+    }
+    rc = rv_json_set_take(result, "data", data, err);
+    if (rc == 0)
+        return rv_asking_add_take(a, result, NULL, err);
+    json_object_put(result);
+    return rc;
+}
+
+int rv_asking_warn(struct asking *a, rv_str text, rv_err **err)
+{
+    return rv_json_push_take(a->warnings, json_object_new_string_len(text.ptr, (int)text.len), err);
+}

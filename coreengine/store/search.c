@@ -1,0 +1,455 @@
+/* Ranking: rows by the spelling of their names, by words, by vectors. What counts is decided for the caller's scope
+ * before anything is counted. Equal scores: the newest first, then by id. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "coreengine/store/search_internal.h"
+
+void rv_search_hits_fini(struct rv_search_hits *hits)
+{
+    free(hits->at);
+    *hits = (struct rv_search_hits){0};
+}
+
+/* --- Who sees what --- */
+
+struct view {
+    const struct rv_search_index *x;
+    uint32_t user, category; /* UINT32_MAX: all users, any category; a user without rows has the number of none */
+    bool sees_all;
+};
+
+static struct view view_of(struct rv_search_index *x, const struct rv_store_scope *scope, rv_str category)
+{
+    struct view v = {.x = x, .category = UINT32_MAX, .sees_all = !scope->user};
+
+    if (scope->user) {
+        v.user = rv_doc_text(x, rv_str_of(scope->user), false);
+        if (v.user == UINT32_MAX)
+            v.user = 0;
+    }
+    if (category.ptr && x->kind && rv_kind_field(x->kind, RV_STR_LIT("category"))) {
+        v.category = rv_doc_text(x, category, false);
+        if (v.category == UINT32_MAX || category.len == 0)
+            v.category = UINT32_MAX - 1; /* none has it */
+    }
+    return v;
+}
+
+static bool sees(const struct view *v, size_t i)
+{
+    const struct rv_index_doc *d = &v->x->docs[i];
+
+    return !d->is_dead && (v->sees_all || d->user == 0 || d->user == v->user) &&
+           (v->category == UINT32_MAX || d->category == v->category);
+}
+
+/* --- The best --- */
+
+struct found {
+    size_t doc;
+    double score;
+};
+struct founds {
+    struct found *at;
+    size_t n, cap;
+    const struct rv_search_index *x;
+};
+
+static int by_age(const struct rv_search_index *x, size_t a, size_t b)
+{
+    const struct rv_index_doc *p = &x->docs[a], *q = &x->docs[b];
+
+    if (p->created_us != q->created_us)
+        return p->created_us > q->created_us ? -1 : 1;
+    int order = strcmp(p->id, q->id);
+    if (order != 0)
+        return order;
+    if (p->kind != q->kind)
+        return p->kind < q->kind ? -1 : 1;
+    return (p->row > q->row) - (p->row < q->row);
+}
+
+static bool is_before(const struct rv_search_index *x, const struct found *a, const struct found *b)
+{
+    return a->score != b->score ? a->score > b->score : by_age(x, a->doc, b->doc) < 0;
+}
+
+/* A heap of at most cap, with the worst of them on top. */
+static void offer(struct founds *f, struct found new)
+{
+    size_t i, child;
+
+    if (f->n < f->cap) {
+        for (i = f->n++; i > 0 && is_before(f->x, &f->at[(i - 1) / 2], &new); i = (i - 1) / 2)
+            f->at[i] = f->at[(i - 1) / 2];
+        f->at[i] = new;
+        return;
+    }
+    if (f->n == 0 || !is_before(f->x, &new, &f->at[0]))
+        return;
+    for (i = 0; (child = 2 * i + 1) < f->n; i = child) {
+        if (child + 1 < f->n && is_before(f->x, &f->at[child], &f->at[child + 1]))
+            child++;
+        if (!is_before(f->x, &new, &f->at[child]))
+            break;
+        f->at[i] = f->at[child];
+    }
+    f->at[i] = new;
+}
+
+/* The best ones in order, as hits. */
+static int give(const struct founds *f, struct rv_search_hits *out, rv_err **err)
+{
+    struct rv_search_hit *hits = calloc(f->n + 1, sizeof *hits);
+
+    if (!hits)
+        return RV_FAIL(err, RV_E_NOMEM, "search");
+    /* At most RV_SEARCH_MAX_LIMIT, and mostly ten: each goes to its place. */
+    for (size_t i = 1; i < f->n; i++) {
+        struct found x = f->at[i];
+        size_t k = i;
+        for (; k > 0 && is_before(f->x, &x, &f->at[k - 1]); k--)
+            f->at[k] = f->at[k - 1];
+        f->at[k] = x;
+    }
+    for (size_t i = 0; i < f->n; i++) {
+        const struct rv_index_doc *d = &f->x->docs[f->at[i].doc];
+        hits[i] = (struct rv_search_hit){.kind = d->kind, .row = d->row, .score = f->at[i].score};
+    }
+    out->at = hits;
+    out->n = f->n;
+    return 0;
+}
+
+/* --- Names --- */
+
+static int rank_names(const struct view *v, const struct rv_grams *query, double threshold, struct founds *best,
+                      struct rv_search_hits *out, rv_err **err)
+{
+    const struct rv_search_index *x = v->x;
+    uint32_t *shared = calloc(2 * x->n + 1, sizeof *shared); /* of key and summary of each doc */
+
+    if (!shared)
+        return RV_FAIL(err, RV_E_NOMEM, "search");
+    for (size_t i = 0; i < query->n; i++) {
+        const struct rv_posting_list *list = rv_doc_list(x, query->at[i]);
+        for (uint32_t k = 0; k < list->n; k++)
+            shared[list->at[k]]++;
+    }
+    for (size_t i = 0; i < x->n; i++) {
+        if ((shared[2 * i] == 0 && shared[2 * i + 1] == 0 && threshold > 0) || !sees(v, i))
+            continue;
+        float key = rv_grams_score(shared[2 * i], query->n, x->docs[i].size[0]);
+        float summary = rv_grams_score(shared[2 * i + 1], query->n, x->docs[i].size[1]);
+        float score = key > summary ? key : summary;
+        if (score >= (float)threshold)
+            offer(best, (struct found){i, rv_float_decimal(score)});
+    }
+    free(shared);
+    out->n_rows = x->n - x->n_dead;
+    return 0;
+}
+
+static int check(const struct rv_store_scope *scope, struct rv_store_scope *sc, rv_str text, double least, size_t limit,
+                 rv_err **err)
+{
+    int rc = rv_store_check_scope(scope, sc, err);
+
+    if (rc == 0)
+        rc = rv_store_check_bytes("text", text, RV_SEARCH_MAX_TEXT, err);
+    if (rc == 0 && (limit < 1 || limit > RV_SEARCH_MAX_LIMIT))
+        rc = RV_FAIL(err, RV_E_INVALID, "a limit of %zu: use 1 to %d", limit, RV_SEARCH_MAX_LIMIT);
+    if (rc == 0 && !(least >= 0 && least <= 1))
+        rc = RV_FAIL(err, RV_E_INVALID, "a least score of %g: use 0 to 1", least);
+    return rc;
+}
+
+static int begin(struct founds *best, size_t limit, rv_err **err)
+{
+    *best = (struct founds){.at = calloc(limit, sizeof *best->at), .cap = limit};
+    return best->at ? 0 : RV_FAIL(err, RV_E_NOMEM, "search");
+}
+
+/* A group may be undone: an index that has its rows is not kept. */
+static int leave(rv_store *s, int rc, struct rv_search_hits *out, rv_err **err)
+{
+    if (s->in_group) {
+        rv_search_cache_free(s->searched);
+        s->searched = NULL;
+    }
+    rc = rv_store_leave_read(s, rc, err);
+    if (rc < 0)
+        rv_search_hits_fini(out);
+    return rc;
+}
+
+static int search_names(rv_store *s, const struct rv_store_scope *scope, rv_str text, double threshold, size_t limit,
+                        struct rv_search_hits *out, rv_err **err)
+{
+    struct rv_search_index *x = NULL;
+    struct founds best = {0};
+    struct rv_grams query = {0};
+    int rc = rv_search_index_get(s, RV_INDEX_NAMES, scope->tenant, NULL, NULL, &x, err);
+
+    if (rc == 0)
+        rc = rv_grams_of(text, &query, err);
+    if (rc == 0)
+        rc = begin(&best, limit, err);
+    if (rc == 0) {
+        const struct view v = view_of(x, scope, (rv_str){NULL, 0});
+        best.x = x;
+        rc = rank_names(&v, &query, threshold, &best, out, err);
+    }
+    if (rc == 0)
+        rc = give(&best, out, err);
+    rv_grams_fini(&query);
+    free(best.at);
+    return rc;
+}
+
+int rv_store_search_names(rv_store *s, const struct rv_store_scope *scope, rv_str text, double threshold, size_t limit,
+                          struct rv_search_hits *out, rv_err **err)
+{
+    struct rv_store_scope sc;
+    int rc = check(scope, &sc, text, threshold, limit, err);
+
+    *out = (struct rv_search_hits){0};
+    if ((rc = rv_store_enter_read(s, rc, "search names", err)) != 0)
+        return rc;
+    return leave(s, search_names(s, &sc, text, threshold, limit, out, err), out, err);
+}
+
+static int read_key(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_search_hit *hit,
+                    rv_buf *key, rv_buf *summary, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_KEY_OF_ROW);
+
+    rv_sql_text(stmt, 1, hit->kind->name);
+    rv_sql_int(stmt, 2, hit->row);
+    rv_sql_text(stmt, 3, scope->tenant);
+    rv_sql_text(stmt, 4, scope->user);
+    int rc = rv_sql_step(stmt, "read a key", err);
+    if (rc == 1) {
+        rv_buf_add_str(key, rv_sql_str_at(stmt, 0));
+        rv_buf_add_str(summary, rv_sql_str_at(stmt, 1));
+        rc = rv_buf_check(key, "key", err);
+        if (rc == 0)
+            rc = rv_buf_check(summary, "summary", err);
+    } else if (rc == 0) {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "no key of row %lld of %s", (long long)hit->row, hit->kind->name);
+    }
+    rv_sql_done(stmt);
+    return rc;
+}
+
+int rv_store_read_key(rv_store *s, const struct rv_store_scope *scope, const struct rv_search_hit *hit, rv_buf *key,
+                      rv_buf *summary, rv_err **err)
+{
+    struct rv_store_scope sc;
+    int rc = rv_store_enter_read(s, rv_store_check_scope(scope, &sc, err), "read key", err);
+
+    return rc != 0 ? rc : rv_store_leave_read(s, read_key(s->sql, &sc, hit, key, summary, err), err);
+}
+
+/* --- Words --- */
+
+struct tally {
+    size_t n;       /* rows in scope that have words */
+    double average; /* words of one */
+};
+
+static struct tally tally_of(const struct view *v)
+{
+    struct tally t = {0};
+    double total = 0;
+
+    for (size_t i = 0; i < v->x->n; i++)
+        if (sees(v, i)) {
+            t.n++;
+            total += v->x->docs[i].size[0];
+        }
+    t.average = t.n > 0 ? total / (double)t.n : 0;
+    return t;
+}
+
+/* The postings of a doc are together: a word that its name and its text have has two. */
+static size_t count_with(const struct view *v, const struct rv_posting_list *list)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < list->n; i++)
+        n += (i == 0 || list->at[i] >> 8 != list->at[i - 1] >> 8) && sees(v, list->at[i] >> 8);
+    return n;
+}
+
+static void add_word(const struct view *v, const struct tally *t, const struct rv_posting_list *list, double rarity,
+                     double *scores)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        size_t doc = list->at[i] >> 8;
+        uint32_t count = list->at[i] & 0xff;
+        if (i + 1 < list->n && list->at[i + 1] >> 8 == doc)
+            count += list->at[++i] & 0xff;
+        if (sees(v, doc))
+            scores[doc] += rv_lexical_part(rarity, count, (double)v->x->docs[doc].size[0] / t->average);
+    }
+}
+
+static int rank_words(const struct view *v, const struct rv_terms *query, struct founds *best,
+                      struct rv_search_hits *out, rv_err **err)
+{
+    const struct tally t = tally_of(v);
+    double most = 0, *scores = calloc(v->x->n + 1, sizeof *scores);
+
+    if (!scores)
+        return RV_FAIL(err, RV_E_NOMEM, "search");
+    for (size_t i = 0; i < query->n; i++) {
+        const struct rv_posting_list *list = rv_doc_list(v->x, rv_word_hash(query->at[i].text));
+        size_t n_with = count_with(v, list);
+        double rarity = rv_lexical_rarity(t.n, n_with);
+        most += rv_lexical_most(rarity);
+        if (n_with > 0)
+            add_word(v, &t, list, rarity, scores);
+    }
+    for (size_t i = 0; i < v->x->n; i++)
+        if (scores[i] > 0)
+            offer(best, (struct found){i, scores[i] / most});
+    free(scores);
+    out->n_rows = t.n;
+    return 0;
+}
+
+static int kind_of(const char *name, const struct rv_kind **kind, rv_err **err)
+{
+    int rc = rv_kind_of(rv_str_of(name), kind, err);
+
+    if (rc == 0 && !(*kind)->embedded) {
+        rc = RV_FAIL(err, RV_E_INVALID, "%s have no field that is searched", name);
+        rv_err_hint(err, "FUZZY and LOOKUP find them by their names");
+    }
+    return rc;
+}
+
+static int search_words(rv_store *s, const struct rv_store_scope *scope, const struct rv_kind *kind,
+                        const struct rv_search_rows *rows, rv_str text, struct rv_search_hits *out, rv_err **err)
+{
+    struct rv_search_index *x = NULL;
+    struct founds best = {0};
+    struct rv_terms query = {0};
+    int rc = rv_search_index_get(s, RV_INDEX_WORDS, scope->tenant, kind, NULL, &x, err);
+
+    if (rc == 0)
+        rc = rv_terms_of(text, &query, err);
+    if (rc == 0)
+        rc = begin(&best, rows->limit, err);
+    if (rc == 0) {
+        const struct view v = view_of(x, scope, rows->category);
+        best.x = x;
+        rc = rank_words(&v, &query, &best, out, err);
+    }
+    if (rc == 0)
+        rc = give(&best, out, err);
+    rv_terms_fini(&query);
+    free(best.at);
+    return rc;
+}
+
+int rv_store_search_words(rv_store *s, const struct rv_store_scope *scope, const struct rv_search_rows *rows,
+                          rv_str text, struct rv_search_hits *out, rv_err **err)
+{
+    struct rv_store_scope sc;
+    const struct rv_kind *kind = NULL;
+    int rc = check(scope, &sc, text, 0, rows->limit, err);
+
+    *out = (struct rv_search_hits){0};
+    if (rc == 0)
+        rc = kind_of(rows->kind, &kind, err);
+    if ((rc = rv_store_enter_read(s, rc, "search words", err)) != 0)
+        return rc;
+    return leave(s, search_words(s, &sc, kind, rows, text, out, err), out, err);
+}
+
+/* --- Vectors --- */
+
+static bool admit(void *self, size_t row)
+{
+    return sees(self, row);
+}
+
+static int order(void *self, size_t a, size_t b)
+{
+    return by_age(((const struct view *)self)->x, a, b);
+}
+
+static int fail_dims(const struct rv_search_rows *rows, size_t has, rv_err **err)
+{
+    RV_FAIL(err, RV_E_INVALID, "the query has a vector of %zu dimensions, the rows of %s have %zu", rows->dims,
+            rows->kind, has);
+    rv_err_hint(err, "name the model and its dimensions as they were when the rows were embedded, or embed them again");
+    return RV_E_INVALID;
+}
+
+static int rank_vectors(struct view *v, const struct rv_search_rows *rows, struct rv_search_hits *out, rv_err **err)
+{
+    struct rv_vector_hit *hits = calloc(rows->limit, sizeof *hits);
+    struct rv_search_hit *list = calloc(rows->limit, sizeof *list);
+    const struct rv_vector_query query = {.vector = rows->vector,
+                                          .limit = rows->limit,
+                                          .min_score = rows->min_score,
+                                          .admit = admit,
+                                          .order = order,
+                                          .self = v};
+    size_t n = 0;
+    int rc = hits && list ? rv_matrix_search(v->x->matrix, &query, hits, &n, err) : RV_FAIL(err, RV_E_NOMEM, "search");
+
+    for (size_t i = 0; i < n; i++) {
+        const struct rv_index_doc *d = &v->x->docs[hits[i].row];
+        list[i] = (struct rv_search_hit){.kind = d->kind, .row = d->row, .score = hits[i].score};
+    }
+    free(hits);
+    if (rc < 0) {
+        free(list);
+        return rc;
+    }
+    out->at = list;
+    out->n = n;
+    return 0;
+}
+
+static int search_vectors(rv_store *s, const struct rv_store_scope *scope, const struct rv_kind *kind,
+                          const struct rv_search_rows *rows, struct rv_search_hits *out, rv_err **err)
+{
+    struct rv_search_index *x = NULL;
+    int rc = rv_search_index_get(s, RV_INDEX_VECTORS, scope->tenant, kind, rows->provider, &x, err);
+
+    if (rc < 0 || !x->matrix)
+        return rc;
+    struct view all = view_of(x, scope, (rv_str){NULL, 0}), v = view_of(x, scope, rows->category);
+    for (size_t i = 0; i < x->n; i++)
+        out->n_rows += sees(&all, i);
+    if (out->n_rows == 0)
+        return 0;
+    if (rv_matrix_dims(x->matrix) != rows->dims)
+        return fail_dims(rows, rv_matrix_dims(x->matrix), err);
+    return rank_vectors(&v, rows, out, err);
+}
+
+int rv_store_search_vectors(rv_store *s, const struct rv_store_scope *scope, const struct rv_search_rows *rows,
+                            struct rv_search_hits *out, rv_err **err)
+{
+    struct rv_store_scope sc;
+    const struct rv_kind *kind = NULL;
+    int rc = check(scope, &sc, (rv_str){"", 0}, rows->min_score, rows->limit, err);
+
+    *out = (struct rv_search_hits){0};
+    if (rc == 0)
+        rc = kind_of(rows->kind, &kind, err);
+    if (rc == 0)
+        rc = rv_store_check_text("provider", rows->provider, RV_EMBED_MAX_NAME, err);
+    if (rc == 0 && (!rows->vector || rows->dims < 1 || rows->dims > RV_VECTOR_MAX_DIMS))
+        rc = RV_FAIL(err, RV_E_INVALID, "a vector of %zu dimensions: use 1 to %d", rows->dims, RV_VECTOR_MAX_DIMS);
+    if ((rc = rv_store_enter_read(s, rc, "search vectors", err)) != 0)
+        return rc;
+    return leave(s, search_vectors(s, &sc, kind, rows, out, err), out, err);
+}

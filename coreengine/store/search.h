@@ -1,0 +1,100 @@
+/* The part of the store that finds rows by what they say: names that are spelled alike, words, vectors; and the queue
+ * of rows whose vectors have to be made.
+ *
+ * Beside each row of a kind that has a key the store keeps its tokens: the trigrams of its key and of its summary, the
+ * words of its name and of its embedded field. They are written in the transaction of the row, and a row of ciphertext
+ * has those of its key alone. A handle keeps what it has searched in memory, one index for each tenant and purpose, and
+ * before each search reads the rows that changed since. Only rows that the scope sees are ranked or counted. */
+#ifndef RV_STORE_SEARCH_H
+#define RV_STORE_SEARCH_H
+
+#include "coreengine/store/handle.h"
+#include "coreengine/store/kinds.h"
+
+#define RV_SEARCH_MAX_LIMIT 1000
+#define RV_SEARCH_MAX_TEXT  ((size_t)64 << 10) /* bytes of a query */
+#define RV_SEARCH_SLOW_ROWS 50000              /* rows with vectors; callers warn above it */
+#define RV_EMBED_MAX_TEXT   ((size_t)24000)    /* bytes that are embedded of one row: what models take */
+#define RV_EMBED_MAX_NAME   200                /* bytes of a provider */
+#define RV_EMBED_MAX_TRIES  3
+#define RV_EMBED_LEASE_US   INT64_C(300000000) /* five minutes after a claim others may claim the row */
+#define RV_EMBED_MAX_BATCH  256
+
+struct rv_search_hit {
+    const struct rv_kind *kind;
+    int64_t row; /* rv_store_load_entity() */
+    double score;
+};
+struct rv_search_hits {
+    struct rv_search_hit *at; /* owned; best first, of equal ones the newest first, then by id */
+    size_t n;
+    size_t n_rows; /* that were ranked: in scope, with a vector or with words */
+};
+void rv_search_hits_fini(struct rv_search_hits *hits);
+
+/** Rows of all kinds by the trigram similarity of their key or summary, the greater one, with the text.
+ *  @param threshold  0 to 1; 0: all rows. RV_E_INVALID, RV_E_LIMIT, RV_E_NOMEM */
+RV_MUST_CHECK int rv_store_search_names(rv_store *s, const struct rv_store_scope *scope, rv_str text, double threshold,
+                                        size_t limit, struct rv_search_hits *out, rv_err **err);
+
+/** The key and the summary of a row, as the index of names has them. RV_E_NOT_FOUND: no such row, or the scope does not
+ *  see it. */
+RV_MUST_CHECK int rv_store_read_key(rv_store *s, const struct rv_store_scope *scope, const struct rv_search_hit *hit,
+                                    rv_buf *key, rv_buf *summary, rv_err **err);
+
+struct rv_search_rows {
+    const char *kind;
+    rv_str category; /* ptr NULL: any; of kinds without that column passed over */
+    size_t limit;
+    /* By vectors. */
+    const char *provider;
+    const float *vector;
+    size_t dims;
+    double min_score;
+};
+/** Rows of one kind by the cosine of their vector and that of the query. RV_E_INVALID: the vectors of the provider have
+ *  other dimensions. */
+RV_MUST_CHECK int rv_store_search_vectors(rv_store *s, const struct rv_store_scope *scope,
+                                          const struct rv_search_rows *rows, struct rv_search_hits *out, rv_err **err);
+/** Rows of one kind by BM25 over the words of the text, as a share (0 to 1) of the most that a row can score. Rows in
+ *  scope and category are what is counted. */
+RV_MUST_CHECK int rv_store_search_words(rv_store *s, const struct rv_store_scope *scope,
+                                        const struct rv_search_rows *rows, rv_str text, struct rv_search_hits *out,
+                                        rv_err **err);
+
+/* --- Vectors and their queue --- */
+
+/** Append the provider of the store: hash-ngram unless another one was set. */
+RV_MUST_CHECK int rv_store_embedding_provider(rv_store *s, rv_buf *out, rv_err **err);
+/** Set the provider, and queue all rows that it has not embedded. */
+RV_MUST_CHECK int rv_store_set_embedding_provider(rv_store *s, const char *provider, int64_t now_us, rv_err **err);
+/** Whether this process makes the vectors of a provider itself, when a row is written. */
+bool rv_embedding_is_local(const char *provider);
+
+/* A row to embed. */
+struct rv_embedding {
+    int64_t key, row;
+    const struct rv_kind *kind;
+    const char *text; /* owned by the list; "": nothing to embed */
+    char hash[RV_HASH_MAX];
+    bool is_current; /* its vector has that hash */
+    int attempts;    /* this one counts */
+};
+struct rv_embeddings_claimed {
+    struct rv_embedding *at;
+    size_t n;
+};
+void rv_embeddings_claimed_fini(struct rv_embeddings_claimed *list);
+/** Claim up to limit of the oldest rows of the queue, all tenants', for five minutes. */
+RV_MUST_CHECK int rv_store_claim_embeddings(rv_store *s, const char *provider, size_t limit, int64_t now_us,
+                                            struct rv_embeddings_claimed *out, rv_err **err);
+/** Keep the vector of a row, and take the row from the queue if nothing changed it meanwhile. */
+RV_MUST_CHECK int rv_store_put_vector(rv_store *s, const struct rv_embedding *row, const char *provider,
+                                      const float *vector, size_t dims, int64_t now_us, rv_err **err);
+/** Nothing is to be done for it. */
+RV_MUST_CHECK int rv_store_skip_embedding(rv_store *s, const struct rv_embedding *row, rv_err **err);
+/** Back into the queue, or failed after RV_EMBED_MAX_TRIES: *failed. */
+RV_MUST_CHECK int rv_store_fail_embedding(rv_store *s, const struct rv_embedding *row, const char *why, bool *failed,
+                                          rv_err **err);
+
+#endif

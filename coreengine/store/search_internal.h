@@ -1,0 +1,87 @@
+/* Shared by the files of searching: tokens.c writes what rows are found by, search_index.c keeps it in memory,
+ * search_refresh.c reads what changed, search.c ranks, embeddings.c is the queue of vectors. */
+#ifndef RV_STORE_SEARCH_INTERNAL_H
+#define RV_STORE_SEARCH_INTERNAL_H
+
+#include "coreengine/match/vectors.h"
+#include "coreengine/store/entities_internal.h"
+#include "coreengine/store/search.h"
+
+/* --- tokens.c --- */
+/** What the row is found by, in its transaction; key and summary are those of the index of names. The vector of a
+ * provider that needs no server is made at once; for others the row is queued when its text changed. */
+RV_MUST_CHECK int rv_tokens_put(struct sql_store *st, const struct rv_key_source *k, rv_str key, rv_str summary,
+                                rv_err **err);
+RV_MUST_CHECK int rv_tokens_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err);
+RV_MUST_CHECK int rv_tokens_drop_all(struct sql_store *st, rv_err **err);
+/** The row changed without its tokens: its vector did. */
+RV_MUST_CHECK int rv_tokens_touch(struct sql_store *st, const char *kind, int64_t row, rv_err **err);
+RV_MUST_CHECK int rv_tokens_copy_provider(struct sql_store *from, struct sql_store *to, rv_err **err);
+/** The text of a row that is embedded, and its hash ("": there is none). Borrowed from whole. */
+rv_str rv_tokens_text(const struct rv_kind *kind, json_object *whole, char hash[RV_HASH_MAX]);
+/** The provider of the store, kept with the connection. */
+RV_MUST_CHECK int rv_tokens_provider(struct sql_store *st, bool again, const char **out, rv_err **err);
+RV_MUST_CHECK int rv_vector_keep(struct sql_store *st, const char *kind, int64_t row, const char *provider,
+                                 const char *hash, const float *vector, size_t dims, int64_t now_us, rv_err **err);
+
+/* --- search_index.c: what a handle has in memory --- */
+
+/* From 64-bit numbers to 32-bit ones. */
+struct rv_number_map {
+    uint64_t *keys; /* owned; key + 1, 0: free */
+    uint32_t *values;
+    size_t n, cap;
+};
+
+enum rv_index_of { RV_INDEX_NAMES, RV_INDEX_WORDS, RV_INDEX_VECTORS };
+
+#define RV_INDEX_MAX_DOCS ((size_t)1 << 24) /* a posting has 24 bits for a row, and 8 for what it counts */
+
+struct rv_index_doc {
+    const struct rv_kind *kind;
+    int64_t row, created_us;
+    char *id;                /* owned */
+    uint32_t user, category; /* numbers of texts; 0: none */
+    uint32_t size[2];        /* NAMES: trigrams of the key and of the summary; WORDS: words, with repetitions */
+    bool has_tenant, is_dead;
+};
+struct rv_posting_list {
+    uint32_t *at;
+    uint32_t n, cap;
+};
+struct rv_search_index {
+    enum rv_index_of of;
+    char *tenant, *provider;    /* owned; provider of VECTORS */
+    const struct rv_kind *kind; /* NULL: all */
+    int64_t since;              /* the mark of what was read; 0: nothing yet */
+    int64_t used;               /* when it was used last, in searches */
+    struct rv_index_doc *docs;
+    size_t n, cap, n_dead;
+    struct rv_number_map rows;  /* from kind and row to the doc */
+    struct rv_number_map texts; /* from hashes of users and categories to their numbers */
+    char **names;               /* owned, by number - 1 */
+    size_t n_names, names_cap;
+    struct rv_number_map terms; /* from a trigram or the hash of a word to its list */
+    struct rv_posting_list *lists;
+    size_t n_lists, lists_cap;
+    rv_matrix *matrix; /* of VECTORS, rows as docs; NULL while there is none */
+};
+void rv_search_index_free(struct rv_search_index *x);
+/** The number of a text, 0 for "" and NULL. make: give it one. UINT32_MAX: it has none, or no memory (make). */
+uint32_t rv_doc_text(struct rv_search_index *x, rv_str text, bool make);
+/** Add a doc; it replaces the one of that row. */
+RV_MUST_CHECK int rv_doc_add(struct rv_search_index *x, const struct rv_index_doc *doc, size_t *at, rv_err **err);
+void rv_doc_remove(struct rv_search_index *x, const struct rv_kind *kind, int64_t row);
+RV_MUST_CHECK int rv_doc_post(struct rv_search_index *x, uint32_t term, uint32_t posting, rv_err **err);
+const struct rv_posting_list *rv_doc_list(const struct rv_search_index *x, uint32_t term);
+/** The 32-bit hash by which a word is found. */
+uint32_t rv_word_hash(rv_str word);
+
+/* --- search_refresh.c --- */
+/** The index for that purpose, as the rows are now. Borrowed from the handle until the next call. */
+RV_MUST_CHECK int rv_search_index_get(rv_store *s, enum rv_index_of of, const char *tenant, const struct rv_kind *kind,
+                                      const char *provider, struct rv_search_index **out, rv_err **err);
+struct rv_search_cache;
+void rv_search_cache_free(struct rv_search_cache *cache);
+
+#endif

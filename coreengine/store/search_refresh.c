@@ -1,0 +1,267 @@
+/* The indexes of a handle, and how they follow the rows: before each search those that changed since are read. An index
+ * that mostly has dead docs, or whose reading failed half-way, is dropped and read again. */
+#include <endian.h>
+#include <stdlib.h>
+
+#include "coreengine/store/search_internal.h"
+#include "coreengine/store/sql_driver_internal.h"
+
+#define MAX_INDEXES 24
+#define MAX_DOCS    ((size_t)400000) /* of all indexes together, if there is more than one */
+#define FEW_DEAD    1000
+
+struct rv_search_cache {
+    struct rv_search_index *at[MAX_INDEXES];
+    size_t n;
+    int64_t n_searches;
+};
+
+void rv_search_cache_free(struct rv_search_cache *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->n; i++)
+        rv_search_index_free(c->at[i]);
+    free(c);
+}
+
+static void drop(struct rv_search_cache *c, size_t i)
+{
+    rv_search_index_free(c->at[i]);
+    c->at[i] = c->at[--c->n];
+}
+
+/* --- Rows that changed --- */
+
+static uint32_t number_at(rv_str bytes, size_t at)
+{
+    uint32_t n;
+
+    memcpy(&n, bytes.ptr + at, sizeof n);
+    return le32toh(n);
+}
+
+static int add_grams(struct rv_search_index *x, size_t doc, unsigned which, rv_str grams, rv_err **err)
+{
+    int rc = 0;
+
+    x->docs[doc].size[which] = (uint32_t)(grams.len / 4);
+    for (size_t i = 0; i + 4 <= grams.len && rc == 0; i += 4)
+        rc = rv_doc_post(x, number_at(grams, i), (uint32_t)doc << 1 | which, err);
+    return rc;
+}
+
+static int add_words(struct rv_search_index *x, size_t doc, int64_t n_words, rv_str words, rv_err **err)
+{
+    int rc = 0;
+
+    x->docs[doc].size[0] = n_words > UINT32_MAX ? UINT32_MAX : (uint32_t)n_words;
+    for (size_t i = 0; i + 5 <= words.len && rc == 0; i += 5)
+        rc = rv_doc_post(x, number_at(words, i), (uint32_t)doc << 8 | (unsigned char)words.ptr[i + 4], err);
+    return rc;
+}
+
+/* A vector of other dimensions than those before it matches nothing: its provider has changed them. */
+static int add_vector(struct rv_search_index *x, size_t doc, int64_t dims, rv_str bytes, rv_err **err)
+{
+    size_t row = 0;
+    float *v = NULL;
+
+    if (!x->matrix && !(x->matrix = rv_matrix_new((size_t)dims)))
+        return RV_FAIL(err, RV_E_NOMEM, "keep vectors");
+    uint32_t *numbers = calloc(rv_matrix_dims(x->matrix), sizeof *numbers);
+    if (!numbers)
+        return RV_FAIL(err, RV_E_NOMEM, "keep vectors");
+    bool fits = rv_matrix_dims(x->matrix) == (size_t)dims;
+    for (size_t i = 0; fits && i < (size_t)dims; i++)
+        numbers[i] = number_at(bytes, 4 * i);
+    v = (float *)numbers;
+    fits = fits && rv_vector_is_finite(v, (size_t)dims);
+    int rc = rv_matrix_add(x->matrix, v, &row, err);
+    free(numbers);
+    if (rc == 0 && (!fits || row != doc))
+        rv_matrix_remove(x->matrix, row);
+    return rc;
+}
+
+static int add_content(struct rv_search_index *x, size_t doc, rv_sql_stmt *stmt, rv_err **err)
+{
+    int rc = 0;
+
+    switch (x->of) {
+    case RV_INDEX_NAMES:
+        rc = add_grams(x, doc, 0, rv_sql_value_at(stmt, 8, SQL_BLOB).bytes, err);
+        return rc < 0 ? rc : add_grams(x, doc, 1, rv_sql_value_at(stmt, 9, SQL_BLOB).bytes, err);
+    case RV_INDEX_WORDS:
+        return add_words(x, doc, rv_sql_int_at(stmt, 8), rv_sql_value_at(stmt, 9, SQL_BLOB).bytes, err);
+    case RV_INDEX_VECTORS:
+        return add_vector(x, doc, rv_sql_int_at(stmt, 8), rv_sql_value_at(stmt, 9, SQL_BLOB).bytes, err);
+    }
+    return rc;
+}
+
+/* A row that cannot be found by this index is not in it. */
+static bool has_content(const struct rv_search_index *x, rv_sql_stmt *stmt)
+{
+    int64_t n = x->of == RV_INDEX_NAMES ? 1 : rv_sql_int_at(stmt, 8);
+
+    if (x->of != RV_INDEX_VECTORS)
+        return n > 0;
+    return n >= 1 && n <= RV_VECTOR_MAX_DIMS && rv_sql_value_at(stmt, 9, SQL_BLOB).bytes.len == (size_t)n * 4;
+}
+
+static int take_row(struct rv_search_index *x, rv_sql_stmt *stmt, rv_err **err)
+{
+    struct rv_index_doc doc = {.kind = rv_kind_find(rv_sql_str_at(stmt, 0)), .row = rv_sql_int_at(stmt, 1)};
+    size_t at = 0;
+
+    if (!doc.kind) /* of a later version */
+        return 0;
+    if (rv_sql_int_at(stmt, 7) != 0 || !has_content(x, stmt)) {
+        rv_doc_remove(x, doc.kind, doc.row);
+        return 0;
+    }
+    doc.has_tenant = rv_sql_str_at(stmt, 2).len > 0;
+    if (!doc.has_tenant && !doc.kind->is_shared)
+        return 0;
+    doc.user = rv_doc_text(x, rv_sql_str_at(stmt, 3), true);
+    doc.category = rv_doc_text(x, rv_sql_str_at(stmt, 5), true);
+    doc.created_us = rv_sql_int_at(stmt, 6);
+    doc.id = rv_str_dup(rv_sql_str_at(stmt, 4));
+    if (!doc.id || doc.user == UINT32_MAX || doc.category == UINT32_MAX) {
+        free(doc.id);
+        return RV_FAIL(err, RV_E_NOMEM, "keep rows for searching");
+    }
+    int rc = rv_doc_add(x, &doc, &at, err);
+    if (rc < 0) {
+        free(doc.id);
+        return rc;
+    }
+    return add_content(x, at, stmt, err);
+}
+
+static int read_mark(struct sql_store *st, int64_t *mark, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_TOKENS_MARK);
+    int rc = rv_sql_step(stmt, "look for changes", err);
+
+    if (rc == 1)
+        *mark = rv_sql_int_at(stmt, 0);
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+/* The mark is read first: what changes meanwhile is read again. */
+static int refresh(struct sql_store *st, struct rv_search_index *x, rv_err **err)
+{
+    static const enum sql_id reads[] = {
+        [RV_INDEX_NAMES] = SQL_NAME_TOKENS, [RV_INDEX_WORDS] = SQL_WORD_TOKENS, [RV_INDEX_VECTORS] = SQL_VECTOR_TOKENS};
+    int64_t mark = 0;
+    int rc = read_mark(st, &mark, err);
+
+    if (rc < 0 || (mark == x->since && st->driver->has_one_writer))
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(st, reads[x->of]);
+    rv_sql_text(stmt, 1, x->tenant);
+    rv_sql_int(stmt, 2, x->since);
+    if (x->of != RV_INDEX_NAMES)
+        rv_sql_text(stmt, 3, x->kind->name);
+    if (x->of == RV_INDEX_VECTORS)
+        rv_sql_text(stmt, 4, x->provider);
+    while ((rc = rv_sql_step(stmt, "read what changed", err)) == 1) {
+        rc = take_row(x, stmt, err);
+        if (rc < 0)
+            break;
+    }
+    rv_sql_done(stmt);
+    if (rc == 0)
+        x->since = mark;
+    return rc;
+}
+
+/* --- The indexes of a handle --- */
+
+static bool is_same(const struct rv_search_index *x, enum rv_index_of of, const char *tenant,
+                    const struct rv_kind *kind, const char *provider)
+{
+    return x->of == of && x->kind == kind && strcmp(x->tenant, tenant) == 0 &&
+           (of != RV_INDEX_VECTORS || strcmp(x->provider, provider) == 0);
+}
+
+static struct rv_search_index *make(enum rv_index_of of, const char *tenant, const struct rv_kind *kind,
+                                    const char *provider)
+{
+    struct rv_search_index *x = calloc(1, sizeof *x);
+
+    if (!x)
+        return NULL;
+    x->of = of;
+    x->kind = kind;
+    x->tenant = rv_str_dup(rv_str_of(tenant));
+    x->provider = rv_str_dup(rv_str_of(provider ? provider : ""));
+    if (x->tenant && x->provider)
+        return x;
+    rv_search_index_free(x);
+    return NULL;
+}
+
+static size_t oldest(const struct rv_search_cache *c)
+{
+    size_t i = 0;
+
+    for (size_t k = 1; k < c->n; k++)
+        if (c->at[k]->used < c->at[i]->used)
+            i = k;
+    return i;
+}
+
+static void make_room(struct rv_search_cache *c)
+{
+    size_t n_docs = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        n_docs += c->at[i]->n;
+    while (c->n > 0 && (c->n >= MAX_INDEXES || n_docs > MAX_DOCS)) {
+        size_t i = oldest(c);
+        n_docs -= c->at[i]->n;
+        drop(c, i);
+    }
+}
+
+static size_t find(const struct rv_search_cache *c, enum rv_index_of of, const char *tenant, const struct rv_kind *kind,
+                   const char *provider)
+{
+    size_t i = 0;
+
+    while (i < c->n && !is_same(c->at[i], of, tenant, kind, provider))
+        i++;
+    return i;
+}
+
+int rv_search_index_get(rv_store *s, enum rv_index_of of, const char *tenant, const struct rv_kind *kind,
+                        const char *provider, struct rv_search_index **out, rv_err **err)
+{
+    struct rv_search_cache *c = s->searched;
+
+    if (!c && !(c = s->searched = calloc(1, sizeof *c)))
+        return RV_FAIL(err, RV_E_NOMEM, "search");
+    size_t i = find(c, of, tenant, kind, provider);
+    if (i < c->n && c->at[i]->n_dead > FEW_DEAD && c->at[i]->n_dead > c->at[i]->n / 4) {
+        drop(c, i);
+        i = c->n;
+    }
+    if (i == c->n) {
+        make_room(c);
+        i = c->n;
+        if (!(c->at[i] = make(of, tenant, kind, provider)))
+            return RV_FAIL(err, RV_E_NOMEM, "search");
+        c->n++;
+    }
+    c->at[i]->used = ++c->n_searches;
+    int rc = refresh(s->sql, c->at[i], err);
+    if (rc < 0)
+        drop(c, i);
+    else
+        *out = c->at[i];
+    return rc;
+}

@@ -1,0 +1,355 @@
+/* What rows are found by: trigrams of the key and the summary, words of the name and the embedded field, and, for a
+ * provider that needs no server, the vector. Written in the transaction of the row. */
+#include <endian.h>
+#include <stdlib.h>
+
+#include "coreengine/store/search_internal.h"
+#include "coreengine/store/sql_driver_internal.h"
+
+#define MAX_BLOB  ((size_t)16 << 20)
+#define EMBEDDING "embedding" /* the provider, in the table "about" */
+
+/* --- The provider --- */
+
+bool rv_embedding_is_local(const char *provider)
+{
+    return strcmp(provider, RV_EMBED_NGRAM) == 0 || strcmp(provider, RV_EMBED_LOCAL) == 0;
+}
+
+static int read_provider(struct sql_store *st, rv_buf *out, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ABOUT);
+
+    rv_sql_text(stmt, 1, EMBEDDING);
+    int rc = rv_sql_step(stmt, "read the provider of embeddings", err);
+    if (rc == 1)
+        rv_buf_add_str(out, rv_sql_str_at(stmt, 0));
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+int rv_tokens_provider(struct sql_store *st, bool again, const char **out, rv_err **err)
+{
+    rv_buf name = RV_BUF_INIT(RV_EMBED_MAX_NAME);
+    int rc = 0;
+
+    if (!st->embeds || again) {
+        rc = read_provider(st, &name, err);
+        if (rc == 0 && name.len == 0)
+            rv_buf_puts(&name, RV_EMBED_NGRAM);
+        if (rc == 0)
+            rc = rv_buf_check(&name, "provider of embeddings", err);
+        char *copy = rc == 0 ? rv_str_dup(rv_buf_str(&name)) : NULL;
+        if (rc == 0 && !copy)
+            rc = RV_FAIL(err, RV_E_NOMEM, "read the provider of embeddings");
+        if (rc == 0) {
+            free(st->embeds);
+            st->embeds = copy;
+        }
+        rv_buf_fini(&name);
+    }
+    if (rc == 0)
+        *out = st->embeds;
+    return rc;
+}
+
+/* --- Texts of a row --- */
+
+static rv_str text_of(json_object *whole, const char *column)
+{
+    json_object *v = NULL;
+
+    json_object_object_get_ex(whole, column, &v);
+    return json_object_is_type(v, json_type_string) ? rv_json_str(v) : (rv_str){"", 0};
+}
+
+static bool is_ciphertext(json_object *whole)
+{
+    const char *level = NULL;
+
+    return rv_json_get_text(whole, "encryption_level", &level) &&
+           (strcmp(level, "platform") == 0 || strcmp(level, "client") == 0 || strcmp(level, "sealed") == 0);
+}
+
+static rv_str embedded_of(const struct rv_kind *kind, json_object *whole)
+{
+    if (!kind->embedded || (rv_kind_encrypts(kind, kind->embedded) && is_ciphertext(whole)))
+        return (rv_str){"", 0};
+    return text_of(whole, kind->embedded);
+}
+
+rv_str rv_tokens_text(const struct rv_kind *kind, json_object *whole, char hash[RV_HASH_MAX])
+{
+    rv_str text = rv_utf8_cut(embedded_of(kind, whole), RV_EMBED_MAX_TEXT);
+
+    hash[0] = 0;
+    if (rv_str_trim(text).len == 0)
+        return (rv_str){"", 0};
+    rv_hash_of(text, hash);
+    return text;
+}
+
+/* --- Tokens as bytes --- */
+
+static void put_number(rv_buf *out, uint32_t n)
+{
+    uint32_t bytes = htole32(n);
+
+    rv_buf_add(out, &bytes, sizeof bytes);
+}
+
+static int write_grams(rv_str text, rv_buf *out, rv_err **err)
+{
+    struct rv_grams grams;
+    int rc = rv_grams_of(rv_utf8_cut(text, RV_MATCH_MAX_TEXT), &grams, err);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < grams.n; i++)
+        put_number(out, grams.at[i]);
+    rv_grams_fini(&grams);
+    return 0;
+}
+
+uint32_t rv_word_hash(rv_str word)
+{
+    uint32_t h = UINT32_C(0x811c9dc5);
+
+    for (size_t i = 0; i < word.len; i++)
+        h = (h ^ (unsigned char)word.ptr[i]) * UINT32_C(0x01000193);
+    return h ^ h >> 15;
+}
+
+/* Words of the name and of the text; one that both have is there twice, and counts for both. */
+static int write_words(rv_str text, rv_buf *out, int64_t *n, rv_err **err)
+{
+    struct rv_terms terms;
+    int rc = rv_terms_of(rv_utf8_cut(text, RV_MATCH_MAX_TEXT), &terms, err);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < terms.n; i++) {
+        put_number(out, rv_word_hash(terms.at[i].text));
+        rv_buf_putc(out, (char)(terms.at[i].count > 255 ? 255 : terms.at[i].count));
+    }
+    *n += (int64_t)terms.length;
+    rv_terms_fini(&terms);
+    return 0;
+}
+
+struct tokens {
+    rv_buf key, summary, words;
+    int64_t n_words;
+    char hash[RV_HASH_MAX];
+    rv_str text; /* to embed; borrowed from the row */
+};
+
+static int make(const struct rv_kind *kind, json_object *whole, rv_str key, rv_str summary, struct tokens *t,
+                rv_err **err)
+{
+    t->text = rv_tokens_text(kind, whole, t->hash);
+    int rc = write_grams(key, &t->key, err);
+    if (rc == 0 && !rv_str_eq(key, summary))
+        rc = write_grams(summary, &t->summary, err);
+    if (rc == 0 && kind->embedded)
+        rc = write_words(text_of(whole, "name"), &t->words, &t->n_words, err);
+    if (rc == 0 && kind->embedded)
+        rc = write_words(embedded_of(kind, whole), &t->words, &t->n_words, err);
+    if (rc == 0)
+        rc = rv_buf_check(&t->key, "trigrams", err);
+    if (rc == 0)
+        rc = rv_buf_check(&t->summary, "trigrams", err);
+    return rc < 0 ? rc : rv_buf_check(&t->words, "words", err);
+}
+
+/* --- Writing --- */
+
+static int count(struct sql_store *st, rv_err **err)
+{
+    return st->driver->has_one_writer ? rv_sql_run(rv_sql_use(st, SQL_COUNT_TOKENS), "count a change", err) : 0;
+}
+
+static void bind_bytes(rv_sql_stmt *stmt, int i, const rv_buf *bytes)
+{
+    rv_sql_bind(stmt, i, (struct sql_value){.type = SQL_BLOB, .bytes = rv_buf_str(bytes)});
+}
+
+static int write(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object *whole,
+                 const struct tokens *t, rv_err **err)
+{
+    json_object *category = NULL;
+    int64_t created_us = 0;
+    int rc = count(st, err);
+
+    if (rc == 0)
+        rc = rv_time_parse(text_of(whole, "created_at"), &created_us, err);
+    if (rc < 0)
+        return rc;
+    json_object_object_get_ex(whole, "category", &category);
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_TOKENS);
+    rv_sql_text(stmt, 1, kind->name);
+    rv_sql_int(stmt, 2, row);
+    rv_sql_bind(stmt, 3, (struct sql_value){.type = SQL_TEXT, .bytes = text_of(whole, "tenant_id")});
+    rv_sql_bind(stmt, 4, (struct sql_value){.type = SQL_TEXT, .bytes = text_of(whole, "user_id")});
+    rv_sql_bind(stmt, 5, (struct sql_value){.type = SQL_TEXT, .bytes = text_of(whole, "id")});
+    rv_sql_text(stmt, 6, json_object_is_type(category, json_type_string) ? json_object_get_string(category) : NULL);
+    rv_sql_int(stmt, 7, created_us);
+    rv_sql_text(stmt, 8, t->hash);
+    rv_sql_int(stmt, 9, t->n_words);
+    bind_bytes(stmt, 10, &t->key);
+    bind_bytes(stmt, 11, &t->summary);
+    bind_bytes(stmt, 12, &t->words);
+    return rv_sql_run(stmt, "write what a row is found by", err);
+}
+
+int rv_tokens_touch(struct sql_store *st, const char *kind, int64_t row, rv_err **err)
+{
+    int rc = count(st, err);
+
+    if (rc < 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_TOUCH_TOKENS);
+    rv_sql_text(stmt, 1, kind);
+    rv_sql_int(stmt, 2, row);
+    return rv_sql_run(stmt, "note a change", err);
+}
+
+static int run_of_row(struct sql_store *st, enum sql_id id, const char *kind, int64_t row, const char *what,
+                      rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, id);
+
+    rv_sql_text(stmt, 1, kind);
+    rv_sql_int(stmt, 2, row);
+    return rv_sql_run(stmt, what, err);
+}
+
+int rv_tokens_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err)
+{
+    int rc = count(st, err);
+
+    if (rc == 0)
+        rc = run_of_row(st, SQL_DROP_TOKENS, kind, row, "drop what a row is found by", err);
+    if (rc == 0)
+        rc = run_of_row(st, SQL_DROP_VECTORS, kind, row, "drop vectors", err);
+    return rc < 0 ? rc : run_of_row(st, SQL_UNQUEUE_EMBEDDING, kind, row, "drop vectors", err);
+}
+
+int rv_tokens_drop_all(struct sql_store *st, rv_err **err)
+{
+    return rv_sql_run(rv_sql_use(st, SQL_DROP_ALL_TOKENS), "drop what rows are found by", err);
+}
+
+int rv_tokens_copy_provider(struct sql_store *from, struct sql_store *to, rv_err **err)
+{
+    const char *provider = NULL;
+    int rc = rv_tokens_provider(from, true, &provider, err);
+
+    if (rc < 0 || strcmp(provider, RV_EMBED_NGRAM) == 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(to, SQL_SET_ABOUT);
+    rv_sql_text(stmt, 1, EMBEDDING);
+    rv_sql_text(stmt, 2, provider);
+    return rv_sql_run(stmt, "set the provider of embeddings", err);
+}
+
+/* --- Vectors --- */
+
+int rv_vector_keep(struct sql_store *st, const char *kind, int64_t row, const char *provider, const char *hash,
+                   const float *vector, size_t dims, int64_t now_us, rv_err **err)
+{
+    uint32_t *bytes = calloc(dims + 1, sizeof *bytes);
+
+    if (!bytes)
+        return RV_FAIL(err, RV_E_NOMEM, "keep a vector");
+    memcpy(bytes, vector, dims * sizeof *bytes);
+    for (size_t i = 0; i < dims; i++)
+        bytes[i] = htole32(bytes[i]);
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_VECTOR);
+    rv_sql_text(stmt, 1, kind);
+    rv_sql_int(stmt, 2, row);
+    rv_sql_text(stmt, 3, provider);
+    rv_sql_int(stmt, 4, (int64_t)dims);
+    rv_sql_text(stmt, 5, hash);
+    rv_sql_blob(stmt, 6, bytes, dims * sizeof *bytes);
+    rv_sql_int(stmt, 7, now_us);
+    int rc = rv_sql_run(stmt, "keep a vector", err);
+    free(bytes);
+    return rc;
+}
+
+static int embed(struct sql_store *st, const struct rv_key_source *k, const char *provider, const struct tokens *t,
+                 rv_err **err)
+{
+    size_t dims = strcmp(provider, RV_EMBED_NGRAM) == 0 ? RV_EMBED_NGRAM_DIMS : RV_EMBED_LOCAL_DIMS;
+    float *vector = calloc(dims, sizeof *vector);
+    int rc = vector ? rv_embed_text(rv_str_of(provider), t->text, dims, vector, err)
+                    : RV_FAIL(err, RV_E_NOMEM, "embed a row");
+
+    if (rc == 0)
+        rc = rv_vector_keep(st, k->kind, k->row, provider, t->hash, vector, dims, k->updated_us, err);
+    free(vector);
+    return rc;
+}
+
+static int has_vector(struct sql_store *st, const struct rv_key_source *k, const char *provider, const char *hash,
+                      bool *has, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_VECTOR_HASH);
+
+    rv_sql_text(stmt, 1, k->kind);
+    rv_sql_int(stmt, 2, k->row);
+    rv_sql_text(stmt, 3, provider);
+    int rc = rv_sql_step(stmt, "look for a vector", err);
+    *has = rc == 1 && rv_str_is(rv_sql_str_at(stmt, 0), hash);
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+static int queue(struct sql_store *st, const struct rv_key_source *k, json_object *whole, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_QUEUE_EMBEDDING);
+
+    rv_sql_text(stmt, 1, k->kind);
+    rv_sql_int(stmt, 2, k->row);
+    rv_sql_bind(stmt, 3, (struct sql_value){.type = SQL_TEXT, .bytes = text_of(whole, "tenant_id")});
+    rv_sql_int(stmt, 4, k->updated_us);
+    return rv_sql_run(stmt, "queue a row for embedding", err);
+}
+
+static int keep_vector(struct sql_store *st, const struct rv_key_source *k, json_object *whole, const struct tokens *t,
+                       rv_err **err)
+{
+    const char *provider = NULL;
+    bool has = false;
+
+    if (!t->hash[0])
+        return run_of_row(st, SQL_DROP_VECTORS, k->kind, k->row, "drop vectors", err);
+    int rc = rv_tokens_provider(st, false, &provider, err);
+    if (rc == 0)
+        rc = has_vector(st, k, provider, t->hash, &has, err);
+    if (rc < 0 || has)
+        return rc;
+    return rv_embedding_is_local(provider) ? embed(st, k, provider, t, err) : queue(st, k, whole, err);
+}
+
+int rv_tokens_put(struct sql_store *st, const struct rv_key_source *k, rv_str key, rv_str summary, rv_err **err)
+{
+    const struct rv_kind *kind = rv_kind_find(rv_str_of(k->kind));
+    struct tokens t = {.key = RV_BUF_INIT(MAX_BLOB), .summary = RV_BUF_INIT(MAX_BLOB), .words = RV_BUF_INIT(MAX_BLOB)};
+    json_object *own = NULL;
+    int rc = k->whole ? 0 : rv_entity_at(st, kind, k->row, &own, err);
+
+    json_object *whole = k->whole ? k->whole : own;
+    if (rc == 0)
+        rc = make(kind, whole, key, summary, &t, err);
+    if (rc == 0 && kind->embedded)
+        rc = keep_vector(st, k, whole, &t, err);
+    if (rc == 0)
+        rc = write(st, kind, k->row, whole, &t, err);
+    rv_buf_fini(&t.key);
+    rv_buf_fini(&t.summary);
+    rv_buf_fini(&t.words);
+    json_object_put(own);
+    return rc;
+}

@@ -1,0 +1,13 @@
+/* Searching, on every store. */
+#ifndef RV_TESTS_SEARCH_H
+#define RV_TESTS_SEARCH_H
+
+#include "coreengine/knowledge/search.h"
+#include "coreengine/match/vectors.h"
+#include "tests/contract/store/entities.h"
+
+Suite *search_suite(void);
+Suite *equal_suite(void);
+Suite *embed_suite(void);
+
+#endif

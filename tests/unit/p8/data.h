@@ -1,0 +1,33 @@
+/* p8 with a store that its tools ask for, as in a run: each call says who asks. */
+#ifndef P8_TEST_DATA_H
+#define P8_TEST_DATA_H
+
+#include "coreengine/app/services.h"
+#include "coreengine/store/entities.h"
+#include "tests/unit/p8/room.h"
+
+struct data {
+    struct room room;
+    struct rv_app app;
+    struct rv_app_services services;
+    char *path;
+    const char *user, *session, *key; /* of the calls; "" when unknown */
+    const char *web;                  /* what the search engine answers with; NULL: it is away */
+    rv_buf web_request;               /* what it was sent last */
+    int n_web;
+    bool is_denied; /* the engine refuses all asks */
+    int n_asked;
+};
+void data_begin(struct data *d, bool isolated);
+void data_begin_with(struct data *d, bool isolated, const char *config); /* config: JSON text, NULL */
+void data_end(struct data *d);
+/** Call a tool; the reply is its text until the next call. A tool that throws fails the test. */
+const char *data_call(struct data *d, const char *tool, const char *args);
+/** The same; the reply has to have that part. */
+void data_has(struct data *d, const char *tool, const char *args, const char *part);
+/** Rows of a kind into the store, by an operator who names the owner in each. */
+void data_put(struct data *d, const char *kind, const char *rows);
+/** Text of what a user of a tenant (NULL: the default one) finds of a kind; free() it. */
+char *data_find(struct data *d, const char *tenant, const char *user, const char *kind);
+
+#endif
