@@ -203,7 +203,7 @@ static json_object *notes_of(struct world *w, const char *user, const char *sess
     return notes;
 }
 
-/* Proves p8-data.23/7: No row of another owner is told or counted */
+/* Proves p8-data.23/7 */
 START_TEST(moments_of_other_owners_are_never_told)
 {
     static const char *const others[] = {"ada", "bob", ""};
