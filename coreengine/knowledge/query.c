@@ -53,9 +53,7 @@ static int search(struct asking *a, rv_err **err)
                                               .rank = a->opts->rank,
                                               .embedder = a->opts->embedder};
     json_object *found = NULL, *warnings = NULL;
-    int rc = a->q->matches_nothing
-                 ? 0
-                 : rv_knowledge_search(a->store, a->scope, &query, &found, &warnings, err);
+    int rc = a->q->matches_nothing ? 0 : rv_knowledge_search(a->store, a->scope, &query, &found, &warnings, err);
 
     if (rc == 0 && found)
         rc = take_found(a, found, warnings, err);
