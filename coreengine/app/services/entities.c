@@ -140,7 +140,7 @@ static int write_rows(const struct app_ask *a, const struct rv_entities_put *put
     return rc;
 }
 
-/* All of it, or nothing. */
+/* Everything, or nothing. */
 static int put_in_group(const struct app_ask *a, const struct rv_entities_put *put, rv_buf *answer, rv_err **err)
 {
     int rc;

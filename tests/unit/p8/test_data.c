@@ -1,4 +1,4 @@
-/* The tools of p8 that work with data: results, errors, and that nobody finds or changes what is another's. */
+/* The tools of p8 that work with data: results, errors, and that each finds and changes only what is their own. */
 #include "tests/unit/p8/data.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
     "[\"a\"], \"metadata\": {\"relations\": [{\"name\": \"Rex\", \"role\": \"dog\"}, {\"name\": \"Tom\"}], "           \
     "\"interests\": [\"maps\"], \"kept\": 1}}"
 #define BOB               "{\"name\": \"Bob\", \"email\": \"bob@x.org\", \"user_id\": \"bob\"}"
-#define NOBODY            "{\"name\": \"Everybody\", \"email\": \"all@x.org\"}"
+#define SHARED            "{\"name\": \"Everybody\", \"email\": \"all@x.org\"}"
 #define ITEM(name, owner) "{\"name\": \"" name "\", \"user_id\": \"" owner "\", \"content\": \"x\"}"
 
 static void lacks(struct data *d, const char *tool, const char *args, const char *part)
@@ -20,14 +20,14 @@ static void lacks(struct data *d, const char *tool, const char *args, const char
     ck_assert_msg(strstr(reply, part) == NULL, "%s %.300s: %s\nhas %s", tool, args, reply, part);
 }
 
-/* Proves p8-data.14.11: The profile is that of the user who asks, and nobody else's */
+/* Proves p8-data.14.11: The profile is that of the user who asks, and of no other */
 START_TEST(a_profile_is_the_users_own)
 {
     struct data d;
 
     data_begin(&d, _i);
     data_has(&d, "get_user_profile", "{}", "\"error\":\"User not found\",\"code\":\"not_found\"");
-    data_put(&d, "users", "[" ADA "," BOB "," NOBODY "]");
+    data_put(&d, "users", "[" ADA "," BOB "," SHARED "]");
     data_has(&d, "get_user_profile", "{}",
              "{\"user_id\":\"ada\",\"name\":\"Ada\",\"email\":\"ada@x.org\",\"content\":\"likes maps\",\"metadata\":{");
     d.user = "bob";
@@ -46,7 +46,7 @@ START_TEST(facts_are_merged_into_the_users_own_profile)
     struct data d;
 
     data_begin(&d, _i);
-    data_put(&d, "users", "[" ADA "," BOB "," NOBODY "]");
+    data_put(&d, "users", "[" ADA "," BOB "," SHARED "]");
     data_has(&d, "update_user_metadata", "{\"metadata\": {\"facts\": {\"born\": 1815}}, \"remove_keys\": [\"kept\"]}",
              "{\"status\":\"ok\",\"user_id\":\"ada\",\"metadata\":{");
     lacks(&d, "get_user_profile", "{}", "kept");
@@ -420,7 +420,7 @@ static const struct {
     {"entities.get", "{\"kind\": \"resources\", \"id\": \"" MINE "\"}", "", RV_E_NOT_FOUND},
     {"query", "{\"text\": \"LOOKUP New\"}", "{\"mode\":\"LOOKUP\",\"results\":[{\"entity_type\":\"resources\"", 0},
     {"query", "{\"text\": \"LOOKUP New\", \"limit\": 1001}", "from 1 to 1000", RV_E_INVALID},
-    {"query", "{\"text\": \"what\"}", "", RV_E_INVALID},
+    {"query", "{\"text\": \"what\"}", "unknown mode", RV_E_PARSE},
     {"quotas.take", "{\"kind\": \"tokens\"}", "has to be \"web_searches\"", RV_E_INVALID},
     {"quotas.take", "{\"kind\": \"web_searches\"}", "{}", 0},
 };
