@@ -371,10 +371,18 @@ int rv_moments_forget(struct sql_store *st, const struct found_session *found, i
 struct noting {
     const char *user;
     json_object *rows[MAX_NOTED];
-    size_t n, n_others; /* others: not chunks */
-    size_t max_others;
-    bool covers;
+    size_t n;
+    size_t max_injected;
+    int64_t uncovered; /* tokens that a history may show beyond the chunks so far; RV_UNSET: any number */
 };
+
+static int64_t tokens_of(json_object *row)
+{
+    json_object *metadata = rv_json_get_obj(row, "metadata");
+    int64_t n = 0;
+
+    return metadata && rv_json_get_int(metadata, "token_count", &n) && n > 0 ? n : 0;
+}
 
 static int note(void *self, json_object *row, rv_err **err)
 {
@@ -386,25 +394,29 @@ static int note(void *self, json_object *row, rv_err **err)
     RV_IGNORE(!rv_json_get_text(row, "user_id", &user), "null: the row has no owner");
     if (strcmp(user, n->user) != 0) /* sessions of other owners may have the same id */
         return 0;
-    if (n->n >= n->max_others && !(n->covers && is_chunk))
-        return n->covers ? 0 : RV_STORE_ENOUGH;
+    if (n->n >= n->max_injected && n->uncovered == 0)
+        return RV_STORE_ENOUGH;
+    if (n->n >= n->max_injected && !is_chunk)
+        return 0;
     n->rows[n->n++] = json_object_get(row);
+    if (is_chunk && n->uncovered > 0)
+        n->uncovered = tokens_of(row) < n->uncovered ? n->uncovered - tokens_of(row) : 0;
     return n->n == MAX_NOTED ? RV_STORE_ENOUGH : 0;
 }
 
 int rv_store_note_moments(rv_store *s, const struct rv_store_scope *scope, const char *session,
-                          const struct rv_moment_opts *opts, bool covers, json_object **out, rv_err **err)
+                          const struct rv_moment_opts *opts, int64_t covers_tokens, json_object **out, rv_err **err)
 {
     const struct rv_entity_filter filter = {.about = session, .limit = RV_ENTITY_MAX_FIND};
     struct noting n = {
-        .user = scope->user ? scope->user : "", .max_others = (size_t)opts->max_inject, .covers = covers};
+        .user = scope->user ? scope->user : "", .max_injected = (size_t)opts->max_inject, .uncovered = covers_tokens};
 
     *out = NULL;
     int rc = rv_moment_opts_check(opts, err);
     if (rc == 0 && opts->max_inject > 0)
         rc = rv_store_find_entities(s, scope, "moments", &filter, note, &n, err);
     if (rc == 0)
-        rc = rv_moments_note(n.rows, n.n, opts, covers, out, err);
+        rc = rv_moments_note(n.rows, n.n, opts, covers_tokens != 0, out, err);
     for (size_t i = 0; i < n.n; i++)
         json_object_put(n.rows[i]);
     return rc;

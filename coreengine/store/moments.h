@@ -13,9 +13,11 @@
 RV_MUST_CHECK int rv_store_build_moment(rv_store *s, const struct rv_store_scope *scope, const char *session,
                                         int64_t threshold, int64_t now_us, json_object **out, rv_err **err);
 /** Notes of the moments of a session, as its next turn is told them. Only moments of the session's owner count, which
- * scope names (user "": none). *out is the caller's; NULL: there are none. */
+ * scope names (user "": none). covers_tokens: also chunks that are not injected, the newest that together have so many
+ * tokens, since a history with that budget shows no older message; 0: none of them, RV_UNSET: as many as a history
+ * refers to. *out is the caller's; NULL: there are none. */
 RV_MUST_CHECK int rv_store_note_moments(rv_store *s, const struct rv_store_scope *scope, const char *session,
-                                        const struct rv_moment_opts *opts, bool covers, json_object **out,
+                                        const struct rv_moment_opts *opts, int64_t covers_tokens, json_object **out,
                                         rv_err **err);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "coreengine/store/copy.h"
-#include "coreengine/store/postgres_internal.h"
+#include "coreengine/store/postgres_schema_internal.h"
 
 #define MAX_RACES 20 /* processes that make the tables at the same time */
 
@@ -150,7 +150,8 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE INDEX entities_by_user ON entities (tenant_id, kind, user_id, created_us DESC, id)"
     " WHERE deleted_us IS NULL;"
     "CREATE INDEX entities_by_name ON entities (tenant_id, kind, name) WHERE deleted_us IS NULL;"
-    "CREATE INDEX entities_by_about ON entities (tenant_id, kind, about, created_us DESC) WHERE deleted_us IS NULL;"
+    "CREATE INDEX entities_by_about ON entities (tenant_id, kind, about, created_us DESC, id)"
+    " WHERE deleted_us IS NULL;"
     "CREATE INDEX entities_deleted ON entities (deleted_us) WHERE deleted_us IS NOT NULL;"
     "CREATE TABLE keys (key " ID ", kind " TEXT_HERE ", row " INT_HERE ", tenant_id " TEXT_HERE ","
     " user_id " TEXT_HERE ", entity_key " TEXT_HERE ", entity_id " TEXT_HERE ", summary " TEXT_HERE ","

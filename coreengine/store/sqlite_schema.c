@@ -154,7 +154,8 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE INDEX entities_by_user ON entities (tenant_id, kind, user_id, created_us DESC, id)"
     " WHERE deleted_us IS NULL;"
     "CREATE INDEX entities_by_name ON entities (tenant_id, kind, name) WHERE deleted_us IS NULL;"
-    "CREATE INDEX entities_by_about ON entities (tenant_id, kind, about, created_us DESC) WHERE deleted_us IS NULL;"
+    "CREATE INDEX entities_by_about ON entities (tenant_id, kind, about, created_us DESC, id)"
+    " WHERE deleted_us IS NULL;"
     "CREATE INDEX entities_deleted ON entities (deleted_us) WHERE deleted_us IS NOT NULL;"
     /* The index of names: a row for each live row of the kinds that have one. row is its key in the table of its kind.
      * The counter 'keys' is 0 while rows of an older version are not in it. */

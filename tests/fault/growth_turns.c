@@ -83,6 +83,7 @@ START_TEST(a_long_session_begins_turns_as_a_short_one_does)
                              .self = w};
     ck_assert_int_eq(rv_chat_settings_read(&o.settings, NULL), 0);
     o.settings.history.max_tokens = 2000;
+    o.settings.moment_token_threshold = 1000; /* both have as many moments as are told */
     ck_assert_int_eq(rv_chat_new(&o, &chat, NULL), 0);
     talk(chat, w);
     ck_assert_msg(w->allocations[LONG] <= w->allocations[SHORT] + w->allocations[SHORT] / 20, "%zu, and %zu after %d",

@@ -199,11 +199,11 @@ static json_object *notes_of(struct world *w, const char *user, const char *sess
     const struct rv_moment_opts opts = {.max_inject = max, .max_tokens = 1500};
     json_object *notes = NULL;
 
-    OK(rv_store_note_moments(w->s, &scope, session, &opts, true, &notes, &w->err));
+    OK(rv_store_note_moments(w->s, &scope, session, &opts, RV_UNSET, &notes, &w->err));
     return notes;
 }
 
-/* Proves p8-data.23/7: No row of another owner is told or counted */
+/* Proves p8-data.23/7 */
 START_TEST(moments_of_other_owners_are_never_told)
 {
     static const char *const others[] = {"ada", "bob", ""};

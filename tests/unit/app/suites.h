@@ -4,6 +4,7 @@
 
 #include <check.h>
 
+TCase *memory_case(void);
 TCase *needs_case(void);
 TCase *plan_case(void);
 TCase *quotas_case(void);

@@ -54,6 +54,7 @@ Suite *disk_suite(void);
 Suite *locks_suite(void);
 Suite *sessions_suite(void);
 Suite *tasks_suite(void);
+Suite *memory_suite(void);
 
 extern const struct rv_store_scope operator_scope;
 extern const struct rv_store_opts quick; /* nothing is synced, and locks are waited for 50 ms */
