@@ -45,6 +45,8 @@ RV_MUST_CHECK int rv_app_embed_target(rv_str provider, const char *model, const 
 /** Ask for the vectors of n texts at once; dimensions 0: as many as the model has. RV_E_PROVIDER, RV_E_TIMEOUT. */
 RV_MUST_CHECK int rv_app_embed(const struct rv_app *app, const struct rv_embed_target *target, const rv_str *texts,
                                size_t n, int64_t dimensions, struct rv_embeddings *out, rv_err **err);
+
+/* --- embedder.c: what makes the vectors of rows and queries --- */
 /** What makes vectors for searches and for the queue: providers are "openai:text-embedding-3-small",
  * "openai:text-embedding-3-large@256" (dimensions), "ollama:nomic-embed-text", "openai" (its usual model). Keys and
  * addresses come from the environment. app is borrowed. */

@@ -23,6 +23,8 @@ rv_str rv_tokens_text(const struct rv_kind *kind, json_object *whole, char hash[
 RV_MUST_CHECK int rv_tokens_provider(struct sql_store *st, bool again, const char **out, rv_err **err);
 RV_MUST_CHECK int rv_vector_keep(struct sql_store *st, const char *kind, int64_t row, const char *provider,
                                  const char *hash, const float *vector, size_t dims, int64_t now_us, rv_err **err);
+/** The 32-bit hash by which a word is found. */
+uint32_t rv_word_hash(rv_str word);
 
 /* --- search_index.c: what a handle has in memory --- */
 
@@ -74,8 +76,6 @@ RV_MUST_CHECK int rv_doc_add(struct rv_search_index *x, const struct rv_index_do
 void rv_doc_remove(struct rv_search_index *x, const struct rv_kind *kind, int64_t row);
 RV_MUST_CHECK int rv_doc_post(struct rv_search_index *x, uint32_t term, uint32_t posting, rv_err **err);
 const struct rv_posting_list *rv_doc_list(const struct rv_search_index *x, uint32_t term);
-/** The 32-bit hash by which a word is found. */
-uint32_t rv_word_hash(rv_str word);
 
 /* --- search_refresh.c --- */
 /** The index for that purpose, as the rows are now. Borrowed from the handle until the next call. */
