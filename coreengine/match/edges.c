@@ -6,7 +6,7 @@
 
 #define MAX_JSON_BYTES ((size_t)8 << 20) /* of edges that are a string */
 
-double rv_edge_weight(json_object *edge)
+static double weight_of(json_object *edge)
 {
     json_object *weight = NULL;
 
@@ -72,7 +72,7 @@ struct merge {
 static int kept_form(json_object *edge, json_object **out, rv_err **err)
 {
     json_object *weight = NULL;
-    double w = rv_edge_weight(edge);
+    double w = weight_of(edge);
 
     (void)json_object_object_get_ex(edge, "weight", &weight);
     int rc = rv_json_dup(edge, out, err);
@@ -92,7 +92,7 @@ static int add_edge(struct merge *m, json_object *edge, rv_err **err)
     int rc = identity_of(edge, &identity, err), place = rc == 0 ? rv_index_get(&m->places, rv_buf_str(&identity)) : -1;
 
     if (rc == 0 && place >= 0) {
-        if (rv_edge_weight(edge) > rv_edge_weight(json_object_array_get_idx(m->out, place)))
+        if (weight_of(edge) > weight_of(json_object_array_get_idx(m->out, place)))
             rc = kept_form(edge, &kept, err);
         if (rc == 0 && kept && json_object_array_put_idx(m->out, place, kept) != 0) {
             json_object_put(kept);

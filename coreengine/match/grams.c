@@ -104,7 +104,7 @@ void rv_grams_fini(struct rv_grams *grams)
     *grams = (struct rv_grams){NULL, 0};
 }
 
-size_t rv_grams_shared(const uint32_t *a, size_t n, const uint32_t *b, size_t m)
+static size_t count_shared(const uint32_t *a, size_t n, const uint32_t *b, size_t m)
 {
     size_t i = 0, k = 0, shared = 0;
 
@@ -134,57 +134,5 @@ double rv_float_decimal(float x)
 
 float rv_grams_similarity(const uint32_t *a, size_t n, const uint32_t *b, size_t m)
 {
-    return rv_grams_score(rv_grams_shared(a, n, b, m), n, m);
-}
-
-/* --- bounds --- */
-
-size_t rv_grams_min_shared(size_t n, size_t m, float threshold)
-{
-    size_t low = 0, high = n < m ? n : m;
-
-    if (!(rv_grams_score(high, n, m) >= threshold))
-        return SIZE_MAX;
-    while (low < high) { /* the score grows with what is shared */
-        size_t mid = low + (high - low) / 2;
-        if (rv_grams_score(mid, n, m) >= threshold)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
-}
-
-/* The largest set that can be similar: all of the n are in it. */
-static size_t max_size(size_t n, float threshold)
-{
-    size_t low = n, high = SIZE_MAX / 4;
-
-    if (n == 0 || rv_grams_score(n, n, high) >= threshold)
-        return SIZE_MAX;
-    while (low < high) {
-        size_t mid = low + (high - low + 1) / 2;
-        if (rv_grams_score(n, n, mid) >= threshold)
-            low = mid;
-        else
-            high = mid - 1;
-    }
-    return low;
-}
-
-struct rv_gram_bounds rv_grams_bounds(size_t n, float threshold)
-{
-    if (!(threshold > 0))
-        return (struct rv_gram_bounds){0, SIZE_MAX, 0, 0};
-    if (n == 0) /* similar to nothing */
-        return (struct rv_gram_bounds){1, 0, 1, 0};
-    size_t low = 1, high = n; /* a smaller set has at most as many in common as it is large */
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (rv_grams_score(mid, n, mid) >= threshold)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return (struct rv_gram_bounds){low, max_size(n, threshold), low, n - low + 1};
+    return rv_grams_score(count_shared(a, n, b, m), n, m);
 }

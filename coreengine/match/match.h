@@ -35,8 +35,6 @@ struct rv_grams {
 /** @param out  overwritten; rv_grams_fini() it. RV_E_LIMIT (RV_MATCH_MAX_TEXT), RV_E_NOMEM */
 RV_MUST_CHECK int rv_grams_of(rv_str text, struct rv_grams *out, rv_err **err);
 void rv_grams_fini(struct rv_grams *grams); /* fine on a zeroed one, and afterwards it is one */
-/** How many trigrams two sets share. */
-size_t rv_grams_shared(const uint32_t *a, size_t n, const uint32_t *b, size_t m);
 /** The similarity of two sets of n and m trigrams that share some of them: shared / (n + m - shared), 0 to 1, as a
  * 32-bit float. 0 if either is empty. */
 float rv_grams_score(size_t shared, size_t n, size_t m);
@@ -45,18 +43,6 @@ float rv_grams_score(size_t shared, size_t n, size_t m);
 double rv_float_decimal(float x);
 /** Both at once. */
 float rv_grams_similarity(const uint32_t *a, size_t n, const uint32_t *b, size_t m);
-
-/* What a set must have to be similar to a set of n trigrams: for choosing candidates. Exact: rv_grams_score() itself
- * decides at each border, and a set outside of these bounds has a score below the threshold. */
-struct rv_gram_bounds {
-    size_t min_size, max_size; /* of the other set */
-    size_t min_shared;         /* at least so many shared, whatever its size */
-    size_t n_probes;           /* of any n_probes trigrams of this set, the other has at least one; 0: it needs none */
-};
-/** @param threshold  0 to 1; a score equal to it is enough */
-struct rv_gram_bounds rv_grams_bounds(size_t n, float threshold);
-/** How many trigrams sets of n and m must share for a score of at least threshold; SIZE_MAX: no number is enough. */
-size_t rv_grams_min_shared(size_t n, size_t m, float threshold);
 
 /* --- words, for full text --- */
 

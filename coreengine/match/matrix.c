@@ -49,11 +49,6 @@ size_t rv_matrix_dims(const rv_matrix *m)
     return m->dims;
 }
 
-size_t rv_matrix_rows(const rv_matrix *m)
-{
-    return m->n;
-}
-
 static int no_memory(rv_err **err)
 {
     return RV_FAIL(err, RV_E_NOMEM, "keep vectors");
@@ -138,19 +133,6 @@ int rv_matrix_add(rv_matrix *m, const float *v, size_t *row, rv_err **err)
     memcpy(m->values + m->n * m->dims, v, m->dims * sizeof *v);
     m->lengths[m->n] = rv_vector_length(v, m->dims);
     *row = m->n++;
-    return 0;
-}
-
-int rv_matrix_set(rv_matrix *m, size_t row, const float *v, rv_err **err)
-{
-    int rc = check(v, m->dims, err);
-
-    if (rc < 0)
-        return rc;
-    memcpy(m->values + row * m->dims, v, m->dims * sizeof *v);
-    m->lengths[row] = rv_vector_length(v, m->dims);
-    if (row < m->n_coarse)
-        encode_row(m, row);
     return 0;
 }
 

@@ -54,8 +54,6 @@ RV_MUST_CHECK int rv_page_links(rv_str markdown, rv_str path, json_object **out,
  * @return 0, RV_E_INVALID (an input is not an array), RV_E_LIMIT (more than RV_EDGES_MAX edges), RV_E_NOMEM */
 RV_MUST_CHECK int rv_edges_merge(json_object *existing, json_object *more, json_object **out, size_t *n_refused,
                                  rv_err **err);
-/** The weight of an edge: of an absent or null one 1.0, clamped to 0..1. */
-double rv_edge_weight(json_object *edge);
 /** The relation of an edge; RV_EDGE_RELATION if it is absent, null or empty. Borrowed. */
 rv_str rv_edge_relation(json_object *edge);
 

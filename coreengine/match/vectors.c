@@ -104,11 +104,6 @@ double rv_vector_cosine_of(const float *a, double a_length, const float *b, doub
     return c > 1 ? 1 : c < -1 ? -1 : c;
 }
 
-double rv_vector_cosine(const float *a, const float *b, size_t dims)
-{
-    return rv_vector_cosine_of(a, rv_vector_length(a, dims), b, rv_vector_length(b, dims), dims);
-}
-
 bool rv_vector_is_finite(const float *v, size_t dims)
 {
     for (size_t i = 0; i < dims; i++)

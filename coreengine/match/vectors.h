@@ -10,8 +10,6 @@
 /** The sum of a[i] * b[i]. One order of additions on every machine: 16 partial sums, sum k of the elements k, k + 16,
  * ..., added in pairs at the end; so the result does not depend on the width of the processor's registers. */
 float rv_vector_dot(const float *a, const float *b, size_t dims);
-/** The cosine of the angle between two vectors, -1 to 1; 0 if either is all zeros. */
-double rv_vector_cosine(const float *a, const float *b, size_t dims);
 /** False if an element is infinite or not a number. */
 bool rv_vector_is_finite(const float *v, size_t dims);
 
@@ -22,12 +20,9 @@ typedef struct rv_matrix rv_matrix;
 rv_matrix *rv_matrix_new(size_t dims);
 void rv_matrix_free(rv_matrix *m);
 size_t rv_matrix_dims(const rv_matrix *m);
-size_t rv_matrix_rows(const rv_matrix *m); /* removed ones count */
 /** Add a row, and say its number. RV_E_INVALID (an element is not finite), RV_E_NOMEM */
 RV_MUST_CHECK int rv_matrix_add(rv_matrix *m, const float *v, size_t *row, rv_err **err);
-/** Put another vector in the place of a row; a removed row is there again. RV_E_INVALID (not finite) */
-RV_MUST_CHECK int rv_matrix_set(rv_matrix *m, size_t row, const float *v, rv_err **err);
-/** A removed row matches nothing. Its number may be used again by rv_matrix_set(). */
+/** A removed row matches nothing. */
 void rv_matrix_remove(rv_matrix *m, size_t row);
 
 struct rv_vector_query {

@@ -30,19 +30,12 @@ static void check_key(rv_str text)
 static void check_grams(rv_str text)
 {
     struct rv_grams a, b;
-    static const float thresholds[] = {0.1f, 0.3f, 0.7f, 1.0f};
 
     require(rv_grams_of(text, &a, NULL) == 0);
     require(rv_grams_of((rv_str){text.ptr, text.len / 2}, &b, NULL) == 0);
     require(a.n == 0 || rv_grams_similarity(a.at, a.n, a.at, a.n) == 1.0f);
     float score = rv_grams_similarity(a.at, a.n, b.at, b.n);
-    for (size_t i = 0; i < RV_COUNT(thresholds); i++) {
-        struct rv_gram_bounds bounds = rv_grams_bounds(a.n, thresholds[i]);
-        size_t shared = rv_grams_shared(a.at, a.n, b.at, b.n), least = rv_grams_min_shared(a.n, b.n, thresholds[i]);
-        require((score >= thresholds[i]) == (shared >= least));
-        require(score < thresholds[i] ||
-                (b.n >= bounds.min_size && b.n <= bounds.max_size && shared >= bounds.min_shared));
-    }
+    require(score >= 0 && score <= 1);
     rv_grams_fini(&a);
     rv_grams_fini(&b);
 }

@@ -98,38 +98,6 @@ START_TEST(sets_ascend)
 }
 END_TEST
 
-/* Every pair of sizes and every number shared: the bounds say no only where the score does. */
-START_TEST(bounds_are_exact)
-{
-    static const float thresholds[] = {0.0f, 0.1f, 0.3f, 0.44444445f, 0.5f, 0.7f, 0.75f, 1.0f};
-    float t = thresholds[_i];
-
-    for (size_t n = 1; n <= 40; n++) {
-        struct rv_gram_bounds b = rv_grams_bounds(n, t);
-        size_t least_shared = SIZE_MAX;
-        for (size_t m = 1; m <= 500; m++) {
-            size_t found = SIZE_MAX;
-            for (size_t shared = n < m ? n : m; shared != SIZE_MAX && rv_grams_score(shared, n, m) >= t; shared--)
-                found = shared;
-            ck_assert_uint_eq(rv_grams_min_shared(n, m, t), found);
-            ck_assert(t == 0.0f || (found != SIZE_MAX) == (m >= b.min_size && m <= b.max_size));
-            least_shared = found < least_shared ? found : least_shared;
-        }
-        ck_assert_uint_eq(b.min_shared, least_shared);
-        ck_assert_uint_eq(b.n_probes, t == 0.0f ? 0 : n - least_shared + 1);
-    }
-}
-END_TEST
-
-START_TEST(an_empty_set_is_like_nothing)
-{
-    struct rv_gram_bounds b = rv_grams_bounds(0, 0.3f);
-
-    ck_assert(b.min_size > b.max_size);
-    ck_assert_uint_eq(rv_grams_min_shared(0, 5, 0.3f), SIZE_MAX);
-}
-END_TEST
-
 START_TEST(a_text_that_is_too_long_is_refused)
 {
     char *text = calloc(RV_MATCH_MAX_TEXT + 2, 1);
@@ -155,8 +123,6 @@ TCase *grams_case(void)
     tcase_add_test(c, a_score_is_shown_with_its_shortest_digits);
     tcase_add_test(c, a_word_has_its_windows);
     tcase_add_loop_test(c, sets_ascend, 0, 3);
-    tcase_add_loop_test(c, bounds_are_exact, 0, 8);
-    tcase_add_test(c, an_empty_set_is_like_nothing);
     tcase_add_test(c, a_text_that_is_too_long_is_refused);
     return c;
 }

@@ -5,6 +5,11 @@
 #include "coreengine/match/vectors_internal.h"
 #include "tests/unit/match/suites.h"
 
+static double cosine(const float *a, const float *b, size_t dims)
+{
+    return rv_vector_cosine_of(a, rv_vector_length(a, dims), b, rv_vector_length(b, dims), dims);
+}
+
 static void fill(struct numbers *r, float *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -71,10 +76,10 @@ START_TEST(cosines_are_cosines)
 {
     static const float x[] = {3, 4}, y[] = {-4, 3}, z[] = {0, 0}, minus[] = {-6, -8};
 
-    ck_assert(rv_vector_cosine(x, x, 2) == 1);
-    ck_assert(rv_vector_cosine(x, y, 2) == 0);
-    ck_assert(rv_vector_cosine(x, minus, 2) == -1);
-    ck_assert(rv_vector_cosine(x, z, 2) == 0);
+    ck_assert(cosine(x, x, 2) == 1);
+    ck_assert(cosine(x, y, 2) == 0);
+    ck_assert(cosine(x, minus, 2) == -1);
+    ck_assert(cosine(x, z, 2) == 0);
 }
 END_TEST
 
@@ -149,7 +154,7 @@ END_TEST
 
 START_TEST(rows_are_filtered_removed_and_replaced)
 {
-    static const float values[] = {1, 0, 1, 0, 1, 0, 1, 0}, query[] = {1, 0}, other[] = {0, 1};
+    static const float values[] = {1, 0, 1, 0, 1, 0, 1, 0}, query[] = {1, 0};
     const uint64_t rows[] = {0x7};
     rv_matrix *m = matrix_of(values, 4, 2);
     struct rv_vector_query q = {.vector = query, .limit = 4, .min_score = 0.1, .rows = rows};
@@ -160,10 +165,8 @@ START_TEST(rows_are_filtered_removed_and_replaced)
     ck_assert(search(m, &q, hits) == 1 && hits[0].row == 1);
     q = (struct rv_vector_query){.vector = query, .limit = 4, .min_score = 0.1};
     rv_matrix_remove(m, 0);
-    ck_assert_int_eq(rv_matrix_set(m, 1, other, NULL), 0);
-    ck_assert_uint_eq(search(m, &q, hits), 2);
-    ck_assert_int_eq(rv_matrix_set(m, 0, query, NULL), 0);
     ck_assert_uint_eq(search(m, &q, hits), 3);
+    ck_assert_uint_ne(hits[0].row, 0);
     rv_matrix_free(m);
 }
 END_TEST
@@ -179,7 +182,6 @@ START_TEST(numbers_that_are_none_are_refused)
     ck_assert_int_eq(rv_matrix_add(m, bad, &n, NULL), RV_E_INVALID);
     ck_assert_int_eq(rv_matrix_add(m, worse, &n, NULL), RV_E_INVALID);
     ck_assert_int_eq(rv_matrix_add(m, good, &n, NULL), 0);
-    ck_assert_int_eq(rv_matrix_set(m, 0, bad, NULL), RV_E_INVALID);
     ck_assert_int_eq(rv_matrix_search(m, &q, &hit, &n, NULL), RV_E_INVALID);
     rv_matrix_free(m);
     ck_assert_ptr_null(rv_matrix_new(0));
@@ -230,7 +232,7 @@ START_TEST(copies_of_8_bits_change_no_hit)
             .vector = query, .limit = i == 0 ? N : 1 + next_below(&r, 60), .min_score = i < 2 ? -1 : 0.3};
         size_t n_all = 0;
         for (size_t row = 0; row < N; row++) {
-            double score = rv_vector_cosine(query, values + row * DIMS, DIMS);
+            double score = cosine(query, values + row * DIMS, DIMS);
             if (score >= q.min_score && rv_vector_length(values + row * DIMS, DIMS) > 0)
                 all[n_all++] = (struct rv_vector_hit){row, score};
         }
@@ -242,8 +244,8 @@ START_TEST(copies_of_8_bits_change_no_hit)
         for (size_t k = 0; k < n; k++)
             ck_assert(hits[k].row == all[k].row && hits[k].score == all[k].score);
         size_t changed = next_below(&r, N); /* copies follow their rows */
-        ck_assert_int_eq(rv_matrix_set(m, changed, values, NULL), 0);
-        memcpy(values + changed * DIMS, values, DIMS * sizeof *values);
+        rv_matrix_remove(m, changed);
+        memset(values + changed * DIMS, 0, DIMS * sizeof *values);
     }
     rv_matrix_free(m);
     free(values);
