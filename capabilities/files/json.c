@@ -20,7 +20,7 @@ json_object *args_parse(struct rv_cap_call *call)
     }
     if (!json_object_is_type(args, json_type_object)) {
         json_object_put(args);
-        call->fail(call, "ValidationError", "the arguments are no JSON object");
+        call->fail(call, "ValidationError", "the arguments are not a JSON object");
         return NULL;
     }
     return args;

@@ -24,7 +24,7 @@ json_object *args_of(struct rv_cap_call *call)
     if (json_object_is_type(args, json_type_object))
         return args;
     if (args)
-        call->fail(call, "ValidationError", "the arguments are no JSON object");
+        call->fail(call, "ValidationError", "the arguments are not a JSON object");
     else
         call->fail(call, "ExecutionError", "out of memory");
     json_object_put(args);

@@ -54,7 +54,7 @@ static const struct rv_cap_entry entries[] = {
      }),
      keep_record},
     {RV_CAP_TOOL, "search", RV_CAP_JSON({
-         "description": "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is no query.",
+         "description": "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is not a query.",
          "risk": "read_only",
          "category": "read",
          "input_schema": {
@@ -201,7 +201,7 @@ static const struct rv_cap_entry entries[] = {
              "additionalProperties": false,
              "required": ["file_id"],
              "properties": {
-                 "file_id": {"type": "string", "description": "id of the file, or of the moment that tells of it"},
+                 "file_id": {"type": "string", "description": "id of the file, or of the moment that names it"},
                  "head": {"type": ["integer", "null"], "default": 0, "description": "so many rows or lines; 0: all"}
              }
          },

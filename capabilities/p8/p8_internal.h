@@ -71,14 +71,14 @@ json_object *success(struct tool *t, const char *status); /* {status} */
 size_t length(json_object *list);                         /* 0: no list */
 json_object *item(json_object *list, size_t i);           /* borrowed; NULL: there is none */
 
-/** A member of an object; NULL: it is not there, is null, or obj is no object. Borrowed. */
+/** A member of an object; NULL: it is not there, is null, or obj is something else. Borrowed. */
 json_object *member(json_object *obj, const char *key);
 const char *text_in(json_object *obj, const char *key); /* NULL: no text */
 /* Arguments, borrowed; wrong ones fail the tool. null is as left out. */
 const char *arg_text(struct tool *t, const char *key, bool needed);
 json_object *arg_list(struct tool *t, const char *key, bool needed, size_t most, enum json_type of);
 int64_t arg_int(struct tool *t, const char *key, int64_t otherwise);
-const char *user_of(const struct tool *t); /* NULL: nobody is known */
+const char *user_of(const struct tool *t); /* NULL: not known */
 const char *session_of(const struct tool *t);
 
 /** Ask a service; args is taken. The answer is the caller's; NULL: the tool has failed as the service did. */
@@ -87,7 +87,7 @@ json_object *ask_take(struct tool *t, const char *service, json_object *args);
 json_object *row_of(struct tool *t, const char *kind, const char *id);
 /** Write a row, which is taken. Gives its id, the caller's. */
 json_object *put_take(struct tool *t, const char *kind, json_object *row);
-/** Change the metadata of a row: patch is taken, remove (may be NULL) borrowed. Gives all of it, the caller's. */
+/** Change the metadata of a row: patch is taken, remove (may be NULL) borrowed. Gives the whole, the caller's. */
 json_object *merge_take(struct tool *t, const char *kind, const char *id, json_object *patch, json_object *remove);
 bool is_utf8(const char *s, size_t len);
 

@@ -27,7 +27,7 @@ static const struct section *section_of(const char *name)
     return NULL;
 }
 
-/* The user's own row: one without an owner is nobody's profile. The caller's; NULL: the tool has failed. */
+/* The user's own row: one without an owner is not a profile. The caller's; NULL: the tool has failed. */
 static json_object *profile_of(struct tool *t)
 {
     json_object *args = json_object_new_object(), *where = json_object_new_object(), *said, *row;

@@ -6,7 +6,7 @@
 
 #define MAX_SHOWN ((size_t)256 << 10) /* bytes of all results: a model reads them */
 
-/* The first word is a mode, all of it. */
+/* The whole first word is a mode. */
 static bool has_mode(const char *query)
 {
     static const char *const modes[] = {"LOOKUP", "SEARCH", "FUZZY", "TRAVERSE", "SQL"};

@@ -289,7 +289,7 @@ static json_object *answer(struct tool *t, tool_fn fn, const void *self)
         return tool_fail(t, BAD_ARGUMENTS, "the arguments are not UTF-8");
     t->args = json_of(t->call->args);
     if (!json_object_is_type(t->args, json_type_object))
-        return tool_fail(t, BAD_ARGUMENTS, "the arguments are no JSON object of at most %d levels", MAX_DEPTH);
+        return tool_fail(t, BAD_ARGUMENTS, "the arguments are not a JSON object of at most %d levels", MAX_DEPTH);
     result = fn(t, self);
     if (t->code || t->no_memory) {
         json_object_put(result);

@@ -1,4 +1,4 @@
-/* web_search: asks a search engine, shows cards, keeps what was found as resources and one moment that tells of it. */
+/* web_search: asks a search engine, shows cards, keeps what was found as resources and one moment that names them. */
 #include "capabilities/p8/p8_internal.h"
 
 #include <stdio.h>

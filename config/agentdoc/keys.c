@@ -404,7 +404,7 @@ static const struct rv_agentdoc_key rows[] = {
      .type = "map of strings", .default_text = "unset", .forms = "flat, nested",
      .meaning =
          "From members of the output to the parameters of `chained_tool`, where their names differ. Members that "
-         "it does not name keep theirs."},
+         "it does not name keep theirs, or are left out where the tool does not take them."},
     {"context_token_budget", CUSTOM(read_budget, write_budget), .null_is_unset = true, .schema = FROM_0,
      .type = "integer, from 0", .default_text = "the chat's", .forms = "flat, nested",
      .meaning = "Tokens of earlier messages that go into a request, newest first. 0 is the same as leaving it out."},

@@ -8,6 +8,20 @@
 
 #define CHAINED "_chained" /* its result is the output under the agent's output_key with this behind it */
 
+/* With a map, members that it does not name and that the tool does not take are not for the tool. */
+static bool is_left_out(const rv_visit *v, const struct rv_tool_info *info, const char *key)
+{
+    json_object *map = v->agent->tools.chained_map, *takes;
+    bool more = true;
+
+    if (v->shared->rules < RV_RULES_4 || !map || !info || !info->input_json ||
+        json_object_object_get_ex(map, key, NULL))
+        return false;
+    takes = rv_json_get_obj(info->input_json, "properties");
+    return rv_json_get_bool(info->input_json, "additionalProperties", &more) && !more &&
+           !(takes && json_object_object_get_ex(takes, key, NULL));
+}
+
 /* A copy of the output with the members that chained_map names under the tool's names; the caller's. A null goes along
  * unless the tool's schema says that the parameter may be left out and may not be null. */
 static int arguments(const rv_visit *v, const struct rv_tool_info *info, json_object **out, rv_err **err)
@@ -21,6 +35,8 @@ static int arguments(const rv_visit *v, const struct rv_tool_info *info, json_ob
     rc = args ? 0 : RV_FAIL(err, RV_E_NOMEM, "call a chained tool");
     json_object_object_foreach (given, key, value) {
         const char *to = key;
+        if (is_left_out(v, info, key))
+            continue;
         if (rc == 0 && map && !rv_json_get_text(map, key, &to))
             to = key;
         if (rc == 0)

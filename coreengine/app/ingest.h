@@ -51,7 +51,5 @@ struct rv_app_ingest {
 RV_MUST_CHECK int rv_app_ingest(const struct rv_app_ingest *opts, struct rv_ingest_counts *out, rv_err **err);
 /** "added", "changed", "unchanged", "failed". */
 const char *rv_ingest_word(enum rv_ingest_what what);
-/** The suffixes that are read in folders, with what they are: for i from 0; NULL: no more. */
-const char *rv_ingest_suffix(size_t i, const char **mime);
 
 #endif

@@ -8,7 +8,6 @@
 
 void rv_app_session_json(const struct rv_session_row *row, rv_jw *w);
 void rv_app_message_json(const char *session, const struct rv_message *m, rv_jw *w);
-void rv_app_schema_json(const struct rv_schema_row *row, rv_jw *w);
 void rv_app_task_json(const struct rv_task_row *row, rv_jw *w);
 /** As that, with the task's events as the member `events`. RV_E_NOT_FOUND: it is gone. */
 RV_MUST_CHECK int rv_app_task_json_whole(rv_store *store, const struct rv_store_scope *scope,

@@ -120,7 +120,7 @@ int rv_replay_policy_of(rv_str text); /* RV_UNSET: another word */
     X(MOMENTS, "moments", "an answer becomes a hint at the moment that covers it")                                     \
     X(NONE, "none", "all answers are shown whole")
 #define RV_COMPACTION_CONST(n, t, m) RV_COMPACTION_##n,
-/* What becomes of older answers. */
+/* How older answers are shown. */
 enum rv_compaction { RV_COMPACTIONS(RV_COMPACTION_CONST) RV_N_COMPACTIONS };
 int rv_compaction_of(rv_str text); /* RV_UNSET: another word */
 

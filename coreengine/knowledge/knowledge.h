@@ -22,7 +22,7 @@ struct rv_knowledge_opts {
     enum rv_rem_natural natural;
     enum rv_knowledge_rank rank;                  /* of SEARCH */
     const struct rv_knowledge_embedder *embedder; /* of SEARCH, as struct rv_knowledge_search has it */
-    int64_t sql_ms;   /* of one statement of SQL; 0: RV_KNOWLEDGE_SQL_MS */
+    int64_t sql_ms;                               /* of one statement of SQL; 0: RV_KNOWLEDGE_SQL_MS */
     size_t max_bytes; /* of the results as JSON: rows that do not fit are left out; 0: RV_KNOWLEDGE_MAX_BYTES */
 };
 

@@ -9,7 +9,7 @@ enum knowledge_fault {
     RV_KNOWLEDGE_FAULTS(X)
 #undef X
 };
-const char *rv_asking_fault_word(enum knowledge_fault fault); /* query.c */
+const char *rv_asking_fault_word(enum knowledge_fault fault); /* results.c */
 
 struct asking {
     rv_store *store;

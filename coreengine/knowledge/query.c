@@ -7,17 +7,6 @@
 
 #include "coreengine/knowledge/knowledge_internal.h"
 
-static const char *const faults[] = {
-#define X(name, word, code, meaning) word,
-    RV_KNOWLEDGE_FAULTS(X)
-#undef X
-};
-
-const char *rv_asking_fault_word(enum knowledge_fault fault)
-{
-    return faults[fault];
-}
-
 /* What a search found, within the limit of bytes. found and warnings are taken. */
 static int take_found(struct asking *a, json_object *found, json_object *warnings, rv_err **err)
 {
@@ -53,9 +42,7 @@ static int search(struct asking *a, rv_err **err)
                                               .rank = a->opts->rank,
                                               .embedder = a->opts->embedder};
     json_object *found = NULL, *warnings = NULL;
-    int rc = a->q->matches_nothing
-                 ? 0
-                 : rv_knowledge_search(a->store, a->scope, &query, &found, &warnings, err);
+    int rc = a->q->matches_nothing ? 0 : rv_knowledge_search(a->store, a->scope, &query, &found, &warnings, err);
 
     if (rc == 0 && found)
         rc = take_found(a, found, warnings, err);

@@ -1,7 +1,18 @@
-/* Results of a query, within the limit of their bytes. */
+/* Results of a query, within the limit of their bytes, and the words for faults. */
 #include <stdint.h>
 
 #include "coreengine/knowledge/knowledge_internal.h"
+
+static const char *const faults[] = {
+#define X(name, word, code, meaning) word,
+    RV_KNOWLEDGE_FAULTS(X)
+#undef X
+};
+
+const char *rv_asking_fault_word(enum knowledge_fault fault)
+{
+    return faults[fault];
+}
 
 static size_t max_bytes(const struct asking *a)
 {

@@ -1,7 +1,7 @@
 /* TRAVERSE: from a row along its edges, breadth first, one level at a time. All edges of a level are gathered and put
  * in order, heaviest first, then the names that they lead to are read together; so what a limit leaves out is what is
  * farther away, or weighs less. A name means the first row that a lookup gives for it; one that the scope does not see
- * is no node, and nothing behind it is reached through it. */
+ * is as if it did not exist, and nothing behind it is reached through it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,7 +130,7 @@ static int take_node(void *self, const struct rv_key_node *n, rv_err **err)
     return rc < 0 ? rc : add_name(w, rv_str_of(at->key), w->n_nodes - 1, err);
 }
 
-/* --- Names that are no names: UUIDs, keys of messages, ids of sessions --- */
+/* --- Targets other than names: UUIDs, keys of messages --- */
 
 struct first {
     struct rv_key_node node;

@@ -273,3 +273,9 @@ int rv_store_merge(rv_str old, json_object *patch, const char *const *remove, si
     json_object_put(present);
     return rv_buf_check(out, "metadata", err);
 }
+
+void rv_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX])
+{
+    rv_hex(digest, RV_STORE_DIGEST, out);
+    out[RV_HASH_MAX - 1] = 0;
+}

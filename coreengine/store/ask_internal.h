@@ -1,4 +1,5 @@
-/* Shared by the files that carry out statements of others: ask.c, ask_tables.c, sqlite_ask.c, postgres_ask.c. */
+/* Shared by the files that carry out statements of others: ask.c, ask_rows.c, ask_tables.c, sqlite_ask.c,
+ * postgres_ask.c. */
 #ifndef RV_STORE_ASK_INTERNAL_H
 #define RV_STORE_ASK_INTERNAL_H
 
@@ -14,7 +15,7 @@
 void rv_ask_write(const struct rv_store_scope *scope, const struct rv_rem_sql *sql, const char *schema, rv_buf *out);
 bool rv_ask_is_table(const char *name);
 
-/* ask.c */
+/* ask_rows.c */
 struct rv_asking_rows {
     const struct rv_store_ask *ask;
     struct rv_store_asked *out;
@@ -24,5 +25,9 @@ struct rv_asking_rows {
 RV_MUST_CHECK int rv_ask_columns(struct rv_asking_rows *r, const char *const *names, size_t n, rv_err **err);
 /** The next row, whose texts are cut here. RV_STORE_ENOUGH: no more are wanted. */
 RV_MUST_CHECK int rv_ask_row(struct rv_asking_rows *r, struct rv_cell *cells, size_t n, rv_err **err);
+
+/* postgres_ask.c */
+int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows,
+                    rv_err **err);
 
 #endif

@@ -14,12 +14,6 @@ static void digest_of(const char *hash, unsigned char digest[RV_STORE_DIGEST])
         digest[i] = (unsigned char)(digit(hash[2 * i]) << 4 | digit(hash[2 * i + 1]));
 }
 
-void rv_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX])
-{
-    rv_hex(digest, RV_STORE_DIGEST, out);
-    out[RV_HASH_MAX - 1] = 0;
-}
-
 static int find_blob(struct sql_store *st, const unsigned char digest[RV_STORE_DIGEST], int64_t *out, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND_BLOB);

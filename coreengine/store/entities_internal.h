@@ -1,5 +1,5 @@
-/* Shared by the files of entities: entity_columns.c checks what is given, entities.c writes, entities_read.c reads,
- * keys.c keeps the index of names. */
+/* Shared by the files of entities: entity_columns.c checks what is given, entities.c writes, entity_rows.c reads
+ * rows, entities_read.c finds them, keys.c keeps the index of names, lookup.c asks it. */
 #ifndef RV_STORE_ENTITIES_INTERNAL_H
 #define RV_STORE_ENTITIES_INTERNAL_H
 
@@ -34,9 +34,9 @@ void rv_entity_time(int64_t us, char out[RV_TIME_MAX]);
 RV_MUST_CHECK int rv_entity_put(struct sql_store *st, const struct rv_store_scope *scope,
                                 const struct rv_entity_given *g, int64_t now_us, json_object *out, rv_err **err);
 
-/* --- entities_read.c --- */
-/** The statements of the rows of a place. */
-enum sql_id rv_place_by_key(enum rv_kind_place place);
+/* --- entity_rows.c --- */
+/** The statement that reads a row by its key, bound. */
+rv_sql_stmt *rv_entity_use(struct sql_store *st, const struct rv_kind *kind, int64_t row);
 /** A row of RV_SQL_ROWS_*, as it travels. out is the caller's. */
 RV_MUST_CHECK int rv_entity_read(struct sql_store *st, const struct rv_kind *kind, rv_sql_stmt *stmt, json_object **out,
                                  rv_err **err);
@@ -45,6 +45,8 @@ json_object *rv_entity_parse(rv_str text, json_type type, bool *lacked);
 /** By key, whatever the scope. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object **out,
                                rv_err **err);
+
+/* --- entities_read.c --- */
 /** A live row that a scope sees: what a change needs to know. */
 struct rv_entity_found {
     int64_t key;
@@ -93,6 +95,7 @@ RV_MUST_CHECK int rv_keys_put_session(struct sql_store *st, int64_t row, const s
 RV_MUST_CHECK int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name,
                                          rv_err **err);
 /** Fill the index of a store that came from an older version, when that was not done yet. */
+RV_MUST_CHECK int rv_keys_rebuild(struct sql_store *st, int64_t *total, rv_err **err); /* a part of a write */
 RV_MUST_CHECK int rv_keys_catch_up(struct sql_store *st, rv_err **err);
 
 /* --- versions.c --- */

@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/store/ask_internal.h"
 #include "coreengine/store/copy.h"
-#include "coreengine/store/postgres_internal.h"
+#include "coreengine/store/postgres_schema_internal.h"
 
 #define BUSY_MS 60000
 #define MS      INT64_C(1000000) /* in nanoseconds */

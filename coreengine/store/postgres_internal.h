@@ -5,58 +5,9 @@
 #ifndef RV_STORE_POSTGRES_INTERNAL_H
 #define RV_STORE_POSTGRES_INTERNAL_H
 
-#include <libpq-fe.h>
-
+#include "coreengine/store/postgres_lib_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
-
-/* --- libpq, opened when the first store needs it (postgres_lib.c) --- */
-#define RV_PQ_FUNCTIONS(X)                                                                                             \
-    X(clear)                                                                                                           \
-    X(cmdStatus)                                                                                                       \
-    X(cmdTuples)                                                                                                       \
-    X(conninfoFree)                                                                                                    \
-    X(conninfoParse)                                                                                                   \
-    X(connectPoll)                                                                                                     \
-    X(connectStartParams)                                                                                              \
-    X(consumeInput)                                                                                                    \
-    X(enterPipelineMode)                                                                                               \
-    X(exitPipelineMode)                                                                                                \
-    X(errorMessage)                                                                                                    \
-    X(finish)                                                                                                          \
-    X(fname)                                                                                                           \
-    X(ftype)                                                                                                           \
-    X(flush)                                                                                                           \
-    X(freemem)                                                                                                         \
-    X(getisnull)                                                                                                       \
-    X(getlength)                                                                                                       \
-    X(getResult)                                                                                                       \
-    X(getvalue)                                                                                                        \
-    X(isBusy)                                                                                                          \
-    X(nfields)                                                                                                         \
-    X(notifies)                                                                                                        \
-    X(ntuples)                                                                                                         \
-    X(pipelineSync)                                                                                                    \
-    X(resultErrorField)                                                                                                \
-    X(resultStatus)                                                                                                    \
-    X(sendDescribePrepared)                                                                                            \
-    X(sendPrepare)                                                                                                     \
-    X(sendQuery)                                                                                                       \
-    X(sendQueryParams)                                                                                                 \
-    X(sendQueryPrepared)                                                                                               \
-    X(setErrorVerbosity)                                                                                               \
-    X(setnonblocking)                                                                                                  \
-    X(setNoticeProcessor)                                                                                              \
-    X(socket)                                                                                                          \
-    X(status)
-struct rv_pq {
-#define X(name) __typeof__(PQ##name) *name;
-    RV_PQ_FUNCTIONS(X)
-#undef X
-};
-/** The functions of libpq, for the life of the process. RV_E_IO names the package that is missing. Thread-safe.
- */
-RV_MUST_CHECK int rv_pq_open(const struct rv_pq **out, rv_err **err);
 
 /* --- A handle --- */
 
@@ -277,10 +228,6 @@ RV_MUST_CHECK int rv_pg_open_reading(struct postgres *st, rv_err **err);
 /** End it, or roll a transaction back. The answers are read later. */
 void rv_pg_abandon(struct postgres *st);
 
-/* postgres_ask.c */
-int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows,
-                    rv_err **err);
-
 /* postgres_listen.c */
 void rv_postgres_tell(struct sql_store *base);
 int rv_postgres_listen(struct sql_store *base, int *fd, rv_err **err);
@@ -291,15 +238,6 @@ RV_MUST_CHECK int rv_pg_send_tidings(struct postgres *st, rv_err **err);
  * without. */
 void rv_pg_tell_failed(struct postgres *st, const char *what, const PGresult *res);
 void rv_pg_stop_listening(struct postgres *st);
-
-/* postgres_schema.c: step i takes the tables from version i to i + 1. */
-#define RV_POSTGRES_SCHEMA 7
-extern const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA];
-/** Fill in is_there and has, and change nothing. RV_E_INVALID: tables of another program. */
-RV_MUST_CHECK int rv_pg_read_version(struct postgres *st, struct rv_store_version *out, rv_err **err);
-/** Check that the schema of the database is a store, create it when it is empty, bring it forward when it is older. */
-RV_MUST_CHECK int rv_pg_bring_forward(struct postgres *st, const char *const *steps, int n_steps, bool must_exist,
-                                      rv_err **err);
 
 /* postgres_upkeep.c */
 int64_t rv_postgres_size(struct sql_store *base);

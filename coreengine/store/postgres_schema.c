@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "coreengine/store/copy.h"
-#include "coreengine/store/postgres_internal.h"
+#include "coreengine/store/postgres_schema_internal.h"
 
 #define MAX_RACES 20 /* processes that make the tables at the same time */
 

@@ -8,8 +8,8 @@
 #include "coreengine/store/search.h"
 
 /* --- tokens.c --- */
-/** What the row is found by, in its transaction; key and summary are those of the index of names. The vector of a
- * provider that needs no server is made at once; for others the row is queued when its text changed. */
+/** What the row (k->whole) is found by, in its transaction; key and summary are those of the index of names. The vector
+ * of a provider that needs no server is made at once; for others the row is queued when its text changed. */
 RV_MUST_CHECK int rv_tokens_put(struct sql_store *st, const struct rv_key_source *k, rv_str key, rv_str summary,
                                 rv_err **err);
 RV_MUST_CHECK int rv_tokens_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err);

@@ -46,6 +46,7 @@ RV_MUST_CHECK int rv_about_get(struct sql_store *st, const char *name, rv_buf *o
 int rv_store_fail_half(struct sql_store *st, const char *from, rv_err **err);
 
 /* args.c: RV_E_INVALID or RV_E_LIMIT that names the argument. */
+void rv_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX]);
 RV_MUST_CHECK int rv_store_check_id(const char *kind, const char *id, rv_err **err);
 /** Check that a new id has no control characters. id may be NULL. */
 RV_MUST_CHECK int rv_store_check_new_id(const char *kind, const char *id, rv_err **err);
@@ -145,7 +146,6 @@ RV_MUST_CHECK int rv_upkeep_check(struct sql_store *st, rv_err **err);
 /** The blob's key; it is added if it is not there. *out 0: it is not there and data.ptr is NULL. */
 RV_MUST_CHECK int rv_blob_key(struct sql_store *st, rv_str data, const char *hash, int64_t now_us, int64_t *out,
                               rv_err **err);
-void rv_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX]);
 
 /* sessions.c */
 struct found_session {
@@ -178,7 +178,7 @@ RV_MUST_CHECK int rv_messages_walk(struct sql_store *st, int64_t session, const 
 RV_MUST_CHECK int rv_turns_keep(struct sql_store *st, int64_t run, const struct rv_store_append *a, rv_err **err);
 
 /* moments.c */
-/** As rv_store_build_moment(), in the transaction that writes a turn. Rows that allow no chunk are no failure. */
+/** As rv_store_build_moment(), in the transaction that writes a turn. It succeeds if no chunk can be made. */
 RV_MUST_CHECK int rv_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner, const char *session,
                                         int64_t threshold, int64_t now_us, rv_err **err);
 /** A message of the session was deleted (seq), or the session is (0): its chunks do not keep the words. found: with its

@@ -337,19 +337,14 @@ int rv_tokens_put(struct sql_store *st, const struct rv_key_source *k, rv_str ke
 {
     const struct rv_kind *kind = rv_kind_find(rv_str_of(k->kind));
     struct tokens t = {.key = RV_BUF_INIT(MAX_BLOB), .summary = RV_BUF_INIT(MAX_BLOB), .words = RV_BUF_INIT(MAX_BLOB)};
-    json_object *own = NULL;
-    int rc = k->whole ? 0 : rv_entity_at(st, kind, k->row, &own, err);
+    int rc = make(kind, k->whole, key, summary, &t, err);
 
-    json_object *whole = k->whole ? k->whole : own;
-    if (rc == 0)
-        rc = make(kind, whole, key, summary, &t, err);
     if (rc == 0 && kind->embedded)
-        rc = keep_vector(st, k, whole, &t, err);
+        rc = keep_vector(st, k, k->whole, &t, err);
     if (rc == 0)
-        rc = write(st, kind, k->row, whole, &t, err);
+        rc = write(st, kind, k->row, k->whole, &t, err);
     rv_buf_fini(&t.key);
     rv_buf_fini(&t.summary);
     rv_buf_fini(&t.words);
-    json_object_put(own);
     return rc;
 }

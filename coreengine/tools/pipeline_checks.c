@@ -90,6 +90,8 @@ static bool check_members(const struct rv_agent *a, json_object *input, json_obj
         (void)schema;
         if (takes && json_object_object_get_ex(takes, renamed(a, key), NULL))
             continue;
+        if (a->tools.chained_map && !json_object_object_get_ex(a->tools.chained_map, key, NULL))
+            continue; /* with a map, what it does not name and the tool does not take stays out of the call */
         report(a, findings, "it takes no", renamed(a, key));
         fits = false;
     }

@@ -24,14 +24,6 @@ static const struct {
     {".yaml", "application/yaml"},  {".yml", "application/yaml"},
 };
 
-const char *rv_ingest_suffix(size_t i, const char **mime)
-{
-    if (i >= RV_COUNT(suffixes))
-        return NULL;
-    *mime = suffixes[i].mime;
-    return suffixes[i].suffix;
-}
-
 const char *rv_ingest_mime(const char *path)
 {
     const char *dot = strrchr(path, '.');

@@ -107,27 +107,6 @@ void rv_app_message_json(const char *session, const struct rv_message *m, rv_jw 
     rv_jw_obj_end(w);
 }
 
-void rv_app_schema_json(const struct rv_schema_row *row, rv_jw *w)
-{
-    rv_jw_obj(w);
-    rv_jw_kv_text(w, "id", row->id);
-    rv_jw_kv_text(w, "tenant_id", row->tenant);
-    rv_jw_kv_text(w, "user_id", row->user);
-    rv_jw_kv_text(w, "name", row->name);
-    rv_jw_kv_text(w, "kind", row->kind);
-    rv_jw_kv_text(w, "version", row->version);
-    rv_jw_kv_text(w, "description", row->description);
-    rv_jw_kv_str(w, "content", row->content);
-    put_json(w, "json_schema", row->json_schema, "null");
-    rv_jw_kv_str(w, "document", row->document);
-    rv_jw_kv_text(w, "source", row->source);
-    rv_jw_kv_text(w, "place", row->place);
-    rv_jw_kv_text(w, "checksum", row->checksum);
-    put_time(w, "created_at", row->created_us);
-    put_time(w, "updated_at", row->updated_us);
-    rv_jw_obj_end(w);
-}
-
 void rv_app_tool_call_read(const struct rv_message *m, json_object **json, struct rv_app_tool_call *out)
 {
     json_object *read = read_json(m->tool_calls);

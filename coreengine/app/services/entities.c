@@ -8,6 +8,7 @@
 #include "coreengine/calendar/when.h"
 #include "coreengine/store/entities.h"
 
+#define MAX_WHY   ((size_t)64 << 10)
 #define MAX_LIST  256               /* tags, conditions, columns, members to remove, links of one ask */
 #define MAX_FOUND 1000              /* rows of one answer */
 #define MAX_BYTES ((size_t)6 << 20) /* of the rows of one answer: what is beyond is left out, and said to be */
@@ -77,6 +78,7 @@ static int link_one(const struct app_ask *a, json_object *link, rv_jw *w, rv_err
 {
     const char *kind = "", *id = "";
     json_object *edges = rv_json_get_arr(link, "edges");
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(MAX_WHY);
     rv_err *why = NULL;
     int64_t n = 0;
 
@@ -88,10 +90,12 @@ static int link_one(const struct app_ask *a, json_object *link, rv_jw *w, rv_err
         return rc;
     }
     rv_jw_obj(w);
-    if (rc == 0)
+    if (rc == 0) {
         rv_jw_kv_int(w, "n_edges", n);
-    else
-        rv_jw_kv_text(w, "error", rv_err_text(why));
+    } else {
+        rv_err_write_chain(why, &text);
+        rv_jw_kv_text(w, "error", rv_buf_cstr(&text));
+    }
     rv_jw_obj_end(w);
     rv_err_free(why);
     return 0;
@@ -136,7 +140,7 @@ static int write_rows(const struct app_ask *a, const struct rv_entities_put *put
     return rc;
 }
 
-/* All of it, or nothing. */
+/* Everything, or nothing. */
 static int put_in_group(const struct app_ask *a, const struct rv_entities_put *put, rv_buf *answer, rv_err **err)
 {
     int rc;

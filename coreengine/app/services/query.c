@@ -2,6 +2,7 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
+#include "coreengine/app/models.h"
 #include "coreengine/app/services/services_internal.h"
 #include "coreengine/knowledge/knowledge.h"
 
@@ -40,11 +41,14 @@ static void write_answer(json_object *answer, size_t limit, rv_jw *w)
 int app_query(const struct app_ask *a, rv_jw *w, rv_err **err)
 {
     static const char *const known[] = {"text", "limit"};
-    const struct rv_knowledge_opts opts = {.max_bytes = MAX_BYTES};
+    struct rv_app app = a->app; /* without the log, which is the loop's */
+    const struct rv_knowledge_embedder embedder = rv_app_embedder(&app);
+    const struct rv_knowledge_opts opts = {.max_bytes = MAX_BYTES, .embedder = &embedder};
     struct rv_knowledge_fault fault = {NULL, 0, 0};
     json_object *answer = NULL;
     const char *text = NULL;
     int64_t limit = 0;
+    app.log = NULL;
     int rc = app_ask_check(a, known, RV_COUNT(known), err);
 
     if (rc == 0)

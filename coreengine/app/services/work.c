@@ -149,7 +149,7 @@ static int same_one(const struct app_ask *a, const struct rv_app_schedule *s, co
     return 0;
 }
 
-/* In place of the user's schedule of that name; all of it, or nothing. */
+/* In place of the user's schedule of that name; everything, or nothing. */
 static int replace(const struct app_ask *a, const struct rv_app_schedule *s, const char *type, rv_str payload,
                    char id[RV_ID_MAX], rv_err **err)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_LINE   ((size_t)1 << 20) /* bytes of one text; the longest that models take have a tenth of it */
+#define MAX_LINE   ((size_t)1 << 20) /* bytes of one text; models take a tenth at most */
 #define BATCH      64                /* texts of one request: what every provider takes */
 #define MAX_NUMBER 32
 #define WATCH_S    2 /* between two looks at the queue */

@@ -1,5 +1,6 @@
 /* reeve query: what the knowledge in a store says, one question of a command line, of each line of a pipe, or at a
  * prompt. */
+#include "coreengine/app/models.h"
 #include "coreengine/cli/chat/chat.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
@@ -54,7 +55,10 @@ static void say_remarks(json_object *answer)
 
 static int ask(struct rv_cli *cli, rv_str text, json_object **out, struct rv_knowledge_fault *fault, rv_err **err)
 {
-    return rv_knowledge_query(cli->store, &cli->app.scope, text, NULL, out, fault, err);
+    const struct rv_knowledge_embedder embedder = rv_app_embedder(&cli->app);
+    const struct rv_knowledge_opts opts = {.embedder = &embedder};
+
+    return rv_knowledge_query(cli->store, &cli->app.scope, text, &opts, out, fault, err);
 }
 
 static int ask_once(struct rv_cli *cli, rv_str query, rv_err **err)

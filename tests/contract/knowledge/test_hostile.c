@@ -66,7 +66,7 @@ static char *everything(struct world *w)
     return rv_buf_steal(&all, NULL);
 }
 
-/* Proves p8-data.23/7: no row of SQL belongs to another user, nor is it counted, compared or shown by an error */
+/* Proves p8-data.23/7: No result of any mode has a row of another user, nor does one change an answer */
 START_TEST(what_is_not_seen_changes_no_answer)
 {
     struct attacked a = {.n = 0};

@@ -134,7 +134,7 @@ END_TEST
 
 struct graph {
     bool edges[N_NODES][N_NODES];
-    int owner[N_NODES]; /* 0 ada, 1 bob, 2 nobody */
+    int owner[N_NODES]; /* 0 ada, 1 bob, 2 none */
 };
 
 static void make_graph(struct world *w, struct graph *g, struct rv_rand rand)
@@ -160,12 +160,9 @@ static void make_graph(struct world *w, struct graph *g, struct rv_rand rand)
 
 static int number_of(json_object *path, size_t i)
 {
-    return atoi(rv_json_str(json_object_array_get_idx(path, i)).ptr + strlen("node-"));
+    return (int)strtol(rv_json_str(json_object_array_get_idx(path, i)).ptr + strlen("node-"), NULL, 10);
 }
 
-/* Proves p8-data.23/6: each path of a traversal begins at the start key, has a key more than its depth, none twice, and
- *   each of its steps is an edge
- * Proves p8-data.23/7: no row of a traversal belongs to another user */
 static void check_rows(const struct graph *g, json_object *rows, int start, bool once)
 {
     int64_t depth = 0, before = 0;
@@ -192,6 +189,8 @@ static void check_rows(const struct graph *g, json_object *rows, int start, bool
     }
 }
 
+/* Proves p8-data.23/6: The path of each row of a traversal begins at the start key, has depth + 1 distinct keys, and
+ * each of its steps is an edge Proves p8-data.23/7 */
 START_TEST(paths_are_edges_of_rows_that_are_seen)
 {
     struct rv_rand_state state;

@@ -253,7 +253,7 @@ START_TEST(an_older_row_changes_nothing_behind_it)
         for (s.n = 0; s.n < 20; s.n++)
             s.rows[s.n] = (struct rv_message){.type = session_pick(&s, 2) ? "user" : "assistant",
                                               .has_content = true,
-                                              .content = RV_STR_LIT("words of somebody"),
+                                              .content = RV_STR_LIT("words of a user"),
                                               .token_count = session_pick(&s, 9),
                                               .seq = (int64_t)s.n + 2};
         o = RV_HISTORY_OPTS_INIT;

@@ -43,6 +43,24 @@ static int on_ask(void *self, const struct rv_service_ask *ask, rv_buf *answer, 
     return rc;
 }
 
+int data_ask(struct data *d, const char *service, const char *args, rv_buf *answer, rv_err **err)
+{
+    const struct rv_service_ask ask = {.service = service,
+                                       .args = rv_str_of(args),
+                                       .capability = "any",
+                                       .entry = "any",
+                                       .kind = "tool",
+                                       .is_declared = true,
+                                       .run_id = "run_1",
+                                       .stage = "",
+                                       .user_id = d->user,
+                                       .session_id = "",
+                                       .key = "call-1",
+                                       .until_us = INT64_MAX};
+
+    return on_ask(d, &ask, answer, err);
+}
+
 static rv_store *store_of(struct data *d)
 {
     rv_store *store = NULL;

@@ -21,6 +21,8 @@ struct data {
 void data_begin(struct data *d, bool isolated);
 void data_begin_with(struct data *d, bool isolated, const char *config); /* config: JSON text, NULL */
 void data_end(struct data *d);
+/** Ask a service as a capability of the user would. The answer is appended. */
+RV_MUST_CHECK int data_ask(struct data *d, const char *service, const char *args, rv_buf *answer, rv_err **err);
 /** Call a tool; the reply is its text until the next call. A tool that throws fails the test. */
 const char *data_call(struct data *d, const char *tool, const char *args);
 /** The same; the reply has to have that part. */

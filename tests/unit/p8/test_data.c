@@ -1,4 +1,4 @@
-/* The tools of p8 that work with data: results, errors, and that nobody finds or changes what is another's. */
+/* The tools of p8 that work with data: results, errors, and that each finds and changes only what is their own. */
 #include "tests/unit/p8/data.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
     "[\"a\"], \"metadata\": {\"relations\": [{\"name\": \"Rex\", \"role\": \"dog\"}, {\"name\": \"Tom\"}], "           \
     "\"interests\": [\"maps\"], \"kept\": 1}}"
 #define BOB               "{\"name\": \"Bob\", \"email\": \"bob@x.org\", \"user_id\": \"bob\"}"
-#define NOBODY            "{\"name\": \"Everybody\", \"email\": \"all@x.org\"}"
+#define SHARED            "{\"name\": \"Everybody\", \"email\": \"all@x.org\"}"
 #define ITEM(name, owner) "{\"name\": \"" name "\", \"user_id\": \"" owner "\", \"content\": \"x\"}"
 
 static void lacks(struct data *d, const char *tool, const char *args, const char *part)
@@ -20,14 +20,14 @@ static void lacks(struct data *d, const char *tool, const char *args, const char
     ck_assert_msg(strstr(reply, part) == NULL, "%s %.300s: %s\nhas %s", tool, args, reply, part);
 }
 
-/* Proves p8-data.14.11: The profile is that of the user who asks, and nobody else's */
+/* Proves p8-data.14.11: The profile is that of the user who asks, and of no other */
 START_TEST(a_profile_is_the_users_own)
 {
     struct data d;
 
     data_begin(&d, _i);
     data_has(&d, "get_user_profile", "{}", "\"error\":\"User not found\",\"code\":\"not_found\"");
-    data_put(&d, "users", "[" ADA "," BOB "," NOBODY "]");
+    data_put(&d, "users", "[" ADA "," BOB "," SHARED "]");
     data_has(&d, "get_user_profile", "{}",
              "{\"user_id\":\"ada\",\"name\":\"Ada\",\"email\":\"ada@x.org\",\"content\":\"likes maps\",\"metadata\":{");
     d.user = "bob";
@@ -46,7 +46,7 @@ START_TEST(facts_are_merged_into_the_users_own_profile)
     struct data d;
 
     data_begin(&d, _i);
-    data_put(&d, "users", "[" ADA "," BOB "," NOBODY "]");
+    data_put(&d, "users", "[" ADA "," BOB "," SHARED "]");
     data_has(&d, "update_user_metadata", "{\"metadata\": {\"facts\": {\"born\": 1815}}, \"remove_keys\": [\"kept\"]}",
              "{\"status\":\"ok\",\"user_id\":\"ada\",\"metadata\":{");
     lacks(&d, "get_user_profile", "{}", "kept");
@@ -371,6 +371,84 @@ START_TEST(without_a_key_there_is_no_web_search)
 }
 END_TEST
 
+#define MINE "55555555-5555-4555-8555-555555555555"
+#define BOBS "66666666-6666-4666-8666-666666666666"
+#define EDGE "[{\"target\": \"x\", \"weight\": 3}]"
+
+static const struct {
+    const char *service, *args, *part; /* part: of the answer, or of the error */
+    int rc;
+} asks[] = {
+    {"entities.get", "{\"kind\": \"resources\", \"id\": \"" MINE "\"}", "{\"row\":{\"id\":\"" MINE "\"", 0},
+    {"entities.get", "{\"kind\": \"resources\", \"id\": \"" BOBS "\"}", "", RV_E_NOT_FOUND},
+    {"entities.get", "{\"kind\": \"resource\", \"id\": \"" MINE "\"}", "unknown kind", RV_E_INVALID},
+    {"entities.get", "{\"kind\": \"resources\"}", "it needs \"id\"", RV_E_INVALID},
+    {"entities.get", "{\"kind\": \"resources\", \"id\": \"x\", \"user\": \"bob\"}", "no argument \"user\"",
+     RV_E_INVALID},
+    {"entities.find", "{\"kind\": \"resources\", \"columns\": [\"name\"]}",
+     "{\"rows\":[{\"name\":\"Mine\"}],\"truncated\":false}", 0},
+    {"entities.find", "{\"kind\": \"resources\", \"columns\": [\"nam\"]}", "have no column \"nam\"", RV_E_INVALID},
+    {"entities.find", "{\"kind\": \"resources\", \"where\": {\"user_id\": \"bob\"}}", "{\"rows\":[],", 0},
+    {"entities.find", "{\"kind\": \"resources\", \"limit\": 0}", "from 1 to 1000", RV_E_INVALID},
+    {"entities.find", "{\"kind\": \"resources\", \"until\": \"2025-12-31\"}", "{\"rows\":[],", 0},
+    {"entities.find", "{\"kind\": \"resources\", \"contains\": {\"related_entities\": 7}}", "is not a list",
+     RV_E_INVALID},
+    {"entities.lookup", "{\"name\": \"MINE\"}", "\"key\":\"mine\",\"user_id\":\"ada\"", 0},
+    {"entities.lookup", "{\"name\": \"Theirs\"}", "{\"hits\":[]}", 0},
+    {"entities.merge_edges", "{\"kind\": \"resources\", \"id\": \"" MINE "\", \"edges\": " EDGE "}", "{\"n_edges\":1}",
+     0},
+    {"entities.merge_edges", "{\"kind\": \"resources\", \"id\": \"" BOBS "\", \"edges\": " EDGE "}", "",
+     RV_E_NOT_FOUND},
+    {"entities.merge_metadata", "{\"kind\": \"resources\", \"id\": \"" MINE "\", \"patch\": {\"a\": 1}}",
+     "{\"metadata\":{\"a\":1}}", 0},
+    {"entities.merge_metadata", "{\"kind\": \"resources\", \"id\": \"" BOBS "\", \"patch\": {\"a\": 1}}", "",
+     RV_E_NOT_FOUND},
+    {"entities.merge_metadata", "{\"kind\": \"resources\", \"id\": \"" MINE "\", \"patch\": []}", "is not an object",
+     RV_E_INVALID},
+    {"entities.put", "{\"kind\": \"resources\", \"rows\": [{\"name\": \"New\", \"user_id\": \"bob\"}]}",
+     "not that of the caller", RV_E_DENIED},
+    {"entities.put",
+     "{\"kind\": \"resources\", \"rows\": [{\"name\": \"New\"}], \"links\": [{\"kind\": \"resources\", \"id\": \"" BOBS
+     "\", \"edges\": " EDGE "}]}",
+     "\"links\":[{\"error\":", 0},
+    {"entities.put", "{\"kind\": \"resources\", \"rows\": [{\"name\": \"Gone\"}], \"links\": [7]}",
+     "each is {kind, id, edges", RV_E_INVALID},
+    {"entities.lookup", "{\"name\": \"Gone\"}", "{\"hits\":[]}", 0}, /* nothing of the ask before was kept */
+    {"entities.put", "{\"kind\": \"resources\", \"rows\": 7}", "\"rows\" is not a list", RV_E_INVALID},
+    {"entities.delete", "{\"kind\": \"resources\", \"id\": \"" BOBS "\"}", "", RV_E_NOT_FOUND},
+    {"entities.delete", "{\"kind\": \"resources\", \"id\": \"" MINE "\"}", "{}", 0},
+    {"entities.get", "{\"kind\": \"resources\", \"id\": \"" MINE "\"}", "", RV_E_NOT_FOUND},
+    {"query", "{\"text\": \"LOOKUP New\"}", "{\"mode\":\"LOOKUP\",\"results\":[{\"entity_type\":\"resources\"", 0},
+    {"query", "{\"text\": \"LOOKUP New\", \"limit\": 1001}", "from 1 to 1000", RV_E_INVALID},
+    {"query", "{\"text\": \"what\"}", "unknown mode", RV_E_PARSE},
+    {"quotas.take", "{\"kind\": \"tokens\"}", "has to be \"web_searches\"", RV_E_INVALID},
+    {"quotas.take", "{\"kind\": \"web_searches\"}", "{}", 0},
+};
+
+START_TEST(a_capability_reads_and_writes_what_is_the_users)
+{
+    struct data d;
+
+    data_begin(&d, false);
+    data_put(&d, "resources",
+             "[{\"id\": \"" MINE "\", \"name\": \"Mine\", \"user_id\": \"ada\"}, {\"id\": \"" BOBS
+             "\", \"name\": \"Theirs\", \"user_id\": \"bob\"}]");
+    for (size_t i = 0; i < RV_COUNT(asks); i++) {
+        rv_buf answer = RV_BUF_INIT(1 << 20);
+        rv_err *err = NULL;
+        int rc = data_ask(&d, asks[i].service, asks[i].args, &answer, &err);
+        if (rc < 0)
+            rv_err_write_chain(err, &answer);
+        const char *said = rv_buf_cstr(&answer);
+        ck_assert_msg(rc == asks[i].rc && strstr(said, asks[i].part), "%zu %s %s: %d %s", i, asks[i].service,
+                      asks[i].args, rc, said);
+        rv_err_free(err);
+        rv_buf_fini(&answer);
+    }
+    data_end(&d);
+}
+END_TEST
+
 static const char *const tools[] = {
     "search",    "save_moments", "get_moments", "get_user_profile", "update_user_metadata",
     "remind_me", "save_plot",    "remove_plot", "get_file",         "read_resource",
@@ -494,6 +572,7 @@ TCase *data_case(void)
     tcase_add_loop_test(tc, a_reminder_is_a_schedule_and_a_moment, 0, 2);
     tcase_add_loop_test(tc, a_web_search_shows_cards_and_keeps_them, 0, 2);
     tcase_add_loop_test(tc, a_web_search_is_counted_before_it_is_made, 0, 2);
+    tcase_add_test(tc, a_capability_reads_and_writes_what_is_the_users);
     tcase_add_test(tc, without_a_key_there_is_no_web_search);
     tcase_add_test(tc, whatever_a_tool_is_given_it_gives_a_result);
     return tc;
