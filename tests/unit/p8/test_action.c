@@ -77,7 +77,7 @@ static const struct {
     {"{}", "type is missing"},
     {"{\"type\": \"\"}", "type is missing"},
     {"{\"type\": 7}", "type is missing"},
-    {"[]", "no JSON object"},
+    {"[]", "not a JSON object"},
     {"{\"type\": \"observation\", \"payload\": []}", "payload has to be an object"},
     {"{\"type\": \"other\", \"payload\": \"x\"}", "payload has to be an object"},
     {OBSERVATION("\"confidence\": 1.01"), "confidence has to be a number from 0 to 1"},
