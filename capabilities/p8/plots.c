@@ -308,11 +308,13 @@ static json_object *remove_from(struct tool *t, struct collection *c, const char
 
 static bool is_date(const char *s)
 {
-    int year, month, day, n = 0;
+    static const char form[] = "0000-00-00";
 
-    return strlen(s) == 10 && sscanf(s, "%4d-%2d-%2d%n", &year, &month, &day, &n) == 3 && n == 10 && month >= 1 &&
-           month <= 12 && day >= 1 && day <= 31 && s[4] == '-' && isdigit((unsigned char)s[5]) &&
-           isdigit((unsigned char)s[8]);
+    for (size_t i = 0; form[i]; i++)
+        if (form[i] == '0' ? s[i] < '0' || s[i] > '9' : s[i] != form[i])
+            return false;
+    int month = (s[5] - '0') * 10 + s[6] - '0', day = (s[8] - '0') * 10 + s[9] - '0';
+    return !s[10] && month >= 1 && month <= 12 && day >= 1 && day <= 31;
 }
 
 static json_object *take_out(struct tool *t, const void *self)

@@ -103,6 +103,28 @@ static bool is_plain(const char *field)
     return *field && strspn(field, "0123456789") == strlen(field) && strlen(field) <= 2;
 }
 
+/* Of a plain field. */
+static int number_of(const char *field)
+{
+    return (int)strtol(field, NULL, 10);
+}
+
+/* The fields of an expression; false if it has another number of them, or one that is longer. */
+static bool split_fields(const char *expr, char out[5][48])
+{
+    size_t n = 0;
+
+    while (*(expr += strspn(expr, " \t"))) {
+        size_t len = strcspn(expr, " \t");
+        if (n == 5 || len >= sizeof out[0])
+            return false;
+        memcpy(out[n], expr, len);
+        out[n++][len] = 0;
+        expr += len;
+    }
+    return n == 5;
+}
+
 static bool is_any(const char *field)
 {
     return strcmp(field, "*") == 0;
@@ -165,19 +187,19 @@ static void say_cron(const char *expr, char *out, size_t size)
     } macros[] = {{"@hourly", ""},          {"@daily", "0 0 * * *"},   {"@midnight", "0 0 * * *"},
                   {"@weekly", "0 0 * * 0"}, {"@monthly", "0 0 1 * *"}, {"@yearly", ""},
                   {"@annually", ""}};
-    char field[5][48], more[2], head[256] = "", time[32] = "";
+    char field[5][48], head[256] = "", time[32] = "";
     const char *fields = expr;
 
     for (size_t i = 0; i < sizeof macros / sizeof macros[0]; i++)
         if (strcasecmp(expr, macros[i].macro) == 0)
             fields = macros[i].fields;
     snprintf(out, size, "Custom (%s)", expr);
-    if (sscanf(fields, "%47s %47s %47s %47s %47s %1s", field[0], field[1], field[2], field[3], field[4], more) != 5)
+    if (!split_fields(fields, field))
         return;
     if (!(is_plain(field[0]) && is_plain(field[1])) && !(is_any(field[0]) && is_any(field[1])))
         return;
     if (!is_any(field[0]))
-        snprintf(time, sizeof time, " at %02d:%02d", atoi(field[1]), atoi(field[0]));
+        snprintf(time, sizeof time, " at %02d:%02d", number_of(field[1]), number_of(field[0]));
     if (!is_any(field[3]))
         return;
     if (is_any(field[2]) && is_any(field[4]))
@@ -185,7 +207,7 @@ static void say_cron(const char *expr, char *out, size_t size)
     else if (is_any(field[2]) && say_weekdays(field[4], head, sizeof head))
         snprintf(out, size, "%s%s", head, time);
     else if (is_any(field[4]) && is_plain(field[2]))
-        snprintf(out, size, "Monthly on the %d%s%s", atoi(field[2]), ending_of(atoi(field[2])), time);
+        snprintf(out, size, "Monthly on the %d%s%s", number_of(field[2]), ending_of(number_of(field[2])), time);
 }
 
 /* --- the tool --- */

@@ -1,5 +1,4 @@
 /* A chunk of a session: which messages it covers, its summary, its name and id, and its row as a moment. */
-#include <stdio.h>
 #include <string.h>
 
 #include "coreengine/base/hash.h"
@@ -112,14 +111,29 @@ void rv_chunk_summary(const struct rv_chunk *c, rv_buf *out)
 
 /* --- its names --- */
 
+static char *append(char *out, const char *text, size_t n)
+{
+    memcpy(out, text, n);
+    return out + n;
+}
+
 void rv_chunk_name(const char *session, int64_t first_us, int64_t index, int hex, char out[RV_CHUNK_NAME_MAX])
 {
-    char hash[RV_HASH_MAX], day[RV_TIME_MAX];
+    char hash[RV_HASH_MAX], day[RV_TIME_MAX], number[24] = "", *digit = number + sizeof number - 1;
 
     rv_hash_of(rv_str_of(session), hash);
     rv_time_format(first_us, day);
-    snprintf(out, RV_CHUNK_NAME_MAX, "session-%.*s-%.4s%.2s%.2s-chunk-%lld", hex, hash, day, day + 5, day + 8,
-             (long long)index);
+    out = append(out, "session-", 8);
+    out = append(out, hash, (size_t)hex);
+    out = append(out, "-", 1);
+    out = append(out, day, 4);
+    out = append(out, day + 5, 2);
+    out = append(out, day + 8, 2);
+    out = append(out, "-chunk-", 7);
+    do
+        *--digit = (char)('0' + index % 10);
+    while (index /= 10);
+    append(out, digit, strlen(digit) + 1);
 }
 
 void rv_chunk_id(const char *session, int64_t index, char out[RV_UUID_MAX])

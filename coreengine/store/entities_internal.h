@@ -87,8 +87,6 @@ RV_MUST_CHECK int rv_keys_drop(struct sql_store *st, const char *kind, int64_t r
 /** The same for the whole row, as rv_entity_read() gives it; of a kind without an index nothing. */
 RV_MUST_CHECK int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *tenant,
                                   const char *user, json_object *whole, int64_t updated_us, rv_err **err);
-/** The order of a lookup: own before shared, kinds in their order, newest first; what is left is decided by the ids. */
-int rv_key_compare(const struct rv_key_hit *a, const struct rv_key_hit *b);
 /** The same for a new session, and for one that gets another name. */
 RV_MUST_CHECK int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session,
                                       rv_err **err);
@@ -103,5 +101,9 @@ RV_MUST_CHECK int rv_keys_catch_up(struct sql_store *st, rv_err **err);
  * else happened to it. In the transaction that writes the schema, behind it ("delete": before). */
 RV_MUST_CHECK int rv_versions_keep(struct sql_store *st, int64_t schema, const char *operation, rv_str content,
                                    rv_str json_schema, int64_t now_us, rv_err **err);
+
+/* --- lookup.c --- */
+/** The order of a lookup: own before shared, kinds in their order, newest first; what is left is decided by the ids. */
+int rv_key_compare(const struct rv_key_hit *a, const struct rv_key_hit *b);
 
 #endif

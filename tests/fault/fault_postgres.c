@@ -60,8 +60,9 @@ static int work(rv_store *s, struct round *r, rv_err **err)
     expect(r, rc < 0 || n > 0, __LINE__);
     if (rc == 0)
         rc = rv_store_claim_tasks(s, &claim, &got, err);
-    r->is_claimed = rc == 0;
     expect(r, (rc == 0) == (got.n > 0), __LINE__);
+    for (size_t i = 0; i < got.n && rc == 0; i++) /* nine at most: those of earlier rounds may fill it */
+        r->is_claimed |= strcmp(got.rows[i].id, r->id) == 0;
     for (size_t i = 0; i < got.n && rc == 0; i++) { /* those of earlier rounds, too */
         struct rv_task_end end = {.lease = {got.rows[i].id, "W", got.rows[i].attempt}, .result = RV_STR_LIT("{}")};
         rc = rv_store_complete_tasks(s, &end, 1, T0 + 1, err);

@@ -138,7 +138,7 @@ START_TEST(a_password_is_taken_from_the_url_and_the_environment)
     rv_err_free(w->err);
     w->err = NULL;
     FAILS(RV_E_DENIED, "password authentication failed", "PGPASSWORD", open_as(w, "app:wrong", "", &s));
-    FAILS(RV_E_IO, "no password supplied", NULL, open_as(w, "app", "", &s));
+    FAILS(RV_E_DENIED, "no password supplied", "PGPASSWORD", open_as(w, "app", "", &s));
     FAILS(RV_E_DENIED, "permission denied", "CREATE", open_as(w, "app:" SECRET, "&schema=mine", &s));
     free(rv_kit_postgres_sql(&pg, "CREATE SCHEMA mine AUTHORIZATION app"));
     OK(open_as(w, "app:" SECRET, "&schema=mine", &s));
