@@ -44,7 +44,7 @@ export const talks = [
   {
     name: 'general',
     agent: 'general',
-    tools: {general: ['action', 'ask_agent'], 'sample-agent': ['action', 'ask_agent']},
+    tools: {general: ['search', 'action', 'ask_agent', 'remind_me', 'get_user_profile', 'update_user_metadata'], 'sample-agent': ['search', 'action', 'ask_agent']},
     turns: [
       {
         says: 'What should I cook? I have leeks.',

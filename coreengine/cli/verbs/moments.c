@@ -326,7 +326,7 @@ static int search(struct rv_cli *cli, rv_err **err)
 /* --- the table --- */
 
 static const struct rv_cli_option list_options[] = {
-    {"session", 's', "ID", "only moments of this session", NULL, false},
+    {"session", 's', "ID", "only moments of that session", NULL, false},
     {"type", 0, "TYPE", "only moments of this type, such as session_chunk or content_upload", NULL, false},
     {"category", 0, "TEXT", "only moments of this category", NULL, false},
     {"topic", 0, "TAG", "only moments with this topic", NULL, true},

@@ -238,7 +238,7 @@ START_TEST(moments_of_other_owners_are_never_told)
 }
 END_TEST
 
-/* A name has 24 bits of the session: a lookup has to find the chunk of this session all the same. */
+/* A name has 24 bits of the session: a lookup has to find the chunk of the right session all the same. */
 START_TEST(a_name_that_is_taken_becomes_a_longer_one)
 {
     struct world world, *w = &world;

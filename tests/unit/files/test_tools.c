@@ -88,7 +88,7 @@ static const struct {
     {"{\"path\": \"docs/binary.md\"}", "ValidationError", "no text"},
     {"{\"path\": \"docs/large.md\"}", "ValidationError", "max_file_bytes"},
     {"{}", "AccessDenied", "missing"},
-    {"[]", "ValidationError", "no JSON object"},
+    {"[]", "ValidationError", "not a JSON object"},
 };
 
 START_TEST(read_refuses_with_type_and_reason)

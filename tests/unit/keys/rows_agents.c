@@ -163,6 +163,11 @@ static const struct key_row rows[] = {
     {"agentdoc.chained_tool", "save", "null", SHAPED "chained_tool: @\n", .state = SAVES},
     {"agentdoc.chained_map", "{n: a}", "{n: b}", SHAPED "chained_tool: save\nchained_map: @\n", .state = SAVES},
     {"agentdoc.always_include_last_messages", "0", "9", DOC("always_include_last_messages"), .state = LONG},
+    {"agentdoc.compaction", "shorten", "none", HEAD "always_include_last_messages: 0\ncompaction: @\n", .state = LONG},
+    {"agentdoc.moment_token_threshold", "50", "100000", DOC("moment_token_threshold"), .state = LONG},
+    {"agentdoc.moment_max_inject", "0", "3", HEAD "moment_token_threshold: 50\nmoment_max_inject: @\n", .state = LONG},
+    {"agentdoc.moment_max_tokens", "1", "1500", HEAD "moment_token_threshold: 50\nmoment_max_tokens: @\n",
+     .state = LONG},
     {"agentdoc.observation_mode", "sync", "disabled", TOOLS "observation_mode: @\n", .state = CALLS},
     {"agentdoc.resources", "[{name: one, uri: 'rem://one'}]", "[]", DOC("resources")},
 };
