@@ -48,8 +48,10 @@ void rv_chunk_fini(struct rv_chunk *c)
 static rv_str last_points(rv_str text, size_t n)
 {
     size_t points = rv_utf8_count(text);
-    rv_str before = rv_utf8_first(text, points > n ? points - n : 0);
 
+    if (points <= n)
+        return text;
+    rv_str before = rv_utf8_first(text, points - n);
     return (rv_str){text.ptr + before.len, text.len - before.len};
 }
 
