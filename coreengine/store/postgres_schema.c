@@ -178,6 +178,12 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     " version " TEXT ", content BYTEA NOT NULL, json_schema BYTEA NOT NULL, checksum " TEXT_HERE ","
     " recorded_us " INT_HERE ");"
     "CREATE INDEX schema_timemachine_by_schema ON schema_timemachine (schema, key);",
+    /* 7 to 8. */
+    "CREATE TABLE tenant_keys (key " ID ", id " TEXT_HERE " UNIQUE, tenant " TEXT_HERE ", mode " TEXT_HERE ","
+    " status " TEXT_HERE ", algorithm " TEXT_HERE ", kms_key_id " TEXT_HERE ", wrapped_dek " TEXT_HERE ","
+    " public_key " TEXT ", created_us " INT_HERE ", retired_us " INT_HERE ");"
+    "CREATE UNIQUE INDEX tenant_keys_current ON tenant_keys (tenant) WHERE status = 'current';"
+    "INSERT INTO counters VALUES ('encryption', 0);",
 };
 
 struct header {
