@@ -58,8 +58,9 @@
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                                                  \
     X(COMMIT, "COMMIT")                                                                                                \
     X(ROLLBACK, "ROLLBACK")                                                                                            \
-    X(FIND, "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending, n_open FROM runs WHERE id = ?1"   \
-            " AND (?2 IS NULL OR tenant = ?2) AND (?3 IS NULL OR \"user\" = ?3)")                                      \
+    X(FIND,                                                                                                            \
+      "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending, n_open, tenant FROM runs WHERE id = ?1" \
+      " AND (?2 IS NULL OR tenant = ?2) AND (?3 IS NULL OR \"user\" = ?3)")                                            \
     X(GET, "SELECT " RV_SQL_RUN " WHERE r.id = ?1 AND r.tenant = ?2 AND (?3 IS NULL OR r.\"user\" = ?3)")              \
     X(ADD_RUN, "INSERT INTO runs (id, tenant, \"user\", session, pipeline, bundle, parent, parent_seq, status, stage," \
                " created_us, updated_us, expires_us, n_records, owner, fence, lease_until_us, cancel, n_pending)"      \

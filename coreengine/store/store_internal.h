@@ -96,7 +96,7 @@ struct found_run {
     int64_t key, fence, n_records, lease_until_us, n_pending, n_open;
     enum rv_run_status status;
     bool is_owned;
-    char owner[RV_STORE_MAX_ID + 1];
+    char owner[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1];
 };
 /** RV_E_NOT_FOUND. scope NULL: any. */
 RV_MUST_CHECK int rv_run_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id,

@@ -266,6 +266,17 @@ static int rule_of(struct sql_store *st, const char *tenant, const struct rule *
     return rc;
 }
 
+int rv_vault_is_used(struct sql_store *st, bool *out, rv_err **err)
+{
+    struct rv_vault *v = NULL;
+    int rc = vault_of(st, &v, err);
+
+    if (rc == 0)
+        rc = refresh(st, v, err);
+    *out = rc == 0 && v->version > 0;
+    return rc;
+}
+
 int rv_vault_mode(struct sql_store *st, const char *tenant, enum rv_encryption_mode *out, rv_err **err)
 {
     const struct rule *r = NULL;
