@@ -20,6 +20,7 @@ void start_worker(struct world *w, int i)
 
     snprintf(log, sizeof log, "worker.%d", i);
     char *path = rv_kit_path(w->dir, log);
+    unlink(path); /* what the one before it said is not its word: see is_working() */
     pid_t pid = fork();
     if (pid == 0) {
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
