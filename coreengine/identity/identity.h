@@ -74,9 +74,9 @@ struct rv_identity {
     enum rv_level level;
     enum rv_identity_by by;
     uint32_t scopes;
-    char tenant[RV_IDENTITY_MAX_ID + 1]; /* never empty: whose data a call is about */
-    char user[RV_IDENTITY_MAX_ID + 1];   /* "": none */
-    char key[RV_API_KEY_ID + 1];         /* id of the API key, also of a login; "" */
+    char tenant[RV_IDENTITY_MAX_ID + 1];                                   /* never empty: whose data a call is about */
+    char user[RV_IDENTITY_MAX_ID + 1];                                     /* "": none */
+    char key[RV_API_KEY_ID + 1];                                           /* id of the API key, also of a login; "" */
     char email[RV_IDENTITY_MAX_EMAIL + 1], name[RV_IDENTITY_MAX_NAME + 1]; /* for the agent's context; "" */
     char peer[RV_IDENTITY_MAX_PEER];                                       /* address of the client, behind proxies */
     bool is_tls;                                                           /* between the client and the first proxy */
@@ -148,8 +148,9 @@ typedef struct rv_gate rv_gate; /* one thread */
  *  @return RV_E_INVALID (a setting, with its flag), what reading the file says, RV_E_NOMEM */
 RV_MUST_CHECK int rv_gate_new(const struct rv_identity_opts *opts, int64_t now_us, rv_gate **out, rv_err **err);
 void rv_gate_free(rv_gate *g); /* overwrites secrets; NULL is fine */
-/** Look at the JWKS file again if it changed and the last look is a minute ago or more; call it before tokens are judged.
- * The old keys stay when the new file cannot be used; the error says why, for the log. The only I/O of a gate. */
+/** Look at the JWKS file again if it changed and the last look is a minute ago or more; call it before tokens are
+ * judged. The old keys stay when the new file cannot be used; the error says why, for the log. The only I/O of a gate.
+ */
 RV_MUST_CHECK int rv_gate_refresh(rv_gate *g, int64_t now_us, rv_err **err);
 
 /* A request, as far as it says who asks. */
