@@ -1,7 +1,6 @@
 /* From an ask to a job: what it needs is copied on the loop, the rest happens on the thread that asks. */
 #include "coreengine/app/services/services_internal.h"
 
-#include <json-c/linkhash.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@ static const struct row {
     const char *name;
     int (*serve)(const struct app_ask *a, rv_jw *w, rv_err **err); /* writes the members of the answer */
 } rows[] = {
+    {"agents.save", app_agents_save},
     {"entities.delete", app_entities_delete},
     {"entities.find", app_entities_find},
     {"entities.get", app_entities_get},
@@ -29,8 +29,9 @@ static const struct row {
 struct job {
     struct rv_service_job job; /* first: a pointer to it is one to this */
     const struct row *row;
-    char *store, *sync, *quotas, *tenant, *user, *key, *args; /* owned; sync, quotas and tenant may be NULL */
-    struct rv_app_scratch *scratch;                           /* NULL: the store of the program */
+    char *store, *sync, *quotas, *tenant, *user, *key, *args, *capability,
+        *entry;                     /* owned; sync, quotas and tenant may be NULL */
+    struct rv_app_scratch *scratch; /* NULL: the store of the program */
 };
 
 int app_ask_text(const struct app_ask *a, const char *key, bool needed, const char **out, rv_err **err)
@@ -45,19 +46,7 @@ int app_ask_text(const struct app_ask *a, const char *key, bool needed, const ch
 
 int app_ask_check(const struct app_ask *a, const char *const *known, size_t n, rv_err **err)
 {
-    json_object_object_foreach (a->args, key, value) {
-        size_t i = 0;
-        (void)value;
-        while (i < n && strcmp(known[i], key) != 0)
-            i++;
-        if (i < n)
-            continue;
-        const char *near = rv_nearest(rv_str_of(key), known, n);
-        int rc = RV_FAIL(err, RV_E_INVALID, "there is no argument \"%.100s\"%s%s%s", key,
-                         near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-        return rc;
-    }
-    return 0;
+    return rv_service_check_args(a->args, known, n, err);
 }
 
 int app_ask_payload(const struct app_ask *a, rv_buf *out, rv_err **err)
@@ -85,6 +74,8 @@ static void job_free(struct rv_service_job *job)
     free(j->user);
     free(j->key);
     free(j->args);
+    free(j->capability);
+    free(j->entry);
     free(j);
 }
 
@@ -129,7 +120,9 @@ static int run(struct rv_service_job *job, rv_buf *answer, rv_err **err)
                                 .sync = j->sync,
                                 .quotas = j->quotas,
                                 .scope = {.tenant = j->tenant, .user = j->user}},
-                        .key = j->key};
+                        .key = j->key,
+                        .capability = j->capability,
+                        .entry = j->entry};
     int rc = rv_json_parse(rv_str_of(j->args), NULL, &a.args, err);
 
     if (rc == 0)
@@ -164,8 +157,10 @@ static int new_job(const struct rv_app *app, struct rv_app_scratch *scratch, con
     j->user = copy(ask->user_id);
     j->key = copy(ask->key);
     j->args = rv_str_dup(ask->args);
-    if (!j->store || !j->user || !j->key || !j->args || !j->sync != !app->sync || !j->quotas != !app->quotas ||
-        !j->tenant != !app->scope.tenant) {
+    j->capability = copy(ask->capability);
+    j->entry = copy(ask->entry);
+    if (!j->capability || !j->entry || !j->store || !j->user || !j->key || !j->args || !j->sync != !app->sync ||
+        !j->quotas != !app->quotas || !j->tenant != !app->scope.tenant) {
         job_free(&j->job);
         return RV_FAIL(err, RV_E_NOMEM, "serve a capability");
     }
