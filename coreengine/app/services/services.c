@@ -32,6 +32,7 @@ struct job {
     char *store, *sync, *quotas, *tenant, *user, *key, *args, *capability,
         *entry;                     /* owned; sync, quotas and tenant may be NULL */
     struct rv_app_scratch *scratch; /* NULL: the store of the program */
+    rv_app_handles *handles;        /* kept; NULL: there is a scratch */
 };
 
 int app_ask_text(const struct app_ask *a, const char *key, bool needed, const char **out, rv_err **err)
@@ -67,6 +68,8 @@ static void job_free(struct rv_service_job *job)
 {
     struct job *j = (struct job *)job;
 
+    if (j->handles)
+        app_handles_leave(j->handles);
     free(j->store);
     free(j->sync);
     free(j->quotas);
@@ -86,7 +89,7 @@ static int open_store(const struct job *j, struct app_ask *a, rv_err **err)
     int rc = 0;
 
     if (!j->scratch)
-        return rv_app_store_open(&a->app, RV_APP_STORE_CHANGE, &a->store, err);
+        return app_handles_take(j->handles, &a->app, &a->store, err);
     pthread_mutex_lock(&j->scratch->lock);
     if (!j->scratch->store)
         rc = rv_store_open("memory:", &opts, &j->scratch->store, err);
@@ -109,7 +112,7 @@ static int serve(const struct job *j, struct app_ask *a, rv_buf *answer, rv_err 
     if (j->scratch)
         pthread_mutex_unlock(&j->scratch->lock);
     else
-        rv_store_close(a->store);
+        app_handles_give_take(j->handles, &a->app, a->store, rc);
     return rc;
 }
 
@@ -136,11 +139,12 @@ static char *copy(const char *text)
     return text ? rv_str_dup(rv_str_of(text)) : NULL;
 }
 
-static int new_job(const struct rv_app *app, struct rv_app_scratch *scratch, const struct row *row,
-                   const struct rv_service_ask *ask, struct job **out, rv_err **err)
+static int new_job(const struct rv_app_services *s, const struct row *row, const struct rv_service_ask *ask,
+                   struct job **out, rv_err **err)
 {
+    const struct rv_app *app = s->app;
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(4096);
-    int rc = scratch ? 0 : rv_app_store_path(app, &path, err);
+    int rc = s->scratch ? 0 : rv_app_store_path(app, &path, err);
 
     if (rc < 0)
         return rc;
@@ -149,7 +153,10 @@ static int new_job(const struct rv_app *app, struct rv_app_scratch *scratch, con
         return RV_FAIL(err, RV_E_NOMEM, "serve a capability");
     j->job = (struct rv_service_job){run, job_free};
     j->row = row;
-    j->scratch = scratch;
+    j->scratch = s->scratch;
+    j->handles = s->handles;
+    if (j->handles)
+        app_handles_keep(j->handles);
     j->store = rv_str_dup(rv_buf_str(&path));
     j->sync = copy(app->sync);
     j->quotas = copy(app->quotas);
@@ -171,7 +178,7 @@ static int new_job(const struct rv_app *app, struct rv_app_scratch *scratch, con
 static int make(void *self, const struct rv_service_ask *ask, json_object *args, struct rv_service_job **out,
                 rv_err **err)
 {
-    const struct rv_app_services *s = self;
+    struct rv_app_services *s = self;
     struct job *j = NULL;
     size_t i = 0;
 
@@ -182,7 +189,9 @@ static int make(void *self, const struct rv_service_ask *ask, json_object *args,
         return RV_FAIL(err, RV_E_NOT_FOUND, "service \"%s\" is not answered by this program", ask->service);
     if (s->app->no_store && !s->scratch)
         return RV_FAIL(err, RV_E_STATE, "service \"%s\" needs a store, and this run has none", ask->service);
-    int rc = new_job(s->app, s->scratch, &rows[i], ask, &j, err);
+    if (!s->scratch && !s->handles && !(s->handles = rv_app_handles_new()))
+        return RV_FAIL(err, RV_E_NOMEM, "serve a capability");
+    int rc = new_job(s, &rows[i], ask, &j, err);
     if (rc == 0)
         *out = &j->job;
     return rc;
@@ -192,6 +201,22 @@ const struct rv_exec_services *rv_app_services_init(struct rv_app_services *s, c
 {
     *s = (struct rv_app_services){.exec = {make, s}, .app = app};
     return &s->exec;
+}
+
+const struct rv_exec_services *rv_app_services_init_shared(struct rv_app_services *s, const struct rv_app *app,
+                                                           rv_app_handles *handles)
+{
+    rv_app_services_init(s, app);
+    s->handles = handles;
+    s->shares = true;
+    return &s->exec;
+}
+
+void rv_app_services_fini(struct rv_app_services *s)
+{
+    if (!s->shares)
+        rv_app_handles_free(s->handles);
+    s->handles = NULL;
 }
 
 const struct rv_exec_services *rv_app_services_init_scratch(struct rv_app_services *s, const struct rv_app *app,

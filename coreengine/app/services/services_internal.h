@@ -20,6 +20,14 @@ RV_MUST_CHECK int app_ask_check(const struct app_ask *a, const char *const *know
 /** The object "payload" as text; left out: {}. Appended. */
 RV_MUST_CHECK int app_ask_payload(const struct app_ask *a, rv_buf *out, rv_err **err);
 
+/* --- handles.c: any thread --- */
+void app_handles_keep(rv_app_handles *h);  /* for an ask, which may outlive the owner */
+void app_handles_leave(rv_app_handles *h); /* the ask is over */
+/** A handle of app->store, which is not NULL, that no other ask has. */
+RV_MUST_CHECK int app_handles_take(rv_app_handles *h, const struct rv_app *app, rv_store **out, rv_err **err);
+/** Its use is over, with that code. */
+void app_handles_give_take(rv_app_handles *h, const struct rv_app *app, rv_store *store, int rc);
+
 RV_MUST_CHECK int app_agents_save(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_tasks_add(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_schedules_add(const struct app_ask *a, rv_jw *w, rv_err **err);

@@ -91,6 +91,7 @@ void data_begin(struct data *d, bool isolated)
 
 void data_end(struct data *d)
 {
+    rv_app_services_fini(&d->services);
     rv_buf_fini(&d->web_request);
     free(d->path);
     room_end(&d->room);

@@ -1,6 +1,10 @@
 /* Further tools of p8 that ask the engine: agents that are saved, files that are read. */
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/unit/p8/data.h"
 
@@ -80,11 +84,116 @@ START_TEST(an_agent_that_cannot_be_saved_is_an_action_too)
 }
 END_TEST
 
+/* --- handles of the store --- */
+
+#define THREADS 8
+
+static int open_files(const struct data *d)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    char link[300], path[4096];
+    int n = 0;
+
+    for (struct dirent *e; (e = readdir(dir));) {
+        snprintf(link, sizeof link, "/proc/self/fd/%.200s", e->d_name);
+        ssize_t len = readlink(link, path, sizeof path - 1);
+        path[len > 0 ? len : 0] = '\0';
+        n += strstr(path, d->path) != NULL;
+    }
+    closedir(dir);
+    return n;
+}
+
+static struct rv_service_job *job_of(struct data *d, const char *service, const char *args)
+{
+    const struct rv_service_ask ask = {.service = service,
+                                       .args = rv_str_of(args),
+                                       .capability = "any",
+                                       .entry = "any",
+                                       .user_id = d->user,
+                                       .key = "k"};
+    struct rv_service_job *job = NULL;
+
+    ck_assert_int_eq(d->services.exec.make(d->services.exec.self, &ask, NULL, &job, NULL), 0);
+    return job;
+}
+
+static void *run_job(void *arg)
+{
+    struct rv_service_job *job = arg;
+    rv_buf answer = RV_BUF_INIT(1 << 20);
+    rv_err *err = NULL;
+    bool found = job->run(job, &answer, &err) == 0 && strstr(rv_buf_cstr(&answer), "Mine");
+
+    rv_err_free(err);
+    rv_buf_fini(&answer);
+    job->free(job);
+    return found ? job : NULL;
+}
+
+START_TEST(asks_of_many_threads_use_handles_again)
+{
+    pthread_t threads[THREADS];
+    struct data d;
+    int one;
+
+    data_begin(&d, false);
+    data_put(&d, "resources", "[{\"name\": \"Mine\", \"user_id\": \"ada\"}]");
+    ck_assert_int_eq(open_files(&d), 0);
+    ck_assert_ptr_nonnull(run_job(job_of(&d, "query", "{\"text\": \"LOOKUP mine\"}")));
+    one = open_files(&d);
+    ck_assert_int_gt(one, 0);
+    for (int i = 0; i < 50; i++)
+        ck_assert_ptr_nonnull(run_job(job_of(&d, "query", "{\"text\": \"FUZZY mine\"}")));
+    ck_assert_int_eq(open_files(&d), one);
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < THREADS; i++)
+            ck_assert_int_eq(pthread_create(&threads[i], NULL, run_job,
+                                            job_of(&d, "query", "{\"text\": \"SEARCH mine FROM resources\"}")),
+                             0);
+        for (int i = 0; i < THREADS; i++) {
+            void *found = NULL;
+            pthread_join(threads[i], &found);
+            ck_assert_ptr_nonnull(found);
+        }
+    }
+    ck_assert_int_le(open_files(&d), 4 * one);
+    struct rv_service_job *late = job_of(&d, "query", "{\"text\": \"LOOKUP mine\"}");
+    rv_app_services_fini(&d.services); /* the engine is gone, and a call goes on */
+    ck_assert_int_eq(open_files(&d), 0);
+    ck_assert_ptr_nonnull(run_job(late));
+    ck_assert_int_eq(open_files(&d), 0);
+    data_end(&d);
+}
+END_TEST
+
+/* A row that one handle writes is found by the others. */
+START_TEST(a_warm_handle_finds_what_others_wrote)
+{
+    struct data d;
+
+    data_begin(&d, false);
+    data_put(&d, "resources", "[{\"name\": \"Mine\", \"user_id\": \"ada\", \"content\": \"old boats\"}]");
+    data_has(&d, "search", "{\"query\": \"SEARCH kites FROM resources\"}", "\"status\":\"success\"");
+    data_put(&d, "resources", "[{\"name\": \"New\", \"user_id\": \"ada\", \"content\": \"red kites\"}]");
+    data_has(&d, "search", "{\"query\": \"SEARCH kites FROM resources\"}", "\"name\":\"New\"");
+    data_put(&d, "resources", "[{\"name\": \"Theirs\", \"user_id\": \"bob\", \"content\": \"red kites\"}]");
+    data_has(&d, "search", "{\"query\": \"SEARCH kites FROM resources\"}", "\"status\":\"success\"");
+    ck_assert_ptr_null(strstr(rv_buf_cstr(&d.room.reply), "Theirs"));
+    d.user = "bob"; /* the handle that Ada's asks have used */
+    data_has(&d, "search", "{\"query\": \"SEARCH kites FROM resources\"}", "\"name\":\"Theirs\"");
+    ck_assert_ptr_null(strstr(rv_buf_cstr(&d.room.reply), "\"New\""));
+    data_end(&d);
+}
+END_TEST
+
 TCase *tools_case(void)
 {
     TCase *tc = tcase_create("tools");
 
     tcase_add_loop_test(tc, an_agent_is_saved_for_its_user, 0, 2);
     tcase_add_loop_test(tc, an_agent_that_cannot_be_saved_is_an_action_too, 0, 2);
+    tcase_add_test(tc, asks_of_many_threads_use_handles_again);
+    tcase_add_test(tc, a_warm_handle_finds_what_others_wrote);
     return tc;
 }
