@@ -260,6 +260,24 @@ static const struct rv_cap_entry entries[] = {
          "services": ["agents.save"]
      }),
      save_agent},
+    {RV_CAP_TOOL, "parse_file", RV_CAP_JSON({
+         "description": "Read a text file of the folder that is configured for files. It is kept for get_file and for searches, unless save_to_db is false.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["uri"],
+             "properties": {
+                 "uri": {"type": "string", "description": "path in that folder"},
+                 "user_id": {"type": ["string", "null"], "default": null, "description": "leave it out"},
+                 "save_to_db": {"type": ["boolean", "null"], "default": true}
+             }
+         },
+         "services": ["entities.put", "files.read"]
+     }),
+     parse_file},
     P8_AGENTS
     RV_CAP_END,
 };

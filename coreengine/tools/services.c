@@ -21,6 +21,7 @@ static const struct rv_service_info services[] = {
     {"entities.merge_metadata", RV_EFFECT_IDEMPOTENT, false, 30 * SECOND, "change metadata of an entity of this user"},
     {"entities.put", RV_EFFECT_IDEMPOTENT, false, 30 * SECOND, "write entities of this user"},
     {"events.publish", RV_EFFECT_IDEMPOTENT, true, 5 * SECOND, "an event of the run, for those who observe it"},
+    {"files.read", RV_EFFECT_SAFE, false, 30 * SECOND, "a text file below the configured folder"},
     {"http.get", RV_EFFECT_SAFE, false, 60 * SECOND, "GET or HEAD of a public address"},
     {"http.request", RV_EFFECT_NON_IDEMPOTENT, false, 60 * SECOND, "a request of any method to a public address"},
     {"query", RV_EFFECT_SAFE, false, 60 * SECOND, "ask the knowledge base, in the REM dialect"},

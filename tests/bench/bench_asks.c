@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 
     if (argc < 2 || argc > 3)
         bench_die("bench_asks STORE [ROWS]", NULL);
-    fill(argv[1], argc > 2 ? atoi(argv[2]) : 20000);
+    fill(argv[1], argc > 2 ? (int)strtol(argv[2], NULL, 10) : 20000);
     rv_app_services_init(&services, &app);
     printf("{");
     for (size_t i = 0; i < RV_COUNT(asks); i++) {

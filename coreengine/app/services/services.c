@@ -1,6 +1,8 @@
 /* From an ask to a job: what it needs is copied on the loop, the rest happens on the thread that asks. */
 #include "coreengine/app/services/services_internal.h"
 
+#include "coreengine/app/app_internal.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,27 +11,29 @@
 static const struct row {
     const char *name;
     int (*serve)(const struct app_ask *a, rv_jw *w, rv_err **err); /* writes the members of the answer */
+    bool needs_none;                                               /* no store */
 } rows[] = {
-    {"agents.save", app_agents_save},
-    {"entities.delete", app_entities_delete},
-    {"entities.find", app_entities_find},
-    {"entities.get", app_entities_get},
-    {"entities.lookup", app_entities_lookup},
-    {"entities.merge_edges", app_entities_merge_edges},
-    {"entities.merge_metadata", app_entities_merge_metadata},
-    {"entities.put", app_entities_put},
-    {"query", app_query},
-    {"quotas.take", app_quotas_take},
-    {"schedules.add", app_schedules_add},
-    {"schedules.cancel", app_schedules_cancel},
-    {"schedules.list", app_schedules_list},
-    {"tasks.add", app_tasks_add},
+    {"agents.save", app_agents_save, false},
+    {"entities.delete", app_entities_delete, false},
+    {"entities.find", app_entities_find, false},
+    {"entities.get", app_entities_get, false},
+    {"entities.lookup", app_entities_lookup, false},
+    {"entities.merge_edges", app_entities_merge_edges, false},
+    {"entities.merge_metadata", app_entities_merge_metadata, false},
+    {"entities.put", app_entities_put, false},
+    {"files.read", app_files_read, true},
+    {"query", app_query, false},
+    {"quotas.take", app_quotas_take, false},
+    {"schedules.add", app_schedules_add, false},
+    {"schedules.cancel", app_schedules_cancel, false},
+    {"schedules.list", app_schedules_list, false},
+    {"tasks.add", app_tasks_add, false},
 };
 
 struct job {
     struct rv_service_job job; /* first: a pointer to it is one to this */
     const struct row *row;
-    char *store, *sync, *quotas, *tenant, *user, *key, *args, *capability,
+    char *store, *sync, *quotas, *files, *tenant, *user, *key, *args, *capability,
         *entry;                     /* owned; sync, quotas and tenant may be NULL */
     struct rv_app_scratch *scratch; /* NULL: the store of the program */
     rv_app_handles *handles;        /* kept; NULL: there is a scratch */
@@ -73,6 +77,7 @@ static void job_free(struct rv_service_job *job)
     free(j->store);
     free(j->sync);
     free(j->quotas);
+    free(j->files);
     free(j->tenant);
     free(j->user);
     free(j->key);
@@ -102,13 +107,15 @@ static int open_store(const struct job *j, struct app_ask *a, rv_err **err)
 static int serve(const struct job *j, struct app_ask *a, rv_buf *answer, rv_err **err)
 {
     rv_jw w = rv_jw_on(answer);
-    int rc = open_store(j, a, err);
+    int rc = j->row->needs_none ? 0 : open_store(j, a, err);
 
     if (rc < 0)
         return rc;
     rv_jw_obj(&w);
     rc = j->row->serve(a, &w, err);
     rv_jw_obj_end(&w);
+    if (j->row->needs_none)
+        return rc;
     if (j->scratch)
         pthread_mutex_unlock(&j->scratch->lock);
     else
@@ -122,6 +129,7 @@ static int run(struct rv_service_job *job, rv_buf *answer, rv_err **err)
     struct app_ask a = {.app = {.store = j->store,
                                 .sync = j->sync,
                                 .quotas = j->quotas,
+                                .files = j->files,
                                 .scope = {.tenant = j->tenant, .user = j->user}},
                         .key = j->key,
                         .capability = j->capability,
@@ -143,8 +151,9 @@ static int new_job(const struct rv_app_services *s, const struct row *row, const
                    struct job **out, rv_err **err)
 {
     const struct rv_app *app = s->app;
+    const char *files = app->files ? app->files : rv_app_env("REEVE_FILES");
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(4096);
-    int rc = s->scratch ? 0 : rv_app_store_path(app, &path, err);
+    int rc = s->scratch || row->needs_none ? 0 : rv_app_store_path(app, &path, err);
 
     if (rc < 0)
         return rc;
@@ -160,6 +169,7 @@ static int new_job(const struct rv_app_services *s, const struct row *row, const
     j->store = rv_str_dup(rv_buf_str(&path));
     j->sync = copy(app->sync);
     j->quotas = copy(app->quotas);
+    j->files = copy(files);
     j->tenant = copy(app->scope.tenant);
     j->user = copy(ask->user_id);
     j->key = copy(ask->key);
@@ -167,7 +177,7 @@ static int new_job(const struct rv_app_services *s, const struct row *row, const
     j->capability = copy(ask->capability);
     j->entry = copy(ask->entry);
     if (!j->capability || !j->entry || !j->store || !j->user || !j->key || !j->args || !j->sync != !app->sync ||
-        !j->quotas != !app->quotas || !j->tenant != !app->scope.tenant) {
+        !j->quotas != !app->quotas || !j->files != !files || !j->tenant != !app->scope.tenant) {
         job_free(&j->job);
         return RV_FAIL(err, RV_E_NOMEM, "serve a capability");
     }
@@ -187,7 +197,7 @@ static int make(void *self, const struct rv_service_ask *ask, json_object *args,
         i++;
     if (i == RV_COUNT(rows))
         return RV_FAIL(err, RV_E_NOT_FOUND, "service \"%s\" is not answered by this program", ask->service);
-    if (s->app->no_store && !s->scratch)
+    if (s->app->no_store && !s->scratch && !rows[i].needs_none)
         return RV_FAIL(err, RV_E_STATE, "service \"%s\" needs a store, and this run has none", ask->service);
     if (!s->scratch && !s->handles && !(s->handles = rv_app_handles_new()))
         return RV_FAIL(err, RV_E_NOMEM, "serve a capability");

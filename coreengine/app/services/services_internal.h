@@ -8,7 +8,7 @@
 /* One ask while it is served, on the thread that asks. */
 struct app_ask {
     struct rv_app app;              /* with the tenant of the run, and its user: "" for none */
-    rv_store *store;                /* open */
+    rv_store *store;                /* open; NULL: the service needs none */
     json_object *args;              /* an object */
     const char *key;                /* of the call; "" when it has none */
     const char *capability, *entry; /* who asks */
@@ -29,6 +29,7 @@ RV_MUST_CHECK int app_handles_take(rv_app_handles *h, const struct rv_app *app, 
 void app_handles_give_take(rv_app_handles *h, const struct rv_app *app, rv_store *store, int rc);
 
 RV_MUST_CHECK int app_agents_save(const struct app_ask *a, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int app_files_read(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_tasks_add(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_schedules_add(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_schedules_list(const struct app_ask *a, rv_jw *w, rv_err **err);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/unit/p8/data.h"
@@ -80,6 +81,162 @@ START_TEST(an_agent_that_cannot_be_saved_is_an_action_too)
     char *rows = data_find(&d, NULL, NULL, "schemas");
     ck_assert_str_eq(rows, "");
     free(rows);
+    data_end(&d);
+}
+END_TEST
+
+/* --- files of a folder --- */
+
+static void write_in(const char *dir, const char *path, const char *text)
+{
+    char *full = rv_kit_path(dir, path);
+
+    rv_kit_write(full, text);
+    free(full);
+}
+
+static void folder_in(const char *dir, const char *path)
+{
+    char *full = rv_kit_path(dir, path);
+
+    ck_assert_int_eq(mkdir(full, 0700), 0);
+    free(full);
+}
+
+/* Folders of two users, with what must not be reached beside them. Yours. */
+static char *make_files(struct data *d)
+{
+    char *secret = rv_kit_path(d->room.dir, "secret.txt"), *link = rv_kit_path(d->room.dir, "files/ada/link.txt");
+    char *folder_link = rv_kit_path(d->room.dir, "files/ada/up"), *fifo = rv_kit_path(d->room.dir, "files/ada/pipe");
+
+    folder_in(d->room.dir, "files");
+    folder_in(d->room.dir, "files/ada");
+    folder_in(d->room.dir, "files/ada/notes");
+    folder_in(d->room.dir, "files/bob");
+    write_in(d->room.dir, "files/ada/notes/plan.md", "# Plan\nbuild \xc3\xa4 boat");
+    write_in(d->room.dir, "files/ada/raw.bin", "\xff\xfe");
+    write_in(d->room.dir, "files/bob/bobs.md", "of Bob");
+    write_in(d->room.dir, "secret.txt", "secret");
+    ck_assert_int_eq(symlink(secret, link), 0);
+    ck_assert_int_eq(symlink(d->room.dir, folder_link), 0);
+    ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+    free(secret);
+    free(link);
+    free(folder_link);
+    free(fifo);
+    return rv_kit_path(d->room.dir, "files/{user}");
+}
+
+/* Proves remlight.6/parse_file: A file below the configured folder is read and kept for the user who asks */
+START_TEST(a_file_of_the_folder_is_read_and_kept)
+{
+    char args[512], id[40];
+    struct data d;
+
+    data_begin(&d, _i);
+    char *folder = make_files(&d);
+    d.app.files = folder;
+    data_has(&d, "parse_file", "{\"uri\": \"notes/plan.md\"}", "{\"status\":\"success\",\"file_id\":\"");
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&d.room.reply), "\"uri\":\"notes/plan.md\",\"uri_hash\":"
+                                                             "\"83f64bb0eadb4b68"));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&d.room.reply),
+                                 "\"name\":\"plan\",\"content\":\"# Plan\\nbuild \xc3\xa4 boat\",\"parsed_output\":"
+                                 "{\"mime_type\":\"text/markdown\",\"size_bytes\":20,\"sha256\":\""));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&d.room.reply), "\"char_count\":19,\"line_count\":2}}"));
+    snprintf(args, sizeof args, "{\"file_id\": \"%.36s\"}", strstr(rv_buf_cstr(&d.room.reply), "file_id") + 10);
+    snprintf(id, sizeof id, "%.36s", args + 13);
+    data_has(&d, "get_file", args, "\"content\":\"# Plan\\nbuild \xc3\xa4 boat\"");
+    data_has(&d, "parse_file", "{\"uri\": \"notes/plan.md\"}", id); /* the same row again */
+    d.user = "bob";
+    data_has(&d, "get_file", args, "File not found");
+    data_has(&d, "parse_file", "{\"uri\": \"notes/plan.md\"}", "\"code\":\"not_found\"");
+    data_has(&d, "parse_file", "{\"uri\": \"bobs.md\", \"save_to_db\": false}",
+             "{\"status\":\"success\",\"file_id\":null,");
+    char *rows = data_find(&d, NULL, "bob", "files");
+    ck_assert_str_eq(rows, "");
+    free(rows);
+    d.app.scope.tenant = "other";
+    d.user = "ada";
+    data_has(&d, "get_file", args, "File not found");
+    d.user = "";
+    data_has(&d, "parse_file", "{\"uri\": \"bobs.md\"}", "each user has files of their own, and the call has no user");
+    d.user = "../ada";
+    data_has(&d, "parse_file", "{\"uri\": \"notes/plan.md\"}", "\"code\":\"denied\"");
+    d.user = "..";
+    data_has(&d, "parse_file", "{\"uri\": \"secret.txt\"}", "\"code\":\"denied\"");
+    data_end(&d);
+    free(folder);
+}
+END_TEST
+
+static const struct {
+    const char *uri, *part;
+} closed[] = {
+    {"link.txt", "leads over a link"},
+    {"up/secret.txt", "\"status\":\"error\""},
+    {"../bob/bobs.md", "is not a path below the folder"},
+    {"notes/../../bob/bobs.md", "is not a path below the folder"},
+    {"/etc/passwd", "is not a path below the folder"},
+    {"file:///etc/passwd", "is not a path below the folder"},
+    {"./notes/plan.md", "is not a path below the folder"},
+    {"notes//plan.md", "is not a path below the folder"},
+    {"notes", "is not a regular file"},
+    {"notes/plan.md/x", "there is no file"},
+    {"pipe", "is not a regular file"},
+    {"raw.bin", "is not text in UTF-8"},
+    {"https://example.org/x", "\"status\":\"error\""},
+    {"", "uri is empty"},
+};
+
+START_TEST(nothing_outside_the_folder_is_read)
+{
+    struct data d;
+
+    data_begin(&d, _i);
+    char *folder = make_files(&d);
+    d.app.files = "";
+    data_has(&d, "parse_file", "{\"uri\": \"notes/plan.md\"}", "no folder is configured for them: set REEVE_FILES");
+    d.app.files = folder;
+    for (size_t i = 0; i < RV_COUNT(closed); i++) {
+        char args[512];
+        snprintf(args, sizeof args, "{\"uri\": \"%s\"}", closed[i].uri);
+        data_has(&d, "parse_file", args, closed[i].part);
+        ck_assert_ptr_null(strstr(rv_buf_cstr(&d.room.reply), "\"content\""));
+    }
+    data_has(&d, "parse_file", "{\"uri\": \"notes/plan.md\", \"user_id\": \"bob\"}", "\"code\":\"denied\"");
+    data_has(&d, "parse_file", "{\"uri\": \"notes/plan.md\", \"save_to_db\": 1}", "save_to_db has to be true or false");
+    free(folder);
+    folder = rv_kit_path(d.room.dir, "files/ada"); /* one folder for all */
+    d.app.files = folder;
+    d.user = "";
+    data_has(&d, "parse_file", "{\"uri\": \"notes/plan.md\"}", "user_id is required for saving files");
+    char whole[4200];
+    snprintf(whole, sizeof whole, "{\"uri\": \"file://%s/notes/plan.md\", \"save_to_db\": false}", folder);
+    data_has(&d, "parse_file", whole, "\"uri\":\"notes/plan.md\"");
+    data_end(&d);
+    free(folder);
+}
+END_TEST
+
+START_TEST(a_large_file_is_shown_in_part_and_not_kept)
+{
+    rv_buf text = RV_BUF_INIT((size_t)6 << 20);
+    struct data d;
+
+    data_begin(&d, _i);
+    folder_in(d.room.dir, "files");
+    d.app.files = rv_kit_path(d.room.dir, "files");
+    while (text.len < (size_t)3 << 20)
+        rv_buf_puts(&text, "\xc3\xa4\xc3\xa4 x\n");
+    write_in(d.room.dir, "files/big.txt", rv_buf_cstr(&text));
+    data_has(&d, "parse_file", "{\"uri\": \"big.txt\"}", "the file is too large to be saved");
+    data_has(&d, "parse_file", "{\"uri\": \"big.txt\", \"save_to_db\": false}", "\"truncated\":true");
+    while (text.len <= (size_t)4 << 20)
+        rv_buf_puts(&text, "more");
+    write_in(d.room.dir, "files/big.txt", rv_buf_cstr(&text));
+    data_has(&d, "parse_file", "{\"uri\": \"big.txt\"}", "bytes, at most 4194304 are read");
+    free((char *)d.app.files);
+    rv_buf_fini(&text);
     data_end(&d);
 }
 END_TEST
@@ -193,6 +350,9 @@ TCase *tools_case(void)
 
     tcase_add_loop_test(tc, an_agent_is_saved_for_its_user, 0, 2);
     tcase_add_loop_test(tc, an_agent_that_cannot_be_saved_is_an_action_too, 0, 2);
+    tcase_add_loop_test(tc, a_file_of_the_folder_is_read_and_kept, 0, 2);
+    tcase_add_loop_test(tc, nothing_outside_the_folder_is_read, 0, 2);
+    tcase_add_loop_test(tc, a_large_file_is_shown_in_part_and_not_kept, 0, 2);
     tcase_add_test(tc, asks_of_many_threads_use_handles_again);
     tcase_add_test(tc, a_warm_handle_finds_what_others_wrote);
     return tc;
