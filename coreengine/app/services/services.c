@@ -11,6 +11,7 @@ static const struct row {
     const char *name;
     int (*serve)(const struct app_ask *a, rv_jw *w, rv_err **err); /* writes the members of the answer */
 } rows[] = {
+    {"dreaming.gather", app_dreaming_gather},
     {"entities.delete", app_entities_delete},
     {"entities.find", app_entities_find},
     {"entities.get", app_entities_get},
