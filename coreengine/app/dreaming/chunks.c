@@ -22,7 +22,8 @@ const char *dream_text(json_object *row, const char *column)
 
 int dream_check_user(const struct rv_store_scope *scope, rv_err **err)
 {
-    return scope->user && scope->user[0] ? 0 : RV_FAIL(err, RV_E_INVALID, "dreaming is for one user, and none is named");
+    return scope->user && scope->user[0] ? 0
+                                         : RV_FAIL(err, RV_E_INVALID, "dreaming is for one user, and none is named");
 }
 
 /* --- which sessions --- */

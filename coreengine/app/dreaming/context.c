@@ -9,8 +9,8 @@
 
 #define MAX_MOMENTS  50
 #define MAX_SESSIONS 5
-#define MAX_MESSAGES 20 /* of a session */
-#define MAX_WORDS    500  /* code points of a message */
+#define MAX_MESSAGES 20  /* of a session */
+#define MAX_WORDS    500 /* code points of a message */
 #define MAX_FILES    10
 #define MAX_FILE     2000 /* code points of a file */
 #define MAX_SECTION  ((size_t)4 << 20)
