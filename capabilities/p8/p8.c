@@ -69,6 +69,23 @@ static const struct rv_cap_entry entries[] = {
          "services": ["query"]
      }),
      search},
+    {RV_CAP_TOOL, "gather_activity", RV_CAP_JSON({
+         "description": "What the person of this conversation did in the last days, as a text for a dreamer: moments, conversations and files with their names. Long conversations get chunks first.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "timeout_ms": 60000,
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "properties": {
+                 "days": {"type": ["integer", "null"], "default": 1, "description": "1 to 366"},
+                 "max_tokens": {"type": ["integer", "null"], "default": 38400, "description": "of the text, estimated; a section that does not fit is left out"}
+             }
+         },
+         "services": ["dreaming.gather"]
+     }),
+     gather_activity},
     {RV_CAP_TOOL, "save_moments", RV_CAP_JSON({
          "description": "Keep moments: what is worth coming back to, and what it is connected with. One of the same name is written over.",
          "risk": "write",

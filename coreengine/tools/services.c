@@ -11,6 +11,7 @@
 static const struct rv_service_info services[] = {
     {"agents.save", RV_EFFECT_IDEMPOTENT, false, 30 * SECOND,
      "keep the document of an agent as an own one of this user"},
+    {"dreaming.gather", RV_EFFECT_IDEMPOTENT, false, 60 * SECOND, "what this user did lately, for a dreamer"},
     {"engine.health", RV_EFFECT_SAFE, false, 5 * SECOND, "health of the tools that this engine has called"},
     {"engine.tools", RV_EFFECT_SAFE, false, 5 * SECOND, "the tools of the run, with their schemas"},
     {"entities.delete", RV_EFFECT_IDEMPOTENT, true, 30 * SECOND, "delete an entity of this user"},

@@ -14,6 +14,7 @@ static const struct row {
     bool needs_none;                                               /* no store */
 } rows[] = {
     {"agents.save", app_agents_save, false},
+    {"dreaming.gather", app_dreaming_gather, false},
     {"entities.delete", app_entities_delete, false},
     {"entities.find", app_entities_find, false},
     {"entities.get", app_entities_get, false},

@@ -34,6 +34,7 @@ RV_MUST_CHECK int app_tasks_add(const struct app_ask *a, rv_jw *w, rv_err **err)
 RV_MUST_CHECK int app_schedules_add(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_schedules_list(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_schedules_cancel(const struct app_ask *a, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int app_dreaming_gather(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_put(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_delete(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_merge_metadata(const struct app_ask *a, rv_jw *w, rv_err **err);

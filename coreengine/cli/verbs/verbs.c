@@ -21,6 +21,7 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_store,
     &rv_verb_sessions,
     &rv_verb_moments,
+    &rv_verb_dream,
     &rv_verb_entities,
     &rv_verb_ingest,
     &rv_verb_agents,
