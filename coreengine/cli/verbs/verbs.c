@@ -19,6 +19,7 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_diff,
     &rv_verb_gc,
     &rv_verb_store,
+    &rv_verb_encryption,
     &rv_verb_sessions,
     &rv_verb_moments,
     &rv_verb_dream,
