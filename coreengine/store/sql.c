@@ -199,6 +199,8 @@ void rv_sql_end_read(struct sql_store *st, bool began)
 
 int rv_sql_begin_write(struct sql_store *st, const char *what, rv_err **err)
 {
+    free(st->embeds); /* another process may have set another provider since */
+    st->embeds = NULL;
     if (!st->in_group)
         rv_vault_look_again(st->vault);
     return st->driver->begin_write(st, what, err);

@@ -3,6 +3,7 @@
 #ifndef RV_STORE_SQL_STATEMENTS_INTERNAL_H
 #define RV_STORE_SQL_STATEMENTS_INTERNAL_H
 
+#include "coreengine/store/sql_api_keys_internal.h"
 #include "coreengine/store/sql_copy_internal.h"
 #include "coreengine/store/sql_encryption_internal.h"
 #include "coreengine/store/sql_entities_internal.h"
@@ -154,6 +155,7 @@
     RV_SQL_INTERRUPT_STATEMENTS(X)                                                                                     \
     RV_SQL_ENTITY_STATEMENTS(X)                                                                                        \
     RV_SQL_SEARCH_STATEMENTS(X)                                                                                        \
+    RV_SQL_API_KEY_STATEMENTS(X)                                                                                       \
     RV_SQL_ENCRYPTION_STATEMENTS(X)
 
 enum sql_id {

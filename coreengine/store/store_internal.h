@@ -136,9 +136,10 @@ RV_MUST_CHECK int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t 
 struct rv_report {
     struct sql_store *st;
     rv_buf text;
-    int n;
+    int n, n_index; /* problems; those of them that a new index mends */
 };
 void rv_report_add(struct rv_report *r, rv_str problem);
+void rv_report_add_index(struct rv_report *r, rv_str problem);
 bool rv_report_is_full(const struct rv_report *r);
 RV_MUST_CHECK int rv_upkeep_check(struct sql_store *st, rv_err **err);
 

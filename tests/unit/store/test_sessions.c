@@ -410,7 +410,7 @@ START_TEST(a_backup_has_the_sessions_and_schemas)
     ck_assert_int_eq(stats.sessions, 1);
     ck_assert_int_eq(stats.messages, 1);
     ck_assert_int_eq(stats.schemas, 1);
-    ck_assert_int_eq(stats.schema, 7);
+    ck_assert_int_eq(stats.schema, 8);
     rv_store_close(copy);
     free(path);
     world_close(w);
