@@ -508,6 +508,8 @@ int rv_store_encrypt(rv_store *s, const char *tenant, int64_t now_us, struct rv_
         rc = RV_FAIL(err, RV_E_STATE, "store \"%s\": not before the group is committed", s->url);
     for (size_t i = 0; i < RV_COUNT(tables) && rc == 0; i++)
         rc = rewrite_table(s, &w, &tables[i], now_us, err);
+    if (rc == 0 && s->sql->driver->scrub && (rc = s->sql->driver->scrub(s->sql, err)) < 0)
+        RV_WRAP(err, rc, "all rows are rewritten, and their former bytes are still in the file");
     *out = got;
     return rc;
 }

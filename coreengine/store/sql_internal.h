@@ -54,6 +54,7 @@ struct sql_store {
     char *embeds;           /* owned: the provider of vectors; NULL: not read yet (tokens.c) */
     struct rv_vault *vault; /* owned: what is encrypted, and by which keys (vault.c); NULL: nothing was asked yet */
     bool reveals;           /* the engine reads for an agent: also what the mode "client" hides */
+    bool as_kept;           /* rows are read as they are kept: upkeep needs no key */
     rv_keyring *ring;       /* a reference: the master keys; NULL: none */
 };
 

@@ -414,8 +414,10 @@ int rv_upkeep_check(struct sql_store *st, rv_err **err)
     bool began = false;
     int rc = rv_sql_begin_read(st, &began, err);
 
+    st->as_kept = true;
     if (rc == 0)
         rc = look_at_all(&r, err);
+    st->as_kept = false;
     if (rc == 0)
         rc = rv_encryption_check(&r, err);
     rv_sql_end_read(st, began);

@@ -448,6 +448,10 @@ int rv_secret_read(struct sql_store *st, const struct rv_place *at, const char *
         rv_buf_add(out, kept.ptr + (form ? N_HEAD : 0), kept.len - (form ? N_HEAD : 0));
         return rv_buf_check(out, column, err);
     }
+    if (st->as_kept) {
+        rv_buf_add_str(out, kept);
+        return rv_buf_check(out, column, err);
+    }
     rv_secret_key(kept, id);
     if (!*id)
         return fail_form(st, at, column, form, err);
