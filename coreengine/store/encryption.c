@@ -30,7 +30,11 @@ int rv_encryption_mode_of(rv_str text, enum rv_encryption_mode *out, rv_err **er
         rv_buf_printf(&words, "%s%s", words.len ? ", " : "", rv_encryption_mode_text((enum rv_encryption_mode)i));
     }
     rv_str shown = rv_utf8_cut(text, 40);
-    RV_FAIL(err, RV_E_INVALID, "unknown mode of encryption \"%.*s\"", RV_STR_ARG(shown));
+    if (rv_str_is(text, "sealed"))
+        RV_FAIL(err, RV_E_INVALID,
+                "the mode of encryption \"sealed\" is not supported: the engine has no key of the tenant");
+    else
+        RV_FAIL(err, RV_E_INVALID, "unknown mode of encryption \"%.*s\"", RV_STR_ARG(shown));
     rv_err_hint(err, "modes: %s", rv_buf_cstr(&words));
     rv_buf_fini(&words);
     return RV_E_INVALID;
