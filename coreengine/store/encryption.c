@@ -118,7 +118,7 @@ int rv_store_set_encryption(rv_store *s, const char *tenant, enum rv_encryption_
     if (rc == 0) {
         do {
             rc = set_mode(s->sql, tenant, mode, &f, now_us, err);
-            rv_vault_look_again(s->sql->vault); /* a group goes on with the new rules */
+            rv_vault_look_again(s->sql); /* a group goes on with the new rules */
         } while (rv_store_repeats(s, &rc, err));
         rc = rv_store_leave_write(s, rc, err);
     }

@@ -60,8 +60,7 @@ RV_MUST_CHECK int rv_vault_mode(struct sql_store *st, const char *tenant, enum r
 RV_MUST_CHECK int rv_vault_key(struct sql_store *st, const char *tenant, char id[RV_ENCRYPTION_ID], rv_err **err);
 /** The same as the column encryption_level of a row that is written now has it; NULL: there is no rule. */
 RV_MUST_CHECK int rv_vault_level(struct sql_store *st, const char *tenant, const char **out, rv_err **err);
-void rv_vault_free(struct rv_vault *v);
-void rv_vault_look_again(struct rv_vault *v); /* a transaction begins: others may have changed the rules */
+void rv_vault_look_again(struct sql_store *st); /* others may have changed the rules */
 
 /** A tenant's key, wrapped by the first master key, and unwrapped by the one of that name. */
 RV_MUST_CHECK int rv_vault_wrap(const rv_keyring *ring, const char *tenant, const char *id,
@@ -69,12 +68,10 @@ RV_MUST_CHECK int rv_vault_wrap(const rv_keyring *ring, const char *tenant, cons
 RV_MUST_CHECK int rv_vault_unwrap(const rv_keyring *ring, const char *tenant, const char *id, const char *master,
                                   rv_str wrapped, unsigned char key[RV_CIPHER_KEY], rv_err **err);
 
-/** Report encrypted texts that do not decrypt; those whose master key is not given are passed over. */
-struct rv_report;
-RV_MUST_CHECK int rv_encryption_check(struct rv_report *report, rv_err **err);
-
-/* For sql.c. */
-RV_MUST_CHECK int rv_secrets_check(rv_sql_stmt *stmt, rv_err **err);
-void rv_secrets_forget(rv_sql_stmt *stmt);
+/* encryption_check.c */
+/** Tell of encrypted texts that do not decrypt, until tell() gives something else than 0; those whose master key is not
+ * given are passed over. */
+RV_MUST_CHECK int rv_encryption_check(struct sql_store *st, bool (*tell)(void *self, const char *what), void *self,
+                                      rv_err **err);
 
 #endif

@@ -23,7 +23,8 @@ static void use_keys(struct world *w, const char *keys)
         return;
     }
     rv_keyring_unref(w->s->sql->ring);
-    rv_vault_free(w->s->sql->vault);
+    if (w->s->sql->vault)
+        w->s->sql->vault_free(w->s->sql->vault);
     w->s->sql->vault = NULL;
     w->s->sql->ring = ring;
 }
