@@ -101,7 +101,8 @@ static void ask(struct maker *m, struct agent *a)
 
 static void speak_text(struct maker *m, struct agent *a, const char *kind)
 {
-    static const char *const words[] = {"one ", " two", "three\\n\\n", "\\u00e9t\\u00e9", "\\\"q\\\" ", "  ", "\\ud83d\\ude00"};
+    static const char *const words[] = {"one ",       " two", "three\\n\\n",   "\\u00e9t\\u00e9",
+                                        "\\\"q\\\" ", "  ",   "\\ud83d\\ude00"};
     const char *muted = a->muted ? ",\"muted\":true" : "";
     char rest[200], piece[100];
 
@@ -329,11 +330,13 @@ static void write_end(struct maker *m, bool stopped)
     const char *status = stopped ? stops[below(m, RV_COUNT(stops))] : "completed";
 
     if (strcmp(status, "interrupted") == 0)
-        rv_buf_puts(&m->g->script, "{\"seq\":1,\"type\":\"interrupt_pending\",\"stage\":\"s0\",\"kind\":\"confirmation\",\"id\":"
-                                   "\"int_1\",\"question\":\"May it?\",\"message\":null,\"data\":{\"step_id\":\"call_1\","
-                                   "\"tool\":\"write\"},\"expires_at\":\"2026-01-02T00:00:00.000000Z\"}\n"
-                                   "{\"type\":\"question\",\"id\":\"int_2\",\"kind\":\"clarification\",\"question\":\"Which?\"}\n");
-    rv_buf_printf(&m->g->script, "{\"type\":\"end\",\"status\":\"%s\",\"text\":\"<answer>\",\"latency_ms\":5}\n", status);
+        rv_buf_puts(&m->g->script,
+                    "{\"seq\":1,\"type\":\"interrupt_pending\",\"stage\":\"s0\",\"kind\":\"confirmation\",\"id\":"
+                    "\"int_1\",\"question\":\"May it?\",\"message\":null,\"data\":{\"step_id\":\"call_1\","
+                    "\"tool\":\"write\"},\"expires_at\":\"2026-01-02T00:00:00.000000Z\"}\n"
+                    "{\"type\":\"question\",\"id\":\"int_2\",\"kind\":\"clarification\",\"question\":\"Which?\"}\n");
+    rv_buf_printf(&m->g->script, "{\"type\":\"end\",\"status\":\"%s\",\"text\":\"<answer>\",\"latency_ms\":5}\n",
+                  status);
     m->g->status = status;
 }
 
@@ -350,8 +353,9 @@ void gen_make(uint64_t seed, struct gen *out)
     m.side_by_side = below(&m, 3) == 0;
     bool is_stopped = below(&m, 4) == 0;
     int stages = 1 + (int)below(&m, 3), budget = is_stopped ? (int)below(&m, 120) : 2000;
-    rv_buf_puts(&out->script, "{\"run_id\":\"env_1\",\"session_id\":\"t1\",\"model\":\"m\",\"created_ms\":1760000000000,\"steps\":"
-                              "true,\"usage\":true,\"events\":true,\"metadata\":true,\"client_tools\":[\"client_pick\"]}\n");
+    rv_buf_puts(&out->script,
+                "{\"run_id\":\"env_1\",\"session_id\":\"t1\",\"model\":\"m\",\"created_ms\":1760000000000,\"steps\":"
+                "true,\"usage\":true,\"events\":true,\"metadata\":true,\"client_tools\":[\"client_pick\"]}\n");
     rv_buf_puts(&out->script, "{\"seq\":0,\"type\":\"pipeline_started\",\"pipeline\":\"p\"}\n");
     for (int s = 0; s < stages && budget > 0 && !m.waits_for_client; s++) {
         add_agent(&m, m.side_by_side ? s : (int)below(&m, 2), s + 1, -1, -1);

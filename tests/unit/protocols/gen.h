@@ -1,5 +1,5 @@
-/* Random turns and runs, as scripts for play(): stages one after the other or side by side, agents that ask others, each
- * speaking and calling tools in pieces that interleave; replies that break, questions, and a stop at any point. */
+/* Random turns and runs, as scripts for play(): stages one after the other or side by side, agents that ask others,
+ * each speaking and calling tools in pieces that interleave; replies that break, questions, and a stop at any point. */
 #ifndef RV_TESTS_PROTOCOLS_GEN_H
 #define RV_TESTS_PROTOCOLS_GEN_H
 

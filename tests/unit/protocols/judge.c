@@ -225,10 +225,14 @@ static bool agui_event(json_object *e, const struct gen *g, rv_buf *why)
         struct set *open;
         char how;
     } messages[] = {
-        {"TEXT_MESSAGE_START", &ag.texts, '+'},           {"TEXT_MESSAGE_CONTENT", &ag.texts, ' '},
-        {"TEXT_MESSAGE_END", &ag.texts, '-'},             {"REASONING_START", &ag.spans, '+'},
-        {"REASONING_END", &ag.spans, '-'},                {"REASONING_MESSAGE_START", &ag.thoughts, '+'},
-        {"REASONING_MESSAGE_CONTENT", &ag.thoughts, ' '}, {"REASONING_MESSAGE_END", &ag.thoughts, '-'},
+        {"TEXT_MESSAGE_START", &ag.texts, '+'},
+        {"TEXT_MESSAGE_CONTENT", &ag.texts, ' '},
+        {"TEXT_MESSAGE_END", &ag.texts, '-'},
+        {"REASONING_START", &ag.spans, '+'},
+        {"REASONING_END", &ag.spans, '-'},
+        {"REASONING_MESSAGE_START", &ag.thoughts, '+'},
+        {"REASONING_MESSAGE_CONTENT", &ag.thoughts, ' '},
+        {"REASONING_MESSAGE_END", &ag.thoughts, '-'},
     };
     const char *type = text_of(e, "type"), *id = text_of(e, "messageId"), *tag = text_of(e, "subagentRunId");
     json_object *time = NULL;
@@ -337,7 +341,10 @@ bool judge_agui_old(rv_str stream, const struct gen *g, rv_buf *why)
         if (strcmp(type, "THINKING_END") == 0 && --thinks < 0)
             bad(why, "a thought that was not begun");
         if (strncmp(type, "TEXT_MESSAGE_", 13) == 0)
-            use(&ag.texts, id, NULL, strcmp(type + 13, "START") == 0 ? '+' : strcmp(type + 13, "END") == 0 ? '-' : ' ',
+            use(&ag.texts, id, NULL,
+                strcmp(type + 13, "START") == 0 ? '+'
+                : strcmp(type + 13, "END") == 0 ? '-'
+                                                : ' ',
                 type, why);
         if (strncmp(type, "TOOL_CALL_", 10) == 0)
             call_event(e, type, why);
