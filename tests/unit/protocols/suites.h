@@ -6,6 +6,5 @@
 TCase *random_case(void);
 TCase *golden_case(void);
 TCase *requests_case(void);
-TCase *fault_case(void);
 
 #endif
