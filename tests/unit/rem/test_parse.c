@@ -311,7 +311,7 @@ START_TEST(bytes_that_are_not_text_are_refused)
 }
 END_TEST
 
-/* Invariant: no text whose first word is one of the four modes is SQL, whatever follows and whatever is configured. */
+/* Proves p8-data.23/5: No text whose first word is one of the four modes is SQL, whatever follows and is configured */
 START_TEST(a_mode_never_becomes_sql)
 {
     static const char *const modes[] = {"LOOKUP", "search", "Fuzzy", "TRAVERSE"};
