@@ -19,6 +19,7 @@ static const struct row {
     {"entities.merge_edges", app_entities_merge_edges},
     {"entities.merge_metadata", app_entities_merge_metadata},
     {"entities.put", app_entities_put},
+    {"moments.put", app_moments_put},
     {"query", app_query},
     {"quotas.take", app_quotas_take},
     {"schedules.add", app_schedules_add},
