@@ -468,6 +468,7 @@ void rv_app_run_fini(struct rv_app_run *run)
         if (run->state->closes_store)
             rv_store_close(run->store);
         rv_quotas_free(run->state->quotas);
+        rv_app_services_fini(&run->state->services);
         free(run->state->id);
         free(run->state);
     }
