@@ -169,7 +169,7 @@ static const struct rv_cap_entry entries[] = {
                  "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
              }
          },
-         "services": ["entities.put", "schedules.add"]
+         "services": ["moments.put", "schedules.add"]
      }),
      remind_me},
     {RV_CAP_TOOL, "save_plot", RV_CAP_JSON({
