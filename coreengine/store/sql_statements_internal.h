@@ -3,6 +3,7 @@
 #ifndef RV_STORE_SQL_STATEMENTS_INTERNAL_H
 #define RV_STORE_SQL_STATEMENTS_INTERNAL_H
 
+#include "coreengine/store/sql_api_keys_internal.h"
 #include "coreengine/store/sql_copy_internal.h"
 #include "coreengine/store/sql_entities_internal.h"
 #include "coreengine/store/sql_interrupts_internal.h"
@@ -151,7 +152,8 @@
     RV_SQL_QUOTA_STATEMENTS(X)                                                                                         \
     RV_SQL_INTERRUPT_STATEMENTS(X)                                                                                     \
     RV_SQL_ENTITY_STATEMENTS(X)                                                                                        \
-    RV_SQL_SEARCH_STATEMENTS(X)
+    RV_SQL_SEARCH_STATEMENTS(X)                                                                                        \
+    RV_SQL_API_KEY_STATEMENTS(X)
 
 enum sql_id {
 #define X(name, text) SQL_##name,

@@ -189,6 +189,16 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " name TEXT NOT NULL, version TEXT, content TEXT NOT NULL, json_schema TEXT NOT NULL, checksum TEXT NOT NULL,"
     " recorded_us INTEGER NOT NULL);"
     "CREATE INDEX schema_timemachine_by_schema ON schema_timemachine (schema);",
+    /* 7 to 8. API keys, and the logins that were exchanged for one (api_keys.h). Secrets are not kept: hash is the
+     * SHA-256 of one. */
+    "CREATE TABLE api_keys (id TEXT PRIMARY KEY, hash TEXT NOT NULL, level TEXT NOT NULL, tenant TEXT NOT NULL,"
+    " user TEXT NOT NULL, scopes TEXT NOT NULL, note TEXT NOT NULL, created_us INTEGER NOT NULL,"
+    " expires_us INTEGER NOT NULL, used_us INTEGER NOT NULL, revoked_us INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX api_keys_by_age ON api_keys (tenant, created_us DESC, id);"
+    "CREATE TABLE logins (hash TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES api_keys (id) ON DELETE CASCADE,"
+    " created_us INTEGER NOT NULL, expires_us INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX logins_by_key ON logins (key_id, created_us);"
+    "CREATE INDEX logins_over ON logins (expires_us);",
 };
 
 struct header {
