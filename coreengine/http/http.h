@@ -3,21 +3,21 @@
  *
  * A request that breaks a rule of the protocol or a limit is answered here. Any other one is an exchange: the head goes
  * to `on_head`, which chooses how large a body may be, and the whole request to `on_request`. From then on the exchange
- * is the handler's, who answers at once or later: with a whole answer (rv_exchange_reply), or with a stream
- * (rv_exchange_begin or rv_exchange_begin_events, writes, rv_exchange_end). Each exchange ends with exactly one call of
- * rv_exchange_reply(), rv_exchange_end() or rv_exchange_drop(), also when its client has left: until then the pointer
+ * is the handler's, who answers at once or later: with a whole answer (rv_httpd_reply), or with a stream
+ * (rv_httpd_begin or rv_httpd_begin_events, writes, rv_httpd_end). Each exchange ends with exactly one call of
+ * rv_httpd_reply(), rv_httpd_end() or rv_httpd_drop(), also when its client has left: until then the pointer
  * is valid and what is written is thrown away.
  *
- * Everything belongs to the loop's thread. Callbacks come from the loop, never from within a function of this header,
- * except for those of rv_httpd_tend() and rv_httpd_free(). Every function of this header may be called in a callback,
- * except for rv_httpd_free(). */
+ * Everything belongs to the loop's thread. on_drain, on_gone and on_stop come from the loop, never from within a
+ * function of this header, except for rv_httpd_tend() and rv_httpd_free(). on_access may come from within any, and
+ * calls none. In all other callbacks every function may be called, except for rv_httpd_free(). */
 #ifndef RV_HTTP_SERVER_H
 #define RV_HTTP_SERVER_H
 
 #include "coreengine/base/base.h"
 
 typedef struct rv_httpd rv_httpd;
-typedef struct rv_exchange rv_exchange; /* one request and its answer */
+typedef struct rv_httpd_exchange rv_httpd_exchange; /* one request and its answer */
 struct uv_loop_s;
 
 /* --- requests --- */
@@ -122,11 +122,11 @@ struct rv_httpd_access {
 };
 
 struct rv_httpd_handler {
-    /** The head is there and right. Fill in the plan. May answer at once with rv_exchange_reply(), which ends the
+    /** The head is there and right. Fill in the plan. May answer at once with rv_httpd_reply(), which ends the
      * exchange: on_request does not come and a body is not read. NULL: every request is taken. */
-    void (*on_head)(void *self, rv_exchange *x, struct rv_httpd_plan *plan);
+    void (*on_head)(void *self, rv_httpd_exchange *x, struct rv_httpd_plan *plan);
     /** The whole request is there: x is the handler's until it ends it. */
-    void (*on_request)(void *self, rv_exchange *x);
+    void (*on_request)(void *self, rv_httpd_exchange *x);
     /** Body and content type (static) of a refusal, in the host's own form. NULL: plain text. */
     void (*on_refusal)(void *self, const struct rv_httpd_refusal *why, rv_buf *body, const char **content_type);
     void (*on_access)(void *self, const struct rv_httpd_access *line); /* NULL: no log */
@@ -190,7 +190,7 @@ void rv_httpd_counts(const rv_httpd *s, struct rv_httpd_counts *out);
 /* --- answers --- */
 
 /** Valid until the exchange ends. */
-const struct rv_httpd_request *rv_exchange_request(const rv_exchange *x);
+const struct rv_httpd_request *rv_httpd_request_of(const rv_httpd_exchange *x);
 
 enum rv_gone {
     RV_GONE_LEFT,    /* the client closed the connection, or it broke */
@@ -198,19 +198,19 @@ enum rv_gone {
     RV_GONE_STOPPED, /* the deadline of rv_httpd_drain() passed, or the server was freed */
     RV_GONE_FAILED,  /* no memory, or what the handler asked for cannot be sent; the log has the reason */
 };
-struct rv_exchange_watch {
+struct rv_httpd_watch {
     /** All that was written has been handed to the system, after a write that returned more than 0. */
-    void (*on_drain)(void *self, rv_exchange *x);
+    void (*on_drain)(void *self, rv_httpd_exchange *x);
     /** Once: nothing reaches the client any more. The exchange has still to be ended, here or later. */
-    void (*on_gone)(void *self, rv_exchange *x, enum rv_gone why);
+    void (*on_gone)(void *self, rv_httpd_exchange *x, enum rv_gone why);
     /** Once: the server is to stop. End a stream soon with its last event. */
-    void (*on_stop)(void *self, rv_exchange *x);
+    void (*on_stop)(void *self, rv_httpd_exchange *x);
     void *self;
 };
 /** Be told what happens to the exchange; each function may be NULL. Copied; replaces what was there. What has happened
  * already is told soon, from the loop. */
-void rv_exchange_watch(rv_exchange *x, const struct rv_exchange_watch *watch);
-bool rv_exchange_is_gone(const rv_exchange *x);
+void rv_httpd_watch(rv_httpd_exchange *x, const struct rv_httpd_watch *watch);
+bool rv_httpd_is_gone(const rv_httpd_exchange *x);
 
 enum rv_body_owner {
     RV_BODY_BORROWED, /* for the call: what the system does not take at once is copied */
@@ -225,37 +225,37 @@ struct rv_httpd_answer {
     rv_str body; /* not sent for HEAD; must be empty for 204 and 304 */
     enum rv_body_owner owner;
 };
-/* Content-Length, Transfer-Encoding, Connection, Date and X-Request-Id are set here. A field that breaks the rules (a
- * name that is no token, one of these five, a control character in a value) or a head above 16 KiB is a fault of the
- * handler: the client gets 500, and the log says why. */
+/* Content-Type, Content-Length, Transfer-Encoding, Connection, Date and X-Request-Id are set here. A field that breaks
+ * the rules (a name that is not a token, one of these, a control character in a value) or a head above 16 KiB is a
+ * fault of the handler: the client gets 500, and the log says why. */
 
 /** Answer as a whole. Ends the exchange. */
-void rv_exchange_reply(rv_exchange *x, const struct rv_httpd_answer *answer);
+void rv_httpd_reply(rv_httpd_exchange *x, const struct rv_httpd_answer *answer);
 
 /** Begin a stream: the head is sent at once, then answer->body if there is one. For a client of HTTP/1.0 the end of the
  * connection is the end of the stream. */
-void rv_exchange_begin(rv_exchange *x, const struct rv_httpd_answer *answer);
+void rv_httpd_begin(rv_httpd_exchange *x, const struct rv_httpd_answer *answer);
 /** Send bytes (borrowed for the call) as one chunk. Returns how many bytes are now unsent: what the system did not take
  * waits in memory. Above limits.max_unsent before the write: the client is dropped (RV_GONE_SLOW). A writer that has
  * much to say goes on in on_drain. */
-size_t rv_exchange_write(rv_exchange *x, rv_str bytes);
+size_t rv_httpd_write(rv_httpd_exchange *x, rv_str bytes);
 
 /** Begin a stream of server-sent events: 200, its content type, no caching, and a first comment. answer->status, type
  * and body are not used; answer may be NULL. retry_ms: how long clients wait before they connect again; 0: their
  * choice. Comments are sent when the stream is silent (limits.heartbeat_us). */
-void rv_exchange_begin_events(rv_exchange *x, const struct rv_httpd_answer *answer, int retry_ms);
+void rv_httpd_begin_events(rv_httpd_exchange *x, const struct rv_httpd_answer *answer, int retry_ms);
 struct rv_httpd_event {
     rv_str data; /* UTF-8; each of its lines becomes a `data:` line; any line end is one */
     rv_str name; /* `event:`; empty: none. No line ends. Browsers take "error" and "open" for their own */
     rv_str id;   /* `id:`, behind the data; empty: none. Printable ASCII without spaces */
 };
-/** Send an event, with the rules of rv_exchange_write(). A name or an id that breaks its rule: RV_GONE_FAILED. */
-size_t rv_exchange_event(rv_exchange *x, const struct rv_httpd_event *event);
+/** Send an event, with the rules of rv_httpd_write(). A name or an id that breaks its rule: RV_GONE_FAILED. */
+size_t rv_httpd_event(rv_httpd_exchange *x, const struct rv_httpd_event *event);
 
 /** End a stream with its last chunk. Ends the exchange. */
-void rv_exchange_end(rv_exchange *x);
+void rv_httpd_end(rv_httpd_exchange *x);
 /** Give up: without an answer the client gets 500, a stream is cut off without its last chunk. Ends the exchange. The
  * right end of one whose client is gone. */
-void rv_exchange_drop(rv_exchange *x);
+void rv_httpd_drop(rv_httpd_exchange *x);
 
 #endif
