@@ -129,14 +129,14 @@ struct rv_identity_opts {
 struct rv_identity_setting {
     const char *flag, *env, *arg; /* "jwt-issuer", "REEVE_JWT_ISSUER", "URL"; arg NULL: a switch */
     const char *help;
-    bool is_secret;  /* not as an argument, which others on the machine can read: flag takes a file */
-    size_t n_offset; /* internal */
-    int type;        /* internal */
+    bool is_secret; /* the variable has the value, the flag names a file that has it: arguments are visible to others */
+    size_t offset;  /* the rest is internal */
+    int64_t min, max; /* of a number; both 0: a text */
 };
 extern const struct rv_identity_setting rv_identity_settings[];
 extern const size_t rv_n_identity_settings;
-/** Set one of them from text, which is borrowed as long as the options are used. value NULL: a switch is on.
- * RV_E_INVALID: not a number in its range. */
+/** Set one of them from text, which is borrowed as long as the options are used. A switch takes NULL, "1", "true", "on"
+ * and "yes", and their opposites. RV_E_INVALID: not a number in its range, or not such a word. */
 RV_MUST_CHECK int rv_identity_opts_set(struct rv_identity_opts *opts, const struct rv_identity_setting *setting,
                                        const char *value, rv_err **err);
 
@@ -175,6 +175,7 @@ struct rv_credentials {
     char id[RV_API_KEY_ID + 1]; /* of KEY */
     char hash[RV_HASH_MAX];     /* of KEY: of its secret; of LOGIN: of its cookie */
     rv_str token;               /* of JWT; borrowed from the header */
+    bool is_foreign;            /* of KEY: it does not look like one of ours; an open gate passes over it */
     bool is_ambient;            /* a browser adds it by itself, or nothing is asked for: where the request comes from
                                  * is checked, too */
 };
