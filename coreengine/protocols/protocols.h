@@ -24,10 +24,11 @@
 enum rv_protocol_kind { RV_PROTOCOLS(RV_PROTOCOL_CONST) RV_N_PROTOCOLS };
 const char *rv_protocol_text(enum rv_protocol_kind kind); /* "ag-ui"; NULL: none of the list */
 
-#define RV_PROTOCOL_MAX_TEXT  ((size_t)128 << 10) /* bytes of text in one event; more is split: events stay below 1 MB */
-#define RV_PROTOCOL_MAX_OUT   ((size_t)64 << 20)  /* a ceiling for the buffer that a call appends to */
-#define RV_PROTOCOL_MAX_CALLS 4096                /* tool calls, agents and open parts that one stream keeps track of */
-#define RV_PROTOCOL_HEARTBEAT ":\n\n"             /* a comment, for a stream that is silent (every 15 s) */
+#define RV_PROTOCOL_MAX_TEXT ((size_t)128 << 10) /* bytes of text in one event; more is split: events stay below 1 MB  \
+                                                  */
+#define RV_PROTOCOL_MAX_OUT   ((size_t)64 << 20) /* a ceiling for the buffer that a call appends to */
+#define RV_PROTOCOL_MAX_CALLS 4096               /* tool calls, agents and open parts that one stream keeps track of */
+#define RV_PROTOCOL_HEARTBEAT ":\n\n"            /* a comment, for a stream that is silent (every 15 s) */
 /* Fields of a stream's head, beside Content-Type. */
 #define RV_PROTOCOL_STREAM_TYPE   "text/event-stream; charset=utf-8"
 #define RV_PROTOCOL_CACHE_CONTROL "no-cache, no-transform"
@@ -55,6 +56,7 @@ struct rv_protocol_opts {
     const char *model;         /* as the request names it; NULL: "unknown" */
     int64_t created_us;        /* when the answer began */
     int child_text;            /* enum rv_child_text of the agent, or RV_UNSET */
+    const char *text_stage;    /* only the words of this stage, and of the agents it asks, are text; NULL: of all */
     bool no_thinking;          /* what the model thinks aloud is left out */
     bool tells_steps;          /* AG-UI 1.0: stages are steps: for a run of a pipeline, not for a chat */
     bool tells_usage;          /* OPENAI: a last chunk with the usage (stream_options.include_usage) */
@@ -65,8 +67,8 @@ struct rv_protocol_opts {
     size_t n_client_tools;
     const char *const *known_calls; /* AG-UI: ids of tool calls that an earlier stream began: only results follow */
     size_t n_known_calls;
-    /** The whole result of a tool call of which an event has only the beginning: JSON text, appended. call_id is that of
-     * the event; RV_E_NOT_FOUND: it cannot be had, and the beginning is sent. NULL: it never can. */
+    /** The whole result of a tool call of which an event has only the beginning: JSON text, appended. call_id is that
+     * of the event; RV_E_NOT_FOUND: it cannot be had, and the beginning is sent. NULL: it never can. */
     int (*whole_result)(void *self, int64_t call_id, rv_buf *out, rv_err **err);
     void *self;
 };
@@ -78,8 +80,8 @@ void rv_protocol_free(rv_protocol *p);
 
 /* When, and under which id of the stream: of each call below. */
 struct rv_protocol_at {
-    int64_t now_us;  /* of a piece; an event has its own time. 0: not told */
-    const char *id;  /* printable ASCII without spaces; NULL: none */
+    int64_t now_us; /* of a piece; an event has its own time. 0: not told */
+    const char *id; /* printable ASCII without spaces; NULL: none */
 };
 
 /* Each appends to out what the client is to be told now, which may be nothing. On failure nothing is appended, and the
@@ -90,8 +92,9 @@ RV_MUST_CHECK int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at 
 /** line: an event of docs/reference/events.md, or a line of deltas of that page. */
 RV_MUST_CHECK int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out,
                                     rv_err **err);
-RV_MUST_CHECK int rv_protocol_delta(rv_protocol *p, const struct rv_protocol_at *at, const struct rv_protocol_from *from,
-                                    const struct rv_llm_delta *d, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_protocol_delta(rv_protocol *p, const struct rv_protocol_at *at,
+                                    const struct rv_protocol_from *from, const struct rv_llm_delta *d, rv_buf *out,
+                                    rv_err **err);
 /** A question that is open: an object as the event interrupt_pending has it ({id, kind, question?, message?, data?,
  * expires_at?}), or as `body` of struct rv_pending. One that was told already changes nothing. */
 RV_MUST_CHECK int rv_protocol_question(rv_protocol *p, const struct rv_protocol_at *at, rv_str body, rv_buf *out,
@@ -112,7 +115,8 @@ struct rv_protocol_end {
     int64_t latency_ms;
 };
 struct rv_protocol_end rv_protocol_end_of(const struct rv_chat_turn *turn);
-/** The last of the stream: closes what is open, and says how it ended. INTERRUPTED: with the questions that were told. */
+/** The last of the stream: closes what is open, and says how it ended. INTERRUPTED: with the questions that were told.
+ */
 RV_MUST_CHECK int rv_protocol_end(rv_protocol *p, const struct rv_protocol_at *at, const struct rv_protocol_end *end,
                                   rv_buf *out, rv_err **err);
 bool rv_protocol_is_over(const rv_protocol *p);

@@ -6,20 +6,20 @@
 
 #include "coreengine/protocols/protocols.h"
 
-#define RV_REQUEST_MAX_BYTES    ((size_t)10 << 20)  /* of a body: images are inside */
-#define RV_REQUEST_MAX_DEPTH    64                  /* nesting */
-#define RV_REQUEST_MAX_MESSAGES 10000               /* of a transcript */
-#define RV_REQUEST_MAX_TEXT     ((size_t)1 << 20)   /* bytes of the new message */
-#define RV_REQUEST_MAX_TOOLS    128                 /* of the client */
+#define RV_REQUEST_MAX_BYTES    ((size_t)10 << 20) /* of a body: images are inside */
+#define RV_REQUEST_MAX_DEPTH    64                 /* nesting */
+#define RV_REQUEST_MAX_MESSAGES 10000              /* of a transcript */
+#define RV_REQUEST_MAX_TEXT     ((size_t)1 << 20)  /* bytes of the new message */
+#define RV_REQUEST_MAX_TOOLS    128                /* of the client */
 #define RV_REQUEST_MAX_RESULTS  RV_LLM_MAX_TOOL_CALLS
 #define RV_REQUEST_MAX_ANSWERS  64
-#define RV_REQUEST_MAX_ID       200                 /* bytes of an id of a thread, run, message, call or interrupt */
-#define RV_REQUEST_MAX_PATH     128                 /* bytes of the path of a member, as "messages[3].content[0].type" */
+#define RV_REQUEST_MAX_ID       200 /* bytes of an id of a thread, run, message, call or interrupt */
+#define RV_REQUEST_MAX_PATH     128 /* bytes of the path of a member, as "messages[3].content[0].type" */
 
 /* The result of a tool that the client ran. */
 struct rv_request_result {
     const char *call_id;
-    rv_str content;   /* text, or JSON text of what was not a text */
+    rv_str content;    /* text, or JSON text of what was not a text */
     const char *error; /* NULL: it succeeded */
 };
 /* An answer to a question that waits. */
@@ -65,12 +65,13 @@ struct rv_request {
     /* AG-UI */
     json_object *state, *context, *forwarded;
     json_object *metadata; /* OpenAI */
-    json_object *body; /* owned: the rest borrows from it */
-    json_object *made; /* owned: values that were made of it */
+    json_object *body;     /* owned: the rest borrows from it */
+    json_object *made;     /* owned: values that were made of it */
 };
 /** Read a body for the endpoint of that family: AGUI (which tells AGUI_OLD by itself), OPENAI, RESPONSES, REMLIGHT.
  *  @param path gets the path of the member that is wrong, "" where it is the whole body
- *  @return RV_E_INVALID, RV_E_PARSE (no JSON; the text has line and column), RV_E_LIMIT (too large, too many), RV_E_NOMEM
+ *  @return RV_E_INVALID, RV_E_PARSE (no JSON; the text has line and column), RV_E_LIMIT (too large, too many),
+ * RV_E_NOMEM
  */
 RV_MUST_CHECK int rv_request_read(enum rv_protocol_kind kind, rv_str body, struct rv_request *out,
                                   char path[RV_REQUEST_MAX_PATH], rv_err **err);
