@@ -180,7 +180,7 @@ void srv_call_reply(struct srv_call *c)
                                            .fields = c->fields,
                                            .n_fields = c->n_fields,
                                            .body = rv_buf_str(&c->out)};
-    rv_exchange_reply(c->x, &answer);
+    rv_httpd_reply(c->x, &answer);
     srv_call_free(c);
 }
 
@@ -252,8 +252,8 @@ static void after_work(uv_work_t *w, int status)
 
     if (status < 0) /* the loop was told to end before the work began */
         c->rc = RV_E_CANCELLED;
-    if (rv_exchange_is_gone(c->x)) {
-        rv_exchange_drop(c->x);
+    if (rv_httpd_is_gone(c->x)) {
+        rv_httpd_drop(c->x);
         srv_call_free(c);
     } else if (c->rc == 0 && !c->is_refused && c->route->begin && c->status == 0) {
         c->route->begin(c);
@@ -264,7 +264,7 @@ static void after_work(uv_work_t *w, int status)
 
 /* --- what the HTTP server calls --- */
 
-static struct srv_call *new_call(struct srv_server *s, rv_exchange *x, const struct srv_route *route)
+static struct srv_call *new_call(struct srv_server *s, rv_httpd_exchange *x, const struct srv_route *route)
 {
     struct srv_call *c = calloc(1, sizeof *c);
 
@@ -273,7 +273,7 @@ static struct srv_call *new_call(struct srv_server *s, rv_exchange *x, const str
     c->server = s;
     c->x = x;
     c->route = route;
-    c->req = rv_exchange_request(x);
+    c->req = rv_httpd_request_of(x);
     rv_buf_init(&c->out, SRV_MAX_ANSWER);
     return c;
 }
@@ -295,10 +295,10 @@ static void refuse(struct srv_call *c, unsigned allowed)
     srv_call_reply(c);
 }
 
-static void on_head(void *self, rv_exchange *x, struct rv_httpd_plan *plan)
+static void on_head(void *self, rv_httpd_exchange *x, struct rv_httpd_plan *plan)
 {
     struct srv_server *s = self;
-    const struct rv_httpd_request *req = rv_exchange_request(x);
+    const struct rv_httpd_request *req = rv_httpd_request_of(x);
     rv_str args[SRV_MAX_ARGS];
     unsigned allowed = 0;
     size_t n = 0;
@@ -313,10 +313,10 @@ static void on_head(void *self, rv_exchange *x, struct rv_httpd_plan *plan)
     (void)s;
 }
 
-static void on_request(void *self, rv_exchange *x)
+static void on_request(void *self, rv_httpd_exchange *x)
 {
     struct srv_server *s = self;
-    const struct rv_httpd_request *req = rv_exchange_request(x);
+    const struct rv_httpd_request *req = rv_httpd_request_of(x);
     const struct rv_caller caller = caller_of(req);
     rv_str args[SRV_MAX_ARGS];
     unsigned allowed = 0;
@@ -325,7 +325,7 @@ static void on_request(void *self, rv_exchange *x)
     struct srv_call *c = new_call(s, x, route);
 
     if (!c) {
-        rv_exchange_drop(x);
+        rv_httpd_drop(x);
         return;
     }
     pthread_mutex_lock(&s->gate_lock);

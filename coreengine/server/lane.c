@@ -1,12 +1,11 @@
 /* A loop that other threads write letters to. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "coreengine/server/server_internal.h"
 
-static void on_wake(uv_async_t *async)
+void srv_lane_read(struct srv_lane *lane)
 {
-    struct srv_lane *lane = async->data;
-
     pthread_mutex_lock(&lane->lock);
     struct srv_letter *l = lane->first;
     lane->first = NULL;
@@ -16,6 +15,11 @@ static void on_wake(uv_async_t *async)
         next = l->next;
         l->open(l);
     }
+}
+
+static void on_wake(uv_async_t *async)
+{
+    srv_lane_read(async->data);
 }
 
 int srv_lane_init(struct srv_lane *lane, uv_loop_t *loop, rv_err **err)
@@ -38,18 +42,21 @@ static void *go(void *self)
     return NULL;
 }
 
-int srv_lane_start(struct srv_lane *lane, rv_err **err)
+int srv_lane_open(struct srv_lane *lane, rv_err **err)
 {
     int failed = uv_loop_init(&lane->own);
 
     if (failed < 0)
         return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
-    int rc = srv_lane_init(lane, &lane->own, err);
-    if (rc < 0)
-        return rc;
-    failed = pthread_create(&lane->thread, NULL, go, lane);
+    return srv_lane_init(lane, &lane->own, err);
+}
+
+int srv_lane_go(struct srv_lane *lane, rv_err **err)
+{
+    int failed = pthread_create(&lane->thread, NULL, go, lane);
+
     if (failed)
-        return RV_FAIL(err, RV_E_INTERNAL, "start a thread: error %d", failed);
+        return RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
     lane->has_thread = true;
     return 0;
 }
@@ -60,7 +67,7 @@ void srv_lane_post(struct srv_lane *lane, struct srv_letter *letter)
     pthread_mutex_lock(&lane->lock);
     *lane->end = letter;
     lane->end = &letter->next;
-    if (!lane->is_closed) /* what comes later is not opened, and freed with the lane */
+    if (!lane->is_closed) /* what comes later is opened when the lane goes */
         RV_IGNORE(uv_async_send(&lane->wake), "the handle is open");
     pthread_mutex_unlock(&lane->lock);
 }
@@ -78,6 +85,14 @@ void srv_lane_join(struct srv_lane *lane)
     if (!lane->has_thread)
         return;
     pthread_join(lane->thread, NULL);
-    RV_IGNORE(uv_loop_close(&lane->own), "all handles are closed");
     lane->has_thread = false;
+}
+
+void srv_lane_fini(struct srv_lane *lane)
+{
+    if (lane->loop != &lane->own)
+        return;
+    srv_lane_read(lane);
+    uv_run(lane->loop, UV_RUN_DEFAULT);
+    RV_IGNORE(uv_loop_close(lane->loop), "all handles are closed");
 }

@@ -36,12 +36,15 @@ struct srv_lane {
 };
 /** For a loop that the caller runs; close it with srv_lane_close() on that thread. */
 RV_MUST_CHECK int srv_lane_init(struct srv_lane *lane, uv_loop_t *loop, rv_err **err);
-/** With a loop and a thread of its own. */
-RV_MUST_CHECK int srv_lane_start(struct srv_lane *lane, rv_err **err);
+/** With a loop of its own, for a thread that srv_lane_go() starts. */
+RV_MUST_CHECK int srv_lane_open(struct srv_lane *lane, rv_err **err);
+RV_MUST_CHECK int srv_lane_go(struct srv_lane *lane, rv_err **err);
 /** Any thread; takes the letter. */
 void srv_lane_post(struct srv_lane *lane, struct srv_letter *letter);
-void srv_lane_close(struct srv_lane *lane); /* on its thread: its handle goes; letters that come later are lost */
+void srv_lane_read(struct srv_lane *lane);  /* open what has come, on its thread, or when that has ended */
+void srv_lane_close(struct srv_lane *lane); /* on its thread: its handle goes, nobody is woken any more */
 void srv_lane_join(struct srv_lane *lane);  /* waits until the loop of its thread has nothing left */
+void srv_lane_fini(struct srv_lane *lane);  /* its own loop goes */
 
 /* --- stream.c: an answer that comes from a lane, piece by piece --- */
 struct srv_server;
@@ -63,7 +66,9 @@ struct srv_stream {
 /** On the loop: the answer of a call is a stream from now on. One reference is the caller's. NULL: no memory. */
 struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_lane *lane);
 /* What a producer does, on its lane. Each may come at any time; what comes behind srv_stream_end() is lost. */
-/** 200 and the headers, as events; those of the call's fields (srv_call_field()) go with it. */
+/** A header of the answer, before it begins. name: static. */
+void srv_stream_field(struct srv_stream *st, const char *name, const char *value);
+/** 200 and the headers, as events. */
 void srv_stream_begin(struct srv_stream *st);
 /** As lines of JSON. */
 void srv_stream_begin_lines(struct srv_stream *st);
@@ -84,7 +89,7 @@ struct srv_desk { /* what one thread of the pool has */
 };
 struct srv_call {
     struct srv_server *server;
-    rv_exchange *x;
+    rv_httpd_exchange *x;
     const struct srv_route *route;
     const struct rv_httpd_request *req; /* borrowed until the answer begins */
     char *args[SRV_MAX_ARGS];           /* owned: the variable segments */
@@ -182,9 +187,9 @@ RV_MUST_CHECK int srv_pipelines_each(const struct srv_server *s, int (*each)(voi
 struct srv_turn_ask {
     struct rv_request req;
     struct rv_protocol_opts opts; /* kind and what it tells; ids are filled in */
-    char *agent, *model, *session, *session_name, *session_type, *section, *client;
-    json_object *history; /* of a session that begins with it; NULL: none */
-    bool streams;
+    char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
+    bool needs_session; /* that there is one: a REMLight path, a resumption */
+    struct rv_identity who;
 };
 RV_MUST_CHECK int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err);
 /** On the loop; ask is taken. */

@@ -4,7 +4,7 @@
 
 #include "coreengine/server/server_internal.h"
 
-enum step { STEP_BEGIN, STEP_BEGIN_LINES, STEP_BYTES, STEP_END, STEP_ANSWER, STEP_FAIL };
+enum step { STEP_FIELD, STEP_BEGIN, STEP_BEGIN_LINES, STEP_BYTES, STEP_END, STEP_ANSWER, STEP_FAIL };
 struct piece {
     struct srv_letter letter; /* the first member */
     struct srv_stream *st;
@@ -53,7 +53,7 @@ static void tell(struct srv_stream *st, void (*what)(void *self))
     srv_lane_post(st->lane, &w->letter);
 }
 
-static void on_drain(void *self, rv_exchange *x)
+static void on_drain(void *self, rv_httpd_exchange *x)
 {
     struct srv_stream *st = self;
 
@@ -62,7 +62,7 @@ static void on_drain(void *self, rv_exchange *x)
     tell(st, st->on_drain);
 }
 
-static void on_stop(void *self, rv_exchange *x)
+static void on_stop(void *self, rv_httpd_exchange *x)
 {
     struct srv_stream *st = self;
 
@@ -80,7 +80,7 @@ static void end_call(struct srv_stream *st)
     srv_stream_unref(st);
 }
 
-static void on_gone(void *self, rv_exchange *x, enum rv_gone why)
+static void on_gone(void *self, rv_httpd_exchange *x, enum rv_gone why)
 {
     struct srv_stream *st = self;
 
@@ -89,7 +89,7 @@ static void on_gone(void *self, rv_exchange *x, enum rv_gone why)
         return;
     atomic_store(&st->is_gone, true);
     tell(st, st->on_gone);
-    rv_exchange_drop(x);
+    rv_httpd_drop(x);
     end_call(st);
 }
 
@@ -104,9 +104,9 @@ struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_lane *lane)
     st->call = call;
     st->lane = lane;
     call->stream = st;
-    const struct rv_exchange_watch watch = {
+    const struct rv_httpd_watch watch = {
         .on_drain = on_drain, .on_gone = on_gone, .on_stop = on_stop, .self = st};
-    rv_exchange_watch(call->x, &watch);
+    rv_httpd_watch(call->x, &watch);
     return st;
 }
 
@@ -119,18 +119,18 @@ static void begin(struct srv_stream *st, bool lines)
         .status = 200, .type = "application/x-ndjson", .fields = c->fields, .n_fields = c->n_fields};
 
     if (lines)
-        rv_exchange_begin(c->x, &answer);
+        rv_httpd_begin(c->x, &answer);
     else
-        rv_exchange_begin_events(c->x, &answer, 0);
+        rv_httpd_begin_events(c->x, &answer, 0);
     st->has_begun = true;
 }
 
 static void end(struct srv_stream *st)
 {
     if (st->has_begun)
-        rv_exchange_end(st->call->x);
+        rv_httpd_end(st->call->x);
     else
-        rv_exchange_drop(st->call->x);
+        rv_httpd_drop(st->call->x);
     end_call(st);
 }
 
@@ -162,13 +162,16 @@ static void on_piece(struct srv_letter *l)
 
     if (st->call)
         switch (p->step) {
+        case STEP_FIELD:
+            srv_call_field(st->call, p->type, p->bytes ? p->bytes : "");
+            break;
         case STEP_BEGIN:
         case STEP_BEGIN_LINES:
             if (!st->has_begun)
                 begin(st, p->step == STEP_BEGIN_LINES);
             break;
         case STEP_BYTES:
-            atomic_store(&st->unsent, rv_exchange_write(st->call->x, (rv_str){p->bytes, p->n}));
+            atomic_store(&st->unsent, rv_httpd_write(st->call->x, (rv_str){p->bytes, p->n}));
             break;
         case STEP_END:
             end(st);
@@ -204,6 +207,17 @@ static void post(struct srv_stream *st, struct piece *p)
         return;
     atomic_fetch_add(&st->refs, 1);
     srv_lane_post(&st->server->lane, &p->letter);
+}
+
+void srv_stream_field(struct srv_stream *st, const char *name, const char *value)
+{
+    struct piece *p = make(st, STEP_FIELD);
+
+    if (p) {
+        p->type = name;
+        p->bytes = rv_str_dup(rv_str_of(value));
+    }
+    post(st, p);
 }
 
 void srv_stream_begin(struct srv_stream *st)
