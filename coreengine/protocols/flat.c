@@ -8,20 +8,20 @@ typedef void say_fn(rv_protocol *p, const struct rv_origin *who, rv_str text);
 
 static void say(rv_protocol *p, const struct rv_origin *who, const struct rv_chat_shown *shown, say_fn *out)
 {
-    if (shown->begins_part)
-        out(p, who, RV_STR_LIT("\n\n"));
-    if (shown->gap.len > 0)
-        out(p, who, shown->gap);
-    for (rv_str rest = shown->text; rest.len > 0;) { /* what was held may be long */
+    rv_buf words = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
+
+    rv_buf_puts(&words, shown->begins_part ? "\n\n" : "");
+    rv_buf_add_str(&words, shown->gap);
+    rv_buf_add_str(&words, shown->text);
+    proto_keep(p, &words);
+    for (rv_str rest = rv_buf_str(&words); rest.len > 0 && p->rc == 0;) { /* what was held may be long */
         rv_str part = rv_utf8_cut(rest, RV_PROTOCOL_MAX_TEXT);
         part = part.len > 0 ? part : rest;
         out(p, who, part);
         rest = (rv_str){rest.ptr + part.len, rest.len - part.len};
     }
-    if (shown->begins_part)
-        proto_said(p, (rv_str){NULL, 0}, true);
-    proto_said(p, shown->gap, false);
-    proto_said(p, shown->text, false);
+    proto_said(p, rv_buf_str(&words), false);
+    rv_buf_fini(&words);
 }
 
 /* Of those that waited for another one to end. */

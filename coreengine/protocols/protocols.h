@@ -24,7 +24,8 @@
 enum rv_protocol_kind { RV_PROTOCOLS(RV_PROTOCOL_CONST) RV_N_PROTOCOLS };
 const char *rv_protocol_text(enum rv_protocol_kind kind); /* "ag-ui"; NULL: none of the list */
 
-#define RV_PROTOCOL_MAX_TEXT ((size_t)128 << 10) /* bytes of text in one event; more is split: events stay below 1 MB  \
+#define RV_PROTOCOL_MAX_TEXT                                                                                           \
+    ((size_t)128 << 10)                          /* bytes of text in one event; more is split: events stay below 1 MB  \
                                                   */
 #define RV_PROTOCOL_MAX_OUT   ((size_t)64 << 20) /* a ceiling for the buffer that a call appends to */
 #define RV_PROTOCOL_MAX_CALLS 4096               /* tool calls, agents and open parts that one stream keeps track of */

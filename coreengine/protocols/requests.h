@@ -21,6 +21,7 @@ struct rv_request_result {
     const char *call_id;
     rv_str content;    /* text, or JSON text of what was not a text */
     const char *error; /* NULL: it succeeded */
+    rv_buf room;       /* owned: what content borrows from */
 };
 /* An answer to a question that waits. */
 struct rv_request_answer {

@@ -158,7 +158,12 @@ static struct proto_owner *add_asked(rv_protocol *p, const char *visit, const ch
     o->parent = parent;
     o->origin.parent = &parent->origin;
     o->call = call ? call->shown : o->asked_by;
-    o->run = proto_name(p, o->call);
+    rv_buf run = RV_BUF_INIT(2 * MAX_NAME);
+    rv_buf_puts(&run, "agent-");
+    rv_buf_add_str(&run, rv_utf8_cut(rv_str_of(o->call), MAX_NAME));
+    proto_keep(p, &run);
+    o->run = proto_name(p, rv_buf_cstr(&run));
+    rv_buf_fini(&run);
     return p->rc == 0 ? o : NULL;
 }
 
