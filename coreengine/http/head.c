@@ -102,7 +102,7 @@ ptrdiff_t rv_head_scan(struct rv_head_scan *s, const struct rv_httpd_limits *lim
         if (step < 0)
             return -1;
         if (step == 2)
-            return (ptrdiff_t)s->at;
+            return is_in_limits(s, limits, why) ? (ptrdiff_t)s->at : -1;
     }
     return 0;
 }

@@ -193,10 +193,10 @@ void rv_out_raw(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum 
     bool is_well = true;
     for (size_t i = 0; i <= n; i++) {
         size_t done = skip < all[i].len ? skip : all[i].len;
-        rv_str rest = {all[i].ptr + done, all[i].len - done};
         skip -= done;
-        if (rest.len == 0)
+        if (done == all[i].len)
             continue;
+        rv_str rest = {all[i].ptr + done, all[i].len - done};
         if (i < n || owner == RV_BODY_BORROWED)
             is_well = is_well && append(c, rest);
         else {

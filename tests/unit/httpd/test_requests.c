@@ -121,7 +121,8 @@ START_TEST(asks_for_a_body_that_waits_to_be_asked_for)
     client_open(&w, &c);
     client_text(&c, "POST /x HTTP/1.1\r\nHost: localhost\r\nExpect: 100-Continue\r\nContent-Length: 3\r\n\r\n");
     ck_assert_str_eq(rv_buf_cstr(&c.got), "HTTP/1.1 100 Continue\r\n\r\n");
-    client_text(&c, "abc");
+    client_text(&c, "a"); /* in pieces */
+    client_text(&c, "bc");
     must_have(rv_buf_cstr(&c.got), "body 3 abc");
     client_close(&c);
 }

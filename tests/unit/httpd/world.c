@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -227,6 +228,7 @@ void client_open(struct world *w, struct client *c)
     *c = (struct client){.w = w, .fd = socket(AF_INET, SOCK_STREAM, 0)};
     rv_buf_init(&c->got, MAX_GOT);
     ck_assert_int_ge(c->fd, 0);
+    ck_assert_int_eq(setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)), 0); /* pieces go at once */
     ck_assert_int_eq(connect(c->fd, (struct sockaddr *)&at, sizeof at), 0);
     ck_assert_int_eq(fcntl(c->fd, F_SETFL, O_NONBLOCK), 0);
     world_run(w);
