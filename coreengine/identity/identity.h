@@ -48,7 +48,7 @@ bool rv_level_of(const char *word, enum rv_level *out);
     X(USAGE_READ, "usage:read", "what quotas have used")                                                               \
     X(METRICS_READ, "metrics:read", "metrics of the server")                                                           \
     X(KEYS_WRITE, "keys:write", "list, create and revoke API keys")
-enum rv_scope {
+enum rv_api_scope {
 #define X(name, word, meaning) RV_SCOPE_##name,
     RV_SCOPES(X)
 #undef X
@@ -57,7 +57,7 @@ enum rv_scope {
 #define RV_SCOPES_ALL ((UINT32_C(1) << RV_N_SCOPE) - 1)
 /* What a token or key has that does not say: all but the server's own. */
 #define RV_SCOPES_USUAL (RV_SCOPES_ALL & ~(UINT32_C(1) << RV_SCOPE_METRICS_READ | UINT32_C(1) << RV_SCOPE_KEYS_WRITE))
-const char *rv_scope_word(enum rv_scope scope);
+const char *rv_scope_word(enum rv_api_scope scope);
 /** A set of scopes from words with blanks or commas between them; "all", "usual" and "read" (all that end in :read) are
  * words, too. RV_E_INVALID: an unknown word, with the nearest one. */
 RV_MUST_CHECK int rv_scopes_parse(rv_str words, uint32_t *out, rv_err **err);
@@ -97,7 +97,7 @@ struct rv_refusal {
 /** Seconds for the header Retry-After: rounded up, at least 1. */
 int64_t rv_refusal_retry_s(const struct rv_refusal *no);
 /** RV_E_DENIED and *no filled in (403) when who lacks the scope; else 0. */
-RV_MUST_CHECK int rv_identity_needs(const struct rv_identity *who, enum rv_scope scope, struct rv_refusal *no);
+RV_MUST_CHECK int rv_identity_needs(const struct rv_identity *who, enum rv_api_scope scope, struct rv_refusal *no);
 
 /* --- Settings --- */
 

@@ -43,7 +43,7 @@ int64_t rv_refusal_retry_s(const struct rv_refusal *no)
     return s < 1 ? 1 : s;
 }
 
-int rv_identity_needs(const struct rv_identity *who, enum rv_scope scope, struct rv_refusal *no)
+int rv_identity_needs(const struct rv_identity *who, enum rv_api_scope scope, struct rv_refusal *no)
 {
     if (who->scopes >> scope & 1)
         return 0;

@@ -26,7 +26,7 @@ bool rv_level_of(const char *word, enum rv_level *out)
     return false;
 }
 
-const char *rv_scope_word(enum rv_scope scope)
+const char *rv_scope_word(enum rv_api_scope scope)
 {
     return words[scope];
 }
