@@ -198,7 +198,7 @@ static int judge(struct srv_call *c, rv_err **err)
         rc = rv_gate_count(s->gate, &c->who, now_us, &c->no);
     pthread_mutex_unlock(&s->gate_lock);
     if (rc == 0)
-        rc = rv_identity_needs(&c->who, (enum rv_scope)c->route->scope, &c->no);
+        rc = rv_identity_needs(&c->who, (enum rv_api_scope)c->route->scope, &c->no);
     c->is_refused = rc == RV_E_DENIED;
     return rc;
 }

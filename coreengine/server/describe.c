@@ -142,7 +142,7 @@ static void write_operation(rv_jw *w, const struct srv_route *r)
         rv_jw_obj(w);
         rv_jw_key(w, "bearer");
         rv_jw_arr(w);
-        rv_jw_text(w, rv_scope_word((enum rv_scope)r->scope));
+        rv_jw_text(w, rv_scope_word((enum rv_api_scope)r->scope));
         rv_jw_arr_end(w);
         rv_jw_obj_end(w);
     }
@@ -214,7 +214,7 @@ void rv_server_write_reference(rv_buf *out)
     for (size_t i = 0; i < srv_n_routes; i++) {
         const struct srv_route *r = &srv_routes[i];
         rv_buf_printf(out, "| `%s %s` | %s | %s | ", rv_method_text(r->method), r->path, r->summary,
-                      r->scope == SRV_OPEN ? "" : rv_scope_word((enum rv_scope)r->scope));
+                      r->scope == SRV_OPEN ? "" : rv_scope_word((enum rv_api_scope)r->scope));
         for (const char *p = r->query; p && *p;) {
             size_t n = strcspn(p, " ");
             rv_buf_printf(out, "%s`%.*s`", p == r->query ? "" : ", ", (int)n, p);

@@ -282,7 +282,7 @@ int srv_tasks_list(struct srv_call *c, rv_err **err)
     rv_jw_arr(&w);
     int rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);
     for (int i = 0; status && i < RV_N_TASK; i++)
-        if (strcmp(status, rv_task_status_word((enum rv_task_status)i)) == 0)
+        if (strcmp(status, rv_task_status_text((enum rv_task_status)i)) == 0)
             filter.statuses = 1u << i;
     if (rc == 0 && status && !filter.statuses)
         rc = RV_FAIL(err, RV_E_INVALID, "status \"%.40s\" is not a status of tasks", status);

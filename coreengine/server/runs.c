@@ -254,7 +254,7 @@ int srv_runs_list(struct srv_call *c, rv_err **err)
     rv_jw w = srv_call_json(c, 200);
 
     int rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);
-    for (int i = 0; status && i < RV_N_RUN_STATUSES; i++)
+    for (int i = 0; status && i < RV_N_RUN; i++)
         if (strcmp(status, rv_run_status_text((enum rv_run_status)i)) == 0)
             filter.statuses = 1u << i;
     if (rc == 0 && status && !filter.statuses)

@@ -134,11 +134,11 @@ void srv_call_free(struct srv_call *c);
 extern const struct rv_httpd_handler srv_handler; /* self: the server */
 
 /* --- routes.c --- */
-enum srv_scope { SRV_OPEN = -1 }; /* beside enum rv_scope: anybody */
+enum srv_scope { SRV_OPEN = -1 }; /* beside enum rv_api_scope: anybody */
 struct srv_route {
     enum rv_method method;
     const char *path; /* "/runs/{id}" */
-    int scope;        /* enum rv_scope, or SRV_OPEN */
+    int scope;        /* enum rv_api_scope, or SRV_OPEN */
     enum rv_protocol_family family;
     /** On a thread of the pool, with c->who, c->store, c->app. */
     int (*work)(struct srv_call *c, rv_err **err);

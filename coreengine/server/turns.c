@@ -487,7 +487,7 @@ static void on_stop(struct srv_letter *l)
     free(n);
 }
 
-static void send(struct srv_turns *all, void (*open)(struct srv_letter *l))
+static void tell_lane(struct srv_turns *all, void (*open)(struct srv_letter *l))
 {
     struct note *n = calloc(1, sizeof *n);
 
@@ -500,12 +500,12 @@ static void send(struct srv_turns *all, void (*open)(struct srv_letter *l))
 
 void srv_turns_drain(struct srv_turns *all)
 {
-    send(all, on_drain);
+    tell_lane(all, on_drain);
 }
 
 void srv_turns_stop(struct srv_turns *all)
 {
-    send(all, on_stop);
+    tell_lane(all, on_stop);
 }
 
 void srv_turns_free(struct srv_turns *all)
