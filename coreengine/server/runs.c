@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "coreengine/server/server_internal.h"
 
@@ -185,14 +186,18 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
 
 static int start(struct srv_call *c, const char *name, struct rv_app_submitted *out, rv_err **err)
 {
-    const struct rv_app_load_opts opts = {.script = c->server->opts->script, .keeps = true, .store = c->store};
-    rv_buf path = RV_BUF_INIT(8192);
+    struct rv_app_load_opts opts = {.keeps = true, .store = c->store};
+    rv_buf path = RV_BUF_INIT(8192), script = RV_BUF_INIT(8192);
     json_object *state = NULL;
     struct rv_app_loaded l;
 
     int rc = srv_pipeline_path(c->server, name, &path, err);
     if (rc == 0)
         rc = make_state(c, &state, err);
+    if (rc == 0 && c->server->opts->scripts) {
+        rv_buf_printf(&script, "%s/%s.yaml", c->server->opts->scripts, name);
+        opts.script = access(rv_buf_cstr(&script), F_OK) == 0 ? rv_buf_cstr(&script) : NULL;
+    }
     if (rc == 0) {
         rc = rv_app_load(&c->app, rv_buf_cstr(&path), &opts, &l, err);
         if (rc == 0) {
@@ -204,6 +209,7 @@ static int start(struct srv_call *c, const char *name, struct rv_app_submitted *
     }
     json_object_put(state);
     rv_buf_fini(&path);
+    rv_buf_fini(&script);
     return rc;
 }
 

@@ -237,6 +237,7 @@ static void on_drained(void *self)
     l->s.follows = NULL;
     srv_lane_read(&l->s.lane);
     srv_lane_close(&l->s.lane);
+    uv_stop(&l->s.loop); /* what is left goes with the HTTP server */
 }
 
 /* Clients of turns that are still under way are told a proper end while they can hear it. */

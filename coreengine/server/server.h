@@ -18,7 +18,8 @@ struct rv_server_opts {
     const char *certificate; /* PEM file; NULL: no TLS */
     const char *key;         /* PEM file */
     const char *pipelines;   /* folder of pipelines that clients may run; NULL: none */
-    const char *script;      /* answers for models, tools and people; NULL: none */
+    const char *script;      /* answers for models, tools and people in chats; NULL: none */
+    const char *scripts;     /* folder of scripts for pipelines, by their names; NULL: none */
     const char *const *capabilities; /* beside the built-in one, for chats */
     size_t n_capabilities;
     const char *model; /* "provider:model" of turns whose agent and request name none; NULL: the default */
