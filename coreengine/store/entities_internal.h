@@ -94,6 +94,8 @@ RV_MUST_CHECK int rv_keys_rename_session(struct sql_store *st, int64_t row, cons
                                          rv_err **err);
 /** Fill the index of a store that came from an older version, when that was not done yet. */
 RV_MUST_CHECK int rv_keys_rebuild(struct sql_store *st, int64_t *total, rv_err **err); /* a part of a write */
+/** Report rows that are found by something else than what they say, within a read transaction. */
+RV_MUST_CHECK int rv_keys_compare(struct rv_report *r, rv_err **err);
 RV_MUST_CHECK int rv_keys_catch_up(struct sql_store *st, rv_err **err);
 
 /* --- versions.c --- */

@@ -186,7 +186,12 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE TABLE logins (hash " TEXT " PRIMARY KEY, key_id " TEXT_HERE " REFERENCES api_keys (id) ON DELETE CASCADE,"
     " created_us " INT_HERE ", expires_us " INT_HERE ");"
     "CREATE INDEX logins_by_key ON logins (key_id, created_us);"
-    "CREATE INDEX logins_over ON logins (expires_us);",
+    "CREATE INDEX logins_over ON logins (expires_us);"
+    "CREATE TABLE tenant_keys (key " ID ", id " TEXT_HERE " UNIQUE, tenant " TEXT_HERE ", mode " TEXT_HERE ","
+    " status " TEXT_HERE ", algorithm " TEXT_HERE ", kms_key_id " TEXT_HERE ", wrapped_dek " TEXT_HERE ","
+    " public_key " TEXT ", created_us " INT_HERE ", retired_us " INT_HERE ");"
+    "CREATE UNIQUE INDEX tenant_keys_current ON tenant_keys (tenant) WHERE status = 'current';"
+    "INSERT INTO counters VALUES ('encryption', 0);",
 };
 
 struct header {

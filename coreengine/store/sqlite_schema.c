@@ -198,7 +198,15 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE TABLE logins (hash TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES api_keys (id) ON DELETE CASCADE,"
     " created_us INTEGER NOT NULL, expires_us INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE INDEX logins_by_key ON logins (key_id, created_us);"
-    "CREATE INDEX logins_over ON logins (expires_us);",
+    "CREATE INDEX logins_over ON logins (expires_us);"
+    /* Encryption: what is encrypted of a tenant ('': of those without a row of their own), and the keys, each
+     * wrapped by a master key that is not in the store. A tenant has one row that is current. The counter
+     * 'encryption' changes with the table; it is 0 while nothing was ever encrypted. */
+    "CREATE TABLE tenant_keys (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL,"
+    " mode TEXT NOT NULL, status TEXT NOT NULL, algorithm TEXT NOT NULL, kms_key_id TEXT NOT NULL,"
+    " wrapped_dek TEXT NOT NULL, public_key TEXT, created_us INTEGER NOT NULL, retired_us INTEGER NOT NULL);"
+    "CREATE UNIQUE INDEX tenant_keys_current ON tenant_keys (tenant) WHERE status = 'current';"
+    "INSERT INTO counters VALUES ('encryption', 0);",
 };
 
 struct header {

@@ -513,7 +513,7 @@ int rv_app_chat_enter(struct rv_app_chat *c, const char *session, const char *ag
     rv_chat *chat = NULL;
 
     chat_fill_opts(c, &c->app->scope, session, agent, &opts);
-    opts.services = rv_app_services_init(&c->services, c->app);
+    opts.services = c->services.app ? &c->services.exec : rv_app_services_init(&c->services, c->app);
     int rc = rv_chat_new(&opts, &chat, err);
     if (rc < 0)
         return rc;
@@ -526,6 +526,7 @@ void rv_app_chat_close(struct rv_app_chat *c)
 {
     rv_chat_free(c->chat);
     rv_app_engine_free(&c->loaded, c->engine);
+    rv_app_services_fini(&c->services);
     rv_agents_free(c->agents);
     rv_app_loaded_fini(&c->loaded);
     rv_store_close(c->store);

@@ -135,6 +135,7 @@ struct rv_worker { /* what does not change while it works */
     struct rv_needs offers;
     struct work_handler *handlers; /* owned */
     rv_quotas *quotas;             /* owned; NULL: none */
+    rv_app_handles *asked;         /* owned: handles of the store for what capabilities ask */
     rv_engine *engine;             /* for rv_engine_is_settled() */
 };
 struct work_desk;
