@@ -56,7 +56,7 @@ static int check_agent(struct srv_call *c, const char *name, rv_err **err)
 /* There is something new to say. */
 static int check_new(const struct srv_turn_ask *a, rv_err **err)
 {
-    if (a->req.n_results > 0 && !a->req.has_message)
+    if (a->req.n_results > 0 && !a->req.has_message && a->req.n_answers == 0)
         return RV_FAIL(err, RV_E_INVALID, "no tool of the client waits for these results");
     if (!a->req.has_message && a->req.n_answers == 0)
         return RV_FAIL(err, RV_E_INVALID, "the request has no message of the user");
