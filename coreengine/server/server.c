@@ -22,6 +22,7 @@ struct life {
     pthread_t worker_thread;
     bool has_worker;
     struct rv_worker_opts worker_opts;
+    struct rv_worker_stop worker_stop;
     struct rv_worker_done worker_done;
     struct rv_app worker_app;
     rv_err *worker_err; /* why it ended by itself */
@@ -257,6 +258,7 @@ static void drain(struct life *l)
     if (o->say)
         o->say(o->self, "draining: nothing new is accepted");
     srv_turns_drain(l->s.turns);
+    rv_worker_stop(&l->worker_stop);
     uv_timer_start(&l->grace, on_grace, (uint64_t)(grace_us / 1000 * 4 / 5), 0);
     rv_httpd_drain(l->s.httpd, grace_us, on_drained, l);
 }
@@ -311,7 +313,12 @@ static int start_worker(struct life *l, rv_err **err)
         return 0;
     l->worker_app = l->s.app;
     l->worker_opts = (struct rv_worker_opts){
-        .app = &l->worker_app, .concurrency = o->concurrency, .grace_us = o->grace_us, .say = o->say, .self = o->self};
+        .stop = &l->worker_stop,
+        .app = &l->worker_app,
+        .concurrency = o->concurrency,
+        .grace_us = o->grace_us,
+        .say = o->say,
+        .self = o->self};
     int failed = pthread_create(&l->worker_thread, NULL, work, l);
     if (failed)
         return RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
@@ -406,6 +413,7 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
         l->s.app.client = "api";
     pthread_mutex_init(&l->s.gate_lock, NULL);
     pthread_mutex_init(&l->s.desk_lock, NULL);
+    rv_worker_stop_init(&l->worker_stop);
     int rc = open_handles(l, err);
     if (rc == 0)
         rc = open_all(l, err);
@@ -425,6 +433,7 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
         l->worker_err = NULL;
     }
     rv_err_free(l->worker_err);
+    rv_worker_stop_fini(&l->worker_stop);
     free(l);
     return rc;
 }
