@@ -3,6 +3,7 @@
  * database can work on it.
  *
  * Only columns whose names occur in the statement are computed: a table may have long texts, and is computed whole. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -76,10 +77,9 @@ static bool is_bytes(const char *column)
 /* A column of a table as text; without what is empty if that says so. */
 static void put_column(struct writing *w, const char *table, const char *name, bool may_have_nul)
 {
-    rv_buf column = RV_BUF_INIT(200);
+    char c[200]; /* names of our own tables */
 
-    rv_buf_printf(&column, "%s.%s", table, name);
-    const char *c = rv_buf_cstr(&column);
+    snprintf(c, sizeof c, "%s.%s", table, name);
     bool is_of_session = w->kind->place == RV_PLACE_SESSIONS && strcmp(name, "metadata") == 0;
     if (w->is_postgres && (is_bytes(c) || is_of_session)) {
         if (!(w->kind->place == RV_PLACE_SCHEMAS || w->kind->place == RV_PLACE_MESSAGES || is_of_session))
@@ -93,7 +93,6 @@ static void put_column(struct writing *w, const char *table, const char *name, b
     } else {
         rv_buf_puts(w->out, c);
     }
-    rv_buf_fini(&column);
 }
 
 /* What was written behind `from` is an expression that may give an encrypted text: no statement can work on it, and it

@@ -442,6 +442,45 @@ int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, cons
     return rv_store_leave_write(s, rc, err);
 }
 
+/* --- Dates --- */
+
+static int redate_one(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_change *c,
+                      rv_err **err)
+{
+    struct rv_entity_found found;
+    int rc = rv_entity_see(st, scope, c->kind, c->id, &found, err);
+
+    if (rc == 0)
+        rc = rv_entity_check_owner(scope, found.tenant, found.user, err);
+    if (rc == 0) {
+        rv_sql_stmt *stmt = rv_sql_use(st, SQL_REDATE_ENTITY);
+        rv_sql_int(stmt, 1, found.key);
+        rv_sql_int(stmt, 2, c->now_us);
+        rc = rv_sql_run(stmt, "date a row", err);
+    }
+    json_object_put(found.row);
+    return rc;
+}
+
+int rv_store_redate_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
+                           int64_t now_us, rv_err **err)
+{
+    struct rv_store_scope sc;
+    struct rv_entity_change c;
+    int rc = rv_entity_check_change(scope, kind, id, now_us, &sc, &c, err);
+
+    if (rc == 0 && c.kind->place != RV_PLACE_ENTITIES)
+        rc = rv_entity_fail_place(c.kind, err);
+    if ((rc = rv_store_enter_write(s, rc, "date entity", err)) != 0)
+        return rc;
+    do
+        rc = redate_one(s->sql, &sc, &c, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
+}
+
+/* --- Deleting by name --- */
+
 #define AT_ONCE 100 /* rows of one name that are deleted between two looks */
 
 static int delete_some(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_change *c,
