@@ -64,7 +64,7 @@ static int make_key(const rv_keyring *ring, const char *tenant, struct fresh *f,
     return rc;
 }
 
-/* The count is first: whoever sets a mode at the same time waits for the end of this transaction. */
+/* The count is first: other processes that set a mode wait for the end of this transaction. */
 static int set_mode(struct sql_store *st, const char *tenant, enum rv_encryption_mode mode, const struct fresh *f,
                     int64_t now_us, rv_err **err)
 {

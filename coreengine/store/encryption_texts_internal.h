@@ -50,7 +50,7 @@ void rv_texts_row_init(struct rv_texts_row *r, const struct rv_texts_table *t);
 void rv_texts_row_fini(struct rv_texts_row *r);
 /** The statement that reads rows behind that one, which may be locked; rv_sql_finish() it. */
 rv_sql_stmt *rv_texts_page(struct rv_texts_walk *w, const struct rv_texts_row *after, int64_t limit, bool locks);
-/** A row of it, and each of its texts. */
+/** Take the row of a statement; visit each of its texts. */
 RV_MUST_CHECK int rv_texts_take(rv_sql_stmt *stmt, struct rv_texts_row *r, rv_err **err);
 RV_MUST_CHECK int rv_texts_visit(struct rv_texts_walk *w, struct rv_texts_row *r, rv_err **err);
 /** All texts, which stay as they are. */

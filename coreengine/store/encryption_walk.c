@@ -75,7 +75,7 @@ static int update(struct rv_texts_walk *w, const struct rv_texts_row *r, int64_t
     return rc;
 }
 
-/* What the row is found by follows from what of it is plain. */
+/* Only plain texts of a row are in the indexes. */
 static int index_row(struct sql_store *st, const struct rv_texts_row *r, rv_err **err)
 {
     const char *name = strcmp(r->table->name, "entities") == 0 ? r->ids[2] : r->table->name;

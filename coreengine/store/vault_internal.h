@@ -19,7 +19,8 @@ struct rv_place {
     bool is_engines;    /* no client is shown it as it is: it is decrypted in every mode */
 };
 
-/* Of a record, an interrupt or a task: what else is unique in its table. The engine's own rows are no client's. */
+/* Of a record, an interrupt or a task: what else is unique in its table. Clients never read these rows as they are
+ * kept. */
 static inline struct rv_place rv_engine_place(const char *tenant, const char *table, const char *id, const char *more,
                                               int64_t seq)
 {
@@ -52,7 +53,7 @@ bool rv_secret_is(rv_str kept);
 /** By which key; "" of a plain text. */
 void rv_secret_key(rv_str kept, char id[RV_ENCRYPTION_ID]);
 
-/** Was anything ever encrypted in the store? Else nobody needs to find out whose a row is. */
+/** Was anything ever encrypted in the store? If not, the tenant of a row need not be looked up. */
 RV_MUST_CHECK int rv_vault_is_used(struct sql_store *st, bool *out, rv_err **err);
 /** What the mode of a tenant is now; of the store's own writes of the present transaction. */
 RV_MUST_CHECK int rv_vault_mode(struct sql_store *st, const char *tenant, enum rv_encryption_mode *out, rv_err **err);
