@@ -213,6 +213,25 @@ void rv_app_dream_result(const char *id, const struct rv_app_dream *what, enum r
     rv_jw_obj_end(&w);
 }
 
+int rv_app_dream_is_empty(rv_store *store, const struct rv_store_scope *scope, const char *id, bool *out, rv_err **err)
+{
+    struct rv_app_past past;
+    struct rv_replayed r = {0};
+    int rc = rv_app_past_open(store, scope, id, &past, err);
+
+    *out = false;
+    if (rc < 0)
+        return rc;
+    rc = rv_app_past_replay(store, &past, 0, NULL, NULL, &r, err);
+    if (rc == 0) {
+        json_object *recent = rv_envelope_output(rv_run_envelope(r.run), RV_STR_LIT("recent"), NULL);
+        *out = recent && rv_json_get_bool(recent, "is_empty", out) && *out;
+        rv_replayed_fini(&r);
+    }
+    rv_app_past_fini(&past);
+    return rc;
+}
+
 /* --- all of it, in one call --- */
 
 struct dreaming {
@@ -249,9 +268,13 @@ static int find(struct dreaming *d, enum rv_app_go *go, bool *is_new, rv_err **e
         d->out->status = row.status;
         bool is_over = rv_run_status_is_final(row.status);
         rv_run_row_fini(&row);
+        bool is_empty = false;
         d->out->is_old = is_over && d->out->status == RV_RUN_COMPLETED && !d->what->again;
-        if (d->out->is_old || !is_over)
-            return 0;
+        if (d->out->is_old)
+            rc = rv_app_dream_is_empty(d->store, &d->app->scope, d->out->run, &is_empty, err);
+        if (rc < 0 || !is_over || (d->out->is_old && !is_empty))
+            return rc;
+        d->out->is_old = false;
     }
 }
 
