@@ -192,6 +192,18 @@ static void write_phase2(const rv_envelope *env, json_object *recent, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
+/* Why there is nothing to dream about; NULL: there is, or it is not known. */
+static const char *gather_error(const rv_envelope *env)
+{
+    json_object *gather = rv_envelope_output(env, RV_STR_LIT("gather"), NULL);
+    json_object *list = gather ? rv_json_get_arr(gather, "results") : NULL;
+    json_object *first = list ? json_object_array_get_idx(list, 0) : NULL;
+    json_object *error = first ? rv_json_get_obj(first, "error") : NULL;
+    const char *message = NULL;
+
+    return error && rv_json_get_text(error, "message", &message) ? message : NULL;
+}
+
 void rv_app_dream_result(const char *id, const struct rv_app_dream *what, enum rv_run_status status,
                          const rv_envelope *env, rv_buf *out)
 {
@@ -199,6 +211,7 @@ void rv_app_dream_result(const char *id, const struct rv_app_dream *what, enum r
     json_object *recent = rv_envelope_output(env, RV_STR_LIT("recent"), NULL);
     json_object *kept = rv_envelope_output(env, RV_STR_LIT("dream_chained"), NULL);
     const char *why = f->termination_reason ? f->termination_reason : rv_run_status_text(status), *chained = NULL;
+    why = gather_error(env) ? gather_error(env) : why;
     bool is_kept = !kept || !rv_json_get_text(kept, "status", &chained) || strcmp(chained, "error") != 0;
     rv_jw w = rv_jw_on(out);
 
