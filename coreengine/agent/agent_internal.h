@@ -57,6 +57,12 @@ struct tool_progress {
     struct tool_hooks hooks; /* of the step at `at` */
 };
 
+struct resource;
+struct resources { /* tools of the document that have a URI: resources.c */
+    struct resource *items;
+    size_t n;
+};
+
 struct rv_visit {
     struct rv_visit_shared *shared; /* borrowed; outlives the visit */
     const struct rv_agent *agent;   /* borrowed from the pipeline */
@@ -102,6 +108,7 @@ struct rv_visit {
     bool had_previous, stored;
     bool knows_outcome;  /* nothing can change the output after it was checked */
     json_object *caught; /* the failure that it handles, from the envelope; owned; NULL: none */
+    struct resources resources;
     struct tool_progress tools;
     struct model_progress model;
     enum rv_reason bound; /* the bound that failed it; RV_REASON_NONE: none did */
