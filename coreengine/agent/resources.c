@@ -152,15 +152,16 @@ static int open_one(struct resource *r, const struct rv_agentdoc_tool *tool, con
     return rc == 0 ? describe(r, err) : rc;
 }
 
-void rv_resources_fini(struct resources *r)
+void rv_resources_fini(rv_visit *v)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        rv_schema_free((rv_schema *)r->items[i].info.input);
-        json_object_put(r->items[i].info.input_json);
-        free(r->items[i].description);
+    for (size_t i = 0; i < v->n_resources; i++) {
+        rv_schema_free((rv_schema *)v->resources[i].info.input);
+        json_object_put(v->resources[i].info.input_json);
+        free(v->resources[i].description);
     }
-    free(r->items);
-    *r = (struct resources){NULL, 0};
+    free(v->resources);
+    v->resources = NULL;
+    v->n_resources = 0;
 }
 
 int rv_resources_open(rv_visit *v, rv_err **err)
@@ -175,12 +176,12 @@ int rv_resources_open(rv_visit *v, rv_err **err)
         n += rv_agentdoc_resource(doc, doc->tools[i].name) == &doc->tools[i];
     if (n == 0 || !(reader = c->tool(c->self, rv_str_of(RV_TOOL_READ_RESOURCE))))
         return 0;
-    v->resources.items = calloc(n, sizeof *v->resources.items);
-    if (!v->resources.items)
+    v->resources = calloc(n, sizeof *v->resources);
+    if (!v->resources)
         return RV_FAIL(err, RV_E_NOMEM, "describe the tools of agent \"%s\"", v->agent->name);
     for (size_t i = 0; i < doc->n_tools && rc == 0; i++)
         if (rv_agentdoc_resource(doc, doc->tools[i].name) == &doc->tools[i])
-            rc = open_one(&v->resources.items[v->resources.n++], &doc->tools[i], reader, err);
+            rc = open_one(&v->resources[v->n_resources++], &doc->tools[i], reader, err);
     return rc;
 }
 
@@ -188,9 +189,9 @@ int rv_resources_open(rv_visit *v, rv_err **err)
 
 static const struct resource *find(const rv_visit *v, rv_str name)
 {
-    for (size_t i = 0; i < v->resources.n; i++)
-        if (rv_str_is(name, v->resources.items[i].tool->name))
-            return &v->resources.items[i];
+    for (size_t i = 0; i < v->n_resources; i++)
+        if (rv_str_is(name, v->resources[i].tool->name))
+            return &v->resources[i];
     return NULL;
 }
 

@@ -24,7 +24,7 @@ bool rv_ask_allowed(const rv_visit *v, json_object *parameters, struct ask *out,
 /* --- resources.c: tools with a URI --- */
 /** Those of the agent's document; none, if nothing reads resources. A visit ends them in any case. */
 RV_MUST_CHECK int rv_resources_open(rv_visit *v, rv_err **err);
-void rv_resources_fini(struct resources *r);
+void rv_resources_fini(rv_visit *v);
 const struct rv_tool_info *rv_resource_tool(const rv_visit *v, rv_str name); /* NULL: it is not one of them */
 /** Does its URI have a word that the conversation would have to say, and does not? */
 bool rv_resource_lacks(const rv_visit *v, rv_str name, rv_str *word);

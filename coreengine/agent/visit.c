@@ -153,7 +153,7 @@ void rv_visit_free(rv_visit *v)
         return;
     rv_money_stop_waiting(v);
     rv_visit_tools_fini(&v->tools);
-    rv_resources_fini(&v->resources);
+    rv_resources_fini(v);
     free_progress(&v->model);
     json_object_put(v->output);
     json_object_put(v->previous);
