@@ -54,13 +54,21 @@ static const struct rv_cap_entry entries[] = {
          }),
          ALONE, keep_record),
     TOOL("search",
-         "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is not a query.",
+         "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning, with rank=hybrid also by words; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is not a query.",
          READS, NEEDS(["query"]),
          RV_CAP_JSON({
              "query": {"type": "string", "description": "begins with LOOKUP, SEARCH, FUZZY, TRAVERSE or SQL"},
              "limit": {"type": ["integer", "null"], "default": 20, "description": "results at most"}
          }),
          ASKS(["query"]), search),
+    TOOL("gather_activity",
+         "What the person of this conversation did in the last days, as a text for a dreamer: moments, conversations and files with their names. Long conversations get chunks first.",
+         WRITES ", \"timeout_ms\": 60000", ALWAYS,
+         RV_CAP_JSON({
+             "days": {"type": ["integer", "null"], "default": 1, "description": "1 to 366"},
+             "max_tokens": {"type": ["integer", "null"], "default": 38400, "description": "of the text, estimated; a section that does not fit is left out"}
+         }),
+         ASKS(["dreaming.gather"]), gather_activity),
     TOOL("save_moments",
          "Keep moments: what is worth coming back to, and what it is connected with. One of the same name is written over.",
          WRITES, NEEDS(["moments"]),
@@ -109,7 +117,7 @@ static const struct rv_cap_entry entries[] = {
              "crontab": {"type": "string", "description": "once: 2026-04-15T15:00+02:00 (UTC without an offset); again and again: five fields as 0 9 * * MON-FRI, or @daily; in UTC"},
              "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
          }),
-         ASKS(["entities.put", "schedules.add"]), remind_me),
+         ASKS(["moments.put", "schedules.add"]), remind_me),
     TOOL("save_plot",
          "Keep a drawing of this conversation: its source as text.",
          WRITES, NEEDS(["title", "source"]),

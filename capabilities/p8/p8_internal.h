@@ -107,6 +107,7 @@ int act(void *self, struct rv_cap_call *call);
 int keep_record(void *self, struct rv_cap_call *call);
 int save_moments(void *self, struct rv_cap_call *call);
 int get_moments(void *self, struct rv_cap_call *call);
+int gather_activity(void *self, struct rv_cap_call *call);
 int get_user_profile(void *self, struct rv_cap_call *call);
 int update_user_metadata(void *self, struct rv_cap_call *call);
 int search(void *self, struct rv_cap_call *call);

@@ -14,6 +14,7 @@ static const struct row {
     bool needs_none;                                               /* no store */
 } rows[] = {
     {"agents.save", app_agents_save, false},
+    {"dreaming.gather", app_dreaming_gather, false},
     {"entities.delete", app_entities_delete, false},
     {"entities.find", app_entities_find, false},
     {"entities.get", app_entities_get, false},
@@ -22,6 +23,7 @@ static const struct row {
     {"entities.merge_metadata", app_entities_merge_metadata, false},
     {"entities.put", app_entities_put, false},
     {"files.read", app_files_read, true},
+    {"moments.put", app_moments_put, false},
     {"query", app_query, false},
     {"quotas.take", app_quotas_take, false},
     {"schedules.add", app_schedules_add, false},

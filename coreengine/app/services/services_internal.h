@@ -35,6 +35,7 @@ RV_MUST_CHECK int app_tasks_add(const struct app_ask *a, rv_jw *w, rv_err **err)
 RV_MUST_CHECK int app_schedules_add(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_schedules_list(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_schedules_cancel(const struct app_ask *a, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int app_dreaming_gather(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_put(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_delete(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_merge_metadata(const struct app_ask *a, rv_jw *w, rv_err **err);
@@ -42,6 +43,7 @@ RV_MUST_CHECK int app_entities_merge_edges(const struct app_ask *a, rv_jw *w, rv
 RV_MUST_CHECK int app_entities_get(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_find(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_lookup(const struct app_ask *a, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int app_moments_put(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_quotas_take(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_query(const struct app_ask *a, rv_jw *w, rv_err **err);
 
