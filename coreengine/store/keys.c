@@ -5,6 +5,7 @@
 
 #include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 #define SUMMARY_CHARS 500
 #define MAX_KEY       ((size_t)8 * RV_ENTITY_MAX_NAME)
@@ -76,7 +77,9 @@ int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **er
 
 int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session, rv_err **err)
 {
-    bool is_described = session->description && *session->description;
+    enum rv_encryption_mode mode = RV_ENCRYPTION_NONE;
+    int rc = rv_vault_mode(st, session->tenant, &mode, err);
+    bool is_described = mode < RV_ENCRYPTION_PLATFORM && session->description && *session->description;
     const struct rv_key_source k = {.kind = "sessions",
                                     .row = row,
                                     .tenant = session->tenant,
@@ -85,7 +88,7 @@ int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_sessi
                                     .name = rv_str_of(session->name),
                                     .summary = rv_str_of(is_described ? session->description : session->name),
                                     .updated_us = session->created_us};
-    return rv_keys_put(st, &k, err);
+    return rc < 0 ? rc : rv_keys_put(st, &k, err);
 }
 
 int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name, rv_err **err)

@@ -299,7 +299,7 @@ int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, 
     a.until_ns = rv_pg_now_ns() + rows->ask->max_ms * MS;
     a.args[0] = scope->tenant;
     a.args[1] = scope->user;
-    rv_ask_write(scope, rows->ask->sql, st->schema, &text);
+    rv_ask_write(scope, rows->ask->sql, st->schema, rows->hides, &text);
     a.n_args = !strstr(rv_buf_cstr(&text), "$1") ? 0 : scope->user ? 2 : 1;
     rc = rv_buf_check(&text, "statement", err);
     if (rc == 0)

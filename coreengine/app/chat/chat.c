@@ -499,7 +499,7 @@ int rv_app_chat_enter(struct rv_app_chat *c, const char *session, const char *ag
     opts.agents = c->agents;
     opts.script = c->loaded.script;
     opts.settings = c->settings;
-    opts.services = rv_app_services_init(&c->services, c->app);
+    opts.services = c->services.app ? &c->services.exec : rv_app_services_init(&c->services, c->app);
     opts.agent = agent;
     opts.capabilities = c->capabilities;
     opts.n_capabilities = c->n_capabilities;
@@ -520,6 +520,7 @@ void rv_app_chat_close(struct rv_app_chat *c)
 {
     rv_chat_free(c->chat);
     rv_app_engine_free(&c->loaded, c->engine);
+    rv_app_services_fini(&c->services);
     rv_agents_free(c->agents);
     rv_app_loaded_fini(&c->loaded);
     rv_store_close(c->store);

@@ -201,7 +201,7 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     x.journal = j->journal;
     x.takes_journal = true;
     x.quotas = rv_app_limits_exec(&j->limits);
-    x.services = rv_app_services_init(&j->services, &j->app);
+    x.services = rv_app_services_init_shared(&j->services, &j->app, s->worker.asked);
     x.answer_from_script = x.script != NULL;
     x.observer = (struct rv_observer){.on_over = on_over, .self = j};
     if (j->loaded.agents) {
@@ -342,7 +342,8 @@ static int prepare(struct shell *s, const struct rv_worker_opts *opts, rv_err **
     w->lease_us = rv_app_lease_us(&w->app);
     w->n_max = opts->concurrency ? opts->concurrency : RV_WORKER_CONCURRENCY;
     rv_owner_name(w->owner);
-    int rc = rv_plugin_pool_new(&w->app.pool, err);
+    w->asked = rv_app_handles_new();
+    int rc = w->asked ? rv_plugin_pool_new(&w->app.pool, err) : RV_FAIL(err, RV_E_NOMEM, "make a worker");
     if (rc == 0)
         rc = rv_app_quotas_open(&w->app, &w->quotas, err);
     if (rc == 0)
@@ -396,6 +397,7 @@ int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out,
     if (s->done.n_left > 0)
         return rc;
     rv_work_handlers_free(s->worker.handlers, opts->n_handlers);
+    rv_app_handles_free(s->worker.asked);
     rv_plugin_pool_free(s->worker.app.pool);
     rv_needs_fini(&s->worker.offers);
     rv_quotas_free(s->worker.quotas);

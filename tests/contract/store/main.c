@@ -4,12 +4,12 @@
 int main(void)
 {
     static Suite *(*const suites[])(void) = {
-        runs_suite,           append_suite,          pending_suite,      interrupts_suite, owners_suite,
-        values_suite,         groups_suite,          arguments_suite,    faults_suite,     sessions_suite,
-        messages_suite,       turns_suite,           schemas_suite,      isolation_suite,  tasks_suite,
-        tasks_people_suite,   tasks_shares_suite,    tasks_random_suite, schedules_suite,  schedules_random_suite,
-        quotas_suite,         quotas_random_suite,   listen_suite,       workers_suite,    entities_suite,
-        entities_names_suite, entities_random_suite, moments_suite};
+        runs_suite,         append_suite,         pending_suite,         interrupts_suite, owners_suite,
+        values_suite,       groups_suite,         arguments_suite,       faults_suite,     sessions_suite,
+        messages_suite,     turns_suite,          schemas_suite,         isolation_suite,  tasks_suite,
+        tasks_people_suite, tasks_shares_suite,   tasks_random_suite,    schedules_suite,  schedules_random_suite,
+        quotas_suite,       api_keys_suite,       quotas_random_suite,   listen_suite,     workers_suite,
+        entities_suite,     entities_names_suite, entities_random_suite, moments_suite};
 
     worlds_begin();
     return rv_kit_run_suites(suites, RV_COUNT(suites));

@@ -116,6 +116,7 @@ Suite *tasks_random_suite(void);
 Suite *schedules_suite(void);
 Suite *schedules_random_suite(void);
 Suite *quotas_suite(void);
+Suite *api_keys_suite(void);
 Suite *quotas_random_suite(void);
 Suite *listen_suite(void);
 Suite *workers_suite(void);

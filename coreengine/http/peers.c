@@ -1,0 +1,122 @@
+/* Who is connected, and how often: addresses of peers, and a table of how many connections each has. */
+#include "coreengine/http/http_internal.h"
+
+#include <stdlib.h>
+
+#define N_BUCKETS 4096
+
+struct peer_count {
+    struct peer_count *next;
+    struct rv_peer key; /* of an IPv6 address the first half: who has one address has 2^64 */
+    size_t n;
+};
+struct rv_peers {
+    uint64_t seed; /* of the hash, which clients must not guess */
+    struct peer_count *buckets[N_BUCKETS];
+};
+
+static const unsigned char v4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+static bool is_v4(const struct rv_peer *p)
+{
+    return memcmp(p->bytes, v4_prefix, sizeof v4_prefix) == 0;
+}
+
+struct rv_peer rv_peer_of(const struct sockaddr *address)
+{
+    struct rv_peer p = {{0}};
+
+    if (address->sa_family == AF_INET6)
+        memcpy(p.bytes, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, sizeof p.bytes);
+    if (address->sa_family == AF_INET) {
+        memcpy(p.bytes, v4_prefix, sizeof v4_prefix);
+        memcpy(p.bytes + sizeof v4_prefix, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
+    }
+    return p;
+}
+
+bool rv_peer_is_loopback(const struct rv_peer *p)
+{
+    static const unsigned char one[16] = {[15] = 1};
+
+    return is_v4(p) ? p->bytes[12] == 127 : memcmp(p->bytes, one, sizeof one) == 0;
+}
+
+void rv_peer_text(const struct rv_peer *p, char out[RV_PEER_MAX])
+{
+    out[0] = '\0';
+    if (is_v4(p))
+        uv_inet_ntop(AF_INET, p->bytes + 12, out, RV_PEER_MAX);
+    else
+        uv_inet_ntop(AF_INET6, p->bytes, out, RV_PEER_MAX);
+}
+
+struct rv_peers *rv_peers_new(uint64_t seed)
+{
+    struct rv_peers *t = calloc(1, sizeof *t);
+
+    if (t)
+        t->seed = seed;
+    return t;
+}
+
+void rv_peers_free(struct rv_peers *t)
+{
+    for (size_t i = 0; t && i < N_BUCKETS; i++)
+        while (t->buckets[i]) {
+            struct peer_count *next = t->buckets[i]->next;
+            free(t->buckets[i]);
+            t->buckets[i] = next;
+        }
+    free(t);
+}
+
+static struct rv_peer key_of(const struct rv_peer *p)
+{
+    struct rv_peer key = *p;
+
+    if (!is_v4(p))
+        memset(key.bytes + 8, 0, 8);
+    return key;
+}
+
+/* The place of the pointer to the entry of key, or where one is to be put. */
+static struct peer_count **find(struct rv_peers *t, const struct rv_peer *key)
+{
+    uint64_t h = t->seed;
+
+    for (size_t i = 0; i < sizeof key->bytes; i++)
+        h = (h ^ key->bytes[i]) * UINT64_C(0x100000001b3);
+    h ^= h >> 29;
+    struct peer_count **at = &t->buckets[h % N_BUCKETS];
+    while (*at && memcmp((*at)->key.bytes, key->bytes, sizeof key->bytes) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+bool rv_peers_add(struct rv_peers *t, const struct rv_peer *p, size_t max)
+{
+    struct rv_peer key = key_of(p);
+    struct peer_count **at = find(t, &key);
+
+    if (!*at) {
+        *at = calloc(1, sizeof **at);
+        if (*at)
+            (*at)->key = key;
+    }
+    if (!*at || (max > 0 && (*at)->n >= max))
+        return false;
+    (*at)->n++;
+    return true;
+}
+
+void rv_peers_remove(struct rv_peers *t, const struct rv_peer *p)
+{
+    struct rv_peer key = key_of(p);
+    struct peer_count **at = find(t, &key), *gone = *at;
+
+    if (gone && --gone->n == 0) {
+        *at = gone->next;
+        free(gone);
+    }
+}

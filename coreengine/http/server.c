@@ -1,0 +1,418 @@
+/* The server: listening, the one timer and the work that waits for the loop, draining, the end. */
+#include "coreengine/http/http_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define BACKLOG      4096
+#define FLUSH_US     INT64_C(1000000) /* after the deadline of a drain, for the last bytes */
+#define ACCEPT_US    INT64_C(100000)  /* until a connection that could not be taken is tried again */
+#define MAX_TIMER_MS UINT64_C(60000)
+
+/* --- the loop --- */
+
+static bool owes_accept(const rv_httpd *s)
+{
+    for (const struct rv_listener *l = s->listeners; l; l = l->next)
+        if (l->owes_accept)
+            return true;
+    return false;
+}
+
+static int64_t next_us(const rv_httpd *s)
+{
+    int64_t next = rv_wheel_next_us(s->wheel), retry = rv_httpd_now(s) + ACCEPT_US;
+
+    if (s->is_draining && s->conns && s->deadline_us < next)
+        next = s->deadline_us;
+    return owes_accept(s) && retry < next ? retry : next;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    rv_httpd *s = timer->data;
+
+    s->timer_us = RV_HTTPD_NEVER;
+    rv_httpd_tend(s);
+}
+
+void rv_httpd_arm(rv_httpd *s)
+{
+    int64_t next = next_us(s), now = rv_httpd_now(s);
+    uint64_t ms = next <= now ? 0 : (uint64_t)(next - now + 999) / 1000;
+
+    if (s->is_freed || next >= s->timer_us)
+        return; /* it comes in time, and looks again */
+    s->timer_us = next;
+    uv_update_time(s->loop);
+    uv_timer_start(&s->timer, on_timer, ms < MAX_TIMER_MS ? ms : MAX_TIMER_MS, 0);
+}
+
+static void close_broken(rv_httpd *s)
+{
+    while (s->broken) {
+        struct rv_conn *c = s->broken;
+        s->broken = c->broken_next;
+        rv_conn_close(c, RV_GONE_LEFT);
+    }
+}
+
+static void work(rv_httpd *s)
+{
+    close_broken(s);
+    rv_httpd_exchange_tell_all(s);
+    if (!s->todo && !s->broken)
+        uv_idle_stop(&s->idle);
+    if (s->is_draining && !s->conns && s->done) {
+        void (*done)(void *self) = s->done;
+        s->done = NULL;
+        done(s->done_self);
+    }
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+    work(idle->data);
+}
+
+void rv_httpd_look(rv_httpd *s)
+{
+    if (!s->is_freed)
+        uv_idle_start(&s->idle, on_idle); /* nothing happens if it runs */
+}
+
+/* --- making --- */
+
+static int check_limits(const struct rv_httpd_limits *l, rv_err **err)
+{
+    if (l->max_head < 256 || l->max_head > (size_t)1 << 20)
+        return RV_FAIL(err, RV_E_INVALID, "limit of the head of a request: 256 bytes to 1 MiB");
+    if (l->max_fields < 1 || l->max_fields > 1000)
+        return RV_FAIL(err, RV_E_INVALID, "limit of the fields of a request: 1 to 1000");
+    if (l->max_target < 1 || l->max_connections < 1 || l->send_buffer < 0)
+        return RV_FAIL(err, RV_E_INVALID, "limits of the target and of connections: at least 1");
+    if (l->head_us <= 0 || l->keep_alive_us <= 0 || l->body_grace_us < 0 || l->stall_us < 0 || l->heartbeat_us < 0)
+        return RV_FAIL(err, RV_E_INVALID, "a limit of time is negative, or 0 where there has to be one");
+    return 0;
+}
+
+static void free_memory(rv_httpd *s)
+{
+    for (size_t i = 0; s->hosts && i < s->o.n_hosts; i++)
+        free(s->hosts[i]);
+    free(s->hosts);
+    free(s->wheel);
+    rv_peers_free(s->peers);
+    free(s->read_room);
+    rv_tls_room_free(s->tls_room);
+    free(s);
+}
+
+static bool copy_hosts(rv_httpd *s, const struct rv_httpd_opts *opts)
+{
+    s->hosts = calloc(opts->n_hosts + 1, sizeof *s->hosts);
+    for (size_t i = 0; s->hosts && i < opts->n_hosts; i++)
+        if (!(s->hosts[i] = rv_str_dup(rv_str_of(opts->hosts[i]))))
+            return false;
+    s->o.hosts = NULL;
+    return s->hosts != NULL;
+}
+
+static void fill_in(rv_httpd *s, const struct rv_httpd_opts *opts)
+{
+    s->o = *opts;
+    s->loop = opts->loop;
+    s->todo_end = &s->todo;
+    s->timer_us = RV_HTTPD_NEVER;
+    if (!s->o.clock.now_us)
+        s->o.clock = rv_clock_system();
+    if (!s->o.rand.fill)
+        s->o.rand = rv_rand_system();
+}
+
+int rv_httpd_new(const struct rv_httpd_opts *opts, rv_httpd **out, rv_err **err)
+{
+    int rc = check_limits(&opts->limits, err);
+    if (rc < 0)
+        return rc;
+    rv_httpd *s = calloc(1, sizeof *s);
+    if (!s)
+        return RV_FAIL(err, RV_E_NOMEM, "make a server");
+    fill_in(s, opts);
+    s->wheel = malloc(sizeof *s->wheel);
+    s->peers = rv_peers_new(rv_rand_u64(s->o.rand));
+    s->read_room = malloc(RV_HTTPD_READ_BYTES);
+    if (!copy_hosts(s, opts) || !s->wheel || !s->peers || !s->read_room) {
+        free_memory(s);
+        return RV_FAIL(err, RV_E_NOMEM, "make a server");
+    }
+    rv_wheel_init(s->wheel, rv_httpd_now(s));
+    uv_timer_init(s->loop, &s->timer);
+    uv_idle_init(s->loop, &s->idle);
+    s->timer.data = s->idle.data = s;
+    s->n_handles = 2;
+    *out = s;
+    return 0;
+}
+
+/* --- the end --- */
+
+static void free_listener(struct rv_listener *l)
+{
+    rv_tls_ctx_free(l->tls_ctx);
+    free(l->certificate);
+    free(l->key);
+    free(l);
+}
+
+/* Nothing of the loop is left: listeners are freed here, because connections point to theirs. */
+static void free_all(rv_httpd *s)
+{
+    while (s->listeners) {
+        struct rv_listener *next = s->listeners->next;
+        free_listener(s->listeners);
+        s->listeners = next;
+    }
+    free_memory(s);
+}
+
+void rv_httpd_handle_closed(rv_httpd *s)
+{
+    if (--s->n_handles == 0 && s->is_freed && !s->is_freeing)
+        free_all(s);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    rv_httpd_handle_closed(handle->data);
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    rv_httpd_handle_closed(((struct rv_listener *)handle->data)->s);
+}
+
+/* Of a listener that could not listen. */
+static void on_refused_closed(uv_handle_t *handle)
+{
+    rv_httpd *s = ((struct rv_listener *)handle->data)->s;
+
+    free_listener(handle->data);
+    rv_httpd_handle_closed(s);
+}
+
+static void stop_listening(rv_httpd *s)
+{
+    for (struct rv_listener *l = s->listeners; l; l = l->next) {
+        if (l->is_open)
+            uv_close((uv_handle_t *)&l->tcp, on_listener_closed);
+        l->is_open = l->owes_accept = false;
+    }
+}
+
+void rv_httpd_free(rv_httpd *s)
+{
+    if (!s)
+        return;
+    s->done = NULL;
+    s->is_freeing = true;
+    stop_listening(s);
+    for (struct rv_conn *c = s->conns, *next; c; c = next) {
+        next = c->next;
+        rv_conn_close(c, RV_GONE_STOPPED);
+    }
+    s->broken = NULL;
+    while (s->todo)
+        rv_httpd_exchange_tell_all(s);
+    s->is_freed = true;
+    while (s->exchanges) {
+        rv_httpd_exchange *x = s->exchanges;
+        s->exchanges = x->next;
+        rv_httpd_exchange_orphan(x);
+    }
+    uv_close((uv_handle_t *)&s->timer, on_handle_closed);
+    uv_close((uv_handle_t *)&s->idle, on_handle_closed);
+    for (int i = 0; !s->o.runs_on && s->n_handles > 0 && i < 1000; i++)
+        uv_run(s->loop, UV_RUN_NOWAIT);
+    s->is_freeing = false;
+    if (s->n_handles == 0)
+        free_all(s);
+}
+
+/* --- listening --- */
+
+static void on_connection(uv_stream_t *stream, int status)
+{
+    struct rv_listener *l = stream->data;
+
+    if (status == 0)
+        rv_conn_accept(l);
+}
+
+static int fail_uv(int rc, const struct rv_httpd_listen *at, rv_err **err)
+{
+    int code = rc == UV_EADDRINUSE                         ? RV_E_EXISTS
+               : rc == UV_EACCES                           ? RV_E_DENIED
+               : rc == UV_EINVAL || rc == UV_EADDRNOTAVAIL ? RV_E_INVALID
+               : rc == UV_ENOMEM                           ? RV_E_NOMEM
+                                                           : RV_E_IO;
+
+    return RV_FAIL(err, code, "listen at %s port %d: %s", at->address, at->port, uv_strerror(rc));
+}
+
+static int address_of(const struct rv_httpd_listen *at, struct sockaddr_storage *out, rv_err **err)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)(void *)out;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)(void *)out;
+
+    memset(out, 0, sizeof *out);
+    if (at->port < 0 || at->port > 65535)
+        return RV_FAIL(err, RV_E_INVALID, "invalid port %d: use 1 to 65535, or 0 for any", at->port);
+    if (uv_ip4_addr(at->address, at->port, v4) == 0 || uv_ip6_addr(at->address, at->port, v6) == 0)
+        return 0;
+    RV_FAIL(err, RV_E_INVALID, "invalid address \"%s\"", at->address);
+    rv_err_hint(err, "use a numeric address such as 127.0.0.1 (this machine only), 0.0.0.0 or ::");
+    return RV_E_INVALID;
+}
+
+static int open_socket(struct rv_listener *l, const struct rv_httpd_listen *at, const struct sockaddr_storage *address,
+                       int *port, rv_err **err)
+{
+    struct sockaddr_storage bound;
+    int len = sizeof bound;
+    int rc = uv_tcp_bind(&l->tcp, (const struct sockaddr *)address, 0);
+
+    if (rc == 0)
+        rc = uv_listen((uv_stream_t *)&l->tcp, BACKLOG, on_connection);
+    if (rc == 0)
+        rc = uv_tcp_getsockname(&l->tcp, (struct sockaddr *)&bound, &len);
+    if (rc < 0)
+        return fail_uv(rc, at, err);
+    *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&bound)->sin6_port
+                                              : ((struct sockaddr_in *)(void *)&bound)->sin_port);
+    return 0;
+}
+
+static int set_up_tls(struct rv_listener *l, const struct rv_httpd_listen *at, rv_err **err)
+{
+    rv_httpd *s = l->s;
+
+    if (!at->certificate)
+        return 0;
+    if (!at->key)
+        return RV_FAIL(err, RV_E_INVALID, "a certificate needs a key: name the file of its private key, too");
+    l->certificate = rv_str_dup(rv_str_of(at->certificate));
+    l->key = rv_str_dup(rv_str_of(at->key));
+    if (!s->tls_room)
+        s->tls_room = rv_tls_room_new();
+    if (!l->certificate || !l->key || !s->tls_room)
+        return RV_FAIL(err, RV_E_NOMEM, "listen at %s", at->address);
+    return rv_tls_ctx_new(l->certificate, l->key, &l->tls_ctx, err);
+}
+
+int rv_httpd_listen(rv_httpd *s, const struct rv_httpd_listen *at, int *port, rv_err **err)
+{
+    struct sockaddr_storage address;
+    int rc = address_of(at, &address, err);
+    if (rc < 0)
+        return rc;
+    struct rv_listener *l = calloc(1, sizeof *l);
+    if (!l)
+        return RV_FAIL(err, RV_E_NOMEM, "listen at %s", at->address);
+    struct rv_peer own = rv_peer_of((struct sockaddr *)&address);
+    l->s = s;
+    l->is_loopback = rv_peer_is_loopback(&own);
+    rc = set_up_tls(l, at, err);
+    if (rc < 0) {
+        free_listener(l);
+        return rc;
+    }
+    uv_tcp_init(s->loop, &l->tcp);
+    l->tcp.data = l;
+    s->n_handles++;
+    rc = open_socket(l, at, &address, port, err);
+    if (rc < 0) {
+        uv_close((uv_handle_t *)&l->tcp, on_refused_closed);
+        return rc;
+    }
+    l->is_open = true;
+    l->next = s->listeners;
+    s->listeners = l;
+    return 0;
+}
+
+int rv_httpd_reload(rv_httpd *s, rv_err **err)
+{
+    for (struct rv_listener *l = s->listeners; l; l = l->next) {
+        struct rv_tls_ctx *fresh = NULL;
+        if (!l->tls_ctx)
+            continue;
+        int rc = rv_tls_ctx_new(l->certificate, l->key, &fresh, err);
+        if (rc < 0)
+            return rc;
+        rv_tls_ctx_free(l->tls_ctx);
+        l->tls_ctx = fresh;
+    }
+    return 0;
+}
+
+/* --- draining and time --- */
+
+void rv_httpd_drain(rv_httpd *s, int64_t deadline_us, void (*done)(void *self), void *self)
+{
+    s->deadline_us = rv_httpd_now(s) + deadline_us;
+    if (s->is_draining) {
+        rv_httpd_arm(s);
+        return;
+    }
+    s->is_draining = true;
+    s->done = done;
+    s->done_self = self;
+    stop_listening(s);
+    for (struct rv_conn *c = s->conns, *next; c; c = next) {
+        next = c->next;
+        if (c->state == RV_CONN_HEAD && !c->has_spoken && c->is_used)
+            rv_conn_close(c, RV_GONE_STOPPED);
+    }
+    for (rv_httpd_exchange *x = s->exchanges; x; x = x->next)
+        rv_httpd_exchange_note(x, RV_NOTE_STOP);
+    rv_httpd_arm(s);
+    rv_httpd_look(s);
+}
+
+/* The deadline of a drain: a last word to everyone, and soon the end. */
+static void end_all(rv_httpd *s)
+{
+    bool is_last = s->is_past_deadline;
+
+    s->is_past_deadline = true;
+    s->deadline_us = is_last ? RV_HTTPD_NEVER : rv_httpd_now(s) + FLUSH_US;
+    for (struct rv_conn *c = s->conns, *next; c; c = next) {
+        next = c->next;
+        if (is_last || c->state == RV_CONN_HEAD)
+            rv_conn_close(c, RV_GONE_STOPPED);
+        else if (c->state == RV_CONN_BODY || c->state == RV_CONN_ANSWER)
+            rv_conn_stop(c);
+    }
+}
+
+void rv_httpd_tend(rv_httpd *s)
+{
+    int64_t now = rv_httpd_now(s);
+    struct rv_wheel_entry *e;
+
+    while ((e = rv_wheel_pop(s->wheel, now)))
+        rv_conn_tend((struct rv_conn *)(void *)((char *)e - offsetof(struct rv_conn, clock)), now);
+    for (struct rv_listener *l = s->listeners; l; l = l->next)
+        if (l->owes_accept)
+            rv_conn_accept(l);
+    if (s->is_draining && s->conns && now >= s->deadline_us)
+        end_all(s);
+    work(s);
+    rv_httpd_arm(s);
+}
+
+void rv_httpd_counts(const rv_httpd *s, struct rv_httpd_counts *out)
+{
+    *out = s->counts;
+}
