@@ -31,5 +31,6 @@ Suite *traverse_suite(void);
 Suite *sql_suite(void);
 Suite *hostile_suite(void);
 Suite *scripts_suite(void);
+Suite *existence_suite(void);
 
 #endif
