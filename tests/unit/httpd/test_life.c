@@ -139,10 +139,8 @@ START_TEST(is_freed_with_exchanges_under_way)
         rv_httpd_reply(x, &(struct rv_httpd_answer){.status = 200});
     }
     ck_assert_int_eq(w.n_freed, 2);
-    close(later.fd);
-    close(stream.fd);
-    rv_buf_fini(&later.got);
-    rv_buf_fini(&stream.got);
+    client_close(&later);
+    client_close(&stream);
 }
 END_TEST
 
