@@ -249,12 +249,12 @@ START_TEST(limits_how_long_a_client_takes_nothing)
     }
     world_run(&w);
     ck_assert(!rv_httpd_is_gone(w.x));
-    while (!rv_httpd_is_gone(w.x) && rv_httpd_write(w.x, rv_buf_str(&text)) == 0) {
+    while (rv_httpd_write(w.x, rv_buf_str(&text)) == 0) {
     }
-    world_pass(&w, 1 * S);
-    ck_assert_str_eq(rv_buf_cstr(&w.told), "drain ");
+    world_pass(&w, 1 * S); /* 60 seconds since the first byte that waited */
+    ck_assert(!rv_httpd_is_gone(w.x));
     world_pass(&w, 59 * S);
-    ck_assert_str_eq(rv_buf_cstr(&w.told), "drain gone:slow ");
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&w.told), "gone:slow "));
 }
 END_TEST
 
