@@ -1,6 +1,7 @@
-/* save_moments and get_moments: memory with a time. */
+/* save_moments, get_moments and gather_activity: memory with a time. */
 #include "capabilities/p8/p8_internal.h"
 
+#include <json-c/linkhash.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -290,4 +291,34 @@ static json_object *get(struct tool *t, const void *self)
 int get_moments(void *self, struct rv_cap_call *call)
 {
     return tool_call(self, call, NULL, get);
+}
+
+/* --- gather_activity --- */
+
+static json_object *gather(struct tool *t, const void *self)
+{
+    int64_t days = arg_int(t, "days", 1), tokens = arg_int(t, "max_tokens", 38400);
+    json_object *args, *said, *result;
+
+    (void)self;
+    if (!user_of(t))
+        return tool_fail(t, DENIED, "user_id is required for dreaming");
+    if (t->code)
+        return NULL;
+    args = json_object_new_object();
+    add(t, args, "days", json_object_new_int64(days));
+    add(t, args, "max_tokens", json_object_new_int64(tokens));
+    said = ask_take(t, "dreaming.gather", args);
+    if (!said)
+        return NULL;
+    result = success(t, "ok");
+    json_object_object_foreach (said, key, value)
+        add(t, result, key, json_object_get(value));
+    json_object_put(said);
+    return result;
+}
+
+int gather_activity(void *self, struct rv_cap_call *call)
+{
+    return tool_call(self, call, NULL, gather);
 }

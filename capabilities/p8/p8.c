@@ -27,7 +27,7 @@ static const struct rv_cap_entry entries[] = {
                      "type": "string",
                      "minLength": 1,
                      "maxLength": 64,
-                     "description": "observation, elicit, delegate, complete, escalate, or a word that whoever shows the conversation knows"
+                     "description": "observation, elicit, delegate, complete, escalate, or a word that the program which shows the conversation knows"
                  },
                  "payload": {
                      "type": ["object", "null"],
@@ -54,7 +54,7 @@ static const struct rv_cap_entry entries[] = {
      }),
      keep_record},
     {RV_CAP_TOOL, "search", RV_CAP_JSON({
-         "description": "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is not a query.",
+         "description": "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning, with rank=hybrid also by words; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is not a query.",
          "risk": "read_only",
          "category": "read",
          "input_schema": {
@@ -69,6 +69,23 @@ static const struct rv_cap_entry entries[] = {
          "services": ["query"]
      }),
      search},
+    {RV_CAP_TOOL, "gather_activity", RV_CAP_JSON({
+         "description": "What the person of this conversation did in the last days, as a text for a dreamer: moments, conversations and files with their names. Long conversations get chunks first.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "timeout_ms": 60000,
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "properties": {
+                 "days": {"type": ["integer", "null"], "default": 1, "description": "1 to 366"},
+                 "max_tokens": {"type": ["integer", "null"], "default": 38400, "description": "of the text, estimated; a section that does not fit is left out"}
+             }
+         },
+         "services": ["dreaming.gather"]
+     }),
+     gather_activity},
     {RV_CAP_TOOL, "save_moments", RV_CAP_JSON({
          "description": "Keep moments: what is worth coming back to, and what it is connected with. One of the same name is written over.",
          "risk": "write",
@@ -152,7 +169,7 @@ static const struct rv_cap_entry entries[] = {
                  "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
              }
          },
-         "services": ["entities.put", "schedules.add"]
+         "services": ["moments.put", "schedules.add"]
      }),
      remind_me},
     {RV_CAP_TOOL, "save_plot", RV_CAP_JSON({
@@ -241,6 +258,43 @@ static const struct rv_cap_entry entries[] = {
          "services": ["entities.put", "http.request", "quotas.take"]
      }),
      web_search},
+    {RV_CAP_TOOL, "save_agent", RV_CAP_JSON({
+         "description": "Save an agent for the person of this conversation: its document, as YAML or JSON. Without a document the program that shows the conversation is asked to save the one that it has.",
+         "risk": "high",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "properties": {
+                 "name": {"type": ["string", "null"], "default": null, "description": "in place of the name in the document"},
+                 "schema_yaml": {"type": ["string", "null"], "default": null, "description": "the document: name, description (the prompt), tools, properties, ..."},
+                 "description": {"type": ["string", "null"], "default": null, "description": "one line about the agent, for lists"},
+                 "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null},
+                 "overwrite": {"type": ["boolean", "null"], "default": false, "description": "replace an agent of that name"}
+             }
+         },
+         "services": ["agents.save"]
+     }),
+     save_agent},
+    {RV_CAP_TOOL, "parse_file", RV_CAP_JSON({
+         "description": "Read a text file of the folder that is configured for files. It is kept for get_file and for searches, unless save_to_db is false.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["uri"],
+             "properties": {
+                 "uri": {"type": "string", "description": "path in that folder"},
+                 "user_id": {"type": ["string", "null"], "default": null, "description": "leave it out"},
+                 "save_to_db": {"type": ["boolean", "null"], "default": true}
+             }
+         },
+         "services": ["entities.put", "files.read"]
+     }),
+     parse_file},
     P8_AGENTS
     RV_CAP_END,
 };

@@ -47,9 +47,10 @@ int reply_take(struct rv_cap_call *call, json_object *obj, bool failed);
 
 struct tool {
     struct rv_cap_call *call;
-    json_object *args; /* an object */
-    const char *echo;  /* the argument that an error repeats; NULL: none */
-    const char *code;  /* it failed; NULL: not yet */
+    json_object *args;  /* an object */
+    const char *echo;   /* the argument that an error repeats; NULL: none */
+    const char *code;   /* it failed; NULL: not yet */
+    const char *action; /* type of the action that its failure is as well; NULL: none */
     char error[2048];
     bool no_memory;
 };
@@ -64,6 +65,8 @@ __attribute__((format(printf, 3, 4))) void *tool_fail(struct tool *t, const char
 bool tool_forgive(struct tool *t, const char *code);
 
 json_object *text(const char *s);
+/** Mark obj as an action, which the engine turns into an event. payload is taken; NULL: none. */
+void mark_action(struct tool *t, json_object *obj, const char *type, json_object *payload);
 /** Add a member; value is taken, NULL is null. Failure sets t->no_memory. */
 void add(struct tool *t, json_object *obj, const char *key, json_object *value);
 void push(struct tool *t, json_object *list, json_object *value);
@@ -104,6 +107,7 @@ int act(void *self, struct rv_cap_call *call);
 int keep_record(void *self, struct rv_cap_call *call);
 int save_moments(void *self, struct rv_cap_call *call);
 int get_moments(void *self, struct rv_cap_call *call);
+int gather_activity(void *self, struct rv_cap_call *call);
 int get_user_profile(void *self, struct rv_cap_call *call);
 int update_user_metadata(void *self, struct rv_cap_call *call);
 int search(void *self, struct rv_cap_call *call);
@@ -113,5 +117,7 @@ int remove_plot(void *self, struct rv_cap_call *call);
 int get_file(void *self, struct rv_cap_call *call);
 int read_resource(void *self, struct rv_cap_call *call);
 int web_search(void *self, struct rv_cap_call *call);
+int save_agent(void *self, struct rv_cap_call *call);
+int parse_file(void *self, struct rv_cap_call *call);
 
 #endif

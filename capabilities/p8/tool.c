@@ -59,6 +59,25 @@ bool tool_forgive(struct tool *t, const char *code)
     return true;
 }
 
+void mark_action(struct tool *t, json_object *obj, const char *type, json_object *payload)
+{
+    add(t, obj, "_action_event", json_object_new_boolean(1));
+    add(t, obj, "action_type", text(type));
+    if (payload)
+        add(t, obj, "payload", payload);
+}
+
+/* The engine looks for the marker in the data of a result. */
+static void mark_failure(struct tool *t, json_object *result)
+{
+    json_object *payload = json_object_new_object(), *data = json_object_new_object();
+
+    add(t, payload, "error", text(t->error));
+    add(t, payload, "code", text(t->code));
+    mark_action(t, data, t->action, payload);
+    add(t, result, "data", data);
+}
+
 static json_object *error_of(struct tool *t)
 {
     json_object *result = json_object_new_object();
@@ -69,6 +88,8 @@ static json_object *error_of(struct tool *t)
     add(t, result, "error_type", text(type_of(t->code)));
     if (t->echo)
         add(t, result, t->echo, json_object_get(json_object_object_get(t->args, t->echo)));
+    if (t->action)
+        mark_failure(t, result);
     return result;
 }
 

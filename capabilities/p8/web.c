@@ -46,14 +46,23 @@ static json_object *request_of(struct tool *t, const struct p8 *p, const char *q
     return args;
 }
 
+static json_object *refuse(struct tool *t, int status, const char *pause)
+{
+    if (status == 401 || status == 403)
+        return tool_fail(t, PROVIDER, "Search failed: the search engine does not accept the key (status %d)", status);
+    if (status == 429 && pause && strspn(pause, "0123456789") == strlen(pause) && strlen(pause) < 10)
+        return tool_fail(t, PROVIDER, "Search failed: too many searches (status 429): try again in %s s", pause);
+    return tool_fail(t, PROVIDER, "Search failed: the search engine answers with status %d", status);
+}
+
 static json_object *hits_of(struct tool *t, json_object *said)
 {
-    json_object *status = member(said, "status"), *found, *results;
     const char *body = text_in(said, "body");
+    int status = json_object_get_int(member(said, "status"));
+    json_object *found, *results;
 
-    if (json_object_get_int(status) != 200)
-        return tool_fail(t, PROVIDER, "Search failed: the search engine answers with status %d",
-                         json_object_get_int(status));
+    if (status != 200)
+        return refuse(t, status, text_in(member(said, "headers"), "retry-after"));
     found = body ? json_of(body) : NULL;
     results = json_object_get(member(found, "results"));
     json_object_put(found);

@@ -27,6 +27,7 @@ struct rv_app {
     const char *store;           /* file of the store; NULL: REEVE_STORE, else the default place */
     const char *sync;            /* durability of a commit: full, normal, off; NULL: REEVE_SYNC, else full */
     const char *quotas;          /* file of quotas; NULL: REEVE_QUOTAS, else the user's settings; "": none */
+    const char *files;           /* folder of files for capabilities; NULL: REEVE_FILES; "": none (services/files.c) */
     bool no_store;               /* nothing is kept */
     struct rv_store_scope scope; /* tenant NULL: the default one; user NULL: the rows of all users */
     const char *client;          /* name of this front in the context of agents, such as "cli"; NULL: none */

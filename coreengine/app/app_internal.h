@@ -55,6 +55,9 @@ RV_MUST_CHECK int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, co
 int64_t rv_app_lease_us(const struct rv_app *app);
 /** rv_app_run_keep() in a transaction that the caller began. */
 RV_MUST_CHECK int rv_app_run_keep_in_group(struct rv_app_run *run, const rv_envelope *env, rv_err **err);
+/** The same, counted as one of another quota than runs. */
+RV_MUST_CHECK int rv_app_run_keep_counted(struct rv_app_run *run, const rv_envelope *env, enum rv_quota_kind counts,
+                                          rv_err **err);
 /** The same for what was loaded from a bundle of the store, by its hash. */
 RV_MUST_CHECK int rv_app_run_keep_bundled(struct rv_app_run *run, const char *bundle, const rv_envelope *env,
                                           rv_err **err);

@@ -116,6 +116,7 @@ READ_KIND(read_model_calls, MODEL_CALLS, false)
 READ_KIND(read_runs, RUNS, false)
 READ_KIND(read_tasks, TASKS, false)
 READ_KIND(read_web_searches, WEB_SEARCHES, false)
+READ_KIND(read_dreams, DREAMS, false)
 READ_KIND(read_model_call_rate, MODEL_CALLS, true)
 READ_KIND(read_run_rate, RUNS, true)
 READ_KIND(read_task_rate, TASKS, true)
@@ -133,6 +134,7 @@ static const struct rv_key quota_keys[] = {
     KIND("runs", read_runs, "amounts", "Runs that begin, or are submitted."),
     KIND("tasks", read_tasks, "amounts", "Tasks of other types that a worker begins."),
     KIND("web_searches", read_web_searches, "amounts", "Searches of the web by tools."),
+    KIND("dreams", read_dreams, "amounts", "Dreamings that begin."),
 };
 static const struct rv_key rate_keys[] = {
     KIND("model_calls", read_model_call_rate, "times", "Calls of models."),

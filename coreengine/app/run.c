@@ -239,14 +239,15 @@ int rv_app_run_open(struct rv_app_run *run, rv_err **err)
     return rc;
 }
 
-static int keep_new(struct rv_app_run *run, const char *bundle, const rv_envelope *env, bool in_group, rv_err **err)
+static int keep_new(struct rv_app_run *run, const char *bundle, const rv_envelope *env, bool in_group,
+                    enum rv_quota_kind counts, rv_err **err)
 {
     int rc = converse(run, &run->state->talk, err);
     const struct rv_app_begin begin = {.conversation = conversation_of(run->state->talk),
                                        .bundle = bundle,
                                        .in_group = in_group,
                                        .limits = &run->state->limits,
-                                       .counts = RV_QUOTA_RUNS};
+                                       .counts = counts};
 
     rv_app_limits_set(&run->state->limits, run->state->quotas, run->app->scope.tenant, rv_envelope_user(env));
     return rc < 0 ? rc : rv_app_keep(run, env, &begin, err);
@@ -254,17 +255,22 @@ static int keep_new(struct rv_app_run *run, const char *bundle, const rv_envelop
 
 int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
 {
-    return keep_new(run, NULL, env, false, err);
+    return keep_new(run, NULL, env, false, RV_QUOTA_RUNS, err);
 }
 
 int rv_app_run_keep_in_group(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
 {
-    return keep_new(run, NULL, env, true, err);
+    return keep_new(run, NULL, env, true, RV_QUOTA_RUNS, err);
+}
+
+int rv_app_run_keep_counted(struct rv_app_run *run, const rv_envelope *env, enum rv_quota_kind counts, rv_err **err)
+{
+    return keep_new(run, NULL, env, true, counts, err);
 }
 
 int rv_app_run_keep_bundled(struct rv_app_run *run, const char *bundle, const rv_envelope *env, rv_err **err)
 {
-    return keep_new(run, bundle, env, true, err);
+    return keep_new(run, bundle, env, true, RV_QUOTA_RUNS, err);
 }
 
 /* --- what happens while it goes on --- */
@@ -462,6 +468,7 @@ void rv_app_run_fini(struct rv_app_run *run)
         if (run->state->closes_store)
             rv_store_close(run->store);
         rv_quotas_free(run->state->quotas);
+        rv_app_services_fini(&run->state->services);
         free(run->state->id);
         free(run->state);
     }

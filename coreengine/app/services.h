@@ -1,5 +1,6 @@
 /* The services of coreengine/tools/services.h that need a store: a run's capabilities queue tasks and schedules under
- * the tenant and the user of the run. Each ask opens the store for itself, on the thread that asks. */
+ * the tenant and the user of the run. Asks are answered on the threads that ask, by handles of the store that are used
+ * again. */
 #ifndef RV_APP_SERVICES_H
 #define RV_APP_SERVICES_H
 
@@ -14,13 +15,26 @@ struct rv_app_scratch {
     pthread_mutex_t lock;
     rv_store *store; /* NULL: nothing was asked yet */
 };
+/* Handles of a store that are not in use. */
+typedef struct rv_app_handles rv_app_handles;
+rv_app_handles *rv_app_handles_new(void); /* NULL: no memory */
+/** No handle is left but those of asks under way, which close them. NULL is fine. */
+void rv_app_handles_free(rv_app_handles *h);
+
 struct rv_app_services {
     struct rv_exec_services exec;   /* for struct rv_exec_opts */
     const struct rv_app *app;       /* borrowed */
     struct rv_app_scratch *scratch; /* borrowed; NULL: the store of app */
+    rv_app_handles *handles;        /* NULL until something is asked */
+    bool shares;                    /* the handles are borrowed */
 };
-/** For runs that are kept; s and app outlive them. Gives &s->exec. */
+/** For runs that are kept; s and app outlive them. Gives &s->exec. End it with rv_app_services_fini() when no run is
+ * left. */
 const struct rv_exec_services *rv_app_services_init(struct rv_app_services *s, const struct rv_app *app);
+/** The same with handles that others use, too; they outlive s. It need not be ended. */
+const struct rv_exec_services *rv_app_services_init_shared(struct rv_app_services *s, const struct rv_app *app,
+                                                           rv_app_handles *handles);
+void rv_app_services_fini(struct rv_app_services *s); /* also of a zeroed one */
 /** The same with a store of its own, which is empty and is gone with the scratch: for a test. rv_app_scratch_fini()
  * it when no run is left. */
 const struct rv_exec_services *rv_app_services_init_scratch(struct rv_app_services *s, const struct rv_app *app,

@@ -2,6 +2,7 @@
  * folder; files of interrupted runs: {reeve_run: 1, rules, pipeline, script, state}. */
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/runfile.h"
+#include "coreengine/store/keyring.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,6 +86,19 @@ static int sync_of(const struct rv_app *app, enum rv_store_sync *out, rv_err **e
     return RV_FAIL(err, RV_E_INVALID, "invalid REEVE_SYNC \"%s\": use full, normal or off", word);
 }
 
+/* The master keys that the environment names; NULL: none. The caller has a reference. */
+static int keyring_of(rv_keyring **out, rv_err **err)
+{
+    const char *file = rv_app_env("REEVE_ENCRYPTION_KEY_FILE"), *text = rv_app_env("REEVE_ENCRYPTION_KEY");
+
+    *out = NULL;
+    if (file && text)
+        return RV_FAIL(err, RV_E_INVALID, "REEVE_ENCRYPTION_KEY_FILE and REEVE_ENCRYPTION_KEY are both set: use one");
+    if (file)
+        return rv_keyring_read_file(file, out, err);
+    return text ? rv_keyring_read(rv_str_of(text), "REEVE_ENCRYPTION_KEY", out, err) : 0;
+}
+
 static int make_folders(const char *path, rv_err **err)
 {
     char *copy = rv_str_dup(rv_str_of(path));
@@ -146,6 +160,8 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
         rc = sync_of(app, &opts.sync, err);
     if (rc == 0 && use == RV_APP_STORE_MAKE && !named_store(app)) /* a file */
         rc = make_folders(rv_buf_cstr(&path), err);
+    if (rc == 0)
+        rc = keyring_of(&opts.ring, err);
     if (rc == 0) {
         log_store(app, rv_buf_cstr(&path));
         rc = rv_store_open(rv_buf_cstr(&path), &opts, out, &cause);
@@ -161,6 +177,7 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
             *err = cause;
         }
     }
+    rv_keyring_unref(opts.ring);
     rv_buf_fini(&path);
     return rc;
 }

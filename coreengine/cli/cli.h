@@ -50,7 +50,7 @@ struct rv_cli_takes {
     const char *list;  /* the command that prints the others, one a line */
 };
 extern const struct rv_cli_takes rv_cli_takes_runs, rv_cli_takes_sessions, rv_cli_takes_agents, rv_cli_takes_tasks,
-    rv_cli_takes_schedules, rv_cli_takes_kinds;
+    rv_cli_takes_schedules, rv_cli_takes_kinds, rv_cli_takes_keys;
 
 /* How a verb uses the store that its command line names. It is open while the verb runs. */
 enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV_CLI_CHANGES, RV_CLI_MAKES };

@@ -93,6 +93,7 @@ const struct rv_cli_takes rv_cli_takes_runs = {"run", "last", "reeve runs list -
                           rv_cli_takes_agents = {"agent", "", "reeve agents list --names"},
                           rv_cli_takes_tasks = {"task", "", "reeve tasks list --ids"},
                           rv_cli_takes_schedules = {"schedule", "", "reeve schedules list --names"},
+                          rv_cli_takes_keys = {"key", "", "reeve keys list --ids"},
                           rv_cli_takes_kinds = {"kind", "", "reeve entities list --ids"};
 
 /* --- verbs --- */

@@ -205,6 +205,9 @@ static void man_environment(rv_buf *b)
     } variables[] = {
         {"REEVE_CAPABILITY_PATH", "folders that are searched for capabilities, colon\\-separated"},
         {"REEVE_STORE", "where runs are kept, when \\-\\-store does not say"},
+        {"REEVE_ENCRYPTION_KEY_FILE",
+         "file with the master keys of encryption, the first of which is used for new ones"},
+        {"REEVE_ENCRYPTION_KEY", "the master keys themselves, instead of a file"},
         {"REEVE_SYNC", "durability of a commit, when \\-\\-sync does not say"},
         {"REEVE_USER",
          "the user whose runs, sessions and agents are visible, when \\-\\-user does not say; empty: all users"},

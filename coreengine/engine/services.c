@@ -3,7 +3,6 @@
  * here; all else by the program (struct rv_exec_services), on the thread that asks. */
 #include "coreengine/engine/services_internal.h"
 
-#include <json-c/linkhash.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,15 +105,15 @@ static void write_event(const struct service_call *c, const char *name, json_obj
 
 static int publish(const struct service_call *c, rv_err **err)
 {
+    static const char *const known[] = {"name", "data"};
     RV_AUTO(rv_buf_fini) rv_buf line = RV_BUF_INIT(MAX_EVENT);
     json_object *data = NULL;
     const char *name = "";
 
-    json_object_object_foreach (c->args, key, value) {
-        (void)value;
-        if (strcmp(key, "name") != 0 && strcmp(key, "data") != 0)
-            return RV_FAIL(err, RV_E_INVALID, "there is no argument \"%.100s\": there are \"name\" and \"data\"", key);
-    }
+    int rc = rv_service_check_args(c->args, known, RV_COUNT(known), err);
+
+    if (rc < 0)
+        return rc;
     if (!rv_json_get_text(c->args, "name", &name) || !is_event_name(name))
         return RV_FAIL(err, RV_E_INVALID, "\"name\" is not a name of an event (a-z, then a-z 0-9 _ . -, at most %d)",
                        MAX_EVENT_NAME);
@@ -123,7 +122,7 @@ static int publish(const struct service_call *c, rv_err **err)
     if (c->x->n_published == MAX_EVENTS)
         return RV_FAIL(err, RV_E_LIMIT, "the capabilities of this run have published %d events", MAX_EVENTS);
     write_event(c, name, data, &line);
-    int rc = rv_buf_check(&line, "event", err);
+    rc = rv_buf_check(&line, "event", err);
     if (rc < 0)
         return rc;
     c->x->n_published++;

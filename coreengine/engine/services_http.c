@@ -66,27 +66,6 @@ static void fetch_free(struct fetch *f)
 
 /* --- what is asked --- */
 
-static int check_members(json_object *args, rv_err **err)
-{
-    static const char *const known[] = {"url", "method", "headers", "body", "max_bytes", "timeout_ms"};
-
-    json_object_object_foreach (args, key, value) {
-        size_t i = 0;
-        (void)value;
-        while (i < RV_COUNT(known) && strcmp(known[i], key) != 0)
-            i++;
-        if (i == RV_COUNT(known)) {
-            const char *near = rv_nearest(rv_str_of(key), known, RV_COUNT(known));
-            int rc = RV_FAIL(err, RV_E_INVALID, "there is no argument \"%.100s\"", key);
-            rv_err_hint(err,
-                        near ? "did you mean \"%s\"?" : "there are url, method, headers, body, max_bytes, timeout_ms%s",
-                        near ? near : "");
-            return rc;
-        }
-    }
-    return 0;
-}
-
 static int read_number(json_object *args, const char *key, int64_t most, int64_t *out, rv_err **err)
 {
     if (!json_object_object_get_ex(args, key, NULL))
@@ -180,8 +159,9 @@ static int read_texts(struct fetch *f, json_object *args, rv_err **err)
 
 static int read_request(struct fetch *f, json_object *args, bool any, rv_err **err)
 {
+    static const char *const known[] = {"url", "method", "headers", "body", "max_bytes", "timeout_ms"};
     int64_t timeout_ms = USUAL_MS;
-    int rc = check_members(args, err);
+    int rc = rv_service_check_args(args, known, RV_COUNT(known), err);
 
     f->max_body = USUAL_BODY;
     if (rc == 0)

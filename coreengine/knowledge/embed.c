@@ -169,8 +169,9 @@ int rv_knowledge_embed(rv_store *s, const struct rv_knowledge_embed *how, struct
     if (rc == 0 && !rv_embedding_is_local(rv_buf_cstr(&w.provider)) && !how->embedder)
         rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is asked by requests, which cannot be made here",
                      rv_buf_cstr(&w.provider));
-    /* Also when it is the same: rows that were written while another process had another one are queued. */
-    if (rc == 0)
+    /* Also when it is the same: rows that were written while another process had another one are queued. That reads
+     * all rows. */
+    if (rc == 0 && (how->provider || !how->is_again))
         rc = rv_store_set_embedding_provider(s, rv_buf_cstr(&w.provider), now_of(&w), err);
     if (rc == 0)
         rc = work(&w, err);

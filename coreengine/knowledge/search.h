@@ -67,6 +67,7 @@ struct rv_knowledge_embed {
     size_t batch;         /* texts of one call; 0: 20 */
     const struct rv_knowledge_embedder *embedder;
     struct rv_clock clock;
+    bool is_again; /* work of this process was done before: rows that lack a vector are in the queue already */
 };
 struct rv_knowledge_embedded {
     int64_t processed, skipped, failed;

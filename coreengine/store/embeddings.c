@@ -182,23 +182,29 @@ int rv_store_claim_embeddings(rv_store *s, const char *provider, size_t limit, i
 
 /* --- The end of an attempt --- */
 
-static int take_off(struct sql_store *st, const struct rv_embedding *e, rv_err **err)
+/* *was_ours: the claim still held. It does not when the row was deleted or got another text, or its lease ended. */
+static int take_off(struct sql_store *st, const struct rv_embedding *e, bool *was_ours, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_DONE_EMBEDDING);
+    int64_t n = 0;
 
     rv_sql_int(stmt, 1, e->key);
     rv_sql_int(stmt, 2, e->attempts);
-    return rv_sql_run(stmt, "take a row from the queue", err);
+    int rc = rv_sql_run_counted(stmt, &n, "take a row from the queue", err);
+    *was_ours = n == 1;
+    return rc;
 }
 
 static int put_vector(struct sql_store *st, const struct rv_embedding *e, const char *provider, const float *vector,
                       size_t dims, int64_t now_us, rv_err **err)
 {
-    int rc = rv_vector_keep(st, e->kind->name, e->row, provider, e->hash, vector, dims, now_us, err);
+    bool is_ours = false;
+    int rc = take_off(st, e, &is_ours, err);
 
-    if (rc == 0)
-        rc = rv_tokens_touch(st, e->kind->name, e->row, err);
-    return rc < 0 ? rc : take_off(st, e, err);
+    if (rc < 0 || !is_ours)
+        return rc;
+    rc = rv_vector_keep(st, e->kind->name, e->row, provider, e->hash, vector, dims, now_us, err);
+    return rc < 0 ? rc : rv_tokens_touch(st, e->kind->name, e->row, err);
 }
 
 int rv_store_put_vector(rv_store *s, const struct rv_embedding *row, const char *provider, const float *vector,
@@ -220,12 +226,13 @@ int rv_store_put_vector(rv_store *s, const struct rv_embedding *row, const char 
 
 int rv_store_skip_embedding(rv_store *s, const struct rv_embedding *row, rv_err **err)
 {
+    bool was_ours;
     int rc = rv_store_enter_write(s, 0, "skip embedding", err);
 
     if (rc != 0)
         return rc;
     do
-        rc = take_off(s->sql, row, err);
+        rc = take_off(s->sql, row, &was_ours, err);
     while (rv_store_repeats(s, &rc, err));
     return rv_store_leave_write(s, rc, err);
 }

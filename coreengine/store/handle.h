@@ -28,6 +28,8 @@ struct rv_store_opts {
     int64_t busy_ms; /* how long to wait for other writers; 0: 60000 */
     bool read_only;  /* nothing is created, migrated or written: writes are RV_E_DENIED */
     bool must_exist; /* RV_E_NOT_FOUND instead of a new file */
+    struct rv_keyring
+        *ring;       /* master keys (keyring.h), for what is encrypted; the store takes a reference. NULL: none */
     bool takes_copy; /* for rv_store_copy(): an unfinished copy may be in it, which is RV_E_STATE otherwise */
 };
 /** Open or create. url: "memory:", "sqlite:PATH", a path, or "postgres://..." (also "postgresql://...") with what libpq

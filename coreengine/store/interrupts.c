@@ -4,22 +4,25 @@
 #include <string.h>
 
 #include "coreengine/store/store_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 #define MAX_SQL   4096
 #define MAX_SHOWN ((size_t)16 << 10) /* bytes of a question that are kept here; the pending row has the whole text */
 
 /* --- what a step of a run changes --- */
 
-static int add(struct sql_store *st, int64_t run, const struct rv_pending *p, rv_err **err)
+static int add(struct sql_store *st, const struct found_run *run, const char *id, const struct rv_pending *p,
+               rv_err **err)
 {
+    const struct rv_place at = rv_engine_place(run->tenant, "interrupts", id, p->id, 0);
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_INTERRUPT);
     rv_str text = {p->text.ptr ? p->text.ptr : "", p->text.len};
 
-    rv_sql_int(stmt, 1, run);
+    rv_sql_int(stmt, 1, run->key);
     rv_sql_text(stmt, 2, p->id);
     rv_sql_text(stmt, 3, p->kind);
     rv_sql_text(stmt, 4, p->stage);
-    rv_sql_str(stmt, 5, rv_utf8_cut(text, MAX_SHOWN));
+    rv_secret_bind(stmt, 5, SQL_STR, &at, "text", rv_utf8_cut(text, MAX_SHOWN));
     rv_sql_int(stmt, 6, p->created_us);
     rv_sql_int(stmt, 7, p->expires_us);
     return rv_sql_run(stmt, "write an interrupt", err);
@@ -39,7 +42,8 @@ static int settle(struct sql_store *st, const struct found_run *run, const struc
         rv_sql_text(stmt, n++, a->settled.id);
     rv_sql_text(stmt, n++, rv_interrupt_status_text(a->settled.status));
     rv_sql_int(stmt, n++, a->now_us);
-    rv_sql_str(stmt, n, a->settled.reason);
+    const struct rv_place at = rv_engine_place(run->tenant, "interrupts", a->run, NULL, 0);
+    rv_secret_bind(stmt, n, SQL_STR, &at, "reason", a->settled.reason);
     return rv_sql_run(stmt, "settle an interrupt", err);
 }
 
@@ -65,7 +69,7 @@ int rv_interrupts_keep(struct sql_store *st, const struct found_run *run, const 
     if (run->n_open > 0)
         rc = settle(st, run, a, err);
     for (size_t i = 0; i < a->n_pending && rc == 0; i++)
-        rc = add(st, run->key, &a->pending[i], err);
+        rc = add(st, run, a->run, &a->pending[i], err);
     if (rc == 0)
         rc = close_rest(st, run, a, err);
     return rc == 0 ? rv_sql_run_key(st, SQL_COUNT_OPEN, run->key, "count interrupts", err) : rc;
@@ -138,8 +142,6 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_interrupt_r
         .session = rv_sql_text_at(stmt, 4, &lacked),
         .kind = rv_sql_text_at(stmt, 5, &lacked),
         .stage = rv_sql_text_at(stmt, 6, &lacked),
-        .text = rv_sql_str_at(stmt, 7),
-        .reason = rv_sql_str_at(stmt, 8),
         .created_us = rv_sql_int_at(stmt, 10),
         .expires_us = rv_sql_int_at(stmt, 11),
         .ended_us = rv_sql_int_at(stmt, 12),
@@ -149,7 +151,10 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_interrupt_r
     if (!out->run || !out->id || !out->tenant || !out->user || !out->session || !out->kind || !out->stage ||
         rv_interrupt_status_of(rv_sql_str_at(stmt, 9), &out->status, NULL) < 0)
         return rv_store_damaged(st, err, "an interrupt of run \"%s\" is damaged", out->run ? out->run : "");
-    return 0;
+    struct rv_place at = rv_engine_place(out->tenant, "interrupts", out->run, out->id, 0);
+    int rc = rv_secret_at(stmt, 7, &at, "text", &out->text, err);
+    at.ids[1] = NULL; /* an answer need not name its question */
+    return rc < 0 ? rc : rv_secret_at(stmt, 8, &at, "reason", &out->reason, err);
 }
 
 static int list(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_interrupt_filter *f,

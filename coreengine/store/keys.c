@@ -5,6 +5,7 @@
 
 #include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 #define SUMMARY_CHARS 500
 #define MAX_KEY       ((size_t)8 * RV_ENTITY_MAX_NAME)
@@ -76,7 +77,9 @@ int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **er
 
 int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session, rv_err **err)
 {
-    bool is_described = session->description && *session->description;
+    enum rv_encryption_mode mode = RV_ENCRYPTION_NONE;
+    int rc = rv_vault_mode(st, session->tenant, &mode, err);
+    bool is_described = mode < RV_ENCRYPTION_PLATFORM && session->description && *session->description;
     const struct rv_key_source k = {.kind = "sessions",
                                     .row = row,
                                     .tenant = session->tenant,
@@ -85,7 +88,7 @@ int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_sessi
                                     .name = rv_str_of(session->name),
                                     .summary = rv_str_of(is_described ? session->description : session->name),
                                     .updated_us = session->created_us};
-    return rv_keys_put(st, &k, err);
+    return rc < 0 ? rc : rv_keys_put(st, &k, err);
 }
 
 int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name, rv_err **err)
@@ -241,6 +244,113 @@ static int index_kind(struct sql_store *st, const struct rv_kind *kind, json_obj
     return rc;
 }
 
+/* --- Comparing it with the rows --- */
+
+/* In a write transaction the row is locked, so that one of two processes does it. */
+static int is_behind(struct sql_store *st, bool *behind, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_LOCK_SCHEMAS);
+
+    rv_sql_text(stmt, 1, "keys");
+    int rc = rv_sql_step(stmt, "look at the keys", err);
+    *behind = rc == 1 && rv_sql_int_at(stmt, 0) == 0;
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+static void say(struct rv_report *r, const struct rv_kind *kind, json_object *whole, const char *what)
+{
+    rv_buf said = RV_BUF_INIT(2 * MAX_KEY);
+
+    rv_buf_printf(&said, "row \"%.*s\" of %s %s", RV_STR_ARG(text_of(whole, "id")), kind->name, what);
+    rv_report_add_index(r, rv_buf_str(&said));
+    rv_buf_fini(&said);
+}
+
+static int compare_row(struct rv_report *r, const struct rv_kind *kind, json_object *whole, const char *provider,
+                       rv_sql_stmt *kept, rv_err **err)
+{
+    rv_buf key = RV_BUF_INIT(MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
+    const char *what = NULL;
+    int rc = write_key(text_of(whole, "name"), text_of(whole, "id").ptr, &key, err);
+
+    write_summary(summary_of(kind, whole), &summary);
+    if (rc == 0)
+        rc = rv_buf_check(&summary, "summary", err);
+    if (rc == 0)
+        rc = rv_tokens_compare(kind, whole, rv_buf_str(&key), rv_buf_str(&summary), provider, kept, &what, err);
+    if (rc == 0 && what)
+        say(r, kind, whole, what);
+    rv_buf_fini(&key);
+    rv_buf_fini(&summary);
+    return rc;
+}
+
+/* Both come in the order of their keys. */
+static int compare_page(struct rv_report *r, const struct rv_kind *kind, json_object *const *rows, const int64_t *keys,
+                        size_t n, const char *provider, rv_err **err)
+{
+    rv_sql_stmt *kept = rv_sql_use(r->st, SQL_INDEX_PAGE);
+    size_t i = 0;
+    int rc;
+
+    rv_sql_text(kept, 1, kind->name);
+    rv_sql_int(kept, 2, keys[0] - 1);
+    rv_sql_int(kept, 3, keys[n - 1]);
+    rv_sql_text(kept, 4, provider);
+    while ((rc = rv_sql_step(kept, "check", err)) == 1) {
+        int64_t row = rv_sql_int_at(kept, 0);
+        for (; i < n && keys[i] < row; i++)
+            say(r, kind, rows[i], "is not in the index of words");
+        if (i == n || keys[i] != row)
+            continue; /* it has no row, which is looked for elsewhere */
+        rc = compare_row(r, kind, rows[i++], provider, kept, err);
+        if (rc < 0)
+            break;
+    }
+    rv_sql_done(kept);
+    for (; rc == 0 && i < n; i++)
+        say(r, kind, rows[i], "is not in the index of words");
+    return rc;
+}
+
+static int compare_kind(struct rv_report *r, const struct rv_kind *kind, json_object **rows, int64_t *keys,
+                        const char *provider, rv_err **err)
+{
+    int64_t after = 0;
+    size_t n = 0;
+    int rc;
+
+    do {
+        rc = read_page(r->st, kind, after, rows, keys, &n, err);
+        if (rc == 0 && n > 0) {
+            after = keys[n - 1];
+            rc = compare_page(r, kind, rows, keys, n, provider, err);
+        }
+        for (size_t i = 0; i < n; i++)
+            json_object_put(rows[i]);
+    } while (rc == 0 && n > 0 && !rv_report_is_full(r));
+    return rc;
+}
+
+int rv_keys_compare(struct rv_report *r, rv_err **err)
+{
+    json_object **rows = calloc(PAGE_ROWS, sizeof *rows);
+    int64_t *keys = calloc(PAGE_ROWS, sizeof *keys);
+    const char *provider = NULL;
+    bool behind = false;
+    int rc = rows && keys ? is_behind(r->st, &behind, err) : RV_FAIL(err, RV_E_NOMEM, "check");
+
+    if (rc == 0)
+        rc = rv_tokens_provider(r->st, true, &provider, err);
+    for (size_t i = 0; i < rv_n_kinds && rc == 0 && !behind; i++)
+        if (rv_kinds[i].is_indexed)
+            rc = compare_kind(r, &rv_kinds[i], rows, keys, provider, err);
+    free(rows);
+    free(keys);
+    return rc;
+}
+
 static int set_current(struct sql_store *st, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_COUNTER);
@@ -263,26 +373,18 @@ int rv_keys_rebuild(struct sql_store *st, int64_t *total, rv_err **err)
         rc = rv_sql_run(rv_sql_use(st, SQL_DROP_KEYS), "rebuild keys", err);
     if (rc == 0)
         rc = rv_tokens_drop_all(st, err);
+    if (rc == 0)
+        rc = rv_vectors_mend(st, err);
     for (size_t i = 0; i < rv_n_kinds && rc == 0; i++)
         if (rv_kinds[i].is_indexed)
             rc = index_kind(st, &rv_kinds[i], rows, keys, total, err);
+    if (rc == 0)
+        rc = rv_vectors_drop_lost(st, err);
     if (rc == 0)
         rc = set_current(st, err);
     free(rows);
     free(keys);
     return rc;
-}
-
-/* In a write transaction the row is locked, so that one of two processes does it. */
-static int is_behind(struct sql_store *st, bool *behind, rv_err **err)
-{
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_LOCK_SCHEMAS);
-
-    rv_sql_text(stmt, 1, "keys");
-    int rc = rv_sql_step(stmt, "look at the keys", err);
-    *behind = rc == 1 && rv_sql_int_at(stmt, 0) == 0;
-    rv_sql_done(stmt);
-    return rc < 0 ? rc : 0;
 }
 
 static int try_catch_up(struct sql_store *st, rv_err **err)

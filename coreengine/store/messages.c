@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "coreengine/store/entities_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 #define MAX_ROWS  ((size_t)100000)   /* messages of one turn */
 #define MAX_COUNT (INT64_C(1) << 40) /* tokens, micro-dollars or milliseconds of one message */
@@ -75,7 +76,8 @@ int rv_store_check_turn(const struct rv_turn *turn, rv_err **err)
 
 /* What a turn adds to, and where it stands meanwhile. */
 struct target {
-    int64_t key, n_messages, total_tokens;
+    struct rv_session_at at;
+    int64_t n_messages, total_tokens;
     bool is_gone; /* its owner has deleted it: a run's turn adds nothing */
     bool is_merged, is_renamed;
     rv_buf metadata;
@@ -83,7 +85,7 @@ struct target {
 
 static int aim_at_found(const struct found_session *found, const struct rv_turn *turn, struct target *t, rv_err **err)
 {
-    t->key = found->key;
+    rv_session_at(found, &t->at);
     t->n_messages = found->row.n_messages;
     t->total_tokens = found->row.total_tokens;
     t->is_merged = turn->metadata != NULL;
@@ -158,6 +160,11 @@ static struct rv_message message_to_keep(const struct rv_message *m, const char 
     return kept;
 }
 
+static struct rv_place place_of(const struct rv_session_at *session, const char *id, bool for_agents)
+{
+    return (struct rv_place){session->tenant, "messages", {session->user, session->id, id}, 0, for_agents};
+}
+
 static void bind_count(rv_sql_stmt *stmt, int i, int64_t n)
 {
     if (n != RV_UNSET)
@@ -166,16 +173,20 @@ static void bind_count(rv_sql_stmt *stmt, int i, int64_t n)
 
 static int add_message(struct sql_store *st, struct target *t, const struct rv_message *m, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_MESSAGE);
+    const struct rv_place at = place_of(&t->at, m->id, false);
+    const char *level = NULL;
     int64_t n_added = 0;
-    int rc;
+    int rc = rv_vault_level(st, t->at.tenant, &level, err);
 
-    rv_sql_int(stmt, 1, t->key);
+    if (rc < 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_MESSAGE);
+    rv_sql_int(stmt, 1, t->at.key);
     rv_sql_int(stmt, 2, t->n_messages + 1);
     rv_sql_text(stmt, 3, m->id);
     rv_sql_text(stmt, 4, m->type);
-    rv_sql_str(stmt, 5, m->content);
-    rv_sql_str(stmt, 6, m->tool_calls);
+    rv_secret_bind(stmt, 5, SQL_STR, &at, "content", m->content);
+    rv_secret_bind(stmt, 6, SQL_STR, &at, "tool_calls", m->tool_calls);
     rv_sql_int(stmt, 7, m->token_count);
     rv_sql_text(stmt, 8, m->agent_name);
     rv_sql_text(stmt, 9, m->model);
@@ -188,8 +199,9 @@ static int add_message(struct sql_store *st, struct target *t, const struct rv_m
     bind_count(stmt, 16, m->latency_ms);
     rv_sql_text(stmt, 17, m->status);
     rv_sql_text(stmt, 18, m->parent_call_id);
-    rv_sql_str(stmt, 19, m->metadata);
+    rv_secret_bind(stmt, 19, SQL_STR, &at, "metadata", m->metadata);
     rv_sql_int(stmt, 20, m->created_us);
+    rv_sql_text(stmt, 21, level);
     rc = rv_sql_run_counted(stmt, &n_added, "write a message", err);
     if (rc < 0 || n_added == 0) /* its id is there already */
         return rc;
@@ -205,15 +217,17 @@ static int write_target(struct sql_store *st, const struct target *t, const stru
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_KEEP_TURN);
 
-    rv_sql_int(stmt, 1, t->key);
+    const struct rv_place at = rv_session_place(t->at.tenant, t->at.user, t->at.id);
+
+    rv_sql_int(stmt, 1, t->at.key);
     rv_sql_text(stmt, 2, turn->name);
     if (t->is_merged)
-        rv_sql_str(stmt, 3, rv_buf_str(&t->metadata));
+        rv_secret_bind(stmt, 3, SQL_STR, &at, "metadata", rv_buf_str(&t->metadata));
     rv_sql_int(stmt, 4, t->total_tokens);
     rv_sql_int(stmt, 5, t->n_messages);
     rv_sql_int(stmt, 6, now_us);
     int rc = rv_sql_run(stmt, "write a session", err);
-    return rc < 0 || !t->is_renamed ? rc : rv_keys_rename_session(st, t->key, turn->session, turn->name, err);
+    return rc < 0 || !t->is_renamed ? rc : rv_keys_rename_session(st, t->at.key, turn->session, turn->name, err);
 }
 
 /* run: what rows that do not say so belong to; NULL: none. */
@@ -286,7 +300,20 @@ static int64_t count_of(rv_sql_stmt *stmt, int i)
     return rv_sql_is_null(stmt, i) ? RV_UNSET : rv_sql_int_at(stmt, i);
 }
 
-static int message_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_message *out, rv_err **err)
+/* The texts that may be encrypted. */
+static int read_texts(rv_sql_stmt *stmt, const struct rv_session_at *session, bool for_agents, struct rv_message *out,
+                      rv_err **err)
+{
+    const struct rv_place at = place_of(session, out->id, for_agents);
+    int rc = rv_secret_at(stmt, 3, &at, "content", &out->content, err);
+
+    if (rc == 0)
+        rc = rv_secret_at(stmt, 4, &at, "tool_calls", &out->tool_calls, err);
+    return rc < 0 ? rc : rv_secret_at(stmt, 17, &at, "metadata", &out->metadata, err);
+}
+
+static int message_of(struct sql_store *st, rv_sql_stmt *stmt, const struct rv_session_at *session, bool for_agents,
+                      struct rv_message *out, rv_err **err)
 {
     bool lacked = false;
 
@@ -295,8 +322,6 @@ static int message_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_message
         .seq = rv_sql_int_at(stmt, 1),
         .type = rv_sql_text_at(stmt, 2, &lacked),
         .has_content = !rv_sql_is_null(stmt, 3),
-        .content = rv_sql_str_at(stmt, 3),
-        .tool_calls = rv_sql_str_at(stmt, 4),
         .token_count = rv_sql_int_at(stmt, 5),
         .agent_name = rv_sql_text_at(stmt, 6, &lacked),
         .model = rv_sql_text_at(stmt, 7, &lacked),
@@ -309,23 +334,22 @@ static int message_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_message
         .latency_ms = count_of(stmt, 14),
         .status = rv_sql_text_at(stmt, 15, &lacked),
         .parent_call_id = rv_sql_text_at(stmt, 16, &lacked),
-        .metadata = rv_sql_str_at(stmt, 17),
         .created_us = rv_sql_int_at(stmt, 18),
     };
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "read a message");
     if (!out->id || !out->type || out->token_count < 0 || out->created_us < 0)
         return rv_store_damaged(st, err, "message %lld is damaged", (long long)out->seq);
-    return 0;
+    return read_texts(stmt, session, for_agents, out, err);
 }
 
-int rv_messages_walk(struct sql_store *st, int64_t session, const struct rv_message_filter *f, rv_each_message *each,
-                     void *ctx, rv_err **err)
+int rv_messages_walk(struct sql_store *st, const struct rv_session_at *session, const struct rv_message_filter *f,
+                     rv_each_message *each, void *ctx, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, f->newest_first ? SQL_MESSAGES_NEWEST : SQL_MESSAGES);
     int rc;
 
-    rv_sql_int(stmt, 1, session);
+    rv_sql_int(stmt, 1, session->key);
     rv_sql_int(stmt, 2, f->from_seq);
     rv_sql_int(stmt, 3, f->upto_seq);
     rv_sql_int(stmt, 4, f->with_children);
@@ -333,7 +357,7 @@ int rv_messages_walk(struct sql_store *st, int64_t session, const struct rv_mess
     rv_sql_int(stmt, 6, f->with_deleted ? f->told_us : INT64_MAX);
     while ((rc = rv_sql_step(stmt, "read messages", err)) == 1) {
         struct rv_message m;
-        rc = message_of(st, stmt, &m, err);
+        rc = message_of(st, stmt, session, f->for_agents, &m, err);
         if (rc == 0)
             rc = each(ctx, &m, err);
         if (rc != 0)
@@ -347,13 +371,16 @@ static int read_messages(struct sql_store *st, const struct rv_store_scope *scop
                          const struct rv_message_filter *filter, rv_each_message *each, void *ctx, rv_err **err)
 {
     struct found_session found;
+    struct rv_session_at at;
     rv_sql_stmt *stmt = NULL;
     int rc = rv_session_find(st, scope, session, &stmt, &found, err);
 
     if (rc == 0 || (rc == 1 && found.is_deleted && !filter->with_deleted))
         rc = rv_store_fail_no_session(session, err);
+    else if (rc == 1)
+        rv_session_at(&found, &at);
     rv_sql_done(stmt);
-    return rc < 0 ? rc : rv_messages_walk(st, found.key, filter, each, ctx, err);
+    return rc < 0 ? rc : rv_messages_walk(st, &at, filter, each, ctx, err);
 }
 
 int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const char *session,

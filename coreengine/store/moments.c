@@ -6,6 +6,7 @@
 
 #include "coreengine/store/entities_internal.h"
 #include "coreengine/store/moments.h"
+#include "coreengine/store/vault_internal.h"
 
 #define FEW_HEX   6
 #define MANY_HEX  64
@@ -16,8 +17,8 @@
 /* A session that has something to be remembered, and what is written then. */
 struct building {
     struct rv_store_scope owner;
-    char tenant[RV_STORE_MAX_ID + 1], user[RV_STORE_MAX_ID + 1], session[RV_STORE_MAX_ID + 1];
-    int64_t key, total_tokens, n_messages;
+    struct rv_session_at at;
+    int64_t total_tokens, n_messages;
     bool is_latest; /* of a chunk that is changed: the session tells its summary */
     struct rv_memory memory;
     rv_buf metadata; /* of the session, as it is; then as it will be */
@@ -39,15 +40,14 @@ static void building_fini(struct building *b)
     rv_entity_given_fini(&b->given);
 }
 
-static int take_session(struct building *b, const struct rv_session_row *row, rv_err **err)
+static int take_session(struct building *b, const struct found_session *found, rv_err **err)
 {
+    const struct rv_session_row *row = &found->row;
     json_object *metadata = NULL;
     rv_err *cause = NULL;
 
-    snprintf(b->tenant, sizeof b->tenant, "%s", row->tenant);
-    snprintf(b->user, sizeof b->user, "%s", row->user);
-    snprintf(b->session, sizeof b->session, "%s", row->id);
-    b->owner = (struct rv_store_scope){b->tenant, b->user};
+    rv_session_at(found, &b->at);
+    b->owner = (struct rv_store_scope){b->at.tenant, b->at.user};
     b->total_tokens = row->total_tokens;
     b->n_messages = row->n_messages;
     rv_buf_add_str(&b->metadata, row->metadata);
@@ -82,9 +82,9 @@ static int name_of(struct sql_store *st, const struct building *b, int64_t index
     name[0] = '\0';
     if (index < 0)
         return 0;
-    rv_chunk_id(b->session, index, id);
+    rv_chunk_id(b->at.id, index, id);
     int rc = rv_entity_see(st, &b->owner, rv_kind_find(RV_STR_LIT("moments")), id, &found, &cause);
-    if (rc == 0 && strcmp(found.user, b->user) == 0 && rv_json_get_text(found.row, "name", &text))
+    if (rc == 0 && strcmp(found.user, b->at.user) == 0 && rv_json_get_text(found.row, "name", &text))
         snprintf(name, RV_CHUNK_NAME_MAX, "%s", text);
     json_object_put(found.row);
     if (rc < 0 && rc != RV_E_NOT_FOUND) {
@@ -99,10 +99,10 @@ static int is_taken(struct sql_store *st, const struct building *b, rv_err **err
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_NAMED_ENTITIES);
 
-    rv_sql_text(stmt, 1, b->tenant);
+    rv_sql_text(stmt, 1, b->at.tenant);
     rv_sql_text(stmt, 2, "moments");
     rv_sql_text(stmt, 3, b->name);
-    rv_sql_text(stmt, 4, b->user);
+    rv_sql_text(stmt, 4, b->at.user);
     int rc = rv_sql_step(stmt, "look for a moment", err);
     rv_sql_done(stmt);
     return rc;
@@ -115,16 +115,16 @@ static int choose_name(struct sql_store *st, struct building *b, rv_err **err)
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
-    rv_chunk_name(b->session, b->chunk.first_us, b->memory.chunks, FEW_HEX, b->name);
+    rv_chunk_name(b->at.id, b->chunk.first_us, b->memory.chunks, FEW_HEX, b->name);
     rc = is_taken(st, b, err);
     if (rc == 1)
-        rv_chunk_name(b->session, b->chunk.first_us, b->memory.chunks, MANY_HEX, b->name);
+        rv_chunk_name(b->at.id, b->chunk.first_us, b->memory.chunks, MANY_HEX, b->name);
     return rc < 0 ? rc : 0;
 }
 
 static int make_row(struct building *b, rv_err **err)
 {
-    const struct rv_chunk_place at = {.session = b->session,
+    const struct rv_chunk_place at = {.session = b->at.id,
                                       .name = b->name,
                                       .previous = b->previous[0] ? b->previous : NULL,
                                       .index = b->memory.chunks,
@@ -155,13 +155,13 @@ static int prepare(struct sql_store *st, const struct rv_store_scope *scope, con
     int rc = rv_session_see(st, scope, session, &stmt, &found, err);
 
     if (rc == 0)
-        rc = take_session(b, &found.row, err);
-    b->key = rc == 0 ? found.key : 0;
+        rc = take_session(b, &found, err);
     rv_sql_done(stmt);
     if (rc < 0 || !rv_memory_is_due(&b->memory, b->total_tokens, b->n_messages, threshold))
         return rc;
-    const struct rv_message_filter fresh = {.from_seq = b->memory.through_seq + 1, .upto_seq = b->n_messages};
-    rc = rv_messages_walk(st, b->key, &fresh, add_message, b, err);
+    const struct rv_message_filter fresh = {
+        .from_seq = b->memory.through_seq + 1, .upto_seq = b->n_messages, .for_agents = true};
+    rc = rv_messages_walk(st, &b->at, &fresh, add_message, b, err);
     if (rc < 0 || b->chunk.n_messages == 0)
         return rc;
     b->chunk.through_seq = b->n_messages; /* with what was deleted, and what agents asked each other */
@@ -179,11 +179,12 @@ static int write_chunk(struct sql_store *st, struct building *b, int64_t now_us,
 
     if (rc < 0)
         return rc;
+    const struct rv_place at = rv_session_place(b->at.tenant, b->at.user, b->at.id);
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_CHANGE_SESSION);
-    rv_sql_int(stmt, 1, b->key);
+    rv_sql_int(stmt, 1, b->at.key);
     rv_sql_text(stmt, 2, NULL);
     rv_sql_text(stmt, 3, NULL);
-    rv_sql_str(stmt, 4, rv_buf_str(&b->metadata));
+    rv_secret_bind(stmt, 4, SQL_STR, &at, "metadata", rv_buf_str(&b->metadata));
     rv_sql_int(stmt, 5, now_us);
     rv_sql_text(stmt, 6, NULL);
     rv_sql_text(stmt, 7, NULL);
@@ -300,10 +301,10 @@ static int drop_chunk(struct sql_store *st, int64_t key, int64_t now_us, rv_err 
 static int say_anew(struct sql_store *st, struct building *b, json_object *row, int64_t from, int64_t upto,
                     int64_t now_us, rv_err **err)
 {
-    const struct rv_message_filter range = {.from_seq = from, .upto_seq = upto};
+    const struct rv_message_filter range = {.from_seq = from, .upto_seq = upto, .for_agents = true};
     rv_buf summary = RV_BUF_INIT(RV_STORE_MAX_META), merged = RV_BUF_INIT(RV_STORE_MAX_META);
     json_object *change = json_object_new_object(), *patch = json_object_new_object(), *id = NULL;
-    int rc = change && patch ? rv_messages_walk(st, b->key, &range, add_message, b, err)
+    int rc = change && patch ? rv_messages_walk(st, &b->at, &range, add_message, b, err)
                              : RV_FAIL(err, RV_E_NOMEM, "change a chunk");
 
     rv_chunk_summary(&b->chunk, &summary);
@@ -329,8 +330,8 @@ static int say_anew(struct sql_store *st, struct building *b, json_object *row, 
     return rc;
 }
 
-static int forget_message(struct sql_store *st, const struct rv_session_row *session, int64_t session_key, int64_t key,
-                          int64_t seq, int64_t now_us, rv_err **err)
+static int forget_message(struct sql_store *st, const struct found_session *session, int64_t key, int64_t seq,
+                          int64_t now_us, rv_err **err)
 {
     struct building b;
     json_object *row = NULL, *metadata;
@@ -342,7 +343,6 @@ static int forget_message(struct sql_store *st, const struct rv_session_row *ses
     if (metadata && rv_json_get_int(metadata, "from_seq", &from) && rv_json_get_int(metadata, "through_seq", &upto) &&
         from > 0 && from <= seq && seq <= upto) {
         rc = take_session(&b, session, err);
-        b.key = session_key;
         b.is_latest = upto == b.memory.through_seq;
         if (rc == 0)
             rc = say_anew(st, &b, row, from, upto, now_us, err);
@@ -360,8 +360,7 @@ int rv_moments_forget(struct sql_store *st, const struct found_session *found, i
     int rc = list_chunks(st, &owner, found->row.id, &k, err);
 
     for (size_t i = 0; i < k.n && rc == 0; i++)
-        rc = seq == 0 ? drop_chunk(st, k.list[i], now_us, err)
-                      : forget_message(st, &found->row, found->key, k.list[i], seq, now_us, err);
+        rc = seq == 0 ? drop_chunk(st, k.list[i], now_us, err) : forget_message(st, found, k.list[i], seq, now_us, err);
     free(k.list);
     return rc;
 }
@@ -413,8 +412,10 @@ int rv_store_note_moments(rv_store *s, const struct rv_store_scope *scope, const
 
     *out = NULL;
     int rc = rv_moment_opts_check(opts, err);
+    s->sql->reveals = true;
     if (rc == 0 && opts->max_inject > 0)
         rc = rv_store_find_entities(s, scope, "moments", &filter, note, &n, err);
+    s->sql->reveals = false;
     if (rc == 0)
         rc = rv_moments_note(n.rows, n.n, opts, covers_tokens != 0, out, err);
     for (size_t i = 0; i < n.n; i++)

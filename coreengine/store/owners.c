@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "coreengine/store/store_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 static int claim_run(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
                      const struct rv_store_claim *claim, int64_t *fence, rv_err **err)
@@ -166,10 +167,11 @@ static int put_snapshot(struct sql_store *st, const char *run, int64_t fence, in
                      (long long)found.n_records, (long long)seq);
     if (rc < 0)
         return rc;
+    const struct rv_place at = rv_engine_place(found.tenant, "snapshots", run, NULL, seq);
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_PUT_SNAPSHOT);
     rv_sql_int(stmt, 1, found.key);
     rv_sql_int(stmt, 2, seq);
-    rv_sql_blob(stmt, 3, body.ptr, body.len);
+    rv_secret_bind(stmt, 3, SQL_BLOB, &at, "body", (rv_str){body.len > 0 ? body.ptr : "", body.len});
     return rv_sql_run(stmt, "write a snapshot", err);
 }
 
@@ -202,8 +204,10 @@ static int get_snapshot(struct sql_store *st, const struct rv_store_scope *scope
     rv_sql_int(stmt, 1, found.key);
     rc = rv_sql_step(stmt, "read a snapshot", err);
     *seq = rc == 1 ? rv_sql_int_at(stmt, 0) : 0;
-    if (rc == 1)
-        rv_buf_add_str(out, rv_sql_str_at(stmt, 1));
+    if (rc == 1) {
+        const struct rv_place at = rv_engine_place(found.tenant, "snapshots", run, NULL, *seq);
+        rc = rv_secret_read(st, &at, "body", rv_sql_str_at(stmt, 1), out, err);
+    }
     rv_sql_done(stmt);
     return rc < 0 ? rc : rv_buf_check(out, "snapshot", err);
 }

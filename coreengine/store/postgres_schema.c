@@ -178,6 +178,20 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     " version " TEXT ", content BYTEA NOT NULL, json_schema BYTEA NOT NULL, checksum " TEXT_HERE ","
     " recorded_us " INT_HERE ");"
     "CREATE INDEX schema_timemachine_by_schema ON schema_timemachine (schema, key);",
+    /* 7 to 8. */
+    "CREATE TABLE api_keys (id " TEXT " PRIMARY KEY, hash " TEXT_HERE ", level " TEXT_HERE ", tenant " TEXT_HERE ","
+    " \"user\" " TEXT_HERE ", scopes " TEXT_HERE ", note " TEXT_HERE ", created_us " INT_HERE ","
+    " expires_us " INT_HERE ", used_us " INT_HERE ", revoked_us " INT_HERE ");"
+    "CREATE INDEX api_keys_by_age ON api_keys (tenant, created_us DESC, id);"
+    "CREATE TABLE logins (hash " TEXT " PRIMARY KEY, key_id " TEXT_HERE " REFERENCES api_keys (id) ON DELETE CASCADE,"
+    " created_us " INT_HERE ", expires_us " INT_HERE ");"
+    "CREATE INDEX logins_by_key ON logins (key_id, created_us);"
+    "CREATE INDEX logins_over ON logins (expires_us);"
+    "CREATE TABLE tenant_keys (key " ID ", id " TEXT_HERE " UNIQUE, tenant " TEXT_HERE ", mode " TEXT_HERE ","
+    " status " TEXT_HERE ", algorithm " TEXT_HERE ", kms_key_id " TEXT_HERE ", wrapped_dek " TEXT_HERE ","
+    " public_key " TEXT ", created_us " INT_HERE ", retired_us " INT_HERE ");"
+    "CREATE UNIQUE INDEX tenant_keys_current ON tenant_keys (tenant) WHERE status = 'current';"
+    "INSERT INTO counters VALUES ('encryption', 0);",
 };
 
 struct header {

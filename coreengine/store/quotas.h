@@ -21,7 +21,8 @@
     X(MODEL_CALLS, "model_calls", "model call", "model calls")                                                         \
     X(RUNS, "runs", "run", "runs")                                                                                     \
     X(TASKS, "tasks", "task", "tasks")                                                                                 \
-    X(WEB_SEARCHES, "web_searches", "web search", "web searches")
+    X(WEB_SEARCHES, "web_searches", "web search", "web searches")                                                      \
+    X(DREAMS, "dreams", "dreaming", "dreamings")
 #define RV_QUOTA_SPANS(X) X(MINUTE, "minute") X(HOUR, "hour") X(DAY, "day") X(WEEK, "week") X(MONTH, "month")
 
 enum rv_quota_kind {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coreengine/store/store_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 #define MAX_WRITE   ((size_t)100000) /* records of one call: a step writes a handful, a fork's tail a few */
 #define MAX_PENDING ((size_t)10000)  /* interrupts of one run that wait at the same time */
@@ -177,7 +178,9 @@ static int read_found(struct sql_store *st, rv_sql_stmt *stmt, const char *id, s
         .n_open = rv_sql_int_at(stmt, 7),
         .is_owned = owner != NULL,
     };
+    rv_str tenant = rv_sql_str_at(stmt, 8);
     snprintf(out->owner, sizeof out->owner, "%s", owner ? owner : "");
+    snprintf(out->tenant, sizeof out->tenant, "%.*s", RV_STR_ARG(tenant));
     rc = rv_run_status_of(rv_str_of(status), &out->status, err);
     if (rc < 0)
         return RV_WRAP(err, rc == RV_E_NOMEM ? rc : RV_E_IO, "\"%s\": run \"%s\" is damaged", rv_sql_path(st), id);
@@ -225,34 +228,57 @@ int rv_run_find_fenced(struct sql_store *st, const char *id, int64_t fence, stru
 
 /* --- Making one --- */
 
-static int add_record(struct sql_store *st, int64_t run, const struct rv_record *r, int64_t now_us, rv_err **err)
+/* Whose records are written. */
+struct run_at {
+    int64_t key;
+    const char *tenant, *id;
+};
+
+/* A large value is kept by the hash of what is kept: of an encrypted one that tells nothing of its text. */
+static int add_blob(struct sql_store *st, const struct rv_place *at, rv_str value, int64_t now_us, int64_t *blob,
+                    rv_err **err)
 {
+    rv_buf kept = RV_BUF_INIT(2 * RV_STORE_MAX_VALUE);
+    enum rv_encryption_mode mode = RV_ENCRYPTION_NONE;
+    char hash[RV_HASH_MAX];
+    int rc = rv_vault_mode(st, at->tenant, &mode, err);
+
+    if (rc == 0 && mode >= RV_ENCRYPTION_PLATFORM)
+        rc = rv_secret_write(st, at, "value", value, &kept, err);
+    if (rc == 0) {
+        rv_str data = mode >= RV_ENCRYPTION_PLATFORM ? rv_buf_str(&kept) : value;
+        rv_hash_of(data, hash);
+        rc = rv_blob_key(st, data, hash, now_us, blob, err);
+    }
+    rv_buf_fini(&kept);
+    return rc;
+}
+
+static int add_record(struct sql_store *st, const struct run_at *run, const struct rv_record *r, int64_t now_us,
+                      rv_err **err)
+{
+    const struct rv_place at = rv_engine_place(run->tenant, "records", run->id, NULL, r->seq);
     rv_str body = {r->body.ptr ? r->body.ptr : "", r->body.len};
     bool is_large = r->value.ptr && r->body.len + r->value.len > RV_STORE_INLINE_MAX;
-    char hash[RV_HASH_MAX];
     int64_t blob = 0;
-    int rc = 0;
+    int rc = is_large ? add_blob(st, &at, r->value, now_us, &blob, err) : 0;
 
-    if (is_large) {
-        rv_hash_of(r->value, hash);
-        rc = rv_blob_key(st, r->value, hash, now_us, &blob, err);
-    }
     if (rc < 0)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_RECORD);
-    rv_sql_int(stmt, 1, run);
+    rv_sql_int(stmt, 1, run->key);
     rv_sql_int(stmt, 2, r->seq);
     rv_sql_int(stmt, 3, r->kind);
-    rv_sql_str(stmt, 4, body);
+    rv_secret_bind(stmt, 4, SQL_STR, &at, "body", body);
     if (is_large)
         rv_sql_int(stmt, 6, blob);
     else
-        rv_sql_str(stmt, 5, r->value);
+        rv_secret_bind(stmt, 5, SQL_STR, &at, "value", r->value);
     return rv_sql_run(stmt, "write a record", err);
 }
 
-static int add_records(struct sql_store *st, int64_t run, const struct rv_record *records, size_t n, int64_t now_us,
-                       rv_err **err)
+static int add_records(struct sql_store *st, const struct run_at *run, const struct rv_record *records, size_t n,
+                       int64_t now_us, rv_err **err)
 {
     int rc = 0;
 
@@ -296,7 +322,8 @@ static int create_run(struct sql_store *st, const struct rv_store_new_run *run, 
     if (rc == 0)
         rc = add_run(st, run, bundle, &key, err);
     if (rc == 0)
-        rc = add_records(st, key, run->records, run->n_records, run->now_us, err);
+        rc = add_records(st, &(struct run_at){key, run->tenant, run->id}, run->records, run->n_records, run->now_us,
+                         err);
     return rc;
 }
 
@@ -318,17 +345,19 @@ int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err 
 
 /* --- A step --- */
 
-static int add_pending(struct sql_store *st, int64_t run, size_t n, const struct rv_pending *p, rv_err **err)
+static int add_pending(struct sql_store *st, const struct run_at *run, size_t n, const struct rv_pending *p,
+                       rv_err **err)
 {
+    const struct rv_place at = rv_engine_place(run->tenant, "pending", run->id, p->id, 0);
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_PENDING);
 
-    rv_sql_int(stmt, 1, run);
+    rv_sql_int(stmt, 1, run->key);
     rv_sql_int(stmt, 2, (int64_t)n);
     rv_sql_text(stmt, 3, p->id);
     rv_sql_text(stmt, 4, p->kind);
     rv_sql_text(stmt, 5, p->stage);
-    rv_sql_str(stmt, 6, (rv_str){p->text.ptr ? p->text.ptr : "", p->text.len});
-    rv_sql_str(stmt, 7, (rv_str){p->body.ptr ? p->body.ptr : "", p->body.len});
+    rv_secret_bind(stmt, 6, SQL_STR, &at, "text", (rv_str){p->text.ptr ? p->text.ptr : "", p->text.len});
+    rv_secret_bind(stmt, 7, SQL_STR, &at, "body", (rv_str){p->body.ptr ? p->body.ptr : "", p->body.len});
     rv_sql_int(stmt, 8, p->created_us);
     rv_sql_int(stmt, 9, p->expires_us);
     return rv_sql_run(stmt, "write a pending interrupt", err);
@@ -346,7 +375,7 @@ static int set_pending(struct sql_store *st, const struct found_run *run, const 
         int64_t end = a->pending[i].expires_us;
         if (end > 0 && (expires == 0 || end < expires))
             expires = end;
-        rc = add_pending(st, run->key, i, &a->pending[i], err);
+        rc = add_pending(st, &(struct run_at){run->key, run->tenant, a->run}, i, &a->pending[i], err);
     }
     if (rc < 0)
         return rc;
@@ -395,7 +424,7 @@ static int append(struct sql_store *st, const struct rv_store_append *a, rv_err 
                        (long long)run.n_records, (long long)a->records[0].seq);
     rc = advance(st, &run, a, err);
     if (rc == 0)
-        rc = add_records(st, run.key, a->records, a->n_records, a->now_us, err);
+        rc = add_records(st, &(struct run_at){run.key, run.tenant, a->run}, a->records, a->n_records, a->now_us, err);
     if (rc == 0 && a->set_pending)
         rc = set_pending(st, &run, a, err);
     if (rc == 0 && a->set_pending)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coreengine/store/store_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 #define MAX_SQL 4096
 
@@ -232,6 +233,15 @@ static int fail_gap(struct sql_store *st, const char *run, int64_t seq, rv_err *
     return rv_store_damaged(st, err, "run \"%s\" is damaged: record %lld or its value is missing", run, (long long)seq);
 }
 
+static int read_texts(rv_sql_stmt *stmt, const char *tenant, const char *run, int value, struct rv_record *r,
+                      rv_err **err)
+{
+    const struct rv_place at = rv_engine_place(tenant, "records", run, NULL, r->seq);
+    int rc = rv_secret_at(stmt, 2, &at, "body", &r->body, err);
+
+    return rc < 0 ? rc : rv_secret_at(stmt, value, &at, "value", &r->value, err);
+}
+
 static int read_records(struct sql_store *st, const char *run, const struct found_run *found, int64_t from,
                         int64_t upto, rv_each_record *each, void *ctx, rv_err **err)
 {
@@ -247,12 +257,12 @@ static int read_records(struct sql_store *st, const char *run, const struct foun
         struct rv_record r = {
             .seq = rv_sql_int_at(stmt, 0),
             .kind = (int)rv_sql_int_at(stmt, 1),
-            .body = rv_sql_str_at(stmt, 2),
-            .value = rv_sql_str_at(stmt, is_large ? 5 : 3),
         };
-        if (r.seq != next || (is_large && !r.value.ptr))
+        if (r.seq != next || (is_large && rv_sql_is_null(stmt, 5)))
             rc = fail_gap(st, run, next, err);
         else
+            rc = read_texts(stmt, found->tenant, run, is_large ? 5 : 3, &r, err);
+        if (rc == 0)
             rc = each(ctx, &r, err);
         if (rc != 0)
             break;
@@ -283,7 +293,7 @@ int rv_store_read(rv_store *s, const struct rv_store_scope *scope, const char *r
     return rv_store_leave_read(s, rc, err);
 }
 
-static int pending_of(rv_sql_stmt *stmt, struct rv_pending *out, rv_err **err)
+static int pending_of(rv_sql_stmt *stmt, const char *tenant, struct rv_pending *out, rv_err **err)
 {
     bool lacked = false;
 
@@ -293,8 +303,6 @@ static int pending_of(rv_sql_stmt *stmt, struct rv_pending *out, rv_err **err)
         .kind = rv_sql_text_at(stmt, 2, &lacked),
         .stage = rv_sql_text_at(stmt, 3, &lacked),
         .user = rv_sql_text_at(stmt, 4, &lacked),
-        .text = rv_sql_str_at(stmt, 5),
-        .body = rv_sql_str_at(stmt, 6),
         .created_us = rv_sql_int_at(stmt, 7),
         .expires_us = rv_sql_int_at(stmt, 8),
     };
@@ -302,7 +310,9 @@ static int pending_of(rv_sql_stmt *stmt, struct rv_pending *out, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "list pending interrupts");
     if (!out->run || !out->id || !out->kind || !out->stage || !out->user)
         return RV_FAIL(err, RV_E_IO, "a pending interrupt is damaged");
-    return 0;
+    const struct rv_place at = rv_engine_place(tenant, "pending", out->run, out->id, 0);
+    int rc = rv_secret_at(stmt, 5, &at, "text", &out->text, err);
+    return rc < 0 ? rc : rv_secret_at(stmt, 6, &at, "body", &out->body, err);
 }
 
 /* run NULL: of all that the scope sees. */
@@ -323,7 +333,7 @@ static int list_pending(struct sql_store *st, const struct rv_store_scope *scope
     }
     while ((rc = rv_sql_step(stmt, "list pending interrupts", err)) == 1) {
         struct rv_pending p;
-        rc = pending_of(stmt, &p, err);
+        rc = pending_of(stmt, scope->tenant, &p, err);
         if (rc == 0)
             rc = each(ctx, &p, err);
         if (rc != 0)

@@ -4,6 +4,7 @@
 
 #include "coreengine/store/schedules_internal.h"
 #include "coreengine/store/tasks_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 #define MAX_EXPR  1024 /* bytes of a cron expression */
 #define MAX_ZONE  64
@@ -65,6 +66,7 @@ static int check_schedule(const struct rv_schedule_row *row, rv_err **err)
 
 static int insert(struct sql_store *st, const struct rv_schedule_row *row, int64_t bundle, int64_t *n, rv_err **err)
 {
+    const struct rv_place at = rv_engine_place(row->tenant, "schedules", row->id, NULL, 0);
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_SCHEDULE);
 
     rv_sql_text(stmt, 1, row->id);
@@ -77,7 +79,7 @@ static int insert(struct sql_store *st, const struct rv_schedule_row *row, int64
     rv_sql_text(stmt, 8, row->type);
     rv_sql_text(stmt, 9, row->tier);
     rv_sql_str(stmt, 10, row->needs);
-    rv_sql_str(stmt, 11, row->payload);
+    rv_secret_bind(stmt, 11, SQL_STR, &at, "payload", row->payload);
     if (bundle)
         rv_sql_int(stmt, 12, bundle);
     rv_sql_text(stmt, 13, row->pipeline);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coreengine/store/schedules_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 /* --- Rows --- */
 
@@ -75,6 +76,10 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, char hex[RV_HASH_MAX]
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "read a schedule");
     int rc = check_row(st, &row, kind, hash, err);
+    if (rc < 0)
+        return rc;
+    const struct rv_place at = rv_engine_place(row.tenant, "schedules", row.id, NULL, 0);
+    rc = rv_secret_at(stmt, 10, &at, "payload", &row.payload, err);
     if (rc < 0)
         return rc;
     if (hash.ptr)

@@ -23,6 +23,16 @@ rv_str rv_tokens_text(const struct rv_kind *kind, json_object *whole, char hash[
 RV_MUST_CHECK int rv_tokens_provider(struct sql_store *st, bool again, const char **out, rv_err **err);
 RV_MUST_CHECK int rv_vector_keep(struct sql_store *st, const char *kind, int64_t row, const char *provider,
                                  const char *hash, const float *vector, size_t dims, int64_t now_us, rv_err **err);
+/** Compare what is kept beside a row with what it says: kept is a row of SQL_INDEX_PAGE for that provider. *what: what
+ *  differs, as a text of its own ("other trigrams than ..."); NULL: nothing. Static */
+RV_MUST_CHECK int rv_tokens_compare(const struct rv_kind *kind, json_object *whole, rv_str key, rv_str summary,
+                                    const char *provider, rv_sql_stmt *kept, const char **what, rv_err **err);
+/** Before the tokens of all rows are written again: drop vectors that cannot be those of their rows. */
+RV_MUST_CHECK int rv_vectors_mend(struct sql_store *st, rv_err **err);
+/** Behind that: drop vectors and places in the queue whose rows are gone. */
+RV_MUST_CHECK int rv_vectors_drop_lost(struct sql_store *st, rv_err **err);
+/** Whether bytes are a vector of dims elements. */
+bool rv_vector_is_whole(rv_str bytes, int64_t dims);
 /** The 32-bit hash by which a word is found. */
 uint32_t rv_word_hash(rv_str word);
 

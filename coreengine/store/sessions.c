@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coreengine/store/entities_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 #define MAX_SQL 4096
 
@@ -120,6 +121,24 @@ int rv_store_fail_no_session(const char *id, rv_err **err)
 
 #define MAX_SQL 4096
 
+void rv_session_at(const struct found_session *found, struct rv_session_at *out)
+{
+    out->key = found->key;
+    snprintf(out->tenant, sizeof out->tenant, "%s", found->row.tenant);
+    snprintf(out->user, sizeof out->user, "%s", found->row.user);
+    snprintf(out->id, sizeof out->id, "%s", found->row.id);
+}
+
+/* The texts that may be encrypted. */
+static int read_texts(rv_sql_stmt *stmt, struct rv_session_row *row, rv_err **err)
+{
+    struct rv_place at = rv_session_place(row->tenant, row->user, row->id);
+    int rc = rv_secret_at(stmt, 10, &at, "metadata", &row->metadata, err);
+
+    at.is_engines = false;
+    return rc < 0 ? rc : rv_secret_text_at(stmt, 5, &at, "description", &row->description, err);
+}
+
 static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct found_session *out, rv_err **err)
 {
     bool lacked = false;
@@ -148,6 +167,8 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct found_session 
         return rv_store_damaged(st, err, "session \"%s\" is damaged: a text is missing", row->id ? row->id : "");
     const int64_t numbers[] = {row->total_tokens, row->n_messages, row->created_us, row->updated_us};
     int rc = rv_store_check_numbers(st, "session", row->id, numbers, RV_COUNT(numbers), err);
+    if (rc == 0)
+        rc = read_texts(stmt, &got.row, err);
     if (rc == 0)
         *out = got;
     return rc;
@@ -224,19 +245,25 @@ int rv_session_see_own(struct sql_store *st, const struct rv_store_scope *scope,
 
 int rv_session_add(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_SESSION);
+    const struct rv_place at = rv_session_place(fresh->tenant, fresh->user, fresh->id);
+    const char *level = NULL;
+    int rc = rv_vault_level(st, fresh->tenant, &level, err);
 
+    if (rc < 0)
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_SESSION);
     rv_sql_text(stmt, 1, fresh->id);
     rv_sql_text(stmt, 2, fresh->tenant);
     rv_sql_text(stmt, 3, fresh->user);
     rv_sql_text(stmt, 4, fresh->name);
-    rv_sql_text(stmt, 5, fresh->description);
+    rv_secret_bind(stmt, 5, SQL_TEXT, &at, "description", rv_str_of(fresh->description));
     rv_sql_text(stmt, 6, fresh->agent_name);
     rv_sql_text(stmt, 7, fresh->mode);
-    rv_sql_str(stmt, 8, fresh->metadata);
+    rv_secret_bind(stmt, 8, SQL_STR, &at, "metadata", fresh->metadata);
     rv_sql_int(stmt, 9, fresh->created_us);
     rv_sql_text(stmt, 10, fresh->status);
-    int rc = rv_sql_run_new(stmt, key, "write a session", err);
+    rv_sql_text(stmt, 11, level);
+    rc = rv_sql_run_new(stmt, key, "write a session", err);
     return rc < 0 ? rc : rv_keys_put_session(st, *key, fresh, err);
 }
 
@@ -328,24 +355,28 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
                           const struct rv_session_change *change, rv_buf *metadata, rv_err **err)
 {
     struct found_session found;
+    struct rv_session_at here;
     rv_sql_stmt *stmt = NULL;
     int rc = rv_session_see(st, scope, id, &stmt, &found, err);
     bool is_merged = change->metadata || change->n_remove > 0;
 
+    if (rc == 0)
+        rv_session_at(&found, &here);
     if (rc == 0 && is_merged)
         rc = rv_store_merge(found.row.metadata, change->metadata, change->remove, change->n_remove, metadata, err);
     rv_sql_done(stmt);
     if (rc < 0)
         return rc;
+    const struct rv_place at = rv_session_place(here.tenant, here.user, here.id);
     stmt = rv_sql_use(st, SQL_CHANGE_SESSION);
     rv_sql_int(stmt, 1, found.key);
     rv_sql_text(stmt, 2, change->name);
     rv_sql_text(stmt, 3, change->mode);
     if (is_merged)
-        rv_sql_str(stmt, 4, rv_buf_str(metadata));
+        rv_secret_bind(stmt, 4, SQL_STR, &at, "metadata", rv_buf_str(metadata));
     rv_sql_int(stmt, 5, change->now_us);
     rv_sql_text(stmt, 6, change->status);
-    rv_sql_text(stmt, 7, change->description);
+    rv_secret_bind(stmt, 7, SQL_TEXT, &at, "description", rv_str_of(change->description));
     rc = rv_sql_run(stmt, "write a session", err);
     return rc < 0 || !change->name ? rc : rv_keys_rename_session(st, found.key, id, change->name, err);
 }

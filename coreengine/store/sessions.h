@@ -69,6 +69,7 @@ struct rv_message_filter {
     bool with_deleted;  /* also of a session that was deleted: what a run was told, for its replay */
     int64_t told_us;    /* with_deleted: also messages that were deleted after that moment */
     int64_t limit;      /* 0: no limit */
+    bool for_agents;    /* an agent is told them: they are decrypted in every mode of encryption */
 };
 /** Messages of a session (borrowed for the call). each returns 0, RV_STORE_ENOUGH to end the walk well, or a code that
  *  is passed on. */

@@ -3,10 +3,13 @@
 #include <string.h>
 
 #include "coreengine/store/sql_driver_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 void rv_sql_close(struct sql_store *st)
 {
     free(st->embeds);
+    rv_vault_free(st->vault);
+    rv_keyring_unref(st->ring);
     st->driver->close(st);
 }
 
@@ -37,6 +40,7 @@ void rv_sql_done(rv_sql_stmt *stmt)
     if (!stmt)
         return;
     stmt->st->driver->reset(stmt);
+    rv_secrets_forget(stmt);
     memset(stmt->args, 0, (size_t)stmt->n_args * sizeof *stmt->args);
     stmt->n_args = 0;
     stmt->is_running = false;
@@ -44,8 +48,10 @@ void rv_sql_done(rv_sql_stmt *stmt)
 
 void rv_sql_finish(rv_sql_stmt *stmt)
 {
-    if (stmt)
-        stmt->st->driver->finish(stmt);
+    if (!stmt)
+        return;
+    rv_secrets_forget(stmt);
+    stmt->st->driver->finish(stmt);
 }
 
 void rv_sql_bind(rv_sql_stmt *stmt, int i, struct sql_value v)
@@ -79,13 +85,17 @@ void rv_sql_blob(rv_sql_stmt *stmt, int i, const void *bytes, size_t len)
 
 int rv_sql_step(rv_sql_stmt *stmt, const char *what, rv_err **err)
 {
-    return stmt ? stmt->st->driver->step(stmt, what, err) : RV_FAIL(err, RV_E_NOMEM, "%s", what);
+    int rc = stmt ? rv_secrets_check(stmt, err) : RV_FAIL(err, RV_E_NOMEM, "%s", what);
+
+    return rc < 0 ? rc : stmt->st->driver->step(stmt, what, err);
 }
 
 static int run(rv_sql_stmt *stmt, enum sql_wants wants, int64_t *out, const char *what, rv_err **err)
 {
-    int rc = stmt ? stmt->st->driver->run(stmt, wants, out, what, err) : RV_FAIL(err, RV_E_NOMEM, "%s", what);
+    int rc = stmt ? rv_secrets_check(stmt, err) : RV_FAIL(err, RV_E_NOMEM, "%s", what);
 
+    if (rc == 0)
+        rc = stmt->st->driver->run(stmt, wants, out, what, err);
     rv_sql_done(stmt);
     return rc;
 }
@@ -122,7 +132,9 @@ rv_sql_stmt *rv_sql_use_rows(struct sql_store *st, enum sql_id id)
 
 int rv_sql_add_row(const struct sql_rows *rows, rv_err **err)
 {
-    return rows->stmt ? rows->stmt->st->driver->add_row(rows, err) : RV_FAIL(err, RV_E_NOMEM, "%s", rows->what);
+    int rc = rows->stmt ? rv_secrets_check(rows->stmt, err) : RV_FAIL(err, RV_E_NOMEM, "%s", rows->what);
+
+    return rc < 0 ? rc : rows->stmt->st->driver->add_row(rows, err);
 }
 
 int rv_sql_end_rows(const struct sql_rows *rows, int rc, rv_err **err)
@@ -187,6 +199,10 @@ void rv_sql_end_read(struct sql_store *st, bool began)
 
 int rv_sql_begin_write(struct sql_store *st, const char *what, rv_err **err)
 {
+    free(st->embeds); /* another process may have set another provider since */
+    st->embeds = NULL;
+    if (!st->in_group)
+        rv_vault_look_again(st->vault);
     return st->driver->begin_write(st, what, err);
 }
 
@@ -207,6 +223,7 @@ int rv_sql_end_part(struct sql_store *st, int rc, rv_err **err)
 
 int rv_sql_begin(struct sql_store *st, rv_err **err)
 {
+    rv_vault_look_again(st->vault);
     return st->driver->begin(st, err);
 }
 

@@ -50,6 +50,7 @@
                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12)")                                  \
     X(SET_ENTITY, "UPDATE entities SET name = ?5, about = ?6, fields = ?7, metadata = ?8, tags = ?9,"                  \
                   " graph_edges = ?10, encryption_level = ?11, updated_us = ?12, deleted_us = NULL WHERE key = ?1")    \
+    X(REDATE_ENTITY, "UPDATE entities SET created_us = ?2, updated_us = ?2 WHERE key = ?1")                            \
     X(DELETE_ENTITY, "UPDATE entities SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                            \
     X(NAMED_ENTITIES, "SELECT key, user_id FROM entities WHERE tenant_id = ?1 AND kind = ?2 AND name = ?3"             \
                       " AND (?4 IS NULL OR user_id = ?4) AND deleted_us IS NULL ORDER BY key")                         \
@@ -75,8 +76,9 @@
                " entity_key = excluded.entity_key, summary = excluded.summary, updated_us = excluded.updated_us")      \
     X(DROP_KEY, "DELETE FROM keys WHERE kind = ?1 AND row = ?2")                                                       \
     X(RENAME_SESSION_KEY,                                                                                              \
-      "UPDATE keys SET entity_key = ?2, summary = CASE WHEN coalesce((SELECT description FROM sessions"                \
-      " WHERE key = ?1), '') = '' THEN ?3 ELSE summary END WHERE kind = 'sessions' AND row = ?1")                      \
+      "UPDATE keys SET entity_key = ?2, summary = CASE WHEN coalesce((SELECT CASE WHEN description LIKE"               \
+      " 'reeve-enc1:%' THEN '' ELSE description END FROM sessions WHERE key = ?1), '') = '' THEN ?3 ELSE summary END"  \
+      " WHERE kind = 'sessions' AND row = ?1")                                                                         \
     X(LAST_VERSION, "SELECT checksum FROM schema_timemachine WHERE schema = ?1 ORDER BY key DESC LIMIT 1")             \
     X(ADD_VERSION, "INSERT INTO schema_timemachine (schema, operation, name, version, content, json_schema, checksum," \
                    " recorded_us) SELECT key, ?2, name, version, content, json_schema, ?3, ?4 FROM schemas"            \

@@ -5,6 +5,7 @@
 #ifndef RV_STORE_SQL_INTERNAL_H
 #define RV_STORE_SQL_INTERNAL_H
 
+#include "coreengine/store/keyring.h"
 #include "coreengine/store/sql_statements_internal.h"
 #include "coreengine/store/store.h"
 
@@ -32,6 +33,9 @@ typedef struct rv_sql_stmt {
     int n_args; /* 1 to n_args may be bound */
     bool is_running;
     struct sql_value args[RV_SQL_MAX_ARGS];
+    struct rv_secret_text *bound, *opened; /* owned: what vault.c made for arguments, and of columns */
+    int failed_rc;                         /* of an argument that could not be encrypted: the step says so */
+    rv_err *failed;                        /* owned */
 } rv_sql_stmt;
 
 /* What a statement that changes rows is asked for. Nothing: the driver may send it later, with others, and report its
@@ -46,8 +50,11 @@ struct sql_store {
     const struct sql_driver *driver;
     char *path; /* as messages say it */
     bool in_group;
-    int broken;   /* the code of what made an open group impossible; 0: none */
-    char *embeds; /* owned: the provider of vectors; NULL: not read yet (tokens.c) */
+    int broken;             /* the code of what made an open group impossible; 0: none */
+    char *embeds;           /* owned: the provider of vectors; NULL: not read yet (tokens.c) */
+    struct rv_vault *vault; /* owned: what is encrypted, and by which keys (vault.c); NULL: nothing was asked yet */
+    bool reveals;           /* the engine reads for an agent: also what the mode "client" hides */
+    rv_keyring *ring;       /* a reference: the master keys; NULL: none */
 };
 
 /** Open SQLite. path NULL: in memory. A fresh file gets the tables, an older one comes forward. */

@@ -31,6 +31,24 @@
     X(DROP_ALL_TOKENS, "DELETE FROM tokens")                                                                           \
     X(PURGE_TOKENS, "DELETE FROM tokens WHERE is_gone <> 0 AND kind NOT IN ('sessions', 'schemas')"                    \
                     " AND NOT EXISTS (SELECT 1 FROM entities e WHERE e.key = tokens.row)")                             \
+    X(PURGE_VECTORS,                                                                                                   \
+      "DELETE FROM vectors WHERE (kind, row) IN (SELECT t.kind, t.row FROM tokens t WHERE t.is_gone <> 0)")            \
+    X(PURGE_EMBEDDINGS,                                                                                                \
+      "DELETE FROM embeddings WHERE (kind, row) IN (SELECT t.kind, t.row FROM tokens t WHERE t.is_gone <> 0)")         \
+    X(INDEX_PAGE, "SELECT t.row, t.tenant_id, t.user_id, t.id, t.category, t.created_us, t.hash, t.n_words,"           \
+                  " t.key_grams, t.summary_grams, t.words, coalesce(k.summary, ''), v.hash, v.vector, q.key"           \
+                  " FROM tokens t LEFT JOIN keys k ON k.kind = t.kind AND k.row = t.row"                               \
+                  " LEFT JOIN vectors v ON v.kind = t.kind AND v.row = t.row AND v.provider = ?4"                      \
+                  " LEFT JOIN embeddings q ON q.kind = t.kind AND q.row = t.row"                                       \
+                  " WHERE t.kind = ?1 AND t.row > ?2 AND t.row <= ?3 AND t.is_gone = 0 ORDER BY t.row")                \
+    X(VECTOR_PAGE, "SELECT key, dims, vector FROM vectors WHERE key > ?1 ORDER BY key LIMIT ?2")                       \
+    X(DROP_VECTOR, "DELETE FROM vectors WHERE key = ?1")                                                               \
+    X(DROP_VECTORS_OF, "DELETE FROM vectors WHERE provider = ?1")                                                      \
+    X(DROP_LOST_VECTORS, "DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM tokens t WHERE t.kind = vectors.kind"    \
+                         " AND t.row = vectors.row AND t.is_gone = 0 AND t.hash <> '')")                               \
+    X(DROP_LOST_EMBEDDINGS,                                                                                            \
+      "DELETE FROM embeddings WHERE status NOT IN ('pending', 'processing', 'failed') OR NOT EXISTS (SELECT 1 FROM"    \
+      " tokens t WHERE t.kind = embeddings.kind AND t.row = embeddings.row AND t.is_gone = 0)")                        \
     X(NAME_TOKENS, RV_SQL_TOKENS ", t.key_grams, t.summary_grams FROM tokens t" RV_SQL_TOKENS_CHANGED)                 \
     X(WORD_TOKENS, RV_SQL_TOKENS ", t.n_words, t.words FROM tokens t" RV_SQL_TOKENS_CHANGED " AND t.kind = ?3")        \
     X(VECTOR_TOKENS, RV_SQL_TOKENS ", v.dims, v.vector FROM tokens t LEFT JOIN vectors v ON v.kind = t.kind"           \

@@ -3,7 +3,9 @@
 #ifndef RV_STORE_SQL_STATEMENTS_INTERNAL_H
 #define RV_STORE_SQL_STATEMENTS_INTERNAL_H
 
+#include "coreengine/store/sql_api_keys_internal.h"
 #include "coreengine/store/sql_copy_internal.h"
+#include "coreengine/store/sql_encryption_internal.h"
 #include "coreengine/store/sql_entities_internal.h"
 #include "coreengine/store/sql_interrupts_internal.h"
 #include "coreengine/store/sql_quotas_internal.h"
@@ -57,8 +59,9 @@
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                                                  \
     X(COMMIT, "COMMIT")                                                                                                \
     X(ROLLBACK, "ROLLBACK")                                                                                            \
-    X(FIND, "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending, n_open FROM runs WHERE id = ?1"   \
-            " AND (?2 IS NULL OR tenant = ?2) AND (?3 IS NULL OR \"user\" = ?3)")                                      \
+    X(FIND,                                                                                                            \
+      "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending, n_open, tenant FROM runs WHERE id = ?1" \
+      " AND (?2 IS NULL OR tenant = ?2) AND (?3 IS NULL OR \"user\" = ?3)")                                            \
     X(GET, "SELECT " RV_SQL_RUN " WHERE r.id = ?1 AND r.tenant = ?2 AND (?3 IS NULL OR r.\"user\" = ?3)")              \
     X(ADD_RUN, "INSERT INTO runs (id, tenant, \"user\", session, pipeline, bundle, parent, parent_seq, status, stage," \
                " created_us, updated_us, expires_us, n_records, owner, fence, lease_until_us, cancel, n_pending)"      \
@@ -107,8 +110,8 @@
                                    " ORDER BY deleted_us IS NOT NULL LIMIT 1")                                         \
     X(COUNT_SESSIONS, "SELECT count(*) FROM sessions WHERE tenant_id = ?1 AND id = ?2 AND deleted_us IS NULL")         \
     X(ADD_SESSION, "INSERT INTO sessions (id, tenant_id, user_id, name, description, agent_name, mode, total_tokens,"  \
-                   " n_messages, metadata, created_us, updated_us, status)"                                            \
-                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, ?8, ?9, ?9, ?10)")                                      \
+                   " n_messages, metadata, created_us, updated_us, status, encryption_level)"                          \
+                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, ?8, ?9, ?9, ?10, ?11)")                                 \
     X(CHANGE_SESSION, "UPDATE sessions SET name = coalesce(?2, name), mode = coalesce(?3, mode),"                      \
                       " metadata = coalesce(?4, metadata), status = coalesce(?6, status), updated_us = ?5,"            \
                       " description = coalesce(description, ?7)"                                                       \
@@ -123,8 +126,8 @@
     X(PURGE_WORDS, "UPDATE messages AS m SET content = NULL, tool_calls = NULL, metadata = NULL " RV_SQL_WORDS_TO_GO)  \
     X(ADD_MESSAGE, "INSERT INTO messages (session, seq, id, message_type, content, tool_calls, token_count,"           \
                    " agent_name, model, trace_id, span_id, run_id, input_tokens, output_tokens, cost_micro_usd,"       \
-                   " latency_ms, status, parent_call_id, metadata, created_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"    \
-                   " ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)"                                   \
+                   " latency_ms, status, parent_call_id, metadata, created_us, encryption_level) VALUES (?1, ?2, ?3,"  \
+                   " ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"              \
                    " ON CONFLICT (session, id) DO NOTHING")                                                            \
     X(MESSAGES, RV_SQL_MESSAGES " ORDER BY seq LIMIT ?5")                                                              \
     X(MESSAGES_NEWEST, RV_SQL_MESSAGES " ORDER BY seq DESC LIMIT ?5")                                                  \
@@ -151,7 +154,9 @@
     RV_SQL_QUOTA_STATEMENTS(X)                                                                                         \
     RV_SQL_INTERRUPT_STATEMENTS(X)                                                                                     \
     RV_SQL_ENTITY_STATEMENTS(X)                                                                                        \
-    RV_SQL_SEARCH_STATEMENTS(X)
+    RV_SQL_SEARCH_STATEMENTS(X)                                                                                        \
+    RV_SQL_API_KEY_STATEMENTS(X)                                                                                       \
+    RV_SQL_ENCRYPTION_STATEMENTS(X)
 
 enum sql_id {
 #define X(name, text) SQL_##name,

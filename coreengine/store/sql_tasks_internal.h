@@ -16,7 +16,7 @@
 /* In the order of found_of() in tasks.c. */
 #define RV_SQL_FOUND_TASK                                                                                              \
     "SELECT key, lane, status, cancel, attempt, retry_count, max_retries, n_events, claimed_us, lease_until_us,"       \
-    " scheduled_us, worker, id FROM tasks"
+    " scheduled_us, worker, id, tenant FROM tasks"
 
 /* A lane that a worker can take something from. The indexes lanes_open and lanes_shut have the same words. */
 #define RV_SQL_OPEN_LANE "n_pending > 0 AND n_processing < cap"
@@ -82,6 +82,7 @@
     X(SET_TASK, "UPDATE tasks SET status = ?2, updated_us = ?3, retry_count = ?4, completed_us = ?5,"                  \
                 " scheduled_us = ?6, error = coalesce(?7, error), result = ?8, cancel = 0,"                            \
                 " worker = NULL, claimed_us = 0, lease_until_us = 0, n_events = n_events + 1 WHERE key = ?1")          \
+    X(TASK_TENANT, "SELECT tenant FROM tasks WHERE id = ?1")                                                           \
     X(MARK_TASK, "UPDATE tasks SET cancel = cancel + ?2, updated_us = ?3, n_events = n_events + 1 WHERE key = ?1")     \
     X(ADD_EVENT, "INSERT INTO task_events (task, seq, at_us, kind, attempt, worker, text, retry, next_us)"             \
                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                                       \

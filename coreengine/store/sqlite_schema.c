@@ -189,6 +189,24 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " name TEXT NOT NULL, version TEXT, content TEXT NOT NULL, json_schema TEXT NOT NULL, checksum TEXT NOT NULL,"
     " recorded_us INTEGER NOT NULL);"
     "CREATE INDEX schema_timemachine_by_schema ON schema_timemachine (schema);",
+    /* 7 to 8. API keys, and the logins that were exchanged for one (api_keys.h). Secrets are not kept: hash is the
+     * SHA-256 of one. */
+    "CREATE TABLE api_keys (id TEXT PRIMARY KEY, hash TEXT NOT NULL, level TEXT NOT NULL, tenant TEXT NOT NULL,"
+    " user TEXT NOT NULL, scopes TEXT NOT NULL, note TEXT NOT NULL, created_us INTEGER NOT NULL,"
+    " expires_us INTEGER NOT NULL, used_us INTEGER NOT NULL, revoked_us INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX api_keys_by_age ON api_keys (tenant, created_us DESC, id);"
+    "CREATE TABLE logins (hash TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES api_keys (id) ON DELETE CASCADE,"
+    " created_us INTEGER NOT NULL, expires_us INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX logins_by_key ON logins (key_id, created_us);"
+    "CREATE INDEX logins_over ON logins (expires_us);"
+    /* Encryption: what is encrypted of a tenant ('': of those without a row of their own), and the keys, each
+     * wrapped by a master key that is not in the store. A tenant has one row that is current. The counter
+     * 'encryption' changes with the table; it is 0 while nothing was ever encrypted. */
+    "CREATE TABLE tenant_keys (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL,"
+    " mode TEXT NOT NULL, status TEXT NOT NULL, algorithm TEXT NOT NULL, kms_key_id TEXT NOT NULL,"
+    " wrapped_dek TEXT NOT NULL, public_key TEXT, created_us INTEGER NOT NULL, retired_us INTEGER NOT NULL);"
+    "CREATE UNIQUE INDEX tenant_keys_current ON tenant_keys (tenant) WHERE status = 'current';"
+    "INSERT INTO counters VALUES ('encryption', 0);",
 };
 
 struct header {

@@ -148,6 +148,7 @@ static rv_store *new_store(const char *url, const struct rv_store_opts *opts)
     rv_store_show_url(url, &shown);
     if (s) {
         s->opts = *opts;
+        s->opts.ring = NULL; /* the connection has the reference */
         s->source = rv_str_dup(rv_str_of(url));
         s->url = rv_buf_steal(&shown, NULL);
     }
@@ -188,6 +189,8 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
     if (!s)
         return RV_FAIL(err, RV_E_NOMEM, "open a store");
     rc = open_kind(s, kind, path, err);
+    if (rc == 0)
+        s->sql->ring = rv_keyring_ref(opts->ring);
     if (rc == 0 && kind > 0 && !opts->takes_copy)
         rc = check_whole(s, err);
     if (rc == 0 && kind > 0 && !opts->takes_copy && !opts->read_only) {
@@ -206,9 +209,12 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
 
 int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err)
 {
+    struct rv_store_opts opts = s->opts;
+
     if (strcmp(s->url, "memory:") == 0)
         return RV_FAIL(err, RV_E_STATE, "store \"%s\" has one handle only", s->url);
-    int rc = rv_store_open(s->source, &s->opts, out, err);
+    opts.ring = s->sql->ring;
+    int rc = rv_store_open(s->source, &opts, out, err);
     if (rc == 0)
         (*out)->faults = s->faults;
     return rc;

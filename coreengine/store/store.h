@@ -10,6 +10,7 @@
 #ifndef RV_STORE_H
 #define RV_STORE_H
 
+#include "coreengine/store/api_keys.h"
 #include "coreengine/store/ask.h"
 #include "coreengine/store/blobs.h"
 #include "coreengine/store/documents.h"

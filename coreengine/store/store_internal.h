@@ -96,7 +96,7 @@ struct found_run {
     int64_t key, fence, n_records, lease_until_us, n_pending, n_open;
     enum rv_run_status status;
     bool is_owned;
-    char owner[RV_STORE_MAX_ID + 1];
+    char owner[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1];
 };
 /** RV_E_NOT_FOUND. scope NULL: any. */
 RV_MUST_CHECK int rv_run_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
@@ -136,9 +136,10 @@ RV_MUST_CHECK int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t 
 struct rv_report {
     struct sql_store *st;
     rv_buf text;
-    int n;
+    int n, n_index; /* problems; those of them that a new index mends */
 };
 void rv_report_add(struct rv_report *r, rv_str problem);
+void rv_report_add_index(struct rv_report *r, rv_str problem);
 bool rv_report_is_full(const struct rv_report *r);
 RV_MUST_CHECK int rv_upkeep_check(struct sql_store *st, rv_err **err);
 
@@ -153,6 +154,12 @@ struct found_session {
     bool is_deleted;
     struct rv_session_row row; /* borrowed from the statement */
 };
+/* Which session it is, with texts of its own. */
+struct rv_session_at {
+    int64_t key;
+    char tenant[RV_STORE_MAX_ID + 1], user[RV_STORE_MAX_ID + 1], id[RV_STORE_MAX_ID + 1];
+};
+void rv_session_at(const struct found_session *found, struct rv_session_at *out);
 /** Find a session in the scope. Returns 1 when found, 0 when the scope has no session of that id. A deleted session is
  * found only when there is no other. The row is valid until rv_sql_done() of *stmt, which is the caller's in any case.
  * RV_E_INVALID: several users have that id. */
@@ -171,9 +178,9 @@ int rv_store_fail_no_session(const char *id, rv_err **err);
 
 /* messages.c */
 RV_MUST_CHECK int rv_store_check_turn(const struct rv_turn *turn, rv_err **err);
-/** Messages of the session of that key, as rv_store_read_messages(); upto_seq must be given. */
-RV_MUST_CHECK int rv_messages_walk(struct sql_store *st, int64_t session, const struct rv_message_filter *f,
-                                   rv_each_message *each, void *ctx, rv_err **err);
+/** Messages of a session, as rv_store_read_messages(); upto_seq must be given. */
+RV_MUST_CHECK int rv_messages_walk(struct sql_store *st, const struct rv_session_at *session,
+                                   const struct rv_message_filter *f, rv_each_message *each, void *ctx, rv_err **err);
 /** The turns of an append to the run of that key, in its transaction. */
 RV_MUST_CHECK int rv_turns_keep(struct sql_store *st, int64_t run, const struct rv_store_append *a, rv_err **err);
 

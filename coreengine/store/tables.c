@@ -149,6 +149,15 @@ static const struct rv_column schema_timemachine[] = {NUMBER("key"),        NUMB
                                                       WORD("name"),         WORD("version"),  WORDS("content"),
                                                       WORDS("json_schema"), WORD("checksum"), NUMBER("recorded_us")};
 
+static const struct rv_column api_keys[] = {
+    WORD("id"),   WORD("hash"),         WORD("level"),        WORD("tenant"),    WORD("user"),        WORD("scopes"),
+    WORD("note"), NUMBER("created_us"), NUMBER("expires_us"), NUMBER("used_us"), NUMBER("revoked_us")};
+static const struct rv_column logins[] = {WORD("hash"), WORD("key_id"), NUMBER("created_us"), NUMBER("expires_us")};
+static const struct rv_column tenant_keys[] = {NUMBER("key"),        WORD("id"),          WORD("tenant"),
+                                               WORD("mode"),         WORD("status"),      WORD("algorithm"),
+                                               WORD("kms_key_id"),   WORD("wrapped_dek"), WORD("public_key"),
+                                               NUMBER("created_us"), NUMBER("retired_us")};
+
 #define TABLE(name, keys) .columns = (name), .n_columns = RV_COUNT(name), .n_key = (keys)
 const struct rv_table rv_tables[] = {
     {"blobs", TABLE(blobs, 1), .is_numbered = true},
@@ -177,5 +186,8 @@ const struct rv_table rv_tables[] = {
     {"tokens", TABLE(tokens, 1), .is_numbered = true},
     {"embeddings", TABLE(embeddings, 1), .is_numbered = true},
     {"schema_timemachine", TABLE(schema_timemachine, 1), .is_numbered = true},
+    {"api_keys", TABLE(api_keys, 1)},
+    {"logins", TABLE(logins, 1)},
+    {"tenant_keys", TABLE(tenant_keys, 1), .is_numbered = true},
 };
 const size_t rv_n_tables = RV_COUNT(rv_tables);

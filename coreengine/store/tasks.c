@@ -51,7 +51,8 @@ int rv_task_found(struct sql_store *st, rv_sql_stmt *stmt, struct found_task *ou
                                got.claimed_us, got.lease_until_us, got.scheduled_us};
     rv_str status = rv_sql_str_at(stmt, 2);
 
-    if (!keep(rv_sql_str_at(stmt, 11), got.worker) || !keep(rv_sql_str_at(stmt, 12), got.id) || !got.id[0])
+    if (!keep(rv_sql_str_at(stmt, 11), got.worker) || !keep(rv_sql_str_at(stmt, 12), got.id) || !got.id[0] ||
+        !keep(rv_sql_str_at(stmt, 13), got.tenant))
         return rv_store_damaged(st, err, "a task is damaged: its id or its worker is missing");
     if (rv_task_status_of(status, &got.status, NULL) < 0)
         return rv_store_damaged(st, err, "task \"%s\" is damaged: \"%.*s\" is not a status", got.id,
@@ -95,14 +96,6 @@ static void bind_event(rv_sql_stmt *stmt, int64_t key, const struct rv_task_even
     rv_sql_int(stmt, 9, e->next_us);
 }
 
-int rv_task_add_event(struct sql_store *st, int64_t key, const struct rv_task_event *e, rv_err **err)
-{
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_EVENT);
-
-    bind_event(stmt, key, e);
-    return rv_sql_run(stmt, "add an event of a task", err);
-}
-
 int rv_task_add_events(struct sql_store *st, const struct task_step *steps, size_t n, enum rv_task_event_kind kind,
                        int64_t now_us, rv_err **err)
 {
@@ -140,11 +133,16 @@ static int add_event(struct sql_store *st, const struct found_task *found, enum 
         e.retry = change->retry_count;
     if (is_again || kind == RV_TASK_EVENT_QUOTA_EXCEEDED)
         e.next_us = change->scheduled_us;
-    return rv_task_add_event(st, found->key, &e, err);
+    const struct rv_place at = rv_engine_place(found->tenant, "task_events", found->id, NULL, e.seq);
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_EVENT);
+    bind_event(stmt, found->key, &e);
+    rv_secret_bind(stmt, 7, SQL_TEXT, &at, "text", rv_str_of(text));
+    return rv_sql_run(stmt, "add an event of a task", err);
 }
 
 int rv_task_change(struct sql_store *st, const struct found_task *found, const struct task_change *change, rv_err **err)
 {
+    const struct rv_place at = rv_task_place(found->tenant, found->id);
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_TASK);
     int rc;
 
@@ -154,8 +152,8 @@ int rv_task_change(struct sql_store *st, const struct found_task *found, const s
     rv_sql_int(stmt, 4, change->retry_count);
     rv_sql_int(stmt, 5, rv_task_status_is_final(change->status) ? change->now_us : 0);
     rv_sql_int(stmt, 6, change->scheduled_us > 0 ? change->scheduled_us : found->scheduled_us);
-    rv_sql_text(stmt, 7, change->error);
-    rv_sql_str(stmt, 8, change->result);
+    rv_secret_bind(stmt, 7, SQL_TEXT, &at, "error", rv_str_of(change->error));
+    rv_secret_bind(stmt, 8, SQL_STR, &at, "result", change->result);
     rc = rv_sql_run(stmt, "change a task", err);
     if (rc == 0)
         rc = add_event(st, found, change->event, change->text, change, change->now_us, err);

@@ -1,4 +1,5 @@
 /* Tasks that are done: one, or several in one transaction. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,28 @@ static int leave_lanes(struct sql_store *st, int64_t *lanes, size_t n, rv_err **
     return rc;
 }
 
+/* A result is bound to its task, and encrypted as the task's tenant says; of a task that is gone nothing is kept. */
+static int bind_result(struct sql_store *st, rv_sql_stmt *rows, const struct rv_task_end *end, rv_err **err)
+{
+    rv_str result = {end->result.len > 0 ? end->result.ptr : NULL, end->result.len};
+    char tenant[RV_STORE_MAX_ID + 1] = "";
+    bool is_used = false;
+    int rc = rv_vault_is_used(st, &is_used, err);
+
+    if (rc == 0 && is_used && result.ptr) {
+        rv_sql_stmt *stmt = rv_sql_use(st, SQL_TASK_TENANT);
+        rv_sql_text(stmt, 1, end->lease.id);
+        rc = rv_sql_step(stmt, "look for a task", err);
+        rv_str text = rc == 1 ? rv_sql_str_at(stmt, 0) : (rv_str){"", 0};
+        snprintf(tenant, sizeof tenant, "%.*s", RV_STR_ARG(text));
+        rv_sql_done(stmt);
+    }
+    const struct rv_place at = rv_task_place(tenant, end->lease.id);
+    if (rc >= 0)
+        rv_secret_bind(rows, 5, SQL_STR, &at, "result", result);
+    return rc < 0 ? rc : 0;
+}
+
 static int complete_all(struct sql_store *st, struct completing *c, int64_t now_us, rv_err **err)
 {
     const struct sql_rows rows = {
@@ -62,9 +85,10 @@ static int complete_all(struct sql_store *st, struct completing *c, int64_t now_
         rv_sql_text(rows.stmt, 2, end->lease.worker);
         rv_sql_int(rows.stmt, 3, end->lease.attempt);
         rv_sql_int(rows.stmt, 4, now_us);
-        rv_sql_str(rows.stmt, 5, (rv_str){end->result.len > 0 ? end->result.ptr : NULL, end->result.len});
         rv_sql_int(rows.stmt, 6, (int64_t)i);
-        rc = rv_sql_add_row(&rows, err);
+        rc = bind_result(st, rows.stmt, end, err);
+        if (rc == 0)
+            rc = rv_sql_add_row(&rows, err);
     }
     rc = rv_sql_end_rows(&rows, rc, err);
     if (rc == 0)

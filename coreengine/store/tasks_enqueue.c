@@ -198,6 +198,7 @@ static int find_key(struct sql_store *st, const struct rv_new_task *task, struct
 static int insert(struct sql_store *st, const struct rv_new_task *task, int64_t lane, int64_t *n, rv_err **err)
 {
     bool is_due = task->scheduled_us <= task->now_us;
+    const struct rv_place at = rv_task_place(task->tenant, task->id);
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_TASK);
 
     rv_sql_text(stmt, 1, task->id);
@@ -206,7 +207,7 @@ static int insert(struct sql_store *st, const struct rv_new_task *task, int64_t 
     rv_sql_text(stmt, 4, task->user);
     rv_sql_text(stmt, 5, task->type);
     rv_sql_text(stmt, 6, task->key);
-    rv_sql_str(stmt, 7, task->payload);
+    rv_secret_bind(stmt, 7, SQL_STR, &at, "payload", task->payload);
     rv_sql_text(stmt, 8, rv_task_status_text(is_due ? RV_TASK_PENDING : RV_TASK_WAITING));
     rv_sql_int(stmt, 9, task->priority);
     rv_sql_int(stmt, 10, task->max_retries);

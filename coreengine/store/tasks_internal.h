@@ -4,6 +4,12 @@
 
 #include "coreengine/store/sql_rows_internal.h"
 #include "coreengine/store/store_internal.h"
+#include "coreengine/store/vault_internal.h"
+
+static inline struct rv_place rv_task_place(const char *tenant, const char *id)
+{
+    return rv_engine_place(tenant, "tasks", id, NULL, 0);
+}
 
 typedef int rv_each_task(void *self, const struct rv_task_row *row, rv_err **err);
 typedef int rv_each_task_event(void *self, const struct rv_task_event *e, rv_err **err);
@@ -18,7 +24,7 @@ struct found_task {
     bool cancel_requested;
     int64_t attempt, retry_count, max_retries, n_events, claimed_us, lease_until_us, scheduled_us;
     char worker[RV_STORE_MAX_ID + 1]; /* "": none */
-    char id[RV_STORE_MAX_ID + 1];
+    char id[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1];
 };
 
 /* tasks.c */
@@ -42,9 +48,6 @@ struct task_change {
 /** Write the change, its event, and what it is to the lane. */
 RV_MUST_CHECK int rv_task_change(struct sql_store *st, const struct found_task *found, const struct task_change *change,
                                  rv_err **err);
-/** An event of a task whose row counts it in this transaction. */
-RV_MUST_CHECK int rv_task_add_event(struct sql_store *st, int64_t key, const struct rv_task_event *e, rv_err **err);
-
 RV_MUST_CHECK int rv_task_check_lease(const struct rv_task_lease *lease, int64_t now_us, rv_err **err);
 /** rv_task_find() for the task of a lease. RV_E_STATE "lost_lease ...". */
 RV_MUST_CHECK int rv_task_find_held(struct sql_store *st, const struct rv_task_lease *lease, struct found_task *out,

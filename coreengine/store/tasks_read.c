@@ -42,6 +42,17 @@ static int check_row(struct sql_store *st, const struct rv_task_row *row, const 
     return rv_store_check_numbers(st, "task", row->id, numbers, RV_COUNT(numbers), err);
 }
 
+/* The texts that may be encrypted. */
+static int read_texts(rv_sql_stmt *stmt, struct rv_task_row *row, rv_err **err)
+{
+    const struct rv_place at = rv_task_place(row->tenant, row->id);
+    int rc = rv_secret_at(stmt, 6, &at, "payload", &row->payload, err);
+
+    if (rc == 0)
+        rc = rv_secret_at(stmt, 7, &at, "result", &row->result, err);
+    return rc < 0 ? rc : rv_secret_text_at(stmt, 8, &at, "error", &row->error, err);
+}
+
 int rv_task_read(struct sql_store *st, rv_sql_stmt *stmt, struct read_task *out, rv_err **err)
 {
     bool lacked = false;
@@ -54,7 +65,6 @@ int rv_task_read(struct sql_store *st, rv_sql_stmt *stmt, struct read_task *out,
                 .tier = rv_sql_text_at(stmt, 4, &lacked),
                 .key = rv_sql_text_at(stmt, 5, &lacked),
                 .payload = rv_sql_str_at(stmt, 6),
-                .result = rv_sql_str_at(stmt, 7),
                 .error = rv_sql_text_at(stmt, 8, &lacked),
                 .worker = rv_sql_text_at(stmt, 10, &lacked),
                 .cancel_requested = rv_sql_int_at(stmt, 11) != 0,
@@ -82,8 +92,10 @@ int rv_task_read(struct sql_store *st, rv_sql_stmt *stmt, struct read_task *out,
     if (rv_task_status_of(status, &task.row.status, NULL) < 0)
         return rv_store_damaged(st, err, "task \"%s\" is damaged: \"%.*s\" is not a status", task.row.id,
                                 RV_STR_ARG(rv_utf8_cut(status, 40)));
-    *out = task;
-    return 0;
+    rc = read_texts(stmt, &task.row, err);
+    if (rc == 0)
+        *out = task;
+    return rc;
 }
 
 /* 1: found; lasts until rv_sql_done() of *stmt, which is the caller's in any case. */
@@ -268,7 +280,8 @@ int rv_store_count_tasks(rv_store *s, const struct rv_store_scope *scope, int64_
 
 /* --- Events --- */
 
-static int event_of(struct sql_store *st, rv_sql_stmt *stmt, const char *id, struct rv_task_event *out, rv_err **err)
+static int event_of(struct sql_store *st, rv_sql_stmt *stmt, const char *tenant, const char *id,
+                    struct rv_task_event *out, rv_err **err)
 {
     bool lacked = false;
     struct rv_task_event e = {
@@ -286,8 +299,11 @@ static int event_of(struct sql_store *st, rv_sql_stmt *stmt, const char *id, str
         return RV_FAIL(err, RV_E_NOMEM, "list events of task \"%s\"", id);
     if (!e.kind)
         return rv_store_damaged(st, err, "event %lld of task \"%s\" is damaged", (long long)e.seq, id);
-    *out = e;
-    return 0;
+    const struct rv_place at = rv_engine_place(tenant, "task_events", id, NULL, e.seq);
+    int rc = rv_secret_text_at(stmt, 5, &at, "text", &e.text, err);
+    if (rc == 0)
+        *out = e;
+    return rc;
 }
 
 static int list_events(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
@@ -306,7 +322,7 @@ static int list_events(struct sql_store *st, const struct rv_store_scope *scope,
     rv_sql_int(stmt, 1, task.key);
     while ((rc = rv_sql_step(stmt, "list events of a task", err)) == 1) {
         struct rv_task_event e;
-        rc = event_of(st, stmt, id, &e, err);
+        rc = event_of(st, stmt, scope->tenant, id, &e, err);
         e.max_retries = rc == 0 && e.retry > 0 ? max_retries : 0;
         if (rc == 0)
             rc = each(ctx, &e, err);

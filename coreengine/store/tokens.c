@@ -6,8 +6,9 @@
 #include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 
-#define MAX_BLOB  ((size_t)16 << 20)
-#define EMBEDDING "embedding" /* the provider, in the table "about" */
+#define MAX_BLOB     ((size_t)16 << 20)
+#define EMBEDDING    "embedding" /* the provider, in the table "about" */
+#define PAGE_VECTORS 500         /* that are looked at in one request */
 
 /* --- The provider --- */
 
@@ -228,11 +229,12 @@ int rv_tokens_drop(struct sql_store *st, const char *kind, int64_t row, rv_err *
 {
     int rc = count(st, err);
 
+    /* The queue first: a process that keeps the vector now holds its row of the queue, and is waited for. */
+    if (rc == 0)
+        rc = run_of_row(st, SQL_UNQUEUE_EMBEDDING, kind, row, "drop vectors", err);
     if (rc == 0)
         rc = run_of_row(st, SQL_DROP_TOKENS, kind, row, "drop what a row is found by", err);
-    if (rc == 0)
-        rc = run_of_row(st, SQL_DROP_VECTORS, kind, row, "drop vectors", err);
-    return rc < 0 ? rc : run_of_row(st, SQL_UNQUEUE_EMBEDDING, kind, row, "drop vectors", err);
+    return rc < 0 ? rc : run_of_row(st, SQL_DROP_VECTORS, kind, row, "drop vectors", err);
 }
 
 int rv_tokens_drop_all(struct sql_store *st, rv_err **err)
@@ -278,10 +280,15 @@ int rv_vector_keep(struct sql_store *st, const char *kind, int64_t row, const ch
     return rc;
 }
 
+static size_t dims_of(const char *provider)
+{
+    return strcmp(provider, RV_EMBED_NGRAM) == 0 ? RV_EMBED_NGRAM_DIMS : RV_EMBED_LOCAL_DIMS;
+}
+
 static int embed(struct sql_store *st, const struct rv_key_source *k, const char *provider, const struct tokens *t,
                  rv_err **err)
 {
-    size_t dims = strcmp(provider, RV_EMBED_NGRAM) == 0 ? RV_EMBED_NGRAM_DIMS : RV_EMBED_LOCAL_DIMS;
+    size_t dims = dims_of(provider);
     float *vector = calloc(dims, sizeof *vector);
     int rc = vector ? rv_embed_text(rv_str_of(provider), t->text, dims, vector, err)
                     : RV_FAIL(err, RV_E_NOMEM, "embed a row");
@@ -347,4 +354,147 @@ int rv_tokens_put(struct sql_store *st, const struct rv_key_source *k, rv_str ke
     rv_buf_fini(&t.summary);
     rv_buf_fini(&t.words);
     return rc;
+}
+
+/* --- Comparing and mending --- */
+
+bool rv_vector_is_whole(rv_str bytes, int64_t dims)
+{
+    if (dims < 1 || dims > RV_VECTOR_MAX_DIMS || bytes.len != (size_t)dims * sizeof(float))
+        return false;
+    for (size_t i = 0; i < bytes.len; i += sizeof(float)) {
+        uint32_t bits;
+        memcpy(&bits, bytes.ptr + i, sizeof bits);
+        if ((le32toh(bits) & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000)) /* not finite */
+            return false;
+    }
+    return true;
+}
+
+static bool is_text_at(rv_sql_stmt *stmt, int i, rv_str want)
+{
+    return rv_str_eq(rv_sql_str_at(stmt, i), want);
+}
+
+/* Of a provider that needs no server: the bytes that its vector has. */
+static int make_bytes(const char *provider, rv_str text, rv_buf *out, rv_err **err)
+{
+    size_t dims = dims_of(provider);
+    float *vector = calloc(dims, sizeof *vector);
+    int rc =
+        vector ? rv_embed_text(rv_str_of(provider), text, dims, vector, err) : RV_FAIL(err, RV_E_NOMEM, "embed a row");
+
+    for (size_t i = 0; rc == 0 && i < dims; i++) {
+        uint32_t bits;
+        memcpy(&bits, &vector[i], sizeof bits);
+        put_number(out, bits);
+    }
+    free(vector);
+    return rc < 0 ? rc : rv_buf_check(out, "vector", err);
+}
+
+static int compare_vector(const struct tokens *t, const char *provider, rv_sql_stmt *kept, const char **what,
+                          rv_err **err)
+{
+    rv_buf bytes = RV_BUF_INIT(MAX_BLOB);
+    int rc = 0;
+
+    if (!is_text_at(kept, 12, rv_str_of(t->hash))) {
+        if (rv_sql_int_at(kept, 14) == 0)
+            *what = "has neither a vector nor a place in the queue of vectors";
+        return 0;
+    }
+    if (rv_embedding_is_local(provider)) {
+        rc = make_bytes(provider, t->text, &bytes, err);
+        if (rc == 0 && !is_text_at(kept, 13, rv_buf_str(&bytes)))
+            *what = "has a vector that its text does not have";
+    }
+    rv_buf_fini(&bytes);
+    return rc;
+}
+
+static bool has_owner(json_object *whole, rv_sql_stmt *kept)
+{
+    int64_t created_us = 0;
+
+    return is_text_at(kept, 1, text_of(whole, "tenant_id")) && is_text_at(kept, 2, text_of(whole, "user_id")) &&
+           is_text_at(kept, 3, text_of(whole, "id")) && is_text_at(kept, 4, text_of(whole, "category")) &&
+           rv_time_parse(text_of(whole, "created_at"), &created_us, NULL) == 0 && rv_sql_int_at(kept, 5) == created_us;
+}
+
+int rv_tokens_compare(const struct rv_kind *kind, json_object *whole, rv_str key, rv_str summary, const char *provider,
+                      rv_sql_stmt *kept, const char **what, rv_err **err)
+{
+    struct tokens t = {.key = RV_BUF_INIT(MAX_BLOB), .summary = RV_BUF_INIT(MAX_BLOB), .words = RV_BUF_INIT(MAX_BLOB)};
+    int rc = make(kind, whole, key, summary, &t, err);
+
+    *what = NULL;
+    if (rc == 0) {
+        if (!has_owner(whole, kept))
+            *what = "is found as that of another owner, id, category or time";
+        else if (!is_text_at(kept, 11, summary))
+            *what = "has another summary in the index of names";
+        else if (!is_text_at(kept, 8, rv_buf_str(&t.key)) || !is_text_at(kept, 9, rv_buf_str(&t.summary)))
+            *what = "is found by other trigrams than it has";
+        else if (!is_text_at(kept, 10, rv_buf_str(&t.words)) || rv_sql_int_at(kept, 7) != t.n_words)
+            *what = "is found by other words than it has";
+        else if (!is_text_at(kept, 6, rv_str_of(t.hash)))
+            *what = "has another hash than its embedded text";
+        else if (t.hash[0])
+            rc = compare_vector(&t, provider, kept, what, err);
+    }
+    rv_buf_fini(&t.key);
+    rv_buf_fini(&t.summary);
+    rv_buf_fini(&t.words);
+    return rc;
+}
+
+/* The vectors behind *after that are not vectors: up to n of them, and how many were looked at. */
+static int list_broken(struct sql_store *st, int64_t *after, int64_t *broken, size_t *n, size_t *n_seen, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_VECTOR_PAGE);
+    int rc;
+
+    rv_sql_int(stmt, 1, *after);
+    rv_sql_int(stmt, 2, PAGE_VECTORS);
+    *n = *n_seen = 0;
+    while ((rc = rv_sql_step(stmt, "look at vectors", err)) == 1 && *n_seen < PAGE_VECTORS) {
+        ++*n_seen;
+        *after = rv_sql_int_at(stmt, 0);
+        if (!rv_vector_is_whole(rv_sql_str_at(stmt, 2), rv_sql_int_at(stmt, 1)))
+            broken[(*n)++] = *after;
+    }
+    rv_sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+int rv_vectors_mend(struct sql_store *st, rv_err **err)
+{
+    int64_t broken[PAGE_VECTORS], after = 0;
+    size_t n, n_seen;
+    const char *provider = NULL;
+    int rc;
+
+    do {
+        rc = list_broken(st, &after, broken, &n, &n_seen, err);
+        for (size_t i = 0; rc == 0 && i < n; i++) {
+            rv_sql_stmt *stmt = rv_sql_use(st, SQL_DROP_VECTOR);
+            rv_sql_int(stmt, 1, broken[i]);
+            rc = rv_sql_run(stmt, "drop a vector", err);
+        }
+    } while (rc == 0 && n_seen == PAGE_VECTORS);
+    if (rc == 0)
+        rc = rv_tokens_provider(st, false, &provider, err);
+    if (rc < 0 || !rv_embedding_is_local(provider))
+        return rc;
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_DROP_VECTORS_OF); /* they are made again with the tokens */
+    rv_sql_text(stmt, 1, provider);
+    return rv_sql_run(stmt, "drop vectors", err);
+}
+
+int rv_vectors_drop_lost(struct sql_store *st, rv_err **err)
+{
+    int rc = rv_sql_run(rv_sql_use(st, SQL_DROP_LOST_VECTORS), "drop vectors", err);
+
+    return rc < 0 ? rc : rv_sql_run(rv_sql_use(st, SQL_DROP_LOST_EMBEDDINGS), "drop places in the queue", err);
 }

@@ -93,8 +93,11 @@ static int purge_sessions(struct sql_store *st, rv_err **err)
     return rc;
 }
 
+/* With what they are found by: a deletion has dropped vectors and places in the queue already, and what came in its way
+ * goes here. */
 static int try_purge_entities(struct sql_store *st, int64_t upto_us, rv_err **err)
 {
+    static const enum sql_id steps[] = {SQL_PURGE_VECTORS, SQL_PURGE_EMBEDDINGS, SQL_PURGE_TOKENS};
     int rc = rv_sql_begin_write(st, "sweep", err);
 
     if (rc < 0)
@@ -102,8 +105,8 @@ static int try_purge_entities(struct sql_store *st, int64_t upto_us, rv_err **er
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_PURGE_ENTITIES);
     rv_sql_int(stmt, 1, upto_us);
     rc = rv_sql_run(stmt, "sweep", err);
-    if (rc == 0)
-        rc = rv_sql_run(rv_sql_use(st, SQL_PURGE_TOKENS), "sweep", err);
+    for (size_t i = 0; i < RV_COUNT(steps) && rc == 0; i++)
+        rc = rv_sql_run(rv_sql_use(st, steps[i]), "sweep", err);
     return rv_sql_end_write(st, rc, "sweep", err);
 }
 

@@ -2,7 +2,7 @@
  * is looked at in one read transaction, while others may write. */
 #include <string.h>
 
-#include "coreengine/store/entities_internal.h"
+#include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 
 #define MAX_REPORT   700 /* bytes: an error's text has room for that; the count says how much more there is */
@@ -16,6 +16,12 @@ void rv_report_add(struct rv_report *r, rv_str problem)
         rv_buf_puts(&r->text, "; ");
     if (r->text.len < MAX_REPORT)
         rv_buf_add_str(&r->text, rv_utf8_cut(problem, MAX_REPORT - r->text.len));
+}
+
+void rv_report_add_index(struct rv_report *r, rv_str problem)
+{
+    r->n_index++;
+    rv_report_add(r, problem);
 }
 
 bool rv_report_is_full(const struct rv_report *r)
@@ -32,6 +38,23 @@ static int complain(struct rv_report *r, rv_sql_stmt *stmt, const char *const *n
     (void)names;
     (void)err;
     rv_report_add(r, rv_sql_str_at(stmt, 0));
+    return 0;
+}
+
+static int complain_of_index(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err)
+{
+    (void)names;
+    (void)err;
+    rv_report_add_index(r, rv_sql_str_at(stmt, 0));
+    return 0;
+}
+
+static int check_vector(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err)
+{
+    (void)names;
+    (void)err;
+    if (!rv_vector_is_whole(rv_sql_str_at(stmt, 2), rv_sql_int_at(stmt, 1)))
+        rv_report_add_index(r, rv_sql_str_at(stmt, 0));
     return 0;
 }
 
@@ -73,6 +96,8 @@ static int check_objects(struct rv_report *r, rv_sql_stmt *stmt, const char *con
     for (int i = 0; names[i]; i++) {
         rv_str json = rv_sql_str_at(stmt, i + 1);
         rv_err *why = NULL;
+        if (rv_secret_is(json)) /* rv_encryption_check() looks at it */
+            continue;
         int rc = json.ptr ? rv_store_check_object("text", json, RV_STORE_MAX_BODY, &why) : 0;
         bool lacks = rc < 0 && rv_err_is(why, RV_E_NOMEM);
         rv_err_free(why);
@@ -120,7 +145,7 @@ static int check_key(struct rv_report *r, rv_sql_stmt *stmt, const char *const *
     if (rc == 0 && !rv_str_eq(rv_buf_str(&key), has)) {
         rv_buf_printf(&said, "a row of %.*s has the key \"%.*s\", not \"%s\"", RV_STR_ARG(kind), RV_STR_ARG(has),
                       rv_buf_cstr(&key));
-        rv_report_add(r, rv_buf_str(&said));
+        rv_report_add_index(r, rv_buf_str(&said));
     }
     rv_buf_fini(&key);
     rv_buf_fini(&said);
@@ -134,14 +159,14 @@ static int check_key(struct rv_report *r, rv_sql_stmt *stmt, const char *const *
             "SELECT 'the key \"' || k.entity_key || '\" of ' || k.kind || ' has no row' FROM keys k LEFT JOIN " table  \
             " e ON e.key = k.row AND e.deleted_us IS NULL AND e.id = k.entity_id AND e.tenant_id = k.tenant_id"        \
             " AND e.user_id = k.user_id WHERE e.key IS NULL AND " more,                                                \
-        .each = complain                                                                                               \
+        .each = complain_of_index                                                                                      \
     }
 #define NO_KEY(table, kind, more)                                                                                      \
     {                                                                                                                  \
         .sql = "SELECT 'row \"' || e.id || '\" of ' || " kind " || ' has no key' FROM " table " e WHERE e.deleted_us"  \
                " IS NULL AND NOT EXISTS (SELECT 1 FROM keys k WHERE k.kind = " kind " AND k.row = e.key)" more         \
                " AND" KEYS_CURRENT,                                                                                    \
-        .each = complain                                                                                               \
+        .each = complain_of_index                                                                                      \
     }
 #define KEY_OF(table, kind)                                                                                            \
     {                                                                                                                  \
@@ -236,7 +261,7 @@ static const struct {
      .names = {"tags", "graph_edges"}},
     {.sql =
          "SELECT 'row \"' || id || '\" of ' || kind || ' has an impossible number' FROM entities WHERE created_us < 0"
-         " OR updated_us < created_us OR deleted_us < 0",
+         " OR updated_us < 0 OR deleted_us < 0" /* a clock may be set back between two writes */,
      .each = complain},
     NO_ROW("entities", "k.kind NOT IN ('sessions', 'schemas')"),
     NO_ROW("sessions", "k.kind = 'sessions'"),
@@ -247,13 +272,47 @@ static const struct {
     KEY_OF("entities", "e.kind"),
     KEY_OF("sessions", "'sessions'"),
     KEY_OF("schemas", "'schemas'"),
+    {.sql = "SELECT 'words of ' || t.kind || ', row ' || t.row || ', have no key' FROM tokens t LEFT JOIN keys k"
+            " ON k.kind = t.kind AND k.row = t.row WHERE t.is_gone = 0 AND k.key IS NULL",
+     .each = complain_of_index},
+    {.sql = "SELECT 'a vector of ' || v.kind || ', row ' || v.row || ', has no row with a text' FROM vectors v"
+            " LEFT JOIN tokens t ON t.kind = v.kind AND t.row = v.row AND t.is_gone = 0 AND t.hash <> ''"
+            " WHERE t.key IS NULL",
+     .each = complain_of_index},
+    {.sql = "SELECT 'a vector of ' || kind || ', row ' || row || ', is damaged', dims, vector FROM vectors",
+     .each = check_vector},
+    {.sql = "SELECT 'the queue of vectors has ' || q.kind || ', row ' || q.row || ', which is gone' FROM embeddings q"
+            " LEFT JOIN tokens t ON t.kind = q.kind AND t.row = q.row AND t.is_gone = 0 WHERE t.key IS NULL",
+     .each = complain_of_index},
+    {.sql = "SELECT 'the queue of vectors has an impossible state for ' || kind || ', row ' || row FROM embeddings"
+            " WHERE status NOT IN ('pending', 'processing', 'failed') OR attempts < 0 OR claimed_us < 0"
+            " OR (status = 'processing') <> (claimed_us > 0)",
+     .each = complain_of_index},
     {.sql =
          "SELECT 'the counter of ' || c.name || ' is missing' FROM (SELECT 'keys' AS name UNION ALL SELECT 'vectors')"
          " c WHERE NOT EXISTS (SELECT 1 FROM counters x WHERE x.name = c.name)",
      .each = complain},
 };
 
-/* Look at each row of the query. Damage that keeps it from being read is a problem, too. */
+/* Damage that kept something from being read is a problem, too; other failures are passed on. */
+static int forgive(struct rv_report *r, int rc, rv_err *why, rv_err **err)
+{
+    const char *damage = rc < 0 && !rv_err_is(why, RV_E_NOMEM) ? r->st->driver->damage(r->st) : NULL;
+
+    if (damage)
+        rv_report_add(r, rv_str_of(damage));
+    if (rc >= 0 || damage) {
+        rv_err_free(why);
+        return 0;
+    }
+    if (err)
+        *err = why;
+    else
+        rv_err_free(why);
+    return rc;
+}
+
+/* Look at each row of the query. */
 static int look_at(struct rv_report *r, const rv_buf *sql, look_fn *each, const char *const *names, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_prepare(r->st, sql);
@@ -265,18 +324,8 @@ static int look_at(struct rv_report *r, const rv_buf *sql, look_fn *each, const 
         if (rc == 1 && each(r, stmt, names, &why) < 0)
             rc = rv_err_code(why);
     }
-    const char *damage = rc < 0 && !rv_err_is(why, RV_E_NOMEM) ? r->st->driver->damage(r->st) : NULL;
-    if (damage)
-        rv_report_add(r, rv_str_of(damage));
+    rc = forgive(r, rc, why, err);
     rv_sql_finish(stmt);
-    if (rc >= 0 || damage) {
-        rv_err_free(why);
-        return 0;
-    }
-    if (err)
-        *err = why;
-    else
-        rv_err_free(why);
     return rc;
 }
 
@@ -352,7 +401,11 @@ static int look_at_all(struct rv_report *r, rv_err **err)
         rc = check_tasks(r, err);
     for (size_t i = 0; i < RV_COUNT(looks) && rc == 0; i++)
         rc = look_at_text(r, looks[i].sql, looks[i].each, looks[i].names, err);
-    return rc;
+    if (rc < 0 || r->n > r->n_index) /* rows that are damaged cannot be compared with their index */
+        return rc;
+    rv_err *why = NULL;
+    rc = rv_keys_compare(r, &why);
+    return forgive(r, rc, why, err);
 }
 
 int rv_upkeep_check(struct sql_store *st, rv_err **err)
@@ -363,13 +416,17 @@ int rv_upkeep_check(struct sql_store *st, rv_err **err)
 
     if (rc == 0)
         rc = look_at_all(&r, err);
+    if (rc == 0)
+        rc = rv_encryption_check(&r, err);
     rv_sql_end_read(st, began);
     if (rc == 0)
         rc = rv_buf_check(&r.text, "list of damages", err);
     if (rc == 0 && r.n > 0) {
         rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is damaged (%d%s): %s", rv_sql_path(st), r.n,
                      rv_report_is_full(&r) ? " or more" : "", rv_buf_cstr(&r.text));
-        rv_err_hint(err, "restore it from a backup");
+        rv_err_hint(err, r.n_index == r.n
+                             ? "`reeve entities reindex` writes what rows are found by again, from the rows"
+                             : "restore it from a backup");
     }
     rv_buf_fini(&r.text);
     return rc;

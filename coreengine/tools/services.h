@@ -26,6 +26,9 @@ const struct rv_service_info *rv_service_at(size_t i);
 const struct rv_service_info *rv_service_find(rv_str name);
 /** RV_E_NOT_FOUND: there is no such service; the hint has the nearest one. */
 RV_MUST_CHECK int rv_service_check(rv_str name, rv_err **err);
+/** RV_E_INVALID: an object of arguments has a member that is none of known; the hint says what there is. args may be
+ * any JSON value. */
+RV_MUST_CHECK int rv_service_check_args(json_object *args, const char *const *known, size_t n, rv_err **err);
 /** May a call that the engine repeats as `of` says ask this service? */
 bool rv_service_fits(const struct rv_service_info *s, enum rv_effect_class of);
 

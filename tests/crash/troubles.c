@@ -4,23 +4,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/crash/workers.h"
-
-/* Until something was written beside the store, or for a while. */
-void wait_for_change(struct world *w)
-{
-    struct pollfd p = {.fd = w->watch, .events = POLLIN};
-    char events[4096];
-
-    if (poll(&p, 1, LOOK_MS) > 0)
-        while (read(w->watch, events, sizeof events) > 0)
-            continue;
-}
 
 /* --- workers --- */
 
@@ -30,6 +20,7 @@ void start_worker(struct world *w, int i)
 
     snprintf(log, sizeof log, "worker.%d", i);
     char *path = rv_kit_path(w->dir, log);
+    unlink(path); /* what the one before it said is not its word: see is_working() */
     pid_t pid = fork();
     if (pid == 0) {
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -45,15 +36,58 @@ void start_worker(struct world *w, int i)
     w->workers[i] = pid;
 }
 
+/* A worker ends by itself when it was started, or had to give its runs up, while no server answered. It says so then,
+ * and its runs are taken over; nothing else may end one. */
+static void check_ended(const struct world *w, int i, int status)
+{
+    char log[64];
+
+    snprintf(log, sizeof log, "worker.%d", i);
+    char *path = rv_kit_path(w->dir, log), *said = rv_kit_read(path);
+    free(path);
+    if (!w->server || !WIFEXITED(status) || !strstr(said, "is the server running"))
+        rv_kit_die("a worker ended with status %d: %s", status, said);
+    free(said);
+}
+
+/* As whatever keeps services running does it: a worker that ended is started again. */
+static void start_ended(struct world *w)
+{
+    int status;
+
+    for (int i = 0; i < N_WORKERS; i++) {
+        if (w->workers[i] <= 0 || waitpid(w->workers[i], &status, WNOHANG) != w->workers[i])
+            continue;
+        check_ended(w, i, status);
+        w->n_refused++;
+        start_worker(w, i);
+    }
+}
+
+/* Until something was written beside the store, or for a while. */
+void wait_for_change(struct world *w)
+{
+    struct pollfd p = {.fd = w->watch, .events = POLLIN};
+    char events[4096];
+
+    if (poll(&p, 1, LOOK_MS) > 0)
+        while (read(w->watch, events, sizeof events) > 0)
+            continue;
+    start_ended(w);
+}
+
 static void kill_one(struct world *w)
 {
     int i = (int)rv_rand_below(w->rand, N_WORKERS), status;
 
     kill(w->workers[i], SIGKILL);
     waitpid(w->workers[i], &status, 0);
-    if (WIFEXITED(status))
-        rv_kit_die("a worker ended by itself, with %d", WEXITSTATUS(status));
-    w->n_kills++;
+    if (WIFEXITED(status)) {
+        check_ended(w, i, status);
+        w->n_refused++;
+    } else {
+        w->n_kills++;
+    }
     start_worker(w, i);
 }
 
@@ -72,17 +106,8 @@ static bool is_working(const struct world *w, int i)
 
 static void check_drained(const struct world *w, int i, int status)
 {
-    char log[64];
-
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return;
-    snprintf(log, sizeof log, "worker.%d", i);
-    char *path = rv_kit_path(w->dir, log), *said = rv_kit_read(path);
-    free(path);
-    /* One that was started, or drained, while the server was away says so; its runs are taken over. */
-    if (!WIFEXITED(status) || !strstr(said, "is the server running"))
-        rv_kit_die("a worker that was drained ended with status %d: %s", status, said);
-    free(said);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        check_ended(w, i, status);
 }
 
 /* SIGTERM: each drains, and ends well. */
@@ -90,11 +115,11 @@ void drain_all(struct world *w)
 {
     int status;
 
-    for (int i = 0; i < N_WORKERS; i++) {
+    for (int i = 0; i < N_WORKERS; i++)
         while (!is_working(w, i))
             wait_for_change(w);
+    for (int i = 0; i < N_WORKERS; i++)
         kill(w->workers[i], SIGTERM);
-    }
     for (int i = 0; i < N_WORKERS; i++) {
         waitpid(w->workers[i], &status, 0);
         check_drained(w, i, status);

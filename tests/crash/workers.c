@@ -287,6 +287,19 @@ static int *count_all(const struct world *w)
     return counts;
 }
 
+/* No task failed: it would have been kept back for half a minute. Those of a worker that was gone are recovered. */
+static long judge_tasks(struct world *w)
+{
+    char *said = rv_kit_postgres_sql(w->server, "SELECT coalesce(string_agg(error, '; '), '') FROM tasks"
+                                                " WHERE retry_count > 0 AND error NOT LIKE 'recovered: %'");
+    long n_bad = said[0] != 0;
+
+    if (n_bad)
+        printf("FAIL a task failed: %s\n", said);
+    free(said);
+    return n_bad;
+}
+
 static long judge(struct world *w)
 {
     long n_bad = w->n_runs - count_runs(w, 1u << RV_RUN_COMPLETED);
@@ -302,6 +315,8 @@ static long judge(struct world *w)
         n_bad++;
     }
     free(counts);
+    if (w->server)
+        n_bad += judge_tasks(w);
     must(rv_store_check(w->handle, &err), &err, "the store");
     return n_bad;
 }
@@ -371,9 +386,9 @@ int main(int argc, char **argv)
     work(&w);
     long took_s = (long)(now_s() - begun_s), n_bad = judge(&w);
     long n_troubles = w.n_kills + w.n_drained + w.n_ended;
-    printf("%d runs in %ld s, %ld kills, %ld drained, %ld connections ended, %ld restarts of the server, %ld answers, "
-           "%ld failures\n",
-           w.n_runs, took_s, w.n_kills, w.n_drained, w.n_ended, w.n_restarts, w.n_answers, n_bad);
+    printf("%d runs in %ld s, %ld kills, %ld drained, %ld connections ended, %ld restarts of the server, %ld workers "
+           "found no server, %ld answers, %ld failures\n",
+           w.n_runs, took_s, w.n_kills, w.n_drained, w.n_ended, w.n_restarts, w.n_refused, w.n_answers, n_bad);
     clear_away(&w);
     return n_bad > 0 || n_troubles < (w.every_s > 0 ? 1 : w.n_runs / 8 - 2) || (w.server && w.n_restarts < 2);
 }

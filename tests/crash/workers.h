@@ -27,13 +27,14 @@ struct world {
     struct rv_kit_postgres *server; /* NULL: none of its own */
     int64_t every_s;                /* between two troubles; 0: after so many effects */
     long n_kills, n_drained, n_ended, n_restarts, n_answers, n_effects;
-    off_t seen; /* of the file of effects */
+    long n_refused; /* workers that ended because no server answered, and were started again */
+    off_t seen;     /* of the file of effects */
     struct rv_rand_state state;
     struct rv_rand rand;
 };
 
 /* troubles.c */
-/** Until something was written beside the store, or for a while. */
+/** Until something was written beside the store, or for a while; workers that ended are started again. */
 void wait_for_change(struct world *w);
 void start_worker(struct world *w, int i);
 void drain_all(struct world *w); /* SIGTERM: each drains, and ends well */

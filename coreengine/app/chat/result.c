@@ -70,7 +70,7 @@ static int look(void *self, const struct rv_message *m, rv_err **err)
 static int kept_text(rv_chat *chat, bool *found, bool *is_cut_off, rv_err **err)
 {
     struct rv_store_scope scope = chat_scope(chat);
-    const struct rv_message_filter newest = {.newest_first = true};
+    const struct rv_message_filter newest = {.newest_first = true, .for_agents = true};
     struct kept k = {.run_id = chat->run_id, .text = &chat->text};
 
     int rc = rv_store_read_messages(chat->opts.store, &scope, chat->session_id, &newest, look, &k, err);
@@ -207,7 +207,7 @@ static void write_message_id(const struct rv_app_chat *c, const struct rv_chat_t
 {
     const struct rv_store_scope *of = &c->app->scope;
     const struct rv_store_scope scope = {.tenant = of->tenant, .user = of->user ? of->user : ""};
-    const struct rv_message_filter newest = {.newest_first = true};
+    const struct rv_message_filter newest = {.newest_first = true, .for_agents = true};
     struct answer_row answer = {.run_id = turn->run_id, .id = RV_BUF_INIT(RV_STORE_MAX_ID + 1)};
 
     if (turn->was_kept)

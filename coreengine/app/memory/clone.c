@@ -96,7 +96,7 @@ static int clone_of(rv_store *store, const struct rv_session_row *from, const st
                     int64_t *n, rv_err **err)
 {
     const struct rv_store_scope owner = {from->tenant, from->user};
-    const struct rv_message_filter first = {.limit = how->max_messages};
+    const struct rv_message_filter first = {.limit = how->max_messages, .for_agents = true};
     struct cloning c = {.turn = rv_turn_new(MAX_WORDS), .rand = how->rand};
 
     int rc = c.turn ? rv_store_read_messages(store, &owner, from->id, &first, take, &c, err)

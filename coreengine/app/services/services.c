@@ -1,7 +1,8 @@
 /* From an ask to a job: what it needs is copied on the loop, the rest happens on the thread that asks. */
 #include "coreengine/app/services/services_internal.h"
 
-#include <json-c/linkhash.h>
+#include "coreengine/app/app_internal.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,27 +11,34 @@
 static const struct row {
     const char *name;
     int (*serve)(const struct app_ask *a, rv_jw *w, rv_err **err); /* writes the members of the answer */
+    bool needs_none;                                               /* no store */
 } rows[] = {
-    {"entities.delete", app_entities_delete},
-    {"entities.find", app_entities_find},
-    {"entities.get", app_entities_get},
-    {"entities.lookup", app_entities_lookup},
-    {"entities.merge_edges", app_entities_merge_edges},
-    {"entities.merge_metadata", app_entities_merge_metadata},
-    {"entities.put", app_entities_put},
-    {"query", app_query},
-    {"quotas.take", app_quotas_take},
-    {"schedules.add", app_schedules_add},
-    {"schedules.cancel", app_schedules_cancel},
-    {"schedules.list", app_schedules_list},
-    {"tasks.add", app_tasks_add},
+    {"agents.save", app_agents_save, false},
+    {"dreaming.gather", app_dreaming_gather, false},
+    {"entities.delete", app_entities_delete, false},
+    {"entities.find", app_entities_find, false},
+    {"entities.get", app_entities_get, false},
+    {"entities.lookup", app_entities_lookup, false},
+    {"entities.merge_edges", app_entities_merge_edges, false},
+    {"entities.merge_metadata", app_entities_merge_metadata, false},
+    {"entities.put", app_entities_put, false},
+    {"files.read", app_files_read, true},
+    {"moments.put", app_moments_put, false},
+    {"query", app_query, false},
+    {"quotas.take", app_quotas_take, false},
+    {"schedules.add", app_schedules_add, false},
+    {"schedules.cancel", app_schedules_cancel, false},
+    {"schedules.list", app_schedules_list, false},
+    {"tasks.add", app_tasks_add, false},
 };
 
 struct job {
     struct rv_service_job job; /* first: a pointer to it is one to this */
     const struct row *row;
-    char *store, *sync, *quotas, *tenant, *user, *key, *args; /* owned; sync, quotas and tenant may be NULL */
-    struct rv_app_scratch *scratch;                           /* NULL: the store of the program */
+    char *store, *sync, *quotas, *files, *tenant, *user, *key, *args, *capability,
+        *entry;                     /* owned; sync, quotas and tenant may be NULL */
+    struct rv_app_scratch *scratch; /* NULL: the store of the program */
+    rv_app_handles *handles;        /* kept; NULL: there is a scratch */
 };
 
 int app_ask_text(const struct app_ask *a, const char *key, bool needed, const char **out, rv_err **err)
@@ -45,19 +53,7 @@ int app_ask_text(const struct app_ask *a, const char *key, bool needed, const ch
 
 int app_ask_check(const struct app_ask *a, const char *const *known, size_t n, rv_err **err)
 {
-    json_object_object_foreach (a->args, key, value) {
-        size_t i = 0;
-        (void)value;
-        while (i < n && strcmp(known[i], key) != 0)
-            i++;
-        if (i < n)
-            continue;
-        const char *near = rv_nearest(rv_str_of(key), known, n);
-        int rc = RV_FAIL(err, RV_E_INVALID, "there is no argument \"%.100s\"%s%s%s", key,
-                         near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-        return rc;
-    }
-    return 0;
+    return rv_service_check_args(a->args, known, n, err);
 }
 
 int app_ask_payload(const struct app_ask *a, rv_buf *out, rv_err **err)
@@ -78,13 +74,18 @@ static void job_free(struct rv_service_job *job)
 {
     struct job *j = (struct job *)job;
 
+    if (j->handles)
+        app_handles_leave(j->handles);
     free(j->store);
     free(j->sync);
     free(j->quotas);
+    free(j->files);
     free(j->tenant);
     free(j->user);
     free(j->key);
     free(j->args);
+    free(j->capability);
+    free(j->entry);
     free(j);
 }
 
@@ -95,7 +96,7 @@ static int open_store(const struct job *j, struct app_ask *a, rv_err **err)
     int rc = 0;
 
     if (!j->scratch)
-        return rv_app_store_open(&a->app, RV_APP_STORE_CHANGE, &a->store, err);
+        return app_handles_take(j->handles, &a->app, &a->store, err);
     pthread_mutex_lock(&j->scratch->lock);
     if (!j->scratch->store)
         rc = rv_store_open("memory:", &opts, &j->scratch->store, err);
@@ -108,17 +109,19 @@ static int open_store(const struct job *j, struct app_ask *a, rv_err **err)
 static int serve(const struct job *j, struct app_ask *a, rv_buf *answer, rv_err **err)
 {
     rv_jw w = rv_jw_on(answer);
-    int rc = open_store(j, a, err);
+    int rc = j->row->needs_none ? 0 : open_store(j, a, err);
 
     if (rc < 0)
         return rc;
     rv_jw_obj(&w);
     rc = j->row->serve(a, &w, err);
     rv_jw_obj_end(&w);
+    if (j->row->needs_none)
+        return rc;
     if (j->scratch)
         pthread_mutex_unlock(&j->scratch->lock);
     else
-        rv_store_close(a->store);
+        app_handles_give_take(j->handles, &a->app, a->store, rc);
     return rc;
 }
 
@@ -128,8 +131,11 @@ static int run(struct rv_service_job *job, rv_buf *answer, rv_err **err)
     struct app_ask a = {.app = {.store = j->store,
                                 .sync = j->sync,
                                 .quotas = j->quotas,
+                                .files = j->files,
                                 .scope = {.tenant = j->tenant, .user = j->user}},
-                        .key = j->key};
+                        .key = j->key,
+                        .capability = j->capability,
+                        .entry = j->entry};
     int rc = rv_json_parse(rv_str_of(j->args), NULL, &a.args, err);
 
     if (rc == 0)
@@ -143,11 +149,13 @@ static char *copy(const char *text)
     return text ? rv_str_dup(rv_str_of(text)) : NULL;
 }
 
-static int new_job(const struct rv_app *app, struct rv_app_scratch *scratch, const struct row *row,
-                   const struct rv_service_ask *ask, struct job **out, rv_err **err)
+static int new_job(const struct rv_app_services *s, const struct row *row, const struct rv_service_ask *ask,
+                   struct job **out, rv_err **err)
 {
+    const struct rv_app *app = s->app;
+    const char *files = app->files ? app->files : rv_app_env("REEVE_FILES");
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(4096);
-    int rc = scratch ? 0 : rv_app_store_path(app, &path, err);
+    int rc = s->scratch || row->needs_none ? 0 : rv_app_store_path(app, &path, err);
 
     if (rc < 0)
         return rc;
@@ -156,16 +164,22 @@ static int new_job(const struct rv_app *app, struct rv_app_scratch *scratch, con
         return RV_FAIL(err, RV_E_NOMEM, "serve a capability");
     j->job = (struct rv_service_job){run, job_free};
     j->row = row;
-    j->scratch = scratch;
+    j->scratch = s->scratch;
+    j->handles = s->handles;
+    if (j->handles)
+        app_handles_keep(j->handles);
     j->store = rv_str_dup(rv_buf_str(&path));
     j->sync = copy(app->sync);
     j->quotas = copy(app->quotas);
+    j->files = copy(files);
     j->tenant = copy(app->scope.tenant);
     j->user = copy(ask->user_id);
     j->key = copy(ask->key);
     j->args = rv_str_dup(ask->args);
-    if (!j->store || !j->user || !j->key || !j->args || !j->sync != !app->sync || !j->quotas != !app->quotas ||
-        !j->tenant != !app->scope.tenant) {
+    j->capability = copy(ask->capability);
+    j->entry = copy(ask->entry);
+    if (!j->capability || !j->entry || !j->store || !j->user || !j->key || !j->args || !j->sync != !app->sync ||
+        !j->quotas != !app->quotas || !j->files != !files || !j->tenant != !app->scope.tenant) {
         job_free(&j->job);
         return RV_FAIL(err, RV_E_NOMEM, "serve a capability");
     }
@@ -176,7 +190,7 @@ static int new_job(const struct rv_app *app, struct rv_app_scratch *scratch, con
 static int make(void *self, const struct rv_service_ask *ask, json_object *args, struct rv_service_job **out,
                 rv_err **err)
 {
-    const struct rv_app_services *s = self;
+    struct rv_app_services *s = self;
     struct job *j = NULL;
     size_t i = 0;
 
@@ -185,9 +199,11 @@ static int make(void *self, const struct rv_service_ask *ask, json_object *args,
         i++;
     if (i == RV_COUNT(rows))
         return RV_FAIL(err, RV_E_NOT_FOUND, "service \"%s\" is not answered by this program", ask->service);
-    if (s->app->no_store && !s->scratch)
+    if (s->app->no_store && !s->scratch && !rows[i].needs_none)
         return RV_FAIL(err, RV_E_STATE, "service \"%s\" needs a store, and this run has none", ask->service);
-    int rc = new_job(s->app, s->scratch, &rows[i], ask, &j, err);
+    if (!s->scratch && !s->handles && !(s->handles = rv_app_handles_new()))
+        return RV_FAIL(err, RV_E_NOMEM, "serve a capability");
+    int rc = new_job(s, &rows[i], ask, &j, err);
     if (rc == 0)
         *out = &j->job;
     return rc;
@@ -197,6 +213,22 @@ const struct rv_exec_services *rv_app_services_init(struct rv_app_services *s, c
 {
     *s = (struct rv_app_services){.exec = {make, s}, .app = app};
     return &s->exec;
+}
+
+const struct rv_exec_services *rv_app_services_init_shared(struct rv_app_services *s, const struct rv_app *app,
+                                                           rv_app_handles *handles)
+{
+    rv_app_services_init(s, app);
+    s->handles = handles;
+    s->shares = true;
+    return &s->exec;
+}
+
+void rv_app_services_fini(struct rv_app_services *s)
+{
+    if (!s->shares)
+        rv_app_handles_free(s->handles);
+    s->handles = NULL;
 }
 
 const struct rv_exec_services *rv_app_services_init_scratch(struct rv_app_services *s, const struct rv_app *app,

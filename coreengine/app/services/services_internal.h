@@ -7,10 +7,11 @@
 
 /* One ask while it is served, on the thread that asks. */
 struct app_ask {
-    struct rv_app app; /* with the tenant of the run, and its user: "" for none */
-    rv_store *store;   /* open */
-    json_object *args; /* an object */
-    const char *key;   /* of the call; "" when it has none */
+    struct rv_app app;              /* with the tenant of the run, and its user: "" for none */
+    rv_store *store;                /* open; NULL: the service needs none */
+    json_object *args;              /* an object */
+    const char *key;                /* of the call; "" when it has none */
+    const char *capability, *entry; /* who asks */
 };
 /** A text among the arguments; needed: RV_E_INVALID when it is not there. *out NULL: left out. */
 RV_MUST_CHECK int app_ask_text(const struct app_ask *a, const char *key, bool needed, const char **out, rv_err **err);
@@ -19,10 +20,21 @@ RV_MUST_CHECK int app_ask_check(const struct app_ask *a, const char *const *know
 /** The object "payload" as text; left out: {}. Appended. */
 RV_MUST_CHECK int app_ask_payload(const struct app_ask *a, rv_buf *out, rv_err **err);
 
+/* --- handles.c: any thread --- */
+void app_handles_keep(rv_app_handles *h);  /* for an ask, which may outlive the owner */
+void app_handles_leave(rv_app_handles *h); /* the ask is over */
+/** A handle of app->store, which is not NULL, that no other ask has. */
+RV_MUST_CHECK int app_handles_take(rv_app_handles *h, const struct rv_app *app, rv_store **out, rv_err **err);
+/** Its use is over, with that code. */
+void app_handles_give_take(rv_app_handles *h, const struct rv_app *app, rv_store *store, int rc);
+
+RV_MUST_CHECK int app_agents_save(const struct app_ask *a, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int app_files_read(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_tasks_add(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_schedules_add(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_schedules_list(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_schedules_cancel(const struct app_ask *a, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int app_dreaming_gather(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_put(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_delete(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_merge_metadata(const struct app_ask *a, rv_jw *w, rv_err **err);
@@ -30,6 +42,7 @@ RV_MUST_CHECK int app_entities_merge_edges(const struct app_ask *a, rv_jw *w, rv
 RV_MUST_CHECK int app_entities_get(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_find(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_lookup(const struct app_ask *a, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int app_moments_put(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_quotas_take(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_query(const struct app_ask *a, rv_jw *w, rv_err **err);
 

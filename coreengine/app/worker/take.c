@@ -91,12 +91,22 @@ static int take_over(struct work_taker *t, struct work_job *j, rv_err **err)
     if (rc < 0)
         return rc;
     rc = rv_journal_open(t->store, &j->app.scope, j->run, t->owner, rv_app_now_us(), t->lease_us, &j->journal, err);
-    rc = rv_store_end(t->store, rc, err);
-    if (rc < 0 && j->journal) { /* the commit failed: there is nothing to give up */
-        rv_journal_free(j->journal);
-        j->journal = NULL;
-    }
-    return rc;
+    return rv_store_end(t->store, rc, err);
+}
+
+static void give_up(struct work_job *j)
+{
+    rv_journal_free(j->journal);
+    j->journal = NULL;
+}
+
+/* Asked at once after the failure: giving the run up is a write of its own. */
+static bool may_try_again(struct work_taker *t, struct work_job *j, rv_err **err)
+{
+    bool may = rv_store_again(t->store, err);
+
+    give_up(j);
+    return may;
 }
 
 static int load(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
@@ -112,6 +122,11 @@ static int load(struct work_taker *t, struct work_job *j, const struct rv_run_ro
 
 static int find_run(struct work_taker *t, struct work_job *j, struct rv_run_row *row, rv_err **err)
 {
+    if (j->handler && j->handler->own) {
+        int done = rv_work_own(t, j, err);
+        if (done < 0 || j->end != WORK_RUNS)
+            return done;
+    }
     if (j->handler)
         return rv_work_handler_run(t, j, row, err);
     int rc = rv_work_read_payload(j->task.payload, &j->payload, err);
@@ -130,6 +145,9 @@ static void start_over(struct work_job *j, struct rv_run_row *row)
     rv_run_row_fini(row);
     *row = (struct rv_run_row){0};
     rv_work_payload_fini(&j->payload);
+    json_object_put(j->asked);
+    j->asked = NULL;
+    j->dream = (struct rv_app_dream){.agent = NULL};
     rv_buf_clear(&j->result);
     j->cancels = j->answers = j->is_apart = false;
     j->crashes = j->later_us = 0;
@@ -149,7 +167,7 @@ static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *
             rc = judge(t, j, row, err);
         if (rc == 0 && j->end == WORK_RUNS && !j->is_apart)
             rc = take_over(t, j, err);
-    } while (rc < 0 && rv_store_again(t->store, err));
+    } while (rc < 0 && may_try_again(t, j, err));
     if (rc < 0 || j->end != WORK_RUNS || j->is_apart)
         return rc;
     do
@@ -163,7 +181,7 @@ static const struct work_handler *handler_of(const struct work_taker *t, const c
     for (size_t i = 0; i < t->n_handlers; i++)
         if (strcmp(t->handlers[i].type, type) == 0)
             return &t->handlers[i];
-    return NULL;
+    return rv_work_own_handler(type);
 }
 
 void rv_work_take_up(struct work_taker *t, struct work_job *j)
@@ -185,11 +203,12 @@ void rv_work_take_up(struct work_taker *t, struct work_job *j)
     rv_run_row_fini(&row);
     if (rc == 0)
         return;
-    rv_journal_free(j->journal);
-    j->journal = NULL;
+    give_up(j);
     if (rc == RV_E_QUOTA && j->limits.again_us > 0) {
         j->end = WORK_QUOTA;
         j->later_us = j->limits.again_us;
     }
-    rv_work_fail(j, j->end == WORK_RUNS ? WORK_FAILED : j->end, err);
+    if (j->end == WORK_RUNS) /* what this worker cannot load another one may */
+        j->end = rc == RV_E_INVALID ? WORK_FAILED : rv_work_end_of(j, rc);
+    rv_work_fail(j, j->end, err);
 }

@@ -86,6 +86,7 @@ static void say_end(struct shell *s, const struct work_job *j)
 /* --- the end of a job --- */
 
 static void close_all(struct shell *s);
+static void drain(struct shell *s);
 
 static void maybe_end(struct shell *s)
 {
@@ -201,7 +202,7 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     x.journal = j->journal;
     x.takes_journal = true;
     x.quotas = rv_app_limits_exec(&j->limits);
-    x.services = rv_app_services_init(&j->services, &j->app);
+    x.services = rv_app_services_init_shared(&j->services, &j->app, s->worker.asked);
     x.answer_from_script = x.script != NULL;
     x.observer = (struct rv_observer){.on_over = on_over, .self = j};
     if (j->loaded.agents) {
@@ -232,6 +233,53 @@ static void begin(struct shell *s, struct work_job *j)
     end_job(s, j);
 }
 
+/* --- drained by another thread --- */
+
+static void set_wake(struct shell *s, uv_async_t *wake)
+{
+    struct rv_worker_stop *stop = s->worker.opts->stop;
+
+    if (!stop)
+        return;
+    pthread_mutex_lock(&stop->lock);
+    stop->wake = wake;
+    if (wake && stop->is_wanted)
+        RV_IGNORE(uv_async_send(wake), "the handle is open");
+    pthread_mutex_unlock(&stop->lock);
+}
+
+static bool is_to_stop(const struct shell *s)
+{
+    struct rv_worker_stop *stop = s->worker.opts->stop;
+
+    if (!stop)
+        return false;
+    pthread_mutex_lock(&stop->lock);
+    bool wanted = stop->is_wanted;
+    pthread_mutex_unlock(&stop->lock);
+    return wanted;
+}
+
+void rv_worker_stop_init(struct rv_worker_stop *stop)
+{
+    *stop = (struct rv_worker_stop){.is_wanted = false};
+    pthread_mutex_init(&stop->lock, NULL);
+}
+
+void rv_worker_stop(struct rv_worker_stop *stop)
+{
+    pthread_mutex_lock(&stop->lock);
+    stop->is_wanted = true;
+    if (stop->wake)
+        RV_IGNORE(uv_async_send(stop->wake), "the handle is open");
+    pthread_mutex_unlock(&stop->lock);
+}
+
+void rv_worker_stop_fini(struct rv_worker_stop *stop)
+{
+    pthread_mutex_destroy(&stop->lock);
+}
+
 static void on_wake(uv_async_t *async)
 {
     struct shell *s = async->data;
@@ -245,7 +293,10 @@ static void on_wake(uv_async_t *async)
             rv_exec_cancel(j->exec);
     if (!s->is_over && rv_work_desk_heard_cancel(s->desk))
         rv_engine_look_for_cancels(s->worker.engine);
-    maybe_end(s);
+    if (!s->is_over && !s->is_draining && is_to_stop(s))
+        drain(s);
+    else
+        maybe_end(s);
 }
 
 /* On the desk's thread. */
@@ -259,6 +310,7 @@ static void wake(void *self)
 static void close_all(struct shell *s)
 {
     s->is_over = true;
+    set_wake(s, NULL);
     rv_work_desk_free(s->desk);
     s->desk = NULL;
     uv_close((uv_handle_t *)&s->wake, NULL);
@@ -327,8 +379,10 @@ static void open_handles(struct shell *s)
     for (size_t i = 0; i < RV_COUNT(s->signals); i++) {
         uv_signal_init(&s->loop, &s->signals[i]);
         s->signals[i].data = s;
-        uv_signal_start(&s->signals[i], on_signal, numbers[i]);
+        if (!s->worker.opts->stop)
+            uv_signal_start(&s->signals[i], on_signal, numbers[i]);
     }
+    set_wake(s, &s->wake);
 }
 
 static int prepare(struct shell *s, const struct rv_worker_opts *opts, rv_err **err)
@@ -342,7 +396,8 @@ static int prepare(struct shell *s, const struct rv_worker_opts *opts, rv_err **
     w->lease_us = rv_app_lease_us(&w->app);
     w->n_max = opts->concurrency ? opts->concurrency : RV_WORKER_CONCURRENCY;
     rv_owner_name(w->owner);
-    int rc = rv_plugin_pool_new(&w->app.pool, err);
+    w->asked = rv_app_handles_new();
+    int rc = w->asked ? rv_plugin_pool_new(&w->app.pool, err) : RV_FAIL(err, RV_E_NOMEM, "make a worker");
     if (rc == 0)
         rc = rv_app_quotas_open(&w->app, &w->quotas, err);
     if (rc == 0)
@@ -396,6 +451,7 @@ int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out,
     if (s->done.n_left > 0)
         return rc;
     rv_work_handlers_free(s->worker.handlers, opts->n_handlers);
+    rv_app_handles_free(s->worker.asked);
     rv_plugin_pool_free(s->worker.app.pool);
     rv_needs_fini(&s->worker.offers);
     rv_quotas_free(s->worker.quotas);

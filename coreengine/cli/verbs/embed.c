@@ -236,6 +236,8 @@ static int embed_rows(struct rv_cli *cli, rv_err **err)
         rc = work_once(cli, &how, &sum, true, err);
     while (rc == 0 && watches) {
         pause_watching();
+        how.provider = NULL; /* that of the store, should another command have set it meanwhile */
+        how.is_again = true;
         rc = work_once(cli, &how, &sum, false, err);
     }
     return rc < 0 ? rc : sum.failed > 0 ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;

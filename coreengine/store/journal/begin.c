@@ -116,8 +116,11 @@ static int hash_of(json_object *messages, char hash[RV_HASH_MAX], rv_err **err)
 static int read_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
                         json_object *moments, int64_t told_us, json_object **out, char hash[RV_HASH_MAX], rv_err **err)
 {
-    const struct rv_message_filter filter = {
-        .upto_seq = c->upto_seq, .newest_first = true, .with_deleted = told_us > 0, .told_us = told_us};
+    const struct rv_message_filter filter = {.upto_seq = c->upto_seq,
+                                             .newest_first = true,
+                                             .with_deleted = told_us > 0,
+                                             .told_us = told_us,
+                                             .for_agents = true};
     const char *session = c->context.session_id;
     rv_history *h = NULL;
 

@@ -1,26 +1,10 @@
 #include "tests/contract/knowledge/people.h"
-#include "tests/kit/postgres.h"
 #include "tests/kit/suites.h"
-
-/* What rv_kit_postgres_reuse() takes the first rows from. */
-static void make_fresh_schema(void)
-{
-    const struct rv_kit_postgres *pg = rv_kit_postgres();
-    const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
-    char url[400];
-    rv_store *s = NULL;
-
-    snprintf(url, sizeof url, "%s&schema=fresh", pg->url);
-    if (rv_store_open(url, &opts, &s, NULL) < 0)
-        rv_kit_die("cannot open %s", url);
-    rv_store_close(s);
-}
 
 int main(void)
 {
-    static Suite *(*const suites[])(void) = {lookup_suite, traverse_suite, sql_suite, hostile_suite};
+    static Suite *(*const suites[])(void) = {lookup_suite, traverse_suite, sql_suite, hostile_suite, scripts_suite};
 
-    if (!store_impls[n_store_impls - 1].scheme)
-        make_fresh_schema();
+    worlds_begin();
     return rv_kit_run_suites(suites, RV_COUNT(suites));
 }

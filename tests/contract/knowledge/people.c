@@ -15,6 +15,22 @@ static void open_session(struct world *w, const char *tenant, const char *user, 
     OK(rv_store_ensure_session(w->s, &fresh, NULL, &w->err));
 }
 
+static void put_schema(struct world *w, const struct rv_store_scope *scope, const char *name, const char *id)
+{
+    const struct rv_schema_row row = {.id = id,
+                                      .tenant = scope->tenant,
+                                      .user = scope->user,
+                                      .name = name,
+                                      .kind = "agent",
+                                      .description = "hidden purpose",
+                                      .content = RV_STR_LIT("hidden prompt"),
+                                      .json_schema = RV_STR_LIT("{}"),
+                                      .document = RV_STR_LIT("{}"),
+                                      .source = "person"};
+
+    OK(rv_store_put_schema(w->s, &row, RV_SCHEMA_PUT, T0 + 29, NULL, &w->err));
+}
+
 static void say(struct world *w, const struct rv_store_scope *scope, const char *session, const char *type,
                 const char *content, int64_t at)
 {
@@ -77,6 +93,7 @@ void fill_hidden(struct world *w)
         put(w, others[i], "files", 22, "{\"name\":\"hidden file\",\"size_bytes\":-0}");
         put(w, others[i], "users", 23, "{\"name\":\"hidden user\",\"email\":\"hidden@example.com\"}");
         put(w, others[i], "servers", 24, "{\"name\":\"hidden server\",\"url\":\"https://hidden.example.com\"}");
+        put_schema(w, others[i], "hidden agent", "99999999-0000-4000-8000-000000000002");
         put(w, others[i], "feedback", 25,
             "{\"id\":\"99999999-0000-4000-8000-000000000001\",\"rating\":1,\"comment\":\"hidden comment\"}");
     }

@@ -9,5 +9,6 @@
 Suite *search_suite(void);
 Suite *equal_suite(void);
 Suite *embed_suite(void);
+Suite *damage_suite(void);
 
 #endif

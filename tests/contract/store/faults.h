@@ -22,4 +22,18 @@ int do_find_schema(struct world *w);
 int do_list_schemas(struct world *w);
 int do_delete_schema(struct world *w);
 
+/* test_api_keys.c: a key "there" with a login, and one that has expired. */
+void furnish_api_keys(struct world *w);
+void picture_api_keys(struct world *w, rv_buf *out);
+int do_add_api_key(struct world *w);
+int do_get_api_key(struct world *w);
+int do_list_api_keys(struct world *w);
+int do_has_api_keys(struct world *w);
+int do_revoke_api_key(struct world *w);
+int do_note_api_key(struct world *w);
+int do_add_login(struct world *w);
+int do_find_login(struct world *w);
+int do_drop_login(struct world *w);
+int do_prune_api_keys(struct world *w);
+
 #endif

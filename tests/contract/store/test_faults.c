@@ -398,6 +398,16 @@ static const struct {
     {"postpone_schedule", do_postpone_schedule},
     {"delete_schedule", do_delete_schedule},
     {"prune_schedules", do_prune_schedules},
+    {"add_api_key", do_add_api_key},
+    {"get_api_key", do_get_api_key},
+    {"list_api_keys", do_list_api_keys},
+    {"has_api_keys", do_has_api_keys},
+    {"revoke_api_key", do_revoke_api_key},
+    {"note_api_key", do_note_api_key},
+    {"add_login", do_add_login},
+    {"find_login", do_find_login},
+    {"drop_login", do_drop_login},
+    {"prune_api_keys", do_prune_api_keys},
     {"complete_tasks", do_complete_tasks},
     {"put_worker", do_put_worker},
     {"list_workers", do_list_workers},
@@ -442,6 +452,7 @@ static void picture(struct world *w, rv_buf *out)
     OK(rv_store_list_tasks(w->s, &operator_scope, NULL, picture_task, out, &w->err));
     OK(rv_store_list_lanes(w->s, NULL, picture_lane, out, &w->err));
     OK(rv_store_list_schedules(w->s, &operator_scope, picture_schedule, out, &w->err));
+    picture_api_keys(w, out);
 }
 
 /* What there is before the operation. */
@@ -456,6 +467,7 @@ static void furnish(struct world *w)
     OK(put_page(w, "{\"id\":\"" PAGE "\",\"name\":\"page\"}"));
     furnish_tasks(w);
     furnish_schedules(w);
+    furnish_api_keys(w);
 }
 
 /* before: nothing happened. after: it happened, as it does without a fault, though the caller is told otherwise. */

@@ -16,6 +16,20 @@ const int n_store_impls = (int)RV_COUNT(store_impls);
 #endif
 const struct rv_store_scope operator_scope = {NULL, NULL};
 
+void worlds_begin(void)
+{
+    const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
+    char url[400];
+    rv_store *s = NULL;
+
+    if (store_impls[n_store_impls - 1].scheme)
+        return;
+    snprintf(url, sizeof url, "%s&schema=fresh", rv_kit_postgres()->url);
+    if (rv_store_open(url, &opts, &s, NULL) < 0)
+        rv_kit_die("cannot open %s", url);
+    rv_store_close(s);
+}
+
 static rv_store *open_store(struct world *w)
 {
     rv_store *s = NULL;

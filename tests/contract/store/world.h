@@ -27,6 +27,9 @@ struct world {
     char bundle[RV_STORE_HASH_MAX];
     rv_err *err;
 };
+/** In main(), before Check forks: a server of PostgreSQL if a row of store_impls wants one, with the schema that
+ * rv_kit_postgres_reuse() takes the first rows from. */
+void worlds_begin(void);
 /** A fresh store with a bundle in it. i: the row of store_impls. */
 void world_open(struct world *w, int i);
 /** Another handle on the same store; close it yourself. */
@@ -113,6 +116,7 @@ Suite *tasks_random_suite(void);
 Suite *schedules_suite(void);
 Suite *schedules_random_suite(void);
 Suite *quotas_suite(void);
+Suite *api_keys_suite(void);
 Suite *quotas_random_suite(void);
 Suite *listen_suite(void);
 Suite *workers_suite(void);

@@ -91,6 +91,7 @@ void data_begin(struct data *d, bool isolated)
 
 void data_end(struct data *d)
 {
+    rv_app_services_fini(&d->services);
     rv_buf_fini(&d->web_request);
     free(d->path);
     room_end(&d->room);
@@ -138,6 +139,20 @@ void data_put(struct data *d, const char *kind, const char *rows)
     ck_assert_msg(rv_store_put_entities(store, &scope, &put, NULL, &err) == 0, "%s", rv_kit_err_take(err));
     json_object_put(list);
     rv_store_close(store);
+}
+
+void data_agent(struct data *d, const char *document)
+{
+    const struct rv_store_scope scope = {d->app.scope.tenant, NULL};
+    struct rv_agents_opts opts = {.store = store_of(d)};
+    rv_agents *agents = NULL;
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(rv_agents_new(&opts, &agents, NULL), 0);
+    ck_assert_msg(rv_agents_put(agents, &scope, false, rv_str_of(document), NULL, NULL, &err) == 0, "%s",
+                  rv_kit_err_take(err));
+    rv_agents_free(agents);
+    rv_store_close(opts.store);
 }
 
 static int take(void *self, json_object *row, rv_err **err)

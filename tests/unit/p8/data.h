@@ -29,6 +29,7 @@ const char *data_call(struct data *d, const char *tool, const char *args);
 void data_has(struct data *d, const char *tool, const char *args, const char *part);
 /** Rows of a kind into the store, by an operator who names the owner in each. */
 void data_put(struct data *d, const char *kind, const char *rows);
+void data_agent(struct data *d, const char *document); /* for everybody */
 /** Text of what a user of a tenant (NULL: the default one) finds of a kind; free() it. */
 char *data_find(struct data *d, const char *tenant, const char *user, const char *kind);
 

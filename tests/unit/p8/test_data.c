@@ -450,17 +450,27 @@ START_TEST(a_capability_reads_and_writes_what_is_the_users)
 END_TEST
 
 static const char *const tools[] = {
-    "search",    "save_moments", "get_moments", "get_user_profile", "update_user_metadata",
-    "remind_me", "save_plot",    "remove_plot", "get_file",         "read_resource",
-    "web_search"};
+    "search",     "save_moments", "get_moments", "get_user_profile", "update_user_metadata",
+    "remind_me",  "save_plot",    "remove_plot", "get_file",         "read_resource",
+    "web_search", "save_agent",   "parse_file"};
 
 /* A value that a tool may or may not expect, from a seed. */
 static void write_value(rv_jw *w, uint64_t *seed, int depth)
 {
-    static const char *const texts[] = {"",           "LOOKUP x",       "SEARCH what's new FROM moments",
-                                        "2026-01-01", "0 9 * * *",      "\xc3\xa4",
-                                        "files://x",  "union",          FILE_ID,
-                                        "\001",       "user://profile", "TRAVERSE \"x"};
+    static const char *const texts[] = {"",
+                                        "LOOKUP x",
+                                        "SEARCH what's new FROM moments",
+                                        "2026-01-01",
+                                        "0 9 * * *",
+                                        "\xc3\xa4",
+                                        "files://x",
+                                        "union",
+                                        FILE_ID,
+                                        "\001",
+                                        "user://profile",
+                                        "TRAVERSE \"x",
+                                        "{name: x, description: y}",
+                                        "name: {"};
     uint64_t n = *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 
     switch ((n >> 33) % (depth > 0 ? 8 : 6)) {
@@ -501,10 +511,10 @@ static void write_value(rv_jw *w, uint64_t *seed, int depth)
 static void write_args(rv_buf *out, uint64_t *seed)
 {
     static const char *const keys[] = {
-        "query",           "limit",    "moments",     "user_id",   "topic_tags", "after_date",
-        "offset",          "metadata", "remove_keys", "list_mode", "name",       "description",
-        "crontab",         "tags",     "title",       "source",    "plot_type",  "plot_id",
-        "collection_date", "file_id",  "head",        "uri"};
+        "query",    "limit",       "moments",   "user_id",   "topic_tags",      "after_date", "offset",
+        "metadata", "remove_keys", "list_mode", "name",      "description",     "crontab",    "tags",
+        "title",    "source",      "plot_type", "plot_id",   "collection_date", "file_id",    "head",
+        "uri",      "schema_yaml", "overwrite", "save_to_db"};
     rv_jw w = rv_jw_on(out);
 
     rv_jw_obj(&w);
@@ -518,7 +528,7 @@ static void write_args(rv_buf *out, uint64_t *seed)
     rv_jw_obj_end(&w);
 }
 
-/* Proves p8-data.23: Every tool result is a JSON object with a status, whatever the input */
+/* Proves p8-data.23/9: Every tool result is a JSON object with a status, whatever the input */
 START_TEST(whatever_a_tool_is_given_it_gives_a_result)
 {
     static const char *const bytes[] = {"",

@@ -67,7 +67,7 @@ START_TEST(names_of_an_older_file_are_indexed_when_it_is_opened_for_writing)
     OK(world_store(w, w->path, &quick, &w->s));
     OK(rv_store_ensure_session(w->s, &fresh, NULL, &w->err));
     rv_store_close(w->s);
-    world_sql(w->path, "DELETE FROM keys; UPDATE counters SET value = 0 WHERE name = 'keys'");
+    world_sql(w->path, "DELETE FROM keys; DELETE FROM tokens; UPDATE counters SET value = 0 WHERE name = 'keys'");
     OK(world_store(w, w->path, &(struct rv_store_opts){.read_only = true}, &w->s));
     OK(rv_store_check(w->s, &w->err));
     OK(rv_store_lookup(w->s, &operator_scope, RV_STR_LIT("chat s1"), count_hit, &n, &w->err));
@@ -93,7 +93,7 @@ START_TEST(a_file_of_version_one_comes_forward_and_takes_sessions)
     struct rv_run_row run;
 
     make_version_one(w);
-    FAILS(RV_E_VERSION, "schema version 1, this program reads version 7", "for writing",
+    FAILS(RV_E_VERSION, "schema version 1, this program reads version 8", "for writing",
           world_store(w, w->path, &(struct rv_store_opts){.read_only = true}, &w->s));
     OK(world_store(w, w->path, &quick, &w->s));
     OK(rv_store_check(w->s, &w->err));
@@ -410,7 +410,7 @@ START_TEST(a_backup_has_the_sessions_and_schemas)
     ck_assert_int_eq(stats.sessions, 1);
     ck_assert_int_eq(stats.messages, 1);
     ck_assert_int_eq(stats.schemas, 1);
-    ck_assert_int_eq(stats.schema, 7);
+    ck_assert_int_eq(stats.schema, 8);
     rv_store_close(copy);
     free(path);
     world_close(w);

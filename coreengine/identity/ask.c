@@ -1,0 +1,160 @@
+/* The gate with a store: rows are looked up, failures counted, uses noted; logins begin and end. */
+#include <string.h>
+
+#include "coreengine/identity/identity_internal.h"
+
+#define LOGIN_ATTRIBUTES "; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age="
+
+/* --- judging --- */
+
+/* NOT_FOUND is not a failure: the row stays empty. */
+static int look_up(rv_store *store, const struct rv_credentials *given, int64_t now_us, struct rv_api_key_row *row,
+                   rv_err **err)
+{
+    rv_err *why = NULL;
+    int rc = 0;
+
+    if (given->kind == RV_CREDENTIAL_KEY && given->id[0])
+        rc = rv_store_get_api_key(store, given->id, row, &why);
+    else if (given->kind == RV_CREDENTIAL_LOGIN)
+        rc = rv_store_find_login(store, given->hash, now_us, row, &why);
+    if (rc == RV_E_NOT_FOUND && !rv_err_is(why, RV_E_NOMEM)) {
+        rv_err_free(why);
+        return 0;
+    }
+    if (rc < 0) {
+        RV_FAIL(err, rc, "look up who asks");
+        rv_err_add_causes(err, why);
+    }
+    return rc;
+}
+
+/* Whether a gate without settings is open is only asked when it matters. */
+static int look_for_keys(const rv_gate *g, rv_store *store, const struct rv_credentials *given, int64_t now_us,
+                         bool *has, rv_err **err)
+{
+    *has = true;
+    if (given->kind != RV_CREDENTIAL_NONE && !given->is_foreign)
+        return 0;
+    return rv_gate_is_open(g, false) ? rv_store_has_api_keys(store, now_us, has, err) : 0;
+}
+
+/* The unit that failures are counted for: an address, or the network that an IPv6 host can choose its address from. */
+static void name_peer(const rv_gate *g, const struct rv_caller *c, char out[RV_IDENTITY_MAX_PEER])
+{
+    struct rv_address a;
+    bool is_tls;
+
+    out[0] = 0;
+    if (!rv_caller_client(g, c, &a, &is_tls))
+        return;
+    rv_address_write(&a, out);
+    if (strchr(out, ':')) {
+        memset(a.bytes + 8, 0, 8);
+        rv_address_write(&a, out);
+    }
+}
+
+/* A wrong key after many others is told to wait. What people chose themselves, which could be guessed, has to wait even
+ * when it is right; keys of the store are too long for that, and a neighbour's failures do not lock them out. */
+static int count_failure(rv_gate *g, const struct rv_caller *c, const struct rv_credentials *given, int rc,
+                         int64_t now_us, struct rv_refusal *no)
+{
+    char peer[RV_IDENTITY_MAX_PEER];
+    int64_t wait = 0;
+    bool failed = rc == RV_E_DENIED && no->status == 401 && given->kind == RV_CREDENTIAL_KEY;
+
+    if (!failed && !(rc == 0 && given->kind == RV_CREDENTIAL_MASTER_KEY))
+        return rc;
+    name_peer(g, c, peer);
+    wait = failed ? rv_rates_take(g->rates, "failed", peer, g->failed_per_minute, now_us)
+                  : rv_rates_look(g->rates, "failed", peer, g->failed_per_minute, now_us);
+    if (wait == 0)
+        return rc;
+    rv_refuse(no, 429, "too_many_failures", "there were too many wrong keys from this address; wait");
+    rv_refuse_reason(no, "more than %lld wrong keys a minute", (long long)g->failed_per_minute);
+    no->retry_us = wait;
+    return RV_E_DENIED;
+}
+
+static void log_refusal(rv_log *log, const struct rv_caller *c, const struct rv_credentials *given,
+                        const struct rv_refusal *no)
+{
+    RV_LOG(log, WARN, "identity.refused", RV_F_I64("status", no->status), RV_F_TEXT("code", no->code),
+           RV_F_TEXT("reason", no->reason), RV_F_TEXT("key_id", given->id), RV_F_TEXT("peer", c->peer));
+}
+
+static int ask(rv_gate *g, rv_store *store, const struct rv_caller *c, const struct rv_credentials *given,
+               int64_t now_us, struct rv_identity *out, struct rv_refusal *no, rv_err **err)
+{
+    struct rv_api_key_row row = {.own = NULL};
+    bool has_keys = true;
+
+    int rc = look_up(store, given, now_us, &row, err);
+    if (rc == 0)
+        rc = look_for_keys(g, store, given, now_us, &has_keys, err);
+    if (rc == 0)
+        rc = rv_gate_judge(g, c, given, row.id ? &row : NULL, has_keys, now_us, out, no, err);
+    if (rc == 0 && row.id && row.used_us <= now_us - RV_API_KEY_USED_US)
+        RV_IGNORE(rv_store_note_api_key(store, row.id, now_us, NULL), "the request does not depend on it");
+    rv_api_key_row_fini(&row);
+    return count_failure(g, c, given, rc, now_us, no);
+}
+
+int rv_gate_ask(rv_gate *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
+                struct rv_identity *out, struct rv_refusal *no, rv_err **err)
+{
+    struct rv_credentials given = {.kind = RV_CREDENTIAL_NONE};
+    rv_err *why = NULL;
+
+    if (rv_gate_refresh(g, now_us, &why) < 0)
+        RV_LOG(log, ERROR, "identity.keys_not_read", RV_F_ERR("error", why));
+    rv_err_free(why);
+    int rc = rv_gate_read(g, c, &given, no);
+    if (rc == 0)
+        rc = ask(g, store, c, &given, now_us, out, no, err);
+    if (rc == RV_E_DENIED)
+        log_refusal(log, c, &given, no);
+    rv_secret_wipe(given.hash, sizeof given.hash);
+    return rc;
+}
+
+/* --- logins --- */
+
+int rv_gate_login(const rv_gate *g, rv_store *store, struct rv_rand rand, const struct rv_identity *who, int64_t now_us,
+                  rv_buf *set_cookie, struct rv_refusal *no, rv_err **err)
+{
+    unsigned char secret[RV_DIGEST];
+    char word[RV_API_KEY_SECRET + 1], hash[RV_HASH_MAX];
+
+    if (who->by != RV_BY_KEY) {
+        rv_refuse(no, 403, "login_needs_key", "a login begins with an API key of `reeve keys`");
+        rv_refuse_reason(no, "a login without an API key of the store");
+        return RV_E_DENIED;
+    }
+    rand.fill(rand.self, secret, sizeof secret);
+    rv_base64url_write(secret, sizeof secret, word);
+    rv_secret_hash(rv_str_of(word), hash);
+    int rc = rv_store_add_login(store, hash, who->key, now_us, now_us + g->login_s * 1000000, err);
+    if (rc == 0) {
+        rv_buf_printf(set_cookie, RV_LOGIN_COOKIE "=%s" LOGIN_ATTRIBUTES "%lld", word, (long long)g->login_s);
+        rc = rv_buf_check(set_cookie, "cookie", err);
+    }
+    rv_secret_wipe(secret, sizeof secret);
+    rv_secret_wipe(word, sizeof word);
+    return rc;
+}
+
+int rv_gate_logout(rv_store *store, const struct rv_caller *c, rv_buf *set_cookie, rv_err **err)
+{
+    char hash[RV_HASH_MAX];
+    rv_str value;
+    int rc = 0;
+
+    if (rv_caller_cookie(c, RV_LOGIN_COOKIE, &value) == 1) {
+        rv_secret_hash(value, hash);
+        rc = rv_store_drop_login(store, hash, err);
+    }
+    rv_buf_puts(set_cookie, RV_LOGIN_COOKIE "=" LOGIN_ATTRIBUTES "0");
+    return rc < 0 ? rc : rv_buf_check(set_cookie, "cookie", err);
+}

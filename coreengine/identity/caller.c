@@ -1,0 +1,213 @@
+/* Where a request comes from: headers, the client behind proxies, the page that sent it. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "coreengine/identity/identity_internal.h"
+
+#define MAX_HOPS 32 /* of X-Forwarded-For that are looked at */
+
+int rv_caller_header(const struct rv_caller *c, const char *name, rv_str *out)
+{
+    rv_str second;
+
+    if (!c->header(c->self, name, 0, out))
+        return 0;
+    *out = rv_str_trim(*out);
+    return c->header(c->self, name, 1, &second) ? -1 : 1;
+}
+
+/* --- proxies --- */
+
+static bool is_proxy(const rv_gate *g, const struct rv_address *a)
+{
+    for (size_t i = 0; i < g->n_proxies; i++)
+        if (rv_network_has(&g->proxies[i], a))
+            return true;
+    return false;
+}
+
+bool rv_caller_is_proxy(const rv_gate *g, const struct rv_caller *c)
+{
+    struct rv_address a;
+
+    return rv_address_read(rv_str_of(c->peer), &a) && is_proxy(g, &a);
+}
+
+/* The last element of a list with commas, which is taken off. */
+static rv_str last_of(rv_str *list)
+{
+    size_t at = list->len;
+
+    while (at > 0 && list->ptr[at - 1] != ',')
+        at--;
+    rv_str last = {list->ptr + at, list->len - at};
+    list->len = at > 0 ? at - 1 : 0;
+    return rv_str_trim(last);
+}
+
+/* From the nearest hop outwards, while hops are proxies that are trusted: each has said who was before it. What cannot
+ * be read ends the walk. */
+static void walk_back(const rv_gate *g, const struct rv_caller *c, struct rv_address *at)
+{
+    struct rv_address before;
+    size_t n = 0;
+    rv_str list;
+
+    while (n < MAX_HOPS && c->header(c->self, "x-forwarded-for", n, &list))
+        n++;
+    for (int hops = 0; n > 0; n--) {
+        if (!c->header(c->self, "x-forwarded-for", n - 1, &list))
+            return;
+        while (list.len > 0) {
+            if (hops++ == MAX_HOPS || !is_proxy(g, at) || !rv_address_read(last_of(&list), &before))
+                return;
+            *at = before;
+        }
+    }
+}
+
+bool rv_caller_client(const rv_gate *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
+{
+    rv_str proto;
+
+    *is_tls = c->is_tls;
+    if (!rv_address_read(rv_str_of(c->peer), out))
+        return false;
+    if (!is_proxy(g, out))
+        return true;
+    if (rv_caller_header(c, "x-forwarded-proto", &proto) == 1)
+        *is_tls = rv_str_is(last_of(&proto), "https");
+    walk_back(g, c, out);
+    return true;
+}
+
+static bool has_header(const struct rv_caller *c, const char *name)
+{
+    rv_str value;
+
+    return c->header(c->self, name, 0, &value);
+}
+
+static bool is_in_list(const char *list, rv_str word)
+{
+    rv_str rest = rv_str_of(list), next;
+
+    while ((next = rv_list_next(&rest)).len > 0)
+        if (next.len == word.len && strncasecmp(next.ptr, word.ptr, word.len) == 0)
+            return true;
+    return false;
+}
+
+static rv_str without_port(rv_str host)
+{
+    for (size_t i = host.len; i > 0 && (rv_is_digit(host.ptr[i - 1]) || host.ptr[i - 1] == ':'); i--)
+        if (host.ptr[i - 1] == ':')
+            return (rv_str){host.ptr, i - 1};
+    return host;
+}
+
+/* A page of a foreign name that leads to this machine (DNS rebinding) has that name in Host. A proxy that is not named
+ * passes on callers from anywhere. */
+bool rv_caller_is_here(const rv_gate *g, const struct rv_caller *c)
+{
+    static const char *const passed_on[] = {"forwarded", "x-forwarded-for", "x-real-ip", "via"};
+    struct rv_address at;
+    bool is_tls;
+    rv_str host;
+
+    if (!rv_caller_client(g, c, &at, &is_tls) || !rv_address_is_local(&at))
+        return false;
+    for (size_t i = 0; i < RV_COUNT(passed_on) && !rv_caller_is_proxy(g, c); i++)
+        if (has_header(c, passed_on[i]))
+            return false;
+    if (rv_caller_header(c, "host", &host) != 1)
+        return false;
+    return rv_host_is_local(host) || is_in_list(g->hosts, host) || is_in_list(g->hosts, without_port(host));
+}
+
+/* --- pages --- */
+
+static bool is_own_origin(const struct rv_caller *c, rv_str origin)
+{
+    rv_str host;
+    size_t scheme = origin.len > 8 && memcmp(origin.ptr, "https://", 8) == 0  ? 8
+                    : origin.len > 7 && memcmp(origin.ptr, "http://", 7) == 0 ? 7
+                                                                              : 0;
+
+    if (scheme == 0 || rv_caller_header(c, "host", &host) != 1)
+        return false;
+    return host.len == origin.len - scheme && strncasecmp(host.ptr, origin.ptr + scheme, host.len) == 0;
+}
+
+/* Of those in the list exactly: neither "null", nor a name that only ends like one of them. */
+static bool is_listed(const rv_gate *g, rv_str origin)
+{
+    rv_str rest = rv_str_of(g->origins), word;
+
+    while ((word = rv_list_next(&rest)).len > 0)
+        if (rv_str_eq(word, origin))
+            return true;
+    return false;
+}
+
+bool rv_caller_allows_origin(const rv_gate *g, const struct rv_caller *c, rv_str origin)
+{
+    return is_own_origin(c, origin) || is_listed(g, origin);
+}
+
+bool rv_caller_is_any_origin(const rv_gate *g, const struct rv_caller *c, rv_str origin)
+{
+    return g->any_origin && rv_is_origin(origin) && rv_caller_is_here(g, c);
+}
+
+static bool is_reading(const struct rv_caller *c)
+{
+    return c->method &&
+           (strcmp(c->method, "GET") == 0 || strcmp(c->method, "HEAD") == 0 || strcmp(c->method, "OPTIONS") == 0);
+}
+
+int rv_caller_check_site(const rv_gate *g, const struct rv_caller *c, bool is_cookie, struct rv_refusal *no)
+{
+    rv_str origin, site;
+
+    if (is_reading(c))
+        return 0;
+    int has_origin = rv_caller_header(c, "origin", &origin), has_site = rv_caller_header(c, "sec-fetch-site", &site);
+    if (has_origin != 0) {
+        if (has_origin > 0 &&
+            (rv_caller_allows_origin(g, c, origin) || (!is_cookie && rv_caller_is_any_origin(g, c, origin))))
+            return 0;
+    } else if (has_site != 0) {
+        if (has_site > 0 && (rv_str_is(site, "same-origin") || rv_str_is(site, "none")))
+            return 0;
+    } else if (!is_cookie) {
+        return 0;
+    }
+    rv_refuse(no, 403, "origin_not_allowed", "requests of pages of this origin are not accepted without a key");
+    rv_refuse_reason(no, "a write without a key in its headers came from another origin");
+    return RV_E_DENIED;
+}
+
+/* --- cookies --- */
+
+int rv_caller_cookie(const struct rv_caller *c, const char *name, rv_str *out)
+{
+    size_t length = strlen(name);
+    rv_str line;
+    int found = 0;
+
+    for (size_t i = 0; i < 8 && c->header(c->self, "cookie", i, &line); i++)
+        while (line.len > 0) {
+            const char *end = memchr(line.ptr, ';', line.len);
+            rv_str pair = {line.ptr, end ? (size_t)(end - line.ptr) : line.len};
+            size_t used = end ? pair.len + 1 : pair.len;
+            line = (rv_str){line.ptr + used, line.len - used};
+            pair = rv_str_trim(pair);
+            if (pair.len <= length || memcmp(pair.ptr, name, length) != 0 || pair.ptr[length] != '=')
+                continue;
+            *out = (rv_str){pair.ptr + length + 1, pair.len - length - 1};
+            found++;
+        }
+    return found > 1 ? -1 : found;
+}

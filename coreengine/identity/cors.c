@@ -1,0 +1,89 @@
+/* Cross-origin requests of pages: which origins, methods and headers a browser may let them use. A page of an unknown
+ * origin gets no headers, and its browser keeps the answer from it. */
+#include <string.h>
+#include <strings.h>
+
+#include "coreengine/identity/identity_internal.h"
+
+#define MAX_AGE     "600"
+#define MAX_HEADERS ((size_t)4096) /* bytes of the list that a preflight asks for */
+#define METHODS     "GET, HEAD, POST, PUT, PATCH, DELETE"
+#define EXPOSED                                                                                                        \
+    "X-Request-Id, Retry-After, Retry-After-Ms, X-Should-Retry, Location, Content-Disposition, X-Session-Id, X-Run-Id"
+
+static const char *const allowed[] = {
+    "accept",        "authorization",    "baggage",      "content-type",        "idempotency-key",
+    "last-event-id", "traceparent",      "tracestate",   "x-added-instruction", "x-agent-schema-name",
+    "x-api-key",     "x-request-id",     "x-session-id", "x-session-name",      "x-session-type",
+    "x-tenant-id",   "x-tool-responses", "x-user-email", "x-user-id",           "x-user-name",
+};
+
+static bool is_allowed(rv_str name)
+{
+    static const char stainless[] = "x-stainless-";
+
+    if (name.len > strlen(stainless) && strncasecmp(name.ptr, stainless, strlen(stainless)) == 0) {
+        for (size_t i = 0; i < name.len; i++)
+            if (!rv_is_letter(name.ptr[i]) && !rv_is_digit(name.ptr[i]) && name.ptr[i] != '-')
+                return false;
+        return true;
+    }
+    for (size_t i = 0; i < RV_COUNT(allowed); i++)
+        if (name.len == strlen(allowed[i]) && strncasecmp(name.ptr, allowed[i], name.len) == 0)
+            return true;
+    return false;
+}
+
+/* Of the headers that the page wants to send those that it may. */
+static void write_headers(const struct rv_caller *c, rv_buf *out)
+{
+    rv_str list, word;
+
+    if (rv_caller_header(c, "access-control-request-headers", &list) != 1)
+        return;
+    while ((word = rv_list_next(&list)).len > 0)
+        if (is_allowed(word)) {
+            rv_buf_puts(out, out->len > 0 ? ", " : "");
+            rv_buf_add_str(out, word);
+        }
+}
+
+static void allow_preflight(const struct rv_caller *c, void (*put)(void *self, const char *name, const char *value),
+                            void *self)
+{
+    rv_buf headers = RV_BUF_INIT(MAX_HEADERS);
+
+    write_headers(c, &headers);
+    put(self, "Access-Control-Allow-Methods", METHODS);
+    if (headers.rc == 0 && headers.len > 0) /* too many: none is allowed */
+        put(self, "Access-Control-Allow-Headers", rv_buf_cstr(&headers));
+    put(self, "Access-Control-Max-Age", MAX_AGE);
+    rv_buf_fini(&headers);
+}
+
+bool rv_gate_cors(const rv_gate *g, const struct rv_caller *c,
+                  void (*put)(void *self, const char *name, const char *value), void *self)
+{
+    char origin[300];
+    rv_str given, method;
+    int there = rv_caller_header(c, "origin", &given);
+    bool is_preflight = there != 0 && c->method && strcmp(c->method, "OPTIONS") == 0 &&
+                        rv_caller_header(c, "access-control-request-method", &method) != 0;
+
+    put(self, "Vary", "Origin"); /* also without one: what is cached for one page is not shown to another */
+    if (there != 1 || !rv_is_origin(given) || !rv_text_keep(given, origin, sizeof origin))
+        return is_preflight;
+    if (rv_caller_allows_origin(g, c, given)) {
+        put(self, "Access-Control-Allow-Origin", origin);
+        put(self, "Access-Control-Allow-Credentials", "true");
+    } else if (rv_caller_is_any_origin(g, c, given)) {
+        put(self, "Access-Control-Allow-Origin", "*");
+    } else {
+        return is_preflight;
+    }
+    if (is_preflight)
+        allow_preflight(c, put, self);
+    else
+        put(self, "Access-Control-Expose-Headers", EXPOSED);
+    return is_preflight;
+}

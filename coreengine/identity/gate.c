@@ -1,0 +1,295 @@
+/* The gate: settings checked once; the credentials of a request; what they are worth. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "coreengine/identity/identity_internal.h"
+
+#define MAX_ARENA  ((size_t)256 << 10)
+#define MIN_MASTER 16 /* bytes */
+#define MIN_SECRET 32
+#define MAX_SECRET ((size_t)4096)
+#define LOOK_US    INT64_C(60000000) /* between two looks at the JWKS file */
+#define JWT_COOKIE "access_token"
+
+/* --- settings --- */
+
+static int keep(rv_gate *g, const char *text, const char **out, rv_err **err)
+{
+    if (!text)
+        return 0;
+    *out = rv_arena_dup(g->arena, rv_str_of(text));
+    return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the settings of identities");
+}
+
+static int keep_master(rv_gate *g, const char *key, rv_err **err)
+{
+    if (!key)
+        return 0;
+    if (strlen(key) < MIN_MASTER)
+        return RV_FAIL(err, RV_E_INVALID, "the key of --api-key-file has %zu bytes; %d are the least", strlen(key),
+                       MIN_MASTER);
+    rv_secret_digest(rv_str_of(key), g->master_digest);
+    g->has_master_key = true;
+    return 0;
+}
+
+static int keep_secret(rv_gate *g, const char *secret, rv_err **err)
+{
+    size_t n = secret ? strlen(secret) : 0;
+
+    if (!secret)
+        return 0;
+    if (n < MIN_SECRET || n > MAX_SECRET)
+        return RV_FAIL(err, RV_E_INVALID, "the secret of --jwt-secret-file has %zu bytes; %d to %zu are allowed", n,
+                       MIN_SECRET, MAX_SECRET);
+    g->secret = rv_str_dup(rv_str_of(secret));
+    g->n_secret = n;
+    return g->secret ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the secret of tokens");
+}
+
+static int keep_proxies(rv_gate *g, const char *list, rv_err **err)
+{
+    rv_str rest = rv_str_of(list), word;
+
+    while ((word = rv_list_next(&rest)).len > 0) {
+        if (g->n_proxies == RV_MAX_NETWORKS)
+            return RV_FAIL(err, RV_E_LIMIT, "--trusted-proxies has more than %d networks", RV_MAX_NETWORKS);
+        if (!rv_network_read(word, &g->proxies[g->n_proxies++])) {
+            RV_FAIL(err, RV_E_INVALID, "--trusted-proxies: \"%.*s\" is not an address or a network",
+                    RV_STR_ARG(rv_utf8_cut(word, 60)));
+            rv_err_hint(err, "write 10.0.0.7, 10.0.0.0/8, ::1 or fd00::/8; bits behind the length have to be zero");
+            return RV_E_INVALID;
+        }
+    }
+    return 0;
+}
+
+static int keep_origins(rv_gate *g, const char *list, rv_err **err)
+{
+    rv_str rest = rv_str_of(list), word;
+
+    while ((word = rv_list_next(&rest)).len > 0) {
+        if (rv_str_is(word, "*")) {
+            g->any_origin = true;
+        } else if (!rv_is_origin(word)) {
+            RV_FAIL(err, RV_E_INVALID, "--cors-origins: \"%.*s\" is not an origin", RV_STR_ARG(rv_utf8_cut(word, 60)));
+            rv_err_hint(err, "write https://app.example.com: scheme, host and port in lower case, no path");
+            return RV_E_INVALID;
+        }
+    }
+    return keep(g, list, &g->origins, err);
+}
+
+static int keep_tokens(rv_gate *g, const struct rv_identity_opts *o, rv_err **err)
+{
+    int rc = 0;
+
+    if (o->jwt_tenant && !rv_is_store_id(rv_str_of(o->jwt_tenant)))
+        return RV_FAIL(err, RV_E_INVALID, "--jwt-tenant is not an id of 1 to %d bytes without control characters",
+                       RV_IDENTITY_MAX_ID);
+    if (o->jwt_scopes) {
+        rc = rv_scopes_parse(rv_str_of(o->jwt_scopes), &g->jwt_scopes, err);
+        g->has_jwt_scopes = true;
+        if (rc < 0)
+            return RV_WRAP(err, rc, "--jwt-scopes");
+    }
+    if ((rc = keep_secret(g, o->jwt_secret, err)) < 0 || (rc = keep(g, o->jwks, &g->jwks_path, err)) < 0 ||
+        (rc = keep(g, o->issuer, &g->issuer, err)) < 0 || (rc = keep(g, o->audiences, &g->audiences, err)) < 0)
+        return rc;
+    return keep(g, o->jwt_tenant, &g->jwt_tenant, err);
+}
+
+static int fill_in(rv_gate *g, const struct rv_identity_opts *o, int64_t now_us, rv_err **err)
+{
+    int rc;
+
+    g->skew_s = o->skew_s;
+    g->login_s = o->login_s;
+    g->per_minute = o->requests_per_minute;
+    g->failed_per_minute = o->failed_logins_a_minute;
+    g->trust_user_header = o->trust_user_header;
+    g->any_user_id = o->any_user_id;
+    g->always_ask = o->always_ask;
+    if ((rc = keep_master(g, o->master_key, err)) < 0 || (rc = keep_tokens(g, o, err)) < 0 ||
+        (rc = keep_proxies(g, o->trusted_proxies, err)) < 0 || (rc = keep_origins(g, o->cors_origins, err)) < 0 ||
+        (rc = keep(g, o->hosts, &g->hosts, err)) < 0 || (rc = rv_rates_new(rv_rand_system(), &g->rates, err)) < 0)
+        return rc;
+    return g->jwks_path ? rv_gate_refresh(g, now_us, err) : 0;
+}
+
+int rv_gate_new(const struct rv_identity_opts *opts, int64_t now_us, rv_gate **out, rv_err **err)
+{
+    rv_gate *g = calloc(1, sizeof *g);
+
+    if (!g || !(g->arena = rv_arena_new(MAX_ARENA))) {
+        free(g);
+        return RV_FAIL(err, RV_E_NOMEM, "set up identities");
+    }
+    g->looked_us = INT64_MIN;
+    int rc = fill_in(g, opts, now_us, err);
+    if (rc < 0)
+        rv_gate_free(g);
+    else
+        *out = g;
+    return rc;
+}
+
+void rv_gate_free(rv_gate *g)
+{
+    if (!g)
+        return;
+    rv_secret_wipe(g->secret, g->n_secret);
+    rv_secret_wipe(g->master_digest, sizeof g->master_digest);
+    free(g->secret);
+    rv_jwks_free(g->keys);
+    rv_rates_free(g->rates);
+    rv_arena_free(g->arena);
+    free(g);
+}
+
+/* --- keys of tokens --- */
+
+int rv_gate_refresh(rv_gate *g, int64_t now_us, rv_err **err)
+{
+    rv_jwks *fresh = NULL;
+    struct stat st;
+
+    bool is_first = g->looked_us == INT64_MIN;
+    if (!g->jwks_path || (!is_first && now_us < g->looked_us + LOOK_US))
+        return 0;
+    g->looked_us = now_us;
+    bool is_there = stat(g->jwks_path, &st) == 0;
+    int64_t mtime_us = is_there ? (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000 : 0;
+    if (!is_first && is_there && mtime_us == g->mtime_us && st.st_size == g->size && (int64_t)st.st_ino == g->node)
+        return 0;
+    int rc = rv_jwks_read(g->jwks_path, &fresh, err);
+    if (rc < 0)
+        return rc;
+    rv_jwks_free(g->keys);
+    g->keys = fresh;
+    g->mtime_us = mtime_us;
+    g->size = st.st_size;
+    g->node = (int64_t)st.st_ino;
+    return 0;
+}
+
+bool rv_gate_is_open(const rv_gate *g, bool has_keys)
+{
+    return !g->always_ask && !has_keys && !g->has_master_key && !g->secret && !g->jwks_path;
+}
+
+/* --- credentials --- */
+
+static bool takes_tokens(const rv_gate *g)
+{
+    return g->secret || g->jwks_path;
+}
+
+static int malformed(struct rv_refusal *no, const char *what)
+{
+    rv_refuse(no, 400, "invalid_request", what);
+    rv_refuse_reason(no, "%s", what);
+    return RV_E_DENIED;
+}
+
+/* What follows "Bearer"; characters of RFC 6750 and no others. 0: no such header; 1: *out. */
+static int read_bearer(const struct rv_caller *c, rv_str *out, struct rv_refusal *no)
+{
+    rv_str value;
+    int there = rv_caller_header(c, "authorization", &value);
+
+    if (there < 0)
+        return malformed(no, "there are several Authorization headers");
+    if (there == 0)
+        return 0;
+    if (value.len < 8 || strncasecmp(value.ptr, "bearer ", 7) != 0)
+        return malformed(no, "Authorization is not \"Bearer\" and a key or token");
+    *out = rv_str_trim((rv_str){value.ptr + 7, value.len - 7});
+    for (size_t i = 0; i < out->len; i++)
+        if (!rv_is_digit(out->ptr[i]) && !rv_is_letter(out->ptr[i]) && !strchr("-._~+/=", out->ptr[i]))
+            return malformed(no, "what follows \"Bearer\" has characters that no key and no token has");
+    if (out->len == 0 || out->len > RV_JWT_MAX)
+        return malformed(no, "what follows \"Bearer\" is empty or longer than 8 KB");
+    return 1;
+}
+
+static bool is_master(const rv_gate *g, rv_str text)
+{
+    unsigned char digest[RV_DIGEST];
+
+    rv_secret_digest(text, digest);
+    bool same = rv_bytes_equal(digest, g->master_digest, sizeof digest);
+    rv_secret_wipe(digest, sizeof digest);
+    return same && g->has_master_key;
+}
+
+static bool has_two_dots(rv_str s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.len; i++)
+        n += s.ptr[i] == '.';
+    return n == 2;
+}
+
+static void sort_out(const rv_gate *g, rv_str text, bool is_bearer, struct rv_credentials *out)
+{
+    if (is_master(g, text)) {
+        out->kind = RV_CREDENTIAL_MASTER_KEY;
+    } else if (is_bearer && takes_tokens(g) && has_two_dots(text)) {
+        out->kind = RV_CREDENTIAL_JWT;
+        out->token = text;
+    } else {
+        out->kind = RV_CREDENTIAL_KEY;
+        out->is_foreign = text.len < 3 || memcmp(text.ptr, "rv_", 3) != 0;
+        if (!rv_api_key_read(text, out->id, out->hash))
+            rv_secret_hash(text, out->hash); /* as much work as for a key */
+    }
+}
+
+static int read_cookies(const rv_gate *g, const struct rv_caller *c, struct rv_credentials *out, struct rv_refusal *no)
+{
+    rv_str value;
+    int there = rv_caller_cookie(c, RV_LOGIN_COOKIE, &value);
+
+    if (there < 0)
+        return malformed(no, "there are several cookies of a login");
+    out->is_ambient = true;
+    if (there > 0) {
+        out->kind = RV_CREDENTIAL_LOGIN;
+        rv_secret_hash(value, out->hash);
+        return 0;
+    }
+    if (!takes_tokens(g) || (there = rv_caller_cookie(c, JWT_COOKIE, &value)) == 0)
+        return 0;
+    if (there < 0)
+        return malformed(no, "there are several cookies with a token");
+    out->kind = RV_CREDENTIAL_JWT;
+    out->token = value;
+    return 0;
+}
+
+int rv_gate_read(const rv_gate *g, const struct rv_caller *c, struct rv_credentials *out, struct rv_refusal *no)
+{
+    rv_str bearer = {NULL, 0}, key = {NULL, 0};
+    int has_bearer = read_bearer(c, &bearer, no), has_key;
+
+    *out = (struct rv_credentials){.kind = RV_CREDENTIAL_NONE};
+    if (has_bearer < 0)
+        return has_bearer;
+    has_key = rv_caller_header(c, "x-api-key", &key);
+    if (has_key < 0)
+        return malformed(no, "there are several X-Api-Key headers");
+    if (has_key > 0 && (key.len == 0 || key.len > RV_JWT_MAX))
+        return malformed(no, "X-Api-Key is empty or longer than 8 KB");
+    if (has_key > 0 && has_bearer > 0 && !rv_str_eq(key, bearer))
+        return malformed(no, "X-Api-Key and Authorization differ: send one of them");
+    if (has_bearer > 0 || has_key > 0) {
+        sort_out(g, has_bearer > 0 ? bearer : key, has_bearer > 0, out);
+        return 0;
+    }
+    return read_cookies(g, c, out, no);
+}

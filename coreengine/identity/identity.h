@@ -1,0 +1,238 @@
+/* Who asks: from the headers of a request to an identity, or to a refusal.
+ *
+ * Somebody who calls the server shows an API key, a JSON Web Token, or the cookie of a login. A gate has the settings
+ * of the server; with it a request is judged in two steps, so that reading the store stays with the caller:
+ *
+ *   rv_gate_read()    which credentials there are; says which row of the store is needed
+ *   rv_gate_judge()   that row, the time and the headers -> who it is
+ *
+ * Both are pure: no clock, no I/O. rv_gate_ask() does both with a store. The identity never comes from a body, and no
+ * secret ends up in a message: refusals and errors name ids and reasons only. */
+#ifndef RV_IDENTITY_H
+#define RV_IDENTITY_H
+
+#include "coreengine/store/api_keys.h"
+
+#define RV_IDENTITY_MAX_ID    RV_STORE_MAX_ID /* bytes of a tenant or user */
+#define RV_IDENTITY_MAX_EMAIL 320
+#define RV_IDENTITY_MAX_NAME  200
+#define RV_IDENTITY_MAX_PEER  48 /* an address as text, with its NUL */
+#define RV_JWT_MAX            ((size_t)8 << 10)
+#define RV_API_KEY_ID         16 /* hex digits */
+#define RV_API_KEY_SECRET     43 /* characters: 32 random bytes as base64url */
+#define RV_API_KEY_MAX        64 /* "rv_<id>_<secret>" and its NUL */
+
+/* --- Identities --- */
+
+enum rv_level {
+    RV_LEVEL_USER,   /* own data, and data without an owner */
+    RV_LEVEL_TENANT, /* data of all users of the tenant */
+    RV_LEVEL_MASTER, /* all tenants, one at a time */
+};
+const char *rv_level_word(enum rv_level level); /* "user", "tenant", "master" */
+bool rv_level_of(const char *word, enum rv_level *out);
+
+/* What a key or token allows. One list: constant, word, meaning. */
+#define RV_SCOPES(X)                                                                                                   \
+    X(CHAT, "chat", "turns with agents, and completions")                                                              \
+    X(RUNS_READ, "runs:read", "runs, their events and interrupts")                                                     \
+    X(RUNS_WRITE, "runs:write", "start, resume, answer and cancel runs")                                               \
+    X(SESSIONS_READ, "sessions:read", "sessions and their messages")                                                   \
+    X(SESSIONS_WRITE, "sessions:write", "change, clone and delete sessions")                                           \
+    X(DATA_READ, "data:read", "queries, resources and other entities")                                                 \
+    X(DATA_WRITE, "data:write", "upload, change and delete resources and other entities")                              \
+    X(AGENTS_READ, "agents:read", "documents of agents, and tools")                                                    \
+    X(AGENTS_WRITE, "agents:write", "change and delete documents of agents")                                           \
+    X(TASKS_READ, "tasks:read", "the queue and schedules")                                                             \
+    X(TASKS_WRITE, "tasks:write", "queue, schedule and cancel work")                                                   \
+    X(USAGE_READ, "usage:read", "what quotas have used")                                                               \
+    X(METRICS_READ, "metrics:read", "metrics of the server")                                                           \
+    X(KEYS_WRITE, "keys:write", "list, create and revoke API keys")
+enum rv_api_scope {
+#define X(name, word, meaning) RV_SCOPE_##name,
+    RV_SCOPES(X)
+#undef X
+        RV_N_SCOPE
+};
+#define RV_SCOPES_ALL ((UINT32_C(1) << RV_N_SCOPE) - 1)
+/* What a token or key has that does not say: all but the server's own. */
+#define RV_SCOPES_USUAL (RV_SCOPES_ALL & ~(UINT32_C(1) << RV_SCOPE_METRICS_READ | UINT32_C(1) << RV_SCOPE_KEYS_WRITE))
+const char *rv_scope_word(enum rv_api_scope scope);
+/** A set of scopes from words with blanks or commas between them; "all", "usual" and "read" (all that end in :read) are
+ * words, too. RV_E_INVALID: an unknown word, with the nearest one. */
+RV_MUST_CHECK int rv_scopes_parse(rv_str words, uint32_t *out, rv_err **err);
+void rv_scopes_write(uint32_t scopes, rv_buf *out); /* with one blank between them */
+
+enum rv_identity_by {
+    RV_BY_NOTHING,    /* no key is set up, and the caller is on this machine */
+    RV_BY_KEY,        /* an API key of the store */
+    RV_BY_MASTER_KEY, /* the one key of the settings */
+    RV_BY_JWT,
+    RV_BY_LOGIN, /* the cookie of a login */
+};
+struct rv_identity {
+    enum rv_level level;
+    enum rv_identity_by by;
+    uint32_t scopes;
+    char tenant[RV_IDENTITY_MAX_ID + 1];                                   /* never empty: whose data a call is about */
+    char user[RV_IDENTITY_MAX_ID + 1];                                     /* "": none */
+    char key[RV_API_KEY_ID + 1];                                           /* id of the API key, also of a login; "" */
+    char email[RV_IDENTITY_MAX_EMAIL + 1], name[RV_IDENTITY_MAX_NAME + 1]; /* for the agent's context; "" */
+    char peer[RV_IDENTITY_MAX_PEER];                                       /* address of the client, behind proxies */
+    bool is_tls;                                                           /* between the client and the first proxy */
+};
+/** The rows that it may see: all users of its tenant, or one user's. Borrows from who. */
+struct rv_store_scope rv_identity_scope(const struct rv_identity *who);
+
+/* --- Refusals: what to answer, and what to log --- */
+
+struct rv_refusal {
+    int status;             /* 400, 401, 403, 429 or 503 */
+    const char *code;       /* stable word: "invalid_request", "invalid_token", "insufficient_scope", ...; static */
+    char detail[256];       /* for the caller; no secret, no word about what exists */
+    char authenticate[160]; /* value of WWW-Authenticate; "": no such header */
+    int64_t retry_us;       /* of 429 and 503: how long to wait; 0: not said */
+    char reason[256];       /* for the log: more than the caller is told, and no secret either */
+};
+/** Seconds for the header Retry-After: rounded up, at least 1. */
+int64_t rv_refusal_retry_s(const struct rv_refusal *no);
+/** RV_E_DENIED and *no filled in (403) when who lacks the scope; else 0. */
+RV_MUST_CHECK int rv_identity_needs(const struct rv_identity *who, enum rv_api_scope scope, struct rv_refusal *no);
+
+/* --- Settings --- */
+
+/* As they are written by people; every text is borrowed for the call that takes them. The table in settings.c says of
+ * each its flag, its variable and its meaning. */
+struct rv_identity_opts {
+    const char *master_key;         /* one key that opens everything; at least 16 bytes; NULL: none */
+    const char *jwt_secret;         /* HS256: at least 32 bytes; NULL: no such tokens */
+    const char *jwks;               /* path of a file with public keys, RS256 and ES256; NULL: no such tokens */
+    const char *issuer;             /* `iss` of tokens, byte for byte; NULL: not checked */
+    const char *audiences;          /* blanks between them: one of them has to be in `aud`; NULL: not checked */
+    const char *jwt_tenant;         /* of tokens without `tenant_id`; NULL: those are refused */
+    const char *jwt_scopes;         /* of all tokens; NULL: the token says, or the usual ones */
+    int64_t skew_s;                 /* of clocks, for exp, nbf and iat: 0 to 60 */
+    const char *trusted_proxies;    /* addresses and networks (10.0.0.0/8, ::1), blanks or commas between; NULL: none */
+    const char *cors_origins;       /* https://app.example.com ..., or "*" on loopback; NULL: none */
+    const char *hosts;              /* further names of this server that a Host header may have; NULL: none */
+    bool trust_user_header;         /* X-User-Id and X-Tenant-Id of callers above level user name a user */
+    bool any_user_id;               /* X-User-Id is any id; else a UUID */
+    bool always_ask;                /* never open, even without any key */
+    int64_t login_s;                /* how long a login lasts */
+    int64_t requests_per_minute;    /* of one key, user or, without either, peer; 0: no limit */
+    int64_t failed_logins_a_minute; /* of one peer */
+};
+#define RV_IDENTITY_OPTS_INIT                                                                                          \
+    ((struct rv_identity_opts){.skew_s = 30, .login_s = INT64_C(12) * 3600, .failed_logins_a_minute = 10})
+
+/* One row for each setting: for `reeve serve`, its help and docs/reference/identity.md. */
+struct rv_identity_setting {
+    const char *flag, *env, *arg; /* "jwt-issuer", "REEVE_JWT_ISSUER", "URL"; arg NULL: a switch */
+    const char *help;
+    bool is_secret; /* the variable has the value, the flag names a file that has it: arguments are visible to others */
+    size_t offset;  /* the rest is internal */
+    int64_t min, max; /* of a number; both 0: a text */
+};
+extern const struct rv_identity_setting rv_identity_settings[];
+extern const size_t rv_n_identity_settings;
+/** Set one of them from text, which is borrowed as long as the options are used. A switch takes NULL, "1", "true", "on"
+ * and "yes", and their opposites. RV_E_INVALID: not a number in its range, or not such a word. */
+RV_MUST_CHECK int rv_identity_opts_set(struct rv_identity_opts *opts, const struct rv_identity_setting *setting,
+                                       const char *value, rv_err **err);
+
+/* --- The gate --- */
+
+typedef struct rv_gate rv_gate; /* one thread */
+
+/** Check the options and make a gate of them; reads the JWKS file. Nothing of opts is kept but copies.
+ *  @return RV_E_INVALID (a setting, with its flag), what reading the file says, RV_E_NOMEM */
+RV_MUST_CHECK int rv_gate_new(const struct rv_identity_opts *opts, int64_t now_us, rv_gate **out, rv_err **err);
+void rv_gate_free(rv_gate *g); /* overwrites secrets; NULL is fine */
+/** Look at the JWKS file again if it changed and the last look is a minute ago or more; call it before tokens are
+ * judged. The old keys stay when the new file cannot be used; the error says why, for the log. The only I/O of a gate.
+ */
+RV_MUST_CHECK int rv_gate_refresh(rv_gate *g, int64_t now_us, rv_err **err);
+
+/* A request, as far as it says who asks. */
+struct rv_caller {
+    /** The i-th value of a header, name in lower case; false: there are no more. Borrowed for the call of the gate. */
+    bool (*header)(void *self, const char *name, size_t i, rv_str *out);
+    void *self;
+    const char *peer; /* address of the other end of the connection, as text; NULL or "": unknown, so not trusted */
+    const char *method;
+    bool is_tls; /* of the connection */
+};
+
+enum rv_credential {
+    RV_CREDENTIAL_NONE,
+    RV_CREDENTIAL_KEY,        /* needs the row of the API key `id` */
+    RV_CREDENTIAL_MASTER_KEY, /* compared already */
+    RV_CREDENTIAL_JWT,
+    RV_CREDENTIAL_LOGIN, /* needs the row of the API key of the login `hash` */
+};
+struct rv_credentials {
+    enum rv_credential kind;
+    char id[RV_API_KEY_ID + 1]; /* of KEY */
+    char hash[RV_HASH_MAX];     /* of KEY: of its secret; of LOGIN: of its cookie */
+    rv_str token;               /* of JWT; borrowed from the header */
+    bool is_foreign;            /* of KEY: it does not look like one of ours; an open gate passes over it */
+    bool is_ambient;            /* a browser adds it by itself, or nothing is asked for: where the request comes from
+                                 * is checked, too */
+};
+/** Find the credentials. RV_E_DENIED: 400, two different ones or a malformed one; *no says so. */
+RV_MUST_CHECK int rv_gate_read(const rv_gate *g, const struct rv_caller *c, struct rv_credentials *out,
+                               struct rv_refusal *no);
+/** Judge them.
+ *  @param key       the row that they need, NULL: there is none. An unknown key takes as long as a wrong one
+ *  @param has_keys  whether the store has any valid API key: without one, and without tokens and a master key, callers
+ *                   on this machine are let in as MASTER
+ *  @return 0; RV_E_DENIED: *no says what to answer; RV_E_NOMEM */
+RV_MUST_CHECK int rv_gate_judge(const rv_gate *g, const struct rv_caller *c, const struct rv_credentials *given,
+                                const struct rv_api_key_row *key, bool has_keys, int64_t now_us,
+                                struct rv_identity *out, struct rv_refusal *no, rv_err **err);
+/** All of it with a store: refresh, read, look up, judge, count failures of the peer, note that a key was used. log: of
+ * refusals and of a JWKS file that cannot be used; may be NULL.
+ *  @return as rv_gate_judge(), and what the store says */
+RV_MUST_CHECK int rv_gate_ask(rv_gate *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
+                              struct rv_identity *out, struct rv_refusal *no, rv_err **err);
+/** Is the gate open for callers on this machine? False as soon as there is any key. */
+bool rv_gate_is_open(const rv_gate *g, bool has_keys);
+
+/* --- API keys and logins: made here, kept in the store --- */
+
+/** A new key: its id, its text, which is shown once, and the hash of its secret. */
+struct rv_new_key {
+    char id[RV_API_KEY_ID + 1], text[RV_API_KEY_MAX], hash[RV_HASH_MAX];
+};
+void rv_api_key_make(struct rv_rand rand, struct rv_new_key *out);
+/** The parts of a key's text; false: it is not one. hash: of the secret. */
+bool rv_api_key_read(rv_str text, char id[RV_API_KEY_ID + 1], char hash[RV_HASH_MAX]);
+/** Overwrite memory so that the compiler does not leave it out. */
+void rv_secret_wipe(void *memory, size_t n);
+
+#define RV_LOGIN_COOKIE "__Host-reeve" /* only over TLS or to localhost, only to this host, not for scripts */
+/** Begin a login of an identity that came with a key (RV_BY_KEY): keep it, and append the value of Set-Cookie.
+ *  @return RV_E_DENIED (*no: 403, it came otherwise), what the store says */
+RV_MUST_CHECK int rv_gate_login(const rv_gate *g, rv_store *store, struct rv_rand rand, const struct rv_identity *who,
+                                int64_t now_us, rv_buf *set_cookie, struct rv_refusal *no, rv_err **err);
+/** End the login of the request, if it has one, and append the value of Set-Cookie that takes the cookie back. */
+RV_MUST_CHECK int rv_gate_logout(rv_store *store, const struct rv_caller *c, rv_buf *set_cookie, rv_err **err);
+
+/* --- Cross-origin requests --- */
+
+/** Append the headers of CORS to an answer. put: name in the case that is usual, value borrowed for the call.
+ *  @return true: the request is a preflight, answer it with 204 and these headers, before anything is judged */
+bool rv_gate_cors(const rv_gate *g, const struct rv_caller *c,
+                  void (*put)(void *self, const char *name, const char *value), void *self);
+
+/* --- Rates --- */
+
+/** One more request of who: RV_E_DENIED and *no (429, Retry-After) when there were too many of late. Memory is bounded:
+ * of very many callers those that were quiet for longest are forgotten. */
+RV_MUST_CHECK int rv_gate_count(rv_gate *g, const struct rv_identity *who, int64_t now_us, struct rv_refusal *no);
+/** 429 of a quota: when it may fit again (0: never), in words of the store's answer. */
+void rv_refuse_quota(struct rv_refusal *no, const char *why, int64_t again_us, int64_t now_us);
+/** 503 while the server drains. */
+void rv_refuse_drain(struct rv_refusal *no, int64_t wait_us);
+
+#endif

@@ -1,0 +1,93 @@
+/* Levels and scopes: words in, sets out. */
+#include <string.h>
+
+#include "coreengine/identity/identity_internal.h"
+
+static const char *const levels[] = {"user", "tenant", "master"};
+static const char *const words[] = {
+#define X(name, word, meaning) word,
+    RV_SCOPES(X)
+#undef X
+        "all",
+    "usual", "read"};
+
+const char *rv_level_word(enum rv_level level)
+{
+    return levels[level];
+}
+
+bool rv_level_of(const char *word, enum rv_level *out)
+{
+    for (size_t i = 0; i < RV_COUNT(levels); i++)
+        if (strcmp(levels[i], word) == 0) {
+            *out = (enum rv_level)i;
+            return true;
+        }
+    return false;
+}
+
+const char *rv_scope_word(enum rv_api_scope scope)
+{
+    return words[scope];
+}
+
+static uint32_t readers(void)
+{
+    uint32_t set = 0;
+
+    for (int i = 0; i < RV_N_SCOPE; i++)
+        if (strstr(words[i], ":read"))
+            set |= UINT32_C(1) << i;
+    return set;
+}
+
+uint32_t rv_scope_bit(rv_str word)
+{
+    for (int i = 0; i < RV_N_SCOPE; i++)
+        if (rv_str_is(word, words[i]))
+            return UINT32_C(1) << i;
+    return 0;
+}
+
+/* 0: it is not a word. */
+static uint32_t set_of(rv_str word)
+{
+    uint32_t one = rv_scope_bit(word);
+
+    return one                        ? one
+           : rv_str_is(word, "all")   ? RV_SCOPES_ALL
+           : rv_str_is(word, "usual") ? RV_SCOPES_USUAL
+           : rv_str_is(word, "read")  ? readers()
+                                      : 0;
+}
+
+int rv_scopes_parse(rv_str list, uint32_t *out, rv_err **err)
+{
+    uint32_t set = 0;
+    rv_str word;
+
+    while ((word = rv_list_next(&list)).len > 0) {
+        uint32_t one = set_of(word);
+        if (!one) {
+            const char *near = rv_nearest(word, words, RV_COUNT(words));
+            RV_FAIL(err, RV_E_INVALID, "unknown scope \"%.*s\"", RV_STR_ARG(rv_utf8_cut(word, 40)));
+            if (near)
+                rv_err_hint(err, "did you mean \"%s\"?", near);
+            return RV_E_INVALID;
+        }
+        set |= one;
+    }
+    *out = set;
+    return 0;
+}
+
+void rv_scopes_write(uint32_t scopes, rv_buf *out)
+{
+    bool later = false;
+
+    for (int i = 0; i < RV_N_SCOPE; i++)
+        if (scopes >> i & 1) {
+            rv_buf_printf(out, "%s%s", later ? " " : "", words[i]);
+            later = true;
+        }
+}

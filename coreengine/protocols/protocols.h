@@ -1,0 +1,147 @@
+/* What happens in a turn or a run, in the protocols of clients: events and pieces in, bytes out. Pure: no I/O, no
+ * clock, no ids of its own; the same calls with the same arguments give the same bytes.
+ *
+ * A server makes one encoder for each stream of a client, hands it everything that happens, in order, and sends what
+ * was appended. A client that comes back is served by a new encoder that is handed the same things from the beginning;
+ * what the client had already is thrown away.
+ *
+ * A stream is server-sent events: a block is `event:` (where the protocol names events), then `data:`, then `id:`, then
+ * an empty line. Only the last block of a call has the id of that call, as a client that comes back with it has seen
+ * all of them. Requests of clients, the other way round, are in requests.h. */
+#ifndef RV_PROTOCOLS_H
+#define RV_PROTOCOLS_H
+
+#include "coreengine/app/chat.h"
+
+/* constant, name, meaning */
+#define RV_PROTOCOLS(X)                                                                                                \
+    X(AGUI, "ag-ui", "AG-UI 1.0: clients that send protocolVersion")                                                   \
+    X(AGUI_OLD, "ag-ui-0", "AG-UI before 1.0: children as CUSTOM events, THINKING_*")                                  \
+    X(OPENAI, "openai", "OpenAI Chat Completions: chunks, or one answer")                                              \
+    X(RESPONSES, "openai-responses", "OpenAI Responses: events, or one answer")                                        \
+    X(REMLIGHT, "remlight", "REMLight: chunks with named events between them, or one answer")
+#define RV_PROTOCOL_CONST(n, t, m) RV_PROTOCOL_##n,
+enum rv_protocol_kind { RV_PROTOCOLS(RV_PROTOCOL_CONST) RV_N_PROTOCOLS };
+const char *rv_protocol_text(enum rv_protocol_kind kind); /* "ag-ui"; NULL: none of the list */
+
+#define RV_PROTOCOL_MAX_TEXT                                                                                           \
+    ((size_t)128 << 10)                          /* bytes of text in one event; more is split: events stay below 1 MB  \
+                                                  */
+#define RV_PROTOCOL_MAX_OUT   ((size_t)64 << 20) /* a ceiling for the buffer that a call appends to */
+#define RV_PROTOCOL_MAX_CALLS 4096               /* tool calls, agents and open parts that one stream keeps track of */
+#define RV_PROTOCOL_HEARTBEAT ":\n\n"            /* a comment, for a stream that is silent (every 15 s) */
+/* Fields of a stream's head, beside Content-Type. */
+#define RV_PROTOCOL_STREAM_TYPE   "text/event-stream; charset=utf-8"
+#define RV_PROTOCOL_CACHE_CONTROL "no-cache, no-transform"
+
+/* Where a piece comes from. Texts are borrowed for the call. */
+struct rv_protocol_from {
+    const char *stage;               /* NULL: not known */
+    int64_t call_id;                 /* of the model call */
+    const char *agent;               /* that was asked; NULL: the stage's own agent */
+    int depth;                       /* of that agent: 1 and up */
+    const char *parent_tool_call_id; /* by which it was asked */
+    bool is_muted;                   /* not shown to people */
+};
+/** stage: its name, as the run's pipeline has it; may be NULL. */
+struct rv_protocol_from rv_protocol_from(const char *stage, const struct rv_delta_from *from);
+
+/* How a stream is written. Texts are borrowed until the encoder is freed. */
+struct rv_protocol_opts {
+    enum rv_protocol_kind kind;
+    bool is_whole;             /* one JSON object at the end instead of a stream; not AG-UI */
+    const char *run_id;        /* reeve's; ids of messages begin with it. Never NULL */
+    const char *session_id;    /* AG-UI: threadId. Never NULL */
+    const char *client_run_id; /* AG-UI: runId of the request; NULL: run_id */
+    const char *parent_run_id; /* AG-UI; NULL: none */
+    const char *model;         /* as the request names it; NULL: "unknown" */
+    int64_t created_us;        /* when the answer began */
+    int child_text;            /* enum rv_child_text of the agent, or RV_UNSET */
+    const char *text_stage;    /* only the words of this stage, and of the agents it asks, are text; NULL: of all */
+    bool no_thinking;          /* what the model thinks aloud is left out */
+    bool tells_steps;          /* AG-UI 1.0: stages are steps: for a run of a pipeline, not for a chat */
+    bool tells_usage;          /* OPENAI: a last chunk with the usage (stream_options.include_usage) */
+    bool tells_events;         /* OPENAI: chunks without choices that have `reeve_event` */
+    bool tells_metadata;       /* REMLIGHT: the event `metadata` */
+    bool tells_calls;          /* OPENAI, RESPONSES: also the calls that the engine makes, not the client */
+    const char *const *client_tools; /* tools that the client runs: their calls are handed to it, and wait */
+    size_t n_client_tools;
+    const char *const *known_calls; /* AG-UI: ids of tool calls that an earlier stream began: only results follow */
+    size_t n_known_calls;
+    /** The whole result of a tool call of which an event has only the beginning: JSON text, appended. call_id is that
+     * of the event; RV_E_NOT_FOUND: it cannot be had, and the beginning is sent. NULL: it never can. */
+    int (*whole_result)(void *self, int64_t call_id, rv_buf *out, rv_err **err);
+    void *self;
+};
+
+typedef struct rv_protocol rv_protocol;
+/** RV_E_INVALID (is_whole of a protocol that has no whole answers, an id that is not fit for a line), RV_E_NOMEM. */
+RV_MUST_CHECK int rv_protocol_new(const struct rv_protocol_opts *opts, rv_protocol **out, rv_err **err);
+void rv_protocol_free(rv_protocol *p);
+
+/* When, and under which id of the stream: of each call below. */
+struct rv_protocol_at {
+    int64_t now_us; /* of a piece; an event has its own time. 0: not told */
+    const char *id; /* printable ASCII without spaces; NULL: none */
+};
+
+/* Each appends to out what the client is to be told now, which may be nothing. On failure nothing is appended, and the
+ * stream can only be ended. RV_E_NOMEM, RV_E_LIMIT (out is full), RV_E_INVALID (an event that cannot be read). After
+ * the end nothing is appended any more. */
+/** Before anything else. */
+RV_MUST_CHECK int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
+/** line: an event of docs/reference/events.md, or a line of deltas of that page. */
+RV_MUST_CHECK int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out,
+                                    rv_err **err);
+RV_MUST_CHECK int rv_protocol_delta(rv_protocol *p, const struct rv_protocol_at *at,
+                                    const struct rv_protocol_from *from, const struct rv_llm_delta *d, rv_buf *out,
+                                    rv_err **err);
+/** A question that is open: an object as the event interrupt_pending has it ({id, kind, question?, message?, data?,
+ * expires_at?}), or as `body` of struct rv_pending. One that was told already changes nothing. */
+RV_MUST_CHECK int rv_protocol_question(rv_protocol *p, const struct rv_protocol_at *at, rv_str body, rv_buf *out,
+                                       rv_err **err);
+
+/* How a turn or a run ended. Borrowed for the call. */
+struct rv_protocol_end {
+    enum rv_run_status status;
+    rv_str text;            /* what people are shown: told now where no piece of it was; of whole answers the answer */
+    json_object *output;    /* of a structured agent, or the output of a run; NULL: none */
+    const char *agent;      /* that answered; NULL: not known */
+    const char *message_id; /* of the row of the answer; NULL: none */
+    const char *session_name;
+    int finish;        /* enum rv_finish_reason: LENGTH for an answer that is cut off; RV_UNSET: STOP */
+    const char *error; /* why it did not complete, for people: no internals; NULL: by status and code */
+    const char *code;  /* a word of enum rv_failure or of rv_code; NULL: none */
+    struct rv_usage usage;
+    int64_t latency_ms;
+};
+struct rv_protocol_end rv_protocol_end_of(const struct rv_chat_turn *turn);
+/** The last of the stream: closes what is open, and says how it ended. INTERRUPTED: with the questions that were told.
+ */
+RV_MUST_CHECK int rv_protocol_end(rv_protocol *p, const struct rv_protocol_at *at, const struct rv_protocol_end *end,
+                                  rv_buf *out, rv_err **err);
+bool rv_protocol_is_over(const rv_protocol *p);
+
+/* --- Errors over HTTP, where there is no stream yet --- */
+enum rv_protocol_family {
+    RV_FAMILY_PROBLEM, /* application/problem+json */
+    RV_FAMILY_P8,      /* application/json, with `detail` as p8 has it */
+    RV_FAMILY_OPENAI,  /* application/json; clients read `error` */
+};
+struct rv_protocol_fault {
+    int status;           /* 400..599 */
+    const char *code;     /* a word of rv_code or of enum rv_failure; NULL: by status */
+    const char *param;    /* path of the member that is wrong; NULL: none */
+    const char *detail;   /* for people */
+    json_object *details; /* P8: `detail` in place of the text, an object; NULL: the text */
+    const char *request_id;
+};
+/** The media type of the body. Static. */
+const char *rv_protocol_fault_type(enum rv_protocol_family family);
+/** {"type","title","status","detail","code","request_id","error":{"message","type","param","code"}}, appended (sticky).
+ */
+void rv_protocol_fault_write(enum rv_protocol_family family, const struct rv_protocol_fault *fault, rv_buf *out);
+/** The status that answers a failure of that code: RV_E_INVALID 400, RV_E_NOT_FOUND 404, RV_E_STATE 409, ... */
+int rv_protocol_status(int code);
+
+#endif

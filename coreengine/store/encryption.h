@@ -1,0 +1,63 @@
+/* The part of the store that says what is encrypted: a mode for each tenant, keys of tenants that master keys wrap, and
+ * the walk that brings rows to what their tenant's mode and key are now. */
+#ifndef RV_STORE_ENCRYPTION_H
+#define RV_STORE_ENCRYPTION_H
+
+#include "coreengine/store/handle.h"
+#include "coreengine/store/keyring.h"
+
+#define RV_ENCRYPTION_ID 17 /* of a tenant's key: 16 lower-case hex digits and a NUL */
+
+#define RV_ENCRYPTION_MODES(X)                                                                                         \
+    X(NONE, "none", "plain; nothing was ever said about the tenant")                                                   \
+    X(DISABLED, "disabled", "plain, whatever the rule for all tenants is")                                             \
+    X(PLATFORM, "platform", "encrypted in the store, decrypted when it is read")                                       \
+    X(CLIENT, "client", "encrypted in the store, and shown so; decrypted for agents alone")
+enum rv_encryption_mode {
+#define X(name, text, meaning) RV_ENCRYPTION_##name,
+    RV_ENCRYPTION_MODES(X)
+#undef X
+        RV_N_ENCRYPTION_MODES
+};
+const char *rv_encryption_mode_text(enum rv_encryption_mode mode);
+/** RV_E_INVALID: there is no such mode; NONE is not one that can be set. */
+RV_MUST_CHECK int rv_encryption_mode_of(rv_str text, enum rv_encryption_mode *out, rv_err **err);
+
+/* A row of tenant_keys. */
+struct rv_tenant_key {
+    const char *id, *tenant; /* tenant "": of those that have no row of their own */
+    enum rv_encryption_mode mode;
+    const char *status;    /* current, retired */
+    const char *algorithm; /* "" of a mode without a key */
+    const char *master;    /* name of the master key that wraps it; "" of a mode without a key */
+    int64_t created_us, retired_us;
+};
+
+/** Set the mode of a tenant ("": of all that have none of their own), with a new key where the mode needs one. Its
+ * former key is retired: it goes on decrypting what it encrypted. Rows that are there stay as they are until
+ * rv_store_encrypt(). id gets the name of the new row.
+ *  @return RV_E_STATE (no master key), RV_E_INVALID, RV_E_DENIED, RV_E_NOMEM, RV_E_IO */
+RV_MUST_CHECK int rv_store_set_encryption(rv_store *s, const char *tenant, enum rv_encryption_mode mode, int64_t now_us,
+                                          char id[RV_ENCRYPTION_ID], rv_err **err);
+/** All rows, by tenant, the current one first. tenant NULL: of all. */
+RV_MUST_CHECK int rv_store_list_tenant_keys(rv_store *s, const char *tenant,
+                                            int (*each)(void *self, const struct rv_tenant_key *key, rv_err **err),
+                                            void *self, rv_err **err);
+/** Wrap every key of tenants by the first master key. n: how many were not. All or none. RV_E_DENIED: a key is wrapped
+ * by a master key that is not given. */
+RV_MUST_CHECK int rv_store_rewrap_keys(rv_store *s, int64_t *n, rv_err **err);
+
+/* What a walk over the rows found. */
+struct rv_encryption_walked {
+    int64_t texts, rewritten;
+};
+/** Bring every text that is kept of a tenant (NULL: of all) to its mode and key, a few rows in a transaction: what is
+ * plain and should not be is encrypted, what another key encrypted is encrypted again, what should be plain is
+ * decrypted. Repeat it after it failed: it goes on. out is set in any case.
+ *  @return RV_E_DENIED (a master key is missing), RV_E_IO (a text does not decrypt), RV_E_STATE (in a group) */
+RV_MUST_CHECK int rv_store_encrypt(rv_store *s, const char *tenant, int64_t now_us, struct rv_encryption_walked *out,
+                                   rv_err **err);
+/** Delete keys that were retired before that moment and that no text needs; *n: how many. */
+RV_MUST_CHECK int rv_store_prune_tenant_keys(rv_store *s, int64_t retired_before_us, int64_t *n, rv_err **err);
+
+#endif

@@ -1,0 +1,223 @@
+/* Master keys, read from a text or a file, and what they wrap. */
+#include "coreengine/store/keyring.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define WRAPPED (RV_CIPHER_NONCE + RV_CIPHER_KEY + RV_CIPHER_TAG)
+
+struct master {
+    char name[RV_KEYRING_NAME];
+    unsigned char bytes[RV_CIPHER_KEY];
+};
+struct rv_keyring {
+    atomic_int refs;
+    size_t n;
+    struct master keys[RV_KEYRING_MAX]; /* the first wraps */
+};
+
+/* A name tells nothing of the key: it is a hash of it, and the key has 256 random bits. */
+static void name_of(const unsigned char key[RV_CIPHER_KEY], char name[RV_KEYRING_NAME])
+{
+    static const char of[] = "reeve master key";
+    char hex[RV_HASH_MAX];
+    struct rv_hash h;
+
+    rv_hash_init(&h);
+    rv_hash_add(&h, (rv_str){of, sizeof of});
+    rv_hash_add(&h, (rv_str){(const char *)key, RV_CIPHER_KEY});
+    rv_hash_hex(&h, hex);
+    rv_wipe(&h, sizeof h);
+    memcpy(name, hex, RV_KEYRING_NAME - 1);
+    name[RV_KEYRING_NAME - 1] = '\0';
+}
+
+/* --- Reading --- */
+
+static int fail_line(const char *source, int line, rv_err **err)
+{
+    RV_FAIL(err, RV_E_INVALID, "%s, key %d: not a key: a key is 32 bytes as base64, which are 44 characters", source,
+            line);
+    rv_err_hint(err, "`reeve encryption new-key` prints one");
+    return RV_E_INVALID;
+}
+
+static int add_key(rv_keyring *ring, rv_str word, const char *source, int line, rv_err **err)
+{
+    rv_buf bytes = RV_BUF_INIT(256);
+    int rc = 0;
+
+    if (ring->n == RV_KEYRING_MAX)
+        return RV_FAIL(err, RV_E_LIMIT, "%s has more than %d keys", source, RV_KEYRING_MAX);
+    if (word.len != RV_KEYRING_CHARS || !rv_base64_read(word, &bytes) || (bytes.rc == 0 && bytes.len != RV_CIPHER_KEY))
+        rc = fail_line(source, line, err);
+    else
+        rc = rv_buf_check(&bytes, "a key", err);
+    if (rc == 0) {
+        struct master *m = &ring->keys[ring->n];
+        memcpy(m->bytes, bytes.ptr, sizeof m->bytes);
+        name_of(m->bytes, m->name);
+        for (size_t i = 0; i < ring->n && rc == 0; i++)
+            if (strcmp(ring->keys[i].name, m->name) == 0)
+                rc = RV_FAIL(err, RV_E_INVALID, "%s, key %d: the same key as key %zu", source, line, i + 1);
+        ring->n++;
+    }
+    if (bytes.ptr)
+        rv_wipe(bytes.ptr, bytes.cap);
+    rv_buf_fini(&bytes);
+    return rc;
+}
+
+static int add_keys(rv_keyring *ring, rv_str text, const char *source, rv_err **err)
+{
+    int n = 0, rc = 0;
+
+    while (text.len > 0 && rc == 0) {
+        size_t len = 0;
+        bool is_comment = rv_str_trim(text).len > 0 && *rv_str_trim(text).ptr == '#';
+        while (len < text.len && text.ptr[len] != '\n' && (is_comment || text.ptr[len] != ','))
+            len++;
+        rv_str word = rv_str_trim((rv_str){text.ptr, len});
+        if (word.len > 0 && *word.ptr != '#')
+            rc = add_key(ring, word, source, ++n, err);
+        len += len < text.len;
+        text = (rv_str){text.ptr + len, text.len - len};
+    }
+    if (rc == 0 && ring->n == 0) {
+        rc = RV_FAIL(err, RV_E_INVALID, "%s has no key", source);
+        rv_err_hint(err, "`reeve encryption new-key` prints one");
+    }
+    return rc;
+}
+
+int rv_keyring_read(rv_str text, const char *source, rv_keyring **out, rv_err **err)
+{
+    rv_keyring *ring = calloc(1, sizeof *ring);
+    int rc = ring ? 0 : RV_FAIL(err, RV_E_NOMEM, "read master keys");
+
+    if (rc == 0) {
+        atomic_init(&ring->refs, 1);
+        rc = text.len > RV_KEYRING_BYTES
+                 ? RV_FAIL(err, RV_E_LIMIT, "%s has more than %zu bytes", source, RV_KEYRING_BYTES)
+                 : add_keys(ring, text, source, err);
+    }
+    if (rc == 0)
+        *out = ring;
+    else
+        rv_keyring_unref(ring);
+    return rc;
+}
+
+int rv_keyring_read_file(const char *path, rv_keyring **out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_KEYRING_BYTES), source = RV_BUF_INIT(8192);
+    struct stat st;
+    int rc = 0;
+
+    rv_buf_printf(&source, "key file \"%.4096s\"", path);
+    if (stat(path, &st) < 0) {
+        rc = RV_FAIL(err, errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO, "%s: %s", rv_buf_cstr(&source), strerror(errno));
+    } else if (S_ISREG(st.st_mode) && (st.st_mode & (S_IROTH | S_IWOTH))) {
+        rc = RV_FAIL(err, RV_E_DENIED, "%s: every user of this machine can %s it", rv_buf_cstr(&source),
+                     st.st_mode & S_IROTH ? "read" : "change");
+        rv_err_hint(err, "chmod 600 \"%.4096s\"", path);
+    }
+    if (rc == 0)
+        rc = rv_file_read(path, &text, err);
+    if (rc == 0)
+        rc = rv_keyring_read(rv_buf_str(&text), rv_buf_cstr(&source), out, err);
+    if (text.ptr)
+        rv_wipe(text.ptr, text.cap);
+    rv_buf_fini(&text);
+    rv_buf_fini(&source);
+    return rc;
+}
+
+rv_keyring *rv_keyring_ref(rv_keyring *ring)
+{
+    if (ring)
+        atomic_fetch_add(&ring->refs, 1);
+    return ring;
+}
+
+void rv_keyring_unref(rv_keyring *ring)
+{
+    if (!ring || atomic_fetch_sub(&ring->refs, 1) != 1)
+        return;
+    rv_wipe(ring, sizeof *ring);
+    free(ring);
+}
+
+size_t rv_keyring_size(const rv_keyring *ring)
+{
+    return ring ? ring->n : 0;
+}
+
+const char *rv_keyring_name(const rv_keyring *ring, size_t i)
+{
+    return ring->keys[i].name;
+}
+
+void rv_keyring_make(struct rv_rand rand, rv_buf *out, char name[RV_KEYRING_NAME])
+{
+    unsigned char key[RV_CIPHER_KEY];
+
+    rand.fill(rand.self, key, sizeof key);
+    rv_base64_write((rv_str){(const char *)key, sizeof key}, out);
+    name_of(key, name);
+    rv_wipe(key, sizeof key);
+}
+
+/* --- Wrapping --- */
+
+void rv_keyring_wrap(const rv_keyring *ring, struct rv_rand rand, rv_str bound, const unsigned char key[RV_CIPHER_KEY],
+                     rv_buf *out)
+{
+    unsigned char bytes[WRAPPED];
+    struct rv_cipher c;
+
+    rand.fill(rand.self, bytes, RV_CIPHER_NONCE);
+    rv_cipher_init(&c, ring->keys[0].bytes);
+    rv_cipher_encrypt(&c, bytes, bound, (rv_str){(const char *)key, RV_CIPHER_KEY}, bytes + RV_CIPHER_NONCE);
+    rv_wipe(&c, sizeof c);
+    rv_base64_write((rv_str){(const char *)bytes, sizeof bytes}, out);
+}
+
+static const struct master *find(const rv_keyring *ring, const char *name)
+{
+    for (size_t i = 0; i < rv_keyring_size(ring); i++)
+        if (strcmp(ring->keys[i].name, name) == 0)
+            return &ring->keys[i];
+    return NULL;
+}
+
+int rv_keyring_unwrap(const rv_keyring *ring, const char *name, rv_str bound, rv_str wrapped,
+                      unsigned char key[RV_CIPHER_KEY], rv_err **err)
+{
+    const struct master *m = find(ring, name);
+    rv_buf bytes = RV_BUF_INIT(256);
+    struct rv_cipher c;
+    int rc = 0;
+
+    if (!m) {
+        RV_FAIL(err, RV_E_DENIED, "the master key %s is needed, and %s", name,
+                ring ? "is not among those given" : "no master key is given");
+        rv_err_hint(err, "REEVE_ENCRYPTION_KEY_FILE names a file with the master keys");
+        return RV_E_DENIED;
+    }
+    if (!rv_base64_read(wrapped, &bytes) || bytes.len != WRAPPED) {
+        rc = bytes.rc == RV_E_NOMEM ? rv_buf_check(&bytes, "a key", err)
+                                    : RV_FAIL(err, RV_E_IO, "a wrapped key is damaged");
+    } else {
+        rv_cipher_init(&c, m->bytes);
+        if (!rv_cipher_decrypt(&c, (const unsigned char *)bytes.ptr, bound,
+                               (rv_str){bytes.ptr + RV_CIPHER_NONCE, WRAPPED - RV_CIPHER_NONCE}, key))
+            rc = RV_FAIL(err, RV_E_IO, "a wrapped key was changed, or is that of another tenant");
+        rv_wipe(&c, sizeof c);
+    }
+    rv_buf_fini(&bytes);
+    return rc;
+}

@@ -1,0 +1,80 @@
+/* Encryption of texts of rows, for the files that read and write them. A text is bound to its place: moved to another
+ * row, column or tenant it does not decrypt.
+ *
+ * A column has one of these texts, told apart by how it begins:
+ *   reeve-enc1:KEY:BASE64   the nonce and the ciphertext with its tag, by the tenant's key of that name
+ *   reeve-enc0:TEXT         a plain text that itself begins with "reeve-enc" and a digit
+ *   TEXT                    any other plain text */
+#ifndef RV_STORE_VAULT_INTERNAL_H
+#define RV_STORE_VAULT_INTERNAL_H
+
+#include "coreengine/store/encryption.h"
+#include "coreengine/store/sql_internal.h"
+
+/* Where a text is. The ids are those that other rows of its table do not have. */
+struct rv_place {
+    const char *tenant, *table;
+    const char *ids[3]; /* NULL: none */
+    int64_t seq;        /* 0: none */
+    bool is_engines;    /* no client is shown it as it is: it is decrypted in every mode */
+};
+
+/* Of a record, an interrupt or a task: what else is unique in its table. The engine's own rows are no client's. */
+static inline struct rv_place rv_engine_place(const char *tenant, const char *table, const char *id, const char *more,
+                                              int64_t seq)
+{
+    return (struct rv_place){tenant, table, {id, more, NULL}, seq, true};
+}
+
+static inline struct rv_place rv_session_place(const char *tenant, const char *user, const char *id)
+{
+    return (struct rv_place){tenant, "sessions", {user, id, NULL}, 0, true};
+}
+
+/** Bind a text (ptr NULL: null), encrypted where that is what the tenant's mode says. A failure sticks until the step.
+ */
+void rv_secret_bind(rv_sql_stmt *stmt, int i, enum sql_type type, const struct rv_place *at, const char *column,
+                    rv_str plain);
+/** A column as its text, valid until the statement moves. ptr NULL: null. RV_E_DENIED: no key for it; RV_E_IO: it was
+ * changed or belongs elsewhere. */
+RV_MUST_CHECK int rv_secret_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const char *column, rv_str *out,
+                               rv_err **err);
+/** The same for a column of SQL_TEXT. */
+RV_MUST_CHECK int rv_secret_text_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const char *column,
+                                    const char **out, rv_err **err);
+/** The same for texts that are in no column of their own: append what is to be kept, or what is to be shown. */
+RV_MUST_CHECK int rv_secret_write(struct sql_store *st, const struct rv_place *at, const char *column, rv_str plain,
+                                  rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_secret_read(struct sql_store *st, const struct rv_place *at, const char *column, rv_str kept,
+                                 rv_buf *out, rv_err **err);
+/** Is it encrypted? */
+bool rv_secret_is(rv_str kept);
+/** By which key; "" of a plain text. */
+void rv_secret_key(rv_str kept, char id[RV_ENCRYPTION_ID]);
+
+/** Was anything ever encrypted in the store? Else nobody needs to find out whose a row is. */
+RV_MUST_CHECK int rv_vault_is_used(struct sql_store *st, bool *out, rv_err **err);
+/** What the mode of a tenant is now; of the store's own writes of the present transaction. */
+RV_MUST_CHECK int rv_vault_mode(struct sql_store *st, const char *tenant, enum rv_encryption_mode *out, rv_err **err);
+/** The key that encrypts what is written of a tenant now; "": it is plain. */
+RV_MUST_CHECK int rv_vault_key(struct sql_store *st, const char *tenant, char id[RV_ENCRYPTION_ID], rv_err **err);
+/** The same as the column encryption_level of a row that is written now has it; NULL: there is no rule. */
+RV_MUST_CHECK int rv_vault_level(struct sql_store *st, const char *tenant, const char **out, rv_err **err);
+void rv_vault_free(struct rv_vault *v);
+void rv_vault_look_again(struct rv_vault *v); /* a transaction begins: others may have changed the rules */
+
+/** A tenant's key, wrapped by the first master key, and unwrapped by the one of that name. */
+RV_MUST_CHECK int rv_vault_wrap(const rv_keyring *ring, const char *tenant, const char *id,
+                                const unsigned char key[RV_CIPHER_KEY], rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_vault_unwrap(const rv_keyring *ring, const char *tenant, const char *id, const char *master,
+                                  rv_str wrapped, unsigned char key[RV_CIPHER_KEY], rv_err **err);
+
+/** Report encrypted texts that do not decrypt; those whose master key is not given are passed over. */
+struct rv_report;
+RV_MUST_CHECK int rv_encryption_check(struct rv_report *report, rv_err **err);
+
+/* For sql.c. */
+RV_MUST_CHECK int rv_secrets_check(rv_sql_stmt *stmt, rv_err **err);
+void rv_secrets_forget(rv_sql_stmt *stmt);
+
+#endif
