@@ -60,7 +60,7 @@ rv_httpd_exchange *rv_httpd_exchange_new(struct rv_conn *c, const struct rv_head
 /* Frees it once neither its handler nor its connection has it. */
 static void release(rv_httpd_exchange *x)
 {
-    if (x->is_held || x->c || x->is_listed)
+    if (x->is_held || x->c || x->is_listed || x->is_planning)
         return;
     if (x->s) {
         if (x->next)
@@ -141,8 +141,12 @@ void rv_httpd_exchange_plan(rv_httpd_exchange *x)
 {
     const struct rv_httpd_handler *h = &x->s->o.handler;
 
-    if (h->on_head)
-        h->on_head(h->self, x, &x->plan);
+    if (!h->on_head)
+        return;
+    x->is_planning = true; /* it may be answered, or lost, meanwhile */
+    h->on_head(h->self, x, &x->plan);
+    x->is_planning = false;
+    release(x);
 }
 
 void rv_httpd_exchange_deliver(rv_httpd_exchange *x)

@@ -69,6 +69,8 @@ static void on_head(void *self, rv_httpd_exchange *x, struct rv_httpd_plan *plan
         plan->max_body = (size_t)10 << 20;
     if (is_at(req, "small"))
         plan->max_body = 10;
+    if (is_at(req, "stopped")) /* a drain whose deadline passes while a head is looked at */
+        rv_httpd_drain(w->server, 0, NULL, NULL), rv_httpd_tend(w->server);
     if (is_at(req, "denied")) {
         struct rv_httpd_field f = {RV_STR_LIT("WWW-Authenticate"), RV_STR_LIT("Bearer realm=\"reeve\"")};
         struct rv_httpd_answer a = {
