@@ -311,19 +311,12 @@ static void begin(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
     x->s->counts.streams++;
 }
 
-/* A stream may be open for hours, and bodies may be large. */
-static void let_body_go(rv_httpd_exchange *x)
-{
-    rv_buf_fini(&x->body);
-    x->head.req.body = nothing;
-}
-
 void rv_httpd_begin(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
 {
     begin(x, a);
     if (a->body.len > 0) /* which may be that of the request */
         put_chunk(x, &a->body, 1);
-    let_body_go(x);
+    rv_httpd_exchange_let_body_go(x);
     if (a->owner == RV_BODY_TAKEN)
         free((char *)a->body.ptr);
 }
@@ -377,7 +370,7 @@ void rv_httpd_begin_events(rv_httpd_exchange *x, const struct rv_httpd_answer *a
     }
     x->is_events = true;
     begin(x, &a);
-    let_body_go(x);
+    rv_httpd_exchange_let_body_go(x);
     int len = retry_ms > 0 ? snprintf(first, sizeof first, ":\nretry: %d\n\n", retry_ms)
                            : snprintf(first, sizeof first, ":\n\n");
     put_chunk(x, &(rv_str){first, (size_t)len}, 1);
