@@ -172,6 +172,28 @@ static const struct rv_cap_entry entries[] = {
          "services": ["moments.put", "schedules.add"]
      }),
      remind_me},
+    {RV_CAP_TOOL, "list_reminders", RV_CAP_JSON({
+         "description": "The reminders of the person of this conversation that are still to come.",
+         "risk": "read_only",
+         "category": "read",
+         "input_schema": {"type": "object", "additionalProperties": false, "properties": {}},
+         "services": ["schedules.list"]
+     }),
+     list_reminders},
+    {RV_CAP_TOOL, "cancel_reminder", RV_CAP_JSON({
+         "description": "Cancel a reminder of the person of this conversation.",
+         "risk": "write",
+         "category": "write",
+         "effect": "idempotent",
+         "input_schema": {
+             "type": "object",
+             "additionalProperties": false,
+             "required": ["name"],
+             "properties": {"name": {"type": "string", "description": "as it was given to remind_me"}}
+         },
+         "services": ["schedules.cancel"]
+     }),
+     cancel_reminder},
     {RV_CAP_TOOL, "save_plot", RV_CAP_JSON({
          "description": "Keep a drawing of this conversation: its source as text.",
          "risk": "write",
