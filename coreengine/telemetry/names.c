@@ -8,8 +8,8 @@
 static const struct {
     const char *ours, *theirs;
 } providers[] = {
-    {"azure", "azure.ai.openai"},    {"bedrock", "aws.bedrock"}, {"cohere", "cohere"},     {"gemini", "gcp.gemini"},
-    {"google", "gcp.gemini"},        {"mistral", "mistral_ai"},  {"vertex", "gcp.vertex_ai"}, {"xai", "x_ai"},
+    {"azure", "azure.ai.openai"}, {"bedrock", "aws.bedrock"}, {"cohere", "cohere"},        {"gemini", "gcp.gemini"},
+    {"google", "gcp.gemini"},     {"mistral", "mistral_ai"},  {"vertex", "gcp.vertex_ai"}, {"xai", "x_ai"},
 };
 
 struct model_name rv_model_name(const char *model)

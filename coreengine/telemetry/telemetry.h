@@ -4,7 +4,7 @@
  *   events of a run --> rv_run_trace --> finished spans --> rv_otlp_write_spans()
  *                   \-> rv_metrics   ------------------> rv_otlp_write_metrics(), rv_metrics_write_text()
  *
- * Prompts, replies, arguments and results are never part of it. */
+ * Prompts, replies, arguments and results are in none of these. */
 #ifndef RV_TELEMETRY_H
 #define RV_TELEMETRY_H
 
@@ -29,8 +29,8 @@ void rv_trace_begin(struct rv_rand rand, struct rv_trace_context *out);
  * either; *out is all zero. */
 bool rv_traceparent_read(rv_str text, struct rv_trace_context *out);
 void rv_traceparent_write(const struct rv_trace_context *c, char out[RV_TRACEPARENT_MAX]);
-/** Check a header, all of its lines joined by commas: at most 32 members, names that are allowed and stand once, at most
- * RV_TRACESTATE_MAX bytes. It is passed on unchanged or not at all. */
+/** Check a header, all of its lines joined by commas: at most 32 members, names that are allowed and stand once, at
+ * most RV_TRACESTATE_MAX bytes. It is passed on unchanged or not at all. */
 bool rv_tracestate_is_sound(rv_str text);
 /** Append the members of a header that are sound and within the limits, as they are. It never says who asks, and is not
  * sent to providers of models. */
@@ -66,8 +66,8 @@ struct rv_span {
     struct rv_attr attrs[RV_SPAN_MAX_ATTRS];
     size_t n_attrs, n_dropped;
     bool is_error;
-    const char *message;           /* of an error; NULL: none */
-    struct rv_trace_context link;  /* of a caller that is not trusted with the trace itself; all zero: none */
+    const char *message;          /* of an error; NULL: none */
+    struct rv_trace_context link; /* of a caller that is not trusted with the trace itself; all zero: none */
     rv_arena *arena;
 };
 /** A span of that name, without ids and times. */
@@ -120,20 +120,34 @@ int64_t rv_run_trace_dropped(const rv_run_trace *t);
     X(STAGE_TIME, "reeve.agent.duration", "s", FINE, "agent", "Time of visits of stages.")                             \
     X(MODEL_TIME, "reeve.llm.duration", "s", COARSE, "provider model", "Time of calls of models, retries included.")   \
     X(TOOL_TIME, "reeve.tool.duration", "s", FINE, "tool", "Time of calls of tools.")                                  \
-    X(GENAI_TIME, "gen_ai.client.operation.duration", "s", GENAI, "gen_ai_operation_name gen_ai_provider_name "        \
-      "gen_ai_request_model error_type", "Time of operations of models.")                                              \
-    X(GENAI_TOKENS, "gen_ai.client.token.usage", "{token}", TOKENS, "gen_ai_operation_name gen_ai_provider_name "      \
-      "gen_ai_request_model gen_ai_token_type", "Tokens of calls of models.")                                          \
-    X(GENAI_FIRST, "gen_ai.client.operation.time_to_first_chunk", "s", GENAI, "gen_ai_provider_name "                  \
-      "gen_ai_request_model", "Time until the first piece of an answer.")                                              \
-    X(GENAI_INPUT, "gen_ai.client.inference.usage.input_tokens", "{token}", NONE, "gen_ai_provider_name "              \
-      "gen_ai_request_model gen_ai_token_modality", "Input tokens.")                                                   \
-    X(GENAI_OUTPUT, "gen_ai.client.inference.usage.output_tokens", "{token}", NONE, "gen_ai_provider_name "            \
-      "gen_ai_request_model gen_ai_token_modality", "Output tokens.")                                                  \
-    X(GENAI_INFERENCE, "gen_ai.client.inference.duration", "s", GENAI, "gen_ai_provider_name gen_ai_request_model "    \
-      "error_type", "Time of inferences.")                                                                             \
-    X(HTTP_TIME, "http.server.request.duration", "s", HTTP, "http_request_method http_route "                          \
-      "http_response_status_code", "Time of requests of clients.")
+    X(GENAI_TIME, "gen_ai.client.operation.duration", "s", GENAI,                                                      \
+      "gen_ai_operation_name gen_ai_provider_name "                                                                    \
+      "gen_ai_request_model error_type",                                                                               \
+      "Time of operations of models.")                                                                                 \
+    X(GENAI_TOKENS, "gen_ai.client.token.usage", "{token}", TOKENS,                                                    \
+      "gen_ai_operation_name gen_ai_provider_name "                                                                    \
+      "gen_ai_request_model gen_ai_token_type",                                                                        \
+      "Tokens of calls of models.")                                                                                    \
+    X(GENAI_FIRST, "gen_ai.client.operation.time_to_first_chunk", "s", GENAI,                                          \
+      "gen_ai_provider_name "                                                                                          \
+      "gen_ai_request_model",                                                                                          \
+      "Time until the first piece of an answer.")                                                                      \
+    X(GENAI_INPUT, "gen_ai.client.inference.usage.input_tokens", "{token}", NONE,                                      \
+      "gen_ai_provider_name "                                                                                          \
+      "gen_ai_request_model gen_ai_token_modality",                                                                    \
+      "Input tokens.")                                                                                                 \
+    X(GENAI_OUTPUT, "gen_ai.client.inference.usage.output_tokens", "{token}", NONE,                                    \
+      "gen_ai_provider_name "                                                                                          \
+      "gen_ai_request_model gen_ai_token_modality",                                                                    \
+      "Output tokens.")                                                                                                \
+    X(GENAI_INFERENCE, "gen_ai.client.inference.duration", "s", GENAI,                                                 \
+      "gen_ai_provider_name gen_ai_request_model "                                                                     \
+      "error_type",                                                                                                    \
+      "Time of inferences.")                                                                                           \
+    X(HTTP_TIME, "http.server.request.duration", "s", HTTP,                                                            \
+      "http_request_method http_route "                                                                                \
+      "http_response_status_code",                                                                                     \
+      "Time of requests of clients.")
 enum rv_metric {
 #define X(name, text, unit, buckets, labels, help) RV_METRIC_##name,
     RV_METRICS(X)
@@ -150,8 +164,14 @@ void rv_metrics_free(rv_metrics *m);
 /** Add to a counter (amount >= 0), or observe a value of a histogram. labels: as many as it has, in the order of the
  * list; NULL: "". Never labels that name users, sessions or runs. Not a finite number: nothing happens. */
 void rv_metrics_add(rv_metrics *m, enum rv_metric metric, const char *const *labels, double amount);
-/** Count what an event tells. line as rv_run_trace_event(); pipeline: of the run. */
-void rv_metrics_event(rv_metrics *m, const char *pipeline, rv_str line);
+/* What an event does not tell, and events before it did. */
+struct rv_metrics_run {
+    const char *pipeline; /* name */
+    const char *model;    /* of an llm_result: what llm_call_start of the same call_id said; NULL: nothing */
+    int64_t start_us;     /* time of pipeline_started; 0: unknown */
+};
+/** Count what an event tells; line as rv_run_trace_event(). */
+void rv_metrics_event(rv_metrics *m, const struct rv_metrics_run *run, rv_str line);
 
 /* --- Formats --- */
 
@@ -163,7 +183,8 @@ struct rv_otlp_resource {
 void rv_otlp_write_spans(const struct rv_otlp_resource *r, struct rv_span *const *spans, size_t n, rv_buf *out);
 /** Append the body of POST /v1/metrics: sums since the start. */
 void rv_otlp_write_metrics(const struct rv_otlp_resource *r, const rv_metrics *m, int64_t now_us, rv_buf *out);
-/** What a collector answered: whether to send it again, and when (us; 0: not said). retry_after: its header, or empty. */
+/** What a collector answered: whether to send it again, and when (us; 0: not said). retry_after: its header, or empty.
+ */
 bool rv_otlp_again(int status, rv_str retry_after, int64_t *wait_us);
 
 #define RV_PROMETHEUS_TYPE  "text/plain; version=0.0.4; charset=utf-8"
