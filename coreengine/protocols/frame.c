@@ -137,7 +137,7 @@ static bool id_is_fit(const char *id)
 /* False: nothing is to be told any more. */
 static bool enter(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out)
 {
-    if (p->is_over)
+    if (p->is_over || out->rc < 0)
         return false;
     p->out = out;
     p->w = rv_jw_on(out);
@@ -168,6 +168,7 @@ static int leave(rv_protocol *p, const struct rv_protocol_at *at, size_t mark, r
     p->is_broken = true;
     if (out->len > mark)
         rv_buf_truncate(out, mark);
+    out->rc = 0; /* what was there before is whole */
     return RV_FAIL(err, rc, "write what a client is told: %s",
                    rc == RV_E_NOMEM   ? "no memory"
                    : rc == RV_E_LIMIT ? "it is too large, or too much is going on at once"

@@ -335,9 +335,10 @@ static void begin_reply(rv_protocol *p, struct proto_owner *o, int64_t call_id)
 {
     if (!o->reply_over && o->reply > 0)
         end_reply(p, o, true);
+    if (o->reply != call_id)
+        o->n_texts = o->n_thoughts = 0;
     o->reply = call_id;
     o->reply_over = false;
-    o->n_texts = o->n_thoughts = 0;
 }
 
 /* --- pieces --- */

@@ -122,6 +122,11 @@ static int load(struct work_taker *t, struct work_job *j, const struct rv_run_ro
 
 static int find_run(struct work_taker *t, struct work_job *j, struct rv_run_row *row, rv_err **err)
 {
+    if (j->handler && j->handler->own) {
+        int done = rv_work_own(t, j, err);
+        if (done < 0 || j->end != WORK_RUNS)
+            return done;
+    }
     if (j->handler)
         return rv_work_handler_run(t, j, row, err);
     int rc = rv_work_read_payload(j->task.payload, &j->payload, err);
@@ -140,6 +145,9 @@ static void start_over(struct work_job *j, struct rv_run_row *row)
     rv_run_row_fini(row);
     *row = (struct rv_run_row){0};
     rv_work_payload_fini(&j->payload);
+    json_object_put(j->asked);
+    j->asked = NULL;
+    j->dream = (struct rv_app_dream){.agent = NULL};
     rv_buf_clear(&j->result);
     j->cancels = j->answers = j->is_apart = false;
     j->crashes = j->later_us = 0;
@@ -173,7 +181,7 @@ static const struct work_handler *handler_of(const struct work_taker *t, const c
     for (size_t i = 0; i < t->n_handlers; i++)
         if (strcmp(t->handlers[i].type, type) == 0)
             return &t->handlers[i];
-    return NULL;
+    return rv_work_own_handler(type);
 }
 
 void rv_work_take_up(struct work_taker *t, struct work_job *j)
