@@ -92,8 +92,8 @@ void rv_worker_stop_fini(struct rv_worker_stop *stop);
 
 struct rv_worker_opts {
     struct rv_worker_stop *stop; /* in place of SIGTERM and SIGINT, which it leaves alone then; borrowed; may be NULL */
-    const struct rv_app *app;  /* scope is ignored: a worker works for all tenants; keeps_log_level is taken as set */
-    const char *const *labels; /* that it has */
+    const struct rv_app *app;    /* scope is ignored: a worker works for all tenants; keeps_log_level is taken as set */
+    const char *const *labels;   /* that it has */
     size_t n_labels;
     size_t concurrency; /* runs at once; 0: RV_WORKER_CONCURRENCY */
     size_t threads;     /* for capability code at most; 0: 64 */

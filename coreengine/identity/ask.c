@@ -30,17 +30,17 @@ static int look_up(rv_store *store, const struct rv_credentials *given, int64_t 
 }
 
 /* Whether a gate without settings is open is only asked when it matters. */
-static int look_for_keys(const rv_gatekeeper *g, rv_store *store, const struct rv_credentials *given, int64_t now_us,
+static int look_for_keys(const rv_gate *g, rv_store *store, const struct rv_credentials *given, int64_t now_us,
                          bool *has, rv_err **err)
 {
     *has = true;
     if (given->kind != RV_CREDENTIAL_NONE && !given->is_foreign)
         return 0;
-    return rv_gatekeeper_is_open(g, false) ? rv_store_has_api_keys(store, now_us, has, err) : 0;
+    return rv_gate_is_open(g, false) ? rv_store_has_api_keys(store, now_us, has, err) : 0;
 }
 
 /* The unit that failures are counted for: an address, or the network that an IPv6 host can choose its address from. */
-static void name_peer(const rv_gatekeeper *g, const struct rv_caller *c, char out[RV_IDENTITY_MAX_PEER])
+static void name_peer(const rv_gate *g, const struct rv_caller *c, char out[RV_IDENTITY_MAX_PEER])
 {
     struct rv_address a;
     bool is_tls;
@@ -57,7 +57,7 @@ static void name_peer(const rv_gatekeeper *g, const struct rv_caller *c, char ou
 
 /* A wrong key after many others is told to wait. What people chose themselves, which could be guessed, has to wait even
  * when it is right; keys of the store are too long for that, and a neighbour's failures do not lock them out. */
-static int count_failure(rv_gatekeeper *g, const struct rv_caller *c, const struct rv_credentials *given, int rc,
+static int count_failure(rv_gate *g, const struct rv_caller *c, const struct rv_credentials *given, int rc,
                          int64_t now_us, struct rv_refusal *no)
 {
     char peer[RV_IDENTITY_MAX_PEER];
@@ -84,7 +84,7 @@ static void log_refusal(rv_log *log, const struct rv_caller *c, const struct rv_
            RV_F_TEXT("reason", no->reason), RV_F_TEXT("key_id", given->id), RV_F_TEXT("peer", c->peer));
 }
 
-static int ask(rv_gatekeeper *g, rv_store *store, const struct rv_caller *c, const struct rv_credentials *given,
+static int ask(rv_gate *g, rv_store *store, const struct rv_caller *c, const struct rv_credentials *given,
                int64_t now_us, struct rv_identity *out, struct rv_refusal *no, rv_err **err)
 {
     struct rv_api_key_row row = {.own = NULL};
@@ -94,23 +94,23 @@ static int ask(rv_gatekeeper *g, rv_store *store, const struct rv_caller *c, con
     if (rc == 0)
         rc = look_for_keys(g, store, given, now_us, &has_keys, err);
     if (rc == 0)
-        rc = rv_gatekeeper_judge(g, c, given, row.id ? &row : NULL, has_keys, now_us, out, no, err);
+        rc = rv_gate_judge(g, c, given, row.id ? &row : NULL, has_keys, now_us, out, no, err);
     if (rc == 0 && row.id && row.used_us <= now_us - RV_API_KEY_USED_US)
         RV_IGNORE(rv_store_note_api_key(store, row.id, now_us, NULL), "the request does not depend on it");
     rv_api_key_row_fini(&row);
     return count_failure(g, c, given, rc, now_us, no);
 }
 
-int rv_gatekeeper_ask(rv_gatekeeper *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
-                      struct rv_identity *out, struct rv_refusal *no, rv_err **err)
+int rv_gate_ask(rv_gate *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
+                struct rv_identity *out, struct rv_refusal *no, rv_err **err)
 {
     struct rv_credentials given = {.kind = RV_CREDENTIAL_NONE};
     rv_err *why = NULL;
 
-    if (rv_gatekeeper_refresh(g, now_us, &why) < 0)
+    if (rv_gate_refresh(g, now_us, &why) < 0)
         RV_LOG(log, ERROR, "identity.keys_not_read", RV_F_ERR("error", why));
     rv_err_free(why);
-    int rc = rv_gatekeeper_read(g, c, &given, no);
+    int rc = rv_gate_read(g, c, &given, no);
     if (rc == 0)
         rc = ask(g, store, c, &given, now_us, out, no, err);
     if (rc == RV_E_DENIED)
@@ -121,8 +121,8 @@ int rv_gatekeeper_ask(rv_gatekeeper *g, rv_store *store, const struct rv_caller 
 
 /* --- logins --- */
 
-int rv_gatekeeper_login(const rv_gatekeeper *g, rv_store *store, struct rv_rand rand, const struct rv_identity *who,
-                        int64_t now_us, rv_buf *set_cookie, struct rv_refusal *no, rv_err **err)
+int rv_gate_login(const rv_gate *g, rv_store *store, struct rv_rand rand, const struct rv_identity *who, int64_t now_us,
+                  rv_buf *set_cookie, struct rv_refusal *no, rv_err **err)
 {
     unsigned char secret[RV_DIGEST];
     char word[RV_API_KEY_SECRET + 1], hash[RV_HASH_MAX];
@@ -145,7 +145,7 @@ int rv_gatekeeper_login(const rv_gatekeeper *g, rv_store *store, struct rv_rand 
     return rc;
 }
 
-int rv_gatekeeper_logout(rv_store *store, const struct rv_caller *c, rv_buf *set_cookie, rv_err **err)
+int rv_gate_logout(rv_store *store, const struct rv_caller *c, rv_buf *set_cookie, rv_err **err)
 {
     char hash[RV_HASH_MAX];
     rv_str value;

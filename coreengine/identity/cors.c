@@ -61,8 +61,8 @@ static void allow_preflight(const struct rv_caller *c, void (*put)(void *self, c
     rv_buf_fini(&headers);
 }
 
-bool rv_gatekeeper_cors(const rv_gatekeeper *g, const struct rv_caller *c,
-                        void (*put)(void *self, const char *name, const char *value), void *self)
+bool rv_gate_cors(const rv_gate *g, const struct rv_caller *c,
+                  void (*put)(void *self, const char *name, const char *value), void *self)
 {
     char origin[300];
     rv_str given, method;

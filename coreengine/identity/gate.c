@@ -16,7 +16,7 @@
 
 /* --- settings --- */
 
-static int keep(rv_gatekeeper *g, const char *text, const char **out, rv_err **err)
+static int keep(rv_gate *g, const char *text, const char **out, rv_err **err)
 {
     if (!text)
         return 0;
@@ -24,7 +24,7 @@ static int keep(rv_gatekeeper *g, const char *text, const char **out, rv_err **e
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the settings of identities");
 }
 
-static int keep_master(rv_gatekeeper *g, const char *key, rv_err **err)
+static int keep_master(rv_gate *g, const char *key, rv_err **err)
 {
     if (!key)
         return 0;
@@ -36,7 +36,7 @@ static int keep_master(rv_gatekeeper *g, const char *key, rv_err **err)
     return 0;
 }
 
-static int keep_secret(rv_gatekeeper *g, const char *secret, rv_err **err)
+static int keep_secret(rv_gate *g, const char *secret, rv_err **err)
 {
     size_t n = secret ? strlen(secret) : 0;
 
@@ -50,7 +50,7 @@ static int keep_secret(rv_gatekeeper *g, const char *secret, rv_err **err)
     return g->secret ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the secret of tokens");
 }
 
-static int keep_proxies(rv_gatekeeper *g, const char *list, rv_err **err)
+static int keep_proxies(rv_gate *g, const char *list, rv_err **err)
 {
     rv_str rest = rv_str_of(list), word;
 
@@ -67,7 +67,7 @@ static int keep_proxies(rv_gatekeeper *g, const char *list, rv_err **err)
     return 0;
 }
 
-static int keep_origins(rv_gatekeeper *g, const char *list, rv_err **err)
+static int keep_origins(rv_gate *g, const char *list, rv_err **err)
 {
     rv_str rest = rv_str_of(list), word;
 
@@ -83,7 +83,7 @@ static int keep_origins(rv_gatekeeper *g, const char *list, rv_err **err)
     return keep(g, list, &g->origins, err);
 }
 
-static int keep_tokens(rv_gatekeeper *g, const struct rv_identity_opts *o, rv_err **err)
+static int keep_tokens(rv_gate *g, const struct rv_identity_opts *o, rv_err **err)
 {
     int rc = 0;
 
@@ -102,7 +102,7 @@ static int keep_tokens(rv_gatekeeper *g, const struct rv_identity_opts *o, rv_er
     return keep(g, o->jwt_tenant, &g->jwt_tenant, err);
 }
 
-static int fill_in(rv_gatekeeper *g, const struct rv_identity_opts *o, int64_t now_us, rv_err **err)
+static int fill_in(rv_gate *g, const struct rv_identity_opts *o, int64_t now_us, rv_err **err)
 {
     int rc;
 
@@ -117,12 +117,12 @@ static int fill_in(rv_gatekeeper *g, const struct rv_identity_opts *o, int64_t n
         (rc = keep_proxies(g, o->trusted_proxies, err)) < 0 || (rc = keep_origins(g, o->cors_origins, err)) < 0 ||
         (rc = keep(g, o->hosts, &g->hosts, err)) < 0 || (rc = rv_rates_new(rv_rand_system(), &g->rates, err)) < 0)
         return rc;
-    return g->jwks_path ? rv_gatekeeper_refresh(g, now_us, err) : 0;
+    return g->jwks_path ? rv_gate_refresh(g, now_us, err) : 0;
 }
 
-int rv_gatekeeper_new(const struct rv_identity_opts *opts, int64_t now_us, rv_gatekeeper **out, rv_err **err)
+int rv_gate_new(const struct rv_identity_opts *opts, int64_t now_us, rv_gate **out, rv_err **err)
 {
-    rv_gatekeeper *g = calloc(1, sizeof *g);
+    rv_gate *g = calloc(1, sizeof *g);
 
     if (!g || !(g->arena = rv_arena_new(MAX_ARENA))) {
         free(g);
@@ -131,13 +131,13 @@ int rv_gatekeeper_new(const struct rv_identity_opts *opts, int64_t now_us, rv_ga
     g->looked_us = INT64_MIN;
     int rc = fill_in(g, opts, now_us, err);
     if (rc < 0)
-        rv_gatekeeper_free(g);
+        rv_gate_free(g);
     else
         *out = g;
     return rc;
 }
 
-void rv_gatekeeper_free(rv_gatekeeper *g)
+void rv_gate_free(rv_gate *g)
 {
     if (!g)
         return;
@@ -152,7 +152,7 @@ void rv_gatekeeper_free(rv_gatekeeper *g)
 
 /* --- keys of tokens --- */
 
-int rv_gatekeeper_refresh(rv_gatekeeper *g, int64_t now_us, rv_err **err)
+int rv_gate_refresh(rv_gate *g, int64_t now_us, rv_err **err)
 {
     rv_jwks *fresh = NULL;
     struct stat st;
@@ -176,14 +176,14 @@ int rv_gatekeeper_refresh(rv_gatekeeper *g, int64_t now_us, rv_err **err)
     return 0;
 }
 
-bool rv_gatekeeper_is_open(const rv_gatekeeper *g, bool has_keys)
+bool rv_gate_is_open(const rv_gate *g, bool has_keys)
 {
     return !g->always_ask && !has_keys && !g->has_master_key && !g->secret && !g->jwks_path;
 }
 
 /* --- credentials --- */
 
-static bool takes_tokens(const rv_gatekeeper *g)
+static bool takes_tokens(const rv_gate *g)
 {
     return g->secret || g->jwks_path;
 }
@@ -216,7 +216,7 @@ static int read_bearer(const struct rv_caller *c, rv_str *out, struct rv_refusal
     return 1;
 }
 
-static bool is_master(const rv_gatekeeper *g, rv_str text)
+static bool is_master(const rv_gate *g, rv_str text)
 {
     unsigned char digest[RV_DIGEST];
 
@@ -235,7 +235,7 @@ static bool has_two_dots(rv_str s)
     return n == 2;
 }
 
-static void sort_out(const rv_gatekeeper *g, rv_str text, bool is_bearer, struct rv_credentials *out)
+static void sort_out(const rv_gate *g, rv_str text, bool is_bearer, struct rv_credentials *out)
 {
     if (is_master(g, text)) {
         out->kind = RV_CREDENTIAL_MASTER_KEY;
@@ -250,8 +250,7 @@ static void sort_out(const rv_gatekeeper *g, rv_str text, bool is_bearer, struct
     }
 }
 
-static int read_cookies(const rv_gatekeeper *g, const struct rv_caller *c, struct rv_credentials *out,
-                        struct rv_refusal *no)
+static int read_cookies(const rv_gate *g, const struct rv_caller *c, struct rv_credentials *out, struct rv_refusal *no)
 {
     rv_str value;
     int there = rv_caller_cookie(c, RV_LOGIN_COOKIE, &value);
@@ -273,8 +272,7 @@ static int read_cookies(const rv_gatekeeper *g, const struct rv_caller *c, struc
     return 0;
 }
 
-int rv_gatekeeper_read(const rv_gatekeeper *g, const struct rv_caller *c, struct rv_credentials *out,
-                       struct rv_refusal *no)
+int rv_gate_read(const rv_gate *g, const struct rv_caller *c, struct rv_credentials *out, struct rv_refusal *no)
 {
     rv_str bearer = {NULL, 0}, key = {NULL, 0};
     int has_bearer = read_bearer(c, &bearer, no), has_key;

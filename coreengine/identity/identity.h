@@ -1,12 +1,12 @@
 /* Who asks: from the headers of a request to an identity, or to a refusal.
  *
- * A caller of the server shows an API key, a JSON Web Token, or the cookie of a login. A gatekeeper has the settings of
+ * A caller of the server shows an API key, a JSON Web Token, or the cookie of a login. A gate has the settings of
  * the server; with it a request is judged in two steps, so that reading the store stays with its user:
  *
- *   rv_gatekeeper_read()    which credentials there are; says which row of the store is needed
- *   rv_gatekeeper_judge()   that row, the time and the headers -> who it is
+ *   rv_gate_read()    which credentials there are; says which row of the store is needed
+ *   rv_gate_judge()   that row, the time and the headers -> who it is
  *
- * Both are pure: no clock, no I/O. rv_gatekeeper_ask() does both with a store. The identity never comes from a body,
+ * Both are pure: no clock, no I/O. rv_gate_ask() does both with a store. The identity never comes from a body,
  * and no secret ends up in a message: refusals and errors name ids and reasons only. */
 #ifndef RV_IDENTITY_H
 #define RV_IDENTITY_H
@@ -142,18 +142,17 @@ RV_MUST_CHECK int rv_identity_opts_set(struct rv_identity_opts *opts, const stru
 
 /* --- The gate --- */
 
-typedef struct rv_gatekeeper rv_gatekeeper; /* one thread */
+typedef struct rv_gate rv_gate; /* one thread */
 
-/** Check the options and make a gatekeeper with them; reads the JWKS file. Nothing of opts is kept but copies.
+/** Check the options and make a gate with them; reads the JWKS file. Nothing of opts is kept but copies.
  *  @return RV_E_INVALID (a setting, with its flag), what reading the file says, RV_E_NOMEM */
-RV_MUST_CHECK int rv_gatekeeper_new(const struct rv_identity_opts *opts, int64_t now_us, rv_gatekeeper **out,
-                                    rv_err **err);
-void rv_gatekeeper_free(rv_gatekeeper *g); /* overwrites secrets; NULL is fine */
+RV_MUST_CHECK int rv_gate_new(const struct rv_identity_opts *opts, int64_t now_us, rv_gate **out, rv_err **err);
+void rv_gate_free(rv_gate *g); /* overwrites secrets; NULL is fine */
 /** Look at the JWKS file again if it changed and the last look is a minute ago or more; call it before tokens are
  * judged. The old keys stay when the new file cannot be used; the error says why, for the log. The only I/O of a
  * gatekeeper.
  */
-RV_MUST_CHECK int rv_gatekeeper_refresh(rv_gatekeeper *g, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_gate_refresh(rv_gate *g, int64_t now_us, rv_err **err);
 
 /* A request, as far as it says who asks. */
 struct rv_caller {
@@ -182,24 +181,23 @@ struct rv_credentials {
                                  * is checked, too */
 };
 /** Find the credentials. RV_E_DENIED: 400, two different ones or a malformed one; *no says so. */
-RV_MUST_CHECK int rv_gatekeeper_read(const rv_gatekeeper *g, const struct rv_caller *c, struct rv_credentials *out,
-                                     struct rv_refusal *no);
+RV_MUST_CHECK int rv_gate_read(const rv_gate *g, const struct rv_caller *c, struct rv_credentials *out,
+                               struct rv_refusal *no);
 /** Judge them.
  *  @param key       the row that they need, NULL: there is none. An unknown key takes as long as a wrong one
  *  @param has_keys  whether the store has any valid API key: without one, and without tokens and a master key, callers
  *                   on this machine are let in as MASTER
  *  @return 0; RV_E_DENIED: *no says what to answer; RV_E_NOMEM */
-RV_MUST_CHECK int rv_gatekeeper_judge(const rv_gatekeeper *g, const struct rv_caller *c,
-                                      const struct rv_credentials *given, const struct rv_api_key_row *key,
-                                      bool has_keys, int64_t now_us, struct rv_identity *out, struct rv_refusal *no,
-                                      rv_err **err);
+RV_MUST_CHECK int rv_gate_judge(const rv_gate *g, const struct rv_caller *c, const struct rv_credentials *given,
+                                const struct rv_api_key_row *key, bool has_keys, int64_t now_us,
+                                struct rv_identity *out, struct rv_refusal *no, rv_err **err);
 /** Both steps with a store: refresh, read, look up, judge, count failures of the peer, note that a key was used. log:
  * of refusals and of a JWKS file that cannot be used; may be NULL.
- *  @return as rv_gatekeeper_judge(), and what the store says */
-RV_MUST_CHECK int rv_gatekeeper_ask(rv_gatekeeper *g, rv_store *store, const struct rv_caller *c, int64_t now_us,
-                                    rv_log *log, struct rv_identity *out, struct rv_refusal *no, rv_err **err);
+ *  @return as rv_gate_judge(), and what the store says */
+RV_MUST_CHECK int rv_gate_ask(rv_gate *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
+                              struct rv_identity *out, struct rv_refusal *no, rv_err **err);
 /** Is the gate open for callers on this machine? False as soon as there is any key. */
-bool rv_gatekeeper_is_open(const rv_gatekeeper *g, bool has_keys);
+bool rv_gate_is_open(const rv_gate *g, bool has_keys);
 
 /* --- API keys and logins: made here, kept in the store --- */
 
@@ -216,25 +214,23 @@ void rv_secret_wipe(void *memory, size_t n);
 #define RV_LOGIN_COOKIE "__Host-reeve" /* only over TLS or to localhost, only to this host, not for scripts */
 /** Begin a login of an identity that came with a key (RV_BY_KEY): keep it, and append the value of Set-Cookie.
  *  @return RV_E_DENIED (*no: 403, it came otherwise), what the store says */
-RV_MUST_CHECK int rv_gatekeeper_login(const rv_gatekeeper *g, rv_store *store, struct rv_rand rand,
-                                      const struct rv_identity *who, int64_t now_us, rv_buf *set_cookie,
-                                      struct rv_refusal *no, rv_err **err);
+RV_MUST_CHECK int rv_gate_login(const rv_gate *g, rv_store *store, struct rv_rand rand, const struct rv_identity *who,
+                                int64_t now_us, rv_buf *set_cookie, struct rv_refusal *no, rv_err **err);
 /** End the login of the request, if it has one, and append the value of Set-Cookie that takes the cookie back. */
-RV_MUST_CHECK int rv_gatekeeper_logout(rv_store *store, const struct rv_caller *c, rv_buf *set_cookie, rv_err **err);
+RV_MUST_CHECK int rv_gate_logout(rv_store *store, const struct rv_caller *c, rv_buf *set_cookie, rv_err **err);
 
 /* --- Cross-origin requests --- */
 
 /** Append the headers of CORS to an answer. put: name in the case that is usual, value borrowed for the call.
  *  @return true: the request is a preflight, answer it with 204 and these headers, before anything is judged */
-bool rv_gatekeeper_cors(const rv_gatekeeper *g, const struct rv_caller *c,
-                        void (*put)(void *self, const char *name, const char *value), void *self);
+bool rv_gate_cors(const rv_gate *g, const struct rv_caller *c,
+                  void (*put)(void *self, const char *name, const char *value), void *self);
 
 /* --- Rates --- */
 
 /** One more request of who: RV_E_DENIED and *no (429, Retry-After) when there were too many of late. Memory is bounded:
  * of very many callers those that were quiet for longest are forgotten. */
-RV_MUST_CHECK int rv_gatekeeper_count(rv_gatekeeper *g, const struct rv_identity *who, int64_t now_us,
-                                      struct rv_refusal *no);
+RV_MUST_CHECK int rv_gate_count(rv_gate *g, const struct rv_identity *who, int64_t now_us, struct rv_refusal *no);
 /** 429 of a quota: when it may fit again (0: never), in words of the store's answer. */
 void rv_refuse_quota(struct rv_refusal *no, const char *why, int64_t again_us, int64_t now_us);
 /** 503 while the server drains. */

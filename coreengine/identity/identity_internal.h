@@ -107,7 +107,7 @@ int64_t rv_rates_look(rv_rates *r, const char *kind, const char *name, int64_t p
 
 /* --- gate.c --- */
 
-struct rv_gatekeeper {
+struct rv_gate {
     rv_arena *arena; /* texts and lists of the settings */
     bool has_master_key;
     unsigned char master_digest[RV_DIGEST];
@@ -132,18 +132,18 @@ struct rv_gatekeeper {
 /** The only value of a header. 0: it is missing, 1: *out, -1: there are several. */
 int rv_caller_header(const struct rv_caller *c, const char *name, rv_str *out);
 /** The client behind trusted proxies, and whether it came by TLS. false: the peer is not an address. */
-bool rv_caller_client(const rv_gatekeeper *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls);
+bool rv_caller_client(const rv_gate *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls);
 /** The other end of the connection is a proxy of the settings. */
-bool rv_caller_is_proxy(const rv_gatekeeper *g, const struct rv_caller *c);
+bool rv_caller_is_proxy(const rv_gate *g, const struct rv_caller *c);
 /** On this machine, without a proxy in between, and addressed by a name of this machine. */
-bool rv_caller_is_here(const rv_gatekeeper *g, const struct rv_caller *c);
+bool rv_caller_is_here(const rv_gate *g, const struct rv_caller *c);
 /** An origin of the settings by name, or that of the server itself. */
-bool rv_caller_allows_origin(const rv_gatekeeper *g, const struct rv_caller *c, rv_str origin);
+bool rv_caller_allows_origin(const rv_gate *g, const struct rv_caller *c, rv_str origin);
 /** The settings allow every origin, which counts on this machine only, and never for cookies. */
-bool rv_caller_is_any_origin(const rv_gatekeeper *g, const struct rv_caller *c, rv_str origin);
+bool rv_caller_is_any_origin(const rv_gate *g, const struct rv_caller *c, rv_str origin);
 /** A write that a browser sent for a foreign page: RV_E_DENIED. is_cookie: a cookie came with it, so it has to say
  * where it is from. */
-RV_MUST_CHECK int rv_caller_check_site(const rv_gatekeeper *g, const struct rv_caller *c, bool is_cookie,
+RV_MUST_CHECK int rv_caller_check_site(const rv_gate *g, const struct rv_caller *c, bool is_cookie,
                                        struct rv_refusal *no);
 /** The only value of a cookie: as rv_caller_header(). */
 int rv_caller_cookie(const struct rv_caller *c, const char *name, rv_str *out);

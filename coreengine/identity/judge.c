@@ -9,10 +9,10 @@
 
 /* --- by what is shown --- */
 
-static int judge_nothing(const rv_gatekeeper *g, const struct rv_caller *c, bool has_keys, struct rv_identity *out,
+static int judge_nothing(const rv_gate *g, const struct rv_caller *c, bool has_keys, struct rv_identity *out,
                          struct rv_refusal *no)
 {
-    if (!rv_gatekeeper_is_open(g, has_keys)) {
+    if (!rv_gate_is_open(g, has_keys)) {
         rv_refuse_token(no, NULL, "send an API key or a token: Authorization: Bearer ...");
         rv_refuse_reason(no, "no credentials");
         return RV_E_DENIED;
@@ -89,8 +89,8 @@ static void judge_master(struct rv_identity *out)
     rv_text_keep(RV_STR_LIT(RV_STORE_TENANT), out->tenant, sizeof out->tenant);
 }
 
-static int judge_token(const rv_gatekeeper *g, rv_str token, int64_t now_us, struct rv_identity *out,
-                       struct rv_refusal *no, rv_err **err)
+static int judge_token(const rv_gate *g, rv_str token, int64_t now_us, struct rv_identity *out, struct rv_refusal *no,
+                       rv_err **err)
 {
     const struct rv_jwt_rules rules = {.secret = {g->secret, g->n_secret},
                                        .keys = g->keys,
@@ -179,7 +179,7 @@ static void keep_shown(const struct rv_caller *c, const char *header, char *out,
 }
 
 /* 1: the header named the user. */
-static int name_user_by(const rv_gatekeeper *g, const struct rv_caller *c, const char *header, struct rv_identity *who,
+static int name_user_by(const rv_gate *g, const struct rv_caller *c, const char *header, struct rv_identity *who,
                         struct rv_refusal *no)
 {
     rv_str user;
@@ -199,7 +199,7 @@ static int name_user_by(const rv_gatekeeper *g, const struct rv_caller *c, const
 }
 
 /* The gate was opened before: a header only says for whom of the caller's users the request is. */
-static int name_user(const rv_gatekeeper *g, const struct rv_caller *c, struct rv_identity *who, struct rv_refusal *no)
+static int name_user(const rv_gate *g, const struct rv_caller *c, struct rv_identity *who, struct rv_refusal *no)
 {
     int named = 0;
 
@@ -222,7 +222,7 @@ static int name_user(const rv_gatekeeper *g, const struct rv_caller *c, struct r
 
 /* --- the verdict --- */
 
-static int judge(const rv_gatekeeper *g, const struct rv_caller *c, const struct rv_credentials *given,
+static int judge(const rv_gate *g, const struct rv_caller *c, const struct rv_credentials *given,
                  const struct rv_api_key_row *key, bool has_keys, int64_t now_us, struct rv_identity *out,
                  struct rv_refusal *no, rv_err **err)
 {
@@ -230,8 +230,8 @@ static int judge(const rv_gatekeeper *g, const struct rv_caller *c, const struct
     case RV_CREDENTIAL_NONE:
         return judge_nothing(g, c, has_keys, out, no);
     case RV_CREDENTIAL_KEY:
-        return given->is_foreign && rv_gatekeeper_is_open(g, has_keys) ? judge_nothing(g, c, has_keys, out, no)
-                                                                       : judge_key(given, key, now_us, out, no);
+        return given->is_foreign && rv_gate_is_open(g, has_keys) ? judge_nothing(g, c, has_keys, out, no)
+                                                                 : judge_key(given, key, now_us, out, no);
     case RV_CREDENTIAL_MASTER_KEY:
         judge_master(out);
         return 0;
@@ -243,9 +243,9 @@ static int judge(const rv_gatekeeper *g, const struct rv_caller *c, const struct
     return RV_FAIL(err, RV_E_INTERNAL, "credentials of no kind");
 }
 
-int rv_gatekeeper_judge(const rv_gatekeeper *g, const struct rv_caller *c, const struct rv_credentials *given,
-                        const struct rv_api_key_row *key, bool has_keys, int64_t now_us, struct rv_identity *out,
-                        struct rv_refusal *no, rv_err **err)
+int rv_gate_judge(const rv_gate *g, const struct rv_caller *c, const struct rv_credentials *given,
+                  const struct rv_api_key_row *key, bool has_keys, int64_t now_us, struct rv_identity *out,
+                  struct rv_refusal *no, rv_err **err)
 {
     struct rv_identity who = {.peer = ""};
     struct rv_address client;
@@ -266,7 +266,7 @@ int rv_gatekeeper_judge(const rv_gatekeeper *g, const struct rv_caller *c, const
 
 /* --- rates --- */
 
-int rv_gatekeeper_count(rv_gatekeeper *g, const struct rv_identity *who, int64_t now_us, struct rv_refusal *no)
+int rv_gate_count(rv_gate *g, const struct rv_identity *who, int64_t now_us, struct rv_refusal *no)
 {
     char name[2 * RV_IDENTITY_MAX_ID + 2];
     size_t n = strlen(who->tenant);

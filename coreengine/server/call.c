@@ -205,7 +205,8 @@ static int judge(struct srv_call *c, rv_err **err)
 
 static int read_body(struct srv_call *c, rv_err **err)
 {
-    const struct rv_json_opts opts = {.max_bytes = RV_REQUEST_MAX_BYTES, .max_depth = RV_REQUEST_MAX_DEPTH, .what = "the body"};
+    const struct rv_json_opts opts = {
+        .max_bytes = RV_REQUEST_MAX_BYTES, .max_depth = RV_REQUEST_MAX_DEPTH, .what = "the body"};
 
     if (!c->route->takes || c->route->takes[0] == '-') /* the handler reads it */
         return 0;

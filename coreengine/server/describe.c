@@ -207,10 +207,11 @@ void rv_server_write_openapi(rv_buf *out)
 
 void rv_server_write_reference(rv_buf *out)
 {
-    rv_buf_puts(out, "# HTTP\n\n"
-                     "What `reeve serve` answers, made by `reeve docs reference http` from the table of routes. The same "
-                     "table is\n`GET /openapi.json`. [Serve](../how-to/serve.md) says how to start it.\n\n"
-                     "| method and path | what | scope | parameters |\n| --- | --- | --- | --- |\n");
+    rv_buf_puts(out,
+                "# HTTP\n\n"
+                "What `reeve serve` answers, made by `reeve docs reference http` from the table of routes. The same "
+                "table is\n`GET /openapi.json`. [Serve](../how-to/serve.md) says how to start it.\n\n"
+                "| method and path | what | scope | parameters |\n| --- | --- | --- | --- |\n");
     for (size_t i = 0; i < srv_n_routes; i++) {
         const struct srv_route *r = &srv_routes[i];
         rv_buf_printf(out, "| `%s %s` | %s | %s | ", rv_method_text(r->method), r->path, r->summary,
@@ -222,9 +223,10 @@ void rv_server_write_reference(rv_buf *out)
         }
         rv_buf_puts(out, " |\n");
     }
-    rv_buf_puts(out, "\n`HEAD` is answered where `GET` is. A path that does not have a method is 405 with `Allow`.\n\n"
-                     "## Errors\n\n"
-                     "The body of an error has `type`, `title`, `status`, `detail`, `code`, `request_id` and `error` "
-                     "(`message`, `type`,\n`param`, `code`), so that clients of RFC 9457, of p8 and of OpenAI each find "
-                     "what they read. What belongs to\nanother user is answered as what does not exist.\n");
+    rv_buf_puts(out,
+                "\n`HEAD` is answered where `GET` is. A path that does not have a method is 405 with `Allow`.\n\n"
+                "## Errors\n\n"
+                "The body of an error has `type`, `title`, `status`, `detail`, `code`, `request_id` and `error` "
+                "(`message`, `type`,\n`param`, `code`), so that clients of RFC 9457, of p8 and of OpenAI each find "
+                "what they read. What belongs to\nanother user is answered as what does not exist.\n");
 }

@@ -235,7 +235,7 @@ int srv_runs_post(struct srv_call *c, rv_err **err)
         rc = make_follow(c, done.run, &f, err);
         if (rc == 0) {
             f->until_waits = true;
-            f->form = !streams                          ? SRV_FOLLOW_RESULT
+            f->form = !streams                             ? SRV_FOLLOW_RESULT
                       : accepts(c, "application/x-ndjson") ? SRV_FOLLOW_LINES
                                                            : SRV_FOLLOW_EVENTS;
         }

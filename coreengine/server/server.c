@@ -312,13 +312,12 @@ static int start_worker(struct life *l, rv_err **err)
     if (o->no_worker)
         return 0;
     l->worker_app = l->s.app;
-    l->worker_opts = (struct rv_worker_opts){
-        .stop = &l->worker_stop,
-        .app = &l->worker_app,
-        .concurrency = o->concurrency,
-        .grace_us = o->grace_us,
-        .say = o->say,
-        .self = o->self};
+    l->worker_opts = (struct rv_worker_opts){.stop = &l->worker_stop,
+                                             .app = &l->worker_app,
+                                             .concurrency = o->concurrency,
+                                             .grace_us = o->grace_us,
+                                             .say = o->say,
+                                             .self = o->self};
     int failed = pthread_create(&l->worker_thread, NULL, work, l);
     if (failed)
         return RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));

@@ -22,7 +22,7 @@ struct rv_server_opts {
     const char *scripts;     /* folder of scripts for pipelines, by their names; NULL: none */
     const char *const *capabilities; /* beside the built-in one, for chats */
     size_t n_capabilities;
-    const char *model; /* "provider:model" of turns whose agent and request name none; NULL: the default */
+    const char *model;  /* "provider:model" of turns whose agent and request name none; NULL: the default */
     size_t concurrency; /* queued runs at once; 0: RV_WORKER_CONCURRENCY */
     bool no_worker;     /* what is queued is left to `reeve worker` */
     int64_t grace_us;   /* of draining; 0: RV_WORKER_GRACE_US */

@@ -13,11 +13,11 @@
 #include "coreengine/protocols/requests.h"
 #include "coreengine/server/server.h"
 
-#define SRV_MAX_ARGS   4                    /* segments of a path that are variable */
-#define SRV_MAX_FIELDS 12                   /* further headers of an answer */
-#define SRV_MAX_ANSWER ((size_t)256 << 20)  /* bytes of an answer that is made as a whole */
-#define SRV_MAX_LIMIT  1000                 /* rows of one list */
-#define SRV_LIMIT      50                   /* when nothing is said */
+#define SRV_MAX_ARGS   4                   /* segments of a path that are variable */
+#define SRV_MAX_FIELDS 12                  /* further headers of an answer */
+#define SRV_MAX_ANSWER ((size_t)256 << 20) /* bytes of an answer that is made as a whole */
+#define SRV_MAX_LIMIT  1000                /* rows of one list */
+#define SRV_LIMIT      50                  /* when nothing is said */
 
 /* --- lane.c: a loop with a thread, and letters to it --- */
 struct srv_letter {
@@ -30,7 +30,7 @@ struct srv_lane {
     pthread_mutex_t lock;
     struct srv_letter *first, **end; /* guarded, as the next one */
     bool is_closed;
-    uv_loop_t own;                   /* of srv_lane_start() */
+    uv_loop_t own; /* of srv_lane_start() */
     pthread_t thread;
     bool has_thread;
 };
@@ -99,7 +99,7 @@ struct srv_call {
     struct rv_identity who;
     struct rv_app app; /* for who; scope borrows from it */
     struct srv_desk *desk;
-    rv_store *store; /* of the desk */
+    rv_store *store;   /* of the desk */
     json_object *body; /* of routes that take JSON; owned */
     void *made;        /* by work, for begin; freed by free_made */
     void (*free_made)(void *made);
@@ -144,9 +144,9 @@ struct srv_route {
     int (*work)(struct srv_call *c, rv_err **err);
     /** On the loop when work has succeeded: makes a stream. NULL: the answer is what work made. */
     void (*begin)(struct srv_call *c);
-    const char *summary, *query;     /* "limit offset"; NULL: none */
-    const char *takes, *gives;       /* names of schemas, of describe.c; NULL: nothing */
-    size_t max_body;                 /* 0: 1 MiB */
+    const char *summary, *query; /* "limit offset"; NULL: none */
+    const char *takes, *gives;   /* names of schemas, of describe.c; NULL: nothing */
+    size_t max_body;             /* 0: 1 MiB */
 };
 extern const struct srv_route srv_routes[];
 extern const size_t srv_n_routes;
@@ -179,8 +179,8 @@ void srv_desk_give(struct srv_server *s, struct srv_desk *d);
 /** The file of a pipeline that clients may run, appended. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int srv_pipeline_path(const struct srv_server *s, const char *name, rv_buf *out, rv_err **err);
 /** Calls each for every pipeline by name, sorted. */
-RV_MUST_CHECK int srv_pipelines_each(const struct srv_server *s, int (*each)(void *self, const char *name, rv_err **err),
-                                     void *self, rv_err **err);
+RV_MUST_CHECK int srv_pipelines_each(const struct srv_server *s,
+                                     int (*each)(void *self, const char *name, rv_err **err), void *self, rv_err **err);
 
 /* --- turns.c: turns of chats, on a lane with one engine --- */
 /* A turn that is asked for. All texts are owned. */

@@ -78,14 +78,14 @@ static int judge_token(void)
     struct rv_credentials given;
     struct rv_identity who;
     struct rv_refusal no;
-    rv_gatekeeper *g = NULL;
+    rv_gate *g = NULL;
 
-    int rc = rv_gatekeeper_new(settings(), NOW_US, &g, NULL);
+    int rc = rv_gate_new(settings(), NOW_US, &g, NULL);
     if (rc == 0)
-        rc = rv_gatekeeper_read(g, &c, &given, &no);
+        rc = rv_gate_read(g, &c, &given, &no);
     if (rc == 0)
-        rc = rv_gatekeeper_judge(g, &c, &given, NULL, true, NOW_US, &who, &no, NULL);
-    rv_gatekeeper_free(g);
+        rc = rv_gate_judge(g, &c, &given, NULL, true, NOW_US, &who, &no, NULL);
+    rv_gate_free(g);
     return rc;
 }
 
@@ -106,17 +106,17 @@ static int ask_and_log_in(rv_store *store)
     rv_buf cookie = RV_BUF_INIT(1000);
     struct rv_identity who;
     struct rv_refusal no;
-    rv_gatekeeper *g = NULL;
+    rv_gate *g = NULL;
 
-    int rc = rv_gatekeeper_new(settings(), NOW_US, &g, NULL);
+    int rc = rv_gate_new(settings(), NOW_US, &g, NULL);
     if (rc == 0)
-        rc = rv_gatekeeper_ask(g, store, &c, NOW_US, NULL, &who, &no, NULL);
+        rc = rv_gate_ask(g, store, &c, NOW_US, NULL, &who, &no, NULL);
     if (rc == 0)
-        rc = rv_gatekeeper_login(g, store, rv_rand_system(), &who, NOW_US, &cookie, &no, NULL);
+        rc = rv_gate_login(g, store, rv_rand_system(), &who, NOW_US, &cookie, &no, NULL);
     if (rc == 0)
-        rc = rv_gatekeeper_logout(store, &c, &cookie, NULL);
+        rc = rv_gate_logout(store, &c, &cookie, NULL);
     rv_buf_fini(&cookie);
-    rv_gatekeeper_free(g);
+    rv_gate_free(g);
     return rc;
 }
 

@@ -159,7 +159,8 @@ const struct rv_cli_verb rv_verb_serve = {
     .summary = "serve agents, runs and data over HTTP",
     .text =
         "Serves until SIGTERM or SIGINT, which drain it: nothing new is accepted, turns and runs under way come to an\n"
-        "end, or to a point where another process goes on. A second signal ends it at once. Clients are those of AG-UI\n"
+        "end, or to a point where another process goes on. A second signal ends it at once. Clients are those of "
+        "AG-UI\n"
         "(POST /chat/ID), of OpenAI (POST /v1/chat/completions, an agent is a model) and of REMLight; GET "
         "/openapi.json\n"
         "lists all paths. What is queued is done in this process, too. The access log goes to stdout, one JSON object "

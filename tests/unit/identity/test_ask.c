@@ -4,7 +4,7 @@
 struct place {
     struct rv_identity_opts opts;
     rv_store *store;
-    rv_gatekeeper *gate;
+    rv_gate *gate;
     struct rv_new_key key;
     rv_buf said;
     rv_log *log;
@@ -25,7 +25,7 @@ static void place_open(struct place *p, struct rv_identity_opts opts)
 
     *p = (struct place){.opts = opts, .said = RV_BUF_INIT(1 << 20)};
     ck_assert_int_eq(rv_store_open("memory:", NULL, &p->store, NULL), 0);
-    ck_assert_int_eq(rv_gatekeeper_new(&opts, T0_US, &p->gate, NULL), 0);
+    ck_assert_int_eq(rv_gate_new(&opts, T0_US, &p->gate, NULL), 0);
     rv_api_key_make(rv_rand_seeded(&state, 1), &p->key);
     p->log = rv_log_new(&(struct rv_log_opts){.line = keep_line, .line_self = &p->said});
     ck_assert_ptr_nonnull(p->log);
@@ -45,7 +45,7 @@ static void place_add_key(struct place *p)
 
 static void place_close(struct place *p)
 {
-    rv_gatekeeper_free(p->gate);
+    rv_gate_free(p->gate);
     rv_store_close(p->store);
     rv_log_free(p->log);
     rv_buf_fini(&p->said);
@@ -54,7 +54,7 @@ static void place_close(struct place *p)
 static int ask(struct place *p, struct request *r, int64_t now_us)
 {
     rv_err *err = NULL;
-    int rc = rv_gatekeeper_ask(p->gate, p->store, &r->caller, now_us, p->log, &p->who, &p->no, &err);
+    int rc = rv_gate_ask(p->gate, p->store, &r->caller, now_us, p->log, &p->who, &p->no, &err);
 
     ck_assert_ptr_null(err);
     return rc == RV_E_DENIED ? p->no.status : rc;
@@ -181,8 +181,8 @@ START_TEST(a_key_is_exchanged_for_a_login)
     place_add_key(p);
     request_init(&r, "x-api-key", p->key.text, NULL);
     ck_assert_int_eq(ask(p, &r, T0_US), 0);
-    ck_assert_int_eq(
-        rv_gatekeeper_login(p->gate, p->store, rv_rand_seeded(&state, 9), &p->who, T0_US, &cookie, &p->no, NULL), 0);
+    ck_assert_int_eq(rv_gate_login(p->gate, p->store, rv_rand_seeded(&state, 9), &p->who, T0_US, &cookie, &p->no, NULL),
+                     0);
     const char *text = rv_buf_cstr(&cookie);
     ck_assert_int_eq(strncmp(text, "__Host-reeve=", 13), 0);
     ck_assert_str_eq(text + 13 + 43, "; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=43200");
@@ -192,11 +192,11 @@ START_TEST(a_key_is_exchanged_for_a_login)
     ck_assert_str_eq(p->who.user, "ada");
     ck_assert_int_eq((int)p->who.by, RV_BY_LOGIN);
     rv_buf more = RV_BUF_INIT(1000); /* a login does not beget another one */
-    ck_assert_int_eq(rv_gatekeeper_login(p->gate, p->store, rv_rand_system(), &p->who, T0_US, &more, &p->no, NULL),
+    ck_assert_int_eq(rv_gate_login(p->gate, p->store, rv_rand_system(), &p->who, T0_US, &more, &p->no, NULL),
                      RV_E_DENIED);
     ck_assert_int_eq(p->no.status, 403);
     ck_assert_int_eq(ask(p, &page, T0_US + INT64_C(43200) * 1000000), 401);
-    ck_assert_int_eq(rv_gatekeeper_logout(p->store, &page.caller, &more, NULL), 0);
+    ck_assert_int_eq(rv_gate_logout(p->store, &page.caller, &more, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&more), "__Host-reeve=; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=0");
     ck_assert_int_eq(ask(p, &page, T0_US + 2), 401);
     rv_buf_fini(&more);
@@ -226,23 +226,23 @@ START_TEST(a_name_may_do_so_much_a_minute)
     struct rv_identity ada = {.tenant = "acme", .user = "ada"}, bob = {.tenant = "acme", .user = "bob"},
                        key = {.tenant = "acme", .key = "0123456789abcdef"}, peer = {.tenant = "acme", .peer = "::1"};
     struct rv_refusal no;
-    rv_gatekeeper *g = NULL;
+    rv_gate *g = NULL;
 
     opts.requests_per_minute = 3;
-    ck_assert_int_eq(rv_gatekeeper_new(&opts, T0_US, &g, NULL), 0);
+    ck_assert_int_eq(rv_gate_new(&opts, T0_US, &g, NULL), 0);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(rv_gatekeeper_count(g, &ada, T0_US, &no), 0);
-    ck_assert_int_eq(rv_gatekeeper_count(g, &ada, T0_US, &no), RV_E_DENIED);
+        ck_assert_int_eq(rv_gate_count(g, &ada, T0_US, &no), 0);
+    ck_assert_int_eq(rv_gate_count(g, &ada, T0_US, &no), RV_E_DENIED);
     ck_assert_int_eq(no.status, 429);
     ck_assert_int_eq(rv_refusal_retry_s(&no), 20);
-    ck_assert_int_eq(rv_gatekeeper_count(g, &bob, T0_US, &no), 0);
-    ck_assert_int_eq(rv_gatekeeper_count(g, &key, T0_US, &no), 0);
-    ck_assert_int_eq(rv_gatekeeper_count(g, &peer, T0_US, &no), 0);
-    ck_assert_int_eq(rv_gatekeeper_count(g, &ada, T0_US + 19999999, &no), RV_E_DENIED);
+    ck_assert_int_eq(rv_gate_count(g, &bob, T0_US, &no), 0);
+    ck_assert_int_eq(rv_gate_count(g, &key, T0_US, &no), 0);
+    ck_assert_int_eq(rv_gate_count(g, &peer, T0_US, &no), 0);
+    ck_assert_int_eq(rv_gate_count(g, &ada, T0_US + 19999999, &no), RV_E_DENIED);
     ck_assert_int_eq(rv_refusal_retry_s(&no), 1);
-    ck_assert_int_eq(rv_gatekeeper_count(g, &ada, T0_US + 20000000, &no), 0);
-    ck_assert_int_eq(rv_gatekeeper_count(g, &ada, T0_US + 20000000, &no), RV_E_DENIED);
-    rv_gatekeeper_free(g);
+    ck_assert_int_eq(rv_gate_count(g, &ada, T0_US + 20000000, &no), 0);
+    ck_assert_int_eq(rv_gate_count(g, &ada, T0_US + 20000000, &no), RV_E_DENIED);
+    rv_gate_free(g);
 }
 END_TEST
 
@@ -330,10 +330,10 @@ START_TEST(a_browser_is_told_what_a_page_may_do)
     struct rv_identity_opts opts = RV_IDENTITY_OPTS_INIT;
     rv_buf out = RV_BUF_INIT(4000);
     struct request r;
-    rv_gatekeeper *g = NULL;
+    rv_gate *g = NULL;
 
     opts.cors_origins = pages[_i].settings;
-    ck_assert_int_eq(rv_gatekeeper_new(&opts, T0_US, &g, NULL), 0);
+    ck_assert_int_eq(rv_gate_new(&opts, T0_US, &g, NULL), 0);
     request_init(&r, NULL);
     r.caller.method = pages[_i].method;
     if (pages[_i].origin)
@@ -342,16 +342,16 @@ START_TEST(a_browser_is_told_what_a_page_may_do)
         request_add(&r, "access-control-request-method", pages[_i].wants);
     if (pages[_i].headers)
         request_add(&r, "access-control-request-headers", pages[_i].headers);
-    ck_assert_int_eq(rv_gatekeeper_cors(g, &r.caller, put, &out), pages[_i].is_preflight);
+    ck_assert_int_eq(rv_gate_cors(g, &r.caller, put, &out), pages[_i].is_preflight);
     ck_assert_str_eq(rv_buf_cstr(&out), pages[_i].out);
     if (strcmp(pages[_i].settings, "*") == 0) { /* elsewhere it means nothing */
         rv_buf_clear(&out);
         r.caller.peer = "10.0.0.1";
-        ck_assert_int_eq(rv_gatekeeper_cors(g, &r.caller, put, &out), pages[_i].is_preflight);
+        ck_assert_int_eq(rv_gate_cors(g, &r.caller, put, &out), pages[_i].is_preflight);
         ck_assert_str_eq(rv_buf_cstr(&out), "Vary: Origin\n");
     }
     rv_buf_fini(&out);
-    rv_gatekeeper_free(g);
+    rv_gate_free(g);
 }
 END_TEST
 

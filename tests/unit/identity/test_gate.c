@@ -36,20 +36,20 @@ struct trial {
 static const char *try(struct trial *t)
 {
     struct rv_credentials given;
-    rv_gatekeeper *g = NULL;
+    rv_gate *g = NULL;
     rv_err *err = NULL;
 
-    ck_assert_int_eq(rv_gatekeeper_new(&t->opts, T0_US, &g, &err), 0);
-    int rc = rv_gatekeeper_read(g, &t->r.caller, &given, &t->no);
+    ck_assert_int_eq(rv_gate_new(&t->opts, T0_US, &g, &err), 0);
+    int rc = rv_gate_read(g, &t->r.caller, &given, &t->no);
     if (rc == 0)
-        rc = rv_gatekeeper_judge(g, &t->r.caller, &given, t->row, t->has_keys, T0_US, &t->who, &t->no, &err);
+        rc = rv_gate_judge(g, &t->r.caller, &given, t->row, t->has_keys, T0_US, &t->who, &t->no, &err);
     ck_assert_ptr_null(err);
     if (rc == 0)
         snprintf(t->out, sizeof t->out, "%s %s/%s", rv_level_word(t->who.level), t->who.tenant, t->who.user);
     else
         snprintf(t->out, sizeof t->out, "%d %s", t->no.status, t->no.code);
     ck_assert(rc == 0 || (rc == RV_E_DENIED && t->no.detail[0] && t->no.reason[0]));
-    rv_gatekeeper_free(g);
+    rv_gate_free(g);
     return t->out;
 }
 #define TRIAL(...)                                                                                                     \
@@ -336,10 +336,10 @@ static const struct {
 START_TEST(a_setting_that_cannot_be_meant_is_refused)
 {
     rv_buf text = RV_BUF_INIT(2000);
-    rv_gatekeeper *g = NULL;
+    rv_gate *g = NULL;
     rv_err *err = NULL;
 
-    ck_assert_int_lt(rv_gatekeeper_new(&bad[_i].opts, T0_US, &g, &err), 0);
+    ck_assert_int_lt(rv_gate_new(&bad[_i].opts, T0_US, &g, &err), 0);
     rv_err_write_chain(err, &text);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), bad[_i].part));
     rv_err_free(err);
@@ -347,7 +347,7 @@ START_TEST(a_setting_that_cannot_be_meant_is_refused)
 }
 END_TEST
 
-static int ask_token(rv_gatekeeper *g, const char *kid, int64_t now_us)
+static int ask_token(rv_gate *g, const char *kid, int64_t now_us)
 {
     struct rv_credentials given;
     struct rv_identity who;
@@ -359,8 +359,8 @@ static int ask_token(rv_gatekeeper *g, const char *kid, int64_t now_us)
     snprintf(text, sizeof text, "Bearer %s",
              token_of("RS256", header, "{\"sub\":\"a\",\"tenant_id\":\"t\",\"exp\":1800000000}"));
     request_init(&r, "authorization", text, NULL);
-    ck_assert_int_eq(rv_gatekeeper_read(g, &r.caller, &given, &no), 0);
-    return rv_gatekeeper_judge(g, &r.caller, &given, NULL, true, now_us, &who, &no, NULL);
+    ck_assert_int_eq(rv_gate_read(g, &r.caller, &given, &no), 0);
+    return rv_gate_judge(g, &r.caller, &given, NULL, true, now_us, &who, &no, NULL);
 }
 
 static void write_keys(const char *path, const char *text, time_t at)
@@ -376,30 +376,30 @@ START_TEST(a_file_of_keys_is_read_again_once_a_minute)
     struct rv_identity_opts opts = RV_IDENTITY_OPTS_INIT;
     const int64_t minute = 60000000;
     char *dir = rv_kit_tmpdir(), path[300];
-    rv_gatekeeper *g = NULL;
+    rv_gate *g = NULL;
     rv_err *err = NULL;
 
     snprintf(path, sizeof path, "%s/keys.json", dir);
     write_keys(path, JWKS(JWK_RSA("one", "")), 1000);
     opts.jwks = path;
-    ck_assert_int_eq(rv_gatekeeper_new(&opts, T0_US, &g, NULL), 0);
+    ck_assert_int_eq(rv_gate_new(&opts, T0_US, &g, NULL), 0);
     ck_assert_int_eq(ask_token(g, "one", T0_US), 0);
     write_keys(path, JWKS(JWK_RSA("two", "")), 2000);
-    ck_assert_int_eq(rv_gatekeeper_refresh(g, T0_US + minute - 1, NULL), 0);
+    ck_assert_int_eq(rv_gate_refresh(g, T0_US + minute - 1, NULL), 0);
     ck_assert_int_eq(ask_token(g, "two", T0_US), RV_E_DENIED);
-    ck_assert_int_eq(rv_gatekeeper_refresh(g, T0_US + minute, NULL), 0);
+    ck_assert_int_eq(rv_gate_refresh(g, T0_US + minute, NULL), 0);
     ck_assert_int_eq(ask_token(g, "two", T0_US), 0);
     ck_assert_int_eq(ask_token(g, "one", T0_US), RV_E_DENIED); /* it was taken away */
     write_keys(path, "{\"keys\":[", 3000);
-    ck_assert_int_lt(rv_gatekeeper_refresh(g, T0_US + 2 * minute, &err), 0);
+    ck_assert_int_lt(rv_gate_refresh(g, T0_US + 2 * minute, &err), 0);
     ck_assert_ptr_nonnull(strstr(rv_err_text(err), "keys.json"));
     rv_err_free(err);
     ck_assert_int_eq(ask_token(g, "two", T0_US), 0); /* the old ones stay */
-    ck_assert_int_eq(rv_gatekeeper_refresh(g, T0_US + 2 * minute + 1, NULL), 0);
+    ck_assert_int_eq(rv_gate_refresh(g, T0_US + 2 * minute + 1, NULL), 0);
     ck_assert_int_eq(unlink(path), 0);
-    ck_assert_int_lt(rv_gatekeeper_refresh(g, T0_US + 3 * minute, NULL), 0);
+    ck_assert_int_lt(rv_gate_refresh(g, T0_US + 3 * minute, NULL), 0);
     ck_assert_int_eq(ask_token(g, "two", T0_US), 0);
-    rv_gatekeeper_free(g);
+    rv_gate_free(g);
     rv_kit_tmpdir_remove(dir);
 }
 END_TEST
