@@ -150,7 +150,7 @@ RV_MUST_CHECK int rv_gate_new(const struct rv_identity_opts *opts, int64_t now_u
 void rv_gate_free(rv_gate *g); /* overwrites secrets; NULL is fine */
 /** Look at the JWKS file again if it changed and the last look is a minute ago or more; call it before tokens are
  * judged. The old keys stay when the new file cannot be used; the error says why, for the log. The only I/O of a
- * gatekeeper.
+ * gate.
  */
 RV_MUST_CHECK int rv_gate_refresh(rv_gate *g, int64_t now_us, rv_err **err);
 
