@@ -5,6 +5,7 @@
 #include <json-c/linkhash.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool bad(rv_buf *why, const char *fmt, ...) RV_PRINTF(2, 3);
@@ -117,13 +118,19 @@ static bool no_nulls(json_object *o, rv_buf *why)
     return true;
 }
 
+/* The number of the model call in the id of a message; 0: it has none. */
+static long reply_of(const char *id)
+{
+    return strncmp(id, "env_1-", 6) == 0 ? strtol(id + 6, NULL, 10) : 0;
+}
+
 static void hear(const char *id, const char *delta)
 {
-    int reply = 0;
+    long reply = 0;
 
     if (strcmp(id, "env_1-answer") == 0)
         ag.answers++;
-    else if (sscanf(id, "env_1-%d", &reply) == 1 && reply > 0 && reply < GEN_MAX_REPLIES)
+    else if ((reply = reply_of(id)) > 0 && reply < GEN_MAX_REPLIES)
         rv_buf_puts(&ag.said[reply], delta);
 }
 
