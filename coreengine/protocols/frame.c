@@ -248,7 +248,8 @@ static int read_line(rv_protocol *p, rv_str line, json_object **out, rv_err **er
     *out = NULL;
     rv_err_free(cause);
     p->is_broken = true;
-    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "read an event") : RV_FAIL(err, RV_E_INVALID, "an event is no object");
+    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "read an event")
+                            : RV_FAIL(err, RV_E_INVALID, "an event must be an object");
 }
 
 int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out, rv_err **err)

@@ -104,9 +104,9 @@ RV_MUST_CHECK int rv_protocol_question(rv_protocol *p, const struct rv_protocol_
 /* How a turn or a run ended. Borrowed for the call. */
 struct rv_protocol_end {
     enum rv_run_status status;
-    rv_str text;            /* what people are shown: told now where no piece of it was; of whole answers the answer */
-    json_object *output;    /* of a structured agent, or the output of a run; NULL: none */
-    const char *agent;      /* that answered; NULL: not known */
+    rv_str text;         /* what people are shown: told now if no piece was told before; of whole answers the answer */
+    json_object *output; /* of a structured agent, or the output of a run; NULL: none */
+    const char *agent;   /* that answered; NULL: not known */
     const char *message_id; /* of the row of the answer; NULL: none */
     const char *session_name;
     int finish;        /* enum rv_finish_reason: LENGTH for an answer that is cut off; RV_UNSET: STOP */

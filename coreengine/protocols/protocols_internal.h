@@ -46,7 +46,7 @@ struct proto_call {
     rv_buf arguments;
 };
 
-/* A model, and what was used of it in this stream. */
+/* A model, and the tokens that it used in this stream. */
 struct proto_usage {
     char *model; /* owned; NULL: not known */
     struct rv_usage usage;

@@ -367,7 +367,7 @@ static void llm_result(rv_protocol *p, json_object *event)
     end_reply(p, o, status && strcmp(status, "error") == 0);
 }
 
-/* The call of an event, begun and complete now if no piece told of it. NULL: there is none. */
+/* The call of an event, begun and complete now if no piece told that before. NULL: there is none. */
 static struct proto_call *call_of(rv_protocol *p, struct proto_owner *o, json_object *event)
 {
     const char *id = proto_member(event, "step_id"), *tool = proto_member(event, "tool");

@@ -251,7 +251,7 @@ static bool agui_event(json_object *e, const struct gen *g, rv_buf *why)
     if (!ag.begun && strcmp(type, "RUN_STARTED") != 0)
         return bad(why, "%s is the first", type);
     if (json_object_object_get_ex(e, "timestamp", &time) && !rv_json_is_int(time))
-        return bad(why, "a time that is no integer");
+        return bad(why, "a time that is not an integer");
     if (!no_nulls(e, why))
         return false;
     if (strncmp(type, "SUBAGENT_", 9) == 0)
@@ -310,7 +310,7 @@ bool judge_agui(rv_str stream, const struct gen *g, rv_buf *why)
     while (good && next_block(&rest, &b, why)) {
         json_object *e = NULL;
         good = rv_json_parse(b.data, NULL, &e, NULL) == 0 && json_object_is_type(e, json_type_object);
-        good = good ? agui_event(e, g, why) : bad(why, "a block that is no object");
+        good = good ? agui_event(e, g, why) : bad(why, "a block that is not an object");
         if (!good)
             rv_buf_printf(why, " in %.*s", RV_STR_ARG(b.data));
         json_object_put(e);
@@ -334,7 +334,7 @@ bool judge_agui_old(rv_str stream, const struct gen *g, rv_buf *why)
     while (why->len == 0 && next_block(&rest, &b, why)) {
         json_object *e = NULL;
         if (rv_json_parse(b.data, NULL, &e, NULL) < 0)
-            return bad(why, "a block that is no JSON");
+            return bad(why, "a block that is not JSON");
         const char *type = text_of(e, "type"), *id = text_of(e, "messageId");
         json_object *value = rv_json_get_obj(e, "value");
         const char *call = value ? text_of(value, "parent_tool_call_id") : NULL;
@@ -398,7 +398,7 @@ bool judge_chunks(rv_str stream, const struct gen *g, bool is_remlight, rv_buf *
         if (done)
             continue;
         if (rv_json_parse(b.data, NULL, &e, NULL) < 0)
-            return bad(why, "a block that is no JSON");
+            return bad(why, "a block that is not JSON");
         if (b.event.ptr && !is_remlight)
             bad(why, "a block with a name");
         if (b.event.ptr && (!text_of(e, "type") || !rv_str_is(b.event, text_of(e, "type"))))
@@ -442,7 +442,7 @@ bool judge_responses(rv_str stream, const struct gen *g, rv_buf *why)
     while (why->len == 0 && next_block(&rest, &b, why)) {
         json_object *e = NULL;
         if (rv_json_parse(b.data, NULL, &e, NULL) < 0)
-            return bad(why, "a block that is no JSON");
+            return bad(why, "a block that is not JSON");
         const char *type = text_of(e, "type");
         if (!type || !rv_str_is(b.event, type))
             bad(why, "the name is not the type");
