@@ -54,7 +54,7 @@ static const struct rv_cap_entry entries[] = {
      }),
      keep_record},
     {RV_CAP_TOOL, "search", RV_CAP_JSON({
-         "description": "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is not a query.",
+         "description": "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning, with rank=hybrid also by words; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is not a query.",
          "risk": "read_only",
          "category": "read",
          "input_schema": {
@@ -169,7 +169,7 @@ static const struct rv_cap_entry entries[] = {
                  "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
              }
          },
-         "services": ["entities.put", "schedules.add"]
+         "services": ["moments.put", "schedules.add"]
      }),
      remind_me},
     {RV_CAP_TOOL, "save_plot", RV_CAP_JSON({

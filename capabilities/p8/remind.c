@@ -304,9 +304,26 @@ static json_object *moment_of(struct tool *t, const struct reminder *r, json_obj
     add(t, metadata, "frequency", text(r->frequency));
     add(t, metadata, "category", text("reminder"));
     add(t, row, "metadata", metadata);
-    if (session_of(t))
-        add(t, row, "source_session_id", text(session_of(t)));
     return row;
+}
+
+/* With a session of its own, in which the person is reminded. The id, the caller's. */
+static json_object *put_moment(struct tool *t, const struct reminder *r, json_object *said)
+{
+    json_object *args = json_object_new_object(), *put, *id;
+    size_t size = strlen(r->description) + 16;
+    char *description = malloc(size);
+
+    t->no_memory = t->no_memory || !description;
+    if (description)
+        snprintf(description, size, "Reminder: %s", r->description);
+    add(t, args, "moment", moment_of(t, r, said));
+    add(t, args, "description", text(description ? description : ""));
+    free(description);
+    put = ask_take(t, "moments.put", args);
+    id = json_object_get(member(put, "id"));
+    json_object_put(put);
+    return id;
 }
 
 static json_object *remind_with(struct tool *t, struct reminder *r)
@@ -315,7 +332,7 @@ static json_object *remind_with(struct tool *t, struct reminder *r)
 
     if (!said)
         return NULL;
-    id = put_take(t, "moments", moment_of(t, r, said));
+    id = put_moment(t, r, said);
     result = success(t, "success");
     add(t, result, "reminder_id", json_object_get(member(said, "schedule")));
     add(t, result, "moment_id", id);

@@ -127,6 +127,9 @@ RV_MUST_CHECK int rv_chat_check_answer(const rv_chat *chat, const struct rv_resp
  *  is under way; else as above, as far as it is known already. A session that does not exist yet, and earlier turns
  * that have to be ended, are written on the calling thread. */
 RV_MUST_CHECK int rv_chat_begin(rv_chat *chat, rv_str message, const struct rv_response *response, rv_err **err);
+/** End the turn under way: on_turn, or the call that waits, tells it as cancelled, and what was said is kept. Nothing
+ * happens when there is none. */
+void rv_chat_cancel(rv_chat *chat);
 /** The run of the session's last turn that waits for an answer, which rv_chat_say() would give up; "": none does. */
 RV_MUST_CHECK int rv_chat_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **err);
 /** A session is deleted, and its runs that are not over are asked to cancel, in one write; how many (may be NULL).
@@ -164,5 +167,18 @@ RV_MUST_CHECK int rv_app_chat_enter(struct rv_app_chat *c, const char *session, 
 /** {session_id, run_id, agent, status, text, ...}, appended. */
 void rv_app_chat_write(const struct rv_app_chat *c, const struct rv_chat_turn *turn, rv_buf *b);
 void rv_app_chat_close(struct rv_app_chat *c);
+
+/* One more chat with what c has open, for a front with many users: each has a seat. */
+typedef struct rv_app_seat rv_app_seat;
+struct rv_app_seat_opts {
+    struct rv_store_scope scope; /* for whom; copied. user NULL: nobody */
+    const char *session, *agent; /* as rv_app_chat_enter() takes them */
+    struct rv_chat_opts chat;    /* names, model, sections, callbacks: what they point to lives as long as the seat */
+};
+/** As rv_app_chat_enter(). c outlives the seat. */
+RV_MUST_CHECK int rv_app_seat_new(struct rv_app_chat *c, const struct rv_app_seat_opts *opts, rv_app_seat **out,
+                                  rv_err **err);
+rv_chat *rv_app_seat_chat(const rv_app_seat *seat);
+void rv_app_seat_free(rv_app_seat *seat); /* NULL is fine */
 
 #endif

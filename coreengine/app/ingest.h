@@ -40,6 +40,7 @@ struct rv_app_ingest {
     const char *const *paths;    /* files, whatever their suffix, and folders with all below them */
     size_t n_paths;
     size_t chunk_chars, overlap; /* characters; 0 and 0: RV_CHUNK_CHARS, RV_CHUNK_OVERLAP */
+    const char *session;         /* that the uploads belong to, made if it is not there; NULL: each has its own */
     bool again;                  /* also files that did not change */
     /** After each file. Not 0: it ends there, and that is passed on. */
     int (*on_file)(void *self, const struct rv_ingested *file, rv_err **err);

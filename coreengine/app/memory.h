@@ -47,15 +47,16 @@ RV_MUST_CHECK int rv_app_search_sessions(rv_store *store, const struct rv_store_
                                          const struct rv_app_session_search *search, json_object **out, rv_err **err);
 
 struct rv_app_moment_session {
-    json_object *moment;     /* columns of the moment: name and moment_type are needed; borrowed */
-    const char *session;     /* that it belongs to, made if it is not there; NULL: a new one */
+    json_object *moment; /* columns of the moment: name and moment_type are needed; borrowed */
+    const char *session; /* that it belongs to, made if it is not there; NULL: the one that the moment of this name has,
+                         else a new one */
     const char *description; /* of a session without one; NULL: the summary */
     int64_t now_us;
     struct rv_rand rand;
 };
 /** Write a moment and make sure that it has a session: a new one is named after it and has its type as mode, one that
- * is there gets it in its metadata (uploads, resource_keys, latest_moment_id, latest_summary). One transaction. *out:
- * the row of the moment, the caller's. session: room for RV_STORE_MAX_ID + 1 bytes. */
+ * is there gets it in its metadata (uploads, resource_keys, latest_moment_id, latest_summary). One transaction, or part
+ * of the caller's. *out: the row of the moment, the caller's. session: room for RV_STORE_MAX_ID + 1 bytes. */
 RV_MUST_CHECK int rv_app_moment_session(rv_store *store, const struct rv_store_scope *scope,
                                         const struct rv_app_moment_session *what, char *session, json_object **out,
                                         rv_err **err);
@@ -70,5 +71,19 @@ struct rv_app_feed {
  * no chunks of sessions; the caller's. */
 RV_MUST_CHECK int rv_app_feed(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_feed *what,
                               json_object **out, rv_err **err);
+
+#define RV_NOTIFY_TASK "notify" /* type of tasks that tell users something */
+struct rv_app_notice {          /* what a task of type `notify` says */
+    const char *key;            /* of the notice: its message is written once; a task's id */
+    const char *title, *body;
+    json_object *data; /* an object for the metadata of a notification; borrowed; NULL: none */
+    int64_t now_us;
+    struct rv_rand rand;
+};
+/** Tell the scope's user something: their reminder of that title happens now, or, where there is none, a moment of type
+ *  notification is written; and its session gets a message. One transaction. moment, session: room for
+ *  RV_STORE_MAX_ID + 1 bytes each. */
+RV_MUST_CHECK int rv_app_notify(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_notice *notice,
+                                char *moment, char *session, rv_err **err);
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef RV_APP_WORK_H
 #define RV_APP_WORK_H
 
+#include <pthread.h>
+
 #include "coreengine/app/app.h"
 #include "coreengine/store/tasks.h"
 #include "coreengine/store/workers.h"
@@ -78,9 +80,20 @@ struct rv_worker_handler {
     const char *type;   /* of the tasks that it handles */
     const char *target; /* file of a pipeline, or "capability:tool" */
 };
+/* By which another thread drains a worker. */
+struct rv_worker_stop {
+    pthread_mutex_t lock; /* guards what follows */
+    bool is_wanted;
+    void *wake; /* of the worker, while it works; internal */
+};
+void rv_worker_stop_init(struct rv_worker_stop *stop);
+void rv_worker_stop(struct rv_worker_stop *stop); /* any thread, also before the worker begins */
+void rv_worker_stop_fini(struct rv_worker_stop *stop);
+
 struct rv_worker_opts {
-    const struct rv_app *app;  /* scope is ignored: a worker works for all tenants; keeps_log_level is taken as set */
-    const char *const *labels; /* that it has */
+    struct rv_worker_stop *stop; /* in place of SIGTERM and SIGINT, which it leaves alone then; borrowed; may be NULL */
+    const struct rv_app *app;    /* scope is ignored: a worker works for all tenants; keeps_log_level is taken as set */
+    const char *const *labels;   /* that it has */
     size_t n_labels;
     size_t concurrency; /* runs at once; 0: RV_WORKER_CONCURRENCY */
     size_t threads;     /* for capability code at most; 0: 64 */

@@ -20,7 +20,7 @@
 struct rv_knowledge_opts {
     int64_t now_us; /* now() of SQL; 0: the clock */
     enum rv_rem_natural natural;
-    enum rv_knowledge_rank rank;                  /* of SEARCH */
+    enum rv_knowledge_rank rank;                  /* of a SEARCH that does not say it */
     const struct rv_knowledge_embedder *embedder; /* of SEARCH, as struct rv_knowledge_search has it */
     int64_t sql_ms;                               /* of one statement of SQL; 0: RV_KNOWLEDGE_SQL_MS */
     size_t max_bytes; /* of the results as JSON: rows that do not fit are left out; 0: RV_KNOWLEDGE_MAX_BYTES */

@@ -31,6 +31,15 @@ static int fuzzy(struct asking *a, double threshold, rv_err **err)
     return rc < 0 ? rc : take_found(a, found, NULL, err);
 }
 
+static enum rv_knowledge_rank rank_of(const struct asking *a)
+{
+    static const enum rv_knowledge_rank said[RV_REM_N_RANKS] = {[RV_REM_RANK_COSINE] = RV_RANK_COSINE,
+                                                                [RV_REM_RANK_WORDS] = RV_RANK_LEXICAL,
+                                                                [RV_REM_RANK_HYBRID] = RV_RANK_HYBRID};
+
+    return a->q->rank == RV_REM_RANK_UNSAID ? a->opts->rank : said[a->q->rank];
+}
+
 /* A text without a mode that no row is about may be a name. */
 static int search(struct asking *a, rv_err **err)
 {
@@ -39,7 +48,7 @@ static int search(struct asking *a, rv_err **err)
                                               .category = a->q->category,
                                               .min_similarity = a->q->min_similarity,
                                               .limit = (size_t)a->q->limit,
-                                              .rank = a->opts->rank,
+                                              .rank = rank_of(a),
                                               .embedder = a->opts->embedder};
     json_object *found = NULL, *warnings = NULL;
     int rc = a->q->matches_nothing ? 0 : rv_knowledge_search(a->store, a->scope, &query, &found, &warnings, err);

@@ -11,11 +11,12 @@ static const char *const modes[RV_REM_N_MODES] = {"LOOKUP", "SEARCH", "FUZZY", "
 static const char *const verbs[] = {"SELECT", "WITH",  "VALUES", "EXPLAIN",  "INSERT", "UPDATE", "DELETE",
                                     "CREATE", "ALTER", "DROP",   "TRUNCATE", "GRANT",  "REVOKE"};
 static const char *const naturals[] = {"reject", "search", "sql"};
+static const char *const ranks[RV_REM_N_RANKS] = {"", "cosine", "words", "hybrid"};
 
-enum param { TABLE, FIELD, LIMIT, MIN_SIMILARITY, CATEGORY, THRESHOLD, DEPTH, TYPE, LOAD, PATHS };
+enum param { TABLE, FIELD, LIMIT, MIN_SIMILARITY, CATEGORY, THRESHOLD, DEPTH, TYPE, LOAD, PATHS, RANK };
 #define IN(mode) (1u << (mode))
 static const struct clause {
-    const char *word;
+    const char *word; /* NULL: it has none */
     enum param param;
     unsigned in;
 } clauses[] = {
@@ -29,6 +30,7 @@ static const struct clause {
     {"TYPE", TYPE, IN(RV_REM_TRAVERSE)},
     {"LOAD", LOAD, IN(RV_REM_TRAVERSE)},
     {"PATHS", PATHS, IN(RV_REM_TRAVERSE)},
+    {NULL, RANK, IN(RV_REM_SEARCH)}, /* as a word it would be missed in texts: it is a kwarg alone */
 };
 static const struct {
     const char *name;
@@ -43,6 +45,7 @@ static const struct {
     {"max_depth", DEPTH},
     {"type", TYPE},
     {"rel_type", TYPE},
+    {"rank", RANK},
 };
 
 struct parser {
@@ -54,6 +57,11 @@ struct parser {
 const char *rv_rem_mode_word(enum rv_rem_mode mode)
 {
     return mode >= RV_REM_LOOKUP && mode < RV_REM_N_MODES ? modes[mode] : "";
+}
+
+const char *rv_rem_rank_word(enum rv_rem_rank rank)
+{
+    return rank >= RV_REM_RANK_UNSAID && rank < RV_REM_N_RANKS ? ranks[rank] : "";
 }
 
 bool rv_rem_natural_of(rv_str word, enum rv_rem_natural *out)
@@ -194,6 +202,14 @@ static int set_table(struct parser *p, const struct rem_word *w)
     return rc;
 }
 
+static enum rv_rem_rank rank_of(rv_str word)
+{
+    for (int i = RV_REM_RANK_COSINE; i < RV_REM_N_RANKS; i++)
+        if (rv_rem_is_word(word, ranks[i]))
+            return (enum rv_rem_rank)i;
+    return RV_REM_RANK_UNSAID;
+}
+
 static int set(struct parser *p, const struct clause *c, const struct rem_word *w)
 {
     switch (c->param) {
@@ -222,6 +238,9 @@ static int set(struct parser *p, const struct clause *c, const struct rem_word *
     case PATHS:
         p->q.paths = true;
         return 0;
+    case RANK:
+        p->q.rank = rank_of(w->text);
+        return 0;
     }
     return 0;
 }
@@ -231,7 +250,7 @@ static int set(struct parser *p, const struct clause *c, const struct rem_word *
 static const struct clause *clause_of(enum rv_rem_mode mode, const struct rem_word *w)
 {
     for (size_t i = 0; rv_rem_is_plain(w) && i < RV_COUNT(clauses); i++)
-        if (clauses[i].in & IN(mode) && rv_rem_is_word(w->text, clauses[i].word))
+        if (clauses[i].in & IN(mode) && clauses[i].word && rv_rem_is_word(w->text, clauses[i].word))
             return &clauses[i];
     return NULL;
 }
@@ -294,9 +313,12 @@ static int read_clause(struct parser *p, const struct rem_words *words, size_t *
     }
     if (c)
         return set(p, c, &words->items[++*i]);
-    if (!(c = kwarg_of(w, &value))) {
-        *taken = false;
+    *taken = (c = kwarg_of(w, &value)) != NULL;
+    if (!*taken)
         return 0;
+    if (c->param == RANK && rank_of(value.text) == RV_REM_RANK_UNSAID) { /* older queries have such words as text */
+        *taken = false;
+        return warn(p, "%.*s is text: rank takes cosine, words, hybrid", REM_QUOTE(w->text));
     }
     if (!(c->in & IN(p->q.mode))) {
         int rc = warn(p, "%.*s has no effect on %s", REM_QUOTE(w->text), modes[p->q.mode]);

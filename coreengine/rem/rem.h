@@ -91,6 +91,17 @@ enum rv_rem_natural {
 /** reject, search, sql. False: another word. */
 bool rv_rem_natural_of(rv_str word, enum rv_rem_natural *out);
 
+/* How SEARCH ranks rows. */
+enum rv_rem_rank {
+    RV_REM_RANK_UNSAID, /* as the caller does it */
+    RV_REM_RANK_COSINE, /* by vectors */
+    RV_REM_RANK_WORDS,
+    RV_REM_RANK_HYBRID, /* by both */
+    RV_REM_N_RANKS
+};
+/** "cosine"; "" for RV_REM_RANK_UNSAID. Static. */
+const char *rv_rem_rank_word(enum rv_rem_rank rank);
+
 struct rv_rem_opts {
     const struct rv_rem_table *tables; /* borrowed for the call; rv_rem_tables() */
     size_t n_tables;
@@ -107,6 +118,7 @@ struct rv_rem_query {
     bool matches_nothing;             /* SEARCH: FIELD is not the embedded field */
     bool is_natural;                  /* SEARCH: the text had no mode; the caller tries FUZZY if nothing is found */
     rv_str category;                  /* SEARCH; ptr NULL: any */
+    enum rv_rem_rank rank;            /* SEARCH */
     rv_str rel_type;                  /* TRAVERSE; ptr NULL: any relation */
     int limit;                        /* SEARCH, FUZZY: 1..RV_REM_MAX_LIMIT */
     int depth;                        /* TRAVERSE: 0..RV_REM_MAX_DEPTH */

@@ -324,6 +324,14 @@ static int adapt(struct sql *p, struct call *c)
     return rc;
 }
 
+bool rv_rem_sql_gathers(const struct sql *p, size_t token)
+{
+    for (size_t i = 0; i < RV_COUNT(functions); i++)
+        if (functions[i].kind != PLAIN && rv_rem_sql_is(p, token, functions[i].name))
+            return true;
+    return false;
+}
+
 int rv_rem_sql_call(struct sql *p, struct sql_operand *out)
 {
     struct call c = {.first = p->pos};

@@ -53,10 +53,60 @@ static size_t match_type(const struct sql *p, const char *words)
     return n;
 }
 
+/* A text that is not a number is NULL in both databases; alone PostgreSQL would show it in an error, and SQLite take
+ * the digits that it begins with. Whole numbers have up to 18 digits, 15 where a point follows; other numbers up to 200
+ * characters and an exponent of two digits. The operand is computed once. */
+#define LITE_OPEN  "(SELECT CASE WHEN CAST(v AS NUMERIC) = v AND "
+#define LITE_CLOSE " AS v))"
+#define LITE_INT                                                                                                       \
+    LITE_OPEN                                                                                                          \
+    "v NOT GLOB '*[^0-9.+ -]*' AND CASE WHEN v GLOB '*.*' THEN CAST(v AS NUMERIC) > -1e15 AND CAST(v AS NUMERIC) <"    \
+    " 1e15 ELSE CAST(v AS NUMERIC) BETWEEN -999999999999999999 AND 999999999999999999 END"                             \
+    " THEN CASE WHEN v GLOB '*.*' THEN CAST(round(v) AS INTEGER) ELSE CAST(v AS INTEGER) END END FROM (SELECT "
+#define LITE_FLOAT                                                                                                     \
+    LITE_OPEN                                                                                                          \
+    "v NOT GLOB '*[^0-9.eE+ -]*' AND v NOT GLOB '*[eE]*[0-9][0-9][0-9]*' AND length(v) <= 200"                         \
+    " THEN CAST(v AS REAL) END FROM (SELECT "
+#define PG_OPEN  "substring(CAST("
+#define PG_INT   " AS text) from '^ *([+-]?(?:0*[0-9]{1,18}|0*[0-9]{1,15}[.][0-9]*|[.][0-9]+)) *$')"
+#define PG_FLOAT " AS text) from '^(?=.{1,200}$) *([+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,2})?) *$')"
+
+/* SQLite computes a text and a step in a query of its own, where an aggregate would see one row. */
+static int check_no_aggregate(const struct sql *p, const struct sql_operand *o)
+{
+    for (size_t i = o->first; i < o->last; i++) {
+        if (rv_rem_sql_is(p, i, "SELECT"))
+            return 0;
+        if (rv_rem_sql_is(p, i + 1, "(") && rv_rem_sql_gathers(p, i))
+            return rv_rem_sql_not_portable(p, i,
+                                           "compute it first: SELECT x::int FROM (SELECT max(...) AS x ...) AS t");
+    }
+    return 0;
+}
+
+static int read_number(struct sql *p, struct sql_operand *o, bool to_int)
+{
+    bool is_sqlite = p->opts->backend == RV_REM_SQLITE;
+    int rc = check_no_aggregate(p, o);
+
+    o->type = SQL_NUM;
+    if (rc < 0)
+        return rc;
+    if (is_sqlite)
+        return rv_rem_sql_wrap(p, o, to_int ? LITE_INT : LITE_FLOAT, LITE_CLOSE);
+    rc = rv_rem_sql_wrap(p, o, PG_OPEN, to_int ? PG_INT : PG_FLOAT);
+    if (rc < 0)
+        return rc;
+    return to_int ? rv_rem_sql_wrap(p, o, "CAST(round(CAST(", " AS numeric)) AS bigint)")
+                  : rv_rem_sql_wrap(p, o, "CAST(", " AS double precision)");
+}
+
 static int to_int(struct sql *p, struct sql_operand *o)
 {
     bool is_bool = o->type == SQL_BOOL;
 
+    if (o->type == SQL_TEXT || o->type == SQL_ANY)
+        return read_number(p, o, true);
     o->type = SQL_NUM;
     if (p->opts->backend == RV_REM_SQLITE)
         return is_bool ? rv_rem_sql_wrap(p, o, "CAST(", " AS INTEGER)")
@@ -107,6 +157,8 @@ static int apply(struct sql *p, struct sql_operand *o, enum cast cast)
             return rv_rem_sql_not_portable(p, o->last, "take the last step with ->>: (metadata ->> 'n')::int");
         return to_int(p, o);
     case TO_FLOAT:
+        if (o->type == SQL_TEXT || o->type == SQL_ANY)
+            return read_number(p, o, false);
         o->type = SQL_NUM;
         return rv_rem_sql_wrap(p, o, "CAST(", is_sqlite ? " AS REAL)" : " AS double precision)");
     case TO_DATE:
@@ -194,6 +246,8 @@ int rv_rem_sql_json_step(struct sql *p, struct sql_operand *o)
     const char *path;
     int rc = check_step(p, at, minus);
 
+    if (rc == 0 && to_text)
+        rc = check_no_aggregate(p, o);
     if (rc == 0 && !is_sqlite && !o->is_json)
         rc = rv_rem_sql_wrap(p, o, "CAST(", " AS json)");
     if (rc < 0)

@@ -138,6 +138,8 @@ RV_MUST_CHECK int rv_rem_sql_like(struct sql *p);
 
 RV_MUST_CHECK int rv_rem_sql_call(struct sql *p, struct sql_operand *out);
 RV_MUST_CHECK int rv_rem_sql_order(struct sql *p);
+/** The word is the name of an aggregate or a window function. */
+bool rv_rem_sql_gathers(const struct sql *p, size_t token);
 
 /* --- sql_time.c --- */
 

@@ -2,6 +2,7 @@
 #include "coreengine/store/ask.h"
 
 #include "coreengine/store/ask_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 int rv_store_ask(rv_store *s, const struct rv_store_scope *scope, const struct rv_store_ask *ask,
                  struct rv_store_asked *out, rv_err **err)
@@ -17,7 +18,10 @@ int rv_store_ask(rv_store *s, const struct rv_store_scope *scope, const struct r
         rc = RV_FAIL(err, RV_E_INVALID, "a statement needs limits of its rows, time and cells");
     if ((rc = rv_store_enter_read(s, rc, "ask", err)) != 0)
         return rc;
-    rc = s->sql->driver->ask(s->sql, &sc, &rows, err);
+    rv_vault_look_again(s->sql->vault);
+    rc = rv_vault_is_used(s->sql, &rows.hides, err);
+    if (rc == 0)
+        rc = s->sql->driver->ask(s->sql, &sc, &rows, err);
     if (rc == 0)
         *out = got;
     return rv_store_leave_read(s, rc, err);

@@ -11,12 +11,15 @@
 
 /* ask_tables.c */
 /** The statement with the tables that it names, as the scope sees them. ?1 ($1) is the tenant, ?2 ($2) the user if the
- * scope has one. schema: of PostgreSQL, where its tables are; NULL: for SQLite. */
-void rv_ask_write(const struct rv_store_scope *scope, const struct rv_rem_sql *sql, const char *schema, rv_buf *out);
+ * scope has one. schema: of PostgreSQL, where its tables are; NULL: for SQLite. hides: columns
+ * may be encrypted, and are null then. */
+void rv_ask_write(const struct rv_store_scope *scope, const struct rv_rem_sql *sql, const char *schema, bool hides,
+                  rv_buf *out);
 bool rv_ask_is_table(const char *name);
 
 /* ask_rows.c */
 struct rv_asking_rows {
+    bool hides; /* as for rv_ask_write() */
     const struct rv_store_ask *ask;
     struct rv_store_asked *out;
     int64_t n;

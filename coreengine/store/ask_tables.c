@@ -3,6 +3,8 @@
  * database can work on it.
  *
  * Only columns whose names occur in the statement are computed: a table may have long texts, and is computed whole. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -14,7 +16,7 @@ static const char *const bytes[] = {"m.content", "m.tool_calls", "m.metadata", "
 struct writing {
     const struct rv_store_scope *scope;
     rv_str sql;
-    bool is_postgres, wants_all;
+    bool is_postgres, wants_all, hides;
     const char *schema; /* NULL: of SQLite */
     const struct rv_kind *kind;
     const char *table; /* the alias of its table: "e", of messages "m" */
@@ -75,10 +77,9 @@ static bool is_bytes(const char *column)
 /* A column of a table as text; without what is empty if that says so. */
 static void put_column(struct writing *w, const char *table, const char *name, bool may_have_nul)
 {
-    rv_buf column = RV_BUF_INIT(200);
+    char c[200]; /* names of our own tables */
 
-    rv_buf_printf(&column, "%s.%s", table, name);
-    const char *c = rv_buf_cstr(&column);
+    snprintf(c, sizeof c, "%s.%s", table, name);
     bool is_of_session = w->kind->place == RV_PLACE_SESSIONS && strcmp(name, "metadata") == 0;
     if (w->is_postgres && (is_bytes(c) || is_of_session)) {
         if (!(w->kind->place == RV_PLACE_SCHEMAS || w->kind->place == RV_PLACE_MESSAGES || is_of_session))
@@ -92,7 +93,27 @@ static void put_column(struct writing *w, const char *table, const char *name, b
     } else {
         rv_buf_puts(w->out, c);
     }
-    rv_buf_fini(&column);
+}
+
+/* What was written behind `from` is an expression that may give an encrypted text: no statement can work on it, and it
+ * is null. The mark of a plain text that looks like one is taken off. */
+static void hide(struct writing *w, size_t from, bool is_secret)
+{
+    char *text = NULL;
+
+    if (!w->hides || !is_secret || w->out->rc < 0)
+        return;
+    if (!(text = rv_str_dup((rv_str){w->out->ptr + from, w->out->len - from}))) {
+        w->out->rc = RV_E_NOMEM;
+        return;
+    }
+    rv_buf_truncate(w->out, from);
+    rv_buf_printf(
+        w->out,
+        "CASE substr(ltrim(%s, '\"'), 1, 11) WHEN 'reeve-enc1:' THEN NULL WHEN 'reeve-enc0:' THEN substr(%s, 12)"
+        " ELSE %s END",
+        text, text, text);
+    free(text);
 }
 
 static void put_time(struct writing *w, const char *table, const char *from, const char *name)
@@ -125,8 +146,11 @@ static void put_json(struct writing *w, const char *name, const char *empty)
 {
     if (!begin(w, name))
         return;
+    bool is_secret = strcmp(name, "metadata") == 0 && w->kind->place != RV_PLACE_SCHEMAS;
     rv_buf_puts(w->out, "coalesce(nullif(");
+    size_t from = w->out->len;
     put_column(w, w->table, name, false);
+    hide(w, from, is_secret);
     rv_buf_printf(w->out, ", ''), '%s')", empty);
     end_text(w, name);
 }
@@ -184,9 +208,11 @@ static void put_own(struct writing *w, const struct rv_kind_field *f)
     bool falls_back = f->fallback || f->type == RV_KIND_TEXTS || f->type == RV_KIND_OBJECTS;
     bool is_plain = strcmp(f->name, "name") == 0;
 
+    bool is_secret = rv_kind_encrypts(w->kind, f->name);
     if (!begin(w, f->name))
         return;
     rv_buf_puts(w->out, falls_back ? "coalesce(" : "");
+    size_t from = w->out->len;
     if (w->kind->place == RV_PLACE_MESSAGES && strcmp(f->name, "session_id") == 0)
         rv_buf_puts(w->out, "s.id");
     else if (w->kind->place == RV_PLACE_ENTITIES && !is_plain)
@@ -198,6 +224,7 @@ static void put_own(struct writing *w, const struct rv_kind_field *f)
     } else {
         put_column(w, w->table, f->name, !is_number(f->type));
     }
+    hide(w, from, is_secret);
     if (falls_back) {
         rv_buf_puts(w->out, ", ");
         put_fallback(w, f);
@@ -310,10 +337,12 @@ static bool skip_word(rv_str *text, const char *word)
     return true;
 }
 
-void rv_ask_write(const struct rv_store_scope *scope, const struct rv_rem_sql *sql, const char *schema, rv_buf *out)
+void rv_ask_write(const struct rv_store_scope *scope, const struct rv_rem_sql *sql, const char *schema, bool hides,
+                  rv_buf *out)
 {
     bool is_postgres = schema != NULL;
-    struct writing w = {.scope = scope, .sql = sql->text, .is_postgres = is_postgres, .schema = schema, .out = out};
+    struct writing w = {
+        .scope = scope, .sql = sql->text, .is_postgres = is_postgres, .hides = hides, .schema = schema, .out = out};
     size_t n, n_used = 0;
     const struct rv_rem_table *tables = rv_rem_tables(&n);
     rv_str rest = sql->text;

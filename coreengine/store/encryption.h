@@ -47,4 +47,17 @@ RV_MUST_CHECK int rv_store_list_tenant_keys(rv_store *s, const char *tenant,
  * by a master key that is not given. */
 RV_MUST_CHECK int rv_store_rewrap_keys(rv_store *s, int64_t *n, rv_err **err);
 
+/* What a walk over the rows found. */
+struct rv_encryption_walked {
+    int64_t texts, rewritten;
+};
+/** Bring every text that is kept of a tenant (NULL: of all) to its mode and key, a few rows in a transaction: what is
+ * plain and should not be is encrypted, what another key encrypted is encrypted again, what should be plain is
+ * decrypted. Repeat it after it failed: it goes on. out is set in any case.
+ *  @return RV_E_DENIED (a master key is missing), RV_E_IO (a text does not decrypt), RV_E_STATE (in a group) */
+RV_MUST_CHECK int rv_store_encrypt(rv_store *s, const char *tenant, int64_t now_us, struct rv_encryption_walked *out,
+                                   rv_err **err);
+/** Delete keys that were retired before that moment and that no text needs; *n: how many. */
+RV_MUST_CHECK int rv_store_prune_tenant_keys(rv_store *s, int64_t retired_before_us, int64_t *n, rv_err **err);
+
 #endif

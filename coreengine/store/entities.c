@@ -34,17 +34,45 @@ static int dup_text(rv_str text, char **out)
     return text.ptr && !*out ? RV_E_NOMEM : 0;
 }
 
+/* In place; a text that is no list or object stays a text, which is read as what it contains. */
+static int decrypt_fields(struct sql_store *st, const struct rv_kind *kind, const struct rv_place *at,
+                          json_object *fields, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < RV_KIND_MAX_NAMES && kind->encrypted[i] && rc == 0; i++) {
+        rv_buf text = RV_BUF_INIT(2 * RV_ENTITY_MAX_BYTES);
+        json_object *v = NULL;
+        if (json_object_object_get_ex(fields, kind->encrypted[i], &v) && json_object_is_type(v, json_type_string)) {
+            rc = rv_secret_read(st, at, kind->encrypted[i], rv_json_str(v), &text, err);
+            if (rc == 0)
+                rc = rv_json_set_str(fields, kind->encrypted[i], rv_buf_str(&text), err);
+        }
+        rv_buf_fini(&text);
+    }
+    return rc;
+}
+
 /* A row of SAME_ENTITY. */
-static int take_present(rv_sql_stmt *stmt, struct present *p, rv_err **err)
+static int take_present(rv_sql_stmt *stmt, const struct rv_store_scope *scope, const struct rv_entity_given *g,
+                        struct present *p, rv_err **err)
 {
     bool lacked = false;
+    rv_str metadata;
 
     p->is_there = true;
     p->key = rv_sql_int_at(stmt, 0);
     rv_str user = rv_sql_str_at(stmt, 1);
     snprintf(p->user, sizeof p->user, "%.*s", RV_STR_ARG(user));
     p->fields = rv_entity_parse(rv_sql_str_at(stmt, 3), json_type_object, &lacked);
-    p->metadata = rv_entity_parse(rv_sql_str_at(stmt, 4), json_type_object, &lacked);
+    struct rv_place at = rv_entity_place(g->kind, scope->tenant, p->user, g->id);
+    at.is_engines = true; /* what stays as it is is encrypted once more */
+    int rc = rv_secret_at(stmt, 4, &at, "metadata", &metadata, err);
+    if (rc == 0 && p->fields)
+        rc = decrypt_fields(stmt->st, g->kind, &at, p->fields, err);
+    if (rc < 0)
+        return rc;
+    p->metadata = rv_entity_parse(metadata, json_type_object, &lacked);
     p->tags = rv_entity_parse(rv_sql_str_at(stmt, 5), json_type_array, &lacked);
     p->edges = rv_entity_parse(rv_sql_str_at(stmt, 6), json_type_array, &lacked);
     if (lacked || dup_text(rv_sql_str_at(stmt, 2), &p->name) < 0 || dup_text(rv_sql_str_at(stmt, 7), &p->level) < 0)
@@ -71,7 +99,7 @@ static int choose(const struct rv_store_scope *scope, const struct rv_entity_giv
             rv_err_hint(err, "say whose it is with user_id");
             return RV_E_INVALID;
         }
-        rc = take_present(stmt, p, err);
+        rc = take_present(stmt, scope, g, p, err);
         if (rc < 0 || is_named)
             return rc;
     }
@@ -128,19 +156,45 @@ static json_object *field_of(const struct rv_entity_given *g, const struct prese
     return v;
 }
 
+/* A text as it is, other values as JSON. */
+static int write_secret(struct sql_store *st, const struct rv_place *at, const char *name, json_object *v, rv_jw *w,
+                        rv_err **err)
+{
+    rv_buf json = RV_BUF_INIT(RV_ENTITY_MAX_BYTES), kept = RV_BUF_INIT(2 * RV_ENTITY_MAX_BYTES);
+    bool is_text = json_object_is_type(v, json_type_string);
+
+    if (!is_text)
+        rv_json_write(v, &json);
+    int rc = rv_buf_check(&json, name, err);
+    if (rc == 0)
+        rc = rv_secret_write(st, at, name, is_text ? rv_json_str(v) : rv_buf_str(&json), &kept, err);
+    if (rc == 0 && (is_text || rv_secret_is(rv_buf_str(&kept))))
+        rv_jw_kv_str(w, name, rv_buf_str(&kept));
+    else if (rc == 0)
+        rv_jw_kv_value(w, name, v);
+    rv_buf_fini(&json);
+    rv_buf_fini(&kept);
+    return rc;
+}
+
 /* In the order of the kind's columns, so that equal rows have equal bytes. */
-static void write_fields(const struct rv_entity_given *g, const struct present *p, rv_buf *out)
+static int write_fields(struct sql_store *st, const struct rv_place *at, const struct rv_entity_given *g,
+                        const struct present *p, rv_buf *out, rv_err **err)
 {
     rv_jw w = rv_jw_on(out);
+    int rc = 0;
 
     rv_jw_obj(&w);
-    for (size_t i = 0; i < g->kind->n_fields; i++) {
+    for (size_t i = 0; i < g->kind->n_fields && rc == 0; i++) {
         const char *name = g->kind->fields[i].name;
         json_object *v = strcmp(name, "name") == 0 ? NULL : field_of(g, p, name);
-        if (v)
+        if (v && rv_kind_encrypts(g->kind, name))
+            rc = write_secret(st, at, name, v, &w, err);
+        else if (v)
             rv_jw_kv_value(&w, name, v);
     }
     rv_jw_obj_end(&w);
+    return rc;
 }
 
 static const char *about_of(const struct rv_entity_given *g, const struct present *p)
@@ -174,17 +228,19 @@ static void texts_fini(struct texts *t)
     rv_buf_fini(&t->edges);
 }
 
-static int make_texts(const struct rv_entity_given *g, const struct present *p, struct texts *t, rv_err **err)
+static int make_texts(struct sql_store *st, const struct rv_place *at, const struct rv_entity_given *g,
+                      const struct present *p, struct texts *t, rv_err **err)
 {
-    *t = (struct texts){.fields = RV_BUF_INIT(RV_ENTITY_MAX_BYTES),
+    *t = (struct texts){.fields = RV_BUF_INIT(2 * RV_ENTITY_MAX_BYTES),
                         .metadata = RV_BUF_INIT(RV_STORE_MAX_META),
                         .tags = RV_BUF_INIT(RV_STORE_MAX_META),
                         .edges = RV_BUF_INIT(RV_STORE_MAX_META)};
-    write_fields(g, p, &t->fields);
+    int rc = write_fields(st, at, g, p, &t->fields, err);
     write_common(g, "metadata", p->metadata, "{}", &t->metadata);
     write_common(g, "tags", p->tags, "[]", &t->tags);
     write_common(g, "graph_edges", p->edges, "[]", &t->edges);
-    int rc = rv_buf_check(&t->fields, "columns of the row", err);
+    if (rc == 0)
+        rc = rv_buf_check(&t->fields, "columns of the row", err);
     if (rc == 0)
         rc = rv_buf_check(&t->metadata, "metadata", err);
     if (rc == 0)
@@ -195,9 +251,13 @@ static int make_texts(const struct rv_entity_given *g, const struct present *p, 
 static int write_row(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *g,
                      const char *owner, struct present *p, int64_t now_us, rv_err **err)
 {
+    const struct rv_place at = rv_entity_place(g->kind, scope->tenant, owner, g->id);
+    const char *level = NULL;
     struct texts t;
-    int rc = make_texts(g, p, &t, err);
+    int rc = make_texts(st, &at, g, p, &t, err);
 
+    if (rc == 0)
+        rc = rv_vault_level(st, scope->tenant, &level, err);
     if (rc == 0) {
         rv_sql_stmt *stmt = rv_sql_use(st, p->is_there ? SQL_SET_ENTITY : SQL_ADD_ENTITY);
         if (p->is_there) {
@@ -211,10 +271,10 @@ static int write_row(struct sql_store *st, const struct rv_store_scope *scope, c
         rv_sql_text(stmt, 5, word_of(g, "name", p->name));
         rv_sql_text(stmt, 6, about_of(g, p));
         rv_sql_text(stmt, 7, rv_buf_cstr(&t.fields));
-        rv_sql_text(stmt, 8, rv_buf_cstr(&t.metadata));
+        rv_secret_bind(stmt, 8, SQL_TEXT, &at, "metadata", rv_buf_str(&t.metadata));
         rv_sql_text(stmt, 9, rv_buf_cstr(&t.tags));
         rv_sql_text(stmt, 10, rv_buf_cstr(&t.edges));
-        rv_sql_text(stmt, 11, word_of(g, "encryption_level", p->level));
+        rv_sql_text(stmt, 11, level ? level : word_of(g, "encryption_level", p->level));
         rv_sql_int(stmt, 12, now_us);
         rc = p->is_there ? rv_sql_run(stmt, "write a row", err) : rv_sql_run_new(stmt, &p->key, "write a row", err);
     }
@@ -381,6 +441,45 @@ int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, cons
     while (rv_store_repeats(s, &rc, err));
     return rv_store_leave_write(s, rc, err);
 }
+
+/* --- Dates --- */
+
+static int redate_one(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_change *c,
+                      rv_err **err)
+{
+    struct rv_entity_found found;
+    int rc = rv_entity_see(st, scope, c->kind, c->id, &found, err);
+
+    if (rc == 0)
+        rc = rv_entity_check_owner(scope, found.tenant, found.user, err);
+    if (rc == 0) {
+        rv_sql_stmt *stmt = rv_sql_use(st, SQL_REDATE_ENTITY);
+        rv_sql_int(stmt, 1, found.key);
+        rv_sql_int(stmt, 2, c->now_us);
+        rc = rv_sql_run(stmt, "date a row", err);
+    }
+    json_object_put(found.row);
+    return rc;
+}
+
+int rv_store_redate_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
+                           int64_t now_us, rv_err **err)
+{
+    struct rv_store_scope sc;
+    struct rv_entity_change c;
+    int rc = rv_entity_check_change(scope, kind, id, now_us, &sc, &c, err);
+
+    if (rc == 0 && c.kind->place != RV_PLACE_ENTITIES)
+        rc = rv_entity_fail_place(c.kind, err);
+    if ((rc = rv_store_enter_write(s, rc, "date entity", err)) != 0)
+        return rc;
+    do
+        rc = redate_one(s->sql, &sc, &c, err);
+    while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
+}
+
+/* --- Deleting by name --- */
 
 #define AT_ONCE 100 /* rows of one name that are deleted between two looks */
 

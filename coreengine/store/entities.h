@@ -45,7 +45,12 @@ RV_MUST_CHECK int rv_store_put_entities(rv_store *s, const struct rv_store_scope
 /** Mark a row as deleted; nothing finds it any more, until it is written again. RV_E_NOT_FOUND; RV_E_DENIED. */
 RV_MUST_CHECK int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind,
                                          const char *id, int64_t now_us, rv_err **err);
-/** The same of all rows of that name (bytes) that the caller may delete. *n (may be NULL): how many. RV_E_NOT_FOUND. */
+/** Make it a row of now: created_at and updated_at become now_us. For what happens again, such as a reminder.
+ *  RV_E_NOT_FOUND; RV_E_DENIED. */
+RV_MUST_CHECK int rv_store_redate_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind,
+                                         const char *id, int64_t now_us, rv_err **err);
+/** Delete all rows of that name (bytes) that the caller may delete, as rv_store_delete_entity(). *n (may be NULL): how
+ * many. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_store_delete_entities_named(rv_store *s, const struct rv_store_scope *scope, const char *kind,
                                                  const char *name, int64_t now_us, int64_t *n, rv_err **err);
 /** Put the members of patch (an object or NULL) into a row's metadata, whole, then take the named ones out; one

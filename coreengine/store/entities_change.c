@@ -46,25 +46,28 @@ int rv_entity_check_change(const struct rv_store_scope *scope, const char *kind_
 /* --- Metadata, edges: a column of a row in whichever table --- */
 
 /* json NULL: it stays. */
-static int set_column(struct sql_store *st, const struct rv_kind *kind, int64_t key, const char *column,
-                      const rv_buf *json, int64_t now_us, rv_err **err)
+static int set_column(struct sql_store *st, const struct rv_entity_change *c, const struct rv_entity_found *found,
+                      const char *column, const rv_buf *json, rv_err **err)
 {
     static const char *const tables[] = {[RV_PLACE_ENTITIES] = "entities",
                                          [RV_PLACE_SESSIONS] = "sessions",
                                          [RV_PLACE_MESSAGES] = "messages",
                                          [RV_PLACE_SCHEMAS] = "schemas"};
+    const struct rv_kind *kind = c->kind;
+    const struct rv_place at = rv_entity_place(kind, found->tenant, found->user, c->id);
+    bool is_secret = strcmp(column, "metadata") == 0 && kind->place != RV_PLACE_SCHEMAS;
     rv_buf sql = RV_BUF_INIT(1000);
 
     rv_buf_printf(&sql, "UPDATE %s SET %s = %s, updated_us = ?3 WHERE key = ?1", tables[kind->place], column,
                   json ? "?2" : column);
     rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
     rv_buf_fini(&sql);
-    rv_sql_int(stmt, 1, key);
-    if (json && kind->place == RV_PLACE_SESSIONS && strcmp(column, "metadata") == 0)
-        rv_sql_str(stmt, 2, rv_buf_str(json)); /* bytes there */
+    rv_sql_int(stmt, 1, found->key);
+    if (json && is_secret) /* bytes in sessions */
+        rv_secret_bind(stmt, 2, kind->place == RV_PLACE_SESSIONS ? SQL_STR : SQL_TEXT, &at, column, rv_buf_str(json));
     else if (json)
         rv_sql_text(stmt, 2, rv_buf_cstr(json));
-    rv_sql_int(stmt, 3, now_us);
+    rv_sql_int(stmt, 3, c->now_us);
     int rc = rv_sql_run(stmt, "write a row", err);
     rv_sql_finish(stmt);
     return rc;
@@ -80,10 +83,14 @@ static int see_to_change(struct sql_store *st, const struct rv_store_scope *scop
     if (rc == 0)
         rc = rv_entity_check_owner(scope, found->tenant, found->user, err);
     if (rc == 0)
-        rc = set_column(st, c->kind, found->key, column, NULL, c->now_us, err);
+        rc = set_column(st, c, found, column, NULL, err);
     json_object_put(found->row);
     found->row = NULL;
-    return rc < 0 ? rc : rv_entity_at(st, c->kind, found->key, &found->row, err);
+    st->reveals = true; /* what stays as it is is encrypted once more */
+    if (rc == 0)
+        rc = rv_entity_at(st, c->kind, found->key, &found->row, err);
+    st->reveals = false;
+    return rc;
 }
 
 static int check_place(const struct rv_kind *kind, rv_err **err)
@@ -107,7 +114,7 @@ static int merge_metadata(struct sql_store *st, const struct rv_store_scope *sco
     if (rc == 0)
         rc = rv_store_merge(rv_buf_str(&old), patch, remove, n_remove, becomes, err);
     if (rc == 0)
-        rc = set_column(st, c->kind, found.key, "metadata", becomes, c->now_us, err);
+        rc = set_column(st, c, &found, "metadata", becomes, err);
     json_object_put(found.row);
     rv_buf_fini(&old);
     return rc;
@@ -164,7 +171,7 @@ static int merge_edges(struct sql_store *st, const struct rv_store_scope *scope,
         rc = rv_buf_check(&text, "graph_edges", err);
     }
     if (rc == 0)
-        rc = set_column(st, c->kind, found.key, "graph_edges", &text, c->now_us, err);
+        rc = set_column(st, c, &found, "graph_edges", &text, err);
     json_object_put(merged);
     json_object_put(found.row);
     rv_buf_fini(&text);

@@ -7,6 +7,7 @@
 #include "coreengine/match/match.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/store_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 /* --- entity_columns.c --- */
 /* A row that was given, checked: values as they are kept. */
@@ -35,6 +36,8 @@ RV_MUST_CHECK int rv_entity_put(struct sql_store *st, const struct rv_store_scop
                                 const struct rv_entity_given *g, int64_t now_us, json_object *out, rv_err **err);
 
 /* --- entity_rows.c --- */
+/** Where the texts of a row are that is no message. */
+struct rv_place rv_entity_place(const struct rv_kind *kind, const char *tenant, const char *user, const char *id);
 /** The statement that reads a row by its key, bound. */
 rv_sql_stmt *rv_entity_use(struct sql_store *st, const struct rv_kind *kind, int64_t row);
 /** A row of RV_SQL_ROWS_*, as it travels. out is the caller's. */

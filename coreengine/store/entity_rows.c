@@ -63,9 +63,55 @@ static int set_json(json_object *row, const char *name, rv_str text, json_type t
     return rv_json_set_take(row, name, v, err);
 }
 
-/* A kind's own columns that have columns of the table. */
-static int set_columns(json_object *row, const struct rv_kind *kind, rv_sql_stmt *stmt, rv_err **err)
+/* --- Texts that may be encrypted --- */
+
+struct rv_place rv_entity_place(const struct rv_kind *kind, const char *tenant, const char *user, const char *id)
 {
+    return (struct rv_place){tenant, kind->name, {user, id, NULL}, 0, false};
+}
+
+/* Where the row of a statement is. */
+static int place_of(const struct rv_kind *kind, rv_sql_stmt *stmt, struct rv_place *out, rv_err **err)
+{
+    bool lacked = false;
+    const char *id = rv_sql_text_at(stmt, 1, &lacked), *tenant = rv_sql_text_at(stmt, 2, &lacked),
+               *user = rv_sql_text_at(stmt, 3, &lacked);
+
+    *out = rv_entity_place(kind, tenant, user, id);
+    if (kind->place == RV_PLACE_MESSAGES)
+        *out = (struct rv_place){tenant, "messages", {user, rv_sql_text_at(stmt, 11, &lacked), id}, 0, false};
+    return lacked ? RV_FAIL(err, RV_E_NOMEM, "read a row") : 0;
+}
+
+/* What a client is shown of an object that it has to decrypt itself. */
+static int set_secret(json_object *row, const char *name, rv_str kept, rv_err **err)
+{
+    json_object *v = json_object_new_object();
+    int rc = v ? rv_json_set_str(v, "encrypted", kept, err) : RV_FAIL(err, RV_E_NOMEM, "read %s", name);
+
+    if (rc == 0)
+        return rv_json_set_take(row, name, v, err);
+    json_object_put(v);
+    return rc;
+}
+
+/* A column that is JSON of that type. */
+static int set_json_at(json_object *row, const char *name, rv_sql_stmt *stmt, int at, const struct rv_place *place,
+                       json_type type, rv_err **err)
+{
+    rv_str text;
+    int rc = rv_secret_at(stmt, at, place, name, &text, err);
+
+    if (rc < 0)
+        return rc;
+    return rv_secret_is(text) ? set_secret(row, name, text, err) : set_json(row, name, text, type, err);
+}
+
+/* A kind's own columns that have columns of the table. */
+static int set_columns(json_object *row, const struct rv_kind *kind, rv_sql_stmt *stmt, const struct rv_place *place,
+                       rv_err **err)
+{
+    rv_str text;
     int rc = 0;
 
     for (size_t i = 0; i < kind->n_fields && rc == 0; i++) {
@@ -76,9 +122,9 @@ static int set_columns(json_object *row, const struct rv_kind *kind, rv_sql_stmt
         else if (f->type == RV_KIND_INT)
             rc = rv_json_set_int(row, f->name, rv_sql_int_at(stmt, at), err);
         else if (is_json(f->type))
-            rc = set_json(row, f->name, rv_sql_str_at(stmt, at), json_type_of(f->type), err);
-        else
-            rc = rv_json_set_str(row, f->name, rv_sql_str_at(stmt, at), err);
+            rc = set_json_at(row, f->name, stmt, at, place, json_type_of(f->type), err);
+        else if ((rc = rv_secret_at(stmt, at, place, f->name, &text, err)) == 0)
+            rc = rv_json_set_str(row, f->name, text, err);
     }
     return rc;
 }
@@ -100,7 +146,27 @@ static int set_field(json_object *row, const struct rv_kind_field *f, json_objec
     return v ? rv_json_set_ref(row, f->name, v, err) : set_fallback(row, f, err);
 }
 
-static int set_fields(json_object *row, const struct rv_kind *kind, rv_sql_stmt *stmt, rv_err **err)
+/* The same of a text that may be encrypted. */
+static int set_secret_field(json_object *row, const struct rv_kind_field *f, json_object *v, struct sql_store *st,
+                            const struct rv_place *place, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(2 * RV_ENTITY_MAX_BYTES);
+    json_object *plain = NULL;
+    int rc = rv_secret_read(st, place, f->name, rv_json_str(v), &text, err);
+
+    if (rc == 0 && rv_secret_is(rv_buf_str(&text)) && is_json(f->type)) {
+        rc = set_secret(row, f->name, rv_buf_str(&text), err);
+    } else if (rc == 0) {
+        plain = json_object_new_string_len(rv_buf_cstr(&text), (int)text.len);
+        rc = plain ? set_field(row, f, plain, err) : RV_FAIL(err, RV_E_NOMEM, "read %s", f->name);
+        json_object_put(plain);
+    }
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int set_fields(json_object *row, const struct rv_kind *kind, rv_sql_stmt *stmt, const struct rv_place *place,
+                      rv_err **err)
 {
     bool lacked = false;
     json_object *fields = rv_entity_parse(rv_sql_str_at(stmt, N_COMMON + 1), json_type_object, &lacked);
@@ -116,7 +182,8 @@ static int set_fields(json_object *row, const struct rv_kind *kind, rv_sql_stmt 
         }
         if (fields)
             json_object_object_get_ex(fields, f->name, &v);
-        rc = set_field(row, f, v, err);
+        bool may_be_secret = json_object_is_type(v, json_type_string) && rv_kind_encrypts(kind, f->name);
+        rc = may_be_secret ? set_secret_field(row, f, v, stmt->st, place, err) : set_field(row, f, v, err);
     }
     json_object_put(fields);
     return rc;
@@ -139,16 +206,20 @@ static int set_time(json_object *row, const char *name, int64_t us, rv_err **err
 
 static int fill(json_object *row, const struct rv_kind *kind, rv_sql_stmt *stmt, rv_err **err)
 {
-    int rc = set_word(row, "id", stmt, 1, err);
+    struct rv_place place;
+    int rc = place_of(kind, stmt, &place, err);
 
+    if (rc == 0)
+        rc = set_word(row, "id", stmt, 1, err);
     if (rc == 0)
         rc = set_word(row, "tenant_id", stmt, 2, err);
     if (rc == 0)
         rc = set_word(row, "user_id", stmt, 3, err);
     if (rc == 0)
-        rc = kind->place == RV_PLACE_ENTITIES ? set_fields(row, kind, stmt, err) : set_columns(row, kind, stmt, err);
+        rc = kind->place == RV_PLACE_ENTITIES ? set_fields(row, kind, stmt, &place, err)
+                                              : set_columns(row, kind, stmt, &place, err);
     if (rc == 0)
-        rc = set_json(row, "metadata", rv_sql_str_at(stmt, 4), json_type_object, err);
+        rc = set_json_at(row, "metadata", stmt, 4, &place, json_type_object, err);
     if (rc == 0)
         rc = set_json(row, "tags", rv_sql_str_at(stmt, 5), json_type_array, err);
     if (rc == 0)

@@ -49,6 +49,20 @@ static rv_str part(const rv_sql_stmt *stmt, int at)
     return (rv_str){"", 0};
 }
 
+/* One that a client has to decrypt itself is as if there was none. */
+static int read_metadata(rv_sql_stmt *stmt, const struct rv_key_hit *h, rv_str *out, rv_err **err)
+{
+    const struct rv_place at = rv_entity_place(h->kind, h->tenant, h->user, h->id);
+    int i = N_BEFORE;
+
+    while (i < N_BEFORE + 4 && rv_sql_is_null(stmt, i))
+        i += 2;
+    int rc = rv_secret_at(stmt, i, &at, "metadata", out, err);
+    if (rc == 0 && (!out->ptr || rv_secret_is(*out)))
+        *out = RV_STR_LIT("");
+    return rc;
+}
+
 static int keep(struct found *at, const struct rv_key_node *node, rv_err **err)
 {
     struct rv_key_node copy = *node;
@@ -65,19 +79,18 @@ static int keep(struct found *at, const struct rv_key_node *node, rv_err **err)
     return 0;
 }
 
-static int take(struct nodes *l, const rv_sql_stmt *stmt, rv_err **err)
+static int take(struct nodes *l, rv_sql_stmt *stmt, rv_err **err)
 {
     bool lacked = false;
-    const struct rv_key_node node = {.hit = {.kind = rv_kind_find(rv_sql_str_at(stmt, 0)),
-                                             .row = rv_sql_int_at(stmt, 1),
-                                             .tenant = rv_sql_text_at(stmt, 2, &lacked),
-                                             .user = rv_sql_text_at(stmt, 3, &lacked),
-                                             .key = rv_sql_text_at(stmt, 4, &lacked),
-                                             .id = rv_sql_text_at(stmt, 5, &lacked),
-                                             .summary = rv_sql_str_at(stmt, 6),
-                                             .updated_us = rv_sql_int_at(stmt, 7)},
-                                     .metadata = part(stmt, N_BEFORE),
-                                     .edges = part(stmt, N_BEFORE + 1)};
+    struct rv_key_node node = {.hit = {.kind = rv_kind_find(rv_sql_str_at(stmt, 0)),
+                                       .row = rv_sql_int_at(stmt, 1),
+                                       .tenant = rv_sql_text_at(stmt, 2, &lacked),
+                                       .user = rv_sql_text_at(stmt, 3, &lacked),
+                                       .key = rv_sql_text_at(stmt, 4, &lacked),
+                                       .id = rv_sql_text_at(stmt, 5, &lacked),
+                                       .summary = rv_sql_str_at(stmt, 6),
+                                       .updated_us = rv_sql_int_at(stmt, 7)},
+                               .edges = part(stmt, N_BEFORE + 1)};
     const struct rv_key_hit *h = &node.hit;
 
     if (lacked)
@@ -87,7 +100,8 @@ static int take(struct nodes *l, const rv_sql_stmt *stmt, rv_err **err)
     int at = rv_index_get(&l->keys, rv_str_of(h->key));
     if (at < 0 || (l->list[at].own && rv_key_compare(&l->list[at].node.hit, h) <= 0))
         return 0;
-    return keep(&l->list[at], &node, err);
+    int rc = read_metadata(stmt, h, &node.metadata, err);
+    return rc < 0 ? rc : keep(&l->list[at], &node, err);
 }
 
 static int read_rows(struct sql_store *st, const struct rv_store_scope *scope, const rv_buf *json, struct nodes *l,

@@ -53,6 +53,13 @@ static bool is_state(const struct postgres *st, const char *begin)
     return strncmp(st->state, begin, strlen(begin)) == 0;
 }
 
+/* A text that grows beyond what the server can hold is an "internal error" there. */
+static bool needs_memory(const struct postgres *st)
+{
+    return is_state(st, "53") || is_state(st, "54") ||
+           (is_state(st, "XX000") && strstr(st->refused, "invalid memory alloc request size"));
+}
+
 /* What the server said of the statement; of anything else the error stays. */
 static int refuse(const struct pg_asking *a, int rc, rv_err **err)
 {
@@ -61,7 +68,7 @@ static int refuse(const struct pg_asking *a, int rc, rv_err **err)
 
     if (!st->conn || !st->state[0])
         return rc;
-    for (size_t i = 0; i < RV_COUNT(ours); i++)
+    for (size_t i = 0; i < RV_COUNT(ours) && !needs_memory(st); i++)
         if (is_state(st, ours[i]))
             return rc;
     if (err) {
@@ -73,7 +80,7 @@ static int refuse(const struct pg_asking *a, int rc, rv_err **err)
         rv_err_hint(err, "read fewer rows: WHERE created_at > now() - interval '7 days'");
         return RV_E_TIMEOUT;
     }
-    if (is_state(st, "53") || is_state(st, "54")) {
+    if (needs_memory(st)) {
         RV_FAIL(err, RV_E_LIMIT, "the statement needs more memory than there is: %s", st->refused);
         rv_err_hint(err, "shorten texts: left(content, 1000)");
         return RV_E_LIMIT;
@@ -292,7 +299,7 @@ int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, 
     a.until_ns = rv_pg_now_ns() + rows->ask->max_ms * MS;
     a.args[0] = scope->tenant;
     a.args[1] = scope->user;
-    rv_ask_write(scope, rows->ask->sql, st->schema, &text);
+    rv_ask_write(scope, rows->ask->sql, st->schema, rows->hides, &text);
     a.n_args = !strstr(rv_buf_cstr(&text), "$1") ? 0 : scope->user ? 2 : 1;
     rc = rv_buf_check(&text, "statement", err);
     if (rc == 0)

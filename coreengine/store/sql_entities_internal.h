@@ -50,6 +50,7 @@
                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12)")                                  \
     X(SET_ENTITY, "UPDATE entities SET name = ?5, about = ?6, fields = ?7, metadata = ?8, tags = ?9,"                  \
                   " graph_edges = ?10, encryption_level = ?11, updated_us = ?12, deleted_us = NULL WHERE key = ?1")    \
+    X(REDATE_ENTITY, "UPDATE entities SET created_us = ?2, updated_us = ?2 WHERE key = ?1")                            \
     X(DELETE_ENTITY, "UPDATE entities SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                            \
     X(NAMED_ENTITIES, "SELECT key, user_id FROM entities WHERE tenant_id = ?1 AND kind = ?2 AND name = ?3"             \
                       " AND (?4 IS NULL OR user_id = ?4) AND deleted_us IS NULL ORDER BY key")                         \

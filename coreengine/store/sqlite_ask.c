@@ -313,7 +313,7 @@ int rv_sqlite_ask(struct sql_store *base, const struct rv_store_scope *scope, st
 
     if (rc < 0)
         return rc;
-    rv_ask_write(scope, rows->ask->sql, NULL, &text);
+    rv_ask_write(scope, rows->ask->sql, NULL, rows->hides, &text);
     rc = rv_buf_check(&text, "statement", err);
     if (rc == 0) {
         guard(&g, db, &clock);

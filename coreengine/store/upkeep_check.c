@@ -96,6 +96,8 @@ static int check_objects(struct rv_report *r, rv_sql_stmt *stmt, const char *con
     for (int i = 0; names[i]; i++) {
         rv_str json = rv_sql_str_at(stmt, i + 1);
         rv_err *why = NULL;
+        if (rv_secret_is(json)) /* rv_encryption_check() looks at it */
+            continue;
         int rc = json.ptr ? rv_store_check_object("text", json, RV_STORE_MAX_BODY, &why) : 0;
         bool lacks = rc < 0 && rv_err_is(why, RV_E_NOMEM);
         rv_err_free(why);
@@ -259,7 +261,7 @@ static const struct {
      .names = {"tags", "graph_edges"}},
     {.sql =
          "SELECT 'row \"' || id || '\" of ' || kind || ' has an impossible number' FROM entities WHERE created_us < 0"
-         " OR updated_us < created_us OR deleted_us < 0",
+         " OR updated_us < 0 OR deleted_us < 0" /* a clock may be set back between two writes */,
      .each = complain},
     NO_ROW("entities", "k.kind NOT IN ('sessions', 'schemas')"),
     NO_ROW("sessions", "k.kind = 'sessions'"),
@@ -414,6 +416,8 @@ int rv_upkeep_check(struct sql_store *st, rv_err **err)
 
     if (rc == 0)
         rc = look_at_all(&r, err);
+    if (rc == 0)
+        rc = rv_encryption_check(&r, err);
     rv_sql_end_read(st, began);
     if (rc == 0)
         rc = rv_buf_check(&r.text, "list of damages", err);

@@ -286,6 +286,15 @@ int rv_vault_mode(struct sql_store *st, const char *tenant, enum rv_encryption_m
     return rc;
 }
 
+int rv_vault_key(struct sql_store *st, const char *tenant, char id[RV_ENCRYPTION_ID], rv_err **err)
+{
+    const struct rule *r = NULL;
+    int rc = rule_of(st, tenant, &r, err);
+
+    snprintf(id, RV_ENCRYPTION_ID, "%s", rc == 0 && r && r->mode >= RV_ENCRYPTION_PLATFORM ? r->key : "");
+    return rc;
+}
+
 int rv_vault_level(struct sql_store *st, const char *tenant, const char **out, rv_err **err)
 {
     enum rv_encryption_mode mode = RV_ENCRYPTION_NONE;

@@ -56,6 +56,8 @@ void rv_secret_key(rv_str kept, char id[RV_ENCRYPTION_ID]);
 RV_MUST_CHECK int rv_vault_is_used(struct sql_store *st, bool *out, rv_err **err);
 /** What the mode of a tenant is now; of the store's own writes of the present transaction. */
 RV_MUST_CHECK int rv_vault_mode(struct sql_store *st, const char *tenant, enum rv_encryption_mode *out, rv_err **err);
+/** The key that encrypts what is written of a tenant now; "": it is plain. */
+RV_MUST_CHECK int rv_vault_key(struct sql_store *st, const char *tenant, char id[RV_ENCRYPTION_ID], rv_err **err);
 /** The same as the column encryption_level of a row that is written now has it; NULL: there is no rule. */
 RV_MUST_CHECK int rv_vault_level(struct sql_store *st, const char *tenant, const char **out, rv_err **err);
 void rv_vault_free(struct rv_vault *v);
@@ -66,6 +68,10 @@ RV_MUST_CHECK int rv_vault_wrap(const rv_keyring *ring, const char *tenant, cons
                                 const unsigned char key[RV_CIPHER_KEY], rv_buf *out, rv_err **err);
 RV_MUST_CHECK int rv_vault_unwrap(const rv_keyring *ring, const char *tenant, const char *id, const char *master,
                                   rv_str wrapped, unsigned char key[RV_CIPHER_KEY], rv_err **err);
+
+/** Report encrypted texts that do not decrypt; those whose master key is not given are passed over. */
+struct rv_report;
+RV_MUST_CHECK int rv_encryption_check(struct rv_report *report, rv_err **err);
 
 /* For sql.c. */
 RV_MUST_CHECK int rv_secrets_check(rv_sql_stmt *stmt, rv_err **err);

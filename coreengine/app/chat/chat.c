@@ -487,27 +487,33 @@ int rv_app_chat_open(struct rv_app_chat *c, rv_err **err)
     return rc == 0 ? open_engine(c, err) : rc;
 }
 
+void chat_fill_opts(const struct rv_app_chat *c, const struct rv_store_scope *scope, const char *session,
+                    const char *agent, struct rv_chat_opts *opts)
+{
+    opts->engine = c->engine;
+    opts->store = c->store;
+    opts->owner = c->owner;
+    opts->plugins = c->loaded.plugins;
+    opts->agents = c->agents;
+    opts->script = c->loaded.script;
+    opts->settings = c->settings;
+    opts->agent = agent;
+    opts->capabilities = c->capabilities;
+    opts->n_capabilities = c->n_capabilities;
+    opts->context.user_id = scope->user;
+    opts->context.tenant_id = scope->tenant;
+    opts->context.session_id = session;
+    if (!opts->context.client_id)
+        opts->context.client_id = c->app->client;
+}
+
 int rv_app_chat_enter(struct rv_app_chat *c, const char *session, const char *agent, rv_err **err)
 {
     struct rv_chat_opts opts = c->opts;
     rv_chat *chat = NULL;
 
-    opts.engine = c->engine;
-    opts.store = c->store;
-    opts.owner = c->owner;
-    opts.plugins = c->loaded.plugins;
-    opts.agents = c->agents;
-    opts.script = c->loaded.script;
-    opts.settings = c->settings;
+    chat_fill_opts(c, &c->app->scope, session, agent, &opts);
     opts.services = c->services.app ? &c->services.exec : rv_app_services_init(&c->services, c->app);
-    opts.agent = agent;
-    opts.capabilities = c->capabilities;
-    opts.n_capabilities = c->n_capabilities;
-    opts.context.user_id = c->app->scope.user;
-    opts.context.tenant_id = c->app->scope.tenant;
-    opts.context.session_id = session;
-    if (!opts.context.client_id)
-        opts.context.client_id = c->app->client;
     int rc = rv_chat_new(&opts, &chat, err);
     if (rc < 0)
         return rc;

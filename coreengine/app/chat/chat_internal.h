@@ -66,7 +66,8 @@ struct rv_chat {
     int64_t began_us;
     /* The turn under way, or the last one. */
     enum chat_step step;
-    bool tells; /* on_turn is told of its end; else its caller waits */
+    bool tells;       /* on_turn is told of its end; else its caller waits */
+    bool is_unwanted; /* it was cancelled: also runs of it that begin later */
     rv_buf message;
     struct chat_left left;
     struct chat_session session;
@@ -80,6 +81,9 @@ struct rv_chat {
 };
 
 struct rv_store_scope chat_scope(const rv_chat *chat);
+/** What a chat has of the one that is open, for that scope. */
+void chat_fill_opts(const struct rv_app_chat *c, const struct rv_store_scope *scope, const char *session,
+                    const char *agent, struct rv_chat_opts *opts);
 
 /* pipeline.c */
 /** The pipeline of that agent as its document is now. RV_E_NOT_FOUND, RV_E_INVALID. Borrowed from the chat. */

@@ -300,7 +300,10 @@ int chat_run(rv_chat *chat, const struct chat_call *call, rv_err **err)
         return rc;
     }
     const struct rv_exec_opts x = chat_exec_opts(chat);
-    return rv_engine_start(chat->opts.engine, &x, env, NULL, &chat->exec, err);
+    rc = rv_engine_start(chat->opts.engine, &x, env, NULL, &chat->exec, err);
+    if (rc == 0 && chat->is_unwanted)
+        rv_exec_cancel(chat->exec);
+    return rc;
 }
 
 /* --- the turn --- */
@@ -400,6 +403,7 @@ static int say(rv_chat *chat, rv_str message, bool tells, rv_err **err)
     chat_end_turn(chat);
     chat->turn = (struct rv_chat_turn){0};
     chat->tells = tells;
+    chat->is_unwanted = false;
     rv_buf_clear(&chat->message);
     rv_buf_add_str(&chat->message, message);
     rc = rv_buf_check(&chat->message, "the message", err);
@@ -422,6 +426,7 @@ static int reply(rv_chat *chat, const struct rv_response *response, bool tells, 
         return RV_FAIL(err, RV_E_STATE, "the chat waits for no answer");
     chat->turn = (struct rv_chat_turn){0};
     chat->tells = tells;
+    chat->is_unwanted = false;
     rv_exec_free(chat->exec);
     chat->exec = NULL;
     rv_journal_free(chat->journal);
@@ -482,4 +487,13 @@ int rv_chat_check_answer(const rv_chat *chat, const struct rv_response *response
 int rv_chat_begin(rv_chat *chat, rv_str message, const struct rv_response *response, rv_err **err)
 {
     return response ? reply(chat, response, true, err) : say(chat, message, true, err);
+}
+
+void rv_chat_cancel(rv_chat *chat)
+{
+    if (chat->step == CHAT_RESTS)
+        return;
+    chat->is_unwanted = true;
+    if (chat->exec && chat->step != CHAT_SETTLES)
+        rv_exec_cancel(chat->exec);
 }

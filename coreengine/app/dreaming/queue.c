@@ -106,6 +106,7 @@ static int add_task(rv_store *store, const struct rv_store_scope *scope, const s
     rv_buf payload = RV_BUF_INIT(MAX_PAYLOAD);
     rv_jw w = rv_jw_on(&payload);
     char id[RV_ID_MAX], day[RV_TIME_MAX], key[RV_STORE_MAX_ID + 1];
+    const char *need = "capability:" RV_APP_BUILT_IN; /* gathers, and keeps */
     struct rv_enqueued done = {.is_new = false};
 
     rv_time_format(what->day_us, day);
@@ -124,6 +125,8 @@ static int add_task(rv_store *store, const struct rv_store_scope *scope, const s
                                      .user = scope->user,
                                      .type = RV_DREAM_TASK,
                                      .key = key,
+                                     .needs = &need,
+                                     .n_needs = 1,
                                      .payload = rv_buf_str(&payload),
                                      .max_retries = RV_UNSET,
                                      .now_us = now_us};

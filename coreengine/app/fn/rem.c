@@ -59,6 +59,8 @@ static void write_parameters(rv_jw *out, const struct rv_rem_query *q)
         rv_jw_kv_int(out, "limit", q->limit);
         write_double(out, "min_similarity", q->min_similarity);
         write_str(out, "category", q->category);
+        if (q->rank != RV_REM_RANK_UNSAID)
+            rv_jw_kv_text(out, "rank", rv_rem_rank_word(q->rank));
         break;
     case RV_REM_FUZZY:
         rv_jw_kv_str(out, "query_text", q->text);

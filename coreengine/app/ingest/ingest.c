@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coreengine/app/ingest/ingest_internal.h"
+#include "coreengine/app/memory.h"
 #include "coreengine/app/past.h"
 #include "coreengine/match/pages.h"
 
@@ -192,6 +193,19 @@ static int put(const struct ingest *in, const char *kind, json_object *const *ro
     return n > 0 ? rv_store_put_entities(in->opts->store, &in->own, &put, NULL, err) : 0;
 }
 
+/* With the session in which the file can be talked about. */
+static int put_moment(const struct ingest *in, json_object *moment, int64_t now_us, rv_err **err)
+{
+    const struct rv_app_moment_session what = {
+        .moment = moment, .session = in->opts->session, .now_us = now_us, .rand = rv_rand_system()};
+    char session[RV_STORE_MAX_ID + 1];
+    json_object *row = NULL;
+    int rc = rv_app_moment_session(in->opts->store, &in->own, &what, session, &row, err);
+
+    json_object_put(row);
+    return rc;
+}
+
 static int write_rows(const struct ingest *in, const struct page *page, const struct page_rows *rows, bool is_old,
                       int64_t now_us, rv_err **err)
 {
@@ -208,7 +222,7 @@ static int write_rows(const struct ingest *in, const struct page *page, const st
         if (rc == 0 && is_old)
             rc = delete_tail(in, page, rows->n_chunks, now_us, err);
         if (rc == 0)
-            rc = put(in, "moments", &rows->moment, 1, now_us, err);
+            rc = put_moment(in, rows->moment, now_us, err);
         rc = rv_store_end(s, rc, err);
     } while (rc < 0 && rv_store_again(s, err));
     return rc;

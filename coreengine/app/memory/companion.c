@@ -77,6 +77,14 @@ static int add_upload(json_object *metadata, const struct pair *p, rv_err **err)
     int rc = list ? 0 : rv_json_set_take(metadata, "uploads", json_object_new_array(), err);
 
     list = rc == 0 ? rv_json_get_arr(metadata, "uploads") : NULL;
+    for (size_t i = 0; rc == 0 && i < json_object_array_length(list); i++) {
+        json_object *one = json_object_array_get_idx(list, i);
+        if (json_object_is_type(one, json_type_object) &&
+            strcmp(text_of(one, "moment_id"), text_of(p->about, "moment_id")) == 0)
+            return json_object_array_put_idx(list, i, json_object_get(p->about)) == 0
+                       ? 0
+                       : RV_FAIL(err, RV_E_NOMEM, "note a moment");
+    }
     if (rc == 0 && json_object_array_length(list) >= MAX_UPLOADS)
         return RV_FAIL(err, RV_E_LIMIT, "session \"%s\" has %d uploads already", p->session, MAX_UPLOADS);
     return rc == 0 ? rv_json_push_ref(list, p->about, err) : rc;
@@ -163,11 +171,51 @@ static int change_session(rv_store *store, struct pair *p, const struct rv_sessi
     return rc;
 }
 
+static int see_moment(void *self, json_object *row, rv_err **err)
+{
+    struct pair *p = self;
+    const char *session = text_of(row, "source_session_id");
+
+    (void)err;
+    if (strcmp(text_of(row, "user_id"), p->owner.user) != 0)
+        return 0;
+    if (session[0] && strlen(session) <= RV_STORE_MAX_ID)
+        snprintf(p->session, sizeof p->session, "%s", session);
+    return RV_STORE_ENOUGH;
+}
+
+/* A moment that is written again stays in the session that it has, if it is still there. */
+static int find_session(rv_store *store, struct pair *p, rv_err **err)
+{
+    const struct rv_entity_filter filter = {.name = text_of(p->what->moment, "name"), .limit = RV_ENTITY_MAX_FIND};
+    char fresh[RV_STORE_MAX_ID + 1];
+    struct rv_session_row row = {0};
+    rv_err *cause = NULL;
+
+    memcpy(fresh, p->session, sizeof fresh);
+    int rc = rv_store_find_entities(store, &p->owner, "moments", &filter, see_moment, p, err);
+    if (rc < 0 || strcmp(fresh, p->session) == 0)
+        return rc;
+    rc = rv_store_get_session(store, &p->owner, p->session, &row, &cause);
+    if (rc == RV_E_NOT_FOUND) {
+        memcpy(p->session, fresh, sizeof fresh);
+        rv_err_free(cause);
+        return 0;
+    }
+    if (rc < 0)
+        *err = cause;
+    rv_session_row_fini(&row);
+    return rc;
+}
+
 static int write_both(rv_store *store, struct pair *p, rv_err **err)
 {
     struct rv_session_row row = {0};
     rv_err *cause = NULL;
-    int rc = put_moment(store, p, err);
+    int rc = p->what->session ? 0 : find_session(store, p, err);
+
+    if (rc == 0)
+        rc = put_moment(store, p, err);
 
     if (rc < 0)
         return rc;
@@ -197,9 +245,14 @@ int rv_app_moment_session(rv_store *store, const struct rv_store_scope *scope, c
     rv_uuid_text(bytes, 4, p.session);
     if (what->session)
         snprintf(p.session, sizeof p.session, "%s", what->session);
-    int rc = rv_store_begin(store, err);
+    bool in_group = rv_store_in_group(store);
+    int rc = in_group ? 0 : rv_store_begin(store, err);
     if (rc == 0)
-        rc = rv_store_end(store, write_both(store, &p, err), err);
+        rc = write_both(store, &p, err);
+    else
+        in_group = true; /* nothing was begun */
+    if (!in_group)
+        rc = rv_store_end(store, rc, err);
     if (rc == 0) {
         memcpy(session, p.session, strlen(p.session) + 1);
         *out = json_object_get(p.row);

@@ -137,7 +137,7 @@ static int write_rows(const struct app_ask *a, const struct rv_entities_put *put
     json_object_put(rows);
     rc = write_links(a, &w, err);
     rv_jw_obj_end(&w);
-    return rc;
+    return rc == 0 ? rv_buf_check(answer, "answer of a service", err) : rc;
 }
 
 /* Everything, or nothing. */

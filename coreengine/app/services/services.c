@@ -23,6 +23,7 @@ static const struct row {
     {"entities.merge_metadata", app_entities_merge_metadata, false},
     {"entities.put", app_entities_put, false},
     {"files.read", app_files_read, true},
+    {"moments.put", app_moments_put, false},
     {"query", app_query, false},
     {"quotas.take", app_quotas_take, false},
     {"schedules.add", app_schedules_add, false},

@@ -42,6 +42,7 @@ RV_MUST_CHECK int app_entities_merge_edges(const struct app_ask *a, rv_jw *w, rv
 RV_MUST_CHECK int app_entities_get(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_find(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_lookup(const struct app_ask *a, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int app_moments_put(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_quotas_take(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_query(const struct app_ask *a, rv_jw *w, rv_err **err);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/app/dreaming/dreaming_internal.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/worker_internal.h"
 
@@ -194,20 +195,33 @@ static int read_result(struct work_taker *t, struct work_job *j, rv_err **err)
     return rc;
 }
 
+/* The id of the run of the n-th attempt. */
+static int name_run(struct work_job *j, int n, rv_err **err)
+{
+    const struct rv_store_scope scope = {j->task.tenant, j->task.user};
+
+    if (j->handler->dreams)
+        return rv_app_dream_id(&scope, &j->dream, n, j->run, err);
+    int len = n == 1 ? snprintf(j->run, sizeof j->run, RV_WORK_JOB_PREFIX "%s", j->task.id)
+                     : snprintf(j->run, sizeof j->run, RV_WORK_JOB_PREFIX "%s.%d", j->task.id, n);
+    return len < 0 || len >= (int)sizeof j->run
+               ? RV_FAIL(err, RV_E_LIMIT, "the id of the task is too long for the id of a run")
+               : 0;
+}
+
 int rv_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_row *out, rv_err **err)
 {
     for (int n = 1; n <= MAX_ATTEMPTS; n++) {
         rv_err *why = NULL;
-        int len = n == 1 ? snprintf(j->run, sizeof j->run, RV_WORK_JOB_PREFIX "%s", j->task.id)
-                         : snprintf(j->run, sizeof j->run, RV_WORK_JOB_PREFIX "%s.%d", j->task.id, n);
-        if (len < 0 || len >= (int)sizeof j->run) {
+        int rc = name_run(j, n, err);
+        if (rc < 0) {
             j->end = WORK_FATAL;
-            return RV_FAIL(err, RV_E_LIMIT, "the id of the task is too long for the id of a run");
+            return rc;
         }
-        int rc = rv_store_get_run(t->store, &j->app.scope, j->run, out, &why);
+        rc = rv_store_get_run(t->store, &j->app.scope, j->run, out, &why);
         if (rc == RV_E_NOT_FOUND) {
             rv_err_free(why);
-            rc = make_run(t, j, j->run, err);
+            rc = j->handler->dreams ? rv_work_dream_make(t, j, j->run, err) : make_run(t, j, j->run, err);
             return rc < 0 ? rc : rv_store_get_run(t->store, &j->app.scope, j->run, out, err);
         }
         if (rc < 0) {
@@ -288,12 +302,30 @@ static void take_response(struct work_job *j, rv_str response)
     json_object_put(o);
 }
 
+static void take_dream(struct work_job *j, enum rv_run_status status, const rv_envelope *env)
+{
+    json_object *o = NULL;
+
+    rv_app_dream_result(j->run, &j->dream, status, env, &j->result);
+    if (j->result.rc == 0 && rv_json_parse(rv_buf_str(&j->result), NULL, &o, NULL) == 0) {
+        rv_buf_clear(&j->result);
+        take_object(j, o);
+    } else {
+        fail(j, "the result of the dreaming cannot be read");
+    }
+    json_object_put(o);
+}
+
 void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
     rv_str response;
 
     rv_buf_clear(&j->result);
+    if (j->handler->dreams) {
+        take_dream(j, status, env);
+        return;
+    }
     if (!rv_app_has_answer(status, env)) {
         fail(j, f->termination_reason ? f->termination_reason : rv_run_status_text(status));
         return;

@@ -34,6 +34,7 @@ void rv_work_job_free(struct work_job *j)
     rv_journal_free(j->journal); /* gives the run up, if it is still the desk's */
     rv_app_loaded_fini(&j->loaded);
     rv_work_payload_fini(&j->payload);
+    json_object_put(j->asked);
     rv_buf_fini(&j->result);
     rv_buf_fini(&j->error);
     rv_task_row_fini(&j->task);

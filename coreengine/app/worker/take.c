@@ -9,6 +9,8 @@
 #include "coreengine/app/recover.h"
 #include "coreengine/app/worker/worker_internal.h"
 
+#define MAX_TAKEN 3 /* times that others take a run over while it is taken up */
+
 /* --- what there is to do --- */
 
 static int is_wanted(void *self, const struct rv_pending *p, rv_err **err)
@@ -100,11 +102,17 @@ static void give_up(struct work_job *j)
     j->journal = NULL;
 }
 
-/* Asked at once after the failure: giving the run up is a write of its own. */
-static bool may_try_again(struct work_taker *t, struct work_job *j, rv_err **err)
+/* Asked at once after the failure: giving the run up is a write of its own. A run that another process took over since
+ * it was read (RV_E_STATE) is read once more, and judged by that. */
+static bool may_try_again(struct work_taker *t, struct work_job *j, int rc, int *n_taken, rv_err **err)
 {
     bool may = rv_store_again(t->store, err);
 
+    if (!may && rc == RV_E_STATE && j->end == WORK_RUNS && ++*n_taken <= MAX_TAKEN) {
+        rv_err_free(*err);
+        *err = NULL;
+        may = true;
+    }
     give_up(j);
     return may;
 }
@@ -122,6 +130,11 @@ static int load(struct work_taker *t, struct work_job *j, const struct rv_run_ro
 
 static int find_run(struct work_taker *t, struct work_job *j, struct rv_run_row *row, rv_err **err)
 {
+    if (j->handler && j->handler->own) {
+        int done = rv_work_own(t, j, err);
+        if (done < 0 || j->end != WORK_RUNS)
+            return done;
+    }
     if (j->handler)
         return rv_work_handler_run(t, j, row, err);
     int rc = rv_work_read_payload(j->task.payload, &j->payload, err);
@@ -140,6 +153,9 @@ static void start_over(struct work_job *j, struct rv_run_row *row)
     rv_run_row_fini(row);
     *row = (struct rv_run_row){0};
     rv_work_payload_fini(&j->payload);
+    json_object_put(j->asked);
+    j->asked = NULL;
+    j->dream = (struct rv_app_dream){.agent = NULL};
     rv_buf_clear(&j->result);
     j->cancels = j->answers = j->is_apart = false;
     j->crashes = j->later_us = 0;
@@ -150,7 +166,7 @@ static void start_over(struct work_job *j, struct rv_run_row *row)
  * when this process has the run it keeps it. */
 static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *row, rv_err **err)
 {
-    int rc;
+    int rc, n_taken = 0;
 
     do {
         start_over(j, row);
@@ -159,7 +175,7 @@ static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *
             rc = judge(t, j, row, err);
         if (rc == 0 && j->end == WORK_RUNS && !j->is_apart)
             rc = take_over(t, j, err);
-    } while (rc < 0 && may_try_again(t, j, err));
+    } while (rc < 0 && may_try_again(t, j, rc, &n_taken, err));
     if (rc < 0 || j->end != WORK_RUNS || j->is_apart)
         return rc;
     do
@@ -173,7 +189,7 @@ static const struct work_handler *handler_of(const struct work_taker *t, const c
     for (size_t i = 0; i < t->n_handlers; i++)
         if (strcmp(t->handlers[i].type, type) == 0)
             return &t->handlers[i];
-    return NULL;
+    return rv_work_own_handler(type);
 }
 
 void rv_work_take_up(struct work_taker *t, struct work_job *j)

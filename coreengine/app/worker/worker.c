@@ -86,6 +86,7 @@ static void say_end(struct shell *s, const struct work_job *j)
 /* --- the end of a job --- */
 
 static void close_all(struct shell *s);
+static void drain(struct shell *s);
 
 static void maybe_end(struct shell *s)
 {
@@ -232,6 +233,53 @@ static void begin(struct shell *s, struct work_job *j)
     end_job(s, j);
 }
 
+/* --- drained by another thread --- */
+
+static void set_wake(struct shell *s, uv_async_t *wake)
+{
+    struct rv_worker_stop *stop = s->worker.opts->stop;
+
+    if (!stop)
+        return;
+    pthread_mutex_lock(&stop->lock);
+    stop->wake = wake;
+    if (wake && stop->is_wanted)
+        RV_IGNORE(uv_async_send(wake), "the handle is open");
+    pthread_mutex_unlock(&stop->lock);
+}
+
+static bool is_to_stop(const struct shell *s)
+{
+    struct rv_worker_stop *stop = s->worker.opts->stop;
+
+    if (!stop)
+        return false;
+    pthread_mutex_lock(&stop->lock);
+    bool wanted = stop->is_wanted;
+    pthread_mutex_unlock(&stop->lock);
+    return wanted;
+}
+
+void rv_worker_stop_init(struct rv_worker_stop *stop)
+{
+    *stop = (struct rv_worker_stop){.is_wanted = false};
+    pthread_mutex_init(&stop->lock, NULL);
+}
+
+void rv_worker_stop(struct rv_worker_stop *stop)
+{
+    pthread_mutex_lock(&stop->lock);
+    stop->is_wanted = true;
+    if (stop->wake)
+        RV_IGNORE(uv_async_send(stop->wake), "the handle is open");
+    pthread_mutex_unlock(&stop->lock);
+}
+
+void rv_worker_stop_fini(struct rv_worker_stop *stop)
+{
+    pthread_mutex_destroy(&stop->lock);
+}
+
 static void on_wake(uv_async_t *async)
 {
     struct shell *s = async->data;
@@ -245,7 +293,10 @@ static void on_wake(uv_async_t *async)
             rv_exec_cancel(j->exec);
     if (!s->is_over && rv_work_desk_heard_cancel(s->desk))
         rv_engine_look_for_cancels(s->worker.engine);
-    maybe_end(s);
+    if (!s->is_over && !s->is_draining && is_to_stop(s))
+        drain(s);
+    else
+        maybe_end(s);
 }
 
 /* On the desk's thread. */
@@ -259,6 +310,7 @@ static void wake(void *self)
 static void close_all(struct shell *s)
 {
     s->is_over = true;
+    set_wake(s, NULL);
     rv_work_desk_free(s->desk);
     s->desk = NULL;
     uv_close((uv_handle_t *)&s->wake, NULL);
@@ -327,8 +379,10 @@ static void open_handles(struct shell *s)
     for (size_t i = 0; i < RV_COUNT(s->signals); i++) {
         uv_signal_init(&s->loop, &s->signals[i]);
         s->signals[i].data = s;
-        uv_signal_start(&s->signals[i], on_signal, numbers[i]);
+        if (!s->worker.opts->stop)
+            uv_signal_start(&s->signals[i], on_signal, numbers[i]);
     }
+    set_wake(s, &s->wake);
 }
 
 static int prepare(struct shell *s, const struct rv_worker_opts *opts, rv_err **err)

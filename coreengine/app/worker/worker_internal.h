@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "coreengine/app/app_internal.h"
+#include "coreengine/app/dreaming.h"
 #include "coreengine/app/work.h"
 
 /* Ids of runs that handle tasks of other types begin so; their task goes on with them. */
@@ -39,9 +40,14 @@ enum work_end {
     WORK_QUOTA,  /* a quota allows it at later_us again, by `error` */
     WORK_LEFT,   /* nothing is told: as after a crash */
 };
+struct work_job;
+struct work_taker;
 struct work_handler {
     const char *type, *tool; /* tool NULL: a pipeline; borrowed from the options */
     struct rv_app_loaded loaded;
+    /* of the worker itself (own.c): does the task, j->end tells; WORK_RUNS: a run does it. NULL: as given */
+    int (*own)(struct work_taker *t, struct work_job *j, rv_err **err);
+    bool dreams; /* such a run is a dreaming */
 };
 /* Belongs to the desk's thread or to the loop's, one after the other. */
 struct work_job {
@@ -51,6 +57,8 @@ struct work_job {
     struct rv_app app;       /* for its tenant */
     struct rv_work_payload payload;
     const struct work_handler *handler; /* NULL: a task of type `run` */
+    json_object *asked;                 /* payload of a task that the worker handles by itself; owned */
+    struct rv_app_dream dream;          /* what it says, borrowed from asked */
     char run[RV_STORE_MAX_ID + 1];
     bool cancels;    /* the run is opened to be ended */
     bool answers;    /* the payload's answer is for the question that it waits with */
@@ -108,6 +116,13 @@ void rv_work_handlers_free(struct work_handler *handlers, size_t n);
 RV_MUST_CHECK int rv_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_row *out, rv_err **err);
 /** What its task has as a result: j->end, result and error. */
 void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env);
+
+/* --- own.c, on the desk's thread --- */
+const struct work_handler *rv_work_own_handler(const char *type); /* NULL: there is none */
+/** What a handler of the worker itself does before any run: nothing is left to do, unless j->end is WORK_RUNS. */
+RV_MUST_CHECK int rv_work_own(struct work_taker *t, struct work_job *j, rv_err **err);
+/** Keep the run of that id. */
+RV_MUST_CHECK int rv_work_dream_make(struct work_taker *t, struct work_job *j, const char *id, rv_err **err);
 
 /* --- tell.c, on the desk's thread --- */
 /** What rv_store_complete_task() and its like say: RV_E_STATE when the worker lost the task. */

@@ -3,6 +3,7 @@
 #include "coreengine/app/fn.h"
 #include "coreengine/app/retention.h"
 #include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/server/server.h"
 #include "coreengine/store/kinds.h"
 
 #include <json-c/json_c_version.h>
@@ -106,6 +107,7 @@ static const struct {
     {"agent-schemas", rv_agentdoc_write_reference},
     {"entities", rv_kinds_write_reference},
     {"retention", rv_retention_write_reference},
+    {"http", rv_server_write_reference},
     {"words", write_terms},
 };
 

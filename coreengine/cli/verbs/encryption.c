@@ -128,6 +128,32 @@ static int set(struct rv_cli *cli, rv_err **err)
     return rv_cli_print(rc, &said, err);
 }
 
+/* --- apply, prune --- */
+
+static int apply(struct rv_cli *cli, rv_err **err)
+{
+    struct rv_encryption_walked walked = {0};
+    rv_buf said = RV_BUF_INIT(4096);
+
+    int rc = rv_store_encrypt(cli->store, rv_cli_flag(cli, "all-tenants") ? NULL : tenant_of(cli), rv_app_now_us(),
+                              &walked, err);
+    rv_buf_printf(&said, "%lld texts, %lld of them rewritten\n", (long long)walked.texts, (long long)walked.rewritten);
+    return rv_cli_print(rc, &said, err);
+}
+
+static int prune(struct rv_cli *cli, rv_err **err)
+{
+    const char *age = rv_cli_value(cli, "older-than");
+    rv_buf said = RV_BUF_INIT(4096);
+    int64_t age_us = INT64_C(3600000000), n = 0;
+
+    int rc = age ? rv_cli_parse_duration(age, &age_us, err) : 0;
+    if (rc == 0)
+        rc = rv_store_prune_tenant_keys(cli->store, rv_app_now_us() - age_us, &n, err);
+    rv_buf_printf(&said, "deleted %lld retired keys that nothing needs\n", (long long)n);
+    return rv_cli_print(rc, &said, err);
+}
+
 /* --- rewrap --- */
 
 static int rewrap(struct rv_cli *cli, rv_err **err)
@@ -209,7 +235,43 @@ static const struct rv_cli_verb rewrap_verb = {
     .run = rewrap,
 };
 
-static const struct rv_cli_verb *const subs[] = {&status_verb, &set_verb, &new_key_verb, &rewrap_verb, NULL};
+static const struct rv_cli_option apply_options[] = {
+    {"all-tenants", 0, NULL, "of every tenant", NULL, false},
+};
+static const struct rv_cli_verb apply_verb = {
+    .name = "encryption apply",
+    .args = "",
+    .summary = "rewrite the rows that are there by the mode and the key of their tenant",
+    .text = "Encrypts what is plain, encrypts again what a retired key encrypted, and decrypts what should be plain, a "
+            "few\n"
+            "rows in a transaction; others can use the store meanwhile. If the command ends early, repeat it: it "
+            "continues.\n"
+            "Large values leave their former bytes until `reeve gc`.",
+    .examples = "reeve encryption apply --tenant acme\n"
+                "reeve encryption apply --all-tenants",
+    RV_CLI_OPTIONS(apply_options),
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .store = RV_CLI_CHANGES,
+    .run = apply,
+};
+static const struct rv_cli_option prune_options[] = {
+    {"older-than", 0, "AGE", "only keys that were retired longer ago (default 1h): 30m, 7d", NULL, false},
+};
+static const struct rv_cli_verb prune_verb = {
+    .name = "encryption prune",
+    .args = "",
+    .summary = "delete retired keys that no row needs",
+    .text = "Reads the whole store. Backups that were made with a deleted key can no longer be decrypted.",
+    .examples = "reeve encryption prune\n"
+                "reeve encryption prune --older-than 30d",
+    RV_CLI_OPTIONS(prune_options),
+    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .store = RV_CLI_CHANGES,
+    .run = prune,
+};
+
+static const struct rv_cli_verb *const subs[] = {&status_verb, &set_verb,   &apply_verb, &new_key_verb,
+                                                 &rewrap_verb, &prune_verb, NULL};
 
 const struct rv_cli_verb rv_verb_encryption = {
     .name = "encryption",

@@ -106,6 +106,7 @@ static int ingest(struct rv_cli *cli, rv_err **err)
                                        .n_paths = cli->n_words,
                                        .chunk_chars = (size_t)chars,
                                        .overlap = (size_t)overlap,
+                                       .session = rv_cli_value(cli, "session"),
                                        .again = rv_cli_flag(cli, "again"),
                                        .on_file = tell,
                                        .self = &t};
@@ -125,6 +126,7 @@ static int ingest(struct rv_cli *cli, rv_err **err)
 static const struct rv_cli_option options[] = {
     {"chunk-chars", 0, "N", "characters of a chunk, 100 to 100000 (default 1500)", NULL, false},
     {"overlap", 0, "N", "characters that neighbouring chunks share, at most half a chunk (default 200)", NULL, false},
+    {"session", 0, "ID", "session that the files belong to (default: each gets one of its own)", NULL, false},
     {"again", 0, NULL, "write files that have not changed, too", NULL, false},
     {"json", 'j', NULL, "print one JSON object for each file; the totals go to stderr", NULL, false},
 };

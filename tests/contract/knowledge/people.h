@@ -26,5 +26,6 @@ Suite *lookup_suite(void);
 Suite *traverse_suite(void);
 Suite *sql_suite(void);
 Suite *hostile_suite(void);
+Suite *scripts_suite(void);
 
 #endif

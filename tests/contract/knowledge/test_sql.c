@@ -68,7 +68,7 @@ static void compare(void *self, char *line)
     free(first);
 }
 
-/* Proves p8-data.23/10: Every store gives the same bytes for the same query */
+/* Proves p8-data.23/10 */
 START_TEST(statements_give_the_same_bytes_on_every_store)
 {
     struct compared c = {.leaves_order = true, .unequal = RV_BUF_INIT(1 << 20)};

@@ -277,6 +277,8 @@ static void step(struct model *m)
     }
 }
 
+/* Proves p8-data.23/8: A task is in one worker's hands for each lease, has one attempt more than retries at most, and
+ * changes its state only as the queue says */
 START_TEST(random_operations_keep_the_rules_of_the_queue)
 {
     struct world world, *w = &world;

@@ -156,7 +156,8 @@ static void check_weights(json_object *out, json_object *in)
     }
 }
 
-/* Invariant 3: one edge for each target and relation, with the greatest weight; merge(x, x) = merge(x, []). */
+/* Proves p8-data.23/3: A merge has one edge for each target and relation, with the greatest weight; merged with itself,
+ * a list is what it is merged with nothing */
 START_TEST(merging_keeps_the_greatest_of_each)
 {
     struct numbers r = {_i + 1};

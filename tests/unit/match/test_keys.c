@@ -82,7 +82,7 @@ START_TEST(a_name_has_its_key)
 }
 END_TEST
 
-/* Invariant 4 of p8-data 23, first half. */
+/* Proves p8-data.23/4: The key of a key is itself, and names that differ in case, spaces or runs of marks share one */
 START_TEST(the_key_of_a_key_is_itself)
 {
     struct numbers r = {_i + 1};
@@ -118,8 +118,8 @@ static void vary(struct numbers *r, rv_str text, rv_buf *out)
     rv_buf_puts(out, next_below(r, 2) ? "   " : "");
 }
 
-/* Invariant 4, second half. Spaces at the ends of the name itself are trimmed, so the name begins and ends otherwise.
- */
+/* Spaces at the ends of the name itself are trimmed, so the name begins and ends otherwise.
+ * Proves p8-data.23/4 */
 START_TEST(names_that_differ_in_case_and_runs_share_a_key)
 {
     struct numbers r = {_i + 77};

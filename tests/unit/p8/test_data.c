@@ -528,7 +528,7 @@ static void write_args(rv_buf *out, uint64_t *seed)
     rv_jw_obj_end(&w);
 }
 
-/* Proves p8-data.23: Every tool result is a JSON object with a status, whatever the input */
+/* Proves p8-data.23/9: Every tool result is a JSON object with a status, whatever the input */
 START_TEST(whatever_a_tool_is_given_it_gives_a_result)
 {
     static const char *const bytes[] = {"",

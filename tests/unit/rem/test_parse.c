@@ -23,9 +23,10 @@ static void describe(const struct rv_rem_query *q, rv_buf *b)
     for (size_t i = 0; i < q->n_keys; i++)
         rv_buf_printf(b, " <%.*s>", RV_STR_ARG(q->keys[i]));
     if (q->mode == RV_REM_SEARCH)
-        rv_buf_printf(b, " <%.*s> %.*s.%.*s%s %d %g <%.*s>%s", RV_STR_ARG(q->text), RV_STR_ARG(q->table),
+        rv_buf_printf(b, " <%.*s> %.*s.%.*s%s %d %g <%.*s>%s%s%s", RV_STR_ARG(q->text), RV_STR_ARG(q->table),
                       RV_STR_ARG(q->field), q->matches_nothing ? " nothing" : "", q->limit, q->min_similarity,
-                      RV_STR_ARG(q->category), q->is_natural ? " natural" : "");
+                      RV_STR_ARG(q->category), q->is_natural ? " natural" : "", q->rank ? " by " : "",
+                      rv_rem_rank_word(q->rank));
     if (q->mode == RV_REM_FUZZY)
         rv_buf_printf(b, " <%.*s> %g %d", RV_STR_ARG(q->text), q->threshold, q->limit);
     if (q->mode == RV_REM_TRAVERSE)
@@ -122,6 +123,14 @@ static const struct {
     {"TRAVERSE a max_depth=2 rel_type=x", "TRAVERSE <a> 2 <x>"},
     {"TRAVERSE a type=x", "TRAVERSE <a> 1 <x>"},
     {"SEARCH category=x load=1 =y other=z", "SEARCH <category=x load=1 =y other=z> schemas.description 10 0.3 <>"},
+    {"SEARCH a rank=hybrid b", "SEARCH <a b> schemas.description 10 0.3 <> by hybrid"},
+    {"SEARCH RANK=Words rank a", "SEARCH <rank a> schemas.description 10 0.3 <> by words"},
+    {"SEARCH a rank=words rank=cosine", "SEARCH <a> schemas.description 10 0.3 <> by cosine"},
+    {"SEARCH a \"rank=hybrid\"", "SEARCH <a rank=hybrid> schemas.description 10 0.3 <>"},
+    {"SEARCH a rank hybrid", "SEARCH <a rank hybrid> schemas.description 10 0.3 <>"},
+    {"SEARCH a rank=",
+     "SEARCH <a rank=> schemas.description 10 0.3 <> ! rank= is text: rank takes cosine, words, hybrid"},
+    {"FUZZY a rank=hybrid", "FUZZY <a> 0.3 10 ! rank=hybrid has no effect on FUZZY"},
     {"TRAVERSE a limit=3", "TRAVERSE <a> 1 <> ! limit=3 has no effect on TRAVERSE"},
     {"FUZZY a table=nowhere", "FUZZY <a> 0.3 10 ! table=nowhere has no effect on FUZZY"},
     /* ENGINE: a field that is not embedded */
@@ -302,7 +311,7 @@ START_TEST(bytes_that_are_not_text_are_refused)
 }
 END_TEST
 
-/* Invariant: no text whose first word is one of the four modes is SQL, whatever follows and whatever is configured. */
+/* Proves p8-data.23/5: No text whose first word is one of the four modes is SQL, whatever follows and is configured */
 START_TEST(a_mode_never_becomes_sql)
 {
     static const char *const modes[] = {"LOOKUP", "search", "Fuzzy", "TRAVERSE"};

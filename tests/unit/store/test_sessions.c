@@ -67,7 +67,7 @@ START_TEST(names_of_an_older_file_are_indexed_when_it_is_opened_for_writing)
     OK(world_store(w, w->path, &quick, &w->s));
     OK(rv_store_ensure_session(w->s, &fresh, NULL, &w->err));
     rv_store_close(w->s);
-    world_sql(w->path, "DELETE FROM keys; UPDATE counters SET value = 0 WHERE name = 'keys'");
+    world_sql(w->path, "DELETE FROM keys; DELETE FROM tokens; UPDATE counters SET value = 0 WHERE name = 'keys'");
     OK(world_store(w, w->path, &(struct rv_store_opts){.read_only = true}, &w->s));
     OK(rv_store_check(w->s, &w->err));
     OK(rv_store_lookup(w->s, &operator_scope, RV_STR_LIT("chat s1"), count_hit, &n, &w->err));

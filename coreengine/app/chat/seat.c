@@ -1,0 +1,62 @@
+/* One of many chats that share an engine, a store and capabilities: with its own user, limits and services. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/app_internal.h"
+#include "coreengine/app/chat/chat_internal.h"
+
+struct rv_app_seat {
+    struct rv_app app; /* of the chat that is open, for the seat's user */
+    char tenant[RV_STORE_MAX_ID + 1], user[RV_STORE_MAX_ID + 1];
+    struct rv_app_limits limits;
+    struct rv_app_services services;
+    rv_chat *chat;
+};
+
+static int set_scope(rv_app_seat *seat, const struct rv_store_scope *scope, rv_err **err)
+{
+    const char *tenant = scope->tenant ? scope->tenant : RV_STORE_TENANT, *user = scope->user ? scope->user : "";
+
+    if (strlen(tenant) > RV_STORE_MAX_ID || strlen(user) > RV_STORE_MAX_ID)
+        return RV_FAIL(err, RV_E_INVALID, "a tenant or a user has at most %d bytes", RV_STORE_MAX_ID);
+    memcpy(seat->tenant, tenant, strlen(tenant) + 1);
+    memcpy(seat->user, user, strlen(user) + 1);
+    seat->app.scope = (struct rv_store_scope){seat->tenant, seat->user};
+    return 0;
+}
+
+int rv_app_seat_new(struct rv_app_chat *c, const struct rv_app_seat_opts *opts, rv_app_seat **out, rv_err **err)
+{
+    rv_app_seat *seat = calloc(1, sizeof *seat);
+    struct rv_chat_opts chat = opts->chat;
+
+    if (!seat)
+        return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
+    seat->app = *c->app;
+    int rc = set_scope(seat, &opts->scope, err);
+    chat_fill_opts(c, &seat->app.scope, opts->session, opts->agent, &chat);
+    chat.services = rv_app_services_init(&seat->services, &seat->app);
+    rv_app_limits_set(&seat->limits, c->quotas, seat->tenant, seat->user);
+    chat.quotas = rv_app_limits_exec(&seat->limits);
+    if (rc == 0)
+        rc = rv_chat_new(&chat, &seat->chat, err);
+    if (rc < 0) {
+        free(seat);
+        return rc;
+    }
+    *out = seat;
+    return 0;
+}
+
+rv_chat *rv_app_seat_chat(const rv_app_seat *seat)
+{
+    return seat->chat;
+}
+
+void rv_app_seat_free(rv_app_seat *seat)
+{
+    if (!seat)
+        return;
+    rv_chat_free(seat->chat);
+    free(seat);
+}

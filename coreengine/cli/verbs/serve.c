@@ -1,0 +1,177 @@
+/* reeve serve: agents, runs and data over HTTP. */
+#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/server/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_CAPABILITIES 64
+#define MAX_SECRET       ((size_t)64 << 10)
+#define MAX_SECRETS      8
+
+static const struct rv_cli_option options[] = {
+    {"listen", 0, "ADDRESS:PORT", "where clients connect (default " RV_SERVER_LISTEN "); port 0: any free one", NULL,
+     false},
+    {"pipelines", 0, "DIR", "folder of pipelines that clients may run, by the names of their files", "DIR", false},
+    {"script", 's', "FILE", "answers for models, tools and people in chats", "FILE", false},
+    {"scripts", 0, "DIR", "folder of scripts that answer in pipelines: of each the one with its name", "DIR", false},
+    {"capability", 0, "NAME", "capability that chats have, beside p8; \"\": not p8 either", NULL, true},
+    {"model", 'm', "MODEL", "model of turns whose agent and request name none, e.g. openai:gpt-4.1", NULL, false},
+    {"concurrency", 'c', "N", "queued runs at once (default 16)", NULL, false},
+    {"no-worker", 0, NULL, "do not do what is queued: leave it to `reeve worker`", NULL, false},
+    {"grace", 0, "DURATION", "time that turns and runs have to end after a signal (default 30s)", NULL, false},
+    {"certificate", 0, "FILE", "serve TLS with this certificate (PEM)", "FILE", false},
+    {"certificate-key", 0, "FILE", "its private key (PEM)", "FILE", false},
+    {"quiet", 'q', NULL, "print no access log and no progress", NULL, false},
+    {"quotas", 0, "FILE", RV_CLI_QUOTAS_DOC, "FILE", false},
+    /* the settings of coreengine/identity, of which a test says that all of them are here */
+    {"require-key", 0, NULL, "ask for a key even when none is set up, also on this machine", NULL, false},
+    {"api-key-file", 0, "FILE", "one key of level master, beside those of `reeve keys` (or REEVE_API_KEY)", "FILE",
+     false},
+    {"jwt-secret-file", 0, "FILE", "accept tokens signed with HS256 and this secret (or REEVE_JWT_SECRET)", "FILE",
+     false},
+    {"jwks", 0, "FILE", "accept tokens signed with RS256 or ES256 by a key of this file", "FILE", false},
+    {"jwt-issuer", 0, "TEXT", "what `iss` of a token has to be", NULL, false},
+    {"jwt-audience", 0, "LIST", "one of these has to be in `aud` of a token", NULL, false},
+    {"jwt-tenant", 0, "ID", "tenant of tokens without `tenant_id`", NULL, false},
+    {"jwt-scopes", 0, "LIST", "scopes of all tokens", NULL, false},
+    {"jwt-skew", 0, "SECONDS", "how far the clocks of issuers may be off (default 30)", NULL, false},
+    {"trusted-proxies", 0, "LIST", "addresses and networks of proxies whose X-Forwarded-* headers count", NULL, false},
+    {"trust-user-header", 0, NULL, "X-User-Id names the user of a caller who may act for all users of a tenant", NULL,
+     false},
+    {"any-user-id", 0, NULL, "X-User-Id may be any id, not only a UUID", NULL, false},
+    {"cors-origins", 0, "LIST", "origins whose pages may call the server, or * on loopback", NULL, false},
+    {"hosts", 0, "LIST", "names beside localhost that callers without a key may use for this server", NULL, false},
+    {"login-time", 0, "SECONDS", "how long a login of the page lasts (default 43200)", NULL, false},
+    {"requests-per-minute", 0, "N", "requests of one key, user or address (default 0: no limit)", NULL, false},
+    {"failed-logins-per-minute", 0, "N", "wrong keys of one address (default 10)", NULL, false},
+};
+
+/* The texts that the settings borrow. */
+struct secrets {
+    rv_buf items[MAX_SECRETS];
+    size_t n;
+};
+
+static int read_secret(const char *path, struct secrets *s, const char **out, rv_err **err)
+{
+    rv_buf *b = &s->items[s->n];
+
+    if (s->n >= MAX_SECRETS)
+        return RV_FAIL(err, RV_E_LIMIT, "more than %d files of secrets", MAX_SECRETS);
+    s->n++;
+    rv_buf_init(b, MAX_SECRET);
+    int rc = rv_file_read(path, b, err);
+    while (rc == 0 && b->len > 0 && (b->ptr[b->len - 1] == '\n' || b->ptr[b->len - 1] == '\r'))
+        rv_buf_truncate(b, b->len - 1);
+    *out = rv_buf_cstr(b);
+    return rc;
+}
+
+/* A flag goes before its variable. */
+static int read_setting(const struct rv_cli *cli, const struct rv_identity_setting *setting, struct secrets *s,
+                        struct rv_identity_opts *out, rv_err **err)
+{
+    const char *value = setting->arg ? rv_cli_value(cli, setting->flag) : NULL, *env = getenv(setting->env);
+    int rc = 0;
+
+    if (!setting->arg && rv_cli_flag(cli, setting->flag))
+        return rv_identity_opts_set(out, setting, NULL, err);
+    if (value && setting->is_secret)
+        rc = read_secret(value, s, &value, err);
+    if (!value && env && env[0])
+        value = env;
+    return rc == 0 && value ? rv_identity_opts_set(out, setting, value, err) : rc;
+}
+
+static int read_opts(struct rv_cli *cli, struct rv_server_opts *out, struct secrets *s, rv_err **err)
+{
+    const char *grace = rv_cli_value(cli, "grace");
+    int64_t concurrency = 0;
+    int rc = rv_cli_int(cli, "concurrency", 1, RV_WORKER_MAX, &concurrency, err);
+
+    out->concurrency = (size_t)concurrency;
+    if (rc == 0 && grace) {
+        rc = rv_cli_parse_duration(grace, &out->grace_us, err);
+        if (rc < 0)
+            rc = RV_WRAP(err, rc, "read --grace");
+    }
+    out->identity = RV_IDENTITY_OPTS_INIT;
+    for (size_t i = 0; i < rv_n_identity_settings && rc == 0; i++)
+        rc = read_setting(cli, &rv_identity_settings[i], s, &out->identity, err);
+    return rc;
+}
+
+static void say(void *self, const char *line)
+{
+    (void)self;
+    rv_cli_say("%s\n", line);
+}
+
+static void on_ready(void *self, const char *url)
+{
+    (void)self;
+    rv_cli_say("listening on %s\n", url);
+}
+
+static int serve(struct rv_cli *cli, rv_err **err)
+{
+    const char *capabilities[MAX_CAPABILITIES];
+    const struct rv_log_opts access = {.level = RV_LOG_INFO, .format = RV_LOG_JSON, .fd = STDOUT_FILENO};
+    bool quiet = rv_cli_flag(cli, "quiet");
+    struct secrets secrets = {.n = 0};
+    struct rv_server_opts opts = {.app = &cli->app,
+                                  .listen = rv_cli_value(cli, "listen"),
+                                  .certificate = rv_cli_value(cli, "certificate"),
+                                  .key = rv_cli_value(cli, "certificate-key"),
+                                  .pipelines = rv_cli_value(cli, "pipelines"),
+                                  .script = rv_cli_value(cli, "script"),
+                                  .scripts = rv_cli_value(cli, "scripts"),
+                                  .capabilities = capabilities,
+                                  .model = rv_cli_value(cli, "model"),
+                                  .no_worker = rv_cli_flag(cli, "no-worker"),
+                                  .on_ready = on_ready,
+                                  .say = quiet ? NULL : say};
+    int64_t n_left = 0;
+
+    opts.n_capabilities = rv_cli_values(cli, "capability", capabilities, RV_COUNT(capabilities));
+    int rc = read_opts(cli, &opts, &secrets, err);
+    if (rc == 0) {
+        opts.access = quiet ? NULL : rv_log_new(&access);
+        rc = rv_server_run(&opts, &n_left, err);
+        rv_log_free(opts.access);
+    }
+    for (size_t i = 0; i < secrets.n; i++) {
+        rv_secret_wipe(secrets.items[i].ptr, secrets.items[i].len);
+        rv_buf_fini(&secrets.items[i]);
+    }
+    if (rc < 0)
+        return rc;
+    if (n_left > 0) /* their calls still run: what they use must stay until the process is gone */
+        _exit(RV_EXIT_COMPLETED);
+    return RV_EXIT_COMPLETED;
+}
+
+const struct rv_cli_verb rv_verb_serve = {
+    .name = "serve",
+    .args = "",
+    .summary = "serve agents, runs and data over HTTP",
+    .text =
+        "Serves until SIGTERM or SIGINT, which drain it: nothing new is accepted, turns and runs under way come to an\n"
+        "end, or to a point where another process goes on. A second signal ends it at once. Clients are those of "
+        "AG-UI\n"
+        "(POST /chat/ID), of OpenAI (POST /v1/chat/completions, an agent is a model) and of REMLight; GET "
+        "/openapi.json\n"
+        "lists all paths. What is queued is done in this process, too. The access log goes to stdout, one JSON object "
+        "a\n"
+        "line. As long as no key or token is set up, it listens on this machine only: `reeve keys create` makes a key.",
+    .examples = "reeve serve --pipelines pipelines\n"
+                "reeve serve --listen 0.0.0.0:8443 --certificate server.pem --certificate-key server.key\n"
+                "reeve serve --listen 127.0.0.1:0 --jwks keys.json --jwt-issuer https://login.example.com",
+    RV_CLI_OPTIONS(options),
+    .groups = {&rv_cli_of_places, &rv_cli_of_commits},
+    .needs = "certificate certificate-key; certificate-key certificate; scripts pipelines",
+    .outlives_reader = true,
+    .run = serve,
+};

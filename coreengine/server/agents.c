@@ -1,0 +1,153 @@
+/* Handlers of agents: their documents, listed, read, kept, checked, deleted; what they were before. */
+#include <string.h>
+
+#include "coreengine/app/chat.h"
+#include "coreengine/server/server_internal.h"
+#include "coreengine/store/documents.h"
+
+#define KIND "agent"
+
+static int write_agent(void *self, const char *name, const struct rv_agents_found *found, const rv_err *fault,
+                       rv_err **err)
+{
+    (void)err;
+    rv_app_agent_json(name, found, NULL, fault, self);
+    return 0;
+}
+
+int srv_agents_list(struct srv_call *c, rv_err **err)
+{
+    rv_jw w = srv_call_json(c, 200);
+
+    rv_jw_arr(&w);
+    int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, write_agent, &w, err);
+    rv_jw_arr_end(&w);
+    return rc;
+}
+
+int srv_agent_show(struct srv_call *c, rv_err **err)
+{
+    struct rv_agents_found found;
+    int rc = rv_agents_find(c->desk->sources.agents, &c->app.scope, c->args[0], &found, err);
+
+    if (rc < 0)
+        return rc;
+    rv_jw w = srv_call_json(c, 200);
+    rv_agentdoc_write_json(found.doc, &w);
+    return 0;
+}
+
+int srv_agent_content(struct srv_call *c, rv_err **err)
+{
+    struct rv_agents_found found;
+    int rc = rv_agents_find(c->desk->sources.agents, &c->app.scope, c->args[0], &found, err);
+
+    if (rc < 0)
+        return rc;
+    c->status = 200;
+    c->type = "application/yaml";
+    rv_buf_add_str(&c->out, found.text);
+    return 0;
+}
+
+/* What a chat would say of the document. *out may be NULL: the findings say why. */
+static int check(struct srv_call *c, rv_findings *findings, struct rv_agentdoc **out, rv_err **err)
+{
+    rv_str text = c->req->body;
+
+    *out = NULL;
+    if (text.len == 0 || text.len > RV_AGENTDOC_MAX_BYTES)
+        return RV_FAIL(err, RV_E_INVALID, "the body must be the document of an agent, as YAML or JSON");
+    int rc = rv_agentdoc_parse(text, "the body", findings, out, err);
+    if (rc == 0)
+        rc = rv_findings_check(findings, err);
+    if (rc == 0 && *out)
+        rc = rv_agents_check(*out, findings, err);
+    if (rc == 0 && *out) {
+        const struct rv_agents_found found = {*out, text, "file", "the body"};
+        rc = rv_chat_check_agent(c->desk->sources.plugins, &found, findings, err);
+    }
+    rv_findings_sort(findings);
+    return rc;
+}
+
+int srv_agent_check(struct srv_call *c, rv_err **err)
+{
+    rv_findings *findings = rv_findings_new();
+    struct rv_agentdoc *doc = NULL;
+    int rc = findings ? check(c, findings, &doc, err) : RV_FAIL(err, RV_E_NOMEM, "check an agent");
+
+    if (rc == 0) {
+        rv_jw w = srv_call_json(c, 200);
+        rv_jw_obj(&w);
+        rv_jw_kv_bool(&w, "valid", doc && rv_findings_n_errors(findings) == 0);
+        rv_jw_kv_text(&w, "name", doc ? doc->name : NULL);
+        rv_jw_key(&w, "findings");
+        rv_findings_write_json(findings, &w);
+        rv_jw_obj_end(&w);
+    }
+    rv_agentdoc_free(doc);
+    rv_findings_free(findings);
+    return rc;
+}
+
+int srv_agent_put(struct srv_call *c, rv_err **err)
+{
+    struct rv_agentdoc *doc = NULL;
+    bool changed = false, is_own = c->who.level == RV_LEVEL_USER;
+    int rc = rv_agentdoc_read(c->req->body, "the body", &doc, err);
+
+    if (rc < 0)
+        return rc;
+    rc = rv_agents_put(c->desk->sources.agents, &c->app.scope, is_own, c->req->body, "the body", &changed, err);
+    if (rc == 0) {
+        rv_jw w = srv_call_json(c, 200);
+        rv_jw_obj(&w);
+        rv_jw_kv_text(&w, "name", doc->name);
+        rv_jw_kv_bool(&w, "changed", changed);
+        rv_jw_obj_end(&w);
+    }
+    rv_agentdoc_free(doc);
+    return rc;
+}
+
+int srv_agent_delete(struct srv_call *c, rv_err **err)
+{
+    int rc = rv_store_delete_schema(c->store, &c->app.scope, KIND, c->args[0], srv_now_us(), err);
+
+    if (rc < 0)
+        return rc;
+    rv_agents_forget(c->desk->sources.agents);
+    rv_jw w = srv_call_json(c, 200);
+    rv_jw_raw(&w, RV_STR_LIT("{\"deleted\":true}"));
+    return 0;
+}
+
+static int write_version(void *self, const struct rv_schema_version *v, rv_err **err)
+{
+    rv_jw *w = self;
+    char time[RV_TIME_MAX];
+
+    (void)err;
+    rv_time_format(v->recorded_us, time);
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "agent_id", v->schema_id);
+    rv_jw_kv_text(w, "change_type", v->operation);
+    rv_jw_kv_text(w, "name", v->name);
+    rv_jw_kv_text(w, "version", v->version);
+    rv_jw_kv_text(w, "content_hash", v->checksum);
+    rv_jw_kv_text(w, "created_at", time);
+    rv_jw_kv_str(w, "content", v->content);
+    rv_jw_obj_end(w);
+    return 0;
+}
+
+int srv_agent_versions(struct srv_call *c, rv_err **err)
+{
+    rv_jw w = srv_call_json(c, 200);
+
+    rv_jw_arr(&w);
+    int rc = rv_store_list_schema_versions(c->store, &c->app.scope, KIND, c->args[0], write_version, &w, err);
+    rv_jw_arr_end(&w);
+    return rc;
+}

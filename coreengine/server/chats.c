@@ -1,0 +1,280 @@
+/* Handlers of chats: what a request of each protocol asks for, as one turn. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/server/server_internal.h"
+
+/* X-Session-Id and other ids of clients, as the path of p8 wants them. */
+static bool is_uuid(const char *text)
+{
+    for (size_t i = 0; i < 36; i++) {
+        bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (is_dash ? text[i] != '-' : !rv_is_hex(text[i]))
+            return false;
+    }
+    return text[36] == '\0';
+}
+
+static void free_ask(void *made)
+{
+    srv_turn_ask_free(made);
+}
+
+static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_turn_ask **out, rv_err **err)
+{
+    struct srv_turn_ask *a = calloc(1, sizeof *a);
+
+    if (!a)
+        return RV_FAIL(err, RV_E_NOMEM, "read a request");
+    c->made = a;
+    c->free_made = free_ask;
+    int rc = rv_request_read(kind, c->req->body, &a->req, c->param, err);
+    if (rc < 0)
+        return rc;
+    a->opts.kind = a->req.kind;
+    a->client = srv_call_header(c, "x-client-id");
+    a->user_name = srv_call_header(c, "x-user-name");
+    *out = a;
+    return 0;
+}
+
+/* The first header of these that is there. */
+static char *first_header(const struct srv_call *c, const char *a, const char *b)
+{
+    char *value = srv_call_header(c, a);
+
+    return value ? value : srv_call_header(c, b);
+}
+
+static int check_agent(struct srv_call *c, const char *name, rv_err **err)
+{
+    struct rv_agents_found found;
+
+    return rv_agents_find(c->desk->sources.agents, &c->app.scope, name, &found, err);
+}
+
+/* There is something new to say. */
+static int check_new(const struct srv_turn_ask *a, rv_err **err)
+{
+    if (a->req.n_results > 0 && !a->req.has_message && a->req.n_answers == 0)
+        return RV_FAIL(err, RV_E_INVALID, "no tool of the client waits for these results");
+    if (!a->req.has_message && a->req.n_answers == 0)
+        return RV_FAIL(err, RV_E_INVALID, "the request has no message of the user");
+    return 0;
+}
+
+int srv_chat_agui(struct srv_call *c, rv_err **err)
+{
+    struct srv_turn_ask *a;
+
+    if (!is_uuid(c->args[0]))
+        return RV_FAIL(err, RV_E_INVALID, "Invalid chat_id: must be a valid UUID, got '%.80s'", c->args[0]);
+    int rc = new_ask(c, RV_PROTOCOL_AGUI, &a, err);
+    if (rc < 0)
+        return rc;
+    a->session = rv_str_dup(rv_str_of(c->args[0]));
+    a->agent = first_header(c, "x-agent-schema-name", "x-agent-schema");
+    a->session_name = srv_call_header(c, "x-session-name");
+    a->session_type = srv_call_header(c, "x-session-type");
+    a->section = srv_call_header(c, "x-added-instruction");
+    if (a->agent && (rc = check_agent(c, a->agent, err)) == RV_E_NOT_FOUND) {
+        rv_err_free(*err);
+        *err = NULL;
+        return RV_FAIL(err, rc, "Agent '%.100s' not found", a->agent);
+    }
+    return rc < 0 ? rc : check_new(a, err);
+}
+
+/* --- OpenAI: the model is an agent --- */
+
+static const char *text_of(json_object *message, const char **role)
+{
+    const char *text = NULL;
+
+    if (!rv_json_get_text(message, "role", role) || !rv_json_get_text(message, "content", &text) || !text[0])
+        return NULL;
+    return strcmp(*role, "user") == 0 || strcmp(*role, "assistant") == 0 ? text : NULL;
+}
+
+/* A client that keeps the conversation itself sends all of it: it becomes the beginning of a new session. */
+static int keep_history(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
+{
+    struct rv_turn *turn = rv_turn_new(RV_REQUEST_MAX_BYTES * 2);
+    struct rv_rand rand = rv_rand_system();
+    unsigned char bytes[16];
+    char session[RV_UUID_MAX], id[RV_UUID_MAX];
+    const char *role = "";
+
+    if (!turn)
+        return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
+    rand.fill(rand.self, bytes, sizeof bytes);
+    rv_uuid_text(bytes, 4, session);
+    for (size_t i = 0; i < json_object_array_length(a->req.history); i++) {
+        const char *text = text_of(json_object_array_get_idx(a->req.history, i), &role);
+        if (!text)
+            continue;
+        rand.fill(rand.self, bytes, sizeof bytes);
+        rv_uuid_text(bytes, 4, id);
+        const struct rv_message m = {.id = id,
+                                     .type = strcmp(role, "user") == 0 ? "user" : "assistant",
+                                     .has_content = true,
+                                     .content = rv_str_of(text),
+                                     .token_count = RV_UNSET,
+                                     .input_tokens = RV_UNSET,
+                                     .output_tokens = RV_UNSET,
+                                     .cost_micro_usd = RV_UNSET,
+                                     .latency_ms = RV_UNSET};
+        rv_turn_add(turn, &m);
+    }
+    turn->session = session;
+    const struct rv_store_scope owner = {c->app.scope.tenant, c->who.user};
+    const struct rv_session_row fresh = {.id = session,
+                                         .tenant = owner.tenant ? owner.tenant : RV_STORE_TENANT,
+                                         .user = owner.user,
+                                         .agent_name = a->agent,
+                                         .created_us = srv_now_us()};
+    int rc = rv_turn_check(turn, err);
+    if (rc == 0)
+        rc = rv_store_ensure_session(c->store, &fresh, NULL, err);
+    if (rc == 0)
+        rc = rv_store_add_messages(c->store, &owner, turn, srv_now_us(), err);
+    rv_turn_free(turn);
+    if (rc == 0 && !(a->session = rv_str_dup(rv_str_of(session))))
+        rc = RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
+    return rc;
+}
+
+static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
+{
+    const char *name = a->req.model && a->req.model[0] ? a->req.model : RV_CHAT_DEFAULT_AGENT;
+
+    a->agent = srv_call_header(c, "x-agent-schema-name");
+    if (!a->agent)
+        a->agent = rv_str_dup(rv_str_of(name));
+    a->session = srv_call_header(c, "x-session-id");
+    a->opts.is_whole = !a->req.stream;
+    a->opts.tells_events = false;
+    if (!a->agent)
+        return RV_FAIL(err, RV_E_NOMEM, "read a request");
+    char *events = srv_call_header(c, "x-reeve-events");
+    a->opts.tells_events = events != NULL;
+    free(events);
+    int rc = check_agent(c, a->agent, err);
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(*err);
+        *err = NULL;
+        rc = RV_FAIL(err, rc, "the model \"%.100s\" does not exist", a->agent);
+        rv_err_hint(err, "GET /v1/models lists those that do");
+    }
+    if (rc == 0)
+        rc = check_new(a, err);
+    if (rc < 0 || a->session)
+        return rc;
+    if (a->req.system.len > 0 && !(a->section = rv_str_dup(rv_buf_str(&a->req.system))))
+        return RV_FAIL(err, RV_E_NOMEM, "read a request");
+    bool has_history = a->req.history && json_object_array_length(a->req.history) > 0;
+    return has_history ? keep_history(c, a, err) : 0;
+}
+
+int srv_chat_openai(struct srv_call *c, rv_err **err)
+{
+    struct srv_turn_ask *a;
+    int rc = new_ask(c, RV_PROTOCOL_OPENAI, &a, err);
+
+    return rc < 0 ? rc : ask_model(c, a, err);
+}
+
+int srv_chat_responses(struct srv_call *c, rv_err **err)
+{
+    struct srv_turn_ask *a;
+    int rc = new_ask(c, RV_PROTOCOL_RESPONSES, &a, err);
+
+    return rc < 0 ? rc : ask_model(c, a, err);
+}
+
+/* --- REMLight --- */
+
+int srv_chat_remlight(struct srv_call *c, rv_err **err)
+{
+    struct srv_turn_ask *a;
+    int rc = new_ask(c, RV_PROTOCOL_REMLIGHT, &a, err);
+
+    if (rc < 0)
+        return rc;
+    a->session = c->n_args > 0 ? rv_str_dup(rv_str_of(c->args[0])) : srv_call_header(c, "x-session-id");
+    a->agent = first_header(c, "x-agent-schema", "x-agent-schema-name");
+    a->model = srv_call_header(c, "x-model-name");
+    if (!a->model && a->req.model && strchr(a->req.model, ':'))
+        a->model = rv_str_dup(rv_str_of(a->req.model));
+    a->opts.is_whole = !a->req.stream;
+    a->opts.tells_metadata = true;
+    if (a->agent)
+        rc = check_agent(c, a->agent, err);
+    return rc < 0 ? rc : check_new(a, err);
+}
+
+void srv_chat_begin(struct srv_call *c)
+{
+    struct srv_turn_ask *a = c->made;
+
+    c->made = NULL;
+    srv_turns_ask(c->server->turns, c, a);
+}
+
+/* --- the agents as models --- */
+
+struct models {
+    struct srv_call *c;
+    rv_jw *w;
+    const char *wanted; /* NULL: all */
+    size_t n;
+};
+
+static void write_model(struct models *m, const char *name)
+{
+    m->n++;
+    rv_jw_obj(m->w);
+    rv_jw_kv_text(m->w, "id", name);
+    rv_jw_kv_text(m->w, "object", "model");
+    rv_jw_kv_int(m->w, "created", 0);
+    rv_jw_kv_text(m->w, "owned_by", "reeve");
+    rv_jw_obj_end(m->w);
+}
+
+static int take_model(void *self, const char *name, const struct rv_agents_found *found, const rv_err *fault,
+                      rv_err **err)
+{
+    struct models *m = self;
+
+    (void)found;
+    (void)err;
+    if (!fault && (!m->wanted || strcmp(m->wanted, name) == 0))
+        write_model(m, name);
+    return 0;
+}
+
+int srv_models(struct srv_call *c, rv_err **err)
+{
+    rv_jw w = srv_call_json(c, 200);
+    struct models m = {.c = c, .w = &w};
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "object", "list");
+    rv_jw_key(&w, "data");
+    rv_jw_arr(&w);
+    int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, take_model, &m, err);
+    rv_jw_arr_end(&w);
+    rv_jw_obj_end(&w);
+    return rc;
+}
+
+int srv_model(struct srv_call *c, rv_err **err)
+{
+    rv_jw w = srv_call_json(c, 200);
+    struct models m = {.c = c, .w = &w, .wanted = c->args[0]};
+    int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, take_model, &m, err);
+
+    if (rc == 0 && m.n == 0)
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "the model \"%.100s\" does not exist", c->args[0]);
+    return rc;
+}

@@ -1,0 +1,232 @@
+/* The table of routes for programs and people: OpenAPI 3.1, and the page of the reference. */
+#include <string.h>
+
+#include "coreengine/server/server_internal.h"
+
+#define TEXT      "{\"type\":\"string\"}"
+#define INT       "{\"type\":\"integer\"}"
+#define BOOL      "{\"type\":\"boolean\"}"
+#define OBJECT    "{\"type\":\"object\"}"
+#define MESSAGES  "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
+#define OF(props) "{\"type\":\"object\",\"properties\":{" props "}}"
+
+static const struct {
+    const char *name, *schema;
+} schemas[] = {
+    {"Any", "{}"},
+    {"Health", OF("\"status\":" TEXT)},
+    {"List", "{\"type\":\"array\",\"items\":{}}"},
+    {"Models", OF("\"object\":{\"const\":\"list\"},\"data\":" MESSAGES)},
+    {"Model", OF("\"id\":" TEXT ",\"object\":{\"const\":\"model\"},\"created\":" INT ",\"owned_by\":" TEXT)},
+    {"RunAgentInput", "{\"type\":\"object\",\"description\":\"AG-UI RunAgentInput\",\"properties\":{\"threadId\":" TEXT
+                      ",\"runId\":" TEXT ",\"protocolVersion\":" TEXT ",\"messages\":" MESSAGES ",\"tools\":" MESSAGES
+                      ",\"context\":" MESSAGES ",\"state\":{},\"forwardedProps\":{},\"resume\":" MESSAGES "}}"},
+    {"ChatCompletion", "{\"type\":\"object\",\"required\":[\"messages\"],\"properties\":{\"model\":" TEXT
+                       ",\"messages\":" MESSAGES ",\"stream\":" BOOL "}}"},
+    {"Response", "{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{\"model\":" TEXT
+                 ",\"input\":{},\"stream\":" BOOL ",\"previous_response_id\":" TEXT "}}"},
+    {"Stream", "{\"type\":\"string\",\"description\":\"server-sent events\"}"},
+    {"NewRun", "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
+               ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
+               "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL "}}"},
+    {"Run", OF("\"id\":" TEXT ",\"status\":" TEXT ",\"is_new\":" BOOL)},
+    {"Answer", OF("\"interrupt_id\":" TEXT ",\"text\":" TEXT ",\"approved\":" BOOL ",\"decision\":" TEXT
+                  ",\"choice\":" TEXT ",\"data\":{},\"arguments\":" OBJECT)},
+    {"Fork", OF("\"step\":" INT)},
+    {"SessionChange", OF("\"name\":" TEXT ",\"metadata\":" OBJECT)},
+    {"SessionClone", OF("\"new_name\":" TEXT ",\"max_messages\":" INT)},
+    {"Query", OF("\"mode\":{\"enum\":[\"LOOKUP\",\"SEARCH\",\"FUZZY\",\"TRAVERSE\",\"SQL\"]},\"key\":" TEXT
+                 ",\"query\":" TEXT ",\"table\":" TEXT ",\"max_depth\":" INT ",\"rel_type\":" TEXT ",\"limit\":" INT
+                 ",\"threshold\":{\"type\":\"number\"}")},
+    {"RawQuery", "{\"type\":\"object\",\"required\":[\"query\"],\"properties\":{\"query\":" TEXT "}}"},
+    {"Feedback", OF("\"session_id\":" TEXT ",\"message_id\":" TEXT ",\"name\":" TEXT
+                    ",\"score\":{\"type\":\"number\"},\"label\":" TEXT ",\"comment\":" TEXT ",\"source\":" TEXT)},
+    {"Problem", OF("\"type\":" TEXT ",\"title\":" TEXT ",\"status\":" INT ",\"detail\":{},\"code\":" TEXT
+                   ",\"request_id\":" TEXT ",\"error\":" OBJECT)},
+};
+
+static const char *bare(const char *name)
+{
+    return name && name[0] == '-' ? name + 1 : name;
+}
+
+static void write_ref(rv_jw *w, const char *name)
+{
+    rv_buf ref = RV_BUF_INIT(200);
+
+    rv_buf_printf(&ref, "#/components/schemas/%s", bare(name));
+    rv_jw_obj(w);
+    rv_jw_key(w, "schema");
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "$ref", rv_buf_cstr(&ref));
+    rv_jw_obj_end(w);
+    rv_jw_obj_end(w);
+    rv_buf_fini(&ref);
+}
+
+static void write_parameter(rv_jw *w, rv_str name, const char *in)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_str(w, "name", name);
+    rv_jw_kv_text(w, "in", in);
+    rv_jw_kv_bool(w, "required", strcmp(in, "path") == 0);
+    rv_jw_key(w, "schema");
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "type", "string");
+    rv_jw_obj_end(w);
+    rv_jw_obj_end(w);
+}
+
+static void write_parameters(rv_jw *w, const struct srv_route *r)
+{
+    rv_jw_key(w, "parameters");
+    rv_jw_arr(w);
+    for (const char *p = strchr(r->path, '{'); p; p = strchr(p + 1, '{'))
+        write_parameter(w, (rv_str){p + 1, strcspn(p + 1, "}")}, "path");
+    for (const char *p = r->query; p && *p;) {
+        size_t n = strcspn(p, " ");
+        write_parameter(w, (rv_str){p, n}, "query");
+        p += n + (p[n] == ' ');
+    }
+    rv_jw_arr_end(w);
+}
+
+static void write_content(rv_jw *w, const char *type, const char *schema)
+{
+    rv_jw_key(w, "content");
+    rv_jw_obj(w);
+    rv_jw_key(w, type);
+    write_ref(w, schema);
+    rv_jw_obj_end(w);
+}
+
+static void write_answers(rv_jw *w, const struct srv_route *r)
+{
+    bool streams = strcmp(r->gives, "Stream") == 0;
+
+    rv_jw_key(w, "responses");
+    rv_jw_obj(w);
+    rv_jw_key(w, "200");
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "description", r->summary);
+    write_content(w, streams ? "text/event-stream" : "application/json", r->gives);
+    rv_jw_obj_end(w);
+    rv_jw_key(w, "default");
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "description", "why not");
+    write_content(w, rv_protocol_fault_type(r->family), "Problem");
+    rv_jw_obj_end(w);
+    rv_jw_obj_end(w);
+}
+
+static void write_operation(rv_jw *w, const struct srv_route *r)
+{
+    rv_buf method = RV_BUF_INIT(16);
+
+    for (const char *m = rv_method_text(r->method); *m; m++)
+        rv_buf_putc(&method, (char)(*m | 0x20));
+    rv_jw_key(w, rv_buf_cstr(&method));
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "summary", r->summary);
+    write_parameters(w, r);
+    if (r->takes) {
+        rv_jw_key(w, "requestBody");
+        rv_jw_obj(w);
+        write_content(w, "application/json", r->takes);
+        rv_jw_obj_end(w);
+    }
+    write_answers(w, r);
+    rv_jw_key(w, "security");
+    rv_jw_arr(w);
+    if (r->scope != SRV_OPEN) {
+        rv_jw_obj(w);
+        rv_jw_key(w, "bearer");
+        rv_jw_arr(w);
+        rv_jw_text(w, rv_scope_word((enum rv_api_scope)r->scope));
+        rv_jw_arr_end(w);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+    rv_jw_obj_end(w);
+    rv_buf_fini(&method);
+}
+
+/* All methods of a path stand together; the first row of a path writes them. */
+static bool is_first(size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(srv_routes[k].path, srv_routes[i].path) == 0)
+            return false;
+    return true;
+}
+
+static void write_paths(rv_jw *w)
+{
+    rv_jw_key(w, "paths");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < srv_n_routes; i++) {
+        if (!is_first(i))
+            continue;
+        rv_jw_key(w, srv_routes[i].path);
+        rv_jw_obj(w);
+        for (size_t k = i; k < srv_n_routes; k++)
+            if (strcmp(srv_routes[k].path, srv_routes[i].path) == 0)
+                write_operation(w, &srv_routes[k]);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_obj_end(w);
+}
+
+void rv_server_write_openapi(rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "openapi", "3.1.0");
+    rv_jw_key(&w, "info");
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "title", "reeve");
+    rv_jw_kv_text(&w, "version", REEVE_VERSION);
+    rv_jw_obj_end(&w);
+    write_paths(&w);
+    rv_jw_key(&w, "components");
+    rv_jw_obj(&w);
+    rv_jw_key(&w, "schemas");
+    rv_jw_obj(&w);
+    for (size_t i = 0; i < RV_COUNT(schemas); i++) {
+        rv_jw_key(&w, schemas[i].name);
+        rv_jw_raw(&w, rv_str_of(schemas[i].schema));
+    }
+    rv_jw_obj_end(&w);
+    rv_jw_key(&w, "securitySchemes");
+    rv_jw_raw(&w, RV_STR_LIT("{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"}}"));
+    rv_jw_obj_end(&w);
+    rv_jw_obj_end(&w);
+    rv_buf_putc(out, '\n');
+}
+
+void rv_server_write_reference(rv_buf *out)
+{
+    rv_buf_puts(out,
+                "# HTTP\n\n"
+                "What `reeve serve` answers, made by `reeve docs reference http` from the table of routes. The same "
+                "table is\n`GET /openapi.json`. [Serve](../how-to/serve.md) says how to start it.\n\n"
+                "| method and path | what | scope | parameters |\n| --- | --- | --- | --- |\n");
+    for (size_t i = 0; i < srv_n_routes; i++) {
+        const struct srv_route *r = &srv_routes[i];
+        rv_buf_printf(out, "| `%s %s` | %s | %s | ", rv_method_text(r->method), r->path, r->summary,
+                      r->scope == SRV_OPEN ? "" : rv_scope_word((enum rv_api_scope)r->scope));
+        for (const char *p = r->query; p && *p;) {
+            size_t n = strcspn(p, " ");
+            rv_buf_printf(out, "%s`%.*s`", p == r->query ? "" : ", ", (int)n, p);
+            p += n + (p[n] == ' ');
+        }
+        rv_buf_puts(out, " |\n");
+    }
+    rv_buf_puts(out,
+                "\n`HEAD` is answered where `GET` is. A path that does not have a method is 405 with `Allow`.\n\n"
+                "## Errors\n\n"
+                "The body of an error has `type`, `title`, `status`, `detail`, `code`, `request_id` and `error` "
+                "(`message`, `type`,\n`param`, `code`), so that clients of RFC 9457, of p8 and of OpenAI each find "
+                "what they read. What belongs to\nanother user is answered as what does not exist.\n");
+}

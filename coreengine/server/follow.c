@@ -1,0 +1,344 @@
+/* Runs that clients watch: each is a replay of its journal that goes on while the run does, in whatever process that
+ * is. The same number gives the same bytes each time, as all of it comes from the journal.
+ *
+ * A lane reads all of them. What a client has not taken waits here, so a slow client keeps its connection. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/server/server_internal.h"
+
+#define LOOK_MS    50
+#define MAX_UNSENT ((size_t)64 << 10) /* bytes that are handed to the connection at once */
+#define MAX_BLOCK  ((size_t)96 << 20)
+
+struct follow {
+    struct follow *next;
+    struct srv_follows *all;
+    struct srv_follow_ask ask;
+    struct srv_stream *st;
+    struct rv_store_scope scope;
+    struct rv_app_past past;
+    rv_follower *follower; /* NULL: nothing was read yet */
+    int64_t seen;          /* records */
+    int64_t from;
+    rv_buf out; /* whole blocks */
+    size_t sent;
+    bool is_over; /* no more comes */
+};
+struct srv_follows {
+    struct srv_lane lane;
+    struct srv_server *server;
+    rv_store *store;
+    uv_timer_t timer;
+    struct follow *first;
+};
+
+struct note {
+    struct srv_letter letter;
+    struct srv_follows *all;
+    struct srv_follow_ask ask;
+    struct srv_stream *st;
+};
+
+/* --- one of them --- */
+
+static void add_line(struct follow *f, int64_t seq, rv_str line)
+{
+    if (f->ask.form == SRV_FOLLOW_LINES) {
+        rv_buf_add_str(&f->out, line);
+        rv_buf_putc(&f->out, '\n');
+        return;
+    }
+    rv_buf_puts(&f->out, "data: ");
+    rv_buf_add_str(&f->out, line);
+    rv_buf_printf(&f->out, "\nid: %" PRId64 "\n\n", seq);
+}
+
+static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
+                   const struct rv_effects *effects, const rv_run *run, rv_err **err)
+{
+    struct follow *f = self;
+    int64_t seq = rv_run_counters(run).next_seq;
+
+    (void)record;
+    for (size_t i = 0; ev && i < effects->n; i++) /* the last of them has the number before next_seq */
+        seq -= effects->items[i].kind == RV_EFFECT_EMIT;
+    for (size_t i = 0; ev && i < effects->n; i++) {
+        if (effects->items[i].kind != RV_EFFECT_EMIT)
+            continue;
+        if (seq >= f->from)
+            add_line(f, seq, rv_effect_text(effects, &effects->items[i]));
+        seq++;
+    }
+    return rv_buf_check(&f->out, "events of a run", err);
+}
+
+static int read_more(struct follow *f, rv_err **err)
+{
+    const struct rv_replay_opts opts = {
+        .pipeline = rv_app_past_pipeline(&f->past), .catalog = &f->past.catalog, .on_step = on_step, .self = f};
+
+    if (f->ask.form == SRV_FOLLOW_RESULT)
+        return 0;
+    return f->follower ? rv_follower_more(f->follower, err)
+                       : rv_journal_follow(f->all->store, &f->scope, f->ask.run, &opts, &f->follower, err);
+}
+
+static bool is_done(const struct follow *f)
+{
+    enum rv_run_status status = f->past.row.status;
+
+    return rv_run_status_is_final(status) || (f->ask.until_waits && status == RV_RUN_INTERRUPTED);
+}
+
+static int look(struct follow *f, rv_err **err)
+{
+    struct rv_run_row row;
+    int rc = rv_store_get_run(f->all->store, &f->scope, f->ask.run, &row, err);
+
+    if (rc < 0)
+        return rc;
+    bool grew = row.n_records != f->seen;
+    rv_run_row_fini(&f->past.row);
+    f->past.row = row;
+    rc = grew ? read_more(f, err) : 0;
+    f->seen = row.n_records;
+    f->is_over = rc == 0 && is_done(f);
+    return rc;
+}
+
+/* Whole blocks, as many as the connection takes at once. */
+static void send_some(struct follow *f)
+{
+    const char *sep = f->ask.form == SRV_FOLLOW_LINES ? "\n" : "\n\n";
+
+    while (f->sent < f->out.len && atomic_load(&f->st->unsent) < MAX_UNSENT) {
+        const char *at = f->out.ptr + f->sent, *end = f->out.ptr + f->out.len;
+        const char *last = at;
+        while (last < end && (size_t)(last - at) < MAX_UNSENT)
+            last = (const char *)memmem(last, (size_t)(end - last), sep, strlen(sep)) + strlen(sep);
+        rv_buf bytes = RV_BUF_INIT(MAX_BLOCK);
+        rv_buf_add(&bytes, at, (size_t)(last - at));
+        srv_stream_write(f->st, &bytes);
+        rv_buf_fini(&bytes);
+        f->sent += (size_t)(last - at);
+    }
+    if (f->sent == f->out.len) {
+        rv_buf_clear(&f->out);
+        f->sent = 0;
+    }
+}
+
+static void give_result(struct follow *f)
+{
+    struct rv_replayed r = {0};
+    rv_buf body = RV_BUF_INIT(SRV_MAX_ANSWER), state = RV_BUF_INIT(SRV_MAX_ANSWER);
+    rv_jw w = rv_jw_on(&body);
+    rv_err *err = NULL;
+
+    int rc = rv_app_past_replay(f->all->store, &f->past, 0, NULL, NULL, &r, &err);
+    if (rc == 0) {
+        rv_jw_obj(&w);
+        rv_jw_kv_text(&w, "id", f->ask.run);
+        rv_jw_kv_text(&w, "status", rv_run_status_text(f->past.row.status));
+        const struct rv_pipeline *p = rv_app_past_pipeline(&f->past);
+        const struct rv_response_place place = {p->response.output_key, p->response.field};
+        rv_envelope_write_result(rv_run_envelope(r.run), &place, &state);
+        rv_jw_key(&w, "result");
+        rv_jw_raw(&w, rv_buf_str(&state));
+        rv_jw_obj_end(&w);
+        rv_replayed_fini(&r);
+        rc = rv_buf_check(&body, "the result of a run", &err);
+    }
+    if (rc < 0)
+        srv_stream_fail(f->st, rc, err);
+    else
+        srv_stream_answer(f->st, 200, "application/json", &body);
+    rv_buf_fini(&body);
+    rv_buf_fini(&state);
+    f->st = NULL;
+}
+
+static void end_follow(struct follow *f)
+{
+    struct srv_follows *all = f->all;
+    struct follow **at = &all->first;
+
+    while (*at && *at != f)
+        at = &(*at)->next;
+    if (*at)
+        *at = f->next;
+    if (f->st)
+        srv_stream_end(f->st);
+    rv_follower_free(f->follower);
+    rv_app_past_fini(&f->past);
+    rv_buf_fini(&f->out);
+    free(f);
+    if (!all->first && !all->lane.is_closed)
+        uv_timer_stop(&all->timer);
+}
+
+static void go_on(struct follow *f)
+{
+    rv_err *err = NULL;
+
+    if (!f->is_over && look(f, &err) < 0) {
+        RV_LOG(f->all->server->app.log, WARN, "follow.failed", RV_F_TEXT("run", f->ask.run), RV_F_ERR("error", err));
+        rv_err_free(err);
+        end_follow(f); /* the client comes back with its number */
+        return;
+    }
+    send_some(f);
+    if (!f->is_over || f->out.len > 0)
+        return;
+    if (f->ask.form == SRV_FOLLOW_RESULT)
+        give_result(f);
+    end_follow(f);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct srv_follows *all = timer->data;
+
+    for (struct follow *f = all->first, *next; f; f = next) {
+        next = f->next;
+        go_on(f);
+    }
+}
+
+/* --- what its client does --- */
+
+static void on_gone(void *self)
+{
+    end_follow(self);
+}
+
+static void on_drain(void *self)
+{
+    send_some(self);
+}
+
+/* --- the beginning --- */
+
+static int open_follow(struct follow *f, rv_err **err)
+{
+    f->scope = (struct rv_store_scope){f->ask.tenant, f->ask.has_user ? f->ask.user : NULL};
+    f->from = f->ask.from > 0 ? f->ask.from : 1;
+    rv_buf_init(&f->out, RV_APP_MAX_TEXT);
+    return rv_app_past_open(f->all->store, &f->scope, f->ask.run, &f->past, err);
+}
+
+static void on_ask(struct srv_letter *l)
+{
+    struct note *n = (struct note *)l;
+    struct srv_follows *all = n->all;
+    struct follow *f = all->lane.is_closed ? NULL : calloc(1, sizeof *f);
+    rv_err *err = NULL;
+    int rc = f ? 0 : RV_FAIL(&err, RV_E_CANCELLED, "follow a run");
+
+    if (f) {
+        f->all = all;
+        f->ask = n->ask;
+        f->st = n->st;
+        f->st->self = f;
+        rc = open_follow(f, &err);
+    }
+    if (rc < 0) {
+        srv_stream_fail(n->st, rc, err);
+        if (f) {
+            f->st = NULL;
+            end_follow(f);
+        }
+        free(n);
+        return;
+    }
+    free(n);
+    srv_stream_field(f->st, "X-Run-Id", f->ask.run);
+    if (f->ask.form == SRV_FOLLOW_EVENTS)
+        srv_stream_begin(f->st);
+    else if (f->ask.form == SRV_FOLLOW_LINES)
+        srv_stream_begin_lines(f->st);
+    f->next = all->first;
+    all->first = f;
+    uv_timer_start(&all->timer, on_look, LOOK_MS, LOOK_MS);
+    go_on(f);
+}
+
+void srv_follows_ask(struct srv_follows *all, struct srv_call *c, const struct srv_follow_ask *ask)
+{
+    struct note *n = calloc(1, sizeof *n);
+    struct srv_stream *st = n ? srv_stream_new(c, &all->lane) : NULL;
+
+    if (!st) {
+        free(n);
+        c->rc = RV_FAIL(&c->err, RV_E_NOMEM, "follow a run");
+        srv_call_reply(c);
+        return;
+    }
+    st->on_gone = on_gone;
+    st->on_drain = on_drain;
+    st->on_stop = on_gone;
+    n->letter.open = on_ask;
+    n->all = all;
+    n->ask = *ask;
+    n->st = st;
+    srv_lane_post(&all->lane, &n->letter);
+}
+
+/* --- the lane --- */
+
+int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err)
+{
+    struct srv_follows *all = calloc(1, sizeof *all);
+
+    if (!all)
+        return RV_FAIL(err, RV_E_NOMEM, "make the followers");
+    all->server = s;
+    int rc = srv_lane_open(&all->lane, err);
+    if (rc < 0) {
+        free(all);
+        return rc;
+    }
+    uv_timer_init(&all->lane.own, &all->timer);
+    all->timer.data = all;
+    *out = all;
+    rc = rv_app_store_open(&s->app, RV_APP_STORE_MAKE, &all->store, err);
+    return rc < 0 ? rc : srv_lane_go(&all->lane, err);
+}
+
+static void on_stop(struct srv_letter *l)
+{
+    struct note *n = (struct note *)l;
+    struct srv_follows *all = n->all;
+
+    while (all->first)
+        end_follow(all->first);
+    if (!all->lane.is_closed) {
+        uv_close((uv_handle_t *)&all->timer, NULL);
+        srv_lane_close(&all->lane);
+    }
+    free(n);
+}
+
+void srv_follows_stop(struct srv_follows *all)
+{
+    struct note *n = calloc(1, sizeof *n);
+
+    if (!n)
+        abort(); /* without this letter the process would not end */
+    n->letter.open = on_stop;
+    n->all = all;
+    srv_lane_post(&all->lane, &n->letter);
+}
+
+void srv_follows_free(struct srv_follows *all)
+{
+    if (!all)
+        return;
+    srv_lane_join(&all->lane);
+    srv_lane_fini(&all->lane);
+    rv_store_close(all->store);
+    free(all);
+}

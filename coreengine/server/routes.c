@@ -1,0 +1,156 @@
+/* The table of routes: what the server answers. Routing, OpenAPI and the reference are made from it. */
+#include <string.h>
+
+#include "coreengine/server/server_internal.h"
+
+#define CHAT_BODY RV_REQUEST_MAX_BYTES
+
+#define PROBLEM RV_FAMILY_PROBLEM
+#define P8      RV_FAMILY_P8
+#define OPENAI  RV_FAMILY_OPENAI
+#define R(m, p, s, f, w, b, sum, q, t, g, max)                                                                         \
+    {                                                                                                                  \
+        .method = RV_METHOD_##m, .path = (p), .scope = (s), .family = (f), .work = (w), .begin = (b),                  \
+        .summary = (sum), .query = (q), .takes = (t), .gives = (g), .max_body = (max)                                  \
+    }
+#define S(name) RV_SCOPE_##name
+
+/* takes: the name of a schema of describe.c, whose JSON the server reads; with "-" in front the handler reads it. */
+const struct srv_route srv_routes[] = {
+    R(GET, "/healthz", SRV_OPEN, PROBLEM, srv_healthz, NULL, "the process lives", NULL, NULL, "Health", 0),
+    R(GET, "/readyz", SRV_OPEN, PROBLEM, srv_readyz, NULL, "it takes requests: 503 while it drains", NULL, NULL,
+      "Health", 0),
+    R(GET, "/openapi.json", SRV_OPEN, PROBLEM, srv_openapi, NULL, "this table, as OpenAPI 3.1", NULL, NULL, "Any", 0),
+
+    R(POST, "/chat/{chat_id}", S(CHAT), P8, srv_chat_agui, srv_chat_begin,
+      "a turn of a session, as AG-UI events; `resume` answers a question", NULL, "-RunAgentInput", "Stream", CHAT_BODY),
+    R(POST, "/v1/chat/completions", S(CHAT), OPENAI, srv_chat_openai, srv_chat_begin,
+      "OpenAI Chat Completions; the model is an agent", NULL, "-ChatCompletion", "Any", CHAT_BODY),
+    R(POST, "/v1/responses", S(CHAT), OPENAI, srv_chat_responses, srv_chat_begin,
+      "OpenAI Responses; the model is an agent", NULL, "-Response", "Any", CHAT_BODY),
+    R(GET, "/v1/models", S(CHAT), OPENAI, srv_models, NULL, "the agents, as models", NULL, NULL, "Models", 0),
+    R(GET, "/v1/models/{id}", S(CHAT), OPENAI, srv_model, NULL, "one of them", NULL, NULL, "Model", 0),
+    R(POST, "/api/v1/chat/completions", S(CHAT), P8, srv_chat_remlight, srv_chat_begin,
+      "REMLight: chunks with named events; a new session, or that of X-Session-Id", NULL, "-ChatCompletion", "Stream",
+      CHAT_BODY),
+    R(POST, "/api/v1/chat/completions/{session_id}", S(CHAT), P8, srv_chat_remlight, srv_chat_begin,
+      "REMLight: a turn of that session", NULL, "-ChatCompletion", "Stream", CHAT_BODY),
+
+    R(POST, "/runs", S(RUNS_WRITE), PROBLEM, srv_runs_post, srv_run_begin,
+      "start a run of a pipeline: 202 at once, `wait` for its end, or `stream` its events", NULL, "NewRun", "Run",
+      CHAT_BODY),
+    R(GET, "/runs", S(RUNS_READ), PROBLEM, srv_runs_list, NULL, "runs, newest first", "limit status session pipeline",
+      NULL, "List", 0),
+    R(GET, "/runs/{id}", S(RUNS_READ), PROBLEM, srv_run_show, NULL, "one run with its steps and questions", NULL, NULL,
+      "Any", 0),
+    R(GET, "/runs/{id}/events", S(RUNS_READ), PROBLEM, srv_run_events, srv_run_begin,
+      "its events from any number on, also while it goes on; lines of JSON with Accept: application/x-ndjson",
+      "from follow", NULL, "Stream", 0),
+    R(POST, "/runs/{id}/cancel", S(RUNS_WRITE), PROBLEM, srv_run_cancel, NULL, "ask it to end", NULL, NULL, "Any", 0),
+    R(POST, "/runs/{id}/answer", S(RUNS_WRITE), PROBLEM, srv_run_answer, NULL, "answer what it waits for", NULL,
+      "Answer", "Any", 0),
+    R(POST, "/runs/{id}/fork", S(RUNS_WRITE), PROBLEM, srv_run_fork, NULL,
+      "another run, from the state behind one of its steps", NULL, "Fork", "Any", 0),
+    R(GET, "/interrupts", S(RUNS_READ), PROBLEM, srv_interrupts, NULL, "questions that runs wait with", "run session",
+      NULL, "List", 0),
+
+    R(GET, "/sessions", S(SESSIONS_READ), PROBLEM, srv_sessions_list, NULL, "sessions, last touched first",
+      "limit offset agent name search", NULL, "List", 0),
+    R(GET, "/sessions/{id}", S(SESSIONS_READ), PROBLEM, srv_session_show, NULL, "one session", NULL, NULL, "Any", 0),
+    R(PATCH, "/sessions/{id}", S(SESSIONS_WRITE), PROBLEM, srv_session_change, NULL,
+      "rename it, or change its metadata", NULL, "SessionChange", "Any", 0),
+    R(DELETE, "/sessions/{id}", S(SESSIONS_WRITE), PROBLEM, srv_session_delete, NULL,
+      "delete it; its runs are asked to end", NULL, NULL, "Any", 0),
+    R(GET, "/sessions/{id}/messages", S(SESSIONS_READ), PROBLEM, srv_session_messages, NULL, "its messages, in order",
+      "limit from children", NULL, "List", 0),
+    R(GET, "/sessions/{id}/export", S(SESSIONS_READ), PROBLEM, srv_session_export, NULL,
+      "the session with its messages, as a file", NULL, NULL, "Any", 0),
+    R(POST, "/sessions/{id}/clone", S(SESSIONS_WRITE), PROBLEM, srv_session_clone, NULL, "copy it", NULL,
+      "SessionClone", "Any", 0),
+
+    R(GET, "/agents", S(AGENTS_READ), PROBLEM, srv_agents_list, NULL, "agents and where they come from", NULL, NULL,
+      "List", 0),
+    R(PUT, "/agents", S(AGENTS_WRITE), PROBLEM, srv_agent_put, NULL, "keep a document, as YAML or JSON", NULL, "-Any",
+      "Any", 0),
+    R(POST, "/agents/validate", S(AGENTS_READ), PROBLEM, srv_agent_check, NULL,
+      "what is wrong with a document; nothing is kept", NULL, "-Any", "Any", 0),
+    R(GET, "/agents/{name}", S(AGENTS_READ), PROBLEM, srv_agent_show, NULL, "its document in the flat form", NULL, NULL,
+      "Any", 0),
+    R(GET, "/agents/{name}/content", S(AGENTS_READ), PROBLEM, srv_agent_content, NULL, "its document as it was written",
+      NULL, NULL, "Any", 0),
+    R(GET, "/agents/{name}/versions", S(AGENTS_READ), PROBLEM, srv_agent_versions, NULL, "what it was before", NULL,
+      NULL, "List", 0),
+    R(DELETE, "/agents/{name}", S(AGENTS_WRITE), PROBLEM, srv_agent_delete, NULL, "delete it from the store", NULL,
+      NULL, "Any", 0),
+
+    R(POST, "/query", S(DATA_READ), P8, srv_query, NULL, "a query by its parts", NULL, "Query", "List", 0),
+    R(POST, "/query/raw", S(DATA_READ), P8, srv_query_raw, NULL, "a query of the REM dialect, as text", NULL,
+      "RawQuery", "Any", 0),
+    R(GET, "/entities", S(DATA_READ), PROBLEM, srv_kinds, NULL, "the kinds of entities", NULL, NULL, "List", 0),
+    R(GET, "/entities/{kind}", S(DATA_READ), PROBLEM, srv_entities_list, NULL, "rows of a kind, newest first",
+      "limit offset name about tag", NULL, "List", 0),
+    R(POST, "/entities/{kind}", S(DATA_WRITE), PROBLEM, srv_entities_put, NULL, "write a row; without an id a new one",
+      NULL, "Any", "Any", 0),
+    R(GET, "/entities/{kind}/{id}", S(DATA_READ), PROBLEM, srv_entity_show, NULL, "one row", NULL, NULL, "Any", 0),
+    R(DELETE, "/entities/{kind}/{id}", S(DATA_WRITE), PROBLEM, srv_entity_delete, NULL, "delete it", NULL, NULL, "Any",
+      0),
+    R(POST, "/feedback", S(DATA_WRITE), PROBLEM, srv_feedback, NULL, "what a person thinks of an answer", NULL,
+      "Feedback", "Any", 0),
+
+    R(GET, "/tasks", S(TASKS_READ), PROBLEM, srv_tasks_list, NULL, "the queue, newest first", "limit status type", NULL,
+      "List", 0),
+    R(GET, "/tasks/{id}", S(TASKS_READ), PROBLEM, srv_task_show, NULL, "one task with its events", NULL, NULL, "Any",
+      0),
+    R(POST, "/tasks/{id}/cancel", S(TASKS_WRITE), PROBLEM, srv_task_cancel, NULL, "cancel it", NULL, NULL, "Any", 0),
+    R(POST, "/tasks/{id}/retry", S(TASKS_WRITE), PROBLEM, srv_task_retry, NULL, "try it again", NULL, NULL, "Any", 0),
+    R(GET, "/schedules", S(TASKS_READ), PROBLEM, srv_schedules_list, NULL, "schedules", NULL, NULL, "List", 0),
+    R(GET, "/usage", S(USAGE_READ), PROBLEM, srv_usage, NULL, "what may be used and what was", NULL, NULL, "List", 0),
+};
+const size_t srv_n_routes = RV_COUNT(srv_routes);
+
+/* Does a path fit: segment by segment, "{...}" takes any that is not empty. */
+static bool fits(const char *path, const rv_str *segments, size_t n, rv_str args[SRV_MAX_ARGS], size_t *n_args)
+{
+    const char *p = path;
+
+    *n_args = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (*p != '/')
+            return false;
+        p++;
+        size_t len = strcspn(p, "/");
+        if (*p == '{') {
+            if (segments[i].len == 0)
+                return false;
+            args[(*n_args)++] = segments[i];
+        } else if (!rv_str_eq((rv_str){p, len}, segments[i])) {
+            return false;
+        }
+        p += len;
+    }
+    return *p == '\0';
+}
+
+const struct srv_route *srv_route_find(enum rv_method method, const rv_str *segments, size_t n,
+                                       rv_str args[SRV_MAX_ARGS], size_t *n_args, unsigned *allowed)
+{
+    const struct srv_route *found = NULL;
+    bool is_head = method == RV_METHOD_HEAD;
+
+    *allowed = 0;
+    *n_args = 0;
+    for (size_t i = 0; i < srv_n_routes; i++) {
+        const struct srv_route *r = &srv_routes[i];
+        rv_str here[SRV_MAX_ARGS];
+        size_t n_here;
+        if (!fits(r->path, segments, n, here, &n_here))
+            continue;
+        *allowed |= 1u << r->method | (r->method == RV_METHOD_GET ? 1u << RV_METHOD_HEAD : 0);
+        if (r->method != (is_head ? RV_METHOD_GET : method) || (found && n_here >= *n_args))
+            continue;
+        found = r; /* with the fewest variable segments: "/agents/validate" before "/agents/{name}" */
+        memcpy(args, here, n_here * sizeof *here);
+        *n_args = n_here;
+    }
+    return found;
+}

@@ -1,0 +1,438 @@
+/* Handlers of runs: started through the queue, listed, watched, answered, cancelled, forked. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coreengine/server/server_internal.h"
+
+#define MAX_KEY 200 /* bytes of an Idempotency-Key */
+
+/* --- one run is watched --- */
+
+static void free_follow(void *made)
+{
+    free(made);
+}
+
+static int make_follow(struct srv_call *c, const char *run, struct srv_follow_ask **out, rv_err **err)
+{
+    struct srv_follow_ask *f = calloc(1, sizeof *f);
+
+    if (!f)
+        return RV_FAIL(err, RV_E_NOMEM, "follow a run");
+    c->made = f;
+    c->free_made = free_follow;
+    if (strlen(run) > RV_STORE_MAX_ID)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "there is no such run");
+    memcpy(f->run, run, strlen(run) + 1);
+    memcpy(f->tenant, c->who.tenant, sizeof f->tenant);
+    if (c->app.scope.user) {
+        f->has_user = true;
+        memcpy(f->user, c->app.scope.user, strlen(c->app.scope.user) + 1);
+    }
+    *out = f;
+    return 0;
+}
+
+void srv_run_begin(struct srv_call *c)
+{
+    srv_follows_ask(c->server->follows, c, c->made);
+}
+
+static bool accepts(const struct srv_call *c, const char *type)
+{
+    char *accept = srv_call_header(c, "accept");
+    bool yes = accept && strstr(accept, type) != NULL;
+
+    free(accept);
+    return yes;
+}
+
+/* Is there anything from that number on, of a run that is over? */
+static int is_past_end(struct srv_call *c, const struct srv_follow_ask *f, const struct rv_run_row *row, bool *out,
+                       rv_err **err)
+{
+    struct rv_app_past past = {0};
+    struct rv_replayed r = {0};
+
+    *out = false;
+    if (f->from <= 1 || !rv_run_status_is_final(row->status))
+        return 0;
+    int rc = rv_app_past_open(c->store, &c->app.scope, f->run, &past, err);
+    if (rc == 0)
+        rc = rv_app_past_replay(c->store, &past, 0, NULL, NULL, &r, err);
+    if (rc == 0) {
+        *out = f->from >= rv_run_counters(r.run).next_seq;
+        rv_replayed_fini(&r);
+    }
+    rv_app_past_fini(&past);
+    return rc;
+}
+
+int srv_run_events(struct srv_call *c, rv_err **err)
+{
+    struct srv_follow_ask *f;
+    struct rv_run_row row;
+    bool is_past = false;
+    int64_t from = 1;
+    rv_str last;
+
+    int rc = rv_store_get_run(c->store, &c->app.scope, c->args[0], &row, err);
+    if (rc < 0)
+        return rc;
+    rc = make_follow(c, c->args[0], &f, err);
+    if (rc == 0)
+        rc = srv_call_int(c, "from", 1, INT64_MAX, &from, err);
+    if (rc == 0 && rv_httpd_field(c->req, "last-event-id", &last, NULL) && last.len > 0) {
+        int64_t n = 0;
+        for (size_t i = 0; i < last.len && n >= 0; i++)
+            n = rv_is_digit(last.ptr[i]) && n < INT64_MAX / 100 ? n * 10 + (last.ptr[i] - '0') : -1;
+        if (n < 0)
+            rc = RV_FAIL(err, RV_E_INVALID, "Last-Event-ID must be the number of an event");
+        from = n + 1;
+    }
+    if (rc == 0) {
+        f->from = from;
+        f->form = accepts(c, "application/x-ndjson") ? SRV_FOLLOW_LINES : SRV_FOLLOW_EVENTS;
+        rc = is_past_end(c, f, &row, &is_past, err);
+    }
+    if (rc == 0 && is_past)
+        c->status = 204;
+    rv_run_row_fini(&row);
+    return rc;
+}
+
+/* --- a new run --- */
+
+static int make_state(struct srv_call *c, json_object **out, rv_err **err)
+{
+    const char *input = NULL, *session = NULL;
+    json_object *state = rv_json_get_obj(c->body, "state");
+    int rc = 0;
+
+    *out = NULL;
+    if (state)
+        rc = rv_json_dup(state, out, err);
+    else if (!(*out = json_object_new_object()))
+        rc = RV_FAIL(err, RV_E_NOMEM, "start a run");
+    if (rc == 0 && rv_json_get_text(c->body, "input", &input))
+        rc = rv_json_set_text(*out, "raw_input", input, err);
+    if (rc == 0 && rv_json_get_text(c->body, "session", &session))
+        rc = rv_json_set_text(*out, "session_id", session, err);
+    if (rc == 0 && c->who.user[0])
+        rc = rv_json_set_text(*out, "user_id", c->who.user, err);
+    return rc;
+}
+
+/* The faults of a pipeline are ours, not the client's: they go to the log. */
+static int check_sound(struct srv_call *c, struct rv_app_loaded *l, const char *name, rv_err **err)
+{
+    int rc = l->pipeline ? rv_app_check(l, false, err) : 0;
+
+    if (rc < 0 || rv_findings_n_errors(l->findings) == 0)
+        return rc;
+    const struct rv_finding f = rv_findings_at(l->findings, 0);
+    RV_LOG(c->app.log, ERROR, "pipeline.faulty", RV_F_TEXT("pipeline", name), RV_F_TEXT("finding", f.text));
+    rc = RV_FAIL(err, RV_E_INVALID, "the pipeline \"%.100s\" has errors: %s", name, f.text);
+    return rc;
+}
+
+static int read_mode(struct srv_call *c, int *mode, rv_err **err)
+{
+    const char *word = NULL;
+
+    *mode = RV_UNSET;
+    if (!rv_json_get_text(c->body, "mode", &word))
+        return 0;
+    if (strcmp(word, "sequential") != 0 && strcmp(word, "parallel") != 0)
+        return RV_FAIL(err, RV_E_INVALID, "mode is \"sequential\" or \"parallel\", not \"%.40s\"", word);
+    *mode = strcmp(word, "parallel") == 0 ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
+    return 0;
+}
+
+static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *state, struct rv_app_submitted *out,
+                  rv_err **err)
+{
+    char *key = srv_call_header(c, "idempotency-key");
+    struct rv_app_submit how = {.key = key};
+    struct rv_app_run run = {.app = &c->app, .loaded = l, .mode = RV_UNSET, .store = c->store};
+    rv_envelope *env = NULL;
+    int rc = 0;
+
+    if (key && strlen(key) > MAX_KEY)
+        rc = RV_FAIL(err, RV_E_INVALID, "Idempotency-Key has at most %d bytes", MAX_KEY);
+    if (rc == 0)
+        rc = read_mode(c, &run.mode, err);
+    if (rc == 0 && json_object_object_get_ex(c->body, "priority", NULL) &&
+        (!rv_json_get_int(c->body, "priority", &how.priority) || how.priority > RV_TASK_MAX_PRIORITY ||
+         how.priority < -RV_TASK_MAX_PRIORITY))
+        rc = RV_FAIL(err, RV_E_INVALID, "priority must be a whole number from %d to %d", -RV_TASK_MAX_PRIORITY,
+                     RV_TASK_MAX_PRIORITY);
+    RV_IGNORE(rv_json_get_text(c->body, "session", &run.session), "there may be none");
+    if (rc == 0)
+        rc = rv_envelope_load(state, rv_rand_system(), srv_now_us(), &env, err);
+    if (rc == 0)
+        rc = rv_app_check_user(&c->app.scope, rv_envelope_fields(env)->user_id, err);
+    if (rc == 0)
+        rc = rv_app_run_open(&run, err);
+    if (rc == 0)
+        rc = rv_app_submit(&run, env, &how, out, err);
+    rv_envelope_free(env);
+    rv_app_run_fini(&run);
+    free(key);
+    return rc;
+}
+
+static int start(struct srv_call *c, const char *name, struct rv_app_submitted *out, rv_err **err)
+{
+    struct rv_app_load_opts opts = {.keeps = true, .store = c->store};
+    rv_buf path = RV_BUF_INIT(8192), script = RV_BUF_INIT(8192);
+    json_object *state = NULL;
+    struct rv_app_loaded l;
+
+    int rc = srv_pipeline_path(c->server, name, &path, err);
+    if (rc == 0)
+        rc = make_state(c, &state, err);
+    if (rc == 0 && c->server->opts->scripts) {
+        rv_buf_printf(&script, "%s/%s.yaml", c->server->opts->scripts, name);
+        opts.script = access(rv_buf_cstr(&script), F_OK) == 0 ? rv_buf_cstr(&script) : NULL;
+    }
+    if (rc == 0) {
+        rc = rv_app_load(&c->app, rv_buf_cstr(&path), &opts, &l, err);
+        if (rc == 0) {
+            rc = check_sound(c, &l, name, err);
+            if (rc == 0)
+                rc = submit(c, &l, state, out, err);
+            rv_app_loaded_fini(&l);
+        }
+    }
+    json_object_put(state);
+    rv_buf_fini(&path);
+    rv_buf_fini(&script);
+    return rc;
+}
+
+int srv_runs_post(struct srv_call *c, rv_err **err)
+{
+    struct rv_app_submitted done;
+    struct srv_follow_ask *f;
+    const char *name = NULL;
+    bool waits = false, streams = false;
+    rv_buf place = RV_BUF_INIT(1024);
+
+    if (!rv_json_get_text(c->body, "pipeline", &name))
+        return RV_FAIL(err, RV_E_INVALID, "the body needs \"pipeline\", the name of a pipeline of the server");
+    int rc = start(c, name, &done, err);
+    if (rc < 0)
+        return rc;
+    rv_buf_printf(&place, "/runs/%s", done.run);
+    srv_call_field(c, "Location", rv_buf_cstr(&place));
+    rv_buf_fini(&place);
+    RV_IGNORE(rv_json_get_bool(c->body, "wait", &waits), "false");
+    RV_IGNORE(rv_json_get_bool(c->body, "stream", &streams), "false");
+    if (waits || streams) {
+        rc = make_follow(c, done.run, &f, err);
+        if (rc == 0) {
+            f->until_waits = true;
+            f->form = !streams                             ? SRV_FOLLOW_RESULT
+                      : accepts(c, "application/x-ndjson") ? SRV_FOLLOW_LINES
+                                                           : SRV_FOLLOW_EVENTS;
+        }
+        return rc;
+    }
+    rv_jw w = srv_call_json(c, done.is_new ? 202 : 200);
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "id", done.run);
+    rv_jw_kv_bool(&w, "is_new", done.is_new);
+    rv_jw_obj_end(&w);
+    return 0;
+}
+
+/* --- lists --- */
+
+int srv_runs_list(struct srv_call *c, rv_err **err)
+{
+    char *status = srv_call_text(c, "status"), *session = srv_call_text(c, "session"),
+         *pipeline = srv_call_text(c, "pipeline");
+    struct rv_run_filter filter = {.limit = SRV_LIMIT, .session = session, .pipeline = pipeline};
+    struct rv_app_runs list = {0};
+    rv_jw w = srv_call_json(c, 200);
+
+    int rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);
+    for (int i = 0; status && i < RV_N_RUN; i++)
+        if (strcmp(status, rv_run_status_text((enum rv_run_status)i)) == 0)
+            filter.statuses = 1u << i;
+    if (rc == 0 && status && !filter.statuses)
+        rc = RV_FAIL(err, RV_E_INVALID, "status \"%.40s\" is not a status of runs", status);
+    if (rc == 0)
+        rc = rv_app_runs_list(c->store, &c->app.scope, filter, &list, err);
+    if (rc == 0)
+        rv_app_runs_write(&list, &w);
+    rv_app_runs_fini(&list);
+    free(status);
+    free(session);
+    free(pipeline);
+    return rc;
+}
+
+static int add_pending(void *self, const struct rv_pending *p, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};
+    json_object *body = NULL;
+    int rc = rv_json_parse(p->body, &opts, &body, err);
+
+    return rc < 0 ? rc : rv_json_push_take(self, body, err);
+}
+
+int srv_run_show(struct srv_call *c, rv_err **err)
+{
+    const struct rv_app_window window = {.first = 20, .last = 80};
+    struct rv_app_past past = {0};
+    struct rv_app_steps steps = {0};
+    struct rv_replayed replayed = {0};
+    json_object *pending = json_object_new_array();
+    struct rv_run_row row;
+
+    int rc = pending ? rv_store_get_run(c->store, &c->app.scope, c->args[0], &row, err)
+                     : RV_FAIL(err, RV_E_NOMEM, "show a run");
+    if (rc == 0) {
+        rv_run_row_fini(&row);
+        rc = rv_app_past_open(c->store, &c->app.scope, c->args[0], &past, err);
+    }
+    if (rc == 0)
+        rc = rv_app_steps_read(c->store, &past, &window, &steps, &replayed, err);
+    if (rc == 0)
+        rc = rv_store_list_pending(c->store, &c->app.scope, c->args[0], add_pending, pending, err);
+    const struct rv_app_view view = {
+        .past = &past, .steps = &steps, .replayed = &replayed, .pending = pending, .now_us = srv_now_us()};
+    if (rc == 0) {
+        RV_IGNORE((srv_call_json(c, 200), 0), "the view writes itself");
+        rv_app_view_write(&view, &c->out);
+    }
+    rv_app_steps_fini(&steps);
+    rv_replayed_fini(&replayed);
+    rv_app_past_fini(&past);
+    json_object_put(pending);
+    return rc;
+}
+
+static int write_interrupt(void *self, const struct rv_interrupt_row *row, rv_err **err)
+{
+    (void)err;
+    rv_app_interrupt_json(row, self);
+    return 0;
+}
+
+int srv_interrupts(struct srv_call *c, rv_err **err)
+{
+    char *run = srv_call_text(c, "run"), *session = srv_call_text(c, "session");
+    const struct rv_interrupt_filter filter = {
+        .run = run, .session = session, .open_only = true, .limit = SRV_MAX_LIMIT};
+    rv_jw w = srv_call_json(c, 200);
+
+    rv_jw_arr(&w);
+    int rc = rv_store_list_interrupts(c->store, &c->app.scope, &filter, write_interrupt, &w, err);
+    rv_jw_arr_end(&w);
+    free(run);
+    free(session);
+    return rc;
+}
+
+/* --- changes --- */
+
+static void write_done(struct srv_call *c, const char *run, const char *what)
+{
+    rv_jw w = srv_call_json(c, 202);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "id", run);
+    rv_jw_kv_bool(&w, what, true);
+    rv_jw_obj_end(&w);
+}
+
+int srv_run_cancel(struct srv_call *c, rv_err **err)
+{
+    struct rv_run_row row;
+    int rc = rv_store_get_run(c->store, &c->app.scope, c->args[0], &row, err);
+
+    if (rc < 0)
+        return rc;
+    rc = rv_store_request_cancel(c->store, &c->app.scope, c->args[0], srv_now_us(), err);
+    if (rc == 0 && !row.owner) /* nobody drives it: a worker ends it */
+        rc = rv_app_enqueue(c->store, &c->app.scope, c->args[0], NULL, NULL, err);
+    rv_run_row_fini(&row);
+    if (rc == 0)
+        write_done(c, c->args[0], "cancel_requested");
+    return rc;
+}
+
+static rv_str text_member(json_object *body, const char *key)
+{
+    json_object *value = NULL;
+
+    if (!json_object_object_get_ex(body, key, &value) || !json_object_is_type(value, json_type_string))
+        return (rv_str){NULL, 0};
+    return rv_json_str(value);
+}
+
+static void read_answer(json_object *body, struct rv_response *r)
+{
+    bool cancelled = false;
+
+    r->text = text_member(body, "text");
+    r->decision = text_member(body, "decision");
+    r->choice = text_member(body, "choice");
+    r->interrupt_id = text_member(body, "interrupt_id");
+    r->has_approved = rv_json_get_bool(body, "approved", &r->approved);
+    r->arguments = rv_json_get_obj(body, "arguments");
+    RV_IGNORE(json_object_object_get_ex(body, "data", &r->data), "there may be none");
+    r->cancelled = rv_json_get_bool(body, "cancelled", &cancelled) && cancelled;
+}
+
+int srv_run_answer(struct srv_call *c, rv_err **err)
+{
+    struct rv_app_question q = {.n = 0};
+    struct rv_response r = {.text = {NULL, 0}};
+    struct rv_run_row row;
+    bool is_new = false;
+
+    int rc = rv_store_get_run(c->store, &c->app.scope, c->args[0], &row, err);
+    if (rc < 0)
+        return rc;
+    read_answer(c->body, &r);
+    rc = rv_app_find_question(c->store, &c->app.scope, &row, r.interrupt_id, &q, err);
+    if (rc == 0)
+        rc = r.cancelled ? rv_answer_check_cancel(&r, err) : rv_answer_check(q.kind, q.data, &r, err);
+    if (rc == 0) {
+        r.interrupt_id = rv_str_of(q.id);
+        rc = rv_app_enqueue(c->store, &c->app.scope, c->args[0], &r, &is_new, err);
+    }
+    if (rc == 0 && !is_new)
+        rc = RV_FAIL(err, RV_E_STATE, "an answer to this question waits already");
+    rv_app_question_fini(&q);
+    rv_run_row_fini(&row);
+    if (rc == 0)
+        write_done(c, c->args[0], "answered");
+    return rc;
+}
+
+int srv_run_fork(struct srv_call *c, rv_err **err)
+{
+    struct rv_app_fork fork = {.step = 0};
+    struct rv_run_row row;
+
+    if (json_object_object_get_ex(c->body, "step", NULL) &&
+        (!rv_json_get_int(c->body, "step", &fork.step) || fork.step < 0))
+        return RV_FAIL(err, RV_E_INVALID, "step must be the number of a step of the run, or 0 for its beginning");
+    int rc = rv_store_get_run(c->store, &c->app.scope, c->args[0], &row, err);
+    if (rc < 0)
+        return rc;
+    rv_run_row_fini(&row);
+    rc = rv_app_fork(c->store, &c->app.scope, c->args[0], &fork, err);
+    if (rc == 0)
+        rc = rv_app_enqueue(c->store, &c->app.scope, fork.id, NULL, NULL, err);
+    if (rc == 0)
+        write_done(c, fork.id, "is_new");
+    return rc;
+}

@@ -1,0 +1,438 @@
+/* The life of the server: opened, drained, closed. */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "coreengine/app/chat.h"
+#include "coreengine/server/server_internal.h"
+
+#define EXIT_AT_ONCE  130
+#define POOL          "8" /* threads that judge and read the store */
+#define MAX_PIPELINES 10000
+#define MAX_NAME      200
+
+struct life {
+    struct srv_server s; /* the first member */
+    uv_timer_t grace;
+    pthread_t worker_thread;
+    bool has_worker;
+    struct rv_worker_opts worker_opts;
+    struct rv_worker_stop worker_stop;
+    struct rv_worker_done worker_done;
+    struct rv_app worker_app;
+    rv_err *worker_err; /* why it ended by itself */
+    char url[128];
+};
+
+/* --- stores for the pool --- */
+
+int srv_desk_take(struct srv_server *s, struct srv_desk **out, rv_err **err)
+{
+    pthread_mutex_lock(&s->desk_lock);
+    struct srv_desk *d = s->desks;
+    if (d)
+        s->desks = d->next;
+    pthread_mutex_unlock(&s->desk_lock);
+    if (!d) {
+        d = calloc(1, sizeof *d);
+        if (!d)
+            return RV_FAIL(err, RV_E_NOMEM, "open the store");
+        int rc = rv_app_sources_open(&s->app, RV_APP_STORE_MAKE, &d->sources, err);
+        if (rc < 0) {
+            free(d);
+            return rc;
+        }
+    }
+    *out = d;
+    return 0;
+}
+
+void srv_desk_give(struct srv_server *s, struct srv_desk *d)
+{
+    pthread_mutex_lock(&s->desk_lock);
+    d->next = s->desks;
+    s->desks = d;
+    pthread_mutex_unlock(&s->desk_lock);
+}
+
+static void close_desks(struct srv_server *s)
+{
+    for (struct srv_desk *d = s->desks, *next; d; d = next) {
+        next = d->next;
+        rv_app_sources_fini(&d->sources);
+        free(d);
+    }
+}
+
+/* --- pipelines that clients may run --- */
+
+/* "news.yaml" is the pipeline "news". 0: the file is none. */
+static size_t name_length(const char *file)
+{
+    size_t n = strlen(file);
+
+    if (file[0] == '.' || n > MAX_NAME)
+        return 0;
+    if (n > 5 && strcmp(file + n - 5, ".yaml") == 0)
+        return n - 5;
+    return n > 4 && strcmp(file + n - 4, ".yml") == 0 ? n - 4 : 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int srv_pipelines_each(const struct srv_server *s, int (*each)(void *self, const char *name, rv_err **err), void *self,
+                       rv_err **err)
+{
+    DIR *dir = s->opts->pipelines ? opendir(s->opts->pipelines) : NULL;
+    char **names = NULL;
+    size_t n = 0, cap = 0;
+    int rc = 0;
+
+    for (struct dirent *e; dir && n < MAX_PIPELINES && (e = readdir(dir));) {
+        size_t len = name_length(e->d_name);
+        if (len == 0 || !rv_has_room(&names, &cap, n + 1, sizeof *names))
+            continue;
+        names[n] = rv_str_dup((rv_str){e->d_name, len});
+        n += names[n] != NULL;
+    }
+    if (dir)
+        closedir(dir);
+    if (n > 0)
+        qsort(names, n, sizeof *names, by_name);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = each(self, names[i], err);
+    for (size_t i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    return rc;
+}
+
+int srv_pipeline_path(const struct srv_server *s, const char *name, rv_buf *out, rv_err **err)
+{
+    static const char *const ends[] = {".yaml", ".yml"};
+    bool is_plain = name[0] && name[0] != '.' && strlen(name) <= MAX_NAME && !strchr(name, '/');
+    struct stat st;
+
+    for (size_t i = 0; s->opts->pipelines && is_plain && i < RV_COUNT(ends); i++) {
+        rv_buf_clear(out);
+        rv_buf_printf(out, "%s/%s%s", s->opts->pipelines, name, ends[i]);
+        int rc = rv_buf_check(out, "the path of a pipeline", err);
+        if (rc < 0)
+            return rc;
+        if (stat(rv_buf_cstr(out), &st) == 0 && S_ISREG(st.st_mode))
+            return 0;
+    }
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no pipeline \"%.100s\"", name);
+    if (!s->opts->pipelines)
+        rv_err_hint(err, "the server was started without --pipelines");
+    return rc;
+}
+
+/* --- where it listens --- */
+
+static int bad_address(const char *text, rv_err **err)
+{
+    int rc = RV_FAIL(err, RV_E_INVALID, "--listen %s: write ADDRESS:PORT with a numeric address", text);
+
+    rv_err_hint(err, "for example 127.0.0.1:8080, 0.0.0.0:8080 or [::1]:8080");
+    return rc;
+}
+
+static int read_address(const char *text, char address[64], int *port, rv_err **err)
+{
+    const char *colon = strrchr(text, ':');
+    unsigned char bytes[16];
+    char *end = NULL;
+
+    if (!colon || colon == text || !rv_is_digit(colon[1]))
+        return bad_address(text, err);
+    long n = strtol(colon + 1, &end, 10);
+    size_t len = (size_t)(colon - text);
+    bool is_six = text[0] == '[' && text[len - 1] == ']';
+    const char *from = text + is_six;
+    len -= is_six ? 2 : 0;
+    if (*end || n < 0 || n > 65535 || len == 0 || len >= 64)
+        return bad_address(text, err);
+    memcpy(address, from, len);
+    address[len] = '\0';
+    if (inet_pton(is_six ? AF_INET6 : AF_INET, address, bytes) != 1)
+        return bad_address(text, err);
+    *port = (int)n;
+    return 0;
+}
+
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+}
+
+/* Whoever can connect could do everything: only on this machine. */
+static int check_open(struct srv_server *s, const char *address, rv_err **err)
+{
+    struct srv_desk *d;
+    bool has_keys = false;
+
+    int rc = srv_desk_take(s, &d, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_store_has_api_keys(d->sources.store, srv_now_us(), &has_keys, err);
+    srv_desk_give(s, d);
+    if (rc < 0 || is_loopback(address) || !rv_gate_is_open(s->gate, has_keys))
+        return rc;
+    rc = RV_FAIL(err, RV_E_INVALID, "others can reach %s, and nothing is set up by which the server knows who they are",
+                 address);
+    rv_err_hint(err, "make a key with `reeve keys create`, name --jwks or --jwt-secret-file, or listen on 127.0.0.1");
+    return rc;
+}
+
+static int hear(struct life *l, rv_err **err)
+{
+    struct srv_server *s = &l->s;
+    const char *text = s->opts->listen ? s->opts->listen : RV_SERVER_LISTEN;
+    char address[64];
+    int port = 0;
+
+    int rc = read_address(text, address, &port, err);
+    if (rc == 0)
+        rc = check_open(s, address, err);
+    if (rc < 0)
+        return rc;
+    const struct rv_httpd_listen at = {
+        .address = address, .port = port, .certificate = s->opts->certificate, .key = s->opts->key};
+    rc = rv_httpd_listen(s->httpd, &at, &port, err);
+    if (rc == RV_E_EXISTS)
+        rv_err_hint(err, "another process listens there; choose another port, or 0 for any free one");
+    if (rc < 0)
+        return RV_WRAP(err, rc, "listen at %s", text);
+    rv_buf url = RV_BUF_INIT(sizeof l->url);
+    rv_buf_printf(&url, strchr(address, ':') ? "http%s://[%s]:%d" : "http%s://%s:%d", s->opts->certificate ? "s" : "",
+                  address, port);
+    memcpy(l->url, rv_buf_cstr(&url), url.len + 1);
+    rv_buf_fini(&url);
+    return 0;
+}
+
+/* --- the end --- */
+
+static void on_drained(void *self)
+{
+    struct life *l = self;
+
+    uv_close((uv_handle_t *)&l->grace, NULL);
+    for (size_t i = 0; i < RV_COUNT(l->s.signals); i++)
+        uv_close((uv_handle_t *)&l->s.signals[i], NULL);
+    srv_turns_drain(l->s.turns);
+    srv_turns_stop(l->s.turns);
+    srv_follows_stop(l->s.follows);
+    srv_turns_free(l->s.turns);
+    srv_follows_free(l->s.follows);
+    l->s.turns = NULL;
+    l->s.follows = NULL;
+    srv_lane_read(&l->s.lane);
+    srv_lane_close(&l->s.lane);
+    uv_stop(&l->s.loop); /* what is left goes with the HTTP server */
+}
+
+/* Clients of turns that are still under way are told a proper end while they can hear it. */
+static void on_grace(uv_timer_t *timer)
+{
+    struct life *l = timer->data;
+
+    srv_turns_stop(l->s.turns);
+}
+
+static void drain(struct life *l)
+{
+    const struct rv_server_opts *o = l->s.opts;
+    int64_t grace_us = o->grace_us > 0 ? o->grace_us : RV_WORKER_GRACE_US;
+
+    atomic_store(&l->s.is_draining, true);
+    if (o->say)
+        o->say(o->self, "draining: nothing new is accepted");
+    srv_turns_drain(l->s.turns);
+    rv_worker_stop(&l->worker_stop);
+    uv_timer_start(&l->grace, on_grace, (uint64_t)(grace_us / 1000 * 4 / 5), 0);
+    rv_httpd_drain(l->s.httpd, grace_us, on_drained, l);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct life *l = handle->data;
+
+    (void)number;
+    if (atomic_load(&l->s.is_draining))
+        _exit(EXIT_AT_ONCE); /* asked twice: what goes on is left as after a crash */
+    drain(l);
+}
+
+/* --- the worker in this process --- */
+
+struct fall {
+    struct srv_letter letter;
+    struct life *life;
+};
+
+static void on_fallen(struct srv_letter *letter)
+{
+    struct fall *f = (struct fall *)letter;
+
+    if (!atomic_load(&f->life->s.is_draining))
+        drain(f->life);
+    free(f);
+}
+
+static void *work(void *self)
+{
+    struct life *l = self;
+    struct fall *f = calloc(1, sizeof *f);
+    int rc = rv_worker_run(&l->worker_opts, &l->worker_done, &l->worker_err);
+
+    if (rc < 0 && f) {
+        f->letter.open = on_fallen;
+        f->life = l;
+        srv_lane_post(&l->s.lane, &f->letter);
+    } else {
+        free(f);
+    }
+    return NULL;
+}
+
+static int start_worker(struct life *l, rv_err **err)
+{
+    const struct rv_server_opts *o = l->s.opts;
+
+    if (o->no_worker)
+        return 0;
+    l->worker_app = l->s.app;
+    l->worker_opts = (struct rv_worker_opts){.stop = &l->worker_stop,
+                                             .app = &l->worker_app,
+                                             .concurrency = o->concurrency,
+                                             .grace_us = o->grace_us,
+                                             .say = o->say,
+                                             .self = o->self};
+    int failed = pthread_create(&l->worker_thread, NULL, work, l);
+    if (failed)
+        return RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
+    l->has_worker = true;
+    return 0;
+}
+
+/* --- the whole --- */
+
+static int open_handles(struct life *l, rv_err **err)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+    struct srv_server *s = &l->s;
+    int failed = uv_loop_init(&s->loop);
+
+    if (failed < 0)
+        return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
+    int rc = srv_lane_init(&s->lane, &s->loop, err);
+    if (rc < 0)
+        return rc;
+    uv_timer_init(&s->loop, &l->grace);
+    l->grace.data = l;
+    for (size_t i = 0; i < RV_COUNT(s->signals); i++) {
+        uv_signal_init(&s->loop, &s->signals[i]);
+        s->signals[i].data = l;
+        uv_signal_start(&s->signals[i], on_signal, numbers[i]);
+    }
+    return 0;
+}
+
+static int open_all(struct life *l, rv_err **err)
+{
+    struct srv_server *s = &l->s;
+    struct rv_httpd_opts http = RV_HTTPD_OPTS_INIT;
+
+    http.loop = &s->loop;
+    http.handler = srv_handler;
+    http.handler.self = s;
+    http.log = s->app.log;
+    int rc = rv_gate_new(&s->opts->identity, srv_now_us(), &s->gate, err);
+    if (rc == 0)
+        rc = rv_httpd_new(&http, &s->httpd, err);
+    if (rc == 0)
+        rc = hear(l, err); /* a wrong address is told before anything else happens */
+    if (rc == 0)
+        rc = srv_follows_new(s, &s->follows, err);
+    if (rc == 0)
+        rc = srv_turns_new(s, &s->turns, err);
+    return rc < 0 ? rc : start_worker(l, err);
+}
+
+static void close_all(struct life *l, int rc)
+{
+    struct srv_server *s = &l->s;
+
+    if (rc < 0) { /* it never ran */
+        uv_close((uv_handle_t *)&l->grace, NULL);
+        for (size_t i = 0; i < RV_COUNT(s->signals); i++)
+            uv_close((uv_handle_t *)&s->signals[i], NULL);
+        if (s->turns)
+            srv_turns_drain(s->turns);
+        srv_turns_free(s->turns);
+        if (s->follows)
+            srv_follows_stop(s->follows);
+        srv_follows_free(s->follows);
+        srv_lane_close(&s->lane);
+    }
+    rv_httpd_free(s->httpd);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    RV_IGNORE(uv_loop_close(&s->loop), "all handles are closed");
+    rv_gate_free(s->gate);
+    close_desks(s);
+}
+
+int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **err)
+{
+    struct life *l = calloc(1, sizeof *l);
+
+    *n_left = 0;
+    if (!l)
+        return RV_FAIL(err, RV_E_NOMEM, "make a server");
+    if (opts->app->no_store) {
+        free(l);
+        return RV_FAIL(err, RV_E_INVALID, "a server needs a store: leave --no-store out");
+    }
+    RV_IGNORE(setenv("UV_THREADPOOL_SIZE", POOL, 0), "the default is four threads");
+    l->s.opts = opts;
+    l->s.app = *opts->app;
+    l->s.app.scope = (struct rv_store_scope){NULL, NULL};
+    l->s.app.keeps_log_level = true;
+    if (!l->s.app.client)
+        l->s.app.client = "api";
+    pthread_mutex_init(&l->s.gate_lock, NULL);
+    pthread_mutex_init(&l->s.desk_lock, NULL);
+    rv_worker_stop_init(&l->worker_stop);
+    int rc = open_handles(l, err);
+    if (rc == 0)
+        rc = open_all(l, err);
+    if (rc == 0) {
+        if (opts->on_ready)
+            opts->on_ready(opts->self, l->url);
+        uv_run(&l->s.loop, UV_RUN_DEFAULT);
+    }
+    close_all(l, rc);
+    if (l->has_worker)
+        pthread_join(l->worker_thread, NULL);
+    srv_lane_read(&l->s.lane);
+    *n_left = l->worker_done.n_left;
+    if (rc == 0 && l->worker_err) {
+        rc = rv_err_code(l->worker_err);
+        *err = l->worker_err;
+        l->worker_err = NULL;
+    }
+    rv_err_free(l->worker_err);
+    rv_worker_stop_fini(&l->worker_stop);
+    free(l);
+    return rc;
+}

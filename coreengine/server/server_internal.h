@@ -1,0 +1,266 @@
+/* Shared by the files of this folder. */
+#ifndef RV_SERVER_INTERNAL_H
+#define RV_SERVER_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <uv.h>
+
+#include "coreengine/app/past.h"
+#include "coreengine/app/quotas.h"
+#include "coreengine/app/rows.h"
+#include "coreengine/http/http.h"
+#include "coreengine/protocols/requests.h"
+#include "coreengine/server/server.h"
+
+#define SRV_MAX_ARGS   4                   /* segments of a path that are variable */
+#define SRV_MAX_FIELDS 12                  /* further headers of an answer */
+#define SRV_MAX_ANSWER ((size_t)256 << 20) /* bytes of an answer that is made as a whole */
+#define SRV_MAX_LIMIT  1000                /* rows of one list */
+#define SRV_LIMIT      50                  /* when nothing is said */
+
+/* --- lane.c: a loop with a thread, and letters to it --- */
+struct srv_letter {
+    struct srv_letter *next;
+    void (*open)(struct srv_letter *l); /* on the thread of the lane; owns the letter */
+};
+struct srv_lane {
+    uv_loop_t *loop;
+    uv_async_t wake;
+    pthread_mutex_t lock;
+    struct srv_letter *first, **end; /* guarded, as the next one */
+    bool is_closed;
+    uv_loop_t own; /* of srv_lane_start() */
+    pthread_t thread;
+    bool has_thread;
+};
+/** For a loop that the caller runs; close it with srv_lane_close() on that thread. */
+RV_MUST_CHECK int srv_lane_init(struct srv_lane *lane, uv_loop_t *loop, rv_err **err);
+/** With a loop of its own, for a thread that srv_lane_go() starts. */
+RV_MUST_CHECK int srv_lane_open(struct srv_lane *lane, rv_err **err);
+RV_MUST_CHECK int srv_lane_go(struct srv_lane *lane, rv_err **err);
+/** Any thread; takes the letter. */
+void srv_lane_post(struct srv_lane *lane, struct srv_letter *letter);
+void srv_lane_read(struct srv_lane *lane);  /* open what has come, on its thread, or when that has ended */
+void srv_lane_close(struct srv_lane *lane); /* on its thread: its handle goes, nobody is woken any more */
+void srv_lane_join(struct srv_lane *lane);  /* waits until the loop of its thread has nothing left */
+void srv_lane_fini(struct srv_lane *lane);  /* its own loop goes */
+
+/* --- stream.c: an answer that comes from a lane, piece by piece --- */
+struct srv_server;
+struct srv_call;
+struct srv_stream {
+    atomic_int refs;
+    struct srv_server *server;
+    struct srv_call *call; /* the loop's; NULL: the exchange has ended */
+    bool has_begun;        /* the loop's */
+    atomic_size_t unsent;  /* bytes that wait for the client */
+    atomic_bool is_gone;
+    struct srv_lane *lane; /* where on_gone, on_drain and on_stop are called; of the producer */
+    void (*on_gone)(void *self);
+    void (*on_drain)(void *self);
+    void (*on_stop)(void *self);
+    void *self;
+    bool is_closed; /* the producer's: it has ended the stream, and is told nothing more */
+};
+/** On the loop: the answer of a call is a stream from now on. One reference is the caller's. NULL: no memory. */
+struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_lane *lane);
+/* What a producer does, on its lane. Each may come at any time; what comes behind srv_stream_end() is lost. */
+/** A header of the answer, before it begins. name: static. */
+void srv_stream_field(struct srv_stream *st, const char *name, const char *value);
+/** 200 and the headers, as events. */
+void srv_stream_begin(struct srv_stream *st);
+/** As lines of JSON. */
+void srv_stream_begin_lines(struct srv_stream *st);
+void srv_stream_write(struct srv_stream *st, rv_buf *bytes); /* takes the bytes; the buffer is empty then */
+/** The end, and the producer's reference goes. */
+void srv_stream_end(struct srv_stream *st);
+/** In place of a stream: a whole answer of the call, whose status and body are set on the loop by srv_reply(). */
+void srv_stream_answer(struct srv_stream *st, int status, const char *type, rv_buf *body);
+/** An error before the stream began; err is taken. */
+void srv_stream_fail(struct srv_stream *st, int rc, rv_err *err);
+void srv_stream_unref(struct srv_stream *st);
+
+/* --- call.c: a request, from its head to its answer --- */
+struct srv_route;
+struct srv_desk { /* what one thread of the pool has */
+    struct srv_desk *next;
+    struct rv_app_sources sources;
+};
+struct srv_call {
+    struct srv_server *server;
+    rv_httpd_exchange *x;
+    const struct srv_route *route;
+    const struct rv_httpd_request *req; /* borrowed until the answer begins */
+    char *args[SRV_MAX_ARGS];           /* owned: the variable segments */
+    size_t n_args;
+    uv_work_t work;
+    /* while it is worked at */
+    struct rv_identity who;
+    struct rv_app app; /* for who; scope borrows from it */
+    struct srv_desk *desk;
+    rv_store *store;   /* of the desk */
+    json_object *body; /* of routes that take JSON; owned */
+    void *made;        /* by work, for begin; freed by free_made */
+    void (*free_made)(void *made);
+    /* the answer */
+    int status;
+    const char *type; /* static */
+    rv_buf out;
+    struct rv_httpd_field fields[SRV_MAX_FIELDS]; /* name static, value owned */
+    size_t n_fields;
+    int rc;
+    rv_err *err;
+    char param[RV_REQUEST_MAX_PATH]; /* member of the body that is wrong */
+    bool is_refused;
+    struct rv_refusal no;
+    struct srv_stream *stream; /* NULL: none */
+};
+/** A header of the answer. Text that is not fit for one is left out. */
+void srv_call_field(struct srv_call *c, const char *name, const char *value);
+/** A writer for a JSON answer with that status. */
+rv_jw srv_call_json(struct srv_call *c, int status);
+/** The value of a header of the request; NULL: there is none, or it is empty. The copy is of the arena of ... */
+char *srv_call_header(const struct srv_call *c, const char *name); /* owned by the caller; NULL: none */
+/** A number of the query. RV_E_INVALID names it. */
+RV_MUST_CHECK int srv_call_int(const struct srv_call *c, const char *name, int64_t least, int64_t most, int64_t *inout,
+                               rv_err **err);
+bool srv_call_query(const struct srv_call *c, const char *name, rv_str *out);
+/** A text of the query as a copy; NULL: none. */
+char *srv_call_text(const struct srv_call *c, const char *name);
+int64_t srv_now_us(void);
+void srv_call_reply(struct srv_call *c); /* on the loop: what rc, err, status and out say; frees the call */
+void srv_call_free(struct srv_call *c);
+extern const struct rv_httpd_handler srv_handler; /* self: the server */
+
+/* --- routes.c --- */
+enum srv_scope { SRV_OPEN = -1 }; /* beside enum rv_api_scope: anybody */
+struct srv_route {
+    enum rv_method method;
+    const char *path; /* "/runs/{id}" */
+    int scope;        /* enum rv_api_scope, or SRV_OPEN */
+    enum rv_protocol_family family;
+    /** On a thread of the pool, with c->who, c->store, c->app. */
+    int (*work)(struct srv_call *c, rv_err **err);
+    /** On the loop when work has succeeded: makes a stream. NULL: the answer is what work made. */
+    void (*begin)(struct srv_call *c);
+    const char *summary, *query; /* "limit offset"; NULL: none */
+    const char *takes, *gives;   /* names of schemas, of describe.c; NULL: nothing */
+    size_t max_body;             /* 0: 1 MiB */
+};
+extern const struct srv_route srv_routes[];
+extern const size_t srv_n_routes;
+/** The route of a method and a path. NULL: none; *allowed then has a bit for each method that the path has (0: it is
+ *  unknown). args borrow from the segments. */
+const struct srv_route *srv_route_find(enum rv_method method, const rv_str *segments, size_t n,
+                                       rv_str args[SRV_MAX_ARGS], size_t *n_args, unsigned *allowed);
+
+/* --- server.c --- */
+struct srv_turns;
+struct srv_follows;
+struct srv_server {
+    const struct rv_server_opts *opts;
+    struct rv_app app; /* of the server: without a user */
+    uv_loop_t loop;
+    struct srv_lane lane; /* of the loop */
+    rv_httpd *httpd;
+    rv_gate *gate;             /* guarded by gate_lock */
+    pthread_mutex_t gate_lock; /* a short time only */
+    pthread_mutex_t desk_lock;
+    struct srv_desk *desks; /* that are not in use; guarded */
+    struct srv_turns *turns;
+    struct srv_follows *follows;
+    atomic_bool is_draining;
+    uv_signal_t signals[2];
+    uv_timer_t tick;
+};
+RV_MUST_CHECK int srv_desk_take(struct srv_server *s, struct srv_desk **out, rv_err **err);
+void srv_desk_give(struct srv_server *s, struct srv_desk *d);
+/** The file of a pipeline that clients may run, appended. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int srv_pipeline_path(const struct srv_server *s, const char *name, rv_buf *out, rv_err **err);
+/** Calls each for every pipeline by name, sorted. */
+RV_MUST_CHECK int srv_pipelines_each(const struct srv_server *s,
+                                     int (*each)(void *self, const char *name, rv_err **err), void *self, rv_err **err);
+
+/* --- turns.c: turns of chats, on a lane with one engine --- */
+/* A turn that is asked for. All texts are owned. */
+struct srv_turn_ask {
+    struct rv_request req;
+    struct rv_protocol_opts opts; /* kind and what it tells; ids are filled in */
+    char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
+    bool needs_session; /* that there is one: a REMLight path, a resumption */
+    struct rv_identity who;
+};
+RV_MUST_CHECK int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err);
+/** On the loop; ask is taken. */
+void srv_turns_ask(struct srv_turns *t, struct srv_call *c, struct srv_turn_ask *ask);
+void srv_turns_drain(struct srv_turns *t); /* on the loop: end when no turn is left */
+void srv_turns_stop(struct srv_turns *t);  /* on the loop: turns that are left are cancelled */
+void srv_turns_free(struct srv_turns *t);  /* waits for its thread */
+void srv_turn_ask_free(struct srv_turn_ask *ask);
+
+/* --- follow.c: journals of runs that clients watch, on a lane --- */
+enum srv_follow_form { SRV_FOLLOW_EVENTS, SRV_FOLLOW_LINES, SRV_FOLLOW_RESULT };
+struct srv_follow_ask {
+    char run[RV_STORE_MAX_ID + 1];
+    char tenant[RV_IDENTITY_MAX_ID + 1], user[RV_IDENTITY_MAX_ID + 1];
+    bool has_user;
+    int64_t from; /* number of the first event that is sent */
+    enum srv_follow_form form;
+    bool until_waits; /* ends when the run waits for an answer, too */
+};
+RV_MUST_CHECK int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err);
+void srv_follows_ask(struct srv_follows *f, struct srv_call *c, const struct srv_follow_ask *ask); /* on the loop */
+void srv_follows_stop(struct srv_follows *f);
+void srv_follows_free(struct srv_follows *f);
+
+/* --- handlers, by area --- */
+int srv_healthz(struct srv_call *c, rv_err **err);
+int srv_readyz(struct srv_call *c, rv_err **err);
+int srv_openapi(struct srv_call *c, rv_err **err);
+int srv_models(struct srv_call *c, rv_err **err);
+int srv_model(struct srv_call *c, rv_err **err);
+int srv_chat_agui(struct srv_call *c, rv_err **err);
+int srv_chat_openai(struct srv_call *c, rv_err **err);
+int srv_chat_responses(struct srv_call *c, rv_err **err);
+int srv_chat_remlight(struct srv_call *c, rv_err **err);
+void srv_chat_begin(struct srv_call *c);
+int srv_runs_post(struct srv_call *c, rv_err **err);
+int srv_runs_list(struct srv_call *c, rv_err **err);
+int srv_run_show(struct srv_call *c, rv_err **err);
+int srv_run_events(struct srv_call *c, rv_err **err);
+int srv_run_cancel(struct srv_call *c, rv_err **err);
+int srv_run_answer(struct srv_call *c, rv_err **err);
+int srv_run_fork(struct srv_call *c, rv_err **err);
+int srv_interrupts(struct srv_call *c, rv_err **err);
+void srv_run_begin(struct srv_call *c);
+int srv_sessions_list(struct srv_call *c, rv_err **err);
+int srv_session_show(struct srv_call *c, rv_err **err);
+int srv_session_messages(struct srv_call *c, rv_err **err);
+int srv_session_export(struct srv_call *c, rv_err **err);
+int srv_session_clone(struct srv_call *c, rv_err **err);
+int srv_session_change(struct srv_call *c, rv_err **err);
+int srv_session_delete(struct srv_call *c, rv_err **err);
+int srv_agents_list(struct srv_call *c, rv_err **err);
+int srv_agent_show(struct srv_call *c, rv_err **err);
+int srv_agent_content(struct srv_call *c, rv_err **err);
+int srv_agent_put(struct srv_call *c, rv_err **err);
+int srv_agent_check(struct srv_call *c, rv_err **err);
+int srv_agent_delete(struct srv_call *c, rv_err **err);
+int srv_agent_versions(struct srv_call *c, rv_err **err);
+int srv_entities_list(struct srv_call *c, rv_err **err);
+int srv_entities_put(struct srv_call *c, rv_err **err);
+int srv_entity_show(struct srv_call *c, rv_err **err);
+int srv_entity_delete(struct srv_call *c, rv_err **err);
+int srv_kinds(struct srv_call *c, rv_err **err);
+int srv_query(struct srv_call *c, rv_err **err);
+int srv_query_raw(struct srv_call *c, rv_err **err);
+int srv_tasks_list(struct srv_call *c, rv_err **err);
+int srv_task_show(struct srv_call *c, rv_err **err);
+int srv_task_cancel(struct srv_call *c, rv_err **err);
+int srv_task_retry(struct srv_call *c, rv_err **err);
+int srv_schedules_list(struct srv_call *c, rv_err **err);
+int srv_feedback(struct srv_call *c, rv_err **err);
+int srv_usage(struct srv_call *c, rv_err **err);
+
+#endif

@@ -1,0 +1,169 @@
+/* Handlers of sessions: listed, read, exported, copied, renamed, deleted. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/chat.h"
+#include "coreengine/app/memory.h"
+#include "coreengine/server/server_internal.h"
+
+static int write_session(void *self, const struct rv_session_row *row, rv_err **err)
+{
+    (void)err;
+    rv_app_session_json(row, self);
+    return 0;
+}
+
+int srv_sessions_list(struct srv_call *c, rv_err **err)
+{
+    char *agent = srv_call_text(c, "agent"), *name = srv_call_text(c, "name"), *search = srv_call_text(c, "search");
+    struct rv_session_filter filter = {
+        .agent_name = agent, .name_contains = search ? search : name, .limit = SRV_LIMIT};
+    rv_jw w = srv_call_json(c, 200);
+
+    rv_jw_arr(&w);
+    int rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);
+    if (rc == 0)
+        rc = srv_call_int(c, "offset", 0, INT64_MAX / 2, &filter.offset, err);
+    if (rc == 0)
+        rc = rv_store_list_sessions(c->store, &c->app.scope, &filter, write_session, &w, err);
+    rv_jw_arr_end(&w);
+    free(agent);
+    free(name);
+    free(search);
+    return rc;
+}
+
+static int write_one(struct srv_call *c, const char *id, int status, rv_err **err)
+{
+    struct rv_session_row row;
+    int rc = rv_store_get_session(c->store, &c->app.scope, id, &row, err);
+
+    if (rc < 0)
+        return rc;
+    rv_jw w = srv_call_json(c, status);
+    rv_app_session_json(&row, &w);
+    rv_session_row_fini(&row);
+    return 0;
+}
+
+int srv_session_show(struct srv_call *c, rv_err **err)
+{
+    return write_one(c, c->args[0], 200, err);
+}
+
+struct messages {
+    const char *session;
+    rv_jw *w;
+};
+
+static int write_message(void *self, const struct rv_message *m, rv_err **err)
+{
+    struct messages *l = self;
+
+    (void)err;
+    rv_app_message_json(l->session, m, l->w);
+    return 0;
+}
+
+static int write_messages(struct srv_call *c, const struct rv_message_filter *filter, rv_jw *w, rv_err **err)
+{
+    struct messages l = {.session = c->args[0], .w = w};
+
+    rv_jw_arr(w);
+    int rc = rv_store_read_messages(c->store, &c->app.scope, c->args[0], filter, write_message, &l, err);
+    rv_jw_arr_end(w);
+    return rc < 0 ? rc : 0;
+}
+
+int srv_session_messages(struct srv_call *c, rv_err **err)
+{
+    struct rv_message_filter filter = {.limit = SRV_MAX_LIMIT};
+    rv_str children;
+    rv_jw w = srv_call_json(c, 200);
+
+    filter.with_children = srv_call_query(c, "children", &children) && !rv_str_is(children, "false");
+    int rc = srv_call_int(c, "limit", 1, 100 * SRV_MAX_LIMIT, &filter.limit, err);
+    if (rc == 0)
+        rc = srv_call_int(c, "from", 1, INT64_MAX, &filter.from_seq, err);
+    return rc == 0 ? write_messages(c, &filter, &w, err) : rc;
+}
+
+int srv_session_export(struct srv_call *c, rv_err **err)
+{
+    const struct rv_message_filter all = {.with_children = true};
+    struct rv_session_row row;
+    rv_buf name = RV_BUF_INIT(1024);
+    int rc = rv_store_get_session(c->store, &c->app.scope, c->args[0], &row, err);
+
+    if (rc < 0)
+        return rc;
+    rv_jw w = srv_call_json(c, 200);
+    rv_jw_obj(&w);
+    rv_jw_key(&w, "session");
+    rv_app_session_json(&row, &w);
+    rv_session_row_fini(&row);
+    rv_jw_key(&w, "messages");
+    rc = write_messages(c, &all, &w, err);
+    rv_jw_obj_end(&w);
+    rv_buf_puts(&name, "attachment; filename=\"session-");
+    for (const char *p = c->args[0]; *p; p++)
+        rv_buf_putc(&name, rv_is_letter(*p) || rv_is_digit(*p) || *p == '-' ? *p : '_');
+    rv_buf_puts(&name, ".json\"");
+    srv_call_field(c, "Content-Disposition", rv_buf_cstr(&name));
+    rv_buf_fini(&name);
+    return rc;
+}
+
+int srv_session_clone(struct srv_call *c, rv_err **err)
+{
+    struct rv_app_clone how = {.session = c->args[0], .now_us = srv_now_us(), .rand = rv_rand_system()};
+    char id[RV_STORE_MAX_ID + 1];
+    const char *name = NULL;
+    int64_t n = 0;
+
+    if (json_object_object_get_ex(c->body, "max_messages", NULL) &&
+        (!rv_json_get_int(c->body, "max_messages", &how.max_messages) || how.max_messages < 0))
+        return RV_FAIL(err, RV_E_INVALID, "max_messages must be a whole number from 0; 0 copies all");
+    int rc = rv_app_clone_session(c->store, &c->app.scope, &how, id, &n, err);
+    if (rc == 0 && rv_json_get_text(c->body, "new_name", &name)) {
+        const struct rv_session_change change = {.name = name, .now_us = srv_now_us()};
+        rc = rv_store_change_session(c->store, &c->app.scope, id, &change, err);
+    }
+    if (rc < 0)
+        return rc;
+    rv_jw w = srv_call_json(c, 201);
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "original_session_id", c->args[0]);
+    rv_jw_kv_text(&w, "new_session_id", id);
+    rv_jw_kv_int(&w, "message_count", n);
+    rv_jw_obj_end(&w);
+    return 0;
+}
+
+int srv_session_change(struct srv_call *c, rv_err **err)
+{
+    struct rv_session_change change = {.now_us = srv_now_us(), .metadata = rv_json_get_obj(c->body, "metadata")};
+
+    RV_IGNORE(rv_json_get_text(c->body, "name", &change.name), "there may be none");
+    RV_IGNORE(rv_json_get_text(c->body, "status", &change.status), "there may be none");
+    if (!change.name && !change.metadata && !change.status)
+        return RV_FAIL(err, RV_E_INVALID, "the body needs \"name\", \"status\" or \"metadata\"");
+    int rc = rv_store_change_session(c->store, &c->app.scope, c->args[0], &change, err);
+    return rc == 0 ? write_one(c, c->args[0], 200, err) : rc;
+}
+
+int srv_session_delete(struct srv_call *c, rv_err **err)
+{
+    size_t n = 0;
+    int rc = rv_chat_delete_session(c->store, &c->app.scope, c->args[0], srv_now_us(), &n, err);
+
+    if (rc < 0)
+        return rc;
+    rv_jw w = srv_call_json(c, 200);
+    rv_jw_obj(&w);
+    rv_jw_kv_bool(&w, "deleted", true);
+    rv_jw_kv_int(&w, "runs_to_be_cancelled", (int64_t)n);
+    rv_jw_obj_end(&w);
+    return 0;
+}

@@ -1,0 +1,280 @@
+/* An answer that comes piece by piece from another thread: its letters to the loop, and what the loop tells it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/server/server_internal.h"
+
+enum step { STEP_FIELD, STEP_BEGIN, STEP_BEGIN_LINES, STEP_BYTES, STEP_END, STEP_ANSWER, STEP_FAIL };
+struct piece {
+    struct srv_letter letter; /* the first member */
+    struct srv_stream *st;
+    enum step step;
+    char *bytes; /* owned */
+    size_t n;
+    int status, rc;
+    const char *type;
+    rv_err *err;
+};
+/* To the producer. */
+struct word {
+    struct srv_letter letter;
+    struct srv_stream *st;
+    void (*tell)(void *self);
+};
+
+void srv_stream_unref(struct srv_stream *st)
+{
+    if (atomic_fetch_sub(&st->refs, 1) == 1)
+        free(st);
+}
+
+/* --- to the producer --- */
+
+static void on_word(struct srv_letter *l)
+{
+    struct word *w = (struct word *)l;
+
+    if (!w->st->is_closed)
+        w->tell(w->st->self);
+    srv_stream_unref(w->st);
+    free(w);
+}
+
+static void tell(struct srv_stream *st, void (*what)(void *self))
+{
+    struct word *w = what ? calloc(1, sizeof *w) : NULL;
+
+    if (!w) /* without memory: the producer goes on, and what it writes is thrown away */
+        return;
+    w->letter.open = on_word;
+    w->st = st;
+    w->tell = what;
+    atomic_fetch_add(&st->refs, 1);
+    srv_lane_post(st->lane, &w->letter);
+}
+
+static void on_drain(void *self, rv_httpd_exchange *x)
+{
+    struct srv_stream *st = self;
+
+    (void)x;
+    atomic_store(&st->unsent, 0);
+    tell(st, st->on_drain);
+}
+
+static void on_stop(void *self, rv_httpd_exchange *x)
+{
+    struct srv_stream *st = self;
+
+    (void)x;
+    tell(st, st->on_stop);
+}
+
+static void end_call(struct srv_stream *st)
+{
+    struct srv_call *c = st->call;
+
+    st->call = NULL;
+    c->stream = NULL;
+    srv_call_free(c);
+    srv_stream_unref(st);
+}
+
+static void on_gone(void *self, rv_httpd_exchange *x, enum rv_gone why)
+{
+    struct srv_stream *st = self;
+
+    (void)why;
+    if (!st->call)
+        return;
+    atomic_store(&st->is_gone, true);
+    tell(st, st->on_gone);
+    rv_httpd_drop(x);
+    end_call(st);
+}
+
+struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_lane *lane)
+{
+    struct srv_stream *st = calloc(1, sizeof *st);
+
+    if (!st)
+        return NULL;
+    atomic_init(&st->refs, 2); /* the loop's and the producer's */
+    st->server = call->server;
+    st->call = call;
+    st->lane = lane;
+    call->stream = st;
+    const struct rv_httpd_watch watch = {.on_drain = on_drain, .on_gone = on_gone, .on_stop = on_stop, .self = st};
+    rv_httpd_watch(call->x, &watch);
+    return st;
+}
+
+/* --- from the producer, on the loop --- */
+
+static void begin(struct srv_stream *st, bool lines)
+{
+    struct srv_call *c = st->call;
+    const struct rv_httpd_answer answer = {
+        .status = 200, .type = "application/x-ndjson", .fields = c->fields, .n_fields = c->n_fields};
+
+    if (lines)
+        rv_httpd_begin(c->x, &answer);
+    else
+        rv_httpd_begin_events(c->x, &answer, 0);
+    st->has_begun = true;
+}
+
+static void end(struct srv_stream *st)
+{
+    if (st->has_begun)
+        rv_httpd_end(st->call->x);
+    else
+        rv_httpd_drop(st->call->x);
+    end_call(st);
+}
+
+static void answer(struct srv_stream *st, struct piece *p)
+{
+    struct srv_call *c = st->call;
+
+    if (st->has_begun) { /* too late: only the end is left */
+        end(st);
+        return;
+    }
+    st->call = NULL;
+    c->stream = NULL;
+    c->status = p->status;
+    c->type = p->type;
+    c->rc = p->rc;
+    c->err = p->err;
+    p->err = NULL;
+    rv_buf_clear(&c->out);
+    rv_buf_add(&c->out, p->bytes, p->n);
+    srv_call_reply(c);
+    srv_stream_unref(st);
+}
+
+static void on_piece(struct srv_letter *l)
+{
+    struct piece *p = (struct piece *)l;
+    struct srv_stream *st = p->st;
+
+    if (st->call)
+        switch (p->step) {
+        case STEP_FIELD:
+            srv_call_field(st->call, p->type, p->bytes ? p->bytes : "");
+            break;
+        case STEP_BEGIN:
+        case STEP_BEGIN_LINES:
+            if (!st->has_begun)
+                begin(st, p->step == STEP_BEGIN_LINES);
+            break;
+        case STEP_BYTES:
+            atomic_store(&st->unsent, rv_httpd_write(st->call->x, (rv_str){p->bytes, p->n}));
+            break;
+        case STEP_END:
+            end(st);
+            break;
+        case STEP_ANSWER:
+        case STEP_FAIL:
+            answer(st, p);
+            break;
+        }
+    rv_err_free(p->err);
+    free(p->bytes);
+    free(p);
+    srv_stream_unref(st);
+}
+
+/* --- what producers call --- */
+
+static struct piece *make(struct srv_stream *st, enum step step)
+{
+    struct piece *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return NULL;
+    p->letter.open = on_piece;
+    p->st = st;
+    p->step = step;
+    return p;
+}
+
+static void post(struct srv_stream *st, struct piece *p)
+{
+    if (!p) /* no memory for a letter of 80 bytes: nothing can be told any more */
+        return;
+    atomic_fetch_add(&st->refs, 1);
+    srv_lane_post(&st->server->lane, &p->letter);
+}
+
+void srv_stream_field(struct srv_stream *st, const char *name, const char *value)
+{
+    struct piece *p = make(st, STEP_FIELD);
+
+    if (p) {
+        p->type = name;
+        p->bytes = rv_str_dup(rv_str_of(value));
+    }
+    post(st, p);
+}
+
+void srv_stream_begin(struct srv_stream *st)
+{
+    post(st, make(st, STEP_BEGIN));
+}
+
+void srv_stream_begin_lines(struct srv_stream *st)
+{
+    post(st, make(st, STEP_BEGIN_LINES));
+}
+
+void srv_stream_write(struct srv_stream *st, rv_buf *bytes)
+{
+    struct piece *p = bytes->len > 0 ? make(st, STEP_BYTES) : NULL;
+
+    if (!p)
+        return;
+    p->bytes = rv_buf_steal(bytes, &p->n);
+    atomic_fetch_add(&st->unsent, p->n);
+    post(st, p);
+}
+
+static void close_it(struct srv_stream *st)
+{
+    st->is_closed = true;
+    srv_stream_unref(st);
+}
+
+void srv_stream_end(struct srv_stream *st)
+{
+    post(st, make(st, STEP_END));
+    close_it(st);
+}
+
+void srv_stream_answer(struct srv_stream *st, int status, const char *type, rv_buf *body)
+{
+    struct piece *p = make(st, STEP_ANSWER);
+
+    if (p) {
+        p->status = status;
+        p->type = type;
+        p->bytes = rv_buf_steal(body, &p->n);
+    }
+    post(st, p);
+    close_it(st);
+}
+
+void srv_stream_fail(struct srv_stream *st, int rc, rv_err *err)
+{
+    struct piece *p = make(st, STEP_FAIL);
+
+    if (p) {
+        p->rc = rc;
+        p->err = err;
+    } else {
+        rv_err_free(err);
+    }
+    post(st, p);
+    close_it(st);
+}

@@ -1,0 +1,59 @@
+/* Names of the conventions: providers; and events, as far as spans and metrics read them. */
+#include <string.h>
+
+#include "coreengine/telemetry/telemetry_internal.h"
+
+#define MAX_EVENT ((size_t)16 << 20)
+
+static const struct {
+    const char *ours, *theirs;
+} providers[] = {
+    {"azure", "azure.ai.openai"}, {"bedrock", "aws.bedrock"}, {"cohere", "cohere"},        {"gemini", "gcp.gemini"},
+    {"google", "gcp.gemini"},     {"mistral", "mistral_ai"},  {"vertex", "gcp.vertex_ai"}, {"xai", "x_ai"},
+};
+
+struct model_name rv_model_name(const char *model)
+{
+    const char *colon = model ? strchr(model, ':') : NULL;
+    struct model_name name = {RV_STR_LIT("_OTHER"), rv_str_of(model)};
+
+    if (!colon || colon == model)
+        return name;
+    name.provider = (rv_str){model, (size_t)(colon - model)};
+    name.model = rv_str_of(colon + 1);
+    for (size_t i = 0; i < RV_COUNT(providers); i++)
+        if (rv_str_is(name.provider, providers[i].ours)) {
+            name.provider = rv_str_of(providers[i].theirs);
+            break;
+        }
+    return name;
+}
+
+json_object *rv_event_read(rv_str line, const char **type, int64_t *time_us)
+{
+    const struct rv_json_opts opts = {.max_bytes = MAX_EVENT};
+    const char *time = NULL;
+    json_object *event = NULL;
+
+    if (rv_json_parse(line, &opts, &event, NULL) < 0)
+        return NULL;
+    if (json_object_is_type(event, json_type_object) && rv_json_get_text(event, "type", type) &&
+        rv_json_get_text(event, "time", &time) && rv_time_parse(rv_str_of(time), time_us, NULL) == 0)
+        return event;
+    json_object_put(event);
+    return NULL;
+}
+
+const char *rv_event_text(json_object *event, const char *member)
+{
+    const char *text = NULL;
+
+    return rv_json_get_text(event, member, &text) ? text : "";
+}
+
+int64_t rv_event_int(json_object *event, const char *member)
+{
+    int64_t n = 0;
+
+    return rv_json_get_int(event, member, &n) ? n : 0;
+}

@@ -1,0 +1,117 @@
+/* A span: names, times, attributes, and the memory of its texts. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/telemetry/telemetry_internal.h"
+
+#define MAX_ARENA ((size_t)64 << 10)
+#define MAX_NAME  ((size_t)256)
+
+enum rv_semconv rv_semconv_of(const char *opt_in)
+{
+    rv_str rest = rv_str_of(opt_in);
+
+    while (rest.len > 0) {
+        const char *comma = memchr(rest.ptr, ',', rest.len);
+        rv_str word = {rest.ptr, comma ? (size_t)(comma - rest.ptr) : rest.len};
+        if (rv_str_is(rv_str_trim(word), "gen_ai_latest_experimental"))
+            return RV_SEMCONV_DRAFT;
+        size_t used = comma ? word.len + 1 : word.len;
+        rest = (rv_str){rest.ptr + used, rest.len - used};
+    }
+    return RV_SEMCONV_1_41;
+}
+
+int rv_span_new(const char *name, enum rv_span_kind kind, struct rv_span **out, rv_err **err)
+{
+    struct rv_span *s = calloc(1, sizeof *s);
+
+    if (s && (s->arena = rv_arena_new(MAX_ARENA)))
+        s->name = rv_arena_dup(s->arena, rv_utf8_cut(rv_str_of(name), MAX_NAME));
+    if (!s || !s->name) {
+        rv_span_free(s);
+        return RV_FAIL(err, RV_E_NOMEM, "begin a span");
+    }
+    s->kind = kind;
+    *out = s;
+    return 0;
+}
+
+void rv_span_free(struct rv_span *s)
+{
+    if (!s)
+        return;
+    rv_arena_free(s->arena);
+    free(s);
+}
+
+/* NULL: there is no room. */
+static struct rv_attr *add(struct rv_span *s, const char *key, enum rv_attr_kind kind)
+{
+    for (size_t i = 0; i < s->n_attrs; i++)
+        if (strcmp(s->attrs[i].key, key) == 0) {
+            s->attrs[i] = (struct rv_attr){.key = key, .kind = kind};
+            return &s->attrs[i];
+        }
+    if (s->n_attrs == RV_SPAN_MAX_ATTRS) {
+        s->n_dropped++;
+        return NULL;
+    }
+    s->attrs[s->n_attrs] = (struct rv_attr){.key = key, .kind = kind};
+    return &s->attrs[s->n_attrs++];
+}
+
+static void add_text(struct rv_span *s, const char *key, enum rv_attr_kind kind, rv_str text)
+{
+    rv_str shown = rv_utf8_cut(text, RV_SPAN_MAX_TEXT);
+    const char *copy = rv_utf8_valid(shown, NULL) ? rv_arena_dup(s->arena, shown) : NULL;
+    struct rv_attr *a = copy ? add(s, key, kind) : NULL;
+
+    if (a)
+        a->text = (rv_str){copy, shown.len};
+    else if (!copy)
+        s->n_dropped++;
+}
+
+void rv_span_text(struct rv_span *s, const char *key, rv_str text)
+{
+    add_text(s, key, RV_ATTR_TEXT, text);
+}
+
+void rv_span_list(struct rv_span *s, const char *key, rv_str text)
+{
+    add_text(s, key, RV_ATTR_LIST, text);
+}
+
+void rv_span_int(struct rv_span *s, const char *key, int64_t number)
+{
+    struct rv_attr *a = add(s, key, RV_ATTR_INT);
+
+    if (a)
+        a->number = number;
+}
+
+void rv_span_double(struct rv_span *s, const char *key, double number)
+{
+    struct rv_attr *a = isfinite(number) ? add(s, key, RV_ATTR_DOUBLE) : NULL;
+
+    if (a)
+        a->real = number;
+}
+
+void rv_span_bool(struct rv_span *s, const char *key, bool value)
+{
+    struct rv_attr *a = add(s, key, RV_ATTR_BOOL);
+
+    if (a)
+        a->number = value;
+}
+
+void rv_span_fail(struct rv_span *s, const char *type, const char *message)
+{
+    s->is_error = true;
+    rv_span_text(s, "error.type", rv_str_of(type && *type ? type : "_OTHER"));
+    if (message && *message)
+        s->message = rv_arena_dup(s->arena, rv_utf8_cut(rv_str_of(message), RV_SPAN_MAX_TEXT));
+}

@@ -1,0 +1,191 @@
+/* What is told to monitoring: spans and metrics of runs, made of their observable events, and the formats that
+ * collectors read. Pure: no I/O and no clock; sending is the caller's.
+ *
+ *   events of a run --> rv_run_trace --> finished spans --> rv_otlp_write_spans()
+ *                   \-> rv_metrics   ------------------> rv_otlp_write_metrics(), rv_metrics_write_text()
+ *
+ * Prompts, replies, arguments and results are never part of it. */
+#ifndef RV_TELEMETRY_H
+#define RV_TELEMETRY_H
+
+#include "coreengine/base/base.h"
+
+/* --- Trace context: headers of W3C (traceparent, tracestate, baggage) --- */
+
+#define RV_TRACEPARENT_MAX 56 /* with its NUL */
+#define RV_TRACESTATE_MAX  ((size_t)512)
+#define RV_BAGGAGE_MAX     ((size_t)8192)
+#define RV_BAGGAGE_MEMBERS 64
+#define RV_TRACE_SAMPLED   0x01
+
+struct rv_trace_context {
+    unsigned char trace[16], span[8]; /* all zero: there is none */
+    unsigned char flags;              /* RV_TRACE_SAMPLED */
+};
+bool rv_trace_is_set(const struct rv_trace_context *c);
+/** A new trace, sampled, with an id for its first span. */
+void rv_trace_begin(struct rv_rand rand, struct rv_trace_context *out);
+/** One header value. Of the flags only "sampled" is kept. false: it is malformed, and tracestate does not count
+ * either; *out is all zero. */
+bool rv_traceparent_read(rv_str text, struct rv_trace_context *out);
+void rv_traceparent_write(const struct rv_trace_context *c, char out[RV_TRACEPARENT_MAX]);
+/** Check a header, all of its lines joined by commas: at most 32 members, names that are allowed and stand once, at
+ * most RV_TRACESTATE_MAX bytes. It is passed on unchanged or not at all. */
+bool rv_tracestate_is_sound(rv_str text);
+/** Append the members of a header that are sound and within the limits, as they are. It never says who asks, and is not
+ * sent to providers of models. */
+void rv_baggage_copy(rv_str text, rv_buf *out);
+/** The value of a member, percent-decoded; false: there is none, or it is not UTF-8. */
+bool rv_baggage_find(rv_str text, const char *name, rv_buf *out);
+
+/* --- Spans --- */
+
+/* Names of attributes: of the last release of the conventions, or of their newest draft. */
+enum rv_semconv { RV_SEMCONV_1_41, RV_SEMCONV_DRAFT };
+/** What OTEL_SEMCONV_STABILITY_OPT_IN asks for; NULL: not set. */
+enum rv_semconv rv_semconv_of(const char *opt_in);
+
+enum rv_attr_kind { RV_ATTR_TEXT, RV_ATTR_INT, RV_ATTR_DOUBLE, RV_ATTR_BOOL, RV_ATTR_LIST };
+struct rv_attr {
+    const char *key;
+    enum rv_attr_kind kind;
+    rv_str text; /* of a list: its texts, each with a line end behind it */
+    int64_t number;
+    double real;
+};
+enum rv_span_kind { RV_SPAN_INTERNAL = 1, RV_SPAN_SERVER, RV_SPAN_CLIENT }; /* as OTLP numbers them */
+#define RV_SPAN_MAX_ATTRS 32
+#define RV_SPAN_MAX_TEXT  1024 /* bytes of one value; longer ones are cut between characters */
+struct rv_span {
+    struct rv_trace_context id;
+    unsigned char parent[8]; /* all zero: a root */
+    bool parent_is_remote;
+    const char *name; /* owned, as all texts, by the span */
+    enum rv_span_kind kind;
+    int64_t start_us, end_us;
+    struct rv_attr attrs[RV_SPAN_MAX_ATTRS];
+    size_t n_attrs, n_dropped;
+    bool is_error;
+    const char *message;          /* of an error; NULL: none */
+    struct rv_trace_context link; /* of a caller that is not trusted with the trace itself; all zero: none */
+    rv_arena *arena;
+};
+/** A span of that name, without ids and times. */
+RV_MUST_CHECK int rv_span_new(const char *name, enum rv_span_kind kind, struct rv_span **out, rv_err **err);
+void rv_span_free(struct rv_span *s);
+/* Set an attribute, once for each key. What does not fit is counted in n_dropped. key is borrowed: a literal. */
+void rv_span_text(struct rv_span *s, const char *key, rv_str text);
+void rv_span_int(struct rv_span *s, const char *key, int64_t number);
+void rv_span_double(struct rv_span *s, const char *key, double number);
+void rv_span_bool(struct rv_span *s, const char *key, bool value);
+/** text: each item with a line end behind it. */
+void rv_span_list(struct rv_span *s, const char *key, rv_str text);
+/** It failed: error.type, and what people are told (may be NULL). */
+void rv_span_fail(struct rv_span *s, const char *type, const char *message);
+
+/* Spans of one run. One thread. */
+typedef struct rv_run_trace rv_run_trace;
+#define RV_TRACE_MAX_OPEN 4096 /* spans of one run that have begun and not ended; further ones are left out */
+struct rv_run_trace_opts {
+    enum rv_semconv names;
+    struct rv_trace_context parent; /* of the caller; all zero: a new trace */
+    bool parent_is_remote;
+    struct rv_trace_context link; /* see struct rv_span */
+    struct rv_rand rand;          /* of ids */
+    const char *run;              /* id; copied; NULL: unknown */
+    /** A span ended. Taken. */
+    void (*ended)(void *self, struct rv_span *span);
+    void *self;
+};
+RV_MUST_CHECK int rv_run_trace_new(const struct rv_run_trace_opts *opts, rv_run_trace **out, rv_err **err);
+/** Spans that are still open are dropped, unless rv_run_trace_end() was called. */
+void rv_run_trace_free(rv_run_trace *t);
+/** An observable event, a line of docs/reference/events.md. Never fails: what cannot be read or kept is counted. */
+void rv_run_trace_event(rv_run_trace *t, rv_str line);
+/** The run goes no further in this process: open spans end now, with the error type "cancelled". */
+void rv_run_trace_end(rv_run_trace *t, int64_t now_us);
+/** Where requests made for a model or tool call belong: for traceparent. call_id 0: the run. All zero: no such span. */
+struct rv_trace_context rv_run_trace_context(const rv_run_trace *t, int64_t call_id);
+int64_t rv_run_trace_dropped(const rv_run_trace *t);
+
+/* --- Metrics --- */
+
+/* One list: constant, name (UCUM unit apart), unit, buckets (0: a counter), labels, help. */
+#define RV_METRICS(X)                                                                                                  \
+    X(PIPELINES, "reeve.pipeline.executions", "", NONE, "pipeline status", "Runs that ended, or stopped to wait.")     \
+    X(STAGES, "reeve.agent.executions", "", NONE, "agent status", "Visits of stages that ended.")                      \
+    X(MODEL_CALLS, "reeve.llm.calls", "", NONE, "provider model status", "Calls of models.")                           \
+    X(TOOL_CALLS, "reeve.tool.calls", "", NONE, "tool status", "Calls of tools.")                                      \
+    X(PIPELINE_TIME, "reeve.pipeline.duration", "s", COARSE, "pipeline", "Time of runs.")                              \
+    X(STAGE_TIME, "reeve.agent.duration", "s", FINE, "agent", "Time of visits of stages.")                             \
+    X(MODEL_TIME, "reeve.llm.duration", "s", COARSE, "provider model", "Time of calls of models, retries included.")   \
+    X(TOOL_TIME, "reeve.tool.duration", "s", FINE, "tool", "Time of calls of tools.")                                  \
+    X(GENAI_TIME, "gen_ai.client.operation.duration", "s", GENAI,                                                      \
+      "gen_ai_operation_name gen_ai_provider_name "                                                                    \
+      "gen_ai_request_model error_type",                                                                               \
+      "Time of operations of models.")                                                                                 \
+    X(GENAI_TOKENS, "gen_ai.client.token.usage", "{token}", TOKENS,                                                    \
+      "gen_ai_operation_name gen_ai_provider_name "                                                                    \
+      "gen_ai_request_model gen_ai_token_type",                                                                        \
+      "Tokens of calls of models.")                                                                                    \
+    X(GENAI_FIRST, "gen_ai.client.operation.time_to_first_chunk", "s", GENAI,                                          \
+      "gen_ai_provider_name "                                                                                          \
+      "gen_ai_request_model",                                                                                          \
+      "Time until the first piece of an answer.")                                                                      \
+    X(GENAI_INPUT, "gen_ai.client.inference.usage.input_tokens", "{token}", NONE,                                      \
+      "gen_ai_provider_name "                                                                                          \
+      "gen_ai_request_model gen_ai_token_modality",                                                                    \
+      "Input tokens.")                                                                                                 \
+    X(GENAI_OUTPUT, "gen_ai.client.inference.usage.output_tokens", "{token}", NONE,                                    \
+      "gen_ai_provider_name "                                                                                          \
+      "gen_ai_request_model gen_ai_token_modality",                                                                    \
+      "Output tokens.")                                                                                                \
+    X(GENAI_INFERENCE, "gen_ai.client.inference.duration", "s", GENAI,                                                 \
+      "gen_ai_provider_name gen_ai_request_model "                                                                     \
+      "error_type",                                                                                                    \
+      "Time of inferences.")                                                                                           \
+    X(HTTP_TIME, "http.server.request.duration", "s", HTTP,                                                            \
+      "http_request_method http_route "                                                                                \
+      "http_response_status_code",                                                                                     \
+      "Time of requests of clients.")
+enum rv_metric {
+#define X(name, text, unit, buckets, labels, help) RV_METRIC_##name,
+    RV_METRICS(X)
+#undef X
+        RV_N_METRICS
+};
+#define RV_METRIC_MAX_LABELS 4
+#define RV_METRIC_MAX_SERIES 200 /* of one metric; further label values are counted as "other" */
+#define RV_METRIC_MAX_VALUE  128 /* bytes of a label's value */
+
+typedef struct rv_metrics rv_metrics; /* one thread */
+RV_MUST_CHECK int rv_metrics_new(enum rv_semconv names, int64_t now_us, rv_metrics **out, rv_err **err);
+void rv_metrics_free(rv_metrics *m);
+/** Add to a counter (amount >= 0), or observe a value of a histogram. labels: as many as it has, in the order of the
+ * list; NULL: "". Never labels that name users, sessions or runs. Not a finite number: nothing happens. */
+void rv_metrics_add(rv_metrics *m, enum rv_metric metric, const char *const *labels, double amount);
+/** Count what an event tells. line as rv_run_trace_event(); pipeline: of the run. */
+void rv_metrics_event(rv_metrics *m, const char *pipeline, rv_str line);
+
+/* --- Formats --- */
+
+struct rv_otlp_resource {
+    const char *service, *version, *environment; /* version, environment may be NULL */
+    const char *instance;                        /* of this process; may be NULL */
+};
+/** Append the body of POST /v1/traces. */
+void rv_otlp_write_spans(const struct rv_otlp_resource *r, struct rv_span *const *spans, size_t n, rv_buf *out);
+/** Append the body of POST /v1/metrics: sums since the start. */
+void rv_otlp_write_metrics(const struct rv_otlp_resource *r, const rv_metrics *m, int64_t now_us, rv_buf *out);
+/** What a collector answered: whether to send it again, and when (us; 0: not said). retry_after: its header, or empty.
+ */
+bool rv_otlp_again(int status, rv_str retry_after, int64_t *wait_us);
+
+#define RV_PROMETHEUS_TYPE  "text/plain; version=0.0.4; charset=utf-8"
+#define RV_OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+/** Whether a header Accept asks for OpenMetrics. */
+bool rv_metrics_wants_open(rv_str accept);
+/** Append all metrics as text, for Prometheus or (is_open) as OpenMetrics. */
+void rv_metrics_write_text(const rv_metrics *m, bool is_open, rv_buf *out);
+
+#endif

@@ -1,0 +1,5 @@
+rv_test(fault_asks SOURCES fault_asks.c USES rv::engine rv::plugin rv::kit rv::fault LABELS fault)
+if(RV_TESTS)
+    target_compile_definitions(fault_asks PRIVATE HOSTILE_DIR="${PROJECT_BINARY_DIR}/tests/plugins/lib")
+    add_dependencies(fault_asks hostile_plugins)
+endif()

@@ -1,0 +1,1 @@
+rv_fuzz(jwt SOURCES fuzz_jwt.c USES rv::identity)

@@ -1,0 +1,100 @@
+// Keys and who sees what, limits, origins; what the command line refuses.
+import {randomUUID} from 'node:crypto'
+import {createServer} from 'node:net'
+import {agents, call, check, command, equal, file, finish, scratch, serve} from './kit.mjs'
+
+const store = `${scratch}/gate.db`
+const key = (...args) => JSON.parse(command('keys', 'create', '--json', '--store', store, ...args).out).key
+const ada = key('--user', 'ada')
+const ben = key('--user', 'ben')
+const reader = key('--user', 'ada', '--scopes', 'sessions:read')
+const bearer = (k) => ({authorization: `Bearer ${k}`})
+const script = file('talk.yaml', 'models:\n  boss:\n    - {text: One.}\n    - {text: Two.}\n    - {text: Three.}\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n')
+const args = ['--schema-dir', agents(), '--script', script, '--pipelines', 'pipelines']
+let server = await serve('gate.db', [...args, '--cors-origins', 'https://app.example.com'])
+
+// --- who asks
+const none = await call(server, 'GET', '/sessions')
+equal([none.status, none.headers.get('www-authenticate')?.startsWith('Bearer')], [401, true], 'no key')
+check(none.json.detail && none.json.error.type === 'authentication_error', 'its body', none.text)
+equal((await call(server, 'GET', '/sessions', undefined, bearer(ada.slice(0, -1) + 'x'))).status, 401, 'a wrong key')
+equal((await call(server, 'GET', '/sessions', undefined, {'x-api-key': ada})).status, 200, 'a key in a header of its own')
+equal((await call(server, 'GET', '/healthz')).status, 200, 'anybody may ask whether it lives')
+const small = await call(server, 'GET', '/agents', undefined, bearer(reader))
+equal([small.status, small.json.code], [403, 'insufficient_scope'], 'a key that may not do that')
+
+// --- what is another's does not exist
+const id = randomUUID()
+const body = {threadId: id, runId: 'r', messages: [{id: 'm', role: 'user', content: 'hello'}]}
+const as = (k) => ({...bearer(k), 'x-agent-schema-name': 'boss'})
+equal((await call(server, 'POST', `/chat/${id}`, body, as(ada))).status, 200, 'a turn of ada')
+equal((await call(server, 'GET', '/sessions', undefined, bearer(ada))).json.map((s) => s.user_id), ['ada'], 'she sees her session')
+equal((await call(server, 'GET', '/sessions', undefined, bearer(ben))).json, [], 'ben does not')
+const run = (await call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'hi', wait: true}, bearer(ada))).json
+equal(run.result.user_id, 'ada', 'the run is hers')
+const row = (await call(server, 'POST', '/entities/ontologies', {name: 'Mine'}, bearer(ada))).json
+const missing = 'env_0000000000000000'
+const paths = [
+  ['GET', (x) => `/sessions/${x}`, id, randomUUID()],
+  ['GET', (x) => `/sessions/${x}/messages`, id, randomUUID()],
+  ['GET', (x) => `/sessions/${x}/export`, id, randomUUID()],
+  ['PATCH', (x) => `/sessions/${x}`, id, randomUUID(), {name: 'x'}],
+  ['POST', (x) => `/sessions/${x}/clone`, id, randomUUID(), {}],
+  ['DELETE', (x) => `/sessions/${x}`, id, randomUUID()],
+  ['GET', (x) => `/runs/${x}`, run.id, missing],
+  ['GET', (x) => `/runs/${x}/events`, run.id, missing],
+  ['POST', (x) => `/runs/${x}/cancel`, run.id, missing],
+  ['POST', (x) => `/runs/${x}/answer`, run.id, missing, {text: 'x'}],
+  ['POST', (x) => `/runs/${x}/fork`, run.id, missing, {step: 1}],
+  ['GET', (x) => `/entities/ontologies/${x}`, row.id, randomUUID()],
+  ['DELETE', (x) => `/entities/ontologies/${x}`, row.id, randomUUID()],
+]
+const plain = (r, x) => [r.status, r.text.replaceAll(x, 'X').replace(/req_[0-9a-f]+/g, '')]
+for (const [method, path, hers, nobodys, sent] of paths) {
+  const other = plain(await call(server, method, path(hers), sent, bearer(ben)), hers)
+  const nothing = plain(await call(server, method, path(nobodys), sent, bearer(ben)), nobodys)
+  equal([other[0], ...other], [404, ...nothing], `${method} ${path('X')} of another one is as if there was none`)
+}
+equal((await call(server, 'GET', `/sessions/${id}`, undefined, bearer(ada))).status, 200, 'and nothing happened to it')
+// a session of the same id is ben's own
+equal((await call(server, 'POST', `/chat/${id}`, body, as(ben))).status, 200, 'an id that another one has')
+equal((await call(server, 'GET', `/sessions/${id}/messages`, undefined, bearer(ben))).json.length, 2, 'has only his words')
+equal((await call(server, 'GET', '/runs', undefined, bearer(ben))).json.every((r) => r.user === 'ben'), true, 'lists of runs, too')
+const forged = await call(server, 'POST', '/runs', {pipeline: 'hooks', state: {user_id: 'ada'}, wait: true}, bearer(ben))
+equal(forged.json?.result?.user_id, 'ben', 'a state does not say who asks', forged.text)
+equal((await call(server, 'POST', '/entities/ontologies', {name: 'x', user_id: 'ada'}, bearer(ben))).status, 403, 'nor does a row')
+
+// --- origins
+const origin = {origin: 'https://app.example.com'}
+const pre = await call(server, 'OPTIONS', '/runs', undefined, {...origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization'})
+equal([pre.status, pre.headers.get('access-control-allow-origin')], [204, origin.origin], 'a preflight needs no key')
+const from = await call(server, 'GET', '/sessions', undefined, {...origin, ...bearer(ada)})
+equal(from.headers.get('access-control-allow-origin'), origin.origin, 'an origin that may call')
+const foreign = await call(server, 'GET', '/sessions', undefined, {origin: 'https://evil.example.com', ...bearer(ada)})
+equal(foreign.headers.get('access-control-allow-origin'), null, 'another one may not read')
+equal(await server.stop(), 0, 'it ends as it should')
+
+// --- rates
+server = await serve('gate.db', [...args, '--requests-per-minute', '5'])
+let last
+for (let i = 0; i < 8; i++) last = await call(server, 'GET', '/sessions', undefined, bearer(ada))
+equal([last.status, Number(last.headers.get('retry-after')) > 0], [429, true], 'too many requests')
+equal((await call(server, 'GET', '/sessions', undefined, bearer(ben))).status, 200, 'of one do not keep another')
+equal(await server.stop(), 0, 'it ends as it should')
+
+// --- what the command line refuses
+const refuse = (what, words, ...more) => {
+  const r = command('serve', '--store', `${scratch}/new.db`, ...more)
+  equal(r.status, 2, `${what} is a fault of the command line`)
+  check(r.err.includes(words), `${what}: it says why`, r.err)
+  check(r.err.includes('hint:'), `${what}: and what to do`, r.err)
+}
+refuse('an address without a port', 'ADDRESS:PORT', '--listen', '127.0.0.1')
+refuse('a name', 'numeric', '--listen', 'localhost:80')
+refuse('a port that is none', 'ADDRESS:PORT', '--listen', '127.0.0.1:99999')
+refuse('an open server for others', 'others can reach', '--listen', '0.0.0.0:0')
+const taken = createServer()
+await new Promise((done) => taken.listen(0, '127.0.0.1', done))
+refuse('a port that is taken', 'another process', '--listen', `127.0.0.1:${taken.address().port}`)
+taken.close()
+finish('gate')

@@ -1,0 +1,91 @@
+// The client of OpenAI: completions and responses, whole and as streams; models; errors.
+import {agents, call, check, equal, file, finish, load, serve} from './kit.mjs'
+
+const OpenAI = load('openai').default
+const script = file(
+  'talk.yaml',
+  `models:
+  boss:
+    - {chunks: [Good, " morning"], usage: {input_tokens: 9, output_tokens: 2}}
+    - {text: Second.}
+    - {chunks: [Thi, rd.], usage: {input_tokens: 5, output_tokens: 1}}
+    - {chunks: [Fou, rth.]}
+    - {text: Fifth.}
+    - {text: Sixth.}
+    - {error: "no line"}
+    - {error: "no line"}
+tools:
+  wipe: {risk: destructive, calls: [{result: {}}]}
+  search: [{result: {}}]
+`,
+)
+const server = await serve('openai.db', ['--schema-dir', agents(), '--script', script])
+const client = new OpenAI({baseURL: server.url + '/v1', apiKey: 'none', maxRetries: 0})
+const ask = {model: 'boss', messages: [{role: 'user', content: 'hi'}]}
+
+const models = []
+for await (const m of await client.models.list()) models.push(m.id)
+check(models.includes('boss') && models.includes('general'), 'agents are models', models)
+equal((await client.models.retrieve('boss')).id, 'boss', 'one model')
+
+const whole = await client.chat.completions.create(ask)
+equal(whole.choices[0].message.content, 'Good morning', 'a whole answer')
+equal(whole.choices[0].finish_reason, 'stop', 'its end')
+equal(whole.usage.prompt_tokens, 9, 'its usage')
+
+let said = ''
+let last
+for await (const chunk of await client.chat.completions.create({...ask, stream: true})) {
+  said += chunk.choices[0].delta.content ?? ''
+  last = chunk.choices[0].finish_reason
+}
+equal([said, last], ['Second.', 'stop'], 'a stream')
+
+const final = await client.chat.completions
+  .stream({...ask, stream_options: {include_usage: true}})
+  .finalChatCompletion()
+equal(final.choices[0].message.content, 'Third.', 'the helper of streams takes it')
+equal(final.usage?.completion_tokens, 1, 'the usage is told when it is asked for')
+
+const response = await client.responses.stream({model: 'boss', input: 'hi'}).finalResponse()
+equal([response.status, response.output_text], ['completed', 'Fourth.'], 'responses as a stream')
+
+// a client that keeps the conversation: it becomes a session of its own
+const {data, response: raw} = await client.chat.completions
+  .create({model: 'boss', messages: [{role: 'system', content: 'Be brief.'}, {role: 'user', content: 'one'}, {role: 'assistant', content: 'two'}, {role: 'user', content: 'three'}]})
+  .withResponse()
+equal(data.choices[0].message.content, 'Fifth.', 'a whole transcript')
+const session = raw.headers.get('x-session-id')
+const rows = (await call(server, 'GET', `/sessions/${session}/messages`)).json
+equal(
+  rows.map((r) => [r.message_type, r.content]),
+  [['user', 'one'], ['assistant', 'two'], ['user', 'three'], ['assistant', 'Fifth.']],
+  'what came before is kept, and the message of the system is not',
+)
+// and one that names a session
+await client.chat.completions.create(ask, {headers: {'X-Session-Id': session}})
+equal((await call(server, 'GET', `/sessions/${session}`)).json.messages, 6, 'the session goes on')
+
+// errors
+const fails = async (body) => {
+  try {
+    await client.chat.completions.create(body)
+  } catch (e) {
+    return [e.status, e.code, Boolean(e.requestID), e.message.includes('{')]
+  }
+}
+equal(await fails({...ask, model: 'nobody'}), [404, 'not_found', true, false], 'a model that does not exist')
+equal((await fails({...ask, messages: 'x'}))[0], 400, 'messages that are none')
+equal((await fails({model: 'boss', messages: []}))[0], 400, 'nothing is asked')
+const broken = await fails(ask)
+check(broken?.[0] >= 500, 'a model that fails is an error', broken)
+let thrown
+try {
+  for await (const chunk of await client.chat.completions.create({...ask, stream: true})) check(chunk.choices, 'a chunk')
+} catch (e) {
+  thrown = e
+}
+check(thrown, 'and one of the stream')
+equal(await server.stop(), 0, 'it ends as it should')
+check(server.log().some((l) => l.route === '/v1/chat/completions' && l.status === 200 && l.request_id), 'the access log')
+finish('openai')
