@@ -214,6 +214,17 @@ int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *o
     return leave(p, at, mark, err);
 }
 
+int rv_protocol_again(rv_protocol *p, const struct rv_protocol_opts *opts, const struct rv_protocol_at *at, rv_buf *out,
+                      rv_err **err)
+{
+    if (p->is_broken || !p->is_over)
+        return RV_FAIL(err, RV_E_STATE, "the stream before has not ended well: begin another one");
+    p->opts = *opts;
+    p->ops = kinds[opts->kind].ops;
+    p->is_over = p->has_begun = false;
+    return rv_protocol_begin(p, at, out, err);
+}
+
 /* An event's own time, else that of the call. */
 static void take_time(rv_protocol *p, json_object *event)
 {

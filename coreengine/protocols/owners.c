@@ -61,7 +61,7 @@ static char *write_visit(rv_protocol *p, const char *stage, int64_t visit, const
 {
     rv_buf key = RV_BUF_INIT(MAX_KEY);
 
-    rv_buf_printf(&key, "%s\n%lld\n%s\n%lld", stage ? stage : "", (long long)visit, path ? path : "", (long long)index);
+    rv_buf_printf(&key, "%s\n%s\n%lld\n%lld", stage ? stage : "", path ? path : "", (long long)index, (long long)visit);
     proto_keep(p, &key);
     char *out = key.rc == 0 ? rv_buf_steal(&key, NULL) : NULL;
     rv_buf_fini(&key);
@@ -112,7 +112,7 @@ static struct proto_owner *add_owner(rv_protocol *p, char *visit, const char *ag
 
 static bool is_of(const struct proto_owner *o, const char *visit, const char *asked_by)
 {
-    if (o->is_over || strcmp(o->visit, visit) != 0)
+    if (o->is_over || o->is_suspended || strcmp(o->visit, visit) != 0)
         return false;
     return asked_by ? o->asked_by && strcmp(o->asked_by, asked_by) == 0 : !o->asked_by;
 }
@@ -162,11 +162,52 @@ static struct proto_owner *add_asked(rv_protocol *p, const char *visit, const ch
     return p->rc == 0 ? o : NULL;
 }
 
+/* Two visits to a stage at the same place: their keys differ in what is last. */
+static bool same_place(const char *a, const char *b)
+{
+    size_t n = (size_t)(strrchr(a, '\n') - a);
+
+    return strncmp(a, b, n + 1) == 0 && !strchr(b + n + 1, '\n');
+}
+
+/* A visit that waited for an answer goes on as the next one to its stage, with the agents and calls that it had. */
+static void revive(rv_protocol *p, const char *visit)
+{
+    struct proto_owner *root = NULL;
+
+    for (size_t i = p->n_owners; i-- > 0 && !root;)
+        if (p->owners[i]->is_suspended && same_place(p->owners[i]->visit, visit))
+            root = p->owners[i];
+    if (!root)
+        return;
+    char *old = rv_str_dup(rv_str_of(root->visit));
+    if (!old)
+        proto_fail(p, RV_E_NOMEM);
+    root->is_suspended = false;
+    for (size_t i = 0; i < p->n_owners && p->rc == 0; i++) {
+        struct proto_owner *o = p->owners[i];
+        if (o->is_over || strcmp(o->visit, old) != 0)
+            continue;
+        char *now = rv_str_dup(rv_str_of(visit));
+        if (!now) {
+            proto_fail(p, RV_E_NOMEM);
+            break;
+        }
+        free(o->visit);
+        o->visit = now;
+    }
+    free(old);
+}
+
 static struct proto_owner *owner_at(rv_protocol *p, const char *visit, const char *agent, const char *asked_by,
                                     int depth)
 {
     struct proto_owner *o = find_owner(p, visit, asked_by);
 
+    if (o || p->rc < 0)
+        return o;
+    revive(p, visit);
+    o = p->rc == 0 ? find_owner(p, visit, asked_by) : NULL;
     if (o || p->rc < 0)
         return o;
     return asked_by ? add_asked(p, visit, agent ? agent : "agent", asked_by, depth) : root_of(p, visit);

@@ -122,6 +122,10 @@ struct rv_protocol_end rv_protocol_end_of(const struct rv_chat_turn *turn);
 RV_MUST_CHECK int rv_protocol_end(rv_protocol *p, const struct rv_protocol_at *at, const struct rv_protocol_end *end,
                                   rv_buf *out, rv_err **err);
 bool rv_protocol_is_over(const rv_protocol *p);
+/** Of a run that waited and goes on in a new stream: what rv_protocol_begin() does, by an encoder whose stream has
+ * ended. opts: of the new stream, borrowed from now on. RV_E_STATE: it has not ended, or it broke. */
+RV_MUST_CHECK int rv_protocol_again(rv_protocol *p, const struct rv_protocol_opts *opts,
+                                    const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
 
 /* --- Errors over HTTP, where there is no stream yet --- */
 enum rv_protocol_family {

@@ -27,7 +27,8 @@ struct proto_owner {
     bool text_open, thought_open;
     bool is_told; /* clients know that it was asked */
     bool is_over;
-    bool has_said; /* text */
+    bool is_suspended; /* of a stage's own agent: the visit waits for an answer, and the next one goes on with it */
+    bool has_said;     /* text */
 };
 
 enum proto_call_state { PROTO_CALL_OPEN, PROTO_CALL_COMPLETE };

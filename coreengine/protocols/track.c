@@ -278,18 +278,33 @@ static void end_agent(rv_protocol *p, struct proto_owner *o, json_object *event)
     o->is_over = true;
 }
 
+/* A visit that waits for an answer ends as skipped: its agents and calls go on with the next visit to the stage. */
+static void suspend(rv_protocol *p, struct proto_owner *root)
+{
+    for (size_t i = 0; i < p->n_owners && p->rc == 0; i++) {
+        struct proto_owner *o = p->owners[i];
+        if (!o->is_over && o->reply > 0 && (o == root || is_below(o, root)))
+            end_reply(p, o, false);
+    }
+    root->is_suspended = true;
+}
+
 static void stage_completed(rv_protocol *p, json_object *event)
 {
+    const char *stage = proto_member(event, "stage"), *status = proto_member(event, "status");
     struct proto_owner *o = proto_owner_of(p, event);
-    const char *stage = proto_member(event, "stage");
 
     if (!o || p->rc < 0)
         return;
-    close_below(p, o);
-    close_owner(p, o);
+    if (status && strcmp(status, "skipped") == 0) {
+        suspend(p, o);
+    } else {
+        close_below(p, o);
+        close_owner(p, o);
+        o->is_over = true;
+    }
     if (stage && p->rc == 0)
         p->ops->stage(p, o, stage, false);
-    o->is_over = true;
 }
 
 static void agent_started(rv_protocol *p, json_object *event)

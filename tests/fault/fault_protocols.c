@@ -32,6 +32,8 @@ static const char script[] =
     "\"call_id\":2,\"status\":\"success\"}\n"
     "{\"type\":\"tool_result\",\"stage\":\"a\",\"visit\":1,\"tool\":\"ask_agent\",\"step_id\":\"c1\",\"status\":"
     "\"success\",\"result\":{\"text_response\":\"beta\"}}\n"
+    "{\"type\":\"stage_completed\",\"stage\":\"a\",\"visit\":1,\"status\":\"skipped\"}\n"
+    "{\"type\":\"stage_started\",\"stage\":\"a\",\"visit\":2}\n"
     "{\"type\":\"action\",\"stage\":\"a\",\"visit\":1,\"action_type\":\"observation\",\"payload\":{\"confidence\":1}}\n"
     "{\"type\":\"tool_result\",\"stage\":\"a\",\"visit\":1,\"tool\":\"a\",\"step_id\":\"o\",\"structured\":true,"
     "\"result\":{\"x\":1}}\n"
