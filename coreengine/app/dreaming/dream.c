@@ -245,7 +245,7 @@ int rv_app_dream_is_empty(rv_store *store, const struct rv_store_scope *scope, c
     return rc;
 }
 
-/* --- all of it, in one call --- */
+/* --- in one call --- */
 
 struct dreaming {
     const struct rv_app *app;
