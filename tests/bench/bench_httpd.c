@@ -40,12 +40,12 @@ static _Noreturn void die(const char *what)
 static long rss_kb(void)
 {
     FILE *f = fopen("/proc/self/statm", "r");
-    long total = 0, pages = 0;
+    char line[200];
 
-    if (!f || fscanf(f, "%ld %ld", &total, &pages) != 2)
+    if (!f || !fgets(line, sizeof line, f) || !strchr(line, ' '))
         die("/proc/self/statm");
     (void)fclose(f);
-    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+    return strtol(strchr(line, ' '), NULL, 10) * (sysconf(_SC_PAGESIZE) / 1024); /* the second number */
 }
 
 static int64_t cpu_us(void)
