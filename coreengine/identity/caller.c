@@ -39,6 +39,8 @@ static rv_str last_of(rv_str *list)
 {
     size_t at = list->len;
 
+    if (at == 0)
+        return (rv_str){"", 0};
     while (at > 0 && list->ptr[at - 1] != ',')
         at--;
     rv_str last = {list->ptr + at, list->len - at};

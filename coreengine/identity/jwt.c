@@ -42,8 +42,11 @@ static int deny_kid(struct rv_jwt *out, const char *why, rv_str kid)
 
 static int split(rv_str text, struct token *t, struct rv_jwt *out, rv_err **err)
 {
-    const char *first = memchr(text.len ? text.ptr : "", '.', text.len), *second, *end = text.ptr + text.len;
+    const char *first = memchr(text.len ? text.ptr : "", '.', text.len), *second, *end = first;
     size_t n[3];
+
+    if (first)
+        end = text.ptr + text.len;
 
     second = first ? memchr(first + 1, '.', (size_t)(end - first - 1)) : NULL;
     if (text.len > RV_JWT_MAX)

@@ -236,7 +236,7 @@ bool rv_baggage_find(rv_str text, const char *wanted, rv_buf *out)
         if (!read_member(next_member(&text), &name, &value) || !rv_str_is(name, wanted))
             continue;
         decode(value, out);
-        if (out->rc == 0 && rv_utf8_valid((rv_str){out->ptr + before, out->len - before}, NULL))
+        if (out->rc == 0 && rv_utf8_valid((rv_str){rv_buf_cstr(out) + before, out->len - before}, NULL))
             return true;
         rv_buf_truncate(out, before);
         return false;

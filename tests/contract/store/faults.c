@@ -113,3 +113,9 @@ int do_delete_schema(struct world *w)
 {
     return rv_store_delete_schema(w->s, &operator_scope, "agent", "there", T0, &w->err);
 }
+
+int do_stats(struct world *w)
+{
+    struct rv_store_stats stats;
+    return rv_store_stats(w->s, &stats, &w->err);
+}

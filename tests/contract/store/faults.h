@@ -21,6 +21,7 @@ int picture_entity(void *self, json_object *row, rv_err **err);
 int do_find_schema(struct world *w);
 int do_list_schemas(struct world *w);
 int do_delete_schema(struct world *w);
+int do_stats(struct world *w);
 
 /* test_api_keys.c: a key "there" with a login, and one that has expired. */
 void furnish_api_keys(struct world *w);

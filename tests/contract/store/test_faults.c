@@ -311,11 +311,6 @@ static int do_list_expired(struct world *w)
     rv_buf_fini(&seen.text);
     return rc;
 }
-static int do_stats(struct world *w)
-{
-    struct rv_store_stats stats;
-    return rv_store_stats(w->s, &stats, &w->err);
-}
 static int do_sweep(struct world *w)
 {
     return rv_store_sweep(w->s, T0, 0, NULL, &w->err);
