@@ -295,8 +295,6 @@ static void begin(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
 
     assert(x->phase == RV_EXCHANGE_OPEN); /* before on_request there is no stream */
     x->phase = RV_EXCHANGE_STREAM;
-    rv_buf_fini(&x->body);
-    x->head.req.body = nothing;
     if (!x->c)
         return;
     if (!fault && !send_head(x, a, framing_of(x), nothing, RV_BODY_STATIC))
@@ -316,8 +314,9 @@ static void begin(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
 void rv_httpd_begin(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
 {
     begin(x, a);
-    if (a->body.len > 0)
+    if (a->body.len > 0) /* which may be that of the request */
         put_chunk(x, &a->body, 1);
+    rv_httpd_exchange_let_body_go(x);
     if (a->owner == RV_BODY_TAKEN)
         free((char *)a->body.ptr);
 }
@@ -371,6 +370,7 @@ void rv_httpd_begin_events(rv_httpd_exchange *x, const struct rv_httpd_answer *a
     }
     x->is_events = true;
     begin(x, &a);
+    rv_httpd_exchange_let_body_go(x);
     int len = retry_ms > 0 ? snprintf(first, sizeof first, ":\nretry: %d\n\n", retry_ms)
                            : snprintf(first, sizeof first, ":\n\n");
     put_chunk(x, &(rv_str){first, (size_t)len}, 1);

@@ -1,13 +1,13 @@
 /* Who asks: from the headers of a request to an identity, or to a refusal.
  *
- * Somebody who calls the server shows an API key, a JSON Web Token, or the cookie of a login. A gate has the settings
- * of the server; with it a request is judged in two steps, so that reading the store stays with the caller:
+ * A caller of the server shows an API key, a JSON Web Token, or the cookie of a login. A gate has the settings of
+ * the server; with it a request is judged in two steps, so that reading the store stays with its user:
  *
  *   rv_gate_read()    which credentials there are; says which row of the store is needed
  *   rv_gate_judge()   that row, the time and the headers -> who it is
  *
- * Both are pure: no clock, no I/O. rv_gate_ask() does both with a store. The identity never comes from a body, and no
- * secret ends up in a message: refusals and errors name ids and reasons only. */
+ * Both are pure: no clock, no I/O. rv_gate_ask() does both with a store. The identity never comes from a body,
+ * and no secret ends up in a message: refusals and errors name ids and reasons only. */
 #ifndef RV_IDENTITY_H
 #define RV_IDENTITY_H
 
@@ -144,12 +144,13 @@ RV_MUST_CHECK int rv_identity_opts_set(struct rv_identity_opts *opts, const stru
 
 typedef struct rv_gate rv_gate; /* one thread */
 
-/** Check the options and make a gate of them; reads the JWKS file. Nothing of opts is kept but copies.
+/** Check the options and make a gate with them; reads the JWKS file. Nothing of opts is kept but copies.
  *  @return RV_E_INVALID (a setting, with its flag), what reading the file says, RV_E_NOMEM */
 RV_MUST_CHECK int rv_gate_new(const struct rv_identity_opts *opts, int64_t now_us, rv_gate **out, rv_err **err);
 void rv_gate_free(rv_gate *g); /* overwrites secrets; NULL is fine */
 /** Look at the JWKS file again if it changed and the last look is a minute ago or more; call it before tokens are
- * judged. The old keys stay when the new file cannot be used; the error says why, for the log. The only I/O of a gate.
+ * judged. The old keys stay when the new file cannot be used; the error says why, for the log. The only I/O of a
+ * gate.
  */
 RV_MUST_CHECK int rv_gate_refresh(rv_gate *g, int64_t now_us, rv_err **err);
 
@@ -190,8 +191,8 @@ RV_MUST_CHECK int rv_gate_read(const rv_gate *g, const struct rv_caller *c, stru
 RV_MUST_CHECK int rv_gate_judge(const rv_gate *g, const struct rv_caller *c, const struct rv_credentials *given,
                                 const struct rv_api_key_row *key, bool has_keys, int64_t now_us,
                                 struct rv_identity *out, struct rv_refusal *no, rv_err **err);
-/** All of it with a store: refresh, read, look up, judge, count failures of the peer, note that a key was used. log: of
- * refusals and of a JWKS file that cannot be used; may be NULL.
+/** Both steps with a store: refresh, read, look up, judge, count failures of the peer, note that a key was used. log:
+ * of refusals and of a JWKS file that cannot be used; may be NULL.
  *  @return as rv_gate_judge(), and what the store says */
 RV_MUST_CHECK int rv_gate_ask(rv_gate *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
                               struct rv_identity *out, struct rv_refusal *no, rv_err **err);

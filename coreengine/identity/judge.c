@@ -220,7 +220,7 @@ static int name_user(const rv_gate *g, const struct rv_caller *c, struct rv_iden
     return named < 0 ? named : 0;
 }
 
-/* --- all of it --- */
+/* --- the verdict --- */
 
 static int judge(const rv_gate *g, const struct rv_caller *c, const struct rv_credentials *given,
                  const struct rv_api_key_row *key, bool has_keys, int64_t now_us, struct rv_identity *out,

@@ -209,7 +209,7 @@ static int add_keys(rv_jwks *set, json_object *root, rv_err **err)
             RV_WRAP(err, rc, "key %zu", i + 1);
     }
     if (rc == 0 && set->n == 0)
-        rc = RV_FAIL(err, RV_E_INVALID, "no key of it can be used: RS256 and ES256 (P-256) can");
+        rc = RV_FAIL(err, RV_E_INVALID, "none of its keys can be used: RS256 and ES256 (P-256) can");
     return rc;
 }
 

@@ -297,7 +297,7 @@ static int read_who(json_object *claims, struct rv_jwt *out)
     return read_scopes(claims, out);
 }
 
-/* --- all of it --- */
+/* --- the verdict --- */
 
 static int judge(const struct rv_jwt_rules *rules, const struct token *t, int64_t now_us, struct rv_jwt *out,
                  rv_err **err)

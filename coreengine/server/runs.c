@@ -359,7 +359,7 @@ int srv_run_cancel(struct srv_call *c, rv_err **err)
     if (rc < 0)
         return rc;
     rc = rv_store_request_cancel(c->store, &c->app.scope, c->args[0], srv_now_us(), err);
-    if (rc == 0 && !row.owner) /* nobody drives it: a worker ends it */
+    if (rc == 0 && !row.owner) /* no process drives it: a worker ends it */
         rc = rv_app_enqueue(c->store, &c->app.scope, c->args[0], NULL, NULL, err);
     rv_run_row_fini(&row);
     if (rc == 0)

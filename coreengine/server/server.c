@@ -174,7 +174,7 @@ static bool is_loopback(const char *address)
     return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
-/* Whoever can connect could do everything: only on this machine. */
+/* A client that can connect could do everything, so only clients on this machine may. */
 static int check_open(struct srv_server *s, const char *address, rv_err **err)
 {
     struct srv_desk *d;

@@ -42,7 +42,7 @@ RV_MUST_CHECK int srv_lane_go(struct srv_lane *lane, rv_err **err);
 /** Any thread; takes the letter. */
 void srv_lane_post(struct srv_lane *lane, struct srv_letter *letter);
 void srv_lane_read(struct srv_lane *lane);  /* open what has come, on its thread, or when that has ended */
-void srv_lane_close(struct srv_lane *lane); /* on its thread: its handle goes, nobody is woken any more */
+void srv_lane_close(struct srv_lane *lane); /* on its thread: its handle goes, and letters wake it no more */
 void srv_lane_join(struct srv_lane *lane);  /* waits until the loop of its thread has nothing left */
 void srv_lane_fini(struct srv_lane *lane);  /* its own loop goes */
 
@@ -134,7 +134,7 @@ void srv_call_free(struct srv_call *c);
 extern const struct rv_httpd_handler srv_handler; /* self: the server */
 
 /* --- routes.c --- */
-enum srv_scope { SRV_OPEN = -1 }; /* beside enum rv_api_scope: anybody */
+enum srv_scope { SRV_OPEN = -1 }; /* beside enum rv_api_scope: no key is needed */
 struct srv_route {
     enum rv_method method;
     const char *path; /* "/runs/{id}" */

@@ -50,8 +50,8 @@ RV_MUST_CHECK int rv_store_note_api_key(rv_store *s, const char *id, int64_t now
 /** hash: SHA-256 of the cookie as lower-case hex. RV_E_NOT_FOUND: there is no such key, or it is revoked. */
 RV_MUST_CHECK int rv_store_add_login(rv_store *s, const char *hash, const char *key, int64_t now_us, int64_t expires_us,
                                      rv_err **err);
-/** The key of the login, whatever has become of it. RV_E_NOT_FOUND: there is no such login, or it has expired at
- * now_us. out owns its texts. */
+/** The key of the login, also one that is revoked or expired. RV_E_NOT_FOUND: there is no such login, or it has expired
+ * at now_us. out owns its texts. */
 RV_MUST_CHECK int rv_store_find_login(rv_store *s, const char *hash, int64_t now_us, struct rv_api_key_row *out,
                                       rv_err **err);
 /** Log out; nothing happens when there is no such login. */

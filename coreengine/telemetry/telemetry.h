@@ -4,7 +4,7 @@
  *   events of a run --> rv_run_trace --> finished spans --> rv_otlp_write_spans()
  *                   \-> rv_metrics   ------------------> rv_otlp_write_metrics(), rv_metrics_write_text()
  *
- * Prompts, replies, arguments and results are never part of it. */
+ * Prompts, replies, arguments and results are in none of these. */
 #ifndef RV_TELEMETRY_H
 #define RV_TELEMETRY_H
 
@@ -164,8 +164,14 @@ void rv_metrics_free(rv_metrics *m);
 /** Add to a counter (amount >= 0), or observe a value of a histogram. labels: as many as it has, in the order of the
  * list; NULL: "". Never labels that name users, sessions or runs. Not a finite number: nothing happens. */
 void rv_metrics_add(rv_metrics *m, enum rv_metric metric, const char *const *labels, double amount);
-/** Count what an event tells. line as rv_run_trace_event(); pipeline: of the run. */
-void rv_metrics_event(rv_metrics *m, const char *pipeline, rv_str line);
+/* What an event does not tell, and events before it did. */
+struct rv_metrics_run {
+    const char *pipeline; /* name */
+    const char *model;    /* of an llm_result: what llm_call_start of the same call_id said; NULL: nothing */
+    int64_t start_us;     /* time of pipeline_started; 0: unknown */
+};
+/** Count what an event tells; line as rv_run_trace_event(). */
+void rv_metrics_event(rv_metrics *m, const struct rv_metrics_run *run, rv_str line);
 
 /* --- Formats --- */
 

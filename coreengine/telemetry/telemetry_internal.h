@@ -10,7 +10,7 @@
 struct metric_kind {
     const char *name, *unit, *labels, *help;
     const double *bounds; /* NULL: a counter */
-    size_t n_bounds, n_labels;
+    size_t n_bounds;
 };
 extern const struct metric_kind rv_metric_kinds[RV_N_METRICS];
 
@@ -27,6 +27,7 @@ struct rv_metrics {
         size_t n, cap;
     } of[RV_N_METRICS];
 };
+size_t rv_metric_n_labels(const struct metric_kind *kind);
 /** The i-th label of a kind: its name, and the value of a series. */
 rv_str rv_metric_label(const struct metric_kind *kind, size_t i);
 const char *rv_metric_value(const struct series *s, size_t i);

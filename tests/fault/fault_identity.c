@@ -1,6 +1,7 @@
 /* Each allocation of a gate fails once: settings, keys of tokens, a token, a key of the store, a login. GMP would end
  * the process (README of the module): here it gets its memory past the failing allocator. */
 #include <gmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static void numbers_free(void *p, size_t n)
 
 static char *dir, *path;
 static struct rv_new_key key;
-static char token[2000];
+static char token[4000];
 
 static bool header_of(void *self, const char *name, size_t i, rv_str *out)
 {
@@ -146,16 +147,18 @@ static void write_token(void)
                           "{\"sub\":\"a\",\"tenant_id\":\"t\",\"iss\":\"i\",\"exp\":1700000100,\"scope\":\"chat\"}";
     unsigned char mac[RV_DIGEST];
     struct hmac_sha256_ctx ctx;
-    char *text = token + strlen(strcpy(token, "Bearer "));
+    char parts[3][1000];
+    size_t n = strlen("Bearer ");
 
-    rv_base64url_write((const unsigned char *)header, strlen(header), text);
-    strcat(text, ".");
-    rv_base64url_write((const unsigned char *)claims, strlen(claims), text + strlen(text));
+    rv_base64url_write((const unsigned char *)header, strlen(header), parts[0]);
+    rv_base64url_write((const unsigned char *)claims, strlen(claims), parts[1]);
+    snprintf(token, sizeof token, "Bearer %s.%s", parts[0], parts[1]);
+    const char *text = token + n;
     hmac_sha256_set_key(&ctx, strlen(SECRET), (const uint8_t *)SECRET);
     hmac_sha256_update(&ctx, strlen(text), (const uint8_t *)text);
     hmac_sha256_digest(&ctx, sizeof mac, mac);
-    strcat(text, ".");
-    rv_base64url_write(mac, sizeof mac, text + strlen(text));
+    rv_base64url_write(mac, sizeof mac, parts[2]);
+    snprintf(token, sizeof token, "Bearer %s.%s.%s", parts[0], parts[1], parts[2]);
 }
 
 static void set_up(void)

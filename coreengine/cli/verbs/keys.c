@@ -70,7 +70,7 @@ static int compare(void *self, const struct rv_api_key_row *row, rv_err **err)
     return strcmp(row->id, s->word) == 0 ? 1 : 0;
 }
 
-/* By its id, or a unique beginning of it. */
+/* By its id, or a unique prefix. */
 static int find(struct rv_cli *cli, const char *word, struct rv_api_key_row *out, rv_err **err)
 {
     struct search s = {.word = word};

@@ -143,6 +143,27 @@ START_TEST(settings_are_read_from_text)
 }
 END_TEST
 
+START_TEST(the_page_has_each_setting_and_scope)
+{
+    rv_buf page = RV_BUF_INIT(1 << 20), row = RV_BUF_INIT(1000);
+
+    ck_assert_int_eq(rv_file_read("docs/reference/identity.md", &page, NULL), 0);
+    for (size_t i = 0; i < rv_n_identity_settings; i++) {
+        const struct rv_identity_setting *s = &rv_identity_settings[i];
+        rv_buf_clear(&row);
+        rv_buf_printf(&row, "| `--%s%s%s` | `%s` | %s |\n", s->flag, s->arg ? " " : "", s->arg ? s->arg : "", s->env,
+                      s->help);
+        ck_assert_msg(strstr(rv_buf_cstr(&page), rv_buf_cstr(&row)), "no row: %s", rv_buf_cstr(&row));
+    }
+#define X(name, word, meaning)                                                                                         \
+    ck_assert_msg(strstr(rv_buf_cstr(&page), "| `" word "` | " meaning " |\n"), "no row for %s", word);
+    RV_SCOPES(X)
+#undef X
+    rv_buf_fini(&page);
+    rv_buf_fini(&row);
+}
+END_TEST
+
 TCase *bytes_case(void)
 {
     TCase *tc = tcase_create("bytes");
@@ -152,6 +173,7 @@ TCase *bytes_case(void)
     tcase_add_test(tc, a_key_is_read_as_it_was_made);
     tcase_add_loop_test(tc, scopes_are_words, 0, RV_COUNT(sets));
     tcase_add_test(tc, levels_are_words);
+    tcase_add_test(tc, the_page_has_each_setting_and_scope);
     tcase_add_loop_test(tc, settings_are_read_from_text, 0, RV_COUNT(settings));
     return tc;
 }

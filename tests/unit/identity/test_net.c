@@ -114,7 +114,7 @@ static const struct {
     const char *peer, *forwarded, *second, *out;
 } walks[] = {
     {"10.0.0.1", "8.8.8.8", NULL, "8.8.8.8"},
-    {"9.9.9.9", "8.8.8.8", NULL, "9.9.9.9"},                     /* not a proxy: whoever can write that */
+    {"9.9.9.9", "8.8.8.8", NULL, "9.9.9.9"},                     /* not a proxy, which could write anything */
     {"10.0.0.1", "1.1.1.1, 8.8.8.8, 10.0.0.2", NULL, "8.8.8.8"}, /* what the first untrusted one says is not believed */
     {"10.0.0.1", "1.1.1.1", "10.0.0.3", "1.1.1.1"},
     {"10.0.0.1", "8.8.8.8, garbage", NULL, "10.0.0.1"},

@@ -101,7 +101,8 @@ static const char *finish(const char *alg, char *text)
     unsigned char signature[512];
     size_t n = sign(alg, text, signature);
 
-    strcat(text, ".");
+    text[strlen(text) + 1] = 0;
+    text[strlen(text)] = '.';
     rv_base64url_write(signature, n, text + strlen(text));
     return text;
 }

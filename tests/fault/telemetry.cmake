@@ -1,0 +1,1 @@
+rv_test(fault_telemetry SOURCES fault_telemetry.c USES rv::telemetry rv::fault LABELS fault)

@@ -1,0 +1,1 @@
+rv_fuzz(trace_headers SOURCES fuzz_trace_headers.c USES rv::telemetry)
