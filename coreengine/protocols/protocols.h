@@ -75,14 +75,14 @@ struct rv_protocol_opts {
 };
 
 typedef struct rv_protocol rv_protocol;
-/** RV_E_INVALID (is_whole of a protocol that has no whole answers, an id that is not fit for a line), RV_E_NOMEM. */
+/** RV_E_INVALID (is_whole of a protocol that has no whole answers), RV_E_NOMEM. */
 RV_MUST_CHECK int rv_protocol_new(const struct rv_protocol_opts *opts, rv_protocol **out, rv_err **err);
 void rv_protocol_free(rv_protocol *p);
 
 /* When, and under which id of the stream: of each call below. */
 struct rv_protocol_at {
     int64_t now_us; /* of a piece; an event has its own time. 0: not told */
-    const char *id; /* printable ASCII without spaces; NULL: none */
+    const char *id; /* printable ASCII without spaces, else it is left out; NULL: none */
 };
 
 /* Each appends to out what the client is to be told now, which may be nothing. On failure nothing is appended, and the
