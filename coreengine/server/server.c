@@ -9,8 +9,9 @@
 #include "coreengine/app/chat.h"
 #include "coreengine/server/server_internal.h"
 
-#define EXIT_AT_ONCE 130
-#define POOL         "8" /* threads that judge and read the store */
+#define LAST_WORDS_US INT64_C(10000000) /* for the ends of turns that were cancelled */
+#define EXIT_AT_ONCE  130
+#define POOL          "8" /* threads that judge and read the store */
 
 struct life {
     struct srv_server s; /* the first member */
@@ -130,7 +131,7 @@ static void on_drained(void *self)
     uv_stop(&l->s.loop); /* what is left goes with the HTTP server */
 }
 
-/* Clients of turns that are still under way are told a proper end while they can hear it. */
+/* Turns that are still under way are cancelled; their clients are told a proper end. */
 static void on_grace(uv_timer_t *timer)
 {
     struct life *l = timer->data;
@@ -148,8 +149,8 @@ static void drain(struct life *l)
         o->say(o->self, "draining: nothing new is accepted");
     srv_turns_drain(l->s.turns);
     rv_worker_stop(&l->worker_stop);
-    uv_timer_start(&l->grace, on_grace, (uint64_t)(grace_us / 1000 * 4 / 5), 0);
-    rv_httpd_drain(l->s.httpd, grace_us, on_drained, l);
+    uv_timer_start(&l->grace, on_grace, (uint64_t)(grace_us / 1000), 0);
+    rv_httpd_drain(l->s.httpd, grace_us + LAST_WORDS_US, on_drained, l);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
