@@ -251,6 +251,23 @@ int srv_runs_post(struct srv_call *c, rv_err **err)
 
 /* --- lists --- */
 
+static int write_name(void *self, const char *name, rv_err **err)
+{
+    (void)err;
+    rv_jw_text(self, name);
+    return 0;
+}
+
+int srv_pipelines_list(struct srv_call *c, rv_err **err)
+{
+    rv_jw w = srv_call_json(c, 200);
+
+    rv_jw_arr(&w);
+    int rc = srv_pipelines_each(c->server, write_name, &w, err);
+    rv_jw_arr_end(&w);
+    return rc;
+}
+
 int srv_runs_list(struct srv_call *c, rv_err **err)
 {
     char *status = srv_call_text(c, "status"), *session = srv_call_text(c, "session"),
