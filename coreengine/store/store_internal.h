@@ -133,6 +133,7 @@ RV_MUST_CHECK int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t 
 
 /* upkeep_check.c */
 /* What a check of the store found. */
+#define RV_REPORT_BYTES 700 /* an error's text has room for that; the count says how much more there is */
 struct rv_report {
     struct sql_store *st;
     rv_buf text;

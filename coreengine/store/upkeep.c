@@ -6,6 +6,7 @@
 #include "coreengine/store/store_internal.h"
 
 #define KEEP_DELETED_US (INT64_C(30) * 24 * 3600 * 1000000) /* entities stay so long after their deletion */
+#define MAX_PROBLEMS    100
 #define SWEEP_BLOBS     250     /* looked at in one transaction, so that others get their turn */
 #define PAUSE_NS        3000000 /* of a file, between two of them: as long as the sleep of one that waits (sqlite_stmt.c) */
 
@@ -13,6 +14,25 @@ void rv_upkeep_pause(const struct sql_store *st)
 {
     if (st->driver->has_one_writer)
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+}
+
+void rv_report_add(struct rv_report *r, rv_str problem)
+{
+    if (r->n++ > 0 && r->text.len < RV_REPORT_BYTES)
+        rv_buf_puts(&r->text, "; ");
+    if (r->text.len < RV_REPORT_BYTES)
+        rv_buf_add_str(&r->text, rv_utf8_cut(problem, RV_REPORT_BYTES - r->text.len));
+}
+
+void rv_report_add_index(struct rv_report *r, rv_str problem)
+{
+    r->n_index++;
+    rv_report_add(r, problem);
+}
+
+bool rv_report_is_full(const struct rv_report *r)
+{
+    return r->n >= MAX_PROBLEMS;
 }
 
 int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err)

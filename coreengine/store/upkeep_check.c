@@ -5,29 +5,8 @@
 #include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 
-#define MAX_REPORT   700 /* bytes: an error's text has room for that; the count says how much more there is */
-#define MAX_PROBLEMS 100
-#define MAX_SQL      4096
-#define MAX_KEY      ((size_t)8 * RV_ENTITY_MAX_NAME)
-
-void rv_report_add(struct rv_report *r, rv_str problem)
-{
-    if (r->n++ > 0 && r->text.len < MAX_REPORT)
-        rv_buf_puts(&r->text, "; ");
-    if (r->text.len < MAX_REPORT)
-        rv_buf_add_str(&r->text, rv_utf8_cut(problem, MAX_REPORT - r->text.len));
-}
-
-void rv_report_add_index(struct rv_report *r, rv_str problem)
-{
-    r->n_index++;
-    rv_report_add(r, problem);
-}
-
-bool rv_report_is_full(const struct rv_report *r)
-{
-    return r->n >= MAX_PROBLEMS;
-}
+#define MAX_SQL 4096
+#define MAX_KEY ((size_t)8 * RV_ENTITY_MAX_NAME)
 
 /* --- Looking at rows: each complains about one --- */
 
@@ -416,7 +395,7 @@ static bool report_text(void *self, const char *what)
 
 int rv_upkeep_check(struct sql_store *st, rv_err **err)
 {
-    struct rv_report r = {.st = st, .text = RV_BUF_INIT(2 * MAX_REPORT)};
+    struct rv_report r = {.st = st, .text = RV_BUF_INIT(2 * RV_REPORT_BYTES)};
     bool began = false;
     int rc = rv_sql_begin_read(st, &began, err);
 

@@ -1,6 +1,6 @@
 /* Whether another user has a name cannot be told by the work that a query takes: what a query of that name executes is,
- * to the instruction of SQLite's machine, what one of a name that nobody has executes. Instructions, not time: they are
- * the same each time. */
+ * to the instruction of SQLite's machine, what one of a name that does not exist executes. Instructions, not time: they
+ * are the same each time. */
 #include <sqlite3.h>
 
 #include "coreengine/store/sqlite_internal.h"
@@ -26,7 +26,7 @@ static int64_t work_of(struct world *w, const char *query)
     return n;
 }
 
-/* Names of bob and of another tenant, and names of nobody with as many characters. */
+/* Names of bob and of another tenant, and names that do not exist, with as many characters. */
 static const struct {
     const char *before, *hidden, *absent, *behind;
 } asked[] = {
@@ -40,7 +40,7 @@ static const struct {
 };
 
 /* Proves p8-data.23/7 */
-START_TEST(a_name_of_another_user_takes_the_work_of_a_name_of_nobody)
+START_TEST(a_name_of_another_user_takes_the_work_of_one_that_is_absent)
 {
     struct world world, *w = &world;
 
@@ -54,7 +54,7 @@ START_TEST(a_name_of_another_user_takes_the_work_of_a_name_of_nobody)
         int64_t one = work_of(w, hidden), other = work_of(w, absent);
         ANSWERS(&ada, hidden, "[]");
         ck_assert_int_gt(one, 20);
-        ck_assert_msg(one == other, "%s: %lld instructions, of a name of nobody %lld", hidden, (long long)one,
+        ck_assert_msg(one == other, "%s: %lld instructions, of a name that does not exist %lld", hidden, (long long)one,
                       (long long)other);
     }
     world_close(w);
@@ -87,7 +87,7 @@ Suite *existence_suite(void)
     Suite *s = suite_create("existence");
     TCase *tc = tcase_create("existence");
 
-    tcase_add_test(tc, a_name_of_another_user_takes_the_work_of_a_name_of_nobody);
+    tcase_add_test(tc, a_name_of_another_user_takes_the_work_of_one_that_is_absent);
     tcase_add_test(tc, rows_of_others_are_no_work);
     suite_add_tcase(s, tc);
     return s;

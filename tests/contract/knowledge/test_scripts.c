@@ -77,7 +77,7 @@ static void write_sql(struct rv_rand r, rv_buf *q)
                                           "graph_edges",
                                           "json_array_length(graph_edges)",
                                           "rank() OVER (ORDER BY name)",
-                                          "coalesce(user_id, 'nobody')"};
+                                          "coalesce(user_id, 'none')"};
     static const char *const wheres[] = {"name LIKE 'H%'",
                                          "name ILIKE '%quay%'",
                                          "created_at > '2023-11-15'",
