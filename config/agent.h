@@ -53,7 +53,8 @@ struct rv_agent_output {
 };
 
 /* --- Tools --- */
-#define RV_TOOL_ASK_AGENT "ask_agent" /* a tool of every pipeline: a model asks another agent */
+#define RV_TOOL_ASK_AGENT     "ask_agent"     /* a tool of every pipeline: a model asks another agent */
+#define RV_TOOL_READ_RESOURCE "read_resource" /* what tools of a document call that have a uri */
 struct rv_agent_tools {
     int access;                 /* enum rv_tool_access or RV_UNSET */
     struct rv_str_list allowed; /* is_set false: no allow list; entries with `false` are left out */
@@ -270,5 +271,8 @@ struct rv_agent {
     struct rv_src on_denied_src;
     struct rv_agent_places places;
 };
+
+/** The tool that a call of that name goes to: read_resource for one that the document gives a uri, else itself. */
+const char *rv_agent_callee(const struct rv_agent *a, const char *tool);
 
 #endif

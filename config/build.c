@@ -142,10 +142,11 @@ static void check_tool(const struct declaration *d, const struct rv_agentdoc_too
                         "leave server out for a tool of a capability, or take the tool out",
                         "agent \"%s\": tool \"%s\": no server \"%s\" is configured", d->a->name, tool->name,
                         tool->server);
-    else if (tool->uri)
-        rv_findings_add(d->l->findings, RV_SEVERITY_ERROR, &tool->src, "leave uri out, or take the tool out",
-                        "agent \"%s\": tool \"%s\" reads \"%s\", and resource tools are not available", d->a->name,
-                        tool->name, tool->uri);
+}
+
+const char *rv_agent_callee(const struct rv_agent *a, const char *tool)
+{
+    return a->declared.doc && rv_agentdoc_resource(a->declared.doc, tool) ? RV_TOOL_READ_RESOURCE : tool;
 }
 
 static void set_tools(const struct declaration *d)

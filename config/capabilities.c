@@ -263,7 +263,8 @@ static void check_agent(const struct checker *c, const struct rv_agent *a)
 {
     for (size_t i = 0; i < a->tools.allowed.n; i++)
         if (!is_own_tool(a, a->tools.allowed.items[i]))
-            check(c, a, RV_NAME_TOOL, "allowed_tools", a->tools.allowed.items[i], &a->tools.allowed.srcs[i]);
+            check(c, a, RV_NAME_TOOL, "allowed_tools", rv_agent_callee(a, a->tools.allowed.items[i]),
+                  &a->tools.allowed.srcs[i]);
     if (a->declared.doc && !is_own_tool(a, a->tools.chained))
         check(c, a, RV_NAME_TOOL, "chained_tool", a->tools.chained, &a->declared.doc->chained_src);
     for (size_t i = 0; i < a->hooks.policies.n; i++)

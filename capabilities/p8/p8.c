@@ -9,292 +9,189 @@
 
 #include "p8_agents.h"
 
+/* What the specifications have in common. */
+#define READS      "\"risk\": \"read_only\", \"category\": \"read\""
+#define WRITES     "\"risk\": \"write\", \"category\": \"write\", \"effect\": \"idempotent\""
+#define ALWAYS     "" /* no argument is required */
+#define NEEDS(...) "\"required\": " #__VA_ARGS__ ", "
+#define ALONE      "" /* it asks for nothing */
+#define ASKS(...)  ", \"services\": " #__VA_ARGS__
+#define TOOL(name, text, how, required, properties, services, fn)                                                      \
+    {                                                                                                                  \
+        RV_CAP_TOOL, name,                                                                                             \
+            "{\"description\": \"" text "\", " how                                                                     \
+            ", \"input_schema\": {\"type\": \"object\", \"additionalProperties\": false, " required                    \
+            "\"properties\": " properties "}" services "}",                                                            \
+            fn                                                                                                         \
+    }
+
 /* A model reads the descriptions: what may go with each type has to stand in them. A formatter would cut them into
  * parts, and JSON has no texts in parts. */
 /* clang-format off */
 static const struct rv_cap_entry entries[] = {
-    {RV_CAP_TOOL, "action", RV_CAP_JSON({
-         "description": "Say something beside the answer, as data: an observation about the answer, a question with options to the person, a task for another agent, or that you are done.",
-         "risk": "read_only",
-         "category": "read",
-         "effect": "safe",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "required": ["type"],
-             "properties": {
-                 "type": {
-                     "type": "string",
-                     "minLength": 1,
-                     "maxLength": 64,
-                     "description": "observation, elicit, delegate, complete, escalate, or a word that the program which shows the conversation knows"
-                 },
-                 "payload": {
-                     "type": ["object", "null"],
-                     "description": "observation: confidence (0 to 1), sources, session_name (three to five words), references, flags, risk_level (low, moderate, high, critical), risk_score (0 to 100), risk_reasoning, recommended_action, extra. elicit: question, options, timeout_seconds. delegate: target_agent, task, context. complete, escalate: reason"
-                 }
+    TOOL("action",
+         "Say something beside the answer, as data: an observation about the answer, a question with options to the person, a task for another agent, or that you are done.",
+         READS ", \"effect\": \"safe\"", NEEDS(["type"]),
+         RV_CAP_JSON({
+             "type": {
+                 "type": "string",
+                 "minLength": 1,
+                 "maxLength": 64,
+                 "description": "observation, elicit, delegate, complete, escalate, or a word that the program which shows the conversation knows"
+             },
+             "payload": {
+                 "type": ["object", "null"],
+                 "description": "observation: confidence (0 to 1), sources, session_name (three to five words), references, flags, risk_level (low, moderate, high, critical), risk_score (0 to 100), risk_reasoning, recommended_action, extra. elicit: question, options, timeout_seconds. delegate: target_agent, task, context. complete, escalate: reason"
              }
-         }
-     }),
-     act},
-    {RV_CAP_TOOL, "keep_record", RV_CAP_JSON({
-         "description": "Keep a record: one line of JSON at the end of the configured file.",
-         "risk": "write",
-         "category": "write",
-         "effect": "idempotent",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "required": ["name", "fields"],
-             "properties": {
-                 "name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "what it is a record of"},
-                 "fields": {"type": "object", "description": "what is kept"}
-             }
-         }
-     }),
-     keep_record},
-    {RV_CAP_TOOL, "search", RV_CAP_JSON({
-         "description": "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning, with rank=hybrid also by words; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is not a query.",
-         "risk": "read_only",
-         "category": "read",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "required": ["query"],
-             "properties": {
-                 "query": {"type": "string", "description": "begins with LOOKUP, SEARCH, FUZZY, TRAVERSE or SQL"},
-                 "limit": {"type": ["integer", "null"], "default": 20, "description": "results at most"}
-             }
-         },
-         "services": ["query"]
-     }),
-     search},
-    {RV_CAP_TOOL, "gather_activity", RV_CAP_JSON({
-         "description": "What the person of this conversation did in the last days, as a text for a dreamer: moments, conversations and files with their names. Long conversations get chunks first.",
-         "risk": "write",
-         "category": "write",
-         "effect": "idempotent",
-         "timeout_ms": 60000,
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "properties": {
-                 "days": {"type": ["integer", "null"], "default": 1, "description": "1 to 366"},
-                 "max_tokens": {"type": ["integer", "null"], "default": 38400, "description": "of the text, estimated; a section that does not fit is left out"}
-             }
-         },
-         "services": ["dreaming.gather"]
-     }),
-     gather_activity},
-    {RV_CAP_TOOL, "save_moments", RV_CAP_JSON({
-         "description": "Keep moments: what is worth coming back to, and what it is connected with. One of the same name is written over.",
-         "risk": "write",
-         "category": "write",
-         "effect": "idempotent",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "required": ["moments"],
-             "properties": {
-                 "moments": {
-                     "type": "array",
-                     "items": {"type": "object"},
-                     "description": "each: name, summary, topic_tags, emotion_tags, affinity_fragments (each: target, which is the name of something that is kept already, relation, weight from 0 to 1, reason)"
-                 },
-                 "user_id": {"type": ["string", "null"], "default": null, "description": "leave it out"}
-             }
-         },
-         "services": ["entities.lookup", "entities.put"]
-     }),
-     save_moments},
-    {RV_CAP_TOOL, "get_moments", RV_CAP_JSON({
-         "description": "List what is remembered, newest first. All that is given has to fit.",
-         "risk": "read_only",
-         "category": "read",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "properties": {
-                 "moment_type": {"type": ["string", "null"], "default": null, "description": "dream, session_chunk, content_upload, reminder, web_search, note, ..."},
-                 "category": {"type": ["string", "null"], "default": null},
-                 "topic_tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null, "description": "all of them"},
-                 "after_date": {"type": ["string", "null"], "default": null, "description": "the first day or time, as 2026-01-31 or 2026-01-31T09:30Z"},
-                 "before_date": {"type": ["string", "null"], "default": null, "description": "the last day or time"},
-                 "limit": {"type": ["integer", "null"], "default": 20, "description": "1 to 100"},
-                 "offset": {"type": ["integer", "null"], "default": 0, "description": "how many to pass over"}
-             }
-         },
-         "services": ["entities.find"]
-     }),
-     get_moments},
-    {RV_CAP_TOOL, "get_user_profile", RV_CAP_JSON({
-         "description": "What is known about the person of this conversation.",
-         "risk": "read_only",
-         "category": "read",
-         "input_schema": {"type": "object", "additionalProperties": false, "properties": {}},
-         "services": ["entities.find"]
-     }),
-     get_user_profile},
-    {RV_CAP_TOOL, "update_user_metadata", RV_CAP_JSON({
-         "description": "Keep facts about the person of this conversation. Send only what changed. Sections: relations (name, role, notes), interests, feeds (url, name, type, notes), preferences, facts, categories, sources.",
-         "risk": "write",
-         "category": "write",
-         "effect": "idempotent",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "required": ["metadata"],
-             "properties": {
-                 "metadata": {"type": "object", "description": "sections; each takes the place of the one that is kept"},
-                 "remove_keys": {"type": ["array", "null"], "items": {"type": "string"}, "default": null, "description": "sections to forget"},
-                 "list_mode": {"type": ["string", "null"], "default": null, "description": "replace (default), or union: relations, feeds and interests are added to those that are kept"}
-             }
-         },
-         "services": ["entities.find", "entities.merge_metadata"]
-     }),
-     update_user_metadata},
-    {RV_CAP_TOOL, "remind_me", RV_CAP_JSON({
-         "description": "Remind the person of this conversation at a time, or again and again. A reminder of the same name is replaced.",
-         "risk": "write",
-         "category": "write",
-         "effect": "idempotent",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "required": ["name", "description", "crontab"],
-             "properties": {
-                 "name": {"type": "string", "description": "a short name"},
-                 "description": {"type": "string", "description": "what to say then"},
-                 "crontab": {"type": "string", "description": "once: 2026-04-15T15:00+02:00 (UTC without an offset); again and again: five fields as 0 9 * * MON-FRI, or @daily; in UTC"},
-                 "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
-             }
-         },
-         "services": ["moments.put", "schedules.add"]
-     }),
-     remind_me},
-    {RV_CAP_TOOL, "save_plot", RV_CAP_JSON({
-         "description": "Keep a drawing of this conversation: its source as text.",
-         "risk": "write",
-         "category": "write",
-         "effect": "idempotent",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "required": ["title", "source"],
-             "properties": {
-                 "title": {"type": "string"},
-                 "source": {"type": "string"},
-                 "plot_type": {"type": ["string", "null"], "default": "mermaid", "description": "mermaid, chartjs or vega"},
-                 "description": {"type": ["string", "null"], "default": null},
-                 "topic_tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
-             }
-         },
-         "services": ["entities.find", "entities.get", "entities.merge_metadata", "entities.put"]
-     }),
-     save_plot},
-    {RV_CAP_TOOL, "remove_plot", RV_CAP_JSON({
-         "description": "Take a drawing out of the collection of a day.",
-         "risk": "write",
-         "category": "write",
-         "effect": "idempotent",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "required": ["plot_id"],
-             "properties": {
-                 "plot_id": {"type": "string"},
-                 "collection_date": {"type": ["string", "null"], "default": null, "description": "as 2026-01-31; today if it is left out"}
-             }
-         },
-         "services": ["entities.find", "entities.get", "entities.merge_metadata", "entities.put"]
-     }),
-     remove_plot},
-    {RV_CAP_TOOL, "get_file", RV_CAP_JSON({
-         "description": "What an uploaded file says: rows of a table, or text.",
-         "risk": "read_only",
-         "category": "read",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "required": ["file_id"],
-             "properties": {
-                 "file_id": {"type": "string", "description": "id of the file, or of the moment that names it"},
-                 "head": {"type": ["integer", "null"], "default": 0, "description": "so many rows or lines; 0: all"}
-             }
-         },
-         "services": ["entities.get"]
-     }),
-     get_file},
-    {RV_CAP_TOOL, "read_resource", RV_CAP_JSON({
-         "description": "Something by its address: user://profile, or files://{file_id}.",
-         "risk": "read_only",
-         "category": "read",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "required": ["uri"],
-             "properties": {"uri": {"type": "string"}}
-         },
-         "services": ["entities.find", "entities.get"]
-     }),
-     read_resource},
-    {RV_CAP_TOOL, "web_search", RV_CAP_JSON({
-         "description": "Search the web. What is found is kept as resources, unless save is false.",
-         "risk": "medium",
-         "category": "network",
-         "effect": "non_idempotent",
-         "timeout_ms": 60000,
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "required": ["query"],
-             "properties": {
-                 "query": {"type": "string"},
-                 "max_results": {"type": ["integer", "null"], "default": 5, "description": "1 to 20"},
-                 "search_depth": {"type": ["string", "null"], "default": "basic", "description": "basic or advanced"},
-                 "save": {"type": ["boolean", "null"], "default": true}
-             }
-         },
-         "services": ["entities.put", "http.request", "quotas.take"]
-     }),
-     web_search},
-    {RV_CAP_TOOL, "save_agent", RV_CAP_JSON({
-         "description": "Save an agent for the person of this conversation: its document, as YAML or JSON. Without a document the program that shows the conversation is asked to save the one that it has.",
-         "risk": "high",
-         "category": "write",
-         "effect": "idempotent",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "properties": {
-                 "name": {"type": ["string", "null"], "default": null, "description": "in place of the name in the document"},
-                 "schema_yaml": {"type": ["string", "null"], "default": null, "description": "the document: name, description (the prompt), tools, properties, ..."},
-                 "description": {"type": ["string", "null"], "default": null, "description": "one line about the agent, for lists"},
-                 "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null},
-                 "overwrite": {"type": ["boolean", "null"], "default": false, "description": "replace an agent of that name"}
-             }
-         },
-         "services": ["agents.save"]
-     }),
-     save_agent},
-    {RV_CAP_TOOL, "parse_file", RV_CAP_JSON({
-         "description": "Read a text file of the folder that is configured for files. It is kept for get_file and for searches, unless save_to_db is false.",
-         "risk": "write",
-         "category": "write",
-         "effect": "idempotent",
-         "input_schema": {
-             "type": "object",
-             "additionalProperties": false,
-             "required": ["uri"],
-             "properties": {
-                 "uri": {"type": "string", "description": "path in that folder"},
-                 "user_id": {"type": ["string", "null"], "default": null, "description": "leave it out"},
-                 "save_to_db": {"type": ["boolean", "null"], "default": true}
-             }
-         },
-         "services": ["entities.put", "files.read"]
-     }),
-     parse_file},
+         }),
+         ALONE, act),
+    TOOL("keep_record",
+         "Keep a record: one line of JSON at the end of the configured file.",
+         WRITES, NEEDS(["name", "fields"]),
+         RV_CAP_JSON({
+             "name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "what it is a record of"},
+             "fields": {"type": "object", "description": "what is kept"}
+         }),
+         ALONE, keep_record),
+    TOOL("search",
+         "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning, with rank=hybrid also by words; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is not a query.",
+         READS, NEEDS(["query"]),
+         RV_CAP_JSON({
+             "query": {"type": "string", "description": "begins with LOOKUP, SEARCH, FUZZY, TRAVERSE or SQL"},
+             "limit": {"type": ["integer", "null"], "default": 20, "description": "results at most"}
+         }),
+         ASKS(["query"]), search),
+    TOOL("gather_activity",
+         "What the person of this conversation did in the last days, as a text for a dreamer: moments, conversations and files with their names. Long conversations get chunks first.",
+         WRITES ", \"timeout_ms\": 60000", ALWAYS,
+         RV_CAP_JSON({
+             "days": {"type": ["integer", "null"], "default": 1, "description": "1 to 366"},
+             "max_tokens": {"type": ["integer", "null"], "default": 38400, "description": "of the text, estimated; a section that does not fit is left out"}
+         }),
+         ASKS(["dreaming.gather"]), gather_activity),
+    TOOL("save_moments",
+         "Keep moments: what is worth coming back to, and what it is connected with. One of the same name is written over.",
+         WRITES, NEEDS(["moments"]),
+         RV_CAP_JSON({
+             "moments": {
+                 "type": "array",
+                 "items": {"type": "object"},
+                 "description": "each: name, summary, topic_tags, emotion_tags, affinity_fragments (each: target, which is the name of something that is kept already, relation, weight from 0 to 1, reason)"
+             },
+             "user_id": {"type": ["string", "null"], "default": null, "description": "leave it out"}
+         }),
+         ASKS(["entities.lookup", "entities.put"]), save_moments),
+    TOOL("get_moments",
+         "List what is remembered, newest first. All that is given has to fit.",
+         READS, ALWAYS,
+         RV_CAP_JSON({
+             "moment_type": {"type": ["string", "null"], "default": null, "description": "dream, session_chunk, content_upload, reminder, web_search, note, ..."},
+             "category": {"type": ["string", "null"], "default": null},
+             "topic_tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null, "description": "all of them"},
+             "after_date": {"type": ["string", "null"], "default": null, "description": "the first day or time, as 2026-01-31 or 2026-01-31T09:30Z"},
+             "before_date": {"type": ["string", "null"], "default": null, "description": "the last day or time"},
+             "limit": {"type": ["integer", "null"], "default": 20, "description": "1 to 100"},
+             "offset": {"type": ["integer", "null"], "default": 0, "description": "how many to pass over"}
+         }),
+         ASKS(["entities.find"]), get_moments),
+    TOOL("get_user_profile",
+         "What is known about the person of this conversation.",
+         READS, ALWAYS,
+         RV_CAP_JSON({}),
+         ASKS(["entities.find"]), get_user_profile),
+    TOOL("update_user_metadata",
+         "Keep facts about the person of this conversation. Send only what changed. Sections: relations (name, role, notes), interests, feeds (url, name, type, notes), preferences, facts, categories, sources.",
+         WRITES, NEEDS(["metadata"]),
+         RV_CAP_JSON({
+             "metadata": {"type": "object", "description": "sections; each takes the place of the one that is kept"},
+             "remove_keys": {"type": ["array", "null"], "items": {"type": "string"}, "default": null, "description": "sections to forget"},
+             "list_mode": {"type": ["string", "null"], "default": null, "description": "replace (default), or union: relations, feeds and interests are added to those that are kept"}
+         }),
+         ASKS(["entities.find", "entities.merge_metadata"]), update_user_metadata),
+    TOOL("remind_me",
+         "Remind the person of this conversation at a time, or again and again. A reminder of the same name is replaced.",
+         WRITES, NEEDS(["name", "description", "crontab"]),
+         RV_CAP_JSON({
+             "name": {"type": "string", "description": "a short name"},
+             "description": {"type": "string", "description": "what to say then"},
+             "crontab": {"type": "string", "description": "once: 2026-04-15T15:00+02:00 (UTC without an offset); again and again: five fields as 0 9 * * MON-FRI, or @daily; in UTC"},
+             "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
+         }),
+         ASKS(["moments.put", "schedules.add"]), remind_me),
+    TOOL("list_reminders",
+         "The reminders of the person of this conversation that are still to come.",
+         READS, ALWAYS,
+         RV_CAP_JSON({}),
+         ASKS(["schedules.list"]), list_reminders),
+    TOOL("cancel_reminder",
+         "Cancel a reminder of the person of this conversation.",
+         WRITES, NEEDS(["name"]),
+         RV_CAP_JSON({
+             "name": {"type": "string", "description": "as it was given to remind_me"}
+         }),
+         ASKS(["schedules.cancel"]), cancel_reminder),
+    TOOL("save_plot",
+         "Keep a drawing of this conversation: its source as text.",
+         WRITES, NEEDS(["title", "source"]),
+         RV_CAP_JSON({
+             "title": {"type": "string"},
+             "source": {"type": "string"},
+             "plot_type": {"type": ["string", "null"], "default": "mermaid", "description": "mermaid, chartjs or vega"},
+             "description": {"type": ["string", "null"], "default": null},
+             "topic_tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
+         }),
+         ASKS(["entities.find", "entities.get", "entities.merge_metadata", "entities.put"]), save_plot),
+    TOOL("remove_plot",
+         "Take a drawing out of the collection of a day.",
+         WRITES, NEEDS(["plot_id"]),
+         RV_CAP_JSON({
+             "plot_id": {"type": "string"},
+             "collection_date": {"type": ["string", "null"], "default": null, "description": "as 2026-01-31; today if it is left out"}
+         }),
+         ASKS(["entities.find", "entities.get", "entities.merge_metadata", "entities.put"]), remove_plot),
+    TOOL("get_file",
+         "What an uploaded file says: rows of a table, or text.",
+         READS, NEEDS(["file_id"]),
+         RV_CAP_JSON({
+             "file_id": {"type": "string", "description": "id of the file, or of the moment that names it"},
+             "head": {"type": ["integer", "null"], "default": 0, "description": "so many rows or lines; 0: all"}
+         }),
+         ASKS(["entities.get"]), get_file),
+    TOOL("read_resource",
+         "Something by its address: user://profile, or files://{file_id}.",
+         READS, NEEDS(["uri"]),
+         RV_CAP_JSON({"uri": {"type": "string"}}),
+         ASKS(["entities.find", "entities.get"]), read_resource),
+    TOOL("web_search",
+         "Search the web. What is found is kept as resources, unless save is false.",
+         "\"risk\": \"medium\", \"category\": \"network\", \"effect\": \"non_idempotent\", \"timeout_ms\": 60000", NEEDS(["query"]),
+         RV_CAP_JSON({
+             "query": {"type": "string"},
+             "max_results": {"type": ["integer", "null"], "default": 5, "description": "1 to 20"},
+             "search_depth": {"type": ["string", "null"], "default": "basic", "description": "basic or advanced"},
+             "save": {"type": ["boolean", "null"], "default": true}
+         }),
+         ASKS(["entities.put", "http.request", "quotas.take"]), web_search),
+    TOOL("save_agent",
+         "Save an agent for the person of this conversation: its document, as YAML or JSON. Without a document the program that shows the conversation is asked to save the one that it has.",
+         "\"risk\": \"high\", \"category\": \"write\", \"effect\": \"idempotent\"", ALWAYS,
+         RV_CAP_JSON({
+             "name": {"type": ["string", "null"], "default": null, "description": "in place of the name in the document"},
+             "schema_yaml": {"type": ["string", "null"], "default": null, "description": "the document: name, description (the prompt), tools, properties, ..."},
+             "description": {"type": ["string", "null"], "default": null, "description": "one line about the agent, for lists"},
+             "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null},
+             "overwrite": {"type": ["boolean", "null"], "default": false, "description": "replace an agent of that name"}
+         }),
+         ASKS(["agents.save"]), save_agent),
+    TOOL("parse_file",
+         "Read a text file of the folder that is configured for files. It is kept for get_file and for searches, unless save_to_db is false.",
+         WRITES, NEEDS(["uri"]),
+         RV_CAP_JSON({
+             "uri": {"type": "string", "description": "path in that folder"},
+             "user_id": {"type": ["string", "null"], "default": null, "description": "leave it out"},
+             "save_to_db": {"type": ["boolean", "null"], "default": true}
+         }),
+         ASKS(["entities.put", "files.read"]), parse_file),
     P8_AGENTS
     RV_CAP_END,
 };

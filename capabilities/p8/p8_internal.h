@@ -112,6 +112,8 @@ int get_user_profile(void *self, struct rv_cap_call *call);
 int update_user_metadata(void *self, struct rv_cap_call *call);
 int search(void *self, struct rv_cap_call *call);
 int remind_me(void *self, struct rv_cap_call *call);
+int list_reminders(void *self, struct rv_cap_call *call);
+int cancel_reminder(void *self, struct rv_cap_call *call);
 int save_plot(void *self, struct rv_cap_call *call);
 int remove_plot(void *self, struct rv_cap_call *call);
 int get_file(void *self, struct rv_cap_call *call);

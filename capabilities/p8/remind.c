@@ -1,4 +1,5 @@
-/* remind_me: a time, or times, at which a person wants to hear of something: a schedule, and a moment that shows it. */
+/* remind_me: a time, or times, at which a person wants to hear of something: a schedule, and a moment that shows it.
+ * list_reminders and cancel_reminder. */
 #include "capabilities/p8/p8_internal.h"
 
 #include <stdio.h>
@@ -389,4 +390,82 @@ static json_object *remind(struct tool *t, const void *self)
 int remind_me(void *self, struct rv_cap_call *call)
 {
     return tool_call(self, call, NULL, remind);
+}
+
+/* --- those that there are --- */
+
+static json_object *list_of(struct tool *t)
+{
+    json_object *args = json_object_new_object(), *said = ask_take(t, "schedules.list", args);
+    json_object *list = json_object_new_array(), *schedules = member(said, "schedules");
+
+    for (size_t i = 0; i < length(schedules); i++) {
+        json_object *s = item(schedules, i), *payload = member(s, "payload"), *one;
+        const char *name = text_in(s, "name"), *type = text_in(s, "task_type"), *status = text_in(s, "status");
+        if (!name || strncmp(name, "reminder-", 9) != 0 || !type || strcmp(type, "notify") != 0 || !status ||
+            strcmp(status, "active") != 0)
+            continue;
+        one = json_object_new_object();
+        add(t, one, "reminder_id", json_object_get(member(s, "id")));
+        add(t, one, "name", json_object_get(member(payload, "title")));
+        add(t, one, "description", json_object_get(member(payload, "body")));
+        add(t, one, "next_at", json_object_get(member(s, "next_at")));
+        add(t, one, "recurrence", text(text_in(s, "cron") ? "recurring" : "once"));
+        push(t, list, one);
+    }
+    json_object_put(said);
+    return list;
+}
+
+static json_object *list(struct tool *t, const void *self)
+{
+    json_object *reminders, *result;
+
+    (void)self;
+    if (!user_of(t))
+        return tool_fail(t, DENIED, "user_id is required for reminders");
+    reminders = list_of(t);
+    result = t->code ? NULL : success(t, "success");
+    if (result) {
+        add(t, result, "count", json_object_new_int64((int64_t)length(reminders)));
+        add(t, result, "reminders", json_object_get(reminders));
+    }
+    json_object_put(reminders);
+    return result;
+}
+
+int list_reminders(void *self, struct rv_cap_call *call)
+{
+    return tool_call(self, call, NULL, list);
+}
+
+/* The schedule ends. The moment stays: it says what was wanted, and when. */
+static json_object *cancel(struct tool *t, const void *self)
+{
+    const char *name = arg_text(t, "name", true);
+    json_object *args, *said, *result = NULL;
+    char job[64];
+
+    (void)self;
+    if (!user_of(t))
+        return tool_fail(t, DENIED, "user_id is required for reminders");
+    if (t->code)
+        return NULL;
+    schedule_name(t, name, job);
+    args = json_object_new_object();
+    add(t, args, "schedule", text(job));
+    said = ask_take(t, "schedules.cancel", args);
+    if (!said && tool_forgive(t, NOT_FOUND))
+        return tool_fail(t, NOT_FOUND, "there is no reminder %.200s", name);
+    if (said) {
+        result = success(t, "success");
+        add(t, result, "name", text(name));
+    }
+    json_object_put(said);
+    return result;
+}
+
+int cancel_reminder(void *self, struct rv_cap_call *call)
+{
+    return tool_call(self, call, NULL, cancel);
 }

@@ -342,6 +342,14 @@ bool rv_agentdoc_names_tool(const struct rv_agentdoc *d, const char *name)
     return false;
 }
 
+const struct rv_agentdoc_tool *rv_agentdoc_resource(const struct rv_agentdoc *d, const char *name)
+{
+    for (size_t i = 0; i < d->n_tools; i++)
+        if (strcmp(d->tools[i].name, name) == 0)
+            return d->tools[i].uri && !d->tools[i].server ? &d->tools[i] : NULL;
+    return NULL;
+}
+
 static struct rv_agentdoc_owner *new_owner(void)
 {
     struct rv_agentdoc_owner *owner = calloc(1, sizeof *owner);

@@ -88,6 +88,9 @@ bool rv_agentdoc_is_name(rv_str name);
 /** Tells whether the document declares that tool. */
 bool rv_agentdoc_names_tool(const struct rv_agentdoc *d, const char *name);
 
+/** The tool of that name, if it reads a resource: the first of the name, with a uri, of no server. NULL. */
+const struct rv_agentdoc_tool *rv_agentdoc_resource(const struct rv_agentdoc *d, const char *name);
+
 /** Layer 1: description, system_prompt, Tool Notes, Thinking Structure, as docs/explanation/three-layers.md has it.
  *  structured: instead of the document's own (which it is with RV_UNSET; else 0 or 1). Appended to out. */
 RV_MUST_CHECK int rv_agentdoc_prompt(const struct rv_agentdoc *d, int structured, rv_buf *out, rv_err **err);

@@ -100,8 +100,10 @@ struct rv_visit {
     json_object *output;                 /* of the main phase, later the stored one; owned */
     json_object *previous;               /* output under the same key before this visit; owned */
     bool had_previous, stored;
-    bool knows_outcome;  /* nothing can change the output after it was checked */
-    json_object *caught; /* the failure that it handles, from the envelope; owned; NULL: none */
+    bool knows_outcome;         /* nothing can change the output after it was checked */
+    json_object *caught;        /* the failure that it handles, from the envelope; owned; NULL: none */
+    struct resource *resources; /* tools of the document that have a URI; owned */
+    size_t n_resources;
     struct tool_progress tools;
     struct model_progress model;
     enum rv_reason bound; /* the bound that failed it; RV_REASON_NONE: none did */

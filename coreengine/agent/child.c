@@ -210,7 +210,7 @@ static int check_tools(const rv_visit *v, const struct rv_pipeline *p, rv_err **
     const struct rv_str_list *tools = &p->agents[0].tools.allowed;
 
     for (size_t i = 0; i < tools->n; i++)
-        if (!rv_visit_tool(v, rv_str_of(tools->items[i])))
+        if (!rv_visit_tool(v, rv_str_of(rv_agent_callee(&p->agents[0], tools->items[i]))))
             return RV_FAIL(cause, RV_E_NOT_FOUND, "it names tool \"%s\", which nothing has", tools->items[i]);
     return 0;
 }

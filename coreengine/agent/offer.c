@@ -13,6 +13,10 @@ const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name)
 {
     const struct rv_catalog *catalog = &v->shared->catalog;
 
+    const struct rv_tool_info *resource = rv_resource_tool(v, name);
+
+    if (resource)
+        return resource;
     return rv_str_is(name, RV_TOOL_ASK_AGENT) ? &rv_tool_ask_agent : catalog->tool(catalog->self, name);
 }
 

@@ -210,6 +210,12 @@ bool rv_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why)
     return is_listed;
 }
 
+/* The tool that is called. */
+static rv_str callee_of(const rv_visit *v, rv_str tool)
+{
+    return rv_resource_tool(v, tool) ? RV_STR_LIT(RV_TOOL_READ_RESOURCE) : tool;
+}
+
 int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err)
 {
     const char *fault = step_fault(v, index);
@@ -223,7 +229,10 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
     else
         judge_name(v, tool, info, out);
     int rc = out->verdict == STEP_RUNS ? check_parameters(v, index, info, out, err) : 0;
-    if (rc == 0 && out->verdict == STEP_RUNS && rv_tool_is_refused(v, tool, &out->text)) {
+    rv_str word;
+    if (rc == 0 && out->verdict == STEP_RUNS && rv_resource_lacks(v, tool, &word))
+        bad(out, "ValidationError", false, "Error: %.*s not available in context", RV_STR_ARG(word));
+    if (rc == 0 && out->verdict == STEP_RUNS && rv_tool_is_refused(v, callee_of(v, tool), &out->text)) {
         out->verdict = STEP_IS_BLOCKED;
         out->error_type = "ToolError";
         out->recoverable = true;
@@ -253,9 +262,10 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     char scratch[48];
 
     *call_id = 0;
-    if (params)
+    bool reads = rv_resource_request(v, rv_step_tool(v, index), params, &request);
+    if (!reads && params)
         rv_json_write(params, &request);
-    else
+    else if (!reads)
         rv_buf_puts(&request, "{}");
     const struct pending_call *f = v->tools.n_pending > 0 ? &v->tools.pending[index - v->tools.at] : NULL;
     rv_step_write_key(v, index, f ? f->started_us : v->tools.called_us, &key);
@@ -267,7 +277,7 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     }
     struct visit_call call = {
         .kind = RV_EFFECT_CALL_TOOL,
-        .copy_name = rv_step_tool(v, index),
+        .copy_name = callee_of(v, rv_step_tool(v, index)),
         .timeout_ms = info->timeout_ms > 0 ? info->timeout_ms : x->tool_timeout_ms,
         .effect_class = rv_tool_effect(info),
         .key = rv_tools_have_keys(v) ? rv_buf_cstr(&key) : NULL,

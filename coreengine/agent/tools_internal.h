@@ -21,6 +21,16 @@ struct ask {
 /** Tells whether the agent may be asked (depth, number of calls, user). False: `why` has the reason. */
 bool rv_ask_allowed(const rv_visit *v, json_object *parameters, struct ask *out, rv_buf *why);
 
+/* --- resources.c: tools with a URI --- */
+/** Those of the agent's document; none, if nothing reads resources. A visit ends them in any case. */
+RV_MUST_CHECK int rv_resources_open(rv_visit *v, rv_err **err);
+void rv_resources_fini(rv_visit *v);
+const struct rv_tool_info *rv_resource_tool(const rv_visit *v, rv_str name); /* NULL: it is not one of them */
+/** Does its URI have a word that the conversation would have to say, and does not? */
+bool rv_resource_lacks(const rv_visit *v, rv_str name, rv_str *word);
+/** The arguments of the call of read_resource; false: the tool is not one of them. */
+bool rv_resource_request(const rv_visit *v, rv_str name, json_object *arguments, rv_buf *out);
+
 /* --- step.c: one step --- */
 json_object *rv_visit_plan(const rv_visit *v); /* the steps of the plan as they stand; borrowed; NULL: none */
 rv_str rv_step_tool(const rv_visit *v, size_t index);

@@ -101,6 +101,9 @@ struct rv_app_sources {
 /** A store that is only read may be missing, unless app->store names it. */
 RV_MUST_CHECK int rv_app_sources_open(const struct rv_app *app, enum rv_app_store_use use, struct rv_app_sources *out,
                                       rv_err **err);
+/** Make the agents that are at hand rows of the store (rv_agents_register()). store: open for reading; another handle
+ *  writes, and only if there is something to write. A store that cannot be written is left as it is. */
+RV_MUST_CHECK int rv_app_register_agents(const struct rv_app *app, rv_store *store, rv_err **err);
 void rv_app_sources_fini(struct rv_app_sources *s);
 /** app->schema_dir, which must be there, else P8_SCHEMA_DIR; *out NULL: none. */
 RV_MUST_CHECK int rv_app_schema_dir(const struct rv_app *app, const char **out, rv_err **err);

@@ -3,7 +3,8 @@
  * with moments and what they are connected with, which its chained tool keeps.
  *
  * One dreaming is one run of a pipeline of one dreamer, for one user and one day, and its id follows from these. So a
- * day is dreamt once, whoever asks how often; and a process that dies leaves a run that the next one goes on with. */
+ * day is dreamt once, however often it is asked for; and a process that dies leaves a run that the next one goes on
+ * with. */
 #ifndef RV_APP_DREAMING_H
 #define RV_APP_DREAMING_H
 

@@ -310,8 +310,8 @@ static int check_names(struct rv_app_loaded *l, struct rv_pipeline *p, rv_err **
     for (size_t i = 0; scripted && i < p->n_agents; i++) {
         const struct rv_str_list *list = &p->agents[i].tools.allowed;
         for (size_t t = 0; t < list->n; t++)
-            if (plays_tool(l, rv_str_of(list->items[t])))
-                k.tools[k.n_tools++] = list->items[t];
+            if (plays_tool(l, rv_str_of(rv_agent_callee(&p->agents[i], list->items[t]))))
+                k.tools[k.n_tools++] = rv_agent_callee(&p->agents[i], list->items[t]);
     }
     qsort(k.tools, k.n_tools, sizeof *k.tools, by_text);
     int rc = know_hooks(l, p, &k, err);

@@ -52,6 +52,25 @@ static int scripted_stages(const struct rv_app_loaded *l, bool **out, rv_err **e
     return 0;
 }
 
+/* The agents of the run's capabilities are rows before the run asks for them in any way. */
+static int register_agents(const struct rv_app_run *run, rv_err **err)
+{
+    const struct rv_agents_opts opts = {
+        .store = run->store, .plugins = run->loaded->plugins, .registers = true, .log = run->app->log};
+    const char *name, *capability;
+    rv_agents *agents = NULL;
+    rv_str text;
+    size_t n;
+
+    if (!opts.plugins || !rv_plugins_agent(opts.plugins, 0, &name, &text, &capability))
+        return 0;
+    int rc = rv_agents_new(&opts, &agents, err);
+    if (rc == 0)
+        rc = rv_agents_register(agents, &run->app->scope, &n, err);
+    rv_agents_free(agents);
+    return rc;
+}
+
 int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin, rv_err **err)
 {
     struct rv_clock clock = rv_clock_system();
@@ -68,7 +87,9 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
                                      .parent = begin->parent,
                                      .parent_seq = begin->parent_seq};
 
-    int rc = begin->bundle ? 0 : rv_app_put_bundle(run, hash, err);
+    int rc = register_agents(run, err);
+    if (rc == 0 && !begin->bundle)
+        rc = rv_app_put_bundle(run, hash, err);
     if (rc == 0)
         rc = scripted_stages(l, &scripted, err);
     if (rc == 0 && l->script)

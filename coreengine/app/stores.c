@@ -387,6 +387,41 @@ int rv_app_sources_open(const struct rv_app *app, enum rv_app_store_use use, str
     return rc;
 }
 
+/* store: borrowed. *n: agents whose rows are not as they should be, or were not. */
+static int register_in(const struct rv_app *app, rv_store *store, rv_plugins *plugins, bool writes, size_t *n,
+                       rv_err **err)
+{
+    const char *dir = NULL;
+    rv_agents *agents = NULL;
+    int rc = rv_app_schema_dir(app, &dir, err);
+    const struct rv_agents_opts opts = {
+        .store = store, .plugins = plugins, .dirs = &dir, .n_dirs = dir != NULL, .registers = writes, .log = app->log};
+
+    *n = 0;
+    if (rc == 0)
+        rc = rv_agents_new(&opts, &agents, err);
+    if (rc == 0)
+        rc = rv_agents_register(agents, &app->scope, n, err);
+    rv_agents_free(agents);
+    return rc;
+}
+
+int rv_app_register_agents(const struct rv_app *app, rv_store *store, rv_err **err)
+{
+    rv_plugins *plugins = NULL;
+    rv_store *other = NULL;
+    size_t n = 0;
+    int rc = store ? rv_app_open_built_in(app, ".", app->capability, &plugins, err) : 0;
+
+    if (rc == 0 && store)
+        rc = register_in(app, store, plugins, false, &n, err);
+    if (rc == 0 && n > 0 && rv_app_store_open(app, RV_APP_STORE_CHANGE, &other, NULL) == 0)
+        rc = register_in(app, other, plugins, true, &n, err);
+    rv_store_close(other);
+    rv_plugins_free(plugins);
+    return rc;
+}
+
 void rv_app_sources_fini(struct rv_app_sources *s)
 {
     rv_agents_free(s->agents);

@@ -175,19 +175,14 @@ static bool send_head(rv_httpd_exchange *x, const struct rv_httpd_answer *a, con
 
 /* --- whole answers --- */
 
+/* The body is passed on, unless the exchange is mute. */
 static bool send_whole(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
 {
     char framing[48] = "";
 
     if (a->status != 204 && a->status != 304)
         snprintf(framing, sizeof framing, "Content-Length: %zu\r\n", a->body.len);
-    if (!x->is_mute)
-        return send_head(x, a, framing, a->body, a->owner);
-    if (!send_head(x, a, framing, nothing, RV_BODY_STATIC))
-        return false;
-    if (a->owner == RV_BODY_TAKEN)
-        free((char *)a->body.ptr);
-    return true;
+    return x->is_mute ? send_head(x, a, framing, nothing, RV_BODY_STATIC) : send_head(x, a, framing, a->body, a->owner);
 }
 
 static const struct rv_httpd_answer failure = {
@@ -210,7 +205,7 @@ void rv_httpd_reply(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
     assert(x->phase == RV_EXCHANGE_HEAD || x->phase == RV_EXCHANGE_OPEN);
     x->is_held = true; /* until the end of this function: the connection may be lost in it */
     if (x->c && !fault && send_whole(x, a))
-        is_taken = false;
+        is_taken = is_taken && x->is_mute; /* else the connection has it */
     else if (x->c)
         send_failure(x, fault ? fault : "the head of the answer is too large, or memory is short");
     if (is_taken)
@@ -224,14 +219,16 @@ void rv_httpd_exchange_refuse(rv_httpd_exchange *x, const struct rv_httpd_fault 
     struct rv_httpd_refusal refusal = {why->status, why->code, why->detail, x->head.req.id};
     struct rv_httpd_field allow = {RV_STR_LIT("Allow"), RV_STR_LIT("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")};
     struct rv_httpd_field retry = {RV_STR_LIT("Retry-After"), RV_STR_LIT("5")};
-    struct rv_httpd_answer a = {.status = why->status, .type = "text/plain; charset=utf-8"};
+    struct rv_httpd_answer a = {.status = why->status};
+    const char *type = "text/plain; charset=utf-8";
     RV_AUTO(rv_buf_fini) rv_buf body = RV_BUF_INIT(MAX_REFUSAL);
 
     x->s->counts.refused++;
     if (h->on_refusal)
-        h->on_refusal(h->self, &refusal, &body, &a.type);
+        h->on_refusal(h->self, &refusal, &body, &type);
     else
         rv_buf_printf(&body, "%s\n", why->detail);
+    a.type = type;
     a.fields = why->status == 405 ? &allow : &retry;
     a.n_fields = why->status == 405 || why->status == 503;
     a.body = body.rc == 0 ? rv_buf_str(&body) : nothing;
@@ -295,8 +292,6 @@ static void begin(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
 
     assert(x->phase == RV_EXCHANGE_OPEN); /* before on_request there is no stream */
     x->phase = RV_EXCHANGE_STREAM;
-    rv_buf_fini(&x->body);
-    x->head.req.body = nothing;
     if (!x->c)
         return;
     if (!fault && !send_head(x, a, framing_of(x), nothing, RV_BODY_STATIC))
@@ -316,8 +311,9 @@ static void begin(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
 void rv_httpd_begin(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
 {
     begin(x, a);
-    if (a->body.len > 0)
+    if (a->body.len > 0) /* which may be that of the request */
         put_chunk(x, &a->body, 1);
+    rv_httpd_exchange_let_body_go(x);
     if (a->owner == RV_BODY_TAKEN)
         free((char *)a->body.ptr);
 }
@@ -371,6 +367,7 @@ void rv_httpd_begin_events(rv_httpd_exchange *x, const struct rv_httpd_answer *a
     }
     x->is_events = true;
     begin(x, &a);
+    rv_httpd_exchange_let_body_go(x);
     int len = retry_ms > 0 ? snprintf(first, sizeof first, ":\nretry: %d\n\n", retry_ms)
                            : snprintf(first, sizeof first, ":\n\n");
     put_chunk(x, &(rv_str){first, (size_t)len}, 1);

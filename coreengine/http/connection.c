@@ -124,8 +124,10 @@ static void on_closed(uv_handle_t *handle)
 
     rv_out_fini(c);
     rv_buf_fini(&c->in);
-    if (c->body)
+    if (c->body) {
+        s->n_body_bytes -= c->body->bytes.cap;
         rv_buf_fini(&c->body->bytes);
+    }
     free(c->body);
     rv_tls_free(c->tls);
     free(c);
@@ -277,11 +279,18 @@ static void deliver(struct rv_conn *c)
 /* Takes what belongs to the body; what is behind it makes the connection close after the answer. */
 static void read_body(struct rv_conn *c, rv_str bytes)
 {
+    static const struct rv_httpd_fault full = {503, "overloaded", "the server is reading too many large requests"};
     struct rv_httpd_fault why;
-    size_t used = 0;
+    size_t used = 0, before = c->body->bytes.cap;
 
     int rc = rv_body_read(c->body, bytes, &used, &why);
+    c->s->n_body_bytes += c->body->bytes.cap - before;
+    if (c->s->n_body_bytes > c->s->o.limits.max_bodies) {
+        why = full;
+        rc = -1;
+    }
     if (rc < 0) {
+        c->s->counts.dropped += why.status == 503;
         rv_conn_refuse(c, &why);
         return;
     }

@@ -57,11 +57,21 @@ rv_httpd_exchange *rv_httpd_exchange_new(struct rv_conn *c, const struct rv_head
     return x;
 }
 
+/* When an answer begins: a stream may be open for hours, and bodies may be large. */
+void rv_httpd_exchange_let_body_go(rv_httpd_exchange *x)
+{
+    if (x->s)
+        x->s->n_body_bytes -= x->body.cap;
+    rv_buf_fini(&x->body);
+    x->head.req.body = RV_STR_LIT("");
+}
+
 /* Frees it once neither its handler nor its connection has it. */
 static void release(rv_httpd_exchange *x)
 {
-    if (x->is_held || x->c || x->is_listed)
+    if (x->is_held || x->c || x->is_listed || x->is_planning)
         return;
+    rv_httpd_exchange_let_body_go(x);
     if (x->s) {
         if (x->next)
             x->next->prev = x->prev;
@@ -70,7 +80,6 @@ static void release(rv_httpd_exchange *x)
     }
     if (x->plan.free_data)
         x->plan.free_data(x->plan.data);
-    rv_buf_fini(&x->body);
     free(x->head.block);
     free(x);
 }
@@ -141,8 +150,12 @@ void rv_httpd_exchange_plan(rv_httpd_exchange *x)
 {
     const struct rv_httpd_handler *h = &x->s->o.handler;
 
-    if (h->on_head)
-        h->on_head(h->self, x, &x->plan);
+    if (!h->on_head)
+        return;
+    x->is_planning = true; /* it may be answered, or lost, meanwhile */
+    h->on_head(h->self, x, &x->plan);
+    x->is_planning = false;
+    release(x);
 }
 
 void rv_httpd_exchange_deliver(rv_httpd_exchange *x)

@@ -77,11 +77,12 @@ struct rv_httpd_limits {
     size_t max_fields;      /* 1..1000 */
     size_t max_target;      /* bytes of the request target */
     size_t max_body;        /* where on_head says nothing */
+    size_t max_bodies;      /* of all bodies that are read, or whose answers have not begun; beyond: 503 */
     size_t max_unsent;      /* bytes that may wait for the client of a stream: a write beyond that drops it */
     size_t max_connections; /* in all; one more gets 503 */
     size_t max_per_peer;    /* connections of one address (of an IPv6 network of 64 bits); 0: no limit */
     int send_buffer;        /* SO_SNDBUF; 0: as the system chooses, which may hold megabytes for a slow client */
-    int64_t head_us;        /* from the connection, or the end of the last answer's first byte, to the end of a head */
+    int64_t head_us;        /* from the connection, or the first byte of a later request, to the end of its head */
     int64_t body_grace_us;  /* after this long, a body */
     size_t body_rate;       /* comes with at least that many bytes a second on average; 0: no limit */
     int64_t keep_alive_us;  /* between an answer and the next request */
@@ -91,9 +92,10 @@ struct rv_httpd_limits {
 #define RV_HTTPD_LIMITS_INIT                                                                                           \
     {                                                                                                                  \
         .max_head = (size_t)32 << 10, .max_fields = 100, .max_target = (size_t)8 << 10, .max_body = (size_t)1 << 20,   \
-        .max_unsent = (size_t)256 << 10, .max_connections = 16384, .max_per_peer = 100, .send_buffer = 128 << 10,      \
-        .head_us = INT64_C(10000000), .body_grace_us = INT64_C(10000000), .body_rate = 1024,                           \
-        .keep_alive_us = INT64_C(75000000), .stall_us = INT64_C(60000000), .heartbeat_us = INT64_C(15000000)           \
+        .max_bodies = (size_t)256 << 20, .max_unsent = (size_t)256 << 10, .max_connections = 16384,                    \
+        .max_per_peer = 100, .send_buffer = 128 << 10, .head_us = INT64_C(10000000),                                   \
+        .body_grace_us = INT64_C(10000000), .body_rate = 1024, .keep_alive_us = INT64_C(75000000),                     \
+        .stall_us = INT64_C(60000000), .heartbeat_us = INT64_C(15000000)                                               \
     }
 
 struct rv_httpd_plan {

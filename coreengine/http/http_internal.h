@@ -173,8 +173,9 @@ struct rv_httpd_exchange {
     struct rv_httpd_watch watch;
     enum rv_httpd_exchange_phase phase;
     enum rv_gone why;
-    bool has_head; /* else it is only a refusal */
-    bool is_held;  /* by the handler */
+    bool has_head;    /* else it is only a refusal */
+    bool is_held;     /* by the handler */
+    bool is_planning; /* on_head has it */
     bool is_gone, is_events, is_mute, is_chunked, is_streaming, wants_drain;
     unsigned notes, told; /* what the handler is to be told, and was */
     bool is_listed;       /* in s->todo */
@@ -198,6 +199,7 @@ struct rv_httpd {
     int64_t timer_us; /* what it is set to */
     uv_idle_t idle;   /* runs while `todo` is not empty */
     rv_httpd_exchange *todo, **todo_end;
+    size_t n_body_bytes;    /* memory of all bodies */
     struct rv_conn *broken; /* to be closed from the loop */
     size_t n_handles;       /* of the loop that are not yet closed */
     struct rv_httpd_counts counts;
@@ -245,10 +247,11 @@ void rv_out_fini(struct rv_conn *c);
 
 rv_httpd_exchange *rv_httpd_exchange_new(struct rv_conn *c,
                                          const struct rv_head *head); /* head: taken; NULL: unreadable */
-void rv_httpd_exchange_plan(rv_httpd_exchange *x);
+void rv_httpd_exchange_plan(rv_httpd_exchange *x);                    /* may free it */
 void rv_httpd_exchange_deliver(rv_httpd_exchange *x);
 void rv_httpd_exchange_refuse(rv_httpd_exchange *x, const struct rv_httpd_fault *why);
 void rv_httpd_exchange_last_word(rv_httpd_exchange *x); /* the server ends it: 503, or the last chunk */
+void rv_httpd_exchange_let_body_go(rv_httpd_exchange *x);
 void rv_httpd_exchange_heartbeat(rv_httpd_exchange *x);
 void rv_httpd_exchange_drained(rv_httpd_exchange *x);
 void rv_httpd_exchange_done(rv_httpd_exchange *x);                   /* its handler has ended it */

@@ -2,6 +2,7 @@
  * it belongs to the connection or to the program. One write of the loop is under way at a time. */
 #include "coreengine/http/http_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define MAX_BUFS   16
@@ -83,6 +84,7 @@ static void write_on(struct rv_conn *c)
         c->n_waiting -= p->len;
         last = p;
     }
+    assert(last); /* there is something to write, or this is not called */
     c->out = last->next;
     last->next = NULL;
     if (!c->out)

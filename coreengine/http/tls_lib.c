@@ -149,7 +149,7 @@ int rv_tls_ctx_new(const char *certificate, const char *key, struct rv_tls_ctx *
     if (!t)
         return RV_FAIL(err, RV_E_NOMEM, "make a TLS context");
     int rc = rv_openssl_open(&t->lib, err);
-    if (rc < 0) {
+    if (rc != 0) {
         free(t);
         return rc;
     }

@@ -464,7 +464,6 @@ static void close_all(rv_protocol *p, bool waits)
             else
                 agent_over(p, o, NULL);
         }
-        o->is_over = true;
         if (o->step)
             step(p, "STEP_FINISHED", o->step);
         o->step = NULL;

@@ -1,5 +1,5 @@
-/* Protocols that know one text: what of many speakers becomes part of it, in which order, and what is kept apart. That
- * is decided as in a chat of the command line, by the sink of coreengine/app. */
+/* Protocols that know one text: which words of many speakers belong to that text, in which order, and which are kept
+ * apart. That is decided as in a chat of the command line, by the sink of coreengine/app. */
 #include <string.h>
 
 #include "coreengine/protocols/protocols_internal.h"

@@ -163,6 +163,8 @@ static int leave(rv_protocol *p, const struct rv_protocol_at *at, size_t mark, r
     add_id(p, at);
     int rc = p->rc < 0 ? p->rc : out->rc;
     p->out = NULL;
+    if (rc == 0 && !p->has_begun) /* an earlier stream told it */
+        rv_buf_truncate(out, mark);
     if (rc == 0)
         return 0;
     p->is_broken = true;
@@ -175,6 +177,31 @@ static int leave(rv_protocol *p, const struct rv_protocol_at *at, size_t mark, r
                                       : "a text is not UTF-8");
 }
 
+/* What was told before the beginning was told in another stream: its calls are known, and nothing else of it is open.
+ */
+static void forget(rv_protocol *p)
+{
+    for (size_t i = 0; i < p->n_owners; i++) {
+        struct proto_owner *o = p->owners[i];
+        o->is_told = o->text_open = o->thought_open = o->has_said = false;
+        o->step = NULL;
+    }
+    for (size_t i = 0; i < p->n_calls; i++)
+        p->calls[i]->is_known = true;
+    for (size_t i = 0; i < p->n_usage; i++)
+        free(p->usage[i].model);
+    for (size_t i = 0; i < p->n_questions; i++)
+        json_object_put(p->questions[i].body);
+    json_object_put(p->items);
+    p->items = NULL;
+    p->n_usage = p->n_questions = p->n_told_calls = 0;
+    p->sequence = p->n_items = 0;
+    p->text_item = -1;
+    p->said_role = false;
+    rv_buf_clear(&p->said);
+    rv_buf_clear(&p->thoughts);
+}
+
 int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err)
 {
     size_t mark = out->len;
@@ -182,8 +209,20 @@ int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *o
     if (p->has_begun || !enter(p, at, out))
         return 0;
     p->has_begun = true;
+    forget(p);
     p->ops->begin(p);
     return leave(p, at, mark, err);
+}
+
+int rv_protocol_again(rv_protocol *p, const struct rv_protocol_opts *opts, const struct rv_protocol_at *at, rv_buf *out,
+                      rv_err **err)
+{
+    if (p->is_broken || !p->is_over)
+        return RV_FAIL(err, RV_E_STATE, "the stream before has not ended well: begin another one");
+    p->opts = *opts;
+    p->ops = kinds[opts->kind].ops;
+    p->is_over = p->has_begun = false;
+    return rv_protocol_begin(p, at, out, err);
 }
 
 /* An event's own time, else that of the call. */
@@ -248,7 +287,8 @@ static int read_line(rv_protocol *p, rv_str line, json_object **out, rv_err **er
     *out = NULL;
     rv_err_free(cause);
     p->is_broken = true;
-    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "read an event") : RV_FAIL(err, RV_E_INVALID, "an event is no object");
+    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "read an event")
+                            : RV_FAIL(err, RV_E_INVALID, "an event must be an object");
 }
 
 int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out, rv_err **err)

@@ -75,20 +75,21 @@ struct rv_protocol_opts {
 };
 
 typedef struct rv_protocol rv_protocol;
-/** RV_E_INVALID (is_whole of a protocol that has no whole answers, an id that is not fit for a line), RV_E_NOMEM. */
+/** RV_E_INVALID (is_whole of a protocol that has no whole answers), RV_E_NOMEM. */
 RV_MUST_CHECK int rv_protocol_new(const struct rv_protocol_opts *opts, rv_protocol **out, rv_err **err);
 void rv_protocol_free(rv_protocol *p);
 
 /* When, and under which id of the stream: of each call below. */
 struct rv_protocol_at {
     int64_t now_us; /* of a piece; an event has its own time. 0: not told */
-    const char *id; /* printable ASCII without spaces; NULL: none */
+    const char *id; /* printable ASCII without spaces, else it is left out; NULL: none */
 };
 
 /* Each appends to out what the client is to be told now, which may be nothing. On failure nothing is appended, and the
  * stream can only be ended. RV_E_NOMEM, RV_E_LIMIT (out is full), RV_E_INVALID (an event that cannot be read). After
  * the end nothing is appended any more. */
-/** Before anything else. */
+/** The stream begins. Of a run that goes on in a new stream, what happened before is handed over first: nothing of it
+ * is appended, and its tool calls are known to the client, so that only their results follow. */
 RV_MUST_CHECK int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
 /** line: an event of docs/reference/events.md, or a line of deltas of that page. */
 RV_MUST_CHECK int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out,
@@ -104,9 +105,9 @@ RV_MUST_CHECK int rv_protocol_question(rv_protocol *p, const struct rv_protocol_
 /* How a turn or a run ended. Borrowed for the call. */
 struct rv_protocol_end {
     enum rv_run_status status;
-    rv_str text;            /* what people are shown: told now where no piece of it was; of whole answers the answer */
-    json_object *output;    /* of a structured agent, or the output of a run; NULL: none */
-    const char *agent;      /* that answered; NULL: not known */
+    rv_str text;         /* what people are shown: told now if no piece was told before; of whole answers the answer */
+    json_object *output; /* of a structured agent, or the output of a run; NULL: none */
+    const char *agent;   /* that answered; NULL: not known */
     const char *message_id; /* of the row of the answer; NULL: none */
     const char *session_name;
     int finish;        /* enum rv_finish_reason: LENGTH for an answer that is cut off; RV_UNSET: STOP */
@@ -121,6 +122,10 @@ struct rv_protocol_end rv_protocol_end_of(const struct rv_chat_turn *turn);
 RV_MUST_CHECK int rv_protocol_end(rv_protocol *p, const struct rv_protocol_at *at, const struct rv_protocol_end *end,
                                   rv_buf *out, rv_err **err);
 bool rv_protocol_is_over(const rv_protocol *p);
+/** Of a run that waited and goes on in a new stream: what rv_protocol_begin() does, by an encoder whose stream has
+ * ended. opts: of the new stream, borrowed from now on. RV_E_STATE: it has not ended, or it broke. */
+RV_MUST_CHECK int rv_protocol_again(rv_protocol *p, const struct rv_protocol_opts *opts,
+                                    const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
 
 /* --- Errors over HTTP, where there is no stream yet --- */
 enum rv_protocol_family {

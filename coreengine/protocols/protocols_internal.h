@@ -27,7 +27,8 @@ struct proto_owner {
     bool text_open, thought_open;
     bool is_told; /* clients know that it was asked */
     bool is_over;
-    bool has_said; /* text */
+    bool is_suspended; /* of a stage's own agent: the visit waits for an answer, and the next one goes on with it */
+    bool has_said;     /* text */
 };
 
 enum proto_call_state { PROTO_CALL_OPEN, PROTO_CALL_COMPLETE };
@@ -46,7 +47,7 @@ struct proto_call {
     rv_buf arguments;
 };
 
-/* A model, and what was used of it in this stream. */
+/* A model, and the tokens that it used in this stream. */
 struct proto_usage {
     char *model; /* owned; NULL: not known */
     struct rv_usage usage;
@@ -139,6 +140,13 @@ void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, cons
 void proto_track_question(rv_protocol *p, json_object *body);
 /** Before the end: calls that were cut off are complete, and those that came to nothing have a result. */
 void proto_track_end(rv_protocol *p, const struct rv_protocol_end *end);
+
+/* owners.c */
+void proto_fail(rv_protocol *p, int rc); /* the first one sticks */
+/** Whose an event or a piece is; made when it is not known yet. NULL: p->rc says why. */
+struct proto_owner *proto_owner_of(rv_protocol *p, json_object *event);
+struct proto_owner *proto_owner_of_reply(rv_protocol *p, const struct rv_protocol_from *from);
+struct proto_call *proto_call_find(const rv_protocol *p, const char *visit, const char *id); /* NULL: it is settled */
 /** A name that nothing else in this stream has: base, else base~2, ... NULL: no memory. Lives as long as p. */
 const char *proto_name(rv_protocol *p, const char *base);
 bool proto_was_said(const rv_protocol *p, rv_str text);

@@ -434,7 +434,7 @@ static int add_earlier(struct req *q, const struct req_messages *m, size_t at)
     return rc;
 }
 
-/* --- all of it --- */
+/* --- the whole transcript --- */
 
 static bool is_passed_over(const struct req_message *x)
 {

@@ -4,7 +4,7 @@
 
 #include "coreengine/protocols/requests_internal.h"
 
-#define MAX_OUTPUT 10000000 /* tokens of an answer: nobody asks for more */
+#define MAX_OUTPUT 10000000 /* tokens of an answer; a larger number is a mistake */
 
 /* --- what both have --- */
 

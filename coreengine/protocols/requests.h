@@ -67,7 +67,7 @@ struct rv_request {
     json_object *state, *context, *forwarded;
     json_object *metadata; /* OpenAI */
     json_object *body;     /* owned: the rest borrows from it */
-    json_object *made;     /* owned: values that were made of it */
+    json_object *made;     /* owned: values that were made from the body */
 };
 /** Read a body for the endpoint of that family: AGUI (which tells AGUI_OLD by itself), OPENAI, RESPONSES, REMLIGHT.
  *  @param path gets the path of the member that is wrong, "" where it is the whole body

@@ -1,208 +1,9 @@
-/* Reads events and pieces: whose they are, which tool calls are open, what was used, and which questions wait. Whatever
- * comes, in whatever order, protocols see each tool call begin, be complete and have a result once, in this order. */
+/* Reads events and pieces: which tool calls are open, what was used, and which questions wait. Whatever comes, in
+ * whatever order, protocols see each tool call begin, be complete and have a result once, in this order. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/protocols/protocols_internal.h"
-
-#define MAX_KEY    4096
-#define MAX_OWNERS 16384 /* agents that speak in one stream */
-#define MAX_NAME   1000  /* bytes of the id of a call, or of a stage, in a name that is given out */
-
-static void no_memory(rv_protocol *p)
-{
-    if (p->rc == 0)
-        p->rc = RV_E_NOMEM;
-}
-
-static void too_many(rv_protocol *p)
-{
-    if (p->rc == 0)
-        p->rc = RV_E_LIMIT;
-}
-
-/* --- names --- */
-
-const char *proto_name(rv_protocol *p, const char *base)
-{
-    rv_str beginning = rv_utf8_cut(rv_str_of(base), MAX_NAME);
-    rv_buf name = RV_BUF_INIT(2 * MAX_NAME);
-    char *out = NULL;
-
-    rv_buf_add_str(&name, beginning);
-    for (int64_t i = 2; name.rc == 0 && rv_index_get(&p->names, rv_buf_str(&name)) >= 0; i++) {
-        rv_buf_truncate(&name, beginning.len);
-        rv_buf_printf(&name, "~%lld", (long long)i);
-    }
-    proto_keep(p, &name);
-    if (p->rc == 0)
-        out = rv_arena_dup(p->room, rv_buf_str(&name));
-    if (!out || rv_index_add(&p->names, rv_str_of(out), 1) < 0)
-        no_memory(p);
-    rv_buf_fini(&name);
-    return p->rc == 0 ? out : NULL;
-}
-
-bool proto_was_said(const rv_protocol *p, rv_str text)
-{
-    rv_str words = rv_str_trim(text);
-
-    return words.len == 0 || p->said.rc < 0 ||
-           (p->said.len >= words.len && memmem(p->said.ptr, p->said.len, words.ptr, words.len));
-}
-
-void proto_said(rv_protocol *p, rv_str text, bool begins_part)
-{
-    if (begins_part && p->said.len > 0)
-        rv_buf_puts(&p->said, "\n\n");
-    rv_buf_add_str(&p->said, text);
-    if (p->said.rc == RV_E_NOMEM)
-        no_memory(p);
-}
-
-/* --- owners --- */
-
-/* What tells a visit from all others; NULL: no memory, or too long. */
-static char *write_visit(rv_protocol *p, const char *stage, int64_t visit, const char *path, int64_t index)
-{
-    rv_buf key = RV_BUF_INIT(MAX_KEY);
-
-    rv_buf_printf(&key, "%s\n%lld\n%s\n%lld", stage ? stage : "", (long long)visit, path ? path : "", (long long)index);
-    proto_keep(p, &key);
-    char *out = key.rc == 0 ? rv_buf_steal(&key, NULL) : NULL;
-    rv_buf_fini(&key);
-    return out;
-}
-
-static char *visit_of(rv_protocol *p, json_object *event)
-{
-    int64_t visit = 0, index = -1;
-
-    if (!rv_json_get_int(event, "visit", &visit))
-        visit = 0;
-    if (!rv_json_get_int(event, "index", &index))
-        index = -1;
-    return write_visit(p, proto_member(event, "stage"), visit, proto_member(event, "path"), index);
-}
-
-/* Takes visit. who NULL: the stage's own agent. */
-static struct proto_owner *add_owner(rv_protocol *p, char *visit, const char *agent, const char *asked_by, int depth)
-{
-    struct proto_owner *o = p->n_owners < MAX_OWNERS ? calloc(1, sizeof *o) : NULL;
-
-    if (p->n_owners >= MAX_OWNERS)
-        too_many(p);
-    if (!o || !visit || !rv_has_room(&p->owners, &p->cap_owners, p->n_owners + 1, sizeof *p->owners)) {
-        free(o);
-        free(visit);
-        no_memory(p);
-        return NULL;
-    }
-    p->owners[p->n_owners++] = o;
-    o->visit = visit;
-    o->origin.agent = rv_str_dup(rv_str_of(agent ? agent : ""));
-    o->origin.depth = depth;
-    if (!o->origin.agent)
-        no_memory(p);
-    if (asked_by && !(o->asked_by = rv_str_dup(rv_str_of(asked_by))))
-        no_memory(p);
-    o->origin.parent_tool_call_id = o->asked_by;
-    const struct rv_chat_speaker speaker = {
-        .who = &o->origin,
-        .child_text = p->opts.child_text >= 0 && p->opts.child_text < RV_N_CHILD_TEXTS ? p->opts.child_text
-                                                                                       : RV_CHILD_TEXT_FINAL};
-    rv_chat_sink_asks(&p->sink, &speaker);
-    return o;
-}
-
-static bool is_of(const struct proto_owner *o, const char *visit, const char *asked_by)
-{
-    if (o->is_over || strcmp(o->visit, visit) != 0)
-        return false;
-    return asked_by ? o->asked_by && strcmp(o->asked_by, asked_by) == 0 : !o->asked_by;
-}
-
-static struct proto_owner *find_owner(const rv_protocol *p, const char *visit, const char *asked_by)
-{
-    for (size_t i = p->n_owners; i-- > 0;)
-        if (is_of(p->owners[i], visit, asked_by))
-            return p->owners[i];
-    return NULL;
-}
-
-static struct proto_owner *root_of(rv_protocol *p, const char *visit)
-{
-    struct proto_owner *o = find_owner(p, visit, NULL);
-
-    return o ? o : add_owner(p, rv_str_dup(rv_str_of(visit)), NULL, NULL, 0);
-}
-
-static struct proto_call *find_call(const rv_protocol *p, const char *visit, const char *id)
-{
-    for (size_t i = p->n_calls; i-- > 0;)
-        if (strcmp(p->calls[i]->id, id) == 0 && strcmp(p->calls[i]->by->visit, visit) == 0)
-            return p->calls[i];
-    return NULL;
-}
-
-/* Of an agent that was asked before this stream began, the call is not known. */
-static struct proto_owner *add_asked(rv_protocol *p, const char *visit, const char *agent, const char *asked_by,
-                                     int depth)
-{
-    struct proto_call *call = find_call(p, visit, asked_by);
-    struct proto_owner *parent = call ? call->by : root_of(p, visit);
-    struct proto_owner *o = add_owner(p, rv_str_dup(rv_str_of(visit)), agent, asked_by, depth);
-
-    if (!o || !parent)
-        return NULL;
-    o->parent = parent;
-    o->origin.parent = &parent->origin;
-    o->call = call ? call->shown : o->asked_by;
-    rv_buf run = RV_BUF_INIT(2 * MAX_NAME);
-    rv_buf_puts(&run, "agent-");
-    rv_buf_add_str(&run, rv_utf8_cut(rv_str_of(o->call), MAX_NAME));
-    proto_keep(p, &run);
-    o->run = proto_name(p, rv_buf_cstr(&run));
-    rv_buf_fini(&run);
-    return p->rc == 0 ? o : NULL;
-}
-
-static struct proto_owner *owner_at(rv_protocol *p, const char *visit, const char *agent, const char *asked_by,
-                                    int depth)
-{
-    struct proto_owner *o = find_owner(p, visit, asked_by);
-
-    if (o || p->rc < 0)
-        return o;
-    return asked_by ? add_asked(p, visit, agent ? agent : "agent", asked_by, depth) : root_of(p, visit);
-}
-
-static struct proto_owner *owner_of(rv_protocol *p, json_object *event)
-{
-    char *visit = visit_of(p, event);
-    struct proto_owner *o = NULL;
-    int64_t depth = 0;
-
-    if (!rv_json_get_int(event, "depth", &depth) || depth < 0 || depth > 1000)
-        depth = 1;
-    if (visit)
-        o = owner_at(p, visit, proto_member(event, "agent"), proto_member(event, "parent_tool_call_id"), (int)depth);
-    free(visit);
-    return o;
-}
-
-/* Of a piece: who asked that model. */
-static struct proto_owner *owner_of_reply(rv_protocol *p, const struct rv_protocol_from *from)
-{
-    for (size_t i = p->n_owners; i-- > 0;)
-        if (from->call_id > 0 && p->owners[i]->reply == from->call_id)
-            return p->owners[i];
-    char *visit = write_visit(p, from->stage, 0, NULL, -1); /* no event told of the call */
-    struct proto_owner *o =
-        visit ? owner_at(p, visit, from->agent, from->agent ? from->parent_tool_call_id : NULL, from->depth) : NULL;
-    free(visit);
-    return o;
-}
 
 /* --- calls --- */
 
@@ -239,7 +40,7 @@ static struct proto_call *new_call(rv_protocol *p, struct proto_owner *by, rv_st
             free(c->name);
         }
         free(c);
-        no_memory(p);
+        proto_fail(p, RV_E_NOMEM);
         return NULL;
     }
     c->by = by;
@@ -252,7 +53,7 @@ static struct proto_call *new_call(rv_protocol *p, struct proto_owner *by, rv_st
 static struct proto_call *begin_call(rv_protocol *p, struct proto_owner *by, rv_str id, rv_str name)
 {
     if (p->n_calls >= RV_PROTOCOL_MAX_CALLS) {
-        too_many(p);
+        proto_fail(p, RV_E_LIMIT);
         return NULL;
     }
     struct proto_call *c = new_call(p, by, id, name);
@@ -389,7 +190,7 @@ static bool is_shown(const rv_protocol *p, const struct rv_protocol_from *from, 
 
 void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, const struct rv_llm_delta *d)
 {
-    struct proto_owner *o = owner_of_reply(p, from);
+    struct proto_owner *o = proto_owner_of_reply(p, from);
 
     if (!o || p->rc < 0)
         return;
@@ -430,7 +231,7 @@ void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, cons
 
 static void stage_started(rv_protocol *p, json_object *event)
 {
-    struct proto_owner *o = owner_of(p, event);
+    struct proto_owner *o = proto_owner_of(p, event);
     const char *stage = proto_member(event, "stage");
 
     if (o && stage && p->rc == 0)
@@ -477,23 +278,38 @@ static void end_agent(rv_protocol *p, struct proto_owner *o, json_object *event)
     o->is_over = true;
 }
 
+/* A visit that waits for an answer ends as skipped: its agents and calls go on with the next visit to the stage. */
+static void suspend(rv_protocol *p, struct proto_owner *root)
+{
+    for (size_t i = 0; i < p->n_owners && p->rc == 0; i++) {
+        struct proto_owner *o = p->owners[i];
+        if (!o->is_over && o->reply > 0 && (o == root || is_below(o, root)))
+            end_reply(p, o, false);
+    }
+    root->is_suspended = true;
+}
+
 static void stage_completed(rv_protocol *p, json_object *event)
 {
-    struct proto_owner *o = owner_of(p, event);
-    const char *stage = proto_member(event, "stage");
+    const char *stage = proto_member(event, "stage"), *status = proto_member(event, "status");
+    struct proto_owner *o = proto_owner_of(p, event);
 
     if (!o || p->rc < 0)
         return;
-    close_below(p, o);
-    close_owner(p, o);
+    if (status && strcmp(status, "skipped") == 0) {
+        suspend(p, o);
+    } else {
+        close_below(p, o);
+        close_owner(p, o);
+        o->is_over = true;
+    }
     if (stage && p->rc == 0)
         p->ops->stage(p, o, stage, false);
-    o->is_over = true;
 }
 
 static void agent_started(rv_protocol *p, json_object *event)
 {
-    struct proto_owner *o = owner_of(p, event);
+    struct proto_owner *o = proto_owner_of(p, event);
 
     if (o && o->asked_by && p->rc == 0)
         p->ops->agent_begins(p, o);
@@ -501,7 +317,7 @@ static void agent_started(rv_protocol *p, json_object *event)
 
 static void agent_completed(rv_protocol *p, json_object *event)
 {
-    struct proto_owner *o = owner_of(p, event);
+    struct proto_owner *o = proto_owner_of(p, event);
 
     if (o && o->asked_by && p->rc == 0)
         end_agent(p, o, event);
@@ -513,13 +329,13 @@ static struct proto_usage *usage_of(rv_protocol *p, const char *model)
         if (model && p->usage[i].model ? strcmp(p->usage[i].model, model) == 0 : model == p->usage[i].model)
             return &p->usage[i];
     if (!rv_has_room(&p->usage, &p->cap_usage, p->n_usage + 1, sizeof *p->usage)) {
-        no_memory(p);
+        proto_fail(p, RV_E_NOMEM);
         return NULL;
     }
     struct proto_usage *u = &p->usage[p->n_usage];
     *u = (struct proto_usage){.model = model ? rv_str_dup(rv_str_of(model)) : NULL};
     if (model && !u->model) {
-        no_memory(p);
+        proto_fail(p, RV_E_NOMEM);
         return NULL;
     }
     p->n_usage++;
@@ -528,7 +344,7 @@ static struct proto_usage *usage_of(rv_protocol *p, const char *model)
 
 static void llm_call_start(rv_protocol *p, json_object *event)
 {
-    struct proto_owner *o = owner_of(p, event);
+    struct proto_owner *o = proto_owner_of(p, event);
     int64_t call_id = 0;
 
     if (!o || p->rc < 0 || !rv_json_get_int(event, "call_id", &call_id))
@@ -539,13 +355,13 @@ static void llm_call_start(rv_protocol *p, json_object *event)
     free(o->model);
     o->model = model ? rv_str_dup(rv_str_of(model)) : NULL;
     if (model && !o->model)
-        no_memory(p);
+        proto_fail(p, RV_E_NOMEM);
 }
 
 static void llm_result(rv_protocol *p, json_object *event)
 {
     static const char *const keys[] = {"input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"};
-    struct proto_owner *o = owner_of(p, event);
+    struct proto_owner *o = proto_owner_of(p, event);
     const char *status = proto_member(event, "status");
     int64_t n[RV_COUNT(keys)] = {0};
     bool any = false;
@@ -566,7 +382,7 @@ static void llm_result(rv_protocol *p, json_object *event)
     end_reply(p, o, status && strcmp(status, "error") == 0);
 }
 
-/* The call of an event, begun and complete now if no piece told of it. NULL: there is none. */
+/* The call of an event, begun and complete now if no piece told that before. NULL: there is none. */
 static struct proto_call *call_of(rv_protocol *p, struct proto_owner *o, json_object *event)
 {
     const char *id = proto_member(event, "step_id"), *tool = proto_member(event, "tool");
@@ -575,7 +391,7 @@ static struct proto_call *call_of(rv_protocol *p, struct proto_owner *o, json_ob
 
     if (!id || !tool)
         return NULL;
-    struct proto_call *c = find_call(p, o->visit, id);
+    struct proto_call *c = proto_call_find(p, o->visit, id);
     if (c || p->rc < 0)
         return c;
     c = begin_call(p, o, rv_str_of(id), rv_str_of(tool));
@@ -590,7 +406,7 @@ static struct proto_call *call_of(rv_protocol *p, struct proto_owner *o, json_ob
 
 static void tool_call_start(rv_protocol *p, json_object *event)
 {
-    struct proto_owner *o = owner_of(p, event);
+    struct proto_owner *o = proto_owner_of(p, event);
     struct proto_call *c = o && p->rc == 0 ? call_of(p, o, event) : NULL;
 
     if (c)
@@ -622,7 +438,7 @@ static void write_long(rv_protocol *p, json_object *event, rv_buf *out)
     bool is_named = ref && rv_json_get_int(ref, "call_id", &call_id);
     int rc = is_named && p->opts.whole_result ? p->opts.whole_result(p->opts.self, call_id, &whole, &err) : -1;
     if (rv_err_is(err, RV_E_NOMEM) || whole.rc == RV_E_NOMEM)
-        no_memory(p);
+        proto_fail(p, RV_E_NOMEM);
     rv_err_free(err);
     if (rc == 0 && whole.rc == 0 && whole.len > 0) {
         rv_buf_add_str(out, rv_buf_str(&whole));
@@ -645,7 +461,7 @@ static void write_result(rv_protocol *p, const struct proto_owner *asked, json_o
 
     if (asked && asked->has_said && json_object_is_type(result, json_type_object)) {
         if (rv_json_dup(result, &copy, NULL) < 0)
-            no_memory(p);
+            proto_fail(p, RV_E_NOMEM);
         if (copy)
             json_object_object_del(copy, "text_response");
     }
@@ -663,7 +479,7 @@ static struct proto_owner *asked_by_call(const rv_protocol *p, const struct prot
 
 static void tool_result(rv_protocol *p, json_object *event)
 {
-    struct proto_owner *o = owner_of(p, event);
+    struct proto_owner *o = proto_owner_of(p, event);
     rv_buf text = RV_BUF_INIT(RV_PROTOCOL_MAX_OUT);
     json_object *result = NULL;
     bool structured = false;
@@ -702,11 +518,11 @@ void proto_track_question(rv_protocol *p, json_object *body)
         if (strcmp(p->questions[i].id, id) == 0)
             return;
     if (p->n_questions >= RV_PROTOCOL_MAX_CALLS) {
-        too_many(p);
+        proto_fail(p, RV_E_LIMIT);
         return;
     }
     if (!rv_has_room(&p->questions, &p->cap_questions, p->n_questions + 1, sizeof *p->questions)) {
-        no_memory(p);
+        proto_fail(p, RV_E_NOMEM);
         return;
     }
     struct proto_question *q = &p->questions[p->n_questions++];
@@ -716,7 +532,7 @@ void proto_track_question(rv_protocol *p, json_object *body)
 
 static void action(rv_protocol *p, json_object *event)
 {
-    struct proto_owner *o = owner_of(p, event);
+    struct proto_owner *o = proto_owner_of(p, event);
 
     if (o && p->rc == 0)
         p->ops->action(p, o, event);
@@ -724,7 +540,7 @@ static void action(rv_protocol *p, json_object *event)
 
 static void custom(rv_protocol *p, json_object *event)
 {
-    struct proto_owner *o = owner_of(p, event);
+    struct proto_owner *o = proto_owner_of(p, event);
 
     if (o && p->rc == 0)
         p->ops->custom(p, o, event);

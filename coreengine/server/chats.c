@@ -96,7 +96,8 @@ static const char *text_of(json_object *message, const char **role)
     return strcmp(*role, "user") == 0 || strcmp(*role, "assistant") == 0 ? text : NULL;
 }
 
-/* A client that keeps the conversation itself sends all of it: it becomes the beginning of a new session. */
+/* A client that keeps the conversation itself sends the whole conversation: it becomes the beginning of a new session.
+ */
 static int keep_history(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
 {
     struct rv_turn *turn = rv_turn_new(RV_REQUEST_MAX_BYTES * 2);

@@ -1,5 +1,5 @@
 /* Runs that clients watch: each is a replay of its journal that goes on while the run does, in whatever process that
- * is. The same number gives the same bytes each time, as all of it comes from the journal.
+ * is. The same number gives the same bytes each time, as everything comes from the journal.
  *
  * A lane reads all of them. What a client has not taken waits here, so a slow client keeps its connection. */
 #include <inttypes.h>

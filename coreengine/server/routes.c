@@ -36,6 +36,8 @@ const struct srv_route srv_routes[] = {
     R(POST, "/api/v1/chat/completions/{session_id}", S(CHAT), P8, srv_chat_remlight, srv_chat_begin,
       "REMLight: a turn of that session", NULL, "-ChatCompletion", "Stream", CHAT_BODY),
 
+    R(GET, "/pipelines", S(RUNS_READ), PROBLEM, srv_pipelines_list, NULL, "the names of the pipelines that may be run",
+      NULL, NULL, "List", 0),
     R(POST, "/runs", S(RUNS_WRITE), PROBLEM, srv_runs_post, srv_run_begin,
       "start a run of a pipeline: 202 at once, `wait` for its end, or `stream` its events", NULL, "NewRun", "Run",
       CHAT_BODY),

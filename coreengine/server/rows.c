@@ -29,7 +29,7 @@ int srv_kinds(struct srv_call *c, rv_err **err)
     return 0;
 }
 
-/* A word of a path that is no kind is a path that does not exist. */
+/* A path with an unknown kind is a path that does not exist. */
 static int check_kind(const struct srv_call *c, rv_err **err)
 {
     if (rv_kind_find(rv_str_of(c->args[0])))

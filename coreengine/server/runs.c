@@ -251,6 +251,23 @@ int srv_runs_post(struct srv_call *c, rv_err **err)
 
 /* --- lists --- */
 
+static int write_name(void *self, const char *name, rv_err **err)
+{
+    (void)err;
+    rv_jw_text(self, name);
+    return 0;
+}
+
+int srv_pipelines_list(struct srv_call *c, rv_err **err)
+{
+    rv_jw w = srv_call_json(c, 200);
+
+    rv_jw_arr(&w);
+    int rc = srv_pipelines_each(c->server, write_name, &w, err);
+    rv_jw_arr_end(&w);
+    return rc;
+}
+
 int srv_runs_list(struct srv_call *c, rv_err **err)
 {
     char *status = srv_call_text(c, "status"), *session = srv_call_text(c, "session"),
@@ -359,7 +376,7 @@ int srv_run_cancel(struct srv_call *c, rv_err **err)
     if (rc < 0)
         return rc;
     rc = rv_store_request_cancel(c->store, &c->app.scope, c->args[0], srv_now_us(), err);
-    if (rc == 0 && !row.owner) /* nobody drives it: a worker ends it */
+    if (rc == 0 && !row.owner) /* no process drives it: a worker ends it */
         rc = rv_app_enqueue(c->store, &c->app.scope, c->args[0], NULL, NULL, err);
     rv_run_row_fini(&row);
     if (rc == 0)

@@ -1,20 +1,17 @@
 /* The life of the server: opened, drained, closed. */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "coreengine/app/chat.h"
 #include "coreengine/server/server_internal.h"
 
+#define LAST_WORDS_US INT64_C(10000000) /* for the ends of turns that were cancelled */
 #define EXIT_AT_ONCE  130
 #define POOL          "8" /* threads that judge and read the store */
-#define MAX_PIPELINES 10000
-#define MAX_NAME      200
 
 struct life {
     struct srv_server s; /* the first member */
@@ -28,113 +25,6 @@ struct life {
     rv_err *worker_err; /* why it ended by itself */
     char url[128];
 };
-
-/* --- stores for the pool --- */
-
-int srv_desk_take(struct srv_server *s, struct srv_desk **out, rv_err **err)
-{
-    pthread_mutex_lock(&s->desk_lock);
-    struct srv_desk *d = s->desks;
-    if (d)
-        s->desks = d->next;
-    pthread_mutex_unlock(&s->desk_lock);
-    if (!d) {
-        d = calloc(1, sizeof *d);
-        if (!d)
-            return RV_FAIL(err, RV_E_NOMEM, "open the store");
-        int rc = rv_app_sources_open(&s->app, RV_APP_STORE_MAKE, &d->sources, err);
-        if (rc < 0) {
-            free(d);
-            return rc;
-        }
-    }
-    *out = d;
-    return 0;
-}
-
-void srv_desk_give(struct srv_server *s, struct srv_desk *d)
-{
-    pthread_mutex_lock(&s->desk_lock);
-    d->next = s->desks;
-    s->desks = d;
-    pthread_mutex_unlock(&s->desk_lock);
-}
-
-static void close_desks(struct srv_server *s)
-{
-    for (struct srv_desk *d = s->desks, *next; d; d = next) {
-        next = d->next;
-        rv_app_sources_fini(&d->sources);
-        free(d);
-    }
-}
-
-/* --- pipelines that clients may run --- */
-
-/* "news.yaml" is the pipeline "news". 0: the file is none. */
-static size_t name_length(const char *file)
-{
-    size_t n = strlen(file);
-
-    if (file[0] == '.' || n > MAX_NAME)
-        return 0;
-    if (n > 5 && strcmp(file + n - 5, ".yaml") == 0)
-        return n - 5;
-    return n > 4 && strcmp(file + n - 4, ".yml") == 0 ? n - 4 : 0;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-int srv_pipelines_each(const struct srv_server *s, int (*each)(void *self, const char *name, rv_err **err), void *self,
-                       rv_err **err)
-{
-    DIR *dir = s->opts->pipelines ? opendir(s->opts->pipelines) : NULL;
-    char **names = NULL;
-    size_t n = 0, cap = 0;
-    int rc = 0;
-
-    for (struct dirent *e; dir && n < MAX_PIPELINES && (e = readdir(dir));) {
-        size_t len = name_length(e->d_name);
-        if (len == 0 || !rv_has_room(&names, &cap, n + 1, sizeof *names))
-            continue;
-        names[n] = rv_str_dup((rv_str){e->d_name, len});
-        n += names[n] != NULL;
-    }
-    if (dir)
-        closedir(dir);
-    if (n > 0)
-        qsort(names, n, sizeof *names, by_name);
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = each(self, names[i], err);
-    for (size_t i = 0; i < n; i++)
-        free(names[i]);
-    free(names);
-    return rc;
-}
-
-int srv_pipeline_path(const struct srv_server *s, const char *name, rv_buf *out, rv_err **err)
-{
-    static const char *const ends[] = {".yaml", ".yml"};
-    bool is_plain = name[0] && name[0] != '.' && strlen(name) <= MAX_NAME && !strchr(name, '/');
-    struct stat st;
-
-    for (size_t i = 0; s->opts->pipelines && is_plain && i < RV_COUNT(ends); i++) {
-        rv_buf_clear(out);
-        rv_buf_printf(out, "%s/%s%s", s->opts->pipelines, name, ends[i]);
-        int rc = rv_buf_check(out, "the path of a pipeline", err);
-        if (rc < 0)
-            return rc;
-        if (stat(rv_buf_cstr(out), &st) == 0 && S_ISREG(st.st_mode))
-            return 0;
-    }
-    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no pipeline \"%.100s\"", name);
-    if (!s->opts->pipelines)
-        rv_err_hint(err, "the server was started without --pipelines");
-    return rc;
-}
 
 /* --- where it listens --- */
 
@@ -174,7 +64,7 @@ static bool is_loopback(const char *address)
     return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
-/* Whoever can connect could do everything: only on this machine. */
+/* A client that can connect could do everything, so only clients on this machine may. */
 static int check_open(struct srv_server *s, const char *address, rv_err **err)
 {
     struct srv_desk *d;
@@ -241,7 +131,7 @@ static void on_drained(void *self)
     uv_stop(&l->s.loop); /* what is left goes with the HTTP server */
 }
 
-/* Clients of turns that are still under way are told a proper end while they can hear it. */
+/* Turns that are still under way are cancelled; their clients are told a proper end. */
 static void on_grace(uv_timer_t *timer)
 {
     struct life *l = timer->data;
@@ -259,8 +149,8 @@ static void drain(struct life *l)
         o->say(o->self, "draining: nothing new is accepted");
     srv_turns_drain(l->s.turns);
     rv_worker_stop(&l->worker_stop);
-    uv_timer_start(&l->grace, on_grace, (uint64_t)(grace_us / 1000 * 4 / 5), 0);
-    rv_httpd_drain(l->s.httpd, grace_us, on_drained, l);
+    uv_timer_start(&l->grace, on_grace, (uint64_t)(grace_us / 1000), 0);
+    rv_httpd_drain(l->s.httpd, grace_us + LAST_WORDS_US, on_drained, l);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -389,7 +279,7 @@ static void close_all(struct life *l, int rc)
     uv_run(&s->loop, UV_RUN_DEFAULT);
     RV_IGNORE(uv_loop_close(&s->loop), "all handles are closed");
     rv_gate_free(s->gate);
-    close_desks(s);
+    srv_desks_close(s);
 }
 
 int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **err)

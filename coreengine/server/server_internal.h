@@ -42,7 +42,7 @@ RV_MUST_CHECK int srv_lane_go(struct srv_lane *lane, rv_err **err);
 /** Any thread; takes the letter. */
 void srv_lane_post(struct srv_lane *lane, struct srv_letter *letter);
 void srv_lane_read(struct srv_lane *lane);  /* open what has come, on its thread, or when that has ended */
-void srv_lane_close(struct srv_lane *lane); /* on its thread: its handle goes, nobody is woken any more */
+void srv_lane_close(struct srv_lane *lane); /* on its thread: its handle goes, and letters wake it no more */
 void srv_lane_join(struct srv_lane *lane);  /* waits until the loop of its thread has nothing left */
 void srv_lane_fini(struct srv_lane *lane);  /* its own loop goes */
 
@@ -130,11 +130,15 @@ bool srv_call_query(const struct srv_call *c, const char *name, rv_str *out);
 char *srv_call_text(const struct srv_call *c, const char *name);
 int64_t srv_now_us(void);
 void srv_call_reply(struct srv_call *c); /* on the loop: what rc, err, status and out say; frees the call */
+/** An error in place of an answer. */
+void srv_call_fault(struct srv_call *c, int status, const char *code, const char *detail);
 void srv_call_free(struct srv_call *c);
+
+/* --- handle.c --- */
 extern const struct rv_httpd_handler srv_handler; /* self: the server */
 
 /* --- routes.c --- */
-enum srv_scope { SRV_OPEN = -1 }; /* beside enum rv_api_scope: anybody */
+enum srv_scope { SRV_OPEN = -1 }; /* beside enum rv_api_scope: no key is needed */
 struct srv_route {
     enum rv_method method;
     const char *path; /* "/runs/{id}" */
@@ -174,8 +178,11 @@ struct srv_server {
     uv_signal_t signals[2];
     uv_timer_t tick;
 };
+
+/* --- places.c --- */
 RV_MUST_CHECK int srv_desk_take(struct srv_server *s, struct srv_desk **out, rv_err **err);
 void srv_desk_give(struct srv_server *s, struct srv_desk *d);
+void srv_desks_close(struct srv_server *s); /* those that are not in use */
 /** The file of a pipeline that clients may run, appended. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int srv_pipeline_path(const struct srv_server *s, const char *name, rv_buf *out, rv_err **err);
 /** Calls each for every pipeline by name, sorted. */
@@ -225,6 +232,7 @@ int srv_chat_openai(struct srv_call *c, rv_err **err);
 int srv_chat_responses(struct srv_call *c, rv_err **err);
 int srv_chat_remlight(struct srv_call *c, rv_err **err);
 void srv_chat_begin(struct srv_call *c);
+int srv_pipelines_list(struct srv_call *c, rv_err **err);
 int srv_runs_post(struct srv_call *c, rv_err **err);
 int srv_runs_list(struct srv_call *c, rv_err **err);
 int srv_run_show(struct srv_call *c, rv_err **err);

@@ -1,7 +1,7 @@
 /* Turns of chats: a lane with one engine, on which any number of them go on at once.
  *
  * A turn that waits for an answer keeps its seat, so that the answer finds it; the oldest go when there are many, and
- * whoever answers them then takes `POST /runs/{id}/answer`. A client that leaves cancels its turn: what was said until
+ * who answers them then takes `POST /runs/{id}/answer`. A client that leaves cancels its turn: what was said until
  * then is kept. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct turn {
     struct turn *next;
     struct srv_turns *all;
     struct srv_turn_ask *ask;
-    struct srv_stream *st; /* NULL: nobody listens */
+    struct srv_stream *st; /* NULL: no client listens */
     rv_app_seat *seat;
     rv_protocol *encoder; /* NULL: nothing has happened yet */
     char run_id[RV_STORE_MAX_ID + 1];
@@ -98,7 +98,7 @@ static void end_turn(struct turn *t)
     maybe_close(all);
 }
 
-/* It keeps its seat, and nobody listens until an answer comes. */
+/* It keeps its seat, and no client listens until an answer comes. */
 static void park(struct turn *t, const char *interrupt)
 {
     struct turn *oldest = NULL;

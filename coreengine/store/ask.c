@@ -18,7 +18,7 @@ int rv_store_ask(rv_store *s, const struct rv_store_scope *scope, const struct r
         rc = RV_FAIL(err, RV_E_INVALID, "a statement needs limits of its rows, time and cells");
     if ((rc = rv_store_enter_read(s, rc, "ask", err)) != 0)
         return rc;
-    rv_vault_look_again(s->sql->vault);
+    rv_vault_look_again(s->sql);
     rc = rv_vault_is_used(s->sql, &rows.hides, err);
     if (rc == 0)
         rc = s->sql->driver->ask(s->sql, &sc, &rows, err);

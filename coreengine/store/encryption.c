@@ -30,7 +30,11 @@ int rv_encryption_mode_of(rv_str text, enum rv_encryption_mode *out, rv_err **er
         rv_buf_printf(&words, "%s%s", words.len ? ", " : "", rv_encryption_mode_text((enum rv_encryption_mode)i));
     }
     rv_str shown = rv_utf8_cut(text, 40);
-    RV_FAIL(err, RV_E_INVALID, "unknown mode of encryption \"%.*s\"", RV_STR_ARG(shown));
+    if (rv_str_is(text, "sealed"))
+        RV_FAIL(err, RV_E_INVALID,
+                "the mode of encryption \"sealed\" is not supported: the engine has no key of the tenant");
+    else
+        RV_FAIL(err, RV_E_INVALID, "unknown mode of encryption \"%.*s\"", RV_STR_ARG(shown));
     rv_err_hint(err, "modes: %s", rv_buf_cstr(&words));
     rv_buf_fini(&words);
     return RV_E_INVALID;
@@ -60,7 +64,7 @@ static int make_key(const rv_keyring *ring, const char *tenant, struct fresh *f,
     return rc;
 }
 
-/* The count is first: whoever sets a mode at the same time waits for the end of this transaction. */
+/* The count is first: other processes that set a mode wait for the end of this transaction. */
 static int set_mode(struct sql_store *st, const char *tenant, enum rv_encryption_mode mode, const struct fresh *f,
                     int64_t now_us, rv_err **err)
 {
@@ -114,7 +118,7 @@ int rv_store_set_encryption(rv_store *s, const char *tenant, enum rv_encryption_
     if (rc == 0) {
         do {
             rc = set_mode(s->sql, tenant, mode, &f, now_us, err);
-            rv_vault_look_again(s->sql->vault); /* a group goes on with the new rules */
+            rv_vault_look_again(s->sql); /* a group goes on with the new rules */
         } while (rv_store_repeats(s, &rc, err));
         rc = rv_store_leave_write(s, rc, err);
     }

@@ -448,6 +448,7 @@ static int redate_one(struct sql_store *st, const struct rv_store_scope *scope, 
                       rv_err **err)
 {
     struct rv_entity_found found;
+    json_object *whole = NULL;
     int rc = rv_entity_see(st, scope, c->kind, c->id, &found, err);
 
     if (rc == 0)
@@ -458,6 +459,11 @@ static int redate_one(struct sql_store *st, const struct rv_store_scope *scope, 
         rv_sql_int(stmt, 2, c->now_us);
         rc = rv_sql_run(stmt, "date a row", err);
     }
+    if (rc == 0) /* searches order by the date */
+        rc = rv_entity_at(st, c->kind, found.key, &whole, err);
+    if (rc == 0)
+        rc = rv_keys_put_row(st, c->kind, found.key, found.tenant, found.user, whole, c->now_us, err);
+    json_object_put(whole);
     json_object_put(found.row);
     return rc;
 }

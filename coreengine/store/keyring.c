@@ -19,7 +19,7 @@ struct rv_keyring {
     struct master keys[RV_KEYRING_MAX]; /* the first wraps */
 };
 
-/* A name tells nothing of the key: it is a hash of it, and the key has 256 random bits. */
+/* The name is a hash of the key, whose 256 random bits it does not give away. */
 static void name_of(const unsigned char key[RV_CIPHER_KEY], char name[RV_KEYRING_NAME])
 {
     static const char of[] = "reeve master key";

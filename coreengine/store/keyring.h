@@ -15,7 +15,7 @@ typedef struct rv_keyring rv_keyring;
 
 /** Read keys, one a line or separated by commas; blank lines and those that begin with "#" are comments. The first key
  * wraps, all unwrap. source: names the text in errors, which never have a part of a key. *out: one reference.
- * RV_E_INVALID (a line is no key, a key is there twice, there is none), RV_E_LIMIT, RV_E_NOMEM. */
+ * RV_E_INVALID (a line that is not a key, the same key twice, no key at all), RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_keyring_read(rv_str text, const char *source, rv_keyring **out, rv_err **err);
 /** The same of a file. RV_E_DENIED: everyone may read or change it. */
 RV_MUST_CHECK int rv_keyring_read_file(const char *path, rv_keyring **out, rv_err **err);

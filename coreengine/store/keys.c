@@ -375,9 +375,11 @@ int rv_keys_rebuild(struct sql_store *st, int64_t *total, rv_err **err)
         rc = rv_tokens_drop_all(st, err);
     if (rc == 0)
         rc = rv_vectors_mend(st, err);
+    st->as_kept = true; /* nothing encrypted is in the index */
     for (size_t i = 0; i < rv_n_kinds && rc == 0; i++)
         if (rv_kinds[i].is_indexed)
             rc = index_kind(st, &rv_kinds[i], rows, keys, total, err);
+    st->as_kept = false;
     if (rc == 0)
         rc = rv_vectors_drop_lost(st, err);
     if (rc == 0)

@@ -36,7 +36,7 @@ static const struct {
     /* Rows are locked in one order, so that two of these cannot wait for each other. */
     {SQL_RENEW, "UPDATE runs SET lease_until_us = ?2 WHERE key IN (SELECT key FROM runs WHERE owner = ?1"
                 " AND lease_until_us < ?2 ORDER BY key FOR UPDATE)"},
-    {SQL_NODES, RV_SQL_NODES " AND k.entity_key = ANY (ARRAY(SELECT json_array_elements_text(CAST(?3 AS json))))"},
+    {SQL_NODES, RV_SQL_NODES_OF("= ANY (ARRAY(SELECT json_array_elements_text(CAST(?3 AS json))))")},
     /* Writers do not wait for each other to number their changes: see RV_SQL_CHANGE. */
     {SQL_SET_TOKENS, RV_SQL_SET_TOKENS(OWN_CHANGE)},
     {SQL_DROP_TOKENS, RV_SQL_DROP_TOKENS(OWN_CHANGE)},

@@ -351,6 +351,20 @@ int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const 
     return rc;
 }
 
+/* The index of names tells the description. */
+static int index_again(struct sql_store *st, const struct rv_session_at *here, int64_t key, int64_t now_us,
+                       rv_err **err)
+{
+    const struct rv_kind *kind = rv_kind_find(RV_STR_LIT("sessions"));
+    json_object *whole = NULL;
+    int rc = rv_entity_at(st, kind, key, &whole, err);
+
+    if (rc == 0)
+        rc = rv_keys_put_row(st, kind, key, here->tenant, here->user, whole, now_us, err);
+    json_object_put(whole);
+    return rc;
+}
+
 static int change_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
                           const struct rv_session_change *change, rv_buf *metadata, rv_err **err)
 {
@@ -378,7 +392,9 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
     rv_sql_text(stmt, 6, change->status);
     rv_secret_bind(stmt, 7, SQL_TEXT, &at, "description", rv_str_of(change->description));
     rc = rv_sql_run(stmt, "write a session", err);
-    return rc < 0 || !change->name ? rc : rv_keys_rename_session(st, found.key, id, change->name, err);
+    if (rc == 0 && change->name)
+        rc = rv_keys_rename_session(st, found.key, id, change->name, err);
+    return rc < 0 || !change->description ? rc : index_again(st, &here, found.key, change->now_us, err);
 }
 
 int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, const char *id,

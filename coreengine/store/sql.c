@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "coreengine/store/sql_driver_internal.h"
-#include "coreengine/store/vault_internal.h"
 
 void rv_sql_close(struct sql_store *st)
 {
     free(st->embeds);
-    rv_vault_free(st->vault);
+    if (st->vault)
+        st->vault_free(st->vault);
     rv_keyring_unref(st->ring);
     st->driver->close(st);
 }
@@ -21,6 +21,57 @@ void rv_sql_set_wait(struct sql_store *st, int64_t ms)
 const char *rv_sql_path(const struct sql_store *st)
 {
     return st->path;
+}
+
+/* --- Texts that statements own --- */
+
+struct sql_text {
+    struct sql_text *next;
+    rv_buf text;
+};
+
+static void free_texts(struct sql_text **list)
+{
+    while (*list) {
+        struct sql_text *t = *list;
+        *list = t->next;
+        if (t->text.ptr)
+            rv_wipe(t->text.ptr, t->text.cap);
+        rv_buf_fini(&t->text);
+        free(t);
+    }
+}
+
+static void forget_texts(rv_sql_stmt *stmt)
+{
+    free_texts(&stmt->bound);
+    free_texts(&stmt->opened);
+    rv_err_free(stmt->failed);
+    stmt->failed = NULL;
+    stmt->failed_rc = 0;
+}
+
+/* Those of columns last until the step; an argument that could not be made is told now. */
+static int check_texts(rv_sql_stmt *stmt, rv_err **err)
+{
+    free_texts(&stmt->opened);
+    if (stmt->failed_rc < 0 && err) {
+        *err = stmt->failed;
+        stmt->failed = NULL;
+    }
+    return stmt->failed_rc;
+}
+
+rv_buf *rv_sql_text_of(rv_sql_stmt *stmt, bool is_argument, size_t max)
+{
+    struct sql_text *t = calloc(1, sizeof *t), **list = is_argument ? &stmt->bound : &stmt->opened;
+
+    if (!t)
+        return NULL;
+    t->text = RV_BUF_INIT(max);
+    t->next = *list;
+    *list = t;
+    return &t->text;
 }
 
 /* --- Statements --- */
@@ -40,7 +91,7 @@ void rv_sql_done(rv_sql_stmt *stmt)
     if (!stmt)
         return;
     stmt->st->driver->reset(stmt);
-    rv_secrets_forget(stmt);
+    forget_texts(stmt);
     memset(stmt->args, 0, (size_t)stmt->n_args * sizeof *stmt->args);
     stmt->n_args = 0;
     stmt->is_running = false;
@@ -50,7 +101,7 @@ void rv_sql_finish(rv_sql_stmt *stmt)
 {
     if (!stmt)
         return;
-    rv_secrets_forget(stmt);
+    forget_texts(stmt);
     stmt->st->driver->finish(stmt);
 }
 
@@ -85,14 +136,14 @@ void rv_sql_blob(rv_sql_stmt *stmt, int i, const void *bytes, size_t len)
 
 int rv_sql_step(rv_sql_stmt *stmt, const char *what, rv_err **err)
 {
-    int rc = stmt ? rv_secrets_check(stmt, err) : RV_FAIL(err, RV_E_NOMEM, "%s", what);
+    int rc = stmt ? check_texts(stmt, err) : RV_FAIL(err, RV_E_NOMEM, "%s", what);
 
     return rc < 0 ? rc : stmt->st->driver->step(stmt, what, err);
 }
 
 static int run(rv_sql_stmt *stmt, enum sql_wants wants, int64_t *out, const char *what, rv_err **err)
 {
-    int rc = stmt ? rv_secrets_check(stmt, err) : RV_FAIL(err, RV_E_NOMEM, "%s", what);
+    int rc = stmt ? check_texts(stmt, err) : RV_FAIL(err, RV_E_NOMEM, "%s", what);
 
     if (rc == 0)
         rc = stmt->st->driver->run(stmt, wants, out, what, err);
@@ -132,7 +183,7 @@ rv_sql_stmt *rv_sql_use_rows(struct sql_store *st, enum sql_id id)
 
 int rv_sql_add_row(const struct sql_rows *rows, rv_err **err)
 {
-    int rc = rows->stmt ? rv_secrets_check(rows->stmt, err) : RV_FAIL(err, RV_E_NOMEM, "%s", rows->what);
+    int rc = rows->stmt ? check_texts(rows->stmt, err) : RV_FAIL(err, RV_E_NOMEM, "%s", rows->what);
 
     return rc < 0 ? rc : rows->stmt->st->driver->add_row(rows, err);
 }
@@ -201,8 +252,7 @@ int rv_sql_begin_write(struct sql_store *st, const char *what, rv_err **err)
 {
     free(st->embeds); /* another process may have set another provider since */
     st->embeds = NULL;
-    if (!st->in_group)
-        rv_vault_look_again(st->vault);
+    st->n_begun += !st->in_group;
     return st->driver->begin_write(st, what, err);
 }
 
@@ -223,7 +273,7 @@ int rv_sql_end_part(struct sql_store *st, int rc, rv_err **err)
 
 int rv_sql_begin(struct sql_store *st, rv_err **err)
 {
-    rv_vault_look_again(st->vault);
+    st->n_begun++;
     return st->driver->begin(st, err);
 }
 

@@ -48,6 +48,7 @@ struct sql_driver {
     int schema;                                           /* the version of the tables */
     int64_t (*size)(struct sql_store *st);                /* bytes that it takes; 0: not known */
     int (*give_back)(struct sql_store *st, rv_err **err); /* space that deleted rows took, to the system */
+    int (*scrub)(struct sql_store *st, rv_err **err);     /* overwrite what deleted rows left; NULL: it cannot */
     int (*backup)(struct sql_store *st, const char *path, rv_err **err); /* NULL: by a copy of the rows */
     /* Copying. */
     bool reads_pages;                                      /* rows come in pages that are kept in memory */

@@ -33,9 +33,9 @@ typedef struct rv_sql_stmt {
     int n_args; /* 1 to n_args may be bound */
     bool is_running;
     struct sql_value args[RV_SQL_MAX_ARGS];
-    struct rv_secret_text *bound, *opened; /* owned: what vault.c made for arguments, and of columns */
-    int failed_rc;                         /* of an argument that could not be encrypted: the step says so */
-    rv_err *failed;                        /* owned */
+    struct sql_text *bound, *opened; /* owned, see rv_sql_text_of() */
+    int failed_rc;                   /* of an argument that could not be made: the step says so */
+    rv_err *failed;                  /* owned */
 } rv_sql_stmt;
 
 /* What a statement that changes rows is asked for. Nothing: the driver may send it later, with others, and report its
@@ -53,8 +53,11 @@ struct sql_store {
     int broken;             /* the code of what made an open group impossible; 0: none */
     char *embeds;           /* owned: the provider of vectors; NULL: not read yet (tokens.c) */
     struct rv_vault *vault; /* owned: what is encrypted, and by which keys (vault.c); NULL: nothing was asked yet */
-    bool reveals;           /* the engine reads for an agent: also what the mode "client" hides */
-    rv_keyring *ring;       /* a reference: the master keys; NULL: none */
+    void (*vault_free)(struct rv_vault *v);
+    int64_t n_begun;  /* transactions that write */
+    bool reveals;     /* the engine reads for an agent: also what the mode "client" hides */
+    bool as_kept;     /* rows are read as they are kept: upkeep needs no key */
+    rv_keyring *ring; /* a reference: the master keys; NULL: none */
 };
 
 /** Open SQLite. path NULL: in memory. A fresh file gets the tables, an older one comes forward. */
@@ -96,6 +99,8 @@ RV_MUST_CHECK int rv_sql_run_new(rv_sql_stmt *stmt, int64_t *key, const char *wh
 RV_MUST_CHECK int rv_sql_run_counted(rv_sql_stmt *stmt, int64_t *n_rows, const char *what, rv_err **err);
 /** Run a statement whose only value is the key of a row. */
 RV_MUST_CHECK int rv_sql_run_key(struct sql_store *st, enum sql_id id, int64_t key, const char *what, rv_err **err);
+/** A text that lives as long as an argument (until done), or as a column (until the next step). NULL: no memory. */
+rv_buf *rv_sql_text_of(rv_sql_stmt *stmt, bool is_argument, size_t max);
 int64_t rv_sql_int_at(const rv_sql_stmt *stmt, int i);
 bool rv_sql_is_null(const rv_sql_stmt *stmt, int i);
 /** A text column; NULL for null. *lacked (sticky) when there was no memory for it. */

@@ -271,6 +271,7 @@ const struct sql_driver rv_sqlite_driver = {
     .schema = RV_SQLITE_SCHEMA,
     .size = rv_sqlite_size,
     .give_back = rv_sqlite_give_back,
+    .scrub = rv_sqlite_scrub,
     .backup = rv_sqlite_backup,
     .check = rv_sqlite_check,
     .damage = rv_sqlite_damage,

@@ -65,6 +65,7 @@ int rv_sqlite_ask(struct sql_store *base, const struct rv_store_scope *scope, st
 /* sqlite_upkeep.c */
 int64_t rv_sqlite_size(struct sql_store *base);
 int rv_sqlite_give_back(struct sql_store *base, rv_err **err);
+int rv_sqlite_scrub(struct sql_store *base, rv_err **err);
 int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err);
 int rv_sqlite_check(struct sql_store *base, struct rv_report *report, rv_err **err);
 const char *rv_sqlite_damage(struct sql_store *base);

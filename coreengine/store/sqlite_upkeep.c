@@ -160,6 +160,17 @@ int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err)
     return rc;
 }
 
+/* Pages and the log still have what rows had before they were rewritten: the file is written anew. Others must not be
+ * using it at that moment. */
+int rv_sqlite_scrub(struct sql_store *base, rv_err **err)
+{
+    struct sqlite *st = (struct sqlite *)base;
+    int rc = rv_sqlite_exec(st, "VACUUM", "write the file anew", err);
+
+    return rc < 0 || st->is_memory ? rc
+                                   : rv_sqlite_exec(st, "PRAGMA wal_checkpoint(TRUNCATE)", "write the file anew", err);
+}
+
 /* --- Is the file whole? What SQLite can tell; upkeep.c asks the rest. --- */
 
 /* SQLite complains about a page that there was no memory for (its code 7) like about one that is damaged. */

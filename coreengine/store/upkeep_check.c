@@ -408,16 +408,24 @@ static int look_at_all(struct rv_report *r, rv_err **err)
     return forgive(r, rc, why, err);
 }
 
+static bool report_text(void *self, const char *what)
+{
+    rv_report_add(self, rv_str_of(what));
+    return rv_report_is_full(self);
+}
+
 int rv_upkeep_check(struct sql_store *st, rv_err **err)
 {
     struct rv_report r = {.st = st, .text = RV_BUF_INIT(2 * MAX_REPORT)};
     bool began = false;
     int rc = rv_sql_begin_read(st, &began, err);
 
+    st->as_kept = true;
     if (rc == 0)
         rc = look_at_all(&r, err);
+    st->as_kept = false;
     if (rc == 0)
-        rc = rv_encryption_check(&r, err);
+        rc = rv_encryption_check(st, report_text, &r, err);
     rv_sql_end_read(st, began);
     if (rc == 0)
         rc = rv_buf_check(&r.text, "list of damages", err);

@@ -27,19 +27,13 @@ struct rule {
     enum rv_encryption_mode mode;
 };
 struct rv_vault {
-    bool is_current; /* the rules are those of the present transaction */
+    int64_t begun;   /* the transaction whose rules these are */
     int64_t version; /* of the rules; 0: nothing was ever encrypted */
     struct vault_key **keys;
     size_t n_keys, keys_cap;
     struct rule *rules;
     size_t n_rules, rules_cap;
 };
-/* A text that a statement owns. */
-struct rv_secret_text {
-    struct rv_secret_text *next;
-    rv_buf text;
-};
-
 /* --- The vault --- */
 
 static void forget_rules(struct rv_vault *v)
@@ -58,10 +52,8 @@ static void forget_keys(struct rv_vault *v)
     v->n_keys = 0;
 }
 
-void rv_vault_free(struct rv_vault *v)
+static void vault_free(struct rv_vault *v)
 {
-    if (!v)
-        return;
     forget_rules(v);
     forget_keys(v);
     free(v->rules);
@@ -69,16 +61,16 @@ void rv_vault_free(struct rv_vault *v)
     free(v);
 }
 
-void rv_vault_look_again(struct rv_vault *v)
+void rv_vault_look_again(struct sql_store *st)
 {
-    if (v)
-        v->is_current = false;
+    st->n_begun++;
 }
 
 static int vault_of(struct sql_store *st, struct rv_vault **out, rv_err **err)
 {
     if (!st->vault && !(st->vault = calloc(1, sizeof *st->vault)))
         return RV_FAIL(err, RV_E_NOMEM, "look up what is encrypted");
+    st->vault_free = vault_free;
     *out = st->vault;
     return 0;
 }
@@ -210,7 +202,7 @@ static int refresh(struct sql_store *st, struct rv_vault *v, rv_err **err)
 {
     int64_t version = 0;
 
-    if (v->is_current)
+    if (v->begun == st->n_begun + 1)
         return 0;
     int rc = read_version(st, &version, err);
     if (rc < 0)
@@ -218,7 +210,7 @@ static int refresh(struct sql_store *st, struct rv_vault *v, rv_err **err)
     if (version != v->version || v->n_rules >= MAX_RULES)
         forget_rules(v);
     v->version = version;
-    v->is_current = true;
+    v->begun = st->n_begun + 1;
     return 0;
 }
 
@@ -448,6 +440,10 @@ int rv_secret_read(struct sql_store *st, const struct rv_place *at, const char *
         rv_buf_add(out, kept.ptr + (form ? N_HEAD : 0), kept.len - (form ? N_HEAD : 0));
         return rv_buf_check(out, column, err);
     }
+    if (st->as_kept) {
+        rv_buf_add_str(out, kept);
+        return rv_buf_check(out, column, err);
+    }
     rv_secret_key(kept, id);
     if (!*id)
         return fail_form(st, at, column, form, err);
@@ -465,51 +461,6 @@ int rv_secret_read(struct sql_store *st, const struct rv_place *at, const char *
 
 /* --- Arguments and columns --- */
 
-static void free_texts(struct rv_secret_text **list)
-{
-    while (*list) {
-        struct rv_secret_text *t = *list;
-        *list = t->next;
-        if (t->text.ptr)
-            rv_wipe(t->text.ptr, t->text.cap);
-        rv_buf_fini(&t->text);
-        free(t);
-    }
-}
-
-void rv_secrets_forget(rv_sql_stmt *stmt)
-{
-    free_texts(&stmt->bound);
-    free_texts(&stmt->opened);
-    rv_err_free(stmt->failed);
-    stmt->failed = NULL;
-    stmt->failed_rc = 0;
-}
-
-int rv_secrets_check(rv_sql_stmt *stmt, rv_err **err)
-{
-    int rc = stmt->failed_rc;
-
-    free_texts(&stmt->opened);
-    if (rc < 0 && err) {
-        *err = stmt->failed;
-        stmt->failed = NULL;
-    }
-    return rc;
-}
-
-static rv_buf *add_text(struct rv_secret_text **list)
-{
-    struct rv_secret_text *t = calloc(1, sizeof *t);
-
-    if (!t)
-        return NULL;
-    t->text = RV_BUF_INIT(MAX_KEPT);
-    t->next = *list;
-    *list = t;
-    return &t->text;
-}
-
 void rv_secret_bind(rv_sql_stmt *stmt, int i, enum sql_type type, const struct rv_place *at, const char *column,
                     rv_str plain)
 {
@@ -523,7 +474,7 @@ void rv_secret_bind(rv_sql_stmt *stmt, int i, enum sql_type type, const struct r
     stmt->failed_rc = rule_of(stmt->st, at->tenant, &r, &stmt->failed);
     if (stmt->failed_rc < 0 || ((!r || r->mode < RV_ENCRYPTION_PLATFORM) && !form_of(plain)))
         return;
-    rv_buf *text = add_text(&stmt->bound);
+    rv_buf *text = rv_sql_text_of(stmt, true, MAX_KEPT);
     stmt->failed_rc = text ? rv_secret_write(stmt->st, at, column, plain, text, &stmt->failed)
                            : RV_FAIL(&stmt->failed, RV_E_NOMEM, "encrypt a text");
     if (stmt->failed_rc == 0)
@@ -535,7 +486,7 @@ int rv_secret_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const char
     *out = rv_sql_str_at(stmt, i);
     if (!out->ptr || !form_of(*out))
         return 0;
-    rv_buf *text = add_text(&stmt->opened);
+    rv_buf *text = rv_sql_text_of(stmt, false, MAX_KEPT);
     int rc = text ? rv_secret_read(stmt->st, at, column, *out, text, err) : RV_FAIL(err, RV_E_NOMEM, "decrypt a text");
     *out = rc < 0 ? (rv_str){NULL, 0} : (rv_str){rv_buf_cstr(text), text->len};
     return rc;

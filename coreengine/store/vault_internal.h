@@ -19,7 +19,8 @@ struct rv_place {
     bool is_engines;    /* no client is shown it as it is: it is decrypted in every mode */
 };
 
-/* Of a record, an interrupt or a task: what else is unique in its table. The engine's own rows are no client's. */
+/* Of a record, an interrupt or a task: what else is unique in its table. Clients never read these rows as they are
+ * kept. */
 static inline struct rv_place rv_engine_place(const char *tenant, const char *table, const char *id, const char *more,
                                               int64_t seq)
 {
@@ -52,7 +53,7 @@ bool rv_secret_is(rv_str kept);
 /** By which key; "" of a plain text. */
 void rv_secret_key(rv_str kept, char id[RV_ENCRYPTION_ID]);
 
-/** Was anything ever encrypted in the store? Else nobody needs to find out whose a row is. */
+/** Was anything ever encrypted in the store? If not, the tenant of a row need not be looked up. */
 RV_MUST_CHECK int rv_vault_is_used(struct sql_store *st, bool *out, rv_err **err);
 /** What the mode of a tenant is now; of the store's own writes of the present transaction. */
 RV_MUST_CHECK int rv_vault_mode(struct sql_store *st, const char *tenant, enum rv_encryption_mode *out, rv_err **err);
@@ -60,8 +61,7 @@ RV_MUST_CHECK int rv_vault_mode(struct sql_store *st, const char *tenant, enum r
 RV_MUST_CHECK int rv_vault_key(struct sql_store *st, const char *tenant, char id[RV_ENCRYPTION_ID], rv_err **err);
 /** The same as the column encryption_level of a row that is written now has it; NULL: there is no rule. */
 RV_MUST_CHECK int rv_vault_level(struct sql_store *st, const char *tenant, const char **out, rv_err **err);
-void rv_vault_free(struct rv_vault *v);
-void rv_vault_look_again(struct rv_vault *v); /* a transaction begins: others may have changed the rules */
+void rv_vault_look_again(struct sql_store *st); /* others may have changed the rules */
 
 /** A tenant's key, wrapped by the first master key, and unwrapped by the one of that name. */
 RV_MUST_CHECK int rv_vault_wrap(const rv_keyring *ring, const char *tenant, const char *id,
@@ -69,12 +69,10 @@ RV_MUST_CHECK int rv_vault_wrap(const rv_keyring *ring, const char *tenant, cons
 RV_MUST_CHECK int rv_vault_unwrap(const rv_keyring *ring, const char *tenant, const char *id, const char *master,
                                   rv_str wrapped, unsigned char key[RV_CIPHER_KEY], rv_err **err);
 
-/** Report encrypted texts that do not decrypt; those whose master key is not given are passed over. */
-struct rv_report;
-RV_MUST_CHECK int rv_encryption_check(struct rv_report *report, rv_err **err);
-
-/* For sql.c. */
-RV_MUST_CHECK int rv_secrets_check(rv_sql_stmt *stmt, rv_err **err);
-void rv_secrets_forget(rv_sql_stmt *stmt);
+/* encryption_check.c */
+/** Tell of encrypted texts that do not decrypt, until tell() gives something else than 0; those whose master key is not
+ * given are passed over. */
+RV_MUST_CHECK int rv_encryption_check(struct sql_store *st, bool (*tell)(void *self, const char *what), void *self,
+                                      rv_err **err);
 
 #endif

@@ -2,6 +2,7 @@
  *
  *   bench_data N STORE SYNC            STORE a new file, "memory:" or a PostgreSQL URL; SYNC full, normal or off
  *   bench_data recall QUESTIONS FILE...   recall@10 of full text, hash-ngram and both, over chunks of pages
+ *   bench_data rows N DIR              write the chunks and such queries, with their vectors, for tests/bench/search
  *
  * N rows are resources with a chunk of text each, N are tools whose summary is a text of some 300 characters. Prints
  * one JSON object: chunks a second, the first query of each kind and the median of forty others, all in time of the
@@ -12,6 +13,7 @@
 
 #include "coreengine/knowledge/search.h"
 #include "coreengine/match/pages.h"
+#include "coreengine/match/vectors.h"
 #include "coreengine/store/entities.h"
 #include "tests/bench/bench_kit.h"
 
@@ -161,6 +163,57 @@ static void measure_all(const char *n_text, const char *url, const char *sync)
     rv_store_close(s);
 }
 
+/* --- The same for others: texts as JSON, a line each, vectors as little-endian float32 --- */
+
+static FILE *open_to_write(const char *dir, const char *name)
+{
+    rv_buf path = RV_BUF_INIT(4096);
+
+    rv_buf_printf(&path, "%s/%s", dir, name);
+    FILE *f = fopen(rv_buf_cstr(&path), "we");
+    if (!f)
+        bench_die(rv_buf_cstr(&path), NULL);
+    rv_buf_fini(&path);
+    return f;
+}
+
+static void write_with_vector(FILE *texts, FILE *vectors, rv_str text, const char *json)
+{
+    float vector[RV_EMBED_NGRAM_DIMS];
+    rv_err *err = NULL;
+
+    if (rv_embed_text(RV_STR_LIT(RV_EMBED_NGRAM), text, RV_EMBED_NGRAM_DIMS, vector, &err) < 0)
+        bench_die("a vector", err);
+    fprintf(texts, "%s\n", json);
+    fwrite(vector, sizeof *vector, RV_EMBED_NGRAM_DIMS, vectors);
+}
+
+static void write_rows(const char *n_text, const char *dir)
+{
+    size_t n = bench_number(n_text, 1);
+    struct rv_rand_state state;
+    struct rv_rand r = rv_rand_seeded(&state, 1);
+    FILE *rows = open_to_write(dir, "rows.jsonl"), *vectors = open_to_write(dir, "rows.f32");
+    FILE *queries = open_to_write(dir, "queries.jsonl"), *asked = open_to_write(dir, "queries.f32");
+
+    for (size_t i = 0; i < n; i++) {
+        json_object *row = make_row(r, "content", CHUNK, i), *content = NULL;
+        json_object_object_get_ex(row, "content", &content);
+        write_with_vector(rows, vectors, rv_json_str(content), json_object_to_json_string(row));
+        json_object_put(row);
+    }
+    for (int i = 0; i < QUERIES; i++) {
+        rv_buf text = RV_BUF_INIT(10000);
+        write_text(r, 8, &text);
+        json_object *query = json_object_new_string(rv_buf_cstr(&text));
+        write_with_vector(queries, asked, rv_buf_str(&text), json_object_to_json_string(query));
+        json_object_put(query);
+        rv_buf_fini(&text);
+    }
+    if (fclose(rows) || fclose(vectors) || fclose(queries) || fclose(asked))
+        bench_die("write rows", NULL);
+}
+
 /* --- Recall: the pages that questions are about --- */
 
 struct tally {
@@ -258,9 +311,11 @@ int main(int argc, char **argv)
 {
     if (argc > 3 && strcmp(argv[1], "recall") == 0)
         recall(argv[2], argv + 3, argc - 3);
+    else if (argc == 4 && strcmp(argv[1], "rows") == 0)
+        write_rows(argv[2], argv[3]);
     else if (argc == 4)
         measure_all(argv[1], argv[2], argv[3]);
     else
-        bench_die("bench_data N STORE SYNC | recall QUESTIONS FILE...", NULL);
+        bench_die("bench_data N STORE SYNC | recall QUESTIONS FILE... | rows N DIR", NULL);
     return 0;
 }

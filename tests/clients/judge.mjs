@@ -35,6 +35,7 @@ const server = http.createServer((request, response) => {
   }
   response.end();
 });
+server.keepAliveTimeout = 0; // a client that is slow to ask again finds its connection open
 await new Promise(done => server.listen(0, '127.0.0.1', done));
 const base = `http://127.0.0.1:${server.address().port}`;
 
@@ -98,13 +99,16 @@ async function helper(name, status, want) {
 
 const tools = {client_pick: tool({inputSchema: jsonSchema({type: 'object'})})};
 async function aiSdk(of, status, text) {
-  let got = '', errors = 0, finish;
+  let got = '', errors = 0, finish, what = '';
   for await (const part of streamText({model: of, prompt: 'hi', maxRetries: 0, tools, onError() {}}).fullStream) {
     if (part.type === 'text-delta') got += part.text;
-    if (part.type === 'error') errors++;
+    if (part.type === 'error') {
+      errors++;
+      what = String(part.error?.stack ?? JSON.stringify(part.error)) + String(part.error?.cause?.stack ?? '');
+    }
     if (part.type === 'finish') finish = part.finishReason;
   }
-  assert.equal(errors > 0, isBad(status), `AI SDK saw ${errors} errors`);
+  assert.equal(errors > 0, isBad(status), `AI SDK saw ${errors} errors: ${what}`);
   if (!isBad(status)) {
     assert.equal(got, text);
     assert(['stop', 'tool-calls', 'length'].includes(finish), `finish ${finish}`);

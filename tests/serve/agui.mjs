@@ -28,7 +28,7 @@ const say = (id, text, url = server.url) => {
 const end = async (agent, how = {}) => {
   let outcome
   const run = await agent.runAgent(how, {
-    onRunFinishedEvent: (p) => (outcome = p.outcome ?? p.event?.outcome ?? {type: 'success'}),
+    onRunFinishedEvent: (p) => (outcome = p.event.outcome ?? {type: 'success'}),
     onRunErrorEvent: () => (outcome = {type: 'error'}),
   })
   return {outcome, run}
@@ -101,4 +101,17 @@ const rem = await fetch(`${server.url}/api/v1/chat/completions/${id}`, {
 const named = await rem.text()
 check(/\ndata: \[DONE\]\n\n$/.test(named) && named.includes('event: done'), 'named events of REMLight', named)
 equal(await server.stop(), 0, 'it ends as it should')
+
+// drained in mid-turn: the stream has a proper end
+const slow = file('slow.yaml', 'models:\n  boss:\n    - {chunks: ["This will be", {text: " long", delay_ms: 600000}]}\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n')
+const drained = await serve('drained.db', ['--schema-dir', agents(), '--script', slow, '--grace', '1s'])
+const last = say(randomUUID(), 'hi', drained.url)
+let said = false
+const ended = end(last).then((r) => r.outcome)
+while (!said) {
+  const runs = (await call(drained, 'GET', '/runs')).json
+  said = runs[0]?.status === 'running'
+}
+equal(await drained.stop(), 0, 'a server with a turn under way ends as it should')
+equal((await ended)?.type, 'cancelled', 'and the turn with it')
 finish('agui')

@@ -1,7 +1,8 @@
 // Keys and who sees what, limits, origins; what the command line refuses.
 import {randomUUID} from 'node:crypto'
+import {readFileSync} from 'node:fs'
 import {createServer} from 'node:net'
-import {agents, call, check, command, equal, file, finish, scratch, serve} from './kit.mjs'
+import {agents, call, check, command, equal, file, finish, root, scratch, serve} from './kit.mjs'
 
 const store = `${scratch}/gate.db`
 const key = (...args) => JSON.parse(command('keys', 'create', '--json', '--store', store, ...args).out).key
@@ -81,6 +82,11 @@ for (let i = 0; i < 8; i++) last = await call(server, 'GET', '/sessions', undefi
 equal([last.status, Number(last.headers.get('retry-after')) > 0], [429, true], 'too many requests')
 equal((await call(server, 'GET', '/sessions', undefined, bearer(ben))).status, 200, 'of one do not keep another')
 equal(await server.stop(), 0, 'it ends as it should')
+
+// --- all settings of the gate are options
+const help = command('serve', '--help').out
+const settings = readFileSync(`${root}/coreengine/identity/settings.c`, 'utf8').matchAll(/^ {4}\{"([a-z-]+)", "REEVE_/gm)
+for (const [, flag] of settings) check(help.includes(`--${flag}`), `--${flag} is an option`)
 
 // --- what the command line refuses
 const refuse = (what, words, ...more) => {

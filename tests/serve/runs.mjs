@@ -4,6 +4,8 @@ import {call, check, equal, finish, load, root, serve} from './kit.mjs'
 const {EventSource} = load('eventsource')
 const args = ['--pipelines', 'pipelines', '--scripts', 'pipelines/scripts']
 let server = await serve('runs.db', args)
+const names = (await call(server, 'GET', '/pipelines')).json
+check(names.includes('loop') && !names.includes('README'), 'the pipelines that may be run', names)
 const done = (await call(server, 'POST', '/runs', {pipeline: 'loop', input: 'hi', wait: true})).json
 equal(done.status, 'completed', 'a run that is waited for')
 const one = await call(server, 'POST', '/runs', {pipeline: 'loop', input: 'hi'}, {'Idempotency-Key': 'k'})

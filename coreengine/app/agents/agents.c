@@ -337,6 +337,58 @@ int rv_agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const ch
     return rc;
 }
 
+/* --- all of them, before they are used --- */
+
+/* Is there a row of this agent that says what its source says? A person's row stands in any case. */
+static int is_current(rv_agents *a, const struct rv_store_scope *scope, const char *name, bool *out, rv_err **err)
+{
+    struct rv_schema_row row = {.id = NULL};
+    struct given given;
+    bool has_row = false;
+    int rc = find_row(a, scope, name, &row, &has_row, err);
+
+    *out = !find_given(a, name, &given) || (has_row && (!is_registered(&row) || rv_str_eq(row.document, given.text)));
+    rv_schema_row_fini(&row);
+    return rc;
+}
+
+static int register_one(rv_agents *a, const struct rv_store_scope *scope, const char *name, size_t *n, rv_err **err)
+{
+    struct rv_agents_entry agent = {.text = NULL};
+    bool current = false;
+    rv_err *fault = NULL;
+    int rc = is_current(a, scope, name, &current, err);
+
+    if (rc < 0 || current)
+        return rc;
+    rc = a->registers ? rv_agents_look_up(a, scope, name, true, &agent, &fault) : 0;
+    rv_agents_entry_fini(&agent);
+    if (rc == RV_E_NOMEM || rv_err_is(fault, RV_E_NOMEM)) {
+        rv_err_free(fault);
+        return RV_FAIL(err, RV_E_NOMEM, "register agent \"%s\"", name);
+    }
+    rv_err_free(fault); /* a document with faults is told to the user who asks for it */
+    *n += rc == 0;
+    return 0;
+}
+
+int rv_agents_register(rv_agents *a, const struct rv_store_scope *scope, size_t *n, rv_err **err)
+{
+    const char *name, *capability;
+    rv_str text;
+    int rc = a->store ? rv_agents_catch_up(a, err) : 0;
+
+    *n = 0;
+    if (rc < 0 || !a->store)
+        return rc;
+    for (size_t i = 0; rc == 0 && a->plugins && rv_plugins_agent(a->plugins, i, &name, &text, &capability); i++)
+        rc = register_one(a, scope, name, n, err);
+    for (size_t i = 0; rc == 0 && i < a->files.n; i++)
+        if (a->files.items[i].name && !a->files.items[i].fault)
+            rc = register_one(a, scope, a->files.items[i].name, n, err);
+    return rc;
+}
+
 /* --- made, asked, freed --- */
 
 static int copy_dirs(rv_agents *a, const struct rv_agents_opts *opts, rv_err **err)

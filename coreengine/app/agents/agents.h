@@ -50,6 +50,10 @@ RV_MUST_CHECK int rv_agents_check(const struct rv_agentdoc *doc, rv_findings *fi
 /** Put a document into the store: it is checked first. user_own: the scope's user's own, else everybody's. */
 RV_MUST_CHECK int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, bool user_own, rv_str text,
                                 const char *file, bool *changed, rv_err **err);
+/** Make all agents of capabilities and folders rows of the store, as their first use does, so that LOOKUP and SQL find
+ *  them before. What is there already is passed over. *n: how many were written; without `registers` how many would be.
+ *  RV_E_NOMEM, what the store says. */
+RV_MUST_CHECK int rv_agents_register(rv_agents *a, const struct rv_store_scope *scope, size_t *n, rv_err **err);
 void rv_agents_forget(rv_agents *a); /* what is cached */
 
 #endif

@@ -121,7 +121,7 @@ static int check_tools(const rv_chat *chat, const struct rv_pipeline *p, rv_err 
     int rc = 0;
 
     for (size_t i = 0; i < a->tools.allowed.n && rc == 0; i++)
-        rc = check_tool(chat, a->declared.name, a->tools.allowed.items[i], "tool", err);
+        rc = check_tool(chat, a->declared.name, rv_agent_callee(a, a->tools.allowed.items[i]), "tool", err);
     if (rc == 0 && a->tools.chained[0])
         rc = check_tool(chat, a->declared.name, a->tools.chained, "chained tool", err);
     return rc;
@@ -214,8 +214,9 @@ int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found
     if (rc == 0)
         add_new(findings, more);
     for (size_t i = 0; rc == 0 && i < doc->n_tools; i++)
-        if (!doc->tools[i].uri)
-            rc = find_tool(&chat, doc, doc->tools[i].name, "tool", &doc->tools[i].src, findings, err);
+        rc = find_tool(&chat, doc,
+                       rv_agentdoc_resource(doc, doc->tools[i].name) ? RV_TOOL_READ_RESOURCE : doc->tools[i].name,
+                       "tool", &doc->tools[i].src, findings, err);
     if (rc == 0 && doc->chained_tool)
         rc = find_tool(&chat, doc, doc->chained_tool, "chained tool", &doc->chained_src, findings, err);
     rv_pipeline_free(p);

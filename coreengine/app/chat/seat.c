@@ -25,9 +25,20 @@ static int set_scope(rv_app_seat *seat, const struct rv_store_scope *scope, rv_e
     return 0;
 }
 
+/* The handles that all chats of c use for what capabilities ask. NULL: no memory. */
+static rv_app_handles *handles_of(struct rv_app_chat *c)
+{
+    if (!c->services.app)
+        rv_app_services_init(&c->services, c->app);
+    if (!c->services.handles)
+        c->services.handles = rv_app_handles_new();
+    return c->services.handles;
+}
+
 int rv_app_seat_new(struct rv_app_chat *c, const struct rv_app_seat_opts *opts, rv_app_seat **out, rv_err **err)
 {
-    rv_app_seat *seat = calloc(1, sizeof *seat);
+    rv_app_handles *handles = handles_of(c);
+    rv_app_seat *seat = handles ? calloc(1, sizeof *seat) : NULL;
     struct rv_chat_opts chat = opts->chat;
 
     if (!seat)
@@ -35,7 +46,7 @@ int rv_app_seat_new(struct rv_app_chat *c, const struct rv_app_seat_opts *opts, 
     seat->app = *c->app;
     int rc = set_scope(seat, &opts->scope, err);
     chat_fill_opts(c, &seat->app.scope, opts->session, opts->agent, &chat);
-    chat.services = rv_app_services_init(&seat->services, &seat->app);
+    chat.services = rv_app_services_init_shared(&seat->services, &seat->app, handles);
     rv_app_limits_set(&seat->limits, c->quotas, seat->tenant, seat->user);
     chat.quotas = rv_app_limits_exec(&seat->limits);
     if (rc == 0)

@@ -70,7 +70,7 @@ void dream_sessions_fini(struct dream_sessions *s)
 struct uploads {
     rv_store *store;
     const struct rv_store_scope *scope;
-    json_object *keys; /* owned */
+    json_object *found, *keys; /* owned: first chunks of uploads; those that are there */
     rv_buf lines;
 };
 
@@ -93,15 +93,6 @@ static int take_resource(void *self, json_object *row, rv_err **err)
     return RV_STORE_ENOUGH;
 }
 
-static int add_upload(struct uploads *u, json_object *key, rv_err **err)
-{
-    const struct rv_entity_filter filter = {.name = json_object_get_string(key), .limit = 1};
-    size_t before = u->lines.len;
-    int rc = rv_store_find_entities(u->store, u->scope, "resources", &filter, take_resource, &u->lines, err);
-
-    return rc == 0 && u->lines.len > before ? rv_json_push_ref(u->keys, key, err) : rc;
-}
-
 static int take_upload(void *self, json_object *row, rv_err **err)
 {
     struct uploads *u = self;
@@ -111,9 +102,18 @@ static int take_upload(void *self, json_object *row, rv_err **err)
     for (size_t i = 0; rc == 0 && keys && i < json_object_array_length(keys); i++) {
         json_object *key = json_object_array_get_idx(keys, i);
         if (json_object_is_type(key, json_type_string) && ends_with(json_object_get_string(key), FIRST_CHUNK))
-            rc = add_upload(u, key, err);
+            rc = rv_json_push_ref(u->found, key, err);
     }
     return rc;
+}
+
+static int add_upload(struct uploads *u, json_object *key, rv_err **err)
+{
+    const struct rv_entity_filter filter = {.name = json_object_get_string(key), .limit = 1};
+    size_t before = u->lines.len;
+    int rc = rv_store_find_entities(u->store, u->scope, "resources", &filter, take_resource, &u->lines, err);
+
+    return rc == 0 && u->lines.len > before ? rv_json_push_ref(u->keys, key, err) : rc;
 }
 
 static int find_uploads(struct uploads *u, const char *session, rv_err **err)
@@ -124,6 +124,8 @@ static int find_uploads(struct uploads *u, const char *session, rv_err **err)
                          : RV_FAIL(err, RV_E_NOMEM, "look for uploads");
 
     json_object_put(where.value);
+    for (size_t i = 0; rc == 0 && i < json_object_array_length(u->found); i++)
+        rc = add_upload(u, json_object_array_get_idx(u->found, i), err);
     return rc;
 }
 
@@ -179,10 +181,11 @@ static int build(rv_store *store, const struct rv_store_scope *scope, const char
     int rc;
 
     do {
-        struct uploads u = {store, scope, json_object_new_array(), RV_BUF_INIT(MAX_TEXT)};
-        rc = u.keys ? rv_store_begin(store, err) : RV_FAIL(err, RV_E_NOMEM, "build a moment");
+        struct uploads u = {store, scope, json_object_new_array(), json_object_new_array(), RV_BUF_INIT(MAX_TEXT)};
+        rc = u.keys && u.found ? rv_store_begin(store, err) : RV_FAIL(err, RV_E_NOMEM, "build a moment");
         if (rc == 0)
             rc = rv_store_end(store, build_in_group(&u, session, now_us, is_built, err), err);
+        json_object_put(u.found);
         json_object_put(u.keys);
         rv_buf_fini(&u.lines);
     } while (rc < 0 && rv_store_again(store, err));

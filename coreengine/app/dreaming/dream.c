@@ -192,6 +192,18 @@ static void write_phase2(const rv_envelope *env, json_object *recent, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
+/* Why there is nothing to dream about; NULL: there is, or it is not known. */
+static const char *gather_error(const rv_envelope *env)
+{
+    json_object *gather = rv_envelope_output(env, RV_STR_LIT("gather"), NULL);
+    json_object *list = gather ? rv_json_get_arr(gather, "results") : NULL;
+    json_object *first = list ? json_object_array_get_idx(list, 0) : NULL;
+    json_object *error = first ? rv_json_get_obj(first, "error") : NULL;
+    const char *message = NULL;
+
+    return error && rv_json_get_text(error, "message", &message) ? message : NULL;
+}
+
 void rv_app_dream_result(const char *id, const struct rv_app_dream *what, enum rv_run_status status,
                          const rv_envelope *env, rv_buf *out)
 {
@@ -199,6 +211,7 @@ void rv_app_dream_result(const char *id, const struct rv_app_dream *what, enum r
     json_object *recent = rv_envelope_output(env, RV_STR_LIT("recent"), NULL);
     json_object *kept = rv_envelope_output(env, RV_STR_LIT("dream_chained"), NULL);
     const char *why = f->termination_reason ? f->termination_reason : rv_run_status_text(status), *chained = NULL;
+    why = gather_error(env) ? gather_error(env) : why;
     bool is_kept = !kept || !rv_json_get_text(kept, "status", &chained) || strcmp(chained, "error") != 0;
     rv_jw w = rv_jw_on(out);
 
@@ -213,7 +226,26 @@ void rv_app_dream_result(const char *id, const struct rv_app_dream *what, enum r
     rv_jw_obj_end(&w);
 }
 
-/* --- all of it, in one call --- */
+int rv_app_dream_is_empty(rv_store *store, const struct rv_store_scope *scope, const char *id, bool *out, rv_err **err)
+{
+    struct rv_app_past past;
+    struct rv_replayed r = {0};
+    int rc = rv_app_past_open(store, scope, id, &past, err);
+
+    *out = false;
+    if (rc < 0)
+        return rc;
+    rc = rv_app_past_replay(store, &past, 0, NULL, NULL, &r, err);
+    if (rc == 0) {
+        json_object *recent = rv_envelope_output(rv_run_envelope(r.run), RV_STR_LIT("recent"), NULL);
+        *out = recent && rv_json_get_bool(recent, "is_empty", out) && *out;
+        rv_replayed_fini(&r);
+    }
+    rv_app_past_fini(&past);
+    return rc;
+}
+
+/* --- in one call --- */
 
 struct dreaming {
     const struct rv_app *app;
@@ -249,9 +281,13 @@ static int find(struct dreaming *d, enum rv_app_go *go, bool *is_new, rv_err **e
         d->out->status = row.status;
         bool is_over = rv_run_status_is_final(row.status);
         rv_run_row_fini(&row);
+        bool is_empty = false;
         d->out->is_old = is_over && d->out->status == RV_RUN_COMPLETED && !d->what->again;
-        if (d->out->is_old || !is_over)
-            return 0;
+        if (d->out->is_old)
+            rc = rv_app_dream_is_empty(d->store, &d->app->scope, d->out->run, &is_empty, err);
+        if (rc < 0 || !is_over || (d->out->is_old && !is_empty))
+            return rc;
+        d->out->is_old = false;
     }
 }
 

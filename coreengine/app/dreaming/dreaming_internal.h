@@ -32,6 +32,9 @@ RV_MUST_CHECK int rv_app_dream_id(const struct rv_store_scope *scope, const stru
  *  and prepared; loaded: the caller's. It counts as one of the quota `dreams`. */
 RV_MUST_CHECK int rv_app_dream_keep(struct rv_app_run *run, const struct rv_app_dream *what, const char *id,
                                     struct rv_app_loaded *loaded, rv_envelope **env, rv_err **err);
+/** Did that run, which is completed, find nothing new? Then the day may be dreamt once more. */
+RV_MUST_CHECK int rv_app_dream_is_empty(rv_store *store, const struct rv_store_scope *scope, const char *id, bool *out,
+                                        rv_err **err);
 /** The result of a run that is over. */
 void rv_app_dream_result(const char *id, const struct rv_app_dream *what, enum rv_run_status status,
                          const rv_envelope *env, rv_buf *out);

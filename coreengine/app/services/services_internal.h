@@ -28,6 +28,7 @@ RV_MUST_CHECK int app_handles_take(rv_app_handles *h, const struct rv_app *app, 
 /** Its use is over, with that code. */
 void app_handles_give_take(rv_app_handles *h, const struct rv_app *app, rv_store *store, int rc);
 
+/* --- the services --- */
 RV_MUST_CHECK int app_agents_save(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_files_read(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_tasks_add(const struct app_ask *a, rv_jw *w, rv_err **err);

@@ -228,7 +228,12 @@ int rv_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_
             *err = why;
             return rc;
         }
-        if (out->status == RV_RUN_COMPLETED)
+        bool is_empty = false;
+        if (out->status == RV_RUN_COMPLETED && j->handler->dreams)
+            rc = rv_app_dream_is_empty(t->store, &j->app.scope, j->run, &is_empty, err);
+        if (rc < 0)
+            return rc;
+        if (out->status == RV_RUN_COMPLETED && !is_empty)
             return read_result(t, j, err);
         if (!rv_run_status_is_final(out->status))
             return 0;

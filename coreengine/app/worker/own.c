@@ -15,7 +15,7 @@
 
 #define MAX_USERS 100 /* of one notice */
 
-/* --- payloads: whoever queued the task wrote them --- */
+/* --- payloads: programs and people wrote them --- */
 
 static int fatal(struct work_job *j, rv_err **err, const char *text)
 {

@@ -9,6 +9,8 @@
 #include "coreengine/app/recover.h"
 #include "coreengine/app/worker/worker_internal.h"
 
+#define MAX_TAKEN 3 /* times that others take a run over while it is taken up */
+
 /* --- what there is to do --- */
 
 static int is_wanted(void *self, const struct rv_pending *p, rv_err **err)
@@ -100,11 +102,17 @@ static void give_up(struct work_job *j)
     j->journal = NULL;
 }
 
-/* Asked at once after the failure: giving the run up is a write of its own. */
-static bool may_try_again(struct work_taker *t, struct work_job *j, rv_err **err)
+/* Asked at once after the failure: giving the run up is a write of its own. A run that another process took over since
+ * it was read (RV_E_STATE) is read once more, and judged by that. */
+static bool may_try_again(struct work_taker *t, struct work_job *j, int rc, int *n_taken, rv_err **err)
 {
     bool may = rv_store_again(t->store, err);
 
+    if (!may && rc == RV_E_STATE && j->end == WORK_RUNS && ++*n_taken <= MAX_TAKEN) {
+        rv_err_free(*err);
+        *err = NULL;
+        may = true;
+    }
     give_up(j);
     return may;
 }
@@ -158,7 +166,7 @@ static void start_over(struct work_job *j, struct rv_run_row *row)
  * when this process has the run it keeps it. */
 static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *row, rv_err **err)
 {
-    int rc;
+    int rc, n_taken = 0;
 
     do {
         start_over(j, row);
@@ -167,7 +175,7 @@ static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *
             rc = judge(t, j, row, err);
         if (rc == 0 && j->end == WORK_RUNS && !j->is_apart)
             rc = take_over(t, j, err);
-    } while (rc < 0 && may_try_again(t, j, err));
+    } while (rc < 0 && may_try_again(t, j, rc, &n_taken, err));
     if (rc < 0 || j->end != WORK_RUNS || j->is_apart)
         return rc;
     do

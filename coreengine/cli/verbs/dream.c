@@ -196,8 +196,8 @@ const struct rv_cli_verb rv_verb_dream = {
         "first\n"
         "has come to, goes on with a run whose process died, or tries again what failed.\n"
         "`reeve worker` does what --queue queued. See docs/how-to/dream.md.",
-    .examples = "reeve dream --user ada\n"
-                "reeve dream --user ada --days 7 --script pipelines/scripts/dreaming.yaml\n"
+    .examples = "reeve dream --user ada --script pipelines/scripts/dreaming.yaml   # without a model\n"
+                "reeve dream --user ada   # once a day: this is what the first call came to\n"
                 "reeve dream --queue   # for all users who did something since yesterday\n"
                 "reeve dream --show",
     RV_CLI_OPTIONS(options),

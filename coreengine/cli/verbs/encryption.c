@@ -280,7 +280,7 @@ const struct rv_cli_verb rv_verb_encryption = {
     .text =
         "Contents of messages, runs, tasks and entities are encrypted by a key of their tenant, which a master key\n"
         "wraps. REEVE_ENCRYPTION_KEY_FILE names the file with the master key.",
-    .examples = "reeve encryption new-key master.key                # then name it in REEVE_ENCRYPTION_KEY_FILE\n"
+    .examples = "reeve encryption new-key                           # print a master key, for REEVE_ENCRYPTION_KEY\n"
                 "reeve encryption set platform --tenant acme        # from now on\n"
                 "reeve encryption status",
     .subs = subs,

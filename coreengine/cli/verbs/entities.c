@@ -154,6 +154,12 @@ static int find(struct rv_cli *cli, struct listing *l, rv_err **err)
     return rc;
 }
 
+/* Agents of capabilities and folders are rows before a list or a look at them. */
+static int register_agents(const struct rv_cli *cli, const char *kind, rv_err **err)
+{
+    return !kind || strcmp(kind, "schemas") == 0 ? rv_app_register_agents(&cli->app, cli->store, err) : 0;
+}
+
 static int list_json(struct rv_cli *cli, rv_err **err)
 {
     struct listing l = {.is_json = true};
@@ -173,6 +179,8 @@ static int list(struct rv_cli *cli, rv_err **err)
     if (cli->n_words == 0)
         return list_kinds(cli, err);
     int rc = rv_kind_of(rv_str_of(cli->words[0]), &kind, err);
+    if (rc == 0)
+        rc = register_agents(cli, cli->words[0], err);
     if (rc < 0)
         return rc;
     if (rv_cli_flag(cli, "json"))
@@ -212,7 +220,10 @@ static int show(struct rv_cli *cli, rv_err **err)
     const char *kind = cli->n_words > 1 ? cli->words[0] : NULL, *word = cli->words[cli->n_words - 1];
     json_object *rows = NULL;
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    int rc = rv_app_entities_show(cli->store, &cli->app.scope, kind, word, &rows, err);
+    int rc = register_agents(cli, kind, err);
+
+    if (rc == 0)
+        rc = rv_app_entities_show(cli->store, &cli->app.scope, kind, word, &rows, err);
 
     for (size_t i = 0; rc == 0 && i < json_object_array_length(rows); i++) {
         json_object *hit = json_object_array_get_idx(rows, i), *row = rv_json_get_obj(hit, "data");

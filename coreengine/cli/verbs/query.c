@@ -175,6 +175,9 @@ static int query(struct rv_cli *cli, rv_err **err)
     if (cli->n_words == 0 && !isatty(STDIN_FILENO))
         return rv_cli_usage(cli, err,
                             "no query is given: write one, or - to read one from each line of standard input");
+    int rc = rv_app_register_agents(&cli->app, cli->store, err);
+    if (rc < 0)
+        return rc;
     if (cli->n_words == 0)
         return ask_lines(cli, true, err);
     if (strcmp(cli->words[0], "-") == 0)

@@ -252,7 +252,7 @@ static bool is_callable(const struct rv_pipeline *p, const char *tool)
         if (!a->tools.allowed.is_set)
             return true;
         for (size_t t = 0; t < a->tools.allowed.n; t++)
-            if (strcmp(a->tools.allowed.items[t], tool) == 0)
+            if (strcmp(rv_agent_callee(a, a->tools.allowed.items[t]), tool) == 0)
                 return true;
     }
     return false;

@@ -147,6 +147,24 @@ void answers(struct world *w, const struct rv_store_scope *scope, const char *qu
     free(got);
 }
 
+void tells(struct world *w, const struct rv_store_scope *scope, const char *query,
+           void (*tell)(json_object *row, rv_buf *out), const char *want, int line)
+{
+    rv_buf got = RV_BUF_INIT(1 << 20);
+    char *text = results_of(w, scope, query);
+    json_object *rows = tree(text);
+
+    for (size_t i = 0; i < json_object_array_length(rows); i++) {
+        rv_buf_puts(&got, i ? " " : "");
+        tell(json_object_array_get_idx(rows, i), &got);
+    }
+    ck_assert_msg(strcmp(rv_buf_cstr(&got), want) == 0, "line %d: %s: %s: %s, not %s", line, w->impl->name, query,
+                  rv_buf_cstr(&got), want);
+    rv_buf_fini(&got);
+    json_object_put(rows);
+    free(text);
+}
+
 void each_line(const char *path, void (*each)(void *self, char *line), void *self)
 {
     char *text = rv_kit_read(path), *next;

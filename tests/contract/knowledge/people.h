@@ -19,6 +19,10 @@ char *results_of(struct world *w, const struct rv_store_scope *scope, const char
 void answers(struct world *w, const struct rv_store_scope *scope, const char *query, const char *want, int line);
 #define ANSWERS(scope, query, want) answers(w, (scope), (query), (want), __LINE__)
 
+/** The results, each as what tell() makes of it, with a blank between them. */
+void tells(struct world *w, const struct rv_store_scope *scope, const char *query,
+           void (*tell)(json_object *row, rv_buf *out), const char *want, int line);
+
 /** Call each with each line of a file that is neither empty nor a comment. */
 void each_line(const char *path, void (*each)(void *self, char *line), void *self);
 
@@ -27,5 +31,6 @@ Suite *traverse_suite(void);
 Suite *sql_suite(void);
 Suite *hostile_suite(void);
 Suite *scripts_suite(void);
+Suite *existence_suite(void);
 
 #endif

@@ -16,5 +16,6 @@ TCase *json_tree_case(void);
 TCase *clock_case(void);
 TCase *log_case(void);
 TCase *liveness_case(void);
+TCase *cipher_case(void);
 
 #endif

@@ -151,7 +151,6 @@ static const struct {
 } unfit[] = {
     {"tools: [nowhere]\n", "it names tool \\\"nowhere\\\", which nothing has"},
     {"tools: [{name: action, server: weather}]\n", "tool \\\"action\\\": no server \\\"weather\\\" is configured"},
-    {"tools: [{name: profile, uri: 'user://profile'}]\n", "resource tools are not available"},
 };
 
 START_TEST(an_agent_that_lacks_a_tool_is_not_asked) /* p8 W11, W12 */

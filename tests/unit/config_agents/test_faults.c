@@ -31,10 +31,8 @@ static const struct {
      "far.yaml:4:12: error: agent \"far\": tool \"t\": no server \"crm\" is configured\n"
      "  hint: leave server out for a tool of a capability, or take the tool out\n"},
     {"name: x\nagents: [{agent: far, allowed_tools: [a]}]\n", ""},
-    {"name: x\nagents: [{agent: asker}]\n", ""}, /* p8 7.1: whatever its server */
-    {"name: x\nagents: [{agent: reader}]\n",
-     "reader.yaml:4:9: error: agent \"reader\": tool \"r\" reads \"rem://x\", and resource tools are not available\n"
-     "  hint: leave uri out, or take the tool out\n"},
+    {"name: x\nagents: [{agent: asker}]\n", ""},  /* p8 7.1: whatever its server */
+    {"name: x\nagents: [{agent: reader}]\n", ""}, /* p8 7.3 */
     {"name: x\nagents: [{agent: ok, has_llm: false, has_tools: false}]\n",
      "t.yaml:2:31: error: agent \"ok\": has_llm is false, but a declared agent calls a model\n"
      "  hint: leave has_llm out\n"

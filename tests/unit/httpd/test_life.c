@@ -139,10 +139,8 @@ START_TEST(is_freed_with_exchanges_under_way)
         rv_httpd_reply(x, &(struct rv_httpd_answer){.status = 200});
     }
     ck_assert_int_eq(w.n_freed, 2);
-    close(later.fd);
-    close(stream.fd);
-    rv_buf_fini(&later.got);
-    rv_buf_fini(&stream.got);
+    client_close(&later);
+    client_close(&stream);
 }
 END_TEST
 
@@ -159,6 +157,18 @@ START_TEST(is_freed_in_a_loop_that_runs_on)
     rv_httpd_free(w.server);
     w.server = NULL;
     client_close(&c); /* which runs the loop */
+}
+END_TEST
+
+START_TEST(stops_in_the_middle_of_a_head)
+{
+    struct client c;
+
+    client_open(&w, &c);
+    client_text(&c, "POST /stopped HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nab");
+    ck_assert(c.is_over);
+    ck_assert_int_eq(w.n_freed, 1);
+    client_close(&c);
 }
 END_TEST
 
@@ -233,6 +243,7 @@ TCase *life_case(void)
     tcase_add_test(tc, answers_a_last_request_while_it_drains);
     tcase_add_loop_test(tc, is_freed_with_exchanges_under_way, 0, 2);
     tcase_add_test(tc, is_freed_in_a_loop_that_runs_on);
+    tcase_add_test(tc, stops_in_the_middle_of_a_head);
     tcase_add_test(tc, says_why_it_cannot_listen);
     tcase_add_test(tc, logs_each_access_once);
     tcase_add_test(tc, refuses_in_the_words_of_its_host);

@@ -22,13 +22,13 @@ struct world {
     rv_buf access;        /* a line each: METHOD route status bytes_in cut|whole */
     int n_freed;          /* data of plans */
     bool ends_on_gone, ends_on_stop;
-    rv_httpd_exchange *stopping[16]; /* told by on_stop */
-    size_t n_stopping;
+    struct client *clients[16]; /* that are open */
 };
 void world_init(struct world *w);
 void world_listen(struct world *w); /* at 127.0.0.1 */
 void world_fini(struct world *w);
-/** Run the loop as long as something happens. */
+/** Run the loop until the server has read all that clients have sent, and its answers and farewells have come to them.
+ */
 void world_run(struct world *w);
 /** Move the clock, and let the server see it. */
 void world_pass(struct world *w, int64_t us);
@@ -36,7 +36,8 @@ void world_pass(struct world *w, int64_t us);
 /* A client. What it has got so far is in `got`. */
 struct client {
     struct world *w;
-    int fd;
+    int fd, port;
+    uint64_t n_sent;
     bool is_over; /* the server has closed */
     rv_buf got;
 };
@@ -51,7 +52,6 @@ int status_of(const char *answer);       /* 0: there is none */
 const char *body_of(const char *answer); /* behind the head, as it came */
 size_t n_answers(const char *got);       /* final ones */
 
-TCase *head_case(void);
 TCase *requests_case(void);
 TCase *smuggling_case(void);
 TCase *streams_case(void);

@@ -329,6 +329,9 @@ static void write_end(struct maker *m, bool stopped)
     static const char *const stops[] = {"cancelled", "failed", "terminated", "interrupted"};
     const char *status = stopped ? stops[below(m, RV_COUNT(stops))] : "completed";
 
+    for (int i = 0; i < m->n_agents && strcmp(status, "interrupted") == 0; i++)
+        if (m->agents[i].depth == 0 && m->agents[i].phase != OVER)
+            event(m, "stage_completed", &m->agents[i], ",\"status\":\"skipped\",\"output\":null");
     if (strcmp(status, "interrupted") == 0)
         rv_buf_puts(&m->g->script,
                     "{\"seq\":1,\"type\":\"interrupt_pending\",\"stage\":\"s0\",\"kind\":\"confirmation\",\"id\":"

@@ -5,6 +5,7 @@
 #include <json-c/linkhash.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool bad(rv_buf *why, const char *fmt, ...) RV_PRINTF(2, 3);
@@ -117,13 +118,19 @@ static bool no_nulls(json_object *o, rv_buf *why)
     return true;
 }
 
+/* The number of the model call in the id of a message; 0: it has none. */
+static long reply_of(const char *id)
+{
+    return strncmp(id, "env_1-", 6) == 0 ? strtol(id + 6, NULL, 10) : 0;
+}
+
 static void hear(const char *id, const char *delta)
 {
-    int reply = 0;
+    long reply = 0;
 
     if (strcmp(id, "env_1-answer") == 0)
         ag.answers++;
-    else if (sscanf(id, "env_1-%d", &reply) == 1 && reply > 0 && reply < GEN_MAX_REPLIES)
+    else if ((reply = reply_of(id)) > 0 && reply < GEN_MAX_REPLIES)
         rv_buf_puts(&ag.said[reply], delta);
 }
 
@@ -244,7 +251,7 @@ static bool agui_event(json_object *e, const struct gen *g, rv_buf *why)
     if (!ag.begun && strcmp(type, "RUN_STARTED") != 0)
         return bad(why, "%s is the first", type);
     if (json_object_object_get_ex(e, "timestamp", &time) && !rv_json_is_int(time))
-        return bad(why, "a time that is no integer");
+        return bad(why, "a time that is not an integer");
     if (!no_nulls(e, why))
         return false;
     if (strncmp(type, "SUBAGENT_", 9) == 0)
@@ -303,7 +310,7 @@ bool judge_agui(rv_str stream, const struct gen *g, rv_buf *why)
     while (good && next_block(&rest, &b, why)) {
         json_object *e = NULL;
         good = rv_json_parse(b.data, NULL, &e, NULL) == 0 && json_object_is_type(e, json_type_object);
-        good = good ? agui_event(e, g, why) : bad(why, "a block that is no object");
+        good = good ? agui_event(e, g, why) : bad(why, "a block that is not an object");
         if (!good)
             rv_buf_printf(why, " in %.*s", RV_STR_ARG(b.data));
         json_object_put(e);
@@ -327,7 +334,7 @@ bool judge_agui_old(rv_str stream, const struct gen *g, rv_buf *why)
     while (why->len == 0 && next_block(&rest, &b, why)) {
         json_object *e = NULL;
         if (rv_json_parse(b.data, NULL, &e, NULL) < 0)
-            return bad(why, "a block that is no JSON");
+            return bad(why, "a block that is not JSON");
         const char *type = text_of(e, "type"), *id = text_of(e, "messageId");
         json_object *value = rv_json_get_obj(e, "value");
         const char *call = value ? text_of(value, "parent_tool_call_id") : NULL;
@@ -391,7 +398,7 @@ bool judge_chunks(rv_str stream, const struct gen *g, bool is_remlight, rv_buf *
         if (done)
             continue;
         if (rv_json_parse(b.data, NULL, &e, NULL) < 0)
-            return bad(why, "a block that is no JSON");
+            return bad(why, "a block that is not JSON");
         if (b.event.ptr && !is_remlight)
             bad(why, "a block with a name");
         if (b.event.ptr && (!text_of(e, "type") || !rv_str_is(b.event, text_of(e, "type"))))
@@ -435,7 +442,7 @@ bool judge_responses(rv_str stream, const struct gen *g, rv_buf *why)
     while (why->len == 0 && next_block(&rest, &b, why)) {
         json_object *e = NULL;
         if (rv_json_parse(b.data, NULL, &e, NULL) < 0)
-            return bad(why, "a block that is no JSON");
+            return bad(why, "a block that is not JSON");
         const char *type = text_of(e, "type");
         if (!type || !rv_str_is(b.event, type))
             bad(why, "the name is not the type");

@@ -221,6 +221,8 @@ START_TEST(a_long_result_is_asked_for)
     rv_protocol *p = NULL;
 
     ck_assert_int_eq(rv_protocol_new(&opts, &p, NULL), 0);
+    ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
+    rv_buf_clear(&out);
     ck_assert_int_eq(
         rv_protocol_event(p, NULL,
                           RV_STR_LIT("{\"type\":\"tool_result\",\"stage\":\"s\",\"visit\":1,\"tool\":\"t\","
@@ -246,6 +248,8 @@ START_TEST(a_call_of_an_earlier_stream_only_has_its_result)
     rv_protocol *p = NULL;
 
     ck_assert_int_eq(rv_protocol_new(&opts, &p, NULL), 0);
+    ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
+    rv_buf_clear(&out);
     ck_assert_int_eq(
         rv_protocol_event(p, NULL,
                           RV_STR_LIT("{\"type\":\"tool_call_start\",\"stage\":\"s\",\"visit\":2,\"tool\":\"t\","
@@ -262,6 +266,71 @@ START_TEST(a_call_of_an_earlier_stream_only_has_its_result)
     ck_assert_str_eq(rv_buf_cstr(&out),
                      "data: {\"type\":\"TOOL_CALL_RESULT\",\"messageId\":\"r-call_1-result\",\"toolCallId\":"
                      "\"call_1\",\"content\":\"1\",\"role\":\"tool\"}\n\n");
+    rv_protocol_free(p);
+    rv_buf_fini(&out);
+}
+END_TEST
+
+static const char *const before[] = {
+    "{\"type\":\"stage_started\",\"stage\":\"s\",\"visit\":1}",
+    "{\"type\":\"llm_call_start\",\"stage\":\"s\",\"visit\":1,\"call_id\":1,\"model\":\"m\"}",
+    "{\"type\":\"delta\",\"kind\":\"text\",\"stage\":\"s\",\"call_id\":1,\"text\":\"I delete.\"}",
+    "{\"type\":\"delta\",\"kind\":\"tool_call_start\",\"stage\":\"s\",\"call_id\":1,\"index\":0,\"id\":\"c1\",\"name\":"
+    "\"rm\"}",
+    "{\"type\":\"llm_result\",\"stage\":\"s\",\"visit\":1,\"call_id\":1,\"status\":\"success\",\"input_tokens\":5}",
+    "{\"type\":\"stage_completed\",\"stage\":\"s\",\"visit\":1,\"status\":\"skipped\"}",
+    "{\"type\":\"interrupt_pending\",\"kind\":\"confirmation\",\"id\":\"int_1\",\"question\":\"May it?\"}",
+};
+static const char *const behind[] = {
+    "{\"type\":\"stage_started\",\"stage\":\"s\",\"visit\":2}",
+    "{\"type\":\"tool_call_start\",\"stage\":\"s\",\"visit\":2,\"tool\":\"rm\",\"step_id\":\"c1\",\"arguments\":{}}",
+    "{\"type\":\"tool_result\",\"stage\":\"s\",\"visit\":2,\"tool\":\"rm\",\"step_id\":\"c1\",\"status\":\"success\","
+    "\"result\":1}",
+    "{\"type\":\"llm_call_start\",\"stage\":\"s\",\"visit\":2,\"call_id\":3,\"model\":\"m\"}",
+    "{\"type\":\"delta\",\"kind\":\"text\",\"stage\":\"s\",\"call_id\":3,\"text\":\"Done.\"}",
+};
+
+static void tell(rv_protocol *p, const char *const *lines, size_t n, rv_buf *out)
+{
+    for (size_t i = 0; i < n; i++)
+        ck_assert_int_eq(rv_protocol_event(p, NULL, rv_str_of(lines[i]), out, NULL), 0);
+}
+
+/* 0: another encoder is told what was before; 1: the same one goes on. */
+START_TEST(a_run_that_goes_on_is_told_from_there)
+{
+    const struct rv_protocol_opts opts = {
+        .kind = RV_PROTOCOL_AGUI, .run_id = "r", .session_id = "s", .child_text = RV_UNSET};
+    const struct rv_protocol_end end = {.status = RV_RUN_COMPLETED, .finish = RV_UNSET};
+    const struct rv_protocol_end waits = {.status = RV_RUN_INTERRUPTED, .finish = RV_UNSET};
+    rv_protocol *p = new_protocol(RV_PROTOCOL_AGUI);
+    rv_buf out = RV_BUF_INIT(RV_PROTOCOL_MAX_OUT);
+
+    if (_i == 1)
+        ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
+    tell(p, before, RV_COUNT(before), &out);
+    if (_i == 0) {
+        ck_assert_uint_eq(out.len, 0);
+        ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
+    } else {
+        ck_assert_int_eq(rv_protocol_again(p, &opts, NULL, &out, NULL), RV_E_STATE);
+        ck_assert_int_eq(rv_protocol_end(p, NULL, &waits, &out, NULL), 0);
+        ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&out), "\"outcome\":{\"type\":\"interrupt\""));
+        ck_assert_ptr_null(strstr(rv_buf_cstr(&out), "TOOL_CALL_RESULT"));
+        rv_buf_clear(&out);
+        ck_assert_int_eq(rv_protocol_again(p, &opts, NULL, &out, NULL), 0);
+    }
+    tell(p, behind, RV_COUNT(behind), &out);
+    ck_assert_int_eq(rv_protocol_end(p, NULL, &end, &out, NULL), 0);
+    ck_assert_str_eq(
+        rv_buf_cstr(&out),
+        "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"s\",\"runId\":\"r\",\"protocolVersion\":\"1.0\"}\n\n"
+        "data: {\"type\":\"TOOL_CALL_RESULT\",\"messageId\":\"r-c1-result\",\"toolCallId\":\"c1\",\"content\":\"1\","
+        "\"role\":\"tool\"}\n\n"
+        "data: {\"type\":\"TEXT_MESSAGE_START\",\"messageId\":\"r-3\",\"role\":\"assistant\"}\n\n"
+        "data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"r-3\",\"delta\":\"Done.\"}\n\n"
+        "data: {\"type\":\"TEXT_MESSAGE_END\",\"messageId\":\"r-3\"}\n\n"
+        "data: {\"type\":\"RUN_FINISHED\",\"threadId\":\"s\",\"runId\":\"r\",\"outcome\":{\"type\":\"success\"}}\n\n");
     rv_protocol_free(p);
     rv_buf_fini(&out);
 }
@@ -346,6 +415,7 @@ TCase *golden_case(void)
     tcase_add_test(c, only_the_last_block_of_a_call_has_its_id);
     tcase_add_test(c, a_long_result_is_asked_for);
     tcase_add_test(c, a_call_of_an_earlier_stream_only_has_its_result);
+    tcase_add_loop_test(c, a_run_that_goes_on_is_told_from_there, 0, 2);
     tcase_add_loop_test(c, a_refusal_serves_all_readers, 0, RV_COUNT(faults));
     tcase_add_test(c, the_detail_of_p8_may_be_an_object);
     tcase_add_test(c, ag_ui_has_no_whole_answers);

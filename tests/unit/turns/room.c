@@ -13,6 +13,7 @@ static const struct rv_tool_info tools[] = {
     {.name = "action", .risk = RV_RISK_READ_ONLY, .effect = RV_EFFECT_SAFE, .category = RV_UNSET},
     {.name = "put", .risk = RV_RISK_WRITE, .effect = RV_EFFECT_IDEMPOTENT, .category = RV_UNSET},
     {.name = "send", .risk = RV_RISK_WRITE, .effect = RV_EFFECT_NON_IDEMPOTENT, .category = RV_UNSET},
+    {.name = "read_resource", .risk = RV_RISK_READ_ONLY, .effect = RV_EFFECT_SAFE, .category = RV_UNSET},
     {.name = "wipe", .risk = RV_RISK_DESTRUCTIVE, .effect = RV_EFFECT_NON_IDEMPOTENT, .category = RV_UNSET},
 };
 static struct rv_kit_tools tool_list = {tools, RV_COUNT(tools)};

@@ -1,0 +1,229 @@
+/* A request, from its head on: its route, who asks, and the work on a thread of the pool. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/server/server_internal.h"
+
+static void put_field(void *self, const char *name, const char *value)
+{
+    srv_call_field(self, name, value);
+}
+
+static bool next_header(void *self, const char *name, size_t i, rv_str *out)
+{
+    const struct rv_httpd_request *req = self;
+    size_t n = 0;
+
+    for (size_t k = 0; k < req->n_fields; k++)
+        if (rv_str_is(req->fields[k].name, name) && n++ == i) {
+            *out = req->fields[k].value;
+            return true;
+        }
+    return false;
+}
+
+static struct rv_caller caller_of(const struct rv_httpd_request *req)
+{
+    return (struct rv_caller){.header = next_header,
+                              .self = (void *)(uintptr_t)req,
+                              .peer = req->peer,
+                              .method = rv_method_text(req->method),
+                              .is_tls = req->is_tls};
+}
+
+/* --- the work, on a thread of the pool --- */
+
+static int judge(struct srv_call *c, rv_err **err)
+{
+    struct srv_server *s = c->server;
+    const struct rv_caller caller = caller_of(c->req);
+    int64_t now_us = srv_now_us();
+
+    pthread_mutex_lock(&s->gate_lock);
+    int rc = rv_gate_ask(s->gate, c->store, &caller, now_us, s->app.log, &c->who, &c->no, err);
+    if (rc == 0)
+        rc = rv_gate_count(s->gate, &c->who, now_us, &c->no);
+    pthread_mutex_unlock(&s->gate_lock);
+    if (rc == 0)
+        rc = rv_identity_needs(&c->who, (enum rv_api_scope)c->route->scope, &c->no);
+    c->is_refused = rc == RV_E_DENIED;
+    return rc;
+}
+
+static int read_body(struct srv_call *c, rv_err **err)
+{
+    const struct rv_json_opts opts = {
+        .max_bytes = RV_REQUEST_MAX_BYTES, .max_depth = RV_REQUEST_MAX_DEPTH, .what = "the body"};
+
+    if (!c->route->takes || c->route->takes[0] == '-') /* the handler reads it */
+        return 0;
+    if (c->req->body.len == 0) {
+        c->body = json_object_new_object();
+        return c->body ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the body");
+    }
+    int rc = rv_json_parse(c->req->body, &opts, &c->body, err);
+    if (rc == 0 && !json_object_is_type(c->body, json_type_object))
+        rc = RV_FAIL(err, RV_E_INVALID, "the body must be a JSON object, not of type %s", rv_json_type_text(c->body));
+    return rc;
+}
+
+static int do_work(struct srv_call *c, rv_err **err)
+{
+    int rc = srv_desk_take(c->server, &c->desk, err);
+
+    if (rc < 0)
+        return rc;
+    c->store = c->desk->sources.store;
+    rc = judge(c, err);
+    c->app = c->server->app;
+    c->app.scope = rv_identity_scope(&c->who);
+    if (rc == 0)
+        rc = read_body(c, err);
+    if (rc == 0)
+        rc = c->route->work(c, err);
+    srv_desk_give(c->server, c->desk);
+    c->desk = NULL;
+    c->store = NULL;
+    return rc;
+}
+
+static void work(uv_work_t *w)
+{
+    struct srv_call *c = w->data;
+
+    c->rc = do_work(c, &c->err);
+}
+
+static void after_work(uv_work_t *w, int status)
+{
+    struct srv_call *c = w->data;
+
+    if (status < 0) /* the loop was told to end before the work began */
+        c->rc = RV_E_CANCELLED;
+    if (rv_httpd_is_gone(c->x)) {
+        rv_httpd_drop(c->x);
+        srv_call_free(c);
+    } else if (c->rc == 0 && !c->is_refused && c->route->begin && c->status == 0) {
+        c->route->begin(c);
+    } else {
+        srv_call_reply(c);
+    }
+}
+
+/* --- what the HTTP server calls --- */
+
+static struct srv_call *new_call(struct srv_server *s, rv_httpd_exchange *x, const struct srv_route *route)
+{
+    struct srv_call *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->server = s;
+    c->x = x;
+    c->route = route;
+    c->req = rv_httpd_request_of(x);
+    rv_buf_init(&c->out, SRV_MAX_ANSWER);
+    return c;
+}
+
+static void refuse(struct srv_call *c, unsigned allowed)
+{
+    rv_buf methods = RV_BUF_INIT(256);
+
+    for (int m = 0; m < RV_N_METHODS; m++)
+        if (allowed & 1u << m)
+            rv_buf_printf(&methods, "%s%s", methods.len > 0 ? ", " : "", rv_method_text((enum rv_method)m));
+    if (allowed) {
+        srv_call_field(c, "Allow", rv_buf_cstr(&methods));
+        srv_call_fault(c, 405, "method_not_allowed",
+                       "this path does not have this method; the header Allow says which");
+    } else {
+        srv_call_fault(c, 404, "not_found", "there is no such path; GET /openapi.json lists all of them");
+    }
+    rv_buf_fini(&methods);
+    srv_call_reply(c);
+}
+
+static void on_head(void *self, rv_httpd_exchange *x, struct rv_httpd_plan *plan)
+{
+    struct srv_server *s = self;
+    const struct rv_httpd_request *req = rv_httpd_request_of(x);
+    rv_str args[SRV_MAX_ARGS];
+    unsigned allowed = 0;
+    size_t n = 0;
+    const struct srv_route *route = srv_route_find(req->method, req->segments, req->n_segments, args, &n, &allowed);
+
+    if (route) {
+        plan->route = route->path;
+        if (route->max_body)
+            plan->max_body = route->max_body;
+    }
+    plan->data = NULL;
+    (void)s;
+}
+
+static void on_request(void *self, rv_httpd_exchange *x)
+{
+    struct srv_server *s = self;
+    const struct rv_httpd_request *req = rv_httpd_request_of(x);
+    const struct rv_caller caller = caller_of(req);
+    rv_str args[SRV_MAX_ARGS];
+    unsigned allowed = 0;
+    size_t n = 0;
+    const struct srv_route *route = srv_route_find(req->method, req->segments, req->n_segments, args, &n, &allowed);
+    struct srv_call *c = new_call(s, x, route);
+
+    if (!c) {
+        rv_httpd_drop(x);
+        return;
+    }
+    pthread_mutex_lock(&s->gate_lock);
+    bool is_preflight = rv_gate_cors(s->gate, &caller, put_field, c);
+    pthread_mutex_unlock(&s->gate_lock);
+    if (is_preflight) {
+        c->status = 204;
+        srv_call_reply(c);
+        return;
+    }
+    if (!route) {
+        refuse(c, allowed);
+        return;
+    }
+    for (; c->n_args < n; c->n_args++)
+        if (!(c->args[c->n_args] = rv_str_dup(args[c->n_args])))
+            break;
+    if (route->scope == SRV_OPEN) {
+        c->rc = route->work(c, &c->err);
+        srv_call_reply(c);
+    } else if (atomic_load(&s->is_draining)) {
+        c->is_refused = true;
+        rv_refuse_drain(&c->no, INT64_C(5000000));
+        srv_call_reply(c);
+    } else {
+        c->work.data = c;
+        RV_IGNORE(uv_queue_work(&s->loop, &c->work, work, after_work), "it fails without a work function only");
+    }
+}
+
+static void on_refusal(void *self, const struct rv_httpd_refusal *why, rv_buf *body, const char **type)
+{
+    const struct rv_protocol_fault fault = {
+        .status = why->status, .code = why->code, .detail = why->detail, .request_id = why->request_id};
+
+    (void)self;
+    *type = rv_protocol_fault_type(RV_FAMILY_PROBLEM);
+    rv_protocol_fault_write(RV_FAMILY_PROBLEM, &fault, body);
+}
+
+static void on_access(void *self, const struct rv_httpd_access *a)
+{
+    const struct srv_server *s = self;
+
+    RV_LOG(s->opts->access, INFO, "http.request", RV_F_TEXT("method", a->method), RV_F_TEXT("route", a->route),
+           RV_F_I64("status", a->status), RV_F_I64("took_us", a->took_us), RV_F_I64("bytes_in", (int64_t)a->bytes_in),
+           RV_F_I64("bytes_out", (int64_t)a->bytes_out), RV_F_BOOL("cut", a->was_cut), RV_F_TEXT("peer", a->peer),
+           RV_F_TEXT("request_id", a->request_id));
+}
+
+const struct rv_httpd_handler srv_handler = {
+    .on_head = on_head, .on_request = on_request, .on_refusal = on_refusal, .on_access = on_access};

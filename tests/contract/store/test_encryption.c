@@ -1,0 +1,452 @@
+/* Encryption: what is kept of a tenant is ciphertext, every read gives the plain text back, and what is changed, moved
+ * or without its key is refused. The one suite here that looks behind store.h: at what is kept. */
+#include "coreengine/store/encryption.h"
+
+#include "coreengine/store/store_internal.h"
+#include "coreengine/store/vault_internal.h"
+#include "tests/contract/store/entities.h"
+
+#define ONE "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+#define TWO "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
+
+/* Another handle of the same store, or this one, with these master keys. "": none. */
+static void use_keys(struct world *w, const char *keys)
+{
+    rv_keyring *ring = NULL;
+
+    if (*keys)
+        OK(rv_keyring_read(rv_str_of(keys), "keys", &ring, &w->err));
+    if (w->impl->is_shared) {
+        rv_store_close(w->s);
+        OK(rv_store_open(w->url, &(struct rv_store_opts){.ring = ring}, &w->s, &w->err));
+        rv_keyring_unref(ring);
+        return;
+    }
+    rv_keyring_unref(w->s->sql->ring);
+    if (w->s->sql->vault)
+        w->s->sql->vault_free(w->s->sql->vault);
+    w->s->sql->vault = NULL;
+    w->s->sql->ring = ring;
+}
+
+static void set_mode(struct world *w, enum rv_encryption_mode mode)
+{
+    char id[RV_ENCRYPTION_ID];
+
+    OK(rv_store_set_encryption(w->s, RV_STORE_TENANT, mode, T0, id, &w->err));
+    ck_assert_uint_eq(strlen(id), RV_ENCRYPTION_ID - 1);
+}
+
+/* A text of a statement, as the store keeps it; the caller's. */
+static char *kept(struct world *w, const char *sql)
+{
+    rv_buf text = RV_BUF_INIT(4096);
+
+    rv_buf_puts(&text, sql);
+    rv_sql_stmt *stmt = rv_sql_prepare(w->s->sql, &text);
+    rv_buf_fini(&text);
+    ck_assert_int_eq(rv_sql_step(stmt, "look", NULL), 1);
+    char *got = rv_str_dup(rv_sql_str_at(stmt, 0));
+    rv_sql_finish(stmt);
+    return got;
+}
+
+static void change(struct world *w, const char *sql, const char *text, enum sql_type type)
+{
+    rv_buf b = RV_BUF_INIT(4096);
+
+    rv_buf_puts(&b, sql);
+    OK(rv_sql_begin_write(w->s->sql, "change", &w->err));
+    rv_sql_stmt *stmt = rv_sql_prepare(w->s->sql, &b);
+    rv_sql_bind(stmt, 1, (struct sql_value){.type = type, .bytes = rv_str_of(text)});
+    int rc = rv_sql_run(stmt, "change", &w->err);
+    rv_sql_finish(stmt);
+    OK(rv_sql_end_write(w->s->sql, rc, "change", &w->err));
+    rv_buf_fini(&b);
+}
+
+#define CONTENT "SELECT content FROM messages WHERE seq = 1"
+
+static void say(struct world *w, const char *session, const char *content)
+{
+    struct rv_message m = world_message("m1", "user", content);
+    const struct rv_turn turn = {.session = session, .rows = &m, .n_rows = 1};
+
+    make_session(w, session, "");
+    OK(rv_store_add_messages(w->s, &unowned, &turn, T0, &w->err));
+}
+
+START_TEST(nothing_is_encrypted_unless_it_is_asked_for)
+{
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    say(w, "s1", "the plain words");
+    char *text = kept(w, CONTENT);
+    ck_assert_str_eq(text, "the plain words");
+    free(text);
+    SAYS(RV_E_STATE, "no master key",
+         rv_store_set_encryption(w->s, "", RV_ENCRYPTION_PLATFORM, T0, (char[RV_ENCRYPTION_ID]){0}, &w->err));
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_message_is_ciphertext_and_reads_as_it_was)
+{
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    say(w, "s1", "the plain words");
+    char *text = kept(w, CONTENT);
+    ck_assert_ptr_nonnull(strstr(text, "reeve-enc1:"));
+    ck_assert_ptr_null(strstr(text, "plain"));
+    free(text);
+    MESSAGES("s1", "1:user=the plain words");
+    world_close(w);
+}
+END_TEST
+
+START_TEST(without_its_key_or_with_another_a_row_is_refused)
+{
+    struct world world, *w = &world;
+    struct seen seen = {0};
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    say(w, "s1", "the plain words");
+    use_keys(w, "");
+    SAYS(RV_E_DENIED, "no master key is given",
+         rv_store_read_messages(w->s, &unowned, "s1", NULL, see_message, &seen, &w->err));
+    SAYS(RV_E_DENIED, "encrypt",
+         rv_store_ensure_session(
+             w->s, &(struct rv_session_row){.id = "s2", .tenant = RV_STORE_TENANT, .user = "", .created_us = T0}, NULL,
+             &w->err));
+    OK(rv_store_check(w->s, &w->err)); /* upkeep needs no key */
+    use_keys(w, TWO);
+    SAYS(RV_E_DENIED, "is not among those given",
+         rv_store_read_messages(w->s, &unowned, "s1", NULL, see_message, &seen, &w->err));
+    use_keys(w, TWO "," ONE);
+    MESSAGES("s1", "1:user=the plain words");
+    rv_buf_fini(&seen.text);
+    world_close(w);
+}
+END_TEST
+
+/* Each byte of what is kept is changed in turn. */
+START_TEST(a_changed_byte_is_refused)
+{
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    say(w, "s1", "ab");
+    char *text = kept(w, CONTENT), *changed = rv_str_dup(rv_str_of(text));
+    for (size_t i = strlen("reeve-enc1:"); text[i]; i++) {
+        struct seen seen = {0};
+        changed[i] = text[i] == 'A' ? 'B' : text[i] == '1' ? '2' : text[i] == ':' ? ';' : text[i] == '=' ? 'C' : 'A';
+        if (changed[i] == text[i])
+            changed[i] = 'd';
+        change(w, "UPDATE messages SET content = ?1 WHERE seq = 1", changed, SQL_STR);
+        FAILS(RV_E_IO, rv_store_read_messages(w->s, &unowned, "s1", NULL, see_message, &seen, &w->err));
+        changed[i] = text[i];
+        rv_buf_fini(&seen.text);
+    }
+    SAYS(RV_E_INVALID, "cannot be decrypted", rv_store_check(w->s, &w->err));
+    change(w, "UPDATE messages SET content = ?1 WHERE seq = 1", text, SQL_STR);
+    MESSAGES("s1", "1:user=ab");
+    free(text);
+    free(changed);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_text_of_another_row_or_column_is_refused)
+{
+    struct world world, *w = &world;
+    struct seen seen = {0};
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    say(w, "s1", "of the first");
+    say(w, "s2", "of the second");
+    char *text = kept(w, "SELECT content FROM messages ORDER BY key DESC LIMIT 1");
+    char *first = kept(w, "SELECT content FROM messages ORDER BY key LIMIT 1");
+    change(w, "UPDATE messages SET content = ?1 WHERE session = (SELECT key FROM sessions WHERE id = 's1')", text,
+           SQL_STR);
+    SAYS(RV_E_IO, "that of another row",
+         rv_store_read_messages(w->s, &unowned, "s1", NULL, see_message, &seen, &w->err));
+    change(w, "UPDATE messages SET content = ?1 WHERE session = (SELECT key FROM sessions WHERE id = 's1')", first,
+           SQL_STR);
+    change(w, "UPDATE messages SET tool_calls = ?1 WHERE session = (SELECT key FROM sessions WHERE id = 's1')", first,
+           SQL_STR);
+    SAYS(RV_E_IO, "tool_calls of", rv_store_read_messages(w->s, &unowned, "s1", NULL, see_message, &seen, &w->err));
+    change(w, "UPDATE messages SET tool_calls = ?1 WHERE seq = 1", NULL, SQL_STR);
+    rv_buf_fini(&seen.text);
+    free(text);
+    free(first);
+    world_close(w);
+}
+END_TEST
+
+/* Texts that look like what the store writes itself, with and without encryption. */
+START_TEST(extreme_texts_come_back)
+{
+    static const char *const texts[] = {"",
+                                        "reeve-enc1:0123456789abcdef:AAAA",
+                                        "reeve-enc0:",
+                                        "reeve-enc9:x",
+                                        "\xf0\x9f\xa6\x93",
+                                        "'); DROP TABLE messages; --",
+                                        "reeve-enc1:"};
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    for (int round = 0; round < 3; round++) {
+        if (round > 0)
+            set_mode(w, round == 1 ? RV_ENCRYPTION_PLATFORM : RV_ENCRYPTION_DISABLED);
+        for (size_t i = 0; i < RV_COUNT(texts); i++) {
+            char session[40], want[200];
+            snprintf(session, sizeof session, "s%d-%zu", round, i);
+            snprintf(want, sizeof want, "1:user=%s", texts[i]);
+            say(w, session, texts[i]);
+            MESSAGES(session, want);
+        }
+    }
+    struct rv_encryption_walked walked;
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    OK(rv_store_encrypt(w->s, NULL, T0, &walked, &w->err));
+    ck_assert_int_gt(walked.rewritten, 2 * (int)RV_COUNT(texts));
+    for (int round = 0; round < 3; round++)
+        for (size_t i = 0; i < RV_COUNT(texts); i++) {
+            char session[40], want[200];
+            snprintf(session, sizeof session, "s%d-%zu", round, i);
+            snprintf(want, sizeof want, "1:user=%s", texts[i]);
+            MESSAGES(session, want);
+        }
+    world_close(w);
+}
+END_TEST
+
+/* Random bytes of many lengths, as values of records: also those that are kept by their hash. */
+START_TEST(values_of_records_come_back)
+{
+    static const size_t sizes[] = {0, 1, 15, 16, 17, 255, 960, 961, 5000, 100000};
+    struct rv_rand_state state;
+    struct rv_rand rand = rv_rand_seeded(&state, 11);
+    struct world world, *w = &world;
+    char *value = malloc(100001);
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    make_run(w, "r1");
+    for (size_t i = 0; i < RV_COUNT(sizes); i++) {
+        struct seen seen = {0};
+        rv_buf want = RV_BUF_INIT(200000);
+        for (size_t k = 0; k < sizes[i]; k++)
+            value[k] = (char)('!' + rv_rand_below(rand, 90));
+        value[sizes[i]] = 0;
+        OK(append(w, "r1", 1, (int64_t)i + 2, "{\"a\":1}", value));
+        rv_buf_printf(&want, "%zu:{\"a\":1}=%s", i + 2, value);
+        seen.text = RV_BUF_INIT(200000);
+        OK(rv_store_read(w->s, &operator_scope, "r1", (int64_t)i + 2, 0, see_record, &seen, &w->err));
+        ck_assert_str_eq(rv_buf_cstr(&seen.text), rv_buf_cstr(&want));
+        rv_buf_fini(&want);
+        rv_buf_fini(&seen.text);
+    }
+    free(value);
+    world_close(w);
+}
+END_TEST
+
+#define ROW                                                                                                            \
+    "{\"name\":\"Bread\",\"content\":\"flour and "                                                                     \
+    "kangaroo\",\"comment\":\"wombat\",\"metadata\":{\"who\":\"platypus\"}}"
+
+START_TEST(an_entity_is_ciphertext_in_no_index_and_changes_as_ever)
+{
+    struct world world, *w = &world;
+    json_object *patch = tree("{\"more\":1}"), *got = NULL;
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    json_object *row = put_one(w, &ada, "resources", ROW, T0);
+    ck_assert_str_eq(member(row, "content"), "\"flour and kangaroo\"");
+    ck_assert_str_eq(member(row, "encryption_level"), "\"platform\"");
+    char *fields = kept(w, "SELECT fields FROM entities"), *metadata = kept(w, "SELECT metadata FROM entities"),
+         *hash = kept(w, "SELECT hash FROM tokens"), *summary = kept(w, "SELECT summary FROM keys");
+    ck_assert_ptr_null(strstr(fields, "kangaroo"));
+    ck_assert_ptr_null(strstr(fields, "wombat"));
+    ck_assert_ptr_null(strstr(metadata, "platypus"));
+    ck_assert_str_eq(hash, "");
+    ck_assert_str_eq(summary, "Bread");
+    char *id = rv_str_dup(rv_str_of(json_object_get_string(json_object_object_get(row, "id"))));
+    OK(rv_store_merge_metadata(w->s, &ada, "resources", id, patch, NULL, 0, T0 + 1, &got, &w->err));
+    ck_assert_str_eq(json_object_to_json_string_ext(got, 0), "{\"who\":\"platypus\",\"more\":1}");
+    json_object_put(got);
+    json_object_put(row);
+    row = put_one(w, &ada, "resources", "{\"name\":\"Bread\",\"category\":\"food\"}", T0 + 2);
+    ck_assert_str_eq(member(row, "comment"), "\"wombat\""); /* what is not given stays */
+    ck_assert_str_eq(member(row, "metadata"), "{\"who\":\"platypus\",\"more\":1}");
+    LOOKS_UP(&ada, "bread", "resources:bread/ada");
+    json_object_put(row);
+    json_object_put(patch);
+    free(fields);
+    free(metadata);
+    free(hash);
+    free(summary);
+    free(id);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_client_is_shown_ciphertext_and_an_agent_the_words)
+{
+    const struct rv_message_filter told = {.for_agents = true};
+    struct world world, *w = &world;
+    struct seen seen = {.text = RV_BUF_INIT(10000)};
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_CLIENT);
+    say(w, "s1", "the plain words");
+    OK(rv_store_read_messages(w->s, &unowned, "s1", NULL, see_message, &seen, &w->err));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&seen.text), "user=reeve-enc1:"));
+    rv_buf_clear(&seen.text);
+    OK(rv_store_read_messages(w->s, &unowned, "s1", &told, see_message, &seen, &w->err));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&seen.text), "user=the plain words"));
+    json_object *row = put_one(w, &ada, "resources", ROW, T0), *patch = tree("{\"more\":1}"), *got = NULL;
+    ck_assert_ptr_nonnull(strstr(member(row, "content"), "reeve-enc1:"));
+    ck_assert_ptr_nonnull(strstr(member(row, "metadata"), "{\"encrypted\":\"reeve-enc1:"));
+    const char *id = json_object_get_string(json_object_object_get(row, "id"));
+    OK(rv_store_merge_metadata(w->s, &ada, "resources", id, patch, NULL, 0, T0 + 1, &got, &w->err));
+    ck_assert_str_eq(json_object_to_json_string_ext(got, 0), "{\"who\":\"platypus\",\"more\":1}");
+    json_object_put(got);
+    json_object_put(patch);
+    json_object_put(row);
+    rv_buf_fini(&seen.text);
+    world_close(w);
+}
+END_TEST
+
+static int count_key(void *self, const struct rv_tenant_key *key, rv_err **err)
+{
+    (void)key;
+    (void)err;
+    ++*(int *)self;
+    return 0;
+}
+
+static int keys_of(struct world *w)
+{
+    int n = 0;
+
+    OK(rv_store_list_tenant_keys(w->s, RV_STORE_TENANT, count_key, &n, &w->err));
+    return n;
+}
+
+/* The n-th write of the walk fails before it begins. */
+struct failing {
+    int left;
+};
+
+static int fail_at(void *self, const char *point, rv_err **err)
+{
+    struct failing *f = self;
+
+    if (strcmp(point, "encrypt") != 0 || --f->left > 0)
+        return 0;
+    return RV_FAIL(err, RV_E_IO, "the process was killed");
+}
+
+START_TEST(a_rotation_that_ends_early_goes_on)
+{
+    struct world world, *w = &world;
+    struct rv_encryption_walked walked;
+    struct failing f = {0};
+    int64_t n = 0;
+    int rc;
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    make_run(w, "r1");
+    for (int i = 0; i < 60; i++) {
+        char session[20];
+        snprintf(session, sizeof session, "s%d", i);
+        say(w, session, "the plain words");
+    }
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    ck_assert_int_eq(keys_of(w), 2);
+    for (int at = 1;; at++) {
+        f.left = at;
+        rv_store_set_faults(w->s, (struct rv_store_faults){fail_at, &f});
+        rc = rv_store_encrypt(w->s, NULL, T0, &walked, &w->err);
+        rv_store_set_faults(w->s, (struct rv_store_faults){NULL, NULL});
+        if (rc == 0)
+            break;
+        FAILS(RV_E_IO, rc);
+        MESSAGES("s0", "1:user=the plain words"); /* under either key */
+        MESSAGES("s59", "1:user=the plain words");
+        OK(rv_store_prune_tenant_keys(w->s, T0 + 1, &n, &w->err));
+        ck_assert_int_eq(keys_of(w), n > 0 ? 1 : 2);
+        if (n > 0)
+            break;
+    }
+    OK(rv_store_encrypt(w->s, NULL, T0, &walked, &w->err));
+    ck_assert_int_eq(walked.rewritten, 0);
+    OK(rv_store_prune_tenant_keys(w->s, T0 + 1, &n, &w->err));
+    ck_assert_int_eq(keys_of(w), 1);
+    MESSAGES("s59", "1:user=the plain words");
+    world_close(w);
+}
+END_TEST
+
+START_TEST(another_master_key_wraps_the_same_keys)
+{
+    struct world world, *w = &world;
+    int64_t n = 0;
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    say(w, "s1", "the plain words");
+    use_keys(w, TWO);
+    FAILS(RV_E_DENIED, rv_store_rewrap_keys(w->s, &n, &w->err));
+    use_keys(w, TWO "\n" ONE);
+    OK(rv_store_rewrap_keys(w->s, &n, &w->err));
+    ck_assert_int_eq(n, 1);
+    use_keys(w, TWO);
+    MESSAGES("s1", "1:user=the plain words");
+    OK(rv_store_rewrap_keys(w->s, &n, &w->err));
+    ck_assert_int_eq(n, 0);
+    world_close(w);
+}
+END_TEST
+
+Suite *encryption_suite(void)
+{
+    Suite *suite = suite_create("encryption");
+    TCase *tc = tcase_create("encryption");
+
+    ADD(tc, nothing_is_encrypted_unless_it_is_asked_for);
+    ADD(tc, a_message_is_ciphertext_and_reads_as_it_was);
+    ADD(tc, without_its_key_or_with_another_a_row_is_refused);
+    ADD(tc, a_changed_byte_is_refused);
+    ADD(tc, a_text_of_another_row_or_column_is_refused);
+    ADD(tc, extreme_texts_come_back);
+    ADD(tc, values_of_records_come_back);
+    ADD(tc, an_entity_is_ciphertext_in_no_index_and_changes_as_ever);
+    ADD(tc, a_client_is_shown_ciphertext_and_an_agent_the_words);
+    ADD(tc, a_rotation_that_ends_early_goes_on);
+    ADD(tc, another_master_key_wraps_the_same_keys);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

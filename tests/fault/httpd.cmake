@@ -1,0 +1,4 @@
+rv_test(fault_httpd
+    SOURCES fault_httpd.c
+    USES rv::httpd rv::kit rv::fault PkgConfig::UV
+    LABELS fault)
