@@ -123,6 +123,8 @@ rv_str rv_list_next(rv_str *rest)
 {
     rv_str word;
 
+    if (rest->len == 0) /* also without a list */
+        return (rv_str){"", 0};
     while (rest->len > 0 && is_between(*rest->ptr)) {
         rest->ptr++;
         rest->len--;
