@@ -182,6 +182,7 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     int rc = 0;
 
     (void)e;
+    srv_watch_event(t->all->server->watch, t, line);
     if (!t->st)
         return;
     if (!t->encoder) {
@@ -244,6 +245,7 @@ static void on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn, 
     rv_err *err = NULL;
 
     (void)chat;
+    srv_watch_over(t->all->server->watch, t);
     if (rc == 0 && t->st)
         rc = tell_end(t, turn, &err);
     else if (rc < 0)

@@ -131,6 +131,7 @@ static int serve(struct rv_cli *cli, rv_err **err)
                                   .capabilities = capabilities,
                                   .model = rv_cli_value(cli, "model"),
                                   .no_worker = rv_cli_flag(cli, "no-worker"),
+                                  .semconv = getenv("OTEL_SEMCONV_STABILITY_OPT_IN"),
                                   .on_ready = on_ready,
                                   .say = quiet ? NULL : say};
     int64_t n_left = 0;
