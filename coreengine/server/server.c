@@ -198,7 +198,7 @@ static void *work(void *self)
 static void on_run_event(void *self, const void *run, rv_str line)
 {
     if (line.len > 0)
-        srv_watch_event(self, run, line);
+        srv_watch_event(self, run, NULL, line);
     else
         srv_watch_over(self, run);
 }

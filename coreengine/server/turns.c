@@ -182,7 +182,7 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     int rc = 0;
 
     (void)e;
-    srv_watch_event(t->all->server->watch, t, line);
+    srv_watch_event(t->all->server->watch, t, &t->ask->trace, line);
     if (!t->st)
         return;
     if (!t->encoder) {
@@ -343,6 +343,7 @@ static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
     struct rv_request old = ask->req;
     ask->req = fresh->ask->req;
     ask->opts = fresh->ask->opts;
+    ask->trace = fresh->ask->trace;
     fresh->ask->req = old;
     parked->st = fresh->st;
     parked->st->self = parked;
@@ -432,6 +433,7 @@ void srv_turns_ask(struct srv_turns *all, struct srv_call *c, struct srv_turn_as
         return;
     }
     ask->who = c->who;
+    ask->trace = srv_watch_trace(c);
     st->on_gone = on_gone;
     n->letter.open = on_ask;
     n->all = all;

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
-#include "coreengine/telemetry/telemetry.h"
+#include "coreengine/server/export.h"
 
 #define MAX_CALLS 256 /* calls of models of one run that are under way; the model of further ones is unknown */
 #define MAX_EVENT ((size_t)64 << 20)
@@ -21,12 +20,69 @@ struct watched { /* a run that is driven here */
     int64_t start_us;
     struct call *calls; /* owned */
     size_t n_calls, cap_calls;
+    rv_run_trace *trace; /* owned; NULL: none is wanted, or it has not begun */
 };
 struct srv_watch {
     pthread_mutex_t lock; /* guards what follows */
     rv_metrics *metrics;
     struct watched *runs;
+    enum rv_semconv names;        /* as the next one: does not change */
+    struct srv_export *collector; /* NULL: none */
 };
+
+/* --- to the collector --- */
+
+static void write_metrics(void *self, const struct rv_otlp_resource *resource, rv_buf *out)
+{
+    struct srv_watch *w = self;
+
+    pthread_mutex_lock(&w->lock);
+    rv_otlp_write_metrics(resource, w->metrics, srv_now_us(), out);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void on_span(void *self, struct rv_span *span)
+{
+    struct srv_watch *w = self;
+
+    srv_export_span(w->collector, span);
+}
+
+struct srv_trace srv_watch_trace(const struct srv_call *c)
+{
+    struct srv_trace t = {.is_trusted = c->who.level != RV_LEVEL_USER};
+    rv_str text;
+
+    if (!rv_httpd_field(c->req, "traceparent", &text, NULL) || !rv_traceparent_read(text, &t.caller))
+        t.caller = (struct rv_trace_context){.flags = 0};
+    return t;
+}
+
+static void begin_trace(struct srv_watch *w, struct watched *r, const struct srv_trace *trace, const char *run)
+{
+    struct rv_run_trace_opts opts = {
+        .names = w->names, .rand = rv_rand_system(), .run = run, .ended = on_span, .self = w};
+
+    rv_run_trace_free(r->trace);
+    r->trace = NULL;
+    if (trace && trace->is_trusted) {
+        opts.parent = trace->caller;
+        opts.parent_is_remote = true;
+    } else if (trace) {
+        opts.link = trace->caller;
+    }
+    rv_err *err = NULL;
+    if (w->collector && rv_run_trace_new(&opts, &r->trace, &err) < 0)
+        rv_err_free(err); /* a run without spans rather than none */
+}
+
+static int open_collector(struct srv_watch *w, const struct rv_server_opts *opts, rv_err **err)
+{
+    const struct srv_export_opts to = {
+        .url = opts->otlp, .service = opts->service, .log = opts->app->log, .write_metrics = write_metrics, .self = w};
+
+    return opts->otlp ? srv_export_new(&to, &w->collector, err) : 0;
+}
 
 int srv_watch_new(const struct rv_server_opts *opts, struct srv_watch **out, rv_err **err)
 {
@@ -34,14 +90,16 @@ int srv_watch_new(const struct rv_server_opts *opts, struct srv_watch **out, rv_
 
     if (!w)
         return RV_FAIL(err, RV_E_NOMEM, "make room for metrics");
-    int rc = rv_metrics_new(rv_semconv_of(opts->semconv), srv_now_us(), &w->metrics, err);
-    if (rc < 0) {
-        free(w);
-        return rc;
-    }
     pthread_mutex_init(&w->lock, NULL);
-    *out = w;
-    return 0;
+    w->names = rv_semconv_of(opts->semconv);
+    int rc = rv_metrics_new(w->names, srv_now_us(), &w->metrics, err);
+    if (rc == 0)
+        rc = open_collector(w, opts, err);
+    if (rc < 0)
+        srv_watch_free(w);
+    else
+        *out = w;
+    return rc;
 }
 
 /* --- runs that are driven here --- */
@@ -57,6 +115,9 @@ static void free_watched(struct watched *r)
     for (size_t i = 0; i < r->n_calls; i++)
         free_call(&r->calls[i]);
     free(r->calls);
+    if (r->trace)
+        rv_run_trace_end(r->trace, srv_now_us());
+    rv_run_trace_free(r->trace);
     free(r->pipeline);
     free(r);
 }
@@ -126,25 +187,29 @@ static void note_start(struct watched *r, json_object *event)
         r->start_us = 0;
 }
 
-static void take(struct srv_watch *w, struct watched *r, json_object *event, rv_str line)
+static void take(struct srv_watch *w, struct watched *r, const struct srv_trace *trace, json_object *event, rv_str line)
 {
     const char *type = text_of(event, "type");
     struct call *call = NULL;
 
-    if (strcmp(type, "pipeline_started") == 0)
+    if (strcmp(type, "pipeline_started") == 0) {
         note_start(r, event);
-    else if (strcmp(type, "llm_call_start") == 0)
+        begin_trace(w, r, trace, text_of(event, "envelope_id"));
+    } else if (strcmp(type, "llm_call_start") == 0) {
         note_call(r, event);
-    else if (strcmp(type, "llm_result") == 0)
+    } else if (strcmp(type, "llm_result") == 0) {
         call = find_call(r, event);
+    }
     const struct rv_metrics_run run = {
         .pipeline = r->pipeline ? r->pipeline : "", .model = call ? call->model : NULL, .start_us = r->start_us};
     rv_metrics_event(w->metrics, &run, line);
     if (call)
         drop_call(r, call);
+    if (r->trace)
+        rv_run_trace_event(r->trace, line);
 }
 
-void srv_watch_event(struct srv_watch *w, const void *key, rv_str line)
+void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, rv_str line)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_EVENT};
     json_object *event = NULL;
@@ -154,7 +219,7 @@ void srv_watch_event(struct srv_watch *w, const void *key, rv_str line)
     pthread_mutex_lock(&w->lock);
     struct watched *r = find(w, key);
     if (r)
-        take(w, r, event, line);
+        take(w, r, trace, event, line);
     pthread_mutex_unlock(&w->lock);
     json_object_put(event);
 }
@@ -181,6 +246,7 @@ void srv_watch_free(struct srv_watch *w)
         next = r->next;
         free_watched(r);
     }
+    srv_export_free(w->collector);
     rv_metrics_free(w->metrics);
     pthread_mutex_destroy(&w->lock);
     free(w);
