@@ -104,6 +104,10 @@ struct rv_worker_opts {
     /** One line about what it does, without line end; on the thread of rv_worker_run(). May be NULL. */
     void (*say)(void *self, const char *line);
     void *self;
+    /** A line of docs/reference/events.md of a run that it drives; on the same thread. run stands for the run until it
+     *  goes no further here: then line is empty. Not for runs that have a process of their own. May be NULL. */
+    void (*on_event)(void *self_event, const void *run, rv_str line);
+    void *self_event;
 };
 #define RV_WORKER_CONCURRENCY 16
 #define RV_WORKER_GRACE_US    INT64_C(30000000)

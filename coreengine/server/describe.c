@@ -25,6 +25,7 @@ static const struct {
                        ",\"messages\":" MESSAGES ",\"stream\":" BOOL "}}"},
     {"Response", "{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{\"model\":" TEXT
                  ",\"input\":{},\"stream\":" BOOL ",\"previous_response_id\":" TEXT "}}"},
+    {"Metrics", "{\"type\":\"string\",\"description\":\"lines of text\"}"},
     {"Stream", "{\"type\":\"string\",\"description\":\"server-sent events\"}"},
     {"NewRun", "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
                ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
@@ -102,14 +103,16 @@ static void write_content(rv_jw *w, const char *type, const char *schema)
 
 static void write_answers(rv_jw *w, const struct srv_route *r)
 {
-    bool streams = strcmp(r->gives, "Stream") == 0;
+    const char *type = strcmp(r->gives, "Stream") == 0    ? "text/event-stream"
+                       : strcmp(r->gives, "Metrics") == 0 ? "text/plain"
+                                                          : "application/json";
 
     rv_jw_key(w, "responses");
     rv_jw_obj(w);
     rv_jw_key(w, "200");
     rv_jw_obj(w);
     rv_jw_kv_text(w, "description", r->summary);
-    write_content(w, streams ? "text/event-stream" : "application/json", r->gives);
+    write_content(w, type, r->gives);
     rv_jw_obj_end(w);
     rv_jw_key(w, "default");
     rv_jw_obj(w);

@@ -21,6 +21,8 @@ const struct srv_route srv_routes[] = {
     R(GET, "/readyz", SRV_OPEN, PROBLEM, srv_readyz, NULL, "it takes requests: 503 while it drains", NULL, NULL,
       "Health", 0),
     R(GET, "/openapi.json", SRV_OPEN, PROBLEM, srv_openapi, NULL, "this table, as OpenAPI 3.1", NULL, NULL, "Any", 0),
+    R(GET, "/metrics", S(METRICS_READ), PROBLEM, srv_metrics, NULL,
+      "what this process did, for Prometheus; OpenMetrics when `Accept` names it", NULL, NULL, "Metrics", 0),
 
     R(POST, "/chat/{chat_id}", S(CHAT), P8, srv_chat_agui, srv_chat_begin,
       "a turn of a session, as AG-UI events; `resume` answers a question", NULL, "-RunAgentInput", "Stream", CHAT_BODY),

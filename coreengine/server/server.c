@@ -195,6 +195,14 @@ static void *work(void *self)
     return NULL;
 }
 
+static void on_run_event(void *self, const void *run, rv_str line)
+{
+    if (line.len > 0)
+        srv_watch_event(self, run, NULL, line);
+    else
+        srv_watch_over(self, run);
+}
+
 static int start_worker(struct life *l, rv_err **err)
 {
     const struct rv_server_opts *o = l->s.opts;
@@ -207,6 +215,8 @@ static int start_worker(struct life *l, rv_err **err)
                                              .concurrency = o->concurrency,
                                              .grace_us = o->grace_us,
                                              .say = o->say,
+                                             .on_event = on_run_event,
+                                             .self_event = l->s.watch,
                                              .self = o->self};
     int failed = pthread_create(&l->worker_thread, NULL, work, l);
     if (failed)
@@ -247,7 +257,9 @@ static int open_all(struct life *l, rv_err **err)
     http.handler = srv_handler;
     http.handler.self = s;
     http.log = s->app.log;
-    int rc = rv_gate_new(&s->opts->identity, srv_now_us(), &s->gate, err);
+    int rc = srv_watch_new(s->opts, &s->watch, err);
+    if (rc == 0)
+        rc = rv_gate_new(&s->opts->identity, srv_now_us(), &s->gate, err);
     if (rc == 0)
         rc = rv_httpd_new(&http, &s->httpd, err);
     if (rc == 0)
@@ -315,6 +327,8 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     if (l->has_worker)
         pthread_join(l->worker_thread, NULL);
     srv_lane_read(&l->s.lane);
+    if (l->worker_done.n_left == 0)
+        srv_watch_free(l->s.watch);
     *n_left = l->worker_done.n_left;
     if (rc == 0 && l->worker_err) {
         rc = rv_err_code(l->worker_err);

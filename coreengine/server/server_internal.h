@@ -12,6 +12,7 @@
 #include "coreengine/http/http.h"
 #include "coreengine/protocols/requests.h"
 #include "coreengine/server/server.h"
+#include "coreengine/telemetry/telemetry.h"
 
 #define SRV_MAX_ARGS   4                   /* segments of a path that are variable */
 #define SRV_MAX_FIELDS 12                  /* further headers of an answer */
@@ -159,6 +160,22 @@ extern const size_t srv_n_routes;
 const struct srv_route *srv_route_find(enum rv_method method, const rv_str *segments, size_t n,
                                        rv_str args[SRV_MAX_ARGS], size_t *n_args, unsigned *allowed);
 
+/* --- watch.c: what monitoring is told; any thread --- */
+struct srv_watch;
+RV_MUST_CHECK int srv_watch_new(const struct rv_server_opts *opts, struct srv_watch **out, rv_err **err);
+struct srv_trace { /* what a request says about the trace that it belongs to */
+    struct rv_trace_context caller;
+    bool is_trusted; /* its spans belong to that trace; else there is only a link to it */
+};
+/** As the headers of a call say. */
+struct srv_trace srv_watch_trace(const struct srv_call *c);
+/** An event of a run. key: whatever stands for the run while it is driven here; trace NULL: one of its own. */
+void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, rv_str line);
+/** The run goes no further here: the key means nothing any more. */
+void srv_watch_over(struct srv_watch *w, const void *key);
+void srv_watch_request(struct srv_watch *w, const struct rv_httpd_access *a);
+void srv_watch_free(struct srv_watch *w);
+
 /* --- server.c --- */
 struct srv_turns;
 struct srv_follows;
@@ -174,6 +191,7 @@ struct srv_server {
     struct srv_desk *desks; /* that are not in use; guarded */
     struct srv_turns *turns;
     struct srv_follows *follows;
+    struct srv_watch *watch;
     atomic_bool is_draining;
     uv_signal_t signals[2];
     uv_timer_t tick;
@@ -197,6 +215,7 @@ struct srv_turn_ask {
     char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
     bool needs_session; /* that there is one: a REMLight path, a resumption */
     struct rv_identity who;
+    struct srv_trace trace;
 };
 RV_MUST_CHECK int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err);
 /** On the loop; ask is taken. */
@@ -225,6 +244,7 @@ void srv_follows_free(struct srv_follows *f);
 int srv_healthz(struct srv_call *c, rv_err **err);
 int srv_readyz(struct srv_call *c, rv_err **err);
 int srv_openapi(struct srv_call *c, rv_err **err);
+int srv_metrics(struct srv_call *c, rv_err **err);
 int srv_models(struct srv_call *c, rv_err **err);
 int srv_model(struct srv_call *c, rv_err **err);
 int srv_chat_agui(struct srv_call *c, rv_err **err);

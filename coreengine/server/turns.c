@@ -190,6 +190,7 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     int rc = 0;
 
     (void)e;
+    srv_watch_event(t->all->server->watch, t, &t->ask->trace, line);
     if (!t->st)
         return;
     if (!t->encoder) {
@@ -252,6 +253,7 @@ static void on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn, 
     rv_err *err = NULL;
 
     (void)chat;
+    srv_watch_over(t->all->server->watch, t);
     if (rc == 0 && t->st)
         rc = tell_end(t, turn, &err);
     else if (rc < 0)
@@ -349,6 +351,7 @@ static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
     struct rv_request old = ask->req;
     ask->req = fresh->ask->req;
     ask->opts = fresh->ask->opts;
+    ask->trace = fresh->ask->trace;
     fresh->ask->req = old;
     parked->st = fresh->st;
     parked->st->self = parked;
@@ -438,6 +441,7 @@ void srv_turns_ask(struct srv_turns *all, struct srv_call *c, struct srv_turn_as
         return;
     }
     ask->who = c->who;
+    ask->trace = srv_watch_trace(c);
     st->on_gone = on_gone;
     n->letter.open = on_ask;
     n->all = all;

@@ -118,6 +118,10 @@ static void unlink_job(struct shell *s, struct work_job *j)
 
 static void end_job(struct shell *s, struct work_job *j)
 {
+    const struct rv_worker_opts *o = s->worker.opts;
+
+    if (o->on_event)
+        o->on_event(o->self_event, j, RV_STR_LIT(""));
     unlink_job(s, j);
     give_back(s, j);
     maybe_end(s);
@@ -147,6 +151,15 @@ static void take_result(struct work_job *j, rv_exec *x)
         rv_work_done(j, rv_run_status_text(status));
     if (j->end == WORK_DONE) /* for the line that people read */
         rv_buf_puts(&j->error, rv_run_status_text(status));
+}
+
+static void on_event(void *self, const struct rv_effect *e, rv_str line)
+{
+    struct work_job *j = self;
+    const struct rv_worker_opts *o = j->worker->opts;
+
+    (void)e;
+    o->on_event(o->self_event, j, line);
 }
 
 static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
@@ -205,6 +218,8 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     x.services = rv_app_services_init_shared(&j->services, &j->app, s->worker.asked);
     x.answer_from_script = x.script != NULL;
     x.observer = (struct rv_observer){.on_over = on_over, .self = j};
+    if (s->worker.opts->on_event)
+        x.observer.on_event = on_event;
     if (j->loaded.agents) {
         x.find_agent = rv_app_find_agent;
         x.find_self = &j->loaded;

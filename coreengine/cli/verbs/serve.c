@@ -24,6 +24,7 @@ static const struct rv_cli_option options[] = {
     {"certificate", 0, "FILE", "serve TLS with this certificate (PEM)", "FILE", false},
     {"certificate-key", 0, "FILE", "its private key (PEM)", "FILE", false},
     {"quiet", 'q', NULL, "print no access log and no progress", NULL, false},
+    {"otlp", 0, "URL", "send spans and metrics to this collector (or OTEL_EXPORTER_OTLP_ENDPOINT)", NULL, false},
     {"quotas", 0, "FILE", RV_CLI_QUOTAS_DOC, "FILE", false},
     /* the settings of coreengine/identity, of which a test says that all of them are here */
     {"require-key", 0, NULL, "ask for a key even when none is set up, also on this machine", NULL, false},
@@ -115,6 +116,15 @@ static void on_ready(void *self, const char *url)
     rv_cli_say("listening on %s\n", url);
 }
 
+static const char *collector(const struct rv_cli *cli)
+{
+    const char *url = rv_cli_value(cli, "otlp");
+
+    if (!url)
+        url = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
+    return url && url[0] ? url : NULL; /* "" overrides the variable */
+}
+
 static int serve(struct rv_cli *cli, rv_err **err)
 {
     const char *capabilities[MAX_CAPABILITIES];
@@ -131,6 +141,9 @@ static int serve(struct rv_cli *cli, rv_err **err)
                                   .capabilities = capabilities,
                                   .model = rv_cli_value(cli, "model"),
                                   .no_worker = rv_cli_flag(cli, "no-worker"),
+                                  .otlp = collector(cli),
+                                  .service = getenv("OTEL_SERVICE_NAME"),
+                                  .semconv = getenv("OTEL_SEMCONV_STABILITY_OPT_IN"),
                                   .on_ready = on_ready,
                                   .say = quiet ? NULL : say};
     int64_t n_left = 0;

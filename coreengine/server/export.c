@@ -1,0 +1,340 @@
+/* What a collector gets: finished spans in batches, and the metrics once a minute, over OTLP. On a lane of its own, so
+ * that a collector that is slow or gone keeps nobody: what does not fit into the queue is lost, and counted. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/model/http/http.h"
+#include "coreengine/server/export.h"
+
+#define MAX_QUEUE     8192 /* spans */
+#define MAX_BATCH     512
+#define MAX_BODY      ((size_t)64 << 20)
+#define MAX_ANSWER    ((size_t)1 << 20)
+#define MAX_TRIES     5
+#define SEND_MS       1000 /* between two looks into the queue */
+#define METRICS_US    INT64_C(60000000)
+#define CONNECT_US    INT64_C(5000000)
+#define TOTAL_US      INT64_C(10000000)
+#define PAUSE_US      INT64_C(1000000) /* before the second try; then twice that, and so on */
+#define MAX_PAUSE_US  INT64_C(60000000)
+#define LAST_WORDS_MS 5000 /* for what is left at the end */
+
+struct srv_export {
+    struct srv_export_opts opts;
+    struct rv_otlp_resource resource;
+    char instance[RV_ID_MAX];
+    pthread_mutex_t lock; /* guards the next three */
+    struct rv_span *queue[MAX_QUEUE];
+    size_t n;
+    int64_t n_lost;
+    struct srv_lane lane; /* what follows is its own */
+    uv_timer_t tick, deadline;
+    rv_http *http;
+    rv_http_call *call; /* NULL: nothing is sent now */
+    rv_buf spans_url, metrics_url, body;
+    const char *url; /* where the body goes; NULL: there is none */
+    size_t n_spans;  /* in the body */
+    int tries, status;
+    int64_t wait_us, metrics_at_us;
+    bool is_ending, is_closed, has_last_metrics;
+};
+
+static void on_tick(uv_timer_t *timer);
+
+static void look_again(struct srv_export *e, uint64_t ms)
+{
+    if (!e->is_closed)
+        uv_timer_start(&e->tick, on_tick, ms, 0);
+}
+
+/* --- an answer --- */
+
+static void on_head(void *self, const struct rv_http_head *head)
+{
+    struct srv_export *e = self;
+    rv_str after = RV_STR_LIT("");
+
+    for (size_t i = 0; i < head->n_headers; i++)
+        if (rv_str_is(head->headers[i].name, "retry-after"))
+            after = head->headers[i].value;
+    e->status = head->status;
+    RV_IGNORE(rv_otlp_again(head->status, after, &e->wait_us), "only the time; it is judged at the end");
+}
+
+static bool on_body(void *self, rv_str bytes)
+{
+    (void)self;
+    (void)bytes;
+    return true;
+}
+
+static void forget_body(struct srv_export *e)
+{
+    rv_buf_clear(&e->body);
+    e->url = NULL;
+    e->tries = 0;
+    e->n_spans = 0;
+}
+
+static void lose(struct srv_export *e, const char *why)
+{
+    RV_LOG(e->opts.log, WARN, "otlp.lost", RV_F_TEXT("url", e->url), RV_F_I64("status", e->status),
+           RV_F_I64("spans", (int64_t)e->n_spans), RV_F_TEXT("error", why));
+    forget_body(e);
+}
+
+static void settle(struct srv_export *e, const char *why)
+{
+    int64_t ignored, pause_us = PAUSE_US << (e->tries > 0 ? e->tries - 1 : 0);
+
+    if (e->status >= 200 && e->status < 300) {
+        forget_body(e);
+        look_again(e, e->is_ending ? 0 : SEND_MS);
+    } else if (e->tries >= MAX_TRIES || !rv_otlp_again(e->status, RV_STR_LIT(""), &ignored)) {
+        lose(e, why);
+        look_again(e, e->is_ending ? 0 : SEND_MS);
+    } else {
+        pause_us = e->wait_us > 0 ? e->wait_us : pause_us;
+        look_again(e, (uint64_t)(pause_us < MAX_PAUSE_US ? pause_us : MAX_PAUSE_US) / 1000);
+    }
+}
+
+static void on_end(void *self, const struct rv_http_end *end)
+{
+    struct srv_export *e = self;
+
+    e->call = NULL;
+    if (end->fault != RV_HTTP_OK && (e->status < 200 || e->status > 299))
+        e->status = 0;
+    settle(e, end->text);
+}
+
+/* --- a request --- */
+
+static void send_body(struct srv_export *e)
+{
+    static const char *const headers[] = {"Content-Type: application/json"};
+    const struct rv_http_request req = {.method = "POST",
+                                        .url = e->url,
+                                        .headers = headers,
+                                        .n_headers = RV_COUNT(headers),
+                                        .body = rv_buf_str(&e->body),
+                                        .connect_us = CONNECT_US,
+                                        .total_us = TOTAL_US,
+                                        .max_body = MAX_ANSWER};
+    const struct rv_http_events events = {.on_head = on_head, .on_body = on_body, .on_end = on_end, .self = e};
+    rv_err *err = NULL;
+
+    e->status = 0;
+    e->wait_us = 0;
+    e->tries++;
+    if (rv_http_start(e->http, &req, &events, &e->call, &err) < 0) {
+        e->tries = MAX_TRIES;
+        e->call = NULL;
+        settle(e, rv_err_text(err));
+        rv_err_free(err);
+    }
+}
+
+static bool take_spans(struct srv_export *e)
+{
+    struct rv_span *batch[MAX_BATCH];
+
+    pthread_mutex_lock(&e->lock);
+    size_t n = e->n < MAX_BATCH ? e->n : MAX_BATCH;
+    memcpy(batch, e->queue, n * sizeof *batch);
+    memmove(e->queue, e->queue + n, (e->n - n) * sizeof *batch);
+    e->n -= n;
+    int64_t n_lost = e->n_lost;
+    e->n_lost = 0;
+    pthread_mutex_unlock(&e->lock);
+    if (n_lost > 0)
+        RV_LOG(e->opts.log, WARN, "otlp.full", RV_F_I64("spans", n_lost));
+    if (n == 0)
+        return false;
+    rv_otlp_write_spans(&e->resource, batch, n, &e->body);
+    for (size_t i = 0; i < n; i++)
+        rv_span_free(batch[i]);
+    e->n_spans = n;
+    e->url = rv_buf_cstr(&e->spans_url);
+    return true;
+}
+
+static bool take_metrics(struct srv_export *e)
+{
+    int64_t now_us = srv_now_us();
+
+    if (e->is_ending ? e->has_last_metrics : now_us < e->metrics_at_us)
+        return false;
+    e->has_last_metrics = e->is_ending;
+    e->metrics_at_us = now_us + METRICS_US;
+    e->opts.write_metrics(e->opts.self, &e->resource, &e->body);
+    e->url = rv_buf_cstr(&e->metrics_url);
+    return true;
+}
+
+static void close_lane(struct srv_export *e)
+{
+    if (e->is_closed)
+        return;
+    e->is_closed = true;
+    rv_http_free(e->http); /* cancels what is under way */
+    uv_close((uv_handle_t *)&e->tick, NULL);
+    uv_close((uv_handle_t *)&e->deadline, NULL);
+    srv_lane_close(&e->lane);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct srv_export *e = timer->data;
+
+    if (e->call)
+        return;
+    if (!e->url && !take_spans(e) && !take_metrics(e)) {
+        if (e->is_ending)
+            close_lane(e);
+        else
+            look_again(e, SEND_MS);
+    } else if (e->body.rc < 0) {
+        lose(e, "it is too large, or there is no memory for it");
+        look_again(e, SEND_MS);
+    } else {
+        send_body(e);
+    }
+}
+
+/* --- the end --- */
+
+static void on_deadline(uv_timer_t *timer)
+{
+    struct srv_export *e = timer->data;
+
+    close_lane(e);
+    if (e->url)
+        lose(e, "the server ends");
+}
+
+struct bye {
+    struct srv_letter letter;
+    struct srv_export *e;
+};
+
+static void on_bye(struct srv_letter *l)
+{
+    struct srv_export *e = ((struct bye *)l)->e;
+
+    e->is_ending = true;
+    uv_timer_start(&e->deadline, on_deadline, LAST_WORDS_MS, 0);
+    look_again(e, 0);
+    free(l);
+}
+
+static void say_bye(struct srv_export *e)
+{
+    struct bye *bye = calloc(1, sizeof *bye);
+
+    if (!bye)
+        abort(); /* without this letter the process would not end */
+    bye->letter.open = on_bye;
+    bye->e = e;
+    srv_lane_post(&e->lane, &bye->letter);
+    srv_lane_join(&e->lane);
+}
+
+void srv_export_free(struct srv_export *e)
+{
+    if (!e)
+        return;
+    if (e->lane.has_thread)
+        say_bye(e);
+    else
+        close_lane(e); /* it never ran */
+    srv_lane_fini(&e->lane);
+    for (size_t i = 0; i < e->n; i++)
+        rv_span_free(e->queue[i]);
+    rv_buf_fini(&e->spans_url);
+    rv_buf_fini(&e->metrics_url);
+    rv_buf_fini(&e->body);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+/* --- the beginning --- */
+
+static int check_url(const char *url, rv_err **err)
+{
+    if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0)
+        return 0;
+    int rc = RV_FAIL(err, RV_E_INVALID, "--otlp %s: write the address of a collector, http:// or https://", url);
+    rv_err_hint(err, "for example http://127.0.0.1:4318; /v1/traces and /v1/metrics are added to it");
+    return rc;
+}
+
+static void make_urls(struct srv_export *e)
+{
+    size_t len = strlen(e->opts.url);
+
+    while (len > 0 && e->opts.url[len - 1] == '/')
+        len--;
+    rv_buf_init(&e->spans_url, 8192);
+    rv_buf_init(&e->metrics_url, 8192);
+    rv_buf_init(&e->body, MAX_BODY);
+    rv_buf_printf(&e->spans_url, "%.*s/v1/traces", (int)len, e->opts.url);
+    rv_buf_printf(&e->metrics_url, "%.*s/v1/metrics", (int)len, e->opts.url);
+}
+
+static void init_timers(struct srv_export *e)
+{
+    uv_timer_init(e->lane.loop, &e->tick);
+    uv_timer_init(e->lane.loop, &e->deadline);
+    e->tick.data = e->deadline.data = e;
+    look_again(e, SEND_MS);
+}
+
+int srv_export_new(const struct srv_export_opts *opts, struct srv_export **out, rv_err **err)
+{
+    int rc = check_url(opts->url, err);
+    struct srv_export *e = rc == 0 ? calloc(1, sizeof *e) : NULL;
+
+    if (rc < 0)
+        return rc;
+    if (!e)
+        return RV_FAIL(err, RV_E_NOMEM, "send spans");
+    rc = srv_lane_open(&e->lane, err);
+    if (rc < 0) {
+        free(e);
+        return rc;
+    }
+    pthread_mutex_init(&e->lock, NULL);
+    e->opts = *opts;
+    rv_id_make(rv_rand_system(), "", e->instance);
+    e->resource = (struct rv_otlp_resource){
+        .service = opts->service ? opts->service : "reeve", .version = rv_version(), .instance = e->instance};
+    e->metrics_at_us = srv_now_us() + METRICS_US;
+    make_urls(e);
+    init_timers(e);
+    const struct rv_http_opts http = {.loop = e->lane.loop, .runs_on = true, .max_connections = 1, .log = opts->log};
+    rc = rv_http_new(&http, &e->http, err);
+    if (rc == 0)
+        rc = srv_lane_go(&e->lane, err);
+    if (rc < 0) {
+        srv_export_free(e);
+        return RV_WRAP(err, rc, "send spans to %s", opts->url);
+    }
+    *out = e;
+    return 0;
+}
+
+void srv_export_span(struct srv_export *e, struct rv_span *span)
+{
+    pthread_mutex_lock(&e->lock);
+    if (e->n < MAX_QUEUE) {
+        e->queue[e->n++] = span;
+        span = NULL;
+    } else {
+        e->n_lost++;
+    }
+    pthread_mutex_unlock(&e->lock);
+    rv_span_free(span);
+}

@@ -1,0 +1,282 @@
+/* What monitoring is told of the runs of this process: each thread that drives runs hands their events over, and
+ * `GET /metrics` writes what was counted. Behind one lock, which is held for a short time only. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/server/export.h"
+
+#define MAX_CALLS 256 /* calls of models of one run that are under way; the model of further ones is unknown */
+#define MAX_EVENT ((size_t)64 << 20)
+
+struct call {           /* of a model, that is under way */
+    char *path, *model; /* owned */
+    int64_t id;
+};
+struct watched { /* a run that is driven here */
+    struct watched *next;
+    const void *key;
+    char *pipeline; /* owned; NULL: unknown */
+    int64_t start_us;
+    struct call *calls; /* owned */
+    size_t n_calls, cap_calls;
+    rv_run_trace *trace; /* owned; NULL: none is wanted, or it has not begun */
+};
+struct srv_watch {
+    pthread_mutex_t lock; /* guards what follows */
+    rv_metrics *metrics;
+    struct watched *runs;
+    enum rv_semconv names;        /* as the next one: does not change */
+    struct srv_export *collector; /* NULL: none */
+};
+
+/* --- to the collector --- */
+
+static void write_metrics(void *self, const struct rv_otlp_resource *resource, rv_buf *out)
+{
+    struct srv_watch *w = self;
+
+    pthread_mutex_lock(&w->lock);
+    rv_otlp_write_metrics(resource, w->metrics, srv_now_us(), out);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void on_span(void *self, struct rv_span *span)
+{
+    struct srv_watch *w = self;
+
+    srv_export_span(w->collector, span);
+}
+
+struct srv_trace srv_watch_trace(const struct srv_call *c)
+{
+    struct srv_trace t = {.is_trusted = c->who.level != RV_LEVEL_USER};
+    rv_str text;
+
+    if (!rv_httpd_field(c->req, "traceparent", &text, NULL) || !rv_traceparent_read(text, &t.caller))
+        t.caller = (struct rv_trace_context){.flags = 0};
+    return t;
+}
+
+static void begin_trace(struct srv_watch *w, struct watched *r, const struct srv_trace *trace, const char *run)
+{
+    struct rv_run_trace_opts opts = {
+        .names = w->names, .rand = rv_rand_system(), .run = run, .ended = on_span, .self = w};
+
+    rv_run_trace_free(r->trace);
+    r->trace = NULL;
+    if (trace && trace->is_trusted) {
+        opts.parent = trace->caller;
+        opts.parent_is_remote = true;
+    } else if (trace) {
+        opts.link = trace->caller;
+    }
+    rv_err *err = NULL;
+    if (w->collector && rv_run_trace_new(&opts, &r->trace, &err) < 0)
+        rv_err_free(err); /* a run without spans rather than none */
+}
+
+static int open_collector(struct srv_watch *w, const struct rv_server_opts *opts, rv_err **err)
+{
+    const struct srv_export_opts to = {
+        .url = opts->otlp, .service = opts->service, .log = opts->app->log, .write_metrics = write_metrics, .self = w};
+
+    return opts->otlp ? srv_export_new(&to, &w->collector, err) : 0;
+}
+
+int srv_watch_new(const struct rv_server_opts *opts, struct srv_watch **out, rv_err **err)
+{
+    struct srv_watch *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return RV_FAIL(err, RV_E_NOMEM, "make room for metrics");
+    pthread_mutex_init(&w->lock, NULL);
+    w->names = rv_semconv_of(opts->semconv);
+    int rc = rv_metrics_new(w->names, srv_now_us(), &w->metrics, err);
+    if (rc == 0)
+        rc = open_collector(w, opts, err);
+    if (rc < 0)
+        srv_watch_free(w);
+    else
+        *out = w;
+    return rc;
+}
+
+/* --- runs that are driven here --- */
+
+static void free_call(struct call *c)
+{
+    free(c->path);
+    free(c->model);
+}
+
+static void free_watched(struct watched *r)
+{
+    for (size_t i = 0; i < r->n_calls; i++)
+        free_call(&r->calls[i]);
+    free(r->calls);
+    if (r->trace)
+        rv_run_trace_end(r->trace, srv_now_us());
+    rv_run_trace_free(r->trace);
+    free(r->pipeline);
+    free(r);
+}
+
+static struct watched *find(struct srv_watch *w, const void *key)
+{
+    struct watched *r = w->runs;
+
+    while (r && r->key != key)
+        r = r->next;
+    if (!r && (r = calloc(1, sizeof *r))) {
+        r->key = key;
+        r->next = w->runs;
+        w->runs = r;
+    }
+    return r;
+}
+
+static const char *text_of(json_object *event, const char *member)
+{
+    const char *text = NULL;
+
+    return rv_json_get_text(event, member, &text) ? text : "";
+}
+
+static struct call *find_call(struct watched *r, json_object *event)
+{
+    int64_t id = 0;
+
+    if (!rv_json_get_int(event, "call_id", &id))
+        return NULL;
+    for (size_t i = 0; i < r->n_calls; i++)
+        if (r->calls[i].id == id && strcmp(r->calls[i].path, text_of(event, "path")) == 0)
+            return &r->calls[i];
+    return NULL;
+}
+
+static void drop_call(struct watched *r, struct call *c)
+{
+    free_call(c);
+    *c = r->calls[--r->n_calls];
+}
+
+static void note_call(struct watched *r, json_object *event)
+{
+    struct call *old = find_call(r, event); /* another attempt */
+    struct call c = {.id = 0};
+
+    if (old)
+        drop_call(r, old);
+    if (r->n_calls >= MAX_CALLS || !rv_json_get_int(event, "call_id", &c.id) ||
+        !rv_has_room(&r->calls, &r->cap_calls, r->n_calls + 1, sizeof c))
+        return;
+    c.path = rv_str_dup(rv_str_of(text_of(event, "path")));
+    c.model = rv_str_dup(rv_str_of(text_of(event, "model")));
+    if (c.path && c.model)
+        r->calls[r->n_calls++] = c;
+    else
+        free_call(&c);
+}
+
+static void note_start(struct watched *r, json_object *event)
+{
+    free(r->pipeline);
+    r->pipeline = rv_str_dup(rv_str_of(text_of(event, "pipeline")));
+    if (rv_time_parse(rv_str_of(text_of(event, "time")), &r->start_us, NULL) < 0)
+        r->start_us = 0;
+}
+
+static void take(struct srv_watch *w, struct watched *r, const struct srv_trace *trace, json_object *event, rv_str line)
+{
+    const char *type = text_of(event, "type");
+    struct call *call = NULL;
+
+    if (strcmp(type, "pipeline_started") == 0) {
+        note_start(r, event);
+        begin_trace(w, r, trace, text_of(event, "envelope_id"));
+    } else if (strcmp(type, "llm_call_start") == 0) {
+        note_call(r, event);
+    } else if (strcmp(type, "llm_result") == 0) {
+        call = find_call(r, event);
+    }
+    const struct rv_metrics_run run = {
+        .pipeline = r->pipeline ? r->pipeline : "", .model = call ? call->model : NULL, .start_us = r->start_us};
+    rv_metrics_event(w->metrics, &run, line);
+    if (call)
+        drop_call(r, call);
+    if (r->trace)
+        rv_run_trace_event(r->trace, line);
+}
+
+void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, rv_str line)
+{
+    const struct rv_json_opts opts = {.max_bytes = MAX_EVENT};
+    json_object *event = NULL;
+
+    if (rv_json_parse(line, &opts, &event, NULL) < 0) /* of an engine that is wrong; its run goes on */
+        return;
+    pthread_mutex_lock(&w->lock);
+    struct watched *r = find(w, key);
+    if (r)
+        take(w, r, trace, event, line);
+    pthread_mutex_unlock(&w->lock);
+    json_object_put(event);
+}
+
+void srv_watch_over(struct srv_watch *w, const void *key)
+{
+    pthread_mutex_lock(&w->lock);
+    struct watched **at = &w->runs;
+    while (*at && (*at)->key != key)
+        at = &(*at)->next;
+    struct watched *r = *at;
+    if (r)
+        *at = r->next;
+    pthread_mutex_unlock(&w->lock);
+    if (r)
+        free_watched(r);
+}
+
+void srv_watch_free(struct srv_watch *w)
+{
+    if (!w)
+        return;
+    for (struct watched *r = w->runs, *next; r; r = next) {
+        next = r->next;
+        free_watched(r);
+    }
+    srv_export_free(w->collector);
+    rv_metrics_free(w->metrics);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+/* --- requests --- */
+
+void srv_watch_request(struct srv_watch *w, const struct rv_httpd_access *a)
+{
+    char status[16] = "";
+
+    if (a->status > 0)
+        snprintf(status, sizeof status, "%d", a->status);
+    const char *const labels[] = {a->method[0] ? a->method : "_OTHER", a->route ? a->route : "", status};
+    pthread_mutex_lock(&w->lock);
+    rv_metrics_add(w->metrics, RV_METRIC_HTTP_TIME, labels, (double)a->took_us / 1e6);
+    pthread_mutex_unlock(&w->lock);
+}
+
+int srv_metrics(struct srv_call *c, rv_err **err)
+{
+    struct srv_watch *w = c->server->watch;
+    rv_str accept = RV_STR_LIT("");
+
+    (void)err;
+    bool is_open = rv_httpd_field(c->req, "accept", &accept, NULL) && rv_metrics_wants_open(accept);
+    c->status = 200;
+    c->type = is_open ? RV_OPENMETRICS_TYPE : RV_PROMETHEUS_TYPE;
+    pthread_mutex_lock(&w->lock);
+    rv_metrics_write_text(w->metrics, is_open, &c->out);
+    pthread_mutex_unlock(&w->lock);
+    return 0;
+}
