@@ -12,6 +12,7 @@
 #define MAX_DAYS       36500
 #define MAX_COUNT      1000000000
 #define DAY_US         INT64_C(86400000000)
+#define KEYS_KEPT_US   INT64_C(7776000000000) /* of API keys that are revoked or expired: 90 days */
 #define MAX_LIST_BYTES ((size_t)256 << 20)
 #define AT_ONCE        ((size_t)200)  /* runs that one transaction deletes at most */
 #define SLICE_US       INT64_C(10000) /* for so long, where others wait meanwhile: short enough that they ask often */
@@ -228,6 +229,9 @@ void rv_retention_write_reference(rv_buf *b)
     rv_keys_write_markdown(file_keys, RV_COUNT(file_keys), b);
     rv_buf_puts(b, "\n## A rule\n\n");
     rv_keys_write_markdown(rule_keys, RV_COUNT(rule_keys), b);
+    rv_buf_puts(
+        b, "\n`reeve gc` also forgets logins that are over and [API keys](identity.md) that were revoked or expired\n"
+           "more than 90 days ago, unless `--user` names one user.\n");
     rv_buf_puts(b, "\n`reeve schema retention` prints the JSON Schema of the file, for editors.\n");
 }
 
@@ -360,6 +364,8 @@ int rv_app_gc(const struct rv_app_gc_opts *opts, struct rv_app_gc *out, rv_err *
         rc = delete_all(out, err);
     if (rc == 0 && !opts->dry_run) /* counters of quotas that are over */
         rc = rv_store_prune_usage(opts->store, out->now_us - RV_USAGE_KEPT_US, out->now_us, 100000, NULL, err);
+    if (rc == 0 && !opts->dry_run && !opts->scope.user)
+        rc = rv_store_prune_api_keys(opts->store, out->now_us - KEYS_KEPT_US, out->now_us, NULL, err);
     if (rc == 0 && !opts->dry_run)
         rc = rv_store_sweep(opts->store, out->now_us, opts->grace_us, &out->freed_bytes, err);
     if (rc < 0)

@@ -55,7 +55,8 @@ struct rv_app_gc {
     int64_t freed_bytes;
 };
 /** Delete the runs that the rules do not keep and those of deleted sessions, 200 in a transaction, then what nothing
- *  refers to. A run that a process runs stays. What was deleted before a failure stays deleted. */
+ *  refers to, logins that are over, and API keys that were revoked or expired 90 days ago (not of one user only). A run
+ * that a process runs stays. What was deleted before a failure stays deleted. */
 RV_MUST_CHECK int rv_app_gc(const struct rv_app_gc_opts *opts, struct rv_app_gc *out, rv_err **err);
 void rv_app_gc_fini(struct rv_app_gc *c);
 

@@ -45,6 +45,7 @@ struct rv_app_submit {
 struct rv_app_submitted {
     char run[RV_STORE_MAX_ID + 1]; /* the new run, or the one that was submitted before */
     bool is_new;
+    int64_t again_us; /* after RV_E_QUOTA: when the quota may allow it; 0: never */
 };
 /** Keep a new run and enqueue it, in one transaction, after rv_app_run_open(): no process owns it until a worker takes
  * it. Errors as of rv_app_run_keep() and rv_store_enqueue(). */

@@ -213,9 +213,18 @@ static int start(struct srv_call *c, const char *name, struct rv_app_submitted *
     return rc;
 }
 
+/* In the words of the store, without what was tried. */
+static void refuse_quota(struct srv_call *c, const rv_err *err, int64_t again_us)
+{
+    while (rv_err_cause(err))
+        err = rv_err_cause(err);
+    c->is_refused = true;
+    rv_refuse_quota(&c->no, rv_err_text(err), again_us, srv_now_us());
+}
+
 int srv_runs_post(struct srv_call *c, rv_err **err)
 {
-    struct rv_app_submitted done;
+    struct rv_app_submitted done = {.is_new = false};
     struct srv_follow_ask *f;
     const char *name = NULL;
     bool waits = false, streams = false;
@@ -224,6 +233,8 @@ int srv_runs_post(struct srv_call *c, rv_err **err)
     if (!rv_json_get_text(c->body, "pipeline", &name))
         return RV_FAIL(err, RV_E_INVALID, "the body needs \"pipeline\", the name of a pipeline of the server");
     int rc = start(c, name, &done, err);
+    if (rc == RV_E_QUOTA)
+        refuse_quota(c, *err, done.again_us);
     if (rc < 0)
         return rc;
     rv_buf_printf(&place, "/runs/%s", done.run);

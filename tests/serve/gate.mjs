@@ -83,6 +83,33 @@ equal([last.status, Number(last.headers.get('retry-after')) > 0], [429, true], '
 equal((await call(server, 'GET', '/sessions', undefined, bearer(ben))).status, 200, 'of one do not keep another')
 equal(await server.stop(), 0, 'it ends as it should')
 
+// --- quotas
+const quotas = file('quotas.yaml', 'default: free\nplans:\n  free:\n    quotas:\n      runs: {day: 1}\n')
+server = await serve('quotas.db', [...args, '--quotas', quotas])
+const hi = {pipeline: 'hooks', input: 'hi', wait: true}
+equal((await call(server, 'POST', '/runs', hi)).status, 200, 'a run that fits')
+const over = await call(server, 'POST', '/runs', hi)
+equal([over.status, over.json.code], [429, 'quota_exceeded'], 'one that does not', over.text)
+const wait = Number(over.headers.get('retry-after'))
+check(wait > 0 && wait <= 86400, 'it says when it will', String(wait))
+equal(await server.stop(), 0, 'it ends as it should')
+
+// --- upkeep forgets keys that were revoked long ago
+const old = JSON.parse(command('keys', 'create', '--json', '--store', store, '--user', 'cy').out)
+const young = JSON.parse(command('keys', 'create', '--json', '--store', store, '--user', 'cy').out)
+for (const k of [old, young]) command('keys', 'revoke', k.id, '--store', store)
+const {DatabaseSync} = await import('node:sqlite')
+const db = new DatabaseSync(store)
+const day = 86400e6
+db.prepare('UPDATE api_keys SET revoked_us = ? WHERE id = ?').run(Date.now() * 1000 - 91 * day, old.id)
+db.prepare('UPDATE api_keys SET revoked_us = ? WHERE id = ?').run(Date.now() * 1000 - 89 * day, young.id)
+const known = () => db.prepare('SELECT id FROM api_keys').all().map((r) => r.id)
+equal(command('gc', '--dry-run', '--store', store).status, 0, 'a dry run')
+check(known().includes(old.id), 'deletes nothing')
+equal(command('gc', '--store', store).status, 0, 'reeve gc')
+equal([known().includes(old.id), known().includes(young.id)], [false, true], 'forgets the old one only')
+db.close()
+
 // --- all settings of the gate are options
 const help = command('serve', '--help').out
 const settings = readFileSync(`${root}/coreengine/identity/settings.c`, 'utf8').matchAll(/^ {4}\{"([a-z-]+)", "REEVE_/gm)

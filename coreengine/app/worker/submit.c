@@ -275,6 +275,7 @@ int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct r
     if (rc == 0)
         rc = submit_whole(run, env, how, &needs, out, err);
     rv_needs_fini(&needs);
+    out->again_us = rc == RV_E_QUOTA ? run->state->limits.again_us : 0;
     return rc < 0 ? RV_WRAP(err, rc, "submit the run") : 0;
 }
 
