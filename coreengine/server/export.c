@@ -1,5 +1,5 @@
 /* What a collector gets: finished spans in batches, and the metrics once a minute, over OTLP. On a lane of its own, so
- * that a collector that is slow or gone keeps nobody: what does not fit into the queue is lost, and counted. */
+ * that no run waits for a collector that is slow or gone: what does not fit into the queue is lost, and counted. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
