@@ -70,18 +70,14 @@ static const char *from_context(const rv_visit *v, rv_str word)
 static int add_word(json_object *properties, json_object *required, rv_str word, rv_err **err)
 {
     char name[128];
-    json_object *type = json_object_new_object();
 
-    if (word.len >= sizeof name) {
-        json_object_put(type);
+    if (word.len >= sizeof name)
         return RV_FAIL(err, RV_E_LIMIT, "a word in braces of a uri has more than %zu bytes", sizeof name - 1);
-    }
     memcpy(name, word.ptr, word.len);
     name[word.len] = '\0';
-    if (json_object_object_get_ex(properties, name, NULL)) {
-        json_object_put(type);
+    if (json_object_object_get_ex(properties, name, NULL))
         return 0;
-    }
+    json_object *type = json_object_new_object();
     int rc = rv_json_set_take(properties, name, type, err);
     if (rc == 0)
         rc = rv_json_set_text(type, "type", "string", err);

@@ -171,7 +171,7 @@ void rv_app_chat_close(struct rv_app_chat *c);
 /* One more chat with what c has open, for a front with many users: each has a seat. */
 typedef struct rv_app_seat rv_app_seat;
 struct rv_app_seat_opts {
-    struct rv_store_scope scope; /* for whom; copied. user NULL: nobody */
+    struct rv_store_scope scope; /* for whom; copied. user NULL: no user */
     const char *session, *agent; /* as rv_app_chat_enter() takes them */
     struct rv_chat_opts chat;    /* names, model, sections, callbacks: what they point to lives as long as the seat */
 };

@@ -88,8 +88,8 @@ struct rv_protocol_at {
 /* Each appends to out what the client is to be told now, which may be nothing. On failure nothing is appended, and the
  * stream can only be ended. RV_E_NOMEM, RV_E_LIMIT (out is full), RV_E_INVALID (an event that cannot be read). After
  * the end nothing is appended any more. */
-/** The stream begins. Of a run that goes on in a new stream, what happened before is handed over first: nothing of it
- * is appended, and its tool calls are known to the client, so that only their results follow. */
+/** The stream begins. Of a run that goes on in a new stream, what happened before is handed over first: that is not
+ * appended, and its tool calls are known to the client, so that only their results follow. */
 RV_MUST_CHECK int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
 /** line: an event of docs/reference/events.md, or a line of deltas of that page. */
 RV_MUST_CHECK int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out,

@@ -118,7 +118,7 @@ struct rv_protocol {
     const char *responding; /* REMLIGHT: the asked agent that spoke last; NULL: none */
 };
 
-/* frame.c: blocks, and texts within them */
+/* block.c */
 void proto_block(rv_protocol *p, const char *event); /* event NULL: the block has no name; "data: " follows */
 void proto_block_end(rv_protocol *p);
 void proto_line(rv_protocol *p, const char *data);                    /* a whole block that is not JSON */

@@ -27,12 +27,19 @@ struct follow {
     size_t sent;
     bool is_over; /* no more comes */
 };
+struct order {
+    struct srv_letter letter;
+    struct srv_follows *all;
+};
+
 struct srv_follows {
     struct srv_lane lane;
     struct srv_server *server;
     rv_store *store;
     uv_timer_t timer;
     struct follow *first;
+    struct order stop; /* told without memory: without it the process would not end */
+    atomic_bool is_stopped;
 };
 
 struct note {
@@ -310,8 +317,7 @@ int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err
 
 static void on_stop(struct srv_letter *l)
 {
-    struct note *n = (struct note *)l;
-    struct srv_follows *all = n->all;
+    struct srv_follows *all = ((struct order *)l)->all;
 
     while (all->first)
         end_follow(all->first);
@@ -319,18 +325,15 @@ static void on_stop(struct srv_letter *l)
         uv_close((uv_handle_t *)&all->timer, NULL);
         srv_lane_close(&all->lane);
     }
-    free(n);
 }
 
 void srv_follows_stop(struct srv_follows *all)
 {
-    struct note *n = calloc(1, sizeof *n);
-
-    if (!n)
-        abort(); /* without this letter the process would not end */
-    n->letter.open = on_stop;
-    n->all = all;
-    srv_lane_post(&all->lane, &n->letter);
+    if (atomic_exchange(&all->is_stopped, true))
+        return;
+    all->stop.letter.open = on_stop;
+    all->stop.all = all;
+    srv_lane_post(&all->lane, &all->stop.letter);
 }
 
 void srv_follows_free(struct srv_follows *all)

@@ -25,6 +25,13 @@ struct turn {
     char interrupt_id[RV_STORE_MAX_ID + 1];
     bool has_begun; /* the head was sent, or will be */
 };
+/* A letter that is under way once at most. */
+struct order {
+    struct srv_letter letter;
+    struct srv_turns *all;
+    atomic_bool is_posted;
+};
+
 struct srv_turns {
     struct srv_lane lane;
     struct srv_server *server;
@@ -33,6 +40,7 @@ struct srv_turns {
     struct turn *turns; /* newest first */
     size_t n_parked;
     bool is_draining;
+    struct order drain, stop; /* told without memory: without them the process would not end */
 };
 
 /* --- the letters --- */
@@ -361,12 +369,12 @@ static int start(struct turn *t, struct turn **failed, rv_err **err)
 
     *failed = t;
     if (find(t->all, a, false) != NULL) {
-        int rc = RV_FAIL(err, RV_E_STATE, "a turn of this session is under way");
+        int rc = RV_FAIL(err, RV_E_STATE, "the session has a turn under way");
         rv_err_hint(err, "wait for its end, or cancel its run");
         return rc;
     }
     if (a->req.n_answers > 0 && !parked) {
-        int rc = RV_FAIL(err, RV_E_STATE, "no turn of this session waits here for an answer");
+        int rc = RV_FAIL(err, RV_E_STATE, "the session has no turn that waits for an answer here");
         rv_err_hint(err, "POST /runs/{id}/answer answers a run that waits in the store");
         return rc;
     }
@@ -469,9 +477,10 @@ int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err)
 
 static void on_drain(struct srv_letter *l)
 {
-    struct note *n = (struct note *)l;
-    struct srv_turns *all = n->all;
+    struct order *o = (struct order *)l;
+    struct srv_turns *all = o->all;
 
+    atomic_store(&o->is_posted, false);
     all->is_draining = true;
     for (struct turn *t = all->turns, *next; t; t = next) {
         next = t->next;
@@ -479,37 +488,34 @@ static void on_drain(struct srv_letter *l)
             end_turn(t);
     }
     maybe_close(all);
-    free(n);
 }
 
 static void on_stop(struct srv_letter *l)
 {
-    struct note *n = (struct note *)l;
+    struct order *o = (struct order *)l;
 
-    for (struct turn *t = n->all->turns; t; t = t->next)
+    atomic_store(&o->is_posted, false);
+    for (struct turn *t = o->all->turns; t; t = t->next)
         rv_chat_cancel(rv_app_seat_chat(t->seat));
-    free(n);
 }
 
-static void tell_lane(struct srv_turns *all, void (*open)(struct srv_letter *l))
+static void tell_lane(struct srv_turns *all, struct order *o, void (*open)(struct srv_letter *l))
 {
-    struct note *n = calloc(1, sizeof *n);
-
-    if (!n)
-        abort(); /* without this letter the process would not end */
-    n->letter.open = open;
-    n->all = all;
-    srv_lane_post(&all->lane, &n->letter);
+    if (atomic_exchange(&o->is_posted, true))
+        return;
+    o->letter.open = open;
+    o->all = all;
+    srv_lane_post(&all->lane, &o->letter);
 }
 
 void srv_turns_drain(struct srv_turns *all)
 {
-    tell_lane(all, on_drain);
+    tell_lane(all, &all->drain, on_drain);
 }
 
 void srv_turns_stop(struct srv_turns *all)
 {
-    tell_lane(all, on_stop);
+    tell_lane(all, &all->stop, on_stop);
 }
 
 void srv_turns_free(struct srv_turns *all)

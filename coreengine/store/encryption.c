@@ -9,37 +9,6 @@
 
 #define ALGORITHM "AES-256-GCM"
 
-const char *rv_encryption_mode_text(enum rv_encryption_mode mode)
-{
-#define X(name, text, meaning) text,
-    static const char *const texts[] = {RV_ENCRYPTION_MODES(X)};
-#undef X
-    return texts[mode];
-}
-
-int rv_encryption_mode_of(rv_str text, enum rv_encryption_mode *out, rv_err **err)
-{
-    rv_buf words = RV_BUF_INIT(200);
-
-    for (int i = RV_ENCRYPTION_NONE + 1; i < RV_N_ENCRYPTION_MODES; i++) {
-        if (rv_str_is(text, rv_encryption_mode_text((enum rv_encryption_mode)i))) {
-            *out = (enum rv_encryption_mode)i;
-            rv_buf_fini(&words);
-            return 0;
-        }
-        rv_buf_printf(&words, "%s%s", words.len ? ", " : "", rv_encryption_mode_text((enum rv_encryption_mode)i));
-    }
-    rv_str shown = rv_utf8_cut(text, 40);
-    if (rv_str_is(text, "sealed"))
-        RV_FAIL(err, RV_E_INVALID,
-                "the mode of encryption \"sealed\" is not supported: the engine has no key of the tenant");
-    else
-        RV_FAIL(err, RV_E_INVALID, "unknown mode of encryption \"%.*s\"", RV_STR_ARG(shown));
-    rv_err_hint(err, "modes: %s", rv_buf_cstr(&words));
-    rv_buf_fini(&words);
-    return RV_E_INVALID;
-}
-
 /* --- Setting a mode --- */
 
 struct fresh {

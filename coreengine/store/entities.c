@@ -34,7 +34,7 @@ static int dup_text(rv_str text, char **out)
     return text.ptr && !*out ? RV_E_NOMEM : 0;
 }
 
-/* In place; a text that is no list or object stays a text, which is read as what it contains. */
+/* In place; a text that is neither a list nor an object stays a text, which is read as what it contains. */
 static int decrypt_fields(struct sql_store *st, const struct rv_kind *kind, const struct rv_place *at,
                           json_object *fields, rv_err **err)
 {

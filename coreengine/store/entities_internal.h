@@ -36,7 +36,7 @@ RV_MUST_CHECK int rv_entity_put(struct sql_store *st, const struct rv_store_scop
                                 const struct rv_entity_given *g, int64_t now_us, json_object *out, rv_err **err);
 
 /* --- entity_rows.c --- */
-/** Where the texts of a row are that is no message. */
+/** Where the texts of a row are, unless it is a message. */
 struct rv_place rv_entity_place(const struct rv_kind *kind, const char *tenant, const char *user, const char *id);
 /** The statement that reads a row by its key, bound. */
 rv_sql_stmt *rv_entity_use(struct sql_store *st, const struct rv_kind *kind, int64_t row);

@@ -34,10 +34,10 @@
     /* The first statement of each transaction that writes: see postgres_transaction.c. */                             \
     X(COUNT_FIRST, "WITH u AS (INSERT INTO handles (id, epoch, n, seen_us) VALUES (?1, ?2, 1, " RV_PG_NOW_US ")"       \
                    " RETURNING n) SELECT n, set_config('lock_timeout', ?3, true),"                                     \
-                   " set_config('statement_timeout', ?4, true) FROM u")                                                \
+                   " set_config('statement_timeout', ?4, true), " RV_PG_RULES " FROM u")                               \
     X(COUNT_WRITE, "WITH u AS (UPDATE handles SET n = n + 1, seen_us = " RV_PG_NOW_US                                  \
                    " WHERE id = ?1 AND epoch = ?2 RETURNING n) SELECT 1 / (SELECT count(*) FROM u),"                   \
-                   " set_config('lock_timeout', ?3, true), set_config('statement_timeout', ?4, true)")                 \
+                   " set_config('lock_timeout', ?3, true), set_config('statement_timeout', ?4, true), " RV_PG_RULES)   \
     X(DO_NOT_WAIT, "SELECT set_config('synchronous_commit', 'off', true)")                                             \
     X(TELL, "SELECT pg_notify(current_schema(), '')")                                                                  \
     X(FORGET_HANDLE, "WITH u AS (DELETE FROM handles WHERE id = ?1)"                                                   \
@@ -47,6 +47,7 @@
             " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND c.relkind = 'r'")   \
     X(NO_LIMITS, "SELECT set_config('statement_timeout', '0', true),"                                                  \
                  " set_config('idle_in_transaction_session_timeout', '0', true)")
+#define RV_PG_RULES  "(SELECT value FROM counters WHERE name = 'encryption')"
 #define RV_PG_NOW_US "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
 enum pg_id {
     PG_BEFORE_FIRST = SQL_N_STATEMENTS - 1,
@@ -87,6 +88,7 @@ struct pg_sent {
     const char *what;               /* for its failure; NULL: a failure does not matter */
     struct postgres_stmt *prepares; /* not NULL: the preparation of that statement */
     bool is_sync, is_asked;
+    bool counts; /* a write begins: its last column is the version of what is encrypted */
 };
 #define RV_PG_MAX_SENT  256
 #define RV_PG_MAX_BYTES ((size_t)1 << 20) /* queued before they are sent and their answers read */

@@ -150,6 +150,18 @@ static bool is_fine(ExecStatusType status)
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_PIPELINE_SYNC;
 }
 
+/* The last column of what begins a write, and one. */
+static int64_t version_in(struct postgres *st, PGresult *res)
+{
+    int column = st->pq->nfields(res) - 1;
+    uint64_t number;
+
+    if (column < 0 || st->pq->ntuples(res) != 1 || st->pq->getlength(res, 0, column) != (int)sizeof number)
+        return 0;
+    memcpy(&number, st->pq->getvalue(res, 0, column), sizeof number);
+    return (int64_t)be64toh(number) + 1;
+}
+
 /* One result of the entry. false: the connection is lost. */
 static bool take_result(struct reading *r, struct pg_sent *sent, PGresult *res)
 {
@@ -157,6 +169,8 @@ static bool take_result(struct reading *r, struct pg_sent *sent, PGresult *res)
     ExecStatusType status = st->pq->resultStatus(res);
 
     if (is_fine(status)) {
+        if (sent->counts)
+            st->base.rules = version_in(st, res);
         if (!sent->is_asked) {
             st->pq->clear(res);
             return true;

@@ -185,6 +185,7 @@ void rv_pg_abandon(struct postgres *st)
     bool was_open = st->transaction != PG_IDLE;
 
     st->transaction = PG_IDLE;
+    st->base.rules = 0;
     st->is_spoilt = st->is_first = st->is_patient = st->tells = st->is_losable = false;
     if (!st->conn || !was_open)
         return;
@@ -234,6 +235,8 @@ static int count_write(struct postgres *st, const char *what, rv_err **err)
     rv_sql_text(stmt, 3, lock);
     rv_sql_text(stmt, 4, statement);
     int rc = rv_pg_send(st, (struct postgres_stmt *)stmt, what, err);
+    if (rc == 0)
+        st->sent[st->n_sent - 1].counts = true;
     rv_sql_done(stmt);
     return rc;
 }
@@ -248,6 +251,7 @@ static int open_writing(struct postgres *st, const char *what, rv_err **err)
     if (rc < 0)
         return rc;
     st->transaction = PG_WRITING;
+    st->base.rules = 0;
     st->is_spoilt = st->is_first = st->tells = st->is_losable = false;
     st->n_changes = st->n_changes_before = 0;
     rc = count_write(st, what, err);
@@ -307,6 +311,7 @@ static int send_commit(struct postgres *st, const char *what, rv_err **err)
         return rc;
     }
     st->transaction = PG_IDLE;
+    st->base.rules = 0;
     st->is_patient = false;
     st->n++;
     st->owes_disk = st->is_losable || st->sync != RV_STORE_SYNC_FULL;

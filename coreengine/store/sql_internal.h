@@ -55,6 +55,7 @@ struct sql_store {
     struct rv_vault *vault; /* owned: what is encrypted, and by which keys (vault.c); NULL: nothing was asked yet */
     void (*vault_free)(struct rv_vault *v);
     int64_t n_begun;  /* transactions that write */
+    int64_t rules;    /* version + 1 of what is encrypted, if the transaction was told; 0: ask (vault.c) */
     bool reveals;     /* the engine reads for an agent: also what the mode "client" hides */
     bool as_kept;     /* rows are read as they are kept: upkeep needs no key */
     rv_keyring *ring; /* a reference: the master keys; NULL: none */

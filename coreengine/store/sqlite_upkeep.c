@@ -160,15 +160,15 @@ int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err)
     return rc;
 }
 
-/* Pages and the log still have what rows had before they were rewritten: the file is written anew. Others must not be
+/* Pages and the log still have what rows had before they were rewritten: the file is written again. Others must not be
  * using it at that moment. */
 int rv_sqlite_scrub(struct sql_store *base, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
-    int rc = rv_sqlite_exec(st, "VACUUM", "write the file anew", err);
+    int rc = rv_sqlite_exec(st, "VACUUM", "write the file again", err);
 
     return rc < 0 || st->is_memory ? rc
-                                   : rv_sqlite_exec(st, "PRAGMA wal_checkpoint(TRUNCATE)", "write the file anew", err);
+                                   : rv_sqlite_exec(st, "PRAGMA wal_checkpoint(TRUNCATE)", "write the file again", err);
 }
 
 /* --- Is the file whole? What SQLite can tell; upkeep.c asks the rest. --- */

@@ -131,7 +131,6 @@ RV_MUST_CHECK int rv_rate_read(struct sql_store *st, rv_sql_stmt *stmt, int firs
 RV_MUST_CHECK int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err);
 RV_MUST_CHECK int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
 
-/* upkeep_check.c */
 /* What a check of the store found. */
 #define RV_REPORT_BYTES 700 /* an error's text has room for that; the count says how much more there is */
 struct rv_report {
@@ -142,6 +141,8 @@ struct rv_report {
 void rv_report_add(struct rv_report *r, rv_str problem);
 void rv_report_add_index(struct rv_report *r, rv_str problem);
 bool rv_report_is_full(const struct rv_report *r);
+
+/* upkeep_check.c */
 RV_MUST_CHECK int rv_upkeep_check(struct sql_store *st, rv_err **err);
 
 /* blobs.c */

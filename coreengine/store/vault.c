@@ -64,6 +64,7 @@ static void vault_free(struct rv_vault *v)
 void rv_vault_look_again(struct sql_store *st)
 {
     st->n_begun++;
+    st->rules = 0;
 }
 
 static int vault_of(struct sql_store *st, struct rv_vault **out, rv_err **err)
@@ -204,9 +205,11 @@ static int refresh(struct sql_store *st, struct rv_vault *v, rv_err **err)
 
     if (v->begun == st->n_begun + 1)
         return 0;
-    int rc = read_version(st, &version, err);
+    int rc = st->rules == 0 ? read_version(st, &version, err) : 0;
     if (rc < 0)
         return rc;
+    if (st->rules > 0)
+        version = st->rules - 1;
     if (version != v->version || v->n_rules >= MAX_RULES)
         forget_rules(v);
     v->version = version;

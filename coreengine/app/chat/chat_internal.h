@@ -67,7 +67,7 @@ struct rv_chat {
     /* The turn under way, or the last one. */
     enum chat_step step;
     bool tells;       /* on_turn is told of its end; else its caller waits */
-    bool is_unwanted; /* it was cancelled: also runs of it that begin later */
+    bool is_unwanted; /* it was cancelled: also its runs that begin later */
     rv_buf message;
     struct chat_left left;
     struct chat_session session;

@@ -19,7 +19,7 @@ char *results_of(struct world *w, const struct rv_store_scope *scope, const char
 void answers(struct world *w, const struct rv_store_scope *scope, const char *query, const char *want, int line);
 #define ANSWERS(scope, query, want) answers(w, (scope), (query), (want), __LINE__)
 
-/** The results, each as what tell() makes of it, with a blank between them. */
+/** The results, each as tell() writes it, with a blank between them. */
 void tells(struct world *w, const struct rv_store_scope *scope, const char *query,
            void (*tell)(json_object *row, rv_buf *out), const char *want, int line);
 

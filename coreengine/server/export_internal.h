@@ -1,6 +1,6 @@
 /* The sender of spans and metrics to a collector, for watch.c. */
-#ifndef RV_SERVER_EXPORT_H
-#define RV_SERVER_EXPORT_H
+#ifndef RV_SERVER_EXPORT_INTERNAL_H
+#define RV_SERVER_EXPORT_INTERNAL_H
 
 #include "coreengine/server/server_internal.h"
 #include "coreengine/telemetry/telemetry.h"
@@ -14,7 +14,7 @@ struct srv_export_opts {
     void (*write_metrics)(void *self, const struct rv_otlp_resource *resource, rv_buf *out);
     void *self;
 };
-/** RV_E_INVALID: it is not an address; what rv_http_new() says. */
+/** RV_E_INVALID: not an address; what rv_http_new() says. */
 RV_MUST_CHECK int srv_export_new(const struct srv_export_opts *opts, struct srv_export **out, rv_err **err);
 /** Any thread; takes the span. Never waits. */
 void srv_export_span(struct srv_export *e, struct rv_span *span);
