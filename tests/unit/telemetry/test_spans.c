@@ -53,6 +53,7 @@ static void told_close(struct told *t)
     "{\"type\":\"llm_result\"," TIME("000009") ",\"stage\":\"a\",\"visit\":1,\"call_id\":7,\"status\":\"success\","    \
                                                "\"finish_reason\":\"stop\",\"input_tokens\":3}"
 
+/* Proves 8.3/spans: Trace spans of a run and of each stage */
 START_TEST(a_run_that_goes_no_further_ends_its_spans)
 {
     struct told told, *t = &told;
