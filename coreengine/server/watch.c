@@ -20,13 +20,15 @@ struct watched { /* a run that is driven here */
     int64_t start_us;
     struct call *calls; /* owned */
     size_t n_calls, cap_calls;
+    rv_log *log;         /* borrowed */
     rv_run_trace *trace; /* owned; NULL: none is wanted, or it has not begun */
 };
 struct srv_watch {
     pthread_mutex_t lock; /* guards what follows */
     rv_metrics *metrics;
     struct watched *runs;
-    enum rv_semconv names;        /* as the next one: does not change */
+    enum rv_semconv names; /* as the next one: does not change */
+    rv_log *log;
     struct srv_export *collector; /* NULL: none */
 };
 
@@ -58,13 +60,23 @@ struct srv_trace srv_watch_trace(const struct srv_call *c)
     return t;
 }
 
+static void end_trace(struct watched *r)
+{
+    if (!r->trace)
+        return;
+    rv_run_trace_end(r->trace, srv_now_us());
+    if (rv_run_trace_dropped(r->trace) > 0)
+        RV_LOG(r->log, WARN, "trace.cut", RV_F_I64("left_out", rv_run_trace_dropped(r->trace)));
+    rv_run_trace_free(r->trace);
+    r->trace = NULL;
+}
+
 static void begin_trace(struct srv_watch *w, struct watched *r, const struct srv_trace *trace, const char *run)
 {
     struct rv_run_trace_opts opts = {
         .names = w->names, .rand = rv_rand_system(), .run = run, .ended = on_span, .self = w};
 
-    rv_run_trace_free(r->trace);
-    r->trace = NULL;
+    end_trace(r);
     if (trace && trace->is_trusted) {
         opts.parent = trace->caller;
         opts.parent_is_remote = true;
@@ -91,6 +103,7 @@ int srv_watch_new(const struct rv_server_opts *opts, struct srv_watch **out, rv_
     if (!w)
         return RV_FAIL(err, RV_E_NOMEM, "make room for metrics");
     pthread_mutex_init(&w->lock, NULL);
+    w->log = opts->app->log;
     w->names = rv_semconv_of(opts->semconv);
     int rc = rv_metrics_new(w->names, srv_now_us(), &w->metrics, err);
     if (rc == 0)
@@ -115,9 +128,7 @@ static void free_watched(struct watched *r)
     for (size_t i = 0; i < r->n_calls; i++)
         free_call(&r->calls[i]);
     free(r->calls);
-    if (r->trace)
-        rv_run_trace_end(r->trace, srv_now_us());
-    rv_run_trace_free(r->trace);
+    end_trace(r);
     free(r->pipeline);
     free(r);
 }
@@ -130,6 +141,7 @@ static struct watched *find(struct srv_watch *w, const void *key)
         r = r->next;
     if (!r && (r = calloc(1, sizeof *r))) {
         r->key = key;
+        r->log = w->log;
         r->next = w->runs;
         w->runs = r;
     }

@@ -92,9 +92,6 @@ static void write_attr(rv_jw *w, const struct rv_attr *a)
     case RV_ATTR_DOUBLE:
         kv_double(w, "doubleValue", a->real);
         break;
-    case RV_ATTR_BOOL:
-        rv_jw_kv_bool(w, "boolValue", a->number != 0);
-        break;
     case RV_ATTR_LIST:
         write_list(w, a->text);
         break;

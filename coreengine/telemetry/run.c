@@ -11,14 +11,12 @@
 struct open_span {
     char *key; /* owned */
     struct rv_span *span;
-    int64_t call_id; /* of a call; 0: none */
 };
 struct rv_run_trace {
     struct rv_run_trace_opts opts;
     char *run;              /* owned; NULL: unknown */
     struct open_span *open; /* owned; the run is the first one */
     size_t n, cap;
-    struct rv_trace_context root; /* of the run's span */
     int64_t n_dropped;
 };
 
@@ -170,7 +168,6 @@ static void begin_run(rv_run_trace *t, json_object *e, int64_t time_us)
     if (!s)
         return;
     s->link = t->opts.link;
-    t->root = s->id;
     rv_span_text(s, "gen_ai.operation.name", RV_STR_LIT("invoke_workflow"));
     rv_span_text(s, "gen_ai.workflow.name", rv_str_of(pipeline));
     set_text(s, "gen_ai.conversation.id", e, "session_id");
@@ -225,7 +222,6 @@ static void begin_model(rv_run_trace *t, json_object *e, int64_t time_us)
     struct rv_span *s = begin(t, key, owner_of(t, e), name, RV_SPAN_CLIENT, time_us);
     if (!s)
         return;
-    t->open[t->n - 1].call_id = rv_event_int(e, "call_id");
     rv_span_text(s, "gen_ai.operation.name", RV_STR_LIT("chat"));
     rv_span_text(s, "gen_ai.provider.name", model.provider);
     if (model.model.len > 0)
@@ -244,7 +240,6 @@ static void begin_tool(rv_run_trace *t, json_object *e, int64_t time_us)
     struct rv_span *s = begin(t, key, owner_of(t, e), name, RV_SPAN_INTERNAL, time_us);
     if (!s)
         return;
-    t->open[t->n - 1].call_id = rv_event_int(e, "call_id");
     rv_span_text(s, "gen_ai.operation.name", RV_STR_LIT("execute_tool"));
     rv_span_text(s, "gen_ai.tool.name", rv_str_of(tool));
     rv_span_text(s, "gen_ai.tool.type", RV_STR_LIT("function"));
@@ -381,12 +376,4 @@ void rv_run_trace_end(rv_run_trace *t, int64_t now_us)
         rv_span_fail(t->open[t->n - 1].span, "cancelled", NULL);
         end(t, &t->open[t->n - 1], now_us);
     }
-}
-
-struct rv_trace_context rv_run_trace_context(const rv_run_trace *t, int64_t call_id)
-{
-    for (size_t i = 0; call_id > 0 && i < t->n; i++)
-        if (t->open[i].call_id == call_id)
-            return t->open[i].span->id;
-    return call_id == 0 ? t->root : (struct rv_trace_context){.flags = 0};
 }

@@ -100,14 +100,6 @@ void rv_span_double(struct rv_span *s, const char *key, double number)
         a->real = number;
 }
 
-void rv_span_bool(struct rv_span *s, const char *key, bool value)
-{
-    struct rv_attr *a = add(s, key, RV_ATTR_BOOL);
-
-    if (a)
-        a->number = value;
-}
-
 void rv_span_fail(struct rv_span *s, const char *type, const char *message)
 {
     s->is_error = true;

@@ -10,13 +10,9 @@
 
 #include "coreengine/base/base.h"
 
-/* --- Trace context: headers of W3C (traceparent, tracestate, baggage) --- */
+/* --- Trace context: a header of W3C --- */
 
-#define RV_TRACEPARENT_MAX 56 /* with its NUL */
-#define RV_TRACESTATE_MAX  ((size_t)512)
-#define RV_BAGGAGE_MAX     ((size_t)8192)
-#define RV_BAGGAGE_MEMBERS 64
-#define RV_TRACE_SAMPLED   0x01
+#define RV_TRACE_SAMPLED 0x01
 
 struct rv_trace_context {
     unsigned char trace[16], span[8]; /* all zero: there is none */
@@ -25,18 +21,8 @@ struct rv_trace_context {
 bool rv_trace_is_set(const struct rv_trace_context *c);
 /** A new trace, sampled, with an id for its first span. */
 void rv_trace_begin(struct rv_rand rand, struct rv_trace_context *out);
-/** One header value. Of the flags only "sampled" is kept. false: it is malformed, and tracestate does not count
- * either; *out is all zero. */
+/** One header value. Of the flags only "sampled" is kept. false: it is malformed; *out is all zero. */
 bool rv_traceparent_read(rv_str text, struct rv_trace_context *out);
-void rv_traceparent_write(const struct rv_trace_context *c, char out[RV_TRACEPARENT_MAX]);
-/** Check a header, all of its lines joined by commas: at most 32 members, names that are allowed and stand once, at
- * most RV_TRACESTATE_MAX bytes. It is passed on unchanged or not at all. */
-bool rv_tracestate_is_sound(rv_str text);
-/** Append the members of a header that are sound and within the limits, as they are. It never says who asks, and is not
- * sent to providers of models. */
-void rv_baggage_copy(rv_str text, rv_buf *out);
-/** The value of a member, percent-decoded; false: there is none, or it is not UTF-8. */
-bool rv_baggage_find(rv_str text, const char *name, rv_buf *out);
 
 /* --- Spans --- */
 
@@ -45,7 +31,7 @@ enum rv_semconv { RV_SEMCONV_1_41, RV_SEMCONV_DRAFT };
 /** What OTEL_SEMCONV_STABILITY_OPT_IN asks for; NULL: not set. */
 enum rv_semconv rv_semconv_of(const char *opt_in);
 
-enum rv_attr_kind { RV_ATTR_TEXT, RV_ATTR_INT, RV_ATTR_DOUBLE, RV_ATTR_BOOL, RV_ATTR_LIST };
+enum rv_attr_kind { RV_ATTR_TEXT, RV_ATTR_INT, RV_ATTR_DOUBLE, RV_ATTR_LIST };
 struct rv_attr {
     const char *key;
     enum rv_attr_kind kind;
@@ -77,7 +63,6 @@ void rv_span_free(struct rv_span *s);
 void rv_span_text(struct rv_span *s, const char *key, rv_str text);
 void rv_span_int(struct rv_span *s, const char *key, int64_t number);
 void rv_span_double(struct rv_span *s, const char *key, double number);
-void rv_span_bool(struct rv_span *s, const char *key, bool value);
 /** text: each item with a line end behind it. */
 void rv_span_list(struct rv_span *s, const char *key, rv_str text);
 /** It failed: error.type, and what people are told (may be NULL). */
@@ -104,8 +89,7 @@ void rv_run_trace_free(rv_run_trace *t);
 void rv_run_trace_event(rv_run_trace *t, rv_str line);
 /** The run goes no further in this process: open spans end now, with the error type "cancelled". */
 void rv_run_trace_end(rv_run_trace *t, int64_t now_us);
-/** Where requests made for a model or tool call belong: for traceparent. call_id 0: the run. All zero: no such span. */
-struct rv_trace_context rv_run_trace_context(const rv_run_trace *t, int64_t call_id);
+/** Events and spans that were left out. */
 int64_t rv_run_trace_dropped(const rv_run_trace *t);
 
 /* --- Metrics --- */

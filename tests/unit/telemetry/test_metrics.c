@@ -13,6 +13,7 @@ static rv_metrics *open_metrics(void)
     return m;
 }
 
+/* Proves 8.3/histograms: Histograms of durations with fixed buckets */
 START_TEST(text_is_what_prometheus_reads)
 {
     const char *const labels[] = {"a \"b\" \\\n", "success"}, *const agent[] = {"x"};
@@ -124,6 +125,7 @@ static const struct {
      "\"agent\":\"a\",\"duration_ms\":5}",
      "reeve_agent_executions_total{agent=\"a\",status=\"success\"} 1\n", RV_SEMCONV_1_41},
 };
+/* Proves 8.3/counters: Counters of pipelines, agents and model calls, with labels */
 START_TEST(events_are_counted)
 {
     const struct rv_metrics_run run = {.pipeline = "p", .model = "openai:gpt", .start_us = 2000000};

@@ -53,6 +53,7 @@ static void told_close(struct told *t)
     "{\"type\":\"llm_result\"," TIME("000009") ",\"stage\":\"a\",\"visit\":1,\"call_id\":7,\"status\":\"success\","    \
                                                "\"finish_reason\":\"stop\",\"input_tokens\":3}"
 
+/* Proves 8.3/spans: Trace spans of a run and of each stage */
 START_TEST(a_run_that_goes_no_further_ends_its_spans)
 {
     struct told told, *t = &told;
@@ -62,11 +63,6 @@ START_TEST(a_run_that_goes_no_further_ends_its_spans)
     tell(t, BEGIN_STAGE);
     tell(t, BEGIN_MODEL);
     ck_assert(rv_trace_is_set(&(struct rv_trace_context){.trace = {1}, .span = {1}}));
-    struct rv_trace_context call = rv_run_trace_context(t->trace, 7), run = rv_run_trace_context(t->trace, 0),
-                            none = rv_run_trace_context(t->trace, 8);
-    ck_assert(rv_trace_is_set(&call) && rv_trace_is_set(&run) && !rv_trace_is_set(&none));
-    ck_assert_int_eq(memcmp(call.trace, run.trace, sizeof run.trace), 0);
-    ck_assert_int_ne(memcmp(call.span, run.span, sizeof run.span), 0);
     rv_run_trace_end(t->trace, INT64_C(1700000000000005));
     ck_assert_str_eq(rv_buf_cstr(&t->text),
                      "chat large error 3-5\nreeve.stage a error 2-5\ninvoke_workflow p error 1-5\n");
