@@ -275,8 +275,8 @@ static const char *const before[] = {
     "{\"type\":\"stage_started\",\"stage\":\"s\",\"visit\":1}",
     "{\"type\":\"llm_call_start\",\"stage\":\"s\",\"visit\":1,\"call_id\":1,\"model\":\"m\"}",
     "{\"type\":\"delta\",\"kind\":\"text\",\"stage\":\"s\",\"call_id\":1,\"text\":\"I delete.\"}",
-    "{\"type\":\"delta\",\"kind\":\"tool_call_start\",\"stage\":\"s\",\"call_id\":1,\"index\":0,\"id\":\"c1\",\"name\":"
-    "\"rm\"}",
+    ("{\"type\":\"delta\",\"kind\":\"tool_call_start\",\"stage\":\"s\",\"call_id\":1,\"index\":0,\"id\":\"c1\","
+     "\"name\":\"rm\"}"),
     "{\"type\":\"llm_result\",\"stage\":\"s\",\"visit\":1,\"call_id\":1,\"status\":\"success\",\"input_tokens\":5}",
     "{\"type\":\"stage_completed\",\"stage\":\"s\",\"visit\":1,\"status\":\"skipped\"}",
     "{\"type\":\"interrupt_pending\",\"kind\":\"confirmation\",\"id\":\"int_1\",\"question\":\"May it?\"}",
@@ -284,8 +284,8 @@ static const char *const before[] = {
 static const char *const behind[] = {
     "{\"type\":\"stage_started\",\"stage\":\"s\",\"visit\":2}",
     "{\"type\":\"tool_call_start\",\"stage\":\"s\",\"visit\":2,\"tool\":\"rm\",\"step_id\":\"c1\",\"arguments\":{}}",
-    "{\"type\":\"tool_result\",\"stage\":\"s\",\"visit\":2,\"tool\":\"rm\",\"step_id\":\"c1\",\"status\":\"success\","
-    "\"result\":1}",
+    ("{\"type\":\"tool_result\",\"stage\":\"s\",\"visit\":2,\"tool\":\"rm\",\"step_id\":\"c1\",\"status\":\"success\","
+     "\"result\":1}"),
     "{\"type\":\"llm_call_start\",\"stage\":\"s\",\"visit\":2,\"call_id\":3,\"model\":\"m\"}",
     "{\"type\":\"delta\",\"kind\":\"text\",\"stage\":\"s\",\"call_id\":3,\"text\":\"Done.\"}",
 };
