@@ -153,11 +153,28 @@ static void drain(struct life *l)
     rv_httpd_drain(l->s.httpd, grace_us + LAST_WORDS_US, on_drained, l);
 }
 
+static void read_certificates(struct life *l)
+{
+    const struct rv_server_opts *o = l->s.opts;
+    char text[400];
+    rv_err *err = NULL;
+
+    int rc = rv_httpd_reload(l->s.httpd, &err);
+    snprintf(text, sizeof text, "%s%s", rc == 0 ? "certificates were read again" : "certificates stay as they were: ",
+             rc == 0 ? "" : rv_err_text(err));
+    rv_err_free(err);
+    if (o->say)
+        o->say(o->self, text);
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct life *l = handle->data;
 
-    (void)number;
+    if (number == SIGHUP) {
+        read_certificates(l);
+        return;
+    }
     if (atomic_load(&l->s.is_draining))
         _exit(EXIT_AT_ONCE); /* asked twice: what goes on is left as after a crash */
     drain(l);
@@ -229,7 +246,7 @@ static int start_worker(struct life *l, rv_err **err)
 
 static int open_handles(struct life *l, rv_err **err)
 {
-    static const int numbers[] = {SIGINT, SIGTERM};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct srv_server *s = &l->s;
     int failed = uv_loop_init(&s->loop);
 

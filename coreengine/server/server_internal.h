@@ -193,7 +193,7 @@ struct srv_server {
     struct srv_follows *follows;
     struct srv_watch *watch;
     atomic_bool is_draining;
-    uv_signal_t signals[2];
+    uv_signal_t signals[3];
     uv_timer_t tick;
 };
 
