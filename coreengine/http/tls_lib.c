@@ -1,65 +1,38 @@
 /* libssl: opened when the first listener with a certificate is made, and the certificates of listeners. Local: its
  * symbols are not offered to capabilities. */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "coreengine/base/library.h"
 #include "coreengine/http/tls_internal.h"
-
-#define LIBRARY "libssl.so.3"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below; nothing is called out to under it */
 static struct rv_openssl table;
 static bool is_open;
 
-static const struct {
-    const char *name;
-    size_t offset;
-} functions[] = {
+static const struct rv_library_function functions[] = {
 #define X(name) {#name, offsetof(struct rv_openssl, name)},
     RV_TLS_FUNCTIONS(X)
 #undef X
 };
 
-static int fail_open(rv_err **err)
-{
-    const char *why = dlerror();
-    int rc;
-
-    if (!why || strstr(why, "out of memory") || strstr(why, "Cannot allocate memory"))
-        rc = RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", LIBRARY);
-    else {
-        rc = RV_FAIL(err, RV_E_NOT_FOUND, "open the TLS library: %s", why);
-        rv_err_hint(err, "install OpenSSL 3 (Debian package libssl3), or let a proxy in front of reeve do TLS");
-    }
-    (void)dlerror(); /* lets go of the text */
-    return rc;
-}
-
-static int resolve(void *lib, struct rv_openssl *out, rv_err **err)
-{
-    for (size_t i = 0; i < RV_COUNT(functions); i++) {
-        void *symbol = dlsym(lib, functions[i].name); /* also in libcrypto, on which it depends */
-        if (!symbol)
-            return RV_FAIL(err, RV_E_VERSION, "\"%s\" has no function %s()", LIBRARY, functions[i].name);
-        /* ISO C has no cast from object to function pointers, so the bytes are copied. */
-        memcpy((char *)out + functions[i].offset, &symbol, sizeof symbol);
-    }
-    return 0;
-}
-
 static int open_once(rv_err **err)
 {
+    static const struct rv_library lib = {
+        .file = "libssl.so.3",
+        .what = "the TLS library",
+        .missing = RV_E_NOT_FOUND,
+        .hint = "install OpenSSL 3 (Debian package libssl3), or let a proxy in front of reeve do TLS",
+        .functions = functions,
+        .n_functions = RV_COUNT(functions),
+    };
+    void *handle;
+
     if (is_open)
         return 0;
-    void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!lib)
-        return fail_open(err);
-    int rc = resolve(lib, &table, err);
-    if (rc < 0) {
-        dlclose(lib);
+    int rc = rv_library_open(&lib, &table, &handle, err);
+    if (rc < 0)
         return rc;
-    }
     table.method = table.BIO_meth_new(BIO_TYPE_SOURCE_SINK, "connection");
     if (!table.method || !table.BIO_meth_set_write(table.method, rv_tls_bio_write) ||
         !table.BIO_meth_set_read(table.method, rv_tls_bio_read) ||

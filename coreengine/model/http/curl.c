@@ -13,9 +13,9 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "coreengine/base/library.h"
 #include "coreengine/model/http/http_internal.h"
 
-#define LIBRARY            "libcurl.so.4"
 #define MIN_VERSION        0x075000 /* 7.80.0: CURLOPT_PREREQFUNCTION, which tells when a request is about to be sent */
 #define BUFFER_BYTES       16384L   /* per connection; libcurl's own default is as large */
 #define KEEPALIVE_IDLE_S   60L
@@ -28,41 +28,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below
 static struct rv_curl table;
 static bool is_open;
 
-static int fail_open(rv_err **err)
-{
-    const char *why = dlerror();
-    int rc;
-
-    if (!why || strstr(why, "out of memory") || strstr(why, "Cannot allocate memory"))
-        rc = RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", LIBRARY);
-    else {
-        rc = RV_FAIL(err, RV_E_NOT_FOUND, "open the HTTP library: %s", why);
-        rv_err_hint(err, "install libcurl (Debian package libcurl4)");
-    }
-    (void)dlerror(); /* lets go of the text */
-    return rc;
-}
-
-static const struct {
-    const char *name;
-    size_t offset;
-} functions[] = {
+static const struct rv_library_function functions[] = {
 #define X(name) {"curl_" #name, offsetof(struct rv_curl, name)},
     RV_CURL_FUNCTIONS(X)
 #undef X
 };
-
-static int resolve(void *lib, struct rv_curl *out, rv_err **err)
-{
-    for (size_t i = 0; i < RV_COUNT(functions); i++) {
-        void *symbol = dlsym(lib, functions[i].name);
-        if (!symbol)
-            return RV_FAIL(err, RV_E_VERSION, "\"%s\" has no function %s()", LIBRARY, functions[i].name);
-        /* ISO C has no cast from object to function pointers, so the bytes are copied. */
-        memcpy((char *)out + functions[i].offset, &symbol, sizeof symbol);
-    }
-    return 0;
-}
 
 static int set_up(struct rv_curl *out, rv_err **err)
 {
@@ -80,16 +50,24 @@ static int set_up(struct rv_curl *out, rv_err **err)
 
 static int open_once(rv_err **err)
 {
+    static const struct rv_library lib = {
+        .file = "libcurl.so.4",
+        .what = "the HTTP library",
+        .missing = RV_E_NOT_FOUND,
+        .hint = "install libcurl (Debian package libcurl4)",
+        .functions = functions,
+        .n_functions = RV_COUNT(functions),
+    };
+    void *handle;
+
     if (is_open)
         return 0;
-    void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!lib)
-        return fail_open(err);
-    int rc = resolve(lib, &table, err);
-    if (rc == 0)
-        rc = set_up(&table, err);
+    int rc = rv_library_open(&lib, &table, &handle, err);
+    if (rc < 0)
+        return rc;
+    rc = set_up(&table, err);
     if (rc < 0) {
-        dlclose(lib);
+        dlclose(handle);
         return rc;
     }
     is_open = true;
