@@ -425,8 +425,12 @@ static int delete_one(struct sql_store *st, const struct rv_store_scope *scope, 
     return rc;
 }
 
-int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
-                           int64_t now_us, rv_err **err)
+/* What `one` does to a row of the table entities. */
+static int change_one(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id, int64_t now_us,
+                      const char *what,
+                      int (*one)(struct sql_store *st, const struct rv_store_scope *scope,
+                                 const struct rv_entity_change *c, rv_err **err),
+                      rv_err **err)
 {
     struct rv_store_scope sc;
     struct rv_entity_change c;
@@ -434,12 +438,18 @@ int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, cons
 
     if (rc == 0 && c.kind->place != RV_PLACE_ENTITIES)
         rc = rv_entity_fail_place(c.kind, err);
-    if ((rc = rv_store_enter_write(s, rc, "delete entity", err)) != 0)
+    if ((rc = rv_store_enter_write(s, rc, what, err)) != 0)
         return rc;
     do
-        rc = delete_one(s->sql, &sc, &c, err);
+        rc = one(s->sql, &sc, &c, err);
     while (rv_store_repeats(s, &rc, err));
     return rv_store_leave_write(s, rc, err);
+}
+
+int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
+                           int64_t now_us, rv_err **err)
+{
+    return change_one(s, scope, kind, id, now_us, "delete entity", delete_one, err);
 }
 
 /* --- Dates --- */
@@ -471,18 +481,7 @@ static int redate_one(struct sql_store *st, const struct rv_store_scope *scope, 
 int rv_store_redate_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
                            int64_t now_us, rv_err **err)
 {
-    struct rv_store_scope sc;
-    struct rv_entity_change c;
-    int rc = rv_entity_check_change(scope, kind, id, now_us, &sc, &c, err);
-
-    if (rc == 0 && c.kind->place != RV_PLACE_ENTITIES)
-        rc = rv_entity_fail_place(c.kind, err);
-    if ((rc = rv_store_enter_write(s, rc, "date entity", err)) != 0)
-        return rc;
-    do
-        rc = redate_one(s->sql, &sc, &c, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    return change_one(s, scope, kind, id, now_us, "date entity", redate_one, err);
 }
 
 /* --- Deleting by name --- */
