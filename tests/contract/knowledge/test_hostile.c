@@ -5,7 +5,6 @@
 
 struct attacked {
     struct world with, without;
-    size_t n_lines;
     int n;
 };
 
@@ -31,19 +30,11 @@ static void attack(struct attacked *a, const char *query)
     free(without);
 }
 
-/* A slow build tries some lines only. */
-static bool is_left_out(struct attacked *a)
-{
-    return a->n_lines++ % rv_kit_stride(5) != 0;
-}
-
 /* CODE, a tab, the statement. */
 static void attack_coded(void *self, char *line)
 {
     const char *statement = strchr(line, '\t');
 
-    if (is_left_out(self))
-        return;
     ck_assert_msg(statement, "%s", line);
     attack(self, statement + 1);
     if (strncmp(statement + 1, "SQL ", 4) != 0) {
@@ -56,8 +47,7 @@ static void attack_coded(void *self, char *line)
 
 static void attack_plain(void *self, char *line)
 {
-    if (!is_left_out(self))
-        attack(self, line + (line[0] == '~'));
+    attack(self, line + (line[0] == '~'));
 }
 
 /* All rows, as an operator of each tenant sees them. */
@@ -100,7 +90,7 @@ START_TEST(what_is_not_seen_changes_no_answer)
     each_line(RV_SOURCE_DIR "/tests/conformance/rem/hostile.txt", attack_coded, &a);
     each_line(RV_SOURCE_DIR "/tests/conformance/rem/portable.txt", attack_plain, &a);
     each_line(RV_SOURCE_DIR "/tests/contract/knowledge/statements.txt", attack_plain, &a);
-    ck_assert_uint_gt((size_t)a.n * rv_kit_stride(5), 1000);
+    ck_assert_int_gt(a.n, 1000);
     char *after = everything(&a.with);
     ck_assert_str_eq(after, before);
     free(before);

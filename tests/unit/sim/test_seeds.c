@@ -15,9 +15,9 @@ static const char *const pipelines[] = {
 };
 #define ASKS (RV_COUNT(pipelines) - 1) /* its runs are many times as long */
 
-#define SEEDS      rv_kit_sample(240, 1000)
+#define SEEDS      rv_kit_sample(160, 1000)
 #define ASKS_SEEDS 75 /* of its own */
-#define MANY_SEEDS 1000
+#define MANY_SEEDS rv_kit_sample(400, 1000)
 
 static struct rv_sim_report run(const struct rv_sim_opts *o)
 {
