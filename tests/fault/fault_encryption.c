@@ -49,7 +49,7 @@ static int use(rv_store *s, rv_err **err)
     bool same = false;
     int64_t n = 0;
 
-    int rc = rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_PLATFORM, T0, id, err);
+    int rc = rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_PLATFORM, NULL, T0, id, err);
     if (rc == 0)
         rc = write_rows(s, err);
     if (rc == 0)
@@ -57,7 +57,7 @@ static int use(rv_store *s, rv_err **err)
     if (rc == 0 && !same)
         broken_line = __LINE__;
     if (rc == 0)
-        rc = rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_PLATFORM, T0, id, err);
+        rc = rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_PLATFORM, NULL, T0, id, err);
     if (rc == 0)
         rc = rv_store_encrypt(s, NULL, T0, &walked, err);
     if (rc == 0)
