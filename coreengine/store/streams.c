@@ -39,8 +39,7 @@ static int check_row(const struct rv_stream_row *row, struct rv_stream_row *out,
     if ((rc = rv_store_check_text("user", out->user, RV_STORE_MAX_ID, err)) < 0 ||
         (rc = rv_store_check_text("session", out->session, RV_STORE_MAX_ID, err)) < 0 ||
         (rc = rv_store_check_text("name of a request", out->ask, RV_STREAM_MAX_ASK, err)) < 0 ||
-        (rc = rv_store_check_text("hash", out->hash, RV_STORE_MAX_ID, err)) < 0 ||
-        (rc = rv_store_check_text("options of a stream", row->opts, RV_STREAM_MAX_OPTS, err)) < 0)
+        (rc = rv_store_check_text("hash", out->hash, RV_STORE_MAX_ID, err)) < 0)
         return rc;
     return rv_store_check_time("the time", row->created_us, err);
 }
@@ -58,20 +57,18 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_stream_row 
                                 .ask = rv_sql_text_at(stmt, 5, &lacked),
                                 .hash = rv_sql_text_at(stmt, 6, &lacked),
                                 .owner = rv_sql_text_at(stmt, 7, &lacked),
-                                .opts = rv_sql_text_at(stmt, 8, &lacked),
-                                .n_parts = rv_sql_int_at(stmt, 9),
-                                .n_lines = rv_sql_int_at(stmt, 10),
-                                .created_us = rv_sql_int_at(stmt, 11),
-                                .ended_us = rv_sql_int_at(stmt, 12)};
+                                .n_parts = rv_sql_int_at(stmt, 8),
+                                .n_lines = rv_sql_int_at(stmt, 9),
+                                .created_us = rv_sql_int_at(stmt, 10),
+                                .ended_us = rv_sql_int_at(stmt, 11)};
     const int64_t numbers[] = {row.n_parts, row.n_lines, row.created_us, row.ended_us};
     const struct rv_row_texts texts = {
-        .texts = {&row.id, &row.run, &row.tenant, &row.user, &row.session, &row.ask, &row.hash, &row.owner, &row.opts},
-        .n_texts = 9};
+        .texts = {&row.id, &row.run, &row.tenant, &row.user, &row.session, &row.ask, &row.hash, &row.owner},
+        .n_texts = 8};
 
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "read a stream");
-    if (!row.id || !row.run || !row.tenant || !row.user || !row.session || !row.ask || !row.hash || !row.owner ||
-        !row.opts)
+    if (!row.id || !row.run || !row.tenant || !row.user || !row.session || !row.ask || !row.hash || !row.owner )
         return rv_store_damaged(st, err, "stream \"%s\" is damaged: a text is missing", row.id ? row.id : "");
     int rc = rv_store_check_numbers(st, "stream", row.id, numbers, RV_COUNT(numbers), err);
     if (rc == 0 && !(row.own = rv_store_pack(&texts)))
@@ -97,7 +94,7 @@ static int read_one(rv_store *s, int rc, enum sql_id which, const struct rv_stor
 {
     struct rv_stream_row row = {0};
 
-    rc = rv_store_enter_read(s, rc, which == SQL_GET_STREAM ? "get stream" : "find stream", err);
+    rc = rv_store_enter_read(s, rc, which == SQL_FIND_STREAM ? "find stream" : which == SQL_GET_STREAM ? "get stream" : "last stream", err);
     if (rc != 0)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(s->sql, which);
@@ -132,6 +129,14 @@ int rv_store_find_stream(rv_store *s, const struct rv_store_scope *scope, const 
     return read_one(s, rc, SQL_FIND_STREAM, &sc, ask, out, err);
 }
 
+int rv_store_last_stream(rv_store *s, const struct rv_store_scope *scope, const char *run, struct rv_stream_row *out,
+                         rv_err **err)
+{
+    struct rv_store_scope sc;
+
+    return read_one(s, rv_store_check_scoped(scope, "run id", run, &sc, err), SQL_LAST_STREAM, &sc, run, out, err);
+}
+
 /* --- changes --- */
 
 static int add(struct sql_store *st, const struct rv_stream_row *row, int64_t *n, rv_err **err)
@@ -146,8 +151,7 @@ static int add(struct sql_store *st, const struct rv_stream_row *row, int64_t *n
     rv_sql_text(stmt, 6, row->ask);
     rv_sql_text(stmt, 7, row->hash);
     rv_sql_text(stmt, 8, row->owner);
-    rv_sql_text(stmt, 9, row->opts);
-    rv_sql_int(stmt, 10, row->created_us);
+    rv_sql_int(stmt, 9, row->created_us);
     return rv_sql_run_counted(stmt, n, "add a stream", err);
 }
 

@@ -8,12 +8,11 @@
 #include "coreengine/store/handle.h"
 
 #define RV_STREAM_MAX_ASK  300                  /* bytes of the name of a request */
-#define RV_STREAM_MAX_OPTS ((size_t)64 << 10)   /* bytes of what a stream is made with */
 #define RV_STREAM_MAX_PART ((size_t)64 << 20)   /* bytes of one group */
 #define RV_STREAM_LIVES_US INT64_C(86400000000) /* a stream that never ended is deleted after a day */
 
 struct rv_stream_row {
-    const char *id;      /* the run's id, of a further stream of the run with "~2", "~3", ... */
+    const char *id;      /* the run's id; of a further stream of the run with "~2", "~3", ... */
     const char *run;     /* which may not have begun yet */
     const char *tenant;  /* NULL: RV_STORE_TENANT */
     const char *user;    /* NULL: "" */
@@ -21,7 +20,6 @@ struct rv_stream_row {
     const char *ask;     /* name of the request, one for each user; "" or NULL: none */
     const char *hash;    /* of what was asked for */
     const char *owner;   /* the process that writes lines */
-    const char *opts;    /* JSON object; the writer's */
     int64_t n_parts, n_lines, created_us, ended_us; /* ended 0: it goes on */
     char *own;
 };
@@ -33,6 +31,9 @@ RV_MUST_CHECK int rv_store_get_stream(rv_store *s, const struct rv_store_scope *
                                       struct rv_stream_row *out, rv_err **err);
 /** The stream that was made for a request of the scope's user. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_store_find_stream(rv_store *s, const struct rv_store_scope *scope, const char *ask,
+                                       struct rv_stream_row *out, rv_err **err);
+/** The newest stream of a run. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int rv_store_last_stream(rv_store *s, const struct rv_store_scope *scope, const char *run,
                                        struct rv_stream_row *out, rv_err **err);
 /** Another process writes its lines from now on. RV_E_STATE: it has another owner than `from`, or has ended. */
 RV_MUST_CHECK int rv_store_take_stream(rv_store *s, const char *id, const char *from, const char *owner, rv_err **err);
