@@ -99,6 +99,7 @@ struct rv_worker_opts {
     size_t concurrency; /* runs at once; 0: RV_WORKER_CONCURRENCY */
     size_t threads;     /* for capability code at most; 0: 64 */
     int64_t grace_us;   /* of draining, for calls under way; 0: RV_WORKER_GRACE_US */
+    const char *script; /* file that answers for the models of the tasks that it handles by itself; NULL: none */
     bool until_idle;    /* end when nothing waits that it could do, and nothing is done by others */
     const struct rv_worker_handler *handlers;
     size_t n_handlers;

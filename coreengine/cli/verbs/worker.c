@@ -16,6 +16,7 @@ static const struct rv_cli_option worker_options[] = {
     {"handler", 0, "TYPE=TARGET", "handle tasks of this type with a pipeline file or with CAPABILITY:TOOL", NULL, true},
     {"grace", 0, "DURATION", "time that runs have to come to a point where another worker can go on (default 30s)",
      NULL, false},
+    {"script", 0, "FILE", "answer for the models of dreamings and summaries from this file", NULL, false},
     {"until-idle", 0, NULL, "end when nothing is left that it could do", NULL, false},
     {"list", 0, NULL, "list the workers that live, and what they offer", NULL, false},
     {"json", 'j', NULL, "with --list: print a JSON array of objects", NULL, false},
@@ -153,6 +154,7 @@ static int work(struct rv_cli *cli, rv_err **err)
     struct rv_worker_done done = {0};
     struct rv_worker_opts opts = {.app = &cli->app,
                                   .labels = labels,
+                                  .script = rv_cli_value(cli, "script"),
                                   .until_idle = rv_cli_flag(cli, "until-idle"),
                                   .handlers = handlers,
                                   .say = rv_cli_flag(cli, "quiet") ? NULL : say};
