@@ -45,6 +45,14 @@ int rv_work_text_of(struct work_job *j, const char *key, const char **out, rv_er
     return RV_FAIL(err, RV_E_INVALID, "\"%s\" of the payload is not a string", key);
 }
 
+const char *rv_work_script(const struct work_taker *t, const struct work_job *j)
+{
+    for (size_t i = 0; i < t->opts->n_scripts; i++)
+        if (strcmp(t->opts->scripts[i].type, j->task.type) == 0)
+            return t->opts->scripts[i].target;
+    return NULL;
+}
+
 /* --- notify --- */
 
 static int tell_user(struct work_taker *t, struct work_job *j, const struct rv_app_notice *notice, const char *user,
@@ -149,7 +157,7 @@ static int read_dream(const struct work_taker *t, struct work_job *j, rv_err **e
     if (rc == 0 && rv_json_get_bool(j->asked, "again", &j->dream.again) && j->dream.again)
         j->dream.salt = j->task.id; /* this task dreams once, however often it is taken up */
     j->dream.again = false;
-    j->dream.script = t->script;
+    j->dream.script = rv_work_script(t, j);
     return rc;
 }
 

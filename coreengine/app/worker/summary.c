@@ -66,11 +66,11 @@ int rv_work_summarise(struct work_taker *t, struct work_job *j, rv_err **err)
 
 /* --- its run --- */
 
-static int load(struct rv_app_run *run, const struct work_taker *t, const char *agent, struct rv_app_loaded *loaded,
+static int load(struct rv_app_run *run, const char *script, const char *agent, struct rv_app_loaded *loaded,
                 rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_PIPELINE);
-    struct rv_app_load_opts opts = {.script = t->script, .keeps = true, .store = t->store};
+    struct rv_app_load_opts opts = {.script = script, .keeps = true, .store = run->store};
 
     rv_buf_printf(&text,
                   "name: summary\n"
@@ -125,7 +125,7 @@ int rv_work_summary_make(struct work_taker *t, struct work_job *j, const char *i
     int rc = rv_app_run_prepare(&run, err);
 
     if (rc == 0)
-        rc = load(&run, t, j->summary.agent, &loaded, err);
+        rc = load(&run, rv_work_script(t, j), j->summary.agent, &loaded, err);
     if (rc == 0)
         rc = envelope_of(j, id, &env, err);
     if (rc == 0)

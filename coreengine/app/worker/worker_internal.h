@@ -117,7 +117,7 @@ struct work_taker {
     size_t n_handlers;
     const rv_quotas *quotas;
     int64_t patience_us; /* for owners that are ending */
-    const char *script;  /* file that answers for the models of own tasks; NULL: none */
+    const struct rv_worker_opts *opts;
 };
 /** j->end says whether there is anything left to do. */
 void rv_work_take_up(struct work_taker *t, struct work_job *j);
@@ -142,6 +142,9 @@ RV_MUST_CHECK int rv_work_own(struct work_taker *t, struct work_job *j, rv_err *
 RV_MUST_CHECK int rv_work_text_of(struct work_job *j, const char *key, const char **out, rv_err **err);
 /** WORK_FATAL: RV_E_INVALID with that text. */
 RV_MUST_CHECK int rv_work_refuse(struct work_job *j, rv_err **err, const char *text);
+
+/** The file that answers for the models of the task; NULL: none does. */
+const char *rv_work_script(const struct work_taker *t, const struct work_job *j);
 
 /* --- summary.c: as the members of struct work_handler; keep, also on the desk's thread --- */
 RV_MUST_CHECK int rv_work_summarise(struct work_taker *t, struct work_job *j, rv_err **err);
