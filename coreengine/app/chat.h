@@ -27,6 +27,7 @@ struct rv_chat_settings {
                                        P8_COMPACTION */
     struct rv_moment_opts moments;  /* P8_MOMENT_MAX_INJECT, P8_MOMENT_MAX_TOKENS */
     int64_t moment_token_threshold; /* P8_MOMENT_TOKEN_THRESHOLD; 0: none are made */
+    const char *moment_summariser;  /* P8_MOMENT_SUMMARISER; NULL: no agent writes summaries */
 };
 /** Read the options from the environment, which keeps the texts. RV_E_INVALID names the variable that cannot be read.
  */

@@ -79,7 +79,7 @@ void rv_app_queued_fini(struct rv_app_queued *q);
     INT64_C(30000000) /* a worker that gave no sign of life for so long does not count as living */
 struct rv_worker_handler {
     const char *type;   /* of the tasks that it handles */
-    const char *target; /* file of a pipeline, or "capability:tool" */
+    const char *target; /* file of a pipeline, or "capability:tool"; of a script: its file */
 };
 /* By which another thread drains a worker. */
 struct rv_worker_stop {
@@ -99,7 +99,10 @@ struct rv_worker_opts {
     size_t concurrency; /* runs at once; 0: RV_WORKER_CONCURRENCY */
     size_t threads;     /* for capability code at most; 0: 64 */
     int64_t grace_us;   /* of draining, for calls under way; 0: RV_WORKER_GRACE_US */
-    bool until_idle;    /* end when nothing waits that it could do, and nothing is done by others */
+    /* Files that answer for the models of tasks of that type, of those that it handles by itself. */
+    const struct rv_worker_handler *scripts;
+    size_t n_scripts;
+    bool until_idle; /* end when nothing waits that it could do, and nothing is done by others */
     const struct rv_worker_handler *handlers;
     size_t n_handlers;
     /** One line about what it does, without line end; on the thread of rv_worker_run(). May be NULL. */

@@ -148,7 +148,8 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, rv_err 
                                   .keeps = call->keeps,
                                   .upto_seq = row->n_messages,
                                   .history_opts = rv_chat_history_opts(&chat->opts.settings, a->declared.doc),
-                                  .moment_token_threshold = chat->opts.settings.moment_token_threshold};
+                                  .moment_token_threshold = chat->opts.settings.moment_token_threshold,
+                                  .moment_summariser = chat->opts.settings.moment_summariser};
     if (call->routing) {
         c->has_routing = true;
         c->routing = *call->routing;

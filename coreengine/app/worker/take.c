@@ -156,6 +156,7 @@ static void start_over(struct work_job *j, struct rv_run_row *row)
     json_object_put(j->asked);
     j->asked = NULL;
     j->dream = (struct rv_app_dream){.agent = NULL};
+    j->summary.moment = j->summary.agent = NULL;
     rv_buf_clear(&j->result);
     j->cancels = j->answers = j->is_apart = false;
     j->crashes = j->later_us = 0;

@@ -7,6 +7,7 @@
 #include "coreengine/store/store_internal.h"
 #include "coreengine/store/vault_internal.h"
 #include "tests/contract/store/entities.h"
+#include "tests/contract/store/tasks.h"
 #include "tests/kit/rsa_keys.h"
 
 #define ONE "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
@@ -165,6 +166,52 @@ START_TEST(without_its_key_or_with_another_a_row_is_refused)
     use_keys(w, TWO "," ONE);
     MESSAGES("s1", "1:user=the plain words");
     rv_buf_fini(&seen.text);
+    world_close(w);
+}
+END_TEST
+
+static void add_task(struct world *w, const char *id, const char *tenant, int64_t priority)
+{
+    struct rv_new_task task = new_task(id);
+
+    task.tenant = tenant;
+    task.priority = priority;
+    enqueue_as(w, &task);
+}
+
+/* A worker without the key claims what it can read: of other tenants, and of this one from before. */
+START_TEST(a_claim_passes_over_tasks_that_it_has_no_key_for)
+{
+    struct world world, *w = &world;
+    int64_t classes[ALL];
+    struct rv_claimed got = {0};
+    char id[16];
+
+    world_open(w, _i);
+    add_task(w, "before", NULL, 0);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    for (int i = 0; i < 20; i++) {
+        snprintf(id, sizeof id, "secret-%02d", i);
+        add_task(w, id, NULL, 1);
+    }
+    add_task(w, "other", "harbour", 0);
+    use_keys(w, "");
+    CLAIM("w1", 5, 1, "before other");
+    const struct rv_claim_tasks claim = {.worker = "w1",
+                                         .classes = classes,
+                                         .n_classes = all_classes(w, classes, ALL),
+                                         .n = 5,
+                                         .now_us = AT(2),
+                                         .until_us = AT(2 + LEASE)};
+    OK(rv_store_claim_tasks(w->s, &claim, &got, &w->err));
+    ck_assert_uint_eq(got.n, 0);
+    ck_assert_uint_gt(got.n_denied, 0);
+    ck_assert(rv_err_is(got.denied, RV_E_DENIED));
+    rv_claimed_fini(&got);
+    use_keys(w, ONE);
+    CLAIM("w2", 2, 3, "secret-00 secret-01");
+    EVENTS("secret-00", "claimed");
     world_close(w);
 }
 END_TEST
@@ -391,7 +438,7 @@ struct failing {
     int left;
 };
 
-static int fail_at(void *self, const char *point, rv_err **err)
+static int fail_at_point(void *self, const char *point, rv_err **err)
 {
     struct failing *f = self;
 
@@ -421,7 +468,7 @@ START_TEST(a_rotation_that_ends_early_goes_on)
     ck_assert_int_eq(keys_of(w), 2);
     for (int at = 1;; at++) {
         f.left = at;
-        rv_store_set_faults(w->s, (struct rv_store_faults){fail_at, &f});
+        rv_store_set_faults(w->s, (struct rv_store_faults){fail_at_point, &f});
         rc = rv_store_encrypt(w->s, NULL, T0, &walked, &w->err);
         rv_store_set_faults(w->s, (struct rv_store_faults){NULL, NULL});
         if (rc == 0)
@@ -808,6 +855,7 @@ Suite *encryption_suite(void)
     ADD(tc, nothing_is_encrypted_unless_it_is_asked_for);
     ADD(tc, a_message_is_ciphertext_and_reads_as_it_was);
     ADD(tc, without_its_key_or_with_another_a_row_is_refused);
+    ADD(tc, a_claim_passes_over_tasks_that_it_has_no_key_for);
     ADD(tc, a_changed_byte_is_refused);
     ADD(tc, a_text_of_another_row_or_column_is_refused);
     ADD(tc, extreme_texts_come_back);
