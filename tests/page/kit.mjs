@@ -37,7 +37,7 @@ export async function open(server, hash = '', {width = 1180, height = 820, dark 
   ])
   const seen = []
   const note = (what) => expected.some((e) => what.includes(e)) || seen.push(what)
-  page.on('dialog', (d) => (note(`dialog: ${d.message()}`), d.dismiss()))
+  page.on('dialog', (d) => (note(`dialog: ${d.message()}`), d.dismiss().catch(() => {})))
   page.on('pageerror', (e) => note(`error: ${e.message}`))
   page.on('console', (m) => ['error', 'warn'].includes(m.type()) && note(`console: ${m.text()}`))
   page.on('request', (r) => !r.url().startsWith(server.url) && !/^(data|blob|about):/.test(r.url()) && note(`request: ${r.url()}`))
