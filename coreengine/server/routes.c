@@ -1,7 +1,7 @@
 /* The table of routes: what the server answers. Routing, OpenAPI and the reference are made from it. */
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/page_internal.h"
 
 #define CHAT_BODY RV_REQUEST_MAX_BYTES
 

@@ -137,8 +137,6 @@ void srv_call_fault(struct srv_call *c, int status, const char *code, const char
 void srv_call_free(struct srv_call *c);
 
 /* --- handle.c --- */
-/** What the gate is asked about; borrows from the request. */
-struct rv_caller srv_caller_of(const struct rv_httpd_request *req);
 extern const struct rv_httpd_handler srv_handler; /* self: the server */
 
 /* --- routes.c --- */
@@ -247,19 +245,7 @@ void srv_follows_ask(struct srv_follows *f, struct srv_call *c, const struct srv
 void srv_follows_stop(struct srv_follows *f);
 void srv_follows_free(struct srv_follows *f);
 
-/* --- page.c and the source that page/embed.cmake makes --- */
-struct srv_page_file {
-    const char *name, *type, *etag; /* "views/chat.js" */
-    rv_str bytes;
-};
-extern const struct srv_page_file srv_page_files[];
-extern const size_t srv_n_page_files;
-
 /* --- handlers, by area --- */
-int srv_page(struct srv_call *c, rv_err **err);
-int srv_login(struct srv_call *c, rv_err **err);
-int srv_logout(struct srv_call *c, rv_err **err);
-int srv_login_show(struct srv_call *c, rv_err **err);
 int srv_healthz(struct srv_call *c, rv_err **err);
 int srv_readyz(struct srv_call *c, rv_err **err);
 int srv_openapi(struct srv_call *c, rv_err **err);
