@@ -26,6 +26,7 @@ static const struct {
     {"Response", "{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{\"model\":" TEXT
                  ",\"input\":{},\"stream\":" BOOL ",\"previous_response_id\":" TEXT "}}"},
     {"Metrics", "{\"type\":\"string\",\"description\":\"lines of text\"}"},
+    {"Page", "{\"type\":\"string\",\"description\":\"HTML, CSS or a module\"}"},
     {"Stream", "{\"type\":\"string\",\"description\":\"server-sent events\"}"},
     {"NewRun", "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
                ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
@@ -105,6 +106,7 @@ static void write_answers(rv_jw *w, const struct srv_route *r)
 {
     const char *type = strcmp(r->gives, "Stream") == 0    ? "text/event-stream"
                        : strcmp(r->gives, "Metrics") == 0 ? "text/plain"
+                       : strcmp(r->gives, "Page") == 0    ? "text/html"
                                                           : "application/json";
 
     rv_jw_key(w, "responses");

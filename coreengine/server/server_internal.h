@@ -108,6 +108,7 @@ struct srv_call {
     int status;
     const char *type; /* static */
     rv_buf out;
+    rv_str fixed;                                 /* in place of out: static */
     struct rv_httpd_field fields[SRV_MAX_FIELDS]; /* name static, value owned */
     size_t n_fields;
     int rc;
@@ -240,7 +241,16 @@ void srv_follows_ask(struct srv_follows *f, struct srv_call *c, const struct srv
 void srv_follows_stop(struct srv_follows *f);
 void srv_follows_free(struct srv_follows *f);
 
+/* --- page.c and the source that page/embed.cmake makes --- */
+struct srv_page_file {
+    const char *name, *type, *etag; /* "views/chat.js" */
+    rv_str bytes;
+};
+extern const struct srv_page_file srv_page_files[];
+extern const size_t srv_n_page_files;
+
 /* --- handlers, by area --- */
+int srv_page(struct srv_call *c, rv_err **err);
 int srv_healthz(struct srv_call *c, rv_err **err);
 int srv_readyz(struct srv_call *c, rv_err **err);
 int srv_openapi(struct srv_call *c, rv_err **err);
