@@ -54,3 +54,66 @@ int srv_page(struct srv_call *c, rv_err **err)
     }
     return 0;
 }
+
+/* --- logins --- */
+
+static int answer_login(struct srv_call *c, int rc, rv_buf *cookie)
+{
+    c->is_refused = rc == RV_E_DENIED;
+    if (rc == 0) {
+        srv_call_field(c, "Set-Cookie", rv_buf_cstr(cookie));
+        rv_jw w = srv_call_json(c, 200);
+        rv_jw_obj(&w);
+        rv_jw_obj_end(&w);
+    }
+    rv_buf_fini(cookie);
+    return rc;
+}
+
+int srv_login(struct srv_call *c, rv_err **err)
+{
+    const struct rv_caller caller = srv_caller_of(c->req);
+    struct srv_server *s = c->server;
+    rv_buf cookie = RV_BUF_INIT(1024);
+    const char *key = NULL;
+
+    if (!rv_json_get_text(c->body, "key", &key) || !key[0])
+        return RV_FAIL(err, RV_E_INVALID, "the body needs \"key\": an API key as `reeve keys create` shows it");
+    pthread_mutex_lock(&s->gate_lock);
+    int rc = rv_gate_login(s->gate, c->store, rv_rand_system(), &caller, rv_str_of(key), srv_now_us(), s->app.log,
+                           &cookie, &c->no, err);
+    pthread_mutex_unlock(&s->gate_lock);
+    return answer_login(c, rc, &cookie);
+}
+
+int srv_logout(struct srv_call *c, rv_err **err)
+{
+    const struct rv_caller caller = srv_caller_of(c->req);
+    struct srv_server *s = c->server;
+    rv_buf cookie = RV_BUF_INIT(1024);
+
+    pthread_mutex_lock(&s->gate_lock);
+    int rc = rv_gate_logout(s->gate, c->store, &caller, &cookie, &c->no, err);
+    pthread_mutex_unlock(&s->gate_lock);
+    return answer_login(c, rc, &cookie);
+}
+
+int srv_login_show(struct srv_call *c, rv_err **err)
+{
+    const struct rv_identity *who = &c->who;
+    rv_buf scopes = RV_BUF_INIT(4096);
+    rv_jw w = srv_call_json(c, 200);
+
+    rv_scopes_write(who->scopes, &scopes);
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "name", who->name[0] ? who->name : who->user);
+    rv_jw_kv_text(&w, "user", who->user);
+    rv_jw_kv_text(&w, "tenant", who->tenant);
+    rv_jw_kv_text(&w, "level", rv_level_word(who->level));
+    rv_jw_kv_text(&w, "scopes", rv_buf_cstr(&scopes));
+    rv_jw_kv_bool(&w, "login", who->by == RV_BY_LOGIN);
+    rv_jw_obj_end(&w);
+    int rc = rv_buf_check(&scopes, "the scopes", err);
+    rv_buf_fini(&scopes);
+    return rc;
+}

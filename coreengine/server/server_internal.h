@@ -137,14 +137,20 @@ void srv_call_fault(struct srv_call *c, int status, const char *code, const char
 void srv_call_free(struct srv_call *c);
 
 /* --- handle.c --- */
+/** What the gate is asked about; borrows from the request. */
+struct rv_caller srv_caller_of(const struct rv_httpd_request *req);
 extern const struct rv_httpd_handler srv_handler; /* self: the server */
 
 /* --- routes.c --- */
-enum srv_scope { SRV_OPEN = -1 }; /* beside enum rv_api_scope: no key is needed */
+enum srv_scope {                 /* beside enum rv_api_scope */
+                 SRV_OPEN = -1,  /* no key is needed, and work is done on the loop, without a store */
+                 SRV_KNOWN = -2, /* anyone who is let in */
+                 SRV_LOGIN = -3, /* work judges who asks by itself: with a store, and without c->who and c->app.scope */
+};
 struct srv_route {
     enum rv_method method;
     const char *path; /* "/runs/{id}" */
-    int scope;        /* enum rv_api_scope, or SRV_OPEN */
+    int scope;        /* enum rv_api_scope or enum srv_scope */
     enum rv_protocol_family family;
     /** On a thread of the pool, with c->who, c->store, c->app. */
     int (*work)(struct srv_call *c, rv_err **err);
@@ -251,6 +257,9 @@ extern const size_t srv_n_page_files;
 
 /* --- handlers, by area --- */
 int srv_page(struct srv_call *c, rv_err **err);
+int srv_login(struct srv_call *c, rv_err **err);
+int srv_logout(struct srv_call *c, rv_err **err);
+int srv_login_show(struct srv_call *c, rv_err **err);
 int srv_healthz(struct srv_call *c, rv_err **err);
 int srv_readyz(struct srv_call *c, rv_err **err);
 int srv_openapi(struct srv_call *c, rv_err **err);

@@ -87,8 +87,25 @@ function codeBlock(pre) {
   box.append(pre)
 }
 
+// The answer of a structured agent is JSON: it is shown as such.
+function jsonOf(text) {
+  const trimmed = text.trim()
+  if (!/^[{[]/.test(trimmed) || !/[}\]]$/.test(trimmed)) return null
+  try {
+    const pre = h('pre', null, h('code', {class: 'language-json'}, JSON.stringify(JSON.parse(trimmed), null, 2)))
+    const fragment = document.createDocumentFragment()
+    fragment.append(pre)
+    codeBlock(pre)
+    return fragment
+  } catch {
+    return null
+  }
+}
+
 // The elements of a text. It never throws: what cannot be parsed is shown as it is.
 export function markdown(text) {
+  const json = jsonOf(String(text))
+  if (json) return json
   let html
   try {
     html = marked(String(text), {gfm: true, breaks: false, headerIds: false, mangle: false})
