@@ -24,7 +24,7 @@ function drawEdge(edge, names) {
 
 function drawNode(node, pick) {
   const middle = node.x + node.width / 2
-  const sign = s('text', {class: 'sign', x: node.x + node.width - 9, y: node.y + 14})
+  const sign = s('text', {class: 'sign', x: node.x + node.width, y: node.y - 4})
   const box = s(
     'g',
     {class: `node ${node.kind}`, ...(node.stage !== null && pick ? {tabindex: '0', role: 'button'} : {})},

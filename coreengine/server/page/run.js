@@ -3,7 +3,7 @@ import {go} from './app.js'
 import {ApiError, get, send, stream} from './api.js'
 import {confirmDialog, dialog, fill, h, icon, timeEl, toast} from './dom.js'
 import {drawGraph} from './graph.js'
-import {questionForm} from './question.js'
+import {questionForm} from './runquestion.js'
 import {journalTab, outputsTab, timelineTab} from './runtabs.js'
 import {badge, calmly, duration, isOver, json, money, number, tokens} from './words.js'
 
@@ -97,7 +97,8 @@ class Run {
     }
     this.panel.setAttribute('aria-labelledby', `tab-${name}`)
     fill(this.panel, this.tabs[name][1])
-    if (name === 'journal') this.journal.open(this.run.records)
+    if (name === 'journal') this.journal.open()
+    if (name === 'outputs') this.outputs.draw(this.run)
   }
 
   // The arrow keys go from tab to tab.
@@ -129,7 +130,7 @@ class Run {
       fact('tokens', tokens(times.usage)),
       fact('cost', money(times.usage)),
       fact('started', timeEl(run.created_at)),
-      run.session ? fact('session', h('a', {href: `#/chat/${encodeURIComponent(run.session)}`}, run.session)) : null,
+      run.session ? fact('session', h('a', {href: `#/runs?session=${encodeURIComponent(run.session)}`}, run.session)) : null,
     )
   }
 
@@ -143,7 +144,7 @@ class Run {
     }
     this.drawFacts()
     this.timeline.draw(this.times)
-    this.outputs.draw(run)
+    if (this.tab === 'outputs') this.outputs.draw(run)
     const button = (word, sign, f, look) => h('button', {type: 'button', class: look, onclick: f}, icon(sign), word)
     fill(
       this.actions,

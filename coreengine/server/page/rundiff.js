@@ -54,7 +54,7 @@ function steps(a, b) {
     {class: 'table-box', tabindex: '0', role: 'region', 'aria-label': 'Steps of both'},
     h(
       'table',
-      {class: 'rows'},
+      {class: 'run-table'},
       h('thead', null, h('tr', null, h('th', {scope: 'col'}, 'Step'), [...heads, ...heads].map((w) => h('th', {scope: 'col'}, w)))),
       h(
         'tbody',

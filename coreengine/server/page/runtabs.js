@@ -90,7 +90,7 @@ export function timelineTab({fork, output}) {
         {class: 'table-box', tabindex: '0', role: 'region', 'aria-label': 'Steps'},
         h(
           'table',
-          {class: 'rows timeline'},
+          {class: 'run-table times'},
           h('thead', null, h('tr', null, ['Step', 'Stage', 'When', 'Time', 'Tokens', 'Cost', ''].map((w) => h('th', {scope: 'col'}, w || h('span', {class: 'visually-hidden'}, 'Actions'))))),
           h('tbody', null, steps.flatMap((s) => stepRows(s, whole))),
         ),

@@ -40,7 +40,7 @@ function table(runs) {
   return h(
     'div',
     {class: 'table-box', tabindex: '0', role: 'region', 'aria-label': 'Runs'},
-    h('table', {class: 'rows'}, h('thead', null, h('tr', null, heads.map((w) => h('th', {scope: 'col'}, w)))), h('tbody', null, runs.map(row))),
+    h('table', {class: 'run-table'}, h('thead', null, h('tr', null, heads.map((w) => h('th', {scope: 'col'}, w)))), h('tbody', null, runs.map(row))),
   )
 }
 

@@ -87,7 +87,7 @@ export function questionForm(pending, answer) {
   const needs = kind === 'clarification' || options.includes('text')
   return h(
     'section',
-    {class: 'question', 'aria-label': 'Question', 'data-interrupt': id},
+    {class: 'run-question', 'aria-label': 'Question', 'data-interrupt': id},
     h('h2', null, pending.question ?? pending.message ?? 'The run waits for an answer'),
     h(
       'p',
