@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "coreengine/app/lint.h"
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/handlers_internal.h"
 
 #define MAX_RECORDS 1000              /* of one answer */
 #define MAX_JOURNAL ((size_t)8 << 20) /* bytes of one answer, but for a longer record */

@@ -108,6 +108,8 @@ const struct srv_route srv_routes[] = {
       "List", 0),
     R(PUT, "/agents", S(AGENTS_WRITE), PROBLEM, srv_agent_put, NULL, "keep a document, as YAML or JSON", NULL, "-Any",
       "Any", 0),
+    R(GET, "/tools", S(AGENTS_READ), PROBLEM, srv_tools, NULL, "the tools that a document may name", NULL, NULL, "List",
+      0),
     R(POST, "/agents/validate", S(AGENTS_READ), PROBLEM, srv_agent_check, NULL,
       "what is wrong with a document; nothing is kept", NULL, "-Any", "Any", 0),
     R(GET, "/agents/{name}", S(AGENTS_READ), PROBLEM, srv_agent_show, NULL, "its document in the flat form", NULL, NULL,
