@@ -6,6 +6,7 @@ import {fill, h, icon, iconButton, toast} from './dom.js'
 const VIEWS = [
   ['chat', 'Chat', 'chat'],
   ['sessions', 'Sessions', 'sessions'],
+  ['agents', 'Agents', 'agents'],
   ['runs', 'Runs', 'runs'],
 ]
 

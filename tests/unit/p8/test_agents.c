@@ -122,7 +122,7 @@ START_TEST(moments_of_the_dreaming_agent_keep_their_shape)
     struct room r;
 
     room_begin(&r, NULL);
-    doc = agent_at(&r, 0);
+    doc = agent_at(&r, 1);
     items = rv_json_get_obj(rv_json_get_obj(doc->properties, "dream_moments"), "items");
     list_keys(rv_json_get_obj(items, "properties"), &keys);
     ck_assert_str_eq(rv_buf_cstr(&keys), "name summary topic_tags emotion_tags affinity_fragments ");
@@ -146,7 +146,7 @@ START_TEST(the_router_leads_to_agents_that_are_there)
     struct room r;
 
     room_begin(&r, NULL);
-    doc = agent_at(&r, 3);
+    doc = agent_at(&r, 4);
     ck_assert_uint_eq(doc->routes.n, 2);
     ck_assert_str_eq(doc->routes.items[0], "general");
     ck_assert_str_eq(doc->routes.items[1], "sample-agent");
