@@ -4,12 +4,12 @@
 
 #include "coreengine/server/server_internal.h"
 
-/* No script, style, frame, form or connection but those of this server; and no text becomes a script: only what the
- * sanitiser has made becomes elements. */
+/* No script, style, frame, form or connection but those of this server; and no text can become HTML: the page makes its
+ * elements one by one. */
 #define CONTENT_POLICY                                                                                                 \
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "                 \
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "                                \
-    "require-trusted-types-for 'script'; trusted-types dompurify"
+    "require-trusted-types-for 'script'; trusted-types 'none'"
 
 static const struct srv_page_file *find(const char *folder, const char *name)
 {

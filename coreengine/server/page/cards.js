@@ -125,7 +125,16 @@ export class Block {
     this.said += delta
   }
   endText(id) {
-    this.texts.get(id)?.end()
+    const live = this.texts.get(id)
+    for (const [other, was] of this.texts)
+      // the end of a turn that went on behind a question may say again what was said before it
+      if (id.endsWith('-answer') && other !== id && was.text === live?.text) {
+        live.el.remove()
+        this.said = this.said.slice(0, this.said.length - live.text.length)
+        this.texts.delete(id)
+        return
+      }
+    live?.end()
     if (this.said && !this.said.endsWith('\n')) this.said += '\n\n'
   }
   say(content) {
@@ -153,7 +162,7 @@ export class Block {
     this.el.append(h('p', {class: `note ${kind}`}, icon(kind === 'bad' ? 'warn' : 'check'), h('span', null, text)))
   }
   endAll() {
-    for (const live of this.texts.values()) if (live.text && live.done < live.text.length) live.end()
+    for (const live of this.texts.values()) live.end()
   }
 }
 

@@ -1,17 +1,16 @@
 # The files of the page, and what they use of others, become part of the program: PAGE_SOURCE, a source of rv_server.
-# Markdown, the sanitiser and the highlighter come from Debian's packages; elsewhere set the three variables.
+# What reads Markdown and what highlights code come from Debian's packages; elsewhere set the two variables.
 find_file(PAGE_MARKED marked.esm.js PATHS /usr/share/nodejs/marked/lib)
-find_file(PAGE_PURIFY purify.es.js PATHS /usr/share/nodejs/dompurify/dist)
 find_file(PAGE_HIGHLIGHT highlight.min.js PATHS /usr/share/javascript/highlight.js)
-if(NOT PAGE_MARKED OR NOT PAGE_PURIFY OR NOT PAGE_HIGHLIGHT)
-    message(FATAL_ERROR "scripts of the page are missing (Debian packages node-marked, node-dompurify, libjs-highlight.js)")
+if(NOT PAGE_MARKED OR NOT PAGE_HIGHLIGHT)
+    message(FATAL_ERROR "scripts of the page are missing (Debian packages node-marked, libjs-highlight.js)")
 endif()
 
 set(page ${CMAKE_CURRENT_LIST_DIR})
 set(made ${CMAKE_CURRENT_BINARY_DIR}/page)
 set(js text/javascript)
-set(list "marked.js ${js} ${PAGE_MARKED}\npurify.js ${js} ${PAGE_PURIFY}\nhighlight.js ${js} ${PAGE_HIGHLIGHT}\n")
-set(files ${PAGE_MARKED} ${PAGE_PURIFY} ${PAGE_HIGHLIGHT})
+set(list "marked.js ${js} ${PAGE_MARKED}\nhighlight.js ${js} ${PAGE_HIGHLIGHT}\n")
+set(files ${PAGE_MARKED} ${PAGE_HIGHLIGHT})
 file(GLOB_RECURSE own RELATIVE ${page} CONFIGURE_DEPENDS ${page}/*.html ${page}/*.css ${page}/*.js ${page}/*.svg)
 foreach(name IN LISTS own)
     set(type ${js})

@@ -84,8 +84,19 @@ export class Talk extends EventTarget {
   say(text) {
     if (this.busy || !text.trim()) return
     const turn = this.add(new Turn({agent: this.agent, text, ask: (t) => this.say(t)}))
-    for (const old of this.turns.slice(0, -1)) old.asks.replaceChildren() // a message gives up what waits
+    for (const old of this.turns.slice(0, -1)) old.giveUp()
     return this.perform(turn, {messages: [{id: uuid(), role: 'user', content: text}]})
+  }
+  // A session has the first words of its user as its name, unless its agent or its user named it.
+  async nameIt() {
+    const words = this.turns[0]?.question?.trim().replace(/\s+/g, ' ')
+    if (this.name || !words) return
+    const name = words.length > 60 ? `${words.slice(0, 59)}…` : words
+    try {
+      await send('PATCH', `/sessions/${encodeURIComponent(this.id)}`, {name})
+      this.name ||= name
+      this.changed()
+    } catch {} // a key without sessions:write
   }
   async perform(turn, more) {
     this.busy = true
@@ -105,6 +116,7 @@ export class Talk extends EventTarget {
     this.turn = null
     this.finish(turn)
     this.changed()
+    if (turn.run && turn.ended !== 'error') await this.nameIt()
   }
   async hear(turn, more) {
     this.abort = new AbortController()
@@ -197,7 +209,7 @@ export class Talk extends EventTarget {
   askOf(turn, questions) {
     const answers = []
     for (const q of questions)
-      turn.asks.append(
+      turn.asks(
         questionCard(q, async ({id, payload}) => {
           answers.push({interruptId: id, status: 'resolved', payload})
           if (answers.length < questions.length) return
@@ -239,7 +251,7 @@ export class Talk extends EventTarget {
     })
     fill(
       turn.foot,
-      turn.root.said && !failed ? [this.thumb(turn, 1), this.thumb(turn, 0), copy] : null,
+      turn.root.said && !failed && !turn.waits ? [this.thumb(turn, 1), this.thumb(turn, 0), copy] : null,
       turn.question && (failed || turn.ended === 'cancelled') ? h('button', {type: 'button', class: 'retry', onclick: () => this.say(turn.question)}, 'Try again') : null,
       facts.length ? h('span', {class: 'facts muted small'}, facts.join(' · ')) : null,
     )

@@ -16,7 +16,6 @@ export class Turn {
     this.usage = []
     this.root = new Block(agent)
     this.status = h('p', {class: 'status'})
-    this.asks = h('div', {class: 'asks-you'})
     this.foot = h('div', {class: 'turn-foot'})
     this.user = text === null ? null : h('div', {class: 'user'}, h('div', {class: 'bubble md'}, markdown(text)))
     this.answer = h(
@@ -24,7 +23,6 @@ export class Turn {
       {class: 'answer', 'aria-busy': 'false'},
       h('div', {class: 'speaker'}, h('span', {class: 'avatar', 'aria-hidden': 'true'}, icon('agents')), (this.speaker = h('span', null, agent))),
       this.root.el,
-      this.asks,
       this.status,
       this.foot,
     )
@@ -124,6 +122,17 @@ export class Turn {
     this.settle('stopped')
     this.state('')
     this.root.note(message, 'bad')
+  }
+  // A question of the run, where it came up.
+  asks(card) {
+    this.root.el.append(card)
+  }
+  giveUp() {
+    for (const card of this.root.el.querySelectorAll('.question:not(.answered)')) card.remove()
+    for (const card of this.calls.values()) if (card.el.dataset.state === 'waits') card.to('stopped')
+  }
+  get waits() {
+    return this.root.el.querySelector('.question:not(.answered)') !== null
   }
   settle(state) {
     for (const card of this.calls.values()) if (card.el.dataset.state === 'running') card.to(state)
