@@ -24,13 +24,15 @@ function drawEdge(edge, names) {
 
 function drawNode(node, pick) {
   const middle = node.x + node.width / 2
-  const sign = s('text', {class: 'sign', x: node.x + node.width, y: node.y - 4})
+  const sign = s('text', {class: 'sign', 'aria-hidden': 'true', x: node.x + node.width, y: node.y - 4})
+  const words = s('text', {class: 'words', x: node.x, y: node.y + node.height})
   const box = s(
     'g',
-    {class: `node ${node.kind}`, ...(node.stage !== null && pick ? {tabindex: '0', role: 'button'} : {})},
+    {class: `node ${node.kind}`, 'data-stage': node.stage, ...(node.stage !== null && pick ? {tabindex: '0', role: 'button'} : {})},
     s('rect', {x: node.x, y: node.y, width: node.width, height: node.height, rx: node.stage === null ? 16 : 8}),
     s('text', {class: 'name', x: middle, y: node.y + node.height / 2 + (node.mark ? -3 : 5)}, node.name),
     node.mark ? s('text', {class: 'mark', x: middle, y: node.y + node.height / 2 + 14}, node.mark) : null,
+    words,
     sign,
   )
   if (node.stage !== null && pick) {
@@ -41,7 +43,7 @@ function drawNode(node, pick) {
       pick(node.stage)
     })
   }
-  return {box, sign}
+  return {box, sign, words}
 }
 
 // drawGraph(graph, {label, pick}) gives {el, stage(name, state, visits), move(from, to)}: pick is called with the name of
@@ -61,7 +63,7 @@ export function drawGraph(graph, {label, pick} = {}) {
     const node = nodes.get(name)
     if (!node) return
     node.box.dataset.state = state
-    node.box.setAttribute('aria-label', `Stage ${name}: ${stateWord(state)}${visits ? `, visited ${visits} times` : ''}`)
+    node.words.textContent = `: ${stateWord(state)}${visits > 1 ? `, ${visits} visits` : ''}`
     node.sign.textContent = (visits > 1 ? `${visits}× ` : '') + (SIGNS[state] ?? '')
   }
   const move = (from, to) => {

@@ -15,7 +15,7 @@ static const struct {
     bool routing_enabled;
     enum rv_observation_mode observation_mode;
 } agents[] = {
-    {"agent-builder", false, "intent changes ", "intent changes ", "action save_agent ", NULL, -1, 12, 0, false,
+    {"agent-builder", false, "intent changes ", "intent changes ", "action ", NULL, -1, 12, 0, false,
      RV_OBSERVATION_SYNC},
     {"dreaming-agent", true, "dream_moments search_questions cross_session_themes ", "", "search ",
      "openai:gpt-4.1-mini", 0.7, 15, 115000, false, RV_OBSERVATION_DISABLED},
