@@ -130,4 +130,8 @@ export function ago(time) {
   return 'just now'
 }
 
-export const timeEl = (time) => h('time', {datetime: new Date(time).toISOString(), title: new Date(time).toLocaleString()}, ago(time))
+export function timeEl(time) {
+  const at = new Date(time)
+  if (Number.isNaN(at.getTime())) return h('span', null, '')
+  return h('time', {datetime: at.toISOString(), title: at.toLocaleString()}, ago(at.getTime()))
+}
