@@ -47,6 +47,14 @@ struct rv_app_session_search {
 RV_MUST_CHECK int rv_app_search_sessions(rv_store *store, const struct rv_store_scope *scope,
                                          const struct rv_app_session_search *search, json_object **out, rv_err **err);
 
+#define RV_APP_MAX_GREP 10000 /* sessions that are looked through */
+/** As rv_store_list_sessions(), but only sessions that have the text in their name or in the words of a message (ASCII
+ *  letters in any case); offset and limit are of those that are found. Messages are read until there are enough. */
+RV_MUST_CHECK int rv_app_grep_sessions(rv_store *store, const struct rv_store_scope *scope,
+                                       const struct rv_session_filter *filter, const char *text,
+                                       int (*each)(void *self, const struct rv_session_row *row, rv_err **err),
+                                       void *self, rv_err **err);
+
 struct rv_app_moment_session {
     json_object *moment; /* columns of the moment: name and moment_type are needed; borrowed */
     const char *session; /* that it belongs to, made if it is not there; NULL: the one that the moment of this name has,

@@ -7,6 +7,7 @@
 #define INT       "{\"type\":\"integer\"}"
 #define BOOL      "{\"type\":\"boolean\"}"
 #define OBJECT    "{\"type\":\"object\"}"
+#define TEXTS     "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
 #define MESSAGES  "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
 #define OF(props) "{\"type\":\"object\",\"properties\":{" props "}}"
 
@@ -44,6 +45,18 @@ static const struct {
     {"RawQuery", "{\"type\":\"object\",\"required\":[\"query\"],\"properties\":{\"query\":" TEXT "}}"},
     {"Feedback", OF("\"session_id\":" TEXT ",\"message_id\":" TEXT ",\"name\":" TEXT
                     ",\"score\":{\"type\":\"number\"},\"label\":" TEXT ",\"comment\":" TEXT ",\"source\":" TEXT)},
+    {"Row", "{\"type\":\"object\",\"description\":\"columns of docs/reference/entities.md\"}"},
+    {"NewRow", "{\"type\":\"object\",\"description\":\"columns of docs/reference/entities.md\"}"},
+    {"Deleted", OF("\"deleted\":" BOOL)},
+    {"RowSearch",
+     "{\"type\":\"object\",\"description\":\"members that are columns are conditions\",\"properties\":{"
+     "\"query\":" TEXT ",\"tags\":" TEXTS ",\"tag_match\":{\"enum\":[\"all\",\"any\"]},\"name_contains\":" TEXT
+     ",\"created_after\":" TEXT ",\"created_before\":" TEXT ",\"limit\":" INT ",\"offset\":" INT "}}"},
+    {"Found", OF("\"results\":" MESSAGES ",\"total\":" INT)},
+    {"SessionIds", OF("\"session_id\":" TEXT ",\"session_ids\":" TEXTS)},
+    {"SessionQuery", OF("\"agent_name\":" TEXT ",\"name_contains\":" TEXT ",\"search\":" TEXT ",\"updated_after\":" TEXT
+                        ",\"limit\":" INT)},
+    {"Added", OF("\"collection_id\":" TEXT ",\"added\":" INT)},
     {"Problem", OF("\"type\":" TEXT ",\"title\":" TEXT ",\"status\":" INT ",\"detail\":{},\"code\":" TEXT
                    ",\"request_id\":" TEXT ",\"error\":" OBJECT)},
 };
@@ -112,7 +125,7 @@ static void write_answers(rv_jw *w, const struct srv_route *r)
 
     rv_jw_key(w, "responses");
     rv_jw_obj(w);
-    rv_jw_key(w, "200");
+    rv_jw_key(w, strncmp(r->gives, "New", 3) == 0 ? "201" : "200");
     rv_jw_obj(w);
     rv_jw_kv_text(w, "description", r->summary);
     write_content(w, type, r->gives);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "coreengine/server/page_internal.h"
+#include "coreengine/server/handlers_internal.h"
 
 #define CHAT_BODY RV_REQUEST_MAX_BYTES
 
@@ -14,6 +15,18 @@
         .summary = (sum), .query = (q), .takes = (t), .gives = (g), .max_body = (max)                                  \
     }
 #define S(name) RV_SCOPE_##name
+
+/* Rows of a kind under a path of their own, by the handlers of resources.c. */
+#define ROWS(kind, one, what, columns)                                                                                 \
+    R(GET, "/" kind, S(DATA_READ), PROBLEM, srv_rows_list, NULL, what ", newest first",                                \
+      "limit offset name tag" columns, NULL, "List", 0),                                                               \
+        R(POST, "/" kind, S(DATA_WRITE), PROBLEM, srv_rows_create, NULL, "a new " one, NULL, "Row", "NewRow", 0),      \
+        R(GET, "/" kind "/{id}", S(DATA_READ), PROBLEM, srv_row_show, NULL, "one " one, NULL, NULL, "Row", 0),         \
+        R(PUT, "/" kind "/{id}", S(DATA_WRITE), PROBLEM, srv_row_change, NULL,                                         \
+          "change it: columns that are not given stay", NULL, "Row", "Row", 0),                                        \
+        R(PATCH, "/" kind "/{id}", S(DATA_WRITE), PROBLEM, srv_row_change, NULL, "the same", NULL, "Row", "Row", 0),   \
+        R(DELETE, "/" kind "/{id}", S(DATA_WRITE), PROBLEM, srv_row_delete, NULL, "delete it", NULL, NULL, "Deleted",  \
+          0)
 
 /* takes: the name of a schema of describe.c, whose JSON the server reads; with "-" in front the handler reads it. */
 const struct srv_route srv_routes[] = {
@@ -47,6 +60,9 @@ const struct srv_route srv_routes[] = {
 
     R(GET, "/pipelines", S(RUNS_READ), PROBLEM, srv_pipelines_list, NULL, "the names of the pipelines that may be run",
       NULL, NULL, "List", 0),
+    R(GET, "/pipelines/{name}", S(RUNS_READ), PROBLEM, srv_pipeline_show, NULL,
+      "one of them: its stages, its limits, its proved bounds, and a drawing as places and lines", NULL, NULL, "Any",
+      0),
     R(POST, "/runs", S(RUNS_WRITE), PROBLEM, srv_runs_post, srv_run_begin,
       "start a run of a pipeline: 202 at once, `wait` for its end, or `stream` its events", NULL, "NewRun", "Run",
       CHAT_BODY),
@@ -62,6 +78,16 @@ const struct srv_route srv_routes[] = {
       "Answer", "Any", 0),
     R(POST, "/runs/{id}/fork", S(RUNS_WRITE), PROBLEM, srv_run_fork, NULL,
       "another run, from the state behind one of its steps", NULL, "Fork", "Any", 0),
+    R(GET, "/runs/{id}/graph", S(RUNS_READ), PROBLEM, srv_run_graph, NULL,
+      "the drawing of its pipeline, the state of each stage, the moves between them", NULL, NULL, "Any", 0),
+    R(GET, "/runs/{id}/timeline", S(RUNS_READ), PROBLEM, srv_run_timeline, NULL,
+      "when its steps and their calls were, and what they took: time, tokens, cost", "from limit", NULL, "Any", 0),
+    R(GET, "/runs/{id}/journal", S(RUNS_READ), PROBLEM, srv_run_journal, NULL,
+      "the records of its journal, page by page", "from limit", NULL, "Any", 0),
+    R(POST, "/runs/{id}/replay", S(RUNS_READ), PROBLEM, srv_run_replay, NULL,
+      "replay it from its journal alone: is the result identical?", NULL, NULL, "Any", 0),
+    R(GET, "/runs/{id}/diff", S(RUNS_READ), PROBLEM, srv_run_diff, NULL, "where it and another run part", "with", NULL,
+      "Any", 0),
     R(GET, "/interrupts", S(RUNS_READ), PROBLEM, srv_interrupts, NULL, "questions that runs wait with", "run session",
       NULL, "List", 0),
 
@@ -83,6 +109,8 @@ const struct srv_route srv_routes[] = {
       "List", 0),
     R(PUT, "/agents", S(AGENTS_WRITE), PROBLEM, srv_agent_put, NULL, "keep a document, as YAML or JSON", NULL, "-Any",
       "Any", 0),
+    R(GET, "/tools", S(AGENTS_READ), PROBLEM, srv_tools, NULL, "the tools that a document may name", NULL, NULL, "List",
+      0),
     R(POST, "/agents/validate", S(AGENTS_READ), PROBLEM, srv_agent_check, NULL,
       "what is wrong with a document; nothing is kept", NULL, "-Any", "Any", 0),
     R(GET, "/agents/{name}", S(AGENTS_READ), PROBLEM, srv_agent_show, NULL, "its document in the flat form", NULL, NULL,
@@ -116,6 +144,25 @@ const struct srv_route srv_routes[] = {
     R(POST, "/tasks/{id}/retry", S(TASKS_WRITE), PROBLEM, srv_task_retry, NULL, "try it again", NULL, NULL, "Any", 0),
     R(GET, "/schedules", S(TASKS_READ), PROBLEM, srv_schedules_list, NULL, "schedules", NULL, NULL, "List", 0),
     R(GET, "/usage", S(USAGE_READ), PROBLEM, srv_usage, NULL, "what may be used and what was", NULL, NULL, "List", 0),
+
+    ROWS("scenarios", "scenario", "sessions that are kept under a name", " session_id agent_name status"),
+    R(POST, "/scenarios/search", S(DATA_READ), PROBLEM, srv_rows_search, NULL,
+      "scenarios by meaning, tags, columns, time", NULL, "RowSearch", "Found", 0),
+    ROWS("collections", "collection", "groups of sessions", " status"),
+    R(POST, "/collections/search", S(DATA_READ), PROBLEM, srv_rows_search, NULL,
+      "collections by meaning, tags, columns, time", NULL, "RowSearch", "Found", 0),
+    R(GET, "/collections/{id}/sessions", S(DATA_READ), PROBLEM, srv_collection_sessions, NULL,
+      "its sessions, as they were put in", "limit offset", NULL, "List", 0),
+    R(POST, "/collections/{id}/sessions", S(DATA_WRITE), PROBLEM, srv_collection_add, NULL, "put a session in", NULL,
+      "SessionIds", "Added", 0),
+    R(POST, "/collections/{id}/sessions/batch", S(DATA_WRITE), PROBLEM, srv_collection_add, NULL,
+      "put many in: all or none", NULL, "SessionIds", "Added", 0),
+    R(POST, "/collections/{id}/sessions/from-query", S(DATA_WRITE), PROBLEM, srv_collection_add_found, NULL,
+      "put those in that a search finds", NULL, "SessionQuery", "Added", 0),
+    R(DELETE, "/collections/{id}/sessions/{session_id}", S(DATA_WRITE), PROBLEM, srv_collection_remove, NULL,
+      "take one out", NULL, NULL, "Deleted", 0),
+    R(GET, "/collections/{id}/export", S(DATA_READ), PROBLEM, srv_collection_export, NULL,
+      "it with its sessions and their messages, as a file", NULL, NULL, "Any", 0),
 };
 const size_t srv_n_routes = RV_COUNT(srv_routes);
 
@@ -150,6 +197,8 @@ const struct srv_route *srv_route_find(enum rv_method method, const rv_str *segm
     const struct srv_route *found = NULL;
     bool is_head = method == RV_METHOD_HEAD;
 
+    if (n > 1 && segments[n - 1].len == 0) /* "/schemas/", as p8's clients write it */
+        n--;
     *allowed = 0;
     *n_args = 0;
     for (size_t i = 0; i < srv_n_routes; i++) {

@@ -17,8 +17,7 @@ static int write_session(void *self, const struct rv_session_row *row, rv_err **
 int srv_sessions_list(struct srv_call *c, rv_err **err)
 {
     char *agent = srv_call_text(c, "agent"), *name = srv_call_text(c, "name"), *search = srv_call_text(c, "search");
-    struct rv_session_filter filter = {
-        .agent_name = agent, .name_contains = search ? search : name, .limit = SRV_LIMIT};
+    struct rv_session_filter filter = {.agent_name = agent, .name_contains = name, .limit = SRV_LIMIT};
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
@@ -26,7 +25,8 @@ int srv_sessions_list(struct srv_call *c, rv_err **err)
     if (rc == 0)
         rc = srv_call_int(c, "offset", 0, INT64_MAX / 2, &filter.offset, err);
     if (rc == 0)
-        rc = rv_store_list_sessions(c->store, &c->app.scope, &filter, write_session, &w, err);
+        rc = search ? rv_app_grep_sessions(c->store, &c->app.scope, &filter, search, write_session, &w, err)
+                    : rv_store_list_sessions(c->store, &c->app.scope, &filter, write_session, &w, err);
     rv_jw_arr_end(&w);
     free(agent);
     free(name);

@@ -107,6 +107,20 @@ static const struct rv_kind_field feedback[] = {
     {.name = "span_id"},
 };
 
+static const struct rv_kind_field scenarios[] = {
+    {.name = "name"},
+    {.name = "description"},
+    {.name = "session_id", .type = RV_KIND_ID},
+    {.name = "agent_name"},
+    {.name = "status", .fallback = "\"active\""},
+};
+static const struct rv_kind_field collections[] = {
+    {.name = "name"},
+    {.name = "description"},
+    {.name = "status", .fallback = "\"active\""},
+    {.name = "session_ids", .type = RV_KIND_TEXTS},
+};
+
 #define FIELDS(list) .fields = (list), .n_fields = RV_COUNT(list)
 const struct rv_kind rv_kinds[] = {
     {.name = "users",
@@ -210,6 +224,22 @@ const struct rv_kind rv_kinds[] = {
      .encrypted = {"comment"},
      .is_sealed = true,
      .about = "session_id"},
+    {.name = "scenarios",
+     .doc = "sessions that are kept under a name, to be tried again",
+     FIELDS(scenarios),
+     .embedded = "description",
+     .encrypted = {"description"},
+     .summary = {"name"},
+     .about = "session_id",
+     .is_indexed = true},
+    {.name = "collections",
+     .doc = "groups of sessions",
+     FIELDS(collections),
+     .keys = {"name"},
+     .embedded = "description",
+     .encrypted = {"description"},
+     .summary = {"name"},
+     .is_indexed = true},
 };
 const size_t rv_n_kinds = RV_COUNT(rv_kinds);
 _Static_assert(RV_COUNT(rv_kinds) <= MAX_KINDS, "room for the names of all kinds");

@@ -6,6 +6,8 @@ import {fill, h, icon, iconButton, toast} from './dom.js'
 const VIEWS = [
   ['chat', 'Chat', 'chat'],
   ['sessions', 'Sessions', 'sessions'],
+  ['agents', 'Agents', 'agents'],
+  ['runs', 'Runs', 'runs'],
 ]
 
 const main = document.getElementById('main')
