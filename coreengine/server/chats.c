@@ -32,6 +32,8 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
     if (rc < 0)
         return rc;
     a->opts.kind = a->req.kind;
+    a->stays_us = c->server->opts->stays_us;
+    rv_id_make(rv_rand_system(), "env_", a->run);
     a->client = srv_call_header(c, "x-client-id");
     a->user_name = srv_call_header(c, "x-user-name");
     *out = a;

@@ -281,6 +281,10 @@ static int open_all(struct life *l, rv_err **err)
         rc = rv_httpd_new(&http, &s->httpd, err);
     if (rc == 0)
         rc = hear(l, err); /* a wrong address is told before anything else happens */
+    const struct rv_app_streams_opts streams = {.app = &s->app, .kept_us = s->opts->kept_us};
+    rv_owner_name(s->owner);
+    if (rc == 0)
+        rc = rv_app_streams_new(&streams, &s->streams, err);
     if (rc == 0)
         rc = srv_follows_new(s, &s->follows, err);
     if (rc == 0)
@@ -344,6 +348,8 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     if (l->has_worker)
         pthread_join(l->worker_thread, NULL);
     srv_lane_read(&l->s.lane);
+    if (l->worker_done.n_left == 0)
+        rv_app_streams_free(l->s.streams);
     if (l->worker_done.n_left == 0)
         srv_watch_free(l->s.watch);
     *n_left = l->worker_done.n_left;
