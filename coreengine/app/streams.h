@@ -32,7 +32,6 @@ void rv_app_streams_free(rv_app_streams *w);
 struct rv_app_stream_opts {
     const char *id;    /* of the stream's row; copied */
     const char *owner; /* as the row has it; copied */
-    const struct rv_stream_row *makes; /* its row, if it is not there yet: made with the first lines; copied */
     bool no_pieces;    /* pieces are left out: of an answer that is told as a whole */
     /** On the writer's thread, in order: these lines are in the store (rc 0; part borrowed); or they are not, and
      * nothing more will be (part NULL). Calls nothing of this header. May be NULL. */

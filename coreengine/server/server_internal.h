@@ -81,6 +81,8 @@ void srv_stream_end(struct srv_stream *st);
 void srv_stream_answer(struct srv_stream *st, int status, const char *type, rv_buf *body);
 /** An error before the stream began; err is taken. */
 void srv_stream_fail(struct srv_stream *st, int rc, rv_err *err);
+/** Another producer answers the call: `to` is called on the loop; c NULL: its client has left. */
+void srv_stream_move(struct srv_stream *st, void (*to)(struct srv_call *c, void *arg), void *arg);
 void srv_stream_unref(struct srv_stream *st);
 
 /* --- call.c: a request, from its head to its answer --- */
@@ -180,6 +182,7 @@ void srv_watch_free(struct srv_watch *w);
 /* --- server.c --- */
 struct srv_turns;
 struct srv_follows;
+struct srv_rejoins;
 struct srv_server {
     const struct rv_server_opts *opts;
     struct rv_app app; /* of the server: without a user */
@@ -192,6 +195,7 @@ struct srv_server {
     struct srv_desk *desks; /* that are not in use; guarded */
     struct srv_turns *turns;
     struct srv_follows *follows;
+    struct srv_rejoins *rejoins;
     struct srv_watch *watch;
     rv_app_streams *streams;
     char owner[RV_OWNER_MAX];
@@ -218,7 +222,8 @@ struct srv_turn_ask {
     char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
     bool needs_session; /* that there is one: a REMLight path, a resumption */
     char run[RV_STORE_MAX_ID + 1]; /* the run that it will be */
-    bool has_row;                  /* its stream has a row */
+    int64_t ordinal;               /* of the streams of that run */
+    rv_buf open;                   /* what its stream is made with */
     int64_t stays_us;              /* how long it goes on without a client, or RV_SERVER_STAYS */
     struct rv_identity who;
     struct srv_trace trace;

@@ -27,7 +27,6 @@ struct turn {
     rv_app_seat *seat;
     rv_app_stream *log;    /* NULL: nothing has happened yet */
     struct srv_view *view; /* with the log */
-    int64_t ordinal;       /* of the streams of its run */
     rv_buf out;
     bool is_answering; /* the run of its answer has begun: before it a router may have had one */
     bool is_told;      /* its end is a line, or there will be none */
@@ -72,6 +71,7 @@ void srv_turn_ask_free(struct srv_turn_ask *ask)
     if (!ask)
         return;
     rv_request_fini(&ask->req);
+    rv_buf_fini(&ask->open);
     free(ask->agent);
     free(ask->model);
     free(ask->session);
@@ -298,40 +298,35 @@ static void on_kept(void *self, const struct rv_stream_part *part, int rc, const
 static int open_log(struct turn *t, rv_err **err)
 {
     const struct srv_turn_ask *a = t->ask;
-    rv_chat *chat = rv_app_seat_chat(t->seat);
-    struct rv_protocol_opts opts = a->opts;
-    rv_buf json = RV_BUF_INIT(RV_PROTOCOL_MAX_TEXT), id = RV_BUF_INIT(RV_STORE_MAX_ID + 1);
-    const struct rv_stream_row row = {
-        .run = a->run, .tenant = a->who.tenant, .user = a->who.user, .session = rv_chat_session(chat)};
+    rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 1), line = RV_BUF_INIT(RV_PROTOCOL_MAX_TEXT);
 
-    opts.run_id = a->run;
-    opts.session_id = rv_chat_session(chat);
-    opts.client_run_id = a->req.run_id;
-    opts.parent_run_id = a->req.parent_run_id;
-    opts.model = a->req.model ? a->req.model : rv_chat_agent(chat);
-    opts.created_us = srv_now_us();
-    opts.tells_usage = a->req.tells_usage;
-    srv_view_open_write(&opts, t->ordinal, t->view ? srv_view_told(t->view) : 0, &json);
     rv_buf_puts(&id, a->run);
-    if (t->ordinal > 1)
-        rv_buf_printf(&id, "~%lld", (long long)t->ordinal);
+    if (a->ordinal > 1)
+        rv_buf_printf(&id, "~%lld", (long long)a->ordinal);
+    rv_buf_puts(&line, "open ");
+    rv_buf_add_str(&line, rv_buf_str(&a->open));
+    rv_buf_putc(&line, '\n');
     const struct rv_app_stream_opts how = {.id = rv_buf_cstr(&id),
                                            .owner = t->all->owner,
-                                           .makes = t->ordinal > 1 || !a->has_row ? &row : NULL,
-                                           .no_pieces = opts.is_whole,
+                                           .no_pieces = a->opts.is_whole,
                                            .on_kept = on_kept,
                                            .self = t};
+    const struct rv_stream_part part = {.first = 1, .at_us = srv_now_us(), .lines = rv_buf_str(&line)};
     if (!t->view)
         t->view = srv_view_new(NULL);
-    int rc = t->view ? rv_buf_check(&json, "the first line of a stream", err) : RV_FAIL(err, RV_E_NOMEM, "begin a turn");
+    int rc = t->view ? rv_buf_check(&line, "the first line of a stream", err) : RV_FAIL(err, RV_E_NOMEM, "begin a turn");
     if (rc == 0)
         rc = rv_buf_check(&id, "id of a stream", err);
     if (rc == 0)
         rc = rv_app_stream_new(t->all->server->streams, &how, &t->log, err);
     if (rc == 0)
-        rv_app_stream_note(t->log, "open", rv_buf_str(&json));
-    rv_buf_fini(&json);
+        rc = srv_view_lines(t->view, &part, &t->out, err);
+    if (rc == 0) {
+        begin_stream(t);
+        flush(t);
+    }
     rv_buf_fini(&id);
+    rv_buf_fini(&line);
     return rc;
 }
 
@@ -391,6 +386,18 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
     return !t->is_held;
 }
 
+/* Who asks again begins it anew. */
+static void give_row(struct turn *t)
+{
+    const struct rv_app_stream_opts how = {.id = t->ask->run, .owner = t->all->owner};
+    rv_app_stream *log = NULL;
+    rv_err *err = NULL;
+
+    if (!t->log && t->ask->ordinal == 1 && rv_app_stream_new(t->all->server->streams, &how, &log, &err) == 0)
+        rv_app_stream_close(log, RV_APP_STREAM_GIVES);
+    rv_err_free(err);
+}
+
 /* It could not be had: before it began that is the answer, and who asks again begins it anew. */
 static void refuse(struct turn *t, int rc, const rv_err *why)
 {
@@ -405,6 +412,7 @@ static void refuse(struct turn *t, int rc, const rv_err *why)
         t->st = NULL;
     }
     rv_buf_fini(&text);
+    give_row(t);
     end_turn(t);
 }
 
@@ -599,7 +607,10 @@ static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
     fresh->st = NULL;
     parked->is_parked = parked->is_told = parked->has_begun = parked->is_held = false;
     parked->is_answering = true;
-    parked->ordinal++;
+    ask->ordinal = fresh->ask->ordinal;
+    rv_buf old_open = ask->open;
+    ask->open = fresh->ask->open;
+    fresh->ask->open = old_open;
     parked->all->n_parked--;
     return begin(parked, &response, err);
 }
@@ -615,10 +626,12 @@ static int start(struct turn *t, struct turn **failed, rv_err **err)
         rv_err_hint(err, "wait for its end, or cancel its run");
         return rc;
     }
-    if (a->req.n_answers > 0 && !parked) {
-        int rc = RV_FAIL(err, RV_E_STATE, "the session has no turn that waits for an answer here");
-        rv_err_hint(err, "POST /runs/{id}/answer answers a run that waits in the store");
-        return rc;
+    if (a->req.n_answers > 0 && (!parked || strcmp(parked->ask->run, a->run) != 0)) {
+        srv_rejoins_answer(t->all->server->rejoins, t->st, a);
+        t->st = NULL;
+        t->ask = NULL;
+        *failed = NULL;
+        return 0;
     }
     if (a->req.n_answers > 0) {
         int rc = answer_parked(t, parked, err);
@@ -651,7 +664,6 @@ static void on_ask(struct srv_letter *l)
     }
     t->all = all;
     t->serial = ++all->n_serial;
-    t->ordinal = 1;
     t->ask = n->ask;
     t->st = n->st;
     t->st->self = t;
@@ -663,6 +675,12 @@ static void on_ask(struct srv_letter *l)
         all->turns = t;
         return;
     }
+    if (rc == 0 && !failed) { /* others do it */
+        free_turn(t);
+        return;
+    }
+    if (rc < 0)
+        give_row(failed);
     if (rc < 0 && failed->st) {
         srv_stream_fail(failed->st, rc, err);
         failed->st = NULL;

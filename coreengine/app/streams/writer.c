@@ -26,9 +26,6 @@ struct rv_app_stream {
     bool is_listed, is_busy, is_closed, has_failed;
     enum rv_app_stream_close how;
     struct rv_app_stream_opts opts;
-    char run[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1], user[RV_STORE_MAX_ID + 1],
-        session[RV_STORE_MAX_ID + 1];
-    bool makes, is_made; /* its row; made: the thread's */
     /* --- the producer's --- */
     rv_buf head, text; /* of a piece that may grow: its line up to the text, its text */
     struct rv_delta_from held;
@@ -68,17 +65,7 @@ static void free_stream(struct rv_app_stream *st)
 static int write_one(rv_app_streams *w, struct batch *b)
 {
     struct rv_app_stream *st = b->st;
-    const struct rv_stream_row row = {.id = st->id,
-                                      .run = st->run,
-                                      .tenant = st->tenant,
-                                      .user = st->user,
-                                      .session = st->session,
-                                      .owner = st->owner,
-                                      .created_us = b->at_us};
-    int rc = st->makes && !st->is_made ? rv_store_add_stream(w->store, &row, &b->err) : 0;
 
-    if (rc < 0)
-        return rc;
     return b->lines.len == 0 ? 0
                              : rv_store_add_stream_part(w->store, st->id, st->owner, rv_buf_str(&b->lines), b->n_lines,
                                                         b->at_us, &b->first, &b->err);
@@ -122,8 +109,6 @@ static void write_all(rv_app_streams *w, struct batch *batches, size_t n)
     } while (rc < 0 && rv_store_again(w->store, &err));
     for (size_t i = 0; i < n && rc < 0; i++)
         fail(&batches[i], rc, err);
-    for (size_t i = 0; i < n; i++)
-        batches[i].st->is_made = batches[i].rc == 0;
     rv_err_free(err);
 }
 
@@ -295,14 +280,6 @@ int rv_app_stream_new(rv_app_streams *w, const struct rv_app_stream_opts *opts, 
     st->opts = *opts;
     snprintf(st->id, sizeof st->id, "%s", opts->id);
     snprintf(st->owner, sizeof st->owner, "%s", opts->owner);
-    if (opts->makes) {
-        st->makes = true;
-        st->opts.makes = NULL;
-        snprintf(st->run, sizeof st->run, "%s", opts->makes->run);
-        snprintf(st->tenant, sizeof st->tenant, "%s", opts->makes->tenant ? opts->makes->tenant : RV_STORE_TENANT);
-        snprintf(st->user, sizeof st->user, "%s", opts->makes->user ? opts->makes->user : "");
-        snprintf(st->session, sizeof st->session, "%s", opts->makes->session ? opts->makes->session : "");
-    }
     rv_buf_init(&st->lines, MAX_WAITING);
     rv_buf_init(&st->head, MAX_WAITING);
     rv_buf_init(&st->text, MAX_WAITING);
