@@ -311,7 +311,7 @@ static int open_log(struct turn *t, rv_err **err)
                                            .no_pieces = a->opts.is_whole,
                                            .on_kept = on_kept,
                                            .self = t};
-    const struct rv_stream_part part = {.first = 1, .at_us = srv_now_us(), .lines = rv_buf_str(&line)};
+    const struct rv_stream_part part = {.first = 1, .at_us = a->open_us, .lines = rv_buf_str(&line)};
     if (!t->view)
         t->view = srv_view_new(NULL);
     int rc = t->view ? rv_buf_check(&line, "the first line of a stream", err) : RV_FAIL(err, RV_E_NOMEM, "begin a turn");
@@ -609,6 +609,7 @@ static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
     parked->is_answering = true;
     ask->ordinal = fresh->ask->ordinal;
     rv_buf old_open = ask->open;
+    ask->open_us = fresh->ask->open_us;
     ask->open = fresh->ask->open;
     fresh->ask->open = old_open;
     parked->all->n_parked--;
