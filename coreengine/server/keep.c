@@ -103,6 +103,29 @@ static bool is_left(const struct srv_call *c, const char *owner)
            (strcmp(owner, c->server->owner) != 0 && rv_owner_is_dead(owner));
 }
 
+/* A run whose process died is found by workers in some seconds; its client waits, so one is told now. */
+static void hurry(struct srv_call *c, const struct rv_run_row *run)
+{
+    bool is_under_way = run->status == RV_RUN_READY || run->status == RV_RUN_RUNNING;
+    rv_err *err = NULL;
+
+    if (is_under_way && (!run->owner || rv_owner_is_dead(run->owner)))
+        RV_IGNORE(rv_app_enqueue(c->store, &c->app.scope, run->id, NULL, NULL, &err), "a worker finds it later");
+    rv_err_free(err);
+}
+
+void srv_run_hurry(struct srv_call *c, const char *id)
+{
+    struct rv_run_row run;
+    rv_err *err = NULL;
+
+    if (rv_store_get_run(c->store, &c->app.scope, id, &run, &err) == 0) {
+        hurry(c, &run);
+        rv_run_row_fini(&run);
+    }
+    rv_err_free(err);
+}
+
 /* 1: it begins now; 0: it began, and the client follows it. */
 static int again(struct srv_call *c, struct srv_turn_ask *a, const struct rv_stream_row *row, rv_err **err)
 {
@@ -117,12 +140,10 @@ static int again(struct srv_call *c, struct srv_turn_ask *a, const struct rv_str
         return rc == 0 ? 1 : rc;
     }
     if (rc == 0) {
-        bool is_under_way = run.status == RV_RUN_READY || run.status == RV_RUN_RUNNING;
-        if (is_under_way && (!run.owner || rv_owner_is_dead(run.owner)))
-            rc = rv_app_enqueue(c->store, &c->app.scope, row->run, NULL, NULL, &cause);
+        hurry(c, &run);
         rv_run_row_fini(&run);
     }
-    rv_err_free(cause); /* a worker finds it later */
+    rv_err_free(cause);
     rc = srv_rejoin_make(c, row, &j, err);
     if (rc < 0)
         return rc;
