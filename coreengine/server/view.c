@@ -317,10 +317,13 @@ static void add_blocks(const struct srv_view *v, rv_str bytes, rv_buf *out)
         rv_str rest = end ? (rv_str){end + 2, bytes.len - len - 1} : (rv_str){NULL, 0};
         if (n++ >= had) {
             rv_buf_add(out, bytes.ptr, len);
-            rv_buf_printf(out, "id: %" PRId64 "-%" PRId64, v->ordinal, v->line);
-            if (rest.len > 0)
-                rv_buf_printf(out, ".%zu", n);
-            rv_buf_puts(out, "\n\n");
+            if (!rv_str_is((rv_str){bytes.ptr, len}, "data: [DONE]\n")) { /* as its readers know it */
+                rv_buf_printf(out, "id: %" PRId64 "-%" PRId64, v->ordinal, v->line);
+                if (rest.len > 0)
+                    rv_buf_printf(out, ".%zu", n);
+                rv_buf_putc(out, '\n');
+            }
+            rv_buf_putc(out, '\n');
         }
         bytes = rest;
     }
@@ -334,8 +337,10 @@ int srv_view_lines(struct srv_view *v, const struct rv_stream_part *part, rv_buf
     int64_t number = part->first;
     int rc = 0;
 
-    if (part->first == 1)
-        v->line = 0; /* of the next stream */
+    if (part->first == 1 && v->is_over) { /* of the next stream */
+        v->line = 0;
+        v->is_over = false;
+    }
     for (; rest.len > 0 && rc == 0; number++) {
         const char *end = memchr(rest.ptr, '\n', rest.len);
         size_t len = end ? (size_t)(end - rest.ptr) : rest.len;

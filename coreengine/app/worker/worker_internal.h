@@ -81,8 +81,10 @@ struct work_job {
     struct rv_catalog catalog;
     struct rv_app_limits limits; /* of its tenant and user */
     struct rv_app_services services;
-    rv_exec *exec;            /* the loop's */
-    struct work_apart *apart; /* the loop's: its process */
+    rv_exec *exec;                    /* the loop's */
+    char stream[RV_STORE_MAX_ID + 1]; /* of its client, that this process writes now; "": none */
+    rv_app_stream *log;               /* the loop's */
+    struct work_apart *apart;         /* the loop's: its process */
     struct rv_worker *worker;
     atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
     bool is_cancelled;         /* by the loop */
@@ -116,6 +118,7 @@ struct work_taker {
     const struct work_handler *handlers;
     size_t n_handlers;
     const rv_quotas *quotas;
+    bool writes_streams;
     int64_t patience_us; /* for owners that are ending */
     const struct rv_worker_opts *opts;
 };
