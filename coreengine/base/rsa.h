@@ -20,8 +20,8 @@ struct rv_rsa {
 };
 
 /** Read the first key of a text as openssl writes it, PEM or DER: "PUBLIC KEY", "RSA PUBLIC KEY", "PRIVATE KEY", "RSA
- * PRIVATE KEY"; *text becomes what is behind it. source names it in errors, which have no part of it. RV_E_INVALID (not
- * such a key, shorter than 2048 bits, a private exponent that does not fit), RV_E_LIMIT (too long), RV_E_NOMEM. */
+ * PRIVATE KEY"; *text becomes what is behind it. source names it in errors, which do not show the key. RV_E_INVALID
+ * (not such a key, shorter than 2048 bits, a private exponent that does not fit), RV_E_LIMIT (too long), RV_E_NOMEM. */
 RV_MUST_CHECK int rv_rsa_read(rv_str *text, const char *source, struct rv_rsa *out, rv_err **err);
 /** Append the public part as PEM ("PUBLIC KEY"). */
 void rv_rsa_write(const struct rv_rsa *key, rv_buf *out);

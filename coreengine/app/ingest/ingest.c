@@ -206,7 +206,7 @@ static int put_moment(const struct ingest *in, json_object *moment, int64_t now_
     return rc;
 }
 
-/* The moment of a file whose content is sealed has no words of it. */
+/* When the content of a file is sealed, its moment does not repeat the first words. */
 static int put_file(const struct ingest *in, const struct page_rows *rows, int64_t now_us, rv_err **err)
 {
     const struct rv_entities_put put = {.kind = "files", .rows = &rows->file, .n_rows = 1, .now_us = now_us};
