@@ -26,6 +26,7 @@ typedef struct rv_envelope rv_envelope;
 #define RV_ENVELOPE_NOBODY "anonymous"
 struct rv_envelope_seed {
     rv_str raw_input, user_id, session_id, request_id;
+    rv_str envelope_id;       /* empty: a new one */
     json_object *metadata;    /* borrowed object or NULL; copied */
     json_object *stage_order; /* borrowed array of strings or NULL; copied */
 };

@@ -1,7 +1,7 @@
 /* The table of routes: what the server answers. Routing, OpenAPI and the reference are made from it. */
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/page_internal.h"
 
 #define CHAT_BODY RV_REQUEST_MAX_BYTES
 
@@ -17,6 +17,13 @@
 
 /* takes: the name of a schema of describe.c, whose JSON the server reads; with "-" in front the handler reads it. */
 const struct srv_route srv_routes[] = {
+    R(GET, "/", SRV_OPEN, PROBLEM, srv_page, NULL, "the page for people", NULL, NULL, "Page", 0),
+    R(GET, "/page/{file}", SRV_OPEN, PROBLEM, srv_page, NULL, "a file of the page", NULL, NULL, "Page", 0),
+    R(GET, "/page/views/{file}", SRV_OPEN, PROBLEM, srv_page, NULL, "a view of the page", NULL, NULL, "Page", 0),
+    R(POST, "/login", SRV_LOGIN, PROBLEM, srv_login, NULL, "an API key becomes a cookie, for the page", NULL, "Login",
+      "Any", 0),
+    R(GET, "/login", SRV_KNOWN, PROBLEM, srv_login_show, NULL, "who asks, and what they may do", NULL, NULL, "Any", 0),
+    R(POST, "/logout", SRV_LOGIN, PROBLEM, srv_logout, NULL, "the login of the cookie ends", NULL, NULL, "Any", 0),
     R(GET, "/healthz", SRV_OPEN, PROBLEM, srv_healthz, NULL, "the process lives", NULL, NULL, "Health", 0),
     R(GET, "/readyz", SRV_OPEN, PROBLEM, srv_readyz, NULL, "it takes requests: 503 while it drains", NULL, NULL,
       "Health", 0),
@@ -118,6 +125,8 @@ static bool fits(const char *path, const rv_str *segments, size_t n, rv_str args
     const char *p = path;
 
     *n_args = 0;
+    if (strcmp(path, "/") == 0)
+        return n == 0;
     for (size_t i = 0; i < n; i++) {
         if (*p != '/')
             return false;

@@ -108,6 +108,7 @@ struct srv_call {
     int status;
     const char *type; /* static */
     rv_buf out;
+    rv_str fixed;                                 /* in place of out: static */
     struct rv_httpd_field fields[SRV_MAX_FIELDS]; /* name static, value owned */
     size_t n_fields;
     int rc;
@@ -139,11 +140,15 @@ void srv_call_free(struct srv_call *c);
 extern const struct rv_httpd_handler srv_handler; /* self: the server */
 
 /* --- routes.c --- */
-enum srv_scope { SRV_OPEN = -1 }; /* beside enum rv_api_scope: no key is needed */
+enum srv_scope {                 /* beside enum rv_api_scope */
+                 SRV_OPEN = -1,  /* no key is needed, and work is done on the loop, without a store */
+                 SRV_KNOWN = -2, /* anyone who is let in */
+                 SRV_LOGIN = -3, /* work judges who asks by itself: with a store, and without c->who and c->app.scope */
+};
 struct srv_route {
     enum rv_method method;
     const char *path; /* "/runs/{id}" */
-    int scope;        /* enum rv_api_scope, or SRV_OPEN */
+    int scope;        /* enum rv_api_scope or enum srv_scope */
     enum rv_protocol_family family;
     /** On a thread of the pool, with c->who, c->store, c->app. */
     int (*work)(struct srv_call *c, rv_err **err);

@@ -176,7 +176,7 @@ static int add_message(struct sql_store *st, struct target *t, const struct rv_m
     const struct rv_place at = place_of(&t->at, m->id, false);
     const char *level = NULL;
     int64_t n_added = 0;
-    int rc = rv_vault_level(st, t->at.tenant, &level, err);
+    int rc = rv_vault_level(st, t->at.tenant, "messages", &level, err);
 
     if (rc < 0)
         return rc;
