@@ -1,4 +1,5 @@
 /* The table of routes for programs and people: OpenAPI 3.1, and the page of the reference. */
+#include <stdio.h>
 #include <string.h>
 
 #include "coreengine/server/server_internal.h"
@@ -27,6 +28,8 @@ static const struct {
     {"Response", "{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{\"model\":" TEXT
                  ",\"input\":{},\"stream\":" BOOL ",\"previous_response_id\":" TEXT "}}"},
     {"Metrics", "{\"type\":\"string\",\"description\":\"lines of text\"}"},
+    {"Text", TEXT},
+    {"Failed", "{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":" OBJECT "}}"},
     {"Login", "{\"type\":\"object\",\"required\":[\"key\"],\"properties\":{\"key\":" TEXT "}}"},
     {"Page", "{\"type\":\"string\",\"description\":\"HTML, CSS or a module\"}"},
     {"Stream", "{\"type\":\"string\",\"description\":\"server-sent events\"}"},
@@ -57,8 +60,9 @@ static const struct {
     {"SessionQuery", OF("\"agent_name\":" TEXT ",\"name_contains\":" TEXT ",\"search\":" TEXT ",\"updated_after\":" TEXT
                         ",\"limit\":" INT)},
     {"Added", OF("\"collection_id\":" TEXT ",\"added\":" INT)},
-    {"Problem", OF("\"type\":" TEXT ",\"title\":" TEXT ",\"status\":" INT ",\"detail\":{},\"code\":" TEXT
-                   ",\"request_id\":" TEXT ",\"error\":" OBJECT)},
+    {"Problem", "{\"type\":\"object\",\"required\":[\"title\",\"status\",\"detail\",\"code\",\"error\"],\"properties\":"
+                "{\"type\":" TEXT ",\"title\":" TEXT ",\"status\":" INT ",\"detail\":{},\"code\":" TEXT
+                ",\"request_id\":" TEXT ",\"error\":" OBJECT "}}"},
 };
 
 static const char *bare(const char *name)
@@ -116,31 +120,173 @@ static void write_content(rv_jw *w, const char *type, const char *schema)
     rv_jw_obj_end(w);
 }
 
-static void write_answers(rv_jw *w, const struct srv_route *r)
-{
-    const char *type = strcmp(r->gives, "Stream") == 0    ? "text/event-stream"
-                       : strcmp(r->gives, "Metrics") == 0 ? "text/plain"
-                       : strcmp(r->gives, "Page") == 0    ? "text/html"
-                                                          : "application/json";
+/* Answers beside the usual one, which is 200 with what the table says, as JSON unless its schema is a text. */
+static const struct {
+    enum rv_method method;
+    const char *path;
+    int status;
+    const char *type, *schema; /* NULL: no body */
+} others[] = {
+    {RV_METHOD_GET, "/readyz", 503, "application/json", "Health"},
+    {RV_METHOD_GET, "/", 304, NULL, NULL},
+    {RV_METHOD_GET, "/page/{file}", 200, "text/css", "Page"},
+    {RV_METHOD_GET, "/page/{file}", 200, "text/javascript", "Page"},
+    {RV_METHOD_GET, "/page/{file}", 200, "image/svg+xml", "Page"},
+    {RV_METHOD_GET, "/page/{file}", 304, NULL, NULL},
+    {RV_METHOD_GET, "/page/views/{file}", 200, "text/javascript", "Page"},
+    {RV_METHOD_GET, "/page/views/{file}", 304, NULL, NULL},
+    {RV_METHOD_GET, "/metrics", 200, "application/openmetrics-text", "Metrics"},
+    {RV_METHOD_POST, "/v1/chat/completions", 200, "text/event-stream", "Stream"},
+    {RV_METHOD_POST, "/api/v1/chat/completions", 200, "application/json", "Any"},
+    {RV_METHOD_POST, "/api/v1/chat/completions/{session_id}", 200, "application/json", "Any"},
+    {RV_METHOD_POST, "/v1/responses", 200, "text/event-stream", "Stream"},
+    {RV_METHOD_POST, "/runs", 202, "application/json", "Run"},
+    {RV_METHOD_POST, "/runs", 200, "text/event-stream", "Stream"},
+    {RV_METHOD_GET, "/runs/{id}/events", 200, "application/x-ndjson", "Stream"},
+    {RV_METHOD_GET, "/runs/{id}/stream", 200, "application/json", "Any"},
+    {RV_METHOD_GET, "/runs/{id}/stream", 204, NULL, NULL},
+    {RV_METHOD_GET, "/runs/{id}/stream", 502, "application/json", "Failed"},
+    {RV_METHOD_POST, "/v1/responses", 502, "application/json", "Failed"},
+    {RV_METHOD_POST, "/v1/chat/completions", 502, "application/json", "Failed"},
+    {RV_METHOD_POST, "/api/v1/chat/completions", 502, "application/json", "Failed"},
+    {RV_METHOD_POST, "/api/v1/chat/completions/{session_id}", 502, "application/json", "Failed"},
+    {RV_METHOD_POST, "/runs/{id}/cancel", 202, "application/json", "Any"},
+    {RV_METHOD_GET, "/agents/{name}/content", 200, "application/yaml", "Text"},
+};
 
-    rv_jw_key(w, "responses");
-    rv_jw_obj(w);
-    rv_jw_key(w, strncmp(r->gives, "New", 3) == 0 ? "201" : "200");
+static const char *usual_type(const char *gives)
+{
+    return strcmp(gives, "Stream") == 0    ? "text/event-stream"
+           : strcmp(gives, "Metrics") == 0 ? "text/plain"
+           : strcmp(gives, "Page") == 0    ? "text/html"
+                                           : "application/json";
+}
+
+static int usual_status(const struct srv_route *r)
+{
+    static const struct {
+        const char *end;
+        int status;
+    } ends[] = {{"/clone", 201}, {"/fork", 202}};
+    const char *last = strrchr(r->path, '/');
+
+    for (size_t i = 0; last && i < RV_COUNT(ends); i++)
+        if (strcmp(last, ends[i].end) == 0)
+            return ends[i].status;
+    return strncmp(r->gives, "New", 3) == 0 ? 201 : 200;
+}
+
+static void write_key_int(rv_jw *w, int n)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%d", n);
+    rv_jw_key(w, text);
+}
+
+static void write_type(rv_jw *w, const char *type, const char *schema)
+{
+    rv_jw_key(w, type);
+    write_ref(w, schema);
+}
+
+/* All that the route answers with that status. False: nothing. */
+static bool write_answer(rv_jw *w, const struct srv_route *r, int status)
+{
+    bool is_usual = status == usual_status(r), has_body = is_usual, any = is_usual;
+
+    for (size_t i = 0; i < RV_COUNT(others); i++)
+        if (others[i].status == status && others[i].method == r->method && strcmp(others[i].path, r->path) == 0) {
+            any = true;
+            has_body = has_body || others[i].type;
+        }
+    if (!any)
+        return false;
+    write_key_int(w, status);
     rv_jw_obj(w);
     rv_jw_kv_text(w, "description", r->summary);
-    write_content(w, type, r->gives);
+    if (has_body) {
+        rv_jw_key(w, "content");
+        rv_jw_obj(w);
+        if (is_usual)
+            write_type(w, usual_type(r->gives), r->gives);
+        for (size_t i = 0; i < RV_COUNT(others); i++)
+            if (others[i].status == status && others[i].type && others[i].method == r->method &&
+                strcmp(others[i].path, r->path) == 0)
+                write_type(w, others[i].type, others[i].schema);
+        rv_jw_obj_end(w);
+    }
     rv_jw_obj_end(w);
-    rv_jw_key(w, "default");
-    rv_jw_obj(w);
-    rv_jw_kv_text(w, "description", "why not");
-    write_content(w, rv_protocol_fault_type(r->family), "Problem");
-    rv_jw_obj_end(w);
-    rv_jw_obj_end(w);
+    return true;
 }
 
 static bool needs_key(const struct srv_route *r)
 {
     return r->scope != SRV_OPEN && r->scope != SRV_LOGIN;
+}
+
+static bool fails_with(const struct srv_route *r, int status)
+{
+    bool finds = strchr(r->path, '{') || r->takes, writes = r->method != RV_METHOD_GET;
+
+    switch (status) {
+    case 401:
+        return r->scope != SRV_OPEN;
+    case 403:
+    case 429:
+        return r->scope != SRV_OPEN;
+    case 404:
+        return finds || r->query;
+    case 409:
+        return writes || finds;
+    case 502:
+    case 504: /* of a model or a tool behind it */
+        return writes || strcmp(r->gives, "Stream") == 0;
+    default:
+        return true;
+    }
+}
+
+static void write_answers(rv_jw *w, const struct srv_route *r)
+{
+    static const int good[] = {200, 201, 202, 204, 304};
+    static const int bad[] = {400, 401, 403, 404, 408, 409, 413, 414, 429, 431, 500, 502, 503, 504};
+
+    rv_jw_key(w, "responses");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < RV_COUNT(good); i++)
+        RV_IGNORE((write_answer(w, r, good[i]), 0), "most have one of them");
+    for (size_t i = 0; i < RV_COUNT(bad); i++) {
+        if (!fails_with(r, bad[i]) || write_answer(w, r, bad[i]))
+            continue;
+        write_key_int(w, bad[i]);
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "$ref",
+                      r->family == RV_FAMILY_PROBLEM ? "#/components/responses/Problem"
+                                                     : "#/components/responses/Fault");
+        rv_jw_obj_end(w);
+    }
+    rv_jw_obj_end(w);
+}
+
+/* Why not. What is refused before a route is looked at is a problem for all clients. */
+static void write_faults(rv_jw *w)
+{
+    rv_jw_key(w, "responses");
+    rv_jw_obj(w);
+    for (int is_fault = 0; is_fault < 2; is_fault++) {
+        rv_jw_key(w, is_fault ? "Fault" : "Problem");
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "description", "why not");
+        rv_jw_key(w, "content");
+        rv_jw_obj(w);
+        if (is_fault)
+            write_type(w, "application/json", "Problem");
+        write_type(w, "application/problem+json", "Problem");
+        rv_jw_obj_end(w);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_obj_end(w);
 }
 
 static void write_operation(rv_jw *w, const struct srv_route *r)
@@ -223,6 +369,7 @@ void rv_server_write_openapi(rv_buf *out)
         rv_jw_raw(&w, rv_str_of(schemas[i].schema));
     }
     rv_jw_obj_end(&w);
+    write_faults(&w);
     rv_jw_key(&w, "securitySchemes");
     rv_jw_raw(&w, RV_STR_LIT("{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"}}"));
     rv_jw_obj_end(&w);
