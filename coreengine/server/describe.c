@@ -16,6 +16,7 @@ static const struct {
 } schemas[] = {
     {"Any", "{}"},
     {"Health", OF("\"status\":" TEXT)},
+    {"Ready", OF("\"status\":" TEXT ",\"checks\":" OBJECT ",\"reasons\":" TEXTS)},
     {"List", "{\"type\":\"array\",\"items\":{}}"},
     {"Models", OF("\"object\":{\"const\":\"list\"},\"data\":" MESSAGES)},
     {"Model", OF("\"id\":" TEXT ",\"object\":{\"const\":\"model\"},\"created\":" INT ",\"owned_by\":" TEXT)},
@@ -50,6 +51,30 @@ static const struct {
      "{\"type\":\"object\",\"description\":\"members that are columns are conditions\",\"properties\":{"
      "\"query\":" TEXT ",\"tags\":" TEXTS ",\"tag_match\":{\"enum\":[\"all\",\"any\"]},\"name_contains\":" TEXT
      ",\"created_after\":" TEXT ",\"created_before\":" TEXT ",\"limit\":" INT ",\"offset\":" INT "}}"},
+    {"SessionSearch", OF("\"name\":" TEXT ",\"agent\":" TEXT ",\"tags\":" TEXTS ",\"since\":" TEXT ",\"page\":" INT
+                         ",\"page_size\":" INT)},
+    {"NewMoment", OF("\"moment\":" OBJECT ",\"session_id\":" TEXT)},
+    {"NewFiles", OF("\"path\":" TEXT ",\"content\":" TEXT ",\"files\":" MESSAGES ",\"session\":" TEXT
+                    ",\"chunk_chars\":" INT ",\"overlap\":" INT)},
+    {"NewList", "{\"type\":\"array\",\"items\":{}}"},
+    {"Schema", "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT ",\"kind\":" TEXT
+               ",\"version\":" TEXT ",\"description\":" TEXT ",\"content\":" TEXT ",\"json_schema\":" OBJECT "}}"},
+    {"AgentSearch", "{\"type\":\"object\",\"required\":[\"query\"],\"properties\":{\"query\":" TEXT
+                    ",\"search_type\":{\"enum\":[\"semantic\",\"name\",\"tags\",\"all\"]},\"limit\":" INT "}}"},
+    {"NewTask", "{\"type\":\"object\",\"required\":[\"type\"],\"properties\":{\"type\":" TEXT ",\"payload\":" OBJECT
+                ",\"key\":" TEXT ",\"scheduled_at\":" TEXT ",\"priority\":" INT ",\"max_retries\":" INT
+                ",\"labels\":" TEXTS ",\"user_id\":" TEXT "}}"},
+    {"NewTaskDone", OF("\"id\":" TEXT ",\"is_new\":" BOOL)},
+    {"NewSchedule",
+     OF("\"name\":" TEXT ",\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"pipeline\":" TEXT ",\"input\":" TEXT
+        ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},\"type\":" TEXT
+        ",\"payload\":" OBJECT ",\"max_retries\":" INT ",\"priority\":" INT ",\"labels\":" TEXTS ",\"user_id\":" TEXT)},
+    {"ScheduleChange", OF("\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"priority\":" INT)},
+    {"Embedding", "{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{\"model\":" TEXT
+                  ",\"input\":{},\"dimensions\":" INT ",\"encoding_format\":{\"enum\":[\"float\",\"base64\"]}}}"},
+    {"Embeddings", OF("\"object\":{\"const\":\"list\"},\"data\":" MESSAGES ",\"model\":" TEXT ",\"usage\":" OBJECT)},
+    {"Me", OF("\"level\":" TEXT ",\"tenant_id\":" TEXT ",\"user_id\":{\"type\":[\"string\",\"null\"]},\"name\":"
+              "{\"type\":[\"string\",\"null\"]},\"email\":{\"type\":[\"string\",\"null\"]},\"scopes\":" TEXT)},
     {"Found", OF("\"results\":" MESSAGES ",\"total\":" INT)},
     {"SessionIds", OF("\"session_id\":" TEXT ",\"session_ids\":" TEXTS)},
     {"SessionQuery", OF("\"agent_name\":" TEXT ",\"name_contains\":" TEXT ",\"search\":" TEXT ",\"updated_after\":" TEXT
@@ -154,7 +179,7 @@ static void write_operation(rv_jw *w, const struct srv_route *r)
     write_answers(w, r);
     rv_jw_key(w, "security");
     rv_jw_arr(w);
-    if (r->scope != SRV_OPEN) {
+    if (r->scope >= 0) {
         rv_jw_obj(w);
         rv_jw_key(w, "bearer");
         rv_jw_arr(w);
@@ -231,7 +256,7 @@ void rv_server_write_reference(rv_buf *out)
     for (size_t i = 0; i < srv_n_routes; i++) {
         const struct srv_route *r = &srv_routes[i];
         rv_buf_printf(out, "| `%s %s` | %s | %s | ", rv_method_text(r->method), r->path, r->summary,
-                      r->scope == SRV_OPEN ? "" : rv_scope_word((enum rv_api_scope)r->scope));
+                      r->scope < 0 ? "" : rv_scope_word((enum rv_api_scope)r->scope));
         for (const char *p = r->query; p && *p;) {
             size_t n = strcspn(p, " ");
             rv_buf_printf(out, "%s`%.*s`", p == r->query ? "" : ", ", (int)n, p);

@@ -26,4 +26,44 @@ int srv_collection_export(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_collection_put(struct srv_call *c, const char *collection, json_object *sessions,
                                      int64_t *n_added, rv_err **err);
 
+/* --- memory.c --- */
+int srv_feed(struct srv_call *c, rv_err **err);
+int srv_session_timeline(struct srv_call *c, rv_err **err);
+int srv_session_moments(struct srv_call *c, rv_err **err);
+int srv_sessions_search(struct srv_call *c, rv_err **err);
+int srv_moment_post(struct srv_call *c, rv_err **err);
+int srv_usage_answers(struct srv_call *c, rv_err **err);
+int srv_me(struct srv_call *c, rv_err **err);
+
+/* --- queue.c --- */
+int srv_task_post(struct srv_call *c, rv_err **err);
+int srv_schedule_post(struct srv_call *c, rv_err **err);
+int srv_schedule_show(struct srv_call *c, rv_err **err);
+int srv_schedule_put(struct srv_call *c, rv_err **err);
+int srv_schedule_change(struct srv_call *c, rv_err **err);
+int srv_schedule_delete(struct srv_call *c, rv_err **err);
+
+/* --- runs.c, for those who begin runs in other ways --- */
+/** The pipeline of that name with the state that the body gives its runs: members pipeline, input, state, session.
+ *  RV_E_NOT_FOUND; RV_E_INVALID: it has errors. Finish out and put state on success. */
+RV_MUST_CHECK int srv_run_load(struct srv_call *c, const char *name, struct rv_app_loaded *out, json_object **state,
+                               rv_err **err);
+/** The member "mode" of the body; RV_UNSET: none. */
+RV_MUST_CHECK int srv_run_mode(struct srv_call *c, int *mode, rv_err **err);
+
+/* --- files.c --- */
+int srv_files_post(struct srv_call *c, rv_err **err);
+int srv_file_delete(struct srv_call *c, rv_err **err);
+int srv_ontology_tree(struct srv_call *c, rv_err **err);
+int srv_ontology_content(struct srv_call *c, rv_err **err);
+
+/* --- embed.c --- */
+int srv_embeddings(struct srv_call *c, rv_err **err);
+
+/* --- schemas.c --- */
+int srv_schema_post(struct srv_call *c, rv_err **err);
+int srv_schema_delete(struct srv_call *c, rv_err **err);
+int srv_agents_search(struct srv_call *c, rv_err **err);
+int srv_agent_version(struct srv_call *c, rv_err **err);
+
 #endif

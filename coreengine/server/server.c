@@ -202,6 +202,7 @@ static void *work(void *self)
     struct fall *f = calloc(1, sizeof *f);
     int rc = rv_worker_run(&l->worker_opts, &l->worker_done, &l->worker_err);
 
+    atomic_store(&l->s.worker, 2);
     if (rc < 0 && f) {
         f->letter.open = on_fallen;
         f->life = l;
@@ -235,6 +236,7 @@ static int start_worker(struct life *l, rv_err **err)
                                              .on_event = on_run_event,
                                              .self_event = l->s.watch,
                                              .self = o->self};
+    atomic_store(&l->s.worker, 1);
     int failed = pthread_create(&l->worker_thread, NULL, work, l);
     if (failed)
         return RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));

@@ -139,7 +139,7 @@ void srv_call_free(struct srv_call *c);
 extern const struct rv_httpd_handler srv_handler; /* self: the server */
 
 /* --- routes.c --- */
-enum srv_scope { SRV_OPEN = -1 }; /* beside enum rv_api_scope: no key is needed */
+enum srv_scope { SRV_OPEN = -1, SRV_ASKS = -2 }; /* beside enum rv_api_scope: no key is needed; ASKS: the store is */
 struct srv_route {
     enum rv_method method;
     const char *path; /* "/runs/{id}" */
@@ -193,6 +193,7 @@ struct srv_server {
     struct srv_follows *follows;
     struct srv_watch *watch;
     atomic_bool is_draining;
+    atomic_int worker; /* 0: there is none here; 1: it works; 2: it has ended */
     uv_signal_t signals[3];
     uv_timer_t tick;
 };
