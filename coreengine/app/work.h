@@ -10,6 +10,7 @@
 
 #include "coreengine/app/app.h"
 #include "coreengine/store/tasks.h"
+#include "coreengine/store/webhooks.h"
 #include "coreengine/store/workers.h"
 
 #define RV_TASK_OF_RUN "run" /* type of a task that begins a run, or goes on with one */
@@ -41,6 +42,8 @@ struct rv_app_submit {
     int64_t priority;
     const char *const *labels; /* that its worker must have */
     size_t n_labels;
+    const struct rv_webhook *webhooks; /* who is told of its end and its questions; borrowed */
+    size_t n_webhooks;                 /* at most RV_WEBHOOK_MAX */
 };
 struct rv_app_submitted {
     char run[RV_STORE_MAX_ID + 1]; /* the new run, or the one that was submitted before */

@@ -7,7 +7,8 @@
  *
  * A stream is server-sent events: a block is `event:` (where the protocol names events), then `data:`, then `id:`, then
  * an empty line. Only the last block of a call has the id of that call, as a client that comes back with it has seen
- * all of them; with numbers_blocks the others have ids, too. Requests of clients, the other way round, are in requests.h. */
+ * all of them; with numbers_blocks the others have ids, too. Requests of clients, the other way round, are in
+ * requests.h. */
 #ifndef RV_PROTOCOLS_H
 #define RV_PROTOCOLS_H
 

@@ -22,7 +22,7 @@ struct proto_owner {
     char *model;      /* owned; that was asked last; NULL: not known */
     int64_t reply;    /* the model call that it was told of last; 0: none */
     bool reply_over;
-    bool reply_broke; /* it comes again under the same number */
+    bool reply_broke;        /* it comes again under the same number */
     bool is_late;            /* the piece came when the reply was over: it is the object of a structured agent */
     int n_texts, n_thoughts; /* parts of that reply so far */
     bool text_open, thought_open;
@@ -90,11 +90,11 @@ struct rv_protocol {
     rv_buf *out;
     rv_jw w;
     int64_t now_us;
-    bool has_block; /* something was appended, and its last block may get the id */
+    bool has_block;  /* something was appended, and its last block may get the id */
     const char *id;  /* of the call; NULL: none that is fit */
     size_t n_blocks; /* of the call */
     size_t id_at;    /* where the id of its last block stands; 0: it has none */
-    int rc;         /* sticky */
+    int rc;          /* sticky */
     /* of the stream */
     bool has_begun, is_over, is_broken;
     struct proto_owner **owners;

@@ -29,9 +29,12 @@ static const struct {
                  ",\"input\":{},\"stream\":" BOOL ",\"previous_response_id\":" TEXT "}}"},
     {"Metrics", "{\"type\":\"string\",\"description\":\"lines of text\"}"},
     {"Stream", "{\"type\":\"string\",\"description\":\"server-sent events\"}"},
-    {"NewRun", "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
-               ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
-               "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL "}}"},
+    {"NewRun",
+     "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
+     ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
+     "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL ",\"webhook\":{\"type\":\"object\",\"required\":"
+     "[\"url\"],\"properties\":{\"url\":" TEXT ",\"secret\":" TEXT ",\"events\":{\"type\":\"array\",\"items\":"
+     "{\"enum\":[\"run.ended\",\"run.interrupted\"]}}}}}}"},
     {"Run", OF("\"id\":" TEXT ",\"status\":" TEXT ",\"is_new\":" BOOL)},
     {"Answer", OF("\"interrupt_id\":" TEXT ",\"text\":" TEXT ",\"approved\":" BOOL ",\"decision\":" TEXT
                   ",\"choice\":" TEXT ",\"data\":{},\"arguments\":" OBJECT)},

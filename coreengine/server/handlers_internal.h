@@ -3,6 +3,7 @@
 #define RV_SERVER_HANDLERS_INTERNAL_H
 
 #include "coreengine/server/server_internal.h"
+#include "coreengine/store/webhooks.h"
 
 /* --- resources.c: rows of the kind that the first segment of the route's path names --- */
 int srv_rows_list(struct srv_call *c, rv_err **err);
@@ -50,6 +51,15 @@ RV_MUST_CHECK int srv_run_load(struct srv_call *c, const char *name, struct rv_a
                                rv_err **err);
 /** The member "mode" of the body; RV_UNSET: none. */
 RV_MUST_CHECK int srv_run_mode(struct srv_call *c, int *mode, rv_err **err);
+
+/* --- webhooks.c --- */
+#define SRV_MAX_WEBHOOKS 2 /* of one run: its own, and that of the server */
+/** Who is told of a run that begins: the member "webhook" of the body, and what the server was started with. They
+ * borrow from the body and the options. RV_E_INVALID. */
+RV_MUST_CHECK int srv_webhooks_read(struct srv_call *c, struct rv_webhook out[SRV_MAX_WEBHOOKS], size_t *n,
+                                    rv_err **err);
+/** Can that be the address of a receiver? RV_E_INVALID. */
+RV_MUST_CHECK int srv_webhook_check(const char *url, const char *secret, rv_err **err);
 
 /* --- files.c --- */
 int srv_files_post(struct srv_call *c, rv_err **err);

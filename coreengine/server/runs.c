@@ -155,7 +155,8 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
                   rv_err **err)
 {
     char *key = srv_call_header(c, "idempotency-key");
-    struct rv_app_submit how = {.key = key};
+    struct rv_webhook hooks[SRV_MAX_WEBHOOKS];
+    struct rv_app_submit how = {.key = key, .webhooks = hooks};
     struct rv_app_run run = {.app = &c->app, .loaded = l, .mode = RV_UNSET, .store = c->store};
     rv_envelope *env = NULL;
     int rc = 0;
@@ -170,6 +171,8 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
         rc = RV_FAIL(err, RV_E_INVALID, "priority must be a whole number from %d to %d", -RV_TASK_MAX_PRIORITY,
                      RV_TASK_MAX_PRIORITY);
     RV_IGNORE(rv_json_get_text(c->body, "session", &run.session), "there may be none");
+    if (rc == 0)
+        rc = srv_webhooks_read(c, hooks, &how.n_webhooks, err);
     if (rc == 0)
         rc = rv_envelope_load(state, rv_rand_system(), srv_now_us(), &env, err);
     if (rc == 0)

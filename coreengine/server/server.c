@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/chat.h"
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/handlers_internal.h"
 
 #define LAST_WORDS_US INT64_C(10000000) /* for the ends of turns that were cancelled */
 #define EXIT_AT_ONCE  130
@@ -323,6 +323,11 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     if (opts->app->no_store) {
         free(l);
         return RV_FAIL(err, RV_E_INVALID, "a server needs a store: leave --no-store out");
+    }
+    int bad = opts->webhook ? srv_webhook_check(opts->webhook, opts->webhook_secret, err) : 0;
+    if (bad < 0) {
+        free(l);
+        return RV_WRAP(err, bad, "--webhook %s", opts->webhook);
     }
     RV_IGNORE(setenv("UV_THREADPOOL_SIZE", POOL, 0), "the default is four threads");
     l->s.opts = opts;

@@ -22,14 +22,16 @@ struct rv_server_opts {
     const char *scripts;     /* folder of scripts for pipelines, by their names; NULL: none */
     const char *const *capabilities; /* beside the built-in one, for chats */
     size_t n_capabilities;
-    const char *model;   /* "provider:model" of turns whose agent and request name none; NULL: the default */
-    size_t concurrency;  /* queued runs at once; 0: RV_WORKER_CONCURRENCY */
-    bool no_worker;      /* what is queued is left to `reeve worker` */
-    int64_t grace_us;    /* of draining; 0: RV_WORKER_GRACE_US */
-    const char *otlp;    /* address of a collector of spans and metrics, without /v1/traces; NULL: none */
-    const char *service; /* name under which it knows this process; NULL: "reeve" */
-    const char *semconv; /* OTEL_SEMCONV_STABILITY_OPT_IN: names of metrics and attributes; NULL: not set */
-    rv_log *access;      /* one record for each answer; NULL: none */
+    const char *model;          /* "provider:model" of turns whose agent and request name none; NULL: the default */
+    size_t concurrency;         /* queued runs at once; 0: RV_WORKER_CONCURRENCY */
+    bool no_worker;             /* what is queued is left to `reeve worker` */
+    int64_t grace_us;           /* of draining; 0: RV_WORKER_GRACE_US */
+    const char *otlp;           /* address of a collector of spans and metrics, without /v1/traces; NULL: none */
+    const char *service;        /* name under which it knows this process; NULL: "reeve" */
+    const char *semconv;        /* OTEL_SEMCONV_STABILITY_OPT_IN: names of metrics and attributes; NULL: not set */
+    const char *webhook;        /* address that is told when a run of POST /runs ends or waits; NULL: none */
+    const char *webhook_secret; /* by which it, and what names no secret of its own, is signed; NULL: none */
+    rv_log *access;             /* one record for each answer; NULL: none */
     /** Said once, when clients can connect: "http://127.0.0.1:8080". May be NULL. */
     void (*on_ready)(void *self, const char *url);
     /** A line about what it does, without line end. May be NULL. */

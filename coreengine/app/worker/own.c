@@ -3,6 +3,7 @@
  *   notify     a reminder comes due: written to the store at once
  *   dreaming   of a user and a dreamer: a run (coreengine/app/dreaming.h); without a dreamer, or for all users of the
  *              tenant: one such task for each
+ *   webhook    a run ended, or waits: told to a receiver (hook.c)
  *
  * A task may be taken up again after its work was done and before the store was told: nothing is done twice then. */
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include "coreengine/app/dreaming/dreaming_internal.h"
 #include "coreengine/app/memory.h"
 #include "coreengine/app/past.h"
-#include "coreengine/app/worker/worker_internal.h"
+#include "coreengine/app/worker/hook_internal.h"
 
 #define MAX_USERS 100 /* of one notice */
 
@@ -208,6 +209,7 @@ int rv_work_dream_make(struct work_taker *t, struct work_job *j, const char *id,
 static const struct work_handler own[] = {
     {.type = RV_DREAM_TASK, .own = dream, .dreams = true},
     {.type = RV_NOTIFY_TASK, .own = notify},
+    {.type = RV_WEBHOOK_TASK, .own = rv_work_hook_make},
 };
 
 const struct work_handler *rv_work_own_handler(const char *type)

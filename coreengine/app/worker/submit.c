@@ -141,6 +141,8 @@ static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, cons
         rc = rv_store_get_run(run->store, &scope, rv_envelope_fields(env)->envelope_id, &row, err);
     if (rc < 0)
         return rc;
+    for (size_t i = 0; i < how->n_webhooks && rc == 0; i++)
+        rc = rv_store_add_webhook(run->store, &scope, row.id, (int64_t)i, &how->webhooks[i], err);
     const struct item item = {.run = row.id,
                               .tenant = row.tenant,
                               .user = row.user,
@@ -149,7 +151,8 @@ static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, cons
                               .priority = how->priority,
                               .due_us = how->due_us,
                               .now_us = rv_app_now_us()};
-    rc = enqueue(run->store, &item, &task, err);
+    if (rc == 0)
+        rc = enqueue(run->store, &item, &task, err);
     rv_run_row_fini(&row);
     return rc;
 }

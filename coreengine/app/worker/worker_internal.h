@@ -71,6 +71,7 @@ struct work_job {
     struct rv_app_services services;
     rv_exec *exec;            /* the loop's */
     struct work_apart *apart; /* the loop's: its process */
+    struct work_hook *hook;   /* what a receiver is told in place of a run (hook_internal.h); owned; NULL: nothing */
     struct rv_worker *worker;
     atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
     bool is_cancelled;         /* by the loop */

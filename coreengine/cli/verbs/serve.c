@@ -25,6 +25,8 @@ static const struct rv_cli_option options[] = {
     {"certificate-key", 0, "FILE", "its private key (PEM)", "FILE", false},
     {"quiet", 'q', NULL, "print no access log and no progress", NULL, false},
     {"otlp", 0, "URL", "send spans and metrics to this collector (or OTEL_EXPORTER_OTLP_ENDPOINT)", NULL, false},
+    {"webhook", 0, "URL", "tell this address when a run of POST /runs ends, or waits for an answer", NULL, false},
+    {"webhook-secret-file", 0, "FILE", "by which webhooks are signed (or REEVE_WEBHOOK_SECRET)", "FILE", false},
     {"quotas", 0, "FILE", RV_CLI_QUOTAS_DOC, "FILE", false},
     /* the settings of coreengine/identity, of which a test says that all of them are here */
     {"require-key", 0, NULL, "ask for a key even when none is set up, also on this machine", NULL, false},
@@ -98,6 +100,10 @@ static int read_opts(struct rv_cli *cli, struct rv_server_opts *out, struct secr
         if (rc < 0)
             rc = RV_WRAP(err, rc, "read --grace");
     }
+    const char *webhook_secret = rv_cli_value(cli, "webhook-secret-file"), *env = getenv("REEVE_WEBHOOK_SECRET");
+    out->webhook_secret = env && env[0] ? env : NULL;
+    if (rc == 0 && webhook_secret)
+        rc = read_secret(webhook_secret, s, &out->webhook_secret, err);
     out->identity = RV_IDENTITY_OPTS_INIT;
     for (size_t i = 0; i < rv_n_identity_settings && rc == 0; i++)
         rc = read_setting(cli, &rv_identity_settings[i], s, &out->identity, err);
@@ -142,6 +148,7 @@ static int serve(struct rv_cli *cli, rv_err **err)
                                   .model = rv_cli_value(cli, "model"),
                                   .no_worker = rv_cli_flag(cli, "no-worker"),
                                   .otlp = collector(cli),
+                                  .webhook = rv_cli_value(cli, "webhook"),
                                   .service = getenv("OTEL_SERVICE_NAME"),
                                   .semconv = getenv("OTEL_SEMCONV_STABILITY_OPT_IN"),
                                   .on_ready = on_ready,
