@@ -44,6 +44,8 @@ struct rv_app_submit {
     size_t n_labels;
     const struct rv_webhook *webhooks; /* who is told of its end and its questions; borrowed */
     size_t n_webhooks;                 /* at most RV_WEBHOOK_MAX */
+    const char *trace;                 /* traceparent of who asked, for the spans of the run; NULL: none */
+    bool trusts_trace;                 /* they are part of that trace; else there is a link to it */
 };
 struct rv_app_submitted {
     char run[RV_STORE_MAX_ID + 1]; /* the new run, or the one that was submitted before */
@@ -111,6 +113,9 @@ struct rv_worker_opts {
     /** A line of docs/reference/events.md of a run that it drives; on the same thread. run stands for the run until it
      *  goes no further here: then line is empty. Not for runs that have a process of their own. May be NULL. */
     void (*on_event)(void *self_event, const void *run, rv_str line);
+    /** Before the first event of a run that was submitted with a trace, as struct rv_app_submit says it. May be NULL.
+     */
+    void (*on_trace)(void *self_event, const void *run, const char *trace, bool is_trusted);
     void *self_event;
 };
 #define RV_WORKER_CONCURRENCY 16

@@ -155,12 +155,16 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
                   rv_err **err)
 {
     char *key = srv_call_header(c, "idempotency-key");
+    char *trace = srv_call_header(c, "traceparent");
+    struct srv_trace caller = srv_watch_trace(c);
     struct rv_webhook hooks[SRV_MAX_WEBHOOKS];
     struct rv_app_submit how = {.key = key, .webhooks = hooks};
     struct rv_app_run run = {.app = &c->app, .loaded = l, .mode = RV_UNSET, .store = c->store};
     rv_envelope *env = NULL;
     int rc = 0;
 
+    how.trusts_trace = caller.is_trusted;
+    how.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
     if (key && strlen(key) > MAX_KEY)
         rc = RV_FAIL(err, RV_E_INVALID, "Idempotency-Key has at most %d bytes", MAX_KEY);
     if (rc == 0)
@@ -183,6 +187,7 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
         rc = rv_app_submit(&run, env, &how, out, err);
     rv_envelope_free(env);
     rv_app_run_fini(&run);
+    free(trace);
     free(key);
     return rc;
 }

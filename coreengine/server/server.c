@@ -234,6 +234,7 @@ static int start_worker(struct life *l, rv_err **err)
                                              .grace_us = o->grace_us,
                                              .say = o->say,
                                              .on_event = on_run_event,
+                                             .on_trace = srv_watch_begin,
                                              .self_event = l->s.watch,
                                              .self = o->self};
     atomic_store(&l->s.worker, 1);

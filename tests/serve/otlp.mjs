@@ -60,6 +60,21 @@ const hers = spans().find((s) => s.name.startsWith('invoke_workflow'))
 check(hers && hers.traceId !== trace && !hers.parentSpanId, 'a trace of its own', hers)
 equal(hers?.links?.map((l) => l.traceId), [trace], 'with a link')
 
+// --- a run of the queue is of the trace of who asked for it, its stages and tools within it
+got.length = 0
+server = await serve('runs.db', [...args, '--otlp', url, '--pipelines', 'pipelines', '--scripts', 'pipelines/scripts'])
+const queued = (headers) => call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'secret words', wait: true}, headers)
+const first = (await queued({traceparent: `00-${trace}-b7ad6b7169203331-01`})).json
+equal((await queued({traceparent: 'nonsense'})).json.status, 'completed', 'a header that is malformed')
+equal(await server.stop(), 0, 'it ends as it should')
+const roots = spans().filter((s) => s.name.startsWith('invoke_workflow'))
+const asked = roots.find((s) => attr(s, 'reeve.run.id') === first.id)
+equal([roots.length, asked?.traceId, asked?.parentSpanId], [2, trace, 'b7ad6b7169203331'], 'the run is within the span of the caller', roots)
+const inner = spans().filter((s) => s.traceId === trace)
+check(inner.length > 1 && inner.every((s) => s === asked || inner.some((o) => o.spanId === s.parentSpanId)), 'and its stages are within it', inner.map((s) => s.name))
+check(roots.every((s) => s === asked || (s.traceId !== trace && !s.parentSpanId)), 'the other has a trace of its own')
+check(!JSON.stringify(got).includes('secret words'), 'no words of a run')
+
 // --- a collector that is gone keeps nobody
 collector.close()
 collector.closeAllConnections()

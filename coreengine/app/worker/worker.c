@@ -214,6 +214,10 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
     const struct rv_response *answer = j->answers ? &j->payload.answer : NULL;
 
+    const struct rv_worker_opts *o = s->worker.opts;
+
+    if (o->on_trace && j->payload.trace)
+        o->on_trace(o->self_event, j, j->payload.trace, j->payload.trusts_trace);
     rv_journal_move(j->journal, s->store);
     x.pipeline = j->loaded.pipeline;
     x.plugins = j->loaded.plugins;

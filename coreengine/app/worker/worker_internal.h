@@ -21,6 +21,8 @@ struct rv_work_payload {
     const char *run; /* borrowed from json, as the texts of the answer */
     bool has_answer;
     struct rv_response answer;
+    const char *trace; /* of who asked for the run; NULL: not told */
+    bool trusts_trace;
     json_object *json; /* owned */
 };
 RV_MUST_CHECK int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **err);
