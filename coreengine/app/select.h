@@ -16,7 +16,7 @@ struct rv_app_usage_by {
     bool user, agent, model;    /* by which it is grouped; none: one row for all */
     int64_t since_us, until_us; /* when the answers were made: from, and before; 0: any */
 };
-/** Read "user,agent,model" or a part of it. RV_E_INVALID names the word. */
+/** Read "user,agent,model" or some of the words. RV_E_INVALID names the word. */
 RV_MUST_CHECK int rv_app_usage_by_parse(const char *words, struct rv_app_usage_by *out, rv_err **err);
 /** Answers of agents that the store has: an array of {user_id?, agent_name?, model?, answers, input_tokens,
  *  output_tokens, latency_ms}, sorted, the caller's. Sums of tokens and of time. */

@@ -40,7 +40,7 @@ static const struct {
                   ",\"choice\":" TEXT ",\"data\":{},\"arguments\":" OBJECT)},
     {"Fork", OF("\"step\":" INT)},
     {"SessionChange", OF("\"name\":" TEXT ",\"metadata\":" OBJECT)},
-    {"SessionClone", OF("\"new_name\":" TEXT ",\"max_messages\":" INT)},
+    {"SessionClone", OF("\"new_name\":" TEXT ",\"add_to_collection\":" TEXT ",\"max_messages\":" INT)},
     {"Query", OF("\"mode\":{\"enum\":[\"LOOKUP\",\"SEARCH\",\"FUZZY\",\"TRAVERSE\",\"SQL\"]},\"key\":" TEXT
                  ",\"query\":" TEXT ",\"table\":" TEXT ",\"max_depth\":" INT ",\"rel_type\":" TEXT ",\"limit\":" INT
                  ",\"threshold\":{\"type\":\"number\"}")},

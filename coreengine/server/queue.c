@@ -305,7 +305,7 @@ int srv_schedule_post(struct srv_call *c, rv_err **err)
     return rc == 0 ? write_schedule(c, id, 201, err) : rc;
 }
 
-/* The whole schedule anew; the list of its firings begins again. */
+/* Another schedule of the same name; the list of its firings begins again. */
 int srv_schedule_put(struct srv_call *c, rv_err **err)
 {
     struct rv_schedule_row row;

@@ -27,6 +27,7 @@ struct rv_server_opts {
     bool no_worker;             /* what is queued is left to `reeve worker` */
     int64_t grace_us;           /* of draining; 0: RV_WORKER_GRACE_US */
     const char *otlp;           /* address of a collector of spans and metrics, without /v1/traces; NULL: none */
+    const char *otlp_headers;   /* of its requests: "name=value,name=value", percent-encoded; NULL: none */
     const char *service;        /* name under which it knows this process; NULL: "reeve" */
     const char *semconv;        /* OTEL_SEMCONV_STABILITY_OPT_IN: names of metrics and attributes; NULL: not set */
     const char *webhook;        /* address that is told when a run of POST /runs ends or waits; NULL: none */

@@ -92,8 +92,12 @@ static void begin_trace(struct srv_watch *w, struct watched *r, const struct srv
 
 static int open_collector(struct srv_watch *w, const struct rv_server_opts *opts, rv_err **err)
 {
-    const struct srv_export_opts to = {
-        .url = opts->otlp, .service = opts->service, .log = opts->app->log, .write_metrics = write_metrics, .self = w};
+    const struct srv_export_opts to = {.url = opts->otlp,
+                                       .headers = opts->otlp_headers,
+                                       .service = opts->service,
+                                       .log = opts->app->log,
+                                       .write_metrics = write_metrics,
+                                       .self = w};
 
     return opts->otlp ? srv_export_new(&to, &w->collector, err) : 0;
 }

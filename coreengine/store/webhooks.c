@@ -175,7 +175,7 @@ static void write_payload(const struct rv_store_append *a, int64_t n, const char
     rv_jw_obj_end(&w);
 }
 
-/* The same event of the same run has the same id, whoever writes it. */
+/* The same event of the same run has the same id in every process. */
 static void name_task(const struct rv_store_append *a, int64_t seq, int64_t n, char out[RV_ID_MAX])
 {
     rv_buf text = RV_BUF_INIT(4 * RV_STORE_MAX_ID);

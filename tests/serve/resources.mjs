@@ -84,6 +84,9 @@ equal((await ask('DELETE', `/collections/${id}/sessions/${rain}`)).json.deleted,
 equal((await ask('DELETE', `/collections/${id}/sessions/${rain}`)).status, 404, 'once')
 const all = await get(`/collections/${id}/export`)
 equal([all.collection.name, all.sessions.map((s) => s.session_id), all.sessions[0].messages.length, typeof all.exported_at], ['Best', [leeks, more], 2, 'string'], 'it is exported')
+const copied = (await ask('POST', `/sessions/${more}/clone`, {add_to_collection: other})).json
+equal((await get(`/collections/${other}/sessions`)).map((s) => s.id), [copied.new_session_id], 'a copy is put into a collection')
+equal((await ask('DELETE', `/sessions/${copied.new_session_id}`)).json.deleted, true, 'and deleted again')
 equal((await ask('DELETE', `/sessions/${leeks}`)).json.deleted, true, 'a session is deleted')
 equal((await get(`/collections/${id}/sessions`)).map((s) => s.id), [more], 'and not in it any more')
 equal((await ask('GET', `/collections/${id}/sessions`, undefined, bob)).status, 404, 'others do not see it')

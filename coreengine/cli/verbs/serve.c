@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define MAX_CAPABILITIES 64
@@ -124,8 +125,10 @@ static void on_ready(void *self, const char *url)
 
 static const char *collector(const struct rv_cli *cli)
 {
-    const char *url = rv_cli_value(cli, "otlp");
+    const char *url = rv_cli_value(cli, "otlp"), *disabled = getenv("OTEL_SDK_DISABLED");
 
+    if (!url && disabled && strcasecmp(disabled, "true") == 0)
+        return NULL;
     if (!url)
         url = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
     return url && url[0] ? url : NULL; /* "" overrides the variable */
@@ -149,6 +152,7 @@ static int serve(struct rv_cli *cli, rv_err **err)
                                   .no_worker = rv_cli_flag(cli, "no-worker"),
                                   .otlp = collector(cli),
                                   .webhook = rv_cli_value(cli, "webhook"),
+                                  .otlp_headers = getenv("OTEL_EXPORTER_OTLP_HEADERS"),
                                   .service = getenv("OTEL_SERVICE_NAME"),
                                   .semconv = getenv("OTEL_SEMCONV_STABILITY_OPT_IN"),
                                   .on_ready = on_ready,
