@@ -235,14 +235,12 @@ static bool fits(const char *path, const rv_str *segments, size_t n, rv_str args
     return *p == '\0';
 }
 
-const struct srv_route *srv_route_find(enum rv_method method, const rv_str *segments, size_t n,
-                                       rv_str args[SRV_MAX_ARGS], size_t *n_args, unsigned *allowed)
+static const struct srv_route *find(enum rv_method method, const rv_str *segments, size_t n, rv_str args[SRV_MAX_ARGS],
+                                    size_t *n_args, unsigned *allowed)
 {
     const struct srv_route *found = NULL;
     bool is_head = method == RV_METHOD_HEAD;
 
-    if (n > 1 && segments[n - 1].len == 0) /* "/schemas/", as p8's clients write it */
-        n--;
     *allowed = 0;
     *n_args = 0;
     for (size_t i = 0; i < srv_n_routes; i++) {
@@ -259,4 +257,15 @@ const struct srv_route *srv_route_find(enum rv_method method, const rv_str *segm
         *n_args = n_here;
     }
     return found;
+}
+
+const struct srv_route *srv_route_find(enum rv_method method, const rv_str *segments, size_t n,
+                                       rv_str args[SRV_MAX_ARGS], size_t *n_args, unsigned *allowed)
+{
+    if (n > 1 && segments[n - 1].len == 0) /* "/schemas/", as p8's clients write it */
+        n--;
+    const struct srv_route *r = find(method, segments, n, args, n_args, allowed);
+    if (r || *allowed || n < 3 || !rv_str_is(segments[0], "api") || !rv_str_is(segments[1], "v1"))
+        return r;
+    return find(method, segments + 2, n - 2, args, n_args, allowed); /* as REMLight's clients write all paths */
 }

@@ -1,4 +1,6 @@
 // Scenarios, collections and other rows under paths of their own; what other users have is not there.
+
+// Proves remlight.15: The HTTP API with scenarios, collections and feedback
 import {randomUUID} from 'node:crypto'
 import {agents, call, check, command, equal, file, finish, scratch, serve} from './kit.mjs'
 
@@ -51,6 +53,9 @@ equal((await found({created_after: '2100-01-01T00:00:00Z'})).total, 0, 'a time')
 const meant = await found({query: 'leeks'})
 equal(meant.results.map((s) => s.id), [scenario], 'by meaning', JSON.stringify(meant))
 equal((await ask('POST', '/scenarios/search', {limit: 0})).status, 400, 'a limit that is none')
+
+equal((await get('/api/v1/scenarios')).length, 2, 'also under the paths of REMLight')
+equal((await ask('GET', '/api/v1/nothing')).status, 404, 'but not any')
 
 // --- another user finds nothing of it
 const lost = [await ask('GET', `/scenarios/${scenario}`, undefined, bob), await ask('GET', `/scenarios/${randomUUID()}`, undefined, bob)]
