@@ -16,14 +16,7 @@ void proto_block(rv_protocol *p, const char *event)
 
 void proto_block_end(rv_protocol *p)
 {
-    rv_buf_puts(p->out, "\n");
-    p->n_blocks++;
-    p->id_at = 0;
-    if (p->opts.numbers_blocks && p->id && !p->opts.is_whole) {
-        p->id_at = p->out->len;
-        rv_buf_printf(p->out, "id: %s.%zu\n", p->id, p->n_blocks);
-    }
-    rv_buf_puts(p->out, "\n");
+    rv_buf_puts(p->out, "\n\n");
     p->has_block = true;
 }
 

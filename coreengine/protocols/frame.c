@@ -143,27 +143,24 @@ static bool enter(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out)
     p->w = rv_jw_on(out);
     p->now_us = at ? at->now_us : 0;
     p->has_block = false;
-    p->id = at && at->id && id_is_fit(at->id) ? at->id : NULL;
-    p->n_blocks = p->id_at = 0;
     p->rc = 0;
     return true;
 }
 
 /* Behind the data of the last block, before the empty line that ends it. */
-static void add_id(rv_protocol *p)
+static void add_id(rv_protocol *p, const struct rv_protocol_at *at)
 {
-    if (!p->has_block || p->opts.is_whole || !p->id || p->out->rc < 0)
+    if (!p->has_block || p->opts.is_whole || !at || !at->id || !id_is_fit(at->id) || p->out->rc < 0)
         return;
-    rv_buf_truncate(p->out, p->id_at ? p->id_at : p->out->len - 1);
-    rv_buf_printf(p->out, "id: %s\n\n", p->id);
+    rv_buf_truncate(p->out, p->out->len - 1);
+    rv_buf_printf(p->out, "id: %s\n\n", at->id);
 }
 
-static int leave(rv_protocol *p, size_t mark, rv_err **err)
+static int leave(rv_protocol *p, const struct rv_protocol_at *at, size_t mark, rv_err **err)
 {
     rv_buf *out = p->out;
 
-    add_id(p);
-    p->id = NULL;
+    add_id(p, at);
     int rc = p->rc < 0 ? p->rc : out->rc;
     p->out = NULL;
     if (rc == 0 && !p->has_begun) /* an earlier stream told it */
@@ -214,7 +211,7 @@ int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *o
     p->has_begun = true;
     forget(p);
     p->ops->begin(p);
-    return leave(p, mark, err);
+    return leave(p, at, mark, err);
 }
 
 int rv_protocol_again(rv_protocol *p, const struct rv_protocol_opts *opts, const struct rv_protocol_at *at, rv_buf *out,
@@ -315,7 +312,7 @@ int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str li
         } else {
             proto_track_event(p, event);
         }
-        rc = leave(p, mark, err);
+        rc = leave(p, at, mark, err);
     }
     json_object_put(event);
     return rc;
@@ -329,7 +326,7 @@ int rv_protocol_delta(rv_protocol *p, const struct rv_protocol_at *at, const str
     if (p->is_broken || !enter(p, at, out))
         return 0;
     proto_track_delta(p, from, d);
-    return leave(p, mark, err);
+    return leave(p, at, mark, err);
 }
 
 int rv_protocol_broken(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err)
@@ -339,7 +336,7 @@ int rv_protocol_broken(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *
     if (p->is_broken || !enter(p, at, out))
         return 0;
     proto_track_broken(p);
-    return leave(p, mark, err);
+    return leave(p, at, mark, err);
 }
 
 int rv_protocol_question(rv_protocol *p, const struct rv_protocol_at *at, rv_str body, rv_buf *out, rv_err **err)
@@ -354,7 +351,7 @@ int rv_protocol_question(rv_protocol *p, const struct rv_protocol_at *at, rv_str
         return rc;
     if (enter(p, at, out)) {
         proto_track_question(p, question);
-        rc = leave(p, mark, err);
+        rc = leave(p, at, mark, err);
     }
     json_object_put(question);
     return rc;
@@ -370,7 +367,7 @@ int rv_protocol_end(rv_protocol *p, const struct rv_protocol_at *at, const struc
     if (!p->is_broken)
         proto_track_end(p, end);
     p->ops->end(p, end);
-    int rc = leave(p, mark, err);
+    int rc = leave(p, at, mark, err);
     p->is_over = rc == 0;
     return rc;
 }

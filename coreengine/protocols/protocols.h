@@ -7,8 +7,7 @@
  *
  * A stream is server-sent events: a block is `event:` (where the protocol names events), then `data:`, then `id:`, then
  * an empty line. Only the last block of a call has the id of that call, as a client that comes back with it has seen
- * all of them; with numbers_blocks the others have ids, too. Requests of clients, the other way round, are in
- * requests.h. */
+ * all of them. Requests of clients, the other way round, are in requests.h. */
 #ifndef RV_PROTOCOLS_H
 #define RV_PROTOCOLS_H
 
@@ -58,7 +57,6 @@ struct rv_protocol_opts {
     const char *model;         /* as the request names it; NULL: "unknown" */
     int64_t created_us;        /* when the answer began */
     int child_text;            /* enum rv_child_text of the agent, or RV_UNSET */
-    bool numbers_blocks;       /* the blocks of one call but the last one have the ids "ID.1", "ID.2", ... */
     const char *text_stage;    /* only the words of this stage, and of the agents it asks, are text; NULL: of all */
     bool no_thinking;          /* what the model thinks aloud is left out */
     bool tells_steps;          /* AG-UI 1.0: stages are steps: for a run of a pipeline, not for a chat */
@@ -127,8 +125,7 @@ struct rv_protocol_end rv_protocol_end_of(const struct rv_chat_turn *turn);
 RV_MUST_CHECK int rv_protocol_end(rv_protocol *p, const struct rv_protocol_at *at, const struct rv_protocol_end *end,
                                   rv_buf *out, rv_err **err);
 bool rv_protocol_is_over(const rv_protocol *p);
-/** An end as the members of an object, and back: text that was written by this function. The texts of *out borrow from
- * json. RV_E_INVALID. */
+/** An end as an object, and back. The texts of *out borrow from json. RV_E_INVALID. */
 void rv_protocol_end_write(const struct rv_protocol_end *end, rv_jw *w);
 RV_MUST_CHECK int rv_protocol_end_read(json_object *json, struct rv_protocol_end *out, rv_err **err);
 /** Of a run that waited and goes on in a new stream: what rv_protocol_begin() does, by an encoder whose stream has

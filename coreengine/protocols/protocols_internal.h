@@ -90,11 +90,8 @@ struct rv_protocol {
     rv_buf *out;
     rv_jw w;
     int64_t now_us;
-    bool has_block;  /* something was appended, and its last block may get the id */
-    const char *id;  /* of the call; NULL: none that is fit */
-    size_t n_blocks; /* of the call */
-    size_t id_at;    /* where the id of its last block stands; 0: it has none */
-    int rc;          /* sticky */
+    bool has_block; /* something was appended, and its last block may get the id */
+    int rc;         /* sticky */
     /* of the stream */
     bool has_begun, is_over, is_broken;
     struct proto_owner **owners;

@@ -28,6 +28,8 @@ static const struct {
     {"Response", "{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{\"model\":" TEXT
                  ",\"input\":{},\"stream\":" BOOL ",\"previous_response_id\":" TEXT "}}"},
     {"Metrics", "{\"type\":\"string\",\"description\":\"lines of text\"}"},
+    {"Login", "{\"type\":\"object\",\"required\":[\"key\"],\"properties\":{\"key\":" TEXT "}}"},
+    {"Page", "{\"type\":\"string\",\"description\":\"HTML, CSS or a module\"}"},
     {"Stream", "{\"type\":\"string\",\"description\":\"server-sent events\"}"},
     {"NewRun",
      "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
@@ -146,6 +148,7 @@ static void write_answers(rv_jw *w, const struct srv_route *r)
 {
     const char *type = strcmp(r->gives, "Stream") == 0    ? "text/event-stream"
                        : strcmp(r->gives, "Metrics") == 0 ? "text/plain"
+                       : strcmp(r->gives, "Page") == 0    ? "text/html"
                                                           : "application/json";
 
     rv_jw_key(w, "responses");
@@ -161,6 +164,11 @@ static void write_answers(rv_jw *w, const struct srv_route *r)
     write_content(w, rv_protocol_fault_type(r->family), "Problem");
     rv_jw_obj_end(w);
     rv_jw_obj_end(w);
+}
+
+static bool needs_key(const struct srv_route *r)
+{
+    return r->scope >= 0 || r->scope == SRV_KNOWN;
 }
 
 static void write_operation(rv_jw *w, const struct srv_route *r)
@@ -182,11 +190,12 @@ static void write_operation(rv_jw *w, const struct srv_route *r)
     write_answers(w, r);
     rv_jw_key(w, "security");
     rv_jw_arr(w);
-    if (r->scope >= 0) {
+    if (needs_key(r)) {
         rv_jw_obj(w);
         rv_jw_key(w, "bearer");
         rv_jw_arr(w);
-        rv_jw_text(w, rv_scope_word((enum rv_api_scope)r->scope));
+        if (r->scope >= 0)
+            rv_jw_text(w, rv_scope_word((enum rv_api_scope)r->scope));
         rv_jw_arr_end(w);
         rv_jw_obj_end(w);
     }
@@ -259,7 +268,9 @@ void rv_server_write_reference(rv_buf *out)
     for (size_t i = 0; i < srv_n_routes; i++) {
         const struct srv_route *r = &srv_routes[i];
         rv_buf_printf(out, "| `%s %s` | %s | %s | ", rv_method_text(r->method), r->path, r->summary,
-                      r->scope < 0 ? "" : rv_scope_word((enum rv_api_scope)r->scope));
+                      r->scope == SRV_KNOWN ? "any"
+                      : needs_key(r)        ? rv_scope_word((enum rv_api_scope)r->scope)
+                                            : "");
         for (const char *p = r->query; p && *p;) {
             size_t n = strcspn(p, " ");
             rv_buf_printf(out, "%s`%.*s`", p == r->query ? "" : ", ", (int)n, p);

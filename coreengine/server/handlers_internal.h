@@ -75,5 +75,34 @@ int srv_schema_post(struct srv_call *c, rv_err **err);
 int srv_schema_delete(struct srv_call *c, rv_err **err);
 int srv_agents_search(struct srv_call *c, rv_err **err);
 int srv_agent_version(struct srv_call *c, rv_err **err);
+/* --- runs.c --- */
+int srv_pipelines_list(struct srv_call *c, rv_err **err);
+int srv_runs_post(struct srv_call *c, rv_err **err);
+int srv_runs_list(struct srv_call *c, rv_err **err);
+int srv_run_show(struct srv_call *c, rv_err **err);
+int srv_run_events(struct srv_call *c, rv_err **err);
+int srv_run_cancel(struct srv_call *c, rv_err **err);
+int srv_run_answer(struct srv_call *c, rv_err **err);
+int srv_run_fork(struct srv_call *c, rv_err **err);
+int srv_interrupts(struct srv_call *c, rv_err **err);
+void srv_run_begin(struct srv_call *c);
+
+/* --- look.c: pipelines and runs as pages show them --- */
+int srv_pipeline_show(struct srv_call *c, rv_err **err);
+int srv_run_graph(struct srv_call *c, rv_err **err);
+int srv_run_timeline(struct srv_call *c, rv_err **err);
+int srv_run_journal(struct srv_call *c, rv_err **err);
+int srv_run_replay(struct srv_call *c, rv_err **err);
+int srv_run_diff(struct srv_call *c, rv_err **err);
+
+/* --- rows.c --- */
+int srv_tasks_list(struct srv_call *c, rv_err **err);
+int srv_task_show(struct srv_call *c, rv_err **err);
+int srv_task_cancel(struct srv_call *c, rv_err **err);
+int srv_task_retry(struct srv_call *c, rv_err **err);
+int srv_schedules_list(struct srv_call *c, rv_err **err);
+
+/* --- agents.c --- */
+int srv_tools(struct srv_call *c, rv_err **err); /* tools that documents may name */
 
 #endif

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "coreengine/server/handlers_internal.h"
+#include "coreengine/server/page_internal.h"
+#include "coreengine/server/view_internal.h"
 
 #define CHAT_BODY RV_REQUEST_MAX_BYTES
 
@@ -35,6 +37,13 @@
 
 /* takes: the name of a schema of describe.c, whose JSON the server reads; with "-" in front the handler reads it. */
 const struct srv_route srv_routes[] = {
+    R(GET, "/", SRV_OPEN, PROBLEM, srv_page, NULL, "the page for people", NULL, NULL, "Page", 0),
+    R(GET, "/page/{file}", SRV_OPEN, PROBLEM, srv_page, NULL, "a file of the page", NULL, NULL, "Page", 0),
+    R(GET, "/page/views/{file}", SRV_OPEN, PROBLEM, srv_page, NULL, "a view of the page", NULL, NULL, "Page", 0),
+    R(POST, "/login", SRV_LOGIN, PROBLEM, srv_login, NULL, "an API key becomes a cookie, for the page", NULL, "Login",
+      "Any", 0),
+    R(GET, "/login", SRV_KNOWN, PROBLEM, srv_login_show, NULL, "who asks, and what they may do", NULL, NULL, "Any", 0),
+    R(POST, "/logout", SRV_LOGIN, PROBLEM, srv_logout, NULL, "the login of the cookie ends", NULL, NULL, "Any", 0),
     R(GET, "/healthz", SRV_OPEN, PROBLEM, srv_healthz, NULL, "the process lives", NULL, NULL, "Health", 0),
     R(GET, "/readyz", SRV_ASKS, PROBLEM, srv_readyz, NULL, "it takes requests; 503 with the reasons why it does not",
       NULL, NULL, "Ready", 0),
@@ -58,6 +67,9 @@ const struct srv_route srv_routes[] = {
 
     R(GET, "/pipelines", S(RUNS_READ), PROBLEM, srv_pipelines_list, NULL, "the names of the pipelines that may be run",
       NULL, NULL, "List", 0),
+    R(GET, "/pipelines/{name}", S(RUNS_READ), PROBLEM, srv_pipeline_show, NULL,
+      "one of them: its stages, its limits, its proved bounds, and a drawing as places and lines", NULL, NULL, "Any",
+      0),
     R(POST, "/runs", S(RUNS_WRITE), PROBLEM, srv_runs_post, srv_run_begin,
       "start a run of a pipeline: 202 at once, `wait` for its end, or `stream` its events", NULL, "NewRun", "Run",
       CHAT_BODY),
@@ -68,11 +80,23 @@ const struct srv_route srv_routes[] = {
     R(GET, "/runs/{id}/events", S(RUNS_READ), PROBLEM, srv_run_events, srv_run_begin,
       "its events from any number on, also while it goes on; lines of JSON with Accept: application/x-ndjson",
       "from follow", NULL, "Stream", 0),
+    R(GET, "/runs/{id}/stream", S(CHAT), PROBLEM, srv_run_stream, srv_rejoin_begin,
+      "the stream of a turn, behind the block that Last-Event-ID names; 204: nothing follows", NULL, NULL, "Stream", 0),
     R(POST, "/runs/{id}/cancel", S(RUNS_WRITE), PROBLEM, srv_run_cancel, NULL, "ask it to end", NULL, NULL, "Any", 0),
     R(POST, "/runs/{id}/answer", S(RUNS_WRITE), PROBLEM, srv_run_answer, NULL, "answer what it waits for", NULL,
       "Answer", "Any", 0),
     R(POST, "/runs/{id}/fork", S(RUNS_WRITE), PROBLEM, srv_run_fork, NULL,
       "another run, from the state behind one of its steps", NULL, "Fork", "Any", 0),
+    R(GET, "/runs/{id}/graph", S(RUNS_READ), PROBLEM, srv_run_graph, NULL,
+      "the drawing of its pipeline, the state of each stage, the moves between them", NULL, NULL, "Any", 0),
+    R(GET, "/runs/{id}/timeline", S(RUNS_READ), PROBLEM, srv_run_timeline, NULL,
+      "when its steps and their calls were, and what they took: time, tokens, cost", "from limit", NULL, "Any", 0),
+    R(GET, "/runs/{id}/journal", S(RUNS_READ), PROBLEM, srv_run_journal, NULL,
+      "the records of its journal, page by page", "from limit", NULL, "Any", 0),
+    R(POST, "/runs/{id}/replay", S(RUNS_READ), PROBLEM, srv_run_replay, NULL,
+      "replay it from its journal alone: is the result identical?", NULL, NULL, "Any", 0),
+    R(GET, "/runs/{id}/diff", S(RUNS_READ), PROBLEM, srv_run_diff, NULL, "where it and another run part", "with", NULL,
+      "Any", 0),
     R(GET, "/interrupts", S(RUNS_READ), PROBLEM, srv_interrupts, NULL, "questions that runs wait with", "run session",
       NULL, "List", 0),
 
@@ -94,6 +118,8 @@ const struct srv_route srv_routes[] = {
       "List", 0),
     R(PUT, "/agents", S(AGENTS_WRITE), PROBLEM, srv_agent_put, NULL, "keep a document, as YAML or JSON", NULL, "-Any",
       "Any", 0),
+    R(GET, "/tools", S(AGENTS_READ), PROBLEM, srv_tools, NULL, "the tools that a document may name", NULL, NULL, "List",
+      0),
     R(POST, "/agents/validate", S(AGENTS_READ), PROBLEM, srv_agent_check, NULL,
       "what is wrong with a document; nothing is kept", NULL, "-Any", "Any", 0),
     R(GET, "/agents/{name}", S(AGENTS_READ), PROBLEM, srv_agent_show, NULL, "its document in the flat form", NULL, NULL,
@@ -208,7 +234,7 @@ const struct srv_route srv_routes[] = {
       "what answers took, by user, agent and model", "by since until", NULL, "List", 0),
     R(POST, "/v1/embeddings", S(CHAT), OPENAI, srv_embeddings, NULL,
       "OpenAI Embeddings; the model is PROVIDER:MODEL, or `default`", NULL, "Embedding", "Embeddings", CHAT_BODY),
-    R(GET, "/me", S(SESSIONS_READ), PROBLEM, srv_me, NULL, "who the server takes the caller for", NULL, NULL, "Me", 0),
+    R(GET, "/me", SRV_KNOWN, PROBLEM, srv_me, NULL, "who the server takes the caller for", NULL, NULL, "Me", 0),
 };
 const size_t srv_n_routes = RV_COUNT(srv_routes);
 
@@ -218,6 +244,8 @@ static bool fits(const char *path, const rv_str *segments, size_t n, rv_str args
     const char *p = path;
 
     *n_args = 0;
+    if (strcmp(path, "/") == 0)
+        return n == 0;
     for (size_t i = 0; i < n; i++) {
         if (*p != '/')
             return false;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coreengine/store/ask_internal.h"
 #include "coreengine/store/copy.h"
 #include "coreengine/store/postgres_schema_internal.h"
 
@@ -202,7 +203,8 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE TABLE stream_parts (stream BIGINT NOT NULL REFERENCES streams (key) ON DELETE CASCADE, n " INT_HERE ","
     " first " INT_HERE ", at_us " INT_HERE ", body BYTEA NOT NULL, PRIMARY KEY (stream, n));"
     "CREATE TABLE webhooks (run " INT_HERE " REFERENCES runs (key) ON DELETE CASCADE, n " INT_HERE ","
-    " url " TEXT_HERE ", secret BYTEA NOT NULL, events " INT_HERE ", PRIMARY KEY (run, n));",
+    " url " TEXT_HERE ", secret BYTEA NOT NULL, events " INT_HERE ", PRIMARY KEY (run, n));"
+    "CREATE DOMAIN " RV_REM_VALUE " AS text CHECK (octet_length(VALUE) <= " RV_ASK_VALUE ");",
 };
 
 struct header {

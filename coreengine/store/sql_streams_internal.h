@@ -10,6 +10,7 @@
     X(ADD_STREAM,                                                                                                      \
       "INSERT INTO streams (id, run, tenant, \"user\", session, ask, hash, owner, n_parts, n_lines, created_us,"       \
       " ended_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, ?9, 0) ON CONFLICT DO NOTHING")                        \
+    X(FORGET_ASK, "UPDATE streams SET ask = '' WHERE ask = ?1 AND tenant = ?2 AND \"user\" = ?3")                      \
     X(GET_STREAM, RV_SQL_STREAM " WHERE id = ?1 AND tenant = ?2 AND (?3 IS NULL OR \"user\" = ?3)")                    \
     X(FIND_STREAM, RV_SQL_STREAM " WHERE ask = ?1 AND tenant = ?2 AND \"user\" = coalesce(?3, '')")                    \
     X(LAST_STREAM,                                                                                                     \

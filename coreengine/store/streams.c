@@ -143,8 +143,22 @@ int rv_store_last_stream(rv_store *s, const struct rv_store_scope *scope, const 
 
 /* --- changes --- */
 
+static int forget_ask(struct sql_store *st, const struct rv_stream_row *row, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_use(st, SQL_FORGET_ASK);
+
+    rv_sql_text(stmt, 1, row->ask);
+    rv_sql_text(stmt, 2, row->tenant);
+    rv_sql_text(stmt, 3, row->user);
+    return rv_sql_run(stmt, "add a stream", err);
+}
+
 static int add(struct sql_store *st, const struct rv_stream_row *row, int64_t *n, rv_err **err)
 {
+    int rc = row->replaces && row->ask[0] ? forget_ask(st, row, err) : 0;
+
+    if (rc < 0)
+        return rc;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_STREAM);
 
     rv_sql_text(stmt, 1, row->id);

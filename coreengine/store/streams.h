@@ -18,6 +18,7 @@ struct rv_stream_row {
     const char *user;    /* NULL: "" */
     const char *session; /* NULL: "" */
     const char *ask;     /* name of the request, one for each user; "" or NULL: none */
+    bool replaces;       /* a stream that has the name already loses it */
     const char *hash;    /* of what was asked for */
     const char *owner;   /* the process that writes lines */
     int64_t n_parts, n_lines, created_us, ended_us; /* ended 0: it goes on */
