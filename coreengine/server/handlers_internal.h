@@ -105,4 +105,8 @@ int srv_schedules_list(struct srv_call *c, rv_err **err);
 /* --- agents.c --- */
 int srv_tools(struct srv_call *c, rv_err **err); /* tools that documents may name */
 
+/* --- watch.c, for the worker in this process --- */
+/** What events of a run without a trace belong to: a traceparent. */
+void srv_watch_begin(void *w, const void *key, const char *trace, bool is_trusted);
+
 #endif

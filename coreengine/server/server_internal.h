@@ -180,8 +180,6 @@ struct srv_trace { /* what a request says about the trace that it belongs to */
 struct srv_trace srv_watch_trace(const struct srv_call *c);
 /** An event of a run. key: whatever stands for the run while it is driven here; trace NULL: one of its own. */
 void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, rv_str line);
-/** What its events without a trace belong to: a traceparent. */
-void srv_watch_begin(void *w, const void *key, const char *trace, bool is_trusted);
 /** The run goes no further here: the key means nothing any more. */
 void srv_watch_over(struct srv_watch *w, const void *key);
 void srv_watch_request(struct srv_watch *w, const struct rv_httpd_access *a);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/server/export_internal.h"
+#include "coreengine/server/handlers_internal.h"
 
 #define MAX_CALLS 256 /* calls of models of one run that are under way; the model of further ones is unknown */
 #define MAX_EVENT ((size_t)64 << 20)
