@@ -23,7 +23,7 @@ struct rejoin {
     rv_follower *follower;
     int64_t seen;           /* records */
     int64_t ordinal, wants; /* the stream that is read, and that is sent; of the run's streams */
-    int64_t part;           /* the last one that was read of it */
+    int64_t part;           /* the last one that was read */
     int64_t n_events;
     rv_buf done; /* the last event `done` */
     struct srv_view *view;
