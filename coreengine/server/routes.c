@@ -53,6 +53,10 @@ const struct srv_route srv_routes[] = {
 
     R(POST, "/chat/{chat_id}", S(CHAT), P8, srv_chat_agui, srv_chat_begin,
       "a turn of a session, as AG-UI events; `resume` answers a question", NULL, "-RunAgentInput", "Stream", CHAT_BODY),
+    R(GET, "/chat/{chat_id}", S(CHAT), P8, srv_chat_stream, srv_rejoin_begin,
+      "the turn that is under way, or that of X-Run-Id, behind the block that Last-Event-ID names; 204: there is none, "
+      "or nothing follows",
+      NULL, NULL, "Stream", 0),
     R(POST, "/v1/chat/completions", S(CHAT), OPENAI, srv_chat_openai, srv_chat_begin,
       "OpenAI Chat Completions; the model is an agent", NULL, "-ChatCompletion", "Any", CHAT_BODY),
     R(POST, "/v1/responses", S(CHAT), OPENAI, srv_chat_responses, srv_chat_begin,

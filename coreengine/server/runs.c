@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "coreengine/server/handlers_internal.h"
+#include "coreengine/server/follow_internal.h"
 
 #define MAX_KEY 200 /* bytes of an Idempotency-Key */
 
