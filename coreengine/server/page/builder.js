@@ -11,7 +11,7 @@ import {toYaml} from './yaml.js'
 
 const HELPER = 'agent-builder'
 
-// Each message begins with the draft; what is shown of it is what the person wrote.
+// Each message begins with the draft; only what the person wrote is shown.
 class BuilderTalk extends Talk {
   constructor(draft, act) {
     super(uuid(), HELPER)
