@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/page_internal.h"
 
 static void put_field(void *self, const char *name, const char *value)
 {

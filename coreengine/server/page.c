@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/page_internal.h"
 
 /* No script, style, frame, form or connection but those of this server; and no text can become HTML: the page makes its
  * elements one by one. */

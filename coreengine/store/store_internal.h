@@ -188,8 +188,8 @@ RV_MUST_CHECK int rv_turns_keep(struct sql_store *st, int64_t run, const struct 
 
 /* moments.c */
 /** As rv_store_build_moment(), in the transaction that writes a turn. It succeeds if no chunk can be made. */
-RV_MUST_CHECK int rv_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner, const char *session,
-                                        int64_t threshold, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner,
+                                        const struct rv_turn *turn, int64_t now_us, rv_err **err);
 /** A message of the session was deleted (seq), or the session is (0): its chunks do not keep the words. found: with its
  *  own copies of the texts. */
 RV_MUST_CHECK int rv_moments_forget(struct sql_store *st, const struct found_session *found, int64_t seq,

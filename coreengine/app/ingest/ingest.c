@@ -206,6 +206,28 @@ static int put_moment(const struct ingest *in, json_object *moment, int64_t now_
     return rc;
 }
 
+/* When the content of a file is sealed, its moment does not repeat the first words. */
+static int put_file(const struct ingest *in, const struct page_rows *rows, int64_t now_us, rv_err **err)
+{
+    const struct rv_entities_put put = {.kind = "files", .rows = &rows->file, .n_rows = 1, .now_us = now_us};
+    json_object *written = NULL;
+    const char *level = NULL, *name = NULL;
+    rv_buf summary = RV_BUF_INIT(RV_STORE_MAX_META);
+    int rc = rv_store_put_entities(in->opts->store, &in->own, &put, &written, err);
+
+    if (rc == 0 && rv_json_get_text(json_object_array_get_idx(written, 0), "encryption_level", &level) &&
+        strcmp(level, "sealed") == 0 &&
+        rv_json_get_text(rv_json_get_obj(rows->moment, "metadata"), "file_name", &name)) {
+        rv_buf_printf(&summary, "Uploaded %s", name);
+        rc = rv_buf_check(&summary, "a summary", err);
+        if (rc == 0)
+            rc = rv_json_set_str(rows->moment, "summary", rv_buf_str(&summary), err);
+    }
+    rv_buf_fini(&summary);
+    json_object_put(written);
+    return rc;
+}
+
 static int write_rows(const struct ingest *in, const struct page *page, const struct page_rows *rows, bool is_old,
                       int64_t now_us, rv_err **err)
 {
@@ -216,7 +238,7 @@ static int write_rows(const struct ingest *in, const struct page *page, const st
         rc = rv_store_begin(s, err);
         if (rc < 0)
             continue;
-        rc = put(in, "files", &rows->file, 1, now_us, err);
+        rc = put_file(in, rows, now_us, err);
         if (rc == 0)
             rc = put(in, "resources", rows->chunks, rows->n_chunks, now_us, err);
         if (rc == 0 && is_old)

@@ -101,6 +101,16 @@ static void release(struct work_desk *d, size_t n)
         d->wake(d->wake_self);
 }
 
+/* Once: such tasks may stay there for long, and other workers take them. */
+static void tell_denied(struct work_desk *d, const struct rv_claimed *got)
+{
+    if (!got->denied || d->has_told_denied)
+        return;
+    d->has_told_denied = true;
+    RV_LOG(d->worker->app.log, WARN, "tasks.denied", RV_F_I64("tasks", (int64_t)got->n_denied),
+           RV_F_ERR("error", got->denied));
+}
+
 static int claim(struct work_desk *d, const int64_t *classes, size_t n_classes, rv_err **err)
 {
     struct rv_claimed got = {0};
@@ -124,6 +134,8 @@ static int claim(struct work_desk *d, const int64_t *classes, size_t n_classes, 
         begin_job(d, j);
     }
     d->found_something = d->found_something || got.n > 0;
+    d->is_denied = rc == 0 && got.n == 0 && got.n_denied > 0;
+    tell_denied(d, &got);
     rv_claimed_fini(&got);
     release(d, n_free - n);
     return rc;
@@ -190,7 +202,7 @@ int rv_desk_look(struct work_desk *d, rv_err **err)
     int64_t classes[RV_TASK_MAX_CLASSES];
     struct rv_next_tasks next = {0};
 
-    d->found_something = false;
+    d->found_something = d->is_denied = false;
     size_t n = some_classes(d, classes);
     int rc = rv_store_next_tasks(d->store, classes, n, &next, err);
     if (rc == 0 && next.n_classes != d->n_known_classes) {
@@ -206,8 +218,8 @@ int rv_desk_look(struct work_desk *d, rv_err **err)
     if (rc == 0 && next.ready)
         rc = claim(d, classes, n, err);
     pthread_mutex_lock(&d->lock);
-    d->is_idle =
-        rc == 0 && !d->found_something && !next.ready && next.due_us == 0 && next.stale_us == 0 && d->n_held == 0;
+    d->is_idle = rc == 0 && !d->found_something && (!next.ready || d->is_denied) && next.due_us == 0 &&
+                 next.stale_us == 0 && d->n_held == 0;
     bool is_idle = d->is_idle;
     pthread_mutex_unlock(&d->lock);
     plan_look(d, &next);

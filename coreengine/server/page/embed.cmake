@@ -23,7 +23,7 @@ foreach(line IN LISTS lines)
     math(EXPR n "${n} + 1")
 endforeach()
 file(WRITE ${OUT} "/* Made by coreengine/server/page/embed.cmake: the files of the page. */
-#include \"coreengine/server/server_internal.h\"
+#include \"coreengine/server/page_internal.h\"
 
 #define FILE(n, path)                                                                                                  \\
     __asm__(\".pushsection .rodata\\nfile_\" #n \":\\n.incbin \\\"\" path \"\\\"\\n.byte 0\\n.popsection\");                         \\

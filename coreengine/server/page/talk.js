@@ -156,7 +156,7 @@ export class Talk extends EventTarget {
     turn.state('The connection broke. Connecting again', 'busy')
     await this.follow(turn)
   }
-  // Until the run has come to an end or waits, then with what was kept of it.
+  // Until the run has come to an end or waits, then with what was kept of that run.
   async follow(turn) {
     for (let n = 0; ; n++) {
       try {

@@ -1,4 +1,4 @@
-// One turn of a conversation: what the user said, and what came of it. It is told the events of AG-UI, or the rows of a
+// One turn of a conversation: what the user said, and what followed. It is told the events of AG-UI, or the rows of a
 // session that was kept; both make the same elements.
 import {actionEl, Block} from './cards.js'
 import {fill, h, icon} from './dom.js'

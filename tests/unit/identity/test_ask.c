@@ -207,7 +207,7 @@ START_TEST(a_key_is_exchanged_for_a_login)
 }
 END_TEST
 
-/* A page of another site could make a browser log in as somebody else, or log out. */
+/* A page of another site could make a browser log in as another user, or log out. */
 START_TEST(only_our_own_pages_log_in_and_out)
 {
     static const char *const sites[][2] = {{"origin", "https://evil.example.com"},
