@@ -194,8 +194,8 @@ static int write_chunk(struct sql_store *st, struct building *b, int64_t now_us,
     return rv_sql_run(stmt, "write a session", err);
 }
 
-/* An agent is to write the summary of a chunk. Its task is part of the transaction that writes the chunk, and names no
- * words of it. Its id follows from the chunk and the time: a repeated transaction queues it once. */
+/* An agent is to write the summary of a chunk. Its task is part of the transaction that writes the chunk, and has
+ * none of its words. Its id follows from the chunk and the time: a repeated transaction queues it once. */
 static int queue_summary(struct sql_store *st, const struct building *b, const char *moment, const char *agent,
                          int64_t now_us, rv_err **err)
 {

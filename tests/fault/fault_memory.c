@@ -1,5 +1,5 @@
 /* Each allocation of what workers write by themselves fails once: a reminder that comes due, chunks and excerpts for a
- * dreamer, tasks for dreamers, a summary. No crash, no leak; the store has all of it or nothing. */
+ * dreamer, tasks for dreamers, a summary. No crash, no leak; the store has everything or nothing. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -40,7 +40,7 @@ static int read_chunk(rv_store *store, const struct rv_store_scope *scope, const
     return 0;
 }
 
-/* --- what an agent is told of it --- */
+/* --- what an agent is told about a chunk --- */
 
 struct telling {
     size_t n;    /* messages with words */
