@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/view_internal.h"
 
 /* X-Session-Id and other ids of clients, as the path of p8 wants them. */
 static bool is_uuid(const char *text)
@@ -32,6 +32,9 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
     if (rc < 0)
         return rc;
     a->opts.kind = a->req.kind;
+    a->stays_us = c->server->opts->stays_us;
+    rv_id_make(rv_rand_system(), "env_", a->run);
+    rv_buf_init(&a->open, RV_PROTOCOL_MAX_TEXT);
     a->client = srv_call_header(c, "x-client-id");
     a->user_name = srv_call_header(c, "x-user-name");
     *out = a;
@@ -82,7 +85,9 @@ int srv_chat_agui(struct srv_call *c, rv_err **err)
         *err = NULL;
         return RV_FAIL(err, rc, "Agent '%.100s' not found", a->agent);
     }
-    return rc < 0 ? rc : check_new(a, err);
+    if (rc == 0)
+        rc = check_new(a, err);
+    return rc < 0 ? rc : srv_chat_keep(c, a, err);
 }
 
 /* --- OpenAI: the model is an agent --- */
@@ -182,7 +187,9 @@ int srv_chat_openai(struct srv_call *c, rv_err **err)
     struct srv_turn_ask *a;
     int rc = new_ask(c, RV_PROTOCOL_OPENAI, &a, err);
 
-    return rc < 0 ? rc : ask_model(c, a, err);
+    if (rc == 0)
+        rc = ask_model(c, a, err);
+    return rc < 0 ? rc : srv_chat_keep(c, a, err);
 }
 
 int srv_chat_responses(struct srv_call *c, rv_err **err)
@@ -190,7 +197,9 @@ int srv_chat_responses(struct srv_call *c, rv_err **err)
     struct srv_turn_ask *a;
     int rc = new_ask(c, RV_PROTOCOL_RESPONSES, &a, err);
 
-    return rc < 0 ? rc : ask_model(c, a, err);
+    if (rc == 0)
+        rc = ask_model(c, a, err);
+    return rc < 0 ? rc : srv_chat_keep(c, a, err);
 }
 
 /* --- REMLight --- */
@@ -211,13 +220,19 @@ int srv_chat_remlight(struct srv_call *c, rv_err **err)
     a->opts.tells_metadata = true;
     if (a->agent)
         rc = check_agent(c, a->agent, err);
-    return rc < 0 ? rc : check_new(a, err);
+    if (rc == 0)
+        rc = check_new(a, err);
+    return rc < 0 ? rc : srv_chat_keep(c, a, err);
 }
 
 void srv_chat_begin(struct srv_call *c)
 {
     struct srv_turn_ask *a = c->made;
 
+    if (c->free_made != free_ask) { /* it came before */
+        srv_rejoins_ask(c->server->rejoins, c, c->made);
+        return;
+    }
     c->made = NULL;
     srv_turns_ask(c->server->turns, c, a);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "coreengine/server/page_internal.h"
+#include "coreengine/server/view_internal.h"
 
 #define CHAT_BODY RV_REQUEST_MAX_BYTES
 
@@ -57,6 +58,8 @@ const struct srv_route srv_routes[] = {
     R(GET, "/runs/{id}/events", S(RUNS_READ), PROBLEM, srv_run_events, srv_run_begin,
       "its events from any number on, also while it goes on; lines of JSON with Accept: application/x-ndjson",
       "from follow", NULL, "Stream", 0),
+    R(GET, "/runs/{id}/stream", S(CHAT), PROBLEM, srv_run_stream, srv_rejoin_begin,
+      "the stream of a turn, behind the block that Last-Event-ID names; 204: nothing follows", NULL, NULL, "Stream", 0),
     R(POST, "/runs/{id}/cancel", S(RUNS_WRITE), PROBLEM, srv_run_cancel, NULL, "ask it to end", NULL, NULL, "Any", 0),
     R(POST, "/runs/{id}/answer", S(RUNS_WRITE), PROBLEM, srv_run_answer, NULL, "answer what it waits for", NULL,
       "Answer", "Any", 0),

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/chat.h"
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/view_internal.h"
 
 #define LAST_WORDS_US INT64_C(10000000) /* for the ends of turns that were cancelled */
 #define EXIT_AT_ONCE  130
@@ -122,10 +122,13 @@ static void on_drained(void *self)
     srv_turns_drain(l->s.turns);
     srv_turns_stop(l->s.turns);
     srv_follows_stop(l->s.follows);
+    srv_rejoins_stop(l->s.rejoins);
+    srv_rejoins_free(l->s.rejoins);
     srv_turns_free(l->s.turns);
     srv_follows_free(l->s.follows);
     l->s.turns = NULL;
     l->s.follows = NULL;
+    l->s.rejoins = NULL;
     srv_lane_read(&l->s.lane);
     srv_lane_close(&l->s.lane);
     uv_stop(&l->s.loop); /* what is left goes with the HTTP server */
@@ -281,8 +284,14 @@ static int open_all(struct life *l, rv_err **err)
         rc = rv_httpd_new(&http, &s->httpd, err);
     if (rc == 0)
         rc = hear(l, err); /* a wrong address is told before anything else happens */
+    const struct rv_app_streams_opts streams = {.app = &s->app, .kept_us = s->opts->kept_us};
+    rv_owner_name(s->owner);
+    if (rc == 0)
+        rc = rv_app_streams_new(&streams, &s->streams, err);
     if (rc == 0)
         rc = srv_follows_new(s, &s->follows, err);
+    if (rc == 0)
+        rc = srv_rejoins_new(s, &s->rejoins, err);
     if (rc == 0)
         rc = srv_turns_new(s, &s->turns, err);
     return rc < 0 ? rc : start_worker(l, err);
@@ -296,6 +305,9 @@ static void close_all(struct life *l, int rc)
         uv_close((uv_handle_t *)&l->grace, NULL);
         for (size_t i = 0; i < RV_COUNT(s->signals); i++)
             uv_close((uv_handle_t *)&s->signals[i], NULL);
+        if (s->rejoins)
+            srv_rejoins_stop(s->rejoins);
+        srv_rejoins_free(s->rejoins);
         if (s->turns)
             srv_turns_drain(s->turns);
         srv_turns_free(s->turns);
@@ -344,6 +356,8 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     if (l->has_worker)
         pthread_join(l->worker_thread, NULL);
     srv_lane_read(&l->s.lane);
+    if (l->worker_done.n_left == 0)
+        rv_app_streams_free(l->s.streams);
     if (l->worker_done.n_left == 0)
         srv_watch_free(l->s.watch);
     *n_left = l->worker_done.n_left;

@@ -9,6 +9,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/quotas.h"
 #include "coreengine/app/rows.h"
+#include "coreengine/app/streams.h"
 #include "coreengine/http/http.h"
 #include "coreengine/protocols/requests.h"
 #include "coreengine/server/server.h"
@@ -80,6 +81,8 @@ void srv_stream_end(struct srv_stream *st);
 void srv_stream_answer(struct srv_stream *st, int status, const char *type, rv_buf *body);
 /** An error before the stream began; err is taken. */
 void srv_stream_fail(struct srv_stream *st, int rc, rv_err *err);
+/** Another producer answers the call: `to` is called on the loop; c NULL: its client has left. */
+void srv_stream_move(struct srv_stream *st, void (*to)(struct srv_call *c, void *arg), void *arg);
 void srv_stream_unref(struct srv_stream *st);
 
 /* --- call.c: a request, from its head to its answer --- */
@@ -184,6 +187,7 @@ void srv_watch_free(struct srv_watch *w);
 /* --- server.c --- */
 struct srv_turns;
 struct srv_follows;
+struct srv_rejoins;
 struct srv_server {
     const struct rv_server_opts *opts;
     struct rv_app app; /* of the server: without a user */
@@ -196,7 +200,10 @@ struct srv_server {
     struct srv_desk *desks; /* that are not in use; guarded */
     struct srv_turns *turns;
     struct srv_follows *follows;
+    struct srv_rejoins *rejoins;
     struct srv_watch *watch;
+    rv_app_streams *streams;
+    char owner[RV_OWNER_MAX];
     atomic_bool is_draining;
     uv_signal_t signals[3];
     uv_timer_t tick;
@@ -219,12 +226,18 @@ struct srv_turn_ask {
     struct rv_protocol_opts opts; /* kind and what it tells; ids are filled in */
     char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
     bool needs_session; /* that there is one: a REMLight path, a resumption */
+    char run[RV_STORE_MAX_ID + 1]; /* the run that it will be */
+    int64_t ordinal;               /* of the streams of that run */
+    rv_buf open;                   /* what its stream is made with */
+    int64_t stays_us;              /* how long it goes on without a client, or RV_SERVER_STAYS */
     struct rv_identity who;
     struct srv_trace trace;
 };
 RV_MUST_CHECK int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err);
 /** On the loop; ask is taken. */
 void srv_turns_ask(struct srv_turns *t, struct srv_call *c, struct srv_turn_ask *ask);
+/** Another client follows the turn of that run, or does not any more. On any thread. */
+void srv_turns_other(struct srv_turns *t, const char *run, bool comes);
 void srv_turns_drain(struct srv_turns *t); /* on the loop: end when no turn is left */
 void srv_turns_stop(struct srv_turns *t);  /* on the loop: turns that are left are cancelled */
 void srv_turns_free(struct srv_turns *t);  /* waits for its thread */

@@ -11,6 +11,7 @@
 #include "coreengine/store/sql_quotas_internal.h"
 #include "coreengine/store/sql_schedules_internal.h"
 #include "coreengine/store/sql_search_internal.h"
+#include "coreengine/store/sql_streams_internal.h"
 #include "coreengine/store/sql_tasks_internal.h"
 #include "coreengine/store/sql_workers_internal.h"
 
@@ -153,6 +154,7 @@
     RV_SQL_SCHEDULE_STATEMENTS(X)                                                                                      \
     RV_SQL_QUOTA_STATEMENTS(X)                                                                                         \
     RV_SQL_INTERRUPT_STATEMENTS(X)                                                                                     \
+    RV_SQL_STREAM_STATEMENTS(X)                                                                                        \
     RV_SQL_ENTITY_STATEMENTS(X)                                                                                        \
     RV_SQL_SEARCH_STATEMENTS(X)                                                                                        \
     RV_SQL_API_KEY_STATEMENTS(X)                                                                                       \
