@@ -22,7 +22,7 @@ struct proto_owner {
     char *model;      /* owned; that was asked last; NULL: not known */
     int64_t reply;    /* the model call that it was told of last; 0: none */
     bool reply_over;
-    bool reply_broke; /* it comes again under the same number */
+    bool reply_broke;        /* it comes again under the same number */
     bool is_late;            /* the piece came when the reply was over: it is the object of a structured agent */
     int n_texts, n_thoughts; /* parts of that reply so far */
     bool text_open, thought_open;

@@ -196,8 +196,9 @@ static int write_end(struct rejoin *r, rv_buf *out, rv_err **err)
     int rc = rv_app_read_event(rv_buf_str(&r->done), &done, err);
     if (rc == 0 && r->past.row.session && r->past.row.session[0]) {
         rv_err *cause = NULL; /* of a run of no session there are no words */
-        RV_IGNORE(rv_store_read_messages(r->all->store, &r->scope, r->past.row.session, &filter, add_words, &words, &cause),
-                  "then only what was streamed is told");
+        RV_IGNORE(
+            rv_store_read_messages(r->all->store, &r->scope, r->past.row.session, &filter, add_words, &words, &cause),
+            "then only what was streamed is told");
         rv_err_free(cause);
     }
     if (rc == 0) {

@@ -225,7 +225,7 @@ struct srv_turn_ask {
     struct rv_request req;
     struct rv_protocol_opts opts; /* kind and what it tells; ids are filled in */
     char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
-    bool needs_session; /* that there is one: a REMLight path, a resumption */
+    bool needs_session;            /* that there is one: a REMLight path, a resumption */
     char run[RV_STORE_MAX_ID + 1]; /* the run that it will be */
     int64_t ordinal;               /* of the streams of that run */
     rv_buf open;                   /* what its stream is made with */

@@ -264,7 +264,8 @@ static int64_t read_number(rv_str text)
 
 static int with_json(struct told *t, rv_str text, int (*then)(struct told *t, json_object *json))
 {
-    const struct rv_json_opts opts = {.max_bytes = MAX_JSON, .max_depth = RV_STATE_MAX_DEPTH, .what = "line of a stream"};
+    const struct rv_json_opts opts = {
+        .max_bytes = MAX_JSON, .max_depth = RV_STATE_MAX_DEPTH, .what = "line of a stream"};
     json_object *json = NULL;
     int rc = rv_json_parse(text, &opts, &json, t->err);
 

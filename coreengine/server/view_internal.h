@@ -21,10 +21,10 @@ RV_MUST_CHECK int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, r
 /** The next lines, in order; those that were read are passed over. What the client is sent is appended. 1: a line needs
  * an event that is not known yet; hand the lines over again when it is. */
 RV_MUST_CHECK int srv_view_lines(struct srv_view *v, const struct rv_stream_part *part, rv_buf *out, rv_err **err);
-bool srv_view_is_over(const struct srv_view *v);            /* the end was read */
-bool srv_view_is_whole(const struct srv_view *v);           /* one JSON object */
+bool srv_view_is_over(const struct srv_view *v);              /* the end was read */
+bool srv_view_is_whole(const struct srv_view *v);             /* one JSON object */
 enum rv_run_status srv_view_status(const struct srv_view *v); /* as the end said */
-int64_t srv_view_told(const struct srv_view *v);            /* the last event that was told */
+int64_t srv_view_told(const struct srv_view *v);              /* the last event that was told */
 /* --- keep.c --- */
 /** The stream of a turn that is asked for, in the store; or, of a request that came before, c->made becomes a struct
  * srv_rejoin_ask. */

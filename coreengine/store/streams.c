@@ -68,7 +68,7 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_stream_row 
 
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "read a stream");
-    if (!row.id || !row.run || !row.tenant || !row.user || !row.session || !row.ask || !row.hash || !row.owner )
+    if (!row.id || !row.run || !row.tenant || !row.user || !row.session || !row.ask || !row.hash || !row.owner)
         return rv_store_damaged(st, err, "stream \"%s\" is damaged: a text is missing", row.id ? row.id : "");
     int rc = rv_store_check_numbers(st, "stream", row.id, numbers, RV_COUNT(numbers), err);
     if (rc == 0 && !(row.own = rv_store_pack(&texts)))
@@ -94,7 +94,11 @@ static int read_one(rv_store *s, int rc, enum sql_id which, const struct rv_stor
 {
     struct rv_stream_row row = {0};
 
-    rc = rv_store_enter_read(s, rc, which == SQL_FIND_STREAM ? "find stream" : which == SQL_GET_STREAM ? "get stream" : "last stream", err);
+    rc = rv_store_enter_read(s, rc,
+                             which == SQL_FIND_STREAM  ? "find stream"
+                             : which == SQL_GET_STREAM ? "get stream"
+                                                       : "last stream",
+                             err);
     if (rc != 0)
         return rc;
     rv_sql_stmt *stmt = rv_sql_use(s->sql, which);

@@ -393,8 +393,8 @@ static void add_other(struct rv_app_stream *st, const char *stage, const struct 
 void rv_app_stream_delta(rv_app_stream *st, const char *stage, const struct rv_delta_from *from,
                          const struct rv_llm_delta *d)
 {
-    bool is_text = d->kind == RV_LLM_DELTA_TEXT || d->kind == RV_LLM_DELTA_THINKING ||
-                   d->kind == RV_LLM_DELTA_TOOL_ARGUMENTS;
+    bool is_text =
+        d->kind == RV_LLM_DELTA_TEXT || d->kind == RV_LLM_DELTA_THINKING || d->kind == RV_LLM_DELTA_TOOL_ARGUMENTS;
 
     if (st->opts.no_pieces || d->kind == RV_LLM_DELTA_USAGE || d->kind == RV_LLM_DELTA_FINISH)
         return; /* no client is told these */
