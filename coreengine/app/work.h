@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "coreengine/app/app.h"
+#include "coreengine/app/streams.h"
 #include "coreengine/store/tasks.h"
 #include "coreengine/store/workers.h"
 
@@ -108,6 +109,7 @@ struct rv_worker_opts {
     /** A line of docs/reference/events.md of a run that it drives; on the same thread. run stands for the run until it
      *  goes no further here: then line is empty. Not for runs that have a process of their own. May be NULL. */
     void (*on_event)(void *self_event, const void *run, rv_str line);
+    rv_app_streams *streams; /* of clients: those of runs that it drives go on; borrowed; NULL: it leaves them alone */
     void *self_event;
 };
 #define RV_WORKER_CONCURRENCY 16

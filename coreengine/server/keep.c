@@ -74,12 +74,13 @@ int srv_rejoin_make(struct srv_call *c, const struct rv_stream_row *row, struct 
 
 static int copy_first(void *self, const struct rv_stream_part *part, rv_err **err)
 {
-    rv_buf *open = self;
+    struct srv_turn_ask *a = self;
     static const char word[] = "open ";
 
     (void)err;
     if (part->lines.len > sizeof word)
-        rv_buf_add(open, part->lines.ptr + sizeof word - 1, part->lines.len - sizeof word);
+        rv_buf_add(&a->open, part->lines.ptr + sizeof word - 1, part->lines.len - sizeof word);
+    a->open_us = part->at_us;
     return RV_STORE_ENOUGH;
 }
 
@@ -90,7 +91,7 @@ static int take_up(struct srv_call *c, struct srv_turn_ask *a, const struct rv_s
 
     rv_buf_clear(&a->open);
     if (rc == 0)
-        rc = rv_store_read_stream(c->store, row->id, 0, copy_first, &a->open, err);
+        rc = rv_store_read_stream(c->store, row->id, 0, copy_first, a, err);
     rc = rc == RV_STORE_ENOUGH ? 0 : rc;
     snprintf(a->run, sizeof a->run, "%s", row->run);
     return rc;
@@ -158,6 +159,7 @@ static int add_row(struct srv_call *c, struct srv_turn_ask *a, const struct name
                                 .owner = c->server->owner,
                                 .created_us = srv_now_us()};
 
+    a->open_us = row.created_us;
     rv_buf_puts(&id, a->run);
     if (a->ordinal > 1)
         rv_buf_printf(&id, "~%lld", (long long)a->ordinal);

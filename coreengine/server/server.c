@@ -236,6 +236,7 @@ static int start_worker(struct life *l, rv_err **err)
                                              .grace_us = o->grace_us,
                                              .say = o->say,
                                              .on_event = on_run_event,
+                                             .streams = l->s.streams,
                                              .self_event = l->s.watch,
                                              .self = o->self};
     int failed = pthread_create(&l->worker_thread, NULL, work, l);

@@ -229,6 +229,7 @@ struct srv_turn_ask {
     char run[RV_STORE_MAX_ID + 1]; /* the run that it will be */
     int64_t ordinal;               /* of the streams of that run */
     rv_buf open;                   /* what its stream is made with */
+    int64_t open_us;               /* and when */
     int64_t stays_us;              /* how long it goes on without a client, or RV_SERVER_STAYS */
     struct rv_identity who;
     struct srv_trace trace;

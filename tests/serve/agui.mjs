@@ -18,7 +18,7 @@ tools:
   search: [{result: {}}]
 `,
 )
-const server = await serve('agui.db', ['--schema-dir', agents(), '--script', script])
+const server = await serve('agui.db', ['--schema-dir', agents(), '--script', script, '--client-grace', '0s'])
 
 const say = (id, text, url = server.url) => {
   const agent = new HttpAgent({url: `${url}/chat/${id}`, threadId: id, headers: {'X-Agent-Schema-Name': 'boss', 'X-Session-Name': 'Talk'}})

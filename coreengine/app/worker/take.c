@@ -117,6 +117,30 @@ static bool may_try_again(struct work_taker *t, struct work_job *j, int rc, int 
     return may;
 }
 
+/* The stream that a client is sent of the run, if there is one: who has the run writes it. */
+static int take_stream(struct work_taker *t, struct work_job *j, rv_err **err)
+{
+    struct rv_stream_row row;
+    rv_err *cause = NULL;
+    int rc = t->writes_streams ? rv_store_last_stream(t->store, &j->app.scope, j->run, &row, &cause) : RV_E_NOT_FOUND;
+
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(cause);
+        return 0;
+    }
+    if (rc < 0) {
+        *err = cause;
+        return rc;
+    }
+    if (row.ended_us == 0) {
+        rc = rv_store_take_stream(t->store, row.id, row.owner, t->owner, err);
+        if (rc == 0)
+            snprintf(j->stream, sizeof j->stream, "%s", row.id);
+    }
+    rv_stream_row_fini(&row);
+    return rc;
+}
+
 static int load(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
 {
     int rc = rv_app_open_bundle(&j->app, t->store, row, !j->cancels, true, &j->loaded, err);
@@ -181,6 +205,8 @@ static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *
     do
         rc = load(t, j, row, err);
     while (rc < 0 && rv_store_again(t->store, err));
+    if (rc == 0)
+        rc = take_stream(t, j, err);
     return rc;
 }
 

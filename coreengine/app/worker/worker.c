@@ -122,6 +122,9 @@ static void end_job(struct shell *s, struct work_job *j)
 
     if (o->on_event)
         o->on_event(o->self_event, j, RV_STR_LIT(""));
+    if (j->log)
+        rv_app_stream_close(j->log, RV_APP_STREAM_GIVES);
+    j->log = NULL;
     unlink_job(s, j);
     give_back(s, j);
     maybe_end(s);
@@ -159,7 +162,29 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     const struct rv_worker_opts *o = j->worker->opts;
 
     (void)e;
-    o->on_event(o->self_event, j, line);
+    if (o->on_event)
+        o->on_event(o->self_event, j, line);
+    if (j->log)
+        rv_app_stream_event(j->log, line);
+}
+
+static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    struct work_job *j = self;
+
+    if (j->log)
+        rv_app_stream_delta(j->log, j->loaded.pipeline->agents[from->stage].name, from, d);
+    return true;
+}
+
+static int begin_stream(struct work_job *j, rv_err **err)
+{
+    const struct rv_app_stream_opts how = {.id = j->stream, .owner = j->worker->owner};
+    int rc = rv_app_stream_new(j->worker->opts->streams, &how, &j->log, err);
+
+    if (rc == 0 && !j->answers)
+        rv_app_stream_again(j->log, rv_exec_last_seq(j->exec));
+    return rc;
 }
 
 static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
@@ -218,15 +243,18 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     x.services = rv_app_services_init_shared(&j->services, &j->app, s->worker.asked);
     x.answer_from_script = x.script != NULL;
     x.observer = (struct rv_observer){.on_over = on_over, .self = j};
-    if (s->worker.opts->on_event)
+    if (s->worker.opts->on_event || j->stream[0])
         x.observer.on_event = on_event;
+    if (j->stream[0])
+        x.observer.on_delta = on_delta;
     if (j->loaded.agents) {
         x.find_agent = rv_app_find_agent;
         x.find_self = &j->loaded;
     }
     j->journal = NULL;
-    return j->cancels ? rv_engine_continue_cancel(s->worker.engine, &x, &j->app.scope, &j->exec, err)
-                      : rv_engine_continue(s->worker.engine, &x, &j->app.scope, answer, &j->exec, err);
+    int rc = j->cancels ? rv_engine_continue_cancel(s->worker.engine, &x, &j->app.scope, &j->exec, err)
+                        : rv_engine_continue(s->worker.engine, &x, &j->app.scope, answer, &j->exec, err);
+    return rc == 0 && j->stream[0] ? begin_stream(j, err) : rc;
 }
 
 static void begin(struct shell *s, struct work_job *j)

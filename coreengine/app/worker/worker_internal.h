@@ -70,6 +70,8 @@ struct work_job {
     struct rv_app_limits limits; /* of its tenant and user */
     struct rv_app_services services;
     rv_exec *exec;            /* the loop's */
+    char stream[RV_STORE_MAX_ID + 1]; /* of its client, that this process writes now; "": none */
+    rv_app_stream *log;               /* the loop's */
     struct work_apart *apart; /* the loop's: its process */
     struct rv_worker *worker;
     atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
@@ -102,6 +104,7 @@ struct work_taker {
     const struct work_handler *handlers;
     size_t n_handlers;
     const rv_quotas *quotas;
+    bool writes_streams;
     int64_t patience_us; /* for owners that are ending */
 };
 /** j->end says whether there is anything left to do. */

@@ -21,6 +21,11 @@ static const struct rv_cli_option options[] = {
     {"concurrency", 'c', "N", "queued runs at once (default 16)", NULL, false},
     {"no-worker", 0, NULL, "do not do what is queued: leave it to `reeve worker`", NULL, false},
     {"grace", 0, "DURATION", "time that turns and runs have to end after a signal (default 30s)", NULL, false},
+    {"client-grace", 0, "DURATION",
+     "time that a client has to come back before its turn is cancelled (default 5s; 0s: none; never: it goes on)", NULL,
+     false},
+    {"stream-keep", 0, "DURATION", "time that a stream is kept beyond its end, for clients that come back (default 5m)",
+     NULL, false},
     {"certificate", 0, "FILE", "serve TLS with this certificate (PEM)", "FILE", false},
     {"certificate-key", 0, "FILE", "its private key (PEM)", "FILE", false},
     {"quiet", 'q', NULL, "print no access log and no progress", NULL, false},
@@ -86,6 +91,21 @@ static int read_setting(const struct rv_cli *cli, const struct rv_identity_setti
     return rc == 0 && value ? rv_identity_opts_set(out, setting, value, err) : rc;
 }
 
+static int read_streams(struct rv_cli *cli, struct rv_server_opts *out, rv_err **err)
+{
+    const char *grace = rv_cli_value(cli, "client-grace"), *keep = rv_cli_value(cli, "stream-keep");
+    int rc = 0;
+
+    out->stays_us = RV_SERVER_STAYS_US;
+    if (grace && strcmp(grace, "never") == 0)
+        out->stays_us = RV_SERVER_STAYS;
+    else if (grace && (rc = rv_cli_parse_duration(grace, &out->stays_us, err)) < 0)
+        return RV_WRAP(err, rc, "read --client-grace");
+    if (keep && (rc = rv_cli_parse_duration(keep, &out->kept_us, err)) < 0)
+        return RV_WRAP(err, rc, "read --stream-keep");
+    return 0;
+}
+
 static int read_opts(struct rv_cli *cli, struct rv_server_opts *out, struct secrets *s, rv_err **err)
 {
     const char *grace = rv_cli_value(cli, "grace");
@@ -98,6 +118,8 @@ static int read_opts(struct rv_cli *cli, struct rv_server_opts *out, struct secr
         if (rc < 0)
             rc = RV_WRAP(err, rc, "read --grace");
     }
+    if (rc == 0)
+        rc = read_streams(cli, out, err);
     out->identity = RV_IDENTITY_OPTS_INIT;
     for (size_t i = 0; i < rv_n_identity_settings && rc == 0; i++)
         rc = read_setting(cli, &rv_identity_settings[i], s, &out->identity, err);

@@ -161,8 +161,13 @@ static int work(struct rv_cli *cli, rv_err **err)
     int rc = read_opts(cli, &opts, err);
     if (rc == 0)
         rc = read_handlers(cli, handlers, room, &opts.n_handlers, err);
+    const struct rv_app_streams_opts streams = {.app = &cli->app};
+    if (rc == 0)
+        rc = rv_app_streams_new(&streams, &opts.streams, err);
     if (rc == 0)
         rc = rv_worker_run(&opts, &done, err);
+    if (done.n_left == 0)
+        rv_app_streams_free(opts.streams);
     if (rc < 0)
         return rc;
     if (opts.say)
