@@ -33,10 +33,10 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
         return rc;
     a->opts.kind = a->req.kind;
     char *gone = srv_call_header(c, "x-on-disconnect");
-    a->stays_us = !gone                             ? c->server->opts->stays_us
-                  : strcmp(gone, "continue") == 0   ? RV_SERVER_STAYS
-                  : strcmp(gone, "cancel") == 0     ? 0
-                                                    : -1;
+    a->stays_us = !gone                           ? c->server->opts->stays_us
+                  : strcmp(gone, "continue") == 0 ? RV_SERVER_STAYS
+                  : strcmp(gone, "cancel") == 0   ? 0
+                                                  : -1;
     free(gone);
     if (a->stays_us < 0)
         return RV_FAIL(err, RV_E_INVALID, "X-On-Disconnect is \"cancel\" or \"continue\"");

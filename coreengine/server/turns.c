@@ -33,8 +33,8 @@ struct turn {
     bool is_held;      /* the model is */
     bool is_parked;    /* it waits for an answer */
     char interrupt_id[RV_STORE_MAX_ID + 1];
-    bool has_begun; /* the head was sent, or will be */
-    size_t n_others; /* clients that follow it elsewhere in this process */
+    bool has_begun;    /* the head was sent, or will be */
+    size_t n_others;   /* clients that follow it elsewhere in this process */
     uv_timer_t *grace; /* runs while no client listens; NULL: it does not */
 };
 /* A letter that is under way once at most. */
@@ -306,15 +306,13 @@ static int open_log(struct turn *t, rv_err **err)
     rv_buf_puts(&line, "open ");
     rv_buf_add_str(&line, rv_buf_str(&a->open));
     rv_buf_putc(&line, '\n');
-    const struct rv_app_stream_opts how = {.id = rv_buf_cstr(&id),
-                                           .owner = t->all->owner,
-                                           .no_pieces = a->opts.is_whole,
-                                           .on_kept = on_kept,
-                                           .self = t};
+    const struct rv_app_stream_opts how = {
+        .id = rv_buf_cstr(&id), .owner = t->all->owner, .no_pieces = a->opts.is_whole, .on_kept = on_kept, .self = t};
     const struct rv_stream_part part = {.first = 1, .at_us = a->open_us, .lines = rv_buf_str(&line)};
     if (!t->view)
         t->view = srv_view_new(NULL);
-    int rc = t->view ? rv_buf_check(&line, "the first line of a stream", err) : RV_FAIL(err, RV_E_NOMEM, "begin a turn");
+    int rc =
+        t->view ? rv_buf_check(&line, "the first line of a stream", err) : RV_FAIL(err, RV_E_NOMEM, "begin a turn");
     if (rc == 0)
         rc = rv_buf_check(&id, "id of a stream", err);
     if (rc == 0)
@@ -405,7 +403,8 @@ static void refuse(struct turn *t, int rc, const rv_err *why)
     rv_err *err = NULL;
 
     rv_err_write_chain(why, &text);
-    RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run", t->ask->run), RV_F_TEXT("error", rv_buf_cstr(&text)));
+    RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run", t->ask->run),
+           RV_F_TEXT("error", rv_buf_cstr(&text)));
     if (t->st) {
         rc = RV_FAIL(&err, rc, "%s", rv_buf_cstr(&text));
         srv_stream_fail(t->st, rc, err);

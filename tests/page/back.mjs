@@ -3,20 +3,11 @@
 import {agents, browser, call, check, clean, equal, file, finish, has, idle, open, press, say, serve, text} from './kit.mjs'
 
 const dir = agents('agents', 'helper')
-const script = file(
-  'talk.yaml',
-  `models:
-  helper:
-    - {chunks: ["This will be", {text: " long.", delay_ms: 3000}]}
-    - {text: I will wipe it., tool_calls: [{name: wipe, arguments: {path: /tmp/x}}]}
-    - {text: It is gone.}
-tools:
-  wipe: {risk: destructive, calls: [{result: {wiped: true}}]}
-  search: [{result: {}}]
-`,
-)
-const args = ['--schema-dir', dir, '--script', script]
-let server = await serve('back.db', args)
+const tools = 'tools:\n  wipe: {risk: destructive, calls: [{result: {wiped: true}}]}\n  search: [{result: {}}]\n'
+const first = file('first.yaml', `models:\n  helper:\n    - {chunks: ["This will be", {text: " long.", delay_ms: 3000}]}\n${tools}`)
+const then = file('then.yaml', `models:\n  helper:\n    - {text: I will wipe it., tool_calls: [{name: wipe, arguments: {path: /tmp/x}}]}\n    - {text: It is gone.}\n${tools}`)
+const args = (script) => ['--schema-dir', dir, '--script', script]
+let server = await serve('back.db', args(first))
 const port = Number(new URL(server.url).port)
 const page = await open(server, '', {expected: ['ERR_CONNECTION_REFUSED', 'ERR_INCOMPLETE_CHUNKED_ENCODING', 'ERR_CONNECTION_RESET', 'ERR_EMPTY_RESPONSE']})
 await page.waitForSelector('#message')
@@ -25,7 +16,7 @@ await say(page, 'Tell me')
 await has(page, '.answer .md', 'This will be')
 await server.kill()
 await has(page, '.status', 'Trying again')
-server = await serve('back.db', args, {}, port)
+server = await serve('back.db', args(then), {}, port)
 await has(page, '.answer .md', 'This will be long.')
 await idle(page)
 equal(await text(page, '.answer .md'), ['This will be long.'], 'the answer is there once')
@@ -35,13 +26,13 @@ equal(rows, ['Tell me', 'This will be long.'], 'and kept once')
 
 // a turn that waits for an answer: the page is loaded anew, another server has the question
 await say(page, 'Wipe it')
-await page.waitForSelector('.question')
+await has(page, '.question', 'may it run')
 await idle(page)
 await server.kill()
-server = await serve('back.db', args, {}, port)
+server = await serve('back.db', args(then), {}, port)
 await page.goto('about:blank')
 await page.goto(`${server.url}/#/chat/${id}`)
-await page.waitForSelector('.question')
+await has(page, '.question', 'may it run')
 check((await text(page, '.bubble')).at(-1) === 'Wipe it', 'what the user said is shown, though the turn is not over')
 await press(page, 'Approve')
 await has(page, '.answer', 'It is gone.')

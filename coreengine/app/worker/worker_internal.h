@@ -69,10 +69,10 @@ struct work_job {
     struct rv_catalog catalog;
     struct rv_app_limits limits; /* of its tenant and user */
     struct rv_app_services services;
-    rv_exec *exec;            /* the loop's */
+    rv_exec *exec;                    /* the loop's */
     char stream[RV_STORE_MAX_ID + 1]; /* of its client, that this process writes now; "": none */
     rv_app_stream *log;               /* the loop's */
-    struct work_apart *apart; /* the loop's: its process */
+    struct work_apart *apart;         /* the loop's: its process */
     struct rv_worker *worker;
     atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
     bool is_cancelled;         /* by the loop */
