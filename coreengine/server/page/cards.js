@@ -60,6 +60,10 @@ export class ToolCard {
   addArguments(delta) {
     this.args += delta
   }
+  replaceArguments(value) {
+    this.args = JSON.stringify(value)
+    this.setArguments()
+  }
   setArguments() {
     const text = readable(this.args)
     let given = null

@@ -2,7 +2,7 @@
 // while another view is shown.
 import {ApiError, get, send, stream} from './api.js'
 import {h, iconButton, fill, toast, dialog} from './dom.js'
-import {questionCard} from './questions.js'
+import {questionCard, questionOf} from './questions.js'
 import {Turn} from './turn.js'
 
 const MAX_ROWS = 5000
@@ -47,7 +47,10 @@ export class Talk extends EventTarget {
       else if (!turn || (m.run_id && turn.run && m.run_id !== turn.run)) turn = this.add(new Turn({ask: (t) => this.say(t)}), m.run_id)
       if (m.message_type !== 'user') turn.row(m)
     }
-    for (const t of this.turns) this.finish(t)
+    for (const t of this.turns) {
+      t.settle('stopped')
+      this.finish(t)
+    }
     await this.findOpen()
     this.changed()
   }
@@ -216,6 +219,7 @@ export class Talk extends EventTarget {
     for (const q of questions)
       turn.asks(
         questionCard(q, async ({id, payload}) => {
+          if (payload.arguments) turn.calls.get(questionOf(q).call)?.replaceArguments(payload.arguments)
           answers.push({interruptId: id, status: 'resolved', payload})
           if (answers.length < questions.length) return
           await this.answer(turn, answers)
