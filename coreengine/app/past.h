@@ -264,13 +264,14 @@ struct rv_app_view {  /* all borrowed */
 };
 /** An object, appended: `reeve runs show --json`. */
 void rv_app_view_write(const struct rv_app_view *v, rv_buf *b);
+const char *rv_app_owner_text(enum rv_app_owner owner);    /* "alive" */
+const char *rv_app_call_kind(const struct rv_app_call *c); /* "model", "tool", "hook", ... */
+
 /* --- timeline.c: the same for pictures --- */
 /** An object: when its steps and their calls were, in milliseconds since the run was made, and what they took. */
 void rv_app_timeline_write(const struct rv_app_view *v, rv_jw *w);
 /** An object: the drawing of its pipeline, the state of each stage ("pending", "running", "waits", "completed",
  * "failed", "skipped", "cancelled"), the moves from stage to stage, and the number of the event that comes next. */
 RV_MUST_CHECK int rv_app_progress_write(const struct rv_app_view *v, rv_jw *w, rv_err **err);
-const char *rv_app_owner_text(enum rv_app_owner owner);    /* "alive" */
-const char *rv_app_call_kind(const struct rv_app_call *c); /* "model", "tool", "hook", ... */
 
 #endif

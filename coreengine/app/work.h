@@ -11,6 +11,7 @@
 #include "coreengine/app/app.h"
 #include "coreengine/app/streams.h"
 #include "coreengine/store/tasks.h"
+#include "coreengine/store/webhooks.h"
 #include "coreengine/store/workers.h"
 
 #define RV_TASK_OF_RUN "run" /* type of a task that begins a run, or goes on with one */
@@ -42,6 +43,10 @@ struct rv_app_submit {
     int64_t priority;
     const char *const *labels; /* that its worker must have */
     size_t n_labels;
+    const struct rv_webhook *webhooks; /* who is told of its end and its questions; borrowed */
+    size_t n_webhooks;                 /* at most RV_WEBHOOK_MAX */
+    const char *trace;                 /* traceparent of who asked, for the spans of the run; NULL: none */
+    bool trusts_trace;                 /* they are part of that trace; else there is a link to it */
 };
 struct rv_app_submitted {
     char run[RV_STORE_MAX_ID + 1]; /* the new run, or the one that was submitted before */
@@ -112,6 +117,9 @@ struct rv_worker_opts {
     /** A line of docs/reference/events.md of a run that it drives; on the same thread. run stands for the run until it
      *  goes no further here: then line is empty. Not for runs that have a process of their own. May be NULL. */
     void (*on_event)(void *self_event, const void *run, rv_str line);
+    /** Before the first event of a run that was submitted with a trace, as struct rv_app_submit says it. May be NULL.
+     */
+    void (*on_trace)(void *self_event, const void *run, const char *trace, bool is_trusted);
     rv_app_streams *streams; /* of clients: those of runs that it drives go on; borrowed; NULL: it leaves them alone */
     void *self_event;
 };

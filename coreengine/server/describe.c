@@ -17,6 +17,7 @@ static const struct {
 } schemas[] = {
     {"Any", "{}"},
     {"Health", OF("\"status\":" TEXT)},
+    {"Ready", OF("\"status\":" TEXT ",\"checks\":" OBJECT ",\"reasons\":" TEXTS)},
     {"List", "{\"type\":\"array\",\"items\":{}}"},
     {"Models", OF("\"object\":{\"const\":\"list\"},\"data\":" MESSAGES)},
     {"Model", OF("\"id\":" TEXT ",\"object\":{\"const\":\"model\"},\"created\":" INT ",\"owned_by\":" TEXT)},
@@ -33,15 +34,18 @@ static const struct {
     {"Login", "{\"type\":\"object\",\"required\":[\"key\"],\"properties\":{\"key\":" TEXT "}}"},
     {"Page", "{\"type\":\"string\",\"description\":\"HTML, CSS or a module\"}"},
     {"Stream", "{\"type\":\"string\",\"description\":\"server-sent events\"}"},
-    {"NewRun", "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
-               ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
-               "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL "}}"},
+    {"NewRun",
+     "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
+     ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
+     "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL ",\"webhook\":{\"type\":\"object\",\"required\":"
+     "[\"url\"],\"properties\":{\"url\":" TEXT ",\"secret\":" TEXT ",\"events\":{\"type\":\"array\",\"items\":"
+     "{\"enum\":[\"run.ended\",\"run.interrupted\"]}}}}}}"},
     {"Run", OF("\"id\":" TEXT ",\"status\":" TEXT ",\"is_new\":" BOOL)},
     {"Answer", OF("\"interrupt_id\":" TEXT ",\"text\":" TEXT ",\"approved\":" BOOL ",\"decision\":" TEXT
                   ",\"choice\":" TEXT ",\"data\":{},\"arguments\":" OBJECT)},
     {"Fork", OF("\"step\":" INT)},
     {"SessionChange", OF("\"name\":" TEXT ",\"metadata\":" OBJECT)},
-    {"SessionClone", OF("\"new_name\":" TEXT ",\"max_messages\":" INT)},
+    {"SessionClone", OF("\"new_name\":" TEXT ",\"add_to_collection\":" TEXT ",\"max_messages\":" INT)},
     {"Query", OF("\"mode\":{\"enum\":[\"LOOKUP\",\"SEARCH\",\"FUZZY\",\"TRAVERSE\",\"SQL\"]},\"key\":" TEXT
                  ",\"query\":" TEXT ",\"table\":" TEXT ",\"max_depth\":" INT ",\"rel_type\":" TEXT ",\"limit\":" INT
                  ",\"threshold\":{\"type\":\"number\"}")},
@@ -55,6 +59,30 @@ static const struct {
      "{\"type\":\"object\",\"description\":\"members that are columns are conditions\",\"properties\":{"
      "\"query\":" TEXT ",\"tags\":" TEXTS ",\"tag_match\":{\"enum\":[\"all\",\"any\"]},\"name_contains\":" TEXT
      ",\"created_after\":" TEXT ",\"created_before\":" TEXT ",\"limit\":" INT ",\"offset\":" INT "}}"},
+    {"SessionSearch", OF("\"name\":" TEXT ",\"agent\":" TEXT ",\"tags\":" TEXTS ",\"since\":" TEXT ",\"page\":" INT
+                         ",\"page_size\":" INT)},
+    {"NewMoment", OF("\"moment\":" OBJECT ",\"session_id\":" TEXT)},
+    {"NewFiles", OF("\"path\":" TEXT ",\"content\":" TEXT ",\"files\":" MESSAGES ",\"session\":" TEXT
+                    ",\"chunk_chars\":" INT ",\"overlap\":" INT)},
+    {"NewList", "{\"type\":\"array\",\"items\":{}}"},
+    {"Schema", "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT ",\"kind\":" TEXT
+               ",\"version\":" TEXT ",\"description\":" TEXT ",\"content\":" TEXT ",\"json_schema\":" OBJECT "}}"},
+    {"AgentSearch", "{\"type\":\"object\",\"required\":[\"query\"],\"properties\":{\"query\":" TEXT
+                    ",\"search_type\":{\"enum\":[\"semantic\",\"name\",\"tags\",\"all\"]},\"limit\":" INT "}}"},
+    {"NewTask", "{\"type\":\"object\",\"required\":[\"type\"],\"properties\":{\"type\":" TEXT ",\"payload\":" OBJECT
+                ",\"key\":" TEXT ",\"scheduled_at\":" TEXT ",\"priority\":" INT ",\"max_retries\":" INT
+                ",\"labels\":" TEXTS ",\"user_id\":" TEXT "}}"},
+    {"NewTaskDone", OF("\"id\":" TEXT ",\"is_new\":" BOOL)},
+    {"NewSchedule",
+     OF("\"name\":" TEXT ",\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"pipeline\":" TEXT ",\"input\":" TEXT
+        ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},\"type\":" TEXT
+        ",\"payload\":" OBJECT ",\"max_retries\":" INT ",\"priority\":" INT ",\"labels\":" TEXTS ",\"user_id\":" TEXT)},
+    {"ScheduleChange", OF("\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"priority\":" INT)},
+    {"Embedding", "{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{\"model\":" TEXT
+                  ",\"input\":{},\"dimensions\":" INT ",\"encoding_format\":{\"enum\":[\"float\",\"base64\"]}}}"},
+    {"Embeddings", OF("\"object\":{\"const\":\"list\"},\"data\":" MESSAGES ",\"model\":" TEXT ",\"usage\":" OBJECT)},
+    {"Me", OF("\"level\":" TEXT ",\"tenant_id\":" TEXT ",\"user_id\":{\"type\":[\"string\",\"null\"]},\"name\":"
+              "{\"type\":[\"string\",\"null\"]},\"email\":{\"type\":[\"string\",\"null\"]},\"scopes\":" TEXT)},
     {"Found", OF("\"results\":" MESSAGES ",\"total\":" INT)},
     {"SessionIds", OF("\"session_id\":" TEXT ",\"session_ids\":" TEXTS)},
     {"SessionQuery", OF("\"agent_name\":" TEXT ",\"name_contains\":" TEXT ",\"search\":" TEXT ",\"updated_after\":" TEXT
@@ -145,6 +173,7 @@ static const struct {
     {RV_METHOD_GET, "/runs/{id}/events", 200, "application/x-ndjson", "Stream"},
     {RV_METHOD_GET, "/runs/{id}/stream", 200, "application/json", "Any"},
     {RV_METHOD_GET, "/runs/{id}/stream", 204, NULL, NULL},
+    {RV_METHOD_GET, "/chat/{chat_id}", 204, NULL, NULL},
     {RV_METHOD_GET, "/runs/{id}/stream", 502, "application/json", "Failed"},
     {RV_METHOD_POST, "/v1/responses", 502, "application/json", "Failed"},
     {RV_METHOD_POST, "/v1/chat/completions", 502, "application/json", "Failed"},
@@ -222,7 +251,7 @@ static bool write_answer(rv_jw *w, const struct srv_route *r, int status)
 
 static bool needs_key(const struct srv_route *r)
 {
-    return r->scope != SRV_OPEN && r->scope != SRV_LOGIN;
+    return r->scope >= 0 || r->scope == SRV_KNOWN;
 }
 
 static bool fails_with(const struct srv_route *r, int status)
@@ -397,10 +426,12 @@ void rv_server_write_reference(rv_buf *out)
         }
         rv_buf_puts(out, " |\n");
     }
-    rv_buf_puts(out,
-                "\n`HEAD` is answered where `GET` is. A path that does not have a method is 405 with `Allow`.\n\n"
-                "## Errors\n\n"
-                "The body of an error has `type`, `title`, `status`, `detail`, `code`, `request_id` and `error` "
-                "(`message`, `type`,\n`param`, `code`), so that clients of RFC 9457, of p8 and of OpenAI each find "
-                "what they read. What belongs to\nanother user is answered as what does not exist.\n");
+    rv_buf_puts(
+        out,
+        "\n`HEAD` is answered where `GET` is. A path that does not have a method is 405 with `Allow`.\n"
+        "The same paths are there behind `/api/v1`, as clients of REMLight write them, and with `/` at the end.\n\n"
+        "## Errors\n\n"
+        "The body of an error has `type`, `title`, `status`, `detail`, `code`, `request_id` and `error` "
+        "(`message`, `type`,\n`param`, `code`), so that clients of RFC 9457, of p8 and of OpenAI each find "
+        "what they read. What belongs to\nanother user is answered as what does not exist.\n");
 }

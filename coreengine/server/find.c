@@ -17,7 +17,7 @@ struct search {
     const struct rv_kind *kind;
     json_object *tags; /* of the body; NULL: any */
     bool any_tag;
-    const char *name; /* part of it; NULL: any */
+    const char *name; /* a part of the name; NULL: any */
     int64_t after_us, before_us, limit, offset, n;
     rv_jw w;
 };

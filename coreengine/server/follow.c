@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/follow_internal.h"
 
 #define LOOK_MS    50
 #define MAX_UNSENT ((size_t)64 << 10) /* bytes that are handed to the connection at once */

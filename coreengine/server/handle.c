@@ -67,10 +67,29 @@ static int read_body(struct srv_call *c, rv_err **err)
     return rc;
 }
 
+/* A route that tells whether the store can be reached, too. */
+static int do_ask(struct srv_call *c, rv_err **err)
+{
+    rv_err *why = NULL;
+    int rc = srv_desk_take(c->server, &c->desk, &why);
+
+    if (rc < 0)
+        RV_LOG(c->server->app.log, ERROR, "store.unreachable", RV_F_ERR("error", why));
+    rv_err_free(why);
+    c->store = rc == 0 ? c->desk->sources.store : NULL;
+    rc = c->route->work(c, err);
+    if (c->desk)
+        srv_desk_give(c->server, c->desk);
+    c->desk = NULL;
+    c->store = NULL;
+    return rc;
+}
+
 static int do_work(struct srv_call *c, rv_err **err)
 {
+    if (c->route->scope == SRV_ASKS)
+        return do_ask(c, err);
     int rc = srv_desk_take(c->server, &c->desk, err);
-
     if (rc < 0)
         return rc;
     c->store = c->desk->sources.store;
@@ -197,7 +216,7 @@ static void on_request(void *self, rv_httpd_exchange *x)
     if (route->scope == SRV_OPEN) {
         c->rc = route->work(c, &c->err);
         srv_call_reply(c);
-    } else if (atomic_load(&s->is_draining)) {
+    } else if (atomic_load(&s->is_draining) && route->scope != SRV_ASKS) {
         c->is_refused = true;
         rv_refuse_drain(&c->no, INT64_C(5000000));
         srv_call_reply(c);

@@ -23,7 +23,7 @@ struct rejoin {
     rv_follower *follower;
     int64_t seen;           /* records */
     int64_t ordinal, wants; /* the stream that is read, and that is sent; of the run's streams */
-    int64_t part;           /* the last one that was read of it */
+    int64_t part;           /* the last one that was read */
     int64_t n_events;
     rv_buf done; /* the last event `done` */
     struct srv_view *view;
@@ -518,39 +518,71 @@ void srv_rejoins_answer(struct srv_rejoins *all, struct srv_stream *st, struct s
     srv_stream_move(st, on_moved, a);
 }
 
-/* --- GET /runs/{id}/stream --- */
+/* --- GET /runs/{id}/stream, GET /chat/{id} --- */
 
-int srv_run_stream(struct srv_call *c, rv_err **err)
+/* Of an earlier stream of the run, if the client's id is of that one. */
+static int choose(struct srv_call *c, const struct srv_rejoin_ask *j, struct rv_stream_row *row, rv_err **err)
+{
+    struct rejoin r = {.ask = *j};
+    char id[RV_STORE_MAX_ID + 32];
+
+    if (j->from.ordinal == 0 || j->from.ordinal >= ordinal_of(row->id))
+        return 0;
+    stream_id(&r, j->from.ordinal, id);
+    rv_stream_row_fini(row);
+    return rv_store_get_stream(c->store, &c->app.scope, id, row, err);
+}
+
+/* Takes the row. */
+static int rejoin(struct srv_call *c, struct rv_stream_row *row, rv_err **err)
 {
     struct srv_rejoin_ask *j = NULL;
-    struct rv_stream_row row;
+    int rc = srv_rejoin_make(c, row, &j, err);
 
-    int rc = rv_store_last_stream(c->store, &c->app.scope, c->args[0], &row, err);
-    if (rc < 0)
-        return rc;
-    rc = srv_rejoin_make(c, &row, &j, err);
-    if (rc == 0 && j->from.ordinal > 0 && j->from.ordinal < ordinal_of(row.id)) { /* of an earlier stream of the run */
-        char id[RV_STORE_MAX_ID + 32];
-        struct rejoin r = {.ask = *j};
-        stream_id(&r, j->from.ordinal, id);
-        rv_stream_row_fini(&row);
-        rc = rv_store_get_stream(c->store, &c->app.scope, id, &row, err);
-        if (rc < 0) {
-            free(j);
-            return rc;
-        }
-        snprintf(j->stream, sizeof j->stream, "%s", row.id);
-    }
     if (rc == 0) {
         c->made = j;
         c->free_made = free;
-        if (row.ended_us == 0)
-            srv_run_hurry(c, row.run);
-        if (row.ended_us > 0 && j->from.blocks == SIZE_MAX && j->from.line >= row.n_lines)
+        rc = choose(c, j, row, err);
+    }
+    if (rc == 0) {
+        snprintf(j->stream, sizeof j->stream, "%s", row->id);
+        if (row->ended_us == 0)
+            srv_run_hurry(c, row->run);
+        else if (j->from.blocks == SIZE_MAX && j->from.line >= row->n_lines)
             c->status = 204;
     }
-    rv_stream_row_fini(&row);
+    rv_stream_row_fini(row);
     return rc;
+}
+
+int srv_run_stream(struct srv_call *c, rv_err **err)
+{
+    struct rv_stream_row row = {0};
+    int rc = rv_store_last_stream(c->store, &c->app.scope, c->args[0], &row, err);
+
+    return rc < 0 ? rc : rejoin(c, &row, err);
+}
+
+/* The turn that is under way, or the one whose block the client has. */
+int srv_chat_stream(struct srv_call *c, rv_err **err)
+{
+    char *run = srv_call_header(c, "x-run-id");
+    bool has_id = rv_httpd_field(c->req, "last-event-id", &(rv_str){NULL, 0}, NULL);
+    struct rv_stream_row row = {0};
+    rv_err *cause = NULL;
+
+    int rc = run ? rv_store_last_stream(c->store, &c->app.scope, run, &row, &cause)
+                 : rv_store_session_stream(c->store, &c->app.scope, c->args[0], &row, &cause);
+    free(run);
+    if (rc == RV_E_NOT_FOUND || (rc == 0 && row.ended_us > 0 && !has_id)) {
+        rv_err_free(cause);
+        rv_stream_row_fini(&row);
+        c->status = 204;
+        return 0;
+    }
+    if (rc < 0)
+        *err = cause;
+    return rc < 0 ? rc : rejoin(c, &row, err);
 }
 
 void srv_rejoin_begin(struct srv_call *c)

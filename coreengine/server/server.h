@@ -33,7 +33,10 @@ struct rv_server_opts {
     const char *otlp;    /* address of a collector of spans and metrics, without /v1/traces; NULL: none */
     const char *service; /* name under which it knows this process; NULL: "reeve" */
     const char *semconv; /* OTEL_SEMCONV_STABILITY_OPT_IN: names of metrics and attributes; NULL: not set */
-    rv_log *access;      /* one record for each answer; NULL: none */
+    const char *otlp_headers;   /* of its requests: "name=value,name=value", percent-encoded; NULL: none */
+    const char *webhook;        /* address that is told when a run of POST /runs ends or waits; NULL: none */
+    const char *webhook_secret; /* by which it, and what names no secret of its own, is signed; NULL: none */
+    rv_log *access;             /* one record for each answer; NULL: none */
     /** Said once, when clients can connect: "http://127.0.0.1:8080". May be NULL. */
     void (*on_ready)(void *self, const char *url);
     /** A line about what it does, without line end. May be NULL. */

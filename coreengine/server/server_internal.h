@@ -147,6 +147,7 @@ enum srv_scope {                 /* beside enum rv_api_scope */
                  SRV_OPEN = -1,  /* no key is needed, and work is done on the loop, without a store */
                  SRV_KNOWN = -2, /* anyone who is let in */
                  SRV_LOGIN = -3, /* work judges who asks by itself: with a store, and without c->who and c->app.scope */
+                 SRV_ASKS = -4,  /* no key is needed, and work looks at the store, which may be away: c->store NULL */
 };
 struct srv_route {
     enum rv_method method;
@@ -205,6 +206,7 @@ struct srv_server {
     rv_app_streams *streams;
     char owner[RV_OWNER_MAX];
     atomic_bool is_draining;
+    atomic_int worker; /* 0: there is none here; 1: it works; 2: it has ended */
     uv_signal_t signals[3];
     uv_timer_t tick;
 };
@@ -243,21 +245,6 @@ void srv_turns_drain(struct srv_turns *t); /* on the loop: end when no turn is l
 void srv_turns_stop(struct srv_turns *t);  /* on the loop: turns that are left are cancelled */
 void srv_turns_free(struct srv_turns *t);  /* waits for its thread */
 void srv_turn_ask_free(struct srv_turn_ask *ask);
-
-/* --- follow.c: journals of runs that clients watch, on a lane --- */
-enum srv_follow_form { SRV_FOLLOW_EVENTS, SRV_FOLLOW_LINES, SRV_FOLLOW_RESULT };
-struct srv_follow_ask {
-    char run[RV_STORE_MAX_ID + 1];
-    char tenant[RV_IDENTITY_MAX_ID + 1], user[RV_IDENTITY_MAX_ID + 1];
-    bool has_user;
-    int64_t from; /* number of the first event that is sent */
-    enum srv_follow_form form;
-    bool until_waits; /* ends when the run waits for an answer, too */
-};
-RV_MUST_CHECK int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err);
-void srv_follows_ask(struct srv_follows *f, struct srv_call *c, const struct srv_follow_ask *ask); /* on the loop */
-void srv_follows_stop(struct srv_follows *f);
-void srv_follows_free(struct srv_follows *f);
 
 /* --- handlers, by area --- */
 int srv_healthz(struct srv_call *c, rv_err **err);

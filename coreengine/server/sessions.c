@@ -5,7 +5,7 @@
 
 #include "coreengine/app/chat.h"
 #include "coreengine/app/memory.h"
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/handlers_internal.h"
 
 static int write_session(void *self, const struct rv_session_row *row, rv_err **err)
 {
@@ -115,6 +115,19 @@ int srv_session_export(struct srv_call *c, rv_err **err)
     return rc;
 }
 
+static int add_to_collection(struct srv_call *c, const char *collection, const char *session, rv_err **err)
+{
+    json_object *ids = json_object_new_array();
+    int64_t n = 0;
+    int rc =
+        ids ? rv_json_push_take(ids, json_object_new_string(session), err) : RV_FAIL(err, RV_E_NOMEM, "copy a session");
+
+    if (rc == 0)
+        rc = srv_collection_put(c, collection, ids, &n, err);
+    json_object_put(ids);
+    return rc < 0 ? RV_WRAP(err, rc, "the session was copied") : 0;
+}
+
 int srv_session_clone(struct srv_call *c, rv_err **err)
 {
     struct rv_app_clone how = {.session = c->args[0], .now_us = srv_now_us(), .rand = rv_rand_system()};
@@ -130,6 +143,8 @@ int srv_session_clone(struct srv_call *c, rv_err **err)
         const struct rv_session_change change = {.name = name, .now_us = srv_now_us()};
         rc = rv_store_change_session(c->store, &c->app.scope, id, &change, err);
     }
+    if (rc == 0 && rv_json_get_text(c->body, "add_to_collection", &name))
+        rc = add_to_collection(c, name, id, err);
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, 201);

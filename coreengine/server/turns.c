@@ -384,7 +384,7 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
     return !t->is_held;
 }
 
-/* Who asks again begins it anew. */
+/* The same request begins it again. */
 static void give_row(struct turn *t)
 {
     const struct rv_app_stream_opts how = {.id = t->ask->run, .owner = t->all->owner};
@@ -396,7 +396,7 @@ static void give_row(struct turn *t)
     rv_err_free(err);
 }
 
-/* It could not be had: before it began that is the answer, and who asks again begins it anew. */
+/* It could not be had: before it began that is the answer, and the same request begins it again. */
 static void refuse(struct turn *t, int rc, const rv_err *why)
 {
     rv_buf text = RV_BUF_INIT(16 << 10);

@@ -51,6 +51,7 @@ RV_MUST_CHECK int srv_rejoins_new(struct srv_server *s, struct srv_rejoins **out
 void srv_rejoins_stop(struct srv_rejoins *r);
 void srv_rejoins_free(struct srv_rejoins *r);
 int srv_run_stream(struct srv_call *c, rv_err **err);
+int srv_chat_stream(struct srv_call *c, rv_err **err);
 void srv_rejoin_begin(struct srv_call *c);
 
 /** The first line of a stream. ordinal: of the streams of its run, from 1; before: the last event of the run that

@@ -129,6 +129,16 @@ const struct rv_texts_table rv_texts_tables[] = {
      false,
      false,
      {{"body", SQL_STR, OF_TEXT}}},
+    {"webhooks",
+     "SELECT t.run, t.n, r.tenant, r.id, NULL, NULL, t.n + 1, t.secret FROM webhooks t JOIN runs r ON r.key = t.run",
+     "t.run, t.n",
+     "t",
+     "run = ?1 AND n = ?2",
+     "r.tenant",
+     false,
+     false,
+     false,
+     {{"secret", SQL_STR, OF_TEXT}}},
 };
 
 const size_t rv_n_texts_tables = RV_COUNT(rv_texts_tables);

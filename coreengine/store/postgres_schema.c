@@ -200,8 +200,11 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE UNIQUE INDEX streams_by_ask ON streams (tenant, \"user\", ask) WHERE ask <> '';"
     "CREATE INDEX streams_over ON streams (ended_us);"
     "CREATE INDEX streams_by_run ON streams (run);"
+    "CREATE INDEX streams_by_session ON streams (tenant, session);"
     "CREATE TABLE stream_parts (stream BIGINT NOT NULL REFERENCES streams (key) ON DELETE CASCADE, n " INT_HERE ","
     " first " INT_HERE ", at_us " INT_HERE ", body BYTEA NOT NULL, PRIMARY KEY (stream, n));"
+    "CREATE TABLE webhooks (run " INT_HERE " REFERENCES runs (key) ON DELETE CASCADE, n " INT_HERE ","
+    " url " TEXT_HERE ", secret BYTEA NOT NULL, events " INT_HERE ", PRIMARY KEY (run, n));"
     "CREATE DOMAIN " RV_REM_VALUE " AS text CHECK (octet_length(VALUE) <= " RV_ASK_VALUE ");",
 };
 

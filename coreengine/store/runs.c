@@ -430,7 +430,7 @@ static int append(struct sql_store *st, const struct rv_store_append *a, rv_err 
         rc = advance(st, &run, a, err);
     if (rc == 0 && a->n_turns > 0)
         rc = rv_turns_keep(st, run.key, a, err);
-    return rc;
+    return rc == 0 ? rv_webhooks_keep(st, &run, a, err) : rc;
 }
 
 /* A turn may be refused when the records are written already. */

@@ -13,6 +13,7 @@
 #include "coreengine/store/sql_search_internal.h"
 #include "coreengine/store/sql_streams_internal.h"
 #include "coreengine/store/sql_tasks_internal.h"
+#include "coreengine/store/sql_webhooks_internal.h"
 #include "coreengine/store/sql_workers_internal.h"
 
 /* The columns of a run's row for readers, in the order of row_of() in runs_read.c. */
@@ -164,6 +165,7 @@
     RV_SQL_SCHEDULE_STATEMENTS(X)                                                                                      \
     RV_SQL_QUOTA_STATEMENTS(X)                                                                                         \
     RV_SQL_INTERRUPT_STATEMENTS(X)                                                                                     \
+    RV_SQL_WEBHOOK_STATEMENTS(X)                                                                                       \
     RV_SQL_STREAM_STATEMENTS(X)                                                                                        \
     RV_SQL_ENTITY_STATEMENTS(X)                                                                                        \
     RV_SQL_SEARCH_STATEMENTS(X)                                                                                        \

@@ -15,6 +15,8 @@
     X(FIND_STREAM, RV_SQL_STREAM " WHERE ask = ?1 AND tenant = ?2 AND \"user\" = coalesce(?3, '')")                    \
     X(LAST_STREAM,                                                                                                     \
       RV_SQL_STREAM " WHERE run = ?1 AND tenant = ?2 AND (?3 IS NULL OR \"user\" = ?3) ORDER BY key DESC LIMIT 1")     \
+    X(SESSION_STREAM,                                                                                                  \
+      RV_SQL_STREAM " WHERE session = ?1 AND tenant = ?2 AND (?3 IS NULL OR \"user\" = ?3) ORDER BY key DESC LIMIT 1") \
     X(FIND_STREAM_KEY, "SELECT key, tenant, owner, n_parts, n_lines, ended_us FROM streams WHERE id = ?1")             \
     X(TAKE_STREAM, "UPDATE streams SET owner = ?3 WHERE id = ?1 AND owner = ?2 AND ended_us = 0")                      \
     X(ADD_STREAM_PART, "INSERT INTO stream_parts (stream, n, first, at_us, body) VALUES (?1, ?2, ?3, ?4, ?5)")         \

@@ -215,9 +215,13 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE UNIQUE INDEX streams_by_ask ON streams (tenant, user, ask) WHERE ask <> '';"
     "CREATE INDEX streams_over ON streams (ended_us);"
     "CREATE INDEX streams_by_run ON streams (run);"
+    "CREATE INDEX streams_by_session ON streams (tenant, session);"
     "CREATE TABLE stream_parts (stream INTEGER NOT NULL REFERENCES streams (key) ON DELETE CASCADE,"
     " n INTEGER NOT NULL, first INTEGER NOT NULL, at_us INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (stream, n))"
-    " WITHOUT ROWID;",
+    " WITHOUT ROWID;"
+    /* Who is told when a run ends or waits (webhooks.h). */
+    "CREATE TABLE webhooks (run INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE, n INTEGER NOT NULL,"
+    " url TEXT NOT NULL, secret TEXT NOT NULL, events INTEGER NOT NULL, PRIMARY KEY (run, n)) WITHOUT ROWID;",
 };
 
 struct header {

@@ -114,6 +114,12 @@ typedef int rv_each_interrupt_count(void *self, const struct rv_interrupt_count 
 RV_MUST_CHECK int rv_interrupts_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a,
                                      rv_err **err);
 
+/* webhooks.c */
+/** Queue what tells that the run ended or waits, when this step is the one that did that; after the status was written.
+ */
+RV_MUST_CHECK int rv_webhooks_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a,
+                                   rv_err **err);
+
 /* runs_read.c */
 /** A row of RV_SQL_RUN. The texts stay valid until the statement moves; hash is where the bundle's name goes. */
 RV_MUST_CHECK int rv_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX], struct rv_run_row *out,

@@ -95,9 +95,10 @@ static int read_one(rv_store *s, int rc, enum sql_id which, const struct rv_stor
     struct rv_stream_row row = {0};
 
     rc = rv_store_enter_read(s, rc,
-                             which == SQL_FIND_STREAM  ? "find stream"
-                             : which == SQL_GET_STREAM ? "get stream"
-                                                       : "last stream",
+                             which == SQL_FIND_STREAM      ? "find stream"
+                             : which == SQL_SESSION_STREAM ? "session stream"
+                             : which == SQL_GET_STREAM     ? "get stream"
+                                                           : "last stream",
                              err);
     if (rc != 0)
         return rc;
@@ -139,6 +140,15 @@ int rv_store_last_stream(rv_store *s, const struct rv_store_scope *scope, const 
     struct rv_store_scope sc;
 
     return read_one(s, rv_store_check_scoped(scope, "run id", run, &sc, err), SQL_LAST_STREAM, &sc, run, out, err);
+}
+
+int rv_store_session_stream(rv_store *s, const struct rv_store_scope *scope, const char *session,
+                            struct rv_stream_row *out, rv_err **err)
+{
+    struct rv_store_scope sc;
+
+    return read_one(s, rv_store_check_scoped(scope, "session", session, &sc, err), SQL_SESSION_STREAM, &sc, session,
+                    out, err);
 }
 
 /* --- changes --- */

@@ -165,6 +165,8 @@ static const struct rv_column streams[] = {
 static const struct rv_column stream_parts[] = {NUMBER("stream"), NUMBER("n"), NUMBER("first"), NUMBER("at_us"),
                                                 WORDS("body")};
 
+static const struct rv_column webhooks[] = {NUMBER("run"), NUMBER("n"), WORD("url"), WORDS("secret"), NUMBER("events")};
+
 #define TABLE(name, keys) .columns = (name), .n_columns = RV_COUNT(name), .n_key = (keys)
 const struct rv_table rv_tables[] = {
     {"blobs", TABLE(blobs, 1), .is_numbered = true},
@@ -198,5 +200,6 @@ const struct rv_table rv_tables[] = {
     {"tenant_keys", TABLE(tenant_keys, 1), .is_numbered = true},
     {"streams", TABLE(streams, 1), .is_numbered = true},
     {"stream_parts", TABLE(stream_parts, 2)},
+    {"webhooks", TABLE(webhooks, 2)},
 };
 const size_t rv_n_tables = RV_COUNT(rv_tables);

@@ -64,6 +64,9 @@ equal(repeated.bytes, all.bytes, 'a repeated request is the same turn')
 equal((await call(server, 'GET', `/sessions/${session}/messages`)).json.length, 2, 'which is there once')
 equal((await part(server, `/runs/${seen.run}/stream`, undefined, '', {'last-event-id': 'x'})).status, 400, 'an id that is none')
 
+equal((await call(server, 'GET', `/chat/${session}`)).status, 204, 'no turn is under way')
+equal((await part(server, `/chat/${session}`, undefined, '', {'last-event-id': id(plain(all.bytes)[0])})).bytes, plain(all.bytes).slice(1).join('\n\n') + '\n\n', 'the chat, behind the first block')
+
 // a question is answered after the server died
 const asked = await part(server, `/chat/${session}`, body(session, 'wipe it'))
 const question = events(plain(asked.bytes)).at(-1).outcome.interrupts[0]

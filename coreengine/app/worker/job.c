@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/worker/worker_internal.h"
+#include "coreengine/app/worker/hook_internal.h"
 
 #define MAX_BACK 5 /* claims of a task that a store which cannot be reached does not make failures */
 
@@ -35,6 +35,7 @@ void rv_work_job_free(struct work_job *j)
     rv_app_loaded_fini(&j->loaded);
     rv_work_payload_fini(&j->payload);
     json_object_put(j->asked);
+    rv_work_hook_free(j->hook);
     rv_buf_fini(&j->summary.text);
     rv_buf_fini(&j->summary.said);
     rv_buf_fini(&j->result);

@@ -3,6 +3,7 @@
  *   notify     a reminder comes due: written to the store at once
  *   dreaming   of a user and a dreamer: a run (coreengine/app/dreaming.h); without a dreamer, or for all users of the
  *              tenant: one such task for each
+ *   webhook    a run ended, or waits: told to a receiver (hook.c)
  *   summary    a chunk of a session: a run of the agent that writes its summary (summary.c)
  *
  * A task may be taken up again after its work was done and before the store was told: nothing is done twice then. */
@@ -12,7 +13,7 @@
 #include "coreengine/app/dreaming/dreaming_internal.h"
 #include "coreengine/app/memory.h"
 #include "coreengine/app/past.h"
-#include "coreengine/app/worker/worker_internal.h"
+#include "coreengine/app/worker/hook_internal.h"
 
 #define MAX_USERS 100 /* of one notice */
 
@@ -232,6 +233,7 @@ static void take_dream(struct work_job *j, enum rv_run_status status, const rv_e
 static const struct work_handler own[] = {
     {.type = RV_DREAM_TASK, .own = dream, .dreams = true, .make = make_dream, .result = take_dream},
     {.type = RV_NOTIFY_TASK, .own = notify},
+    {.type = RV_WEBHOOK_TASK, .own = rv_work_hook_make},
     {.type = RV_SUMMARY_TASK,
      .own = rv_work_summarise,
      .make = rv_work_summary_make,

@@ -156,7 +156,7 @@ static int find_run(struct work_taker *t, struct work_job *j, struct rv_run_row 
 {
     if (j->handler && j->handler->own) {
         int done = rv_work_own(t, j, err);
-        if (done < 0 || j->end != WORK_RUNS)
+        if (done < 0 || j->end != WORK_RUNS || j->hook)
             return done;
     }
     if (j->handler)
@@ -196,12 +196,12 @@ static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *
     do {
         start_over(j, row);
         rc = find_run(t, j, row, err);
-        if (rc == 0 && j->end == WORK_RUNS)
+        if (rc == 0 && j->end == WORK_RUNS && !j->hook)
             rc = judge(t, j, row, err);
-        if (rc == 0 && j->end == WORK_RUNS && !j->is_apart)
+        if (rc == 0 && j->end == WORK_RUNS && !j->is_apart && !j->hook)
             rc = take_over(t, j, err);
     } while (rc < 0 && may_try_again(t, j, rc, &n_taken, err));
-    if (rc < 0 || j->end != WORK_RUNS || j->is_apart)
+    if (rc < 0 || j->end != WORK_RUNS || j->is_apart || j->hook)
         return rc;
     do
         rc = load(t, j, row, err);

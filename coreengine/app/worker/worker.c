@@ -13,7 +13,7 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
-#include "coreengine/app/worker/worker_internal.h"
+#include "coreengine/app/worker/hook_internal.h"
 
 #define EXIT_AT_ONCE 130
 #define EXIT_REFUSED 2 /* of `reeve run-host`: the run did not go on */
@@ -28,6 +28,7 @@ struct shell {
     rv_store *store;
     struct work_desk *desk;
     struct work_job *jobs; /* that go on, by `next` */
+    struct work_hooks *hooks;
     bool is_draining, is_over;
     struct rv_worker_done done;
 };
@@ -205,6 +206,12 @@ static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
     end_job(shell_of(j), j);
 }
 
+/* A receiver was told something, or was not. */
+static void on_told(struct work_job *j)
+{
+    end_job(shell_of(j), j);
+}
+
 /* A process of its own has ended: of a run that crashed again, the next try comes later. */
 static void on_exit_apart(struct work_job *j, int status, int number)
 {
@@ -232,6 +239,10 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
     const struct rv_response *answer = j->answers ? &j->payload.answer : NULL;
 
+    const struct rv_worker_opts *o = s->worker.opts;
+
+    if (o->on_trace && j->payload.trace)
+        o->on_trace(o->self_event, j, j->payload.trace, j->payload.trusts_trace);
     rv_journal_move(j->journal, s->store);
     x.pipeline = j->loaded.pipeline;
     x.plugins = j->loaded.plugins;
@@ -269,7 +280,9 @@ static void begin(struct shell *s, struct work_job *j)
     }
     j->next = s->jobs;
     s->jobs = j;
-    int rc = j->is_apart ? rv_work_apart_begin(j, &s->loop, on_exit_apart, &err) : begin_run(s, j, &err);
+    int rc = j->hook       ? rv_work_hook_begin(j, &s->loop, &s->hooks, on_told, &err)
+             : j->is_apart ? rv_work_apart_begin(j, &s->loop, on_exit_apart, &err)
+                           : begin_run(s, j, &err);
     if (rc == 0)
         return;
     rv_work_fail(j, rv_work_end_of(j, rc), err);
@@ -353,6 +366,8 @@ static void wake(void *self)
 static void close_all(struct shell *s)
 {
     s->is_over = true;
+    rv_work_hooks_free(s->hooks);
+    s->hooks = NULL;
     set_wake(s, NULL);
     rv_work_desk_free(s->desk);
     s->desk = NULL;
@@ -371,6 +386,7 @@ static void on_grace(uv_timer_t *timer)
 
     for (struct work_job *j = s->jobs, *next; j; j = next) {
         next = j->next;
+        rv_work_hook_cancel(j);
         rv_work_apart_kill(j); /* its end is told */
         if (j->apart)
             continue;

@@ -22,6 +22,8 @@ struct rv_work_payload {
     const char *run; /* borrowed from json, as the texts of the answer */
     bool has_answer;
     struct rv_response answer;
+    const char *trace; /* of who asked for the run; NULL: not told */
+    bool trusts_trace;
     json_object *json; /* owned */
 };
 RV_MUST_CHECK int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **err);
@@ -85,6 +87,7 @@ struct work_job {
     char stream[RV_STORE_MAX_ID + 1]; /* of its client, that this process writes now; "": none */
     rv_app_stream *log;               /* the loop's */
     struct work_apart *apart;         /* the loop's: its process */
+    struct work_hook *hook; /* what a receiver is told in place of a run (hook_internal.h); owned; NULL: none */
     struct rv_worker *worker;
     atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
     bool is_cancelled;         /* by the loop */

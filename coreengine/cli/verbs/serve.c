@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define MAX_CAPABILITIES 64
@@ -30,6 +31,8 @@ static const struct rv_cli_option options[] = {
     {"certificate-key", 0, "FILE", "its private key (PEM)", "FILE", false},
     {"quiet", 'q', NULL, "print no access log and no progress", NULL, false},
     {"otlp", 0, "URL", "send spans and metrics to this collector (or OTEL_EXPORTER_OTLP_ENDPOINT)", NULL, false},
+    {"webhook", 0, "URL", "tell this address when a run of POST /runs ends, or waits for an answer", NULL, false},
+    {"webhook-secret-file", 0, "FILE", "by which webhooks are signed (or REEVE_WEBHOOK_SECRET)", "FILE", false},
     {"quotas", 0, "FILE", RV_CLI_QUOTAS_DOC, "FILE", false},
     /* the settings of coreengine/identity, of which a test says that all of them are here */
     {"require-key", 0, NULL, "ask for a key even when none is set up, also on this machine", NULL, false},
@@ -118,6 +121,10 @@ static int read_opts(struct rv_cli *cli, struct rv_server_opts *out, struct secr
         if (rc < 0)
             rc = RV_WRAP(err, rc, "read --grace");
     }
+    const char *webhook_secret = rv_cli_value(cli, "webhook-secret-file"), *env = getenv("REEVE_WEBHOOK_SECRET");
+    out->webhook_secret = env && env[0] ? env : NULL;
+    if (rc == 0 && webhook_secret)
+        rc = read_secret(webhook_secret, s, &out->webhook_secret, err);
     if (rc == 0)
         rc = read_streams(cli, out, err);
     out->identity = RV_IDENTITY_OPTS_INIT;
@@ -140,8 +147,10 @@ static void on_ready(void *self, const char *url)
 
 static const char *collector(const struct rv_cli *cli)
 {
-    const char *url = rv_cli_value(cli, "otlp");
+    const char *url = rv_cli_value(cli, "otlp"), *disabled = getenv("OTEL_SDK_DISABLED");
 
+    if (!url && disabled && strcasecmp(disabled, "true") == 0)
+        return NULL;
     if (!url)
         url = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
     return url && url[0] ? url : NULL; /* "" overrides the variable */
@@ -164,6 +173,8 @@ static int serve(struct rv_cli *cli, rv_err **err)
                                   .model = rv_cli_value(cli, "model"),
                                   .no_worker = rv_cli_flag(cli, "no-worker"),
                                   .otlp = collector(cli),
+                                  .webhook = rv_cli_value(cli, "webhook"),
+                                  .otlp_headers = getenv("OTEL_EXPORTER_OTLP_HEADERS"),
                                   .service = getenv("OTEL_SERVICE_NAME"),
                                   .semconv = getenv("OTEL_SEMCONV_STABILITY_OPT_IN"),
                                   .on_ready = on_ready,

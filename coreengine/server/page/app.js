@@ -8,6 +8,7 @@ const VIEWS = [
   ['sessions', 'Sessions', 'sessions'],
   ['agents', 'Agents', 'agents'],
   ['runs', 'Runs', 'runs'],
+  ['scenarios', 'Scenarios', 'scenarios'],
 ]
 
 const main = document.getElementById('main')

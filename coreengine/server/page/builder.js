@@ -10,8 +10,9 @@ import {json} from './words.js'
 import {toYaml} from './yaml.js'
 
 const HELPER = 'agent-builder'
+const left = new Map() // drafts that were left without being saved, until the page is closed
 
-// Each message begins with the draft; what is shown of it is what the person wrote.
+// Each message begins with the draft; only what the person wrote is shown.
 class BuilderTalk extends Talk {
   constructor(draft, act) {
     super(uuid(), HELPER)
@@ -146,6 +147,7 @@ class Builder {
       const {name, changed} = await this.draft.save()
       toast(changed ? `Saved ${name}.` : `${name} was saved already.`)
       this.isNew = false
+      this.key = name
       go(`#/agents/${encodeURIComponent(name)}`, {quiet: true})
       this.draw()
     } catch (e) {
@@ -192,8 +194,14 @@ class Builder {
 export async function showBuilder(main, name) {
   const [doc, tools] = await Promise.all([name ? get(`/agents/${encodeURIComponent(name)}`) : EMPTY, get('/tools')])
   const builder = new Builder(main, doc, tools, !name)
-  return async () => {
+  builder.key = name
+  const kept = left.get(name)
+  if (kept) builder.draft.set(kept, 'agent')
+  left.delete(name)
+  return () => {
     builder.close()
-    if (builder.draft.isChanged) toast(`The draft of ${builder.draft.doc.name} was not saved.`, 'bad')
+    if (!builder.draft.isChanged) return
+    left.set(builder.key, builder.draft.doc)
+    toast(`The draft of ${builder.draft.doc.name} is not saved; it waits here until the page is closed.`)
   }
 }

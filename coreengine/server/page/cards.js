@@ -60,6 +60,10 @@ export class ToolCard {
   addArguments(delta) {
     this.args += delta
   }
+  replaceArguments(value) {
+    this.args = JSON.stringify(value)
+    this.setArguments()
+  }
   setArguments() {
     const text = readable(this.args)
     let given = null
@@ -103,6 +107,10 @@ export class ToolCard {
   }
 }
 
+// A text that was told before is told again: by a call of a model that was made again, as its process had died, or at
+// the end of a turn that went on behind a question.
+const isAgain = (other, old, id, text) => (id.endsWith('-answer') && old === text) || (id.startsWith(`${other}-`) && old !== '' && text.startsWith(old))
+
 // One speaker: the agent of the turn, or one that it asked.
 export class Block {
   constructor(agent) {
@@ -126,16 +134,14 @@ export class Block {
   }
   endText(id) {
     const live = this.texts.get(id)
-    for (const [other, was] of this.texts)
-      // the end of a turn that went on behind a question may say again what was said before it
-      if (id.endsWith('-answer') && other !== id && was.text === live?.text) {
-        live.el.remove()
-        this.said = this.said.slice(0, this.said.length - live.text.length)
-        this.texts.delete(id)
-        return
-      }
+    for (const [other, was] of this.texts) if (live && other !== id && isAgain(other, was.text, id, live.text)) this.drop(other, was)
     live?.end()
     if (this.said && !this.said.endsWith('\n')) this.said += '\n\n'
+  }
+  drop(id, live) {
+    live.el.remove()
+    this.texts.delete(id)
+    this.said = this.said.replace(live.text, '').trimStart()
   }
   say(content) {
     const el = h('div', {class: 'md'})

@@ -6,7 +6,7 @@ const MAX_OPERATIONS = 200
 const has = (o, key) => Object.hasOwn(o, key)
 
 function parts(pointer) {
-  if (typeof pointer !== 'string' || (pointer !== '' && pointer[0] !== '/')) throw new Error(`"${String(pointer)}" is no path`)
+  if (typeof pointer !== 'string' || (pointer !== '' && pointer[0] !== '/')) throw new Error(`"${String(pointer)}" is not a path`)
   const list = pointer
     .split('/')
     .slice(1)
@@ -85,7 +85,7 @@ function apply(doc, op) {
       if (JSON.stringify(read(doc, op.path)) !== JSON.stringify(op.value)) throw new Error(`"${op.path}" is something else`)
       return doc
   }
-  throw new Error(`"${String(op?.op)}" is no operation`)
+  throw new Error(`"${String(op?.op)}" is not an operation`)
 }
 
 // The changed document; the one that is given stays as it is.

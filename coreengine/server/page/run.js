@@ -20,7 +20,12 @@ class Run {
     this.path = `/runs/${encodeURIComponent(id)}`
     this.stages = new Map()
     this.stop = new AbortController()
-    this.look = calmly(() => this.refresh().catch(() => {}), DRAW_MS)
+    this.whole = false // its outputs have changed
+    this.look = calmly(() => {
+      const whole = this.whole
+      this.whole = false
+      this.refresh(whole).catch(() => {})
+    }, DRAW_MS)
     this.status = h('span', {role: 'status', 'aria-live': 'polite'})
     this.facts = h('dl', {class: 'facts'})
     this.actions = h('div', {class: 'actions'})
@@ -162,7 +167,8 @@ class Run {
   async refresh(whole = false) {
     const mine = (this.turn = (this.turn ?? 0) + 1)
     const [run, times] = await Promise.all([whole ? get(this.path) : null, get(`${this.path}/timeline`)])
-    if (mine !== this.turn && !whole) return
+    if (whole ? mine < (this.newest ?? 0) : mine !== this.turn) return // a later answer came first
+    if (whole) this.newest = mine
     if (run) this.run = run
     this.times = times
     this.update()
@@ -218,6 +224,7 @@ class Run {
       this.refresh(true).catch(() => {})
       this.journal.grow()
     } else if (/_completed$|_result$|_started$/.test(type)) {
+      this.whole ||= type === 'stage_completed'
       this.look()
     }
   }

@@ -85,7 +85,7 @@ export async function showDiff(main, id, other) {
     ? `They are equal: ${number(diff.same_records)} records.`
     : diff.a_record === undefined
       ? `They were told the same, ${number(diff.same_records)} records, by other files.`
-      : `${number(diff.same_records)} records are the same, then they part${diff.path ? ` at ${diff.path}` : ''}.`
+      : `${diff.same_records ? `${number(diff.same_records)} records are the same, then they part` : 'They part at their beginning'}${diff.path ? `, at ${diff.path}` : ''}.`
   fill(
     main,
     h('div', {class: 'head'}, h('a', {href: '#/runs'}, 'Runs'), h('h1', null, 'Two runs compared')),

@@ -10,8 +10,8 @@ const PAGE = 50
 
 function bar(part, whole, look) {
   const el = h('span', {class: `bar ${look}`})
-  el.style.setProperty('--from', `${Math.min(100, (100 * part.start_ms) / whole)}%`)
-  el.style.setProperty('--width', `${Math.max(0.5, Math.min(100, (100 * part.duration_ms) / whole))}%`)
+  el.style.setProperty('--from', `${Math.max(0, Math.min(98, (100 * (part.start_ms - whole.from)) / whole.ms))}%`)
+  el.style.setProperty('--width', `${Math.max(0.5, Math.min(100, (100 * part.duration_ms) / whole.ms))}%`)
   return h('span', {class: 'track', 'aria-hidden': 'true'}, el)
 }
 
@@ -78,7 +78,8 @@ export function timelineTab({fork, output}) {
   }
 
   function draw() {
-    const whole = Math.max(1, times.duration_ms)
+    const from = times.steps.length ? Math.min(...times.steps.map((s) => s.start_ms)) : 0 // it waited in the queue before
+    const whole = {from, ms: Math.max(1, times.duration_ms - from)}
     const steps = stage ? times.steps.filter((s) => s.stage === stage) : times.steps
     const focus = document.activeElement?.dataset?.step
     fill(

@@ -2,7 +2,7 @@
 // while another view is shown.
 import {ApiError, get, send, stream} from './api.js'
 import {h, iconButton, fill, toast, dialog} from './dom.js'
-import {questionCard} from './questions.js'
+import {questionCard, questionOf} from './questions.js'
 import {Turn} from './turn.js'
 
 const MAX_ROWS = 5000
@@ -47,7 +47,10 @@ export class Talk extends EventTarget {
       else if (!turn || (m.run_id && turn.run && m.run_id !== turn.run)) turn = this.add(new Turn({ask: (t) => this.say(t)}), m.run_id)
       if (m.message_type !== 'user') turn.row(m)
     }
-    for (const t of this.turns) this.finish(t)
+    for (const t of this.turns) {
+      t.settle('stopped')
+      this.finish(t)
+    }
     await this.findOpen()
     this.changed()
   }
@@ -154,33 +157,38 @@ export class Talk extends EventTarget {
     const answered = e instanceof ApiError && e.status > 0
     if (answered || !turn.heard || !turn.run) return turn.failed([e.detail ?? e.message, e.hint].filter(Boolean).join(': '))
     turn.state('The connection broke. Connecting again', 'busy')
-    await this.follow(turn)
+    await this.rejoin(turn)
   }
-  // Until the run has come to an end or waits, then with what was kept of that run.
-  async follow(turn) {
-    for (let n = 0; ; n++) {
+  // The stream of the turn goes on behind its last event, also in another process; from its beginning if none came. When
+  // nothing is kept of the stream, or nothing follows, the session says how the turn ended.
+  async rejoin(turn) {
+    for (let n = 0; !turn.ended; n++) {
       try {
-        const run = await get(`/runs/${encodeURIComponent(turn.run)}`)
-        if (['running', 'queued', 'created'].includes(run.status)) {
-          turn.state('Connected again. The answer goes on', 'busy')
-          await stream('GET', `/runs/${encodeURIComponent(turn.run)}/events?follow=true`, {on_event: () => this.dispatchEvent(new Event('grow'))})
-          n = 0
-        } else return await this.reload(turn)
+        const response = await stream('GET', `/runs/${encodeURIComponent(turn.run)}/stream`, {
+          last_event_id: turn.last,
+          signal: (this.abort = new AbortController()).signal,
+          on_open: () => turn.state('', 'busy'),
+          on_event: (e) => this.take(turn, e),
+        })
+        if (response.status === 204) return await this.reload(turn)
+        n = 0
       } catch (e) {
-        if (e.status === 401 || e.status === 403 || e.status === 404) return turn.failed(e.detail)
+        if (e.status === 404) return await this.reload(turn)
+        if (e.status > 0 && e.status < 500 && e.status !== 429) return turn.failed(e.detail)
         turn.state('The server does not answer. Trying again', 'busy')
       }
-      await new Promise((next) => setTimeout(next, RETRY_MS[Math.min(n, RETRY_MS.length - 1)]))
+      if (!turn.ended) await new Promise((next) => setTimeout(next, RETRY_MS[Math.min(n, RETRY_MS.length - 1)]))
     }
   }
   async watch(turn) {
     this.busy = true
     this.turn = turn
-    turn.state('The answer goes on', 'busy')
+    turn.state('Thinking', 'busy')
     this.changed()
-    await this.follow(turn)
+    await this.rejoin(turn)
     this.busy = false
     this.turn = null
+    if (turn.ended !== 'reloaded') this.finish(turn)
     this.changed()
   }
   async reload(turn) {
@@ -211,6 +219,7 @@ export class Talk extends EventTarget {
     for (const q of questions)
       turn.asks(
         questionCard(q, async ({id, payload}) => {
+          if (payload.arguments) turn.calls.get(questionOf(q).call)?.replaceArguments(payload.arguments)
           answers.push({interruptId: id, status: 'resolved', payload})
           if (answers.length < questions.length) return
           await this.answer(turn, answers)
