@@ -172,6 +172,7 @@ static const struct {
     {RV_METHOD_POST, "/runs", 200, "text/event-stream", "Stream"},
     {RV_METHOD_GET, "/runs/{id}/events", 200, "application/x-ndjson", "Stream"},
     {RV_METHOD_GET, "/runs/{id}/stream", 200, "application/json", "Any"},
+    {RV_METHOD_GET, "/runs/{id}/events", 204, NULL, NULL},
     {RV_METHOD_GET, "/runs/{id}/stream", 204, NULL, NULL},
     {RV_METHOD_GET, "/chat/{chat_id}", 204, NULL, NULL},
     {RV_METHOD_GET, "/runs/{id}/stream", 502, "application/json", "Failed"},
