@@ -175,6 +175,8 @@ static const struct {
     {RV_METHOD_GET, "/runs/{id}/events", 204, NULL, NULL},
     {RV_METHOD_GET, "/runs/{id}/stream", 204, NULL, NULL},
     {RV_METHOD_GET, "/chat/{chat_id}", 204, NULL, NULL},
+    {RV_METHOD_GET, "/chat/{chat_id}", 200, "application/json", "Any"},
+    {RV_METHOD_GET, "/chat/{chat_id}", 502, "application/json", "Failed"},
     {RV_METHOD_GET, "/runs/{id}/stream", 502, "application/json", "Failed"},
     {RV_METHOD_POST, "/v1/responses", 502, "application/json", "Failed"},
     {RV_METHOD_POST, "/v1/chat/completions", 502, "application/json", "Failed"},
