@@ -1,8 +1,8 @@
 /* The table of routes: what the server answers. Routing, OpenAPI and the reference are made from it. */
 #include <string.h>
 
-#include "coreengine/server/page_internal.h"
 #include "coreengine/server/handlers_internal.h"
+#include "coreengine/server/page_internal.h"
 #include "coreengine/server/view_internal.h"
 
 #define CHAT_BODY RV_REQUEST_MAX_BYTES

@@ -315,7 +315,8 @@ int main(int argc, char **argv)
     else if (argc >= 4 && strcmp(argv[1], "load") == 0)
         bench_load((size_t)strtoul(argv[2], NULL, 10), (size_t)strtoul(argv[3], NULL, 10));
     else {
-        fprintf(stderr, "usage: bench_core stages KIND SHAPE N REPEAT [events] | runs N KIND SHAPE... | load N REPEAT\n");
+        fprintf(stderr,
+                "usage: bench_core stages KIND SHAPE N REPEAT [events] | runs N KIND SHAPE... | load N REPEAT\n");
         return 2;
     }
     return 0;
