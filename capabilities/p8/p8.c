@@ -192,6 +192,19 @@ static const struct rv_cap_entry entries[] = {
              "save_to_db": {"type": ["boolean", "null"], "default": true}
          }),
          ASKS(["entities.put", "files.read"]), parse_file),
+    TOOL("analyze_pages",
+         "Have a model describe pages of a text file of the folder that is configured for files. Form feeds divide pages.",
+         "\"risk\": \"medium\", \"category\": \"network\", \"effect\": \"idempotent\", \"timeout_ms\": 600000", NEEDS(["file_uri"]),
+         RV_CAP_JSON({
+             "file_uri": {"type": "string", "description": "path in that folder"},
+             "start_page": {"type": ["integer", "null"], "default": 1},
+             "end_page": {"type": ["integer", "null"], "default": null, "description": "the last page; left out: to the end"},
+             "prompt": {"type": ["string", "null"], "default": null, "description": "what to say about the pages"},
+             "provider": {"type": ["string", "null"], "default": null, "description": "of the model, as anthropic; leave it out"},
+             "model": {"type": ["string", "null"], "default": null, "description": "leave it out for the usual model"},
+             "page_batch_size": {"type": ["integer", "null"], "default": 5, "description": "pages that the model sees at once, 1 to 20"}
+         }),
+         ASKS(["files.read", "models.call"]), analyze_pages),
     P8_AGENTS
     RV_CAP_END,
 };

@@ -120,6 +120,7 @@ int get_file(void *self, struct rv_cap_call *call);
 int read_resource(void *self, struct rv_cap_call *call);
 int web_search(void *self, struct rv_cap_call *call);
 int save_agent(void *self, struct rv_cap_call *call);
+int analyze_pages(void *self, struct rv_cap_call *call);
 int parse_file(void *self, struct rv_cap_call *call);
 
 #endif

@@ -213,7 +213,8 @@ static json_object *fail_as_told(struct tool *t, const char *service, const char
     json_object *failure = json_of(answer);
     const char *type = text_in(failure, "type"), *message = text_in(failure, "message");
 
-    bool is_size = type && strcmp(type, "LimitError") == 0 && strcmp(service, "quotas.take") != 0;
+    bool is_size = type && strcmp(type, "LimitError") == 0 && strcmp(service, "quotas.take") != 0 &&
+                   strcmp(service, "models.call") != 0;
 
     tool_fail(t, is_size ? BAD_ARGUMENTS : code_of(type ? type : ""), "%s",
               message ? message : "the engine does not say why");

@@ -169,6 +169,7 @@ static int begin_job(const struct service_call *c, rv_err **err)
     if (!s)
         return RV_FAIL(err, RV_E_STATE, "service \"%s\": the program that runs this engine does not offer it",
                        c->ask->q.service);
+    c->ask->q.script = c->x->opts.script;
     int rc = s->make(s->self, &c->ask->q, c->args, &job, err);
     if (rc == 0)
         rv_asks_run(c->ask->desk, c->ask, job);

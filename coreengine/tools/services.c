@@ -25,6 +25,7 @@ static const struct rv_service_info services[] = {
     {"files.read", RV_EFFECT_SAFE, false, 30 * SECOND, "a text file below the configured folder"},
     {"http.get", RV_EFFECT_SAFE, false, 60 * SECOND, "GET or HEAD of a public address"},
     {"http.request", RV_EFFECT_NON_IDEMPOTENT, false, 60 * SECOND, "a request of any method to a public address"},
+    {"models.call", RV_EFFECT_IDEMPOTENT, false, 120 * SECOND, "have a model answer a prompt, in a run of its own"},
     {"moments.put", RV_EFFECT_IDEMPOTENT, false, 30 * SECOND, "write a moment of this user, with its session"},
     {"query", RV_EFFECT_SAFE, false, 60 * SECOND, "ask the knowledge base, in the REM dialect"},
     {"quotas.take", RV_EFFECT_NON_IDEMPOTENT, true, 30 * SECOND, "count something against the quotas of this user"},

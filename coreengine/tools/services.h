@@ -14,6 +14,7 @@
 #define RV_SERVICE_MAX_ANSWER ((size_t)8 << 20) /* bytes of one answer */
 #define RV_SERVICE_MAX_DEPTH  32                /* nesting of arguments */
 
+struct rv_script;
 struct rv_service_info {
     const char *name;
     enum rv_effect_class effect; /* what asking it again may do */
@@ -41,7 +42,8 @@ struct rv_service_ask {
     bool is_declared;                                        /* the entry's specification names the service */
     const char *run_id, *stage, *user_id, *session_id, *key; /* of the call; "" when unknown */
     int64_t call_id;
-    int64_t until_us; /* of the system's clock; INT64_MAX: no limit */
+    int64_t until_us;               /* of the system's clock; INT64_MAX: no limit */
+    const struct rv_script *script; /* of the run, set on the loop and used there only; NULL: none */
 };
 
 #endif

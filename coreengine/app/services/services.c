@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_SCRIPT ((size_t)16 << 20)
+
 /* Sorted as in coreengine/tools/services.c. To answer another service, add a row. */
 static const struct row {
     const char *name;
@@ -23,6 +25,7 @@ static const struct row {
     {"entities.merge_metadata", app_entities_merge_metadata, false},
     {"entities.put", app_entities_put, false},
     {"files.read", app_files_read, true},
+    {"models.call", app_models_call, false},
     {"moments.put", app_moments_put, false},
     {"query", app_query, false},
     {"quotas.take", app_quotas_take, false},
@@ -35,8 +38,8 @@ static const struct row {
 struct job {
     struct rv_service_job job; /* first: a pointer to it is one to this */
     const struct row *row;
-    char *store, *sync, *quotas, *files, *tenant, *user, *key, *args, *capability,
-        *entry;                     /* owned; sync, quotas and tenant may be NULL */
+    char *store, *sync, *quotas, *files, *tenant, *user, *key, *args, *capability, *entry, *run_id, *script,
+        *script_name;               /* owned; sync, quotas, files, tenant and those of a script may be NULL */
     struct rv_app_scratch *scratch; /* NULL: the store of the program */
     rv_app_handles *handles;        /* kept; NULL: there is a scratch */
 };
@@ -57,6 +60,9 @@ static void job_free(struct rv_service_job *job)
     free(j->args);
     free(j->capability);
     free(j->entry);
+    free(j->run_id);
+    free(j->script);
+    free(j->script_name);
     free(j);
 }
 
@@ -106,7 +112,11 @@ static int run(struct rv_service_job *job, rv_buf *answer, rv_err **err)
                                 .scope = {.tenant = j->tenant, .user = j->user}},
                         .key = j->key,
                         .capability = j->capability,
-                        .entry = j->entry};
+                        .entry = j->entry,
+                        .run_id = j->run_id,
+                        .script = j->script,
+                        .script_name = j->script_name,
+                        .is_test = j->scratch != NULL};
     int rc = rv_json_parse(rv_str_of(j->args), NULL, &a.args, err);
 
     if (rc == 0)
@@ -118,6 +128,22 @@ static int run(struct rv_service_job *job, rv_buf *answer, rv_err **err)
 static char *copy(const char *text)
 {
     return text ? rv_str_dup(rv_str_of(text)) : NULL;
+}
+
+/* The script is the loop's, the job runs on another thread. */
+static int copy_script(struct job *j, const struct rv_service_ask *ask, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(MAX_SCRIPT);
+    const char *name = NULL;
+
+    if (!ask->script || j->row->serve != app_models_call || !rv_script_has_models(ask->script))
+        return 0;
+    int rc = rv_script_source(ask->script, &name, &text, err);
+    if (rc < 0)
+        return rc;
+    j->script = rv_str_dup(rv_buf_str(&text));
+    j->script_name = copy(name);
+    return j->script && j->script_name ? 0 : RV_FAIL(err, RV_E_NOMEM, "serve a capability");
 }
 
 static int new_job(const struct rv_app_services *s, const struct row *row, const struct rv_service_ask *ask,
@@ -149,8 +175,15 @@ static int new_job(const struct rv_app_services *s, const struct row *row, const
     j->args = rv_str_dup(ask->args);
     j->capability = copy(ask->capability);
     j->entry = copy(ask->entry);
-    if (!j->capability || !j->entry || !j->store || !j->user || !j->key || !j->args || !j->sync != !app->sync ||
-        !j->quotas != !app->quotas || !j->files != !files || !j->tenant != !app->scope.tenant) {
+    j->run_id = copy(ask->run_id ? ask->run_id : "");
+    rc = copy_script(j, ask, err);
+    if (rc < 0) {
+        job_free(&j->job);
+        return rc;
+    }
+    if (!j->capability || !j->entry || !j->run_id || !j->store || !j->user || !j->key || !j->args ||
+        !j->sync != !app->sync || !j->quotas != !app->quotas || !j->files != !files ||
+        !j->tenant != !app->scope.tenant) {
         job_free(&j->job);
         return RV_FAIL(err, RV_E_NOMEM, "serve a capability");
     }

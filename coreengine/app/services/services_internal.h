@@ -12,6 +12,10 @@ struct app_ask {
     json_object *args;              /* an object */
     const char *key;                /* of the call; "" when it has none */
     const char *capability, *entry; /* who asks */
+    const char *run_id;             /* of the run that asks */
+    const char *script;             /* text of the script of that run; NULL: none answers for models */
+    const char *script_name;        /* its file, for messages */
+    bool is_test;                   /* the store is one of a test */
 };
 /** A text among the arguments; needed: RV_E_INVALID when it is not there. *out NULL: left out. */
 RV_MUST_CHECK int app_ask_text(const struct app_ask *a, const char *key, bool needed, const char **out, rv_err **err);
@@ -43,6 +47,7 @@ RV_MUST_CHECK int app_entities_merge_edges(const struct app_ask *a, rv_jw *w, rv
 RV_MUST_CHECK int app_entities_get(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_find(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_lookup(const struct app_ask *a, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int app_models_call(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_moments_put(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_quotas_take(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_query(const struct app_ask *a, rv_jw *w, rv_err **err);

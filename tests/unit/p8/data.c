@@ -20,6 +20,24 @@ static int search_web(struct data *d, const struct rv_service_ask *ask, rv_buf *
     return 0;
 }
 
+/* As the loop of the engine does: the script of the run that asks goes along. */
+static int make_job(struct data *d, const struct rv_service_ask *ask, json_object *args, struct rv_service_job **job,
+                    rv_err **err)
+{
+    struct rv_service_ask q = *ask;
+    rv_findings *found = rv_findings_new();
+    rv_script *script = NULL;
+
+    if (d->script)
+        ck_assert_int_eq(rv_script_parse(rv_str_of(d->script), "script.yaml", found, &script, NULL), 0);
+    ck_assert_int_eq(rv_findings_n_errors(found), 0);
+    q.script = script;
+    int rc = d->services.exec.make(d->services.exec.self, &q, args, job, err);
+    rv_script_free(script);
+    rv_findings_free(found);
+    return rc;
+}
+
 static int on_ask(void *self, const struct rv_service_ask *ask, rv_buf *answer, rv_err **err)
 {
     struct data *d = self;
@@ -34,7 +52,7 @@ static int on_ask(void *self, const struct rv_service_ask *ask, rv_buf *answer, 
         return search_web(d, ask, answer, err);
     int rc = rv_json_parse(ask->args, NULL, &args, err);
     if (rc == 0)
-        rc = d->services.exec.make(d->services.exec.self, ask, args, &job, err);
+        rc = make_job(d, ask, args, &job, err);
     if (rc == 0)
         rc = job->run(job, answer, err);
     if (job)

@@ -13,6 +13,7 @@ struct data {
     char *path;
     const char *user, *session, *key; /* of the calls; "" when unknown */
     const char *web;                  /* what the search engine answers with; NULL: it is away */
+    const char *script;               /* what models answer, as text; NULL: none */
     rv_buf web_request;               /* what it was sent last */
     int n_web;
     bool is_denied; /* the engine refuses all asks */

@@ -452,7 +452,7 @@ END_TEST
 static const char *const tools[] = {
     "search",     "save_moments", "get_moments", "get_user_profile", "update_user_metadata",
     "remind_me",  "save_plot",    "remove_plot", "get_file",         "read_resource",
-    "web_search", "save_agent",   "parse_file"};
+    "web_search", "save_agent",   "parse_file",  "analyze_pages"};
 
 /* A value that a tool may or may not expect, from a seed. */
 static void write_value(rv_jw *w, uint64_t *seed, int depth)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "coreengine/store/runs.h"
 #include "tests/unit/p8/data.h"
 
 #define POET "name: poet\\ndescription: You write verse.\\n# a comment\\n"
@@ -164,6 +165,109 @@ START_TEST(a_file_of_the_folder_is_read_and_kept)
     data_has(&d, "parse_file", "{\"uri\": \"notes/plan.md\"}", "\"code\":\"denied\"");
     d.user = "..";
     data_has(&d, "parse_file", "{\"uri\": \"secret.txt\"}", "\"code\":\"denied\"");
+    data_end(&d);
+    free(folder);
+}
+END_TEST
+
+static int count_run(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    (void)err;
+    ck_assert_str_eq(row->pipeline, "models_call");
+    ++*(int *)self;
+    return 0;
+}
+
+static int count_runs(struct data *d, const char *user, unsigned statuses)
+{
+    const struct rv_store_scope scope = {NULL, user};
+    const struct rv_run_filter filter = {.statuses = statuses};
+    rv_store *store = NULL;
+    int n = 0;
+
+    ck_assert_int_eq(rv_store_open(d->path, NULL, &store, NULL), 0);
+    ck_assert_int_eq(rv_store_list_runs(store, &scope, &filter, count_run, &n, NULL), 0);
+    rv_store_close(store);
+    return n;
+}
+
+#define PAGES                                                                                                          \
+    "models:\n"                                                                                                        \
+    "- {contains: \"[page 1 of 3]\", text: A plan.}\n"                                                                 \
+    "- {contains: \"[page 3 of 3]\\nthree\\n\", text: The end.}\n"
+
+/* Proves remlight.6/analyze_pages: Pages of a file are described by a model, in runs that are kept and not repeated */
+START_TEST(pages_are_described_by_a_model)
+{
+    struct data d;
+
+    data_begin(&d, _i);
+    char *folder = make_files(&d);
+    d.app.files = folder;
+    d.script = PAGES;
+    write_in(d.room.dir, "files/ada/book.txt", "one\ftwo\fthree\f");
+    data_has(&d, "analyze_pages", "{\"file_uri\": \"book.txt\", \"page_batch_size\": 2}",
+             "{\"status\":\"success\",\"file_uri\":\"book.txt\",\"description\":\"A plan.\\n\\nThe end.\","
+             "\"page_count\":3,\"usage\":{\"calls\":");
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&d.room.reply), "\"start_page\":1,\"end_page\":3,\"total_pages\":3,"
+                                                             "\"runs\":[\"ask_"));
+    ck_assert_int_eq(count_runs(&d, "ada", 0), 2);
+    char *first = strdup(rv_buf_cstr(&d.room.reply));
+    data_has(&d, "analyze_pages", "{\"file_uri\": \"book.txt\", \"page_batch_size\": 2}", first); /* the call again */
+    free(first);
+    ck_assert_int_eq(count_runs(&d, "ada", 0), 2);
+    d.key = "call-2"; /* another call asks again */
+    data_has(&d, "analyze_pages", "{\"file_uri\": \"book.txt\", \"start_page\": 3, \"end_page\": 9}",
+             "\"description\":\"The end.\",\"page_count\":1,");
+    ck_assert_int_eq(count_runs(&d, "ada", 0), 3);
+    d.user = "bob";
+    data_has(&d, "analyze_pages", "{\"file_uri\": \"book.txt\"}", "\"code\":\"not_found\"");
+    ck_assert_int_eq(count_runs(&d, "bob", 0), 0);
+    data_end(&d);
+    free(folder);
+}
+END_TEST
+
+static const struct {
+    const char *args, *part;
+} not_described[] = {
+    {"{}", "file_uri has to be a string"},
+    {"{\"file_uri\": \"no.txt\"}", "\"code\":\"not_found\",\"error_type\":\"NotFoundError\",\"file_uri\":\"no.txt\""},
+    {"{\"file_uri\": \"book.txt\", \"start_page\": 0}", "start_page has to be at least 1"},
+    {"{\"file_uri\": \"book.txt\", \"start_page\": 4}", "the file has 3 pages, and no page 4\",\"code\":\"not_found\""},
+    {"{\"file_uri\": \"book.txt\", \"start_page\": 2, \"end_page\": 1}", "end_page has to be at least start_page"},
+    {"{\"file_uri\": \"book.txt\", \"page_batch_size\": 21}", "page_batch_size has to be from 1 to 20"},
+    {"{\"file_uri\": \"book.txt\", \"provider\": \"openai\"}", "provider needs model"},
+    {"{\"file_uri\": \"book.txt\", \"model\": \"a\\\"\\nb\"}", "\\\"model\\\" is not a name"},
+    {"{\"file_uri\": \"book.txt\", \"start_page\": 2, \"end_page\": 2}", "\"code\":\"provider\""},
+    {"{\"file_uri\": \"long.txt\"}", "give a smaller page_batch_size"},
+    {"{\"file_uri\": \"many.txt\", \"page_batch_size\": 1}", "are more than 50 times page_batch_size: give end_page"},
+};
+
+START_TEST(what_cannot_be_described_is_a_result)
+{
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    struct data d;
+
+    data_begin(&d, _i);
+    char *folder = make_files(&d);
+    d.app.files = folder;
+    d.script = PAGES;
+    write_in(d.room.dir, "files/ada/book.txt", "one\ftwo\fthree\f");
+    for (int i = 0; i < 60; i++)
+        rv_buf_puts(&text, "page\f");
+    write_in(d.room.dir, "files/ada/many.txt", rv_buf_cstr(&text));
+    while (text.len <= (size_t)300 << 10)
+        rv_buf_puts(&text, "a long line of a long page\n");
+    write_in(d.room.dir, "files/ada/long.txt", strrchr(rv_buf_cstr(&text), '\f') + 1);
+    for (size_t i = 0; i < RV_COUNT(not_described); i++) {
+        data_has(&d, "analyze_pages", not_described[i].args, "{\"status\":\"error\",\"error\":\"");
+        data_has(&d, "analyze_pages", not_described[i].args, not_described[i].part);
+    }
+    ck_assert_int_eq(count_runs(&d, "ada", 1u << RV_RUN_COMPLETED), 0);
+    d.key = "";
+    data_has(&d, "analyze_pages", "{\"file_uri\": \"book.txt\"}", "a call without a key asks no model");
+    rv_buf_fini(&text);
     data_end(&d);
     free(folder);
 }
@@ -351,6 +455,8 @@ TCase *tools_case(void)
     tcase_add_loop_test(tc, an_agent_is_saved_for_its_user, 0, 2);
     tcase_add_loop_test(tc, an_agent_that_cannot_be_saved_is_an_action_too, 0, 2);
     tcase_add_loop_test(tc, a_file_of_the_folder_is_read_and_kept, 0, 2);
+    tcase_add_loop_test(tc, pages_are_described_by_a_model, 0, 2);
+    tcase_add_loop_test(tc, what_cannot_be_described_is_a_result, 0, 2);
     tcase_add_loop_test(tc, nothing_outside_the_folder_is_read, 0, 2);
     tcase_add_loop_test(tc, a_large_file_is_shown_in_part_and_not_kept, 0, 2);
     tcase_add_test(tc, asks_of_many_threads_use_handles_again);

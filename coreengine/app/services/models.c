@@ -1,0 +1,294 @@
+/* The service `models.call`: a model answers one prompt. It is a run of one stage, kept like any other: its journal,
+ * quotas, keys and egress are those of every run. Its id follows from who asks and for what, so that a call which is
+ * made again finds the run that is completed, or goes on with the one that was left. */
+#include "coreengine/app/app_internal.h"
+#include "coreengine/app/past.h"
+#include "coreengine/app/recover.h"
+#include "coreengine/app/services/services_internal.h"
+#include "coreengine/base/hash.h"
+#include "coreengine/store/runs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STAGE        "models_call"
+#define MAX_ATTEMPTS 5 /* runs of one ask, of which all but the last have failed */
+#define MAX_NAME     200
+#define MAX_TOKENS   4096 /* of the answer */
+#define MAX_PIPELINE ((size_t)4 << 10)
+#define SECONDS      100 /* for the stage; the ask waits a little longer */
+
+struct calling {
+    const struct app_ask *a;
+    struct rv_app app; /* as a->app, where "" is no user */
+    const char *prompt, *model, *provider;
+    char id[RV_STORE_MAX_ID + 1];
+    struct rv_app_loaded loaded;
+    struct rv_app_run run;
+    rv_envelope *env; /* of a new run */
+};
+
+/* --- what is asked for --- */
+
+/* Such a name stands in a pipeline as it is. */
+static int check_name(const char *key, const char *name, rv_err **err)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@-";
+
+    if (!name || (*name && strspn(name, allowed) == strlen(name) && strlen(name) <= MAX_NAME))
+        return 0;
+    return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a name: letters, digits and . _ : / @ -, at most %d", key,
+                   MAX_NAME);
+}
+
+static int read_args(struct calling *c, rv_err **err)
+{
+    static const char *const known[] = {"prompt", "model", "provider"};
+    int rc = app_ask_check(c->a, known, RV_COUNT(known), err);
+
+    if (rc == 0)
+        rc = app_ask_text(c->a, "prompt", true, &c->prompt, err);
+    if (rc == 0)
+        rc = app_ask_text(c->a, "model", false, &c->model, err);
+    if (rc == 0)
+        rc = app_ask_text(c->a, "provider", false, &c->provider, err);
+    if (rc == 0)
+        rc = check_name("model", c->model, err);
+    if (rc == 0)
+        rc = check_name("provider", c->provider, err);
+    if (rc == 0 && c->provider && !c->model)
+        rc = RV_FAIL(err, RV_E_INVALID, "\"provider\" needs \"model\": which of its models?");
+    if (rc == 0 && !*c->prompt)
+        rc = RV_FAIL(err, RV_E_INVALID, "\"prompt\" is empty");
+    if (rc == 0 && !*c->a->key)
+        rc = RV_FAIL(err, RV_E_INVALID, "a call without a key asks no model: made again, it would ask twice");
+    return rc;
+}
+
+static void name_run(struct calling *c, int n)
+{
+    const struct rv_store_scope *s = &c->app.scope;
+    const char *parts[] = {s->tenant ? s->tenant : RV_STORE_TENANT, s->user ? s->user : "",   c->a->key,
+                           c->provider ? c->provider : "",          c->model ? c->model : "", c->prompt};
+    char hash[RV_HASH_MAX], attempt[16] = "";
+    struct rv_hash h;
+
+    rv_hash_init(&h);
+    for (size_t i = 0; i < RV_COUNT(parts); i++)
+        rv_hash_add(&h, (rv_str){parts[i], strlen(parts[i]) + 1});
+    rv_hash_hex(&h, hash);
+    if (n > 1)
+        snprintf(attempt, sizeof attempt, ".%d", n);
+    snprintf(c->id, sizeof c->id, "ask_%.24s%s", hash, attempt);
+}
+
+/* --- its pipeline --- */
+
+static void write_pipeline(const struct calling *c, rv_buf *out)
+{
+    rv_buf_puts(out, "name: models_call\n"
+                     "description: A model answers what a capability asks.\n"
+                     "models:\n");
+    if (c->provider)
+        rv_buf_printf(out, "  default: {provider: \"%s\", model: \"%s\"}\n", c->provider, c->model);
+    else if (c->model)
+        rv_buf_printf(out, "  default: {model: \"%s\"}\n", c->model);
+    else if (c->a->script)
+        rv_buf_puts(out, "  default: scripted\n");
+    else
+        rv_buf_puts(out, "  default: {model: \"${env:REEVE_MODEL}\", optional: true}\n");
+    rv_buf_printf(out,
+                  "max_llm_calls: 4\n"
+                  "agents:\n"
+                  "  - name: " STAGE "\n"
+                  "    has_llm: true\n"
+                  "    model_role: default\n"
+                  "    prompt_key: asked\n"
+                  "    output_mode: text\n"
+                  "    max_tokens: %d\n"
+                  "    timeout_seconds: %d\n"
+                  "    default_next: end\n"
+                  "prompts:\n"
+                  "  asked: \"{{raw_input}}\"\n",
+                  MAX_TOKENS, SECONDS);
+}
+
+/* The script of the run that asks plays this one, from its first entries. */
+static int read_script(struct calling *c, rv_err **err)
+{
+    const struct app_ask *a = c->a;
+
+    return a->script ? rv_script_parse(rv_str_of(a->script), a->script_name, c->loaded.findings, &c->loaded.script, err)
+                     : 0;
+}
+
+static int load(struct calling *c, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_PIPELINE);
+    struct rv_app_load_opts opts = {.keeps = true, .store = c->run.store};
+
+    write_pipeline(c, &text);
+    opts.text = rv_buf_str(&text);
+    int rc = rv_buf_check(&text, "pipeline", err);
+    if (rc == 0)
+        rc = rv_app_load(&c->app, STAGE, &opts, &c->loaded, err);
+    if (rc == 0)
+        rc = read_script(c, err);
+    if (rc == 0)
+        rc = rv_app_findings_error(c->loaded.findings, err);
+    if (rc == 0)
+        rc = rv_app_check(&c->loaded, false, err);
+    if (rc == 0)
+        rc = rv_app_findings_error(c->loaded.findings, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* --- its life --- */
+
+static int envelope_of(struct calling *c, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+    json_object *state = json_object_new_object();
+
+    if (!state)
+        return RV_FAIL(err, RV_E_NOMEM, "ask a model");
+    rv_json_build_text(&b, state, "envelope_id", c->id);
+    if (c->app.scope.user)
+        rv_json_build_text(&b, state, "user_id", c->app.scope.user);
+    rv_json_build_text(&b, state, "raw_input", c->prompt);
+    json_object *metadata = rv_json_build(&b, state, "metadata", json_object_new_object());
+    rv_json_build_text(&b, metadata, "capability", c->a->capability);
+    rv_json_build_text(&b, metadata, "entry", c->a->entry);
+    rv_json_build_text(&b, metadata, "asked_by", c->a->run_id);
+    int rc = b.rc == 0 ? rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), &c->env, err) : b.rc;
+    json_object_put(state);
+    return rc;
+}
+
+static int begin(struct calling *c, rv_err **err)
+{
+    int rc = rv_app_run_prepare(&c->run, err);
+
+    rv_owner_name(c->run.owner);
+    if (rc == 0)
+        rc = load(c, err);
+    if (rc == 0)
+        rc = envelope_of(c, err);
+    return rc < 0 ? rc : rv_app_run_keep(&c->run, c->env, err);
+}
+
+static int go_on(struct calling *c, rv_err **err)
+{
+    int rc = rv_app_continue(&c->run, c->run.store, c->id, RV_APP_RECOVER, &c->loaded, err);
+
+    if (rc == 0)
+        rc = rv_app_findings_error(c->loaded.findings, err);
+    return rc == 0 ? rv_app_take_over(&c->run, err) : rc;
+}
+
+/* --- its answer --- */
+
+static int fail_as_run(enum rv_run_status status, const rv_envelope *env, rv_err **err)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    const char *why = f->termination_reason ? f->termination_reason : rv_run_status_text(status);
+
+    if (f->terminal_reason == RV_REASON_QUOTA)
+        return RV_FAIL(err, RV_E_QUOTA, "%s", why);
+    int rc = RV_FAIL(err, RV_E_TOOL, "the model does not answer: %s", why);
+    rv_err_hint(err, "ProviderError");
+    return rc;
+}
+
+static int write_answer(const struct calling *c, enum rv_run_status status, const rv_envelope *env, rv_jw *w,
+                        rv_err **err)
+{
+    json_object *out = rv_envelope_output(env, RV_STR_LIT(STAGE), NULL);
+    const char *said = NULL;
+    if (status != RV_RUN_COMPLETED || !out || !rv_json_get_text(out, "response", &said))
+        return fail_as_run(status, env, err);
+    rv_jw_kv_text(w, "run", c->id);
+    rv_jw_kv_text(w, "text", said);
+    rv_jw_key(w, "usage");
+    rv_usage_write_json(&rv_envelope_fields(env)->usage, w);
+    return 0;
+}
+
+static int read_old(struct calling *c, rv_jw *w, rv_err **err)
+{
+    struct rv_app_past past;
+    struct rv_replayed r = {0};
+    int rc = rv_app_past_open(c->run.store, &c->app.scope, c->id, &past, err);
+
+    if (rc < 0)
+        return rc;
+    rc = rv_app_past_replay(c->run.store, &past, 0, NULL, NULL, &r, err);
+    if (rc == 0) {
+        rc = write_answer(c, RV_RUN_COMPLETED, rv_run_envelope(r.run), w, err);
+        rv_replayed_fini(&r);
+    }
+    rv_app_past_fini(&past);
+    return rc;
+}
+
+static int drive(struct calling *c, bool is_new, rv_jw *w, rv_err **err)
+{
+    int rc = is_new ? begin(c, err) : go_on(c, err);
+
+    if (rc == 0) {
+        rc = rv_app_run_drive(&c->run, c->env, NULL, err);
+        c->env = NULL;
+    }
+    if (rc < 0)
+        return rc;
+    return write_answer(c, rv_exec_status(c->run.exec), rv_exec_envelope(c->run.exec), w, err);
+}
+
+/* The attempt that counts: one that is completed, or goes on, or the first that is not there yet. */
+static int find(struct calling *c, bool *is_new, bool *is_old, rv_err **err)
+{
+    *is_new = *is_old = false;
+    for (int n = 1; n <= MAX_ATTEMPTS; n++) {
+        struct rv_run_row row = {0};
+        rv_err *why = NULL;
+        name_run(c, n);
+        int rc = rv_store_get_run(c->run.store, &c->app.scope, c->id, &row, &why);
+        if (rc == RV_E_NOT_FOUND) {
+            rv_err_free(why);
+            *is_new = true;
+            return 0;
+        }
+        if (rc < 0) {
+            *err = why;
+            return rc;
+        }
+        enum rv_run_status status = row.status;
+        rv_run_row_fini(&row);
+        *is_old = status == RV_RUN_COMPLETED;
+        if (*is_old || !rv_run_status_is_final(status))
+            return 0;
+    }
+    return RV_FAIL(err, RV_E_LIMIT, "the model was asked %d times for this, and did not answer", MAX_ATTEMPTS);
+}
+
+int app_models_call(const struct app_ask *a, rv_jw *w, rv_err **err)
+{
+    struct calling c = {.a = a, .app = a->app};
+    bool is_new, is_old;
+
+    if (c.app.scope.user && !*c.app.scope.user)
+        c.app.scope.user = NULL;
+    c.run = (struct rv_app_run){.app = &c.app, .loaded = &c.loaded, .mode = RV_UNSET, .store = a->store};
+    int rc = read_args(&c, err);
+    if (rc == 0 && a->is_test && !a->script)
+        rc = RV_FAIL(err, RV_E_STATE, "in a test no model is asked: its script has to answer");
+    if (rc == 0)
+        rc = find(&c, &is_new, &is_old, err);
+    if (rc == 0)
+        rc = is_old ? read_old(&c, w, err) : drive(&c, is_new, w, err);
+    rv_app_run_fini(&c.run);
+    rv_envelope_free(c.env);
+    rv_app_loaded_fini(&c.loaded);
+    return rc;
+}
