@@ -4,9 +4,9 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const [work, judge] = process.argv.slice(2);
+const [modules, judge] = process.argv.slice(2);
 const here = dirname(fileURLToPath(import.meta.url));
-const Ajv2020 = createRequire(`${work}/`)('ajv/dist/2020.js').default;
+const Ajv2020 = createRequire(`${modules}/`)('ajv/dist/2020.js').default;
 
 // Every key once. Names refer to "x", so that a value replaced by "x" still refers to something.
 const full = {

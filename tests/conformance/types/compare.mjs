@@ -10,7 +10,7 @@ const SOAKS = process.env.REEVE_SOAK === '1'
 const VALUES = SOAKS ? 6000 : 150 // for each type; every second one is spoilt
 const ROW = 500 // values in one line for the judge
 const LEAST = SOAKS ? 100000 : 3000 // that have to fit, and that must not
-const [modules, judge] = process.argv.slice(2)
+const [modules, judge, pydantic] = process.argv.slice(2)
 const require = createRequire(modules + '/x')
 const load = async (name) => import(pathToFileURL(require.resolve(name)))
 const {z} = await load('zod')
@@ -23,7 +23,7 @@ const schemas = [
   ...Object.entries(zodTypes.types(z)).map(([name, type]) => ['zod ' + name, z.toJSONSchema(type, {io: 'input'}), Ajv2020]),
   ...Object.entries(typeboxTypes.types(Type)).map(([name, type]) => ['typebox ' + name, JSON.parse(JSON.stringify(type)),
     name === 'tuple' ? Ajv7 : Ajv2020]),
-  ...Object.entries(JSON.parse(readFileSync(modules + '/pydantic.json'))).map(([name, schema]) => ['pydantic ' + name, schema, Ajv7]),
+  ...Object.entries(JSON.parse(readFileSync(pydantic))).map(([name, schema]) => ['pydantic ' + name, schema, Ajv7]),
 ]
 
 let state = 7n
