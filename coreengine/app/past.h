@@ -181,7 +181,7 @@ struct rv_app_verified {
     enum rv_run_status status;
     char events_hash[RV_HASH_MAX], state_hash[RV_HASH_MAX];
 };
-/** Replay it, all of it or up to a record, and compare it with its row. on_event, which may be NULL, gets each event.
+/** Replay it, whole or up to a record, and compare it with its row. on_event, which may be NULL, gets each event.
  *  Finish replayed with rv_replayed_fini() on success. An error says where it went another way than then. */
 RV_MUST_CHECK int rv_app_verify(rv_store *store, const struct rv_app_past *p, int64_t upto,
                                 void (*on_event)(void *self, rv_str line), void *self, struct rv_app_verified *out,

@@ -20,7 +20,7 @@
 
 struct calling {
     const struct app_ask *a;
-    struct rv_app app; /* as a->app, where "" is no user */
+    struct rv_app app; /* as a->app, with NULL for "" */
     const char *prompt, *model, *provider;
     char id[RV_STORE_MAX_ID + 1];
     struct rv_app_loaded loaded;
