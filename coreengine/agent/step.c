@@ -226,7 +226,7 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
     if (fault)
         bad(out, v->model.acting ? "ValidationError" : "InvalidStep", false, "step %zu %s be run: %s", index,
             rv_cannot(v), fault);
-    else
+    else if (!rv_client_tool(v, tool))
         judge_name(v, tool, info, out);
     int rc = out->verdict == STEP_RUNS ? check_parameters(v, index, info, out, err) : 0;
     rv_str word;
@@ -244,6 +244,10 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
         return rc;
     }
     out->info = info;
+    if (out->verdict == STEP_RUNS && rv_client_tool(v, tool)) {
+        out->verdict = STEP_IS_CLIENTS;
+        return 0;
+    }
     bool is_gated = v->shared->pipeline->execution.require_confirmation_for_destructive && info &&
                     rv_risk_needs_confirmation(rv_tool_risk(info));
     if (out->verdict == STEP_RUNS && (is_gated || info->confirm))

@@ -56,9 +56,7 @@ static int check_agent(struct srv_call *c, const char *name, rv_err **err)
 /* There is something new to say. */
 static int check_new(const struct srv_turn_ask *a, rv_err **err)
 {
-    if (a->req.n_results > 0 && !a->req.has_message && a->req.n_answers == 0)
-        return RV_FAIL(err, RV_E_INVALID, "no tool of the client waits for these results");
-    if (!a->req.has_message && a->req.n_answers == 0)
+    if (!a->req.has_message && a->req.n_answers == 0 && a->req.n_results == 0)
         return RV_FAIL(err, RV_E_INVALID, "the request has no message of the user");
     return 0;
 }
@@ -173,7 +171,7 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         return rc;
     if (a->req.system.len > 0 && !(a->section = rv_str_dup(rv_buf_str(&a->req.system))))
         return RV_FAIL(err, RV_E_NOMEM, "read a request");
-    bool has_history = a->req.history && json_object_array_length(a->req.history) > 0;
+    bool has_history = a->req.has_message && a->req.history && json_object_array_length(a->req.history) > 0;
     return has_history ? keep_history(c, a, err) : 0;
 }
 

@@ -207,13 +207,34 @@ RV_MUST_CHECK int srv_pipeline_path(const struct srv_server *s, const char *name
 RV_MUST_CHECK int srv_pipelines_each(const struct srv_server *s,
                                      int (*each)(void *self, const char *name, rv_err **err), void *self, rv_err **err);
 
+/* --- client_tools.c: tools that clients call themselves --- */
+struct srv_client_tools {
+    json_object *tools; /* owned; NULL: none */
+    const char **names; /* of these, borrowed from them; the list is owned */
+    size_t n;
+    char *message;      /* of the turn; owned */
+    json_object *asked; /* the data of the question that waits for the client; owned; NULL: none does */
+};
+RV_MUST_CHECK int srv_client_tools_init(struct srv_client_tools *t, const struct rv_request *req, rv_err **err);
+void srv_client_tools_fini(struct srv_client_tools *t);
+/** The turn waits, for an answer to that question. */
+void srv_client_tools_wait(struct srv_client_tools *t, const struct rv_interrupt *in);
+/** Does the request have a result that is waited for? */
+bool srv_client_tools_answered(const struct srv_client_tools *t, const struct rv_request *req);
+/** The same of a client that names no session: the message before its results has to be that of the turn. */
+bool srv_client_tools_same(const struct srv_client_tools *t, const struct rv_request *req);
+/** The answer; it borrows from the request and from *data, which is the caller's. */
+RV_MUST_CHECK int srv_client_tools_answer(const struct srv_client_tools *t, const struct rv_request *req,
+                                          json_object **data, struct rv_response *out, rv_err **err);
+
 /* --- turns.c: turns of chats, on a lane with one engine --- */
 /* A turn that is asked for. All texts are owned. */
 struct srv_turn_ask {
     struct rv_request req;
     struct rv_protocol_opts opts; /* kind and what it tells; ids are filled in */
     char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
-    bool needs_session; /* that there is one: a REMLight path, a resumption */
+    struct rv_chat_request request; /* borrows from req */
+    bool needs_session;             /* that there is one: a REMLight path, a resumption */
     struct rv_identity who;
     struct srv_trace trace;
 };

@@ -21,6 +21,7 @@ struct turn {
     rv_protocol *encoder; /* NULL: nothing has happened yet */
     char run_id[RV_STORE_MAX_ID + 1];
     rv_buf out;
+    struct srv_client_tools client;
     bool is_parked; /* it waits for an answer */
     char interrupt_id[RV_STORE_MAX_ID + 1];
     bool has_begun; /* the head was sent, or will be */
@@ -94,6 +95,7 @@ static void free_turn(struct turn *t)
     rv_app_seat_free(t->seat);
     srv_turn_ask_free(t->ask);
     rv_buf_fini(&t->out);
+    srv_client_tools_fini(&t->client);
     free(t);
 }
 
@@ -107,8 +109,9 @@ static void end_turn(struct turn *t)
 }
 
 /* It keeps its seat, and no client listens until an answer comes. */
-static void park(struct turn *t, const char *interrupt)
+static void park(struct turn *t, const struct rv_interrupt *in)
 {
+    const char *interrupt = in->id;
     struct turn *oldest = NULL;
 
     if (t->all->n_parked >= MAX_PARKED)
@@ -116,6 +119,7 @@ static void park(struct turn *t, const char *interrupt)
             oldest = o->is_parked ? o : oldest;
     if (oldest)
         end_turn(oldest);
+    srv_client_tools_wait(&t->client, in);
     snprintf(t->interrupt_id, sizeof t->interrupt_id, "%s", interrupt ? interrupt : "");
     t->is_parked = true;
     t->all->n_parked++;
@@ -167,6 +171,8 @@ static int make_encoder(struct turn *t, rv_err **err)
     opts.created_us = srv_now_us();
     opts.tells_usage = t->ask->req.tells_usage;
     opts.child_text = RV_UNSET;
+    opts.client_tools = t->client.names;
+    opts.n_client_tools = t->client.n;
     int rc = rv_protocol_new(&opts, &t->encoder, err);
     return rc < 0 ? rc : rv_protocol_begin(t->encoder, &at, &t->out, err);
 }
@@ -273,7 +279,7 @@ static void on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn, 
     rv_err_free(err);
     rv_buf_fini(&text);
     if (rc == 0 && turn->status == RV_RUN_INTERRUPTED && !t->all->is_draining)
-        park(t, turn->interrupt.id);
+        park(t, &turn->interrupt);
     else
         end_turn(t);
 }
@@ -319,6 +325,7 @@ static int take_seat(struct turn *t, rv_err **err)
                                              .session_type = a->session_type,
                                              .sections = (const char *const *)&a->section,
                                              .n_sections = a->section != NULL,
+                                             .request = a->request,
                                              .on_event = on_event,
                                              .on_delta = on_delta,
                                              .on_turn = on_turn,
@@ -335,16 +342,22 @@ static int begin(struct turn *t, const struct rv_response *response, rv_err **er
     return rv_chat_begin(rv_app_seat_chat(t->seat), rv_buf_str(&t->ask->req.text), response, err);
 }
 
-/* The parked turn of the session gets its answer, and the client of this request hears what follows. */
-static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
+/* The answer among those of the request that the parked turn waits for. */
+static struct rv_response answer_of(const struct turn *fresh, const struct turn *parked)
 {
-    const struct rv_request_answer *a = &fresh->ask->req.answers[0];
-    struct rv_response response = a->response;
+    const struct rv_request *req = &fresh->ask->req;
+    size_t at = 0;
 
-    for (size_t i = 0; i < fresh->ask->req.n_answers; i++)
-        if (strcmp(fresh->ask->req.answers[i].interrupt_id, parked->interrupt_id) == 0)
-            response = fresh->ask->req.answers[i].response;
-    int rc = rv_chat_check_answer(rv_app_seat_chat(parked->seat), &response, err);
+    for (size_t i = 0; i < req->n_answers; i++)
+        if (strcmp(req->answers[i].interrupt_id, parked->interrupt_id) == 0)
+            at = i;
+    return req->answers[at].response;
+}
+
+/* The parked turn of the session gets its answer, and the client of this request hears what follows. */
+static int answer_parked(struct turn *fresh, struct turn *parked, const struct rv_response *response, rv_err **err)
+{
+    int rc = rv_chat_check_answer(rv_app_seat_chat(parked->seat), response, err);
     if (rc < 0)
         return rc;
     struct srv_turn_ask *ask = parked->ask; /* the seat borrows from it: only the request changes */
@@ -359,13 +372,38 @@ static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
     parked->is_parked = false;
     parked->has_begun = false;
     parked->all->n_parked--;
-    return begin(parked, &response, err);
+    return begin(parked, response, err);
+}
+
+/* The client has run its tools. */
+static int answer_client(struct turn *fresh, struct turn *parked, rv_err **err)
+{
+    struct rv_response response;
+    json_object *data = NULL;
+    int rc = srv_client_tools_answer(&parked->client, &fresh->ask->req, &data, &response, err);
+
+    if (rc == 0)
+        rc = answer_parked(fresh, parked, &response, err);
+    json_object_put(data);
+    return rc;
+}
+
+/* A client that names no session is known by the calls whose results it brings. */
+static struct turn *find_client(struct srv_turns *all, const struct srv_turn_ask *ask)
+{
+    for (struct turn *t = all->turns; t && !ask->session; t = t->next)
+        if (t->is_parked && strcmp(t->ask->who.tenant, ask->who.tenant) == 0 &&
+            strcmp(t->ask->who.user, ask->who.user) == 0 && t->ask->agent && ask->agent &&
+            strcmp(t->ask->agent, ask->agent) == 0 && srv_client_tools_same(&t->client, &ask->req))
+            return t;
+    return NULL;
 }
 
 static int start(struct turn *t, struct turn **failed, rv_err **err)
 {
     struct srv_turn_ask *a = t->ask;
-    struct turn *parked = find(t->all, a, true);
+    struct turn *parked = a->session ? find(t->all, a, true) : find_client(t->all, a);
+    bool is_client = parked && srv_client_tools_answered(&parked->client, &a->req);
 
     *failed = t;
     if (find(t->all, a, false) != NULL) {
@@ -379,14 +417,28 @@ static int start(struct turn *t, struct turn **failed, rv_err **err)
         return rc;
     }
     if (a->req.n_answers > 0) {
-        int rc = answer_parked(t, parked, err);
+        const struct rv_response response = answer_of(t, parked);
+        int rc = answer_parked(t, parked, &response, err);
         if (rc == 0 || !t->st)
             *failed = parked;
         return rc;
     }
+    if (is_client) {
+        int rc = answer_client(t, parked, err);
+        if (rc == 0 || !t->st)
+            *failed = parked;
+        return rc;
+    }
+    if (!a->req.has_message) {
+        int rc = RV_FAIL(err, RV_E_STATE, "no tool of the client waits for these results");
+        rv_err_hint(err, "name the session with X-Session-Id, and the calls as they were told");
+        return rc;
+    }
     if (parked) /* a new message gives the question up */
         end_turn(parked);
-    int rc = take_seat(t, err);
+    int rc = srv_client_tools_init(&t->client, &a->req, err);
+    if (rc == 0)
+        rc = take_seat(t, err);
     return rc < 0 ? rc : begin(t, NULL, err);
 }
 
