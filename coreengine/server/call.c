@@ -119,7 +119,7 @@ static void write_error(struct srv_call *c)
     }
     if (status == 409)
         srv_call_field(c, "x-should-retry", "false");
-    srv_call_fault(c, status, rv_code_text(c->rc), rv_buf_cstr(&text));
+    srv_call_fault(c, status, c->code ? c->code : rv_code_text(c->rc), rv_buf_cstr(&text));
     rv_buf_fini(&text);
 }
 

@@ -29,8 +29,10 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
     c->made = a;
     c->free_made = free_ask;
     int rc = rv_request_read(kind, c->req->body, &a->req, c->param, err);
-    if (rc < 0)
+    if (rc < 0) {
+        c->code = a->req.is_unsupported ? "unsupported_parameter" : NULL;
         return rc;
+    }
     a->opts.kind = a->req.kind;
     a->client = srv_call_header(c, "x-client-id");
     a->user_name = srv_call_header(c, "x-user-name");
@@ -46,11 +48,13 @@ static char *first_header(const struct srv_call *c, const char *a, const char *b
     return value ? value : srv_call_header(c, b);
 }
 
-static int check_agent(struct srv_call *c, const char *name, rv_err **err)
+/* The agent is there, and does what the request asks. */
+static int check_agent(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
 {
     struct rv_agents_found found;
+    int rc = a->agent ? rv_agents_find(c->desk->sources.agents, &c->app.scope, a->agent, &found, err) : 0;
 
-    return rv_agents_find(c->desk->sources.agents, &c->app.scope, name, &found, err);
+    return rc < 0 ? rc : srv_chat_request(c, a, a->agent ? found.doc : NULL, err);
 }
 
 /* There is something new to say. */
@@ -75,7 +79,8 @@ int srv_chat_agui(struct srv_call *c, rv_err **err)
     a->session_name = srv_call_header(c, "x-session-name");
     a->session_type = srv_call_header(c, "x-session-type");
     a->section = srv_call_header(c, "x-added-instruction");
-    if (a->agent && (rc = check_agent(c, a->agent, err)) == RV_E_NOT_FOUND) {
+    rc = check_agent(c, a, err);
+    if (rc == RV_E_NOT_FOUND) {
         rv_err_free(*err);
         *err = NULL;
         return RV_FAIL(err, rc, "Agent '%.100s' not found", a->agent);
@@ -158,7 +163,7 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     char *events = srv_call_header(c, "x-reeve-events");
     a->opts.tells_events = events != NULL;
     free(events);
-    int rc = check_agent(c, a->agent, err);
+    int rc = check_agent(c, a, err);
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(*err);
         *err = NULL;
@@ -207,8 +212,7 @@ int srv_chat_remlight(struct srv_call *c, rv_err **err)
         a->model = rv_str_dup(rv_str_of(a->req.model));
     a->opts.is_whole = !a->req.stream;
     a->opts.tells_metadata = true;
-    if (a->agent)
-        rc = check_agent(c, a->agent, err);
+    rc = check_agent(c, a, err);
     return rc < 0 ? rc : check_new(a, err);
 }
 

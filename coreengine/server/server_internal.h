@@ -112,6 +112,7 @@ struct srv_call {
     size_t n_fields;
     int rc;
     rv_err *err;
+    const char *code;                /* of the error, in place of that of rc; static; NULL: none */
     char param[RV_REQUEST_MAX_PATH]; /* member of the body that is wrong */
     bool is_refused;
     struct rv_refusal no;
@@ -227,13 +228,21 @@ bool srv_client_tools_same(const struct srv_client_tools *t, const struct rv_req
 RV_MUST_CHECK int srv_client_tools_answer(const struct srv_client_tools *t, const struct rv_request *req,
                                           json_object **data, struct rv_response *out, rv_err **err);
 
+/* --- chat_request.c --- */
+struct srv_turn_ask;
+/** Read what the request asks of its model. doc: of the agent that is asked for; NULL: it is not known yet. On failure
+ *  the call's param says where. */
+RV_MUST_CHECK int srv_chat_request(struct srv_call *c, struct srv_turn_ask *a, const struct rv_agentdoc *doc,
+                                   rv_err **err);
+
 /* --- turns.c: turns of chats, on a lane with one engine --- */
 /* A turn that is asked for. All texts are owned. */
 struct srv_turn_ask {
     struct rv_request req;
     struct rv_protocol_opts opts; /* kind and what it tells; ids are filled in */
     char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
-    struct rv_chat_request request; /* borrows from req */
+    struct rv_chat_request request; /* borrows from req and made */
+    json_object *made;              /* owned; NULL: nothing */
     bool needs_session;             /* that there is one: a REMLight path, a resumption */
     struct rv_identity who;
     struct srv_trace trace;

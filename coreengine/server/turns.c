@@ -58,6 +58,7 @@ void srv_turn_ask_free(struct srv_turn_ask *ask)
     if (!ask)
         return;
     rv_request_fini(&ask->req);
+    json_object_put(ask->made);
     free(ask->agent);
     free(ask->model);
     free(ask->session);

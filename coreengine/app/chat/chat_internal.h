@@ -91,7 +91,9 @@ RV_MUST_CHECK int chat_pipeline_of(rv_chat *chat, const char *agent, const struc
 void chat_pipelines_free(rv_chat *chat);
 
 /* request.c */
-/** The tools of the client that a pipeline of that agent has; *out is the caller's, NULL: none. RV_E_INVALID. */
+/** May the chat's agent be asked so? RV_E_INVALID. What rv_agents_find() gave before is gone afterwards. */
+RV_MUST_CHECK int chat_request_check(const rv_chat *chat, rv_err **err);
+/** The tools of the client that a pipeline of that agent has; *out is the caller's, NULL: none. */
 RV_MUST_CHECK int chat_request_tools(const rv_chat *chat, const struct rv_agentdoc *doc, json_object **out,
                                      rv_err **err);
 /** The rest of what the request asks, as parts of that pipeline. */

@@ -316,7 +316,9 @@ int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipelin
     struct made_from m;
     char checksum[RV_HASH_MAX];
 
-    int rc = rv_agents_find(chat->opts.agents, &scope, agent, &found, err);
+    int rc = chat_request_check(chat, err);
+    if (rc == 0)
+        rc = rv_agents_find(chat->opts.agents, &scope, agent, &found, err);
     if (rc < 0)
         return rc;
     describe(chat, &found, &m);

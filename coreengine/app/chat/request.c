@@ -47,13 +47,15 @@ int rv_chat_check_client_tools(const struct rv_agentdoc *doc, json_object *tools
 }
 
 /* The agent that was asked for decides for those that it leads to. */
-static int check_named(const rv_chat *chat, rv_err **err)
+int chat_request_check(const rv_chat *chat, rv_err **err)
 {
     const struct rv_store_scope scope = chat_scope(chat);
     struct rv_agents_found found;
     size_t at;
-    int rc = rv_agents_find(chat->opts.agents, &scope, chat->agent, &found, err);
 
+    if (!chat->opts.request.client_tools)
+        return 0;
+    int rc = rv_agents_find(chat->opts.agents, &scope, chat->agent, &found, err);
     return rc < 0 ? rc : rv_chat_check_client_tools(found.doc, chat->opts.request.client_tools, &at, err);
 }
 
@@ -85,8 +87,7 @@ int chat_request_tools(const rv_chat *chat, const struct rv_agentdoc *doc, json_
     *out = NULL;
     if (!tools || json_object_array_length(tools) == 0)
         return 0;
-    int rc = check_named(chat, err);
-    return rc == 0 ? fitting_tools(doc, tools, out, err) : rc;
+    return fitting_tools(doc, tools, out, err);
 }
 
 void chat_request_apply(const rv_chat *chat, const struct rv_agentdoc *doc, struct rv_agent_pipeline *p)
