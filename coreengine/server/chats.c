@@ -57,12 +57,12 @@ static int check_agent(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     return rc < 0 ? rc : srv_chat_request(c, a, a->agent ? found.doc : NULL, err);
 }
 
-/* There is something new to say. */
-static int check_new(const struct srv_turn_ask *a, rv_err **err)
+/* There is something new to say, and room for a turn. */
+static int check_new(struct srv_call *c, const struct srv_turn_ask *a, rv_err **err)
 {
     if (!a->req.has_message && a->req.n_answers == 0 && a->req.n_results == 0)
         return RV_FAIL(err, RV_E_INVALID, "the request has no message of the user");
-    return 0;
+    return srv_chat_quota(c, err);
 }
 
 int srv_chat_agui(struct srv_call *c, rv_err **err)
@@ -85,7 +85,7 @@ int srv_chat_agui(struct srv_call *c, rv_err **err)
         *err = NULL;
         return RV_FAIL(err, rc, "Agent '%.100s' not found", a->agent);
     }
-    return rc < 0 ? rc : check_new(a, err);
+    return rc < 0 ? rc : check_new(c, a, err);
 }
 
 /* --- OpenAI: the model is an agent --- */
@@ -171,8 +171,8 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         rv_err_hint(err, "GET /v1/models lists those that do");
     }
     if (rc == 0)
-        rc = check_new(a, err);
-    if (rc < 0 || a->session)
+        rc = check_new(c, a, err);
+    if (rc < 0 || a->session || c->is_refused)
         return rc;
     if (a->req.system.len > 0 && !(a->section = rv_str_dup(rv_buf_str(&a->req.system))))
         return RV_FAIL(err, RV_E_NOMEM, "read a request");
@@ -213,7 +213,7 @@ int srv_chat_remlight(struct srv_call *c, rv_err **err)
     a->opts.is_whole = !a->req.stream;
     a->opts.tells_metadata = true;
     rc = check_agent(c, a, err);
-    return rc < 0 ? rc : check_new(a, err);
+    return rc < 0 ? rc : check_new(c, a, err);
 }
 
 void srv_chat_begin(struct srv_call *c)

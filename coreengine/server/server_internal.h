@@ -113,6 +113,7 @@ struct srv_call {
     int rc;
     rv_err *err;
     const char *code;                /* of the error, in place of that of rc; static; NULL: none */
+    json_object *details;            /* of a refusal, in place of its text where p8 has an object; owned; NULL: none */
     char param[RV_REQUEST_MAX_PATH]; /* member of the body that is wrong */
     bool is_refused;
     struct rv_refusal no;
@@ -235,6 +236,10 @@ struct srv_turn_ask;
 RV_MUST_CHECK int srv_chat_request(struct srv_call *c, struct srv_turn_ask *a, const struct rv_agentdoc *doc,
                                    rv_err **err);
 
+/* --- chat_quota.c --- */
+/** Does a quota leave room for a turn? If not, the call is refused (429). */
+RV_MUST_CHECK int srv_chat_quota(struct srv_call *c, rv_err **err);
+
 /* --- turns.c: turns of chats, on a lane with one engine --- */
 /* A turn that is asked for. All texts are owned. */
 struct srv_turn_ask {
@@ -254,6 +259,7 @@ void srv_turns_drain(struct srv_turns *t); /* on the loop: end when no turn is l
 void srv_turns_stop(struct srv_turns *t);  /* on the loop: turns that are left are cancelled */
 void srv_turns_free(struct srv_turns *t);  /* waits for its thread */
 void srv_turn_ask_free(struct srv_turn_ask *ask);
+const struct rv_quotas *srv_turns_quotas(const struct srv_turns *t); /* NULL: there are none; never changes */
 
 /* --- follow.c: journals of runs that clients watch, on a lane --- */
 enum srv_follow_form { SRV_FOLLOW_EVENTS, SRV_FOLLOW_LINES, SRV_FOLLOW_RESULT };

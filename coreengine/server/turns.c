@@ -238,13 +238,19 @@ static int tell_end(struct turn *t, const struct rv_chat_turn *turn, rv_err **er
     return rc < 0 ? rc : rv_protocol_end(t->encoder, &at, &end, &t->out, err);
 }
 
+/* A quota that ran out within the turn is the client's to mind; the rest is that of those behind us. */
+static int failed_status(const struct rv_chat_turn *turn)
+{
+    return turn->code && strcmp(turn->code, "quota_exceeded") == 0 ? 429 : 502;
+}
+
 static void give_answer(struct turn *t, const struct rv_chat_turn *turn)
 {
     bool failed = turn->status == RV_RUN_FAILED || turn->status == RV_RUN_CANCELLED;
 
     if (t->ask->opts.is_whole) {
         begin_stream(t);
-        srv_stream_answer(t->st, failed ? 502 : 200, "application/json", &t->out);
+        srv_stream_answer(t->st, failed ? failed_status(turn) : 200, "application/json", &t->out);
         t->st = NULL;
         rv_buf_init(&t->out, RV_PROTOCOL_MAX_OUT);
     } else {
@@ -559,6 +565,11 @@ static void tell_lane(struct srv_turns *all, struct order *o, void (*open)(struc
     o->letter.open = open;
     o->all = all;
     srv_lane_post(&all->lane, &o->letter);
+}
+
+const struct rv_quotas *srv_turns_quotas(const struct srv_turns *all)
+{
+    return all->base.quotas;
 }
 
 void srv_turns_drain(struct srv_turns *all)

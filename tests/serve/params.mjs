@@ -109,5 +109,28 @@ equal(await fails({}, [{type: 'image_url', image_url: {url: 'http://127.0.0.1/x.
 equal(await fails({model: 'two'}), ['NotFoundError', 404, 'not_found', null], 'a model that is not there')
 equal(sent.length, before, 'no model was asked')
 equal(await server.stop(), 0, 'it ends as it should')
+
+// --- quotas: before a turn begins they are an answer, not a stream
+const quotas = file('quotas.yaml', 'default: free\nplans:\n  free:\n    quotas:\n      tokens: {day: 20000}\n    rates:\n      model_calls: {minute: 3}\n')
+const limited = await serve('quotas.db', ['--schema-dir', `${scratch}/agents`, '--quotas', quotas], {OPENAI_BASE_URL: base, OPENAI_API_KEY: 'k'})
+const few = new OpenAI({baseURL: limited.url + '/v1', apiKey: 'none', maxRetries: 0})
+const one = (more = {}) => few.chat.completions.create({model: 'one', messages: [{role: 'user', content: 'hi'}], ...more})
+for (let i = 0; i < 3; i++) equal((await one()).choices[0].message.content, 'Yes.', `a turn that fits, ${i + 1}`)
+const asked = sent.length
+for (const stream of [false, true]) {
+  let over
+  try {
+    await one({stream})
+  } catch (e) {
+    over = e
+  }
+  equal([over?.constructor.name, over?.status, over?.code], ['RateLimitError', 429, 'quota_exceeded'], `one that does not, stream ${stream}`)
+  const wait = Number(over?.headers.get('retry-after'))
+  check(wait > 0 && wait <= 60, 'it says when it will fit', String(wait))
+}
+const p8 = await call(limited, 'POST', `/chat/${randomUUID()}`, {messages: [{id: 'm', role: 'user', content: 'hi'}]}, {'x-agent-schema-name': 'one'})
+equal([p8.status, p8.json?.detail?.error, p8.json?.detail?.limit, p8.json?.code], [429, 'chat_token_quota_exceeded', 3, 'quota_exceeded'], 'as p8 has it')
+equal(sent.length, asked, 'and no model was asked')
+equal(await limited.stop(), 0, 'it ends as it should')
 provider.close()
 finish('params')
