@@ -1,4 +1,5 @@
 /* Handlers of chats: what a request of each protocol asks for, as one turn. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,9 +149,41 @@ static int keep_history(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
     return rc;
 }
 
+/* What only an agent can be asked. */
+static const char *only_of_agents(const struct rv_request *r)
+{
+    return r->tools             ? "tools"
+           : r->response_schema ? "response_format"
+           : r->has_temperature ? "temperature"
+           : r->max_tokens > 0  ? "max_tokens"
+           : r->has_seed        ? "seed"
+           : r->attachments     ? "messages"
+           : !r->has_message    ? "messages"
+                                : NULL;
+}
+
+/* The model is a pipeline: its input is the message, and nothing of the conversation. */
+static int ask_pipeline(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
+{
+    const char *param = only_of_agents(&a->req);
+
+    if (param) {
+        snprintf(c->param, sizeof c->param, "%s", param);
+        c->code = "unsupported_parameter";
+        return RV_FAIL(err, RV_E_INVALID, "%s: a pipeline takes the text of the last message of the user, nothing else",
+                       param);
+    }
+    a->opts.is_whole = !a->req.stream;
+    a->opts.tells_usage = a->req.tells_usage;
+    return srv_run_of_model(c, a->req.model + strlen(SRV_PIPELINE), rv_buf_str(&a->req.text), &a->opts, &a->run, err);
+}
+
 static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
 {
     const char *name = a->req.model && a->req.model[0] ? a->req.model : RV_CHAT_DEFAULT_AGENT;
+
+    if (strncmp(name, SRV_PIPELINE, strlen(SRV_PIPELINE)) == 0)
+        return ask_pipeline(c, a, err);
 
     a->agent = srv_call_header(c, "x-agent-schema-name");
     if (!a->agent)
@@ -220,6 +253,11 @@ void srv_chat_begin(struct srv_call *c)
 {
     struct srv_turn_ask *a = c->made;
 
+    if (a->run) {
+        srv_follows_ask(c->server->follows, c, a->run);
+        a->run->told = NULL; /* it is taken */
+        return;
+    }
     c->made = NULL;
     srv_turns_ask(c->server->turns, c, a);
 }
@@ -256,6 +294,30 @@ static int take_model(void *self, const char *name, const struct rv_agents_found
     return 0;
 }
 
+static int take_pipeline(void *self, const char *name, rv_err **err)
+{
+    struct models *m = self;
+    char id[256];
+
+    (void)err;
+    if ((size_t)snprintf(id, sizeof id, SRV_PIPELINE "%s", name) < sizeof id &&
+        (!m->wanted || strcmp(m->wanted, id) == 0))
+        write_model(m, id);
+    return 0;
+}
+
+/* Agents, and for those who may start runs the pipelines. */
+static int each_model(struct models *m, rv_err **err)
+{
+    struct srv_call *c = m->c;
+    struct rv_refusal no;
+    int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, take_model, m, err);
+
+    if (rc == 0 && rv_identity_needs(&c->who, RV_SCOPE_RUNS_WRITE, &no) == 0)
+        rc = srv_pipelines_each(c->server, take_pipeline, m, err);
+    return rc;
+}
+
 int srv_models(struct srv_call *c, rv_err **err)
 {
     rv_jw w = srv_call_json(c, 200);
@@ -265,7 +327,7 @@ int srv_models(struct srv_call *c, rv_err **err)
     rv_jw_kv_text(&w, "object", "list");
     rv_jw_key(&w, "data");
     rv_jw_arr(&w);
-    int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, take_model, &m, err);
+    int rc = each_model(&m, err);
     rv_jw_arr_end(&w);
     rv_jw_obj_end(&w);
     return rc;
@@ -275,7 +337,7 @@ int srv_model(struct srv_call *c, rv_err **err)
 {
     rv_jw w = srv_call_json(c, 200);
     struct models m = {.c = c, .w = &w, .wanted = c->args[0]};
-    int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, take_model, &m, err);
+    int rc = each_model(&m, err);
 
     if (rc == 0 && m.n == 0)
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "the model \"%.100s\" does not exist", c->args[0]);

@@ -248,6 +248,7 @@ struct srv_turn_ask {
     char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
     struct rv_chat_request request; /* borrows from req and made */
     json_object *made;              /* owned; NULL: nothing */
+    struct srv_follow_ask *run;     /* owned; the model is a pipeline: its run is told; NULL: a turn */
     bool needs_session;             /* that there is one: a REMLight path, a resumption */
     struct rv_identity who;
     struct srv_trace trace;
@@ -261,15 +262,32 @@ void srv_turns_free(struct srv_turns *t);  /* waits for its thread */
 void srv_turn_ask_free(struct srv_turn_ask *ask);
 const struct rv_quotas *srv_turns_quotas(const struct srv_turns *t); /* NULL: there are none; never changes */
 
+/* --- runs.c --- */
+#define SRV_PIPELINE "pipeline:" /* before the name of a pipeline that is a model */
+/** Start a run of that pipeline with that input, and say how it is to be told; *out is the caller's. */
+struct srv_follow_ask;
+RV_MUST_CHECK int srv_run_of_model(struct srv_call *c, const char *pipeline, rv_str input,
+                                   const struct rv_protocol_opts *opts, struct srv_follow_ask **out, rv_err **err);
+
 /* --- follow.c: journals of runs that clients watch, on a lane --- */
-enum srv_follow_form { SRV_FOLLOW_EVENTS, SRV_FOLLOW_LINES, SRV_FOLLOW_RESULT };
+enum srv_follow_form { SRV_FOLLOW_EVENTS, SRV_FOLLOW_LINES, SRV_FOLLOW_RESULT, SRV_FOLLOW_CHAT };
+struct srv_told; /* follow_chat.c */
+RV_MUST_CHECK int srv_told_new(const struct rv_protocol_opts *opts, const char *run, const char *model,
+                               struct srv_told **out, rv_err **err);
+void srv_told_free(struct srv_told *t);
+/** The run's next event, appended as its client reads it. */
+RV_MUST_CHECK int srv_told_event(struct srv_told *t, rv_str line, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_pipeline *p,
+                               const rv_envelope *env, rv_buf *out, rv_err **err);
+bool srv_told_is_whole(const struct srv_told *t);
 struct srv_follow_ask {
     char run[RV_STORE_MAX_ID + 1];
     char tenant[RV_IDENTITY_MAX_ID + 1], user[RV_IDENTITY_MAX_ID + 1];
     bool has_user;
     int64_t from; /* number of the first event that is sent */
     enum srv_follow_form form;
-    bool until_waits; /* ends when the run waits for an answer, too */
+    struct srv_told *told; /* CHAT: taken; NULL: none */
+    bool until_waits;      /* ends when the run waits for an answer, too */
 };
 RV_MUST_CHECK int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err);
 void srv_follows_ask(struct srv_follows *f, struct srv_call *c, const struct srv_follow_ask *ask); /* on the loop */

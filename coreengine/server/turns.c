@@ -59,6 +59,9 @@ void srv_turn_ask_free(struct srv_turn_ask *ask)
         return;
     rv_request_fini(&ask->req);
     json_object_put(ask->made);
+    if (ask->run)
+        srv_told_free(ask->run->told);
+    free(ask->run);
     free(ask->agent);
     free(ask->model);
     free(ask->session);
