@@ -169,6 +169,8 @@ static int make_encoder(struct turn *t, rv_err **err)
 
     opts.run_id = t->run_id;
     opts.session_id = rv_chat_session(rv_app_seat_chat(t->seat));
+    if (opts.kind == RV_PROTOCOL_AGUI || opts.kind == RV_PROTOCOL_AGUI_OLD) /* as the client calls it (p8 14) */
+        RV_IGNORE(rv_json_get_text(t->ask->req.body, "threadId", &opts.session_id), "else it is the session");
     opts.client_run_id = t->ask->req.run_id;
     opts.parent_run_id = t->ask->req.parent_run_id;
     opts.model = t->ask->req.model ? t->ask->req.model : rv_chat_agent(rv_app_seat_chat(t->seat));
