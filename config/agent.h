@@ -60,7 +60,7 @@ struct rv_agent_output {
 #define RV_MAX_CLIENT_TOOLS      128                /* of a stage */
 #define RV_MAX_CLIENT_TOOL_NAME  64                 /* characters */
 #define RV_MAX_CLIENT_TOOL_WORDS ((size_t)16 << 10) /* bytes of a description */
-/* A tool that whoever talks with the run calls itself: the run waits for the result. */
+/* A tool that the client of the run calls itself: the run waits for the result. */
 struct rv_client_tool {
     const char *name, *description; /* "": none */
     json_object *parameters;        /* JSON Schema of an object; NULL: any. Owned by the pipeline */

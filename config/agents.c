@@ -219,7 +219,7 @@ static const struct rv_key agent_keys[] = {
      .src_offset = AT(tools.client_src),
      .read = rv_read_client_tools,
      .schema = "{\"type\":\"array\",\"maxItems\":128,\"items\":{\"$ref\":\"#/$defs/client_tool\"}}",
-     .doc = "With a model: tools that whoever talks with the run calls itself. The model is offered them beside the "
+     .doc = "With a model: tools that the client of the run calls itself. The model is offered them beside the "
             "others; a call of one makes the run wait for its result."},
     {.name = "tool_choice",
      .type = RV_KEY_TERM,

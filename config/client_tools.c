@@ -1,4 +1,4 @@
-/* `client_tools`: tools that whoever talks with the run calls itself, as a page that shows a map does. The text may
+/* `client_tools`: tools that the client of a run calls itself, as a page that shows a map does. The text may
  * come from a client: names, descriptions and counts are bounded here; that `parameters` are a schema is checked where
  * schemas are known. */
 #include <stddef.h>

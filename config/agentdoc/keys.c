@@ -399,7 +399,7 @@ static const struct rv_agentdoc_key rows[] = {
     {"max_tokens", .kind = RV_AGENTDOC_INT, .null_is_unset = true, .offset = AT(max_tokens), .min = 1, .schema = FROM_1,
      .type = "integer, from 1", .default_text = "unset", .forms = "all",
      .meaning = "Tokens of one answer of the model."},
-    {"client_tools", .kind = RV_AGENTDOC_BOOL, .null_is_unset = true, .offset = AT(client_tools),
+    {"client_tools", .kind = RV_AGENTDOC_BOOL, .null_is_unset = true, .offset = AT(client_tools), .unset = 1,
      .schema = "{\"type\":[\"boolean\",\"string\",\"integer\",\"null\"]}", .type = "boolean", .default_text = "`false`",
      .forms = "flat, nested",
      .meaning = "Clients of a server may bring tools, which the model is offered beside its own and which they call "

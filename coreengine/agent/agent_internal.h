@@ -297,5 +297,4 @@ RV_MUST_CHECK int rv_rows_keep_child(struct model_progress *t, rv_str call_id, s
 #define RV_ROWS_MAX         ((size_t)63 << 20) /* bytes of the rows of one turn */
 /** A UUID that follows from the run, the visit and n. */
 void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX]);
-
 #endif

@@ -1,6 +1,6 @@
-/* Tools that the client calls (`client_tools`): they are offered like others, but nobody here answers their calls. The
- * calls of a reply that are the client's come after the others; then the stage waits with one question that lists them
- * all, and the answer has their results. A call without one was not made, which the model is told. */
+/* Tools that the client calls (`client_tools`): they are offered like others, but the engine does not answer their
+ * calls. The calls of a reply that are the client's come after the others; then the stage waits with one question that
+ * lists them all, and the answer has their results. A call without one was not made, which the model is told. */
 #include "coreengine/agent/tools_internal.h"
 
 #include <stdlib.h>
@@ -9,63 +9,6 @@
 #define WAIT_US   (INT64_C(86400) * 1000000) /* a client that comes back later begins another turn */
 #define NOT_MADE  "the client did not make this call"
 #define MAX_WORDS ((size_t)1 << 20)
-
-/* --- the tools --- */
-
-void rv_client_tools_fini(rv_visit *v)
-{
-    for (size_t i = 0; i < v->n_client_tools; i++)
-        rv_schema_free((rv_schema *)v->client_tools[i].input);
-    free(v->client_tools);
-    v->client_tools = NULL;
-    v->n_client_tools = 0;
-}
-
-int rv_client_tools_open(rv_visit *v, rv_err **err)
-{
-    const struct rv_agent_tools *t = &v->agent->tools;
-    int rc = 0;
-
-    if (t->n_client == 0 || v->shared->origin)
-        return 0;
-    v->client_tools = calloc(t->n_client, sizeof *v->client_tools);
-    if (!v->client_tools)
-        return RV_FAIL(err, RV_E_NOMEM, "describe the tools of a client");
-    for (size_t i = 0; i < t->n_client && rc == 0; i++) {
-        rv_schema *input = NULL;
-        if (t->client[i].parameters)
-            rc = rv_schema_compile(t->client[i].parameters, t->client[i].name, &input, err);
-        v->client_tools[v->n_client_tools++] = (struct rv_tool_info){.name = t->client[i].name,
-                                                                     .description = t->client[i].description,
-                                                                     .category = RV_UNSET,
-                                                                     .risk = RV_RISK_READ_ONLY,
-                                                                     .effect = RV_UNSET,
-                                                                     .input = input,
-                                                                     .input_json = t->client[i].parameters};
-    }
-    return rc;
-}
-
-const struct rv_tool_info *rv_client_tool(const rv_visit *v, rv_str name)
-{
-    for (size_t i = 0; i < v->n_client_tools; i++)
-        if (rv_str_is(name, v->client_tools[i].name))
-            return &v->client_tools[i];
-    return NULL;
-}
-
-size_t rv_step_of_call(const rv_visit *v, json_object *call, size_t index)
-{
-    size_t n = v->tools.steps ? json_object_array_length(v->tools.steps) : 0;
-    json_object *id = NULL;
-    char scratch[48];
-
-    json_object_object_get_ex(call, "id", &id);
-    for (size_t i = 0; v->n_client_tools > 0 && i < n; i++)
-        if (rv_str_eq(rv_step_id(v, i, scratch, sizeof scratch), rv_json_str(id)))
-            return i;
-    return index;
-}
 
 /* --- waiting --- */
 
@@ -155,21 +98,7 @@ int rv_client_calls_wait(rv_visit *v, struct rv_effects *out, rv_err **err)
 
 /* --- the results --- */
 
-int rv_client_calls_answered(rv_visit *v, json_object *answer, rv_err **err)
-{
-    json_object *text = NULL, *data = rv_json_get_obj(answer, "data");
-    json_object *results = data ? rv_json_get_obj(data, RV_CLIENT_RESULTS) : NULL;
-
-    v->tools.client = results ? json_object_get(results) : json_object_new_object();
-    if (!v->tools.client)
-        return RV_FAIL(err, RV_E_NOMEM, "take the results of a client");
-    json_object_object_get_ex(answer, "text", &text);
-    if (rv_str_trim(rv_json_str(text)).len > 0)
-        v->tools.client_text = json_object_get(text);
-    return 0;
-}
-
-/* What is no object becomes one, as results of tools are objects. */
+/* What is not an object becomes one, as results of tools are objects. */
 static void write_reply(json_object *content, rv_buf *out)
 {
     json_object *parsed = NULL;

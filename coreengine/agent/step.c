@@ -45,6 +45,19 @@ rv_str rv_step_id(const rv_visit *v, size_t index, char *scratch, size_t size)
     return numbered_step(index, scratch, size);
 }
 
+size_t rv_step_of_call(const rv_visit *v, json_object *call, size_t index)
+{
+    size_t n = v->tools.steps ? json_object_array_length(v->tools.steps) : 0;
+    json_object *id = NULL;
+    char scratch[48];
+
+    json_object_object_get_ex(call, "id", &id);
+    for (size_t i = 0; v->n_client_tools > 0 && i < n; i++)
+        if (rv_str_eq(rv_step_id(v, i, scratch, sizeof scratch), rv_json_str(id)))
+            return i;
+    return index;
+}
+
 rv_str rv_step_tool(const rv_visit *v, size_t index)
 {
     json_object *tool = NULL;

@@ -58,7 +58,7 @@ struct rv_chat_request {
     json_object *metadata;      /* kept with the row of the message; NULL: none */
 };
 /** May these tools be brought along? RV_E_INVALID: the agent takes none, one of them (*at) is called like its own, or
- *  has parameters that are no schema. */
+ *  has parameters that are not a schema. */
 RV_MUST_CHECK int rv_chat_check_client_tools(const struct rv_agentdoc *doc, json_object *tools, size_t *at,
                                              rv_err **err);
 

@@ -413,20 +413,6 @@ static void tool_call_start(rv_protocol *p, json_object *event)
         complete_call(p, c);
 }
 
-/* The text of the error of a call that gave no data. */
-static void write_failure(json_object *event, rv_buf *out)
-{
-    const char *error = proto_member(event, "error"), *type = proto_member(event, "error_type");
-    rv_jw w = rv_jw_on(out);
-
-    rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "status", "error");
-    rv_jw_kv_text(&w, "error", error ? error : "the call failed");
-    if (type)
-        rv_jw_kv_text(&w, "error_type", type);
-    rv_jw_obj_end(&w);
-}
-
 /* Only its beginning is there: the whole, if the caller has it and a client can take it. */
 static void write_long(rv_protocol *p, json_object *event, rv_buf *out)
 {
@@ -518,7 +504,7 @@ static void tool_result(rv_protocol *p, json_object *event)
     else if (json_object_object_get_ex(event, "result_preview", NULL))
         write_long(p, event, &text);
     else
-        write_failure(event, &text);
+        proto_write_failure(event, &text);
     proto_keep(p, &text);
     c->is_client = false; /* it was answered here */
     settle_call(p, c, rv_buf_str(&text), event);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coreengine/app/quotas.h"
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/chats_internal.h"
 
 struct look {
     const struct rv_quota_limit *limits;

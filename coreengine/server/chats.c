@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/chats_internal.h"
 
 /* X-Session-Id and other ids of clients, as the path of p8 wants them. */
 static bool is_uuid(const char *text)

@@ -1,8 +1,8 @@
-/* Tools that clients call themselves: what a turn that waits for them waits for, and what a request brings of it. */
+/* Tools that clients call themselves: what a turn that waits for them waits for, and which results a request brings. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/chats_internal.h"
 
 void srv_client_tools_fini(struct srv_client_tools *t)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/chats_internal.h"
 
 #define LOOK_MS    50
 #define MAX_UNSENT ((size_t)64 << 10) /* bytes that are handed to the connection at once */
@@ -172,7 +172,7 @@ static void give_result(struct follow *f)
     f->st = NULL;
 }
 
-/* The end of the answer, and of a whole one all of it. */
+/* The end of the answer; a whole answer is sent now. */
 static int tell_end(struct follow *f, rv_err **err)
 {
     enum rv_run_status status = f->past.row.status;

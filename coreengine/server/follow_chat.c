@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/chats_internal.h"
 
 struct srv_told {
     struct rv_protocol_opts opts;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/chats_internal.h"
 
 #define MAX_KEY 200 /* bytes of an Idempotency-Key */
 

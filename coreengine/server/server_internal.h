@@ -209,37 +209,6 @@ RV_MUST_CHECK int srv_pipeline_path(const struct srv_server *s, const char *name
 RV_MUST_CHECK int srv_pipelines_each(const struct srv_server *s,
                                      int (*each)(void *self, const char *name, rv_err **err), void *self, rv_err **err);
 
-/* --- client_tools.c: tools that clients call themselves --- */
-struct srv_client_tools {
-    json_object *tools; /* owned; NULL: none */
-    const char **names; /* of these, borrowed from them; the list is owned */
-    size_t n;
-    char *message;      /* of the turn; owned */
-    json_object *asked; /* the data of the question that waits for the client; owned; NULL: none does */
-};
-RV_MUST_CHECK int srv_client_tools_init(struct srv_client_tools *t, const struct rv_request *req, rv_err **err);
-void srv_client_tools_fini(struct srv_client_tools *t);
-/** The turn waits, for an answer to that question. */
-void srv_client_tools_wait(struct srv_client_tools *t, const struct rv_interrupt *in);
-/** Does the request have a result that is waited for? */
-bool srv_client_tools_answered(const struct srv_client_tools *t, const struct rv_request *req);
-/** The same of a client that names no session: the message before its results has to be that of the turn. */
-bool srv_client_tools_same(const struct srv_client_tools *t, const struct rv_request *req);
-/** The answer; it borrows from the request and from *data, which is the caller's. */
-RV_MUST_CHECK int srv_client_tools_answer(const struct srv_client_tools *t, const struct rv_request *req,
-                                          json_object **data, struct rv_response *out, rv_err **err);
-
-/* --- chat_request.c --- */
-struct srv_turn_ask;
-/** Read what the request asks of its model. doc: of the agent that is asked for; NULL: it is not known yet. On failure
- *  the call's param says where. */
-RV_MUST_CHECK int srv_chat_request(struct srv_call *c, struct srv_turn_ask *a, const struct rv_agentdoc *doc,
-                                   rv_err **err);
-
-/* --- chat_quota.c --- */
-/** Does a quota leave room for a turn? If not, the call is refused (429). */
-RV_MUST_CHECK int srv_chat_quota(struct srv_call *c, rv_err **err);
-
 /* --- turns.c: turns of chats, on a lane with one engine --- */
 /* A turn that is asked for. All texts are owned. */
 struct srv_turn_ask {
@@ -262,31 +231,15 @@ void srv_turns_free(struct srv_turns *t);  /* waits for its thread */
 void srv_turn_ask_free(struct srv_turn_ask *ask);
 const struct rv_quotas *srv_turns_quotas(const struct srv_turns *t); /* NULL: there are none; never changes */
 
-/* --- runs.c --- */
-#define SRV_PIPELINE "pipeline:" /* before the name of a pipeline that is a model */
-/** Start a run of that pipeline with that input, and say how it is to be told; *out is the caller's. */
-struct srv_follow_ask;
-RV_MUST_CHECK int srv_run_of_model(struct srv_call *c, const char *pipeline, rv_str input,
-                                   const struct rv_protocol_opts *opts, struct srv_follow_ask **out, rv_err **err);
-
 /* --- follow.c: journals of runs that clients watch, on a lane --- */
 enum srv_follow_form { SRV_FOLLOW_EVENTS, SRV_FOLLOW_LINES, SRV_FOLLOW_RESULT, SRV_FOLLOW_CHAT };
-struct srv_told; /* follow_chat.c */
-RV_MUST_CHECK int srv_told_new(const struct rv_protocol_opts *opts, const char *run, const char *model,
-                               struct srv_told **out, rv_err **err);
-void srv_told_free(struct srv_told *t);
-/** The run's next event, appended as its client reads it. */
-RV_MUST_CHECK int srv_told_event(struct srv_told *t, rv_str line, rv_buf *out, rv_err **err);
-RV_MUST_CHECK int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_pipeline *p,
-                               const rv_envelope *env, rv_buf *out, rv_err **err);
-bool srv_told_is_whole(const struct srv_told *t);
 struct srv_follow_ask {
     char run[RV_STORE_MAX_ID + 1];
     char tenant[RV_IDENTITY_MAX_ID + 1], user[RV_IDENTITY_MAX_ID + 1];
     bool has_user;
     int64_t from; /* number of the first event that is sent */
     enum srv_follow_form form;
-    struct srv_told *told; /* CHAT: taken; NULL: none */
+    struct srv_told *told; /* CHAT, of follow_chat.c: taken; NULL: none */
     bool until_waits;      /* ends when the run waits for an answer, too */
 };
 RV_MUST_CHECK int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err);
@@ -344,5 +297,4 @@ int srv_task_retry(struct srv_call *c, rv_err **err);
 int srv_schedules_list(struct srv_call *c, rv_err **err);
 int srv_feedback(struct srv_call *c, rv_err **err);
 int srv_usage(struct srv_call *c, rv_err **err);
-
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "coreengine/app/chat.h"
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/chats_internal.h"
 
 #define MAX_PARKED 1000 /* turns that wait for an answer, with their seats */
 
@@ -354,18 +354,6 @@ static int begin(struct turn *t, const struct rv_response *response, rv_err **er
     return rv_chat_begin(rv_app_seat_chat(t->seat), rv_buf_str(&t->ask->req.text), response, err);
 }
 
-/* The answer among those of the request that the parked turn waits for. */
-static struct rv_response answer_of(const struct turn *fresh, const struct turn *parked)
-{
-    const struct rv_request *req = &fresh->ask->req;
-    size_t at = 0;
-
-    for (size_t i = 0; i < req->n_answers; i++)
-        if (strcmp(req->answers[i].interrupt_id, parked->interrupt_id) == 0)
-            at = i;
-    return req->answers[at].response;
-}
-
 /* The parked turn of the session gets its answer, and the client of this request hears what follows. */
 static int answer_parked(struct turn *fresh, struct turn *parked, const struct rv_response *response, rv_err **err)
 {
@@ -429,7 +417,7 @@ static int start(struct turn *t, struct turn **failed, rv_err **err)
         return rc;
     }
     if (a->req.n_answers > 0) {
-        const struct rv_response response = answer_of(t, parked);
+        const struct rv_response response = srv_chat_answer(&a->req, parked->interrupt_id);
         int rc = answer_parked(t, parked, &response, err);
         if (rc == 0 || !t->st)
             *failed = parked;

@@ -335,7 +335,7 @@ START_TEST(an_error_names_the_member_and_what_is_legal)
 }
 END_TEST
 
-/* What says nothing else than what holds anyway is no reason to refuse; null is as if it were not there. */
+/* What only says what holds anyway is not refused; null is as if it were not there. */
 START_TEST(parameters_that_no_agent_has_are_refused_where_they_would_change_the_answer)
 {
     read_good(RV_PROTOCOL_OPENAI,
