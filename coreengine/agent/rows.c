@@ -131,7 +131,7 @@ void rv_row_end(struct rows *r)
 
 /* --- the message of the user, and the answer --- */
 
-/* What the message has beside its text: attachments, unless they are very long, and what the client said of it. */
+/* What the message has beside its text: attachments, unless they are very long, and what the client added. */
 static void write_message_metadata(struct rows *r)
 {
     json_object *message = rv_envelope_metadata(r->v->env, RV_STR_LIT(RV_MESSAGE_METADATA), NULL);
