@@ -164,6 +164,8 @@ int rv_envelope_new(const struct rv_envelope_seed *seed, struct rv_rand rand, in
         if (rc == 0)
             rc = take_seed_text(env, RV_TEXT_REQUEST_ID, seed->request_id, "request_id", err);
         if (rc == 0)
+            rc = take_seed_text(env, RV_TEXT_ENVELOPE_ID, seed->envelope_id, "envelope_id", err);
+        if (rc == 0)
             rc = take_seed_metadata(env, seed->metadata, err);
         if (rc == 0)
             rc = take_seed_order(env, seed->stage_order, err);

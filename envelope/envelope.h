@@ -28,6 +28,7 @@ struct rv_envelope_seed {
     rv_str raw_input, user_id, session_id, request_id;
     json_object *metadata;    /* borrowed object or NULL; copied */
     json_object *stage_order; /* borrowed array of strings or NULL; copied */
+    rv_str envelope_id;       /* empty: a new one */
 };
 /** A fresh envelope. rand makes env_/req_/sess_ ids. RV_E_INVALID (input is not UTF-8), RV_E_NOMEM. */
 RV_MUST_CHECK int rv_envelope_new(const struct rv_envelope_seed *seed, struct rv_rand rand, int64_t now_us,

@@ -13,6 +13,7 @@ enum legal {
     SECONDS, /* a number above 0, at most a day */
     WORD,    /* one of `words` */
     NAME,    /* a string that says something and fits a line of a list */
+    LIST,    /* of objects */
 };
 struct member {
     const char *type, *name; /* of the action, of the member */
@@ -21,10 +22,12 @@ struct member {
 };
 
 static const char *const risk_levels[] = {"low", "moderate", "high", "critical", NULL};
+static const char *const sections[] = {"tools", "system_prompt", "properties", "metadata", NULL};
 static const struct member members[] = {
     {"observation", "confidence", UNIT, NULL},    {"observation", "risk_level", WORD, risk_levels},
     {"observation", "risk_score", PERCENT, NULL}, {"observation", "session_name", NAME, NULL},
-    {"elicit", "timeout_seconds", SECONDS, NULL},
+    {"elicit", "timeout_seconds", SECONDS, NULL}, {"patch_schema", "patches", LIST, NULL},
+    {"schema_focus", "section", WORD, sections},
 };
 
 /* Code points; the host has checked that it is UTF-8. */
@@ -67,6 +70,16 @@ static bool is_word(json_object *value, const char *const *words)
     return false;
 }
 
+static bool is_list(json_object *value)
+{
+    if (!json_object_is_type(value, json_type_array))
+        return false;
+    for (size_t i = 0; i < json_object_array_length(value); i++)
+        if (!json_object_is_type(json_object_array_get_idx(value, i), json_type_object))
+            return false;
+    return true;
+}
+
 static bool is_legal(const struct member *m, json_object *value)
 {
     switch (m->legal) {
@@ -80,6 +93,8 @@ static bool is_legal(const struct member *m, json_object *value)
         return is_word(value, m->words);
     case NAME:
         return json_object_is_type(value, json_type_string) && is_line(value) && chars_of(value) <= MAX_NAME_CHARS;
+    case LIST:
+        return is_list(value);
     }
     return false;
 }
@@ -105,6 +120,9 @@ static void say_legal(const struct member *m, char *out, size_t size)
         break;
     case NAME:
         snprintf(out, size, "a string of 1 to %d characters in one line", MAX_NAME_CHARS);
+        break;
+    case LIST:
+        snprintf(out, size, "a list of objects");
         break;
     }
 }

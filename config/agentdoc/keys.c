@@ -121,6 +121,18 @@ static void read_compaction(struct rv_agentdoc_reading *r, const struct rv_agent
                         "compaction has no effect: \"%.*s\" is not a choice", RV_STR_ARG(rv_utf8_cut(value->text, 60)));
 }
 
+/* Another value is not an error: before this key existed, documents could use its name freely. */
+static void read_summariser(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
+{
+    const struct rv_node *value = f->value;
+
+    if (value->kind == RV_NODE_STR && rv_agentdoc_is_name(value->text))
+        rv_agentdoc_word(r, value, f->row->name, &r->doc->moment_summariser);
+    else
+        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &value->src, "write the name of an agent",
+                        "moment_summariser has no effect: it is not the name of an agent");
+}
+
 /* Another word is not an error: before this key existed, documents could use its name freely. */
 static void read_child_text(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
 {
@@ -293,6 +305,12 @@ static void write_compaction(const struct rv_agentdoc *d, rv_jw *w)
         rv_jw_kv_text(w, "compaction", compaction_words[d->compaction]);
 }
 
+static void write_summariser(const struct rv_agentdoc *d, rv_jw *w)
+{
+    if (d->moment_summariser)
+        rv_jw_kv_text(w, "moment_summariser", d->moment_summariser);
+}
+
 static void write_child_text(const struct rv_agentdoc *d, rv_jw *w)
 {
     if (d->child_text != RV_UNSET)
@@ -437,6 +455,10 @@ static const struct rv_agentdoc_key rows[] = {
     {"moment_max_tokens", .kind = RV_AGENTDOC_INT, .null_is_unset = true, .offset = AT(moment_max_tokens),
      .unset = RV_UNSET, .schema = FROM_0, .type = "integer, from 0", .default_text = "the chat's",
      .forms = "flat, nested", .meaning = "Tokens of their text, beside the budget; the oldest are left out first."},
+    {"moment_summariser", CUSTOM(read_summariser, write_summariser), .null_is_unset = true,
+     .schema = "{\"type\":[\"string\",\"null\"]}", .type = "name of an agent", .default_text = "the chat's",
+     .forms = "flat, nested",
+     .meaning = "The agent that writes, as a task of a worker, the summary of each chunk of the session."},
     {"child_text", CUSTOM(read_child_text, write_child_text), .null_is_unset = true,
      .schema = "{\"enum\":[\"child\",\"parent\",\"both\",\"final\",null]}",
      .type = "`child`, `parent`, `both` or `final`", .default_text = "the pipeline's, else `final`",

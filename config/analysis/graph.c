@@ -534,6 +534,9 @@ void rv_pipeline_write_graph(const struct rv_pipeline *p, enum rv_graph_format f
         case RV_GRAPH_SVG:
             rc = rv_graph_write_svg(&g, b);
             break;
+        case RV_GRAPH_JSON:
+            rc = rv_graph_write_json(&g, b);
+            break;
         }
         graph_fini(&g);
     }

@@ -38,5 +38,9 @@ size_t rv_graph_width(const char *text);
 
 RV_MUST_CHECK int rv_graph_write_ascii(const struct graph *g, rv_buf *b);
 RV_MUST_CHECK int rv_graph_write_svg(const struct graph *g, rv_buf *b);
+/** The places and lines of that drawing: {mode, width, height, nodes: [{id, name, stage, kind, mark, x, y, width,
+ * height}], edges: [{from, to, kind, label, cut, label_x, label_y, line, tip}]}; line and tip are the d of SVG paths.
+ */
+RV_MUST_CHECK int rv_graph_write_json(const struct graph *g, rv_buf *b);
 
 #endif

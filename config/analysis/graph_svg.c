@@ -1,5 +1,5 @@
-/* A laid-out graph as one self-contained SVG. Colours follow the reader's light or dark scheme; there is no background,
- * so it fits the page it stands on. */
+/* A laid-out graph as one self-contained SVG, or its parts as JSON for a page that draws them. Colours follow the
+ * reader's light or dark scheme; there is no background, so it fits the page it stands on. */
 #include <string.h>
 
 #include "config/analysis/graph_layout_internal.h"
@@ -90,10 +90,10 @@ static const char *edge_class(const struct graph_edge *e)
     return "edge";
 }
 
-static void put_tip(rv_buf *b, const struct graph_edge *e, int64_t x, int64_t y, int64_t direction)
+/* The d of a path: the point of an arrow. */
+static void tip_d(rv_buf *b, int64_t x, int64_t y, int64_t direction)
 {
-    rv_buf_printf(b, "<path class=\"tip%s\" d=\"M%lld %lldl-4.5 %lldh9z\"/>\n",
-                  e->kind == GRAPH_ERROR ? " error-tip" : "", (long long)x, (long long)y, (long long)(-8 * direction));
+    rv_buf_printf(b, "M%lld %lldl-4.5 %lldh9z", (long long)x, (long long)y, (long long)(-8 * direction));
 }
 
 /* A curve that leaves and arrives straight up or down. */
@@ -108,7 +108,14 @@ static void curve_to(rv_buf *b, int64_t from_x, int64_t from_y, int64_t x, int64
                       (long long)x, (long long)y);
 }
 
-static void put_loop(const struct layout *l, const struct graph_edge *e, rv_buf *b)
+/* An edge as a drawing has it: the d of its line and of its point, where its label is. */
+struct drawn {
+    rv_buf line, tip;
+    int64_t label_x, label_y;
+    const char *label_class;
+};
+
+static void draw_loop(const struct layout *l, const struct graph_edge *e, struct drawn *d)
 {
     const struct spot *box = &l->spots[e->from], *to = &l->spots[e->to];
     long long x = box->x + box->left, y = box->y;
@@ -116,53 +123,84 @@ static void put_loop(const struct layout *l, const struct graph_edge *e, rv_buf 
     if (e->from != e->to) { /* beside each other: an arc below */
         long long low = box->y + box->height / 2, end = to->x;
 
-        rv_buf_printf(b, "<path class=\"%s\" d=\"M%lld %lldC%lld %lld %lld %lld %lld %lld\"/>\n", edge_class(e),
-                      (long long)box->x, low, (long long)box->x, low + 30, end, low + 30, end, low + 8);
-        put_tip(b, e, end, to->y + to->height / 2, -1);
-        put_label(b, "label", (box->x + to->x) / 2, low + 24, e->label);
+        rv_buf_printf(&d->line, "M%lld %lldC%lld %lld %lld %lld %lld %lld", (long long)box->x, low, (long long)box->x,
+                      low + 30, end, low + 30, end, low + 8);
+        tip_d(&d->tip, end, to->y + to->height / 2, -1);
+        d->label_x = (box->x + to->x) / 2;
+        d->label_y = low + 24;
         return;
     }
-    rv_buf_printf(b, "<path class=\"%s\" d=\"M%lld %lldC%lld %lld %lld %lld %lld %lld\"/>\n", edge_class(e), x, y - 10,
-                  x + 32, y - 20, x + 32, y + 20, x + 7, y + 11);
-    rv_buf_printf(b, "<path class=\"tip%s\" d=\"M%lld %lldl9 -1l-4 8z\"/>\n",
-                  e->kind == GRAPH_ERROR ? " error-tip" : "", x, y + 9);
-    put_label(b, "label loop", x + 30, y, e->label);
+    rv_buf_printf(&d->line, "M%lld %lldC%lld %lld %lld %lld %lld %lld", x, y - 10, x + 32, y - 20, x + 32, y + 20,
+                  x + 7, y + 11);
+    rv_buf_printf(&d->tip, "M%lld %lldl9 -1l-4 8z", x, y + 9);
+    d->label_x = x + 30;
+    d->label_y = y;
+    d->label_class = "label loop";
 }
 
-static void put_edge(const struct layout *l, size_t i, rv_buf *b)
+static void draw_edge(const struct layout *l, size_t i, struct drawn *d)
 {
-    const struct graph_edge *e = &l->g->edges[i];
     const struct wire *w = &l->wires[i];
     const struct spot *top = &l->spots[w->top];
     int64_t x = w->top_x, y = top->y + top->height / 2 + (w->is_reversed ? 7 : 0), end;
 
     if (w->is_loop) {
-        put_loop(l, e, b);
+        draw_loop(l, &l->g->edges[i], d);
         return;
     }
-    rv_buf_printf(b, "<path class=\"%s\" d=\"M%lld %lld", edge_class(e), (long long)x, (long long)y);
+    rv_buf_printf(&d->line, "M%lld %lld", (long long)x, (long long)y);
     for (int s = w->first; s < w->first + w->n; s++) {
         const struct spot *spot = &l->spots[s];
         int64_t half = w->bottom < 0 ? 0 : spot->height / 2;
 
-        curve_to(b, x, y, spot->x, w->bottom < 0 ? spot->y - 16 : spot->y - half);
+        curve_to(&d->line, x, y, spot->x, w->bottom < 0 ? spot->y - 16 : spot->y - half);
         x = spot->x;
         y = spot->y + half;
         if (half > 0)
-            rv_buf_printf(b, "L%lld %lld", (long long)x, (long long)y);
+            rv_buf_printf(&d->line, "L%lld %lld", (long long)x, (long long)y);
+        if (spot->has_label) {
+            d->label_x = spot->x;
+            d->label_y = spot->y;
+        }
     }
     if (w->bottom < 0) {
-        rv_buf_puts(b, "\"/>\n");
-        put_tip(b, e, x, y - 9, 1);
+        tip_d(&d->tip, x, y - 9, 1);
         return;
     }
     end = l->spots[w->bottom].y - l->spots[w->bottom].height / 2;
-    curve_to(b, x, y, w->bottom_x, end - (w->is_reversed ? 0 : 7));
-    rv_buf_puts(b, "\"/>\n");
+    curve_to(&d->line, x, y, w->bottom_x, end - (w->is_reversed ? 0 : 7));
     if (w->is_reversed)
-        put_tip(b, e, w->top_x, top->y + top->height / 2, -1);
+        tip_d(&d->tip, w->top_x, top->y + top->height / 2, -1);
     else
-        put_tip(b, e, w->bottom_x, end, 1);
+        tip_d(&d->tip, w->bottom_x, end, 1);
+}
+
+static struct drawn drawn_init(void)
+{
+    return (struct drawn){.line = RV_BUF_INIT(1 << 20), .tip = RV_BUF_INIT(1 << 10), .label_class = "label"};
+}
+
+static int drawn_fini(struct drawn *d)
+{
+    int rc = d->line.rc < 0 ? d->line.rc : d->tip.rc;
+
+    rv_buf_fini(&d->line);
+    rv_buf_fini(&d->tip);
+    return rc;
+}
+
+static int put_edge(const struct layout *l, size_t i, rv_buf *b)
+{
+    const struct graph_edge *e = &l->g->edges[i];
+    struct drawn d = drawn_init();
+
+    draw_edge(l, i, &d);
+    rv_buf_printf(b, "<path class=\"%s\" d=\"%s\"/>\n", edge_class(e), rv_buf_cstr(&d.line));
+    rv_buf_printf(b, "<path class=\"tip%s\" d=\"%s\"/>\n", e->kind == GRAPH_ERROR ? " error-tip" : "",
+                  rv_buf_cstr(&d.tip));
+    if (l->wires[i].is_loop)
+        put_label(b, d.label_class, d.label_x, d.label_y, e->label);
+    return drawn_fini(&d);
 }
 
 static void put_edge_label(const struct layout *l, size_t i, rv_buf *b)
@@ -205,13 +243,14 @@ static void put_box(const struct layout *l, size_t i, rv_buf *b)
 
 static void put_start(const struct layout *l, rv_buf *b)
 {
-    static const struct graph_edge flow = {0, 0, GRAPH_FLOW, ""};
     const struct spot *first = &l->spots[0];
     long long x = first->x, top = first->y - first->height / 2;
 
     rv_buf_printf(b, "<circle class=\"start\" cx=\"%lld\" cy=\"%lld\" r=\"5\"/>\n", x, top - 26);
     rv_buf_printf(b, "<path class=\"edge\" d=\"M%lld %lldV%lld\"/>\n", x, top - 26, top - 7);
-    put_tip(b, &flow, first->x, top, 1);
+    rv_buf_puts(b, "<path class=\"tip\" d=\"");
+    tip_d(b, first->x, top, 1);
+    rv_buf_puts(b, "\"/>\n");
 }
 
 int rv_graph_write_svg(const struct graph *g, rv_buf *b)
@@ -231,8 +270,8 @@ int rv_graph_write_svg(const struct graph *g, rv_buf *b)
     put_xml(b, g->title, strlen(g->title));
     rv_buf_printf(b, "</title>\n<style>%s</style>\n", style);
     put_text(b, "title", 24, 32, g->title, strlen(g->title));
-    for (size_t i = 0; i < g->n_edges; i++)
-        put_edge(&l, i, b);
+    for (size_t i = 0; i < g->n_edges && rc == 0; i++)
+        rc = put_edge(&l, i, b);
     if (g->n_stages > 0 && g->p->default_run_mode != RV_MODE_PARALLEL)
         put_start(&l, b);
     for (size_t i = 0; i < g->n_nodes; i++) {
@@ -242,5 +281,75 @@ int rv_graph_write_svg(const struct graph *g, rv_buf *b)
     for (size_t i = 0; i < g->n_edges; i++)
         put_edge_label(&l, i, b);
     rv_buf_puts(b, "</svg>\n");
-    return 0;
+    return rc;
+}
+
+/* --- the same as JSON --- */
+
+static void write_node(const struct layout *l, size_t i, rv_jw *w)
+{
+    static const char *const kinds[] = {"llm", "tools", "service", "end", "ask"};
+    const struct graph_node *node = &l->g->nodes[i];
+    const struct spot *s = &l->spots[i];
+
+    rv_jw_obj(w);
+    rv_jw_kv_int(w, "id", (int64_t)i);
+    rv_jw_kv_text(w, "name", node->name);
+    rv_jw_kv_text(w, "stage", i < l->g->n_stages ? l->g->p->agents[i].name : NULL);
+    rv_jw_kv_text(w, "kind", kinds[node->kind]);
+    rv_jw_kv_text(w, "mark", node->mark);
+    rv_jw_kv_int(w, "x", s->x - s->left);
+    rv_jw_kv_int(w, "y", s->y - s->height / 2);
+    rv_jw_kv_int(w, "width", 2 * s->left);
+    rv_jw_kv_int(w, "height", s->height);
+    rv_jw_obj_end(w);
+}
+
+static int write_edge(const struct layout *l, size_t i, rv_jw *w)
+{
+    static const char *const kinds[] = {"flow", "branch", "error", "after", "answer"};
+    const struct graph_edge *e = &l->g->edges[i];
+    struct drawn d = drawn_init();
+
+    draw_edge(l, i, &d);
+    rv_jw_obj(w);
+    rv_jw_kv_int(w, "from", e->from);
+    rv_jw_kv_int(w, "to", e->to);
+    rv_jw_kv_text(w, "kind", kinds[e->kind]);
+    rv_jw_kv_text(w, "label", e->label);
+    rv_jw_kv_bool(w, "cut", !l->wires[i].is_loop && l->wires[i].bottom < 0); /* it ends at its label */
+    rv_jw_kv_int(w, "label_x", d.label_x);
+    rv_jw_kv_int(w, "label_y", d.label_y);
+    rv_jw_kv_str(w, "line", rv_buf_str(&d.line));
+    rv_jw_kv_str(w, "tip", rv_buf_str(&d.tip));
+    rv_jw_obj_end(w);
+    return drawn_fini(&d);
+}
+
+int rv_graph_write_json(const struct graph *g, rv_buf *b)
+{
+    bool is_parallel = g->p->default_run_mode == RV_MODE_PARALLEL;
+    struct layout l = {0};
+    rv_jw w = rv_jw_on(b);
+    int rc = rv_layout_build(g, &l);
+
+    if (rc < 0)
+        return rc;
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "mode", is_parallel ? "parallel" : "sequential");
+    rv_jw_kv_int(&w, "width", l.width);
+    rv_jw_kv_int(&w, "height", l.height);
+    rv_jw_key(&w, "nodes");
+    rv_jw_arr(&w);
+    for (size_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].shown)
+            write_node(&l, i, &w);
+    rv_jw_arr_end(&w);
+    rv_jw_key(&w, "edges");
+    rv_jw_arr(&w);
+    for (size_t i = 0; i < g->n_edges && rc == 0; i++)
+        rc = write_edge(&l, i, &w);
+    rv_jw_arr_end(&w);
+    rv_jw_obj_end(&w);
+    return rc;
 }

@@ -374,6 +374,13 @@ static int64_t threshold_of(const rv_visit *v)
     return of_all > 0 && own != RV_UNSET ? own : of_all;
 }
 
+static const char *summariser_of(const rv_visit *v)
+{
+    const char *own = v->agent->declared.doc->moment_summariser;
+
+    return own ? own : v->shared->conversation->moment_summariser;
+}
+
 static int rows_init(struct rows *r, const rv_visit *v, enum rv_turn_status status, rv_err **err)
 {
     *r = (struct rows){.v = v,
@@ -382,8 +389,10 @@ static int rows_init(struct rows *r, const rv_visit *v, enum rv_turn_status stat
                        .calls = RV_BUF_INIT(MAX_ROWS),
                        .metadata = RV_BUF_INIT(MAX_ROWS)};
     set_ids(r);
-    if (r->turn)
+    if (r->turn) {
         r->turn->moment_token_threshold = threshold_of(v);
+        r->turn->moment_summariser = rv_turn_text(r->turn, rv_str_of(summariser_of(v)));
+    }
     return r->turn ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the rows of a turn");
 }
 

@@ -27,6 +27,7 @@ struct rv_chat_settings {
                                        P8_COMPACTION */
     struct rv_moment_opts moments;  /* P8_MOMENT_MAX_INJECT, P8_MOMENT_MAX_TOKENS */
     int64_t moment_token_threshold; /* P8_MOMENT_TOKEN_THRESHOLD; 0: none are made */
+    const char *moment_summariser;  /* P8_MOMENT_SUMMARISER; NULL: no agent writes summaries */
 };
 /** Read the options from the environment, which keeps the texts. RV_E_INVALID names the variable that cannot be read.
  */
@@ -84,6 +85,7 @@ struct rv_chat_opts {
     int zone_minutes;
     const char *session_name; /* of the session, be it new or not; NULL: as it is, of a new one "chat-<id>" */
     const char *session_type; /* the session's mode; NULL: unchanged, "chat" for a new session */
+    const char *run_id;       /* of the next turn's run, if no run has it; NULL or "": a new one */
     int64_t lease_us;         /* 0: the default */
     const struct rv_exec_quotas *quotas;     /* of the turns' model calls; NULL: none */
     const struct rv_exec_services *services; /* as in struct rv_exec_opts */
@@ -146,6 +148,8 @@ RV_MUST_CHECK int rv_chat_check_answer(const rv_chat *chat, const struct rv_resp
  *  is under way; else as above, as far as it is known already. A session that does not exist yet, and earlier turns
  * that have to be ended, are written on the calling thread. */
 RV_MUST_CHECK int rv_chat_begin(rv_chat *chat, rv_str message, const struct rv_response *response, rv_err **err);
+/** Streams of models that on_delta held go on. */
+void rv_chat_read_on(rv_chat *chat);
 /** End the turn under way: on_turn, or the call that waits, tells it as cancelled, and what was said is kept. Nothing
  * happens when there is none. */
 void rv_chat_cancel(rv_chat *chat);

@@ -25,6 +25,7 @@ enum rv_ingest_what {
 struct rv_ingested {
     const char *path; /* as it was found, borrowed for the call */
     const char *name; /* of its row; NULL if it failed */
+    const char *id;   /* the same */
     enum rv_ingest_what what;
     size_t n_chunks;
     const rv_err *why; /* it failed; borrowed */
@@ -50,6 +51,13 @@ struct rv_app_ingest {
  *  @return RV_E_INVALID (sizes of chunks), RV_E_LIMIT (RV_INGEST_MAX_FILES), RV_E_NOMEM, and what on_file gave; a store
  *  that cannot be written ends it with its code (RV_E_IO, RV_E_TIMEOUT, RV_E_DENIED) */
 RV_MUST_CHECK int rv_app_ingest(const struct rv_app_ingest *opts, struct rv_ingest_counts *out, rv_err **err);
+/** A text that a client sent, as if it were a file of that path below a folder of the client's own ("notes/today.md":
+ *  no "..", no "/" in front): its address is upload:///PATH. opts: its paths are passed over, on_file gets it. Errors
+ *  as above, and those of the text. */
+RV_MUST_CHECK int rv_app_ingest_text(const struct rv_app_ingest *opts, const char *path, rv_str text, rv_err **err);
+/** Delete a file with its chunks. RV_E_NOT_FOUND, RV_E_DENIED. */
+RV_MUST_CHECK int rv_app_forget_file(rv_store *store, const struct rv_store_scope *scope, const char *id,
+                                     int64_t now_us, rv_err **err);
 /** "added", "changed", "unchanged", "failed". */
 const char *rv_ingest_word(enum rv_ingest_what what);
 

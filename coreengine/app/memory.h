@@ -5,6 +5,7 @@
 #define RV_APP_MEMORY_H
 
 #include "coreengine/app/app.h"
+#include "coreengine/base/hash.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/moments.h"
 #include "coreengine/store/sessions.h"
@@ -46,6 +47,14 @@ struct rv_app_session_search {
 RV_MUST_CHECK int rv_app_search_sessions(rv_store *store, const struct rv_store_scope *scope,
                                          const struct rv_app_session_search *search, json_object **out, rv_err **err);
 
+#define RV_APP_MAX_GREP 10000 /* sessions that are looked through */
+/** As rv_store_list_sessions(), but only sessions that have the text in their name or in the words of a message (ASCII
+ *  letters in any case); offset and limit are of those that are found. Messages are read until there are enough. */
+RV_MUST_CHECK int rv_app_grep_sessions(rv_store *store, const struct rv_store_scope *scope,
+                                       const struct rv_session_filter *filter, const char *text,
+                                       int (*each)(void *self, const struct rv_session_row *row, rv_err **err),
+                                       void *self, rv_err **err);
+
 struct rv_app_moment_session {
     json_object *moment; /* columns of the moment: name and moment_type are needed; borrowed */
     const char *session; /* that it belongs to, made if it is not there; NULL: the one that the moment of this name has,
@@ -85,5 +94,23 @@ struct rv_app_notice {          /* what a task of type `notify` says */
  *  RV_STORE_MAX_ID + 1 bytes each. */
 RV_MUST_CHECK int rv_app_notify(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_notice *notice,
                                 char *moment, char *session, rv_err **err);
+
+/* --- summaries of chunks by an agent --- */
+/** Append what an agent is told of a chunk: its messages, oldest first, long ones shortened so that all fit. hash: of
+ *  that text. Nothing is appended when no message has words. RV_E_NOT_FOUND: the scope has no such chunk, or its
+ *  session is gone. */
+RV_MUST_CHECK int rv_app_chunk_text(rv_store *store, const struct rv_store_scope *scope, const char *moment,
+                                    rv_buf *out, char hash[RV_HASH_MAX], rv_err **err);
+struct rv_app_summary {
+    const char *moment;      /* id of the chunk */
+    const char *agent, *run; /* who wrote it */
+    char hash[RV_HASH_MAX];  /* of the text that it is the summary of */
+    int64_t now_us;
+};
+/** In the caller's transaction: these words, at most RV_CHUNK_MAX_SUMMARY code points of them, become the summary of
+ * the chunk, and of its session if the chunk is its newest moment. RV_E_STATE: the messages changed since;
+ * RV_E_NOT_FOUND as above. */
+RV_MUST_CHECK int rv_app_put_summary(rv_store *store, const struct rv_store_scope *scope,
+                                     const struct rv_app_summary *what, rv_str words, rv_err **err);
 
 #endif

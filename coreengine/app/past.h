@@ -172,7 +172,22 @@ bool rv_app_at_end(const struct rv_app_side *s);
  * failure, too. */
 RV_MUST_CHECK int rv_app_diff(rv_store *store, const struct rv_store_scope *scope, const char *const words[2],
                               bool exact, struct rv_app_comparison *out, rv_err **err);
+void rv_app_comparison_write(const struct rv_app_comparison *c, rv_jw *w); /* an object: `reeve diff --json` */
 void rv_app_comparison_fini(struct rv_app_comparison *c);
+
+/* --- verdict.c: a run again from its journal alone --- */
+struct rv_app_verified {
+    int64_t records, n_events, n_open; /* n_open: calls without an end */
+    enum rv_run_status status;
+    char events_hash[RV_HASH_MAX], state_hash[RV_HASH_MAX];
+};
+/** Replay it, all of it or up to a record, and compare it with its row. on_event, which may be NULL, gets each event.
+ *  Finish replayed with rv_replayed_fini() on success. An error says where it went another way than then. */
+RV_MUST_CHECK int rv_app_verify(rv_store *store, const struct rv_app_past *p, int64_t upto,
+                                void (*on_event)(void *self, rv_str line), void *self, struct rv_app_verified *out,
+                                struct rv_replayed *replayed, rv_err **err);
+/** An object: `reeve replay --json`. fault: why it is not identical; NULL: it is. */
+void rv_app_verdict_write(const struct rv_app_past *p, const struct rv_app_verified *v, const rv_err *fault, rv_jw *w);
 
 /* --- questions.c: which question of a run an answer means --- */
 struct rv_app_question {
@@ -251,5 +266,12 @@ struct rv_app_view {  /* all borrowed */
 void rv_app_view_write(const struct rv_app_view *v, rv_buf *b);
 const char *rv_app_owner_text(enum rv_app_owner owner);    /* "alive" */
 const char *rv_app_call_kind(const struct rv_app_call *c); /* "model", "tool", "hook", ... */
+
+/* --- timeline.c: the same for pictures --- */
+/** An object: when its steps and their calls were, in milliseconds since the run was made, and what they took. */
+void rv_app_timeline_write(const struct rv_app_view *v, rv_jw *w);
+/** An object: the drawing of its pipeline, the state of each stage ("pending", "running", "waits", "completed",
+ * "failed", "skipped", "cancelled"), the moves from stage to stage, and the number of the event that comes next. */
+RV_MUST_CHECK int rv_app_progress_write(const struct rv_app_view *v, rv_jw *w, rv_err **err);
 
 #endif

@@ -195,7 +195,8 @@ static int fill(struct rv_app_conversation *c, const struct rv_app_run *run, con
         .upto_seq = c->row.n_messages,
         .history_opts = settings.history,
         .moment_opts = settings.moments,
-        .moment_token_threshold = settings.moment_token_threshold};
+        .moment_token_threshold = settings.moment_token_threshold,
+        .moment_summariser = settings.moment_summariser};
     c->talk.history_opts.names_keys = all_can_look_up(run->loaded->pipeline);
     rc = rv_conversation_check(&c->talk, err);
     return rc < 0 ? rc

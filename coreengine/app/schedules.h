@@ -69,6 +69,11 @@ RV_MUST_CHECK int rv_app_schedule_tasks(const struct rv_app *app, rv_store *stor
                                         int64_t max_retries, const struct rv_app_schedule *s, char id[RV_ID_MAX],
                                         rv_err **err);
 
+/** Let it fire at other times: what `when` does not say stays, as does everything that it queues; its list of firings
+ *  begins again. word: a name or an id. priority RV_UNSET: stays. RV_E_NOT_FOUND; what rv_app_times_open() says. */
+RV_MUST_CHECK int rv_app_schedule_change(rv_store *store, const struct rv_store_scope *scope, const char *word,
+                                         const struct rv_app_when *when, int64_t priority, rv_err **err);
+
 /* --- firing --- */
 struct rv_app_fired {
     int64_t n_fired, n_skipped, n_failed; /* failed: looked at again later, with the reason in its row */

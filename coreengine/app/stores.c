@@ -86,17 +86,21 @@ static int sync_of(const struct rv_app *app, enum rv_store_sync *out, rv_err **e
     return RV_FAIL(err, RV_E_INVALID, "invalid REEVE_SYNC \"%s\": use full, normal or off", word);
 }
 
-/* The master keys that the environment names; NULL: none. The caller has a reference. */
+/* The master keys and private keys that the environment names; NULL: none. The caller has a reference. */
 static int keyring_of(rv_keyring **out, rv_err **err)
 {
     const char *file = rv_app_env("REEVE_ENCRYPTION_KEY_FILE"), *text = rv_app_env("REEVE_ENCRYPTION_KEY");
+    const char *private = rv_app_env("REEVE_PRIVATE_KEY_FILE");
+    int rc = 0;
 
     *out = NULL;
     if (file && text)
         return RV_FAIL(err, RV_E_INVALID, "REEVE_ENCRYPTION_KEY_FILE and REEVE_ENCRYPTION_KEY are both set: use one");
     if (file)
-        return rv_keyring_read_file(file, out, err);
-    return text ? rv_keyring_read(rv_str_of(text), "REEVE_ENCRYPTION_KEY", out, err) : 0;
+        rc = rv_keyring_read_file(file, out, err);
+    else if (text)
+        rc = rv_keyring_read(rv_str_of(text), "REEVE_ENCRYPTION_KEY", out, err);
+    return rc == 0 && private ? rv_keyring_add_private(out, private, err) : rc;
 }
 
 static int make_folders(const char *path, rv_err **err)

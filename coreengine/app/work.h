@@ -9,7 +9,9 @@
 #include <pthread.h>
 
 #include "coreengine/app/app.h"
+#include "coreengine/app/streams.h"
 #include "coreengine/store/tasks.h"
+#include "coreengine/store/webhooks.h"
 #include "coreengine/store/workers.h"
 
 #define RV_TASK_OF_RUN "run" /* type of a task that begins a run, or goes on with one */
@@ -41,6 +43,10 @@ struct rv_app_submit {
     int64_t priority;
     const char *const *labels; /* that its worker must have */
     size_t n_labels;
+    const struct rv_webhook *webhooks; /* who is told of its end and its questions; borrowed */
+    size_t n_webhooks;                 /* at most RV_WEBHOOK_MAX */
+    const char *trace;                 /* traceparent of who asked, for the spans of the run; NULL: none */
+    bool trusts_trace;                 /* they are part of that trace; else there is a link to it */
 };
 struct rv_app_submitted {
     char run[RV_STORE_MAX_ID + 1]; /* the new run, or the one that was submitted before */
@@ -79,7 +85,7 @@ void rv_app_queued_fini(struct rv_app_queued *q);
     INT64_C(30000000) /* a worker that gave no sign of life for so long does not count as living */
 struct rv_worker_handler {
     const char *type;   /* of the tasks that it handles */
-    const char *target; /* file of a pipeline, or "capability:tool" */
+    const char *target; /* file of a pipeline, or "capability:tool"; of a script: its file */
 };
 /* By which another thread drains a worker. */
 struct rv_worker_stop {
@@ -99,7 +105,10 @@ struct rv_worker_opts {
     size_t concurrency; /* runs at once; 0: RV_WORKER_CONCURRENCY */
     size_t threads;     /* for capability code at most; 0: 64 */
     int64_t grace_us;   /* of draining, for calls under way; 0: RV_WORKER_GRACE_US */
-    bool until_idle;    /* end when nothing waits that it could do, and nothing is done by others */
+    /* Files that answer for the models of tasks of that type, of those that it handles by itself. */
+    const struct rv_worker_handler *scripts;
+    size_t n_scripts;
+    bool until_idle; /* end when nothing waits that it could do, and nothing is done by others */
     const struct rv_worker_handler *handlers;
     size_t n_handlers;
     /** One line about what it does, without line end; on the thread of rv_worker_run(). May be NULL. */
@@ -108,6 +117,10 @@ struct rv_worker_opts {
     /** A line of docs/reference/events.md of a run that it drives; on the same thread. run stands for the run until it
      *  goes no further here: then line is empty. Not for runs that have a process of their own. May be NULL. */
     void (*on_event)(void *self_event, const void *run, rv_str line);
+    /** Before the first event of a run that was submitted with a trace, as struct rv_app_submit says it. May be NULL.
+     */
+    void (*on_trace)(void *self_event, const void *run, const char *trace, bool is_trusted);
+    rv_app_streams *streams; /* of clients: those of runs that it drives go on; borrowed; NULL: it leaves them alone */
     void *self_event;
 };
 #define RV_WORKER_CONCURRENCY 16

@@ -1,9 +1,13 @@
-/* AES-256-GCM and base64 by libnettle, which uses the processor's own instructions where there are some. */
+/* AES-256-GCM, AES-256-SIV and base64 by libnettle, which uses the processor's own instructions where there are some.
+ */
 #include "coreengine/base/cipher.h"
 
 #include <nettle/base64.h>
 #include <nettle/gcm.h>
+#include <nettle/hkdf.h>
+#include <nettle/hmac.h>
 #include <nettle/memops.h>
+#include <nettle/siv-cmac.h>
 
 static struct gcm_aes256_ctx *context(struct rv_cipher *c)
 {
@@ -45,6 +49,58 @@ bool rv_cipher_decrypt(struct rv_cipher *c, const unsigned char nonce[RV_CIPHER_
     bool is_authentic = memeql_sec(tag, kept.ptr + n, sizeof tag);
     if (!is_authentic)
         rv_wipe(out, n);
+    return is_authentic;
+}
+
+/* --- Equal bytes for equal texts --- */
+
+static struct siv_cmac_aes256_ctx *siv_of(struct rv_siv *c)
+{
+    _Static_assert(sizeof(struct siv_cmac_aes256_ctx) <= sizeof c->state, "the state fits");
+    return (struct siv_cmac_aes256_ctx *)(void *)c->state;
+}
+
+static const struct siv_cmac_aes256_ctx *const_siv_of(const struct rv_siv *c)
+{
+    return (const struct siv_cmac_aes256_ctx *)(const void *)c->state;
+}
+
+/* HKDF with SHA-256 (RFC 5869): no salt, 64 bytes. */
+void rv_siv_init(struct rv_siv *c, const unsigned char key[RV_CIPHER_KEY])
+{
+    static const char purpose[] = "reeve deterministic encryption";
+    unsigned char derived[SIV_CMAC_AES256_KEY_SIZE], secret[SHA256_DIGEST_SIZE], salt[SHA256_DIGEST_SIZE] = {0};
+    struct hmac_sha256_ctx hmac;
+
+    hmac_sha256_set_key(&hmac, sizeof salt, salt);
+    hmac_sha256_update(&hmac, RV_CIPHER_KEY, key);
+    hmac_sha256_digest(&hmac, sizeof secret, secret);
+    hmac_sha256_set_key(&hmac, sizeof secret, secret);
+    hkdf_expand(&hmac, (nettle_hash_update_func *)hmac_sha256_update, (nettle_hash_digest_func *)hmac_sha256_digest,
+                sizeof secret, sizeof purpose - 1, (const uint8_t *)purpose, sizeof derived, derived);
+    siv_cmac_aes256_set_key(siv_of(c), derived);
+    rv_wipe(derived, sizeof derived);
+    rv_wipe(secret, sizeof secret);
+    rv_wipe(&hmac, sizeof hmac);
+}
+
+static const uint8_t no_nonce[1] = {0}; /* the library wants one */
+
+void rv_siv_encrypt(const struct rv_siv *c, rv_str bound, rv_str plain, unsigned char *out)
+{
+    siv_cmac_aes256_encrypt_message(const_siv_of(c), 1, no_nonce, bound.len, (const uint8_t *)bound.ptr,
+                                    plain.len + RV_CIPHER_TAG, out, (const uint8_t *)plain.ptr);
+}
+
+bool rv_siv_decrypt(const struct rv_siv *c, rv_str bound, rv_str kept, unsigned char *out)
+{
+    if (kept.len < RV_CIPHER_TAG)
+        return false;
+    bool is_authentic =
+        siv_cmac_aes256_decrypt_message(const_siv_of(c), 1, no_nonce, bound.len, (const uint8_t *)bound.ptr,
+                                        kept.len - RV_CIPHER_TAG, out, (const uint8_t *)kept.ptr) == 1;
+    if (!is_authentic)
+        rv_wipe(out, kept.len - RV_CIPHER_TAG);
     return is_authentic;
 }
 

@@ -1,6 +1,7 @@
 /* SHA-256 and SHA-512 by libnettle, which uses the processor's own instructions where there are some. */
 #include "coreengine/base/hash.h"
 
+#include <nettle/hmac.h>
 #include <nettle/sha2.h>
 
 void rv_hex(const void *bytes, size_t n, char *out)
@@ -57,4 +58,14 @@ void rv_sha512(rv_str bytes, unsigned char out[64])
     if (bytes.len > 0)
         sha512_update(&ctx, bytes.len, (const uint8_t *)bytes.ptr);
     sha512_digest(&ctx, SHA512_DIGEST_SIZE, out);
+}
+
+void rv_hmac_sha256(rv_str key, rv_str bytes, unsigned char out[32])
+{
+    struct hmac_sha256_ctx ctx;
+
+    hmac_sha256_set_key(&ctx, key.len, (const uint8_t *)key.ptr);
+    if (bytes.len > 0)
+        hmac_sha256_update(&ctx, bytes.len, (const uint8_t *)bytes.ptr);
+    hmac_sha256_digest(&ctx, SHA256_DIGEST_SIZE, out);
 }

@@ -24,4 +24,7 @@ void rv_hash_of(rv_str bytes, char out[RV_HASH_MAX]);
 /** The SHA-512 of bytes, which may be out itself. */
 void rv_sha512(rv_str bytes, unsigned char out[64]);
 
+/** HMAC-SHA256 of bytes with a key of any length. */
+void rv_hmac_sha256(rv_str key, rv_str bytes, unsigned char out[32]);
+
 #endif

@@ -188,6 +188,7 @@ int main(int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
     signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
+    rv_store_spare_counts();
     cli.out_color = cli.out_tty && !plain;
     cli.err_color = cli.err_tty && !plain;
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {

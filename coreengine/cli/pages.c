@@ -208,6 +208,7 @@ static void man_environment(rv_buf *b)
         {"REEVE_ENCRYPTION_KEY_FILE",
          "file with the master keys of encryption, the first of which is used for new ones"},
         {"REEVE_ENCRYPTION_KEY", "the master keys themselves, instead of a file"},
+        {"REEVE_PRIVATE_KEY_FILE", "file with private keys of tenants, to read what is sealed"},
         {"REEVE_SYNC", "durability of a commit, when \\-\\-sync does not say"},
         {"REEVE_USER",
          "the user whose runs, sessions and agents are visible, when \\-\\-user does not say; empty: all users"},

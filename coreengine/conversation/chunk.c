@@ -172,6 +172,8 @@ static int add_metadata(const struct rv_chunk *c, const struct rv_chunk_place *a
 
     for (size_t i = 0; rc == 0 && i < RV_COUNT(members); i++)
         rc = rv_json_set_int(metadata, members[i].name, members[i].n, err);
+    if (rc == 0 && at->summariser)
+        rc = rv_json_set_text(metadata, "summariser", at->summariser, err);
     return rc;
 }
 

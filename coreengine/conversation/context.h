@@ -113,6 +113,7 @@ struct rv_conversation {
     struct rv_moment_opts moment_opts; /* how `moments` are chosen; not written */
     json_object *moments;              /* notes of what is remembered (moments.h), part of the history; NULL: none */
     int64_t moment_token_threshold;    /* a turn after which this much is not remembered makes a chunk; 0: none does */
+    const char *moment_summariser;     /* agent that writes the summary of such a chunk; NULL: none does */
 };
 /** Tells whether the written form of the conversation could be read back; check this before making a run with it. */
 RV_MUST_CHECK int rv_conversation_check(const struct rv_conversation *c, rv_err **err);

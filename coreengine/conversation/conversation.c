@@ -214,6 +214,8 @@ static int check(const struct rv_conversation *c, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "upto_seq is negative");
     if (c->moment_token_threshold < 0)
         return RV_FAIL(err, RV_E_INVALID, "moment_token_threshold is negative");
+    if (!rv_utf8_valid(rv_str_of(c->moment_summariser), NULL))
+        return RV_FAIL(err, RV_E_INVALID, "moment_summariser is not UTF-8");
     if (c->history_hash[0] && !is_hash(c->history_hash))
         return RV_FAIL(err, RV_E_INVALID, "history_hash is no hash");
     rc = rv_history_opts_check(&c->history_opts, err);
@@ -271,6 +273,8 @@ void rv_conversation_write_json(const struct rv_conversation *c, rv_jw *w)
         rv_jw_kv_value(w, "moments", c->moments);
     if (c->moment_token_threshold > 0)
         rv_jw_kv_int(w, "moment_token_threshold", c->moment_token_threshold);
+    if (c->moment_summariser)
+        rv_jw_kv_text(w, "moment_summariser", c->moment_summariser);
     rv_jw_obj_end(w);
 }
 
@@ -402,6 +406,11 @@ static int read_threshold(json_object *v, struct read_one *to, rv_err **err)
     return 0;
 }
 
+static int read_summariser(json_object *v, struct read_one *to, rv_err **err)
+{
+    return keep(to, json_object_get_string(v), &to->c.moment_summariser, err);
+}
+
 /* The members, in the order in which they are read. */
 static const struct member {
     const char *name;
@@ -421,6 +430,7 @@ static const struct member {
     {"history_hash", json_type_string, false, read_hash},
     {"moments", json_type_array, false, read_moments},
     {"moment_token_threshold", json_type_int, false, read_threshold},
+    {"moment_summariser", json_type_string, false, read_summariser},
 };
 
 static const char *type_text(enum json_type type)

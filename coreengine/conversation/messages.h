@@ -63,6 +63,7 @@ struct rv_turn {
     json_object *metadata;          /* shallow-merged into the session's; NULL: as it is */
     const char *agent_name;         /* of a session that is new */
     int64_t moment_token_threshold; /* the rows may complete a chunk (moments.h) of this many tokens; 0: none */
+    const char *moment_summariser;  /* agent that writes the summary of such a chunk; NULL: none does */
     struct rv_message *rows;
     size_t n_rows;
     /* of one that was made with rv_turn_new() */

@@ -49,7 +49,8 @@ void rv_chunk_name(const char *session, int64_t first_us, int64_t index, int hex
 void rv_chunk_id(const char *session, int64_t index, char out[37]);
 struct rv_chunk_place {
     const char *session, *name;
-    const char *previous; /* name of the chunk before; NULL: none */
+    const char *previous;   /* name of the chunk before; NULL: none */
+    const char *summariser; /* agent that is to write its summary; NULL: none */
     int64_t index, total_tokens;
 };
 /** The row of the moment, and what the session's metadata get; both are the caller's. */

@@ -216,6 +216,7 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err);
 void rv_broken_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
                          rv_buf *line);
 bool rv_exec_is_over(const rv_exec *x);
+int64_t rv_exec_last_seq(const rv_exec *x); /* number of its last event so far; 0: none */
 enum rv_run_status rv_exec_status(const rv_exec *x);
 const rv_envelope *
 rv_exec_envelope(const rv_exec *x); /* borrowed; NULL once it was stolen, or lost to want of memory */

@@ -427,6 +427,11 @@ bool rv_exec_is_over(const rv_exec *x)
     return x->over && !x->is_held;
 }
 
+int64_t rv_exec_last_seq(const rv_exec *x)
+{
+    return x->run ? rv_run_counters(x->run).next_seq - 1 : 0;
+}
+
 enum rv_run_status rv_exec_status(const rv_exec *x)
 {
     return x->status;

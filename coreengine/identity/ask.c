@@ -121,17 +121,30 @@ int rv_gate_ask(rv_gate *g, rv_store *store, const struct rv_caller *c, int64_t 
 
 /* --- logins --- */
 
-int rv_gate_login(const rv_gate *g, rv_store *store, struct rv_rand rand, const struct rv_identity *who, int64_t now_us,
-                  rv_buf *set_cookie, struct rv_refusal *no, rv_err **err)
+/* The request as it would be with a key in a header in place of its cookies. */
+struct with_key {
+    const struct rv_caller *caller;
+    rv_str key;
+};
+
+static bool next_header(void *self, const char *name, size_t i, rv_str *out)
+{
+    const struct with_key *w = self;
+
+    if (strcmp(name, "cookie") == 0 || strcmp(name, "authorization") == 0)
+        return false;
+    if (strcmp(name, "x-api-key") != 0)
+        return w->caller->header(w->caller->self, name, i, out);
+    *out = w->key;
+    return i == 0;
+}
+
+static int keep_login(const rv_gate *g, rv_store *store, struct rv_rand rand, const struct rv_identity *who,
+                      int64_t now_us, rv_buf *set_cookie, rv_err **err)
 {
     unsigned char secret[RV_DIGEST];
     char word[RV_API_KEY_SECRET + 1], hash[RV_HASH_MAX];
 
-    if (who->by != RV_BY_KEY) {
-        rv_refuse(no, 403, "login_needs_key", "a login begins with an API key of `reeve keys`");
-        rv_refuse_reason(no, "a login without an API key of the store");
-        return RV_E_DENIED;
-    }
     rand.fill(rand.self, secret, sizeof secret);
     rv_base64url_write(secret, sizeof secret, word);
     rv_secret_hash(rv_str_of(word), hash);
@@ -145,16 +158,39 @@ int rv_gate_login(const rv_gate *g, rv_store *store, struct rv_rand rand, const 
     return rc;
 }
 
-int rv_gate_logout(rv_store *store, const struct rv_caller *c, rv_buf *set_cookie, rv_err **err)
+int rv_gate_login(rv_gate *g, rv_store *store, struct rv_rand rand, const struct rv_caller *c, rv_str key,
+                  int64_t now_us, rv_log *log, rv_buf *set_cookie, struct rv_refusal *no, rv_err **err)
+{
+    struct with_key with = {c, key};
+    struct rv_caller as = *c;
+    struct rv_identity who;
+
+    as.header = next_header;
+    as.self = &with;
+    int rc = rv_caller_check_site(g, c, true, no);
+    if (rc == 0)
+        rc = rv_gate_ask(g, store, &as, now_us, log, &who, no, err);
+    if (rc == 0 && who.by != RV_BY_KEY) {
+        rv_refuse(no, 403, "login_needs_key", "a login begins with an API key of `reeve keys`");
+        rv_refuse_reason(no, "a login without an API key of the store");
+        rc = RV_E_DENIED;
+    }
+    return rc == 0 ? keep_login(g, store, rand, &who, now_us, set_cookie, err) : rc;
+}
+
+int rv_gate_logout(const rv_gate *g, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,
+                   struct rv_refusal *no, rv_err **err)
 {
     char hash[RV_HASH_MAX];
     rv_str value;
-    int rc = 0;
+    int rc = rv_caller_check_site(g, c, true, no);
 
-    if (rv_caller_cookie(c, RV_LOGIN_COOKIE, &value) == 1) {
+    if (rc == 0 && rv_caller_cookie(c, RV_LOGIN_COOKIE, &value) == 1) {
         rv_secret_hash(value, hash);
         rc = rv_store_drop_login(store, hash, err);
     }
+    if (rc < 0)
+        return rc;
     rv_buf_puts(set_cookie, RV_LOGIN_COOKIE "=" LOGIN_ATTRIBUTES "0");
-    return rc < 0 ? rc : rv_buf_check(set_cookie, "cookie", err);
+    return rv_buf_check(set_cookie, "cookie", err);
 }

@@ -212,12 +212,15 @@ bool rv_api_key_read(rv_str text, char id[RV_API_KEY_ID + 1], char hash[RV_HASH_
 void rv_secret_wipe(void *memory, size_t n);
 
 #define RV_LOGIN_COOKIE "__Host-reeve" /* only over TLS or to localhost, only to this host, not for scripts */
-/** Begin a login of an identity that came with a key (RV_BY_KEY): keep it, and append the value of Set-Cookie.
- *  @return RV_E_DENIED (*no: 403, it came otherwise), what the store says */
-RV_MUST_CHECK int rv_gate_login(const rv_gate *g, rv_store *store, struct rv_rand rand, const struct rv_identity *who,
-                                int64_t now_us, rv_buf *set_cookie, struct rv_refusal *no, rv_err **err);
-/** End the login of the request, if it has one, and append the value of Set-Cookie that takes the cookie back. */
-RV_MUST_CHECK int rv_gate_logout(rv_store *store, const struct rv_caller *c, rv_buf *set_cookie, rv_err **err);
+/** Begin a login: judge the key as if the request had it in a header, keep the login, and append the value of
+ *  Set-Cookie. Only for requests of our own pages, and only with an API key of the store.
+ *  @return as rv_gate_ask(), which counts wrong keys; RV_E_DENIED (*no: 403) also for another page or another key */
+RV_MUST_CHECK int rv_gate_login(rv_gate *g, rv_store *store, struct rv_rand rand, const struct rv_caller *c, rv_str key,
+                                int64_t now_us, rv_log *log, rv_buf *set_cookie, struct rv_refusal *no, rv_err **err);
+/** End the login of the request, if it has one, and append the value of Set-Cookie that takes the cookie back.
+ *  @return RV_E_DENIED (*no: 403, the page of another origin asks), what the store says */
+RV_MUST_CHECK int rv_gate_logout(const rv_gate *g, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,
+                                 struct rv_refusal *no, rv_err **err);
 
 /* --- Cross-origin requests --- */
 

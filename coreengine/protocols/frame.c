@@ -329,6 +329,16 @@ int rv_protocol_delta(rv_protocol *p, const struct rv_protocol_at *at, const str
     return leave(p, at, mark, err);
 }
 
+int rv_protocol_broken(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err)
+{
+    size_t mark = out->len;
+
+    if (p->is_broken || !enter(p, at, out))
+        return 0;
+    proto_track_broken(p);
+    return leave(p, at, mark, err);
+}
+
 int rv_protocol_question(rv_protocol *p, const struct rv_protocol_at *at, rv_str body, rv_buf *out, rv_err **err)
 {
     json_object *question = NULL;

@@ -97,6 +97,9 @@ RV_MUST_CHECK int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at 
 RV_MUST_CHECK int rv_protocol_delta(rv_protocol *p, const struct rv_protocol_at *at,
                                     const struct rv_protocol_from *from, const struct rv_llm_delta *d, rv_buf *out,
                                     rv_err **err);
+/** The model calls under way broke off, and are made again under the same numbers: what is open of them is closed, and
+ * what comes again is told in messages of its own. */
+RV_MUST_CHECK int rv_protocol_broken(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
 /** A question that is open: an object as the event interrupt_pending has it ({id, kind, question?, message?, data?,
  * expires_at?}), or as `body` of struct rv_pending. One that was told already changes nothing. */
 RV_MUST_CHECK int rv_protocol_question(rv_protocol *p, const struct rv_protocol_at *at, rv_str body, rv_buf *out,
@@ -122,6 +125,9 @@ struct rv_protocol_end rv_protocol_end_of(const struct rv_chat_turn *turn);
 RV_MUST_CHECK int rv_protocol_end(rv_protocol *p, const struct rv_protocol_at *at, const struct rv_protocol_end *end,
                                   rv_buf *out, rv_err **err);
 bool rv_protocol_is_over(const rv_protocol *p);
+/** An end as an object, and back. The texts of *out borrow from json. RV_E_INVALID. */
+void rv_protocol_end_write(const struct rv_protocol_end *end, rv_jw *w);
+RV_MUST_CHECK int rv_protocol_end_read(json_object *json, struct rv_protocol_end *out, rv_err **err);
 /** Of a run that waited and goes on in a new stream: what rv_protocol_begin() does, by an encoder whose stream has
  * ended. opts: of the new stream, borrowed from now on. RV_E_STATE: it has not ended, or it broke. */
 RV_MUST_CHECK int rv_protocol_again(rv_protocol *p, const struct rv_protocol_opts *opts,

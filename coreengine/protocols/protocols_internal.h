@@ -22,6 +22,7 @@ struct proto_owner {
     char *model;      /* owned; that was asked last; NULL: not known */
     int64_t reply;    /* the model call that it was told of last; 0: none */
     bool reply_over;
+    bool reply_broke;        /* it comes again under the same number */
     bool is_late;            /* the piece came when the reply was over: it is the object of a structured agent */
     int n_texts, n_thoughts; /* parts of that reply so far */
     bool text_open, thought_open;
@@ -138,6 +139,7 @@ bool proto_end_is_error(const struct rv_protocol_end *end);
 void proto_track_event(rv_protocol *p, json_object *event);
 void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, const struct rv_llm_delta *d);
 void proto_track_question(rv_protocol *p, json_object *body);
+void proto_track_broken(rv_protocol *p);
 /** Before the end: calls that were cut off are complete, and those that came to nothing have a result. */
 void proto_track_end(rv_protocol *p, const struct rv_protocol_end *end);
 

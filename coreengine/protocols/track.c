@@ -139,7 +139,7 @@ static void begin_reply(rv_protocol *p, struct proto_owner *o, int64_t call_id)
     if (o->reply != call_id)
         o->n_texts = o->n_thoughts = 0;
     o->reply = call_id;
-    o->reply_over = false;
+    o->reply_over = o->reply_broke = false;
 }
 
 /* --- pieces --- */
@@ -194,7 +194,7 @@ void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, cons
 
     if (!o || p->rc < 0)
         return;
-    if (o->reply != from->call_id)
+    if (o->reply != from->call_id || o->reply_broke)
         begin_reply(p, o, from->call_id);
     struct proto_call *c = call_at(p, o, from->call_id, d->index);
     o->is_late = o->reply_over; /* the object of a structured agent: the next event closes it */
@@ -577,6 +577,17 @@ void proto_track_event(rv_protocol *p, json_object *event)
     for (size_t i = 0; type && i < RV_COUNT(readers); i++)
         if (strcmp(type, readers[i].type) == 0)
             readers[i].read(p, event);
+}
+
+void proto_track_broken(rv_protocol *p)
+{
+    for (size_t i = p->n_owners; i-- > 0 && p->rc == 0;) {
+        struct proto_owner *o = p->owners[i];
+        if (o->is_over || o->reply == 0 || o->reply_over)
+            continue;
+        end_reply(p, o, true);
+        o->reply_broke = true;
+    }
 }
 
 /* --- the end --- */

@@ -16,6 +16,7 @@
 #define RV_REM_LIMIT      10
 #define RV_REM_SIMILARITY 0.3 /* MIN_SIMILARITY and THRESHOLD */
 #define RV_REM_DEPTH      1
+#define RV_REM_VALUE      "reeve_value" /* a domain over text of a store in PostgreSQL that refuses long values */
 #define RV_REM_TABLE      "schemas"
 
 /* What can be wrong with a query: constant, code in results, code of the error value, meaning. */

@@ -261,6 +261,13 @@ int rv_rem_sql_wrap(struct sql *p, const struct sql_operand *o, const char *open
     return rc < 0 ? rc : rv_rem_sql_after(p, o->last, close);
 }
 
+int rv_rem_sql_bound(struct sql *p, const struct sql_operand *o)
+{
+    if (p->opts->backend == RV_REM_SQLITE)
+        return 0;
+    return rv_rem_sql_wrap(p, o, "CAST(CAST(", " AS " RV_REM_VALUE ") AS text)");
+}
+
 void rv_rem_sql_replace(struct sql *p, size_t first, size_t last, const char *text)
 {
     for (size_t i = first; i <= last; i++) {

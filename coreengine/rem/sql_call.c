@@ -8,7 +8,7 @@
 #define MAX_ARGS 8
 
 enum kind { PLAIN, AGGREGATE, WINDOW };
-enum special { NONE, LEFT, RIGHT, ROUND, AVG, SUM, EXTREME, DATE, TRUNC, NOW, STRING_AGG, JSON_LENGTH, SUBSTR };
+enum special { NONE, LEFT, RIGHT, ROUND, AVG, SUM, EXTREME, DATE, TRUNC, NOW, STRING_AGG, GROWS, JSON_LENGTH, SUBSTR };
 static const struct function {
     const char *name;
     int min, max; /* arguments */
@@ -37,7 +37,7 @@ static const struct function {
     {"trim", 1, 1, PLAIN, SQL_TEXT, NONE, NULL, NULL},
     {"ltrim", 1, 2, PLAIN, SQL_TEXT, NONE, NULL, NULL},
     {"rtrim", 1, 2, PLAIN, SQL_TEXT, NONE, NULL, NULL},
-    {"replace", 3, 3, PLAIN, SQL_TEXT, NONE, NULL, NULL},
+    {"replace", 3, 3, PLAIN, SQL_TEXT, GROWS, NULL, NULL},
     {"substr", 2, 3, PLAIN, SQL_TEXT, SUBSTR, NULL, NULL},
     {"left", 2, 2, PLAIN, SQL_TEXT, LEFT, "substr", NULL},
     {"right", 2, 2, PLAIN, SQL_TEXT, RIGHT, "substr", NULL},
@@ -313,7 +313,10 @@ static int adapt(struct sql *p, struct call *c)
     case TRUNC:
         return adapt_time(p, c);
     case STRING_AGG:
-        return c->is_distinct ? rv_rem_sql_not_portable(p, c->first + 2, "take DISTINCT in a subquery") : 0;
+        return c->is_distinct ? rv_rem_sql_not_portable(p, c->first + 2, "take DISTINCT in a subquery")
+                              : rv_rem_sql_bound(p, &whole);
+    case GROWS:
+        return rv_rem_sql_bound(p, &whole);
     case JSON_LENGTH:
         return is_sqlite || c->args[0].is_json ? 0 : rv_rem_sql_wrap(p, &c->args[0], "CAST(", " AS json)");
     case SUBSTR:

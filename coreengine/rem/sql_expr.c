@@ -356,6 +356,8 @@ int rv_rem_sql_concat(struct sql *p, struct sql_operand *out)
             rc = fence(p, &b, SQL_LITERAL);
         if (rc == 0)
             *out = operand(out->first, b.last, SQL_CONCAT, SQL_TEXT);
+        if (rc == 0)
+            rc = rv_rem_sql_bound(p, out);
     }
     return rc;
 }

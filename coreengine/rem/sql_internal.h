@@ -109,6 +109,8 @@ void rv_rem_sql_leave(struct sql *p);
 RV_MUST_CHECK int rv_rem_sql_before(struct sql *p, size_t token, const char *text);
 RV_MUST_CHECK int rv_rem_sql_after(struct sql *p, size_t token, const char *text);
 RV_MUST_CHECK int rv_rem_sql_wrap(struct sql *p, const struct sql_operand *o, const char *open, const char *close);
+/** An expression that makes a text longer than its parts: PostgreSQL refuses a value that SQLite would refuse. */
+RV_MUST_CHECK int rv_rem_sql_bound(struct sql *p, const struct sql_operand *o);
 /** One text instead of the tokens. */
 void rv_rem_sql_replace(struct sql *p, size_t first, size_t last, const char *text);
 /** A text in the arena; NULL: no memory. */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "coreengine/app/chat.h"
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/handlers_internal.h"
 #include "coreengine/store/documents.h"
 
 #define KIND "agent"
@@ -23,6 +23,37 @@ int srv_agents_list(struct srv_call *c, rv_err **err)
     int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, write_agent, &w, err);
     rv_jw_arr_end(&w);
     return rc;
+}
+
+/* Those of the built-in capability, and ask_agent, which every agent may have. */
+int srv_tools(struct srv_call *c, rv_err **err)
+{
+    static const char *const members[] = {"name", "description", "risk", "category"};
+    json_object *caps = NULL, *tools, *part;
+
+    int rc = rv_app_capabilities(c->desk->sources.plugins, &caps, err);
+    if (rc < 0)
+        return rc;
+    rv_jw w = srv_call_json(c, 200);
+    rv_jw_arr(&w);
+    rv_jw_raw(&w, RV_STR_LIT("{\"name\":\"" RV_TOOL_ASK_AGENT "\",\"description\":\"Ask another agent\","
+                             "\"risk\":\"read_only\",\"category\":\"read\",\"capability\":null}"));
+    for (size_t i = 0; i < json_object_array_length(caps); i++) {
+        json_object *cap = json_object_array_get_idx(caps, i), *name = NULL;
+        json_object_object_get_ex(cap, "name", &name);
+        tools = rv_json_get_arr(cap, "tools");
+        for (size_t k = 0; tools && k < json_object_array_length(tools); k++) {
+            rv_jw_obj(&w);
+            for (size_t m = 0; m < RV_COUNT(members); m++)
+                if (json_object_object_get_ex(json_object_array_get_idx(tools, k), members[m], &part))
+                    rv_jw_kv_value(&w, members[m], part);
+            rv_jw_kv_value(&w, "capability", name);
+            rv_jw_obj_end(&w);
+        }
+    }
+    rv_jw_arr_end(&w);
+    json_object_put(caps);
+    return 0;
 }
 
 int srv_agent_show(struct srv_call *c, rv_err **err)

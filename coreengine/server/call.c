@@ -150,10 +150,11 @@ void srv_call_reply(struct srv_call *c)
     if (!c->is_refused && c->rc < 0)
         write_error(c);
     const struct rv_httpd_answer answer = {.status = c->status ? c->status : 204,
-                                           .type = c->out.len > 0 ? c->type : NULL,
+                                           .type = c->out.len > 0 || c->fixed.len > 0 ? c->type : NULL,
                                            .fields = c->fields,
                                            .n_fields = c->n_fields,
-                                           .body = rv_buf_str(&c->out)};
+                                           .body = c->fixed.len > 0 ? c->fixed : rv_buf_str(&c->out),
+                                           .owner = c->fixed.len > 0 ? RV_BODY_STATIC : RV_BODY_BORROWED};
     rv_httpd_reply(c->x, &answer);
     srv_call_free(c);
 }

@@ -90,13 +90,3 @@ int srv_chat_request(struct srv_call *c, struct srv_turn_ask *a, const struct rv
     }
     return rc;
 }
-
-struct rv_response srv_chat_answer(const struct rv_request *req, const char *interrupt_id)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < req->n_answers; i++)
-        if (strcmp(req->answers[i].interrupt_id, interrupt_id) == 0)
-            at = i;
-    return req->answers[at].response;
-}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coreengine/server/chats_internal.h"
+#include "coreengine/server/view_internal.h"
 
 /* X-Session-Id and other ids of clients, as the path of p8 wants them. */
 static bool is_uuid(const char *text)
@@ -35,6 +36,16 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
         return rc;
     }
     a->opts.kind = a->req.kind;
+    char *gone = srv_call_header(c, "x-on-disconnect");
+    a->stays_us = !gone                           ? c->server->opts->stays_us
+                  : strcmp(gone, "continue") == 0 ? RV_SERVER_STAYS
+                  : strcmp(gone, "cancel") == 0   ? 0
+                                                  : -1;
+    free(gone);
+    if (a->stays_us < 0)
+        return RV_FAIL(err, RV_E_INVALID, "X-On-Disconnect is \"cancel\" or \"continue\"");
+    rv_id_make(rv_rand_system(), "env_", a->run);
+    rv_buf_init(&a->open, RV_PROTOCOL_MAX_TEXT);
     a->client = srv_call_header(c, "x-client-id");
     a->user_name = srv_call_header(c, "x-user-name");
     *out = a;
@@ -58,12 +69,12 @@ static int check_agent(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     return rc < 0 ? rc : srv_chat_request(c, a, a->agent ? found.doc : NULL, err);
 }
 
-/* There is something new to say, and room for a turn. */
-static int check_new(struct srv_call *c, const struct srv_turn_ask *a, rv_err **err)
+/* There is something new to say. */
+static int check_new(const struct srv_turn_ask *a, rv_err **err)
 {
     if (!a->req.has_message && a->req.n_answers == 0 && a->req.n_results == 0)
         return RV_FAIL(err, RV_E_INVALID, "the request has no message of the user");
-    return srv_chat_quota(c, err);
+    return 0;
 }
 
 int srv_chat_agui(struct srv_call *c, rv_err **err)
@@ -86,7 +97,9 @@ int srv_chat_agui(struct srv_call *c, rv_err **err)
         *err = NULL;
         return RV_FAIL(err, rc, "Agent '%.100s' not found", a->agent);
     }
-    return rc < 0 ? rc : check_new(c, a, err);
+    if (rc == 0)
+        rc = check_new(a, err);
+    return rc < 0 ? rc : srv_chat_keep(c, a, err);
 }
 
 /* --- OpenAI: the model is an agent --- */
@@ -175,7 +188,8 @@ static int ask_pipeline(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
     }
     a->opts.is_whole = !a->req.stream;
     a->opts.tells_usage = a->req.tells_usage;
-    return srv_run_of_model(c, a->req.model + strlen(SRV_PIPELINE), rv_buf_str(&a->req.text), &a->opts, &a->run, err);
+    return srv_run_of_model(c, a->req.model + strlen(SRV_PIPELINE), rv_buf_str(&a->req.text), &a->opts, &a->model_run,
+                            err);
 }
 
 static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
@@ -204,13 +218,14 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         rv_err_hint(err, "GET /v1/models lists those that do");
     }
     if (rc == 0)
-        rc = check_new(c, a, err);
-    if (rc < 0 || a->session || c->is_refused)
+        rc = check_new(a, err);
+    if (rc < 0 || a->session)
         return rc;
     if (a->req.system.len > 0 && !(a->section = rv_str_dup(rv_buf_str(&a->req.system))))
         return RV_FAIL(err, RV_E_NOMEM, "read a request");
     bool has_history = a->req.has_message && a->req.history && json_object_array_length(a->req.history) > 0;
-    return has_history ? keep_history(c, a, err) : 0;
+    rc = has_history ? srv_chat_quota(c, err) : 0;
+    return has_history && rc == 0 && !c->is_refused ? keep_history(c, a, err) : rc;
 }
 
 int srv_chat_openai(struct srv_call *c, rv_err **err)
@@ -218,7 +233,9 @@ int srv_chat_openai(struct srv_call *c, rv_err **err)
     struct srv_turn_ask *a;
     int rc = new_ask(c, RV_PROTOCOL_OPENAI, &a, err);
 
-    return rc < 0 ? rc : ask_model(c, a, err);
+    if (rc == 0)
+        rc = ask_model(c, a, err);
+    return rc < 0 || c->is_refused || a->model_run ? rc : srv_chat_keep(c, a, err);
 }
 
 int srv_chat_responses(struct srv_call *c, rv_err **err)
@@ -226,7 +243,9 @@ int srv_chat_responses(struct srv_call *c, rv_err **err)
     struct srv_turn_ask *a;
     int rc = new_ask(c, RV_PROTOCOL_RESPONSES, &a, err);
 
-    return rc < 0 ? rc : ask_model(c, a, err);
+    if (rc == 0)
+        rc = ask_model(c, a, err);
+    return rc < 0 || c->is_refused || a->model_run ? rc : srv_chat_keep(c, a, err);
 }
 
 /* --- REMLight --- */
@@ -246,16 +265,22 @@ int srv_chat_remlight(struct srv_call *c, rv_err **err)
     a->opts.is_whole = !a->req.stream;
     a->opts.tells_metadata = true;
     rc = check_agent(c, a, err);
-    return rc < 0 ? rc : check_new(c, a, err);
+    if (rc == 0)
+        rc = check_new(a, err);
+    return rc < 0 ? rc : srv_chat_keep(c, a, err);
 }
 
 void srv_chat_begin(struct srv_call *c)
 {
     struct srv_turn_ask *a = c->made;
 
-    if (a->run) {
-        srv_follows_ask(c->server->follows, c, a->run);
-        a->run->told = NULL; /* it is taken */
+    if (c->free_made != free_ask) { /* it came before */
+        srv_rejoins_ask(c->server->rejoins, c, c->made);
+        return;
+    }
+    if (a->model_run) {
+        srv_follows_ask(c->server->follows, c, a->model_run);
+        a->model_run->told = NULL; /* it is taken */
         return;
     }
     c->made = NULL;

@@ -2,35 +2,18 @@
 #ifndef RV_SERVER_CHATS_INTERNAL_H
 #define RV_SERVER_CHATS_INTERNAL_H
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/follow_internal.h"
 
 /* --- client_tools.c: tools that clients call themselves --- */
-struct srv_client_tools {
-    json_object *tools; /* owned; NULL: none */
-    const char **names; /* of these, borrowed from them; the list is owned */
-    size_t n;
-    char *message;      /* of the turn; owned */
-    json_object *asked; /* the data of the question that waits for the client; owned; NULL: none does */
-};
-RV_MUST_CHECK int srv_client_tools_init(struct srv_client_tools *t, const struct rv_request *req, rv_err **err);
-void srv_client_tools_fini(struct srv_client_tools *t);
-/** The turn waits, for an answer to that question. */
-void srv_client_tools_wait(struct srv_client_tools *t, const struct rv_interrupt *in);
-/** Does the request have a result that is waited for? */
-bool srv_client_tools_answered(const struct srv_client_tools *t, const struct rv_request *req);
-/** The same of a client that names no session: the message before its results has to be that of the turn. */
-bool srv_client_tools_same(const struct srv_client_tools *t, const struct rv_request *req);
-/** The answer; it borrows from the request and from *data, which is the caller's. */
-RV_MUST_CHECK int srv_client_tools_answer(const struct srv_client_tools *t, const struct rv_request *req,
-                                          json_object **data, struct rv_response *out, rv_err **err);
+/** The request brings results: of a question that waits for them they become its answer, and of a client that names no
+ * session the session becomes that of the run. RV_E_STATE: nothing waits for them, and there is no message either. */
+RV_MUST_CHECK int srv_client_results(struct srv_call *c, struct srv_turn_ask *a, bool has_session, rv_err **err);
 
 /* --- chat_request.c --- */
 /** Read what the request asks of its model. doc: of the agent that is asked for; NULL: it is not known yet. On failure
  *  the call's param says where. */
 RV_MUST_CHECK int srv_chat_request(struct srv_call *c, struct srv_turn_ask *a, const struct rv_agentdoc *doc,
                                    rv_err **err);
-/** The answer among those of the request, which has one at least, to that question; else its first one. */
-struct rv_response srv_chat_answer(const struct rv_request *req, const char *interrupt_id);
 
 /* --- chat_quota.c --- */
 /** Does a quota leave room for a turn? If not, the call is refused (429). */

@@ -7,6 +7,7 @@
 #define INT       "{\"type\":\"integer\"}"
 #define BOOL      "{\"type\":\"boolean\"}"
 #define OBJECT    "{\"type\":\"object\"}"
+#define TEXTS     "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
 #define MESSAGES  "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
 #define OF(props) "{\"type\":\"object\",\"properties\":{" props "}}"
 
@@ -15,6 +16,7 @@ static const struct {
 } schemas[] = {
     {"Any", "{}"},
     {"Health", OF("\"status\":" TEXT)},
+    {"Ready", OF("\"status\":" TEXT ",\"checks\":" OBJECT ",\"reasons\":" TEXTS)},
     {"List", "{\"type\":\"array\",\"items\":{}}"},
     {"Models", OF("\"object\":{\"const\":\"list\"},\"data\":" MESSAGES)},
     {"Model", OF("\"id\":" TEXT ",\"object\":{\"const\":\"model\"},\"created\":" INT ",\"owned_by\":" TEXT)},
@@ -26,22 +28,63 @@ static const struct {
     {"Response", "{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{\"model\":" TEXT
                  ",\"input\":{},\"stream\":" BOOL ",\"previous_response_id\":" TEXT "}}"},
     {"Metrics", "{\"type\":\"string\",\"description\":\"lines of text\"}"},
+    {"Login", "{\"type\":\"object\",\"required\":[\"key\"],\"properties\":{\"key\":" TEXT "}}"},
+    {"Page", "{\"type\":\"string\",\"description\":\"HTML, CSS or a module\"}"},
     {"Stream", "{\"type\":\"string\",\"description\":\"server-sent events\"}"},
-    {"NewRun", "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
-               ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
-               "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL "}}"},
+    {"NewRun",
+     "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
+     ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
+     "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL ",\"webhook\":{\"type\":\"object\",\"required\":"
+     "[\"url\"],\"properties\":{\"url\":" TEXT ",\"secret\":" TEXT ",\"events\":{\"type\":\"array\",\"items\":"
+     "{\"enum\":[\"run.ended\",\"run.interrupted\"]}}}}}}"},
     {"Run", OF("\"id\":" TEXT ",\"status\":" TEXT ",\"is_new\":" BOOL)},
     {"Answer", OF("\"interrupt_id\":" TEXT ",\"text\":" TEXT ",\"approved\":" BOOL ",\"decision\":" TEXT
                   ",\"choice\":" TEXT ",\"data\":{},\"arguments\":" OBJECT)},
     {"Fork", OF("\"step\":" INT)},
     {"SessionChange", OF("\"name\":" TEXT ",\"metadata\":" OBJECT)},
-    {"SessionClone", OF("\"new_name\":" TEXT ",\"max_messages\":" INT)},
+    {"SessionClone", OF("\"new_name\":" TEXT ",\"add_to_collection\":" TEXT ",\"max_messages\":" INT)},
     {"Query", OF("\"mode\":{\"enum\":[\"LOOKUP\",\"SEARCH\",\"FUZZY\",\"TRAVERSE\",\"SQL\"]},\"key\":" TEXT
                  ",\"query\":" TEXT ",\"table\":" TEXT ",\"max_depth\":" INT ",\"rel_type\":" TEXT ",\"limit\":" INT
                  ",\"threshold\":{\"type\":\"number\"}")},
     {"RawQuery", "{\"type\":\"object\",\"required\":[\"query\"],\"properties\":{\"query\":" TEXT "}}"},
     {"Feedback", OF("\"session_id\":" TEXT ",\"message_id\":" TEXT ",\"name\":" TEXT
                     ",\"score\":{\"type\":\"number\"},\"label\":" TEXT ",\"comment\":" TEXT ",\"source\":" TEXT)},
+    {"Row", "{\"type\":\"object\",\"description\":\"columns of docs/reference/entities.md\"}"},
+    {"NewRow", "{\"type\":\"object\",\"description\":\"columns of docs/reference/entities.md\"}"},
+    {"Deleted", OF("\"deleted\":" BOOL)},
+    {"RowSearch",
+     "{\"type\":\"object\",\"description\":\"members that are columns are conditions\",\"properties\":{"
+     "\"query\":" TEXT ",\"tags\":" TEXTS ",\"tag_match\":{\"enum\":[\"all\",\"any\"]},\"name_contains\":" TEXT
+     ",\"created_after\":" TEXT ",\"created_before\":" TEXT ",\"limit\":" INT ",\"offset\":" INT "}}"},
+    {"SessionSearch", OF("\"name\":" TEXT ",\"agent\":" TEXT ",\"tags\":" TEXTS ",\"since\":" TEXT ",\"page\":" INT
+                         ",\"page_size\":" INT)},
+    {"NewMoment", OF("\"moment\":" OBJECT ",\"session_id\":" TEXT)},
+    {"NewFiles", OF("\"path\":" TEXT ",\"content\":" TEXT ",\"files\":" MESSAGES ",\"session\":" TEXT
+                    ",\"chunk_chars\":" INT ",\"overlap\":" INT)},
+    {"NewList", "{\"type\":\"array\",\"items\":{}}"},
+    {"Schema", "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT ",\"kind\":" TEXT
+               ",\"version\":" TEXT ",\"description\":" TEXT ",\"content\":" TEXT ",\"json_schema\":" OBJECT "}}"},
+    {"AgentSearch", "{\"type\":\"object\",\"required\":[\"query\"],\"properties\":{\"query\":" TEXT
+                    ",\"search_type\":{\"enum\":[\"semantic\",\"name\",\"tags\",\"all\"]},\"limit\":" INT "}}"},
+    {"NewTask", "{\"type\":\"object\",\"required\":[\"type\"],\"properties\":{\"type\":" TEXT ",\"payload\":" OBJECT
+                ",\"key\":" TEXT ",\"scheduled_at\":" TEXT ",\"priority\":" INT ",\"max_retries\":" INT
+                ",\"labels\":" TEXTS ",\"user_id\":" TEXT "}}"},
+    {"NewTaskDone", OF("\"id\":" TEXT ",\"is_new\":" BOOL)},
+    {"NewSchedule",
+     OF("\"name\":" TEXT ",\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"pipeline\":" TEXT ",\"input\":" TEXT
+        ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},\"type\":" TEXT
+        ",\"payload\":" OBJECT ",\"max_retries\":" INT ",\"priority\":" INT ",\"labels\":" TEXTS ",\"user_id\":" TEXT)},
+    {"ScheduleChange", OF("\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"priority\":" INT)},
+    {"Embedding", "{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{\"model\":" TEXT
+                  ",\"input\":{},\"dimensions\":" INT ",\"encoding_format\":{\"enum\":[\"float\",\"base64\"]}}}"},
+    {"Embeddings", OF("\"object\":{\"const\":\"list\"},\"data\":" MESSAGES ",\"model\":" TEXT ",\"usage\":" OBJECT)},
+    {"Me", OF("\"level\":" TEXT ",\"tenant_id\":" TEXT ",\"user_id\":{\"type\":[\"string\",\"null\"]},\"name\":"
+              "{\"type\":[\"string\",\"null\"]},\"email\":{\"type\":[\"string\",\"null\"]},\"scopes\":" TEXT)},
+    {"Found", OF("\"results\":" MESSAGES ",\"total\":" INT)},
+    {"SessionIds", OF("\"session_id\":" TEXT ",\"session_ids\":" TEXTS)},
+    {"SessionQuery", OF("\"agent_name\":" TEXT ",\"name_contains\":" TEXT ",\"search\":" TEXT ",\"updated_after\":" TEXT
+                        ",\"limit\":" INT)},
+    {"Added", OF("\"collection_id\":" TEXT ",\"added\":" INT)},
     {"Problem", OF("\"type\":" TEXT ",\"title\":" TEXT ",\"status\":" INT ",\"detail\":{},\"code\":" TEXT
                    ",\"request_id\":" TEXT ",\"error\":" OBJECT)},
 };
@@ -105,11 +148,12 @@ static void write_answers(rv_jw *w, const struct srv_route *r)
 {
     const char *type = strcmp(r->gives, "Stream") == 0    ? "text/event-stream"
                        : strcmp(r->gives, "Metrics") == 0 ? "text/plain"
+                       : strcmp(r->gives, "Page") == 0    ? "text/html"
                                                           : "application/json";
 
     rv_jw_key(w, "responses");
     rv_jw_obj(w);
-    rv_jw_key(w, "200");
+    rv_jw_key(w, strncmp(r->gives, "New", 3) == 0 ? "201" : "200");
     rv_jw_obj(w);
     rv_jw_kv_text(w, "description", r->summary);
     write_content(w, type, r->gives);
@@ -120,6 +164,11 @@ static void write_answers(rv_jw *w, const struct srv_route *r)
     write_content(w, rv_protocol_fault_type(r->family), "Problem");
     rv_jw_obj_end(w);
     rv_jw_obj_end(w);
+}
+
+static bool needs_key(const struct srv_route *r)
+{
+    return r->scope >= 0 || r->scope == SRV_KNOWN;
 }
 
 static void write_operation(rv_jw *w, const struct srv_route *r)
@@ -141,11 +190,12 @@ static void write_operation(rv_jw *w, const struct srv_route *r)
     write_answers(w, r);
     rv_jw_key(w, "security");
     rv_jw_arr(w);
-    if (r->scope != SRV_OPEN) {
+    if (needs_key(r)) {
         rv_jw_obj(w);
         rv_jw_key(w, "bearer");
         rv_jw_arr(w);
-        rv_jw_text(w, rv_scope_word((enum rv_api_scope)r->scope));
+        if (r->scope >= 0)
+            rv_jw_text(w, rv_scope_word((enum rv_api_scope)r->scope));
         rv_jw_arr_end(w);
         rv_jw_obj_end(w);
     }
@@ -218,7 +268,9 @@ void rv_server_write_reference(rv_buf *out)
     for (size_t i = 0; i < srv_n_routes; i++) {
         const struct srv_route *r = &srv_routes[i];
         rv_buf_printf(out, "| `%s %s` | %s | %s | ", rv_method_text(r->method), r->path, r->summary,
-                      r->scope == SRV_OPEN ? "" : rv_scope_word((enum rv_api_scope)r->scope));
+                      r->scope == SRV_KNOWN ? "any"
+                      : needs_key(r)        ? rv_scope_word((enum rv_api_scope)r->scope)
+                                            : "");
         for (const char *p = r->query; p && *p;) {
             size_t n = strcspn(p, " ");
             rv_buf_printf(out, "%s`%.*s`", p == r->query ? "" : ", ", (int)n, p);
@@ -226,10 +278,12 @@ void rv_server_write_reference(rv_buf *out)
         }
         rv_buf_puts(out, " |\n");
     }
-    rv_buf_puts(out,
-                "\n`HEAD` is answered where `GET` is. A path that does not have a method is 405 with `Allow`.\n\n"
-                "## Errors\n\n"
-                "The body of an error has `type`, `title`, `status`, `detail`, `code`, `request_id` and `error` "
-                "(`message`, `type`,\n`param`, `code`), so that clients of RFC 9457, of p8 and of OpenAI each find "
-                "what they read. What belongs to\nanother user is answered as what does not exist.\n");
+    rv_buf_puts(
+        out,
+        "\n`HEAD` is answered where `GET` is. A path that does not have a method is 405 with `Allow`.\n"
+        "The same paths are there behind `/api/v1`, as clients of REMLight write them, and with `/` at the end.\n\n"
+        "## Errors\n\n"
+        "The body of an error has `type`, `title`, `status`, `detail`, `code`, `request_id` and `error` "
+        "(`message`, `type`,\n`param`, `code`), so that clients of RFC 9457, of p8 and of OpenAI each find "
+        "what they read. What belongs to\nanother user is answered as what does not exist.\n");
 }

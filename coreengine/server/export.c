@@ -12,6 +12,7 @@
 #define MAX_BODY      ((size_t)64 << 20)
 #define MAX_ANSWER    ((size_t)1 << 20)
 #define MAX_TRIES     5
+#define MAX_HEADERS   16
 #define SEND_MS       1000 /* between two looks into the queue */
 #define METRICS_US    INT64_C(60000000)
 #define CONNECT_US    INT64_C(5000000)
@@ -33,6 +34,8 @@ struct srv_export {
     rv_http *http;
     rv_http_call *call; /* NULL: nothing is sent now */
     rv_buf spans_url, metrics_url, body;
+    char *headers[MAX_HEADERS]; /* owned; "Name: value" */
+    size_t n_headers;
     const char *url; /* where the body goes; NULL: there is none */
     size_t n_spans;  /* in the body */
     int tries, status;
@@ -114,11 +117,10 @@ static void on_end(void *self, const struct rv_http_end *end)
 
 static void send_body(struct srv_export *e)
 {
-    static const char *const headers[] = {"Content-Type: application/json"};
     const struct rv_http_request req = {.method = "POST",
                                         .url = e->url,
-                                        .headers = headers,
-                                        .n_headers = RV_COUNT(headers),
+                                        .headers = (const char *const *)e->headers,
+                                        .n_headers = e->n_headers,
                                         .body = rv_buf_str(&e->body),
                                         .connect_us = CONNECT_US,
                                         .total_us = TOTAL_US,
@@ -248,6 +250,8 @@ void srv_export_free(struct srv_export *e)
     srv_lane_fini(&e->lane);
     for (size_t i = 0; i < e->n; i++)
         rv_span_free(e->queue[i]);
+    for (size_t i = 0; i < e->n_headers; i++)
+        free(e->headers[i]);
     rv_buf_fini(&e->spans_url);
     rv_buf_fini(&e->metrics_url);
     rv_buf_fini(&e->body);
@@ -277,6 +281,48 @@ static void make_urls(struct srv_export *e)
     rv_buf_init(&e->body, MAX_BODY);
     rv_buf_printf(&e->spans_url, "%.*s/v1/traces", (int)len, e->opts.url);
     rv_buf_printf(&e->metrics_url, "%.*s/v1/metrics", (int)len, e->opts.url);
+}
+
+static int digit_of(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+}
+
+static int add_header(struct srv_export *e, rv_str item, rv_err **err)
+{
+    const char *equals = memchr(item.ptr, '=', item.len);
+    rv_buf line = RV_BUF_INIT(8192);
+    int rc = equals && equals > item.ptr && e->n_headers < MAX_HEADERS
+                 ? 0
+                 : RV_FAIL(err, RV_E_INVALID, "OTEL_EXPORTER_OTLP_HEADERS: write NAME=VALUE, with commas between them");
+
+    if (rc == 0)
+        rv_buf_printf(&line, "%.*s: ", (int)(equals - item.ptr), item.ptr);
+    for (const char *p = rc == 0 ? equals + 1 : item.ptr + item.len; p < item.ptr + item.len; p++) {
+        bool is_coded = *p == '%' && item.ptr + item.len - p > 2 && digit_of(p[1]) >= 0 && digit_of(p[2]) >= 0;
+        rv_buf_putc(&line, is_coded ? (char)(digit_of(p[1]) << 4 | digit_of(p[2])) : *p);
+        p += is_coded ? 2 : 0;
+    }
+    if (rc == 0)
+        rc = rv_buf_check(&line, "a header", err);
+    if (rc == 0 && !(e->headers[e->n_headers++] = rv_buf_steal(&line, NULL)))
+        rc = RV_FAIL(err, RV_E_NOMEM, "send spans");
+    rv_buf_fini(&line);
+    return rc;
+}
+
+static int read_headers(struct srv_export *e, const char *text, rv_err **err)
+{
+    int rc = add_header(e, RV_STR_LIT("Content-Type=application/json"), err);
+
+    for (const char *p = text ? text : ""; *p && rc == 0;) {
+        rv_str item = {p, strcspn(p, ",")};
+        p += item.len + (p[item.len] == ',');
+        item = rv_str_trim(item);
+        if (item.len > 0)
+            rc = add_header(e, item, err);
+    }
+    return rc;
 }
 
 static void init_timers(struct srv_export *e)
@@ -310,7 +356,9 @@ int srv_export_new(const struct srv_export_opts *opts, struct srv_export **out, 
     make_urls(e);
     init_timers(e);
     const struct rv_http_opts http = {.loop = e->lane.loop, .runs_on = true, .max_connections = 1, .log = opts->log};
-    rc = rv_http_new(&http, &e->http, err);
+    rc = read_headers(e, opts->headers, err);
+    if (rc == 0)
+        rc = rv_http_new(&http, &e->http, err);
     if (rc == 0)
         rc = srv_lane_go(&e->lane, err);
     if (rc < 0) {

@@ -8,6 +8,7 @@
 struct srv_export;
 struct srv_export_opts {
     const char *url;     /* of the collector, without /v1/traces; borrowed, as all */
+    const char *headers; /* "name=value,name=value", percent-encoded; NULL: none */
     const char *service; /* NULL: "reeve" */
     rv_log *log;
     /** Append the metrics of now; on the thread of the sender. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/page_internal.h"
 
 static void put_field(void *self, const char *name, const char *value)
 {
@@ -22,7 +22,7 @@ static bool next_header(void *self, const char *name, size_t i, rv_str *out)
     return false;
 }
 
-static struct rv_caller caller_of(const struct rv_httpd_request *req)
+struct rv_caller srv_caller_of(const struct rv_httpd_request *req)
 {
     return (struct rv_caller){.header = next_header,
                               .self = (void *)(uintptr_t)req,
@@ -36,7 +36,7 @@ static struct rv_caller caller_of(const struct rv_httpd_request *req)
 static int judge(struct srv_call *c, rv_err **err)
 {
     struct srv_server *s = c->server;
-    const struct rv_caller caller = caller_of(c->req);
+    const struct rv_caller caller = srv_caller_of(c->req);
     int64_t now_us = srv_now_us();
 
     pthread_mutex_lock(&s->gate_lock);
@@ -44,7 +44,7 @@ static int judge(struct srv_call *c, rv_err **err)
     if (rc == 0)
         rc = rv_gate_count(s->gate, &c->who, now_us, &c->no);
     pthread_mutex_unlock(&s->gate_lock);
-    if (rc == 0)
+    if (rc == 0 && c->route->scope != SRV_KNOWN)
         rc = rv_identity_needs(&c->who, (enum rv_api_scope)c->route->scope, &c->no);
     c->is_refused = rc == RV_E_DENIED;
     return rc;
@@ -67,16 +67,37 @@ static int read_body(struct srv_call *c, rv_err **err)
     return rc;
 }
 
+/* A route that tells whether the store can be reached, too. */
+static int do_ask(struct srv_call *c, rv_err **err)
+{
+    rv_err *why = NULL;
+    int rc = srv_desk_take(c->server, &c->desk, &why);
+
+    if (rc < 0)
+        RV_LOG(c->server->app.log, ERROR, "store.unreachable", RV_F_ERR("error", why));
+    rv_err_free(why);
+    c->store = rc == 0 ? c->desk->sources.store : NULL;
+    rc = c->route->work(c, err);
+    if (c->desk)
+        srv_desk_give(c->server, c->desk);
+    c->desk = NULL;
+    c->store = NULL;
+    return rc;
+}
+
 static int do_work(struct srv_call *c, rv_err **err)
 {
+    if (c->route->scope == SRV_ASKS)
+        return do_ask(c, err);
     int rc = srv_desk_take(c->server, &c->desk, err);
-
     if (rc < 0)
         return rc;
     c->store = c->desk->sources.store;
-    rc = judge(c, err);
     c->app = c->server->app;
-    c->app.scope = rv_identity_scope(&c->who);
+    if (c->route->scope != SRV_LOGIN) {
+        rc = judge(c, err);
+        c->app.scope = rv_identity_scope(&c->who);
+    }
     if (rc == 0)
         rc = read_body(c, err);
     if (rc == 0)
@@ -166,7 +187,7 @@ static void on_request(void *self, rv_httpd_exchange *x)
 {
     struct srv_server *s = self;
     const struct rv_httpd_request *req = rv_httpd_request_of(x);
-    const struct rv_caller caller = caller_of(req);
+    const struct rv_caller caller = srv_caller_of(req);
     rv_str args[SRV_MAX_ARGS];
     unsigned allowed = 0;
     size_t n = 0;
@@ -195,7 +216,7 @@ static void on_request(void *self, rv_httpd_exchange *x)
     if (route->scope == SRV_OPEN) {
         c->rc = route->work(c, &c->err);
         srv_call_reply(c);
-    } else if (atomic_load(&s->is_draining)) {
+    } else if (atomic_load(&s->is_draining) && route->scope != SRV_ASKS) {
         c->is_refused = true;
         rv_refuse_drain(&c->no, INT64_C(5000000));
         srv_call_reply(c);

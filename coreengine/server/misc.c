@@ -1,5 +1,6 @@
 /* Handlers that need no store, and that tell what may be used. */
 #include "coreengine/server/server_internal.h"
+#include "coreengine/store/api_keys.h"
 
 int srv_healthz(struct srv_call *c, rv_err **err)
 {
@@ -10,15 +11,50 @@ int srv_healthz(struct srv_call *c, rv_err **err)
     return 0;
 }
 
+/* A read that every store answers at once. */
+static bool store_answers(struct srv_call *c)
+{
+    rv_err *why = NULL;
+    bool has_keys;
+
+    if (!c->store)
+        return false;
+    int rc = rv_store_has_api_keys(c->store, srv_now_us(), &has_keys, &why);
+    if (rc < 0)
+        RV_LOG(c->server->app.log, ERROR, "store.unreachable", RV_F_ERR("error", why));
+    rv_err_free(why);
+    return rc == 0;
+}
+
 int srv_readyz(struct srv_call *c, rv_err **err)
 {
-    bool drains = atomic_load(&c->server->is_draining);
-    rv_jw w = srv_call_json(c, drains ? 503 : 200);
+    static const char *const workers[] = {"none", "ok", "ended"};
+    bool drains = atomic_load(&c->server->is_draining), has_store = store_answers(c);
+    int worker = atomic_load(&c->server->worker);
+    bool is_ready = !drains && has_store && worker != 2;
+    rv_jw w = srv_call_json(c, is_ready ? 200 : 503);
 
     (void)err;
-    if (drains)
+    if (!is_ready)
         srv_call_field(c, "Retry-After", "5");
-    rv_jw_raw(&w, drains ? RV_STR_LIT("{\"status\":\"draining\"}") : RV_STR_LIT("{\"status\":\"ready\"}"));
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "status", is_ready ? "ready" : drains ? "draining" : "not ready");
+    rv_jw_key(&w, "checks");
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "store", has_store ? "ok" : "unreachable");
+    rv_jw_kv_text(&w, "worker", workers[worker]);
+    rv_jw_kv_bool(&w, "draining", drains);
+    rv_jw_obj_end(&w);
+    rv_jw_key(&w, "reasons");
+    rv_jw_arr(&w);
+    if (drains)
+        rv_jw_text(&w, "the server ends: nothing new is accepted");
+    if (!has_store)
+        rv_jw_text(&w, "the store does not answer; the log says why");
+    if (worker == 2)
+        rv_jw_text(&w, "the worker of this process has ended");
+    rv_jw_arr_end(&w);
+    rv_jw_obj_end(&w);
     return 0;
 }
 

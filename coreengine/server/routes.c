@@ -1,7 +1,9 @@
 /* The table of routes: what the server answers. Routing, OpenAPI and the reference are made from it. */
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/handlers_internal.h"
+#include "coreengine/server/page_internal.h"
+#include "coreengine/server/view_internal.h"
 
 #define CHAT_BODY RV_REQUEST_MAX_BYTES
 
@@ -15,17 +17,46 @@
     }
 #define S(name) RV_SCOPE_##name
 
+/* Rows of a kind under a path of their own, by the handlers of resources.c. */
+#define ROWS(kind, one, what, columns)                                                                                 \
+    R(GET, "/" kind, S(DATA_READ), PROBLEM, srv_rows_list, NULL, what ", newest first",                                \
+      "limit offset name tag" columns, NULL, "List", 0),                                                               \
+        R(POST, "/" kind, S(DATA_WRITE), PROBLEM, srv_rows_create, NULL, "a new " one, NULL, "Row", "NewRow", 0),      \
+        R(GET, "/" kind "/{id}", S(DATA_READ), PROBLEM, srv_row_show, NULL, "one " one, NULL, NULL, "Row", 0),         \
+        R(PUT, "/" kind "/{id}", S(DATA_WRITE), PROBLEM, srv_row_change, NULL,                                         \
+          "change it: columns that are not given stay", NULL, "Row", "Row", 0),                                        \
+        R(PATCH, "/" kind "/{id}", S(DATA_WRITE), PROBLEM, srv_row_change, NULL, "the same", NULL, "Row", "Row", 0),   \
+        R(DELETE, "/" kind "/{id}", S(DATA_WRITE), PROBLEM, srv_row_delete, NULL, "delete it", NULL, NULL, "Deleted",  \
+          0)
+
+/* The same without a way to make or to change one. */
+#define ROWS_READ(kind, one, what, columns)                                                                            \
+    R(GET, "/" kind, S(DATA_READ), PROBLEM, srv_rows_list, NULL, what ", newest first",                                \
+      "limit offset name tag" columns, NULL, "List", 0),                                                               \
+        R(GET, "/" kind "/{id}", S(DATA_READ), PROBLEM, srv_row_show, NULL, "one " one, NULL, NULL, "Row", 0)
+
 /* takes: the name of a schema of describe.c, whose JSON the server reads; with "-" in front the handler reads it. */
 const struct srv_route srv_routes[] = {
+    R(GET, "/", SRV_OPEN, PROBLEM, srv_page, NULL, "the page for people", NULL, NULL, "Page", 0),
+    R(GET, "/page/{file}", SRV_OPEN, PROBLEM, srv_page, NULL, "a file of the page", NULL, NULL, "Page", 0),
+    R(GET, "/page/views/{file}", SRV_OPEN, PROBLEM, srv_page, NULL, "a view of the page", NULL, NULL, "Page", 0),
+    R(POST, "/login", SRV_LOGIN, PROBLEM, srv_login, NULL, "an API key becomes a cookie, for the page", NULL, "Login",
+      "Any", 0),
+    R(GET, "/login", SRV_KNOWN, PROBLEM, srv_login_show, NULL, "who asks, and what they may do", NULL, NULL, "Any", 0),
+    R(POST, "/logout", SRV_LOGIN, PROBLEM, srv_logout, NULL, "the login of the cookie ends", NULL, NULL, "Any", 0),
     R(GET, "/healthz", SRV_OPEN, PROBLEM, srv_healthz, NULL, "the process lives", NULL, NULL, "Health", 0),
-    R(GET, "/readyz", SRV_OPEN, PROBLEM, srv_readyz, NULL, "it takes requests: 503 while it drains", NULL, NULL,
-      "Health", 0),
+    R(GET, "/readyz", SRV_ASKS, PROBLEM, srv_readyz, NULL, "it takes requests; 503 with the reasons why it does not",
+      NULL, NULL, "Ready", 0),
     R(GET, "/openapi.json", SRV_OPEN, PROBLEM, srv_openapi, NULL, "this table, as OpenAPI 3.1", NULL, NULL, "Any", 0),
     R(GET, "/metrics", S(METRICS_READ), PROBLEM, srv_metrics, NULL,
       "what this process did, for Prometheus; OpenMetrics when `Accept` names it", NULL, NULL, "Metrics", 0),
 
     R(POST, "/chat/{chat_id}", S(CHAT), P8, srv_chat_agui, srv_chat_begin,
       "a turn of a session, as AG-UI events; `resume` answers a question", NULL, "-RunAgentInput", "Stream", CHAT_BODY),
+    R(GET, "/chat/{chat_id}", S(CHAT), P8, srv_chat_stream, srv_rejoin_begin,
+      "the turn that is under way, or that of X-Run-Id, behind the block that Last-Event-ID names; 204: there is none, "
+      "or nothing follows",
+      NULL, NULL, "Stream", 0),
     R(POST, "/v1/chat/completions", S(CHAT), OPENAI, srv_chat_openai, srv_chat_begin,
       "OpenAI Chat Completions; the model is an agent", NULL, "-ChatCompletion", "Any", CHAT_BODY),
     R(POST, "/v1/responses", S(CHAT), OPENAI, srv_chat_responses, srv_chat_begin,
@@ -40,6 +71,9 @@ const struct srv_route srv_routes[] = {
 
     R(GET, "/pipelines", S(RUNS_READ), PROBLEM, srv_pipelines_list, NULL, "the names of the pipelines that may be run",
       NULL, NULL, "List", 0),
+    R(GET, "/pipelines/{name}", S(RUNS_READ), PROBLEM, srv_pipeline_show, NULL,
+      "one of them: its stages, its limits, its proved bounds, and a drawing as places and lines", NULL, NULL, "Any",
+      0),
     R(POST, "/runs", S(RUNS_WRITE), PROBLEM, srv_runs_post, srv_run_begin,
       "start a run of a pipeline: 202 at once, `wait` for its end, or `stream` its events", NULL, "NewRun", "Run",
       CHAT_BODY),
@@ -50,11 +84,23 @@ const struct srv_route srv_routes[] = {
     R(GET, "/runs/{id}/events", S(RUNS_READ), PROBLEM, srv_run_events, srv_run_begin,
       "its events from any number on, also while it goes on; lines of JSON with Accept: application/x-ndjson",
       "from follow", NULL, "Stream", 0),
+    R(GET, "/runs/{id}/stream", S(CHAT), PROBLEM, srv_run_stream, srv_rejoin_begin,
+      "the stream of a turn, behind the block that Last-Event-ID names; 204: nothing follows", NULL, NULL, "Stream", 0),
     R(POST, "/runs/{id}/cancel", S(RUNS_WRITE), PROBLEM, srv_run_cancel, NULL, "ask it to end", NULL, NULL, "Any", 0),
     R(POST, "/runs/{id}/answer", S(RUNS_WRITE), PROBLEM, srv_run_answer, NULL, "answer what it waits for", NULL,
       "Answer", "Any", 0),
     R(POST, "/runs/{id}/fork", S(RUNS_WRITE), PROBLEM, srv_run_fork, NULL,
       "another run, from the state behind one of its steps", NULL, "Fork", "Any", 0),
+    R(GET, "/runs/{id}/graph", S(RUNS_READ), PROBLEM, srv_run_graph, NULL,
+      "the drawing of its pipeline, the state of each stage, the moves between them", NULL, NULL, "Any", 0),
+    R(GET, "/runs/{id}/timeline", S(RUNS_READ), PROBLEM, srv_run_timeline, NULL,
+      "when its steps and their calls were, and what they took: time, tokens, cost", "from limit", NULL, "Any", 0),
+    R(GET, "/runs/{id}/journal", S(RUNS_READ), PROBLEM, srv_run_journal, NULL,
+      "the records of its journal, page by page", "from limit", NULL, "Any", 0),
+    R(POST, "/runs/{id}/replay", S(RUNS_READ), PROBLEM, srv_run_replay, NULL,
+      "replay it from its journal alone: is the result identical?", NULL, NULL, "Any", 0),
+    R(GET, "/runs/{id}/diff", S(RUNS_READ), PROBLEM, srv_run_diff, NULL, "where it and another run part", "with", NULL,
+      "Any", 0),
     R(GET, "/interrupts", S(RUNS_READ), PROBLEM, srv_interrupts, NULL, "questions that runs wait with", "run session",
       NULL, "List", 0),
 
@@ -76,6 +122,8 @@ const struct srv_route srv_routes[] = {
       "List", 0),
     R(PUT, "/agents", S(AGENTS_WRITE), PROBLEM, srv_agent_put, NULL, "keep a document, as YAML or JSON", NULL, "-Any",
       "Any", 0),
+    R(GET, "/tools", S(AGENTS_READ), PROBLEM, srv_tools, NULL, "the tools that a document may name", NULL, NULL, "List",
+      0),
     R(POST, "/agents/validate", S(AGENTS_READ), PROBLEM, srv_agent_check, NULL,
       "what is wrong with a document; nothing is kept", NULL, "-Any", "Any", 0),
     R(GET, "/agents/{name}", S(AGENTS_READ), PROBLEM, srv_agent_show, NULL, "its document in the flat form", NULL, NULL,
@@ -109,6 +157,88 @@ const struct srv_route srv_routes[] = {
     R(POST, "/tasks/{id}/retry", S(TASKS_WRITE), PROBLEM, srv_task_retry, NULL, "try it again", NULL, NULL, "Any", 0),
     R(GET, "/schedules", S(TASKS_READ), PROBLEM, srv_schedules_list, NULL, "schedules", NULL, NULL, "List", 0),
     R(GET, "/usage", S(USAGE_READ), PROBLEM, srv_usage, NULL, "what may be used and what was", NULL, NULL, "List", 0),
+
+    ROWS("scenarios", "scenario", "sessions that are kept under a name", " session_id agent_name status"),
+    R(POST, "/scenarios/search", S(DATA_READ), PROBLEM, srv_rows_search, NULL,
+      "scenarios by meaning, tags, columns, time", NULL, "RowSearch", "Found", 0),
+    ROWS("collections", "collection", "groups of sessions", " status"),
+    R(POST, "/collections/search", S(DATA_READ), PROBLEM, srv_rows_search, NULL,
+      "collections by meaning, tags, columns, time", NULL, "RowSearch", "Found", 0),
+    R(GET, "/collections/{id}/sessions", S(DATA_READ), PROBLEM, srv_collection_sessions, NULL,
+      "its sessions, as they were put in", "limit offset", NULL, "List", 0),
+    R(POST, "/collections/{id}/sessions", S(DATA_WRITE), PROBLEM, srv_collection_add, NULL, "put a session in", NULL,
+      "SessionIds", "Added", 0),
+    R(POST, "/collections/{id}/sessions/batch", S(DATA_WRITE), PROBLEM, srv_collection_add, NULL,
+      "put many in: all or none", NULL, "SessionIds", "Added", 0),
+    R(POST, "/collections/{id}/sessions/from-query", S(DATA_WRITE), PROBLEM, srv_collection_add_found, NULL,
+      "put those in that a search finds", NULL, "SessionQuery", "Added", 0),
+    R(DELETE, "/collections/{id}/sessions/{session_id}", S(DATA_WRITE), PROBLEM, srv_collection_remove, NULL,
+      "take one out", NULL, NULL, "Deleted", 0),
+    R(GET, "/collections/{id}/export", S(DATA_READ), PROBLEM, srv_collection_export, NULL,
+      "it with its sessions and their messages, as a file", NULL, NULL, "Any", 0),
+    ROWS("users", "profile", "profiles of users", " email"),
+    ROWS_READ("feedback", "rating", "ratings of sessions and messages", " session_id message_id rating"),
+    R(DELETE, "/feedback/{id}", S(DATA_WRITE), PROBLEM, srv_row_delete, NULL, "delete it", NULL, NULL, "Deleted", 0),
+    ROWS_READ("moments", "moment", "moments", " moment_type category source_session_id"),
+    R(POST, "/moments", S(DATA_WRITE), PROBLEM, srv_moment_post, NULL,
+      "a moment with a session in which it can be talked about: `source_session_id`, or a new one", NULL, "Row",
+      "NewMoment", 0),
+    R(PATCH, "/moments/{id}", S(DATA_WRITE), PROBLEM, srv_row_change, NULL, "change it", NULL, "Row", "Row", 0),
+    R(DELETE, "/moments/{id}", S(DATA_WRITE), PROBLEM, srv_row_delete, NULL, "delete it", NULL, NULL, "Deleted", 0),
+    R(POST, "/moments/search", S(DATA_READ), PROBLEM, srv_rows_search, NULL, "moments by meaning, tags, columns, time",
+      NULL, "RowSearch", "Found", 0),
+    R(GET, "/feed", S(DATA_READ), PROBLEM, srv_feed, NULL, "days with a summary of each and its moments, newest first",
+      "before days future", NULL, "List", 0),
+    R(POST, "/sessions/search", S(SESSIONS_READ), PROBLEM, srv_sessions_search, NULL,
+      "sessions by name, agent, tags, time", NULL, "SessionSearch", "Any", 0),
+    R(GET, "/sessions/{id}/timeline", S(SESSIONS_READ), PROBLEM, srv_session_timeline, NULL,
+      "its messages and moments, in order", "limit", NULL, "List", 0),
+    R(GET, "/sessions/{id}/moments", S(SESSIONS_READ), PROBLEM, srv_session_moments, NULL, "its moments, newest first",
+      "limit offset", NULL, "List", 0),
+
+    ROWS_READ("files", "file", "files that were read", " mime_type processing_status"),
+    R(POST, "/files", S(DATA_WRITE), PROBLEM, srv_files_post, NULL,
+      "texts, each kept as a file with its chunks; a text that is there already is passed over", NULL, "NewFiles",
+      "NewList", CHAT_BODY),
+    R(DELETE, "/files/{id}", S(DATA_WRITE), PROBLEM, srv_file_delete, NULL, "delete it and its chunks", NULL, NULL,
+      "Deleted", 0),
+    R(GET, "/ontology/tree", S(DATA_READ), PROBLEM, srv_ontology_tree, NULL,
+      "all files that were read, by their folders", NULL, NULL, "Any", 0),
+    R(GET, "/ontology/content/{path}", S(DATA_READ), PROBLEM, srv_ontology_content, NULL,
+      "one of them by its path, with %2F between folders", NULL, NULL, "Any", 0),
+    R(POST, "/ontology/import", S(DATA_WRITE), PROBLEM, srv_files_post, NULL, "the same as POST /files", NULL,
+      "NewFiles", "NewList", CHAT_BODY),
+
+    R(GET, "/schemas", S(AGENTS_READ), P8, srv_rows_list, NULL, "declarations, newest first", "limit offset kind", NULL,
+      "List", 0),
+    R(POST, "/schemas", S(AGENTS_WRITE), P8, srv_schema_post, NULL,
+      "keep one: the same name is the same row, and columns without a value stay", NULL, "Schema", "NewRow", CHAT_BODY),
+    R(GET, "/schemas/{id}", S(AGENTS_READ), P8, srv_row_show, NULL, "one declaration", NULL, NULL, "Row", 0),
+    R(DELETE, "/schemas/{id}", S(AGENTS_WRITE), P8, srv_schema_delete, NULL, "delete it", NULL, NULL, "Deleted", 0),
+    R(POST, "/agents/search", S(AGENTS_READ), PROBLEM, srv_agents_search, NULL, "agents by meaning, name or tags", NULL,
+      "AgentSearch", "Found", 0),
+    R(GET, "/agents/{name}/history", S(AGENTS_READ), PROBLEM, srv_agent_versions, NULL, "the same as its versions",
+      NULL, NULL, "List", 0),
+    R(GET, "/agents/{name}/history/{number}/content", S(AGENTS_READ), PROBLEM, srv_agent_version, NULL,
+      "its document in the flat form at that version, from 1", NULL, NULL, "Any", 0),
+
+    R(POST, "/tasks", S(TASKS_WRITE), PROBLEM, srv_task_post, NULL, "queue a task for the handlers of workers", NULL,
+      "NewTask", "NewTaskDone", 0),
+    R(POST, "/schedules", S(TASKS_WRITE), PROBLEM, srv_schedule_post, NULL,
+      "queue a pipeline or a task at a time, or again and again", NULL, "NewSchedule", "NewRow", CHAT_BODY),
+    R(GET, "/schedules/{id}", S(TASKS_READ), PROBLEM, srv_schedule_show, NULL,
+      "one schedule by its name or id, with its next times and last firings", NULL, NULL, "Any", 0),
+    R(PUT, "/schedules/{id}", S(TASKS_WRITE), PROBLEM, srv_schedule_put, NULL, "in its place another one of that name",
+      NULL, "NewSchedule", "Any", CHAT_BODY),
+    R(PATCH, "/schedules/{id}", S(TASKS_WRITE), PROBLEM, srv_schedule_change, NULL, "other times or another priority",
+      NULL, "ScheduleChange", "Any", 0),
+    R(DELETE, "/schedules/{id}", S(TASKS_WRITE), PROBLEM, srv_schedule_delete, NULL, "end it; what it has queued stays",
+      NULL, NULL, "Deleted", 0),
+    R(GET, "/usage/answers", S(USAGE_READ), PROBLEM, srv_usage_answers, NULL,
+      "what answers took, by user, agent and model", "by since until", NULL, "List", 0),
+    R(POST, "/v1/embeddings", S(CHAT), OPENAI, srv_embeddings, NULL,
+      "OpenAI Embeddings; the model is PROVIDER:MODEL, or `default`", NULL, "Embedding", "Embeddings", CHAT_BODY),
+    R(GET, "/me", SRV_KNOWN, PROBLEM, srv_me, NULL, "who the server takes the caller for", NULL, NULL, "Me", 0),
 };
 const size_t srv_n_routes = RV_COUNT(srv_routes);
 
@@ -118,6 +248,8 @@ static bool fits(const char *path, const rv_str *segments, size_t n, rv_str args
     const char *p = path;
 
     *n_args = 0;
+    if (strcmp(path, "/") == 0)
+        return n == 0;
     for (size_t i = 0; i < n; i++) {
         if (*p != '/')
             return false;
@@ -135,8 +267,8 @@ static bool fits(const char *path, const rv_str *segments, size_t n, rv_str args
     return *p == '\0';
 }
 
-const struct srv_route *srv_route_find(enum rv_method method, const rv_str *segments, size_t n,
-                                       rv_str args[SRV_MAX_ARGS], size_t *n_args, unsigned *allowed)
+static const struct srv_route *find(enum rv_method method, const rv_str *segments, size_t n, rv_str args[SRV_MAX_ARGS],
+                                    size_t *n_args, unsigned *allowed)
 {
     const struct srv_route *found = NULL;
     bool is_head = method == RV_METHOD_HEAD;
@@ -157,4 +289,15 @@ const struct srv_route *srv_route_find(enum rv_method method, const rv_str *segm
         *n_args = n_here;
     }
     return found;
+}
+
+const struct srv_route *srv_route_find(enum rv_method method, const rv_str *segments, size_t n,
+                                       rv_str args[SRV_MAX_ARGS], size_t *n_args, unsigned *allowed)
+{
+    if (n > 1 && segments[n - 1].len == 0) /* "/schemas/", as p8's clients write it */
+        n--;
+    const struct srv_route *r = find(method, segments, n, args, n_args, allowed);
+    if (r || *allowed || n < 3 || !rv_str_is(segments[0], "api") || !rv_str_is(segments[1], "v1"))
+        return r;
+    return find(method, segments + 2, n - 2, args, n_args, allowed); /* as REMLight's clients write all paths */
 }

@@ -6,7 +6,7 @@
 #include "coreengine/app/models.h"
 #include "coreengine/app/schedules.h"
 #include "coreengine/knowledge/knowledge.h"
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/handlers_internal.h"
 #include "coreengine/store/entities.h"
 
 #define MAX_QUERY 32768

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "coreengine/server/chats_internal.h"
+#include "coreengine/server/handlers_internal.h"
 
 #define MAX_KEY 200 /* bytes of an Idempotency-Key */
 
@@ -147,7 +148,7 @@ static int check_sound(struct srv_call *c, struct rv_app_loaded *l, const char *
     return rc;
 }
 
-static int read_mode(struct srv_call *c, int *mode, rv_err **err)
+int srv_run_mode(struct srv_call *c, int *mode, rv_err **err)
 {
     const char *word = NULL;
 
@@ -164,21 +165,28 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
                   rv_err **err)
 {
     char *key = srv_call_header(c, "idempotency-key");
-    struct rv_app_submit how = {.key = key};
+    char *trace = srv_call_header(c, "traceparent");
+    struct srv_trace caller = srv_watch_trace(c);
+    struct rv_webhook hooks[SRV_MAX_WEBHOOKS];
+    struct rv_app_submit how = {.key = key, .webhooks = hooks};
     struct rv_app_run run = {.app = &c->app, .loaded = l, .mode = RV_UNSET, .store = c->store};
     rv_envelope *env = NULL;
     int rc = 0;
 
+    how.trusts_trace = caller.is_trusted;
+    how.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
     if (key && strlen(key) > MAX_KEY)
         rc = RV_FAIL(err, RV_E_INVALID, "Idempotency-Key has at most %d bytes", MAX_KEY);
     if (rc == 0)
-        rc = read_mode(c, &run.mode, err);
+        rc = srv_run_mode(c, &run.mode, err);
     if (rc == 0 && json_object_object_get_ex(c->body, "priority", NULL) &&
         (!rv_json_get_int(c->body, "priority", &how.priority) || how.priority > RV_TASK_MAX_PRIORITY ||
          how.priority < -RV_TASK_MAX_PRIORITY))
         rc = RV_FAIL(err, RV_E_INVALID, "priority must be a whole number from %d to %d", -RV_TASK_MAX_PRIORITY,
                      RV_TASK_MAX_PRIORITY);
     RV_IGNORE(rv_json_get_text(c->body, "session", &run.session), "there may be none");
+    if (rc == 0)
+        rc = srv_webhooks_read(c, hooks, &how.n_webhooks, err);
     if (rc == 0)
         rc = rv_envelope_load(state, rv_rand_system(), srv_now_us(), &env, err);
     if (rc == 0)
@@ -189,36 +197,51 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
         rc = rv_app_submit(&run, env, &how, out, err);
     rv_envelope_free(env);
     rv_app_run_fini(&run);
+    free(trace);
     free(key);
+    return rc;
+}
+
+int srv_run_load(struct srv_call *c, const char *name, struct rv_app_loaded *out, json_object **state, rv_err **err)
+{
+    struct rv_app_load_opts opts = {.keeps = true, .store = c->store};
+    rv_buf path = RV_BUF_INIT(8192), script = RV_BUF_INIT(8192);
+
+    *state = NULL;
+    int rc = srv_pipeline_path(c->server, name, &path, err);
+    if (rc == 0)
+        rc = make_state(c, state, err);
+    if (rc == 0 && c->server->opts->scripts) {
+        rv_buf_printf(&script, "%s/%s.yaml", c->server->opts->scripts, name);
+        opts.script = access(rv_buf_cstr(&script), F_OK) == 0 ? rv_buf_cstr(&script) : NULL;
+    }
+    if (rc == 0)
+        rc = rv_app_load(&c->app, rv_buf_cstr(&path), &opts, out, err);
+    if (rc == 0) {
+        rc = check_sound(c, out, name, err);
+        if (rc < 0)
+            rv_app_loaded_fini(out);
+    }
+    if (rc < 0) {
+        json_object_put(*state);
+        *state = NULL;
+    }
+    rv_buf_fini(&path);
+    rv_buf_fini(&script);
     return rc;
 }
 
 static int start(struct srv_call *c, const char *name, struct rv_app_submitted *out, rv_err **err)
 {
-    struct rv_app_load_opts opts = {.keeps = true, .store = c->store};
-    rv_buf path = RV_BUF_INIT(8192), script = RV_BUF_INIT(8192);
     json_object *state = NULL;
     struct rv_app_loaded l;
+    int rc = srv_run_load(c, name, &l, &state, err);
 
-    int rc = srv_pipeline_path(c->server, name, &path, err);
-    if (rc == 0)
-        rc = make_state(c, &state, err);
-    if (rc == 0 && c->server->opts->scripts) {
-        rv_buf_printf(&script, "%s/%s.yaml", c->server->opts->scripts, name);
-        opts.script = access(rv_buf_cstr(&script), F_OK) == 0 ? rv_buf_cstr(&script) : NULL;
-    }
-    if (rc == 0) {
-        rc = rv_app_load(&c->app, rv_buf_cstr(&path), &opts, &l, err);
-        if (rc == 0) {
-            rc = check_sound(c, &l, name, err);
-            if (rc == 0)
-                rc = submit(c, &l, state, out, err);
-            rv_app_loaded_fini(&l);
-        }
-    }
+    if (rc < 0)
+        return rc;
+    rc = submit(c, &l, state, out, err);
+    rv_app_loaded_fini(&l);
     json_object_put(state);
-    rv_buf_fini(&path);
-    rv_buf_fini(&script);
     return rc;
 }
 

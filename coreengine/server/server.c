@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include "coreengine/app/chat.h"
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/follow_internal.h"
+#include "coreengine/server/handlers_internal.h"
+#include "coreengine/server/view_internal.h"
 
 #define LAST_WORDS_US INT64_C(10000000) /* for the ends of turns that were cancelled */
+#define MAX_NAMES     64
 #define EXIT_AT_ONCE  130
 #define POOL          "8" /* threads that judge and read the store */
 
@@ -122,10 +125,13 @@ static void on_drained(void *self)
     srv_turns_drain(l->s.turns);
     srv_turns_stop(l->s.turns);
     srv_follows_stop(l->s.follows);
+    srv_rejoins_stop(l->s.rejoins);
+    srv_rejoins_free(l->s.rejoins);
     srv_turns_free(l->s.turns);
     srv_follows_free(l->s.follows);
     l->s.turns = NULL;
     l->s.follows = NULL;
+    l->s.rejoins = NULL;
     srv_lane_read(&l->s.lane);
     srv_lane_close(&l->s.lane);
     uv_stop(&l->s.loop); /* what is left goes with the HTTP server */
@@ -202,6 +208,7 @@ static void *work(void *self)
     struct fall *f = calloc(1, sizeof *f);
     int rc = rv_worker_run(&l->worker_opts, &l->worker_done, &l->worker_err);
 
+    atomic_store(&l->s.worker, 2);
     if (rc < 0 && f) {
         f->letter.open = on_fallen;
         f->life = l;
@@ -233,8 +240,11 @@ static int start_worker(struct life *l, rv_err **err)
                                              .grace_us = o->grace_us,
                                              .say = o->say,
                                              .on_event = on_run_event,
+                                             .on_trace = srv_watch_begin,
+                                             .streams = l->s.streams,
                                              .self_event = l->s.watch,
                                              .self = o->self};
+    atomic_store(&l->s.worker, 1);
     int failed = pthread_create(&l->worker_thread, NULL, work, l);
     if (failed)
         return RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
@@ -265,24 +275,76 @@ static int open_handles(struct life *l, rv_err **err)
     return 0;
 }
 
-static int open_all(struct life *l, rv_err **err)
+/* Where it listens on this machine only, names of --hosts are its own, too: a proxy passes on the name that it has. */
+struct own_names {
+    char *list; /* owned */
+    const char *names[MAX_NAMES];
+    size_t n;
+};
+
+static int read_names(const struct rv_server_opts *o, struct own_names *out, rv_err **err)
 {
-    struct srv_server *s = &l->s;
+    static const char *const here[] = {"localhost", "127.0.0.1", "[::1]"};
+    const char *listen = o->listen ? o->listen : RV_SERVER_LISTEN;
+    char *rest = NULL;
+
+    *out = (struct own_names){.n = 0};
+    if (!o->identity.hosts || (strncmp(listen, "127.", 4) != 0 && strncmp(listen, "[::1]", 5) != 0))
+        return 0;
+    if (!(out->list = rv_str_dup(rv_str_of(o->identity.hosts))))
+        return RV_FAIL(err, RV_E_NOMEM, "read --hosts");
+    for (size_t i = 0; i < RV_COUNT(here); i++)
+        out->names[out->n++] = here[i];
+    for (char *name = strtok_r(out->list, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
+        char *colon = strrchr(name, ':');
+        if (colon && name[strlen(name) - 1] != ']')
+            *colon = '\0';
+        if (out->n == MAX_NAMES)
+            return RV_FAIL(err, RV_E_INVALID, "--hosts: more than %d names", MAX_NAMES - (int)RV_COUNT(here));
+        out->names[out->n++] = name;
+    }
+    return 0;
+}
+
+static int make_httpd(struct srv_server *s, rv_err **err)
+{
     struct rv_httpd_opts http = RV_HTTPD_OPTS_INIT;
+    struct own_names own;
 
     http.loop = &s->loop;
     http.handler = srv_handler;
     http.handler.self = s;
     http.log = s->app.log;
+    int rc = read_names(s->opts, &own, err);
+    if (own.n > 0) {
+        http.hosts = own.names;
+        http.n_hosts = own.n;
+    }
+    if (rc == 0)
+        rc = rv_httpd_new(&http, &s->httpd, err);
+    free(own.list);
+    return rc;
+}
+
+static int open_all(struct life *l, rv_err **err)
+{
+    struct srv_server *s = &l->s;
+
     int rc = srv_watch_new(s->opts, &s->watch, err);
     if (rc == 0)
         rc = rv_gate_new(&s->opts->identity, srv_now_us(), &s->gate, err);
     if (rc == 0)
-        rc = rv_httpd_new(&http, &s->httpd, err);
+        rc = make_httpd(s, err);
     if (rc == 0)
         rc = hear(l, err); /* a wrong address is told before anything else happens */
+    const struct rv_app_streams_opts streams = {.app = &s->app, .kept_us = s->opts->kept_us};
+    rv_owner_name(s->owner);
+    if (rc == 0)
+        rc = rv_app_streams_new(&streams, &s->streams, err);
     if (rc == 0)
         rc = srv_follows_new(s, &s->follows, err);
+    if (rc == 0)
+        rc = srv_rejoins_new(s, &s->rejoins, err);
     if (rc == 0)
         rc = srv_turns_new(s, &s->turns, err);
     return rc < 0 ? rc : start_worker(l, err);
@@ -296,6 +358,9 @@ static void close_all(struct life *l, int rc)
         uv_close((uv_handle_t *)&l->grace, NULL);
         for (size_t i = 0; i < RV_COUNT(s->signals); i++)
             uv_close((uv_handle_t *)&s->signals[i], NULL);
+        if (s->rejoins)
+            srv_rejoins_stop(s->rejoins);
+        srv_rejoins_free(s->rejoins);
         if (s->turns)
             srv_turns_drain(s->turns);
         srv_turns_free(s->turns);
@@ -322,6 +387,11 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
         free(l);
         return RV_FAIL(err, RV_E_INVALID, "a server needs a store: leave --no-store out");
     }
+    int bad = opts->webhook ? srv_webhook_check(opts->webhook, opts->webhook_secret, err) : 0;
+    if (bad < 0) {
+        free(l);
+        return RV_WRAP(err, bad, "--webhook %s", opts->webhook);
+    }
     RV_IGNORE(setenv("UV_THREADPOOL_SIZE", POOL, 0), "the default is four threads");
     l->s.opts = opts;
     l->s.app = *opts->app;
@@ -344,6 +414,8 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     if (l->has_worker)
         pthread_join(l->worker_thread, NULL);
     srv_lane_read(&l->s.lane);
+    if (l->worker_done.n_left == 0)
+        rv_app_streams_free(l->s.streams);
     if (l->worker_done.n_left == 0)
         srv_watch_free(l->s.watch);
     *n_left = l->worker_done.n_left;

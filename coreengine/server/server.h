@@ -9,7 +9,9 @@
 #include "coreengine/app/work.h"
 #include "coreengine/identity/identity.h"
 
-#define RV_SERVER_LISTEN "127.0.0.1:8080"
+#define RV_SERVER_LISTEN   "127.0.0.1:8080"
+#define RV_SERVER_STAYS    INT64_MAX /* turns go on without a client until they are over */
+#define RV_SERVER_STAYS_US INT64_C(5000000)
 
 struct rv_server_opts {
     const struct rv_app *app; /* where stores, capabilities and agents are; scope is ignored; no_store is refused */
@@ -26,10 +28,15 @@ struct rv_server_opts {
     size_t concurrency;  /* queued runs at once; 0: RV_WORKER_CONCURRENCY */
     bool no_worker;      /* what is queued is left to `reeve worker` */
     int64_t grace_us;    /* of draining; 0: RV_WORKER_GRACE_US */
+    int64_t stays_us;    /* how long a turn goes on without a client, or RV_SERVER_STAYS; 0: it is cancelled at once */
+    int64_t kept_us;     /* how long a stream is kept beyond its end; 0: RV_APP_STREAM_KEPT_US */
     const char *otlp;    /* address of a collector of spans and metrics, without /v1/traces; NULL: none */
     const char *service; /* name under which it knows this process; NULL: "reeve" */
     const char *semconv; /* OTEL_SEMCONV_STABILITY_OPT_IN: names of metrics and attributes; NULL: not set */
-    rv_log *access;      /* one record for each answer; NULL: none */
+    const char *otlp_headers;   /* of its requests: "name=value,name=value", percent-encoded; NULL: none */
+    const char *webhook;        /* address that is told when a run of POST /runs ends or waits; NULL: none */
+    const char *webhook_secret; /* by which it, and what names no secret of its own, is signed; NULL: none */
+    rv_log *access;             /* one record for each answer; NULL: none */
     /** Said once, when clients can connect: "http://127.0.0.1:8080". May be NULL. */
     void (*on_ready)(void *self, const char *url);
     /** A line about what it does, without line end. May be NULL. */

@@ -9,6 +9,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/quotas.h"
 #include "coreengine/app/rows.h"
+#include "coreengine/app/streams.h"
 #include "coreengine/http/http.h"
 #include "coreengine/protocols/requests.h"
 #include "coreengine/server/server.h"
@@ -80,6 +81,8 @@ void srv_stream_end(struct srv_stream *st);
 void srv_stream_answer(struct srv_stream *st, int status, const char *type, rv_buf *body);
 /** An error before the stream began; err is taken. */
 void srv_stream_fail(struct srv_stream *st, int rc, rv_err *err);
+/** Another producer answers the call: `to` is called on the loop; c NULL: its client has left. */
+void srv_stream_move(struct srv_stream *st, void (*to)(struct srv_call *c, void *arg), void *arg);
 void srv_stream_unref(struct srv_stream *st);
 
 /* --- call.c: a request, from its head to its answer --- */
@@ -108,6 +111,7 @@ struct srv_call {
     int status;
     const char *type; /* static */
     rv_buf out;
+    rv_str fixed;                                 /* in place of out: static */
     struct rv_httpd_field fields[SRV_MAX_FIELDS]; /* name static, value owned */
     size_t n_fields;
     int rc;
@@ -141,11 +145,16 @@ void srv_call_free(struct srv_call *c);
 extern const struct rv_httpd_handler srv_handler; /* self: the server */
 
 /* --- routes.c --- */
-enum srv_scope { SRV_OPEN = -1 }; /* beside enum rv_api_scope: no key is needed */
+enum srv_scope {                 /* beside enum rv_api_scope */
+                 SRV_OPEN = -1,  /* no key is needed, and work is done on the loop, without a store */
+                 SRV_KNOWN = -2, /* anyone who is let in */
+                 SRV_LOGIN = -3, /* work judges who asks by itself: with a store, and without c->who and c->app.scope */
+                 SRV_ASKS = -4,  /* no key is needed, and work looks at the store, which may be away: c->store NULL */
+};
 struct srv_route {
     enum rv_method method;
     const char *path; /* "/runs/{id}" */
-    int scope;        /* enum rv_api_scope, or SRV_OPEN */
+    int scope;        /* enum rv_api_scope or enum srv_scope */
     enum rv_protocol_family family;
     /** On a thread of the pool, with c->who, c->store, c->app. */
     int (*work)(struct srv_call *c, rv_err **err);
@@ -181,6 +190,7 @@ void srv_watch_free(struct srv_watch *w);
 /* --- server.c --- */
 struct srv_turns;
 struct srv_follows;
+struct srv_rejoins;
 struct srv_server {
     const struct rv_server_opts *opts;
     struct rv_app app; /* of the server: without a user */
@@ -193,8 +203,12 @@ struct srv_server {
     struct srv_desk *desks; /* that are not in use; guarded */
     struct srv_turns *turns;
     struct srv_follows *follows;
+    struct srv_rejoins *rejoins;
     struct srv_watch *watch;
+    rv_app_streams *streams;
+    char owner[RV_OWNER_MAX];
     atomic_bool is_draining;
+    atomic_int worker; /* 0: there is none here; 1: it works; 2: it has ended */
     uv_signal_t signals[3];
     uv_timer_t tick;
 };
@@ -215,37 +229,28 @@ struct srv_turn_ask {
     struct rv_request req;
     struct rv_protocol_opts opts; /* kind and what it tells; ids are filled in */
     char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
-    struct rv_chat_request request; /* borrows from req and made */
-    json_object *made;              /* owned; NULL: nothing */
-    struct srv_follow_ask *run;     /* owned; the model is a pipeline: its run is told; NULL: a turn */
-    bool needs_session;             /* that there is one: a REMLight path, a resumption */
+    struct rv_chat_request request;   /* borrows from req and made */
+    json_object *made;                /* of it, and of an answer; owned; NULL: nothing */
+    struct srv_follow_ask *model_run; /* owned; the model is a pipeline: its run is told; NULL: a turn */
+    bool needs_session;               /* that there is one: a REMLight path, a resumption */
+    char run[RV_STORE_MAX_ID + 1];    /* the run that it will be */
+    int64_t ordinal;                  /* of the streams of that run */
+    rv_buf open;                      /* what its stream is made with */
+    int64_t open_us;                  /* and when */
+    int64_t stays_us;                 /* how long it goes on without a client, or RV_SERVER_STAYS */
     struct rv_identity who;
     struct srv_trace trace;
 };
 RV_MUST_CHECK int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err);
 /** On the loop; ask is taken. */
 void srv_turns_ask(struct srv_turns *t, struct srv_call *c, struct srv_turn_ask *ask);
+/** Another client follows the turn of that run, or does not any more. On any thread. */
+void srv_turns_other(struct srv_turns *t, const char *run, bool comes);
 void srv_turns_drain(struct srv_turns *t); /* on the loop: end when no turn is left */
 void srv_turns_stop(struct srv_turns *t);  /* on the loop: turns that are left are cancelled */
 void srv_turns_free(struct srv_turns *t);  /* waits for its thread */
 void srv_turn_ask_free(struct srv_turn_ask *ask);
 const struct rv_quotas *srv_turns_quotas(const struct srv_turns *t); /* NULL: there are none; never changes */
-
-/* --- follow.c: journals of runs that clients watch, on a lane --- */
-enum srv_follow_form { SRV_FOLLOW_EVENTS, SRV_FOLLOW_LINES, SRV_FOLLOW_RESULT, SRV_FOLLOW_CHAT };
-struct srv_follow_ask {
-    char run[RV_STORE_MAX_ID + 1];
-    char tenant[RV_IDENTITY_MAX_ID + 1], user[RV_IDENTITY_MAX_ID + 1];
-    bool has_user;
-    int64_t from; /* number of the first event that is sent */
-    enum srv_follow_form form;
-    struct srv_told *told; /* CHAT, of follow_chat.c: taken; NULL: none */
-    bool until_waits;      /* ends when the run waits for an answer, too */
-};
-RV_MUST_CHECK int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err);
-void srv_follows_ask(struct srv_follows *f, struct srv_call *c, const struct srv_follow_ask *ask); /* on the loop */
-void srv_follows_stop(struct srv_follows *f);
-void srv_follows_free(struct srv_follows *f);
 
 /* --- handlers, by area --- */
 int srv_healthz(struct srv_call *c, rv_err **err);
@@ -259,16 +264,6 @@ int srv_chat_openai(struct srv_call *c, rv_err **err);
 int srv_chat_responses(struct srv_call *c, rv_err **err);
 int srv_chat_remlight(struct srv_call *c, rv_err **err);
 void srv_chat_begin(struct srv_call *c);
-int srv_pipelines_list(struct srv_call *c, rv_err **err);
-int srv_runs_post(struct srv_call *c, rv_err **err);
-int srv_runs_list(struct srv_call *c, rv_err **err);
-int srv_run_show(struct srv_call *c, rv_err **err);
-int srv_run_events(struct srv_call *c, rv_err **err);
-int srv_run_cancel(struct srv_call *c, rv_err **err);
-int srv_run_answer(struct srv_call *c, rv_err **err);
-int srv_run_fork(struct srv_call *c, rv_err **err);
-int srv_interrupts(struct srv_call *c, rv_err **err);
-void srv_run_begin(struct srv_call *c);
 int srv_sessions_list(struct srv_call *c, rv_err **err);
 int srv_session_show(struct srv_call *c, rv_err **err);
 int srv_session_messages(struct srv_call *c, rv_err **err);
@@ -290,11 +285,6 @@ int srv_entity_delete(struct srv_call *c, rv_err **err);
 int srv_kinds(struct srv_call *c, rv_err **err);
 int srv_query(struct srv_call *c, rv_err **err);
 int srv_query_raw(struct srv_call *c, rv_err **err);
-int srv_tasks_list(struct srv_call *c, rv_err **err);
-int srv_task_show(struct srv_call *c, rv_err **err);
-int srv_task_cancel(struct srv_call *c, rv_err **err);
-int srv_task_retry(struct srv_call *c, rv_err **err);
-int srv_schedules_list(struct srv_call *c, rv_err **err);
 int srv_feedback(struct srv_call *c, rv_err **err);
 int srv_usage(struct srv_call *c, rv_err **err);
 #endif

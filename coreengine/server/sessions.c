@@ -5,7 +5,7 @@
 
 #include "coreengine/app/chat.h"
 #include "coreengine/app/memory.h"
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/handlers_internal.h"
 
 static int write_session(void *self, const struct rv_session_row *row, rv_err **err)
 {
@@ -17,8 +17,7 @@ static int write_session(void *self, const struct rv_session_row *row, rv_err **
 int srv_sessions_list(struct srv_call *c, rv_err **err)
 {
     char *agent = srv_call_text(c, "agent"), *name = srv_call_text(c, "name"), *search = srv_call_text(c, "search");
-    struct rv_session_filter filter = {
-        .agent_name = agent, .name_contains = search ? search : name, .limit = SRV_LIMIT};
+    struct rv_session_filter filter = {.agent_name = agent, .name_contains = name, .limit = SRV_LIMIT};
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
@@ -26,7 +25,8 @@ int srv_sessions_list(struct srv_call *c, rv_err **err)
     if (rc == 0)
         rc = srv_call_int(c, "offset", 0, INT64_MAX / 2, &filter.offset, err);
     if (rc == 0)
-        rc = rv_store_list_sessions(c->store, &c->app.scope, &filter, write_session, &w, err);
+        rc = search ? rv_app_grep_sessions(c->store, &c->app.scope, &filter, search, write_session, &w, err)
+                    : rv_store_list_sessions(c->store, &c->app.scope, &filter, write_session, &w, err);
     rv_jw_arr_end(&w);
     free(agent);
     free(name);
@@ -115,6 +115,19 @@ int srv_session_export(struct srv_call *c, rv_err **err)
     return rc;
 }
 
+static int add_to_collection(struct srv_call *c, const char *collection, const char *session, rv_err **err)
+{
+    json_object *ids = json_object_new_array();
+    int64_t n = 0;
+    int rc =
+        ids ? rv_json_push_take(ids, json_object_new_string(session), err) : RV_FAIL(err, RV_E_NOMEM, "copy a session");
+
+    if (rc == 0)
+        rc = srv_collection_put(c, collection, ids, &n, err);
+    json_object_put(ids);
+    return rc < 0 ? RV_WRAP(err, rc, "the session was copied") : 0;
+}
+
 int srv_session_clone(struct srv_call *c, rv_err **err)
 {
     struct rv_app_clone how = {.session = c->args[0], .now_us = srv_now_us(), .rand = rv_rand_system()};
@@ -130,6 +143,8 @@ int srv_session_clone(struct srv_call *c, rv_err **err)
         const struct rv_session_change change = {.name = name, .now_us = srv_now_us()};
         rc = rv_store_change_session(c->store, &c->app.scope, id, &change, err);
     }
+    if (rc == 0 && rv_json_get_text(c->body, "add_to_collection", &name))
+        rc = add_to_collection(c, name, id, err);
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, 201);

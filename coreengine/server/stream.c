@@ -4,7 +4,7 @@
 
 #include "coreengine/server/server_internal.h"
 
-enum step { STEP_FIELD, STEP_BEGIN, STEP_BEGIN_LINES, STEP_BYTES, STEP_END, STEP_ANSWER, STEP_FAIL };
+enum step { STEP_FIELD, STEP_BEGIN, STEP_BEGIN_LINES, STEP_BYTES, STEP_END, STEP_ANSWER, STEP_FAIL, STEP_MOVE };
 struct piece {
     struct srv_letter letter; /* the first member */
     struct srv_stream *st;
@@ -14,6 +14,8 @@ struct piece {
     int status, rc;
     const char *type;
     rv_err *err;
+    void (*to)(struct srv_call *c, void *arg);
+    void *arg;
 };
 /* To the producer. */
 struct word {
@@ -154,12 +156,26 @@ static void answer(struct srv_stream *st, struct piece *p)
     srv_stream_unref(st);
 }
 
+static void move(struct srv_stream *st, struct piece *p)
+{
+    struct srv_call *c = st->call;
+
+    st->call = NULL;
+    if (c)
+        c->stream = NULL;
+    p->to(c, p->arg);
+    if (c)
+        srv_stream_unref(st);
+}
+
 static void on_piece(struct srv_letter *l)
 {
     struct piece *p = (struct piece *)l;
     struct srv_stream *st = p->st;
 
-    if (st->call)
+    if (p->step == STEP_MOVE)
+        move(st, p);
+    else if (st->call)
         switch (p->step) {
         case STEP_FIELD:
             srv_call_field(st->call, p->type, p->bytes ? p->bytes : "");
@@ -178,6 +194,8 @@ static void on_piece(struct srv_letter *l)
         case STEP_ANSWER:
         case STEP_FAIL:
             answer(st, p);
+            break;
+        case STEP_MOVE:
             break;
         }
     rv_err_free(p->err);
@@ -260,6 +278,18 @@ void srv_stream_answer(struct srv_stream *st, int status, const char *type, rv_b
         p->status = status;
         p->type = type;
         p->bytes = rv_buf_steal(body, &p->n);
+    }
+    post(st, p);
+    close_it(st);
+}
+
+void srv_stream_move(struct srv_stream *st, void (*to)(struct srv_call *c, void *arg), void *arg)
+{
+    struct piece *p = make(st, STEP_MOVE);
+
+    if (p) {
+        p->to = to;
+        p->arg = arg;
     }
     post(st, p);
     close_it(st);

@@ -1,30 +1,42 @@
 /* Turns of chats: a lane with one engine, on which any number of them go on at once.
  *
+ * What happens in a turn becomes lines of its stream (coreengine/app/streams.h). When they are in the store, they come
+ * back here, and the client is sent what they say: a client that lost its connection is sent the same bytes by
+ * follow.c, also by another process.
+ *
  * A turn that waits for an answer keeps its seat, so that the answer finds it; the oldest go when there are many, and
- * who answers them then takes `POST /runs/{id}/answer`. A client that leaves cancels its turn: what was said until
- * then is kept. */
+ * who answers them then takes the run from the store. A client that leaves has some time to come back, then its turn is
+ * cancelled: what was said until then is kept. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/app/chat.h"
 #include "coreengine/server/chats_internal.h"
+#include "coreengine/server/view_internal.h"
 
-#define MAX_PARKED 1000 /* turns that wait for an answer, with their seats */
+#define MAX_PARKED  1000               /* turns that wait for an answer, with their seats */
+#define MAX_UNKEPT  ((size_t)1 << 20)  /* bytes of a stream that are not in the store yet: the model is held */
+#define MAX_UNTAKEN ((size_t)64 << 10) /* bytes that the client has not taken: the model is held */
 
 struct turn {
     struct turn *next;
     struct srv_turns *all;
+    int64_t serial;
     struct srv_turn_ask *ask;
     struct srv_stream *st; /* NULL: no client listens */
     rv_app_seat *seat;
-    rv_protocol *encoder; /* NULL: nothing has happened yet */
-    char run_id[RV_STORE_MAX_ID + 1];
+    rv_app_stream *log;    /* NULL: nothing has happened yet */
+    struct srv_view *view; /* with the log */
     rv_buf out;
-    struct srv_client_tools client;
-    bool is_parked; /* it waits for an answer */
+    bool is_answering; /* the run of its answer has begun: before it a router may have had one */
+    bool is_told;      /* its end is a line, or there will be none */
+    bool is_held;      /* the model is */
+    bool is_parked;    /* it waits for an answer */
     char interrupt_id[RV_STORE_MAX_ID + 1];
-    bool has_begun; /* the head was sent, or will be */
+    bool has_begun;    /* the head was sent, or will be */
+    size_t n_others;   /* clients that follow it elsewhere in this process */
+    uv_timer_t *grace; /* runs while no client listens; NULL: it does not */
 };
 /* A letter that is under way once at most. */
 struct order {
@@ -40,6 +52,8 @@ struct srv_turns {
     struct rv_app_chat base;
     struct turn *turns; /* newest first */
     size_t n_parked;
+    int64_t n_serial;
+    char owner[RV_OWNER_MAX];
     bool is_draining;
     struct order drain, stop; /* told without memory: without them the process would not end */
 };
@@ -58,10 +72,11 @@ void srv_turn_ask_free(struct srv_turn_ask *ask)
     if (!ask)
         return;
     rv_request_fini(&ask->req);
+    rv_buf_fini(&ask->open);
     json_object_put(ask->made);
-    if (ask->run)
-        srv_told_free(ask->run->told);
-    free(ask->run);
+    if (ask->model_run)
+        srv_told_free(ask->model_run->told);
+    free(ask->model_run);
     free(ask->agent);
     free(ask->model);
     free(ask->session);
@@ -91,15 +106,35 @@ static void unlink_turn(struct turn *t)
     t->all->n_parked -= t->is_parked;
 }
 
+static void on_grace_closed(uv_handle_t *h)
+{
+    free(h);
+}
+
+static void end_grace(struct turn *t)
+{
+    if (t->grace)
+        uv_close((uv_handle_t *)t->grace, on_grace_closed);
+    t->grace = NULL;
+}
+
+static void close_log(struct turn *t, enum rv_app_stream_close how)
+{
+    if (t->log)
+        rv_app_stream_close(t->log, how);
+    t->log = NULL;
+}
+
 static void free_turn(struct turn *t)
 {
     if (t->st)
         srv_stream_end(t->st);
-    rv_protocol_free(t->encoder);
+    end_grace(t);
+    close_log(t, RV_APP_STREAM_GIVES);
+    srv_view_free(t->view);
     rv_app_seat_free(t->seat);
     srv_turn_ask_free(t->ask);
     rv_buf_fini(&t->out);
-    srv_client_tools_fini(&t->client);
     free(t);
 }
 
@@ -113,9 +148,8 @@ static void end_turn(struct turn *t)
 }
 
 /* It keeps its seat, and no client listens until an answer comes. */
-static void park(struct turn *t, const struct rv_interrupt *in)
+static void park(struct turn *t)
 {
-    const char *interrupt = in->id;
     struct turn *oldest = NULL;
 
     if (t->all->n_parked >= MAX_PARKED)
@@ -123,18 +157,15 @@ static void park(struct turn *t, const struct rv_interrupt *in)
             oldest = o->is_parked ? o : oldest;
     if (oldest)
         end_turn(oldest);
-    srv_client_tools_wait(&t->client, in);
-    snprintf(t->interrupt_id, sizeof t->interrupt_id, "%s", interrupt ? interrupt : "");
     t->is_parked = true;
     t->all->n_parked++;
     if (t->st)
         srv_stream_end(t->st);
     t->st = NULL;
-    rv_protocol_free(t->encoder);
-    t->encoder = NULL;
+    end_grace(t);
 }
 
-/* --- what happens in a turn, to its client --- */
+/* --- what its client is sent --- */
 
 static void begin_stream(struct turn *t)
 {
@@ -142,161 +173,321 @@ static void begin_stream(struct turn *t)
         return;
     t->has_begun = true;
     srv_stream_field(t->st, "X-Session-Id", rv_chat_session(rv_app_seat_chat(t->seat)));
-    srv_stream_field(t->st, "X-Run-Id", t->run_id);
+    srv_stream_field(t->st, "X-Run-Id", t->ask->run);
     if (!t->ask->opts.is_whole)
         srv_stream_begin(t->st);
 }
 
 static void flush(struct turn *t)
 {
-    if (t->ask->opts.is_whole || !t->st || t->out.len == 0)
+    if (t->ask->opts.is_whole)
         return;
-    srv_stream_write(t->st, &t->out);
-    rv_buf_init(&t->out, RV_PROTOCOL_MAX_OUT);
+    if (t->st && t->out.len > 0) {
+        srv_stream_write(t->st, &t->out);
+        rv_buf_init(&t->out, RV_PROTOCOL_MAX_OUT);
+    }
+    rv_buf_clear(&t->out);
+}
+
+static void read_on(struct turn *t)
+{
+    bool is_full = t->st && atomic_load(&t->st->unsent) > MAX_UNTAKEN;
+
+    if (!t->is_held || is_full || (t->log && rv_app_stream_waiting(t->log) > MAX_UNKEPT))
+        return;
+    t->is_held = false;
+    rv_chat_read_on(rv_app_seat_chat(t->seat));
+}
+
+static void finish(struct turn *t)
+{
+    enum rv_run_status status = srv_view_status(t->view);
+
+    if (t->st) {
+        begin_stream(t);
+        if (t->ask->opts.is_whole) {
+            srv_stream_answer(t->st, srv_view_http(t->view), "application/json", &t->out);
+            t->st = NULL;
+            rv_buf_init(&t->out, RV_PROTOCOL_MAX_OUT);
+        } else {
+            flush(t);
+        }
+    }
+    close_log(t, RV_APP_STREAM_ENDS);
+    if (t->is_told && status == RV_RUN_INTERRUPTED && !t->all->is_draining)
+        park(t);
+    else
+        end_turn(t);
 }
 
 static void broken(struct turn *t, rv_err *err)
 {
-    RV_LOG(t->all->app.log, WARN, "stream.broken", RV_F_TEXT("run", t->run_id), RV_F_ERR("error", err));
+    RV_LOG(t->all->app.log, WARN, "stream.broken", RV_F_TEXT("run", t->ask->run), RV_F_ERR("error", err));
     rv_err_free(err);
+    if (t->st)
+        srv_stream_end(t->st);
+    t->st = NULL;
+    close_log(t, RV_APP_STREAM_LEAVES);
+    if (t->is_told) { /* its end cannot be told any more */
+        end_turn(t);
+        return;
+    }
+    t->is_told = true;
     rv_chat_cancel(rv_app_seat_chat(t->seat));
 }
 
-static int make_encoder(struct turn *t, rv_err **err)
-{
-    struct rv_protocol_opts opts = t->ask->opts;
-    const struct rv_protocol_at at = {.now_us = srv_now_us()};
+/* --- lines that are in the store now --- */
 
-    opts.run_id = t->run_id;
-    opts.session_id = rv_chat_session(rv_app_seat_chat(t->seat));
-    if (opts.kind == RV_PROTOCOL_AGUI || opts.kind == RV_PROTOCOL_AGUI_OLD) /* as the client calls it (p8 14) */
-        RV_IGNORE(rv_json_get_text(t->ask->req.body, "threadId", &opts.session_id), "else it is the session");
-    opts.client_run_id = t->ask->req.run_id;
-    opts.parent_run_id = t->ask->req.parent_run_id;
-    opts.model = t->ask->req.model ? t->ask->req.model : rv_chat_agent(rv_app_seat_chat(t->seat));
-    opts.created_us = srv_now_us();
-    opts.tells_usage = t->ask->req.tells_usage;
-    opts.child_text = RV_UNSET;
-    opts.client_tools = t->client.names;
-    opts.n_client_tools = t->client.n;
-    int rc = rv_protocol_new(&opts, &t->encoder, err);
-    return rc < 0 ? rc : rv_protocol_begin(t->encoder, &at, &t->out, err);
+struct kept {
+    struct srv_letter letter;
+    struct srv_turns *all;
+    int64_t serial;
+    struct rv_stream_part part; /* its lines are owned */
+    rv_err *err;
+};
+
+static void on_kept_letter(struct srv_letter *l)
+{
+    struct kept *k = (struct kept *)l;
+    struct turn *t = k->all->turns;
+    rv_err *err = k->err;
+    int rc = 0;
+
+    while (t && t->serial != k->serial)
+        t = t->next;
+    if (!t || !t->log) {
+        rv_err_free(err);
+    } else {
+        if (!err)
+            rc = srv_view_lines(t->view, &k->part, &t->out, &err);
+        if (rc > 0)
+            rc = RV_FAIL(&err, RV_E_INTERNAL, "a line of a stream is of an event that did not happen");
+        if (err) {
+            broken(t, err);
+        } else {
+            begin_stream(t);
+            flush(t);
+            read_on(t);
+            if (srv_view_is_over(t->view))
+                finish(t);
+        }
+    }
+    free((char *)k->part.lines.ptr);
+    free(k);
 }
 
-/* The id of the run: the first event says it. */
-static void note_run(struct turn *t, rv_str line)
+static void on_kept(void *self, const struct rv_stream_part *part, int rc, const rv_err *why)
 {
-    json_object *json = NULL;
-    const char *id = NULL;
+    struct turn *t = self; /* its log is open, so it is there */
+    struct kept *k = calloc(1, sizeof *k);
 
-    if (rv_json_parse(line, NULL, &json, NULL) == 0 && rv_json_get_text(json, "envelope_id", &id))
-        snprintf(t->run_id, sizeof t->run_id, "%s", id);
-    json_object_put(json);
+    if (!k)
+        return;
+    k->letter.open = on_kept_letter;
+    k->all = t->all;
+    k->serial = t->serial;
+    if (part) {
+        k->part = *part;
+        k->part.lines = (rv_str){rv_str_dup(part->lines), part->lines.len};
+    }
+    if (part && !k->part.lines.ptr)
+        rc = RV_E_NOMEM;
+    if (rc < 0)
+        rc = RV_FAIL(&k->err, rc, "%s", why ? rv_err_text(why) : "go on with a stream");
+    srv_lane_post(&t->all->lane, &k->letter);
+}
+
+/* --- what happens in a turn, as lines --- */
+
+static int open_log(struct turn *t, rv_err **err)
+{
+    const struct srv_turn_ask *a = t->ask;
+    rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 1), line = RV_BUF_INIT(RV_PROTOCOL_MAX_TEXT);
+
+    rv_buf_puts(&id, a->run);
+    if (a->ordinal > 1)
+        rv_buf_printf(&id, "~%lld", (long long)a->ordinal);
+    rv_buf_puts(&line, "open ");
+    rv_buf_add_str(&line, rv_buf_str(&a->open));
+    rv_buf_putc(&line, '\n');
+    const struct rv_app_stream_opts how = {
+        .id = rv_buf_cstr(&id), .owner = t->all->owner, .no_pieces = a->opts.is_whole, .on_kept = on_kept, .self = t};
+    const struct rv_stream_part part = {.first = 1, .at_us = a->open_us, .lines = rv_buf_str(&line)};
+    if (!t->view)
+        t->view = srv_view_new(NULL);
+    int rc =
+        t->view ? rv_buf_check(&line, "the first line of a stream", err) : RV_FAIL(err, RV_E_NOMEM, "begin a turn");
+    if (rc == 0)
+        rc = rv_buf_check(&id, "id of a stream", err);
+    if (rc == 0)
+        rc = rv_app_stream_new(t->all->server->streams, &how, &t->log, err);
+    if (rc == 0)
+        rc = srv_view_lines(t->view, &part, &t->out, err);
+    if (rc == 0) {
+        begin_stream(t);
+        flush(t);
+    }
+    rv_buf_fini(&id);
+    rv_buf_fini(&line);
+    return rc;
+}
+
+/* The number of an event that a journal has; 0: none has it. */
+static int64_t number_of(rv_str line)
+{
+    static const char head[] = "{\"seq\":";
+    size_t i = sizeof head - 1;
+    int64_t n = 0;
+
+    if (line.len <= i || memcmp(line.ptr, head, i) != 0)
+        return 0;
+    for (; i < line.len && rv_is_digit(line.ptr[i]) && n < INT64_MAX / 100; i++)
+        n = n * 10 + (line.ptr[i] - '0');
+    return n;
+}
+
+/* A router has a run of its own before: its events are lines as they are. */
+static bool is_of_answer(struct turn *t, rv_str line)
+{
+    if (!t->is_answering && memmem(line.ptr, line.len, "\"pipeline_started\"", 18))
+        t->is_answering = memmem(line.ptr, line.len, t->ask->run, strlen(t->ask->run)) != NULL;
+    return t->is_answering;
 }
 
 static void on_event(void *self, const struct rv_effect *e, rv_str line)
 {
     struct turn *t = self;
-    const struct rv_protocol_at at = {.now_us = srv_now_us()};
+    int64_t seq = number_of(line);
     rv_err *err = NULL;
     int rc = 0;
 
     (void)e;
     srv_watch_event(t->all->server->watch, t, &t->ask->trace, line);
-    if (!t->st)
+    if (t->is_told)
         return;
-    if (!t->encoder) {
-        note_run(t, line);
-        rc = make_encoder(t, &err);
-        begin_stream(t);
+    if (!t->log)
+        rc = open_log(t, &err);
+    if (rc == 0 && seq > 0 && is_of_answer(t, line)) {
+        rc = srv_view_event(t->view, seq, line, &err);
+        rv_app_stream_event(t->log, line);
+    } else if (rc == 0) {
+        rv_app_stream_note(t->log, "", line);
     }
-    if (rc == 0)
-        rc = rv_protocol_event(t->encoder, &at, line, &t->out, &err);
     if (rc < 0)
         broken(t, err);
-    flush(t);
 }
 
 static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     struct turn *t = self;
-    const struct rv_protocol_at at = {.now_us = srv_now_us()};
-    const struct rv_protocol_from where = rv_protocol_from(NULL, from);
+
+    if (!t->log || t->is_told)
+        return true;
+    rv_app_stream_delta(t->log, NULL, from, d);
+    t->is_held = rv_app_stream_waiting(t->log) > MAX_UNKEPT || (t->st && atomic_load(&t->st->unsent) > MAX_UNTAKEN);
+    return !t->is_held;
+}
+
+/* The same request begins it again. */
+static void give_row(struct turn *t)
+{
+    const struct rv_app_stream_opts how = {.id = t->ask->run, .owner = t->all->owner};
+    rv_app_stream *log = NULL;
     rv_err *err = NULL;
 
-    if (!t->st || !t->encoder)
-        return true;
-    if (rv_protocol_delta(t->encoder, &at, &where, d, &t->out, &err) < 0)
-        broken(t, err);
-    flush(t);
-    return true;
+    if (!t->log && t->ask->ordinal == 1 && rv_app_stream_new(t->all->server->streams, &how, &log, &err) == 0)
+        rv_app_stream_close(log, RV_APP_STREAM_GIVES);
+    rv_err_free(err);
 }
 
-static int tell_end(struct turn *t, const struct rv_chat_turn *turn, rv_err **err)
+/* It could not be had: before it began that is the answer, and the same request begins it again. */
+static void refuse(struct turn *t, int rc, const rv_err *why)
 {
-    const struct rv_protocol_at at = {.now_us = srv_now_us()};
-    const struct rv_protocol_end end = rv_protocol_end_of(turn);
+    rv_buf text = RV_BUF_INIT(16 << 10);
+    rv_err *err = NULL;
 
-    if (!t->encoder && turn->run_id)
-        snprintf(t->run_id, sizeof t->run_id, "%s", turn->run_id);
-    int rc = t->encoder ? 0 : make_encoder(t, err);
-    return rc < 0 ? rc : rv_protocol_end(t->encoder, &at, &end, &t->out, err);
-}
-
-/* A quota that ran out within the turn is the client's to mind; the rest is that of those behind us. */
-static int failed_status(const struct rv_chat_turn *turn)
-{
-    return turn->code && strcmp(turn->code, "quota_exceeded") == 0 ? 429 : 502;
-}
-
-static void give_answer(struct turn *t, const struct rv_chat_turn *turn)
-{
-    bool failed = turn->status == RV_RUN_FAILED || turn->status == RV_RUN_CANCELLED;
-
-    if (t->ask->opts.is_whole) {
-        begin_stream(t);
-        srv_stream_answer(t->st, failed ? failed_status(turn) : 200, "application/json", &t->out);
+    rv_err_write_chain(why, &text);
+    RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run", t->ask->run),
+           RV_F_TEXT("error", rv_buf_cstr(&text)));
+    if (t->st) {
+        rc = RV_FAIL(&err, rc, "%s", rv_buf_cstr(&text));
+        srv_stream_fail(t->st, rc, err);
         t->st = NULL;
-        rv_buf_init(&t->out, RV_PROTOCOL_MAX_OUT);
-    } else {
-        begin_stream(t);
-        flush(t);
     }
+    rv_buf_fini(&text);
+    give_row(t);
+    end_turn(t);
 }
 
 static void on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn, int rc, const rv_err *why)
 {
     struct turn *t = self;
-    rv_buf text = RV_BUF_INIT(16 << 10);
+    struct rv_protocol_end end = {.status = RV_RUN_FAILED, .finish = RV_UNSET, .error = "the turn could not be kept"};
+    rv_buf json = RV_BUF_INIT(RV_PROTOCOL_MAX_OUT);
+    rv_jw w = rv_jw_on(&json);
     rv_err *err = NULL;
 
     (void)chat;
     srv_watch_over(t->all->server->watch, t);
-    if (rc == 0 && t->st)
-        rc = tell_end(t, turn, &err);
-    else if (rc < 0)
-        rv_err_write_chain(why, &text);
-    if (rc < 0 && t->st && !t->has_begun) {
-        if (!err)
-            rc = RV_FAIL(&err, rc, "%s", rv_buf_cstr(&text));
-        srv_stream_fail(t->st, rc, err);
-        t->st = NULL;
-        err = NULL;
-    } else if (rc == 0 && t->st) {
-        give_answer(t, turn);
-    } else if (rc < 0) {
-        RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run", t->run_id),
-               RV_F_TEXT("error", rv_buf_cstr(&text)), RV_F_ERR("cause", err));
-    }
-    rv_err_free(err);
-    rv_buf_fini(&text);
-    if (rc == 0 && turn->status == RV_RUN_INTERRUPTED && !t->all->is_draining)
-        park(t, &turn->interrupt);
-    else
+    if (t->is_told) { /* its stream broke */
         end_turn(t);
+        return;
+    }
+    if (rc < 0 && !t->log) {
+        refuse(t, rc, why);
+        return;
+    }
+    if (rc == 0)
+        end = rv_protocol_end_of(turn);
+    else
+        RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run", t->ask->run), RV_F_ERR("error", why));
+    snprintf(t->interrupt_id, sizeof t->interrupt_id, "%s", rc == 0 && turn->interrupt.id ? turn->interrupt.id : "");
+    rv_protocol_end_write(&end, &w);
+    rc = rv_buf_check(&json, "the end of a turn", &err);
+    if (rc == 0 && !t->log)
+        rc = open_log(t, &err);
+    if (rc == 0)
+        rv_app_stream_note(t->log, "end", rv_buf_str(&json));
+    t->is_told = true;
+    rv_buf_fini(&json);
+    if (rc < 0)
+        broken(t, err);
 }
 
-/* --- what its client does --- */
+/* --- what its clients do --- */
+
+static void cancel(struct turn *t)
+{
+    if (!t->is_parked && !t->is_told)
+        rv_chat_cancel(rv_app_seat_chat(t->seat));
+}
+
+static void on_grace(uv_timer_t *timer)
+{
+    struct turn *t = timer->data;
+
+    end_grace(t);
+    if (!t->st && t->n_others == 0)
+        cancel(t);
+}
+
+/* It goes on for a while, for its client to come back. */
+static void no_client(struct turn *t)
+{
+    int64_t grace_us = t->ask->stays_us;
+
+    read_on(t);
+    if (t->st || t->n_others > 0 || t->is_parked || grace_us == RV_SERVER_STAYS || t->grace)
+        return;
+    t->grace = grace_us > 0 ? calloc(1, sizeof *t->grace) : NULL;
+    if (!t->grace) {
+        cancel(t);
+        return;
+    }
+    uv_timer_init(&t->all->lane.own, t->grace);
+    t->grace->data = t;
+    uv_timer_start(t->grace, on_grace, (uint64_t)(grace_us / 1000), 0);
+}
 
 static void on_gone(void *self)
 {
@@ -305,7 +496,48 @@ static void on_gone(void *self)
 
     t->st = NULL;
     srv_stream_end(st);
-    rv_chat_cancel(rv_app_seat_chat(t->seat));
+    no_client(t);
+}
+
+static void on_taken(void *self)
+{
+    read_on(self);
+}
+
+struct other {
+    struct srv_letter letter;
+    struct srv_turns *all;
+    char run[RV_STORE_MAX_ID + 1];
+    bool comes;
+};
+
+static void on_other(struct srv_letter *l)
+{
+    struct other *o = (struct other *)l;
+    struct turn *t = o->all->turns;
+
+    while (t && strcmp(t->ask->run, o->run) != 0)
+        t = t->next;
+    if (t && o->comes) {
+        t->n_others++;
+        end_grace(t);
+    } else if (t && t->n_others > 0 && --t->n_others == 0) {
+        no_client(t);
+    }
+    free(o);
+}
+
+void srv_turns_other(struct srv_turns *all, const char *run, bool comes)
+{
+    struct other *o = calloc(1, sizeof *o);
+
+    if (!o)
+        return;
+    o->letter.open = on_other;
+    o->all = all;
+    o->comes = comes;
+    snprintf(o->run, sizeof o->run, "%s", run);
+    srv_lane_post(&all->lane, &o->letter);
 }
 
 /* --- the beginning --- */
@@ -335,6 +567,7 @@ static int take_seat(struct turn *t, rv_err **err)
                                     .chat = {.model = a->model ? a->model : t->all->server->opts->model,
                                              .session_name = a->session_name,
                                              .session_type = a->session_type,
+                                             .run_id = a->run,
                                              .sections = (const char *const *)&a->section,
                                              .n_sections = a->section != NULL,
                                              .request = a->request,
@@ -355,55 +588,45 @@ static int begin(struct turn *t, const struct rv_response *response, rv_err **er
 }
 
 /* The parked turn of the session gets its answer, and the client of this request hears what follows. */
-static int answer_parked(struct turn *fresh, struct turn *parked, const struct rv_response *response, rv_err **err)
+static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
 {
-    int rc = rv_chat_check_answer(rv_app_seat_chat(parked->seat), response, err);
+    const struct rv_request_answer *a = &fresh->ask->req.answers[0];
+    struct rv_response response = a->response;
+
+    for (size_t i = 0; i < fresh->ask->req.n_answers; i++)
+        if (strcmp(fresh->ask->req.answers[i].interrupt_id, parked->interrupt_id) == 0)
+            response = fresh->ask->req.answers[i].response;
+    int rc = rv_chat_check_answer(rv_app_seat_chat(parked->seat), &response, err);
     if (rc < 0)
         return rc;
     struct srv_turn_ask *ask = parked->ask; /* the seat borrows from it: only the request changes */
     struct rv_request old = ask->req;
+    json_object *old_made = ask->made;
     ask->req = fresh->ask->req;
+    ask->made = fresh->ask->made;
     ask->opts = fresh->ask->opts;
     ask->trace = fresh->ask->trace;
+    ask->stays_us = fresh->ask->stays_us;
     fresh->ask->req = old;
+    fresh->ask->made = old_made;
     parked->st = fresh->st;
     parked->st->self = parked;
     fresh->st = NULL;
-    parked->is_parked = false;
-    parked->has_begun = false;
+    parked->is_parked = parked->is_told = parked->has_begun = parked->is_held = false;
+    parked->is_answering = true;
+    ask->ordinal = fresh->ask->ordinal;
+    rv_buf old_open = ask->open;
+    ask->open_us = fresh->ask->open_us;
+    ask->open = fresh->ask->open;
+    fresh->ask->open = old_open;
     parked->all->n_parked--;
-    return begin(parked, response, err);
-}
-
-/* The client has run its tools. */
-static int answer_client(struct turn *fresh, struct turn *parked, rv_err **err)
-{
-    struct rv_response response;
-    json_object *data = NULL;
-    int rc = srv_client_tools_answer(&parked->client, &fresh->ask->req, &data, &response, err);
-
-    if (rc == 0)
-        rc = answer_parked(fresh, parked, &response, err);
-    json_object_put(data);
-    return rc;
-}
-
-/* A client that names no session is known by the calls whose results it brings. */
-static struct turn *find_client(struct srv_turns *all, const struct srv_turn_ask *ask)
-{
-    for (struct turn *t = all->turns; t && !ask->session; t = t->next)
-        if (t->is_parked && strcmp(t->ask->who.tenant, ask->who.tenant) == 0 &&
-            strcmp(t->ask->who.user, ask->who.user) == 0 && t->ask->agent && ask->agent &&
-            strcmp(t->ask->agent, ask->agent) == 0 && srv_client_tools_same(&t->client, &ask->req))
-            return t;
-    return NULL;
+    return begin(parked, &response, err);
 }
 
 static int start(struct turn *t, struct turn **failed, rv_err **err)
 {
     struct srv_turn_ask *a = t->ask;
-    struct turn *parked = a->session ? find(t->all, a, true) : find_client(t->all, a);
-    bool is_client = parked && srv_client_tools_answered(&parked->client, &a->req);
+    struct turn *parked = find(t->all, a, true);
 
     *failed = t;
     if (find(t->all, a, false) != NULL) {
@@ -411,34 +634,22 @@ static int start(struct turn *t, struct turn **failed, rv_err **err)
         rv_err_hint(err, "wait for its end, or cancel its run");
         return rc;
     }
-    if (a->req.n_answers > 0 && !parked) {
-        int rc = RV_FAIL(err, RV_E_STATE, "the session has no turn that waits for an answer here");
-        rv_err_hint(err, "POST /runs/{id}/answer answers a run that waits in the store");
-        return rc;
+    if (a->req.n_answers > 0 && (!parked || strcmp(parked->ask->run, a->run) != 0)) {
+        srv_rejoins_answer(t->all->server->rejoins, t->st, a);
+        t->st = NULL;
+        t->ask = NULL;
+        *failed = NULL;
+        return 0;
     }
     if (a->req.n_answers > 0) {
-        const struct rv_response response = srv_chat_answer(&a->req, parked->interrupt_id);
-        int rc = answer_parked(t, parked, &response, err);
+        int rc = answer_parked(t, parked, err);
         if (rc == 0 || !t->st)
             *failed = parked;
-        return rc;
-    }
-    if (is_client) {
-        int rc = answer_client(t, parked, err);
-        if (rc == 0 || !t->st)
-            *failed = parked;
-        return rc;
-    }
-    if (!a->req.has_message) {
-        int rc = RV_FAIL(err, RV_E_STATE, "no tool of the client waits for these results");
-        rv_err_hint(err, "name the session with X-Session-Id, and the calls as they were told");
         return rc;
     }
     if (parked) /* a new message gives the question up */
         end_turn(parked);
-    int rc = srv_client_tools_init(&t->client, &a->req, err);
-    if (rc == 0)
-        rc = take_seat(t, err);
+    int rc = take_seat(t, err);
     return rc < 0 ? rc : begin(t, NULL, err);
 }
 
@@ -460,6 +671,7 @@ static void on_ask(struct srv_letter *l)
         return;
     }
     t->all = all;
+    t->serial = ++all->n_serial;
     t->ask = n->ask;
     t->st = n->st;
     t->st->self = t;
@@ -471,6 +683,12 @@ static void on_ask(struct srv_letter *l)
         all->turns = t;
         return;
     }
+    if (rc == 0 && !failed) { /* others do it */
+        free_turn(t);
+        return;
+    }
+    if (rc < 0)
+        give_row(failed);
     if (rc < 0 && failed->st) {
         srv_stream_fail(failed->st, rc, err);
         failed->st = NULL;
@@ -495,6 +713,7 @@ void srv_turns_ask(struct srv_turns *all, struct srv_call *c, struct srv_turn_as
     ask->who = c->who;
     ask->trace = srv_watch_trace(c);
     st->on_gone = on_gone;
+    st->on_drain = on_taken;
     n->letter.open = on_ask;
     n->all = all;
     n->ask = ask;
@@ -512,6 +731,7 @@ int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "make the turns");
     all->server = s;
     all->app = s->app;
+    rv_owner_name(all->owner);
     int rc = srv_lane_open(&all->lane, err);
     if (rc < 0) {
         free(all);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/server/export_internal.h"
+#include "coreengine/server/handlers_internal.h"
 
 #define MAX_CALLS 256 /* calls of models of one run that are under way; the model of further ones is unknown */
 #define MAX_EVENT ((size_t)64 << 20)
@@ -20,8 +21,10 @@ struct watched { /* a run that is driven here */
     int64_t start_us;
     struct call *calls; /* owned */
     size_t n_calls, cap_calls;
-    rv_log *log;         /* borrowed */
-    rv_run_trace *trace; /* owned; NULL: none is wanted, or it has not begun */
+    rv_log *log;            /* borrowed */
+    rv_run_trace *trace;    /* owned; NULL: none is wanted, or it has not begun */
+    struct srv_trace asked; /* by whom the run was asked for */
+    bool has_asked;
 };
 struct srv_watch {
     pthread_mutex_t lock; /* guards what follows */
@@ -90,8 +93,12 @@ static void begin_trace(struct srv_watch *w, struct watched *r, const struct srv
 
 static int open_collector(struct srv_watch *w, const struct rv_server_opts *opts, rv_err **err)
 {
-    const struct srv_export_opts to = {
-        .url = opts->otlp, .service = opts->service, .log = opts->app->log, .write_metrics = write_metrics, .self = w};
+    const struct srv_export_opts to = {.url = opts->otlp,
+                                       .headers = opts->otlp_headers,
+                                       .service = opts->service,
+                                       .log = opts->app->log,
+                                       .write_metrics = write_metrics,
+                                       .self = w};
 
     return opts->otlp ? srv_export_new(&to, &w->collector, err) : 0;
 }
@@ -221,6 +228,22 @@ static void take(struct srv_watch *w, struct watched *r, const struct srv_trace 
         rv_run_trace_event(r->trace, line);
 }
 
+void srv_watch_begin(void *watch, const void *key, const char *trace, bool is_trusted)
+{
+    struct srv_watch *w = watch;
+    struct srv_trace asked = {.is_trusted = is_trusted};
+
+    if (!rv_traceparent_read(rv_str_of(trace), &asked.caller))
+        return;
+    pthread_mutex_lock(&w->lock);
+    struct watched *r = find(w, key);
+    if (r) {
+        r->asked = asked;
+        r->has_asked = true;
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
 void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, rv_str line)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_EVENT};
@@ -231,7 +254,7 @@ void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trac
     pthread_mutex_lock(&w->lock);
     struct watched *r = find(w, key);
     if (r)
-        take(w, r, trace, event, line);
+        take(w, r, trace || !r->has_asked ? trace : &r->asked, event, line);
     pthread_mutex_unlock(&w->lock);
     json_object_put(event);
 }

@@ -8,6 +8,7 @@
 #include "coreengine/store/store_internal.h"
 
 #define RV_ASK_MAX_TEXT ((size_t)512 << 10) /* of a statement with its tables */
+#define RV_ASK_VALUE    "67108864"          /* bytes of a value while it is computed, in both databases */
 
 /* ask_tables.c */
 /** The statement with the tables that it names, as the scope sees them. ?1 ($1) is the tenant, ?2 ($2) the user if the
@@ -28,6 +29,9 @@ struct rv_asking_rows {
 RV_MUST_CHECK int rv_ask_columns(struct rv_asking_rows *r, const char *const *names, size_t n, rv_err **err);
 /** The next row, whose texts are cut here. RV_STORE_ENOUGH: no more are wanted. */
 RV_MUST_CHECK int rv_ask_row(struct rv_asking_rows *r, struct rv_cell *cells, size_t n, rv_err **err);
+
+/** RV_E_LIMIT: a value is longer than that. */
+int rv_ask_fail_long(rv_err **err);
 
 /* postgres_ask.c */
 int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows,

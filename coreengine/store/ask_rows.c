@@ -30,3 +30,10 @@ int rv_ask_row(struct rv_asking_rows *r, struct rv_cell *cells, size_t n, rv_err
     r->n++;
     return r->ask->on_row(r->ask->self, cells, n, err);
 }
+
+int rv_ask_fail_long(rv_err **err)
+{
+    RV_FAIL(err, RV_E_LIMIT, "a value of the statement is longer than " RV_ASK_VALUE " bytes");
+    rv_err_hint(err, "shorten texts: left(content, 1000)");
+    return RV_E_LIMIT;
+}

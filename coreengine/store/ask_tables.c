@@ -108,11 +108,10 @@ static void hide(struct writing *w, size_t from, bool is_secret)
         return;
     }
     rv_buf_truncate(w->out, from);
-    rv_buf_printf(
-        w->out,
-        "CASE substr(ltrim(%s, '\"'), 1, 11) WHEN 'reeve-enc1:' THEN NULL WHEN 'reeve-enc0:' THEN substr(%s, 12)"
-        " ELSE %s END",
-        text, text, text);
+    rv_buf_printf(w->out,
+                  "CASE substr(ltrim(%s, '\"'), 1, 11) WHEN 'reeve-enc1:' THEN NULL WHEN 'reeve-enc2:' THEN NULL"
+                  " WHEN 'reeve-enc3:' THEN NULL WHEN 'reeve-enc0:' THEN substr(%s, 12) ELSE %s END",
+                  text, text, text);
     free(text);
 }
 

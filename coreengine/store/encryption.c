@@ -8,16 +8,18 @@
 #include "coreengine/store/vault_internal.h"
 
 #define ALGORITHM "AES-256-GCM"
+#define SEALS     ", RSA-OAEP-256"
 
 /* --- Setting a mode --- */
 
 struct fresh {
     char id[RV_ENCRYPTION_ID];
-    rv_buf wrapped;
+    rv_buf wrapped, seal; /* seal: PEM; empty: none */
     bool has_key;
 };
 
-static int make_key(const rv_keyring *ring, const char *tenant, struct fresh *f, rv_err **err)
+static int make_key(const rv_keyring *ring, const char *tenant, const struct rv_rsa *seal, struct fresh *f,
+                    rv_err **err)
 {
     unsigned char key[RV_CIPHER_KEY], name[8];
     struct rv_rand rand = rv_rand_system();
@@ -27,10 +29,12 @@ static int make_key(const rv_keyring *ring, const char *tenant, struct fresh *f,
     f->id[RV_ENCRYPTION_ID - 1] = '\0';
     if (!f->has_key)
         return 0;
+    if (seal)
+        rv_rsa_write(seal, &f->seal);
     rand.fill(rand.self, key, sizeof key);
     int rc = rv_vault_wrap(ring, tenant, f->id, key, &f->wrapped, err);
     rv_wipe(key, sizeof key);
-    return rc;
+    return rc < 0 ? rc : rv_buf_check(&f->seal, "a public key", err);
 }
 
 /* The count is first: other processes that set a mode wait for the end of this transaction. */
@@ -51,14 +55,16 @@ static int set_mode(struct sql_store *st, const char *tenant, enum rv_encryption
     rv_sql_text(stmt, 1, f->id);
     rv_sql_text(stmt, 2, tenant);
     rv_sql_text(stmt, 3, rv_encryption_mode_text(mode));
-    rv_sql_text(stmt, 4, f->has_key ? ALGORITHM : "");
+    rv_sql_text(stmt, 4, f->seal.len > 0 ? ALGORITHM SEALS : f->has_key ? ALGORITHM : "");
     rv_sql_text(stmt, 5, f->has_key ? rv_keyring_name(st->ring, 0) : "");
     rv_sql_text(stmt, 6, rv_buf_cstr(&f->wrapped));
     rv_sql_int(stmt, 7, now_us);
+    rv_sql_text(stmt, 8, f->seal.len > 0 ? rv_buf_cstr(&f->seal) : NULL);
     return rv_sql_run(stmt, "write a key", err);
 }
 
-static int check_set(const rv_store *s, const char *tenant, enum rv_encryption_mode mode, int64_t now_us, rv_err **err)
+static int check_set(const rv_store *s, const char *tenant, enum rv_encryption_mode mode, const struct rv_rsa *seal,
+                     int64_t now_us, rv_err **err)
 {
     int rc = *tenant ? rv_store_check_new_id("tenant", tenant, err) : 0;
 
@@ -68,6 +74,11 @@ static int check_set(const rv_store *s, const char *tenant, enum rv_encryption_m
         rc = rv_store_check_time("the time", now_us, err);
     if (rc == 0 && (mode <= RV_ENCRYPTION_NONE || mode >= RV_N_ENCRYPTION_MODES))
         rc = RV_FAIL(err, RV_E_INVALID, "%d is not a mode of encryption that can be set", (int)mode);
+    if (rc == 0 && (mode == RV_ENCRYPTION_SEALED) != (seal != NULL)) {
+        rc = RV_FAIL(err, RV_E_INVALID, "%s",
+                     seal ? "a public key is for the mode sealed" : "the mode sealed needs the tenant's public key");
+        rv_err_hint(err, "`openssl pkey -in private.pem -pubout -out public.pem` writes it");
+    }
     if (rc == 0 && mode >= RV_ENCRYPTION_PLATFORM && rv_keyring_size(s->sql->ring) == 0) {
         rc = RV_FAIL(err, RV_E_STATE, "no master key is given, so a key cannot be wrapped");
         rv_err_hint(err, "`reeve encryption new-key` makes one; REEVE_ENCRYPTION_KEY_FILE names its file");
@@ -75,14 +86,15 @@ static int check_set(const rv_store *s, const char *tenant, enum rv_encryption_m
     return rc;
 }
 
-int rv_store_set_encryption(rv_store *s, const char *tenant, enum rv_encryption_mode mode, int64_t now_us,
-                            char id[RV_ENCRYPTION_ID], rv_err **err)
+int rv_store_set_encryption(rv_store *s, const char *tenant, enum rv_encryption_mode mode, const struct rv_rsa *seal,
+                            int64_t now_us, char id[RV_ENCRYPTION_ID], rv_err **err)
 {
-    struct fresh f = {.wrapped = RV_BUF_INIT(1024), .has_key = mode >= RV_ENCRYPTION_PLATFORM};
-    int rc = check_set(s, tenant, mode, now_us, err);
+    struct fresh f = {
+        .wrapped = RV_BUF_INIT(1024), .seal = RV_BUF_INIT(RV_RSA_TEXT), .has_key = mode >= RV_ENCRYPTION_PLATFORM};
+    int rc = check_set(s, tenant, mode, seal, now_us, err);
 
     if (rc == 0)
-        rc = make_key(s->sql->ring, tenant, &f, err);
+        rc = make_key(s->sql->ring, tenant, seal, &f, err);
     rc = rv_store_enter_write(s, rc, "set encryption", err);
     if (rc == 0) {
         do {
@@ -94,6 +106,7 @@ int rv_store_set_encryption(rv_store *s, const char *tenant, enum rv_encryption_
     if (rc == 0)
         memcpy(id, f.id, sizeof f.id);
     rv_buf_fini(&f.wrapped);
+    rv_buf_fini(&f.seal);
     return rc;
 }
 
@@ -112,6 +125,7 @@ static int key_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_tenant_key 
         .master = rv_sql_text_at(stmt, 5, &lacked),
         .created_us = rv_sql_int_at(stmt, 6),
         .retired_us = rv_sql_int_at(stmt, 7),
+        .public_key = rv_sql_text_at(stmt, 9, &lacked),
     };
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "list keys");

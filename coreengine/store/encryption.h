@@ -12,7 +12,8 @@
     X(NONE, "none", "plain; nothing was ever said about the tenant")                                                   \
     X(DISABLED, "disabled", "plain, whatever the rule for all tenants is")                                             \
     X(PLATFORM, "platform", "encrypted in the store, decrypted when it is read")                                       \
-    X(CLIENT, "client", "encrypted in the store, and shown so; decrypted for agents alone")
+    X(CLIENT, "client", "encrypted in the store, and shown so; decrypted for agents alone")                            \
+    X(SEALED, "sealed", "contents of entities by the tenant's public key, which reeve cannot read; the rest: platform")
 enum rv_encryption_mode {
 #define X(name, text, meaning) RV_ENCRYPTION_##name,
     RV_ENCRYPTION_MODES(X)
@@ -27,18 +28,21 @@ RV_MUST_CHECK int rv_encryption_mode_of(rv_str text, enum rv_encryption_mode *ou
 struct rv_tenant_key {
     const char *id, *tenant; /* tenant "": of those that have no row of their own */
     enum rv_encryption_mode mode;
-    const char *status;    /* current, retired */
-    const char *algorithm; /* "" of a mode without a key */
-    const char *master;    /* name of the master key that wraps it; "" of a mode without a key */
+    const char *status;     /* current, retired */
+    const char *algorithm;  /* "" of a mode without a key */
+    const char *public_key; /* PEM, of the mode sealed; NULL: none */
+    const char *master;     /* name of the master key that wraps it; "" of a mode without a key */
     int64_t created_us, retired_us;
 };
 
 /** Set the mode of a tenant ("": of all that have none of their own), with a new key where the mode needs one. Its
  * former key is retired: it goes on decrypting what it encrypted. Rows that are there stay as they are until
- * rv_store_encrypt(). id gets the name of the new row.
- *  @return RV_E_STATE (no master key), RV_E_INVALID, RV_E_DENIED, RV_E_NOMEM, RV_E_IO */
-RV_MUST_CHECK int rv_store_set_encryption(rv_store *s, const char *tenant, enum rv_encryption_mode mode, int64_t now_us,
-                                          char id[RV_ENCRYPTION_ID], rv_err **err);
+ * rv_store_encrypt(). seal: the tenant's public key in the mode sealed, else NULL. id gets the name of the new row.
+ *  @return RV_E_STATE (no master key), RV_E_INVALID (also: a key without that mode, or the mode without a key),
+ * RV_E_DENIED, RV_E_NOMEM, RV_E_IO */
+RV_MUST_CHECK int rv_store_set_encryption(rv_store *s, const char *tenant, enum rv_encryption_mode mode,
+                                          const struct rv_rsa *seal, int64_t now_us, char id[RV_ENCRYPTION_ID],
+                                          rv_err **err);
 /** All rows, by tenant, the current one first. tenant NULL: of all. */
 RV_MUST_CHECK int rv_store_list_tenant_keys(rv_store *s, const char *tenant,
                                             int (*each)(void *self, const struct rv_tenant_key *key, rv_err **err),
@@ -50,6 +54,7 @@ RV_MUST_CHECK int rv_store_rewrap_keys(rv_store *s, int64_t *n, rv_err **err);
 /* What a walk over the rows found. */
 struct rv_encryption_walked {
     int64_t texts, rewritten;
+    int64_t locked; /* sealed texts that should be something else, and stay: their private key is not given */
 };
 /** Bring every text that is kept of a tenant (NULL: of all) to its mode and key, a few rows in a transaction: what is
  * plain and should not be is encrypted, what another key encrypted is encrypted again, what should be plain is

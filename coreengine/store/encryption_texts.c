@@ -118,6 +118,27 @@ const struct rv_texts_table rv_texts_tables[] = {
      false,
      false,
      {{"payload", SQL_STR, OF_TEXT}}},
+    {"stream_parts",
+     "SELECT t.stream, t.n, s.tenant, s.id, NULL, NULL, t.n, t.body FROM stream_parts t JOIN streams s ON s.key = "
+     "t.stream",
+     "t.stream, t.n",
+     "t",
+     "stream = ?1 AND n = ?2",
+     "s.tenant",
+     false,
+     false,
+     false,
+     {{"body", SQL_STR, OF_TEXT}}},
+    {"webhooks",
+     "SELECT t.run, t.n, r.tenant, r.id, NULL, NULL, t.n + 1, t.secret FROM webhooks t JOIN runs r ON r.key = t.run",
+     "t.run, t.n",
+     "t",
+     "run = ?1 AND n = ?2",
+     "r.tenant",
+     false,
+     false,
+     false,
+     {{"secret", SQL_STR, OF_TEXT}}},
 };
 
 const size_t rv_n_texts_tables = RV_COUNT(rv_texts_tables);

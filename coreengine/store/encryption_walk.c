@@ -14,9 +14,19 @@
 
 /* --- Rewriting --- */
 
-static struct rv_encryption_walked *out_of(const struct rv_texts_walk *w)
+struct rewriting {
+    struct rv_encryption_walked walked;
+    bool row_is_sealed; /* the row in hand has a sealed text */
+};
+
+static struct rewriting *rewriting_of(const struct rv_texts_walk *w)
 {
     return w->self;
+}
+
+static struct rv_encryption_walked *out_of(const struct rv_texts_walk *w)
+{
+    return &rewriting_of(w)->walked;
 }
 
 static int bind_value(struct rv_texts_walk *w, const struct rv_texts_row *r, size_t i, rv_sql_stmt *stmt,
@@ -42,7 +52,11 @@ static int update(struct rv_texts_walk *w, const struct rv_texts_row *r, int64_t
     const struct rv_texts_table *t = r->table;
     rv_buf sql = RV_BUF_INIT(MAX_SQL);
     const char *level = NULL;
-    int rc = t->has_level ? rv_vault_level(w->st, r->tenant, &level, err) : 0;
+    const char *kind = strcmp(t->name, "entities") == 0 ? r->ids[2] : t->name;
+    int rc = t->has_level ? rv_vault_level(w->st, r->tenant, kind, &level, err) : 0;
+
+    if (rewriting_of(w)->row_is_sealed)
+        level = rv_encryption_mode_text(RV_ENCRYPTION_SEALED);
 
     rv_buf_printf(&sql, "UPDATE %s SET ", t->name);
     for (int i = 0; i < RV_MAX_TEXTS && t->columns[i].name; i++)
@@ -104,31 +118,42 @@ static int index_row(struct sql_store *st, const struct rv_texts_row *r, rv_err 
     return rc;
 }
 
-static int rewrite_text(struct rv_texts_walk *w, const struct rv_place *at, const char *column, rv_buf *text,
-                        bool *changed, rv_err **err)
+/* A sealed text comes back as it is when its private key is not given: it stays. */
+static int rewrite(struct rv_texts_walk *w, const struct rv_place *at, const char *column, rv_buf *text, bool *changed,
+                   rv_err **err)
 {
     rv_buf plain = RV_BUF_INIT(text->max), kept = RV_BUF_INIT(text->max);
-    char has[RV_ENCRYPTION_ID], wants[RV_ENCRYPTION_ID];
+    int rc = rv_secret_read(w->st, at, column, rv_buf_str(text), &plain, err);
+    bool is_locked =
+        rc == 0 && rv_secret_is_sealed(rv_buf_str(text)) && rv_str_eq(rv_buf_str(&plain), rv_buf_str(text));
 
-    out_of(w)->texts++;
-    rv_secret_key(rv_buf_str(text), has);
-    int rc = rv_vault_key(w->st, at->tenant, wants, err);
-    if (rc < 0 || strcmp(has, wants) == 0)
-        return rc;
-    rc = rv_secret_read(w->st, at, column, rv_buf_str(text), &plain, err);
-    if (rc == 0)
+    if (rc == 0 && !is_locked)
         rc = rv_secret_write(w->st, at, column, rv_buf_str(&plain), &kept, err);
-    if (rc == 0) {
+    if (rc == 0 && !is_locked) {
         rv_buf swapped = *text;
         *text = kept;
         kept = swapped;
         *changed = true;
         out_of(w)->rewritten++;
     }
+    out_of(w)->locked += is_locked;
     if (plain.ptr)
         rv_wipe(plain.ptr, plain.cap);
     rv_buf_fini(&plain);
     rv_buf_fini(&kept);
+    return rc;
+}
+
+static int rewrite_text(struct rv_texts_walk *w, const struct rv_place *at, const char *column, rv_buf *text,
+                        bool *changed, rv_err **err)
+{
+    bool is_current = false;
+    int rc = rv_secret_is_current(w->st, at, column, rv_buf_str(text), &is_current, err);
+
+    out_of(w)->texts++;
+    if (rc == 0 && !is_current)
+        rc = rewrite(w, at, column, text, changed, err);
+    rewriting_of(w)->row_is_sealed |= rv_secret_is_sealed(rv_buf_str(text));
     return rc;
 }
 
@@ -144,6 +169,7 @@ static int rewrite_next(struct rv_texts_walk *w, struct rv_texts_row *r, int64_t
     rv_sql_finish(stmt);
     if (rc < 0 || !found)
         return rc;
+    rewriting_of(w)->row_is_sealed = false;
     rc = rv_texts_visit(w, r, err);
     if (rc == 0 && r->changed)
         rc = update(w, r, now_us, err);
@@ -163,7 +189,8 @@ static int rewrite_some(struct rv_texts_walk *w, struct rv_texts_row *r, int64_t
 
 /* Where a transaction begins, so that it can begin again. */
 struct mark {
-    int64_t key, second, texts, rewritten;
+    int64_t key, second;
+    struct rv_encryption_walked walked;
     char second_text[RV_STORE_MAX_ID + 1];
 };
 
@@ -178,15 +205,13 @@ static int rewrite_table(rv_store *s, struct rv_texts_walk *w, const struct rv_t
     do {
         if ((rc = rv_store_enter_write(s, 0, "encrypt", err)) != 0)
             break;
-        mark = (struct mark){
-            .key = r.key, .second = r.second, .texts = out_of(w)->texts, .rewritten = out_of(w)->rewritten};
+        mark = (struct mark){.key = r.key, .second = r.second, .walked = *out_of(w)};
         snprintf(mark.second_text, sizeof mark.second_text, "%s", r.second_text);
         do {
             r.key = mark.key;
             r.second = mark.second;
             snprintf(r.second_text, sizeof r.second_text, "%s", mark.second_text);
-            out_of(w)->texts = mark.texts;
-            out_of(w)->rewritten = mark.rewritten;
+            *out_of(w) = mark.walked;
             rc = more = rewrite_some(w, &r, now_us, err);
             rc = rc > 0 ? 0 : rc;
         } while (rv_store_repeats(s, &rc, err));
@@ -200,7 +225,7 @@ static int rewrite_table(rv_store *s, struct rv_texts_walk *w, const struct rv_t
 
 int rv_store_encrypt(rv_store *s, const char *tenant, int64_t now_us, struct rv_encryption_walked *out, rv_err **err)
 {
-    struct rv_encryption_walked got = {0};
+    struct rewriting got = {.row_is_sealed = false};
     struct rv_texts_walk w = {.st = s->sql, .visit = rewrite_text, .tenant = tenant, .self = &got};
     int rc = tenant ? rv_store_check_id("tenant", tenant, err) : 0;
 
@@ -212,7 +237,7 @@ int rv_store_encrypt(rv_store *s, const char *tenant, int64_t now_us, struct rv_
         rc = rewrite_table(s, &w, &rv_texts_tables[i], now_us, err);
     if (rc == 0 && s->sql->driver->scrub && (rc = s->sql->driver->scrub(s->sql, err)) < 0)
         RV_WRAP(err, rc, "all rows are rewritten, and their former bytes are still in the file");
-    *out = got;
+    *out = got.walked;
     return rc;
 }
 

@@ -15,6 +15,7 @@ struct present {
     char user[RV_STORE_MAX_ID + 1];
     json_object *fields, *metadata, *tags, *edges; /* owned */
     char *name, *level;                            /* owned; NULL: none */
+    bool sealed[RV_KIND_MAX_NAMES];                /* encrypted fields that stay as they are kept */
 };
 
 static void present_fini(struct present *p)
@@ -34,18 +35,22 @@ static int dup_text(rv_str text, char **out)
     return text.ptr && !*out ? RV_E_NOMEM : 0;
 }
 
-/* In place; a text that is neither a list nor an object stays a text, which is read as what it contains. */
+/* In place; a text that is neither a list nor an object stays a text, which is read as what it contains. A sealed one
+ * is not opened: it is written as it is. */
 static int decrypt_fields(struct sql_store *st, const struct rv_kind *kind, const struct rv_place *at,
-                          json_object *fields, rv_err **err)
+                          struct present *p, rv_err **err)
 {
+    json_object *fields = p->fields;
     int rc = 0;
 
     for (size_t i = 0; i < RV_KIND_MAX_NAMES && kind->encrypted[i] && rc == 0; i++) {
         rv_buf text = RV_BUF_INIT(2 * RV_ENTITY_MAX_BYTES);
         json_object *v = NULL;
         if (json_object_object_get_ex(fields, kind->encrypted[i], &v) && json_object_is_type(v, json_type_string)) {
-            rc = rv_secret_read(st, at, kind->encrypted[i], rv_json_str(v), &text, err);
-            if (rc == 0)
+            p->sealed[i] = rv_secret_is_sealed(rv_json_str(v));
+            if (!p->sealed[i])
+                rc = rv_secret_read(st, at, kind->encrypted[i], rv_json_str(v), &text, err);
+            if (rc == 0 && !p->sealed[i])
                 rc = rv_json_set_str(fields, kind->encrypted[i], rv_buf_str(&text), err);
         }
         rv_buf_fini(&text);
@@ -69,7 +74,7 @@ static int take_present(rv_sql_stmt *stmt, const struct rv_store_scope *scope, c
     at.is_engines = true; /* what stays as it is is encrypted once more */
     int rc = rv_secret_at(stmt, 4, &at, "metadata", &metadata, err);
     if (rc == 0 && p->fields)
-        rc = decrypt_fields(stmt->st, g->kind, &at, p->fields, err);
+        rc = decrypt_fields(stmt->st, g->kind, &at, p, err);
     if (rc < 0)
         return rc;
     p->metadata = rv_entity_parse(metadata, json_type_object, &lacked);
@@ -156,6 +161,23 @@ static json_object *field_of(const struct rv_entity_given *g, const struct prese
     return v;
 }
 
+/* Is the column written as it is kept, because it is sealed and nothing new was given? */
+static bool stays_sealed(const struct rv_entity_given *g, const struct present *p, const char *name)
+{
+    for (size_t i = 0; i < RV_KIND_MAX_NAMES && g->kind->encrypted[i]; i++)
+        if (p->sealed[i] && strcmp(g->kind->encrypted[i], name) == 0)
+            return !json_object_object_get_ex(g->columns, name, NULL);
+    return false;
+}
+
+static bool has_sealed(const struct rv_entity_given *g, const struct present *p)
+{
+    for (size_t i = 0; i < RV_KIND_MAX_NAMES && g->kind->encrypted[i]; i++)
+        if (stays_sealed(g, p, g->kind->encrypted[i]))
+            return true;
+    return false;
+}
+
 /* A text as it is, other values as JSON. */
 static int write_secret(struct sql_store *st, const struct rv_place *at, const char *name, json_object *v, rv_jw *w,
                         rv_err **err)
@@ -188,7 +210,7 @@ static int write_fields(struct sql_store *st, const struct rv_place *at, const s
     for (size_t i = 0; i < g->kind->n_fields && rc == 0; i++) {
         const char *name = g->kind->fields[i].name;
         json_object *v = strcmp(name, "name") == 0 ? NULL : field_of(g, p, name);
-        if (v && rv_kind_encrypts(g->kind, name))
+        if (v && rv_kind_encrypts(g->kind, name) && !stays_sealed(g, p, name))
             rc = write_secret(st, at, name, v, &w, err);
         else if (v)
             rv_jw_kv_value(&w, name, v);
@@ -257,7 +279,9 @@ static int write_row(struct sql_store *st, const struct rv_store_scope *scope, c
     int rc = make_texts(st, &at, g, p, &t, err);
 
     if (rc == 0)
-        rc = rv_vault_level(st, scope->tenant, &level, err);
+        rc = rv_vault_level(st, scope->tenant, g->kind->name, &level, err);
+    if (has_sealed(g, p))
+        level = rv_encryption_mode_text(RV_ENCRYPTION_SEALED);
     if (rc == 0) {
         rv_sql_stmt *stmt = rv_sql_use(st, p->is_there ? SQL_SET_ENTITY : SQL_ADD_ENTITY);
         if (p->is_there) {

@@ -160,8 +160,12 @@ struct finding {
     const struct rv_kind *kind;
     const struct rv_store_scope *scope;
     const struct rv_entity_filter *f;
-    rv_buf *marks; /* texts that the JSON of a row has, when its value fits; one for each condition */
+    rv_buf *marks; /* texts that the JSON of a row has, when its value fits */
+    bool *is_or;   /* of marks: it or the one before it */
     size_t n_marks;
+    const struct rv_entity_where *spelt;   /* the first condition on the matched column; NULL: none */
+    rv_buf spellings[RV_SECRET_SPELLINGS]; /* its value, encrypted */
+    size_t n_spellings;                    /* above RV_SECRET_SPELLINGS: too many, the rows decide */
 };
 
 static bool is_own(const struct rv_kind *kind, const char *column)
@@ -182,26 +186,71 @@ static void write_mark(const char *column, json_object *value, rv_buf *out)
     rv_json_write(value, out);
 }
 
+static bool is_matched(const struct finding *f, const struct rv_entity_where *where)
+{
+    return f->kind->matched && strcmp(f->kind->matched, where->column) == 0 &&
+           json_object_is_type(where->value, json_type_string);
+}
+
+static int spell(struct sql_store *st, struct finding *f, rv_err **err)
+{
+    const struct rv_place at = {.tenant = f->scope->tenant, .table = f->kind->name};
+
+    for (size_t i = 0; i < RV_SECRET_SPELLINGS; i++)
+        rv_buf_init(&f->spellings[i], 2 * RV_ENTITY_MAX_BYTES);
+    for (size_t i = 0; i < f->f->n_where; i++)
+        if (is_matched(f, &f->f->where[i])) {
+            f->spelt = &f->f->where[i];
+            return rv_secret_spellings(st, &at, f->kind->matched, rv_json_str(f->f->where[i].value), f->spellings,
+                                       &f->n_spellings, err);
+        }
+    return 0;
+}
+
 static bool has_mark(const struct finding *f, const struct rv_entity_where *where)
 {
+    if (is_matched(f, where) && (where != f->spelt || f->n_spellings > RV_SECRET_SPELLINGS))
+        return false; /* the rows decide */
     return is_own(f->kind, where->column) && json_object_is_type(where->value, json_type_string);
+}
+
+static int write_spellings(struct finding *f, const struct rv_entity_where *where, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < f->n_spellings && rc == 0; i++) {
+        json_object *v = json_object_new_string_len(rv_buf_cstr(&f->spellings[i]), (int)f->spellings[i].len);
+        rc = v ? 0 : RV_FAIL(err, RV_E_NOMEM, "find rows");
+        if (v) {
+            f->is_or[f->n_marks] = true;
+            write_mark(where->column, v, &f->marks[f->n_marks++]);
+        }
+        json_object_put(v);
+    }
+    return rc;
 }
 
 static int write_marks(struct finding *f, rv_err **err)
 {
-    size_t max = f->f->n_tags + f->f->n_where + f->f->n_lists;
+    size_t max = f->f->n_tags + f->f->n_where + f->f->n_lists + RV_SECRET_SPELLINGS;
     int rc = 0;
 
     if (f->kind->place != RV_PLACE_ENTITIES || max == 0)
         return 0;
     f->marks = calloc(max, sizeof *f->marks);
-    if (!f->marks)
+    f->is_or = calloc(max, sizeof *f->is_or);
+    if (!f->marks || !f->is_or)
         return RV_FAIL(err, RV_E_NOMEM, "find rows");
     for (size_t i = 0; i < max; i++)
-        rv_buf_init(&f->marks[i], RV_ENTITY_MAX_BYTES);
-    for (size_t i = 0; i < f->f->n_where; i++)
-        if (has_mark(f, &f->f->where[i]))
-            write_mark(f->f->where[i].column, f->f->where[i].value, &f->marks[f->n_marks++]);
+        rv_buf_init(&f->marks[i], 2 * RV_ENTITY_MAX_BYTES);
+    for (size_t i = 0; i < f->f->n_where && rc == 0; i++) {
+        const struct rv_entity_where *where = &f->f->where[i];
+        if (!has_mark(f, where))
+            continue;
+        write_mark(where->column, where->value, &f->marks[f->n_marks++]);
+        if (where == f->spelt)
+            rc = write_spellings(f, where, err);
+    }
     for (size_t i = 0; i < f->f->n_lists; i++)
         if (has_mark(f, &f->f->lists[i]))
             write_mark(NULL, f->f->lists[i].value, &f->marks[f->n_marks++]);
@@ -214,7 +263,11 @@ static int write_marks(struct finding *f, rv_err **err)
 /* At most as many as a statement has arguments for: the others are looked at in C alone. */
 static size_t n_bound(const struct finding *f)
 {
-    return f->n_marks < RV_SQL_MAX_ARGS - FIRST_MARK ? f->n_marks : RV_SQL_MAX_ARGS - FIRST_MARK;
+    size_t n = f->n_marks < RV_SQL_MAX_ARGS - FIRST_MARK ? f->n_marks : RV_SQL_MAX_ARGS - FIRST_MARK;
+
+    while (n > 0 && n < f->n_marks && f->is_or[n]) /* alternatives stay together */
+        n--;
+    return n;
 }
 
 static void write_query(const struct finding *f, rv_buf *sql)
@@ -233,10 +286,21 @@ static void write_query(const struct finding *f, rv_buf *sql)
         rv_buf_puts(sql, " AND e.created_us >= ?6");
     if (f->f->until_us > 0)
         rv_buf_puts(sql, " AND e.created_us <= ?7");
-    for (size_t i = 0; i < n_bound(f); i++)
-        rv_buf_printf(sql, " AND instr(e.fields, ?%zu) > 0", FIRST_MARK + i);
-    rv_buf_puts(sql, f->kind->place == RV_PLACE_MESSAGES ? " ORDER BY e.created_us DESC, e.seq DESC, e.id, e.user_id"
-                                                         : " ORDER BY e.created_us DESC, e.id, e.user_id");
+    for (size_t i = 0; i < n_bound(f); i++) {
+        bool goes_on = i + 1 < n_bound(f) && f->is_or[i + 1];
+        rv_buf_printf(sql, " %s instr(e.fields, ?%zu) > 0%s",
+                      f->is_or[i] ? "OR"
+                      : goes_on   ? "AND ("
+                                  : "AND",
+                      FIRST_MARK + i, f->is_or[i] && !goes_on ? ")" : "");
+    }
+    if (f->kind->place == RV_PLACE_MESSAGES)
+        rv_buf_puts(sql, " ORDER BY e.created_us DESC, e.seq DESC, e.id, e.user_id");
+    else if (f->kind->place == RV_PLACE_ENTITIES && f->f->name)
+        /* A name has few rows: sorting them costs less than looking for them along the index by age. */
+        rv_buf_puts(sql, " ORDER BY +e.created_us DESC, e.id, e.user_id");
+    else
+        rv_buf_puts(sql, " ORDER BY e.created_us DESC, e.id, e.user_id");
 }
 
 static void bind_query(const struct finding *f, rv_sql_stmt *stmt)
@@ -266,6 +330,16 @@ static bool contains(json_object *list, rv_str text)
     return false;
 }
 
+/* A client is shown the matched column as it is kept. */
+static bool is_spelt_so(const struct finding *f, const struct rv_entity_where *where, json_object *v)
+{
+    for (size_t i = 0; i < f->n_spellings && f->n_spellings <= RV_SECRET_SPELLINGS; i++)
+        if (where == f->spelt && json_object_is_type(v, json_type_string) &&
+            rv_str_eq(rv_json_str(v), rv_buf_str(&f->spellings[i])))
+            return true;
+    return false;
+}
+
 static bool fits(const struct finding *f, json_object *row)
 {
     json_object *tags = rv_json_get_arr(row, "tags"), *v = NULL;
@@ -274,7 +348,8 @@ static bool fits(const struct finding *f, json_object *row)
         if (!contains(tags, rv_str_of(f->f->tags[i])))
             return false;
     for (size_t i = 0; i < f->f->n_where; i++)
-        if (!json_object_object_get_ex(row, f->f->where[i].column, &v) || !rv_json_equal(v, f->f->where[i].value))
+        if (!json_object_object_get_ex(row, f->f->where[i].column, &v) ||
+            (!rv_json_equal(v, f->f->where[i].value) && !is_spelt_so(f, &f->f->where[i], v)))
             return false;
     for (size_t i = 0; i < f->f->n_lists; i++) {
         json_object *list = rv_json_get_arr(row, f->f->lists[i].column);
@@ -356,11 +431,16 @@ int rv_store_find_entities(rv_store *s, const struct rv_store_scope *scope, cons
         rc = check_filter(f.kind, f.f, err);
     if ((rc = rv_store_enter_read(s, rc, "find entities", err)) != 0)
         return rc;
-    rc = write_marks(&f, err);
+    rc = spell(s->sql, &f, err);
+    if (rc == 0)
+        rc = write_marks(&f, err);
     if (rc == 0)
         rc = walk(s->sql, &f, each, self, err);
     for (size_t i = 0; i < f.n_marks; i++)
         rv_buf_fini(&f.marks[i]);
+    for (size_t i = 0; i < RV_SECRET_SPELLINGS; i++)
+        rv_buf_fini(&f.spellings[i]);
     free(f.marks);
+    free(f.is_or);
     return rv_store_leave_read(s, rc, err);
 }

@@ -62,17 +62,11 @@ static int close_rest(struct sql_store *st, const struct found_run *run, const s
 
 int rv_interrupts_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, rv_err **err)
 {
-    int rc = 0;
+    int rc = run->n_open > 0 ? settle(st, run, a, err) : 0;
 
-    if (run->n_open == 0 && a->n_pending == 0)
-        return 0;
-    if (run->n_open > 0)
-        rc = settle(st, run, a, err);
     for (size_t i = 0; i < a->n_pending && rc == 0; i++)
         rc = add(st, run, a->run, &a->pending[i], err);
-    if (rc == 0)
-        rc = close_rest(st, run, a, err);
-    return rc == 0 ? rv_sql_run_key(st, SQL_COUNT_OPEN, run->key, "count interrupts", err) : rc;
+    return rc == 0 && run->n_open > 0 ? close_rest(st, run, a, err) : rc;
 }
 
 /* --- lists --- */

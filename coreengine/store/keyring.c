@@ -19,6 +19,8 @@ struct rv_keyring {
     atomic_int refs;
     size_t n;
     struct master keys[RV_KEYRING_MAX]; /* the first wraps */
+    size_t n_private;
+    struct rv_rsa *private[RV_KEYRING_PRIVATE]; /* owned */
 };
 
 /* The name is a hash of the key, whose 256 random bits it does not give away. */
@@ -113,29 +115,110 @@ int rv_keyring_read(rv_str text, const char *source, rv_keyring **out, rv_err **
     return rc;
 }
 
+/* A file that only some users may read. source names it, in this error and in later ones. */
+static int read_secret(const char *path, const rv_buf *source, rv_buf *text, rv_err **err)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return RV_FAIL(err, errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO, "%s: %s", rv_buf_cstr(source), strerror(errno));
+    if (S_ISREG(st.st_mode) && (st.st_mode & (S_IROTH | S_IWOTH))) {
+        RV_FAIL(err, RV_E_DENIED, "%s: every user of this machine can %s it", rv_buf_cstr(source),
+                st.st_mode & S_IROTH ? "read" : "change");
+        rv_err_hint(err, "chmod 600 \"%.4096s\"", path);
+        return RV_E_DENIED;
+    }
+    return rv_file_read(path, text, err);
+}
+
+static void forget_text(rv_buf *text)
+{
+    if (text->ptr)
+        rv_wipe(text->ptr, text->cap);
+    rv_buf_fini(text);
+}
+
 int rv_keyring_read_file(const char *path, rv_keyring **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_KEYRING_BYTES), source = RV_BUF_INIT(8192);
-    struct stat st;
-    int rc = 0;
 
     rv_buf_printf(&source, "key file \"%.4096s\"", path);
-    if (stat(path, &st) < 0) {
-        rc = RV_FAIL(err, errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO, "%s: %s", rv_buf_cstr(&source), strerror(errno));
-    } else if (S_ISREG(st.st_mode) && (st.st_mode & (S_IROTH | S_IWOTH))) {
-        rc = RV_FAIL(err, RV_E_DENIED, "%s: every user of this machine can %s it", rv_buf_cstr(&source),
-                     st.st_mode & S_IROTH ? "read" : "change");
-        rv_err_hint(err, "chmod 600 \"%.4096s\"", path);
-    }
-    if (rc == 0)
-        rc = rv_file_read(path, &text, err);
+    int rc = read_secret(path, &source, &text, err);
     if (rc == 0)
         rc = rv_keyring_read(rv_buf_str(&text), rv_buf_cstr(&source), out, err);
-    if (text.ptr)
-        rv_wipe(text.ptr, text.cap);
-    rv_buf_fini(&text);
+    forget_text(&text);
     rv_buf_fini(&source);
     return rc;
+}
+
+/* --- Private keys --- */
+
+/* Takes the key. */
+static int add_private(rv_keyring *ring, struct rv_rsa *key, const char *source, rv_err **err)
+{
+    int rc = 0;
+
+    if (!key->is_private)
+        rc = RV_FAIL(err, RV_E_INVALID, "%s: a public key, which opens nothing", source);
+    else if (rv_keyring_private(ring, key))
+        rc = RV_FAIL(err, RV_E_INVALID, "%s: the same key twice", source);
+    else if (ring->n_private == RV_KEYRING_PRIVATE)
+        rc = RV_FAIL(err, RV_E_LIMIT, "%s has more than %d keys", source, RV_KEYRING_PRIVATE);
+    if (rc == 0) {
+        ring->private[ring->n_private++] = key;
+        return 0;
+    }
+    rv_wipe(key, sizeof *key);
+    free(key);
+    return rc;
+}
+
+static int add_privates(rv_keyring *ring, rv_str text, const char *source, rv_err **err)
+{
+    int rc = 0;
+
+    do {
+        struct rv_rsa *key = calloc(1, sizeof *key);
+        rc = key ? rv_rsa_read(&text, source, key, err) : RV_FAIL(err, RV_E_NOMEM, "read private keys");
+        if (rc < 0)
+            free(key);
+        else
+            rc = add_private(ring, key, source, err);
+        text = rc == 0 ? rv_str_trim(text) : text;
+    } while (rc == 0 && text.len > 0);
+    return rc;
+}
+
+int rv_keyring_add_private(rv_keyring **ring, const char *path, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_RSA_TEXT), source = RV_BUF_INIT(8192);
+    rv_keyring *made = NULL;
+
+    rv_buf_printf(&source, "private key file \"%.4096s\"", path);
+    int rc = read_secret(path, &source, &text, err);
+    if (rc == 0 && !*ring) {
+        made = calloc(1, sizeof *made);
+        rc = made ? 0 : RV_FAIL(err, RV_E_NOMEM, "read private keys");
+        if (made)
+            atomic_init(&made->refs, 1);
+    }
+    if (rc == 0)
+        rc = add_privates(*ring ? *ring : made, rv_buf_str(&text), rv_buf_cstr(&source), err);
+    if (rc == 0 && made)
+        *ring = made;
+    else
+        rv_keyring_unref(made);
+    forget_text(&text);
+    rv_buf_fini(&source);
+    return rc;
+}
+
+const struct rv_rsa *rv_keyring_private(const rv_keyring *ring, const struct rv_rsa *seal)
+{
+    for (size_t i = 0; ring && i < ring->n_private; i++)
+        if (rv_rsa_same(ring->private[i], seal))
+            return ring->private[i];
+    return NULL;
 }
 
 rv_keyring *rv_keyring_ref(rv_keyring *ring)
@@ -149,6 +232,10 @@ void rv_keyring_unref(rv_keyring *ring)
 {
     if (!ring || atomic_fetch_sub(&ring->refs, 1) != 1)
         return;
+    for (size_t i = 0; i < ring->n_private; i++) {
+        rv_wipe(ring->private[i], sizeof *ring->private[i]);
+        free(ring->private[i]);
+    }
     rv_wipe(ring, sizeof *ring);
     free(ring);
 }
@@ -206,7 +293,7 @@ int rv_keyring_unwrap(const rv_keyring *ring, const char *name, rv_str bound, rv
 
     if (!m) {
         RV_FAIL(err, RV_E_DENIED, "the master key %s is needed, and %s", name,
-                ring ? "is not among those given" : "no master key is given");
+                rv_keyring_size(ring) > 0 ? "is not among those given" : "no master key is given");
         rv_err_hint(err, "REEVE_ENCRYPTION_KEY_FILE names a file with the master keys");
         return RV_E_DENIED;
     }
@@ -247,11 +334,7 @@ int rv_encryption_mode_of(rv_str text, enum rv_encryption_mode *out, rv_err **er
         rv_buf_printf(&words, "%s%s", words.len ? ", " : "", rv_encryption_mode_text((enum rv_encryption_mode)i));
     }
     rv_str shown = rv_utf8_cut(text, 40);
-    if (rv_str_is(text, "sealed"))
-        RV_FAIL(err, RV_E_INVALID,
-                "the mode of encryption \"sealed\" is not supported: the engine has no key of the tenant");
-    else
-        RV_FAIL(err, RV_E_INVALID, "unknown mode of encryption \"%.*s\"", RV_STR_ARG(shown));
+    RV_FAIL(err, RV_E_INVALID, "unknown mode of encryption \"%.*s\"", RV_STR_ARG(shown));
     rv_err_hint(err, "modes: %s", rv_buf_cstr(&words));
     rv_buf_fini(&words);
     return RV_E_INVALID;

@@ -1,15 +1,16 @@
 /* Master keys: they wrap the keys of tenants, and are never in a store. A key is 32 random bytes, written as base64;
- * its name follows from it. */
+ * its name follows from it. Beside them private keys of tenants, where reeve may read what is sealed. */
 #ifndef RV_STORE_KEYRING_H
 #define RV_STORE_KEYRING_H
 
 #include "coreengine/base/base.h"
-#include "coreengine/base/cipher.h"
+#include "coreengine/base/rsa.h"
 
-#define RV_KEYRING_NAME  17                 /* 16 lower-case hex digits and a NUL */
-#define RV_KEYRING_CHARS 44                 /* base64 of a key */
-#define RV_KEYRING_MAX   64                 /* keys of one ring */
-#define RV_KEYRING_BYTES ((size_t)16 << 10) /* of a text with keys */
+#define RV_KEYRING_NAME    17                 /* 16 lower-case hex digits and a NUL */
+#define RV_KEYRING_CHARS   44                 /* base64 of a key */
+#define RV_KEYRING_MAX     64                 /* keys of one ring */
+#define RV_KEYRING_PRIVATE 16                 /* private keys of one ring */
+#define RV_KEYRING_BYTES   ((size_t)16 << 10) /* of a text with keys */
 
 typedef struct rv_keyring rv_keyring;
 
@@ -23,7 +24,14 @@ RV_MUST_CHECK int rv_keyring_read_file(const char *path, rv_keyring **out, rv_er
 rv_keyring *rv_keyring_ref(rv_keyring *ring);
 void rv_keyring_unref(rv_keyring *ring);
 
-size_t rv_keyring_size(const rv_keyring *ring); /* NULL: 0 */
+/** Add the private keys of a file, PEM or DER, that open what is sealed; *ring NULL: a ring without master keys is
+ * made. Not for a ring that others have a reference to. RV_E_DENIED: everyone may read or change the file. RV_E_INVALID
+ * (no key, a public key, the same key twice), RV_E_LIMIT, RV_E_NOMEM, RV_E_IO. */
+RV_MUST_CHECK int rv_keyring_add_private(rv_keyring **ring, const char *path, rv_err **err);
+/** The private key that belongs to a public one, borrowed; NULL: the ring has none. */
+const struct rv_rsa *rv_keyring_private(const rv_keyring *ring, const struct rv_rsa *seal);
+
+size_t rv_keyring_size(const rv_keyring *ring); /* of master keys; NULL: 0 */
 /** The name of key i; key 0 wraps. Borrowed. */
 const char *rv_keyring_name(const rv_keyring *ring, size_t i);
 

@@ -107,6 +107,20 @@ static const struct rv_kind_field feedback[] = {
     {.name = "span_id"},
 };
 
+static const struct rv_kind_field scenarios[] = {
+    {.name = "name"},
+    {.name = "description"},
+    {.name = "session_id", .type = RV_KIND_ID},
+    {.name = "agent_name"},
+    {.name = "status", .fallback = "\"active\""},
+};
+static const struct rv_kind_field collections[] = {
+    {.name = "name"},
+    {.name = "description"},
+    {.name = "status", .fallback = "\"active\""},
+    {.name = "session_ids", .type = RV_KIND_TEXTS},
+};
+
 #define FIELDS(list) .fields = (list), .n_fields = RV_COUNT(list)
 const struct rv_kind rv_kinds[] = {
     {.name = "users",
@@ -115,6 +129,8 @@ const struct rv_kind rv_kinds[] = {
      .keys = {"email"},
      .embedded = "content",
      .encrypted = {"content", "email"},
+     .matched = "email",
+     .is_sealed = true,
      .summary = {"name"},
      .is_indexed = true},
     {.name = "ontologies",
@@ -123,6 +139,7 @@ const struct rv_kind rv_kinds[] = {
      .keys = {"uri", "name"},
      .embedded = "content",
      .encrypted = {"content", "extracted_data"},
+     .is_sealed = true,
      .summary = {"name"},
      .about = "file_id",
      .is_indexed = true,
@@ -142,6 +159,7 @@ const struct rv_kind rv_kinds[] = {
      .keys = {"uri", "name"},
      .embedded = "content",
      .encrypted = {"content", "comment"},
+     .is_sealed = true,
      .summary = {"name"},
      .about = "metadata.file_id",
      .is_indexed = true},
@@ -168,6 +186,7 @@ const struct rv_kind rv_kinds[] = {
      .keys = {"uri", "name"},
      .embedded = "parsed_content",
      .encrypted = {"parsed_content", "parsed_output"},
+     .is_sealed = true,
      .summary = {"name"},
      .is_indexed = true},
     {.name = "servers",
@@ -203,7 +222,24 @@ const struct rv_kind rv_kinds[] = {
      .doc = "ratings of sessions and messages",
      FIELDS(feedback),
      .encrypted = {"comment"},
+     .is_sealed = true,
      .about = "session_id"},
+    {.name = "scenarios",
+     .doc = "sessions that are kept under a name, to be tried again",
+     FIELDS(scenarios),
+     .embedded = "description",
+     .encrypted = {"description"},
+     .summary = {"name"},
+     .about = "session_id",
+     .is_indexed = true},
+    {.name = "collections",
+     .doc = "groups of sessions",
+     FIELDS(collections),
+     .keys = {"name"},
+     .embedded = "description",
+     .encrypted = {"description"},
+     .summary = {"name"},
+     .is_indexed = true},
 };
 const size_t rv_n_kinds = RV_COUNT(rv_kinds);
 _Static_assert(RV_COUNT(rv_kinds) <= MAX_KINDS, "room for the names of all kinds");

@@ -38,9 +38,11 @@ struct rv_kind {
     const char *keys[RV_KIND_MAX_NAMES];      /* the id follows from the first that is set; none: it is random */
     const char *embedded;                     /* the field whose words are searched; NULL: none */
     const char *encrypted[RV_KIND_MAX_NAMES]; /* fields that may be ciphertext */
+    const char *matched;                      /* the one that is encrypted so that equal texts are equal; NULL: none */
     const char *summary[RV_KIND_MAX_NAMES];   /* of the key index: the first that says something */
     const char *about; /* the field that says what a row belongs to, "metadata.x" for a member; NULL: none */
     bool is_indexed;   /* LOOKUP finds it by its name */
+    bool is_sealed;    /* the mode "sealed" seals its encrypted fields, which reeve has no need to read */
     bool is_shared;    /* rows without a tenant are there for every tenant */
 };
 /* In the order in which a lookup lists hits. */

@@ -176,7 +176,7 @@ static int add_message(struct sql_store *st, struct target *t, const struct rv_m
     const struct rv_place at = place_of(&t->at, m->id, false);
     const char *level = NULL;
     int64_t n_added = 0;
-    int rc = rv_vault_level(st, t->at.tenant, &level, err);
+    int rc = rv_vault_level(st, t->at.tenant, "messages", &level, err);
 
     if (rc < 0)
         return rc;
@@ -244,7 +244,7 @@ static int keep_turn(struct sql_store *st, const struct rv_store_scope *scope, c
     if (rc == 0 && !t.is_gone)
         rc = write_target(st, &t, turn, now_us, err);
     if (rc == 0 && !t.is_gone && turn->moment_token_threshold > 0 && t.total_tokens >= turn->moment_token_threshold)
-        rc = rv_moments_after_turn(st, scope, turn->session, turn->moment_token_threshold, now_us, err);
+        rc = rv_moments_after_turn(st, scope, turn, now_us, err);
     rv_buf_fini(&t.metadata);
     return rc;
 }

@@ -6,6 +6,7 @@
 
 #include "coreengine/store/entities_internal.h"
 #include "coreengine/store/moments.h"
+#include "coreengine/store/tasks_internal.h"
 #include "coreengine/store/vault_internal.h"
 
 #define FEW_HEX   6
@@ -23,6 +24,7 @@ struct building {
     struct rv_memory memory;
     rv_buf metadata; /* of the session, as it is; then as it will be */
     struct rv_chunk chunk;
+    const char *summariser; /* borrowed; NULL: none */
     char previous[RV_CHUNK_NAME_MAX], name[RV_CHUNK_NAME_MAX];
     struct rv_entity_given given;
 };
@@ -128,6 +130,7 @@ static int make_row(struct building *b, rv_err **err)
                                       .name = b->name,
                                       .previous = b->previous[0] ? b->previous : NULL,
                                       .index = b->memory.chunks,
+                                      .summariser = b->summariser,
                                       .total_tokens = b->total_tokens};
     rv_buf merged = RV_BUF_INIT(RV_STORE_MAX_META);
     json_object *row = NULL, *metadata = NULL;
@@ -191,28 +194,66 @@ static int write_chunk(struct sql_store *st, struct building *b, int64_t now_us,
     return rv_sql_run(stmt, "write a session", err);
 }
 
+/* An agent is to write the summary of a chunk. Its task is part of the transaction that writes the chunk, and has
+ * none of its words. Its id follows from the chunk and the time: a repeated transaction queues it once. */
+static int queue_summary(struct sql_store *st, const struct building *b, const char *moment, const char *agent,
+                         int64_t now_us, rv_err **err)
+{
+    rv_buf payload = RV_BUF_INIT(RV_TASK_MAX_JSON);
+    rv_jw w = rv_jw_on(&payload);
+    char id[RV_ID_MAX + RV_UUID_MAX];
+    struct rv_enqueued done;
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "moment", moment);
+    rv_jw_kv_text(&w, "agent", agent);
+    rv_jw_obj_end(&w);
+    snprintf(id, sizeof id, "task_%s_%llx", moment, (unsigned long long)now_us);
+    const struct rv_new_task task = {.id = id,
+                                     .tenant = b->at.tenant,
+                                     .user = b->at.user,
+                                     .type = RV_SUMMARY_TASK,
+                                     .key = moment,
+                                     .payload = rv_buf_str(&payload),
+                                     .max_retries = RV_UNSET,
+                                     .now_us = now_us};
+    int rc = rv_buf_check(&payload, "payload", err);
+    if (rc == 0)
+        rc = rv_task_check(&task, err);
+    if (rc == 0)
+        rc = rv_task_enqueue(st, &task, &done, err);
+    rv_buf_fini(&payload);
+    return rc;
+}
+
 /* What the rows themselves do not allow: the next turn would fail by it, too. */
 static bool is_refusal(int rc)
 {
     return rc == RV_E_INVALID || rc == RV_E_LIMIT || rc == RV_E_DENIED || rc == RV_E_EXISTS || rc == RV_E_NOT_FOUND;
 }
 
-int rv_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner, const char *session,
-                          int64_t threshold, int64_t now_us, rv_err **err)
+int rv_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner, const struct rv_turn *turn,
+                          int64_t now_us, rv_err **err)
 {
     struct building b;
     rv_err *cause = NULL;
 
     building_init(&b);
-    int rc = prepare(st, owner, session, threshold, &b, &cause);
+    b.summariser = turn->moment_summariser;
+    int rc = prepare(st, owner, turn->session, turn->moment_token_threshold, &b, &cause);
     if (rc < 0 && is_refusal(rc)) { /* the turn is worth more than its memory */
         rv_err_free(cause);
         rc = 0;
     } else if (rc < 0) {
         *err = cause;
     }
-    if (rc == 1)
+    if (rc == 1) {
+        char moment[RV_UUID_MAX];
+        rv_chunk_id(b.at.id, b.memory.chunks, moment);
         rc = write_chunk(st, &b, now_us, NULL, err);
+        if (rc == 0 && b.summariser)
+            rc = queue_summary(st, &b, moment, b.summariser, now_us, err);
+    }
     building_fini(&b);
     return rc;
 }
@@ -304,6 +345,7 @@ static int say_anew(struct sql_store *st, struct building *b, json_object *row, 
     const struct rv_message_filter range = {.from_seq = from, .upto_seq = upto, .for_agents = true};
     rv_buf summary = RV_BUF_INIT(RV_STORE_MAX_META), merged = RV_BUF_INIT(RV_STORE_MAX_META);
     json_object *change = json_object_new_object(), *patch = json_object_new_object(), *id = NULL;
+    const char *agent = NULL;
     int rc = change && patch ? rv_messages_walk(st, &b->at, &range, add_message, b, err)
                              : RV_FAIL(err, RV_E_NOMEM, "change a chunk");
 
@@ -324,6 +366,8 @@ static int say_anew(struct sql_store *st, struct building *b, json_object *row, 
     b->metadata = merged;
     if (rc == 0)
         rc = write_chunk(st, b, now_us, NULL, err);
+    if (rc == 0 && id && rv_json_get_text(rv_json_get_obj(row, "metadata"), "summariser", &agent))
+        rc = queue_summary(st, b, json_object_get_string(id), agent, now_us, err);
     json_object_put(change);
     json_object_put(patch);
     rv_buf_fini(&summary);

@@ -7,6 +7,10 @@
 #include "coreengine/conversation/moments.h"
 #include "coreengine/store/handle.h"
 
+#define RV_SUMMARY_TASK                                                                                                \
+    "summary" /* type of the tasks {"moment": ID, "agent": NAME} that a turn queues for its chunk                      \
+               */
+
 /** Make a chunk of the messages that no chunk of the session covers, if their tokens are at least `threshold` (0: in
  * any case); one transaction. *out: the row of the moment, the caller's; NULL: there was nothing to do. RV_E_NOT_FOUND:
  * no such session in the scope. */

@@ -53,11 +53,18 @@ static bool is_state(const struct postgres *st, const char *begin)
     return strncmp(st->state, begin, strlen(begin)) == 0;
 }
 
-/* A text that grows beyond what the server can hold is an "internal error" there. */
 static bool needs_memory(const struct postgres *st)
 {
-    return is_state(st, "53") || is_state(st, "54") ||
-           (is_state(st, "XX000") && strstr(st->refused, "invalid memory alloc request size"));
+    return is_state(st, "53") || is_state(st, "54");
+}
+
+/* The domain refuses it; a text that grows in one step beyond what the server can hold is an "internal error" there,
+ * or one of its limits. */
+static bool is_long(const struct postgres *st)
+{
+    return is_state(st, "23514") ||
+           (is_state(st, "XX000") && strstr(st->refused, "invalid memory alloc request size")) ||
+           (is_state(st, "54000") && strstr(st->refused, "out of memory"));
 }
 
 /* What the server said of the statement; of anything else the error stays. */
@@ -68,7 +75,7 @@ static int refuse(const struct pg_asking *a, int rc, rv_err **err)
 
     if (!st->conn || !st->state[0])
         return rc;
-    for (size_t i = 0; i < RV_COUNT(ours) && !needs_memory(st); i++)
+    for (size_t i = 0; i < RV_COUNT(ours) && !needs_memory(st) && !is_long(st); i++)
         if (is_state(st, ours[i]))
             return rc;
     if (err) {
@@ -80,6 +87,8 @@ static int refuse(const struct pg_asking *a, int rc, rv_err **err)
         rv_err_hint(err, "read fewer rows: WHERE created_at > now() - interval '7 days'");
         return RV_E_TIMEOUT;
     }
+    if (is_long(st))
+        return rv_ask_fail_long(err);
     if (needs_memory(st)) {
         RV_FAIL(err, RV_E_LIMIT, "the statement needs more memory than there is: %s", st->refused);
         rv_err_hint(err, "shorten texts: left(content, 1000)");

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coreengine/store/ask_internal.h"
 #include "coreengine/store/copy.h"
 #include "coreengine/store/postgres_schema_internal.h"
 
@@ -192,6 +193,19 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     " public_key " TEXT ", created_us " INT_HERE ", retired_us " INT_HERE ");"
     "CREATE UNIQUE INDEX tenant_keys_current ON tenant_keys (tenant) WHERE status = 'current';"
     "INSERT INTO counters VALUES ('encryption', 0);",
+    /* 8 to 9. */
+    "CREATE TABLE streams (key " ID ", id " TEXT_HERE " UNIQUE, run " TEXT_HERE ", tenant " TEXT_HERE ","
+    " \"user\" " TEXT_HERE ", session " TEXT_HERE ", ask " TEXT_HERE ", hash " TEXT_HERE ", owner " TEXT_HERE ","
+    " n_parts " INT_HERE ", n_lines " INT_HERE ", created_us " INT_HERE ", ended_us " INT_HERE ");"
+    "CREATE UNIQUE INDEX streams_by_ask ON streams (tenant, \"user\", ask) WHERE ask <> '';"
+    "CREATE INDEX streams_over ON streams (ended_us);"
+    "CREATE INDEX streams_by_run ON streams (run);"
+    "CREATE INDEX streams_by_session ON streams (tenant, session);"
+    "CREATE TABLE stream_parts (stream BIGINT NOT NULL REFERENCES streams (key) ON DELETE CASCADE, n " INT_HERE ","
+    " first " INT_HERE ", at_us " INT_HERE ", body BYTEA NOT NULL, PRIMARY KEY (stream, n));"
+    "CREATE TABLE webhooks (run " INT_HERE " REFERENCES runs (key) ON DELETE CASCADE, n " INT_HERE ","
+    " url " TEXT_HERE ", secret BYTEA NOT NULL, events " INT_HERE ", PRIMARY KEY (run, n));"
+    "CREATE DOMAIN " RV_REM_VALUE " AS text CHECK (octet_length(VALUE) <= " RV_ASK_VALUE ");",
 };
 
 struct header {

@@ -365,51 +365,50 @@ static int add_pending(struct sql_store *st, const struct run_at *run, size_t n,
 
 static int set_pending(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, rv_err **err)
 {
-    int64_t expires = 0;
-    int rc;
+    int rc = run->n_pending == 0 ? 0 : rv_sql_run_key(st, SQL_CLEAR_PENDING, run->key, "drop pending interrupts", err);
 
-    if (run->n_pending == 0 && a->n_pending == 0)
-        return 0;
-    rc = rv_sql_run_key(st, SQL_CLEAR_PENDING, run->key, "drop pending interrupts", err);
-    for (size_t i = 0; i < a->n_pending && rc == 0; i++) {
-        int64_t end = a->pending[i].expires_us;
-        if (end > 0 && (expires == 0 || end < expires))
-            expires = end;
+    for (size_t i = 0; i < a->n_pending && rc == 0; i++)
         rc = add_pending(st, &(struct run_at){run->key, run->tenant, a->run}, i, &a->pending[i], err);
-    }
-    if (rc < 0)
-        return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_COUNT_PENDING);
-    rv_sql_int(stmt, 1, run->key);
-    rv_sql_int(stmt, 2, (int64_t)a->n_pending);
-    rv_sql_int(stmt, 3, expires);
-    return rv_sql_run(stmt, "write a run", err);
+    return rc;
 }
 
-static int change_status(struct sql_store *st, int64_t key, enum rv_run_status status, rv_err **err)
+/* When the first of its questions expires; 0: never. */
+static int64_t first_expiry_us(const struct rv_store_append *a)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_CHANGE_STATUS);
+    int64_t first = 0;
 
-    rv_sql_int(stmt, 1, key);
-    rv_sql_text(stmt, 2, rv_run_status_text(status));
-    rv_sql_int(stmt, 3, rv_run_status_is_final(status));
-    return rv_sql_run(stmt, "write a run", err);
+    for (size_t i = 0; i < a->n_pending; i++) {
+        int64_t end = a->pending[i].expires_us;
+        if (end > 0 && (first == 0 || end < first))
+            first = end;
+    }
+    return first;
 }
 
-/* In three parts, because a statement that names an indexed column writes its index even when nothing changes. */
+/* Its row, behind its questions, which are counted there. A statement that names an indexed column writes its index
+ * even when nothing changes, so there is one for each set of columns. */
 static int advance(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADVANCE);
-    int rc;
+    bool asks = a->set_pending && (run->n_pending > 0 || run->n_open > 0 || a->n_pending > 0);
+    bool changes = asks || a->release || a->status != run->status || rv_run_status_is_final(a->status);
+    enum sql_id id = !changes ? SQL_ADVANCE : a->release ? SQL_ADVANCE_OVER : SQL_ADVANCE_STATUS;
 
+    if (asks)
+        id = a->release ? SQL_ADVANCE_PARKED : SQL_ADVANCE_ASKING;
+    rv_sql_stmt *stmt = rv_sql_use(st, id);
     rv_sql_int(stmt, 1, run->key);
     rv_sql_text(stmt, 2, a->stage);
     rv_sql_int(stmt, 3, a->now_us);
     rv_sql_int(stmt, 4, (int64_t)a->n_records);
-    rc = rv_sql_run(stmt, "write a run", err);
-    if (rc == 0 && (a->status != run->status || rv_run_status_is_final(a->status)))
-        rc = change_status(st, run->key, a->status, err);
-    return rc == 0 && a->release ? rv_sql_run_key(st, SQL_DISOWN, run->key, "write a run", err) : rc;
+    if (changes) {
+        rv_sql_text(stmt, 5, rv_run_status_text(a->status));
+        rv_sql_int(stmt, 6, rv_run_status_is_final(a->status));
+    }
+    if (asks) {
+        rv_sql_int(stmt, 7, (int64_t)a->n_pending);
+        rv_sql_int(stmt, 8, first_expiry_us(a));
+    }
+    return rv_sql_run(stmt, "write a run", err);
 }
 
 static int append(struct sql_store *st, const struct rv_store_append *a, rv_err **err)
@@ -422,16 +421,16 @@ static int append(struct sql_store *st, const struct rv_store_append *a, rv_err 
     if (a->n_records > 0 && a->records[0].seq != run.n_records + 1)
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" has %lld records, so the next is not %lld", a->run,
                        (long long)run.n_records, (long long)a->records[0].seq);
-    rc = advance(st, &run, a, err);
-    if (rc == 0)
-        rc = add_records(st, &(struct run_at){run.key, run.tenant, a->run}, a->records, a->n_records, a->now_us, err);
+    rc = add_records(st, &(struct run_at){run.key, run.tenant, a->run}, a->records, a->n_records, a->now_us, err);
     if (rc == 0 && a->set_pending)
         rc = set_pending(st, &run, a, err);
     if (rc == 0 && a->set_pending)
         rc = rv_interrupts_keep(st, &run, a, err);
+    if (rc == 0)
+        rc = advance(st, &run, a, err);
     if (rc == 0 && a->n_turns > 0)
         rc = rv_turns_keep(st, run.key, a, err);
-    return rc;
+    return rc == 0 ? rv_webhooks_keep(st, &run, a, err) : rc;
 }
 
 /* A turn may be refused when the records are written already. */

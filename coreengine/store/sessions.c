@@ -247,7 +247,7 @@ int rv_session_add(struct sql_store *st, const struct rv_session_row *fresh, int
 {
     const struct rv_place at = rv_session_place(fresh->tenant, fresh->user, fresh->id);
     const char *level = NULL;
-    int rc = rv_vault_level(st, fresh->tenant, &level, err);
+    int rc = rv_vault_level(st, fresh->tenant, "sessions", &level, err);
 
     if (rc < 0)
         return rc;

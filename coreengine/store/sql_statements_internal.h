@@ -11,7 +11,9 @@
 #include "coreengine/store/sql_quotas_internal.h"
 #include "coreengine/store/sql_schedules_internal.h"
 #include "coreengine/store/sql_search_internal.h"
+#include "coreengine/store/sql_streams_internal.h"
 #include "coreengine/store/sql_tasks_internal.h"
+#include "coreengine/store/sql_webhooks_internal.h"
 #include "coreengine/store/sql_workers_internal.h"
 
 /* The columns of a run's row for readers, in the order of row_of() in runs_read.c. */
@@ -53,6 +55,14 @@
     "SELECT key, id, tenant_id, user_id, name, kind, version, description, content, json_schema, document, source,"    \
     " place, checksum, created_us, updated_us, deleted_us FROM schemas"
 
+/* What a step changes in the row of its run. */
+#define RV_SQL_ADVANCE "UPDATE runs SET stage = ?2, updated_us = ?3, n_records = n_records + ?4"
+#define RV_SQL_STATUS  ", status = ?5, cancel = cancel * (1 - ?6)"
+#define RV_SQL_DISOWN  ", owner = NULL, lease_until_us = 0"
+#define RV_SQL_COUNTS                                                                                                  \
+    ", n_pending = ?7, expires_us = ?8, n_open = (SELECT count(*) FROM interrupts i WHERE i.run = ?1 AND i.ended_us "  \
+    "= 0)"
+
 /* SWEEP looks for each blob by itself: a join would read all records that have one, for each thousand blobs. */
 #define RV_SQL_STATEMENTS(X)                                                                                           \
     X(BEGIN_READ, "BEGIN")                                                                                             \
@@ -67,13 +77,15 @@
                " created_us, updated_us, expires_us, n_records, owner, fence, lease_until_us, cancel, n_pending)"      \
                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 0, ?12, ?13, 1, ?14, 0, 0)")               \
     X(ADD_RECORD, "INSERT INTO records (run, seq, kind, body, value, blob) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")           \
-    X(ADVANCE, "UPDATE runs SET stage = ?2, updated_us = ?3, n_records = n_records + ?4 WHERE key = ?1")               \
-    X(CHANGE_STATUS, "UPDATE runs SET status = ?2, cancel = cancel * (1 - ?3) WHERE key = ?1")                         \
+    X(ADVANCE, RV_SQL_ADVANCE " WHERE key = ?1")                                                                       \
+    X(ADVANCE_STATUS, RV_SQL_ADVANCE RV_SQL_STATUS " WHERE key = ?1")                                                  \
+    X(ADVANCE_OVER, RV_SQL_ADVANCE RV_SQL_STATUS RV_SQL_DISOWN " WHERE key = ?1")                                      \
+    X(ADVANCE_ASKING, RV_SQL_ADVANCE RV_SQL_STATUS RV_SQL_COUNTS " WHERE key = ?1")                                    \
+    X(ADVANCE_PARKED, RV_SQL_ADVANCE RV_SQL_STATUS RV_SQL_DISOWN RV_SQL_COUNTS " WHERE key = ?1")                      \
     X(DISOWN, "UPDATE runs SET owner = NULL, lease_until_us = 0 WHERE key = ?1")                                       \
     X(CLEAR_PENDING, "DELETE FROM pending WHERE run = ?1")                                                             \
     X(ADD_PENDING, "INSERT INTO pending (run, n, id, kind, stage, text, body, created_us, expires_us)"                 \
                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                                     \
-    X(COUNT_PENDING, "UPDATE runs SET n_pending = ?2, expires_us = ?3 WHERE key = ?1")                                 \
     X(DELETE_RUN, "DELETE FROM runs WHERE key = ?1")                                                                   \
     X(CLAIM, "UPDATE runs SET owner = ?2, fence = fence + 1, lease_until_us = ?3 WHERE key = ?1")                      \
     X(RENEW, "UPDATE runs SET lease_until_us = ?2 WHERE owner = ?1 AND lease_until_us < ?2")                           \
@@ -153,6 +165,8 @@
     RV_SQL_SCHEDULE_STATEMENTS(X)                                                                                      \
     RV_SQL_QUOTA_STATEMENTS(X)                                                                                         \
     RV_SQL_INTERRUPT_STATEMENTS(X)                                                                                     \
+    RV_SQL_WEBHOOK_STATEMENTS(X)                                                                                       \
+    RV_SQL_STREAM_STATEMENTS(X)                                                                                        \
     RV_SQL_ENTITY_STATEMENTS(X)                                                                                        \
     RV_SQL_SEARCH_STATEMENTS(X)                                                                                        \
     RV_SQL_API_KEY_STATEMENTS(X)                                                                                       \

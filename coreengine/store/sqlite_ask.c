@@ -12,7 +12,7 @@
 #include "coreengine/store/sqlite_internal.h"
 
 #define STEPS_A_LOOK 2000                      /* of SQLite's machine, between two looks at the clock */
-#define MAX_VALUE    ((int)((size_t)64 << 20)) /* bytes of a value or a row while it is computed */
+#define MAX_VALUE    ((int)((size_t)64 << 20)) /* RV_ASK_VALUE, also of a row */
 #define MAX_COLUMNS  2000
 
 struct clock {
@@ -205,9 +205,7 @@ static int refuse(struct sqlite *st, sqlite3 *db, int rc, const struct clock *cl
         }
         break;
     case SQLITE_TOOBIG:
-        RV_FAIL(err, RV_E_LIMIT, "a value of the statement is longer than %d bytes", MAX_VALUE);
-        rv_err_hint(err, "shorten texts: left(content, 1000)");
-        return RV_E_LIMIT;
+        return rv_ask_fail_long(err);
     case SQLITE_FULL:
         return RV_FAIL(err, RV_E_LIMIT, "the statement needs more room for its rows than there is");
     case SQLITE_ERROR:

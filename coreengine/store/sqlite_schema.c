@@ -207,6 +207,21 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " wrapped_dek TEXT NOT NULL, public_key TEXT, created_us INTEGER NOT NULL, retired_us INTEGER NOT NULL);"
     "CREATE UNIQUE INDEX tenant_keys_current ON tenant_keys (tenant) WHERE status = 'current';"
     "INSERT INTO counters VALUES ('encryption', 0);",
+    /* 8 to 9. Streams of clients and their lines, in groups (streams.h). */
+    "CREATE TABLE streams (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, run TEXT NOT NULL, tenant TEXT NOT NULL,"
+    " user TEXT NOT NULL, session TEXT NOT NULL, ask TEXT NOT NULL, hash TEXT NOT NULL, owner TEXT NOT NULL,"
+    " n_parts INTEGER NOT NULL, n_lines INTEGER NOT NULL, created_us INTEGER NOT NULL,"
+    " ended_us INTEGER NOT NULL);"
+    "CREATE UNIQUE INDEX streams_by_ask ON streams (tenant, user, ask) WHERE ask <> '';"
+    "CREATE INDEX streams_over ON streams (ended_us);"
+    "CREATE INDEX streams_by_run ON streams (run);"
+    "CREATE INDEX streams_by_session ON streams (tenant, session);"
+    "CREATE TABLE stream_parts (stream INTEGER NOT NULL REFERENCES streams (key) ON DELETE CASCADE,"
+    " n INTEGER NOT NULL, first INTEGER NOT NULL, at_us INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (stream, n))"
+    " WITHOUT ROWID;"
+    /* Who is told when a run ends or waits (webhooks.h). */
+    "CREATE TABLE webhooks (run INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE, n INTEGER NOT NULL,"
+    " url TEXT NOT NULL, secret TEXT NOT NULL, events INTEGER NOT NULL, PRIMARY KEY (run, n)) WITHOUT ROWID;",
 };
 
 struct header {

@@ -114,6 +114,12 @@ typedef int rv_each_interrupt_count(void *self, const struct rv_interrupt_count 
 RV_MUST_CHECK int rv_interrupts_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a,
                                      rv_err **err);
 
+/* webhooks.c */
+/** Queue what tells that the run ended or waits, when this step is the one that did that; after the status was written.
+ */
+RV_MUST_CHECK int rv_webhooks_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a,
+                                   rv_err **err);
+
 /* runs_read.c */
 /** A row of RV_SQL_RUN. The texts stay valid until the statement moves; hash is where the bundle's name goes. */
 RV_MUST_CHECK int rv_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX], struct rv_run_row *out,
@@ -188,8 +194,8 @@ RV_MUST_CHECK int rv_turns_keep(struct sql_store *st, int64_t run, const struct 
 
 /* moments.c */
 /** As rv_store_build_moment(), in the transaction that writes a turn. It succeeds if no chunk can be made. */
-RV_MUST_CHECK int rv_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner, const char *session,
-                                        int64_t threshold, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner,
+                                        const struct rv_turn *turn, int64_t now_us, rv_err **err);
 /** A message of the session was deleted (seq), or the session is (0): its chunks do not keep the words. found: with its
  *  own copies of the texts. */
 RV_MUST_CHECK int rv_moments_forget(struct sql_store *st, const struct found_session *found, int64_t seq,

@@ -158,6 +158,15 @@ static const struct rv_column tenant_keys[] = {NUMBER("key"),        WORD("id"),
                                                WORD("kms_key_id"),   WORD("wrapped_dek"), WORD("public_key"),
                                                NUMBER("created_us"), NUMBER("retired_us")};
 
+static const struct rv_column streams[] = {
+    NUMBER("key"),     WORD("id"),           WORD("run"),       WORD("tenant"), WORD("user"),
+    WORD("session"),   WORD("ask"),          WORD("hash"),      WORD("owner"),  NUMBER("n_parts"),
+    NUMBER("n_lines"), NUMBER("created_us"), NUMBER("ended_us")};
+static const struct rv_column stream_parts[] = {NUMBER("stream"), NUMBER("n"), NUMBER("first"), NUMBER("at_us"),
+                                                WORDS("body")};
+
+static const struct rv_column webhooks[] = {NUMBER("run"), NUMBER("n"), WORD("url"), WORDS("secret"), NUMBER("events")};
+
 #define TABLE(name, keys) .columns = (name), .n_columns = RV_COUNT(name), .n_key = (keys)
 const struct rv_table rv_tables[] = {
     {"blobs", TABLE(blobs, 1), .is_numbered = true},
@@ -189,5 +198,8 @@ const struct rv_table rv_tables[] = {
     {"api_keys", TABLE(api_keys, 1)},
     {"logins", TABLE(logins, 1)},
     {"tenant_keys", TABLE(tenant_keys, 1), .is_numbered = true},
+    {"streams", TABLE(streams, 1), .is_numbered = true},
+    {"stream_parts", TABLE(stream_parts, 2)},
+    {"webhooks", TABLE(webhooks, 2)},
 };
 const size_t rv_n_tables = RV_COUNT(rv_tables);

@@ -119,10 +119,13 @@ struct rv_claim_tasks {
 struct rv_claimed {
     struct rv_task_row *rows; /* in the order in which they were claimed; each has attempt and worker */
     size_t n;
+    size_t n_denied; /* tasks that were passed over: they are encrypted, and this process has no key for them */
+    rv_err *denied;  /* what the first of them was told; NULL: there was none */
 };
 void rv_claimed_fini(struct rv_claimed *claimed);
 /** Claim up to n pending tasks: lanes by what they were served, in each by priority (greatest first), when they were
- * due, and age. Fewer than n, or none, is fine. `out` owns its rows. Event `claimed` of each. */
+ * due, and age. Fewer than n, or none, is fine. Tasks that cannot be decrypted stay pending, and
+ * those behind them are claimed. `out` owns its rows. Event `claimed` of each. */
 RV_MUST_CHECK int rv_store_claim_tasks(rv_store *s, const struct rv_claim_tasks *claim, struct rv_claimed *out,
                                        rv_err **err);
 

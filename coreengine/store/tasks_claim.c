@@ -5,6 +5,8 @@
 
 #include "coreengine/store/tasks_internal.h"
 
+#define MANY_TASKS    1000             /* of a lane, that are looked at for one that can be decrypted */
+#define MAX_PASSED    32               /* lanes of tasks that cannot be decrypted, in one claim */
 #define TIME_PER_TASK INT64_C(1000000) /* what one task adds to the virtual time of a lane of weight 1 */
 
 /* --- Classes --- */
@@ -110,6 +112,7 @@ void rv_claimed_fini(struct rv_claimed *claimed)
     for (size_t i = 0; i < claimed->n; i++)
         rv_task_row_fini(&claimed->rows[i]);
     free(claimed->rows);
+    rv_err_free(claimed->denied);
     *claimed = (struct rv_claimed){0};
 }
 
@@ -121,19 +124,37 @@ struct claiming {
     struct task_step *steps; /* of each row */
 };
 
+/* A task that this process has no key for is another worker's. */
+static void pass_over(struct claiming *c, rv_err *why)
+{
+    c->got.n_denied++;
+    if (c->got.denied)
+        rv_err_free(why);
+    else
+        c->got.denied = why;
+}
+
 /* The first tasks of the lane, as they will be when they are claimed. */
-static int pick(struct claiming *c, int64_t lane, size_t room, rv_err **err)
+static int pick_of(struct claiming *c, int64_t lane, size_t room, size_t n_looked_at, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(c->st, SQL_CLAIMABLE);
+    size_t most = c->got.n + room;
     int rc;
 
     rv_sql_int(stmt, 1, lane);
-    rv_sql_int(stmt, 2, (int64_t)room);
-    while ((rc = rv_sql_step(stmt, "claim tasks", err)) == 1) {
+    rv_sql_int(stmt, 2, (int64_t)n_looked_at);
+    while ((rc = rv_sql_step(stmt, "claim tasks", err)) == 1 && c->got.n < most) {
         struct read_task task;
-        rc = rv_task_read(c->st, stmt, &task, err);
-        if (rc < 0)
+        rv_err *cause = NULL;
+        rc = rv_task_read(c->st, stmt, &task, &cause);
+        if (rc == RV_E_DENIED) {
+            pass_over(c, cause);
+            continue;
+        }
+        if (rc < 0) {
+            *err = cause;
             break;
+        }
         task.row.status = RV_TASK_PROCESSING;
         task.row.attempt++;
         task.row.worker = c->want->worker;
@@ -146,7 +167,19 @@ static int pick(struct claiming *c, int64_t lane, size_t room, rv_err **err)
             .key = task.key, .n_events = task.n_events + 1, .attempt = task.row.attempt, .worker = c->want->worker};
     }
     rv_sql_done(stmt);
-    return rc;
+    return rc < 0 ? rc : 0;
+}
+
+/* Behind tasks that cannot be decrypted there may be others, of a time when the tenant's were not encrypted. */
+static int pick(struct claiming *c, int64_t lane, size_t room, rv_err **err)
+{
+    size_t before = c->got.n, n_denied = c->got.n_denied;
+    int rc = pick_of(c, lane, room, room, err);
+
+    if (rc < 0 || c->got.n > before || c->got.n_denied == n_denied)
+        return rc;
+    c->got.n_denied = n_denied;
+    return pick_of(c, lane, room, MANY_TASKS, err);
 }
 
 /* Those from `first` on. */
@@ -211,11 +244,12 @@ static int serve(struct claiming *c, const struct lane *lane, size_t *took, rv_e
 
 static int claim_class(struct claiming *c, enum sql_id how, int64_t class_id, rv_err **err)
 {
-    size_t took = 1;
+    size_t took = 1, n_passed = 0;
     int rc = 0;
 
     while (c->got.n < (how == SQL_ANY_LANE ? 1 : c->want->n) && took > 0) {
         struct lane lane;
+        size_t n_denied = c->got.n_denied;
         rc = next_lane(c, how, class_id, &lane, err);
         if (rc == 1)
             rc = serve(c, &lane, &took, err);
@@ -223,6 +257,8 @@ static int claim_class(struct claiming *c, enum sql_id how, int64_t class_id, rv
             took = 0;
         if (rc < 0)
             break;
+        if (rc == 0 && took == 0 && c->got.n_denied > n_denied && ++n_passed < MAX_PASSED)
+            took = 1; /* the next lane may be another tenant's */
     }
     return rc;
 }
@@ -272,6 +308,9 @@ static void forget(struct claiming *c)
 {
     while (c->got.n > 0)
         rv_task_row_fini(&c->got.rows[--c->got.n]);
+    rv_err_free(c->got.denied);
+    c->got.denied = NULL;
+    c->got.n_denied = 0;
 }
 
 int rv_store_claim_tasks(rv_store *s, const struct rv_claim_tasks *claim, struct rv_claimed *out, rv_err **err)

@@ -3,6 +3,8 @@
  *
  * A column has one of these texts, told apart by how it begins:
  *   reeve-enc1:KEY:BASE64   the nonce and the ciphertext with its tag, by the tenant's key of that name
+ *   reeve-enc2:KEY:BASE64   sealed: a key of its own by RSA-OAEP, then as above by that key
+ *   reeve-enc3:KEY:BASE64   AES-SIV, the same bytes for the same text in any row of the tenant's column
  *   reeve-enc0:TEXT         a plain text that itself begins with "reeve-enc" and a digit
  *   TEXT                    any other plain text */
 #ifndef RV_STORE_VAULT_INTERNAL_H
@@ -50,18 +52,46 @@ RV_MUST_CHECK int rv_secret_read(struct sql_store *st, const struct rv_place *at
                                  rv_buf *out, rv_err **err);
 /** Is it encrypted? */
 bool rv_secret_is(rv_str kept);
+/** Is it sealed? Without its private key rv_secret_read() gives it as it is kept. */
+bool rv_secret_is_sealed(rv_str kept);
 /** By which key; "" of a plain text. */
 void rv_secret_key(rv_str kept, char id[RV_ENCRYPTION_ID]);
+/** Is it as it would be written now: plain, or by the tenant's key, in the form of its place? */
+RV_MUST_CHECK int rv_secret_is_current(struct sql_store *st, const struct rv_place *at, const char *column, rv_str kept,
+                                       bool *out, rv_err **err);
+/** How a text may stand in a column whose equal texts have equal bytes: by each key of the tenant. out: initialised.
+ * *n above RV_SECRET_SPELLINGS: there are more keys than that, and out is empty. */
+#define RV_SECRET_SPELLINGS 4
+RV_MUST_CHECK int rv_secret_spellings(struct sql_store *st, const struct rv_place *at, const char *column, rv_str plain,
+                                      rv_buf out[RV_SECRET_SPELLINGS], size_t *n, rv_err **err);
 
 /** Was anything ever encrypted in the store? If not, the tenant of a row need not be looked up. */
 RV_MUST_CHECK int rv_vault_is_used(struct sql_store *st, bool *out, rv_err **err);
 /** What the mode of a tenant is now; of the store's own writes of the present transaction. */
 RV_MUST_CHECK int rv_vault_mode(struct sql_store *st, const char *tenant, enum rv_encryption_mode *out, rv_err **err);
-/** The key that encrypts what is written of a tenant now; "": it is plain. */
-RV_MUST_CHECK int rv_vault_key(struct sql_store *st, const char *tenant, char id[RV_ENCRYPTION_ID], rv_err **err);
-/** The same as the column encryption_level of a row that is written now has it; NULL: there is no rule. */
-RV_MUST_CHECK int rv_vault_level(struct sql_store *st, const char *tenant, const char **out, rv_err **err);
+/** The mode that the column encryption_level of a row of that table or kind gets when it is written now; NULL: there is
+ * no rule. */
+RV_MUST_CHECK int rv_vault_level(struct sql_store *st, const char *tenant, const char *table, const char **out,
+                                 rv_err **err);
 void rv_vault_look_again(struct sql_store *st); /* others may have changed the rules */
+
+struct rv_vault_key {
+    char id[RV_ENCRYPTION_ID];
+    enum rv_encryption_mode mode;
+    struct rv_cipher cipher; /* of a mode that has a key */
+    struct rv_siv siv;
+    struct rv_rsa *seal; /* owned: the public key of the mode sealed */
+};
+/** A key by its name, borrowed from the vault; *out NULL: the store has none. */
+RV_MUST_CHECK int rv_vault_key_of(struct sql_store *st, const char *id, struct rv_vault_key **out, rv_err **err);
+struct rv_vault_rule {
+    char *tenant; /* owned */
+    char key[RV_ENCRYPTION_ID];
+    enum rv_encryption_mode mode;
+};
+/** *out: borrowed from the vault; NULL: there is none. */
+RV_MUST_CHECK int rv_vault_rule(struct sql_store *st, const char *tenant, const struct rv_vault_rule **out,
+                                rv_err **err);
 
 /** A tenant's key, wrapped by the first master key, and unwrapped by the one of that name. */
 RV_MUST_CHECK int rv_vault_wrap(const rv_keyring *ring, const char *tenant, const char *id,

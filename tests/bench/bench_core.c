@@ -4,6 +4,7 @@
  *   bench_core stages KIND SHAPE N REPEAT [events]   KIND service|tool|llm|set, SHAPE
  *     chain|parallel|layers|fan|line|skipped|group|elements; group: one stage opens N branches that a join closes,
  *     elements: one stage works on a list of N
+ *   bench_core runs N KIND SHAPE [KIND SHAPE ...]    one run of 10 stages and one of N for each kind and shape
  *   bench_core load N REPEAT                         parse, validate, lint and prove a file of N stages
  *
  * Prints one JSON object. `growth` counts instructions of a run instead of its time. */
@@ -306,10 +307,16 @@ int main(int argc, char **argv)
     if (argc >= 6 && strcmp(argv[1], "stages") == 0)
         bench_stages(argv[2], argv[3], (size_t)strtoul(argv[4], NULL, 10), (size_t)strtoul(argv[5], NULL, 10),
                      argc > 6);
+    else if (argc >= 5 && strcmp(argv[1], "runs") == 0)
+        for (int i = 3; i + 1 < argc; i += 2) {
+            bench_stages(argv[i], argv[i + 1], 10, 1, false);
+            bench_stages(argv[i], argv[i + 1], (size_t)strtoul(argv[2], NULL, 10), 1, false);
+        }
     else if (argc >= 4 && strcmp(argv[1], "load") == 0)
         bench_load((size_t)strtoul(argv[2], NULL, 10), (size_t)strtoul(argv[3], NULL, 10));
     else {
-        fprintf(stderr, "usage: bench_core stages KIND SHAPE N REPEAT [events] | load N REPEAT\n");
+        fprintf(stderr,
+                "usage: bench_core stages KIND SHAPE N REPEAT [events] | runs N KIND SHAPE... | load N REPEAT\n");
         return 2;
     }
     return 0;

@@ -157,6 +157,7 @@ void bench_open(struct bench *b, const struct bench_opts *o)
     rv_err *err = NULL;
 
     *b = (struct bench){.answers = o->answers};
+    rv_store_spare_counts(); /* as the program does */
     rv_owner_name(owner);
     load(b, o);
     if (o->store) {

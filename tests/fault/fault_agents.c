@@ -88,7 +88,7 @@ START_TEST(every_allocation_may_fail)
     rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(live(), 0);
     rv_fault_disarm();
-    const size_t step = rv_kit_step(rv_fault_count() / 500 + 1);
+    const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
     for (size_t n = 0;; n += step) {
         int rc;
 

@@ -41,7 +41,7 @@ START_TEST(any_allocation_may_fail)
     rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(scenario(pipeline_path, script_path), 0);
     rv_fault_disarm();
-    const size_t step = rv_kit_step(rv_fault_count() / 400 + 1);
+    const size_t step = rv_kit_step(rv_fault_count() / 160 + 1);
     for (n = 0;; n += step) {
         rv_fault_arm(n);
         int rc = scenario(pipeline_path, script_path);
@@ -111,7 +111,7 @@ START_TEST(any_allocation_of_what_quotas_do_may_fail)
     rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(count(file, "memory:", &used), 0);
     rv_fault_disarm();
-    const size_t step = rv_kit_step(rv_fault_count() / 400 + 1);
+    const size_t step = rv_kit_step(rv_fault_count() / 160 + 1);
     ck_assert_int_eq(used, 12); /* a run, a call, ten tokens */
     for (n = 0;; n += step) {
         rv_fault_arm(n);

@@ -66,6 +66,7 @@ static const struct {
     {draw, RV_GRAPH_MERMAID},
     {draw, RV_GRAPH_DOT},
     {draw, RV_GRAPH_SVG},
+    {draw, RV_GRAPH_JSON},
 };
 
 static struct world *sample(void)

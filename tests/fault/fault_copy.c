@@ -98,7 +98,7 @@ START_TEST(every_allocation_of_a_copy_may_fail_once)
     rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(copy(&out), 0); /* libraries set themselves up at first use */
     rv_fault_disarm();
-    const size_t step = rv_kit_step(rv_fault_count() / 300 + 1);
+    const size_t step = rv_kit_step(rv_fault_count() / 120 + 1);
     memcpy(hash, out.hash, sizeof hash);
     for (n = 0;; n += step) {
         make_empty();

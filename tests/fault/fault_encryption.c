@@ -1,18 +1,22 @@
 /* Each allocation of encryption fails once: master keys, setting a mode, writing and reading messages, records and
  * entities, rotation, the check. No crash, no leak, nothing plain where ciphertext is due; the code is RV_E_NOMEM. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "coreengine/store/encryption.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/store.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
+#include "tests/kit/rsa_keys.h"
 #include "tests/kit/suites.h"
 
 #define T0 INT64_C(1700000000000000)
 
 static const struct rv_store_scope scope = {RV_STORE_TENANT, "ada"};
+static char private_file[300];
 static int broken_line; /* Check's own assertions allocate */
 
 static int see(void *self, const struct rv_message *m, rv_err **err)
@@ -42,6 +46,46 @@ static int write_rows(rv_store *s, rv_err **err)
     return rc;
 }
 
+static int see_row(void *self, json_object *row, rv_err **err)
+{
+    (void)row;
+    (void)err;
+    ++*(int *)self;
+    return 0;
+}
+
+/* The address is found while it is encrypted; a sealed text is opened by the private key, and stays when it is not
+ * given. */
+static int use_sealed(rv_store *s, rv_err **err)
+{
+    rv_str text = RV_STR_LIT(RSA_PUBLIC);
+    struct rv_rsa seal;
+    char id[RV_ENCRYPTION_ID];
+    json_object *row = NULL, *value = NULL;
+    int n = 0, rc = rv_rsa_read(&text, "a key", &seal, err);
+
+    if (rc == 0)
+        rc = rv_json_parse(RV_STR_LIT("{\"email\":\"ada@example.com\",\"content\":\"c\"}"), NULL, &row, err);
+    const struct rv_entities_put how = {.kind = "users", .rows = &row, .n_rows = 1, .now_us = T0};
+    if (rc == 0)
+        rc = rv_store_put_entities(s, &scope, &how, NULL, err);
+    if (rc == 0 && !(value = json_object_new_string("ada@example.com")))
+        rc = RV_FAIL(err, RV_E_NOMEM, "make a value");
+    const struct rv_entity_where where = {"email", value};
+    const struct rv_entity_filter filter = {.where = &where, .n_where = 1};
+    if (rc == 0)
+        rc = rv_store_find_entities(s, &scope, "users", &filter, see_row, &n, err);
+    if (rc == 0 && n != 1)
+        broken_line = __LINE__;
+    if (rc == 0)
+        rc = rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_SEALED, &seal, T0, id, err);
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = rv_store_put_entities(s, &scope, &how, NULL, err);
+    json_object_put(value);
+    json_object_put(row);
+    return rc;
+}
+
 static int use(rv_store *s, rv_err **err)
 {
     struct rv_encryption_walked walked;
@@ -49,7 +93,7 @@ static int use(rv_store *s, rv_err **err)
     bool same = false;
     int64_t n = 0;
 
-    int rc = rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_PLATFORM, T0, id, err);
+    int rc = rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_PLATFORM, NULL, T0, id, err);
     if (rc == 0)
         rc = write_rows(s, err);
     if (rc == 0)
@@ -57,7 +101,7 @@ static int use(rv_store *s, rv_err **err)
     if (rc == 0 && !same)
         broken_line = __LINE__;
     if (rc == 0)
-        rc = rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_PLATFORM, T0, id, err);
+        rc = rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_PLATFORM, NULL, T0, id, err);
     if (rc == 0)
         rc = rv_store_encrypt(s, NULL, T0, &walked, err);
     if (rc == 0)
@@ -66,6 +110,10 @@ static int use(rv_store *s, rv_err **err)
         broken_line = __LINE__;
     if (rc == 0)
         rc = rv_store_rewrap_keys(s, &n, err);
+    if (rc == 0)
+        rc = use_sealed(s, err);
+    if (rc == 0)
+        rc = rv_store_encrypt(s, NULL, T0, &walked, err);
     return rc == 0 ? rv_store_check(s, err) : rc;
 }
 
@@ -76,6 +124,8 @@ static int scenario(void)
     rv_err *err = NULL;
 
     int rc = rv_keyring_read(RV_STR_LIT("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), "keys", &opts.ring, &err);
+    if (rc == 0)
+        rc = rv_keyring_add_private(&opts.ring, private_file, &err);
     if (rc == 0)
         rc = rv_store_open("memory:", &opts, &s, &err);
     if (rc == 0)
@@ -91,11 +141,18 @@ static int scenario(void)
 START_TEST(any_allocation_of_encryption_may_fail)
 {
     size_t n, n_tried = 0;
+    char *dir = rv_kit_tmpdir();
 
+    snprintf(private_file, sizeof private_file, "%s/private.pem", dir);
+    FILE *f = fopen(private_file, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(RSA_PRIVATE, f);
+    ck_assert_int_eq(fclose(f), 0);
+    ck_assert_int_eq(chmod(private_file, 0600), 0);
     rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(scenario(), 0);
     rv_fault_disarm();
-    const size_t step = rv_kit_step(rv_fault_count() / 300 + 1);
+    const size_t step = rv_kit_step(rv_fault_count() / 120 + 1);
     ck_assert_int_eq(broken_line, 0);
     for (n = 0;; n += step) {
         rv_fault_arm(n);
@@ -110,6 +167,7 @@ START_TEST(any_allocation_of_encryption_may_fail)
         n_tried++;
     }
     ck_assert(!rv_fault_works() || n_tried > 100);
+    rv_kit_tmpdir_remove(dir);
 }
 END_TEST
 

@@ -101,20 +101,17 @@ END_TEST
  */
 static int ask_and_log_in(rv_store *store)
 {
-    const char *const headers[] = {"x-api-key", key.text, NULL};
+    const char *const headers[] = {"sec-fetch-site", "same-origin", NULL};
     const struct rv_caller c = caller_of(headers);
     rv_buf cookie = RV_BUF_INIT(1000);
-    struct rv_identity who;
     struct rv_refusal no;
     rv_gate *g = NULL;
 
     int rc = rv_gate_new(settings(), NOW_US, &g, NULL);
     if (rc == 0)
-        rc = rv_gate_ask(g, store, &c, NOW_US, NULL, &who, &no, NULL);
+        rc = rv_gate_login(g, store, rv_rand_system(), &c, rv_str_of(key.text), NOW_US, NULL, &cookie, &no, NULL);
     if (rc == 0)
-        rc = rv_gate_login(g, store, rv_rand_system(), &who, NOW_US, &cookie, &no, NULL);
-    if (rc == 0)
-        rc = rv_gate_logout(store, &c, &cookie, NULL);
+        rc = rv_gate_logout(g, store, &c, &cookie, &no, NULL);
     rv_buf_fini(&cookie);
     rv_gate_free(g);
     return rc;

@@ -211,7 +211,7 @@ START_TEST(every_allocation_may_fail_once)
     rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(scenario(), 0); /* also sets up what libraries keep */
     rv_fault_disarm();
-    const size_t step = rv_kit_step(rv_fault_count() / 500 + 1);
+    const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
     ck_assert_int_ge(n_pauses, 2);
     ck_assert_int_ge(n_steps, 10);
     for (n = 0;; n += step) {

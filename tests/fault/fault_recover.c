@@ -173,7 +173,7 @@ START_TEST(any_allocation_may_fail)
     rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(scenario(&parts, &over), 0);
     rv_fault_disarm();
-    const size_t step = rv_kit_step(rv_fault_count() / 500 + 1);
+    const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
     ck_assert(over);
 
     for (n = 0;; n += step) {

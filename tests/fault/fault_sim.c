@@ -68,7 +68,7 @@ START_TEST(every_failed_allocation_of_a_simulation_is_reported)
     rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(rv_sim_run(&o, &r, NULL), 0);
     rv_fault_disarm();
-    const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
+    const size_t step = rv_kit_step(rv_fault_count() / 100 + 1);
     ck_assert_int_gt(r.n_recoveries, 0);
     ck_assert(r.n_agents > 0 || strstr(cases[_i].pipeline, "asks") == NULL);
     rv_sim_report_fini(&r);

@@ -253,7 +253,7 @@ START_TEST(every_allocation_of_a_task_may_fail_once)
     rv_fault_arm(SIZE_MAX);
     ck_assert_int_eq(live(), 0); /* libraries set themselves up at first use */
     rv_fault_disarm();
-    const size_t step = rv_kit_step(rv_fault_count() / 500 + 1);
+    const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
     ck_assert_int_eq(broken_line, 0);
     for (n = 0;; n += step) {
         int rc;

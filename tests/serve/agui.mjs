@@ -18,7 +18,7 @@ tools:
   search: [{result: {}}]
 `,
 )
-const server = await serve('agui.db', ['--schema-dir', agents(), '--script', script])
+const server = await serve('agui.db', ['--schema-dir', agents(), '--script', script, '--client-grace', '0s'])
 
 const say = (id, text, url = server.url) => {
   const agent = new HttpAgent({url: `${url}/chat/${id}`, threadId: id, headers: {'X-Agent-Schema-Name': 'boss', 'X-Session-Name': 'Talk'}})
@@ -73,7 +73,7 @@ const r = await fetch(`${server.url}/chat/${other}`, {
 const reader = r.body.getReader()
 let seen = ''
 while (!seen.includes('This will be')) seen += new TextDecoder().decode((await reader.read()).value)
-const busy = await call(server, 'POST', `/chat/${other}`, body, {'x-agent-schema-name': 'boss'})
+const busy = await call(server, 'POST', `/chat/${other}`, {...body, runId: 'another'}, {'x-agent-schema-name': 'boss'})
 equal([busy.status, busy.headers.get('x-should-retry')], [409, 'false'], 'a second turn at the same time is refused')
 leave.abort()
 let partial

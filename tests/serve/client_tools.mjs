@@ -106,4 +106,41 @@ starts(await refused({tools: [{type: 'function', function: {name: 'ask_agent'}}]
 starts(await refused({tools: [{type: 'function', function: {name: 'f', parameters: {type: 'object', properties: {x: {type: 'nonsense'}}}}}]}), 400, 'tools[0]', 'nonsense', 'parameters that are no schema')
 starts(await refused({messages: [...talk.slice(0, 2), {role: 'tool', tool_call_id: 'w1', content: 'again'}]}), 409, null, 'waits for these results', 'results that nobody waits for')
 equal(await server.stop(), 0, 'it ends as it should')
+
+// --- the process that asked is gone: another one takes the results from the store, with a session and without one
+const again = file(
+  'again.yaml',
+  `models:
+  guide:
+    - {tool_calls: [{id: b1, name: show_map, arguments: {at: Bonn}}]}
+    - {text: Back again.}
+`,
+)
+const opts = ['--schema-dir', `${scratch}/agents`, '--script', again]
+const messages = [{id: randomUUID(), role: 'user', content: 'Where?'}]
+const bring = async (at, path, body, headers = {}) => {
+  const r = await fetch(at.url + path, {method: 'POST', headers: {'content-type': 'application/json', ...headers}, body: JSON.stringify(body)})
+  return {status: r.status, text: await r.text()}
+}
+const chat = randomUUID()
+const ask = (rows) => ({threadId: chat, runId: randomUUID(), protocolVersion: '1.0', tools, messages: rows})
+const guide = {'x-agent-schema-name': 'guide'}
+let other = await serve('again.db', opts)
+check((await bring(other, `/chat/${chat}`, ask(messages), guide)).text.includes('"pendingToolCallIds":["b1"]'), 'a turn waits for the client')
+await other.kill()
+other = await serve('again.db', opts)
+const back = await bring(other, `/chat/${chat}`, ask([...messages, {id: randomUUID(), role: 'tool', toolCallId: 'b1', content: 'shown'}]), guide)
+check(back.status === 200 && back.text.includes('Back again.') && !back.text.includes('TOOL_CALL_'), 'and another process goes on with it', back)
+const where = [{role: 'user', content: 'And where?'}]
+const map = [{type: 'function', function: {name: 'show_map', parameters: {type: 'object', properties: {at: {type: 'string'}}}}}]
+const model = {model: 'guide', tools: map}
+const waits = JSON.parse((await bring(other, '/v1/chat/completions', {...model, messages: where})).text)
+equal(waits.choices[0].finish_reason, 'tool_calls', 'of Chat Completions, too')
+await other.kill()
+other = await serve('again.db', opts)
+const results = [waits.choices[0].message, {role: 'tool', tool_call_id: 'b1', content: 'shown'}]
+equal((await bring(other, '/v1/chat/completions', {...model, messages: [{role: 'user', content: 'Else?'}, ...results]})).status, 409, 'not to what others had said')
+const went = await bring(other, '/v1/chat/completions', {...model, messages: [...where, ...results]})
+equal(went.status === 200 && JSON.parse(went.text).choices[0].message.content, 'Back again.', 'which names no session')
+equal(await other.stop(), 0, 'it ends as it should')
 finish('client_tools')

@@ -33,6 +33,7 @@ equal((await call(server, 'GET', '/sessions', undefined, bearer(ada))).json.map(
 equal((await call(server, 'GET', '/sessions', undefined, bearer(ben))).json, [], 'ben does not')
 const run = (await call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'hi', wait: true}, bearer(ada))).json
 equal(run.result.user_id, 'ada', 'the run is hers')
+const bens = (await call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'hi', wait: true}, bearer(ben))).json
 const row = (await call(server, 'POST', '/entities/ontologies', {name: 'Mine'}, bearer(ada))).json
 const missing = 'env_0000000000000000'
 const paths = [
@@ -44,6 +45,12 @@ const paths = [
   ['DELETE', (x) => `/sessions/${x}`, id, randomUUID()],
   ['GET', (x) => `/runs/${x}`, run.id, missing],
   ['GET', (x) => `/runs/${x}/events`, run.id, missing],
+  ['GET', (x) => `/runs/${x}/graph`, run.id, missing],
+  ['GET', (x) => `/runs/${x}/timeline`, run.id, missing],
+  ['GET', (x) => `/runs/${x}/journal`, run.id, missing],
+  ['GET', (x) => `/runs/${x}/diff?with=${x}`, run.id, missing],
+  ['GET', (x) => `/runs/${bens.id}/diff?with=${x}`, run.id, missing],
+  ['POST', (x) => `/runs/${x}/replay`, run.id, missing],
   ['POST', (x) => `/runs/${x}/cancel`, run.id, missing],
   ['POST', (x) => `/runs/${x}/answer`, run.id, missing, {text: 'x'}],
   ['POST', (x) => `/runs/${x}/fork`, run.id, missing, {step: 1}],

@@ -56,9 +56,10 @@ export function agents(dir = 'agents') {
 }
 
 // {url, log, stop, kill}: stop drains and gives the exit status; log has the lines of the access log.
-export function serve(store, args = [], more = {}) {
+// port: of a server before, which clients come back to.
+export function serve(store, args = [], more = {}, port = 0) {
   return new Promise((resolve, reject) => {
-    const child = spawn(reeve, ['serve', '--listen', '127.0.0.1:0', '--store', join(scratch, store), ...args], {
+    const child = spawn(reeve, ['serve', '--listen', `127.0.0.1:${port}`, '--store', join(scratch, store), ...args], {
       cwd: root,
       env: {...env, ...more},
     })

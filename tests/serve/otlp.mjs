@@ -13,7 +13,7 @@ const collector = createServer((req, res) => {
   req.on('data', (part) => (text += part))
   req.on('end', () => {
     const status = answers.shift() ?? 200
-    got.push({path: req.url, type: req.headers['content-type'], status, body: JSON.parse(text)})
+    got.push({path: req.url, headers: req.headers, type: req.headers['content-type'], status, body: JSON.parse(text)})
     res.writeHead(status, {'content-type': 'application/json'}).end('{}')
   })
 })
@@ -28,7 +28,7 @@ const chat = (server, headers) =>
 // --- a chat is one trace; the collector is away for a moment, and gets it then
 answers.push(503)
 const trace = '0af7651916cd43dd8448eb211c80319c'
-let server = await serve('otlp.db', [...args, '--otlp', `${url}/`], {OTEL_SERVICE_NAME: 'shop'})
+let server = await serve('otlp.db', [...args, '--otlp', `${url}/`], {OTEL_SERVICE_NAME: 'shop', OTEL_EXPORTER_OTLP_HEADERS: 'x-team=soup,authorization=Bearer%20abc'})
 const answer = await chat(server, {traceparent: `00-${trace}-b7ad6b7169203331-01`})
 equal(answer.status, 200, 'a chat')
 equal(await server.stop(), 0, 'the end waits for what is left')
@@ -43,6 +43,7 @@ const above = (s) => all.find((o) => o.spanId === s.parentSpanId)
 check(above(named('chat ')[0])?.name.match(/^(reeve\.stage|invoke_agent) /), 'the model is within a stage or an agent', all.map((s) => s.name))
 equal(above(above(named('chat ')[0])), run, 'and that within the run')
 check(!JSON.stringify(got).includes('secret words'), 'no words')
+check(got.every((g) => g.headers['x-team'] === 'soup' && g.headers.authorization === 'Bearer abc'), 'with the headers that were asked for', got[0].headers)
 check(got.every((g) => g.type === 'application/json'), 'it is JSON')
 equal(got.filter((g) => g.status === 503).length, 1, 'what was refused for a while came again')
 const resource = Object.fromEntries(traces()[0].body.resourceSpans[0].resource.attributes.map((a) => [a.key, a.value.stringValue]))
@@ -59,6 +60,27 @@ equal(await server.stop(), 0, 'it ends as it should')
 const hers = spans().find((s) => s.name.startsWith('invoke_workflow'))
 check(hers && hers.traceId !== trace && !hers.parentSpanId, 'a trace of its own', hers)
 equal(hers?.links?.map((l) => l.traceId), [trace], 'with a link')
+
+// --- a run of the queue is of the trace of who asked for it, its stages and tools within it
+got.length = 0
+server = await serve('runs.db', [...args, '--otlp', url, '--pipelines', 'pipelines', '--scripts', 'pipelines/scripts'])
+const queued = (headers) => call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'secret words', wait: true}, headers)
+const first = (await queued({traceparent: `00-${trace}-b7ad6b7169203331-01`})).json
+equal((await queued({traceparent: 'nonsense'})).json.status, 'completed', 'a header that is malformed')
+equal(await server.stop(), 0, 'it ends as it should')
+const roots = spans().filter((s) => s.name.startsWith('invoke_workflow'))
+const asked = roots.find((s) => attr(s, 'reeve.run.id') === first.id)
+equal([roots.length, asked?.traceId, asked?.parentSpanId], [2, trace, 'b7ad6b7169203331'], 'the run is within the span of the caller', roots)
+const inner = spans().filter((s) => s.traceId === trace)
+check(inner.length > 1 && inner.every((s) => s === asked || inner.some((o) => o.spanId === s.parentSpanId)), 'and its stages are within it', inner.map((s) => s.name))
+check(roots.every((s) => s === asked || (s.traceId !== trace && !s.parentSpanId)), 'the other has a trace of its own')
+check(!JSON.stringify(got).includes('secret words'), 'no words of a run')
+
+// --- switched off
+got.length = 0
+server = await serve('off.db', args, {OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_SDK_DISABLED: 'true'})
+equal((await chat(server)).status, 200, 'a chat')
+equal([await server.stop(), got.length], [0, 0], 'nothing is sent')
 
 // --- a collector that is gone keeps nobody
 collector.close()

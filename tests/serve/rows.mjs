@@ -1,6 +1,7 @@
 // Sessions, agents, entities, queries and the queue; the table of routes and its description.
 import {randomUUID} from 'node:crypto'
-import {agents, call, check, equal, file, finish, serve} from './kit.mjs'
+import {pathToFileURL} from 'node:url'
+import {agents, call, check, equal, file, finish, load, serve} from './kit.mjs'
 
 const script = file('talk.yaml', 'models:\n  boss:\n    - {text: Good morning.}\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n')
 const server = await serve('rows.db', ['--schema-dir', agents(), '--script', script, '--pipelines', 'pipelines'])
@@ -11,6 +12,9 @@ equal((await get('/healthz')).status, 'ok', 'it lives')
 equal((await get('/readyz')).status, 'ready', 'and is ready')
 const openapi = await get('/openapi.json')
 equal(openapi.openapi, '3.1.0', 'OpenAPI')
+const {Validator} = await import(pathToFileURL(load.resolve('@seriousme/openapi-schema-validator')))
+const judged = await new Validator().validate(structuredClone(openapi))
+check(judged.valid, 'which others take for OpenAPI', judged.errors)
 const paths = Object.entries(openapi.paths)
 check(paths.length > 30, 'all paths are described', paths.length)
 for (const [path, methods] of paths)

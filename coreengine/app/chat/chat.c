@@ -82,6 +82,10 @@ static int get_moments(struct rv_chat_settings *s, rv_err **err)
         rc = get_int("P8_MOMENT_MAX_INJECT", 0, &s->moments.max_inject, err);
     if (rc == 0)
         rc = get_int("P8_MOMENT_MAX_TOKENS", 0, &s->moments.max_tokens, err);
+    s->moment_summariser = rv_app_env("P8_MOMENT_SUMMARISER");
+    if (rc == 0 && s->moment_summariser && !rv_agentdoc_is_name(rv_str_of(s->moment_summariser)))
+        rc = RV_FAIL(err, RV_E_INVALID, "P8_MOMENT_SUMMARISER must be the name of an agent, not \"%.60s\"",
+                     s->moment_summariser);
     return rc == 0 ? rv_moment_opts_check(&s->moments, err) : rc;
 }
 

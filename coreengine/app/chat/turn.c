@@ -148,7 +148,8 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, rv_err 
                                   .keeps = call->keeps,
                                   .upto_seq = row->n_messages,
                                   .history_opts = rv_chat_history_opts(&chat->opts.settings, a->declared.doc),
-                                  .moment_token_threshold = chat->opts.settings.moment_token_threshold};
+                                  .moment_token_threshold = chat->opts.settings.moment_token_threshold,
+                                  .moment_summariser = chat->opts.settings.moment_summariser};
     if (call->routing) {
         c->has_routing = true;
         c->routing = *call->routing;
@@ -163,16 +164,17 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, rv_err 
 
 /* --- the run --- */
 
-static int new_envelope(rv_chat *chat, int64_t now_us, rv_envelope **out, rv_err **err)
+static int new_envelope(rv_chat *chat, bool keeps, rv_envelope **out, rv_err **err)
 {
-    const char *user = chat->context.user_id;
+    const char *user = chat->context.user_id, *id = keeps && chat->opts.run_id ? chat->opts.run_id : "";
     struct rv_envelope_seed seed = {.raw_input = rv_buf_str(&chat->message),
                                     .user_id = rv_str_of(user ? user : ""),
-                                    .session_id = rv_str_of(chat->session_id)};
+                                    .session_id = rv_str_of(chat->session_id),
+                                    .envelope_id = rv_str_of(id)};
 
     int rc = chat_request_metadata(chat, &seed.metadata, err);
     if (rc == 0)
-        rc = rv_envelope_new(&seed, rv_rand_system(), now_us, out, err);
+        rc = rv_envelope_new(&seed, rv_rand_system(), chat->began_us, out, err);
     json_object_put(seed.metadata);
     if (rc == 0)
         memcpy(chat->run_id, rv_envelope_fields(*out)->envelope_id, strlen(rv_envelope_fields(*out)->envelope_id) + 1);
@@ -295,7 +297,7 @@ int chat_run(rv_chat *chat, const struct chat_call *call, rv_err **err)
     chat->began_us = rv_engine_now_us(chat->opts.engine);
     int rc = set_conversation(chat, call, err);
     if (rc == 0)
-        rc = new_envelope(chat, chat->began_us, &env, err);
+        rc = new_envelope(chat, call->keeps, &env, err);
     if (rc == 0)
         rc = make_journal(chat, call->with, env, err);
     if (rc < 0) {
@@ -490,6 +492,12 @@ int rv_chat_check_answer(const rv_chat *chat, const struct rv_response *response
 int rv_chat_begin(rv_chat *chat, rv_str message, const struct rv_response *response, rv_err **err)
 {
     return response ? reply(chat, response, true, err) : say(chat, message, true, err);
+}
+
+void rv_chat_read_on(rv_chat *chat)
+{
+    if (chat->exec && chat->step != CHAT_RESTS)
+        rv_exec_read_on(chat->exec);
 }
 
 void rv_chat_cancel(rv_chat *chat)

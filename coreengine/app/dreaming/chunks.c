@@ -57,6 +57,11 @@ int dream_sessions_read(rv_store *store, const struct rv_store_scope *own, size_
     return rc;
 }
 
+bool dream_is_sealed(json_object *row)
+{
+    return strcmp(dream_text(row, "encryption_level"), "sealed") == 0;
+}
+
 void dream_sessions_fini(struct dream_sessions *s)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -87,6 +92,8 @@ static int take_resource(void *self, json_object *row, rv_err **err)
     rv_str content = rv_str_of(dream_text(row, "content")), first = rv_utf8_first(content, MAX_EXCERPT);
 
     (void)err;
+    if (dream_is_sealed(row))
+        return 0;
     rv_buf_printf(lines, "- %s: ", dream_text(row, "name"));
     rv_buf_add_str(lines, first);
     rv_buf_puts(lines, first.len < content.len ? "...\n" : "\n");

@@ -124,7 +124,7 @@ static int take_file(void *self, json_object *row, rv_err **err)
     struct section *s = self;
 
     (void)err;
-    if (!is_own(s, row))
+    if (!is_own(s, row) || dream_is_sealed(row))
         return 0;
     rv_buf_printf(&s->text, "### %s\n", dream_text(row, "name"));
     add_words(&s->text, rv_str_of(dream_text(row, "parsed_content")), MAX_FILE);

@@ -1,4 +1,5 @@
 /* One file after another: whether it is new or has changed, which name it gets, and its rows in one transaction. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,6 +207,28 @@ static int put_moment(const struct ingest *in, json_object *moment, int64_t now_
     return rc;
 }
 
+/* When the content of a file is sealed, its moment does not repeat the first words. */
+static int put_file(const struct ingest *in, const struct page_rows *rows, int64_t now_us, rv_err **err)
+{
+    const struct rv_entities_put put = {.kind = "files", .rows = &rows->file, .n_rows = 1, .now_us = now_us};
+    json_object *written = NULL;
+    const char *level = NULL, *name = NULL;
+    rv_buf summary = RV_BUF_INIT(RV_STORE_MAX_META);
+    int rc = rv_store_put_entities(in->opts->store, &in->own, &put, &written, err);
+
+    if (rc == 0 && rv_json_get_text(json_object_array_get_idx(written, 0), "encryption_level", &level) &&
+        strcmp(level, "sealed") == 0 &&
+        rv_json_get_text(rv_json_get_obj(rows->moment, "metadata"), "file_name", &name)) {
+        rv_buf_printf(&summary, "Uploaded %s", name);
+        rc = rv_buf_check(&summary, "a summary", err);
+        if (rc == 0)
+            rc = rv_json_set_str(rows->moment, "summary", rv_buf_str(&summary), err);
+    }
+    rv_buf_fini(&summary);
+    json_object_put(written);
+    return rc;
+}
+
 static int write_rows(const struct ingest *in, const struct page *page, const struct page_rows *rows, bool is_old,
                       int64_t now_us, rv_err **err)
 {
@@ -216,7 +239,7 @@ static int write_rows(const struct ingest *in, const struct page *page, const st
         rc = rv_store_begin(s, err);
         if (rc < 0)
             continue;
-        rc = put(in, "files", &rows->file, 1, now_us, err);
+        rc = put_file(in, rows, now_us, err);
         if (rc == 0)
             rc = put(in, "resources", rows->chunks, rows->n_chunks, now_us, err);
         if (rc == 0 && is_old)
@@ -281,6 +304,7 @@ static int take_file(const struct ingest *in, struct ingest_file *file, struct r
         return RV_WRAP(err, rc, "keep \"%s\"", file->path);
     }
     told.name = page.name;
+    told.id = page.name ? page.id : NULL;
     if (rc < 0) {
         told.what = RV_INGEST_FAILED;
         told.n_chunks = 0;
@@ -295,20 +319,74 @@ static int take_file(const struct ingest *in, struct ingest_file *file, struct r
     return rc;
 }
 
+static int begin(const struct rv_app_ingest *opts, struct ingest *in, rv_err **err)
+{
+    *in = (struct ingest){.opts = opts,
+                          .user = opts->scope.user ? opts->scope.user : "",
+                          .own = {opts->scope.tenant, opts->scope.user ? opts->scope.user : ""},
+                          .chunk_chars = opts->chunk_chars ? opts->chunk_chars : RV_CHUNK_CHARS,
+                          .overlap = opts->chunk_chars || opts->overlap ? opts->overlap : RV_CHUNK_OVERLAP};
+    if (in->overlap > in->chunk_chars / 2)
+        return RV_FAIL(err, RV_E_INVALID, "chunks of %zu characters cannot share %zu: half of them is the most",
+                       in->chunk_chars, in->overlap);
+    return 0;
+}
+
+int rv_app_ingest_text(const struct rv_app_ingest *opts, const char *path, rv_str text, rv_err **err)
+{
+    struct rv_ingested told = {.path = path};
+    struct ingest in;
+    struct page page;
+    int rc = begin(opts, &in, err);
+
+    if (rc == 0)
+        rc = rv_page_sent(path, text, in.user, &page, err);
+    if (rc < 0)
+        return rc;
+    rc = take_page(&in, &page, &told, err);
+    told.name = page.name;
+    told.id = page.id;
+    if (rc == 0 && opts->on_file)
+        rc = opts->on_file(opts->self, &told, err);
+    rv_page_fini(&page);
+    return rc;
+}
+
+/* In a group. */
+static int forget(const struct ingest *in, const char *id, int64_t now_us, rv_err **err)
+{
+    struct page named = {.name = NULL};
+
+    snprintf(named.id, sizeof named.id, "%s", id);
+    int rc = rv_store_delete_entity(in->opts->store, &in->opts->scope, "files", id, now_us, err);
+    return rc == 0 ? delete_tail(in, &named, 0, now_us, err) : rc;
+}
+
+int rv_app_forget_file(rv_store *store, const struct rv_store_scope *scope, const char *id, int64_t now_us,
+                       rv_err **err)
+{
+    const struct rv_app_ingest opts = {.store = store, .scope = *scope};
+    const struct ingest in = {.opts = &opts, .own = *scope};
+    int rc;
+
+    do {
+        rc = rv_store_begin(store, err);
+        if (rc == 0)
+            rc = rv_store_end(store, forget(&in, id, now_us, err), err);
+    } while (rc < 0 && rv_store_again(store, err));
+    return rc;
+}
+
 int rv_app_ingest(const struct rv_app_ingest *opts, struct rv_ingest_counts *out, rv_err **err)
 {
-    struct ingest in = {.opts = opts,
-                        .user = opts->scope.user ? opts->scope.user : "",
-                        .own = {opts->scope.tenant, opts->scope.user ? opts->scope.user : ""},
-                        .chunk_chars = opts->chunk_chars ? opts->chunk_chars : RV_CHUNK_CHARS,
-                        .overlap = opts->chunk_chars || opts->overlap ? opts->overlap : RV_CHUNK_OVERLAP};
     struct ingest_files files;
+    struct ingest in;
 
     *out = (struct rv_ingest_counts){0};
-    if (in.overlap > in.chunk_chars / 2)
-        return RV_FAIL(err, RV_E_INVALID, "chunks of %zu characters cannot share %zu: half of them is the most",
-                       in.chunk_chars, in.overlap);
-    int rc = rv_ingest_find(opts->paths, opts->n_paths, &files, err);
+    int rc = begin(opts, &in, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_ingest_find(opts->paths, opts->n_paths, &files, err);
     if (rc < 0)
         return rc;
     out->n_passed_over = files.n_passed_over;

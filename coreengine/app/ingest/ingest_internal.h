@@ -34,6 +34,8 @@ struct page {
 };
 /** Read a file. RV_E_NOT_FOUND, RV_E_IO, RV_E_LIMIT (too long), RV_E_INVALID (not text), RV_E_NOMEM. */
 RV_MUST_CHECK int rv_page_read(const char *path, const char *user, struct page *out, rv_err **err);
+/** A text that was sent. RV_E_INVALID (not text; the path), RV_E_LIMIT, RV_E_NOMEM. */
+RV_MUST_CHECK int rv_page_sent(const char *path, rv_str text, const char *user, struct page *out, rv_err **err);
 void rv_page_fini(struct page *page);
 /* Its rows, each an object of columns. */
 struct page_rows {

@@ -14,9 +14,9 @@
 
 /* --- reading --- */
 
-static void write_uri(const char *real, rv_buf *out)
+static void write_uri(const char *scheme, const char *real, rv_buf *out)
 {
-    rv_buf_puts(out, "file://");
+    rv_buf_puts(out, scheme);
     for (const char *p = real; *p; p++)
         if (rv_is_letter(*p) || rv_is_digit(*p) || strchr("/-._~", *p) || (unsigned char)*p >= 0x80)
             rv_buf_putc(out, *p);
@@ -70,40 +70,88 @@ static int read_text(struct page *page, rv_err **err)
     return rc;
 }
 
-int rv_page_read(const char *path, const char *user, struct page *out, rv_err **err)
+static struct page page_of(const char *path)
 {
-    char *real = realpath(path, NULL);
-    rv_buf name = RV_BUF_INIT(MAX_NAME);
     const char *mime = rv_ingest_mime(path);
 
-    *out = (struct page){.path = path,
+    return (struct page){.path = path,
                          .uri = RV_BUF_INIT(MAX_URI),
                          .text = RV_BUF_INIT(RV_INGEST_MAX_FILE),
                          .mime = mime ? mime : "text/plain"};
+}
+
+/* What follows from its place and its text. */
+static int name_page(const char *scheme, const char *place, const char *user, struct page *out, rv_err **err)
+{
+    rv_buf name = RV_BUF_INIT(MAX_NAME);
+    int rc = check_text(out, err);
+
+    if (rc == 0) {
+        write_uri(scheme, place, &out->uri);
+        rv_page_name(rv_str_of(place), &name);
+        rc = rv_buf_check(&out->uri, "address of the file", err);
+    }
+    if (rc == 0)
+        rc = rv_buf_check(&name, "name of the file", err);
+    if (rc == 0 && !(out->name = rv_buf_steal(&name, NULL)))
+        rc = RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", out->path);
+    if (rc == 0) {
+        rv_hash_of(rv_buf_str(&out->text), out->hash);
+        rv_entity_id("files", rv_buf_str(&out->uri), user, out->id);
+    }
+    rv_buf_fini(&name);
+    return rc;
+}
+
+int rv_page_read(const char *path, const char *user, struct page *out, rv_err **err)
+{
+    char *real = realpath(path, NULL);
+
+    *out = page_of(path);
     int rc = real ? 0 : RV_FAIL(err, errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO, "\"%s\": %s", path, strerror(errno));
     if (rc == 0 && !rv_utf8_valid(rv_str_of(real), NULL))
         rc = RV_FAIL(err, RV_E_INVALID, "the name of \"%s\" is not UTF-8", path);
     if (rc == 0)
         rc = read_text(out, err);
     if (rc == 0)
-        rc = check_text(out, err);
-    if (rc == 0) {
-        write_uri(real, &out->uri);
-        rv_page_name(rv_str_of(real), &name);
-        rc = rv_buf_check(&out->uri, "address of the file", err);
-    }
-    if (rc == 0)
-        rc = rv_buf_check(&name, "name of the file", err);
-    if (rc == 0 && !(out->name = rv_buf_steal(&name, NULL)))
-        rc = RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", path);
-    if (rc == 0) {
-        rv_hash_of(rv_buf_str(&out->text), out->hash);
-        rv_entity_id("files", rv_buf_str(&out->uri), user, out->id);
-    } else {
+        rc = name_page("file://", real, user, out, err);
+    if (rc < 0)
         rv_page_fini(out);
-    }
-    rv_buf_fini(&name);
     free(real);
+    return rc;
+}
+
+/* Segments with something in them, none of which leads elsewhere. */
+static bool is_plain_path(const char *path)
+{
+    if (!*path || strlen(path) > MAX_NAME)
+        return false;
+    for (const char *p = path; *p;) {
+        size_t n = strcspn(p, "/");
+        if (n == 0 || (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
+            return false;
+        p += n;
+        if (*p == '/' && !*++p)
+            return false;
+    }
+    return true;
+}
+
+int rv_page_sent(const char *path, rv_str text, const char *user, struct page *out, rv_err **err)
+{
+    *out = page_of(path);
+    int rc = is_plain_path(path) ? 0
+                                 : RV_FAIL(err, RV_E_INVALID,
+                                           "\"%.200s\" is not the path of a file: write "
+                                           "names with / between them",
+                                           path);
+    rv_buf_add_str(&out->text, text);
+    if (rc == 0)
+        rc = rv_buf_check(&out->text, "the text", err);
+    if (rc == 0)
+        rc = name_page("upload:///", path, user, out, err);
+    if (rc < 0)
+        rv_page_fini(out);
     return rc;
 }
 

@@ -429,6 +429,44 @@ int rv_app_diff(rv_store *store, const struct rv_store_scope *scope, const char 
     return rc == 0 ? compare_records(out, err) : rc;
 }
 
+static void write_json_side(const char *key, const char *seq, const char *record, const struct rv_app_side *s,
+                            bool same, rv_jw *w)
+{
+    rv_jw_kv_text(w, key, s->row.id);
+    if (same)
+        return;
+    rv_jw_key(w, seq);
+    if (rv_app_at_end(s))
+        rv_jw_null(w);
+    else
+        rv_jw_int(w, s->seq);
+    rv_jw_key(w, record);
+    if (rv_app_at_end(s))
+        rv_jw_null(w);
+    else
+        rv_jw_raw(w, rv_buf_str(&s->line));
+}
+
+void rv_app_comparison_write(const struct rv_app_comparison *c, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_bool(w, "equal", c->same && c->same_bundle);
+    rv_jw_kv_int(w, "same_records", c->n_same);
+    write_json_side("a", "a_seq", "a_record", &c->a, c->same, w);
+    write_json_side("b", "b_seq", "b_record", &c->b, c->same, w);
+    if (!c->same && c->at.path.len)
+        rv_jw_kv_str(w, "path", rv_buf_str(&c->at.path));
+    rv_jw_key(w, "bundle");
+    rv_jw_arr(w);
+    for (const char *line = rv_buf_cstr(&c->bundle); *line;) {
+        size_t n = strcspn(line, "\n");
+        rv_jw_str(w, (rv_str){line, n});
+        line += n + (line[n] == '\n');
+    }
+    rv_jw_arr_end(w);
+    rv_jw_obj_end(w);
+}
+
 void rv_app_comparison_fini(struct rv_app_comparison *c)
 {
     side_fini(&c->a);

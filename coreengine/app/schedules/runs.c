@@ -20,24 +20,33 @@ static void write_begin(const struct rv_app_run *run, json_object *state, rv_buf
     rv_jw_obj_end(&w);
 }
 
+/* In a group. */
+static int put(struct rv_app_run *run, const struct rv_app_schedule *s, const struct rv_needs *needs,
+               struct rv_schedule_row *row, char id[RV_ID_MAX], rv_err **err)
+{
+    char hash[RV_STORE_HASH_MAX];
+    int rc = rv_app_put_bundle(run, hash, err);
+
+    row->bundle = hash;
+    if (rc == 0)
+        rc = rv_schedule_add(run->store, s, needs, row, id, err);
+    row->bundle = NULL;
+    return rc;
+}
+
 /* The bundle and the row that refers to it, together: a sweep between them would delete the bundle. */
 static int keep(struct rv_app_run *run, const struct rv_app_schedule *s, const struct rv_needs *needs,
                 struct rv_schedule_row *row, char id[RV_ID_MAX], rv_err **err)
 {
-    char hash[RV_STORE_HASH_MAX];
     int rc;
 
+    if (rv_store_in_group(run->store))
+        return put(run, s, needs, row, id, err);
     do {
         rc = rv_store_begin(run->store, err);
-        if (rc < 0)
-            continue;
-        rc = rv_app_put_bundle(run, hash, err);
-        row->bundle = hash;
         if (rc == 0)
-            rc = rv_schedule_add(run->store, s, needs, row, id, err);
-        rc = rv_store_end(run->store, rc, err);
+            rc = rv_store_end(run->store, put(run, s, needs, row, id, err), err);
     } while (rc < 0 && rv_store_again(run->store, err));
-    row->bundle = NULL;
     return rc;
 }
 

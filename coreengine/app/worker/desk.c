@@ -431,7 +431,9 @@ int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(vo
                                    .lease_us = w->lease_us,
                                    .handlers = w->handlers,
                                    .n_handlers = w->opts->n_handlers,
-                                   .quotas = w->quotas};
+                                   .quotas = w->quotas,
+                                   .opts = w->opts,
+                                   .writes_streams = w->opts->streams != NULL};
     if (rc == 0)
         rc = start(d, err);
     if (rc < 0)

@@ -32,6 +32,8 @@ struct work_desk {
     int64_t n_known_classes; /* -1: not asked yet */
     int64_t poll_us, poll_at_us, sweep_at_us, sign_at_us, started_us, prune_at_us;
     bool found_something;                /* in the last look */
+    bool is_denied;                      /* what is ready is encrypted, and this process has no key for it */
+    bool has_told_denied;                /* to the log, of the first such task */
     bool has_told_draining;              /* the store that it takes no more */
     int64_t cancels_at_us, cancelled_us; /* when to look for cancellations, and the last look; 0: none */
 };

@@ -80,10 +80,42 @@ static void begin_job(struct work_desk *d, struct work_job *j)
     d->wake(d->wake_self);
 }
 
-static int claim(struct work_desk *d, size_t n_free, const int64_t *classes, size_t n_classes, rv_err **err)
+/* Room for as many tasks as may be claimed is held while the store is asked: a worker that is drained meanwhile does
+ * not end before it has given back what it got. 0: none. */
+static size_t reserve(struct work_desk *d)
+{
+    pthread_mutex_lock(&d->lock);
+    size_t n = d->is_draining || d->n_held >= d->worker->n_max ? 0 : d->worker->n_max - d->n_held;
+    d->n_held += n;
+    pthread_mutex_unlock(&d->lock);
+    return n;
+}
+
+static void release(struct work_desk *d, size_t n)
+{
+    pthread_mutex_lock(&d->lock);
+    d->n_held -= n;
+    bool is_draining = d->is_draining;
+    pthread_mutex_unlock(&d->lock);
+    if (is_draining)
+        d->wake(d->wake_self);
+}
+
+/* Once: such tasks may stay there for long, and other workers take them. */
+static void tell_denied(struct work_desk *d, const struct rv_claimed *got)
+{
+    if (!got->denied || d->has_told_denied)
+        return;
+    d->has_told_denied = true;
+    RV_LOG(d->worker->app.log, WARN, "tasks.denied", RV_F_I64("tasks", (int64_t)got->n_denied),
+           RV_F_ERR("error", got->denied));
+}
+
+static int claim(struct work_desk *d, const int64_t *classes, size_t n_classes, rv_err **err)
 {
     struct rv_claimed got = {0};
     int64_t now_us = rv_app_now_us();
+    size_t n_free = reserve(d);
     const struct rv_claim_tasks what = {.worker = d->worker->owner,
                                         .classes = classes,
                                         .n_classes = n_classes,
@@ -91,26 +123,22 @@ static int claim(struct work_desk *d, size_t n_free, const int64_t *classes, siz
                                         .now_us = now_us,
                                         .until_us = now_us + d->worker->lease_us};
 
-    int rc = rv_store_claim_tasks(d->store, &what, &got, err);
-    if (rc < 0)
-        return rc;
-    pthread_mutex_lock(&d->lock);
-    d->n_held += got.n;
-    pthread_mutex_unlock(&d->lock);
+    int rc = n_free > 0 ? rv_store_claim_tasks(d->store, &what, &got, err) : 0;
+    size_t n = 0;
     d->taker.patience_us = RV_OWNER_ENDS_US;
-    for (size_t i = 0; i < got.n; i++) {
+    for (size_t i = 0; rc == 0 && i < got.n; i++) {
         struct work_job *j = new_job(d, &got.rows[i]);
-        if (j) {
-            begin_job(d, j);
+        if (!j) /* no memory: its lease ends, and another worker takes it */
             continue;
-        }
-        pthread_mutex_lock(&d->lock); /* no memory: its lease ends, and another worker takes it */
-        d->n_held--;
-        pthread_mutex_unlock(&d->lock);
+        n++;
+        begin_job(d, j);
     }
     d->found_something = d->found_something || got.n > 0;
+    d->is_denied = rc == 0 && got.n == 0 && got.n_denied > 0;
+    tell_denied(d, &got);
     rv_claimed_fini(&got);
-    return 0;
+    release(d, n_free - n);
+    return rc;
 }
 
 /* What time has brought: tasks that are due, and those of workers that are gone. */
@@ -174,7 +202,7 @@ int rv_desk_look(struct work_desk *d, rv_err **err)
     int64_t classes[RV_TASK_MAX_CLASSES];
     struct rv_next_tasks next = {0};
 
-    d->found_something = false;
+    d->found_something = d->is_denied = false;
     size_t n = some_classes(d, classes);
     int rc = rv_store_next_tasks(d->store, classes, n, &next, err);
     if (rc == 0 && next.n_classes != d->n_known_classes) {
@@ -187,14 +215,11 @@ int rv_desk_look(struct work_desk *d, rv_err **err)
         rc = be_timely(d, &next, err);
     if (rc == 0)
         rc = fire(d, &next, err);
+    if (rc == 0 && next.ready)
+        rc = claim(d, classes, n, err);
     pthread_mutex_lock(&d->lock);
-    size_t n_free = d->is_draining || d->n_held >= d->worker->n_max ? 0 : d->worker->n_max - d->n_held;
-    pthread_mutex_unlock(&d->lock);
-    if (rc == 0 && next.ready && n_free > 0)
-        rc = claim(d, n_free, classes, n, err);
-    pthread_mutex_lock(&d->lock);
-    d->is_idle =
-        rc == 0 && !d->found_something && !next.ready && next.due_us == 0 && next.stale_us == 0 && d->n_held == 0;
+    d->is_idle = rc == 0 && !d->found_something && (!next.ready || d->is_denied) && next.due_us == 0 &&
+                 next.stale_us == 0 && d->n_held == 0;
     bool is_idle = d->is_idle;
     pthread_mutex_unlock(&d->lock);
     plan_look(d, &next);

@@ -221,7 +221,7 @@ int rv_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_
         rc = rv_store_get_run(t->store, &j->app.scope, j->run, out, &why);
         if (rc == RV_E_NOT_FOUND) {
             rv_err_free(why);
-            rc = j->handler->dreams ? rv_work_dream_make(t, j, j->run, err) : make_run(t, j, j->run, err);
+            rc = j->handler->make ? j->handler->make(t, j, j->run, err) : make_run(t, j, j->run, err);
             return rc < 0 ? rc : rv_store_get_run(t->store, &j->app.scope, j->run, out, err);
         }
         if (rc < 0) {
@@ -245,22 +245,15 @@ int rv_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_
 
 /* --- its result --- */
 
-static void fail(struct work_job *j, const char *text)
-{
-    rv_buf_clear(&j->error);
-    rv_buf_puts(&j->error, text);
-    j->end = WORK_FAILED;
-}
-
 /* What a handler says: an object whose status is not "ok" is a failure. */
-static void take_object(struct work_job *j, json_object *o)
+void rv_work_take_object(struct work_job *j, json_object *o)
 {
     const char *status = NULL;
     json_object *v = NULL;
 
     if (json_object_object_get_ex(o, "status", &v) &&
         (!rv_json_get_text(o, "status", &status) || strcmp(status, "ok"))) {
-        fail(j, status ? status : "the status of its result is not a text");
+        rv_work_not_done(j, status ? status : "the status of its result is not a text");
         return;
     }
     rv_json_write(o, &j->result);
@@ -273,7 +266,7 @@ static void take_tool_result(struct work_job *j, const rv_envelope *env)
     const char *message = NULL;
 
     if (rv_envelope_outputs(env, &outputs, NULL) < 0) {
-        fail(j, "the result of the tool cannot be read");
+        rv_work_not_done(j, "the result of the tool cannot be read");
         return;
     }
     json_object *list = rv_json_get_arr(rv_json_get_obj(outputs, OUTPUT), "results");
@@ -281,9 +274,9 @@ static void take_tool_result(struct work_job *j, const rv_envelope *env)
     json_object *data = first ? rv_json_get_obj(first, "data") : NULL;
     error = first ? rv_json_get_obj(first, "error") : NULL;
     if (error && rv_json_get_text(error, "message", &message))
-        fail(j, message);
+        rv_work_not_done(j, message);
     else if (data)
-        take_object(j, data);
+        rv_work_take_object(j, data);
     else
         rv_work_done(j, rv_run_status_text(RV_RUN_COMPLETED));
     json_object_put(outputs);
@@ -295,7 +288,7 @@ static void take_response(struct work_job *j, rv_str response)
     rv_jw w = rv_jw_on(&j->result);
 
     if (rv_json_parse(response, NULL, &o, NULL) == 0 && json_object_is_type(o, json_type_object)) {
-        take_object(j, o);
+        rv_work_take_object(j, o);
     } else {
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "status", "ok");
@@ -307,32 +300,18 @@ static void take_response(struct work_job *j, rv_str response)
     json_object_put(o);
 }
 
-static void take_dream(struct work_job *j, enum rv_run_status status, const rv_envelope *env)
-{
-    json_object *o = NULL;
-
-    rv_app_dream_result(j->run, &j->dream, status, env, &j->result);
-    if (j->result.rc == 0 && rv_json_parse(rv_buf_str(&j->result), NULL, &o, NULL) == 0) {
-        rv_buf_clear(&j->result);
-        take_object(j, o);
-    } else {
-        fail(j, "the result of the dreaming cannot be read");
-    }
-    json_object_put(o);
-}
-
 void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
     rv_str response;
 
     rv_buf_clear(&j->result);
-    if (j->handler->dreams) {
-        take_dream(j, status, env);
+    if (j->handler->result) {
+        j->handler->result(j, status, env);
         return;
     }
     if (!rv_app_has_answer(status, env)) {
-        fail(j, f->termination_reason ? f->termination_reason : rv_run_status_text(status));
+        rv_work_not_done(j, f->termination_reason ? f->termination_reason : rv_run_status_text(status));
         return;
     }
     if (j->handler->tool)
@@ -342,5 +321,5 @@ void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const
     else
         rv_work_done(j, rv_run_status_text(status));
     if (j->end == WORK_DONE && j->result.rc < 0)
-        fail(j, "the result is too long for a task");
+        rv_work_not_done(j, "the result is too long for a task");
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/worker/worker_internal.h"
+#include "coreengine/app/worker/hook_internal.h"
 
 #define MAX_BACK 5 /* claims of a task that a store which cannot be reached does not make failures */
 
@@ -35,6 +35,9 @@ void rv_work_job_free(struct work_job *j)
     rv_app_loaded_fini(&j->loaded);
     rv_work_payload_fini(&j->payload);
     json_object_put(j->asked);
+    rv_work_hook_free(j->hook);
+    rv_buf_fini(&j->summary.text);
+    rv_buf_fini(&j->summary.said);
     rv_buf_fini(&j->result);
     rv_buf_fini(&j->error);
     rv_task_row_fini(&j->task);
@@ -54,6 +57,13 @@ enum work_end rv_work_end_of(const struct work_job *j, int rc)
     if (rc == RV_E_INVALID && j->answers)
         return WORK_FATAL;
     return (rc == RV_E_IO || rc == RV_E_TIMEOUT) && j->task.attempt <= MAX_BACK ? WORK_BACK : WORK_FAILED;
+}
+
+void rv_work_not_done(struct work_job *j, const char *text)
+{
+    rv_buf_clear(&j->error);
+    rv_buf_puts(&j->error, text);
+    j->end = WORK_FAILED;
 }
 
 void rv_work_done(struct work_job *j, const char *run_status)

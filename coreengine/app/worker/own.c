@@ -3,6 +3,8 @@
  *   notify     a reminder comes due: written to the store at once
  *   dreaming   of a user and a dreamer: a run (coreengine/app/dreaming.h); without a dreamer, or for all users of the
  *              tenant: one such task for each
+ *   webhook    a run ended, or waits: told to a receiver (hook.c)
+ *   summary    a chunk of a session: a run of the agent that writes its summary (summary.c)
  *
  * A task may be taken up again after its work was done and before the store was told: nothing is done twice then. */
 #include <stdio.h>
@@ -11,13 +13,13 @@
 #include "coreengine/app/dreaming/dreaming_internal.h"
 #include "coreengine/app/memory.h"
 #include "coreengine/app/past.h"
-#include "coreengine/app/worker/worker_internal.h"
+#include "coreengine/app/worker/hook_internal.h"
 
 #define MAX_USERS 100 /* of one notice */
 
 /* --- payloads: programs and people wrote them --- */
 
-static int fatal(struct work_job *j, rv_err **err, const char *text)
+int rv_work_refuse(struct work_job *j, rv_err **err, const char *text)
 {
     j->end = WORK_FATAL;
     return RV_FAIL(err, RV_E_INVALID, "%s", text);
@@ -29,19 +31,27 @@ static int read_payload(struct work_job *j, rv_err **err)
     int rc = rv_json_parse(j->task.payload, &opts, &j->asked, err);
 
     if (rc == 0 && !json_object_is_type(j->asked, json_type_object))
-        rc = fatal(j, err, "the payload of a task is an object");
+        rc = rv_work_refuse(j, err, "the payload of a task is an object");
     if (rc < 0)
         j->end = WORK_FATAL;
     return rc;
 }
 
-static int text_of(struct work_job *j, const char *key, const char **out, rv_err **err)
+int rv_work_text_of(struct work_job *j, const char *key, const char **out, rv_err **err)
 {
     *out = NULL;
     if (!json_object_object_get_ex(j->asked, key, NULL) || rv_json_get_text(j->asked, key, out))
         return 0;
     j->end = WORK_FATAL;
     return RV_FAIL(err, RV_E_INVALID, "\"%s\" of the payload is not a string", key);
+}
+
+const char *rv_work_script(const struct work_taker *t, const struct work_job *j)
+{
+    for (size_t i = 0; i < t->opts->n_scripts; i++)
+        if (strcmp(t->opts->scripts[i].type, j->task.type) == 0)
+            return t->opts->scripts[i].target;
+    return NULL;
 }
 
 /* --- notify --- */
@@ -72,18 +82,18 @@ static int tell_users(struct work_taker *t, struct work_job *j, const struct rv_
     int rc = 0;
 
     if (n > MAX_USERS)
-        return fatal(j, err, "\"user_ids\" of the payload names more than 100 users");
+        return rv_work_refuse(j, err, "\"user_ids\" of the payload names more than 100 users");
     if (!users && !j->task.user[0])
-        return fatal(j, err, "the payload needs \"user_ids\", a list of users");
+        return rv_work_refuse(j, err, "the payload needs \"user_ids\", a list of users");
     if (!users)
         return tell_user(t, j, notice, j->task.user, w, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         json_object *user = json_object_array_get_idx(users, i);
         if (!json_object_is_type(user, json_type_string) || json_object_get_string_len(user) < 1 ||
             json_object_get_string_len(user) > RV_STORE_MAX_ID)
-            return fatal(j, err, "\"user_ids\" of the payload is not a list of users");
+            return rv_work_refuse(j, err, "\"user_ids\" of the payload is not a list of users");
         if (j->task.user[0] && strcmp(json_object_get_string(user), j->task.user) != 0)
-            return fatal(j, err, "\"user_ids\" of the payload names another user than that of the task");
+            return rv_work_refuse(j, err, "\"user_ids\" of the payload names another user than that of the task");
         rc = tell_user(t, j, notice, json_object_get_string(user), w, err);
     }
     return rc;
@@ -93,12 +103,12 @@ static int notify(struct work_taker *t, struct work_job *j, rv_err **err)
 {
     struct rv_app_notice notice = {.key = j->task.id, .now_us = rv_app_now_us(), .rand = rv_rand_system()};
     rv_jw w = rv_jw_on(&j->result);
-    int rc = text_of(j, "title", &notice.title, err);
+    int rc = rv_work_text_of(j, "title", &notice.title, err);
 
     if (rc == 0)
-        rc = text_of(j, "body", &notice.body, err);
+        rc = rv_work_text_of(j, "body", &notice.body, err);
     if (rc == 0 && (!notice.title || !notice.title[0]))
-        rc = fatal(j, err, "the payload needs \"title\", a text");
+        rc = rv_work_refuse(j, err, "the payload needs \"title\", a text");
     notice.body = notice.body ? notice.body : "";
     notice.data = rv_json_get_obj(j->asked, "data");
     if (rc < 0)
@@ -121,7 +131,7 @@ static int read_date(struct work_job *j, rv_err **err)
 {
     const char *date;
     char whole[32];
-    int rc = text_of(j, "date", &date, err);
+    int rc = rv_work_text_of(j, "date", &date, err);
 
     j->dream.day_us = j->task.created_us;
     if (rc < 0 || !date)
@@ -129,25 +139,26 @@ static int read_date(struct work_job *j, rv_err **err)
     snprintf(whole, sizeof whole, "%.10sT00:00:00Z", date);
     if (strlen(date) == 10 && rv_time_parse(rv_str_of(whole), &j->dream.day_us, NULL) == 0)
         return 0;
-    return fatal(j, err, "\"date\" of the payload is not a day such as 2026-02-24");
+    return rv_work_refuse(j, err, "\"date\" of the payload is not a day such as 2026-02-24");
 }
 
-static int read_dream(struct work_job *j, rv_err **err)
+static int read_dream(const struct work_taker *t, struct work_job *j, rv_err **err)
 {
     json_object *days = NULL;
-    int rc = text_of(j, "agent", &j->dream.agent, err);
+    int rc = rv_work_text_of(j, "agent", &j->dream.agent, err);
 
     if (rc == 0)
         rc = read_date(j, err);
     if (rc == 0 && j->dream.agent && !rv_agentdoc_is_name(rv_str_of(j->dream.agent)))
-        rc = fatal(j, err, "\"agent\" of the payload is not the name of an agent");
+        rc = rv_work_refuse(j, err, "\"agent\" of the payload is not the name of an agent");
     j->dream.days = RV_DREAM_DAYS;
     if (rc == 0 && json_object_object_get_ex(j->asked, "days", &days) &&
         (!rv_json_get_int(j->asked, "days", &j->dream.days) || j->dream.days < 1 || j->dream.days > RV_DREAM_MAX_DAYS))
-        rc = fatal(j, err, "\"days\" of the payload is not a number from 1 to 366");
+        rc = rv_work_refuse(j, err, "\"days\" of the payload is not a number from 1 to 366");
     if (rc == 0 && rv_json_get_bool(j->asked, "again", &j->dream.again) && j->dream.again)
         j->dream.salt = j->task.id; /* this task dreams once, however often it is taken up */
     j->dream.again = false;
+    j->dream.script = rv_work_script(t, j);
     return rc;
 }
 
@@ -174,17 +185,17 @@ static int spread(struct work_taker *t, struct work_job *j, bool all, rv_err **e
 static int dream(struct work_taker *t, struct work_job *j, rv_err **err)
 {
     bool all = false;
-    int rc = read_dream(j, err);
+    int rc = read_dream(t, j, err);
 
     if (rc < 0)
         return rc;
     RV_IGNORE(!rv_json_get_bool(j->asked, "all_users", &all), "left out: only the task's own");
     if (!j->task.user[0] && !all)
-        return fatal(j, err, "skipped_no_user: the task has no user, and its payload does not say all_users");
+        return rv_work_refuse(j, err, "skipped_no_user: the task has no user, and its payload does not say all_users");
     return !j->task.user[0] || !j->dream.agent ? spread(t, j, !j->task.user[0], err) : 0;
 }
 
-int rv_work_dream_make(struct work_taker *t, struct work_job *j, const char *id, rv_err **err)
+static int make_dream(struct work_taker *t, struct work_job *j, const char *id, rv_err **err)
 {
     struct rv_app_loaded loaded = {0};
     struct rv_app app = j->app;
@@ -203,11 +214,31 @@ int rv_work_dream_make(struct work_taker *t, struct work_job *j, const char *id,
     return rc;
 }
 
+static void take_dream(struct work_job *j, enum rv_run_status status, const rv_envelope *env)
+{
+    json_object *o = NULL;
+
+    rv_app_dream_result(j->run, &j->dream, status, env, &j->result);
+    if (j->result.rc == 0 && rv_json_parse(rv_buf_str(&j->result), NULL, &o, NULL) == 0) {
+        rv_buf_clear(&j->result);
+        rv_work_take_object(j, o);
+    } else {
+        rv_work_not_done(j, "the result of the dreaming cannot be read");
+    }
+    json_object_put(o);
+}
+
 /* --- which --- */
 
 static const struct work_handler own[] = {
-    {.type = RV_DREAM_TASK, .own = dream, .dreams = true},
+    {.type = RV_DREAM_TASK, .own = dream, .dreams = true, .make = make_dream, .result = take_dream},
     {.type = RV_NOTIFY_TASK, .own = notify},
+    {.type = RV_WEBHOOK_TASK, .own = rv_work_hook_make},
+    {.type = RV_SUMMARY_TASK,
+     .own = rv_work_summarise,
+     .make = rv_work_summary_make,
+     .result = rv_work_summary_result,
+     .keep = rv_work_summary_keep},
 };
 
 const struct work_handler *rv_work_own_handler(const char *type)

@@ -37,7 +37,8 @@ static void write_answer(const struct rv_response *r, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-static void write_payload(const char *run, const struct rv_response *answer, rv_buf *out)
+static void write_payload(const char *run, const struct rv_response *answer, const struct rv_app_submit *how,
+                          rv_buf *out)
 {
     rv_jw w = rv_jw_on(out);
 
@@ -45,6 +46,10 @@ static void write_payload(const char *run, const struct rv_response *answer, rv_
     rv_jw_kv_text(&w, "run", run);
     if (answer)
         write_answer(answer, &w);
+    if (how && how->trace) {
+        rv_jw_kv_text(&w, "trace", how->trace);
+        rv_jw_kv_bool(&w, "trusts_trace", how->trusts_trace);
+    }
     rv_jw_obj_end(&w);
 }
 
@@ -70,6 +75,8 @@ int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **e
         return RV_FAIL(err, RV_E_INVALID, "the payload of a task of type \"%s\" needs \"run\", the id of a run",
                        RV_TASK_OF_RUN);
     }
+    RV_IGNORE(rv_json_get_text(out->json, "trace", &out->trace), "absent: NULL");
+    RV_IGNORE(rv_json_get_bool(out->json, "trusts_trace", &out->trusts_trace), "absent: false");
     answer = rv_json_get_obj(out->json, "answer");
     out->has_answer = answer != NULL;
     if (answer) {
@@ -97,6 +104,7 @@ struct item { /* a task that is to be; all borrowed */
     const char *run, *tenant, *user, *key;
     const struct rv_needs *needs;
     const struct rv_response *answer; /* NULL: none */
+    const struct rv_app_submit *how;  /* NULL: it was submitted before */
     int64_t priority, due_us, now_us;
 };
 
@@ -117,7 +125,7 @@ static int enqueue(rv_store *store, const struct item *item, struct rv_enqueued 
                                .now_us = item->now_us};
 
     rv_id_make(rv_rand_system(), "task_", id);
-    write_payload(item->run, item->answer, &payload);
+    write_payload(item->run, item->answer, item->how, &payload);
     int rc = rv_buf_check(&payload, "payload of a task", err);
     task.payload = rv_buf_str(&payload);
     if (rc == 0)
@@ -141,15 +149,19 @@ static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, cons
         rc = rv_store_get_run(run->store, &scope, rv_envelope_fields(env)->envelope_id, &row, err);
     if (rc < 0)
         return rc;
+    for (size_t i = 0; i < how->n_webhooks && rc == 0; i++)
+        rc = rv_store_add_webhook(run->store, &scope, row.id, (int64_t)i, &how->webhooks[i], err);
     const struct item item = {.run = row.id,
                               .tenant = row.tenant,
                               .user = row.user,
                               .key = row.id,
                               .needs = needs,
+                              .how = how,
                               .priority = how->priority,
                               .due_us = how->due_us,
                               .now_us = rv_app_now_us()};
-    rc = enqueue(run->store, &item, &task, err);
+    if (rc == 0)
+        rc = enqueue(run->store, &item, &task, err);
     rv_run_row_fini(&row);
     return rc;
 }

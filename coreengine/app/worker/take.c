@@ -117,6 +117,30 @@ static bool may_try_again(struct work_taker *t, struct work_job *j, int rc, int 
     return may;
 }
 
+/* The stream that a client is sent of the run, if there is one: who has the run writes it. */
+static int take_stream(struct work_taker *t, struct work_job *j, rv_err **err)
+{
+    struct rv_stream_row row;
+    rv_err *cause = NULL;
+    int rc = t->writes_streams ? rv_store_last_stream(t->store, &j->app.scope, j->run, &row, &cause) : RV_E_NOT_FOUND;
+
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(cause);
+        return 0;
+    }
+    if (rc < 0) {
+        *err = cause;
+        return rc;
+    }
+    if (row.ended_us == 0) {
+        rc = rv_store_take_stream(t->store, row.id, row.owner, t->owner, err);
+        if (rc == 0)
+            snprintf(j->stream, sizeof j->stream, "%s", row.id);
+    }
+    rv_stream_row_fini(&row);
+    return rc;
+}
+
 static int load(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
 {
     int rc = rv_app_open_bundle(&j->app, t->store, row, !j->cancels, true, &j->loaded, err);
@@ -132,7 +156,7 @@ static int find_run(struct work_taker *t, struct work_job *j, struct rv_run_row 
 {
     if (j->handler && j->handler->own) {
         int done = rv_work_own(t, j, err);
-        if (done < 0 || j->end != WORK_RUNS)
+        if (done < 0 || j->end != WORK_RUNS || j->hook)
             return done;
     }
     if (j->handler)
@@ -156,6 +180,7 @@ static void start_over(struct work_job *j, struct rv_run_row *row)
     json_object_put(j->asked);
     j->asked = NULL;
     j->dream = (struct rv_app_dream){.agent = NULL};
+    j->summary.moment = j->summary.agent = NULL;
     rv_buf_clear(&j->result);
     j->cancels = j->answers = j->is_apart = false;
     j->crashes = j->later_us = 0;
@@ -171,16 +196,18 @@ static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *
     do {
         start_over(j, row);
         rc = find_run(t, j, row, err);
-        if (rc == 0 && j->end == WORK_RUNS)
+        if (rc == 0 && j->end == WORK_RUNS && !j->hook)
             rc = judge(t, j, row, err);
-        if (rc == 0 && j->end == WORK_RUNS && !j->is_apart)
+        if (rc == 0 && j->end == WORK_RUNS && !j->is_apart && !j->hook)
             rc = take_over(t, j, err);
     } while (rc < 0 && may_try_again(t, j, rc, &n_taken, err));
-    if (rc < 0 || j->end != WORK_RUNS || j->is_apart)
+    if (rc < 0 || j->end != WORK_RUNS || j->is_apart || j->hook)
         return rc;
     do
         rc = load(t, j, row, err);
     while (rc < 0 && rv_store_again(t->store, err));
+    if (rc == 0)
+        rc = take_stream(t, j, err);
     return rc;
 }
 

@@ -67,9 +67,42 @@ static int put_off(rv_store *store, const struct work_job *j, const struct rv_ta
     return rv_store_end(store, rc, err);
 }
 
+/* What the task is for is written in the transaction that completes it: both or neither. */
+static int complete_kept(rv_store *store, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
+{
+    int rc;
+
+    do {
+        rc = rv_store_begin(store, err);
+        if (rc < 0)
+            continue;
+        rc = rv_store_complete_task(store, lease, rv_buf_str(&j->result), rv_app_now_us(), err);
+        if (rc == 0)
+            rc = j->handler->keep(store, j, err);
+        rc = rv_store_end(store, rc, err);
+    } while (rc < 0 && rv_store_again(store, err));
+    return rc;
+}
+
+static int complete(rv_store *store, struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
+{
+    rv_err *cause = NULL;
+    int rc;
+
+    if (!j->handler || !j->handler->keep)
+        return rv_store_complete_task(store, lease, rv_buf_str(&j->result), rv_app_now_us(), err);
+    rc = complete_kept(store, j, lease, &cause);
+    if (rc == 0 || rc == RV_E_TIMEOUT || rc == RV_E_NOMEM) {
+        *err = cause;
+        return rc;
+    }
+    rv_work_fail(j, WORK_FAILED, cause); /* of a lost lease the store says so once more */
+    return tell_failure(store, j, lease, err);
+}
+
 static bool is_done(const struct work_job *j)
 {
-    return j->end == WORK_DONE && !j->is_cancelled;
+    return j->end == WORK_DONE && !j->is_cancelled && !(j->handler && j->handler->keep);
 }
 
 /* What this cannot do, rv_work_tell_end() does for each, or says why not. */
@@ -94,14 +127,14 @@ void rv_work_tell_done(rv_store *store, struct work_job *first)
     free(ends);
 }
 
-int rv_work_tell_end(rv_store *store, const struct work_job *j, rv_err **err)
+int rv_work_tell_end(rv_store *store, struct work_job *j, rv_err **err)
 {
     const struct rv_task_lease lease = lease_of(j);
 
     switch (j->end) {
     case WORK_DONE:
         return j->is_cancelled ? rv_store_stop_task(store, &lease, rv_app_now_us(), err)
-                               : rv_store_complete_task(store, &lease, rv_buf_str(&j->result), rv_app_now_us(), err);
+                               : complete(store, j, &lease, err);
     case WORK_FAILED:
     case WORK_FATAL:
         return tell_failure(store, j, &lease, err);

@@ -13,7 +13,7 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
-#include "coreengine/app/worker/worker_internal.h"
+#include "coreengine/app/worker/hook_internal.h"
 
 #define EXIT_AT_ONCE 130
 #define EXIT_REFUSED 2 /* of `reeve run-host`: the run did not go on */
@@ -28,6 +28,7 @@ struct shell {
     rv_store *store;
     struct work_desk *desk;
     struct work_job *jobs; /* that go on, by `next` */
+    struct work_hooks *hooks;
     bool is_draining, is_over;
     struct rv_worker_done done;
 };
@@ -122,6 +123,9 @@ static void end_job(struct shell *s, struct work_job *j)
 
     if (o->on_event)
         o->on_event(o->self_event, j, RV_STR_LIT(""));
+    if (j->log)
+        rv_app_stream_close(j->log, RV_APP_STREAM_GIVES);
+    j->log = NULL;
     unlink_job(s, j);
     give_back(s, j);
     maybe_end(s);
@@ -159,7 +163,29 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     const struct rv_worker_opts *o = j->worker->opts;
 
     (void)e;
-    o->on_event(o->self_event, j, line);
+    if (o->on_event)
+        o->on_event(o->self_event, j, line);
+    if (j->log)
+        rv_app_stream_event(j->log, line);
+}
+
+static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    struct work_job *j = self;
+
+    if (j->log)
+        rv_app_stream_delta(j->log, j->loaded.pipeline->agents[from->stage].name, from, d);
+    return true;
+}
+
+static int begin_stream(struct work_job *j, rv_err **err)
+{
+    const struct rv_app_stream_opts how = {.id = j->stream, .owner = j->worker->owner};
+    int rc = rv_app_stream_new(j->worker->opts->streams, &how, &j->log, err);
+
+    if (rc == 0 && !j->answers)
+        rv_app_stream_again(j->log, rv_exec_last_seq(j->exec));
+    return rc;
 }
 
 static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
@@ -177,6 +203,12 @@ static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
     }
     j->exec = NULL;
     rv_exec_free(x);
+    end_job(shell_of(j), j);
+}
+
+/* A receiver was told something, or was not. */
+static void on_told(struct work_job *j)
+{
     end_job(shell_of(j), j);
 }
 
@@ -207,6 +239,10 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
     const struct rv_response *answer = j->answers ? &j->payload.answer : NULL;
 
+    const struct rv_worker_opts *o = s->worker.opts;
+
+    if (o->on_trace && j->payload.trace)
+        o->on_trace(o->self_event, j, j->payload.trace, j->payload.trusts_trace);
     rv_journal_move(j->journal, s->store);
     x.pipeline = j->loaded.pipeline;
     x.plugins = j->loaded.plugins;
@@ -218,15 +254,18 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     x.services = rv_app_services_init_shared(&j->services, &j->app, s->worker.asked);
     x.answer_from_script = x.script != NULL;
     x.observer = (struct rv_observer){.on_over = on_over, .self = j};
-    if (s->worker.opts->on_event)
+    if (s->worker.opts->on_event || j->stream[0])
         x.observer.on_event = on_event;
+    if (j->stream[0])
+        x.observer.on_delta = on_delta;
     if (j->loaded.agents) {
         x.find_agent = rv_app_find_agent;
         x.find_self = &j->loaded;
     }
     j->journal = NULL;
-    return j->cancels ? rv_engine_continue_cancel(s->worker.engine, &x, &j->app.scope, &j->exec, err)
-                      : rv_engine_continue(s->worker.engine, &x, &j->app.scope, answer, &j->exec, err);
+    int rc = j->cancels ? rv_engine_continue_cancel(s->worker.engine, &x, &j->app.scope, &j->exec, err)
+                        : rv_engine_continue(s->worker.engine, &x, &j->app.scope, answer, &j->exec, err);
+    return rc == 0 && j->stream[0] ? begin_stream(j, err) : rc;
 }
 
 static void begin(struct shell *s, struct work_job *j)
@@ -241,7 +280,9 @@ static void begin(struct shell *s, struct work_job *j)
     }
     j->next = s->jobs;
     s->jobs = j;
-    int rc = j->is_apart ? rv_work_apart_begin(j, &s->loop, on_exit_apart, &err) : begin_run(s, j, &err);
+    int rc = j->hook       ? rv_work_hook_begin(j, &s->loop, &s->hooks, on_told, &err)
+             : j->is_apart ? rv_work_apart_begin(j, &s->loop, on_exit_apart, &err)
+                           : begin_run(s, j, &err);
     if (rc == 0)
         return;
     rv_work_fail(j, rv_work_end_of(j, rc), err);
@@ -325,6 +366,8 @@ static void wake(void *self)
 static void close_all(struct shell *s)
 {
     s->is_over = true;
+    rv_work_hooks_free(s->hooks);
+    s->hooks = NULL;
     set_wake(s, NULL);
     rv_work_desk_free(s->desk);
     s->desk = NULL;
@@ -343,6 +386,7 @@ static void on_grace(uv_timer_t *timer)
 
     for (struct work_job *j = s->jobs, *next; j; j = next) {
         next = j->next;
+        rv_work_hook_cancel(j);
         rv_work_apart_kill(j); /* its end is told */
         if (j->apart)
             continue;

@@ -7,6 +7,7 @@
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/dreaming.h"
 #include "coreengine/app/work.h"
+#include "coreengine/base/hash.h"
 
 /* Ids of runs that handle tasks of other types begin so; their task goes on with them. */
 #define RV_WORK_JOB_PREFIX "job_"
@@ -21,6 +22,8 @@ struct rv_work_payload {
     const char *run; /* borrowed from json, as the texts of the answer */
     bool has_answer;
     struct rv_response answer;
+    const char *trace; /* of who asked for the run; NULL: not told */
+    bool trusts_trace;
     json_object *json; /* owned */
 };
 RV_MUST_CHECK int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **err);
@@ -48,6 +51,16 @@ struct work_handler {
     /* of the worker itself (own.c): does the task, j->end tells; WORK_RUNS: a run does it. NULL: as given */
     int (*own)(struct work_taker *t, struct work_job *j, rv_err **err);
     bool dreams; /* such a run is a dreaming */
+    /* of the worker itself; NULL: as of every handler */
+    int (*make)(struct work_taker *t, struct work_job *j, const char *id, rv_err **err); /* keeps the run of that id */
+    void (*result)(struct work_job *j, enum rv_run_status status, const rv_envelope *env); /* j->end and its texts */
+    int (*keep)(rv_store *store, const struct work_job *j, rv_err **err); /* part of completing the task */
+};
+/* A summary that is written (summary.c). */
+struct work_summary {
+    const char *moment, *agent; /* borrowed from the payload */
+    rv_buf text, said;          /* what the agent is told, and said */
+    char hash[RV_HASH_MAX];     /* of the text */
 };
 /* Belongs to the desk's thread or to the loop's, one after the other. */
 struct work_job {
@@ -59,6 +72,7 @@ struct work_job {
     const struct work_handler *handler; /* NULL: a task of type `run` */
     json_object *asked;                 /* payload of a task that the worker handles by itself; owned */
     struct rv_app_dream dream;          /* what it says, borrowed from asked */
+    struct work_summary summary;
     char run[RV_STORE_MAX_ID + 1];
     bool cancels;    /* the run is opened to be ended */
     bool answers;    /* the payload's answer is for the question that it waits with */
@@ -69,8 +83,11 @@ struct work_job {
     struct rv_catalog catalog;
     struct rv_app_limits limits; /* of its tenant and user */
     struct rv_app_services services;
-    rv_exec *exec;            /* the loop's */
-    struct work_apart *apart; /* the loop's: its process */
+    rv_exec *exec;                    /* the loop's */
+    char stream[RV_STORE_MAX_ID + 1]; /* of its client, that this process writes now; "": none */
+    rv_app_stream *log;               /* the loop's */
+    struct work_apart *apart;         /* the loop's: its process */
+    struct work_hook *hook; /* what a receiver is told in place of a run (hook_internal.h); owned; NULL: none */
     struct rv_worker *worker;
     atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
     bool is_cancelled;         /* by the loop */
@@ -91,6 +108,8 @@ void rv_work_job_free(struct work_job *j);
 void rv_work_fail(struct work_job *j, enum work_end end, rv_err *err);
 /** How it ends when its run stops with an error: a store that cannot be reached is not a failure of the task. */
 enum work_end rv_work_end_of(const struct work_job *j, int rc);
+/** Its run is over and did not do it: this attempt failed by that text. */
+void rv_work_not_done(struct work_job *j, const char *text);
 /** It ends as done, with {"status": "ok", "run": ID, "run_status": status}. */
 void rv_work_done(struct work_job *j, const char *run_status);
 
@@ -102,7 +121,9 @@ struct work_taker {
     const struct work_handler *handlers;
     size_t n_handlers;
     const rv_quotas *quotas;
+    bool writes_streams;
     int64_t patience_us; /* for owners that are ending */
+    const struct rv_worker_opts *opts;
 };
 /** j->end says whether there is anything left to do. */
 void rv_work_take_up(struct work_taker *t, struct work_job *j);
@@ -114,6 +135,8 @@ RV_MUST_CHECK int rv_work_handlers_load(const struct rv_app *app, const struct r
 void rv_work_handlers_free(struct work_handler *handlers, size_t n);
 /** Find the run of the task, or make it; j->run is its id. *status: of that run. */
 RV_MUST_CHECK int rv_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_row *out, rv_err **err);
+/** An object is the result, or says by its member `status` that the task failed. */
+void rv_work_take_object(struct work_job *j, json_object *o);
 /** What its task has as a result: j->end, result and error. */
 void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env);
 
@@ -121,12 +144,23 @@ void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const
 const struct work_handler *rv_work_own_handler(const char *type); /* NULL: there is none */
 /** What a handler of the worker itself does before any run: nothing is left to do, unless j->end is WORK_RUNS. */
 RV_MUST_CHECK int rv_work_own(struct work_taker *t, struct work_job *j, rv_err **err);
-/** Keep the run of that id. */
-RV_MUST_CHECK int rv_work_dream_make(struct work_taker *t, struct work_job *j, const char *id, rv_err **err);
+/** A text of the payload; NULL: it is not there. RV_E_INVALID and WORK_FATAL: it is something else. */
+RV_MUST_CHECK int rv_work_text_of(struct work_job *j, const char *key, const char **out, rv_err **err);
+/** WORK_FATAL: RV_E_INVALID with that text. */
+RV_MUST_CHECK int rv_work_refuse(struct work_job *j, rv_err **err, const char *text);
+
+/** The file that answers for the models of the task; NULL: none does. */
+const char *rv_work_script(const struct work_taker *t, const struct work_job *j);
+
+/* --- summary.c: as the members of struct work_handler; keep, also on the desk's thread --- */
+RV_MUST_CHECK int rv_work_summarise(struct work_taker *t, struct work_job *j, rv_err **err);
+RV_MUST_CHECK int rv_work_summary_make(struct work_taker *t, struct work_job *j, const char *id, rv_err **err);
+void rv_work_summary_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env);
+RV_MUST_CHECK int rv_work_summary_keep(rv_store *store, const struct work_job *j, rv_err **err);
 
 /* --- tell.c, on the desk's thread --- */
 /** What rv_store_complete_task() and its like say: RV_E_STATE when the worker lost the task. */
-RV_MUST_CHECK int rv_work_tell_end(rv_store *store, const struct work_job *j, rv_err **err);
+RV_MUST_CHECK int rv_work_tell_end(rv_store *store, struct work_job *j, rv_err **err);
 
 /** The same in one transaction for those of a list (by `next`) that are done: is_told of each that the store took. */
 void rv_work_tell_done(rv_store *store, struct work_job *first);

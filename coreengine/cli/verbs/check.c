@@ -159,7 +159,7 @@ static int load_plain(struct rv_cli *cli, struct rv_app_loaded *out, rv_err **er
 
 static int graph(struct rv_cli *cli, rv_err **err)
 {
-    static const char *const names[] = {"ascii", "mermaid", "dot", "svg"};
+    static const char *const names[] = {"ascii", "mermaid", "dot", "svg", "json"};
     const char *format = rv_cli_value(cli, "format");
     enum rv_graph_format which = RV_GRAPH_ASCII;
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
@@ -172,6 +172,8 @@ static int graph(struct rv_cli *cli, rv_err **err)
         if (strcmp(names[i], format) == 0)
             which = (enum rv_graph_format)i;
     rv_pipeline_write_graph(l.pipeline, which, &text);
+    if (which == RV_GRAPH_JSON)
+        rv_buf_putc(&text, '\n');
     rv_app_loaded_fini(&l);
     return rv_cli_print(0, &text, err);
 }
@@ -244,7 +246,7 @@ static const struct rv_cli_option lint_options[] = {
     {"answers", 0, "N", "number of answers of people in a run (default: as many as the pipeline allows)", NULL, false},
 };
 static const struct rv_cli_option graph_options[] = {
-    {"format", 'f', "FORMAT", "output format (default ascii)", "ascii mermaid dot svg", false},
+    {"format", 'f', "FORMAT", "output format (default ascii)", "ascii mermaid dot svg json", false},
 };
 static const struct rv_cli_option schema_options[] = {
     {"agent", 0, NULL, "print the schema of agent documents, as `reeve schema agent`", NULL, false},
@@ -275,7 +277,8 @@ const struct rv_cli_verb rv_verb_graph = {
     .name = "graph",
     .args = "PIPELINE",
     .summary = "draw a pipeline",
-    .text = "Draws stages and routes: in the terminal, or as mermaid, dot or SVG text on standard output.",
+    .text = "Draws stages and routes: in the terminal, or as mermaid, dot or SVG text on standard output; json has "
+            "the\nplaces of a drawing, for programs.",
     .examples = "reeve graph pipelines/loop.yaml\nreeve graph pipelines/loop.yaml --format svg > loop.svg",
     RV_CLI_OPTIONS(graph_options),
     .groups = {&rv_cli_of_pipelines},

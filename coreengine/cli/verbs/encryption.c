@@ -92,6 +92,7 @@ static int add_row(void *self, const struct rv_tenant_key *key, rv_err **err)
         rv_jw_kv_text(l->json, "key", key->id);
         rv_jw_kv_text(l->json, "algorithm", key->algorithm);
         rv_jw_kv_text(l->json, "master_key", key->master);
+        rv_jw_kv_text(l->json, "public_key", key->public_key);
         rv_jw_kv_text(l->json, "created_at", since);
         rv_jw_obj_end(l->json);
     }
@@ -111,15 +112,48 @@ static int status(struct rv_cli *cli, rv_err **err)
 
 /* --- set --- */
 
+/* A private key is not needed, and should not be where reeve is. */
+static int read_public(const char *path, struct rv_rsa *out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_RSA_TEXT), source = RV_BUF_INIT(8192);
+    int rc = rv_file_read(path, &text, err);
+    rv_str rest = rv_buf_str(&text);
+
+    rv_buf_printf(&source, "public key file \"%.4096s\"", path);
+    if (rc == 0)
+        rc = rv_rsa_read(&rest, rv_buf_cstr(&source), out, err);
+    if (rc == 0 && out->is_private) {
+        rc = RV_FAIL(err, RV_E_INVALID, "%s: a private key", rv_buf_cstr(&source));
+        rv_err_hint(err, "`openssl pkey -in FILE -pubout` prints its public key");
+    } else if (rc == 0 && rv_str_trim(rest).len > 0) {
+        rc = RV_FAIL(err, RV_E_INVALID, "%s: something is behind the key", rv_buf_cstr(&source));
+    }
+    if (text.ptr)
+        rv_wipe(text.ptr, text.cap);
+    if (rc < 0)
+        rv_wipe(out, sizeof *out);
+    rv_buf_fini(&text);
+    rv_buf_fini(&source);
+    return rc;
+}
+
 static int set(struct rv_cli *cli, rv_err **err)
 {
+    const char *path = rv_cli_value(cli, "public-key");
     rv_buf said = RV_BUF_INIT(4096);
-    enum rv_encryption_mode mode;
+    enum rv_encryption_mode mode = RV_ENCRYPTION_NONE;
     char id[RV_ENCRYPTION_ID] = "";
+    struct rv_rsa seal;
 
     int rc = rv_encryption_mode_of(rv_str_of(cli->words[0]), &mode, err);
+    if (rc == 0 && mode == RV_ENCRYPTION_SEALED && !path) {
+        rc = RV_FAIL(err, RV_E_INVALID, "the mode sealed needs the tenant's public key");
+        rv_err_hint(err, "name its file with --public-key; the private key stays with the tenant");
+    }
+    if (rc == 0 && path)
+        rc = read_public(path, &seal, err);
     if (rc == 0)
-        rc = rv_store_set_encryption(cli->store, tenant_of(cli), mode, rv_app_now_us(), id, err);
+        rc = rv_store_set_encryption(cli->store, tenant_of(cli), mode, path ? &seal : NULL, rv_app_now_us(), id, err);
     write_who(tenant_of(cli), &said);
     rv_buf_printf(&said, ": mode %s", cli->words[0]);
     if (mode >= RV_ENCRYPTION_PLATFORM)
@@ -138,6 +172,9 @@ static int apply(struct rv_cli *cli, rv_err **err)
     int rc = rv_store_encrypt(cli->store, rv_cli_flag(cli, "all-tenants") ? NULL : tenant_of(cli), rv_app_now_us(),
                               &walked, err);
     rv_buf_printf(&said, "%lld texts, %lld of them rewritten\n", (long long)walked.texts, (long long)walked.rewritten);
+    if (walked.locked > 0)
+        rv_buf_printf(&said, "%lld stay sealed: REEVE_PRIVATE_KEY_FILE names the file with the private key\n",
+                      (long long)walked.locked);
     return rv_cli_print(rc, &said, err);
 }
 
@@ -176,7 +213,10 @@ static const struct rv_cli_option status_options[] = {
     {"json", 'j', NULL, "print a JSON array of objects", NULL, false},
     ALL_TENANTS,
 };
-static const struct rv_cli_option set_options[] = {ALL_TENANTS};
+static const struct rv_cli_option set_options[] = {
+    ALL_TENANTS,
+    {"public-key", 0, "FILE", "the tenant's RSA key for the mode sealed: PEM or DER, at least 2048 bits", NULL, false},
+};
 
 static const struct rv_cli_verb status_verb = {
     .name = "encryption status",
@@ -198,11 +238,13 @@ static const struct rv_cli_verb set_verb = {
     .summary = "set the mode of a tenant, with a new key",
     .text =
         "platform: contents are encrypted in the store and decrypted when they are read. client: they are also shown\n"
-        "encrypted, only agents are told the plain text. disabled: plain text. What is written from now on follows "
-        "the\n"
-        "mode. Setting the same mode again makes a new key and retires the former one.",
+        "encrypted, only agents are told the plain text. sealed: contents of resources, ontologies, files, feedback\n"
+        "and users are encrypted by the tenant's public key, so that reeve cannot read them; everything else is as in\n"
+        "platform. disabled: plain text. What is written from now on follows the mode. Setting the same mode again\n"
+        "makes a new key and retires the former one.",
     .examples = "reeve encryption set platform --tenant acme\n"
-                "reeve encryption set platform --all-tenants",
+                "reeve encryption set platform --all-tenants\n"
+                "reeve encryption set sealed --public-key public.pem --tenant vault",
     RV_CLI_OPTIONS(set_options),
     .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
     RV_CLI_ONE_WORD,

@@ -1,99 +1,36 @@
 /* reeve replay: a run again from its journal alone, compared with what was noted then. */
 #include "coreengine/cli/verbs/verbs.h"
 
-#include <string.h>
-
-struct verdict {
-    bool print_events;
-    struct rv_hash events;
-    int64_t n_events;
-    char events_hash[RV_HASH_MAX], state_hash[RV_HASH_MAX];
-};
-
-static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
-                   const struct rv_effects *effects, const rv_run *run, rv_err **err)
+static void print_event(void *self, rv_str line)
 {
-    struct verdict *v = self;
-
-    (void)record;
-    (void)run;
-    (void)err;
-    for (size_t i = 0; ev && i < effects->n; i++) {
-        const struct rv_effect *e = &effects->items[i];
-        if (e->kind != RV_EFFECT_EMIT)
-            continue;
-        rv_str line = rv_effect_text(effects, e);
-        rv_hash_add(&v->events, line);
-        rv_hash_add(&v->events, RV_STR_LIT("\n"));
-        v->n_events++;
-        if (v->print_events) {
-            rv_cli_out(line);
-            rv_cli_out(RV_STR_LIT("\n"));
-        }
-    }
-    return 0;
+    (void)self;
+    rv_cli_out(line);
+    rv_cli_out(RV_STR_LIT("\n"));
 }
 
-/* The row of a run was written with its last record; more may have come since it was read. */
-static int check_row(const struct rv_app_past *p, const struct rv_replayed *r, rv_err **err)
-{
-    enum rv_run_status status = rv_run_status(r->run);
-    const char *stage = rv_envelope_fields(rv_run_envelope(r->run))->current_stage;
-
-    if (r->seq != p->row.n_records)
-        return 0;
-    if (status != p->row.status)
-        return RV_FAIL(err, RV_E_STATE, "after record %lld the run was %s; replayed it is %s", (long long)r->seq,
-                       rv_run_status_text(p->row.status), rv_run_status_text(status));
-    if (p->row.stage && strcmp(stage, p->row.stage) != 0)
-        return RV_FAIL(err, RV_E_STATE,
-                       "behind record %lld the run stood at stage \"%s\"; replayed it stands at \"%s\"",
-                       (long long)r->seq, p->row.stage, stage);
-    return 0;
-}
-
-static int print_state(const rv_run *run, const struct rv_cli *cli, struct verdict *v, rv_err **err)
+static int print_state(const rv_run *run, rv_err **err)
 {
     rv_buf state = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
     rv_envelope_write_state(rv_run_envelope(run), &state);
-    int rc = rv_buf_check(&state, "state", err);
-    if (rc == 0) {
-        rv_hash_of(rv_buf_str(&state), v->state_hash);
-        rv_hash_hex(&v->events, v->events_hash);
-    }
-    if (rc == 0 && rv_cli_flag(cli, "state")) {
-        rv_cli_out(rv_buf_str(&state));
-        rv_cli_out(RV_STR_LIT("\n"));
-    }
-    rv_buf_fini(&state);
-    return rc;
+    rv_buf_putc(&state, '\n');
+    return rv_cli_print(0, &state, err);
 }
 
-static int print_verdict(const struct rv_cli *cli, const struct rv_app_past *p, const struct rv_replayed *r,
-                         const struct verdict *v, rv_err **err)
+static int print_verdict(const struct rv_cli *cli, const struct rv_app_past *p, const struct rv_app_verified *v,
+                         rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(64 << 10);
+    rv_jw w = rv_jw_on(&text);
 
     if (rv_cli_flag(cli, "json")) {
-        rv_jw w = rv_jw_on(&text);
-        rv_jw_obj(&w);
-        rv_jw_kv_text(&w, "run", p->row.id);
-        rv_jw_kv_bool(&w, "identical", true);
-        rv_jw_kv_int(&w, "records", r->seq);
-        rv_jw_kv_int(&w, "of", p->row.n_records);
-        rv_jw_kv_text(&w, "status", rv_run_status_text(rv_run_status(r->run)));
-        rv_jw_kv_int(&w, "events", v->n_events);
-        rv_jw_kv_int(&w, "open_calls", (int64_t)r->open.n);
-        rv_jw_kv_text(&w, "state_sha256", v->state_hash);
-        rv_jw_kv_text(&w, "events_sha256", v->events_hash);
-        rv_jw_obj_end(&w);
+        rv_app_verdict_write(p, v, NULL, &w);
     } else if (!rv_cli_flag(cli, "state") && !rv_cli_flag(cli, "events")) {
-        rv_buf_printf(&text, "identical: %lld records", (long long)r->seq);
-        if (r->seq < p->row.n_records)
+        rv_buf_printf(&text, "identical: %lld records", (long long)v->records);
+        if (v->records < p->row.n_records)
             rv_buf_printf(&text, " of %lld", (long long)p->row.n_records);
         rv_buf_printf(&text, ", %lld events, %s\n  state sha256 %s\n  events sha256 %s", (long long)v->n_events,
-                      rv_run_status_text(rv_run_status(r->run)), v->state_hash, v->events_hash);
+                      rv_run_status_text(v->status), v->state_hash, v->events_hash);
     }
     if (text.len)
         rv_buf_putc(&text, '\n');
@@ -107,12 +44,7 @@ static int report_difference(const struct rv_cli *cli, const struct rv_app_past 
     rv_jw w = rv_jw_on(&text);
 
     if (rv_cli_flag(cli, "json")) {
-        rv_jw_obj(&w);
-        rv_jw_kv_text(&w, "run", p->row.id);
-        rv_jw_kv_bool(&w, "identical", false);
-        rv_jw_key(&w, "error");
-        rv_err_write_json(fault, &w);
-        rv_jw_obj_end(&w);
+        rv_app_verdict_write(p, NULL, fault, &w);
         rv_buf_putc(&text, '\n');
     }
     int rc = rv_cli_print(0, &text, err);
@@ -122,8 +54,9 @@ static int report_difference(const struct rv_cli *cli, const struct rv_app_past 
 
 static int replay(struct rv_cli *cli, rv_err **err)
 {
-    struct verdict v = {.print_events = rv_cli_flag(cli, "events")};
+    bool has_events = rv_cli_flag(cli, "events");
     struct rv_replayed replayed = {0};
+    struct rv_app_verified v;
     struct rv_app_past p;
     rv_err *fault = NULL;
     int64_t upto = 0;
@@ -133,19 +66,14 @@ static int replay(struct rv_cli *cli, rv_err **err)
         rc = rv_app_past_open(cli->store, &cli->app.scope, cli->words[0], &p, err);
     if (rc < 0)
         return rc;
-    rv_hash_init(&v.events);
-    rc = rv_app_past_replay(cli->store, &p, upto, on_step, &v, &replayed, &fault);
-    if (rc == 0)
-        rc = check_row(&p, &replayed, &fault);
-    if (rc < 0) {
-        RV_IGNORE(RV_WRAP(&fault, rc, "replay run \"%s\"", p.row.id), "it is reported at once");
+    if (rv_app_verify(cli->store, &p, upto, has_events ? print_event : NULL, NULL, &v, &replayed, &fault) < 0) {
         rc = report_difference(cli, &p, fault, err);
     } else {
-        rc = print_state(replayed.run, cli, &v, err);
+        rc = rv_cli_flag(cli, "state") ? print_state(replayed.run, err) : 0;
         if (rc == 0)
-            rc = print_verdict(cli, &p, &replayed, &v, err);
+            rc = print_verdict(cli, &p, &v, err);
+        rv_replayed_fini(&replayed);
     }
-    rv_replayed_fini(&replayed);
     rv_app_past_fini(&p);
     return rc;
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define MAX_CAPABILITIES 64
@@ -21,10 +22,17 @@ static const struct rv_cli_option options[] = {
     {"concurrency", 'c', "N", "queued runs at once (default 16)", NULL, false},
     {"no-worker", 0, NULL, "do not do what is queued: leave it to `reeve worker`", NULL, false},
     {"grace", 0, "DURATION", "time that turns and runs have to end after a signal (default 30s)", NULL, false},
+    {"client-grace", 0, "DURATION",
+     "time that a client has to come back before its turn is cancelled (default 5s; 0s: none; never: it goes on)", NULL,
+     false},
+    {"stream-keep", 0, "DURATION", "time that a stream is kept beyond its end, for clients that come back (default 5m)",
+     NULL, false},
     {"certificate", 0, "FILE", "serve TLS with this certificate (PEM)", "FILE", false},
     {"certificate-key", 0, "FILE", "its private key (PEM)", "FILE", false},
     {"quiet", 'q', NULL, "print no access log and no progress", NULL, false},
     {"otlp", 0, "URL", "send spans and metrics to this collector (or OTEL_EXPORTER_OTLP_ENDPOINT)", NULL, false},
+    {"webhook", 0, "URL", "tell this address when a run of POST /runs ends, or waits for an answer", NULL, false},
+    {"webhook-secret-file", 0, "FILE", "by which webhooks are signed (or REEVE_WEBHOOK_SECRET)", "FILE", false},
     {"quotas", 0, "FILE", RV_CLI_QUOTAS_DOC, "FILE", false},
     /* the settings of coreengine/identity, of which a test says that all of them are here */
     {"require-key", 0, NULL, "ask for a key even when none is set up, also on this machine", NULL, false},
@@ -86,6 +94,21 @@ static int read_setting(const struct rv_cli *cli, const struct rv_identity_setti
     return rc == 0 && value ? rv_identity_opts_set(out, setting, value, err) : rc;
 }
 
+static int read_streams(struct rv_cli *cli, struct rv_server_opts *out, rv_err **err)
+{
+    const char *grace = rv_cli_value(cli, "client-grace"), *keep = rv_cli_value(cli, "stream-keep");
+    int rc = 0;
+
+    out->stays_us = RV_SERVER_STAYS_US;
+    if (grace && strcmp(grace, "never") == 0)
+        out->stays_us = RV_SERVER_STAYS;
+    else if (grace && (rc = rv_cli_parse_duration(grace, &out->stays_us, err)) < 0)
+        return RV_WRAP(err, rc, "read --client-grace");
+    if (keep && (rc = rv_cli_parse_duration(keep, &out->kept_us, err)) < 0)
+        return RV_WRAP(err, rc, "read --stream-keep");
+    return 0;
+}
+
 static int read_opts(struct rv_cli *cli, struct rv_server_opts *out, struct secrets *s, rv_err **err)
 {
     const char *grace = rv_cli_value(cli, "grace");
@@ -98,6 +121,12 @@ static int read_opts(struct rv_cli *cli, struct rv_server_opts *out, struct secr
         if (rc < 0)
             rc = RV_WRAP(err, rc, "read --grace");
     }
+    const char *webhook_secret = rv_cli_value(cli, "webhook-secret-file"), *env = getenv("REEVE_WEBHOOK_SECRET");
+    out->webhook_secret = env && env[0] ? env : NULL;
+    if (rc == 0 && webhook_secret)
+        rc = read_secret(webhook_secret, s, &out->webhook_secret, err);
+    if (rc == 0)
+        rc = read_streams(cli, out, err);
     out->identity = RV_IDENTITY_OPTS_INIT;
     for (size_t i = 0; i < rv_n_identity_settings && rc == 0; i++)
         rc = read_setting(cli, &rv_identity_settings[i], s, &out->identity, err);
@@ -118,8 +147,10 @@ static void on_ready(void *self, const char *url)
 
 static const char *collector(const struct rv_cli *cli)
 {
-    const char *url = rv_cli_value(cli, "otlp");
+    const char *url = rv_cli_value(cli, "otlp"), *disabled = getenv("OTEL_SDK_DISABLED");
 
+    if (!url && disabled && strcasecmp(disabled, "true") == 0)
+        return NULL;
     if (!url)
         url = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
     return url && url[0] ? url : NULL; /* "" overrides the variable */
@@ -142,6 +173,8 @@ static int serve(struct rv_cli *cli, rv_err **err)
                                   .model = rv_cli_value(cli, "model"),
                                   .no_worker = rv_cli_flag(cli, "no-worker"),
                                   .otlp = collector(cli),
+                                  .webhook = rv_cli_value(cli, "webhook"),
+                                  .otlp_headers = getenv("OTEL_EXPORTER_OTLP_HEADERS"),
                                   .service = getenv("OTEL_SERVICE_NAME"),
                                   .semconv = getenv("OTEL_SEMCONV_STABILITY_OPT_IN"),
                                   .on_ready = on_ready,

@@ -1,6 +1,7 @@
 /* reeve usage: what users and tenants may use, and have used. */
 #include "coreengine/app/past.h"
 #include "coreengine/app/quotas.h"
+#include "coreengine/app/select.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -11,6 +12,8 @@
 static const struct rv_cli_option usage_options[] = {
     {"json", 'j', NULL, "print a JSON array of objects", NULL, false},
     {"quotas", 0, "FILE", RV_CLI_QUOTAS_DOC, "FILE", false},
+    {"by", 0, "WORDS", "what answers took, by user, agent and model, or some of these, as a JSON array", NULL, false},
+    {"since", 0, "TIME", "with --by: answers from this time on, e.g. 2030-12-24T18:00:00Z", NULL, false},
 };
 static const struct rv_cli_column columns[] = {
     {"WHO", 30, false}, {"QUOTA", 0, false}, {"USED", 0, true},   {"RESERVED", 0, true},
@@ -131,8 +134,31 @@ static int open_quotas(const struct rv_cli *cli, rv_quotas **out, rv_err **err)
     return rc;
 }
 
+static int answers(struct rv_cli *cli, rv_err **err)
+{
+    const char *since = rv_cli_value(cli, "since");
+    rv_buf text = RV_BUF_INIT(MAX_TEXT);
+    struct rv_app_usage_by by;
+    json_object *rows = NULL;
+    int rc = rv_app_usage_by_parse(rv_cli_value(cli, "by"), &by, err);
+
+    if (rc == 0 && since)
+        rc = rv_time_parse(rv_str_of(since), &by.since_us, err);
+    if (rc == 0 && cli->store)
+        rc = rv_app_usage_grouped(cli->store, &cli->app.scope, &by, &rows, err);
+    if (rows)
+        rv_json_write_pretty(rows, &text);
+    else
+        rv_buf_puts(&text, "[]");
+    rv_buf_putc(&text, '\n');
+    json_object_put(rows);
+    return rv_cli_print(rc, &text, err);
+}
+
 static int usage(struct rv_cli *cli, rv_err **err)
 {
+    if (rv_cli_value(cli, "by"))
+        return answers(cli, err);
     const struct rv_store_scope *scope = &cli->app.scope;
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
     struct listing l = {.cli = cli, .tenant = scope->tenant ? scope->tenant : RV_STORE_TENANT, .w = rv_jw_on(&text)};
@@ -171,9 +197,12 @@ const struct rv_cli_verb rv_verb_usage = {
         "file.",
     .examples = "reeve usage\n"
                 "reeve usage --user ann --json\n"
-                "reeve usage --tenant acme",
+                "reeve usage --tenant acme\n"
+                "reeve usage --by agent,model",
     RV_CLI_OPTIONS(usage_options),
     .groups = {&rv_cli_of_stores},
+    .excludes = "by quotas",
+    .needs = "since by",
     .store = RV_CLI_READS_IF_ANY,
     .run = usage,
 };

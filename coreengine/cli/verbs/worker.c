@@ -16,6 +16,8 @@ static const struct rv_cli_option worker_options[] = {
     {"handler", 0, "TYPE=TARGET", "handle tasks of this type with a pipeline file or with CAPABILITY:TOOL", NULL, true},
     {"grace", 0, "DURATION", "time that runs have to come to a point where another worker can go on (default 30s)",
      NULL, false},
+    {"script", 0, "TYPE=FILE", "answer for the models of tasks of the type dreaming or summary from this script", NULL,
+     true},
     {"until-idle", 0, NULL, "end when nothing is left that it could do", NULL, false},
     {"list", 0, NULL, "list the workers that live, and what they offer", NULL, false},
     {"json", 'j', NULL, "with --list: print a JSON array of objects", NULL, false},
@@ -102,18 +104,18 @@ static int list(struct rv_cli *cli, rv_err **err)
 /* --- work --- */
 
 /* "TYPE=TARGET"; room keeps the types. */
-static int read_handlers(const struct rv_cli *cli, struct rv_worker_handler out[MAX_HANDLERS],
-                         char room[MAX_HANDLERS][MAX_TYPE + 1], size_t *n, rv_err **err)
+static int read_typed(const struct rv_cli *cli, const char *option, const char *forms,
+                      struct rv_worker_handler out[MAX_HANDLERS], char room[MAX_HANDLERS][MAX_TYPE + 1], size_t *n,
+                      rv_err **err)
 {
     const char *given;
 
-    for (*n = 0; (given = rv_cli_nth(cli, "handler", *n)); (*n)++) {
+    for (*n = 0; (given = rv_cli_nth(cli, option, *n)); (*n)++) {
         const char *eq = strchr(given, '=');
         if (!eq || eq == given || !eq[1] || eq - given > MAX_TYPE)
-            return rv_cli_usage(
-                cli, err, "--handler \"%s\": write TYPE=FILE or TYPE=CAPABILITY:TOOL, such as news=news.yaml", given);
+            return rv_cli_usage(cli, err, "--%s \"%s\": write %s", option, given, forms);
         if (*n >= MAX_HANDLERS)
-            return rv_cli_usage(cli, err, "more than %d handlers", MAX_HANDLERS);
+            return rv_cli_usage(cli, err, "more than %d %ss", MAX_HANDLERS, option);
         memcpy(room[*n], given, (size_t)(eq - given));
         room[*n][eq - given] = '\0';
         out[*n] = (struct rv_worker_handler){.type = room[*n], .target = eq + 1};
@@ -148,21 +150,31 @@ static int read_opts(struct rv_cli *cli, struct rv_worker_opts *out, rv_err **er
 static int work(struct rv_cli *cli, rv_err **err)
 {
     const char *labels[MAX_LABELS];
-    struct rv_worker_handler handlers[MAX_HANDLERS];
-    char room[MAX_HANDLERS][MAX_TYPE + 1];
+    struct rv_worker_handler handlers[MAX_HANDLERS], scripts[MAX_HANDLERS];
+    char room[MAX_HANDLERS][MAX_TYPE + 1], room_of_scripts[MAX_HANDLERS][MAX_TYPE + 1];
     struct rv_worker_done done = {0};
     struct rv_worker_opts opts = {.app = &cli->app,
                                   .labels = labels,
                                   .until_idle = rv_cli_flag(cli, "until-idle"),
                                   .handlers = handlers,
+                                  .scripts = scripts,
                                   .say = rv_cli_flag(cli, "quiet") ? NULL : say};
 
     opts.n_labels = rv_cli_values(cli, "label", labels, RV_COUNT(labels));
     int rc = read_opts(cli, &opts, err);
     if (rc == 0)
-        rc = read_handlers(cli, handlers, room, &opts.n_handlers, err);
+        rc = read_typed(cli, "handler", "TYPE=FILE or TYPE=CAPABILITY:TOOL, such as news=news.yaml", handlers, room,
+                        &opts.n_handlers, err);
+    if (rc == 0)
+        rc = read_typed(cli, "script", "TYPE=FILE, such as dreaming=script.yaml", scripts, room_of_scripts,
+                        &opts.n_scripts, err);
+    const struct rv_app_streams_opts streams = {.app = &cli->app};
+    if (rc == 0)
+        rc = rv_app_streams_new(&streams, &opts.streams, err);
     if (rc == 0)
         rc = rv_worker_run(&opts, &done, err);
+    if (done.n_left == 0)
+        rv_app_streams_free(opts.streams);
     if (rc < 0)
         return rc;
     if (opts.say)

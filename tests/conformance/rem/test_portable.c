@@ -76,7 +76,8 @@ static void set_up(void)
     ck_assert_int_eq(sqlite3_open(":memory:", &sqlite), SQLITE_OK);
     ck_assert_msg(sqlite3_exec(sqlite, rv_buf_cstr(&b), NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(sqlite));
     rv_buf_clear(&b);
-    rv_buf_puts(&b, "SET client_min_messages = warning; DROP SCHEMA public CASCADE; CREATE SCHEMA public;");
+    rv_buf_puts(&b, "SET client_min_messages = warning; DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE "
+                    "DOMAIN " RV_REM_VALUE " AS text;");
     make_tables(&b, false);
     server = rv_kit_postgres();
     free(rv_kit_postgres_sql(server, rv_buf_cstr(&b)));

@@ -284,6 +284,37 @@ START_TEST(rows_cells_and_time_have_limits)
 }
 END_TEST
 
+/* Each doubles or multiplies a text until it is longer than a value may be. */
+static const char *const growing[] = {
+    "WITH RECURSIVE n(i, t) AS (SELECT 1, 'x' || 'y' UNION ALL SELECT i + 1, t || t FROM n WHERE i < 40)"
+    " SELECT max(length(t)) AS l FROM n",
+    "WITH RECURSIVE n(i, t) AS (SELECT 1, 'xy' UNION ALL SELECT i + 1, replace(t, 'x', 'xxxx') FROM n WHERE i < 40)"
+    " SELECT max(length(t)) AS l FROM n",
+    "WITH RECURSIVE n(i, t) AS (VALUES (1, '0123456789') UNION ALL SELECT i + 1, t || t FROM n WHERE i < 20),"
+    " m(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM m WHERE i < 60)"
+    " SELECT length(string_agg(t, ',')) AS l FROM n CROSS JOIN m",
+};
+
+START_TEST(a_value_has_a_limit_in_each_database)
+{
+    const struct rv_knowledge_opts patient = {.sql_ms = 60000, .now_us = T0};
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    for (size_t i = 0; i < RV_COUNT(growing); i++) {
+        char *said = ask(w, &ada, growing[i], &patient);
+        ck_assert_msg(strstr(said, "a value of the statement is longer than 67108864 bytes"), "%zu: %s", i, said);
+        free(said);
+    }
+    ANSWERS(&ada,
+            "WITH RECURSIVE n(i, t) AS (VALUES (1, '0123456789') UNION ALL SELECT i + 1, t || t FROM n WHERE i < 15)"
+            " SELECT max(length(t)) AS l, string_agg(replace(left(t, 5), '0', 'no'), '-') AS s FROM n WHERE i > 14",
+            "[{\"l\":163840,\"s\":\"no1234\"}]");
+    ANSWERS(&ada, "SELECT 'a' || NULL AS n, 'a' || 'b' || 'c' AS t", "[{\"n\":null,\"t\":\"abc\"}]");
+    world_close(w);
+}
+END_TEST
+
 START_TEST(a_statement_within_a_group_is_refused)
 {
     struct world world, *w = &world;
@@ -348,6 +379,7 @@ Suite *sql_suite(void)
     ADD(tc, columns_are_those_of_the_kinds);
     ADD(tc, tables_are_computed_before_the_statement_is_applied);
     ADD(tc, rows_cells_and_time_have_limits);
+    ADD(tc, a_value_has_a_limit_in_each_database);
     ADD(tc, a_statement_within_a_group_is_refused);
     tcase_add_test(tc, statements_may_have_a_role_of_their_own);
     suite_add_tcase(s, tc);

@@ -1,80 +1,7 @@
 /* Encryption: what is kept of a tenant is ciphertext, every read gives the plain text back, and what is changed, moved
  * or without its key is refused. The one suite here that looks behind store.h: at what is kept. */
-#include "coreengine/store/encryption.h"
-
-#include "coreengine/store/store_internal.h"
-#include "coreengine/store/vault_internal.h"
-#include "tests/contract/store/entities.h"
-
-#define ONE "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-#define TWO "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
-
-/* Another handle of the same store, or this one, with these master keys. "": none. */
-static void use_keys(struct world *w, const char *keys)
-{
-    rv_keyring *ring = NULL;
-
-    if (*keys)
-        OK(rv_keyring_read(rv_str_of(keys), "keys", &ring, &w->err));
-    if (w->impl->is_shared) {
-        rv_store_close(w->s);
-        OK(rv_store_open(w->url, &(struct rv_store_opts){.ring = ring}, &w->s, &w->err));
-        rv_keyring_unref(ring);
-        return;
-    }
-    rv_keyring_unref(w->s->sql->ring);
-    if (w->s->sql->vault)
-        w->s->sql->vault_free(w->s->sql->vault);
-    w->s->sql->vault = NULL;
-    w->s->sql->ring = ring;
-}
-
-static void set_mode(struct world *w, enum rv_encryption_mode mode)
-{
-    char id[RV_ENCRYPTION_ID];
-
-    OK(rv_store_set_encryption(w->s, RV_STORE_TENANT, mode, T0, id, &w->err));
-    ck_assert_uint_eq(strlen(id), RV_ENCRYPTION_ID - 1);
-}
-
-/* A text of a statement, as the store keeps it; the caller's. */
-static char *kept(struct world *w, const char *sql)
-{
-    rv_buf text = RV_BUF_INIT(4096);
-
-    rv_buf_puts(&text, sql);
-    rv_sql_stmt *stmt = rv_sql_prepare(w->s->sql, &text);
-    rv_buf_fini(&text);
-    ck_assert_int_eq(rv_sql_step(stmt, "look", NULL), 1);
-    char *got = rv_str_dup(rv_sql_str_at(stmt, 0));
-    rv_sql_finish(stmt);
-    return got;
-}
-
-static void change(struct world *w, const char *sql, const char *text, enum sql_type type)
-{
-    rv_buf b = RV_BUF_INIT(4096);
-
-    rv_buf_puts(&b, sql);
-    OK(rv_sql_begin_write(w->s->sql, "change", &w->err));
-    rv_sql_stmt *stmt = rv_sql_prepare(w->s->sql, &b);
-    rv_sql_bind(stmt, 1, (struct sql_value){.type = type, .bytes = rv_str_of(text)});
-    int rc = rv_sql_run(stmt, "change", &w->err);
-    rv_sql_finish(stmt);
-    OK(rv_sql_end_write(w->s->sql, rc, "change", &w->err));
-    rv_buf_fini(&b);
-}
-
-#define CONTENT "SELECT content FROM messages WHERE seq = 1"
-
-static void say(struct world *w, const char *session, const char *content)
-{
-    struct rv_message m = world_message("m1", "user", content);
-    const struct rv_turn turn = {.session = session, .rows = &m, .n_rows = 1};
-
-    make_session(w, session, "");
-    OK(rv_store_add_messages(w->s, &unowned, &turn, T0, &w->err));
-}
+#include "tests/contract/store/secrets.h"
+#include "tests/contract/store/tasks.h"
 
 START_TEST(nothing_is_encrypted_unless_it_is_asked_for)
 {
@@ -86,7 +13,7 @@ START_TEST(nothing_is_encrypted_unless_it_is_asked_for)
     ck_assert_str_eq(text, "the plain words");
     free(text);
     SAYS(RV_E_STATE, "no master key",
-         rv_store_set_encryption(w->s, "", RV_ENCRYPTION_PLATFORM, T0, (char[RV_ENCRYPTION_ID]){0}, &w->err));
+         rv_store_set_encryption(w->s, "", RV_ENCRYPTION_PLATFORM, NULL, T0, (char[RV_ENCRYPTION_ID]){0}, &w->err));
     world_close(w);
 }
 END_TEST
@@ -131,6 +58,52 @@ START_TEST(without_its_key_or_with_another_a_row_is_refused)
     use_keys(w, TWO "," ONE);
     MESSAGES("s1", "1:user=the plain words");
     rv_buf_fini(&seen.text);
+    world_close(w);
+}
+END_TEST
+
+static void add_task(struct world *w, const char *id, const char *tenant, int64_t priority)
+{
+    struct rv_new_task task = new_task(id);
+
+    task.tenant = tenant;
+    task.priority = priority;
+    enqueue_as(w, &task);
+}
+
+/* A worker without the key claims what it can read: of other tenants, and of this one from before. */
+START_TEST(a_claim_passes_over_tasks_that_it_has_no_key_for)
+{
+    struct world world, *w = &world;
+    int64_t classes[ALL];
+    struct rv_claimed got = {0};
+    char id[16];
+
+    world_open(w, _i);
+    add_task(w, "before", NULL, 0);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    for (int i = 0; i < 20; i++) {
+        snprintf(id, sizeof id, "secret-%02d", i);
+        add_task(w, id, NULL, 1);
+    }
+    add_task(w, "other", "harbour", 0);
+    use_keys(w, "");
+    CLAIM("w1", 5, 1, "before other");
+    const struct rv_claim_tasks claim = {.worker = "w1",
+                                         .classes = classes,
+                                         .n_classes = all_classes(w, classes, ALL),
+                                         .n = 5,
+                                         .now_us = AT(2),
+                                         .until_us = AT(2 + LEASE)};
+    OK(rv_store_claim_tasks(w->s, &claim, &got, &w->err));
+    ck_assert_uint_eq(got.n, 0);
+    ck_assert_uint_gt(got.n_denied, 0);
+    ck_assert(rv_err_is(got.denied, RV_E_DENIED));
+    rv_claimed_fini(&got);
+    use_keys(w, ONE);
+    CLAIM("w2", 2, 3, "secret-00 secret-01");
+    EVENTS("secret-00", "claimed");
     world_close(w);
 }
 END_TEST
@@ -265,10 +238,6 @@ START_TEST(values_of_records_come_back)
 }
 END_TEST
 
-#define ROW                                                                                                            \
-    "{\"name\":\"Bread\",\"content\":\"flour and "                                                                     \
-    "kangaroo\",\"comment\":\"wombat\",\"metadata\":{\"who\":\"platypus\"}}"
-
 START_TEST(an_entity_is_ciphertext_in_no_index_and_changes_as_ever)
 {
     struct world world, *w = &world;
@@ -357,7 +326,7 @@ struct failing {
     int left;
 };
 
-static int fail_at(void *self, const char *point, rv_err **err)
+static int fail_at_point(void *self, const char *point, rv_err **err)
 {
     struct failing *f = self;
 
@@ -387,7 +356,7 @@ START_TEST(a_rotation_that_ends_early_goes_on)
     ck_assert_int_eq(keys_of(w), 2);
     for (int at = 1;; at++) {
         f.left = at;
-        rv_store_set_faults(w->s, (struct rv_store_faults){fail_at, &f});
+        rv_store_set_faults(w->s, (struct rv_store_faults){fail_at_point, &f});
         rc = rv_store_encrypt(w->s, NULL, T0, &walked, &w->err);
         rv_store_set_faults(w->s, (struct rv_store_faults){NULL, NULL});
         if (rc == 0)
@@ -439,6 +408,7 @@ Suite *encryption_suite(void)
     ADD(tc, nothing_is_encrypted_unless_it_is_asked_for);
     ADD(tc, a_message_is_ciphertext_and_reads_as_it_was);
     ADD(tc, without_its_key_or_with_another_a_row_is_refused);
+    ADD(tc, a_claim_passes_over_tasks_that_it_has_no_key_for);
     ADD(tc, a_changed_byte_is_refused);
     ADD(tc, a_text_of_another_row_or_column_is_refused);
     ADD(tc, extreme_texts_come_back);

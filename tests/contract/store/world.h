@@ -122,6 +122,7 @@ Suite *listen_suite(void);
 Suite *workers_suite(void);
 Suite *entities_suite(void);
 Suite *encryption_suite(void);
+Suite *sealed_suite(void);
 Suite *entities_names_suite(void);
 Suite *entities_random_suite(void);
 Suite *moments_suite(void);

@@ -17,5 +17,6 @@ TCase *clock_case(void);
 TCase *log_case(void);
 TCase *liveness_case(void);
 TCase *cipher_case(void);
+TCase *rsa_case(void);
 
 #endif

@@ -113,12 +113,43 @@ START_TEST(base64_reads_what_it_writes_and_nothing_else)
 }
 END_TEST
 
+/* The expected bytes are from another implementation (Python's cryptography: HKDF, then AESSIV). */
+START_TEST(equal_texts_have_equal_bytes)
+{
+    static const char want[] = "30f0f9c7c52cb29f3b41be6106b9a77298b53f4ae04a38702e596246435349";
+    const rv_str text = RV_STR_LIT("ada@example.com"), with = RV_STR_LIT("a place");
+    unsigned char key[32], kept[64], bytes[64], out[64];
+    struct rv_siv c;
+
+    for (int i = 0; i < 32; i++)
+        key[i] = (unsigned char)i;
+    rv_siv_init(&c, key);
+    rv_siv_encrypt(&c, with, text, kept);
+    size_t n = bytes_of(want, bytes);
+    ck_assert_uint_eq(n, text.len + RV_CIPHER_TAG);
+    ck_assert_mem_eq(kept, bytes, n);
+    ck_assert(rv_siv_decrypt(&c, with, (rv_str){(const char *)kept, n}, out));
+    ck_assert_mem_eq(out, text.ptr, text.len);
+    for (size_t i = 0; i < n; i++) {
+        kept[i] ^= 1;
+        ck_assert(!rv_siv_decrypt(&c, with, (rv_str){(const char *)kept, n}, out));
+        ck_assert_int_eq(out[0], 0);
+        kept[i] ^= 1;
+    }
+    ck_assert(!rv_siv_decrypt(&c, RV_STR_LIT("b place"), (rv_str){(const char *)kept, n}, out));
+    ck_assert(!rv_siv_decrypt(&c, with, (rv_str){(const char *)kept, 15}, out));
+    rv_siv_encrypt(&c, with, RV_STR_LIT(""), kept);
+    ck_assert(rv_siv_decrypt(&c, with, (rv_str){(const char *)kept, 16}, out));
+}
+END_TEST
+
 TCase *cipher_case(void)
 {
     TCase *tc = tcase_create("cipher");
 
     tcase_add_loop_test(tc, published_vectors_hold, 0, (int)(sizeof vectors / sizeof *vectors));
     tcase_add_test(tc, every_changed_bit_is_refused);
+    tcase_add_test(tc, equal_texts_have_equal_bytes);
     tcase_add_test(tc, base64_reads_what_it_writes_and_nothing_else);
     return tc;
 }

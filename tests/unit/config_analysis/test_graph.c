@@ -94,7 +94,11 @@ static const struct {
 static const struct {
     enum rv_graph_format format;
     const char *ending;
-} formats[] = {{RV_GRAPH_ASCII, "txt"}, {RV_GRAPH_MERMAID, "mmd"}, {RV_GRAPH_DOT, "dot"}, {RV_GRAPH_SVG, "svg"}};
+} formats[] = {{RV_GRAPH_ASCII, "txt"},
+               {RV_GRAPH_MERMAID, "mmd"},
+               {RV_GRAPH_DOT, "dot"},
+               {RV_GRAPH_SVG, "svg"},
+               {RV_GRAPH_JSON, "json"}};
 
 /* Proves 8.4/lint: Graphs in four formats, escaped, the same bytes on every build; warnings carry the place
  * Proves 8.4/check */

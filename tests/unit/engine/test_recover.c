@@ -173,7 +173,9 @@ END_TEST
 /* Dies at its n-th append, and the process that goes on with it at the m-th point of its own. */
 static void die_twice(int i, int n, const char *want)
 {
-    for (int m = 0;; m++) {
+    const int step = (int)rv_kit_stride(4);
+
+    for (int m = n % step;; m += step) {
         struct fate f = {.i = i, .gap_us = GAP_US, .breaker = {.points = "append", .at = n}};
         struct rv_run_row row = {0};
         bool second = false;

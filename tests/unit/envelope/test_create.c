@@ -142,7 +142,7 @@ START_TEST(rule_3_1_given_values_replace_the_defaults)
 {
     json_object *metadata = rv_kit_json("{'a':[1,2.50]}");
     json_object *order = rv_kit_json("['plan','act']");
-    struct rv_envelope_seed seed = {S("hi\0there"), S("u1"), S("s1"), S("r1"), metadata, order};
+    struct rv_envelope_seed seed = {S("hi\0there"), S("u1"), S("s1"), S("r1"), metadata, order, S("e1")};
     rv_envelope *env = NULL;
     const struct rv_envelope_fields *f;
 
@@ -156,6 +156,7 @@ START_TEST(rule_3_1_given_values_replace_the_defaults)
     ck_assert_str_eq(f->user_id, "u1");
     ck_assert_str_eq(f->session_id, "s1");
     ck_assert_str_eq(f->request_id, "r1");
+    ck_assert_str_eq(f->envelope_id, "e1");
     world_expect(env, "raw_input", "'hi\\u0000there'");
     world_expect(env, "metadata", "{'a':[1,2.50]}");
     world_expect(env, "stage_order", "['plan','act']");

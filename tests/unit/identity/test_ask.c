@@ -170,19 +170,25 @@ START_TEST(addresses_of_one_network_of_ipv6_count_as_one)
 }
 END_TEST
 
+/* 0, or the status of the refusal. */
+static int log_in(struct place *p, struct rv_rand rand, const struct request *r, const char *key, rv_buf *cookie)
+{
+    int rc = rv_gate_login(p->gate, p->store, rand, &r->caller, rv_str_of(key), T0_US, NULL, cookie, &p->no, NULL);
+
+    return rc == RV_E_DENIED ? p->no.status : rc;
+}
+
 START_TEST(a_key_is_exchanged_for_a_login)
 {
     struct rv_rand_state state;
     struct place place, *p = &place;
     struct request r, page;
-    rv_buf cookie = RV_BUF_INIT(1000);
+    rv_buf cookie = RV_BUF_INIT(1000), gone = RV_BUF_INIT(1000);
 
     place_open(p, RV_IDENTITY_OPTS_INIT);
     place_add_key(p);
-    request_init(&r, "x-api-key", p->key.text, NULL);
-    ck_assert_int_eq(ask(p, &r, T0_US), 0);
-    ck_assert_int_eq(rv_gate_login(p->gate, p->store, rv_rand_seeded(&state, 9), &p->who, T0_US, &cookie, &p->no, NULL),
-                     0);
+    request_init(&r, "sec-fetch-site", "same-origin", NULL);
+    ck_assert_int_eq(log_in(p, rv_rand_seeded(&state, 9), &r, p->key.text, &cookie), 0);
     const char *text = rv_buf_cstr(&cookie);
     ck_assert_int_eq(strncmp(text, "__Host-reeve=", 13), 0);
     ck_assert_str_eq(text + 13 + 43, "; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=43200");
@@ -191,15 +197,60 @@ START_TEST(a_key_is_exchanged_for_a_login)
     ck_assert_int_eq(ask(p, &page, T0_US + 1), 0);
     ck_assert_str_eq(p->who.user, "ada");
     ck_assert_int_eq((int)p->who.by, RV_BY_LOGIN);
-    rv_buf more = RV_BUF_INIT(1000); /* a login does not beget another one */
-    ck_assert_int_eq(rv_gate_login(p->gate, p->store, rv_rand_system(), &p->who, T0_US, &more, &p->no, NULL),
-                     RV_E_DENIED);
-    ck_assert_int_eq(p->no.status, 403);
     ck_assert_int_eq(ask(p, &page, T0_US + INT64_C(43200) * 1000000), 401);
-    ck_assert_int_eq(rv_gate_logout(p->store, &page.caller, &more, NULL), 0);
-    ck_assert_str_eq(rv_buf_cstr(&more), "__Host-reeve=; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=0");
+    ck_assert_int_eq(rv_gate_logout(p->gate, p->store, &page.caller, &gone, &p->no, NULL), 0);
+    ck_assert_str_eq(rv_buf_cstr(&gone), "__Host-reeve=; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=0");
     ck_assert_int_eq(ask(p, &page, T0_US + 2), 401);
-    rv_buf_fini(&more);
+    rv_buf_fini(&gone);
+    rv_buf_fini(&cookie);
+    place_close(p);
+}
+END_TEST
+
+/* A page of another site could make a browser log in as another user, or log out. */
+START_TEST(only_our_own_pages_log_in_and_out)
+{
+    static const char *const sites[][2] = {{"origin", "https://evil.example.com"},
+                                           {"origin", "null"},
+                                           {"sec-fetch-site", "cross-site"},
+                                           {"sec-fetch-site", "same-site"},
+                                           {"x-other", "x"}};
+    struct place place, *p = &place;
+    struct request r;
+    rv_buf cookie = RV_BUF_INIT(1000);
+
+    place_open(p, RV_IDENTITY_OPTS_INIT);
+    place_add_key(p);
+    for (size_t i = 0; i < RV_COUNT(sites); i++) {
+        request_init(&r, sites[i][0], sites[i][1], NULL);
+        ck_assert_int_eq(log_in(p, rv_rand_system(), &r, p->key.text, &cookie), 403);
+        ck_assert_int_eq(rv_gate_logout(p->gate, p->store, &r.caller, &cookie, &p->no, NULL), RV_E_DENIED);
+        ck_assert_int_eq(p->no.status, 403);
+        ck_assert_uint_eq(cookie.len, 0);
+    }
+    rv_buf_fini(&cookie);
+    place_close(p);
+}
+END_TEST
+
+START_TEST(a_login_begins_with_a_key_of_the_store_only)
+{
+    struct rv_identity_opts opts = RV_IDENTITY_OPTS_INIT;
+    struct place place, *p = &place;
+    struct request r;
+    rv_buf cookie = RV_BUF_INIT(1000);
+
+    opts.master_key = "the-master-key-of-tests";
+    opts.failed_logins_a_minute = 3;
+    place_open(p, opts);
+    place_add_key(p);
+    request_init(&r, "sec-fetch-site", "same-origin", "authorization", "Bearer the-master-key-of-tests", NULL);
+    ck_assert_int_eq(log_in(p, rv_rand_system(), &r, "the-master-key-of-tests", &cookie), 403);
+    ck_assert_str_eq(p->no.code, "login_needs_key");
+    for (int i = 0; i < 4; i++) /* only the key that is given counts, and wrong ones are counted */
+        ck_assert_int_eq(log_in(p, rv_rand_system(), &r, "rv_0123456789abcdef_wrong", &cookie), i < 3 ? 401 : 429);
+    ck_assert_int_eq(log_in(p, rv_rand_system(), &r, "", &cookie), 400);
+    ck_assert_uint_eq(cookie.len, 0);
     rv_buf_fini(&cookie);
     place_close(p);
 }
@@ -215,6 +266,8 @@ TCase *ask_case(void)
     tcase_add_test(tc, ten_wrong_keys_a_minute_are_enough);
     tcase_add_test(tc, addresses_of_one_network_of_ipv6_count_as_one);
     tcase_add_test(tc, a_key_is_exchanged_for_a_login);
+    tcase_add_test(tc, only_our_own_pages_log_in_and_out);
+    tcase_add_test(tc, a_login_begins_with_a_key_of_the_store_only);
     return tc;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/store/entities.h"
 #include "tests/unit/chat/world.h"
 #include "tests/unit/keys/rows.h"
 
@@ -45,6 +46,24 @@ static void mask(char *text, const char *head, const char *end)
     }
 }
 
+static int tell_summariser(void *self, json_object *row, rv_err **err)
+{
+    const char *name = "";
+
+    (void)err;
+    if (rv_json_get_text(rv_json_get_obj(row, "metadata"), "summariser", &name))
+        rv_buf_printf(self, "summary by %s\n", name);
+    return 0;
+}
+
+static void tell_summarisers(struct world *w, rv_buf *told)
+{
+    const struct rv_store_scope alice = {NULL, "alice"};
+    const struct rv_entity_filter all = {.limit = 100};
+
+    ck_assert_int_eq(rv_store_find_entities(w->store, &alice, "moments", &all, tell_summariser, told, NULL), 0);
+}
+
 static char *tell(const struct key_row *row, const char *variant)
 {
     static const char *const said[] = {"the first message is long enough to be cut off where there is little room",
@@ -84,6 +103,7 @@ static char *tell(const struct key_row *row, const char *variant)
         char *rows = world_rows(&w, true);
         rv_buf_puts(&told, rows);
         free(rows);
+        tell_summarisers(&w, &told);
     }
     world_fini(&w);
     json_object_put(tools);
@@ -172,6 +192,8 @@ static const struct key_row rows[] = {
     {"agentdoc.moment_token_threshold", "50", "100000", DOC("moment_token_threshold"), .state = LONG},
     {"agentdoc.moment_max_inject", "0", "3", HEAD "moment_token_threshold: 50\nmoment_max_inject: @\n", .state = LONG},
     {"agentdoc.moment_max_tokens", "1", "1500", HEAD "moment_token_threshold: 50\nmoment_max_tokens: @\n",
+     .state = LONG},
+    {"agentdoc.moment_summariser", "scribe", "child", HEAD "moment_token_threshold: 50\nmoment_summariser: @\n",
      .state = LONG},
     {"agentdoc.observation_mode", "sync", "disabled", TOOLS "observation_mode: @\n", .state = CALLS},
     {"agentdoc.resources", "[{name: one, uri: 'rem://one'}]", "[]", DOC("resources")},

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "coreengine/match/pages.h"
+#include "tests/kit/kit.h"
 #include "tests/unit/match/suites.h"
 
 static json_object *parse(const char *text)
@@ -162,7 +163,7 @@ START_TEST(merging_keeps_the_greatest_of_each)
 {
     struct numbers r = {_i + 1};
 
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < rv_kit_sample(500, 500); i++) {
         json_object *x = some_edges(&r), *y = some_edges(&r), *xy = merged(x, y), *xx = merged(x, x),
                     *x_only = merged(x, NULL), *again = merged(xy, y);
         check_weights(xy, x);

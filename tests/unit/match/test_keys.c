@@ -4,6 +4,7 @@
 #include <wctype.h>
 
 #include "coreengine/match/match_internal.h"
+#include "tests/kit/kit.h"
 #include "tests/unit/match/suites.h"
 
 #define N_RANDOM 20000
@@ -146,7 +147,7 @@ END_TEST
 /* Greek has two small letters for one capital, German a small one without: each pair is one letter of a key. */
 START_TEST(all_forms_of_a_letter_are_one)
 {
-    for (int32_t c = 0; c < 0x110000; c++) {
+    for (int32_t c = 0; c < 0x110000; c += (int32_t)rv_kit_stride(7)) {
         int32_t folded = rv_rune_fold(c);
         ck_assert_int_eq(rv_rune_fold(folded), folded);
         ck_assert_int_eq(rv_rune_fold(rv_rune_lower(c)), folded);

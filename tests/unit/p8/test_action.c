@@ -91,6 +91,10 @@ static const struct {
     {OBSERVATION("\"risk_score\": 101"), "risk_score has to be an integer from 0 to 100"},
     {OBSERVATION("\"risk_score\": 5.5"), "risk_score has to be an integer from 0 to 100"},
     {OBSERVATION("\"risk_score\": -1"), "risk_score has to be an integer from 0 to 100"},
+    {"{\"type\": \"patch_schema\", \"payload\": {\"patches\": {}}}", "patches has to be a list of objects"},
+    {"{\"type\": \"patch_schema\", \"payload\": {\"patches\": [1]}}", "patches has to be a list of objects"},
+    {"{\"type\": \"schema_focus\", \"payload\": {\"section\": \"all\"}}",
+     "section has to be one of tools, system_prompt, properties, metadata"},
     {ELICIT("\"question\": \"q\", \"timeout_seconds\": 0"), "timeout_seconds has to be a number above 0"},
 };
 

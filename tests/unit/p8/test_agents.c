@@ -15,6 +15,8 @@ static const struct {
     bool routing_enabled;
     enum rv_observation_mode observation_mode;
 } agents[] = {
+    {"agent-builder", false, "intent changes ", "intent changes ", "action ", NULL, -1, 12, 0, false,
+     RV_OBSERVATION_SYNC},
     {"dreaming-agent", true, "dream_moments search_questions cross_session_themes ", "", "search ",
      "openai:gpt-4.1-mini", 0.7, 15, 115000, false, RV_OBSERVATION_DISABLED},
     {"general", false, "user_intent topic requires_search search_strategy ",
@@ -120,7 +122,7 @@ START_TEST(moments_of_the_dreaming_agent_keep_their_shape)
     struct room r;
 
     room_begin(&r, NULL);
-    doc = agent_at(&r, 0);
+    doc = agent_at(&r, 1);
     items = rv_json_get_obj(rv_json_get_obj(doc->properties, "dream_moments"), "items");
     list_keys(rv_json_get_obj(items, "properties"), &keys);
     ck_assert_str_eq(rv_buf_cstr(&keys), "name summary topic_tags emotion_tags affinity_fragments ");
@@ -144,7 +146,7 @@ START_TEST(the_router_leads_to_agents_that_are_there)
     struct room r;
 
     room_begin(&r, NULL);
-    doc = agent_at(&r, 3);
+    doc = agent_at(&r, 4);
     ck_assert_uint_eq(doc->routes.n, 2);
     ck_assert_str_eq(doc->routes.items[0], "general");
     ck_assert_str_eq(doc->routes.items[1], "sample-agent");

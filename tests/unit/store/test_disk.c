@@ -135,7 +135,7 @@ START_TEST(a_full_disk_is_named_and_loses_nothing)
     int64_t n;
 
     world_open(w, -1);
-    if (!mount_at(w->dir, "tmpfs", "size=1m", 0)) {
+    if (!mount_at(w->dir, "tmpfs", "size=1300k", 0)) {
         world_close(w);
         return;
     }

@@ -46,7 +46,11 @@ START_TEST(a_death_after_any_step_changes_nothing)
     char *rows = room_columns(calm), *state = room_state(calm);
 
     room_start(watched);
-    for (size_t i = 1; i < calm->n_steps; i++) {
+    for (size_t i = 1, step = rv_kit_stride(6); i < calm->n_steps; i++) {
+        if (i % step != (size_t)_i % step) { /* in a slow build each scene has places of its own */
+            ck_assert(room_answer(watched));
+            continue;
+        }
         bool unknown = calls_once(watched); /* then it is told that nobody knows, and may come to something else */
         struct room *r = live(s, i);
         char *again = room_columns(r), *state_again = room_state(r);

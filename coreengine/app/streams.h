@@ -1,0 +1,62 @@
+/* Streams of clients, kept as lines while they go on: what a client was told, in the order in which it was told, in
+ * groups that are in the store before a client is sent anything of them (coreengine/store/streams.h). Each line is one
+ * of
+ *
+ *   open {...}    what the stream is made with; the first line
+ *   17            the event 17 of the run's journal
+ *   {...}         a piece of a model's answer, or an event that no journal has
+ *   again 17      another process goes on: the journal has the events up to 17, and calls under way are made again
+ *   end {...}     how it ended; the last line
+ *
+ * A writer has a thread with a handle of the store of its own, which writes what has come from all streams meanwhile as
+ * one transaction. Nothing here waits for it. */
+#ifndef RV_APP_STREAMS_H
+#define RV_APP_STREAMS_H
+
+#include "coreengine/app/app.h"
+#include "coreengine/store/streams.h"
+
+#define RV_APP_STREAM_KEPT_US INT64_C(300000000) /* how long a stream is kept beyond its end, when nothing is said */
+
+typedef struct rv_app_streams rv_app_streams; /* the writer */
+typedef struct rv_app_stream rv_app_stream;   /* one stream that is written here; used by one thread */
+
+struct rv_app_streams_opts {
+    const struct rv_app *app; /* borrowed */
+    int64_t kept_us;          /* streams are kept that long beyond their end; 0: RV_APP_STREAM_KEPT_US */
+};
+RV_MUST_CHECK int rv_app_streams_new(const struct rv_app_streams_opts *opts, rv_app_streams **out, rv_err **err);
+/** Writes what has come, and ends the thread. All streams are closed before. NULL is fine. */
+void rv_app_streams_free(rv_app_streams *w);
+
+struct rv_app_stream_opts {
+    const char *id;    /* of the stream's row; copied */
+    const char *owner; /* as the row has it; copied */
+    bool no_pieces;    /* pieces are left out: of an answer that is told as a whole */
+    /** On the writer's thread, in order: these lines are in the store (rc 0; part borrowed); or they are not, and
+     * nothing more will be (part NULL). Calls nothing of this header. May be NULL. */
+    void (*on_kept)(void *self, const struct rv_stream_part *part, int rc, const rv_err *err);
+    void *self;
+};
+RV_MUST_CHECK int rv_app_stream_new(rv_app_streams *w, const struct rv_app_stream_opts *opts, rv_app_stream **out,
+                                    rv_err **err);
+/** line: of docs/reference/events.md. */
+void rv_app_stream_event(rv_app_stream *st, rv_str line);
+/** Adjacent pieces of one text become one. stage: its name; may be NULL. */
+void rv_app_stream_delta(rv_app_stream *st, const char *stage, const struct rv_delta_from *from,
+                         const struct rv_llm_delta *d);
+/** word: "open", "end"; "": a line that is JSON already. */
+void rv_app_stream_note(rv_app_stream *st, const char *word, rv_str json);
+void rv_app_stream_again(rv_app_stream *st, int64_t seq);
+/** Bytes that are not in the store yet. */
+size_t rv_app_stream_waiting(rv_app_stream *st);
+/** on_kept is not called any more. What has come is written, and then: */
+enum rv_app_stream_close {
+    RV_APP_STREAM_LEAVES, /* nothing: another process goes on, or this one in another way */
+    RV_APP_STREAM_GIVES,  /* any process may go on: the row has the owner RV_APP_STREAM_NOBODY */
+    RV_APP_STREAM_ENDS,   /* the stream has ended */
+};
+#define RV_APP_STREAM_NOBODY "-"
+void rv_app_stream_close(rv_app_stream *st, enum rv_app_stream_close how);
+
+#endif

@@ -1,0 +1,431 @@
+/* The writer of streams: lines from any threads, one thread that puts them into the store, many streams at a time. */
+#include "coreengine/app/streams.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/app_internal.h"
+#include "coreengine/app/past.h"
+
+#define MAX_WAITING ((size_t)256 << 20)
+#define MAX_HELD    ((size_t)64 << 10) /* bytes of text that become one piece */
+#define PRUNE_US    INT64_C(30000000)
+#define PRUNE_MAX   500
+#define MAX_GROUP   256 /* streams of one transaction */
+
+struct rv_app_stream {
+    struct rv_app_stream *next; /* of those with something to write; guarded, as all that follows to the line */
+    rv_app_streams *writer;
+    char id[RV_STORE_MAX_ID + 1], owner[RV_OWNER_MAX];
+    rv_buf lines; /* that have come */
+    int64_t n_lines;
+    size_t writing; /* bytes that the writer has */
+    bool is_listed, is_busy, is_closed, has_failed;
+    enum rv_app_stream_close how;
+    struct rv_app_stream_opts opts;
+    /* --- the producer's --- */
+    rv_buf head, text; /* of a piece that may grow: its line up to the text, its text */
+    struct rv_delta_from held;
+    enum rv_llm_delta_kind held_kind;
+    size_t held_index;
+};
+/* What the thread took of a stream. */
+struct batch {
+    struct rv_app_stream *st;
+    rv_buf lines;
+    int64_t n_lines, first, at_us;
+    bool closes;
+    int rc;
+    rv_err *err;
+};
+struct rv_app_streams {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct rv_app_stream *first, **end; /* guarded, as the next one */
+    bool is_over, has_thread;
+    pthread_t thread;
+    rv_store *store; /* the thread's */
+    int64_t kept_us, pruned_us;
+    rv_log *log;
+};
+
+static void free_stream(struct rv_app_stream *st)
+{
+    rv_buf_fini(&st->lines);
+    rv_buf_fini(&st->head);
+    rv_buf_fini(&st->text);
+    free(st);
+}
+
+/* --- the thread --- */
+
+static int write_one(rv_app_streams *w, struct batch *b)
+{
+    struct rv_app_stream *st = b->st;
+
+    return b->lines.len == 0 ? 0
+                             : rv_store_add_stream_part(w->store, st->id, st->owner, rv_buf_str(&b->lines), b->n_lines,
+                                                        b->at_us, &b->first, &b->err);
+}
+
+static int close_one(rv_app_streams *w, struct batch *b)
+{
+    struct rv_app_stream *st = b->st;
+
+    if (!b->closes || b->rc < 0 || st->how == RV_APP_STREAM_LEAVES)
+        return b->rc;
+    return st->how == RV_APP_STREAM_ENDS
+               ? rv_store_end_stream(w->store, st->id, st->owner, rv_app_now_us(), &b->err)
+               : rv_store_take_stream(w->store, st->id, st->owner, RV_APP_STREAM_NOBODY, &b->err);
+}
+
+static void fail(struct batch *b, int rc, const rv_err *why)
+{
+    if (b->rc == 0)
+        b->rc = RV_FAIL(&b->err, rc, "keep a stream: %s", rv_err_text(why));
+}
+
+static void write_all(rv_app_streams *w, struct batch *batches, size_t n)
+{
+    rv_err *err = NULL;
+    int rc = 0;
+
+    do {
+        for (size_t i = 0; i < n; i++) {
+            rv_err_free(batches[i].err);
+            batches[i].err = NULL;
+            batches[i].rc = 0;
+        }
+        rc = rv_store_begin(w->store, &err);
+        for (size_t i = 0; i < n && rc == 0; i++) {
+            batches[i].rc = write_one(w, &batches[i]);
+            batches[i].rc = close_one(w, &batches[i]);
+        }
+        if (rc == 0)
+            rc = rv_store_commit(w->store, &err);
+    } while (rc < 0 && rv_store_again(w->store, &err));
+    for (size_t i = 0; i < n && rc < 0; i++)
+        fail(&batches[i], rc, err);
+    rv_err_free(err);
+}
+
+/* The piece that may grow does so no more. */
+static void add_held(struct rv_app_stream *st)
+{
+    if (st->head.len == 0)
+        return;
+    rv_jw w = rv_jw_on(&st->head);
+    rv_buf_puts(&st->head, ",\"text\":");
+    rv_jw_str(&w, rv_buf_str(&st->text));
+    rv_buf_puts(&st->head, "}\n");
+    if (st->head.rc == 0) {
+        rv_buf_add_str(&st->lines, rv_buf_str(&st->head));
+        st->n_lines++;
+    }
+    rv_buf_clear(&st->head);
+    rv_buf_clear(&st->text);
+}
+
+/* With the lock. */
+static size_t take(rv_app_streams *w, struct batch *batches)
+{
+    size_t n = 0;
+
+    while (w->first && n < MAX_GROUP) {
+        struct rv_app_stream *st = w->first;
+        struct batch *b = &batches[n++];
+        w->first = st->next;
+        if (!w->first)
+            w->end = &w->first;
+        add_held(st);
+        st->is_listed = false;
+        st->is_busy = true;
+        *b = (struct batch){.st = st, .lines = st->lines, .n_lines = st->n_lines, .closes = st->is_closed};
+        b->at_us = rv_app_now_us();
+        st->writing = st->lines.len;
+        rv_buf_init(&st->lines, MAX_WAITING);
+        st->n_lines = 0;
+    }
+    return n;
+}
+
+static void list(rv_app_streams *w, struct rv_app_stream *st)
+{
+    if (st->is_listed || st->is_busy)
+        return;
+    st->is_listed = true;
+    st->next = NULL;
+    *w->end = st;
+    w->end = &st->next;
+    pthread_cond_signal(&w->wake);
+}
+
+/* With the lock. */
+static void tell(rv_app_streams *w, struct batch *b)
+{
+    struct rv_app_stream *st = b->st;
+    const struct rv_stream_part part = {.first = b->first, .at_us = b->at_us, .lines = rv_buf_str(&b->lines)};
+
+    st->is_busy = false;
+    st->writing = 0;
+    if (b->rc < 0 && !st->has_failed)
+        RV_LOG(w->log, WARN, "stream.unkept", RV_F_TEXT("stream", st->id), RV_F_ERR("error", b->err));
+    if (st->opts.on_kept && !st->is_closed && !st->has_failed && (b->rc < 0 || part.lines.len > 0))
+        st->opts.on_kept(st->opts.self, b->rc < 0 ? NULL : &part, b->rc, b->err);
+    st->has_failed = st->has_failed || b->rc < 0;
+    rv_err_free(b->err);
+    rv_buf_fini(&b->lines);
+    if (b->closes)
+        free_stream(st);
+    else if (st->lines.len > 0 || st->head.len > 0 || st->is_closed)
+        list(w, st);
+}
+
+static void prune(rv_app_streams *w)
+{
+    int64_t now_us = rv_app_now_us(), n = 0;
+    rv_err *err = NULL;
+
+    if (now_us < w->pruned_us + PRUNE_US)
+        return;
+    w->pruned_us = now_us;
+    if (rv_store_prune_streams(w->store, now_us - w->kept_us, now_us, PRUNE_MAX, &n, &err) < 0)
+        RV_LOG(w->log, WARN, "stream.prune", RV_F_ERR("error", err));
+    rv_err_free(err);
+}
+
+static void *run(void *self)
+{
+    rv_app_streams *w = self;
+    struct batch *batches = calloc(MAX_GROUP, sizeof *batches);
+
+    pthread_mutex_lock(&w->lock);
+    while (batches && (!w->is_over || w->first)) {
+        size_t n = take(w, batches);
+        if (n == 0) {
+            pthread_cond_wait(&w->wake, &w->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&w->lock);
+        write_all(w, batches, n);
+        pthread_mutex_lock(&w->lock);
+        for (size_t i = 0; i < n; i++)
+            tell(w, &batches[i]);
+        pthread_mutex_unlock(&w->lock);
+        prune(w);
+        pthread_mutex_lock(&w->lock);
+    }
+    pthread_mutex_unlock(&w->lock);
+    free(batches);
+    return NULL;
+}
+
+int rv_app_streams_new(const struct rv_app_streams_opts *opts, rv_app_streams **out, rv_err **err)
+{
+    rv_app_streams *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return RV_FAIL(err, RV_E_NOMEM, "make the writer of streams");
+    w->end = &w->first;
+    w->log = opts->app->log;
+    w->kept_us = opts->kept_us > 0 ? opts->kept_us : RV_APP_STREAM_KEPT_US;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->wake, NULL);
+    struct rv_app app = *opts->app;
+    const char *sync = app.sync ? app.sync : rv_app_env("REEVE_SYNC");
+    if (!sync || strcmp(sync, "full") == 0)
+        app.sync = "normal"; /* after a power cut a stream may lack its last lines; its clients have left anyway */
+    int rc = rv_app_store_open(&app, RV_APP_STORE_MAKE, &w->store, err);
+    if (rc == 0) {
+        int failed = pthread_create(&w->thread, NULL, run, w);
+        w->has_thread = failed == 0;
+        if (failed)
+            rc = RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
+    }
+    if (rc < 0)
+        rv_app_streams_free(w);
+    else
+        *out = w;
+    return rc;
+}
+
+void rv_app_streams_free(rv_app_streams *w)
+{
+    if (!w)
+        return;
+    pthread_mutex_lock(&w->lock);
+    w->is_over = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    if (w->has_thread)
+        pthread_join(w->thread, NULL);
+    rv_store_close(w->store);
+    pthread_cond_destroy(&w->wake);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+/* --- one stream --- */
+
+int rv_app_stream_new(rv_app_streams *w, const struct rv_app_stream_opts *opts, rv_app_stream **out, rv_err **err)
+{
+    struct rv_app_stream *st = calloc(1, sizeof *st);
+
+    if (!st)
+        return RV_FAIL(err, RV_E_NOMEM, "keep a stream");
+    st->writer = w;
+    st->opts = *opts;
+    snprintf(st->id, sizeof st->id, "%s", opts->id);
+    snprintf(st->owner, sizeof st->owner, "%s", opts->owner);
+    rv_buf_init(&st->lines, MAX_WAITING);
+    rv_buf_init(&st->head, MAX_WAITING);
+    rv_buf_init(&st->text, MAX_WAITING);
+    *out = st;
+    return 0;
+}
+
+/* With the lock. What could not be added for want of memory shows when the group is written. */
+static void add_line(struct rv_app_stream *st, const char *word, rv_str rest)
+{
+    add_held(st);
+    rv_buf_puts(&st->lines, word);
+    rv_buf_add_str(&st->lines, rest);
+    rv_buf_putc(&st->lines, '\n');
+    st->n_lines++;
+    list(st->writer, st);
+}
+
+static void add(struct rv_app_stream *st, const char *word, rv_str rest)
+{
+    pthread_mutex_lock(&st->writer->lock);
+    add_line(st, word, rest);
+    pthread_mutex_unlock(&st->writer->lock);
+}
+
+/* Lines of the engine begin with {"seq":17, */
+void rv_app_stream_event(rv_app_stream *st, rv_str line)
+{
+    static const char head[] = "{\"seq\":";
+    size_t n = sizeof head - 1, end = n;
+
+    if (line.len > n && memcmp(line.ptr, head, n) == 0) {
+        while (end < line.len && rv_is_digit(line.ptr[end]))
+            end++;
+        add(st, "", (rv_str){line.ptr + n, end - n});
+    } else {
+        add(st, "", line);
+    }
+}
+
+void rv_app_stream_note(rv_app_stream *st, const char *word, rv_str json)
+{
+    char head[16];
+
+    snprintf(head, sizeof head, "%s%s", word, word[0] && json.len > 0 ? " " : "");
+    add(st, head, json);
+}
+
+void rv_app_stream_again(rv_app_stream *st, int64_t seq)
+{
+    char number[32];
+
+    snprintf(number, sizeof number, "again %" PRId64, seq);
+    add(st, number, RV_STR_LIT(""));
+}
+
+static void write_from(const char *stage, const struct rv_delta_from *from, rv_jw *w)
+{
+    if (stage)
+        rv_jw_kv_text(w, "stage", stage);
+    if (from->origin) {
+        rv_jw_kv_text(w, "agent", from->origin->agent);
+        rv_jw_kv_int(w, "depth", from->origin->depth);
+        rv_jw_kv_text(w, "parent_tool_call_id", from->origin->parent_tool_call_id);
+    }
+    rv_jw_kv_int(w, "call_id", from->call_id);
+    if (from->is_muted)
+        rv_jw_kv_bool(w, "muted", true);
+}
+
+static bool grows(const struct rv_app_stream *st, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    return st->head.len > 0 && st->held.call_id == from->call_id && st->held.stage == from->stage &&
+           st->held.origin == from->origin && st->held.is_muted == from->is_muted && st->held_kind == d->kind &&
+           st->held_index == d->index && st->text.len + d->text.len <= MAX_HELD;
+}
+
+static void hold(struct rv_app_stream *st, const char *stage, const struct rv_delta_from *from,
+                 const struct rv_llm_delta *d)
+{
+    rv_jw w = rv_jw_on(&st->head);
+
+    add_held(st);
+    st->held = *from;
+    st->held_kind = d->kind;
+    st->held_index = d->index;
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "type", "delta");
+    rv_jw_kv_text(&w, "kind",
+                  d->kind == RV_LLM_DELTA_TEXT       ? "text"
+                  : d->kind == RV_LLM_DELTA_THINKING ? "thinking"
+                                                     : "tool_call_arguments");
+    write_from(stage, from, &w);
+    if (d->kind == RV_LLM_DELTA_TOOL_ARGUMENTS)
+        rv_jw_kv_int(&w, "index", (int64_t)d->index);
+}
+
+static void add_other(struct rv_app_stream *st, const char *stage, const struct rv_delta_from *from,
+                      const struct rv_llm_delta *d)
+{
+    rv_jw w = rv_jw_on(&st->lines);
+
+    add_held(st);
+    rv_llm_delta_write(d, &w);
+    write_from(stage, from, &w);
+    rv_jw_obj_end(&w);
+    rv_buf_putc(&st->lines, '\n');
+    st->n_lines++;
+}
+
+void rv_app_stream_delta(rv_app_stream *st, const char *stage, const struct rv_delta_from *from,
+                         const struct rv_llm_delta *d)
+{
+    bool is_text =
+        d->kind == RV_LLM_DELTA_TEXT || d->kind == RV_LLM_DELTA_THINKING || d->kind == RV_LLM_DELTA_TOOL_ARGUMENTS;
+
+    if (st->opts.no_pieces || d->kind == RV_LLM_DELTA_USAGE || d->kind == RV_LLM_DELTA_FINISH)
+        return; /* no client is told these */
+    pthread_mutex_lock(&st->writer->lock);
+    if (is_text) {
+        if (!grows(st, from, d))
+            hold(st, stage, from, d);
+        rv_buf_add_str(&st->text, d->text);
+    } else {
+        add_other(st, stage, from, d);
+    }
+    list(st->writer, st);
+    pthread_mutex_unlock(&st->writer->lock);
+}
+
+size_t rv_app_stream_waiting(rv_app_stream *st)
+{
+    pthread_mutex_lock(&st->writer->lock);
+    size_t n = st->lines.len + st->text.len + st->writing;
+    pthread_mutex_unlock(&st->writer->lock);
+    return n;
+}
+
+void rv_app_stream_close(rv_app_stream *st, enum rv_app_stream_close how)
+{
+    rv_app_streams *w = st->writer;
+
+    pthread_mutex_lock(&w->lock);
+    add_held(st);
+    st->is_closed = true;
+    st->how = how;
+    list(w, st);
+    pthread_mutex_unlock(&w->lock);
+}

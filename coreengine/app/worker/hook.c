@@ -1,0 +1,186 @@
+/* Tasks of type `webhook`: what a receiver is told of a run, and the request that tells it, signed in the manner of
+ * Standard Webhooks. Made here on the desk's thread; sent by hook_send.c on the loop, so that a receiver that is slow
+ * keeps nothing else back. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/past.h"
+#include "coreengine/app/worker/hook_internal.h"
+#include "coreengine/base/cipher.h"
+#include "coreengine/base/hash.h"
+
+#define MAX_BODY   ((size_t)16 << 20)
+#define MAX_HEADER ((size_t)1024)
+
+/* --- the body: {type, timestamp, data} --- */
+
+static const char *word(json_object *o, const char *key)
+{
+    const char *text = NULL;
+
+    return rv_json_get_text(o, key, &text) ? text : "";
+}
+
+static void write_run(const struct rv_run_row *row, rv_jw *w)
+{
+    char time[RV_TIME_MAX];
+
+    rv_time_format(row->created_us, time);
+    rv_jw_kv_text(w, "run_id", row->id);
+    rv_jw_kv_text(w, "pipeline", row->pipeline);
+    rv_jw_kv_text(w, "session_id", row->session && row->session[0] ? row->session : NULL);
+    rv_jw_kv_text(w, "tenant_id", row->tenant);
+    rv_jw_kv_text(w, "user_id", row->user && row->user[0] ? row->user : NULL);
+    rv_jw_kv_text(w, "created_at", time);
+}
+
+/* The result of a run that ended, as `reeve run --json` prints it. One that is too long, or that is not there any more,
+ * is left out: the receiver can ask for the run. */
+static void write_result(struct work_taker *t, const struct rv_store_scope *scope, const char *run, rv_jw *w)
+{
+    struct rv_app_past past;
+    struct rv_replayed r = {0};
+    rv_buf text = RV_BUF_INIT(MAX_BODY / 2);
+    rv_err *why = NULL;
+    bool has = false;
+
+    if (rv_app_past_open(t->store, scope, run, &past, &why) == 0) {
+        if (rv_app_past_replay(t->store, &past, 0, NULL, NULL, &r, &why) == 0) {
+            rv_envelope_write_result(rv_run_envelope(r.run), &rv_app_past_pipeline(&past)->response, &text);
+            has = text.rc == 0;
+            rv_replayed_fini(&r);
+        }
+        rv_app_past_fini(&past);
+    }
+    rv_err_free(why);
+    rv_jw_key(w, "result");
+    if (has)
+        rv_jw_raw(w, rv_buf_str(&text));
+    else
+        rv_jw_null(w);
+    rv_buf_fini(&text);
+}
+
+static int write_body(struct work_taker *t, struct work_job *j, rv_buf *out, rv_err **err)
+{
+    const struct rv_store_scope scope = {j->task.tenant, NULL};
+    bool ended = strcmp(word(j->asked, "event"), "run.ended") == 0;
+    struct rv_run_row row;
+    rv_jw w = rv_jw_on(out);
+    int rc = rv_store_get_run(t->store, &scope, word(j->asked, "run"), &row, err);
+
+    if (rc < 0)
+        return rc;
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "type", word(j->asked, "event"));
+    rv_jw_kv_text(&w, "timestamp", word(j->asked, "at"));
+    rv_jw_key(&w, "data");
+    rv_jw_obj(&w);
+    write_run(&row, &w);
+    rv_jw_kv_text(&w, "status", word(j->asked, "status")); /* then: the run may have gone on */
+    rv_jw_kv_value(&w, "interrupts", rv_json_get_arr(j->asked, "interrupts"));
+    if (ended)
+        write_result(t, &scope, row.id, &w);
+    rv_jw_obj_end(&w);
+    rv_jw_obj_end(&w);
+    rv_run_row_fini(&row);
+    return rv_buf_check(out, "what a webhook tells", err);
+}
+
+/* --- the signature --- */
+
+/* "whsec_" and base64, as Standard Webhooks writes secrets; anything else is the key itself. */
+static void read_secret(const char *text, rv_buf *key)
+{
+    static const char prefix[] = "whsec_";
+
+    if (strncmp(text, prefix, sizeof prefix - 1) == 0 && rv_base64_read(rv_str_of(text + sizeof prefix - 1), key))
+        return;
+    rv_buf_clear(key);
+    rv_buf_puts(key, text);
+}
+
+static int sign(struct work_hook *h, const char *id, const char *secret, rv_err **err)
+{
+    rv_buf key = RV_BUF_INIT(2 * RV_WEBHOOK_MAX_SECRET), text = RV_BUF_INIT(MAX_BODY + MAX_HEADER);
+    long long now_s = (long long)(rv_app_now_us() / 1000000);
+    unsigned char mac[32];
+
+    read_secret(secret, &key);
+    rv_buf_printf(&text, "%s.%lld.", id, now_s);
+    rv_buf_add_str(&text, rv_buf_str(&h->body));
+    rv_hmac_sha256(rv_buf_str(&key), rv_buf_str(&text), mac);
+    rv_buf_printf(&h->headers[0], "webhook-id: %s", id);
+    rv_buf_printf(&h->headers[1], "webhook-timestamp: %lld", now_s);
+    rv_buf_puts(&h->headers[2], "webhook-signature: v1,");
+    rv_base64_write((rv_str){(const char *)mac, sizeof mac}, &h->headers[2]);
+    rv_buf_puts(&h->headers[3], "Content-Type: application/json");
+    int rc = rv_buf_check(&text, "what is signed", err);
+    for (size_t i = 0; i < WORK_HOOK_HEADERS && rc == 0; i++)
+        rc = rv_buf_check(&h->headers[i], "a header", err);
+    rv_buf_fini(&key);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* --- the task --- */
+
+void rv_work_hook_free(struct work_hook *h)
+{
+    if (!h)
+        return;
+    rv_buf_fini(&h->body);
+    rv_buf_fini(&h->url);
+    for (size_t i = 0; i < WORK_HOOK_HEADERS; i++)
+        rv_buf_fini(&h->headers[i]);
+    free(h);
+}
+
+static int make(struct work_taker *t, struct work_job *j, struct work_hook *h, rv_err **err)
+{
+    const struct rv_store_scope scope = {j->task.tenant, NULL};
+    struct rv_webhook hook;
+    int64_t n = -1;
+
+    RV_IGNORE(rv_json_get_int(j->asked, "n", &n), "-1 is none");
+    int rc = rv_store_get_webhook(t->store, &scope, word(j->asked, "run"), n, &hook, err);
+    if (rc < 0)
+        return rc;
+    rv_buf_puts(&h->url, hook.url);
+    rc = rv_buf_check(&h->url, "the address", err);
+    if (rc == 0)
+        rc = write_body(t, j, &h->body, err);
+    if (rc == 0)
+        rc = sign(h, j->task.id, hook.secret, err);
+    rv_webhook_fini(&hook);
+    return rc;
+}
+
+int rv_work_hook_make(struct work_taker *t, struct work_job *j, rv_err **err)
+{
+    bool is_ours = strncmp(j->task.id, RV_WEBHOOK_PREFIX, sizeof RV_WEBHOOK_PREFIX - 1) == 0;
+    struct work_hook *h = is_ours ? calloc(1, sizeof *h) : NULL;
+
+    if (!is_ours) {
+        j->end = WORK_FATAL;
+        return RV_FAIL(err, RV_E_INVALID, "only the end of a run, or its question, queues a task of this type");
+    }
+    if (!h)
+        return RV_FAIL(err, RV_E_NOMEM, "tell a receiver");
+    rv_buf_init(&h->body, MAX_BODY);
+    rv_buf_init(&h->url, RV_WEBHOOK_MAX_URL + 1);
+    for (size_t i = 0; i < WORK_HOOK_HEADERS; i++)
+        rv_buf_init(&h->headers[i], MAX_HEADER);
+    rv_work_hook_free(j->hook); /* of an attempt whose connection to the store broke */
+    j->hook = NULL;
+    int rc = make(t, j, h, err);
+    if (rc < 0) {
+        rv_work_hook_free(h);
+        if (rc == RV_E_NOT_FOUND || rc == RV_E_INVALID) /* the run was deleted; someone else wrote the payload */
+            j->end = WORK_FATAL;
+        return rc;
+    }
+    j->hook = h; /* and j->end stays WORK_RUNS */
+    return 0;
+}

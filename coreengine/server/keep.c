@@ -1,0 +1,343 @@
+/* The stream of a turn, made before the turn begins: with the run's id and its first line, under the name of the
+ * request. A request that is repeated finds it, and no second turn begins. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/server/chats_internal.h"
+#include "coreengine/server/view_internal.h"
+
+#define MAX_KEY 200 /* bytes of an Idempotency-Key */
+
+/* --- the name of a request --- */
+
+struct name {
+    char text[RV_STREAM_MAX_ASK + 1]; /* "": a repetition cannot be told from another request */
+    char hash[RV_HASH_MAX];           /* of the request */
+    bool is_key;                      /* the client has chosen it for this request alone */
+    bool is_first;                    /* what has the name already is another request */
+};
+
+static int name_request(struct srv_call *c, const struct srv_turn_ask *a, struct name *out, rv_err **err)
+{
+    char *key = srv_call_header(c, "idempotency-key"), *count = srv_call_header(c, "x-stainless-retry-count");
+    struct rv_hash h;
+    int rc = 0;
+
+    *out = (struct name){.is_key = key != NULL};
+    rv_hash_init(&h);
+    rv_hash_add(&h, rv_str_of(c->route->path));
+    rv_hash_add(&h, rv_str_of(a->opts.kind <= RV_PROTOCOL_AGUI_OLD ? a->session : ""));
+    rv_hash_add(&h, c->req->body);
+    rv_hash_hex(&h, out->hash);
+    if (key && strlen(key) > MAX_KEY)
+        rc = RV_FAIL(err, RV_E_INVALID, "Idempotency-Key has at most %d bytes", MAX_KEY);
+    else if (key)
+        snprintf(out->text, sizeof out->text, "key %s", key);
+    else if (a->req.run_id && strlen(a->req.run_id) <= RV_STORE_MAX_ID)
+        snprintf(out->text, sizeof out->text, "run %s", a->req.run_id);
+    else if (count)
+        snprintf(out->text, sizeof out->text, "body %s", out->hash);
+    out->is_first = !key && !a->req.run_id && count && strcmp(count, "0") == 0;
+    free(key);
+    free(count);
+    return rc;
+}
+
+/* --- a request that came before --- */
+
+static void free_rejoin(void *made)
+{
+    free(made);
+}
+
+int srv_rejoin_make(struct srv_call *c, const struct rv_stream_row *row, struct srv_rejoin_ask **out, rv_err **err)
+{
+    struct srv_rejoin_ask *j = calloc(1, sizeof *j);
+    rv_str last;
+
+    if (!j)
+        return RV_FAIL(err, RV_E_NOMEM, "go on with a stream");
+    snprintf(j->run, sizeof j->run, "%s", row->run);
+    snprintf(j->stream, sizeof j->stream, "%s", row->id);
+    snprintf(j->session, sizeof j->session, "%s", row->session);
+    memcpy(j->tenant, c->who.tenant, sizeof j->tenant);
+    j->has_user = c->app.scope.user != NULL;
+    if (j->has_user)
+        snprintf(j->user, sizeof j->user, "%s", c->app.scope.user);
+    if (rv_httpd_field(c->req, "last-event-id", &last, NULL) && last.len > 0 && !srv_cursor_read(last, &j->from)) {
+        free(j);
+        return RV_FAIL(err, RV_E_INVALID, "Last-Event-ID must be the id of a block of this stream, such as 1-17");
+    }
+    *out = j;
+    return 0;
+}
+
+static int copy_first(void *self, const struct rv_stream_part *part, rv_err **err)
+{
+    struct srv_turn_ask *a = self;
+    static const char word[] = "open ";
+
+    (void)err;
+    if (part->lines.len > sizeof word)
+        rv_buf_add(&a->open, part->lines.ptr + sizeof word - 1, part->lines.len - sizeof word);
+    a->open_us = part->at_us;
+    return RV_STORE_ENOUGH;
+}
+
+/* The turn has not begun, and the process that was to begin it is gone or has given it up: it begins now. */
+static int take_up(struct srv_call *c, struct srv_turn_ask *a, const struct rv_stream_row *row, rv_err **err)
+{
+    int rc = rv_store_take_stream(c->store, row->id, row->owner, c->server->owner, err);
+
+    rv_buf_clear(&a->open);
+    if (rc == 0)
+        rc = rv_store_read_stream(c->store, row->id, 0, copy_first, a, err);
+    rc = rc == RV_STORE_ENOUGH ? 0 : rc;
+    snprintf(a->run, sizeof a->run, "%s", row->run);
+    return rc;
+}
+
+static bool is_left(const struct srv_call *c, const char *owner)
+{
+    return strcmp(owner, RV_APP_STREAM_NOBODY) == 0 ||
+           (strcmp(owner, c->server->owner) != 0 && rv_owner_is_dead(owner));
+}
+
+/* A run whose process died is found by workers in some seconds; its client waits, so one is told now. */
+static void hurry(struct srv_call *c, const struct rv_run_row *run)
+{
+    bool is_under_way = run->status == RV_RUN_READY || run->status == RV_RUN_RUNNING;
+    rv_err *err = NULL;
+
+    if (is_under_way && (!run->owner || rv_owner_is_dead(run->owner)))
+        RV_IGNORE(rv_app_enqueue(c->store, &c->app.scope, run->id, NULL, NULL, &err), "a worker finds it later");
+    rv_err_free(err);
+}
+
+void srv_run_hurry(struct srv_call *c, const char *id)
+{
+    struct rv_run_row run;
+    rv_err *err = NULL;
+
+    if (rv_store_get_run(c->store, &c->app.scope, id, &run, &err) == 0) {
+        hurry(c, &run);
+        rv_run_row_fini(&run);
+    }
+    rv_err_free(err);
+}
+
+/* 1: it begins now; 0: it began, and the client follows it. */
+static int again(struct srv_call *c, struct srv_turn_ask *a, const struct rv_stream_row *row, rv_err **err)
+{
+    struct srv_rejoin_ask *j = NULL;
+    struct rv_run_row run;
+    rv_err *cause = NULL;
+
+    int rc = rv_store_get_run(c->store, &c->app.scope, row->run, &run, &cause);
+    if (rc == RV_E_NOT_FOUND && row->n_lines <= 1 && is_left(c, row->owner)) {
+        rv_err_free(cause);
+        rc = take_up(c, a, row, err);
+        return rc == 0 ? 1 : rc;
+    }
+    if (rc == 0) {
+        hurry(c, &run);
+        rv_run_row_fini(&run);
+    }
+    rv_err_free(cause);
+    rc = srv_rejoin_make(c, row, &j, err);
+    if (rc < 0)
+        return rc;
+    c->free_made(c->made);
+    c->made = j;
+    c->free_made = free_rejoin;
+    return 0;
+}
+
+/* --- a new one --- */
+
+static void fill_opts(const struct srv_turn_ask *a, const char *tools[RV_REQUEST_MAX_TOOLS], struct rv_protocol_opts *o)
+{
+    *o = a->opts;
+    o->run_id = a->run;
+    o->session_id = a->session;
+    if (o->kind <= RV_PROTOCOL_AGUI_OLD) /* as the client calls it */
+        RV_IGNORE(rv_json_get_text(a->req.body, "threadId", &o->session_id), "else it is the session");
+    o->client_run_id = a->req.run_id;
+    o->parent_run_id = a->req.parent_run_id;
+    o->model = a->req.model ? a->req.model : a->agent ? a->agent : RV_CHAT_DEFAULT_AGENT;
+    o->created_us = srv_now_us();
+    o->tells_usage = a->req.tells_usage;
+    o->client_tools = tools;
+    for (size_t i = 0; a->req.tools && i < json_object_array_length(a->req.tools) && i < RV_REQUEST_MAX_TOOLS; i++)
+        if (rv_json_get_text(json_object_array_get_idx(a->req.tools, i), "name", &tools[o->n_client_tools]))
+            o->n_client_tools++;
+}
+
+static int add_row(struct srv_call *c, struct srv_turn_ask *a, const struct name *name, rv_err **err)
+{
+    rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 1), line = RV_BUF_INIT(RV_PROTOCOL_MAX_TEXT);
+    struct rv_stream_row row = {.run = a->run,
+                                .tenant = c->app.scope.tenant,
+                                .user = c->who.user,
+                                .session = a->session,
+                                .ask = name->text,
+                                .hash = name->hash,
+                                .replaces = name->is_first,
+                                .owner = c->server->owner,
+                                .created_us = srv_now_us()};
+
+    a->open_us = row.created_us;
+    rv_buf_puts(&id, a->run);
+    if (a->ordinal > 1)
+        rv_buf_printf(&id, "~%lld", (long long)a->ordinal);
+    rv_buf_puts(&line, "open ");
+    rv_buf_add_str(&line, rv_buf_str(&a->open));
+    rv_buf_putc(&line, '\n');
+    row.id = rv_buf_cstr(&id);
+    int rc = rv_buf_check(&id, "id of a stream", err);
+    if (rc == 0)
+        rc = rv_buf_check(&line, "the first line of a stream", err);
+    if (rc == 0)
+        rc = rv_store_begin(c->store, err);
+    if (rc == 0) {
+        rc = rv_store_add_stream(c->store, &row, err);
+        if (rc == 0)
+            rc = rv_store_add_stream_part(c->store, row.id, row.owner, rv_buf_str(&line), 1, row.created_us, NULL, err);
+        rc = rv_store_end(c->store, rc, err);
+    }
+    rv_buf_fini(&id);
+    rv_buf_fini(&line);
+    return rc;
+}
+
+/* --- an answer: of which run --- */
+
+struct waiting {
+    const struct rv_request *req;
+    char run[RV_STORE_MAX_ID + 1];
+    bool is_named;
+};
+
+static int find_waiting(void *self, const struct rv_interrupt_row *row, rv_err **err)
+{
+    struct waiting *w = self;
+
+    (void)err;
+    for (size_t i = 0; i < w->req->n_answers; i++)
+        if (!w->is_named && strcmp(w->req->answers[i].interrupt_id, row->id) == 0) {
+            w->is_named = true;
+            snprintf(w->run, sizeof w->run, "%s", row->run);
+        }
+    if (!w->run[0])
+        snprintf(w->run, sizeof w->run, "%s", row->run);
+    return 0;
+}
+
+static int answered_run(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
+{
+    const struct rv_interrupt_filter filter = {.session = a->session, .open_only = true};
+    struct waiting w = {.req = &a->req};
+    struct rv_stream_row last;
+    rv_err *cause = NULL;
+
+    int rc = a->session ? rv_store_list_interrupts(c->store, &c->app.scope, &filter, find_waiting, &w, err) : 0;
+    if (rc == 0 && !w.run[0]) {
+        rc = RV_FAIL(err, RV_E_STATE, "the session has no turn that waits for an answer");
+        rv_err_hint(err, "GET /interrupts lists what runs wait with");
+    }
+    if (rc < 0)
+        return rc;
+    snprintf(a->run, sizeof a->run, "%s", w.run);
+    a->ordinal = 1;
+    rc = rv_store_last_stream(c->store, &c->app.scope, a->run, &last, &cause);
+    if (rc == 0) {
+        const char *mark = strrchr(last.id, '~');
+        a->ordinal = 1 + (mark ? strtoll(mark + 1, NULL, 10) : 1);
+        rv_stream_row_fini(&last);
+    } else if (rc != RV_E_NOT_FOUND) {
+        *err = cause;
+        return rc;
+    }
+    rv_err_free(cause);
+    return 0;
+}
+
+static int events_before(struct srv_call *c, const struct srv_turn_ask *a, int64_t *out, rv_err **err)
+{
+    struct rv_app_past past = {0};
+    struct rv_replayed r = {0};
+
+    *out = 0;
+    if (a->req.n_answers == 0)
+        return 0;
+    int rc = rv_app_past_open(c->store, &c->app.scope, a->run, &past, err);
+    if (rc == 0)
+        rc = rv_app_past_replay(c->store, &past, 0, NULL, NULL, &r, err);
+    if (rc == 0) {
+        *out = rv_run_counters(r.run).next_seq - 1;
+        rv_replayed_fini(&r);
+    }
+    rv_app_past_fini(&past);
+    return rc;
+}
+
+static int make_session(struct srv_turn_ask *a, rv_err **err)
+{
+    struct rv_rand rand = rv_rand_system();
+    unsigned char bytes[16];
+    char id[RV_UUID_MAX];
+
+    if (a->session && a->session[0])
+        return 0;
+    rand.fill(rand.self, bytes, sizeof bytes);
+    rv_uuid_text(bytes, 4, id);
+    free(a->session);
+    a->session = rv_str_dup(rv_str_of(id));
+    return a->session ? 0 : RV_FAIL(err, RV_E_NOMEM, "begin a turn");
+}
+
+int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
+{
+    const char *tools[RV_REQUEST_MAX_TOOLS];
+    bool has_session = a->session && a->session[0];
+    struct rv_protocol_opts opts;
+    struct rv_stream_row row;
+    struct name name;
+    rv_err *cause = NULL;
+    int64_t before = 0;
+
+    a->ordinal = 1;
+    int rc = make_session(a, err);
+    if (rc == 0)
+        rc = name_request(c, a, &name, err);
+    bool knows = rc == 0 && name.text[0] && !name.is_first;
+    int found = knows ? rv_store_find_stream(c->store, &c->app.scope, name.text, &row, &cause) : RV_E_NOT_FOUND;
+    rv_err_free(cause);
+    if (found == 0 && strcmp(row.hash, name.hash) == 0) {
+        rc = again(c, a, &row, err);
+        rv_stream_row_fini(&row);
+        return rc == 1 ? 0 : rc;
+    }
+    if (found == 0) {
+        rv_stream_row_fini(&row);
+        if (name.is_key)
+            return RV_FAIL(err, RV_E_STATE, "this Idempotency-Key was used for another request");
+        name.text[0] = '\0'; /* a run id that is used for several requests names none of them */
+    }
+    if (rc == 0)
+        rc = srv_chat_quota(c, err);
+    if (rc < 0 || c->is_refused)
+        return rc;
+    if (a->req.n_results > 0 && a->req.n_answers == 0)
+        rc = srv_client_results(c, a, has_session, err);
+    if (rc == 0 && a->req.n_answers > 0)
+        rc = answered_run(c, a, err);
+    if (rc == 0)
+        rc = events_before(c, a, &before, err);
+    if (rc < 0)
+        return rc;
+    fill_opts(a, tools, &opts);
+    srv_view_open_write(&opts, a->ordinal, before, &a->open);
+    return add_row(c, a, &name, err);
+}

@@ -1,0 +1,31 @@
+# The files of the page, and what they use of others, become part of the program: PAGE_SOURCE, a source of rv_server.
+# What reads Markdown and what highlights code come from Debian's packages; elsewhere set the two variables.
+find_file(PAGE_MARKED marked.esm.js PATHS /usr/share/nodejs/marked/lib)
+find_file(PAGE_HIGHLIGHT highlight.min.js PATHS /usr/share/javascript/highlight.js)
+if(NOT PAGE_MARKED OR NOT PAGE_HIGHLIGHT)
+    message(FATAL_ERROR "scripts of the page are missing (Debian packages node-marked, libjs-highlight.js)")
+endif()
+
+set(page ${CMAKE_CURRENT_LIST_DIR})
+set(made ${CMAKE_CURRENT_BINARY_DIR}/page)
+set(js text/javascript)
+set(list "marked.js ${js} ${PAGE_MARKED}\nhighlight.js ${js} ${PAGE_HIGHLIGHT}\n")
+set(files ${PAGE_MARKED} ${PAGE_HIGHLIGHT})
+file(GLOB_RECURSE own RELATIVE ${page} CONFIGURE_DEPENDS ${page}/*.html ${page}/*.css ${page}/*.js ${page}/*.svg)
+foreach(name IN LISTS own)
+    set(type ${js})
+    if(name MATCHES "\\.html$")
+        set(type text/html)
+    elseif(name MATCHES "\\.css$")
+        set(type text/css)
+    elseif(name MATCHES "\\.svg$")
+        set(type image/svg+xml)
+    endif()
+    string(APPEND list "${name} ${type} ${page}/${name}\n")
+    list(APPEND files ${page}/${name})
+endforeach()
+file(GENERATE OUTPUT ${made}/files.txt CONTENT "${list}")
+set(PAGE_SOURCE ${made}/page_files.c)
+add_custom_command(OUTPUT ${PAGE_SOURCE}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${PAGE_SOURCE} -DFILES=${made}/files.txt -P ${page}/embed.cmake
+    DEPENDS ${page}/embed.cmake ${made}/files.txt ${files} VERBATIM)

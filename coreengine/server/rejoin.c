@@ -1,0 +1,640 @@
+/* Turns that clients come back to, after their connection, this process or another one has ended: their streams are
+ * read from the store, and each client is sent what follows the last block that it has. The same lane hands answers
+ * over whose turns are not in this process. A stream that no process ends, as its own has died when all was done, gets
+ * its end here. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/server/view_internal.h"
+
+#define LOOK_MS    25
+#define MAX_UNSENT ((size_t)64 << 10)
+
+struct rejoin {
+    struct rejoin *next;
+    struct srv_rejoins *all;
+    struct srv_rejoin_ask ask;
+    struct srv_stream *st;
+    struct rv_store_scope scope;
+    struct rv_app_past past;
+    bool has_past, has_begun, is_over, is_counted;
+    rv_follower *follower;
+    int64_t seen;           /* records */
+    int64_t ordinal, wants; /* the stream that is read, and that is sent; of the run's streams */
+    int64_t part;           /* the last one that was read */
+    int64_t n_events;
+    rv_buf done; /* the last event `done` */
+    struct srv_view *view;
+    rv_buf out;
+};
+struct order {
+    struct srv_letter letter;
+    struct srv_rejoins *all;
+};
+struct srv_rejoins {
+    struct srv_lane lane;
+    struct srv_server *server;
+    rv_store *store;
+    uv_timer_t timer;
+    struct rejoin *first;
+    struct order stop;
+    atomic_bool is_stopped;
+};
+struct note {
+    struct srv_letter letter;
+    struct srv_rejoins *all;
+    struct srv_rejoin_ask ask;
+    struct srv_turn_ask *answer; /* owned; NULL: none */
+    struct srv_stream *st;
+};
+
+/* --- what the journal has --- */
+
+static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
+                   const struct rv_effects *effects, const rv_run *run, rv_err **err)
+{
+    struct rejoin *r = self;
+    int64_t seq = rv_run_counters(run).next_seq;
+    int rc = 0;
+
+    (void)record;
+    for (size_t i = 0; ev && i < effects->n; i++)
+        seq -= effects->items[i].kind == RV_EFFECT_EMIT;
+    for (size_t i = 0; ev && i < effects->n && rc == 0; i++) {
+        if (effects->items[i].kind != RV_EFFECT_EMIT)
+            continue;
+        rv_str line = rv_effect_text(effects, &effects->items[i]);
+        if (effects->items[i].emit == RV_EMIT_DONE) {
+            rv_buf_clear(&r->done);
+            rv_buf_add_str(&r->done, line);
+        }
+        r->n_events = seq;
+        rc = srv_view_event(r->view, seq++, line, err);
+    }
+    return rc;
+}
+
+static int open_past(struct rejoin *r, rv_err **err)
+{
+    rv_err *cause = NULL;
+    int rc = rv_app_past_open(r->all->store, &r->scope, r->ask.run, &r->past, &cause);
+
+    if (rc == RV_E_NOT_FOUND) { /* it has not begun */
+        rv_err_free(cause);
+        return 0;
+    }
+    r->has_past = rc == 0;
+    if (rc < 0)
+        *err = cause;
+    return rc;
+}
+
+static int read_journal(struct rejoin *r, rv_err **err)
+{
+    struct rv_run_row row;
+
+    if (!r->has_past) {
+        int rc = open_past(r, err);
+        if (rc < 0 || !r->has_past)
+            return rc;
+    }
+    int rc = rv_store_get_run(r->all->store, &r->scope, r->ask.run, &row, err);
+    if (rc < 0)
+        return rc;
+    bool grew = row.n_records != r->seen;
+    r->seen = row.n_records;
+    rv_run_row_fini(&r->past.row);
+    r->past.row = row;
+    if (!grew)
+        return 0;
+    const struct rv_replay_opts opts = {
+        .pipeline = rv_app_past_pipeline(&r->past), .catalog = &r->past.catalog, .on_step = on_step, .self = r};
+    return r->follower ? rv_follower_more(r->follower, err)
+                       : rv_journal_follow(r->all->store, &r->scope, r->ask.run, &opts, &r->follower, err);
+}
+
+/* --- what its streams have --- */
+
+static int64_t ordinal_of(const char *stream)
+{
+    const char *mark = strrchr(stream, '~');
+
+    return mark ? strtoll(mark + 1, NULL, 10) : 1;
+}
+
+static void stream_id(const struct rejoin *r, int64_t ordinal, char out[RV_STORE_MAX_ID + 32])
+{
+    if (ordinal > 1)
+        snprintf(out, RV_STORE_MAX_ID + 32, "%s~%" PRId64, r->ask.run, ordinal);
+    else
+        snprintf(out, RV_STORE_MAX_ID + 32, "%s", r->ask.run);
+}
+
+static int on_part(void *self, const struct rv_stream_part *part, rv_err **err)
+{
+    struct rejoin *r = self;
+    int rc = srv_view_lines(r->view, part, &r->out, err);
+
+    if (rc == 0)
+        r->part = part->n;
+    return rc > 0 ? RV_STORE_ENOUGH : rc;
+}
+
+/* The earlier streams of the run are read, too, but for those that are not kept any more: nothing of them is sent. */
+static int read_lines(struct rejoin *r, rv_err **err)
+{
+    char id[RV_STORE_MAX_ID + 32];
+    int rc = 0;
+
+    while (rc == 0) {
+        int64_t before = r->part;
+        stream_id(r, r->ordinal, id);
+        rc = rv_store_read_stream(r->all->store, id, r->part, on_part, r, err);
+        if (rc > 0) /* an event is needed that the journal was not read to */
+            return 0;
+        bool is_there = r->part > 0 || r->part != before;
+        if (rc < 0 || r->ordinal >= r->wants || (is_there && !srv_view_is_over(r->view)))
+            break;
+        r->ordinal++;
+        r->part = 0;
+    }
+    return rc;
+}
+
+/* --- the end that its process could not write --- */
+
+struct words {
+    const char *run;
+    rv_buf *text;
+};
+
+static int add_words(void *self, const struct rv_message *m, rv_err **err)
+{
+    struct words *w = self;
+
+    (void)err;
+    if (!m->run_id || strcmp(m->run_id, w->run) != 0 || !m->type || strcmp(m->type, "assistant") != 0 ||
+        m->content.len == 0)
+        return 0;
+    if (w->text->len > 0)
+        rv_buf_puts(w->text, "\n\n");
+    rv_buf_add_str(w->text, m->content);
+    return 0;
+}
+
+static int write_end(struct rejoin *r, rv_buf *out, rv_err **err)
+{
+    struct rv_protocol_end end = {.status = r->past.row.status, .finish = RV_UNSET};
+    const struct rv_message_filter filter = {.newest_first = false};
+    rv_buf text = RV_BUF_INIT(RV_LLM_MAX_REPLY);
+    struct words words = {r->ask.run, &text};
+    json_object *done = NULL, *usage = NULL;
+    rv_jw w = rv_jw_on(out);
+
+    int rc = rv_app_read_event(rv_buf_str(&r->done), &done, err);
+    if (rc == 0 && r->past.row.session && r->past.row.session[0]) {
+        rv_err *cause = NULL; /* of a run of no session there are no words */
+        RV_IGNORE(
+            rv_store_read_messages(r->all->store, &r->scope, r->past.row.session, &filter, add_words, &words, &cause),
+            "then only what was streamed is told");
+        rv_err_free(cause);
+    }
+    if (rc == 0) {
+        RV_IGNORE(rv_json_get_text(done, "error", &end.error), "there is none");
+        RV_IGNORE(rv_json_get_text(done, "code", &end.code), "there is none");
+        if (json_object_object_get_ex(done, "usage", &usage))
+            RV_IGNORE(rv_usage_read_json(usage, &end.usage), "nothing was used");
+        end.text = rv_buf_str(&text);
+        rv_protocol_end_write(&end, &w);
+        rc = rv_buf_check(out, "the end of a stream", err);
+    }
+    json_object_put(done);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int finish(struct rejoin *r, const struct rv_stream_row *row, rv_err **err)
+{
+    const struct rv_app_stream_opts how = {.id = row->id, .owner = r->all->server->owner};
+    rv_buf json = RV_BUF_INIT(RV_PROTOCOL_MAX_OUT);
+    rv_app_stream *log = NULL;
+    char number[32];
+
+    int rc = write_end(r, &json, err);
+    if (rc == 0)
+        rc = rv_store_take_stream(r->all->store, row->id, row->owner, r->all->server->owner, err);
+    if (rc == 0)
+        rc = rv_app_stream_new(r->all->server->streams, &how, &log, err);
+    if (rc == 0) {
+        int n = snprintf(number, sizeof number, "%" PRId64, r->n_events);
+        rv_app_stream_note(log, "", (rv_str){number, (size_t)n});
+        rv_app_stream_note(log, "end", rv_buf_str(&json));
+        rv_app_stream_close(log, RV_APP_STREAM_ENDS);
+    }
+    rv_buf_fini(&json);
+    return rc;
+}
+
+/* Nothing more comes by itself: the run is over, or waits, and who wrote the stream is gone. */
+static int maybe_finish(struct rejoin *r, rv_err **err)
+{
+    struct rv_stream_row row;
+    enum rv_run_status status = r->past.row.status;
+    rv_err *cause = NULL;
+
+    if (!r->has_past || r->ordinal < r->wants || r->done.len == 0 ||
+        (!rv_run_status_is_final(status) && status != RV_RUN_INTERRUPTED))
+        return 0;
+    int rc = rv_store_get_stream(r->all->store, &r->scope, r->ask.stream, &row, err);
+    if (rc < 0)
+        return rc;
+    bool is_left = strcmp(row.owner, RV_APP_STREAM_NOBODY) == 0 ||
+                   (strcmp(row.owner, r->all->server->owner) != 0 && rv_owner_is_dead(row.owner));
+    if (is_left && row.ended_us == 0 && row.n_parts == r->part && finish(r, &row, &cause) == RV_E_STATE) {
+        rv_err_free(cause); /* another one does it */
+        cause = NULL;
+    }
+    rv_stream_row_fini(&row);
+    if (cause) {
+        *err = cause;
+        return rv_err_code(cause);
+    }
+    return 0;
+}
+
+/* --- one client --- */
+
+static void begin(struct rejoin *r)
+{
+    if (r->has_begun)
+        return;
+    r->has_begun = true;
+    srv_stream_field(r->st, "X-Session-Id", r->ask.session);
+    srv_stream_field(r->st, "X-Run-Id", r->ask.run);
+    if (!srv_view_is_whole(r->view))
+        srv_stream_begin(r->st);
+}
+
+static void end_rejoin(struct rejoin *r)
+{
+    struct srv_rejoins *all = r->all;
+    struct rejoin **at = &all->first;
+
+    while (*at && *at != r)
+        at = &(*at)->next;
+    if (*at)
+        *at = r->next;
+    if (r->st)
+        srv_stream_end(r->st);
+    if (r->is_counted)
+        srv_turns_other(all->server->turns, r->ask.run, false);
+    rv_follower_free(r->follower);
+    if (r->has_past)
+        rv_app_past_fini(&r->past);
+    srv_view_free(r->view);
+    rv_buf_fini(&r->done);
+    rv_buf_fini(&r->out);
+    free(r);
+    if (!all->first && !all->lane.is_closed)
+        uv_timer_stop(&all->timer);
+}
+
+static void give_whole(struct rejoin *r)
+{
+    begin(r);
+    srv_stream_answer(r->st, srv_view_http(r->view), "application/json", &r->out);
+    r->st = NULL;
+}
+
+static void send_some(struct rejoin *r)
+{
+    if (srv_view_is_whole(r->view) || r->out.len == 0 || atomic_load(&r->st->unsent) >= MAX_UNSENT)
+        return;
+    begin(r);
+    srv_stream_write(r->st, &r->out);
+    rv_buf_init(&r->out, RV_APP_MAX_TEXT);
+}
+
+static int look(struct rejoin *r, rv_err **err)
+{
+    int rc = read_journal(r, err);
+
+    if (rc == 0)
+        rc = read_lines(r, err);
+    r->is_over = rc == 0 && r->ordinal == r->wants && srv_view_is_over(r->view);
+    return rc == 0 && !r->is_over ? maybe_finish(r, err) : rc;
+}
+
+static void go_on(struct rejoin *r)
+{
+    rv_err *err = NULL;
+
+    if (!r->is_over && r->out.len < MAX_UNSENT && look(r, &err) < 0) {
+        RV_LOG(r->all->server->app.log, WARN, "rejoin.failed", RV_F_TEXT("run", r->ask.run), RV_F_ERR("error", err));
+        rv_err_free(err);
+        end_rejoin(r); /* the client comes back */
+        return;
+    }
+    if (r->is_over && srv_view_is_whole(r->view)) {
+        give_whole(r);
+        end_rejoin(r);
+        return;
+    }
+    if (!srv_view_is_whole(r->view) && r->part > 0)
+        begin(r);
+    send_some(r);
+    if (r->is_over && r->out.len == 0)
+        end_rejoin(r);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct srv_rejoins *all = timer->data;
+
+    for (struct rejoin *r = all->first, *next; r; r = next) {
+        next = r->next;
+        go_on(r);
+    }
+}
+
+static void on_gone(void *self)
+{
+    end_rejoin(self);
+}
+
+static void on_drain(void *self)
+{
+    send_some(self);
+}
+
+/* --- the beginning --- */
+
+static int hand_over(struct srv_rejoins *all, const struct rv_store_scope *scope, const struct srv_turn_ask *ask,
+                     rv_err **err)
+{
+    struct rv_app_question q = {.n = 0};
+    struct rv_run_row row;
+    bool is_new = false;
+    int rc = rv_store_get_run(all->store, scope, ask->run, &row, err);
+
+    if (rc < 0)
+        return rc;
+    rc = RV_E_NOT_FOUND;
+    for (size_t i = 0; i < ask->req.n_answers && rc == RV_E_NOT_FOUND; i++) {
+        struct rv_response r = ask->req.answers[i].response;
+        bool is_last = i + 1 == ask->req.n_answers;
+        rv_err *cause = NULL;
+        rv_app_question_fini(&q);
+        rc = rv_app_find_question(all->store, scope, &row, rv_str_of(ask->req.answers[i].interrupt_id), &q, &cause);
+        if (rc == 0)
+            rc = r.cancelled ? rv_answer_check_cancel(&r, &cause) : rv_answer_check(q.kind, q.data, &r, &cause);
+        if (rc == 0) {
+            r.interrupt_id = rv_str_of(q.id);
+            rc = rv_app_enqueue(all->store, scope, ask->run, &r, &is_new, &cause);
+        }
+        if (rc < 0 && (rc != RV_E_NOT_FOUND || is_last))
+            *err = cause;
+        else
+            rv_err_free(cause);
+    }
+    if (rc == 0 && !is_new)
+        rc = RV_FAIL(err, RV_E_STATE, "an answer to this question waits already");
+    rv_app_question_fini(&q);
+    rv_run_row_fini(&row);
+    return rc;
+}
+
+static int open_rejoin(struct rejoin *r, struct srv_turn_ask *answer, rv_err **err)
+{
+    r->scope = (struct rv_store_scope){r->ask.tenant, r->ask.has_user ? r->ask.user : NULL};
+    r->wants = ordinal_of(r->ask.stream);
+    r->ordinal = 1;
+    rv_buf_init(&r->out, RV_APP_MAX_TEXT);
+    rv_buf_init(&r->done, RV_APP_MAX_TEXT);
+    if (r->ask.from.ordinal != r->wants)
+        r->ask.from = (struct srv_cursor){.ordinal = r->wants, .line = 0, .blocks = 0};
+    r->view = srv_view_new(&r->ask.from);
+    if (!r->view)
+        return RV_FAIL(err, RV_E_NOMEM, "go on with a stream");
+    return answer ? hand_over(r->all, &r->scope, answer, err) : 0;
+}
+
+static void on_ask(struct srv_letter *l)
+{
+    struct note *n = (struct note *)l;
+    struct srv_rejoins *all = n->all;
+    struct rejoin *r = all->lane.is_closed ? NULL : calloc(1, sizeof *r);
+    rv_err *err = NULL;
+    int rc = r ? 0 : RV_FAIL(&err, RV_E_CANCELLED, "go on with a stream");
+
+    if (r) {
+        r->all = all;
+        r->ask = n->ask;
+        r->st = n->st;
+        r->st->self = r;
+        rc = open_rejoin(r, n->answer, &err);
+    }
+    srv_turn_ask_free(n->answer);
+    if (rc < 0) {
+        srv_stream_fail(n->st, rc, err);
+        free(n);
+        if (r) {
+            r->st = NULL;
+            end_rejoin(r);
+        }
+        return;
+    }
+    free(n);
+    r->is_counted = true;
+    srv_turns_other(all->server->turns, r->ask.run, true);
+    r->next = all->first;
+    all->first = r;
+    uv_timer_start(&all->timer, on_look, LOOK_MS, LOOK_MS);
+    go_on(r);
+}
+
+static void ask(struct srv_rejoins *all, struct srv_call *c, const struct srv_rejoin_ask *what,
+                struct srv_turn_ask *answer)
+{
+    struct note *n = calloc(1, sizeof *n);
+    struct srv_stream *st = n ? srv_stream_new(c, &all->lane) : NULL;
+
+    if (!st) {
+        free(n);
+        srv_turn_ask_free(answer);
+        c->rc = RV_FAIL(&c->err, RV_E_NOMEM, "go on with a stream");
+        srv_call_reply(c);
+        return;
+    }
+    st->on_gone = on_gone;
+    st->on_drain = on_drain;
+    st->on_stop = on_gone;
+    n->letter.open = on_ask;
+    n->all = all;
+    n->ask = *what;
+    n->answer = answer;
+    n->st = st;
+    srv_lane_post(&all->lane, &n->letter);
+}
+
+void srv_rejoins_ask(struct srv_rejoins *all, struct srv_call *c, const struct srv_rejoin_ask *what)
+{
+    ask(all, c, what, NULL);
+}
+
+/* On the loop. */
+static void on_moved(struct srv_call *c, void *arg)
+{
+    struct srv_turn_ask *a = arg;
+    struct srv_rejoin_ask what = {.from = {.line = 0}};
+
+    if (!c) {
+        srv_turn_ask_free(a);
+        return;
+    }
+    snprintf(what.run, sizeof what.run, "%s", a->run);
+    snprintf(what.session, sizeof what.session, "%s", a->session);
+    rv_buf id = RV_BUF_INIT(sizeof what.stream);
+    rv_buf_puts(&id, a->run);
+    if (a->ordinal > 1)
+        rv_buf_printf(&id, "~%" PRId64, a->ordinal);
+    snprintf(what.stream, sizeof what.stream, "%s", rv_buf_cstr(&id));
+    rv_buf_fini(&id);
+    memcpy(what.tenant, c->who.tenant, sizeof what.tenant);
+    what.has_user = c->app.scope.user != NULL;
+    if (what.has_user)
+        snprintf(what.user, sizeof what.user, "%s", c->app.scope.user);
+    ask(c->server->rejoins, c, &what, a);
+}
+
+void srv_rejoins_answer(struct srv_rejoins *all, struct srv_stream *st, struct srv_turn_ask *a)
+{
+    (void)all;
+    srv_stream_move(st, on_moved, a);
+}
+
+/* --- GET /runs/{id}/stream, GET /chat/{id} --- */
+
+/* Of an earlier stream of the run, if the client's id is of that one. */
+static int choose(struct srv_call *c, const struct srv_rejoin_ask *j, struct rv_stream_row *row, rv_err **err)
+{
+    struct rejoin r = {.ask = *j};
+    char id[RV_STORE_MAX_ID + 32];
+
+    if (j->from.ordinal == 0 || j->from.ordinal >= ordinal_of(row->id))
+        return 0;
+    stream_id(&r, j->from.ordinal, id);
+    rv_stream_row_fini(row);
+    return rv_store_get_stream(c->store, &c->app.scope, id, row, err);
+}
+
+/* Takes the row. */
+static int rejoin(struct srv_call *c, struct rv_stream_row *row, rv_err **err)
+{
+    struct srv_rejoin_ask *j = NULL;
+    int rc = srv_rejoin_make(c, row, &j, err);
+
+    if (rc == 0) {
+        c->made = j;
+        c->free_made = free;
+        rc = choose(c, j, row, err);
+    }
+    if (rc == 0) {
+        snprintf(j->stream, sizeof j->stream, "%s", row->id);
+        if (row->ended_us == 0)
+            srv_run_hurry(c, row->run);
+        else if (j->from.blocks == SIZE_MAX && j->from.line >= row->n_lines)
+            c->status = 204;
+    }
+    rv_stream_row_fini(row);
+    return rc;
+}
+
+int srv_run_stream(struct srv_call *c, rv_err **err)
+{
+    struct rv_stream_row row = {0};
+    int rc = rv_store_last_stream(c->store, &c->app.scope, c->args[0], &row, err);
+
+    return rc < 0 ? rc : rejoin(c, &row, err);
+}
+
+/* The turn that is under way, or the one whose block the client has. */
+int srv_chat_stream(struct srv_call *c, rv_err **err)
+{
+    char *run = srv_call_header(c, "x-run-id");
+    bool has_id = rv_httpd_field(c->req, "last-event-id", &(rv_str){NULL, 0}, NULL);
+    struct rv_stream_row row = {0};
+    rv_err *cause = NULL;
+
+    int rc = run ? rv_store_last_stream(c->store, &c->app.scope, run, &row, &cause)
+                 : rv_store_session_stream(c->store, &c->app.scope, c->args[0], &row, &cause);
+    free(run);
+    if (rc == RV_E_NOT_FOUND || (rc == 0 && row.ended_us > 0 && !has_id)) {
+        rv_err_free(cause);
+        rv_stream_row_fini(&row);
+        c->status = 204;
+        return 0;
+    }
+    if (rc < 0)
+        *err = cause;
+    return rc < 0 ? rc : rejoin(c, &row, err);
+}
+
+void srv_rejoin_begin(struct srv_call *c)
+{
+    srv_rejoins_ask(c->server->rejoins, c, c->made);
+}
+
+/* --- the lane --- */
+
+int srv_rejoins_new(struct srv_server *s, struct srv_rejoins **out, rv_err **err)
+{
+    struct srv_rejoins *all = calloc(1, sizeof *all);
+
+    if (!all)
+        return RV_FAIL(err, RV_E_NOMEM, "go on with streams");
+    all->server = s;
+    int rc = srv_lane_open(&all->lane, err);
+    if (rc < 0) {
+        free(all);
+        return rc;
+    }
+    uv_timer_init(&all->lane.own, &all->timer);
+    all->timer.data = all;
+    *out = all;
+    rc = rv_app_store_open(&s->app, RV_APP_STORE_MAKE, &all->store, err);
+    return rc < 0 ? rc : srv_lane_go(&all->lane, err);
+}
+
+static void on_stop(struct srv_letter *l)
+{
+    struct srv_rejoins *all = ((struct order *)l)->all;
+
+    while (all->first)
+        end_rejoin(all->first);
+    if (!all->lane.is_closed) {
+        uv_close((uv_handle_t *)&all->timer, NULL);
+        srv_lane_close(&all->lane);
+    }
+}
+
+void srv_rejoins_stop(struct srv_rejoins *all)
+{
+    if (atomic_exchange(&all->is_stopped, true))
+        return;
+    all->stop.letter.open = on_stop;
+    all->stop.all = all;
+    srv_lane_post(&all->lane, &all->stop.letter);
+}
+
+void srv_rejoins_free(struct srv_rejoins *all)
+{
+    if (!all)
+        return;
+    srv_lane_join(&all->lane);
+    srv_lane_fini(&all->lane);
+    rv_store_close(all->store);
+    free(all);
+}

@@ -1,0 +1,62 @@
+/* What a client is sent of a stream, and where it comes from: see view.c. */
+#ifndef RV_SERVER_VIEW_INTERNAL_H
+#define RV_SERVER_VIEW_INTERNAL_H
+
+#include "coreengine/app/streams.h"
+#include "coreengine/server/server_internal.h"
+
+struct srv_cursor { /* the last block that a client has */
+    int64_t ordinal, line;
+    size_t blocks; /* of that line; SIZE_MAX: all */
+};
+bool srv_cursor_read(rv_str text, struct srv_cursor *out);
+
+struct srv_view;
+/** from NULL: from the beginning. NULL: no memory. */
+struct srv_view *srv_view_new(const struct srv_cursor *from);
+void srv_view_free(struct srv_view *v);
+void srv_view_from(struct srv_view *v, const struct srv_cursor *from); /* what comes from now on is sent from there */
+/** An event of the journal, in order; one that is known changes nothing. */
+RV_MUST_CHECK int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, rv_err **err);
+/** The next lines, in order; those that were read are passed over. What the client is sent is appended. 1: a line needs
+ * an event that is not known yet; hand the lines over again when it is. */
+RV_MUST_CHECK int srv_view_lines(struct srv_view *v, const struct rv_stream_part *part, rv_buf *out, rv_err **err);
+bool srv_view_is_over(const struct srv_view *v);              /* the end was read */
+bool srv_view_is_whole(const struct srv_view *v);             /* one JSON object */
+enum rv_run_status srv_view_status(const struct srv_view *v); /* as the end said */
+int srv_view_http(const struct srv_view *v);                  /* its status over HTTP, of an answer that is whole */
+int64_t srv_view_told(const struct srv_view *v);              /* the last event that was told */
+/* --- keep.c --- */
+/** The stream of a turn that is asked for, in the store; or, of a request that came before, c->made becomes a struct
+ * srv_rejoin_ask. No quota leaves room for it: the call is refused. */
+RV_MUST_CHECK int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err);
+/** A run whose process died is queued at once, as a client waits for it. */
+void srv_run_hurry(struct srv_call *c, const char *id);
+
+/* --- rejoin.c: streams of turns that clients come back to, from the store, on a lane --- */
+struct srv_rejoin_ask {
+    char run[RV_STORE_MAX_ID + 1], stream[RV_STORE_MAX_ID + 1], session[RV_STORE_MAX_ID + 1];
+    char tenant[RV_IDENTITY_MAX_ID + 1], user[RV_IDENTITY_MAX_ID + 1];
+    bool has_user;
+    struct srv_cursor from; /* zeroed: from the beginning */
+};
+/** From the request of a call. RV_E_INVALID: Last-Event-ID. */
+RV_MUST_CHECK int srv_rejoin_make(struct srv_call *c, const struct rv_stream_row *row, struct srv_rejoin_ask **out,
+                                  rv_err **err);
+/** On the loop. */
+void srv_rejoins_ask(struct srv_rejoins *r, struct srv_call *c, const struct srv_rejoin_ask *ask);
+/** A turn that is answered is not here: the run of the store gets the answer, and the client follows it. From any lane;
+ * all is taken. */
+void srv_rejoins_answer(struct srv_rejoins *r, struct srv_stream *st, struct srv_turn_ask *ask);
+RV_MUST_CHECK int srv_rejoins_new(struct srv_server *s, struct srv_rejoins **out, rv_err **err);
+void srv_rejoins_stop(struct srv_rejoins *r);
+void srv_rejoins_free(struct srv_rejoins *r);
+int srv_run_stream(struct srv_call *c, rv_err **err);
+int srv_chat_stream(struct srv_call *c, rv_err **err);
+void srv_rejoin_begin(struct srv_call *c);
+
+/** The first line of a stream. ordinal: of the streams of its run, from 1; before: the last event of the run that
+ * happened before it. */
+void srv_view_open_write(const struct rv_protocol_opts *opts, int64_t ordinal, int64_t before, rv_buf *out);
+
+#endif

@@ -1,0 +1,61 @@
+/* Streams that clients are sent, kept while they go on and for a while after their end: a line for each event that was
+ * told (its number in the journal) and for each piece of a model's answer, in the order in which clients were told.
+ * What a client is sent follows from the lines alone, so any process can go on with a stream at any place. Lines are
+ * written in groups by one process at a time; coreengine/app/streams.h writes and reads them. */
+#ifndef RV_STORE_STREAMS_H
+#define RV_STORE_STREAMS_H
+
+#include "coreengine/store/handle.h"
+
+#define RV_STREAM_MAX_ASK  300                  /* bytes of the name of a request */
+#define RV_STREAM_MAX_PART ((size_t)64 << 20)   /* bytes of one group */
+#define RV_STREAM_LIVES_US INT64_C(86400000000) /* a stream that never ended is deleted after a day */
+
+struct rv_stream_row {
+    const char *id;      /* the run's id; of a further stream of the run with "~2", "~3", ... */
+    const char *run;     /* which may not have begun yet */
+    const char *tenant;  /* NULL: RV_STORE_TENANT */
+    const char *user;    /* NULL: "" */
+    const char *session; /* NULL: "" */
+    const char *ask;     /* name of the request, one for each user; "" or NULL: none */
+    bool replaces;       /* a stream that has the name already loses it */
+    const char *hash;    /* of what was asked for */
+    const char *owner;   /* the process that writes lines */
+    int64_t n_parts, n_lines, created_us, ended_us; /* ended 0: it goes on */
+    char *own;
+};
+void rv_stream_row_fini(struct rv_stream_row *row);
+/** RV_E_EXISTS: there is a stream of that id, or one of that user with that ask. */
+RV_MUST_CHECK int rv_store_add_stream(rv_store *s, const struct rv_stream_row *row, rv_err **err);
+/** RV_E_NOT_FOUND. rv_stream_row_fini() it. */
+RV_MUST_CHECK int rv_store_get_stream(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                                      struct rv_stream_row *out, rv_err **err);
+/** The stream that was made for a request of the scope's user. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int rv_store_find_stream(rv_store *s, const struct rv_store_scope *scope, const char *ask,
+                                       struct rv_stream_row *out, rv_err **err);
+/** The newest stream of a run. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int rv_store_last_stream(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                                       struct rv_stream_row *out, rv_err **err);
+/** The newest stream of a session. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int rv_store_session_stream(rv_store *s, const struct rv_store_scope *scope, const char *session,
+                                          struct rv_stream_row *out, rv_err **err);
+/** Another process writes its lines from now on. RV_E_STATE: it has another owner than `from`, or has ended. */
+RV_MUST_CHECK int rv_store_take_stream(rv_store *s, const char *id, const char *from, const char *owner, rv_err **err);
+/** A group of lines, each with its LF. RV_E_STATE: another process writes them, or it has ended; RV_E_NOT_FOUND. *first
+ * (may be NULL): number of the first of them, from 1. */
+RV_MUST_CHECK int rv_store_add_stream_part(rv_store *s, const char *id, const char *owner, rv_str lines,
+                                           int64_t n_lines, int64_t at_us, int64_t *first, rv_err **err);
+RV_MUST_CHECK int rv_store_end_stream(rv_store *s, const char *id, const char *owner, int64_t now_us, rv_err **err);
+struct rv_stream_part {
+    int64_t n, first, at_us; /* first: number of its first line */
+    rv_str lines;
+};
+/** The groups behind number `after`, in order; part borrowed. A code of each ends the walk. */
+RV_MUST_CHECK int rv_store_read_stream(rv_store *s, const char *id, int64_t after,
+                                       int (*each)(void *self, const struct rv_stream_part *part, rv_err **err),
+                                       void *self, rv_err **err);
+/** Delete at most max that ended before that, or are older than RV_STREAM_LIVES_US. *n: how many. */
+RV_MUST_CHECK int rv_store_prune_streams(rv_store *s, int64_t before_us, int64_t now_us, int64_t max, int64_t *n,
+                                         rv_err **err);
+
+#endif
