@@ -37,7 +37,9 @@ struct rv_agent_model {
     double temperature;
     bool has_max_tokens;
     int64_t max_tokens;
+    int tool_choice; /* enum rv_tool_choice */
 };
+enum rv_tool_choice { RV_CHOICE_OF_MODEL, RV_CHOICE_REQUIRED };
 
 /* --- The output --- */
 enum rv_output_mode { RV_OUTPUT_JSON, RV_OUTPUT_TEXT };
@@ -53,9 +55,21 @@ struct rv_agent_output {
 };
 
 /* --- Tools --- */
-#define RV_TOOL_ASK_AGENT     "ask_agent"     /* a tool of every pipeline: a model asks another agent */
-#define RV_TOOL_READ_RESOURCE "read_resource" /* what tools of a document call that have a uri */
+#define RV_TOOL_ASK_AGENT        "ask_agent"        /* a tool of every pipeline: a model asks another agent */
+#define RV_TOOL_READ_RESOURCE    "read_resource"    /* what tools of a document call that have a uri */
+#define RV_MAX_CLIENT_TOOLS      128                /* of a stage */
+#define RV_MAX_CLIENT_TOOL_NAME  64                 /* characters */
+#define RV_MAX_CLIENT_TOOL_WORDS ((size_t)16 << 10) /* bytes of a description */
+/* A tool that the client of the run calls itself: the run waits for the result. */
+struct rv_client_tool {
+    const char *name, *description; /* "": none */
+    json_object *parameters;        /* JSON Schema of an object; NULL: any. Owned by the pipeline */
+    struct rv_src src;
+};
 struct rv_agent_tools {
+    struct rv_client_tool *client;
+    size_t n_client;
+    struct rv_src client_src;
     int access;                 /* enum rv_tool_access or RV_UNSET */
     struct rv_str_list allowed; /* is_set false: no allow list; entries with `false` are left out */
     const char *plan_from;      /* without a model: output key of the plan whose steps are called; default "plan" */
@@ -272,6 +286,9 @@ struct rv_agent {
     struct rv_agent_places places;
 };
 
+/** Is that tool of a client called like one that the agent or the engine has? */
+bool rv_client_tool_collides(const struct rv_agent *a, const char *name);
+bool rv_client_tool_is_name(rv_str name);
 /** The tool that a call of that name goes to: read_resource for one that the document gives a uri, else itself. */
 const char *rv_agent_callee(const struct rv_agent *a, const char *tool);
 

@@ -43,13 +43,15 @@ static void build_own(struct rv_json_build *b, json_object *p, const struct rv_a
         build_model(b, list, &from->models[i]);
     if (from->max_llm_calls > 0)
         rv_json_build_int(b, p, "max_llm_calls", from->max_llm_calls);
-    if (from->agent_request_limit == 0 && from->agent_token_limit == 0)
+    if (from->agent_request_limit == 0 && from->agent_token_limit == 0 && !from->has_seed)
         return;
     list = rv_json_build(b, p, "execution", json_object_new_object());
     if (from->agent_request_limit > 0)
         rv_json_build_int(b, list, "agent_request_limit", from->agent_request_limit);
     if (from->agent_token_limit > 0)
         rv_json_build_int(b, list, "agent_token_limit", from->agent_token_limit);
+    if (from->has_seed)
+        rv_json_build_int(b, list, "llm_seed", from->seed);
 }
 
 static void build_stage(struct rv_json_build *b, json_object *stages, const struct rv_agent_pipeline *from)
@@ -69,6 +71,16 @@ static void build_stage(struct rv_json_build *b, json_object *stages, const stru
         build_double(b, stage, "temperature", from->temperature);
     if (from->max_tokens > 0)
         rv_json_build_int(b, stage, "max_tokens", from->max_tokens);
+    if (from->client_tools)
+        rv_json_build(b, stage, "client_tools", json_object_get(from->client_tools));
+    if (from->requires_tool)
+        rv_json_build_text(b, stage, "tool_choice", "required");
+    if (from->output_schema)
+        rv_json_build(b, stage, "output_schema", json_object_get(from->output_schema));
+    if (from->attachments) {
+        json_object *list = rv_json_build(b, stage, "attachments", json_object_new_array());
+        rv_json_build_text(b, list, NULL, from->attachments);
+    }
 }
 
 static int make_keys(const struct rv_agent_pipeline *from, json_object **out, rv_err **err)

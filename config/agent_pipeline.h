@@ -4,6 +4,8 @@
 
 #include "coreengine/lang/yaml.h"
 
+#include <json-c/json.h>
+
 struct rv_pipeline;
 
 /* A pipeline of one stage, `agent: NAME`, that a program makes of an agent document: for a chat, or for an agent that
@@ -28,6 +30,12 @@ struct rv_agent_pipeline {
     bool has_temperature;     /* of the stage, over the document's */
     double temperature;
     int64_t max_tokens;
+    json_object *client_tools;  /* key of the stage; NULL: none */
+    bool requires_tool;         /* tool_choice: required */
+    json_object *output_schema; /* of the stage, over the document's; NULL: none */
+    const char *attachments;    /* an expression of the stage; NULL: none */
+    bool has_seed;              /* of its model requests */
+    int64_t seed;
     /** A pipeline whose models, prices, budget and execution it has: borrowed, so that pipeline outlives it. NULL: it
      *  has those below. */
     const struct rv_pipeline *of;

@@ -22,6 +22,13 @@ static const struct rv_term output_vias[] = {
 static const struct rv_term_list output_via_list = {"output_via", "way to structured output", output_vias,
                                                     RV_COUNT(output_vias)};
 
+static const struct rv_term tool_choices[] = {
+    [RV_CHOICE_OF_MODEL] = {"auto", "the model decides whether it calls tools"},
+    [RV_CHOICE_REQUIRED] = {"required", "the first reply of a visit calls at least one"},
+};
+static const struct rv_term_list tool_choice_list = {"tool_choice", "choice of tool calls", tool_choices,
+                                                     RV_COUNT(tool_choices)};
+
 #define LIMIT(key, text)                                                                                               \
     {                                                                                                                  \
         .name = #key, .type = RV_KEY_INT, .offset = offsetof(struct rv_llm_limits, key), .min = 1, .doc = text         \
@@ -206,6 +213,20 @@ static const struct rv_key agent_keys[] = {
                "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"boolean\"}}]}",
      .doc = "Names of tools, or a map from name to true or false; narrows tool_access. An empty list allows none. "
             "With agent: in place of the document's tools. A model that may use ask_agent asks other agents."},
+    {.name = "client_tools",
+     .type = RV_KEY_CUSTOM,
+     .offset = AT(tools.client),
+     .src_offset = AT(tools.client_src),
+     .read = rv_read_client_tools,
+     .schema = "{\"type\":\"array\",\"maxItems\":128,\"items\":{\"$ref\":\"#/$defs/client_tool\"}}",
+     .doc = "With a model: tools that the client of the run calls itself. The model is offered them beside the "
+            "others; a call of one makes the run wait for its result."},
+    {.name = "tool_choice",
+     .type = RV_KEY_TERM,
+     .offset = AT(model.tool_choice),
+     .terms = &tool_choice_list,
+     .default_text = "\"auto\"",
+     .doc = "With a model that has tools: whether it has to call one."},
     {.name = "model_role",
      .type = RV_KEY_STR,
      .offset = AT(model.role),

@@ -45,6 +45,7 @@ void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_a
     rv_keys_read(&r, keys, table->keys, table->n_keys, out);
     out->has_llm = out->has_llm || out->declared.name[0];
     out->session.joins = out->session.joins && out->declared.name[0];
+    out->has_tools = out->has_tools || (out->has_llm && out->tools.n_client > 0);
     find_name(&r, keys, out);
     if (r.rc < 0)
         l->rc = r.rc;
@@ -93,12 +94,11 @@ static void set_output(const struct declaration *d)
 {
     struct rv_agent *a = d->a;
     rv_err *err = NULL;
-    int rc;
 
-    json_object_put(a->output.schema); /* one of the file is a finding already */
-    a->output.schema = NULL;
-    rc = rv_agentdoc_output_schema(d->doc, a->declared.structured, &a->output.schema, &err);
-    take_rc(d, rc, err);
+    if (!a->output.schema) {
+        int rc = rv_agentdoc_output_schema(d->doc, a->declared.structured, &a->output.schema, &err);
+        take_rc(d, rc, err);
+    }
     a->output.mode = a->output.schema ? RV_OUTPUT_JSON : RV_OUTPUT_TEXT;
     if (a->output.schema && a->output.via == RV_OUTPUT_VIA_AUTO)
         a->output.via = RV_OUTPUT_VIA_TOOL;
@@ -161,6 +161,10 @@ static void set_tools(const struct declaration *d)
             return;
         list->is_set = true;
     }
+    for (size_t i = 0; i < d->a->tools.n_client; i++)
+        if (rv_agentdoc_names_tool(d->doc, d->a->tools.client[i].name))
+            finding(d, RV_SEVERITY_ERROR, &d->a->tools.client[i].src, "choose another name",
+                    "client_tools has a tool that is called like one of its own");
     for (size_t i = 0; i < d->doc->n_tools; i++) {
         const struct rv_agentdoc_tool *tool = &d->doc->tools[i];
         bool is_there = has_name(list, tool->name);
@@ -172,7 +176,7 @@ static void set_tools(const struct declaration *d)
         list->items[list->n] = tool->name;
         list->srcs[list->n++] = tool->src;
     }
-    d->a->has_tools = list->n > 0;
+    d->a->has_tools = list->n > 0 || d->a->tools.n_client > 0;
     if (d->a->tools.access == RV_UNSET)
         d->a->tools.access = RV_ACCESS_ALL;
 }

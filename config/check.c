@@ -168,7 +168,8 @@ static void warn(struct rv_loader *l, const struct rv_agent *a)
     if (a->has_policies && a->hooks.policies.n == 0)
         finding(l, a, RV_SEVERITY_WARNING, &a->places.stage, "list them under policies",
                 "has_policies is set but no policy is named");
-    if (a->has_tools && a->tools.access == RV_UNSET && !a->tools.allowed.is_set && !a->declared.name[0])
+    if (a->has_tools && a->tools.access == RV_UNSET && !a->tools.allowed.is_set && !a->declared.name[0] &&
+        a->tools.n_client == 0)
         finding(l, a, RV_SEVERITY_WARNING, &a->places.stage, "set tool_access or allowed_tools",
                 a->has_llm ? "has_llm and has_tools are set but the model is offered no tool: no access is given"
                            : "has_tools is set but no tool may be used: no access is given");
@@ -209,6 +210,7 @@ static void check_agents(struct rv_loader *l)
         check_role(l, a);
         check_output_schema(l, a);
         rv_check_request_keys(l, a);
+        rv_check_client_tools(l, a);
         check_targets(l, a);
         rv_check_asks(l, a);
         check_dependencies(l, a, "requires", &a->order.required, a->order.required_index, "it cannot require itself");
@@ -237,8 +239,6 @@ static const struct {
      "leave it out, or write structured_output: true or false"},
     {"system_key", false, "system_key says what the document of a declared agent says",
      "put the text into the document"},
-    {"output_schema", false, "output_schema is what the document of a declared agent makes it",
-     "leave it out, or put the properties into the document"},
 };
 static const char *const only_with_agent[] = {"structured_output", "joins_session"};
 

@@ -101,13 +101,16 @@ struct rv_key_table {
     const char *more; /* further rules between keys, as members of a JSON Schema object; NULL: none */
 };
 extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_table, rv_edge_limit_table,
-    rv_example_table, rv_execution_table, rv_model_table, rv_pipeline_table, rv_price_table, rv_prompt_table,
-    rv_rule_table, rv_state_field_table, rv_test_error_table, rv_test_expect_table, rv_test_input_table, rv_test_table;
+    rv_client_tool_table, rv_example_table, rv_execution_table, rv_model_table, rv_pipeline_table, rv_price_table,
+    rv_prompt_table, rv_rule_table, rv_state_field_table, rv_test_error_table, rv_test_expect_table,
+    rv_test_input_table, rv_test_table;
 extern const struct rv_term_list rv_child_text_list; /* agents.c */
 
 /* Readers of the sections (rv_key.read). */
 void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_client_parameters(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_client_tools(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, void *target);
@@ -156,6 +159,7 @@ void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const cha
                   const rv_template *template);
 /** Warns of keys about requests to a model in a stage that makes none. */
 void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a);
+void rv_check_client_tools(struct rv_loader *l, const struct rv_agent *a);
 /** The defaults of rule 4.6. */
 void rv_execution_defaults(struct rv_loader *l);
 

@@ -264,6 +264,23 @@ static void write_work(const struct rv_agent *a, rv_jw *w)
         write_term(w, &rv_agent_table, "on_denied", a->on_denied);
 }
 
+static void write_client_tools(const struct rv_agent *a, rv_jw *w)
+{
+    if (a->tools.n_client == 0)
+        return;
+    rv_jw_key(w, "client_tools");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < a->tools.n_client; i++) {
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "name", a->tools.client[i].name);
+        rv_jw_kv_text(w, "description", a->tools.client[i].description);
+        if (a->tools.client[i].parameters)
+            rv_jw_kv_value(w, "parameters", a->tools.client[i].parameters);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}
+
 static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
 {
     rv_jw_obj(w);
@@ -315,6 +332,9 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     write_if(w, "routing_function", a->routing.function);
     rv_jw_kv_int(w, "timeout_seconds", a->limits.timeout_seconds);
     rv_jw_kv_int(w, "max_retries", a->limits.max_retries);
+    write_client_tools(a, w);
+    if (a->model.tool_choice != RV_CHOICE_OF_MODEL)
+        write_term(w, &rv_agent_table, "tool_choice", a->model.tool_choice);
     if (a->has_llm && a->has_tools) {
         rv_jw_kv_int(w, "max_rounds", a->limits.max_rounds);
         rv_jw_kv_int(w, "max_bad_calls", a->limits.max_bad_calls);

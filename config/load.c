@@ -365,6 +365,8 @@ void rv_pipeline_free(struct rv_pipeline *p)
         for (size_t k = 0; k < p->agents[i].routing.n_rules; k++)
             json_object_put(p->agents[i].routing.rules[k].value);
         json_object_put(p->agents[i].output.schema);
+        for (size_t k = 0; k < p->agents[i].tools.n_client; k++)
+            json_object_put(p->agents[i].tools.client[k].parameters);
     }
     for (size_t i = 0; i < p->n_models && !(p->internal && p->internal->borrows_models); i++)
         json_object_put(p->models[i].options);

@@ -3,6 +3,7 @@
  * wherever the interrupt is. */
 #include "envelope/questions.h"
 
+#include <json-c/linkhash.h>
 #include <string.h>
 
 #define SECOND_US INT64_C(1000000)
@@ -34,6 +35,19 @@ bool rv_interrupt_asks_outcome(enum rv_interrupt_kind kind, json_object *data)
 
     return kind == RV_INTERRUPT_AGENT_REVIEW && json_object_is_type(data, json_type_object) &&
            rv_json_get_text(data, "reason", &reason) && strcmp(reason, RV_OUTCOME_UNKNOWN) == 0;
+}
+
+bool rv_interrupt_asks_client(enum rv_interrupt_kind kind, json_object *data)
+{
+    const char *reason = NULL;
+
+    return kind == RV_INTERRUPT_AGENT_REVIEW && json_object_is_type(data, json_type_object) &&
+           rv_json_get_text(data, "reason", &reason) && strcmp(reason, RV_CLIENT_TOOLS) == 0;
+}
+
+bool rv_interrupt_goes_on(enum rv_interrupt_kind kind, json_object *data)
+{
+    return rv_interrupt_asks_outcome(kind, data) || rv_interrupt_asks_client(kind, data);
 }
 
 bool rv_interrupt_is_ask(json_object *data)
@@ -242,9 +256,55 @@ int rv_answer_check_cancel(const struct rv_response *r, rv_err **err)
     return 0;
 }
 
+static bool is_waiting_call(json_object *data, const char *id)
+{
+    json_object *calls = rv_json_get_arr(data, RV_CLIENT_CALLS);
+    const char *other = NULL;
+
+    for (size_t i = 0; calls && i < json_object_array_length(calls); i++)
+        if (rv_json_get_text(json_object_array_get_idx(calls, i), "id", &other) && strcmp(other, id) == 0)
+            return true;
+    return false;
+}
+
+static int check_client_result(json_object *data, const char *id, json_object *result, rv_err **err)
+{
+    json_object *error = NULL;
+    bool has_content = json_object_object_get_ex(result, "content", NULL);
+    bool has_error = json_object_object_get_ex(result, "error", &error);
+
+    if (!is_waiting_call(data, id))
+        return RV_FAIL(err, RV_E_INVALID, "no call \"%.*s\" waits for the client",
+                       RV_STR_ARG(rv_utf8_cut(rv_str_of(id), MAX_SHOWN)));
+    if (!json_object_is_type(result, json_type_object) || has_content == has_error ||
+        (has_error && !json_object_is_type(error, json_type_string)))
+        return RV_FAIL(err, RV_E_INVALID, "the result of call \"%.*s\" must be {content} or {error}, a text",
+                       RV_STR_ARG(rv_utf8_cut(rv_str_of(id), MAX_SHOWN)));
+    return 0;
+}
+
+/* Calls of the client: what came of each. */
+static int check_client(json_object *data, const struct rv_response *r, rv_err **err)
+{
+    json_object *results = NULL;
+    int rc = 0;
+
+    if (r->has_approved || r->decision.ptr || r->choice.ptr || r->arguments)
+        return RV_FAIL(err, RV_E_INVALID, "calls of the client are answered with data.results, nothing else");
+    if (!json_object_is_type(r->data, json_type_object) ||
+        !json_object_object_get_ex(r->data, RV_CLIENT_RESULTS, &results) ||
+        !json_object_is_type(results, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "calls of the client are answered with data: {results: {ID: {content}}}");
+    json_object_object_foreach (results, id, result)
+        rc = rc == 0 ? check_client_result(data, id, result, err) : rc;
+    return rc;
+}
+
 int rv_answer_check(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response, rv_err **err)
 {
     if (!rv_utf8_valid(response->text, NULL) || !rv_utf8_valid(response->choice, NULL))
         return RV_FAIL(err, RV_E_INVALID, "the response is not UTF-8");
+    if (rv_interrupt_asks_client(kind, data))
+        return check_client(data, response, err);
     return rv_interrupt_is_ask(data) ? check_ask(data, response, err) : check_kind(kind, data, response, err);
 }

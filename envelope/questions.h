@@ -28,6 +28,15 @@ struct rv_response {                                                     /* an a
  *  its result as data), not_happened (the call is made again) and fail. */
 #define RV_OUTCOME_UNKNOWN "outcome_unknown" /* data.reason of such an agent_review */
 bool rv_interrupt_asks_outcome(enum rv_interrupt_kind kind, json_object *data);
+/** Tells whether this interrupt waits for a client to call its own tools: data is {reason, stage, calls: [{id, tool,
+ *  parameters}]}. The answer's data is {results: {ID: {content} or {error}}}; a call without a result was not made. Its
+ *  text is what the person said besides. */
+#define RV_CLIENT_TOOLS   "client_tools" /* data.reason of such an agent_review */
+#define RV_CLIENT_CALLS   "calls"
+#define RV_CLIENT_RESULTS "results"
+bool rv_interrupt_asks_client(enum rv_interrupt_kind kind, json_object *data);
+/** Tells whether the stage that asked goes on with the answer itself, whatever it is. */
+bool rv_interrupt_goes_on(enum rv_interrupt_kind kind, json_object *data);
 /* --- Questions with choices: the key `ask` of a stage. Their data is {ask: true, stage, options, output_key, shown}.
  */
 #define RV_ASK            "ask"

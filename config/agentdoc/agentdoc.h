@@ -71,6 +71,7 @@ struct rv_agentdoc {
     int compaction;               /* enum rv_compaction of messages.h; RV_UNSET: not given */
     int64_t moment_token_threshold, moment_max_inject, moment_max_tokens; /* moments.h; RV_UNSET: not given */
     const char *moment_summariser; /* agent that writes the summaries of its sessions' chunks; NULL: not given */
+    bool client_tools;             /* clients may bring tools of their own, which they call themselves */
     int child_text;                /* enum rv_child_text; RV_UNSET: not given */
     struct rv_str_list tags;
     json_object *properties, *required, *defs; /* NULL: none */

@@ -417,6 +417,11 @@ static const struct rv_agentdoc_key rows[] = {
     {"max_tokens", .kind = RV_AGENTDOC_INT, .null_is_unset = true, .offset = AT(max_tokens), .min = 1, .schema = FROM_1,
      .type = "integer, from 1", .default_text = "unset", .forms = "all",
      .meaning = "Tokens of one answer of the model."},
+    {"client_tools", .kind = RV_AGENTDOC_BOOL, .null_is_unset = true, .offset = AT(client_tools), .unset = 1,
+     .schema = "{\"type\":[\"boolean\",\"string\",\"integer\",\"null\"]}", .type = "boolean", .default_text = "`false`",
+     .forms = "flat, nested",
+     .meaning = "Clients of a server may bring tools, which the model is offered beside its own and which they call "
+                "themselves."},
     {"chained_map", TREE(chained_map, json_type_null), .read = rv_agentdoc_read_chained_map, .null_is_unset = true,
      .schema = "{\"type\":[\"object\",\"null\"],\"additionalProperties\":{\"type\":\"string\",\"minLength\":1}}",
      .type = "map of strings", .default_text = "unset", .forms = "flat, nested",

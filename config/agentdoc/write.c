@@ -30,7 +30,8 @@ static int add_written(const struct rv_agentdoc *d, const struct rv_agentdoc_key
         break;
     case RV_AGENTDOC_BOOL:
         memcpy(&b, base + row->offset, sizeof b);
-        rv_jw_kv_bool(&w, row->name, b);
+        if (b || row->unset == 0)
+            rv_jw_kv_bool(&w, row->name, b);
         break;
     case RV_AGENTDOC_INT:
         memcpy(&i, base + row->offset, sizeof i);

@@ -50,6 +50,8 @@ struct tool_progress {
         REVIEW_ASK,      /* the question is not answered yet: ask again */
     } review;
     json_object *stated;          /* owned; NULL: an empty result */
+    json_object *client;          /* results of the client's calls, by their ids; owned; NULL: none has come */
+    json_object *client_text;     /* what the person said along with them; owned; NULL: nothing */
     json_object *denial;          /* the answer by which a person refused the step at `at`; owned; NULL: none */
     char step_id[48];             /* "step_<index>" when the step has none */
     struct pending_call *pending; /* the steps from `at` on that run side by side; owned; NULL: none */
@@ -104,6 +106,8 @@ struct rv_visit {
     json_object *caught;        /* the failure that it handles, from the envelope; owned; NULL: none */
     struct resource *resources; /* tools of the document that have a URI; owned */
     size_t n_resources;
+    struct rv_tool_info *client_tools; /* that the client calls; owned */
+    size_t n_client_tools;
     struct tool_progress tools;
     struct model_progress model;
     enum rv_reason bound; /* the bound that failed it; RV_REASON_NONE: none did */
@@ -289,8 +293,8 @@ RV_MUST_CHECK int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, st
 RV_MUST_CHECK int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, rv_err **err);
 /** Keep the rows of the agent that the call asked until the turn has its rows. Takes rows; NULL: no memory. */
 RV_MUST_CHECK int rv_rows_keep_child(struct model_progress *t, rv_str call_id, struct rv_turn *rows, rv_err **err);
-#define RV_ROWS_MAX ((size_t)63 << 20) /* bytes of the rows of one turn */
+#define RV_MESSAGE_METADATA "message"          /* of the metadata of a run: what the message has beside its text */
+#define RV_ROWS_MAX         ((size_t)63 << 20) /* bytes of the rows of one turn */
 /** A UUID that follows from the run, the visit and n. */
 void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX]);
-
 #endif

@@ -156,6 +156,8 @@ static int write_request(const rv_visit *v, json_object *offered, rv_buf *reques
         rv_jw_kv_value(&w, "turns", v->model.messages);
     if (offered)
         rv_jw_kv_value(&w, "tools", offered);
+    if (offered && v->agent->model.tool_choice == RV_CHOICE_REQUIRED && v->model.rounds == 0)
+        rv_jw_kv_text(&w, "tool_choice", "required");
     if (v->agent->output.schema)
         write_output(v, &w);
     write_options(v, model, &w);

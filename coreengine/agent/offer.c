@@ -17,6 +17,9 @@ const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name)
 
     if (resource)
         return resource;
+    const struct rv_tool_info *client = rv_client_tool(v, name);
+    if (client)
+        return client;
     return rv_str_is(name, RV_TOOL_ASK_AGENT) ? &rv_tool_ask_agent : catalog->tool(catalog->self, name);
 }
 
@@ -243,11 +246,13 @@ static int look_up(rv_visit *v, rv_err **err)
     for (size_t i = 0; i < n && rc == 0; i++) {
         rv_str name = rv_str_of(names[i]);
         const struct rv_tool_info *info = rv_visit_tool(v, name);
-        if (info && is_new(names, i) &&
+        if (info && is_new(names, i) && !rv_client_tool(v, name) &&
             rv_tool_allowed(v->agent->tools.access, &v->agent->tools.allowed, name, info, NULL))
             rc = describe_tool(info, v->model.offered, err);
     }
     free(names);
+    for (size_t i = 0; i < v->n_client_tools && rc == 0; i++)
+        rc = describe_tool(&v->client_tools[i], v->model.offered, err);
     return rc;
 }
 

@@ -1,6 +1,7 @@
 /* The calls of a turn as rows: finished calls with their results, calls of the current reply with the results that have
  * come so far, calls that were not made with the reason, and between them the rows of agents that were asked. */
 #include "coreengine/agent/rows_internal.h"
+#include "coreengine/agent/tools_internal.h"
 
 #define FINAL_DONE   "Final result processed."
 #define FINAL_MISSED "Tool not executed - a final result was already processed."
@@ -94,7 +95,7 @@ static json_object *tool_message(json_object *messages, size_t after, json_objec
     return NULL;
 }
 
-/* What the call at `index` of the reply under way has come to so far; NULL: nothing. */
+/* What the step of the reply under way has come to so far; NULL: nothing. */
 static json_object *entry_so_far(const rv_visit *v, size_t index)
 {
     const struct tool_progress *t = &v->tools;
@@ -157,6 +158,14 @@ static void child_rows(struct rows *r, json_object *call)
             rv_turn_add_all(r->turn, c->rows);
 }
 
+/* What the person said along with the results of client tools. */
+static bool is_said(json_object *message)
+{
+    bool is = false;
+
+    return rv_json_get_bool(message, RV_MESSAGE_IS_NEW, &is) && is;
+}
+
 static int turn_rows(struct rows *r, size_t at, rv_err **err)
 {
     json_object *messages = r->v->model.messages;
@@ -164,6 +173,12 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
     size_t n = calls ? json_object_array_length(calls) : 0;
     int rc = 0;
 
+    if (is_said(json_object_array_get_idx(messages, at))) {
+        rv_row_begin(r, RV_MESSAGE_USER, r->v->now_us);
+        rv_row_content(r, text_of(json_object_array_get_idx(messages, at), "content"));
+        rv_row_end(r);
+        return 0;
+    }
     rv_row_before_calls(r, at);
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i), *message = tool_message(messages, at + 1, call);
@@ -174,7 +189,7 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
             RV_IGNORE(!rv_json_get_bool(message, "is_error", &is_error), "absent: false");
             response_row(r, call, text_of(message, "content"), is_error);
         } else if (rc == 0) {
-            rc = response_so_far(r, call, i, err);
+            rc = response_so_far(r, call, rv_step_of_call(r->v, call, i), err);
         }
     }
     return rc;

@@ -125,10 +125,27 @@ void rv_row_end(struct rows *r)
     rv_turn_add(r->turn, &r->row);
 }
 
-#define MAX_ROWS ((size_t)64 << 20)
-#define MAX_TEXT ((size_t)64 << 10) /* of a structured agent, beside its object: metadata is not meant for more */
+#define MAX_ROWS    ((size_t)64 << 20)
+#define MAX_MESSAGE ((size_t)12 << 20) /* of what a message has beside its text */
+#define MAX_TEXT    ((size_t)64 << 10) /* of a structured agent, beside its object: metadata is not meant for more */
 
 /* --- the message of the user, and the answer --- */
+
+/* What the message has beside its text: attachments, unless they are very long, and what the client added. */
+static void write_message_metadata(struct rows *r)
+{
+    json_object *message = rv_envelope_metadata(r->v->env, RV_STR_LIT(RV_MESSAGE_METADATA), NULL);
+    rv_buf text = RV_BUF_INIT(MAX_MESSAGE);
+
+    if (!json_object_is_type(message, json_type_object) || r->is_lean)
+        return;
+    rv_json_write(message, &text);
+    if (text.rc == 0)
+        rv_buf_add_str(&r->metadata, rv_buf_str(&text));
+    else if (text.rc == RV_E_NOMEM)
+        r->metadata.rc = RV_E_NOMEM;
+    rv_buf_fini(&text);
+}
 
 static void user_row(struct rows *r)
 {
@@ -140,6 +157,7 @@ static void user_row(struct rows *r)
     rv_row_begin(r, RV_MESSAGE_USER, v->started_us);
     rv_row_content(r, v->model.prompt ? (rv_str){v->model.prompt, v->model.prompt_len}
                                       : (rv_str){f->raw_input, f->raw_input_len});
+    write_message_metadata(r);
     rv_row_end(r);
 }
 

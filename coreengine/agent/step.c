@@ -45,6 +45,19 @@ rv_str rv_step_id(const rv_visit *v, size_t index, char *scratch, size_t size)
     return numbered_step(index, scratch, size);
 }
 
+size_t rv_step_of_call(const rv_visit *v, json_object *call, size_t index)
+{
+    size_t n = v->tools.steps ? json_object_array_length(v->tools.steps) : 0;
+    json_object *id = NULL;
+    char scratch[48];
+
+    json_object_object_get_ex(call, "id", &id);
+    for (size_t i = 0; v->n_client_tools > 0 && i < n; i++)
+        if (rv_str_eq(rv_step_id(v, i, scratch, sizeof scratch), rv_json_str(id)))
+            return i;
+    return index;
+}
+
 rv_str rv_step_tool(const rv_visit *v, size_t index)
 {
     json_object *tool = NULL;
@@ -226,7 +239,7 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
     if (fault)
         bad(out, v->model.acting ? "ValidationError" : "InvalidStep", false, "step %zu %s be run: %s", index,
             rv_cannot(v), fault);
-    else
+    else if (!rv_client_tool(v, tool))
         judge_name(v, tool, info, out);
     int rc = out->verdict == STEP_RUNS ? check_parameters(v, index, info, out, err) : 0;
     rv_str word;
@@ -244,6 +257,10 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
         return rc;
     }
     out->info = info;
+    if (out->verdict == STEP_RUNS && rv_client_tool(v, tool)) {
+        out->verdict = STEP_IS_CLIENTS;
+        return 0;
+    }
     bool is_gated = v->shared->pipeline->execution.require_confirmation_for_destructive && info &&
                     rv_risk_needs_confirmation(rv_tool_risk(info));
     if (out->verdict == STEP_RUNS && (is_gated || info->confirm))

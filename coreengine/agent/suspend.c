@@ -242,13 +242,12 @@ static int describe_step(const rv_visit *v, json_object *data, rv_err **err)
     return rc == 0 && !parameters ? rv_json_set_take(data, "parameters", json_object_new_object(), err) : rc;
 }
 
-/* Ask, keep with the envelope what is done so far, and leave the run at this stage. data and message are borrowed. */
-static int pause_at_step(rv_visit *v, enum rv_interrupt_kind asks, const char *work, rv_str message, json_object *data,
-                         struct rv_effects *out, rv_err **err)
+int rv_visit_pause(rv_visit *v, enum rv_interrupt_kind asks, const char *work, int64_t ttl_us, rv_str message,
+                   json_object *data, struct rv_effects *out, rv_err **err)
 {
     char interrupt[RV_ID_MAX];
     json_object *kept = json_object_new_object();
-    int rc = kept ? rv_visit_raise(v, asks, message, data, interrupt, err)
+    int rc = kept ? rv_visit_raise_for(v, asks, message, data, ttl_us, interrupt, err)
                   : RV_FAIL(err, RV_E_NOMEM, "keep the work of a stage");
 
     if (rc == 0)
@@ -295,7 +294,7 @@ int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_eff
     if (rc == 0)
         rc = rv_buf_check(&message, "confirmation message", err);
     if (rc == 0)
-        rc = pause_at_step(v, RV_INTERRUPT_CONFIRMATION, GATE, rv_buf_str(&message), data, out, err);
+        rc = rv_visit_pause(v, RV_INTERRUPT_CONFIRMATION, GATE, -1, rv_buf_str(&message), data, out, err);
     json_object_put(data);
     rv_buf_fini(&message);
     return rc;
@@ -321,7 +320,7 @@ int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (rc == 0)
         rc = rv_buf_check(&message, "review message", err);
     if (rc == 0)
-        rc = pause_at_step(v, RV_INTERRUPT_AGENT_REVIEW, OUTCOME, rv_buf_str(&message), data, out, err);
+        rc = rv_visit_pause(v, RV_INTERRUPT_AGENT_REVIEW, OUTCOME, 0, rv_buf_str(&message), data, out, err);
     json_object_put(data);
     rv_buf_fini(&message);
     rv_buf_fini(&key);
@@ -439,8 +438,8 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
         int rc = approved(v, kept) ? approve_policy(v, kept, err) : 0;
         if (rc < 0)
             return rc;
-    } else if ((strcmp(kind, GATE) == 0 || strcmp(kind, OUTCOME) == 0) && v->agent->has_tools &&
-               rv_json_get_int(kept, "at", &at) && at >= 0) {
+    } else if ((strcmp(kind, GATE) == 0 || strcmp(kind, OUTCOME) == 0 || strcmp(kind, RV_CLIENT_TOOLS) == 0) &&
+               v->agent->has_tools && rv_json_get_int(kept, "at", &at) && at >= 0) {
         json_object *steps = rv_json_get_arr(kept, "steps"), *results = rv_json_get_arr(kept, "results");
         /* A plan that was replaced meanwhile starts from its first step; the approval was for the old plan. */
         json_object *kept_model = v->agent->has_llm ? rv_json_get_obj(kept, "talk") : NULL;
@@ -462,12 +461,16 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
             take_hooks(v, kept);
             if (strcmp(kind, OUTCOME) == 0)
                 take_answer(v, kept);
+            else if (strcmp(kind, RV_CLIENT_TOOLS) == 0)
+                rc = answer_to(v, kept) ? rv_client_calls_answered(v, answer_to(v, kept), err) : 0;
             else
                 take_approval(v, kept);
             v->tools.all_succeeded = true;
             (void)rv_json_get_bool(kept, "all_succeeded", &v->tools.all_succeeded);
             (void)rv_json_get_int(kept, "total_time_ms", &v->tools.total_ms);
             v->resumed = true;
+            if (rc < 0)
+                return rc;
         }
     }
     return rv_envelope_set_suspended(v->env, name, NULL, err);

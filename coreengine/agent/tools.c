@@ -162,11 +162,12 @@ static void tell_result(rv_visit *v, size_t index, json_object *entry, int64_t c
         code = rv_failure_of_tool(type);
     v->event_code = NULL; /* the next step is another call */
     const char *code_text = has_type ? rv_visit_code_text(v, code) : NULL;
+    bool by_client = v->tools.client && rv_client_tool(v, rv_step_tool(v, index));
     rv_visit_emit(v, out, RV_EMIT_TOOL_RESULT, RV_M_IF(call_id, RV_M_INT("call_id", call_id)),
                   RV_M_STR("tool", rv_step_tool(v, index)),
                   RV_M_STR("step_id", rv_step_id(v, index, scratch, sizeof scratch)), RV_M_TEXT("status", status),
-                  RV_M_INT("execution_time_ms", ms), RV_M_IF(has_type, RV_M_TEXT("error_type", type)),
-                  RV_M_IF(code_text, RV_M_TEXT("code", code_text)),
+                  RV_M_INT("execution_time_ms", ms), RV_M_IF(by_client, RV_M_BOOL("client", true)),
+                  RV_M_IF(has_type, RV_M_TEXT("error_type", type)), RV_M_IF(code_text, RV_M_TEXT("code", code_text)),
                   RV_M_IF(has_text, RV_M_PREVIEW("error", rv_str_of(text))),
                   RV_M_ARGUMENTS(v, rv_step_parameters(v, index)), RV_M_RESULT(v, data, call_id));
 }
@@ -186,6 +187,8 @@ void rv_visit_tools_fini(struct tool_progress *t)
     json_object_put(t->results);
     json_object_put(t->stated);
     json_object_put(t->denial);
+    json_object_put(t->client);
+    json_object_put(t->client_text);
     for (size_t i = 0; i < t->n_pending; i++) {
         json_object_put(t->pending[i].entry);
         rv_child_free(t->pending[i].child);
@@ -294,6 +297,8 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rc;
     if (j.verdict == STEP_IS_BAD || j.verdict == STEP_IS_BLOCKED) {
         rc = bad_step(v, &j, out, err);
+    } else if (j.verdict == STEP_IS_CLIENTS) {
+        rc = rv_client_calls_wait(v, out, err);
     } else if (v->tools.hooks.side == HOOKS_NOT_ASKED && v->agent->hooks.before_tool.n > 0) {
         rc = rv_step_hooks_before(v, at, &v->tools.hooks, out, err); /* a person approves what hooks have left */
     } else if (j.verdict == STEP_ASKS && !v->tools.approved) {
@@ -309,9 +314,12 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
 static int return_results(rv_visit *v, rv_err **err)
 {
     size_t n = json_object_array_length(v->tools.steps);
+    json_object *reply = json_object_array_get_idx(v->model.messages, json_object_array_length(v->model.messages) - 1);
+    json_object *calls = rv_json_get_arr(reply, "tool_calls");
     int rc = 0;
 
-    for (size_t i = 0; i < n && rc == 0; i++) {
+    for (size_t k = 0; k < n && rc == 0; k++) {
+        size_t i = rv_step_of_call(v, json_object_array_get_idx(calls, k), k);
         rv_buf content = RV_BUF_INIT(RV_MESSAGES_RESULT_MAX);
         char scratch[48];
         bool is_error = false;
@@ -323,6 +331,8 @@ static int return_results(rv_visit *v, rv_err **err)
                                         rv_buf_str(&content), is_error, err);
         rv_buf_fini(&content);
     }
+    if (rc == 0)
+        rc = rv_client_calls_over(v, err);
     v->model.steps_before += n;
     v->model.acting = false;
     clear(&v->tools);
@@ -365,6 +375,7 @@ static int take_denial(rv_visit *v, struct rv_effects *out, rv_err **err)
 }
 
 static int take_review(rv_visit *v, struct rv_effects *out, rv_err **err); /* below: it ends like a reply */
+static int take_client(rv_visit *v, struct rv_effects *out, rv_err **err); /* the same */
 
 int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
@@ -381,6 +392,7 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
                                  v->tools.at);
         rc = v->tools.denial                  ? take_denial(v, out, err)
              : v->tools.review != REVIEW_NONE ? take_review(v, out, err)
+             : v->tools.client                ? take_client(v, out, err)
                                               : try_step(v, out, err);
     }
     return rc;
@@ -449,6 +461,20 @@ static int take_review(rv_visit *v, struct rv_effects *out, rv_err **err)
         rv_buf_puts(&reply, "{}");
     struct rv_event told = {.kind = RV_EVENT_TOOL_DONE, .reply = rv_buf_str(&reply)};
     int rc = rv_buf_check(&reply, "tool result", err);
+    if (rc == 0)
+        rc = step_answered(v, &told, 0, out, err);
+    rv_buf_fini(&reply);
+    return rc;
+}
+
+/* The step at hand has its result from the client. */
+static int take_client(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    rv_buf reply = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    struct rv_event told;
+
+    v->tools.call_started_us = v->now_us;
+    int rc = rv_client_call_take(v, &reply, &told, err);
     if (rc == 0)
         rc = step_answered(v, &told, 0, out, err);
     rv_buf_fini(&reply);

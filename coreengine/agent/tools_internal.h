@@ -31,17 +31,36 @@ bool rv_resource_lacks(const rv_visit *v, rv_str name, rv_str *word);
 /** The arguments of the call of read_resource; false: the tool is not one of them. */
 bool rv_resource_request(const rv_visit *v, rv_str name, json_object *arguments, rv_buf *out);
 
+/* --- client_tools.c: tools that the client calls --- */
+/** Those of the stage; an agent that was asked has none. A visit ends them in any case. */
+RV_MUST_CHECK int rv_client_tools_open(rv_visit *v, rv_err **err);
+void rv_client_tools_fini(rv_visit *v);
+const struct rv_tool_info *rv_client_tool(const rv_visit *v, rv_str name); /* NULL: it is not one of them */
+/** The client has answered. */
+RV_MUST_CHECK int rv_client_calls_answered(rv_visit *v, json_object *answer, rv_err **err);
+
+/* --- client_calls.c --- */
+/** The step at hand is one: it goes behind the others, or, when there are none, the stage waits for the client. */
+RV_MUST_CHECK int rv_client_calls_wait(rv_visit *v, struct rv_effects *out, rv_err **err);
+/** Its result of the step at hand; told borrows from reply. */
+RV_MUST_CHECK int rv_client_call_take(rv_visit *v, rv_buf *reply, struct rv_event *told, rv_err **err);
+/** The results are messages: what the person said with them becomes the next one. */
+RV_MUST_CHECK int rv_client_calls_over(rv_visit *v, rv_err **err);
+#define RV_MESSAGE_IS_NEW "is_new" /* of such a message: it becomes a row */
+
 /* --- step.c: one step --- */
 json_object *rv_visit_plan(const rv_visit *v); /* the steps of the plan as they stand; borrowed; NULL: none */
 rv_str rv_step_tool(const rv_visit *v, size_t index);
 rv_str rv_step_id(const rv_visit *v, size_t index, char *scratch, size_t size);
 json_object *rv_step_parameters(const rv_visit *v, size_t index);
+/** The step that the call with that index in the reply under way is: those of the client went behind the others. */
+size_t rv_step_of_call(const rv_visit *v, json_object *call, size_t index);
 bool rv_step_asks_agent(const rv_visit *v, size_t index);
 /* The decisions about a step before its tool may run. */
-enum step_verdict { STEP_RUNS, STEP_ASKS, STEP_IS_BAD, STEP_IS_BLOCKED };
+enum step_verdict { STEP_RUNS, STEP_ASKS, STEP_IS_CLIENTS, STEP_IS_BAD, STEP_IS_BLOCKED };
 struct step_judgement {
     enum step_verdict verdict;
-    const struct rv_tool_info *info; /* RUNS, ASKS */
+    const struct rv_tool_info *info; /* RUNS, ASKS, IS_CLIENTS */
     const char *error_type;          /* IS_BAD, IS_BLOCKED */
     bool recoverable;
     rv_buf text; /* IS_BAD, IS_BLOCKED: why; owned */
@@ -115,6 +134,10 @@ RV_MUST_CHECK int rv_child_recover(struct child *c, int64_t gap_us, struct rv_ef
 void rv_child_free(struct child *c);
 
 /* --- suspend.c: work that waits for a person --- */
+/** Ask, keep with the envelope what is done so far as that kind of work, and leave the run at this stage. ttl_us as
+ *  rv_visit_raise_for(). message and data are borrowed. */
+RV_MUST_CHECK int rv_visit_pause(rv_visit *v, enum rv_interrupt_kind asks, const char *work, int64_t ttl_us,
+                                 rv_str message, json_object *data, struct rv_effects *out, rv_err **err);
 /** Stop before the step at hand until a person approves it. */
 int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err);
 /** Stop at the step at hand, whose outcome is unknown, until a person says whether it happened. */

@@ -58,7 +58,7 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     v->routing = RV_ROUTING_INIT;
     if (shared->conversation && shared->conversation->has_routing)
         v->routing = shared->conversation->routing;
-    if (rv_resources_open(v, err) < 0) {
+    if (rv_resources_open(v, err) < 0 || rv_client_tools_open(v, err) < 0) {
         rv_visit_free(v);
         return NULL;
     }
@@ -154,6 +154,7 @@ void rv_visit_free(rv_visit *v)
     rv_money_stop_waiting(v);
     rv_visit_tools_fini(&v->tools);
     rv_resources_fini(v);
+    rv_client_tools_fini(v);
     free_progress(&v->model);
     json_object_put(v->output);
     json_object_put(v->previous);

@@ -45,6 +45,24 @@ RV_MUST_CHECK int rv_chat_moment_opts(const struct rv_chat_settings *settings, c
 RV_MUST_CHECK int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found, rv_findings *findings,
                                       rv_err **err);
 
+/* What requests of clients ask of a turn's model, over the agent's document. Zeroed: nothing. A chat keeps references
+ * of its own. */
+struct rv_chat_request {
+    json_object *client_tools; /* [{name, description?, parameters?}] that the client calls itself; NULL: none */
+    bool requires_tool;        /* the first reply has to call a tool */
+    bool has_temperature, has_seed;
+    double temperature;
+    int64_t max_tokens; /* of a reply; the agent's own where that is less; 0: not given */
+    int64_t seed;
+    json_object *output_schema; /* that the answer has to fit; NULL: as the document says */
+    json_object *attachments;   /* of the message, as in llm.h; NULL: none */
+    json_object *metadata;      /* kept with the row of the message; NULL: none */
+};
+/** May these tools be brought along? RV_E_INVALID: the agent takes none, one of them (*at) is called like its own, or
+ *  has parameters that are not a schema. */
+RV_MUST_CHECK int rv_chat_check_client_tools(const struct rv_agentdoc *doc, json_object *tools, size_t *at,
+                                             rv_err **err);
+
 struct rv_chat_turn;
 #define RV_CHAT_DEFAULT_AGENT "general"
 struct rv_chat_opts {
@@ -55,9 +73,10 @@ struct rv_chat_opts {
     rv_agents *agents;
     rv_script *script; /* NULL: none */
     struct rv_chat_settings settings;
-    struct rv_context context;       /* who, and which session (NULL: a new one); copied */
-    const char *agent;               /* NULL: the session's, else RV_CHAT_DEFAULT_AGENT */
-    const char *model;               /* "provider:model" that is asked for; NULL: the agent's */
+    struct rv_context context; /* who, and which session (NULL: a new one); copied */
+    const char *agent;         /* NULL: the session's, else RV_CHAT_DEFAULT_AGENT */
+    const char *model;         /* "provider:model" that is asked for; NULL: the agent's */
+    struct rv_chat_request request;
     const char *child_text;          /* a word of enum rv_child_text; NULL: as the agent's document says */
     const char *const *capabilities; /* that the turns' pipelines name */
     size_t n_capabilities;

@@ -32,13 +32,14 @@ void rv_cli_write_how_to_answer(enum rv_interrupt_kind kind, json_object *data, 
     if (rv_interrupt_is_ask(data) && !rv_ask_takes_text(data))
         write_choices(data, out);
     else
-        rv_buf_puts(out, outcome ? "--decision happened   # or not_happened, fail; its result: --data JSON"
-                         : kind == RV_INTERRUPT_CLARIFICATION ? "--text \"...\""
-                         : rv_interrupt_is_tool_call(kind, data)
-                             ? "--approve   # or --deny; other arguments: --arguments JSON"
-                         : kind == RV_INTERRUPT_CONFIRMATION ? "--approve   # or --deny"
-                         : kind == RV_INTERRUPT_AGENT_REVIEW ? "--decision approve   # or reject, modify"
-                                                             : "");
+        rv_buf_puts(
+            out, rv_interrupt_asks_client(kind, data) ? "--data '{\"results\": {\"CALL\": {\"content\": \"...\"}}}'"
+                 : outcome ? "--decision happened   # or not_happened, fail; its result: --data JSON"
+                 : kind == RV_INTERRUPT_CLARIFICATION    ? "--text \"...\""
+                 : rv_interrupt_is_tool_call(kind, data) ? "--approve   # or --deny; other arguments: --arguments JSON"
+                 : kind == RV_INTERRUPT_CONFIRMATION     ? "--approve   # or --deny"
+                 : kind == RV_INTERRUPT_AGENT_REVIEW     ? "--decision approve   # or reject, modify"
+                                                         : "");
 }
 
 static void write_after_blank(enum rv_interrupt_kind kind, json_object *data, rv_buf *out)

@@ -2,7 +2,7 @@
  * `error`. */
 #include <string.h>
 
-#include "coreengine/protocols/protocols.h"
+#include "coreengine/protocols/protocols_internal.h"
 
 static const struct {
     int status;
@@ -88,4 +88,17 @@ int rv_protocol_status(int code)
         if (statuses[i].code == code)
             return statuses[i].status;
     return 500;
+}
+
+void proto_write_failure(json_object *event, rv_buf *out)
+{
+    const char *error = proto_member(event, "error"), *type = proto_member(event, "error_type");
+    rv_jw w = rv_jw_on(out);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "status", "error");
+    rv_jw_kv_text(&w, "error", error ? error : "the call failed");
+    if (type)
+        rv_jw_kv_text(&w, "error_type", type);
+    rv_jw_obj_end(&w);
 }

@@ -199,4 +199,8 @@ bool proto_calls_wait(const rv_protocol *p); /* the client has calls to make */
 bool proto_call_is_told(const rv_protocol *p, const struct proto_call *c);
 const char *proto_error_type(const char *code);
 
+/* --- fault.c --- */
+/** The result of a call that gave no data, of its event. */
+void proto_write_failure(json_object *event, rv_buf *out);
+
 #endif

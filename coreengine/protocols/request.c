@@ -57,6 +57,12 @@ int req_wrong(struct req *q, const char *fmt, ...)
     return rc;
 }
 
+int req_unsupported(struct req *q, const char *why)
+{
+    q->is_unsupported = true;
+    return req_wrong(q, "%s", why);
+}
+
 int req_wrong_type(struct req *q, json_object *value, const char *legal)
 {
     return req_wrong(q, "must be %s, and is %s %s", legal,
@@ -305,6 +311,7 @@ int rv_request_read(enum rv_protocol_kind kind, rv_str body, struct rv_request *
         req_back(&q, 0);
     else
         rv_request_fini(out);
+    out->is_unsupported = q.is_unsupported;
     return rc;
 }
 

@@ -25,6 +25,8 @@ static int add_text(struct req *q, rv_buf *to, rv_str text, const char *between)
 static int add_attachment(struct req *q, const char *type, const char *url, const char *data, const char *media_type,
                           const char *name)
 {
+    if (url && strncmp(url, "data:", 5) != 0)
+        return req_unsupported(q, "must be a data: URL: the server fetches nothing for clients");
     json_object *item = json_object_new_object();
     struct rv_json_build b = {.err = q->err, .rc = item ? 0 : req_no_memory(q)};
     rv_err *cause = NULL;

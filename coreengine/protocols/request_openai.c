@@ -42,9 +42,16 @@ static int read_choice(struct req *q, json_object *body)
 
     if (!value)
         return 0;
-    if (json_object_is_type(value, json_type_object)) { /* one tool by its name: some tool must be called */
+    if (json_object_is_type(value, json_type_object)) {
+        json_object *function = rv_json_get_obj(value, "function"); /* Responses have the name beside the type */
+        size_t mark = req_enter(q, "tool_choice");
         q->out->tool_choice = "required";
-        return 0;
+        int rc = req_text(q, function ? function : value, "name", &q->out->tool_named);
+        if (rc == 0 && !q->out->tool_named)
+            return req_unsupported(q, "must be \"auto\", \"required\", \"none\" or one tool by its name");
+        if (rc == 0)
+            req_back(q, mark);
+        return rc;
     }
     int rc = req_text(q, body, "tool_choice", &word);
     if (rc < 0)
@@ -87,6 +94,10 @@ int req_openai_format(struct req *q, json_object *format, const char *where)
         return req_wrong(q, "must be \"text\", \"json_object\" or \"json_schema\"");
     }
     q->out->wants_json = is_schema || is_json;
+    if (is_json) { /* any object */
+        rc = req_make(q, json_object_new_object(), &q->out->response_schema);
+        return rc == 0 ? rv_json_set_text(q->out->response_schema, "type", "object", q->err) : rc;
+    }
     if (!is_schema)
         return 0;
     if (where) {
@@ -104,12 +115,51 @@ int req_openai_format(struct req *q, json_object *format, const char *where)
     return rc;
 }
 
+/* Parameters that no agent has: allowed where they say what holds anyway. */
+static bool holds_anyway(json_object *value, double neutral, bool has_neutral)
+{
+    if (json_object_is_type(value, json_type_array))
+        return json_object_array_length(value) == 0;
+    if (json_object_is_type(value, json_type_object))
+        return json_object_object_length(value) == 0;
+    if (json_object_is_type(value, json_type_boolean))
+        return json_object_get_boolean(value) == (neutral != 0);
+    return has_neutral && rv_json_is_number(value) && json_object_get_double(value) >= neutral &&
+           json_object_get_double(value) <= neutral;
+}
+
+static int refuse_rest(struct req *q, json_object *body)
+{
+    static const struct {
+        const char *key;
+        double neutral; /* of booleans, too: 0 is false */
+        bool has_neutral;
+    } rows[] = {{"top_p", 1, true},        {"frequency_penalty", 0, true},    {"presence_penalty", 0, true},
+                {"stop", 0, false},        {"logit_bias", 0, false},          {"logprobs", 0, true},
+                {"top_logprobs", 0, true}, {"parallel_tool_calls", 1, false}, {"reasoning_effort", 0, false},
+                {"verbosity", 0, false},   {"functions", 0, false},           {"function_call", 0, false},
+                {"audio", 0, false},       {"prediction", 0, false},          {"web_search_options", 0, false},
+                {"background", 0, false},  {"conversation", 0, false},        {"prompt", 0, false},
+                {"reasoning", 0, false},   {"max_tool_calls", 0, false}};
+
+    for (size_t i = 0; i < RV_COUNT(rows); i++) {
+        json_object *value = req_member(body, rows[i].key);
+        if (!value || holds_anyway(value, rows[i].neutral, rows[i].has_neutral))
+            continue;
+        req_enter(q, rows[i].key);
+        return req_unsupported(q, "is not supported: leave it out, or say it in the agent's document");
+    }
+    return 0;
+}
+
 static int read_sampling(struct req *q, json_object *body, const char *const *max_keys, size_t n)
 {
     struct rv_request *r = q->out;
     bool has = false;
 
-    int rc = req_number(q, body, "temperature", 0, 2, &r->has_temperature, &r->temperature);
+    int rc = refuse_rest(q, body);
+    if (rc == 0)
+        rc = req_number(q, body, "temperature", 0, 2, &r->has_temperature, &r->temperature);
     for (size_t i = 0; i < n && rc == 0 && r->max_tokens == 0; i++)
         rc = req_int(q, body, max_keys[i], 1, MAX_OUTPUT, &has, &r->max_tokens);
     if (rc == 0)
@@ -217,7 +267,7 @@ static int read_n(struct req *q, json_object *body)
     if (rc < 0 || n == 1)
         return rc;
     req_enter(q, "n");
-    return req_wrong(q, "must be 1: a request has one answer");
+    return req_unsupported(q, "must be 1: a request has one answer");
 }
 
 int req_read_openai(struct req *q, json_object *body)

@@ -39,6 +39,7 @@ struct rv_request {
     const char *model;
     const char *user;
     const char *previous_response_id;
+    bool is_unsupported; /* after a failure */
     bool stream, tells_usage;
     /* What is new: a message of the user, results of the client's tools, answers. May all be missing. */
     bool has_message;
@@ -61,6 +62,7 @@ struct rv_request {
     bool has_seed;
     int64_t seed;
     const char *tool_choice;      /* "auto", "required", "none" */
+    const char *tool_named;       /* with "required": that one */
     json_object *response_schema; /* that the answer has to fit */
     bool wants_json;
     /* AG-UI */
@@ -69,10 +71,12 @@ struct rv_request {
     json_object *body;     /* owned: the rest borrows from it */
     json_object *made;     /* owned: values that were made from the body */
 };
+/* Parameters of OpenAI's that decide about the answer and that no agent has are refused, unless they say what holds
+ * anyway. Attachments are data: URLs, or base64: the server fetches nothing for clients. */
 /** Read a body for the endpoint of that family: AGUI (which tells AGUI_OLD by itself), OPENAI, RESPONSES, REMLIGHT.
  *  @param path gets the path of the member that is wrong, "" where it is the whole body
- *  @return RV_E_INVALID, RV_E_PARSE (no JSON; the text has line and column), RV_E_LIMIT (too large, too many),
- * RV_E_NOMEM
+ *  @return RV_E_INVALID (out->is_unsupported: what it asks for can never be had), RV_E_PARSE (no JSON; the text has
+ * line and column), RV_E_LIMIT (too large, too many), RV_E_NOMEM
  */
 RV_MUST_CHECK int rv_request_read(enum rv_protocol_kind kind, rv_str body, struct rv_request *out,
                                   char path[RV_REQUEST_MAX_PATH], rv_err **err);

@@ -10,6 +10,7 @@ struct req {
     char *path; /* RV_REQUEST_MAX_PATH bytes, of the caller */
     size_t path_len;
     size_t text_left; /* bytes of text that the new message may still have */
+    bool is_unsupported;
     rv_err **err;
 };
 
@@ -19,6 +20,8 @@ size_t req_enter_at(struct req *q, size_t index);
 void req_back(struct req *q, size_t mark);
 /** RV_E_INVALID, at the path: what is legal, and what is there. */
 int req_wrong(struct req *q, const char *fmt, ...) RV_PRINTF(2, 3);
+/** RV_E_INVALID: well said, and not to be had. */
+int req_unsupported(struct req *q, const char *why);
 int req_wrong_type(struct req *q, json_object *value, const char *legal);
 int req_no_memory(struct req *q);
 

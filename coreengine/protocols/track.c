@@ -413,20 +413,6 @@ static void tool_call_start(rv_protocol *p, json_object *event)
         complete_call(p, c);
 }
 
-/* The text of the error of a call that gave no data. */
-static void write_failure(json_object *event, rv_buf *out)
-{
-    const char *error = proto_member(event, "error"), *type = proto_member(event, "error_type");
-    rv_jw w = rv_jw_on(out);
-
-    rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "status", "error");
-    rv_jw_kv_text(&w, "error", error ? error : "the call failed");
-    if (type)
-        rv_jw_kv_text(&w, "error_type", type);
-    rv_jw_obj_end(&w);
-}
-
 /* Only its beginning is there: the whole, if the caller has it and a client can take it. */
 static void write_long(rv_protocol *p, json_object *event, rv_buf *out)
 {
@@ -477,6 +463,20 @@ static struct proto_owner *asked_by_call(const rv_protocol *p, const struct prot
     return NULL;
 }
 
+/* The client made that call and knows its result. */
+static bool has_own_result(rv_protocol *p, json_object *event)
+{
+    struct proto_owner *o = proto_owner_of(p, event);
+    const char *id = proto_member(event, "step_id"), *tool = proto_member(event, "tool");
+
+    if (!o || !id || !tool || !is_among(p->opts.client_tools, p->opts.n_client_tools, tool))
+        return false;
+    struct proto_call *c = proto_call_find(p, o->visit, id);
+    if (c)
+        drop_call(p, c);
+    return true;
+}
+
 static void tool_result(rv_protocol *p, json_object *event)
 {
     struct proto_owner *o = proto_owner_of(p, event);
@@ -490,6 +490,9 @@ static void tool_result(rv_protocol *p, json_object *event)
         p->ops->output(p, o, event);
         return;
     }
+    bool by_client = false;
+    if (rv_json_get_bool(event, "client", &by_client) && by_client && has_own_result(p, event))
+        return;
     struct proto_call *c = call_of(p, o, event);
     if (!c || p->rc < 0)
         return;
@@ -501,7 +504,7 @@ static void tool_result(rv_protocol *p, json_object *event)
     else if (json_object_object_get_ex(event, "result_preview", NULL))
         write_long(p, event, &text);
     else
-        write_failure(event, &text);
+        proto_write_failure(event, &text);
     proto_keep(p, &text);
     c->is_client = false; /* it was answered here */
     settle_call(p, c, rv_buf_str(&text), event);
@@ -510,10 +513,14 @@ static void tool_result(rv_protocol *p, json_object *event)
 
 void proto_track_question(rv_protocol *p, json_object *body)
 {
-    const char *id = proto_member(body, "id");
+    const char *id = proto_member(body, "id"), *reason = NULL;
+    json_object *data = rv_json_get_obj(body, "data");
 
     if (!id)
         return;
+    if (data && rv_json_get_text(data, "reason", &reason) && strcmp(reason, RV_CLIENT_TOOLS) == 0 &&
+        p->opts.n_client_tools > 0)
+        return; /* its calls are told, and wait */
     for (size_t i = 0; i < p->n_questions; i++)
         if (strcmp(p->questions[i].id, id) == 0)
             return;

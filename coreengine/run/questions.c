@@ -165,7 +165,7 @@ static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const str
         return rv_question_cancelled(run, b, r->text, now_us, out, err);
     if (rv_interrupt_is_ask(in.data))
         return rv_visit_answered(&run->shared, b->env, err);
-    if (rv_interrupt_asks_outcome(in.kind, in.data))
+    if (rv_interrupt_goes_on(in.kind, in.data))
         return 0;
     if (in.kind == RV_INTERRUPT_CONFIRMATION && !r->approved)
         return rv_visit_tells_denial(&run->shared, b->env)

@@ -127,13 +127,13 @@ static int answer(rv_run *run, const struct rv_response *response, int64_t now_u
     struct rv_interrupt in = rv_envelope_interrupt(run->env);
     bool asks_inside = rv_visit_asks_inside(&run->shared, run->env, &in);
     bool denies = in.kind == RV_INTERRUPT_CONFIRMATION && response->has_approved && !response->approved;
-    bool asks_outcome = rv_interrupt_asks_outcome(in.kind, in.data);
+    bool goes_on = rv_interrupt_goes_on(in.kind, in.data);
     rc = rv_envelope_resolve(run->env, response, now_us, err);
     if (rc == 0)
         rc = begin(run, true, now_us, out, err);
     if (rc == 0 && response->cancelled)
         return rv_question_cancelled(run, &run->main, response->text, now_us, out, err);
-    if (rc < 0 || asks_outcome || (asks_inside && !denies)) /* the stage that asked goes on with it */
+    if (rc < 0 || goes_on || (asks_inside && !denies)) /* the stage that asked goes on with it */
         return rc;
     if (rv_interrupt_is_ask(in.data))
         return rv_visit_answered(&run->shared, run->env, err);

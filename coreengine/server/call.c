@@ -81,6 +81,7 @@ void srv_call_fault(struct srv_call *c, int status, const char *code, const char
                                             .code = code,
                                             .param = c->param[0] ? c->param : NULL,
                                             .detail = detail,
+                                            .details = c->details,
                                             .request_id = c->req->id};
 
     c->status = status;
@@ -119,7 +120,7 @@ static void write_error(struct srv_call *c)
     }
     if (status == 409)
         srv_call_field(c, "x-should-retry", "false");
-    srv_call_fault(c, status, rv_code_text(c->rc), rv_buf_cstr(&text));
+    srv_call_fault(c, status, c->code ? c->code : rv_code_text(c->rc), rv_buf_cstr(&text));
     rv_buf_fini(&text);
 }
 
@@ -134,6 +135,7 @@ void srv_call_free(struct srv_call *c)
     if (c->made && c->free_made)
         c->free_made(c->made);
     json_object_put(c->body);
+    json_object_put(c->details);
     rv_err_free(c->err);
     rv_buf_fini(&c->out);
     free(c);

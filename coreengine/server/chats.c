@@ -1,7 +1,9 @@
 /* Handlers of chats: what a request of each protocol asks for, as one turn. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/server/chats_internal.h"
 #include "coreengine/server/view_internal.h"
 
 /* X-Session-Id and other ids of clients, as the path of p8 wants them. */
@@ -29,8 +31,10 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
     c->made = a;
     c->free_made = free_ask;
     int rc = rv_request_read(kind, c->req->body, &a->req, c->param, err);
-    if (rc < 0)
+    if (rc < 0) {
+        c->code = a->req.is_unsupported ? "unsupported_parameter" : NULL;
         return rc;
+    }
     a->opts.kind = a->req.kind;
     char *gone = srv_call_header(c, "x-on-disconnect");
     a->stays_us = !gone                           ? c->server->opts->stays_us
@@ -56,19 +60,19 @@ static char *first_header(const struct srv_call *c, const char *a, const char *b
     return value ? value : srv_call_header(c, b);
 }
 
-static int check_agent(struct srv_call *c, const char *name, rv_err **err)
+/* The agent is there, and does what the request asks. */
+static int check_agent(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
 {
     struct rv_agents_found found;
+    int rc = a->agent ? rv_agents_find(c->desk->sources.agents, &c->app.scope, a->agent, &found, err) : 0;
 
-    return rv_agents_find(c->desk->sources.agents, &c->app.scope, name, &found, err);
+    return rc < 0 ? rc : srv_chat_request(c, a, a->agent ? found.doc : NULL, err);
 }
 
 /* There is something new to say. */
 static int check_new(const struct srv_turn_ask *a, rv_err **err)
 {
-    if (a->req.n_results > 0 && !a->req.has_message && a->req.n_answers == 0)
-        return RV_FAIL(err, RV_E_INVALID, "no tool of the client waits for these results");
-    if (!a->req.has_message && a->req.n_answers == 0)
+    if (!a->req.has_message && a->req.n_answers == 0 && a->req.n_results == 0)
         return RV_FAIL(err, RV_E_INVALID, "the request has no message of the user");
     return 0;
 }
@@ -87,7 +91,8 @@ int srv_chat_agui(struct srv_call *c, rv_err **err)
     a->session_name = srv_call_header(c, "x-session-name");
     a->session_type = srv_call_header(c, "x-session-type");
     a->section = srv_call_header(c, "x-added-instruction");
-    if (a->agent && (rc = check_agent(c, a->agent, err)) == RV_E_NOT_FOUND) {
+    rc = check_agent(c, a, err);
+    if (rc == RV_E_NOT_FOUND) {
         rv_err_free(*err);
         *err = NULL;
         return RV_FAIL(err, rc, "Agent '%.100s' not found", a->agent);
@@ -157,9 +162,42 @@ static int keep_history(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
     return rc;
 }
 
+/* What only an agent can be asked. */
+static const char *only_of_agents(const struct rv_request *r)
+{
+    return r->tools             ? "tools"
+           : r->response_schema ? "response_format"
+           : r->has_temperature ? "temperature"
+           : r->max_tokens > 0  ? "max_tokens"
+           : r->has_seed        ? "seed"
+           : r->attachments     ? "messages"
+           : !r->has_message    ? "messages"
+                                : NULL;
+}
+
+/* The model is a pipeline: its input is the message, and nothing of the conversation. */
+static int ask_pipeline(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
+{
+    const char *param = only_of_agents(&a->req);
+
+    if (param) {
+        snprintf(c->param, sizeof c->param, "%s", param);
+        c->code = "unsupported_parameter";
+        return RV_FAIL(err, RV_E_INVALID, "%s: a pipeline takes the text of the last message of the user, nothing else",
+                       param);
+    }
+    a->opts.is_whole = !a->req.stream;
+    a->opts.tells_usage = a->req.tells_usage;
+    return srv_run_of_model(c, a->req.model + strlen(SRV_PIPELINE), rv_buf_str(&a->req.text), &a->opts, &a->model_run,
+                            err);
+}
+
 static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
 {
     const char *name = a->req.model && a->req.model[0] ? a->req.model : RV_CHAT_DEFAULT_AGENT;
+
+    if (strncmp(name, SRV_PIPELINE, strlen(SRV_PIPELINE)) == 0)
+        return ask_pipeline(c, a, err);
 
     a->agent = srv_call_header(c, "x-agent-schema-name");
     if (!a->agent)
@@ -172,7 +210,7 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     char *events = srv_call_header(c, "x-reeve-events");
     a->opts.tells_events = events != NULL;
     free(events);
-    int rc = check_agent(c, a->agent, err);
+    int rc = check_agent(c, a, err);
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(*err);
         *err = NULL;
@@ -185,8 +223,9 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         return rc;
     if (a->req.system.len > 0 && !(a->section = rv_str_dup(rv_buf_str(&a->req.system))))
         return RV_FAIL(err, RV_E_NOMEM, "read a request");
-    bool has_history = a->req.history && json_object_array_length(a->req.history) > 0;
-    return has_history ? keep_history(c, a, err) : 0;
+    bool has_history = a->req.has_message && a->req.history && json_object_array_length(a->req.history) > 0;
+    rc = has_history ? srv_chat_quota(c, err) : 0;
+    return has_history && rc == 0 && !c->is_refused ? keep_history(c, a, err) : rc;
 }
 
 int srv_chat_openai(struct srv_call *c, rv_err **err)
@@ -196,7 +235,7 @@ int srv_chat_openai(struct srv_call *c, rv_err **err)
 
     if (rc == 0)
         rc = ask_model(c, a, err);
-    return rc < 0 ? rc : srv_chat_keep(c, a, err);
+    return rc < 0 || c->is_refused || a->model_run ? rc : srv_chat_keep(c, a, err);
 }
 
 int srv_chat_responses(struct srv_call *c, rv_err **err)
@@ -206,7 +245,7 @@ int srv_chat_responses(struct srv_call *c, rv_err **err)
 
     if (rc == 0)
         rc = ask_model(c, a, err);
-    return rc < 0 ? rc : srv_chat_keep(c, a, err);
+    return rc < 0 || c->is_refused || a->model_run ? rc : srv_chat_keep(c, a, err);
 }
 
 /* --- REMLight --- */
@@ -225,8 +264,7 @@ int srv_chat_remlight(struct srv_call *c, rv_err **err)
         a->model = rv_str_dup(rv_str_of(a->req.model));
     a->opts.is_whole = !a->req.stream;
     a->opts.tells_metadata = true;
-    if (a->agent)
-        rc = check_agent(c, a->agent, err);
+    rc = check_agent(c, a, err);
     if (rc == 0)
         rc = check_new(a, err);
     return rc < 0 ? rc : srv_chat_keep(c, a, err);
@@ -238,6 +276,11 @@ void srv_chat_begin(struct srv_call *c)
 
     if (c->free_made != free_ask) { /* it came before */
         srv_rejoins_ask(c->server->rejoins, c, c->made);
+        return;
+    }
+    if (a->model_run) {
+        srv_follows_ask(c->server->follows, c, a->model_run);
+        a->model_run->told = NULL; /* it is taken */
         return;
     }
     c->made = NULL;
@@ -276,6 +319,30 @@ static int take_model(void *self, const char *name, const struct rv_agents_found
     return 0;
 }
 
+static int take_pipeline(void *self, const char *name, rv_err **err)
+{
+    struct models *m = self;
+    char id[256];
+
+    (void)err;
+    if ((size_t)snprintf(id, sizeof id, SRV_PIPELINE "%s", name) < sizeof id &&
+        (!m->wanted || strcmp(m->wanted, id) == 0))
+        write_model(m, id);
+    return 0;
+}
+
+/* Agents, and for those who may start runs the pipelines. */
+static int each_model(struct models *m, rv_err **err)
+{
+    struct srv_call *c = m->c;
+    struct rv_refusal no;
+    int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, take_model, m, err);
+
+    if (rc == 0 && rv_identity_needs(&c->who, RV_SCOPE_RUNS_WRITE, &no) == 0)
+        rc = srv_pipelines_each(c->server, take_pipeline, m, err);
+    return rc;
+}
+
 int srv_models(struct srv_call *c, rv_err **err)
 {
     rv_jw w = srv_call_json(c, 200);
@@ -285,7 +352,7 @@ int srv_models(struct srv_call *c, rv_err **err)
     rv_jw_kv_text(&w, "object", "list");
     rv_jw_key(&w, "data");
     rv_jw_arr(&w);
-    int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, take_model, &m, err);
+    int rc = each_model(&m, err);
     rv_jw_arr_end(&w);
     rv_jw_obj_end(&w);
     return rc;
@@ -295,7 +362,7 @@ int srv_model(struct srv_call *c, rv_err **err)
 {
     rv_jw w = srv_call_json(c, 200);
     struct models m = {.c = c, .w = &w, .wanted = c->args[0]};
-    int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, take_model, &m, err);
+    int rc = each_model(&m, err);
 
     if (rc == 0 && m.n == 0)
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "the model \"%.100s\" does not exist", c->args[0]);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/follow_internal.h"
+#include "coreengine/server/chats_internal.h"
 
 #define LOOK_MS    50
 #define MAX_UNSENT ((size_t)64 << 10) /* bytes that are handed to the connection at once */
@@ -26,6 +26,7 @@ struct follow {
     rv_buf out; /* whole blocks */
     size_t sent;
     bool is_over; /* no more comes */
+    bool is_told; /* CHAT: the end, too */
 };
 struct order {
     struct srv_letter letter;
@@ -68,6 +69,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 {
     struct follow *f = self;
     int64_t seq = rv_run_counters(run).next_seq;
+    int rc = 0;
 
     (void)record;
     for (size_t i = 0; ev && i < effects->n; i++) /* the last of them has the number before next_seq */
@@ -75,11 +77,13 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
     for (size_t i = 0; ev && i < effects->n; i++) {
         if (effects->items[i].kind != RV_EFFECT_EMIT)
             continue;
-        if (seq >= f->from)
+        if (f->ask.told)
+            rc = rc == 0 ? srv_told_event(f->ask.told, rv_effect_text(effects, &effects->items[i]), &f->out, err) : rc;
+        else if (seq >= f->from)
             add_line(f, seq, rv_effect_text(effects, &effects->items[i]));
         seq++;
     }
-    return rv_buf_check(&f->out, "events of a run", err);
+    return rc == 0 ? rv_buf_check(&f->out, "events of a run", err) : rc;
 }
 
 static int read_more(struct follow *f, rv_err **err)
@@ -168,6 +172,26 @@ static void give_result(struct follow *f)
     f->st = NULL;
 }
 
+/* The end of the answer; a whole answer is sent now. */
+static int tell_end(struct follow *f, rv_err **err)
+{
+    enum rv_run_status status = f->past.row.status;
+    struct rv_replayed r = {0};
+    int rc = rv_app_past_replay(f->all->store, &f->past, 0, NULL, NULL, &r, err);
+
+    if (rc < 0)
+        return rc;
+    rc = srv_told_end(f->ask.told, status, rv_app_past_pipeline(&f->past), rv_run_envelope(r.run), &f->out, err);
+    rv_replayed_fini(&r);
+    if (rc == 0 && srv_told_is_whole(f->ask.told)) {
+        bool is_good = status == RV_RUN_COMPLETED || status == RV_RUN_INTERRUPTED;
+        srv_stream_answer(f->st, is_good ? 200 : 502, "application/json", &f->out);
+        f->st = NULL;
+        rv_buf_init(&f->out, RV_APP_MAX_TEXT);
+    }
+    return rc;
+}
+
 static void end_follow(struct follow *f)
 {
     struct srv_follows *all = f->all;
@@ -182,6 +206,7 @@ static void end_follow(struct follow *f)
     rv_follower_free(f->follower);
     rv_app_past_fini(&f->past);
     rv_buf_fini(&f->out);
+    srv_told_free(f->ask.told);
     free(f);
     if (!all->first && !all->lane.is_closed)
         uv_timer_stop(&all->timer);
@@ -190,15 +215,21 @@ static void end_follow(struct follow *f)
 static void go_on(struct follow *f)
 {
     rv_err *err = NULL;
+    int rc = f->is_over ? 0 : look(f, &err);
 
-    if (!f->is_over && look(f, &err) < 0) {
+    if (rc == 0 && f->is_over && f->ask.told && !f->is_told) {
+        f->is_told = true;
+        rc = tell_end(f, &err);
+    }
+    if (rc < 0) {
         RV_LOG(f->all->server->app.log, WARN, "follow.failed", RV_F_TEXT("run", f->ask.run), RV_F_ERR("error", err));
         rv_err_free(err);
         end_follow(f); /* the client comes back with its number */
         return;
     }
-    send_some(f);
-    if (!f->is_over || f->out.len > 0)
+    if (f->st && !(f->ask.told && srv_told_is_whole(f->ask.told)))
+        send_some(f);
+    if (!f->is_over || (f->st && f->out.len > 0))
         return;
     if (f->ask.form == SRV_FOLLOW_RESULT)
         give_result(f);
@@ -254,6 +285,8 @@ static void on_ask(struct srv_letter *l)
     }
     if (rc < 0) {
         srv_stream_fail(n->st, rc, err);
+        if (!f)
+            srv_told_free(n->ask.told);
         if (f) {
             f->st = NULL;
             end_follow(f);
@@ -263,7 +296,7 @@ static void on_ask(struct srv_letter *l)
     }
     free(n);
     srv_stream_field(f->st, "X-Run-Id", f->ask.run);
-    if (f->ask.form == SRV_FOLLOW_EVENTS)
+    if (f->ask.form == SRV_FOLLOW_EVENTS || (f->ask.told && !srv_told_is_whole(f->ask.told)))
         srv_stream_begin(f->st);
     else if (f->ask.form == SRV_FOLLOW_LINES)
         srv_stream_begin_lines(f->st);
@@ -280,6 +313,7 @@ void srv_follows_ask(struct srv_follows *all, struct srv_call *c, const struct s
 
     if (!st) {
         free(n);
+        srv_told_free(ask->told);
         c->rc = RV_FAIL(&c->err, RV_E_NOMEM, "follow a run");
         srv_call_reply(c);
         return;

@@ -4,14 +4,16 @@
 
 #include "coreengine/server/server_internal.h"
 
-enum srv_follow_form { SRV_FOLLOW_EVENTS, SRV_FOLLOW_LINES, SRV_FOLLOW_RESULT };
+struct srv_told;
+enum srv_follow_form { SRV_FOLLOW_EVENTS, SRV_FOLLOW_LINES, SRV_FOLLOW_RESULT, SRV_FOLLOW_CHAT };
 struct srv_follow_ask {
     char run[RV_STORE_MAX_ID + 1];
     char tenant[RV_IDENTITY_MAX_ID + 1], user[RV_IDENTITY_MAX_ID + 1];
     bool has_user;
     int64_t from; /* number of the first event that is sent */
     enum srv_follow_form form;
-    bool until_waits; /* ends when the run waits for an answer, too */
+    struct srv_told *told; /* CHAT, of follow_chat.c: taken; NULL: none */
+    bool until_waits;      /* ends when the run waits for an answer, too */
 };
 RV_MUST_CHECK int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err);
 void srv_follows_ask(struct srv_follows *f, struct srv_call *c, const struct srv_follow_ask *ask); /* on the loop */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/server/chats_internal.h"
 #include "coreengine/server/view_internal.h"
 
 #define MAX_KEY 200 /* bytes of an Idempotency-Key */
@@ -155,16 +156,22 @@ static int again(struct srv_call *c, struct srv_turn_ask *a, const struct rv_str
 
 /* --- a new one --- */
 
-static void fill_opts(const struct srv_turn_ask *a, struct rv_protocol_opts *o)
+static void fill_opts(const struct srv_turn_ask *a, const char *tools[RV_REQUEST_MAX_TOOLS], struct rv_protocol_opts *o)
 {
     *o = a->opts;
     o->run_id = a->run;
     o->session_id = a->session;
+    if (o->kind <= RV_PROTOCOL_AGUI_OLD) /* as the client calls it */
+        RV_IGNORE(rv_json_get_text(a->req.body, "threadId", &o->session_id), "else it is the session");
     o->client_run_id = a->req.run_id;
     o->parent_run_id = a->req.parent_run_id;
     o->model = a->req.model ? a->req.model : a->agent ? a->agent : RV_CHAT_DEFAULT_AGENT;
     o->created_us = srv_now_us();
     o->tells_usage = a->req.tells_usage;
+    o->client_tools = tools;
+    for (size_t i = 0; a->req.tools && i < json_object_array_length(a->req.tools) && i < RV_REQUEST_MAX_TOOLS; i++)
+        if (rv_json_get_text(json_object_array_get_idx(a->req.tools, i), "name", &tools[o->n_client_tools]))
+            o->n_client_tools++;
 }
 
 static int add_row(struct srv_call *c, struct srv_turn_ask *a, const struct name *name, rv_err **err)
@@ -292,6 +299,8 @@ static int make_session(struct srv_turn_ask *a, rv_err **err)
 
 int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
 {
+    const char *tools[RV_REQUEST_MAX_TOOLS];
+    bool has_session = a->session && a->session[0];
     struct rv_protocol_opts opts;
     struct rv_stream_row row;
     struct name name;
@@ -316,13 +325,19 @@ int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
             return RV_FAIL(err, RV_E_STATE, "this Idempotency-Key was used for another request");
         name.text[0] = '\0'; /* a run id that is used for several requests names none of them */
     }
+    if (rc == 0)
+        rc = srv_chat_quota(c, err);
+    if (rc < 0 || c->is_refused)
+        return rc;
+    if (a->req.n_results > 0 && a->req.n_answers == 0)
+        rc = srv_client_results(c, a, has_session, err);
     if (rc == 0 && a->req.n_answers > 0)
         rc = answered_run(c, a, err);
     if (rc == 0)
         rc = events_before(c, a, &before, err);
     if (rc < 0)
         return rc;
-    fill_opts(a, &opts);
+    fill_opts(a, tools, &opts);
     srv_view_open_write(&opts, a->ordinal, before, &a->open);
     return add_row(c, a, &name, err);
 }

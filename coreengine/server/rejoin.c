@@ -303,11 +303,8 @@ static void end_rejoin(struct rejoin *r)
 
 static void give_whole(struct rejoin *r)
 {
-    enum rv_run_status status = srv_view_status(r->view);
-    bool failed = status == RV_RUN_FAILED || status == RV_RUN_CANCELLED;
-
     begin(r);
-    srv_stream_answer(r->st, failed ? 502 : 200, "application/json", &r->out);
+    srv_stream_answer(r->st, srv_view_http(r->view), "application/json", &r->out);
     r->st = NULL;
 }
 

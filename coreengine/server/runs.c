@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "coreengine/server/chats_internal.h"
 #include "coreengine/server/handlers_internal.h"
-#include "coreengine/server/follow_internal.h"
 
 #define MAX_KEY 200 /* bytes of an Idempotency-Key */
 
@@ -16,16 +16,14 @@ static void free_follow(void *made)
     free(made);
 }
 
-static int make_follow(struct srv_call *c, const char *run, struct srv_follow_ask **out, rv_err **err)
+static int new_follow(const struct srv_call *c, const char *run, struct srv_follow_ask **out, rv_err **err)
 {
-    struct srv_follow_ask *f = calloc(1, sizeof *f);
+    struct srv_follow_ask *f = strlen(run) <= RV_STORE_MAX_ID ? calloc(1, sizeof *f) : NULL;
 
+    if (!f && strlen(run) > RV_STORE_MAX_ID)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "there is no such run");
     if (!f)
         return RV_FAIL(err, RV_E_NOMEM, "follow a run");
-    c->made = f;
-    c->free_made = free_follow;
-    if (strlen(run) > RV_STORE_MAX_ID)
-        return RV_FAIL(err, RV_E_NOT_FOUND, "there is no such run");
     memcpy(f->run, run, strlen(run) + 1);
     memcpy(f->tenant, c->who.tenant, sizeof f->tenant);
     if (c->app.scope.user) {
@@ -33,6 +31,17 @@ static int make_follow(struct srv_call *c, const char *run, struct srv_follow_as
         memcpy(f->user, c->app.scope.user, strlen(c->app.scope.user) + 1);
     }
     *out = f;
+    return 0;
+}
+
+static int make_follow(struct srv_call *c, const char *run, struct srv_follow_ask **out, rv_err **err)
+{
+    int rc = new_follow(c, run, out, err);
+
+    if (rc < 0)
+        return rc;
+    c->made = *out;
+    c->free_made = free_follow;
     return 0;
 }
 
@@ -243,6 +252,34 @@ static void refuse_quota(struct srv_call *c, const rv_err *err, int64_t again_us
         err = rv_err_cause(err);
     c->is_refused = true;
     rv_refuse_quota(&c->no, rv_err_text(err), again_us, srv_now_us());
+}
+
+int srv_run_of_model(struct srv_call *c, const char *pipeline, rv_str input, const struct rv_protocol_opts *opts,
+                     struct srv_follow_ask **out, rv_err **err)
+{
+    struct rv_app_submitted done = {.is_new = false};
+
+    c->is_refused = rv_identity_needs(&c->who, RV_SCOPE_RUNS_WRITE, &c->no) == RV_E_DENIED;
+    if (c->is_refused)
+        return 0;
+    c->body = json_object_new_object();
+    int rc = c->body ? rv_json_set_str(c->body, "input", input, err) : RV_FAIL(err, RV_E_NOMEM, "start a run");
+    if (rc == 0)
+        rc = start(c, pipeline, &done, err);
+    if (rc == RV_E_QUOTA)
+        refuse_quota(c, *err, done.again_us);
+    if (rc == 0)
+        rc = new_follow(c, done.run, out, err);
+    if (rc < 0)
+        return rc;
+    (*out)->until_waits = true;
+    (*out)->form = SRV_FOLLOW_CHAT;
+    rc = srv_told_new(opts, done.run, pipeline - strlen(SRV_PIPELINE), &(*out)->told, err);
+    if (rc < 0) {
+        free(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 int srv_runs_post(struct srv_call *c, rv_err **err)

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "coreengine/app/chat.h"
-#include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/follow_internal.h"
+#include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/view_internal.h"
 
 #define LAST_WORDS_US INT64_C(10000000) /* for the ends of turns that were cancelled */

@@ -116,6 +116,8 @@ struct srv_call {
     size_t n_fields;
     int rc;
     rv_err *err;
+    const char *code;                /* of the error, in place of that of rc; static; NULL: none */
+    json_object *details;            /* of a refusal, in place of its text where p8 has an object; owned; NULL: none */
     char param[RV_REQUEST_MAX_PATH]; /* member of the body that is wrong */
     bool is_refused;
     struct rv_refusal no;
@@ -227,12 +229,15 @@ struct srv_turn_ask {
     struct rv_request req;
     struct rv_protocol_opts opts; /* kind and what it tells; ids are filled in */
     char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
-    bool needs_session;            /* that there is one: a REMLight path, a resumption */
-    char run[RV_STORE_MAX_ID + 1]; /* the run that it will be */
-    int64_t ordinal;               /* of the streams of that run */
-    rv_buf open;                   /* what its stream is made with */
-    int64_t open_us;               /* and when */
-    int64_t stays_us;              /* how long it goes on without a client, or RV_SERVER_STAYS */
+    struct rv_chat_request request;   /* borrows from req and made */
+    json_object *made;                /* of it, and of an answer; owned; NULL: nothing */
+    struct srv_follow_ask *model_run; /* owned; the model is a pipeline: its run is told; NULL: a turn */
+    bool needs_session;               /* that there is one: a REMLight path, a resumption */
+    char run[RV_STORE_MAX_ID + 1];    /* the run that it will be */
+    int64_t ordinal;                  /* of the streams of that run */
+    rv_buf open;                      /* what its stream is made with */
+    int64_t open_us;                  /* and when */
+    int64_t stays_us;                 /* how long it goes on without a client, or RV_SERVER_STAYS */
     struct rv_identity who;
     struct srv_trace trace;
 };
@@ -245,6 +250,7 @@ void srv_turns_drain(struct srv_turns *t); /* on the loop: end when no turn is l
 void srv_turns_stop(struct srv_turns *t);  /* on the loop: turns that are left are cancelled */
 void srv_turns_free(struct srv_turns *t);  /* waits for its thread */
 void srv_turn_ask_free(struct srv_turn_ask *ask);
+const struct rv_quotas *srv_turns_quotas(const struct srv_turns *t); /* NULL: there are none; never changes */
 
 /* --- handlers, by area --- */
 int srv_healthz(struct srv_call *c, rv_err **err);
@@ -281,5 +287,4 @@ int srv_query(struct srv_call *c, rv_err **err);
 int srv_query_raw(struct srv_call *c, rv_err **err);
 int srv_feedback(struct srv_call *c, rv_err **err);
 int srv_usage(struct srv_call *c, rv_err **err);
-
 #endif

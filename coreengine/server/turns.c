@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "coreengine/app/chat.h"
+#include "coreengine/server/chats_internal.h"
 #include "coreengine/server/view_internal.h"
 
 #define MAX_PARKED  1000               /* turns that wait for an answer, with their seats */
@@ -72,6 +73,10 @@ void srv_turn_ask_free(struct srv_turn_ask *ask)
         return;
     rv_request_fini(&ask->req);
     rv_buf_fini(&ask->open);
+    json_object_put(ask->made);
+    if (ask->model_run)
+        srv_told_free(ask->model_run->told);
+    free(ask->model_run);
     free(ask->agent);
     free(ask->model);
     free(ask->session);
@@ -197,12 +202,11 @@ static void read_on(struct turn *t)
 static void finish(struct turn *t)
 {
     enum rv_run_status status = srv_view_status(t->view);
-    bool failed = status == RV_RUN_FAILED || status == RV_RUN_CANCELLED;
 
     if (t->st) {
         begin_stream(t);
         if (t->ask->opts.is_whole) {
-            srv_stream_answer(t->st, failed ? 502 : 200, "application/json", &t->out);
+            srv_stream_answer(t->st, srv_view_http(t->view), "application/json", &t->out);
             t->st = NULL;
             rv_buf_init(&t->out, RV_PROTOCOL_MAX_OUT);
         } else {
@@ -566,6 +570,7 @@ static int take_seat(struct turn *t, rv_err **err)
                                              .run_id = a->run,
                                              .sections = (const char *const *)&a->section,
                                              .n_sections = a->section != NULL,
+                                             .request = a->request,
                                              .on_event = on_event,
                                              .on_delta = on_delta,
                                              .on_turn = on_turn,
@@ -596,11 +601,14 @@ static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
         return rc;
     struct srv_turn_ask *ask = parked->ask; /* the seat borrows from it: only the request changes */
     struct rv_request old = ask->req;
+    json_object *old_made = ask->made;
     ask->req = fresh->ask->req;
+    ask->made = fresh->ask->made;
     ask->opts = fresh->ask->opts;
     ask->trace = fresh->ask->trace;
     ask->stays_us = fresh->ask->stays_us;
     fresh->ask->req = old;
+    fresh->ask->made = old_made;
     parked->st = fresh->st;
     parked->st->self = parked;
     fresh->st = NULL;
@@ -770,6 +778,11 @@ static void tell_lane(struct srv_turns *all, struct order *o, void (*open)(struc
     o->letter.open = open;
     o->all = all;
     srv_lane_post(&all->lane, &o->letter);
+}
+
+const struct rv_quotas *srv_turns_quotas(const struct srv_turns *all)
+{
+    return all->base.quotas;
 }
 
 void srv_turns_drain(struct srv_turns *all)

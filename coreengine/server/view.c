@@ -19,12 +19,15 @@ struct srv_view {
     rv_protocol *encoder;
     json_object *made; /* by which; owned */
     struct rv_protocol_opts opts;
+    json_object *tools;        /* names of the tools of the client, of the first stream that says them; owned */
+    const char **names;        /* the same; the list is owned */
     struct view_event *events; /* that were not told yet, in order */
     size_t n_events, cap_events, at_event;
     int64_t n_told, n_known; /* numbers of events: told last, known last */
     int64_t ordinal, line;   /* line: that was read last */
     struct srv_cursor from;
     bool is_over, is_waiting, is_whole;
+    bool is_quota; /* one ran out */
     enum rv_run_status status;
 };
 
@@ -67,6 +70,8 @@ void srv_view_free(struct srv_view *v)
     free(v->events);
     rv_protocol_free(v->encoder);
     json_object_put(v->made);
+    json_object_put(v->tools);
+    free(v->names);
     free(v);
 }
 
@@ -83,6 +88,14 @@ bool srv_view_is_whole(const struct srv_view *v)
 enum rv_run_status srv_view_status(const struct srv_view *v)
 {
     return v->status;
+}
+
+/* A quota that ran out within the turn is the client's to mind; the rest is that of those behind us. */
+int srv_view_http(const struct srv_view *v)
+{
+    bool failed = v->status == RV_RUN_FAILED || v->status == RV_RUN_CANCELLED;
+
+    return !failed ? 200 : v->is_quota ? 429 : 502;
 }
 
 int64_t srv_view_told(const struct srv_view *v)
@@ -173,6 +186,13 @@ void srv_view_open_write(const struct rv_protocol_opts *o, int64_t ordinal, int6
     rv_jw_kv_bool(&w, "events", o->tells_events);
     rv_jw_kv_bool(&w, "metadata", o->tells_metadata);
     rv_jw_kv_bool(&w, "calls", o->tells_calls);
+    if (o->n_client_tools > 0) {
+        rv_jw_key(&w, "client_tools");
+        rv_jw_arr(&w);
+        for (size_t i = 0; i < o->n_client_tools; i++)
+            rv_jw_text(&w, o->client_tools[i]);
+        rv_jw_arr_end(&w);
+    }
     rv_jw_obj_end(&w);
 }
 
@@ -202,6 +222,27 @@ static int read_opts(json_object *json, struct rv_protocol_opts *o, rv_err **err
     return 0;
 }
 
+/* The tools of a run are those of its first request: the streams behind it have them, too. */
+static int read_tools(struct srv_view *v, json_object *json, rv_err **err)
+{
+    json_object *list = v->tools ? NULL : rv_json_get_arr(json, "client_tools");
+    size_t n = list ? json_object_array_length(list) : 0;
+
+    if (n == 0)
+        return 0;
+    v->names = calloc(n, sizeof *v->names);
+    if (!v->names)
+        return RV_FAIL(err, RV_E_NOMEM, "go on with a stream");
+    v->tools = json_object_get(list);
+    for (size_t i = 0; i < n; i++) {
+        json_object *name = json_object_array_get_idx(list, i);
+        if (!json_object_is_type(name, json_type_string))
+            return RV_FAIL(err, RV_E_INVALID, "the first line of a stream is damaged");
+        v->names[i] = json_object_get_string(name);
+    }
+    return 0;
+}
+
 /* A stream that follows another one of the run knows what that one told. */
 static int open_it(struct told *t, json_object *json)
 {
@@ -209,8 +250,12 @@ static int open_it(struct told *t, json_object *json)
     struct rv_protocol_opts opts;
     int rc = read_opts(json, &opts, t->err);
 
+    if (rc == 0)
+        rc = read_tools(v, json, t->err);
     if (rc < 0)
         return rc;
+    opts.client_tools = v->names;
+    opts.n_client_tools = v->tools ? json_object_array_length(v->tools) : 0;
     v->opts = opts;
     v->is_whole = opts.is_whole;
     v->ordinal = number_of(json, "stream");
@@ -239,6 +284,7 @@ static int end_it(struct told *t, json_object *json)
     if (rc == 0) {
         t->v->is_over = true;
         t->v->status = end.status;
+        t->v->is_quota = end.code && strcmp(end.code, "quota_exceeded") == 0;
     }
     return rc;
 }
@@ -349,10 +395,10 @@ int srv_view_lines(struct srv_view *v, const struct rv_stream_part *part, rv_buf
             if (rc != 0)
                 break;
             v->line = number;
-            if (v->is_whole)
-                rv_buf_add_str(out, rv_buf_str(&bytes));
-            else
+            if (!v->is_whole)
                 add_blocks(v, rv_buf_str(&bytes), out);
+            else if (v->ordinal >= v->from.ordinal) /* not the answers before this one */
+                rv_buf_add_str(out, rv_buf_str(&bytes));
             rv_buf_clear(&bytes);
         }
         rest = end ? (rv_str){end + 1, rest.len - len - 1} : (rv_str){NULL, 0};

@@ -24,10 +24,11 @@ RV_MUST_CHECK int srv_view_lines(struct srv_view *v, const struct rv_stream_part
 bool srv_view_is_over(const struct srv_view *v);              /* the end was read */
 bool srv_view_is_whole(const struct srv_view *v);             /* one JSON object */
 enum rv_run_status srv_view_status(const struct srv_view *v); /* as the end said */
+int srv_view_http(const struct srv_view *v);                  /* its status over HTTP, of an answer that is whole */
 int64_t srv_view_told(const struct srv_view *v);              /* the last event that was told */
 /* --- keep.c --- */
 /** The stream of a turn that is asked for, in the store; or, of a request that came before, c->made becomes a struct
- * srv_rejoin_ask. */
+ * srv_rejoin_ask. No quota leaves room for it: the call is refused. */
 RV_MUST_CHECK int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err);
 /** A run whose process died is queued at once, as a client waits for it. */
 void srv_run_hurry(struct srv_call *c, const char *id);

@@ -5,20 +5,34 @@
 
 #include "coreengine/tools/tools_internal.h"
 
-static int check(const struct rv_agent *a, rv_findings *findings, rv_err **err)
+static int check(const struct rv_agent *a, json_object *json, const char *what, const struct rv_src *src,
+                 rv_findings *findings, rv_err **err)
 {
     rv_schema *schema = NULL;
     rv_err *fault = NULL;
-    int rc = rv_schema_compile(a->output.schema, "the output", &schema, &fault);
+    int rc = rv_schema_compile(json, what, &schema, &fault);
 
     rv_schema_free(schema);
     if (rc < 0 && rc != RV_E_NOMEM) {
         rc = RV_WRAP(&fault, rc, "agent \"%s\"", a->name);
-        rv_findings_add_err(findings, RV_SEVERITY_ERROR, &a->places.output_schema, fault);
+        rv_findings_add_err(findings, RV_SEVERITY_ERROR, src, fault);
         rc = 0;
     }
     rv_err_free(fault);
-    return rc < 0 ? RV_FAIL(err, rc, "check the output_schema of agent \"%s\"", a->name) : 0;
+    return rc < 0 ? RV_FAIL(err, rc, "check the schemas of agent \"%s\"", a->name) : 0;
+}
+
+static int check_agent(const struct rv_agent *a, rv_findings *findings, rv_err **err)
+{
+    int rc = 0;
+
+    if (a->output.schema)
+        rc = check(a, a->output.schema, "the output", &a->places.output_schema, findings, err);
+    for (size_t i = 0; i < a->tools.n_client && rc == 0; i++)
+        if (a->tools.client[i].parameters)
+            rc = check(a, a->tools.client[i].parameters, a->tools.client[i].name, &a->tools.client[i].src, findings,
+                       err);
+    return rc;
 }
 
 int rv_schema_check_pipeline(struct rv_pipeline *p, rv_findings *findings, rv_err **err)
@@ -27,8 +41,7 @@ int rv_schema_check_pipeline(struct rv_pipeline *p, rv_findings *findings, rv_er
     int rc = 0;
 
     for (size_t i = 0; i < p->n_agents && rc == 0; i++)
-        if (p->agents[i].output.schema)
-            rc = check(&p->agents[i], findings, err);
+        rc = check_agent(&p->agents[i], findings, err);
     p->is_sound = p->is_sound && rv_findings_n_errors(findings) == n_errors;
     return rc;
 }

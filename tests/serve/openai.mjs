@@ -88,4 +88,37 @@ try {
 check(thrown, 'and one of the stream')
 equal(await server.stop(), 0, 'it ends as it should')
 check(server.log().some((l) => l.route === '/v1/chat/completions' && l.status === 200 && l.request_id), 'the access log')
+
+// --- pipelines are models, too
+const runs = await serve('models.db', ['--pipelines', 'pipelines', '--scripts', 'pipelines/scripts'])
+const other = new OpenAI({baseURL: runs.url + '/v1', apiKey: 'none', maxRetries: 0})
+const names = []
+for await (const m of await other.models.list()) names.push(m.id)
+check(names.includes('pipeline:loop') && names.includes('general'), 'they are listed', names)
+equal((await other.models.retrieve('pipeline:loop')).id, 'pipeline:loop', 'and found')
+const looped = {model: 'pipeline:loop', messages: [{role: 'user', content: 'hi'}]}
+const plain = (await call(runs, 'POST', '/runs', {pipeline: 'loop', input: 'hi', wait: true})).json
+const run = await other.chat.completions.create(looped).withResponse()
+equal(run.data.choices[0].finish_reason, 'stop', 'a run as a whole answer')
+equal(run.data.choices[0].message.content, plain.result?.response, 'with the response of the run', plain)
+check(run.data.usage, 'and its usage')
+equal((await call(runs, 'GET', `/runs/${run.response.headers.get('x-run-id')}`)).json.status, 'completed', 'it is a run like any other')
+const piped = await other.chat.completions.stream({...looped, stream_options: {include_usage: true}}).finalChatCompletion()
+equal([piped.choices[0].finish_reason, piped.choices[0].message.content], ['stop', run.data.choices[0].message.content], 'as a stream')
+const question = await other.chat.completions.create({model: 'pipeline:clarify', messages: [{role: 'user', content: 'x'}]})
+check(question.choices[0].message.content.includes('Which database?'), 'a question of the run is the answer', question)
+for (const [more, status, param] of [
+  [{temperature: 1}, 400, 'temperature'],
+  [{tools: [{type: 'function', function: {name: 'f'}}]}, 400, 'tools'],
+  [{model: 'pipeline:none'}, 404, null],
+]) {
+  let no
+  try {
+    await other.chat.completions.create({...looped, ...more})
+  } catch (e) {
+    no = [e.status, e.param]
+  }
+  equal(no, [status, param], `what a pipeline does not take: ${param}`)
+}
+equal(await runs.stop(), 0, 'it ends as it should')
 finish('openai')

@@ -241,6 +241,10 @@ int rv_chat_new(const struct rv_chat_opts *opts, rv_chat **out, rv_err **err)
     if (!chat)
         return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
     chat->opts = *opts;
+    json_object_get(chat->opts.request.client_tools);
+    json_object_get(chat->opts.request.output_schema);
+    json_object_get(chat->opts.request.attachments);
+    json_object_get(chat->opts.request.metadata);
     int rc = begin(chat, err);
     if (rc < 0) {
         rv_chat_free(chat);
@@ -258,6 +262,10 @@ void rv_chat_free(rv_chat *chat)
     chat_pipelines_free(chat);
     for (size_t i = 0; i < RV_COUNT(chat->texts); i++)
         free(chat->texts[i]);
+    json_object_put(chat->opts.request.client_tools);
+    json_object_put(chat->opts.request.output_schema);
+    json_object_put(chat->opts.request.attachments);
+    json_object_put(chat->opts.request.metadata);
     free(chat->agent);
     rv_buf_fini(&chat->text);
     rv_buf_fini(&chat->store_error);

@@ -90,6 +90,17 @@ void chat_fill_opts(const struct rv_app_chat *c, const struct rv_store_scope *sc
 RV_MUST_CHECK int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipeline **out, rv_err **err);
 void chat_pipelines_free(rv_chat *chat);
 
+/* request.c */
+/** May the chat's agent be asked so? RV_E_INVALID. What rv_agents_find() gave before is gone afterwards. */
+RV_MUST_CHECK int chat_request_check(const rv_chat *chat, rv_err **err);
+/** The tools of the client that a pipeline of that agent has; *out is the caller's, NULL: none. */
+RV_MUST_CHECK int chat_request_tools(const rv_chat *chat, const struct rv_agentdoc *doc, json_object **out,
+                                     rv_err **err);
+/** The rest of what the request asks, as parts of that pipeline. */
+void chat_request_apply(const rv_chat *chat, const struct rv_agentdoc *doc, struct rv_agent_pipeline *p);
+/** What the turn's state knows of the message beside its text; *out is the caller's, NULL: nothing. */
+RV_MUST_CHECK int chat_request_metadata(const rv_chat *chat, json_object **out, rv_err **err);
+
 /* turn.c */
 struct rv_exec_opts chat_exec_opts(rv_chat *chat);
 struct chat_call {

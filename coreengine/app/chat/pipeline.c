@@ -5,7 +5,7 @@
 
 #include "coreengine/app/chat/chat_internal.h"
 
-#define MAX_TEXT      ((size_t)256 << 10)
+#define MAX_TEXT      ((size_t)1 << 20) /* with what a request brings along */
 #define MAX_BUNDLE    ((size_t)64 << 20)
 #define MAX_PIPELINES 16  /* that are kept: agents of one chat */
 #define MAX_LLM_CALLS 100 /* of one turn, with the agents that are asked */
@@ -56,6 +56,7 @@ static void describe(const rv_chat *chat, const struct rv_agents_found *found, s
                                    .max_llm_calls = MAX_LLM_CALLS,
                                    .agent_request_limit = s->request_limit,
                                    .agent_token_limit = s->token_limit};
+    chat_request_apply(chat, doc, &m->pipeline);
 }
 
 /* What tells the pipelines of one chat apart: the document, and what can change while the chat goes on. */
@@ -68,6 +69,13 @@ static int hash_of(const struct made_from *m, char checksum[RV_HASH_MAX], rv_err
         rv_buf_printf(&text, "%s\n", m->models[i].model);
     rv_buf_printf(&text, "%d %d %g %lld", m->pipeline.child_text, m->pipeline.has_temperature, m->pipeline.temperature,
                   (long long)m->pipeline.max_tokens);
+    rv_buf_printf(&text, " %d %d %lld %s\n", m->pipeline.requires_tool, m->pipeline.has_seed,
+                  (long long)m->pipeline.seed, m->pipeline.attachments ? m->pipeline.attachments : "");
+    if (m->pipeline.client_tools)
+        rv_json_write(m->pipeline.client_tools, &text);
+    rv_buf_putc(&text, '\n');
+    if (m->pipeline.output_schema)
+        rv_json_write(m->pipeline.output_schema, &text);
     int rc = rv_buf_check(&text, "a chat's pipeline", err);
     rv_hash_init(&hash);
     rv_hash_add(&hash, m->pipeline.document);
@@ -308,16 +316,21 @@ int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipelin
     struct made_from m;
     char checksum[RV_HASH_MAX];
 
-    int rc = rv_agents_find(chat->opts.agents, &scope, agent, &found, err);
+    int rc = chat_request_check(chat, err);
+    if (rc == 0)
+        rc = rv_agents_find(chat->opts.agents, &scope, agent, &found, err);
     if (rc < 0)
         return rc;
     describe(chat, &found, &m);
-    rc = hash_of(&m, checksum, err);
+    rc = chat_request_tools(chat, found.doc, &m.pipeline.client_tools, err);
+    if (rc == 0)
+        rc = hash_of(&m, checksum, err);
     struct chat_pipeline *cp = chat->pipelines;
     while (rc == 0 && cp && strcmp(cp->checksum, checksum) != 0)
         cp = cp->next;
     if (rc == 0 && !cp)
         rc = make(chat, &found, &m, checksum, &cp, err);
+    json_object_put(m.pipeline.client_tools);
     if (rc == 0)
         *out = cp;
     return rc;

@@ -167,12 +167,15 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, rv_err 
 static int new_envelope(rv_chat *chat, bool keeps, rv_envelope **out, rv_err **err)
 {
     const char *user = chat->context.user_id, *id = keeps && chat->opts.run_id ? chat->opts.run_id : "";
-    const struct rv_envelope_seed seed = {.raw_input = rv_buf_str(&chat->message),
-                                          .user_id = rv_str_of(user ? user : ""),
-                                          .session_id = rv_str_of(chat->session_id),
-                                          .envelope_id = rv_str_of(id)};
+    struct rv_envelope_seed seed = {.raw_input = rv_buf_str(&chat->message),
+                                    .user_id = rv_str_of(user ? user : ""),
+                                    .session_id = rv_str_of(chat->session_id),
+                                    .envelope_id = rv_str_of(id)};
 
-    int rc = rv_envelope_new(&seed, rv_rand_system(), chat->began_us, out, err);
+    int rc = chat_request_metadata(chat, &seed.metadata, err);
+    if (rc == 0)
+        rc = rv_envelope_new(&seed, rv_rand_system(), chat->began_us, out, err);
+    json_object_put(seed.metadata);
     if (rc == 0)
         memcpy(chat->run_id, rv_envelope_fields(*out)->envelope_id, strlen(rv_envelope_fields(*out)->envelope_id) + 1);
     return rc;

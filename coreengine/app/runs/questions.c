@@ -8,7 +8,7 @@
 
 bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r)
 {
-    if (rv_interrupt_is_ask(data))
+    if (rv_interrupt_is_ask(data) || rv_interrupt_asks_client(kind, data))
         return rv_answer_check(kind, data, r, NULL) == 0;
     return (kind != RV_INTERRUPT_CLARIFICATION || r->text.ptr) &&
            (kind != RV_INTERRUPT_CONFIRMATION || r->has_approved) &&

@@ -41,9 +41,7 @@ static const struct {
     {"name: x\nagents: [{agent: ok, has_llm: true, has_tools: true}]\n", ""},
     {"name: x\nagents: [{agent: ok, output_mode: text, output_schema: {type: object}}]\n",
      "t.yaml:2:35: error: agent \"ok\": output_mode is what the document of a declared agent makes it\n"
-     "  hint: leave it out, or write structured_output: true or false\n"
-     "t.yaml:2:56: error: agent \"ok\": output_schema is what the document of a declared agent makes it\n"
-     "  hint: leave it out, or put the properties into the document\n"},
+     "  hint: leave it out, or write structured_output: true or false\n"},
     {"name: x\nagents: [{agent: ok, output_via: tool}]\n",
      "t.yaml:2:34: warning: agent \"ok\": output_via says how to come to an output that nothing describes\n"
      "  hint: write structured_output: true, or leave it out\n"},

@@ -84,6 +84,9 @@ static char *tell(const struct key_row *row, const char *variant)
     w.opts.self = watcher.self;
     w.opts.on_event = NULL;
     w.opts.on_piece = NULL;
+    json_object *tools = NULL; /* that a client brings along */
+    if (strcmp(row->key, "agentdoc.client_tools") == 0)
+        tools = w.opts.request.client_tools = rv_kit_json("[{\"name\":\"show\"}]");
     rv_chat_free(w.chat);
     w.chat = NULL;
     int rc = rv_chat_new(&w.opts, &w.chat, &err);
@@ -103,6 +106,7 @@ static char *tell(const struct key_row *row, const char *variant)
         tell_summarisers(&w, &told);
     }
     world_fini(&w);
+    json_object_put(tools);
     free(text);
     char *out = rv_buf_steal(&told, NULL);
     mask(out, "Date: ", "U");     /* the clock of the machine */
@@ -180,6 +184,7 @@ static const struct key_row rows[] = {
      HEAD "structured_output: true\nproperties: {n: {$ref: '#/$defs/N'}}\ndefinitions: {N: {type: @}}\n"},
     {"agentdoc.additionalProperties", "true", "false", SHAPED "additionalProperties: @\n",
      .state = "models: {parent: [{json: {n: 1, m: x, o: y}}]}\n"},
+    {"agentdoc.client_tools", "true", "false", DOC("client_tools")},
     {"agentdoc.chained_tool", "save", "null", SHAPED "chained_tool: @\n", .state = SAVES},
     {"agentdoc.chained_map", "{n: a}", "{n: b}", SHAPED "chained_tool: save\nchained_map: @\n", .state = SAVES},
     {"agentdoc.always_include_last_messages", "0", "9", DOC("always_include_last_messages"), .state = LONG},

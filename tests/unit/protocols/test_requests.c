@@ -73,10 +73,10 @@ START_TEST(sources_of_parts_are_images_and_files)
     read_good(
         RV_PROTOCOL_AGUI,
         "{\"protocolVersion\":\"1.0\",\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"content\":["
-        "{\"type\":\"image\",\"source\":{\"type\":\"url\",\"value\":\"https://x.y/z.png\"}},"
+        "{\"type\":\"image\",\"source\":{\"type\":\"url\",\"value\":\"data:image/png;base64,aGk=\"}},"
         "{\"type\":\"document\",\"source\":{\"type\":\"data\",\"value\":\"aGk=\",\"mimeType\":\"text/plain\"}}]}]}");
     ck_assert_uint_eq(request.text.len, 0);
-    assert_json(request.attachments, "[{\"type\":\"image\",\"url\":\"https://x.y/z.png\"},"
+    assert_json(request.attachments, "[{\"type\":\"image\",\"data\":\"aGk=\",\"media_type\":\"image/png\"},"
                                      "{\"type\":\"file\",\"data\":\"aGk=\",\"media_type\":\"text/plain\"}]");
     rv_request_fini(&request);
 }
@@ -268,7 +268,7 @@ static const struct {
      "{\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"content\":[{\"type\":\"image\",\"source\":{\"type\":\"url\","
      "\"value\":"
      "\"file:///etc/passwd\"}}]}]}",
-     RV_E_INVALID, "messages[0].content[0].source", "https:"},
+     RV_E_INVALID, "messages[0].content[0].source", "must be a data: URL"},
     {RV_PROTOCOL_AGUI, "{\"tools\":[{\"description\":\"d\"}]}", RV_E_INVALID, "tools[0].name", "is missing"},
     {RV_PROTOCOL_AGUI, "{\"tools\":[{\"name\":\"a b\"}]}", RV_E_INVALID, "tools[0].name", "letters, digits"},
     {RV_PROTOCOL_AGUI, "{\"tools\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", RV_E_INVALID, "tools[1].name",
@@ -305,6 +305,14 @@ static const struct {
      "response_format.type", "must be \"text\""},
     {RV_PROTOCOL_OPENAI, "{\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{}},\"messages\":[]}",
      RV_E_INVALID, "response_format.json_schema.schema", "is missing"},
+    {RV_PROTOCOL_OPENAI, "{\"top_p\":0.5,\"messages\":[]}", RV_E_INVALID, "top_p", "is not supported"},
+    {RV_PROTOCOL_OPENAI, "{\"stop\":[\"x\"],\"messages\":[]}", RV_E_INVALID, "stop", "is not supported"},
+    {RV_PROTOCOL_OPENAI, "{\"logprobs\":true,\"messages\":[]}", RV_E_INVALID, "logprobs", "is not supported"},
+    {RV_PROTOCOL_OPENAI, "{\"parallel_tool_calls\":false,\"messages\":[]}", RV_E_INVALID, "parallel_tool_calls",
+     "is not supported"},
+    {RV_PROTOCOL_OPENAI, "{\"tool_choice\":{\"type\":\"custom\"},\"messages\":[]}", RV_E_INVALID, "tool_choice",
+     "one tool by its name"},
+    {RV_PROTOCOL_RESPONSES, "{\"background\":true}", RV_E_INVALID, "background", "is not supported"},
     {RV_PROTOCOL_RESPONSES, "{}", RV_E_INVALID, "input", "is missing"},
     {RV_PROTOCOL_RESPONSES, "{\"input\":\"\"}", RV_E_INVALID, "input", "is empty"},
     {RV_PROTOCOL_RESPONSES, "{\"input\":[{\"type\":\"function_call_output\",\"output\":\"x\"}]}", RV_E_INVALID,
@@ -323,6 +331,29 @@ START_TEST(an_error_names_the_member_and_what_is_legal)
     ck_assert_str_eq(path, wrong[_i].path);
     ck_assert_msg(strstr(rv_err_text(err), wrong[_i].text) != NULL, "%s: %s", wrong[_i].body, rv_err_text(err));
     ck_assert_ptr_null(request.body);
+    rv_err_free(err);
+}
+END_TEST
+
+/* What only says what holds anyway is not refused; null is as if it were not there. */
+START_TEST(parameters_that_no_agent_has_are_refused_where_they_would_change_the_answer)
+{
+    read_good(RV_PROTOCOL_OPENAI,
+              "{\"top_p\":1,\"frequency_penalty\":0,\"presence_penalty\":0.0,\"stop\":null,\"logit_bias\":{},"
+              "\"logprobs\":false,\"parallel_tool_calls\":true,\"store\":true,\"service_tier\":\"auto\","
+              "\"response_format\":{\"type\":\"json_object\"},"
+              "\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"f\"}},"
+              "\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}");
+    ck_assert(!request.is_unsupported);
+    ck_assert_str_eq(request.tool_choice, "required");
+    ck_assert_str_eq(request.tool_named, "f");
+    assert_json(request.response_schema, "{\"type\":\"object\"}");
+    rv_request_fini(&request);
+    rv_err *err = NULL;
+    ck_assert_int_eq(
+        rv_request_read(RV_PROTOCOL_OPENAI, RV_STR_LIT("{\"stop\":\"x\",\"messages\":[]}"), &request, path, &err),
+        RV_E_INVALID);
+    ck_assert(request.is_unsupported);
     rv_err_free(err);
 }
 END_TEST
@@ -381,6 +412,7 @@ TCase *requests_case(void)
     tcase_add_test(c, a_chat_request_may_end_with_results);
     tcase_add_test(c, remlight_streams_and_takes_the_last_message_of_the_user);
     tcase_add_test(c, a_responses_request_is_a_text_or_items);
+    tcase_add_test(c, parameters_that_no_agent_has_are_refused_where_they_would_change_the_answer);
     tcase_add_loop_test(c, an_error_names_the_member_and_what_is_legal, 0, RV_COUNT(wrong));
     tcase_add_loop_test(c, a_request_is_limited, 0, RV_COUNT(caps));
     return c;

@@ -73,14 +73,37 @@ static void reopen(struct room *r)
     must(r, rv_journal_open(r->store, &all, r->run_id, "here/1", r->now_us, 0, &r->j, &err), err);
 }
 
+/* A result for each call that waits for the client. */
+static json_object *client_results(json_object *asked)
+{
+    json_object *calls = rv_json_get_arr(asked, RV_CLIENT_CALLS), *data = json_object_new_object(),
+                *results = json_object_new_object();
+    const char *id = "";
+
+    json_object_object_add(data, RV_CLIENT_RESULTS, results);
+    for (size_t i = 0; i < json_object_array_length(calls); i++) {
+        ck_assert(rv_json_get_text(json_object_array_get_idx(calls, i), "id", &id));
+        json_object *result = json_object_new_object();
+        json_object_object_add(result, "content", json_object_new_string("made"));
+        json_object_object_add(results, id, result);
+    }
+    return data;
+}
+
 void room_approve(struct room *r)
 {
-    const struct rv_event ev = {
+    const struct rv_interrupt in = rv_envelope_interrupt(rv_run_envelope(r->run));
+    bool is_client = in.exists && rv_interrupt_asks_client(in.kind, in.data);
+    json_object *data = is_client ? client_results(in.data) : NULL;
+    struct rv_event ev = {
         .kind = RV_EVENT_ANSWER, .now_us = r->now_us, .response = {.has_approved = true, .approved = true}};
     rv_err *err = NULL;
 
+    if (is_client)
+        ev.response = (struct rv_response){.data = data, .text = RV_STR_LIT("And now?")};
     reopen(r);
     must(r, room_step(r, &ev, &err), err);
+    json_object_put(data);
 }
 
 void room_cancel(struct room *r, const char *partial)

@@ -58,6 +58,30 @@ static void check_session(struct room *r)
     rv_session_row_fini(&row);
 }
 
+START_TEST(calls_of_the_client_have_their_results_whatever_order_they_were_made_in)
+{
+    struct room *r = room_new(room_scene("tools of the client"), NULL);
+
+    room_start(r);
+    room_go(r);
+    ck_assert_int_eq(rv_run_status(r->run), RV_RUN_INTERRUPTED);
+    room_approve(r);
+    room_go(r);
+    char *rows = room_rows(r);
+    ck_assert_str_eq(rows, "user ask\nassistant[parent] Look.\n"
+                           "tool_call[parent] {\"name\":\"show_map\",\"id\":\"c1\",\"arguments\":{}}\n"
+                           "tool_response[parent] {\"result\":\"made\"} {\"name\":\"show_map\",\"id\":\"c1\"}\n"
+                           "tool_call[parent] {\"name\":\"put\",\"id\":\"c2\",\"arguments\":{}}\n"
+                           "tool_response[parent] {\"v\":1} {\"name\":\"put\",\"id\":\"c2\"}\n"
+                           "tool_call[parent] {\"name\":\"locate\",\"id\":\"c3\",\"arguments\":{}}\n"
+                           "tool_response[parent] {\"result\":\"made\"} {\"name\":\"locate\",\"id\":\"c3\"}\n"
+                           "user And now?\nassistant[parent] Done.\n");
+    free(rows);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
 START_TEST(what_was_said_before_the_pause_is_kept_with_the_turn)
 {
     struct room *r = waiting(voices[_i].stage);
@@ -145,6 +169,7 @@ Suite *pauses_suite(void)
     Suite *s = suite_create("pauses");
     TCase *tc = tcase_create("pauses");
 
+    tcase_add_test(tc, calls_of_the_client_have_their_results_whatever_order_they_were_made_in);
     tcase_add_loop_test(tc, what_was_said_before_the_pause_is_kept_with_the_turn, 0, RV_COUNT(voices));
     tcase_add_loop_test(tc, a_death_behind_the_pause_changes_nothing, 0, RV_COUNT(voices));
     tcase_add_test(tc, a_turn_that_is_cancelled_while_it_waits_is_kept);

@@ -1,0 +1,38 @@
+/* What requests of chats bring beside their message: tools of the client, parameters, quotas, pipelines as models. */
+#ifndef RV_SERVER_CHATS_INTERNAL_H
+#define RV_SERVER_CHATS_INTERNAL_H
+
+#include "coreengine/server/follow_internal.h"
+
+/* --- client_tools.c: tools that clients call themselves --- */
+/** The request brings results: of a question that waits for them they become its answer, and of a client that names no
+ * session the session becomes that of the run. RV_E_STATE: nothing waits for them, and there is no message either. */
+RV_MUST_CHECK int srv_client_results(struct srv_call *c, struct srv_turn_ask *a, bool has_session, rv_err **err);
+
+/* --- chat_request.c --- */
+/** Read what the request asks of its model. doc: of the agent that is asked for; NULL: it is not known yet. On failure
+ *  the call's param says where. */
+RV_MUST_CHECK int srv_chat_request(struct srv_call *c, struct srv_turn_ask *a, const struct rv_agentdoc *doc,
+                                   rv_err **err);
+
+/* --- chat_quota.c --- */
+/** Does a quota leave room for a turn? If not, the call is refused (429). */
+RV_MUST_CHECK int srv_chat_quota(struct srv_call *c, rv_err **err);
+
+/* --- runs.c --- */
+#define SRV_PIPELINE "pipeline:" /* before the name of a pipeline that is a model */
+/** Start a run of that pipeline with that input, and say how it is to be told; *out is the caller's. */
+RV_MUST_CHECK int srv_run_of_model(struct srv_call *c, const char *pipeline, rv_str input,
+                                   const struct rv_protocol_opts *opts, struct srv_follow_ask **out, rv_err **err);
+
+/* --- follow_chat.c: runs in the protocols of chats --- */
+RV_MUST_CHECK int srv_told_new(const struct rv_protocol_opts *opts, const char *run, const char *model,
+                               struct srv_told **out, rv_err **err);
+void srv_told_free(struct srv_told *t);
+/** The run's next event, appended as its client reads it. */
+RV_MUST_CHECK int srv_told_event(struct srv_told *t, rv_str line, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_pipeline *p,
+                               const rv_envelope *env, rv_buf *out, rv_err **err);
+bool srv_told_is_whole(const struct srv_told *t);
+
+#endif

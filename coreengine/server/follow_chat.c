@@ -1,0 +1,72 @@
+/* A pipeline as a model: a run that is told in a protocol of chats, from its events. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/server/chats_internal.h"
+
+struct srv_told {
+    struct rv_protocol_opts opts;
+    char *model;
+    char run[RV_STORE_MAX_ID + 1];
+    rv_protocol *encoder;
+};
+
+void srv_told_free(struct srv_told *t)
+{
+    if (!t)
+        return;
+    rv_protocol_free(t->encoder);
+    free(t->model);
+    free(t);
+}
+
+int srv_told_new(const struct rv_protocol_opts *opts, const char *run, const char *model, struct srv_told **out,
+                 rv_err **err)
+{
+    struct srv_told *t = calloc(1, sizeof *t);
+
+    if (!t || !(t->model = rv_str_dup(rv_str_of(model)))) {
+        free(t);
+        return RV_FAIL(err, RV_E_NOMEM, "tell a run");
+    }
+    memcpy(t->run, run, strlen(run) + 1);
+    t->opts = *opts;
+    t->opts.run_id = t->opts.session_id = t->run;
+    t->opts.model = t->model;
+    t->opts.created_us = srv_now_us();
+    t->opts.child_text = RV_UNSET;
+    *out = t;
+    return 0;
+}
+
+int srv_told_event(struct srv_told *t, rv_str line, rv_buf *out, rv_err **err)
+{
+    const struct rv_protocol_at at = {.now_us = srv_now_us()};
+    int rc = 0;
+
+    if (!t->encoder) {
+        rc = rv_protocol_new(&t->opts, &t->encoder, err);
+        if (rc == 0)
+            rc = rv_protocol_begin(t->encoder, &at, out, err);
+    }
+    return rc == 0 ? rv_protocol_event(t->encoder, &at, line, out, err) : rc;
+}
+
+int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_pipeline *p, const rv_envelope *env,
+                 rv_buf *out, rv_err **err)
+{
+    const struct rv_response_place place = {p->response.output_key, p->response.field};
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    const struct rv_protocol_at at = {.now_us = srv_now_us()};
+    struct rv_protocol_end end = {.status = status, .finish = RV_UNSET, .usage = f->usage};
+
+    if (status == RV_RUN_COMPLETED)
+        RV_IGNORE(!rv_envelope_final_response(env, &place, &end.text), "a run may have no response");
+    int rc = t->encoder ? 0 : srv_told_event(t, RV_STR_LIT("{\"type\":\"none\"}"), out, err);
+    return rc == 0 ? rv_protocol_end(t->encoder, &at, &end, out, err) : rc;
+}
+
+bool srv_told_is_whole(const struct srv_told *t)
+{
+    return t->opts.is_whole;
+}
