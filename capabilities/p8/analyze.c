@@ -66,10 +66,10 @@ static char *prompt_of(struct tool *t, const struct pages *p, int64_t from, int6
         t->no_memory = true;
         return NULL;
     }
-    at += sprintf(at, "%s\n", p->prompt);
+    at += snprintf(at, size, "%s\n", p->prompt);
     for (int64_t i = from; i <= to; i++) {
         size_t len = strcspn(begin, "\f");
-        at += sprintf(at, "\n[page %lld of %lld]\n", (long long)i, (long long)p->total);
+        at += snprintf(at, size - (size_t)(at - out), "\n[page %lld of %lld]\n", (long long)i, (long long)p->total);
         memcpy(at, begin, len);
         at += len;
         begin += len + (begin[len] == '\f');
@@ -89,7 +89,7 @@ static void keep_text(struct tool *t, struct pages *p, const char *said)
         return;
     }
     p->said = grown;
-    p->len += (size_t)sprintf(p->said + p->len, "%s%s", p->len ? "\n\n" : "", said);
+    p->len += (size_t)snprintf(p->said + p->len, n + 3, "%s%s", p->len ? "\n\n" : "", said);
 }
 
 static void keep_answer(struct tool *t, struct pages *p, json_object *answer)

@@ -17,12 +17,10 @@ static bool is_among(const char *const *names, size_t n, const char *name)
 
 static void drop_call(rv_protocol *p, struct proto_call *c)
 {
-    for (size_t i = 0; i < p->n_calls; i++)
-        if (p->calls[i] == c) {
-            p->n_calls--;
-            memmove(p->calls + i, p->calls + i + 1, (p->n_calls - i) * sizeof *p->calls);
-            break;
-        }
+    size_t i = 0;
+    while (p->calls[i] != c)
+        i++;
+    memmove(p->calls + i, p->calls + i + 1, (--p->n_calls - i) * sizeof *p->calls);
     free(c->id);
     free(c->name);
     rv_buf_fini(&c->arguments);

@@ -117,21 +117,6 @@ static int read_journal(struct rejoin *r, rv_err **err)
 
 /* --- what its streams have --- */
 
-static int64_t ordinal_of(const char *stream)
-{
-    const char *mark = strrchr(stream, '~');
-
-    return mark ? strtoll(mark + 1, NULL, 10) : 1;
-}
-
-static void stream_id(const struct rejoin *r, int64_t ordinal, char out[RV_STORE_MAX_ID + 32])
-{
-    if (ordinal > 1)
-        snprintf(out, RV_STORE_MAX_ID + 32, "%s~%" PRId64, r->ask.run, ordinal);
-    else
-        snprintf(out, RV_STORE_MAX_ID + 32, "%s", r->ask.run);
-}
-
 static int on_part(void *self, const struct rv_stream_part *part, rv_err **err)
 {
     struct rejoin *r = self;
@@ -145,12 +130,12 @@ static int on_part(void *self, const struct rv_stream_part *part, rv_err **err)
 /* The earlier streams of the run are read, too, but for those that are not kept any more: nothing of them is sent. */
 static int read_lines(struct rejoin *r, rv_err **err)
 {
-    char id[RV_STORE_MAX_ID + 32];
+    char id[SRV_STREAM_ID];
     int rc = 0;
 
     while (rc == 0) {
         int64_t before = r->part;
-        stream_id(r, r->ordinal, id);
+        srv_stream_id(r->ask.run, r->ordinal, id);
         rc = rv_store_read_stream(r->all->store, id, r->part, on_part, r, err);
         if (rc > 0) /* an event is needed that the journal was not read to */
             return 0;
@@ -409,7 +394,7 @@ static int hand_over(struct srv_rejoins *all, const struct rv_store_scope *scope
 static int open_rejoin(struct rejoin *r, struct srv_turn_ask *answer, rv_err **err)
 {
     r->scope = (struct rv_store_scope){r->ask.tenant, r->ask.has_user ? r->ask.user : NULL};
-    r->wants = ordinal_of(r->ask.stream);
+    r->wants = srv_stream_ordinal(r->ask.stream);
     r->ordinal = 1;
     rv_buf_init(&r->out, RV_APP_MAX_TEXT);
     rv_buf_init(&r->done, RV_APP_MAX_TEXT);
@@ -513,78 +498,6 @@ void srv_rejoins_answer(struct srv_rejoins *all, struct srv_stream *st, struct s
 {
     (void)all;
     srv_stream_move(st, on_moved, a);
-}
-
-/* --- GET /runs/{id}/stream, GET /chat/{id} --- */
-
-/* Of an earlier stream of the run, if the client's id is of that one. */
-static int choose(struct srv_call *c, const struct srv_rejoin_ask *j, struct rv_stream_row *row, rv_err **err)
-{
-    struct rejoin r = {.ask = *j};
-    char id[RV_STORE_MAX_ID + 32];
-
-    if (j->from.ordinal == 0 || j->from.ordinal >= ordinal_of(row->id))
-        return 0;
-    stream_id(&r, j->from.ordinal, id);
-    rv_stream_row_fini(row);
-    return rv_store_get_stream(c->store, &c->app.scope, id, row, err);
-}
-
-/* Takes the row. */
-static int rejoin(struct srv_call *c, struct rv_stream_row *row, rv_err **err)
-{
-    struct srv_rejoin_ask *j = NULL;
-    int rc = srv_rejoin_make(c, row, &j, err);
-
-    if (rc == 0) {
-        c->made = j;
-        c->free_made = free;
-        rc = choose(c, j, row, err);
-    }
-    if (rc == 0) {
-        snprintf(j->stream, sizeof j->stream, "%s", row->id);
-        if (row->ended_us == 0)
-            srv_run_hurry(c, row->run);
-        else if (j->from.blocks == SIZE_MAX && j->from.line >= row->n_lines)
-            c->status = 204;
-    }
-    rv_stream_row_fini(row);
-    return rc;
-}
-
-int srv_run_stream(struct srv_call *c, rv_err **err)
-{
-    struct rv_stream_row row = {0};
-    int rc = rv_store_last_stream(c->store, &c->app.scope, c->args[0], &row, err);
-
-    return rc < 0 ? rc : rejoin(c, &row, err);
-}
-
-/* The turn that is under way, or the one whose block the client has. */
-int srv_chat_stream(struct srv_call *c, rv_err **err)
-{
-    char *run = srv_call_header(c, "x-run-id");
-    bool has_id = rv_httpd_field(c->req, "last-event-id", &(rv_str){NULL, 0}, NULL);
-    struct rv_stream_row row = {0};
-    rv_err *cause = NULL;
-
-    int rc = run ? rv_store_last_stream(c->store, &c->app.scope, run, &row, &cause)
-                 : rv_store_session_stream(c->store, &c->app.scope, c->args[0], &row, &cause);
-    free(run);
-    if (rc == RV_E_NOT_FOUND || (rc == 0 && row.ended_us > 0 && !has_id)) {
-        rv_err_free(cause);
-        rv_stream_row_fini(&row);
-        c->status = 204;
-        return 0;
-    }
-    if (rc < 0)
-        *err = cause;
-    return rc < 0 ? rc : rejoin(c, &row, err);
-}
-
-void srv_rejoin_begin(struct srv_call *c)
-{
-    srv_rejoins_ask(c->server->rejoins, c, c->made);
 }
 
 /* --- the lane --- */

@@ -230,7 +230,7 @@ struct srv_turn_ask {
     struct rv_protocol_opts opts; /* kind and what it tells; ids are filled in */
     char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
     struct rv_chat_request request;   /* borrows from req and made */
-    json_object *made;                /* of it, and of an answer; owned; NULL: nothing */
+    json_object *made;                /* for it, and for an answer; owned; NULL: nothing */
     struct srv_follow_ask *model_run; /* owned; the model is a pipeline: its run is told; NULL: a turn */
     bool needs_session;               /* that there is one: a REMLight path, a resumption */
     char run[RV_STORE_MAX_ID + 1];    /* the run that it will be */

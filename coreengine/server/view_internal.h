@@ -26,14 +26,11 @@ bool srv_view_is_whole(const struct srv_view *v);             /* one JSON object
 enum rv_run_status srv_view_status(const struct srv_view *v); /* as the end said */
 int srv_view_http(const struct srv_view *v);                  /* its status over HTTP, of an answer that is whole */
 int64_t srv_view_told(const struct srv_view *v);              /* the last event that was told */
-/* --- keep.c --- */
-/** The stream of a turn that is asked for, in the store; or, of a request that came before, c->made becomes a struct
- * srv_rejoin_ask. No quota leaves room for it: the call is refused. */
-RV_MUST_CHECK int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err);
-/** A run whose process died is queued at once, as a client waits for it. */
-void srv_run_hurry(struct srv_call *c, const char *id);
+/** The first line of a stream. ordinal: of the streams of its run, from 1; before: the last event of the run that
+ * happened before it. */
+void srv_view_open_write(const struct rv_protocol_opts *opts, int64_t ordinal, int64_t before, rv_buf *out);
 
-/* --- rejoin.c: streams of turns that clients come back to, from the store, on a lane --- */
+/* --- keep.c --- */
 struct srv_rejoin_ask {
     char run[RV_STORE_MAX_ID + 1], stream[RV_STORE_MAX_ID + 1], session[RV_STORE_MAX_ID + 1];
     char tenant[RV_IDENTITY_MAX_ID + 1], user[RV_IDENTITY_MAX_ID + 1];
@@ -43,6 +40,13 @@ struct srv_rejoin_ask {
 /** From the request of a call. RV_E_INVALID: Last-Event-ID. */
 RV_MUST_CHECK int srv_rejoin_make(struct srv_call *c, const struct rv_stream_row *row, struct srv_rejoin_ask **out,
                                   rv_err **err);
+/** The stream of a turn that is asked for, in the store; or, of a request that came before, c->made becomes a struct
+ * srv_rejoin_ask. No quota leaves room for it: the call is refused. */
+RV_MUST_CHECK int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err);
+/** A run whose process died is queued at once, as a client waits for it. */
+void srv_run_hurry(struct srv_call *c, const char *id);
+
+/* --- rejoin.c: streams of turns that clients come back to, from the store, on a lane --- */
 /** On the loop. */
 void srv_rejoins_ask(struct srv_rejoins *r, struct srv_call *c, const struct srv_rejoin_ask *ask);
 /** A turn that is answered is not here: the run of the store gets the answer, and the client follows it. From any lane;
@@ -51,12 +55,14 @@ void srv_rejoins_answer(struct srv_rejoins *r, struct srv_stream *st, struct srv
 RV_MUST_CHECK int srv_rejoins_new(struct srv_server *s, struct srv_rejoins **out, rv_err **err);
 void srv_rejoins_stop(struct srv_rejoins *r);
 void srv_rejoins_free(struct srv_rejoins *r);
+
+/* --- rejoin_calls.c --- */
+#define SRV_STREAM_ID (RV_STORE_MAX_ID + 32)
+/** A run has a stream for each of its turns, counted from 1: its id, and the count in an id. */
+void srv_stream_id(const char *run, int64_t ordinal, char out[SRV_STREAM_ID]);
+int64_t srv_stream_ordinal(const char *stream);
 int srv_run_stream(struct srv_call *c, rv_err **err);
 int srv_chat_stream(struct srv_call *c, rv_err **err);
 void srv_rejoin_begin(struct srv_call *c);
-
-/** The first line of a stream. ordinal: of the streams of its run, from 1; before: the last event of the run that
- * happened before it. */
-void srv_view_open_write(const struct rv_protocol_opts *opts, int64_t ordinal, int64_t before, rv_buf *out);
 
 #endif

@@ -1,0 +1,64 @@
+/* Turns of chats, as the lane that holds them (turns.c) and the turns themselves (turn.c) know them. */
+#ifndef RV_SERVER_TURNS_INTERNAL_H
+#define RV_SERVER_TURNS_INTERNAL_H
+
+#include "coreengine/app/chat.h"
+#include "coreengine/server/chats_internal.h"
+#include "coreengine/server/view_internal.h"
+
+struct turn {
+    struct turn *next;
+    struct srv_turns *all;
+    int64_t serial;
+    struct srv_turn_ask *ask;
+    struct srv_stream *st; /* NULL: no client listens */
+    rv_app_seat *seat;
+    rv_app_stream *log;    /* NULL: nothing has happened yet */
+    struct srv_view *view; /* with the log */
+    rv_buf out;
+    bool is_answering; /* the run of its answer has begun: before it a router may have had one */
+    bool is_told;      /* its end is a line, or there will be none */
+    bool is_held;      /* the model is */
+    bool is_parked;    /* it waits for an answer */
+    char interrupt_id[RV_STORE_MAX_ID + 1];
+    bool has_begun;    /* the head was sent, or will be */
+    size_t n_others;   /* clients that follow it elsewhere in this process */
+    uv_timer_t *grace; /* runs while no client listens; NULL: it does not */
+};
+/* A letter that is under way once at most. */
+struct order {
+    struct srv_letter letter;
+    struct srv_turns *all;
+    atomic_bool is_posted;
+};
+
+struct srv_turns {
+    struct srv_lane lane;
+    struct srv_server *server;
+    struct rv_app app;
+    struct rv_app_chat base;
+    struct turn *turns; /* newest first */
+    size_t n_parked;
+    int64_t n_serial;
+    char owner[RV_OWNER_MAX];
+    bool is_draining;
+    struct order drain, stop; /* told without memory: without them the process would not end */
+};
+
+/* --- turns.c --- */
+void srv_turn_end(struct turn *t);
+/** It keeps its seat, and no client listens until an answer comes. */
+void srv_turn_park(struct turn *t);
+
+/* --- turn.c: what a client is sent, from what happens --- */
+/** The model goes on, unless the client or the store has too much to take. */
+void srv_turn_read_on(struct turn *t);
+void srv_turn_close_log(struct turn *t, enum rv_app_stream_close how);
+/** The same request begins it again. */
+void srv_turn_give_row(struct turn *t);
+/** Of a chat: struct rv_chat_opts. */
+void srv_turn_on_event(void *self, const struct rv_effect *e, rv_str line);
+bool srv_turn_on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
+void srv_turn_on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn, int rc, const rv_err *why);
+
+#endif
