@@ -1,5 +1,5 @@
 // The builder of agents: a form, what is wrong with it, and an agent that changes the draft.
-import {accessible, call, check, clean, equal, file, finish, has, open, press, scratch, serve, shot, text} from './kit.mjs'
+import {accessible, call, check, clean, click, equal, file, finish, has, open, press, scratch, serve, shot, text} from './kit.mjs'
 import {readFileSync} from 'node:fs'
 
 const patch = (patches) => `{name: action, arguments: {type: patch_schema, payload: {patches: ${JSON.stringify(patches)}}}}`
@@ -67,14 +67,14 @@ equal(await value(page, '#agent-version'), '1.0.0', 'all operations or none')
 equal(await page.evaluate(() => ({}).polluted), undefined, 'no path leads out of the draft')
 
 // --- what a person changes is checked while they type
-await page.click('#agent-name', {count: 3})
+await click(page, '#agent-name', {count: 3})
 await page.type('#agent-name', 'not a name')
 await has(page, '.findings .error', 'name')
 check(await page.$eval('.head .primary', (e) => e.disabled), 'what is wrong cannot be saved')
-await page.click('#agent-name', {count: 3})
+await click(page, '#agent-name', {count: 3})
 await page.type('#agent-name', 'parcel-agent')
 await has(page, '[role=status]', 'valid, not saved')
-await page.click('[data-section=tools] summary')
+await click(page, '[data-section=tools] summary')
 await page.type('#tool-filter', 'remind')
 await page.waitForFunction(() => document.querySelectorAll('.choices li').length === 1, {polling: 'raf'}).catch(() => {})
 await press(page, 'Add remind_me')
@@ -83,7 +83,7 @@ await press(page, 'Remove search')
 equal(await text(page, '.tool-list code'), ['remind_me'], 'and one less')
 await page.type('#field-name', 'depot')
 await page.keyboard.press('Enter')
-await page.click('[data-property=depot] input[type=checkbox]')
+await click(page, '[data-property=depot] input[type=checkbox]')
 await press(page, 'Remove parcel')
 equal(await text(page, '.tree code'), ['depot'], 'fields')
 
@@ -94,7 +94,7 @@ await page.waitForFunction(() => location.hash === '#/agents/parcel-agent', {pol
 const kept = await get('/agents/parcel-agent')
 equal([kept.tools, kept.required, Object.keys(kept.properties)], [[{name: 'remind_me'}], ['depot'], ['depot']], 'what was saved')
 await has(page, '.head [role=status]', 'saved')
-await page.click('#agent-short')
+await click(page, '#agent-short')
 await page.type('#agent-short', 'Parcels')
 await page.keyboard.down('Control')
 await page.keyboard.press('Enter')
@@ -138,7 +138,7 @@ equal((await get(`/collections/${(await get('/collections'))[0].id}/sessions`)).
 await page.keyboard.press('Escape')
 await page.type('[aria-label="Search scenarios"]', '#nothing')
 await has(page, '[aria-label="Scenarios"]', 'There is none.')
-await page.click('[aria-label="Search scenarios"]', {count: 3})
+await click(page, '[aria-label="Search scenarios"]', {count: 3})
 await page.type('[aria-label="Search scenarios"]', '#post')
 await has(page, '.agent-card h2', 'Parcels')
 await press(page, 'Change Parcels')

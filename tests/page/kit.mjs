@@ -8,7 +8,7 @@ export {call, check, command, equal, file, finish, scratch, serve} from '../serv
 
 const HANGS_MS = Number(process.env.PAGE_HANGS_MS) || 600000 // nothing is expected to take long; only what hangs is ended
 export const soak = Boolean(process.env.REEVE_SOAK)
-export const screens = join(process.env.CLIENT_MODULES ?? scratch, '../screens')
+export const screens = process.env.PAGE_SCREENS ?? join(scratch, 'screens')
 mkdirSync(screens, {recursive: true})
 const puppeteer = load('puppeteer-core')
 const axeSource = readFileSync(load.resolve('axe-core/axe.min.js'), 'utf8')
@@ -78,7 +78,18 @@ export const has = (page, selector, words) =>
   )
 export const text = (page, selector) => page.$$eval(selector, (all) => all.map((e) => e.textContent))
 export const button = (page, name) => told(page, `the button ${name}`, () => page.waitForSelector(`::-p-aria([name="${name}"][role="button"])`))
-export const press = async (page, name) => (await button(page, name)).click()
+// What is drawn anew between the look and the click is looked for again.
+async function clicked(page, find, how) {
+  for (;;)
+    try {
+      return await (await find()).click(how)
+    } catch (e) {
+      if (!/not clickable|detached|not attached/.test(e.message)) throw e
+      await page.evaluate(() => new Promise(requestAnimationFrame))
+    }
+}
+export const click = (page, selector, how) => clicked(page, () => told(page, selector, () => page.waitForSelector(selector)), how)
+export const press = (page, name) => clicked(page, () => button(page, name))
 export async function say(page, words) {
   await page.waitForSelector('#message')
   await page.type('#message', words)
