@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "coreengine/server/chats_internal.h"
+#include "coreengine/server/reader_internal.h"
 
 #define LOOK_MS    50
 #define MAX_UNSENT ((size_t)64 << 10) /* bytes that are handed to the connection at once */
@@ -28,19 +29,9 @@ struct follow {
     bool is_over; /* no more comes */
     bool is_told; /* CHAT: the end, too */
 };
-struct order {
-    struct srv_letter letter;
-    struct srv_follows *all;
-};
-
 struct srv_follows {
-    struct srv_lane lane;
-    struct srv_server *server;
-    rv_store *store;
-    uv_timer_t timer;
+    struct srv_reader reader;
     struct follow *first;
-    struct order stop; /* told without memory: without it the process would not end */
-    atomic_bool is_stopped;
 };
 
 struct note {
@@ -94,7 +85,7 @@ static int read_more(struct follow *f, rv_err **err)
     if (f->ask.form == SRV_FOLLOW_RESULT)
         return 0;
     return f->follower ? rv_follower_more(f->follower, err)
-                       : rv_journal_follow(f->all->store, &f->scope, f->ask.run, &opts, &f->follower, err);
+                       : rv_journal_follow(f->all->reader.store, &f->scope, f->ask.run, &opts, &f->follower, err);
 }
 
 static bool is_done(const struct follow *f)
@@ -107,7 +98,7 @@ static bool is_done(const struct follow *f)
 static int look(struct follow *f, rv_err **err)
 {
     struct rv_run_row row;
-    int rc = rv_store_get_run(f->all->store, &f->scope, f->ask.run, &row, err);
+    int rc = rv_store_get_run(f->all->reader.store, &f->scope, f->ask.run, &row, err);
 
     if (rc < 0)
         return rc;
@@ -149,7 +140,7 @@ static void give_result(struct follow *f)
     rv_jw w = rv_jw_on(&body);
     rv_err *err = NULL;
 
-    int rc = rv_app_past_replay(f->all->store, &f->past, 0, NULL, NULL, &r, &err);
+    int rc = rv_app_past_replay(f->all->reader.store, &f->past, 0, NULL, NULL, &r, &err);
     if (rc == 0) {
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "id", f->ask.run);
@@ -177,7 +168,7 @@ static int tell_end(struct follow *f, rv_err **err)
 {
     enum rv_run_status status = f->past.row.status;
     struct rv_replayed r = {0};
-    int rc = rv_app_past_replay(f->all->store, &f->past, 0, NULL, NULL, &r, err);
+    int rc = rv_app_past_replay(f->all->reader.store, &f->past, 0, NULL, NULL, &r, err);
 
     if (rc < 0)
         return rc;
@@ -208,8 +199,8 @@ static void end_follow(struct follow *f)
     rv_buf_fini(&f->out);
     srv_told_free(f->ask.told);
     free(f);
-    if (!all->first && !all->lane.is_closed)
-        uv_timer_stop(&all->timer);
+    if (!all->first && !all->reader.lane.is_closed)
+        uv_timer_stop(&all->reader.timer);
 }
 
 static void go_on(struct follow *f)
@@ -222,7 +213,8 @@ static void go_on(struct follow *f)
         rc = tell_end(f, &err);
     }
     if (rc < 0) {
-        RV_LOG(f->all->server->app.log, WARN, "follow.failed", RV_F_TEXT("run", f->ask.run), RV_F_ERR("error", err));
+        RV_LOG(f->all->reader.server->app.log, WARN, "follow.failed", RV_F_TEXT("run", f->ask.run),
+               RV_F_ERR("error", err));
         rv_err_free(err);
         end_follow(f); /* the client comes back with its number */
         return;
@@ -265,14 +257,14 @@ static int open_follow(struct follow *f, rv_err **err)
     f->scope = (struct rv_store_scope){f->ask.tenant, f->ask.has_user ? f->ask.user : NULL};
     f->from = f->ask.from > 0 ? f->ask.from : 1;
     rv_buf_init(&f->out, RV_APP_MAX_TEXT);
-    return rv_app_past_open(f->all->store, &f->scope, f->ask.run, &f->past, err);
+    return rv_app_past_open(f->all->reader.store, &f->scope, f->ask.run, &f->past, err);
 }
 
 static void on_ask(struct srv_letter *l)
 {
     struct note *n = (struct note *)l;
     struct srv_follows *all = n->all;
-    struct follow *f = all->lane.is_closed ? NULL : calloc(1, sizeof *f);
+    struct follow *f = all->reader.lane.is_closed ? NULL : calloc(1, sizeof *f);
     rv_err *err = NULL;
     int rc = f ? 0 : RV_FAIL(&err, RV_E_CANCELLED, "follow a run");
 
@@ -302,14 +294,14 @@ static void on_ask(struct srv_letter *l)
         srv_stream_begin_lines(f->st);
     f->next = all->first;
     all->first = f;
-    uv_timer_start(&all->timer, on_look, LOOK_MS, LOOK_MS);
+    uv_timer_start(&all->reader.timer, on_look, LOOK_MS, LOOK_MS);
     go_on(f);
 }
 
 void srv_follows_ask(struct srv_follows *all, struct srv_call *c, const struct srv_follow_ask *ask)
 {
     struct note *n = calloc(1, sizeof *n);
-    struct srv_stream *st = n ? srv_stream_new(c, &all->lane) : NULL;
+    struct srv_stream *st = n ? srv_stream_new(c, &all->reader.lane) : NULL;
 
     if (!st) {
         free(n);
@@ -325,10 +317,18 @@ void srv_follows_ask(struct srv_follows *all, struct srv_call *c, const struct s
     n->all = all;
     n->ask = *ask;
     n->st = st;
-    srv_lane_post(&all->lane, &n->letter);
+    srv_lane_post(&all->reader.lane, &n->letter);
 }
 
 /* --- the lane --- */
+
+static void end_all(void *self)
+{
+    struct srv_follows *all = self;
+
+    while (all->first)
+        end_follow(all->first);
+}
 
 int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err)
 {
@@ -336,46 +336,24 @@ int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err
 
     if (!all)
         return RV_FAIL(err, RV_E_NOMEM, "make the followers");
-    all->server = s;
-    int rc = srv_lane_open(&all->lane, err);
-    if (rc < 0) {
+    bool is_open = false;
+    int rc = srv_reader_open(&all->reader, s, end_all, all, &is_open, err);
+    if (is_open)
+        *out = all;
+    else
         free(all);
-        return rc;
-    }
-    uv_timer_init(&all->lane.own, &all->timer);
-    all->timer.data = all;
-    *out = all;
-    rc = rv_app_store_open(&s->app, RV_APP_STORE_MAKE, &all->store, err);
-    return rc < 0 ? rc : srv_lane_go(&all->lane, err);
-}
-
-static void on_stop(struct srv_letter *l)
-{
-    struct srv_follows *all = ((struct order *)l)->all;
-
-    while (all->first)
-        end_follow(all->first);
-    if (!all->lane.is_closed) {
-        uv_close((uv_handle_t *)&all->timer, NULL);
-        srv_lane_close(&all->lane);
-    }
+    return rc;
 }
 
 void srv_follows_stop(struct srv_follows *all)
 {
-    if (atomic_exchange(&all->is_stopped, true))
-        return;
-    all->stop.letter.open = on_stop;
-    all->stop.all = all;
-    srv_lane_post(&all->lane, &all->stop.letter);
+    srv_reader_stop(&all->reader);
 }
 
 void srv_follows_free(struct srv_follows *all)
 {
     if (!all)
         return;
-    srv_lane_join(&all->lane);
-    srv_lane_fini(&all->lane);
-    rv_store_close(all->store);
+    srv_reader_close(&all->reader);
     free(all);
 }

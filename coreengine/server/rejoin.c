@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/server/reader_internal.h"
 #include "coreengine/server/view_internal.h"
 
 #define LOOK_MS    25
@@ -29,18 +30,9 @@ struct rejoin {
     struct srv_view *view;
     rv_buf out;
 };
-struct order {
-    struct srv_letter letter;
-    struct srv_rejoins *all;
-};
 struct srv_rejoins {
-    struct srv_lane lane;
-    struct srv_server *server;
-    rv_store *store;
-    uv_timer_t timer;
+    struct srv_reader reader;
     struct rejoin *first;
-    struct order stop;
-    atomic_bool is_stopped;
 };
 struct note {
     struct srv_letter letter;
@@ -79,7 +71,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 static int open_past(struct rejoin *r, rv_err **err)
 {
     rv_err *cause = NULL;
-    int rc = rv_app_past_open(r->all->store, &r->scope, r->ask.run, &r->past, &cause);
+    int rc = rv_app_past_open(r->all->reader.store, &r->scope, r->ask.run, &r->past, &cause);
 
     if (rc == RV_E_NOT_FOUND) { /* it has not begun */
         rv_err_free(cause);
@@ -100,7 +92,7 @@ static int read_journal(struct rejoin *r, rv_err **err)
         if (rc < 0 || !r->has_past)
             return rc;
     }
-    int rc = rv_store_get_run(r->all->store, &r->scope, r->ask.run, &row, err);
+    int rc = rv_store_get_run(r->all->reader.store, &r->scope, r->ask.run, &row, err);
     if (rc < 0)
         return rc;
     bool grew = row.n_records != r->seen;
@@ -112,7 +104,7 @@ static int read_journal(struct rejoin *r, rv_err **err)
     const struct rv_replay_opts opts = {
         .pipeline = rv_app_past_pipeline(&r->past), .catalog = &r->past.catalog, .on_step = on_step, .self = r};
     return r->follower ? rv_follower_more(r->follower, err)
-                       : rv_journal_follow(r->all->store, &r->scope, r->ask.run, &opts, &r->follower, err);
+                       : rv_journal_follow(r->all->reader.store, &r->scope, r->ask.run, &opts, &r->follower, err);
 }
 
 /* --- what its streams have --- */
@@ -136,7 +128,7 @@ static int read_lines(struct rejoin *r, rv_err **err)
     while (rc == 0) {
         int64_t before = r->part;
         srv_stream_id(r->ask.run, r->ordinal, id);
-        rc = rv_store_read_stream(r->all->store, id, r->part, on_part, r, err);
+        rc = rv_store_read_stream(r->all->reader.store, id, r->part, on_part, r, err);
         if (rc > 0) /* an event is needed that the journal was not read to */
             return 0;
         bool is_there = r->part > 0 || r->part != before;
@@ -181,9 +173,9 @@ static int write_end(struct rejoin *r, rv_buf *out, rv_err **err)
     int rc = rv_app_read_event(rv_buf_str(&r->done), &done, err);
     if (rc == 0 && r->past.row.session && r->past.row.session[0]) {
         rv_err *cause = NULL; /* of a run of no session there are no words */
-        RV_IGNORE(
-            rv_store_read_messages(r->all->store, &r->scope, r->past.row.session, &filter, add_words, &words, &cause),
-            "then only what was streamed is told");
+        RV_IGNORE(rv_store_read_messages(r->all->reader.store, &r->scope, r->past.row.session, &filter, add_words,
+                                         &words, &cause),
+                  "then only what was streamed is told");
         rv_err_free(cause);
     }
     if (rc == 0) {
@@ -202,16 +194,16 @@ static int write_end(struct rejoin *r, rv_buf *out, rv_err **err)
 
 static int finish(struct rejoin *r, const struct rv_stream_row *row, rv_err **err)
 {
-    const struct rv_app_stream_opts how = {.id = row->id, .owner = r->all->server->owner};
+    const struct rv_app_stream_opts how = {.id = row->id, .owner = r->all->reader.server->owner};
     rv_buf json = RV_BUF_INIT(RV_PROTOCOL_MAX_OUT);
     rv_app_stream *log = NULL;
     char number[32];
 
     int rc = write_end(r, &json, err);
     if (rc == 0)
-        rc = rv_store_take_stream(r->all->store, row->id, row->owner, r->all->server->owner, err);
+        rc = rv_store_take_stream(r->all->reader.store, row->id, row->owner, r->all->reader.server->owner, err);
     if (rc == 0)
-        rc = rv_app_stream_new(r->all->server->streams, &how, &log, err);
+        rc = rv_app_stream_new(r->all->reader.server->streams, &how, &log, err);
     if (rc == 0) {
         int n = snprintf(number, sizeof number, "%" PRId64, r->n_events);
         rv_app_stream_note(log, "", (rv_str){number, (size_t)n});
@@ -232,11 +224,11 @@ static int maybe_finish(struct rejoin *r, rv_err **err)
     if (!r->has_past || r->ordinal < r->wants || r->done.len == 0 ||
         (!rv_run_status_is_final(status) && status != RV_RUN_INTERRUPTED))
         return 0;
-    int rc = rv_store_get_stream(r->all->store, &r->scope, r->ask.stream, &row, err);
+    int rc = rv_store_get_stream(r->all->reader.store, &r->scope, r->ask.stream, &row, err);
     if (rc < 0)
         return rc;
     bool is_left = strcmp(row.owner, RV_APP_STREAM_NOBODY) == 0 ||
-                   (strcmp(row.owner, r->all->server->owner) != 0 && rv_owner_is_dead(row.owner));
+                   (strcmp(row.owner, r->all->reader.server->owner) != 0 && rv_owner_is_dead(row.owner));
     if (is_left && row.ended_us == 0 && row.n_parts == r->part && finish(r, &row, &cause) == RV_E_STATE) {
         rv_err_free(cause); /* another one does it */
         cause = NULL;
@@ -274,7 +266,7 @@ static void end_rejoin(struct rejoin *r)
     if (r->st)
         srv_stream_end(r->st);
     if (r->is_counted)
-        srv_turns_other(all->server->turns, r->ask.run, false);
+        srv_turns_other(all->reader.server->turns, r->ask.run, false);
     rv_follower_free(r->follower);
     if (r->has_past)
         rv_app_past_fini(&r->past);
@@ -282,8 +274,8 @@ static void end_rejoin(struct rejoin *r)
     rv_buf_fini(&r->done);
     rv_buf_fini(&r->out);
     free(r);
-    if (!all->first && !all->lane.is_closed)
-        uv_timer_stop(&all->timer);
+    if (!all->first && !all->reader.lane.is_closed)
+        uv_timer_stop(&all->reader.timer);
 }
 
 static void give_whole(struct rejoin *r)
@@ -317,7 +309,8 @@ static void go_on(struct rejoin *r)
     rv_err *err = NULL;
 
     if (!r->is_over && r->out.len < MAX_UNSENT && look(r, &err) < 0) {
-        RV_LOG(r->all->server->app.log, WARN, "rejoin.failed", RV_F_TEXT("run", r->ask.run), RV_F_ERR("error", err));
+        RV_LOG(r->all->reader.server->app.log, WARN, "rejoin.failed", RV_F_TEXT("run", r->ask.run),
+               RV_F_ERR("error", err));
         rv_err_free(err);
         end_rejoin(r); /* the client comes back */
         return;
@@ -362,7 +355,7 @@ static int hand_over(struct srv_rejoins *all, const struct rv_store_scope *scope
     struct rv_app_question q = {.n = 0};
     struct rv_run_row row;
     bool is_new = false;
-    int rc = rv_store_get_run(all->store, scope, ask->run, &row, err);
+    int rc = rv_store_get_run(all->reader.store, scope, ask->run, &row, err);
 
     if (rc < 0)
         return rc;
@@ -372,12 +365,13 @@ static int hand_over(struct srv_rejoins *all, const struct rv_store_scope *scope
         bool is_last = i + 1 == ask->req.n_answers;
         rv_err *cause = NULL;
         rv_app_question_fini(&q);
-        rc = rv_app_find_question(all->store, scope, &row, rv_str_of(ask->req.answers[i].interrupt_id), &q, &cause);
+        rc = rv_app_find_question(all->reader.store, scope, &row, rv_str_of(ask->req.answers[i].interrupt_id), &q,
+                                  &cause);
         if (rc == 0)
             rc = r.cancelled ? rv_answer_check_cancel(&r, &cause) : rv_answer_check(q.kind, q.data, &r, &cause);
         if (rc == 0) {
             r.interrupt_id = rv_str_of(q.id);
-            rc = rv_app_enqueue(all->store, scope, ask->run, &r, &is_new, &cause);
+            rc = rv_app_enqueue(all->reader.store, scope, ask->run, &r, &is_new, &cause);
         }
         if (rc < 0 && (rc != RV_E_NOT_FOUND || is_last))
             *err = cause;
@@ -410,7 +404,7 @@ static void on_ask(struct srv_letter *l)
 {
     struct note *n = (struct note *)l;
     struct srv_rejoins *all = n->all;
-    struct rejoin *r = all->lane.is_closed ? NULL : calloc(1, sizeof *r);
+    struct rejoin *r = all->reader.lane.is_closed ? NULL : calloc(1, sizeof *r);
     rv_err *err = NULL;
     int rc = r ? 0 : RV_FAIL(&err, RV_E_CANCELLED, "go on with a stream");
 
@@ -433,10 +427,10 @@ static void on_ask(struct srv_letter *l)
     }
     free(n);
     r->is_counted = true;
-    srv_turns_other(all->server->turns, r->ask.run, true);
+    srv_turns_other(all->reader.server->turns, r->ask.run, true);
     r->next = all->first;
     all->first = r;
-    uv_timer_start(&all->timer, on_look, LOOK_MS, LOOK_MS);
+    uv_timer_start(&all->reader.timer, on_look, LOOK_MS, LOOK_MS);
     go_on(r);
 }
 
@@ -444,7 +438,7 @@ static void ask(struct srv_rejoins *all, struct srv_call *c, const struct srv_re
                 struct srv_turn_ask *answer)
 {
     struct note *n = calloc(1, sizeof *n);
-    struct srv_stream *st = n ? srv_stream_new(c, &all->lane) : NULL;
+    struct srv_stream *st = n ? srv_stream_new(c, &all->reader.lane) : NULL;
 
     if (!st) {
         free(n);
@@ -461,7 +455,7 @@ static void ask(struct srv_rejoins *all, struct srv_call *c, const struct srv_re
     n->ask = *what;
     n->answer = answer;
     n->st = st;
-    srv_lane_post(&all->lane, &n->letter);
+    srv_lane_post(&all->reader.lane, &n->letter);
 }
 
 void srv_rejoins_ask(struct srv_rejoins *all, struct srv_call *c, const struct srv_rejoin_ask *what)
@@ -481,12 +475,7 @@ static void on_moved(struct srv_call *c, void *arg)
     }
     snprintf(what.run, sizeof what.run, "%s", a->run);
     snprintf(what.session, sizeof what.session, "%s", a->session);
-    rv_buf id = RV_BUF_INIT(sizeof what.stream);
-    rv_buf_puts(&id, a->run);
-    if (a->ordinal > 1)
-        rv_buf_printf(&id, "~%" PRId64, a->ordinal);
-    snprintf(what.stream, sizeof what.stream, "%s", rv_buf_cstr(&id));
-    rv_buf_fini(&id);
+    srv_stream_id(a->run, a->ordinal, what.stream);
     memcpy(what.tenant, c->who.tenant, sizeof what.tenant);
     what.has_user = c->app.scope.user != NULL;
     if (what.has_user)
@@ -502,52 +491,38 @@ void srv_rejoins_answer(struct srv_rejoins *all, struct srv_stream *st, struct s
 
 /* --- the lane --- */
 
+static void end_all(void *self)
+{
+    struct srv_rejoins *all = self;
+
+    while (all->first)
+        end_rejoin(all->first);
+}
+
 int srv_rejoins_new(struct srv_server *s, struct srv_rejoins **out, rv_err **err)
 {
     struct srv_rejoins *all = calloc(1, sizeof *all);
 
     if (!all)
         return RV_FAIL(err, RV_E_NOMEM, "go on with streams");
-    all->server = s;
-    int rc = srv_lane_open(&all->lane, err);
-    if (rc < 0) {
+    bool is_open = false;
+    int rc = srv_reader_open(&all->reader, s, end_all, all, &is_open, err);
+    if (is_open)
+        *out = all;
+    else
         free(all);
-        return rc;
-    }
-    uv_timer_init(&all->lane.own, &all->timer);
-    all->timer.data = all;
-    *out = all;
-    rc = rv_app_store_open(&s->app, RV_APP_STORE_MAKE, &all->store, err);
-    return rc < 0 ? rc : srv_lane_go(&all->lane, err);
-}
-
-static void on_stop(struct srv_letter *l)
-{
-    struct srv_rejoins *all = ((struct order *)l)->all;
-
-    while (all->first)
-        end_rejoin(all->first);
-    if (!all->lane.is_closed) {
-        uv_close((uv_handle_t *)&all->timer, NULL);
-        srv_lane_close(&all->lane);
-    }
+    return rc;
 }
 
 void srv_rejoins_stop(struct srv_rejoins *all)
 {
-    if (atomic_exchange(&all->is_stopped, true))
-        return;
-    all->stop.letter.open = on_stop;
-    all->stop.all = all;
-    srv_lane_post(&all->lane, &all->stop.letter);
+    srv_reader_stop(&all->reader);
 }
 
 void srv_rejoins_free(struct srv_rejoins *all)
 {
     if (!all)
         return;
-    srv_lane_join(&all->lane);
-    srv_lane_fini(&all->lane);
-    rv_store_close(all->store);
+    srv_reader_close(&all->reader);
     free(all);
 }

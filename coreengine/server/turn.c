@@ -153,23 +153,20 @@ static void on_kept(void *self, const struct rv_stream_part *part, int rc, const
 static int open_log(struct turn *t, rv_err **err)
 {
     const struct srv_turn_ask *a = t->ask;
-    rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 1), line = RV_BUF_INIT(RV_PROTOCOL_MAX_TEXT);
+    rv_buf line = RV_BUF_INIT(RV_PROTOCOL_MAX_TEXT);
+    char id[SRV_STREAM_ID];
 
-    rv_buf_puts(&id, a->run);
-    if (a->ordinal > 1)
-        rv_buf_printf(&id, "~%lld", (long long)a->ordinal);
+    srv_stream_id(a->run, a->ordinal, id);
     rv_buf_puts(&line, "open ");
     rv_buf_add_str(&line, rv_buf_str(&a->open));
     rv_buf_putc(&line, '\n');
     const struct rv_app_stream_opts how = {
-        .id = rv_buf_cstr(&id), .owner = t->all->owner, .no_pieces = a->opts.is_whole, .on_kept = on_kept, .self = t};
+        .id = id, .owner = t->all->owner, .no_pieces = a->opts.is_whole, .on_kept = on_kept, .self = t};
     const struct rv_stream_part part = {.first = 1, .at_us = a->open_us, .lines = rv_buf_str(&line)};
     if (!t->view)
         t->view = srv_view_new(NULL);
     int rc =
         t->view ? rv_buf_check(&line, "the first line of a stream", err) : RV_FAIL(err, RV_E_NOMEM, "begin a turn");
-    if (rc == 0)
-        rc = rv_buf_check(&id, "id of a stream", err);
     if (rc == 0)
         rc = rv_app_stream_new(t->all->server->streams, &how, &t->log, err);
     if (rc == 0)
@@ -178,7 +175,6 @@ static int open_log(struct turn *t, rv_err **err)
         begin_stream(t);
         flush(t);
     }
-    rv_buf_fini(&id);
     rv_buf_fini(&line);
     return rc;
 }

@@ -31,8 +31,9 @@ int64_t srv_view_told(const struct srv_view *v);              /* the last event 
 void srv_view_open_write(const struct rv_protocol_opts *opts, int64_t ordinal, int64_t before, rv_buf *out);
 
 /* --- keep.c --- */
+#define SRV_STREAM_ID (RV_STORE_MAX_ID + 32)
 struct srv_rejoin_ask {
-    char run[RV_STORE_MAX_ID + 1], stream[RV_STORE_MAX_ID + 1], session[RV_STORE_MAX_ID + 1];
+    char run[RV_STORE_MAX_ID + 1], stream[SRV_STREAM_ID], session[RV_STORE_MAX_ID + 1];
     char tenant[RV_IDENTITY_MAX_ID + 1], user[RV_IDENTITY_MAX_ID + 1];
     bool has_user;
     struct srv_cursor from; /* zeroed: from the beginning */
@@ -57,7 +58,6 @@ void srv_rejoins_stop(struct srv_rejoins *r);
 void srv_rejoins_free(struct srv_rejoins *r);
 
 /* --- rejoin_calls.c --- */
-#define SRV_STREAM_ID (RV_STORE_MAX_ID + 32)
 /** A run has a stream for each of its turns, counted from 1: its id, and the count in an id. */
 void srv_stream_id(const char *run, int64_t ordinal, char out[SRV_STREAM_ID]);
 int64_t srv_stream_ordinal(const char *stream);
