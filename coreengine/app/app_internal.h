@@ -13,6 +13,8 @@ const char *rv_app_env(const char *name);
 /* --- job.c --- */
 /** The errors among the findings as one error; 0: there are none. */
 RV_MUST_CHECK int rv_app_findings_error(const rv_findings *f, rv_err **err);
+/** rv_app_check(), where each error that loading or checking found is the error. */
+RV_MUST_CHECK int rv_app_check_all(struct rv_app_loaded *l, bool use_mocks, rv_err **err);
 
 /* --- load.c --- */
 /** Load the content of a bundle, with its capabilities opened if there will be calls. Takes bundle on every path. */

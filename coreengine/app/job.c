@@ -21,6 +21,15 @@ int rv_app_findings_error(const rv_findings *f, rv_err **err)
     return rv_findings_check(f, err);
 }
 
+int rv_app_check_all(struct rv_app_loaded *l, bool use_mocks, rv_err **err)
+{
+    int rc = rv_app_findings_error(l->findings, err);
+
+    if (rc == 0)
+        rc = rv_app_check(l, use_mocks, err);
+    return rc < 0 ? rc : rv_app_findings_error(l->findings, err);
+}
+
 static int envelope_of(const struct rv_app *app, const struct rv_app_job *job, rv_envelope **out, rv_err **err)
 {
     struct rv_clock clock = rv_clock_system();
@@ -93,11 +102,7 @@ int rv_app_run(const struct rv_app *app, const struct rv_app_job *job, struct rv
     int rc = rv_app_load(app, job->pipeline, &opts, &loaded, err);
     if (rc < 0)
         return rc;
-    rc = rv_app_findings_error(loaded.findings, err);
-    if (rc == 0)
-        rc = rv_app_check(&loaded, job->use_mocks, err);
-    if (rc == 0)
-        rc = rv_app_findings_error(loaded.findings, err);
+    rc = rv_app_check_all(&loaded, job->use_mocks, err);
     if (rc < 0)
         rc = RV_WRAP(err, rc, "load pipeline \"%s\"", job->pipeline);
     if (rc == 0)

@@ -1,5 +1,6 @@
 /* Where things are: handles of the store for the threads of the pool, and the pipelines that clients may run. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -50,6 +51,19 @@ void srv_desks_close(struct srv_server *s)
 }
 
 /* --- pipelines that clients may run --- */
+
+int srv_check_folder(const char *path, rv_err **err)
+{
+    DIR *d = path ? opendir(path) : NULL;
+
+    if (d)
+        closedir(d);
+    if (d || !path)
+        return 0;
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "cannot read folder \"%s\": %s", path, strerror(errno));
+    rv_err_hint(err, "name a folder with YAML files");
+    return rc;
+}
 
 /* "news.yaml" is the pipeline "news". 0: the file is none. */
 static size_t name_length(const char *file)

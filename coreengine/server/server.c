@@ -376,6 +376,21 @@ static void close_all(struct life *l, int rc)
     srv_desks_close(s);
 }
 
+/* Before anything is made. */
+static int check_opts(const struct rv_server_opts *o, rv_err **err)
+{
+    if (o->app->no_store)
+        return RV_FAIL(err, RV_E_INVALID, "a server needs a store: leave --no-store out");
+    int rc = srv_check_folder(o->pipelines, err);
+    if (rc < 0)
+        return RV_WRAP(err, rc, "--pipelines");
+    rc = srv_check_folder(o->scripts, err);
+    if (rc < 0)
+        return RV_WRAP(err, rc, "--scripts");
+    rc = o->webhook ? srv_webhook_check(o->webhook, o->webhook_secret, err) : 0;
+    return rc < 0 ? RV_WRAP(err, rc, "--webhook %s", o->webhook) : 0;
+}
+
 int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **err)
 {
     struct life *l = calloc(1, sizeof *l);
@@ -383,14 +398,10 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     *n_left = 0;
     if (!l)
         return RV_FAIL(err, RV_E_NOMEM, "make a server");
-    if (opts->app->no_store) {
-        free(l);
-        return RV_FAIL(err, RV_E_INVALID, "a server needs a store: leave --no-store out");
-    }
-    int bad = opts->webhook ? srv_webhook_check(opts->webhook, opts->webhook_secret, err) : 0;
+    int bad = check_opts(opts, err);
     if (bad < 0) {
         free(l);
-        return RV_WRAP(err, bad, "--webhook %s", opts->webhook);
+        return bad;
     }
     RV_IGNORE(setenv("UV_THREADPOOL_SIZE", POOL, 0), "the default is four threads");
     l->s.opts = opts;

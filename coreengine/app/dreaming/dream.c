@@ -97,11 +97,7 @@ static int load(struct rv_app_run *run, const struct rv_app_dream *what, struct 
     if (rc == 0)
         rc = rv_app_load(run->app, "dreaming", &opts, loaded, err);
     if (rc == 0)
-        rc = rv_app_findings_error(loaded->findings, err);
-    if (rc == 0)
-        rc = rv_app_check(loaded, false, err);
-    if (rc == 0)
-        rc = rv_app_findings_error(loaded->findings, err);
+        rc = rv_app_check_all(loaded, false, err);
     rv_buf_fini(&text);
     return rc < 0 ? RV_WRAP(err, rc, "dream with agent \"%s\"", agent_of(what)) : 0;
 }

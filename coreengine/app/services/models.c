@@ -135,11 +135,7 @@ static int load(struct calling *c, rv_err **err)
     if (rc == 0)
         rc = read_script(c, err);
     if (rc == 0)
-        rc = rv_app_findings_error(c->loaded.findings, err);
-    if (rc == 0)
-        rc = rv_app_check(&c->loaded, false, err);
-    if (rc == 0)
-        rc = rv_app_findings_error(c->loaded.findings, err);
+        rc = rv_app_check_all(&c->loaded, false, err);
     rv_buf_fini(&text);
     return rc;
 }

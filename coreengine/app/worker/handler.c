@@ -52,11 +52,7 @@ static int load(const struct rv_app *app, const struct rv_worker_handler *given,
     if (rc == 0)
         rc = rv_app_load(app, path, &opts, &h->loaded, err);
     if (rc == 0)
-        rc = rv_app_findings_error(h->loaded.findings, err);
-    if (rc == 0)
-        rc = rv_app_check(&h->loaded, false, err);
-    if (rc == 0)
-        rc = rv_app_findings_error(h->loaded.findings, err);
+        rc = rv_app_check_all(&h->loaded, false, err);
     if (rc == 0 && h->tool) {
         struct rv_catalog c = rv_plugins_catalog(h->loaded.plugins);
         if (!c.tool(c.self, rv_str_of(h->tool)))

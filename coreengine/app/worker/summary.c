@@ -86,11 +86,7 @@ static int load(struct rv_app_run *run, const char *script, const char *agent, s
     if (rc == 0)
         rc = rv_app_load(run->app, "summary", &opts, loaded, err);
     if (rc == 0)
-        rc = rv_app_findings_error(loaded->findings, err);
-    if (rc == 0)
-        rc = rv_app_check(loaded, false, err);
-    if (rc == 0)
-        rc = rv_app_findings_error(loaded->findings, err);
+        rc = rv_app_check_all(loaded, false, err);
     rv_buf_fini(&text);
     return rc < 0 ? RV_WRAP(err, rc, "summarise with agent \"%s\"", agent) : 0;
 }
