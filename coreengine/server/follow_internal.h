@@ -20,4 +20,8 @@ void srv_follows_ask(struct srv_follows *f, struct srv_call *c, const struct srv
 void srv_follows_stop(struct srv_follows *f);
 void srv_follows_free(struct srv_follows *f);
 
+/* --- runs.c --- */
+/** The number of the last event of a run; 0: none. */
+RV_MUST_CHECK int srv_run_last_event(struct srv_call *c, const char *run, int64_t *out, rv_err **err);
+
 #endif

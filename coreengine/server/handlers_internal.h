@@ -96,6 +96,9 @@ int srv_run_replay(struct srv_call *c, rv_err **err);
 int srv_run_diff(struct srv_call *c, rv_err **err);
 
 /* --- rows.c --- */
+/** The row of a kind as the answer, and deleting it. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int srv_row_write(struct srv_call *c, const char *kind, const char *id, rv_err **err);
+RV_MUST_CHECK int srv_row_drop(struct srv_call *c, const char *kind, const char *id, rv_err **err);
 int srv_tasks_list(struct srv_call *c, rv_err **err);
 int srv_task_show(struct srv_call *c, rv_err **err);
 int srv_task_cancel(struct srv_call *c, rv_err **err);

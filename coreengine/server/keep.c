@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/server/chats_internal.h"
+#include "coreengine/server/follow_internal.h"
 #include "coreengine/server/view_internal.h"
 
 #define MAX_KEY 200 /* bytes of an Idempotency-Key */
@@ -263,25 +264,6 @@ static int answered_run(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
     return 0;
 }
 
-static int events_before(struct srv_call *c, const struct srv_turn_ask *a, int64_t *out, rv_err **err)
-{
-    struct rv_app_past past = {0};
-    struct rv_replayed r = {0};
-
-    *out = 0;
-    if (a->req.n_answers == 0)
-        return 0;
-    int rc = rv_app_past_open(c->store, &c->app.scope, a->run, &past, err);
-    if (rc == 0)
-        rc = rv_app_past_replay(c->store, &past, 0, NULL, NULL, &r, err);
-    if (rc == 0) {
-        *out = rv_run_counters(r.run).next_seq - 1;
-        rv_replayed_fini(&r);
-    }
-    rv_app_past_fini(&past);
-    return rc;
-}
-
 static int make_session(struct srv_turn_ask *a, rv_err **err)
 {
     struct rv_rand rand = rv_rand_system();
@@ -333,8 +315,8 @@ int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         rc = srv_client_results(c, a, has_session, err);
     if (rc == 0 && a->req.n_answers > 0)
         rc = answered_run(c, a, err);
-    if (rc == 0)
-        rc = events_before(c, a, &before, err);
+    if (rc == 0 && a->req.n_answers > 0)
+        rc = srv_run_last_event(c, a->run, &before, err);
     if (rc < 0)
         return rc;
     fill_opts(a, tools, &opts);

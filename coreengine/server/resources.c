@@ -109,17 +109,9 @@ int srv_rows_list(struct srv_call *c, rv_err **err)
 int srv_row_show(struct srv_call *c, rv_err **err)
 {
     const struct rv_kind *kind;
-    json_object *row = NULL;
     int rc = srv_kind_of(c, &kind, err);
 
-    if (rc == 0)
-        rc = rv_store_get_entity(c->store, &c->app.scope, kind->name, c->args[0], &row, err);
-    if (rc < 0)
-        return rc;
-    rv_jw w = srv_call_json(c, 200);
-    rv_jw_value(&w, row);
-    json_object_put(row);
-    return 0;
+    return rc < 0 ? rc : srv_row_write(c, kind->name, c->args[0], err);
 }
 
 int srv_row_delete(struct srv_call *c, rv_err **err)
@@ -127,13 +119,7 @@ int srv_row_delete(struct srv_call *c, rv_err **err)
     const struct rv_kind *kind;
     int rc = srv_kind_of(c, &kind, err);
 
-    if (rc == 0)
-        rc = rv_store_delete_entity(c->store, &c->app.scope, kind->name, c->args[0], srv_now_us(), err);
-    if (rc < 0)
-        return rc;
-    rv_jw w = srv_call_json(c, 200);
-    rv_jw_raw(&w, RV_STR_LIT("{\"deleted\":true}"));
-    return 0;
+    return rc < 0 ? rc : srv_row_drop(c, kind->name, c->args[0], err);
 }
 
 /* --- writing --- */

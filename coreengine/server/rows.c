@@ -90,13 +90,11 @@ int srv_entities_put(struct srv_call *c, rv_err **err)
     return rc == 0 ? put_row(c, c->args[0], c->body, err) : rc;
 }
 
-int srv_entity_show(struct srv_call *c, rv_err **err)
+int srv_row_write(struct srv_call *c, const char *kind, const char *id, rv_err **err)
 {
     json_object *row = NULL;
-    int rc = check_kind(c, err);
+    int rc = rv_store_get_entity(c->store, &c->app.scope, kind, id, &row, err);
 
-    if (rc == 0)
-        rc = rv_store_get_entity(c->store, &c->app.scope, c->args[0], c->args[1], &row, err);
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, 200);
@@ -105,17 +103,29 @@ int srv_entity_show(struct srv_call *c, rv_err **err)
     return 0;
 }
 
-int srv_entity_delete(struct srv_call *c, rv_err **err)
+int srv_row_drop(struct srv_call *c, const char *kind, const char *id, rv_err **err)
 {
-    int rc = check_kind(c, err);
+    int rc = rv_store_delete_entity(c->store, &c->app.scope, kind, id, srv_now_us(), err);
 
-    if (rc == 0)
-        rc = rv_store_delete_entity(c->store, &c->app.scope, c->args[0], c->args[1], srv_now_us(), err);
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, 200);
     rv_jw_raw(&w, RV_STR_LIT("{\"deleted\":true}"));
     return 0;
+}
+
+int srv_entity_show(struct srv_call *c, rv_err **err)
+{
+    int rc = check_kind(c, err);
+
+    return rc < 0 ? rc : srv_row_write(c, c->args[0], c->args[1], err);
+}
+
+int srv_entity_delete(struct srv_call *c, rv_err **err)
+{
+    int rc = check_kind(c, err);
+
+    return rc < 0 ? rc : srv_row_drop(c, c->args[0], c->args[1], err);
 }
 
 /* --- feedback: REMLight's members as a row --- */

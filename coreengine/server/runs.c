@@ -59,24 +59,33 @@ static bool accepts(const struct srv_call *c, const char *type)
     return yes;
 }
 
+int srv_run_last_event(struct srv_call *c, const char *run, int64_t *out, rv_err **err)
+{
+    struct rv_app_past past = {0};
+    struct rv_replayed r = {0};
+    int rc = rv_app_past_open(c->store, &c->app.scope, run, &past, err);
+
+    if (rc == 0)
+        rc = rv_app_past_replay(c->store, &past, 0, NULL, NULL, &r, err);
+    if (rc == 0) {
+        *out = rv_run_counters(r.run).next_seq - 1;
+        rv_replayed_fini(&r);
+    }
+    rv_app_past_fini(&past);
+    return rc;
+}
+
 /* Is there anything from that number on, of a run that is over? */
 static int is_past_end(struct srv_call *c, const struct srv_follow_ask *f, const struct rv_run_row *row, bool *out,
                        rv_err **err)
 {
-    struct rv_app_past past = {0};
-    struct rv_replayed r = {0};
+    int64_t last = 0;
 
     *out = false;
     if (f->from <= 1 || !rv_run_status_is_final(row->status))
         return 0;
-    int rc = rv_app_past_open(c->store, &c->app.scope, f->run, &past, err);
-    if (rc == 0)
-        rc = rv_app_past_replay(c->store, &past, 0, NULL, NULL, &r, err);
-    if (rc == 0) {
-        *out = f->from >= rv_run_counters(r.run).next_seq;
-        rv_replayed_fini(&r);
-    }
-    rv_app_past_fini(&past);
+    int rc = srv_run_last_event(c, f->run, &last, err);
+    *out = rc == 0 && f->from > last;
     return rc;
 }
 
