@@ -339,24 +339,6 @@ int rv_protocol_broken(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *
     return leave(p, at, mark, err);
 }
 
-int rv_protocol_question(rv_protocol *p, const struct rv_protocol_at *at, rv_str body, rv_buf *out, rv_err **err)
-{
-    json_object *question = NULL;
-    size_t mark = out->len;
-
-    if (p->is_broken || p->is_over)
-        return 0;
-    int rc = read_line(p, body, &question, err);
-    if (rc < 0)
-        return rc;
-    if (enter(p, at, out)) {
-        proto_track_question(p, question);
-        rc = leave(p, at, mark, err);
-    }
-    json_object_put(question);
-    return rc;
-}
-
 int rv_protocol_end(rv_protocol *p, const struct rv_protocol_at *at, const struct rv_protocol_end *end, rv_buf *out,
                     rv_err **err)
 {

@@ -100,10 +100,6 @@ RV_MUST_CHECK int rv_protocol_delta(rv_protocol *p, const struct rv_protocol_at 
 /** The model calls under way broke off, and are made again under the same numbers: what is open of them is closed, and
  * what comes again is told in messages of its own. */
 RV_MUST_CHECK int rv_protocol_broken(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
-/** A question that is open: an object as the event interrupt_pending has it ({id, kind, question?, message?, data?,
- * expires_at?}), or as `body` of struct rv_pending. One that was told already changes nothing. */
-RV_MUST_CHECK int rv_protocol_question(rv_protocol *p, const struct rv_protocol_at *at, rv_str body, rv_buf *out,
-                                       rv_err **err);
 
 /* How a turn or a run ended. Borrowed for the call. */
 struct rv_protocol_end {

@@ -327,24 +327,3 @@ void rv_request_fini(struct rv_request *r)
     json_object_put(r->body);
     *r = (struct rv_request){0};
 }
-
-static bool is_among(const char *id, const char *const *ids, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(ids[i], id) == 0)
-            return true;
-    return false;
-}
-
-void rv_request_keep_results(struct rv_request *r, const char *const *call_ids, size_t n)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < r->n_results; i++) {
-        if (is_among(r->results[i].call_id, call_ids, n))
-            r->results[kept++] = r->results[i];
-        else
-            rv_buf_fini(&r->results[i].room);
-    }
-    r->n_results = kept;
-}

@@ -81,8 +81,5 @@ struct rv_request {
 RV_MUST_CHECK int rv_request_read(enum rv_protocol_kind kind, rv_str body, struct rv_request *out,
                                   char path[RV_REQUEST_MAX_PATH], rv_err **err);
 void rv_request_fini(struct rv_request *r);
-/** Keep only the results of these calls: those that wait. A client that sends its whole transcript sends old ones too.
- */
-void rv_request_keep_results(struct rv_request *r, const char *const *call_ids, size_t n);
 
 #endif

@@ -36,7 +36,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         if (rc == 0) {
             look(&r);
-            rv_request_keep_results(&r, NULL, 0);
             rv_request_fini(&r);
         }
         rv_err_free(err);

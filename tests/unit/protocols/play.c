@@ -130,7 +130,18 @@ static int play_line(rv_protocol *x, const struct rv_protocol_at *at, rv_str lin
     if (type && strcmp(type, "end") == 0) {
         rc = play_end(x, at, value, out, err);
     } else if (type && strcmp(type, "question") == 0) {
-        rc = rv_protocol_question(x, at, line, out, err);
+        rv_buf event = RV_BUF_INIT(RV_PROTOCOL_MAX_TEXT);
+        rv_jw w = rv_jw_on(&event);
+        rv_jw_obj(&w);
+        rv_jw_kv_text(&w, "type", "interrupt_pending");
+        json_object_object_foreach (value, key, member)
+            if (strcmp(key, "type") != 0)
+                rv_jw_kv_value(&w, key, member);
+        rv_jw_obj_end(&w);
+        rc = rv_buf_check(&event, "a question", err);
+        if (rc == 0)
+            rc = rv_protocol_event(x, at, rv_buf_str(&event), out, err);
+        rv_buf_fini(&event);
     } else if (type && strcmp(type, "long") == 0 && rv_json_get_int(value, "bytes", &size)) {
         char *text = malloc((size_t)size + 1);
         const struct rv_protocol_from from = {.stage = text_of(value, "stage"), .call_id = 1};
