@@ -36,7 +36,9 @@ class Run {
   }
 
   async open() {
-    const [run, graph, times] = await Promise.all([get(this.path), get(`${this.path}/graph`), get(`${this.path}/timeline`)])
+    // The row comes last: what the drawing has already is not told again, and the row must not be older than that.
+    const graph = await get(`${this.path}/graph`)
+    const [run, times] = await Promise.all([get(this.path), get(`${this.path}/timeline`)])
     this.run = run
     this.times = times
     this.next = graph.next_event
