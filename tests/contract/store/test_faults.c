@@ -165,32 +165,6 @@ static int do_list_cancels(struct world *w)
     rv_buf_fini(&seen.text);
     return rc;
 }
-static int do_put_blob(struct world *w)
-{
-    char hash[RV_HASH_MAX];
-    return rv_store_put_blob(w->s, RV_STR_LIT("new blob"), hash, &w->err);
-}
-static int do_get_blob(struct world *w)
-{
-    rv_buf out = RV_BUF_INIT(100);
-    int rc = rv_store_get_blob(w->s, w->bundle, &out, &w->err);
-    ck_assert_int_eq(out.len > 0, rc == 0);
-    rv_buf_fini(&out);
-    return rc;
-}
-static int do_put_snapshot(struct world *w)
-{
-    return rv_store_put_snapshot(w->s, "r1", 1, 1, RV_STR_LIT("snap"), &w->err);
-}
-static int do_get_snapshot(struct world *w)
-{
-    rv_buf out = RV_BUF_INIT(100);
-    int64_t seq = -1;
-    int rc = rv_store_get_snapshot(w->s, &operator_scope, "r1", &seq, &out, &w->err);
-    ck_assert_int_eq(seq == -1, rc != 0);
-    rv_buf_fini(&out);
-    return rc;
-}
 static int do_enqueue(struct world *w)
 {
     struct rv_new_task task = new_task("new");
@@ -314,10 +288,6 @@ static int do_list_expired(struct world *w)
 static int do_sweep(struct world *w)
 {
     return rv_store_sweep(w->s, T0, 0, NULL, &w->err);
-}
-static int do_check(struct world *w)
-{
-    return rv_store_check(w->s, &w->err);
 }
 
 static const struct {
@@ -515,7 +485,7 @@ START_TEST(a_fault_before_means_nothing_happened)
 }
 END_TEST
 
-/* It happened as it does without a fault, though the caller is told otherwise. Both stores are made anew after what
+/* It happened as it does without a fault, though the caller is told otherwise. Both stores are replaced after what
  * changed them. */
 START_TEST(a_fault_after_means_it_happened)
 {
