@@ -1,6 +1,6 @@
 /* Each allocation of the service models.call fails once, while the model is asked and while a call that is made again
  * is answered from its run. No crash, no leak; the call fails, or its answer is whole; and the store that is left
- * answers the same call later. Each try is a process of its own, because libuv gives up the process where it can not
+ * answers the same call later. Each try is a process of its own, because libuv gives up the process where it cannot
  * grow its tables. */
 #include <check.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 
 #define TRIES 100 /* of each scenario */
 
-/* What became of a try: the exit status of its process. */
+/* How a try ended: the exit status of its process. */
 enum { ANSWERED, REFUSED, NOTHING_FIRED, LEAKED, WRONG, LATER_WRONG };
 
 static const struct {
