@@ -10,7 +10,7 @@
 /** A variable of the environment; NULL: it is not set, or empty. */
 const char *rv_app_env(const char *name);
 
-/* --- job.c --- */
+/* --- check.c --- */
 /** The errors among the findings as one error; 0: there are none. */
 RV_MUST_CHECK int rv_app_findings_error(const rv_findings *f, rv_err **err);
 /** rv_app_check(), where each error that loading or checking found is the error. */
@@ -64,6 +64,9 @@ RV_MUST_CHECK int rv_app_run_keep_counted(struct rv_app_run *run, const rv_envel
 RV_MUST_CHECK int rv_app_run_keep_bundled(struct rv_app_run *run, const char *bundle, const rv_envelope *env,
                                           rv_err **err);
 RV_MUST_CHECK int rv_app_run_prepare(struct rv_app_run *run, rv_err **err); /* makes run->state, if there is none */
+/** rv_app_run_drive() of a prepared run, whose capabilities can ask these services when it is kept. NULL: none. */
+RV_MUST_CHECK int rv_app_run_drive_with(struct rv_app_run *run, rv_envelope *env, const struct rv_response *response,
+                                        const struct rv_exec_services *services, rv_err **err);
 
 /* --- continue.c --- */
 /* Before any code of a capability is loaded, the store knows who recovers the run: should that code end this process, a

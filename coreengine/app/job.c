@@ -1,34 +1,8 @@
-/* A run in one call: load, check, keep, drive, read what it came to. */
+/* A run in one call: load, check, keep, drive with the services of the program, read what it came to. */
 #include "coreengine/app/app_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int rv_app_findings_error(const rv_findings *f, rv_err **err)
-{
-    size_t n = rv_findings_n_errors(f);
-
-    for (size_t i = 0; i < rv_findings_n(f); i++) {
-        struct rv_finding one = rv_findings_at(f, i);
-        if (one.severity == RV_SEVERITY_WARNING)
-            continue;
-        int rc = n > 1 ? RV_FAIL(err, RV_E_INVALID, "%s (and %zu more)", one.text, n - 1)
-                       : RV_FAIL(err, RV_E_INVALID, "%s", one.text);
-        if (one.hint)
-            rv_err_hint(err, "%s", one.hint);
-        return rc;
-    }
-    return rv_findings_check(f, err);
-}
-
-int rv_app_check_all(struct rv_app_loaded *l, bool use_mocks, rv_err **err)
-{
-    int rc = rv_app_findings_error(l->findings, err);
-
-    if (rc == 0)
-        rc = rv_app_check(l, use_mocks, err);
-    return rc < 0 ? rc : rv_app_findings_error(l->findings, err);
-}
 
 static int envelope_of(const struct rv_app *app, const struct rv_app_job *job, rv_envelope **out, rv_err **err)
 {
@@ -71,6 +45,17 @@ static int read_result(struct rv_app_run *run, struct rv_app_result *out, rv_err
         return 0;
     rv_app_result_fini(out);
     return RV_FAIL(err, RV_E_NOMEM, "read the result of a run");
+}
+
+int rv_app_run_drive(struct rv_app_run *run, rv_envelope *env, const struct rv_response *response, rv_err **err)
+{
+    int rc = rv_app_run_prepare(run, err);
+
+    if (rc < 0) {
+        rv_envelope_free(env);
+        return rc;
+    }
+    return rv_app_run_drive_with(run, env, response, rv_app_services_init(&run->state->services, run->app), err);
 }
 
 /* Takes env on every path. */

@@ -224,18 +224,6 @@ static int converse(const struct rv_app_run *run, struct rv_app_conversation **o
 
 /* --- the run --- */
 
-int rv_app_check(struct rv_app_loaded *l, bool use_mocks, rv_err **err)
-{
-    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
-
-    opts.pipeline = l->pipeline;
-    opts.plugins = l->plugins;
-    opts.script = l->script;
-    opts.use_mocks = use_mocks;
-    opts.find_agent = l->agents ? rv_app_find_agent : NULL;
-    return rv_exec_check(&opts, l->findings, err);
-}
-
 int rv_app_run_prepare(struct rv_app_run *run, rv_err **err)
 {
     if (run->state)
@@ -360,7 +348,6 @@ static void fill_in(struct rv_app_run *run, struct rv_exec_opts *x)
     x->script = run->loaded->script;
     x->journal = run->journal;
     x->quotas = rv_app_limits_exec(&run->state->limits);
-    x->services = run->journal ? rv_app_services_init(&run->state->services, run->app) : NULL;
     x->conversation = conversation_of(run->state->talk);
     if (run->loaded->agents) {
         x->find_agent = rv_app_find_agent;
@@ -416,7 +403,8 @@ static int check_uncounted(struct rv_app_run *run, const rv_envelope *env, rv_er
     return rv_app_limits_exec(l) ? rv_app_limits_refuse(l, err) : 0;
 }
 
-int rv_app_run_drive(struct rv_app_run *run, rv_envelope *env, const struct rv_response *response, rv_err **err)
+int rv_app_run_drive_with(struct rv_app_run *run, rv_envelope *env, const struct rv_response *response,
+                          const struct rv_exec_services *services, rv_err **err)
 {
     const struct rv_engine_opts opts = {.workers = run->workers,
                                         .handle_signals = run->handle_signals,
@@ -427,9 +415,7 @@ int rv_app_run_drive(struct rv_app_run *run, rv_envelope *env, const struct rv_r
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
     struct rv_catalog catalog;
 
-    int rc = rv_app_run_prepare(run, err);
-    if (rc == 0 && !run->journal)
-        rc = check_uncounted(run, env, err);
+    int rc = run->journal ? 0 : check_uncounted(run, env, err);
     if (rc == 0)
         rc = rv_engine_new(&opts, &run->engine, err);
     if (rc < 0) {
@@ -441,6 +427,7 @@ int rv_app_run_drive(struct rv_app_run *run, rv_envelope *env, const struct rv_r
         x.catalog = &catalog;
     }
     fill_in(run, &x);
+    x.services = run->journal ? services : NULL;
     rc = begin(run, &x, env, response, err);
     return rc < 0 ? rc : rv_engine_wait(run->engine, run->exec, err);
 }

@@ -293,14 +293,17 @@ char *rv_kit_postgres_url(const struct rv_kit_postgres *pg)
     return url;
 }
 
-/* Rows that a fresh schema has come from the one that is kept aside. Triggers of references are off. */
+/* Rows that a fresh schema has come from the one that is kept aside. Triggers of references are off. Only tables that
+ * have a page on disk are looked at: most never had a row. */
 #define EMPTY_SQL                                                                                                      \
     "DO $$ DECLARE t text; has bool; BEGIN SET LOCAL session_replication_role = replica;"                              \
-    " FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = '%s' LOOP"                                           \
+    " FOR t IN SELECT relname FROM pg_class WHERE relnamespace = '%s'::regnamespace AND relkind = 'r'"                 \
+    " AND pg_relation_size(oid) > 0 LOOP"                                                                              \
     " EXECUTE format('SELECT EXISTS (SELECT 1 FROM %s.%%I)', t) INTO has;"                                             \
-    " IF has THEN EXECUTE format('DELETE FROM %s.%%I', t); END IF;"                                                    \
-    " EXECUTE format('INSERT INTO %s.%%1$I SELECT * FROM fresh.%%1$I', t);"                                            \
-    " END LOOP;"                                                                                                       \
+    " IF has THEN EXECUTE format('DELETE FROM %s.%%I', t); END IF; END LOOP;"                                          \
+    " FOR t IN SELECT relname FROM pg_class WHERE relnamespace = 'fresh'::regnamespace AND relkind = 'r'"              \
+    " AND pg_relation_size(oid) > 0 LOOP"                                                                              \
+    " EXECUTE format('INSERT INTO %s.%%1$I SELECT * FROM fresh.%%1$I', t); END LOOP;"                                  \
     " FOR t IN SELECT sequencename FROM pg_sequences WHERE schemaname = '%s' AND last_value IS NOT NULL LOOP"          \
     " PERFORM setval(format('%s.%%I', t), 1, false); END LOOP; END $$"
 

@@ -2,9 +2,9 @@
 import {randomUUID} from 'node:crypto'
 import {readFileSync} from 'node:fs'
 import {createServer} from 'node:net'
-import {agents, call, check, command, equal, file, finish, root, scratch, serve} from './kit.mjs'
+import {agents, call, check, command, equal, file, finish, root, scratch, serve, store as named} from './kit.mjs'
 
-const store = `${scratch}/gate.db`
+const store = named('gate.db')
 const key = (...args) => JSON.parse(command('keys', 'create', '--json', '--store', store, ...args).out).key
 const ada = key('--user', 'ada')
 const ben = key('--user', 'ben')

@@ -3,10 +3,10 @@
 import {createHmac, generateKeyPairSync, randomUUID, sign} from 'node:crypto'
 import {readFileSync} from 'node:fs'
 import {connect} from 'node:net'
-import {agents, call, check, command, equal, file, finish, scratch, serve} from './kit.mjs'
+import {agents, call, check, command, equal, file, finish, serve, store} from './kit.mjs'
 
 const MAX_GROWTH_KB = 96 << 10 // of the memory of the server, from its first request to its end
-const key = (user) => JSON.parse(command('keys', 'create', '--json', '--store', `${scratch}/hostile.db`, '--user', user).out).key
+const key = (user) => JSON.parse(command('keys', 'create', '--json', '--store', store('hostile.db'), '--user', user).out).key
 const bearer = (k) => ({authorization: `Bearer ${k}`})
 const [ada, ben] = [key('ada'), key('ben')]
 const script = file('hostile.yaml', 'models:\n  boss: [{text: Good morning.}]\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n')

@@ -55,11 +55,15 @@ export function agents(dir = 'agents') {
   return join(scratch, dir)
 }
 
+// A store of that name: a file, or a schema of the server of PostgreSQL that REEVE_STORE names.
+export const store = (name) =>
+  process.env.REEVE_STORE ? `${process.env.REEVE_STORE}&schema=${name.replace(/\W/g, '_')}` : join(scratch, name)
+
 // {url, log, stop, kill}: stop drains and gives the exit status; log has the lines of the access log.
 // port: of a server before, which clients come back to.
-export function serve(store, args = [], more = {}, port = 0) {
+export function serve(name, args = [], more = {}, port = 0) {
   return new Promise((resolve, reject) => {
-    const child = spawn(reeve, ['serve', '--listen', `127.0.0.1:${port}`, '--store', join(scratch, store), ...args], {
+    const child = spawn(reeve, ['serve', '--listen', `127.0.0.1:${port}`, '--store', store(name), ...args], {
       cwd: root,
       env: {...env, ...more},
     })

@@ -1,5 +1,5 @@
 // What monitoring sees: the metrics of requests, turns and runs, and who may read them.
-import {agents, call, check, command, equal, file, finish, scratch, serve} from './kit.mjs'
+import {agents, call, check, command, equal, file, finish, serve, store} from './kit.mjs'
 
 const script = file('talk.yaml', 'models:\n  boss:\n    - {text: One., usage: {input_tokens: 9, output_tokens: 2}}\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n')
 const args = ['--schema-dir', agents(), '--script', script, '--pipelines', 'pipelines']
@@ -65,7 +65,7 @@ equal(value(after, 'http_server_request_duration_seconds_count', {http_route: ''
 equal(await server.stop(), 0, 'it ends as it should')
 
 // --- who may read them
-const key = (...more) => JSON.parse(command('keys', 'create', '--json', '--store', `${scratch}/metrics.db`, ...more).out).key
+const key = (...more) => JSON.parse(command('keys', 'create', '--json', '--store', store('metrics.db'), ...more).out).key
 const usual = key('--user', 'ada')
 const reader = key('--scopes', 'metrics:read')
 server = await serve('metrics.db', args)

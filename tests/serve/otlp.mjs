@@ -1,6 +1,6 @@
 // What a collector gets: one trace of a chat with its run, agent and model spans, the trace of who asked, and metrics.
 import {createServer} from 'node:http'
-import {agents, call, check, command, equal, file, finish, scratch, serve} from './kit.mjs'
+import {agents, call, check, command, equal, file, finish, scratch, serve, store} from './kit.mjs'
 
 const script = file('talk.yaml', 'models:\n  boss:\n    - {text: One., usage: {input_tokens: 9, output_tokens: 2}}\n    - {text: Two.}\n    - {text: Three.}\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n')
 const args = ['--schema-dir', agents(), '--script', script]
@@ -53,7 +53,7 @@ check(JSON.stringify(metrics).includes('http.server.request.duration'), 'metrics
 
 // --- a caller who is a user does not get into a trace of others: there is a link
 got.length = 0
-const ada = JSON.parse(command('keys', 'create', '--json', '--store', `${scratch}/otlp.db`, '--user', 'ada').out).key
+const ada = JSON.parse(command('keys', 'create', '--json', '--store', store('otlp.db'), '--user', 'ada').out).key
 server = await serve('otlp.db', args, {OTEL_EXPORTER_OTLP_ENDPOINT: url})
 equal((await chat(server, {'x-api-key': ada, traceparent: `00-${trace}-b7ad6b7169203331-01`})).status, 200, 'a chat of ada')
 equal(await server.stop(), 0, 'it ends as it should')

@@ -2,10 +2,10 @@
 
 // Proves remlight.15: The HTTP API with scenarios, collections and feedback
 import {randomUUID} from 'node:crypto'
-import {agents, call, check, command, equal, file, finish, scratch, serve} from './kit.mjs'
+import {agents, call, check, command, equal, file, finish, serve, store} from './kit.mjs'
 
 const script = file('talk.yaml', `models:\n  boss:\n${'    - {text: Good morning.}\n'.repeat(6)}tools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n`)
-const key = (user) => JSON.parse(command('keys', 'create', '--json', '--store', `${scratch}/resources.db`, '--user', user).out).key
+const key = (user) => JSON.parse(command('keys', 'create', '--json', '--store', store('resources.db'), '--user', user).out).key
 const ada = {'x-api-key': key('ada')}
 const bob = {'x-api-key': key('bob')}
 const server = await serve('resources.db', ['--schema-dir', agents(), '--script', script, '--pipelines', 'pipelines'])
@@ -64,7 +64,7 @@ equal(lost.map((r) => r.json.detail.replace(/[0-9a-f-]{36}/, 'ID'))[0], lost.map
 equal((await ask('PUT', `/scenarios/${scenario}`, {name: 'Mine'}, bob)).status, 404, 'nor can it be changed')
 equal((await ask('DELETE', `/scenarios/${scenario}`, undefined, bob)).status, 404, 'or deleted')
 equal([(await get('/scenarios', bob)).length, (await ask('POST', '/scenarios/search', {}, bob)).json.total], [0, 0], 'or listed')
-const reader = {'x-api-key': JSON.parse(command('keys', 'create', '--json', '--store', `${scratch}/resources.db`, '--user', 'ada', '--scopes', 'data:read').out).key}
+const reader = {'x-api-key': JSON.parse(command('keys', 'create', '--json', '--store', store('resources.db'), '--user', 'ada', '--scopes', 'data:read').out).key}
 equal((await ask('POST', '/scenarios', {name: 'x'}, reader)).status, 403, 'a key that may only read')
 equal((await ask('DELETE', `/scenarios/${scenario}`)).json.deleted, true, 'it is deleted')
 equal((await ask('GET', `/scenarios/${scenario}`)).status, 404, 'and gone')

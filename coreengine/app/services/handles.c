@@ -72,6 +72,13 @@ void rv_app_handles_free(rv_app_handles *h)
     app_handles_leave(h);
 }
 
+void rv_app_services_fini(struct rv_app_services *s)
+{
+    if (!s->shares)
+        rv_app_handles_free(s->handles);
+    s->handles = NULL;
+}
+
 int app_handles_take(rv_app_handles *h, const struct rv_app *app, rv_store **out, rv_err **err)
 {
     struct idle found = {NULL, NULL};

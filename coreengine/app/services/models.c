@@ -233,7 +233,7 @@ static int drive(struct calling *c, bool is_new, rv_jw *w, rv_err **err)
     int rc = is_new ? begin(c, err) : go_on(c, err);
 
     if (rc == 0) {
-        rc = rv_app_run_drive(&c->run, c->env, NULL, err);
+        rc = rv_app_run_drive_with(&c->run, c->env, NULL, NULL, err); /* no capability: none asks */
         c->env = NULL;
     }
     if (rc < 0)

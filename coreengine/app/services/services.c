@@ -228,13 +228,6 @@ const struct rv_exec_services *rv_app_services_init_shared(struct rv_app_service
     return &s->exec;
 }
 
-void rv_app_services_fini(struct rv_app_services *s)
-{
-    if (!s->shares)
-        rv_app_handles_free(s->handles);
-    s->handles = NULL;
-}
-
 const struct rv_exec_services *rv_app_services_init_scratch(struct rv_app_services *s, const struct rv_app *app,
                                                             struct rv_app_scratch *scratch)
 {

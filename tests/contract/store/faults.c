@@ -1,4 +1,4 @@
-/* Operations of schemas and entities, each with the arguments that succeed when nothing fails. */
+/* Operations of schemas, entities, blobs and snapshots, each with the arguments that succeed when nothing fails. */
 #include "tests/contract/store/faults.h"
 
 static int see_version(void *self, const struct rv_schema_version *v, rv_err **err)
@@ -118,4 +118,35 @@ int do_stats(struct world *w)
 {
     struct rv_store_stats stats;
     return rv_store_stats(w->s, &stats, &w->err);
+}
+
+int do_put_blob(struct world *w)
+{
+    char hash[RV_HASH_MAX];
+    return rv_store_put_blob(w->s, RV_STR_LIT("new blob"), hash, &w->err);
+}
+int do_get_blob(struct world *w)
+{
+    rv_buf out = RV_BUF_INIT(100);
+    int rc = rv_store_get_blob(w->s, w->bundle, &out, &w->err);
+    ck_assert_int_eq(out.len > 0, rc == 0);
+    rv_buf_fini(&out);
+    return rc;
+}
+int do_put_snapshot(struct world *w)
+{
+    return rv_store_put_snapshot(w->s, "r1", 1, 1, RV_STR_LIT("snap"), &w->err);
+}
+int do_get_snapshot(struct world *w)
+{
+    rv_buf out = RV_BUF_INIT(100);
+    int64_t seq = -1;
+    int rc = rv_store_get_snapshot(w->s, &operator_scope, "r1", &seq, &out, &w->err);
+    ck_assert_int_eq(seq == -1, rc != 0);
+    rv_buf_fini(&out);
+    return rc;
+}
+int do_check(struct world *w)
+{
+    return rv_store_check(w->s, &w->err);
 }

@@ -1,4 +1,4 @@
-/* The operations of schemas and entities that test_faults.c tries. */
+/* The operations of schemas, entities, blobs and snapshots that test_faults.c tries. */
 #ifndef RV_TESTS_STORE_FAULTS_H
 #define RV_TESTS_STORE_FAULTS_H
 
@@ -22,6 +22,11 @@ int do_find_schema(struct world *w);
 int do_list_schemas(struct world *w);
 int do_delete_schema(struct world *w);
 int do_stats(struct world *w);
+int do_check(struct world *w);
+int do_put_blob(struct world *w);
+int do_get_blob(struct world *w);
+int do_put_snapshot(struct world *w);
+int do_get_snapshot(struct world *w);
 
 /* test_api_keys.c: a key "there" with a login, and one that has expired. */
 void furnish_api_keys(struct world *w);

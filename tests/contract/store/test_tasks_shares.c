@@ -61,17 +61,17 @@ START_TEST(a_tenant_that_comes_back_does_not_make_up_for_what_it_did_not_use)
 
     world_open(w, _i);
     enqueue_many(w, "a", 0, 1);
-    enqueue_many(w, "b", 0, 1000);
-    claim_many(w, 500, counts);
+    enqueue_many(w, "b", 0, 250);
+    claim_many(w, 125, counts);
     ck_assert_int_eq(counts['a'], 1);
-    enqueue_many(w, "a", 1, 1000); /* was idle while b was served 499 times */
-    enqueue_many(w, "c", 0, 1000); /* is new */
+    enqueue_many(w, "a", 1, 250); /* was idle while b was served 124 times */
+    enqueue_many(w, "c", 0, 250); /* is new */
     claim_many(w, 60, counts);
     for (const char *t = "abc"; *t; t++)
         ck_assert_msg(counts[(int)*t] >= 19 && counts[(int)*t] <= 21, "%c: %d", *t, counts[(int)*t]);
-    claim_many(w, 2439, counts); /* all, and a tenant that is idle alone is not ahead of new ones afterwards */
+    claim_many(w, 566, counts); /* all, and a tenant that is idle alone is not ahead of new ones afterwards */
     enqueue_many(w, "d", 0, 100);
-    enqueue_many(w, "b", 1000, 100);
+    enqueue_many(w, "b", 250, 100);
     claim_many(w, 60, counts);
     ck_assert_int_ge(counts['b'], 29);
     world_close(w);

@@ -1,0 +1,113 @@
+/* What a chat takes from the environment: the defaults of an operator for models, history and moments. */
+#include "coreengine/app/app_internal.h"
+#include "coreengine/app/chat.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define DEFAULT_MODEL      "openai:gpt-4.1"
+#define DEFAULT_MAX_TOKENS 4000
+#define DEFAULT_THRESHOLD  6000 /* tokens of a moment (p8-data 21) */
+
+static int get_int(const char *name, int64_t least, int64_t *inout, rv_err **err)
+{
+    const char *text = rv_app_env(name);
+    char *end = NULL;
+
+    if (!text)
+        return 0;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (errno || *end || n < least)
+        return RV_FAIL(err, RV_E_INVALID, "%s must be a whole number from %lld, not \"%.60s\"", name, (long long)least,
+                       text);
+    *inout = n;
+    return 0;
+}
+
+static int get_temperature(struct rv_chat_settings *out, rv_err **err)
+{
+    const char *text = rv_app_env("P8_DEFAULT_TEMPERATURE");
+    char *end = NULL;
+
+    if (!text)
+        return 0;
+    double t = strtod(text, &end);
+    if (end == text || *end || !isfinite(t) || t < 0 || t > 2)
+        return RV_FAIL(err, RV_E_INVALID, "P8_DEFAULT_TEMPERATURE must be a number from 0 to 2, not \"%.60s\"", text);
+    out->has_temperature = true;
+    out->temperature = t;
+    return 0;
+}
+
+static int get_policy(struct rv_history_opts *out, rv_err **err)
+{
+    const char *text = rv_app_env("P8_REPLAY_POLICY");
+
+    if (!text)
+        return 0;
+    int policy = rv_replay_policy_of(rv_str_of(text));
+    if (policy < 0)
+        return RV_FAIL(err, RV_E_INVALID, "P8_REPLAY_POLICY must be synthesise or skip, not \"%.60s\"", text);
+    out->policy = policy;
+    return 0;
+}
+
+static int get_compaction(struct rv_history_opts *out, rv_err **err)
+{
+    const char *text = rv_app_env("P8_COMPACTION");
+
+    if (!text)
+        return 0;
+    int how = rv_compaction_of(rv_str_of(text));
+    if (how < 0)
+        return RV_FAIL(err, RV_E_INVALID, "P8_COMPACTION must be shorten, moments or none, not \"%.60s\"", text);
+    rv_history_compact(out, (enum rv_compaction)how);
+    return 0;
+}
+
+static int get_moments(struct rv_chat_settings *s, rv_err **err)
+{
+    int rc = get_int("P8_MOMENT_TOKEN_THRESHOLD", 0, &s->moment_token_threshold, err);
+
+    if (rc == 0)
+        rc = get_int("P8_MOMENT_MAX_INJECT", 0, &s->moments.max_inject, err);
+    if (rc == 0)
+        rc = get_int("P8_MOMENT_MAX_TOKENS", 0, &s->moments.max_tokens, err);
+    s->moment_summariser = rv_app_env("P8_MOMENT_SUMMARISER");
+    if (rc == 0 && s->moment_summariser && !rv_agentdoc_is_name(rv_str_of(s->moment_summariser)))
+        rc = RV_FAIL(err, RV_E_INVALID, "P8_MOMENT_SUMMARISER must be the name of an agent, not \"%.60s\"",
+                     s->moment_summariser);
+    return rc == 0 ? rv_moment_opts_check(&s->moments, err) : rc;
+}
+
+int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **err)
+{
+    struct rv_chat_settings s = {.max_tokens = DEFAULT_MAX_TOKENS,
+                                 .history = RV_HISTORY_OPTS_INIT,
+                                 .moments = RV_MOMENT_OPTS_INIT,
+                                 .moment_token_threshold = DEFAULT_THRESHOLD};
+
+    s.default_model = rv_app_env("P8_DEFAULT_MODEL") ? rv_app_env("P8_DEFAULT_MODEL") : DEFAULT_MODEL;
+    int rc = get_temperature(&s, err);
+    if (rc == 0)
+        rc = get_int("P8_DEFAULT_MAX_TOKENS", 1, &s.max_tokens, err);
+    if (rc == 0)
+        rc = get_int("P8_DEFAULT_REQUEST_LIMIT", 1, &s.request_limit, err);
+    if (rc == 0)
+        rc = get_int("P8_DEFAULT_TOKEN_LIMIT", 1, &s.token_limit, err);
+    if (rc == 0)
+        rc = get_int("P8_CONTEXT_TOKEN_BUDGET", 0, &s.history.max_tokens, err);
+    if (rc == 0)
+        rc = get_int("P8_ALWAYS_INCLUDE_LAST_MESSAGES", 0, &s.history.always_last, err);
+    if (rc == 0)
+        rc = get_policy(&s.history, err);
+    if (rc == 0)
+        rc = get_compaction(&s.history, err);
+    if (rc == 0)
+        rc = get_moments(&s, err);
+    if (rc == 0)
+        *out = s;
+    return rc;
+}

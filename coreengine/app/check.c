@@ -1,0 +1,40 @@
+/* Whether what was loaded can run: what was found wrong, as an error, and what a new run needs to do its work. */
+#include "coreengine/app/app_internal.h"
+
+int rv_app_findings_error(const rv_findings *f, rv_err **err)
+{
+    size_t n = rv_findings_n_errors(f);
+
+    for (size_t i = 0; i < rv_findings_n(f); i++) {
+        struct rv_finding one = rv_findings_at(f, i);
+        if (one.severity == RV_SEVERITY_WARNING)
+            continue;
+        int rc = n > 1 ? RV_FAIL(err, RV_E_INVALID, "%s (and %zu more)", one.text, n - 1)
+                       : RV_FAIL(err, RV_E_INVALID, "%s", one.text);
+        if (one.hint)
+            rv_err_hint(err, "%s", one.hint);
+        return rc;
+    }
+    return rv_findings_check(f, err);
+}
+
+int rv_app_check(struct rv_app_loaded *l, bool use_mocks, rv_err **err)
+{
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+
+    opts.pipeline = l->pipeline;
+    opts.plugins = l->plugins;
+    opts.script = l->script;
+    opts.use_mocks = use_mocks;
+    opts.find_agent = l->agents ? rv_app_find_agent : NULL;
+    return rv_exec_check(&opts, l->findings, err);
+}
+
+int rv_app_check_all(struct rv_app_loaded *l, bool use_mocks, rv_err **err)
+{
+    int rc = rv_app_findings_error(l->findings, err);
+
+    if (rc == 0)
+        rc = rv_app_check(l, use_mocks, err);
+    return rc < 0 ? rc : rv_app_findings_error(l->findings, err);
+}
