@@ -6,6 +6,7 @@
 
 #include "coreengine/app/app.h"
 #include "coreengine/base/hash.h"
+#include "coreengine/knowledge/search.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/moments.h"
 #include "coreengine/store/sessions.h"
@@ -41,9 +42,13 @@ struct rv_app_session_search {
     size_t n_tags;      /* all of them */
     int64_t since_us;   /* touched since; 0: any */
     int64_t page, size; /* page from 1; size 1 to 100 */
+    const char *query;  /* what they are about; NULL, "": anything. Of all that fits the rest */
+    const struct rv_knowledge_embedder *embedder; /* of the query, as struct rv_knowledge_search has it */
 };
 /** {results: [{session's columns, message_count, similarity}], page, size, total}, newest first; the caller's.
- *  similarity is null: nothing is compared yet. */
+ *  With a query those whose name has that text, and those whose description or moments are like it, by vectors and by
+ *  words: the lists are fused by reciprocal rank, best first. similarity is then the best cosine, else null.
+ *  RV_E_INVALID: the page; RV_E_LIMIT: a long query; RV_E_NOMEM; RV_E_IO */
 RV_MUST_CHECK int rv_app_search_sessions(rv_store *store, const struct rv_store_scope *scope,
                                          const struct rv_app_session_search *search, json_object **out, rv_err **err);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coreengine/app/memory.h"
+#include "coreengine/app/models.h"
 #include "coreengine/app/select.h"
 #include "coreengine/server/handlers_internal.h"
 
@@ -94,12 +95,14 @@ int srv_moment_post(struct srv_call *c, rv_err **err)
 
 int srv_sessions_search(struct srv_call *c, rv_err **err)
 {
-    struct rv_app_session_search search = {.page = 1, .size = 20};
+    const struct rv_knowledge_embedder embedder = rv_app_embedder(&c->app);
+    struct rv_app_session_search search = {.page = 1, .size = 20, .embedder = &embedder};
     json_object *out = NULL, *tags = rv_json_get_arr(c->body, "tags");
     const char *texts[RV_ENTITY_MAX_TAGS], *since = NULL;
     int rc = 0;
 
     RV_IGNORE(rv_json_get_text(c->body, "name", &search.name), "there may be none");
+    RV_IGNORE(rv_json_get_text(c->body, "query", &search.query), "there may be none");
     RV_IGNORE(rv_json_get_text(c->body, "agent", &search.agent), "there may be none");
     RV_IGNORE(rv_json_get_int(c->body, "page", &search.page), "the first");
     RV_IGNORE(rv_json_get_int(c->body, "page_size", &search.size), "20");

@@ -191,6 +191,18 @@ static int summarise(rv_store *s, rv_err **err)
     return rc == 0 ? put_summary(s, &what, err) : rc;
 }
 
+static int about(rv_store *s, rv_err **err)
+{
+    const struct rv_app_session_search search = {.query = "and then? it held.", .page = 1, .size = 10};
+    json_object *page = NULL;
+    int rc = rv_app_search_sessions(s, &ada, &search, &page, err);
+
+    if (rc == 0 && json_object_array_length(rv_json_get_arr(page, "results")) != 1)
+        rc = RV_FAIL(err, RV_E_INTERNAL, "the session with that moment is not found");
+    json_object_put(page);
+    return rc;
+}
+
 static const struct {
     const char *name;
     int (*run)(rv_store *s, rv_err **err);
@@ -202,6 +214,7 @@ static const struct {
     {.name = "context", .run = context, .reads = true},
     {.name = "enqueue", .run = enqueue},
     {.name = "summarise", .run = summarise},
+    {.name = "about", .run = about, .reads = true},
 };
 
 static int scenario(const char *path, size_t i)

@@ -110,6 +110,8 @@ check(days.length >= 1 && JSON.stringify(days).includes('Lunch'), 'the feed', da
 equal((await get('/moments?moment_type=note')).map((m) => m.name), ['Lunch'], 'moments by their type')
 equal((await ask('PATCH', `/moments/${moment.json.moment.id}`, {summary: 'soup'})).json.summary, 'soup', 'one is changed')
 equal((await ask('POST', '/sessions/search', {name: 'weather', page_size: 1})).json.total, 2, 'sessions are searched by their columns')
+equal((await ask('POST', '/sessions/search', {query: 'a soup of leeks'})).json.results.map((s) => s.id), [rain], 'and by what their moments say')
+equal((await ask('POST', '/sessions/search', {query: 'a soup of leeks'}, bob)).json.results.map((s) => s.id), [bobs], 'of which others see only their own')
 const rated = (await ask('POST', '/feedback', {session_id: rain, score: 1, comment: 'fine'})).json
 equal((await get(`/feedback?session_id=${rain}`)).map((f) => f.id), [rated.id], 'ratings of a session')
 equal((await get('/feedback', bob)).length, 0, 'of one user')

@@ -2,6 +2,7 @@
  * else is told of sessions with it: their timeline, copies, a search. */
 #include "coreengine/app/entities.h"
 #include "coreengine/app/memory.h"
+#include "coreengine/app/models.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -302,7 +303,10 @@ static int search(struct rv_cli *cli, rv_err **err)
         {"SESSION", 0, false}, {"NAME", 40, false}, {"AGENT", 24, false}, {"AGE", 0, false}};
     static const char *const members[] = {"id", "name", "agent_name", "updated_at"};
     const char *tags[MAX_TAGS];
+    const struct rv_knowledge_embedder embedder = rv_app_embedder(&cli->app);
     struct rv_app_session_search s = {.name = cli->n_words > 0 ? cli->words[0] : NULL,
+                                      .query = rv_cli_value(cli, "about"),
+                                      .embedder = &embedder,
                                       .agent = rv_cli_value(cli, "agent"),
                                       .tags = tags,
                                       .page = 1,
@@ -369,6 +373,8 @@ static const struct rv_cli_option clone_options[] = {
     {"for-user", 0, "USER", "owner of the copy (default: the same); only without --user", NULL, false},
 };
 static const struct rv_cli_option search_options[] = {
+    {"about", 0, "TEXT", "only sessions that are about this, best first: by their names, descriptions and moments",
+     NULL, false},
     {"agent", 'a', "NAME", "only sessions with this agent", NULL, false},
     {"tag", 't', "TAG", "only sessions with this tag", NULL, true},
     {"after", 0, "DATE", "only sessions that changed on this day (UTC) or later", NULL, false},
@@ -495,11 +501,13 @@ const struct rv_cli_verb rv_verb_sessions_clone = {
 const struct rv_cli_verb rv_verb_sessions_search = {
     .name = "sessions search",
     .args = "[TEXT]",
-    .summary = "find sessions by name, agent, tags and time",
+    .summary = "find sessions by name, meaning, agent, tags and time",
     .text =
         "TEXT is a part of the name; upper and lower case are the same. Sessions are listed newest first, a page at a\n"
-        "time. With --json each row also has message_count.",
+        "time; with --about those come first that are most about it. With --json each row also has message_count and\n"
+        "similarity, the cosine of what --about compares.",
     .examples = "reeve sessions search billing --agent general\n"
+                "reeve sessions search --about 'unpaid bills'\n"
                 "reeve sessions search --tag urgent --after 2026-02-24 --page 2",
     RV_CLI_OPTIONS(search_options),
     .groups = {&rv_cli_of_stores},

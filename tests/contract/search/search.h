@@ -10,5 +10,6 @@ Suite *search_suite(void);
 Suite *equal_suite(void);
 Suite *embed_suite(void);
 Suite *damage_suite(void);
+Suite *sessions_suite(void);
 
 #endif
