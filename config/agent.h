@@ -288,7 +288,6 @@ struct rv_agent {
 
 /** Is that tool of a client called like one that the agent or the engine has? */
 bool rv_client_tool_collides(const struct rv_agent *a, const char *name);
-bool rv_client_tool_is_name(rv_str name);
 /** The tool that a call of that name goes to: read_resource for one that the document gives a uri, else itself. */
 const char *rv_agent_callee(const struct rv_agent *a, const char *tool);
 

@@ -7,26 +7,26 @@
 
 #include "config/config_internal.h"
 
-static const struct rv_key client_tool_keys[] = {
-    {"name", RV_KEY_STR, offsetof(struct rv_client_tool, name), .required = true,
-     .doc = "What the model calls it: letters, digits, - and _, at most 64. No tool of the stage has that name."},
-    {"description", RV_KEY_STR, offsetof(struct rv_client_tool, description), .default_text = "\"\"",
-     .doc = "What it does, told to the model; at most 16 KiB."},
-    {"parameters", RV_KEY_CUSTOM, offsetof(struct rv_client_tool, parameters), .read = rv_read_client_parameters,
-     .schema = "{\"type\":\"object\"}",
-     .doc =
-         "JSON Schema of its arguments, of type object; unset: any. A call that does not fit goes back to the model."},
-};
-const struct rv_key_table rv_client_tool_table = {"client_tool", "A tool that the client calls", client_tool_keys,
-                                                  RV_COUNT(client_tool_keys), NULL};
-
-void rv_read_client_parameters(struct rv_key_reader *r, const struct rv_node *node, void *target)
+static void read_parameters(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     if (node->kind != RV_NODE_MAP)
         rv_keys_wrong_type(r, node, "parameters", "a map");
     else
         rv_keys_json(r, node, target);
 }
+
+static const struct rv_key client_tool_keys[] = {
+    {"name", RV_KEY_STR, offsetof(struct rv_client_tool, name), .required = true,
+     .doc = "What the model calls it: letters, digits, - and _, at most 64. No tool of the stage has that name."},
+    {"description", RV_KEY_STR, offsetof(struct rv_client_tool, description), .default_text = "\"\"",
+     .doc = "What it does, told to the model; at most 16 KiB."},
+    {"parameters", RV_KEY_CUSTOM, offsetof(struct rv_client_tool, parameters), .read = read_parameters,
+     .schema = "{\"type\":\"object\"}",
+     .doc =
+         "JSON Schema of its arguments, of type object; unset: any. A call that does not fit goes back to the model."},
+};
+const struct rv_key_table rv_client_tool_table = {"client_tool", "A tool that the client calls", client_tool_keys,
+                                                  RV_COUNT(client_tool_keys), NULL};
 
 void rv_read_client_tools(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
@@ -47,7 +47,7 @@ void rv_read_client_tools(struct rv_key_reader *r, const struct rv_node *node, v
 
 /* --- checks --- */
 
-bool rv_client_tool_is_name(rv_str name)
+static bool is_name(rv_str name)
 {
     for (size_t i = 0; i < name.len; i++)
         if (!rv_is_letter(name.ptr[i]) && !rv_is_digit(name.ptr[i]) && name.ptr[i] != '_' && name.ptr[i] != '-')
@@ -82,7 +82,7 @@ static void check(struct rv_loader *l, const struct rv_agent *a, size_t at)
 
     while (same < at && strcmp(a->tools.client[same].name, t->name) != 0)
         same++;
-    if (t->name[0] && !rv_client_tool_is_name(rv_str_of(t->name)))
+    if (t->name[0] && !is_name(rv_str_of(t->name)))
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &t->src, "1 to 64 letters, digits, - and _",
                         "agent \"%s\": client_tools: \"%.*s\" is not the name of a tool", a->name, RV_STR_ARG(name));
     else if (rv_client_tool_collides(a, t->name))

@@ -109,7 +109,6 @@ extern const struct rv_term_list rv_child_text_list; /* agents.c */
 /* Readers of the sections (rv_key.read). */
 void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, void *target);
-void rv_read_client_parameters(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_client_tools(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target);

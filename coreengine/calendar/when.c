@@ -203,13 +203,6 @@ static int in_the_past(const struct reader *r, const rv_zone *zone, int64_t now_
     return rc;
 }
 
-bool rv_when_is_date(rv_str text)
-{
-    text = rv_str_trim(text);
-    return text.len >= 4 && rv_is_digit(text.ptr[0]) && rv_is_digit(text.ptr[1]) && rv_is_digit(text.ptr[2]) &&
-           rv_is_digit(text.ptr[3]);
-}
-
 int rv_when_parse(rv_str text, const rv_zone *zone, int64_t now_us, const struct rv_src *src, struct rv_when *out,
                   rv_err **err)
 {

@@ -9,10 +9,6 @@ struct rv_when {
     int64_t local_us; /* the time as it was written, on the clocks that the writer meant */
 };
 
-/** True if text begins as a date does, with four digits: errors of rv_when_parse() fit it better than those of
- * rv_cron_parse(). */
-bool rv_when_is_date(rv_str text);
-
 /** Read a time: YYYY-MM-DD (its midnight), YYYY-MM-DD[T or space]HH:MM[:SS[.fraction]] or YYYYMMDDTHHMMSS, each time
  * followed by Z, an offset +HH:MM or nothing, which means the clocks of `zone`.
  *

@@ -12,6 +12,9 @@
 
 static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
+static void start_reading(struct rv_conn *c); /* from the socket, from now on */
+static void refuse(struct rv_conn *c, const struct rv_httpd_fault *why);
+
 /* --- time --- */
 
 static int64_t soonest(int64_t a, int64_t b)
@@ -89,7 +92,7 @@ static void on_late_head(struct rv_conn *c)
 
     c->s->counts.dropped += !c->is_used || c->has_spoken;
     if (c->has_spoken && (!c->tls || rv_tls_is_up(c->tls)))
-        rv_conn_refuse(c, &late);
+        refuse(c, &late);
     else
         rv_conn_close(c, RV_GONE_LEFT);
 }
@@ -106,7 +109,7 @@ void rv_conn_tend(struct rv_conn *c, int64_t now_us)
             on_late_head(c);
         else if (c->state == RV_CONN_BODY) {
             c->s->counts.dropped++;
-            rv_conn_refuse(c, &slow);
+            refuse(c, &slow);
         } else if (c->state == RV_CONN_ANSWER)
             rv_httpd_exchange_heartbeat(c->x);
         else
@@ -188,7 +191,7 @@ static void linger(struct rv_conn *c)
         return;
     }
     if (c->n_excess >= MAX_EXCESS) /* reading was stopped */
-        rv_conn_read(c);
+        start_reading(c);
     rv_conn_arm(c);
 }
 
@@ -226,7 +229,7 @@ void rv_conn_answered(struct rv_conn *c)
         begin_head(c);
 }
 
-void rv_conn_refuse(struct rv_conn *c, const struct rv_httpd_fault *why)
+static void refuse(struct rv_conn *c, const struct rv_httpd_fault *why)
 {
     if (!c->x)
         c->x = rv_httpd_exchange_new(c, NULL);
@@ -243,7 +246,7 @@ void rv_conn_stop(struct rv_conn *c)
     static const struct rv_httpd_fault stopping = {503, "stopping", "the server is shutting down"};
 
     if (c->state == RV_CONN_BODY) {
-        rv_conn_refuse(c, &stopping);
+        refuse(c, &stopping);
         return;
     }
     if (!c->x || c->x->phase == RV_EXCHANGE_ENDED)
@@ -291,7 +294,7 @@ static void read_body(struct rv_conn *c, rv_str bytes)
     }
     if (rc < 0) {
         c->s->counts.dropped += why.status == 503;
-        rv_conn_refuse(c, &why);
+        refuse(c, &why);
         return;
     }
     if (rc == 0)
@@ -321,9 +324,9 @@ static void take_body(struct rv_conn *c, const llhttp_t *parser, rv_str rest)
     const struct rv_head *h = &c->x->head;
 
     if (h->length > c->x->plan.max_body) {
-        rv_conn_refuse(c, &too_large);
+        refuse(c, &too_large);
     } else if (!begin_body(c, parser)) {
-        rv_conn_refuse(c, &no_memory);
+        refuse(c, &no_memory);
     } else {
         if (h->wants_continue && rest.len == 0)
             rv_conn_send(c, &RV_STR_LIT(go_on), 1, (rv_str){NULL, 0}, RV_BODY_BORROWED);
@@ -342,7 +345,7 @@ static void take_head(struct rv_conn *c, rv_str bytes, rv_str rest)
     llhttp_t parser;
 
     if (!rv_head_read(bytes, &c->scan, &s->o.limits, &head, &parser, &why)) {
-        rv_conn_refuse(c, &why);
+        refuse(c, &why);
         return;
     }
     c->x = rv_httpd_exchange_new(c, &head);
@@ -353,7 +356,7 @@ static void take_head(struct rv_conn *c, rv_str bytes, rv_str rest)
         return;
     }
     if (!rv_head_is_ours(head.req.host, s->hosts, s->o.n_hosts, c->at->is_loopback)) {
-        rv_conn_refuse(c, &not_ours);
+        refuse(c, &not_ours);
         return;
     }
     c->closes = true; /* until the whole request is here: an answer before that leaves the rest unread */
@@ -388,9 +391,9 @@ static void read_head(struct rv_conn *c, rv_str bytes)
     if (c->in.rc == 0 && n == 0 && c->in.len == 0)
         rv_buf_add_str(&c->in, bytes);
     if (c->in.rc != 0)
-        rv_conn_refuse(c, &no_memory);
+        refuse(c, &no_memory);
     else if (n < 0)
-        rv_conn_refuse(c, &why);
+        refuse(c, &why);
     else if (n > 0)
         take_head(c, (rv_str){bytes.ptr, (size_t)n}, (rv_str){bytes.ptr + n, bytes.len - (size_t)n});
     if (n != 0 || c->in.rc != 0) {
@@ -474,7 +477,7 @@ static void on_bytes(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         rv_conn_close(c, RV_GONE_LEFT);
 }
 
-void rv_conn_read(struct rv_conn *c)
+static void start_reading(struct rv_conn *c)
 {
     if (uv_read_start((uv_stream_t *)&c->tcp, on_room, on_bytes) < 0)
         rv_conn_break(c, RV_GONE_LEFT);
@@ -527,7 +530,7 @@ static void link_in(struct rv_conn *c)
     c->in = RV_BUF_INIT(s->o.limits.max_head + RV_HTTPD_READ_BYTES);
     c->since_us = rv_httpd_now(s);
     rv_conn_arm(c);
-    rv_conn_read(c);
+    start_reading(c);
 }
 
 void rv_conn_accept(struct rv_listener *at)

@@ -223,7 +223,6 @@ void rv_httpd_handle_closed(rv_httpd *s); /* one of s->n_handles */
 /* --- connection.c --- */
 
 void rv_conn_accept(struct rv_listener *at);
-void rv_conn_read(struct rv_conn *c);                    /* from the socket, from now on */
 void rv_conn_input(struct rv_conn *c, rv_str bytes);     /* decrypted */
 void rv_conn_arm(struct rv_conn *c);                     /* something may be due earlier than before */
 void rv_conn_tend(struct rv_conn *c, int64_t now_us);    /* its entry of the wheel came */
@@ -231,8 +230,7 @@ void rv_conn_close(struct rv_conn *c, enum rv_gone why); /* at once */
 void rv_conn_break(struct rv_conn *c, enum rv_gone why); /* from the loop; its exchange is lost at once */
 void rv_conn_drained(struct rv_conn *c);                 /* the system has taken all */
 void rv_conn_answered(struct rv_conn *c);                /* its exchange may have ended and all may be sent */
-void rv_conn_refuse(struct rv_conn *c, const struct rv_httpd_fault *why);
-void rv_conn_stop(struct rv_conn *c); /* the deadline of a drain */
+void rv_conn_stop(struct rv_conn *c);                    /* the deadline of a drain */
 /** Send v[0..n), n <= 12, and last, which has that owner and is taken on every path. The connection may be broken
  * then. */
 void rv_conn_send(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum rv_body_owner owner);

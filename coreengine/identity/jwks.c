@@ -43,11 +43,6 @@ void rv_jwks_free(rv_jwks *set)
     free(set);
 }
 
-size_t rv_jwks_count(const rv_jwks *set)
-{
-    return set->n;
-}
-
 /* --- reading one --- */
 
 static int read_number(json_object *jwk, const char *member, unsigned char out[MAX_NUMBER], size_t *n, rv_err **err)

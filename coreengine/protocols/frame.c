@@ -23,18 +23,6 @@ const char *rv_protocol_text(enum rv_protocol_kind kind)
     return (unsigned)kind < RV_N_PROTOCOLS ? kinds[kind].text : NULL;
 }
 
-struct rv_protocol_from rv_protocol_from(const char *stage, const struct rv_delta_from *from)
-{
-    struct rv_protocol_from out = {.stage = stage, .call_id = from->call_id, .is_muted = from->is_muted};
-
-    if (from->origin) {
-        out.agent = from->origin->agent;
-        out.depth = from->origin->depth;
-        out.parent_tool_call_id = from->origin->parent_tool_call_id;
-    }
-    return out;
-}
-
 struct rv_protocol_end rv_protocol_end_of(const struct rv_chat_turn *turn)
 {
     return (struct rv_protocol_end){.status = turn->status,
@@ -316,17 +304,6 @@ int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str li
     }
     json_object_put(event);
     return rc;
-}
-
-int rv_protocol_delta(rv_protocol *p, const struct rv_protocol_at *at, const struct rv_protocol_from *from,
-                      const struct rv_llm_delta *d, rv_buf *out, rv_err **err)
-{
-    size_t mark = out->len;
-
-    if (p->is_broken || !enter(p, at, out))
-        return 0;
-    proto_track_delta(p, from, d);
-    return leave(p, at, mark, err);
 }
 
 int rv_protocol_broken(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err)

@@ -34,18 +34,6 @@ const char *rv_protocol_text(enum rv_protocol_kind kind); /* "ag-ui"; NULL: none
 #define RV_PROTOCOL_STREAM_TYPE   "text/event-stream; charset=utf-8"
 #define RV_PROTOCOL_CACHE_CONTROL "no-cache, no-transform"
 
-/* Where a piece comes from. Texts are borrowed for the call. */
-struct rv_protocol_from {
-    const char *stage;               /* NULL: not known */
-    int64_t call_id;                 /* of the model call */
-    const char *agent;               /* that was asked; NULL: the stage's own agent */
-    int depth;                       /* of that agent: 1 and up */
-    const char *parent_tool_call_id; /* by which it was asked */
-    bool is_muted;                   /* not shown to people */
-};
-/** stage: its name, as the run's pipeline has it; may be NULL. */
-struct rv_protocol_from rv_protocol_from(const char *stage, const struct rv_delta_from *from);
-
 /* How a stream is written. Texts are borrowed until the encoder is freed. */
 struct rv_protocol_opts {
     enum rv_protocol_kind kind;
@@ -93,9 +81,6 @@ struct rv_protocol_at {
 RV_MUST_CHECK int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
 /** line: an event of docs/reference/events.md, or a line of deltas of that page. */
 RV_MUST_CHECK int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out,
-                                    rv_err **err);
-RV_MUST_CHECK int rv_protocol_delta(rv_protocol *p, const struct rv_protocol_at *at,
-                                    const struct rv_protocol_from *from, const struct rv_llm_delta *d, rv_buf *out,
                                     rv_err **err);
 /** The model calls under way broke off, and are made again under the same numbers: what is open of them is closed, and
  * what comes again is told in messages of its own. */

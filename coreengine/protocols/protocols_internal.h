@@ -10,6 +10,16 @@
 
 #include <stdio.h>
 
+/* Where a piece comes from. Texts are borrowed for the call. */
+struct rv_protocol_from {
+    const char *stage;               /* NULL: not known */
+    int64_t call_id;                 /* of the model call */
+    const char *agent;               /* that was asked; NULL: the stage's own agent */
+    int depth;                       /* of that agent: 1 and up */
+    const char *parent_tool_call_id; /* by which it was asked */
+    bool is_muted;                   /* not shown to people */
+};
+
 /* Who speaks: the agent of a stage, or one that was asked. Lives as long as the encoder. */
 struct proto_owner {
     struct rv_origin origin; /* for the sink; its texts are owned */

@@ -48,7 +48,7 @@ static void set_wait(struct sql_store *base, int64_t ms)
     ((struct postgres *)base)->wait_ms = ms;
 }
 
-const struct sql_driver rv_postgres_driver = {
+static const struct sql_driver postgres_driver = {
     .name = "PostgreSQL",
     .close = close_it,
     .set_wait = set_wait,
@@ -115,7 +115,7 @@ static struct postgres *new_store(const char *shown, const struct rv_store_opts 
         RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", shown), "NULL says it");
         return NULL;
     }
-    st->base.driver = &rv_postgres_driver;
+    st->base.driver = &postgres_driver;
     st->read_only = opts->read_only;
     st->sync = opts->sync;
     st->busy_ms = opts->busy_ms == 0 ? BUSY_MS : opts->busy_ms > INT32_MAX / 2 ? INT32_MAX / 2 : opts->busy_ms;

@@ -141,8 +141,6 @@ struct postgres {
     struct postgres_stmt stmts[PG_N_STATEMENTS];
 };
 
-extern const struct sql_driver rv_postgres_driver; /* postgres.c */
-
 /* postgres_connect.c */
 /** Read the URL into st->options, st->schema and st->base.path. Errors never show a password. */
 RV_MUST_CHECK int rv_pg_read_url(struct postgres *st, const char *url, rv_err **err);

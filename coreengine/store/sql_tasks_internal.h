@@ -101,8 +101,6 @@
     X(STALE_TASK, RV_SQL_FOUND_TASK " WHERE status = 'processing' AND lease_until_us <= ?1"                            \
                                     " ORDER BY lease_until_us, key LIMIT 1 /*! FOR UPDATE SKIP LOCKED */")             \
     X(PRUNE_TASKS, "DELETE FROM tasks WHERE key IN (SELECT key FROM tasks WHERE completed_us > 0"                      \
-                   " AND completed_us < ?1 ORDER BY completed_us, key LIMIT ?2 /*! FOR UPDATE SKIP LOCKED */)")        \
-    X(COUNT_TASKS, "SELECT status, count(*) FROM tasks WHERE tenant = ?1 AND (?2 IS NULL OR \"user\" = ?2)"            \
-                   " GROUP BY status")
+                   " AND completed_us < ?1 ORDER BY completed_us, key LIMIT ?2 /*! FOR UPDATE SKIP LOCKED */)")
 
 #endif

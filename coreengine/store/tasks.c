@@ -63,8 +63,9 @@ int rv_task_found(struct sql_store *st, rv_sql_stmt *stmt, struct found_task *ou
     return rc;
 }
 
-int rv_task_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id, struct found_task *out,
-                 rv_err **err)
+/* RV_E_NOT_FOUND. scope NULL: any. */
+static int find_task(struct sql_store *st, const struct rv_store_scope *scope, const char *id, struct found_task *out,
+                     rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND_TASK);
     int rc;
@@ -189,7 +190,7 @@ int rv_task_check_lease(const struct rv_task_lease *lease, int64_t now_us, rv_er
 
 int rv_task_find_held(struct sql_store *st, const struct rv_task_lease *lease, struct found_task *out, rv_err **err)
 {
-    int rc = rv_task_find(st, NULL, lease->id, out, err);
+    int rc = find_task(st, NULL, lease->id, out, err);
 
     if (rc < 0 || (out->status == RV_TASK_PROCESSING && out->attempt == lease->attempt &&
                    strcmp(out->worker, lease->worker) == 0))
@@ -408,7 +409,7 @@ static int cancel(struct sql_store *st, const struct rv_store_scope *scope, cons
                   enum rv_task_status *now_is, rv_err **err)
 {
     struct found_task found;
-    int rc = rv_task_find(st, scope, id, &found, err);
+    int rc = find_task(st, scope, id, &found, err);
 
     if (rc == 0 && rv_task_status_is_final(found.status))
         rc = RV_FAIL(err, RV_E_STATE, "task \"%s\" is over: %s", id, rv_task_status_text(found.status));
@@ -458,7 +459,7 @@ static int check_key(struct sql_store *st, const struct found_task *found, rv_er
 static int retry(struct sql_store *st, const struct rv_store_scope *scope, const char *id, int64_t now_us, rv_err **err)
 {
     struct found_task found;
-    int rc = rv_task_find(st, scope, id, &found, err);
+    int rc = find_task(st, scope, id, &found, err);
 
     if (rc == 0 && found.status != RV_TASK_FAILED && found.status != RV_TASK_CANCELLED)
         rc = RV_FAIL(err, RV_E_STATE, "task \"%s\" is %s: only a failed or cancelled one can be retried", id,

@@ -210,9 +210,6 @@ RV_MUST_CHECK int rv_store_list_tasks(rv_store *s, const struct rv_store_scope *
                                       const struct rv_task_filter *filter,
                                       int (*each)(void *self, const struct rv_task_row *row, rv_err **err), void *self,
                                       rv_err **err);
-/** How many tasks of the scope have each status: counts[RV_N_TASK]. */
-RV_MUST_CHECK int rv_store_count_tasks(rv_store *s, const struct rv_store_scope *scope, int64_t counts[RV_N_TASK],
-                                       rv_err **err);
 struct rv_task_event {
     int64_t seq; /* from 1 */
     int64_t at_us;

@@ -28,10 +28,7 @@ struct found_task {
 };
 
 /* tasks.c */
-/** RV_E_NOT_FOUND. scope NULL: any. */
-RV_MUST_CHECK int rv_task_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
-                               struct found_task *out, rv_err **err);
-/** The same from a row of a statement that begins as RV_SQL_FOUND_TASK. */
+/** From a row of a statement that begins as RV_SQL_FOUND_TASK. */
 RV_MUST_CHECK int rv_task_found(struct sql_store *st, rv_sql_stmt *stmt, struct found_task *out, rv_err **err);
 int rv_task_fail_none(const char *id, rv_err **err);
 /* A change that ends the lease, if there is one. */
@@ -49,7 +46,7 @@ struct task_change {
 RV_MUST_CHECK int rv_task_change(struct sql_store *st, const struct found_task *found, const struct task_change *change,
                                  rv_err **err);
 RV_MUST_CHECK int rv_task_check_lease(const struct rv_task_lease *lease, int64_t now_us, rv_err **err);
-/** rv_task_find() for the task of a lease. RV_E_STATE "lost_lease ...". */
+/** The task of a lease. RV_E_NOT_FOUND, RV_E_STATE "lost_lease ...". */
 RV_MUST_CHECK int rv_task_find_held(struct sql_store *st, const struct rv_task_lease *lease, struct found_task *out,
                                     rv_err **err);
 /* A change of a task whose row counts its event already. */

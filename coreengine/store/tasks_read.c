@@ -244,40 +244,6 @@ int rv_store_list_tasks(rv_store *s, const struct rv_store_scope *scope, const s
     return rc != 0 ? rc : rv_store_leave_read(s, list_tasks(s->sql, &sc, filter, each, self, err), err);
 }
 
-static int count_tasks(struct sql_store *st, const struct rv_store_scope *scope, int64_t counts[RV_N_TASK],
-                       rv_err **err)
-{
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_COUNT_TASKS);
-    int rc;
-
-    rv_sql_text(stmt, 1, scope->tenant);
-    rv_sql_text(stmt, 2, scope->user);
-    while ((rc = rv_sql_step(stmt, "count tasks", err)) == 1) {
-        enum rv_task_status status;
-        if (rv_task_status_of(rv_sql_str_at(stmt, 0), &status, NULL) < 0)
-            rc = rv_store_damaged(st, err, "a task is damaged: it has no status");
-        if (rc < 0)
-            break;
-        counts[status] = rv_sql_int_at(stmt, 1);
-    }
-    rv_sql_done(stmt);
-    return rc;
-}
-
-int rv_store_count_tasks(rv_store *s, const struct rv_store_scope *scope, int64_t counts[RV_N_TASK], rv_err **err)
-{
-    int64_t got[RV_N_TASK] = {0};
-    struct rv_store_scope sc;
-    int rc = rv_store_enter_read(s, rv_store_check_scope(scope, &sc, err), "count tasks", err);
-
-    if (rc != 0)
-        return rc;
-    rc = rv_store_leave_read(s, count_tasks(s->sql, &sc, got, err), err);
-    if (rc == 0)
-        memcpy(counts, got, sizeof got);
-    return rc;
-}
-
 /* --- Events --- */
 
 static int event_of(struct sql_store *st, rv_sql_stmt *stmt, const char *tenant, const char *id,

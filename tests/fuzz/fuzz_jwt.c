@@ -51,7 +51,8 @@ static void try_keys(rv_str text)
 
     if (rv_jwks_parse(text, &set, NULL) < 0)
         return;
-    must(rv_jwks_count(set) > 0);
+    must(rv_jwks_find(set, RV_JWT_RS256, (rv_str){NULL, 0}) != -1 ||
+         rv_jwks_find(set, RV_JWT_ES256, (rv_str){NULL, 0}) != -1);
     rv_jwks_free(set);
 }
 

@@ -39,7 +39,8 @@ static bool take_number(rv_str *s, int64_t unit, int64_t *out)
     return true;
 }
 
-int64_t rv_duration_parse(rv_str text)
+/* "12ms", "1s", "6m0s", "1h2m3.5s"; -1: none of these. */
+static int64_t read_duration(rv_str text)
 {
     static const struct {
         const char *unit;
@@ -118,7 +119,8 @@ static int number_of(rv_str s)
     return s.len ? n : -1;
 }
 
-bool rv_http_date_parse(rv_str text, int64_t *out_us)
+/* Any of the three date forms of HTTP. False: none of these. */
+static bool read_date(rv_str text, int64_t *out_us)
 {
     struct words p = split(text);
     rv_str day, month, year, time;
@@ -161,7 +163,7 @@ static int64_t retry_after(const struct rv_http_head *head, int64_t now_us)
     rv_str rest = s;
     if (s.len && take_number(&rest, RV_US_PER_S, &us) && !rest.len)
         return at_most(us);
-    return rv_http_date_parse(s, &us) && us >= now_us ? at_most(us - now_us) : -1;
+    return read_date(s, &us) && us >= now_us ? at_most(us - now_us) : -1;
 }
 
 static bool is_used_up(rv_str remaining)
@@ -191,7 +193,7 @@ static int64_t closed_until(const struct rv_http_head *head, int64_t now_us, int
         if (!is_used_up(header(head, limits[i].remaining)) || !reset.len)
             continue;
         if (rv_time_parse(reset, &until, NULL) < 0) {
-            int64_t wait = rv_duration_parse(reset);
+            int64_t wait = read_duration(reset);
             until = wait < 0 ? 0 : now_us + wait;
         }
         /* A daily limit does not stop the queue: the server answers the next request accordingly. */

@@ -104,10 +104,6 @@ struct rv_hints {
     char location[256];      /* of a redirection, without its query; "" none */
 };
 void rv_hints_read(const struct rv_http_head *head, int64_t now_us, int64_t max_wait_us, struct rv_hints *out);
-/** "12ms", "1s", "6m0s", "1h2m3.5s"; -1: none of these. */
-int64_t rv_duration_parse(rv_str text);
-/** Any of the three date forms of HTTP. False: none of these. */
-bool rv_http_date_parse(rv_str text, int64_t *out_us);
 
 /* --- limits.c: is it worth asking? --- */
 #define RV_BREAKER_OPENS 5

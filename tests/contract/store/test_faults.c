@@ -253,13 +253,6 @@ static int do_list_tasks(struct world *w)
     rv_buf_fini(&seen.text);
     return rc;
 }
-static int do_count_tasks(struct world *w)
-{
-    int64_t counts[RV_N_TASK] = {0};
-    int rc = rv_store_count_tasks(w->s, &operator_scope, counts, &w->err);
-    ck_assert_int_eq(counts[RV_TASK_PENDING], rc == 0);
-    return rc;
-}
 static int do_next_tasks(struct world *w)
 {
     struct rv_next_tasks next = {.n_classes = -1};
@@ -353,7 +346,6 @@ static const struct {
     {"retry_task", do_retry_task},
     {"get_task", do_get_task},
     {"list_tasks", do_list_tasks},
-    {"count_tasks", do_count_tasks},
     {"next_tasks", do_next_tasks},
     {"set_share", do_set_share},
     {"add_schedule", do_add_schedule},

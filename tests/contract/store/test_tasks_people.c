@@ -175,7 +175,6 @@ START_TEST(two_tenants_see_nothing_of_each_other)
                                 nobodys = {"x", ""};
     struct world world, *w = &world;
     struct rv_new_task task = keyed("t", "k");
-    int64_t counts[RV_N_TASK];
     struct rv_task_row row;
     struct seen seen;
 
@@ -184,16 +183,11 @@ START_TEST(two_tenants_see_nothing_of_each_other)
     enqueue_as(w, &task);
     LIST(&x, NULL, "t");
     LIST(&own, NULL, "t");
-    OK(rv_store_count_tasks(w->s, &own, counts, &w->err));
-    ck_assert_int_eq(counts[RV_TASK_PENDING], 1);
     for (int i = 0; i < 4; i++) {
         const struct rv_store_scope *scope =
             (const struct rv_store_scope *const[]){&y, &others, &nobodys, &operator_scope}[i];
         LIST(scope, NULL, "");
         LIST(scope, (&(struct rv_task_filter){.key = "k"}), "");
-        OK(rv_store_count_tasks(w->s, scope, counts, &w->err));
-        for (int status = 0; status < (int)RV_N_TASK; status++)
-            ck_assert_int_eq(counts[status], 0);
         FAILS(RV_E_NOT_FOUND, rv_store_get_task(w->s, scope, "t", &row, &w->err));
         FAILS(RV_E_NOT_FOUND, rv_store_cancel_task(w->s, scope, "t", T0, NULL, &w->err));
         FAILS(RV_E_NOT_FOUND, rv_store_retry_task(w->s, scope, "t", T0, &w->err));
@@ -213,7 +207,6 @@ END_TEST
 START_TEST(lists_filter)
 {
     struct world world, *w = &world;
-    int64_t counts[RV_N_TASK];
 
     world_open(w, _i);
     for (size_t i = 0; i < 5; i++) {
@@ -236,12 +229,9 @@ START_TEST(lists_filter)
          (&(struct rv_task_filter){.statuses = 1u << RV_TASK_WAITING | 1u << RV_TASK_CANCELLED, .id_prefix = "b"}),
          "bb");
     LIST(&operator_scope, (&(struct rv_task_filter){.statuses = 1u << RV_TASK_CANCELLED}), "ab");
-    OK(rv_store_count_tasks(w->s, &operator_scope, counts, &w->err));
-    ck_assert_int_eq(counts[RV_TASK_WAITING], 1);
-    ck_assert_int_eq(counts[RV_TASK_PENDING], 2);
-    ck_assert_int_eq(counts[RV_TASK_PROCESSING], 1);
-    ck_assert_int_eq(counts[RV_TASK_CANCELLED], 1);
-    ck_assert_int_eq(counts[RV_TASK_COMPLETED] + counts[RV_TASK_FAILED], 0);
+    LIST(&operator_scope, (&(struct rv_task_filter){.statuses = 1u << RV_TASK_PENDING}), "bc ba");
+    LIST(&operator_scope, (&(struct rv_task_filter){.statuses = 1u << RV_TASK_PROCESSING}), "aa");
+    LIST(&operator_scope, (&(struct rv_task_filter){.statuses = 1u << RV_TASK_COMPLETED | 1u << RV_TASK_FAILED}), "");
     world_close(w);
 }
 END_TEST

@@ -40,7 +40,6 @@ START_TEST(a_time_is_an_instant_and_what_clocks_show)
                   "%s", rv_err_text(err));
     ck_assert_int_eq(got.us, instant(good[_i].at));
     ck_assert_int_eq(got.local_us, instant(good[_i].local));
-    ck_assert(rv_when_is_date(rv_str_of(good[_i].text)));
 }
 END_TEST
 
@@ -102,22 +101,11 @@ START_TEST(a_wrong_time_is_one_error_with_its_place)
 }
 END_TEST
 
-START_TEST(a_date_is_told_from_a_cron_expression)
-{
-    static const char *const others[] = {"", "0 9 * * *", "@daily", "202", "30 2026 1", "tomorrow"};
-
-    for (size_t i = 0; i < RV_COUNT(others); i++)
-        ck_assert(!rv_when_is_date(rv_str_of(others[i])));
-    ck_assert(rv_when_is_date(RV_STR_LIT("2026-13")));
-}
-END_TEST
-
 TCase *when_case(void)
 {
     TCase *tc = tcase_create("when");
 
     tcase_add_loop_test(tc, a_time_is_an_instant_and_what_clocks_show, 0, RV_COUNT(good));
     tcase_add_loop_test(tc, a_wrong_time_is_one_error_with_its_place, 0, RV_COUNT(bad));
-    tcase_add_test(tc, a_date_is_told_from_a_cron_expression);
     return tc;
 }

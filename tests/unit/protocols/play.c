@@ -143,13 +143,22 @@ static int play_line(rv_protocol *x, const struct rv_protocol_at *at, rv_str lin
             rc = rv_protocol_event(x, at, rv_buf_str(&event), out, err);
         rv_buf_fini(&event);
     } else if (type && strcmp(type, "long") == 0 && rv_json_get_int(value, "bytes", &size)) {
-        char *text = malloc((size_t)size + 1);
-        const struct rv_protocol_from from = {.stage = text_of(value, "stage"), .call_id = 1};
-        for (int64_t i = 0; text && i < size; i++)
-            text[i] = (char)('a' + i % 26);
-        const struct rv_llm_delta d = {.kind = RV_LLM_DELTA_TEXT, .text = {text, (size_t)size}};
-        rc = text ? rv_protocol_delta(x, at, &from, &d, out, err) : RV_FAIL(err, RV_E_NOMEM, "a long text");
-        free(text);
+        rv_buf event = RV_BUF_INIT(SIZE_MAX / 2), words = RV_BUF_INIT(SIZE_MAX / 2);
+        for (int64_t i = 0; i < size; i++)
+            rv_buf_putc(&words, (char)('a' + i % 26));
+        rv_jw w = rv_jw_on(&event);
+        rv_jw_obj(&w);
+        rv_jw_kv_text(&w, "type", "delta");
+        rv_jw_kv_text(&w, "kind", "text");
+        rv_jw_kv_text(&w, "stage", text_of(value, "stage"));
+        rv_jw_kv_int(&w, "call_id", 1);
+        rv_jw_kv_str(&w, "text", rv_buf_str(&words));
+        rv_jw_obj_end(&w);
+        rc = rv_buf_check(&event, "a long text", err);
+        if (rc == 0)
+            rc = rv_protocol_event(x, at, rv_buf_str(&event), out, err);
+        rv_buf_fini(&words);
+        rv_buf_fini(&event);
     } else {
         rc = rv_protocol_event(x, at, line, out, err);
     }

@@ -136,12 +136,15 @@ static rv_protocol *new_protocol(enum rv_protocol_kind kind)
     return p;
 }
 
+/* A piece of text, as a line of deltas. */
+#define DELTA(text)                                                                                                    \
+    RV_STR_LIT("{\"type\":\"delta\",\"kind\":\"text\",\"stage\":\"s\",\"call_id\":1,\"text\":\"" text "\"}")
+
 START_TEST(nothing_comes_behind_the_end)
 {
     const struct rv_protocol_end end = {.status = RV_RUN_COMPLETED, .finish = RV_UNSET, .text = RV_STR_LIT("hi")};
     rv_protocol *p = new_protocol((enum rv_protocol_kind)_i);
-    const struct rv_protocol_from from = {.stage = "s", .call_id = 1};
-    const struct rv_llm_delta d = {.kind = RV_LLM_DELTA_TEXT, .text = RV_STR_LIT("late")};
+    const rv_str d = DELTA("late");
     rv_buf out = RV_BUF_INIT(RV_PROTOCOL_MAX_OUT);
 
     ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
@@ -149,7 +152,7 @@ START_TEST(nothing_comes_behind_the_end)
     ck_assert(rv_protocol_is_over(p));
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&out), "hi"));
     size_t len = out.len;
-    ck_assert_int_eq(rv_protocol_delta(p, NULL, &from, &d, &out, NULL), 0);
+    ck_assert_int_eq(rv_protocol_event(p, NULL, d, &out, NULL), 0);
     ck_assert_int_eq(rv_protocol_event(p, NULL, RV_STR_LIT("{\"type\":\"custom\",\"name\":\"x\"}"), &out, NULL), 0);
     ck_assert_int_eq(rv_protocol_end(p, NULL, &end, &out, NULL), 0);
     ck_assert_uint_eq(out.len, len);
@@ -162,14 +165,13 @@ START_TEST(a_stream_that_broke_is_ended_as_failed)
 {
     const struct rv_protocol_end end = {.status = RV_RUN_COMPLETED, .finish = RV_UNSET, .text = RV_STR_LIT("hi")};
     rv_protocol *p = new_protocol((enum rv_protocol_kind)_i);
-    const struct rv_protocol_from from = {.stage = "s", .call_id = 1};
-    const struct rv_llm_delta d = {.kind = RV_LLM_DELTA_TEXT, .text = RV_STR_LIT("words \xff that are none")};
+    const rv_str d = DELTA("words \xff that are none");
     rv_buf out = RV_BUF_INIT(RV_PROTOCOL_MAX_OUT);
     rv_err *err = NULL;
 
     ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
     size_t len = out.len;
-    ck_assert_int_eq(rv_protocol_delta(p, NULL, &from, &d, &out, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_protocol_event(p, NULL, d, &out, &err), RV_E_INVALID);
     rv_err_free(err);
     ck_assert_uint_eq(out.len, len);
     ck_assert_int_eq(rv_protocol_end(p, NULL, &end, &out, NULL), 0);
@@ -182,20 +184,19 @@ END_TEST
 
 START_TEST(only_the_last_block_of_a_call_has_its_id)
 {
-    const struct rv_protocol_from from = {.stage = "s", .call_id = 1};
-    const struct rv_llm_delta d = {.kind = RV_LLM_DELTA_TEXT, .text = RV_STR_LIT("hi")};
+    const rv_str d = DELTA("hi");
     const struct rv_protocol_at at = {.id = "r.7"}, odd = {.id = "a b"};
     rv_protocol *p = new_protocol(RV_PROTOCOL_AGUI);
     rv_buf out = RV_BUF_INIT(RV_PROTOCOL_MAX_OUT);
 
     ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
     rv_buf_clear(&out);
-    ck_assert_int_eq(rv_protocol_delta(p, &at, &from, &d, &out, NULL), 0);
+    ck_assert_int_eq(rv_protocol_event(p, &at, d, &out, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&out),
                      "data: {\"type\":\"TEXT_MESSAGE_START\",\"messageId\":\"r-1\",\"role\":\"assistant\"}\n\n"
                      "data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"r-1\",\"delta\":\"hi\"}\nid: r.7\n\n");
     rv_buf_clear(&out);
-    ck_assert_int_eq(rv_protocol_delta(p, &odd, &from, &d, &out, NULL), 0);
+    ck_assert_int_eq(rv_protocol_event(p, &odd, d, &out, NULL), 0);
     ck_assert_ptr_null(strstr(rv_buf_cstr(&out), "id: "));
     rv_protocol_free(p);
     rv_buf_fini(&out);

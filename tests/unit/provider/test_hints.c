@@ -7,7 +7,7 @@
 
 static const struct {
     const char *text;
-    int64_t us;
+    int64_t us; /* 0: nothing to wait for, or not a duration */
 } durations[] = {
     {"12ms", 12 * MS},
     {"1s", S},
@@ -21,23 +21,30 @@ static const struct {
     {"7.66s", 7660 * MS},
     {"2m59.56s", 179560 * MS},
     {".5s", 500 * MS},
-    {"", -1},
-    {"s", -1},
-    {"12", -1},
-    {"-1s", -1},
-    {"1x", -1},
-    {"1 s", -1},
-    {"1s ", -1},
-    {".s", -1},
-    {"999999999999999999999s", -1},
-    {"9999999999999d", -1},
-    {"1e3s", -1},
+    {"", 0},
+    {"s", 0},
+    {"12", 0},
+    {"-1s", 0},
+    {"1x", 0},
+    {"1 s", 0},
+    {"1s ", S}, /* spaces around a value are left out */
+    {".s", 0},
+    {"999999999999999999999s", 0},
+    {"9999999999999d", 0},
+    {"1e3s", 0},
 };
 
 START_TEST(durations_are_read_as_they_are_written)
 {
-    int64_t got = rv_duration_parse(rv_str_of(durations[_i].text));
+    const struct rv_http_head head = {
+        .status = 429,
+        .n_headers = 2,
+        .headers = {{RV_STR_LIT("x-ratelimit-remaining-requests"), RV_STR_LIT("0")},
+                    {RV_STR_LIT("x-ratelimit-reset-requests"), rv_str_of(durations[_i].text)}}};
+    struct rv_hints hints;
 
+    rv_hints_read(&head, START_US, 2 * 86400 * S, &hints);
+    int64_t got = hints.closed_until_us ? hints.closed_until_us - START_US : 0;
     ck_assert_msg(got == durations[_i].us, "%s: %lld", durations[_i].text, (long long)got);
 }
 END_TEST
@@ -65,11 +72,14 @@ static const struct {
 
 START_TEST(all_three_forms_of_dates_are_read)
 {
-    int64_t us = 0;
-    bool is_date = rv_http_date_parse(rv_str_of(dates[_i].text), &us);
+    const struct rv_http_head head = {
+        .status = 429, .n_headers = 1, .headers = {{RV_STR_LIT("retry-after"), rv_str_of(dates[_i].text)}}};
+    struct rv_hints hints;
+    bool is_date = dates[_i].s >= 0;
 
-    ck_assert_msg(is_date == (dates[_i].s >= 0), "%s", dates[_i].text);
-    ck_assert_msg(!is_date || us == dates[_i].s * S, "%s: %lld", dates[_i].text, (long long)us);
+    rv_hints_read(&head, is_date ? (dates[_i].s - 5) * S : 0, S, &hints);
+    ck_assert_msg(hints.retry_after_us == (is_date ? 5 * S : -1), "%s: %lld", dates[_i].text,
+                  (long long)hints.retry_after_us);
 }
 END_TEST
 

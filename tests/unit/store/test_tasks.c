@@ -20,7 +20,6 @@ static const struct {
     {SQL_DUE_TASKS, "tasks_waiting"},   {SQL_NEXT_TASKS, "tasks_waiting"}, {SQL_NEXT_TASKS, "tasks_by_lease"},
     {SQL_STALE_TASK, "tasks_by_lease"}, {SQL_HELD, "tasks_by_worker"},     {SQL_HEARTBEAT, "tasks_by_worker"},
     {SQL_FIND_KEY, "tasks_by_key"},     {SQL_SAME_KEY, "tasks_by_key"},    {SQL_PRUNE_TASKS, "tasks_over"},
-    {SQL_COUNT_TASKS, "tasks_by_age"},
 };
 
 /* The plan, one line a step. */
