@@ -1,5 +1,7 @@
-/* The table of routes for programs and people: OpenAPI 3.1, and the page of the reference. */
+/* The table of routes for programs and people: OpenAPI 3.1, and the page of the reference. The schemas of answers are
+ * in answers.c; those of requests, texts and errors are here. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/server/server_internal.h"
@@ -15,12 +17,6 @@
 static const struct {
     const char *name, *schema;
 } schemas[] = {
-    {"Any", "{}"},
-    {"Health", OF("\"status\":" TEXT)},
-    {"Ready", OF("\"status\":" TEXT ",\"checks\":" OBJECT ",\"reasons\":" TEXTS)},
-    {"List", "{\"type\":\"array\",\"items\":{}}"},
-    {"Models", OF("\"object\":{\"const\":\"list\"},\"data\":" MESSAGES)},
-    {"Model", OF("\"id\":" TEXT ",\"object\":{\"const\":\"model\"},\"created\":" INT ",\"owned_by\":" TEXT)},
     {"RunAgentInput", "{\"type\":\"object\",\"description\":\"AG-UI RunAgentInput\",\"properties\":{\"threadId\":" TEXT
                       ",\"runId\":" TEXT ",\"protocolVersion\":" TEXT ",\"messages\":" MESSAGES ",\"tools\":" MESSAGES
                       ",\"context\":" MESSAGES ",\"state\":{},\"forwardedProps\":{},\"resume\":" MESSAGES "}}"},
@@ -30,8 +26,7 @@ static const struct {
                  ",\"input\":{},\"stream\":" BOOL ",\"previous_response_id\":" TEXT "}}"},
     {"Metrics", "{\"type\":\"string\",\"description\":\"lines of text\"}"},
     {"Text", TEXT},
-    {"Failed", "{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":" OBJECT "}}"},
-    {"Login", "{\"type\":\"object\",\"required\":[\"key\"],\"properties\":{\"key\":" TEXT "}}"},
+    {"NewLogin", "{\"type\":\"object\",\"required\":[\"key\"],\"properties\":{\"key\":" TEXT "}}"},
     {"Page", "{\"type\":\"string\",\"description\":\"HTML, CSS or a module\"}"},
     {"Stream", "{\"type\":\"string\",\"description\":\"server-sent events\"}"},
     {"NewRun",
@@ -40,7 +35,6 @@ static const struct {
      "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL ",\"webhook\":{\"type\":\"object\",\"required\":"
      "[\"url\"],\"properties\":{\"url\":" TEXT ",\"secret\":" TEXT ",\"events\":{\"type\":\"array\",\"items\":"
      "{\"enum\":[\"run.ended\",\"run.interrupted\"]}}}}}}"},
-    {"Run", OF("\"id\":" TEXT ",\"status\":" TEXT ",\"is_new\":" BOOL)},
     {"Answer", OF("\"interrupt_id\":" TEXT ",\"text\":" TEXT ",\"approved\":" BOOL ",\"decision\":" TEXT
                   ",\"choice\":" TEXT ",\"data\":{},\"arguments\":" OBJECT)},
     {"Fork", OF("\"step\":" INT)},
@@ -52,19 +46,16 @@ static const struct {
     {"RawQuery", "{\"type\":\"object\",\"required\":[\"query\"],\"properties\":{\"query\":" TEXT "}}"},
     {"Feedback", OF("\"session_id\":" TEXT ",\"message_id\":" TEXT ",\"name\":" TEXT
                     ",\"score\":{\"type\":\"number\"},\"label\":" TEXT ",\"comment\":" TEXT ",\"source\":" TEXT)},
+    {"AgentDocument", "{\"type\":\"object\",\"description\":\"a document of an agent, as JSON or YAML\"}"},
     {"Row", "{\"type\":\"object\",\"description\":\"columns of docs/reference/entities.md\"}"},
-    {"NewRow", "{\"type\":\"object\",\"description\":\"columns of docs/reference/entities.md\"}"},
-    {"Deleted", OF("\"deleted\":" BOOL)},
     {"RowSearch",
      "{\"type\":\"object\",\"description\":\"members that are columns are conditions\",\"properties\":{"
      "\"query\":" TEXT ",\"tags\":" TEXTS ",\"tag_match\":{\"enum\":[\"all\",\"any\"]},\"name_contains\":" TEXT
      ",\"created_after\":" TEXT ",\"created_before\":" TEXT ",\"limit\":" INT ",\"offset\":" INT "}}"},
     {"SessionSearch", OF("\"name\":" TEXT ",\"agent\":" TEXT ",\"tags\":" TEXTS ",\"since\":" TEXT ",\"page\":" INT
                          ",\"page_size\":" INT)},
-    {"NewMoment", OF("\"moment\":" OBJECT ",\"session_id\":" TEXT)},
     {"NewFiles", OF("\"path\":" TEXT ",\"content\":" TEXT ",\"files\":" MESSAGES ",\"session\":" TEXT
                     ",\"chunk_chars\":" INT ",\"overlap\":" INT)},
-    {"NewList", "{\"type\":\"array\",\"items\":{}}"},
     {"Schema", "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT ",\"kind\":" TEXT
                ",\"version\":" TEXT ",\"description\":" TEXT ",\"content\":" TEXT ",\"json_schema\":" OBJECT "}}"},
     {"AgentSearch", "{\"type\":\"object\",\"required\":[\"query\"],\"properties\":{\"query\":" TEXT
@@ -72,7 +63,6 @@ static const struct {
     {"NewTask", "{\"type\":\"object\",\"required\":[\"type\"],\"properties\":{\"type\":" TEXT ",\"payload\":" OBJECT
                 ",\"key\":" TEXT ",\"scheduled_at\":" TEXT ",\"priority\":" INT ",\"max_retries\":" INT
                 ",\"labels\":" TEXTS ",\"user_id\":" TEXT "}}"},
-    {"NewTaskDone", OF("\"id\":" TEXT ",\"is_new\":" BOOL)},
     {"NewSchedule",
      OF("\"name\":" TEXT ",\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"pipeline\":" TEXT ",\"input\":" TEXT
         ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},\"type\":" TEXT
@@ -80,36 +70,20 @@ static const struct {
     {"ScheduleChange", OF("\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"priority\":" INT)},
     {"Embedding", "{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{\"model\":" TEXT
                   ",\"input\":{},\"dimensions\":" INT ",\"encoding_format\":{\"enum\":[\"float\",\"base64\"]}}}"},
-    {"Embeddings", OF("\"object\":{\"const\":\"list\"},\"data\":" MESSAGES ",\"model\":" TEXT ",\"usage\":" OBJECT)},
-    {"Me", OF("\"level\":" TEXT ",\"tenant_id\":" TEXT ",\"user_id\":{\"type\":[\"string\",\"null\"]},\"name\":"
-              "{\"type\":[\"string\",\"null\"]},\"email\":{\"type\":[\"string\",\"null\"]},\"scopes\":" TEXT)},
-    {"Found", OF("\"results\":" MESSAGES ",\"total\":" INT)},
     {"SessionIds", OF("\"session_id\":" TEXT ",\"session_ids\":" TEXTS)},
     {"SessionQuery", OF("\"agent_name\":" TEXT ",\"name_contains\":" TEXT ",\"search\":" TEXT ",\"updated_after\":" TEXT
                         ",\"limit\":" INT)},
-    {"Added", OF("\"collection_id\":" TEXT ",\"added\":" INT)},
     {"Problem", "{\"type\":\"object\",\"required\":[\"title\",\"status\",\"detail\",\"code\",\"error\"],\"properties\":"
                 "{\"type\":" TEXT ",\"title\":" TEXT ",\"status\":" INT ",\"detail\":{},\"code\":" TEXT
                 ",\"request_id\":" TEXT ",\"error\":" OBJECT "}}"},
 };
 
-static const char *bare(const char *name)
+static void write_schema(rv_jw *w, const char *type)
 {
-    return name && name[0] == '-' ? name + 1 : name;
-}
-
-static void write_ref(rv_jw *w, const char *name)
-{
-    rv_buf ref = RV_BUF_INIT(200);
-
-    rv_buf_printf(&ref, "#/components/schemas/%s", bare(name));
     rv_jw_obj(w);
     rv_jw_key(w, "schema");
-    rv_jw_obj(w);
-    rv_jw_kv_text(w, "$ref", rv_buf_cstr(&ref));
+    srv_write_answer_type(w, rv_str_of(type));
     rv_jw_obj_end(w);
-    rv_jw_obj_end(w);
-    rv_buf_fini(&ref);
 }
 
 static void write_parameter(rv_jw *w, rv_str name, const char *in)
@@ -144,7 +118,7 @@ static void write_content(rv_jw *w, const char *type, const char *schema)
     rv_jw_key(w, "content");
     rv_jw_obj(w);
     rv_jw_key(w, type);
-    write_ref(w, schema);
+    write_schema(w, schema[0] == '-' ? schema + 1 : schema);
     rv_jw_obj_end(w);
 }
 
@@ -155,7 +129,7 @@ static const struct {
     int status;
     const char *type, *schema; /* NULL: no body */
 } others[] = {
-    {RV_METHOD_GET, "/readyz", 503, "application/json", "Health"},
+    {RV_METHOD_GET, "/readyz", 503, "application/json", "Ready"},
     {RV_METHOD_GET, "/", 304, NULL, NULL},
     {RV_METHOD_GET, "/page/{file}", 200, "text/css", "Page"},
     {RV_METHOD_GET, "/page/{file}", 200, "text/javascript", "Page"},
@@ -165,25 +139,23 @@ static const struct {
     {RV_METHOD_GET, "/page/views/{file}", 304, NULL, NULL},
     {RV_METHOD_GET, "/metrics", 200, "application/openmetrics-text", "Metrics"},
     {RV_METHOD_POST, "/v1/chat/completions", 200, "text/event-stream", "Stream"},
-    {RV_METHOD_POST, "/api/v1/chat/completions", 200, "application/json", "Any"},
-    {RV_METHOD_POST, "/api/v1/chat/completions/{session_id}", 200, "application/json", "Any"},
+    {RV_METHOD_POST, "/api/v1/chat/completions", 200, "application/json", "Completion"},
+    {RV_METHOD_POST, "/api/v1/chat/completions/{session_id}", 200, "application/json", "Completion"},
     {RV_METHOD_POST, "/v1/responses", 200, "text/event-stream", "Stream"},
-    {RV_METHOD_POST, "/runs", 202, "application/json", "Run"},
+    {RV_METHOD_POST, "/runs", 202, "application/json", "RunBegun"},
     {RV_METHOD_POST, "/runs", 200, "text/event-stream", "Stream"},
     {RV_METHOD_GET, "/runs/{id}/events", 200, "application/x-ndjson", "Stream"},
-    {RV_METHOD_GET, "/runs/{id}/stream", 200, "application/json", "Any"},
+    {RV_METHOD_GET, "/runs/{id}/stream", 200, "application/json", "Answered"},
     {RV_METHOD_GET, "/runs/{id}/events", 204, NULL, NULL},
     {RV_METHOD_GET, "/runs/{id}/stream", 204, NULL, NULL},
     {RV_METHOD_GET, "/chat/{chat_id}", 204, NULL, NULL},
-    {RV_METHOD_GET, "/chat/{chat_id}", 200, "application/json", "Any"},
-    {RV_METHOD_GET, "/chat/{chat_id}", 502, "application/json", "Failed"},
-    {RV_METHOD_GET, "/runs/{id}/stream", 502, "application/json", "Failed"},
-    {RV_METHOD_POST, "/v1/responses", 502, "application/json", "Failed"},
-    {RV_METHOD_POST, "/v1/chat/completions", 502, "application/json", "Failed"},
-    {RV_METHOD_POST, "/api/v1/chat/completions", 502, "application/json", "Failed"},
-    {RV_METHOD_POST, "/api/v1/chat/completions/{session_id}", 502, "application/json", "Failed"},
-    {RV_METHOD_POST, "/runs/{id}/cancel", 202, "application/json", "Any"},
-    {RV_METHOD_GET, "/agents/{name}/content", 200, "application/yaml", "Text"},
+    {RV_METHOD_GET, "/chat/{chat_id}", 200, "application/json", "Answered"},
+    {RV_METHOD_GET, "/chat/{chat_id}", 502, "application/json", "FailedTurn"},
+    {RV_METHOD_GET, "/runs/{id}/stream", 502, "application/json", "FailedTurn"},
+    {RV_METHOD_POST, "/v1/responses", 502, "application/json", "FailedTurn"},
+    {RV_METHOD_POST, "/v1/chat/completions", 502, "application/json", "FailedTurn"},
+    {RV_METHOD_POST, "/api/v1/chat/completions", 502, "application/json", "FailedTurn"},
+    {RV_METHOD_POST, "/api/v1/chat/completions/{session_id}", 502, "application/json", "FailedTurn"},
 };
 
 static const char *usual_type(const char *gives)
@@ -191,21 +163,19 @@ static const char *usual_type(const char *gives)
     return strcmp(gives, "Stream") == 0    ? "text/event-stream"
            : strcmp(gives, "Metrics") == 0 ? "text/plain"
            : strcmp(gives, "Page") == 0    ? "text/html"
+           : strcmp(gives, "Text") == 0    ? "application/yaml"
                                            : "application/json";
 }
 
+/* What "201 [FileKept]" means: the status and the type. */
 static int usual_status(const struct srv_route *r)
 {
-    static const struct {
-        const char *end;
-        int status;
-    } ends[] = {{"/clone", 201}, {"/fork", 202}};
-    const char *last = strrchr(r->path, '/');
+    return rv_is_digit(r->gives[0]) ? (int)strtol(r->gives, NULL, 10) : 200;
+}
 
-    for (size_t i = 0; last && i < RV_COUNT(ends); i++)
-        if (strcmp(last, ends[i].end) == 0)
-            return ends[i].status;
-    return strncmp(r->gives, "New", 3) == 0 ? 201 : 200;
+static const char *usual_schema(const struct srv_route *r)
+{
+    return rv_is_digit(r->gives[0]) ? strchr(r->gives, ' ') + 1 : r->gives;
 }
 
 static void write_key_int(rv_jw *w, int n)
@@ -219,7 +189,7 @@ static void write_key_int(rv_jw *w, int n)
 static void write_type(rv_jw *w, const char *type, const char *schema)
 {
     rv_jw_key(w, type);
-    write_ref(w, schema);
+    write_schema(w, schema);
 }
 
 /* All that the route answers with that status. False: nothing. */
@@ -241,7 +211,7 @@ static bool write_answer(rv_jw *w, const struct srv_route *r, int status)
         rv_jw_key(w, "content");
         rv_jw_obj(w);
         if (is_usual)
-            write_type(w, usual_type(r->gives), r->gives);
+            write_type(w, usual_type(r->gives), usual_schema(r));
         for (size_t i = 0; i < RV_COUNT(others); i++)
             if (others[i].status == status && others[i].type && others[i].method == r->method &&
                 strcmp(others[i].path, r->path) == 0)
@@ -400,6 +370,7 @@ void rv_server_write_openapi(rv_buf *out)
         rv_jw_key(&w, schemas[i].name);
         rv_jw_raw(&w, rv_str_of(schemas[i].schema));
     }
+    srv_write_answers(&w);
     rv_jw_obj_end(&w);
     write_faults(&w);
     rv_jw_key(&w, "securitySchemes");

@@ -161,7 +161,7 @@ struct srv_route {
     /** On the loop when work has succeeded: makes a stream. NULL: the answer is what work made. */
     void (*begin)(struct srv_call *c);
     const char *summary, *query; /* "limit offset"; NULL: none */
-    const char *takes, *gives;   /* names of schemas, of describe.c; NULL: nothing */
+    const char *takes, *gives;   /* schemas; see the table; takes NULL: nothing */
     size_t max_body;             /* 0: 1 MiB */
 };
 extern const struct srv_route srv_routes[];
@@ -170,6 +170,12 @@ extern const size_t srv_n_routes;
  *  unknown). args borrow from the segments. */
 const struct srv_route *srv_route_find(enum rv_method method, const rv_str *segments, size_t n,
                                        rv_str args[SRV_MAX_ARGS], size_t *n_args, unsigned *allowed);
+
+/* --- answers.c --- */
+/** The schema of a type, such as "[Session]" or "text|null". */
+void srv_write_answer_type(rv_jw *w, rv_str type);
+/** All named schemas of answers, as members of an object. */
+void srv_write_answers(rv_jw *w);
 
 /* --- watch.c: what monitoring is told; any thread --- */
 struct srv_watch;
