@@ -32,7 +32,8 @@ static const struct {
     {"NewRun",
      "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
      ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
-     "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL ",\"webhook\":{\"type\":\"object\",\"required\":"
+     "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL ",\"deltas\":" BOOL
+     ",\"webhook\":{\"type\":\"object\",\"required\":"
      "[\"url\"],\"properties\":{\"url\":" TEXT ",\"secret\":" TEXT ",\"events\":{\"type\":\"array\",\"items\":"
      "{\"enum\":[\"run.ended\",\"run.interrupted\"]}}}}}}"},
     {"Answer", OF("\"interrupt_id\":" TEXT ",\"text\":" TEXT ",\"approved\":" BOOL ",\"decision\":" TEXT
