@@ -5,5 +5,6 @@
 #include <check.h>
 
 TCase *pieces_case(void);
+TCase *view_case(void);
 
 #endif
