@@ -16,6 +16,9 @@
 #include "coreengine/app/app.h"
 #include "coreengine/store/streams.h"
 
+/** The stream of a run without a chat: its lines are numbers of events, pieces and "again". Its id is out. */
+void rv_app_stream_of_run(const char *run, rv_buf *out);
+
 #define RV_APP_STREAM_KEPT_US INT64_C(300000000) /* how long a stream is kept beyond its end, when nothing is said */
 
 typedef struct rv_app_streams rv_app_streams; /* the writer */

@@ -47,6 +47,7 @@ struct rv_app_submit {
     size_t n_webhooks;                 /* at most RV_WEBHOOK_MAX */
     const char *trace;                 /* traceparent of who asked, for the spans of the run; NULL: none */
     bool trusts_trace;                 /* they are part of that trace; else there is a link to it */
+    bool keeps_deltas; /* the pieces of its models' answers are kept for a while: rv_app_stream_of_run() */
 };
 struct rv_app_submitted {
     char run[RV_STORE_MAX_ID + 1]; /* the new run, or the one that was submitted before */

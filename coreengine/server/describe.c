@@ -32,7 +32,8 @@ static const struct {
     {"NewRun",
      "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
      ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
-     "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL ",\"webhook\":{\"type\":\"object\",\"required\":"
+     "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL ",\"deltas\":" BOOL
+     ",\"webhook\":{\"type\":\"object\",\"required\":"
      "[\"url\"],\"properties\":{\"url\":" TEXT ",\"secret\":" TEXT ",\"events\":{\"type\":\"array\",\"items\":"
      "{\"enum\":[\"run.ended\",\"run.interrupted\"]}}}}}}"},
     {"Answer", OF("\"interrupt_id\":" TEXT ",\"text\":" TEXT ",\"approved\":" BOOL ",\"decision\":" TEXT
@@ -52,8 +53,8 @@ static const struct {
      "{\"type\":\"object\",\"description\":\"members that are columns are conditions\",\"properties\":{"
      "\"query\":" TEXT ",\"tags\":" TEXTS ",\"tag_match\":{\"enum\":[\"all\",\"any\"]},\"name_contains\":" TEXT
      ",\"created_after\":" TEXT ",\"created_before\":" TEXT ",\"limit\":" INT ",\"offset\":" INT "}}"},
-    {"SessionSearch", OF("\"query\":" TEXT ",\"name\":" TEXT ",\"agent\":" TEXT ",\"tags\":" TEXTS ",\"since\":" TEXT
-                         ",\"page\":" INT ",\"page_size\":" INT)},
+    {"SessionSearch", OF("\"name\":" TEXT ",\"agent\":" TEXT ",\"tags\":" TEXTS ",\"since\":" TEXT ",\"page\":" INT
+                         ",\"page_size\":" INT)},
     {"NewFiles", OF("\"path\":" TEXT ",\"content\":" TEXT ",\"files\":" MESSAGES ",\"session\":" TEXT
                     ",\"chunk_chars\":" INT ",\"overlap\":" INT)},
     {"Schema", "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT ",\"kind\":" TEXT

@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/app/streams.h"
 #include "coreengine/server/chats_internal.h"
+#include "coreengine/server/pieces_internal.h"
 #include "coreengine/server/reader_internal.h"
 
 #define LOOK_MS    50
+#define MAX_IDLE   40                 /* looks: then what the journal has is told without the lines that are missing */
 #define MAX_UNSENT ((size_t)64 << 10) /* bytes that are handed to the connection at once */
 #define MAX_BLOCK  ((size_t)96 << 20)
 
@@ -26,8 +29,11 @@ struct follow {
     int64_t from;
     rv_buf out; /* whole blocks */
     size_t sent;
-    bool is_over; /* no more comes */
-    bool is_told; /* CHAT: the end, too */
+    bool is_over;              /* no more comes */
+    struct srv_pieces *pieces; /* NULL: events alone */
+    int64_t part;              /* of the run's stream that was read last */
+    int n_idle;                /* looks at a run that is over, without a new line */
+    bool is_told;              /* CHAT: the end, too */
 };
 struct srv_follows {
     struct srv_reader reader;
@@ -70,6 +76,8 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
             continue;
         if (f->ask.told)
             rc = rc == 0 ? srv_told_event(f->ask.told, rv_effect_text(effects, &effects->items[i]), &f->out, err) : rc;
+        else if (f->pieces)
+            rc = rc == 0 ? srv_pieces_event(f->pieces, seq, rv_effect_text(effects, &effects->items[i]), err) : rc;
         else if (seq >= f->from)
             add_line(f, seq, rv_effect_text(effects, &effects->items[i]));
         seq++;
@@ -95,8 +103,67 @@ static bool is_done(const struct follow *f)
     return rv_run_status_is_final(status) || (f->ask.until_waits && status == RV_RUN_INTERRUPTED);
 }
 
+/* --- pieces of model calls, from the run's stream --- */
+
+static int on_part(void *self, const struct rv_stream_part *part, rv_err **err)
+{
+    struct follow *f = self;
+    int rc = srv_pieces_lines(f->pieces, part, &f->out, err);
+
+    if (rc == 0) {
+        f->part = part->n;
+        f->n_idle = 0;
+    }
+    return rc > 0 ? RV_STORE_ENOUGH : rc;
+}
+
+/* Does a process write lines that are not read yet? A run may have no stream. */
+static int find_writer(struct follow *f, const char *id, bool *is_written, int64_t *n_parts, rv_err **err)
+{
+    struct rv_stream_row row;
+    rv_err *cause = NULL;
+    int rc = rv_store_get_stream(f->all->reader.store, &f->scope, id, &row, &cause);
+
+    *is_written = false;
+    *n_parts = 0;
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(cause);
+        return 0;
+    }
+    if (rc < 0) {
+        *err = cause;
+        return rc;
+    }
+    *n_parts = row.n_parts;
+    *is_written = row.ended_us == 0 && strcmp(row.owner, RV_APP_STREAM_NOBODY) != 0 && !rv_owner_is_dead(row.owner);
+    rv_stream_row_fini(&row);
+    return 0;
+}
+
+/* *all: nothing more comes by itself. */
+static int read_pieces(struct follow *f, bool *all, rv_err **err)
+{
+    rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 16);
+    bool is_written = false;
+    int64_t n_parts = 0;
+
+    *all = false;
+    rv_app_stream_of_run(f->ask.run, &id);
+    int rc = rv_buf_check(&id, "id of a stream", err);
+    if (rc == 0)
+        rc = find_writer(f, rv_buf_cstr(&id), &is_written, &n_parts, err);
+    if (rc == 0 && n_parts > f->part) {
+        rc = rv_store_read_stream(f->all->reader.store, rv_buf_cstr(&id), f->part, on_part, f, err);
+        rc = rc > 0 ? 0 : rc;
+    }
+    rv_buf_fini(&id);
+    *all = rc == 0 && ((!is_written && f->part >= n_parts) || (is_done(f) && ++f->n_idle > MAX_IDLE));
+    return *all ? srv_pieces_flush(f->pieces, &f->out, err) : rc;
+}
+
 static int look(struct follow *f, rv_err **err)
 {
+    bool has_all = true;
     struct rv_run_row row;
     int rc = rv_store_get_run(f->all->reader.store, &f->scope, f->ask.run, &row, err);
 
@@ -107,7 +174,9 @@ static int look(struct follow *f, rv_err **err)
     f->past.row = row;
     rc = grew ? read_more(f, err) : 0;
     f->seen = row.n_records;
-    f->is_over = rc == 0 && is_done(f);
+    if (rc == 0 && f->pieces)
+        rc = read_pieces(f, &has_all, err);
+    f->is_over = rc == 0 && has_all && is_done(f);
     return rc;
 }
 
@@ -195,6 +264,7 @@ static void end_follow(struct follow *f)
     if (f->st)
         srv_stream_end(f->st);
     rv_follower_free(f->follower);
+    srv_pieces_free(f->pieces);
     rv_app_past_fini(&f->past);
     rv_buf_fini(&f->out);
     srv_told_free(f->ask.told);
@@ -257,6 +327,9 @@ static int open_follow(struct follow *f, rv_err **err)
     f->scope = (struct rv_store_scope){f->ask.tenant, f->ask.has_user ? f->ask.user : NULL};
     f->from = f->ask.from > 0 ? f->ask.from : 1;
     rv_buf_init(&f->out, RV_APP_MAX_TEXT);
+    const struct srv_piece_cursor cursor = {f->from - 1, f->ask.piece};
+    if (f->ask.deltas && !(f->pieces = srv_pieces_new(&cursor, f->ask.form == SRV_FOLLOW_LINES)))
+        return RV_FAIL(err, RV_E_NOMEM, "follow a run");
     return rv_app_past_open(f->all->reader.store, &f->scope, f->ask.run, &f->past, err);
 }
 

@@ -10,7 +10,9 @@ struct srv_follow_ask {
     char run[RV_STORE_MAX_ID + 1];
     char tenant[RV_IDENTITY_MAX_ID + 1], user[RV_IDENTITY_MAX_ID + 1];
     bool has_user;
-    int64_t from; /* number of the first event that is sent */
+    int64_t from;  /* number of the first event that is sent */
+    bool deltas;   /* with the pieces of model calls; EVENTS and LINES */
+    int64_t piece; /* that many behind the event before `from` are not sent; INT64_MAX: none is */
     enum srv_follow_form form;
     struct srv_told *told; /* CHAT, of follow_chat.c: taken; NULL: none */
     bool until_waits;      /* ends when the run waits for an answer, too */

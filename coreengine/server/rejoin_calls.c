@@ -55,11 +55,27 @@ static int rejoin(struct srv_call *c, struct rv_stream_row *row, rv_err **err)
     return rc;
 }
 
+/* Of a run without a chat: there are no blocks of a protocol. */
+static bool is_of_run(const struct rv_stream_row *row)
+{
+    rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 16);
+
+    rv_app_stream_of_run(row->run, &id);
+    bool yes = rv_str_is(rv_buf_str(&id), row->id);
+    rv_buf_fini(&id);
+    return yes;
+}
+
 int srv_run_stream(struct srv_call *c, rv_err **err)
 {
     struct rv_stream_row row = {0};
     int rc = rv_store_last_stream(c->store, &c->app.scope, c->args[0], &row, err);
 
+    if (rc == 0 && is_of_run(&row)) {
+        rv_stream_row_fini(&row);
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "the run is not a turn of a chat");
+        rv_err_hint(err, "GET /runs/{id}/events?deltas=1 has its events and deltas");
+    }
     return rc < 0 ? rc : rejoin(c, &row, err);
 }
 
@@ -74,7 +90,7 @@ int srv_chat_stream(struct srv_call *c, rv_err **err)
     int rc = run ? rv_store_last_stream(c->store, &c->app.scope, run, &row, &cause)
                  : rv_store_session_stream(c->store, &c->app.scope, c->args[0], &row, &cause);
     free(run);
-    if (rc == RV_E_NOT_FOUND || (rc == 0 && row.ended_us > 0 && !has_id)) {
+    if (rc == RV_E_NOT_FOUND || (rc == 0 && ((row.ended_us > 0 && !has_id) || is_of_run(&row)))) {
         rv_err_free(cause);
         rv_stream_row_fini(&row);
         c->status = 204;

@@ -78,15 +78,19 @@ const struct srv_route srv_routes[] = {
       "one of them: its stages, its limits, its proved bounds, and a drawing as places and lines", NULL, NULL,
       "PipelineShown", 0),
     R(POST, "/runs", S(RUNS_WRITE), PROBLEM, srv_runs_post, srv_run_begin,
-      "start a run of a pipeline: 202 at once, `wait` for its end, or `stream` its events", NULL, "NewRun",
-      "RunStarted", CHAT_BODY),
+      "start a run of a pipeline: 202 at once, `wait` for its end, or `stream` its events; `deltas` keeps the pieces "
+      "of "
+      "its models' answers for those who follow it",
+      NULL, "NewRun", "RunStarted", CHAT_BODY),
     R(GET, "/runs", S(RUNS_READ), PROBLEM, srv_runs_list, NULL, "runs, newest first", "limit status session pipeline",
       NULL, "[RunListed]", 0),
     R(GET, "/runs/{id}", S(RUNS_READ), PROBLEM, srv_run_show, NULL, "one run with its steps and questions", NULL, NULL,
       "RunShown", 0),
     R(GET, "/runs/{id}/events", S(RUNS_READ), PROBLEM, srv_run_events, srv_run_begin,
-      "its events from any number on, also while it goes on; lines of JSON with Accept: application/x-ndjson",
-      "from follow", NULL, "Stream", 0),
+      "its events from any number on, also while it goes on; lines of JSON with Accept: application/x-ndjson; "
+      "`deltas`: "
+      "between them the pieces of its models' answers, of a run that was started with `deltas`",
+      "from follow deltas", NULL, "Stream", 0),
     R(GET, "/runs/{id}/stream", S(CHAT), PROBLEM, srv_run_stream, srv_rejoin_begin,
       "the stream of a turn, behind the block that Last-Event-ID names; 204: nothing follows", NULL, NULL, "Stream", 0),
     R(POST, "/runs/{id}/cancel", S(RUNS_WRITE), PROBLEM, srv_run_cancel, NULL, "ask it to end", NULL, NULL,
@@ -199,7 +203,7 @@ const struct srv_route srv_routes[] = {
     R(GET, "/feed", S(DATA_READ), PROBLEM, srv_feed, NULL, "days with a summary of each and its moments, newest first",
       "before days future", NULL, "[Day|moments]", 0),
     R(POST, "/sessions/search", S(SESSIONS_READ), PROBLEM, srv_sessions_search, NULL,
-      "sessions by meaning, name, agent, tags, time", NULL, "SessionSearch", "SessionsFound", 0),
+      "sessions by name, agent, tags, time", NULL, "SessionSearch", "SessionsFound", 0),
     R(GET, "/sessions/{id}/timeline", S(SESSIONS_READ), PROBLEM, srv_session_timeline, NULL,
       "its messages and moments, in order", "limit", NULL, "[SessionEvent]", 0),
     R(GET, "/sessions/{id}/moments", S(SESSIONS_READ), PROBLEM, srv_session_moments, NULL, "its moments, newest first",

@@ -6,6 +6,7 @@
 
 #include "coreengine/server/chats_internal.h"
 #include "coreengine/server/handlers_internal.h"
+#include "coreengine/server/pieces_internal.h"
 
 #define MAX_KEY 200 /* bytes of an Idempotency-Key */
 
@@ -94,8 +95,8 @@ int srv_run_events(struct srv_call *c, rv_err **err)
     struct srv_follow_ask *f;
     struct rv_run_row row;
     bool is_past = false;
-    int64_t from = 1;
-    rv_str last;
+    int64_t from = 1, piece = INT64_MAX;
+    rv_str last, deltas;
 
     int rc = rv_store_get_run(c->store, &c->app.scope, c->args[0], &row, err);
     if (rc < 0)
@@ -104,15 +105,16 @@ int srv_run_events(struct srv_call *c, rv_err **err)
     if (rc == 0)
         rc = srv_call_int(c, "from", 1, INT64_MAX, &from, err);
     if (rc == 0 && rv_httpd_field(c->req, "last-event-id", &last, NULL) && last.len > 0) {
-        int64_t n = 0;
-        for (size_t i = 0; i < last.len && n >= 0; i++)
-            n = rv_is_digit(last.ptr[i]) && n < INT64_MAX / 100 ? n * 10 + (last.ptr[i] - '0') : -1;
-        if (n < 0)
-            rc = RV_FAIL(err, RV_E_INVALID, "Last-Event-ID must be the number of an event");
-        from = n + 1;
+        struct srv_piece_cursor cursor;
+        if (!srv_piece_cursor_read(last, &cursor))
+            rc = RV_FAIL(err, RV_E_INVALID, "Last-Event-ID must be the id of an event or a delta, such as 17 or 17.2");
+        from = cursor.seq + 1;
+        piece = cursor.piece;
     }
     if (rc == 0) {
         f->from = from;
+        f->deltas = srv_call_query(c, "deltas", &deltas) && !rv_str_is(deltas, "0") && !rv_str_is(deltas, "false");
+        f->piece = piece;
         f->form = accepts(c, "application/x-ndjson") ? SRV_FOLLOW_LINES : SRV_FOLLOW_EVENTS;
         rc = is_past_end(c, f, &row, &is_past, err);
     }
@@ -196,6 +198,7 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
     RV_IGNORE(rv_json_get_text(c->body, "session", &run.session), "there may be none");
     if (rc == 0)
         rc = srv_webhooks_read(c, hooks, &how.n_webhooks, err);
+    RV_IGNORE(rv_json_get_bool(c->body, "deltas", &how.keeps_deltas), "false");
     if (rc == 0)
         rc = rv_envelope_load(state, rv_rand_system(), srv_now_us(), &env, err);
     if (rc == 0)
@@ -315,6 +318,7 @@ int srv_runs_post(struct srv_call *c, rv_err **err)
         rc = make_follow(c, done.run, &f, err);
         if (rc == 0) {
             f->until_waits = true;
+            RV_IGNORE(rv_json_get_bool(c->body, "deltas", &f->deltas), "false");
             f->form = !streams                             ? SRV_FOLLOW_RESULT
                       : accepts(c, "application/x-ndjson") ? SRV_FOLLOW_LINES
                                                            : SRV_FOLLOW_EVENTS;

@@ -47,6 +47,42 @@ check((await events(fork.id)).includes('"type":"done"'), 'a fork runs')
 equal((await call(server, 'GET', '/runs/none')).status, 404, 'a run that is not there')
 equal((await call(server, 'POST', '/runs', {pipeline: '../x'})).status, 404, 'a pipeline elsewhere')
 check((await call(server, 'GET', '/runs?limit=2')).json.length === 2, 'a list')
+
+// with the pieces of the models' answers
+const blocksOf = (text) => text.split('\n\n').filter((b) => b.startsWith('data:'))
+const read = (b) => ({id: /\nid: (\S+)$/.exec(b)[1], ...JSON.parse(/^data: (.*)/.exec(b)[1])})
+const withDeltas = async (id, headers = {}, query = 'deltas=1') => {
+  const r = await fetch(`${server.url}/runs/${id}/events?${query}`, {headers})
+  return r.status === 204 ? '' : await r.text()
+}
+const told = (await call(server, 'POST', '/runs', {pipeline: 'loop', input: 'hi', deltas: true})).json.id
+const live = await withDeltas(told)
+const pieces = blocksOf(live).map(read)
+check(pieces.some((p) => p.type === 'delta' && p.kind === 'text'), 'pieces are told while it goes on', live.slice(0, 2000))
+for (const result of pieces.filter((p) => p.type === 'llm_result')) {
+  const of = pieces.filter((p) => p.type === 'delta' && p.call_id === result.call_id && p.stage === result.stage && pieces.indexOf(p) < pieces.indexOf(result))
+  check(of.length > 0 && result.bytes === Buffer.byteLength(of.slice(-3).map((p) => p.text).join('')), `the pieces of call ${result.call_id} are its answer`, of, result)
+}
+equal(await withDeltas(told), live, 'the same bytes behind its end')
+equal(blocksOf(await events(told)), blocksOf(live).filter((b) => /^data: {"seq"/.test(b)), 'without deltas: the events')
+for (const [i, piece] of pieces.entries())
+  equal(blocksOf(await withDeltas(told, {'Last-Event-ID': piece.id})), blocksOf(live).slice(i + 1), `behind ${piece.id}`)
+equal(blocksOf(await withDeltas(told, {}, 'deltas=1&from=4')), blocksOf(live).slice(pieces.findIndex((p) => p.seq === 4)), 'from an event')
+equal(
+  (await withDeltas(told, {accept: 'application/x-ndjson'})).trim().split('\n').map((line) => JSON.parse(line)).map(({cursor, ...p}) => ({id: cursor ?? String(p.seq), ...p})),
+  pieces,
+  'as lines',
+)
+equal(await withDeltas(done.id), all, 'a run whose pieces were not kept has its events')
+equal((await call(server, 'GET', `/runs/${told}/events?deltas=1`, undefined, {'Last-Event-ID': '1.x'})).status, 400, 'an id that is none')
+equal((await call(server, 'GET', `/runs/${told}/stream`)).status, 404, 'it is no stream of a chat')
+const both = await call(server, 'POST', '/runs', {pipeline: 'loop', input: 'hi', deltas: true, stream: true})
+check(blocksOf(both.text).map(read).some((p) => p.type === 'delta') && both.text.includes('"type":"done"'), 'in the answer of POST /runs')
+const asked = (await call(server, 'POST', '/runs', {pipeline: 'clarify', input: 'x', wait: true, deltas: true})).json
+await call(server, 'POST', `/runs/${asked.id}/answer`, {text: 'PostgreSQL'})
+const answered = await withDeltas(asked.id)
+check(answered.includes('"status":"completed"'), 'a run that asks goes on')
+equal(await withDeltas(asked.id), answered, 'the same bytes')
 equal(await server.stop(), 0, 'it ends as it should')
 
 // Killed in mid-stream: a client that comes back gets each event once, in order.
@@ -72,6 +108,14 @@ const watch = (from) =>
   })
 await watch()
 check(!over, 'it goes on while the server dies')
+// another one with its pieces: the server dies between two of them
+const broken = (await call(server, 'POST', '/runs', {pipeline: 'loop', input: 'hi', deltas: true})).json.id
+let before = ''
+for await (const part of (await fetch(`${server.url}/runs/${broken}/events?deltas=1`)).body) {
+  before += Buffer.from(part).toString()
+  if (/"type":"delta"[^\n]*"stage":"critic"/.test(before)) break
+}
+before = blocksOf(before.slice(0, before.lastIndexOf('\n\n') + 2))
 await server.kill()
 server = await serve('killed.db', args)
 while (!over) await watch(got.at(-1)[0])
@@ -79,5 +123,10 @@ equal(got.map((g) => Number(g[0])), got.map((_, i) => i + 1), 'each number once,
 const stored = (await events(id, 0, {accept: 'application/x-ndjson'})).trim().split('\n')
 equal(got.map((g) => g[1]), stored, 'what was seen is what is stored')
 check(JSON.parse(stored.at(-1)).status === 'completed', 'and the run has come to its end')
+const behind = blocksOf(await withDeltas(broken, {'Last-Event-ID': read(before.at(-1)).id}))
+const whole = blocksOf(await withDeltas(broken))
+equal([...before, ...behind], whole, 'with pieces: what was seen before and behind the death is the whole')
+const types = whole.map(read).map((p) => p.type)
+check(types.indexOf('deltas_void') > before.length - 1 && types.lastIndexOf('delta') > types.indexOf('deltas_void') && types.at(-1) === 'done', 'the pieces of the broken call are void, and come again', types)
 equal(await server.stop(), 0, 'the second server ends as it should')
 finish('runs')

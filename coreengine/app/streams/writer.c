@@ -270,6 +270,11 @@ void rv_app_streams_free(rv_app_streams *w)
 
 /* --- one stream --- */
 
+void rv_app_stream_of_run(const char *run, rv_buf *out)
+{
+    rv_buf_printf(out, "%s~deltas", run);
+}
+
 int rv_app_stream_new(rv_app_streams *w, const struct rv_app_stream_opts *opts, rv_app_stream **out, rv_err **err)
 {
     struct rv_app_stream *st = calloc(1, sizeof *st);

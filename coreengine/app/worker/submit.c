@@ -136,6 +136,24 @@ static int enqueue(rv_store *store, const struct item *item, struct rv_enqueued 
 
 /* --- new runs --- */
 
+static int add_stream(rv_store *store, const struct rv_run_row *run, rv_err **err)
+{
+    rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 16);
+    struct rv_stream_row row = {.run = run->id,
+                                .tenant = run->tenant,
+                                .user = run->user,
+                                .owner = RV_APP_STREAM_NOBODY,
+                                .created_us = rv_app_now_us()};
+
+    rv_app_stream_of_run(run->id, &id);
+    row.id = rv_buf_cstr(&id);
+    int rc = rv_buf_check(&id, "id of a stream", err);
+    if (rc == 0)
+        rc = rv_store_add_stream(store, &row, err);
+    rv_buf_fini(&id);
+    return rc;
+}
+
 /* In a group, which the caller ends. */
 static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
                             const struct rv_needs *needs, rv_err **err)
@@ -160,6 +178,8 @@ static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, cons
                               .priority = how->priority,
                               .due_us = how->due_us,
                               .now_us = rv_app_now_us()};
+    if (rc == 0 && how->keeps_deltas)
+        rc = add_stream(run->store, &row, err);
     if (rc == 0)
         rc = enqueue(run->store, &item, &task, err);
     rv_run_row_fini(&row);

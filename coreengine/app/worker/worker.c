@@ -124,7 +124,7 @@ static void end_job(struct shell *s, struct work_job *j)
     if (o->on_event)
         o->on_event(o->self_event, j, RV_STR_LIT(""));
     if (j->log)
-        rv_app_stream_close(j->log, RV_APP_STREAM_GIVES);
+        rv_app_stream_close(j->log, j->ends_stream ? RV_APP_STREAM_ENDS : RV_APP_STREAM_GIVES);
     j->log = NULL;
     unlink_job(s, j);
     give_back(s, j);
@@ -134,6 +134,17 @@ static void end_job(struct shell *s, struct work_job *j)
 static struct shell *shell_of(const struct work_job *j)
 {
     return (struct shell *)j->worker; /* its first member */
+}
+
+/* The end of a chat's stream is told by who serves the chat. */
+static bool ends_stream(const struct work_job *j, enum rv_run_status status)
+{
+    rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 16);
+
+    rv_app_stream_of_run(j->run, &id);
+    bool yes = rv_run_status_is_final(status) && rv_str_is(rv_buf_str(&id), j->stream);
+    rv_buf_fini(&id);
+    return yes;
 }
 
 /* Its run is over, waits, or was handed over. */
@@ -148,6 +159,7 @@ static void take_result(struct work_job *j, rv_exec *x)
         rv_buf_puts(&j->error, why);
         return;
     }
+    j->ends_stream = ends_stream(j, status);
     j->is_cancelled = status == RV_RUN_CANCELLED && atomic_load(&j->cancel_wanted);
     if (j->handler && rv_run_status_is_final(status))
         rv_work_handler_result(j, status, rv_exec_envelope(x));

@@ -86,6 +86,7 @@ struct work_job {
     rv_exec *exec;                    /* the loop's */
     char stream[RV_STORE_MAX_ID + 1]; /* of its client, that this process writes now; "": none */
     rv_app_stream *log;               /* the loop's */
+    bool ends_stream;                 /* it has no more lines, not even of another process */
     struct work_apart *apart;         /* the loop's: its process */
     struct work_hook *hook; /* what a receiver is told in place of a run (hook_internal.h); owned; NULL: none */
     struct rv_worker *worker;
