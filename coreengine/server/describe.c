@@ -53,8 +53,8 @@ static const struct {
      "{\"type\":\"object\",\"description\":\"members that are columns are conditions\",\"properties\":{"
      "\"query\":" TEXT ",\"tags\":" TEXTS ",\"tag_match\":{\"enum\":[\"all\",\"any\"]},\"name_contains\":" TEXT
      ",\"created_after\":" TEXT ",\"created_before\":" TEXT ",\"limit\":" INT ",\"offset\":" INT "}}"},
-    {"SessionSearch", OF("\"name\":" TEXT ",\"agent\":" TEXT ",\"tags\":" TEXTS ",\"since\":" TEXT ",\"page\":" INT
-                         ",\"page_size\":" INT)},
+    {"SessionSearch", OF("\"query\":" TEXT ",\"name\":" TEXT ",\"agent\":" TEXT ",\"tags\":" TEXTS ",\"since\":" TEXT
+                         ",\"page\":" INT ",\"page_size\":" INT)},
     {"NewFiles", OF("\"path\":" TEXT ",\"content\":" TEXT ",\"files\":" MESSAGES ",\"session\":" TEXT
                     ",\"chunk_chars\":" INT ",\"overlap\":" INT)},
     {"Schema", "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT ",\"kind\":" TEXT

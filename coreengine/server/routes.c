@@ -203,7 +203,7 @@ const struct srv_route srv_routes[] = {
     R(GET, "/feed", S(DATA_READ), PROBLEM, srv_feed, NULL, "days with a summary of each and its moments, newest first",
       "before days future", NULL, "[Day|moments]", 0),
     R(POST, "/sessions/search", S(SESSIONS_READ), PROBLEM, srv_sessions_search, NULL,
-      "sessions by name, agent, tags, time", NULL, "SessionSearch", "SessionsFound", 0),
+      "sessions by meaning, name, agent, tags, time", NULL, "SessionSearch", "SessionsFound", 0),
     R(GET, "/sessions/{id}/timeline", S(SESSIONS_READ), PROBLEM, srv_session_timeline, NULL,
       "its messages and moments, in order", "limit", NULL, "[SessionEvent]", 0),
     R(GET, "/sessions/{id}/moments", S(SESSIONS_READ), PROBLEM, srv_session_moments, NULL, "its moments, newest first",
