@@ -1,0 +1,66 @@
+/* Filters: what a model plans. */
+#include "coreengine/app/fn/fn_internal.h"
+#include "coreengine/plan/plan.h"
+
+static void write_calls(const struct rv_plan *plan, rv_jw *out)
+{
+    rv_jw_kv_str(out, "reasoning", plan->reasoning);
+    rv_jw_key(out, "calls");
+    rv_jw_arr(out);
+    for (size_t i = 0; i < plan->n_calls; i++) {
+        rv_jw_obj(out);
+        rv_jw_kv_str(out, "tool_name", plan->calls[i].tool);
+        rv_jw_kv_value(out, "arguments", plan->calls[i].arguments);
+        if (plan->calls[i].actual_type) {
+            rv_jw_kv_text(out, "error", "arguments_not_object");
+            rv_jw_kv_text(out, "actual_type", plan->calls[i].actual_type);
+        }
+        rv_jw_obj_end(out);
+    }
+    rv_jw_arr_end(out);
+}
+
+static void write_plan(const struct rv_plan *plan, rv_jw *out)
+{
+    rv_jw_obj(out);
+    if (plan->fault) {
+        rv_jw_kv_text(out, "error", plan->fault);
+        if (plan->reason)
+            rv_jw_kv_text(out, "reason", plan->reason);
+        rv_jw_kv_text(out, "detail", plan->detail);
+    } else {
+        rv_jw_kv_text(out, "type", plan->direct ? "direct_response" : "tool_calls");
+        if (plan->direct)
+            rv_jw_kv_str(out, "content", plan->content);
+        else
+            write_calls(plan, out);
+    }
+    if (plan->duplicate_keys)
+        rv_jw_kv_bool(out, "duplicate_keys", true);
+    rv_jw_obj_end(out);
+}
+
+static int plan_parse(json_object *in, rv_jw *out, rv_err **err)
+{
+    struct rv_plan_reply reply = {rv_fn_str(in, "text"), rv_fn_any(in, "calls"), rv_fn_flag(in, "truncated")};
+    struct rv_plan plan;
+    int64_t max = RV_PLAN_MAX_CALLS;
+
+    if (!rv_json_get_int(in, "max_calls", &max))
+        max = RV_PLAN_MAX_CALLS;
+    if (max < 1)
+        return RV_FAIL(err, RV_E_INVALID, "max_calls is %lld: use at least 1", (long long)max);
+    int rc = rv_plan_parse(&reply, (size_t)max, &plan, err);
+    if (rc == 0)
+        write_plan(&plan, out);
+    rv_plan_fini(&plan);
+    return rc;
+}
+
+static const struct rv_fn items[] = {
+    {"plan_parse", "{text?: string, calls?: list, truncated?: bool, max_calls?: int}",
+     "{type, content} | {type, reasoning, calls} | {error, reason?, detail}",
+     "the plan in a reply of a model: the input of `__planning__`, a text that is a plan, native calls, or an answer",
+     plan_parse},
+};
+const struct rv_fn_group rv_fn_group_plans = {items, RV_COUNT(items)};

@@ -1,0 +1,49 @@
+/* Each allocation fails once while a plan is read: no crash, no leak, and the code says no memory. */
+#include "coreengine/plan/plan.h"
+#include "tests/kit/fault.h"
+#include "tests/kit/fault_loop.h"
+#include "tests/kit/suites.h"
+
+static int read_text(const char *text)
+{
+    struct rv_plan_reply reply = {rv_str_of(text), NULL, false};
+    struct rv_plan plan;
+    int rc = rv_plan_parse(&reply, 0, &plan, NULL);
+
+    rv_plan_fini(&plan);
+    return rc;
+}
+
+static int sound_plan(void)
+{
+    return read_text("{\"type\":\"tool_calls\",\"calls\":[{\"tool_name\":\"a\",\"arguments\":\"{\\\"n\\\":1.10}\"},"
+                     "{\"tool_name\":\"b\"}]}");
+}
+
+static int empty_plan(void)
+{
+    return read_text("{\"type\":\"tool_calls\",\"calls\":[]}");
+}
+
+static const struct rv_fault_scenario scenarios[] = {{"sound_plan", sound_plan}, {"empty_plan", empty_plan}};
+
+START_TEST(every_allocation_may_fail)
+{
+    rv_fault_each(&scenarios[_i], 5);
+}
+END_TEST
+
+static TCase *plan_case(void)
+{
+    TCase *tc = tcase_create("plan");
+
+    tcase_add_loop_test(tc, every_allocation_may_fail, 0, (int)RV_COUNT(scenarios));
+    return tc;
+}
+
+int main(void)
+{
+    static TCase *(*const cases[])(void) = {plan_case};
+
+    return rv_kit_run_cases("fault_plan", cases, RV_COUNT(cases));
+}

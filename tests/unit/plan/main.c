@@ -1,0 +1,108 @@
+/* Plans are read from replies by the rules of plans, one test a rule. */
+#include <stdio.h>
+
+#include "coreengine/plan/plan.h"
+#include "tests/kit/suites.h"
+
+static struct rv_plan read_reply(const char *text, const char *calls, bool truncated)
+{
+    json_object *list = NULL;
+    struct rv_plan plan;
+
+    if (calls)
+        ck_assert_int_eq(rv_json_parse(rv_str_of(calls), NULL, &list, NULL), 0);
+    struct rv_plan_reply reply = {rv_str_of(text), list, truncated};
+    ck_assert_int_eq(rv_plan_parse(&reply, 2, &plan, NULL), 0);
+    json_object_put(list);
+    return plan;
+}
+
+/* What came of a reply as one word: fault/reason, "direct", or the number of calls. */
+static void expect(const char *text, const char *calls, bool truncated, const char *want)
+{
+    struct rv_plan plan = read_reply(text, calls, truncated);
+    char got[64];
+
+    if (plan.fault)
+        snprintf(got, sizeof got, "%s%s%s", plan.fault, plan.reason ? "/" : "", plan.reason ? plan.reason : "");
+    else if (plan.direct)
+        snprintf(got, sizeof got, "direct");
+    else
+        snprintf(got, sizeof got, "%zu calls", plan.n_calls);
+    ck_assert_str_eq(got, want);
+    rv_plan_fini(&plan);
+}
+
+START_TEST(p1_type_decides)
+{
+    expect("{\"type\":\"direct_response\",\"content\":\"x\",\"calls\":3}", NULL, false, "direct");
+    expect("```json\n{\"type\":\"tool_calls\",\"content\":1,\"calls\":[{\"tool_name\":\"a\"}]}\n```", NULL, false,
+           "1 calls");
+    expect("{\"type\":\"other\"}", NULL, false, "direct");
+    expect("plain", NULL, false, "direct");
+}
+END_TEST
+
+START_TEST(p3_arguments)
+{
+    struct rv_plan plan = read_reply(
+        "", "[{\"name\":\"a\",\"arguments\":\"{\\\"n\\\":1.10}\"},{\"name\":\"b\",\"arguments\":[]}]", false);
+    rv_buf text = RV_BUF_INIT(100);
+
+    ck_assert_uint_eq(plan.n_calls, 2);
+    rv_json_write(plan.calls[0].arguments, &text);
+    ck_assert_str_eq(rv_buf_cstr(&text), "{\"n\":1.10}");
+    ck_assert_ptr_null(plan.calls[1].arguments);
+    ck_assert_str_eq(plan.calls[1].actual_type, "array");
+    rv_buf_fini(&text);
+    rv_plan_fini(&plan);
+}
+END_TEST
+
+START_TEST(p4_p5_number_of_calls)
+{
+    expect("{\"type\":\"tool_calls\",\"calls\":[]}", NULL, false, "empty_plan");
+    expect("", "[{\"name\":\"a\"},{\"name\":\"a\"},{\"name\":\"a\"}]", false, "too_many_calls");
+}
+END_TEST
+
+START_TEST(p8_last_of_equal_keys_wins)
+{
+    struct rv_plan plan =
+        read_reply("{\"type\":\"tool_calls\",\"type\":\"direct_response\",\"content\":\"x\"}", NULL, false);
+
+    ck_assert(plan.direct && plan.duplicate_keys);
+    rv_plan_fini(&plan);
+}
+END_TEST
+
+START_TEST(malformed_plans)
+{
+    expect("", "[{\"name\":\"__planning__\",\"arguments\":\"{\"}]", false, "plan_malformed/json");
+    expect("", "[{\"name\":\"__planning__\",\"arguments\":{}}]", false, "plan_malformed/type");
+    expect("{\"type\":\"direct_response\"}", NULL, false, "plan_malformed/missing_field");
+    expect("{\"type\":\"tool_calls\",\"calls\":[{\"tool_name\":\"\"}]}", NULL, false, "plan_malformed/missing_field");
+    expect("", "[{\"name\":\"__planning__\"},{\"name\":\"__planning__\"}]", false, "plan_malformed/multiple");
+    expect("{\"type\":\"tool", NULL, true, "plan_malformed/truncated");
+    expect(" \n", NULL, false, "plan_malformed/empty");
+}
+END_TEST
+
+static TCase *parse_case(void)
+{
+    TCase *tc = tcase_create("parse");
+
+    tcase_add_test(tc, p1_type_decides);
+    tcase_add_test(tc, p3_arguments);
+    tcase_add_test(tc, p4_p5_number_of_calls);
+    tcase_add_test(tc, p8_last_of_equal_keys_wins);
+    tcase_add_test(tc, malformed_plans);
+    return tc;
+}
+
+int main(void)
+{
+    static TCase *(*const cases[])(void) = {parse_case};
+
+    return rv_kit_run_cases("plan", cases, RV_COUNT(cases));
+}
