@@ -152,7 +152,7 @@ static rv_str unfenced(rv_str text)
     return rv_str_trim((rv_str){line + 1, (size_t)(text.ptr + text.len - 3 - (line + 1))});
 }
 
-/* A text is the answer, unless the whole of it is one plan. */
+/* A text is the answer, unless all of its characters are one plan. */
 static int read_text(const struct rv_plan_reply *reply, size_t max, struct rv_plan *p, rv_err **err)
 {
     rv_str inside = unfenced(reply->text);

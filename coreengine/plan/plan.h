@@ -38,7 +38,7 @@ struct rv_plan {
     json_object *root;  /* owned; what the texts above are borrowed from */
 };
 
-/** Read a reply. A bad plan is not a failure: out->fault says what is wrong, and no call of it may run.
+/** Read a reply. A bad plan is not a failure: out->fault says what is wrong, and none of its calls may run.
  *  @param max_calls 0: RV_PLAN_MAX_CALLS
  *  @param out filled in any case; rv_plan_fini() it. It copies nothing of reply->text that is plain text: that has to
  *         outlive it
