@@ -43,19 +43,21 @@ static const struct {
     {"{}\n1\n", "1 2 3 4 5"},
 };
 
-/* The ids of what was told. */
+/* The ids of what was told: {"seq":N} has N, {"cursor":"N.M" has N.M. */
 static void ids_of(const char *text, rv_buf *out)
 {
+    static const char *const starts[] = {"{\"seq\":", "{\"cursor\":\""};
+
     for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
-        long long seq = 0;
-        char cursor[40] = "";
+        size_t n = 0;
         if (out->len > 0)
             rv_buf_putc(out, ' ');
-        if (sscanf(line, "{\"seq\":%lld}", &seq) == 1)
-            rv_buf_printf(out, "%lld", seq);
-        else if (sscanf(line, "{\"cursor\":\"%39[0-9.]\"", cursor) == 1)
-            rv_buf_puts(out, cursor);
-        else
+        for (size_t i = 0; i < RV_COUNT(starts) && n == 0; i++) {
+            size_t skip = strlen(starts[i]);
+            if (strncmp(line, starts[i], skip) == 0 && (n = strspn(line + skip, "0123456789.")) > 0)
+                rv_buf_add(out, line + skip, n);
+        }
+        if (n == 0)
             rv_buf_puts(out, "?");
     }
 }
