@@ -1,4 +1,6 @@
-/* Each allocation fails once while a plan is read: no crash, no leak, and the code says no memory. */
+/* Each allocation fails once while a plan or the result of a tool is read: no crash, no leak, and the code says no
+ * memory. */
+#include "coreengine/plan/output.h"
 #include "coreengine/plan/plan.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
@@ -25,7 +27,39 @@ static int empty_plan(void)
     return read_text("{\"type\":\"tool_calls\",\"calls\":[]}");
 }
 
-static const struct rv_fault_scenario scenarios[] = {{"sound_plan", sound_plan}, {"empty_plan", empty_plan}};
+static int read_result(const char *text, bool has_schema)
+{
+    struct rv_output_promise promise = {.has_schema = has_schema};
+    struct rv_output output = {0};
+    json_object *result = NULL;
+    int rc = rv_json_parse(rv_str_of(text), NULL, &result, NULL);
+
+    if (rc == 0)
+        rc = rv_output_of(result, &promise, &output, NULL);
+    rv_output_fini(&output);
+    json_object_put(result);
+    return rc;
+}
+
+static int output_of_texts(void)
+{
+    int rc =
+        read_result("{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]}", false);
+
+    return rc < 0 ? rc : read_result("{\"content\":[{\"type\":\"text\",\"text\":\"[1]\"}]}", false);
+}
+
+static int failed_call(void)
+{
+    int rc = read_result("{\"isError\":true,\"structuredContent\":{\"a\":1}}", true);
+
+    return rc < 0 ? rc : read_result("{\"content\":[]}", true);
+}
+
+static const struct rv_fault_scenario scenarios[] = {{"sound_plan", sound_plan},
+                                                     {"empty_plan", empty_plan},
+                                                     {"output_of_texts", output_of_texts},
+                                                     {"failed_call", failed_call}};
 
 START_TEST(every_allocation_may_fail)
 {

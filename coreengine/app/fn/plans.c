@@ -1,5 +1,6 @@
 /* Filters: what a model plans. */
 #include "coreengine/app/fn/fn_internal.h"
+#include "coreengine/plan/output.h"
 #include "coreengine/plan/plan.h"
 
 static void write_calls(const struct rv_plan *plan, rv_jw *out)
@@ -57,10 +58,60 @@ static int plan_parse(json_object *in, rv_jw *out, rv_err **err)
     return rc;
 }
 
+static int output_fits(const void *schema, json_object *value, rv_err **err)
+{
+    return rv_schema_check(schema, value, err);
+}
+
+static int read_check(rv_str word, enum rv_output_check *out, rv_err **err)
+{
+    static const char *const words[] = {"strict", "warn", "off"};
+
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        if (word.len == 0 || rv_str_is(word, words[i])) {
+            *out = (enum rv_output_check)i;
+            return 0;
+        }
+    return RV_FAIL(err, RV_E_INVALID, "validation is \"%.*s\": use strict, warn or off", RV_STR_ARG(word));
+}
+
+static int tool_result_output(json_object *in, rv_jw *out, rv_err **err)
+{
+    struct rv_output_promise promise = {.fits = output_fits};
+    json_object *given = rv_fn_any(in, "output_schema");
+    struct rv_output output = {0};
+    rv_schema *schema = NULL;
+    int rc = read_check(rv_fn_str(in, "validation"), &promise.check, err);
+
+    if (rc == 0 && given)
+        rc = rv_schema_compile(given, "output_schema", &schema, err);
+    promise.has_schema = given != NULL;
+    promise.schema = schema;
+    if (rc == 0)
+        rc = rv_output_of(rv_fn_any(in, "result"), &promise, &output, err);
+    if (rc == 0) {
+        rv_jw_obj(out);
+        rv_jw_kv_bool(out, "success", !output.code);
+        rv_jw_kv_value(out, "output", output.value);
+        if (output.code)
+            rv_jw_kv_text(out, "code", output.code);
+        if (output.text)
+            rv_jw_kv_text(out, output.code ? "error" : "warning", output.text);
+        rv_jw_obj_end(out);
+    }
+    rv_output_fini(&output);
+    rv_schema_free(schema);
+    return rc;
+}
+
 static const struct rv_fn items[] = {
     {"plan_parse", "{text?: string, calls?: list, truncated?: bool, max_calls?: int}",
      "{type, content} | {type, reasoning, calls} | {error, reason?, detail}",
      "the plan in a reply of a model: the input of `__planning__`, a text that is a plan, native calls, or an answer",
      plan_parse},
+    {"tool_result_output", "{result: object, output_schema?: any, validation?: word}",
+     "{success, output, warning?} | {success, output, code, error}",
+     "the output that templates reference, from the result of a tool; validation: strict, warn or off",
+     tool_result_output},
 };
 const struct rv_fn_group rv_fn_group_plans = {items, RV_COUNT(items)};

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "coreengine/plan/plan.h"
-#include "tests/kit/suites.h"
+#include "tests/unit/plan/plan_suites.h"
 
 static struct rv_plan read_reply(const char *text, const char *calls, bool truncated)
 {
@@ -102,7 +102,7 @@ static TCase *parse_case(void)
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {parse_case};
+    static TCase *(*const cases[])(void) = {parse_case, output_case};
 
     return rv_kit_run_cases("plan", cases, RV_COUNT(cases));
 }

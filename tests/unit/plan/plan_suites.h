@@ -1,0 +1,9 @@
+/* The cases of this suite. */
+#ifndef RV_TESTS_UNIT_PLAN_SUITES_H
+#define RV_TESTS_UNIT_PLAN_SUITES_H
+
+#include "tests/kit/suites.h"
+
+TCase *output_case(void);
+
+#endif
