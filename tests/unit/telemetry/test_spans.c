@@ -70,6 +70,24 @@ START_TEST(a_run_that_goes_no_further_ends_its_spans)
 }
 END_TEST
 
+START_TEST(a_run_without_a_caller_has_the_trace_of_its_rows)
+{
+    struct told told, *t = &told;
+    char want[RV_HASH_MAX], got[33];
+
+    told_open(t, RV_SEMCONV_1_41);
+    tell(t, BEGIN_RUN);
+    tell(t, BEGIN_STAGE);
+    rv_run_trace_end(t->trace, INT64_C(1700000000000005));
+    rv_hash_of(RV_STR_LIT("run_1"), want);
+    want[32] = '\0';
+    rv_hex(t->last->id.trace, sizeof t->last->id.trace, got);
+    got[32] = '\0';
+    ck_assert_str_eq(got, want);
+    told_close(t);
+}
+END_TEST
+
 START_TEST(lines_that_are_no_events_are_counted)
 {
     static const char *const lines[] = {"",
@@ -197,6 +215,7 @@ TCase *spans_case(void)
     TCase *tc = tcase_create("spans");
 
     tcase_add_test(tc, a_run_that_goes_no_further_ends_its_spans);
+    tcase_add_test(tc, a_run_without_a_caller_has_the_trace_of_its_rows);
     tcase_add_test(tc, lines_that_are_no_events_are_counted);
     tcase_add_test(tc, spans_that_are_open_are_bounded);
     tcase_add_test(tc, a_span_is_written_as_collectors_read_it);
