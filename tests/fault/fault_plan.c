@@ -2,6 +2,7 @@
  * memory. */
 #include "coreengine/plan/output.h"
 #include "coreengine/plan/plan.h"
+#include "coreengine/plan/resolve.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/suites.h"
@@ -56,10 +57,37 @@ static int failed_call(void)
     return rc < 0 ? rc : read_result("{\"content\":[]}", true);
 }
 
-static const struct rv_fault_scenario scenarios[] = {{"sound_plan", sound_plan},
-                                                     {"empty_plan", empty_plan},
-                                                     {"output_of_texts", output_of_texts},
-                                                     {"failed_call", failed_call}};
+static int resolve_arguments(const char *text)
+{
+    struct rv_step_output outputs[2] = {{true, NULL}, {false, NULL}};
+    struct rv_resolution out = {0};
+    json_object *arguments = NULL;
+    int rc = rv_json_parse(RV_STR_LIT("{\"a b\":[1.10,{\"c\":\"x\"}]}"), NULL, &outputs[0].value, NULL);
+
+    if (rc == 0)
+        rc = rv_json_parse(rv_str_of(text), NULL, &arguments, NULL);
+    if (rc == 0)
+        rc = rv_plan_resolve(arguments, outputs, 2, &out, NULL);
+    rv_resolution_fini(&out);
+    json_object_put(arguments);
+    json_object_put(outputs[0].value);
+    return rc;
+}
+
+static int resolved(void)
+{
+    return resolve_arguments(
+        "{\"n\":\"$0.output[\\\"a b\\\"][0]\",\"l\":[\"<${0.output[\\\"a b\\\"].1}> $$${0.output}\"]}");
+}
+
+static int unresolved(void)
+{
+    return resolve_arguments("{\"l\":[{\"id\":\"see ${0.output.b}\"}]}");
+}
+
+static const struct rv_fault_scenario scenarios[] = {
+    {"sound_plan", sound_plan},   {"empty_plan", empty_plan}, {"output_of_texts", output_of_texts},
+    {"failed_call", failed_call}, {"resolved", resolved},     {"unresolved", unresolved}};
 
 START_TEST(every_allocation_may_fail)
 {

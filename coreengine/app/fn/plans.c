@@ -1,7 +1,10 @@
 /* Filters: what a model plans. */
+#include <stdlib.h>
+
 #include "coreengine/app/fn/fn_internal.h"
 #include "coreengine/plan/output.h"
 #include "coreengine/plan/plan.h"
+#include "coreengine/plan/resolve.h"
 
 static void write_calls(const struct rv_plan *plan, rv_jw *out)
 {
@@ -104,11 +107,90 @@ static int tool_result_output(json_object *in, rv_jw *out, rv_err **err)
     return rc;
 }
 
+/* --- references --- */
+
+/* Each output has the shape that tool_result_output gives. */
+static int read_outputs(json_object *list, struct rv_step_output **out, size_t *n, rv_err **err)
+{
+    *n = json_object_array_length(list);
+    *out = calloc(*n + 1, sizeof **out);
+    if (!*out)
+        return RV_FAIL(err, RV_E_NOMEM, "no memory for outputs");
+    for (size_t i = 0; i < *n; i++) {
+        json_object *item = json_object_array_get_idx(list, i);
+        if (!json_object_is_type(item, json_type_object) || !rv_json_get_bool(item, "success", &(*out)[i].usable))
+            return RV_FAIL(err, RV_E_INVALID, "outputs[%zu] has to be {success: bool, output?: any}", i);
+        (*out)[i].value = rv_fn_any(item, "output");
+    }
+    return 0;
+}
+
+static void write_resolution(const struct rv_resolution *r, const rv_err *violation, rv_jw *out)
+{
+    rv_jw_obj(out);
+    if (violation) {
+        rv_jw_kv_text(out, "error", "invalid_argument");
+        rv_jw_kv_text(out, "reason", rv_err_text(violation));
+    } else if (r->code) {
+        rv_jw_kv_text(out, "error", r->code);
+        rv_jw_kv_text(out, "argument", r->argument);
+        rv_jw_kv_text(out, "template", r->text);
+        if (*r->reason)
+            rv_jw_kv_text(out, "reason", r->reason);
+    } else {
+        rv_jw_kv_value(out, "arguments", r->arguments);
+    }
+    rv_jw_obj_end(out);
+}
+
+/* The arguments fit the schema of the tool, or *violation says why not. */
+static int check_arguments(json_object *given, json_object *arguments, rv_err **violation, rv_err **err)
+{
+    rv_schema *schema = NULL;
+    int rc = rv_schema_compile(given, "input_schema", &schema, err);
+
+    if (rc < 0)
+        return rc;
+    if (rv_schema_check(schema, arguments, violation) == RV_E_NOMEM) {
+        rv_err_free(*violation);
+        *violation = NULL;
+        rc = RV_FAIL(err, RV_E_NOMEM, "no memory for arguments");
+    }
+    rv_schema_free(schema);
+    return rc;
+}
+
+static int plan_resolve(json_object *in, rv_jw *out, rv_err **err)
+{
+    json_object *schema = rv_fn_any(in, "input_schema");
+    struct rv_step_output *outputs = NULL;
+    struct rv_resolution r = {0};
+    rv_err *violation = NULL;
+    size_t n = 0;
+    int rc = read_outputs(rv_fn_any(in, "outputs"), &outputs, &n, err);
+
+    if (rc == 0)
+        rc = rv_plan_resolve(rv_fn_any(in, "arguments"), outputs, n, &r, err);
+    if (rc == 0 && schema && r.arguments)
+        rc = check_arguments(schema, r.arguments, &violation, err);
+    if (rc == 0)
+        write_resolution(&r, violation, out);
+    rv_err_free(violation);
+    rv_resolution_fini(&r);
+    free(outputs);
+    return rc;
+}
+
 static const struct rv_fn items[] = {
     {"plan_parse", "{text?: string, calls?: list, truncated?: bool, max_calls?: int}",
      "{type, content} | {type, reasoning, calls} | {error, reason?, detail}",
      "the plan in a reply of a model: the input of `__planning__`, a text that is a plan, native calls, or an answer",
      plan_parse},
+    {"plan_resolve", "{arguments: object, outputs: list, input_schema?: any}",
+     "{arguments} | {error, argument, template, reason?} | {error, reason}",
+     "the arguments of a planned call, its references replaced by the outputs of earlier calls: a list of what "
+     "tool_result_output gives; input_schema: what they have to fit",
+     plan_resolve},
     {"tool_result_output", "{result: object, output_schema?: any, validation?: word}",
      "{success, output, warning?} | {success, output, code, error}",
      "the output that templates reference, from the result of a tool; validation: strict, warn or off",

@@ -43,6 +43,20 @@ START_TEST(p1_type_decides)
 }
 END_TEST
 
+START_TEST(p2_reasoning_may_be_absent)
+{
+    struct rv_plan plan =
+        read_reply("{\"type\":\"tool_calls\",\"reasoning\":\"why\",\"calls\":[{\"tool_name\":\"a\"}]}", NULL, false);
+
+    ck_assert(rv_str_is(plan.reasoning, "why"));
+    rv_plan_fini(&plan);
+    plan = read_reply("{\"type\":\"tool_calls\",\"reasoning\":7,\"calls\":[{\"tool_name\":\"a\"}]}", NULL, false);
+    ck_assert_uint_eq(plan.reasoning.len, 0);
+    ck_assert_ptr_null(plan.fault);
+    rv_plan_fini(&plan);
+}
+END_TEST
+
 START_TEST(p3_arguments)
 {
     struct rv_plan plan = read_reply(
@@ -93,6 +107,7 @@ static TCase *parse_case(void)
     TCase *tc = tcase_create("parse");
 
     tcase_add_test(tc, p1_type_decides);
+    tcase_add_test(tc, p2_reasoning_may_be_absent);
     tcase_add_test(tc, p3_arguments);
     tcase_add_test(tc, p4_p5_number_of_calls);
     tcase_add_test(tc, p8_last_of_equal_keys_wins);
@@ -102,7 +117,7 @@ static TCase *parse_case(void)
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {parse_case, output_case};
+    static TCase *(*const cases[])(void) = {parse_case, output_case, argument_case, resolve_case};
 
     return rv_kit_run_cases("plan", cases, RV_COUNT(cases));
 }

@@ -5,5 +5,7 @@
 #include "tests/kit/suites.h"
 
 TCase *output_case(void);
+TCase *argument_case(void);
+TCase *resolve_case(void);
 
 #endif

@@ -1,0 +1,265 @@
+/* References become values. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <json-c/linkhash.h>
+
+#include "coreengine/plan/argument.h"
+#include "coreengine/plan/plan.h"
+#include "coreengine/plan/resolve.h"
+
+#define MAX_ARENA  ((size_t)64 << 20)
+#define MAX_SHOWN  8                 /* keys that a reason names */
+#define MAX_MIXED  RV_JSON_MAX_BYTES /* of all texts that references are put into */
+#define MAX_REASON ((size_t)4 << 10)
+
+struct resolving {
+    const struct rv_step_output *outputs;
+    size_t n;
+    rv_arena *arena;
+    rv_buf path;
+    size_t n_refs, mixed; /* so far */
+    struct rv_resolution *out;
+};
+
+/* The call must not run. */
+static int stop(struct resolving *r, const char *code, rv_str text, rv_buf *reason, rv_err **err)
+{
+    r->out->code = code;
+    r->out->argument = rv_str_dup(rv_buf_str(&r->path));
+    r->out->text = rv_str_dup(text);
+    r->out->reason = reason->len > 0 ? rv_buf_steal(reason, NULL) : rv_str_dup(RV_STR_LIT(""));
+    if (reason->rc == RV_E_NOMEM || !r->out->argument || !r->out->text || !r->out->reason)
+        return RV_FAIL(err, RV_E_NOMEM, "no memory for arguments");
+    return 0;
+}
+
+/* --- one reference --- */
+
+static void say_keys(json_object *from, rv_buf *reason)
+{
+    size_t n = 0;
+
+    json_object_object_foreach (from, key, value) {
+        (void)value;
+        if (n == MAX_SHOWN) {
+            rv_buf_puts(reason, ", ...");
+            break;
+        }
+        rv_buf_printf(reason, "%s%.64s", n++ == 0 ? "; it has " : ", ", key);
+    }
+}
+
+/* One step down; false: there is nothing, and reason says so. */
+static bool descend(json_object *from, const struct rv_accessor *a, json_object **to, rv_buf *reason)
+{
+    if (json_object_is_type(from, json_type_array) && a->kind != RV_ACCESSOR_KEY && a->index != SIZE_MAX) {
+        size_t n = json_object_array_length(from);
+        *to = a->index < n ? json_object_array_get_idx(from, a->index) : NULL;
+        if (a->index >= n)
+            rv_buf_printf(reason, "index %zu is past the end of a list of %zu", a->index, n);
+        return a->index < n;
+    }
+    if (json_object_is_type(from, json_type_object) && a->kind != RV_ACCESSOR_INDEX) {
+        if (!memchr(a->key.ptr, '\0', a->key.len) && json_object_object_get_ex(from, a->key.ptr, to))
+            return true;
+        rv_buf_printf(reason, "the object has no \"%.64s\"", a->key.ptr);
+        say_keys(from, reason);
+        return false;
+    }
+    const char *type = rv_json_type_text(from);
+    if (a->kind == RV_ACCESSOR_INDEX)
+        rv_buf_printf(reason, "[n] needs a list, and the value is %s", type);
+    else
+        rv_buf_printf(reason, "\"%.64s\" cannot be looked up: the value is %s", a->key.ptr, type);
+    return false;
+}
+
+/* The value of a reference, borrowed; false: it has none. */
+static bool look_up(const struct resolving *r, const struct rv_ref *ref, json_object **value, rv_buf *reason)
+{
+    if (ref->call >= r->n) {
+        rv_buf_printf(reason, "call %zu is not an earlier call of this plan", ref->call);
+        return false;
+    }
+    if (!r->outputs[ref->call].usable) {
+        rv_buf_printf(reason, "call %zu did not succeed", ref->call);
+        return false;
+    }
+    *value = r->outputs[ref->call].value;
+    for (const struct rv_accessor *a = ref->path; a; a = a->next)
+        if (!descend(*value, a, value, reason))
+            return false;
+    return true;
+}
+
+/* --- one string --- */
+
+static void put_text(json_object *value, rv_buf *to)
+{
+    if (json_object_is_type(value, json_type_string))
+        rv_buf_add_str(to, rv_json_str(value));
+    else
+        rv_json_write(value, to);
+}
+
+/* The pieces one behind the other. */
+static int join(struct resolving *r, const struct rv_argument *t, rv_str text, json_object **to, rv_err **err)
+{
+    rv_buf whole = RV_BUF_INIT(MAX_MIXED - r->mixed), reason = RV_BUF_INIT(MAX_REASON);
+    bool found = true;
+    int rc = 0;
+
+    for (const struct rv_piece *p = t->first; p && found; p = p->next) {
+        json_object *value = NULL;
+        if (!p->ref)
+            rv_buf_add_str(&whole, p->text);
+        else if ((found = look_up(r, p->ref, &value, &reason)))
+            put_text(value, &whole);
+    }
+    if (whole.rc == RV_E_NOMEM) {
+        rc = rv_buf_check(&whole, "argument", err);
+    } else if (!found) {
+        rc = stop(r, "unresolved_reference", text, &reason, err);
+    } else if (whole.rc == RV_E_LIMIT) {
+        rv_buf_printf(&reason, "texts with references would have more than %zu bytes", (size_t)MAX_MIXED);
+        rc = stop(r, "too_large", text, &reason, err);
+    } else {
+        r->mixed += whole.len;
+        rc = rv_buf_check(&whole, "argument", err);
+        *to = rc == 0 ? json_object_new_string_len(rv_buf_cstr(&whole), (int)whole.len) : NULL;
+        if (rc == 0 && !*to)
+            rc = RV_FAIL(err, RV_E_NOMEM, "no memory for arguments");
+    }
+    rv_buf_fini(&whole);
+    rv_buf_fini(&reason);
+    return rc;
+}
+
+static int read_whole(struct resolving *r, const struct rv_argument *t, rv_str text, json_object **to, rv_err **err)
+{
+    rv_buf reason = RV_BUF_INIT(MAX_REASON);
+    json_object *value = NULL;
+    int rc = 0;
+
+    if (look_up(r, t->first->ref, &value, &reason))
+        *to = json_object_get(value);
+    else
+        rc = stop(r, "unresolved_reference", text, &reason, err);
+    rv_buf_fini(&reason);
+    return rc;
+}
+
+static int resolve_string(struct resolving *r, json_object *from, json_object **to, rv_err **err)
+{
+    rv_str text = rv_json_str(from);
+    rv_buf none = RV_BUF_INIT(1);
+    struct rv_argument t;
+
+    *to = NULL;
+    if (!memchr(text.ptr, '$', text.len)) {
+        *to = json_object_get(from);
+        return 0;
+    }
+    int rc = rv_argument_read(text, r->arena, &t, err);
+    if (rc < 0)
+        return rc;
+    r->n_refs += t.n_refs;
+    if (t.fault || r->n_refs > RV_PLAN_MAX_REFS)
+        return stop(r, t.fault ? t.fault : "too_many_references", text, &none, err);
+    return t.whole ? read_whole(r, &t, text, to, err) : join(r, &t, text, to, err);
+}
+
+/* --- a tree --- */
+
+static int resolve(struct resolving *r, json_object *from, int depth, json_object **to, rv_err **err);
+
+static int resolve_object(struct resolving *r, json_object *from, int depth, json_object *into, rv_err **err)
+{
+    size_t mark = r->path.len;
+
+    json_object_object_foreach (from, key, value) {
+        json_object *child = NULL;
+        rv_buf_printf(&r->path, "%s%s", mark > 0 ? "." : "", key);
+        int rc = resolve(r, value, depth + 1, &child, err);
+        if (rc < 0 || r->out->code)
+            return rc;
+        rc = rv_json_set_ref(into, key, child, err);
+        json_object_put(child);
+        if (rc < 0)
+            return rc;
+        rv_buf_truncate(&r->path, mark);
+    }
+    return 0;
+}
+
+static int resolve_array(struct resolving *r, json_object *from, int depth, json_object *into, rv_err **err)
+{
+    size_t mark = r->path.len;
+
+    for (size_t i = 0; i < json_object_array_length(from); i++) {
+        json_object *child = NULL;
+        rv_buf_printf(&r->path, "[%zu]", i);
+        int rc = resolve(r, json_object_array_get_idx(from, i), depth + 1, &child, err);
+        if (rc < 0 || r->out->code)
+            return rc;
+        rc = rv_json_push_ref(into, child, err);
+        json_object_put(child);
+        if (rc < 0)
+            return rc;
+        rv_buf_truncate(&r->path, mark);
+    }
+    return 0;
+}
+
+/* A copy in *to, owned, NULL for null; nothing when the call must not run. */
+static int resolve(struct resolving *r, json_object *from, int depth, json_object **to, rv_err **err)
+{
+    bool is_object = json_object_is_type(from, json_type_object);
+    rv_buf none = RV_BUF_INIT(1);
+
+    *to = NULL;
+    if (json_object_is_type(from, json_type_string))
+        return resolve_string(r, from, to, err);
+    if (!is_object && !json_object_is_type(from, json_type_array)) {
+        *to = json_object_get(from);
+        return 0;
+    }
+    if (depth >= RV_PLAN_MAX_DEPTH)
+        return stop(r, "too_large", RV_STR_LIT(""), &none, err);
+    *to = is_object ? json_object_new_object() : json_object_new_array();
+    if (!*to)
+        return RV_FAIL(err, RV_E_NOMEM, "no memory for arguments");
+    int rc = is_object ? resolve_object(r, from, depth, *to, err) : resolve_array(r, from, depth, *to, err);
+    if (rc < 0 || r->out->code) {
+        json_object_put(*to);
+        *to = NULL;
+    }
+    return rc;
+}
+
+int rv_plan_resolve(json_object *arguments, const struct rv_step_output *outputs, size_t n, struct rv_resolution *out,
+                    rv_err **err)
+{
+    struct resolving r = {outputs, n, rv_arena_new(MAX_ARENA), RV_BUF_INIT(RV_PLAN_MAX_BYTES), 0, 0, out};
+
+    *out = (struct rv_resolution){0};
+    if (!r.arena)
+        return RV_FAIL(err, RV_E_NOMEM, "no memory for arguments");
+    int rc = resolve(&r, arguments, 0, &out->arguments, err);
+    if (rc == 0 && r.path.rc == RV_E_NOMEM)
+        rc = RV_FAIL(err, RV_E_NOMEM, "no memory for arguments");
+    rv_arena_free(r.arena);
+    rv_buf_fini(&r.path);
+    return rc;
+}
+
+void rv_resolution_fini(struct rv_resolution *r)
+{
+    json_object_put(r->arguments);
+    free(r->argument);
+    free(r->text);
+    free(r->reason);
+    *r = (struct rv_resolution){0};
+}

@@ -1,0 +1,32 @@
+/* The arguments of a planned call, with its references replaced by the outputs of earlier calls. Each string is read
+ * once: what an output holds is never read as a template. */
+#ifndef RV_PLAN_RESOLVE_H
+#define RV_PLAN_RESOLVE_H
+
+#include "coreengine/base/json.h"
+
+/* What became of an earlier call. */
+struct rv_step_output {
+    bool usable;        /* it succeeded */
+    json_object *value; /* borrowed; NULL: null */
+};
+
+struct rv_resolution {
+    json_object
+        *arguments;   /* owned, an object; it shares values with the outputs: read only. NULL: the call must not run */
+    const char *code; /* static; why not: unresolved_reference, invalid_template_syntax, embedded_reference,
+                         too_many_references, too_large */
+    char *argument;   /* owned; where, like "list[0].id" */
+    char *text;       /* owned; the string as the plan has it */
+    char *reason;     /* owned; for people and models */
+};
+
+/** Resolve the arguments of the call behind outputs[0..n).
+ *  @param arguments an object of at most 64 levels
+ *  @param out filled in any case; rv_resolution_fini() it
+ *  @return 0 (also when a reference has no value), RV_E_NOMEM */
+RV_MUST_CHECK int rv_plan_resolve(json_object *arguments, const struct rv_step_output *outputs, size_t n,
+                                  struct rv_resolution *out, rv_err **err);
+void rv_resolution_fini(struct rv_resolution *r);
+
+#endif
