@@ -5,7 +5,7 @@
 
 #include "coreengine/base/json.h"
 
-/* What became of an earlier call. */
+/* An earlier call. */
 struct rv_step_output {
     bool usable;        /* it succeeded */
     json_object *value; /* borrowed; NULL: null */
