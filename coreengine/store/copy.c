@@ -477,14 +477,13 @@ static int verify(const struct copy *c, rv_err **err)
     return rc;
 }
 
-/* Keys that the database gives from now on are behind those that were copied. */
-static int set_next_keys(const struct copy *c, rv_err **err)
+static int end_tables(struct sql_store *to, rv_err **err)
 {
     int rc = 0;
 
-    for (size_t i = 0; i < rv_n_tables && rc == 0 && c->to->driver->set_next_key; i++)
-        if (rv_tables[i].is_numbered)
-            rc = c->to->driver->set_next_key(c->to, rv_tables[i].name, rv_tables[i].columns[0].name, err);
+    for (size_t i = 0; i < rv_n_tables && rc == 0 && to->driver->end_table; i++)
+        rc = to->driver->end_table(to, rv_tables[i].name,
+                                   rv_tables[i].is_numbered ? rv_tables[i].columns[0].name : NULL, err);
     return rc;
 }
 
@@ -499,7 +498,7 @@ static int finish(const struct copy *c, rv_err **err)
     if (rc == 0 && !c->opts->is_backup)
         rc = rv_sql_run(rv_sql_use(c->to, SQL_NEW_FENCES), "finish the copy", err);
     if (rc == 0)
-        rc = set_next_keys(c, err);
+        rc = end_tables(c->to, err);
     if (rc == 0)
         rc = set_about(c, "copied_of", rv_buf_cstr(&id), err);
     if (rc == 0)

@@ -83,7 +83,7 @@ static const struct sql_driver postgres_driver = {
     .reads_pages = true,
     .refuses_bytes = true,
     .be_patient = rv_postgres_be_patient,
-    .set_next_key = rv_postgres_set_next_key,
+    .end_table = rv_postgres_end_table,
     .check = rv_postgres_check,
     .damage = rv_postgres_damage,
 };

@@ -244,7 +244,7 @@ int64_t rv_postgres_size(struct sql_store *base);
 int rv_postgres_give_back(struct sql_store *base, rv_err **err);
 int rv_postgres_check(struct sql_store *base, struct rv_report *report, rv_err **err);
 int rv_postgres_be_patient(struct sql_store *base, rv_err **err);
-int rv_postgres_set_next_key(struct sql_store *base, const char *table, const char *column, rv_err **err);
+int rv_postgres_end_table(struct sql_store *base, const char *table, const char *key, rv_err **err);
 const char *rv_postgres_damage(struct sql_store *base);
 
 #endif

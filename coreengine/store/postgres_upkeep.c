@@ -41,17 +41,31 @@ int rv_postgres_check(struct sql_store *base, struct rv_report *report, rv_err *
     return rv_postgres_be_patient(base, err);
 }
 
-int rv_postgres_set_next_key(struct sql_store *base, const char *table, const char *column, rv_err **err)
+static int run_text(struct sql_store *base, const rv_buf *sql, const char *what, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_prepare(base, sql);
+    int rc = rv_sql_step(stmt, what, err);
+
+    rv_sql_finish(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+int rv_postgres_end_table(struct sql_store *base, const char *table, const char *key, rv_err **err)
 {
     rv_buf sql = RV_BUF_INIT(1000);
+    int rc = 0;
 
-    rv_buf_printf(&sql, "SELECT setval(pg_get_serial_sequence('%s', '%s'), greatest(max(\"%s\"), 1)) FROM %s", table,
-                  column, column, table);
-    rv_sql_stmt *stmt = rv_sql_prepare(base, &sql);
-    int rc = rv_sql_step(stmt, "set the next key", err);
-    rv_sql_finish(stmt);
+    if (key) {
+        rv_buf_printf(&sql, "SELECT setval(pg_get_serial_sequence('%s', '%s'), greatest(max(\"%s\"), 1)) FROM %s",
+                      table, key, key, table);
+        rc = run_text(base, &sql, "set the next key", err);
+    }
+    rv_buf_clear(&sql);
+    rv_buf_printf(&sql, "ANALYZE %s", table);
+    if (rc == 0)
+        rc = run_text(base, &sql, "count rows", err);
     rv_buf_fini(&sql);
-    return rc < 0 ? rc : 0;
+    return rc;
 }
 
 const char *rv_postgres_damage(struct sql_store *base)

@@ -54,8 +54,9 @@ struct sql_driver {
     bool reads_pages;                                      /* rows come in pages that are kept in memory */
     bool refuses_bytes;                                    /* of a text: NUL, and what is not UTF-8 */
     int (*be_patient)(struct sql_store *st, rv_err **err); /* the open transaction may take as long as it needs */
-    int (*set_next_key)(struct sql_store *st, const char *table, const char *column,
-                        rv_err **err); /* the highest + 1 */
+    /* A table is copied: keys that the database gives from now on are behind those of `key` (NULL: it gives none), and
+     * it knows how many rows there are, without which its plans are slow at first. NULL: nothing is to do. */
+    int (*end_table)(struct sql_store *st, const char *table, const char *key, rv_err **err);
     /* Complain about what only this database can tell, within the transaction of the check. */
     int (*check)(struct sql_store *st, struct rv_report *report, rv_err **err);
     /* The last statement failed because of damage that the check reports: its text. NULL: for another reason. */

@@ -223,12 +223,12 @@ void scale_fill(const char *url, int64_t n_runs, int64_t n_records, bool says)
         rv_sql_finish(stmts[i]);
     scale_run(st, count_lanes);
     int rc = rv_sql_begin_write(st, "fill", &err);
-    for (size_t i = 0; i < rv_n_tables && rc == 0 && st->driver->set_next_key; i++)
-        if (rv_tables[i].is_numbered)
-            rc = st->driver->set_next_key(st, rv_tables[i].name, rv_tables[i].columns[0].name, &err);
+    for (size_t i = 0; i < rv_n_tables && rc == 0 && st->driver->end_table; i++)
+        rc = st->driver->end_table(st, rv_tables[i].name,
+                                   rv_tables[i].is_numbered ? rv_tables[i].columns[0].name : NULL, &err);
     if (rc == 0)
         rc = rv_sql_end_write(st, rc, "fill", &err);
     if (rc < 0)
-        die("set the keys", err);
+        die("end the tables", err);
     rv_sql_close(st);
 }
