@@ -1,6 +1,4 @@
 /* The result of a tool becomes an output: structured content, else what its text says. */
-#include <stdlib.h>
-
 #include "coreengine/plan/output.h"
 
 struct texts {
@@ -138,11 +136,4 @@ int rv_output_of(json_object *result, const struct rv_output_promise *promise, s
     }
     rv_buf_fini(&texts.joined);
     return rc;
-}
-
-void rv_output_fini(struct rv_output *out)
-{
-    json_object_put(out->value);
-    free(out->text);
-    *out = (struct rv_output){0};
 }

@@ -3,6 +3,8 @@
 #ifndef RV_PLAN_OUTPUT_H
 #define RV_PLAN_OUTPUT_H
 
+#include <stdlib.h>
+
 #include "coreengine/base/json.h"
 
 enum rv_output_check { RV_OUTPUT_STRICT, RV_OUTPUT_WARN, RV_OUTPUT_OFF };
@@ -28,6 +30,11 @@ struct rv_output {
  *  @return 0 (also for a failed call), RV_E_NOMEM */
 RV_MUST_CHECK int rv_output_of(json_object *result, const struct rv_output_promise *promise, struct rv_output *out,
                                rv_err **err);
-void rv_output_fini(struct rv_output *out);
+static inline void rv_output_fini(struct rv_output *out)
+{
+    json_object_put(out->value);
+    free(out->text);
+    *out = (struct rv_output){0};
+}
 
 #endif

@@ -1,6 +1,5 @@
 /* References become values. */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <json-c/linkhash.h>
@@ -253,13 +252,4 @@ int rv_plan_resolve(json_object *arguments, const struct rv_step_output *outputs
     rv_arena_free(r.arena);
     rv_buf_fini(&r.path);
     return rc;
-}
-
-void rv_resolution_fini(struct rv_resolution *r)
-{
-    json_object_put(r->arguments);
-    free(r->argument);
-    free(r->text);
-    free(r->reason);
-    *r = (struct rv_resolution){0};
 }

@@ -3,6 +3,8 @@
 #ifndef RV_PLAN_RESOLVE_H
 #define RV_PLAN_RESOLVE_H
 
+#include <stdlib.h>
+
 #include "coreengine/base/json.h"
 
 /* An earlier call. */
@@ -27,6 +29,13 @@ struct rv_resolution {
  *  @return 0 (also when a reference has no value), RV_E_NOMEM */
 RV_MUST_CHECK int rv_plan_resolve(json_object *arguments, const struct rv_step_output *outputs, size_t n,
                                   struct rv_resolution *out, rv_err **err);
-void rv_resolution_fini(struct rv_resolution *r);
+static inline void rv_resolution_fini(struct rv_resolution *r)
+{
+    json_object_put(r->arguments);
+    free(r->argument);
+    free(r->text);
+    free(r->reason);
+    *r = (struct rv_resolution){0};
+}
 
 #endif

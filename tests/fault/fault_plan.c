@@ -1,5 +1,6 @@
 /* Each allocation fails once while a plan or the result of a tool is read: no crash, no leak, and the code says no
  * memory. */
+#include "coreengine/plan/format.h"
 #include "coreengine/plan/output.h"
 #include "coreengine/plan/plan.h"
 #include "coreengine/plan/resolve.h"
@@ -85,9 +86,25 @@ static int unresolved(void)
     return resolve_arguments("{\"l\":[{\"id\":\"see ${0.output.b}\"}]}");
 }
 
+static int formatted(void)
+{
+    struct rv_tool_result item = {RV_STR_LIT("a"), NULL};
+    rv_buf text = RV_BUF_INIT(10000);
+    int rc = rv_json_parse(RV_STR_LIT("{\"content\":[{\"type\":\"text\",\"text\":\"long enough\"}]}"), NULL,
+                           &item.result, NULL);
+
+    if (rc == 0)
+        rv_results_write(RV_RESULT_SYNTHESIS, &item, 1, 0, &text);
+    rc = rc == 0 ? text.rc : rc;
+    rv_buf_fini(&text);
+    json_object_put(item.result);
+    return rc;
+}
+
 static const struct rv_fault_scenario scenarios[] = {
     {"sound_plan", sound_plan},   {"empty_plan", empty_plan}, {"output_of_texts", output_of_texts},
-    {"failed_call", failed_call}, {"resolved", resolved},     {"unresolved", unresolved}};
+    {"failed_call", failed_call}, {"resolved", resolved},     {"unresolved", unresolved},
+    {"formatted", formatted}};
 
 START_TEST(every_allocation_may_fail)
 {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "coreengine/app/fn/fn_internal.h"
+#include "coreengine/plan/format.h"
 #include "coreengine/plan/output.h"
 #include "coreengine/plan/plan.h"
 #include "coreengine/plan/resolve.h"
@@ -181,6 +182,54 @@ static int plan_resolve(json_object *in, rv_jw *out, rv_err **err)
     return rc;
 }
 
+/* --- results as text --- */
+
+static int read_format(rv_str word, enum rv_result_format *out, rv_err **err)
+{
+    static const char *const words[] = {"model", "synthesis", "display", "fallback"};
+
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        if (rv_str_is(word, words[i])) {
+            *out = (enum rv_result_format)i;
+            return 0;
+        }
+    return RV_FAIL(err, RV_E_INVALID, "format is \"%.*s\": use model, synthesis, display or fallback",
+                   RV_STR_ARG(word));
+}
+
+static int format_result(json_object *in, rv_jw *out, rv_err **err)
+{
+    json_object *results = rv_fn_any(in, "results");
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    struct rv_tool_result *items = NULL;
+    enum rv_result_format format = RV_RESULT_MODEL;
+    const char **names = NULL;
+    int64_t limit = 0;
+    size_t n = 0;
+    int rc = read_format(rv_fn_str(in, "format"), &format, err);
+
+    if (rc == 0 && rv_json_get_int(in, "limit", &limit) && limit < 1)
+        rc = RV_FAIL(err, RV_E_INVALID, "limit is %lld: use at least 1", (long long)limit);
+    if (rc == 0)
+        rc = rv_fn_words(in, "names", &names, &n, err);
+    if (rc == 0 && n > json_object_array_length(results)) /* the shorter list decides */
+        n = json_object_array_length(results);
+    if (rc == 0 && !(items = calloc(n + 1, sizeof *items)))
+        rc = RV_FAIL(err, RV_E_NOMEM, "no memory for results");
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        items[i] = (struct rv_tool_result){rv_str_of(names[i]), json_object_array_get_idx(results, i)};
+    if (rc == 0) {
+        rv_results_write(format, items, n, (size_t)limit, &text);
+        rc = rv_buf_check(&text, "text of the results", err);
+    }
+    if (rc == 0)
+        rv_jw_str(out, rv_buf_str(&text));
+    rv_buf_fini(&text);
+    free(items);
+    free(names);
+    return rc;
+}
+
 static const struct rv_fn items[] = {
     {"plan_parse", "{text?: string, calls?: list, truncated?: bool, max_calls?: int}",
      "{type, content} | {type, reasoning, calls} | {error, reason?, detail}",
@@ -195,5 +244,8 @@ static const struct rv_fn items[] = {
      "{success, output, warning?} | {success, output, code, error}",
      "the output that templates reference, from the result of a tool; validation: strict, warn or off",
      tool_result_output},
+    {"format_result", "{names: words, results: list, format: word, limit?: int}", "string",
+     "results of tools as text; format: model, synthesis, display or fallback; limit: bytes of each text",
+     format_result},
 };
 const struct rv_fn_group rv_fn_group_plans = {items, RV_COUNT(items)};

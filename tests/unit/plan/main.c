@@ -117,7 +117,7 @@ static TCase *parse_case(void)
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {parse_case, output_case, argument_case, resolve_case};
+    static TCase *(*const cases[])(void) = {parse_case, output_case, argument_case, resolve_case, format_case};
 
     return rv_kit_run_cases("plan", cases, RV_COUNT(cases));
 }

@@ -7,5 +7,6 @@
 TCase *output_case(void);
 TCase *argument_case(void);
 TCase *resolve_case(void);
+TCase *format_case(void);
 
 #endif
