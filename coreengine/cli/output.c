@@ -133,8 +133,6 @@ static int exit_of_error(const rv_err *err)
         return RV_EXIT_TERMINATED;
     case RV_E_CANCELLED:
         return RV_EXIT_CANCELLED;
-    case RV_E_IO:
-        return strncmp(rv_err_text(err), "open store ", strlen("open store ")) == 0 ? RV_EXIT_USAGE : RV_EXIT_FAILED;
     default:
         return RV_EXIT_FAILED;
     }
