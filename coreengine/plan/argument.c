@@ -39,15 +39,15 @@ static size_t skip_digits(rv_str s, size_t at)
     return at;
 }
 
-/* The number of those digits; `none` when it is larger than max. */
-static size_t number(rv_str digits, size_t max, size_t none)
+/* The number of those digits; SIZE_MAX when it is larger than max, which is smaller than that. */
+static size_t number(rv_str digits, size_t max)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < digits.len; i++) {
         size_t digit = (size_t)(digits.ptr[i] - '0');
         if (n > (max - digit) / 10)
-            return none;
+            return SIZE_MAX;
         n = n * 10 + digit;
     }
     return n;
@@ -116,7 +116,7 @@ static size_t read_accessor(struct reader *r, size_t at, struct rv_accessor *a)
             return 0;
         a->key = (rv_str){copy, name.len};
         if (skip_digits(r->s, at + 1) == end)
-            a->index = number(name, SIZE_MAX - 1, SIZE_MAX);
+            a->index = number(name, SIZE_MAX - 1);
         return end;
     }
     if (first == '[' && byte_at(r->s, end) == '"') {
@@ -131,7 +131,7 @@ static size_t read_accessor(struct reader *r, size_t at, struct rv_accessor *a)
     if (end <= at + 1 || byte_at(r->s, end) != ']')
         return 0;
     a->kind = RV_ACCESSOR_INDEX;
-    a->index = number(part(r, at + 1, end), SIZE_MAX - 1, SIZE_MAX);
+    a->index = number(part(r, at + 1, end), SIZE_MAX - 1);
     return end + 1;
 }
 
@@ -144,7 +144,7 @@ static size_t read_ref(struct reader *r, size_t at, struct rv_ref *ref)
     *ref = (struct rv_ref){.call = SIZE_MAX};
     if (digits == at || !has_at(r->s, digits, WORD))
         return 0;
-    ref->call = number(part(r, at, digits), INT32_MAX, SIZE_MAX);
+    ref->call = number(part(r, at, digits), INT32_MAX);
     if (ref->call == SIZE_MAX)
         return 0;
     for (at = digits + strlen(WORD);;) {

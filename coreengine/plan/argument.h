@@ -1,12 +1,12 @@
 /* References in the arguments of planned calls: "$0.output.items[0].id" as a whole string, "${0.output.id}" inside one.
- * What only looks like a reference is a fault: it never
- * reaches a tool as text. */
+ * A malformed reference is an
+ * error: it never reaches a tool as text. */
 #ifndef RV_PLAN_ARGUMENT_H
 #define RV_PLAN_ARGUMENT_H
 
 #include "coreengine/base/buf.h"
 
-#define RV_PLAN_MAX_REFS 256 /* of one plan */
+#define RV_PLAN_MAX_REFS 256 /* in the arguments of one call */
 
 enum rv_accessor_kind {
     RV_ACCESSOR_NAME,  /* .name: a key; of digits also a place in a list */

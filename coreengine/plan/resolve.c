@@ -23,15 +23,42 @@ struct resolving {
 };
 
 /* The call must not run. */
-static int stop(struct resolving *r, const char *code, rv_str text, rv_buf *reason, rv_err **err)
+static int stop(struct resolving *r, const char *code, rv_str text, rv_str reason, rv_err **err)
 {
     r->out->code = code;
     r->out->argument = rv_str_dup(rv_buf_str(&r->path));
     r->out->text = rv_str_dup(text);
-    r->out->reason = reason->len > 0 ? rv_buf_steal(reason, NULL) : rv_str_dup(RV_STR_LIT(""));
-    if (reason->rc == RV_E_NOMEM || !r->out->argument || !r->out->text || !r->out->reason)
+    r->out->reason = rv_str_dup(reason);
+    if (!r->out->argument || !r->out->text || !r->out->reason)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for arguments");
     return 0;
+}
+
+/* No value of a reference: reason says why. */
+static int stop_unresolved(struct resolving *r, rv_str text, const rv_buf *reason, rv_err **err)
+{
+    if (reason->rc == RV_E_NOMEM)
+        return rv_buf_check(reason, "reason", err);
+    return stop(r, "unresolved_reference", text, rv_buf_str(reason), err);
+}
+
+static int stop_malformed(struct resolving *r, const char *fault, rv_str text, rv_err **err)
+{
+    static const struct {
+        const char *fault, *reason;
+    } reasons[] = {
+        {"embedded_reference",
+         "inside a text, write ${N.output.path}, or $$ for a dollar sign that begins no reference"},
+        {"invalid_template_syntax",
+         "write $N.output.path or ${N.output.path}, or $$ for a dollar sign that begins no reference"},
+        {"too_many_references", "the arguments of a call have at most 256 references"},
+    };
+    size_t i = 0;
+
+    _Static_assert(RV_PLAN_MAX_REFS == 256, "as the reason says");
+    while (strcmp(reasons[i].fault, fault) != 0)
+        i++;
+    return stop(r, fault, text, rv_str_of(reasons[i].reason), err);
 }
 
 /* --- one reference --- */
@@ -120,10 +147,9 @@ static int join(struct resolving *r, const struct rv_argument *t, rv_str text, j
     if (whole.rc == RV_E_NOMEM) {
         rc = rv_buf_check(&whole, "argument", err);
     } else if (!found) {
-        rc = stop(r, "unresolved_reference", text, &reason, err);
+        rc = stop_unresolved(r, text, &reason, err);
     } else if (whole.rc == RV_E_LIMIT) {
-        rv_buf_printf(&reason, "texts with references would have more than %zu bytes", (size_t)MAX_MIXED);
-        rc = stop(r, "too_large", text, &reason, err);
+        rc = stop(r, "too_large", text, RV_STR_LIT("texts with references would have more than 8 MiB"), err);
     } else {
         r->mixed += whole.len;
         rc = rv_buf_check(&whole, "argument", err);
@@ -145,7 +171,7 @@ static int read_whole(struct resolving *r, const struct rv_argument *t, rv_str t
     if (look_up(r, t->first->ref, &value, &reason))
         *to = json_object_get(value);
     else
-        rc = stop(r, "unresolved_reference", text, &reason, err);
+        rc = stop_unresolved(r, text, &reason, err);
     rv_buf_fini(&reason);
     return rc;
 }
@@ -153,7 +179,6 @@ static int read_whole(struct resolving *r, const struct rv_argument *t, rv_str t
 static int resolve_string(struct resolving *r, json_object *from, json_object **to, rv_err **err)
 {
     rv_str text = rv_json_str(from);
-    rv_buf none = RV_BUF_INIT(1);
     struct rv_argument t;
 
     *to = NULL;
@@ -166,7 +191,7 @@ static int resolve_string(struct resolving *r, json_object *from, json_object **
         return rc;
     r->n_refs += t.n_refs;
     if (t.fault || r->n_refs > RV_PLAN_MAX_REFS)
-        return stop(r, t.fault ? t.fault : "too_many_references", text, &none, err);
+        return stop_malformed(r, t.fault ? t.fault : "too_many_references", text, err);
     return t.whole ? read_whole(r, &t, text, to, err) : join(r, &t, text, to, err);
 }
 
@@ -216,7 +241,6 @@ static int resolve_array(struct resolving *r, json_object *from, int depth, json
 static int resolve(struct resolving *r, json_object *from, int depth, json_object **to, rv_err **err)
 {
     bool is_object = json_object_is_type(from, json_type_object);
-    rv_buf none = RV_BUF_INIT(1);
 
     *to = NULL;
     if (json_object_is_type(from, json_type_string))
@@ -226,7 +250,7 @@ static int resolve(struct resolving *r, json_object *from, int depth, json_objec
         return 0;
     }
     if (depth >= RV_PLAN_MAX_DEPTH)
-        return stop(r, "too_large", RV_STR_LIT(""), &none, err);
+        return stop(r, "too_large", RV_STR_LIT(""), RV_STR_LIT("the arguments have more than 64 levels"), err);
     *to = is_object ? json_object_new_object() : json_object_new_array();
     if (!*to)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for arguments");

@@ -20,7 +20,7 @@ struct rv_resolution {
                          too_many_references, too_large */
     char *argument;   /* owned; where, like "list[0].id" */
     char *text;       /* owned; the string as the plan has it */
-    char *reason;     /* owned; for people and models */
+    char *reason;     /* owned; for people and models: what is missing, or how it is written */
 };
 
 /** Resolve the arguments of the call behind outputs[0..n).

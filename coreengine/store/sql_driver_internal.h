@@ -54,8 +54,8 @@ struct sql_driver {
     bool reads_pages;                                      /* rows come in pages that are kept in memory */
     bool refuses_bytes;                                    /* of a text: NUL, and what is not UTF-8 */
     int (*be_patient)(struct sql_store *st, rv_err **err); /* the open transaction may take as long as it needs */
-    /* A table is copied: keys that the database gives from now on are behind those of `key` (NULL: it gives none), and
-     * it knows how many rows there are, without which its plans are slow at first. NULL: nothing is to do. */
+    /* After a table was copied: new values of its generated column `key` (NULL: it has none) start after the copied
+     * ones, and the planner gets statistics, without which the first statements are slow. NULL: nothing to do. */
     int (*end_table)(struct sql_store *st, const char *table, const char *key, rv_err **err);
     /* Complain about what only this database can tell, within the transaction of the check. */
     int (*check)(struct sql_store *st, struct rv_report *report, rv_err **err);

@@ -1,6 +1,7 @@
 /* Trace context of W3C: traceparent. */
 #include <string.h>
 
+#include "coreengine/base/hash.h"
 #include "coreengine/telemetry/telemetry_internal.h"
 
 /* --- traceparent --- */
@@ -41,6 +42,14 @@ static bool read_hex(const char *text, unsigned char *out, size_t n)
         out[i] = (unsigned char)(high << 4 | low);
     }
     return true;
+}
+
+void rv_trace_of_run(const char *run_id, unsigned char trace[16])
+{
+    char hash[RV_HASH_MAX];
+
+    rv_hash_of(rv_str_of(run_id), hash);
+    (void)read_hex(hash, trace, 16);
 }
 
 /* "00-<32>-<16>-<2>"; a later version may have more behind it. */

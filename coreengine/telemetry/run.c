@@ -91,19 +91,6 @@ static struct open_span *owner_of(const rv_run_trace *t, json_object *e)
 
 /* --- beginning and ending --- */
 
-/* The trace of a run without a caller's: rows of its session have the same one. */
-static void trace_of_run(const char *run, unsigned char trace[16])
-{
-    char hash[RV_HASH_MAX];
-
-    rv_hash_of(rv_str_of(run), hash);
-    for (size_t i = 0; i < 16; i++) {
-        unsigned char high = (unsigned char)hash[2 * i], low = (unsigned char)hash[2 * i + 1];
-        trace[i] = (unsigned char)((high <= '9' ? high - '0' : high - 'a' + 10) << 4 |
-                                   (low <= '9' ? low - '0' : low - 'a' + 10));
-    }
-}
-
 static void set_ids(const rv_run_trace *t, const struct open_span *parent, struct rv_span *s)
 {
     const struct rv_trace_context *above = parent ? &parent->span->id : &t->opts.parent;
@@ -113,7 +100,7 @@ static void set_ids(const rv_run_trace *t, const struct open_span *parent, struc
     s->id = fresh;
     if (!rv_trace_is_set(above)) {
         if (t->run)
-            trace_of_run(t->run, s->id.trace);
+            rv_trace_of_run(t->run, s->id.trace);
         return;
     }
     memcpy(s->id.trace, above->trace, sizeof s->id.trace);

@@ -44,4 +44,8 @@ json_object *rv_event_read(rv_str line, const char **type, int64_t *time_us);
 const char *rv_event_text(json_object *event, const char *member); /* "" when there is none */
 int64_t rv_event_int(json_object *event, const char *member);      /* 0 when there is none */
 
+/* --- context.c --- */
+/** The trace id of a run that no caller traces: the first 16 bytes of the SHA-256 of its id, as its rows have it. */
+void rv_trace_of_run(const char *run_id, unsigned char trace[16]);
+
 #endif

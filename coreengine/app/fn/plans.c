@@ -67,16 +67,30 @@ static int output_fits(const void *schema, json_object *value, rv_err **err)
     return rv_schema_check(schema, value, err);
 }
 
-static int read_check(rv_str word, enum rv_output_check *out, rv_err **err)
+/* The place of a word in a list. */
+static int read_word(json_object *in, const char *key, const char *const *words, size_t n, size_t *out, rv_err **err)
+{
+    rv_buf hint = RV_BUF_INIT(200);
+    rv_str word = rv_fn_str(in, key);
+
+    for (*out = 0; *out < n; ++*out)
+        if (rv_str_is(word, words[*out]))
+            return 0;
+    for (size_t i = 0; i < n; i++)
+        rv_buf_printf(&hint, "%s%s", i == 0 ? "" : ", ", words[i]);
+    int rc = RV_FAIL(err, RV_E_INVALID, "%s is \"%.*s\": use one of %s", key, RV_STR_ARG(word), rv_buf_cstr(&hint));
+    rv_buf_fini(&hint);
+    return rc;
+}
+
+static int read_check(json_object *in, enum rv_output_check *out, rv_err **err)
 {
     static const char *const words[] = {"strict", "warn", "off"};
+    size_t i = RV_OUTPUT_STRICT;
+    int rc = rv_fn_any(in, "validation") ? read_word(in, "validation", words, RV_COUNT(words), &i, err) : 0;
 
-    for (size_t i = 0; i < RV_COUNT(words); i++)
-        if (word.len == 0 || rv_str_is(word, words[i])) {
-            *out = (enum rv_output_check)i;
-            return 0;
-        }
-    return RV_FAIL(err, RV_E_INVALID, "validation is \"%.*s\": use strict, warn or off", RV_STR_ARG(word));
+    *out = (enum rv_output_check)i;
+    return rc;
 }
 
 static int tool_result_output(json_object *in, rv_jw *out, rv_err **err)
@@ -85,7 +99,7 @@ static int tool_result_output(json_object *in, rv_jw *out, rv_err **err)
     json_object *given = rv_fn_any(in, "output_schema");
     struct rv_output output = {0};
     rv_schema *schema = NULL;
-    int rc = read_check(rv_fn_str(in, "validation"), &promise.check, err);
+    int rc = read_check(in, &promise.check, err);
 
     if (rc == 0 && given)
         rc = rv_schema_compile(given, "output_schema", &schema, err);
@@ -136,8 +150,7 @@ static void write_resolution(const struct rv_resolution *r, const rv_err *violat
         rv_jw_kv_text(out, "error", r->code);
         rv_jw_kv_text(out, "argument", r->argument);
         rv_jw_kv_text(out, "template", r->text);
-        if (*r->reason)
-            rv_jw_kv_text(out, "reason", r->reason);
+        rv_jw_kv_text(out, "reason", r->reason);
     } else {
         rv_jw_kv_value(out, "arguments", r->arguments);
     }
@@ -184,29 +197,16 @@ static int plan_resolve(json_object *in, rv_jw *out, rv_err **err)
 
 /* --- results as text --- */
 
-static int read_format(rv_str word, enum rv_result_format *out, rv_err **err)
-{
-    static const char *const words[] = {"model", "synthesis", "display", "fallback"};
-
-    for (size_t i = 0; i < RV_COUNT(words); i++)
-        if (rv_str_is(word, words[i])) {
-            *out = (enum rv_result_format)i;
-            return 0;
-        }
-    return RV_FAIL(err, RV_E_INVALID, "format is \"%.*s\": use model, synthesis, display or fallback",
-                   RV_STR_ARG(word));
-}
-
 static int format_result(json_object *in, rv_jw *out, rv_err **err)
 {
+    static const char *const formats[] = {"model", "synthesis", "display", "fallback"};
     json_object *results = rv_fn_any(in, "results");
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     struct rv_tool_result *items = NULL;
-    enum rv_result_format format = RV_RESULT_MODEL;
     const char **names = NULL;
     int64_t limit = 0;
-    size_t n = 0;
-    int rc = read_format(rv_fn_str(in, "format"), &format, err);
+    size_t n = 0, format = RV_RESULT_MODEL;
+    int rc = read_word(in, "format", formats, RV_COUNT(formats), &format, err);
 
     if (rc == 0 && rv_json_get_int(in, "limit", &limit) && limit < 1)
         rc = RV_FAIL(err, RV_E_INVALID, "limit is %lld: use at least 1", (long long)limit);
@@ -219,7 +219,7 @@ static int format_result(json_object *in, rv_jw *out, rv_err **err)
     for (size_t i = 0; rc == 0 && i < n; i++)
         items[i] = (struct rv_tool_result){rv_str_of(names[i]), json_object_array_get_idx(results, i)};
     if (rc == 0) {
-        rv_results_write(format, items, n, (size_t)limit, &text);
+        rv_results_write((enum rv_result_format)format, items, n, (size_t)limit, &text);
         rc = rv_buf_check(&text, "text of the results", err);
     }
     if (rc == 0)
@@ -236,9 +236,9 @@ static const struct rv_fn items[] = {
      "the plan in a reply of a model: the input of `__planning__`, a text that is a plan, native calls, or an answer",
      plan_parse},
     {"plan_resolve", "{arguments: object, outputs: list, input_schema?: any}",
-     "{arguments} | {error, argument, template, reason?} | {error, reason}",
-     "the arguments of a planned call, its references replaced by the outputs of earlier calls: a list of what "
-     "tool_result_output gives; input_schema: what they have to fit",
+     "{arguments} | {error, argument, template, reason} | {error, reason}",
+     "replaces the references in the arguments of a planned call; outputs: of the earlier calls, in order, as "
+     "tool_result_output writes them; input_schema: of the tool, checked afterwards",
      plan_resolve},
     {"tool_result_output", "{result: object, output_schema?: any, validation?: word}",
      "{success, output, warning?} | {success, output, code, error}",

@@ -99,8 +99,13 @@ END_TEST
 
 START_TEST(r8_no_malformed_reference_passes)
 {
-    expect("{\"a\":{\"b\":\"see $0.output.x\"}}", "1", "embedded_reference at a.b: ");
-    expect("{\"a\":\"$x.output.x\"}", "1", "invalid_template_syntax at a: ");
+    expect("{\"a\":{\"b\":\"see $0.output.x\"}}", "1",
+           "embedded_reference at a.b: inside a text, write ${N.output.path}, or $$ for a dollar sign that begins no "
+           "reference");
+    expect("{\"a\":\"$x.output.x\"}", "1",
+           "invalid_template_syntax at a: write $N.output.path or ${N.output.path}, or $$ for a dollar sign that "
+           "begins no "
+           "reference");
 }
 END_TEST
 
@@ -124,7 +129,7 @@ START_TEST(texts_with_references_are_bounded)
         rv_buf_puts(&arguments, "${0.output}");
     rv_buf_puts(&arguments, "\"}");
     expect(rv_buf_cstr(&arguments), rv_buf_cstr(&output),
-           "too_large at t: texts with references would have more than 8388608 bytes");
+           "too_large at t: texts with references would have more than 8 MiB");
     rv_buf_fini(&output);
     rv_buf_fini(&arguments);
 }
@@ -160,8 +165,9 @@ static bool has_reference(const char *text)
 /* Whatever a model wrote without an escape: no reference is left in what a tool gets. */
 START_TEST(no_reference_reaches_a_tool)
 {
-    static const char *const tokens[] = {"$",  "${", "}",  "0",     "1", "9", ".output", ".output.", ".output[",
-                                         "[0", "]",  ".a", "\"a\"", " ", "x", "output",  "[\"a\"]",  "0.output.a"};
+    static const char *const tokens[] = {
+        "$", "${", "}",     "0", "1", "9",      ".output", ".output.",   ".output[",    "[0",
+        "]", ".a", "\"a\"", " ", "x", "output", "[\"a\"]", "0.output.a", "${0.output}", "$1.output[0]"};
     struct rv_step_output outputs[2] = {{true, parse("{\"a\":[\"deep\",{\"a\":1.5}]}")}, {true, parse("[7,null]")}};
     uint64_t state = 88172645463325252u, n = (uint64_t)rv_kit_sample(TIMES, MANY_TIMES), n_resolved = 0, n_stopped = 0;
 
@@ -188,7 +194,7 @@ START_TEST(no_reference_reaches_a_tool)
         rv_buf_fini(&text);
         json_object_put(arguments);
     }
-    ck_assert(n < 5000 || n_resolved > 0);
+    ck_assert_uint_gt(n_resolved, 0);
     ck_assert_uint_gt(n_stopped, 0);
     json_object_put(outputs[0].value);
     json_object_put(outputs[1].value);
