@@ -25,37 +25,10 @@ static const char style[] =
     ".llm{fill:#2e1065;stroke:#a78bfa}.tools{fill:#042f2e;stroke:#2dd4bf}.service{fill:#1e293b;stroke:#94a3b8}"
     ".stop{fill:#cbd5e1;stroke:#cbd5e1}.stop-name{fill:#0f172a}.ask{fill:#451a03;stroke:#fbbf24}}";
 
-static void put_xml(rv_buf *b, const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        switch (text[i]) {
-        case '<':
-            rv_buf_puts(b, "&lt;");
-            break;
-        case '>':
-            rv_buf_puts(b, "&gt;");
-            break;
-        case '&':
-            rv_buf_puts(b, "&amp;");
-            break;
-        case '"':
-            rv_buf_puts(b, "&quot;");
-            break;
-        default:
-            if (len - i >= 3 && memcmp(text + i, "\xef\xbf", 2) == 0 && (unsigned char)text[i + 2] >= 0xbe) {
-                rv_buf_putc(b, '?'); /* U+FFFE and U+FFFF are not XML */
-                i += 2;
-            } else {
-                rv_buf_putc(b, text[i]);
-            }
-        }
-    }
-}
-
 static void put_text(rv_buf *b, const char *class, int64_t x, int64_t y, const char *text, size_t len)
 {
     rv_buf_printf(b, "<text class=\"%s\" x=\"%lld\" y=\"%lld\">", class, (long long)x, (long long)y);
-    put_xml(b, text, len);
+    rv_buf_xml(b, (rv_str){text, len});
     rv_buf_puts(b, "</text>\n");
 }
 
@@ -218,9 +191,9 @@ static void put_edge_label(const struct layout *l, size_t i, rv_buf *b)
             continue;
         }
         rv_buf_printf(b, "<text class=\"label\" x=\"%lld\" y=\"%lld\">", (long long)spot->x, (long long)spot->y + 4);
-        put_xml(b, e->label, strcspn(e->label, "\n"));
+        rv_buf_xml(b, (rv_str){e->label, strcspn(e->label, "\n")});
         rv_buf_printf(b, "%s\xe2\x86\x92 ", e->label[0] ? " " : "");
-        put_xml(b, l->g->nodes[e->to].name, strlen(l->g->nodes[e->to].name));
+        rv_buf_xml(b, rv_str_of(l->g->nodes[e->to].name));
         rv_buf_puts(b, "</text>\n");
     }
 }
@@ -267,7 +240,7 @@ int rv_graph_write_svg(const struct graph *g, rv_buf *b)
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %lld %lld\" width=\"%lld\" height=\"%lld\" "
                   "role=\"img\">\n<title>",
                   width, (long long)l.height, width, (long long)l.height);
-    put_xml(b, g->title, strlen(g->title));
+    rv_buf_xml(b, rv_str_of(g->title));
     rv_buf_printf(b, "</title>\n<style>%s</style>\n", style);
     put_text(b, "title", 24, 32, g->title, strlen(g->title));
     for (size_t i = 0; i < g->n_edges && rc == 0; i++)

@@ -313,6 +313,38 @@ void rv_buf_puts(rv_buf *b, const char *text)
     rv_buf_add(b, text, strlen(text));
 }
 
+/* Bytes at p[0..n) that are a character which XML does not have: control characters but for tab, line feed and carriage
+ * return, U+FFFE, U+FFFF. 0: it has it. */
+static size_t not_xml(const char *p, size_t n)
+{
+    unsigned char c = (unsigned char)*p;
+
+    if (c < 0x20)
+        return c != '\t' && c != '\n' && c != '\r';
+    return n >= 3 && memcmp(p, "\xef\xbf", 2) == 0 && (unsigned char)p[2] >= 0xbe ? 3 : 0;
+}
+
+void rv_buf_xml(rv_buf *b, rv_str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        size_t bad = not_xml(s.ptr + i, s.len - i);
+        if (bad > 0) {
+            rv_buf_putc(b, '?');
+            i += bad - 1;
+        } else if (s.ptr[i] == '<') {
+            rv_buf_puts(b, "&lt;");
+        } else if (s.ptr[i] == '>') {
+            rv_buf_puts(b, "&gt;");
+        } else if (s.ptr[i] == '&') {
+            rv_buf_puts(b, "&amp;");
+        } else if (s.ptr[i] == '"') {
+            rv_buf_puts(b, "&quot;");
+        } else {
+            rv_buf_putc(b, s.ptr[i]);
+        }
+    }
+}
+
 void rv_buf_putc(rv_buf *b, char c)
 {
     char *to = rv_buf_room(b, 1);
