@@ -10,6 +10,7 @@ TCase *scalars_case(void);
 TCase *reader_case(void);
 TCase *keys_case(void);
 TCase *findings_case(void);
+TCase *table_case(void);
 
 /** The findings of a text as printed, file name "t.yaml"; free() it. *out (may be NULL) gets the document. */
 char *findings_of(rv_str text, rv_yaml **out);
