@@ -7,6 +7,7 @@
 
 #include "config/agent.h"
 #include "config/agent_pipeline.h"
+#include "config/test.h"
 #include "coreengine/lang/yaml.h"
 #include "envelope/envelope.h"
 
@@ -62,19 +63,6 @@ struct rv_capability_config {
     int isolation;                 /* enum rv_isolation */
     int64_t memory_mb, open_files; /* limits of a process of its own; 0: the above */
     struct rv_src src;
-};
-
-struct rv_test_config {
-    const char *name;
-    json_object *input;                  /* {raw_input, user_id, session_id, metadata}; may be NULL */
-    json_object *envelope;               /* partial state dict; may be NULL */
-    const char *script;                  /* path as resolved against the pipeline's folder; NULL */
-    const struct rv_node *inline_script; /* a map in place of the path; NULL */
-    int mode;                            /* enum rv_run_mode or RV_UNSET */
-    bool mock;
-    struct rv_str_list without; /* capabilities that it does without where they cannot be loaded */
-    json_object *expect;        /* see docs/reference/tests.md; checked keys, never NULL */
-    struct rv_src src, script_src;
 };
 
 /* Global knobs (rule 4.6); defaults in config/execution.c. Times in milliseconds. */

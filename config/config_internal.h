@@ -7,7 +7,7 @@
 #define RV_MAX_MODELS           256
 #define RV_MAX_PROMPTS          4096
 #define RV_MAX_CAPABILITIES     256
-#define RV_MAX_TEST_CONFIGS     4096
+#define RV_MAX_TEST_CONFIGS     10000 /* with one for each case */
 #define RV_MAX_STATE_FIELDS     1024
 #define RV_MAX_EDGE_LIMITS      10000
 #define RV_MAX_PROMPT_BYTES     ((size_t)1 << 20)   /* one prompt file */
@@ -102,8 +102,8 @@ struct rv_key_table {
 };
 extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_table, rv_edge_limit_table,
     rv_client_tool_table, rv_example_table, rv_execution_table, rv_model_table, rv_pipeline_table, rv_price_table,
-    rv_prompt_table, rv_rule_table, rv_state_field_table, rv_test_error_table, rv_test_expect_table,
-    rv_test_input_table, rv_test_table;
+    rv_prompt_table, rv_rule_table, rv_state_field_table, rv_test_call_table, rv_test_error_table, rv_test_expect_table,
+    rv_test_input_table, rv_test_similar_table, rv_test_table;
 extern const struct rv_term_list rv_child_text_list; /* agents.c */
 
 /* Readers of the sections (rv_key.read). */
@@ -143,11 +143,13 @@ enum rv_text_place {
     RV_TEXT_OF_STAGE,
     RV_TEXT_BEFORE_OUTPUT, /* without the variable `output`: the stage has none yet */
     RV_TEXT_INSIDE,        /* over the outputs of an inner pipeline: their names are not checked here */
+    RV_TEXT_OF_TEST,       /* over the end of a test: docs/reference/tests.md */
 };
 rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what,
                         enum rv_text_place place);
 /** One that is true or false. */
-rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what);
+rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what,
+                             enum rv_text_place place);
 /** what NULL: its names are not checked. */
 rv_template *rv_loader_template(struct rv_key_reader *r, const struct rv_node *node, const char *what);
 struct rv_owned *rv_loader_own(struct rv_loader *l); /* a place for one more value that the pipeline owns */

@@ -58,7 +58,7 @@ static void read_branch(struct rv_key_reader *r, const struct rv_node *node, con
     const struct rv_node *when = rv_node_get(node, "when");
     snprintf(path, sizeof path, "%s.when", label);
     if (when && when->kind == RV_NODE_STR)
-        out->when = rv_loader_condition(r, when, path);
+        out->when = rv_loader_condition(r, when, path, RV_TEXT_OF_STAGE);
 }
 
 void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char **name,

@@ -15,11 +15,12 @@ void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const cha
     struct rv_noted_text *noted = rv_loader_array(l, 1, sizeof *noted);
     char what[RV_MAX_STAGE_NAME + 96];
 
-    snprintf(what, sizeof what, "agent \"%.*s\": %.60s", RV_MAX_STAGE_NAME, r->owner_name ? r->owner_name : "", label);
+    snprintf(what, sizeof what, "%s \"%.*s\": %.60s", r->owner_kind, RV_MAX_STAGE_NAME,
+             r->owner_name ? r->owner_name : "", label);
     if (!noted)
         return;
     *noted = (struct rv_noted_text){.what = rv_arena_dup(l->arena, rv_str_of(what)),
-                                    .owner = r->owner_name,
+                                    .owner = strcmp(r->owner_kind, "agent") == 0 ? r->owner_name : NULL,
                                     .src = rv_node_text_src(node),
                                     .indent = node->is_block ? node->indent : 0,
                                     .expr = expr,

@@ -46,19 +46,35 @@ static void hint_envelope(rv_err **err)
     }
 }
 
+/* What expressions can name at a place. */
+static const char *const *variables_at(enum rv_text_place place, size_t *n)
+{
+    static const char *const of_stage[] = {"output", "outputs", "envelope", "metadata", "state", "interrupt",
+                                           "models", "group",   "error",    "item",     "index", "inputs"};
+    static const char *const of_test[] = {"response",  "outputs", "run",      "visited", "calls",
+                                          "questions", "errors",  "metadata", "state"};
+    size_t first = place == RV_TEXT_BEFORE_OUTPUT;
+
+    if (place == RV_TEXT_OF_TEST) {
+        *n = RV_COUNT(of_test);
+        return of_test;
+    }
+    *n = RV_COUNT(of_stage) - first;
+    return of_stage + first;
+}
+
 rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what, enum rv_text_place place)
 {
-    static const char *const variables[] = {"output", "outputs", "envelope", "metadata", "state", "interrupt",
-                                            "models", "group",   "error",    "item",     "index", "inputs"};
-    size_t first = place == RV_TEXT_BEFORE_OUTPUT;
+    size_t n;
+    const char *const *variables = variables_at(place, &n);
     struct rv_src src = rv_node_text_src(node);
     struct rv_owned *o = rv_loader_own(rv_loader_of(r));
     rv_err *err = NULL;
 
     if (!o)
         return NULL;
-    int rc = rv_expr_compile(node->text, &src, variables + first, RV_COUNT(variables) - first, &o->expr, &err);
-    if (rc == RV_E_NOT_FOUND)
+    int rc = rv_expr_compile(node->text, &src, variables, n, &o->expr, &err);
+    if (rc == RV_E_NOT_FOUND && place != RV_TEXT_OF_TEST)
         hint_envelope(&err);
     take_rc(r, node, what, rc, err);
     if (o->expr && place != RV_TEXT_INSIDE)
@@ -81,9 +97,10 @@ rv_template *rv_loader_template(struct rv_key_reader *r, const struct rv_node *n
     return o->template;
 }
 
-rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what)
+rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what,
+                             enum rv_text_place place)
 {
-    rv_expr *e = rv_loader_expr(r, node, what, RV_TEXT_OF_STAGE);
+    rv_expr *e = rv_loader_expr(r, node, what, place);
     struct rv_src src = rv_node_text_src(node);
 
     if (e && !rv_expr_may_be_bool(e))
@@ -153,7 +170,7 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
     rule->value = raw.value; /* the pipeline's now */
     snprintf(what, sizeof what, "%s: \"when\"", label);
     if (when && when->kind == RV_NODE_STR)
-        rule->when = rv_loader_condition(r, when, what);
+        rule->when = rv_loader_condition(r, when, what, RV_TEXT_OF_STAGE);
     if (rv_findings_n_errors(r->findings) > n_errors)
         return; /* a mistyped key is not a missing one besides */
     if (raw.has_when && (raw.has_condition || raw.has_value))

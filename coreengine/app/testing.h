@@ -14,6 +14,9 @@ struct rv_test_report {
     const struct rv_test_config *test; /* borrowed */
     json_object *failures;             /* array of {path, expected?, found?} or {path, message} */
     json_object *visited;              /* array of stage names, in order */
+    json_object *calls;                /* array of {tool, stage, arguments, status, result?, error?}: tool calls, in the
+                                          order in which they begin */
+    json_object *events;               /* array of short texts: the last events, of a test that failed */
     json_object *questions;            /* array: of every interrupt, in the order raised */
     json_object *errors;               /* array of {stage, type, text, file, line}: what failed, in order */
     const char *code;                  /* the terminal reason of a run that did not complete; NULL: none */

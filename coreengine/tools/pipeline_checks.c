@@ -5,7 +5,8 @@
 
 #include "coreengine/tools/tools_internal.h"
 
-static int check(const struct rv_agent *a, json_object *json, const char *what, const struct rv_src *src,
+/* kind and name: of the agent or test whose schema it is */
+static int check(json_object *json, const char *kind, const char *name, const char *what, const struct rv_src *src,
                  rv_findings *findings, rv_err **err)
 {
     rv_schema *schema = NULL;
@@ -14,12 +15,12 @@ static int check(const struct rv_agent *a, json_object *json, const char *what, 
 
     rv_schema_free(schema);
     if (rc < 0 && rc != RV_E_NOMEM) {
-        rc = RV_WRAP(&fault, rc, "agent \"%s\"", a->name);
+        rc = RV_WRAP(&fault, rc, "%s \"%s\"", kind, name);
         rv_findings_add_err(findings, RV_SEVERITY_ERROR, src, fault);
         rc = 0;
     }
     rv_err_free(fault);
-    return rc < 0 ? RV_FAIL(err, rc, "check the schemas of agent \"%s\"", a->name) : 0;
+    return rc < 0 ? RV_FAIL(err, rc, "check the schemas of %s \"%s\"", kind, name) : 0;
 }
 
 static int check_agent(const struct rv_agent *a, rv_findings *findings, rv_err **err)
@@ -27,11 +28,20 @@ static int check_agent(const struct rv_agent *a, rv_findings *findings, rv_err *
     int rc = 0;
 
     if (a->output.schema)
-        rc = check(a, a->output.schema, "the output", &a->places.output_schema, findings, err);
+        rc = check(a->output.schema, "agent", a->name, "the output", &a->places.output_schema, findings, err);
     for (size_t i = 0; i < a->tools.n_client && rc == 0; i++)
         if (a->tools.client[i].parameters)
-            rc = check(a, a->tools.client[i].parameters, a->tools.client[i].name, &a->tools.client[i].src, findings,
-                       err);
+            rc = check(a->tools.client[i].parameters, "agent", a->name, a->tools.client[i].name,
+                       &a->tools.client[i].src, findings, err);
+    return rc;
+}
+
+static int check_test(const struct rv_test_config *t, rv_findings *findings, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < t->n_schemas && rc == 0; i++)
+        rc = check(t->schemas[i].schema, "test", t->name, "expect.schema", &t->schemas[i].src, findings, err);
     return rc;
 }
 
@@ -42,6 +52,8 @@ int rv_schema_check_pipeline(struct rv_pipeline *p, rv_findings *findings, rv_er
 
     for (size_t i = 0; i < p->n_agents && rc == 0; i++)
         rc = check_agent(&p->agents[i], findings, err);
+    for (size_t i = 0; i < p->n_tests && rc == 0; i++)
+        rc = check_test(&p->tests[i], findings, err);
     p->is_sound = p->is_sound && rv_findings_n_errors(findings) == n_errors;
     return rc;
 }

@@ -43,7 +43,11 @@ static const char sound[] =
     "  - name: t\n"
     "    input: {raw_input: hello}\n"
     "    script: {models: {}}\n"
-    "    expect: {status: completed, visited: [plan, work], errors: [{agent: plan}]}\n";
+    "    expect: {status: completed, visited: [plan, work], errors: [{agent: plan}], that: [\"size(calls) == 0\"],"
+    " schema: {plan: {type: object}}, tool_calls: [{tool: x, stage: work, arguments: {a: 1}}], similar: {to: x}}\n"
+    "  - name: \"of {{case.q}}\"\n"
+    "    cases: [{q: one, n: [1]}, {q: two, n: {a: b}}]\n"
+    "    input: {raw_input: \"{{case.q}}\", metadata: \"{{case.n}}\"}\n";
 
 static const char faulty[] =
     "name: &a x\n"
@@ -61,7 +65,8 @@ static const char faulty[] =
     "prompts: {p: \"{{nobody}} {{outputs.none}}\", q: {file: /nonexistent/file}, r: \"{{x\"}\n"
     "prompts: 1\n"
     "state: [{key: a}, {key: a}]\n"
-    "tests: [{name: t, expect: {visited: [zz], output: {zz: 1}}}]\n";
+    "tests: [{name: t, expect: {visited: [zz], output: {zz: 1}, that: ['1 +', nope, 3], tool_calls: [{tol: x}],"
+    " similar: 3}}, {name: u, cases: [{a: 1}, 2], script: '{{case.b}}'}, {name: v, cases: none.csv}]\n";
 
 static const char broken[] = "name: x\n  bad: [1, 2\n";
 

@@ -17,6 +17,8 @@ void rv_test_report_fini(struct rv_test_report *r)
 {
     json_object_put(r->failures);
     json_object_put(r->visited);
+    json_object_put(r->calls);
+    json_object_put(r->events);
     json_object_put(r->questions);
     json_object_put(r->errors);
     json_object_put(r->state);
@@ -26,6 +28,7 @@ void rv_test_report_fini(struct rv_test_report *r)
 struct observer {
     struct rv_test_report *report;
     rv_coverage *coverage;
+    struct rv_test_recent recent;
     json_object *skipped; /* stages that never ran, though the history has a record of them; owned */
     rv_err *err;          /* the first failure; taken by the caller */
     int rc;
@@ -53,8 +56,11 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
 
     if (o->rc < 0)
         return;
+    rv_test_recent_note(&o->recent, e, line);
     if (e->emit == RV_EMIT_INTERRUPT_PENDING)
         o->rc = note_question(o, line, &o->err);
+    else if (e->emit == RV_EMIT_TOOL_CALL_START || e->emit == RV_EMIT_TOOL_RESULT)
+        o->rc = rv_test_note_call(o->report, e, line, &o->err);
     else if (e->emit == RV_EMIT_STAGE_SKIPPED)
         o->rc = rv_json_push_take(o->skipped, json_object_new_int(e->stage), &o->err);
     if (o->coverage)
@@ -290,14 +296,18 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, rv_
     *out = (struct rv_test_report){.test = &l->pipeline->tests[i],
                                    .failures = json_object_new_array(),
                                    .visited = json_object_new_array(),
+                                   .calls = json_object_new_array(),
+                                   .events = json_object_new_array(),
                                    .questions = json_object_new_array(),
                                    .errors = json_object_new_array()};
-    if (!o.skipped || !out->failures || !out->errors || !out->visited || !out->questions)
+    if (!o.skipped || !out->failures || !out->errors || !out->visited || !out->calls || !out->events || !out->questions)
         rc = RV_FAIL(err, RV_E_NOMEM, "run test \"%s\"", out->test->name);
     if (rc == 0)
         rc = complain_of_missing(l, out, err);
     if (rc == 0)
         rc = run(app, l, i, &o, &engine, &exec, &services.exec, err);
+    if (rc == 0 && !rv_test_passed(out))
+        rc = rv_test_recent_list(&o.recent, out->events, err);
     if (rc < 0 && rc != RV_E_NOMEM) { /* the test could not be run: that is its result */
         rv_buf text = RV_BUF_INIT(1 << 16);
         rv_err_write_text(*err, app->debug, &text);
@@ -315,6 +325,7 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, rv_
         free(scratch);
     }
     rv_err_free(o.err);
+    rv_test_recent_fini(&o.recent);
     json_object_put(o.skipped);
     if (rc < 0)
         rv_test_report_fini(out);

@@ -7,6 +7,23 @@
 /** Compare; each difference is added to failures. */
 RV_MUST_CHECK int rv_test_compare(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r,
                                   rv_err **err);
+/** What is not compared for being equal: `that`, `schema`, `tool_calls`, `similar`. */
+RV_MUST_CHECK int rv_test_assert(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r,
+                                 rv_err **err);
+/** The value at a key below path has at least what is expected. found may be NULL. */
+RV_MUST_CHECK int rv_test_same_part(struct rv_test_report *r, rv_buf *path, const char *key, json_object *expected,
+                                    json_object *found, rv_err **err);
+/** Note a line of an event about tool calls in r->calls. */
+RV_MUST_CHECK int rv_test_note_call(struct rv_test_report *r, const struct rv_effect *e, rv_str line, rv_err **err);
+#define RV_TEST_RECENT 8 /* events that a report of a failed test shows */
+struct rv_test_recent {
+    char *lines[RV_TEST_RECENT]; /* owned; the n-th event is at n % RV_TEST_RECENT */
+    size_t n;
+};
+void rv_test_recent_note(struct rv_test_recent *recent, const struct rv_effect *e, rv_str line);
+/** Append the events as short texts. */
+RV_MUST_CHECK int rv_test_recent_list(const struct rv_test_recent *recent, json_object *list, rv_err **err);
+void rv_test_recent_fini(struct rv_test_recent *recent);
 /** Add {path, message}. */
 RV_MUST_CHECK int rv_test_complain(struct rv_test_report *r, const char *path, const char *message, rv_err **err);
 

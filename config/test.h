@@ -1,0 +1,33 @@
+/* A test of a pipeline, as its file has it. Plain data in the arena of the pipeline; docs/reference/tests.md. */
+#ifndef RV_CONFIG_TEST_H
+#define RV_CONFIG_TEST_H
+
+#include "coreengine/lang/expr.h"
+#include "coreengine/lang/yaml.h"
+
+struct rv_test_schema {
+    const char *output_key;
+    json_object *schema; /* owned by the pipeline */
+    struct rv_src src;
+};
+struct rv_test_config {
+    const char *name;
+    json_object *input;                  /* {raw_input, user_id, session_id, metadata}; may be NULL */
+    json_object *envelope;               /* partial state dict; may be NULL */
+    const char *script;                  /* path as resolved against the pipeline's folder; NULL */
+    const struct rv_node *inline_script; /* a map in place of the path; NULL */
+    int mode;                            /* enum rv_run_mode or RV_UNSET */
+    bool mock;
+    struct rv_str_list without; /* capabilities that it does without where they cannot be loaded */
+    json_object *expect;        /* see docs/reference/tests.md; checked keys, never NULL */
+    rv_expr **that;             /* of `expect`, compiled: hold at the end; owned by the pipeline */
+    size_t n_that;
+    struct rv_test_schema *schemas; /* of `expect` */
+    size_t n_schemas;
+    const char *similar_to;     /* of `expect`; NULL: not compared */
+    double similar_at_least;    /* 0..1 */
+    const struct rv_node *node; /* its keys; of a case, with the values of the case */
+    struct rv_src src, script_src;
+};
+
+#endif

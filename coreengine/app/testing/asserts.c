@@ -1,0 +1,294 @@
+/* What a test expects beyond equal values: expressions over the end of the run, schemas of outputs, tool calls, a
+ * response that is like a text. */
+#include <stdio.h>
+#include <string.h>
+
+#include "coreengine/app/testing/testing_internal.h"
+#include "coreengine/match/match.h"
+
+#define MAX_SHOWN_NAMES 6   /* of one expression that is false */
+#define MAX_SHOWN_BYTES 120 /* of the value of such a name */
+#define MAX_MESSAGE     ((size_t)64 << 10)
+#define MAX_VALUE_BYTES ((size_t)8 << 20)
+
+/* --- that --- */
+
+/* A member of the state, or null. */
+static void add_of_state(struct rv_json_build *b, json_object *end, const struct rv_test_report *r, const char *key)
+{
+    json_object *v = NULL;
+
+    json_object_object_get_ex(r->state, key, &v);
+    if (b->rc == 0)
+        b->rc = rv_json_set_ref(end, key, v, b->err);
+}
+
+static void add_text(struct rv_json_build *b, json_object *to, const char *key, rv_str text)
+{
+    if (text.ptr)
+        rv_json_build(b, to, key, json_object_new_string_len(text.ptr, (int)text.len));
+    else if (b->rc == 0)
+        b->rc = rv_json_set_ref(to, key, NULL, b->err);
+}
+
+static int64_t used(const struct rv_test_report *r, const char *key)
+{
+    int64_t n = 0;
+
+    RV_IGNORE(!rv_json_get_int(rv_json_get_obj(r->state, "usage"), key, &n), "left out means none");
+    return n;
+}
+
+/* What the run came to, and what it took. */
+static void add_run(struct rv_json_build *b, json_object *end, const rv_envelope *env, const struct rv_test_report *r)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    const char *reason = rv_reason_text(f->terminal_reason);
+    json_object *run = rv_json_build(b, end, "run", json_object_new_object());
+
+    rv_json_build_text(b, run, "status", rv_run_status_text(r->status));
+    add_text(b, run, "terminal_reason", reason ? rv_str_of(reason) : (rv_str){NULL, 0});
+    rv_json_build_int(b, run, "llm_calls", f->llm_call_count);
+    rv_json_build_int(b, run, "iteration", f->iteration);
+    rv_json_build_int(b, run, "duration_ms", r->duration_ms);
+    rv_json_build_int(b, run, "input_tokens", used(r, "input_tokens"));
+    rv_json_build_int(b, run, "output_tokens", used(r, "output_tokens"));
+    rv_json_build(b, run, "usd", rv_json_double((double)used(r, "cost_micro_usd") / 1e6));
+}
+
+/* What `that` can name (variables_at() in config/texts.c). The caller's; it shares values with the report. */
+static int end_of(const struct rv_pipeline *p, const rv_envelope *env, const struct rv_test_report *r,
+                  json_object **out, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+    json_object *end = json_object_new_object();
+    rv_str response = {NULL, 0};
+
+    if (!end)
+        return RV_FAIL(err, RV_E_NOMEM, "read the end of a test");
+    if (!rv_envelope_final_response(env, &p->response, &response))
+        response = (rv_str){NULL, 0};
+    add_text(&b, end, "response", response);
+    add_of_state(&b, end, r, "outputs");
+    add_of_state(&b, end, r, "metadata");
+    add_of_state(&b, end, r, "errors");
+    rv_json_build(&b, end, "state", json_object_get(r->state));
+    rv_json_build(&b, end, "visited", json_object_get(r->visited));
+    rv_json_build(&b, end, "questions", json_object_get(r->questions));
+    rv_json_build(&b, end, "calls", json_object_get(r->calls));
+    add_run(&b, end, env, r);
+    if (b.rc < 0)
+        json_object_put(end);
+    else
+        *out = end;
+    return b.rc;
+}
+
+/* "; outputs.draft.score is 0.3" */
+static void show_name(const struct rv_placeholder *name, json_object *end, rv_buf *b)
+{
+    const rv_str parts[] = {name->root, name->field, name->member};
+    json_object *v = end;
+    bool exists = true;
+    rv_buf text = RV_BUF_INIT(MAX_VALUE_BYTES);
+
+    rv_buf_puts(b, "; ");
+    for (size_t i = 0; i < RV_COUNT(parts) && parts[i].ptr; i++) {
+        char key[256];
+        rv_buf_printf(b, "%s%.*s", i ? "." : "", RV_STR_ARG(parts[i]));
+        snprintf(key, sizeof key, "%.*s", RV_STR_ARG(parts[i]));
+        exists = exists && json_object_is_type(v, json_type_object) && json_object_object_get_ex(v, key, &v);
+    }
+    if (!exists) {
+        rv_buf_puts(b, " is absent");
+        return;
+    }
+    rv_json_write(v, &text);
+    rv_str head = rv_utf8_cut(rv_buf_str(&text), MAX_SHOWN_BYTES);
+    rv_buf_printf(b, " is %.*s%s", RV_STR_ARG(head), head.len < text.len ? "..." : "");
+    rv_buf_fini(&text);
+}
+
+static bool was_shown(const rv_expr *e, size_t at)
+{
+    struct rv_placeholder name = rv_expr_name(e, at);
+
+    for (size_t i = 0; i < at; i++) {
+        struct rv_placeholder other = rv_expr_name(e, i);
+        if (rv_str_eq(name.root, other.root) && rv_str_eq(name.field, other.field) &&
+            rv_str_eq(name.member, other.member))
+            return true;
+    }
+    return false;
+}
+
+/* The expression, why it does not hold, and the values that it names. Takes fault, which may be NULL: it is false. */
+static int complain_that(struct rv_test_report *r, size_t i, json_object *end, rv_err *fault, rv_err **err)
+{
+    const rv_expr *e = r->test->that[i];
+    rv_buf text = RV_BUF_INIT(MAX_MESSAGE);
+    size_t n_shown = 0;
+    char path[32];
+
+    snprintf(path, sizeof path, "/that/%zu", i);
+    rv_buf_puts(&text, rv_expr_text(e));
+    if (fault)
+        rv_buf_printf(&text, " has no value: %s", rv_err_text(fault));
+    else
+        rv_buf_puts(&text, " is false");
+    for (size_t k = 0; k < rv_expr_n_names(e) && n_shown < MAX_SHOWN_NAMES; k++) {
+        struct rv_placeholder name = rv_expr_name(e, k);
+        if (was_shown(e, k))
+            continue;
+        show_name(&name, end, &text);
+        n_shown++;
+    }
+    rv_err_free(fault);
+    int rc = rv_buf_check(&text, "failure of a test", err);
+    if (rc == 0)
+        rc = rv_test_complain(r, path, rv_buf_cstr(&text), err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int compare_that(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
+{
+    json_object *end = NULL;
+    int rc = r->test->n_that ? end_of(p, env, r, &end, err) : 0;
+    struct rv_scope scope = rv_scope_of_object(end);
+
+    for (size_t i = 0; rc == 0 && i < r->test->n_that; i++) {
+        rv_err *fault = NULL;
+        bool holds = false;
+        rc = rv_expr_test(r->test->that[i], &scope, &holds, &fault);
+        if (rc == RV_E_NOMEM) {
+            *err = fault;
+        } else if (rc < 0 || !holds) {
+            rc = complain_that(r, i, end, fault, err);
+        }
+    }
+    json_object_put(end);
+    return rc;
+}
+
+/* --- schema --- */
+
+static int compare_schema(struct rv_test_report *r, const struct rv_test_schema *s, rv_err **err)
+{
+    json_object *outputs = rv_json_get_obj(r->state, "outputs"), *output = NULL;
+    char path[RV_MAX_STAGE_NAME + 16];
+    rv_schema *schema = NULL;
+    rv_err *fault = NULL;
+
+    snprintf(path, sizeof path, "/schema/%s", s->output_key);
+    if (!json_object_object_get_ex(outputs, s->output_key, &output))
+        return rv_test_complain(r, path, "there is no such output", err);
+    int rc = rv_schema_compile(s->schema, "the output", &schema, err);
+    if (rc == 0)
+        rc = rv_schema_check(schema, output, &fault);
+    rv_schema_free(schema);
+    if (rc == RV_E_NOMEM && fault)
+        *err = fault;
+    else if (fault)
+        rc = rv_test_complain(r, path, rv_err_text(fault), err);
+    if (*err != fault)
+        rv_err_free(fault);
+    return rc;
+}
+
+/* --- tool calls --- */
+
+static int compare_call(struct rv_test_report *r, size_t i, json_object *want, json_object *found, rv_err **err)
+{
+    static const char *const names[] = {"tool", "stage"};
+    rv_buf path = RV_BUF_INIT(MAX_MESSAGE);
+    json_object *part = NULL, *value = NULL;
+    int rc = 0;
+
+    rv_buf_printf(&path, "/tool_calls/%zu", i);
+    for (size_t k = 0; k < RV_COUNT(names) && rc == 0; k++)
+        if (json_object_object_get_ex(want, names[k], &part)) {
+            json_object_object_get_ex(found, names[k], &value);
+            rc = rv_test_same_part(r, &path, names[k], part, value, err);
+        }
+    if (rc == 0 && json_object_object_get_ex(want, "arguments", &part)) {
+        json_object_object_get_ex(found, "arguments", &value);
+        rc = rv_test_same_part(r, &path, "arguments", part, value, err);
+    }
+    rv_buf_fini(&path);
+    return rc;
+}
+
+/* "plan: look, act: write_file" */
+static int complain_of_number(struct rv_test_report *r, size_t n_wanted, rv_err **err)
+{
+    size_t n = json_object_array_length(r->calls);
+    rv_buf text = RV_BUF_INIT(MAX_MESSAGE);
+
+    rv_buf_printf(&text, "expected %zu, found %zu", n_wanted, n);
+    for (size_t i = 0; i < n; i++) {
+        const char *tool = "", *stage = "";
+        json_object *call = json_object_array_get_idx(r->calls, i);
+        RV_IGNORE(!rv_json_get_text(call, "tool", &tool) || !rv_json_get_text(call, "stage", &stage), "ours");
+        rv_buf_printf(&text, "%s%s: %s", i ? ", " : ": ", stage, tool);
+        if (text.len > MAX_MESSAGE / 2)
+            break;
+    }
+    int rc = rv_buf_check(&text, "failure of a test", err);
+    if (rc == 0)
+        rc = rv_test_complain(r, "/tool_calls", rv_buf_cstr(&text), err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int compare_calls(struct rv_test_report *r, rv_err **err)
+{
+    json_object *wanted = rv_json_get_arr(r->test->expect, "tool_calls");
+    int rc = 0;
+
+    if (!wanted)
+        return 0;
+    if (json_object_array_length(wanted) != json_object_array_length(r->calls))
+        return complain_of_number(r, json_object_array_length(wanted), err);
+    for (size_t i = 0; rc == 0 && i < json_object_array_length(wanted); i++)
+        rc = compare_call(r, i, json_object_array_get_idx(wanted, i), json_object_array_get_idx(r->calls, i), err);
+    return rc;
+}
+
+/* --- similar --- */
+
+static int compare_similar(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
+{
+    struct rv_grams want = {NULL, 0}, found = {NULL, 0};
+    rv_str response = {NULL, 0};
+
+    if (!r->test->similar_to)
+        return 0;
+    if (!rv_envelope_final_response(env, &p->response, &response))
+        return rv_test_complain(r, "/similar", "there is no response", err);
+    int rc = rv_grams_of(rv_str_of(r->test->similar_to), &want, err);
+    if (rc == 0)
+        rc = rv_grams_of(response, &found, err);
+    double score = rc == 0 ? rv_float_decimal(rv_grams_similarity(want.at, want.n, found.at, found.n)) : 0;
+    rv_grams_fini(&want);
+    rv_grams_fini(&found);
+    if (rc == 0 && score < r->test->similar_at_least) {
+        char text[512];
+        rv_str head = rv_utf8_cut(response, MAX_SHOWN_BYTES);
+        snprintf(text, sizeof text, "the response \"%.*s%s\" has a similarity of %.3f, less than %.3f",
+                 RV_STR_ARG(head), head.len < response.len ? "..." : "", score, r->test->similar_at_least);
+        rc = rv_test_complain(r, "/similar", text, err);
+    }
+    return rc;
+}
+
+int rv_test_assert(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
+{
+    int rc = compare_calls(r, err);
+
+    for (size_t i = 0; rc == 0 && i < r->test->n_schemas; i++)
+        rc = compare_schema(r, &r->test->schemas[i], err);
+    if (rc == 0)
+        rc = compare_similar(p, env, r, err);
+    return rc == 0 ? compare_that(p, env, r, err) : rc;
+}

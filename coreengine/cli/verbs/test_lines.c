@@ -1,0 +1,227 @@
+/* Reports of `reeve test` as lines: for people, and in the Test Anything Protocol. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/cli/verbs/test_report.h"
+
+#define MAX_SHOWN_BYTES 400 /* of a value in a line for people; --json has all of it */
+
+/* --- why a test failed --- */
+
+static void write_short(json_object *v, rv_buf *b)
+{
+    rv_buf whole = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
+
+    rv_json_write(v, &whole);
+    rv_str head = rv_utf8_cut(rv_buf_str(&whole), MAX_SHOWN_BYTES);
+    rv_buf_add_str(b, head);
+    if (head.len < whole.len)
+        rv_buf_puts(b, "...");
+    rv_buf_fini(&whole);
+}
+
+/* "/visited: expected [...], found [...]" with line ends behind indent, so that TAP can use it in comments. */
+static void write_failure(json_object *failure, rv_buf *b)
+{
+    json_object *found = NULL;
+    const char *path = "", *message = NULL;
+
+    RV_IGNORE(!rv_json_get_text(failure, "path", &path), "always there");
+    if (rv_json_get_text(failure, "message", &message)) {
+        rv_buf_printf(b, "%s%s%s", path, path[0] ? ": " : "", message);
+        return;
+    }
+    json_object *expected = NULL;
+    json_object_object_get_ex(failure, "expected", &expected);
+    rv_buf_printf(b, "%s: expected ", path);
+    write_short(expected, b);
+    rv_buf_puts(b, ", found ");
+    if (json_object_object_get_ex(failure, "found", &found))
+        write_short(found, b);
+    else
+        rv_buf_puts(b, "nothing");
+}
+
+static void write_path(json_object *visited, rv_buf *b)
+{
+    size_t n = visited ? json_object_array_length(visited) : 0;
+
+    rv_buf_puts(b, "visited: ");
+    for (size_t i = 0; i < n; i++) {
+        rv_buf_puts(b, i ? " -> " : "");
+        rv_buf_add_str(b, rv_json_str(json_object_array_get_idx(visited, i)));
+    }
+    if (n == 0)
+        rv_buf_puts(b, "nothing");
+}
+
+/* What went wrong in the run: "stage "a" failed (file:line): text  [LLMError]", then what ended it. */
+static void write_errors(const struct rv_test_report *r, rv_buf *b)
+{
+    size_t n = r->errors ? json_object_array_length(r->errors) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        json_object *e = json_object_array_get_idx(r->errors, i);
+        const char *stage = "", *type = "", *text = "", *file = NULL, *code = NULL;
+        int64_t line = 0;
+
+        RV_IGNORE(!rv_json_get_text(e, "stage", &stage) || !rv_json_get_text(e, "type", &type) ||
+                      !rv_json_get_text(e, "text", &text),
+                  "always there");
+        rv_buf_printf(b, "stage \"%s\" failed", stage);
+        if (rv_json_get_text(e, "file", &file) && rv_json_get_int(e, "line", &line))
+            rv_buf_printf(b, " (%s:%lld)", file, (long long)line);
+        rv_str head = rv_utf8_cut(rv_str_of(text), MAX_SHOWN_BYTES);
+        bool has_code = rv_json_get_text(e, "code", &code);
+        rv_buf_printf(b, ": %.*s%s  [%s%s%s]\n", RV_STR_ARG(head), head.len < strlen(text) ? "..." : "", type,
+                      has_code ? ", " : "", has_code ? code : "");
+    }
+    if (r->ended_by)
+        rv_buf_printf(b, "run %s: %s  [%s]\n", rv_run_status_text(r->status), r->ended_by, r->code);
+    else if (r->code)
+        rv_buf_printf(b, "run %s  [%s]\n", rv_run_status_text(r->status), r->code);
+}
+
+static void write_events(json_object *events, rv_buf *b)
+{
+    size_t n = events ? json_object_array_length(events) : 0;
+
+    rv_buf_puts(b, n ? "\nlast events:" : "");
+    for (size_t i = 0; i < n; i++) {
+        rv_str text = rv_json_str(json_object_array_get_idx(events, i));
+        rv_buf_puts(b, "\n  ");
+        for (size_t k = 0; k < text.len; k++)
+            rv_buf_putc(b, text.ptr[k] == '\n' ? ' ' : text.ptr[k]);
+    }
+}
+
+/* Each line of the reasons behind the same lead. */
+void rv_test_write_reasons(const struct rv_test_report *r, const char *lead, rv_buf *out)
+{
+    rv_buf lines = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
+
+    for (size_t i = 0; i < json_object_array_length(r->failures); i++) {
+        write_failure(json_object_array_get_idx(r->failures, i), &lines);
+        rv_buf_putc(&lines, '\n');
+    }
+    write_errors(r, &lines);
+    write_path(r->visited, &lines);
+    write_events(r->events, &lines);
+    for (const char *p = rv_buf_cstr(&lines); *p;) {
+        size_t n = strcspn(p, "\n");
+        rv_buf_printf(out, "%s%.*s\n", lead, (int)n, p);
+        p += n + (p[n] == '\n');
+    }
+    rv_buf_fini(&lines);
+}
+
+/* A name in one line. */
+static void write_name(const char *name, rv_buf *b)
+{
+    for (const char *c = name; *c; c++)
+        rv_buf_putc(b, *c == '\n' ? ' ' : *c);
+}
+
+void rv_test_output_none(struct rv_test_output *o)
+{
+    (void)o;
+}
+
+/* --- for people --- */
+
+static const char *color(const struct rv_test_output *o, const char *code)
+{
+    return o->color ? code : "";
+}
+
+static void text_pipeline(struct rv_test_output *o, const char *path, const struct rv_app_loaded *l, bool is_sound)
+{
+    (void)l;
+    if (is_sound && o->show_pipeline)
+        rv_buf_printf(&o->out, "%s\n", path);
+}
+
+static void text_test(struct rv_test_output *o, const struct rv_pipeline *p, const struct rv_test_report *r)
+{
+    bool passed = rv_test_passed(r);
+
+    rv_buf_printf(&o->out, "  %s%s%s  ", color(o, passed ? "\033[32m" : "\033[1;31m"), passed ? "ok  " : "FAIL",
+                  color(o, "\033[0m"));
+    write_name(r->test->name, &o->out);
+    if (passed) {
+        rv_buf_putc(&o->out, '\n');
+        return;
+    }
+    rv_buf_printf(&o->out, "  (%s:%d)\n", p->file, r->test->src.line);
+    rv_test_write_reasons(r, "        ", &o->out);
+}
+
+static void text_coverage(struct rv_test_output *o, const rv_coverage *c)
+{
+    rv_coverage_write_text(c, &o->out);
+}
+
+static void text_tests_end(struct rv_test_output *o, const struct rv_pipeline *p)
+{
+    (void)o;
+    (void)p;
+}
+
+static void text_end(struct rv_test_output *o)
+{
+    rv_buf_printf(&o->out, "%zu test%s: %zu passed, %zu failed\n", o->n_run, o->n_run == 1 ? "" : "s",
+                  o->n_run - o->n_failed, o->n_failed);
+}
+
+const struct rv_test_format rv_test_as_text = {.begin = rv_test_output_none,
+                                               .pipeline = text_pipeline,
+                                               .tests = rv_test_output_none,
+                                               .test = text_test,
+                                               .coverage = text_coverage,
+                                               .tests_end = text_tests_end,
+                                               .pipeline_end = rv_test_output_none,
+                                               .end = text_end};
+
+/* --- TAP --- */
+
+static void tap_begin(struct rv_test_output *o)
+{
+    rv_buf_puts(&o->out, "TAP version 14\n");
+}
+
+static void tap_pipeline(struct rv_test_output *o, const char *path, const struct rv_app_loaded *l, bool is_sound)
+{
+    (void)o;
+    (void)path;
+    (void)l;
+    (void)is_sound;
+}
+
+static void tap_test(struct rv_test_output *o, const struct rv_pipeline *p, const struct rv_test_report *r)
+{
+    bool passed = rv_test_passed(r);
+
+    rv_buf_printf(&o->out, "%s %zu - %s: ", passed ? "ok" : "not ok", o->n_run, p->name);
+    for (const char *c = r->test->name; *c; c++) { /* "#" would begin a directive */
+        if (*c == '#' || *c == '\\')
+            rv_buf_putc(&o->out, '\\');
+        rv_buf_putc(&o->out, *c == '\n' ? ' ' : *c);
+    }
+    rv_buf_putc(&o->out, '\n');
+    if (!passed)
+        rv_test_write_reasons(r, "# ", &o->out);
+}
+
+static void tap_end(struct rv_test_output *o)
+{
+    rv_buf_printf(&o->out, "1..%zu\n", o->n_run);
+}
+
+const struct rv_test_format rv_test_as_tap = {.option = "tap",
+                                              .begin = tap_begin,
+                                              .pipeline = tap_pipeline,
+                                              .tests = rv_test_output_none,
+                                              .test = tap_test,
+                                              .tests_end = text_tests_end,
+                                              .pipeline_end = rv_test_output_none,
+                                              .end = tap_end};
