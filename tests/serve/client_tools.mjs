@@ -1,4 +1,5 @@
 // Tools that clients call themselves, by both clients: offered, called, answered, and what is refused of them.
+// Proves p8.W30: A client sends neither system messages nor tools, unless the agent takes its tools
 import {randomUUID} from 'node:crypto'
 import {call, check, equal, file, finish, load, scratch, serve} from './kit.mjs'
 

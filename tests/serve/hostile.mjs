@@ -1,5 +1,6 @@
 // Clients that mean harm: ids of others at every place of the description, forged tokens, bodies that are none, requests
 // that never end, streams that nobody reads. REEVE_SOAK=1: 10,000 idle connections.
+// Proves p8.W26: Bad input is refused before anything is done
 import {createHmac, generateKeyPairSync, randomUUID, sign} from 'node:crypto'
 import {readFileSync} from 'node:fs'
 import {connect} from 'node:net'

@@ -1,5 +1,6 @@
 // The server is killed in mid-stream, at moments that a seed chooses, and started again; its client comes back with the
 // id of the last block that it has. Each block comes once, as it is stored, and no turn is lost or doubled.
+// Proves p8.W21: A stream has one start and one end for each call
 import {randomUUID} from 'node:crypto'
 import {agents, call, check, equal, file, finish, scratch, serve} from './kit.mjs'
 

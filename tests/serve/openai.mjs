@@ -1,4 +1,5 @@
 // The client of OpenAI: completions and responses, whole and as streams; models; errors.
+// Proves p8.W29: Of the transcript of a known session only the new message is taken
 import {agents, call, check, equal, file, finish, load, serve} from './kit.mjs'
 
 const OpenAI = load('openai').default

@@ -1,4 +1,5 @@
 // What a collector gets: one trace of a chat with its run, agent and model spans, the trace of who asked, and metrics.
+// Proves p8.19: Turns, agents, models and tools are spans for a collector
 import {createServer} from 'node:http'
 import {agents, call, check, command, equal, file, finish, scratch, serve, store} from './kit.mjs'
 

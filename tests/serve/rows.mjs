@@ -1,4 +1,5 @@
 // Sessions, agents, entities, queries and the queue; the table of routes and its description.
+// Proves p8.15: Agents, sessions, entities and queries over HTTP
 import {randomUUID} from 'node:crypto'
 import {pathToFileURL} from 'node:url'
 import {agents, call, check, equal, file, finish, load, serve} from './kit.mjs'

@@ -1,4 +1,6 @@
 // The bytes of each protocol, block by block: the sequences that its clients know, and heads of streams.
+// Proves p8.14: A turn is a stream of events for clients of AG-UI, in one order
+// Proves remlight.11: Events of the server have the names that clients of REMLight know
 import {randomUUID} from 'node:crypto'
 import {call, check, equal, file, finish, scratch, serve} from './kit.mjs'
 

@@ -1,5 +1,6 @@
 // Streams that survive: clients that lose their connection or their server come back and are sent what follows, as it
 // is stored; a request that is repeated begins no second turn.
+// Proves p8.W40
 import {randomUUID} from 'node:crypto'
 import {DatabaseSync} from 'node:sqlite'
 import {agents, call, check, equal, file, finish, load, scratch, serve} from './kit.mjs'

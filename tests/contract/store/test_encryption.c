@@ -137,6 +137,7 @@ START_TEST(a_changed_byte_is_refused)
 }
 END_TEST
 
+/* Proves p8.W34: Arguments of tool calls are encrypted as contents are */
 START_TEST(a_text_of_another_row_or_column_is_refused)
 {
     struct world world, *w = &world;

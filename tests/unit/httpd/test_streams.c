@@ -120,6 +120,7 @@ START_TEST(never_sends_an_event_that_breaks_its_frame)
 }
 END_TEST
 
+/* Proves p8.W40: A silent stream has heartbeats, its blocks have ids to go on from, and a slow reader is dropped */
 START_TEST(keeps_a_silent_stream_of_events_alive)
 {
     ask("/events");
@@ -236,6 +237,7 @@ START_TEST(tells_a_writer_when_to_go_on)
 }
 END_TEST
 
+/* Proves p8.W40 */
 START_TEST(drops_a_client_that_reads_too_slowly)
 {
     char *bytes = malloc(100000);

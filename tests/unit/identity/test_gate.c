@@ -156,6 +156,7 @@ static const struct {
     {"x-user-id", UUID, NULL, NULL, "401 unauthenticated"}, /* never opens the gate */
     {"x-openwebui-user-id", UUID, NULL, NULL, "401 unauthenticated"},
 };
+/* Proves p8.W28: No header opens the gate by being there */
 START_TEST(what_is_shown_is_one_thing)
 {
     TRIAL(shown[_i].name, shown[_i].value);
