@@ -3,6 +3,7 @@
 #include "coreengine/app/lint.h"
 #include "coreengine/app/quotas.h"
 #include "coreengine/app/retention.h"
+#include "coreengine/cli/verbs/files.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -125,21 +126,24 @@ static int lint(struct rv_cli *cli, rv_err **err)
     const char *max_cost = rv_cli_value(cli, "max-cost");
     bool json = rv_cli_flag(cli, "json");
     int status = RV_EXIT_COMPLETED;
+    struct rv_cli_files files;
     double usd;
 
     if (max_cost && !read_dollars(max_cost, &usd))
         return rv_cli_usage(cli, err, "--max-cost takes US dollars, for example 0.50, not \"%s\"", max_cost);
+    int rc = rv_cli_files(cli, &files, err);
     if (json)
         rv_jw_arr(&w);
-    for (size_t i = 0; i < cli->n_words; i++) {
-        int one = lint_one(cli, cli->words[i], json ? &w : NULL, &text);
+    for (size_t i = 0; rc == 0 && i < files.n; i++) {
+        int one = lint_one(cli, files.paths[i], json ? &w : NULL, &text);
         status = one > status ? one : status;
     }
+    rv_cli_files_fini(&files);
     if (json) {
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
     }
-    int rc = rv_cli_print(0, &text, err);
+    rc = rv_cli_print(rc, &text, err);
     return rc < 0 ? rc : status;
 }
 
@@ -258,14 +262,14 @@ static const struct rv_cli_option explain_options[] = {
 
 const struct rv_cli_verb rv_verb_lint = {
     .name = "lint",
-    .args = "PIPELINE...",
+    .args = "PIPELINE|FOLDER...",
     .summary = "check pipelines and prove their bounds",
     .text =
         "Loads each pipeline exactly as `run` does and reports all errors and probable mistakes with their places.\n"
         "For a valid pipeline it proves the maximum number of stage visits and model calls of a run, first up to its\n"
         "next pause, with the path, then including all answers of people, and their maximum cost where prices are\n"
-        "known. Exit status 2 if there is an error.",
-    .examples = "reeve lint pipelines/*.yaml\nreeve lint pipelines/loop.yaml --json --strict\n"
+        "known. Of a folder the files that end with .yaml or .yml are checked. Exit status 2 if there is an error.",
+    .examples = "reeve lint pipelines\nreeve lint pipelines/loop.yaml --json --strict\n"
                 "reeve lint pipelines/loop.yaml --max-cost 0.50",
     RV_CLI_OPTIONS(lint_options),
     .groups = {&rv_cli_of_pipelines},

@@ -1,4 +1,5 @@
 /* reeve test: run the tests that pipelines carry. */
+#include "coreengine/cli/verbs/files.h"
 #include "coreengine/cli/verbs/test_report.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -147,16 +148,22 @@ static int options_of(struct rv_cli *cli, struct session *s, rv_err **err)
 
 static int test(struct rv_cli *cli, rv_err **err)
 {
+    struct rv_cli_files files = {0};
     struct session s;
 
     int rc = options_of(cli, &s, err);
-    if (rc < 0)
+    if (rc == 0)
+        rc = rv_cli_files(cli, &files, err);
+    if (rc < 0) {
+        rv_cli_files_fini(&files);
         return rc;
+    }
     s.format->begin(&s.to);
-    for (size_t i = 0; i < cli->n_words; i++) {
-        test_pipeline(&s, cli->words[i]);
+    for (size_t i = 0; i < files.n; i++) {
+        test_pipeline(&s, files.paths[i]);
         show(&s);
     }
+    rv_cli_files_fini(&files);
     s.format->end(&s.to);
     rc = rv_buf_check(&s.to.body, "report of tests", err);
     rv_buf_fini(&s.to.body);
@@ -179,13 +186,14 @@ static const struct rv_cli_option test_options[] = {
 
 const struct rv_cli_verb rv_verb_test = {
     .name = "test",
-    .args = "PIPELINE...",
+    .args = "PIPELINE|FOLDER...",
     .summary = "run the tests in pipeline files",
     .text =
         "Runs each test of each pipeline in simulated time with its script and compares the result with the test's\n"
-        "expectation. --coverage counts stages and routes: rules, defaults and error routes. Exit status 0 if all\n"
+        "expectation. Of a folder the files that end with .yaml or .yml are tested. --coverage counts stages and "
+        "routes: rules, defaults and error routes. Exit status 0 if all\n"
         "tests pass, 1 if one fails, 2 if a pipeline is invalid.",
-    .examples = "reeve test pipelines/*.yaml\nreeve test pipelines/loop.yaml --filter attempt\n"
+    .examples = "reeve test pipelines\nreeve test pipelines/loop.yaml --filter attempt\n"
                 "reeve test pipelines/loop.yaml --coverage --min-coverage 90\n"
                 "reeve test pipelines/*.yaml --html >tests.html",
     RV_CLI_OPTIONS(test_options),

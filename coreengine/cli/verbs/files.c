@@ -1,0 +1,80 @@
+/* The pipeline files that a command line names: files, and folders of files. */
+#include "coreengine/cli/verbs/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_pipeline(const char *name)
+{
+    size_t n = strlen(name);
+
+    return name[0] != '.' &&
+           ((n > 5 && strcmp(name + n - 5, ".yaml") == 0) || (n > 4 && strcmp(name + n - 4, ".yml") == 0));
+}
+
+/* dir/name, or name alone */
+static int add(struct rv_cli_files *files, const char *dir, const char *name, rv_err **err)
+{
+    rv_buf path = RV_BUF_INIT(1 << 16);
+
+    if (dir)
+        rv_buf_printf(&path, "%s%s", dir, dir[0] && dir[strlen(dir) - 1] == '/' ? "" : "/");
+    rv_buf_puts(&path, name);
+    int rc = rv_buf_check(&path, "path of a pipeline", err);
+    if (rc == 0 && !rv_has_room(&files->paths, &files->cap, files->n + 1, sizeof *files->paths))
+        rc = RV_FAIL(err, RV_E_NOMEM, "list pipelines");
+    if (rc == 0)
+        files->paths[files->n++] = rv_buf_steal(&path, NULL);
+    rv_buf_fini(&path);
+    return rc;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int add_folder(struct rv_cli_files *files, const char *path, rv_err **err)
+{
+    DIR *dir = opendir(path);
+    size_t first = files->n;
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!dir)
+        return RV_FAIL(err, RV_E_IO, "open the folder \"%s\": %s", path, strerror(errno));
+    while (rc == 0 && (entry = readdir(dir)))
+        if (is_pipeline(entry->d_name))
+            rc = add(files, path, entry->d_name, err);
+    closedir(dir);
+    if (rc == 0 && files->n == first) {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "the folder \"%s\" has no pipelines", path);
+        rv_err_hint(err, "pipelines are files that end with .yaml or .yml; folders in it are not looked at");
+    }
+    if (rc == 0)
+        qsort(files->paths + first, files->n - first, sizeof *files->paths, by_name);
+    return rc;
+}
+
+int rv_cli_files(const struct rv_cli *cli, struct rv_cli_files *out, rv_err **err)
+{
+    struct stat st;
+    int rc = 0;
+
+    *out = (struct rv_cli_files){0};
+    for (size_t i = 0; rc == 0 && i < cli->n_words; i++)
+        rc = stat(cli->words[i], &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(out, cli->words[i], err)
+                                                                  : add(out, NULL, cli->words[i], err);
+    return rc;
+}
+
+void rv_cli_files_fini(struct rv_cli_files *files)
+{
+    for (size_t i = 0; i < files->n; i++)
+        free(files->paths[i]);
+    free(files->paths);
+    *files = (struct rv_cli_files){0};
+}
