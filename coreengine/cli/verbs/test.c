@@ -2,6 +2,7 @@
 #include "coreengine/cli/verbs/files.h"
 #include "coreengine/cli/verbs/test_report.h"
 #include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +147,8 @@ static int options_of(struct rv_cli *cli, struct session *s, rv_err **err)
     return rc;
 }
 
-static int test(struct rv_cli *cli, rv_err **err)
+/* All files once: loaded, tested, reported. Gives the exit status. */
+static int test_all(struct rv_cli *cli, rv_err **err)
 {
     struct rv_cli_files files = {0};
     struct session s;
@@ -167,11 +169,38 @@ static int test(struct rv_cli *cli, rv_err **err)
     s.format->end(&s.to);
     rc = rv_buf_check(&s.to.body, "report of tests", err);
     rv_buf_fini(&s.to.body);
-    if (rc == 0)
-        rc = rv_cli_print(0, &s.to.out, err);
+    rc = rv_cli_print(rc, &s.to.out, err);
     if (rc == 0 && s.filter && s.n_tests > 0 && s.to.n_run == 0) /* a misspelt filter must not look like success */
         rc = rv_cli_usage(cli, err, "no test has \"%s\" in its name", s.filter);
     return rc < 0 ? rc : s.status;
+}
+
+/* After each change again, until SIGINT. */
+static int watch(struct rv_cli *cli, rv_err **err)
+{
+    struct rv_cli_files files = {0};
+    struct rv_cli_watch w = {.fd = -1};
+
+    int rc = rv_cli_files(cli, &files, err);
+    if (rc == 0)
+        rc = rv_cli_watch_begin(&files, &w, err);
+    while (rc == 0) {
+        rv_err *fault = NULL;
+        if (test_all(cli, &fault) < 0)
+            RV_IGNORE(rv_cli_report(cli, fault), "the next change may mend it");
+        if (!rv_cli_out_now(RV_STR_LIT("")))
+            break; /* the reader has left */
+        rv_cli_say("reeve: waiting for a change; ^C ends\n");
+        rv_cli_watch_wait(&w);
+    }
+    rv_cli_watch_end(&w);
+    rv_cli_files_fini(&files);
+    return rc < 0 ? rc : RV_EXIT_FAILED;
+}
+
+static int test(struct rv_cli *cli, rv_err **err)
+{
+    return rv_cli_flag(cli, "watch") ? watch(cli, err) : test_all(cli, err);
 }
 
 static const struct rv_cli_option test_options[] = {
@@ -182,6 +211,7 @@ static const struct rv_cli_option test_options[] = {
     {"tap", 0, NULL, "print the results in the Test Anything Protocol", NULL, false},
     {"junit", 0, NULL, "print the results as XML of JUnit", NULL, false},
     {"html", 0, NULL, "print the results as a page of HTML", NULL, false},
+    {"watch", 'w', NULL, "run them again whenever a file in the folder of a pipeline changes", NULL, false},
 };
 
 const struct rv_cli_verb rv_verb_test = {
@@ -198,7 +228,7 @@ const struct rv_cli_verb rv_verb_test = {
                 "reeve test pipelines/*.yaml --html >tests.html",
     RV_CLI_OPTIONS(test_options),
     .groups = {&rv_cli_of_pipelines},
-    .excludes = "json tap junit html",
+    .excludes = "json tap junit html watch",
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
     .run = test,
