@@ -107,10 +107,10 @@ static const char *const searches[] = {
     "SEARCH nothing of this kind FROM resources",
 };
 
-/* Proves p8-data.23/7
- * What a search reads is what it ranks: the same beside sixty rows of others that match and beside one that does not,
+/* What a search reads is what it ranks: the same beside sixty rows of others that match and beside one that does not,
  * when nothing was read before, when nothing changed, and when only others wrote. (Whether an index has an entry behind
- * the last one that is wanted is one instruction.) */
+ * the last one that is wanted is one instruction.)
+ * Proves p8-data.23/7 */
 START_TEST(a_search_reads_no_row_of_others)
 {
     struct world with, without;
