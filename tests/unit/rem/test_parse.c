@@ -140,7 +140,7 @@ static const struct {
     {"SEARCH kites; DROP TABLE x", "SEARCH <kites; DROP TABLE x> schemas.description 10 0.3 <>"},
 };
 
-/* Proves p8-data.8.3: Clauses in any case and order, the last of two wins; what is no clause of the mode is text */
+/* Proves p8-data.8.3: Clauses in any case and order, the last of two wins; clauses of other modes are text */
 START_TEST(a_query_becomes_what_it_means)
 {
     struct rv_rem_opts opts = options(RV_REM_NATURAL_REJECT);
