@@ -1,6 +1,7 @@
 /* A value against a compiled schema. Two modes: a quiet question (alternatives), which ends at the first fault, and the
  * loud run, which lists every fault with its place. A value that fits costs no allocation. */
 #include <json-c/linkhash.h>
+#include <stdlib.h>
 
 #include "coreengine/tools/schema_internal.h"
 
@@ -142,18 +143,45 @@ bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_pat
     if (c->quiet)
         return false;
     c->n_faults++;
-    if (c->n_listed == RV_SCHEMA_MAX_FAULTS)
+    if (c->n_listed == (c->watch ? c->watch->max_faults : RV_SCHEMA_MAX_FAULTS))
         return false;
     rv_buf_init(line, MAX_FAULT);
+    c->fault_at = at;
+    c->fault = (struct rv_schema_fault){.kind = RV_SCHEMA_FAULT_VALUE};
+    if (c->watch)
+        return true;
     write_path(at, line);
     rv_buf_puts(line, ": ");
     return true;
+}
+
+/* Hand a fault to the watch. */
+static void report(struct rv_schema_check *c, rv_buf *line)
+{
+    size_t n = (size_t)c->fault_at->depth, i = n;
+    struct rv_schema_step *steps = calloc(n + 1, sizeof *steps);
+
+    if (!steps) {
+        c->rc = RV_E_NOMEM;
+        return;
+    }
+    for (const struct rv_schema_path *at = c->fault_at; at->up; at = at->up)
+        steps[--i] = (struct rv_schema_step){at->key, at->i};
+    rv_buf_truncate(line, rv_utf8_cut((rv_str){line->ptr, line->len}, line->len).len);
+    c->fault.steps = steps;
+    c->fault.n_steps = n;
+    c->fault.text = rv_buf_cstr(line);
+    c->watch->fault(c->watch->self, &c->fault);
+    c->n_listed++;
+    free(steps);
 }
 
 bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line)
 {
     if (line->rc == RV_E_NOMEM) {
         c->rc = RV_E_NOMEM;
+    } else if (c->watch) {
+        report(c, line);
     } else if (line->len && c->text.len + line->len + 5 <= c->text.max) {
         if (c->text.len)
             rv_buf_puts(&c->text, "; ");
@@ -333,7 +361,7 @@ static bool check_array(struct rv_schema_check *c, const node *n, json_object *v
     size_t i, len = json_object_array_length(v);
     bool ok = check_range(c, &n->items_range, len, "items", at);
 
-    if (n->unique_items && !check_unique(c, v, at))
+    if (n->unique_items && !rv_schema_has_hole(c, v) && !check_unique(c, v, at))
         ok = false;
     if (!n->items && !n->prefix_items.n)
         return ok;
@@ -354,6 +382,8 @@ static bool fault_missing(struct rv_schema_check *c, json_object *name, const pa
 
     if (!rv_schema_begin_fault(c, at, &line))
         return false;
+    c->fault.kind = RV_SCHEMA_FAULT_MISSING;
+    c->fault.name = json_object_get_string(name);
     rv_buf_puts(&line, "missing required property ");
     write_value(name, &line);
     return rv_schema_end_fault(c, &line);
@@ -368,6 +398,9 @@ static bool fault_unknown(struct rv_schema_check *c, const node *n, const char *
 
     if (!rv_schema_begin_fault(c, at, &line))
         return false;
+    c->fault.kind = RV_SCHEMA_FAULT_UNKNOWN;
+    c->fault.name = name;
+    c->fault.properties = n->property_names;
     rv_buf_printf(&line, "unknown property \"%s\"", name);
     if (n->property_names)
         for (e = lh_table_head(json_object_get_object(n->property_names)); e && n_names < MAX_NAMES;
@@ -484,9 +517,9 @@ static bool check_rules(struct rv_schema_check *c, const node *n, json_object *v
         return fault_expected(c, at, n, v);
     if (n->types && !(n->types & rv_schema_types_of(v)))
         return fault_type(c, n, v, at); /* whatever else is asked follows from the type */
-    if (n->has_const && !rv_json_equal(n->const_value, v))
+    if (n->has_const && !rv_json_equal(n->const_value, v) && !rv_schema_has_hole(c, v))
         return fault_expected(c, at, n, v);
-    if (n->enum_values && !check_enum(c, n, v, at))
+    if (n->enum_values && !rv_schema_has_hole(c, v) && !check_enum(c, n, v, at))
         return false;
     ok = check_by_type(c, n, v, at);
     if ((ok || !c->quiet) && !rv_schema_check_applied(c, n, v, at))
@@ -504,6 +537,8 @@ bool rv_schema_check_node(struct rv_schema_check *c, const node *n, json_object 
 
     if (c->rc)
         return false;
+    if (c->watch && v && v == c->watch->hole)
+        return true;
     if (c->steps == 0 || c->nesting == RV_SCHEMA_MAX_NESTING)
         return give_up(c);
     c->steps--;
@@ -513,6 +548,51 @@ bool rv_schema_check_node(struct rv_schema_check *c, const node *n, json_object 
     return ok && !c->rc;
 }
 
+bool rv_schema_has_hole(struct rv_schema_check *c, json_object *v)
+{
+    bool found = c->watch && v && v == c->watch->hole;
+
+    if (!c->watch || !c->watch->hole || found || c->rc)
+        return found;
+    if (c->steps == 0)
+        return give_up(c);
+    c->steps--;
+    if (json_object_is_type(v, json_type_array)) {
+        for (size_t i = 0; !found && i < json_object_array_length(v); i++)
+            found = rv_schema_has_hole(c, json_object_array_get_idx(v, i));
+    } else if (json_object_is_type(v, json_type_object)) {
+        json_object_object_foreach (v, key, child) {
+            (void)key;
+            found = found || rv_schema_has_hole(c, child);
+        }
+    }
+    return found;
+}
+
+/* Why the check could not be finished. */
+static int fail(const rv_schema *s, const struct rv_schema_check *c, rv_err **err)
+{
+    if (c->failed)
+        return RV_FAIL(err, c->rc, "%s: %s", s->what, rv_err_text(c->failed));
+    if (c->rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "%s: no memory to check it against its schema", s->what);
+    return RV_FAIL(err, c->rc, "%s: checking it against its schema takes more than %zu steps or %d levels", s->what,
+                   RV_SCHEMA_MAX_STEPS, RV_SCHEMA_MAX_NESTING);
+}
+
+int rv_schema_watch(const rv_schema *s, json_object *value, const struct rv_schema_watch *watch, size_t *n_faults,
+                    rv_err **err)
+{
+    struct rv_schema_check c = {.steps = RV_SCHEMA_MAX_STEPS, .watch = watch};
+    path top = {NULL, NULL, 0, 0};
+
+    rv_schema_check_node(&c, s->root, value, &top);
+    *n_faults = c.n_faults;
+    int rc = c.rc ? fail(s, &c, err) : 0;
+    rv_err_free(c.failed);
+    return rc;
+}
+
 int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err)
 {
     struct rv_schema_check c = {.text = RV_BUF_INIT(RV_SCHEMA_MAX_TEXT), .steps = RV_SCHEMA_MAX_STEPS};
@@ -520,13 +600,8 @@ int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err)
     bool ok = rv_schema_check_node(&c, s->root, value, &top);
     int rc = 0;
 
-    if (c.rc && c.failed)
-        rc = RV_FAIL(err, c.rc, "%s: %s", s->what, rv_err_text(c.failed));
-    else if (c.rc == RV_E_NOMEM)
-        rc = RV_FAIL(err, RV_E_NOMEM, "%s: no memory to check it against its schema", s->what);
-    else if (c.rc)
-        rc = RV_FAIL(err, c.rc, "%s: checking it against its schema takes more than %zu steps or %d levels", s->what,
-                     RV_SCHEMA_MAX_STEPS, RV_SCHEMA_MAX_NESTING);
+    if (c.rc)
+        rc = fail(s, &c, err);
     else if (!ok && c.n_faults > c.n_listed)
         rc = RV_FAIL(err, RV_E_INVALID, "%s: %s; and %zu more", s->what, c.text.len ? c.text.ptr : "",
                      c.n_faults - c.n_listed);
