@@ -350,7 +350,7 @@ START_TEST(a_web_search_is_counted_before_it_is_made)
     d.web = HITS;
     data_has(&d, "web_search", "{\"query\": \"a\"}", "\"status\":\"ok\"");
     data_has(&d, "web_search", "{\"query\": \"b\"}", "\"status\":\"ok\"");
-    data_has(&d, "web_search", "{\"query\": \"c\"}", "Daily web search quota exceeded");
+    data_has(&d, "web_search", "{\"query\": \"c\"}", "\"error\":\"Daily web search quota exceeded (2/2): ");
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&d.room.reply), "\"code\":\"quota\""));
     ck_assert_int_eq(d.n_web, 2);
     d.user = "bob";
