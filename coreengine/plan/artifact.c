@@ -12,8 +12,8 @@
 /* What a result says about its artifact. All borrowed. */
 struct found {
     json_object *structured; /* NULL: none */
-    json_object *wrapper;    /* structured, if it is one */
-    json_object *metadata;   /* _metadata of it, NULL: none */
+    json_object *wrapper;    /* the structured content, if it is one */
+    json_object *metadata;   /* _metadata of the structured content, NULL: none */
     json_object *provenance; /* of _meta, NULL: none */
 };
 
