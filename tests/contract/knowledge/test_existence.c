@@ -112,9 +112,11 @@ static const char *const searches[] = {
     "SQL SELECT name FROM moments WHERE name = 'Lunch 1'",
 };
 
-/* What a search or a statement reads is what it ranks or computes with: the same beside sixty rows of others that match
- * and beside one that does not, when nothing was read before, when nothing changed, and when only others wrote.
- * (Whether an index has an entry behind the last one that is wanted is one instruction.) Proves p8-data.23/7 */
+/* Whether an index has an entry behind the last one that is wanted is one instruction: both stores have rows of others.
+ */
+
+/* Proves p8-data.23/work: A search or a statement of SQL takes the same work beside rows of others that match and
+ * beside one that does not, when nothing was read before, when nothing changed, and when only others wrote */
 START_TEST(a_search_or_statement_reads_no_row_of_others)
 {
     struct world with, without;
