@@ -115,7 +115,7 @@ static void bench_planner(const rv_plan_catalog *catalog, int n)
 
 int main(int argc, char **argv)
 {
-    int n = argc > 1 ? atoi(argv[1]) : 1000;
+    int n = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1000;
     rv_plan_catalog *catalog = make_catalog();
     struct rv_plan plan;
     double start;
