@@ -129,9 +129,28 @@ static int write_check(const struct rv_plan_check *check, rv_jw *out, rv_err **e
     return rc;
 }
 
+/* The plan as a planner gives it: the input of its one tool. */
+static int parse_plan(json_object *given, size_t max, struct rv_plan *out, rv_err **err)
+{
+    struct rv_json_build b = {err, 0};
+    json_object *calls = json_object_new_array();
+    json_object *call = calls ? rv_json_build(&b, calls, NULL, json_object_new_object()) : NULL;
+    int rc = calls ? 0 : RV_FAIL(err, RV_E_NOMEM, "no memory for a plan");
+
+    if (rc == 0)
+        rv_json_build_text(&b, call, "name", RV_PLAN_TOOL);
+    if (rc == 0)
+        rc = b.rc;
+    if (rc == 0)
+        rc = rv_json_set_ref(call, "arguments", given, err);
+    if (rc == 0)
+        rc = rv_plan_parse(&(struct rv_plan_reply){.calls = calls}, max, out, err);
+    json_object_put(calls);
+    return rc;
+}
+
 static int plan_validate(json_object *in, rv_jw *out, rv_err **err)
 {
-    rv_buf text = RV_BUF_INIT(RV_PLAN_MAX_BYTES);
     rv_str unschematized = rv_fn_str(in, "unschematized");
     struct rv_plan_rules rules = {.defer_unschematized = rv_str_is(unschematized, "defer")};
     struct rv_plan_done *done = NULL;
@@ -147,12 +166,8 @@ static int plan_validate(json_object *in, rv_jw *out, rv_err **err)
         rc = read_count(in, "max_calls", &max, err);
     if (rc == 0)
         rc = read_done(rv_fn_any(in, "done"), &rules, &done, err);
-    if (rc == 0) {
-        rv_json_write(rv_fn_any(in, "plan"), &text);
-        rc = rv_buf_check(&text, "plan", err);
-    }
     if (rc == 0)
-        rc = rv_plan_parse(&(struct rv_plan_reply){.text = rv_buf_str(&text)}, max, &plan, err);
+        rc = parse_plan(rv_fn_any(in, "plan"), max, &plan, err);
     if (rc == 0)
         rc = rv_plan_validate(&plan, catalog, &rules, &check, err);
     if (rc == 0)
@@ -160,7 +175,6 @@ static int plan_validate(json_object *in, rv_jw *out, rv_err **err)
     rv_plan_check_fini(&check);
     rv_plan_fini(&plan);
     rv_plan_catalog_free(catalog);
-    rv_buf_fini(&text);
     free(done);
     return rc;
 }
