@@ -555,6 +555,24 @@ START_TEST(errors_are_bounded)
 }
 END_TEST
 
+/* A reference with more steps than any output has levels ends, whatever the schema says. */
+START_TEST(long_references_end)
+{
+    rv_plan_catalog *c = make_catalog("[{'name':'m','out':{'properties':{'a':{'$ref':'#'}}}},{'name':'u'}]");
+    rv_buf calls = RV_BUF_INIT(1000000);
+
+    rv_buf_puts(&calls, "[{'tool_name':'m'},{'tool_name':'u','arguments':{'a':'$0.output");
+    for (int i = 0; i < 100000; i++)
+        rv_buf_puts(&calls, ".a");
+    rv_buf_puts(&calls, "'}}]");
+    char *got = errors_of(c, rv_buf_cstr(&calls), NULL);
+    ck_assert(strstr(got, "{'type':'field_not_found','tool_name':'m','field':'a.a.a"));
+    free(got);
+    rv_plan_catalog_free(c);
+    rv_buf_fini(&calls);
+}
+END_TEST
+
 /* The example of the design: research, then a post about it. */
 START_TEST(research_then_post)
 {
@@ -595,6 +613,7 @@ TCase *validate_case(void)
     tcase_add_loop_test(tc, plans_with_a_fault, 0, 5);
     tcase_add_test(tc, ids_of_artifacts_are_declared);
     tcase_add_test(tc, errors_are_bounded);
+    tcase_add_test(tc, long_references_end);
     tcase_add_test(tc, research_then_post);
     return tc;
 }
