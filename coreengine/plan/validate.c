@@ -15,7 +15,7 @@ int rv_validation_no_memory(struct rv_validation *c)
     return c->rc;
 }
 
-void *rv_validation_take(struct rv_validation *c, size_t size)
+static void *take(struct rv_validation *c, size_t size)
 {
     void *p = rv_arena_alloc(c->arena, size);
 
@@ -113,7 +113,7 @@ static int compare_errors(const void *a, const void *b)
 
 const char *const *rv_validation_names(struct rv_validation *c, const struct rv_shape_names *names)
 {
-    const char **copy = rv_validation_take(c, (names->n + 1) * sizeof *copy);
+    const char **copy = take(c, (names->n + 1) * sizeof *copy);
 
     for (size_t i = 0; copy && i < names->n; i++)
         copy[i] = names->items[i];
@@ -244,7 +244,7 @@ static json_object *check_value(struct rv_validation *c, struct rv_place *at, js
 static const char *const *list_tools(struct rv_validation *c)
 {
     if (!c->tool_names)
-        c->tool_names = rv_validation_take(c, (c->catalog->n + 1) * sizeof *c->tool_names);
+        c->tool_names = take(c, (c->catalog->n + 1) * sizeof *c->tool_names);
     for (size_t i = 0; c->tool_names && i < c->catalog->n; i++)
         c->tool_names[i] = c->catalog->tools[i].visible;
     return c->tool_names;
@@ -252,7 +252,7 @@ static const char *const *list_tools(struct rv_validation *c)
 
 static const char *const *list_candidates(struct rv_validation *c, rv_str name, size_t n)
 {
-    const char **names = rv_validation_take(c, n * sizeof *names);
+    const char **names = take(c, n * sizeof *names);
 
     for (size_t i = 0; names && i < n; i++)
         names[i] = rv_plan_candidate(c->catalog, name, i)->qualified;
@@ -319,7 +319,7 @@ static const size_t *list_needed(struct rv_validation *c, size_t *n)
     *n = 0;
     for (size_t i = 0; i < c->call; i++)
         *n += c->needed[i];
-    calls = rv_validation_take(c, (*n + 1) * sizeof *calls);
+    calls = take(c, (*n + 1) * sizeof *calls);
     for (size_t i = 0, k = 0; calls && i < c->call; i++)
         if (c->needed[i])
             calls[k++] = i;
@@ -385,10 +385,10 @@ static void check_calls(struct rv_validation *c)
 {
     size_t n = c->plan->n_calls;
 
-    c->tools = rv_validation_take(c, (n + 1) * sizeof *c->tools);
-    c->needs = rv_validation_take(c, (n + 1) * sizeof *c->needs);
-    c->needed = rv_validation_take(c, n + 1);
-    c->names = rv_validation_take(c, sizeof *c->names);
+    c->tools = take(c, (n + 1) * sizeof *c->tools);
+    c->needs = take(c, (n + 1) * sizeof *c->needs);
+    c->needed = take(c, n + 1);
+    c->names = take(c, sizeof *c->names);
     c->hole = json_object_new_string("");
     if (!c->hole || !c->tools || !c->needs || !c->needed || !c->names) {
         rv_validation_no_memory(c);
@@ -404,7 +404,7 @@ static void check_calls(struct rv_validation *c)
 
 static void publish(struct rv_validation *c)
 {
-    struct rv_plan_error *errors = rv_validation_take(c, (c->n + 1) * sizeof *errors);
+    struct rv_plan_error *errors = take(c, (c->n + 1) * sizeof *errors);
 
     if (!errors)
         return;

@@ -46,7 +46,6 @@ struct rv_validation {
 };
 
 /* validate.c */
-void *rv_validation_take(struct rv_validation *c, size_t size);
 /** The text of a buffer, kept; of an overlong one its beginning. Ends the buffer. */
 const char *rv_validation_keep(struct rv_validation *c, rv_buf *text);
 /** A new error about a string of this call, or NULL: there are enough, or memory was short. */
