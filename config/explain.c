@@ -339,6 +339,7 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
         rv_jw_kv_int(w, "max_rounds", a->limits.max_rounds);
         rv_jw_kv_int(w, "max_bad_calls", a->limits.max_bad_calls);
     }
+    rv_planning_explain(a, w);
     write_limits(&a->limits.llm, w);
     if (a->limits.max_context_tokens > 0)
         rv_jw_kv_int(w, "max_context_tokens", a->limits.max_context_tokens);
