@@ -26,6 +26,7 @@ struct pending_call {
     int64_t call_id, attempt,
         started_us;      /* call_id: of the call, or of the timer before its next attempt; 0: answered */
     bool waits;          /* for that timer */
+    bool begun;          /* of a plan, whose calls begin when those that they need have ended */
     struct child *child; /* the agent that was asked, while it works; owned; NULL: none */
     json_object *entry;  /* its entry of `results`, once it is answered; owned */
     struct tool_hooks hooks;
@@ -58,6 +59,8 @@ struct tool_progress {
     size_t n_pending, n_answered;
     struct tool_hooks hooks; /* of the step at `at` */
 };
+
+struct planned; /* planned_internal.h */
 
 struct rv_visit {
     struct rv_visit_shared *shared; /* borrowed; outlives the visit */
@@ -110,7 +113,8 @@ struct rv_visit {
     size_t n_client_tools;
     struct tool_progress tools;
     struct model_progress model;
-    enum rv_reason bound; /* the bound that failed it; RV_REASON_NONE: none did */
+    struct planned *planned; /* owned; NULL: the stage does not plan its calls */
+    enum rv_reason bound;    /* the bound that failed it; RV_REASON_NONE: none did */
     enum rv_route_by routed_by;
     int routed_rule;
     int routed_to;

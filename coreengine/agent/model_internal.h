@@ -100,6 +100,15 @@ RV_MUST_CHECK int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, stru
 /** A reply that is paid for and told to observers, as hooks left it, or that a hook gave. */
 RV_MUST_CHECK int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
+/** A reply with n calls of tools: they are counted. Too many of them fail the visit. */
+RV_MUST_CHECK int rv_reply_count_calls(rv_visit *v, int64_t n, rv_err **err);
+/** A reply that has to have an output by output_schema: it becomes v->output, is asked for again, or fails the visit.
+ */
+RV_MUST_CHECK int rv_reply_structured(rv_visit *v, const struct rv_event *ev, json_object *calls,
+                                      struct rv_effects *out, rv_err **err);
+/** A reply without text where a text is the answer: the attempt failed. calls: those that it made instead, or NULL. */
+RV_MUST_CHECK int rv_reply_empty(rv_visit *v, json_object *calls, struct rv_effects *out, rv_err **err);
+
 /* --- output.c: structured output --- */
 /** Tells whether the output fits the agent's output_schema and required_output_fields. A null for an optional member
  * that may not be null counts as absent: it is taken out of the value, unless a declared agent gave it, whose output is

@@ -156,26 +156,36 @@ static int add_step(rv_visit *v, json_object *call, rv_err **err)
     return rc == 0 && arguments ? keep_arguments(v, call, arguments, err) : rc;
 }
 
+int rv_reply_count_calls(rv_visit *v, int64_t n, rv_err **err)
+{
+    int64_t limit = v->agent->limits.llm.tool_calls_limit;
+
+    if (limit > 0 && v->model.tool_calls + n > limit)
+        return rv_visit_fail(v, "LimitError", err,
+                             "agent \"%s\": the model has called %lld tools and asks for %lld more, "
+                             "limits.tool_calls_limit is %lld: raise it, or offer fewer tools",
+                             v->agent->name, (long long)v->model.tool_calls, (long long)n, (long long)limit);
+    v->model.tool_calls += n;
+    return 0;
+}
+
 /* The calls become the steps of the tool machine. */
 static int begin_calls(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err)
 {
     const struct rv_agent *a = v->agent;
-    int64_t n = (int64_t)json_object_array_length(calls), limit = a->limits.llm.tool_calls_limit;
+    int64_t n = (int64_t)json_object_array_length(calls);
 
     if (v->model.rounds >= a->limits.max_rounds)
         return rv_visit_fail(v, "LimitError", err,
                              "agent \"%s\": the model called tools in %lld rounds and wants more, max_rounds is %lld: "
                              "raise it, or tell the model when to stop",
                              a->name, (long long)v->model.rounds, (long long)a->limits.max_rounds);
-    if (limit > 0 && v->model.tool_calls + n > limit)
-        return rv_visit_fail(v, "LimitError", err,
-                             "agent \"%s\": the model has called %lld tools and asks for %lld more, "
-                             "limits.tool_calls_limit is %lld: raise it, or offer fewer tools",
-                             a->name, (long long)v->model.tool_calls, (long long)n, (long long)limit);
+    int rc = rv_reply_count_calls(v, n, err);
+    if (rc < 0 || v->phase == PHASE_FAILED)
+        return rc;
     v->model.rounds++;
     v->model.bad_before = v->model.bad_calls;
-    v->model.tool_calls += n;
-    int rc = rv_messages_add_reply(v, ev, calls, err);
+    rc = rv_messages_add_reply(v, ev, calls, err);
     v->tools.all_succeeded = true;
     if (rc == 0 && (!(v->tools.steps = json_object_new_array()) || !(v->tools.results = json_object_new_array())))
         rc = RV_FAIL(err, RV_E_NOMEM, "call the tools of agent \"%s\"", a->name);
@@ -287,7 +297,7 @@ static int cut_off(const rv_visit *v, int rc, rv_err **cause)
     return RV_WRAP(cause, rc, "the reply was cut off at max_tokens (%lld)", (long long)rv_visit_max_tokens(v));
 }
 
-/* The output of a stage with output_schema. calls: NULL, or with one that hands it over. */
+/* calls: NULL, or with one that hands it over. */
 static int structured_output(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
                              rv_err **err)
 {
@@ -313,6 +323,24 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
         code = rv_output_lacks_field(v, value) ? RV_FAILURE_OUTPUT_MISSING_FIELD : RV_FAILURE_OUTPUT_INVALID;
     json_object_put(value);
     return repair(v, ev, calls, code, cause, out, err);
+}
+
+int rv_reply_structured(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
+                        rv_err **err)
+{
+    return calls && !output_call(calls) ? unoffered_calls(v, calls, out, err)
+                                        : structured_output(v, ev, calls, out, err);
+}
+
+int rv_reply_empty(rv_visit *v, json_object *calls, struct rv_effects *out, rv_err **err)
+{
+    rv_err *cause = NULL;
+
+    if (calls)
+        return unoffered_calls(v, calls, out, err);
+    int rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the reply has no text", v->agent->name);
+    RV_IGNORE(rc, "the error carries it");
+    return attempt_failed(v, "LLMError", true, cause, out, err);
 }
 
 /* The reader of the error wants to see what the model wrote instead, and how often it was asked. */
@@ -427,6 +455,8 @@ static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
 
     if (ev->llm.finish == RV_FINISH_REFUSAL || ev->llm.finish == RV_FINISH_CONTENT_FILTER)
         return refused(v, ev, err);
+    if (v->planned)
+        return rv_planned_take(v, ev, calls, out, err);
     if (v->agent->output.schema && (!calls || output_call(calls)))
         return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, err) : structured_output(v, ev, calls, out, err);
     int rc = calls ? rv_tools_offered(v, &offered, err) : 0;
@@ -462,7 +492,7 @@ static int hear(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_e
 {
     if (ev->failed && !is_guarded(v))
         rv_buf_add_str(&v->partial, ev->reply);
-    if (!ev->failed)
+    if (!ev->failed && !(v->planned && v->planned->part == PLANNED_PLAN))
         rv_visible_own(v, ev->reply, calls != NULL);
     v->model.finish = ev->failed ? RV_UNSET : ev->llm.finish;
     if (v->partial.rc == RV_E_NOMEM || v->model.visible.rc == RV_E_NOMEM) {
