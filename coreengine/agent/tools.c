@@ -272,6 +272,8 @@ static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effec
         rc = rv_planned_set_code(v, entry, NULL, false, err);
     if (rc == 0)
         rc = step_ended(v, entry, out, err);
+    else
+        json_object_put(entry);
     if (rc < 0 || j->verdict == STEP_IS_BLOCKED) /* that is not the model's fault */
         return rc;
     return rv_tools_count_bad(v, rv_buf_cstr(&j->text), err);
