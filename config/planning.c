@@ -109,6 +109,21 @@ static void warn_of_idle(struct rv_loader *l, const struct rv_agent *a)
                             rows[i].key);
 }
 
+/* Keys that a stage that plans does not look at. */
+static void warn_of_rounds(struct rv_loader *l, const struct rv_agent *a)
+{
+    static const char *const keys[] = {"max_rounds", "max_bad_calls"};
+    const struct rv_node **nodes = l->p->internal->agent_nodes;
+
+    for (size_t i = 0; nodes && i < RV_COUNT(keys); i++) {
+        const struct rv_node *value = rv_node_get(nodes[a->index], keys[i]);
+        if (value)
+            rv_findings_add(l->findings, RV_SEVERITY_WARNING, &value->src, "leave it out; see plan",
+                            "agent \"%s\": %s has no effect: the stage plans all of its tool calls at once", a->name,
+                            keys[i]);
+    }
+}
+
 void rv_check_planning(struct rv_loader *l, const struct rv_agent *a)
 {
     const struct rv_src *src = &a->planning.strategy_src;
@@ -117,6 +132,7 @@ void rv_check_planning(struct rv_loader *l, const struct rv_agent *a)
         warn_of_idle(l, a);
         return;
     }
+    warn_of_rounds(l, a);
     if (!rv_agent_is_unbound(a) && !(a->has_llm && a->has_tools))
         finding(l, a, RV_SEVERITY_ERROR, src, "set has_llm and has_tools",
                 "strategy is planned, and no model of the stage has tools");
