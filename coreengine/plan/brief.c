@@ -173,7 +173,7 @@ void rv_plan_brief(const rv_plan_catalog *catalog, const struct rv_planner_opts 
     put_rules(opts, out);
     rv_buf_puts(out, "\n# Tools\n");
     if (catalog->n == 0)
-        rv_buf_puts(out, "\nThere are no tools: answer with direct_response.\n");
+        rv_buf_puts(out, "\nNo tool is available: answer with direct_response.\n");
     for (size_t i = 0; i < catalog->n; i++)
         put_tool(&catalog->tools[i], opts, out);
 }

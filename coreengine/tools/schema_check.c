@@ -1,7 +1,6 @@
 /* A value against a compiled schema. Two modes: a quiet question (alternatives), which ends at the first fault, and the
  * loud run, which lists every fault with its place. A value that fits costs no allocation. */
 #include <json-c/linkhash.h>
-#include <stdlib.h>
 
 #include "coreengine/tools/schema_internal.h"
 
@@ -155,33 +154,12 @@ bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_pat
     return true;
 }
 
-/* Hand a fault to the watch. */
-static void report(struct rv_schema_check *c, rv_buf *line)
-{
-    size_t n = (size_t)c->fault_at->depth, i = n;
-    struct rv_schema_step *steps = calloc(n + 1, sizeof *steps);
-
-    if (!steps) {
-        c->rc = RV_E_NOMEM;
-        return;
-    }
-    for (const struct rv_schema_path *at = c->fault_at; at->up; at = at->up)
-        steps[--i] = (struct rv_schema_step){at->key, at->i};
-    rv_buf_truncate(line, rv_utf8_cut((rv_str){line->ptr, line->len}, line->len).len);
-    c->fault.steps = steps;
-    c->fault.n_steps = n;
-    c->fault.text = rv_buf_cstr(line);
-    c->watch->fault(c->watch->self, &c->fault);
-    c->n_listed++;
-    free(steps);
-}
-
 bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line)
 {
     if (line->rc == RV_E_NOMEM) {
         c->rc = RV_E_NOMEM;
     } else if (c->watch) {
-        report(c, line);
+        rv_schema_report(c, line);
     } else if (line->len && c->text.len + line->len + 5 <= c->text.max) {
         if (c->text.len)
             rv_buf_puts(&c->text, "; ");
@@ -548,29 +526,7 @@ bool rv_schema_check_node(struct rv_schema_check *c, const node *n, json_object 
     return ok && !c->rc;
 }
 
-bool rv_schema_has_hole(struct rv_schema_check *c, json_object *v)
-{
-    bool found = c->watch && v && v == c->watch->hole;
-
-    if (!c->watch || !c->watch->hole || found || c->rc)
-        return found;
-    if (c->steps == 0)
-        return give_up(c);
-    c->steps--;
-    if (json_object_is_type(v, json_type_array)) {
-        for (size_t i = 0; !found && i < json_object_array_length(v); i++)
-            found = rv_schema_has_hole(c, json_object_array_get_idx(v, i));
-    } else if (json_object_is_type(v, json_type_object)) {
-        json_object_object_foreach (v, key, child) {
-            (void)key;
-            found = found || rv_schema_has_hole(c, child);
-        }
-    }
-    return found;
-}
-
-/* Why the check could not be finished. */
-static int fail(const rv_schema *s, const struct rv_schema_check *c, rv_err **err)
+int rv_schema_unfinished(const rv_schema *s, const struct rv_schema_check *c, rv_err **err)
 {
     if (c->failed)
         return RV_FAIL(err, c->rc, "%s: %s", s->what, rv_err_text(c->failed));
@@ -578,19 +534,6 @@ static int fail(const rv_schema *s, const struct rv_schema_check *c, rv_err **er
         return RV_FAIL(err, RV_E_NOMEM, "%s: no memory to check it against its schema", s->what);
     return RV_FAIL(err, c->rc, "%s: checking it against its schema takes more than %zu steps or %d levels", s->what,
                    RV_SCHEMA_MAX_STEPS, RV_SCHEMA_MAX_NESTING);
-}
-
-int rv_schema_watch(const rv_schema *s, json_object *value, const struct rv_schema_watch *watch, size_t *n_faults,
-                    rv_err **err)
-{
-    struct rv_schema_check c = {.steps = RV_SCHEMA_MAX_STEPS, .watch = watch};
-    path top = {NULL, NULL, 0, 0};
-
-    rv_schema_check_node(&c, s->root, value, &top);
-    *n_faults = c.n_faults;
-    int rc = c.rc ? fail(s, &c, err) : 0;
-    rv_err_free(c.failed);
-    return rc;
 }
 
 int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err)
@@ -601,7 +544,7 @@ int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err)
     int rc = 0;
 
     if (c.rc)
-        rc = fail(s, &c, err);
+        rc = rv_schema_unfinished(s, &c, err);
     else if (!ok && c.n_faults > c.n_listed)
         rc = RV_FAIL(err, RV_E_INVALID, "%s: %s; and %zu more", s->what, c.text.len ? c.text.ptr : "",
                      c.n_faults - c.n_listed);

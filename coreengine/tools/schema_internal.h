@@ -138,7 +138,7 @@ struct rv_schema_check {
     int rc;                                /* sticky: RV_E_LIMIT, RV_E_NOMEM */
     const struct rv_schema_watch *watch;   /* NULL: faults become one text */
     const struct rv_schema_path *fault_at; /* of the fault that was begun */
-    struct rv_schema_fault fault;          /* kind, name and properties of it, for the watch */
+    struct rv_schema_fault fault;          /* its kind, name and properties, for the watch */
     rv_err *failed;                        /* of rc, when a pattern failed */
 };
 /** Tells whether v fits; faults go into c. */
@@ -160,6 +160,10 @@ bool rv_schema_check_unevaluated(struct rv_schema_check *c, const struct rv_sche
 /** $ref, allOf, anyOf, oneOf, not. */
 bool rv_schema_check_combined(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
                               const struct rv_schema_path *at);
+/** Hand the fault that was begun to the watch. */
+void rv_schema_report(struct rv_schema_check *c, rv_buf *line);
+/** Why the check could not be finished. */
+int rv_schema_unfinished(const rv_schema *s, const struct rv_schema_check *c, rv_err **err);
 /** Does v hold a value that is not known yet? */
 bool rv_schema_has_hole(struct rv_schema_check *c, json_object *v);
 unsigned rv_schema_types_of(json_object *v); /* all that fit: 1 is an integer and a number */
