@@ -14,8 +14,8 @@ static const struct rv_term strategies[] = {
 const struct rv_term_list rv_strategy_list = {"strategy", "strategy", strategies, RV_COUNT(strategies)};
 
 static const struct rv_term unschematized[] = {
-    [RV_UNSCHEMATIZED_REJECT] = {"reject", "the plan is refused"},
-    [RV_UNSCHEMATIZED_DEFER] = {"defer", "the reference is looked at when its call is due"},
+    [RV_UNSCHEMATIZED_REJECT] = {"reject", "no: the plan is refused"},
+    [RV_UNSCHEMATIZED_DEFER] = {"defer", "yes: the reference is looked at when its call is due"},
 };
 static const struct rv_term_list unschematized_list = {"unschematized", "way to treat an unknown output", unschematized,
                                                        RV_COUNT(unschematized)};
@@ -61,7 +61,7 @@ const struct rv_key rv_plan_keys[RV_N_PLAN_KEYS] = {
      .default_text = "true",
      .doc = "Whether a reply that calls tools itself, in place of __planning__, counts as a plan of these calls."},
     WORD(unschematized, unschematized_list, "\"reject\"",
-         "What becomes of a reference to the output of a tool that declares no schema."),
+         "Whether a plan may refer to the output of a tool that declares no schema."),
 };
 
 const struct rv_key rv_execute_keys[RV_N_EXECUTE_KEYS] = {

@@ -188,7 +188,7 @@ static int text_value(rv_str text, json_object **out, rv_err **err)
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep an answer");
 }
 
-/* A direct answer. With output_schema it has to fit; one that does not is written anew by the call that answers. */
+/* A direct answer. With output_schema it has to fit; one that does not is written again by the call that answers. */
 static int take_direct(rv_visit *v, rv_str content, rv_err **err)
 {
     const struct rv_str_list *need = &v->agent->output.required_fields;

@@ -14,7 +14,7 @@
 
 /* --- the summary --- */
 
-/* A result as text, and how much of it is told. */
+/* A result as text, and how many bytes are told. */
 struct told {
     rv_buf text;
     size_t keep;
@@ -277,8 +277,8 @@ int rv_planned_end(rv_visit *v, json_object *response, rv_err **err)
 
 /* --- an answer without the model --- */
 
-/* Did the model fail to answer, and is there a result to answer with? A bound, the end of the stage's time and a cancel
- * are no failures of the model. */
+/* Did the model fail to answer, and is there a result to answer with? A bound, the end of the stage's time and a
+ * cancel are not failures of the model. */
 static bool can_degrade(const rv_visit *v)
 {
     static const char *const types[] = {"LLMError", "TimeoutError", "ParseError"};

@@ -392,15 +392,17 @@ static int check_data(const struct rv_tool_info *info, json_object *standard, rv
 
 /* The entry of a call of a plan that was made. has_output: value is the output, whatever its type. Frees the entry if
  * that fails. */
-static int mark(const rv_visit *v, json_object *entry, bool has_output, json_object *value, const char *code,
+static int mark(const rv_visit *v, json_object **entry, bool has_output, json_object *value, const char *code,
                 rv_err **err)
 {
-    int rc = rv_planned_set_code(v, entry, code, true, err);
+    int rc = rv_planned_set_code(v, *entry, code, true, err);
 
     if (rc == 0 && has_output && !json_object_is_type(value, json_type_object))
-        rc = rv_json_set_ref(entry, PLANNED_OUTPUT, value, err);
-    if (rc < 0)
-        json_object_put(entry);
+        rc = rv_json_set_ref(*entry, PLANNED_OUTPUT, value, err);
+    if (rc < 0) {
+        json_object_put(*entry);
+        *entry = NULL;
+    }
     return rc;
 }
 
@@ -435,7 +437,7 @@ static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_
         rc = error_entry(v, index, type, cause, ms, out, err);
     }
     if (rc == 0 && v->planned)
-        rc = mark(v, *out, success && is_result, value, code, err);
+        rc = mark(v, out, success && is_result, value, code, err);
     json_object_put(raw);
     json_object_put(standard);
     json_object_put(value);
@@ -448,5 +450,5 @@ int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t 
         return good_entry(v, index, ev->reply, ms, out, err);
     int rc = rv_step_error(v, index, ev->error_type ? ev->error_type : "ExecutionError", ev->error, ev->retryable, ms,
                            out, err);
-    return rc == 0 && v->planned ? mark(v, *out, false, NULL, NULL, err) : rc;
+    return rc == 0 && v->planned ? mark(v, out, false, NULL, NULL, err) : rc;
 }
