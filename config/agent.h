@@ -10,6 +10,7 @@
 #ifndef RV_CONFIG_AGENT_H
 #define RV_CONFIG_AGENT_H
 
+#include "config/agent_planning.h"
 #include "config/agentdoc/agentdoc.h"
 #include "coreengine/lang/expr.h"
 
@@ -149,31 +150,6 @@ struct rv_agent_limits {
     struct rv_llm_limits llm;
 };
 
-/* --- Planning: with `strategy: planned` a visit asks its model for a plan, runs it, and asks for the answer --- */
-enum rv_strategy { RV_STRATEGY_AUTO, RV_STRATEGY_PLANNED, RV_STRATEGY_STANDARD };
-enum rv_unschematized { RV_UNSCHEMATIZED_REJECT, RV_UNSCHEMATIZED_DEFER };
-enum rv_confirms {
-    RV_CONFIRMS_NEVER,
-    RV_CONFIRMS_DECLARED,
-    RV_CONFIRMS_DESTRUCTIVE,
-    RV_CONFIRMS_WRITES,
-    RV_CONFIRMS_ALL
-};
-enum rv_confirmer { RV_CONFIRMER_NONE, RV_CONFIRMER_PERSON };
-struct rv_agent_planning {
-    int strategy; /* enum rv_strategy */
-    struct rv_src strategy_src, plan_src, execute_src, respond_src;
-    /* plan */
-    int64_t max_calls, max_repairs, max_replans;
-    bool accept_native_calls;
-    int unschematized; /* enum rv_unschematized: references to outputs without a schema */
-    /* execute */
-    int64_t parallelism, max_total_ms, call_timeout_ms;
-    int confirm, confirmer; /* enum rv_confirms, enum rv_confirmer */
-    /* respond */
-    int64_t max_output_bytes, max_summary_bytes; /* of one output, of all, as the model that answers reads them */
-};
-
 /* --- Its stage: when it runs --- */
 struct rv_agent_order {
     int64_t stage_order; /* lower first */
@@ -311,12 +287,6 @@ struct rv_agent {
     struct rv_src on_denied_src;
     struct rv_agent_places places;
 };
-
-/** Does a visit plan its tool calls before it makes any? */
-static inline bool rv_agent_plans(const struct rv_agent *a)
-{
-    return a->planning.strategy == RV_STRATEGY_PLANNED;
-}
 
 /** Is that tool of a client called like one that the agent or the engine has? */
 bool rv_client_tool_collides(const struct rv_agent *a, const char *name);

@@ -128,7 +128,7 @@ void rv_check_planning(struct rv_loader *l, const struct rv_agent *a)
 {
     const struct rv_src *src = &a->planning.strategy_src;
 
-    if (!rv_agent_plans(a)) {
+    if (!rv_plans(&a->planning)) {
         warn_of_idle(l, a);
         return;
     }
@@ -153,7 +153,7 @@ void rv_planning_explain(const struct rv_agent *a, rv_jw *w)
 {
     const struct rv_agent_planning *p = &a->planning;
 
-    if (!rv_agent_plans(a))
+    if (!rv_plans(&a->planning))
         return;
     write_term(w, "strategy", &rv_strategy_list, p->strategy);
     rv_jw_key(w, "plan");

@@ -340,7 +340,7 @@ int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct
 static bool can_ask(const struct rv_agent *a)
 {
     bool is_text = rv_agent_calls_model(a) && !a->has_tools && a->output.mode == RV_OUTPUT_TEXT && !a->output.schema;
-    bool is_plan = rv_agent_plans(a) && a->planning.confirmer == RV_CONFIRMER_NONE;
+    bool is_plan = rv_plans(&a->planning) && a->planning.confirmer == RV_CONFIRMER_NONE;
     bool asks =
         !(is_text || is_plan) || a->has_policies || a->hooks.pre_process[0] || a->hooks.post_process[0] ||
         a->routing.function[0] || (a->tools.chained && a->tools.chained[0]) ||

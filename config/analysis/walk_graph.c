@@ -29,7 +29,7 @@ static int64_t most_replies(const struct rv_agent *a)
 {
     const struct rv_agent_planning *plans = &a->planning;
 
-    if (rv_agent_plans(a)) /* the plans, and the answer with its repairs */
+    if (rv_plans(&a->planning)) /* the plans, and the answer with its repairs */
         return rv_sat_add(rv_sat_mul(plans->max_repairs + 1, plans->max_replans + 1),
                           rv_sat_add(1, a->output.schema ? a->limits.max_repairs : 0));
     int64_t bad = a->limits.max_bad_calls < a->limits.max_rounds ? a->limits.max_bad_calls : a->limits.max_rounds;

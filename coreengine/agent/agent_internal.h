@@ -25,14 +25,12 @@ enum visit_phase {
 struct pending_call {
     int64_t call_id, attempt,
         started_us;      /* call_id: of the call, or of the timer before its next attempt; 0: answered */
-    bool waits;          /* for that timer */
-    bool begun;          /* of a plan, whose calls begin when those that they need have ended */
+    bool waits, begun;   /* for that timer; of a call of a plan: it began, since those that it needs have ended */
     struct child *child; /* the agent that was asked, while it works; owned; NULL: none */
     json_object *entry;  /* its entry of `results`, once it is answered; owned */
     struct tool_hooks hooks;
 };
 #define PENDING_CALLS INT64_MAX /* rv_visit.waiting_for: the calls of `pending` */
-struct child;                   /* child.c */
 
 struct tool_progress {
     json_object *steps;   /* array; owned */
@@ -59,8 +57,6 @@ struct tool_progress {
     size_t n_pending, n_answered;
     struct tool_hooks hooks; /* of the step at `at` */
 };
-
-struct planned; /* planned_internal.h */
 
 struct rv_visit {
     struct rv_visit_shared *shared; /* borrowed; outlives the visit */

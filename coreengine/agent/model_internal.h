@@ -4,6 +4,9 @@
 
 #include "coreengine/agent/call_hooks_internal.h"
 
+struct child;   /* child.c */
+struct planned; /* planned_internal.h */
+
 /* The rows of an agent that was asked, with the tool call that asked it. */
 struct child_rows {
     struct child_rows *next;
@@ -78,6 +81,8 @@ void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out);
 bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
 /** The limits on tokens; false when one failed the visit. */
 bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
+/** A reply with n calls of tools: they are counted. Too many of them fail the visit. */
+RV_MUST_CHECK int rv_money_count_tools(rv_visit *v, int64_t n, rv_err **err);
 
 /* --- request_parts.c: the system prompt, the examples and the attachments of a stage --- */
 /** Append the rendered prompt of that name. place: where the stage names it, for errors. */
@@ -99,15 +104,6 @@ RV_MUST_CHECK int rv_parts_take(struct model_progress *t, json_object *kept, rv_
 RV_MUST_CHECK int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** A reply that is paid for and told to observers, as hooks left it, or that a hook gave. */
 RV_MUST_CHECK int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-
-/** A reply with n calls of tools: they are counted. Too many of them fail the visit. */
-RV_MUST_CHECK int rv_reply_count_calls(rv_visit *v, int64_t n, rv_err **err);
-/** A reply that has to have an output by output_schema: it becomes v->output, is asked for again, or fails the visit.
- */
-RV_MUST_CHECK int rv_reply_structured(rv_visit *v, const struct rv_event *ev, json_object *calls,
-                                      struct rv_effects *out, rv_err **err);
-/** A reply without text where a text is the answer: the attempt failed. calls: those that it made instead, or NULL. */
-RV_MUST_CHECK int rv_reply_empty(rv_visit *v, json_object *calls, struct rv_effects *out, rv_err **err);
 
 /* --- output.c: structured output --- */
 /** Tells whether the output fits the agent's output_schema and required_output_fields. A null for an optional member

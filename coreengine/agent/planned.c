@@ -141,33 +141,6 @@ int rv_planned_offer(rv_visit *v, json_object **offered, rv_err **err)
     return rc;
 }
 
-int rv_planned_turns(const rv_visit *v, json_object **turns, rv_err **err)
-{
-    size_t n = v->model.messages ? json_object_array_length(v->model.messages) : 0;
-    json_object *list = NULL;
-    int rc = 0;
-
-    *turns = NULL;
-    if (v->planned->turns_at >= n)
-        return 0;
-    list = json_object_new_array();
-    if (!list)
-        return RV_FAIL(err, RV_E_NOMEM, "ask a model");
-    for (size_t i = v->planned->turns_at; i < n && rc == 0; i++)
-        rc = rv_json_push_ref(list, json_object_array_get_idx(v->model.messages, i), err);
-    if (rc < 0)
-        json_object_put(list);
-    else
-        *turns = list;
-    return rc;
-}
-
-int rv_planned_say(rv_visit *v, rv_str text, rv_err **err)
-{
-    v->planned->turns_at = v->model.messages ? json_object_array_length(v->model.messages) : 0;
-    return rv_messages_add_user(v, text, err);
-}
-
 /* --- what a plan comes to --- */
 
 /* Observers see the plan as the result of the planning tool. */
@@ -182,37 +155,26 @@ static void tell_plan(rv_visit *v, const char *status, json_object *result, stru
                   RV_M_IF(failed, RV_M_PREVIEW("error", rv_str_of(p->refusal))), RV_M_OF(VALUE, "result", result));
 }
 
-static int text_value(rv_str text, json_object **out, rv_err **err)
-{
-    *out = json_object_new_string_len(text.ptr ? text.ptr : "", (int)text.len); /* a reply has a ceiling */
-    return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep an answer");
-}
-
 /* A direct answer. With output_schema it has to fit; one that does not is written again by the call that answers. */
 static int take_direct(rv_visit *v, rv_str content, rv_err **err)
 {
     const struct rv_str_list *need = &v->agent->output.required_fields;
-    json_object *response = NULL;
     rv_err *cause = NULL;
-    int rc;
 
     if (!v->agent->output.schema) {
-        rc = text_value(content, &response, err);
         v->planned->part = PLANNED_OVER;
-        if (rc == 0)
-            rv_visible_own(v, content, false);
-        return rc == 0 ? rv_planned_end(v, response, err) : rc;
+        rv_visible_own(v, content, false);
+        return rv_planned_answer(v, content, err);
     }
-    rc = rv_extract_object(content, need->items, need->n, &response, &cause);
+    int rc = rv_extract_object(content, need->items, need->n, &v->output, &cause);
     if (rc == 0)
-        rc = rv_output_check(v, response, &cause);
+        rc = rv_output_check(v, v->output, &cause);
     bool no_memory = rv_err_is(cause, RV_E_NOMEM);
     rv_err_free(cause);
-    if (rc == 0) {
-        v->planned->part = PLANNED_OVER;
-        return rv_planned_end(v, response, err);
-    }
-    json_object_put(response);
+    if (rc == 0)
+        return rv_planned_end(v, err);
+    json_object_put(v->output);
+    v->output = NULL;
     if (no_memory || !(v->planned->draft = rv_str_dup(content)))
         return RV_FAIL(err, RV_E_NOMEM, "keep an answer");
     return rv_planned_ask_response(v, err);
@@ -386,7 +348,7 @@ static int accept(rv_visit *v, const struct rv_plan *plan, const struct rv_plan_
     struct planned *p = v->planned;
     json_object *calls = NULL;
 
-    int rc = rv_reply_count_calls(v, (int64_t)plan->n_calls, err);
+    int rc = rv_money_count_tools(v, (int64_t)plan->n_calls, err);
     if (rc < 0 || v->phase == PHASE_FAILED)
         return rc;
     rc = keep_plan(p, plan, check, err);
@@ -448,11 +410,6 @@ static int read_plan(const rv_visit *v, const struct rv_event *ev, json_object *
     return plan->detail ? 0 : RV_FAIL(err, RV_E_NOMEM, "read a plan");
 }
 
-static bool is_usable(json_object *entry)
-{
-    return rv_planned_is_status(entry, "success");
-}
-
 /* The results of earlier plans, which a later one may refer to. */
 static int list_done(const struct planned *p, struct rv_plan_done **out, size_t *n, rv_err **err)
 {
@@ -464,8 +421,8 @@ static int list_done(const struct planned *p, struct rv_plan_done **out, size_t 
         json_object *entry = json_object_array_get_idx(p->results, i);
         const char *tool = "";
         RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(p->steps, i), "tool", &tool), "it has one");
-        (*out)[i] =
-            (struct rv_plan_done){.tool = tool, .usable = is_usable(entry), .value = rv_planned_output_of(entry)};
+        (*out)[i] = (struct rv_plan_done){
+            .tool = tool, .usable = rv_planned_is_good(entry), .value = rv_planned_output_of(entry)};
     }
     return 0;
 }
@@ -489,7 +446,7 @@ static int judge(rv_visit *v, const struct rv_plan *plan, struct rv_effects *out
     return rc;
 }
 
-static int take_plan(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
+int rv_planned_take(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
 {
     struct rv_plan plan = {0};
     int rc = read_plan(v, ev, calls, &plan, err);
@@ -503,12 +460,4 @@ static int take_plan(rv_visit *v, const struct rv_event *ev, json_object *calls,
         rc = judge(v, &plan, out, err);
     rv_plan_fini(&plan);
     return rc;
-}
-
-int rv_planned_take(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
-{
-    v->model.rounds++;
-    if (v->planned->part == PLANNED_PLAN)
-        return take_plan(v, ev, calls, out, err);
-    return rv_planned_take_response(v, ev, calls, out, err);
 }

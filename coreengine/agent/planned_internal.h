@@ -1,4 +1,4 @@
-/* Shared by planned.c, planned_steps.c, planned_respond.c and planned_keep.c: a visit with `strategy: planned`. Its
+/* Shared by the files planned*.c: a visit with `strategy: planned`. Its
  * model is asked for a plan (PLAN), the calls of the plan become the steps of the tool machine (EXECUTE), and the model
  * is asked for the answer (RESPOND). Included by tools_internal.h. */
 #ifndef RV_PLANNED_INTERNAL_H
@@ -46,6 +46,18 @@ struct planned {
 #define PLANNED_RESPONSE    "response"         /* member of the output: the answer */
 #define PLANNED_MAX_MESSAGE ((size_t)16 << 20) /* of results, as a model reads them */
 
+/* A text of an entry or of its error; "": it has none. Borrowed. */
+static inline const char *rv_planned_text(json_object *obj, const char *key)
+{
+    const char *text = "";
+
+    return rv_json_get_text(obj, key, &text) ? text : "";
+}
+static inline bool rv_planned_is_good(json_object *entry)
+{
+    return strcmp(rv_planned_text(entry, "status"), "success") == 0;
+}
+
 /* --- planned.c: PLAN --- */
 RV_MUST_CHECK int rv_planned_new(struct planned **out, rv_err **err);
 void rv_planned_free(struct planned *p);
@@ -55,23 +67,26 @@ RV_MUST_CHECK int rv_planned_offer(rv_visit *v, json_object **offered, rv_err **
 /** A reply of the model that neither failed nor was refused. calls: NULL when there are none. */
 RV_MUST_CHECK int rv_planned_take(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
                                   rv_err **err);
-/** The messages behind the prompt, as the next request has them; *turns is the caller's, NULL: none. */
-RV_MUST_CHECK int rv_planned_turns(const rv_visit *v, json_object **turns, rv_err **err);
-/** The next request has this message behind the prompt, and none of those before. */
-RV_MUST_CHECK int rv_planned_say(rv_visit *v, rv_str text, rv_err **err);
-
 /* --- planned_steps.c: EXECUTE --- */
 /** Make the step ready: its references become values. *entry: what it comes to instead, the caller's; NULL: it is
  *  ready. */
 RV_MUST_CHECK int rv_planned_prepare(rv_visit *v, size_t index, json_object **entry, rv_err **err);
 /** The step will not be made; *entry is the caller's, NULL: it will, or it has to wait (*waits). */
 RV_MUST_CHECK int rv_planned_skip(const rv_visit *v, size_t index, bool *waits, json_object **entry, rv_err **err);
-/** Has a call of that tool to be confirmed? */
-bool rv_planned_confirms(const rv_visit *v, const struct rv_tool_info *info);
 /** The entry of a step whose confirmation was denied, or could not be asked for. */
 RV_MUST_CHECK int rv_planned_deny(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err);
 /** The entry of a step whose outcome is unknown. */
 RV_MUST_CHECK int rv_planned_unknown(rv_visit *v, size_t index, int64_t ms, json_object **entry, rv_err **err);
+/** A step has its entry, which is final. */
+void rv_planned_ended(rv_visit *v, size_t index, json_object *entry);
+/** How many steps from the one at hand on may overlap; 0 or 1: none. */
+size_t rv_planned_overlap(const rv_visit *v);
+/** Every step has its entry: another plan, or the answer. */
+RV_MUST_CHECK int rv_planned_executed(rv_visit *v, rv_err **err);
+
+/* --- planned_call.c: what its calls differ in --- */
+/** Has a call of that tool to be confirmed? */
+bool rv_planned_confirms(const rv_visit *v, const struct rv_tool_info *info);
 /** Give the entry of a failed step its code. code NULL: it follows from the error and from whether the call was made.
  */
 RV_MUST_CHECK int rv_planned_set_code(const rv_visit *v, json_object *entry, const char *code, bool was_called,
@@ -83,20 +98,18 @@ RV_MUST_CHECK int rv_planned_read_result(const struct rv_tool_info *info, json_o
                                          json_object **value, const char **code, rv_err **err);
 /** The time that a call of the tool has, as EXECUTE has it. */
 int64_t rv_planned_timeout_ms(const rv_visit *v, const struct rv_tool_info *info);
-/** A step has its entry, which is final. */
-void rv_planned_ended(rv_visit *v, size_t index, json_object *entry);
-/** How many steps from the one at hand on may overlap; 0 or 1: none. */
-size_t rv_planned_overlap(const rv_visit *v);
-/** Every step has its entry: another plan, or the answer. */
-RV_MUST_CHECK int rv_planned_executed(rv_visit *v, rv_err **err);
 /** The output of a successful step, borrowed: NULL is null. */
 json_object *rv_planned_output_of(json_object *entry);
-static inline bool rv_planned_is_status(json_object *entry, const char *word)
-{
-    const char *status = NULL;
 
-    return rv_json_get_text(entry, "status", &status) && strcmp(status, word) == 0;
-}
+/* --- planned_say.c: what its model is told --- */
+/** The messages behind the prompt, as the next request has them; *turns is the caller's, NULL: none. */
+RV_MUST_CHECK int rv_planned_turns(const rv_visit *v, json_object **turns, rv_err **err);
+/** The next request has this message behind the prompt, and none of those before. */
+RV_MUST_CHECK int rv_planned_say(rv_visit *v, rv_str text, rv_err **err);
+/** Append the results as a person reads them. */
+RV_MUST_CHECK int rv_planned_sum_up(const rv_visit *v, rv_buf *out, rv_err **err);
+/** Append the results as a model reads them. */
+RV_MUST_CHECK int rv_planned_write_results(const rv_visit *v, rv_buf *out, rv_err **err);
 
 /* --- planned_respond.c: RESPOND --- */
 /** The answer in the output of a stage: what its model said last. Borrowed. */
@@ -109,15 +122,12 @@ static inline json_object *rv_visit_answer(const rv_visit *v)
         return v->output;
     return response;
 }
-/** A reply to the question for the answer. calls: NULL when there are none. */
-RV_MUST_CHECK int rv_planned_take_response(rv_visit *v, const struct rv_event *ev, json_object *calls,
-                                           struct rv_effects *out, rv_err **err);
 /** Ask for the answer. */
 RV_MUST_CHECK int rv_planned_ask_response(rv_visit *v, rv_err **err);
-/** Append the results as a model reads them. */
-RV_MUST_CHECK int rv_planned_write_results(const rv_visit *v, rv_buf *out, rv_err **err);
-/** The stage has its answer: the output is made around it. Takes response; NULL: no memory. */
-RV_MUST_CHECK int rv_planned_end(rv_visit *v, json_object *response, rv_err **err);
+/** v->output is the answer: the output is made around it. */
+RV_MUST_CHECK int rv_planned_end(rv_visit *v, rv_err **err);
+/** That text is the answer. */
+RV_MUST_CHECK int rv_planned_answer(rv_visit *v, rv_str text, rv_err **err);
 /** The visit has failed: is there an answer for want of one of the model? Then the visit goes on with that. */
 RV_MUST_CHECK int rv_planned_degrade(rv_visit *v, struct rv_effects *out, rv_err **err);
 

@@ -156,19 +156,6 @@ static int add_step(rv_visit *v, json_object *call, rv_err **err)
     return rc == 0 && arguments ? keep_arguments(v, call, arguments, err) : rc;
 }
 
-int rv_reply_count_calls(rv_visit *v, int64_t n, rv_err **err)
-{
-    int64_t limit = v->agent->limits.llm.tool_calls_limit;
-
-    if (limit > 0 && v->model.tool_calls + n > limit)
-        return rv_visit_fail(v, "LimitError", err,
-                             "agent \"%s\": the model has called %lld tools and asks for %lld more, "
-                             "limits.tool_calls_limit is %lld: raise it, or offer fewer tools",
-                             v->agent->name, (long long)v->model.tool_calls, (long long)n, (long long)limit);
-    v->model.tool_calls += n;
-    return 0;
-}
-
 /* The calls become the steps of the tool machine. */
 static int begin_calls(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err)
 {
@@ -180,7 +167,7 @@ static int begin_calls(rv_visit *v, const struct rv_event *ev, json_object *call
                              "agent \"%s\": the model called tools in %lld rounds and wants more, max_rounds is %lld: "
                              "raise it, or tell the model when to stop",
                              a->name, (long long)v->model.rounds, (long long)a->limits.max_rounds);
-    int rc = rv_reply_count_calls(v, n, err);
+    int rc = rv_money_count_tools(v, n, err);
     if (rc < 0 || v->phase == PHASE_FAILED)
         return rc;
     v->model.rounds++;
@@ -325,24 +312,6 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
     return repair(v, ev, calls, code, cause, out, err);
 }
 
-int rv_reply_structured(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
-                        rv_err **err)
-{
-    return calls && !output_call(calls) ? unoffered_calls(v, calls, out, err)
-                                        : structured_output(v, ev, calls, out, err);
-}
-
-int rv_reply_empty(rv_visit *v, json_object *calls, struct rv_effects *out, rv_err **err)
-{
-    rv_err *cause = NULL;
-
-    if (calls)
-        return unoffered_calls(v, calls, out, err);
-    int rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the reply has no text", v->agent->name);
-    RV_IGNORE(rc, "the error carries it");
-    return attempt_failed(v, "LLMError", true, cause, out, err);
-}
-
 /* The reader of the error wants to see what the model wrote instead, and how often it was asked. */
 static int wrap_reply(const rv_visit *v, int rc, rv_str reply, rv_err **cause)
 {
@@ -448,6 +417,31 @@ static int refused(rv_visit *v, const struct rv_event *ev, rv_err **err)
                             RV_STR_ARG(head));
 }
 
+/* Of a stage that plans: the plan, or the answer with which it ends. */
+static int planned_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
+                         rv_err **err)
+{
+    bool has_schema = v->agent->output.schema, has_text = rv_str_trim(ev->reply).len > 0;
+    rv_err *cause = NULL;
+
+    v->model.rounds++;
+    if (v->planned->part == PLANNED_PLAN)
+        return rv_planned_take(v, ev, calls, out, err);
+    if (calls && (has_schema ? !output_call(calls) : !has_text))
+        return unoffered_calls(v, calls, out, err);
+    if (has_schema) {
+        int rc = structured_output(v, ev, calls, out, err);
+        return rc == 0 && v->phase == PHASE_CHECK ? rv_planned_end(v, err) : rc;
+    }
+    if (!has_text) {
+        int rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the reply has no text", v->agent->name);
+        RV_IGNORE(rc, "the error carries it");
+        return attempt_failed(v, "LLMError", true, cause, out, err);
+    }
+    warn_of_cut(v, ev, out);
+    return rv_planned_answer(v, ev->reply, err);
+}
+
 /* calls: NULL when there are none. */
 static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
 {
@@ -456,7 +450,7 @@ static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
     if (ev->llm.finish == RV_FINISH_REFUSAL || ev->llm.finish == RV_FINISH_CONTENT_FILTER)
         return refused(v, ev, err);
     if (v->planned)
-        return rv_planned_take(v, ev, calls, out, err);
+        return planned_reply(v, ev, calls, out, err);
     if (v->agent->output.schema && (!calls || output_call(calls)))
         return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, err) : structured_output(v, ev, calls, out, err);
     int rc = calls ? rv_tools_offered(v, &offered, err) : 0;

@@ -384,6 +384,15 @@ static int return_results(rv_visit *v, rv_err **err)
     return rc;
 }
 
+/* The steps of a plan are over. */
+static int executed(rv_visit *v, rv_err **err)
+{
+    int rc = rv_planned_executed(v, err);
+
+    clear(&v->tools);
+    return rc;
+}
+
 static int tools_output(rv_visit *v, rv_err **err)
 {
     json_object *obj = json_object_new_object();
@@ -431,9 +440,7 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->phase = v->phase == PHASE_BACKOFF ? PHASE_MAIN : v->phase;
     while (rc == 0 && v->phase == PHASE_MAIN && !v->waiting_for) {
         if (v->tools.at >= json_object_array_length(v->tools.steps))
-            return v->planned        ? rv_planned_executed(v, err)
-                   : v->model.acting ? return_results(v, err)
-                                     : tools_output(v, err);
+            return v->planned ? executed(v, err) : v->model.acting ? return_results(v, err) : tools_output(v, err);
         if (v->now_us >= v->deadline_us)
             return rv_visit_fail(v, "TimeoutError", err, "stage \"%s\" ran out of time before step %zu", v->agent->name,
                                  v->tools.at);

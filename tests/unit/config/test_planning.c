@@ -66,7 +66,7 @@ START_TEST(a_stage_does_not_plan_unless_it_says_so)
 {
     struct loaded l = load_clean(AGENT("has_tools: true, allowed_tools: [t]"));
 
-    ck_assert(!rv_agent_plans(&l.p->agents[0]));
+    ck_assert(!rv_plans(&l.p->agents[0].planning));
     ck_assert_int_eq(l.p->agents[0].planning.strategy, RV_STRATEGY_AUTO);
     ck_assert_int_eq(l.p->agents[0].on_denied, RV_DENIED_END_RUN);
     loaded_fini(&l);
