@@ -15,7 +15,7 @@ static int count(void *self)
 /* Instructions, of which those of the first time (what a process reads once) do not count. */
 static int64_t work_of(struct world *w, const char *query)
 {
-    sqlite3 *db = ((struct sqlite *)w->s->sql)->db;
+    sqlite3 *db = ((struct sqlite *)w->s->sql)->link->db;
     int64_t n = 0;
 
     free(ask(w, &ada, query, NULL));
