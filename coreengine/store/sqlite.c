@@ -102,23 +102,24 @@ static void disconnect(struct sqlite *st)
     rv_sqlite_disconnect(&st->own);
 }
 
-static int set_sync(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
+int rv_sqlite_set_sync(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
 {
     static const char *const pragmas[] = {
         [RV_STORE_SYNC_FULL] = "PRAGMA synchronous = FULL",
         [RV_STORE_SYNC_NORMAL] = "PRAGMA synchronous = NORMAL",
         [RV_STORE_SYNC_OFF] = "PRAGMA synchronous = OFF",
     };
-    int rc = rv_sqlite_exec(st, SETTINGS, "set up", err);
 
-    return rc < 0 ? rc : rv_sqlite_exec(st, pragmas[sync], "set up", err);
+    return rv_sqlite_exec(st, pragmas[sync], "set up", err);
 }
 
 int rv_sqlite_connect(struct sqlite *st, rv_err **err)
 {
     int rc = connect_to(st, st->base.path, SQLITE_OPEN_READWRITE, err);
 
-    return rc < 0 ? rc : set_sync(st, st->sync, err);
+    if (rc == 0)
+        rc = rv_sqlite_exec(st, SETTINGS, "set up", err);
+    return rc < 0 ? rc : rv_sqlite_set_sync(st, st->sync, err);
 }
 
 /* On a read-only medium the shared index of the log cannot be made, and is not needed. */
@@ -192,8 +193,10 @@ static int enter_wal(struct sqlite *st, rv_err **err)
 
 static int set_up(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
 {
-    int rc = set_sync(st, sync, err);
+    int rc = rv_sqlite_exec(st, SETTINGS, "set up", err);
 
+    if (rc == 0)
+        rc = rv_sqlite_set_sync(st, sync, err);
     if (rc == 0)
         rc = rv_sqlite_bring_forward(st, rv_sqlite_schema, RV_SQLITE_SCHEMA, err);
     /* Only now it is known to be ours. A file that is not stays as it is. */
@@ -265,11 +268,17 @@ static void set_wait(struct sql_store *base, int64_t ms)
     ((struct sqlite *)base)->wait_ms = ms;
 }
 
+static void defer_sync(struct sql_store *base, bool defers)
+{
+    ((struct sqlite *)base)->defers_sync = defers;
+}
+
 const struct sql_driver rv_sqlite_driver = {
     .name = "SQLite",
     .has_one_writer = true,
     .close = close_it,
     .set_wait = set_wait,
+    .defer_sync = defer_sync,
     .use = rv_sqlite_use,
     .prepare = rv_sqlite_prepare,
     .finish = rv_sqlite_finish,

@@ -31,7 +31,7 @@ struct sqlite {
     int64_t wait_ms;              /* instead of that; 0: as that */
     int64_t waits_since_ns;       /* of the wait under way, or the last one */
     bool has_queued;              /* it has waited for the writer since then */
-    bool is_memory, read_only;
+    bool is_memory, read_only, defers_sync;
     enum rv_store_sync sync;
     int changes; /* sqlite3_total_changes() when the present write began */
 };
@@ -42,6 +42,7 @@ extern const struct sql_driver rv_sqlite_driver; /* sqlite.c */
 /** Connect st->link to the file, as one that writes. */
 RV_MUST_CHECK int rv_sqlite_connect(struct sqlite *st, rv_err **err);
 void rv_sqlite_disconnect(struct sqlite_link *l);
+RV_MUST_CHECK int rv_sqlite_set_sync(struct sqlite *st, enum rv_store_sync sync, rv_err **err);
 
 /* sqlite_writer.c: one connection by which all handles of this process write to a file. */
 RV_MUST_CHECK int rv_sqlite_join(struct sqlite *st, rv_err **err); /* a handle of the file was opened */

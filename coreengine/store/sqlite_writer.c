@@ -19,18 +19,18 @@ struct waiter {
     bool may_go;
 };
 struct sqlite_writer {
-    struct sqlite_writer *next; /* guarded by `all`, as the next five */
+    struct sqlite_writer *next; /* guarded by `all`, as the next four */
     pid_t pid;                  /* a child of the process that made it does not use it */
     dev_t device;
     ino_t file;
-    enum rv_store_sync sync;
     size_t n_handles;
 
     pthread_mutex_t lock;    /* guards the next three; below `all` */
     bool is_shared;          /* there were two handles at once: they write by `link` */
     bool is_taken;           /* one has the turn */
     struct waiter *waiters;  /* in the order in which they came; on the stacks of their threads */
-    struct sqlite_link link; /* of the one that has the turn; connected at the first one */
+    struct sqlite_link link; /* of the one that has the turn, as `sync`; connected at the first one */
+    enum rv_store_sync sync;
 };
 
 static pthread_mutex_t all = PTHREAD_MUTEX_INITIALIZER; /* guards the list; nothing is done while it is held */
@@ -43,7 +43,7 @@ static void writer_free(struct sqlite_writer *w)
     free(w);
 }
 
-static struct sqlite_writer *writer_new(const struct stat *info, enum rv_store_sync sync)
+static struct sqlite_writer *writer_new(const struct stat *info)
 {
     struct sqlite_writer *w = calloc(1, sizeof *w);
 
@@ -52,7 +52,6 @@ static struct sqlite_writer *writer_new(const struct stat *info, enum rv_store_s
     w->pid = getpid();
     w->device = info->st_dev;
     w->file = info->st_ino;
-    w->sync = sync;
     pthread_mutex_init(&w->lock, NULL);
     return w;
 }
@@ -66,9 +65,9 @@ int rv_sqlite_join(struct sqlite *st, rv_err **err)
         return 0;
     pthread_mutex_lock(&all);
     for (w = writers; w; w = w->next)
-        if (w->pid == getpid() && w->device == info.st_dev && w->file == info.st_ino && w->sync == st->sync)
+        if (w->pid == getpid() && w->device == info.st_dev && w->file == info.st_ino)
             break;
-    if (!w && (w = writer_new(&info, st->sync))) {
+    if (!w && (w = writer_new(&info))) {
         w->next = writers;
         writers = w;
     }
@@ -158,11 +157,16 @@ int rv_sqlite_take_turn(struct sqlite *st, const char *what, rv_err **err)
     if (rc <= 0)
         return rc;
     st->link = &w->link;
-    if (w->link.db) {
+    if (!w->link.db) {
+        rc = rv_sqlite_connect(st, err);
+        w->sync = st->sync;
+    } else {
         sqlite3_busy_handler(w->link.db, rv_sqlite_wait_turn, st);
-        return 0;
+        rc = 0;
     }
-    rc = rv_sqlite_connect(st, err);
+    enum rv_store_sync sync = st->defers_sync && st->sync == RV_STORE_SYNC_FULL ? RV_STORE_SYNC_NORMAL : st->sync;
+    if (rc == 0 && w->sync != sync && (rc = rv_sqlite_set_sync(st, sync, err)) == 0)
+        w->sync = sync;
     if (rc < 0) {
         rv_sqlite_disconnect(&w->link);
         rv_sqlite_give_turn(st);
