@@ -60,7 +60,7 @@ START_TEST(the_file_says_what_it_is)
     rv_store_close(w->s);
     w->s = NULL;
     ck_assert_int_eq(number(w->path, "PRAGMA application_id"), 0x72656576);
-    ck_assert_int_eq(number(w->path, "PRAGMA user_version"), 9);
+    ck_assert_int_eq(number(w->path, "PRAGMA user_version"), 10);
     ck_assert_int_eq(number(w->path, "PRAGMA auto_vacuum"), 2);
     ck_assert_int_eq(number(w->path, "SELECT journal_mode = 'wal' FROM pragma_journal_mode"), 1);
     world_close(w);
@@ -114,10 +114,10 @@ START_TEST(what_is_no_file_is_refused)
     char *below;
 
     world_open(w, 1);
-    FAILS(RV_E_IO, "is a folder", NULL, world_store(w, w->dir, &quick, &(rv_store *){NULL}));
+    FAILS(RV_E_UNAVAILABLE, "is a folder", NULL, world_store(w, w->dir, &quick, &(rv_store *){NULL}));
     below = rv_kit_path(w->path, "x.db");
-    FAILS(RV_E_IO, "Not a directory", NULL, world_store(w, below, &quick, &(rv_store *){NULL}));
-    FAILS(RV_E_IO, "not a regular file", NULL, world_store(w, "/dev/null", &quick, &(rv_store *){NULL}));
+    FAILS(RV_E_UNAVAILABLE, "Not a directory", NULL, world_store(w, below, &quick, &(rv_store *){NULL}));
+    FAILS(RV_E_UNAVAILABLE, "not a regular file", NULL, world_store(w, "/dev/null", &quick, &(rv_store *){NULL}));
     ck_assert_int_eq(world_count(w, w->s), 1);
     free(below);
     world_close(w);

@@ -1,0 +1,2 @@
+rv_fuzz(mcp_message SOURCES fuzz_mcp_message.c USES rv::mcp)
+rv_fuzz(mcp_lines SOURCES fuzz_mcp_lines.c USES rv::mcp)

@@ -1,0 +1,10 @@
+/* The cases of this suite. */
+#ifndef RV_TESTS_UNIT_MCP_SUITES_H
+#define RV_TESTS_UNIT_MCP_SUITES_H
+
+#include "tests/kit/suites.h"
+
+TCase *message_case(void);
+TCase *lines_case(void);
+
+#endif
