@@ -13,7 +13,6 @@ static rv_metrics *open_metrics(void)
     return m;
 }
 
-/* Proves 8.3/histograms: Histograms of durations with fixed buckets */
 static void tell(rv_metrics *m, const struct rv_metrics_run *run, const char *line)
 {
     json_object *event = rv_telemetry_event(rv_str_of(line));
@@ -22,6 +21,7 @@ static void tell(rv_metrics *m, const struct rv_metrics_run *run, const char *li
     json_object_put(event);
 }
 
+/* Proves 8.3/histograms: Histograms of durations with fixed buckets */
 START_TEST(text_is_what_prometheus_reads)
 {
     const char *const labels[] = {"a \"b\" \\\n", "success"}, *const agent[] = {"x"};
