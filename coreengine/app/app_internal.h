@@ -92,7 +92,7 @@ struct rv_app_run_state {
 RV_MUST_CHECK int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row,
                                      bool calls, bool own_handle, struct rv_app_loaded *out, rv_err **err);
 
-/* --- mcp.c: MCP servers of a pipeline that is loaded --- */
+/* --- mcp_servers.c: MCP servers of a pipeline that is loaded --- */
 /** rv_app_mcp_open() for a run that goes on: with the lists of its bundle. */
 RV_MUST_CHECK int rv_app_mcp_reopen(const struct rv_app *app, struct rv_app_loaded *l, rv_err **err);
 /** A server whose tools are not known; NULL: there is none. */
