@@ -38,7 +38,7 @@ START_TEST(what_contradicts_a_plan_is_found)
 }
 END_TEST
 
-/* Proves plan.P5: A plan has at most 16 calls unless the stage says otherwise; a longer one is refused */
+/* Proves plan.P5 */
 START_TEST(a_stage_that_plans_has_its_defaults)
 {
     struct loaded l = load_clean(AGENT(PLANNED));
