@@ -5,6 +5,14 @@
 #include "coreengine/telemetry/telemetry.h"
 #include "tests/unit/telemetry/suites.h"
 
+static void tell(rv_metrics *m, const struct rv_metrics_run *run, const char *line)
+{
+    json_object *event = rv_telemetry_event(rv_str_of(line));
+
+    rv_metrics_event(m, run, event);
+    json_object_put(event);
+}
+
 static rv_metrics *open_metrics(void)
 {
     rv_metrics *m = NULL;
@@ -14,14 +22,6 @@ static rv_metrics *open_metrics(void)
 }
 
 /* Proves 8.3/histograms: Histograms of durations with fixed buckets */
-static void tell(rv_metrics *m, const struct rv_metrics_run *run, const char *line)
-{
-    json_object *event = rv_telemetry_event(rv_str_of(line));
-
-    rv_metrics_event(m, run, event);
-    json_object_put(event);
-}
-
 START_TEST(text_is_what_prometheus_reads)
 {
     const char *const labels[] = {"a \"b\" \\\n", "success"}, *const agent[] = {"x"};
