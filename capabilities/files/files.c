@@ -20,10 +20,7 @@ static const struct rv_cap_entry entries[] = {
              "properties" : {
                  "files" : {
                      "type" : "array",
-                     "items" : {
-                         "type" : "object",
-                         "properties" : {"path" : {"type" : "string"}, "bytes" : {"type" : "integer"}}
-                     }
+                     "items" : {"properties" : {"path" : {"type" : "string"}, "bytes" : {"type" : "integer"}}}
                  },
                  "total" : {"type" : "integer"},
                  "truncated" : {"type" : "boolean"}
@@ -53,7 +50,6 @@ static const struct rv_cap_entry entries[] = {
                  "hits" : {
                      "type" : "array",
                      "items" : {
-                         "type" : "object",
                          "properties" : {
                              "path" : {"type" : "string"},
                              "line" : {"type" : "integer"},
@@ -72,7 +68,6 @@ static const struct rv_cap_entry entries[] = {
                  "evidence" : {
                      "type" : "array",
                      "items" : {
-                         "type" : "object",
                          "properties" : {
                              "location" : {"type" : "string"},
                              "content" : {"type" : "string"},
@@ -110,15 +105,11 @@ static const struct rv_cap_entry entries[] = {
                  "truncated" : {"type" : "boolean"},
                  "lines" : {
                      "type" : "array",
-                     "items" : {
-                         "type" : "object",
-                         "properties" : {"line" : {"type" : "integer"}, "text" : {"type" : "string"}}
-                     }
+                     "items" : {"properties" : {"line" : {"type" : "integer"}, "text" : {"type" : "string"}}}
                  },
                  "evidence" : {
                      "type" : "array",
                      "items" : {
-                         "type" : "object",
                          "properties" : {
                              "location" : {"type" : "string"},
                              "content" : {"type" : "string"},

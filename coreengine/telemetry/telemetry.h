@@ -115,7 +115,7 @@ struct rv_run_trace_opts {
 RV_MUST_CHECK int rv_run_trace_new(const struct rv_run_trace_opts *opts, rv_run_trace **out, rv_err **err);
 /** Spans that are still open are dropped, unless rv_run_trace_end() was called. */
 void rv_run_trace_free(rv_run_trace *t);
-/** A line of docs/reference/events.md, read once for spans and metrics. NULL: it is no JSON. The caller puts it. */
+/** A line of docs/reference/events.md, read once for spans and metrics. NULL: it is not JSON. The caller puts it. */
 json_object *rv_telemetry_event(rv_str line);
 /** An observable event. Never fails: what is none (NULL, too), or cannot be kept, is counted. */
 void rv_run_trace_event(rv_run_trace *t, json_object *event);

@@ -6,5 +6,8 @@
 
 TCase *message_case(void);
 TCase *lines_case(void);
+TCase *client_case(void);
+TCase *client_end_case(void);
+TCase *tools_case(void);
 
 #endif

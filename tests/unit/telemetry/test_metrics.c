@@ -5,20 +5,20 @@
 #include "coreengine/telemetry/telemetry.h"
 #include "tests/unit/telemetry/suites.h"
 
-static rv_metrics *open_metrics(void)
-{
-    rv_metrics *m = NULL;
-
-    ck_assert_int_eq(rv_metrics_new(RV_SEMCONV_1_41, 1000000, &m, NULL), 0);
-    return m;
-}
-
 static void tell(rv_metrics *m, const struct rv_metrics_run *run, const char *line)
 {
     json_object *event = rv_telemetry_event(rv_str_of(line));
 
     rv_metrics_event(m, run, event);
     json_object_put(event);
+}
+
+static rv_metrics *open_metrics(void)
+{
+    rv_metrics *m = NULL;
+
+    ck_assert_int_eq(rv_metrics_new(RV_SEMCONV_1_41, 1000000, &m, NULL), 0);
+    return m;
 }
 
 /* Proves 8.3/histograms: Histograms of durations with fixed buckets */
