@@ -6,5 +6,7 @@
 
 TCase *message_case(void);
 TCase *lines_case(void);
+TCase *http_case(void);
+TCase *oauth_case(void);
 
 #endif
