@@ -38,7 +38,7 @@ static void exchange_free(struct exchange *x)
     rv_web_settle(w);
 }
 
-void rv_exchange_drop(struct exchange *x)
+void rv_web_exchange_drop(struct exchange *x)
 {
     if (x->call)
         rv_http_cancel(x->call);
@@ -219,7 +219,7 @@ static int redirect(struct exchange *x, rv_err **err)
     x->url = rv_buf_steal(&url, NULL);
     if (!x->url)
         return RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
-    rc = rv_exchange_start(x, err);
+    rc = rv_web_exchange_start(x, err);
     return rc < 0 ? rc : 1;
 }
 
@@ -235,7 +235,7 @@ static void on_token(struct rv_mcp_wait *wait, bool has_token, const char *why)
     f.status = x->answer.head.status;
     if (!has_token)
         fail(x, &f);
-    else if (rv_exchange_start(x, &problem) < 0)
+    else if (rv_web_exchange_start(x, &problem) < 0)
         fail_err(x, RV_MCP_FAULT_LOCAL, problem);
     leave(x);
 }
@@ -252,7 +252,7 @@ static int renew(struct exchange *x, const struct rv_mcp_failure *f, rv_err **er
     int rc = rv_mcp_tokens_renew(x->w->tokens, &refusal, &x->wait, err);
     x->waits = rc == 0;
     if (rc == 1)
-        rc = rv_exchange_start(x, err);
+        rc = rv_web_exchange_start(x, err);
     return rc < 0 ? rc : 1;
 }
 
@@ -363,7 +363,7 @@ static int copy_headers(const struct exchange *x, struct rv_mcp_headers *to, rv_
     return 0;
 }
 
-int rv_exchange_start(struct exchange *x, rv_err **err)
+int rv_web_exchange_start(struct exchange *x, rv_err **err)
 {
     static const struct rv_http_events none = {on_head, on_body, on_end, NULL};
     const struct web *w = x->w;
@@ -400,7 +400,7 @@ int rv_exchange_start(struct exchange *x, rv_err **err)
     return rc;
 }
 
-struct exchange *rv_exchange_new(struct web *w, int64_t id)
+struct exchange *rv_web_exchange_new(struct web *w, int64_t id)
 {
     struct exchange *x = calloc(1, sizeof *x);
 
@@ -421,13 +421,13 @@ struct exchange *rv_exchange_new(struct web *w, int64_t id)
     return NULL;
 }
 
-void rv_exchange_resume(struct exchange *x)
+void rv_web_exchange_resume(struct exchange *x)
 {
     rv_err *why = NULL;
 
     x->due_ms = 0;
     x->in_callback = true;
-    if (rv_exchange_start(x, &why) < 0)
+    if (rv_web_exchange_start(x, &why) < 0)
         fail_err(x, RV_MCP_FAULT_LOCAL, why);
     leave(x);
 }

@@ -62,7 +62,7 @@ static void on_timer(uv_timer_t *timer)
     for (struct exchange *x = w->exchanges; x; x = next) {
         next = x->next;
         if (x->due_ms && x->due_ms <= now)
-            rv_exchange_resume(x);
+            rv_web_exchange_resume(x);
     }
     if (!w->is_closing)
         rv_web_arm(w);
@@ -83,13 +83,13 @@ void rv_web_arm(struct web *w)
 
 void rv_web_open_stream(struct web *w)
 {
-    struct exchange *x = w->is_closing ? NULL : rv_exchange_new(w, 0);
+    struct exchange *x = w->is_closing ? NULL : rv_web_exchange_new(w, 0);
 
     if (!x)
         return;
     x->is_stream = true;
-    if (rv_exchange_start(x, NULL) < 0) /* the stream is an extra: requests have their answers without it */
-        rv_exchange_drop(x);
+    if (rv_web_exchange_start(x, NULL) < 0) /* the stream is an extra: requests have their answers without it */
+        rv_web_exchange_drop(x);
 }
 
 /* --- what the session asks for --- */
@@ -102,7 +102,7 @@ static void drop_streams(struct web *w)
     for (struct exchange *x = w->exchanges; x; x = next) {
         next = x->next;
         if (x->is_stream && !x->id && !x->is_over)
-            rv_exchange_drop(x);
+            rv_web_exchange_drop(x);
     }
 }
 
@@ -134,14 +134,14 @@ static int web_send(void *self, const struct rv_mcp_send *m, rv_err **err)
         return RV_FAIL(err, RV_E_LIMIT, "the message is larger than %zu bytes", RV_MCP_MAX_MESSAGE);
     if (m->method && strcmp(m->method, "initialize") == 0)
         drop_streams(w);
-    struct exchange *x = rv_exchange_new(w, m->id);
+    struct exchange *x = rv_web_exchange_new(w, m->id);
     if (!x)
         return RV_FAIL(err, RV_E_NOMEM, "send a message");
     int rc = copy_message(x, m, err);
     if (rc == 0)
-        rc = rv_exchange_start(x, err);
+        rc = rv_web_exchange_start(x, err);
     if (rc < 0)
-        rv_exchange_drop(x);
+        rv_web_exchange_drop(x);
     return rc;
 }
 
@@ -151,20 +151,20 @@ static void web_cancel(void *self, int64_t id)
 
     for (struct exchange *x = w->exchanges; x; x = x->next)
         if (x->id == id && !x->is_over) {
-            rv_exchange_drop(x);
+            rv_web_exchange_drop(x);
             return;
         }
 }
 
 static void end_session(struct web *w)
 {
-    struct exchange *x = w->session[0] ? rv_exchange_new(w, 0) : NULL;
+    struct exchange *x = w->session[0] ? rv_web_exchange_new(w, 0) : NULL;
 
     if (!x)
         return;
     x->is_end = true;
-    if (rv_exchange_start(x, NULL) < 0)
-        rv_exchange_drop(x);
+    if (rv_web_exchange_start(x, NULL) < 0)
+        rv_web_exchange_drop(x);
 }
 
 static void web_close(void *self, void (*closed)(void *arg), void *arg)
@@ -179,7 +179,7 @@ static void web_close(void *self, void (*closed)(void *arg), void *arg)
     for (struct exchange *x = w->exchanges; x; x = next) {
         next = x->next;
         if (!x->is_over && !x->is_end)
-            rv_exchange_drop(x);
+            rv_web_exchange_drop(x);
     }
     rv_web_settle(w);
 }

@@ -58,9 +58,9 @@ void rv_web_open_stream(struct web *w);
 void rv_web_settle(struct web *w); /* an exchange is gone: frees w if it was the last thing that a close waits for */
 
 /* exchange.c */
-struct exchange *rv_exchange_new(struct web *w, int64_t id); /* NULL: no memory */
-RV_MUST_CHECK int rv_exchange_start(struct exchange *x, rv_err **err);
-void rv_exchange_resume(struct exchange *x);
-void rv_exchange_drop(struct exchange *x); /* ends it without a callback */
+struct exchange *rv_web_exchange_new(struct web *w, int64_t id); /* NULL: no memory */
+RV_MUST_CHECK int rv_web_exchange_start(struct exchange *x, rv_err **err);
+void rv_web_exchange_resume(struct exchange *x);
+void rv_web_exchange_drop(struct exchange *x); /* ends it without a callback */
 
 #endif
