@@ -3,11 +3,11 @@
  * A request has one response, the message with its id. A stream may carry other messages before it; what comes after it
  * is not waited for. */
 #include <string.h>
-#include <strings.h>
 
 #include "coreengine/base/frames.h"
 #include "coreengine/mcp/http.h"
 #include "coreengine/mcp/message.h"
+#include "coreengine/mcp/url.h"
 
 void rv_mcp_answer_init(struct rv_mcp_answer *a, int64_t id, bool is_stream, void (*on_message)(void *, rv_str json),
                         void *self)
@@ -30,7 +30,7 @@ static bool is_type(rv_str content_type, const char *type)
     const char *end = memchr(content_type.len ? content_type.ptr : "", ';', content_type.len);
     rv_str bare = rv_str_trim((rv_str){content_type.ptr, end ? (size_t)(end - content_type.ptr) : content_type.len});
 
-    return bare.len == strlen(type) && strncasecmp(bare.ptr ? bare.ptr : "", type, bare.len) == 0;
+    return rv_mcp_same_word(bare, rv_str_of(type));
 }
 
 /* Does a message answer the request? The session reads it once more; here only its id counts. */
@@ -253,12 +253,12 @@ bool rv_mcp_challenge(rv_str value, const char *name, rv_buf *out)
             return false;
         skip(&p, end, " \t");
         if (p >= end || *p != '=') {
-            is_bearer = strcasecmp(rv_buf_cstr(&word), "Bearer") == 0;
+            is_bearer = rv_mcp_same_word(rv_buf_str(&word), RV_STR_LIT("Bearer"));
             continue;
         }
         p++;
         skip(&p, end, " \t=");
-        bool is_it = is_bearer && strcasecmp(rv_buf_cstr(&word), name) == 0;
+        bool is_it = is_bearer && rv_mcp_same_word(rv_buf_str(&word), rv_str_of(name));
         rv_buf_clear(&word);
         RV_IGNORE(!read_word(&p, end, &word), "an empty value, or one without its closing quote, is the last one");
         if (word.rc < 0)

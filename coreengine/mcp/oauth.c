@@ -1,7 +1,6 @@
 /* The machine: what is asked next, and what an answer means. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "coreengine/base/cipher.h"
 #include "coreengine/mcp/http.h"
@@ -246,7 +245,7 @@ static int keep_token(rv_oauth *o, json_object *doc, int64_t now_us, rv_err **er
 
     if (!rv_json_get_text(doc, "access_token", &token) || !is_token_text(token))
         return RV_FAIL(err, RV_E_PARSE, "the answer for a token has none that can be sent");
-    if (!rv_json_get_text(doc, "token_type", &type) || strcasecmp(type, "Bearer") != 0)
+    if (!rv_json_get_text(doc, "token_type", &type) || !rv_mcp_same_word(rv_str_of(type), RV_STR_LIT("Bearer")))
         return RV_FAIL(err, RV_E_PARSE, "the token is not of the type Bearer");
     int rc = rv_json_set_text(o->kept, "access_token", token, err);
     if (rc == 0 && rv_json_get_text(doc, "refresh_token", &refresh) && is_token_text(refresh))

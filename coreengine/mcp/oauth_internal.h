@@ -45,7 +45,6 @@ RV_MUST_CHECK int rv_oauth_write_token(rv_oauth *o, rv_err **err);
 void rv_oauth_write_random(rv_oauth *o, const unsigned char *random);
 /** The endpoint of that name; NULL: there is none. *err only for one that must not be used. */
 RV_MUST_CHECK int rv_oauth_endpoint(rv_oauth *o, const char *name, const char **out, rv_err **err);
-RV_MUST_CHECK int rv_oauth_check_url(const char *text, const char *what, rv_err **err);
 /** The client: its id and its secret (NULL: none), as configured or kept for this issuer. */
 const char *rv_oauth_client(const rv_oauth *o, const char **secret);
 /** Add the words of `more` that are not in scope yet. */
@@ -60,5 +59,6 @@ RV_MUST_CHECK int rv_oauth_read_resource(rv_oauth *o, json_object *doc, rv_err *
 RV_MUST_CHECK int rv_oauth_find_issuer(rv_oauth *o, rv_err **err);
 RV_MUST_CHECK int rv_oauth_read_issuer(rv_oauth *o, json_object *doc, rv_err **err);
 void rv_oauth_drop_candidates(rv_oauth *o);
+RV_MUST_CHECK int rv_oauth_check_url(const char *text, const char *what, rv_err **err);
 
 #endif

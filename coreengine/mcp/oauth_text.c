@@ -1,7 +1,5 @@
 /* What the machine says: the address that a person opens, the forms for tokens, the document of a registration. */
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "coreengine/base/cipher.h"
 #include "coreengine/base/hash.h"
@@ -27,8 +25,10 @@ void rv_oauth_write_random(rv_oauth *o, const unsigned char *random)
     rv_buf word = RV_BUF_INIT(100);
 
     base64url(random, 32, &word);
-    snprintf(o->verifier, sizeof o->verifier, "%s", rv_buf_cstr(&word));
-    rv_wipe(word.ptr, word.len);
+    if (word.len + 1 == sizeof o->verifier && word.rc == 0) { /* else there was no memory, and it stays empty */
+        memcpy(o->verifier, word.ptr, word.len);
+        rv_wipe(word.ptr, word.len);
+    }
     rv_buf_fini(&word);
     rv_hex(random + 32, RV_OAUTH_RANDOM - 32, o->state_word);
     o->state_word[sizeof o->state_word - 1] = '\0';

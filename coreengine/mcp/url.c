@@ -1,8 +1,22 @@
 /* Addresses and forms: only what requests to servers need. */
 #include <string.h>
-#include <strings.h>
 
 #include "coreengine/mcp/url.h"
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool rv_mcp_same_word(rv_str a, rv_str b)
+{
+    if (a.len != b.len)
+        return false;
+    for (size_t i = 0; i < a.len; i++)
+        if (lower(a.ptr[i]) != lower(b.ptr[i]))
+            return false;
+    return true;
+}
 
 static rv_str rest(rv_str s, size_t n)
 {
@@ -50,9 +64,9 @@ bool rv_mcp_url_read(rv_str text, struct rv_mcp_url *out)
     size_t scheme = 0;
 
     *out = (struct rv_mcp_url){.is_https = true};
-    if (text.len > 8 && strncasecmp(text.ptr, "https://", 8) == 0)
+    if (text.len > 8 && rv_mcp_same_word((rv_str){text.ptr, 8}, RV_STR_LIT("https://")))
         scheme = 8;
-    else if (text.len > 7 && strncasecmp(text.ptr, "http://", 7) == 0)
+    else if (text.len > 7 && rv_mcp_same_word((rv_str){text.ptr, 7}, RV_STR_LIT("http://")))
         scheme = 7;
     if (!scheme || !is_clean(text))
         return false;
@@ -89,7 +103,7 @@ static bool is_v4(rv_str host)
 
 static bool host_is(rv_str host, const char *name)
 {
-    return host.len == strlen(name) && strncasecmp(host.ptr, name, host.len) == 0;
+    return rv_mcp_same_word(host, rv_str_of(name));
 }
 
 bool rv_mcp_url_is_literal(const struct rv_mcp_url *u)
@@ -105,8 +119,7 @@ bool rv_mcp_url_is_local(const struct rv_mcp_url *u)
 
 bool rv_mcp_url_same_origin(const struct rv_mcp_url *a, const struct rv_mcp_url *b)
 {
-    return a->is_https == b->is_https && a->port == b->port && a->host.len == b->host.len &&
-           strncasecmp(a->host.ptr, b->host.ptr, a->host.len) == 0;
+    return a->is_https == b->is_https && a->port == b->port && rv_mcp_same_word(a->host, b->host);
 }
 
 void rv_mcp_url_encode(rv_str text, rv_buf *out)

@@ -14,6 +14,8 @@ struct rv_mcp_url {
     rv_str query;  /* with its "?"; empty: none */
     bool has_user, has_fragment;
 };
+/** ASCII, without regard to case. */
+bool rv_mcp_same_word(rv_str a, rv_str b);
 /** False: it is not one. */
 RV_MUST_CHECK bool rv_mcp_url_read(rv_str text, struct rv_mcp_url *out);
 /** Is the host an address written as a number, or localhost? */

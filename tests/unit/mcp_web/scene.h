@@ -4,7 +4,7 @@
 
 #include <uv.h>
 
-#include "coreengine/mcp/web/web.h"
+#include "coreengine/tools/mcp/http/web.h"
 #include "tests/kit/suites.h"
 #include "tests/unit/http/server.h"
 

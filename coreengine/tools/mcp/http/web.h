@@ -10,7 +10,7 @@
 #define RV_MCP_WEB_H
 
 #include "coreengine/mcp/http.h"
-#include "coreengine/mcp/web/tokens.h"
+#include "coreengine/tools/mcp/http/tokens.h"
 #include "coreengine/model/http/http.h"
 
 #define RV_MCP_MAX_REQUESTS 256 /* of one link under way; a session asks for a few at a time */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/mcp/web/web_internal.h"
+#include "coreengine/tools/mcp/http/web_internal.h"
 
 #define MAX_REDIRECTS  3
 #define MAX_RENEWALS   2 /* a server that refuses each new token is not asked for ever */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coreengine/mcp/url.h"
-#include "coreengine/mcp/web/web_internal.h"
+#include "coreengine/tools/mcp/http/web_internal.h"
 
 uint64_t rv_web_now(const struct web *w)
 {

@@ -4,7 +4,7 @@
 
 #include <uv.h>
 
-#include "coreengine/mcp/web/web.h"
+#include "coreengine/tools/mcp/http/web.h"
 
 struct web;
 

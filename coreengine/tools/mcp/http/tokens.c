@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "coreengine/base/cipher.h"
-#include "coreengine/mcp/web/tokens.h"
+#include "coreengine/tools/mcp/http/tokens.h"
 
 #define MAX_FETCHES 16 /* of one flow: a handful of addresses, and a token */
 #define FETCH_US    (INT64_C(20) * 1000 * 1000)
