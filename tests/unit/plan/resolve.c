@@ -18,7 +18,7 @@ static json_object *parse(const char *text)
 /* Call 0 gave the output, call 1 failed. The arguments as JSON, or "code at argument: reason". */
 static void expect(const char *arguments, const char *output, const char *want)
 {
-    struct rv_step_output outputs[2] = {{true, parse(output)}, {false, NULL}};
+    struct rv_step_output outputs[2] = {{.usable = true, .value = parse(output)}, {.usable = false}};
     json_object *given = parse(arguments);
     rv_buf got = RV_BUF_INIT(100000);
     struct rv_resolution r;
@@ -168,7 +168,8 @@ START_TEST(no_reference_reaches_a_tool)
     static const char *const tokens[] = {
         "$", "${", "}",     "0", "1", "9",      ".output", ".output.",   ".output[",    "[0",
         "]", ".a", "\"a\"", " ", "x", "output", "[\"a\"]", "0.output.a", "${0.output}", "$1.output[0]"};
-    struct rv_step_output outputs[2] = {{true, parse("{\"a\":[\"deep\",{\"a\":1.5}]}")}, {true, parse("[7,null]")}};
+    struct rv_step_output outputs[2] = {{true, parse("{\"a\":[\"deep\",{\"a\":1.5}]}"), NULL},
+                                        {true, parse("[7,null]"), NULL}};
     uint64_t state = 88172645463325252u, n = (uint64_t)rv_kit_sample(TIMES, MANY_TIMES), n_resolved = 0, n_stopped = 0;
 
     for (uint64_t i = 0; i < n; i++) {
