@@ -1,7 +1,7 @@
 /* Streamable HTTP without its I/O: the headers of a request, and what an answer means.
  *
  * One message is one POST. Its answer is one JSON value or a stream of server-sent events; legacy servers also have a
- * session, a stream of their own (GET), and streams that continue after a given event. Whoever owns the connection
+ * session, a stream of their own (GET), and streams that continue after a given event. The owner of the connection
  * (coreengine/tools/mcp/http.c) passes heads and bytes in, and does what the verdict says. */
 #ifndef RV_MCP_HTTP_H
 #define RV_MCP_HTTP_H

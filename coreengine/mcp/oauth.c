@@ -327,7 +327,7 @@ int rv_oauth_answer(rv_oauth *o, int status, rv_str content_type, rv_str body, i
 
 /* --- what a person brings --- */
 
-/* Whose answer is it? Before anything of it is believed or shown. */
+/* Whose answer is it? Decided before any other part is believed or shown. */
 static int check_sender(rv_oauth *o, rv_str query, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf word = RV_BUF_INIT(OAUTH_MAX_URL);

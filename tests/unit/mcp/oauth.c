@@ -112,7 +112,7 @@ static const struct {
     int status;
     struct turn turns[9];
     int rc;
-    const char *error; /* a part of it */
+    const char *error; /* a part, of the text */
     const char *after; /* what is kept; NULL: not looked at */
 } flows[] = {
     {.what = "a person approves; the client registers itself",

@@ -14,7 +14,7 @@ TCase *tokens_case(void);
 /* One request that is expected, and the answer to it. */
 struct turn {
     const char *want[6]; /* each is in the request; "!x": x is not */
-    const char *answer;  /* the whole of it, "%d" is the server's port; NULL: none, the connection stays open */
+    const char *answer;  /* whole; PORT is the server's port; NULL: none, the connection stays open */
 };
 struct scene {
     uv_loop_t loop;

@@ -1,4 +1,4 @@
-/* One request of a link and what comes of it: a POST with its answer, or the stream of a legacy server.
+/* One request of a link until its end: a POST with its answer, or the stream of a legacy server.
  *
  * Callbacks of the user come from within callbacks of HTTP, and may cancel or close what they belong to. An exchange is
  * therefore marked as over at once, and freed when the outermost callback has returned. */
@@ -9,7 +9,7 @@
 #include "coreengine/tools/mcp/http/web_internal.h"
 
 #define MAX_REDIRECTS  3
-#define MAX_RENEWALS   2 /* a server that refuses each new token is not asked for ever */
+#define MAX_RENEWALS   2 /* a server that refuses each new token is not asked again and again */
 #define MAX_RESUMES    8 /* in a row without one event */
 #define CONNECT_US     (INT64_C(10) * 1000 * 1000)
 #define NOTIFY_US      (INT64_C(30) * 1000 * 1000) /* nothing waits for the answer to a notification */

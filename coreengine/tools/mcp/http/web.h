@@ -10,8 +10,8 @@
 #define RV_MCP_WEB_H
 
 #include "coreengine/mcp/http.h"
-#include "coreengine/tools/mcp/http/tokens.h"
 #include "coreengine/model/http/http.h"
+#include "coreengine/tools/mcp/http/tokens.h"
 
 #define RV_MCP_MAX_REQUESTS 256 /* of one link under way; a session asks for a few at a time */
 #define RV_MCP_MAX_URL      ((size_t)8 << 10)
