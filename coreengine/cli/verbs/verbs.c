@@ -30,6 +30,7 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_agents,
     &rv_verb_query,
     &rv_verb_tasks,
+    &rv_verb_mcp,
     &rv_verb_lint,
     &rv_verb_test,
     &rv_verb_sim,
