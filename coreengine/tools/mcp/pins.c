@@ -1,5 +1,6 @@
 /* Pins of servers in files of the state directory: a file for each server, replaced as a whole. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -49,19 +50,30 @@ static int read_pins(const char *path, json_object **out, rv_err **err)
     return rc;
 }
 
-static int write_pins(const char *folder, const char *path, json_object *pins, rv_err **err)
+static int make_folders(const char *path, rv_err **err)
 {
-    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(MAX_PINS), pins_folder = RV_BUF_INIT(4096);
+    char *copy = rv_str_dup(rv_str_of(path));
+    int rc = copy ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a folder");
 
-    rv_buf_printf(&pins_folder, "%s/pins", folder);
+    for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash && rc == 0; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+            rc = RV_FAIL(err, RV_E_IO, "make the folder \"%s\": %s", copy, strerror(errno));
+        *slash = '/';
+    }
+    free(copy);
+    return rc;
+}
+
+static int write_pins(const char *path, json_object *pins, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(MAX_PINS);
+
     rv_json_write_pretty(pins, &text);
     rv_buf_putc(&text, '\n');
     int rc = rv_buf_check(&text, "pins", err);
     if (rc == 0)
-        rc = rv_buf_check(&pins_folder, "pins", err);
-    if (rc == 0 && ((mkdir(folder, 0700) < 0 && errno != EEXIST) ||
-                    (mkdir(rv_buf_cstr(&pins_folder), 0700) < 0 && errno != EEXIST)))
-        rc = RV_FAIL(err, RV_E_IO, "make the folder \"%s\": %s", rv_buf_cstr(&pins_folder), strerror(errno));
+        rc = make_folders(path, err);
     return rc == 0 ? rv_file_write(path, rv_buf_str(&text), err) : rc;
 }
 
@@ -113,7 +125,7 @@ int rv_mcp_pins_filter(const struct rv_mcp_tools_opts *o, const struct rv_mcp_se
             rc = rv_json_push_ref(out, tool, err);
     }
     if (rc == 0 && is_changed)
-        rc = write_pins(o->state, rv_buf_cstr(&path), pins, err);
+        rc = write_pins(rv_buf_cstr(&path), pins, err);
     json_object_put(pins);
     if (rc < 0) {
         json_object_put(out);

@@ -192,7 +192,8 @@ static void on_end(void *self, const struct rv_http_end *end)
 
     t->call = NULL;
     if (end->is_denied)
-        rc = RV_FAIL(&problem, RV_E_DENIED, "%s", end->text);
+        rc = RV_FAIL(&problem, RV_E_DENIED,
+                     "%s (to allow it, set REEVE_ALLOW_NET to HOST:PORT or a range of addresses)", end->text);
     else if (end->fault != RV_HTTP_OK && rv_oauth_step(t->oauth)->body.len)
         rc = RV_FAIL(&problem, RV_E_IO, "%s", end->text);
     else
