@@ -292,7 +292,7 @@ int rv_mcp_client_message(rv_mcp_client *c, rv_str json, int64_t now_us, rv_err 
     if (c->phase == RV_MCP_DEAD)
         return 0;
     rc = rv_mcp_read(json, &m, NULL, &why);
-    if (rc == RV_E_NOMEM)
+    if (rc == RV_E_NOMEM || rv_err_is(why, RV_E_NOMEM))
         rc = NOMEM(err);
     else if (rc < 0)
         rc = misread(c, &m, rv_err_cause(why) ? rv_err_text(rv_err_cause(why)) : rv_err_text(why), err);

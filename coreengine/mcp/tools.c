@@ -210,8 +210,10 @@ static int add_headers(const struct rv_mcp_tool *t, json_object *args, json_obje
         if (!json_object_is_type(value, json_type_string)) {
             rv_json_write(value, &other);
             text = rv_buf_str(&other);
+            rc = rv_buf_check(&other, "header of a call", err);
         }
-        rc = rv_json_set_str(*out, name, text, err);
+        if (rc == 0)
+            rc = rv_json_set_str(*out, name, text, err);
         rv_buf_fini(&other);
     }
     return rc;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "coreengine/app/fn/fn_internal.h"
+#include "coreengine/plan/artifact.h"
 #include "coreengine/plan/planner.h"
 #include "coreengine/plan/validate.h"
 
@@ -128,9 +129,28 @@ static int write_check(const struct rv_plan_check *check, rv_jw *out, rv_err **e
     return rc;
 }
 
+/* The plan as a planner gives it: the input of its one tool. */
+static int parse_plan(json_object *given, size_t max, struct rv_plan *out, rv_err **err)
+{
+    struct rv_json_build b = {err, 0};
+    json_object *calls = json_object_new_array();
+    json_object *call = calls ? rv_json_build(&b, calls, NULL, json_object_new_object()) : NULL;
+    int rc = calls ? 0 : RV_FAIL(err, RV_E_NOMEM, "no memory for a plan");
+
+    if (rc == 0)
+        rv_json_build_text(&b, call, "name", RV_PLAN_TOOL);
+    if (rc == 0)
+        rc = b.rc;
+    if (rc == 0)
+        rc = rv_json_set_ref(call, "arguments", given, err);
+    if (rc == 0)
+        rc = rv_plan_parse(&(struct rv_plan_reply){.calls = calls}, max, out, err);
+    json_object_put(calls);
+    return rc;
+}
+
 static int plan_validate(json_object *in, rv_jw *out, rv_err **err)
 {
-    rv_buf text = RV_BUF_INIT(RV_PLAN_MAX_BYTES);
     rv_str unschematized = rv_fn_str(in, "unschematized");
     struct rv_plan_rules rules = {.defer_unschematized = rv_str_is(unschematized, "defer")};
     struct rv_plan_done *done = NULL;
@@ -146,12 +166,8 @@ static int plan_validate(json_object *in, rv_jw *out, rv_err **err)
         rc = read_count(in, "max_calls", &max, err);
     if (rc == 0)
         rc = read_done(rv_fn_any(in, "done"), &rules, &done, err);
-    if (rc == 0) {
-        rv_json_write(rv_fn_any(in, "plan"), &text);
-        rc = rv_buf_check(&text, "plan", err);
-    }
     if (rc == 0)
-        rc = rv_plan_parse(&(struct rv_plan_reply){.text = rv_buf_str(&text)}, max, &plan, err);
+        rc = parse_plan(rv_fn_any(in, "plan"), max, &plan, err);
     if (rc == 0)
         rc = rv_plan_validate(&plan, catalog, &rules, &check, err);
     if (rc == 0)
@@ -159,7 +175,6 @@ static int plan_validate(json_object *in, rv_jw *out, rv_err **err)
     rv_plan_check_fini(&check);
     rv_plan_fini(&plan);
     rv_plan_catalog_free(catalog);
-    rv_buf_fini(&text);
     free(done);
     return rc;
 }
@@ -196,6 +211,52 @@ static int plan_schema(json_object *in, rv_jw *out, rv_err **err)
     return rc;
 }
 
+/* --- artifacts --- */
+
+static const char *text_in(json_object *from, const char *key)
+{
+    const char *text = NULL;
+
+    return from && rv_json_get_text(from, key, &text) ? text : NULL;
+}
+
+static int artifact(json_object *in, rv_jw *out, rv_err **err)
+{
+    json_object *context = rv_fn_any(in, "context");
+    struct rv_artifact_source source = {
+        .tool = text_in(in, "tool"),
+        .arguments = rv_fn_any(in, "arguments"),
+        .result = rv_fn_any(in, "result"),
+        .schema = rv_fn_any(in, "output_schema"),
+        .fresh_id = text_in(in, "id"),
+        .created_at = text_in(in, "now"),
+        .provenance = text_in(in, "provenance_key"),
+        .context = {.context_id = text_in(context, "context_id"), .task_id = text_in(context, "task_id")},
+    };
+    struct rv_artifact made = {0};
+    int64_t index = 0;
+
+    if (rv_json_get_int(in, "index", &index) && index < 0)
+        return RV_FAIL(err, RV_E_INVALID, "index is %lld: use at least 0", (long long)index);
+    source.index = (size_t)index;
+    int rc = rv_artifact_of(&source, &made, err);
+    if (rc == 0) {
+        rv_jw_obj(out);
+        rv_jw_key(out, "artifact");
+        if (made.exists)
+            rv_artifact_write(&made, source.tool, out);
+        else
+            rv_jw_null(out);
+        if (!made.exists)
+            rv_jw_kv_value(out, "parts", made.parts);
+        if (made.warning)
+            rv_jw_kv_text(out, "warning", made.warning);
+        rv_jw_obj_end(out);
+    }
+    rv_artifact_fini(&made);
+    return rc;
+}
+
 static const struct rv_fn items[] = {
     {"plan_validate", "{plan: object, tools: list, unschematized?: word, max_calls?: int, done?: list}",
      "{valid, errors, needs} | {valid, errors, text}",
@@ -209,5 +270,13 @@ static const struct rv_fn items[] = {
      "arguments of each tool; options: with `after` and `on_failure`; dropped: tools that a plan cannot use, with "
      "reasons",
      plan_schema},
+    {"artifact",
+     "{tool: word, result: object, arguments?: object, output_schema?: object, index?: int, id?: word, now?: word, "
+     "context?: object, provenance_key?: word}",
+     "{artifact: {id, title, type, parts, metadata}, warning?} | {artifact: null, parts, warning?}",
+     "the artifact in the result of a tool; context: {context_id, task_id}; id: of an artifact whose result has none; "
+     "now: "
+     "when it was made",
+     artifact},
 };
 const struct rv_fn_group rv_fn_group_planning = {items, RV_COUNT(items)};

@@ -27,7 +27,7 @@ static int open_servers(struct rv_cli *cli, bool connects, struct rv_app_loaded 
     int rc = rv_app_load_plain(&cli->app, cli->words[0], &opts, l, err);
     if (rc < 0)
         return rc;
-    if (!l->pipeline) {
+    if (!l->pipeline || rv_findings_n_errors(l->findings) > 0) {
         rv_cli_say_findings(cli, l->findings);
         rv_app_loaded_fini(l);
         return RV_EXIT_USAGE;

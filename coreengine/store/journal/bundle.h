@@ -18,9 +18,9 @@ struct rv_bundle_source {
     const struct rv_catalog *catalog;   /* tools, entries and prompts are asked for by the names below */
     const struct rv_known_names *names; /* of the capabilities; tools of the script are found by the script's */
     rv_script *script;                  /* NULL: none */
-    json_object *mcp; /* lists of the tools of MCP servers, as they were when the run began; borrowed; NULL: none */
     const char
         *base; /* absolute path of the pipeline's folder, for another process that continues the run; NULL: as given */
+    json_object *mcp; /* lists of the tools of MCP servers, as they were when the run began; borrowed; NULL: none */
 };
 /** Append the bundle's JSON text to out; hash (may be NULL) receives the name of the bundle. RV_E_NOMEM, RV_E_LIMIT
  * (too large), RV_E_STATE (the pipeline is not sound, or its agents are not bound), RV_E_INVALID (a path is not UTF-8).

@@ -41,11 +41,11 @@ static void on_poll(uv_poll_t *p, int status, int events)
 static void set_timer(struct rv_mcp_outer *o)
 {
     uv_update_time(o->inner);
-    int wait_ms = uv_backend_timeout(o->inner);
+    int wait_ms = uv_loop_alive(o->inner) ? uv_backend_timeout(o->inner) : -1; /* of a loop at rest it is 0 */
     if (wait_ms < 0)
         uv_timer_stop(&o->timer);
-    else
-        uv_timer_start(&o->timer, on_timer, (uint64_t)wait_ms, 0);
+    else /* never at once: the outer loop would not come to anything else */
+        uv_timer_start(&o->timer, on_timer, wait_ms > 0 ? (uint64_t)wait_ms : 1, 0);
 }
 
 int rv_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void *self), void *self, struct rv_mcp_outer **out,

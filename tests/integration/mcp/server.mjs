@@ -1,6 +1,8 @@
 // An MCP server on standard input and output that does what its arguments say, good and bad. No dependencies.
 //
-//   node server.mjs [--era legacy|modern|both] [--log FILE] [--fault NAME] [--tools N]
+//   node server.mjs [--era legacy|modern|both] [--log FILE] [--fault NAME] [--tools N] [--mark TEXT]
+//
+// --mark is not looked at: a test finds the process by it.
 //
 // Tools: echo {text}; add {a, b}; count {by}: appends a line to --log, so that a test can count effects; slow {ms};
 // fail; structured; and what --fault adds.
@@ -39,6 +41,7 @@ const tools = [
     { name: 'wrong_output', description: 'Promise and break it.', inputSchema: object({}),
       outputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } },
     { name: 'remove', description: 'Destroy.', inputSchema: object({}), annotations: { destructiveHint: true } },
+    { name: 'environment', description: 'Names of variables.', inputSchema: object({}) },
     { name: 'picture', description: 'Answer with more than text.', inputSchema: object({}) },
 ];
 for (let i = 0; i < nTools; i++)
@@ -150,6 +153,8 @@ function call(id, params) {
         return text(id, 'it is broken', { isError: true });
     case 'wrong_output':
         return text(id, 'no number', { structuredContent: { n: 'x' } });
+    case 'environment':
+        return text(id, Object.keys(process.env).join(' '));
     case 'remove':
         return text(id, 'removed');
     case 'picture':
