@@ -101,7 +101,7 @@ extern const struct rv_mcp_http_transport rv_app_mcp_http;
 /** Append the folder for what is kept of MCP servers. */
 RV_MUST_CHECK int rv_app_mcp_state(rv_buf *out, rv_err **err);
 
-/* --- mcp.c: MCP servers of a pipeline that is loaded --- */
+/* --- mcp_servers.c: MCP servers of a pipeline that is loaded --- */
 /** rv_app_mcp_open() for a run that goes on: with the lists of its bundle. */
 RV_MUST_CHECK int rv_app_mcp_reopen(const struct rv_app *app, struct rv_app_loaded *l, rv_err **err);
 /** A server whose tools are not known; NULL: there is none. */
