@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Files that stages run do not start servers of their own: whoever runs the outer file sees all that is started. */
+/* Files that stages run do not start servers of their own: the outer file shows all that is started. */
 static void check_inner(const struct rv_app_loaded *l)
 {
     size_t n = 0;

@@ -2,7 +2,6 @@
 #include "coreengine/mcp/tools_internal.h"
 
 #include <json-c/linkhash.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for the tools of MCP servers")
@@ -83,17 +82,22 @@ static int add_tool(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, jso
                     enum rv_mcp_tool_kind kind, rv_findings *findings, rv_err **err)
 {
     struct rv_mcp_tool *t = calloc(1, sizeof *t);
-    char why[400];
+    rv_buf why = RV_BUF_INIT(1000);
 
     if (!t)
         return NOMEM(err);
-    int rc = rv_mcp_tool_init(t, s, definition, kind, why, sizeof why, err);
-    if (rc == 0 && !why[0] && rv_index_get(&c->by_name, rv_str_of(t->qualified)) >= 0)
-        snprintf(why, sizeof why, "the server has two of that name, and the first one counts");
-    if (rc == 0 && !why[0])
-        return keep_take(c, t, err);
+    int rc = rv_mcp_tool_init(t, s, definition, kind, &why, err);
+    if (rc == 0 && why.len == 0 && rv_index_get(&c->by_name, rv_str_of(t->qualified)) >= 0)
+        rv_buf_puts(&why, "the server has two of that name, and the first one counts");
     if (rc == 0)
-        warn(findings, s, t->name, why);
+        rc = rv_buf_check(&why, "reason", err);
+    if (rc == 0 && why.len == 0) {
+        rv_buf_fini(&why);
+        return keep_take(c, t, err);
+    }
+    if (rc == 0)
+        warn(findings, s, t->name, rv_buf_cstr(&why));
+    rv_buf_fini(&why);
     rv_mcp_tool_fini(t);
     free(t);
     return rc;

@@ -1,8 +1,6 @@
 /* Answers to requests that the caller made: results, pages of lists, requests that the server wants again, errors. */
 #include "coreengine/mcp/client_internal.h"
 
-#include <stdio.h>
-
 static int invalid(rv_mcp_client *c, struct rv_mcp_open *o, const char *text, rv_err **err)
 {
     return rv_mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "invalid_answer", .text = text}, err);
@@ -10,10 +8,15 @@ static int invalid(rv_mcp_client *c, struct rv_mcp_open *o, const char *text, rv
 
 static int too_long(rv_mcp_client *c, struct rv_mcp_open *o, const char *what, rv_err **err)
 {
-    char text[160];
+    rv_buf text = RV_BUF_INIT(200);
 
-    snprintf(text, sizeof text, "the list of %s does not end: %s", o->list, what);
-    return rv_mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "too_many_pages", .text = text}, err);
+    rv_buf_printf(&text, "the list of %s does not end: %s", o->list, what);
+    int rc = rv_buf_check(&text, "reason", err);
+    if (rc == 0)
+        rc = rv_mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "too_many_pages", .text = rv_buf_cstr(&text)},
+                               err);
+    rv_buf_fini(&text);
+    return rc;
 }
 
 /* --- lists --- */

@@ -3,8 +3,6 @@
 #include "coreengine/base/version.h"
 #include "coreengine/mcp/client_internal.h"
 
-#include <stdio.h>
-
 #define META "io.modelcontextprotocol/"
 
 static json_object *client_info(struct rv_json_build *b, json_object *to, const char *key)
@@ -75,14 +73,29 @@ int rv_mcp_handshake_begin(rv_mcp_client *c, int64_t now_us, rv_err **err)
     return discover(c, err);
 }
 
-static int refuse_version(rv_mcp_client *c, const char *said, rv_err **err)
+/* The connection ends with what was written into text, which is freed. */
+static int die_of(rv_mcp_client *c, const char *code, int rpc_code, rv_buf *text, rv_err **err)
 {
-    char text[512];
+    int rc = rv_buf_check(text, "reason", err);
 
-    snprintf(text, sizeof text, "the server speaks revision %.200s of MCP: reeve speaks %s to %s and %s", said,
-             rv_mcp_version_text(RV_MCP_2024_11_05), rv_mcp_version_text(RV_MCP_NEWEST_LEGACY),
-             rv_mcp_version_text(RV_MCP_2026_07_28));
-    return rv_mcp_die(c, &(struct rv_mcp_trouble){.code = "unsupported_version", .text = text, .is_unsent = true}, err);
+    if (rc == 0)
+        rc = rv_mcp_die(
+            c,
+            &(struct rv_mcp_trouble){.code = code, .text = rv_buf_cstr(text), .rpc_code = rpc_code, .is_unsent = true},
+            err);
+    rv_buf_fini(text);
+    return rc;
+}
+
+static int refuse_version(rv_mcp_client *c, rv_str said, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(1000);
+
+    said = rv_utf8_cut(said, 60);
+    rv_buf_printf(&text, "the server speaks revision \"%.*s\" of MCP: reeve speaks %s to %s and %s", (int)said.len,
+                  said.len ? said.ptr : "", rv_mcp_version_text(RV_MCP_2024_11_05),
+                  rv_mcp_version_text(RV_MCP_NEWEST_LEGACY), rv_mcp_version_text(RV_MCP_2026_07_28));
+    return die_of(c, "unsupported_version", 0, &text, err);
 }
 
 static int be_ready(rv_mcp_client *c, enum rv_mcp_era era, enum rv_mcp_version version, json_object *answer,
@@ -117,11 +130,8 @@ static int choose(rv_mcp_client *c, json_object *versions, json_object *answer, 
     for (size_t i = 0; i < n; i++)
         if (rv_mcp_version_of(rv_json_str(json_object_array_get_idx(versions, i))) == RV_MCP_2026_07_28)
             return answer ? be_ready(c, RV_MCP_ERA_MODERN, RV_MCP_2026_07_28, answer, err)
-                          : refuse_version(c, "2026-07-28 in its list, but refuses it", err);
-    rv_str first = n ? rv_json_str(json_object_array_get_idx(versions, 0)) : RV_STR_LIT("");
-    char said[64];
-    snprintf(said, sizeof said, "\"%.*s\"", (int)rv_utf8_cut(first, 40).len, first.ptr ? first.ptr : "");
-    return refuse_version(c, said, err);
+                          : refuse_version(c, RV_STR_LIT("2026-07-28, but not as reeve does"), err);
+    return refuse_version(c, n ? rv_json_str(json_object_array_get_idx(versions, 0)) : RV_STR_LIT("unknown"), err);
 }
 
 static bool is_modern_code(int code)
@@ -131,12 +141,11 @@ static bool is_modern_code(int code)
 
 static int rejected(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
 {
-    char text[512];
+    rv_str said = rv_utf8_cut(rv_str_of(m->text), 400);
+    rv_buf text = RV_BUF_INIT(1000);
 
-    snprintf(text, sizeof text, "the server refuses the connection: %.*s (%d)",
-             (int)rv_utf8_cut(rv_str_of(m->text), 400).len, m->text, m->code);
-    return rv_mcp_die(
-        c, &(struct rv_mcp_trouble){.code = "rejected", .text = text, .rpc_code = m->code, .is_unsent = true}, err);
+    rv_buf_printf(&text, "the server refuses the connection: %.*s (%d)", RV_STR_ARG(said), m->code);
+    return die_of(c, "rejected", m->code, &text, err);
 }
 
 static int discovered(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
@@ -150,7 +159,7 @@ static int discovered(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err *
     if (m->kind == RV_MCP_ERROR && m->code == RV_MCP_UNSUPPORTED_VERSION)
         return choose(c, versions, NULL, err);
     if (c->era == RV_MCP_ERA_MODERN || (m->kind == RV_MCP_ERROR && is_modern_code(m->code)))
-        return m->kind == RV_MCP_ERROR ? rejected(c, m, err) : refuse_version(c, "unknown", err);
+        return m->kind == RV_MCP_ERROR ? rejected(c, m, err) : refuse_version(c, RV_STR_LIT("unknown"), err);
     return rv_mcp_handshake_initialize(c, err);
 }
 
@@ -162,11 +171,8 @@ static int initialized(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err 
         return rejected(c, m, err);
     RV_IGNORE(!rv_json_get_text(m->result, "protocolVersion", &said), "then it is refused as unknown");
     enum rv_mcp_version version = rv_mcp_version_of(rv_str_of(said));
-    if (version == RV_MCP_UNKNOWN_VERSION || version > RV_MCP_NEWEST_LEGACY) {
-        char quoted[64];
-        snprintf(quoted, sizeof quoted, "\"%.*s\"", (int)rv_utf8_cut(rv_str_of(said), 40).len, said);
-        return refuse_version(c, quoted, err);
-    }
+    if (version == RV_MCP_UNKNOWN_VERSION || version > RV_MCP_NEWEST_LEGACY)
+        return refuse_version(c, rv_str_of(said), err);
     return be_ready(c, RV_MCP_ERA_LEGACY, version, m->result, err);
 }
 

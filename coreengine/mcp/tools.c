@@ -2,9 +2,9 @@
 #include "coreengine/mcp/tools_internal.h"
 
 #include <json-c/linkhash.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#define MAX_WHY    ((size_t)300) /* bytes of a reason */
 #define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for the tools of an MCP server")
 
 /* --- definitions --- */
@@ -67,7 +67,7 @@ static int judge(struct rv_mcp_tool *t, rv_err **err)
 }
 
 /* 0 with *why set: the definition is not usable. */
-static int compile(json_object *schema, const char *what, rv_schema **out, char *why, size_t size, rv_err **err)
+static int compile(json_object *schema, const char *what, rv_schema **out, rv_buf *why, rv_err **err)
 {
     rv_err *cause = NULL;
     int rc = rv_schema_compile(schema, what, out, &cause);
@@ -77,7 +77,7 @@ static int compile(json_object *schema, const char *what, rv_schema **out, char 
         return NOMEM(err);
     }
     if (rc < 0)
-        snprintf(why, size, "%.*s", (int)rv_utf8_cut(rv_str_of(rv_err_text(cause)), size - 1).len, rv_err_text(cause));
+        rv_buf_add_str(why, rv_utf8_cut(rv_str_of(rv_err_text(cause)), MAX_WHY));
     rv_err_free(cause);
     return 0;
 }
@@ -91,7 +91,7 @@ static bool is_promise_of_core(const struct rv_mcp_tool *t, json_object *schema)
            rv_json_get_text(schema, "type", &type) && strcmp(type, "object") == 0;
 }
 
-static int read_schemas(struct rv_mcp_tool *t, char *why, size_t size, rv_err **err)
+static int read_schemas(struct rv_mcp_tool *t, rv_buf *why, rv_err **err)
 {
     json_object *input = NULL, *output = NULL;
     const char *type = NULL;
@@ -99,12 +99,12 @@ static int read_schemas(struct rv_mcp_tool *t, char *why, size_t size, rv_err **
     json_object_object_get_ex(t->definition, "inputSchema", &input);
     json_object_object_get_ex(t->definition, "outputSchema", &output);
     if (!rv_json_get_text(input, "type", &type) || strcmp(type, "object") != 0) {
-        snprintf(why, size, "its inputSchema is not that of an object");
+        rv_buf_puts(why, "its inputSchema is not that of an object");
         return 0;
     }
-    int rc = compile(input, t->qualified, &t->input, why, size, err);
-    if (rc == 0 && !why[0] && output && t->server->output_validation != RV_MCP_OUTPUT_OFF)
-        rc = compile(output, t->qualified, &t->output, why, size, err);
+    int rc = compile(input, t->qualified, &t->input, why, err);
+    if (rc == 0 && why->len == 0 && output && t->server->output_validation != RV_MCP_OUTPUT_OFF)
+        rc = compile(output, t->qualified, &t->output, why, err);
     t->info.input = t->input;
     t->info.input_json = input;
     if (is_promise_of_core(t, output)) {
@@ -124,7 +124,7 @@ static bool is_token(rv_str s)
 }
 
 /* Arguments at the top that are headers, too; anywhere else the annotation is not legal. */
-static void read_headers(struct rv_mcp_tool *t, char *why, size_t size)
+static void read_headers(struct rv_mcp_tool *t, rv_buf *why)
 {
     json_object *properties = rv_json_get_obj(t->info.input_json, "properties");
 
@@ -139,7 +139,7 @@ static void read_headers(struct rv_mcp_tool *t, char *why, size_t size)
         bool is_plain = rv_json_get_text(schema, "type", &type) &&
                         (strcmp(type, "string") == 0 || strcmp(type, "integer") == 0 || strcmp(type, "boolean") == 0);
         if (!is_plain || !is_token(rv_json_str(value)) || t->n_headers == RV_MCP_MAX_HEADERS) {
-            snprintf(why, size, "the x-mcp-header of an argument is not legal");
+            rv_buf_puts(why, "the x-mcp-header of an argument is not legal");
             return;
         }
         t->headers[t->n_headers++] = (struct rv_mcp_header){key, json_object_get_string(value)};
@@ -147,25 +147,25 @@ static void read_headers(struct rv_mcp_tool *t, char *why, size_t size)
 }
 
 int rv_mcp_tool_init(struct rv_mcp_tool *t, const struct rv_mcp_server_config *server, json_object *definition,
-                     enum rv_mcp_tool_kind kind, char *why, size_t size, rv_err **err)
+                     enum rv_mcp_tool_kind kind, rv_buf *why, rv_err **err)
 {
     json_object *name = NULL;
 
     *t = (struct rv_mcp_tool){.server = server, .kind = kind, .definition = json_object_get(definition)};
-    why[0] = '\0';
     json_object_object_get_ex(definition, "name", &name);
     t->name = json_object_get_string(name); /* the caller has checked it */
-    size_t len = strlen(server->name) + 1 + strlen(t->name) + 1;
-    t->qualified = malloc(len);
+    rv_buf qualified = RV_BUF_INIT(RV_MCP_MAX_TOOL_NAME + RV_MAX_MCP_SERVER_NAME + 2);
+    rv_buf_printf(&qualified, "%s.%s", server->name, t->name);
+    t->qualified = qualified.rc == 0 ? rv_buf_steal(&qualified, NULL) : NULL;
+    rv_buf_fini(&qualified);
     if (!t->qualified)
         return NOMEM(err);
-    snprintf(t->qualified, len, "%s.%s", server->name, t->name);
     t->info.name = t->qualified;
     int rc = describe(t, err);
     if (rc == 0)
-        rc = read_schemas(t, why, size, err);
-    if (rc == 0 && !why[0])
-        read_headers(t, why, size);
+        rc = read_schemas(t, why, err);
+    if (rc == 0 && why->len == 0)
+        read_headers(t, why);
     return rc == 0 ? judge(t, err) : rc;
 }
 
@@ -198,22 +198,24 @@ static int add_headers(const struct rv_mcp_tool *t, json_object *args, json_obje
     int rc = 0;
 
     for (size_t i = 0; i < t->n_headers && rc == 0; i++) {
-        char name[80];
         json_object *value = NULL;
         if (!json_object_object_get_ex(args, t->headers[i].property, &value) || !value)
             continue;
         if (!*out && !(*out = json_object_new_object()))
             return NOMEM(err);
-        snprintf(name, sizeof name, "Mcp-Param-%s", t->headers[i].name);
+        rv_buf name = RV_BUF_INIT(100);
+        rv_buf_printf(&name, "Mcp-Param-%s", t->headers[i].name);
+        rc = rv_buf_check(&name, "header of a call", err);
         rv_str text = rv_json_str(value);
         rv_buf other = RV_BUF_INIT(64);
         if (!json_object_is_type(value, json_type_string)) {
             rv_json_write(value, &other);
             text = rv_buf_str(&other);
-            rc = rv_buf_check(&other, "header of a call", err);
+            rc = rc == 0 ? rv_buf_check(&other, "header of a call", err) : rc;
         }
         if (rc == 0)
-            rc = rv_json_set_str(*out, name, text, err);
+            rc = rv_json_set_str(*out, rv_buf_cstr(&name), text, err);
+        rv_buf_fini(&name);
         rv_buf_fini(&other);
     }
     return rc;

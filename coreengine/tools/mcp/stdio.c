@@ -216,7 +216,7 @@ static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(l->chunk, (unsigned)READ_BYTES);
 }
 
-/* A line of 16 MiB without an end is no message that could still come. */
+/* A line of 16 MiB without an end cannot become a message. */
 static bool is_over_limit(const struct stdio_link *l)
 {
     return !l->lines.is_whole;

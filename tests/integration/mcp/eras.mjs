@@ -1,5 +1,5 @@
 // Servers of each era and revision, from outside: tools, resources, prompts, kept lists, names.
-// Proves mcp.M1, mcp.M2, mcp.H2, mcp.N2, mcp.N4
+// Proves mcp.M1, mcp.M2, mcp.H2, plan.N2, plan.N4
 import { assert, lines, pipeline, place, results, run, script, write } from './kit.mjs';
 
 for (const [era, version] of [['legacy', '2024-11-05'], ['legacy', '2025-03-26'], ['legacy', '2025-06-18'],

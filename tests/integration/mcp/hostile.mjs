@@ -1,5 +1,5 @@
 // A server that misbehaves costs one call, which fails with words that say why; the run goes on to its end.
-// Proves mcp.M3, mcp.N1, mcp.N3, mcp.N5
+// Proves mcp.M3, plan.N1, plan.N3, plan.N5
 import { assert, pipeline, place, processes, results, run, script } from './kit.mjs';
 
 const steps = [{ tool: 'stub.echo', parameters: { text: 'hello' } }];

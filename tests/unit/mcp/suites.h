@@ -10,6 +10,7 @@ TCase *http_case(void);
 TCase *oauth_case(void);
 TCase *pins_case(void);
 TCase *client_case(void);
+TCase *client_end_case(void);
 TCase *tools_case(void);
 
 #endif
