@@ -36,6 +36,7 @@ extern const struct rv_cli_group rv_cli_common, /* of all verbs */
     rv_cli_of_stores,                           /* verbs that read rows of a store */
     rv_cli_of_commits,                          /* and those that write them */
     rv_cli_of_places,                           /* runs and chats: where stores and agents are */
+    rv_cli_of_queues,                           /* the same of a process that works for all tenants */
     rv_cli_of_runs,                             /* run, resume: what is shown and written */
     rv_cli_of_work,                             /* verbs that drive runs */
     rv_cli_of_agents,                           /* verbs that look for agents, with those of stores */

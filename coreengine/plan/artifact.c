@@ -307,6 +307,10 @@ static int build(const struct rv_artifact_source *s, struct rv_artifact *out, rv
     add_parts(&b, s->result, out->payload, out->parts, faults);
     if (b.rc < 0 || !f.structured) /* A7 */
         return b.rc;
+    if (s->is_refused) { /* A10 */
+        rv_buf_puts(faults, "the caller may not create artifacts; ");
+        return 0;
+    }
     struct needed needed[] = {
         {"context_id", first_of(s->context.context_id, rv_artifact_text(f.metadata, "context_id"),
                                 rv_artifact_text(f.provenance, "context_id"), NULL)},

@@ -201,7 +201,7 @@ const struct rv_cli_verb rv_verb_worker = {
         "what\n"
         "it can do: what needs a label that it does not have, or a capability that is not on its path, waits for "
         "another\n"
-        "one. Tenants get equal shares, however much each has queued.\n"
+        "one. It works for all tenants; these get equal shares, however much each has queued (`reeve tasks share`).\n"
         "A signal drains it: it claims nothing new, and each run comes to a point where another worker can go on with\n"
         "it. A second signal ends it at once.",
     .examples = "reeve worker --concurrency 8\n"
@@ -209,7 +209,7 @@ const struct rv_cli_verb rv_verb_worker = {
                 "reeve worker --until-idle   # do what is there, then end\n"
                 "reeve worker --list",
     RV_CLI_OPTIONS(worker_options),
-    .groups = {&rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
+    .groups = {&rv_cli_of_work, &rv_cli_of_queues, &rv_cli_of_commits},
     .needs = "json list",
     .excludes = "list until-idle; list concurrency",
     .run = worker,
