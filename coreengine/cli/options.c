@@ -19,7 +19,7 @@ static const struct rv_cli_option common[] = {
 };
 #define STORE                                                                                                          \
     {                                                                                                                  \
-        "store", 0, "URL", "store of runs (default REEVE_STORE, else ~/.local/state/reeve/reeve.db)", "FILE", false    \
+        "store", 0, "URL", RV_CLI_STORE_DOC, "FILE", false                                                             \
     }
 #define TENANT                                                                                                         \
     {                                                                                                                  \
@@ -33,7 +33,7 @@ static const struct rv_cli_option common[] = {
     }
 #define SCHEMA_DIR                                                                                                     \
     {                                                                                                                  \
-        "schema-dir", 0, "DIR", "folder of agent documents (default P8_SCHEMA_DIR; \"\": none)", "DIR", false          \
+        "schema-dir", 0, "DIR", RV_CLI_SCHEMA_DIR_DOC, "DIR", false                                                    \
     }
 #define QUOTAS                                                                                                         \
     {                                                                                                                  \
@@ -44,8 +44,7 @@ static const struct rv_cli_option commits[] = {
      "durability of a commit: full (survives power loss; default), normal (survives a crash of the process), off",
      "full normal off", false},
 };
-static const struct rv_cli_option stores[] = {STORE, USER, TENANT}, places[] = {STORE, TENANT, SCHEMA_DIR},
-                                  queues[] = {STORE, SCHEMA_DIR};
+static const struct rv_cli_option stores[] = {STORE, USER, TENANT}, places[] = {STORE, TENANT, SCHEMA_DIR};
 static const struct rv_cli_option results[] = {
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
     {"state", 0, NULL, "print the whole state as one JSON object", NULL, false},
@@ -81,14 +80,13 @@ GROUP(rv_cli_common, common);
 GROUP(rv_cli_of_stores, stores);
 GROUP(rv_cli_of_commits, commits);
 GROUP(rv_cli_of_places, places);
-GROUP(rv_cli_of_queues, queues);
 GROUP(rv_cli_of_runs, results);
 GROUP(rv_cli_of_work, work);
 GROUP(rv_cli_of_agents, sources);
 GROUP(rv_cli_of_pipelines, loading);
-const struct rv_cli_group *const rv_cli_groups[] = {
-    &rv_cli_common,     &rv_cli_of_runs,   &rv_cli_of_work,      &rv_cli_of_places, &rv_cli_of_stores,
-    &rv_cli_of_commits, &rv_cli_of_agents, &rv_cli_of_pipelines, &rv_cli_of_queues, NULL};
+const struct rv_cli_group *const rv_cli_groups[] = {&rv_cli_common,    &rv_cli_of_runs,      &rv_cli_of_work,
+                                                    &rv_cli_of_places, &rv_cli_of_stores,    &rv_cli_of_commits,
+                                                    &rv_cli_of_agents, &rv_cli_of_pipelines, NULL};
 
 const struct rv_cli_takes rv_cli_takes_runs = {"run", "last", "reeve runs list --ids"},
                           rv_cli_takes_sessions = {"session", "", "reeve sessions list --ids"},
