@@ -379,6 +379,7 @@ void rv_pipeline_free(struct rv_pipeline *p)
     for (size_t i = 0; i < p->n_mcp_servers; i++) {
         json_object_put(p->mcp_servers[i].env);
         json_object_put(p->mcp_servers[i].headers);
+        json_object_put(p->mcp_servers[i].auth);
     }
     for (size_t i = 0; i < p->n_prompts; i++)
         rv_template_free(p->prompts[i].compiled);

@@ -26,6 +26,13 @@ static const struct rv_term validations[] = {
 static const struct rv_term_list validation_list = {"mcp_output_validation", "check of outputs", validations,
                                                     RV_COUNT(validations)};
 
+static const struct rv_term pins[] = {
+    [RV_MCP_PINS_FIRST] = {"first",
+                           "a tool is approved when it is seen first; a change of it needs `reeve mcp approve`"},
+    [RV_MCP_PINS_STRICT] = {"strict", "each tool needs `reeve mcp approve` before it is offered"},
+};
+static const struct rv_term_list pin_list = {"mcp_pin", "approval of tools", pins, RV_COUNT(pins)};
+
 static const struct rv_key tool_keys[] = {
     {"read_only", RV_KEY_BOOL, TOOL(read_only), .is_set_offset = TOOL(has_read_only),
      .doc = "The tool changes nothing: it may be repeated, and called beside others."},
@@ -95,6 +102,27 @@ static void read_headers(struct rv_key_reader *r, const struct rv_node *node, vo
     read_texts(r, node, "headers", target);
 }
 
+/* One table for the names, so that a misspelled one is an error. */
+static void read_auth(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    static const char *const names[] = {"client_id", "client_secret", "client_metadata", "scope", "grant"};
+
+    read_texts(r, node, "auth", target);
+    for (size_t i = 0; node->kind == RV_NODE_MAP && i < node->n; i++) {
+        size_t k = 0;
+        while (k < RV_COUNT(names) && !rv_str_is(node->keys[i]->text, names[k]))
+            k++;
+        if (k == RV_COUNT(names))
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->keys[i]->src,
+                            "keys: client_id, client_secret, client_metadata, scope, grant",
+                            "unknown key \"%.*s\" of auth", RV_STR_ARG(node->keys[i]->text));
+        else if (rv_str_is(rv_str_of(names[k]), "grant") && !rv_str_is(node->items[i]->text, "client_credentials") &&
+                 !rv_str_is(node->items[i]->text, "authorization_code"))
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->items[i]->src,
+                            "grants: authorization_code, client_credentials", "unknown grant");
+    }
+}
+
 static const struct rv_key server_keys[] = {
     {"command", RV_KEY_STR_LIST, AT(command),
      .doc = "Program and arguments of a server that speaks on its standard input and output; instead of url."},
@@ -107,8 +135,21 @@ static const struct rv_key server_keys[] = {
             "pipeline's."},
     {"headers", RV_KEY_CUSTOM, AT(headers), .read = read_headers, .schema = "{\"type\":\"object\"}",
      .doc = "HTTP headers of each request; ${env:NAME} and ${file:path} are put in."},
+    {"auth", RV_KEY_CUSTOM, AT(auth), .read = read_auth,
+     .schema =
+         "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"client_id\":{\"type\":\"string\"},"
+         "\"client_secret\":{},\"client_metadata\":{\"type\":\"string\"},\"scope\":{\"type\":\"string\"},"
+         "\"grant\":{\"enum\":[\"authorization_code\",\"client_credentials\"]}}}",
+     .doc = "Tokens for a server over HTTP: client_id and client_secret that are registered with its authorization "
+            "server, client_metadata (address of a client metadata document), scope, grant (authorization_code, which "
+            "`reeve mcp login` begins, or client_credentials). Unset: a login registers reeve by itself."},
     {"trusted", RV_KEY_BOOL, AT(trusted), .default_text = "false",
      .doc = "What the server says of its tools is believed: that they only read, or may be repeated."},
+    {"own", RV_KEY_BOOL, AT(own), .default_text = "false",
+     .doc = "The server is the author's: its requests have headers that name the run, the session, the user and the "
+            "agent. No other server gets them."},
+    {"pin", RV_KEY_TERM, AT(pin), .terms = &pin_list, .default_text = "\"first\"",
+     .doc = "Which of its tools a person has to approve before they are offered."},
     {"required", RV_KEY_BOOL, AT(required), .default_text = "false",
      .doc = "A run does not begin when the server cannot be reached; else it begins with a warning."},
     {"timeout_ms", RV_KEY_INT, AT(timeout_ms), .min = 1, .max = 86400000, .default_text = "30000",

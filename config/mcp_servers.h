@@ -16,6 +16,8 @@ enum rv_mcp_confirm {
     RV_MCP_CONFIRM_WRITES,
     RV_MCP_CONFIRM_ALWAYS,
 };
+/* What follows when a server has a tool that was not there before. */
+enum rv_mcp_pins { RV_MCP_PINS_FIRST, RV_MCP_PINS_STRICT };
 enum rv_mcp_output_validation { RV_MCP_OUTPUT_STRICT, RV_MCP_OUTPUT_WARN, RV_MCP_OUTPUT_OFF };
 /* What the file says of one tool of an MCP server; it counts before what the server says. */
 struct rv_mcp_tool_config {
@@ -31,13 +33,14 @@ struct rv_mcp_server_config {
     struct rv_str_list command; /* of a server on pipes: program and arguments; is_set false: it has an url */
     const char *url;            /* of a server over HTTP; "": none */
     bool has_url;
-    const char *cwd;            /* as resolved against the pipeline's folder */
-    json_object *env, *headers; /* of texts; NULL: none. Owned by the pipeline; may hold secrets */
-    bool trusted, required, resources, prompts;
+    const char *cwd;                   /* as resolved against the pipeline's folder */
+    json_object *env, *headers, *auth; /* of texts; NULL: none. Owned by the pipeline; may hold secrets */
+    bool trusted, own, required, resources, prompts;
     int64_t timeout_ms;
     struct rv_str_list allow, deny; /* allow.is_set false: all */
     int confirm;                    /* enum rv_mcp_confirm */
     int output_validation;          /* enum rv_mcp_output_validation */
+    int pin;                        /* enum rv_mcp_pins */
     const char *catalog;            /* path of the kept list of tools; "": none */
     struct rv_mcp_tool_config *tools;
     size_t n_tools;

@@ -23,19 +23,32 @@ static int open_tools(const struct rv_app *app, struct rv_app_loaded *l, const s
                       rv_err **err)
 {
     struct rv_mcp_tools_opts opts = *how;
+    RV_AUTO(rv_buf_fini) rv_buf state = RV_BUF_INIT(4096);
 
     check_inner(l);
     if (l->pipeline->n_mcp_servers == 0)
         return 0;
     opts.pipeline = l->pipeline;
+    opts.http = rv_app_mcp_http;
     opts.log = app->log;
     opts.findings = l->findings;
-    return rv_mcp_tools_new(&opts, &l->mcp, err);
+    int rc = opts.connects ? rv_app_mcp_state(&state, err) : 0;
+    opts.state = state.len ? rv_buf_cstr(&state) : NULL;
+    return rc < 0 ? rc : rv_mcp_tools_new(&opts, &l->mcp, err);
 }
 
 int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects, rv_err **err)
 {
     return open_tools(app, l, &(struct rv_mcp_tools_opts){.connects = connects}, err);
+}
+
+int rv_app_mcp_approve(const struct rv_app *app, struct rv_app_loaded *l, const char *server, bool is_yes, rv_buf *text,
+                       rv_err **err)
+{
+    return open_tools(
+        app, l,
+        &(struct rv_mcp_tools_opts){.connects = true, .approve = {.text = text, .server = server, .is_yes = is_yes}},
+        err);
 }
 
 int rv_app_mcp_reopen(const struct rv_app *app, struct rv_app_loaded *l, rv_err **err)

@@ -7,6 +7,17 @@
 /** Fills in l->mcp: lists from the servers, if connects, else from kept files. What goes wrong with a server is a
  * finding of l. */
 RV_MUST_CHECK int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects, rv_err **err);
+/** The same, connecting; the tools that differ from what was approved are appended to text, and approved with is_yes.
+ * server NULL: of all. */
+RV_MUST_CHECK int rv_app_mcp_approve(const struct rv_app *app, struct rv_app_loaded *l, const char *server, bool is_yes,
+                                     rv_buf *text, rv_err **err);
+/** Get a token for a server over HTTP, and keep it: show() tells the person which address to open, browser (NULL: none)
+ * is a program that is started with it. RV_E_NOT_FOUND: the pipeline has no such server; RV_E_INVALID: it is not one
+ * over HTTP. */
+RV_MUST_CHECK int rv_app_mcp_login(const struct rv_app_loaded *l, const char *server, const char *browser,
+                                   void (*show)(void *self, const char *url), void *self, rv_err **err);
+/** Remove what a login kept; *had: there was something. */
+RV_MUST_CHECK int rv_app_mcp_logout(const struct rv_app_loaded *l, const char *server, bool *had, rv_err **err);
 /** Write the lists of l->mcp to the files that `catalog` names. *n counts the files; servers without one are findings.
  * RV_E_IO. */
 RV_MUST_CHECK int rv_app_mcp_keep(struct rv_app_loaded *l, size_t *n, rv_err **err);

@@ -30,7 +30,7 @@ static const char *folder_from_environment(const char *name)
     return value && value[0] == '/' ? value : NULL;
 }
 
-static int state_folder(rv_buf *out, rv_err **err)
+int rv_app_state_folder(rv_buf *out, rv_err **err)
 {
     const char *state = folder_from_environment("XDG_STATE_HOME"), *home = folder_from_environment("HOME");
 
@@ -42,7 +42,7 @@ static int state_folder(rv_buf *out, rv_err **err)
 
 static int default_path(rv_buf *out, rv_err **err)
 {
-    int rc = state_folder(out, err);
+    int rc = rv_app_state_folder(out, err);
 
     if (rc < 0) {
         rv_err_hint(err, "name a store, or set REEVE_STORE");
@@ -438,7 +438,7 @@ void rv_app_sources_fini(struct rv_app_sources *s)
 
 static int runfile_path(const char *id, rv_buf *out, rv_err **err)
 {
-    int rc = state_folder(out, err);
+    int rc = rv_app_state_folder(out, err);
 
     rv_buf_printf(out, "/runs/%s.json", id);
     return rc < 0 ? rc : rv_buf_check(out, "path", err);

@@ -1,8 +1,9 @@
 /* reeve mcp: the Model Context Protocol, as a server and as a client. */
 #include "coreengine/cli/verbs/verbs.h"
 
-static const struct rv_cli_verb *const subs[] = {&rv_verb_mcp_list, &rv_verb_mcp_tools, &rv_verb_mcp_inspect,
-                                                 &rv_verb_mcp_call, NULL};
+static const struct rv_cli_verb *const subs[] = {
+    &rv_verb_mcp_list,  &rv_verb_mcp_tools,  &rv_verb_mcp_inspect, &rv_verb_mcp_call,
+    &rv_verb_mcp_login, &rv_verb_mcp_logout, &rv_verb_mcp_approve, NULL};
 
 const struct rv_cli_verb rv_verb_mcp = {
     .name = "mcp",

@@ -7,31 +7,11 @@
 #ifndef RV_WIRE_H
 #define RV_WIRE_H
 
+#include "coreengine/base/frames.h"
 #include "coreengine/model/llm/llm.h"
 
 #define RV_WIRE_MAX_EVENT ((size_t)4 << 20)  /* bytes of one server-sent event or line */
 #define RV_WIRE_MAX_ERROR ((size_t)64 << 10) /* bytes of an error body that are looked at */
-
-/* --- Framing. Incremental: bytes may be split anywhere. --- */
-struct rv_sse_event {
-    rv_str name; /* of `event:`; empty: none */
-    rv_str data; /* lines joined by line feeds */
-};
-/** Return 0, or a negative code that stops the reading and is passed up. */
-typedef int (*rv_sse_fn)(void *self, const struct rv_sse_event *ev, rv_err **err);
-typedef struct rv_sse rv_sse;
-rv_sse *rv_sse_new(size_t max_event, rv_sse_fn on_event, void *self); /* NULL: no memory */
-/** RV_E_LIMIT (an event above max_event), RV_E_NOMEM, or what on_event returned. An unfinished event at the end of the
- * stream is dropped, as the standard has it: just free the reader. */
-RV_MUST_CHECK int rv_sse_read(rv_sse *s, rv_str bytes, rv_err **err);
-void rv_sse_free(rv_sse *s);
-
-typedef int (*rv_ndjson_fn)(void *self, rv_str line, rv_err **err); /* without its end; never blank */
-typedef struct rv_ndjson rv_ndjson;
-rv_ndjson *rv_ndjson_new(size_t max_line, rv_ndjson_fn on_line, void *self);
-RV_MUST_CHECK int rv_ndjson_read(rv_ndjson *n, rv_str bytes, rv_err **err);
-RV_MUST_CHECK int rv_ndjson_end(rv_ndjson *n, rv_err **err); /* hands over a last line without an end */
-void rv_ndjson_free(rv_ndjson *n);
 
 /* --- Who is spoken to --- */
 enum rv_wire_kind { RV_WIRE_OPENAI, RV_WIRE_ANTHROPIC, RV_WIRE_OLLAMA, RV_N_WIRES };

@@ -120,6 +120,22 @@ static int report(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, const stru
     return 0;
 }
 
+/* An answer counts as far as it is approved. */
+static int take(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, struct question *q, rv_err **err)
+{
+    json_object *approved = NULL;
+    int rc = 0;
+
+    if (q->tools && o->state) {
+        rc = rv_mcp_pins_filter(o, q->server, q->tools, &approved, err);
+        if (rc < 0)
+            return RV_WRAP(err, rc, "MCP server \"%s\"", q->server->name);
+        json_object_put(q->tools);
+        q->tools = approved;
+    }
+    return rv_mcp_catalog_add(t->catalog, q->server, q->tools, q->has_resources, q->has_prompts, o->findings, err);
+}
+
 static int take_answers(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, struct question *questions, size_t n,
                         rv_err **err)
 {
@@ -131,8 +147,7 @@ static int take_answers(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, stru
         if (q->is_nomem)
             rc = RV_FAIL(err, RV_E_NOMEM, "no memory for the tools of MCP servers");
         else if (q->tools || q->is_without_tools)
-            rc =
-                rv_mcp_catalog_add(t->catalog, q->server, q->tools, q->has_resources, q->has_prompts, o->findings, err);
+            rc = take(t, o, q, err);
         else
             rc = report(t, o, q, err);
     }

@@ -11,12 +11,21 @@
 
 typedef struct rv_mcp_tools rv_mcp_tools;
 
+/** Append the path of a file that is kept of a server: folder/kind/name-hash.json. */
+void rv_mcp_state_path(const char *folder, const char *kind, const struct rv_mcp_server_config *server, rv_buf *out);
+
 struct rv_mcp_tools_opts {
     const struct rv_pipeline *pipeline; /* borrowed; outlives the tools */
     bool connects;      /* servers are started and asked for their lists; else the kept files say what they have */
     bool is_called;     /* calls will be made: of lists that are kept, too */
     json_object *lists; /* as rv_mcp_tools_lists() gave them when the run began; borrowed; NULL: none */
     struct rv_mcp_http_transport http;
+    const char *state; /* folder for pins, docs/how-to/approve-tools.md; NULL: nothing is pinned */
+    struct {
+        rv_buf *text;       /* gets what differs from the pins; NULL: nothing is approved */
+        const char *server; /* NULL: all */
+        bool is_yes;        /* and pins it */
+    } approve;
     rv_log *log;           /* borrowed; may be NULL */
     rv_findings *findings; /* servers that fail, tools that are left out, files that cannot be read */
 };

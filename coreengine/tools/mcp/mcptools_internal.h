@@ -22,6 +22,11 @@ struct rv_mcp_stdio {
 /** Start the server. RV_E_NOT_FOUND, RV_E_IO: it cannot be started; RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_mcp_stdio_open(const struct rv_mcp_stdio *how, struct rv_mcp_link *out, rv_err **err);
 
+/* --- pins.c --- */
+/** Those of a server's tools that are approved, a new array; first sight pins, unless the server is strict. */
+RV_MUST_CHECK int rv_mcp_pins_filter(const struct rv_mcp_tools_opts *o, const struct rv_mcp_server_config *s,
+                                     json_object *tools, json_object **approved, rv_err **err);
+
 /* --- outer.c --- */
 struct rv_mcp_outer; /* the pool's loop, hung into another one */
 RV_MUST_CHECK int rv_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void *self), void *self,

@@ -105,14 +105,37 @@ static void on_progress(struct rv_mcp_call *call, const struct rv_mcp_out *out)
 
 /* --- calls --- */
 
+/* Who asks, for the author's own servers. */
+static int add_context(const struct rv_tool_call *of, struct rv_mcp_request *r, rv_err **err)
+{
+    const char *context = of->session_id && of->session_id[0] ? of->session_id : of->run_id;
+    const char *const fields[][2] = {{"x-context-id", context},        {"x-agent-name", of->agent},
+                                     {"x-session-id", of->session_id}, {"x-user-id", of->user_id},
+                                     {"x-task-id", of->run_id},        {"x-ai-tool-call-id", of->key}};
+    int rc = 0;
+
+    if (!r->headers)
+        r->headers = json_object_new_object();
+    if (!r->headers)
+        return RV_FAIL(err, RV_E_NOMEM, "call an MCP tool");
+    for (size_t i = 0; i < RV_COUNT(fields) && rc == 0; i++)
+        if (fields[i][1] && fields[i][1][0])
+            rc = rv_json_set_text(r->headers, fields[i][0], fields[i][1], err);
+    return rc;
+}
+
 static int ask(const rv_mcp_tools *t, struct mcp_tool_call *c, json_object *args, rv_err **err)
 {
     struct rv_mcp_request r = {0};
     int64_t timeout_ms = c->of->timeout_ms > 0 ? c->of->timeout_ms : c->tool->info.timeout_ms;
 
     int rc = rv_mcp_tool_request(c->tool, args, c->of->key, &r, err);
-    if (rc < 0)
+    if (rc == 0 && c->tool->server->own)
+        rc = add_context(c->of, &r, err);
+    if (rc < 0) {
+        rv_mcp_request_fini(&r);
         return rc;
+    }
     const struct rv_mcp_ask ask = {.method = r.method,
                                    .list = r.list,
                                    .params = r.params,

@@ -131,6 +131,8 @@ static void on_data(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         memmove(l->in.ptr, l->in.ptr + len, l->in.len - len);
         rv_buf_truncate(&l->in, l->in.len - len);
         s->n_requests++;
+        if (s->choose)
+            s->answer = s->choose(s);
         if (s->answer.len > 0)
             send_bytes(l, s->answer);
         else if (s->after == CLOSE)

@@ -16,8 +16,9 @@ struct server {
     uv_loop_t *loop;
     uv_tcp_t listener;
     int port;
-    rv_str answer; /* to each request; borrowed */
-    rv_str more;   /* what ENDLESS repeats */
+    rv_str answer;                      /* to each request; borrowed */
+    rv_str (*choose)(struct server *s); /* optional: the answer to the request in `last`; empty: none */
+    rv_str more;                        /* what ENDLESS repeats */
     enum after_answer after;
     size_t n_connections, n_open; /* accepted so far; not yet closed */
     size_t n_requests;

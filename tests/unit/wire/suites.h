@@ -10,7 +10,6 @@ TCase *openai_request_case(void);
 TCase *openai_stream_case(void);
 TCase *reader_case(void);
 TCase *round_case(void);
-TCase *sse_case(void);
 TCase *strict_case(void);
 TCase *volume_case(void);
 /* The other wires. */

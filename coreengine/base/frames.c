@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/model/wire/wire.h"
+#include "coreengine/base/frames.h"
 
 /* --- server-sent events --- */
 
@@ -17,9 +17,11 @@ struct rv_sse {
     void *self;
     rv_buf line; /* the beginning of a line whose end is still to come */
     rv_buf data, name;
-    bool has_data;    /* one `data:` was there, if only an empty one */
-    bool skip_lf;     /* the last byte was a carriage return: a line feed belongs to it */
-    bool has_started; /* the first line is over; only that one may open with a byte order mark */
+    rv_buf id, last_id; /* of the event that is read; of the last complete one */
+    int64_t retry_ms;   /* -1: none was sent */
+    bool has_data;      /* one `data:` was there, if only an empty one */
+    bool skip_lf;       /* the last byte was a carriage return: a line feed belongs to it */
+    bool has_started;   /* the first line is over; only that one may open with a byte order mark */
 };
 
 rv_sse *rv_sse_new(size_t max_event, rv_sse_fn on_event, void *self)
@@ -34,6 +36,9 @@ rv_sse *rv_sse_new(size_t max_event, rv_sse_fn on_event, void *self)
     rv_buf_init(&s->line, max_event);
     rv_buf_init(&s->data, max_event);
     rv_buf_init(&s->name, MAX_NAME);
+    rv_buf_init(&s->id, RV_SSE_MAX_ID);
+    rv_buf_init(&s->last_id, RV_SSE_MAX_ID);
+    s->retry_ms = -1;
     return s;
 }
 
@@ -44,7 +49,19 @@ void rv_sse_free(rv_sse *s)
     rv_buf_fini(&s->line);
     rv_buf_fini(&s->data);
     rv_buf_fini(&s->name);
+    rv_buf_fini(&s->id);
+    rv_buf_fini(&s->last_id);
     free(s);
+}
+
+rv_str rv_sse_last_id(const rv_sse *s)
+{
+    return rv_buf_str(&s->last_id);
+}
+
+int64_t rv_sse_retry_ms(const rv_sse *s)
+{
+    return s->retry_ms;
 }
 
 static int too_long(const rv_sse *s, rv_err **err)
@@ -60,12 +77,35 @@ static int check(const rv_sse *s, const rv_buf *b, rv_err **err)
 static int dispatch(rv_sse *s, rv_err **err)
 {
     struct rv_sse_event ev = {rv_buf_str(&s->name), rv_buf_str(&s->data)};
-    int rc = s->has_data ? s->on_event(s->self, &ev, err) : 0;
+    int rc;
 
+    rv_buf_clear(&s->last_id);
+    rv_buf_add_str(&s->last_id, rv_buf_str(&s->id));
+    rc = check(s, &s->last_id, err);
+    if (rc == 0 && s->has_data)
+        rc = s->on_event(s->self, &ev, err);
     rv_buf_clear(&s->name);
     rv_buf_clear(&s->data);
     s->has_data = false;
     return rc;
+}
+
+/* An id is sent back in a header. */
+static bool is_id(rv_str value)
+{
+    for (size_t i = 0; i < value.len; i++)
+        if ((unsigned char)value.ptr[i] < ' ' || value.ptr[i] == 0x7F)
+            return false;
+    return value.len <= RV_SSE_MAX_ID;
+}
+
+static int64_t read_retry(rv_str value)
+{
+    int64_t ms = 0;
+
+    for (size_t i = 0; i < value.len; i++)
+        ms = rv_is_digit(value.ptr[i]) && ms >= 0 && ms < INT64_C(1) << 40 ? ms * 10 + value.ptr[i] - '0' : -1;
+    return value.len ? ms : -1;
 }
 
 static int read_field(rv_sse *s, rv_str field, rv_str value, rv_err **err)
@@ -82,7 +122,14 @@ static int read_field(rv_sse *s, rv_str field, rv_str value, rv_err **err)
         rv_buf_add_str(&s->name, value.len <= MAX_NAME ? value : (rv_str){NULL, 0});
         return check(s, &s->name, err);
     }
-    return 0; /* id and retry are for those who come back; others may be new */
+    if (rv_str_is(field, "id")) {
+        rv_buf_clear(&s->id);
+        rv_buf_add_str(&s->id, is_id(value) ? value : (rv_str){NULL, 0});
+        return check(s, &s->id, err);
+    }
+    if (rv_str_is(field, "retry") && read_retry(value) >= 0)
+        s->retry_ms = read_retry(value);
+    return 0; /* other fields may be new */
 }
 
 static int read_line(rv_sse *s, rv_str line, rv_err **err)

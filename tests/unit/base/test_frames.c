@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/wire/hear.h"
-#include "tests/unit/wire/suites.h"
+#include "coreengine/base/frames.h"
+#include "tests/unit/base/suites.h"
 
 static const struct {
     const char *what, *body, *want; /* want: [name|data] for each event */
@@ -61,6 +61,25 @@ static char *events_of(rv_str body, size_t first, size_t step)
     return rv_buf_steal(&b, NULL);
 }
 
+static char *with_line_ends(const char *text, const char *end)
+{
+    rv_buf b = RV_BUF_INIT(SIZE_MAX / 2);
+
+    for (const char *p = text; *p; p++)
+        if (*p == '\n')
+            rv_buf_puts(&b, end);
+        else
+            rv_buf_putc(&b, *p);
+    return rv_buf_steal(&b, NULL);
+}
+
+static void same_text(const char *what, char *got, const char *want)
+{
+    ck_assert_ptr_nonnull(got);
+    ck_assert_msg(strcmp(got, want) == 0, "%s\n--- want\n%s\n--- got\n%s\n---", what, want, got);
+    free(got);
+}
+
 /* Proves 12.2/sse: Comments, pings, a byte order mark, several data lines, unknown events and members */
 START_TEST(events_do_not_depend_on_line_ends_or_cuts)
 {
@@ -97,6 +116,55 @@ START_TEST(an_event_above_the_limit_is_refused_however_it_comes)
         rv_sse_free(s);
         rv_buf_fini(&b);
     }
+}
+END_TEST
+
+static const struct {
+    const char *body, *id;
+    int64_t retry_ms;
+} places[] = {
+    {"data: x\n\n", "", -1},
+    {"id: 7\nretry: 1500\ndata: x\n\n", "7", 1500},
+    {"id: 7\n\n", "7", -1},                     /* an event without data primes the id */
+    {"id: 7\n\nid: 8\n", "7", -1},              /* the second one is not complete */
+    {"id: 7\ndata: x\n\ndata: y\n\n", "7", -1}, /* it stays */
+    {"id: 7\n\nid\n\n", "", -1},                /* and can be taken back */
+    {"id: 7\n\nid: a\x01\n\n", "", -1},         /* not for a header */
+    {"retry: 10\nretry: 1e3\nretry:\nretry: -5\n", "", 10},
+    {"retry: 99999999999999999999\n", "", -1},
+};
+
+START_TEST(a_stream_tells_where_to_continue_and_when)
+{
+    rv_str body = rv_str_of(places[_i].body);
+
+    for (size_t step = 1; step < 100; step += 98) {
+        rv_buf b = RV_BUF_INIT(1000);
+        rv_sse *s = rv_sse_new(100, keep, &b);
+        for (size_t at = 0; at < body.len; at += step)
+            ck_assert_int_eq(rv_sse_read(s, (rv_str){body.ptr + at, step < body.len - at ? step : body.len - at}, NULL),
+                             0);
+        ck_assert(rv_str_is(rv_sse_last_id(s), places[_i].id));
+        ck_assert_int_eq(rv_sse_retry_ms(s), places[_i].retry_ms);
+        rv_sse_free(s);
+        rv_buf_fini(&b);
+    }
+}
+END_TEST
+
+START_TEST(an_id_that_is_too_long_is_none)
+{
+    rv_buf body = RV_BUF_INIT(4000), b = RV_BUF_INIT(10);
+    rv_sse *s = rv_sse_new(4000, keep, &b);
+
+    rv_buf_puts(&body, "id: 7\n\nid: ");
+    for (int i = 0; i <= RV_SSE_MAX_ID; i++)
+        rv_buf_putc(&body, 'a');
+    rv_buf_puts(&body, "\n\n");
+    ck_assert_int_eq(rv_sse_read(s, rv_buf_str(&body), NULL), 0);
+    ck_assert_uint_eq(rv_sse_last_id(s).len, 0);
+    rv_sse_free(s);
+    rv_buf_fini(&body);
 }
 END_TEST
 
@@ -193,12 +261,14 @@ START_TEST(a_line_above_the_limit_is_refused_however_it_comes)
 }
 END_TEST
 
-TCase *sse_case(void)
+TCase *frames_case(void)
 {
-    TCase *c = tcase_create("sse");
+    TCase *c = tcase_create("frames");
 
     tcase_add_loop_test(c, events_do_not_depend_on_line_ends_or_cuts, 0, RV_COUNT(streams));
     tcase_add_loop_test(c, an_event_above_the_limit_is_refused_however_it_comes, 0, 4);
+    tcase_add_loop_test(c, a_stream_tells_where_to_continue_and_when, 0, RV_COUNT(places));
+    tcase_add_test(c, an_id_that_is_too_long_is_none);
     tcase_add_test(c, what_the_listener_returns_stops_the_reading);
     tcase_add_loop_test(c, lines_do_not_depend_on_their_ends_or_cuts, 0, RV_COUNT(line_streams));
     tcase_add_test(c, a_line_above_the_limit_is_refused_however_it_comes);

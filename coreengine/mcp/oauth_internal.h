@@ -1,0 +1,64 @@
+/* Shared by the files of the machine for tokens. */
+#ifndef RV_MCP_OAUTH_INTERNAL_H
+#define RV_MCP_OAUTH_INTERNAL_H
+
+#include "coreengine/mcp/oauth.h"
+#include "coreengine/mcp/url.h"
+
+#define OAUTH_MAX_URL    ((size_t)4 << 10)
+#define OAUTH_MAX_TEXT   ((size_t)16 << 10) /* of a form or an address with all parameters */
+#define OAUTH_CANDIDATES 4
+
+enum oauth_state {
+    OAUTH_RESOURCE, /* the server's metadata is asked for */
+    OAUTH_ISSUER,   /* the authorization server's */
+    OAUTH_REGISTER, /* it makes a client id */
+    OAUTH_PERSON,   /* a person is asked */
+    OAUTH_TOKEN,    /* a code, or the client itself, for a token */
+    OAUTH_REFRESH,  /* the refresh token for a token */
+    OAUTH_OVER,
+};
+
+struct rv_oauth {
+    struct rv_oauth_config config;
+    json_object *kept; /* borrowed */
+    enum oauth_state state;
+    int status; /* of the refusal */
+    rv_buf challenge_scope, challenge_metadata;
+    char *candidates[OAUTH_CANDIDATES]; /* owned; addresses to try in turn */
+    size_t n_candidates, at;
+    bool is_old;                      /* the server has no metadata: its origin is the authorization server */
+    char *issuer;                     /* owned */
+    bool has_metadata;                /* false: what is assumed of an old server */
+    json_object *resource, *metadata; /* owned; as the servers answered */
+    rv_buf scope;                     /* to ask for */
+    char verifier[44], state_word[33];
+    rv_buf code, url, body, authorization;
+    struct rv_oauth_step step;
+};
+
+/* oauth_text.c */
+/** rv_oauth_step for the state: an address with parameters, a form. */
+RV_MUST_CHECK int rv_oauth_write_person(rv_oauth *o, rv_err **err);
+RV_MUST_CHECK int rv_oauth_write_registration(rv_oauth *o, rv_err **err);
+RV_MUST_CHECK int rv_oauth_write_token(rv_oauth *o, rv_err **err);
+void rv_oauth_write_random(rv_oauth *o, const unsigned char *random);
+/** The endpoint of that name; NULL: there is none. *err only for one that must not be used. */
+RV_MUST_CHECK int rv_oauth_endpoint(rv_oauth *o, const char *name, const char **out, rv_err **err);
+/** The client: its id and its secret (NULL: none), as configured or kept for this issuer. */
+const char *rv_oauth_client(const rv_oauth *o, const char **secret);
+/** Add the words of `more` that are not in scope yet. */
+void rv_oauth_add_scope(rv_buf *scope, rv_str more);
+/** Does an array of texts in the metadata have that text? false where it is absent. */
+bool rv_oauth_supports(json_object *metadata, const char *key, const char *text);
+json_object *rv_oauth_kept_client(const rv_oauth *o); /* borrowed; NULL: none for this issuer and redirect_uri */
+
+/* oauth_discovery.c */
+RV_MUST_CHECK int rv_oauth_find_resource(rv_oauth *o, rv_err **err); /* fills in candidates */
+RV_MUST_CHECK int rv_oauth_read_resource(rv_oauth *o, json_object *doc, rv_err **err);
+RV_MUST_CHECK int rv_oauth_find_issuer(rv_oauth *o, rv_err **err);
+RV_MUST_CHECK int rv_oauth_read_issuer(rv_oauth *o, json_object *doc, rv_err **err);
+void rv_oauth_drop_candidates(rv_oauth *o);
+RV_MUST_CHECK int rv_oauth_check_url(const char *text, const char *what, rv_err **err);
+
+#endif

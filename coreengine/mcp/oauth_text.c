@@ -1,0 +1,310 @@
+/* What the machine says: the address that a person opens, the forms for tokens, the document of a registration. */
+#include <string.h>
+
+#include "coreengine/base/cipher.h"
+#include "coreengine/base/hash.h"
+#include "coreengine/mcp/oauth_internal.h"
+
+#define DIGEST 32
+
+/* --- small texts --- */
+
+static void base64url(const unsigned char *bytes, size_t n, rv_buf *out)
+{
+    size_t from = out->len;
+
+    rv_base64_write((rv_str){(const char *)bytes, n}, out);
+    for (size_t i = from; i < out->len; i++)
+        out->ptr[i] = out->ptr[i] == '+' ? '-' : out->ptr[i] == '/' ? '_' : out->ptr[i];
+    while (out->len > from && out->ptr[out->len - 1] == '=')
+        rv_buf_truncate(out, out->len - 1);
+}
+
+void rv_oauth_write_random(rv_oauth *o, const unsigned char *random)
+{
+    rv_buf word = RV_BUF_INIT(100);
+
+    base64url(random, 32, &word);
+    if (word.len + 1 == sizeof o->verifier && word.rc == 0) { /* else there was no memory, and it stays empty */
+        memcpy(o->verifier, word.ptr, word.len);
+        rv_wipe(word.ptr, word.len);
+    }
+    rv_buf_fini(&word);
+    rv_hex(random + 32, RV_OAUTH_RANDOM - 32, o->state_word);
+    o->state_word[sizeof o->state_word - 1] = '\0';
+}
+
+/* The challenge of PKCE: base64url(SHA-256(verifier)). */
+static void put_challenge(const char *verifier, rv_buf *out)
+{
+    char hex[RV_HASH_MAX];
+    unsigned char digest[DIGEST];
+
+    rv_hash_of(rv_str_of(verifier), hex);
+    for (size_t i = 0; i < DIGEST; i++) {
+        int high = rv_is_digit(hex[2 * i]) ? hex[2 * i] - '0' : hex[2 * i] - 'a' + 10;
+        int low = rv_is_digit(hex[2 * i + 1]) ? hex[2 * i + 1] - '0' : hex[2 * i + 1] - 'a' + 10;
+        digest[i] = (unsigned char)(high << 4 | low);
+    }
+    base64url(digest, DIGEST, out);
+}
+
+static void put(rv_buf *out, const char *name, rv_str value)
+{
+    bool is_first = out->len == 0 || out->ptr[out->len - 1] == '?' || out->ptr[out->len - 1] == '&';
+
+    rv_buf_printf(out, "%s%s=", is_first ? "" : "&", name);
+    rv_mcp_url_encode(value, out);
+}
+
+void rv_oauth_add_scope(rv_buf *scope, rv_str more)
+{
+    while (more.len) {
+        const char *end = memchr(more.ptr, ' ', more.len);
+        rv_str word = {more.ptr, end ? (size_t)(end - more.ptr) : more.len};
+        more = (rv_str){more.ptr + word.len + (end != NULL), more.len - word.len - (end != NULL)};
+        bool is_there = word.len == 0;
+        for (size_t at = 0; at < scope->len && !is_there;) {
+            const char *stop = memchr(scope->ptr + at, ' ', scope->len - at);
+            size_t n = stop ? (size_t)(stop - scope->ptr) - at : scope->len - at;
+            is_there = rv_str_eq((rv_str){scope->ptr + at, n}, word);
+            at += n + 1;
+        }
+        if (!is_there) {
+            rv_buf_puts(scope, scope->len ? " " : "");
+            rv_buf_add_str(scope, word);
+        }
+    }
+}
+
+bool rv_oauth_supports(json_object *metadata, const char *key, const char *text)
+{
+    json_object *list = metadata ? rv_json_get_arr(metadata, key) : NULL;
+
+    for (size_t i = 0; list && i < json_object_array_length(list); i++)
+        if (rv_str_is(rv_json_str(json_object_array_get_idx(list, i)), text))
+            return true;
+    return false;
+}
+
+/* --- the authorization server --- */
+
+/* An old server without metadata has its endpoints at these paths. */
+static int old_endpoint(rv_oauth *o, const char *name, const char **out, rv_err **err)
+{
+    static const char *const paths[][2] = {
+        {"authorization_endpoint", "/authorize"}, {"token_endpoint", "/token"}, {"registration_endpoint", "/register"}};
+    RV_AUTO(rv_buf_fini) rv_buf url = RV_BUF_INIT(OAUTH_MAX_URL);
+
+    for (size_t i = 0; i < RV_COUNT(paths); i++)
+        if (strcmp(paths[i][0], name) == 0)
+            rv_buf_printf(&url, "%s%s", o->issuer, paths[i][1]);
+    o->metadata = o->metadata ? o->metadata : json_object_new_object();
+    if (!o->metadata)
+        return RV_FAIL(err, RV_E_NOMEM, "name an endpoint");
+    int rc = rv_buf_check(&url, "an endpoint", err);
+    if (rc == 0 && url.len)
+        rc = rv_json_set_str(o->metadata, name, rv_buf_str(&url), err);
+    return rc == 0 && rv_json_get_text(o->metadata, name, out) ? 0 : rc;
+}
+
+int rv_oauth_endpoint(rv_oauth *o, const char *name, const char **out, rv_err **err)
+{
+    *out = NULL;
+    if (o->metadata && rv_json_get_text(o->metadata, name, out))
+        return rv_oauth_check_url(*out, "an endpoint of the authorization server", err);
+    return o->is_old && !o->has_metadata ? old_endpoint(o, name, out, err) : 0;
+}
+
+json_object *rv_oauth_kept_client(const rv_oauth *o)
+{
+    json_object *client = rv_json_get_obj(o->kept, "client");
+    const char *issuer = NULL, *redirect = NULL, *id = NULL;
+
+    if (!client || !rv_json_get_text(client, "id", &id) || !rv_json_get_text(client, "issuer", &issuer) ||
+        strcmp(issuer, o->issuer) != 0)
+        return NULL;
+    if (o->config.redirect_uri && rv_json_get_text(client, "redirect_uri", &redirect) &&
+        strcmp(redirect, o->config.redirect_uri) != 0)
+        return NULL;
+    return client;
+}
+
+const char *rv_oauth_client(const rv_oauth *o, const char **secret)
+{
+    json_object *client = rv_oauth_kept_client(o);
+    const char *id = NULL;
+    bool takes_urls = false;
+
+    *secret = o->config.client_secret;
+    if (o->config.client_id)
+        return o->config.client_id;
+    *secret = NULL;
+    if (o->metadata && rv_json_get_bool(o->metadata, "client_id_metadata_document_supported", &takes_urls) &&
+        takes_urls && o->config.metadata_url)
+        return o->config.metadata_url;
+    if (!client || !rv_json_get_text(client, "id", &id))
+        return NULL;
+    if (!rv_json_get_text(client, "secret", secret))
+        *secret = NULL;
+    return id;
+}
+
+/* --- requests --- */
+
+static int ask(rv_oauth *o, const char *url, const char *content_type, rv_err **err)
+{
+    rv_buf_clear(&o->url);
+    rv_buf_puts(&o->url, url);
+    int rc = rv_buf_check(&o->url, "an address", err);
+    if (rc == 0)
+        rc = rv_buf_check(&o->body, "a request", err);
+    if (rc == 0)
+        rc = rv_buf_check(&o->authorization, "a request", err);
+    o->step = (struct rv_oauth_step){.kind = RV_OAUTH_FETCH,
+                                     .method = "POST",
+                                     .url = rv_buf_cstr(&o->url),
+                                     .body = rv_buf_str(&o->body),
+                                     .content_type = content_type,
+                                     .authorization = o->authorization.len ? rv_buf_cstr(&o->authorization) : NULL};
+    return rc;
+}
+
+int rv_oauth_write_person(rv_oauth *o, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf challenge = RV_BUF_INIT(100);
+    const char *url = NULL, *secret, *id = rv_oauth_client(o, &secret);
+    int rc = rv_oauth_endpoint(o, "authorization_endpoint", &url, err);
+
+    if (rc == 0 && !url)
+        rc = RV_FAIL(err, RV_E_PARSE, "the authorization server has no address where a person can approve");
+    if (rc < 0)
+        return rc;
+    put_challenge(o->verifier, &challenge);
+    rv_buf_clear(&o->url);
+    rv_buf_printf(&o->url, "%s%s", url, strchr(url, '?') ? "&" : "?");
+    put(&o->url, "response_type", RV_STR_LIT("code"));
+    put(&o->url, "client_id", rv_str_of(id));
+    put(&o->url, "redirect_uri", rv_str_of(o->config.redirect_uri));
+    put(&o->url, "code_challenge", rv_buf_str(&challenge));
+    put(&o->url, "code_challenge_method", RV_STR_LIT("S256"));
+    put(&o->url, "state", rv_str_of(o->state_word));
+    put(&o->url, "resource", rv_str_of(o->config.resource));
+    if (o->scope.len)
+        put(&o->url, "scope", rv_buf_str(&o->scope));
+    rc = rv_buf_check(&o->url, "an address", err);
+    if (rc == 0)
+        rc = rv_buf_check(&challenge, "an address", err);
+    o->state = OAUTH_PERSON;
+    o->step = (struct rv_oauth_step){.kind = RV_OAUTH_ASK, .url = rv_buf_cstr(&o->url)};
+    return rc;
+}
+
+static const char *method_for_registration(const rv_oauth *o)
+{
+    static const char *const methods[] = {"none", "client_secret_basic", "client_secret_post"};
+
+    for (size_t i = 0; i < RV_COUNT(methods); i++)
+        if (rv_oauth_supports(o->metadata, "token_endpoint_auth_methods_supported", methods[i]))
+            return methods[i];
+    return "none";
+}
+
+int rv_oauth_write_registration(rv_oauth *o, rv_err **err)
+{
+    const char *url = NULL;
+    int rc = rv_oauth_endpoint(o, "registration_endpoint", &url, err);
+
+    if (rc == 0 && !url) {
+        rc = RV_FAIL(err, RV_E_DENIED, "the authorization server wants a client id");
+        rv_err_hint(err, "register reeve with it, and write the client id into the configuration of the server");
+    }
+    if (rc < 0)
+        return rc;
+    rv_buf_clear(&o->body);
+    rv_buf_clear(&o->authorization);
+    rv_jw w = rv_jw_on(&o->body);
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "client_name", "reeve");
+    rv_jw_kv_text(&w, "application_type", "native");
+    rv_jw_key(&w, "redirect_uris");
+    rv_jw_arr(&w);
+    rv_jw_text(&w, o->config.redirect_uri);
+    rv_jw_arr_end(&w);
+    rv_jw_key(&w, "grant_types");
+    rv_jw_arr(&w);
+    rv_jw_text(&w, "authorization_code");
+    rv_jw_text(&w, "refresh_token");
+    rv_jw_arr_end(&w);
+    rv_jw_key(&w, "response_types");
+    rv_jw_arr(&w);
+    rv_jw_text(&w, "code");
+    rv_jw_arr_end(&w);
+    rv_jw_kv_text(&w, "token_endpoint_auth_method", method_for_registration(o));
+    if (o->scope.len)
+        rv_jw_kv_str(&w, "scope", rv_buf_str(&o->scope));
+    rv_jw_obj_end(&w);
+    o->state = OAUTH_REGISTER;
+    return ask(o, url, "application/json", err);
+}
+
+/* How the client shows who it is: in the header, unless the server or its registration says in the form. */
+static bool uses_form(const rv_oauth *o)
+{
+    static const char key[] = "token_endpoint_auth_methods_supported";
+    json_object *client = o->config.client_id ? NULL : rv_oauth_kept_client(o);
+    const char *method = NULL;
+
+    if (client && rv_json_get_text(client, "method", &method))
+        return strcmp(method, "client_secret_post") == 0;
+    return rv_oauth_supports(o->metadata, key, "client_secret_post") &&
+           !rv_oauth_supports(o->metadata, key, "client_secret_basic");
+}
+
+static void put_client(rv_oauth *o)
+{
+    RV_AUTO(rv_buf_fini) rv_buf pair = RV_BUF_INIT(OAUTH_MAX_TEXT);
+    const char *secret, *id = rv_oauth_client(o, &secret);
+
+    rv_buf_clear(&o->authorization);
+    if (secret && !uses_form(o)) {
+        rv_mcp_url_encode(rv_str_of(id), &pair);
+        rv_buf_putc(&pair, ':');
+        rv_mcp_url_encode(rv_str_of(secret), &pair);
+        rv_buf_puts(&o->authorization, "Basic ");
+        rv_base64_write(rv_buf_str(&pair), &o->authorization);
+        if (pair.rc < 0)
+            o->authorization.rc = pair.rc;
+        rv_wipe(pair.ptr, pair.len);
+        return;
+    }
+    put(&o->body, "client_id", rv_str_of(id));
+    if (secret)
+        put(&o->body, "client_secret", rv_str_of(secret));
+}
+
+int rv_oauth_write_token(rv_oauth *o, rv_err **err)
+{
+    const char *url = NULL, *refresh = NULL;
+    int rc = rv_oauth_endpoint(o, "token_endpoint", &url, err);
+
+    if (rc < 0)
+        return rc;
+    rv_buf_clear(&o->body);
+    if (o->state == OAUTH_REFRESH && rv_json_get_text(o->kept, "refresh_token", &refresh)) {
+        put(&o->body, "grant_type", RV_STR_LIT("refresh_token"));
+        put(&o->body, "refresh_token", rv_str_of(refresh));
+    } else if (o->config.is_own) {
+        put(&o->body, "grant_type", RV_STR_LIT("client_credentials"));
+        if (o->scope.len)
+            put(&o->body, "scope", rv_buf_str(&o->scope));
+    } else {
+        put(&o->body, "grant_type", RV_STR_LIT("authorization_code"));
+        put(&o->body, "code", rv_buf_str(&o->code));
+        put(&o->body, "redirect_uri", rv_str_of(o->config.redirect_uri));
+        put(&o->body, "code_verifier", rv_str_of(o->verifier));
+    }
+    put(&o->body, "resource", rv_str_of(o->config.resource));
+    put_client(o);
+    return ask(o, url, "application/x-www-form-urlencoded", err);
+}

@@ -1,0 +1,433 @@
+/* One request of a link until its end: a POST with its answer, or the stream of a legacy server.
+ *
+ * Callbacks of the user come from within callbacks of HTTP, and may cancel or close what they belong to. An exchange is
+ * therefore marked as over at once, and freed when the outermost callback has returned. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/tools/mcp/http/web_internal.h"
+
+#define MAX_REDIRECTS  3
+#define MAX_RENEWALS   2 /* a server that refuses each new token is not asked again and again */
+#define MAX_RESUMES    8 /* in a row without one event */
+#define CONNECT_US     (INT64_C(10) * 1000 * 1000)
+#define NOTIFY_US      (INT64_C(30) * 1000 * 1000) /* nothing waits for the answer to a notification */
+#define END_US         (INT64_C(2) * 1000 * 1000)  /* for DELETE: the program wants to end */
+#define USUAL_RETRY_MS 1000
+#define MAX_RETRY_MS   INT64_C(60000) /* a server that says more is asked once a minute */
+#define WHY_BYTES      ((size_t)2 << 10)
+
+static void exchange_free(struct exchange *x)
+{
+    struct web *w = x->w;
+
+    for (struct exchange **at = &w->exchanges; *at; at = &(*at)->next)
+        if (*at == x) {
+            *at = x->next;
+            break;
+        }
+    w->n_exchanges--;
+    rv_mcp_answer_fini(&x->answer);
+    rv_mcp_headers_fini(&x->headers);
+    rv_buf_fini(&x->challenge);
+    free(x->location);
+    free(x->url);
+    free(x->body);
+    free(x);
+    rv_web_settle(w);
+}
+
+void rv_web_exchange_drop(struct exchange *x)
+{
+    if (x->call)
+        rv_http_cancel(x->call);
+    x->call = NULL;
+    if (x->waits)
+        rv_mcp_tokens_forget(x->w->tokens, &x->wait);
+    x->waits = false;
+    x->is_over = true;
+    if (!x->in_callback)
+        exchange_free(x);
+}
+
+/* The end of the outermost callback. */
+static void leave(struct exchange *x)
+{
+    x->in_callback = false;
+    if (x->is_over)
+        exchange_free(x);
+}
+
+static void fail(struct exchange *x, const struct rv_mcp_failure *failure)
+{
+    struct web *w = x->w;
+    int64_t id = x->id;
+
+    if (x->is_over)
+        return;
+    x->is_over = true;
+    if (id && !w->is_closing)
+        w->user.failed(w->user.self, id, failure);
+}
+
+static void fail_text(struct exchange *x, enum rv_mcp_fault fault, const char *text)
+{
+    const struct rv_mcp_failure f = {.fault = fault, .text = text, .is_unsent = fault == RV_MCP_FAULT_NOT_ALLOWED};
+
+    fail(x, &f);
+}
+
+static void fail_err(struct exchange *x, enum rv_mcp_fault fault, rv_err *why)
+{
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(WHY_BYTES);
+
+    rv_err_write_chain(why, &text);
+    fail_text(x, fault, text.len ? rv_buf_cstr(&text) : "no memory");
+    rv_err_free(why);
+}
+
+/* --- what comes in --- */
+
+static void on_message(void *self, rv_str json)
+{
+    struct exchange *x = self;
+    struct web *w = x->w;
+
+    x->n_resumes = 0;
+    if (!x->is_over && !w->is_closing)
+        w->user.message(w->user.self, json);
+}
+
+static rv_str header(const struct rv_http_head *head, const char *name)
+{
+    for (size_t i = 0; i < head->n_headers; i++)
+        if (rv_str_is(head->headers[i].name, name))
+            return head->headers[i].value;
+    return (rv_str){NULL, 0};
+}
+
+static void note_challenges(struct exchange *x, const struct rv_http_head *head)
+{
+    rv_buf_clear(&x->challenge);
+    for (size_t i = 0; i < head->n_headers; i++)
+        if (rv_str_is(head->headers[i].name, "www-authenticate"))
+            rv_buf_printf(&x->challenge, "%s%.*s", x->challenge.len ? ", " : "", RV_STR_ARG(head->headers[i].value));
+}
+
+static void on_head(void *self, const struct rv_http_head *head)
+{
+    struct exchange *x = self;
+    struct rv_mcp_head h = {.status = head->status, .content_type = head->content_type, .is_modern = x->is_modern};
+    rv_err *why = NULL;
+
+    x->in_callback = true;
+    note_challenges(x, head);
+    h.challenge = rv_buf_str(&x->challenge);
+    h.has_session = x->has_session;
+    free(x->location);
+    x->location = rv_str_dup(header(head, "location"));
+    if (x->is_first && head->status >= 200 && head->status < 300 &&
+        !rv_mcp_session_read(header(head, "mcp-session-id"), x->w->session))
+        x->w->session[0] = '\0';
+    if (rv_mcp_answer_head(&x->answer, &h, &why) < 0) {
+        fail_err(x, RV_MCP_FAULT_LOCAL, why);
+        rv_http_cancel(x->call);
+        x->call = NULL;
+    }
+    leave(x);
+}
+
+static bool on_body(void *self, rv_str bytes)
+{
+    struct exchange *x = self;
+    rv_err *why = NULL;
+
+    x->in_callback = true;
+    int rc = rv_mcp_answer_read(&x->answer, bytes, &why);
+    if (x->is_over) /* cancelled meanwhile */
+        rv_err_free(why);
+    else if (rc < 0)
+        fail_err(x, rc == RV_E_LIMIT ? RV_MCP_FAULT_TOO_LARGE : RV_MCP_FAULT_LOCAL, why);
+    else if (x->answer.is_answered) /* what a server says after the response is of no interest */
+        x->is_over = true;
+    if (x->is_over && x->call)
+        rv_http_cancel(x->call);
+    if (x->is_over)
+        x->call = NULL;
+    leave(x);
+    return true;
+}
+
+/* --- how it ends --- */
+
+static enum rv_mcp_fault fault_of(const struct rv_http_end *end)
+{
+    if (end->is_denied)
+        return RV_MCP_FAULT_NOT_ALLOWED;
+    switch (end->fault) {
+    case RV_HTTP_OK:
+    case RV_HTTP_CUT:
+        break;
+    case RV_HTTP_UNREACHABLE:
+    case RV_HTTP_CONNECT_TIME:
+        return RV_MCP_FAULT_NO_CONNECTION;
+    case RV_HTTP_FIRST_BYTE_TIME:
+    case RV_HTTP_IDLE_TIME:
+    case RV_HTTP_TOTAL_TIME:
+        return RV_MCP_FAULT_TIMED_OUT;
+    case RV_HTTP_TOO_LARGE:
+        return RV_MCP_FAULT_TOO_LARGE;
+    case RV_HTTP_BAD_ANSWER:
+        return RV_MCP_FAULT_BAD_MESSAGE;
+    case RV_HTTP_LOCAL:
+        return RV_MCP_FAULT_LOCAL;
+    }
+    return RV_MCP_FAULT_CONNECTION_LOST;
+}
+
+static void fail_by_end(struct exchange *x, const struct rv_http_end *end)
+{
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(WHY_BYTES);
+    struct rv_mcp_failure f = {.fault = fault_of(end), .is_unsent = !end->was_sent};
+
+    rv_buf_puts(&text, end->text);
+    if (end->is_denied)
+        rv_buf_puts(&text, " (to allow it, set REEVE_ALLOW_NET to HOST:PORT or a range of addresses)");
+    f.text = rv_buf_cstr(&text);
+    f.retryable = f.fault == RV_MCP_FAULT_NO_CONNECTION || f.fault == RV_MCP_FAULT_CONNECTION_LOST;
+    fail(x, &f);
+}
+
+/* 1: it goes on at another address of the same origin. */
+static int redirect(struct exchange *x, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf url = RV_BUF_INIT(RV_MCP_MAX_URL);
+    bool is_same = false, is_safe = false;
+    int status = x->answer.head.status;
+
+    if ((status != 307 && status != 308) || !x->location || x->location[0] == '\0')
+        return 0;
+    if (x->n_redirects++ == MAX_REDIRECTS)
+        return RV_FAIL(err, RV_E_LIMIT, "more than %d redirects", MAX_REDIRECTS);
+    int rc = rv_http_follow(x->w->http, x->url, x->location, &url, &is_same, &is_safe, err);
+    if (rc < 0)
+        return rc;
+    if (!is_same)
+        return RV_FAIL(err, RV_E_DENIED, "the server redirects to another origin, which is not followed");
+    free(x->url);
+    x->url = rv_buf_steal(&url, NULL);
+    if (!x->url)
+        return RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
+    rc = rv_web_exchange_start(x, err);
+    return rc < 0 ? rc : 1;
+}
+
+/* A new token has come, or none. */
+static void on_token(struct rv_mcp_wait *wait, bool has_token, const char *why)
+{
+    struct exchange *x = (struct exchange *)((char *)wait - offsetof(struct exchange, wait));
+    struct rv_mcp_failure f = {.fault = RV_MCP_FAULT_UNAUTHORIZED, .is_unsent = true, .text = why};
+    rv_err *problem = NULL;
+
+    x->waits = false;
+    x->in_callback = true;
+    f.status = x->answer.head.status;
+    if (!has_token)
+        fail(x, &f);
+    else if (rv_web_exchange_start(x, &problem) < 0)
+        fail_err(x, RV_MCP_FAULT_LOCAL, problem);
+    leave(x);
+}
+
+/* 1: it waits for another token. */
+static int renew(struct exchange *x, const struct rv_mcp_failure *f, rv_err **err)
+{
+    const struct rv_mcp_refusal refusal = {f->status, rv_buf_str(&x->challenge)};
+
+    if (f->fault != RV_MCP_FAULT_UNAUTHORIZED || !x->w->tokens || x->n_renewals == MAX_RENEWALS)
+        return 0;
+    x->n_renewals++;
+    x->wait.done = on_token;
+    int rc = rv_mcp_tokens_renew(x->w->tokens, &refusal, &x->wait, err);
+    x->waits = rc == 0;
+    if (rc == 1)
+        rc = rv_web_exchange_start(x, err);
+    return rc < 0 ? rc : 1;
+}
+
+static void wait_to_resume(struct exchange *x)
+{
+    int64_t ms = x->answer.events ? rv_sse_retry_ms(x->answer.events) : -1;
+    rv_str id = x->answer.events ? rv_sse_last_id(x->answer.events) : (rv_str){NULL, 0};
+
+    if (id.len)
+        snprintf(x->last_id, sizeof x->last_id, "%.*s", RV_STR_ARG(id));
+    if (ms >= 0)
+        x->retry_ms = ms < MAX_RETRY_MS ? ms : MAX_RETRY_MS;
+    x->is_stream = true;
+    x->due_ms = rv_web_now(x->w) + (uint64_t)x->retry_ms;
+    rv_web_arm(x->w);
+}
+
+static void over_badly(struct exchange *x, struct rv_mcp_failure *f)
+{
+    rv_err *why = NULL;
+
+    f->is_unsent = f->is_unsent && !x->is_stream; /* the request of a stream that continues was sent long ago */
+
+    int rc = redirect(x, &why);
+    if (rc == 0)
+        rc = renew(x, f, &why);
+    if (rc == 0 && x->is_stream && !x->id) /* the server does not offer a stream of its own */
+        x->is_over = true;
+    else if (rc == 0)
+        fail(x, f);
+    else if (rc < 0)
+        fail_err(x, rc == RV_E_DENIED ? RV_MCP_FAULT_NOT_ALLOWED : RV_MCP_FAULT_LOCAL, why);
+}
+
+static void on_end(void *self, const struct rv_http_end *end)
+{
+    struct exchange *x = self;
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(WHY_BYTES);
+    struct rv_mcp_failure failure;
+    bool has_events = x->answer.body == RV_MCP_BODY_EVENTS && x->answer.head.status;
+
+    x->call = NULL;
+    x->in_callback = true;
+    if (end->fault != RV_HTTP_OK && !(has_events && end->fault == RV_HTTP_CUT)) {
+        if (x->is_stream && end->fault != RV_HTTP_LOCAL && ++x->n_resumes <= MAX_RESUMES)
+            wait_to_resume(x);
+        else
+            fail_by_end(x, end);
+    } else {
+        switch (rv_mcp_answer_end(&x->answer, end->fault != RV_HTTP_OK, &text, &failure)) {
+        case RV_MCP_OVER:
+            x->is_over = true;
+            break;
+        case RV_MCP_CONTINUE:
+            if (++x->n_resumes <= MAX_RESUMES)
+                wait_to_resume(x);
+            else
+                fail_text(x, RV_MCP_FAULT_CONNECTION_LOST, "the stream ended again and again without the response");
+            break;
+        case RV_MCP_FAILED:
+            over_badly(x, &failure);
+            break;
+        }
+        if (x->opens_stream && x->answer.head.status >= 200 && x->answer.head.status < 300)
+            rv_web_open_stream(x->w);
+    }
+    leave(x);
+}
+
+/* --- how it begins --- */
+
+static int add_configured(const struct web *w, struct rv_mcp_headers *to, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf token = RV_BUF_INIT(RV_MCP_MAX_HEADER);
+    int rc = 0;
+
+    for (size_t i = 0; i < w->configured.n && rc == 0; i++) {
+        rv_str line = rv_str_of(w->configured.lines[i]);
+        if (to->n == RV_MCP_MAX_HTTP_HEADERS)
+            return RV_FAIL(err, RV_E_LIMIT, "a request has more than %d headers", RV_MCP_MAX_HTTP_HEADERS);
+        to->lines[to->n] = rv_str_dup(line);
+        if (!to->lines[to->n])
+            return RV_FAIL(err, RV_E_NOMEM, "write a header");
+        to->n++;
+    }
+    if (!w->tokens)
+        return rc;
+    rv_buf_puts(&token, "Bearer ");
+    if (!rv_mcp_tokens_get(w->tokens, &token))
+        return rc;
+    rc = rv_buf_check(&token, "a token", err);
+    return rc < 0 ? rc : rv_mcp_headers_add(to, "Authorization", rv_buf_str(&token), err);
+}
+
+static int stream_headers(struct exchange *x, struct rv_mcp_headers *to, rv_err **err)
+{
+    return rv_mcp_headers_of_stream(x->w->version, x->w->session, x->is_end ? NULL : x->last_id, to, err);
+}
+
+static int copy_headers(const struct exchange *x, struct rv_mcp_headers *to, rv_err **err)
+{
+    for (size_t i = 0; i < x->headers.n; i++) {
+        to->lines[i] = rv_str_dup(rv_str_of(x->headers.lines[i]));
+        if (!to->lines[i])
+            return RV_FAIL(err, RV_E_NOMEM, "write a header");
+        to->n++;
+    }
+    return 0;
+}
+
+int rv_web_exchange_start(struct exchange *x, rv_err **err)
+{
+    static const struct rv_http_events none = {on_head, on_body, on_end, NULL};
+    const struct web *w = x->w;
+    struct rv_http_events events = none;
+    struct rv_mcp_headers headers = {.n = 0};
+    bool is_post = !x->is_stream && !x->is_end;
+    struct rv_http_request req = {.method = is_post     ? "POST"
+                                            : x->is_end ? "DELETE"
+                                                        : "GET",
+                                  .url = x->url,
+                                  .connect_us = x->is_end ? END_US : CONNECT_US,
+                                  .total_us = x->is_end           ? END_US
+                                              : is_post && !x->id ? NOTIFY_US
+                                                                  : 0,
+                                  .max_body = SIZE_MAX, /* bounded by the reader of the answer */
+                                  .ca_file = w->ca_file,
+                                  .egress = w->egress};
+
+    int rc = is_post ? copy_headers(x, &headers, err) : stream_headers(x, &headers, err);
+    if (rc == 0)
+        rc = add_configured(w, &headers, err);
+    if (rc == 0) {
+        events.self = x;
+        x->has_session = w->session[0] && !x->is_modern && !x->is_first;
+        x->answer.body = RV_MCP_BODY_NONE;
+        x->answer.is_stream = x->is_stream;
+        x->answer.head.status = 0;
+        req.headers = (const char *const *)headers.lines;
+        req.n_headers = headers.n;
+        req.body = is_post ? (rv_str){x->body, x->body_len} : (rv_str){NULL, 0};
+        rc = rv_http_start(w->http, &req, &events, &x->call, err);
+    }
+    rv_mcp_headers_fini(&headers);
+    return rc;
+}
+
+struct exchange *rv_web_exchange_new(struct web *w, int64_t id)
+{
+    struct exchange *x = calloc(1, sizeof *x);
+
+    if (!x)
+        return NULL;
+    x->w = w;
+    x->id = id;
+    x->retry_ms = USUAL_RETRY_MS;
+    rv_buf_init(&x->challenge, RV_MCP_MAX_HEADER);
+    rv_mcp_answer_init(&x->answer, id, false, on_message, x);
+    x->next = w->exchanges;
+    w->exchanges = x;
+    w->n_exchanges++;
+    x->url = rv_str_dup(rv_str_of(w->url));
+    if (x->url)
+        return x;
+    exchange_free(x);
+    return NULL;
+}
+
+void rv_web_exchange_resume(struct exchange *x)
+{
+    rv_err *why = NULL;
+
+    x->due_ms = 0;
+    x->in_callback = true;
+    if (rv_web_exchange_start(x, &why) < 0)
+        fail_err(x, RV_MCP_FAULT_LOCAL, why);
+    leave(x);
+}

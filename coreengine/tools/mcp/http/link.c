@@ -1,0 +1,267 @@
+/* The link: a session of a legacy server, its stream, and the timer for streams that continue. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/mcp/url.h"
+#include "coreengine/tools/mcp/http/web_internal.h"
+
+uint64_t rv_web_now(const struct web *w)
+{
+    return uv_now(w->loop);
+}
+
+static void web_free(struct web *w)
+{
+    void (*closed)(void *arg) = w->closed;
+    void *arg = w->closed_arg;
+
+    rv_mcp_tokens_free(w->tokens);
+    if (w->http)
+        rv_http_free(w->http);
+    rv_egress_free(w->egress);
+    rv_mcp_headers_fini(&w->configured);
+    free(w->url);
+    free(w->ca_file);
+    free(w);
+    if (closed)
+        closed(arg);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    web_free(handle->data);
+}
+
+/* From the loop: the client of HTTP must not be freed in a callback of its own. */
+static void on_end_of_all(uv_timer_t *timer)
+{
+    struct web *w = timer->data;
+
+    rv_mcp_tokens_free(w->tokens);
+    w->tokens = NULL;
+    rv_http_free(w->http);
+    w->http = NULL;
+    uv_close((uv_handle_t *)timer, on_timer_closed);
+}
+
+void rv_web_settle(struct web *w)
+{
+    if (w->is_closing && w->n_exchanges == 0)
+        RV_IGNORE(uv_timer_start(&w->timer, on_end_of_all, 0, 0), "the timer is open");
+}
+
+/* --- streams that continue --- */
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct web *w = timer->data;
+    uint64_t now = rv_web_now(w);
+    struct exchange *next;
+
+    for (struct exchange *x = w->exchanges; x; x = next) {
+        next = x->next;
+        if (x->due_ms && x->due_ms <= now)
+            rv_web_exchange_resume(x);
+    }
+    if (!w->is_closing)
+        rv_web_arm(w);
+}
+
+void rv_web_arm(struct web *w)
+{
+    uint64_t due = 0, now = rv_web_now(w);
+
+    if (w->is_closing)
+        return;
+    for (const struct exchange *x = w->exchanges; x; x = x->next)
+        if (x->due_ms && (!due || x->due_ms < due))
+            due = x->due_ms;
+    RV_IGNORE(due ? uv_timer_start(&w->timer, on_timer, due > now ? due - now : 0, 0) : uv_timer_stop(&w->timer),
+              "the timer is open");
+}
+
+void rv_web_open_stream(struct web *w)
+{
+    struct exchange *x = w->is_closing ? NULL : rv_web_exchange_new(w, 0);
+
+    if (!x)
+        return;
+    x->is_stream = true;
+    if (rv_web_exchange_start(x, NULL) < 0) /* the stream is an extra: requests have their answers without it */
+        rv_web_exchange_drop(x);
+}
+
+/* --- what the session asks for --- */
+
+/* The session begins again: the stream of the one before is of no use. */
+static void drop_streams(struct web *w)
+{
+    struct exchange *next;
+
+    for (struct exchange *x = w->exchanges; x; x = next) {
+        next = x->next;
+        if (x->is_stream && !x->id && !x->is_over)
+            rv_web_exchange_drop(x);
+    }
+}
+
+static int copy_message(struct exchange *x, const struct rv_mcp_send *m, rv_err **err)
+{
+    struct web *w = x->w;
+
+    x->is_modern = m->is_modern;
+    x->is_first = m->method && strcmp(m->method, "initialize") == 0;
+    x->opens_stream = !m->is_modern && m->method && strcmp(m->method, "notifications/initialized") == 0;
+    if (x->is_first)
+        w->session[0] = '\0';
+    else
+        snprintf(w->version, sizeof w->version, "%s", m->version ? m->version : "");
+    x->body = rv_str_dup(m->body);
+    x->body_len = m->body.len;
+    if (!x->body)
+        return RV_FAIL(err, RV_E_NOMEM, "send a message");
+    return rv_mcp_headers_of(m, w->session, &x->headers, err);
+}
+
+static int web_send(void *self, const struct rv_mcp_send *m, rv_err **err)
+{
+    struct web *w = self;
+
+    if (w->n_exchanges >= RV_MCP_MAX_REQUESTS)
+        return RV_FAIL(err, RV_E_LIMIT, "%d requests are under way", RV_MCP_MAX_REQUESTS);
+    if (m->body.len > RV_MCP_MAX_MESSAGE)
+        return RV_FAIL(err, RV_E_LIMIT, "the message is larger than %zu bytes", RV_MCP_MAX_MESSAGE);
+    if (m->method && strcmp(m->method, "initialize") == 0)
+        drop_streams(w);
+    struct exchange *x = rv_web_exchange_new(w, m->id);
+    if (!x)
+        return RV_FAIL(err, RV_E_NOMEM, "send a message");
+    int rc = copy_message(x, m, err);
+    if (rc == 0)
+        rc = rv_web_exchange_start(x, err);
+    if (rc < 0)
+        rv_web_exchange_drop(x);
+    return rc;
+}
+
+static void web_cancel(void *self, int64_t id)
+{
+    struct web *w = self;
+
+    for (struct exchange *x = w->exchanges; x; x = x->next)
+        if (x->id == id && !x->is_over) {
+            rv_web_exchange_drop(x);
+            return;
+        }
+}
+
+static void end_session(struct web *w)
+{
+    struct exchange *x = w->session[0] ? rv_web_exchange_new(w, 0) : NULL;
+
+    if (!x)
+        return;
+    x->is_end = true;
+    if (rv_web_exchange_start(x, NULL) < 0)
+        rv_web_exchange_drop(x);
+}
+
+static void web_close(void *self, void (*closed)(void *arg), void *arg)
+{
+    struct web *w = self;
+    struct exchange *next;
+
+    w->is_closing = true;
+    w->closed = closed;
+    w->closed_arg = arg;
+    end_session(w);
+    for (struct exchange *x = w->exchanges; x; x = next) {
+        next = x->next;
+        if (!x->is_over && !x->is_end)
+            rv_web_exchange_drop(x);
+    }
+    rv_web_settle(w);
+}
+
+/* --- how it begins --- */
+
+static const struct rv_mcp_link_ops web_ops = {"http", web_send, web_cancel, web_close};
+
+static int add_header(struct web *w, const char *line, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf name = RV_BUF_INIT(RV_MCP_MAX_HEADER);
+    const char *colon = strchr(line, ':');
+
+    rv_buf_add(&name, line, colon ? (size_t)(colon - line) : 0);
+    return rv_mcp_headers_add(&w->configured, rv_buf_cstr(&name), rv_str_trim(rv_str_of(colon ? colon + 1 : "")), err);
+}
+
+static int open_tokens(struct web *w, const struct rv_mcp_web_auth *auth, rv_err **err)
+{
+    struct rv_mcp_tokens_opts opts = {.http = w->http,
+                                      .egress = w->egress,
+                                      .ca_file = w->ca_file,
+                                      .file = auth->file,
+                                      .config = auth->config,
+                                      .clock = rv_clock_system(),
+                                      .rand = rv_rand_system()};
+
+    opts.config.resource = w->url;
+    return rv_mcp_tokens_new(&opts, &w->tokens, err);
+}
+
+static int fill_in(struct web *w, const struct rv_mcp_web_opts *opts, rv_err **err)
+{
+    const struct rv_http_opts http = {.loop = opts->loop, .runs_on = true, .log = opts->log};
+    struct rv_mcp_url parts;
+
+    if (!rv_mcp_url_read(rv_str_of(opts->url), &parts))
+        return RV_FAIL(err, RV_E_INVALID, "the address of the server is not one of http:// or https://");
+    if (parts.has_user)
+        return RV_FAIL(err, RV_E_DENIED, "the address of the server has a user or a password in it");
+    w->url = rv_str_dup(rv_str_of(opts->url));
+    w->ca_file = opts->ca_file ? rv_str_dup(rv_str_of(opts->ca_file)) : NULL;
+    int rc = w->url && (w->ca_file || !opts->ca_file) ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a link");
+    for (size_t i = 0; i < opts->n_headers && rc == 0; i++)
+        rc = add_header(w, opts->headers[i], err);
+    if (rc == 0)
+        rc = rv_mcp_web_egress(opts->url, opts->allowed, &w->egress, err);
+    if (rc == 0)
+        rc = rv_http_new(&http, &w->http, err);
+    return rc == 0 && opts->auth ? open_tokens(w, opts->auth, err) : rc;
+}
+
+int rv_mcp_web_open(const struct rv_mcp_web_opts *opts, struct rv_mcp_link *out, rv_err **err)
+{
+    struct web *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return RV_FAIL(err, RV_E_NOMEM, "open a link");
+    w->loop = opts->loop;
+    w->user = opts->user;
+    int rc = fill_in(w, opts, err);
+    if (rc == 0 && uv_timer_init(opts->loop, &w->timer) != 0)
+        rc = RV_FAIL(err, RV_E_IO, "open a link");
+    if (rc < 0) {
+        web_free(w);
+        return rc;
+    }
+    w->timer.data = w;
+    *out = (struct rv_mcp_link){&web_ops, w};
+    return 0;
+}
+
+int rv_mcp_web_egress(const char *url, const char *allowed, rv_egress **out, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf list = RV_BUF_INIT((size_t)64 << 10);
+    struct rv_mcp_url parts;
+
+    if (!rv_mcp_url_read(rv_str_of(url), &parts))
+        return RV_FAIL(err, RV_E_INVALID, "the address of the server is not one of http:// or https://");
+    rv_buf_puts(&list, allowed ? allowed : "");
+    if (rv_mcp_url_is_literal(&parts))
+        rv_buf_printf(&list, "%s%.*s:%d", list.len ? ", " : "", RV_STR_ARG(parts.host), parts.port);
+    int rc = rv_buf_check(&list, "the policy for addresses", err);
+    return rc < 0 ? rc : rv_egress_new(rv_buf_cstr(&list), out, err);
+}

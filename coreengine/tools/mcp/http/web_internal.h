@@ -1,0 +1,66 @@
+/* Shared by the files of web: a link, and the requests that it has under way. */
+#ifndef RV_MCP_WEB_INTERNAL_H
+#define RV_MCP_WEB_INTERNAL_H
+
+#include <uv.h>
+
+#include "coreengine/tools/mcp/http/web.h"
+
+struct web;
+
+/* A POST, the stream of a legacy server, or the DELETE at the end. */
+struct exchange {
+    struct web *w;
+    struct exchange *next;
+    int64_t id;               /* of the request; 0: a message without an answer, or a stream of the server's own */
+    bool is_modern, is_first; /* first: `initialize` */
+    bool opens_stream;        /* it ends the handshake of a legacy server, which may then have a stream of its own */
+    bool is_stream, is_end;   /* GET, DELETE; a POST whose stream continues becomes a GET */
+    bool has_session;
+    bool in_callback, is_over;
+    char *url, *body; /* owned */
+    size_t body_len;
+    struct rv_mcp_headers headers; /* of the message; those of the server are added when it is sent */
+    rv_http_call *call;            /* NULL: not under way */
+    struct rv_mcp_answer answer;
+    rv_buf challenge;
+    char *location; /* owned; of a redirect */
+    int n_redirects, n_renewals, n_resumes;
+    struct rv_mcp_wait wait;
+    bool waits;      /* for a token */
+    uint64_t due_ms; /* of the loop: when it continues; 0: not waiting */
+    int64_t retry_ms;
+    char last_id[RV_SSE_MAX_ID + 1]; /* "": none */
+};
+
+struct web {
+    uv_loop_t *loop; /* borrowed */
+    struct rv_mcp_link_user user;
+    rv_http *http; /* owned, as all below */
+    rv_egress *egress;
+    rv_mcp_tokens *tokens; /* NULL: none */
+    char *url, *ca_file;   /* ca_file NULL: the system's */
+    struct rv_mcp_headers configured;
+    char session[RV_MCP_MAX_SESSION + 1];
+    char version[32]; /* negotiated; "": not yet */
+    struct exchange *exchanges;
+    size_t n_exchanges;
+    uv_timer_t timer; /* for streams that continue; then for the end */
+    bool is_closing;
+    void (*closed)(void *arg);
+    void *closed_arg;
+};
+
+/* link.c */
+uint64_t rv_web_now(const struct web *w); /* of the loop, in milliseconds */
+void rv_web_arm(struct web *w);           /* an exchange has a new due_ms */
+void rv_web_open_stream(struct web *w);
+void rv_web_settle(struct web *w); /* an exchange is gone: frees w if it was the last thing that a close waits for */
+
+/* exchange.c */
+struct exchange *rv_web_exchange_new(struct web *w, int64_t id); /* NULL: no memory */
+RV_MUST_CHECK int rv_web_exchange_start(struct exchange *x, rv_err **err);
+void rv_web_exchange_resume(struct exchange *x);
+void rv_web_exchange_drop(struct exchange *x); /* ends it without a callback */
+
+#endif
