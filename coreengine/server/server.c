@@ -381,10 +381,10 @@ static int check_opts(const struct rv_server_opts *o, rv_err **err)
 {
     if (o->app->no_store)
         return RV_FAIL(err, RV_E_INVALID, "a server needs a store: leave --no-store out");
-    int rc = srv_check_folder(o->pipelines, err);
+    int rc = rv_app_check_folder(o->pipelines, err);
     if (rc < 0)
         return RV_WRAP(err, rc, "--pipelines");
-    rc = srv_check_folder(o->scripts, err);
+    rc = rv_app_check_folder(o->scripts, err);
     if (rc < 0)
         return RV_WRAP(err, rc, "--scripts");
     rc = o->webhook ? srv_webhook_check(o->webhook, o->webhook_secret, err) : 0;

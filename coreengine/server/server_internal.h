@@ -222,13 +222,7 @@ struct srv_server {
 /* --- places.c --- */
 RV_MUST_CHECK int srv_desk_take(struct srv_server *s, struct srv_desk **out, rv_err **err);
 void srv_desk_give(struct srv_server *s, struct srv_desk *d);
-void srv_desks_close(struct srv_server *s);                         /* those that are not in use */
-RV_MUST_CHECK int srv_check_folder(const char *path, rv_err **err); /* NULL: none is named. RV_E_NOT_FOUND */
-/** The file of a pipeline that clients may run, appended. RV_E_NOT_FOUND. */
-RV_MUST_CHECK int srv_pipeline_path(const struct srv_server *s, const char *name, rv_buf *out, rv_err **err);
-/** Calls each for every pipeline by name, sorted. */
-RV_MUST_CHECK int srv_pipelines_each(const struct srv_server *s,
-                                     int (*each)(void *self, const char *name, rv_err **err), void *self, rv_err **err);
+void srv_desks_close(struct srv_server *s); /* those that are not in use */
 
 /* --- turns.c: turns of chats, on a lane with one engine --- */
 /* A turn that is asked for. All texts are owned. */

@@ -1,5 +1,5 @@
-/* Any bytes as a message of MCP: they are refused with a code, or the members are what the kind promises, and the message
- * reads the same after it was written. */
+/* Any bytes as a message of MCP: they are refused with a code, or the members are what the kind promises, and the
+ * message reads the same after it was written. */
 #include <stdlib.h>
 
 #include "coreengine/mcp/message.h"

@@ -15,6 +15,7 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_schedules,
     &rv_verb_worker,
     &rv_verb_serve,
+    &rv_verb_mcp,
     &rv_verb_usage,
     &rv_verb_keys,
     &rv_verb_replay,
