@@ -2,6 +2,7 @@
  * context of its own; calls, events, money and the journal are the run's, so it is replayed, recovered and bounded like
  * everything else. What it does is labelled with its origin. */
 #include "coreengine/agent/tools_internal.h"
+#include "coreengine/telemetry/telemetry.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,11 @@ static int new_envelope(const rv_visit *v, size_t index, const struct ask *ask, 
         rc = rv_envelope_derive(v->env, rv_buf_str(&prompt), rv_buf_str(&name), v->now_us, out, err);
     rv_buf_fini(&prompt);
     rv_buf_fini(&name);
+    json_object *trace = rv_envelope_metadata(v->env, RV_STR_LIT(RV_TRACE_PARENT), NULL);
+    if (rc == 0 && trace && (rc = rv_envelope_set_metadata(*out, RV_STR_LIT(RV_TRACE_PARENT), trace, err)) < 0) {
+        rv_envelope_free(*out);
+        *out = NULL;
+    }
     return rc;
 }
 

@@ -3,6 +3,7 @@
  * the call by which it was asked. Ids, and what every row has, follow from the run, the visit and the number of the
  * row, so that a replay writes the same ones. */
 #include "coreengine/agent/rows_internal.h"
+#include "coreengine/telemetry/telemetry.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,16 +70,32 @@ void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_U
     rv_entity_id("messages", (rv_str){key.text, key.len}, NULL, out);
 }
 
-/* Ids of a trace that follow from the run, so that every record of the run leads to the others. */
+/* The trace of the run and the span of the visit, as those that watch its events make them. */
 static void set_ids(struct rows *r)
 {
-    char span[RV_UUID_MAX];
+    const rv_visit *v = r->v;
+    struct rv_visit_shared *root = rv_visit_root(v->shared);
+    const struct rv_origin *origin = v->shared->origin;
+    const char *id = run_id(v);
+    json_object *caller = rv_envelope_metadata(v->env, RV_STR_LIT(RV_TRACE_PARENT), NULL);
+    unsigned char trace[16], span[8];
+    struct rv_effect at = {.stage = -1};
 
-    rv_hash_of(rv_str_of(run_id(r->v)), r->trace);
-    r->trace[32] = '\0';
-    rv_visit_uuid(r->v, "span", 0, span);
-    rv_hash_of(rv_str_of(span), r->span);
-    r->span[16] = '\0';
+    rv_trace_of_run(id, json_object_is_type(caller, json_type_string) ? json_object_get_string(caller) : NULL, trace);
+    if (r->turn->rc == 0)
+        r->turn->rc = rv_effect_place(&at, v->shared, v->agent->index, &v->place, NULL);
+    rv_trace_span_id(&(struct rv_trace_span){.run = id,
+                                             .path = at.path,
+                                             .stage = at.label        ? at.label
+                                                      : at.stage >= 0 ? root->pipeline->agents[at.stage].name
+                                                                      : "",
+                                             .visit = v->visit_no,
+                                             .asked_by = origin ? origin->parent_tool_call_id : NULL},
+                     span);
+    rv_effect_fini(&at);
+    rv_hex(trace, sizeof trace, r->trace);
+    rv_hex(span, sizeof span, r->span);
+    r->trace[2 * sizeof trace] = r->span[2 * sizeof span] = '\0';
 }
 
 void rv_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us)

@@ -32,6 +32,7 @@ struct rv_app {
     struct rv_store_scope scope; /* tenant NULL: the default one; user NULL: the rows of all users */
     const char *client;          /* name of this front in the context of agents, such as "cli"; NULL: none */
     bool debug;                  /* texts of errors in reports of tests name lines of C source */
+    bool traces;                 /* spans of runs go to a collector, so that requests of runs name them */
     int64_t lease_us; /* after this long without a sign of life another process may take over a run; 0: 15 s */
 };
 

@@ -54,9 +54,11 @@ struct rv_chat_request {
     double temperature;
     int64_t max_tokens; /* of a reply; the agent's own where that is less; 0: not given */
     int64_t seed;
-    json_object *output_schema; /* that the answer has to fit; NULL: as the document says */
-    json_object *attachments;   /* of the message, as in llm.h; NULL: none */
-    json_object *metadata;      /* kept with the row of the message; NULL: none */
+    json_object *output_schema;      /* that the answer has to fit; NULL: as the document says */
+    json_object *attachments;        /* of the message, as in llm.h; NULL: none */
+    json_object *metadata;           /* kept with the row of the message; NULL: none */
+    const char *trace, *trace_state; /* headers traceparent and tracestate of a caller that the run belongs to the trace
+                                        of; NULL: none */
 };
 /** May these tools be brought along? RV_E_INVALID: the agent takes none, one of them (*at) is called like its own, or
  *  has parameters that are not a schema. */

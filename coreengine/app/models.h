@@ -4,7 +4,7 @@
 #define RV_APP_MODELS_H
 
 #include "coreengine/app/app.h"
-#include "coreengine/knowledge/search.h"
+#include "coreengine/knowledge/knowledge.h"
 #include "coreengine/model/provider/provider.h"
 
 #define RV_APP_MAX_FETCH   ((size_t)64 << 20) /* bytes of one answer */
@@ -51,6 +51,14 @@ RV_MUST_CHECK int rv_app_embed(const struct rv_app *app, const struct rv_embed_t
  * "openai:text-embedding-3-large@256" (dimensions), "ollama:nomic-embed-text", "openai" (its usual model). Keys and
  * addresses come from the environment. app is borrowed. */
 struct rv_knowledge_embedder rv_app_embedder(const struct rv_app *app);
+/* What a query is asked with. */
+struct rv_app_query {
+    struct rv_knowledge_embedder embedder;
+    struct rv_knowledge_opts opts;
+};
+/** The embedder, and what the environment says: P8_REM_NATURAL_LANGUAGE (reject, search, sql). opts points into out.
+ *  RV_E_INVALID */
+RV_MUST_CHECK int rv_app_query_opts(const struct rv_app *app, struct rv_app_query *out, rv_err **err);
 /** Whether that provider can be asked: RV_E_INVALID says what is missing. */
 RV_MUST_CHECK int rv_app_check_embedder(const char *provider, rv_err **err);
 

@@ -39,6 +39,7 @@ struct rv_engine_opts {
     rv_store *store;            /* of the journals of its runs; borrowed; NULL: none. Leases are renewed there */
     const char *owner;          /* of the leases; borrowed; with a store */
     int64_t lease_us;           /* 0: RV_LEASE_DEFAULT_US */
+    bool traces;                /* spans of its runs go to a collector: requests of calls name them */
     struct rv_provider_env env; /* where providers find keys and addresses; zeroed: the process's environment */
 };
 RV_MUST_CHECK int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err);

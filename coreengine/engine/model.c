@@ -1,6 +1,9 @@
 /* Models over HTTP: drives a provider's exchange with requests and the time. The exchange decides what is sent, when,
  * and how often; here it meets the network. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "coreengine/engine/services_internal.h"
 
@@ -140,6 +143,62 @@ static void on_ready(void *self)
 
 /* --- requests --- */
 
+bool rv_exec_trace(const rv_exec *x, int64_t call_id, struct rv_trace_headers *out)
+{
+    const rv_envelope *env = rv_run_envelope(x->run);
+    const char *said[2] = {NULL, NULL}, *const keys[2] = {RV_TRACE_PARENT, RV_TRACE_STATE};
+
+    for (size_t i = 0; i < 2; i++) {
+        json_object *value = rv_envelope_metadata(env, rv_str_of(keys[i]), NULL);
+        if (json_object_is_type(value, json_type_string))
+            said[i] = json_object_get_string(value);
+    }
+    return rv_trace_headers(rv_envelope_fields(env)->envelope_id, call_id, said[0], said[1], x->engine->opts.traces,
+                            out);
+}
+
+size_t rv_trace_lines(const struct rv_trace_headers *t, const char *const *headers, size_t n, const char **lines,
+                      char parent[RV_TRACE_LINE_MAX], char state[RV_TRACE_LINE_MAX])
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strncasecmp(headers[i], "traceparent:", 12) == 0) /* who set it knows better */
+            return 0;
+        lines[i] = headers[i];
+    }
+    snprintf(parent, RV_TRACE_LINE_MAX, "traceparent: %s", t->parent);
+    lines[n++] = parent;
+    if (t->state) {
+        snprintf(state, RV_TRACE_LINE_MAX, "tracestate: %s", t->state);
+        lines[n++] = state;
+    }
+    return n;
+}
+
+/* Start a request that names the trace of its run, if that has one. Headers are copied by the client. */
+static int start_http(struct model_call *m, const struct rv_http_request *request, const struct rv_http_events *events,
+                      rv_err **err)
+{
+    const struct call *c = m->call;
+    char parent[RV_TRACE_LINE_MAX], state[RV_TRACE_LINE_MAX];
+    struct rv_http_request named = *request;
+    struct rv_trace_headers t;
+    const char **lines = NULL;
+
+    if (rv_exec_trace(c->x, c->call_id, &t)) {
+        lines = malloc((request->n_headers + 2) * sizeof *lines);
+        if (!lines)
+            return RV_FAIL(err, RV_E_NOMEM, "ask a model");
+        size_t n = rv_trace_lines(&t, request->headers, request->n_headers, lines, parent, state);
+        if (n > 0) {
+            named.headers = lines;
+            named.n_headers = n;
+        }
+    }
+    int rc = rv_http_start(c->x->engine->http, &named, events, &m->http, err);
+    free(lines);
+    return rc;
+}
+
 /* False: memory is short, and the run broken. */
 static bool send_request(struct model_call *m)
 {
@@ -153,7 +212,7 @@ static bool send_request(struct model_call *m)
     if (o->on_payload)
         o->on_payload(o->self, c->call_id, model ? model->provider : "", request->body);
     m->held = m->lingers = false;
-    int rc = rv_http_start(c->x->engine->http, request, &events, &m->http, &err);
+    int rc = start_http(m, request, &events, &err);
     if (rc == 0) {
         due_at(c, c->deadline_us ? c->deadline_us + DEADLINE_SLACK_US : RV_NEVER);
         return true;

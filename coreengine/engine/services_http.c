@@ -36,7 +36,10 @@ struct fetch {
     int64_t max_body, until_us; /* of the engine's clock */
     int n_redirects;
     int status;
-    char *location;      /* owned; of a redirect */
+    char *location;                /* owned; of a redirect */
+    struct rv_trace_headers trace; /* of its call; is_traced: there is one, and it goes to the first origin only */
+    char tracestate[RV_TRACESTATE_MAX + 1];
+    bool is_traced;
     json_object *fields; /* owned; the headers of the answer */
     rv_buf text;         /* its body */
 };
@@ -294,6 +297,7 @@ static int follow(struct fetch *f, rv_err **err)
     for (size_t i = 0; !same_origin && i < f->n_headers; i++)
         free(f->headers[i]);
     f->n_headers = same_origin ? f->n_headers : 0;
+    f->is_traced = f->is_traced && same_origin;
     free(f->location);
     f->location = NULL;
     rv_buf_clear(&f->text);
@@ -335,18 +339,27 @@ static int start(struct fetch *f, rv_err **err)
 {
     const struct rv_http_events events = {on_head, on_body, on_end, f};
     int64_t left_us = f->until_us - now_us(f->e);
-    const struct rv_http_request req = {.method = f->method,
-                                        .url = f->url,
-                                        .headers = (const char *const *)f->headers,
-                                        .n_headers = f->n_headers,
-                                        .body = {f->body, f->body_len},
-                                        .connect_us = left_us,
-                                        .total_us = left_us,
-                                        .max_body = (size_t)f->max_body,
-                                        .egress = f->e->services->egress};
+    const char *lines[MAX_HEADERS + 2];
+    char parent[RV_TRACE_LINE_MAX], state[RV_TRACE_LINE_MAX];
+    size_t n = 0;
+    struct rv_http_request req = {.method = f->method,
+                                  .url = f->url,
+                                  .headers = (const char *const *)f->headers,
+                                  .n_headers = f->n_headers,
+                                  .body = {f->body, f->body_len},
+                                  .connect_us = left_us,
+                                  .total_us = left_us,
+                                  .max_body = (size_t)f->max_body,
+                                  .egress = f->e->services->egress};
 
     if (left_us <= 0)
         return RV_FAIL(err, RV_E_TIMEOUT, "its redirects took too long");
+    if (f->is_traced)
+        n = rv_trace_lines(&f->trace, (const char *const *)f->headers, f->n_headers, lines, parent, state);
+    if (n > 0) { /* no byte is sent before the policy has allowed the address: it is asked about each socket */
+        req.headers = lines;
+        req.n_headers = n;
+    }
     return rv_http_start(f->e->http, &req, &events, &f->http, err);
 }
 
@@ -381,6 +394,11 @@ int rv_service_http(const struct service_call *c, rv_err **err)
     f->id = c->id;
     f->next = s->fetches;
     s->fetches = f;
+    f->is_traced = rv_exec_trace(c->x, c->ask->q.call_id, &f->trace);
+    if (f->is_traced && f->trace.state) { /* the run may be over before its redirects are */
+        snprintf(f->tracestate, sizeof f->tracestate, "%s", f->trace.state);
+        f->trace.state = f->tracestate;
+    }
     rc = read_request(f, c->args, strcmp(c->ask->q.service, "http.request") == 0, err);
     rv_buf_init(&f->text, (size_t)f->max_body);
     if (rc == 0)

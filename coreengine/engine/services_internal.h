@@ -5,6 +5,7 @@
 
 #include "coreengine/bus/bus.h"
 #include "coreengine/engine/engine_internal.h"
+#include "coreengine/telemetry/telemetry.h"
 
 /* One ask on its way. The worker waits for it; the loop has it in between. */
 struct asks;
@@ -81,6 +82,14 @@ void rv_observe_custom(rv_exec *x, rv_str line);              /* an event that t
 RV_MUST_CHECK int rv_engine_http(rv_engine *e, rv_err **err); /* e->http is there */
 /** An environment variable, as the engine's caller lets it see them. NULL: not set. */
 const char *rv_engine_env(const rv_engine *e, const char *name);
+
+#define RV_TRACE_LINE_MAX (RV_TRACESTATE_MAX + 16) /* of a header with its name */
+/** model.c: what a request of that call says about the trace of its run; false: nothing. */
+bool rv_exec_trace(const rv_exec *x, int64_t call_id, struct rv_trace_headers *out);
+/** The headers of a request with those of its trace behind them: lines has room for n + 2, parent and state are their
+ * memory. 0: the request names a trace by itself. */
+size_t rv_trace_lines(const struct rv_trace_headers *t, const char *const *headers, size_t n, const char **lines,
+                      char parent[RV_TRACE_LINE_MAX], char state[RV_TRACE_LINE_MAX]);
 
 /* services_http.c */
 RV_MUST_CHECK int rv_service_http(const struct service_call *c, rv_err **err);

@@ -16,7 +16,6 @@
 #define SEND_MS       1000 /* between two looks into the queue */
 #define METRICS_US    INT64_C(60000000)
 #define CONNECT_US    INT64_C(5000000)
-#define TOTAL_US      INT64_C(10000000)
 #define PAUSE_US      INT64_C(1000000) /* before the second try; then twice that, and so on */
 #define MAX_PAUSE_US  INT64_C(60000000)
 #define LAST_WORDS_MS 5000 /* for what is left at the end */
@@ -117,13 +116,14 @@ static void on_end(void *self, const struct rv_http_end *end)
 
 static void send_body(struct srv_export *e)
 {
+    const int64_t total_us = e->opts.to.timeout_us;
     const struct rv_http_request req = {.method = "POST",
                                         .url = e->url,
                                         .headers = (const char *const *)e->headers,
                                         .n_headers = e->n_headers,
                                         .body = rv_buf_str(&e->body),
-                                        .connect_us = CONNECT_US,
-                                        .total_us = TOTAL_US,
+                                        .connect_us = total_us < CONNECT_US ? total_us : CONNECT_US,
+                                        .total_us = total_us,
                                         .max_body = MAX_ANSWER};
     const struct rv_http_events events = {.on_head = on_head, .on_body = on_body, .on_end = on_end, .self = e};
     rv_err *err = NULL;
@@ -272,15 +272,15 @@ static int check_url(const char *url, rv_err **err)
 
 static void make_urls(struct srv_export *e)
 {
-    size_t len = strlen(e->opts.url);
+    size_t len = strlen(e->opts.to.url);
 
-    while (len > 0 && e->opts.url[len - 1] == '/')
+    while (len > 0 && e->opts.to.url[len - 1] == '/')
         len--;
     rv_buf_init(&e->spans_url, 8192);
     rv_buf_init(&e->metrics_url, 8192);
     rv_buf_init(&e->body, MAX_BODY);
-    rv_buf_printf(&e->spans_url, "%.*s/v1/traces", (int)len, e->opts.url);
-    rv_buf_printf(&e->metrics_url, "%.*s/v1/metrics", (int)len, e->opts.url);
+    rv_buf_printf(&e->spans_url, "%.*s/v1/traces", (int)len, e->opts.to.url);
+    rv_buf_printf(&e->metrics_url, "%.*s/v1/metrics", (int)len, e->opts.to.url);
 }
 
 static int digit_of(char c)
@@ -335,7 +335,7 @@ static void init_timers(struct srv_export *e)
 
 int srv_export_new(const struct srv_export_opts *opts, struct srv_export **out, rv_err **err)
 {
-    int rc = check_url(opts->url, err);
+    int rc = check_url(opts->to.url, err);
     struct srv_export *e = rc == 0 ? calloc(1, sizeof *e) : NULL;
 
     if (rc < 0)
@@ -350,20 +350,22 @@ int srv_export_new(const struct srv_export_opts *opts, struct srv_export **out, 
     pthread_mutex_init(&e->lock, NULL);
     e->opts = *opts;
     rv_id_make(rv_rand_system(), "", e->instance);
-    e->resource = (struct rv_otlp_resource){
-        .service = opts->service ? opts->service : "reeve", .version = rv_version(), .instance = e->instance};
+    e->resource = (struct rv_otlp_resource){.service = opts->to.service,
+                                            .version = rv_version(),
+                                            .environment = opts->to.environment,
+                                            .instance = e->instance};
     e->metrics_at_us = srv_now_us() + METRICS_US;
     make_urls(e);
     init_timers(e);
     const struct rv_http_opts http = {.loop = e->lane.loop, .runs_on = true, .max_connections = 1, .log = opts->log};
-    rc = read_headers(e, opts->headers, err);
+    rc = read_headers(e, opts->to.headers, err);
     if (rc == 0)
         rc = rv_http_new(&http, &e->http, err);
     if (rc == 0)
         rc = srv_lane_go(&e->lane, err);
     if (rc < 0) {
         srv_export_free(e);
-        return RV_WRAP(err, rc, "send spans to %s", opts->url);
+        return RV_WRAP(err, rc, "send spans to %s", opts->to.url);
     }
     *out = e;
     return 0;

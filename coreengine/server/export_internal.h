@@ -7,9 +7,7 @@
 
 struct srv_export;
 struct srv_export_opts {
-    const char *url;     /* of the collector, without /v1/traces; borrowed, as all */
-    const char *headers; /* "name=value,name=value", percent-encoded; NULL: none */
-    const char *service; /* NULL: "reeve" */
+    struct rv_telemetry_settings to; /* url is not NULL; borrowed, as all */
     rv_log *log;
     /** Append the metrics of now; on the thread of the sender. */
     void (*write_metrics)(void *self, const struct rv_otlp_resource *resource, rv_buf *out);

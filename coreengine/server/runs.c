@@ -172,6 +172,29 @@ int srv_run_mode(struct srv_call *c, int *mode, rv_err **err)
     return 0;
 }
 
+/* A run says in its state which trace it belongs to: that is its caller's, as far as the caller is trusted with it. */
+static int set_trace(json_object *state, const struct srv_trace *caller, rv_err **err)
+{
+    json_object *metadata = rv_json_get_obj(state, "metadata");
+    int rc = 0;
+
+    if (metadata && !caller->is_trusted) {
+        json_object_object_del(metadata, RV_TRACE_PARENT);
+        json_object_object_del(metadata, RV_TRACE_STATE);
+    }
+    if (!caller->parent[0])
+        return 0;
+    if (!metadata) {
+        metadata = json_object_new_object();
+        rc = rv_json_set_take(state, "metadata", metadata, err);
+    }
+    if (rc == 0)
+        rc = rv_json_set_text(metadata, RV_TRACE_PARENT, caller->parent, err);
+    if (rc == 0 && caller->state[0])
+        rc = rv_json_set_text(metadata, RV_TRACE_STATE, caller->state, err);
+    return rc;
+}
+
 static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *state, struct rv_app_submitted *out,
                   rv_err **err)
 {
@@ -199,6 +222,8 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
     if (rc == 0)
         rc = srv_webhooks_read(c, hooks, &how.n_webhooks, err);
     RV_IGNORE(rv_json_get_bool(c->body, "deltas", &how.keeps_deltas), "false");
+    if (rc == 0)
+        rc = set_trace(state, &caller, err);
     if (rc == 0)
         rc = rv_envelope_load(state, rv_rand_system(), srv_now_us(), &env, err);
     if (rc == 0)

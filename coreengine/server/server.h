@@ -8,6 +8,7 @@
 
 #include "coreengine/app/work.h"
 #include "coreengine/identity/identity.h"
+#include "coreengine/telemetry/telemetry.h"
 
 #define RV_SERVER_LISTEN   "127.0.0.1:8080"
 #define RV_SERVER_STAYS    INT64_MAX /* turns go on without a client until they are over */
@@ -24,16 +25,13 @@ struct rv_server_opts {
     const char *scripts;     /* folder of scripts for pipelines, by their names; NULL: none */
     const char *const *capabilities; /* beside the built-in one, for chats */
     size_t n_capabilities;
-    const char *model;   /* "provider:model" of turns whose agent and request name none; NULL: the default */
-    size_t concurrency;  /* queued runs at once; 0: RV_WORKER_CONCURRENCY */
-    bool no_worker;      /* what is queued is left to `reeve worker` */
-    int64_t grace_us;    /* of draining; 0: RV_WORKER_GRACE_US */
-    int64_t stays_us;    /* how long a turn goes on without a client, or RV_SERVER_STAYS; 0: it is cancelled at once */
-    int64_t kept_us;     /* how long a stream is kept beyond its end; 0: RV_APP_STREAM_KEPT_US */
-    const char *otlp;    /* address of a collector of spans and metrics, without /v1/traces; NULL: none */
-    const char *service; /* name under which it knows this process; NULL: "reeve" */
-    const char *semconv; /* OTEL_SEMCONV_STABILITY_OPT_IN: names of metrics and attributes; NULL: not set */
-    const char *otlp_headers;   /* of its requests: "name=value,name=value", percent-encoded; NULL: none */
+    const char *model;  /* "provider:model" of turns whose agent and request name none; NULL: the default */
+    size_t concurrency; /* queued runs at once; 0: RV_WORKER_CONCURRENCY */
+    bool no_worker;     /* what is queued is left to `reeve worker` */
+    int64_t grace_us;   /* of draining; 0: RV_WORKER_GRACE_US */
+    int64_t stays_us;   /* how long a turn goes on without a client, or RV_SERVER_STAYS; 0: it is cancelled at once */
+    int64_t kept_us;    /* how long a stream is kept beyond its end; 0: RV_APP_STREAM_KEPT_US */
+    struct rv_telemetry_settings telemetry; /* its url says whether app->traces has to be set */
     const char *webhook;        /* address that is told when a run of POST /runs ends or waits; NULL: none */
     const char *webhook_secret; /* by which it, and what names no secret of its own, is signed; NULL: none */
     rv_log *access;             /* one record for each answer; NULL: none */

@@ -182,7 +182,9 @@ struct srv_watch;
 RV_MUST_CHECK int srv_watch_new(const struct rv_server_opts *opts, struct srv_watch **out, rv_err **err);
 struct srv_trace { /* what a request says about the trace that it belongs to */
     struct rv_trace_context caller;
-    bool is_trusted; /* its spans belong to that trace; else there is only a link to it */
+    bool is_trusted;                   /* its spans belong to that trace; else there is only a link to it */
+    char parent[RV_TRACEPARENT_MAX];   /* the header again; "": there is none, or it is not trusted */
+    char state[RV_TRACESTATE_MAX + 1]; /* tracestate beside it; "": none */
 };
 /** As the headers of a call say. */
 struct srv_trace srv_watch_trace(const struct srv_call *c);

@@ -265,7 +265,6 @@ static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
     ask->req = fresh->ask->req;
     ask->made = fresh->ask->made;
     ask->opts = fresh->ask->opts;
-    ask->trace = fresh->ask->trace;
     ask->stays_us = fresh->ask->stays_us;
     fresh->ask->req = old;
     fresh->ask->made = old_made;
@@ -372,6 +371,8 @@ void srv_turns_ask(struct srv_turns *all, struct srv_call *c, struct srv_turn_as
     }
     ask->who = c->who;
     ask->trace = srv_watch_trace(c);
+    ask->request.trace = ask->trace.parent[0] ? ask->trace.parent : NULL;
+    ask->request.trace_state = ask->trace.state[0] ? ask->trace.state : NULL;
     st->on_gone = on_gone;
     st->on_drain = on_taken;
     n->letter.open = on_ask;

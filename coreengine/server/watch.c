@@ -58,8 +58,15 @@ struct srv_trace srv_watch_trace(const struct srv_call *c)
     struct srv_trace t = {.is_trusted = c->who.level != RV_LEVEL_USER};
     rv_str text;
 
-    if (!rv_httpd_field(c->req, "traceparent", &text, NULL) || !rv_traceparent_read(text, &t.caller))
+    if (!rv_httpd_field(c->req, "traceparent", &text, NULL) || !rv_traceparent_read(text, &t.caller)) {
         t.caller = (struct rv_trace_context){.flags = 0};
+        return t;
+    }
+    if (!t.is_trusted)
+        return t;
+    rv_traceparent_write(&t.caller, t.parent);
+    if (rv_httpd_field(c->req, "tracestate", &text, NULL) && rv_tracestate_is_valid(text))
+        snprintf(t.state, sizeof t.state, "%.*s", RV_STR_ARG(text));
     return t;
 }
 
@@ -93,14 +100,10 @@ static void begin_trace(struct srv_watch *w, struct watched *r, const struct srv
 
 static int open_collector(struct srv_watch *w, const struct rv_server_opts *opts, rv_err **err)
 {
-    const struct srv_export_opts to = {.url = opts->otlp,
-                                       .headers = opts->otlp_headers,
-                                       .service = opts->service,
-                                       .log = opts->app->log,
-                                       .write_metrics = write_metrics,
-                                       .self = w};
+    const struct srv_export_opts to = {
+        .to = opts->telemetry, .log = opts->app->log, .write_metrics = write_metrics, .self = w};
 
-    return opts->otlp ? srv_export_new(&to, &w->collector, err) : 0;
+    return opts->telemetry.url ? srv_export_new(&to, &w->collector, err) : 0;
 }
 
 int srv_watch_new(const struct rv_server_opts *opts, struct srv_watch **out, rv_err **err)
@@ -111,7 +114,7 @@ int srv_watch_new(const struct rv_server_opts *opts, struct srv_watch **out, rv_
         return RV_FAIL(err, RV_E_NOMEM, "make room for metrics");
     pthread_mutex_init(&w->lock, NULL);
     w->log = opts->app->log;
-    w->names = rv_semconv_of(opts->semconv);
+    w->names = opts->telemetry.names;
     int rc = rv_metrics_new(w->names, srv_now_us(), &w->metrics, err);
     if (rc == 0)
         rc = open_collector(w, opts, err);

@@ -206,6 +206,8 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE TABLE webhooks (run " INT_HERE " REFERENCES runs (key) ON DELETE CASCADE, n " INT_HERE ","
     " url " TEXT_HERE ", secret BYTEA NOT NULL, events " INT_HERE ", PRIMARY KEY (run, n));"
     "CREATE DOMAIN " RV_REM_VALUE " AS text CHECK (octet_length(VALUE) <= " RV_ASK_VALUE ");",
+    /* 9 to 10. A search reads the rows of one owner, and no entry of another's. */
+    "CREATE INDEX tokens_by_owner ON tokens (tenant_id, user_id, change, kind);",
 };
 
 struct header {

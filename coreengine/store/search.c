@@ -1,5 +1,5 @@
-/* Ranking: rows by the spelling of their names, by words, by vectors. What counts is decided for the caller's scope
- * before anything is counted. Equal scores: the newest first, then by id. */
+/* Ranking: rows by the spelling of their names, by words, by vectors, in indexes that have only what the scope sees.
+ * Equal scores: the newest first, then by id. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,55 +11,48 @@ void rv_search_hits_fini(struct rv_search_hits *hits)
     *hits = (struct rv_search_hits){0};
 }
 
-/* --- Who sees what --- */
+/* --- What is searched --- */
 
+#define ANY UINT32_MAX /* category: any */
+
+/* An index, all rows of which the scope sees, and the category that is asked for. */
 struct view {
     const struct rv_search_index *x;
-    uint32_t user, category; /* UINT32_MAX: all users, any category; a user without rows has the number of none */
-    bool sees_all;
+    uint32_t category;
 };
 
-static struct view view_of(struct rv_search_index *x, const struct rv_store_scope *scope, rv_str category)
+static struct view view_of(struct rv_search_index *x, rv_str category)
 {
-    struct view v = {.x = x, .category = UINT32_MAX, .sees_all = !scope->user};
+    struct view v = {.x = x, .category = ANY};
 
-    if (scope->user) {
-        v.user = rv_doc_text(x, rv_str_of(scope->user), false);
-        if (v.user == UINT32_MAX)
-            v.user = 0;
-    }
     if (category.ptr && x->kind && rv_kind_field(x->kind, RV_STR_LIT("category"))) {
         v.category = rv_doc_text(x, category, false);
         if (v.category == UINT32_MAX || category.len == 0)
-            v.category = UINT32_MAX - 1; /* none has it */
+            v.category = ANY - 1; /* none has it */
     }
     return v;
 }
 
-static bool sees(const struct view *v, size_t i)
+static bool counts(const struct view *v, size_t i)
 {
     const struct rv_index_doc *d = &v->x->docs[i];
 
-    return !d->is_dead && (v->sees_all || d->user == 0 || d->user == v->user) &&
-           (v->category == UINT32_MAX || d->category == v->category);
+    return !d->is_dead && (v->category == ANY || d->category == v->category);
 }
 
 /* --- The best --- */
 
 struct found {
-    size_t doc;
+    const struct rv_index_doc *doc;
     double score;
 };
 struct founds {
     struct found *at;
     size_t n, cap;
-    const struct rv_search_index *x;
 };
 
-static int by_age(const struct rv_search_index *x, size_t a, size_t b)
+static int by_age(const struct rv_index_doc *p, const struct rv_index_doc *q)
 {
-    const struct rv_index_doc *p = &x->docs[a], *q = &x->docs[b];
-
     if (p->created_us != q->created_us)
         return p->created_us > q->created_us ? -1 : 1;
     int order = strcmp(p->id, q->id);
@@ -70,9 +63,9 @@ static int by_age(const struct rv_search_index *x, size_t a, size_t b)
     return (p->row > q->row) - (p->row < q->row);
 }
 
-static bool is_before(const struct rv_search_index *x, const struct found *a, const struct found *b)
+static bool is_before(const struct found *a, const struct found *b)
 {
-    return a->score != b->score ? a->score > b->score : by_age(x, a->doc, b->doc) < 0;
+    return a->score != b->score ? a->score > b->score : by_age(a->doc, b->doc) < 0;
 }
 
 /* A heap of at most cap, with the worst of them on top. */
@@ -81,17 +74,17 @@ static void offer(struct founds *f, struct found new)
     size_t i, child;
 
     if (f->n < f->cap) {
-        for (i = f->n++; i > 0 && is_before(f->x, &f->at[(i - 1) / 2], &new); i = (i - 1) / 2)
+        for (i = f->n++; i > 0 && is_before(&f->at[(i - 1) / 2], &new); i = (i - 1) / 2)
             f->at[i] = f->at[(i - 1) / 2];
         f->at[i] = new;
         return;
     }
-    if (f->n == 0 || !is_before(f->x, &new, &f->at[0]))
+    if (f->n == 0 || !is_before(&new, &f->at[0]))
         return;
     for (i = 0; (child = 2 * i + 1) < f->n; i = child) {
-        if (child + 1 < f->n && is_before(f->x, &f->at[child], &f->at[child + 1]))
+        if (child + 1 < f->n && is_before(&f->at[child], &f->at[child + 1]))
             child++;
-        if (!is_before(f->x, &new, &f->at[child]))
+        if (!is_before(&new, &f->at[child]))
             break;
         f->at[i] = f->at[child];
     }
@@ -109,12 +102,12 @@ static int give(const struct founds *f, struct rv_search_hits *out, rv_err **err
     for (size_t i = 1; i < f->n; i++) {
         struct found x = f->at[i];
         size_t k = i;
-        for (; k > 0 && is_before(f->x, &x, &f->at[k - 1]); k--)
+        for (; k > 0 && is_before(&x, &f->at[k - 1]); k--)
             f->at[k] = f->at[k - 1];
         f->at[k] = x;
     }
     for (size_t i = 0; i < f->n; i++) {
-        const struct rv_index_doc *d = &f->x->docs[f->at[i].doc];
+        const struct rv_index_doc *d = f->at[i].doc;
         hits[i] = (struct rv_search_hit){.kind = d->kind, .row = d->row, .score = f->at[i].score};
     }
     out->at = hits;
@@ -124,10 +117,9 @@ static int give(const struct founds *f, struct rv_search_hits *out, rv_err **err
 
 /* --- Names --- */
 
-static int rank_names(const struct view *v, const struct rv_grams *query, double threshold, struct founds *best,
-                      struct rv_search_hits *out, rv_err **err)
+static int rank_names(const struct rv_search_index *x, const struct rv_grams *query, double threshold,
+                      struct founds *best, struct rv_search_hits *out, rv_err **err)
 {
-    const struct rv_search_index *x = v->x;
     uint32_t *shared = calloc(2 * x->n + 1, sizeof *shared); /* of key and summary of each doc */
 
     if (!shared)
@@ -138,16 +130,16 @@ static int rank_names(const struct view *v, const struct rv_grams *query, double
             shared[list->at[k]]++;
     }
     for (size_t i = 0; i < x->n; i++) {
-        if ((shared[2 * i] == 0 && shared[2 * i + 1] == 0 && threshold > 0) || !sees(v, i))
+        if ((shared[2 * i] == 0 && shared[2 * i + 1] == 0 && threshold > 0) || x->docs[i].is_dead)
             continue;
         float key = rv_grams_score(shared[2 * i], query->n, x->docs[i].size[0]);
         float summary = rv_grams_score(shared[2 * i + 1], query->n, x->docs[i].size[1]);
         float score = key > summary ? key : summary;
         if (score >= (float)threshold)
-            offer(best, (struct found){i, rv_float_decimal(score)});
+            offer(best, (struct found){&x->docs[i], rv_float_decimal(score)});
     }
     free(shared);
-    out->n_rows = x->n - x->n_dead;
+    out->n_rows += x->n - x->n_dead;
     return 0;
 }
 
@@ -187,20 +179,17 @@ static int leave(rv_store *s, int rc, struct rv_search_hits *out, rv_err **err)
 static int search_names(rv_store *s, const struct rv_store_scope *scope, rv_str text, double threshold, size_t limit,
                         struct rv_search_hits *out, rv_err **err)
 {
-    struct rv_search_index *x = NULL;
+    struct rv_search_indexes in;
     struct founds best = {0};
     struct rv_grams query = {0};
-    int rc = rv_search_index_get(s, RV_INDEX_NAMES, scope->tenant, NULL, NULL, &x, err);
+    int rc = rv_search_indexes_get(s, scope, RV_INDEX_NAMES, NULL, NULL, &in, err);
 
     if (rc == 0)
         rc = rv_grams_of(text, &query, err);
     if (rc == 0)
         rc = begin(&best, limit, err);
-    if (rc == 0) {
-        const struct view v = view_of(x, scope, (rv_str){NULL, 0});
-        best.x = x;
-        rc = rank_names(&v, &query, threshold, &best, out, err);
-    }
+    for (size_t i = 0; i < in.n && rc == 0; i++)
+        rc = rank_names(in.at[i], &query, threshold, &best, out, err);
     if (rc == 0)
         rc = give(&best, out, err);
     rv_grams_fini(&query);
@@ -259,16 +248,17 @@ struct tally {
     double average; /* words of one */
 };
 
-static struct tally tally_of(const struct view *v)
+static struct tally tally_of(const struct view *v, size_t n)
 {
     struct tally t = {0};
     double total = 0;
 
-    for (size_t i = 0; i < v->x->n; i++)
-        if (sees(v, i)) {
-            t.n++;
-            total += v->x->docs[i].size[0];
-        }
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < v[k].x->n; i++)
+            if (counts(&v[k], i)) {
+                t.n++;
+                total += v[k].x->docs[i].size[0];
+            }
     t.average = t.n > 0 ? total / (double)t.n : 0;
     return t;
 }
@@ -279,7 +269,7 @@ static size_t count_with(const struct view *v, const struct rv_posting_list *lis
     size_t n = 0;
 
     for (uint32_t i = 0; i < list->n; i++)
-        n += (i == 0 || list->at[i] >> 8 != list->at[i - 1] >> 8) && sees(v, list->at[i] >> 8);
+        n += (i == 0 || list->at[i] >> 8 != list->at[i - 1] >> 8) && counts(v, list->at[i] >> 8);
     return n;
 }
 
@@ -291,33 +281,49 @@ static void add_word(const struct view *v, const struct tally *t, const struct r
         uint32_t count = list->at[i] & 0xff;
         if (i + 1 < list->n && list->at[i + 1] >> 8 == doc)
             count += list->at[++i] & 0xff;
-        if (sees(v, doc))
+        if (counts(v, doc))
             scores[doc] += rv_lexical_part(rarity, count, (double)v->x->docs[doc].size[0] / t->average);
     }
 }
 
-static int rank_words(const struct view *v, const struct rv_terms *query, struct founds *best,
+/* How rare a word is, and how long rows are, is counted over all views together. scores: one list for each view. */
+static double score_words(const struct view *v, size_t n, const struct tally *t, const struct rv_terms *query,
+                          double *const *scores)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < query->n; i++) {
+        uint32_t word = rv_word_hash(query->at[i].text);
+        size_t n_with = 0;
+        for (size_t k = 0; k < n; k++)
+            n_with += count_with(&v[k], rv_doc_list(v[k].x, word));
+        double rarity = rv_lexical_rarity(t->n, n_with);
+        most += rv_lexical_most(rarity);
+        for (size_t k = 0; k < n && n_with > 0; k++)
+            add_word(&v[k], t, rv_doc_list(v[k].x, word), rarity, scores[k]);
+    }
+    return most;
+}
+
+static int rank_words(const struct view *v, size_t n, const struct rv_terms *query, struct founds *best,
                       struct rv_search_hits *out, rv_err **err)
 {
-    const struct tally t = tally_of(v);
-    double most = 0, *scores = calloc(v->x->n + 1, sizeof *scores);
+    const struct tally t = tally_of(v, n);
+    double *scores[2] = {NULL, NULL};
+    int rc = 0;
 
-    if (!scores)
-        return RV_FAIL(err, RV_E_NOMEM, "search");
-    for (size_t i = 0; i < query->n; i++) {
-        const struct rv_posting_list *list = rv_doc_list(v->x, rv_word_hash(query->at[i].text));
-        size_t n_with = count_with(v, list);
-        double rarity = rv_lexical_rarity(t.n, n_with);
-        most += rv_lexical_most(rarity);
-        if (n_with > 0)
-            add_word(v, &t, list, rarity, scores);
-    }
-    for (size_t i = 0; i < v->x->n; i++)
-        if (scores[i] > 0)
-            offer(best, (struct found){i, scores[i] / most});
-    free(scores);
+    for (size_t k = 0; k < n && rc == 0; k++)
+        if (!(scores[k] = calloc(v[k].x->n + 1, sizeof *scores[k])))
+            rc = RV_FAIL(err, RV_E_NOMEM, "search");
+    double most = rc == 0 ? score_words(v, n, &t, query, scores) : 0;
+    for (size_t k = 0; k < n && rc == 0; k++)
+        for (size_t i = 0; i < v[k].x->n; i++)
+            if (scores[k][i] > 0)
+                offer(best, (struct found){&v[k].x->docs[i], scores[k][i] / most});
+    free(scores[0]);
+    free(scores[1]);
     out->n_rows = t.n;
-    return 0;
+    return rc;
 }
 
 static int kind_of(const char *name, const struct rv_kind **kind, rv_err **err)
@@ -334,19 +340,20 @@ static int kind_of(const char *name, const struct rv_kind **kind, rv_err **err)
 static int search_words(rv_store *s, const struct rv_store_scope *scope, const struct rv_kind *kind,
                         const struct rv_search_rows *rows, rv_str text, struct rv_search_hits *out, rv_err **err)
 {
-    struct rv_search_index *x = NULL;
+    struct rv_search_indexes in;
     struct founds best = {0};
     struct rv_terms query = {0};
-    int rc = rv_search_index_get(s, RV_INDEX_WORDS, scope->tenant, kind, NULL, &x, err);
+    int rc = rv_search_indexes_get(s, scope, RV_INDEX_WORDS, kind, NULL, &in, err);
 
     if (rc == 0)
         rc = rv_terms_of(text, &query, err);
     if (rc == 0)
         rc = begin(&best, rows->limit, err);
     if (rc == 0) {
-        const struct view v = view_of(x, scope, rows->category);
-        best.x = x;
-        rc = rank_words(&v, &query, &best, out, err);
+        struct view v[2];
+        for (size_t i = 0; i < in.n; i++)
+            v[i] = view_of(in.at[i], rows->category);
+        rc = rank_words(v, in.n, &query, &best, out, err);
     }
     if (rc == 0)
         rc = give(&best, out, err);
@@ -374,12 +381,14 @@ int rv_store_search_words(rv_store *s, const struct rv_store_scope *scope, const
 
 static bool admit(void *self, size_t row)
 {
-    return sees(self, row);
+    return counts(self, row);
 }
 
 static int order(void *self, size_t a, size_t b)
 {
-    return by_age(((const struct view *)self)->x, a, b);
+    const struct rv_index_doc *docs = ((const struct view *)self)->x->docs;
+
+    return by_age(&docs[a], &docs[b]);
 }
 
 static int fail_dims(const struct rv_search_rows *rows, size_t has, rv_err **err)
@@ -390,10 +399,9 @@ static int fail_dims(const struct rv_search_rows *rows, size_t has, rv_err **err
     return RV_E_INVALID;
 }
 
-static int rank_vectors(struct view *v, const struct rv_search_rows *rows, struct rv_search_hits *out, rv_err **err)
+static int rank_vectors(struct view *v, const struct rv_search_rows *rows, struct founds *best, rv_err **err)
 {
     struct rv_vector_hit *hits = calloc(rows->limit, sizeof *hits);
-    struct rv_search_hit *list = calloc(rows->limit, sizeof *list);
     const struct rv_vector_query query = {.vector = rows->vector,
                                           .limit = rows->limit,
                                           .min_score = rows->min_score,
@@ -401,38 +409,38 @@ static int rank_vectors(struct view *v, const struct rv_search_rows *rows, struc
                                           .order = order,
                                           .self = v};
     size_t n = 0;
-    int rc = hits && list ? rv_matrix_search(v->x->matrix, &query, hits, &n, err) : RV_FAIL(err, RV_E_NOMEM, "search");
+    int rc = hits ? rv_matrix_search(v->x->matrix, &query, hits, &n, err) : RV_FAIL(err, RV_E_NOMEM, "search");
 
-    for (size_t i = 0; i < n; i++) {
-        const struct rv_index_doc *d = &v->x->docs[hits[i].row];
-        list[i] = (struct rv_search_hit){.kind = d->kind, .row = d->row, .score = hits[i].score};
-    }
+    for (size_t i = 0; i < n; i++)
+        offer(best, (struct found){&v->x->docs[hits[i].row], hits[i].score});
     free(hits);
-    if (rc < 0) {
-        free(list);
-        return rc;
-    }
-    out->at = list;
-    out->n = n;
-    return 0;
+    return rc;
 }
 
 static int search_vectors(rv_store *s, const struct rv_store_scope *scope, const struct rv_kind *kind,
                           const struct rv_search_rows *rows, struct rv_search_hits *out, rv_err **err)
 {
-    struct rv_search_index *x = NULL;
-    int rc = rv_search_index_get(s, RV_INDEX_VECTORS, scope->tenant, kind, rows->provider, &x, err);
+    struct rv_search_indexes in;
+    struct founds best = {0};
+    int rc = rv_search_indexes_get(s, scope, RV_INDEX_VECTORS, kind, rows->provider, &in, err);
 
-    if (rc < 0 || !x->matrix)
-        return rc;
-    struct view all = view_of(x, scope, (rv_str){NULL, 0}), v = view_of(x, scope, rows->category);
-    for (size_t i = 0; i < x->n; i++)
-        out->n_rows += sees(&all, i);
-    if (out->n_rows == 0)
-        return 0;
-    if (rv_matrix_dims(x->matrix) != rows->dims)
-        return fail_dims(rows, rv_matrix_dims(x->matrix), err);
-    return rank_vectors(&v, rows, out, err);
+    if (rc == 0)
+        rc = begin(&best, rows->limit, err);
+    for (size_t i = 0; i < in.n && rc == 0; i++) {
+        struct rv_search_index *x = in.at[i];
+        struct view v = view_of(x, rows->category);
+        out->n_rows += x->n - x->n_dead;
+        if (x->n == x->n_dead)
+            continue;
+        if (rv_matrix_dims(x->matrix) != rows->dims)
+            rc = fail_dims(rows, rv_matrix_dims(x->matrix), err);
+        else
+            rc = rank_vectors(&v, rows, &best, err);
+    }
+    if (rc == 0)
+        rc = give(&best, out, err);
+    free(best.at);
+    return rc;
 }
 
 int rv_store_search_vectors(rv_store *s, const struct rv_store_scope *scope, const struct rv_search_rows *rows,

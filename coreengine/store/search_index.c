@@ -184,6 +184,7 @@ void rv_search_index_free(struct rv_search_index *x)
     free(x->lists);
     free(x->tenant);
     free(x->provider);
+    free(x->owner);
     map_fini(&x->rows);
     map_fini(&x->texts);
     map_fini(&x->terms);

@@ -52,10 +52,10 @@ enum rv_index_of { RV_INDEX_NAMES, RV_INDEX_WORDS, RV_INDEX_VECTORS };
 struct rv_index_doc {
     const struct rv_kind *kind;
     int64_t row, created_us;
-    char *id;                /* owned */
-    uint32_t user, category; /* numbers of texts; 0: none */
-    uint32_t size[2];        /* NAMES: trigrams of the key and of the summary; WORDS: words, with repetitions */
-    bool has_tenant, is_dead;
+    char *id;          /* owned */
+    uint32_t category; /* the number of its text; 0: none */
+    uint32_t size[2];  /* NAMES: trigrams of the key and of the summary; WORDS: words, with repetitions */
+    bool is_dead;
 };
 struct rv_posting_list {
     uint32_t *at;
@@ -64,13 +64,14 @@ struct rv_posting_list {
 struct rv_search_index {
     enum rv_index_of of;
     char *tenant, *provider;    /* owned; provider of VECTORS */
+    char *owner;                /* whose rows, owned; "": those without an owner, NULL: all rows */
     const struct rv_kind *kind; /* NULL: all */
     int64_t since;              /* the mark of what was read; 0: nothing yet */
     int64_t used;               /* when it was used last, in searches */
     struct rv_index_doc *docs;
     size_t n, cap, n_dead;
     struct rv_number_map rows;  /* from kind and row to the doc */
-    struct rv_number_map texts; /* from hashes of users and categories to their numbers */
+    struct rv_number_map texts; /* from hashes of categories to their numbers */
     char **names;               /* owned, by number - 1 */
     size_t n_names, names_cap;
     struct rv_number_map terms; /* from a trigram or the hash of a word to its list */
@@ -88,9 +89,16 @@ RV_MUST_CHECK int rv_doc_post(struct rv_search_index *x, uint32_t term, uint32_t
 const struct rv_posting_list *rv_doc_list(const struct rv_search_index *x, uint32_t term);
 
 /* --- search_refresh.c --- */
-/** The index for that purpose, as the rows are now. Borrowed from the handle until the next call. */
-RV_MUST_CHECK int rv_search_index_get(rv_store *s, enum rv_index_of of, const char *tenant, const struct rv_kind *kind,
-                                      const char *provider, struct rv_search_index **out, rv_err **err);
+/* What a search is made in. A user's rows and those without an owner are two indexes, so that rows of other users are
+ * neither read nor passed over: how much there is of them does not change how long a search takes. */
+struct rv_search_indexes {
+    struct rv_search_index *at[2]; /* borrowed from the handle until the next call */
+    size_t n;
+};
+/** The indexes for that purpose of what the scope sees, as the rows are now. */
+RV_MUST_CHECK int rv_search_indexes_get(rv_store *s, const struct rv_store_scope *scope, enum rv_index_of of,
+                                        const struct rv_kind *kind, const char *provider, struct rv_search_indexes *out,
+                                        rv_err **err);
 struct rv_search_cache;
 void rv_search_cache_free(struct rv_search_cache *cache);
 

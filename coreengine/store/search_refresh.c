@@ -6,7 +6,7 @@
 #include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 
-#define MAX_INDEXES 24
+#define MAX_INDEXES 256 /* three for each user and table that is searched, and those of rows without an owner */
 #define MAX_DOCS    ((size_t)400000) /* of all indexes together, if there is more than one */
 #define FEW_DEAD    1000
 
@@ -121,14 +121,12 @@ static int take_row(struct rv_search_index *x, rv_sql_stmt *stmt, rv_err **err)
         rv_doc_remove(x, doc.kind, doc.row);
         return 0;
     }
-    doc.has_tenant = rv_sql_str_at(stmt, 2).len > 0;
-    if (!doc.has_tenant && !doc.kind->is_shared)
+    if (rv_sql_str_at(stmt, 2).len == 0 && !doc.kind->is_shared)
         return 0;
-    doc.user = rv_doc_text(x, rv_sql_str_at(stmt, 3), true);
     doc.category = rv_doc_text(x, rv_sql_str_at(stmt, 5), true);
     doc.created_us = rv_sql_int_at(stmt, 6);
     doc.id = rv_str_dup(rv_sql_str_at(stmt, 4));
-    if (!doc.id || doc.user == UINT32_MAX || doc.category == UINT32_MAX) {
+    if (!doc.id || doc.category == UINT32_MAX) {
         free(doc.id);
         return RV_FAIL(err, RV_E_NOMEM, "keep rows for searching");
     }
@@ -151,23 +149,36 @@ static int read_mark(struct sql_store *st, int64_t *mark, rv_err **err)
     return rc < 0 ? rc : 0;
 }
 
-/* The mark is read first: what changes meanwhile is read again. */
+static rv_sql_stmt *changes_of(struct sql_store *st, const struct rv_search_index *x)
+{
+    static const enum sql_id all[] = {
+        [RV_INDEX_NAMES] = SQL_NAME_TOKENS, [RV_INDEX_WORDS] = SQL_WORD_TOKENS, [RV_INDEX_VECTORS] = SQL_VECTOR_TOKENS};
+    static const enum sql_id owned[] = {[RV_INDEX_NAMES] = SQL_NAME_TOKENS_OF,
+                                        [RV_INDEX_WORDS] = SQL_WORD_TOKENS_OF,
+                                        [RV_INDEX_VECTORS] = SQL_VECTOR_TOKENS_OF};
+    rv_sql_stmt *stmt = rv_sql_use(st, (x->owner ? owned : all)[x->of]);
+    int n = 2;
+
+    rv_sql_text(stmt, 1, x->tenant);
+    rv_sql_int(stmt, 2, x->since);
+    if (x->owner)
+        rv_sql_text(stmt, ++n, x->owner);
+    if (x->of != RV_INDEX_NAMES)
+        rv_sql_text(stmt, ++n, x->kind->name);
+    if (x->of == RV_INDEX_VECTORS)
+        rv_sql_text(stmt, ++n, x->provider);
+    return stmt;
+}
+
+/* The mark is read first: what changes meanwhile is read again. The owner of a row never changes. */
 static int refresh(struct sql_store *st, struct rv_search_index *x, rv_err **err)
 {
-    static const enum sql_id reads[] = {
-        [RV_INDEX_NAMES] = SQL_NAME_TOKENS, [RV_INDEX_WORDS] = SQL_WORD_TOKENS, [RV_INDEX_VECTORS] = SQL_VECTOR_TOKENS};
     int64_t mark = 0;
     int rc = read_mark(st, &mark, err);
 
     if (rc < 0 || (mark == x->since && st->driver->has_one_writer))
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, reads[x->of]);
-    rv_sql_text(stmt, 1, x->tenant);
-    rv_sql_int(stmt, 2, x->since);
-    if (x->of != RV_INDEX_NAMES)
-        rv_sql_text(stmt, 3, x->kind->name);
-    if (x->of == RV_INDEX_VECTORS)
-        rv_sql_text(stmt, 4, x->provider);
+    rv_sql_stmt *stmt = changes_of(st, x);
     while ((rc = rv_sql_step(stmt, "read what changed", err)) == 1) {
         rc = take_row(x, stmt, err);
         if (rc < 0)
@@ -181,71 +192,67 @@ static int refresh(struct sql_store *st, struct rv_search_index *x, rv_err **err
 
 /* --- The indexes of a handle --- */
 
-static bool is_same(const struct rv_search_index *x, enum rv_index_of of, const char *tenant,
-                    const struct rv_kind *kind, const char *provider)
+/* What an index is asked for by; members as those of the index. */
+struct wanted {
+    enum rv_index_of of;
+    const char *tenant, *owner, *provider;
+    const struct rv_kind *kind;
+};
+
+static bool is_same(const struct rv_search_index *x, const struct wanted *w)
 {
-    return x->of == of && x->kind == kind && strcmp(x->tenant, tenant) == 0 &&
-           (of != RV_INDEX_VECTORS || strcmp(x->provider, provider) == 0);
+    return x->of == w->of && x->kind == w->kind && strcmp(x->tenant, w->tenant) == 0 &&
+           strcmp(x->provider, w->provider) == 0 && !x->owner == !w->owner &&
+           (!x->owner || strcmp(x->owner, w->owner) == 0);
 }
 
-static struct rv_search_index *make(enum rv_index_of of, const char *tenant, const struct rv_kind *kind,
-                                    const char *provider)
+static struct rv_search_index *make(const struct wanted *w)
 {
     struct rv_search_index *x = calloc(1, sizeof *x);
 
     if (!x)
         return NULL;
-    x->of = of;
-    x->kind = kind;
-    x->tenant = rv_str_dup(rv_str_of(tenant));
-    x->provider = rv_str_dup(rv_str_of(provider ? provider : ""));
-    if (x->tenant && x->provider)
+    x->of = w->of;
+    x->kind = w->kind;
+    x->tenant = rv_str_dup(rv_str_of(w->tenant));
+    x->provider = rv_str_dup(rv_str_of(w->provider));
+    x->owner = w->owner ? rv_str_dup(rv_str_of(w->owner)) : NULL;
+    if (x->tenant && x->provider && !x->owner == !w->owner)
         return x;
     rv_search_index_free(x);
     return NULL;
 }
 
+/* Of those that this search does not use; c->n: it uses all. */
 static size_t oldest(const struct rv_search_cache *c)
 {
-    size_t i = 0;
+    size_t i = c->n;
 
-    for (size_t k = 1; k < c->n; k++)
-        if (c->at[k]->used < c->at[i]->used)
+    for (size_t k = 0; k < c->n; k++)
+        if (c->at[k]->used < c->n_searches && (i == c->n || c->at[k]->used < c->at[i]->used))
             i = k;
     return i;
 }
 
 static void make_room(struct rv_search_cache *c)
 {
-    size_t n_docs = 0;
+    size_t n_docs = 0, i;
 
-    for (size_t i = 0; i < c->n; i++)
+    for (i = 0; i < c->n; i++)
         n_docs += c->at[i]->n;
-    while (c->n > 0 && (c->n >= MAX_INDEXES || n_docs > MAX_DOCS)) {
-        size_t i = oldest(c);
+    while ((c->n >= MAX_INDEXES || n_docs > MAX_DOCS) && (i = oldest(c)) < c->n) {
         n_docs -= c->at[i]->n;
         drop(c, i);
     }
 }
 
-static size_t find(const struct rv_search_cache *c, enum rv_index_of of, const char *tenant, const struct rv_kind *kind,
-                   const char *provider)
-{
-    size_t i = 0;
-
-    while (i < c->n && !is_same(c->at[i], of, tenant, kind, provider))
-        i++;
-    return i;
-}
-
-int rv_search_index_get(rv_store *s, enum rv_index_of of, const char *tenant, const struct rv_kind *kind,
-                        const char *provider, struct rv_search_index **out, rv_err **err)
+static int get(rv_store *s, const struct wanted *w, struct rv_search_index **out, rv_err **err)
 {
     struct rv_search_cache *c = s->searched;
+    size_t i = 0;
 
-    if (!c && !(c = s->searched = calloc(1, sizeof *c)))
-        return RV_FAIL(err, RV_E_NOMEM, "search");
-    size_t i = find(c, of, tenant, kind, provider);
+    while (i < c->n && !is_same(c->at[i], w))
+        i++;
     if (i < c->n && c->at[i]->n_dead > FEW_DEAD && c->at[i]->n_dead > c->at[i]->n / 4) {
         drop(c, i);
         i = c->n;
@@ -253,15 +260,36 @@ int rv_search_index_get(rv_store *s, enum rv_index_of of, const char *tenant, co
     if (i == c->n) {
         make_room(c);
         i = c->n;
-        if (!(c->at[i] = make(of, tenant, kind, provider)))
+        if (!(c->at[i] = make(w)))
             return RV_FAIL(err, RV_E_NOMEM, "search");
         c->n++;
     }
-    c->at[i]->used = ++c->n_searches;
+    c->at[i]->used = c->n_searches;
     int rc = refresh(s->sql, c->at[i], err);
     if (rc < 0)
         drop(c, i);
     else
         *out = c->at[i];
     return rc;
+}
+
+int rv_search_indexes_get(rv_store *s, const struct rv_store_scope *scope, enum rv_index_of of,
+                          const struct rv_kind *kind, const char *provider, struct rv_search_indexes *out, rv_err **err)
+{
+    const char *owners[] = {scope->user, ""};
+    struct wanted w = {.of = of, .tenant = scope->tenant, .provider = provider ? provider : "", .kind = kind};
+    size_t n = scope->user && *scope->user ? 2 : 1;
+
+    *out = (struct rv_search_indexes){0};
+    if (!s->searched && !(s->searched = calloc(1, sizeof *s->searched)))
+        return RV_FAIL(err, RV_E_NOMEM, "search");
+    s->searched->n_searches++;
+    for (size_t i = 0; i < n; i++) {
+        w.owner = owners[i];
+        int rc = get(s, &w, &out->at[i], err);
+        if (rc < 0)
+            return rc;
+        out->n++;
+    }
+    return 0;
 }

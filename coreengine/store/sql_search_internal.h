@@ -21,6 +21,12 @@
 
 #define RV_SQL_TOKENS         "SELECT t.kind, t.row, t.tenant_id, t.user_id, t.id, t.category, t.created_us, t.is_gone"
 #define RV_SQL_TOKENS_CHANGED " WHERE t.tenant_id IN (?1, '') AND t.change >= ?2"
+#define RV_SQL_TOKENS_OF      RV_SQL_TOKENS_CHANGED " AND t.user_id = ?3" /* of one owner */
+#define RV_SQL_NAMES_FROM     RV_SQL_TOKENS ", t.key_grams, t.summary_grams FROM tokens t"
+#define RV_SQL_WORDS_FROM     RV_SQL_TOKENS ", t.n_words, t.words FROM tokens t"
+#define RV_SQL_VECTORS_FROM                                                                                            \
+    RV_SQL_TOKENS ", v.dims, v.vector FROM tokens t LEFT JOIN vectors v ON v.kind = t.kind AND v.row = t.row"          \
+                  " AND v.provider = "
 
 #define RV_SQL_SEARCH_STATEMENTS(X)                                                                                    \
     X(SET_TOKENS, RV_SQL_SET_TOKENS(RV_SQL_CHANGE))                                                                    \
@@ -49,10 +55,12 @@
     X(DROP_LOST_EMBEDDINGS,                                                                                            \
       "DELETE FROM embeddings WHERE status NOT IN ('pending', 'processing', 'failed') OR NOT EXISTS (SELECT 1 FROM"    \
       " tokens t WHERE t.kind = embeddings.kind AND t.row = embeddings.row AND t.is_gone = 0)")                        \
-    X(NAME_TOKENS, RV_SQL_TOKENS ", t.key_grams, t.summary_grams FROM tokens t" RV_SQL_TOKENS_CHANGED)                 \
-    X(WORD_TOKENS, RV_SQL_TOKENS ", t.n_words, t.words FROM tokens t" RV_SQL_TOKENS_CHANGED " AND t.kind = ?3")        \
-    X(VECTOR_TOKENS, RV_SQL_TOKENS ", v.dims, v.vector FROM tokens t LEFT JOIN vectors v ON v.kind = t.kind"           \
-                                   " AND v.row = t.row AND v.provider = ?4" RV_SQL_TOKENS_CHANGED " AND t.kind = ?3")  \
+    X(NAME_TOKENS, RV_SQL_NAMES_FROM RV_SQL_TOKENS_CHANGED)                                                            \
+    X(NAME_TOKENS_OF, RV_SQL_NAMES_FROM RV_SQL_TOKENS_OF)                                                              \
+    X(WORD_TOKENS, RV_SQL_WORDS_FROM RV_SQL_TOKENS_CHANGED " AND t.kind = ?3")                                         \
+    X(WORD_TOKENS_OF, RV_SQL_WORDS_FROM RV_SQL_TOKENS_OF " AND t.kind = ?4")                                           \
+    X(VECTOR_TOKENS, RV_SQL_VECTORS_FROM "?4" RV_SQL_TOKENS_CHANGED " AND t.kind = ?3")                                \
+    X(VECTOR_TOKENS_OF, RV_SQL_VECTORS_FROM "?5" RV_SQL_TOKENS_OF " AND t.kind = ?4")                                  \
     X(KEY_OF_ROW, "SELECT entity_key, summary FROM keys WHERE kind = ?1 AND row = ?2 AND tenant_id IN (?3, '')"        \
                   " AND (?4 IS NULL OR user_id IN (?4, ''))")                                                          \
     X(VECTOR_HASH, "SELECT hash FROM vectors WHERE kind = ?1 AND row = ?2 AND provider = ?3")                          \

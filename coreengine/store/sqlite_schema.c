@@ -222,6 +222,8 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     /* Who is told when a run ends or waits (webhooks.h). */
     "CREATE TABLE webhooks (run INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE, n INTEGER NOT NULL,"
     " url TEXT NOT NULL, secret TEXT NOT NULL, events INTEGER NOT NULL, PRIMARY KEY (run, n)) WITHOUT ROWID;",
+    /* 9 to 10. A search reads the rows of one owner, and no entry of another's. */
+    "CREATE INDEX tokens_by_owner ON tokens (tenant_id, user_id, change, kind);",
 };
 
 struct header {

@@ -10,6 +10,7 @@
 
 struct open_span {
     char *key; /* owned */
+    enum span_id id;
     struct rv_span *span;
 };
 struct rv_run_trace {
@@ -89,18 +90,91 @@ static struct open_span *owner_of(const rv_run_trace *t, json_object *e)
     return o ? o : t->n > 0 ? &t->open[0] : NULL;
 }
 
+/* --- attributes, by the table --- */
+
+static void set_int(struct rv_span *s, const char *key, json_object *e, const char *member)
+{
+    if (json_object_object_get_ex(e, member, NULL))
+        rv_span_int(s, key, rv_event_int(e, member));
+}
+
+static void set_text(struct rv_span *s, const char *key, rv_str text)
+{
+    if (text.len > 0)
+        rv_span_text(s, key, text);
+}
+
+static void set_attr(const rv_run_trace *t, const struct attr_row *a, struct rv_span *s, json_object *e)
+{
+    const char *key = t->opts.names == RV_SEMCONV_DRAFT && a->draft[0] ? a->draft : a->key;
+    json_object *usage = rv_json_get_obj(e, "usage"); /* of a visit or a run; of a call of a model it is the event */
+    char line[80];
+
+    switch (a->from) {
+    case FROM_WORD:
+        rv_span_text(s, key, rv_str_of(a->member));
+        break;
+    case FROM_RUN:
+        set_text(s, key, rv_str_of(t->run ? t->run : ""));
+        break;
+    case FROM_PROVIDER:
+        set_text(s, key, rv_model_name(rv_event_text(e, a->member)).provider);
+        break;
+    case FROM_MODEL:
+        set_text(s, key, rv_model_name(rv_event_text(e, a->member)).model);
+        break;
+    case FROM_TEXT:
+    case FROM_TEXT_AT_END:
+        set_text(s, key, rv_str_of(rv_event_text(e, a->member)));
+        break;
+    case FROM_INT:
+    case FROM_INT_AT_END:
+        set_int(s, key, e, a->member);
+        break;
+    case FROM_USAGE:
+        set_int(s, key, usage ? usage : e, a->member);
+        break;
+    case FROM_MS:
+        if (json_object_object_get_ex(e, a->member, NULL))
+            rv_span_double(s, key, (double)rv_event_int(e, a->member) / 1000);
+        break;
+    case FROM_LIST:
+        snprintf(line, sizeof line, "%.70s\n", rv_event_text(e, a->member));
+        if (line[0] != '\n')
+            rv_span_list(s, key, rv_str_of(line));
+        break;
+    }
+}
+
+static void set_attrs(const rv_run_trace *t, enum span_id id, struct rv_span *s, json_object *e, bool begins)
+{
+    for (size_t i = 0; i < rv_n_attr_rows; i++) {
+        const struct attr_row *a = &rv_attr_rows[i];
+        if ((a->spans & 1u << id) && begins == (a->from < FROM_TEXT_AT_END))
+            set_attr(t, a, s, e);
+    }
+}
+
 /* --- beginning and ending --- */
 
-static void set_ids(const rv_run_trace *t, const struct open_span *parent, struct rv_span *s)
+/* e: the event that begins a call (is_call) or a visit, whose id its rows and requests know; NULL: any id. */
+static void set_ids(const rv_run_trace *t, const struct open_span *parent, json_object *e, bool is_call,
+                    struct rv_span *s)
 {
     const struct rv_trace_context *above = parent ? &parent->span->id : &t->opts.parent;
-    struct rv_trace_context fresh;
 
-    rv_trace_begin(t->opts.rand, &fresh);
-    s->id = fresh;
+    rv_trace_begin(t->opts.rand, &s->id);
+    if (t->run && e && (!is_call || rv_event_int(e, "call_id") > 0))
+        rv_trace_span_id(&(struct rv_trace_span){.run = t->run,
+                                                 .call_id = is_call ? rv_event_int(e, "call_id") : 0,
+                                                 .path = rv_event_text(e, "path"),
+                                                 .stage = rv_event_text(e, "stage"),
+                                                 .visit = rv_event_int(e, "visit"),
+                                                 .asked_by = rv_event_text(e, "parent_tool_call_id")},
+                         s->id.span);
     if (!rv_trace_is_set(above)) {
         if (t->run)
-            rv_trace_of_run(t->run, s->id.trace);
+            rv_trace_of_run(t->run, NULL, s->id.trace);
         return;
     }
     memcpy(s->id.trace, above->trace, sizeof s->id.trace);
@@ -109,19 +183,23 @@ static void set_ids(const rv_run_trace *t, const struct open_span *parent, struc
     s->parent_is_remote = !parent && t->opts.parent_is_remote;
 }
 
-/* NULL: there is no room, or no memory. */
-static struct rv_span *begin(rv_run_trace *t, const char *key, const struct open_span *parent, const char *name,
-                             enum rv_span_kind kind, int64_t time_us)
+/* NULL: there is no room, or no memory. subject: what is done or called. */
+static struct rv_span *begin(rv_run_trace *t, enum span_id id, const char *key, const struct open_span *parent,
+                             const char *subject, json_object *e, int64_t time_us)
 {
+    const struct span_row *row = &rv_span_rows[id];
     struct rv_span *s = NULL;
-    char *copy = NULL;
+    char *copy = NULL, name[300];
     size_t at = parent ? (size_t)(parent - t->open) : 0;
 
+    snprintf(name, sizeof name, "%s%s%.200s", row->operation, *subject ? " " : "", subject);
     if (t->n < RV_TRACE_MAX_OPEN && rv_has_room(&t->open, &t->cap, t->n + 1, sizeof *t->open) &&
-        rv_span_new(name, kind, &s, NULL) == 0 && (copy = rv_str_dup(rv_str_of(key)))) {
-        set_ids(t, parent ? &t->open[at] : NULL, s); /* the list may have moved */
+        rv_span_new(name, row->kind, &s, NULL) == 0 && (copy = rv_str_dup(rv_str_of(key)))) {
+        set_ids(t, parent ? &t->open[at] : NULL, id == SPAN_RUN ? NULL : e, id == SPAN_MODEL || id == SPAN_TOOL,
+                s); /* the list may have moved */
         s->start_us = time_us;
-        t->open[t->n++] = (struct open_span){.key = copy, .span = s};
+        t->open[t->n++] = (struct open_span){.key = copy, .id = id, .span = s};
+        set_attrs(t, id, s, e, true);
         return s;
     }
     rv_span_free(s);
@@ -142,112 +220,52 @@ static void end(rv_run_trace *t, struct open_span *o, int64_t time_us)
 
 /* --- what events say --- */
 
-static void set_text(struct rv_span *s, const char *key, json_object *e, const char *member)
-{
-    const char *text = rv_event_text(e, member);
-
-    if (*text)
-        rv_span_text(s, key, rv_str_of(text));
-}
-
-static void set_int(struct rv_span *s, const char *key, json_object *e, const char *member)
-{
-    if (json_object_object_get_ex(e, member, NULL))
-        rv_span_int(s, key, rv_event_int(e, member));
-}
-
-static void name_of(char *out, size_t size, const char *operation, const char *subject)
-{
-    snprintf(out, size, "%s%s%.200s", operation, *subject ? " " : "", subject);
-}
-
 static void begin_run(rv_run_trace *t, json_object *e, int64_t time_us)
 {
-    const char *pipeline = rv_event_text(e, "pipeline");
-    char name[300];
+    struct rv_span *s = t->n == 0 ? begin(t, SPAN_RUN, "", NULL, rv_event_text(e, "pipeline"), e, time_us) : NULL;
 
-    name_of(name, sizeof name, "invoke_workflow", pipeline);
-    struct rv_span *s = t->n == 0 ? begin(t, "", NULL, name, RV_SPAN_INTERNAL, time_us) : NULL;
-    if (!s)
-        return;
-    s->link = t->opts.link;
-    rv_span_text(s, "gen_ai.operation.name", RV_STR_LIT("invoke_workflow"));
-    rv_span_text(s, "gen_ai.workflow.name", rv_str_of(pipeline));
-    set_text(s, "gen_ai.conversation.id", e, "session_id");
-    if (t->run)
-        rv_span_text(s, "reeve.run.id", rv_str_of(t->run));
+    if (s)
+        s->link = t->opts.link;
 }
 
 static void begin_stage(rv_run_trace *t, json_object *e, int64_t time_us)
 {
-    char key[MAX_KEY], name[300];
+    char key[MAX_KEY];
 
-    name_of(name, sizeof name, "reeve.stage", rv_event_text(e, "stage"));
-    struct rv_span *s =
-        begin(t, visit_key(e, 's', "", key), t->n > 0 ? &t->open[0] : NULL, name, RV_SPAN_INTERNAL, time_us);
-    if (!s)
-        return;
-    set_text(s, "reeve.stage.name", e, "stage");
-    set_int(s, "reeve.stage.visit", e, "visit");
-    set_text(s, "reeve.stage.path", e, "path");
+    begin(t, SPAN_STAGE, visit_key(e, 's', "", key), t->n > 0 ? &t->open[0] : NULL, rv_event_text(e, "stage"), e,
+          time_us);
 }
 
 static void begin_agent(rv_run_trace *t, json_object *e, int64_t time_us)
 {
-    const char *agent = rv_event_text(e, "agent"), *by = rv_event_text(e, "parent_tool_call_id");
-    char key[MAX_KEY], name[300];
+    const char *by = rv_event_text(e, "parent_tool_call_id");
+    char key[MAX_KEY];
     struct open_span *parent = find(t, visit_key(e, 't', by, key));
 
-    name_of(name, sizeof name, "invoke_agent", agent);
     if (!parent)
         parent = find(t, visit_key(e, 's', "", key));
-    struct rv_span *s = begin(t, visit_key(e, 'a', by, key),
-                              parent     ? parent
-                              : t->n > 0 ? &t->open[0]
-                                         : NULL,
-                              name, RV_SPAN_INTERNAL, time_us);
-    if (!s)
-        return;
-    rv_span_text(s, "gen_ai.operation.name", RV_STR_LIT("invoke_agent"));
-    rv_span_text(s, "gen_ai.agent.name", rv_str_of(agent));
+    if (!parent && t->n > 0)
+        parent = &t->open[0];
+    begin(t, SPAN_AGENT, visit_key(e, 'a', by, key), parent, rv_event_text(e, "agent"), e, time_us);
 }
 
 static void begin_model(rv_run_trace *t, json_object *e, int64_t time_us)
 {
-    const char *spec = rv_event_text(e, "model");
-    struct model_name model = rv_model_name(spec);
-    char key[MAX_KEY], name[300], subject[220];
+    struct model_name model = rv_model_name(rv_event_text(e, "model"));
+    char key[MAX_KEY], subject[220];
 
     if (find(t, call_key(e, key))) /* another attempt of the same call */
         return;
     snprintf(subject, sizeof subject, "%.*s", RV_STR_ARG(rv_utf8_cut(model.model, 200)));
-    name_of(name, sizeof name, "chat", *subject ? subject : rv_event_text(e, "role"));
-    struct rv_span *s = begin(t, key, owner_of(t, e), name, RV_SPAN_CLIENT, time_us);
-    if (!s)
-        return;
-    rv_span_text(s, "gen_ai.operation.name", RV_STR_LIT("chat"));
-    rv_span_text(s, "gen_ai.provider.name", model.provider);
-    if (model.model.len > 0)
-        rv_span_text(s, "gen_ai.request.model", model.model);
-    set_text(s, "reeve.model.role", e, "role");
+    begin(t, SPAN_MODEL, key, owner_of(t, e), *subject ? subject : rv_event_text(e, "role"), e, time_us);
 }
 
 static void begin_tool(rv_run_trace *t, json_object *e, int64_t time_us)
 {
-    const char *tool = rv_event_text(e, "tool"), *id = rv_event_text(e, "step_id");
-    char key[MAX_KEY], name[300];
+    char key[MAX_KEY];
 
-    if (find(t, visit_key(e, 't', id, key)))
-        return;
-    name_of(name, sizeof name, "execute_tool", tool);
-    struct rv_span *s = begin(t, key, owner_of(t, e), name, RV_SPAN_INTERNAL, time_us);
-    if (!s)
-        return;
-    rv_span_text(s, "gen_ai.operation.name", RV_STR_LIT("execute_tool"));
-    rv_span_text(s, "gen_ai.tool.name", rv_str_of(tool));
-    rv_span_text(s, "gen_ai.tool.type", RV_STR_LIT("function"));
-    if (*id)
-        rv_span_text(s, "gen_ai.tool.call.id", rv_str_of(id));
+    if (!find(t, visit_key(e, 't', rv_event_text(e, "step_id"), key)))
+        begin(t, SPAN_TOOL, key, owner_of(t, e), rv_event_text(e, "tool"), e, time_us);
 }
 
 /* Why it failed, without words of models and tools: those may say anything. */
@@ -264,43 +282,12 @@ static void note_end(struct rv_span *s, json_object *e)
     rv_span_fail(s, type, NULL);
 }
 
-static void note_usage(const rv_run_trace *t, struct rv_span *s, json_object *usage)
+static void end_with(rv_run_trace *t, struct open_span *o, json_object *e, int64_t time_us)
 {
-    bool is_draft = t->opts.names == RV_SEMCONV_DRAFT;
-
-    set_int(s, "gen_ai.usage.input_tokens", usage, "input_tokens");
-    set_int(s, "gen_ai.usage.output_tokens", usage, "output_tokens");
-    set_int(s, "gen_ai.usage.cache_read.input_tokens", usage, "cached_tokens");
-    set_int(s, is_draft ? "gen_ai.usage.cache_write.input_tokens" : "gen_ai.usage.cache_creation.input_tokens", usage,
-            "cache_write_tokens");
-    set_int(s, "gen_ai.usage.reasoning.output_tokens", usage, "reasoning_tokens");
-}
-
-static void end_model(rv_run_trace *t, struct open_span *o, json_object *e, int64_t time_us)
-{
-    struct rv_span *s = o->span;
-    char reason[80];
-
-    note_end(s, e);
-    note_usage(t, s, e);
-    snprintf(reason, sizeof reason, "%.70s\n", rv_event_text(e, "finish_reason"));
-    if (reason[0] != '\n')
-        rv_span_list(s, "gen_ai.response.finish_reasons", rv_str_of(reason));
-    if (json_object_object_get_ex(e, "first_token_ms", NULL))
-        rv_span_double(s, "gen_ai.response.time_to_first_chunk", (double)rv_event_int(e, "first_token_ms") / 1000);
-    set_int(s, "reeve.model.attempts", e, "attempts");
-    set_int(s, "reeve.cost_micro_usd", e, "cost_micro_usd");
-    end(t, o, time_us);
-}
-
-static void end_visit(rv_run_trace *t, struct open_span *o, json_object *e, int64_t time_us)
-{
-    json_object *usage = rv_json_get_obj(e, "usage");
-
+    if (!o)
+        return;
     note_end(o->span, e);
-    if (usage)
-        note_usage(t, o->span, usage);
-    set_text(o->span, "reeve.outcome", e, "outcome");
+    set_attrs(t, o->id, o->span, e, false);
     end(t, o, time_us);
 }
 
@@ -313,36 +300,23 @@ static void end_run(rv_run_trace *t, json_object *e, int64_t time_us)
         rv_span_fail(t->open[t->n - 1].span, "cancelled", NULL);
         end(t, &t->open[t->n - 1], time_us);
     }
-    set_text(t->open[0].span, "reeve.run.status", e, "status");
-    set_text(t->open[0].span, "reeve.run.terminal_reason", e, "terminal_reason");
-    note_end(t->open[0].span, e);
-    if (rv_json_get_obj(e, "usage"))
-        note_usage(t, t->open[0].span, rv_json_get_obj(e, "usage"));
-    end(t, &t->open[0], time_us);
+    end_with(t, &t->open[0], e, time_us);
 }
 
 static void take_end(rv_run_trace *t, const char *type, json_object *e, int64_t time_us)
 {
-    struct open_span *o = NULL;
     char key[MAX_KEY];
 
-    if (strcmp(type, "llm_result") == 0) {
-        if ((o = find(t, call_key(e, key))))
-            end_model(t, o, e, time_us);
-    } else if (strcmp(type, "tool_result") == 0) {
-        if ((o = find(t, visit_key(e, 't', rv_event_text(e, "step_id"), key)))) {
-            note_end(o->span, e);
-            end(t, o, time_us);
-        }
-    } else if (strcmp(type, "agent_completed") == 0) {
-        if ((o = find(t, visit_key(e, 'a', rv_event_text(e, "parent_tool_call_id"), key))))
-            end_visit(t, o, e, time_us);
-    } else if (strcmp(type, "stage_completed") == 0) {
-        if ((o = find(t, visit_key(e, 's', "", key))))
-            end_visit(t, o, e, time_us);
-    } else if (strcmp(type, "done") == 0) {
+    if (strcmp(type, "llm_result") == 0)
+        end_with(t, find(t, call_key(e, key)), e, time_us);
+    else if (strcmp(type, "tool_result") == 0)
+        end_with(t, find(t, visit_key(e, 't', rv_event_text(e, "step_id"), key)), e, time_us);
+    else if (strcmp(type, "agent_completed") == 0)
+        end_with(t, find(t, visit_key(e, 'a', rv_event_text(e, "parent_tool_call_id"), key)), e, time_us);
+    else if (strcmp(type, "stage_completed") == 0)
+        end_with(t, find(t, visit_key(e, 's', "", key)), e, time_us);
+    else if (strcmp(type, "done") == 0)
         end_run(t, e, time_us);
-    }
 }
 
 void rv_run_trace_event(rv_run_trace *t, rv_str line)

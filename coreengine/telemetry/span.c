@@ -8,21 +8,6 @@
 #define MAX_ARENA ((size_t)64 << 10)
 #define MAX_NAME  ((size_t)256)
 
-enum rv_semconv rv_semconv_of(const char *opt_in)
-{
-    rv_str rest = rv_str_of(opt_in);
-
-    while (rest.len > 0) {
-        const char *comma = memchr(rest.ptr, ',', rest.len);
-        rv_str word = {rest.ptr, comma ? (size_t)(comma - rest.ptr) : rest.len};
-        if (rv_str_is(rv_str_trim(word), "gen_ai_latest_experimental"))
-            return RV_SEMCONV_DRAFT;
-        size_t used = comma ? word.len + 1 : word.len;
-        rest = (rv_str){rest.ptr + used, rest.len - used};
-    }
-    return RV_SEMCONV_1_41;
-}
-
 int rv_span_new(const char *name, enum rv_span_kind kind, struct rv_span **out, rv_err **err)
 {
     struct rv_span *s = calloc(1, sizeof *s);

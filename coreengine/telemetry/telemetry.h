@@ -10,7 +10,7 @@
 
 #include "coreengine/base/base.h"
 
-/* --- Trace context: a header of W3C --- */
+/* --- Trace context: headers of W3C, and ids that follow from the run --- */
 
 #define RV_TRACE_SAMPLED 0x01
 
@@ -21,15 +21,45 @@ struct rv_trace_context {
 bool rv_trace_is_set(const struct rv_trace_context *c);
 /** A new trace, sampled, with an id for its first span. */
 void rv_trace_begin(struct rv_rand rand, struct rv_trace_context *out);
+#define RV_TRACEPARENT_MAX 56 /* with the NUL */
+#define RV_TRACESTATE_MAX  512
 /** One header value. Of the flags only "sampled" is kept. false: it is malformed; *out is all zero. */
 bool rv_traceparent_read(rv_str text, struct rv_trace_context *out);
+void rv_traceparent_write(const struct rv_trace_context *c, char out[RV_TRACEPARENT_MAX]);
+/** May that tracestate be passed on? A broken or longer one is dropped as a whole. */
+bool rv_tracestate_is_valid(rv_str text);
+
+/* Members of the metadata of a run: what its caller said, if the caller is trusted with the trace. */
+#define RV_TRACE_PARENT "traceparent"
+#define RV_TRACE_STATE  "tracestate"
+
+/** The trace of a run: that of its caller (what RV_TRACE_PARENT has; NULL: none), else one that follows from its id. */
+void rv_trace_of_run(const char *run, const char *caller, unsigned char trace[16]);
+/* A span of a run, by what its rows, its events and its requests know: its id follows from that. */
+struct rv_trace_span {
+    const char *run;   /* id of the envelope */
+    int64_t call_id;   /* a call of a model or a tool; else 0, and a visit is meant: */
+    const char *path;  /* of a branch; NULL or "": none */
+    const char *stage; /* as its events name it */
+    int64_t visit;
+    const char *asked_by; /* of an agent that was asked: id of the call; NULL or "": the stage */
+};
+void rv_trace_span_id(const struct rv_trace_span *s, unsigned char span[8]);
+
+/* What a request that a run makes says about its trace. */
+struct rv_trace_headers {
+    char parent[RV_TRACEPARENT_MAX];
+    const char *state; /* borrowed from what was given; NULL: there is none */
+};
+/** For a request of a call. caller, state: as RV_TRACE_PARENT and RV_TRACE_STATE have them; NULL: none. is_exported:
+ * the call has a span that a collector is told of, which becomes the parent. false: the request says nothing. */
+bool rv_trace_headers(const char *run, int64_t call_id, const char *caller, const char *state, bool is_exported,
+                      struct rv_trace_headers *out);
 
 /* --- Spans --- */
 
 /* Names of attributes: of the last release of the conventions, or of their newest draft. */
 enum rv_semconv { RV_SEMCONV_1_41, RV_SEMCONV_DRAFT };
-/** What OTEL_SEMCONV_STABILITY_OPT_IN asks for; NULL: not set. */
-enum rv_semconv rv_semconv_of(const char *opt_in);
 
 enum rv_attr_kind { RV_ATTR_TEXT, RV_ATTR_INT, RV_ATTR_DOUBLE, RV_ATTR_LIST };
 struct rv_attr {
@@ -156,6 +186,24 @@ struct rv_metrics_run {
 };
 /** Count what an event tells; line as rv_run_trace_event(). */
 void rv_metrics_event(rv_metrics *m, const struct rv_metrics_run *run, rv_str line);
+
+/* --- Settings: variables OTEL_* and P8_OTEL_* --- */
+
+struct rv_telemetry_settings {
+    const char *url;         /* of the collector, without /v1/traces; NULL: none */
+    const char *headers;     /* of its requests, as OTEL_EXPORTER_OTLP_HEADERS has them; NULL: none */
+    const char *service;     /* never NULL */
+    const char *environment; /* NULL: not said */
+    enum rv_semconv names;
+    int64_t timeout_us; /* of one request */
+};
+/** get: the value of a variable, NULL: not set; texts are borrowed from it. url: what the command line says; NULL:
+ * nothing, "": no collector. RV_E_INVALID: a value that is malformed or not supported. */
+RV_MUST_CHECK int rv_telemetry_read(const char *(*get)(void *self, const char *name), void *self, const char *url,
+                                    struct rv_telemetry_settings *out, rv_err **err);
+
+/** docs/reference/telemetry.md: settings, spans and metrics, from their tables. */
+void rv_telemetry_write_reference(rv_buf *out);
 
 /* --- Formats --- */
 

@@ -31,6 +31,8 @@ size_t rv_metric_n_labels(const struct metric_kind *kind);
 /** The i-th label of a kind: its name, and the value of a series. */
 rv_str rv_metric_label(const struct metric_kind *kind, size_t i);
 const char *rv_metric_value(const struct series *s, size_t i);
+/** Its name in text: with underscores, and the unit of time. */
+void rv_metric_write_name(const struct metric_kind *kind, rv_buf *out);
 
 /* The provider and the model of "provider:model". */
 struct model_name {
@@ -44,8 +46,60 @@ json_object *rv_event_read(rv_str line, const char **type, int64_t *time_us);
 const char *rv_event_text(json_object *event, const char *member); /* "" when there is none */
 int64_t rv_event_int(json_object *event, const char *member);      /* 0 when there is none */
 
-/* --- context.c --- */
-/** The trace id of a run that no caller traces: the first 16 bytes of the SHA-256 of its id, as its rows have it. */
-void rv_trace_of_run(const char *run_id, unsigned char trace[16]);
+/* --- spans.c: what spans there are, and which attributes they have --- */
+enum span_id { SPAN_RUN, SPAN_STAGE, SPAN_AGENT, SPAN_MODEL, SPAN_TOOL, N_SPANS };
+struct span_row {
+    const char *operation; /* its name begins with this */
+    const char *subject;   /* and ends with that, in words */
+    enum rv_span_kind kind;
+    const char *what; /* of the page of spans */
+};
+extern const struct span_row rv_span_rows[N_SPANS];
+
+/* Where a value comes from: of the event that begins a span, */
+enum attr_from {
+    FROM_WORD,     /* `member` itself */
+    FROM_RUN,      /* the id of the run */
+    FROM_PROVIDER, /* both of "provider:model" */
+    FROM_MODEL,
+    FROM_TEXT,
+    FROM_INT,
+    FROM_TEXT_AT_END, /* and, from here on, of the one that ends it */
+    FROM_INT_AT_END,
+    FROM_USAGE, /* a number of its object "usage", or of the event */
+    FROM_MS,    /* written in seconds */
+    FROM_LIST,  /* of one text */
+};
+struct attr_row {
+    unsigned spans; /* bits of enum span_id */
+    const char *key;
+    const char *draft; /* its name in the newest draft of the conventions; "": the same */
+    enum attr_from from;
+    const char *member; /* of the event */
+    const char *what;
+};
+extern const struct attr_row rv_attr_rows[];
+extern const size_t rv_n_attr_rows;
+
+/* --- settings.c --- */
+enum setting {
+    SET_DISABLED,
+    SET_URL,
+    SET_HEADERS,
+    SET_TIMEOUT,
+    SET_SERVICE,
+    SET_NAMES,
+    SET_P8_ENABLED,
+    SET_P8_SERVICE,
+    SET_P8_URL,
+    SET_P8_PROTOCOL,
+    SET_P8_TIMEOUT,
+    SET_P8_INSECURE,
+    N_SETTINGS
+};
+struct setting_row {
+    const char *name, *usual, *what; /* usual "": none */
+};
+extern const struct setting_row rv_telemetry_variables[N_SETTINGS];
 
 #endif

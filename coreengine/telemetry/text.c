@@ -18,7 +18,7 @@ bool rv_metrics_wants_open(rv_str accept)
 }
 
 /* Points become underscores, the unit of time stands at the end. */
-static void write_name(const struct metric_kind *kind, rv_buf *out)
+void rv_metric_write_name(const struct metric_kind *kind, rv_buf *out)
 {
     for (const char *p = kind->name; *p; p++)
         rv_buf_putc(out, *p == '.' ? '_' : *p);
@@ -76,7 +76,7 @@ static void write_labels(const struct metric_kind *kind, const struct series *s,
 static void write_line(const struct metric_kind *kind, const char *suffix, const struct series *s, const char *le,
                        double value, rv_buf *out)
 {
-    write_name(kind, out);
+    rv_metric_write_name(kind, out);
     rv_buf_puts(out, suffix);
     write_labels(kind, s, le, out);
     rv_buf_putc(out, ' ');
@@ -111,11 +111,11 @@ static void write_family(const rv_metrics *m, size_t k, bool is_open, rv_buf *ou
     const char *end = is_counter && !is_open ? "_total" : "";
 
     rv_buf_puts(out, "# HELP ");
-    write_name(kind, out);
+    rv_metric_write_name(kind, out);
     rv_buf_printf(out, "%s ", end);
     write_escaped(kind->help, is_open, out);
     rv_buf_puts(out, "\n# TYPE ");
-    write_name(kind, out);
+    rv_metric_write_name(kind, out);
     rv_buf_printf(out, "%s %s\n", end, is_counter ? "counter" : "histogram");
     for (size_t i = 0; i < m->of[k].n; i++)
         if (is_counter)

@@ -1,6 +1,7 @@
 // What a collector gets: one trace of a chat with its run, agent and model spans, the trace of who asked, and metrics.
 import {createServer} from 'node:http'
-import {agents, call, check, command, equal, file, finish, scratch, serve, store} from './kit.mjs'
+import {spawnSync} from 'node:child_process'
+import {agents, call, check, command, env, equal, file, finish, reeve, scratch, serve, store} from './kit.mjs'
 
 const script = file('talk.yaml', 'models:\n  boss:\n    - {text: One., usage: {input_tokens: 9, output_tokens: 2}}\n    - {text: Two.}\n    - {text: Three.}\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n')
 const args = ['--schema-dir', agents(), '--script', script]
@@ -39,6 +40,10 @@ equal([...new Set(all.map((s) => s.traceId))], [trace], 'all are of the trace of
 const run = named('invoke_workflow')[0]
 equal(run.parentSpanId, 'b7ad6b7169203331', 'the run is within the span of the caller')
 equal(attr(run, 'reeve.run.id'), answer.headers.get('x-run-id'), 'it says which run it is')
+const session = answer.headers.get('x-session-id')
+const rows = command('sessions', 'messages', session, '--store', store('otlp.db')).out.split('\n').filter(Boolean).map((line) => JSON.parse(line))
+const stage = named('reeve.stage')[0]
+equal([...new Set(rows.map((r) => `${r.trace_id} ${r.span_id}`))], [`${trace} ${stage.spanId}`], 'rows name the trace and the span of their visit', rows)
 const above = (s) => all.find((o) => o.spanId === s.parentSpanId)
 check(above(named('chat ')[0])?.name.match(/^(reeve\.stage|invoke_agent) /), 'the model is within a stage or an agent', all.map((s) => s.name))
 equal(above(above(named('chat ')[0])), run, 'and that within the run')
@@ -82,6 +87,41 @@ server = await serve('off.db', args, {OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_SDK
 equal((await chat(server)).status, 200, 'a chat')
 equal([await server.stop(), got.length], [0, 0], 'nothing is sent')
 
+// --- providers are told the trace and the span of their call; without a collector, what a trusted caller says
+got.length = 0
+const asked_of = []
+const model = createServer((req, res) => {
+  req.resume().on('end', () => {
+    asked_of.push({parent: req.headers.traceparent, state: req.headers.tracestate})
+    res.writeHead(200, {'content-type': 'application/json'}).end(
+      JSON.stringify({id: 'x', object: 'chat.completion', model: 'm', choices: [{index: 0, message: {role: 'assistant', content: 'Hi.'}, finish_reason: 'stop'}]}),
+    )
+  })
+})
+await new Promise((done) => model.listen(0, '127.0.0.1', done))
+file('real/real.yaml', 'kind: agent\nname: real\ndescription: Answers.\nmodel: openai:m\n')
+const real = {OPENAI_API_KEY: 'none', OPENAI_BASE_URL: `http://127.0.0.1:${model.address().port}/v1`}
+const says = {traceparent: `00-${trace}-b7ad6b7169203331-01`, tracestate: 'shop=soup'}
+const ask = (headers) => call(server, 'POST', '/v1/chat/completions', {model: 'real', messages: [{role: 'user', content: 'secret words'}]}, headers)
+server = await serve('otlp.db', ['--schema-dir', `${scratch}/real`], {...real, P8_OTEL_ENABLED: 'true', P8_OTEL_COLLECTOR_ENDPOINT: url})
+equal((await ask({...says, 'x-api-key': ada})).status, 200, 'a chat of ada')
+await server.stop()
+const of_ada = spans().find((s) => s.name.startsWith('chat '))
+equal(asked_of.pop(), {parent: `00-${of_ada?.traceId}-${of_ada?.spanId}-01`, state: undefined}, 'a trace of its own, with the span of the call')
+check(of_ada && of_ada.traceId !== trace, 'not that of a user')
+const p8 = Object.fromEntries((traces()[0]?.body.resourceSpans[0].resource.attributes ?? []).map((a) => [a.key, a.value.stringValue]))
+equal([p8['service.name'], p8['deployment.environment.name']], ['p8-api', 'production'], 'with the names of P8_OTEL_*')
+server = await serve('plain.db', ['--schema-dir', `${scratch}/real`], real)
+equal((await ask(says)).status, 200, 'a chat without a collector')
+equal(asked_of.pop(), {parent: says.traceparent, state: says.tracestate}, 'goes out as it came in')
+equal((await ask({...says, tracestate: 'Broken'})).status, 200, 'a state that is malformed')
+equal(asked_of.pop(), {parent: says.traceparent, state: undefined}, 'is dropped')
+equal((await ask()).status, 200, 'a chat of nobody')
+equal(asked_of.pop(), {parent: undefined, state: undefined}, 'names no trace')
+await server.stop()
+model.close()
+model.closeAllConnections()
+
 // --- a collector that is gone keeps nobody
 collector.close()
 collector.closeAllConnections()
@@ -91,4 +131,6 @@ equal((await call(server, 'GET', '/healthz')).status, 200, 'and another request'
 await server.kill()
 const bad = command('serve', '--store', `${scratch}/bad.db`, '--otlp', 'localhost:4318')
 equal([bad.status, bad.err.includes('--otlp') && bad.err.includes('hint:')], [2, true], 'an address that is none', bad.err)
+const grpc = spawnSync(reeve, ['serve', '--store', `${scratch}/bad.db`], {env: {...env, P8_OTEL_ENABLED: 'true', P8_OTEL_PROTOCOL: 'grpc'}, encoding: 'utf8'})
+equal([grpc.status, grpc.stderr.includes('P8_OTEL_PROTOCOL')], [2, true], 'a protocol that is not there', grpc.stderr)
 finish('otlp')

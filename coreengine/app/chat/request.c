@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coreengine/app/chat/chat_internal.h"
+#include "coreengine/telemetry/telemetry.h"
 
 #define MESSAGE_KEY "message" /* of the metadata of a turn's state */
 #define ATTACHMENTS "metadata." MESSAGE_KEY ".attachments"
@@ -111,18 +112,27 @@ void chat_request_apply(const rv_chat *chat, const struct rv_agentdoc *doc, stru
 int chat_request_metadata(const rv_chat *chat, json_object **out, rv_err **err)
 {
     const struct rv_chat_request *r = &chat->opts.request;
-    json_object *metadata, *message;
+    json_object *metadata, *message = NULL;
+    int rc = 0;
 
     *out = NULL;
-    if (!r->attachments && !r->metadata)
+    if (!r->attachments && !r->metadata && !r->trace)
         return 0;
     metadata = json_object_new_object();
-    message = json_object_new_object();
-    int rc = rv_json_set_take(metadata, MESSAGE_KEY, message, err);
+    if (!metadata)
+        return RV_FAIL(err, RV_E_NOMEM, "begin a turn");
+    if (r->attachments || r->metadata) {
+        message = json_object_new_object();
+        rc = rv_json_set_take(metadata, MESSAGE_KEY, message, err);
+    }
     if (rc == 0 && r->attachments)
         rc = rv_json_set_ref(message, "attachments", r->attachments, err);
     if (rc == 0 && r->metadata)
         rc = rv_json_set_ref(message, "metadata", r->metadata, err);
+    if (rc == 0 && r->trace)
+        rc = rv_json_set_text(metadata, RV_TRACE_PARENT, r->trace, err);
+    if (rc == 0 && r->trace_state)
+        rc = rv_json_set_text(metadata, RV_TRACE_STATE, r->trace_state, err);
     if (rc < 0) {
         json_object_put(metadata);
         return rc;

@@ -30,6 +30,18 @@ static void read_names(const rv_template *t, struct names *out)
     }
 }
 
+/* Only what a run has made can fill in these. */
+static bool needs_run(const rv_template *t)
+{
+    static const char *const roots[] = {"outputs", "interrupt_response", "error", "item", "index", "inputs"};
+
+    for (size_t i = 0; i < rv_template_n_placeholders(t); i++)
+        for (size_t k = 0; k < RV_COUNT(roots); k++)
+            if (rv_str_is(rv_template_placeholder(t, i).root, roots[k]) && !rv_template_placeholder(t, i).is_test)
+                return true;
+    return false;
+}
+
 /* "a.b" becomes {"a": {"b": value}}. */
 static int put_at(json_object *root, rv_str path, json_object *value, rv_err **err)
 {
@@ -90,7 +102,7 @@ static int look_into(void *self, const char *file, rv_err **err)
         if (l.pipeline->n_prompts > 1)
             rv_buf_printf(&name, ".%s", p->key);
         rc = rv_buf_check(&name, "the name of a prompt", err);
-        if (rc == 0 && p->compiled)
+        if (rc == 0 && p->compiled && !needs_run(p->compiled))
             rc = s->each(s, rv_buf_cstr(&name), l.pipeline, p, err);
     }
     rv_app_loaded_fini(&l);

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#define NATURAL "P8_REM_NATURAL_LANGUAGE"
+
 static const struct {
     const char *provider, *model;
 } defaults[] = {{"openai", "text-embedding-3-small"}, {"ollama", "nomic-embed-text"}};
@@ -73,6 +75,17 @@ static int embed(void *self, const char *provider, const rv_str *texts, size_t n
 struct rv_knowledge_embedder rv_app_embedder(const struct rv_app *app)
 {
     return (struct rv_knowledge_embedder){embed, (void *)app};
+}
+
+int rv_app_query_opts(const struct rv_app *app, struct rv_app_query *out, rv_err **err)
+{
+    const char *natural = rv_app_variable(NATURAL);
+
+    *out = (struct rv_app_query){.embedder = rv_app_embedder(app)};
+    out->opts.embedder = &out->embedder;
+    if (natural && !rv_rem_natural_of(rv_str_of(natural), &out->opts.natural))
+        return RV_FAIL(err, RV_E_INVALID, NATURAL " must be reject, search or sql, not \"%.60s\"", natural);
+    return 0;
 }
 
 int rv_app_check_embedder(const char *provider, rv_err **err)

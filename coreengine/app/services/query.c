@@ -42,9 +42,7 @@ int app_query(const struct app_ask *a, rv_jw *w, rv_err **err)
 {
     static const char *const known[] = {"text", "limit"};
     struct rv_app app = a->app; /* without the log, which is the loop's */
-    const struct rv_knowledge_embedder embedder = rv_app_embedder(&app);
-    const struct rv_knowledge_opts opts = {.max_bytes = MAX_BYTES, .embedder = &embedder};
-    struct rv_knowledge_fault fault = {NULL, 0, 0};
+    struct rv_app_query with;
     json_object *answer = NULL;
     const char *text = NULL;
     int64_t limit = 0;
@@ -56,7 +54,10 @@ int app_query(const struct app_ask *a, rv_jw *w, rv_err **err)
     if (rc == 0)
         rc = limit_of(a, &limit, err);
     if (rc == 0)
-        rc = rv_knowledge_query(a->store, &a->app.scope, rv_str_of(text), &opts, &answer, &fault, err);
+        rc = rv_app_query_opts(&app, &with, err);
+    with.opts.max_bytes = MAX_BYTES;
+    if (rc == 0)
+        rc = rv_knowledge_query(a->store, &a->app.scope, rv_str_of(text), &with.opts, &answer, NULL, err);
     if (rc == 0)
         write_answer(answer, (size_t)limit, w);
     json_object_put(answer);

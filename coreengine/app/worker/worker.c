@@ -482,6 +482,7 @@ static int work(struct shell *s, rv_err **err)
 {
     struct rv_worker *w = &s->worker;
     const struct rv_engine_opts opts = {.workers = w->opts->threads,
+                                        .traces = w->opts->app->traces,
                                         .loop = &s->loop,
                                         .log = w->app.log,
                                         .store = s->store,

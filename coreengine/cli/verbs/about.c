@@ -108,6 +108,7 @@ static const struct {
     {"entities", rv_kinds_write_reference},
     {"retention", rv_retention_write_reference},
     {"http", rv_server_write_reference},
+    {"telemetry", rv_telemetry_write_reference},
     {"words", write_terms},
 };
 
@@ -160,7 +161,7 @@ const struct rv_cli_verb rv_verb_docs = {
     .summary = "print man pages, shell completion and generated reference pages",
     .text =
         "All output is generated from the tables that the program itself uses. Pages: agent-schemas, cli, entities,\n"
-        "functions, pipelines, retention, words.",
+        "functions, http, pipelines, retention, telemetry, words.",
     .examples = "reeve docs completion bash > /etc/bash_completion.d/reeve\nreeve docs man run | man -l -\n"
                 "reeve docs reference cli > docs/reference/cli.md",
     .min_words = 1,

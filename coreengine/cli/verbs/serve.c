@@ -30,7 +30,8 @@ static const struct rv_cli_option options[] = {
     {"certificate", 0, "FILE", "serve TLS with this certificate (PEM)", "FILE", false},
     {"certificate-key", 0, "FILE", "its private key (PEM)", "FILE", false},
     {"quiet", 'q', NULL, "print no access log and no progress", NULL, false},
-    {"otlp", 0, "URL", "send spans and metrics to this collector (or OTEL_EXPORTER_OTLP_ENDPOINT)", NULL, false},
+    {"otlp", 0, "URL", "send spans and metrics to this collector (or OTEL_EXPORTER_OTLP_ENDPOINT, P8_OTEL_*)", NULL,
+     false},
     {"webhook", 0, "URL", "tell this address when a run of POST /runs ends, or waits for an answer", NULL, false},
     {"webhook-secret-file", 0, "FILE", "by which webhooks are signed (or REEVE_WEBHOOK_SECRET)", "FILE", false},
     {"quotas", 0, "FILE", RV_CLI_QUOTAS_DOC, "FILE", false},
@@ -145,15 +146,10 @@ static void on_ready(void *self, const char *url)
     rv_cli_say("listening on %s\n", url);
 }
 
-static const char *collector(const struct rv_cli *cli)
+static const char *environment(void *self, const char *name)
 {
-    const char *url = rv_cli_value(cli, "otlp"), *disabled = getenv("OTEL_SDK_DISABLED");
-
-    if (!url && disabled && strcasecmp(disabled, "true") == 0)
-        return NULL;
-    if (!url)
-        url = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
-    return url && url[0] ? url : NULL; /* "" overrides the variable */
+    (void)self;
+    return getenv(name);
 }
 
 static int serve(struct rv_cli *cli, rv_err **err)
@@ -172,17 +168,16 @@ static int serve(struct rv_cli *cli, rv_err **err)
                                   .capabilities = capabilities,
                                   .model = rv_cli_value(cli, "model"),
                                   .no_worker = rv_cli_flag(cli, "no-worker"),
-                                  .otlp = collector(cli),
                                   .webhook = rv_cli_value(cli, "webhook"),
-                                  .otlp_headers = getenv("OTEL_EXPORTER_OTLP_HEADERS"),
-                                  .service = getenv("OTEL_SERVICE_NAME"),
-                                  .semconv = getenv("OTEL_SEMCONV_STABILITY_OPT_IN"),
                                   .on_ready = on_ready,
                                   .say = quiet ? NULL : say};
     int64_t n_left = 0;
 
     opts.n_capabilities = rv_cli_values(cli, "capability", capabilities, RV_COUNT(capabilities));
     int rc = read_opts(cli, &opts, &secrets, err);
+    if (rc == 0)
+        rc = rv_telemetry_read(environment, NULL, rv_cli_value(cli, "otlp"), &opts.telemetry, err);
+    cli->app.traces = rc == 0 && opts.telemetry.url;
     if (rc == 0) {
         opts.access = quiet ? NULL : rv_log_new(&access);
         rc = rv_server_run(&opts, &n_left, err);

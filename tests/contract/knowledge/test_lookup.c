@@ -14,6 +14,7 @@ static void put_name(json_object *row, rv_buf *out)
 }
 #define FINDS(scope, query, want) tells(w, (scope), (query), put_name, (want), __LINE__)
 
+/* Proves p8-data.9/lookup: LOOKUP gives whole rows in the order of the keys; a key without a row adds nothing */
 START_TEST(keys_give_whole_rows_in_their_order)
 {
     struct world world, *w = &world;

@@ -208,6 +208,7 @@ START_TEST(random_statements_give_the_same_bytes_on_every_store)
 }
 END_TEST
 
+/* Proves p8-data.12.1: Values have the same form on all stores: times, ids, lists */
 START_TEST(columns_are_those_of_the_kinds)
 {
     struct world world, *w = &world;
@@ -249,6 +250,7 @@ START_TEST(tables_are_computed_before_the_statement_is_applied)
 }
 END_TEST
 
+/* Proves p8-data.11/limits: A statement has limits of rows, of bytes and of time, and says what it cut */
 START_TEST(rows_cells_and_time_have_limits)
 {
     const struct rv_knowledge_opts quick = {.sql_ms = 100, .now_us = T0};
@@ -330,7 +332,8 @@ START_TEST(a_statement_within_a_group_is_refused)
 }
 END_TEST
 
-/* With a role of its own a statement reads the tables that the role may read. */
+/* With a role of its own a statement reads the tables that the role may read.
+ * Proves p8-data.11/role: In PostgreSQL statements may run as a role without rights */
 START_TEST(statements_may_have_a_role_of_their_own)
 {
     const struct rv_kit_postgres *pg = rv_kit_postgres();

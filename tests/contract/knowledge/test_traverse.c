@@ -11,6 +11,7 @@ static void put_path(json_object *row, rv_buf *out)
 }
 #define WALKS(scope, query, want) tells(w, (scope), (query), put_path, (want), __LINE__)
 
+/* Proves p8-data.9/traverse: TRAVERSE reaches each row once, at its smallest depth, by the heavier edge */
 START_TEST(edges_are_followed_breadth_first_the_heaviest_before)
 {
     struct world world, *w = &world;
@@ -82,6 +83,7 @@ START_TEST(edges_to_ids_and_damaged_edges_do_no_harm)
 }
 END_TEST
 
+/* Proves p8-data.9/traverse-end: It ends at 500 rows and says that it was cut */
 START_TEST(a_large_graph_ends_at_five_hundred_rows)
 {
     struct world world, *w = &world;
@@ -179,7 +181,8 @@ static void check_rows(const struct graph *g, json_object *rows, int start, bool
 }
 
 /* Proves p8-data.23/6: The path of each row of a traversal begins at the start key, has depth + 1 distinct keys, and
- * each of its steps is an edge Proves p8-data.23/7 */
+ * each of its steps is an edge
+ * Proves p8-data.23/7 */
 START_TEST(paths_are_edges_of_rows_that_are_seen)
 {
     struct rv_rand_state state;

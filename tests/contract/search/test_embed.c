@@ -82,6 +82,7 @@ static void put(struct world *w, const char *row)
     OK(try_put(w, &ada, "resources", row, T0));
 }
 
+/* Proves p8-data.13/provider: Another provider embeds all rows again */
 START_TEST(another_provider_embeds_all_rows_again)
 {
     struct world world, *w = &world;
@@ -105,6 +106,8 @@ START_TEST(another_provider_embeds_all_rows_again)
 }
 END_TEST
 
+/* Proves p8-data.13/queue: A row waits for its vector when its text changed, and is skipped when its hash is that of
+ * the vector */
 START_TEST(a_row_is_queued_when_its_text_changes)
 {
     struct world world, *w = &world;
@@ -132,6 +135,7 @@ START_TEST(a_row_is_queued_when_its_text_changes)
 }
 END_TEST
 
+/* Proves p8-data.13/failures: A row whose text cannot be embedded is tried three times */
 START_TEST(a_provider_that_fails_is_asked_three_times)
 {
     struct world world, *w = &world;
@@ -154,6 +158,7 @@ START_TEST(a_provider_that_fails_is_asked_three_times)
 }
 END_TEST
 
+/* Proves p8-data.13/lease: A row that was claimed is claimed again after five minutes */
 START_TEST(rows_of_a_worker_that_died_are_claimed_again)
 {
     struct world world, *w = &world;

@@ -61,6 +61,8 @@ static void search_is(struct world *w, const struct rv_store_scope *scope, const
 }
 #define SEARCH(scope, query, want) search_is(w, (scope), (query), (want), __LINE__)
 
+/* Proves p8-data.9/fuzzy: FUZZY compares the text as typed with keys and summaries of all kinds, and keeps what
+ * reaches the threshold, best first */
 START_TEST(fuzzy_finds_names_by_their_spelling)
 {
     struct world world, *w = &world;
@@ -170,6 +172,8 @@ START_TEST(a_transaction_that_ends_late_is_found)
 }
 END_TEST
 
+/* Proves p8-data.9/search: SEARCH finds whole rows by the cosine of their vectors with that of the text, nearest
+ * first */
 START_TEST(search_finds_what_was_just_written)
 {
     struct world world, *w = &world;
@@ -199,6 +203,7 @@ START_TEST(search_finds_what_was_just_written)
 }
 END_TEST
 
+/* Proves p8-data.10.2/ties: Of equal scores the newest comes first, then the one with the lower id */
 START_TEST(equal_scores_are_ordered_by_age_and_id)
 {
     struct world world, *w = &world;
@@ -226,6 +231,7 @@ START_TEST(equal_scores_are_ordered_by_age_and_id)
 }
 END_TEST
 
+/* Proves p8-data.10.2/lexical: Without vectors of the provider words decide, and each result says so */
 START_TEST(words_decide_when_there_is_no_vector)
 {
     struct world world, *w = &world;
@@ -243,7 +249,8 @@ START_TEST(words_decide_when_there_is_no_vector)
 }
 END_TEST
 
-/* Isolation: other users' and tenants' rows are neither found nor counted. */
+/* Isolation: other users' and tenants' rows are neither found nor counted.
+ * Proves p8-data.12.3/owners: How rare a word is is counted over what the caller sees */
 START_TEST(scores_do_not_depend_on_rows_of_others)
 {
     struct world world, *w = &world;
@@ -277,6 +284,7 @@ START_TEST(scores_do_not_depend_on_rows_of_others)
 }
 END_TEST
 
+/* Proves p8-data.20/index: Ciphertext is in no index */
 START_TEST(ciphertext_has_no_tokens)
 {
     struct world world, *w = &world;

@@ -3,6 +3,7 @@
 #include "tests/contract/store/secrets.h"
 #include "tests/contract/store/tasks.h"
 
+/* Proves p8-data.20: Nothing is encrypted unless a tenant asks for it */
 START_TEST(nothing_is_encrypted_unless_it_is_asked_for)
 {
     struct world world, *w = &world;
@@ -18,6 +19,7 @@ START_TEST(nothing_is_encrypted_unless_it_is_asked_for)
 }
 END_TEST
 
+/* Proves p8-data.20/platform: Mode platform keeps ciphertext and reads what was written */
 START_TEST(a_message_is_ciphertext_and_reads_as_it_was)
 {
     struct world world, *w = &world;
@@ -137,6 +139,7 @@ START_TEST(a_changed_byte_is_refused)
 }
 END_TEST
 
+/* Proves p8-data.20/aad: Ciphertext belongs to its tenant, row and column */
 START_TEST(a_text_of_another_row_or_column_is_refused)
 {
     struct world world, *w = &world;
@@ -238,6 +241,7 @@ START_TEST(values_of_records_come_back)
 }
 END_TEST
 
+/* Proves p8-data.20/index */
 START_TEST(an_entity_is_ciphertext_in_no_index_and_changes_as_ever)
 {
     struct world world, *w = &world;
@@ -276,6 +280,7 @@ START_TEST(an_entity_is_ciphertext_in_no_index_and_changes_as_ever)
 }
 END_TEST
 
+/* Proves p8-data.20/client: Mode client shows ciphertext to clients and words to agents */
 START_TEST(a_client_is_shown_ciphertext_and_an_agent_the_words)
 {
     const struct rv_message_filter told = {.for_agents = true};

@@ -92,6 +92,7 @@ START_TEST(what_cannot_be_a_schedule_is_refused)
 }
 END_TEST
 
+/* Proves p8-data.15/firing: A schedule that is due queues its task and moves on, in one transaction */
 START_TEST(a_firing_queues_its_task_and_moves_on)
 {
     struct world world, *w = &world;
@@ -134,6 +135,7 @@ START_TEST(who_comes_late_changes_nothing)
 }
 END_TEST
 
+/* Proves p8-data.15/late: What is a day late is noted and not done */
 START_TEST(what_came_too_late_is_noted_and_not_queued)
 {
     struct world world, *w = &world;

@@ -30,6 +30,7 @@ START_TEST(a_new_task_is_pending_with_three_retries)
 }
 END_TEST
 
+/* Proves p8-data.17/claim: A claim takes due tasks by priority, then by when they were due */
 START_TEST(a_claim_takes_by_priority_then_by_when_it_was_due_then_by_age)
 { /* p8-data 17 "claim"; ENGINE: rows in claim order */
     static const struct {
@@ -138,6 +139,7 @@ START_TEST(a_completed_task_keeps_its_result)
 }
 END_TEST
 
+/* Proves p8-data.17/fail: A failed attempt is repeated after 30 seconds, 2 and 8 minutes, then the task has failed */
 START_TEST(a_failed_attempt_is_repeated_after_30_s_2_min_and_8_min)
 { /* p8-data 17 "fail": four attempts in all, then a dead letter */
     static const int64_t delays[] = {30, 120, 480};
@@ -255,6 +257,7 @@ static int try_lease(struct world *w, const struct rv_task_lease *lease, int wha
     }
 }
 
+/* Proves p8-data.17/lease: Who lost the lease of a task changes nothing */
 START_TEST(a_lost_lease_changes_nothing)
 { /* p8-data 17 ENGINE: the token is claimed_by + attempt; mismatch = lost_lease */
     struct world world, *w = &world;
@@ -289,6 +292,7 @@ START_TEST(a_lost_lease_changes_nothing)
 }
 END_TEST
 
+/* Proves p8-data.17/quota: A quota puts a task off without using a retry */
 START_TEST(a_quota_puts_a_task_off_without_using_a_retry)
 { /* p8-data 17 ENGINE: quota denial = reschedule at period end without using a retry */
     struct world world, *w = &world;
@@ -362,6 +366,7 @@ START_TEST(a_heartbeat_renews_all_that_a_worker_holds)
 }
 END_TEST
 
+/* Proves p8-data.17/recover: A task whose worker is silent goes back into the queue while it has retries */
 START_TEST(a_stale_task_is_recovered_until_its_retries_are_used_up)
 { /* p8-data 17 "recover_stale", with its texts */
     struct world world, *w = &world;

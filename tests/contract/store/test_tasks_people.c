@@ -19,6 +19,7 @@ static void is_there(struct world *w, const struct rv_new_task *task, const char
     ck_assert(!got.is_new);
 }
 
+/* Proves p8-data.17/key: A key is unique while its task waits or is worked on */
 START_TEST(a_key_is_unique_until_its_task_is_over)
 { /* p8-data 17 ENGINE: idempotency key (task_type, user, key) unique while pending or processing */
     struct world world, *w = &world;
@@ -137,6 +138,7 @@ START_TEST(the_worker_of_a_task_is_asked_to_stop)
 }
 END_TEST
 
+/* Proves p8-data.17/dead: Tasks that have failed are listed and can be tried again */
 START_TEST(a_dead_letter_can_be_retried)
 {
     struct world world, *w = &world;

@@ -204,7 +204,7 @@ static size_t content_length(const char *head, size_t len)
     return 0;
 }
 
-static void take_request(struct link *l, const char *body, size_t len)
+static void take_request(struct link *l, const char *head, size_t n_head, const char *body, size_t len)
 {
     struct model_server *s = l->s;
 
@@ -212,6 +212,7 @@ static void take_request(struct link *l, const char *body, size_t len)
     size_t i = s->n_requests < s->n_plan ? s->n_requests : s->n_plan - 1;
     rv_buf_add(&s->bodies, body, len);
     rv_buf_putc(&s->bodies, '\n');
+    rv_buf_add(&s->heads, head, n_head);
     pthread_mutex_unlock(&s->lock);
     l->plan = &s->plan[i];
     l->n_numbered = 0;
@@ -243,7 +244,7 @@ static void on_data(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     size_t head = (size_t)(end - l->in.ptr) + 4, body = content_length(l->in.ptr, head);
     if (l->in.len < head + body)
         return;
-    take_request(l, l->in.ptr + head, body);
+    take_request(l, l->in.ptr, head, l->in.ptr + head, body);
     rv_buf_clear(&l->in);
 }
 
@@ -301,7 +302,10 @@ void model_server_start(struct model_server *s, const struct plan *plan, size_t 
     struct sockaddr_in address;
     int len = sizeof address;
 
-    *s = (struct model_server){.plan = plan, .n_plan = n_plan, .bodies = RV_BUF_INIT((size_t)16 << 20)};
+    *s = (struct model_server){.plan = plan,
+                               .n_plan = n_plan,
+                               .bodies = RV_BUF_INIT((size_t)16 << 20),
+                               .heads = RV_BUF_INIT((size_t)16 << 20)};
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     uv_loop_init(&s->loop);
@@ -325,6 +329,7 @@ void model_server_stop(struct model_server *s)
     if (uv_loop_close(&s->loop) != 0)
         rv_kit_die("the test's server has not closed everything");
     rv_buf_fini(&s->bodies);
+    rv_buf_fini(&s->heads);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->changed);
 }

@@ -34,6 +34,7 @@ struct model_server {
     size_t n_written; /* bytes that the kernel took */
     bool goes_on;
     rv_buf bodies; /* of all requests, a line each */
+    rv_buf heads;  /* of all requests */
 
     pthread_t thread; /* the rest is the thread's */
     uv_loop_t loop;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/telemetry/telemetry.h"
 #include "model_server.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/engine/suites.h"
@@ -432,6 +433,37 @@ START_TEST(a_capability_asks_for_an_address)
 }
 END_TEST
 
+/* The first request, its redirect within the origin, and one that leads elsewhere. */
+START_TEST(a_request_names_the_trace_of_its_call_to_the_origin_that_was_asked)
+{
+    struct model_server server;
+    struct how how = {.capabilities = capabilities, .real_time = true, .traces = _i != 1};
+    struct world w;
+    char args[200], allow[64], elsewhere[100], want[100];
+    struct rv_trace_headers t;
+    int n = 0;
+
+    struct plan plan[] = {{.status = 302, .headers = "Location: /b\r\n"},
+                          {.status = 302, .headers = elsewhere},
+                          {.status = 200, .body = "there"}};
+    model_server_start(&server, plan, RV_COUNT(plan));
+    snprintf(elsewhere, sizeof elsewhere, "Location: http://localhost:%d/c\r\n", server.port);
+    snprintf(allow, sizeof allow, "127.0.0.1:%d,localhost:%d", server.port, server.port);
+    setenv("REEVE_ALLOW_NET", allow, 1);
+    snprintf(args, sizeof args, "{url: \"http://127.0.0.1:%d/a\"%s}", server.port,
+             _i == 2 ? ", headers: {Traceparent: mine}" : "");
+    free(ask_in(&w, &how, "30", "ask", "http.get", args));
+    ck_assert_uint_eq(model_server_count(&server, &server.n_requests), 3);
+    ck_assert(rv_trace_headers(world_run_id(), 2, NULL, NULL, true, &t));
+    snprintf(want, sizeof want, "%s: %s\r\n", _i == 2 ? "Traceparent" : "traceparent", _i == 2 ? "mine" : t.parent);
+    for (const char *p = rv_buf_cstr(&server.heads); (p = strcasestr(p, "traceparent:")); p++, n++)
+        ck_assert_msg(strncmp(p, want, strlen(want)) == 0, "%s", p);
+    ck_assert_int_eq(n, _i == 1 ? 0 : 2);
+    world_fini(&w);
+    model_server_stop(&server);
+}
+END_TEST
+
 START_TEST(a_request_takes_real_time)
 {
     struct how how = {.capabilities = capabilities};
@@ -471,6 +503,7 @@ Suite *services_suite(void)
     tcase_add_loop_test(tc, a_deadline_ends_a_call_that_waits_for_a_job, 0, 2);
     tcase_add_test(tc, a_cancelled_run_withdraws_what_it_asked);
     tcase_add_loop_test(tc, a_capability_asks_for_an_address, 0, RV_COUNT(requests));
+    tcase_add_loop_test(tc, a_request_names_the_trace_of_its_call_to_the_origin_that_was_asked, 0, 3);
     tcase_add_test(tc, a_request_takes_real_time);
     tcase_add_test(tc, a_list_of_addresses_that_cannot_be_read_allows_nothing);
     suite_add_tcase(s, tc);

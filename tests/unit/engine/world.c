@@ -137,7 +137,8 @@ static struct rv_exec_opts ready(struct world *w, const struct how *how)
                                         .log = how->log,
                                         .store = how->store,
                                         .owner = "test/1",
-                                        .lease_us = how->lease_us};
+                                        .lease_us = how->lease_us,
+                                        .traces = how->traces};
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
     rv_err *err = NULL;
 

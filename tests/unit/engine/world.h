@@ -32,7 +32,7 @@ void world_break(rv_store *store, struct breaker *b);
 
 /* How to run; zeroed: simulated time, two workers. */
 struct how {
-    bool real_time, use_mocks, saves, no_answers;
+    bool real_time, use_mocks, saves, no_answers, traces;
     size_t workers, max_parallel;
     int64_t worker_idle_ms;
     int mode;                        /* 0: the pipeline's; else enum rv_run_mode + 1 */

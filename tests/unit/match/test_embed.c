@@ -16,7 +16,8 @@ static void embed(const char *provider, const char *text, size_t dims, float *ou
     ck_assert_int_eq(rv_embed_text(rv_str_of(provider), rv_str_of(text), dims, out, NULL), 0);
 }
 
-/* 13 */
+/* 13
+ * Proves p8-data.13/local: The provider local hashes the text into a vector of length 1 */
 START_TEST(local_is_the_worked_value)
 {
     static const double worked[] = {-0.0971466, -0.6154289, -0.1974967};
@@ -66,7 +67,8 @@ static const struct {
     {"project atlas budget", "quarterly tax report", -0.25, 0.25},
 };
 
-/* 13, Q11: texts that share words or parts of words are above the minimum similarity of a search, others below. */
+/* 13, Q11: texts that share words or parts of words are above the minimum similarity of a search, others below.
+ * Proves p8-data.13/hash-ngram: Without a server texts that share words are near each other */
 START_TEST(ngrams_of_like_texts_are_near)
 {
     double found = likeness(pairs[_i].a, pairs[_i].b);

@@ -44,6 +44,7 @@ static const struct {
     {"\xff", "\xff", "0"},
 };
 
+/* Proves p8-data.10.1: The similarity of two texts is the share of trigrams of words that they have in common */
 START_TEST(a_pair_has_its_similarity)
 {
     char shown[32];

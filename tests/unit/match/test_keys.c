@@ -74,6 +74,8 @@ static const struct {
      "ab"},
 };
 
+/* Proves p8-data.1.6: A name has one key: its letters and digits in one case, runs of blanks and underscores as a
+ * hyphen; letters of all scripts stay */
 START_TEST(a_name_has_its_key)
 {
     rv_buf out = RV_BUF_INIT(1000);

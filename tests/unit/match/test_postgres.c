@@ -150,6 +150,7 @@ static size_t compare(const struct rv_kit_postgres *pg, struct numbers *r)
     return n_alike;
 }
 
+/* Proves p8-data.10.1/pg_trgm: It is that of PostgreSQL, bit for bit */
 START_TEST(similarities_are_those_of_pg_trgm)
 {
     struct rv_kit_postgres pg = database();

@@ -85,6 +85,7 @@ static void rank(const char *query, const char *const *texts, size_t n, double *
     rv_terms_fini(&q);
 }
 
+/* Proves p8-data.12.3: Words are ranked by BM25, by the same function on all stores */
 START_TEST(bm25_is_the_formula)
 {
     static const char *const texts[] = {"a a b", "b c", "c"};
@@ -139,7 +140,8 @@ static size_t fuse(const struct rv_ranking *lists, size_t n_lists, size_t n_item
     return n;
 }
 
-/* 12.3 */
+/* 12.3
+ * Proves p8-data.12.3/hybrid: A hybrid rank is the sum of 1 / (60 + rank) over the lists */
 START_TEST(fused_ranks_are_sums_of_reciprocals)
 {
     static const size_t vectors[] = {2, 0, 1}, words[] = {0, 3};

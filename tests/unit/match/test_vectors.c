@@ -71,7 +71,8 @@ START_TEST(products_of_bytes_are_exact)
 }
 END_TEST
 
-/* 10.2 */
+/* 10.2
+ * Proves p8-data.10.2: A score is the cosine; vectors of zeros match nothing */
 START_TEST(cosines_are_cosines)
 {
     static const float x[] = {3, 4}, y[] = {-4, 3}, z[] = {0, 0}, minus[] = {-6, -8};

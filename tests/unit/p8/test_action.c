@@ -55,7 +55,8 @@ static const struct {
 };
 
 /* Proves p8.7.2: `action` gives a marker that becomes an event; what may go with each type is checked
- * Proves remlight.7: Types of actions and the payloads of each */
+ * Proves remlight.7: Types of actions and the payloads of each
+ * Proves p8-data.14.2: An action gives its marker, and unknown types and members pass */
 START_TEST(an_action_gives_its_marker)
 {
     struct room r;

@@ -140,6 +140,7 @@ static const struct {
     {"SEARCH kites; DROP TABLE x", "SEARCH <kites; DROP TABLE x> schemas.description 10 0.3 <>"},
 };
 
+/* Proves p8-data.8.3: Clauses in any case and order, the last of two wins; clauses of other modes are text */
 START_TEST(a_query_becomes_what_it_means)
 {
     struct rv_rem_opts opts = options(RV_REM_NATURAL_REJECT);
@@ -214,6 +215,7 @@ static const struct {
     {"SEARCH a table=kv_store", "unknown_table", RV_E_NOT_FOUND, 1, 16, "kv_store", "quote"},
 };
 
+/* Proves p8-data.8.3/errors: Each error of a query has a code, a message and a place */
 START_TEST(a_fault_has_a_code_and_a_place)
 {
     struct rv_rem_opts opts = options(RV_REM_NATURAL_REJECT);
@@ -234,6 +236,7 @@ START_TEST(a_fault_has_a_code_and_a_place)
 }
 END_TEST
 
+/* Proves p8-data.8.2: The first word decides the mode; other text is what the configuration says */
 START_TEST(text_without_a_mode_is_what_the_option_says)
 {
     struct rv_rem_opts opts = options(RV_REM_NATURAL_SEARCH);

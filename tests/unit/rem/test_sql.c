@@ -59,6 +59,8 @@ static const struct {
     {"SELECT * FROM moments WHERE name = 'a' IS NULL", "SELECT * FROM moments WHERE (name = 'a') IS NULL", NULL},
 };
 
+/* Proves p8-data.11: One statement that only reads, of tables, columns and functions that are listed; each database
+ * gets a text that means the same */
 START_TEST(a_statement_has_a_text_for_each_database)
 {
     for (int b = RV_REM_SQLITE; b <= RV_REM_POSTGRES; b++) {
@@ -209,6 +211,7 @@ static const struct {
     {"", "missing_statement", false},
 };
 
+/* Proves p8-data.11/compat: The rules of p8, for who asks for them */
 START_TEST(the_owner_has_the_rules_of_p8)
 {
     struct rv_rem_sql_opts opts = options(RV_REM_POSTGRES);

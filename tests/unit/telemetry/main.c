@@ -4,7 +4,7 @@
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {context_case, spans_case, metrics_case};
+    static TCase *(*const cases[])(void) = {context_case, spans_case, metrics_case, settings_case};
 
     return rv_kit_run_cases("telemetry", cases, RV_COUNT(cases));
 }

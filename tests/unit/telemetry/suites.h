@@ -6,5 +6,6 @@
 TCase *context_case(void);
 TCase *spans_case(void);
 TCase *metrics_case(void);
+TCase *settings_case(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* Spans of runs, and what is written of them. tests/conformance/telemetry has others read it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "coreengine/telemetry/telemetry.h"
 #include "tests/unit/telemetry/suites.h"
@@ -84,6 +85,28 @@ START_TEST(a_run_without_a_caller_has_the_trace_of_its_rows)
     rv_hex(t->last->id.trace, sizeof t->last->id.trace, got);
     got[32] = '\0';
     ck_assert_str_eq(got, want);
+    told_close(t);
+}
+END_TEST
+
+/* Rows and requests make the same ids from what they know. */
+START_TEST(ids_of_visits_and_calls_follow_from_the_run)
+{
+    static const struct rv_trace_span call = {.run = "run_1", .call_id = 7};
+    static const struct rv_trace_span visit = {.run = "run_1", .stage = "a", .visit = 1};
+    struct told told, *t = &told;
+    unsigned char want[8];
+
+    told_open(t, RV_SEMCONV_1_41);
+    tell(t, BEGIN_RUN);
+    tell(t, BEGIN_STAGE);
+    tell(t, BEGIN_MODEL);
+    tell(t, END_MODEL);
+    rv_trace_span_id(&call, want);
+    ck_assert_int_eq(memcmp(t->last->id.span, want, sizeof want), 0);
+    tell(t, "{\"type\":\"stage_completed\"," TIME("000010") ",\"stage\":\"a\",\"visit\":1}");
+    rv_trace_span_id(&visit, want);
+    ck_assert_int_eq(memcmp(t->last->id.span, want, sizeof want), 0);
     told_close(t);
 }
 END_TEST
@@ -183,14 +206,6 @@ START_TEST(attributes_are_bounded)
 }
 END_TEST
 
-START_TEST(names_follow_what_is_asked_for)
-{
-    ck_assert_int_eq((int)rv_semconv_of(NULL), RV_SEMCONV_1_41);
-    ck_assert_int_eq((int)rv_semconv_of("http/dup, gen_ai_latest_experimental"), RV_SEMCONV_DRAFT);
-    ck_assert_int_eq((int)rv_semconv_of("gen_ai_latest"), RV_SEMCONV_1_41);
-}
-END_TEST
-
 static const struct {
     int status;
     const char *after;
@@ -216,11 +231,11 @@ TCase *spans_case(void)
 
     tcase_add_test(tc, a_run_that_goes_no_further_ends_its_spans);
     tcase_add_test(tc, a_run_without_a_caller_has_the_trace_of_its_rows);
+    tcase_add_test(tc, ids_of_visits_and_calls_follow_from_the_run);
     tcase_add_test(tc, lines_that_are_no_events_are_counted);
     tcase_add_test(tc, spans_that_are_open_are_bounded);
     tcase_add_test(tc, a_span_is_written_as_collectors_read_it);
     tcase_add_test(tc, attributes_are_bounded);
-    tcase_add_test(tc, names_follow_what_is_asked_for);
     tcase_add_loop_test(tc, what_a_collector_answers_says_whether_to_repeat, 0, RV_COUNT(answers));
     return tc;
 }
