@@ -56,9 +56,9 @@ RV_MUST_CHECK int rv_app_mcp_look(rv_app_mcp *m, const struct rv_app_mcp_at *at,
                                   rv_err **err);
 /** The client is gone: the runs of its calls are cancelled. call 0: all of them. */
 void rv_app_mcp_cancel(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call);
-bool rv_app_mcp_is_busy(const rv_app_mcp *m); /* there are calls under way */
+bool rv_app_mcp_is_busy(const rv_app_mcp *m);      /* there are calls under way */
+int64_t rv_app_mcp_last_call(const rv_app_mcp *m); /* as of the session */
 bool rv_app_mcp_has_call(const rv_app_mcp *m, int64_t call);
-enum rv_mcp_version rv_app_mcp_version(const rv_app_mcp *m);
 
 /* --- standard input and output --- */
 struct rv_app_mcp_serve {

@@ -28,11 +28,6 @@ void rv_mcp_server_free(rv_mcp_server *s)
     free(s);
 }
 
-enum rv_mcp_version rv_mcp_server_version(const rv_mcp_server *s)
-{
-    return s->version;
-}
-
 /* --- answers at once --- */
 
 struct asking {

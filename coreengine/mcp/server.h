@@ -65,8 +65,6 @@ void rv_mcp_orders_fini(struct rv_mcp_orders *orders);
 
 RV_MUST_CHECK int rv_mcp_server_new(const struct rv_mcp_server_opts *opts, rv_mcp_server **out, rv_err **err);
 void rv_mcp_server_free(rv_mcp_server *s);
-/** What was agreed on by `initialize`; RV_MCP_UNKNOWN_VERSION: nothing yet. */
-enum rv_mcp_version rv_mcp_server_version(const rv_mcp_server *s);
 
 /* All of the following append to orders. They fail with RV_E_NOMEM only, or RV_E_LIMIT where an answer is too large. */
 /** A message has come. */
@@ -112,6 +110,7 @@ RV_MUST_CHECK int rv_mcp_server_ask(rv_mcp_server *s, int64_t call, const struct
                                     struct rv_mcp_orders *orders, rv_err **err);
 /** Tells whether the client of a call wants progress or a log of it: if not, neither need be found out. */
 bool rv_mcp_server_listens(const rv_mcp_server *s, int64_t call);
+int64_t rv_mcp_server_last_call(const rv_mcp_server *s);           /* the number of the call that began last; 0: none */
 bool rv_mcp_server_has_call(const rv_mcp_server *s, int64_t call); /* it is not answered yet */
 
 #endif

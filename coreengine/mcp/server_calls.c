@@ -46,6 +46,11 @@ void mcp_end_call(rv_mcp_server *s, struct mcp_call *c)
     s->calls[s->n_calls] = (struct mcp_call){.n = 0};
 }
 
+int64_t rv_mcp_server_last_call(const rv_mcp_server *s)
+{
+    return s->last_call;
+}
+
 bool rv_mcp_server_has_call(const rv_mcp_server *s, int64_t call)
 {
     return mcp_find(s, call) != NULL;

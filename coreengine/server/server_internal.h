@@ -199,6 +199,7 @@ void srv_watch_free(struct srv_watch *w);
 struct srv_turns;
 struct srv_follows;
 struct srv_rejoins;
+struct srv_mcps;
 struct srv_server {
     const struct rv_server_opts *opts;
     struct rv_app app; /* of the server: without a user */
@@ -212,6 +213,7 @@ struct srv_server {
     struct srv_turns *turns;
     struct srv_follows *follows;
     struct srv_rejoins *rejoins;
+    struct srv_mcps *mcps;
     struct srv_watch *watch;
     rv_app_streams *streams;
     char owner[RV_OWNER_MAX];
@@ -260,6 +262,9 @@ int srv_healthz(struct srv_call *c, rv_err **err);
 int srv_readyz(struct srv_call *c, rv_err **err);
 int srv_openapi(struct srv_call *c, rv_err **err);
 int srv_metrics(struct srv_call *c, rv_err **err);
+int srv_mcp_post(struct srv_call *c, rv_err **err);
+int srv_mcp_delete(struct srv_call *c, rv_err **err);
+void srv_mcp_begin(struct srv_call *c);
 int srv_models(struct srv_call *c, rv_err **err);
 int srv_model(struct srv_call *c, rv_err **err);
 int srv_chat_agui(struct srv_call *c, rv_err **err);

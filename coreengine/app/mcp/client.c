@@ -87,9 +87,9 @@ bool rv_app_mcp_has_call(const rv_app_mcp *m, int64_t call)
     return rv_mcp_server_has_call(m->session, call);
 }
 
-enum rv_mcp_version rv_app_mcp_version(const rv_app_mcp *m)
+int64_t rv_app_mcp_last_call(const rv_app_mcp *m)
 {
-    return rv_mcp_server_version(m->session);
+    return rv_mcp_server_last_call(m->session);
 }
 
 static struct watched *find(const rv_app_mcp *m, int64_t call)

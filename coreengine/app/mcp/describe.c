@@ -32,6 +32,27 @@ static const char answer_schema[] =
     "\"decision\":{\"type\":\"string\",\"description\":\"of a review: approve, reject, modify\"}},"
     "\"required\":[\"run\"],\"additionalProperties\":false}";
 
+/* Those of a pipeline that says what it needs: each is required, and `input` is not. */
+static int declared_inputs(const struct rv_pipeline *p, json_object **out, rv_err **err)
+{
+    int rc = parse(run_schema, out, err);
+
+    if (rc < 0)
+        return rc;
+    struct rv_json_build b = {.err = err};
+    json_object *properties = rv_json_get_obj(*out, "properties");
+    json_object *required = rv_json_build(&b, *out, "required", json_object_new_array());
+    for (size_t i = 0; i < p->inputs.n; i++) {
+        rv_json_build(&b, properties, p->inputs.items[i], b.rc < 0 ? NULL : json_object_new_object());
+        rv_json_build(&b, required, NULL, b.rc < 0 ? NULL : json_object_new_string(p->inputs.items[i]));
+    }
+    if (b.rc < 0) {
+        json_object_put(*out);
+        *out = NULL;
+    }
+    return b.rc;
+}
+
 static const struct rv_tool_info *tool_of(const struct offer *o, const struct rv_app_loaded *l)
 {
     struct rv_catalog c = rv_plugins_catalog(l->plugins);
@@ -42,6 +63,7 @@ static const struct rv_tool_info *tool_of(const struct offer *o, const struct rv
 int mcp_input_schema(const struct offer *o, const struct rv_app_loaded *l, json_object **out, rv_err **err)
 {
     const struct rv_tool_info *tool;
+    const struct rv_pipeline *p;
 
     switch (o->kind) {
     case OFFER_QUERY:
@@ -49,6 +71,8 @@ int mcp_input_schema(const struct offer *o, const struct rv_app_loaded *l, json_
     case OFFER_ANSWER:
         return parse(answer_schema, out, err);
     case OFFER_PIPELINE:
+        p = mcp_offered(l->pipeline);
+        return p && p->inputs.is_set ? declared_inputs(p, out, err) : parse(run_schema, out, err);
     case OFFER_AGENT:
         return parse(run_schema, out, err);
     case OFFER_TOOL:
@@ -166,9 +190,10 @@ static int write_loaded(const struct rv_app_mcp_at *at, const struct offer *o, s
         rc = write(o, l, tool->description && tool->description[0] ? tool->description : o->name, hints_of_tool(tool),
                    out, err);
     } else {
-        const char *said = l->pipeline->description;
+        const char *said = mcp_offered(l->pipeline)->description;
         rv_buf_printf(&text, "Run the pipeline %s.", o->name);
-        rc = write(o, l, said && said[0] ? said : rv_buf_cstr(&text), hints_of_pipeline(l->pipeline), out, err);
+        rc = write(o, l, said && said[0] ? said : rv_buf_cstr(&text), hints_of_pipeline(mcp_offered(l->pipeline)), out,
+                   err);
     }
     rv_buf_fini(&text);
     return rc;

@@ -32,6 +32,9 @@ const struct offer *mcp_offers_find(const struct offers *offers, rv_str name);
 RV_MUST_CHECK int mcp_offer_load(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
                                  const struct offer *o, struct rv_app_loaded *out, rv_err **err);
 
+/** The pipeline that clients are told of: inside of the one that is run, if that has it as a stage. */
+const struct rv_pipeline *mcp_offered(const struct rv_pipeline *p);
+
 /* --- describe.c: a tool as tools/list has it --- */
 /** *out NULL: it has faults, and is not offered; the log says why. */
 RV_MUST_CHECK int mcp_describe(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,

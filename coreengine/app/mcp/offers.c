@@ -6,7 +6,8 @@
 
 #include "coreengine/app/mcp/mcp_internal.h"
 
-#define AGENT_PREFIX "ask_" /* of the tools that are agents: agents may be called like pipelines */
+#define OUTER_STAGE  "reeve_mcp" /* runs a pipeline that declares inputs */
+#define AGENT_PREFIX "ask_"      /* of the tools that are agents: agents may be called like pipelines */
 
 /* 1 to 128 of the characters that clients and models accept in the name of a tool. */
 static bool is_name(const char *text)
@@ -164,6 +165,52 @@ static void write_pipeline(const struct offer *o, rv_buf *b)
     rv_buf_puts(b, "], output_key: " MCP_OUTPUT "}\n");
 }
 
+/* A pipeline that declares inputs gets them as a stage does. Its folder is that of the outer one. */
+static void write_outer(const struct offer *o, const struct rv_pipeline *inner, rv_buf *b)
+{
+    const char *slash = strrchr(o->target, '/'), *file = slash ? slash + 1 : o->target;
+    rv_buf value = RV_BUF_INIT(4096);
+
+    rv_buf_puts(b, "name: ");
+    add_scalar(b, o->name, strlen(o->name));
+    rv_buf_puts(b, "\nagents:\n  - name: " OUTER_STAGE "\n    output_key: " MCP_OUTPUT "\n    pipeline: ");
+    add_scalar(b, file, strlen(file));
+    rv_buf_puts(b, "\n    inputs:\n");
+    for (size_t i = 0; i < inner->inputs.n; i++) {
+        rv_buf_puts(b, "      ");
+        add_scalar(b, inner->inputs.items[i], strlen(inner->inputs.items[i]));
+        rv_buf_puts(b, ": ");
+        rv_buf_clear(&value);
+        rv_buf_puts(&value, "metadata[");
+        add_scalar(&value, inner->inputs.items[i], strlen(inner->inputs.items[i]));
+        rv_buf_puts(&value, "]");
+        add_scalar(b, rv_buf_cstr(&value), value.len);
+        rv_buf_puts(b, "\n");
+    }
+    rv_buf_fini(&value);
+}
+
+const struct rv_pipeline *mcp_offered(const struct rv_pipeline *p)
+{
+    return p && p->n_agents == 1 && strcmp(p->agents[0].name, OUTER_STAGE) == 0 && p->agents[0].inner.pipeline
+               ? p->agents[0].inner.pipeline
+               : p;
+}
+
+static int load_outer(const struct rv_app_mcp_at *at, const struct offer *o, struct rv_app_load_opts *load,
+                      struct rv_app_loaded *inner, struct rv_app_loaded *out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(256 << 10);
+
+    write_outer(o, inner->pipeline, &text);
+    load->text = rv_buf_str(&text);
+    int rc = rv_buf_check(&text, "pipeline", err);
+    if (rc == 0)
+        rc = rv_app_load(at->app, o->target, load, out, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
 int mcp_offer_load(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
                    struct rv_app_loaded *out, rv_err **err)
 {
@@ -184,6 +231,11 @@ int mcp_offer_load(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_a
         rc = rv_buf_check(&script, "path of a script", err);
     if (rc == 0)
         rc = rv_app_load(at->app, path, &load, out, err);
+    if (rc == 0 && o->kind == OFFER_PIPELINE && out->pipeline && out->pipeline->inputs.n > 0) {
+        struct rv_app_loaded inner = *out;
+        rc = load_outer(at, o, &load, &inner, out, err);
+        rv_app_loaded_fini(&inner);
+    }
     rv_buf_fini(&text);
     rv_buf_fini(&script);
     return rc;

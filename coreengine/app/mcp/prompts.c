@@ -33,13 +33,26 @@ static void read_names(const rv_template *t, struct names *out)
 /* Only what a run has made can fill in these. */
 static bool needs_run(const rv_template *t)
 {
-    static const char *const roots[] = {"outputs", "interrupt_response", "error", "item", "index", "inputs"};
+    static const char *const roots[] = {"outputs", "interrupt_response", "error", "item", "index"};
 
     for (size_t i = 0; i < rv_template_n_placeholders(t); i++)
         for (size_t k = 0; k < RV_COUNT(roots); k++)
             if (rv_str_is(rv_template_placeholder(t, i).root, roots[k]) && !rv_template_placeholder(t, i).is_test)
                 return true;
     return false;
+}
+
+/* What the argument for a path is called: metadata and inputs are what callers give anyway. */
+static rv_str name_of(rv_str path)
+{
+    static const char *const roots[] = {"metadata.", "inputs."};
+
+    for (size_t i = 0; i < RV_COUNT(roots); i++) {
+        size_t n = strlen(roots[i]);
+        if (path.len > n && memcmp(path.ptr, roots[i], n) == 0)
+            return (rv_str){path.ptr + n, path.len - n};
+    }
+    return path;
 }
 
 /* "a.b" becomes {"a": {"b": value}}. */
@@ -139,9 +152,8 @@ static int list_one(struct search *s, const char *name, const struct rv_pipeline
     read_names(prompt->compiled, &names);
     for (size_t i = 0; i < names.n; i++) {
         json_object *argument = rv_json_build(&b, list, NULL, b.rc < 0 ? NULL : json_object_new_object());
-        rv_json_build(&b, argument, "name",
-                      b.rc < 0 ? NULL
-                               : json_object_new_string_len(names.items[i].path.ptr, (int)names.items[i].path.len));
+        rv_str said = name_of(names.items[i].path);
+        rv_json_build(&b, argument, "name", b.rc < 0 ? NULL : json_object_new_string_len(said.ptr, (int)said.len));
         rv_json_build(&b, argument, "required", b.rc < 0 ? NULL : json_object_new_boolean(!names.items[i].is_test));
     }
     return b.rc;
@@ -167,7 +179,7 @@ static int render(struct search *s, const struct rv_prompt_config *prompt, rv_bu
 
     read_names(prompt->compiled, &names);
     for (size_t i = 0; rc == 0 && i < names.n; i++) {
-        char *name = rv_str_dup(names.items[i].path);
+        char *name = rv_str_dup(name_of(names.items[i].path));
         if (!name)
             rc = RV_FAIL(err, RV_E_NOMEM, "render a prompt");
         else if (json_object_object_get_ex(s->arguments, name, &value))

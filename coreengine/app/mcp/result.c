@@ -259,10 +259,32 @@ static int give_agent(const struct mcp_about *about, json_object *outputs, json_
                : mcp_failure(RV_STR_LIT("the agent gave no answer"), out, err);
 }
 
-/* A pipeline without a final response: the outputs of its stages. */
+/* A pipeline without a final response: the output of its only stage, or the outputs by their keys. */
 static int give_outputs(const struct mcp_about *about, json_object *outputs, json_object **out, rv_err **err)
 {
-    return mcp_success(about, NULL, outputs, out, err);
+    json_object *data = outputs;
+
+    if (json_object_object_length(outputs) == 1) {
+        json_object_object_foreach (outputs, key, value) {
+            (void)key;
+            data = json_object_is_type(value, json_type_object) ? value : outputs;
+        }
+    }
+    return mcp_success(about, NULL, data, out, err);
+}
+
+/* The outputs of a pipeline that ran as a stage: the text where its own response is, else as above. */
+static int give_inner(const struct mcp_about *about, const struct rv_pipeline *inner, json_object *outputs,
+                      json_object **out, rv_err **err)
+{
+    json_object *all = rv_json_get_obj(outputs, MCP_OUTPUT), *text;
+
+    if (!all)
+        return give_outputs(about, outputs, out, err);
+    text = member(inner->response.output_key ? rv_json_get_obj(all, inner->response.output_key) : NULL,
+                  inner->response.field ? inner->response.field : "");
+    return json_object_is_type(text, json_type_string) ? give_text(about, rv_json_str(text), out, err)
+                                                       : give_outputs(about, all, out, err);
 }
 
 static int give_failure(enum rv_run_status status, const rv_envelope *env, json_object **out, rv_err **err)
@@ -283,6 +305,7 @@ int mcp_result_of_run(const struct mcp_about *about, enum offer_kind kind, enum 
 {
     const struct rv_response_place place = {pipeline->response.output_key, pipeline->response.field};
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    const struct rv_pipeline *inner = mcp_offered(pipeline);
     struct mcp_about whole = *about;
     json_object *outputs = NULL;
     rv_str text;
@@ -298,6 +321,7 @@ int mcp_result_of_run(const struct mcp_about *about, enum offer_kind kind, enum 
         return rc;
     rc = kind == OFFER_TOOL    ? give_tool(&whole, outputs, out, err)
          : kind == OFFER_AGENT ? give_agent(&whole, outputs, out, err)
+         : inner != pipeline   ? give_inner(&whole, inner, outputs, out, err)
                                : give_outputs(&whole, outputs, out, err);
     json_object_put(outputs);
     return rc;

@@ -115,6 +115,8 @@ static int make_state(const struct rv_app_mcp_at *at, const struct offer *o, jso
         rc = set_plan(o, arguments, *out, err);
     if (rc == 0 && json_object_object_get_ex(arguments, "input", &input) && o->kind != OFFER_TOOL)
         rc = rv_json_set_ref(*out, "raw_input", input, err);
+    if (rc == 0 && o->kind == OFFER_PIPELINE) /* also for expressions: metadata.NAME */
+        rc = rv_json_set_ref(*out, "metadata", arguments, err);
     if (rc == 0 && session)
         rc = rv_json_set_text(*out, "session_id", session, err);
     if (rc == 0 && at->app->scope.user && at->app->scope.user[0])

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_TOOLS 256
-
 static const struct rv_cli_option options[] = {
     {"pipelines", 0, "DIR", "folder of pipelines that are tools, by the names of their files", "DIR", false},
     {"scripts", 0, "DIR", "folder of scripts that answer in pipelines: of each the one with its name", "DIR", false},
@@ -21,19 +19,20 @@ static const struct rv_cli_option options[] = {
      false},
 };
 
-static int check_tools(const char *const *tools, size_t n, rv_err **err)
+int rv_cli_check_tools(const char *option, const char *const *tools, size_t n, rv_err **err)
 {
     for (size_t i = 0; i < n; i++) {
         const char *colon = strchr(tools[i], ':');
         if (!colon || colon == tools[i] || !colon[1])
-            return RV_FAIL(err, RV_E_INVALID, "--tool %s: write CAPABILITY:TOOL, such as files:read_file", tools[i]);
+            return RV_FAIL(err, RV_E_INVALID, "%s %s: write CAPABILITY:TOOL, such as files:read_file", option,
+                           tools[i]);
     }
     return 0;
 }
 
 static int serve(struct rv_cli *cli, rv_err **err)
 {
-    const char *tools[MAX_TOOLS], *grace = rv_cli_value(cli, "grace");
+    const char *tools[RV_CLI_MAX_TOOLS], *grace = rv_cli_value(cli, "grace");
     struct rv_app_mcp_serve opts = {.app = &cli->app,
                                     .offer = {.pipelines = rv_cli_value(cli, "pipelines"),
                                               .scripts = rv_cli_value(cli, "scripts"),
@@ -55,7 +54,7 @@ static int serve(struct rv_cli *cli, rv_err **err)
     if (rc == 0 && cli->app.no_store)
         rc = RV_FAIL(err, RV_E_INVALID, "a server needs a store: leave --no-store out");
     if (rc == 0)
-        rc = check_tools(tools, opts.offer.n_tools, err);
+        rc = rv_cli_check_tools("--tool", tools, opts.offer.n_tools, err);
     if (rc == 0)
         rc = rv_app_mcp_serve(&opts, &n_left, err);
     if (rc < 0)

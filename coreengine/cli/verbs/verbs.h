@@ -24,4 +24,9 @@ struct rv_schedule_row;
 /** As rv_store_get_schedule(), with a hint where to look when there is none. */
 RV_MUST_CHECK int rv_cli_find_schedule(struct rv_cli *cli, const char *word, struct rv_schedule_row *out, rv_err **err);
 
+/* mcp_serve.c */
+#define RV_CLI_MAX_TOOLS 256 /* of one option */
+/** Is each of them CAPABILITY:TOOL? RV_E_INVALID names the option. */
+RV_MUST_CHECK int rv_cli_check_tools(const char *option, const char *const *tools, size_t n, rv_err **err);
+
 #endif
