@@ -10,6 +10,7 @@
 #define RV_APP_MCP_H
 
 #include "coreengine/app/app.h"
+#include "coreengine/app/work.h"
 #include "coreengine/mcp/server.h"
 
 #define RV_APP_MCP_LOOK_MS 50 /* between two looks at runs that clients wait for */
@@ -37,7 +38,8 @@ struct rv_app_mcp_at {
     /** May this client do that? NULL: everything. */
     bool (*may)(void *self, enum rv_app_mcp_right right);
     void *self;
-    const char *trace; /* traceparent of the request; NULL: none */
+    struct rv_worker_stop *worker; /* of this process: it is told of what is queued; NULL: there is none */
+    const char *trace;             /* traceparent of the request; NULL: none */
     bool trusts_trace;
 };
 

@@ -168,7 +168,7 @@ static bool may(void *self, enum rv_app_mcp_right right)
 
 static struct rv_app_mcp_at at_of(struct srv_call *c)
 {
-    return (struct rv_app_mcp_at){.app = &c->app, .sources = &c->desk->sources, .may = may, .self = c};
+    return (struct rv_app_mcp_at){.app = &c->app, .sources = &c->desk->sources, .worker = c->server->worker_stop, .may = may, .self = c};
 }
 
 /* --- a message --- */
@@ -182,13 +182,23 @@ static void free_going(void *made)
     free(g);
 }
 
+/* What is told of other calls goes into their streams. The answer of this request; NULL: it has none yet. */
+static const struct rv_mcp_order *sort_out(struct srv_mcp_session *session, const struct rv_mcp_orders *out)
+{
+    const struct rv_mcp_order *own = NULL;
+
+    for (size_t i = 0; i < out->n; i++)
+        if (!srv_mcp_stream_add(session, &out->items[i]))
+            own = &out->items[i];
+    return own;
+}
+
 /* What the client is told at once, or the beginning of a stream. */
-static int give(struct srv_call *c, struct srv_mcp_session *session, struct rv_mcp_orders *out, rv_err **err)
+static int give(struct srv_call *c, struct srv_mcp_session *session, const struct rv_mcp_order *o, rv_err **err)
 {
     struct going *g;
 
-    if (out->n > 0) {
-        const struct rv_mcp_order *o = &out->items[out->n - 1];
+    if (o) {
         bool is_denied =
             c->no.status == 403 && (o->code == RV_MCP_INVALID_PARAMS || o->code == RV_MCP_RESOURCE_NOT_FOUND);
         c->is_refused = is_denied; /* it may exist, but not for this key */
@@ -226,10 +236,11 @@ static int take(struct srv_call *c, struct srv_mcp_session *session, const struc
         rc = refuse(c, 404, m->id, RV_MCP_INVALID_REQUEST, "the session has ended: initialize again", err);
     else
         rc = rv_app_mcp_take(session->client, &at, m, &out, err);
+    const struct rv_mcp_order *own = rc == 0 ? sort_out(session, &out) : NULL;
     if (rc == 0 && m->kind != RV_MCP_REQUEST)
         c->status = 202;
     else if (rc == 0 && c->status == 0)
-        rc = give(c, session, &out, err);
+        rc = give(c, session, own, err);
     pthread_mutex_unlock(&session->lock);
     rv_mcp_orders_fini(&out);
     free(trace);

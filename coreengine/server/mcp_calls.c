@@ -204,13 +204,18 @@ static void flush(struct srv_mcp_stream *st)
     rv_buf_init(&st->waiting, MAX_WAITING);
 }
 
-/* JSON has no line ends: one message is one line. */
-static void add_event(struct srv_mcp_stream *st, const struct rv_mcp_order *o)
+bool srv_mcp_stream_add(struct srv_mcp_session *s, const struct rv_mcp_order *o)
 {
+    struct srv_mcp_stream *st = o->call > 0 ? find(s, o->call) : NULL;
+
+    if (!st)
+        return false;
+    /* JSON has no line ends: one message is one line. */
     rv_buf_puts(&st->waiting, "event: message\ndata: ");
     rv_buf_add_str(&st->waiting, rv_buf_str(&o->bytes));
     rv_buf_puts(&st->waiting, "\n\n");
     st->is_over = st->is_over || o->is_answer;
+    return true;
 }
 
 /* Those that are over go. */
@@ -236,17 +241,15 @@ static void sweep(struct srv_mcp_session *s)
 static void look(struct srv_mcp_session *s)
 {
     struct rv_app_sources sources = {.store = s->all->reader.store};
-    const struct rv_app_mcp_at at = {.app = &s->app, .sources = &sources};
+    const struct rv_app_mcp_at at = {
+        .app = &s->app, .sources = &sources, .worker = s->all->reader.server->worker_stop};
     struct rv_mcp_orders out = {NULL, 0, 0};
     rv_err *err = NULL;
 
     pthread_mutex_lock(&s->lock);
     int rc = s->client ? rv_app_mcp_look(s->client, &at, &out, &err) : 0;
-    for (size_t i = 0; i < out.n; i++) {
-        struct srv_mcp_stream *st = find(s, out.items[i].call);
-        if (st)
-            add_event(st, &out.items[i]);
-    }
+    for (size_t i = 0; i < out.n; i++)
+        RV_IGNORE(!srv_mcp_stream_add(s, &out.items[i]), "its client has left");
     if (rc < 0) { /* no memory: the answers break off, and the runs go on */
         RV_LOG(s->app.log, ERROR, "mcp.failed", RV_F_ERR("error", err));
         for (struct srv_mcp_stream *st = s->streams; st; st = st->next)
@@ -288,7 +291,8 @@ static void lose(struct srv_mcp_stream *st)
 {
     struct srv_mcp_session *s = st->session;
     struct rv_app_sources sources = {.store = s->all->reader.store};
-    const struct rv_app_mcp_at at = {.app = &s->app, .sources = &sources};
+    const struct rv_app_mcp_at at = {
+        .app = &s->app, .sources = &sources, .worker = s->all->reader.server->worker_stop};
 
     if (st->st)
         srv_stream_end(st->st);
@@ -330,7 +334,6 @@ static void on_begin(struct srv_letter *l)
     } else if (st) {
         st->st = n->st;
         st->st->self = st;
-        srv_stream_field(st->st, "X-Accel-Buffering", "no");
         srv_stream_begin(st->st);
     }
     pthread_mutex_unlock(&s->lock);

@@ -49,6 +49,8 @@ void srv_mcp_session_end(struct srv_mcp_session *session); /* it is not found an
 void srv_mcp_session_unref(struct srv_mcp_session *session);
 /** Under the session's lock: the call goes on, and what is told of it waits until its answer begins. */
 RV_MUST_CHECK int srv_mcp_stream_new(struct srv_mcp_session *session, int64_t call, rv_err **err);
+/** Under the session's lock: one more message of its call. False: that call has no stream. */
+bool srv_mcp_stream_add(struct srv_mcp_session *session, const struct rv_mcp_order *order);
 /** On the loop: the answer of the call begins. Takes a reference of the session. */
 void srv_mcp_stream_begin(struct srv_call *c, struct srv_mcp_session *session, int64_t call);
 /** Its client left before that. Takes a reference of the session. */

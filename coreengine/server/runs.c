@@ -232,6 +232,8 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
         rc = rv_app_run_open(&run, err);
     if (rc == 0)
         rc = rv_app_submit(&run, env, &how, out, err);
+    if (rc == 0)
+        rv_worker_tell(c->server->worker_stop);
     rv_envelope_free(env);
     rv_app_run_fini(&run);
     free(trace);

@@ -422,6 +422,7 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     pthread_mutex_init(&l->s.gate_lock, NULL);
     pthread_mutex_init(&l->s.desk_lock, NULL);
     rv_worker_stop_init(&l->worker_stop);
+    l->s.worker_stop = opts->no_worker ? NULL : &l->worker_stop;
     int rc = open_handles(l, err);
     if (rc == 0)
         rc = open_all(l, err);

@@ -10,6 +10,7 @@
 #include "coreengine/app/quotas.h"
 #include "coreengine/app/rows.h"
 #include "coreengine/app/streams.h"
+#include "coreengine/app/work.h"
 #include "coreengine/http/http.h"
 #include "coreengine/protocols/requests.h"
 #include "coreengine/server/server.h"
@@ -218,6 +219,7 @@ struct srv_server {
     rv_app_streams *streams;
     char owner[RV_OWNER_MAX];
     atomic_bool is_draining;
+    struct rv_worker_stop *worker_stop; /* of the worker of this process; NULL: there is none */
     atomic_int worker; /* 0: there is none here; 1: it works; 2: it has ended */
     uv_signal_t signals[3];
     uv_timer_t tick;

@@ -6,6 +6,7 @@
 
 #include "coreengine/app/mcp/mcp_internal.h"
 
+#define NO_FILE      "mcp.yaml"  /* stands for the file of a pipeline that was made here */
 #define OUTER_STAGE  "reeve_mcp" /* runs a pipeline that declares inputs */
 #define AGENT_PREFIX "ask_"      /* of the tools that are agents: agents may be called like pipelines */
 
@@ -165,16 +166,16 @@ static void write_pipeline(const struct offer *o, rv_buf *b)
     rv_buf_puts(b, "], output_key: " MCP_OUTPUT "}\n");
 }
 
-/* A pipeline that declares inputs gets them as a stage does. Its folder is that of the outer one. */
+/* A pipeline that declares inputs gets them as a stage does. The outer one is in no folder: paths are those of this
+ * process. */
 static void write_outer(const struct offer *o, const struct rv_pipeline *inner, rv_buf *b)
 {
-    const char *slash = strrchr(o->target, '/'), *file = slash ? slash + 1 : o->target;
     rv_buf value = RV_BUF_INIT(4096);
 
     rv_buf_puts(b, "name: ");
     add_scalar(b, o->name, strlen(o->name));
     rv_buf_puts(b, "\nagents:\n  - name: " OUTER_STAGE "\n    output_key: " MCP_OUTPUT "\n    pipeline: ");
-    add_scalar(b, file, strlen(file));
+    add_scalar(b, o->target, strlen(o->target));
     rv_buf_puts(b, "\n    inputs:\n");
     for (size_t i = 0; i < inner->inputs.n; i++) {
         rv_buf_puts(b, "      ");
@@ -206,7 +207,7 @@ static int load_outer(const struct rv_app_mcp_at *at, const struct offer *o, str
     load->text = rv_buf_str(&text);
     int rc = rv_buf_check(&text, "pipeline", err);
     if (rc == 0)
-        rc = rv_app_load(at->app, o->target, load, out, err);
+        rc = rv_app_load(at->app, NO_FILE, load, out, err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -216,7 +217,7 @@ int mcp_offer_load(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_a
 {
     struct rv_app_load_opts load = {.keeps = true, .store = at->sources->store};
     rv_buf text = RV_BUF_INIT(16 << 10), script = RV_BUF_INIT(8192);
-    const char *path = o->kind == OFFER_PIPELINE ? o->target : "mcp.yaml";
+    const char *path = o->kind == OFFER_PIPELINE ? o->target : NO_FILE;
 
     if (o->kind != OFFER_PIPELINE) {
         write_pipeline(o, &text);

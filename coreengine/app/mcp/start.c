@@ -82,6 +82,7 @@ int mcp_enqueue_answer(const struct rv_app_mcp_at *at, const char *run, const ch
     if (rc == 0 && !is_new)
         rc = RV_FAIL(err, RV_E_STATE, "an answer to this question waits already");
     if (rc == 0) {
+        rv_worker_tell(at->worker);
         memcpy(out->run, row.id, strlen(row.id) + 1);
         memcpy(out->answered, q.id, sizeof out->answered);
     }
@@ -148,8 +149,10 @@ static int submit(const struct rv_app_mcp_at *at, const struct offer *o, struct 
         rc = rv_app_run_open(&run, err);
     if (rc == 0)
         rc = rv_app_submit(&run, env, &how, &done, err);
-    if (rc == 0)
+    if (rc == 0) {
+        rv_worker_tell(at->worker);
         memcpy(out->run, done.run, sizeof out->run);
+    }
     rv_envelope_free(env);
     rv_app_run_fini(&run);
     json_object_put(state);

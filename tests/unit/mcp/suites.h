@@ -6,5 +6,6 @@
 
 TCase *message_case(void);
 TCase *lines_case(void);
+TCase *server_case(void);
 
 #endif
