@@ -223,6 +223,15 @@ static void keep(struct tool *t, const char *query, const char *depth, struct fo
     t->code = NULL;
 }
 
+/* The digits behind a mark, as "0" when there are none. */
+static void digits_after(const char *in, const char *mark, char out[24])
+{
+    const char *at = strstr(in, mark);
+    size_t n = at ? strspn(at + strlen(mark), "0123456789") : 0;
+
+    snprintf(out, 24, "%.*s", n > 0 && n < 24 ? (int)n : 1, n > 0 && n < 24 ? at + strlen(mark) : "0");
+}
+
 static json_object *take_quota(struct tool *t)
 {
     json_object *args = json_object_new_object(), *said;
@@ -230,10 +239,12 @@ static json_object *take_quota(struct tool *t)
     add(t, args, "kind", text("web_searches"));
     said = ask_take(t, "quotas.take", args);
     if (!said && t->code && strcmp(t->code, QUOTA) == 0) {
-        char why[1024];
+        char why[1024], used[24], most[24];
         snprintf(why, sizeof why, "%.1000s", t->error);
+        digits_after(why, "; used: ", used);
+        digits_after(why, " may use ", most);
         t->code = NULL;
-        tool_fail(t, QUOTA, "Daily web search quota exceeded: %s", why);
+        tool_fail(t, QUOTA, "Daily web search quota exceeded (%s/%s): %s", used, most, why);
     }
     return said;
 }

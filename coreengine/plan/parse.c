@@ -76,6 +76,13 @@ static int read_arguments(json_object *given, struct rv_plan *p, struct rv_plan_
     return rc;
 }
 
+static void read_options(json_object *item, struct rv_plan_call *call)
+{
+    json_object_object_get_ex(item, "after", &call->after);
+    json_object_object_get_ex(item, "on_failure", &call->on_failure);
+    call->continues = rv_str_is(rv_json_str(call->on_failure), "continue");
+}
+
 /* The calls of a list of objects; `key` is where the name of the tool is. */
 static int read_calls(json_object *list, const char *key, size_t max, struct rv_plan *p, rv_err **err)
 {
@@ -83,6 +90,8 @@ static int read_calls(json_object *list, const char *key, size_t max, struct rv_
 
     if (n == 0)
         return bad(p, "empty_plan", NULL, err, "the plan has no calls: answer with direct_response instead");
+    p->n_given = n;
+    p->max_calls = max;
     if (n > max)
         return bad(p, "too_many_calls", NULL, err, "the plan has %zu calls, at most %zu are allowed", n, max);
     p->calls = calloc(n, sizeof *p->calls);
@@ -100,6 +109,8 @@ static int read_calls(json_object *list, const char *key, size_t max, struct rv_
         p->calls[i].tool = rv_json_str(name);
         p->n_calls = i + 1;
         json_object_object_get_ex(item, "arguments", &arguments);
+        if (p->root != list) /* native calls have no such members */
+            read_options(item, &p->calls[i]);
         int rc = read_arguments(arguments, p, &p->calls[i], err);
         if (rc < 0)
             return rc;

@@ -22,6 +22,10 @@ struct rv_plan_call {
     rv_str tool;             /* borrowed from the plan */
     json_object *arguments;  /* owned, an object; NULL: the model gave something else */
     const char *actual_type; /* static; what the model gave instead of an object, else NULL */
+    /* As the model gave them, borrowed from the plan; NULL: not given. rv_plan_validate() reads them. */
+    json_object *after;      /* indices of calls that have to run before this one */
+    json_object *on_failure; /* "halt", which is the default, or "continue" */
+    bool continues;          /* on_failure is "continue": only calls that need this one are skipped when it fails */
 };
 
 struct rv_plan {
@@ -32,10 +36,11 @@ struct rv_plan {
     size_t n_calls;
     bool duplicate_keys; /* an object had two equal keys: the last one counts */
     /* What is wrong; NULL: nothing. */
-    const char *fault;  /* plan_malformed, empty_plan, too_many_calls */
-    const char *reason; /* of plan_malformed: json, type, missing_field, multiple, truncated, empty */
-    char *detail;       /* owned; for people */
-    json_object *root;  /* owned; what the texts above are borrowed from */
+    const char *fault;         /* plan_malformed, empty_plan, too_many_calls */
+    const char *reason;        /* of plan_malformed: json, type, missing_field, multiple, truncated, empty */
+    char *detail;              /* owned; for people */
+    size_t n_given, max_calls; /* of too_many_calls */
+    json_object *root;         /* owned; what the texts above are borrowed from */
 };
 
 /** Read a reply. A bad plan is not a failure: out->fault says what is wrong, and none of its calls may run.

@@ -102,20 +102,34 @@ static bool descend(json_object *from, const struct rv_accessor *a, json_object 
     return false;
 }
 
-/* The value of a reference, borrowed; false: it has none. */
-static bool look_up(const struct resolving *r, const struct rv_ref *ref, json_object **value, rv_buf *reason)
+/* A9: the id of an artifact can be referenced although the output does not have it. */
+static bool is_artifact_id(const struct rv_step_output *output, const struct rv_accessor *a)
 {
-    if (ref->call >= r->n) {
+    return a && output->artifact_id && a->kind != RV_ACCESSOR_INDEX && rv_str_is(a->key, "artifact_id") &&
+           !(json_object_is_type(output->value, json_type_object) &&
+             json_object_object_get_ex(output->value, "artifact_id", NULL));
+}
+
+bool rv_step_look_up(const struct rv_step_output *outputs, size_t n, const struct rv_ref *ref, json_object **out,
+                     rv_buf *reason)
+{
+    const struct rv_accessor *a = ref->path;
+
+    if (ref->call >= n) {
         rv_buf_printf(reason, "call %zu is not an earlier call of this plan", ref->call);
         return false;
     }
-    if (!r->outputs[ref->call].usable) {
+    if (!outputs[ref->call].usable) {
         rv_buf_printf(reason, "call %zu did not succeed", ref->call);
         return false;
     }
-    *value = r->outputs[ref->call].value;
-    for (const struct rv_accessor *a = ref->path; a; a = a->next)
-        if (!descend(*value, a, value, reason))
+    *out = outputs[ref->call].value;
+    if (is_artifact_id(&outputs[ref->call], a)) {
+        *out = outputs[ref->call].artifact_id;
+        a = a->next;
+    }
+    for (; a; a = a->next)
+        if (!descend(*out, a, out, reason))
             return false;
     return true;
 }
@@ -141,7 +155,7 @@ static int join(struct resolving *r, const struct rv_argument *t, rv_str text, j
         json_object *value = NULL;
         if (!p->ref)
             rv_buf_add_str(&whole, p->text);
-        else if ((found = look_up(r, p->ref, &value, &reason)))
+        else if ((found = rv_step_look_up(r->outputs, r->n, p->ref, &value, &reason)))
             put_text(value, &whole);
     }
     if (whole.rc == RV_E_NOMEM) {
@@ -168,7 +182,7 @@ static int read_whole(struct resolving *r, const struct rv_argument *t, rv_str t
     json_object *value = NULL;
     int rc = 0;
 
-    if (look_up(r, t->first->ref, &value, &reason))
+    if (rv_step_look_up(r->outputs, r->n, t->first->ref, &value, &reason))
         *to = json_object_get(value);
     else
         rc = stop_unresolved(r, text, &reason, err);

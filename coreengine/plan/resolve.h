@@ -6,11 +6,14 @@
 #include <stdlib.h>
 
 #include "coreengine/base/json.h"
+#include "coreengine/plan/argument.h"
 
 /* An earlier call. */
 struct rv_step_output {
     bool usable;        /* it succeeded */
     json_object *value; /* borrowed; NULL: null */
+    /* Borrowed: the id of its artifact, which is found as artifact_id where the value has no such member. NULL: none */
+    json_object *artifact_id;
 };
 
 struct rv_resolution {
@@ -29,6 +32,11 @@ struct rv_resolution {
  *  @return 0 (also when a reference has no value), RV_E_NOMEM */
 RV_MUST_CHECK int rv_plan_resolve(json_object *arguments, const struct rv_step_output *outputs, size_t n,
                                   struct rv_resolution *out, rv_err **err);
+/** The value that a reference has, borrowed.
+ *  @param reason why it has none, for people and models
+ *  @return whether it has one */
+bool rv_step_look_up(const struct rv_step_output *outputs, size_t n, const struct rv_ref *ref, json_object **out,
+                     rv_buf *reason);
 static inline void rv_resolution_fini(struct rv_resolution *r)
 {
     json_object_put(r->arguments);

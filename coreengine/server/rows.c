@@ -173,11 +173,10 @@ int srv_feedback(struct srv_call *c, rv_err **err)
 
 static int ask(struct srv_call *c, rv_str text, json_object **out, rv_err **err)
 {
-    const struct rv_knowledge_embedder embedder = rv_app_embedder(&c->app);
-    const struct rv_knowledge_opts opts = {.embedder = &embedder};
-    struct rv_knowledge_fault fault = {NULL, 0, 0};
+    struct rv_app_query with;
+    int rc = rv_app_query_opts(&c->app, &with, err);
 
-    return rv_knowledge_query(c->store, &c->app.scope, text, &opts, out, &fault, err);
+    return rc < 0 ? rc : rv_knowledge_query(c->store, &c->app.scope, text, &with.opts, out, NULL, err);
 }
 
 int srv_query_raw(struct srv_call *c, rv_err **err)

@@ -90,6 +90,8 @@ static int resolve(struct rv_schema_compiler *c, struct rv_schema_node *n)
     n->target = named(c, n);
     if (n->target)
         return 0;
+    if (n->ref[0] != '#' && c->is_foreign)
+        return 0;
     if (n->ref[0] != '#') {
         int rc = RV_SCHEMA_FAIL(c, n->pointer, "$ref \"%s\" leads out of the document", n->ref);
         rv_err_hint(c->err, "references look like \"#/$defs/name\"");
@@ -99,6 +101,8 @@ static int resolve(struct rv_schema_compiler *c, struct rv_schema_node *n)
     if (!pointer)
         return rv_schema_nomem(c);
     i = rv_index_get(&c->by_pointer, rv_str_of(pointer));
+    if (i < 0 && c->is_foreign)
+        return 0;
     if (i < 0) {
         int rc = RV_SCHEMA_FAIL(c, n->pointer, "$ref \"%s\" leads to no schema", n->ref);
         hint_nearest(c, pointer);
@@ -132,6 +136,8 @@ static int find_cycle(struct rv_schema_compiler *c, struct rv_schema_node *n)
     if (n->mark == MARK_OPEN)
         return RV_SCHEMA_FAIL(c, n->pointer, "refers to itself without end");
     n->mark = MARK_OPEN;
+    if (n->target && n->target->mark == MARK_OPEN && c->is_foreign)
+        n->target = NULL;
     if (n->target)
         rc = find_cycle(c, n->target);
     struct rv_schema_node *const same[] = {n->not_schema, n->if_schema, n->then_schema, n->else_schema};
@@ -269,7 +275,7 @@ static bool check_one_of(struct rv_schema_check *c, const struct rv_schema_list 
 
     for (i = 0; i < list->n && !c->rc; i++)
         n_fit += rv_schema_fits(c, list->items[i], v, at);
-    if (n_fit == 1)
+    if (n_fit == 1 || (n_fit > 1 && rv_schema_has_hole(c, v)))
         return true;
     if (n_fit == 0)
         return fault_no_alternative(c, list, v, at);
@@ -284,7 +290,7 @@ static bool check_not(struct rv_schema_check *c, const node *n, json_object *v, 
     bool fits = rv_schema_fits(c, n->not_schema, v, at);
     rv_buf line;
 
-    if (!fits || c->rc)
+    if (!fits || c->rc || rv_schema_has_hole(c, v))
         return !c->rc;
     if (!rv_schema_begin_fault(c, at, &line))
         return false;
@@ -318,9 +324,9 @@ static void compiler_fini(struct rv_schema_compiler *c)
     rv_index_fini(&c->by_pointer);
 }
 
-int rv_schema_compile(json_object *schema, const char *what, rv_schema **out, rv_err **err)
+static int compile(json_object *schema, const char *what, bool is_foreign, rv_schema **out, rv_err **err)
 {
-    struct rv_schema_compiler c = {.err = err};
+    struct rv_schema_compiler c = {.is_foreign = is_foreign, .err = err};
     rv_schema *s;
     int rc = RV_E_NOMEM;
 
@@ -347,6 +353,16 @@ done:
     compiler_fini(&c);
     rv_schema_free(s);
     return rc;
+}
+
+int rv_schema_compile(json_object *schema, const char *what, rv_schema **out, rv_err **err)
+{
+    return compile(schema, what, false, out, err);
+}
+
+int rv_schema_compile_foreign(json_object *schema, const char *what, rv_schema **out, rv_err **err)
+{
+    return compile(schema, what, true, out, err);
 }
 
 void rv_schema_free(rv_schema *s)

@@ -101,7 +101,7 @@ static bool check_contains(struct rv_schema_check *c, const node *n, json_object
         n_fit += rv_schema_fits(c, n->contains, json_object_array_get_idx(v, i), &here);
     }
     is_few = n_fit < n->contains_range.min;
-    if (c->rc || (!is_few && n_fit <= n->contains_range.max))
+    if (c->rc || (!is_few && (n_fit <= n->contains_range.max || rv_schema_has_hole(c, v))))
         return !c->rc;
     if (!rv_schema_begin_fault(c, at, &line))
         return false;
@@ -135,7 +135,11 @@ bool rv_schema_check_applied(struct rv_schema_check *c, const node *n, json_obje
     if (n->contains && json_object_is_type(v, json_type_array))
         ok = check_contains(c, n, v, at);
     if (n->if_schema && (n->then_schema || n->else_schema) && (ok || !c->quiet) && !c->rc) {
-        const node *next = rv_schema_fits(c, n->if_schema, v, at) ? n->then_schema : n->else_schema;
+        bool fits = rv_schema_fits(c, n->if_schema, v, at);
+        const node *next = fits ? n->then_schema : n->else_schema;
+        bool may_be_other = fits && rv_schema_has_hole(c, v); /* then else counts, too */
+        if (may_be_other && (!n->else_schema || rv_schema_fits(c, n->else_schema, v, at)))
+            next = NULL;
         if (next && !c->rc && !rv_schema_check_node(c, next, v, at))
             ok = false;
     }
@@ -229,10 +233,13 @@ static bool fault_unseen(struct rv_schema_check *c, const char *key, size_t i, c
 
     if (!rv_schema_begin_fault(c, at, &line))
         return false;
-    if (key)
+    if (key) {
+        c->fault.kind = RV_SCHEMA_FAULT_UNKNOWN;
+        c->fault.name = key;
         rv_buf_printf(&line, "unknown property \"%s\"", key);
-    else
+    } else {
         rv_buf_printf(&line, "unexpected item %zu", i);
+    }
     return rv_schema_end_fault(c, &line);
 }
 
@@ -254,7 +261,7 @@ bool rv_schema_check_unevaluated(struct rv_schema_check *c, const node *n, json_
     bool ok = true;
     size_t i = 0;
 
-    if (!rest || c->rc)
+    if (!rest || c->rc || rv_schema_has_hole(c, v)) /* which alternatives have looked depends on the hole */
         return !c->rc;
     s.n = is_object ? (size_t)json_object_object_length(v) : json_object_array_length(v);
     s.member = calloc(s.n + 1, sizeof *s.member);

@@ -142,9 +142,13 @@ bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_pat
     if (c->quiet)
         return false;
     c->n_faults++;
-    if (c->n_listed == RV_SCHEMA_MAX_FAULTS)
+    if (c->n_listed == (c->watch ? c->watch->max_faults : RV_SCHEMA_MAX_FAULTS))
         return false;
     rv_buf_init(line, MAX_FAULT);
+    c->fault_at = at;
+    c->fault = (struct rv_schema_fault){.kind = RV_SCHEMA_FAULT_VALUE};
+    if (c->watch)
+        return true;
     write_path(at, line);
     rv_buf_puts(line, ": ");
     return true;
@@ -154,6 +158,8 @@ bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line)
 {
     if (line->rc == RV_E_NOMEM) {
         c->rc = RV_E_NOMEM;
+    } else if (c->watch) {
+        rv_schema_report(c, line);
     } else if (line->len && c->text.len + line->len + 5 <= c->text.max) {
         if (c->text.len)
             rv_buf_puts(&c->text, "; ");
@@ -333,7 +339,7 @@ static bool check_array(struct rv_schema_check *c, const node *n, json_object *v
     size_t i, len = json_object_array_length(v);
     bool ok = check_range(c, &n->items_range, len, "items", at);
 
-    if (n->unique_items && !check_unique(c, v, at))
+    if (n->unique_items && !rv_schema_has_hole(c, v) && !check_unique(c, v, at))
         ok = false;
     if (!n->items && !n->prefix_items.n)
         return ok;
@@ -354,6 +360,8 @@ static bool fault_missing(struct rv_schema_check *c, json_object *name, const pa
 
     if (!rv_schema_begin_fault(c, at, &line))
         return false;
+    c->fault.kind = RV_SCHEMA_FAULT_MISSING;
+    c->fault.name = json_object_get_string(name);
     rv_buf_puts(&line, "missing required property ");
     write_value(name, &line);
     return rv_schema_end_fault(c, &line);
@@ -368,6 +376,9 @@ static bool fault_unknown(struct rv_schema_check *c, const node *n, const char *
 
     if (!rv_schema_begin_fault(c, at, &line))
         return false;
+    c->fault.kind = RV_SCHEMA_FAULT_UNKNOWN;
+    c->fault.name = name;
+    c->fault.properties = n->property_names;
     rv_buf_printf(&line, "unknown property \"%s\"", name);
     if (n->property_names)
         for (e = lh_table_head(json_object_get_object(n->property_names)); e && n_names < MAX_NAMES;
@@ -484,9 +495,9 @@ static bool check_rules(struct rv_schema_check *c, const node *n, json_object *v
         return fault_expected(c, at, n, v);
     if (n->types && !(n->types & rv_schema_types_of(v)))
         return fault_type(c, n, v, at); /* whatever else is asked follows from the type */
-    if (n->has_const && !rv_json_equal(n->const_value, v))
+    if (n->has_const && !rv_json_equal(n->const_value, v) && !rv_schema_has_hole(c, v))
         return fault_expected(c, at, n, v);
-    if (n->enum_values && !check_enum(c, n, v, at))
+    if (n->enum_values && !rv_schema_has_hole(c, v) && !check_enum(c, n, v, at))
         return false;
     ok = check_by_type(c, n, v, at);
     if ((ok || !c->quiet) && !rv_schema_check_applied(c, n, v, at))
@@ -504,6 +515,8 @@ bool rv_schema_check_node(struct rv_schema_check *c, const node *n, json_object 
 
     if (c->rc)
         return false;
+    if (c->watch && v && v == c->watch->hole)
+        return true;
     if (c->steps == 0 || c->nesting == RV_SCHEMA_MAX_NESTING)
         return give_up(c);
     c->steps--;
@@ -513,6 +526,16 @@ bool rv_schema_check_node(struct rv_schema_check *c, const node *n, json_object 
     return ok && !c->rc;
 }
 
+int rv_schema_unfinished(const rv_schema *s, const struct rv_schema_check *c, rv_err **err)
+{
+    if (c->failed)
+        return RV_FAIL(err, c->rc, "%s: %s", s->what, rv_err_text(c->failed));
+    if (c->rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "%s: no memory to check it against its schema", s->what);
+    return RV_FAIL(err, c->rc, "%s: checking it against its schema takes more than %zu steps or %d levels", s->what,
+                   RV_SCHEMA_MAX_STEPS, RV_SCHEMA_MAX_NESTING);
+}
+
 int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err)
 {
     struct rv_schema_check c = {.text = RV_BUF_INIT(RV_SCHEMA_MAX_TEXT), .steps = RV_SCHEMA_MAX_STEPS};
@@ -520,13 +543,8 @@ int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err)
     bool ok = rv_schema_check_node(&c, s->root, value, &top);
     int rc = 0;
 
-    if (c.rc && c.failed)
-        rc = RV_FAIL(err, c.rc, "%s: %s", s->what, rv_err_text(c.failed));
-    else if (c.rc == RV_E_NOMEM)
-        rc = RV_FAIL(err, RV_E_NOMEM, "%s: no memory to check it against its schema", s->what);
-    else if (c.rc)
-        rc = RV_FAIL(err, c.rc, "%s: checking it against its schema takes more than %zu steps or %d levels", s->what,
-                     RV_SCHEMA_MAX_STEPS, RV_SCHEMA_MAX_NESTING);
+    if (c.rc)
+        rc = rv_schema_unfinished(s, &c, err);
     else if (!ok && c.n_faults > c.n_listed)
         rc = RV_FAIL(err, RV_E_INVALID, "%s: %s; and %zu more", s->what, c.text.len ? c.text.ptr : "",
                      c.n_faults - c.n_listed);

@@ -467,6 +467,8 @@ static int refuse_keyword(struct rv_schema_compiler *c, const char *pointer, con
     for (i = 0; i < RV_COUNT(left_out); i++)
         if (strcmp(name, left_out[i]) == 0)
             return RV_SCHEMA_FAIL(c, pointer, "keyword \"%s\" is not supported", name);
+    if (c->is_foreign)
+        return 0;
     rc = RV_SCHEMA_FAIL(c, pointer, "unknown keyword \"%s\"", name);
     for (i = 0; i < RV_COUNT(keywords); i++)
         names[i] = keywords[i].name;
@@ -509,8 +511,12 @@ static int read_keywords(struct place *p, json_object *doc, const char *pointer)
         const struct keyword *k = keyword_of(name);
         if (!k && strncmp(name, "x-", 2) == 0)
             continue; /* a note of the program that made the schema */
-        if (!k)
-            return refuse_keyword(p->c, pointer, name);
+        if (!k) {
+            int refused = refuse_keyword(p->c, pointer, name);
+            if (refused < 0)
+                return refused;
+            continue;
+        }
         p->at = pointer_of(p->c, pointer, name);
         if (!p->at)
             return rv_schema_nomem(p->c);

@@ -99,6 +99,7 @@ struct rv_schema_compiler {
     size_t n_nodes, cap_nodes;
     rv_index by_pointer; /* owned; pointer -> index into nodes */
     const char *base;    /* of the schema that is being compiled */
+    bool is_foreign;     /* of another program: what is not known here is a note */
     rv_err **err;
 };
 
@@ -134,8 +135,11 @@ struct rv_schema_check {
     unsigned quiet; /* > 0: a question only; ends at the first fault and writes nothing */
     int deepest;    /* depth of the deepest fault; tells which alternative came nearest */
     int nesting;
-    int rc;         /* sticky: RV_E_LIMIT, RV_E_NOMEM */
-    rv_err *failed; /* of rc, when a pattern failed */
+    int rc;                                /* sticky: RV_E_LIMIT, RV_E_NOMEM */
+    const struct rv_schema_watch *watch;   /* NULL: faults become one text */
+    const struct rv_schema_path *fault_at; /* of the fault that was begun */
+    struct rv_schema_fault fault;          /* its kind, name and properties, for the watch */
+    rv_err *failed;                        /* of rc, when a pattern failed */
 };
 /** Tells whether v fits; faults go into c. */
 bool rv_schema_check_node(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
@@ -156,6 +160,12 @@ bool rv_schema_check_unevaluated(struct rv_schema_check *c, const struct rv_sche
 /** $ref, allOf, anyOf, oneOf, not. */
 bool rv_schema_check_combined(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
                               const struct rv_schema_path *at);
+/** Hand the fault that was begun to the watch. */
+void rv_schema_report(struct rv_schema_check *c, rv_buf *line);
+/** Why the check could not be finished. */
+int rv_schema_unfinished(const rv_schema *s, const struct rv_schema_check *c, rv_err **err);
+/** Does v hold a value that is not known yet? */
+bool rv_schema_has_hole(struct rv_schema_check *c, json_object *v);
 unsigned rv_schema_types_of(json_object *v); /* all that fit: 1 is an integer and a number */
 
 /** Notes a fault. True when its text is wanted: the caller writes on into *line and ends with rv_schema_end_fault(). */

@@ -20,10 +20,38 @@ typedef struct rv_schema rv_schema;
 /** schema: an object, true or false; a reference is kept. `what` names it in messages. RV_E_INVALID with a JSON
  * pointer. */
 RV_MUST_CHECK int rv_schema_compile(json_object *schema, const char *what, rv_schema **out, rv_err **err);
+/** The same of a schema that another program declares: an unknown keyword is a note, and a reference that leads out of
+ * the document, to no schema or back to itself accepts anything. */
+RV_MUST_CHECK int rv_schema_compile_foreign(json_object *schema, const char *what, rv_schema **out, rv_err **err);
 void rv_schema_free(rv_schema *s);
 /** Validate. RV_E_INVALID: the text lists every fault (at most 20) with its JSON pointer, what was found and what is
  * legal. */
 RV_MUST_CHECK int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err);
+/* One fault of a value, for callers that do not want them as one text. */
+struct rv_schema_step {
+    const char *key; /* NULL: an item of a list */
+    size_t i;
+};
+enum rv_schema_fault_kind { RV_SCHEMA_FAULT_VALUE, RV_SCHEMA_FAULT_MISSING, RV_SCHEMA_FAULT_UNKNOWN };
+struct rv_schema_fault {
+    enum rv_schema_fault_kind kind;
+    const struct rv_schema_step *steps; /* from the root to the value; of a missing or unknown property, its object */
+    size_t n_steps;
+    const char *name;        /* of that property */
+    json_object *properties; /* of an unknown one: an object whose keys are the names that there are; NULL: none */
+    const char *text;        /* what was expected and found */
+};
+struct rv_schema_watch {
+    json_object *hole; /* a value that is not known yet: wherever this very object is, it fits. NULL: there is none */
+    size_t max_faults; /* that are reported; all borrowed until the call returns */
+    void (*fault)(void *self, const struct rv_schema_fault *fault);
+    void *self;
+};
+/** Validate a value, parts of which may not be known yet: a fault is one whatever those parts are.
+ *  @param n_faults also those that were not reported
+ *  @return 0 (also with faults), RV_E_LIMIT, RV_E_NOMEM */
+RV_MUST_CHECK int rv_schema_watch(const rv_schema *s, json_object *value, const struct rv_schema_watch *watch,
+                                  size_t *n_faults, rv_err **err);
 /** Set absent top-level properties that have a default. value must be an object that the caller may change. */
 RV_MUST_CHECK int rv_schema_fill_defaults(const rv_schema *s, json_object *value, rv_err **err);
 /** Every output_schema of a pipeline must be such a schema: findings with the place of the key, and the JSON pointer in

@@ -60,7 +60,7 @@ static int failed_call(void)
 
 static int resolve_arguments(const char *text)
 {
-    struct rv_step_output outputs[2] = {{true, NULL}, {false, NULL}};
+    struct rv_step_output outputs[2] = {{true, NULL, NULL}, {false, NULL, NULL}};
     struct rv_resolution out = {0};
     json_object *arguments = NULL;
     int rc = rv_json_parse(RV_STR_LIT("{\"a b\":[1.10,{\"c\":\"x\"}]}"), NULL, &outputs[0].value, NULL);

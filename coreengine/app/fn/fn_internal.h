@@ -14,7 +14,8 @@ struct rv_fn_group {
     size_t n;
 };
 extern const struct rv_fn_group rv_fn_group_words, rv_fn_group_tools, rv_fn_group_pipelines, rv_fn_group_runs,
-    rv_fn_group_agents, rv_fn_group_calendar, rv_fn_group_text, rv_fn_group_rem, rv_fn_group_pages, rv_fn_group_plans;
+    rv_fn_group_agents, rv_fn_group_calendar, rv_fn_group_text, rv_fn_group_rem, rv_fn_group_pages, rv_fn_group_plans,
+    rv_fn_group_planning;
 
 /* input.c */
 /** Check that the input has that shape. RV_E_INVALID names the key, the value that was found, and the legal values. */

@@ -5,9 +5,10 @@
 
 size_t rv_fn_all(const struct rv_fn *out[RV_FN_MAX])
 {
-    const struct rv_fn_group *const groups[] = {
-        &rv_fn_group_words,    &rv_fn_group_tools, &rv_fn_group_pipelines, &rv_fn_group_runs,  &rv_fn_group_agents,
-        &rv_fn_group_calendar, &rv_fn_group_text,  &rv_fn_group_rem,       &rv_fn_group_pages, &rv_fn_group_plans};
+    const struct rv_fn_group *const groups[] = {&rv_fn_group_words, &rv_fn_group_tools,   &rv_fn_group_pipelines,
+                                                &rv_fn_group_runs,  &rv_fn_group_agents,  &rv_fn_group_calendar,
+                                                &rv_fn_group_text,  &rv_fn_group_rem,     &rv_fn_group_pages,
+                                                &rv_fn_group_plans, &rv_fn_group_planning};
     size_t n = 0;
 
     for (size_t g = 0; g < RV_COUNT(groups); g++)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
+#include "coreengine/plan/artifact.h"
 
 #define INPUT "input" /* the argument of pipelines and agents */
 
@@ -92,18 +93,6 @@ int mcp_input_schema(const struct offer *o, const struct rv_app_loaded *l, json_
     return rc;
 }
 
-int mcp_output_schema(json_object **out, rv_err **err)
-{
-    return parse("{\"type\":\"object\",\"properties\":{\"artifact_id\":{\"type\":\"string\"},"
-                 "\"mcp_execution_id\":{\"type\":\"string\"},\"artifact\":{\"type\":\"object\"},"
-                 "\"_metadata\":{\"type\":\"object\",\"properties\":{\"context_id\":{\"type\":\"string\"},"
-                 "\"request_id\":{\"type\":\"string\"},\"trace_id\":{\"type\":\"string\"},"
-                 "\"user_id\":{\"type\":\"string\"},\"tool_name\":{\"type\":\"string\"},"
-                 "\"executed_at\":{\"type\":\"string\",\"format\":\"date-time\"}}}},"
-                 "\"required\":[\"artifact_id\",\"artifact\",\"_metadata\"]}",
-                 out, err);
-}
-
 /* --- hints --- */
 
 struct hints {
@@ -155,7 +144,7 @@ static int write(const struct offer *o, const struct rv_app_loaded *l, const cha
         b.rc = mcp_input_schema(o, l, &input, err);
     rv_json_build(&b, tool, "inputSchema", input);
     if (b.rc == 0)
-        b.rc = mcp_output_schema(&output, err);
+        b.rc = rv_artifact_schema(NULL, &output, err);
     rv_json_build(&b, tool, "outputSchema", output);
     write_hints(&b, tool, hints);
     if (b.rc < 0)

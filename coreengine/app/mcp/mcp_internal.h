@@ -61,8 +61,6 @@ RV_MUST_CHECK int mcp_success(const struct mcp_about *about, const rv_str *text,
 RV_MUST_CHECK int mcp_result_of_run(const struct mcp_about *about, enum offer_kind kind, enum rv_run_status status,
                                     const struct rv_pipeline *pipeline, const rv_envelope *env, json_object **out,
                                     rv_err **err);
-/** The schema of structuredContent; the caller's. */
-RV_MUST_CHECK int mcp_output_schema(json_object **out, rv_err **err);
 
 /* --- question.c: questions of runs as forms --- */
 /** The schema of the form for a question. *out NULL: a form cannot answer it. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
+#include "coreengine/plan/artifact.h"
 
 #define EXECUTION_KEY                                                                                                  \
     "io.reeve/execution" /* of the result's _meta, the same provenance for clients that look there                     \
@@ -109,28 +110,6 @@ static void make_uuid(char out[37])
     snprintf(out, 37, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
 }
 
-static const char *or_none(const char *text)
-{
-    return text ? text : "";
-}
-
-static void write_metadata(struct rv_json_build *b, json_object *to, const char *key, const struct mcp_about *a)
-{
-    json_object *m = rv_json_build(b, to, key, b->rc < 0 ? NULL : json_object_new_object());
-    char time[RV_TIME_MAX];
-
-    rv_time_format(a->now_us, time);
-    rv_json_build_text(b, m, "context_id", a->session && a->session[0] ? a->session : or_none(a->run));
-    rv_json_build_text(b, m, "request_id", or_none(a->request));
-    rv_json_build_text(b, m, "trace_id", or_none(a->request));
-    rv_json_build_text(b, m, "user_id", or_none(a->scope->user));
-    rv_json_build_text(b, m, "tool_name", a->tool);
-    rv_json_build_text(b, m, "executed_at", time);
-    rv_json_build_text(b, m, "timestamp", time);
-    if (a->run)
-        rv_json_build_text(b, m, "execution_id", a->run);
-}
-
 /* The data of an artifact: own content is given beside it, not twice. */
 static json_object *artifact_of(struct rv_json_build *b, json_object *data, bool has_content)
 {
@@ -145,39 +124,45 @@ static json_object *artifact_of(struct rv_json_build *b, json_object *data, bool
     return copy;
 }
 
+static int wrap(const struct mcp_about *about, const char *text, json_object *artifact, json_object **out, rv_err **err)
+{
+    const struct rv_artifact_context context = {.context_id = about->session && about->session[0] ? about->session
+                                                                                                  : about->run,
+                                                .request_id = about->request,
+                                                .trace_id = about->request,
+                                                .session_id = about->session,
+                                                .user_id = about->scope->user,
+                                                .execution_id = about->run};
+    char id[37], time[RV_TIME_MAX];
+
+    make_uuid(id);
+    rv_time_format(about->now_us, time);
+    return rv_artifact_wrap(artifact, id, about->tool, time, &context, text, out, err);
+}
+
 int mcp_success(const struct mcp_about *about, const rv_str *text, json_object *data, json_object **out, rv_err **err)
 {
-    json_object *result = json_object_new_object(), *content = own_content(data);
-    struct rv_json_build b = {err, result ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a call")};
+    json_object *content = own_content(data), *result = NULL;
     rv_buf json = RV_BUF_INIT(MCP_MAX_RESULT);
-    char id[37];
+    struct rv_json_build b = {.err = err};
 
     rv_json_write(data, &json);
     if (json.rc == RV_E_LIMIT) { /* not cut: what is cut is not JSON any more */
-        json_object_put(result);
         rv_buf_fini(&json);
         return mcp_failure(RV_STR_LIT("the result is larger than 12 MiB"), out, err);
     }
-    if (b.rc == 0)
+    b.rc = rv_buf_check(&json, "answer of a call", err);
+    if (b.rc == 0 && text) {
+        rv_buf_clear(&json);
+        rv_buf_add_str(&json, *text);
         b.rc = rv_buf_check(&json, "answer of a call", err);
-    if (content)
-        rv_json_build(&b, result, "content", b.rc < 0 ? NULL : json_object_get(content));
-    else
-        add_text(&b, result, text ? *text : rv_buf_str(&json));
-    make_uuid(id);
-    json_object *wrap = rv_json_build(&b, result, "structuredContent", b.rc < 0 ? NULL : json_object_new_object());
-    rv_json_build_text(&b, wrap, "artifact_id", id);
-    if (about->run)
-        rv_json_build_text(&b, wrap, "mcp_execution_id", about->run);
+    }
     json_object *artifact = artifact_of(&b, data, content != NULL);
     if (b.rc == 0)
-        rv_json_build(&b, wrap, "artifact", artifact);
-    else
-        json_object_put(artifact);
-    write_metadata(&b, wrap, "_metadata", about);
-    json_object *meta = rv_json_build(&b, result, "_meta", b.rc < 0 ? NULL : json_object_new_object());
-    write_metadata(&b, meta, EXECUTION_KEY, about);
-    rv_json_build_text(&b, rv_json_get_obj(meta, EXECUTION_KEY), "artifact_id", id);
+        b.rc = wrap(about, rv_buf_cstr(&json), artifact, &result, err);
+    if (content)
+        rv_json_build(&b, result, "content", b.rc < 0 ? NULL : json_object_get(content));
+    json_object_put(artifact);
     rv_buf_fini(&json);
     if (b.rc < 0)
         json_object_put(result);

@@ -55,10 +55,12 @@ static void say_remarks(json_object *answer)
 
 static int ask(struct rv_cli *cli, rv_str text, json_object **out, struct rv_knowledge_fault *fault, rv_err **err)
 {
-    const struct rv_knowledge_embedder embedder = rv_app_embedder(&cli->app);
-    const struct rv_knowledge_opts opts = {.embedder = &embedder};
+    struct rv_app_query with;
+    int rc = rv_app_query_opts(&cli->app, &with, err);
 
-    return rv_knowledge_query(cli->store, &cli->app.scope, text, &opts, out, fault, err);
+    if (rc < 0 && fault)
+        *fault = (struct rv_knowledge_fault){NULL, 0, 0};
+    return rc < 0 ? rc : rv_knowledge_query(cli->store, &cli->app.scope, text, &with.opts, out, fault, err);
 }
 
 static int ask_once(struct rv_cli *cli, rv_str query, rv_err **err)

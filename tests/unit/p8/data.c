@@ -193,3 +193,93 @@ char *data_find(struct data *d, const char *tenant, const char *user, const char
     rv_buf_cstr(&text);
     return rv_buf_steal(&text, NULL);
 }
+
+/* --- arguments --- */
+
+const char *const data_tools[] = {
+    "search",        "save_moments",   "get_moments",     "get_user_profile", "update_user_metadata",
+    "remind_me",     "list_reminders", "cancel_reminder", "save_plot",        "remove_plot",
+    "get_file",      "read_resource",  "web_search",      "save_agent",       "parse_file",
+    "analyze_pages", "gather_activity"};
+const size_t data_n_tools = RV_COUNT(data_tools);
+
+/* A value that a tool may or may not expect, from a seed. */
+static void write_value(rv_jw *w, uint64_t *seed, int depth)
+{
+    static const char *const texts[] = {"",
+                                        "LOOKUP x",
+                                        "SEARCH what's new FROM moments",
+                                        "2026-01-01",
+                                        "0 9 * * *",
+                                        "\xc3\xa4",
+                                        "files://x",
+                                        "files://" DATA_ID,
+                                        "Wick",
+                                        "LOOKUP Wick, knots",
+                                        "FUZZY wick",
+                                        "TRAVERSE knots DEPTH 3",
+                                        "SQL SELECT * FROM moments",
+                                        "dream-Wick",
+                                        "union",
+                                        DATA_ID,
+                                        "\001",
+                                        "user://profile",
+                                        "TRAVERSE \"x",
+                                        "{name: x, description: y}",
+                                        "name: {"};
+    uint64_t n = *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+
+    switch ((n >> 33) % (depth > 0 ? 8 : 6)) {
+    case 0:
+        rv_jw_null(w);
+        break;
+    case 1:
+        rv_jw_int(w, (int64_t)(n >> 50) % 7 - 3);
+        break;
+    case 2:
+        rv_jw_double(w, (double)(n >> 40) / 7);
+        break;
+    case 6:
+    case 7:
+        if ((n >> 60) & 1) {
+            rv_jw_arr(w);
+            for (uint64_t i = 0; i < (n >> 45) % 4; i++)
+                write_value(w, seed, depth - 1);
+            rv_jw_arr_end(w);
+            break;
+        }
+        rv_jw_obj(w);
+        if ((n >> 45) & 1) {
+            rv_jw_key(w, (n >> 46) & 1 ? "name" : "affinity_fragments");
+            write_value(w, seed, depth - 1);
+        }
+        if ((n >> 47) & 1) {
+            rv_jw_key(w, (n >> 48) & 1 ? "target" : "relations");
+            write_value(w, seed, depth - 1);
+        }
+        rv_jw_obj_end(w);
+        break;
+    default:
+        rv_jw_text(w, texts[(n >> 40) % RV_COUNT(texts)]);
+    }
+}
+
+void data_write_args(rv_buf *out, uint64_t *seed)
+{
+    static const char *const keys[] = {
+        "query",    "limit",       "moments",   "user_id",   "topic_tags",      "after_date", "offset",
+        "metadata", "remove_keys", "list_mode", "name",      "description",     "crontab",    "tags",
+        "title",    "source",      "plot_type", "plot_id",   "collection_date", "file_id",    "head",
+        "uri",      "schema_yaml", "overwrite", "save_to_db"};
+    rv_jw w = rv_jw_on(out);
+
+    rv_jw_obj(&w);
+    for (size_t i = 0; i < RV_COUNT(keys); i++) {
+        uint64_t n = *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        if ((n >> 60) < 5)
+            continue;
+        rv_jw_key(&w, keys[i]);
+        write_value(&w, seed, 3);
+    }
+    rv_jw_obj_end(&w);
+}

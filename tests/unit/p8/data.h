@@ -34,4 +34,11 @@ void data_agent(struct data *d, const char *document); /* for everybody */
 /** Text of what a user of a tenant (NULL: the default one) finds of a kind; free() it. */
 char *data_find(struct data *d, const char *tenant, const char *user, const char *kind);
 
+/** Tools that work with what a user has. */
+extern const char *const data_tools[];
+extern const size_t data_n_tools;
+/** Arguments that may suit one of them, from a seed. */
+void data_write_args(rv_buf *out, uint64_t *seed);
+#define DATA_ID "11111111-1111-4111-8111-111111111111" /* some of them name */
+
 #endif

@@ -11,6 +11,7 @@ TCase *action_case(void);
 TCase *record_case(void);
 TCase *agents_case(void);
 TCase *data_case(void);
+TCase *owners_case(void);
 TCase *tools_case(void);
 
 struct room {

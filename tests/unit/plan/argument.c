@@ -38,6 +38,7 @@ static void expect(const char *text, const char *want)
 #define INVALID  "invalid_template_syntax"
 #define EMBEDDED "embedded_reference"
 
+/* Proves plan.T1 */
 START_TEST(t1_whole_references)
 {
     expect("$0.output.id", "=<0 id>");
@@ -55,6 +56,7 @@ START_TEST(t1_whole_references)
 }
 END_TEST
 
+/* Proves plan.T1 */
 START_TEST(t1_prices_and_prose_are_text)
 {
     expect("$5 costs more than .output. things", "$5 costs more than .output. things");
@@ -68,6 +70,7 @@ START_TEST(t1_prices_and_prose_are_text)
 }
 END_TEST
 
+/* Proves plan.T2 */
 START_TEST(t2_the_whole_output)
 {
     expect("$0.output", "=<0>");
@@ -75,6 +78,7 @@ START_TEST(t2_the_whole_output)
 }
 END_TEST
 
+/* Proves plan.T3 */
 START_TEST(t3_accessors)
 {
     expect("$0.output.items.0.id", "=<0 items 0 id>");
@@ -90,6 +94,7 @@ START_TEST(t3_accessors)
 }
 END_TEST
 
+/* Proves plan.T4 */
 START_TEST(t4_embedded_references)
 {
     expect("See ${0.output.id}, ${1.output[2]}!", "See <0 id>, <1 [2]>!");
@@ -102,6 +107,7 @@ START_TEST(t4_embedded_references)
 }
 END_TEST
 
+/* Proves plan.T5 */
 START_TEST(t5_bare_references_never_reach_a_tool)
 {
     expect("See $0.output.id", EMBEDDED);
@@ -117,6 +123,7 @@ START_TEST(t5_bare_references_never_reach_a_tool)
 }
 END_TEST
 
+/* Proves plan.T6 */
 START_TEST(t6_escapes)
 {
     expect("$$0.output.id", "$0.output.id");
@@ -131,6 +138,7 @@ START_TEST(t6_escapes)
 }
 END_TEST
 
+/* Proves plan.T8 */
 START_TEST(t8_leading_zeros)
 {
     expect("$00.output.id", "=<0 id>");
@@ -138,6 +146,7 @@ START_TEST(t8_leading_zeros)
 }
 END_TEST
 
+/* Proves plan.T9 */
 START_TEST(t9_many_references)
 {
     rv_arena *arena = rv_arena_new(1 << 20);

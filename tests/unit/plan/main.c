@@ -33,6 +33,7 @@ static void expect(const char *text, const char *calls, bool truncated, const ch
     rv_plan_fini(&plan);
 }
 
+/* Proves plan.P1: the type of a plan decides its form, and other members are ignored */
 START_TEST(p1_type_decides)
 {
     expect("{\"type\":\"direct_response\",\"content\":\"x\",\"calls\":3}", NULL, false, "direct");
@@ -43,6 +44,7 @@ START_TEST(p1_type_decides)
 }
 END_TEST
 
+/* Proves plan.P2: the reasoning is optional */
 START_TEST(p2_reasoning_may_be_absent)
 {
     struct rv_plan plan =
@@ -57,6 +59,7 @@ START_TEST(p2_reasoning_may_be_absent)
 }
 END_TEST
 
+/* Proves plan.P3 */
 START_TEST(p3_arguments)
 {
     struct rv_plan plan = read_reply(
@@ -73,6 +76,8 @@ START_TEST(p3_arguments)
 }
 END_TEST
 
+/* Proves plan.P4: a plan without calls is an error
+ * Proves plan.P5: a plan has at most the calls that the caller allows, 16 by default */
 START_TEST(p4_p5_number_of_calls)
 {
     expect("{\"type\":\"tool_calls\",\"calls\":[]}", NULL, false, "empty_plan");
@@ -80,12 +85,40 @@ START_TEST(p4_p5_number_of_calls)
 }
 END_TEST
 
+/* Proves plan.P8: of equal keys the last one counts, and the plan says that there were some */
 START_TEST(p8_last_of_equal_keys_wins)
 {
     struct rv_plan plan =
         read_reply("{\"type\":\"tool_calls\",\"type\":\"direct_response\",\"content\":\"x\"}", NULL, false);
 
     ck_assert(plan.direct && plan.duplicate_keys);
+    rv_plan_fini(&plan);
+}
+END_TEST
+
+/* Proves plan.P6: native calls of tools are a plan, with the text beside them as the reasoning */
+START_TEST(p6_native_calls)
+{
+    struct rv_plan plan = read_reply("because", "[{\"name\":\"b\"},{\"name\":\"a\",\"after\":[0]}]", false);
+
+    ck_assert_uint_eq(plan.n_calls, 2);
+    ck_assert(rv_str_is(plan.calls[0].tool, "b") && rv_str_is(plan.reasoning, "because"));
+    ck_assert_ptr_null(plan.calls[1].after); /* native calls have arguments only */
+    rv_plan_fini(&plan);
+}
+END_TEST
+
+/* Proves plan.P7: members of arguments keep their order */
+START_TEST(p7_order_of_members)
+{
+    struct rv_plan plan = read_reply("{\"type\":\"tool_calls\",\"calls\":[{\"tool_name\":\"a\",\"arguments\":"
+                                     "{\"z\":1,\"a\":{\"y\":2,\"b\":3}}}]}",
+                                     NULL, false);
+    rv_buf text = RV_BUF_INIT(100);
+
+    rv_json_write(plan.calls[0].arguments, &text);
+    ck_assert_str_eq(rv_buf_cstr(&text), "{\"z\":1,\"a\":{\"y\":2,\"b\":3}}");
+    rv_buf_fini(&text);
     rv_plan_fini(&plan);
 }
 END_TEST
@@ -111,13 +144,16 @@ static TCase *parse_case(void)
     tcase_add_test(tc, p3_arguments);
     tcase_add_test(tc, p4_p5_number_of_calls);
     tcase_add_test(tc, p8_last_of_equal_keys_wins);
+    tcase_add_test(tc, p6_native_calls);
+    tcase_add_test(tc, p7_order_of_members);
     tcase_add_test(tc, malformed_plans);
     return tc;
 }
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {parse_case, output_case, argument_case, resolve_case, format_case};
+    static TCase *(*const cases[])(void) = {parse_case,  output_case,  argument_case, resolve_case,
+                                            format_case, catalog_case, validate_case, artifact_case};
 
     return rv_kit_run_cases("plan", cases, RV_COUNT(cases));
 }

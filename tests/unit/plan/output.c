@@ -31,6 +31,7 @@ static void expect(const char *text, const struct rv_output_promise *promise, co
     rv_buf_fini(&got);
 }
 
+/* Proves plan.N1: a failure says what its text blocks say, else its structured content, else "Unknown error" */
 START_TEST(n1_texts_of_a_failure)
 {
     expect("{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image\"},"
@@ -41,6 +42,7 @@ START_TEST(n1_texts_of_a_failure)
 }
 END_TEST
 
+/* Proves plan.N2: structured content that is not null is the output */
 START_TEST(n2_structured_content_is_the_output)
 {
     expect("{\"content\":[{\"type\":\"text\",\"text\":\"x\"}],\"structuredContent\":[1]}", &nothing, "[1]");
@@ -48,6 +50,7 @@ START_TEST(n2_structured_content_is_the_output)
 }
 END_TEST
 
+/* Proves plan.N3: a tool with an output schema fails without structured content */
 START_TEST(n3_promised_but_absent)
 {
     expect("{\"content\":[{\"type\":\"text\",\"text\":\"1\"}],\"structuredContent\":null}", &integer,
@@ -55,6 +58,7 @@ START_TEST(n3_promised_but_absent)
 }
 END_TEST
 
+/* Proves plan.N4: without a schema the output is the text, or the object or list that it is */
 START_TEST(n4_output_of_texts)
 {
     expect("{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"n\\\":1.10}\"}]}", &nothing, "{\"n\":1.10}");
@@ -67,6 +71,7 @@ START_TEST(n4_output_of_texts)
 }
 END_TEST
 
+/* Proves plan.N5: structured content that breaks the output schema is a failure, or a warning */
 START_TEST(n5_violation_of_the_schema)
 {
     struct rv_output_promise warn = integer, off = integer;
@@ -80,6 +85,8 @@ START_TEST(n5_violation_of_the_schema)
 }
 END_TEST
 
+/* Proves plan.N6: a result without isError is a success
+ * Proves plan.N7: the structured content of a failure is not checked */
 START_TEST(n6_n7_is_error)
 {
     expect("{\"isError\":null,\"structuredContent\":7}", &integer, "7");

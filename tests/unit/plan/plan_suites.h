@@ -8,5 +8,8 @@ TCase *output_case(void);
 TCase *argument_case(void);
 TCase *resolve_case(void);
 TCase *format_case(void);
+TCase *catalog_case(void);
+TCase *validate_case(void);
+TCase *artifact_case(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include "coreengine/plan/resolve.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/plan/plan_suites.h"
+#include "tests/unit/plan/world.h"
 
 static json_object *parse(const char *text)
 {
@@ -18,7 +19,7 @@ static json_object *parse(const char *text)
 /* Call 0 gave the output, call 1 failed. The arguments as JSON, or "code at argument: reason". */
 static void expect(const char *arguments, const char *output, const char *want)
 {
-    struct rv_step_output outputs[2] = {{true, parse(output)}, {false, NULL}};
+    struct rv_step_output outputs[2] = {{.usable = true, .value = parse(output)}, {.usable = false}};
     json_object *given = parse(arguments);
     rv_buf got = RV_BUF_INIT(100000);
     struct rv_resolution r;
@@ -36,6 +37,7 @@ static void expect(const char *arguments, const char *output, const char *want)
     json_object_put(outputs[0].value);
 }
 
+/* Proves plan.R1: what is not a reference stays as it is */
 START_TEST(r1_everything_else_stays)
 {
     expect("{\"b\":[1.10,{\"z\":null,\"a\":true}],\"a\":\"x\",\"$0.output\":9007199254740993}", "1",
@@ -43,6 +45,7 @@ START_TEST(r1_everything_else_stays)
 }
 END_TEST
 
+/* Proves plan.R2: a whole reference becomes the value with its type */
 START_TEST(r2_whole_references_keep_the_type)
 {
     expect("{\"n\":\"$0.output.n\",\"l\":[\"${0.output.l}\"]}", "{\"n\":42,\"l\":[{\"a\":false}]}",
@@ -50,6 +53,7 @@ START_TEST(r2_whole_references_keep_the_type)
 }
 END_TEST
 
+/* Proves plan.R3: a reference without a value stops the call */
 START_TEST(r3_what_is_not_there_stops_the_call)
 {
     expect("{\"l\":[{\"id\":\"$0.output.b\"}]}", "{\"a\":1,\"c\":2}",
@@ -69,6 +73,7 @@ START_TEST(r3_what_is_not_there_stops_the_call)
 }
 END_TEST
 
+/* Proves plan.T3 */
 START_TEST(r3_digits_name_keys_and_places)
 {
     expect("{\"a\":\"$0.output.o.0\",\"b\":\"$0.output.l.0\"}", "{\"o\":{\"0\":\"key\"},\"l\":[\"place\"]}",
@@ -76,6 +81,7 @@ START_TEST(r3_digits_name_keys_and_places)
 }
 END_TEST
 
+/* Proves plan.R4: in a text a string is inserted as it is, any other value as JSON */
 START_TEST(r4_embedded_values_become_text)
 {
     expect("{\"t\":\"${0.output.s}|${0.output.n}|${0.output.o}|${0.output.z}\"}",
@@ -83,6 +89,7 @@ START_TEST(r4_embedded_values_become_text)
 }
 END_TEST
 
+/* Proves plan.R5: a null that is there is passed on */
 START_TEST(r5_null_is_a_value)
 {
     expect("{\"n\":\"$0.output.n\"}", "{\"n\":null}", "{\"n\":null}");
@@ -90,6 +97,7 @@ START_TEST(r5_null_is_a_value)
 }
 END_TEST
 
+/* Proves plan.R6: what was inserted is never read as a template */
 START_TEST(r6_outputs_are_not_read_as_templates)
 {
     expect("{\"a\":\"$0.output.s\",\"b\":\"<${0.output.s}>\"}", "{\"s\":\"$1.output.secret ${1.output}\"}",
@@ -97,6 +105,7 @@ START_TEST(r6_outputs_are_not_read_as_templates)
 }
 END_TEST
 
+/* Proves plan.R8: a malformed reference stops the call */
 START_TEST(r8_no_malformed_reference_passes)
 {
     expect("{\"a\":{\"b\":\"see $0.output.x\"}}", "1",
@@ -109,10 +118,59 @@ START_TEST(r8_no_malformed_reference_passes)
 }
 END_TEST
 
+/* Proves plan.R9: numbers keep the text with which they were read */
 START_TEST(r9_numbers_keep_their_text)
 {
     expect("{\"a\":\"$0.output[0]\",\"b\":\"$0.output[1]\",\"c\":\"${0.output[0]} ${0.output[1]}\"}",
            "[9007199254740993,1.10]", "{\"a\":9007199254740993,\"b\":1.10,\"c\":\"9007199254740993 1.10\"}");
+}
+END_TEST
+
+/* Proves plan.R7: resolved arguments that break the input schema stop the call */
+START_TEST(r7_resolved_arguments_are_checked)
+{
+    rv_plan_catalog *c =
+        make_catalog("[{'name':'a','in':{'properties':{'n':{'type':'integer','minimum':3}}}},{'name':'b'}]");
+    struct rv_step_output output = {true, parse("{\"n\":2,\"m\":3}"), NULL};
+    static const struct {
+        const char *arguments;
+        int rc;
+    } rows[] = {{"{\"n\":\"$0.output.n\"}", RV_E_INVALID}, {"{\"n\":\"$0.output.m\"}", 0}};
+
+    for (size_t i = 0; i < RV_COUNT(rows); i++) {
+        json_object *given = parse(rows[i].arguments);
+        struct rv_resolution r;
+        ck_assert_int_eq(rv_plan_resolve(given, &output, 1, &r, NULL), 0);
+        ck_assert_int_eq(rv_plan_check_arguments(&c->tools[0], r.arguments, NULL), rows[i].rc);
+        ck_assert_int_eq(rv_plan_check_arguments(&c->tools[1], r.arguments, NULL), 0);
+        rv_resolution_fini(&r);
+        json_object_put(given);
+    }
+    json_object_put(output.value);
+    rv_plan_catalog_free(c);
+}
+END_TEST
+
+/* Proves plan.A9 */
+START_TEST(ids_of_artifacts_are_found)
+{
+    json_object *given = parse("{\"a\":\"$0.output.artifact_id\",\"b\":\"$1.output.artifact_id\",\"c\":"
+                               "\"$2.output[\\\"artifact_id\\\"]\"}");
+    json_object *id = json_object_new_string("known");
+    struct rv_step_output outputs[3] = {
+        {true, parse("{\"artifact_id\":null}"), id}, {true, parse("{}"), id}, {true, parse("[1]"), id}};
+    rv_buf got = RV_BUF_INIT(1000);
+    struct rv_resolution r;
+
+    ck_assert_int_eq(rv_plan_resolve(given, outputs, 3, &r, NULL), 0);
+    rv_json_write(r.arguments, &got);
+    ck_assert_str_eq(rv_buf_cstr(&got), "{\"a\":null,\"b\":\"known\",\"c\":\"known\"}"); /* a real member wins */
+    rv_buf_fini(&got);
+    rv_resolution_fini(&r);
+    for (size_t i = 0; i < 3; i++)
+        json_object_put(outputs[i].value);
+    json_object_put(given);
+    json_object_put(id);
 }
 END_TEST
 
@@ -168,7 +226,8 @@ START_TEST(no_reference_reaches_a_tool)
     static const char *const tokens[] = {
         "$", "${", "}",     "0", "1", "9",      ".output", ".output.",   ".output[",    "[0",
         "]", ".a", "\"a\"", " ", "x", "output", "[\"a\"]", "0.output.a", "${0.output}", "$1.output[0]"};
-    struct rv_step_output outputs[2] = {{true, parse("{\"a\":[\"deep\",{\"a\":1.5}]}")}, {true, parse("[7,null]")}};
+    struct rv_step_output outputs[2] = {{true, parse("{\"a\":[\"deep\",{\"a\":1.5}]}"), NULL},
+                                        {true, parse("[7,null]"), NULL}};
     uint64_t state = 88172645463325252u, n = (uint64_t)rv_kit_sample(TIMES, MANY_TIMES), n_resolved = 0, n_stopped = 0;
 
     for (uint64_t i = 0; i < n; i++) {
@@ -215,6 +274,8 @@ TCase *resolve_case(void)
     tcase_add_test(tc, r6_outputs_are_not_read_as_templates);
     tcase_add_test(tc, r8_no_malformed_reference_passes);
     tcase_add_test(tc, r9_numbers_keep_their_text);
+    tcase_add_test(tc, r7_resolved_arguments_are_checked);
+    tcase_add_test(tc, ids_of_artifacts_are_found);
     tcase_add_test(tc, texts_with_references_are_bounded);
     tcase_add_test(tc, no_reference_reaches_a_tool);
     return tc;

@@ -326,7 +326,7 @@ START_TEST(a_mode_never_becomes_sql)
                                         "LOAD",   "DEPTH"};
     struct rv_rand_state state;
     struct rv_rand rand = rv_rand_seeded(&state, 8);
-    int n = rv_kit_sample(20000, 50), n_read = 0;
+    int n = rv_kit_sample(20000, 1000000), n_read = 0;
 
     for (int i = 0; i < n; i++) {
         struct rv_rem_opts opts = options((enum rv_rem_natural)(rv_rand_below(rand, 3)));

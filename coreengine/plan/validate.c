@@ -1,0 +1,588 @@
+/* Each call is looked at once: its tool, what it has to have, each of its strings, and what is left of its arguments
+ * when the references are taken for values that fit. */
+#include <stdlib.h>
+
+#include <json-c/linkhash.h>
+
+#include "coreengine/plan/validate_internal.h"
+
+#define MAX_ARENA  ((size_t)64 << 20)
+#define MAX_FAULTS 64 /* literals of one call that do not fit */
+
+static int no_memory(struct rv_validation *c)
+{
+    if (c->rc == 0)
+        c->rc = RV_FAIL(c->err, RV_E_NOMEM, "no memory to validate a plan");
+    return c->rc;
+}
+
+void *rv_validation_take(struct rv_validation *c, size_t size)
+{
+    void *p = rv_arena_alloc(c->arena, size);
+
+    if (!p)
+        no_memory(c);
+    return p;
+}
+
+const char *rv_validation_keep(struct rv_validation *c, rv_buf *text)
+{
+    rv_str whole = rv_buf_str(text);
+    const char *copy = NULL;
+
+    if (text->rc == RV_E_LIMIT)
+        whole = rv_utf8_cut(whole, whole.len);
+    if (text->rc != RV_E_NOMEM)
+        copy = rv_arena_dup(c->arena, whole);
+    rv_buf_fini(text);
+    if (!copy)
+        no_memory(c);
+    return copy ? copy : "";
+}
+
+/* --- errors --- */
+
+void rv_validation_write_step(const char *key, size_t i, rv_buf *out)
+{
+    if (key)
+        rv_buf_printf(out, "%s%s", out->len > 0 ? "." : "", key);
+    else
+        rv_buf_printf(out, "[%zu]", i);
+}
+
+static void write_place(const struct rv_place *at, rv_buf *out)
+{
+    if (at && at->up) {
+        write_place(at->up, out);
+        rv_validation_write_step(at->key, at->i, out);
+    }
+}
+
+static const char *path_of(struct rv_validation *c, const struct rv_place *at)
+{
+    rv_buf path = RV_BUF_INIT(RV_PLAN_MAX_PATH);
+
+    write_place(at, &path);
+    return rv_validation_keep(c, &path);
+}
+
+/* A new error of this call, or NULL: there are enough, or memory was short. */
+static struct rv_plan_error *add(struct rv_validation *c, enum rv_plan_error_type type, size_t order)
+{
+    if (c->rc < 0)
+        return NULL;
+    if (c->n == RV_PLAN_MAX_ERRORS) {
+        c->out->n_more++;
+        return NULL;
+    }
+    if (!rv_has_room(&c->errors, &c->cap, c->n + 1, sizeof *c->errors)) {
+        no_memory(c);
+        return NULL;
+    }
+    struct rv_placed_error *p = &c->errors[c->n];
+    *p = (struct rv_placed_error){.order = order, .number = c->n};
+    p->e.tool_index = c->rules->n_done + c->call;
+    p->e.argument = "";
+    p->e.template = RV_STR_LIT("");
+    p->e.type = type;
+    c->n++;
+    return &p->e;
+}
+
+struct rv_plan_error *rv_validation_add(struct rv_validation *c, enum rv_plan_error_type type,
+                                        const struct rv_place *at, rv_str template)
+{
+    const char *path = path_of(c, at);
+    struct rv_plan_error *e = add(c, type, at->order);
+
+    if (e) {
+        e->argument = path;
+        e->template = template;
+    }
+    return e;
+}
+
+static int compare_errors(const void *a, const void *b)
+{
+    const struct rv_placed_error *x = a, *y = b;
+
+    if (x->e.tool_index != y->e.tool_index)
+        return x->e.tool_index < y->e.tool_index ? -1 : 1;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    return x->number < y->number ? -1 : 1;
+}
+
+const char *const *rv_validation_names(struct rv_validation *c, const struct rv_shape_names *names)
+{
+    const char **copy = rv_validation_take(c, (names->n + 1) * sizeof *copy);
+
+    for (size_t i = 0; copy && i < names->n; i++)
+        copy[i] = names->items[i];
+    return copy;
+}
+
+/* --- strings --- */
+
+static enum rv_plan_error_type type_of_fault(const char *fault)
+{
+    return rv_str_is(rv_str_of(fault), "embedded_reference")        ? RV_PLAN_ERROR_EMBEDDED_REFERENCE
+           : rv_str_is(rv_str_of(fault), "invalid_template_syntax") ? RV_PLAN_ERROR_INVALID_TEMPLATE_SYNTAX
+                                                                    : RV_PLAN_ERROR_TOO_MANY_REFERENCES;
+}
+
+/* T9: one error for the plan, at the first reference that is too many. */
+static void note_too_many(struct rv_validation *c, const struct rv_place *at, rv_str template)
+{
+    struct rv_plan_error *e = rv_validation_add(c, RV_PLAN_ERROR_TOO_MANY_REFERENCES, at, template);
+
+    if (e)
+        e->max = RV_PLAN_MAX_REFS;
+}
+
+/* The text of a string without references: escapes are undone. */
+static json_object *literal_of(struct rv_validation *c, const struct rv_argument *t, json_object *string)
+{
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    json_object *value = NULL;
+
+    if (!t->first || (!t->first->next && t->first->text.len == rv_json_str(string).len))
+        return json_object_get(string);
+    for (const struct rv_piece *p = t->first; p; p = p->next)
+        rv_buf_add_str(&text, p->text);
+    if (text.rc == 0)
+        value = json_object_new_string_len(rv_buf_cstr(&text), (int)text.len);
+    rv_buf_fini(&text);
+    if (!value)
+        no_memory(c);
+    return value;
+}
+
+/* The string with which the rest of the arguments is checked. */
+static json_object *check_string(struct rv_validation *c, const struct rv_place *at, json_object *string)
+{
+    rv_str text = rv_json_str(string);
+    struct rv_argument t;
+
+    if (!memchr(text.ptr, '$', text.len))
+        return json_object_get(string);
+    if (rv_argument_read(text, c->arena, &t, c->err) < 0) {
+        c->rc = RV_E_NOMEM;
+        return NULL;
+    }
+    if (t.fault) {
+        enum rv_plan_error_type type = type_of_fault(t.fault);
+        if (type == RV_PLAN_ERROR_TOO_MANY_REFERENCES)
+            note_too_many(c, at, text);
+        else
+            rv_validation_add(c, type, at, text);
+        return json_object_get(c->hole);
+    }
+    if (t.n_refs == 0)
+        return literal_of(c, &t, string);
+    c->needs[c->call].n_refs += t.n_refs;
+    for (const struct rv_piece *p = t.first; p; p = p->next) {
+        if (!p->ref)
+            continue;
+        if (c->n_refs++ < RV_PLAN_MAX_REFS)
+            rv_validation_check_ref(c, at, text, t.whole, p->ref);
+        else if (c->n_refs == RV_PLAN_MAX_REFS + 1)
+            note_too_many(c, at, text);
+    }
+    return json_object_get(c->hole);
+}
+
+static json_object *check_value(struct rv_validation *c, struct rv_place *at, json_object *value);
+
+static void check_members(struct rv_validation *c, const struct rv_place *at, json_object *value, json_object *copy)
+{
+    if (json_object_is_type(value, json_type_array)) {
+        for (size_t i = 0; c->rc == 0 && i < json_object_array_length(value); i++) {
+            struct rv_place here = {at, NULL, i, at->depth + 1, 0};
+            json_object *child = check_value(c, &here, json_object_array_get_idx(value, i));
+            if (c->rc == 0 && rv_json_push_ref(copy, child, c->err) < 0)
+                c->rc = RV_E_NOMEM;
+            json_object_put(child);
+        }
+        return;
+    }
+    json_object_object_foreach (value, key, member) {
+        struct rv_place here = {at, key, 0, at->depth + 1, 0};
+        json_object *child = c->rc == 0 ? check_value(c, &here, member) : NULL;
+        if (c->rc == 0 && rv_json_set_ref(copy, key, child, c->err) < 0)
+            c->rc = RV_E_NOMEM;
+        json_object_put(child);
+    }
+}
+
+/* A copy with holes; the caller's. */
+static json_object *check_value(struct rv_validation *c, struct rv_place *at, json_object *value)
+{
+    bool is_object = json_object_is_type(value, json_type_object);
+
+    at->order = c->order++;
+    if (json_object_is_type(value, json_type_string))
+        return check_string(c, at, value);
+    if (!is_object && !json_object_is_type(value, json_type_array))
+        return json_object_get(value);
+    if (at->depth >= RV_PLAN_MAX_DEPTH) {
+        struct rv_plan_error *e = rv_validation_add(c, RV_PLAN_ERROR_INVALID_ARGUMENT, at, RV_STR_LIT(""));
+        if (e) {
+            e->tool = c->tool ? c->tool->visible : "";
+            e->text = "the arguments have more than 64 levels";
+        }
+        return json_object_get(c->hole);
+    }
+    json_object *copy = is_object ? json_object_new_object() : json_object_new_array();
+    if (copy)
+        check_members(c, at, value, copy);
+    else
+        no_memory(c);
+    return copy;
+}
+
+/* --- V9, V10 --- */
+
+static bool is_required(json_object *input, const char *name)
+{
+    json_object *required = rv_json_get_arr(input, "required");
+
+    for (size_t i = 0; required && i < json_object_array_length(required); i++)
+        if (rv_str_is(rv_json_str(json_object_array_get_idx(required, i)), name))
+            return true;
+    return false;
+}
+
+static void check_required(struct rv_validation *c, json_object *arguments)
+{
+    json_object *required = c->tool->input && json_object_is_type(c->tool->input, json_type_object)
+                                ? rv_json_get_arr(c->tool->input, "required")
+                                : NULL;
+
+    for (size_t i = 0; required && i < json_object_array_length(required); i++) {
+        const char *name = json_object_get_string(json_object_array_get_idx(required, i));
+        if (json_object_object_get_ex(arguments, name, NULL))
+            continue;
+        struct rv_plan_error *e = add(c, RV_PLAN_ERROR_MISSING_REQUIRED_ARGUMENT, 0);
+        if (e) {
+            e->tool = c->tool->visible;
+            e->subject = name;
+        }
+    }
+}
+
+static size_t count_values(json_object *value)
+{
+    size_t n = 1;
+
+    if (json_object_is_type(value, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(value); i++)
+            n += count_values(json_object_array_get_idx(value, i));
+    } else if (json_object_is_type(value, json_type_object)) {
+        json_object_object_foreach (value, key, member) {
+            (void)key;
+            n += count_values(member);
+        }
+    }
+    return n;
+}
+
+/* One level down: to the member, or the item, with the values before it added to *order. */
+static json_object *enter(json_object *value, const char *key, size_t i, size_t *order)
+{
+    ++*order;
+    if (!key) {
+        for (size_t k = 0; k < i; k++)
+            *order += count_values(json_object_array_get_idx(value, k));
+        return json_object_array_get_idx(value, i);
+    }
+    json_object_object_foreach (value, name, member) {
+        if (strcmp(name, key) == 0)
+            return member;
+        *order += count_values(member);
+    }
+    return NULL;
+}
+
+struct literals {
+    struct rv_validation *c;
+    json_object *arguments;
+};
+
+/* What the schema checker found. */
+static void note_fault(void *self, const struct rv_schema_fault *fault)
+{
+    struct literals *l = self;
+    struct rv_validation *c = l->c;
+    json_object *at = l->arguments;
+    rv_buf path = RV_BUF_INIT(RV_PLAN_MAX_PATH);
+    struct rv_shape_names names = {0};
+    size_t order = 0;
+
+    if (fault->kind == RV_SCHEMA_FAULT_MISSING && fault->n_steps == 0 && is_required(c->tool->input, fault->name))
+        return; /* V9 has said so */
+    for (size_t i = 0; i < fault->n_steps; i++) {
+        at = enter(at, fault->steps[i].key, fault->steps[i].i, &order);
+        rv_validation_write_step(fault->steps[i].key, fault->steps[i].i, &path);
+    }
+    bool is_unknown = fault->kind == RV_SCHEMA_FAULT_UNKNOWN;
+    if (is_unknown) {
+        enter(at, fault->name, 0, &order);
+        rv_validation_write_step(fault->name, 0, &path);
+    }
+    const char *argument = rv_validation_keep(c, &path),
+               *name = fault->name ? rv_arena_dup(c->arena, rv_str_of(fault->name)) : NULL;
+    const char *text = rv_arena_dup(c->arena, rv_str_of(fault->text));
+    if (!text || (fault->name && !name)) {
+        no_memory(c);
+        return;
+    }
+    if (fault->properties)
+        rv_shape_note_names(&names, fault->properties);
+    const char *const *allowed = is_unknown ? rv_validation_names(c, &names) : NULL;
+    struct rv_plan_error *e =
+        add(c, is_unknown ? RV_PLAN_ERROR_UNKNOWN_ARGUMENT : RV_PLAN_ERROR_INVALID_ARGUMENT, order);
+    if (e) {
+        e->argument = argument;
+        e->tool = c->tool->visible;
+        e->subject = name;
+        e->text = text;
+        e->names = allowed;
+        e->n_names = is_unknown ? names.n : 0;
+    }
+}
+
+/* The literals fit the schema, whatever the references become. */
+static void check_literals(struct rv_validation *c, json_object *arguments)
+{
+    struct literals literals = {c, arguments};
+    struct rv_schema_watch watch = {c->hole, MAX_FAULTS, note_fault, &literals};
+    rv_err *why = NULL;
+    size_t n_faults = 0;
+
+    if (!c->tool->input_schema || c->rc < 0)
+        return;
+    int rc = rv_schema_watch(c->tool->input_schema, arguments, &watch, &n_faults, &why);
+    if (rc == RV_E_NOMEM) {
+        no_memory(c);
+    } else if (rc < 0) {
+        const char *text = rv_arena_dup(c->arena, rv_str_of(rv_err_text(why)));
+        struct rv_plan_error *e = text ? add(c, RV_PLAN_ERROR_INVALID_ARGUMENT, 0) : NULL;
+        if (!text)
+            no_memory(c);
+        if (e) {
+            e->tool = c->tool->visible;
+            e->text = text;
+        }
+    }
+    if (rc == 0 && n_faults > MAX_FAULTS)
+        c->out->n_more += n_faults - MAX_FAULTS;
+    rv_err_free(why);
+}
+
+/* --- calls --- */
+
+static const char *const *list_tools(struct rv_validation *c)
+{
+    if (!c->tool_names)
+        c->tool_names = rv_validation_take(c, (c->catalog->n + 1) * sizeof *c->tool_names);
+    for (size_t i = 0; c->tool_names && i < c->catalog->n; i++)
+        c->tool_names[i] = c->catalog->tools[i].visible;
+    return c->tool_names;
+}
+
+static const char *const *list_candidates(struct rv_validation *c, rv_str name, size_t n)
+{
+    const char **names = rv_validation_take(c, n * sizeof *names);
+
+    for (size_t i = 0; names && i < n; i++)
+        names[i] = rv_plan_candidate(c->catalog, name, i)->qualified;
+    return names;
+}
+
+static void find_tool(struct rv_validation *c, rv_str name)
+{
+    size_t n = 0;
+
+    c->tool = c->tools[c->call] = rv_plan_find(c->catalog, name, &n);
+    if (c->tool)
+        return;
+    const char *copy = rv_arena_dup(c->arena, rv_utf8_cut(name, RV_PLAN_MAX_PATH));
+    const char *const *names = n == 0 ? list_tools(c) : list_candidates(c, name, n);
+    if (!copy)
+        no_memory(c);
+    struct rv_plan_error *e = add(c, n == 0 ? RV_PLAN_ERROR_UNKNOWN_TOOL : RV_PLAN_ERROR_AMBIGUOUS_TOOL, 0);
+    if (e) {
+        e->tool = copy;
+        e->names = names;
+        e->n_names = n == 0 ? c->catalog->n : n;
+    }
+}
+
+static void refuse_option(struct rv_validation *c, const char *option, const char *why)
+{
+    struct rv_plan_error *e = add(c, RV_PLAN_ERROR_INVALID_CALL_OPTION, 0);
+
+    if (e) {
+        e->subject = option;
+        e->text = why;
+    }
+}
+
+static void check_options(struct rv_validation *c, const struct rv_plan_call *call)
+{
+    size_t n_done = c->rules->n_done, n = 0;
+
+    if (call->on_failure && !call->continues && !rv_str_is(rv_json_str(call->on_failure), "halt"))
+        refuse_option(c, "on_failure", "use \"halt\" or \"continue\"");
+    if (json_object_is_type(call->after, json_type_array))
+        n = json_object_array_length(call->after);
+    else if (call->after)
+        refuse_option(c, "after", "use a list of indices of earlier calls");
+    for (size_t i = 0; i < n; i++) {
+        json_object *item = json_object_array_get_idx(call->after, i);
+        int64_t index = rv_json_is_int(item) ? json_object_get_int64(item) : -1;
+        if (index < 0 || (uint64_t)index >= n_done + c->call) {
+            refuse_option(c, "after", "each item has to be the index of an earlier call");
+            return;
+        }
+        if ((size_t)index >= n_done)
+            c->needed[(size_t)index - n_done] = true;
+    }
+}
+
+/* The marked calls, ascending. */
+static const size_t *list_needed(struct rv_validation *c, size_t *n)
+{
+    size_t *calls;
+
+    *n = 0;
+    for (size_t i = 0; i < c->call; i++)
+        *n += c->needed[i];
+    calls = rv_validation_take(c, (*n + 1) * sizeof *calls);
+    for (size_t i = 0, k = 0; calls && i < c->call; i++)
+        if (c->needed[i])
+            calls[k++] = i;
+    return calls;
+}
+
+static void note_needs(struct rv_validation *c)
+{
+    struct rv_plan_needs *needs = &c->needs[c->call];
+
+    needs->calls = list_needed(c, &needs->n);
+    for (size_t i = 0; c->rc == 0 && i < needs->n; i++) {
+        const struct rv_plan_needs *other = &c->needs[needs->calls[i]];
+        for (size_t k = 0; k < other->n_all; k++)
+            c->needed[other->all[k]] = true;
+    }
+    needs->all = list_needed(c, &needs->n_all);
+}
+
+static void check_call(struct rv_validation *c, const struct rv_plan_call *call)
+{
+    struct rv_place top = {0};
+
+    memset(c->needed, 0, c->plan->n_calls * sizeof *c->needed);
+    c->order = 0;
+    find_tool(c, call->tool);
+    check_options(c, call);
+    if (!call->arguments) {
+        struct rv_plan_error *e = add(c, RV_PLAN_ERROR_ARGUMENTS_NOT_OBJECT, 0);
+        if (e)
+            e->subject = call->actual_type;
+    } else {
+        if (c->tool)
+            check_required(c, call->arguments);
+        json_object *rest = check_value(c, &top, call->arguments);
+        if (c->tool)
+            check_literals(c, rest);
+        json_object_put(rest);
+    }
+    note_needs(c);
+}
+
+/* --- the plan --- */
+
+static void note_fault_of_plan(struct rv_validation *c)
+{
+    const struct rv_plan *p = c->plan;
+    enum rv_plan_error_type type = rv_str_is(rv_str_of(p->fault), "empty_plan")       ? RV_PLAN_ERROR_EMPTY_PLAN
+                                   : rv_str_is(rv_str_of(p->fault), "too_many_calls") ? RV_PLAN_ERROR_TOO_MANY_CALLS
+                                                                                      : RV_PLAN_ERROR_PLAN_MALFORMED;
+    struct rv_plan_error *e = add(c, type, 0);
+
+    if (!e)
+        return;
+    e->tool_index = 0;
+    e->subject = p->reason;
+    e->text = p->detail;
+    e->count = p->n_given;
+    e->max = p->max_calls;
+}
+
+static void check_calls(struct rv_validation *c)
+{
+    size_t n = c->plan->n_calls;
+
+    c->tools = rv_validation_take(c, (n + 1) * sizeof *c->tools);
+    c->needs = rv_validation_take(c, (n + 1) * sizeof *c->needs);
+    c->needed = rv_validation_take(c, n + 1);
+    c->names = rv_validation_take(c, sizeof *c->names);
+    c->hole = json_object_new_string("");
+    if (!c->hole || !c->tools || !c->needs || !c->needed || !c->names) {
+        no_memory(c);
+        return;
+    }
+    c->out->tools = c->tools;
+    c->out->needs = c->needs;
+    c->out->n_calls = n;
+    c->out->n_done = c->rules->n_done;
+    for (c->call = 0; c->rc == 0 && c->call < n; c->call++)
+        check_call(c, &c->plan->calls[c->call]);
+}
+
+static void publish(struct rv_validation *c)
+{
+    struct rv_plan_error *errors = rv_validation_take(c, (c->n + 1) * sizeof *errors);
+
+    if (!errors)
+        return;
+    if (c->n > 1)
+        qsort(c->errors, c->n, sizeof *c->errors, compare_errors);
+    for (size_t i = 0; i < c->n; i++) {
+        errors[i] = c->errors[i].e;
+        if (errors[i].type == RV_PLAN_ERROR_TOO_MANY_REFERENCES)
+            errors[i].count = c->n_refs;
+    }
+    c->out->errors = errors;
+    c->out->n_errors = c->n;
+}
+
+int rv_plan_validate(const struct rv_plan *plan, const rv_plan_catalog *catalog, const struct rv_plan_rules *rules,
+                     struct rv_plan_check *out, rv_err **err)
+{
+    static const struct rv_plan_rules defaults;
+    struct rv_validation c = {
+        .plan = plan, .catalog = catalog, .rules = rules ? rules : &defaults, .out = out, .err = err};
+
+    *out = (struct rv_plan_check){.arena = rv_arena_new(MAX_ARENA)};
+    c.arena = out->arena;
+    if (!c.arena)
+        return RV_FAIL(err, RV_E_NOMEM, "no memory to validate a plan");
+    if (plan->fault)
+        note_fault_of_plan(&c);
+    else if (!plan->direct)
+        check_calls(&c);
+    if (c.rc == 0)
+        publish(&c);
+    json_object_put(c.hole);
+    free(c.errors);
+    return c.rc;
+}
+
+void rv_plan_check_fini(struct rv_plan_check *check)
+{
+    rv_arena_free(check->arena);
+    *check = (struct rv_plan_check){0};
+}
