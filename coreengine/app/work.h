@@ -97,7 +97,8 @@ struct rv_worker_stop {
 };
 void rv_worker_stop_init(struct rv_worker_stop *stop);
 void rv_worker_stop(struct rv_worker_stop *stop); /* any thread, also before the worker begins */
-/** Something was queued, or is to be cancelled: it looks at once, and not at its next time. Any thread; NULL is fine. */
+/** Something was queued, or is to be cancelled: it looks at once, and not at its next time. Any thread; NULL is fine.
+ */
 void rv_worker_tell(struct rv_worker_stop *stop);
 void rv_worker_stop_fini(struct rv_worker_stop *stop);
 

@@ -1,7 +1,7 @@
 /* One session with a client of the Model Context Protocol, as the server's side sees it: a state machine.
  *
  * Messages of the client come in, orders come out: bytes to send, something to do, something to stop. The shell
- * performs them and hands back what came of it by the number of the call. No I/O, no clock, no ids of its own.
+ * performs them and hands back the results by the numbers of the calls. No I/O, no clock, no ids of its own.
  *
  * Two eras. Legacy revisions begin with `initialize`; a session keeps what was agreed on. In 2026-07-28 each request
  * says by itself which revision it is and what its client can do; such a session keeps nothing but the calls under way.
@@ -108,7 +108,7 @@ bool rv_mcp_server_can_ask(const rv_mcp_server *s, int64_t call);
  *  makes another one with `inputResponses` and `requestState`. Only where rv_mcp_server_can_ask(). */
 RV_MUST_CHECK int rv_mcp_server_ask(rv_mcp_server *s, int64_t call, const struct rv_mcp_question *q,
                                     struct rv_mcp_orders *orders, rv_err **err);
-/** Tells whether the client of a call wants progress or a log of it: if not, neither need be found out. */
+/** Tells whether the client of a call wants its progress or its log: if not, neither need be found out. */
 bool rv_mcp_server_listens(const rv_mcp_server *s, int64_t call);
 int64_t rv_mcp_server_last_call(const rv_mcp_server *s);           /* the number of the call that began last; 0: none */
 bool rv_mcp_server_has_call(const rv_mcp_server *s, int64_t call); /* it is not answered yet */

@@ -241,8 +241,7 @@ static void sweep(struct srv_mcp_session *s)
 static void look(struct srv_mcp_session *s)
 {
     struct rv_app_sources sources = {.store = s->all->reader.store};
-    const struct rv_app_mcp_at at = {
-        .app = &s->app, .sources = &sources, .worker = s->all->reader.server->worker_stop};
+    const struct rv_app_mcp_at at = {.app = &s->app, .sources = &sources, .worker = s->all->reader.server->worker_stop};
     struct rv_mcp_orders out = {NULL, 0, 0};
     rv_err *err = NULL;
 
@@ -291,8 +290,7 @@ static void lose(struct srv_mcp_stream *st)
 {
     struct srv_mcp_session *s = st->session;
     struct rv_app_sources sources = {.store = s->all->reader.store};
-    const struct rv_app_mcp_at at = {
-        .app = &s->app, .sources = &sources, .worker = s->all->reader.server->worker_stop};
+    const struct rv_app_mcp_at at = {.app = &s->app, .sources = &sources, .worker = s->all->reader.server->worker_stop};
 
     if (st->st)
         srv_stream_end(st->st);
@@ -375,7 +373,7 @@ void srv_mcp_stream_lost(struct srv_mcp_session *s, int64_t call)
 {
     struct note *n = calloc(1, sizeof *n);
 
-    if (!n) { /* the run goes on, and no one hears of it */
+    if (!n) { /* the run goes on, and no client hears the result */
         srv_mcp_session_unref(s);
         return;
     }

@@ -47,7 +47,7 @@ RV_MUST_CHECK int srv_mcp_session_new(struct srv_mcps *m, const struct srv_call 
 struct srv_mcp_session *srv_mcp_session_find(struct srv_mcps *m, const struct srv_call *c, const char *id);
 void srv_mcp_session_end(struct srv_mcp_session *session); /* it is not found any more */
 void srv_mcp_session_unref(struct srv_mcp_session *session);
-/** Under the session's lock: the call goes on, and what is told of it waits until its answer begins. */
+/** Under the session's lock: the call goes on, and its messages wait until its answer begins. */
 RV_MUST_CHECK int srv_mcp_stream_new(struct srv_mcp_session *session, int64_t call, rv_err **err);
 /** Under the session's lock: one more message of its call. False: that call has no stream. */
 bool srv_mcp_stream_add(struct srv_mcp_session *session, const struct rv_mcp_order *order);

@@ -220,7 +220,7 @@ struct srv_server {
     char owner[RV_OWNER_MAX];
     atomic_bool is_draining;
     struct rv_worker_stop *worker_stop; /* of the worker of this process; NULL: there is none */
-    atomic_int worker; /* 0: there is none here; 1: it works; 2: it has ended */
+    atomic_int worker;                  /* 0: there is none here; 1: it works; 2: it has ended */
     uv_signal_t signals[3];
     uv_timer_t tick;
 };

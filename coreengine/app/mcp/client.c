@@ -5,7 +5,8 @@
 #include "coreengine/app/mcp/mcp_internal.h"
 #include "coreengine/base/version.h"
 
-#define MAX_SAID ((size_t)4 << 10) /* bytes of the reason of a failure */
+#define MAX_SAID  ((size_t)4 << 10) /* bytes of the reason of a failure */
+#define MAX_STUCK 40                /* looks: two seconds */
 
 static const char instructions[] = "Tools run pipelines and agents of reeve; each call is a run that is kept. When a "
                                    "result says that a run waits for an "
@@ -26,6 +27,7 @@ struct watched {
     rv_follower *follower; /* NULL: its events are not read */
     int64_t seen;          /* records that were read */
     int64_t n_events;
+    int n_stuck; /* looks at a run that waits with an answered question and has no task */
 };
 struct rv_app_mcp {
     const struct rv_app_mcp_opts *opts;
@@ -246,7 +248,7 @@ static int call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct
     return rc;
 }
 
-/* The run of a call that nobody waits for is asked to end. */
+/* The client does not wait for this run any more: it is asked to end. */
 static void cancel_run(const struct rv_app_mcp_at *at, const char *run)
 {
     rv_store *store = at->sources->store;
@@ -512,7 +514,8 @@ static int on_question(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct wat
     }
     if (rc == 0 && strcmp(q.id, w->answered) == 0) {
         rc = w->is_asking ? 0 : is_queued(at, row, &waits, err);
-        if (rc == 0 && !w->is_asking && !waits)
+        w->n_stuck = waits || w->is_asking ? 0 : w->n_stuck + 1; /* between the two reads it may have gone on */
+        if (rc == 0 && w->n_stuck > MAX_STUCK)
             rc = RV_FAIL(err, RV_E_STATE, "the run \"%s\" did not take the answer", w->run);
     } else if (rc == 0) {
         rc = ask(m, w, &q, about, err);

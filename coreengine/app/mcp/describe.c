@@ -1,4 +1,4 @@
-/* A tool as clients are told of it: its description, the schemas of its arguments and its result, and the four hints.
+/* A tool as it is listed: its description, the schemas of its arguments and its result, and the four hints.
  */
 #include <string.h>
 

@@ -102,7 +102,7 @@ static int look_into(void *self, const char *file, rv_err **err)
 
     if (rc == 0)
         rc = rv_app_load_plain(s->at->app, rv_buf_cstr(&path), &plain, &l, &why);
-    if (rc < 0) { /* the list of tools tells of it in the log */
+    if (rc < 0) { /* the list of tools says so in the log */
         bool no_memory = rc == RV_E_NOMEM;
         rv_err_free(why);
         rv_buf_fini(&path);

@@ -1,4 +1,4 @@
-/* Results of tools/call: what a run said, the data of it in the standard wrapper, and failures that models can read. */
+/* Results of tools/call: what a run said, its data in the standard wrapper, and failures that models can read. */
 #include <json-c/linkhash.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,8 +126,8 @@ static json_object *artifact_of(struct rv_json_build *b, json_object *data, bool
 
 static int wrap(const struct mcp_about *about, const char *text, json_object *artifact, json_object **out, rv_err **err)
 {
-    const struct rv_artifact_context context = {.context_id = about->session && about->session[0] ? about->session
-                                                                                                  : about->run,
+    const struct rv_artifact_context context = {.context_id =
+                                                    about->session && about->session[0] ? about->session : about->run,
                                                 .request_id = about->request,
                                                 .trace_id = about->request,
                                                 .session_id = about->session,

@@ -194,8 +194,8 @@ static int open_all(struct stdio *s, rv_err **err)
         rc = rv_app_check_folder(s->opts->offer.scripts, err);
     if (rc == 0)
         rc = rv_app_sources_open(&s->app, RV_APP_STORE_MAKE, &s->sources, err);
-    s->at = (struct rv_app_mcp_at){
-        .app = &s->app, .sources = &s->sources, .worker = s->opts->no_worker ? NULL : &s->stop};
+    s->at =
+        (struct rv_app_mcp_at){.app = &s->app, .sources = &s->sources, .worker = s->opts->no_worker ? NULL : &s->stop};
     if (rc == 0)
         rc = rv_app_mcp_new(&s->opts->offer, false, &s->client, err);
     return rc == 0 ? start_worker(s, err) : rc;
