@@ -146,9 +146,11 @@ static int add_fingerprint(struct rv_json_build *b, json_object *metadata, const
         rc = no_memory(b->err);
     if (rc == 0) { /* of overlong arguments the beginning counts */
         rv_hash_of(rv_buf_str(&text), hash);
-        rv_buf_printf(&print, "%s-%.16s", tool, hash);
-        rv_json_build_text(b, metadata, "fingerprint", rv_buf_cstr(&print));
+        rv_buf_printf(&print, "%.1000s-%.16s", tool, hash);
+        rc = rv_buf_check(&print, "fingerprint of a call", b->err);
     }
+    if (rc == 0)
+        rv_json_build_text(b, metadata, "fingerprint", rv_buf_cstr(&print));
     rv_buf_fini(&text);
     rv_buf_fini(&print);
     return rc;
@@ -190,8 +192,8 @@ static void add_metadata(struct rv_json_build *b, const struct rv_artifact_sourc
                       s->context.skill_name, NULL));
     if (s->extensions)
         rv_artifact_share(b, m, "extensions", s->extensions);
-    if (b->rc == 0)
-        b->rc = add_fingerprint(b, m, s->tool, s->arguments);
+    if (b->rc == 0 && add_fingerprint(b, m, s->tool, s->arguments) < 0)
+        b->rc = RV_E_NOMEM;
 }
 
 /* --- the artifact --- */

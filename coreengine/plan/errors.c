@@ -58,11 +58,6 @@ static const struct row {
 }
 ;
 
-const char *rv_plan_error_word(enum rv_plan_error_type type)
-{
-    return rows[type].word;
-}
-
 /* --- JSON --- */
 
 static void write_names(const struct rv_plan_error *e, rv_jw *out)

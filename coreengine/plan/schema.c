@@ -10,6 +10,7 @@
 
 #define REFERENCE "^\\$[0-9]+\\.output"
 #define MAX_DEPTH 64
+#define MAX_NAME  1000 /* bytes of the name of a definition */
 
 static json_object *text_of(const char *text)
 {
@@ -93,12 +94,15 @@ static void relax_ref(struct relaxing *r, json_object *ref, json_object *to)
     rv_buf whole = RV_BUF_INIT(4096);
 
     name = strncmp(text, "#/$defs/", 8) == 0 ? text + 8 : strncmp(text, "#/definitions/", 14) == 0 ? text + 14 : NULL;
-    if (!name || strchr(name, '/')) {
+    if (!name || strchr(name, '/') || strlen(name) > MAX_NAME) {
         r->is_open = true;
         return;
     }
     rv_buf_printf(&whole, "%s%s", r->prefix, text + 1);
-    rv_json_build_text(r->b, to, "$ref", rv_buf_cstr(&whole));
+    if (r->b->rc == 0)
+        r->b->rc = rv_buf_check(&whole, "reference of a schema", r->b->err);
+    if (r->b->rc == 0)
+        rv_json_build_text(r->b, to, "$ref", rv_buf_cstr(&whole));
     rv_buf_fini(&whole);
 }
 

@@ -94,7 +94,6 @@ RV_MUST_CHECK int rv_plan_validate(const struct rv_plan *plan, const rv_plan_cat
                                    const struct rv_plan_rules *rules, struct rv_plan_check *out, rv_err **err);
 void rv_plan_check_fini(struct rv_plan_check *check);
 
-const char *rv_plan_error_word(enum rv_plan_error_type type);
 /** {tool_index, argument, template, error: {type, ...}} */
 void rv_plan_error_write_json(const struct rv_plan_error *error, rv_jw *out);
 /** One line for people and models, without a line feed. */

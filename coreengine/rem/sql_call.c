@@ -303,9 +303,12 @@ static int adapt(struct sql *p, struct call *c)
         return adapt_part(p, c);
     case ROUND:
         return adapt_round(p, c);
-    case AVG:
+    case AVG: { /* the mean of whole numbers would be a numeric of some twenty digits, which rounds a second time */
+        bool is_number = c->args[0].type == SQL_NUM || c->args[0].type == SQL_ANY;
+        const struct sql_operand *part = is_number ? &c->args[0] : &whole;
         rc = no_bool(p, c);
-        return rc < 0 || is_sqlite ? rc : rv_rem_sql_wrap(p, &whole, "CAST(", " AS double precision)");
+        return rc < 0 || is_sqlite ? rc : rv_rem_sql_wrap(p, part, "CAST(", " AS double precision)");
+    }
     case SUM:
     case EXTREME:
         return no_bool(p, c);

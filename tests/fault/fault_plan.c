@@ -1,9 +1,12 @@
-/* Each allocation fails once while a plan or the result of a tool is read: no crash, no leak, and the code says no
- * memory. */
+/* Each allocation fails once while a plan or the result of a tool is read, checked or made: no crash, no leak, and the
+ * code says no memory. */
+#include "coreengine/plan/artifact.h"
 #include "coreengine/plan/format.h"
 #include "coreengine/plan/output.h"
 #include "coreengine/plan/plan.h"
+#include "coreengine/plan/planner.h"
 #include "coreengine/plan/resolve.h"
+#include "coreengine/plan/validate.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/suites.h"
@@ -101,10 +104,176 @@ static int formatted(void)
     return rc;
 }
 
-static const struct rv_fault_scenario scenarios[] = {
-    {"sound_plan", sound_plan},   {"empty_plan", empty_plan}, {"output_of_texts", output_of_texts},
-    {"failed_call", failed_call}, {"resolved", resolved},     {"unresolved", unresolved},
-    {"formatted", formatted}};
+static const char schemas[] = "{\"in\":{\"type\":\"object\",\"properties\":{\"s\":{\"type\":\"string\"},\"n\":{"
+                              "\"items\":{\"$ref\":\"#/$defs/d\"}}},"
+                              "\"required\":[\"s\"],\"additionalProperties\":false,\"$defs\":{\"d\":{\"enum\":[1]}}},"
+                              "\"out\":{\"x-artifact-type\":"
+                              "\"table\",\"properties\":{\"id\":{\"type\":\"string\"},\"l\":{\"type\":\"array\","
+                              "\"items\":{\"type\":\"object\"}}}}}";
+
+/* Three tools, two of which are called alike, and a bad one. */
+static int make_catalog(rv_plan_catalog **out)
+{
+    json_object *both = NULL;
+    int rc = rv_json_parse(rv_str_of(schemas), NULL, &both, NULL);
+
+    if (rc < 0)
+        return rc;
+    json_object *in = rv_json_get_obj(both, "in"), *output = rv_json_get_obj(both, "out");
+    struct rv_plan_tool tools[] = {
+        {.name = "make", .server = "a", .description = "Makes", .input = in, .output = output, .is_http = true},
+        {.name = "make", .server = "b", .input = in, .output = output},
+        {.name = "use", .server = "b", .input = in},
+        {.name = "a b"},
+        {.name = "use", .server = "b"},
+    };
+    rc = rv_plan_catalog_new(tools, RV_COUNT(tools), out, NULL);
+    json_object_put(both);
+    return rc;
+}
+
+static int validate(const char *calls)
+{
+    rv_plan_catalog *catalog = NULL;
+    rv_buf text = RV_BUF_INIT(1000000);
+    rv_jw out = rv_jw_on(&text);
+    struct rv_plan_check check = {0};
+    struct rv_plan_reply reply = {rv_str_of(calls), NULL, false};
+    struct rv_plan plan = {0};
+    int rc = make_catalog(&catalog);
+
+    if (rc == 0)
+        rc = rv_plan_parse(&reply, 0, &plan, NULL);
+    if (rc == 0)
+        rc = rv_plan_validate(&plan, catalog, NULL, &check, NULL);
+    for (size_t i = 0; rc == 0 && i < check.n_errors; i++)
+        rv_plan_error_write_json(&check.errors[i], &out);
+    if (rc == 0)
+        rv_plan_check_write_text(&check, &text);
+    rc = rc == 0 ? text.rc : rc;
+    rv_buf_fini(&text);
+    rv_plan_check_fini(&check);
+    rv_plan_fini(&plan);
+    rv_plan_catalog_free(catalog);
+    return rc;
+}
+
+static int valid(void)
+{
+    return validate(
+        "{\"type\":\"tool_calls\",\"calls\":[{\"tool_name\":\"a.make\",\"arguments\":{\"s\":\"$$0.output\"}},"
+        "{\"tool_name\":\"use\",\"after\":[0],\"arguments\":{\"s\":\"${0.output.artifact_id}!\",\"n\":[1,"
+        "\"$0.output.l[0].x\"]}}]}");
+}
+
+static int invalid(void)
+{
+    return validate(
+        "{\"type\":\"tool_calls\",\"calls\":[{\"tool_name\":\"make\"},{\"tool_name\":\"nope\",\"arguments\":[1]},"
+        "{\"tool_name\":\"a.make\",\"after\":7},{\"tool_name\":\"use\",\"arguments\":{\"s\":\"$2.output.l\","
+        "\"n\":[2,\"$2.output.none\"],\"x\":\"a $0.output.b\"}}]}");
+}
+
+static int planner_of(bool any_of)
+{
+    struct rv_planner_opts opts = {.any_of = any_of, .has_options = true};
+    rv_plan_catalog *catalog = NULL;
+    rv_buf text = RV_BUF_INIT(1000000);
+    json_object *schema = NULL;
+    int rc = make_catalog(&catalog);
+
+    if (rc == 0)
+        rc = rv_plan_schema(catalog, &opts, &schema, NULL);
+    if (rc == 0)
+        rv_plan_brief(catalog, &opts, &text);
+    rc = rc == 0 ? text.rc : rc;
+    json_object_put(schema);
+    rv_buf_fini(&text);
+    rv_plan_catalog_free(catalog);
+    return rc;
+}
+
+static int portable(void)
+{
+    return planner_of(false);
+}
+
+static int with_arguments(void)
+{
+    return planner_of(true);
+}
+
+static int artifact_of(const char *schema, const char *text)
+{
+    struct rv_artifact_source source = {
+        .tool = "t", .fresh_id = "i", .created_at = "now", .context = {.context_id = "c", .task_id = "k"}};
+    struct rv_artifact artifact = {0};
+    int rc = rv_json_parse(rv_str_of(text), NULL, &source.result, NULL);
+
+    if (rc == 0)
+        rc = rv_json_parse(rv_str_of(schema), NULL, &source.schema, NULL);
+    source.arguments = source.schema;
+    if (rc == 0)
+        rc = rv_artifact_of(&source, &artifact, NULL);
+    rv_artifact_fini(&artifact);
+    json_object_put(source.schema);
+    json_object_put(source.result);
+    return rc;
+}
+
+static int artifact_of_form(void)
+{
+    return artifact_of("{\"x-artifact-type\":\"form\",\"properties\":{\"a\":{\"enum\":[1],\"default\":1}}}",
+                       "{\"structuredContent\":{\"artifact_id\":\"w\",\"artifact\":{\"skill_id\":\"s\"},\"_metadata\":"
+                       "{\"execution_id\":\"e\"}}}");
+}
+
+static int artifact_of_table(void)
+{
+    return artifact_of("{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"a\":{}}}}",
+                       "{\"structuredContent\":[1]}");
+}
+
+static int parts_of_content(void)
+{
+    return artifact_of("{}",
+                       "{\"content\":[{\"type\":\"text\",\"text\":\"t\"},{\"type\":\"resource_link\",\"uri\":\"u\"},"
+                       "{\"type\":\"other\"}]}");
+}
+
+static int wrapped(void)
+{
+    struct rv_artifact_context context = {.context_id = "c", .skill_id = "s", .execution_id = "e"};
+    json_object *payload = json_object_new_object(), *result = NULL, *schema = NULL;
+    int rc = payload ? rv_artifact_wrap(payload, "i", "t", "now", &context, "done", &result, NULL) : RV_E_NOMEM;
+
+    if (rc == 0)
+        rc = rv_artifact_schema(payload, &schema, NULL);
+    json_object_put(schema);
+    schema = NULL;
+    if (rc == 0)
+        rc = rv_artifact_schema(NULL, &schema, NULL);
+    json_object_put(schema);
+    json_object_put(result);
+    json_object_put(payload);
+    return rc;
+}
+
+static const struct rv_fault_scenario scenarios[] = {{"sound_plan", sound_plan},
+                                                     {"empty_plan", empty_plan},
+                                                     {"output_of_texts", output_of_texts},
+                                                     {"failed_call", failed_call},
+                                                     {"resolved", resolved},
+                                                     {"unresolved", unresolved},
+                                                     {"formatted", formatted},
+                                                     {"valid", valid},
+                                                     {"invalid", invalid},
+                                                     {"portable", portable},
+                                                     {"with_arguments", with_arguments},
+                                                     {"artifact_of_form", artifact_of_form},
+                                                     {"artifact_of_table", artifact_of_table},
+                                                     {"parts_of_content", parts_of_content},
+                                                     {"wrapped", wrapped}};
 
 START_TEST(every_allocation_may_fail)
 {

@@ -129,9 +129,28 @@ static int write_check(const struct rv_plan_check *check, rv_jw *out, rv_err **e
     return rc;
 }
 
+/* The plan as a planner gives it: the input of its one tool. */
+static int parse_plan(json_object *given, size_t max, struct rv_plan *out, rv_err **err)
+{
+    struct rv_json_build b = {err, 0};
+    json_object *calls = json_object_new_array();
+    json_object *call = calls ? rv_json_build(&b, calls, NULL, json_object_new_object()) : NULL;
+    int rc = calls ? 0 : RV_FAIL(err, RV_E_NOMEM, "no memory for a plan");
+
+    if (rc == 0)
+        rv_json_build_text(&b, call, "name", RV_PLAN_TOOL);
+    if (rc == 0)
+        rc = b.rc;
+    if (rc == 0)
+        rc = rv_json_set_ref(call, "arguments", given, err);
+    if (rc == 0)
+        rc = rv_plan_parse(&(struct rv_plan_reply){.calls = calls}, max, out, err);
+    json_object_put(calls);
+    return rc;
+}
+
 static int plan_validate(json_object *in, rv_jw *out, rv_err **err)
 {
-    rv_buf text = RV_BUF_INIT(RV_PLAN_MAX_BYTES);
     rv_str unschematized = rv_fn_str(in, "unschematized");
     struct rv_plan_rules rules = {.defer_unschematized = rv_str_is(unschematized, "defer")};
     struct rv_plan_done *done = NULL;
@@ -147,12 +166,8 @@ static int plan_validate(json_object *in, rv_jw *out, rv_err **err)
         rc = read_count(in, "max_calls", &max, err);
     if (rc == 0)
         rc = read_done(rv_fn_any(in, "done"), &rules, &done, err);
-    if (rc == 0) {
-        rv_json_write(rv_fn_any(in, "plan"), &text);
-        rc = rv_buf_check(&text, "plan", err);
-    }
     if (rc == 0)
-        rc = rv_plan_parse(&(struct rv_plan_reply){.text = rv_buf_str(&text)}, max, &plan, err);
+        rc = parse_plan(rv_fn_any(in, "plan"), max, &plan, err);
     if (rc == 0)
         rc = rv_plan_validate(&plan, catalog, &rules, &check, err);
     if (rc == 0)
@@ -160,7 +175,6 @@ static int plan_validate(json_object *in, rv_jw *out, rv_err **err)
     rv_plan_check_fini(&check);
     rv_plan_fini(&plan);
     rv_plan_catalog_free(catalog);
-    rv_buf_fini(&text);
     free(done);
     return rc;
 }
@@ -206,9 +220,24 @@ static const char *text_in(json_object *from, const char *key)
     return from && rv_json_get_text(from, key, &text) ? text : NULL;
 }
 
+static struct rv_artifact_context read_context(json_object *from)
+{
+    return (struct rv_artifact_context){
+        .context_id = text_in(from, "context_id"),
+        .request_id = text_in(from, "request_id"),
+        .trace_id = text_in(from, "trace_id"),
+        .session_id = text_in(from, "session_id"),
+        .user_id = text_in(from, "user_id"),
+        .agent_name = text_in(from, "agent_name"),
+        .task_id = text_in(from, "task_id"),
+        .skill_id = text_in(from, "skill_id"),
+        .skill_name = text_in(from, "skill_name"),
+        .execution_id = text_in(from, "execution_id"),
+    };
+}
+
 static int artifact(json_object *in, rv_jw *out, rv_err **err)
 {
-    json_object *context = rv_fn_any(in, "context");
     struct rv_artifact_source source = {
         .tool = text_in(in, "tool"),
         .arguments = rv_fn_any(in, "arguments"),
@@ -217,7 +246,7 @@ static int artifact(json_object *in, rv_jw *out, rv_err **err)
         .fresh_id = text_in(in, "id"),
         .created_at = text_in(in, "now"),
         .provenance = text_in(in, "provenance_key"),
-        .context = {.context_id = text_in(context, "context_id"), .task_id = text_in(context, "task_id")},
+        .context = read_context(rv_fn_any(in, "context")),
     };
     struct rv_artifact made = {0};
     int64_t index = 0;
@@ -243,6 +272,27 @@ static int artifact(json_object *in, rv_jw *out, rv_err **err)
     return rc;
 }
 
+static int artifact_wrap(json_object *in, rv_jw *out, rv_err **err)
+{
+    struct rv_artifact_context context = read_context(rv_fn_any(in, "context"));
+    json_object *schema = NULL, *result = NULL;
+    const char *summary = text_in(in, "summary");
+    int rc = rv_artifact_schema(rv_fn_any(in, "artifact_schema"), &schema, err);
+
+    if (rc == 0)
+        rc = rv_artifact_wrap(rv_fn_any(in, "artifact"), text_in(in, "id"), text_in(in, "tool"), text_in(in, "now"),
+                              &context, summary ? summary : "", &result, err);
+    if (rc == 0) {
+        rv_jw_obj(out);
+        rv_jw_kv_value(out, "outputSchema", schema);
+        rv_jw_kv_value(out, "result", result);
+        rv_jw_obj_end(out);
+    }
+    json_object_put(result);
+    json_object_put(schema);
+    return rc;
+}
+
 static const struct rv_fn items[] = {
     {"plan_validate", "{plan: object, tools: list, unschematized?: word, max_calls?: int, done?: list}",
      "{valid, errors, needs} | {valid, errors, text}",
@@ -264,5 +314,13 @@ static const struct rv_fn items[] = {
      "now: "
      "when it was made",
      artifact},
+    {"artifact_wrap",
+     "{artifact: object, id: word, tool: word, now: word, summary?: word, context?: object, artifact_schema?: object}",
+     "{outputSchema, result}",
+     "the result of a tool that returns an artifact in the standard wrapper, and the output schema of such a tool; "
+     "context: "
+     "{context_id, request_id, trace_id, user_id, session_id?, agent_name?, task_id?, skill_id?, skill_name?, "
+     "execution_id?}",
+     artifact_wrap},
 };
 const struct rv_fn_group rv_fn_group_planning = {items, RV_COUNT(items)};

@@ -529,7 +529,7 @@ const struct rv_cli_verb rv_verb_entities = {
     .summary = "list, show, write and delete what the store knows",
     .text =
         "Entities are rows of kinds: users, ontologies, schemas, resources, moments, sessions, files, servers, tools,\n"
-        "tenants, messages and feedback. `reeve docs reference entities` lists their columns.",
+        "tenants, messages, feedback, scenarios and collections. `reeve docs reference entities` lists their columns.",
     .examples = "reeve entities list moments             # newest first\n"
                 "reeve entities show dentist             # by name, whatever its kind",
     .subs = subs,

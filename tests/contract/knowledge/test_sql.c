@@ -81,7 +81,7 @@ START_TEST(statements_give_the_same_bytes_on_every_store)
     each_line(RV_SOURCE_DIR "/tests/conformance/rem/portable.txt", compare, &c);
     c.leaves_order = false;
     each_line(RV_SOURCE_DIR "/tests/contract/knowledge/statements.txt", compare, &c);
-    ck_assert_msg(c.unequal.len == 0, "%s", rv_buf_cstr(&c.unequal));
+    ck_assert_msg(c.unequal.len == 0, "%.3000s", rv_buf_cstr(&c.unequal));
     ck_assert_int_gt(c.n_answers, 150);
     rv_buf_fini(&c.unequal);
     for (int i = 0; i < n_store_impls; i++)
@@ -193,14 +193,14 @@ START_TEST(random_statements_give_the_same_bytes_on_every_store)
         world_open(&c.worlds[i], i);
         fill_random(&c.worlds[i], rv_rand_seeded(&rows, 7));
     }
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n && c.unequal.len == 0; k++) {
         rv_buf statement = RV_BUF_INIT(1 << 16);
         write_statement(rand, &statement);
         char *line = rv_buf_steal(&statement, NULL);
         compare(&c, line);
         free(line);
     }
-    ck_assert_msg(c.unequal.len == 0, "%s", rv_buf_cstr(&c.unequal));
+    ck_assert_msg(c.unequal.len == 0, "%.3000s", rv_buf_cstr(&c.unequal));
     ck_assert_int_gt(c.n_answers, n * 9 / 10);
     rv_buf_fini(&c.unequal);
     for (int i = 0; i < n_store_impls; i++)
@@ -378,13 +378,15 @@ Suite *sql_suite(void)
     TCase *tc = tcase_create("sql");
 
     tcase_add_test(tc, statements_give_the_same_bytes_on_every_store);
-    tcase_add_test(tc, random_statements_give_the_same_bytes_on_every_store);
     ADD(tc, columns_are_those_of_the_kinds);
     ADD(tc, tables_are_computed_before_the_statement_is_applied);
     ADD(tc, rows_cells_and_time_have_limits);
     ADD(tc, a_value_has_a_limit_in_each_database);
     ADD(tc, a_statement_within_a_group_is_refused);
     tcase_add_test(tc, statements_may_have_a_role_of_their_own);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("random sql");
+    tcase_add_test(tc, random_statements_give_the_same_bytes_on_every_store);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -11,5 +11,6 @@ TCase *format_case(void);
 TCase *catalog_case(void);
 TCase *validate_case(void);
 TCase *artifact_case(void);
+TCase *property_case(void);
 
 #endif

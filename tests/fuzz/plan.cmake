@@ -1,0 +1,1 @@
+rv_fuzz(plan_validate SOURCES fuzz_plan_validate.c USES rv::plan)
