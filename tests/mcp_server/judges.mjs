@@ -1,4 +1,4 @@
-// The conformance suites of the protocol's own project, run against /mcp.
+// The conformance suites of the protocol's own project, run against /mcp. The server is quiet: no one reads its log meanwhile.
 import {spawnSync} from 'node:child_process'
 import {dirname, join} from 'node:path'
 import {fileURLToPath} from 'node:url'
@@ -6,7 +6,7 @@ import {check, equal, finish, scratch, serve} from '../serve/kit.mjs'
 import {exceptions} from './exceptions.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
-const server = await serve('judges.db', ['--pipelines', join(here, 'pipelines'), '--scripts', join(here, 'scripts')])
+const server = await serve('judges.db', ['--quiet', '--pipelines', join(here, 'pipelines'), '--scripts', join(here, 'scripts')])
 
 function judge(name, ...args) {
   const program = join(process.env.CLIENT_MODULES, 'node_modules', name, 'dist/index.js')
