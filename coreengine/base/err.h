@@ -29,7 +29,8 @@
     X(PLUGIN, "plugin_error", "a capability broke its contract")                                                       \
     X(VERSION, "version_mismatch", "the other side is too old or too new")                                             \
     X(INTERNAL, "internal_error", "a fault of the engine itself")                                                      \
-    X(QUOTA, "quota_exceeded", "a quota or a rate of a user or a tenant does not allow it now")
+    X(QUOTA, "quota_exceeded", "a quota or a rate of a user or a tenant does not allow it now")                        \
+    X(UNAVAILABLE, "unavailable", "a store cannot be opened now")
 
 enum rv_code_ordinal {
 #define X(name, text, meaning) RV_CODE_##name,

@@ -126,8 +126,9 @@ static int exit_of_error(const rv_err *err)
     case RV_E_EXISTS:
     case RV_E_STATE:
     case RV_E_VERSION:
-    case RV_E_DENIED: /* such as a wrong password of the store */
-    case RV_E_LIMIT:  /* an input that is too large; a run that ends at a bound is not an error */
+    case RV_E_DENIED:      /* such as a wrong password of the store */
+    case RV_E_UNAVAILABLE: /* the store, which is opened first: nothing ran */
+    case RV_E_LIMIT:       /* an input that is too large; a run that ends at a bound is not an error */
         return RV_EXIT_USAGE;
     case RV_E_QUOTA: /* as a run that a quota ends */
         return RV_EXIT_TERMINATED;

@@ -25,6 +25,7 @@ struct rv_artifact_source {
     const char *created_at;  /* RFC 3339 */
     const char *provenance;  /* the key in _meta; NULL: RV_ARTIFACT_PROVENANCE */
     bool is_internal;        /* not shown to people */
+    bool is_refused;         /* a policy: this caller may not create artifacts, for instance without an identity */
     json_object *extensions; /* URIs of how it may be rendered, a list that is carried through; NULL: none */
     struct rv_artifact_context context;
 };

@@ -36,9 +36,4 @@ void rv_artifact_add_hints(struct rv_json_build *b, json_object *metadata, const
 /** Append what a payload of this type lacks. */
 void rv_artifact_check(const char *type, json_object *payload, rv_buf *faults);
 
-/* artifact_parts.c */
-/** The parts of a result: of its structured content, else of its content. What cannot be read is skipped and named. */
-void rv_artifact_add_parts(struct rv_json_build *b, json_object *result, json_object *payload, json_object *parts,
-                           rv_buf *faults);
-
 #endif

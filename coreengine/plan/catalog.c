@@ -462,8 +462,3 @@ const struct rv_plan_tool *rv_plan_candidate(const rv_plan_catalog *catalog, rv_
 {
     return catalog->names->items[first_of(catalog->names, name) + i].tool;
 }
-
-int rv_plan_check_arguments(const struct rv_plan_tool *tool, json_object *arguments, rv_err **err)
-{
-    return tool->input_schema ? rv_schema_check(tool->input_schema, arguments, err) : 0;
-}

@@ -57,8 +57,4 @@ const struct rv_plan_tool *rv_plan_find(const rv_plan_catalog *catalog, rv_str n
 /** Candidate i < n_candidates, by visible name in the order of bytes. */
 const struct rv_plan_tool *rv_plan_candidate(const rv_plan_catalog *catalog, rv_str name, size_t i);
 
-/** R7: do resolved arguments fit the tool? A tool without an input schema accepts any object.
- *  @return 0, RV_E_INVALID (*err lists every fault), RV_E_LIMIT, RV_E_NOMEM */
-RV_MUST_CHECK int rv_plan_check_arguments(const struct rv_plan_tool *tool, json_object *arguments, rv_err **err);
-
 #endif

@@ -275,7 +275,8 @@ static void put_message(const struct rv_plan_error *e, rv_buf *out)
     }
 }
 
-void rv_plan_error_write_text(const struct rv_plan_error *error, rv_buf *out)
+/* One line, without a line feed. */
+static void write_text(const struct rv_plan_error *error, rv_buf *out)
 {
     bool is_of_plan = error->type == RV_PLAN_ERROR_PLAN_MALFORMED || error->type == RV_PLAN_ERROR_EMPTY_PLAN ||
                       error->type == RV_PLAN_ERROR_TOO_MANY_CALLS;
@@ -299,7 +300,7 @@ void rv_plan_check_write_text(const struct rv_plan_check *check, rv_buf *out)
     rv_buf_puts(out, "Plan validation failed:");
     for (size_t i = 0; i < check->n_errors; i++) {
         rv_buf_puts(out, "\n- ");
-        rv_plan_error_write_text(&check->errors[i], out);
+        write_text(&check->errors[i], out);
     }
     if (check->n_more > 0)
         rv_buf_printf(out, "\n- and %zu more errors", check->n_more);

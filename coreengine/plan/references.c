@@ -73,6 +73,7 @@ static void check_field(struct rv_validation *c, const struct rv_place *at, rv_s
 {
     struct rv_shape from = rv_shape_of(tool->output), to;
     struct rv_plan_error *e;
+    int depth = 0;
 
     if (!tool->output && !c->rules->defer_unschematized) {
         e = rv_validation_add(c, RV_PLAN_ERROR_NO_OUTPUT_SCHEMA, at, template);
@@ -81,7 +82,7 @@ static void check_field(struct rv_validation *c, const struct rv_place *at, rv_s
         return;
     }
     for (const struct rv_accessor *a = ref->path; a; a = a->next, from = to) {
-        if (rv_shape_step(&from, a, &to, c->names))
+        if (depth++ < RV_JSON_MAX_DEPTH && rv_shape_step(&from, a, &to, c->names)) /* no output is deeper */
             continue;
         if (is_artifact_id(tool, ref, a)) {
             to = (struct rv_shape){.types = RV_SHAPE_STRING};

@@ -202,7 +202,7 @@ static void add_types(void *self, struct walk *w)
     *(unsigned *)self |= w->is_opaque ? RV_SHAPE_ANY : types_of_parts(w);
 }
 
-unsigned rv_shape_types(const struct rv_shape *shape)
+static unsigned types_of(const struct rv_shape *shape)
 {
     unsigned types = shape->types;
 
@@ -444,7 +444,7 @@ bool rv_shape_items(const struct rv_shape *shape, struct rv_shape *to)
 
 static enum rv_shape_fit compare(const struct rv_shape *source, const struct rv_shape *target, int depth)
 {
-    unsigned from = rv_shape_types(source), to = rv_shape_types(target), both = from & to;
+    unsigned from = types_of(source), to = types_of(target), both = from & to;
     struct rv_shape items, wanted;
 
     if (both == 0)
@@ -475,7 +475,7 @@ static void write(const struct rv_shape *shape, int depth, rv_buf *out)
         {RV_SHAPE_BOOLEAN, "boolean"}, {RV_SHAPE_ARRAY, "array"},   {RV_SHAPE_OBJECT, "object"},
         {RV_SHAPE_NULL, "null"},
     };
-    unsigned types = rv_shape_types(shape), left = types;
+    unsigned types = types_of(shape), left = types;
     struct rv_shape items;
 
     if (types == RV_SHAPE_ANY) {
@@ -488,7 +488,7 @@ static void write(const struct rv_shape *shape, int depth, rv_buf *out)
         rv_buf_printf(out, "%s%s", left == types ? "" : " or ", words[i].word);
         left &= ~words[i].types;
         if (words[i].types == RV_SHAPE_ARRAY && depth < 2 && rv_shape_items(shape, &items) &&
-            rv_shape_types(&items) != RV_SHAPE_ANY) {
+            types_of(&items) != RV_SHAPE_ANY) {
             rv_buf_puts(out, " of ");
             write(&items, depth + 1, out);
         }

@@ -45,7 +45,6 @@ struct rv_shape rv_shape_of(json_object *schema); /* NULL: anything */
 /** One step down; false: there is no such field, and names has those that there are. */
 bool rv_shape_step(const struct rv_shape *from, const struct rv_accessor *a, struct rv_shape *to,
                    struct rv_shape_names *names);
-unsigned rv_shape_types(const struct rv_shape *shape);
 /** The items of the lists that may be there; false: nothing is declared about them. */
 bool rv_shape_items(const struct rv_shape *shape, struct rv_shape *to);
 /** Does the schema say what kind of artifact its values are? */

@@ -6,22 +6,21 @@
 
 #include "coreengine/plan/validate_internal.h"
 
-#define MAX_ARENA  ((size_t)64 << 20)
-#define MAX_FAULTS 64 /* literals of one call that do not fit */
+#define MAX_ARENA ((size_t)64 << 20)
 
-static int no_memory(struct rv_validation *c)
+int rv_validation_no_memory(struct rv_validation *c)
 {
     if (c->rc == 0)
         c->rc = RV_FAIL(c->err, RV_E_NOMEM, "no memory to validate a plan");
     return c->rc;
 }
 
-void *rv_validation_take(struct rv_validation *c, size_t size)
+static void *take(struct rv_validation *c, size_t size)
 {
     void *p = rv_arena_alloc(c->arena, size);
 
     if (!p)
-        no_memory(c);
+        rv_validation_no_memory(c);
     return p;
 }
 
@@ -36,7 +35,7 @@ const char *rv_validation_keep(struct rv_validation *c, rv_buf *text)
         copy = rv_arena_dup(c->arena, whole);
     rv_buf_fini(text);
     if (!copy)
-        no_memory(c);
+        rv_validation_no_memory(c);
     return copy ? copy : "";
 }
 
@@ -66,8 +65,7 @@ static const char *path_of(struct rv_validation *c, const struct rv_place *at)
     return rv_validation_keep(c, &path);
 }
 
-/* A new error of this call, or NULL: there are enough, or memory was short. */
-static struct rv_plan_error *add(struct rv_validation *c, enum rv_plan_error_type type, size_t order)
+struct rv_plan_error *rv_validation_add_plain(struct rv_validation *c, enum rv_plan_error_type type, size_t order)
 {
     if (c->rc < 0)
         return NULL;
@@ -76,7 +74,7 @@ static struct rv_plan_error *add(struct rv_validation *c, enum rv_plan_error_typ
         return NULL;
     }
     if (!rv_has_room(&c->errors, &c->cap, c->n + 1, sizeof *c->errors)) {
-        no_memory(c);
+        rv_validation_no_memory(c);
         return NULL;
     }
     struct rv_placed_error *p = &c->errors[c->n];
@@ -93,7 +91,7 @@ struct rv_plan_error *rv_validation_add(struct rv_validation *c, enum rv_plan_er
                                         const struct rv_place *at, rv_str template)
 {
     const char *path = path_of(c, at);
-    struct rv_plan_error *e = add(c, type, at->order);
+    struct rv_plan_error *e = rv_validation_add_plain(c, type, at->order);
 
     if (e) {
         e->argument = path;
@@ -115,7 +113,7 @@ static int compare_errors(const void *a, const void *b)
 
 const char *const *rv_validation_names(struct rv_validation *c, const struct rv_shape_names *names)
 {
-    const char **copy = rv_validation_take(c, (names->n + 1) * sizeof *copy);
+    const char **copy = take(c, (names->n + 1) * sizeof *copy);
 
     for (size_t i = 0; copy && i < names->n; i++)
         copy[i] = names->items[i];
@@ -154,7 +152,7 @@ static json_object *literal_of(struct rv_validation *c, const struct rv_argument
         value = json_object_new_string_len(rv_buf_cstr(&text), (int)text.len);
     rv_buf_fini(&text);
     if (!value)
-        no_memory(c);
+        rv_validation_no_memory(c);
     return value;
 }
 
@@ -237,147 +235,8 @@ static json_object *check_value(struct rv_validation *c, struct rv_place *at, js
     if (copy)
         check_members(c, at, value, copy);
     else
-        no_memory(c);
+        rv_validation_no_memory(c);
     return copy;
-}
-
-/* --- V9, V10 --- */
-
-static bool is_required(json_object *input, const char *name)
-{
-    json_object *required = rv_json_get_arr(input, "required");
-
-    for (size_t i = 0; required && i < json_object_array_length(required); i++)
-        if (rv_str_is(rv_json_str(json_object_array_get_idx(required, i)), name))
-            return true;
-    return false;
-}
-
-static void check_required(struct rv_validation *c, json_object *arguments)
-{
-    json_object *required = c->tool->input && json_object_is_type(c->tool->input, json_type_object)
-                                ? rv_json_get_arr(c->tool->input, "required")
-                                : NULL;
-
-    for (size_t i = 0; required && i < json_object_array_length(required); i++) {
-        const char *name = json_object_get_string(json_object_array_get_idx(required, i));
-        if (json_object_object_get_ex(arguments, name, NULL))
-            continue;
-        struct rv_plan_error *e = add(c, RV_PLAN_ERROR_MISSING_REQUIRED_ARGUMENT, 0);
-        if (e) {
-            e->tool = c->tool->visible;
-            e->subject = name;
-        }
-    }
-}
-
-static size_t count_values(json_object *value)
-{
-    size_t n = 1;
-
-    if (json_object_is_type(value, json_type_array)) {
-        for (size_t i = 0; i < json_object_array_length(value); i++)
-            n += count_values(json_object_array_get_idx(value, i));
-    } else if (json_object_is_type(value, json_type_object)) {
-        json_object_object_foreach (value, key, member) {
-            (void)key;
-            n += count_values(member);
-        }
-    }
-    return n;
-}
-
-/* One level down: to the member, or the item, with the values before it added to *order. */
-static json_object *enter(json_object *value, const char *key, size_t i, size_t *order)
-{
-    ++*order;
-    if (!key) {
-        for (size_t k = 0; k < i; k++)
-            *order += count_values(json_object_array_get_idx(value, k));
-        return json_object_array_get_idx(value, i);
-    }
-    json_object_object_foreach (value, name, member) {
-        if (strcmp(name, key) == 0)
-            return member;
-        *order += count_values(member);
-    }
-    return NULL;
-}
-
-struct literals {
-    struct rv_validation *c;
-    json_object *arguments;
-};
-
-/* What the schema checker found. */
-static void note_fault(void *self, const struct rv_schema_fault *fault)
-{
-    struct literals *l = self;
-    struct rv_validation *c = l->c;
-    json_object *at = l->arguments;
-    rv_buf path = RV_BUF_INIT(RV_PLAN_MAX_PATH);
-    struct rv_shape_names names = {0};
-    size_t order = 0;
-
-    if (fault->kind == RV_SCHEMA_FAULT_MISSING && fault->n_steps == 0 && is_required(c->tool->input, fault->name))
-        return; /* V9 has said so */
-    for (size_t i = 0; i < fault->n_steps; i++) {
-        at = enter(at, fault->steps[i].key, fault->steps[i].i, &order);
-        rv_validation_write_step(fault->steps[i].key, fault->steps[i].i, &path);
-    }
-    bool is_unknown = fault->kind == RV_SCHEMA_FAULT_UNKNOWN;
-    if (is_unknown) {
-        enter(at, fault->name, 0, &order);
-        rv_validation_write_step(fault->name, 0, &path);
-    }
-    const char *argument = rv_validation_keep(c, &path),
-               *name = fault->name ? rv_arena_dup(c->arena, rv_str_of(fault->name)) : NULL;
-    const char *text = rv_arena_dup(c->arena, rv_str_of(fault->text));
-    if (!text || (fault->name && !name)) {
-        no_memory(c);
-        return;
-    }
-    if (fault->properties)
-        rv_shape_note_names(&names, fault->properties);
-    const char *const *allowed = is_unknown ? rv_validation_names(c, &names) : NULL;
-    struct rv_plan_error *e =
-        add(c, is_unknown ? RV_PLAN_ERROR_UNKNOWN_ARGUMENT : RV_PLAN_ERROR_INVALID_ARGUMENT, order);
-    if (e) {
-        e->argument = argument;
-        e->tool = c->tool->visible;
-        e->subject = name;
-        e->text = text;
-        e->names = allowed;
-        e->n_names = is_unknown ? names.n : 0;
-    }
-}
-
-/* The literals fit the schema, whatever the references become. */
-static void check_literals(struct rv_validation *c, json_object *arguments)
-{
-    struct literals literals = {c, arguments};
-    struct rv_schema_watch watch = {c->hole, MAX_FAULTS, note_fault, &literals};
-    rv_err *why = NULL;
-    size_t n_faults = 0;
-
-    if (!c->tool->input_schema || c->rc < 0)
-        return;
-    int rc = rv_schema_watch(c->tool->input_schema, arguments, &watch, &n_faults, &why);
-    if (rc == RV_E_NOMEM) {
-        no_memory(c);
-    } else if (rc < 0) {
-        const char *text = rv_arena_dup(c->arena, rv_str_of(rv_err_text(why)));
-        struct rv_plan_error *e = text ? add(c, RV_PLAN_ERROR_INVALID_ARGUMENT, 0) : NULL;
-        if (!text)
-            no_memory(c);
-        if (e) {
-            e->tool = c->tool->visible;
-            e->text = text;
-        }
-    }
-    if (rc == 0 && n_faults > MAX_FAULTS)
-        c->out->n_more += n_faults - MAX_FAULTS;
-    rv_err_free(why);
 }
 
 /* --- calls --- */
@@ -385,7 +244,7 @@ static void check_literals(struct rv_validation *c, json_object *arguments)
 static const char *const *list_tools(struct rv_validation *c)
 {
     if (!c->tool_names)
-        c->tool_names = rv_validation_take(c, (c->catalog->n + 1) * sizeof *c->tool_names);
+        c->tool_names = take(c, (c->catalog->n + 1) * sizeof *c->tool_names);
     for (size_t i = 0; c->tool_names && i < c->catalog->n; i++)
         c->tool_names[i] = c->catalog->tools[i].visible;
     return c->tool_names;
@@ -393,7 +252,7 @@ static const char *const *list_tools(struct rv_validation *c)
 
 static const char *const *list_candidates(struct rv_validation *c, rv_str name, size_t n)
 {
-    const char **names = rv_validation_take(c, n * sizeof *names);
+    const char **names = take(c, n * sizeof *names);
 
     for (size_t i = 0; names && i < n; i++)
         names[i] = rv_plan_candidate(c->catalog, name, i)->qualified;
@@ -410,8 +269,9 @@ static void find_tool(struct rv_validation *c, rv_str name)
     const char *copy = rv_arena_dup(c->arena, rv_utf8_cut(name, RV_PLAN_MAX_PATH));
     const char *const *names = n == 0 ? list_tools(c) : list_candidates(c, name, n);
     if (!copy)
-        no_memory(c);
-    struct rv_plan_error *e = add(c, n == 0 ? RV_PLAN_ERROR_UNKNOWN_TOOL : RV_PLAN_ERROR_AMBIGUOUS_TOOL, 0);
+        rv_validation_no_memory(c);
+    struct rv_plan_error *e =
+        rv_validation_add_plain(c, n == 0 ? RV_PLAN_ERROR_UNKNOWN_TOOL : RV_PLAN_ERROR_AMBIGUOUS_TOOL, 0);
     if (e) {
         e->tool = copy;
         e->names = names;
@@ -421,7 +281,7 @@ static void find_tool(struct rv_validation *c, rv_str name)
 
 static void refuse_option(struct rv_validation *c, const char *option, const char *why)
 {
-    struct rv_plan_error *e = add(c, RV_PLAN_ERROR_INVALID_CALL_OPTION, 0);
+    struct rv_plan_error *e = rv_validation_add_plain(c, RV_PLAN_ERROR_INVALID_CALL_OPTION, 0);
 
     if (e) {
         e->subject = option;
@@ -459,7 +319,7 @@ static const size_t *list_needed(struct rv_validation *c, size_t *n)
     *n = 0;
     for (size_t i = 0; i < c->call; i++)
         *n += c->needed[i];
-    calls = rv_validation_take(c, (*n + 1) * sizeof *calls);
+    calls = take(c, (*n + 1) * sizeof *calls);
     for (size_t i = 0, k = 0; calls && i < c->call; i++)
         if (c->needed[i])
             calls[k++] = i;
@@ -488,15 +348,15 @@ static void check_call(struct rv_validation *c, const struct rv_plan_call *call)
     find_tool(c, call->tool);
     check_options(c, call);
     if (!call->arguments) {
-        struct rv_plan_error *e = add(c, RV_PLAN_ERROR_ARGUMENTS_NOT_OBJECT, 0);
+        struct rv_plan_error *e = rv_validation_add_plain(c, RV_PLAN_ERROR_ARGUMENTS_NOT_OBJECT, 0);
         if (e)
             e->subject = call->actual_type;
     } else {
         if (c->tool)
-            check_required(c, call->arguments);
+            rv_validation_check_required(c, call->arguments);
         json_object *rest = check_value(c, &top, call->arguments);
         if (c->tool)
-            check_literals(c, rest);
+            rv_validation_check_literals(c, rest);
         json_object_put(rest);
     }
     note_needs(c);
@@ -510,7 +370,7 @@ static void note_fault_of_plan(struct rv_validation *c)
     enum rv_plan_error_type type = rv_str_is(rv_str_of(p->fault), "empty_plan")       ? RV_PLAN_ERROR_EMPTY_PLAN
                                    : rv_str_is(rv_str_of(p->fault), "too_many_calls") ? RV_PLAN_ERROR_TOO_MANY_CALLS
                                                                                       : RV_PLAN_ERROR_PLAN_MALFORMED;
-    struct rv_plan_error *e = add(c, type, 0);
+    struct rv_plan_error *e = rv_validation_add_plain(c, type, 0);
 
     if (!e)
         return;
@@ -525,13 +385,13 @@ static void check_calls(struct rv_validation *c)
 {
     size_t n = c->plan->n_calls;
 
-    c->tools = rv_validation_take(c, (n + 1) * sizeof *c->tools);
-    c->needs = rv_validation_take(c, (n + 1) * sizeof *c->needs);
-    c->needed = rv_validation_take(c, n + 1);
-    c->names = rv_validation_take(c, sizeof *c->names);
+    c->tools = take(c, (n + 1) * sizeof *c->tools);
+    c->needs = take(c, (n + 1) * sizeof *c->needs);
+    c->needed = take(c, n + 1);
+    c->names = take(c, sizeof *c->names);
     c->hole = json_object_new_string("");
     if (!c->hole || !c->tools || !c->needs || !c->needed || !c->names) {
-        no_memory(c);
+        rv_validation_no_memory(c);
         return;
     }
     c->out->tools = c->tools;
@@ -544,7 +404,7 @@ static void check_calls(struct rv_validation *c)
 
 static void publish(struct rv_validation *c)
 {
-    struct rv_plan_error *errors = rv_validation_take(c, (c->n + 1) * sizeof *errors);
+    struct rv_plan_error *errors = take(c, (c->n + 1) * sizeof *errors);
 
     if (!errors)
         return;

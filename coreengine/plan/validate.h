@@ -96,9 +96,7 @@ void rv_plan_check_fini(struct rv_plan_check *check);
 
 /** {tool_index, argument, template, error: {type, ...}} */
 void rv_plan_error_write_json(const struct rv_plan_error *error, rv_jw *out);
-/** One line for people and models, without a line feed. */
-void rv_plan_error_write_text(const struct rv_plan_error *error, rv_buf *out);
-/** "Plan validation failed:", then a line "- ..." for each error. */
+/** For people and models: "Plan validation failed:", then a line "- ..." for each error. */
 void rv_plan_check_write_text(const struct rv_plan_check *check, rv_buf *out);
 
 #endif

@@ -79,9 +79,9 @@ int rv_protocol_status(int code)
     static const struct {
         int code, status;
     } statuses[] = {
-        {RV_E_INVALID, 400}, {RV_E_PARSE, 400},   {RV_E_LIMIT, 413},   {RV_E_NOT_FOUND, 404}, {RV_E_EXISTS, 409},
-        {RV_E_STATE, 409},   {RV_E_DENIED, 403},  {RV_E_TIMEOUT, 504}, {RV_E_CANCELLED, 409}, {RV_E_PROVIDER, 502},
-        {RV_E_TOOL, 502},    {RV_E_VERSION, 400}, {RV_E_QUOTA, 429},
+        {RV_E_INVALID, 400}, {RV_E_PARSE, 400},   {RV_E_LIMIT, 413},   {RV_E_NOT_FOUND, 404},   {RV_E_EXISTS, 409},
+        {RV_E_STATE, 409},   {RV_E_DENIED, 403},  {RV_E_TIMEOUT, 504}, {RV_E_CANCELLED, 409},   {RV_E_PROVIDER, 502},
+        {RV_E_TOOL, 502},    {RV_E_VERSION, 400}, {RV_E_QUOTA, 429},   {RV_E_UNAVAILABLE, 503},
     };
 
     for (size_t i = 0; i < RV_COUNT(statuses); i++)

@@ -35,9 +35,10 @@ struct rv_store_opts {
 /** Open or create. url: "memory:", "sqlite:PATH", a path, or "postgres://..." (also "postgresql://...") with what libpq
  *  takes and the parameters "schema" and "query_role" (see ask.h). A fresh file or schema gets the current tables,
  * older ones are migrated forward in one transaction, newer ones are refused.
- *  @return RV_E_NOT_FOUND, RV_E_IO (with the path and the system's reason), RV_E_VERSION (newer; says both versions),
- *  RV_E_INVALID (not a store, or damaged; hint names `reeve gc --check`), RV_E_TIMEOUT (locked longer than busy_ms),
- *  RV_E_STATE (half of it was copied, see copy.h) */
+ *  @return RV_E_NOT_FOUND, RV_E_UNAVAILABLE (the system or the server refused it, or it was locked longer than busy_ms:
+ *  the cause is RV_E_IO or RV_E_TIMEOUT), RV_E_VERSION (newer; says both versions), RV_E_DENIED (password, rights),
+ *  RV_E_INVALID (a URL that cannot be read; not a store, or damaged; hint names `reeve gc --check`), RV_E_STATE (half
+ * of it was copied, see copy.h) */
 RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err);
 /** Another handle on the same store with the same options and fault points, for another thread. RV_E_STATE: this one
  * keeps everything in memory, where writing waits for nothing. */

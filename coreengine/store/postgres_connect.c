@@ -206,9 +206,14 @@ static int fail_attempt(struct postgres *st, const char *what, char state[6], rv
     rv_pg_disconnect(st, text);
     if (*state)
         return rv_pg_fail_state(st, state, text, "connect", err);
-    rc = strstr(text, "out of memory") ? RV_E_NOMEM : RV_E_IO;
+    bool is_url = strncmp(text, "invalid ", strlen("invalid ")) == 0; /* libpq's word for a port, sslmode, ... */
+    rc = strstr(text, "out of memory") ? RV_E_NOMEM : is_url ? RV_E_INVALID : RV_E_IO;
     RV_FAIL(err, rc, "\"%s\": %s", st->base.path, text);
-    rv_err_hint(err, "is the server running, and does it listen there? `pg_isready` asks it");
+    if (is_url)
+        rv_err_hint(
+            err, "postgres://USER@HOST:PORT/DATABASE?schema=NAME; PGPORT, PGSSLMODE, ... count for what it leaves out");
+    else
+        rv_err_hint(err, "is the server running, and does it listen there? `pg_isready` asks it");
     return rc;
 }
 

@@ -171,6 +171,17 @@ static int check_open(const char *url, const struct rv_store_opts *opts, rv_err 
     return 0;
 }
 
+/* Opening failed: by `rc`. A program that can do nothing without the store tells this from a failure on the way. */
+static int fail_open(const char *shown, int rc, rv_err **err)
+{
+    size_t len = strlen(shown);
+    const char *cause = err ? rv_err_text(*err) : "";
+    bool is_named = cause[0] == '"' && strncmp(cause + 1, shown, len) == 0 && cause[1 + len] == '"';
+    int code = rc == RV_E_IO || rc == RV_E_TIMEOUT ? RV_E_UNAVAILABLE : rc;
+
+    return is_named ? RV_WRAP(err, code, "open store") : RV_WRAP(err, code, "open store \"%s\"", shown);
+}
+
 int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err)
 {
     static const struct rv_store_opts defaults = {0};
@@ -199,7 +210,7 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
             rv_sql_close(s->sql);
     }
     if (rc < 0) {
-        RV_WRAP(err, rc, "open store \"%s\"", s->url);
+        rc = fail_open(s->url, rc, err);
         destroy(s);
         return rc;
     }
@@ -464,7 +475,7 @@ int rv_store_look(const char *url, struct rv_store_version *out, rv_err **err)
     if (rc == 0)
         rc = is_postgres ? rv_postgres_look(url, rv_buf_cstr(&shown), out, err) : rv_sqlite_look(path, out, err);
     if (rc < 0)
-        RV_WRAP(err, rc, "open store \"%s\"", rv_buf_cstr(&shown));
+        rc = fail_open(rv_buf_cstr(&shown), rc, err);
     rv_buf_fini(&shown);
     return rc;
 }

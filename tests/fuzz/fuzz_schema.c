@@ -1,4 +1,5 @@
-/* A schema, a line feed, a value: compile and check. A value that fits its schema does not fit {"not": schema}. */
+/* A schema, a line feed, a value: compile and check. A value that fits its schema does not fit {"not": schema}, and
+ * faults one by one are those of the whole text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,29 @@ static int check_not(json_object *doc, json_object *value)
     return rc;
 }
 
+static void count_fault(void *self, const struct rv_schema_fault *fault)
+{
+    if (!fault->text[0] || (fault->kind != RV_SCHEMA_FAULT_VALUE && !fault->name))
+        abort();
+    ++*(size_t *)self;
+}
+
+/* Fault by fault it is the same; and where the whole value is not known yet, none is one. */
+static void check_watched(const rv_schema *s, json_object *value, int rc)
+{
+    size_t n_told = 0, n = 0;
+    struct rv_schema_watch watch = {NULL, 3, count_fault, &n_told};
+
+    if (rc != 0 && rc != RV_E_INVALID)
+        return;
+    if (rv_schema_watch(s, value, &watch, &n, NULL) != 0 || (n > 0) != (rc < 0) || n_told > 3 ||
+        (n > 0) != (n_told > 0))
+        abort();
+    watch.hole = value;
+    if (value && (rv_schema_watch(s, value, &watch, &n, NULL) != 0 || n > 0))
+        abort();
+}
+
 static void check(const rv_schema *s, json_object *doc, json_object *value)
 {
     rv_err *err = NULL;
@@ -27,6 +51,7 @@ static void check(const rv_schema *s, json_object *doc, json_object *value)
     if ((rc < 0) != (err != NULL) || (rc < 0 && !rv_utf8_valid(rv_str_of(rv_err_text(err)), NULL)))
         abort();
     rv_err_free(err);
+    check_watched(s, value, rc);
     opposite = check_not(doc, value); /* does not compile when a reference meant the old root */
     if (rc == 0 && opposite == 0)
         abort();

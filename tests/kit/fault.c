@@ -4,12 +4,30 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 static _Thread_local bool is_armed, has_fired;
 static _Thread_local size_t n_seen, fail_at;
 static _Thread_local long balance;
+
+/* of all threads */
+static atomic_bool all_are_armed, all_have_fired;
+static atomic_size_t all_seen;
+static atomic_long all_balance;
+static size_t all_fail_at; /* set before they are armed */
+
+void rv_fault_arm_all(size_t n)
+{
+    rv_fault_arm(SIZE_MAX);
+    is_armed = false;
+    all_fail_at = n;
+    all_seen = 0;
+    all_balance = 0;
+    all_have_fired = false;
+    all_are_armed = true;
+}
 
 void rv_fault_arm(size_t n)
 {
@@ -22,6 +40,12 @@ void rv_fault_arm(size_t n)
 
 bool rv_fault_disarm(void)
 {
+    if (all_are_armed) {
+        all_are_armed = false;
+        n_seen = all_seen;
+        balance = all_balance;
+        has_fired = all_have_fired;
+    }
     is_armed = false;
     return has_fired;
 }
@@ -69,6 +93,13 @@ extern void __libc_free(void *p);
 /* Counts one allocation; true if it is the one to fail. */
 static bool fails(void)
 {
+    if (all_are_armed) {
+        if (atomic_fetch_add(&all_seen, 1) != all_fail_at)
+            return false;
+        all_have_fired = true;
+        errno = ENOMEM;
+        return true;
+    }
     if (!is_armed)
         return false;
     if (n_seen++ != fail_at)
@@ -78,10 +109,18 @@ static bool fails(void)
     return true;
 }
 
+static void count(long n)
+{
+    if (is_armed)
+        balance += n;
+    if (all_are_armed)
+        all_balance += n;
+}
+
 static void *got(void *p)
 {
-    if (is_armed && p)
-        balance++;
+    if (p)
+        count(1);
     return p;
 }
 
@@ -102,10 +141,10 @@ INTERPOSED void *realloc(void *old, size_t size)
     if (fails())
         return NULL;
     p = __libc_realloc(old, size);
-    if (is_armed && !old && p)
-        balance++;
-    else if (is_armed && old && !p && size == 0)
-        balance--;
+    if (!old && p)
+        count(1);
+    else if (old && !p && size == 0)
+        count(-1);
     return p;
 }
 
@@ -140,8 +179,8 @@ INTERPOSED int posix_memalign(void **out, size_t align, size_t size)
 
 INTERPOSED void free(void *p)
 {
-    if (is_armed && p)
-        balance--;
+    if (p)
+        count(-1);
     __libc_free(p);
 }
 

@@ -12,8 +12,9 @@
  *
  * No ck_assert() inside the scenario: Check allocates for each, and what fails then is Check.
  * Run the scenario once before the loop: what a library sets up at first use is not a leak. The count is of the thread
- * that armed it, other threads allocate undisturbed. Not under AddressSanitizer, which brings its own allocator: there
- * nothing ever fires (rv_fault_works() is false), and the loop ends after its first round. */
+ * that armed it, other threads allocate undisturbed, unless all of them are armed (rv_fault_arm_all). Not under
+ * AddressSanitizer, which brings its own allocator: there nothing ever fires (rv_fault_works() is false), and the loop
+ * ends after its first round. */
 #ifndef RV_TESTS_KIT_FAULT_H
 #define RV_TESTS_KIT_FAULT_H
 
@@ -22,7 +23,10 @@
 
 /** From here, the allocation number n (from 0) of this thread fails, once. */
 void rv_fault_arm(size_t n);
-/** True if it came to that. */
+/** The same of all threads: the allocation number n of the process fails, once. Which one that is depends on how the
+ * threads take turns, and so does the balance, because the C library keeps memory of threads that ended. */
+void rv_fault_arm_all(size_t n);
+/** True if it came to that. Ends both kinds. */
 bool rv_fault_disarm(void);
 /** Blocks allocated minus blocks freed between the last arm and disarm. */
 long rv_fault_balance(void);

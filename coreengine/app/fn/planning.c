@@ -246,6 +246,7 @@ static int artifact(json_object *in, rv_jw *out, rv_err **err)
         .fresh_id = text_in(in, "id"),
         .created_at = text_in(in, "now"),
         .provenance = text_in(in, "provenance_key"),
+        .is_refused = rv_fn_flag(in, "refused"),
         .context = read_context(rv_fn_any(in, "context")),
     };
     struct rv_artifact made = {0};
@@ -308,9 +309,10 @@ static const struct rv_fn items[] = {
      plan_schema},
     {"artifact",
      "{tool: word, result: object, arguments?: object, output_schema?: object, index?: int, id?: word, now?: word, "
-     "context?: object, provenance_key?: word}",
+     "context?: object, provenance_key?: word, refused?: bool}",
      "{artifact: {id, title, type, parts, metadata}, warning?} | {artifact: null, parts, warning?}",
-     "the artifact in the result of a tool; context: {context_id, task_id}; id: of an artifact whose result has none; "
+     "the artifact in the result of a tool; context: {context_id, task_id}; refused: a policy forbids it; id: of an "
+     "artifact whose result has none; "
      "now: "
      "when it was made",
      artifact},

@@ -56,7 +56,8 @@ enum work_end rv_work_end_of(const struct work_job *j, int rc)
 {
     if (rc == RV_E_INVALID && j->answers)
         return WORK_FATAL;
-    return (rc == RV_E_IO || rc == RV_E_TIMEOUT) && j->task.attempt <= MAX_BACK ? WORK_BACK : WORK_FAILED;
+    bool may_pass = rc == RV_E_IO || rc == RV_E_TIMEOUT || rc == RV_E_UNAVAILABLE;
+    return may_pass && j->task.attempt <= MAX_BACK ? WORK_BACK : WORK_FAILED;
 }
 
 void rv_work_not_done(struct work_job *j, const char *text)

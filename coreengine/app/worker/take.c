@@ -243,7 +243,8 @@ void rv_work_take_up(struct work_taker *t, struct work_job *j)
         j->end = WORK_QUOTA;
         j->later_us = j->limits.again_us;
     }
-    if (j->end == WORK_RUNS) /* what this worker cannot load another one may */
+    /* What this worker cannot load, or has no memory for, another one may. */
+    if (j->end == WORK_RUNS || rc == RV_E_NOMEM)
         j->end = rc == RV_E_INVALID ? WORK_FAILED : rv_work_end_of(j, rc);
     rv_work_fail(j, j->end, err);
 }

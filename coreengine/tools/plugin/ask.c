@@ -21,10 +21,17 @@ static const char *type_of(const rv_err *err)
         int code;
         const char *type;
     } types[] = {
-        {RV_E_DENIED, "AccessDenied"},      {RV_E_NOT_FOUND, "NotFoundError"}, {RV_E_INVALID, "ValidationError"},
-        {RV_E_PARSE, "ValidationError"},    {RV_E_EXISTS, "ExistsError"},      {RV_E_TIMEOUT, "TimeoutError"},
-        {RV_E_CANCELLED, "CancelledError"}, {RV_E_LIMIT, "LimitError"},        {RV_E_QUOTA, "LimitError"},
+        {RV_E_DENIED, "AccessDenied"},
+        {RV_E_NOT_FOUND, "NotFoundError"},
+        {RV_E_INVALID, "ValidationError"},
+        {RV_E_PARSE, "ValidationError"},
+        {RV_E_EXISTS, "ExistsError"},
+        {RV_E_TIMEOUT, "TimeoutError"},
+        {RV_E_CANCELLED, "CancelledError"},
+        {RV_E_LIMIT, "LimitError"},
+        {RV_E_QUOTA, "LimitError"},
         {RV_E_STATE, "UnavailableError"},
+        {RV_E_UNAVAILABLE, "UnavailableError"},
     };
 
     for (size_t i = 0; i < RV_COUNT(types); i++)

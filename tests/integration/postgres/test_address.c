@@ -38,6 +38,10 @@ START_TEST(a_url_that_cannot_be_read_is_refused_and_shows_no_password)
         "postgres://localhost/db?schema=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         "postgres://localhost/db?=x",
         "postgres://localhost/db?x",
+        "postgres://u:" SECRET "@localhost:port/db",
+        "postgres://u:" SECRET "@localhost:99999/db",
+        "postgres://u:" SECRET "@localhost/db?sslmode=no-such-mode",
+        "postgres://u:" SECRET "@localhost/db?target_session_attrs=no-such-attrs",
     };
 
     for (size_t i = 0; i < RV_COUNT(urls); i++) {
@@ -54,17 +58,18 @@ END_TEST
 START_TEST(a_server_that_is_not_there_is_an_error_without_a_password)
 {
     static const char *const urls[] = {
-        "postgres://u:" SECRET "@localhost:1/db",          "postgres://u:" SECRET "@localhost:port/db",
-        "postgres://u:" SECRET "@localhost:99999/db",      "postgres://u:" SECRET "@localhost/db?sslmode=no-such-mode",
-        "postgres://u:" SECRET "@/db?host=/nowhere",       "postgres:///db?host=/nowhere&password=" SECRET,
-        "postgres://u:" SECRET "@no-such-host.invalid/db", "postgres:///?hostaddr=127.0.0.1&port=1&password=" SECRET,
+        "postgres://u:" SECRET "@localhost:1/db",
+        "postgres://u:" SECRET "@/db?host=/nowhere",
+        "postgres:///db?host=/nowhere&password=" SECRET,
+        "postgres://u:" SECRET "@no-such-host.invalid/db",
+        "postgres:///?hostaddr=127.0.0.1&port=1&password=" SECRET,
     };
 
     for (size_t i = 0; i < RV_COUNT(urls); i++) {
         rv_store *s = NULL;
         rv_err *err = NULL;
         int rc = rv_store_open(urls[i], &hasty, &s, &err);
-        ck_assert_msg(rc == RV_E_IO, "%s: %s: %s", urls[i], rv_code_text(rc), rv_err_text(err));
+        ck_assert_msg(rc == RV_E_UNAVAILABLE, "%s: %s: %s", urls[i], rv_code_text(rc), rv_err_text(err));
         must_hide(err, urls[i]);
         rv_err_free(err);
     }
@@ -166,7 +171,7 @@ START_TEST(a_role_without_rights_is_told_which)
 
     guarded(w, &pg);
     FAILS(RV_E_NOT_FOUND, "does not exist", "createdb",
-          rv_store_open("postgres://reader@/nowhere?port=1", &hasty, &s, NULL) == RV_E_IO
+          rv_store_open("postgres://reader@/nowhere?port=1", &hasty, &s, NULL) == RV_E_UNAVAILABLE
               ? open_as(w, "reader", "&dbname=nowhere", &s)
               : RV_E_INTERNAL);
     free(rv_kit_postgres_sql(&pg, "CREATE SCHEMA theirs; GRANT USAGE ON SCHEMA theirs TO reader"));

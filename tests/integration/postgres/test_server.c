@@ -195,7 +195,8 @@ START_TEST(a_server_that_is_away_is_waited_for_and_no_longer)
     FAILS(RV_E_TIMEOUT, "no connection to the server within 300 ms", "is the server running",
           world_append(s, "r1", 1, 1, 1, &w->err));
     FAILS(RV_E_TIMEOUT, "no connection", NULL, rv_store_stats(s, &stats, &w->err));
-    FAILS(RV_E_IO, "connection to server", "is the server running", rv_store_open(w->url, &hasty, &none, &w->err));
+    FAILS(RV_E_UNAVAILABLE, "connection to server", "is the server running",
+          rv_store_open(w->url, &hasty, &none, &w->err));
     rv_kit_postgres_restart(&pg);
     rv_store_set_wait(s, 60000);
     OK(world_append(s, "r1", 1, 1, 1, &w->err));

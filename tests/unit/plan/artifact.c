@@ -228,6 +228,19 @@ START_TEST(what_an_artifact_needs)
 }
 END_TEST
 
+/* Proves plan.A10: a policy may forbid artifacts of a caller; the parts of the result stay */
+START_TEST(artifacts_may_be_refused)
+{
+    struct rv_artifact_source source = base;
+    char *got;
+
+    source.is_refused = true;
+    got = made("{'structuredContent':{'v':1}}", NULL, &source, "");
+    ck_assert_str_eq(got, "{'none':'the caller may not create artifacts','parts':[{'data':{'v':1}}]}");
+    free(got);
+}
+END_TEST
+
 /* Proves plan.A4: a tool of this engine returns a wrapper with its metadata, and the same provenance in _meta; it fits
  * the standard schema and is read as the artifact that it was */
 START_TEST(wrapped_artifacts_are_read)
@@ -280,6 +293,7 @@ TCase *artifact_case(void)
     tcase_add_test(tc, whole_metadata);
     tcase_add_test(tc, fingerprints_ignore_the_order_of_keys);
     tcase_add_test(tc, what_an_artifact_needs);
+    tcase_add_test(tc, artifacts_may_be_refused);
     tcase_add_test(tc, wrapped_artifacts_are_read);
     return tc;
 }

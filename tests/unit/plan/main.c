@@ -152,8 +152,8 @@ static TCase *parse_case(void)
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {parse_case,   output_case,   argument_case, resolve_case, format_case,
-                                            catalog_case, validate_case, artifact_case, property_case};
+    static TCase *(*const cases[])(void) = {parse_case,   output_case,   argument_case, resolve_case,  format_case,
+                                            catalog_case, validate_case, shape_case,    artifact_case, property_case};
 
     return rv_kit_run_cases("plan", cases, RV_COUNT(cases));
 }

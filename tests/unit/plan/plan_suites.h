@@ -10,6 +10,7 @@ TCase *resolve_case(void);
 TCase *format_case(void);
 TCase *catalog_case(void);
 TCase *validate_case(void);
+TCase *shape_case(void);
 TCase *artifact_case(void);
 TCase *property_case(void);
 

@@ -6,7 +6,6 @@
 #include "coreengine/plan/resolve.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/plan/plan_suites.h"
-#include "tests/unit/plan/world.h"
 
 static json_object *parse(const char *text)
 {
@@ -123,31 +122,6 @@ START_TEST(r9_numbers_keep_their_text)
 {
     expect("{\"a\":\"$0.output[0]\",\"b\":\"$0.output[1]\",\"c\":\"${0.output[0]} ${0.output[1]}\"}",
            "[9007199254740993,1.10]", "{\"a\":9007199254740993,\"b\":1.10,\"c\":\"9007199254740993 1.10\"}");
-}
-END_TEST
-
-/* Proves plan.R7: resolved arguments that break the input schema stop the call */
-START_TEST(r7_resolved_arguments_are_checked)
-{
-    rv_plan_catalog *c =
-        make_catalog("[{'name':'a','in':{'properties':{'n':{'type':'integer','minimum':3}}}},{'name':'b'}]");
-    struct rv_step_output output = {true, parse("{\"n\":2,\"m\":3}"), NULL};
-    static const struct {
-        const char *arguments;
-        int rc;
-    } rows[] = {{"{\"n\":\"$0.output.n\"}", RV_E_INVALID}, {"{\"n\":\"$0.output.m\"}", 0}};
-
-    for (size_t i = 0; i < RV_COUNT(rows); i++) {
-        json_object *given = parse(rows[i].arguments);
-        struct rv_resolution r;
-        ck_assert_int_eq(rv_plan_resolve(given, &output, 1, &r, NULL), 0);
-        ck_assert_int_eq(rv_plan_check_arguments(&c->tools[0], r.arguments, NULL), rows[i].rc);
-        ck_assert_int_eq(rv_plan_check_arguments(&c->tools[1], r.arguments, NULL), 0);
-        rv_resolution_fini(&r);
-        json_object_put(given);
-    }
-    json_object_put(output.value);
-    rv_plan_catalog_free(c);
 }
 END_TEST
 
@@ -274,7 +248,6 @@ TCase *resolve_case(void)
     tcase_add_test(tc, r6_outputs_are_not_read_as_templates);
     tcase_add_test(tc, r8_no_malformed_reference_passes);
     tcase_add_test(tc, r9_numbers_keep_their_text);
-    tcase_add_test(tc, r7_resolved_arguments_are_checked);
     tcase_add_test(tc, ids_of_artifacts_are_found);
     tcase_add_test(tc, texts_with_references_are_bounded);
     tcase_add_test(tc, no_reference_reaches_a_tool);

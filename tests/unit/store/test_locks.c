@@ -133,7 +133,7 @@ START_TEST(a_file_held_exclusively_can_not_be_opened)
     rv_store_close(w->s);
     w->s = NULL;
     h = hold_lock(w->path, "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; UPDATE runs SET stage = 'never'");
-    FAILS(RV_E_TIMEOUT, "database is locked", "more than 50 ms", world_store(w, w->path, &quick, &w->s));
+    FAILS(RV_E_UNAVAILABLE, "database is locked", "more than 50 ms", world_store(w, w->path, &quick, &w->s));
     let_go(&h, false);
     OK(world_store(w, w->path, &quick, &w->s));
     ck_assert_int_eq(world_count(w, w->s), 3);
