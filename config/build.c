@@ -4,6 +4,7 @@
  * A value comes from the keys of the stage, else from the agent document, else it is the default of the table. The keys
  * are read when the pipeline is loaded (rv_agent_build()); stages.c then gives the agent its stage; the document is
  * added last, when agents are bound (rv_agent_add_document()). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,11 +138,25 @@ static void check_tool(const struct declaration *d, const struct rv_agentdoc_too
 {
     if (strcmp(tool->name, RV_TOOL_ASK_AGENT) == 0)
         return;
-    if (tool->server)
+    if (tool->server && !rv_pipeline_mcp_server(d->l->p, tool->server))
         rv_findings_add(d->l->findings, RV_SEVERITY_ERROR, &tool->src,
-                        "leave server out for a tool of a capability, or take the tool out",
+                        "add it to mcp_servers of the pipeline, leave server out for a tool of a capability, or take "
+                        "the tool out",
                         "agent \"%s\": tool \"%s\": no server \"%s\" is configured", d->a->name, tool->name,
                         tool->server);
+}
+
+/* By what a stage calls it: a tool of an MCP server of the pipeline by both names, so that no other tool is meant. */
+static const char *name_of(const struct declaration *d, const struct rv_agentdoc_tool *tool)
+{
+    if (!tool->server || !rv_pipeline_mcp_server(d->l->p, tool->server) || strcmp(tool->name, RV_TOOL_ASK_AGENT) == 0)
+        return tool->name;
+    size_t len = strlen(tool->server) + strlen(tool->name) + 2;
+    char *name = rv_loader_array(d->l, len, 1);
+    if (!name)
+        return tool->name; /* out of memory, recorded */
+    snprintf(name, len, "%s.%s", tool->server, tool->name);
+    return name;
 }
 
 const char *rv_agent_callee(const struct rv_agent *a, const char *tool)
@@ -167,13 +182,14 @@ static void set_tools(const struct declaration *d)
                     "client_tools has a tool that is called like one of its own");
     for (size_t i = 0; i < d->doc->n_tools; i++) {
         const struct rv_agentdoc_tool *tool = &d->doc->tools[i];
-        bool is_there = has_name(list, tool->name);
+        const char *name = name_of(d, tool);
+        bool is_there = has_name(list, name);
 
         if (is_own ? is_there : !is_there)
             check_tool(d, tool);
         if (is_own || is_there)
             continue;
-        list->items[list->n] = tool->name;
+        list->items[list->n] = name;
         list->srcs[list->n++] = tool->src;
     }
     d->a->has_tools = list->n > 0 || d->a->tools.n_client > 0;

@@ -7,6 +7,7 @@
 
 #include "config/agent.h"
 #include "config/agent_pipeline.h"
+#include "config/mcp_servers.h"
 #include "coreengine/lang/yaml.h"
 #include "envelope/envelope.h"
 
@@ -116,6 +117,8 @@ struct rv_pipeline {
         *agent_review_reject_stage; /* "" unset */
     struct rv_capability_config *capabilities;
     size_t n_capabilities;
+    struct rv_mcp_server_config *mcp_servers;
+    size_t n_mcp_servers;
     struct rv_model_config *models;
     size_t n_models;
     struct rv_prompt_config *prompts;

@@ -39,6 +39,7 @@ struct rv_pipeline_internal {
     rv_index output_index;     /* output key -> stage */
     struct rv_written *models; /* same order as the pipeline's */
     struct rv_written *capabilities;
+    const struct rv_node **mcp_servers;    /* their values in the file */
     struct rv_chosen_model *chosen_models; /* dropped ones are optional and have a variable that is not set */
     size_t n_chosen_models;
     const char **target_names; /* every stage, then end, clarification, confirmation */
@@ -101,9 +102,9 @@ struct rv_key_table {
     const char *more; /* further rules between keys, as members of a JSON Schema object; NULL: none */
 };
 extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_table, rv_edge_limit_table,
-    rv_client_tool_table, rv_example_table, rv_execution_table, rv_model_table, rv_pipeline_table, rv_price_table,
-    rv_prompt_table, rv_rule_table, rv_state_field_table, rv_test_error_table, rv_test_expect_table,
-    rv_test_input_table, rv_test_table;
+    rv_client_tool_table, rv_mcp_server_table, rv_mcp_tool_table, rv_example_table, rv_execution_table, rv_model_table,
+    rv_pipeline_table, rv_price_table, rv_prompt_table, rv_rule_table, rv_state_field_table, rv_test_error_table,
+    rv_test_expect_table, rv_test_input_table, rv_test_table;
 extern const struct rv_term_list rv_child_text_list; /* agents.c */
 
 /* Readers of the sections (rv_key.read). */
@@ -115,6 +116,7 @@ void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *ta
 void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void rv_read_mcp_servers(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target);
 void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target);

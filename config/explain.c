@@ -114,6 +114,20 @@ static void write_term(rv_jw *w, const struct rv_key_table *table, const char *k
         rv_jw_kv_text(w, key, list->terms[value].text);
 }
 
+/* As the file has them: defaults are in the reference, secrets are not shown. */
+static void write_mcp_servers(const struct rv_pipeline *p, rv_jw *w)
+{
+    if (p->n_mcp_servers == 0)
+        return;
+    rv_jw_key(w, "mcp_servers");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < p->n_mcp_servers; i++) {
+        rv_jw_key(w, p->mcp_servers[i].name);
+        rv_explain_guarded(w, p->internal->mcp_servers[i]);
+    }
+    rv_jw_obj_end(w);
+}
+
 static void write_capabilities(const struct rv_pipeline *p, rv_jw *w)
 {
     rv_jw_key(w, "capabilities");
@@ -516,6 +530,7 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
     write_if(w, "agent_review_resume_stage", p->agent_review_resume_stage);
     write_if(w, "agent_review_reject_stage", p->agent_review_reject_stage);
     write_capabilities(p, w);
+    write_mcp_servers(p, w);
     rv_explain_models(p, w);
     rv_jw_key(w, "agents");
     rv_jw_arr(w);

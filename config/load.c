@@ -113,6 +113,10 @@ static const struct rv_key pipeline_keys[] = {
     SECTION("capabilities", "256",
             "{\"anyOf\":[{\"type\":\"string\",\"minLength\":1},{\"$ref\":\"#/$defs/capability\"}]}",
             rv_read_capabilities, "Plugins that bring tools, hooks, policies, prompts and providers."),
+    {"mcp_servers", RV_KEY_CUSTOM, .read = rv_read_mcp_servers,
+     .schema = "{\"type\":\"object\",\"maxProperties\":64,\"additionalProperties\":{\"$ref\":\"#/$defs/"
+               "mcp_server\"}}",
+     .doc = "Map from name to MCP server: peers that bring tools."},
     {"models", RV_KEY_CUSTOM, .read = rv_read_models,
      .schema = "{\"type\":\"object\",\"maxProperties\":256,\"additionalProperties\":{\"anyOf\":[{\"type\":\"string\","
                "\"pattern\":\"^[^:]+:.|^scripted$|\\\\$\\\\{\"},{\"$ref\":\"#/$defs/model\"}]}}",
@@ -372,6 +376,10 @@ void rv_pipeline_free(struct rv_pipeline *p)
         json_object_put(p->models[i].options);
     for (size_t i = 0; i < p->n_capabilities; i++)
         json_object_put(p->capabilities[i].config);
+    for (size_t i = 0; i < p->n_mcp_servers; i++) {
+        json_object_put(p->mcp_servers[i].env);
+        json_object_put(p->mcp_servers[i].headers);
+    }
     for (size_t i = 0; i < p->n_prompts; i++)
         rv_template_free(p->prompts[i].compiled);
     for (size_t i = 0; i < p->n_tests; i++) {

@@ -4,10 +4,11 @@
 #include "config/config_internal.h"
 
 static const struct rv_key_table *const tables[] = {
-    &rv_pipeline_table,    &rv_agent_table,       &rv_rule_table,       &rv_branch_table,      &rv_join_table,
-    &rv_ask_table,         &rv_client_tool_table, &rv_example_table,    &rv_edge_limit_table,  &rv_budget_table,
-    &rv_model_table,       &rv_price_table,       &rv_prompt_table,     &rv_capability_table,  &rv_execution_table,
-    &rv_state_field_table, &rv_test_table,        &rv_test_input_table, &rv_test_expect_table, &rv_test_error_table,
+    &rv_pipeline_table,    &rv_agent_table,       &rv_rule_table,        &rv_branch_table,     &rv_join_table,
+    &rv_ask_table,         &rv_client_tool_table, &rv_example_table,     &rv_edge_limit_table, &rv_budget_table,
+    &rv_model_table,       &rv_price_table,       &rv_prompt_table,      &rv_capability_table, &rv_mcp_server_table,
+    &rv_mcp_tool_table,    &rv_execution_table,   &rv_state_field_table, &rv_test_table,       &rv_test_input_table,
+    &rv_test_expect_table, &rv_test_error_table,
 };
 
 static void write_table(const struct rv_key_table *table, rv_jw *w)

@@ -60,6 +60,7 @@ struct rv_app_loaded {
     const struct rv_pipeline *pipeline; /* NULL: the file is not a pipeline, and the findings say why */
     struct rv_pipeline *own;            /* the same, unless a bundle owns it */
     rv_plugins *plugins;
+    rv_mcp_tools *mcp;        /* tools of its MCP servers; NULL: it has no servers */
     rv_script *script;        /* NULL: none */
     rv_bundle *bundle;        /* owned; owns pipeline and script; NULL: they were loaded from files */
     bool plugins_busy;        /* one still runs a call that was given up: its code must stay */
@@ -71,6 +72,7 @@ struct rv_app_loaded {
 struct rv_app_load_opts {
     const char *script; /* file that answers for models, stages, tools, hooks and people; NULL: none */
     bool tests;         /* with the scripts of the pipeline's own tests: a tool that any plays is known */
+    bool connects;      /* MCP servers are started and asked for their tools: a run begins */
     bool keeps;         /* the run is kept in the store: agents are looked for there, and registered */
     rv_store *store;    /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
     rv_str text;        /* of the pipeline, which the path then only names; ptr NULL: it is read from the path */

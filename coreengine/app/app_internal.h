@@ -92,4 +92,25 @@ struct rv_app_run_state {
 RV_MUST_CHECK int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row,
                                      bool calls, bool own_handle, struct rv_app_loaded *out, rv_err **err);
 
+/* --- mcp_servers.c: MCP servers of a pipeline that is loaded --- */
+/** rv_app_mcp_open() for a run that goes on: with the lists of its bundle. */
+RV_MUST_CHECK int rv_app_mcp_reopen(const struct rv_app *app, struct rv_app_loaded *l, rv_err **err);
+/** A server whose tools are not known; NULL: there is none. */
+const char *rv_app_mcp_unlisted(const struct rv_app_loaded *l);
+/** Could a server whose tools are not known have that one? */
+bool rv_app_mcp_may_have(const struct rv_app_loaded *l, const char *tool);
+
+/* The capabilities and the MCP servers of a pipeline as one catalog, for its bundle. */
+struct rv_app_tools {
+    struct rv_catalog plugins;
+    struct rv_known_names known;
+    const rv_mcp_catalog *mcp; /* NULL: none */
+    const char **names;        /* of all tools, sorted; owned */
+    size_t n_names;
+};
+RV_MUST_CHECK int rv_app_tools_init(struct rv_app_tools *t, const struct rv_app_loaded *l, rv_err **err);
+struct rv_catalog rv_app_tools_catalog(const struct rv_app_tools *t); /* borrows t */
+struct rv_known_names rv_app_tools_names(const struct rv_app_tools *t);
+void rv_app_tools_fini(struct rv_app_tools *t);
+
 #endif

@@ -25,6 +25,7 @@ int rv_app_check(struct rv_app_loaded *l, bool use_mocks, rv_err **err)
     opts.pipeline = l->pipeline;
     opts.plugins = l->plugins;
     opts.script = l->script;
+    opts.mcp = l->mcp;
     opts.use_mocks = use_mocks;
     opts.find_agent = l->agents ? rv_app_find_agent : NULL;
     return rv_exec_check(&opts, l->findings, err);

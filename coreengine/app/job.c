@@ -73,7 +73,7 @@ static int keep_and_drive(struct rv_app_run *run, rv_envelope *env, rv_err **err
 
 int rv_app_run(const struct rv_app *app, const struct rv_app_job *job, struct rv_app_result *out, rv_err **err)
 {
-    const struct rv_app_load_opts opts = {.script = job->script, .keeps = !app->no_store};
+    const struct rv_app_load_opts opts = {.script = job->script, .connects = true, .keeps = !app->no_store};
     struct rv_app_loaded loaded;
     struct rv_app_run run = {.app = app,
                              .loaded = &loaded,

@@ -1,5 +1,6 @@
 /* A pipeline with its capabilities, script and declared agents, and everything that is wrong with them, in one pass. */
 #include "coreengine/app/app_internal.h"
+#include "coreengine/app/mcp_servers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -279,18 +280,49 @@ static int know_hooks(const struct rv_app_loaded *l, const struct rv_pipeline *p
     return 0;
 }
 
+static bool is_known_tool(const struct known *k, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(k->tools[i], name) == 0)
+            return true;
+    return strcmp(name, RV_TOOL_ASK_AGENT) == 0;
+}
+
+/* Names that a server may have whose list is not at hand: they cannot be checked, and pass with a warning. */
+static void let_unlisted_pass(const struct rv_app_loaded *l, const struct rv_pipeline *p, struct known *k)
+{
+    const char *server = rv_app_mcp_unlisted(l);
+    size_t n = k->n_tools;
+
+    for (size_t i = 0; server && i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        for (size_t t = 0; t < a->tools.allowed.n; t++) {
+            const char *name = rv_agent_callee(a, a->tools.allowed.items[t]);
+            if (is_known_tool(k, n, name) || !rv_app_mcp_may_have(l, name))
+                continue;
+            k->tools[k->n_tools++] = name;
+            rv_findings_add_as(l->findings, RV_SEVERITY_WARNING, "mcp_unlisted", &a->tools.allowed.srcs[t],
+                               "keep its list with `reeve mcp tools PIPELINE --write`, or play the tool by a script",
+                               "agent \"%s\": tool \"%s\" is not checked: the tools of MCP server \"%s\" are not known "
+                               "here",
+                               a->name, name, server);
+        }
+    }
+}
+
 static int check_names(struct rv_app_loaded *l, struct rv_pipeline *p, rv_err **err)
 {
     bool scripted = is_scripted(l);
     struct known k = {.plugins = rv_plugins_names(l->plugins)};
-    size_t n = 0, n_listed = 0, n_built_in = 0, n_plugged = 0;
+    size_t n = 0, n_listed = 0, n_built_in = 0, n_plugged = 0, n_mcp = 0;
+    const char *const *of_servers = l->mcp ? rv_mcp_catalog_names(rv_mcp_tools_catalog(l->mcp), &n_mcp) : NULL;
     const char *const *tools = k.plugins.list(k.plugins.self, RV_NAME_TOOL, &n);
     const char *const *plugged = k.plugins.list(k.plugins.self, RV_NAME_PROVIDER, &n_plugged);
     const struct rv_provider_info *built_in = rv_provider_list(&n_built_in);
 
     for (size_t i = 0; i < p->n_agents; i++)
         n_listed += p->agents[i].tools.allowed.n;
-    k.tools = calloc(n + n_listed + 1, sizeof *k.tools);
+    k.tools = calloc(n + n_mcp + 2 * n_listed + 1, sizeof *k.tools);
     k.providers = calloc(p->n_models + n_built_in + n_plugged + 1, sizeof *k.providers);
     if (!k.tools || !k.providers) {
         free(k.tools);
@@ -307,12 +339,15 @@ static int check_names(struct rv_app_loaded *l, struct rv_pipeline *p, rv_err **
     qsort(k.providers, k.n_providers, sizeof *k.providers, by_text);
     for (size_t i = 0; i < n; i++)
         k.tools[k.n_tools++] = tools[i];
+    for (size_t i = 0; i < n_mcp; i++)
+        k.tools[k.n_tools++] = of_servers[i];
     for (size_t i = 0; scripted && i < p->n_agents; i++) {
         const struct rv_str_list *list = &p->agents[i].tools.allowed;
         for (size_t t = 0; t < list->n; t++)
             if (plays_tool(l, rv_str_of(rv_agent_callee(&p->agents[i], list->items[t]))))
                 k.tools[k.n_tools++] = rv_agent_callee(&p->agents[i], list->items[t]);
     }
+    let_unlisted_pass(l, p, &k);
     qsort(k.tools, k.n_tools, sizeof *k.tools, by_text);
     int rc = know_hooks(l, p, &k, err);
     if (rc == 0)
@@ -407,6 +442,25 @@ static int check_with_plugins(struct rv_app_loaded *l, struct rv_pipeline *p, rv
     return rc;
 }
 
+/* With a script that plays every tool that stages list, no server has to be started. */
+static bool needs_servers(const struct rv_app_loaded *l)
+{
+    const struct rv_catalog plugins = rv_plugins_catalog(l->plugins);
+    const struct rv_pipeline *p = l->pipeline;
+
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        if (!a->tools.allowed.is_set && a->tools.access != RV_UNSET && a->tools.access != RV_ACCESS_NONE)
+            return true;
+        for (size_t t = 0; t < a->tools.allowed.n; t++) {
+            rv_str name = rv_str_of(rv_agent_callee(a, a->tools.allowed.items[t]));
+            if (!plays_tool(l, name) && !plugins.tool(plugins.self, name))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* All that a pipeline needs to be checked. */
 static int complete(const struct rv_app *app, const struct rv_app_load_opts *opts, struct rv_app_loaded *l,
                     rv_err **err)
@@ -419,6 +473,8 @@ static int complete(const struct rv_app *app, const struct rv_app_load_opts *opt
         rc = open_plugins(app, l, opts->script || is_scripted(l), err);
     if (rc == 0)
         rc = bind_agents(app, opts, l, err);
+    if (rc == 0)
+        rc = rv_app_mcp_open(app, l, opts->connects && needs_servers(l), err);
     if (rc == 0)
         check_test_scripts(l);
     if (rc == 0 && l->script)
@@ -493,6 +549,8 @@ int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *
     if (rc == 0 && calls)
         rc = open_plugins(app, out, out->script != NULL, err);
     if (rc == 0 && calls)
+        rc = rv_app_mcp_reopen(app, out, err);
+    if (rc == 0 && calls)
         rc = open_agents(app, opts, out, err); /* its own are in it, but they may ask others */
     if (rc == 0)
         rc = rv_findings_check(out->findings, err);
@@ -514,6 +572,7 @@ void rv_app_loaded_fini(struct rv_app_loaded *l)
     for (size_t i = 0; l->pipeline && l->test_scripts && i < l->pipeline->n_tests; i++)
         rv_script_free(l->test_scripts[i]);
     free(l->test_scripts);
+    rv_mcp_tools_free(l->mcp); /* it borrows from the pipeline */
     if (l->bundle) {
         rv_bundle_free(l->bundle);
     } else {

@@ -22,20 +22,32 @@ int64_t rv_app_lease_us(const struct rv_app *app)
 
 int rv_app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_err **err)
 {
-    struct rv_catalog catalog = rv_plugins_catalog(run->loaded->plugins);
-    struct rv_known_names names = rv_plugins_names(run->loaded->plugins);
+    struct rv_app_tools tools;
+    json_object *lists = NULL;
+    int rc = rv_app_tools_init(&tools, run->loaded, err);
+
+    if (rc < 0)
+        return rc;
+    const struct rv_catalog catalog = rv_app_tools_catalog(&tools);
+    const struct rv_known_names names = rv_app_tools_names(&tools);
+    if (tools.mcp)
+        rc = rv_mcp_catalog_write(tools.mcp, NULL, &lists, err);
     char base[PATH_MAX];
     const struct rv_bundle_source from = {.pipeline = run->loaded->pipeline,
                                           .catalog = &catalog,
                                           .names = &names,
                                           .script = run->loaded->script,
+                                          .mcp = lists,
                                           .base = realpath(run->loaded->pipeline->dir, base)};
     rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
 
-    int rc = rv_bundle_write(&from, &text, NULL, err);
+    if (rc == 0)
+        rc = rv_bundle_write(&from, &text, NULL, err);
     if (rc == 0)
         rc = rv_store_put_blob(run->store, rv_buf_str(&text), hash, err);
     rv_buf_fini(&text);
+    json_object_put(lists);
+    rv_app_tools_fini(&tools);
     return rc;
 }
 
@@ -346,6 +358,7 @@ static void fill_in(struct rv_app_run *run, struct rv_exec_opts *x)
     x->pipeline = run->loaded->pipeline;
     x->plugins = run->loaded->plugins;
     x->script = run->loaded->script;
+    x->mcp = run->loaded->mcp;
     x->journal = run->journal;
     x->quotas = rv_app_limits_exec(&run->state->limits);
     x->conversation = conversation_of(run->state->talk);

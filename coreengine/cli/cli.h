@@ -56,8 +56,10 @@ extern const struct rv_cli_takes rv_cli_takes_runs, rv_cli_takes_sessions, rv_cl
 enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV_CLI_CHANGES, RV_CLI_MAKES };
 
 /* --quotas of verbs that drive runs, and of others that count. */
-#define RV_CLI_QUOTAS_DOC "plans and their limits (default REEVE_QUOTAS, else ~/.config/reeve/quotas.yaml)"
-#define RV_CLI_MAX_GROUPS 4
+#define RV_CLI_STORE_DOC      "store of runs (default REEVE_STORE, else ~/.local/state/reeve/reeve.db)"
+#define RV_CLI_SCHEMA_DIR_DOC "folder of agent documents (default P8_SCHEMA_DIR; \"\": none)"
+#define RV_CLI_QUOTAS_DOC     "plans and their limits (default REEVE_QUOTAS, else ~/.config/reeve/quotas.yaml)"
+#define RV_CLI_MAX_GROUPS     4
 struct rv_cli;
 struct rv_cli_verb {
     const char *name; /* of a verb below another one: both, "runs list" */

@@ -19,7 +19,7 @@ static const struct rv_cli_option common[] = {
 };
 #define STORE                                                                                                          \
     {                                                                                                                  \
-        "store", 0, "URL", "store of runs (default REEVE_STORE, else ~/.local/state/reeve/reeve.db)", "FILE", false    \
+        "store", 0, "URL", RV_CLI_STORE_DOC, "FILE", false                                                             \
     }
 #define TENANT                                                                                                         \
     {                                                                                                                  \
@@ -33,7 +33,7 @@ static const struct rv_cli_option common[] = {
     }
 #define SCHEMA_DIR                                                                                                     \
     {                                                                                                                  \
-        "schema-dir", 0, "DIR", "folder of agent documents (default P8_SCHEMA_DIR; \"\": none)", "DIR", false          \
+        "schema-dir", 0, "DIR", RV_CLI_SCHEMA_DIR_DOC, "DIR", false                                                    \
     }
 #define QUOTAS                                                                                                         \
     {                                                                                                                  \

@@ -17,6 +17,7 @@
 #include "coreengine/model/provider/provider.h"
 #include "coreengine/run/run.h"
 #include "coreengine/store/journal/journal.h"
+#include "coreengine/tools/mcp/mcptools.h"
 #include "coreengine/tools/plugin/plugin.h"
 #include "coreengine/tools/script/script.h"
 
@@ -120,6 +121,7 @@ struct rv_exec_opts {
     const struct rv_pipeline *pipeline; /* borrowed for the run, as everything below */
     rv_plugins *plugins;                /* may be NULL */
     rv_script *script;                  /* may be NULL */
+    rv_mcp_tools *mcp;                  /* tools of MCP servers; may be NULL. Attached to the engine's loop by a call */
     rv_journal *journal;                /* NULL: nothing is kept */
     bool takes_journal; /* the run frees its journal, also when it is not begun: on a given loop on the store thread */
     const struct rv_conversation *conversation; /* NULL: none; of a run that goes on: its journal's */

@@ -100,7 +100,9 @@ struct run_tools {
     struct ask_tools asked;
     struct rv_plugin_tools capabilities; /* with plugins */
     struct rv_tool_source script;        /* with a script */
-    struct rv_tool_source *sources[3];
+    struct rv_tool_source mcp;           /* with MCP servers */
+    rv_mcp_pool *attached;               /* their connections, on the engine's own loop; NULL: they are not */
+    struct rv_tool_source *sources[4];
     struct rv_tool_set set;
 };
 

@@ -147,6 +147,10 @@ void rv_run_tools_init(struct run_tools *t, const struct rv_exec_opts *o, rv_eng
         t->script = rv_script_tools(o->script);
         t->sources[n++] = &t->script;
     }
+    if (o->mcp) {
+        t->mcp = rv_mcp_tools_source(o->mcp);
+        t->sources[n++] = &t->mcp;
+    }
     t->set = (struct rv_tool_set){.under = o->catalog ? *o->catalog : under,
                                   .is_whole = o->catalog != NULL,
                                   .sources = t->sources,
@@ -157,6 +161,9 @@ void rv_run_tools_fini(struct run_tools *t)
 {
     for (size_t i = 0; i < t->set.n_sources; i++)
         rv_tool_source_close(t->sources[i]);
+    if (t->attached)
+        rv_mcp_pool_detach(t->attached);
+    t->attached = NULL;
 }
 
 /* --- calls --- */
@@ -186,6 +193,23 @@ static void done(struct rv_tool_call *t, struct rv_tool_reply *reply)
     take_reply((struct call *)((char *)t - offsetof(struct call, tool)), reply);
 }
 
+/* Answers of MCP servers come on the engine's loop. */
+static int attach_mcp(rv_exec *x, rv_err **err)
+{
+    rv_mcp_pool *pool = rv_mcp_tools_pool(x->opts.mcp);
+
+    if (!pool)
+        return 0; /* the source says so */
+    if (x->engine->opts.virtual_time)
+        return RV_FAIL(err, RV_E_STATE, "MCP servers are not called in simulated time: a script can play their tools");
+    int rc = rv_loop_ensure(x->engine, err);
+    if (rc == 0)
+        rc = rv_mcp_pool_attach(pool, rv_loop_uv(x->engine->loop), err);
+    if (rc == 0 && !x->engine->opts.loop) /* which ends before they do */
+        x->tools.attached = pool;
+    return rc;
+}
+
 static int call_source(struct rv_tool_source *s, struct call *c, const struct rv_effect *e, rv_err **err)
 {
     rv_exec *x = c->x;
@@ -208,7 +232,9 @@ static int call_source(struct rv_tool_source *s, struct call *c, const struct rv
                                     .context = &context,
                                     .timeout_ms = c->deadline_us ? (c->deadline_us - c->started_us) / 1000 : 0,
                                     .done = done};
-    int rc = rv_tool_source_call(s, &c->tool, err);
+    int rc = s == &x->tools.mcp ? attach_mcp(x, err) : 0;
+    if (rc == 0)
+        rc = rv_tool_source_call(s, &c->tool, err);
     if (rc == 0 && rv_call_is_under_way(c))
         rv_call_await(c);
     return rc;

@@ -213,14 +213,14 @@ static const struct method {
     {.name = "ping", .eras = LEGACY, .answer = ping},
     {.name = "logging/setLevel", .eras = LEGACY, .answer = set_level},
     {.name = "server/discover", .eras = MODERN, .answer = discover},
-    {.name = "tools/list", .eras = BOTH, .want = RV_MCP_LIST_TOOLS},
-    {.name = "tools/call", .eras = BOTH, .want = RV_MCP_CALL_TOOL, .check = check_tool},
-    {.name = "resources/list", .eras = BOTH, .want = RV_MCP_LIST_RESOURCES},
-    {.name = "resources/templates/list", .eras = BOTH, .want = RV_MCP_LIST_TEMPLATES},
-    {.name = "resources/read", .eras = BOTH, .want = RV_MCP_READ_RESOURCE, .check = check_uri},
-    {.name = "prompts/list", .eras = BOTH, .want = RV_MCP_LIST_PROMPTS},
-    {.name = "prompts/get", .eras = BOTH, .want = RV_MCP_GET_PROMPT, .check = check_prompt},
-    {.name = "completion/complete", .eras = BOTH, .want = RV_MCP_COMPLETE, .check = check_completion},
+    {.name = "tools/list", .eras = BOTH, .want = RV_MCP_WANT_LIST_TOOLS},
+    {.name = "tools/call", .eras = BOTH, .want = RV_MCP_WANT_CALL_TOOL, .check = check_tool},
+    {.name = "resources/list", .eras = BOTH, .want = RV_MCP_WANT_LIST_RESOURCES},
+    {.name = "resources/templates/list", .eras = BOTH, .want = RV_MCP_WANT_LIST_TEMPLATES},
+    {.name = "resources/read", .eras = BOTH, .want = RV_MCP_WANT_READ_RESOURCE, .check = check_uri},
+    {.name = "prompts/list", .eras = BOTH, .want = RV_MCP_WANT_LIST_PROMPTS},
+    {.name = "prompts/get", .eras = BOTH, .want = RV_MCP_WANT_GET_PROMPT, .check = check_prompt},
+    {.name = "completion/complete", .eras = BOTH, .want = RV_MCP_WANT_COMPLETE, .check = check_completion},
 };
 
 static const struct method *find_method(const char *name, bool is_modern)

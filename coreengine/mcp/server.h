@@ -28,14 +28,14 @@ struct rv_mcp_server_opts {
 
 /* What a client wants that this machine cannot answer by itself. */
 enum rv_mcp_want {
-    RV_MCP_LIST_TOOLS,
-    RV_MCP_CALL_TOOL,
-    RV_MCP_LIST_RESOURCES,
-    RV_MCP_LIST_TEMPLATES,
-    RV_MCP_READ_RESOURCE,
-    RV_MCP_LIST_PROMPTS,
-    RV_MCP_GET_PROMPT,
-    RV_MCP_COMPLETE,
+    RV_MCP_WANT_LIST_TOOLS,
+    RV_MCP_WANT_CALL_TOOL,
+    RV_MCP_WANT_LIST_RESOURCES,
+    RV_MCP_WANT_LIST_TEMPLATES,
+    RV_MCP_WANT_READ_RESOURCE,
+    RV_MCP_WANT_LIST_PROMPTS,
+    RV_MCP_WANT_GET_PROMPT,
+    RV_MCP_WANT_COMPLETE,
 };
 
 enum rv_mcp_order_kind {

@@ -94,8 +94,8 @@ static void strip_tools(struct rv_json_build *b, json_object *result)
 
 static bool is_list(enum rv_mcp_want want)
 {
-    return want == RV_MCP_LIST_TOOLS || want == RV_MCP_LIST_RESOURCES || want == RV_MCP_LIST_TEMPLATES ||
-           want == RV_MCP_LIST_PROMPTS;
+    return want == RV_MCP_WANT_LIST_TOOLS || want == RV_MCP_WANT_LIST_RESOURCES || want == RV_MCP_WANT_LIST_TEMPLATES ||
+           want == RV_MCP_WANT_LIST_PROMPTS;
 }
 
 int rv_mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *result, json_object **out, rv_err **err)
@@ -106,15 +106,15 @@ int rv_mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *
 
     json_object_object_get_ex(result, "structuredContent", &data);
     copy = copy_without(&b, result, is_old ? "structuredContent" : NULL);
-    if (b.rc == 0 && is_old && c->want == RV_MCP_CALL_TOOL && data)
+    if (b.rc == 0 && is_old && c->want == RV_MCP_WANT_CALL_TOOL && data)
         fold(&b, copy, data);
-    if (b.rc == 0 && is_old && c->want == RV_MCP_LIST_TOOLS)
+    if (b.rc == 0 && is_old && c->want == RV_MCP_WANT_LIST_TOOLS)
         strip_tools(&b, copy);
     if (b.rc == 0 && c->version == RV_MCP_2026_07_28) {
         json_object *meta = rv_json_get_obj(copy, "_meta"); /* the caller's: it stays as it is */
         if (meta && (meta = copy_without(&b, meta, NULL)))
             rv_json_build(&b, copy, "_meta", meta);
-        if (is_list(c->want) || c->want == RV_MCP_READ_RESOURCE) {
+        if (is_list(c->want) || c->want == RV_MCP_WANT_READ_RESOURCE) {
             rv_json_build_int(&b, copy, "ttlMs", is_list(c->want) ? LIST_TTL_MS : 0);
             rv_json_build_text(&b, copy, "cacheScope", "private");
         }

@@ -243,7 +243,7 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
 
 int srv_run_load(struct srv_call *c, const char *name, struct rv_app_loaded *out, json_object **state, rv_err **err)
 {
-    struct rv_app_load_opts opts = {.keeps = true, .store = c->store};
+    struct rv_app_load_opts opts = {.connects = true, .keeps = true, .store = c->store};
     rv_buf path = RV_BUF_INIT(8192), script = RV_BUF_INIT(8192);
 
     *state = NULL;

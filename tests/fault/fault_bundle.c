@@ -48,7 +48,7 @@ static int open_and_keep(void)
 
     if (rc == 0) {
         struct rv_catalog catalog = rv_bundle_catalog(b);
-        const struct rv_bundle_source from = {rv_bundle_pipeline(b), &catalog, &names, rv_bundle_script(b), NULL};
+        const struct rv_bundle_source from = {rv_bundle_pipeline(b), &catalog, &names, rv_bundle_script(b), NULL, NULL};
         rc = rv_bundle_write(&from, &out, NULL, &err);
     }
     if (rc == 0 && strcmp(rv_buf_cstr(&out), text) != 0)

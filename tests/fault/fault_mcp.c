@@ -1,6 +1,8 @@
 /* Each allocation fails once while messages of MCP are read and written: no crash, no leak, and the code says no
  * memory. */
+#include "coreengine/mcp/client.h"
 #include "coreengine/mcp/lines.h"
+#include "coreengine/mcp/tools.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/suites.h"
@@ -55,8 +57,141 @@ static int written(void)
     return rc;
 }
 
-static const struct rv_fault_scenario scenarios[] = {
-    {"messages_on_lines", messages_on_lines}, {"refused", refused}, {"written", written}};
+/* --- a client: handshake, a list in two pages, a call with progress, one that is given up, the end --- */
+
+static int say(rv_mcp_client *c, const char *text)
+{
+    while (rv_mcp_client_next(c))
+        ;
+    return rv_mcp_client_message(c, rv_str_of(text), 1, NULL);
+}
+
+static int ask(rv_mcp_client *c, const char *method, const char *list, int64_t *out)
+{
+    json_object *params = json_object_new_object();
+    int rc = params ? rv_json_set_text(params, "name", "t", NULL) : RV_E_NOMEM;
+
+    if (rc == 0)
+        rc = rv_mcp_client_ask(
+            c,
+            &(struct rv_mcp_ask){
+                .method = method, .params = params, .list = list, .timeout_us = 5, .wants_progress = !list},
+            1, out, NULL);
+    json_object_put(params);
+    return rc;
+}
+
+static int talk(rv_mcp_client *c)
+{
+    static const char *const messages[] = {
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32601,\"message\":\"no\"}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"tools\":[1],\"nextCursor\":\"a\"}}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":4,\"progress\":1,"
+        "\"message\":\"m\"}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{\"tools\":[2]}}",
+        "not a message",
+        "{\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":1,\"message\":\"m\"}}",
+    };
+    const struct rv_mcp_failure f = {.fault = RV_MCP_FAULT_SERVER_EXITED, .text = "status 1"};
+    int64_t list = 0, one = 0, two = 0;
+    int rc = ask(c, "tools/list", "tools", &list);
+
+    rc = rc == 0 ? ask(c, "tools/call", NULL, &one) : rc;
+    rc = rc == 0 ? ask(c, "tools/call", NULL, &two) : rc;
+    for (size_t i = 0; i < RV_COUNT(messages) && rc == 0; i++)
+        rc = say(c, messages[i]);
+    rc = rc == 0 ? ask(c, "tools/call", NULL, &one) : rc;
+    rc = rc == 0 ? ask(c, "tools/call", NULL, &two) : rc;
+    rc = rc == 0 ? rv_mcp_client_give_up(c, one, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_client_tick(c, 100, NULL) : rc;
+    return rc == 0 ? rv_mcp_client_failed(c, 0, &f, 100, NULL) : rc;
+}
+
+static int legacy_client(void)
+{
+    rv_mcp_client *c = NULL;
+    int rc = rv_mcp_client_new(&(struct rv_mcp_client_opts){.server = "s"}, 1, &c, NULL);
+
+    rc = rc == 0 ? talk(c) : rc;
+    rv_mcp_client_free(c);
+    return rc;
+}
+
+static int modern_client(void)
+{
+    rv_mcp_client *c = NULL;
+    int64_t one;
+    int rc = rv_mcp_client_new(&(struct rv_mcp_client_opts){.server = "s"}, 1, &c, NULL);
+
+    rc = rc == 0 ? say(c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2026-07-28\"]}}") : rc;
+    rc = rc == 0 ? ask(c, "tools/call", NULL, &one) : rc;
+    rc = rc == 0
+             ? say(c, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"resultType\":\"input_required\",\"requestState\":"
+                      "\"s\"}}")
+             : rc;
+    rc = rc == 0 ? say(c, "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"content\":[]}}") : rc;
+    rv_mcp_client_free(c);
+    return rc;
+}
+
+/* --- a catalog: lists in, a call out, a result in --- */
+
+static const struct rv_mcp_server_config server = {
+    .name = "a", .resources = true, .prompts = true, .confirm = RV_MCP_CONFIRM_WRITES, .timeout_ms = 5, .catalog = ""};
+
+static int use(rv_mcp_catalog *c, rv_findings *f)
+{
+    static const char text[] =
+        "[{\"name\":\"x\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"r\":{\"type\":\"integer\","
+        "\"x-mcp-header\":\"R\"}}},\"outputSchema\":{\"type\":\"object\"}},{\"name\":\"x\"},{\"name\":\"y\","
+        "\"inputSchema\":{\"type\":\"array\"}}]";
+    rv_buf out = RV_BUF_INIT(1000), note = RV_BUF_INIT(1000);
+    json_object *tools = NULL, *lists = NULL, *args = NULL, *result = NULL;
+    const struct rv_tool_info *info = NULL;
+    struct rv_mcp_request r = {0};
+    const char *code;
+
+    int rc = rv_json_parse(rv_str_of(text), NULL, &tools, NULL);
+    rc = rc == 0 ? rv_mcp_catalog_add(c, &server, tools, true, true, f, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_catalog_finish(c, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_catalog_write(c, NULL, &lists, NULL) : rc;
+    rc = rc == 0 ? rv_json_parse(RV_STR_LIT("{\"r\":1}"), NULL, &args, NULL) : rc;
+    rc = rc == 0 ? rv_json_parse(RV_STR_LIT("{\"structuredContent\":{\"a\":1}}"), NULL, &result, NULL) : rc;
+    const struct rv_mcp_tool *t = rc == 0 ? rv_mcp_catalog_find(c, RV_STR_LIT("x"), &info) : NULL;
+    rc = rc == 0 ? rv_mcp_tool_request(t, args, "key", &r, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_tool_result(t, result, &out, &code, &note, NULL) : rc;
+    rc = rc == 0 ? rv_findings_check(f, NULL) : rc;
+    rv_mcp_request_fini(&r);
+    json_object_put(tools);
+    json_object_put(lists);
+    json_object_put(args);
+    json_object_put(result);
+    rv_buf_fini(&out);
+    rv_buf_fini(&note);
+    return rc;
+}
+
+static int catalog(void)
+{
+    rv_findings *f = rv_findings_new();
+    rv_mcp_catalog *c = NULL;
+    int rc = f ? rv_mcp_catalog_new(&server, 1, &c, NULL) : RV_E_NOMEM;
+
+    rc = rc == 0 ? use(c, f) : rc;
+    rv_mcp_catalog_free(c);
+    rv_findings_free(f);
+    return rc;
+}
+
+static const struct rv_fault_scenario scenarios[] = {{"legacy_client", legacy_client},
+                                                     {"modern_client", modern_client},
+                                                     {"catalog", catalog},
+                                                     {"messages_on_lines", messages_on_lines},
+                                                     {"refused", refused},
+                                                     {"written", written}};
 
 START_TEST(every_allocation_may_fail)
 {

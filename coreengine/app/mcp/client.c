@@ -170,11 +170,11 @@ static int list(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_m
     rv_err *why = NULL;
     int rc = entries ? 0 : RV_FAIL(&why, RV_E_NOMEM, "list for a client");
 
-    if (rc == 0 && o->want == RV_MCP_LIST_TOOLS)
+    if (rc == 0 && o->want == RV_MCP_WANT_LIST_TOOLS)
         rc = list_tools(m, at, o->first, entries, &has_more, &why);
-    else if (rc == 0 && o->want == RV_MCP_LIST_RESOURCES)
+    else if (rc == 0 && o->want == RV_MCP_WANT_LIST_RESOURCES)
         rc = mcp_resources_list(at, o->first, entries, &has_more, &why);
-    else if (rc == 0 && o->want == RV_MCP_LIST_TEMPLATES)
+    else if (rc == 0 && o->want == RV_MCP_WANT_LIST_TEMPLATES)
         rc = mcp_templates_list(at, entries, &why);
     else if (rc == 0)
         rc = mcp_prompts_list(m->opts, at, o->first, entries, &has_more, &why);
@@ -191,10 +191,10 @@ static int read_document(rv_app_mcp *m, const struct rv_app_mcp_at *at, const st
     rv_err *why = NULL;
     int rc;
 
-    if (o->want == RV_MCP_READ_RESOURCE) {
+    if (o->want == RV_MCP_WANT_READ_RESOURCE) {
         json_object_object_get_ex(o->params, "uri", &uri);
         rc = mcp_resource_read(at, rv_json_str(uri), &result, &why);
-    } else if (o->want == RV_MCP_GET_PROMPT) {
+    } else if (o->want == RV_MCP_WANT_GET_PROMPT) {
         rc = mcp_prompt_get(m->opts, at, o->params, &result, &why);
     } else {
         rc = mcp_complete(at, o->params, &result, &why);
@@ -315,16 +315,16 @@ static int perform(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct r
         break;
     }
     switch (o->want) {
-    case RV_MCP_CALL_TOOL:
+    case RV_MCP_WANT_CALL_TOOL:
         return call_tool(m, at, o, err);
-    case RV_MCP_LIST_TOOLS:
-    case RV_MCP_LIST_RESOURCES:
-    case RV_MCP_LIST_TEMPLATES:
-    case RV_MCP_LIST_PROMPTS:
+    case RV_MCP_WANT_LIST_TOOLS:
+    case RV_MCP_WANT_LIST_RESOURCES:
+    case RV_MCP_WANT_LIST_TEMPLATES:
+    case RV_MCP_WANT_LIST_PROMPTS:
         return list(m, at, o, err);
-    case RV_MCP_READ_RESOURCE:
-    case RV_MCP_GET_PROMPT:
-    case RV_MCP_COMPLETE:
+    case RV_MCP_WANT_READ_RESOURCE:
+    case RV_MCP_WANT_GET_PROMPT:
+    case RV_MCP_WANT_COMPLETE:
         return read_document(m, at, o, err);
     }
     return RV_FAIL(err, RV_E_INTERNAL, "an order of an unknown kind");

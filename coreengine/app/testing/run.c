@@ -209,6 +209,7 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
     x.pipeline = l->pipeline;
     x.plugins = l->plugins;
     x.script = l->test_scripts[i];
+    x.mcp = l->mcp;
     x.services = services;
     x.mode = test->mode;
     x.use_mocks = test->mock;

@@ -259,6 +259,7 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     x.pipeline = j->loaded.pipeline;
     x.plugins = j->loaded.plugins;
     x.script = j->loaded.script;
+    x.mcp = j->loaded.mcp;
     x.catalog = j->loaded.bundle ? &j->catalog : NULL;
     x.journal = j->journal;
     x.takes_journal = true;

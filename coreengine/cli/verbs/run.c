@@ -98,7 +98,8 @@ static int run_loaded(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err *
 
 static int run(struct rv_cli *cli, rv_err **err)
 {
-    const struct rv_app_load_opts opts = {.script = rv_cli_value(cli, "script"), .keeps = is_kept(cli)};
+    const struct rv_app_load_opts opts = {
+        .script = rv_cli_value(cli, "script"), .connects = true, .keeps = is_kept(cli)};
     struct rv_app_loaded loaded;
 
     int rc = rv_app_load(&cli->app, cli->words[0], &opts, &loaded, err);
@@ -223,7 +224,7 @@ static int resume_file(struct rv_cli *cli, const char *path, const struct rv_run
                        const struct rv_response *response, rv_err **err)
 {
     const char *script = rv_cli_value(cli, "script") ? rv_cli_value(cli, "script") : file->script;
-    const struct rv_app_load_opts opts = {.script = script};
+    const struct rv_app_load_opts opts = {.script = script, .connects = true};
     struct rv_app_loaded loaded = {0};
     struct rv_app_run run;
 

@@ -57,7 +57,7 @@ static int add_runs(struct rv_cli *cli, struct rv_app_loaded *loaded, const stru
 
 static int add_pipeline(struct rv_cli *cli, const struct rv_app_schedule *s, char id[RV_ID_MAX], rv_err **err)
 {
-    const struct rv_app_load_opts opts = {.script = rv_cli_value(cli, "script"), .keeps = true};
+    const struct rv_app_load_opts opts = {.script = rv_cli_value(cli, "script"), .connects = true, .keeps = true};
     struct rv_app_loaded loaded;
 
     int rc = rv_app_load(&cli->app, cli->words[1], &opts, &loaded, err);

@@ -150,7 +150,7 @@ static int submit_loaded(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_er
 
 static int submit(struct rv_cli *cli, rv_err **err)
 {
-    const struct rv_app_load_opts opts = {.script = rv_cli_value(cli, "script"), .keeps = true};
+    const struct rv_app_load_opts opts = {.script = rv_cli_value(cli, "script"), .connects = true, .keeps = true};
     struct rv_app_loaded loaded;
 
     int rc = rv_app_load(&cli->app, cli->words[0], &opts, &loaded, err);

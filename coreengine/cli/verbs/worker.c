@@ -21,6 +21,8 @@ static const struct rv_cli_option worker_options[] = {
     {"until-idle", 0, NULL, "end when nothing is left that it could do", NULL, false},
     {"list", 0, NULL, "list the workers that live, and what they offer", NULL, false},
     {"json", 'j', NULL, "with --list: print a JSON array of objects", NULL, false},
+    {"store", 0, "URL", RV_CLI_STORE_DOC, "FILE", false}, /* no --tenant: it works for all of them */
+    {"schema-dir", 0, "DIR", RV_CLI_SCHEMA_DIR_DOC, "DIR", false},
 };
 
 /* --- list --- */
@@ -201,7 +203,7 @@ const struct rv_cli_verb rv_verb_worker = {
         "what\n"
         "it can do: what needs a label that it does not have, or a capability that is not on its path, waits for "
         "another\n"
-        "one. Tenants get equal shares, however much each has queued.\n"
+        "one. It works for all tenants; these get equal shares, however much each has queued (`reeve tasks share`).\n"
         "A signal drains it: it claims nothing new, and each run comes to a point where another worker can go on with\n"
         "it. A second signal ends it at once.",
     .examples = "reeve worker --concurrency 8\n"
@@ -209,7 +211,7 @@ const struct rv_cli_verb rv_verb_worker = {
                 "reeve worker --until-idle   # do what is there, then end\n"
                 "reeve worker --list",
     RV_CLI_OPTIONS(worker_options),
-    .groups = {&rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
+    .groups = {&rv_cli_of_work, &rv_cli_of_commits},
     .needs = "json list",
     .excludes = "list until-idle; list concurrency",
     .run = worker,

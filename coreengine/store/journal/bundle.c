@@ -333,6 +333,8 @@ static int write_bundle(const struct rv_bundle_source *from, rv_buf *out, rv_err
     write_entries(from, &w);
     write_prompts(from, &w);
     rv_jw_obj_end(&w);
+    if (from->mcp)
+        rv_jw_kv_value(&w, "mcp", from->mcp);
     rv_jw_obj_end(&w);
     return rv_buf_check(out, "bundle", err);
 }

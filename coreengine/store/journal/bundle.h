@@ -1,10 +1,11 @@
 /* Bundles: everything that decides what a run does, kept by the hash of its content.
  *
  * {reeve_bundle: 1, pipeline: {file, dir, text, models}, files: {path: text}, agents: {name: {place, text}}?, script:
- * {file, text}?, catalog: {tools, entries, prompts}}. A run keeps the bundle it was started with; changing a file makes
- * another bundle. The same files and capabilities give the same bytes. What ${env:} and ${file:} give is never in it,
- * with one exception that decides a run: `models` says which optional roles were left out (null), which provider and
- * model a role got by them, and what a table of prices knew of a model. */
+ * {file, text}?, catalog: {tools, entries, prompts}, mcp: {server: {tools, resources?, prompts?}}?}. A run keeps the
+ * bundle it was started with; changing a file makes another bundle. The same files and capabilities give the same
+ * bytes. What ${env:} and ${file:} give is never in it, with one exception that decides a run: `models` says which
+ * optional roles were left out (null), which provider and model a role got by them, and what a table of prices knew of
+ * a model. */
 #ifndef RV_BUNDLE_H
 #define RV_BUNDLE_H
 
@@ -19,6 +20,7 @@ struct rv_bundle_source {
     rv_script *script;                  /* NULL: none */
     const char
         *base; /* absolute path of the pipeline's folder, for another process that continues the run; NULL: as given */
+    json_object *mcp; /* lists of the tools of MCP servers, as they were when the run began; borrowed; NULL: none */
 };
 /** Append the bundle's JSON text to out; hash (may be NULL) receives the name of the bundle. RV_E_NOMEM, RV_E_LIMIT
  * (too large), RV_E_STATE (the pipeline is not sound, or its agents are not bound), RV_E_INVALID (a path is not UTF-8).
@@ -36,6 +38,7 @@ void rv_bundle_free(rv_bundle *b);
 const struct rv_pipeline *rv_bundle_pipeline(const rv_bundle *b);
 struct rv_catalog rv_bundle_catalog(const rv_bundle *b); /* borrows b */
 const char *rv_bundle_base(const rv_bundle *b);          /* the pipeline's folder, absolute; NULL: not kept */
+json_object *rv_bundle_mcp(const rv_bundle *b);          /* borrowed; NULL: none */
 rv_script *rv_bundle_script(rv_bundle *b);               /* borrowed, at its first entries; NULL: none */
 
 /** Check whether a run that stands at `env` can go on with another pipeline. Its stages, active and completed ones,

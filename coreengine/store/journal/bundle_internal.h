@@ -28,6 +28,7 @@ struct rv_bundle {
     struct rv_pipeline *pipeline;
     char *base;        /* NULL: not kept */
     rv_script *script; /* NULL: none */
+    json_object *mcp;  /* NULL: none */
     struct bundle_catalog catalog;
     struct rv_tool_source script_tools, *sources[1]; /* with a script */
     struct rv_tool_set tools;                        /* the catalog over the script's */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const bundle_keys[] = {"reeve_bundle", "pipeline", "files", "agents", "script", "catalog"};
+static const char *const bundle_keys[] = {"reeve_bundle", "pipeline", "files", "agents", "script", "catalog", "mcp"};
 static const char *const pipeline_keys[] = {"file", "dir", "base", "text", "models", "inner"};
 static const char *const model_keys[] = {"provider", "model", "price", "max_input_tokens"};
 static const char *const price_keys[] = {"input", "output", "cached", "cache_write"};
@@ -286,6 +286,9 @@ static int open_parts(rv_bundle *b, json_object *root, bool offline, rv_err **er
         return rc;
     rc = rv_bundle_catalog_read(catalog, &b->catalog, err);
     if (rc == 0)
+        rc = rv_bundle_object(root, "mcp", false, &b->mcp, err);
+    b->mcp = json_object_get(b->mcp); /* what it holds is looked at when servers are called */
+    if (rc == 0)
         rv_bundle_compose(b);
     return rc;
 }
@@ -319,6 +322,7 @@ void rv_bundle_free(rv_bundle *b)
     free(b->base);
     rv_script_free(b->script);
     rv_bundle_catalog_fini(&b->catalog);
+    json_object_put(b->mcp);
     free(b);
 }
 
@@ -330,6 +334,11 @@ const char *rv_bundle_base(const rv_bundle *b)
 const struct rv_pipeline *rv_bundle_pipeline(const rv_bundle *b)
 {
     return b->pipeline;
+}
+
+json_object *rv_bundle_mcp(const rv_bundle *b)
+{
+    return b->mcp;
 }
 
 rv_script *rv_bundle_script(rv_bundle *b)

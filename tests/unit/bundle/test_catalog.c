@@ -195,7 +195,7 @@ START_TEST(tools_of_the_script_are_not_kept_twice)
     world_script_text(&w, script_text);
     want = world_bundle(&w, NULL);
     const struct rv_known_names names = {script_names, w.script};
-    const struct rv_bundle_source from = {w.pipeline, &w.catalog, &names, w.script, NULL};
+    const struct rv_bundle_source from = {w.pipeline, &w.catalog, &names, w.script, NULL, NULL};
     ck_assert_int_eq(rv_bundle_write(&from, &out, NULL, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&out), want);
     ck_assert_ptr_nonnull(strstr(want, "\"tools\":{}"));
@@ -217,7 +217,7 @@ START_TEST(a_bundle_of_what_came_out_is_the_same_bundle)
     rv_bundle *b = world_open(text, true);
     struct rv_catalog catalog = rv_bundle_catalog(b);
     struct rv_known_names names = rv_plugins_names(w.plugins);
-    const struct rv_bundle_source from = {rv_bundle_pipeline(b), &catalog, &names, rv_bundle_script(b), NULL};
+    const struct rv_bundle_source from = {rv_bundle_pipeline(b), &catalog, &names, rv_bundle_script(b), NULL, NULL};
     ck_assert_int_eq(rv_bundle_write(&from, &second, again, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&second), text);
     ck_assert_str_eq(hash, again);

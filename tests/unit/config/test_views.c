@@ -19,9 +19,10 @@ static json_object *schema(void)
 }
 
 static const struct rv_key_table *const tables[] = {
-    &rv_pipeline_table, &rv_agent_table,      &rv_rule_table,        &rv_edge_limit_table, &rv_model_table,
-    &rv_price_table,    &rv_prompt_table,     &rv_capability_table,  &rv_execution_table,  &rv_state_field_table,
-    &rv_test_table,     &rv_test_input_table, &rv_test_expect_table, &rv_test_error_table,
+    &rv_pipeline_table,   &rv_agent_table,      &rv_rule_table,        &rv_edge_limit_table,
+    &rv_model_table,      &rv_price_table,      &rv_prompt_table,      &rv_capability_table,
+    &rv_mcp_server_table, &rv_mcp_tool_table,   &rv_execution_table,   &rv_state_field_table,
+    &rv_test_table,       &rv_test_input_table, &rv_test_expect_table, &rv_test_error_table,
 };
 
 START_TEST(every_key_of_a_table_is_in_the_schema_and_no_other)

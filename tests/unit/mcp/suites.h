@@ -6,6 +6,9 @@
 
 TCase *message_case(void);
 TCase *lines_case(void);
+TCase *client_case(void);
+TCase *client_end_case(void);
+TCase *tools_case(void);
 TCase *server_case(void);
 
 #endif

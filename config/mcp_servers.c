@@ -1,0 +1,208 @@
+/* `mcp_servers`: peers that bring tools by the Model Context Protocol. What a server says of its tools is not believed
+ * unless the file says so: these keys are what counts. */
+#include <stddef.h>
+#include <string.h>
+
+#include "config/config_internal.h"
+
+#define AT(member)   offsetof(struct rv_mcp_server_config, member)
+#define TOOL(member) offsetof(struct rv_mcp_tool_config, member)
+
+static const struct rv_term confirms[] = {
+    [RV_MCP_CONFIRM_NEVER] = {"never", "no call is confirmed"},
+    [RV_MCP_CONFIRM_DECLARED] = {"declared", "calls of tools that declare themselves destructive"},
+    [RV_MCP_CONFIRM_DESTRUCTIVE] = {"destructive", "calls of tools that may destroy: of all that the file does not "
+                                                   "call safe, unless the server is trusted"},
+    [RV_MCP_CONFIRM_WRITES] = {"writes", "calls of tools that do more than read"},
+    [RV_MCP_CONFIRM_ALWAYS] = {"always", "each call"},
+};
+static const struct rv_term_list confirm_list = {"mcp_confirm", "confirmation", confirms, RV_COUNT(confirms)};
+
+static const struct rv_term validations[] = {
+    [RV_MCP_OUTPUT_STRICT] = {"strict", "an output that does not fit is a failure of the call"},
+    [RV_MCP_OUTPUT_WARN] = {"warn", "it is a warning in the log"},
+    [RV_MCP_OUTPUT_OFF] = {"off", "outputs are not checked"},
+};
+static const struct rv_term_list validation_list = {"mcp_output_validation", "check of outputs", validations,
+                                                    RV_COUNT(validations)};
+
+static const struct rv_key tool_keys[] = {
+    {"read_only", RV_KEY_BOOL, TOOL(read_only), .is_set_offset = TOOL(has_read_only),
+     .doc = "The tool changes nothing: it may be repeated, and called beside others."},
+    {"destructive", RV_KEY_BOOL, TOOL(destructive), .is_set_offset = TOOL(has_destructive),
+     .doc = "The tool may delete or overwrite; false: it only adds."},
+    {"idempotent", RV_KEY_BOOL, TOOL(idempotent), .is_set_offset = TOOL(has_idempotent),
+     .doc = "Repeating a call with the same arguments changes nothing more."},
+    {"confirm", RV_KEY_TERM, TOOL(confirm), .terms = &confirm_list,
+     .doc = "Which of its calls a person has to confirm; unset: as for the server."},
+    {"timeout_ms", RV_KEY_INT, TOOL(timeout_ms), .min = 1, .max = 86400000,
+     .doc = "Limit of one call; unset: the server's."},
+};
+const struct rv_key_table rv_mcp_tool_table = {"mcp_tool", "What holds for one tool of an MCP server", tool_keys,
+                                               RV_COUNT(tool_keys), NULL};
+
+static const char *arena_text(struct rv_loader *l, rv_str text)
+{
+    char *copy = rv_loader_array(l, text.len + 1, 1);
+
+    if (copy && text.len)
+        memcpy(copy, text.ptr, text.len);
+    return copy ? copy : "";
+}
+
+static void read_tools(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_mcp_server_config *s = (struct rv_mcp_server_config *)((char *)target - AT(tools));
+    struct rv_loader *l = rv_loader_of(r);
+    const char *outer = r->path;
+
+    s->tools = rv_loader_items(r, node, RV_NODE_MAP, "tools", RV_MAX_MCP_TOOLS, sizeof *s->tools, &s->n_tools);
+    for (size_t i = 0; i < s->n_tools && l->rc == 0; i++) {
+        struct rv_mcp_tool_config *t = &s->tools[i];
+        t->name = arena_text(l, node->keys[i]->text);
+        t->src = node->keys[i]->src;
+        r->path = "tools.";
+        rv_keys_read(r, node->items[i], tool_keys, RV_COUNT(tool_keys), t);
+        r->path = outer;
+    }
+}
+
+/* A map of texts, with its indirections put in. */
+static void read_texts(struct rv_key_reader *r, const struct rv_node *node, const char *key, json_object **out)
+{
+    struct rv_indirection how = {0};
+
+    if (node->kind != RV_NODE_MAP) {
+        rv_keys_wrong_type(r, node, key, "a map");
+        return;
+    }
+    for (size_t i = 0; i < node->n; i++)
+        if (node->items[i]->kind != RV_NODE_STR) {
+            rv_keys_wrong_type(r, node->items[i], key, "a map of texts");
+            return;
+        }
+    json_object_put(*out);
+    *out = rv_resolve_indirections(rv_loader_of(r), node, &how);
+}
+
+static void read_env(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    read_texts(r, node, "env", target);
+}
+
+static void read_headers(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    read_texts(r, node, "headers", target);
+}
+
+static const struct rv_key server_keys[] = {
+    {"command", RV_KEY_STR_LIST, AT(command),
+     .doc = "Program and arguments of a server that speaks on its standard input and output; instead of url."},
+    {"url", RV_KEY_STR, AT(url), .is_set_offset = AT(has_url), .doc = "Address of a server over HTTP."},
+    {"env", RV_KEY_CUSTOM, AT(env), .read = read_env, .schema = "{\"type\":\"object\"}",
+     .doc = "Variables of its environment, which otherwise has only PATH, HOME, LANG and the like; ${env:NAME} and "
+            "${file:path} are put in."},
+    {"cwd", RV_KEY_STR, AT(cwd),
+     .doc = "Folder in which it is started, relative to the pipeline's; unset: the "
+            "pipeline's."},
+    {"headers", RV_KEY_CUSTOM, AT(headers), .read = read_headers, .schema = "{\"type\":\"object\"}",
+     .doc = "HTTP headers of each request; ${env:NAME} and ${file:path} are put in."},
+    {"trusted", RV_KEY_BOOL, AT(trusted), .default_text = "false",
+     .doc = "What the server says of its tools is believed: that they only read, or may be repeated."},
+    {"required", RV_KEY_BOOL, AT(required), .default_text = "false",
+     .doc = "A run does not begin when the server cannot be reached; else it begins with a warning."},
+    {"timeout_ms", RV_KEY_INT, AT(timeout_ms), .min = 1, .max = 86400000, .default_text = "30000",
+     .doc = "Limit of one call, and of the handshake."},
+    {"allow", RV_KEY_STR_LIST, AT(allow), .doc = "Tools that are taken, all others are left out; unset: all."},
+    {"deny", RV_KEY_STR_LIST, AT(deny), .doc = "Tools that are left out."},
+    {"resources", RV_KEY_BOOL, AT(resources), .default_text = "false",
+     .doc = "Resources of the server become tools: list_resources, read_resource."},
+    {"prompts", RV_KEY_BOOL, AT(prompts), .default_text = "false",
+     .doc = "Prompts of the server become tools: list_prompts, get_prompt."},
+    {"confirm", RV_KEY_TERM, AT(confirm), .terms = &confirm_list, .default_text = "\"declared\"",
+     .doc = "Which calls a person has to confirm."},
+    {"output_validation", RV_KEY_TERM, AT(output_validation), .terms = &validation_list, .default_text = "\"strict\"",
+     .doc = "What follows when an output does not fit the tool's output schema."},
+    {"catalog", RV_KEY_STR, AT(catalog),
+     .doc = "File with the list of its tools, relative to the pipeline's folder, which `reeve mcp tools --write` "
+            "writes: `lint` and `test` know the tools by it."},
+    {"tools", RV_KEY_CUSTOM, AT(tools), .read = read_tools,
+     .schema = "{\"type\":\"object\",\"additionalProperties\":{\"$ref\":\"#/$defs/mcp_tool\"}}",
+     .doc = "What holds for single tools, by their names at the server."},
+};
+const struct rv_key_table rv_mcp_server_table = {"mcp_server", "An MCP server", server_keys, RV_COUNT(server_keys),
+                                                 "\"oneOf\":[{\"required\":[\"command\"]},{\"required\":[\"url\"]}]"};
+
+static bool is_server_name(rv_str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!rv_is_letter(name.ptr[i]) && !rv_is_digit(name.ptr[i]) && name.ptr[i] != '_' && name.ptr[i] != '-')
+            return false;
+    return name.len >= 1 && name.len <= RV_MAX_MCP_SERVER_NAME;
+}
+
+static void resolve_paths(struct rv_loader *l, struct rv_mcp_server_config *s)
+{
+    s->cwd = s->cwd && s->cwd[0] ? rv_loader_path(l, rv_str_of(s->cwd)) : l->p->dir;
+    if (s->catalog && s->catalog[0])
+        s->catalog = rv_loader_path(l, rv_str_of(s->catalog));
+    if (!s->cwd || !s->catalog)
+        s->cwd = s->catalog = ""; /* out of memory, recorded */
+}
+
+static void read_server(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
+                        struct rv_mcp_server_config *s)
+{
+    struct rv_key_reader r = {.arena = l->arena,
+                              .findings = l->findings,
+                              .owner_kind = "MCP server",
+                              .owner_name = key->text.ptr,
+                              .user = l,
+                              .hide_values = true};
+
+    s->name = arena_text(l, key->text);
+    s->src = key->src;
+    s->catalog = s->cwd = s->url = "";
+    if (!is_server_name(key->text))
+        rv_keys_finding(&r, RV_SEVERITY_ERROR, &key->src, "use letters, digits, - and _, at most 64",
+                        "the name of an MCP server stands before the names of its tools");
+    if (node->kind != RV_NODE_MAP) {
+        rv_keys_finding(&r, RV_SEVERITY_ERROR, &node->src, NULL, "an MCP server must be a map, not %s",
+                        rv_node_kind_text(node->kind));
+        return;
+    }
+    rv_keys_read(&r, node, server_keys, RV_COUNT(server_keys), s);
+    if (s->has_url == s->command.is_set)
+        rv_keys_finding(&r, RV_SEVERITY_ERROR, &node->src, NULL,
+                        s->has_url ? "\"command\" and \"url\" exclude each other"
+                                   : "\"command\" or \"url\" is required");
+    else if (s->command.is_set && (s->command.n == 0 || !s->command.items[0][0]))
+        rv_keys_finding(&r, RV_SEVERITY_ERROR, &node->src, NULL, "\"command\" must begin with a program");
+    resolve_paths(l, s);
+    if (r.rc < 0)
+        l->rc = r.rc;
+}
+
+void rv_read_mcp_servers(struct rv_key_reader *r, const struct rv_node *node, void *target)
+{
+    struct rv_loader *l = rv_loader_of(r);
+    size_t n;
+
+    (void)target;
+    l->p->mcp_servers =
+        rv_loader_items(r, node, RV_NODE_MAP, "mcp_servers", RV_MAX_MCP_SERVERS, sizeof *l->p->mcp_servers, &n);
+    l->p->internal->mcp_servers = rv_loader_array(l, n, sizeof *l->p->internal->mcp_servers);
+    for (size_t i = 0; i < n && l->rc == 0; i++) {
+        l->p->internal->mcp_servers[i] = node->items[i];
+        l->p->n_mcp_servers = i + 1;
+        read_server(l, node->keys[i], node->items[i], &l->p->mcp_servers[i]);
+    }
+}
+
+const struct rv_mcp_server_config *rv_pipeline_mcp_server(const struct rv_pipeline *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_mcp_servers; i++)
+        if (strcmp(p->mcp_servers[i].name, name) == 0)
+            return &p->mcp_servers[i];
+    return NULL;
+}

@@ -1,0 +1,49 @@
+/* The MCP servers that a pipeline names. */
+#ifndef RV_CONFIG_MCP_SERVERS_H
+#define RV_CONFIG_MCP_SERVERS_H
+
+#include "coreengine/lang/yaml.h"
+
+struct rv_pipeline;
+
+#define RV_MAX_MCP_SERVERS     64   /* of a pipeline: each is a process or a connection */
+#define RV_MAX_MCP_SERVER_NAME 64   /* characters */
+#define RV_MAX_MCP_TOOLS       2000 /* of a server, of which the file says something */
+enum rv_mcp_confirm {
+    RV_MCP_CONFIRM_NEVER,
+    RV_MCP_CONFIRM_DECLARED,
+    RV_MCP_CONFIRM_DESTRUCTIVE,
+    RV_MCP_CONFIRM_WRITES,
+    RV_MCP_CONFIRM_ALWAYS,
+};
+enum rv_mcp_output_validation { RV_MCP_OUTPUT_STRICT, RV_MCP_OUTPUT_WARN, RV_MCP_OUTPUT_OFF };
+/* What the file says of one tool of an MCP server; it counts before what the server says. */
+struct rv_mcp_tool_config {
+    const char *name; /* at the server */
+    bool has_read_only, has_destructive, has_idempotent;
+    bool read_only, destructive, idempotent;
+    int confirm;        /* enum rv_mcp_confirm or RV_UNSET: the server's */
+    int64_t timeout_ms; /* 0: the server's */
+    struct rv_src src;
+};
+struct rv_mcp_server_config {
+    const char *name;
+    struct rv_str_list command; /* of a server on pipes: program and arguments; is_set false: it has an url */
+    const char *url;            /* of a server over HTTP; "": none */
+    bool has_url;
+    const char *cwd;            /* as resolved against the pipeline's folder */
+    json_object *env, *headers; /* of texts; NULL: none. Owned by the pipeline; may hold secrets */
+    bool trusted, required, resources, prompts;
+    int64_t timeout_ms;
+    struct rv_str_list allow, deny; /* allow.is_set false: all */
+    int confirm;                    /* enum rv_mcp_confirm */
+    int output_validation;          /* enum rv_mcp_output_validation */
+    const char *catalog;            /* path of the kept list of tools; "": none */
+    struct rv_mcp_tool_config *tools;
+    size_t n_tools;
+    struct rv_src src;
+};
+/** NULL: there is no such server. */
+const struct rv_mcp_server_config *rv_pipeline_mcp_server(const struct rv_pipeline *p, const char *name);
+
+#endif

@@ -1,0 +1,150 @@
+/* MCP servers of a pipeline: their tools when it is loaded, and as a part of what its bundle keeps. */
+#include "coreengine/app/mcp_servers.h"
+
+#include "coreengine/app/app_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Files that stages run do not start servers of their own: the outer file shows all that is started. */
+static void check_inner(const struct rv_app_loaded *l)
+{
+    size_t n = 0;
+    struct rv_pipeline *const *inner = rv_pipeline_inner(l->pipeline, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (inner[i]->n_mcp_servers > 0)
+            rv_findings_add_as(l->findings, RV_SEVERITY_WARNING, "mcp_inner", &inner[i]->mcp_servers[0].src,
+                               "name them in the outer pipeline",
+                               "the MCP servers of a pipeline that a stage runs are not started");
+}
+
+static int open_tools(const struct rv_app *app, struct rv_app_loaded *l, const struct rv_mcp_tools_opts *how,
+                      rv_err **err)
+{
+    struct rv_mcp_tools_opts opts = *how;
+
+    check_inner(l);
+    if (l->pipeline->n_mcp_servers == 0)
+        return 0;
+    opts.pipeline = l->pipeline;
+    opts.log = app->log;
+    opts.findings = l->findings;
+    return rv_mcp_tools_new(&opts, &l->mcp, err);
+}
+
+int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects, rv_err **err)
+{
+    return open_tools(app, l, &(struct rv_mcp_tools_opts){.connects = connects}, err);
+}
+
+int rv_app_mcp_reopen(const struct rv_app *app, struct rv_app_loaded *l, rv_err **err)
+{
+    return open_tools(app, l, &(struct rv_mcp_tools_opts){.is_called = true, .lists = rv_bundle_mcp(l->bundle)}, err);
+}
+
+static bool is_listed(const struct rv_app_loaded *l, size_t server)
+{
+    return l->mcp && rv_mcp_catalog_has_server(rv_mcp_tools_catalog(l->mcp), l->pipeline->mcp_servers[server].name);
+}
+
+const char *rv_app_mcp_unlisted(const struct rv_app_loaded *l)
+{
+    for (size_t i = 0; i < l->pipeline->n_mcp_servers; i++)
+        if (!is_listed(l, i))
+            return l->pipeline->mcp_servers[i].name;
+    return NULL;
+}
+
+bool rv_app_mcp_may_have(const struct rv_app_loaded *l, const char *tool)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < l->pipeline->n_mcp_servers; i++) {
+        const char *name = l->pipeline->mcp_servers[i].name;
+        size_t len = strlen(name);
+        if (strncmp(tool, name, len) == 0 && tool[len] == '.')
+            return !is_listed(l, i);
+        any = any || !is_listed(l, i);
+    }
+    return any;
+}
+
+/* --- one catalog --- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int rv_app_tools_init(struct rv_app_tools *t, const struct rv_app_loaded *l, rv_err **err)
+{
+    size_t n = 0, n_mcp = 0;
+    const char *const *of_servers = NULL;
+
+    *t = (struct rv_app_tools){.plugins = rv_plugins_catalog(l->plugins), .known = rv_plugins_names(l->plugins)};
+    t->mcp = l->mcp ? rv_mcp_tools_catalog(l->mcp) : NULL;
+    const char *const *of_plugins = t->known.list(t->known.self, RV_NAME_TOOL, &n);
+    if (t->mcp)
+        of_servers = rv_mcp_catalog_names(t->mcp, &n_mcp);
+    t->names = calloc(n + n_mcp + 1, sizeof *t->names);
+    if (!t->names)
+        return RV_FAIL(err, RV_E_NOMEM, "list the tools of a pipeline");
+    for (size_t i = 0; i < n; i++)
+        t->names[t->n_names++] = of_plugins[i];
+    for (size_t i = 0; i < n_mcp; i++)
+        t->names[t->n_names++] = of_servers[i];
+    qsort(t->names, t->n_names, sizeof *t->names, by_text);
+    return 0;
+}
+
+static const struct rv_tool_info *find_tool(void *self, rv_str name)
+{
+    const struct rv_app_tools *t = self;
+    const struct rv_tool_info *info = t->plugins.tool(t->plugins.self, name);
+
+    if (!info && t->mcp && !rv_mcp_catalog_find(t->mcp, name, &info))
+        return NULL;
+    return info;
+}
+
+static const struct rv_entry_info *find_entry(void *self, enum rv_name_kind kind, rv_str name)
+{
+    const struct rv_app_tools *t = self;
+
+    return t->plugins.entry(t->plugins.self, kind, name);
+}
+
+static const rv_template *find_prompt(void *self, rv_str key)
+{
+    const struct rv_app_tools *t = self;
+
+    return t->plugins.prompt(t->plugins.self, key);
+}
+
+struct rv_catalog rv_app_tools_catalog(const struct rv_app_tools *t)
+{
+    return (struct rv_catalog){
+        .tool = find_tool, .entry = find_entry, .prompt = find_prompt, .self = (void *)(uintptr_t)t};
+}
+
+static const char *const *list_names(void *self, enum rv_name_kind kind, size_t *n)
+{
+    const struct rv_app_tools *t = self;
+
+    if (kind != RV_NAME_TOOL)
+        return t->known.list(t->known.self, kind, n);
+    *n = t->n_names;
+    return t->names;
+}
+
+struct rv_known_names rv_app_tools_names(const struct rv_app_tools *t)
+{
+    return (struct rv_known_names){list_names, (void *)(uintptr_t)t};
+}
+
+void rv_app_tools_fini(struct rv_app_tools *t)
+{
+    free(t->names);
+    *t = (struct rv_app_tools){0};
+}

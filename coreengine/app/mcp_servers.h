@@ -1,0 +1,20 @@
+/* The MCP servers of a pipeline, for those who look at them without running the pipeline. */
+#ifndef RV_APP_MCP_SERVERS_H
+#define RV_APP_MCP_SERVERS_H
+
+#include "coreengine/app/app.h"
+
+/** Fills in l->mcp: lists from the servers, if connects, else from kept files. What goes wrong with a server is a
+ * finding of l. */
+RV_MUST_CHECK int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects, rv_err **err);
+/** Write the lists of l->mcp to the files that `catalog` names. *n counts the files; servers without one are findings.
+ * RV_E_IO. */
+RV_MUST_CHECK int rv_app_mcp_keep(struct rv_app_loaded *l, size_t *n, rv_err **err);
+/** {name, server, title?, description, read_only, ..., input_schema, output_schema?}, as the pipeline sees the tool. */
+void rv_app_mcp_write_tool(const struct rv_mcp_tool *t, bool with_schemas, rv_jw *w);
+/** Call a tool and wait. args: JSON text of an object. The answer is appended to text: the output, or with *failed a
+ * message. RV_E_NOT_FOUND, RV_E_INVALID. */
+RV_MUST_CHECK int rv_app_mcp_call(struct rv_app_loaded *l, const char *tool, rv_str args, rv_buf *text, bool *failed,
+                                  rv_err **err);
+
+#endif

@@ -1,0 +1,485 @@
+/* The client's side of a connection: requests that are open, messages as they come, time. */
+#include "coreengine/mcp/client_internal.h"
+
+#include <json-c/linkhash.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for a connection to an MCP server")
+
+/* --- requests that are open --- */
+
+static void open_free(struct rv_mcp_open *o)
+{
+    json_object_put(o->params);
+    json_object_put(o->headers);
+    json_object_put(o->items);
+    json_object_put(o->cursors);
+    json_object_put(o->cursor);
+    json_object_put(o->state);
+    free(o);
+}
+
+static void open_unlink(rv_mcp_client *c, struct rv_mcp_open *o)
+{
+    struct rv_mcp_open **at = &c->open;
+
+    while (*at != o)
+        at = &(*at)->next;
+    *at = o->next;
+    if (!*at)
+        c->open_end = at;
+    c->n_open--;
+}
+
+struct rv_mcp_open *rv_mcp_open_of(const rv_mcp_client *c, int64_t id)
+{
+    for (struct rv_mcp_open *o = c->open; o; o = o->next)
+        if (o->id == id)
+            return o;
+    return NULL;
+}
+
+int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
+{
+    int64_t ask = o->ask;
+
+    open_unlink(c, o);
+    open_free(o);
+    return rv_mcp_put_result(c, ask, result, err);
+}
+
+int rv_mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_trouble *t, rv_err **err)
+{
+    int64_t ask = o->ask;
+
+    open_unlink(c, o);
+    open_free(o);
+    return rv_mcp_put_trouble(c, ask, t, err);
+}
+
+int rv_mcp_die(rv_mcp_client *c, const struct rv_mcp_trouble *t, rv_err **err)
+{
+    int rc = 0;
+
+    c->phase = RV_MCP_DEAD;
+    c->phase_due_us = INT64_MAX;
+    while (c->open && rc == 0) {
+        struct rv_mcp_trouble of = *t;
+        of.is_unsent = !c->open->id;
+        rc = rv_mcp_end_failed(c, c->open, &of, err);
+    }
+    return rc < 0 ? rc : rv_mcp_put_trouble(c, 0, t, err);
+}
+
+/* --- what is sent --- */
+
+/* Copies members by reference, but for _meta. */
+static int copy_members(json_object *from, json_object *to, rv_err **err)
+{
+    int rc = 0;
+
+    if (!from)
+        return 0;
+    json_object_object_foreach (from, key, value) {
+        if (strcmp(key, "_meta") == 0)
+            continue;
+        rc = rv_json_set_ref(to, key, value, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int write_meta(const rv_mcp_client *c, const struct rv_mcp_open *o, json_object *params, rv_err **err)
+{
+    json_object *own = rv_json_get_obj(o->params, "_meta"), *meta = json_object_new_object();
+
+    if (!meta)
+        return NOMEM(err);
+    int rc = copy_members(own, meta, err);
+    if (rc == 0 && o->wants_progress)
+        rc = rv_json_set_int(meta, "progressToken", o->id, err);
+    if (rc == 0 && c->era == RV_MCP_ERA_MODERN)
+        rc = rv_mcp_add_meta(meta, c->version, err);
+    if (rc == 0 && json_object_object_length(meta) > 0)
+        return rv_json_set_take(params, "_meta", meta, err);
+    json_object_put(meta);
+    return rc;
+}
+
+/* Sent, or sent again as the server wants it: each time with an id of its own. */
+int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
+{
+    json_object *params = json_object_new_object();
+
+    if (!params)
+        return NOMEM(err);
+    o->id = ++c->last_id;
+    o->has_progress = false;
+    int rc = copy_members(o->params, params, err);
+    if (rc == 0 && o->cursor)
+        rc = rv_json_set_ref(params, "cursor", o->cursor, err);
+    if (rc == 0 && o->state)
+        rc = rv_json_set_ref(params, "requestState", o->state, err);
+    if (rc == 0)
+        rc = write_meta(c, o, params, err);
+    bool any = json_object_object_length(params) > 0;
+    if (rc == 0)
+        rc = rv_mcp_put_request(c, o->id, o->method, any ? params : NULL, o->headers, c->era == RV_MCP_ERA_MODERN,
+                                c->version, err);
+    json_object_put(params);
+    if (rc != RV_E_LIMIT)
+        return rc;
+    rv_err_free(err ? *err : NULL);
+    if (err)
+        *err = NULL;
+    o->id = 0;
+    return rv_mcp_end_failed(c, o,
+                             &(struct rv_mcp_trouble){.code = rv_mcp_fault_code(RV_MCP_FAULT_TOO_LARGE),
+                                                      .text = "the request is larger than a message may be",
+                                                      .is_unsent = true},
+                             err);
+}
+
+int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *ask, int64_t now_us, int64_t *out, rv_err **err)
+{
+    if (c->phase == RV_MCP_DEAD)
+        return RV_FAIL(err, RV_E_STATE, "the connection to MCP server \"%s\" has ended", c->server);
+    if (c->n_open >= RV_MCP_MAX_ASKS)
+        return RV_FAIL(err, RV_E_LIMIT, "MCP server \"%s\": %d requests wait for answers", c->server, RV_MCP_MAX_ASKS);
+    struct rv_mcp_open *o = calloc(1, sizeof *o);
+    if (!o)
+        return NOMEM(err);
+    *o = (struct rv_mcp_open){.ask = ++c->last_ask,
+                              .method = ask->method,
+                              .list = ask->list,
+                              .params = json_object_get(ask->params),
+                              .headers = json_object_get(ask->headers),
+                              .due_us = ask->timeout_us > 0 ? now_us + ask->timeout_us : INT64_MAX,
+                              .wants_progress = ask->wants_progress};
+    *c->open_end = o;
+    c->open_end = &o->next;
+    c->n_open++;
+    *out = o->ask;
+    if (c->phase != RV_MCP_READY)
+        return 0;
+    int rc = rv_mcp_send_open(c, o, err);
+    if (rc < 0) {
+        open_unlink(c, o);
+        open_free(o);
+    }
+    return rc;
+}
+
+/* The server is told that a request is not waited for any more, and the link, too. */
+static int withdraw(rv_mcp_client *c, const struct rv_mcp_open *o, const char *reason, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+    int rc = 0;
+
+    if (!o->id || c->phase == RV_MCP_DEAD)
+        return 0;
+    if (!(c->is_http && c->era == RV_MCP_ERA_MODERN)) { /* there closing the stream says it */
+        json_object *params = json_object_new_object();
+        if (!params)
+            return NOMEM(err);
+        rv_json_build_int(&b, params, "requestId", o->id);
+        rv_json_build_text(&b, params, "reason", reason);
+        rc = b.rc < 0 ? b.rc : rv_mcp_put_notification(c, "notifications/cancelled", params, err);
+        json_object_put(params);
+    }
+    return rc < 0 ? rc : rv_mcp_put_simple(c, RV_MCP_OUT_FORGET, o->id, err);
+}
+
+int rv_mcp_client_give_up(rv_mcp_client *c, int64_t ask, rv_err **err)
+{
+    struct rv_mcp_open *o = c->open;
+
+    while (o && o->ask != ask)
+        o = o->next;
+    if (!o)
+        return 0;
+    int rc = withdraw(c, o, "the caller does not want the answer any more", err);
+    open_unlink(c, o);
+    open_free(o);
+    return rc;
+}
+
+/* --- what comes --- */
+
+static int progressed(rv_mcp_client *c, json_object *params, rv_err **err)
+{
+    json_object *now = NULL, *of = NULL, *text = NULL;
+    int64_t token;
+
+    if (!rv_json_get_int(params, "progressToken", &token))
+        return 0;
+    struct rv_mcp_open *o = token > 0 ? rv_mcp_open_of(c, token) : NULL;
+    if (!o || !o->wants_progress || !json_object_object_get_ex(params, "progress", &now) || !rv_json_is_number(now))
+        return 0;
+    double progress = json_object_get_double(now), total = 0;
+    if (o->has_progress && !(progress > o->progress))
+        return 0; /* it only grows */
+    if (json_object_object_get_ex(params, "total", &of) && rv_json_is_number(of))
+        total = json_object_get_double(of);
+    json_object_object_get_ex(params, "message", &text);
+    o->has_progress = true;
+    o->progress = progress;
+    return rv_mcp_put_progress(c, o->ask, progress, isfinite(total) && total > 0 ? total : 0, rv_json_str(text), err);
+}
+
+static int noticed(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
+{
+    if (strcmp(m->method, "notifications/progress") == 0)
+        return m->params ? progressed(c, m->params, err) : 0;
+    if (strcmp(m->method, "notifications/tools/list_changed") == 0 && !c->is_change_told) {
+        c->is_change_told = true;
+        return rv_mcp_put_simple(c, RV_MCP_OUT_CHANGED, 0, err);
+    }
+    return 0;
+}
+
+/* Nothing was declared that a server may ask for, so only a ping is answered. */
+static int asked(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
+{
+    if (c->era == RV_MCP_ERA_MODERN)
+        return rv_mcp_put_note(c, err, "the server sent a request, which its revision forbids");
+    if (strcmp(m->method, "ping") == 0)
+        return rv_mcp_put_answer(c, m->id, 0, NULL, err);
+    return rv_mcp_put_answer(c, m->id, RV_MCP_METHOD_NOT_FOUND, "the client has not declared this", err);
+}
+
+static int64_t id_of(json_object *id)
+{
+    return rv_json_is_int(id) ? json_object_get_int64(id) : 0;
+}
+
+static int answered(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
+{
+    int64_t id = id_of(m->id);
+    struct rv_mcp_open *o = id > 0 ? rv_mcp_open_of(c, id) : NULL;
+
+    if (id > 0 && id == c->handshake_id)
+        return rv_mcp_handshake_answer(c, m, err);
+    if (o)
+        return rv_mcp_answered(c, o, m, err);
+    if (id > 0 && id <= c->last_id)
+        return 0; /* given up, or answered before */
+    return rv_mcp_put_note(c, err, "the server answered a request that was not made");
+}
+
+/* Not a message: of a known request it is the answer, and a bad one. */
+static int misread(rv_mcp_client *c, const struct rv_mcp_message *m, const char *why, rv_err **err)
+{
+    int64_t id = id_of(m->id);
+    struct rv_mcp_open *o = id > 0 ? rv_mcp_open_of(c, id) : NULL;
+
+    if (o)
+        return rv_mcp_end_failed(
+            c, o, &(struct rv_mcp_trouble){.code = rv_mcp_fault_code(RV_MCP_FAULT_BAD_MESSAGE), .text = why}, err);
+    rv_str text = rv_utf8_cut(rv_str_of(why), 300);
+    return rv_mcp_put_note(c, err, "the server sent what is not a message: %.*s", RV_STR_ARG(text));
+}
+
+int rv_mcp_client_message(rv_mcp_client *c, rv_str json, int64_t now_us, rv_err **err)
+{
+    struct rv_mcp_message m;
+    rv_err *why = NULL;
+    int rc;
+
+    (void)now_us;
+    if (c->phase == RV_MCP_DEAD)
+        return 0;
+    rc = rv_mcp_read(json, &m, NULL, &why);
+    if (rc == RV_E_NOMEM || rv_err_is(why, RV_E_NOMEM))
+        rc = NOMEM(err);
+    else if (rc < 0)
+        rc = misread(c, &m, rv_err_cause(why) ? rv_err_text(rv_err_cause(why)) : rv_err_text(why), err);
+    else if (m.kind == RV_MCP_REQUEST)
+        rc = asked(c, &m, err);
+    else if (m.kind == RV_MCP_NOTIFICATION)
+        rc = noticed(c, &m, err);
+    else
+        rc = answered(c, &m, err);
+    rv_err_free(why);
+    rv_mcp_message_fini(&m);
+    return rc;
+}
+
+static struct rv_mcp_trouble trouble_of(const struct rv_mcp_failure *f)
+{
+    return (struct rv_mcp_trouble){.code = rv_mcp_fault_code(f->fault),
+                                   .text = f->text,
+                                   .status = f->status,
+                                   .is_unsent = f->is_unsent,
+                                   .retryable = f->retryable,
+                                   .is_timeout = f->fault == RV_MCP_FAULT_TIMED_OUT};
+}
+
+/* An error status may carry the error itself. */
+static int failed_one(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_failure *f, rv_err **err)
+{
+    const struct rv_mcp_trouble t = trouble_of(f);
+    struct rv_mcp_message m = {0};
+
+    if (f->body.len > 0) {
+        int rc = rv_mcp_read(f->body, &m, NULL, NULL);
+        if (rc == 0 && m.kind == RV_MCP_ERROR)
+            rc = rv_mcp_answered(c, o, &m, err);
+        else
+            rc = rc == RV_E_NOMEM ? NOMEM(err) : rv_mcp_end_failed(c, o, &t, err);
+        rv_mcp_message_fini(&m);
+        return rc;
+    }
+    return rv_mcp_end_failed(c, o, &t, err);
+}
+
+int rv_mcp_client_failed(rv_mcp_client *c, int64_t id, const struct rv_mcp_failure *failure, int64_t now_us,
+                         rv_err **err)
+{
+    if (c->phase == RV_MCP_DEAD)
+        return 0;
+    if (id == 0) {
+        const struct rv_mcp_trouble t = trouble_of(failure);
+        return rv_mcp_die(c, &t, err);
+    }
+    if (id == c->handshake_id)
+        return rv_mcp_handshake_failed(c, failure, err);
+    struct rv_mcp_open *o = rv_mcp_open_of(c, id);
+    if (!o)
+        return 0;
+    if (failure->fault != RV_MCP_FAULT_SESSION_EXPIRED || o->was_refused)
+        return failed_one(c, o, failure, err);
+    o->was_refused = true; /* nothing was done: once more, in a new session */
+    o->id = 0;
+    return c->phase == RV_MCP_READY ? rv_mcp_handshake_begin(c, now_us, err) : 0;
+}
+
+/* --- time --- */
+
+static int time_out(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
+{
+    static const char reason[] = "no answer in time";
+    bool sent = o->id != 0;
+    int rc = withdraw(c, o, reason, err);
+
+    return rc < 0 ? rc
+                  : rv_mcp_end_failed(c, o,
+                                      &(struct rv_mcp_trouble){.code = "timed_out",
+                                                               .text = "the server did not answer in time",
+                                                               .is_unsent = !sent,
+                                                               .retryable = true,
+                                                               .is_timeout = true},
+                                      err);
+}
+
+static int handshake_late(rv_mcp_client *c, rv_err **err)
+{
+    c->handshake_id = 0;
+    if (c->phase == RV_MCP_PROBING && c->era == RV_MCP_ERA_UNKNOWN && c->phase_due_us < c->handshake_due_us)
+        return rv_mcp_handshake_initialize(c, err);
+    return rv_mcp_die(c,
+                      &(struct rv_mcp_trouble){.code = "timed_out",
+                                               .text = "the server did not begin the connection in time",
+                                               .is_unsent = true,
+                                               .retryable = true,
+                                               .is_timeout = true},
+                      err);
+}
+
+int rv_mcp_client_tick(rv_mcp_client *c, int64_t now_us, rv_err **err)
+{
+    int rc = 0;
+
+    if (now_us >= c->phase_due_us)
+        rc = handshake_late(c, err);
+    for (struct rv_mcp_open *o = c->open, *next; o && rc == 0; o = next) {
+        next = o->next;
+        if (now_us >= o->due_us)
+            rc = time_out(c, o, err);
+    }
+    return rc;
+}
+
+int64_t rv_mcp_client_due_us(const rv_mcp_client *c)
+{
+    int64_t due = c->phase_due_us;
+
+    for (const struct rv_mcp_open *o = c->open; o; o = o->next)
+        due = o->due_us < due ? o->due_us : due;
+    return due;
+}
+
+/* --- the whole --- */
+
+int rv_mcp_client_new(const struct rv_mcp_client_opts *opts, int64_t now_us, rv_mcp_client **out, rv_err **err)
+{
+    rv_mcp_client *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NOMEM(err);
+    *c = (rv_mcp_client){.server = rv_str_dup(rv_str_of(opts->server)),
+                         .is_http = opts->is_http,
+                         .era = opts->era,
+                         .handshake_us = opts->handshake_us ? opts->handshake_us : RV_MCP_HANDSHAKE_US};
+    c->end = &c->first;
+    c->open_end = &c->open;
+    int rc = c->server ? rv_mcp_handshake_begin(c, now_us, err) : NOMEM(err);
+    if (rc < 0) {
+        rv_mcp_client_free(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+void rv_mcp_client_free(rv_mcp_client *c)
+{
+    if (!c)
+        return;
+    while (c->open) {
+        struct rv_mcp_open *o = c->open;
+        open_unlink(c, o);
+        open_free(o);
+    }
+    rv_mcp_queue_free(c);
+    json_object_put(c->answer);
+    free(c->server);
+    free(c);
+}
+
+bool rv_mcp_client_is_ready(const rv_mcp_client *c)
+{
+    return c->phase == RV_MCP_READY;
+}
+
+bool rv_mcp_client_is_dead(const rv_mcp_client *c)
+{
+    return c->phase == RV_MCP_DEAD;
+}
+
+size_t rv_mcp_client_n_asks(const rv_mcp_client *c)
+{
+    return c->n_open;
+}
+
+enum rv_mcp_version rv_mcp_client_version(const rv_mcp_client *c)
+{
+    return c->version;
+}
+
+enum rv_mcp_era rv_mcp_client_era(const rv_mcp_client *c)
+{
+    return c->era;
+}
+
+bool rv_mcp_client_offers(const rv_mcp_client *c, const char *capability)
+{
+    return rv_json_get_obj(rv_json_get_obj(c->answer, "capabilities"), capability) != NULL;
+}
+
+json_object *rv_mcp_client_server(const rv_mcp_client *c)
+{
+    return c->answer;
+}

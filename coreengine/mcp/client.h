@@ -1,0 +1,116 @@
+/* The client's side of one connection to an MCP server: a state machine without I/O and without a clock.
+ *
+ * Messages, failures and times come in; what follows from them waits in a queue that the caller empties with
+ * rv_mcp_client_next(): messages to send, asks that have ended, news. A client finds out the era of its server by
+ * itself: revision 2026-07-28 (`server/discover`, each request says what it needs) or an earlier one (`initialize`).
+ * Asks that come before that wait.
+ *
+ * The server is hostile. Answers without a question, second answers, late ones and progress that goes back are ignored;
+ * requests for what the client has not declared are refused; lists that do not end fail. What it can make the client
+ * keep is bounded by the limits below and by the size of a message. */
+#ifndef RV_MCP_CLIENT_H
+#define RV_MCP_CLIENT_H
+
+#include "coreengine/mcp/link.h"
+
+#define RV_MCP_MAX_ASKS   1024                   /* open at once on one connection: the calls of many runs */
+#define RV_MCP_MAX_PAGES  64                     /* of one list: thousands of tools in small pages */
+#define RV_MCP_MAX_ITEMS  20000                  /* of one list: more tools than any model can be offered */
+#define RV_MCP_MAX_ROUNDS 8                      /* times that a server may ask for a request again */
+#define RV_MCP_MAX_WORDS  4096                   /* bytes of a text of the server in a message for people */
+#define RV_MCP_PROBE_US   ((int64_t)2 * 1000000) /* a server of an old era may not answer `server/discover` */
+#define RV_MCP_HANDSHAKE_US                                                                                            \
+    ((int64_t)30 * 1000 * 1000) /* for the handshake: npx may have to fetch the server first                           \
+                                 */
+
+enum rv_mcp_era { RV_MCP_ERA_UNKNOWN, RV_MCP_ERA_LEGACY, RV_MCP_ERA_MODERN };
+
+struct rv_mcp_client_opts {
+    const char *server;   /* its name, for messages; copied */
+    enum rv_mcp_era era;  /* as an earlier connection found it out; UNKNOWN: the first request asks */
+    bool is_http;         /* closing a stream cancels its request; status codes may decide the era */
+    int64_t handshake_us; /* 0: RV_MCP_HANDSHAKE_US */
+};
+
+/* A request. Everything is borrowed and copied, the trees by reference: they must not change afterwards. */
+struct rv_mcp_ask {
+    const char *method;   /* a literal */
+    json_object *params;  /* NULL: none */
+    const char *list;     /* a literal; the member with the items of a list in pages, all of which are fetched: the
+                             result is an array. NULL: the result is that of the one answer */
+    json_object *headers; /* as in struct rv_mcp_send */
+    int64_t timeout_us;   /* a hard limit, whatever progress comes; 0: none */
+    bool wants_progress;
+};
+
+/* Why an ask, or the whole connection, failed. */
+struct rv_mcp_trouble {
+    const char *code; /* static: a code of RV_MCP_FAULTS, "timed_out", "rejected" (a JSON-RPC error), "invalid_answer",
+                         "input_required", "too_many_pages", "unsupported_version" */
+    const char *text;
+    int rpc_code;    /* of a JSON-RPC error; 0: none */
+    int status;      /* of HTTP; 0: none */
+    bool is_unsent;  /* the server has certainly not acted on it */
+    bool retryable;  /* the same may succeed a little later */
+    bool is_timeout; /* nothing came in time */
+};
+
+enum rv_mcp_out_kind {
+    RV_MCP_OUT_SEND,     /* give `send` to the link */
+    RV_MCP_OUT_FORGET,   /* rv_mcp_link_cancel(id) */
+    RV_MCP_OUT_READY,    /* the handshake is over */
+    RV_MCP_OUT_DONE,     /* the ask is over: result, or trouble.code is set */
+    RV_MCP_OUT_PROGRESS, /* of the ask */
+    RV_MCP_OUT_CHANGED,  /* the server's tools may have changed: list them again before they are used next */
+    RV_MCP_OUT_NOTE,     /* text for the log: something the server should not have sent, or wants to be logged */
+    RV_MCP_OUT_DEAD,     /* nothing more can come of this connection; all asks were told before */
+};
+/* Borrowed from the client until the next rv_mcp_client_next(). */
+struct rv_mcp_out {
+    enum rv_mcp_out_kind kind;
+    struct rv_mcp_send send;
+    int64_t id;                    /* FORGET: of the request */
+    int64_t ask;                   /* DONE, PROGRESS */
+    json_object *result;           /* DONE */
+    struct rv_mcp_trouble trouble; /* DONE, DEAD */
+    double progress, total;        /* PROGRESS; total 0: not known */
+    const char *text;              /* PROGRESS, NOTE; "" when there is none */
+};
+
+typedef struct rv_mcp_client rv_mcp_client;
+/** Begins the handshake: its first message is in the queue. */
+RV_MUST_CHECK int rv_mcp_client_new(const struct rv_mcp_client_opts *opts, int64_t now_us, rv_mcp_client **out,
+                                    rv_err **err);
+void rv_mcp_client_free(rv_mcp_client *c);
+
+/* What happens. All of them return 0 or RV_E_NOMEM: then the connection is of no use any more. */
+/** json: one message, not looked at yet. */
+RV_MUST_CHECK int rv_mcp_client_message(rv_mcp_client *c, rv_str json, int64_t now_us, rv_err **err);
+/** id as in struct rv_mcp_link_user; 0: the link is dead. */
+RV_MUST_CHECK int rv_mcp_client_failed(rv_mcp_client *c, int64_t id, const struct rv_mcp_failure *failure,
+                                       int64_t now_us, rv_err **err);
+/** Time has passed; to be called at rv_mcp_client_due_us(). */
+RV_MUST_CHECK int rv_mcp_client_tick(rv_mcp_client *c, int64_t now_us, rv_err **err);
+int64_t rv_mcp_client_due_us(const rv_mcp_client *c); /* INT64_MAX: nothing is waited for */
+
+/** Ask; *out names it. RV_E_LIMIT: too many asks are open; RV_E_STATE: the connection is dead; RV_E_NOMEM. */
+RV_MUST_CHECK int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *ask, int64_t now_us, int64_t *out,
+                                    rv_err **err);
+/** The answer is not wanted any more: the server is told, and no DONE comes. Nothing to do for one that is over. */
+RV_MUST_CHECK int rv_mcp_client_give_up(rv_mcp_client *c, int64_t ask, rv_err **err);
+
+/** The next thing to do or to know, in order; NULL: there is none. */
+const struct rv_mcp_out *rv_mcp_client_next(rv_mcp_client *c);
+
+/* Looking. */
+bool rv_mcp_client_is_ready(const rv_mcp_client *c);
+bool rv_mcp_client_is_dead(const rv_mcp_client *c);
+size_t rv_mcp_client_n_asks(const rv_mcp_client *c);
+enum rv_mcp_version rv_mcp_client_version(const rv_mcp_client *c); /* UNKNOWN before READY */
+enum rv_mcp_era rv_mcp_client_era(const rv_mcp_client *c);
+/** Has the server declared that capability ("tools", "resources", "prompts")? */
+bool rv_mcp_client_offers(const rv_mcp_client *c, const char *capability);
+/** Its answer to the handshake: {capabilities, instructions?, serverInfo? ...}; borrowed; NULL before READY. */
+json_object *rv_mcp_client_server(const rv_mcp_client *c);
+
+#endif

@@ -1,0 +1,151 @@
+/* Answers to requests that the caller made: results, pages of lists, requests that the server wants again, errors. */
+#include "coreengine/mcp/client_internal.h"
+
+static int invalid(rv_mcp_client *c, struct rv_mcp_open *o, const char *text, rv_err **err)
+{
+    return rv_mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "invalid_answer", .text = text}, err);
+}
+
+static int too_long(rv_mcp_client *c, struct rv_mcp_open *o, const char *what, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(200);
+
+    rv_buf_printf(&text, "the list of %s does not end: %s", o->list, what);
+    int rc = rv_buf_check(&text, "reason", err);
+    if (rc == 0)
+        rc = rv_mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "too_many_pages", .text = rv_buf_cstr(&text)},
+                               err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* --- lists --- */
+
+static int add_items(struct rv_mcp_open *o, json_object *page, rv_err **err)
+{
+    int rc = 0;
+
+    if (!o->items && !(o->items = json_object_new_array()))
+        return RV_FAIL(err, RV_E_NOMEM, "list what an MCP server has");
+    for (size_t i = 0; i < json_object_array_length(page) && rc == 0; i++)
+        rc = rv_json_push_ref(o->items, json_object_array_get_idx(page, i), err);
+    return rc;
+}
+
+/* Notes the cursor as used. *again: it was used before. */
+static int use_cursor(struct rv_mcp_open *o, json_object *cursor, bool *again, rv_err **err)
+{
+    const char *text = json_object_get_string(cursor); /* checked to have no NUL */
+
+    if (!o->cursors && !(o->cursors = json_object_new_object()))
+        return RV_FAIL(err, RV_E_NOMEM, "list what an MCP server has");
+    *again = json_object_object_get_ex(o->cursors, text, NULL);
+    return *again ? 0 : rv_json_set_null(o->cursors, text, err);
+}
+
+static int next_page(rv_mcp_client *c, struct rv_mcp_open *o, json_object *cursor, rv_err **err)
+{
+    rv_str text = rv_json_str(cursor);
+    bool again = false;
+
+    if (!json_object_is_type(cursor, json_type_string) || memchr(text.ptr, '\0', text.len))
+        return invalid(c, o, "nextCursor is not a text", err);
+    if (o->n_pages >= RV_MCP_MAX_PAGES)
+        return too_long(c, o, "it has more than 64 pages", err);
+    int rc = use_cursor(o, cursor, &again, err);
+    if (rc < 0)
+        return rc;
+    if (again)
+        return too_long(c, o, "a cursor came twice", err);
+    json_object_put(o->cursor);
+    o->cursor = json_object_get(cursor);
+    return rv_mcp_send_open(c, o, err);
+}
+
+static int listed(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
+{
+    json_object *page = rv_json_get_arr(result, o->list), *cursor = NULL;
+
+    if (!page)
+        return invalid(c, o, "the answer has no list", err);
+    size_t n = (o->items ? json_object_array_length(o->items) : 0) + json_object_array_length(page);
+    if (n > RV_MCP_MAX_ITEMS)
+        return too_long(c, o, "it has more than 20000 items", err);
+    int rc = add_items(o, page, err);
+    if (rc < 0)
+        return rc;
+    o->n_pages++;
+    if (json_object_object_get_ex(result, "nextCursor", &cursor) && cursor) /* "" is a cursor, null is none */
+        return next_page(c, o, cursor, err);
+    json_object *items = o->items;
+    o->items = NULL;
+    return rv_mcp_end_ok(c, o, items, err);
+}
+
+/* --- results that are not the last word --- */
+
+static bool may_want_input(const struct rv_mcp_open *o)
+{
+    static const char *const methods[] = {"tools/call", "resources/read", "prompts/get"};
+
+    for (size_t i = 0; i < RV_COUNT(methods); i++)
+        if (strcmp(o->method, methods[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The server wants answers that only a person, a model or the file system of this side can give: none of that was
+ * declared. Without questions it only wants the request again. */
+static int input_required(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
+{
+    json_object *questions = rv_json_get_obj(result, "inputRequests"), *state = NULL;
+    bool has_state = json_object_object_get_ex(result, "requestState", &state) && state;
+
+    if (!may_want_input(o))
+        return invalid(c, o, "resultType input_required does not fit the request", err);
+    if (has_state && !json_object_is_type(state, json_type_string))
+        return invalid(c, o, "requestState is not a text", err);
+    if (questions && json_object_object_length(questions) > 0)
+        return rv_mcp_end_failed(c, o,
+                                 &(struct rv_mcp_trouble){.code = "input_required",
+                                                          .text = "the tool asks for input from a person or a model "
+                                                                  "while it runs, which reeve does not support"},
+                                 err);
+    if (!has_state || ++o->n_rounds > RV_MCP_MAX_ROUNDS)
+        return invalid(c, o, "resultType input_required asks for nothing, or again and again", err);
+    json_object_put(o->state);
+    o->state = json_object_get(state);
+    return rv_mcp_send_open(c, o, err);
+}
+
+static int succeeded(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
+{
+    json_object *type = NULL;
+
+    if (c->era == RV_MCP_ERA_MODERN && json_object_object_get_ex(result, "resultType", &type)) {
+        if (rv_str_is(rv_json_str(type), "input_required"))
+            return input_required(c, o, result, err);
+        if (!rv_str_is(rv_json_str(type), "complete"))
+            return invalid(c, o, "resultType is neither complete nor input_required", err);
+    }
+    return o->list ? listed(c, o, result, err) : rv_mcp_end_ok(c, o, json_object_get(result), err);
+}
+
+static int refused(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_message *m, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_MCP_MAX_WORDS + 128);
+    rv_str said = rv_utf8_cut(rv_str_of(m->text), RV_MCP_MAX_WORDS);
+
+    rv_buf_printf(&text, "the server answers with error %d: %.*s", m->code, RV_STR_ARG(said));
+    int rc = rv_buf_check(&text, "error of an MCP server", err);
+    if (rc == 0)
+        rc = rv_mcp_end_failed(
+            c, o, &(struct rv_mcp_trouble){.code = "rejected", .text = rv_buf_cstr(&text), .rpc_code = m->code}, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+int rv_mcp_answered(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_message *m, rv_err **err)
+{
+    return m->kind == RV_MCP_ERROR ? refused(c, o, m, err) : succeeded(c, o, m->result, err);
+}

@@ -1,0 +1,86 @@
+/* Shared by the files of the client only. */
+#ifndef RV_MCP_CLIENT_INTERNAL_H
+#define RV_MCP_CLIENT_INTERNAL_H
+
+#include "coreengine/mcp/client.h"
+
+enum rv_mcp_phase {
+    RV_MCP_PROBING,      /* `server/discover` is on its way */
+    RV_MCP_INITIALIZING, /* `initialize` is */
+    RV_MCP_READY,
+    RV_MCP_DEAD,
+};
+
+struct rv_mcp_item; /* of the queue */
+/* A request that the caller made. */
+struct rv_mcp_open {
+    struct rv_mcp_open *next;
+    int64_t ask, id; /* id 0: not sent yet */
+    const char *method, *list;
+    json_object *params, *headers; /* owned references; NULL: none */
+    json_object *items, *cursors;  /* of a list: what came so far; the cursors that were used, as keys */
+    json_object *cursor;           /* of the next page; owned; NULL: the first */
+    json_object *state;            /* requestState that the server wants back; owned; NULL: none */
+    int n_pages, n_rounds;
+    int64_t due_us; /* INT64_MAX: none */
+    bool wants_progress, has_progress, was_refused;
+    double progress;
+};
+
+struct rv_mcp_client {
+    char *server;
+    bool is_http;
+    enum rv_mcp_phase phase;
+    enum rv_mcp_era era;
+    enum rv_mcp_version version;
+    int64_t handshake_us, phase_due_us; /* when the handshake, or the probe, has taken too long */
+    int64_t handshake_due_us;
+    int64_t handshake_id; /* of the request on its way; 0: none */
+    int64_t last_id, last_ask;
+    struct rv_mcp_open *open, **open_end; /* in the order of asking */
+    size_t n_open;
+    struct rv_mcp_item *first, **end, *shown; /* the queue, and the item that the caller looks at */
+    json_object *answer;                      /* to the handshake; owned */
+    int n_notes;
+    bool is_change_told; /* a CHANGED waits in the queue */
+};
+
+/* --- client_queue.c: what waits for the caller --- */
+RV_MUST_CHECK int rv_mcp_put_request(rv_mcp_client *c, int64_t id, const char *method, json_object *params,
+                                     json_object *headers, bool is_modern, enum rv_mcp_version version, rv_err **err);
+RV_MUST_CHECK int rv_mcp_put_notification(rv_mcp_client *c, const char *method, json_object *params, rv_err **err);
+/** Answer a request of the server: result {}, or text NULL no error. */
+RV_MUST_CHECK int rv_mcp_put_answer(rv_mcp_client *c, json_object *id, int code, const char *text, rv_err **err);
+RV_MUST_CHECK int rv_mcp_put_simple(rv_mcp_client *c, enum rv_mcp_out_kind kind, int64_t id, rv_err **err);
+/** result is taken. */
+RV_MUST_CHECK int rv_mcp_put_result(rv_mcp_client *c, int64_t ask, json_object *result, rv_err **err);
+/** ask 0: the whole connection. */
+RV_MUST_CHECK int rv_mcp_put_trouble(rv_mcp_client *c, int64_t ask, const struct rv_mcp_trouble *t, rv_err **err);
+RV_MUST_CHECK int rv_mcp_put_progress(rv_mcp_client *c, int64_t ask, double progress, double total, rv_str text,
+                                      rv_err **err);
+RV_MUST_CHECK int rv_mcp_put_note(rv_mcp_client *c, rv_err **err, const char *fmt, ...) RV_PRINTF(3, 4);
+void rv_mcp_queue_free(rv_mcp_client *c);
+
+/* --- client.c --- */
+struct rv_mcp_open *rv_mcp_open_of(const rv_mcp_client *c, int64_t id);
+/** End an open request with its result, taken, or with trouble. */
+RV_MUST_CHECK int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err);
+RV_MUST_CHECK int rv_mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_trouble *t,
+                                    rv_err **err);
+RV_MUST_CHECK int rv_mcp_die(rv_mcp_client *c, const struct rv_mcp_trouble *t, rv_err **err);
+RV_MUST_CHECK int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err);
+
+/* --- client_handshake.c --- */
+RV_MUST_CHECK int rv_mcp_handshake_begin(rv_mcp_client *c, int64_t now_us, rv_err **err);
+/** Of `server/discover`: its answer did not come in time, or says that the server is of the old era. */
+RV_MUST_CHECK int rv_mcp_handshake_initialize(rv_mcp_client *c, rv_err **err);
+RV_MUST_CHECK int rv_mcp_handshake_answer(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err);
+RV_MUST_CHECK int rv_mcp_handshake_failed(rv_mcp_client *c, const struct rv_mcp_failure *f, rv_err **err);
+/** Sets params._meta of a request of the new era. */
+RV_MUST_CHECK int rv_mcp_add_meta(json_object *meta, enum rv_mcp_version version, rv_err **err);
+
+/* --- client_answer.c: answers to open requests --- */
+RV_MUST_CHECK int rv_mcp_answered(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_message *m,
+                                  rv_err **err);
+
+#endif

@@ -1,0 +1,34 @@
+/* Shared by the files of this folder only. */
+#ifndef RV_MCPTOOLS_INTERNAL_H
+#define RV_MCPTOOLS_INTERNAL_H
+
+#include <uv.h>
+
+#include "coreengine/tools/mcp/mcptools.h"
+#include "coreengine/tools/mcp/pool.h"
+
+struct rv_mcp_tools {
+    rv_log *log; /* borrowed */
+    rv_mcp_catalog *catalog;
+    rv_mcp_pool *pool; /* NULL: no call can be made */
+};
+
+/* --- stdio.c --- */
+struct rv_mcp_stdio {
+    uv_loop_t *loop;
+    const struct rv_mcp_server_config *server; /* borrowed for the call */
+    struct rv_mcp_link_user user;
+};
+/** Start the server. RV_E_NOT_FOUND, RV_E_IO: it cannot be started; RV_E_LIMIT, RV_E_NOMEM. */
+RV_MUST_CHECK int rv_mcp_stdio_open(const struct rv_mcp_stdio *how, struct rv_mcp_link *out, rv_err **err);
+
+/* --- outer.c --- */
+struct rv_mcp_outer; /* the pool's loop, hung into another one */
+RV_MUST_CHECK int rv_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void *self), void *self,
+                                   struct rv_mcp_outer **out, rv_err **err);
+uv_loop_t *rv_mcp_outer_loop(const struct rv_mcp_outer *o);
+/** The inner loop has to run as soon as the outer one does. */
+void rv_mcp_outer_wake(struct rv_mcp_outer *o);
+void rv_mcp_outer_free(struct rv_mcp_outer *o); /* NULL is fine; its handles are closed when the outer loop runs */
+
+#endif

@@ -1,0 +1,56 @@
+/* Connections to MCP servers: one for each server of a pipeline, with the calls that wait for it.
+ *
+ * A pool has a libuv loop of its own. rv_mcp_pool_wait() runs it until something has happened; rv_mcp_pool_attach()
+ * hangs it into another loop, whose thread then owns the pool. All functions belong to one thread, and all callbacks
+ * come from the loop, never from inside a function of this header. */
+#ifndef RV_MCP_POOL_H
+#define RV_MCP_POOL_H
+
+#include "config/config.h"
+#include "coreengine/mcp/client.h"
+
+struct uv_loop_s;
+typedef struct rv_mcp_pool rv_mcp_pool;
+
+/* Opens links over HTTP; stdio is the pool's own. */
+struct rv_mcp_http_transport {
+    /** user as in rv_mcp_link.h; loop: the pool's. What it says becomes the answer of the calls. */
+    int (*open)(void *self, const struct rv_mcp_server_config *server, struct uv_loop_s *loop,
+                const struct rv_mcp_link_user *user, struct rv_mcp_link *out, rv_err **err);
+    void *self;
+};
+struct rv_mcp_pool_opts {
+    const struct rv_mcp_server_config *servers; /* borrowed; they outlive the pool */
+    size_t n_servers;
+    struct rv_mcp_http_transport http; /* open NULL: a server with an url cannot be reached */
+    rv_log *log;                       /* borrowed; may be NULL */
+};
+RV_MUST_CHECK int rv_mcp_pool_new(const struct rv_mcp_pool_opts *opts, rv_mcp_pool **out, rv_err **err);
+/** Ends all connections in good order. No call is under way. Waits until the servers have ended, at most some seconds;
+ * a pool that is attached does not wait: it frees itself while that loop runs. NULL is fine. */
+void rv_mcp_pool_free(rv_mcp_pool *p);
+RV_MUST_CHECK int rv_mcp_pool_attach(rv_mcp_pool *p, struct uv_loop_s *loop, rv_err **err);
+void rv_mcp_pool_detach(
+    rv_mcp_pool *p); /* that loop ends before the pool does; nothing to do when it is not attached */
+
+/* One request, in the caller's storage until `done` or rv_mcp_pool_cancel(). */
+struct rv_mcp_call {
+    void (*done)(struct rv_mcp_call *c, const struct rv_mcp_out *out);     /* as RV_MCP_OUT_DONE */
+    void (*progress)(struct rv_mcp_call *c, const struct rv_mcp_out *out); /* may be NULL */
+    /* the pool's */
+    struct rv_mcp_call *next;
+    struct mcp_connection *connection; /* NULL: not under way */
+    int64_t ask;
+};
+/** Ask a server. RV_E_LIMIT, RV_E_NOMEM: nothing was asked. */
+RV_MUST_CHECK int rv_mcp_pool_ask(rv_mcp_pool *p, const struct rv_mcp_server_config *server,
+                                  const struct rv_mcp_ask *ask, struct rv_mcp_call *c, rv_err **err);
+/** The answer is not wanted any more. Nothing to do for a call that is over. */
+void rv_mcp_pool_cancel(struct rv_mcp_call *c);
+/** Run the pool's loop until something happened, or for at most that long. Not while it is attached. */
+void rv_mcp_pool_wait(rv_mcp_pool *p, int64_t max_us);
+int64_t rv_mcp_pool_now_us(const rv_mcp_pool *p);
+/** The client of a connection; NULL: there is none now. */
+const rv_mcp_client *rv_mcp_pool_client(const rv_mcp_pool *p, const struct rv_mcp_server_config *server);
+
+#endif

@@ -1,0 +1,174 @@
+/* MCP tools as a source of tools: a call becomes a request to its server, the answer a reply to the run. */
+#include <stdlib.h>
+
+#include "coreengine/tools/mcp/mcptools_internal.h"
+
+struct mcp_tool_call {
+    struct rv_mcp_call call;
+    struct rv_tool_call *of;
+    const struct rv_mcp_tool *tool;
+    rv_log *log;
+};
+
+static const struct rv_tool_info *find(void *self, rv_str name)
+{
+    const rv_mcp_tools *t = self;
+    const struct rv_tool_info *info = NULL;
+
+    return t && rv_mcp_catalog_find(t->catalog, name, &info) ? info : NULL;
+}
+
+static const char *const *names(void *self, size_t *n)
+{
+    const rv_mcp_tools *t = self;
+
+    *n = 0;
+    return t ? rv_mcp_catalog_names(t->catalog, n) : NULL;
+}
+
+/* --- replies --- */
+
+static const char *type_of_trouble(const struct rv_mcp_trouble *t)
+{
+    if (t->is_timeout)
+        return "TimeoutError";
+    return t->rpc_code == RV_MCP_INVALID_PARAMS ? "ValidationError" : "ToolError";
+}
+
+static const char *type_of_output(const char *code)
+{
+    return rv_str_is(rv_str_of(code), "tool_error") ? "ToolError" : "ValidationError";
+}
+
+static void say_trouble(const struct rv_mcp_tool *tool, const struct rv_mcp_trouble *t, struct rv_tool_reply *reply)
+{
+    reply->failed = true;
+    reply->error_type = type_of_trouble(t);
+    reply->retryable = t->retryable;
+    rv_buf_printf(&reply->text, "MCP server \"%s\": %s [%s]", tool->server->name, t->text, t->code);
+}
+
+static void say_result(const struct mcp_tool_call *c, json_object *result, struct rv_tool_reply *reply)
+{
+    rv_buf note = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    const char *code = NULL;
+    rv_err *err = NULL;
+
+    int rc = rv_mcp_tool_result(c->tool, result, &reply->text, &code, &note, &err);
+    if (rc < 0) {
+        rv_buf_fini(&reply->text);
+        reply->text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+        reply->failed = true;
+        reply->error_type = "ToolError";
+        rv_buf_puts(&reply->text, rc == RV_E_LIMIT ? "the result is larger than 8 MiB" : rv_err_text(err));
+    } else if (code) {
+        reply->failed = true;
+        reply->error_type = type_of_output(code);
+    } else if (note.len > 0) {
+        RV_LOG(c->log, WARN, "mcp.output", RV_F_TEXT("tool", c->tool->qualified),
+               RV_F_TEXT("text", rv_buf_cstr(&note)));
+    }
+    rv_err_free(err);
+    rv_buf_fini(&note);
+}
+
+static void on_done(struct rv_mcp_call *call, const struct rv_mcp_out *out)
+{
+    struct mcp_tool_call *c = (struct mcp_tool_call *)((char *)call - offsetof(struct mcp_tool_call, call));
+    struct rv_tool_reply reply = {.text = RV_BUF_INIT(RV_JSON_MAX_BYTES)};
+    json_object *list = NULL;
+
+    if (!out->result) {
+        say_trouble(c->tool, &out->trouble, &reply);
+    } else if (json_object_is_type(out->result, json_type_array)) { /* of a list in pages */
+        list = json_object_new_object();
+        if (list && rv_json_set_ref(list, "items", out->result, NULL) == 0)
+            say_result(c, list, &reply);
+        else
+            say_trouble(c->tool, &(struct rv_mcp_trouble){.code = "local_failure", .text = "no memory"}, &reply);
+    } else {
+        say_result(c, out->result, &reply);
+    }
+    json_object_put(list);
+    struct rv_tool_call *of = c->of;
+    free(c);
+    rv_tool_call_finish(of, &reply);
+}
+
+static void on_progress(struct rv_mcp_call *call, const struct rv_mcp_out *out)
+{
+    const struct mcp_tool_call *c = (struct mcp_tool_call *)((char *)call - offsetof(struct mcp_tool_call, call));
+
+    RV_LOG(c->log, DEBUG, "mcp.progress", RV_F_TEXT("tool", c->tool->qualified), RV_F_I64("call_id", c->of->call_id),
+           RV_F_I64("progress", (int64_t)(out->progress < 1e15 ? out->progress : 1e15)), RV_F_TEXT("text", out->text));
+}
+
+/* --- calls --- */
+
+static int ask(const rv_mcp_tools *t, struct mcp_tool_call *c, json_object *args, rv_err **err)
+{
+    struct rv_mcp_request r = {0};
+    int64_t timeout_ms = c->of->timeout_ms > 0 ? c->of->timeout_ms : c->tool->info.timeout_ms;
+
+    int rc = rv_mcp_tool_request(c->tool, args, c->of->key, &r, err);
+    if (rc < 0)
+        return rc;
+    const struct rv_mcp_ask ask = {.method = r.method,
+                                   .list = r.list,
+                                   .params = r.params,
+                                   .headers = r.headers,
+                                   .timeout_us = timeout_ms * 1000,
+                                   .wants_progress = c->tool->kind == RV_MCP_CALL_TOOL};
+    rc = rv_mcp_pool_ask(t->pool, c->tool->server, &ask, &c->call, err);
+    rv_mcp_request_fini(&r);
+    return rc;
+}
+
+static int call(void *self, struct rv_tool_call *of, rv_err **err)
+{
+    rv_mcp_tools *t = self;
+    const struct rv_json_opts opts = {.what = "arguments"};
+    const struct rv_tool_info *info = NULL;
+    const struct rv_mcp_tool *tool = t ? rv_mcp_catalog_find(t->catalog, rv_str_of(of->tool), &info) : NULL;
+    json_object *args = NULL;
+
+    if (!tool)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "no MCP server has tool \"%s\"", of->tool);
+    if (!t->pool)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "MCP tool \"%s\" cannot be called here: a script can play it", of->tool);
+    struct mcp_tool_call *c = malloc(sizeof *c);
+    if (!c)
+        return RV_FAIL(err, RV_E_NOMEM, "call MCP tool \"%s\"", of->tool);
+    *c = (struct mcp_tool_call){
+        .call = {.done = on_done, .progress = on_progress}, .of = of, .tool = tool, .log = t->log};
+    of->state = c;
+    int rc = rv_json_parse(of->args, &opts, &args, err);
+    if (rc == 0)
+        rc = ask(t, c, args, err);
+    json_object_put(args);
+    if (rc < 0)
+        free(c);
+    return rc;
+}
+
+static void cancel(void *self, struct rv_tool_call *of)
+{
+    struct mcp_tool_call *c = of->state;
+
+    (void)self;
+    rv_mcp_pool_cancel(&c->call);
+    free(c);
+}
+
+static void close_source(void *self)
+{
+    (void)self; /* connections outlive runs */
+}
+
+static const struct rv_tool_source_ops ops = {
+    .name = "mcp", .find = find, .names = names, .call = call, .cancel = cancel, .close = close_source};
+
+struct rv_tool_source rv_mcp_tools_source(rv_mcp_tools *t)
+{
+    return (struct rv_tool_source){.ops = &ops, .self = t};
+}

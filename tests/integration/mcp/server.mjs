@@ -1,0 +1,205 @@
+// An MCP server on standard input and output that does what its arguments say, good and bad. No dependencies.
+//
+//   node server.mjs [--era legacy|modern|both] [--log FILE] [--fault NAME] [--tools N] [--mark TEXT]
+//
+// --mark is not looked at: a test finds the process by it.
+//
+// Tools: echo {text}; add {a, b}; count {by}: appends a line to --log, so that a test can count effects; slow {ms};
+// fail; structured; and what --fault adds.
+import { appendFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+
+const args = process.argv.slice(2);
+const option = (name, otherwise) => {
+    const at = args.indexOf('--' + name);
+    return at < 0 ? otherwise : args[at + 1];
+};
+const era = option('era', 'legacy');
+const log = option('log', '');
+const fault = option('fault', '');
+const nTools = Number(option('tools', 0));
+const modern = '2026-07-28';
+let cancelled = new Set();
+let changed = false;
+
+const put = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\n');
+const answer = (id, result) => put({ id, result: era === 'legacy' ? result : { resultType: 'complete', ...result } });
+const text = (id, words, more = {}) => answer(id, { content: [{ type: 'text', text: words }], ...more });
+const object = (properties, required = []) => ({ type: 'object', properties, required, additionalProperties: false });
+
+const tools = [
+    { name: 'echo', description: 'Say it again.', inputSchema: object({ text: { type: 'string' } }, ['text']),
+      annotations: { readOnlyHint: true } },
+    { name: 'add', description: 'Add two numbers.', annotations: { readOnlyHint: true },
+      inputSchema: object({ a: { type: 'number' }, b: { type: 'number' } }, ['a', 'b']),
+      outputSchema: { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] } },
+    { name: 'count', description: 'Count an effect.', inputSchema: object({ by: { type: 'integer' } }) },
+    { name: 'count_once', description: 'Count an effect, by key once.', annotations: { idempotentHint: true },
+      inputSchema: object({ by: { type: 'integer' } }) },
+    { name: 'slow', description: 'Wait.', inputSchema: object({ ms: { type: 'integer' } }, ['ms']) },
+    { name: 'fail', description: 'Fail.', inputSchema: object({}) },
+    { name: 'wrong_output', description: 'Promise and break it.', inputSchema: object({}),
+      outputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } },
+    { name: 'remove', description: 'Destroy.', inputSchema: object({}), annotations: { destructiveHint: true } },
+    { name: 'environment', description: 'Names of variables.', inputSchema: object({}) },
+    { name: 'picture', description: 'Answer with more than text.', inputSchema: object({}) },
+];
+for (let i = 0; i < nTools; i++)
+    tools.push({ name: `tool_${i}`, description: `Tool number ${i}.`, inputSchema: object({ n: { type: 'integer' } }) });
+
+function list(id, params) {
+    if (fault === 'loop')
+        return answer(id, { tools: [], nextCursor: 'again' });
+    if (fault === 'endless-pages')
+        return answer(id, { tools: [], nextCursor: 'page' + Math.random() });
+    if (fault === 'bad-tools')
+        return answer(id, { tools: [
+            ...tools, tools[0], { name: 'no schema' }, 7, null, { name: 'no_schema' },
+            { name: 'bad_schema', inputSchema: { type: 'object', properties: 5 } },
+            { name: 'array', inputSchema: { type: 'array' } },
+            { name: 'x'.repeat(200), inputSchema: { type: 'object' } },
+        ] });
+    if (changed)
+        return answer(id, { tools: [{ name: 'other', inputSchema: object({}) }] });
+    const from = Number(params?.cursor ?? 0);
+    const to = from + 40;
+    answer(id, { tools: tools.slice(from, to), ...(to < tools.length ? { nextCursor: String(to) } : {}) });
+}
+
+const endless = (piece) => {
+    const more = () => { while (process.stdout.write(piece)); process.stdout.once('drain', more); };
+    more();
+};
+
+const faults = {
+    exit: () => process.exit(7),
+    'signal': () => process.kill(process.pid, 'SIGKILL'),
+    'close-stdout': () => { process.stdout.end(); setInterval(() => {}, 1000); },
+    silence: () => {},
+    'endless-line': () => endless('x'.repeat(65536)),
+    'huge-message': (id) => {
+        process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"`);
+        endless('y'.repeat(65536));
+    },
+    'invalid-utf8': (id) => process.stdout.write(Buffer.concat([
+        Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"`),
+        Buffer.from([0xff, 0xfe, 0xc0]), Buffer.from('"}]}}\n')])),
+    'not-json': (id) => { process.stdout.write('starting up...\n\n\r\n{broken\n[1,\n'); text(id, 'still here'); },
+    'wrong-id': (id) => {
+        for (const wrong of [id + 1000, String(id), -1, 0, 1.5, null, { a: 1 }, [id]])
+            put({ id: wrong, result: { content: [{ type: 'text', text: 'wrong' }] } });
+        text(id, 'right');
+    },
+    twice: (id) => { text(id, 'first'); text(id, 'second'); put({ id, error: { code: 1, message: 'third' } }); },
+    changes: (id) => { changed = true; put({ method: 'notifications/tools/list_changed' }); text(id, 'changed'); },
+    flood: (id) => {
+        for (let i = 0; i < 20000; i++)
+            put({ method: 'notifications/message', params: { level: 'info', data: 'n'.repeat(100) } });
+        text(id, 'after the flood');
+    },
+    'progress-flood': (id, params) => {
+        for (let i = 0; i < 20000; i++)
+            put({ method: 'notifications/progress',
+                  params: { progressToken: params?._meta?.progressToken, progress: i % 7, message: 'p' } });
+        text(id, 'after the progress');
+    },
+    requests: (id) => {
+        for (let i = 0; i < 500; i++) {
+            put({ id: 'r' + i, method: 'sampling/createMessage', params: {} });
+            put({ id: 's' + i, method: 'ping' });
+        }
+        text(id, 'asked');
+    },
+    stderr: (id) => {
+        for (let i = 0; i < 20000; i++) process.stderr.write('e'.repeat(200) + '\n');
+        process.stderr.write('z'.repeat(1 << 20));
+        text(id, 'after the errors');
+    },
+    zombies: (id) => {
+        for (let i = 0; i < 20; i++)
+            spawn('sleep', ['600'], { stdio: ['ignore', 'inherit', 'inherit'], detached: false });
+        text(id, 'left children');
+    },
+    'bad-result': (id) => put({ id, result: 'not an object' }),
+    'bad-content': (id) => answer(id, { content: 'text' }),
+    'input-required': (id) => put({ id, result: { resultType: 'input_required', inputRequests: { a: {} } } }),
+    again: (id, params) => params.requestState === 'abc'
+        ? text(id, 'answered with the state')
+        : put({ id, result: { resultType: 'input_required', requestState: 'abc' } }),
+    'again-and-again': (id) => put({ id, result: { resultType: 'input_required', requestState: 'abc' } }),
+    task: (id) => put({ id, result: { resultType: 'task', taskId: 't' } }),
+    rpc: (id) => put({ id, error: { code: -32602, message: 'no such argument' } }),
+    deep: (id) => process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":${'['.repeat(5000)}${']'.repeat(5000)}}\n`),
+};
+
+function call(id, params) {
+    const given = params?.arguments ?? {};
+    switch (params?.name) {
+    case 'echo':
+        if (faults[fault]) return faults[fault](id, params);
+        return text(id, String(given.text));
+    case 'add':
+        return text(id, String(given.a + given.b), { structuredContent: { sum: given.a + given.b } });
+    case 'count':
+    case 'count_once':
+        if (log) appendFileSync(log, JSON.stringify({ by: given.by, key: params._meta?.['dev.reeve/idempotency-key'] }) + '\n');
+        if (fault === 'exit-after-effect') process.exit(3);
+        return setTimeout(() => text(id, JSON.stringify({ counted: given.by })), fault === 'late' ? 300 : 0);
+    case 'slow':
+        put({ method: 'notifications/progress',
+              params: { progressToken: params._meta?.progressToken, progress: 1, total: 2, message: 'half' } });
+        return setTimeout(() => { if (!cancelled.has(id)) text(id, 'slept'); }, given.ms);
+    case 'fail':
+        return text(id, 'it is broken', { isError: true });
+    case 'wrong_output':
+        return text(id, 'no number', { structuredContent: { n: 'x' } });
+    case 'environment':
+        return text(id, Object.keys(process.env).join(' '));
+    case 'remove':
+        return text(id, 'removed');
+    case 'picture':
+        return answer(id, { content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' },
+                                      { type: 'text', text: 'a picture' }] });
+    default:
+        return put({ id, error: { code: -32602, message: 'unknown tool' } });
+    }
+}
+
+function handle(m) {
+    const { id, method, params } = m;
+    const capabilities = { tools: { listChanged: true }, resources: {}, prompts: {} };
+    if (method === 'server/discover' && era !== 'legacy')
+        return answer(id, { supportedVersions: [modern], capabilities });
+    if (method === 'initialize' && era !== 'modern')
+        return put({ id, result: { protocolVersion: option('version', params.protocolVersion), capabilities,
+                                   serverInfo: { name: 'stub', version: '1' } } });
+    if (method === 'notifications/cancelled') return void cancelled.add(params.requestId);
+    if (id === undefined || method === undefined) return;
+    if (era === 'modern' && !params?._meta?.['io.modelcontextprotocol/protocolVersion'])
+        return put({ id, error: { code: -32602, message: 'no protocol version' } });
+    if (method === 'tools/list') return list(id, params);
+    if (method === 'tools/call') return call(id, params);
+    if (method === 'resources/list')
+        return answer(id, { resources: [{ uri: 'stub://a', name: 'a' }, { uri: 'stub://b', name: 'b' }] });
+    if (method === 'resources/read')
+        return params.uri === 'stub://a' ? answer(id, { contents: [{ uri: params.uri, text: 'the text of a' }] })
+                                         : put({ id, error: { code: -32002, message: 'no such resource' } });
+    if (method === 'prompts/list') return answer(id, { prompts: [{ name: 'p' }] });
+    if (method === 'prompts/get')
+        return answer(id, { messages: [{ role: 'user', content: { type: 'text', text: 'say ' + params.arguments?.x } }] });
+    put({ id, error: { code: -32601, message: 'no method ' + method } });
+}
+
+if (fault === 'exit-at-start') { process.stderr.write('cannot find my configuration\n'); process.exit(1); }
+let rest = '';
+process.stdin.on('data', (bytes) => {
+    rest += bytes;
+    let end;
+    while ((end = rest.indexOf('\n')) >= 0) {
+        const line = rest.slice(0, end);
+        rest = rest.slice(end + 1);
+        if (line.trim()) handle(JSON.parse(line));
+    }
+});
+process.stdin.on('end', () => { if (fault !== 'never-ends') process.exit(0); });
+if (fault === 'never-ends') { process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); }

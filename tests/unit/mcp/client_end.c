@@ -1,0 +1,188 @@
+/* What a server sends by itself, time limits, and the end of a connection. */
+#include "tests/unit/mcp/peer.h"
+
+#include <stdio.h>
+
+/* --- what the server sends by itself --- */
+
+START_TEST(a_ping_is_answered_and_any_other_request_is_refused)
+{
+    struct peer p;
+
+    peer_be_legacy(&p);
+    peer_say(&p, "{\"jsonrpc\":\"2.0\",\"id\":\"p1\",\"method\":\"ping\"}");
+    ck_assert_str_eq(p.sent, "{\"jsonrpc\":\"2.0\",\"id\":\"p1\",\"result\":{}}");
+    peer_say(&p, "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"sampling/createMessage\",\"params\":{}}");
+    ck_assert_ptr_nonnull(strstr(p.sent, "\"id\":9,\"error\":{\"code\":-32601"));
+    int n = p.n_sent;
+    peer_say(&p, "{\"jsonrpc\":\"2.0\",\"method\":\"ping\"}"); /* a notification is never answered */
+    ck_assert_int_eq(p.n_sent, n);
+    peer_end(&p);
+    peer_be_modern(&p);
+    n = p.n_sent;
+    peer_say(&p, "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}"); /* its revision forbids requests */
+    ck_assert_int_eq(p.n_sent, n);
+    peer_end(&p);
+}
+END_TEST
+
+/* Proves mcp.M10: Each tools/call has a progress token of its own, and progress only grows. */
+START_TEST(progress_only_grows_and_belongs_to_an_open_request)
+{
+    static const char fmt[] =
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":"
+        "%lld,\"progress\":%s}}";
+    static const char *const values[] = {"1", "0.5", "1", "\"9\"", "1.5", "null", "2"};
+    struct peer p;
+
+    peer_be_legacy(&p);
+    peer_call(&p);
+    ck_assert_ptr_nonnull(strstr(p.sent, "\"_meta\":{\"progressToken\":"));
+    for (size_t i = 0; i < RV_COUNT(values); i++)
+        peer_say(&p, fmt, (long long)p.sent_id, values[i]);
+    ck_assert_int_eq(p.n_progress, 3);
+    ck_assert(p.progress > 1.9);
+    peer_say(&p, fmt, (long long)p.sent_id + 1, "5");
+    ck_assert_int_eq(p.n_progress, 3);
+    peer_answer(&p, "{\"content\":[]}");
+    peer_say(&p, fmt, (long long)p.sent_id, "3");
+    ck_assert_int_eq(p.n_progress, 3);
+    peer_end(&p);
+}
+END_TEST
+
+START_TEST(changes_are_told_once_until_they_are_looked_at)
+{
+    const char text[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}";
+    struct peer p;
+
+    peer_be_legacy(&p);
+    for (int i = 0; i < 1000; i++)
+        ck_assert_int_eq(rv_mcp_client_message(p.client, rv_str_of(text), p.now_us, NULL), 0);
+    peer_drain(&p);
+    ck_assert_int_eq(p.n_changed, 1);
+    peer_say(&p, "%s", text);
+    ck_assert_int_eq(p.n_changed, 2);
+    peer_end(&p);
+}
+END_TEST
+
+START_TEST(notes_about_a_bad_server_are_bounded)
+{
+    struct peer p;
+
+    peer_be_legacy(&p);
+    for (int i = 0; i < 1000; i++)
+        peer_say(&p, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{}}", 5000 + i);
+    ck_assert_int_eq(p.n_notes, 50);
+    peer_end(&p);
+}
+END_TEST
+
+/* --- time and the end --- */
+
+START_TEST(a_request_that_is_not_answered_in_time_is_cancelled)
+{
+    struct peer p;
+
+    peer_be_legacy(&p);
+    peer_call(&p);
+    int64_t id = p.sent_id;
+    ck_assert(rv_mcp_client_due_us(p.client) == p.now_us + 10 * SECOND);
+    peer_wait_until(&p, p.now_us + 10 * SECOND - 1);
+    ck_assert_int_eq(p.n_done, 0);
+    peer_wait_until(&p, p.now_us + 1);
+    ck_assert_int_eq(p.n_done, 1);
+    ck_assert(p.is_timeout && !p.is_unsent);
+    ck_assert_str_eq(p.method, "notifications/cancelled");
+    ck_assert_int_eq(p.n_forgotten, 1);
+    char want[64];
+    snprintf(want, sizeof want, "\"requestId\":%lld", (long long)id);
+    ck_assert_ptr_nonnull(strstr(p.sent, want));
+    peer_end(&p);
+}
+END_TEST
+
+START_TEST(a_request_that_is_given_up_is_not_told)
+{
+    struct peer p;
+
+    peer_be_legacy(&p);
+    int64_t ask = peer_call(&p);
+    ck_assert_int_eq(rv_mcp_client_give_up(p.client, ask, NULL), 0);
+    ck_assert_int_eq(rv_mcp_client_give_up(p.client, ask, NULL), 0);
+    peer_drain(&p);
+    ck_assert_str_eq(p.method, "notifications/cancelled");
+    peer_answer(&p, "{\"content\":[]}");
+    ck_assert_int_eq(p.n_done, 0);
+    ck_assert_uint_eq(rv_mcp_client_n_asks(p.client), 0);
+    peer_end(&p);
+}
+END_TEST
+
+START_TEST(over_http_closing_the_stream_cancels_a_modern_request)
+{
+    struct peer p;
+
+    peer_begin(&p, RV_MCP_ERA_UNKNOWN, true);
+    peer_answer(&p, DISCOVERED);
+    int64_t ask = peer_call(&p);
+    int n = p.n_sent;
+    ck_assert_int_eq(rv_mcp_client_give_up(p.client, ask, NULL), 0);
+    peer_drain(&p);
+    ck_assert_int_eq(p.n_sent, n);
+    ck_assert_int_eq(p.n_forgotten, 1);
+    peer_end(&p);
+}
+END_TEST
+
+/* Proves mcp.M3: The end of a server fails all pending calls at once with server_exited; standard input and output
+ * tolerate noise, and long lines are refused. */
+START_TEST(a_dead_link_ends_all_requests)
+{
+    const struct rv_mcp_failure f = {.fault = RV_MCP_FAULT_SERVER_EXITED, .text = "status 3", .retryable = true};
+    struct peer p;
+
+    peer_be_legacy(&p);
+    peer_call(&p);
+    peer_call(&p);
+    ck_assert_int_eq(rv_mcp_client_failed(p.client, 0, &f, p.now_us, NULL), 0);
+    peer_drain(&p);
+    ck_assert_int_eq(p.n_done, 2);
+    ck_assert_int_eq(p.n_dead, 1);
+    ck_assert_str_eq(p.code, "server_exited");
+    ck_assert(rv_mcp_client_is_dead(p.client));
+    ck_assert_int_eq(rv_mcp_client_message(p.client, RV_STR_LIT("{}"), p.now_us, NULL), 0);
+    ck_assert_ptr_null(rv_mcp_client_next(p.client));
+    peer_end(&p);
+}
+END_TEST
+
+START_TEST(too_many_open_requests_are_refused)
+{
+    struct peer p;
+    int64_t ask;
+
+    peer_be_legacy(&p);
+    for (int i = 0; i < RV_MCP_MAX_ASKS; i++)
+        peer_call(&p);
+    ck_assert_int_eq(rv_mcp_client_ask(p.client, &(struct rv_mcp_ask){.method = "ping"}, 0, &ask, NULL), RV_E_LIMIT);
+    peer_end(&p);
+}
+END_TEST
+
+TCase *client_end_case(void)
+{
+    TCase *tc = tcase_create("client_end");
+
+    tcase_add_test(tc, a_ping_is_answered_and_any_other_request_is_refused);
+    tcase_add_test(tc, progress_only_grows_and_belongs_to_an_open_request);
+    tcase_add_test(tc, changes_are_told_once_until_they_are_looked_at);
+    tcase_add_test(tc, notes_about_a_bad_server_are_bounded);
+    tcase_add_test(tc, a_request_that_is_not_answered_in_time_is_cancelled);
+    tcase_add_test(tc, a_request_that_is_given_up_is_not_told);
+    tcase_add_test(tc, over_http_closing_the_stream_cancels_a_modern_request);
+    tcase_add_test(tc, a_dead_link_ends_all_requests);
+    tcase_add_test(tc, too_many_open_requests_are_refused);
+    return tc;
+}
