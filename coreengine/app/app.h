@@ -116,6 +116,15 @@ RV_MUST_CHECK int rv_app_schema_dir(const struct rv_app *app, const char **out, 
 RV_MUST_CHECK int rv_app_open_built_in(const struct rv_app *app, const char *base_dir, const char *name,
                                        rv_plugins **out, rv_err **err);
 
+/* --- folder.c: a folder of pipelines that clients may run, by the names of their files; folder NULL: there is none ---
+ */
+RV_MUST_CHECK int rv_app_check_folder(const char *folder, rv_err **err); /* RV_E_NOT_FOUND */
+/** The file of the pipeline of that name, appended. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int rv_app_pipeline_path(const char *folder, const char *name, rv_buf *out, rv_err **err);
+/** Calls each for every pipeline by name, sorted. */
+RV_MUST_CHECK int rv_app_pipelines_each(const char *folder, int (*each)(void *self, const char *name, rv_err **err),
+                                        void *self, rv_err **err);
+
 /* The observer of a run. All slots may be NULL, and are called on the thread that drives the run, while the run goes
  * on; they may cancel it, nothing else. Arguments are borrowed for the call; struct rv_exec_opts describes each. */
 struct rv_app_observer {

@@ -9,13 +9,35 @@
 #define MAX_HEADERS ((size_t)4096) /* bytes of the list that a preflight asks for */
 #define METHODS     "GET, HEAD, POST, PUT, PATCH, DELETE"
 #define EXPOSED                                                                                                        \
-    "X-Request-Id, Retry-After, Retry-After-Ms, X-Should-Retry, Location, Content-Disposition, X-Session-Id, X-Run-Id"
+    "X-Request-Id, Retry-After, Retry-After-Ms, X-Should-Retry, Location, Content-Disposition, X-Session-Id, "         \
+    "X-Run-Id, "                                                                                                       \
+    "Mcp-Session-Id"
 
 static const char *const allowed[] = {
-    "accept",        "authorization",    "baggage",      "content-type",        "idempotency-key",
-    "last-event-id", "traceparent",      "tracestate",   "x-added-instruction", "x-agent-schema-name",
-    "x-api-key",     "x-request-id",     "x-session-id", "x-session-name",      "x-session-type",
-    "x-tenant-id",   "x-tool-responses", "x-user-email", "x-user-id",           "x-user-name",
+    "accept",
+    "authorization",
+    "baggage",
+    "content-type",
+    "idempotency-key",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "traceparent",
+    "tracestate",
+    "x-added-instruction",
+    "x-agent-schema-name",
+    "x-api-key",
+    "x-request-id",
+    "x-session-id",
+    "x-session-name",
+    "x-session-type",
+    "x-tenant-id",
+    "x-tool-responses",
+    "x-user-email",
+    "x-user-id",
+    "x-user-name",
 };
 
 static bool is_allowed(rv_str name)

@@ -123,7 +123,7 @@ static const char *read_message(struct rv_mcp_message *m)
 int rv_mcp_read(rv_str bytes, struct rv_mcp_message *out, int *code, rv_err **err)
 {
     static const struct rv_json_opts opts = {
-        .max_bytes = RV_MCP_MAX_MESSAGE, .max_depth = RV_MCP_MAX_DEPTH, .what = "message"};
+        .max_bytes = RV_MCP_MAX_MESSAGE, .max_depth = RV_MCP_MAX_DEPTH, .what = "the message"};
     int rc, unused;
 
     *out = (struct rv_mcp_message){0};
@@ -133,7 +133,7 @@ int rv_mcp_read(rv_str bytes, struct rv_mcp_message *out, int *code, rv_err **er
         return rc;
     if (rc < 0) {
         *code = rc == RV_E_PARSE ? RV_MCP_PARSE_ERROR : RV_MCP_INVALID_REQUEST;
-        return RV_WRAP(err, RV_E_INVALID, "read a message of MCP");
+        return RV_WRAP(err, RV_E_INVALID, "not a message of MCP");
     }
     const char *fault = read_message(out);
     if (!fault)

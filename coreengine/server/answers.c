@@ -29,6 +29,8 @@ static const struct {
     {"Place", "file:text line?:int col?:int"},
 
     /* chats */
+    {"McpAnswer", "jsonrpc:=2.0 id:text|int|null result?:object error?:McpError"},
+    {"McpError", "code:int message:text data?:any"},
     {"Models", "object:=list data:[Model]"},
     {"Model", "id:text object:=model created:int owned_by:text"},
     {"Completion", "id:text object:=chat.completion created:int model:text choices:[CompletionChoice] usage?:object"},

@@ -339,7 +339,7 @@ static int each_model(struct models *m, rv_err **err)
     int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, take_model, m, err);
 
     if (rc == 0 && rv_identity_needs(&c->who, RV_SCOPE_RUNS_WRITE, &no) == 0)
-        rc = srv_pipelines_each(c->server, take_pipeline, m, err);
+        rc = rv_app_pipelines_each(c->server->opts->pipelines, take_pipeline, m, err);
     return rc;
 }
 

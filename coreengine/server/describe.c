@@ -29,6 +29,9 @@ static const struct {
     {"NewLogin", "{\"type\":\"object\",\"required\":[\"key\"],\"properties\":{\"key\":" TEXT "}}"},
     {"Page", "{\"type\":\"string\",\"description\":\"HTML, CSS or a module\"}"},
     {"Stream", "{\"type\":\"string\",\"description\":\"server-sent events\"}"},
+    {"McpMessage",
+     "{\"type\":\"object\",\"description\":\"a message of JSON-RPC 2.0\",\"required\":[\"jsonrpc\"],"
+     "\"properties\":{\"jsonrpc\":{\"const\":\"2.0\"},\"id\":{},\"method\":" TEXT ",\"params\":" OBJECT "}}"},
     {"NewRun",
      "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
      ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
@@ -143,6 +146,14 @@ static const struct {
     {RV_METHOD_POST, "/api/v1/chat/completions", 200, "application/json", "Completion"},
     {RV_METHOD_POST, "/api/v1/chat/completions/{session_id}", 200, "application/json", "Completion"},
     {RV_METHOD_POST, "/v1/responses", 200, "text/event-stream", "Stream"},
+    {RV_METHOD_POST, "/mcp", 200, "text/event-stream", "Stream"},
+    {RV_METHOD_POST, "/mcp", 202, NULL, NULL},
+    {RV_METHOD_POST, "/mcp", 400, "application/json", "McpAnswer"},
+    {RV_METHOD_POST, "/mcp", 400, "application/problem+json", "Problem"},
+    {RV_METHOD_POST, "/mcp", 404, "application/json", "McpAnswer"},
+    {RV_METHOD_DELETE, "/mcp", 400, "application/json", "McpAnswer"},
+    {RV_METHOD_DELETE, "/mcp", 400, "application/problem+json", "Problem"},
+    {RV_METHOD_DELETE, "/mcp", 404, "application/json", "McpAnswer"},
     {RV_METHOD_POST, "/runs", 202, "application/json", "RunBegun"},
     {RV_METHOD_POST, "/runs", 200, "text/event-stream", "Stream"},
     {RV_METHOD_GET, "/runs/{id}/events", 200, "application/x-ndjson", "Stream"},

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "coreengine/server/handlers_internal.h"
+#include "coreengine/server/mcp_internal.h"
 #include "coreengine/server/page_internal.h"
 #include "coreengine/server/view_internal.h"
 
@@ -71,6 +72,12 @@ const struct srv_route srv_routes[] = {
       CHAT_BODY),
     R(POST, "/api/v1/chat/completions/{session_id}", S(CHAT), P8, srv_chat_remlight, srv_chat_begin,
       "REMLight: a turn of that session", NULL, "-ChatCompletion", "Stream", CHAT_BODY),
+
+    R(POST, "/mcp", SRV_KNOWN, PROBLEM, srv_mcp_post, srv_mcp_begin,
+      "the Model Context Protocol: one message; a call that takes time is answered as events", NULL, "-McpMessage",
+      "McpAnswer", RV_MCP_MAX_MESSAGE),
+    R(DELETE, "/mcp", SRV_KNOWN, PROBLEM, srv_mcp_delete, NULL, "end the session of Mcp-Session-Id", NULL, NULL,
+      "Deleted", 0),
 
     R(GET, "/pipelines", S(RUNS_READ), PROBLEM, srv_pipelines_list, NULL, "the names of the pipelines that may be run",
       NULL, NULL, "[text]", 0),

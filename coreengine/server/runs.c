@@ -232,6 +232,8 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
         rc = rv_app_run_open(&run, err);
     if (rc == 0)
         rc = rv_app_submit(&run, env, &how, out, err);
+    if (rc == 0)
+        rv_worker_tell(c->server->worker_stop);
     rv_envelope_free(env);
     rv_app_run_fini(&run);
     free(trace);
@@ -245,7 +247,7 @@ int srv_run_load(struct srv_call *c, const char *name, struct rv_app_loaded *out
     rv_buf path = RV_BUF_INIT(8192), script = RV_BUF_INIT(8192);
 
     *state = NULL;
-    int rc = srv_pipeline_path(c->server, name, &path, err);
+    int rc = rv_app_pipeline_path(c->server->opts->pipelines, name, &path, err);
     if (rc == 0)
         rc = make_state(c, state, err);
     if (rc == 0 && c->server->opts->scripts) {
@@ -372,7 +374,7 @@ int srv_pipelines_list(struct srv_call *c, rv_err **err)
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
-    int rc = srv_pipelines_each(c->server, write_name, &w, err);
+    int rc = rv_app_pipelines_each(c->server->opts->pipelines, write_name, &w, err);
     rv_jw_arr_end(&w);
     return rc;
 }

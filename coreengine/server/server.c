@@ -9,6 +9,7 @@
 #include "coreengine/app/chat.h"
 #include "coreengine/server/follow_internal.h"
 #include "coreengine/server/handlers_internal.h"
+#include "coreengine/server/mcp_internal.h"
 #include "coreengine/server/view_internal.h"
 
 #define LAST_WORDS_US INT64_C(10000000) /* for the ends of turns that were cancelled */
@@ -126,12 +127,15 @@ static void on_drained(void *self)
     srv_turns_stop(l->s.turns);
     srv_follows_stop(l->s.follows);
     srv_rejoins_stop(l->s.rejoins);
+    srv_mcps_stop(l->s.mcps);
+    srv_mcps_free(l->s.mcps);
     srv_rejoins_free(l->s.rejoins);
     srv_turns_free(l->s.turns);
     srv_follows_free(l->s.follows);
     l->s.turns = NULL;
     l->s.follows = NULL;
     l->s.rejoins = NULL;
+    l->s.mcps = NULL;
     srv_lane_read(&l->s.lane);
     srv_lane_close(&l->s.lane);
     uv_stop(&l->s.loop); /* what is left goes with the HTTP server */
@@ -346,6 +350,8 @@ static int open_all(struct life *l, rv_err **err)
     if (rc == 0)
         rc = srv_rejoins_new(s, &s->rejoins, err);
     if (rc == 0)
+        rc = srv_mcps_new(s, &s->mcps, err);
+    if (rc == 0)
         rc = srv_turns_new(s, &s->turns, err);
     return rc < 0 ? rc : start_worker(l, err);
 }
@@ -361,6 +367,9 @@ static void close_all(struct life *l, int rc)
         if (s->rejoins)
             srv_rejoins_stop(s->rejoins);
         srv_rejoins_free(s->rejoins);
+        if (s->mcps)
+            srv_mcps_stop(s->mcps);
+        srv_mcps_free(s->mcps);
         if (s->turns)
             srv_turns_drain(s->turns);
         srv_turns_free(s->turns);
@@ -381,10 +390,10 @@ static int check_opts(const struct rv_server_opts *o, rv_err **err)
 {
     if (o->app->no_store)
         return RV_FAIL(err, RV_E_INVALID, "a server needs a store: leave --no-store out");
-    int rc = srv_check_folder(o->pipelines, err);
+    int rc = rv_app_check_folder(o->pipelines, err);
     if (rc < 0)
         return RV_WRAP(err, rc, "--pipelines");
-    rc = srv_check_folder(o->scripts, err);
+    rc = rv_app_check_folder(o->scripts, err);
     if (rc < 0)
         return RV_WRAP(err, rc, "--scripts");
     rc = o->webhook ? srv_webhook_check(o->webhook, o->webhook_secret, err) : 0;
@@ -413,6 +422,7 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     pthread_mutex_init(&l->s.gate_lock, NULL);
     pthread_mutex_init(&l->s.desk_lock, NULL);
     rv_worker_stop_init(&l->worker_stop);
+    l->s.worker_stop = opts->no_worker ? NULL : &l->worker_stop;
     int rc = open_handles(l, err);
     if (rc == 0)
         rc = open_all(l, err);

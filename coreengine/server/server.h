@@ -25,6 +25,9 @@ struct rv_server_opts {
     const char *scripts;     /* folder of scripts for pipelines, by their names; NULL: none */
     const char *const *capabilities; /* beside the built-in one, for chats */
     size_t n_capabilities;
+    bool mcp_agents;              /* agents are tools at /mcp, too */
+    const char *const *mcp_tools; /* tools of capabilities there: "capability:tool" */
+    size_t n_mcp_tools;
     const char *model;  /* "provider:model" of turns whose agent and request name none; NULL: the default */
     size_t concurrency; /* queued runs at once; 0: RV_WORKER_CONCURRENCY */
     bool no_worker;     /* what is queued is left to `reeve worker` */

@@ -10,6 +10,7 @@
 #include "coreengine/app/quotas.h"
 #include "coreengine/app/rows.h"
 #include "coreengine/app/streams.h"
+#include "coreengine/app/work.h"
 #include "coreengine/http/http.h"
 #include "coreengine/protocols/requests.h"
 #include "coreengine/server/server.h"
@@ -199,6 +200,7 @@ void srv_watch_free(struct srv_watch *w);
 struct srv_turns;
 struct srv_follows;
 struct srv_rejoins;
+struct srv_mcps;
 struct srv_server {
     const struct rv_server_opts *opts;
     struct rv_app app; /* of the server: without a user */
@@ -212,11 +214,13 @@ struct srv_server {
     struct srv_turns *turns;
     struct srv_follows *follows;
     struct srv_rejoins *rejoins;
+    struct srv_mcps *mcps;
     struct srv_watch *watch;
     rv_app_streams *streams;
     char owner[RV_OWNER_MAX];
     atomic_bool is_draining;
-    atomic_int worker; /* 0: there is none here; 1: it works; 2: it has ended */
+    struct rv_worker_stop *worker_stop; /* of the worker of this process; NULL: there is none */
+    atomic_int worker;                  /* 0: there is none here; 1: it works; 2: it has ended */
     uv_signal_t signals[3];
     uv_timer_t tick;
 };
@@ -224,13 +228,7 @@ struct srv_server {
 /* --- places.c --- */
 RV_MUST_CHECK int srv_desk_take(struct srv_server *s, struct srv_desk **out, rv_err **err);
 void srv_desk_give(struct srv_server *s, struct srv_desk *d);
-void srv_desks_close(struct srv_server *s);                         /* those that are not in use */
-RV_MUST_CHECK int srv_check_folder(const char *path, rv_err **err); /* NULL: none is named. RV_E_NOT_FOUND */
-/** The file of a pipeline that clients may run, appended. RV_E_NOT_FOUND. */
-RV_MUST_CHECK int srv_pipeline_path(const struct srv_server *s, const char *name, rv_buf *out, rv_err **err);
-/** Calls each for every pipeline by name, sorted. */
-RV_MUST_CHECK int srv_pipelines_each(const struct srv_server *s,
-                                     int (*each)(void *self, const char *name, rv_err **err), void *self, rv_err **err);
+void srv_desks_close(struct srv_server *s); /* those that are not in use */
 
 /* --- turns.c: turns of chats, on a lane with one engine --- */
 /* A turn that is asked for. All texts are owned. */
@@ -266,6 +264,9 @@ int srv_healthz(struct srv_call *c, rv_err **err);
 int srv_readyz(struct srv_call *c, rv_err **err);
 int srv_openapi(struct srv_call *c, rv_err **err);
 int srv_metrics(struct srv_call *c, rv_err **err);
+int srv_mcp_post(struct srv_call *c, rv_err **err);
+int srv_mcp_delete(struct srv_call *c, rv_err **err);
+void srv_mcp_begin(struct srv_call *c);
 int srv_models(struct srv_call *c, rv_err **err);
 int srv_model(struct srv_call *c, rv_err **err);
 int srv_chat_agui(struct srv_call *c, rv_err **err);

@@ -270,11 +270,13 @@ static bool hear(struct work_desk *d)
         report(d, "listen", err);
         return false;
     }
-    if (!heard)
-        return false;
     pthread_mutex_lock(&d->lock);
     bool is_full = d->n_held >= d->worker->n_max;
+    heard = heard || d->is_told;
+    d->is_told = false;
     pthread_mutex_unlock(&d->lock);
+    if (!heard)
+        return false;
     d->poll_us = RV_DESK_POLL_US;
     if (!is_full)
         d->poll_at_us = 0;
@@ -328,6 +330,14 @@ static void *work(void *self)
 }
 
 /* --- for the loop --- */
+
+void rv_work_desk_tell(struct work_desk *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->is_told = true;
+    pthread_mutex_unlock(&d->lock);
+    ring(d);
+}
 
 void rv_work_desk_drain(struct work_desk *d)
 {

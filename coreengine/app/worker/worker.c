@@ -344,6 +344,30 @@ void rv_worker_stop(struct rv_worker_stop *stop)
     pthread_mutex_unlock(&stop->lock);
 }
 
+void rv_worker_tell(struct rv_worker_stop *stop)
+{
+    if (!stop)
+        return;
+    pthread_mutex_lock(&stop->lock);
+    stop->has_news = true;
+    if (stop->wake)
+        RV_IGNORE(uv_async_send(stop->wake), "the handle is open");
+    pthread_mutex_unlock(&stop->lock);
+}
+
+static bool has_news(const struct shell *s)
+{
+    struct rv_worker_stop *stop = s->worker.opts->stop;
+
+    if (!stop)
+        return false;
+    pthread_mutex_lock(&stop->lock);
+    bool has = stop->has_news;
+    stop->has_news = false;
+    pthread_mutex_unlock(&stop->lock);
+    return has;
+}
+
 void rv_worker_stop_fini(struct rv_worker_stop *stop)
 {
     pthread_mutex_destroy(&stop->lock);
@@ -353,6 +377,8 @@ static void on_wake(uv_async_t *async)
 {
     struct shell *s = async->data;
 
+    if (!s->is_over && has_news(s))
+        rv_work_desk_tell(s->desk);
     for (struct work_job *j = s->is_over ? NULL : rv_work_desk_take(s->desk), *next; j; j = next) {
         next = j->next;
         begin(s, j);

@@ -193,6 +193,7 @@ struct work_desk;
  * the store keeps everything in memory. */
 RV_MUST_CHECK int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(void *self), void *self,
                                    struct work_desk **out, rv_err **err);
+void rv_work_desk_tell(struct work_desk *d);                     /* something was queued, or is to be cancelled */
 void rv_work_desk_drain(struct work_desk *d);                    /* it claims nothing new */
 void rv_work_desk_give(struct work_desk *d, struct work_job *j); /* it has ended */
 struct work_job *rv_work_desk_take(struct work_desk *d);         /* those to begin, by `next` */

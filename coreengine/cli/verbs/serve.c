@@ -18,6 +18,8 @@ static const struct rv_cli_option options[] = {
     {"script", 's', "FILE", "answers for models, tools and people in chats", "FILE", false},
     {"scripts", 0, "DIR", "folder of scripts that answer in pipelines: of each the one with its name", "DIR", false},
     {"capability", 0, "NAME", "capability that chats have, beside p8; \"\": not p8 either", NULL, true},
+    {"mcp-agents", 0, NULL, "agents are tools at /mcp, too: ask_NAME", NULL, false},
+    {"mcp-tool", 0, "CAPABILITY:TOOL", "a tool of a capability at /mcp; none without this option", NULL, true},
     {"model", 'm', "MODEL", "model of turns whose agent and request name none, e.g. openai:gpt-4.1", NULL, false},
     {"concurrency", 'c', "N", "queued runs at once (default 16)", NULL, false},
     {"no-worker", 0, NULL, "do not do what is queued: leave it to `reeve worker`", NULL, false},
@@ -154,7 +156,7 @@ static const char *environment(void *self, const char *name)
 
 static int serve(struct rv_cli *cli, rv_err **err)
 {
-    const char *capabilities[MAX_CAPABILITIES];
+    const char *capabilities[MAX_CAPABILITIES], *tools[RV_CLI_MAX_TOOLS];
     const struct rv_log_opts access = {.level = RV_LOG_INFO, .format = RV_LOG_JSON, .fd = STDOUT_FILENO};
     bool quiet = rv_cli_flag(cli, "quiet");
     struct secrets secrets = {.n = 0};
@@ -166,6 +168,8 @@ static int serve(struct rv_cli *cli, rv_err **err)
                                   .script = rv_cli_value(cli, "script"),
                                   .scripts = rv_cli_value(cli, "scripts"),
                                   .capabilities = capabilities,
+                                  .mcp_agents = rv_cli_flag(cli, "mcp-agents"),
+                                  .mcp_tools = tools,
                                   .model = rv_cli_value(cli, "model"),
                                   .no_worker = rv_cli_flag(cli, "no-worker"),
                                   .webhook = rv_cli_value(cli, "webhook"),
@@ -174,7 +178,10 @@ static int serve(struct rv_cli *cli, rv_err **err)
     int64_t n_left = 0;
 
     opts.n_capabilities = rv_cli_values(cli, "capability", capabilities, RV_COUNT(capabilities));
-    int rc = read_opts(cli, &opts, &secrets, err);
+    opts.n_mcp_tools = rv_cli_values(cli, "mcp-tool", tools, RV_COUNT(tools));
+    int rc = rv_cli_check_tools("--mcp-tool", tools, opts.n_mcp_tools, err);
+    if (rc == 0)
+        rc = read_opts(cli, &opts, &secrets, err);
     if (rc == 0)
         rc = rv_telemetry_read(environment, NULL, rv_cli_value(cli, "otlp"), &opts.telemetry, err);
     cli->app.traces = rc == 0 && opts.telemetry.url;

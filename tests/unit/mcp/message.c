@@ -43,7 +43,7 @@ static const struct {
     int code;
     const char *id, *says; /* the id that the answer can have, as JSON; a part of the reason */
 } broken[] = {
-    {"", -32700, "null", "message"},
+    {"", -32700, "null", "the message"},
     {"{", -32700, "null", ""},
     {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"} {}", -32700, "null", ""},
     {"{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"a\"}", -32700, "null", ""},

@@ -12,5 +12,6 @@ TCase *pins_case(void);
 TCase *client_case(void);
 TCase *client_end_case(void);
 TCase *tools_case(void);
+TCase *server_case(void);
 
 #endif

@@ -1,0 +1,78 @@
+/* What reeve offers to clients of the Model Context Protocol, and how their calls are performed.
+ *
+ * A client is a session of the protocol (coreengine/mcp/server.h) with the calls that it has under way. Tools that run
+ * something (a pipeline, an agent, a tool of a capability) become runs of the store's queue: a worker performs them,
+ * they are journaled and survive this process, and questions, confirmations and cancellation are those of runs. A
+ * client is told of them by rv_app_mcp_look(), which reads the store and never waits.
+ *
+ * Fronts move bytes: rv_app_mcp_serve() is the one for standard input and output. One thread at a time per client. */
+#ifndef RV_APP_MCP_H
+#define RV_APP_MCP_H
+
+#include "coreengine/app/app.h"
+#include "coreengine/app/work.h"
+#include "coreengine/mcp/server.h"
+
+#define RV_APP_MCP_LOOK_MS 50 /* between two looks at runs that clients wait for */
+
+/* What there is to offer. All texts are borrowed and outlive the clients. */
+struct rv_app_mcp_opts {
+    const char *pipelines; /* folder; each file in it is a tool; NULL: none */
+    const char *scripts;   /* folder of scripts that answer in pipelines: of each the one with its name; NULL: none */
+    bool agents;           /* each agent is a tool */
+    const char *const *tools; /* tools of capabilities, "capability:tool" */
+    size_t n_tools;
+    bool is_http;
+};
+
+/* For whom, and with what: the calling thread's. */
+enum rv_app_mcp_right {
+    RV_APP_MCP_RUNS,     /* to start, answer and cancel runs */
+    RV_APP_MCP_CHAT,     /* to talk to agents */
+    RV_APP_MCP_DATA,     /* to read entities, and query them */
+    RV_APP_MCP_SESSIONS, /* to read sessions */
+};
+struct rv_app_mcp_at {
+    const struct rv_app *app; /* with the scope of the client; of rv_app_mcp_look() its texts outlive the client */
+    struct rv_app_sources *sources;
+    /** May this client do that? NULL: everything. */
+    bool (*may)(void *self, enum rv_app_mcp_right right);
+    void *self;
+    struct rv_worker_stop *worker; /* of this process: it is told of what is queued; NULL: there is none */
+    const char *trace;             /* traceparent of the request; NULL: none */
+    bool trusts_trace;
+};
+
+typedef struct rv_app_mcp rv_app_mcp;
+/** is_modern: all its requests are of 2026-07-28. */
+RV_MUST_CHECK int rv_app_mcp_new(const struct rv_app_mcp_opts *opts, bool is_modern, rv_app_mcp **out, rv_err **err);
+void rv_app_mcp_free(rv_app_mcp *m); /* on the thread of rv_app_mcp_look(), if that was ever called */
+/** A message has come. Orders to send are appended; what else it asks for is done, or under way.
+ *  Fails with RV_E_NOMEM or RV_E_LIMIT only: other failures are answers. */
+RV_MUST_CHECK int rv_app_mcp_read(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_str bytes,
+                                  struct rv_mcp_orders *out, rv_err **err);
+RV_MUST_CHECK int rv_app_mcp_take(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_message *message,
+                                  struct rv_mcp_orders *out, rv_err **err);
+/** See how the calls under way are doing. Always with the same handle of the store. */
+RV_MUST_CHECK int rv_app_mcp_look(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_mcp_orders *out,
+                                  rv_err **err);
+/** The client is gone: the runs of its calls are cancelled. call 0: all of them. */
+void rv_app_mcp_cancel(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call);
+bool rv_app_mcp_is_busy(const rv_app_mcp *m);      /* there are calls under way */
+int64_t rv_app_mcp_last_call(const rv_app_mcp *m); /* as of the session */
+bool rv_app_mcp_has_call(const rv_app_mcp *m, int64_t call);
+
+/* --- standard input and output --- */
+struct rv_app_mcp_serve {
+    const struct rv_app *app;
+    struct rv_app_mcp_opts offer;
+    int in, out;        /* descriptors */
+    size_t concurrency; /* runs at once; 0: RV_WORKER_CONCURRENCY */
+    int64_t grace_us;   /* that calls under way have to end after the input ended; 0: RV_WORKER_GRACE_US */
+    bool no_worker;     /* runs are done by other processes */
+};
+/** Serve one client until its input ends and its calls are answered, or SIGTERM or SIGINT comes: then calls under way
+ *  are cancelled. A second signal ends the process at once. *n_left: as struct rv_worker_done has it. */
+RV_MUST_CHECK int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_err **err);
+
+#endif

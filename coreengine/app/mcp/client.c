@@ -1,0 +1,588 @@
+/* One client: its session of the protocol, and the runs that its calls wait for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/mcp/mcp_internal.h"
+#include "coreengine/base/version.h"
+
+#define MAX_SAID  ((size_t)4 << 10) /* bytes of the reason of a failure */
+#define MAX_STUCK 40                /* looks: two seconds */
+
+static const char instructions[] = "Tools run pipelines and agents of reeve; each call is a run that is kept. When a "
+                                   "result says that a run waits for an "
+                                   "answer, ask the person and call answer_run.";
+
+/* A call that waits for a run. */
+struct watched {
+    struct watched *next;
+    int64_t call;
+    enum offer_kind kind;
+    char *tool;
+    char run[RV_STORE_MAX_ID + 1];
+    char answered[RV_STORE_MAX_ID + 1]; /* the question whose answer is queued; "": none */
+    bool is_asking;                     /* the client was asked, and has not answered yet */
+    bool is_dropped;                    /* the client does not wait any more */
+    struct rv_app_past past;
+    bool has_past;
+    rv_follower *follower; /* NULL: its events are not read */
+    int64_t seen;          /* records that were read */
+    int64_t n_events;
+    int n_stuck; /* looks at a run that waits with an answered question and has no task */
+};
+struct rv_app_mcp {
+    const struct rv_app_mcp_opts *opts;
+    rv_mcp_server *session;
+    struct watched *first;
+    struct rv_mcp_orders *out; /* while something happens */
+    struct watched *now;       /* whose events are read */
+};
+
+int rv_app_mcp_new(const struct rv_app_mcp_opts *opts, bool is_modern, rv_app_mcp **out, rv_err **err)
+{
+    const struct rv_mcp_server_opts how = {.name = "reeve",
+                                           .title = "reeve",
+                                           .version = REEVE_VERSION,
+                                           .instructions = instructions,
+                                           .is_http = opts->is_http,
+                                           .is_modern = is_modern};
+    rv_app_mcp *m = calloc(1, sizeof *m);
+
+    if (!m)
+        return RV_FAIL(err, RV_E_NOMEM, "serve a client");
+    m->opts = opts;
+    int rc = rv_mcp_server_new(&how, &m->session, err);
+    if (rc < 0)
+        free(m);
+    else
+        *out = m;
+    return rc;
+}
+
+static void free_watched(struct watched *w)
+{
+    rv_follower_free(w->follower);
+    if (w->has_past)
+        rv_app_past_fini(&w->past);
+    free(w->tool);
+    free(w);
+}
+
+void rv_app_mcp_free(rv_app_mcp *m)
+{
+    if (!m)
+        return;
+    for (struct watched *w = m->first, *next; w; w = next) {
+        next = w->next;
+        free_watched(w);
+    }
+    rv_mcp_server_free(m->session);
+    free(m);
+}
+
+bool rv_app_mcp_is_busy(const rv_app_mcp *m)
+{
+    return m->first != NULL;
+}
+
+bool rv_app_mcp_has_call(const rv_app_mcp *m, int64_t call)
+{
+    return rv_mcp_server_has_call(m->session, call);
+}
+
+int64_t rv_app_mcp_last_call(const rv_app_mcp *m)
+{
+    return rv_mcp_server_last_call(m->session);
+}
+
+static struct watched *find(const rv_app_mcp *m, int64_t call)
+{
+    struct watched *w = m->first;
+
+    while (w && (w->call != call || w->is_dropped))
+        w = w->next;
+    return w;
+}
+
+/* --- results --- */
+
+/* A failure of this side, as the client is told: what is not its business stays in the log. */
+static int fail(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call, const rv_err *why, rv_err **err)
+{
+    int code = rv_err_code(why);
+    rv_buf text = RV_BUF_INIT(MAX_SAID);
+
+    if (code == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "answer a client");
+    bool is_theirs = code == RV_E_INVALID || code == RV_E_NOT_FOUND || code == RV_E_PARSE || code == RV_E_STATE ||
+                     code == RV_E_LIMIT || code == RV_E_DENIED;
+    if (is_theirs) {
+        rv_err_write_chain(why, &text);
+    } else {
+        RV_LOG(at->app->log, ERROR, "mcp.failed", RV_F_ERR("error", why));
+        rv_buf_puts(&text, "the server could not do this; its log has the reason");
+    }
+    int rc = rv_mcp_server_fail(m->session, call, is_theirs ? RV_MCP_INVALID_PARAMS : RV_MCP_INTERNAL_ERROR,
+                                rv_buf_cstr(&text), NULL, m->out, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int give_and_put(rv_app_mcp *m, int64_t call, json_object *result, rv_err **err)
+{
+    int rc = rv_mcp_server_give(m->session, call, result, m->out, err);
+
+    json_object_put(result);
+    return rc;
+}
+
+/* --- lists and documents --- */
+
+static int list_tools(const rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t first, json_object *list,
+                      bool *has_more, rv_err **err)
+{
+    struct offers offers;
+    int rc = mcp_offers_list(m->opts, at, &offers, err);
+
+    if (rc < 0)
+        return rc;
+    /* A tool with faults takes its place in the count, so that a cursor means the same as long as it has them. */
+    for (int64_t i = 0, n = 0; i < (int64_t)offers.n && rc == 0; i++) {
+        json_object *tool = NULL;
+        rc = mcp_describe(m->opts, at, &offers.items[i], &tool, err);
+        if (rc < 0 || !tool)
+            continue;
+        *has_more = n >= first + RV_MCP_PAGE;
+        if (n++ < first || *has_more)
+            json_object_put(tool);
+        else
+            rc = rv_json_push_take(list, tool, err);
+        if (*has_more)
+            break;
+    }
+    mcp_offers_fini(&offers);
+    return rc;
+}
+
+static int list(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
+{
+    json_object *entries = json_object_new_array();
+    bool has_more = false;
+    rv_err *why = NULL;
+    int rc = entries ? 0 : RV_FAIL(&why, RV_E_NOMEM, "list for a client");
+
+    if (rc == 0 && o->want == RV_MCP_WANT_LIST_TOOLS)
+        rc = list_tools(m, at, o->first, entries, &has_more, &why);
+    else if (rc == 0 && o->want == RV_MCP_WANT_LIST_RESOURCES)
+        rc = mcp_resources_list(at, o->first, entries, &has_more, &why);
+    else if (rc == 0 && o->want == RV_MCP_WANT_LIST_TEMPLATES)
+        rc = mcp_templates_list(at, entries, &why);
+    else if (rc == 0)
+        rc = mcp_prompts_list(m->opts, at, o->first, entries, &has_more, &why);
+    rc = rc == 0 ? rv_mcp_server_give_list(m->session, o->call, entries, has_more, m->out, err)
+                 : fail(m, at, o->call, why, err);
+    rv_err_free(why);
+    json_object_put(entries);
+    return rc;
+}
+
+static int read_document(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
+{
+    json_object *uri = NULL, *result = NULL;
+    rv_err *why = NULL;
+    int rc;
+
+    if (o->want == RV_MCP_WANT_READ_RESOURCE) {
+        json_object_object_get_ex(o->params, "uri", &uri);
+        rc = mcp_resource_read(at, rv_json_str(uri), &result, &why);
+    } else if (o->want == RV_MCP_WANT_GET_PROMPT) {
+        rc = mcp_prompt_get(m->opts, at, o->params, &result, &why);
+    } else {
+        rc = mcp_complete(at, o->params, &result, &why);
+    }
+    if (rc == 0)
+        rc = give_and_put(m, o->call, result, err);
+    else if (rc == RV_E_NOT_FOUND && uri)
+        rc = rv_mcp_server_no_resource(m->session, o->call, json_object_get_string(uri), m->out, err);
+    else
+        rc = fail(m, at, o->call, why, err);
+    rv_err_free(why);
+    return rc;
+}
+
+/* --- calls --- */
+
+static int watch(rv_app_mcp *m, const struct rv_mcp_order *o, enum offer_kind kind, const struct mcp_started *started,
+                 rv_err **err)
+{
+    struct watched *w = calloc(1, sizeof *w);
+    json_object *name = NULL;
+
+    json_object_object_get_ex(o->params, "name", &name);
+    if (!w || !(w->tool = rv_str_dup(rv_json_str(name)))) {
+        free(w);
+        return RV_FAIL(err, RV_E_NOMEM, "wait for a run");
+    }
+    w->call = o->call;
+    w->kind = kind;
+    memcpy(w->run, started->run, sizeof w->run);
+    memcpy(w->answered, started->answered, sizeof w->answered);
+    w->next = m->first;
+    m->first = w;
+    return 0;
+}
+
+static int call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
+{
+    struct mcp_started started;
+    enum offer_kind kind = OFFER_QUERY;
+    rv_err *why = NULL;
+    int rc = mcp_start(m->opts, at, o->params, &started, &kind, &why);
+
+    if (rc < 0)
+        rc = fail(m, at, o->call, why, err);
+    else if (started.result)
+        rc = give_and_put(m, o->call, started.result, err);
+    else
+        rc = watch(m, o, kind, &started, err);
+    rv_err_free(why);
+    return rc;
+}
+
+/* The client does not wait for this run any more: it is asked to end. */
+static void cancel_run(const struct rv_app_mcp_at *at, const char *run)
+{
+    rv_store *store = at->sources->store;
+    struct rv_run_row row;
+    rv_err *why = NULL;
+    int rc = rv_store_get_run(store, &at->app->scope, run, &row, &why);
+
+    if (rc == 0) {
+        if (!rv_run_status_is_final(row.status))
+            rc = rv_store_request_cancel(store, &at->app->scope, run, rv_app_now_us(), &why);
+        if (rc == 0 && !rv_run_status_is_final(row.status) && !row.owner) /* no process drives it: a worker ends it */
+            rc = rv_app_enqueue(store, &at->app->scope, run, NULL, NULL, &why);
+        rv_worker_tell(at->worker);
+        rv_run_row_fini(&row);
+    }
+    if (rc < 0)
+        RV_LOG(at->app->log, WARN, "mcp.not_cancelled", RV_F_TEXT("run", run), RV_F_ERR("error", why));
+    rv_err_free(why);
+}
+
+void rv_app_mcp_cancel(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call)
+{
+    for (struct watched *w = m->first; w; w = w->next)
+        if ((call == 0 || w->call == call) && !w->is_dropped) {
+            w->is_dropped = true;
+            cancel_run(at, w->run);
+        }
+}
+
+static int take_answer(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
+{
+    struct watched *w = find(m, o->call);
+    struct mcp_started done = {.result = NULL};
+    json_object *result = NULL;
+    rv_err *why = NULL;
+
+    if (!w || !w->is_asking)
+        return 0;
+    int rc = mcp_enqueue_answer(at, w->run, w->answered, o->action, o->content, &done, &why);
+    if (rc == 0) {
+        w->is_asking = false;
+    } else { /* the run waits on; the model behind the client is told why */
+        w->is_dropped = true;
+        rc =
+            rv_err_is(why, RV_E_NOMEM) ? RV_FAIL(err, RV_E_NOMEM, "take an answer") : mcp_failure_of(why, &result, err);
+        if (rc == 0)
+            rc = give_and_put(m, o->call, result, err);
+    }
+    rv_err_free(why);
+    return rc;
+}
+
+static int perform(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
+{
+    switch (o->kind) {
+    case RV_MCP_SEND:
+        return 0;
+    case RV_MCP_STOP:
+        rv_app_mcp_cancel(m, at, o->call);
+        return 0;
+    case RV_MCP_ANSWERED:
+        return take_answer(m, at, o, err);
+    case RV_MCP_DO:
+        break;
+    }
+    switch (o->want) {
+    case RV_MCP_WANT_CALL_TOOL:
+        return call_tool(m, at, o, err);
+    case RV_MCP_WANT_LIST_TOOLS:
+    case RV_MCP_WANT_LIST_RESOURCES:
+    case RV_MCP_WANT_LIST_TEMPLATES:
+    case RV_MCP_WANT_LIST_PROMPTS:
+        return list(m, at, o, err);
+    case RV_MCP_WANT_READ_RESOURCE:
+    case RV_MCP_WANT_GET_PROMPT:
+    case RV_MCP_WANT_COMPLETE:
+        return read_document(m, at, o, err);
+    }
+    return RV_FAIL(err, RV_E_INTERNAL, "an order of an unknown kind");
+}
+
+/* What was asked for is done; orders to send stay in out. */
+static int perform_all(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_mcp_orders *asked,
+                       struct rv_mcp_orders *out, rv_err **err)
+{
+    int rc = 0;
+
+    m->out = out;
+    for (size_t i = 0; i < asked->n && rc == 0; i++)
+        if (asked->items[i].kind == RV_MCP_SEND) {
+            if (!rv_has_room(&out->items, &out->cap, out->n + 1, sizeof *out->items))
+                rc = RV_FAIL(err, RV_E_NOMEM, "answer a client");
+            else {
+                out->items[out->n++] = asked->items[i];
+                asked->items[i].bytes = (rv_buf){.ptr = NULL}; /* moved */
+            }
+        } else {
+            rc = perform(m, at, &asked->items[i], err);
+        }
+    m->out = NULL;
+    rv_mcp_orders_fini(asked);
+    return rc;
+}
+
+int rv_app_mcp_take(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_message *message,
+                    struct rv_mcp_orders *out, rv_err **err)
+{
+    struct rv_mcp_orders asked = {NULL, 0, 0};
+    int rc = rv_mcp_server_take(m->session, message, &asked, err);
+
+    if (rc == 0)
+        return perform_all(m, at, &asked, out, err);
+    rv_mcp_orders_fini(&asked);
+    return rc;
+}
+
+int rv_app_mcp_read(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_str bytes, struct rv_mcp_orders *out,
+                    rv_err **err)
+{
+    struct rv_mcp_orders asked = {NULL, 0, 0};
+    int rc = rv_mcp_server_read(m->session, bytes, &asked, err);
+
+    if (rc == 0)
+        return perform_all(m, at, &asked, out, err);
+    rv_mcp_orders_fini(&asked);
+    return rc;
+}
+
+/* --- runs under way --- */
+
+static int tell_event(rv_app_mcp *m, struct watched *w, rv_str line, rv_err **err)
+{
+    json_object *event = NULL;
+    const char *type = NULL, *stage = NULL;
+    rv_buf text = RV_BUF_INIT(512);
+    int rc = rv_app_read_event(line, &event, err);
+
+    if (rc < 0)
+        return rc;
+    RV_IGNORE(rv_json_get_text(event, "type", &type), "each has one");
+    RV_IGNORE(rv_json_get_text(event, "stage", &stage), "some have none");
+    rv_buf_printf(&text, "%.60s%s%.200s", type ? type : "", stage ? ": " : "", stage ? stage : "");
+    w->n_events++;
+    rc = rv_mcp_server_progress(m->session, w->call, w->n_events, 0, text.rc == 0 ? rv_buf_cstr(&text) : NULL, m->out,
+                                err);
+    if (rc == 0)
+        rc = rv_mcp_server_log(m->session, w->call, event, m->out, err);
+    rv_buf_fini(&text);
+    json_object_put(event);
+    return rc;
+}
+
+static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
+                   const struct rv_effects *effects, const rv_run *run, rv_err **err)
+{
+    rv_app_mcp *m = self;
+    int rc = 0;
+
+    (void)record;
+    (void)run;
+    for (size_t i = 0; ev && i < effects->n && rc == 0; i++)
+        if (effects->items[i].kind == RV_EFFECT_EMIT)
+            rc = tell_event(m, m->now, rv_effect_text(effects, &effects->items[i]), err);
+    return rc;
+}
+
+static int read_events(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched *w, rv_err **err)
+{
+    const struct rv_replay_opts opts = {
+        .pipeline = rv_app_past_pipeline(&w->past), .catalog = &w->past.catalog, .on_step = on_step, .self = m};
+
+    m->now = w;
+    int rc = w->follower ? rv_follower_more(w->follower, err)
+                         : rv_journal_follow(at->sources->store, &at->app->scope, w->run, &opts, &w->follower, err);
+    m->now = NULL;
+    return rc;
+}
+
+/* Without a client that can ask a person: how the model behind it may do so. */
+static int give_waiting(rv_app_mcp *m, const struct watched *w, const struct rv_app_question *q,
+                        const struct mcp_about *about, rv_err **err)
+{
+    json_object *data = json_object_new_object(), *form = NULL, *result = NULL;
+    struct rv_json_build b = {err, data ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a call")};
+    rv_buf text = RV_BUF_INIT(2 << 20);
+
+    rv_json_build_text(&b, data, "status", rv_run_status_text(RV_RUN_INTERRUPTED));
+    rv_json_build_text(&b, data, "run", w->run);
+    rv_json_build_text(&b, data, "question", q->id);
+    rv_json_build_text(&b, data, "kind", rv_interrupt_kind_text(q->kind));
+    rv_json_build_text(&b, data, "asks", rv_buf_cstr(&q->text));
+    if (b.rc == 0)
+        b.rc = mcp_form_of(q, &form, err);
+    if (form)
+        rv_json_build(&b, data, "answer", form);
+    rv_buf_printf(&text,
+                  "The run %s waits for an answer (%s): %s\nAsk the person, then call the tool answer_run with run "
+                  "\"%s\" and the answer.",
+                  w->run, rv_interrupt_kind_text(q->kind), rv_buf_cstr(&q->text), w->run);
+    if (b.rc == 0)
+        b.rc = rv_buf_check(&text, "answer of a call", err);
+    const rv_str said = rv_buf_str(&text);
+    if (b.rc == 0)
+        b.rc = mcp_success(about, &said, data, &result, err);
+    if (b.rc == 0)
+        b.rc = give_and_put(m, w->call, result, err);
+    rv_buf_fini(&text);
+    json_object_put(data);
+    return b.rc;
+}
+
+static int ask(rv_app_mcp *m, struct watched *w, const struct rv_app_question *q, const struct mcp_about *about,
+               rv_err **err)
+{
+    json_object *form = NULL;
+    rv_buf state = RV_BUF_INIT(4096);
+    int rc = mcp_form_of(q, &form, err);
+
+    if (rc == 0 && (!form || !rv_mcp_server_can_ask(m->session, w->call))) {
+        rc = give_waiting(m, w, q, about, err);
+    } else if (rc == 0) {
+        mcp_state_write(w->tool, w->run, q->id, &state);
+        rc = rv_buf_check(&state, "state of a call", err);
+        const struct rv_mcp_question question = {
+            .key = MCP_QUESTION_KEY, .message = rv_buf_cstr(&q->text), .schema = form, .state = rv_buf_cstr(&state)};
+        if (rc == 0)
+            rc = rv_mcp_server_ask(m->session, w->call, &question, m->out, err);
+        memcpy(w->answered, q->id, sizeof w->answered);
+        w->is_asking = true;
+    }
+    rv_buf_fini(&state);
+    json_object_put(form);
+    return rc;
+}
+
+/* Is the answer that was given last still on its way? */
+static int is_queued(const struct rv_app_mcp_at *at, const struct rv_run_row *row, bool *out, rv_err **err)
+{
+    struct rv_app_queued q;
+    int rc = rv_app_queued_read(at->sources->store, row, &q, err);
+
+    *out = rc == 0 && q.is_queued;
+    if (rc == 0)
+        rv_app_queued_fini(&q);
+    return rc;
+}
+
+/* The run waits for an answer. */
+static int on_question(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched *w, const struct rv_run_row *row,
+                       const struct mcp_about *about, rv_err **err)
+{
+    struct rv_app_question q = {.n = 0};
+    bool waits = false;
+    int rc = mcp_question_of(at, row, NULL, &q, err);
+
+    if (rc == RV_E_STATE || rc == RV_E_TIMEOUT) { /* it goes on right now */
+        rv_app_question_fini(&q);
+        if (err) {
+            rv_err_free(*err);
+            *err = NULL;
+        }
+        return 0;
+    }
+    if (rc == 0 && strcmp(q.id, w->answered) == 0) {
+        rc = w->is_asking ? 0 : is_queued(at, row, &waits, err);
+        w->n_stuck = waits || w->is_asking ? 0 : w->n_stuck + 1; /* between the two reads it may have gone on */
+        if (rc == 0 && w->n_stuck > MAX_STUCK)
+            rc = RV_FAIL(err, RV_E_STATE, "the run \"%s\" did not take the answer", w->run);
+    } else if (rc == 0) {
+        rc = ask(m, w, &q, about, err);
+    }
+    rv_app_question_fini(&q);
+    return rc;
+}
+
+static int on_end(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched *w, const struct mcp_about *about,
+                  rv_err **err)
+{
+    struct rv_replayed r = {0};
+    json_object *result = NULL;
+    int rc = rv_app_past_replay(at->sources->store, &w->past, 0, NULL, NULL, &r, err);
+
+    if (rc < 0)
+        return rc;
+    enum offer_kind kind = w->kind == OFFER_ANSWER ? OFFER_PIPELINE : w->kind;
+    rc = mcp_result_of_run(about, kind, w->past.row.status, rv_app_past_pipeline(&w->past), rv_run_envelope(r.run),
+                           &result, err);
+    rv_replayed_fini(&r);
+    return rc == 0 ? give_and_put(m, w->call, result, err) : rc;
+}
+
+static int look_at(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched *w, rv_err **err)
+{
+    struct rv_run_row row;
+    int rc = 0;
+
+    if (!w->has_past) {
+        rc = rv_app_past_open(at->sources->store, &at->app->scope, w->run, &w->past, err);
+        w->has_past = rc == 0;
+    }
+    if (rc == 0)
+        rc = rv_store_get_run(at->sources->store, &at->app->scope, w->run, &row, err);
+    if (rc < 0)
+        return rc;
+    rv_run_row_fini(&w->past.row);
+    w->past.row = row;
+    const struct mcp_about about = {
+        .tool = w->tool, .run = w->run, .scope = &at->app->scope, .now_us = rv_app_now_us()};
+    if (row.n_records != w->seen && rv_mcp_server_listens(m->session, w->call))
+        rc = read_events(m, at, w, err);
+    w->seen = row.n_records;
+    if (rc == 0 && rv_run_status_is_final(row.status))
+        return on_end(m, at, w, &about, err);
+    return rc == 0 && row.status == RV_RUN_INTERRUPTED ? on_question(m, at, w, &row, &about, err) : rc;
+}
+
+int rv_app_mcp_look(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_mcp_orders *out, rv_err **err)
+{
+    int rc = 0;
+
+    m->out = out;
+    for (struct watched **p = &m->first; *p && rc == 0;) {
+        struct watched *w = *p;
+        rv_err *why = NULL;
+        if (!w->is_dropped && look_at(m, at, w, &why) < 0)
+            rc = fail(m, at, w->call, why, err);
+        rv_err_free(why);
+        if (rc == 0 && (w->is_dropped || !rv_mcp_server_has_call(m->session, w->call))) {
+            *p = w->next;
+            free_watched(w);
+        } else {
+            p = &w->next;
+        }
+    }
+    m->out = NULL;
+    return rc;
+}

@@ -1,0 +1,112 @@
+/* Shared by the files of this folder. */
+#ifndef RV_APP_MCP_INTERNAL_H
+#define RV_APP_MCP_INTERNAL_H
+
+#include "coreengine/app/mcp.h"
+#include "coreengine/app/past.h"
+#include "coreengine/app/work.h"
+
+#define MCP_MAX_NAME     128                /* bytes of the name of a tool */
+#define MCP_MAX_OFFERS   10000              /* tools of one server */
+#define MCP_OUTPUT       "result"           /* output key of the stage that calls a capability's tool */
+#define MCP_QUESTION_KEY "answer"           /* of the one question that a call has at a time */
+#define MCP_MAX_RESULT   ((size_t)12 << 20) /* bytes of a result as JSON: with its message it fits RV_MCP_MAX_MESSAGE */
+
+/* --- offers.c: the tools --- */
+enum offer_kind { OFFER_QUERY, OFFER_ANSWER, OFFER_PIPELINE, OFFER_TOOL, OFFER_AGENT };
+struct offer {
+    char *name;
+    enum offer_kind kind;
+    char *target; /* PIPELINE: its file; TOOL: "capability:tool"; AGENT: its name; else NULL */
+};
+struct offers {
+    struct offer *items; /* owned; by name */
+    size_t n, cap;
+};
+/** All that the client may use. */
+RV_MUST_CHECK int mcp_offers_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
+                                  struct offers *out, rv_err **err);
+void mcp_offers_fini(struct offers *offers);
+const struct offer *mcp_offers_find(const struct offers *offers, rv_str name);
+/** Load what a PIPELINE, TOOL or AGENT runs. out as of rv_app_load(): look at its findings. */
+RV_MUST_CHECK int mcp_offer_load(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
+                                 const struct offer *o, struct rv_app_loaded *out, rv_err **err);
+
+/** The pipeline that clients are told of: inside of the one that is run, if that has it as a stage. */
+const struct rv_pipeline *mcp_offered(const struct rv_pipeline *p);
+
+/* --- describe.c: a tool as tools/list has it --- */
+/** *out NULL: it has faults, and is not offered; the log says why. */
+RV_MUST_CHECK int mcp_describe(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
+                               const struct offer *o, json_object **out, rv_err **err);
+/** The schema of its arguments, for a check; l: what mcp_offer_load() gave, NULL for built-in ones. The caller's. */
+RV_MUST_CHECK int mcp_input_schema(const struct offer *o, const struct rv_app_loaded *l, json_object **out,
+                                   rv_err **err);
+
+/* --- result.c: results of tools/call --- */
+struct mcp_about { /* what is told with a result */
+    const char *tool, *run;
+    const struct rv_store_scope *scope;
+    const char *session, *request; /* NULL: none */
+    int64_t now_us;
+};
+/** {content: [text], isError: true} */
+RV_MUST_CHECK int mcp_failure(rv_str text, json_object **out, rv_err **err);
+/** The same of an error value; its chain becomes the text. */
+RV_MUST_CHECK int mcp_failure_of(const rv_err *why, json_object **out, rv_err **err);
+/** A result with data: text NULL: the data as JSON. data: the artifact, an object; borrowed. */
+RV_MUST_CHECK int mcp_success(const struct mcp_about *about, const rv_str *text, json_object *data, json_object **out,
+                              rv_err **err);
+/** Of a run that is over. */
+RV_MUST_CHECK int mcp_result_of_run(const struct mcp_about *about, enum offer_kind kind, enum rv_run_status status,
+                                    const struct rv_pipeline *pipeline, const rv_envelope *env, json_object **out,
+                                    rv_err **err);
+
+/* --- question.c: questions of runs as forms --- */
+/** The schema of the form for a question. *out NULL: a form cannot answer it. */
+RV_MUST_CHECK int mcp_form_of(const struct rv_app_question *q, json_object **out, rv_err **err);
+/** What was filled in, as a response; borrows from content. RV_E_INVALID: it does not fit the question. */
+RV_MUST_CHECK int mcp_response_of(const struct rv_app_question *q, enum rv_mcp_action action, json_object *content,
+                                  struct rv_response *out, rv_err **err);
+/** How a modern client comes back to the run: an opaque text, and what it says. RV_E_INVALID: it was changed. */
+void mcp_state_write(const char *tool, const char *run, const char *interrupt, rv_buf *out);
+RV_MUST_CHECK int mcp_state_read(rv_str text, const char *tool, char run[RV_STORE_MAX_ID + 1],
+                                 char interrupt[RV_STORE_MAX_ID + 1], rv_err **err);
+/** Find the first question of a run, or the one with that id. As rv_app_find_question(). */
+RV_MUST_CHECK int mcp_question_of(const struct rv_app_mcp_at *at, const struct rv_run_row *row, const char *id,
+                                  struct rv_app_question *out, rv_err **err);
+
+/* --- start.c: a call becomes a run --- */
+struct mcp_started {
+    char run[RV_STORE_MAX_ID + 1];      /* "": there is a result at once */
+    char answered[RV_STORE_MAX_ID + 1]; /* the question of that run whose answer is queued; "": none */
+    json_object *result;                /* owned */
+};
+/** RV_E_NOT_FOUND: there is no such tool. Other failures of the call are results. */
+RV_MUST_CHECK int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
+                            struct mcp_started *out, enum offer_kind *kind, rv_err **err);
+/** Have the answer to a question of a run queued. */
+RV_MUST_CHECK int mcp_enqueue_answer(const struct rv_app_mcp_at *at, const char *run, const char *interrupt,
+                                     enum rv_mcp_action action, json_object *content, struct mcp_started *out,
+                                     rv_err **err);
+
+/* --- resources.c, prompts.c --- */
+/** Entries from `first` on, at most RV_MCP_PAGE. */
+RV_MUST_CHECK int mcp_resources_list(const struct rv_app_mcp_at *at, int64_t first, json_object *list, bool *has_more,
+                                     rv_err **err);
+RV_MUST_CHECK int mcp_templates_list(const struct rv_app_mcp_at *at, json_object *list, rv_err **err);
+/** {contents: [...]}. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int mcp_resource_read(const struct rv_app_mcp_at *at, rv_str uri, json_object **out, rv_err **err);
+RV_MUST_CHECK int mcp_prompts_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t first,
+                                   json_object *list, bool *has_more, rv_err **err);
+/** RV_E_NOT_FOUND, RV_E_INVALID (an argument is missing). */
+RV_MUST_CHECK int mcp_prompt_get(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
+                                 json_object *params, json_object **out, rv_err **err);
+RV_MUST_CHECK int mcp_complete(const struct rv_app_mcp_at *at, json_object *params, json_object **out, rv_err **err);
+
+static inline bool mcp_may(const struct rv_app_mcp_at *at, enum rv_app_mcp_right right)
+{
+    return !at->may || at->may(at->self, right);
+}
+
+#endif

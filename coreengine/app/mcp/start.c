@@ -1,0 +1,262 @@
+/* A call becomes a run of the queue, a query at once, or the answer to a question. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/mcp/mcp_internal.h"
+#include "coreengine/app/models.h"
+#include "coreengine/knowledge/knowledge.h"
+
+#define MAX_SHOWN 100 /* bytes of a client's words in a message */
+
+static const char *text_of(json_object *o, const char *key)
+{
+    const char *text = NULL;
+
+    return rv_json_get_text(o, key, &text) ? text : NULL;
+}
+
+/* --- the arguments --- */
+
+/* Violations are told as a result, so that the model behind the client can read them. */
+static int check_arguments(const struct offer *o, const struct rv_app_loaded *l, json_object *arguments,
+                           struct mcp_started *out, rv_err **err)
+{
+    json_object *schema = NULL;
+    rv_schema *compiled = NULL;
+    rv_err *why = NULL;
+    int rc = mcp_input_schema(o, l, &schema, err);
+
+    if (rc == 0)
+        rc = rv_schema_compile(schema, "arguments", &compiled, err);
+    if (rc == 0 && rv_schema_check(compiled, arguments, &why) < 0)
+        rc = rv_err_is(why, RV_E_NOMEM) ? RV_FAIL(err, RV_E_NOMEM, "check the arguments of a tool")
+                                        : mcp_failure_of(why, &out->result, err);
+    rv_err_free(why);
+    rv_schema_free(compiled);
+    json_object_put(schema);
+    return rc;
+}
+
+/* --- query --- */
+
+static int answer_query(const struct rv_app_mcp_at *at, json_object *arguments, struct mcp_started *out, rv_err **err)
+{
+    const struct rv_knowledge_embedder embedder = rv_app_embedder(at->app);
+    const struct rv_knowledge_opts opts = {.embedder = &embedder, .max_bytes = MCP_MAX_RESULT / 2};
+    const struct mcp_about about = {.tool = "query", .scope = &at->app->scope, .now_us = rv_app_now_us()};
+    json_object *answer = NULL, *query = NULL;
+    rv_err *why = NULL;
+
+    json_object_object_get_ex(arguments, "query", &query);
+    int rc = rv_knowledge_query(at->sources->store, &at->app->scope, rv_json_str(query), &opts, &answer, NULL, &why);
+    if (rc == RV_E_NOMEM)
+        rc = RV_FAIL(err, rc, "answer a query");
+    else if (rc < 0)
+        rc = mcp_failure_of(why, &out->result, err);
+    else
+        rc = mcp_success(&about, NULL, answer, &out->result, err);
+    rv_err_free(why);
+    json_object_put(answer);
+    return rc;
+}
+
+/* --- answers --- */
+
+int mcp_enqueue_answer(const struct rv_app_mcp_at *at, const char *run, const char *interrupt,
+                       enum rv_mcp_action action, json_object *content, struct mcp_started *out, rv_err **err)
+{
+    rv_store *store = at->sources->store;
+    struct rv_app_question q = {.n = 0};
+    struct rv_response r;
+    struct rv_run_row row;
+    bool is_new = false;
+    int rc = rv_store_get_run(store, &at->app->scope, run, &row, err);
+
+    if (rc < 0)
+        return rc;
+    rc = mcp_question_of(at, &row, interrupt, &q, err);
+    if (rc == 0)
+        rc = mcp_response_of(&q, action, content, &r, err);
+    if (rc == 0)
+        rc = rv_app_enqueue(store, &at->app->scope, row.id, &r, &is_new, err);
+    if (rc == 0 && !is_new)
+        rc = RV_FAIL(err, RV_E_STATE, "an answer to this question waits already");
+    if (rc == 0) {
+        rv_worker_tell(at->worker);
+        memcpy(out->run, row.id, strlen(row.id) + 1);
+        memcpy(out->answered, q.id, sizeof out->answered);
+    }
+    rv_app_question_fini(&q);
+    rv_run_row_fini(&row);
+    return rc;
+}
+
+/* --- runs --- */
+
+static int set_plan(const struct offer *o, json_object *arguments, json_object *state, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+    json_object *outputs = rv_json_build(&b, state, "outputs", json_object_new_object());
+    json_object *plan = rv_json_build(&b, outputs, "plan", b.rc < 0 ? NULL : json_object_new_object());
+    json_object *steps = rv_json_build(&b, plan, "steps", b.rc < 0 ? NULL : json_object_new_array());
+    json_object *step = rv_json_build(&b, steps, NULL, b.rc < 0 ? NULL : json_object_new_object());
+
+    rv_json_build_text(&b, step, "tool", o->name);
+    return b.rc < 0 ? b.rc : rv_json_set_ref(step, "parameters", arguments, err);
+}
+
+static int make_state(const struct rv_app_mcp_at *at, const struct offer *o, json_object *arguments, json_object **out,
+                      rv_err **err)
+{
+    json_object *input = NULL;
+    const char *session = o->kind == OFFER_TOOL ? NULL : text_of(arguments, "session");
+    int rc = (*out = json_object_new_object()) ? 0 : RV_FAIL(err, RV_E_NOMEM, "start a run");
+
+    if (rc == 0 && o->kind == OFFER_TOOL)
+        rc = set_plan(o, arguments, *out, err);
+    if (rc == 0 && json_object_object_get_ex(arguments, "input", &input) && o->kind != OFFER_TOOL)
+        rc = rv_json_set_ref(*out, "raw_input", input, err);
+    if (rc == 0 && o->kind == OFFER_PIPELINE) /* also for expressions: metadata.NAME */
+        rc = rv_json_set_ref(*out, "metadata", arguments, err);
+    if (rc == 0 && session)
+        rc = rv_json_set_text(*out, "session_id", session, err);
+    if (rc == 0 && at->app->scope.user && at->app->scope.user[0])
+        rc = rv_json_set_text(*out, "user_id", at->app->scope.user, err);
+    if (rc < 0) {
+        json_object_put(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+static int submit(const struct rv_app_mcp_at *at, const struct offer *o, struct rv_app_loaded *l,
+                  json_object *arguments, struct mcp_started *out, rv_err **err)
+{
+    const struct rv_app_submit how = {.trace = at->trace, .trusts_trace = at->trusts_trace};
+    struct rv_app_run run = {.app = at->app, .loaded = l, .mode = RV_UNSET, .store = at->sources->store};
+    struct rv_app_submitted done = {.is_new = false};
+    rv_envelope *env = NULL;
+    json_object *state = NULL;
+    int rc = make_state(at, o, arguments, &state, err);
+
+    if (o->kind != OFFER_TOOL)
+        run.session = text_of(arguments, "session");
+    if (rc == 0)
+        rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), &env, err);
+    if (rc == 0)
+        rc = rv_app_check_user(&at->app->scope, rv_envelope_fields(env)->user_id, err);
+    if (rc == 0)
+        rc = rv_app_run_open(&run, err);
+    if (rc == 0)
+        rc = rv_app_submit(&run, env, &how, &done, err);
+    if (rc == 0) {
+        rv_worker_tell(at->worker);
+        memcpy(out->run, done.run, sizeof out->run);
+    }
+    rv_envelope_free(env);
+    rv_app_run_fini(&run);
+    json_object_put(state);
+    return rc;
+}
+
+/* The first fault of what the operator offers; the log has it, too. */
+static int check_sound(const struct rv_app_mcp_at *at, const struct offer *o, struct rv_app_loaded *l, rv_err **err)
+{
+    int rc = l->pipeline ? rv_app_check(l, false, err) : 0;
+
+    if (rc < 0 || (rv_findings_n_errors(l->findings) == 0 && l->pipeline))
+        return rc;
+    const char *text = rv_findings_n(l->findings) > 0 ? rv_findings_at(l->findings, 0).text : "it cannot be read";
+    RV_LOG(at->app->log, ERROR, "pipeline.faulty", RV_F_TEXT("tool", o->name), RV_F_TEXT("finding", text));
+    return RV_FAIL(err, RV_E_INVALID, "the tool \"%s\" has errors: %s", o->name, text);
+}
+
+static int begin(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
+                 json_object *arguments, struct mcp_started *out, rv_err **err)
+{
+    struct rv_app_loaded l;
+    int rc = mcp_offer_load(opts, at, o, &l, err);
+
+    if (rc < 0)
+        return rc;
+    rc = check_sound(at, o, &l, err);
+    if (rc == 0)
+        rc = check_arguments(o, &l, arguments, out, err);
+    if (rc == 0 && !out->result)
+        rc = submit(at, o, &l, arguments, out, err);
+    rv_app_loaded_fini(&l);
+    return rc;
+}
+
+/* A modern client comes back with the answer to what its call asked. */
+static int go_on(const struct rv_app_mcp_at *at, const struct offer *o, json_object *params, struct mcp_started *out,
+                 rv_err **err)
+{
+    json_object *state = NULL, *responses = rv_json_get_obj(params, "inputResponses");
+    json_object *answer = rv_json_get_obj(responses, MCP_QUESTION_KEY), *action = NULL;
+    char run[RV_STORE_MAX_ID + 1], interrupt[RV_STORE_MAX_ID + 1];
+
+    json_object_object_get_ex(params, "requestState", &state);
+    int rc = mcp_state_read(rv_json_str(state), o->name, run, interrupt, err);
+    if (rc < 0)
+        return rc;
+    if (!answer) { /* without an answer it is asked again */
+        memcpy(out->run, run, sizeof run);
+        return 0;
+    }
+    json_object_object_get_ex(answer, "action", &action);
+    rv_str word = rv_json_str(action);
+    return mcp_enqueue_answer(at, run, interrupt,
+                              rv_str_is(word, "accept")    ? RV_MCP_ACCEPT
+                              : rv_str_is(word, "decline") ? RV_MCP_DECLINE
+                                                           : RV_MCP_CANCEL,
+                              rv_json_get_obj(answer, "content"), out, err);
+}
+
+static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
+                       json_object *params, json_object *arguments, struct mcp_started *out, rv_err **err)
+{
+    if (json_object_object_get_ex(params, "requestState", NULL) && o->kind != OFFER_QUERY)
+        return go_on(at, o, params, out, err);
+    if (o->kind != OFFER_QUERY && o->kind != OFFER_ANSWER)
+        return begin(opts, at, o, arguments, out, err);
+    int rc = check_arguments(o, NULL, arguments, out, err);
+    if (rc < 0 || out->result)
+        return rc;
+    return o->kind == OFFER_QUERY ? answer_query(at, arguments, out, err)
+                                  : mcp_enqueue_answer(at, text_of(arguments, "run"), text_of(arguments, "question"),
+                                                       RV_MCP_ACCEPT, arguments, out, err);
+}
+
+int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
+              struct mcp_started *out, enum offer_kind *kind, rv_err **err)
+{
+    json_object *name = NULL, *arguments = rv_json_get_obj(params, "arguments");
+    struct offers offers;
+    rv_err *why = NULL;
+
+    *out = (struct mcp_started){.result = NULL};
+    json_object_object_get_ex(params, "name", &name);
+    int rc = mcp_offers_list(opts, at, &offers, err);
+    if (rc < 0)
+        return rc;
+    const struct offer *o = mcp_offers_find(&offers, rv_json_str(name));
+    if (!o) {
+        mcp_offers_fini(&offers);
+        return RV_FAIL(err, RV_E_NOT_FOUND, "there is no tool \"%.*s\"",
+                       RV_STR_ARG(rv_utf8_cut(rv_json_str(name), MAX_SHOWN)));
+    }
+    *kind = o->kind;
+    json_object *made = arguments ? json_object_get(arguments) : json_object_new_object();
+    rc = made ? start_offer(opts, at, o, params, made, out, &why) : RV_FAIL(&why, RV_E_NOMEM, "start a call");
+    bool is_state = rc == RV_E_INVALID && json_object_object_get_ex(params, "requestState", NULL);
+    if (rc == RV_E_NOMEM || is_state) {
+        rc = is_state ? RV_FAIL(err, rc, "%s", rv_err_text(why)) : RV_FAIL(err, rc, "start a call");
+    } else if (rc < 0) {
+        rc = mcp_failure_of(why, &out->result, err);
+    }
+    rv_err_free(why);
+    json_object_put(made);
+    mcp_offers_fini(&offers);
+    return rc;
+}

@@ -1,0 +1,237 @@
+/* One client at standard input and output. This thread reads, answers and looks at runs; another one is the worker that
+ * does them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "coreengine/app/mcp/mcp_internal.h"
+#include "coreengine/mcp/lines.h"
+
+#define READ_BYTES   ((size_t)64 << 10)
+#define EXIT_AT_ONCE 130
+
+struct stdio {
+    const struct rv_app_mcp_serve *opts;
+    struct rv_app app;
+    struct rv_app_sources sources;
+    struct rv_app_mcp_at at;
+    rv_app_mcp *client;
+    int signals;      /* signalfd */
+    bool has_ended;   /* the input */
+    bool is_gone;     /* no one reads the output */
+    bool is_stopping; /* SIGTERM or SIGINT came */
+    int64_t ends_us;  /* when calls under way are cancelled; 0: not yet known */
+    /* the worker */
+    struct rv_worker_opts worker_opts;
+    struct rv_worker_stop stop;
+    struct rv_worker_done done;
+    rv_err *worker_err;
+    pthread_t thread;
+    bool has_worker;
+};
+
+/* --- output --- */
+
+/* Whole lines, one after the other: this is the only thread that writes. */
+static void write_all(struct stdio *s, const char *p, size_t n)
+{
+    while (n > 0 && !s->is_gone) {
+        ssize_t k = write(s->opts->out, p, n);
+        if (k < 0 && (errno == EINTR || errno == EAGAIN)) {
+            struct pollfd fd = {.fd = s->opts->out, .events = POLLOUT};
+            RV_IGNORE(poll(&fd, 1, -1) < 0, "the next write tells");
+            continue;
+        }
+        if (k < 0) {
+            s->is_gone = true;
+            return;
+        }
+        p += k;
+        n -= (size_t)k;
+    }
+}
+
+static int send_all(struct stdio *s, struct rv_mcp_orders *out, int rc, rv_err **err)
+{
+    for (size_t i = 0; i < out->n && rc == 0; i++) {
+        rv_buf *bytes = &out->items[i].bytes;
+        rv_buf_putc(bytes, '\n');
+        rc = rv_buf_check(bytes, "a message to the client", err);
+        if (rc == 0)
+            write_all(s, bytes->ptr, bytes->len);
+    }
+    rv_mcp_orders_fini(out);
+    return rc;
+}
+
+/* --- input --- */
+
+static int on_line(void *self, rv_str line, bool is_whole, rv_err **err)
+{
+    struct stdio *s = self;
+    struct rv_mcp_orders out = {NULL, 0, 0};
+    int rc = is_whole ? rv_app_mcp_read(s->client, &s->at, line, &out, err)
+                      : rv_mcp_server_refuse(NULL, RV_MCP_INVALID_REQUEST, "a message is longer than 16 MiB", NULL,
+                                             &out, err);
+
+    return send_all(s, &out, rc, err);
+}
+
+static int read_some(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
+{
+    char bytes[READ_BYTES];
+    ssize_t n = read(s->opts->in, bytes, sizeof bytes);
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return 0;
+    if (n > 0)
+        return rv_mcp_lines_read(lines, (rv_str){bytes, (size_t)n}, err);
+    s->has_ended = true;
+    s->ends_us = rv_app_now_us() + (s->opts->grace_us > 0 ? s->opts->grace_us : RV_WORKER_GRACE_US);
+    return rv_mcp_lines_end(lines, err);
+}
+
+/* --- the end --- */
+
+static void on_signal(struct stdio *s)
+{
+    struct signalfd_siginfo info;
+
+    if (read(s->signals, &info, sizeof info) != (ssize_t)sizeof info)
+        return;
+    if (s->is_stopping)
+        _exit(EXIT_AT_ONCE); /* asked twice: what goes on is left as after a crash */
+    s->is_stopping = true;
+}
+
+static bool is_over(struct stdio *s)
+{
+    bool gives_up = s->is_stopping || s->is_gone || (s->has_ended && rv_app_now_us() >= s->ends_us);
+
+    if (gives_up)
+        rv_app_mcp_cancel(s->client, &s->at, 0);
+    return gives_up || (s->has_ended && !rv_app_mcp_is_busy(s->client));
+}
+
+static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
+{
+    int rc = 0;
+
+    while (rc == 0 && !is_over(s)) {
+        struct pollfd fds[] = {{.fd = s->signals, .events = POLLIN},
+                               {.fd = s->has_ended ? -1 : s->opts->in, .events = POLLIN},
+                               {.fd = s->opts->out, .events = 0}}; /* tells when its reader is gone */
+        bool is_busy = rv_app_mcp_is_busy(s->client);
+        if (poll(fds, RV_COUNT(fds), is_busy ? RV_APP_MCP_LOOK_MS : -1) < 0 && errno != EINTR)
+            return RV_FAIL(err, RV_E_IO, "wait for the client: %s", strerror(errno));
+        if (fds[0].revents)
+            on_signal(s);
+        if (fds[1].revents)
+            rc = read_some(s, lines, err);
+        if (fds[2].revents & (POLLERR | POLLNVAL))
+            s->is_gone = true;
+        if (rc == 0 && is_busy) {
+            struct rv_mcp_orders out = {NULL, 0, 0};
+            rc = rv_app_mcp_look(s->client, &s->at, &out, err);
+            rc = send_all(s, &out, rc, err);
+        }
+    }
+    return rc;
+}
+
+/* --- the worker --- */
+
+static void *work(void *self)
+{
+    struct stdio *s = self;
+
+    if (rv_worker_run(&s->worker_opts, &s->done, &s->worker_err) < 0)
+        RV_LOG(s->app.log, ERROR, "worker.failed", RV_F_ERR("error", s->worker_err));
+    return NULL;
+}
+
+static int start_worker(struct stdio *s, rv_err **err)
+{
+    if (s->opts->no_worker)
+        return 0;
+    s->worker_opts = (struct rv_worker_opts){
+        .stop = &s->stop, .app = &s->app, .concurrency = s->opts->concurrency, .grace_us = s->opts->grace_us};
+    int failed = pthread_create(&s->thread, NULL, work, s);
+    if (failed)
+        return RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
+    s->has_worker = true;
+    return 0;
+}
+
+/* --- the whole --- */
+
+/* Signals come as bytes; a client that went away is an error of the write, and not a signal. */
+static int take_signals(struct stdio *s, sigset_t *old, rv_err **err)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    s->signals = signalfd(-1, &set, SFD_CLOEXEC);
+    if (s->signals < 0)
+        return RV_FAIL(err, RV_E_IO, "wait for signals: %s", strerror(errno));
+    sigaddset(&set, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &set, old);
+    return 0;
+}
+
+static int open_all(struct stdio *s, rv_err **err)
+{
+    int rc = rv_app_check_folder(s->opts->offer.pipelines, err);
+
+    if (rc == 0)
+        rc = rv_app_check_folder(s->opts->offer.scripts, err);
+    if (rc == 0)
+        rc = rv_app_sources_open(&s->app, RV_APP_STORE_MAKE, &s->sources, err);
+    s->at =
+        (struct rv_app_mcp_at){.app = &s->app, .sources = &s->sources, .worker = s->opts->no_worker ? NULL : &s->stop};
+    if (rc == 0)
+        rc = rv_app_mcp_new(&s->opts->offer, false, &s->client, err);
+    return rc == 0 ? start_worker(s, err) : rc;
+}
+
+int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_err **err)
+{
+    struct stdio *s = calloc(1, sizeof *s);
+    struct rv_mcp_lines lines;
+    sigset_t old;
+
+    *n_left = 0;
+    if (!s)
+        return RV_FAIL(err, RV_E_NOMEM, "serve a client");
+    s->opts = opts;
+    s->app = *opts->app;
+    s->app.keeps_log_level = true;
+    rv_worker_stop_init(&s->stop);
+    rv_mcp_lines_init(&lines, RV_MCP_MAX_LINE, on_line, s);
+    int rc = take_signals(s, &old, err);
+    if (rc == 0) {
+        rc = open_all(s, err);
+        if (rc == 0)
+            rc = serve(s, &lines, err);
+        rv_worker_stop(&s->stop);
+        if (s->has_worker)
+            pthread_join(s->thread, NULL);
+        *n_left = s->done.n_left;
+        close(s->signals);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+    rv_mcp_lines_fini(&lines);
+    rv_app_mcp_free(s->client);
+    rv_app_sources_fini(&s->sources);
+    rv_err_free(s->worker_err);
+    rv_worker_stop_fini(&s->stop);
+    free(s);
+    return rc;
+}

@@ -1,0 +1,260 @@
+/* Calls under way: orders about them, and what the shell gives for them. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "coreengine/mcp/server_internal.h"
+
+/* --- orders --- */
+
+struct rv_mcp_order *rv_mcp_order_new(struct rv_mcp_orders *orders, enum rv_mcp_order_kind kind, int64_t call,
+                                      rv_err **err)
+{
+    if (!rv_has_room(&orders->items, &orders->cap, orders->n + 1, sizeof *orders->items)) {
+        RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "answer a client of MCP"), "the caller returns the code");
+        return NULL;
+    }
+    orders->items[orders->n] =
+        (struct rv_mcp_order){.kind = kind, .call = call, .bytes = RV_BUF_INIT(4 * RV_MCP_MAX_MESSAGE)};
+    return &orders->items[orders->n++];
+}
+
+void rv_mcp_orders_fini(struct rv_mcp_orders *orders)
+{
+    for (size_t i = 0; i < orders->n; i++) {
+        rv_buf_fini(&orders->items[i].bytes);
+        json_object_put(orders->items[i].params);
+        json_object_put(orders->items[i].content);
+    }
+    free(orders->items);
+    *orders = (struct rv_mcp_orders){NULL, 0, 0};
+}
+
+/* --- calls --- */
+
+struct mcp_call *rv_mcp_find_call(const rv_mcp_server *s, int64_t call)
+{
+    for (size_t i = 0; i < s->n_calls; i++)
+        if (s->calls[i].n == call)
+            return (struct mcp_call *)(uintptr_t)&s->calls[i];
+    return NULL;
+}
+
+void rv_mcp_end_call(rv_mcp_server *s, struct mcp_call *c)
+{
+    json_object_put(c->id);
+    json_object_put(c->token);
+    *c = s->calls[--s->n_calls];
+    s->calls[s->n_calls] = (struct mcp_call){.n = 0};
+}
+
+int64_t rv_mcp_server_last_call(const rv_mcp_server *s)
+{
+    return s->last_call;
+}
+
+bool rv_mcp_server_has_call(const rv_mcp_server *s, int64_t call)
+{
+    return rv_mcp_find_call(s, call) != NULL;
+}
+
+bool rv_mcp_server_listens(const rv_mcp_server *s, int64_t call)
+{
+    const struct mcp_call *c = rv_mcp_find_call(s, call);
+
+    return c && (c->token || s->level != MCP_LOG_NONE);
+}
+
+bool rv_mcp_server_can_ask(const rv_mcp_server *s, int64_t call)
+{
+    const struct mcp_call *c = rv_mcp_find_call(s, call);
+
+    return c && c->can_ask;
+}
+
+/* --- answers --- */
+
+int rv_mcp_answer(json_object *id, json_object *result, struct rv_mcp_orders *orders, rv_err **err)
+{
+    struct rv_mcp_order *order = rv_mcp_order_new(orders, RV_MCP_SEND, 0, err);
+
+    if (!order)
+        return RV_E_NOMEM;
+    order->is_answer = true;
+    return rv_mcp_write_result(id, result, &order->bytes, err);
+}
+
+static int refuse_at(int64_t call, json_object *id, int code, const char *text, json_object *data,
+                     struct rv_mcp_orders *orders, rv_err **err)
+{
+    struct rv_mcp_order *order = rv_mcp_order_new(orders, RV_MCP_SEND, call, err);
+
+    if (!order)
+        return RV_E_NOMEM;
+    order->is_answer = true;
+    order->code = code;
+    return rv_mcp_write_error(id, code, text, data, &order->bytes, err);
+}
+
+int rv_mcp_server_refuse(json_object *id, int code, const char *text, json_object *data, struct rv_mcp_orders *orders,
+                         rv_err **err)
+{
+    return refuse_at(0, id, code, text, data, orders, err);
+}
+
+int rv_mcp_server_fail(rv_mcp_server *s, int64_t call, int code, const char *text, json_object *data,
+                       struct rv_mcp_orders *orders, rv_err **err)
+{
+    struct mcp_call *c = rv_mcp_find_call(s, call);
+
+    if (!c)
+        return 0;
+    int rc = refuse_at(call, c->id, code, text, data, orders, err);
+    rv_mcp_end_call(s, c);
+    return rc;
+}
+
+int rv_mcp_server_no_resource(rv_mcp_server *s, int64_t call, const char *uri, struct rv_mcp_orders *orders,
+                              rv_err **err)
+{
+    struct mcp_call *c = rv_mcp_find_call(s, call);
+    json_object *data = c ? json_object_new_object() : NULL;
+
+    if (!c)
+        return 0;
+    int rc = data ? rv_json_set_text(data, "uri", uri, err) : RV_FAIL(err, RV_E_NOMEM, "answer a client of MCP");
+    if (rc == 0)
+        rc = rv_mcp_server_fail(s, call,
+                                c->version == RV_MCP_2026_07_28 ? RV_MCP_INVALID_PARAMS : RV_MCP_RESOURCE_NOT_FOUND,
+                                "there is no such resource", data, orders, err);
+    json_object_put(data);
+    return rc;
+}
+
+int rv_mcp_server_give(rv_mcp_server *s, int64_t call, json_object *result, struct rv_mcp_orders *orders, rv_err **err)
+{
+    struct mcp_call *c = rv_mcp_find_call(s, call);
+    json_object *shaped = NULL;
+
+    if (!c)
+        return 0;
+    int rc = rv_mcp_shape(s, c, result, &shaped, err);
+    if (rc < 0)
+        return rc;
+    struct rv_mcp_order *order = rv_mcp_order_new(orders, RV_MCP_SEND, call, err);
+    rc = order ? rv_mcp_write_result(c->id, shaped, &order->bytes, err) : RV_E_NOMEM;
+    if (order)
+        order->is_answer = true;
+    json_object_put(shaped);
+    rv_mcp_end_call(s, c);
+    return rc;
+}
+
+int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_object *entries, bool has_more,
+                            struct rv_mcp_orders *orders, rv_err **err)
+{
+    static const char *const keys[] = {[RV_MCP_WANT_LIST_TOOLS] = "tools",
+                                       [RV_MCP_WANT_LIST_RESOURCES] = "resources",
+                                       [RV_MCP_WANT_LIST_TEMPLATES] = "resourceTemplates",
+                                       [RV_MCP_WANT_LIST_PROMPTS] = "prompts"};
+    struct mcp_call *c = rv_mcp_find_call(s, call);
+    json_object *result = c ? json_object_new_object() : NULL;
+    rv_buf cursor = RV_BUF_INIT(32);
+
+    if (!c)
+        return 0;
+    int rc = result ? rv_json_set_ref(result, keys[c->want], entries, err)
+                    : RV_FAIL(err, RV_E_NOMEM, "answer a client of MCP");
+    if (rc == 0 && has_more) {
+        rv_buf_printf(&cursor, "%" PRId64, c->first + (int64_t)json_object_array_length(entries));
+        rc = rv_buf_check(&cursor, "a cursor", err);
+        rc = rc == 0 ? rv_json_set_str(result, "nextCursor", rv_buf_str(&cursor), err) : rc;
+        rv_buf_fini(&cursor);
+    }
+    if (rc == 0)
+        rc = rv_mcp_server_give(s, call, result, orders, err);
+    json_object_put(result);
+    return rc;
+}
+
+/* --- what comes before the answer --- */
+
+int rv_mcp_server_progress(rv_mcp_server *s, int64_t call, int64_t n, int64_t total, const char *text,
+                           struct rv_mcp_orders *orders, rv_err **err)
+{
+    struct mcp_call *c = rv_mcp_find_call(s, call);
+
+    if (!c || !c->token || n <= c->progress)
+        return 0;
+    json_object *params = json_object_new_object();
+    struct rv_json_build b = {err, params ? 0 : RV_FAIL(err, RV_E_NOMEM, "tell a client of MCP")};
+    rv_json_build(&b, params, "progressToken", b.rc < 0 ? NULL : json_object_get(c->token));
+    rv_json_build_int(&b, params, "progress", n);
+    if (total > 0)
+        rv_json_build_int(&b, params, "total", total);
+    if (text && c->version >= RV_MCP_2025_03_26)
+        rv_json_build_text(&b, params, "message", text);
+    struct rv_mcp_order *order = b.rc < 0 ? NULL : rv_mcp_order_new(orders, RV_MCP_SEND, call, err);
+    int rc = b.rc < 0 ? b.rc : order ? 0 : RV_E_NOMEM;
+    if (rc == 0)
+        rc = rv_mcp_write_notification("notifications/progress", params, &order->bytes, err);
+    if (rc == 0)
+        c->progress = n;
+    json_object_put(params);
+    return rc;
+}
+
+/* The request that a client shows as a form. */
+static void write_form(const struct mcp_call *c, const struct rv_mcp_question *q, struct rv_json_build *b,
+                       json_object *params)
+{
+    if (c->version >= RV_MCP_2025_11_25)
+        rv_json_build_text(b, params, "mode", "form");
+    rv_json_build_text(b, params, "message", q->message);
+    rv_json_build(b, params, "requestedSchema", b->rc < 0 ? NULL : json_object_get(q->schema));
+}
+
+static int ask_legacy(rv_mcp_server *s, struct mcp_call *c, const struct rv_mcp_question *q,
+                      struct rv_mcp_orders *orders, rv_err **err)
+{
+    json_object *params = json_object_new_object();
+    struct rv_json_build b = {err, params ? 0 : RV_FAIL(err, RV_E_NOMEM, "ask a client of MCP")};
+
+    write_form(c, q, &b, params);
+    struct rv_mcp_order *order = b.rc < 0 ? NULL : rv_mcp_order_new(orders, RV_MCP_SEND, c->n, err);
+    int rc = b.rc < 0 ? b.rc : order ? 0 : RV_E_NOMEM;
+    if (rc == 0)
+        rc = rv_mcp_write_request(++s->last_asked, "elicitation/create", params, &order->bytes, err);
+    if (rc == 0)
+        c->asked = s->last_asked;
+    json_object_put(params);
+    return rc;
+}
+
+int rv_mcp_server_ask(rv_mcp_server *s, int64_t call, const struct rv_mcp_question *q, struct rv_mcp_orders *orders,
+                      rv_err **err)
+{
+    struct mcp_call *c = rv_mcp_find_call(s, call);
+
+    if (!c)
+        return 0;
+    if (c->version != RV_MCP_2026_07_28)
+        return ask_legacy(s, c, q, orders, err);
+    json_object *result = json_object_new_object();
+    struct rv_json_build b = {err, result ? 0 : RV_FAIL(err, RV_E_NOMEM, "ask a client of MCP")};
+    json_object *requests = rv_json_build(&b, result, "inputRequests", b.rc < 0 ? NULL : json_object_new_object());
+    json_object *one = rv_json_build(&b, requests, q->key, b.rc < 0 ? NULL : json_object_new_object());
+    rv_json_build_text(&b, one, "method", "elicitation/create");
+    json_object *params = rv_json_build(&b, one, "params", b.rc < 0 ? NULL : json_object_new_object());
+    write_form(c, q, &b, params);
+    rv_json_build_text(&b, result, "requestState", q->state);
+    rv_mcp_mark_modern(s, &b, result, "input_required");
+    struct rv_mcp_order *order = b.rc < 0 ? NULL : rv_mcp_order_new(orders, RV_MCP_SEND, call, err);
+    int rc = b.rc < 0 ? b.rc : order ? 0 : RV_E_NOMEM;
+    if (rc == 0) {
+        order->is_answer = true;
+        rc = rv_mcp_write_result(c->id, result, &order->bytes, err);
+    }
+    json_object_put(result);
+    rv_mcp_end_call(s, c);
+    return rc;
+}

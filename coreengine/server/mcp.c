@@ -1,0 +1,384 @@
+/* /mcp: one message of a client a request. Legacy clients have a session, which `initialize` begins and DELETE ends;
+ * requests of 2026-07-28 stand for themselves, and their headers repeat what their bodies say. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/server/handlers_internal.h"
+#include "coreengine/server/mcp_internal.h"
+
+#define JSON        "application/json"
+#define MAX_DECODED 4096 /* bytes of a header's value in base64 */
+
+/* A call that goes on behind the handler. */
+struct going {
+    struct srv_mcp_session *session;
+    int64_t call;
+};
+
+/* --- answers --- */
+
+/* The status that goes with the error of a request that never became a call. */
+static int status_of(int code, bool is_modern)
+{
+    if (code == 0 || (!is_modern && code != RV_MCP_INVALID_REQUEST))
+        return 200;
+    return code == RV_MCP_METHOD_NOT_FOUND ? 404 : 400;
+}
+
+static void set_body(struct srv_call *c, int status, rv_str body)
+{
+    c->status = status;
+    c->type = JSON;
+    rv_buf_clear(&c->out);
+    rv_buf_add_str(&c->out, body);
+}
+
+static int refuse(struct srv_call *c, int status, json_object *id, int code, const char *text, rv_err **err)
+{
+    c->status = status;
+    c->type = JSON;
+    rv_buf_clear(&c->out);
+    return rv_mcp_write_error(id, code, text, NULL, &c->out, err);
+}
+
+/* --- headers --- */
+
+static bool names_type(const char *list, const char *type)
+{
+    return strcasestr(list, type) != NULL;
+}
+
+/* A client has to take both forms of an answer. */
+static bool accepts_both(const struct srv_call *c)
+{
+    char *accept = srv_call_header(c, "accept");
+    bool yes =
+        !accept || names_type(accept, "*/*") || (names_type(accept, JSON) && names_type(accept, "text/event-stream"));
+
+    free(accept);
+    return yes;
+}
+
+static bool sends_json(const struct srv_call *c)
+{
+    char *type = srv_call_header(c, "content-type");
+    size_t n = sizeof JSON - 1;
+    bool yes = type && strncasecmp(type, JSON, n) == 0 && (type[n] == '\0' || type[n] == ';' || type[n] == ' ');
+
+    free(type);
+    return yes;
+}
+
+static int base64_digit(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(digits, c) : NULL;
+
+    return at ? (int)(at - digits) : -1;
+}
+
+/* "=?base64?...?=" stands for what it encodes; any other value is itself. False: it is malformed. */
+static bool decode_value(rv_str value, rv_buf *out)
+{
+    static const char head[] = "=?base64?", tail[] = "?=";
+    size_t nh = sizeof head - 1, nt = sizeof tail - 1;
+    uint32_t bits = 0;
+    int n_bits = 0;
+
+    if (value.len < nh + nt || memcmp(value.ptr, head, nh) != 0 || memcmp(value.ptr + value.len - nt, tail, nt) != 0) {
+        rv_buf_add_str(out, value);
+        return out->rc == 0;
+    }
+    rv_str text = {value.ptr + nh, value.len - nh - nt};
+    while (text.len > 0 && text.ptr[text.len - 1] == '=')
+        text.len--;
+    for (size_t i = 0; i < text.len; i++) {
+        int digit = base64_digit(text.ptr[i]);
+        if (digit < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)digit;
+        n_bits += 6;
+        if (n_bits >= 8) {
+            n_bits -= 8;
+            rv_buf_putc(out, (char)(bits >> n_bits & 0xff));
+        }
+    }
+    return out->rc == 0 && rv_utf8_valid(rv_buf_str(out), NULL);
+}
+
+static bool header_says(const struct srv_call *c, const char *name, rv_str want)
+{
+    rv_buf text = RV_BUF_INIT(MAX_DECODED);
+    size_t n = 0;
+    rv_str value;
+    bool yes =
+        rv_httpd_field(c->req, name, &value, &n) && decode_value(value, &text) && rv_str_eq(rv_buf_str(&text), want);
+
+    rv_buf_fini(&text);
+    return yes;
+}
+
+static json_object *member(json_object *o, const char *key)
+{
+    json_object *v = NULL;
+
+    json_object_object_get_ex(o, key, &v);
+    return v;
+}
+
+/* The member of the parameters that Mcp-Name repeats; NULL: the method has none. */
+static const char *name_key(const char *method)
+{
+    return strcmp(method, "resources/read") == 0                                     ? "uri"
+           : strcmp(method, "tools/call") == 0 || strcmp(method, "prompts/get") == 0 ? "name"
+                                                                                     : NULL;
+}
+
+/* Why the headers of a modern request do not fit its body; NULL: they do. */
+static const char *check_headers(const struct srv_call *c, const struct rv_mcp_message *m)
+{
+    rv_str said = rv_json_str(member(rv_json_get_obj(m->params, "_meta"), "io.modelcontextprotocol/protocolVersion"));
+    const char *key = name_key(m->method);
+    rv_str version;
+
+    if (!rv_httpd_field(c->req, "mcp-protocol-version", &version, NULL))
+        return "the header MCP-Protocol-Version is missing";
+    if (m->kind == RV_MCP_REQUEST && said.len > 0 && !rv_str_eq(version, said))
+        return "the header MCP-Protocol-Version is not the revision of the body";
+    if (!header_says(c, "mcp-method", rv_str_of(m->method)))
+        return "the header Mcp-Method is not the method of the body";
+    if (key && json_object_is_type(member(m->params, key), json_type_string) &&
+        !header_says(c, "mcp-name", rv_json_str(member(m->params, key))))
+        return "the header Mcp-Name is not the name of the body";
+    return NULL;
+}
+
+/* --- who may do what --- */
+
+static bool may(void *self, enum rv_app_mcp_right right)
+{
+    static const enum rv_api_scope scopes[] = {[RV_APP_MCP_RUNS] = RV_SCOPE_RUNS_WRITE,
+                                               [RV_APP_MCP_CHAT] = RV_SCOPE_CHAT,
+                                               [RV_APP_MCP_DATA] = RV_SCOPE_DATA_READ,
+                                               [RV_APP_MCP_SESSIONS] = RV_SCOPE_SESSIONS_READ};
+    struct srv_call *c = self;
+
+    return rv_identity_needs(&c->who, scopes[right], &c->no) == 0;
+}
+
+static struct rv_app_mcp_at at_of(struct srv_call *c)
+{
+    return (struct rv_app_mcp_at){
+        .app = &c->app, .sources = &c->desk->sources, .worker = c->server->worker_stop, .may = may, .self = c};
+}
+
+/* --- a message --- */
+
+static void free_going(void *made)
+{
+    struct going *g = made;
+
+    if (g->session)
+        srv_mcp_stream_lost(g->session, g->call);
+    free(g);
+}
+
+/* What is told of other calls goes into their streams. The answer of this request; NULL: it has none yet. */
+static const struct rv_mcp_order *sort_out(struct srv_mcp_session *session, const struct rv_mcp_orders *out)
+{
+    const struct rv_mcp_order *own = NULL;
+
+    for (size_t i = 0; i < out->n; i++)
+        if (!srv_mcp_stream_add(session, &out->items[i]))
+            own = &out->items[i];
+    return own;
+}
+
+/* What the client is told at once, or the beginning of a stream. */
+static int give(struct srv_call *c, struct srv_mcp_session *session, const struct rv_mcp_order *o, rv_err **err)
+{
+    struct going *g;
+
+    if (o) {
+        bool is_denied =
+            c->no.status == 403 && (o->code == RV_MCP_INVALID_PARAMS || o->code == RV_MCP_RESOURCE_NOT_FOUND);
+        c->is_refused = is_denied; /* it may exist, but not for this key */
+        set_body(c, o->call ? 200 : status_of(o->code, session->is_modern), rv_buf_str(&o->bytes));
+        return 0;
+    }
+    g = calloc(1, sizeof *g);
+    if (!g)
+        return RV_FAIL(err, RV_E_NOMEM, "answer a client");
+    g->call = rv_app_mcp_last_call(session->client); /* that is not answered */
+    int rc = srv_mcp_stream_new(session, g->call, err);
+    if (rc < 0) {
+        free(g);
+        return rc;
+    }
+    g->session = session;
+    c->made = g;
+    c->free_made = free_going;
+    return 0;
+}
+
+/* The client's reference of the session is taken. */
+static int take(struct srv_call *c, struct srv_mcp_session *session, const struct rv_mcp_message *m, rv_err **err)
+{
+    struct rv_app_mcp_at at = at_of(c);
+    struct rv_mcp_orders out = {NULL, 0, 0};
+    char *trace = srv_call_header(c, "traceparent");
+    struct srv_trace caller = srv_watch_trace(c);
+    int rc = 0;
+
+    at.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
+    at.trusts_trace = caller.is_trusted;
+    pthread_mutex_lock(&session->lock);
+    if (!session->client)
+        rc = refuse(c, 404, m->id, RV_MCP_INVALID_REQUEST, "the session has ended: initialize again", err);
+    else
+        rc = rv_app_mcp_take(session->client, &at, m, &out, err);
+    const struct rv_mcp_order *own = rc == 0 ? sort_out(session, &out) : NULL;
+    if (rc == 0 && m->kind != RV_MCP_REQUEST)
+        c->status = 202;
+    else if (rc == 0 && c->status == 0)
+        rc = give(c, session, own, err);
+    pthread_mutex_unlock(&session->lock);
+    rv_mcp_orders_fini(&out);
+    free(trace);
+    if (!c->made)
+        srv_mcp_session_unref(session);
+    return rc;
+}
+
+/* --- legacy --- */
+
+static int begin_session(struct srv_call *c, const struct rv_mcp_message *m, rv_err **err)
+{
+    struct srv_mcp_session *session = NULL;
+    int rc = srv_mcp_session_new(c->server->mcps, c, true, &session, err);
+
+    if (rc < 0)
+        return rc;
+    srv_call_field(c, "Mcp-Session-Id", session->id);
+    return take(c, session, m, err);
+}
+
+static struct srv_mcp_session *find_session(struct srv_call *c, json_object *id, int *rc, rv_err **err)
+{
+    char *given = srv_call_header(c, "mcp-session-id");
+    struct srv_mcp_session *session = given ? srv_mcp_session_find(c->server->mcps, c, given) : NULL;
+
+    if (!given)
+        *rc = refuse(c, 400, id, RV_MCP_INVALID_REQUEST, "the header Mcp-Session-Id is missing: initialize first", err);
+    else if (!session)
+        *rc = refuse(c, 404, id, RV_MCP_INVALID_REQUEST, "there is no such session: initialize again", err);
+    free(given);
+    return session;
+}
+
+static int post_legacy(struct srv_call *c, const struct rv_mcp_message *m, rv_err **err)
+{
+    rv_str version;
+    int rc = 0;
+
+    if (rv_httpd_field(c->req, "mcp-protocol-version", &version, NULL)) {
+        enum rv_mcp_version v = rv_mcp_version_of(version);
+        if (!v || v > RV_MCP_NEWEST_LEGACY)
+            return refuse(c, 400, m->id, RV_MCP_INVALID_REQUEST, "MCP-Protocol-Version is not a supported revision",
+                          err);
+    }
+    if (m->kind == RV_MCP_REQUEST && strcmp(m->method, "initialize") == 0)
+        return begin_session(c, m, err);
+    struct srv_mcp_session *session = find_session(c, m->id, &rc, err);
+    return session ? take(c, session, m, err) : rc;
+}
+
+/* --- modern --- */
+
+static int post_modern(struct srv_call *c, const struct rv_mcp_message *m, rv_err **err)
+{
+    struct srv_mcp_session *session = NULL;
+
+    if (m->kind == RV_MCP_NOTIFICATION) {
+        c->status = 202; /* none of them means anything between requests */
+        return 0;
+    }
+    if (m->kind != RV_MCP_REQUEST)
+        return refuse(c, 400, NULL, RV_MCP_INVALID_REQUEST, "a client of this revision sends no answers", err);
+    const char *fault = check_headers(c, m);
+    if (fault)
+        return refuse(c, 400, m->id, RV_MCP_HEADER_MISMATCH, fault, err);
+    int rc = srv_mcp_session_new(c->server->mcps, c, false, &session, err);
+    return rc < 0 ? rc : take(c, session, m, err);
+}
+
+static bool is_modern(const struct srv_call *c, const struct rv_mcp_message *m)
+{
+    rv_str version;
+
+    if (rv_httpd_field(c->req, "mcp-protocol-version", &version, NULL) &&
+        rv_str_is(version, rv_mcp_version_text(RV_MCP_2026_07_28)))
+        return true;
+    if (rv_httpd_field(c->req, "mcp-session-id", &version, NULL))
+        return false;
+    return m->method && strcmp(m->method, "initialize") != 0 &&
+           member(rv_json_get_obj(m->params, "_meta"), "io.modelcontextprotocol/protocolVersion") != NULL;
+}
+
+/* --- the handlers --- */
+
+int srv_mcp_post(struct srv_call *c, rv_err **err)
+{
+    struct rv_mcp_message m;
+    rv_err *why = NULL;
+    int code = 0;
+
+    if (!sends_json(c))
+        return refuse(c, 400, NULL, RV_MCP_INVALID_REQUEST, "Content-Type must be application/json", err);
+    if (!accepts_both(c))
+        return refuse(c, 400, NULL, RV_MCP_INVALID_REQUEST, "Accept must have application/json and text/event-stream",
+                      err);
+    int rc = rv_mcp_read(c->req->body, &m, &code, &why);
+    if (rc == 0) {
+        rc = is_modern(c, &m) ? post_modern(c, &m, err) : post_legacy(c, &m, err);
+    } else if (rc == RV_E_INVALID) {
+        rv_buf text = RV_BUF_INIT(4096);
+        rv_err_write_chain(why, &text);
+        rc = refuse(c, 400, m.id, code, rv_buf_cstr(&text), err);
+        rv_buf_fini(&text);
+    } else {
+        rc = RV_FAIL(err, rc, "read a message of MCP");
+    }
+    rv_err_free(why);
+    rv_mcp_message_fini(&m);
+    return rc;
+}
+
+void srv_mcp_begin(struct srv_call *c)
+{
+    struct going *g = c->made;
+    struct srv_mcp_session *session = g->session;
+
+    g->session = NULL; /* its reference goes with the stream */
+    srv_mcp_stream_begin(c, session, g->call);
+}
+
+int srv_mcp_delete(struct srv_call *c, rv_err **err)
+{
+    rv_str version;
+    int rc = 0;
+
+    if (rv_httpd_field(c->req, "mcp-protocol-version", &version, NULL) &&
+        rv_str_is(version, rv_mcp_version_text(RV_MCP_2026_07_28))) {
+        srv_call_field(c, "Allow", "POST");
+        return refuse(c, 405, NULL, RV_MCP_INVALID_REQUEST, "this revision has no sessions", err);
+    }
+    struct srv_mcp_session *session = find_session(c, NULL, &rc, err);
+    if (!session)
+        return rc;
+    srv_mcp_session_end(session);
+    srv_mcp_session_unref(session);
+    rv_jw w = srv_call_json(c, 200);
+    rv_jw_raw(&w, RV_STR_LIT("{\"deleted\":true}"));
+    return 0;
+}

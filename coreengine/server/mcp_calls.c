@@ -1,0 +1,449 @@
+/* Sessions of MCP clients, and the answers of their calls that come over time. A lane looks at the runs that clients
+ * wait for, and writes what is told of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/server/mcp_internal.h"
+
+#define MAX_SESSIONS 1000                     /* of all clients; the one that was quiet longest goes */
+#define MAX_QUIET_US INT64_C(3600000000)      /* a session without a request for so long may go */
+#define MAX_WAITING  (4 * RV_MCP_MAX_MESSAGE) /* bytes of messages before the answer begins */
+
+struct srv_mcps {
+    struct srv_reader reader;
+    struct rv_app_mcp_opts offer;
+    pthread_mutex_t lock; /* guards the table, and the references and times of sessions */
+    struct srv_mcp_session *table;
+    size_t n;
+    struct srv_mcp_session *busy; /* the lane's: sessions with streams; each has a reference */
+};
+
+/* --- sessions --- */
+
+static void free_streams(struct srv_mcp_session *s)
+{
+    for (struct srv_mcp_stream *st = s->streams, *next; st; st = next) {
+        next = st->next;
+        if (st->st)
+            srv_stream_end(st->st);
+        rv_buf_fini(&st->waiting);
+        free(st);
+    }
+    s->streams = NULL;
+}
+
+static void on_end(struct srv_letter *l)
+{
+    struct srv_mcp_session *s = (struct srv_mcp_session *)((char *)l - offsetof(struct srv_mcp_session, end));
+
+    free_streams(s);
+    rv_app_mcp_free(s->client);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+static bool drop_ref(struct srv_mcp_session *s)
+{
+    return --s->refs == 0;
+}
+
+void srv_mcp_session_unref(struct srv_mcp_session *s)
+{
+    struct srv_mcps *all = s->all;
+
+    pthread_mutex_lock(&all->lock);
+    bool is_last = drop_ref(s);
+    pthread_mutex_unlock(&all->lock);
+    if (!is_last)
+        return;
+    s->end.open = on_end;
+    srv_lane_post(&all->reader.lane, &s->end);
+}
+
+/* Under the lock of all. */
+static struct srv_mcp_session *unlink_session(struct srv_mcps *all, struct srv_mcp_session *s)
+{
+    struct srv_mcp_session **at = &all->table;
+
+    while (*at && *at != s)
+        at = &(*at)->next;
+    if (!*at)
+        return NULL;
+    *at = s->next;
+    all->n--;
+    return s;
+}
+
+void srv_mcp_session_end(struct srv_mcp_session *s)
+{
+    struct srv_mcps *all = s->all;
+
+    pthread_mutex_lock(&all->lock);
+    struct srv_mcp_session *gone = unlink_session(all, s);
+    pthread_mutex_unlock(&all->lock);
+    if (gone)
+        srv_mcp_session_unref(gone);
+}
+
+/* The session that may go for a new one: quiet for long, or with the table full the quietest. Under the lock. */
+static struct srv_mcp_session *take_quiet(struct srv_mcps *all, int64_t now_us)
+{
+    struct srv_mcp_session *oldest = NULL;
+
+    for (struct srv_mcp_session *s = all->table; s; s = s->next)
+        if (s->refs == 1 && (!oldest || s->used_us < oldest->used_us))
+            oldest = s;
+    if (!oldest || (all->n < MAX_SESSIONS && now_us - oldest->used_us < MAX_QUIET_US))
+        return NULL;
+    return unlink_session(all, oldest);
+}
+
+static int keep(struct srv_mcps *all, struct srv_mcp_session *s, rv_err **err)
+{
+    unsigned char bytes[SRV_MCP_MAX_ID / 2];
+    struct rv_rand rand = rv_rand_system();
+
+    rand.fill(rand.self, bytes, sizeof bytes);
+    rv_hex(bytes, sizeof bytes, s->id);
+    pthread_mutex_lock(&all->lock);
+    struct srv_mcp_session *gone = take_quiet(all, s->used_us);
+    bool is_full = all->n >= MAX_SESSIONS;
+    if (!is_full) {
+        s->refs++;
+        s->next = all->table;
+        all->table = s;
+        all->n++;
+    }
+    pthread_mutex_unlock(&all->lock);
+    if (gone)
+        srv_mcp_session_unref(gone);
+    return is_full ? RV_FAIL(err, RV_E_LIMIT, "%d sessions of MCP are busy: try again later", MAX_SESSIONS) : 0;
+}
+
+int srv_mcp_session_new(struct srv_mcps *all, const struct srv_call *c, bool is_kept, struct srv_mcp_session **out,
+                        rv_err **err)
+{
+    struct srv_mcp_session *s = calloc(1, sizeof *s);
+    int rc =
+        s ? rv_app_mcp_new(&all->offer, !is_kept, &s->client, err) : RV_FAIL(err, RV_E_NOMEM, "begin a session of MCP");
+
+    if (rc < 0) {
+        free(s);
+        return rc;
+    }
+    s->all = all;
+    s->refs = 1;
+    s->who = c->who;
+    s->is_modern = !is_kept;
+    s->app = all->reader.server->app;
+    s->app.scope = rv_identity_scope(&s->who);
+    s->used_us = srv_now_us();
+    pthread_mutex_init(&s->lock, NULL);
+    rc = is_kept ? keep(all, s, err) : 0;
+    if (rc < 0)
+        srv_mcp_session_unref(s);
+    else
+        *out = s;
+    return rc;
+}
+
+struct srv_mcp_session *srv_mcp_session_find(struct srv_mcps *all, const struct srv_call *c, const char *id)
+{
+    pthread_mutex_lock(&all->lock);
+    struct srv_mcp_session *s = all->table;
+    while (s && strcmp(s->id, id) != 0)
+        s = s->next;
+    /* Of another caller: as if it did not exist. */
+    if (s && (strcmp(s->who.tenant, c->who.tenant) != 0 || strcmp(s->who.user, c->who.user) != 0 ||
+              strcmp(s->who.key, c->who.key) != 0 || s->who.level != c->who.level))
+        s = NULL;
+    if (s) {
+        s->refs++;
+        s->used_us = srv_now_us();
+    }
+    pthread_mutex_unlock(&all->lock);
+    return s;
+}
+
+/* --- streams --- */
+
+int srv_mcp_stream_new(struct srv_mcp_session *s, int64_t call, rv_err **err)
+{
+    struct srv_mcp_stream *st = calloc(1, sizeof *st);
+
+    if (!st)
+        return RV_FAIL(err, RV_E_NOMEM, "answer a client");
+    st->call = call;
+    st->session = s;
+    rv_buf_init(&st->waiting, MAX_WAITING);
+    st->next = s->streams;
+    s->streams = st;
+    return 0;
+}
+
+static struct srv_mcp_stream *find(struct srv_mcp_session *s, int64_t call)
+{
+    struct srv_mcp_stream *st = s->streams;
+
+    while (st && st->call != call)
+        st = st->next;
+    return st;
+}
+
+static void flush(struct srv_mcp_stream *st)
+{
+    if (st->waiting.rc < 0 && st->st) { /* half of a message is worse than none */
+        srv_stream_end(st->st);
+        st->st = NULL;
+        st->is_gone = true;
+    }
+    if (st->st && st->waiting.len > 0)
+        srv_stream_write(st->st, &st->waiting);
+    if (st->is_gone)
+        rv_buf_fini(&st->waiting);
+    rv_buf_init(&st->waiting, MAX_WAITING);
+}
+
+bool srv_mcp_stream_add(struct srv_mcp_session *s, const struct rv_mcp_order *o)
+{
+    struct srv_mcp_stream *st = o->call > 0 ? find(s, o->call) : NULL;
+
+    if (!st)
+        return false;
+    /* JSON has no line ends: one message is one line. */
+    rv_buf_puts(&st->waiting, "event: message\ndata: ");
+    rv_buf_add_str(&st->waiting, rv_buf_str(&o->bytes));
+    rv_buf_puts(&st->waiting, "\n\n");
+    st->is_over = st->is_over || o->is_answer;
+    return true;
+}
+
+/* Those that are over go. */
+static void sweep(struct srv_mcp_session *s)
+{
+    for (struct srv_mcp_stream **p = &s->streams; *p;) {
+        struct srv_mcp_stream *st = *p;
+        bool has_begun = st->st || st->is_gone;
+        if (has_begun)
+            flush(st);
+        if (!has_begun || (!st->is_over && s->client && rv_app_mcp_has_call(s->client, st->call))) {
+            p = &st->next;
+            continue;
+        }
+        *p = st->next;
+        if (st->st)
+            srv_stream_end(st->st);
+        rv_buf_fini(&st->waiting);
+        free(st);
+    }
+}
+
+static void look(struct srv_mcp_session *s)
+{
+    struct rv_app_sources sources = {.store = s->all->reader.store};
+    const struct rv_app_mcp_at at = {.app = &s->app, .sources = &sources, .worker = s->all->reader.server->worker_stop};
+    struct rv_mcp_orders out = {NULL, 0, 0};
+    rv_err *err = NULL;
+
+    pthread_mutex_lock(&s->lock);
+    int rc = s->client ? rv_app_mcp_look(s->client, &at, &out, &err) : 0;
+    for (size_t i = 0; i < out.n; i++)
+        RV_IGNORE(!srv_mcp_stream_add(s, &out.items[i]), "its client has left");
+    if (rc < 0) { /* no memory: the answers break off, and the runs go on */
+        RV_LOG(s->app.log, ERROR, "mcp.failed", RV_F_ERR("error", err));
+        for (struct srv_mcp_stream *st = s->streams; st; st = st->next)
+            st->is_over = true;
+    }
+    sweep(s);
+    pthread_mutex_unlock(&s->lock);
+    rv_mcp_orders_fini(&out);
+    rv_err_free(err);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct srv_mcps *all = timer->data;
+
+    for (struct srv_mcp_session **p = &all->busy; *p;) {
+        struct srv_mcp_session *s = *p;
+        look(s);
+        pthread_mutex_lock(&s->lock);
+        bool is_busy = s->streams != NULL;
+        pthread_mutex_unlock(&s->lock);
+        if (is_busy) {
+            p = &s->next_busy;
+            continue;
+        }
+        *p = s->next_busy;
+        s->is_listed = false;
+        srv_mcp_session_unref(s);
+    }
+    if (!all->busy && !all->reader.lane.is_closed)
+        uv_timer_stop(&all->reader.timer);
+}
+
+/* --- the beginning and the end of an answer, on the lane --- */
+
+/* A client that leaves cancels its call in 2026-07-28; a legacy client may come back, so its run goes on. Under the
+ * lock of the session. */
+static void lose(struct srv_mcp_stream *st)
+{
+    struct srv_mcp_session *s = st->session;
+    struct rv_app_sources sources = {.store = s->all->reader.store};
+    const struct rv_app_mcp_at at = {.app = &s->app, .sources = &sources, .worker = s->all->reader.server->worker_stop};
+
+    if (st->st)
+        srv_stream_end(st->st);
+    st->st = NULL;
+    st->is_gone = true;
+    if (s->is_modern && s->client) {
+        rv_app_mcp_cancel(s->client, &at, st->call);
+        st->is_over = true;
+    }
+}
+
+static void on_gone(void *self)
+{
+    struct srv_mcp_stream *st = self;
+    struct srv_mcp_session *s = st->session;
+
+    pthread_mutex_lock(&s->lock);
+    lose(st);
+    pthread_mutex_unlock(&s->lock);
+}
+
+struct note {
+    struct srv_letter letter;
+    struct srv_mcp_session *session;
+    int64_t call;
+    struct srv_stream *st; /* NULL: the client is gone */
+};
+
+static void on_begin(struct srv_letter *l)
+{
+    struct note *n = (struct note *)l;
+    struct srv_mcp_session *s = n->session;
+    struct srv_mcps *all = s->all;
+
+    pthread_mutex_lock(&s->lock);
+    struct srv_mcp_stream *st = s->client && !all->reader.lane.is_closed ? find(s, n->call) : NULL;
+    if (st && !n->st) {
+        lose(st);
+    } else if (st) {
+        st->st = n->st;
+        st->st->self = st;
+        srv_stream_begin(st->st);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!st && n->st)
+        srv_stream_end(n->st);
+    free(n);
+    if (!st || s->is_listed) {
+        srv_mcp_session_unref(s);
+        return;
+    }
+    s->is_listed = true;
+    s->next_busy = all->busy;
+    all->busy = s; /* with the reference */
+    uv_timer_start(&all->reader.timer, on_look, 0, RV_APP_MCP_LOOK_MS);
+}
+
+void srv_mcp_stream_begin(struct srv_call *c, struct srv_mcp_session *s, int64_t call)
+{
+    struct note *n = calloc(1, sizeof *n);
+    struct srv_stream *st = n ? srv_stream_new(c, &s->all->reader.lane) : NULL;
+
+    if (!st) {
+        free(n);
+        srv_mcp_session_unref(s);
+        c->rc = RV_FAIL(&c->err, RV_E_NOMEM, "answer a client");
+        srv_call_reply(c);
+        return;
+    }
+    st->on_gone = on_gone;
+    st->on_stop = on_gone;
+    n->letter.open = on_begin;
+    n->session = s;
+    n->call = call;
+    n->st = st;
+    srv_lane_post(&s->all->reader.lane, &n->letter);
+}
+
+void srv_mcp_stream_lost(struct srv_mcp_session *s, int64_t call)
+{
+    struct note *n = calloc(1, sizeof *n);
+
+    if (!n) { /* the run goes on, and no client hears the result */
+        srv_mcp_session_unref(s);
+        return;
+    }
+    n->letter.open = on_begin;
+    n->session = s;
+    n->call = call;
+    srv_lane_post(&s->all->reader.lane, &n->letter);
+}
+
+/* --- the whole --- */
+
+/* On the lane: nothing is told any more. */
+static void end_all(void *self)
+{
+    struct srv_mcps *all = self;
+
+    for (struct srv_mcp_session *s = all->busy, *next; s; s = next) {
+        next = s->next_busy;
+        pthread_mutex_lock(&s->lock);
+        free_streams(s);
+        pthread_mutex_unlock(&s->lock);
+        s->is_listed = false;
+        srv_mcp_session_unref(s);
+    }
+    all->busy = NULL;
+    for (;;) {
+        pthread_mutex_lock(&all->lock);
+        struct srv_mcp_session *s = all->table ? unlink_session(all, all->table) : NULL;
+        pthread_mutex_unlock(&all->lock);
+        if (!s)
+            break;
+        srv_mcp_session_unref(s);
+    }
+    srv_lane_read(&all->reader.lane); /* they go while their store is open */
+}
+
+int srv_mcps_new(struct srv_server *s, struct srv_mcps **out, rv_err **err)
+{
+    struct srv_mcps *all = calloc(1, sizeof *all);
+    bool is_open = false;
+
+    if (!all)
+        return RV_FAIL(err, RV_E_NOMEM, "make the clients of MCP");
+    pthread_mutex_init(&all->lock, NULL);
+    all->offer = (struct rv_app_mcp_opts){.pipelines = s->opts->pipelines,
+                                          .scripts = s->opts->scripts,
+                                          .agents = s->opts->mcp_agents,
+                                          .tools = s->opts->mcp_tools,
+                                          .n_tools = s->opts->n_mcp_tools,
+                                          .is_http = true};
+    int rc = srv_reader_open(&all->reader, s, end_all, all, &is_open, err);
+    if (is_open) {
+        *out = all;
+    } else {
+        pthread_mutex_destroy(&all->lock);
+        free(all);
+    }
+    return rc;
+}
+
+void srv_mcps_stop(struct srv_mcps *all)
+{
+    srv_reader_stop(&all->reader);
+}
+
+void srv_mcps_free(struct srv_mcps *all)
+{
+    if (!all)
+        return;
+    srv_reader_close(&all->reader);
+    pthread_mutex_destroy(&all->lock);
+    free(all);
+}

@@ -1,0 +1,59 @@
+/* Clients of the Model Context Protocol over HTTP: see mcp.c and mcp_calls.c. */
+#ifndef RV_SERVER_MCP_INTERNAL_H
+#define RV_SERVER_MCP_INTERNAL_H
+
+#include "coreengine/app/mcp.h"
+#include "coreengine/server/reader_internal.h"
+
+#define SRV_MCP_MAX_ID 32 /* of a session: 128 random bits as hex */
+
+/* The answer of a call that is not over. */
+struct srv_mcp_stream {
+    struct srv_mcp_stream *next;
+    int64_t call;
+    struct srv_stream *st; /* NULL: the client has left, or its answer has not begun */
+    rv_buf waiting;        /* what came before the answer began */
+    bool is_gone;          /* the client has left: what is for it is thrown away */
+    bool is_over;          /* its last message is written */
+    struct srv_mcp_session *session;
+};
+/* What one client has. A client of 2026-07-28 has one for each request. */
+struct srv_mcp_session {
+    struct srv_mcp_session *next; /* of the table */
+    struct srv_letter end;        /* it goes, on the lane: no memory is needed then */
+    struct srv_mcps *all;
+    char id[SRV_MCP_MAX_ID + 1]; /* "": it is in no table */
+    int refs;                    /* guarded by the lock of all */
+    int64_t used_us;             /* guarded as well */
+    struct rv_identity who;
+    bool is_modern;
+    pthread_mutex_t lock; /* guards what follows; taken alone, or inside the lock of all never */
+    rv_app_mcp *client;   /* NULL: the session has ended */
+    struct rv_app app;    /* its scope borrows from who */
+    struct srv_mcp_stream *streams;
+    struct srv_mcp_session *next_busy; /* the lane's: sessions with streams */
+    bool is_listed;                    /* there */
+};
+
+struct srv_mcps;
+RV_MUST_CHECK int srv_mcps_new(struct srv_server *s, struct srv_mcps **out, rv_err **err);
+void srv_mcps_stop(struct srv_mcps *m); /* from any thread: no stream is left */
+void srv_mcps_free(struct srv_mcps *m);
+
+/** A session with one reference, the caller's. is_kept: it is found by its id afterwards. */
+RV_MUST_CHECK int srv_mcp_session_new(struct srv_mcps *m, const struct srv_call *c, bool is_kept,
+                                      struct srv_mcp_session **out, rv_err **err);
+/** The session of that id and that caller, with a reference. NULL: there is none. */
+struct srv_mcp_session *srv_mcp_session_find(struct srv_mcps *m, const struct srv_call *c, const char *id);
+void srv_mcp_session_end(struct srv_mcp_session *session); /* it is not found any more */
+void srv_mcp_session_unref(struct srv_mcp_session *session);
+/** Under the session's lock: the call goes on, and its messages wait until its answer begins. */
+RV_MUST_CHECK int srv_mcp_stream_new(struct srv_mcp_session *session, int64_t call, rv_err **err);
+/** Under the session's lock: one more message of its call. False: that call has no stream. */
+bool srv_mcp_stream_add(struct srv_mcp_session *session, const struct rv_mcp_order *order);
+/** On the loop: the answer of the call begins. Takes a reference of the session. */
+void srv_mcp_stream_begin(struct srv_call *c, struct srv_mcp_session *session, int64_t call);
+/** Its client left before that. Takes a reference of the session. */
+void srv_mcp_stream_lost(struct srv_mcp_session *session, int64_t call);
+
+#endif

@@ -1,0 +1,114 @@
+// /mcp of `reeve serve`: the reference client over HTTP; sessions, identity, headers, both eras.
+import {check, command, env, equal, file, finish, load, scratch, serve, store} from '../serve/kit.mjs'
+import {join} from 'node:path'
+
+const {Client} = load('@modelcontextprotocol/sdk/client/index.js')
+const {StreamableHTTPClientTransport} = load('@modelcontextprotocol/sdk/client/streamableHttp.js')
+const {ElicitRequestSchema} = load('@modelcontextprotocol/sdk/types.js')
+
+file('p/hello.yaml', `name: hello
+inputs: [who]
+agents:
+  - {name: think, set: {who: inputs.who}, default_next: say}
+  - {name: say, set: {text: "'hello ' + outputs.think.who"}}
+response: {output_key: say, field: text}
+`)
+file('p/ask.yaml', `name: ask
+inputs: []
+agents: [{name: plan, set: {version: "'1.2'"}, ask: {question: "Release?", options: [yes, no]}}]
+`)
+file('p/slow.yaml', `name: slow
+inputs: []
+models: {default: "scripted:any"}
+agents: [{name: wait, has_llm: true, model_role: default, prompt_key: wait, output_mode: text}]
+prompts: {wait: Wait.}
+`)
+file('s/slow.yaml', 'models: {wait: [{text: "done", delay_ms: 60000}]}\n')
+const path = store('mcp.db')
+const key = (...args) => JSON.parse(command('keys', 'create', '--json', '--store', path, ...args).out).key
+const all = key('--level', 'master')
+const reader = key('--user', 'ada', '--scopes', 'data:read')
+const other = key('--user', 'bob')
+const server = await serve('mcp.db', ['--pipelines', join(scratch, 'p'), '--scripts', join(scratch, 's')])
+const url = `${server.url}/mcp`
+
+async function connect(token, capabilities = {}) {
+  const client = new Client({name: 'test', version: '1'}, {capabilities})
+  const transport = new StreamableHTTPClientTransport(new URL(url), {requestInit: {headers: {authorization: `Bearer ${token}`}}})
+  await client.connect(transport)
+  return {client, transport}
+}
+const {client, transport} = await connect(all, {elicitation: {}})
+equal((await client.listTools()).tools.map((t) => t.name), ['answer_run', 'ask', 'hello', 'query', 'slow'], 'tools')
+equal((await client.callTool({name: 'hello', arguments: {who: 'Ada'}})).content[0].text, 'hello Ada', 'a call')
+client.setRequestHandler(ElicitRequestSchema, () => ({action: 'accept', content: {choice: 'no'}}))
+equal((await client.callTool({name: 'ask', arguments: {}})).structuredContent.artifact.answer.choice, 'no', 'a question in the stream, its answer in a request')
+const many = await Promise.all(['a', 'b', 'c', 'd'].map((who) => client.callTool({name: 'hello', arguments: {who}})))
+equal(many.map((r) => r.content[0].text), ['hello a', 'hello b', 'hello c', 'hello d'], 'several calls at once')
+
+// --- by hand ---
+const base = {'content-type': 'application/json', accept: 'application/json, text/event-stream'}
+async function post(message, headers = {}, method = 'POST') {
+  const r = await fetch(url, {method, headers: {...base, authorization: `Bearer ${all}`, ...headers}, body: method === 'POST' ? (typeof message === 'string' ? message : JSON.stringify(message)) : undefined})
+  const text = await r.text()
+  const data = text.split('\n').filter((line) => line.startsWith('data: ')).map((line) => JSON.parse(line.slice(6)))
+  let json
+  try { json = JSON.parse(text) } catch {}
+  return {status: r.status, headers: r.headers, json, data}
+}
+const ping = {jsonrpc: '2.0', id: 1, method: 'ping'}
+const hello = (protocolVersion) => ({jsonrpc: '2.0', id: 'i', method: 'initialize', params: {protocolVersion, capabilities: {}, clientInfo: {name: 'x', version: '1'}}})
+const id = transport.sessionId
+equal((await post(ping, {'mcp-session-id': id})).json, {jsonrpc: '2.0', id: 1, result: {}}, 'a session by its id')
+equal((await post({jsonrpc: '2.0', method: 'notifications/initialized'}, {'mcp-session-id': id})).status, 202, 'a notification')
+equal((await post(ping)).status, 400, 'no session')
+equal((await post(ping, {'mcp-session-id': 'f'.repeat(32)})).status, 404, 'an unknown session')
+equal((await post(ping, {'mcp-session-id': id, authorization: `Bearer ${other}`})).status, 404, 'the session of another caller')
+equal((await post(ping, {'mcp-session-id': id, authorization: 'Bearer nonsense'})).status, 401, 'a wrong key')
+equal((await post(ping, {'mcp-session-id': id, 'mcp-protocol-version': '1999-01-01'})).status, 400, 'an unknown revision')
+for (const [text, code] of [['{', -32700], ['[]', -32600], ['{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600]]) {
+  const r = await post(text, {'mcp-session-id': id})
+  equal([r.status, r.json.error.code], [400, code], `not a message: ${text}`)
+}
+equal((await post(ping, {'mcp-session-id': id, 'content-type': 'text/plain'})).status, 400, 'another content type')
+equal((await post(ping, {'mcp-session-id': id, accept: 'text/html'})).status, 400, 'a client that takes neither form')
+equal((await post(null, {}, 'GET')).status, 405, 'there is no stream of the server')
+equal((await post('{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + 'y'.repeat(17 << 20) + '"}}', {'mcp-session-id': id})).status, 413, 'too large')
+const old = await post(hello('2024-11-05'))
+equal([old.status, old.json.result.protocolVersion], [200, '2025-11-25'], 'the revision without this transport is not agreed on')
+equal((await post(null, {'mcp-session-id': old.headers.get('mcp-session-id')}, 'DELETE')).status, 200, 'a session ends')
+equal((await post(ping, {'mcp-session-id': old.headers.get('mcp-session-id')})).status, 404, 'and is gone')
+
+// --- 2026-07-28 ---
+const meta = (capabilities = {}) => ({'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': capabilities})
+const modern = (method, params, headers = {}, more) => post(
+  {jsonrpc: '2.0', id: 7, method, params: {...params, _meta: meta(more)}},
+  {'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...(params.name ? {'mcp-name': params.name} : {}), ...headers})
+equal((await modern('tools/list', {})).json.result.resultType, 'complete', 'a request that stands for itself')
+equal((await modern('tools/list', {}, {'mcp-method': 'tools/call'})).json.error.code, -32020, 'a header that differs')
+equal((await modern('prompts/get', {name: 'é'}, {'mcp-name': '=?base64?w6k=?='})).json.error.code, -32602, 'a name in base64')
+equal((await modern('ping', {})).status, 404, 'a method that was removed')
+const waits = (await modern('tools/call', {name: 'ask', arguments: {}}, {}, {elicitation: {}})).data.at(-1).result
+equal([waits.resultType, Object.keys(waits.inputRequests)], ['input_required', ['answer']], 'a question')
+const again = {name: 'ask', arguments: {}, requestState: waits.requestState, inputResponses: {answer: {action: 'accept', content: {choice: 'yes'}}}}
+equal((await modern('tools/call', {...again, requestState: waits.requestState.slice(0, -1) + 'x'})).json.error.code, -32602, 'a changed state is refused')
+equal((await modern('tools/call', again)).data.at(-1).result.structuredContent.artifact.answer.choice, 'yes', 'its answer')
+const leave = new AbortController()
+const left = fetch(url, {method: 'POST', signal: leave.signal, headers: {...base, authorization: `Bearer ${all}`, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'slow'},
+  body: JSON.stringify({jsonrpc: '2.0', id: 8, method: 'tools/call', params: {name: 'slow', arguments: {}, _meta: meta()}})})
+await left
+leave.abort()
+const slow = async () => (await (await fetch(`${server.url}/runs?pipeline=slow`, {headers: {authorization: `Bearer ${all}`}})).json()).map((r) => r.status)
+while ((await slow())[0] !== 'cancelled') await new Promise((go) => setTimeout(go, 20))
+check(true, 'a client that leaves cancels the run')
+
+// --- scopes ---
+const ada = (await connect(reader)).client
+equal((await ada.listTools()).tools.map((t) => t.name), ['query'], 'a key sees what it may call')
+const denied = await modern('tools/call', {name: 'hello', arguments: {who: 'x'}}, {authorization: `Bearer ${reader}`})
+equal(denied.status, 403, 'and is told when its scope is too small')
+check((denied.headers.get('www-authenticate') ?? '').includes('insufficient_scope'), 'in the words of other paths')
+
+await client.close()
+equal(await server.stop(), 0, 'the server ends')
+finish('http')
