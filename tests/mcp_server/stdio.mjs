@@ -46,7 +46,7 @@ let path = store()
 const client = await connect(['--store', path, ...offered, '--tool', 'files:read_file'], {elicitation: {}})
 const {tools} = await client.listTools()
 equal(tools.map((t) => t.name), ['answer_run', 'hello', 'query', 'read_file', 'release', 'slow', 'sum'], 'tools are listed by name, without broken ones')
-// Proves plan.M9: All four annotations are set explicitly on every tool
+// Proves mcp.M9: All four annotations are set explicitly on every tool
 for (const t of tools)
   equal(Object.values(t.annotations ?? {}).map((v) => typeof v), Array(4).fill('boolean'), `${t.name} has four hints`)
 check(tools.find((t) => t.name === 'query').annotations.readOnlyHint, 'query reads only')
@@ -57,10 +57,10 @@ equal(r.structuredContent.artifact, {'x-artifact-type': 'text', content: 'hello 
 check(r.structuredContent.artifact_id && r.structuredContent._metadata.tool_name === 'hello', 'which has an id and says what made it')
 r = await client.callTool({name: 'sum', arguments: {a: 2, b: 3}})
 equal(r.structuredContent.artifact, {sum: 5}, 'outputs are data, and declared inputs are inputs')
-// Proves plan.M5: Arguments that break the schema are a result with isError that names the field
+// Proves mcp.M5: Arguments that break the schema are a result with isError that names the field
 r = await client.callTool({name: 'sum', arguments: {a: 2}})
 check(r.isError && r.content[0].text.includes('"b"'), 'a missing argument is told to the model', r)
-// Proves plan.M6: A failing tool is a result with isError, an unknown tool an error of the protocol
+// Proves mcp.M6: A failing tool is a result with isError, an unknown tool an error of the protocol
 r = await client.callTool({name: 'read_file', arguments: {path: '/no/such/file'}})
 check(r.isError && r.content[0].text.length > 0, 'a failing tool says why', r)
 equal((await client.callTool({name: 'nothing', arguments: {}}).catch((e) => e)).code, -32602, 'an unknown tool')

@@ -22,7 +22,8 @@ static const struct {
     {"a\tb", "=?base64?YQli?="},
 };
 
-/* Proves plan.M4: values that cannot stand in a header are encoded */
+/* Proves mcp.M4: An event has at most 16 MiB, an answer is matched by its id, names of headers have no case, and values
+ * that cannot stand in a header are encoded */
 START_TEST(a_value_is_sent_as_it_is_or_encoded)
 {
     rv_buf b = RV_BUF_INIT(1000);
@@ -184,7 +185,7 @@ static void count(void *self, rv_str json)
     ++*(int *)self;
 }
 
-/* Proves plan.M4: an answer is matched by its id, the content type by its media type */
+/* Proves mcp.M4 */
 START_TEST(an_answer_means_what_its_status_type_and_end_say)
 {
     for (size_t step = 1; step < 2000; step += 1500) {
@@ -214,7 +215,7 @@ START_TEST(an_answer_means_what_its_status_type_and_end_say)
 }
 END_TEST
 
-/* Proves plan.M4: an event and an answer have a limit */
+/* Proves mcp.M4 */
 START_TEST(an_answer_is_bounded)
 {
     enum { PIECE = 1 << 20 };

@@ -115,7 +115,7 @@ START_TEST(agrees_on_a_revision)
 }
 END_TEST
 
-/* Proves plan.M8: Notifications are never answered, and before `initialize` a client gets answers to its own requests
+/* Proves mcp.M8: Notifications are never answered, and before `initialize` a client gets answers to its own requests
  * alone */
 START_TEST(says_nothing_unasked)
 {
@@ -187,7 +187,7 @@ START_TEST(lists_in_pages)
 }
 END_TEST
 
-/* Proves plan.M7: Structured content goes to clients from 2025-06-18 on, older ones get the data in the text */
+/* Proves mcp.M7: Structured content goes to clients from 2025-06-18 on, older ones get the data in the text */
 START_TEST(shapes_results_by_revision)
 {
     static const char result[] = "{\"content\":[{\"type\":\"text\",\"text\":\"hi\"},{\"type\":\"image\"}],"
