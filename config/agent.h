@@ -10,6 +10,7 @@
 #ifndef RV_CONFIG_AGENT_H
 #define RV_CONFIG_AGENT_H
 
+#include "config/agent_planning.h"
 #include "config/agentdoc/agentdoc.h"
 #include "coreengine/lang/expr.h"
 
@@ -273,6 +274,7 @@ struct rv_agent {
     struct rv_agent_hooks hooks;
     struct rv_agent_routing routing;
     struct rv_agent_limits limits;
+    struct rv_agent_planning planning;
     struct rv_agent_session session;
     struct rv_agent_join join;
     struct rv_agent_level level;

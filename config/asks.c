@@ -58,7 +58,8 @@ static void check_options(struct rv_loader *l, const struct rv_agent *a)
 
 static void check_denial(struct rv_loader *l, const struct rv_agent *a)
 {
-    if (a->on_denied == RV_DENIED_TELL_MODEL && !(a->has_llm && a->has_tools) && !rv_agent_is_unbound(a))
+    if (a->on_denied_src.line > 0 && a->on_denied == RV_DENIED_TELL_MODEL && !(a->has_llm && a->has_tools) &&
+        !rv_agent_is_unbound(a))
         finding(l, a, RV_SEVERITY_ERROR, &a->on_denied_src, "it is for stages with has_llm and has_tools",
                 "on_denied is tell_model, and no model calls tools here");
 }

@@ -211,6 +211,7 @@ static void check_agents(struct rv_loader *l)
         check_output_schema(l, a);
         rv_check_request_keys(l, a);
         rv_check_client_tools(l, a);
+        rv_check_planning(l, a);
         check_targets(l, a);
         rv_check_asks(l, a);
         check_dependencies(l, a, "requires", &a->order.required, a->order.required_index, "it cannot require itself");

@@ -161,6 +161,17 @@ void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const cha
 /** Warns of keys about requests to a model in a stage that makes none. */
 void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a);
 void rv_check_client_tools(struct rv_loader *l, const struct rv_agent *a);
+/* Planning (planning.c). */
+#define RV_N_PLAN_KEYS    5
+#define RV_N_EXECUTE_KEYS 5
+#define RV_N_RESPOND_KEYS 2
+extern const struct rv_key rv_plan_keys[RV_N_PLAN_KEYS], rv_execute_keys[RV_N_EXECUTE_KEYS],
+    rv_respond_keys[RV_N_RESPOND_KEYS];
+extern const struct rv_term_list rv_strategy_list;
+/** The defaults, below the keys of the stage. */
+void rv_planning_defaults(struct rv_key_reader *r, struct rv_agent *a);
+void rv_check_planning(struct rv_loader *l, const struct rv_agent *a);
+void rv_planning_explain(const struct rv_agent *a, rv_jw *w);
 /** The defaults of rule 4.6. */
 void rv_execution_defaults(struct rv_loader *l);
 

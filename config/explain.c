@@ -349,10 +349,11 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     write_client_tools(a, w);
     if (a->model.tool_choice != RV_CHOICE_OF_MODEL)
         write_term(w, &rv_agent_table, "tool_choice", a->model.tool_choice);
-    if (a->has_llm && a->has_tools) {
+    if (a->has_llm && a->has_tools && !rv_plans(&a->planning)) {
         rv_jw_kv_int(w, "max_rounds", a->limits.max_rounds);
         rv_jw_kv_int(w, "max_bad_calls", a->limits.max_bad_calls);
     }
+    rv_planning_explain(a, w);
     write_limits(&a->limits.llm, w);
     if (a->limits.max_context_tokens > 0)
         rv_jw_kv_int(w, "max_context_tokens", a->limits.max_context_tokens);

@@ -14,6 +14,17 @@ static const struct rv_cap_entry entries[] = {
              "type" : "object",
              "additionalProperties" : false,
              "properties" : {"glob" : {"type" : "string", "minLength" : 1, "maxLength" : 200}}
+         },
+         "output_schema" : {
+             "type" : "object",
+             "properties" : {
+                 "files" : {
+                     "type" : "array",
+                     "items" : {"properties" : {"path" : {"type" : "string"}, "bytes" : {"type" : "integer"}}}
+                 },
+                 "total" : {"type" : "integer"},
+                 "truncated" : {"type" : "boolean"}
+             }
          }
      }),
      list_files},
@@ -30,6 +41,41 @@ static const struct rv_cap_entry entries[] = {
                  "query" : {"type" : "string", "minLength" : 1, "maxLength" : 2000},
                  "max_results" : {"type" : "integer", "minimum" : 1, "maximum" : 50},
                  "glob" : {"type" : "string", "minLength" : 1, "maxLength" : 200}
+             }
+         },
+         "output_schema" : {
+             "type" : "object",
+             "properties" : {
+                 "terms" : {"type" : "array", "items" : {"type" : "string"}},
+                 "hits" : {
+                     "type" : "array",
+                     "items" : {
+                         "properties" : {
+                             "path" : {"type" : "string"},
+                             "line" : {"type" : "integer"},
+                             "end_line" : {"type" : "integer"},
+                             "score" : {"type" : "number"},
+                             "heading" : {"type" : "string"},
+                             "matched" : {"type" : "array"},
+                             "snippet" : {"type" : "string"}
+                         }
+                     }
+                 },
+                 "total_matches" : {"type" : "integer"},
+                 "files_searched" : {"type" : "integer"},
+                 "files_skipped" : {"type" : "integer"},
+                 "truncated" : {"type" : "boolean"},
+                 "evidence" : {
+                     "type" : "array",
+                     "items" : {
+                         "properties" : {
+                             "location" : {"type" : "string"},
+                             "content" : {"type" : "string"},
+                             "relevance" : {"type" : "string"},
+                             "confidence" : {"type" : "number"}
+                         }
+                     }
+                 }
              }
          }
      }),
@@ -48,6 +94,31 @@ static const struct rv_cap_entry entries[] = {
                  "start_line" : {"type" : "integer", "minimum" : 1},
                  "end_line" : {"type" : "integer", "minimum" : 1}
              }
+         },
+         "output_schema" : {
+             "type" : "object",
+             "properties" : {
+                 "path" : {"type" : "string"},
+                 "start_line" : {"type" : "integer"},
+                 "end_line" : {"type" : "integer"},
+                 "total_lines" : {"type" : "integer"},
+                 "truncated" : {"type" : "boolean"},
+                 "lines" : {
+                     "type" : "array",
+                     "items" : {"properties" : {"line" : {"type" : "integer"}, "text" : {"type" : "string"}}}
+                 },
+                 "evidence" : {
+                     "type" : "array",
+                     "items" : {
+                         "properties" : {
+                             "location" : {"type" : "string"},
+                             "content" : {"type" : "string"},
+                             "relevance" : {"type" : "string"},
+                             "confidence" : {"type" : "number"}
+                         }
+                     }
+                 }
+             }
          }
      }),
      read_file},
@@ -62,7 +133,9 @@ static const struct rv_cap_entry entries[] = {
              "required" : [ "path", "text" ],
              "properties" :
                  {"path" : {"type" : "string", "minLength" : 1, "maxLength" : 1000}, "text" : {"type" : "string"}}
-         }
+         },
+         "output_schema" :
+             {"type" : "object", "properties" : {"path" : {"type" : "string"}, "bytes" : {"type" : "integer"}}}
      }),
      write_file},
     {RV_CAP_TOOL, "delete_file", RV_CAP_JSON({
@@ -75,7 +148,9 @@ static const struct rv_cap_entry entries[] = {
              "additionalProperties" : false,
              "required" : ["path"],
              "properties" : {"path" : {"type" : "string", "minLength" : 1, "maxLength" : 1000}}
-         }
+         },
+         "output_schema" :
+             {"type" : "object", "properties" : {"path" : {"type" : "string"}, "deleted" : {"type" : "boolean"}}}
      }),
      delete_file},
     {RV_CAP_HOOK, "plan_search", RV_CAP_JSON({

@@ -27,6 +27,11 @@ bool rv_agent_may_ask_again(const struct rv_agent *a)
 /* Replies that a visit can go on from: rounds of tools, calls of tools that were not offered, repairs. */
 static int64_t most_replies(const struct rv_agent *a)
 {
+    const struct rv_agent_planning *plans = &a->planning;
+
+    if (rv_plans(&a->planning)) /* the plans, and the answer with its repairs */
+        return rv_sat_add(rv_sat_mul(plans->max_repairs + 1, plans->max_replans + 1),
+                          rv_sat_add(1, a->output.schema ? a->limits.max_repairs : 0));
     int64_t bad = a->limits.max_bad_calls < a->limits.max_rounds ? a->limits.max_bad_calls : a->limits.max_rounds;
     int64_t rounds = a->has_tools ? a->limits.max_rounds : a->output.schema ? bad : 0;
 

@@ -25,13 +25,12 @@ enum visit_phase {
 struct pending_call {
     int64_t call_id, attempt,
         started_us;      /* call_id: of the call, or of the timer before its next attempt; 0: answered */
-    bool waits;          /* for that timer */
+    bool waits, begun;   /* for that timer; of a call of a plan: it began, since those that it needs have ended */
     struct child *child; /* the agent that was asked, while it works; owned; NULL: none */
     json_object *entry;  /* its entry of `results`, once it is answered; owned */
     struct tool_hooks hooks;
 };
 #define PENDING_CALLS INT64_MAX /* rv_visit.waiting_for: the calls of `pending` */
-struct child;                   /* child.c */
 
 struct tool_progress {
     json_object *steps;   /* array; owned */
@@ -110,7 +109,8 @@ struct rv_visit {
     size_t n_client_tools;
     struct tool_progress tools;
     struct model_progress model;
-    enum rv_reason bound; /* the bound that failed it; RV_REASON_NONE: none did */
+    struct planned *planned; /* owned; NULL: the stage does not plan its calls */
+    enum rv_reason bound;    /* the bound that failed it; RV_REASON_NONE: none did */
     enum rv_route_by routed_by;
     int routed_rule;
     int routed_to;

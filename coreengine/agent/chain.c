@@ -27,7 +27,7 @@ static bool is_left_out(const rv_visit *v, const struct rv_tool_info *info, cons
 static int arguments(const rv_visit *v, const struct rv_tool_info *info, json_object **out, rv_err **err)
 {
     json_object *map = v->agent->tools.chained_map, *args = NULL, *given = NULL;
-    int rc = rv_json_dup(v->output, &given, err);
+    int rc = rv_json_dup(rv_visit_answer(v), &given, err);
 
     if (rc < 0)
         return rc;
@@ -77,7 +77,7 @@ static int settle(rv_visit *v, json_object *result, struct rv_effects *out, rv_e
         rv_visit_emit(v, out, RV_EMIT_TOOL_RESULT, RV_M_IF(v->last_call, RV_M_INT("call_id", v->last_call)),
                       RV_M_TEXT("tool", v->agent->tools.chained), RV_M_TEXT("step_id", id), RV_M_TEXT("status", status),
                       RV_M_BOOL("chained", true), RV_M_IF(has_error, RV_M_PREVIEW("error", rv_str_of(text))),
-                      RV_M_ARGUMENTS(v, v->output), RV_M_RESULT(v, result, v->last_call));
+                      RV_M_ARGUMENTS(v, rv_visit_answer(v)), RV_M_RESULT(v, result, v->last_call));
     }
     return rc;
 }
@@ -277,7 +277,8 @@ int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->phase = PHASE_SETTLE;
     if (v->confirm_message || v->result.outcome == RV_OUTCOME_CLARIFY || v->result.outcome == RV_OUTCOME_CONFIRM)
         return 0; /* a person is asked first, and then the stage works again */
-    if (!v->agent->tools.chained[0] || !v->agent->output.schema || !json_object_is_type(v->output, json_type_object))
+    if (!v->agent->tools.chained[0] || !v->agent->output.schema ||
+        !json_object_is_type(rv_visit_answer(v), json_type_object))
         return 0;
     const struct rv_tool_info *info = rv_visit_tool(v, rv_str_of(v->agent->tools.chained));
     v->phase = PHASE_CHAIN;

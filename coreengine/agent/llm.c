@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_INSTRUCTIONS ((size_t)256 << 10)
+#define MAX_INSTRUCTIONS (2 * RV_TEMPLATE_MAX_OUTPUT)
 
 /* Who asks, where no conversation says it. */
 static struct rv_conversation stand_in(const rv_visit *v)
@@ -30,11 +30,18 @@ static int write_layers(const rv_visit *v, rv_jw *w, rv_err **err)
     const struct rv_conversation made = c ? (struct rv_conversation){0} : stand_in(v);
     rv_buf text = RV_BUF_INIT(MAX_INSTRUCTIONS);
 
-    if (!v->agent->declared.doc)
+    if (!v->agent->declared.doc) {
+        if (v->planned)
+            rv_jw_kv_str(w, "instructions", (rv_str){v->planned->brief, v->planned->brief_len});
         return 0;
+    }
     /* What stands in a request also decides what it can cost at most. */
     bool can_look_up = v->shared->rules < RV_RULES_2 || rv_agentdoc_names_tool(v->agent->declared.doc, RV_LOOKUP_TOOL);
     rv_instructions_write(c ? c : &made, v->agent->declared.doc->name, can_look_up, v->started_us, &text);
+    if (v->planned) {
+        rv_buf_puts(&text, "\n\n");
+        rv_buf_add(&text, v->planned->brief, v->planned->brief_len);
+    }
     int rc = rv_buf_check(&text, "instructions", err);
     if (rc == 0) {
         if (v->agent->model.system[0])
@@ -57,7 +64,7 @@ static int render(rv_visit *v, rv_buf *prompt, rv_err **err)
 {
     if (!v->agent->model.prompt_key[0]) {
         const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
-        if (!v->agent->declared.doc) /* a declared agent is told what it is to do before */
+        if (!v->agent->declared.doc && !v->planned) /* a declared agent and a planner are told what to do before */
             rv_buf_puts(prompt, FALLBACK_PROMPT);
         rv_buf_add(prompt, f->raw_input, f->raw_input_len);
         return rv_buf_check(prompt, "prompt", err);
@@ -139,10 +146,35 @@ static void write_output(const rv_visit *v, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
+/* What followed the prompt. *made is the caller's. */
+static int find_turns(const rv_visit *v, json_object **turns, json_object **made, rv_err **err)
+{
+    int rc = v->planned ? rv_planned_turns(v, made, err) : 0;
+
+    *turns = v->planned ? *made : v->model.messages;
+    return rc;
+}
+
+/* Is the reply to the request to be the output of the stage? A plan is not. */
+static bool wants_output(const rv_visit *v)
+{
+    return v->agent->output.schema && !(v->planned && v->planned->part == PLANNED_PLAN);
+}
+
+static bool wants_text(const rv_visit *v)
+{
+    return v->planned ? !wants_output(v) : v->agent->output.mode == RV_OUTPUT_TEXT;
+}
+
 static int write_request(const rv_visit *v, json_object *offered, rv_buf *request, rv_err **err)
 {
     const struct rv_model_config *model = rv_visit_model(v);
+    json_object *turns = NULL, *made = NULL;
     rv_jw w = rv_jw_on(request);
+    int found = find_turns(v, &turns, &made, err);
+
+    if (found < 0)
+        return found;
 
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "role", rv_visit_role(v));
@@ -152,17 +184,18 @@ static int write_request(const rv_visit *v, json_object *offered, rv_buf *reques
     int rc = write_layers(v, &w, err);
     rv_parts_write(v, &w);
     rv_jw_kv_str(&w, "prompt", (rv_str){v->model.prompt, v->model.prompt_len});
-    if (v->model.messages)
-        rv_jw_kv_value(&w, "turns", v->model.messages);
+    if (turns)
+        rv_jw_kv_value(&w, "turns", turns);
     if (offered)
         rv_jw_kv_value(&w, "tools", offered);
     if (offered && v->agent->model.tool_choice == RV_CHOICE_REQUIRED && v->model.rounds == 0)
         rv_jw_kv_text(&w, "tool_choice", "required");
-    if (v->agent->output.schema)
+    if (wants_output(v))
         write_output(v, &w);
     write_options(v, model, &w);
-    rv_jw_kv_text(&w, "output_mode", v->agent->output.mode == RV_OUTPUT_TEXT ? "text" : "json");
+    rv_jw_kv_text(&w, "output_mode", wants_text(v) ? "text" : "json");
     rv_jw_obj_end(&w);
+    json_object_put(made);
     return rc;
 }
 
@@ -248,13 +281,15 @@ int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err *
     v->model.has_call = false;
     out->items[out->n - 1].worst_tokens = rv_money_worst_tokens(v, request_bytes);
     out->items[out->n - 1].worst_micro_usd = v->model.reserved_micro_usd;
-    out->items[out->n - 1].is_hidden = rv_visible_is_hidden(v) || v->agent->hooks.after_model.n > 0;
+    bool plans = v->planned && v->planned->part == PLANNED_PLAN;
+    out->items[out->n - 1].is_hidden = rv_visible_is_hidden(v) || v->agent->hooks.after_model.n > 0 || plans;
     out->items[out->n - 1].ids_upto = rv_messages_ids_upto(v);
     out->items[out->n - 1].ids = v->model.ids ? json_object_get(v->model.ids) : NULL;
     rv_visit_emit(v, out, RV_EMIT_LLM_CALL_START, RV_M_INT("call_id", v->waiting_for),
                   RV_M_TEXT("role", rv_visit_role(v)), RV_M_TEXT("model", model ? model->model : NULL),
                   RV_M_INT("attempt", v->attempt), RV_M_INT("prompt_bytes", (int64_t)v->model.prompt_len),
                   RV_M_IF(v->model.rounds > 0, RV_M_INT("round", v->model.rounds + 1)),
+                  RV_M_IF(v->planned, RV_M_TEXT("part", plans ? "plan" : "respond")),
                   RV_M_IF(rv_visible_is_hidden(v), RV_M_BOOL("muted", true)),
                   RV_M_IF(v->model.hooks.n_left_out > 0, RV_M_INT("messages_left_out", v->model.hooks.n_left_out)));
     return 0;
@@ -273,7 +308,7 @@ int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rv_visit_fail_cause(v, parts_error(v), cause, err);
     if (!request_allowed(v, &rc, err))
         return rc;
-    rc = rv_tools_offered(v, &offered, err);
+    rc = v->planned ? rv_planned_offer(v, &offered, err) : rv_tools_offered(v, &offered, err);
     if (rc == 0 && offered) /* for those who watch the reply: its calls are named as it comes */
         rc = rv_messages_collect_ids(v, err);
     if (rc < 0)

@@ -4,6 +4,9 @@
 
 #include "coreengine/agent/call_hooks_internal.h"
 
+struct child;   /* child.c */
+struct planned; /* planned_internal.h */
+
 /* The rows of an agent that was asked, with the tool call that asked it. */
 struct child_rows {
     struct child_rows *next;
@@ -78,6 +81,8 @@ void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out);
 bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err);
 /** The limits on tokens; false when one failed the visit. */
 bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err);
+/** A reply with n calls of tools: they are counted. Too many of them fail the visit. */
+RV_MUST_CHECK int rv_money_count_tools(rv_visit *v, int64_t n, rv_err **err);
 
 /* --- request_parts.c: the system prompt, the examples and the attachments of a stage --- */
 /** Append the rendered prompt of that name. place: where the stage names it, for errors. */

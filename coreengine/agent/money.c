@@ -347,3 +347,16 @@ bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err)
            within(v, "output_tokens_limit", u->output_tokens, l->output_tokens_limit, rc, err) &&
            within(v, "total_tokens_limit", plus(u->input_tokens, u->output_tokens), l->total_tokens_limit, rc, err);
 }
+
+int rv_money_count_tools(rv_visit *v, int64_t n, rv_err **err)
+{
+    int64_t limit = v->agent->limits.llm.tool_calls_limit;
+
+    if (limit > 0 && v->model.tool_calls + n > limit)
+        return rv_visit_fail(v, "LimitError", err,
+                             "agent \"%s\": the model has called %lld tools and asks for %lld more, "
+                             "limits.tool_calls_limit is %lld: raise it, or offer fewer tools",
+                             v->agent->name, (long long)v->model.tool_calls, (long long)n, (long long)limit);
+    v->model.tool_calls += n;
+    return 0;
+}

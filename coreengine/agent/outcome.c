@@ -190,7 +190,7 @@ int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
     int rc = 0;
 
     for (size_t i = 0; i < need->n; i++)
-        if (!json_object_object_get_ex(v->output, need->items[i], NULL)) {
+        if (!json_object_object_get_ex(rv_visit_answer(v), need->items[i], NULL)) {
             v->lacks_field = true;
             return rv_visit_fail_as(v, RV_FAILURE_OUTPUT_MISSING_FIELD, "ValidationError", err,
                                     "agent \"%s\": required output field \"%s\" is missing", v->agent->name,

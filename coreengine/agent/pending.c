@@ -188,7 +188,7 @@ int rv_pending_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **er
 
     *n = 0;
     int rc = count_eligible(v, &eligible, err);
-    if (rc == 0 && eligible > 1 && !v->model.acting)
+    if (rc == 0 && eligible > 1 && (!v->model.acting || v->planned))
         eligible = 1; /* the steps of a plan follow each other */
     if (rc < 0 || eligible == 0 || (eligible == 1 && !rv_step_asks_agent(v, t->at)))
         return rc;
@@ -200,10 +200,103 @@ int rv_pending_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **er
     for (size_t i = 0; i < eligible && rc == 0 && v->phase == PHASE_MAIN; i++) {
         t->pending[i].attempt = 1;
         t->pending[i].started_us = v->now_us;
+        t->pending[i].begun = true;
         rc = start_call(v, i, out, err);
     }
     return rc == 0 && t->n_pending > 0 && t->n_answered == t->n_pending ? complete(v, err) : rc;
 }
+
+/* --- calls of a plan, which may need each other --- */
+
+static size_t n_running(const struct tool_progress *t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n_pending; i++)
+        n += t->pending[i].begun && !t->pending[i].entry;
+    return n;
+}
+
+/* It may not be made: that is what the call comes to. */
+static int refuse(rv_visit *v, struct pending_call *call, const struct step_judgement *j, struct rv_effects *out,
+                  rv_err **err)
+{
+    size_t step = v->tools.at + (size_t)(call - v->tools.pending);
+    json_object *entry = NULL;
+    int rc = rv_step_error(v, step, j->error_type, rv_buf_str(&j->text), j->recoverable, 0, &entry, err);
+
+    call->entry = entry;
+    if (rc == 0)
+        rc = rv_planned_set_code(v, entry, NULL, false, err);
+    return rc == 0 ? ended(v, call, 0, out, err) : rc;
+}
+
+static int begin_call(rv_visit *v, struct pending_call *call, struct rv_effects *out, rv_err **err)
+{
+    size_t i = (size_t)(call - v->tools.pending), step = v->tools.at + i;
+    struct step_judgement j;
+    int rc = rv_planned_prepare(v, step, &call->entry, err);
+
+    if (rc < 0)
+        return rc;
+    if (call->entry)
+        return ended(v, call, 0, out, err);
+    rc = rv_step_judge(v, step, &j, err);
+    if (rc < 0)
+        return rc;
+    call->started_us = v->now_us;
+    rc = j.verdict == STEP_RUNS ? start_call(v, i, out, err) : refuse(v, call, &j, out, err);
+    rv_buf_fini(&j.text);
+    return rc;
+}
+
+/* Begin it, or find that it will not be made. *moved: either was so. */
+static int begin_if_ready(rv_visit *v, struct pending_call *call, bool *moved, struct rv_effects *out, rv_err **err)
+{
+    size_t step = v->tools.at + (size_t)(call - v->tools.pending);
+    bool waits = false;
+    int rc = rv_planned_skip(v, step, &waits, &call->entry, err);
+
+    if (rc == 0 && call->entry)
+        v->tools.n_answered++;
+    else if (rc < 0 || waits || n_running(&v->tools) >= (size_t)v->agent->planning.parallelism)
+        return rc;
+    call->begun = *moved = true;
+    return call->entry ? 0 : begin_call(v, call, out, err);
+}
+
+/* Begin what can begin now. */
+static int begin_ready(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    struct tool_progress *t = &v->tools;
+    bool moved = v->planned != NULL;
+    int rc = 0;
+
+    while (moved && rc == 0) {
+        moved = false;
+        for (size_t i = 0; i < t->n_pending && rc == 0 && v->phase == PHASE_MAIN; i++)
+            if (!t->pending[i].begun)
+                rc = begin_if_ready(v, &t->pending[i], &moved, out, err);
+    }
+    return rc;
+}
+
+int rv_pending_begin_planned(rv_visit *v, size_t n, struct rv_effects *out, rv_err **err)
+{
+    struct tool_progress *t = &v->tools;
+
+    t->pending = calloc(n, sizeof *t->pending);
+    if (!t->pending)
+        return RV_FAIL(err, RV_E_NOMEM, "call the tools of agent \"%s\"", v->agent->name);
+    t->n_pending = n;
+    t->n_answered = 0;
+    for (size_t i = 0; i < n; i++)
+        t->pending[i].attempt = 1;
+    int rc = begin_ready(v, out, err);
+    return rc == 0 && v->phase == PHASE_MAIN && t->n_answered == t->n_pending ? complete(v, err) : rc;
+}
+
+/* --- answers --- */
 
 static struct pending_call *find(const rv_visit *v, int64_t call_id)
 {
@@ -305,6 +398,8 @@ int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out
         rc = hook_answered(v, call, ev, out, err);
     else
         rc = call->waits ? start_call(v, (size_t)(call - v->tools.pending), out, err) : answered(v, call, ev, out, err);
+    if (rc == 0)
+        rc = begin_ready(v, out, err);
     bool all = v->tools.n_pending > 0 && v->tools.n_answered == v->tools.n_pending;
     return rc == 0 && all && v->phase == PHASE_MAIN ? complete(v, err) : rc;
 }
@@ -322,6 +417,8 @@ int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_e
         if (rc == 0 && rv_visit_is_done(call->child->visit))
             rc = child_ended(v, call, out, err);
     }
+    if (rc == 0)
+        rc = begin_ready(v, out, err);
     bool all = v->tools.n_pending > 0 && v->tools.n_answered == v->tools.n_pending;
     return rc == 0 && all ? complete(v, err) : rc;
 }

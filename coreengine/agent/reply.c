@@ -160,22 +160,19 @@ static int add_step(rv_visit *v, json_object *call, rv_err **err)
 static int begin_calls(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err)
 {
     const struct rv_agent *a = v->agent;
-    int64_t n = (int64_t)json_object_array_length(calls), limit = a->limits.llm.tool_calls_limit;
+    int64_t n = (int64_t)json_object_array_length(calls);
 
     if (v->model.rounds >= a->limits.max_rounds)
         return rv_visit_fail(v, "LimitError", err,
                              "agent \"%s\": the model called tools in %lld rounds and wants more, max_rounds is %lld: "
                              "raise it, or tell the model when to stop",
                              a->name, (long long)v->model.rounds, (long long)a->limits.max_rounds);
-    if (limit > 0 && v->model.tool_calls + n > limit)
-        return rv_visit_fail(v, "LimitError", err,
-                             "agent \"%s\": the model has called %lld tools and asks for %lld more, "
-                             "limits.tool_calls_limit is %lld: raise it, or offer fewer tools",
-                             a->name, (long long)v->model.tool_calls, (long long)n, (long long)limit);
+    int rc = rv_money_count_tools(v, n, err);
+    if (rc < 0 || v->phase == PHASE_FAILED)
+        return rc;
     v->model.rounds++;
     v->model.bad_before = v->model.bad_calls;
-    v->model.tool_calls += n;
-    int rc = rv_messages_add_reply(v, ev, calls, err);
+    rc = rv_messages_add_reply(v, ev, calls, err);
     v->tools.all_succeeded = true;
     if (rc == 0 && (!(v->tools.steps = json_object_new_array()) || !(v->tools.results = json_object_new_array())))
         rc = RV_FAIL(err, RV_E_NOMEM, "call the tools of agent \"%s\"", a->name);
@@ -287,7 +284,7 @@ static int cut_off(const rv_visit *v, int rc, rv_err **cause)
     return RV_WRAP(cause, rc, "the reply was cut off at max_tokens (%lld)", (long long)rv_visit_max_tokens(v));
 }
 
-/* The output of a stage with output_schema. calls: NULL, or with one that hands it over. */
+/* calls: NULL, or with one that hands it over. */
 static int structured_output(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
                              rv_err **err)
 {
@@ -420,6 +417,31 @@ static int refused(rv_visit *v, const struct rv_event *ev, rv_err **err)
                             RV_STR_ARG(head));
 }
 
+/* Of a stage that plans: the plan, or the answer with which it ends. */
+static int planned_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
+                         rv_err **err)
+{
+    bool has_schema = v->agent->output.schema, has_text = rv_str_trim(ev->reply).len > 0;
+    rv_err *cause = NULL;
+
+    v->model.rounds++;
+    if (v->planned->part == PLANNED_PLAN)
+        return rv_planned_take(v, ev, calls, out, err);
+    if (calls && (has_schema ? !output_call(calls) : !has_text))
+        return unoffered_calls(v, calls, out, err);
+    if (has_schema) {
+        int rc = structured_output(v, ev, calls, out, err);
+        return rc == 0 && v->phase == PHASE_CHECK ? rv_planned_end(v, err) : rc;
+    }
+    if (!has_text) {
+        int rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the reply has no text", v->agent->name);
+        RV_IGNORE(rc, "the error carries it");
+        return attempt_failed(v, "LLMError", true, cause, out, err);
+    }
+    warn_of_cut(v, ev, out);
+    return rv_planned_answer(v, ev->reply, err);
+}
+
 /* calls: NULL when there are none. */
 static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
 {
@@ -427,6 +449,8 @@ static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
 
     if (ev->llm.finish == RV_FINISH_REFUSAL || ev->llm.finish == RV_FINISH_CONTENT_FILTER)
         return refused(v, ev, err);
+    if (v->planned)
+        return planned_reply(v, ev, calls, out, err);
     if (v->agent->output.schema && (!calls || output_call(calls)))
         return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, err) : structured_output(v, ev, calls, out, err);
     int rc = calls ? rv_tools_offered(v, &offered, err) : 0;
@@ -462,7 +486,7 @@ static int hear(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_e
 {
     if (ev->failed && !is_guarded(v))
         rv_buf_add_str(&v->partial, ev->reply);
-    if (!ev->failed)
+    if (!ev->failed && !(v->planned && v->planned->part == PLANNED_PLAN))
         rv_visible_own(v, ev->reply, calls != NULL);
     v->model.finish = ev->failed ? RV_UNSET : ev->llm.finish;
     if (v->partial.rc == RV_E_NOMEM || v->model.visible.rc == RV_E_NOMEM) {

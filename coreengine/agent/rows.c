@@ -3,6 +3,7 @@
  * the call by which it was asked. Ids, and what every row has, follow from the run, the visit and the number of the
  * row, so that a replay writes the same ones. */
 #include "coreengine/agent/rows_internal.h"
+#include "coreengine/agent/tools_internal.h"
 #include "coreengine/telemetry/telemetry.h"
 
 #include <stdlib.h>
@@ -248,7 +249,7 @@ static void answer_text(const struct rows *r, rv_buf *out)
 
     if (v->agent->output.schema) { /* without it there is no answer */
         if (r->status == RV_TURN_COMPLETED)
-            rv_json_write(v->output, out);
+            rv_json_write(rv_visit_answer(v), out);
         return;
     }
     rv_rows_answer(v, out);
@@ -476,7 +477,7 @@ int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out
         rv_jw *w = rv_row_json(&r, &r.calls);
         rv_jw_kv_str(w, "name", name);
         rv_jw_kv_str(w, "id", id);
-        rv_jw_kv_value(w, "arguments", v->output);
+        rv_jw_kv_value(w, "arguments", rv_visit_answer(v));
         rv_jw_obj_end(w);
         rv_row_end(&r);
         rv_row_response(&r, name, id, rv_buf_str(&content), false);

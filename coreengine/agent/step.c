@@ -263,7 +263,8 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
     }
     bool is_gated = v->shared->pipeline->execution.require_confirmation_for_destructive && info &&
                     rv_risk_needs_confirmation(rv_tool_risk(info));
-    if (out->verdict == STEP_RUNS && (is_gated || info->confirm))
+    bool asks = out->verdict == STEP_RUNS && (v->planned ? rv_planned_confirms(v, info) : is_gated || info->confirm);
+    if (asks)
         out->verdict = STEP_ASKS;
     return 0;
 }
@@ -295,7 +296,9 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     struct visit_call call = {
         .kind = RV_EFFECT_CALL_TOOL,
         .copy_name = callee_of(v, rv_step_tool(v, index)),
-        .timeout_ms = info->timeout_ms > 0 ? info->timeout_ms : x->tool_timeout_ms,
+        .timeout_ms = v->planned             ? rv_planned_timeout_ms(v, info)
+                      : info->timeout_ms > 0 ? info->timeout_ms
+                                             : x->tool_timeout_ms,
         .effect_class = rv_tool_effect(info),
         .key = rv_tools_have_keys(v) ? rv_buf_cstr(&key) : NULL,
         .attempt = attempt,
@@ -387,23 +390,42 @@ static int check_data(const struct rv_tool_info *info, json_object *standard, rv
     return rc < 0 && rc != RV_E_NOMEM ? RV_WRAP(cause, rc, "result of tool \"%s\"", info->name) : rc;
 }
 
+/* The entry of a call of a plan that was made. has_output: value is the output, whatever its type. Frees the entry if
+ * that fails. */
+static int mark(const rv_visit *v, json_object **entry, bool has_output, json_object *value, const char *code,
+                rv_err **err)
+{
+    int rc = rv_planned_set_code(v, *entry, code, true, err);
+
+    if (rc == 0 && has_output && !json_object_is_type(value, json_type_object))
+        rc = rv_json_set_ref(*entry, PLANNED_OUTPUT, value, err);
+    if (rc < 0) {
+        json_object_put(*entry);
+        *entry = NULL;
+    }
+    return rc;
+}
+
 static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_object **out, rv_err **err)
 {
     const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
     const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v), .what = "tool result"};
-    json_object *raw = NULL, *standard = NULL;
-    const char *status = NULL, *type = "ExecutionError";
+    json_object *raw = NULL, *standard = NULL, *value = NULL;
+    const char *status = NULL, *type = "ExecutionError", *code = NULL;
     rv_err *cause = NULL;
 
     int rc = rv_json_parse(reply, &opts, &raw, &cause);
+    bool is_result = rc == 0 && v->planned && rv_planned_is_result(raw);
     if (rc == 0)
-        rc = rv_tool_result_normalize(raw, &standard, &cause);
+        rc = is_result ? rv_planned_read_result(info, raw, &standard, &value, &code, &cause)
+                       : rv_tool_result_normalize(raw, &standard, &cause);
     bool success = rc == 0 && rv_json_get_text(standard, "status", &status) && strcmp(status, "success") == 0;
-    if (success)
+    if (success && !is_result)
         rc = unwrap_data(raw, standard, &cause);
-    if (rc == 0 && success && info && info->output) {
+    if (rc == 0 && success && !is_result && info && info->output) {
         rc = check_data(info, standard, &cause);
         type = "ValidationError";
+        code = rc < 0 ? "output_schema_violation" : NULL;
     }
     if (rc == 0) {
         struct rv_step_result r = {.execution_ms = ms, .standard = standard};
@@ -414,8 +436,11 @@ static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_
     } else {
         rc = error_entry(v, index, type, cause, ms, out, err);
     }
+    if (rc == 0 && v->planned)
+        rc = mark(v, out, success && is_result, value, code, err);
     json_object_put(raw);
     json_object_put(standard);
+    json_object_put(value);
     return rc;
 }
 
@@ -423,6 +448,7 @@ int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t 
 {
     if (!ev->failed)
         return good_entry(v, index, ev->reply, ms, out, err);
-    return rv_step_error(v, index, ev->error_type ? ev->error_type : "ExecutionError", ev->error, ev->retryable, ms,
-                         out, err);
+    int rc = rv_step_error(v, index, ev->error_type ? ev->error_type : "ExecutionError", ev->error, ev->retryable, ms,
+                           out, err);
+    return rc == 0 && v->planned ? mark(v, out, false, NULL, NULL, err) : rc;
 }

@@ -266,6 +266,8 @@ int rv_visit_pause(rv_visit *v, enum rv_interrupt_kind asks, const char *work, i
         rc = keep_conversation(v, &kept_model, err);
     if (rc == 0 && kept_model)
         rc = rv_json_set_take(kept, "talk", kept_model, err);
+    if (rc == 0 && v->planned)
+        rc = rv_planned_keep(v, kept, err);
     if (rc == 0)
         rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), kept, err);
     if (rc == 0) {
@@ -444,9 +446,11 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
         /* A plan that was replaced meanwhile starts from its first step; the approval was for the old plan. */
         json_object *kept_model = v->agent->has_llm ? rv_json_get_obj(kept, "talk") : NULL;
         bool same_plan = kept_model || (!v->agent->has_llm && rv_json_equal(steps, rv_visit_plan(v)));
-        if (steps && results && same_plan &&
-            is_whole(steps, results, kept_model,
-                     (size_t)at)) { /* a copy: the kept results must not change if this visit fails */
+        bool whole = steps && results && same_plan && is_whole(steps, results, kept_model, (size_t)at);
+        int took = whole && v->planned ? rv_planned_resume(v, kept, &whole, err) : 0;
+        if (took < 0)
+            return took;
+        if (whole) { /* a copy: the kept results must not change if this visit fails */
             int rc = rv_json_dup(results, &v->tools.results, err);
             if (rc == 0 && kept_model)
                 rc = take_conversation(v, kept_model, err);

@@ -176,6 +176,8 @@ int rv_step_ended(rv_visit *v, size_t index, json_object *entry, int64_t call_id
 {
     int rc = act_on(v, index, entry, out, err);
 
+    if (v->planned)
+        rv_planned_ended(v, index, entry);
     if (rc == 0)
         tell_result(v, index, entry, call_id, out);
     return rc;
@@ -251,7 +253,7 @@ int rv_tools_count_bad(rv_visit *v, const char *why, rv_err **err)
     bool untold =
         v->model.bad_before == 0 && v->agent->limits.max_bad_calls > 0; /* of the first ones it learns in any case */
 
-    if (!v->model.acting || ++v->model.bad_calls <= v->agent->limits.max_bad_calls || untold)
+    if (v->planned || !v->model.acting || ++v->model.bad_calls <= v->agent->limits.max_bad_calls || untold)
         return 0;
     return rv_visit_fail(v, "LimitError", err,
                          "agent \"%s\": the model asked for %lld tool calls that %s be made, max_bad_calls is "
@@ -266,8 +268,12 @@ static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effec
     json_object *entry = NULL;
     int rc = rv_step_error(v, v->tools.at, j->error_type, rv_buf_str(&j->text), j->recoverable, 0, &entry, err);
 
+    if (rc == 0 && v->planned)
+        rc = rv_planned_set_code(v, entry, NULL, false, err);
     if (rc == 0)
         rc = step_ended(v, entry, out, err);
+    else
+        json_object_put(entry);
     if (rc < 0 || j->verdict == STEP_IS_BLOCKED) /* that is not the model's fault */
         return rc;
     return rv_tools_count_bad(v, rv_buf_cstr(&j->text), err);
@@ -282,14 +288,49 @@ static int run_step(rv_visit *v, const struct rv_tool_info *info, struct rv_effe
     return rv_step_call(v, v->tools.at, v->attempt, info, &call_id, out, err);
 }
 
+/* A call that a person would have to confirm, where there is no one to ask. */
+static int deny(rv_visit *v, struct rv_effects *out, rv_err **err)
+{
+    json_object *entry = NULL;
+    int rc = rv_planned_deny(v, v->tools.at, "the call needs a confirmation, and the stage has no one who gives it",
+                             &entry, err);
+
+    return rc < 0 ? rc : step_ended(v, entry, out, err);
+}
+
+/* The step of a plan at hand has its values, or is over. */
+static int prepare(rv_visit *v, bool *is_over, struct rv_effects *out, rv_err **err)
+{
+    json_object *entry = NULL;
+    bool waits = false;
+    int rc = rv_planned_skip(v, v->tools.at, &waits, &entry, err);
+
+    *is_over = rc == 0 && entry;
+    if (*is_over) {
+        v->tools.at++;
+        return rv_json_push_take(v->tools.results, entry, err);
+    }
+    if (rc == 0)
+        rc = rv_planned_prepare(v, v->tools.at, &entry, err);
+    *is_over = rc == 0 && entry;
+    return *is_over ? step_ended(v, entry, out, err) : rc;
+}
+
 static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     struct step_judgement j;
     size_t at = v->tools.at, n_begun = 0;
+    bool is_over = false;
 
     bool may_overlap = v->attempt == 1 && v->tools.hooks.side == HOOKS_NOT_ASKED && !v->tools.approved &&
                        (v->model.acting || rv_step_asks_agent(v, at));
-    int rc = may_overlap ? rv_pending_begin(v, &n_begun, out, err) : 0;
+    size_t overlap = v->planned && may_overlap ? rv_planned_overlap(v) : 0;
+    if (overlap > 1)
+        return rv_pending_begin_planned(v, overlap, out, err);
+    int rc = v->planned ? prepare(v, &is_over, out, err) : 0;
+    if (rc < 0 || is_over)
+        return rc;
+    rc = may_overlap ? rv_pending_begin(v, &n_begun, out, err) : 0;
     if (rc < 0 || n_begun > 0)
         return rc;
     rc = rv_step_judge(v, at, &j, err);
@@ -301,6 +342,9 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
         rc = rv_client_calls_wait(v, out, err);
     } else if (v->tools.hooks.side == HOOKS_NOT_ASKED && v->agent->hooks.before_tool.n > 0) {
         rc = rv_step_hooks_before(v, at, &v->tools.hooks, out, err); /* a person approves what hooks have left */
+    } else if (j.verdict == STEP_ASKS && !v->tools.approved && v->planned &&
+               v->agent->planning.confirmer == RV_CONFIRMER_NONE) {
+        rc = deny(v, out, err);
     } else if (j.verdict == STEP_ASKS && !v->tools.approved) {
         rc = rv_visit_suspend(v, j.info, out, err);
     } else {
@@ -340,6 +384,15 @@ static int return_results(rv_visit *v, rv_err **err)
     return rc;
 }
 
+/* The steps of a plan are over. */
+static int executed(rv_visit *v, rv_err **err)
+{
+    int rc = rv_planned_executed(v, err);
+
+    clear(&v->tools);
+    return rc;
+}
+
 static int tools_output(rv_visit *v, rv_err **err)
 {
     json_object *obj = json_object_new_object();
@@ -369,7 +422,8 @@ static int take_denial(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->tools.denial = NULL;
     int rc = rv_buf_check(&text, "why a call is refused", err);
     if (rc == 0)
-        rc = rv_step_error(v, v->tools.at, "AccessDenied", rv_buf_str(&text), false, 0, &entry, err);
+        rc = v->planned ? rv_planned_deny(v, v->tools.at, rv_buf_cstr(&text), &entry, err)
+                        : rv_step_error(v, v->tools.at, "AccessDenied", rv_buf_str(&text), false, 0, &entry, err);
     rv_buf_fini(&text);
     return rc < 0 ? rc : step_ended(v, entry, out, err);
 }
@@ -386,7 +440,7 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->phase = v->phase == PHASE_BACKOFF ? PHASE_MAIN : v->phase;
     while (rc == 0 && v->phase == PHASE_MAIN && !v->waiting_for) {
         if (v->tools.at >= json_object_array_length(v->tools.steps))
-            return v->model.acting ? return_results(v, err) : tools_output(v, err);
+            return v->planned ? executed(v, err) : v->model.acting ? return_results(v, err) : tools_output(v, err);
         if (v->now_us >= v->deadline_us)
             return rv_visit_fail(v, "TimeoutError", err, "stage \"%s\" ran out of time before step %zu", v->agent->name,
                                  v->tools.at);
@@ -485,6 +539,11 @@ int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
 {
     int64_t ms = (v->now_us - v->tools.call_started_us) / 1000, retries = 0;
 
+    if (ev->unknown && v->planned && v->agent->planning.confirmer == RV_CONFIRMER_NONE) {
+        json_object *entry = NULL;
+        int made = rv_planned_unknown(v, v->tools.at, ms, &entry, err);
+        return made < 0 ? made : call_ended(v, entry, out, err);
+    }
     if (ev->unknown)
         return rv_visit_ask_outcome(v, out, err);
     if (rv_step_may_repeat(v, v->tools.at, ev, &retries)) {

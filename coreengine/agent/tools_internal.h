@@ -3,7 +3,7 @@
 #ifndef RV_TOOLS_INTERNAL_H
 #define RV_TOOLS_INTERNAL_H
 
-#include "coreengine/agent/agent_internal.h"
+#include "coreengine/agent/planned_internal.h"
 
 /* --- offer.c: which tools there are --- */
 /** The tools that the stage's model may call, as a request has them; NULL in *offered when there are none. Borrowed. */
@@ -104,6 +104,8 @@ RV_MUST_CHECK int rv_step_ended(rv_visit *v, size_t index, json_object *entry, i
 /* --- pending.c: safe calls side by side --- */
 /** Begin the calls from `at` on that may run so; *n 0: there are not at least two. */
 RV_MUST_CHECK int rv_pending_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **err);
+/** Begin the next n steps of a plan, each when those that it needs have ended. */
+RV_MUST_CHECK int rv_pending_begin_planned(rv_visit *v, size_t n, struct rv_effects *out, rv_err **err);
 bool rv_pending_wait_for(const rv_visit *v, int64_t call_id);
 RV_MUST_CHECK int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Give them up; partials as rv_visit_cancel(). */

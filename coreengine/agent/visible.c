@@ -9,6 +9,7 @@
  * Which text was shown is known from `visible`, where the parts stand in their order and apart from each other; a run
  * of older rules has all this text in its answer. */
 #include "coreengine/agent/rows_internal.h"
+#include "coreengine/agent/tools_internal.h"
 
 #include <string.h>
 
@@ -45,8 +46,9 @@ static void add(rv_visit *v, rv_str text)
 static bool is_shown(const rv_visit *v, rv_str text, bool has_calls)
 {
     bool is_output = v->agent->output.schema && !has_calls;
+    bool is_plan = v->planned && v->planned->part == PLANNED_PLAN;
 
-    return v->agent->declared.doc && !is_output && !v->model.is_hidden && rv_utf8_valid(text, NULL);
+    return v->agent->declared.doc && !is_output && !is_plan && !v->model.is_hidden && rv_utf8_valid(text, NULL);
 }
 
 void rv_visible_own(rv_visit *v, rv_str text, bool has_calls)
@@ -116,11 +118,11 @@ int rv_visible_output(rv_visit *v, struct rv_effects *out, rv_err **err)
         rc < 0 ? NULL
                : rv_visit_emit(v, out, RV_EMIT_TOOL_RESULT, RV_M_TEXT("tool", v->agent->declared.doc->name),
                                RV_M_STR("step_id", rv_buf_str(&id)), RV_M_TEXT("status", "success"),
-                               RV_M_BOOL("structured", true), RV_M_OF(VALUE, "result", v->output));
+                               RV_M_BOOL("structured", true), RV_M_OF(VALUE, "result", rv_visit_answer(v)));
     rv_buf_fini(&id);
     if (!e)
         return rc;
-    rv_json_write(v->output, &text);
+    rv_json_write(rv_visit_answer(v), &text);
     rc = rv_buf_check(&text, "the output of an agent", err);
     e->call_id = v->model.call_id;
     e->request = rv_buf_steal(&text, &e->request_len);

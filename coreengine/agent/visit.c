@@ -58,7 +58,8 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     v->routing = RV_ROUTING_INIT;
     if (shared->conversation && shared->conversation->has_routing)
         v->routing = shared->conversation->routing;
-    if (rv_resources_open(v, err) < 0 || rv_client_tools_open(v, err) < 0) {
+    if (rv_resources_open(v, err) < 0 || rv_client_tools_open(v, err) < 0 ||
+        (rv_plans(&agent->planning) && rv_planned_new(&v->planned, err) < 0)) {
         rv_visit_free(v);
         return NULL;
     }
@@ -156,6 +157,7 @@ void rv_visit_free(rv_visit *v)
     rv_resources_fini(v);
     rv_client_tools_fini(v);
     free_progress(&v->model);
+    rv_planned_free(v->planned);
     json_object_put(v->output);
     json_object_put(v->previous);
     json_object_put(v->caught);
@@ -241,6 +243,9 @@ static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
     case PHASE_ROUTE:
         return rv_visit_route(v, out, err);
     case PHASE_FAILED:
+        rc = v->planned ? rv_planned_degrade(v, out, err) : 0;
+        if (rc < 0 || v->phase != PHASE_FAILED)
+            return rc;
         rc = rv_pending_cancel(v, NULL, out, err); /* what the agents that were asked have done belongs to the rows */
         return rc < 0 ? rc : rv_visit_failed(v, out, err);
     case PHASE_DONE:
@@ -481,6 +486,8 @@ int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err
     v->now_us += gap_us;
     if (v->tools.call_started_us)
         v->tools.call_started_us += gap_us;
+    if (v->planned && v->planned->part == PLANNED_EXECUTE)
+        v->planned->until_us += gap_us;
     if (v->outside != RV_OUTSIDE_NONE)
         return 0;
     if (call == PENDING_CALLS) { /* an agent that was asked may end here, and then nothing else would wake its visit */

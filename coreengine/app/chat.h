@@ -66,6 +66,10 @@ RV_MUST_CHECK int rv_chat_check_client_tools(const struct rv_agentdoc *doc, json
                                              rv_err **err);
 
 struct rv_chat_turn;
+/* Agents as pipelines: chats of one thread with the same store, capabilities, settings and script share them. */
+typedef struct chat_pipelines rv_chat_pipelines;
+rv_chat_pipelines *rv_chat_pipelines_new(void);       /* NULL: no memory */
+void rv_chat_pipelines_free(rv_chat_pipelines *list); /* after those chats */
 #define RV_CHAT_DEFAULT_AGENT "general"
 struct rv_chat_opts {
     rv_engine *engine; /* borrowed, as everything below; its store and owner are these */
@@ -73,7 +77,8 @@ struct rv_chat_opts {
     const char *owner;
     rv_plugins *plugins;
     rv_agents *agents;
-    rv_script *script; /* NULL: none */
+    rv_chat_pipelines *pipelines; /* that other chats have made, too; NULL: this one alone */
+    rv_script *script;            /* NULL: none */
     struct rv_chat_settings settings;
     struct rv_context context; /* who, and which session (NULL: a new one); copied */
     const char *agent;         /* NULL: the session's, else RV_CHAT_DEFAULT_AGENT */
@@ -176,6 +181,7 @@ struct rv_app_chat {
     size_t n_capabilities;
     rv_store *store;
     rv_agents *agents;
+    rv_chat_pipelines *pipelines; /* owned; of all its chats and seats */
     rv_engine *engine;
     char owner[RV_OWNER_MAX];
     struct rv_chat_settings settings;

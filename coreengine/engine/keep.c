@@ -180,14 +180,17 @@ static bool tend_aside(rv_engine *e, int64_t now_us, bool renews)
 
     if (!l)
         return false;
-    *l = (struct lease_write){
-        .write = {.write = write_renewal, .rest = list_cancels, .done = tended, .until_us = earliest_end(e, now_us)},
-        .engine = e,
-        .owner = e->opts.owner,
-        .renews = renews,
-        .now_us = now_us,
-        .until_us = now_us + lease_us(e),
-        .cancels = RV_BUF_INIT(MAX_CANCELS)};
+    *l = (struct lease_write){.write = {.write = write_renewal,
+                                        .rest = list_cancels,
+                                        .done = tended,
+                                        .until_us = earliest_end(e, now_us),
+                                        .is_alone = !renews}, /* a look needs no transaction */
+                              .engine = e,
+                              .owner = e->opts.owner,
+                              .renews = renews,
+                              .now_us = now_us,
+                              .until_us = now_us + lease_us(e),
+                              .cancels = RV_BUF_INIT(MAX_CANCELS)};
     e->lease_write = l;
     rv_writer_submit(e->writer, &l->write);
     return true;

@@ -199,6 +199,7 @@ static int add_row(struct srv_call *c, struct srv_turn_ask *a, const struct name
     int rc = rv_buf_check(&id, "id of a stream", err);
     if (rc == 0)
         rc = rv_buf_check(&line, "the first line of a stream", err);
+    rv_store_defer_sync(c->store, true); /* the client hears of the turn when its run is in the store */
     if (rc == 0)
         rc = rv_store_begin(c->store, err);
     if (rc == 0) {
@@ -207,6 +208,7 @@ static int add_row(struct srv_call *c, struct srv_turn_ask *a, const struct name
             rc = rv_store_add_stream_part(c->store, row.id, row.owner, rv_buf_str(&line), 1, row.created_us, NULL, err);
         rc = rv_store_end(c->store, rc, err);
     }
+    rv_store_defer_sync(c->store, false);
     rv_buf_fini(&id);
     rv_buf_fini(&line);
     return rc;

@@ -8,7 +8,6 @@
 #include "coreengine/server/handlers_internal.h"
 
 #define MAX_CALLS 256 /* calls of models of one run that are under way; the model of further ones is unknown */
-#define MAX_EVENT ((size_t)64 << 20)
 
 struct call {           /* of a model, that is under way */
     char *path, *model; /* owned */
@@ -209,7 +208,7 @@ static void note_start(struct watched *r, json_object *event)
         r->start_us = 0;
 }
 
-static void take(struct srv_watch *w, struct watched *r, const struct srv_trace *trace, json_object *event, rv_str line)
+static void take(struct srv_watch *w, struct watched *r, const struct srv_trace *trace, json_object *event)
 {
     const char *type = text_of(event, "type");
     struct call *call = NULL;
@@ -224,11 +223,11 @@ static void take(struct srv_watch *w, struct watched *r, const struct srv_trace 
     }
     const struct rv_metrics_run run = {
         .pipeline = r->pipeline ? r->pipeline : "", .model = call ? call->model : NULL, .start_us = r->start_us};
-    rv_metrics_event(w->metrics, &run, line);
+    rv_metrics_event(w->metrics, &run, event);
     if (call)
         drop_call(r, call);
     if (r->trace)
-        rv_run_trace_event(r->trace, line);
+        rv_run_trace_event(r->trace, event);
 }
 
 void srv_watch_begin(void *watch, const void *key, const char *trace, bool is_trusted)
@@ -249,15 +248,14 @@ void srv_watch_begin(void *watch, const void *key, const char *trace, bool is_tr
 
 void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, rv_str line)
 {
-    const struct rv_json_opts opts = {.max_bytes = MAX_EVENT};
-    json_object *event = NULL;
+    json_object *event = rv_telemetry_event(line);
 
-    if (rv_json_parse(line, &opts, &event, NULL) < 0) /* of an engine that is wrong; its run goes on */
+    if (!event) /* of an engine that is wrong; its run goes on */
         return;
     pthread_mutex_lock(&w->lock);
     struct watched *r = find(w, key);
     if (r)
-        take(w, r, trace || !r->has_asked ? trace : &r->asked, event, line);
+        take(w, r, trace || !r->has_asked ? trace : &r->asked, event);
     pthread_mutex_unlock(&w->lock);
     json_object_put(event);
 }

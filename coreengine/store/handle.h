@@ -51,6 +51,10 @@ void rv_store_spare_counts(void);
 bool rv_store_is_postgres(const char *url); /* no file */
 /** Append a URL as it may be shown: one of PostgreSQL without its password. */
 void rv_store_show_url(const char *url, rv_buf *out);
+/** Later writes survive a crash of the process, but a power cut only with a later write of this process that does: for
+ * what is of no use, and was told to no client, before that one. Until it is called with false; a store may ignore it.
+ */
+void rv_store_defer_sync(rv_store *s, bool defers);
 /** Set how long later writes wait for other writers, instead of busy_ms: the owner of a lease waits no longer than the
  * lease lasts. 0: busy_ms again. */
 void rv_store_set_wait(rv_store *s, int64_t ms);

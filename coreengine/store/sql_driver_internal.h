@@ -15,6 +15,8 @@ struct sql_driver {
     bool has_one_writer; /* while one transaction writes, all others wait */
     void (*close)(struct sql_store *st);
     void (*set_wait)(struct sql_store *st, int64_t ms);
+    void (*defer_sync)(struct sql_store *st,
+                       bool defers); /* as rv_store_defer_sync(); NULL: a commit never waits less */
     rv_sql_stmt *(*use)(struct sql_store *st, enum sql_id id);
     rv_sql_stmt *(*prepare)(struct sql_store *st, const rv_buf *sql); /* NULL: no memory */
     void (*finish)(rv_sql_stmt *stmt);                                /* of prepare() */

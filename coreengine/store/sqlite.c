@@ -73,27 +73,53 @@ static int prepare_file(struct sqlite *st, const struct rv_store_opts *opts, rv_
 
 static int connect_to(struct sqlite *st, const char *name, int flags, rv_err **err)
 {
-    int rc = sqlite3_open_v2(name, &st->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    int rc = sqlite3_open_v2(name, &st->link->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc == SQLITE_OK)
-        rc = sqlite3_extended_result_codes(st->db, 1);
+        rc = sqlite3_extended_result_codes(st->link->db, 1);
     if (rc == SQLITE_OK)
-        rc = sqlite3_busy_handler(st->db, rv_sqlite_wait_turn, st);
+        rc = sqlite3_busy_handler(st->link->db, rv_sqlite_wait_turn, st);
     if (rc == SQLITE_OK)
-        rc = sqlite3_db_config(st->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        rc = sqlite3_db_config(st->link->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     return rc == SQLITE_OK ? 0 : rv_sqlite_fail(st, rc, "open", err);
+}
+
+void rv_sqlite_disconnect(struct sqlite_link *l)
+{
+    for (size_t i = 0; i < SQL_N_STATEMENTS; i++) {
+        sqlite3_finalize(l->stmts[i].native);
+        l->stmts[i].native = NULL;
+    }
+    rv_sqlite_drop_spare(l);
+    sqlite3_close(l->db); /* all statements are gone, so closing cannot be refused */
+    l->db = NULL;
 }
 
 static void disconnect(struct sqlite *st)
 {
-    for (size_t i = 0; i < SQL_N_STATEMENTS; i++) {
-        sqlite3_finalize(st->stmts[i].native);
-        st->stmts[i].native = NULL;
-    }
     sqlite3_close(st->asks);
     st->asks = NULL;
-    sqlite3_close(st->db); /* all statements are gone, so closing cannot be refused */
-    st->db = NULL;
+    rv_sqlite_disconnect(&st->own);
+}
+
+int rv_sqlite_set_sync(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
+{
+    static const char *const pragmas[] = {
+        [RV_STORE_SYNC_FULL] = "PRAGMA synchronous = FULL",
+        [RV_STORE_SYNC_NORMAL] = "PRAGMA synchronous = NORMAL",
+        [RV_STORE_SYNC_OFF] = "PRAGMA synchronous = OFF",
+    };
+
+    return rv_sqlite_exec(st, pragmas[sync], "set up", err);
+}
+
+int rv_sqlite_connect(struct sqlite *st, rv_err **err)
+{
+    int rc = connect_to(st, st->base.path, SQLITE_OPEN_READWRITE, err);
+
+    if (rc == 0)
+        rc = rv_sqlite_exec(st, SETTINGS, "set up", err);
+    return rc < 0 ? rc : rv_sqlite_set_sync(st, st->sync, err);
 }
 
 /* On a read-only medium the shared index of the log cannot be made, and is not needed. */
@@ -147,7 +173,7 @@ static int enter_wal(struct sqlite *st, rv_err **err)
     for (int n = 0;; n++) {
         bool is_wal = false;
         sqlite3_stmt *stmt = NULL;
-        int rc = sqlite3_prepare_v2(st->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
+        int rc = sqlite3_prepare_v2(st->link->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
         if (rc == SQLITE_OK)
             rc = sqlite3_step(stmt);
         if (rc == SQLITE_ROW)
@@ -167,15 +193,10 @@ static int enter_wal(struct sqlite *st, rv_err **err)
 
 static int set_up(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
 {
-    static const char *const pragmas[] = {
-        [RV_STORE_SYNC_FULL] = "PRAGMA synchronous = FULL",
-        [RV_STORE_SYNC_NORMAL] = "PRAGMA synchronous = NORMAL",
-        [RV_STORE_SYNC_OFF] = "PRAGMA synchronous = OFF",
-    };
     int rc = rv_sqlite_exec(st, SETTINGS, "set up", err);
 
     if (rc == 0)
-        rc = rv_sqlite_exec(st, pragmas[sync], "set up", err);
+        rc = rv_sqlite_set_sync(st, sync, err);
     if (rc == 0)
         rc = rv_sqlite_bring_forward(st, rv_sqlite_schema, RV_SQLITE_SCHEMA, err);
     /* Only now it is known to be ours. A file that is not stays as it is. */
@@ -209,7 +230,7 @@ static int open_plain(struct sqlite *st, const struct rv_store_opts *opts, rv_er
         rc = connect_immutable(st, err);
     else
         rc = connect_to(st, st->base.path, opts->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, err);
-    if (rc == 0 && !opts->read_only && sqlite3_db_readonly(st->db, "main") == 1) { /* SQLite makes do with that */
+    if (rc == 0 && !opts->read_only && sqlite3_db_readonly(st->link->db, "main") == 1) { /* SQLite makes do with that */
         rc = RV_FAIL(err, RV_E_IO, "\"%s\" cannot be written to", st->base.path);
         rv_err_hint(err, "the file and its folder must both be writable; or open it for reading only");
     }
@@ -220,7 +241,9 @@ static int open_file(struct sqlite *st, const struct rv_store_opts *opts, rv_err
 {
     int rc = open_plain(st, opts, err);
 
-    return rc < 0 ? rc : set_up(st, opts->sync, err);
+    if (rc == 0)
+        rc = set_up(st, opts->sync, err);
+    return rc < 0 || opts->read_only ? rc : rv_sqlite_join(st, err);
 }
 
 /* A database that only this handle sees and that ends with it: no file, no lock, no log. */
@@ -233,6 +256,8 @@ static int open_memory(struct sqlite *st, rv_err **err)
 
 static void close_it(struct sql_store *base)
 {
+    rv_sqlite_rollback(base); /* it may be closed within a group */
+    rv_sqlite_leave((struct sqlite *)base);
     disconnect((struct sqlite *)base);
     free(base->path);
     free(base);
@@ -243,11 +268,17 @@ static void set_wait(struct sql_store *base, int64_t ms)
     ((struct sqlite *)base)->wait_ms = ms;
 }
 
+static void defer_sync(struct sql_store *base, bool defers)
+{
+    ((struct sqlite *)base)->defers_sync = defers;
+}
+
 const struct sql_driver rv_sqlite_driver = {
     .name = "SQLite",
     .has_one_writer = true,
     .close = close_it,
     .set_wait = set_wait,
+    .defer_sync = defer_sync,
     .use = rv_sqlite_use,
     .prepare = rv_sqlite_prepare,
     .finish = rv_sqlite_finish,
@@ -289,6 +320,8 @@ static struct sqlite *new_store(const char *path, const struct rv_store_opts *op
         return NULL;
     }
     st->base.driver = &rv_sqlite_driver;
+    st->link = &st->own;
+    st->sync = opts->sync;
     /* SQLite gives some names a meaning of their own, such as ":memory:"; none begins like this. */
     snprintf(st->base.path, size, "%s%s", !path || *path == '/' ? "" : "./", name);
     st->is_memory = !path;

@@ -187,7 +187,7 @@ static int reader_of(struct sqlite *st, sqlite3 **out, rv_err **err)
     int rc = is_own || st->asks ? 0 : open_reader(st, err);
 
     if (rc == 0)
-        *out = is_own ? st->db : st->asks;
+        *out = is_own ? st->link->db : st->asks;
     return rc;
 }
 

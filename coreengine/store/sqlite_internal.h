@@ -7,28 +7,54 @@
 #include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
+struct sqlite_link;
 struct sqlite_stmt {
     rv_sql_stmt base;
     sqlite3_stmt *native; /* NULL: it could not be prepared */
     int prepare_rc;
+    struct sqlite_link *link; /* of a text that is made when it is needed; else NULL */
+};
+/* A connection with its statements. */
+#define RV_SQLITE_SPARE 8 /* statements of lists are few, and their texts repeat: as many are kept */
+struct sqlite_link {
+    sqlite3 *db;
+    struct sqlite_stmt *spare[RV_SQLITE_SPARE]; /* owned; the last one that was used first */
+    struct sqlite_stmt stmts[SQL_N_STATEMENTS];
 };
 struct sqlite {
     struct sql_store base;
-    sqlite3 *db;
-    sqlite3 *asks;          /* for statements of others; NULL: not opened yet */
-    int64_t busy_ms;        /* how long a write waits for others */
-    int64_t wait_ms;        /* instead of that; 0: as that */
-    int64_t waits_since_ns; /* of the wait under way, or the last one */
-    bool is_memory, read_only;
+    struct sqlite_link own;
+    struct sqlite_link *link;     /* the present one: own, or in a write that of the writer */
+    struct sqlite_writer *writer; /* shared with all handles of this process for the file; NULL: there is none */
+    sqlite3 *asks;                /* for statements of others; NULL: not opened yet */
+    int64_t busy_ms;              /* how long a write waits for others */
+    int64_t wait_ms;              /* instead of that; 0: as that */
+    int64_t waits_since_ns;       /* of the wait under way, or the last one */
+    bool has_queued;              /* it has waited for the writer since then */
+    bool is_memory, read_only, defers_sync;
+    enum rv_store_sync sync;
     int changes; /* sqlite3_total_changes() when the present write began */
-    struct sqlite_stmt stmts[SQL_N_STATEMENTS];
 };
 
 extern const struct sql_driver rv_sqlite_driver; /* sqlite.c */
 
+/* sqlite.c */
+/** Connect st->link to the file, as one that writes. */
+RV_MUST_CHECK int rv_sqlite_connect(struct sqlite *st, rv_err **err);
+void rv_sqlite_disconnect(struct sqlite_link *l);
+RV_MUST_CHECK int rv_sqlite_set_sync(struct sqlite *st, enum rv_store_sync sync, rv_err **err);
+
+/* sqlite_writer.c: one connection by which all handles of this process write to a file. */
+RV_MUST_CHECK int rv_sqlite_join(struct sqlite *st, rv_err **err); /* a handle of the file was opened */
+void rv_sqlite_leave(struct sqlite *st);                           /* and is closed; it does not write */
+/** The handle may write now, by st->link. RV_E_TIMEOUT: others wrote for too long. */
+RV_MUST_CHECK int rv_sqlite_take_turn(struct sqlite *st, const char *what, rv_err **err);
+void rv_sqlite_give_turn(struct sqlite *st);
+
 /* sqlite_stmt.c */
 /** The error that SQLite's code `rc` is, saying what was being done. */
 int rv_sqlite_fail(struct sqlite *st, int rc, const char *what, rv_err **err);
+int64_t rv_sqlite_now_ns(void);
 int rv_sqlite_wait_turn(void *self, int n); /* SQLite's busy handler; self is the store */
 RV_MUST_CHECK int rv_sqlite_exec(struct sqlite *st, const char *sql, const char *what, rv_err **err);
 /** The first column of the first row of a PRAGMA or SELECT, as a number. */
@@ -36,6 +62,7 @@ RV_MUST_CHECK int rv_sqlite_number(struct sqlite *st, const char *sql, int64_t *
 rv_sql_stmt *rv_sqlite_use(struct sql_store *base, enum sql_id id);
 rv_sql_stmt *rv_sqlite_prepare(struct sql_store *base, const rv_buf *sql);
 void rv_sqlite_finish(rv_sql_stmt *base);
+void rv_sqlite_drop_spare(struct sqlite_link *l);
 void rv_sqlite_reset(rv_sql_stmt *base);
 int rv_sqlite_step(rv_sql_stmt *base, const char *what, rv_err **err);
 int rv_sqlite_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what, rv_err **err);

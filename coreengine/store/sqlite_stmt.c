@@ -108,15 +108,16 @@ int rv_sqlite_fail(struct sqlite *st, int rc, const char *what, rv_err **err)
     const char *text = sqlite3_errstr(rc), *reason = "";
     int code;
 
-    if (st->db && (sqlite3_extended_errcode(st->db) & 0xff) == (rc & 0xff)) { /* it still speaks of this failure */
-        rc = sqlite3_extended_errcode(st->db);
-        text = sqlite3_errmsg(st->db);
+    if (st->link->db &&
+        (sqlite3_extended_errcode(st->link->db) & 0xff) == (rc & 0xff)) { /* it still speaks of this failure */
+        rc = sqlite3_extended_errcode(st->link->db);
+        text = sqlite3_errmsg(st->link->db);
     }
     code = code_of(rc);
     if ((rc & 0xff) == SQLITE_FULL)
         reason = "no space left";
-    else if (st->db && code == RV_E_IO && has_reason(rc) && reason_of(st->db, rc) != 0)
-        reason = strerror(reason_of(st->db, rc));
+    else if (st->link->db && code == RV_E_IO && has_reason(rc) && reason_of(st->link->db, rc) != 0)
+        reason = strerror(reason_of(st->link->db, rc));
     RV_FAIL(err, code, "\"%s\": %s: %s%s%s", st->base.path, what, text, *reason ? ": " : "", reason);
     advise(st, rc, err);
     return code;
@@ -133,7 +134,7 @@ static const struct pace {
     int64_t upto_ms, step_ns; /* from half the step to one and a half */
 } paces[] = {{20, 2 * MS}, {1000, 16 * MS}, {4000, 8 * MS}, {INT64_MAX, 3 * MS}};
 
-static int64_t now_ns(void)
+int64_t rv_sqlite_now_ns(void)
 {
     struct timespec t;
 
@@ -146,9 +147,9 @@ int rv_sqlite_wait_turn(void *self, int n)
 {
     struct sqlite *st = self;
     const struct pace *pace = paces;
-    int64_t now = now_ns();
+    int64_t now = rv_sqlite_now_ns();
 
-    if (n == 0)
+    if (n == 0 && !st->has_queued)
         st->waits_since_ns = now;
     int64_t waited_ms = (now - st->waits_since_ns) / MS;
     int64_t left_ms = (st->wait_ms > 0 ? st->wait_ms : st->busy_ms) - waited_ms;
@@ -180,32 +181,72 @@ static struct sqlite *store_of(const rv_sql_stmt *stmt)
 rv_sql_stmt *rv_sqlite_use(struct sql_store *base, enum sql_id id)
 {
     struct sqlite *st = (struct sqlite *)base;
-    struct sqlite_stmt *stmt = &st->stmts[id];
+    struct sqlite_stmt *stmt = &st->link->stmts[id];
 
     stmt->base.st = base;
     if (!stmt->native)
-        stmt->prepare_rc = sqlite3_prepare_v3(st->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT, &stmt->native, NULL);
+        stmt->prepare_rc =
+            sqlite3_prepare_v3(st->link->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT, &stmt->native, NULL);
     return &stmt->base;
+}
+
+/* A statement of that text that was used before. */
+static struct sqlite_stmt *take_spare(struct sqlite_link *l, const char *sql)
+{
+    for (size_t i = 0; i < RV_SQLITE_SPARE && l->spare[i]; i++) {
+        struct sqlite_stmt *stmt = l->spare[i];
+        if (strcmp(sqlite3_sql(stmt->native), sql) != 0)
+            continue;
+        memmove(l->spare + i, l->spare + i + 1, (RV_SQLITE_SPARE - 1 - i) * sizeof l->spare[0]);
+        l->spare[RV_SQLITE_SPARE - 1] = NULL;
+        return stmt;
+    }
+    return NULL;
 }
 
 rv_sql_stmt *rv_sqlite_prepare(struct sql_store *base, const rv_buf *sql)
 {
     struct sqlite *st = (struct sqlite *)base;
-    struct sqlite_stmt *stmt = calloc(1, sizeof *stmt);
+    struct sqlite_stmt *stmt = take_spare(st->link, rv_buf_cstr(sql));
 
+    if (!stmt && (stmt = calloc(1, sizeof *stmt))) {
+        stmt->link = st->link;
+        stmt->prepare_rc = sqlite3_prepare_v2(st->link->db, rv_buf_cstr(sql), -1, &stmt->native, NULL);
+    }
     if (!stmt)
         return NULL;
-    stmt->base.st = base;
-    stmt->prepare_rc = sqlite3_prepare_v2(st->db, rv_buf_cstr(sql), -1, &stmt->native, NULL);
+    stmt->base = (rv_sql_stmt){.st = base};
     return &stmt->base;
+}
+
+static void free_stmt(struct sqlite_stmt *stmt)
+{
+    if (stmt)
+        sqlite3_finalize(stmt->native);
+    free(stmt);
+}
+
+void rv_sqlite_drop_spare(struct sqlite_link *l)
+{
+    for (size_t i = 0; i < RV_SQLITE_SPARE; i++) {
+        free_stmt(l->spare[i]);
+        l->spare[i] = NULL;
+    }
 }
 
 void rv_sqlite_finish(rv_sql_stmt *base)
 {
     struct sqlite_stmt *stmt = (struct sqlite_stmt *)base;
+    struct sqlite_link *l = stmt->link;
 
-    sqlite3_finalize(stmt->native);
-    free(stmt);
+    if (!stmt->native) {
+        free_stmt(stmt);
+        return;
+    }
+    rv_sqlite_reset(base);
+    free_stmt(l->spare[RV_SQLITE_SPARE - 1]);
+    memmove(l->spare + 1, l->spare, (RV_SQLITE_SPARE - 1) * sizeof l->spare[0]);
+    l->spare[0] = stmt;
 }
 
 void rv_sqlite_reset(rv_sql_stmt *base)
@@ -264,9 +305,9 @@ int rv_sqlite_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const c
     if (rc < 0)
         return rc;
     if (wants == SQL_WANTS_KEY)
-        *out = sqlite3_last_insert_rowid(st->db);
+        *out = sqlite3_last_insert_rowid(st->link->db);
     if (wants == SQL_WANTS_COUNT)
-        *out = sqlite3_changes(st->db);
+        *out = sqlite3_changes(st->link->db);
     return 0;
 }
 
@@ -333,7 +374,7 @@ void rv_sqlite_column(const rv_sql_stmt *base, int i, enum sql_type type, struct
 
 int rv_sqlite_exec(struct sqlite *st, const char *sql, const char *what, rv_err **err)
 {
-    int rc = sqlite3_exec(st->db, sql, NULL, NULL, NULL);
+    int rc = sqlite3_exec(st->link->db, sql, NULL, NULL, NULL);
 
     return rc == SQLITE_OK ? 0 : rv_sqlite_fail(st, rc, what, err);
 }
@@ -341,7 +382,7 @@ int rv_sqlite_exec(struct sqlite *st, const char *sql, const char *what, rv_err 
 int rv_sqlite_number(struct sqlite *st, const char *sql, int64_t *out, const char *what, rv_err **err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(st->db, sql, -1, &stmt, NULL);
+    int rc = sqlite3_prepare_v2(st->link->db, sql, -1, &stmt, NULL);
 
     if (rc == SQLITE_OK)
         rc = sqlite3_step(stmt);

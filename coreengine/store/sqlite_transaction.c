@@ -10,10 +10,10 @@ static int run_id(struct sqlite *st, enum sql_id id, const char *what, rv_err **
 /* Whatever state a failure left the connection in: no transaction is open afterwards. */
 static void abandon(struct sqlite *st)
 {
-    if (sqlite3_get_autocommit(st->db))
+    if (sqlite3_get_autocommit(st->link->db))
         return;
-    if (run_id(st, SQL_ROLLBACK, "roll back", NULL) < 0 && !sqlite3_get_autocommit(st->db))
-        sqlite3_exec(st->db, "ROLLBACK", NULL, NULL, NULL);
+    if (run_id(st, SQL_ROLLBACK, "roll back", NULL) < 0 && !sqlite3_get_autocommit(st->link->db))
+        sqlite3_exec(st->link->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
 int rv_sqlite_begin_read(struct sql_store *base, bool *began, rv_err **err)
@@ -21,7 +21,7 @@ int rv_sqlite_begin_read(struct sql_store *base, bool *began, rv_err **err)
     struct sqlite *st = (struct sqlite *)base;
 
     *began = false;
-    if (!sqlite3_get_autocommit(st->db))
+    if (!sqlite3_get_autocommit(st->link->db))
         return 0;
     *began = true;
     return run_id(st, SQL_BEGIN_READ, "begin to read", err);
@@ -40,14 +40,27 @@ static int fail_broken(const struct sql_store *base, rv_err **err)
     return RV_FAIL(err, base->broken, "\"%s\": the group was rolled back when a write in it failed", base->path);
 }
 
+static int begin_turn(struct sqlite *st, const char *what, rv_err **err)
+{
+    int rc = rv_sqlite_take_turn(st, what, err);
+
+    if (rc < 0)
+        return rc;
+    rc = run_id(st, SQL_BEGIN_WRITE, what, err);
+    if (rc < 0)
+        rv_sqlite_give_turn(st);
+    return rc;
+}
+
 int rv_sqlite_begin_write(struct sql_store *base, const char *what, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
 
     if (base->in_group && base->broken)
         return fail_broken(base, err);
-    st->changes = sqlite3_total_changes(st->db);
-    return base->in_group ? 0 : run_id(st, SQL_BEGIN_WRITE, what, err);
+    int rc = base->in_group ? 0 : begin_turn(st, what, err);
+    st->changes = sqlite3_total_changes(st->link->db);
+    return rc;
 }
 
 int rv_sqlite_end_write(struct sql_store *base, int rc, const char *what, rv_err **err)
@@ -55,7 +68,7 @@ int rv_sqlite_end_write(struct sql_store *base, int rc, const char *what, rv_err
     struct sqlite *st = (struct sqlite *)base;
 
     if (base->in_group) {
-        bool is_whole = !sqlite3_get_autocommit(st->db) && sqlite3_total_changes(st->db) == st->changes;
+        bool is_whole = !sqlite3_get_autocommit(st->link->db) && sqlite3_total_changes(st->link->db) == st->changes;
         if (rc < 0 && !is_whole) {
             abandon(st);
             base->broken = rc;
@@ -66,6 +79,7 @@ int rv_sqlite_end_write(struct sql_store *base, int rc, const char *what, rv_err
         rc = run_id(st, SQL_COMMIT, what, err);
     if (rc < 0)
         abandon(st);
+    rv_sqlite_give_turn(st);
     return rc;
 }
 
@@ -99,14 +113,14 @@ int rv_sqlite_end_part(struct sql_store *base, int rc, rv_err **err)
         undone = run_id(st, SQL_END_PART, "end a part of the group", NULL);
     if (undone < 0) /* that is what the group is given up for */
         return RV_WRAP(err, undone, "\"%s\": undo a part of the group", st->base.path);
-    st->changes = sqlite3_total_changes(st->db);
+    st->changes = sqlite3_total_changes(st->link->db);
     return rc;
 }
 
 int rv_sqlite_begin(struct sql_store *base, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
-    int rc = run_id(st, SQL_BEGIN_WRITE, "begin a group", err);
+    int rc = begin_turn(st, "begin a group", err);
 
     base->in_group = rc == 0;
     base->broken = 0;
@@ -122,6 +136,7 @@ int rv_sqlite_commit(struct sql_store *base, rv_err **err)
     rc = base->broken ? fail_broken(base, err) : run_id(st, SQL_COMMIT, "commit the group", err);
     if (rc < 0)
         abandon(st);
+    rv_sqlite_give_turn(st);
     return rc;
 }
 
@@ -130,5 +145,7 @@ void rv_sqlite_rollback(struct sql_store *base)
     struct sqlite *st = (struct sqlite *)base;
 
     base->in_group = false;
-    abandon(st);
+    if (st->link->db)
+        abandon(st);
+    rv_sqlite_give_turn(st);
 }

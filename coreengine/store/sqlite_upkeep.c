@@ -62,7 +62,7 @@ int rv_sqlite_give_back(struct sql_store *base, rv_err **err)
     /* A reader that is under way keeps the log from being cut; then the next checkpoint does it. Writers would wait for
      * that reader, too, so not long. */
     st->wait_ms = CUT_WAIT_MS;
-    rc = sqlite3_wal_checkpoint_v2(st->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    rc = sqlite3_wal_checkpoint_v2(st->link->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     st->wait_ms = 0;
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED)
         return rv_sqlite_fail(st, rc, "write the log back", err);
@@ -102,13 +102,13 @@ static int sync_folder(const char *path, rv_err **err)
 static int copy_pages(struct sqlite *st, struct sqlite *to, rv_err **err)
 {
     sqlite3_backup *copy;
-    int rc = sqlite3_open_v2(to->base.path, &to->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    int rc = sqlite3_open_v2(to->base.path, &to->link->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc != SQLITE_OK)
         return rv_sqlite_fail(to, rc, "open the copy", err);
-    copy = sqlite3_backup_init(to->db, "main", st->db, "main");
+    copy = sqlite3_backup_init(to->link->db, "main", st->link->db, "main");
     if (!copy)
-        return rv_sqlite_fail(to, sqlite3_errcode(to->db), "copy", err);
+        return rv_sqlite_fail(to, sqlite3_errcode(to->link->db), "copy", err);
     rc = sqlite3_backup_step(copy, -1);
     rc = sqlite3_backup_finish(copy) == SQLITE_OK && rc == SQLITE_DONE ? SQLITE_OK : rc;
     return rc == SQLITE_OK ? 0 : rv_sqlite_fail(to, rc, "copy", err);
@@ -135,7 +135,7 @@ void rv_sqlite_remove(const char *path)
 int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
-    struct sqlite to = {.busy_ms = st->busy_ms};
+    struct sqlite to = {.busy_ms = st->busy_ms, .link = &to.own};
     size_t size = strlen(path) + 3;
     int rc = 0;
 
@@ -149,7 +149,7 @@ int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err)
         return rc;
     }
     rc = copy_pages(st, &to, err);
-    sqlite3_close(to.db);
+    sqlite3_close(to.link->db);
     if (rc == 0)
         rc = sync_path(to.base.path, O_RDONLY, err);
     if (rc == 0)
@@ -199,7 +199,7 @@ const char *rv_sqlite_damage(struct sql_store *base)
 {
     struct sqlite *st = (struct sqlite *)base;
 
-    return is_damage(sqlite3_errcode(st->db)) ? sqlite3_errmsg(st->db) : NULL;
+    return is_damage(sqlite3_errcode(st->link->db)) ? sqlite3_errmsg(st->link->db) : NULL;
 }
 
 /* Each row of the query is a problem, its first column says which. A page that cannot be read is a problem, too. */
@@ -207,7 +207,7 @@ static int ask(struct rv_report *r, const char *sql, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)r->st;
     sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(st->db, sql, -1, &stmt, NULL);
+    int rc = sqlite3_prepare_v2(st->link->db, sql, -1, &stmt, NULL);
 
     while (rc == SQLITE_OK && !rv_report_is_full(r)) {
         rc = sqlite3_step(stmt);
@@ -223,7 +223,7 @@ static int ask(struct rv_report *r, const char *sql, rv_err **err)
         rc = SQLITE_OK;
     }
     if (is_damage(rc)) {
-        rv_report_add(r, rv_str_of(sqlite3_errmsg(st->db)));
+        rv_report_add(r, rv_str_of(sqlite3_errmsg(st->link->db)));
         rc = SQLITE_DONE;
     }
     rc = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : rv_sqlite_fail(st, rc, "check", err);

@@ -240,6 +240,12 @@ void rv_store_close(rv_store *s)
     destroy(s);
 }
 
+void rv_store_defer_sync(rv_store *s, bool defers)
+{
+    if (s->sql->driver->defer_sync)
+        s->sql->driver->defer_sync(s->sql, defers);
+}
+
 void rv_store_set_wait(rv_store *s, int64_t ms)
 {
     rv_sql_set_wait(s->sql, ms > 0 ? ms : 0);

@@ -196,13 +196,12 @@ static void count_model(rv_metrics *m, json_object *event, const char *spec)
         ADD(m, RV_METRIC_GENAI_FIRST, seconds(event, "first_token_ms"), provider, model);
 }
 
-void rv_metrics_event(rv_metrics *m, const struct rv_metrics_run *run, rv_str line)
+void rv_metrics_event(rv_metrics *m, const struct rv_metrics_run *run, json_object *event)
 {
     const char *type = NULL;
     int64_t time_us = 0;
-    json_object *event = rv_event_read(line, &type, &time_us);
 
-    if (!event)
+    if (!rv_event_is(event, &type, &time_us))
         return;
     const char *status = rv_event_text(event, "status"), *tool = rv_event_text(event, "tool");
     if (strcmp(type, "llm_result") == 0) {
@@ -220,5 +219,4 @@ void rv_metrics_event(rv_metrics *m, const struct rv_metrics_run *run, rv_str li
         if (run->start_us > 0 && time_us >= run->start_us)
             ADD(m, RV_METRIC_PIPELINE_TIME, (double)(time_us - run->start_us) / 1e6, run->pipeline);
     }
-    json_object_put(event);
 }

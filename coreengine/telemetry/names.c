@@ -29,19 +29,20 @@ struct model_name rv_model_name(const char *model)
     return name;
 }
 
-json_object *rv_event_read(rv_str line, const char **type, int64_t *time_us)
+json_object *rv_telemetry_event(rv_str line)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_EVENT};
-    const char *time = NULL;
     json_object *event = NULL;
 
-    if (rv_json_parse(line, &opts, &event, NULL) < 0)
-        return NULL;
-    if (json_object_is_type(event, json_type_object) && rv_json_get_text(event, "type", type) &&
-        rv_json_get_text(event, "time", &time) && rv_time_parse(rv_str_of(time), time_us, NULL) == 0)
-        return event;
-    json_object_put(event);
-    return NULL;
+    return rv_json_parse(line, &opts, &event, NULL) < 0 ? NULL : event;
+}
+
+bool rv_event_is(json_object *event, const char **type, int64_t *time_us)
+{
+    const char *time = NULL;
+
+    return json_object_is_type(event, json_type_object) && rv_json_get_text(event, "type", type) &&
+           rv_json_get_text(event, "time", &time) && rv_time_parse(rv_str_of(time), time_us, NULL) == 0;
 }
 
 const char *rv_event_text(json_object *event, const char *member)

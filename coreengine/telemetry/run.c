@@ -319,7 +319,7 @@ static void take_end(rv_run_trace *t, const char *type, json_object *e, int64_t 
         end_run(t, e, time_us);
 }
 
-void rv_run_trace_event(rv_run_trace *t, rv_str line)
+void rv_run_trace_event(rv_run_trace *t, json_object *e)
 {
     static const struct {
         const char *type;
@@ -331,9 +331,8 @@ void rv_run_trace_event(rv_run_trace *t, rv_str line)
                   {"tool_call_start", begin_tool}};
     const char *type = NULL;
     int64_t time_us = 0;
-    json_object *e = rv_event_read(line, &type, &time_us);
 
-    if (!e) {
+    if (!rv_event_is(e, &type, &time_us)) {
         t->n_dropped++;
         return;
     }
@@ -344,7 +343,6 @@ void rv_run_trace_event(rv_run_trace *t, rv_str line)
         begins[i].begin(t, e, time_us);
     else
         take_end(t, type, e, time_us);
-    json_object_put(e);
 }
 
 void rv_run_trace_end(rv_run_trace *t, int64_t now_us)

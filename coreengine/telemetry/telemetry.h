@@ -115,8 +115,10 @@ struct rv_run_trace_opts {
 RV_MUST_CHECK int rv_run_trace_new(const struct rv_run_trace_opts *opts, rv_run_trace **out, rv_err **err);
 /** Spans that are still open are dropped, unless rv_run_trace_end() was called. */
 void rv_run_trace_free(rv_run_trace *t);
-/** An observable event, a line of docs/reference/events.md. Never fails: what cannot be read or kept is counted. */
-void rv_run_trace_event(rv_run_trace *t, rv_str line);
+/** A line of docs/reference/events.md, read once for spans and metrics. NULL: it is not JSON. The caller puts it. */
+json_object *rv_telemetry_event(rv_str line);
+/** An observable event. Never fails: what is none (NULL, too), or cannot be kept, is counted. */
+void rv_run_trace_event(rv_run_trace *t, json_object *event);
 /** The run goes no further in this process: open spans end now, with the error type "cancelled". */
 void rv_run_trace_end(rv_run_trace *t, int64_t now_us);
 /** Events and spans that were left out. */
@@ -184,8 +186,8 @@ struct rv_metrics_run {
     const char *model;    /* of an llm_result: what llm_call_start of the same call_id said; NULL: nothing */
     int64_t start_us;     /* time of pipeline_started; 0: unknown */
 };
-/** Count what an event tells; line as rv_run_trace_event(). */
-void rv_metrics_event(rv_metrics *m, const struct rv_metrics_run *run, rv_str line);
+/** Count what an event tells; event as rv_run_trace_event(). */
+void rv_metrics_event(rv_metrics *m, const struct rv_metrics_run *run, json_object *event);
 
 /* --- Settings: variables OTEL_* and P8_OTEL_* --- */
 

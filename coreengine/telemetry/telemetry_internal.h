@@ -41,8 +41,8 @@ struct model_name {
 };
 struct model_name rv_model_name(const char *model);
 
-/** An event line as a tree: NULL when it is none; *time_us is its time. The caller puts it. */
-json_object *rv_event_read(rv_str line, const char **type, int64_t *time_us);
+/** Is it an event? Then its type and its time. */
+bool rv_event_is(json_object *event, const char **type, int64_t *time_us);
 const char *rv_event_text(json_object *event, const char *member); /* "" when there is none */
 int64_t rv_event_int(json_object *event, const char *member);      /* 0 when there is none */
 

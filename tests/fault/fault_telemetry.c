@@ -45,8 +45,11 @@ static int trace(void)
     rv_run_trace *t = NULL;
 
     int rc = rv_run_trace_new(&opts, &t, NULL);
-    for (size_t i = 0; rc == 0 && i < RV_COUNT(lines); i++)
-        rv_run_trace_event(t, rv_str_of(lines[i]));
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(lines); i++) {
+        json_object *event = rv_telemetry_event(rv_str_of(lines[i]));
+        rv_run_trace_event(t, event);
+        json_object_put(event);
+    }
     if (rc == 0 && (told.n < 3 || told.text.rc < 0 || rv_run_trace_dropped(t) > 0))
         rc = RV_E_NOMEM;
     rv_run_trace_free(t);
@@ -62,8 +65,11 @@ static int count(void)
     rv_metrics *m = NULL;
 
     int rc = rv_metrics_new(RV_SEMCONV_1_41, 0, &m, NULL);
-    for (size_t i = 0; rc == 0 && i < RV_COUNT(lines); i++)
-        rv_metrics_event(m, &run, rv_str_of(lines[i]));
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(lines); i++) {
+        json_object *event = rv_telemetry_event(rv_str_of(lines[i]));
+        rv_metrics_event(m, &run, event);
+        json_object_put(event);
+    }
     if (rc == 0) {
         rv_metrics_write_text(m, false, &text);
         rv_otlp_write_metrics(&r, m, 1, &otlp);

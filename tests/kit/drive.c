@@ -109,11 +109,13 @@ struct drive *drive_new_of(const char *yaml, json_object *files, const struct dr
                                             .category = RV_UNSET,
                                             .risk = tools[i].risk,
                                             .effect = RV_UNSET,
-                                            .timeout_ms = tools[i].timeout_ms,
-                                            .input = compile(d, tools[i].input),
-                                            .output = compile(d, tools[i].output)};
+                                            .timeout_ms = tools[i].timeout_ms};
+        d->tools[i].input = compile(d, tools[i].input);
         if (tools[i].input)
-            d->tools[i].input_json = d->documents[tools[i].output ? d->n_schemas - 2 : d->n_schemas - 1];
+            d->tools[i].input_json = d->documents[d->n_schemas - 1];
+        d->tools[i].output = compile(d, tools[i].output);
+        if (tools[i].output)
+            d->tools[i].output_json = d->documents[d->n_schemas - 1];
     }
     d->n_tools = n_tools;
     d->open = calloc(d->p->n_agents + 1, sizeof *d->open);

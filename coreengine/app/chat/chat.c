@@ -149,7 +149,7 @@ void rv_chat_free(rv_chat *chat)
     if (!chat)
         return;
     chat_end_turn(chat);
-    chat_pipelines_free(chat);
+    chat_pipelines_fini(&chat->pipelines);
     for (size_t i = 0; i < RV_COUNT(chat->texts); i++)
         free(chat->texts[i]);
     json_object_put(chat->opts.request.client_tools);
@@ -387,6 +387,8 @@ int rv_app_chat_open(struct rv_app_chat *c, rv_err **err)
         rc = open_store(c, err);
     if (rc == 0)
         rc = open_agents(c, err);
+    if (rc == 0 && !(c->pipelines = rv_chat_pipelines_new()))
+        rc = RV_FAIL(err, RV_E_NOMEM, "open a chat");
     return rc == 0 ? open_engine(c, err) : rc;
 }
 
@@ -398,6 +400,7 @@ void chat_fill_opts(const struct rv_app_chat *c, const struct rv_store_scope *sc
     opts->owner = c->owner;
     opts->plugins = c->loaded.plugins;
     opts->agents = c->agents;
+    opts->pipelines = c->pipelines;
     opts->script = c->loaded.script;
     opts->settings = c->settings;
     opts->agent = agent;
@@ -429,6 +432,7 @@ void rv_app_chat_close(struct rv_app_chat *c)
 {
     rv_chat_free(c->chat);
     rv_app_engine_free(&c->loaded, c->engine);
+    rv_chat_pipelines_free(c->pipelines);
     rv_app_services_fini(&c->services);
     rv_agents_free(c->agents);
     rv_app_loaded_fini(&c->loaded);

@@ -10,12 +10,17 @@
 
 /* An agent as a pipeline, and the bundle that turns with it are started with. */
 struct chat_pipeline {
-    struct chat_pipeline *next;
+    size_t n_refs;                /* lists that it is in, of one thread */
     struct rv_pipeline *pipeline; /* owned */
     char *agent;
     char checksum[RV_HASH_MAX]; /* of the document and what was asked for beside it */
     char bundle[RV_STORE_HASH_MAX];
+    int64_t put_us; /* when the bundle was put into the store; 0: never */
     int64_t routing_max_turns;
+};
+struct chat_pipelines {
+    struct chat_pipeline **items; /* owned, with a reference to each; newest first */
+    size_t n, cap;
 };
 
 struct chat_session {
@@ -52,7 +57,7 @@ struct rv_chat {
     bool is_new;                     /* no turn was begun */
     bool waits;                      /* the last turn does, for an answer */
     char *agent;                     /* that is asked for */
-    struct chat_pipeline *pipelines; /* newest first */
+    struct chat_pipelines pipelines; /* newest first */
     struct rv_catalog under, catalog;
     /* The run under way, or the last one. */
     const struct chat_pipeline *with;
@@ -88,7 +93,7 @@ void chat_fill_opts(const struct rv_app_chat *c, const struct rv_store_scope *sc
 /* pipeline.c */
 /** The pipeline of that agent as its document is now. RV_E_NOT_FOUND, RV_E_INVALID. Borrowed from the chat. */
 RV_MUST_CHECK int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipeline **out, rv_err **err);
-void chat_pipelines_free(rv_chat *chat);
+void chat_pipelines_fini(struct chat_pipelines *list);
 
 /* request.c */
 /** May the chat's agent be asked so? RV_E_INVALID. What rv_agents_find() gave before is gone afterwards. */

@@ -1,5 +1,6 @@
 /* An agent as a pipeline of one stage: made, bound to its document, checked, and put into the store as the bundle that
- * its turns are started with. Made again only when the document or the chat's options change. */
+ * its turns are started with. Made again only when the document or the chat's options change: chats of one front share
+ * them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +8,10 @@
 
 #define MAX_TEXT      ((size_t)1 << 20) /* with what a request brings along */
 #define MAX_BUNDLE    ((size_t)64 << 20)
-#define MAX_PIPELINES 16  /* that are kept: agents of one chat */
-#define MAX_LLM_CALLS 100 /* of one turn, with the agents that are asked */
+#define MAX_PIPELINES 16                 /* that are kept: agents of one chat */
+#define MAX_SHARED    64                 /* of all chats of a front, beside those in use */
+#define PUT_AGAIN_US  INT64_C(600000000) /* far below the time for which a sweep leaves an unused bundle alone */
+#define MAX_LLM_CALLS 100                /* of one turn, with the agents that are asked */
 #define ASKED_ROLE    "asked"
 
 /* --- what it is made from --- */
@@ -67,6 +70,12 @@ static int hash_of(const struct made_from *m, char checksum[RV_HASH_MAX], rv_err
 
     for (size_t i = 0; i < m->pipeline.n_models; i++)
         rv_buf_printf(&text, "%s\n", m->models[i].model);
+    rv_buf_printf(&text, "%s %s %lld %lld\n", m->pipeline.place ? m->pipeline.place : "",
+                  m->pipeline.role ? m->pipeline.role : "", (long long)m->pipeline.agent_request_limit,
+                  (long long)m->pipeline.agent_token_limit);
+    for (size_t i = 0; i < m->pipeline.n_models; i++)
+        rv_buf_printf(&text, "%d %g %lld\n", m->models[i].has_temperature, m->models[i].temperature,
+                      (long long)m->models[i].max_tokens);
     rv_buf_printf(&text, "%d %d %g %lld", m->pipeline.child_text, m->pipeline.has_temperature, m->pipeline.temperature,
                   (long long)m->pipeline.max_tokens);
     rv_buf_printf(&text, " %d %d %lld %s\n", m->pipeline.requires_tool, m->pipeline.has_seed,
@@ -248,70 +257,123 @@ static int put_bundle(const rv_chat *chat, struct chat_pipeline *cp, rv_err **er
 
 /* --- the ones there are --- */
 
-static void pipeline_free(struct chat_pipeline *cp)
+static void drop(struct chat_pipeline *cp)
 {
+    if (--cp->n_refs > 0)
+        return;
     rv_pipeline_free(cp->pipeline);
     free(cp->agent);
     free(cp);
 }
 
-void chat_pipelines_free(rv_chat *chat)
+/* Drop what is behind the first `max` of a list, but for one that is in use. */
+static void keep_few(struct chat_pipelines *list, size_t max, const struct chat_pipeline *used)
 {
-    while (chat->pipelines) {
-        struct chat_pipeline *next = chat->pipelines->next;
-        pipeline_free(chat->pipelines);
-        chat->pipelines = next;
-    }
-}
-
-/* The last ones may be in use; those before are dropped. */
-static void keep_few(rv_chat *chat)
-{
-    struct chat_pipeline **at = &chat->pipelines;
-
-    for (int i = 0; i < MAX_PIPELINES && *at; i++)
-        at = &(*at)->next;
-    while (*at) {
-        struct chat_pipeline *next = (*at)->next;
-        if (*at == chat->with) {
-            at = &(*at)->next;
+    for (size_t i = max; i < list->n;) {
+        struct chat_pipeline *cp = list->items[i];
+        if (cp == used) {
+            i++;
             continue;
         }
-        pipeline_free(*at);
-        *at = next;
+        memmove(list->items + i, list->items + i + 1, (list->n - i - 1) * sizeof(struct chat_pipeline *));
+        list->n--;
+        drop(cp);
     }
 }
 
-static int make(rv_chat *chat, const struct rv_agents_found *found, const struct made_from *m, const char *checksum,
-                struct chat_pipeline **out, rv_err **err)
+/* To the front; room was made. */
+static void put_first(struct chat_pipelines *list, struct chat_pipeline *cp)
+{
+    memmove(list->items + 1, list->items, list->n * sizeof(struct chat_pipeline *));
+    list->items[0] = cp;
+    list->n++;
+    cp->n_refs++;
+}
+
+static struct chat_pipeline *find(const struct chat_pipelines *list, const char *checksum)
+{
+    for (size_t i = 0; list && i < list->n; i++)
+        if (strcmp(list->items[i]->checksum, checksum) == 0)
+            return list->items[i];
+    return NULL;
+}
+
+void chat_pipelines_fini(struct chat_pipelines *list)
+{
+    keep_few(list, 0, NULL);
+    free(list->items);
+    *list = (struct chat_pipelines){.n = 0};
+}
+
+rv_chat_pipelines *rv_chat_pipelines_new(void)
+{
+    return calloc(1, sizeof(rv_chat_pipelines));
+}
+
+void rv_chat_pipelines_free(rv_chat_pipelines *list)
+{
+    if (list)
+        chat_pipelines_fini(list);
+    free(list);
+}
+
+static int make(const rv_chat *chat, const struct rv_agents_found *found, const struct made_from *m,
+                const char *checksum, struct chat_pipeline **out, rv_err **err)
 {
     struct chat_pipeline *cp = calloc(1, sizeof *cp);
 
-    if (cp)
-        cp->agent = rv_str_dup(rv_str_of(found->doc->name));
-    if (!cp || !cp->agent) {
-        free(cp);
+    if (!cp)
         return RV_FAIL(err, RV_E_NOMEM, "load an agent");
-    }
+    cp->n_refs = 1;
+    cp->agent = rv_str_dup(rv_str_of(found->doc->name));
     memcpy(cp->checksum, checksum, sizeof cp->checksum);
     cp->routing_max_turns = found->doc->routing_max_turns;
-    int rc = load(chat, m, &cp->pipeline, err);
-    if (rc == 0)
-        rc = put_bundle(chat, cp, err);
+    int rc = cp->agent ? load(chat, m, &cp->pipeline, err) : RV_FAIL(err, RV_E_NOMEM, "load an agent");
     if (rc < 0) {
-        pipeline_free(cp);
+        drop(cp);
         return rc;
     }
-    cp->next = chat->pipelines;
-    chat->pipelines = cp;
-    keep_few(chat);
     *out = cp;
+    return 0;
+}
+
+/* The bundle is in the store, and stays there until the turn refers to it. */
+static int keep_bundle(const rv_chat *chat, struct chat_pipeline *cp, rv_err **err)
+{
+    int64_t now_us = rv_engine_now_us(chat->opts.engine);
+
+    if (cp->put_us > 0 && now_us - cp->put_us < PUT_AGAIN_US)
+        return 0;
+    int rc = put_bundle(chat, cp, err);
+    if (rc == 0)
+        cp->put_us = now_us;
+    return rc;
+}
+
+/* The chat uses it from now on, and other chats may. */
+static int take_up(rv_chat *chat, struct chat_pipeline *cp, rv_err **err)
+{
+    struct chat_pipelines *own = &chat->pipelines, *shared = chat->opts.pipelines;
+    bool is_own = find(own, cp->checksum), is_shared = !shared || find(shared, cp->checksum);
+
+    if ((!is_own && !rv_has_room(&own->items, &own->cap, own->n + 1, sizeof(struct chat_pipeline *))) ||
+        (!is_shared && !rv_has_room(&shared->items, &shared->cap, shared->n + 1, sizeof(struct chat_pipeline *))))
+        return RV_FAIL(err, RV_E_NOMEM, "load an agent");
+    if (!is_own) {
+        put_first(own, cp);
+        keep_few(own, MAX_PIPELINES, chat->with);
+    }
+    if (!is_shared) {
+        put_first(shared, cp);
+        keep_few(shared, MAX_SHARED, NULL);
+    }
     return 0;
 }
 
 int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipeline **out, rv_err **err)
 {
     struct rv_store_scope scope = chat_scope(chat);
+    struct chat_pipeline *cp = NULL;
     struct rv_agents_found found;
     struct made_from m;
     char checksum[RV_HASH_MAX];
@@ -325,13 +387,18 @@ int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipelin
     rc = chat_request_tools(chat, found.doc, &m.pipeline.client_tools, err);
     if (rc == 0)
         rc = hash_of(&m, checksum, err);
-    struct chat_pipeline *cp = chat->pipelines;
-    while (rc == 0 && cp && strcmp(cp->checksum, checksum) != 0)
-        cp = cp->next;
-    if (rc == 0 && !cp)
+    if (rc == 0 && ((cp = find(&chat->pipelines, checksum)) || (cp = find(chat->opts.pipelines, checksum))))
+        cp->n_refs++;
+    else if (rc == 0)
         rc = make(chat, &found, &m, checksum, &cp, err);
     json_object_put(m.pipeline.client_tools);
+    if (rc < 0)
+        return rc;
+    rc = keep_bundle(chat, cp, err);
     if (rc == 0)
-        *out = cp;
+        rc = take_up(chat, cp, err);
+    if (rc == 0)
+        *out = cp; /* the chat has it */
+    drop(cp);
     return rc;
 }

@@ -68,7 +68,9 @@ static int ensure_session(rv_chat *chat, struct chat_session *out, rv_err **err)
                                          .created_us = rv_engine_now_us(chat->opts.engine)};
     rv_err *cause = NULL;
 
+    rv_store_defer_sync(chat->opts.store, true); /* the run of the turn comes next */
     int rc = rv_store_ensure_session(chat->opts.store, &fresh, &out->row, err);
+    rv_store_defer_sync(chat->opts.store, false);
     if (rc == RV_E_EXISTS)
         rv_err_hint(err, "leave out the session's id for a new session, or name another one");
     if (rc < 0)

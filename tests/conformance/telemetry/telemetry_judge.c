@@ -75,8 +75,10 @@ void judge(json_object *row)
         json_object *events = rv_json_get_arr(row, "events");
         for (size_t i = 0; events && i < json_object_array_length(events); i++) {
             rv_str line = rv_json_str(json_object_array_get_idx(events, i));
-            rv_run_trace_event(trace, line);
-            rv_metrics_event(metrics, &run, line);
+            json_object *event = rv_telemetry_event(line);
+            rv_run_trace_event(trace, event);
+            rv_metrics_event(metrics, &run, event);
+            json_object_put(event);
         }
         write_all(&c, metrics, rv_run_trace_dropped(trace));
     }

@@ -14,7 +14,7 @@ static int count(void *self)
 
 static int64_t work_once(struct world *w, const char *query)
 {
-    sqlite3 *db = ((struct sqlite *)w->s->sql)->db;
+    sqlite3 *db = ((struct sqlite *)w->s->sql)->link->db;
     int64_t n = 0;
 
     sqlite3_progress_handler(db, 1, count, &n);

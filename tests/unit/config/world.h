@@ -22,6 +22,7 @@ TCase *outputs_case(void);
 TCase *requests_case(void);
 TCase *value_names_case(void);
 TCase *asks_case(void);
+TCase *planning_case(void);
 
 struct loaded {
     struct rv_pipeline *p;

@@ -37,14 +37,13 @@ static const char *said(const char *format)
 
 static int bring_forward(struct world *w, bool read_only)
 {
-    struct sqlite st = {.base = {.driver = &rv_sqlite_driver, .path = w->path}, .busy_ms = 50, .read_only = read_only};
+    struct sqlite st = {
+        .base = {.driver = &rv_sqlite_driver, .path = w->path}, .link = &st.own, .busy_ms = 50, .read_only = read_only};
     int rc;
 
-    ck_assert_int_eq(sqlite3_open(w->path, &st.db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_open(w->path, &st.own.db), SQLITE_OK);
     rc = rv_sqlite_bring_forward(&st, later, n_later, &w->err);
-    for (size_t i = 0; i < SQL_N_STATEMENTS; i++)
-        sqlite3_finalize(st.stmts[i].native);
-    ck_assert_int_eq(sqlite3_close(st.db), SQLITE_OK);
+    rv_sqlite_disconnect(&st.own);
     return rc;
 }
 

@@ -134,9 +134,9 @@ static int steps_of_a_walk(struct world *w, bool newest_first)
     const struct sqlite *st = (const struct sqlite *)s->sql;
     OK(rv_store_read_messages(s, &scope, "s1", &filter, count, &left, &w->err));
     ck_assert_int_eq(left, 0);
-    n_steps = sqlite3_stmt_status(st->stmts[id].native, SQLITE_STMTSTATUS_VM_STEP, 0);
-    ck_assert_int_eq(sqlite3_stmt_status(st->stmts[id].native, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0), 0);
-    ck_assert_int_eq(sqlite3_stmt_status(st->stmts[id].native, SQLITE_STMTSTATUS_SORT, 0), 0);
+    n_steps = sqlite3_stmt_status(st->own.stmts[id].native, SQLITE_STMTSTATUS_VM_STEP, 0);
+    ck_assert_int_eq(sqlite3_stmt_status(st->own.stmts[id].native, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0), 0);
+    ck_assert_int_eq(sqlite3_stmt_status(st->own.stmts[id].native, SQLITE_STMTSTATUS_SORT, 0), 0);
     rv_store_close(s);
     return n_steps;
 }

@@ -119,9 +119,9 @@ START_TEST(each_list_of_tasks_is_served_by_an_index)
     OK(world_store(w, w->path, &quick, &s));
     for (size_t i = 0; i < RV_COUNT(lists) * 2; i++) {
         rv_buf plan = RV_BUF_INIT(10000);
-        sqlite3_trace_v2(((struct sqlite *)s->sql)->db, SQLITE_TRACE_STMT, keep_text, &text);
+        sqlite3_trace_v2(((struct sqlite *)s->sql)->link->db, SQLITE_TRACE_STMT, keep_text, &text);
         OK(rv_store_list_tasks(s, &scopes[i % 2], &lists[i / 2].filter, see_nothing, NULL, &w->err));
-        sqlite3_trace_v2(((struct sqlite *)s->sql)->db, 0, NULL, NULL);
+        sqlite3_trace_v2(((struct sqlite *)s->sql)->link->db, 0, NULL, NULL);
         plan_of(db, rv_buf_cstr(&text), &plan);
         must_be_served(rv_buf_cstr(&text), rv_buf_cstr(&plan));
         ck_assert_msg(strstr(rv_buf_cstr(&plan), lists[i / 2].index), "%s\n%s", rv_buf_cstr(&text), rv_buf_cstr(&plan));
@@ -236,7 +236,7 @@ END_TEST
 
 START_TEST(a_file_of_version_3_gets_the_queue_and_keeps_its_data)
 {
-    struct sqlite st = {.base = {.driver = &rv_sqlite_driver}, .busy_ms = 50};
+    struct sqlite st = {.base = {.driver = &rv_sqlite_driver}, .link = &st.own, .busy_ms = 50};
     struct rv_new_task task = {.id = "t", .type = "news", .now_us = T0, .max_retries = RV_UNSET};
     struct world world, *w = &world;
     struct rv_store_stats stats;
@@ -244,11 +244,9 @@ START_TEST(a_file_of_version_3_gets_the_queue_and_keeps_its_data)
 
     world_open(w, -1);
     st.base.path = w->path;
-    ck_assert_int_eq(sqlite3_open(w->path, &st.db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_open(w->path, &st.own.db), SQLITE_OK);
     OK(rv_sqlite_bring_forward(&st, rv_sqlite_schema, 3, &w->err)); /* as that version of the program did */
-    for (size_t i = 0; i < SQL_N_STATEMENTS; i++)
-        sqlite3_finalize(st.stmts[i].native);
-    ck_assert_int_eq(sqlite3_close(st.db), SQLITE_OK);
+    rv_sqlite_disconnect(&st.own);
     world_sql(w->path,
               "INSERT INTO blobs VALUES (1, X'1e6ed65d77d6364eeaed5a745ba5c4985ae2b700dd85d7cf7f027bdf294a33fc', 5, "
               "CAST('bundle' AS BLOB));"

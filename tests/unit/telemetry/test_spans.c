@@ -35,7 +35,10 @@ static void told_open(struct told *t, enum rv_semconv names)
 
 static void tell(struct told *t, const char *line)
 {
-    rv_run_trace_event(t->trace, rv_str_of(line));
+    json_object *event = rv_telemetry_event(rv_str_of(line));
+
+    rv_run_trace_event(t->trace, event);
+    json_object_put(event);
 }
 
 static void told_close(struct told *t)

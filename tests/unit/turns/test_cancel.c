@@ -14,10 +14,12 @@ static struct room *begun(const struct scene *s, size_t n_answers)
     return r;
 }
 
+/* For words that people are shown: not for a plan. */
 static bool asks_model(const struct room *r, const char *who)
 {
     for (size_t i = 0; i < r->n_calls; i++)
-        if (r->calls[i].kind == RV_EFFECT_CALL_LLM && strcmp(r->calls[i].who, who) == 0)
+        if (r->calls[i].kind == RV_EFFECT_CALL_LLM && strcmp(r->calls[i].who, who) == 0 &&
+            !strstr(r->calls[i].request, "\"tools\":[{\"name\":\"__planning__\""))
             return true;
     return false;
 }

@@ -1,0 +1,154 @@
+/* What a call of a plan differs in from another call: who has to confirm it, how long it may take, how its result is
+ * read, and the code of its failure. */
+#include "coreengine/agent/tools_internal.h"
+
+#include "coreengine/plan/output.h"
+
+json_object *rv_planned_output_of(json_object *entry)
+{
+    json_object *value = NULL;
+
+    if (!rv_planned_is_good(entry))
+        return NULL;
+    if (!json_object_object_get_ex(entry, PLANNED_OUTPUT, &value))
+        json_object_object_get_ex(entry, "data", &value);
+    return value;
+}
+
+bool rv_planned_confirms(const rv_visit *v, const struct rv_tool_info *info)
+{
+    bool is_destructive = rv_risk_needs_confirmation(rv_tool_risk(info)),
+         only_reads = rv_tool_effect(info) == RV_EFFECT_SAFE;
+    bool is_gated = v->shared->pipeline->execution.require_confirmation_for_destructive && is_destructive;
+
+    switch ((enum rv_confirms)v->agent->planning.confirm) {
+    case RV_CONFIRMS_NEVER:
+        return false;
+    case RV_CONFIRMS_DECLARED:
+        return is_gated || info->confirm;
+    case RV_CONFIRMS_DESTRUCTIVE:
+        return is_destructive || info->confirm || (info->risk == RV_UNSET && !only_reads);
+    case RV_CONFIRMS_WRITES:
+        return is_destructive || info->confirm || !only_reads;
+    case RV_CONFIRMS_ALL:
+        return true;
+    }
+    return true;
+}
+
+int64_t rv_planned_timeout_ms(const rv_visit *v, const struct rv_tool_info *info)
+{
+    int64_t ms = info->timeout_ms > 0 ? info->timeout_ms : v->agent->planning.call_timeout_ms;
+    int64_t left = (v->planned->until_us - v->now_us + 999) / 1000;
+
+    return left < ms ? (left > 0 ? left : 1) : ms;
+}
+
+/* --- what it comes to --- */
+
+/* The effect class that decides whether a call without an answer may have happened. */
+static bool may_have_happened(const rv_visit *v, json_object *entry)
+{
+    const char *tool = "";
+    const struct rv_tool_info *info = rv_json_get_text(entry, "tool", &tool) ? rv_visit_tool(v, rv_str_of(tool)) : NULL;
+
+    return !info || rv_tool_effect(info) == RV_EFFECT_NON_IDEMPOTENT;
+}
+
+static const char *code_of(const rv_visit *v, json_object *entry, const char *type, bool was_called)
+{
+    static const struct {
+        const char *type, *code;
+    } refused[] = {
+        {"ValidationError", "invalid_argument"}, {"InvalidStep", "invalid_argument"}, {"NotFoundError", "unknown_tool"},
+        {"AccessDenied", "access_denied"},       {"ToolError", "tool_blocked"},
+    };
+
+    if (strcmp(type, "TimeoutError") == 0) {
+        if (v->now_us >= v->planned->until_us)
+            return "budget_exhausted";
+        return may_have_happened(v, entry) ? "outcome_unknown" : "timeout";
+    }
+    if (strcmp(type, "CancelledError") == 0)
+        return "cancelled";
+    for (size_t i = 0; i < RV_COUNT(refused) && !was_called; i++)
+        if (strcmp(refused[i].type, type) == 0)
+            return refused[i].code;
+    return "tool_error";
+}
+
+int rv_planned_set_code(const rv_visit *v, json_object *entry, const char *code, bool was_called, rv_err **err)
+{
+    json_object *error = rv_json_get_obj(entry, "error");
+    const char *type = "";
+
+    if (!error)
+        return 0;
+    RV_IGNORE(!rv_json_get_text(error, "type", &type), "then it is a tool error");
+    return rv_json_set_text(error, "code", code ? code : code_of(v, entry, type, was_called), err);
+}
+
+/* --- results of `tools/call` --- */
+
+bool rv_planned_is_result(json_object *raw)
+{
+    static const char *const keys[] = {"content", "structuredContent", "isError", "_meta", "resultType"};
+    json_object *content = json_object_is_type(raw, json_type_object) ? rv_json_get_arr(raw, "content") : NULL;
+
+    if (!content || !rv_hooks_know_keys(raw, keys, RV_COUNT(keys)))
+        return false;
+    for (size_t i = 0; i < json_object_array_length(content); i++) {
+        json_object *block = json_object_array_get_idx(content, i);
+        const char *type = NULL;
+        if (!json_object_is_type(block, json_type_object) || !rv_json_get_text(block, "type", &type))
+            return false;
+    }
+    return true;
+}
+
+static int fits(const void *schema, json_object *value, rv_err **err)
+{
+    return rv_schema_check(schema, value, err);
+}
+
+static int standard_error(const char *code, const char *text, json_object *standard, rv_err **err)
+{
+    json_object *error = json_object_new_object();
+    int rc = rv_json_set_text(standard, "status", "error", err);
+
+    if (rc == 0)
+        rc = rv_json_set_take(standard, "error", error, err);
+    else
+        json_object_put(error);
+    return rc < 0 ? rc
+                  : RV_SET(error, err,
+                           RV_M_TEXT("error_type", strcmp(code, "tool_error") == 0 ? "ToolError" : "ValidationError"),
+                           RV_M_TEXT("message", text), RV_M_BOOL("recoverable", false));
+}
+
+int rv_planned_read_result(const struct rv_tool_info *info, json_object *raw, json_object **standard,
+                           json_object **value, const char **code, rv_err **err)
+{
+    const struct rv_output_promise promise = {.has_schema = info && info->output,
+                                              .check = RV_OUTPUT_STRICT,
+                                              .schema = info ? info->output : NULL,
+                                              .fits = fits};
+    json_object *made = json_object_new_object();
+    struct rv_output output = {0};
+    int rc = made ? rv_output_of(raw, &promise, &output, err) : RV_FAIL(err, RV_E_NOMEM, "read a tool result");
+
+    *value = NULL;
+    *code = output.code;
+    if (rc == 0 && output.code)
+        rc = standard_error(output.code, output.text, made, err);
+    else if (rc == 0)
+        rc = RV_SET(made, err, RV_M_TEXT("status", "success"), RV_M_OF(VALUE, "data", output.value));
+    if (rc == 0 && !output.code)
+        *value = json_object_get(output.value);
+    rv_output_fini(&output);
+    if (rc < 0)
+        json_object_put(made);
+    else
+        *standard = made;
+    return rc;
+}
