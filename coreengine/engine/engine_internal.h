@@ -16,8 +16,7 @@ struct pool;
 struct rv_tool_workers rv_engine_pool(rv_engine *e);
 /** The on_emit of a provider's call: passes the piece to the loop. */
 int rv_pool_take_piece(void *work, rv_str json);
-/** Frees queued and finished work, ends the workers and waits for them, except for those whose work was given up. The
- * caller has given up all work that runs. */
+/** Ends the workers and waits for them, except for those whose work was given up, as all work that runs has been. */
 void rv_pool_free(struct pool *p);
 void rv_pool_collect(struct pool *p); /* tells what pieces and answers have come */
 /** Wait until some work is done, was poked, or that long has passed. */
@@ -31,8 +30,7 @@ struct tool_record {
     struct rv_tool_health health;
 };
 
-struct shell_loop; /* libuv's part */
-struct model_call; /* model.c */
+struct shell_loop, model_call; /* libuv's part; model.c */
 
 struct rv_engine {
     struct rv_engine_opts opts;
