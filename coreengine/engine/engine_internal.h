@@ -9,7 +9,6 @@
 #include "coreengine/engine/writer_internal.h"
 
 /* --- workers.c: a bounded pool of threads --- */
-
 struct pool;
 /** The engine's workers, as sources use them; made when the first call needs them. Work that never blocks runs on the
  * loop. begin: RV_E_LIMIT when too many calls are stuck, RV_E_INTERNAL when no thread can be made. */
@@ -30,7 +29,8 @@ struct tool_record {
     struct rv_tool_health health;
 };
 
-struct shell_loop, model_call; /* libuv's part; model.c */
+struct shell_loop; /* libuv's part */
+struct model_call; /* model.c */
 
 struct rv_engine {
     struct rv_engine_opts opts;
