@@ -27,8 +27,7 @@ static const struct rv_term_list validation_list = {"mcp_output_validation", "ch
                                                     RV_COUNT(validations)};
 
 static const struct rv_term pins[] = {
-    [RV_MCP_PINS_FIRST] = {"first",
-                           "a tool is approved when it is seen first, and a change needs `reeve mcp approve`"},
+    [RV_MCP_PINS_FIRST] = {"first", "a tool is approved when it is seen first, and a change needs `reeve mcp approve`"},
     [RV_MCP_PINS_STRICT] = {"strict", "each tool needs `reeve mcp approve` before it is offered"},
 };
 static const struct rv_term_list pin_list = {"mcp_pin", "approval of tools", pins, RV_COUNT(pins)};
