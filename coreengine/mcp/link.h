@@ -13,6 +13,8 @@
 #ifndef RV_MCP_LINK_H
 #define RV_MCP_LINK_H
 
+#include <string.h>
+
 #include "coreengine/mcp/message.h"
 
 #define RV_MCP_MAX_FAILURE ((size_t)64 << 10) /* bytes of a body that comes with an error status and is handed up */
@@ -106,7 +108,7 @@ static inline void rv_mcp_link_close(struct rv_mcp_link *l, void (*closed)(void 
 {
     if (l->ops)
         l->ops->close(l->self, closed, arg);
-    *l = (struct rv_mcp_link){0};
+    memset(l, 0, sizeof *l);
 }
 
 #endif

@@ -4,6 +4,7 @@
 #define RV_PLAN_OUTPUT_H
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "coreengine/base/json.h"
 
@@ -34,7 +35,7 @@ static inline void rv_output_fini(struct rv_output *out)
 {
     json_object_put(out->value);
     free(out->text);
-    *out = (struct rv_output){0};
+    memset(out, 0, sizeof *out);
 }
 
 #endif

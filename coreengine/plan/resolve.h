@@ -4,6 +4,7 @@
 #define RV_PLAN_RESOLVE_H
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "coreengine/base/json.h"
 #include "coreengine/plan/argument.h"
@@ -43,7 +44,7 @@ static inline void rv_resolution_fini(struct rv_resolution *r)
     free(r->argument);
     free(r->text);
     free(r->reason);
-    *r = (struct rv_resolution){0};
+    memset(r, 0, sizeof *r);
 }
 
 #endif

@@ -355,7 +355,7 @@ static void put(void *self, const char *name, const char *value)
 
 #define EXPOSED                                                                                                        \
     "Access-Control-Expose-Headers: X-Request-Id, Retry-After, Retry-After-Ms, X-Should-Retry, Location, "             \
-    "Content-Disposition, X-Session-Id, X-Run-Id\n"
+    "Content-Disposition, X-Session-Id, X-Run-Id, Mcp-Session-Id\n"
 #define MAY     "Access-Control-Allow-Origin: https://app.example\nAccess-Control-Allow-Credentials: true\n"
 #define METHODS "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE\n"
 static const struct {

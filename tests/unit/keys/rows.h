@@ -27,10 +27,12 @@ struct key_rows {
 };
 
 extern const struct key_rows key_rows_pipeline, key_rows_stage, key_rows_execution, key_rows_models, key_rows_commands,
-    key_rows_agents, key_rows_ask, key_rows_work, key_rows_declared;
+    key_rows_agents, key_rows_ask, key_rows_work, key_rows_declared, key_rows_plans;
 
 /** The text of the row with the variant in it; free() it. */
 char *key_text(const char *text, const char *variant);
+/** What a command says of the text, in a folder of its own. */
+char *key_tell_command(const struct key_row *row, const char *variant);
 /** A tool stage, a model stage and so on, driven in virtual time. */
 char *key_tell_run(const struct key_row *row, const char *variant);
 char *key_tell_run_of(const struct key_row *row, const char *variant, enum rv_rules rules);

@@ -52,7 +52,7 @@
         "agent.limits." key, few, "1000", CALLS("limits: {" key ": @}"), .with = VERDICT                               \
     }
 /* In a folder of its own, where ./set makes the files that commands share. */
-static char *tell(const struct key_row *row, const char *variant)
+char *key_tell_command(const struct key_row *row, const char *variant)
 {
     static const char parent[] = "type: object\nname: parent\ndescription: You lead.\ntools: [ask_agent, action]\n"
                                  "properties: {n: {type: integer}}\n",
@@ -235,4 +235,4 @@ static const struct key_row rows[] = {
      .with = ASKS " --events --deltas | grep -o '\"type\":\"[a-z_]*delta\".*text.*'"},
 };
 
-const struct key_rows key_rows_commands = {rows, RV_COUNT(rows), tell};
+const struct key_rows key_rows_commands = {rows, RV_COUNT(rows), key_tell_command};
