@@ -406,8 +406,8 @@ static int rows_init(struct rows *r, const rv_visit *v, enum rv_turn_status stat
                        .turn = rv_turn_new(RV_ROWS_MAX),
                        .calls = RV_BUF_INIT(MAX_ROWS),
                        .metadata = RV_BUF_INIT(MAX_ROWS)};
-    set_ids(r);
     if (r->turn) {
+        set_ids(r);
         r->turn->moment_token_threshold = threshold_of(v);
         r->turn->moment_summariser = rv_turn_text(r->turn, rv_str_of(summariser_of(v)));
     }
