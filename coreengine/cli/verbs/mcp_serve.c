@@ -10,6 +10,8 @@
 static const struct rv_cli_option options[] = {
     {"pipelines", 0, "DIR", "folder of pipelines that are tools, by the names of their files", "DIR", false},
     {"scripts", 0, "DIR", "folder of scripts that answer in pipelines: of each the one with its name", "DIR", false},
+    {"user", 'u', "ID", "user of the client: only this user's rows are visible (default REEVE_USER, else all data)",
+     NULL, false},
     {"agents", 0, NULL, "agents are tools, too: ask_NAME", NULL, false},
     {"tool", 't', "CAPABILITY:TOOL", "a tool of a capability that clients may call; none without this option", NULL,
      true},
