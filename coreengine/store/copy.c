@@ -359,13 +359,14 @@ static rv_sql_stmt *prepare_insert(const struct copy *c, const struct rv_table *
 }
 
 /* The present row of `from`, and some behind it, in one transaction. 1: there are more. */
-static int copy_batch(struct copy *c, struct rv_rows *rows, rv_sql_stmt *stmt, rv_err **err)
+static int copy_batch(struct copy *c, struct rv_rows *rows, rv_err **err)
 {
     struct rv_rows_sum before = c->sum;
     int rc = begin_batch(c, err), more = 1;
 
     if (rc < 0)
         return rc;
+    rv_sql_stmt *stmt = prepare_insert(c, rows->table); /* a statement belongs to the connection of its transaction */
     while (rc == 0 && more == 1) {
         rc = insert(c, rows, stmt, err);
         if (rc < 0)
@@ -376,6 +377,7 @@ static int copy_batch(struct copy *c, struct rv_rows *rows, rv_sql_stmt *stmt, r
         if (c->sum.n - before.n >= BATCH_ROWS || c->sum.bytes - before.bytes >= BATCH_BYTES)
             break;
     }
+    rv_sql_finish(stmt);
     rc = rv_sql_end_write(c->to, rc, "copy", err);
     if (rc == 0)
         rc = tell(c, RV_STORE_COPY_WRITES, rows->table, &c->sum, err);
@@ -384,13 +386,11 @@ static int copy_batch(struct copy *c, struct rv_rows *rows, rv_sql_stmt *stmt, r
 
 static int write_rows(struct copy *c, struct rv_rows *rows, struct rv_store_table *out, rv_err **err)
 {
-    rv_sql_stmt *stmt = prepare_insert(c, rows->table);
     int64_t n_before = c->sum.n;
     int rc = rv_rows_next(rows, err);
 
     while (rc == 1)
-        rc = copy_batch(c, rows, stmt, err);
-    rv_sql_finish(stmt);
+        rc = copy_batch(c, rows, err);
     out->n_copied = c->sum.n - n_before;
     if (rc == RV_E_INTERNAL) {
         rc = RV_WRAP(err, RV_E_INVALID, "the rows of \"%s\" do not belong together", rv_sql_path(c->from));

@@ -183,7 +183,9 @@ START_TEST(writes_what_it_reads)
     rv_buf_clear(&b);
     ck_assert_int_eq(rv_mcp_write_notification("notifications/progress", NULL, &b, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&b), "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}");
-    ck_assert_int_eq(rv_mcp_write_request(1, "a", NULL, &(rv_buf){.max = 5}, NULL), RV_E_LIMIT);
+    rv_buf_fini(&b);
+    b = RV_BUF_INIT(5);
+    ck_assert_int_eq(rv_mcp_write_request(1, "a", NULL, &b, NULL), RV_E_LIMIT);
     rv_buf_fini(&b);
     json_object_put(value);
 }
