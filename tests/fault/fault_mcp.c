@@ -88,8 +88,7 @@ static int talk(rv_mcp_client *c)
         "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}",
         "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}",
         "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"tools\":[1],\"nextCursor\":\"a\"}}",
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":4,\"progress\":1,"
-        "\"message\":\"m\"}}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":4,\"progress\":1}}",
         "{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}",
         "{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{\"tools\":[2]}}",
         "not a message",

@@ -213,7 +213,7 @@ static void write_value(rv_jw *w, uint64_t *seed, int depth)
                                         "0 9 * * *",
                                         "\xc3\xa4",
                                         "files://x",
-                                        "files://" DATA_ID,
+                                        ("files://" DATA_ID),
                                         "Wick",
                                         "LOOKUP Wick, knots",
                                         "FUZZY wick",
