@@ -243,10 +243,11 @@ static void skip(const char **p, const char *end, const char *which)
 bool rv_mcp_challenge(rv_str value, const char *name, rv_buf *out)
 {
     RV_AUTO(rv_buf_fini) rv_buf word = RV_BUF_INIT(RV_MCP_MAX_HEADER);
-    const char *p = value.ptr, *end = p + value.len;
     bool is_bearer = false;
 
-    for (;;) {
+    if (value.len == 0) /* no header */
+        return false;
+    for (const char *p = value.ptr, *end = p + value.len;;) {
         rv_buf_clear(&word);
         skip(&p, end, " \t,");
         if (p >= end || !read_word(&p, end, &word))

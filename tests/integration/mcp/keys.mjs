@@ -101,7 +101,7 @@ const told = async ([verb, ...args], keys) => {
     const path = file(keys);
     const at = verb === 'mcp' ? [verb, args[0], path, ...args.slice(1)] : [verb, path, ...args];
     const r = await run(...at);
-    return `${r.status}\n${r.out.replace(/"(duration_ms|execution_time_ms|[a-z_]*_at|[a-z_]*_id|timestamp)":("[^"]*"|\d+)/g, '')}` +
+    return `${r.status}\n${r.out.replace(/"([a-z_]*_ms|[a-z_]*_at|[a-z_]*_id|timestamp)":("[^"]*"|\d+)/g, '')}` +
         `${r.status === 0 ? '' : r.err.replace(/env_\w+/g, '')}`;
 };
 for (const [key, [args, rest, before, after]] of Object.entries(rows)) {
