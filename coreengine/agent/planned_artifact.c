@@ -4,13 +4,10 @@
  * of the call: a replay makes the same ones. */
 #include "coreengine/agent/tools_internal.h"
 
-#include <stdio.h>
-
 #include "coreengine/base/hash.h"
 #include "coreengine/plan/artifact.h"
 
-#define MAX_ID   ((size_t)256) /* bytes of an id that a result gives: people type it, and each line of a list has it */
-#define UUID_MAX 37
+#define MAX_ID ((size_t)256) /* bytes of an id that a result gives: people type it, and each line of a list has it */
 
 /* Members of the artifact of an entry until it is told. */
 #define PARTS    "parts"
@@ -43,7 +40,7 @@ static int result_of(const struct rv_tool_info *info, json_object *raw, bool is_
 }
 
 /* A UUID of version 4 by its form; what is random in it is the id of the run. */
-static int write_fresh_id(const rv_visit *v, size_t index, char out[UUID_MAX], rv_err **err)
+static int write_fresh_id(const rv_visit *v, size_t index, rv_buf *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     char hash[RV_HASH_MAX];
@@ -56,8 +53,8 @@ static int write_fresh_id(const rv_visit *v, size_t index, char out[UUID_MAX], r
     rv_buf_fini(&text);
     hash[12] = '4';
     hash[16] = "89ab"[hash[16] & 3];
-    snprintf(out, UUID_MAX, "%.8s-%.4s-%.4s-%.4s-%.12s", hash, hash + 8, hash + 12, hash + 16, hash + 20);
-    return rc;
+    rv_buf_printf(out, "%.8s-%.4s-%.4s-%.4s-%.12s", hash, hash + 8, hash + 12, hash + 16, hash + 20);
+    return rc == 0 ? rv_buf_check(out, "the id of an artifact", err) : rc;
 }
 
 static bool is_id_fit(json_object *id)
@@ -96,17 +93,16 @@ int rv_planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool i
     const struct rv_envelope_fields *env = rv_envelope_fields(v->env);
     struct rv_artifact artifact = {0};
     json_object *result = NULL;
-    char id[UUID_MAX], at[RV_TIME_MAX];
+    rv_buf id = RV_BUF_INIT(64);
+    char at[RV_TIME_MAX];
 
     if (!info || !rv_planned_is_good(entry))
         return 0;
     int rc = result_of(info, raw, is_result, entry, &result, err);
     if (rc == 0 && result)
-        rc = write_fresh_id(v, index, id, err);
-    if (rc < 0 || !result) {
-        json_object_put(result);
-        return rc;
-    }
+        rc = write_fresh_id(v, index, &id, err);
+    if (rc < 0 || !result)
+        goto done;
     rv_time_format(v->now_us, at);
     const struct rv_artifact_source source = {
         .tool = info->name,
@@ -114,7 +110,7 @@ int rv_planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool i
         .result = result,
         .schema = info->output_json,
         .index = json_object_array_length(v->planned->results) + index,
-        .fresh_id = id,
+        .fresh_id = rv_buf_cstr(&id),
         .created_at = at,
         .context = {.context_id = env->session_id && env->session_id[0] ? env->session_id : env->envelope_id,
                     .task_id = env->envelope_id,
@@ -126,8 +122,10 @@ int rv_planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool i
     rc = rv_artifact_of(&source, &artifact, err);
     if (rc == 0)
         rc = keep(&artifact, info->name, entry, err);
+done:
     rv_artifact_fini(&artifact);
     json_object_put(result);
+    rv_buf_fini(&id);
     return rc;
 }
 
