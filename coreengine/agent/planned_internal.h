@@ -39,7 +39,7 @@ struct planned {
 #define PLANNED_ON_FAILURE "on_failure" /* "continue": its failure halts nothing */
 /* Member of the entry of a step: its output, if that is not the object under "data". */
 #define PLANNED_OUTPUT "output"
-/* Member of the entry of a step: its artifact, {id, title, type}, and before it is told all of it. */
+/* Member of the entry of a step: its artifact: {id, title, type}, and the content until it is told. */
 #define PLANNED_ARTIFACT "artifact"
 /* Status of the entry of a step that was not made, and why. */
 #define PLANNED_SKIPPED "skipped"

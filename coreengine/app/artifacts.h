@@ -23,7 +23,7 @@ RV_MUST_CHECK int rv_app_artifacts_each(rv_store *store, const struct rv_store_s
 
 /** One of a list: {id, title, type, run, session_id, user_id, stage, visit, step_id, bytes, sha256, created_at}. */
 void rv_app_artifact_json(const struct rv_app_artifact *artifact, rv_jw *w);
-/** All of it: the same, with parts and the whole metadata. */
+/** The same with parts and the whole metadata. */
 RV_MUST_CHECK int rv_app_artifact_json_whole(const struct rv_app_artifact *artifact, rv_jw *w, rv_err **err);
 
 /** The content, parsed: an object that the caller puts. RV_E_INVALID: the record is damaged. */

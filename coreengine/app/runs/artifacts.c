@@ -1,5 +1,5 @@
 /* Artifacts of runs, read from their journals: each has a record with what is known about it, whose value is its
- * content. What a record says came from tools: a name of a file is made of it, and never taken from it. */
+ * content. What a record says came from tools: names of files are made safe before they are used. */
 #include "coreengine/app/artifacts.h"
 
 #include <stdlib.h>

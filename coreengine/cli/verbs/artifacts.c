@@ -201,7 +201,7 @@ static int write_new(const char *path, rv_str bytes, rv_err **err)
     return rc;
 }
 
-/* "TITLE-ID[-N][-NAME].EXTENSION": nothing of it leaves the folder. */
+/* "TITLE-ID[-N][-NAME].EXTENSION": no name leaves the folder. */
 static void write_path(const struct saving *s, const struct rv_app_artifact *a, size_t i, size_t n,
                        const struct rv_app_artifact_file *file, rv_buf *path)
 {

@@ -319,17 +319,20 @@ static int write_records(rv_journal *j, const struct rv_event *ev, const struct 
     r->value = rv_record_put_event(ev, &j->bodies, &j->value);
     for (size_t i = 0; i < effects->n; i++) {
         const struct rv_effect *e = &effects->items[i];
-        if (e->kind == RV_EFFECT_ARTIFACT) {
-            r = add_record(j, n++, RV_RECORD_ARTIFACT);
-            rv_buf_add(&j->bodies, e->about, e->about_len);
-            r->value = (rv_str){e->request, e->request_len};
-        }
         if (!rv_effect_is_call(e))
             continue;
         r = add_record(j, n++, RV_RECORD_STARTED);
         rv_record_put_started(e, env, &j->bodies);
         if (e->kind == RV_EFFECT_CALL_TOOL)
             r->value = (rv_str){e->request, e->request_len};
+    }
+    for (size_t i = 0; i < effects->n; i++) {
+        const struct rv_effect *e = &effects->items[i];
+        if (e->kind != RV_EFFECT_ARTIFACT)
+            continue;
+        r = add_record(j, n++, RV_RECORD_ARTIFACT);
+        rv_buf_add(&j->bodies, e->about, e->about_len);
+        r->value = (rv_str){e->request, e->request_len};
     }
     rc = rv_buf_check(&j->bodies, "the records of a step", err);
     if (rc == 0)
