@@ -232,9 +232,9 @@ START_TEST(a_log_that_never_waits_counts_what_it_loses)
         RV_LOG(log, INFO, "x.y", RV_F_TEXT("pad", pad));
         n_later = read_lines(fds[0], &got);
         n_first += n_later;
-        const char *lost = strstr(rv_buf_cstr(&got), "log.lost");
+        const char *lost = strstr(rv_buf_cstr(&got), _i ? "log.lost\",\"records\":" : "log.lost records=");
         if (lost)
-            ck_assert_int_eq(sscanf(lost, _i ? "log.lost\",\"records\":%d}" : "log.lost records=%d\n", &n_lost), 1);
+            n_lost = (int)strtol(lost + (_i ? 20 : 17), NULL, 10);
     }
     rv_log_free(log);
     n_first += read_lines(fds[0], &got);
