@@ -82,6 +82,7 @@ int rv_mcp_answer_head(struct rv_mcp_answer *a, const struct rv_mcp_head *head, 
                          rv_str_is(rv_buf_str(&word), "insufficient_scope");
     rv_buf_fini(&word);
     rv_buf_clear(&a->text);
+    a->is_enough = false;
     if (a->body == RV_MCP_BODY_NONE && !is_type(head->content_type, "application/json"))
         rv_buf_add_str(&a->text, rv_utf8_cut(head->content_type, 100)); /* for what is said about it */
     if (a->body != RV_MCP_BODY_EVENTS)
@@ -112,8 +113,11 @@ int rv_mcp_answer_read(struct rv_mcp_answer *a, rv_str bytes, rv_err **err)
             size_t room = RV_MCP_MAX_FAILURE - a->text.len;
             rv_buf_add(&a->text, bytes.ptr, bytes.len < room ? bytes.len : room);
         }
+        a->is_enough = a->text.len >= RV_MCP_MAX_FAILURE;
         return rv_buf_check(&a->text, "an answer", err);
-    case RV_MCP_BODY_NONE:
+    case RV_MCP_BODY_NONE: /* a short one is read to its end */
+        a->n_bytes += bytes.len;
+        a->is_enough = a->n_bytes >= RV_MCP_MAX_FAILURE;
         return 0;
     }
     return 0;
