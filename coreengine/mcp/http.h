@@ -82,7 +82,8 @@ enum rv_mcp_verdict rv_mcp_answer_end(struct rv_mcp_answer *a, bool cut, rv_buf 
 
 /* --- challenges --- */
 
-/** A parameter of the scheme Bearer in the values of WWW-Authenticate, appended without quotes; false: it has none. */
+/** A parameter of the scheme Bearer in the values of WWW-Authenticate, appended without quotes; false: it has none, or
+ *  out->rc says that memory was short. */
 bool rv_mcp_challenge(rv_str value, const char *name, rv_buf *out);
 
 #endif

@@ -68,8 +68,9 @@ prompts: {p: plan it}
 // All faults one after the other in one run: what one of them leaves behind would be seen by those after it.
 const count = { tool: 'count.open', parameters: {} };
 for (const [era, wants] of Object.entries(eras)) {
-    assert.deepEqual(Object.keys(wants).sort(), Object.keys(faults).sort(), 'each fault has a row');
-    const names = Object.keys(wants);
+    assert.deepEqual(Object.keys(wants).sort(), Object.keys(faults).sort(), 'a fault without a row');
+    const isLong = (fault) => /^(endless-(comments|event|notifications)|gzip-bomb-events|notifications|progress)$/.test(fault);
+    const names = Object.keys(wants).filter((fault) => era === 'legacy' || process.env.REEVE_SOAK || !isLong(fault)); // the same code
     state.isChanged = false;
     state.streams = 0;
     pipeline(era, '', true, names);

@@ -22,7 +22,7 @@ function endless(res, what = piece) {
 // Faster than a client reads them.
 const notices = Buffer.from(event({ method: 'notifications/message', params: {} }).repeat(16384));
 const asks = Array.from({ length: 5000 }, (_, id) => event({ id, method: 'roots/list' })).join('');
-const silence = gzipSync(Buffer.alloc(1 << 28, notices), { level: 1 });
+const silence = gzipSync(Buffer.alloc(1 << 26, notices), { level: 1 });
 const bomb = gzipSync(Buffer.concat([
     Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"'), Buffer.alloc(64 << 20, 'y'), Buffer.from('"}]}}')]), { level: 1 });
 
