@@ -1,5 +1,5 @@
-/* The desk of a worker, the thread that talks to the store: what it claims when it ends, and what becomes of tasks that
- * the store thinks it holds. */
+/* The desk of a worker, the thread that talks to the store: it claims no task once it ends, and hands back tasks that
+ * only the store thinks it holds. */
 #include <pthread.h>
 #include <sched.h>
 #include <sqlite3.h>
@@ -192,7 +192,7 @@ static void wait_for(struct bell *b)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* As the loop does with what it is given, but that nothing is done. */
+/* What the loop does while it drains: each task goes back. */
 static void give_all(struct work_desk *d)
 {
     for (struct work_job *j = rv_work_desk_take(d), *next; j; j = next) {
