@@ -138,10 +138,12 @@ START_TEST(a_definition_that_cannot_be_used_is_a_warning)
         "{\"name\":\"bad_output\"," OBJECT ",\"outputSchema\":{\"type\":7}},"
         "{\"name\":\"header\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"x\":{\"type\":\"object\","
         "\"x-mcp-header\":\"X\"}}}},"
+        "{\"name\":\"one_header_twice\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"x\":{\"type\":"
+        "\"string\",\"x-mcp-header\":\"X\"},\"y\":{\"type\":\"string\",\"x-mcp-header\":\"x\"}}}},"
         "{\"name\":\"good\"," OBJECT "},{\"name\":\"good\"," OBJECT "}]");
     ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
     must_list(&w, "a.good good");
-    ck_assert_uint_eq(rv_findings_n(w.findings), 12);
+    ck_assert_uint_eq(rv_findings_n(w.findings), 13);
     ck_assert_uint_eq(rv_findings_n_errors(w.findings), 0);
     end(&w);
 }
