@@ -168,6 +168,8 @@ void rv_app_result_fini(struct rv_app_result *r);
 /** Tells whether outputs are an answer: those of a run that failed, was cancelled, waits or was denied are not. A bound
  * may end a run that has one. */
 bool rv_app_has_answer(enum rv_run_status status, const rv_envelope *env);
+/** Does a new run set that key of a state itself when it begins? What a caller gave for it would be lost. */
+bool rv_app_state_is_runs_own(rv_str key);
 
 /* --- a run step by step, for fronts that show findings, questions and files --- */
 /* One run. Zero it, fill in what is wanted of the first part, and finish with rv_app_run_fini(). */

@@ -24,6 +24,19 @@ static int envelope_of(const struct rv_app *app, const struct rv_app_job *job, r
     return rc;
 }
 
+bool rv_app_state_is_runs_own(rv_str key)
+{
+    static const char *const begun[] = {
+        "current_stage", "stage_order",   "parallel_mode",       "status",    "terminated",      "termination_reason",
+        "completed_at",  "active_stages", "completed_stage_set", "suspended", "terminal_reason", "interrupt_pending",
+        "interrupt",     "failed_stages"};
+
+    for (size_t i = 0; i < RV_COUNT(begun); i++)
+        if (rv_str_is(key, begun[i]))
+            return true;
+    return false;
+}
+
 bool rv_app_has_answer(enum rv_run_status status, const rv_envelope *env)
 {
     bool ended = status == RV_RUN_COMPLETED || status == RV_RUN_TERMINATED;

@@ -51,8 +51,7 @@ int rv_app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_e
     return rc;
 }
 
-/* Which stages the script plays; the caller frees the result with free(). NULL: there is no script. */
-static int scripted_stages(const struct rv_app_loaded *l, bool **out, rv_err **err)
+int rv_app_scripted_stages(const struct rv_app_loaded *l, bool **out, rv_err **err)
 {
     *out = NULL;
     if (!l->script)
@@ -64,8 +63,7 @@ static int scripted_stages(const struct rv_app_loaded *l, bool **out, rv_err **e
     return 0;
 }
 
-/* The agents of the run's capabilities are rows before the run asks for them in any way. */
-static int register_agents(const struct rv_app_run *run, rv_err **err)
+int rv_app_register_run_agents(const struct rv_app_run *run, rv_err **err)
 {
     const struct rv_agents_opts opts = {
         .store = run->store, .plugins = run->loaded->plugins, .registers = true, .log = run->app->log};
@@ -99,11 +97,11 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
                                      .parent = begin->parent,
                                      .parent_seq = begin->parent_seq};
 
-    int rc = register_agents(run, err);
+    int rc = rv_app_register_run_agents(run, err);
     if (rc == 0 && !begin->bundle)
         rc = rv_app_put_bundle(run, hash, err);
     if (rc == 0)
-        rc = scripted_stages(l, &scripted, err);
+        rc = rv_app_scripted_stages(l, &scripted, err);
     if (rc == 0 && l->script)
         rc = rv_script_inner_stages(l->script, l->pipeline, &inner, err);
     start.begin = (struct rv_journal_begin){

@@ -62,20 +62,14 @@ static int check_state_key(const char *path, rv_err **err)
 /* A new run sets these itself: what a person assigns to them would be lost without a word. */
 static int check_begins(const char *path, rv_err **err)
 {
-    static const char *const begun[] = {
-        "current_stage", "stage_order",   "parallel_mode",       "status",    "terminated",      "termination_reason",
-        "completed_at",  "active_stages", "completed_stage_set", "suspended", "terminal_reason", "interrupt_pending",
-        "interrupt",     "failed_stages"};
     rv_str first = {path, strcspn(path, ".=")};
 
-    for (size_t i = 0; i < RV_COUNT(begun); i++)
-        if (rv_str_is(first, begun[i])) {
-            int rc = RV_FAIL(err, RV_E_INVALID, "--set %.*s: a new run sets this key when it begins at its first stage",
-                             RV_STR_ARG(first));
-            rv_err_hint(err, "`reeve runs fork RUN --at STEP --set ...` starts from another stage");
-            return rc;
-        }
-    return 0;
+    if (!rv_app_state_is_runs_own(first))
+        return 0;
+    int rc = RV_FAIL(err, RV_E_INVALID, "--set %.*s: a new run sets this key when it begins at its first stage",
+                     RV_STR_ARG(first));
+    rv_err_hint(err, "`reeve runs fork RUN --at STEP --set ...` starts from another stage");
+    return rc;
 }
 
 static int set(json_object *root, const char *assignment, rv_err **err)

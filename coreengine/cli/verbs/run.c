@@ -17,6 +17,12 @@ static const struct rv_cli_option run_options[] = {
     {"user", 'u', "ID", "user who runs it (default REEVE_USER)", NULL, false},
     {"session", 0, "ID", "session that the run belongs to", NULL, false},
     {"mode", 0, "MODE", "run one stage at a time, or all ready stages at once", "sequential parallel", false},
+    {"batch", 0, "FILE", "run each line of a JSONL file, one result line each; - is standard input", "FILE", false},
+    {"concurrency", 0, "N", "with --batch: runs at once (default 32)", NULL, false},
+    {"unordered", 0, NULL, "with --batch: print results as runs end, not in the order of the lines", NULL, false},
+    {"failures", 0, "FILE", "with --batch: write the results of failed lines here, as a batch that repeats them",
+     "FILE", false},
+    {"batch-name", 0, "NAME", "with --batch: run lines again that were run under another name", NULL, false},
 };
 
 static const struct rv_cli_option resume_options[] = {
@@ -80,6 +86,10 @@ static int run_loaded(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err *
     int rc = rv_app_check(loaded, rv_cli_flag(cli, "mock"), err); /* nothing is kept of a run that cannot work */
     if (rc == 0 && !rv_cli_sound(cli, loaded, false))
         return RV_EXIT_USAGE;
+    if (rc == 0 && rv_cli_value(cli, "batch")) {
+        rv_cli_say_findings(cli, loaded->missing);
+        return rv_cli_batch(cli, loaded, err);
+    }
     if (rc == 0)
         rc = rv_cli_envelope(cli, &env, err);
     if (rc == 0)
@@ -380,14 +390,23 @@ const struct rv_cli_verb rv_verb_run = {
     .text =
         "Loads the pipeline, opens its capabilities and runs its stages. In a pipe it prints the answer only; on a\n"
         "terminal it also shows each stage and a timeline. A run that waits for a person exits with 3 and prints the\n"
-        "command that answers it. If the reader of its output goes away, the run still continues to its end.",
+        "command that answers it. If the reader of its output goes away, the run still continues to its end.\n"
+        "With --batch each line of a file is a run: a text, or a state such as {\"raw_input\": \"...\", \"metadata\": "
+        "{}}.\n"
+        "One result line each comes in the order of the lines. The same command goes on with a batch that was "
+        "stopped:\n"
+        "lines that the store has an answer for are not run again.",
     .examples = "reeve run pipelines/ask-docs.yaml --input \"how are errors made?\"   # ask\n"
                 "echo hi | reeve run pipelines/hooks.yaml --input - --json | jq .response   # in a pipe\n"
-                "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --events   # without any model",
+                "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --events   # without any model\n"
+                "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --batch lines.jsonl --failures "
+                "again.jsonl   # "
+                "each line",
     RV_CLI_OPTIONS(run_options),
     .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
-    .excludes = "json state events",
-    .needs = "deltas events",
+    .excludes = "json state events; batch input; batch input-file; batch session; batch state; batch events; batch "
+                "timeline; batch save; batch record; batch debug-payload; batch no-store",
+    .needs = "deltas events; concurrency batch; unordered batch; failures batch; batch-name batch",
     RV_CLI_ONE_WORD,
     .outlives_reader = true,
     .run = run,

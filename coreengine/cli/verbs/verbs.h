@@ -26,6 +26,10 @@ struct rv_schedule_row;
 /** As rv_store_get_schedule(), with a hint where to look when there is none. */
 RV_MUST_CHECK int rv_cli_find_schedule(struct rv_cli *cli, const char *word, struct rv_schedule_row *out, rv_err **err);
 
+/* batch.c */
+/** `reeve run --batch` of a pipeline that was checked. */
+RV_MUST_CHECK int rv_cli_batch(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err);
+
 /* mcp_serve.c */
 #define RV_CLI_MAX_TOOLS 256 /* of one option */
 /** Is each of them CAPABILITY:TOOL? RV_E_INVALID names the option. */

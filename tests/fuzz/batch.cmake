@@ -1,0 +1,1 @@
+rv_fuzz(batch SOURCES fuzz_batch.c USES rv::app)
