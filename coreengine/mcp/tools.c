@@ -245,6 +245,7 @@ static int call_params(const struct rv_mcp_tool *t, json_object *args, const cha
             rc = rv_json_set_ref(params, "arguments", args, err);
         return rc == 0 ? add_key(params, key, err) : rc;
     case RV_MCP_LIST_RESOURCES:
+    case RV_MCP_LIST_TEMPLATES:
     case RV_MCP_LIST_PROMPTS:
         return 0;
     case RV_MCP_READ_RESOURCE:
@@ -265,13 +266,15 @@ int rv_mcp_tool_request(const struct rv_mcp_tool *t, json_object *args, const ch
 {
     static const char *const methods[] = {[RV_MCP_CALL_TOOL] = "tools/call",
                                           [RV_MCP_LIST_RESOURCES] = "resources/list",
+                                          [RV_MCP_LIST_TEMPLATES] = "resources/templates/list",
                                           [RV_MCP_READ_RESOURCE] = "resources/read",
                                           [RV_MCP_LIST_PROMPTS] = "prompts/list",
                                           [RV_MCP_GET_PROMPT] = "prompts/get"};
-    struct rv_mcp_request r = {.method = methods[t->kind],
-                               .list = t->kind == RV_MCP_LIST_RESOURCES ? "resources"
-                                       : t->kind == RV_MCP_LIST_PROMPTS ? "prompts"
-                                                                        : NULL};
+    static const char *const lists[] = {[RV_MCP_LIST_RESOURCES] = "resources",
+                                        [RV_MCP_LIST_TEMPLATES] = "resourceTemplates",
+                                        [RV_MCP_LIST_PROMPTS] = "prompts",
+                                        [RV_MCP_GET_PROMPT] = NULL};
+    struct rv_mcp_request r = {.method = methods[t->kind], .list = lists[t->kind]};
 
     if (!json_object_is_type(args, json_type_object))
         return RV_FAIL(err, RV_E_INVALID, "arguments of tool \"%s\" are not an object", t->qualified);
