@@ -50,4 +50,13 @@ const char *rv_json_double_text(json_object *v);
 /** The one-line form of a chain, handed over in pieces: no memory needed. */
 void rv_err_line(const rv_err *err, void (*put)(void *self, rv_str piece), void *self);
 
+/** A sink of lines that never waits (log_sink.c). fd is borrowed. NULL when memory is short. Not for two threads at
+ * once. */
+struct rv_log_sink;
+struct rv_log_sink *rv_log_sink_new(int fd);
+/** false: the line, of at most 16 KiB, is lost, because the reader has taken nothing for too long. */
+bool rv_log_sink_put(struct rv_log_sink *sink, rv_str line);
+/** Waits for a reader that still takes lines. */
+void rv_log_sink_free(struct rv_log_sink *sink);
+
 #endif

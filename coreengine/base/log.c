@@ -15,10 +15,12 @@
 #define TAIL_BYTES      64                /* kept free for what closes a cut line */
 
 struct rv_log {
-    rv_log *root;            /* borrowed; self for the root */
-    struct rv_log_opts opts; /* root only, as is lock */
-    pthread_mutex_t lock;    /* guards the sink: one line at a time. Rank: innermost */
-    char *bound;             /* owned; ready-made fields, each with its separator in front; may be NULL */
+    rv_log *root;             /* borrowed; self for the root */
+    struct rv_log_opts opts;  /* root only, as is lock */
+    pthread_mutex_t lock;     /* guards the sink: one line at a time. Rank: innermost */
+    struct rv_log_sink *sink; /* root only; owned; NULL: lines are written to opts.fd, however long that takes */
+    uint64_t n_lost;          /* records since the last one that the sink took */
+    char *bound;              /* owned; ready-made fields, each with its separator in front; may be NULL */
     size_t bound_len;
 };
 
@@ -233,10 +235,20 @@ void rv_log_free(rv_log *log)
 {
     if (!log)
         return;
-    if (log->root == log)
+    if (log->root == log) {
+        rv_log_sink_free(log->sink);
         pthread_mutex_destroy(&log->lock);
+    }
     free(log->bound);
     free(log);
+}
+
+int rv_log_never_wait(rv_log *log, rv_err **err)
+{
+    if (!log || log->sink || log->opts.line)
+        return 0;
+    log->sink = rv_log_sink_new(log->opts.fd);
+    return log->sink ? 0 : RV_FAIL(err, RV_E_NOMEM, "open the log");
 }
 
 void rv_log_set_level(rv_log *log, enum rv_log_level level)
@@ -289,22 +301,64 @@ static void put_head_json(struct line *l, const struct rv_log_opts *opts, enum r
     put_text(l, "\"");
 }
 
+static void write_all(int fd, rv_str line)
+{
+    while (line.len) { /* a pipe may take a part; a sink that fails has nowhere to complain */
+        ssize_t n = write(fd, line.ptr, line.len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        line.ptr += n;
+        line.len -= (size_t)n;
+    }
+}
+
+/* A record as a line; text has room for LINE_MAX_BYTES. */
+static rv_str format(const rv_log *log, enum rv_log_level level, const char *event, const struct rv_field *fields,
+                     size_t n, char *text)
+{
+    const struct rv_log_opts *opts = &log->root->opts;
+    struct line l = {.ptr = text, .max = LINE_MAX_BYTES - TAIL_BYTES, .format = opts->format};
+
+    if (l.format == RV_LOG_JSON)
+        put_head_json(&l, opts, level, event);
+    else
+        put_head_text(&l, opts, level, event);
+    if (log->bound)
+        put(&l, log->bound, log->bound_len);
+    for (size_t i = 0; i < n; i++)
+        put_field(&l, &fields[i]);
+    l.max = LINE_MAX_BYTES;
+    if (l.format == RV_LOG_JSON)
+        put_text(&l, l.is_cut ? ",\"cut\":true}\n" : "}\n");
+    else
+        put_text(&l, l.is_cut ? " cut=true\n" : "\n");
+    return (rv_str){text, l.len};
+}
+
+/* What was lost is said before the first line that finds room. */
+static bool say_lost(rv_log *root)
+{
+    char text[LINE_MAX_BYTES];
+    const struct rv_field field = RV_F_I64("records", root->n_lost);
+
+    if (root->n_lost && !rv_log_sink_put(root->sink, format(root, RV_LOG_WARN, "log.lost", &field, 1, text)))
+        return false;
+    root->n_lost = 0;
+    return true;
+}
+
 static void hand_over(rv_log *root, enum rv_log_level level, rv_str line)
 {
     pthread_mutex_lock(&root->lock);
     if (root->opts.line) {
         line.len--; /* callbacks get it without the line feed */
         root->opts.line(root->opts.line_self, level, line);
-    } else {
-        while (line.len) { /* a pipe may take a part; a sink that fails has nowhere to complain */
-            ssize_t n = write(root->opts.fd, line.ptr, line.len);
-            if (n < 0 && errno == EINTR)
-                continue;
-            if (n <= 0)
-                break;
-            line.ptr += n;
-            line.len -= (size_t)n;
-        }
+    } else if (!root->sink) {
+        write_all(root->opts.fd, line);
+    } else if (!say_lost(root) || !rv_log_sink_put(root->sink, line)) {
+        root->n_lost++;
     }
     pthread_mutex_unlock(&root->lock);
 }
@@ -312,28 +366,9 @@ static void hand_over(rv_log *root, enum rv_log_level level, rv_str line)
 void rv_log_write(rv_log *log, enum rv_log_level level, const char *event, const struct rv_field *fields, size_t n)
 {
     char text[LINE_MAX_BYTES];
-    struct line l = {.ptr = text, .max = sizeof text - TAIL_BYTES};
-    const struct rv_log_opts *opts;
-    size_t i;
 
-    if (!rv_log_on(log, level))
-        return;
-    opts = &log->root->opts;
-    l.format = opts->format;
-    if (l.format == RV_LOG_JSON)
-        put_head_json(&l, opts, level, event);
-    else
-        put_head_text(&l, opts, level, event);
-    if (log->bound)
-        put(&l, log->bound, log->bound_len);
-    for (i = 0; i < n; i++)
-        put_field(&l, &fields[i]);
-    l.max = sizeof text;
-    if (l.format == RV_LOG_JSON)
-        put_text(&l, l.is_cut ? ",\"cut\":true}\n" : "}\n");
-    else
-        put_text(&l, l.is_cut ? " cut=true\n" : "\n");
-    hand_over(log->root, level, (rv_str){text, l.len});
+    if (rv_log_on(log, level))
+        hand_over(log->root, level, format(log, level, event, fields, n, text));
 }
 
 int rv_log_level_of(const char *text, enum rv_log_level *out, rv_err **err)

@@ -43,6 +43,10 @@ bool rv_is_secret_name(rv_str name);
 /** A child that writes fields (copied) on each line. The parent must outlive it. */
 rv_log *rv_log_bind(rv_log *parent, const struct rv_field *fields, size_t n);
 void rv_log_free(rv_log *log);
+/** From now on no record waits for the reader of a pipe, terminal or socket: 256 KiB are kept for it, then records are
+ * lost, and the next one that finds room comes after `log.lost` with their number. For processes that serve others. Of
+ * a root; not while other threads log. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_log_never_wait(rv_log *log, rv_err **err);
 /** Set it from now on, for the root and its children. Not while other threads log. */
 void rv_log_set_level(rv_log *log, enum rv_log_level level);
 bool rv_log_on(const rv_log *log, enum rv_log_level level);

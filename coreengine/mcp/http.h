@@ -51,6 +51,7 @@ struct rv_mcp_answer {
     int64_t id;              /* of the request; 0: a notification, a response, or a stream of the server's own */
     bool is_stream;          /* the answer to a GET: events, or nothing */
     bool is_answered;        /* the response with that id has come */
+    bool is_enough;          /* nothing that follows changes what the answer means: end it now */
     struct rv_mcp_head head; /* without its views */
     enum rv_mcp_body body;
     bool is_insufficient; /* 403: the token lacks a scope */
@@ -81,7 +82,8 @@ enum rv_mcp_verdict rv_mcp_answer_end(struct rv_mcp_answer *a, bool cut, rv_buf 
 
 /* --- challenges --- */
 
-/** A parameter of the scheme Bearer in the values of WWW-Authenticate, appended without quotes; false: it has none. */
+/** A parameter of the scheme Bearer in the values of WWW-Authenticate, appended without quotes; false: it has none, or
+ *  out->rc says that memory was short. */
 bool rv_mcp_challenge(rv_str value, const char *name, rv_buf *out);
 
 #endif

@@ -34,30 +34,31 @@ static bool is_type(rv_str content_type, const char *type)
 }
 
 /* Does a message answer the request? The session reads it once more; here only its id counts. */
-static bool is_response(rv_str json, int64_t id)
+static int is_response(rv_str json, int64_t id, bool *out, rv_err **err)
 {
     struct rv_mcp_message m;
 
     int rc = rv_mcp_read(json, &m, NULL, NULL);
-    bool is = rc == 0 && (m.kind == RV_MCP_RESULT || m.kind == RV_MCP_ERROR) && rv_json_is_int(m.id) &&
-              json_object_get_int64(m.id) == id;
+    *out = rc == 0 && (m.kind == RV_MCP_RESULT || m.kind == RV_MCP_ERROR) && rv_json_is_int(m.id) &&
+           json_object_get_int64(m.id) == id;
     rv_mcp_message_fini(&m);
-    return is;
+    return rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read an answer") : 0;
 }
 
-static void hand_over(struct rv_mcp_answer *a, rv_str json)
+static int hand_over(struct rv_mcp_answer *a, rv_str json, rv_err **err)
 {
-    if (a->id && !a->is_answered && is_response(json, a->id))
-        a->is_answered = true;
-    a->on_message(a->self, json);
+    int rc = a->id && !a->is_answered ? is_response(json, a->id, &a->is_answered, err) : 0;
+
+    if (rc == 0)
+        a->on_message(a->self, json);
+    return rc;
 }
 
 static int on_event(void *self, const struct rv_sse_event *ev, rv_err **err)
 {
-    (void)err;
-    if (ev->data.len && (ev->name.len == 0 || rv_str_is(ev->name, "message")))
-        hand_over(self, ev->data);
-    return 0;
+    bool is_message = ev->data.len && (ev->name.len == 0 || rv_str_is(ev->name, "message"));
+
+    return is_message ? hand_over(self, ev->data, err) : 0;
 }
 
 static enum rv_mcp_body body_of(const struct rv_mcp_answer *a, const struct rv_mcp_head *head)
@@ -80,10 +81,14 @@ int rv_mcp_answer_head(struct rv_mcp_answer *a, const struct rv_mcp_head *head, 
     a->body = body_of(a, head);
     a->is_insufficient = head->status == 403 && rv_mcp_challenge(head->challenge, "error", &word) &&
                          rv_str_is(rv_buf_str(&word), "insufficient_scope");
+    bool is_short = word.rc == RV_E_NOMEM; /* of memory */
     rv_buf_fini(&word);
     rv_buf_clear(&a->text);
+    a->is_enough = false;
     if (a->body == RV_MCP_BODY_NONE && !is_type(head->content_type, "application/json"))
         rv_buf_add_str(&a->text, rv_utf8_cut(head->content_type, 100)); /* for what is said about it */
+    if (is_short || a->text.rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "read an answer");
     if (a->body != RV_MCP_BODY_EVENTS)
         return 0;
     rv_sse_free(a->events); /* of a stream that continues: its last id was sent, and the new one has its own */
@@ -112,8 +117,11 @@ int rv_mcp_answer_read(struct rv_mcp_answer *a, rv_str bytes, rv_err **err)
             size_t room = RV_MCP_MAX_FAILURE - a->text.len;
             rv_buf_add(&a->text, bytes.ptr, bytes.len < room ? bytes.len : room);
         }
+        a->is_enough = a->text.len >= RV_MCP_MAX_FAILURE;
         return rv_buf_check(&a->text, "an answer", err);
-    case RV_MCP_BODY_NONE:
+    case RV_MCP_BODY_NONE: /* a short one is read to its end */
+        a->n_bytes += bytes.len;
+        a->is_enough = a->n_bytes >= RV_MCP_MAX_FAILURE;
         return 0;
     }
     return 0;
@@ -180,7 +188,10 @@ static enum rv_mcp_verdict end_of_json(struct rv_mcp_answer *a, bool cut, rv_buf
         rv_buf_puts(text, "the connection broke before the response was complete");
         return fail(out, RV_MCP_FAULT_CONNECTION_LOST, text);
     }
-    hand_over(a, rv_buf_str(&a->text));
+    if (hand_over(a, rv_buf_str(&a->text), NULL) < 0) {
+        rv_buf_puts(text, "no memory for an answer");
+        return fail(out, RV_MCP_FAULT_LOCAL, text);
+    }
     if (a->is_answered)
         return RV_MCP_OVER;
     rv_buf_puts(text, "the server answered with something else than the response to the request");
@@ -250,8 +261,10 @@ bool rv_mcp_challenge(rv_str value, const char *name, rv_buf *out)
     for (const char *p = value.ptr, *end = p + value.len;;) {
         rv_buf_clear(&word);
         skip(&p, end, " \t,");
-        if (p >= end || !read_word(&p, end, &word))
+        if (p >= end || !read_word(&p, end, &word) || word.rc < 0) {
+            out->rc = word.rc == RV_E_NOMEM ? word.rc : out->rc;
             return false;
+        }
         skip(&p, end, " \t");
         if (p >= end || *p != '=') {
             is_bearer = rv_mcp_same_word(rv_buf_str(&word), RV_STR_LIT("Bearer"));
@@ -262,11 +275,13 @@ bool rv_mcp_challenge(rv_str value, const char *name, rv_buf *out)
         bool is_it = is_bearer && rv_mcp_same_word(rv_buf_str(&word), rv_str_of(name));
         rv_buf_clear(&word);
         RV_IGNORE(!read_word(&p, end, &word), "an empty value, or one without its closing quote, is the last one");
-        if (word.rc < 0)
+        if (word.rc < 0) {
+            out->rc = word.rc == RV_E_NOMEM ? word.rc : out->rc;
             return false;
+        }
         if (is_it) {
             rv_buf_add_str(out, rv_buf_str(&word));
-            return true;
+            return out->rc == 0;
         }
     }
 }

@@ -333,10 +333,15 @@ static int check_sender(rv_oauth *o, rv_str query, rv_err **err)
     RV_AUTO(rv_buf_fini) rv_buf word = RV_BUF_INIT(OAUTH_MAX_URL);
     bool says_issuer = false;
 
-    if (!rv_mcp_query_get(query, "state", &word) || !rv_str_is(rv_buf_str(&word), o->state_word))
+    bool is_ours = rv_mcp_query_get(query, "state", &word) && rv_str_is(rv_buf_str(&word), o->state_word);
+    if (word.rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "read an answer");
+    if (!is_ours)
         return RV_FAIL(err, RV_E_INVALID, "the answer does not belong to this login");
     rv_buf_clear(&word);
     bool has_issuer = rv_mcp_query_get(query, "iss", &word);
+    if (word.rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "read an answer");
     if (o->metadata && !rv_json_get_bool(o->metadata, "authorization_response_iss_parameter_supported", &says_issuer))
         says_issuer = false;
     if ((has_issuer && !rv_str_is(rv_buf_str(&word), o->issuer)) || (!has_issuer && says_issuer))
@@ -359,7 +364,10 @@ int rv_oauth_redirected(rv_oauth *o, rv_str query, rv_err **err)
                        is_text ? rv_buf_cstr(&word) : "(unreadable)");
     }
     rv_buf_clear(&o->code);
-    if (!rv_mcp_query_get(query, "code", &o->code) || o->code.len == 0)
+    bool has_code = rv_mcp_query_get(query, "code", &o->code) && o->code.len > 0;
+    if (o->code.rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "read an answer");
+    if (!has_code)
         return RV_FAIL(err, RV_E_PARSE, "the answer of the authorization server has no code");
     o->state = OAUTH_TOKEN;
     return rv_oauth_write_token(o, err);
@@ -390,6 +398,8 @@ int rv_oauth_note(json_object *kept, rv_str challenge, rv_err **err)
         RV_AUTO(rv_buf_fini) rv_buf word = RV_BUF_INIT(OAUTH_MAX_URL);
         if (rv_mcp_challenge(challenge, names[i], &word) && rv_utf8_valid(rv_buf_str(&word), NULL))
             rc = rv_json_set_str(noted, names[i], rv_buf_str(&word), err);
+        else if (word.rc == RV_E_NOMEM)
+            rc = RV_FAIL(err, RV_E_NOMEM, "note a refusal");
     }
     if (rc < 0) {
         json_object_put(noted);

@@ -111,6 +111,13 @@ void rv_mcp_pin_diff(json_object *pins, json_object *definition, rv_buf *out)
             rv_json_write_pretty(a, &was);
         if (json_object_object_get_ex(definition, members[i], &b))
             rv_json_write_pretty(b, &is);
+        if (was.rc < 0 || is.rc < 0) { /* a change that is not shown must not look like none */
+            if (was.rc == RV_E_NOMEM || is.rc == RV_E_NOMEM)
+                out->rc = RV_E_NOMEM;
+            if (!rv_json_equal(a, b))
+                rv_buf_printf(out, "%s:\n+ (more than %zu bytes, not shown)\n", members[i], MAX_TEXT);
+            continue;
+        }
         if (rv_str_eq(rv_buf_str(&was), rv_buf_str(&is)))
             continue;
         rv_buf_printf(out, "%s:\n", members[i]);

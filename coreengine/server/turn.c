@@ -271,6 +271,7 @@ void srv_turn_on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn
     struct rv_protocol_end end = {.status = RV_RUN_FAILED, .finish = RV_UNSET, .error = "the turn could not be kept"};
     rv_buf json = RV_BUF_INIT(RV_PROTOCOL_MAX_OUT);
     rv_jw w = rv_jw_on(&json);
+    char reason[SRV_MAX_REASON];
     rv_err *err = NULL;
 
     (void)chat;
@@ -283,10 +284,15 @@ void srv_turn_on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn
         refuse(t, rc, why);
         return;
     }
-    if (rc == 0)
+    if (rc == 0) {
         end = rv_protocol_end_of(turn);
-    else
+        end.error = srv_reason(turn, t->ask->run, reason);
+        if (end.error == reason)
+            RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run", t->ask->run),
+                   RV_F_TEXT("error", turn->error));
+    } else {
         RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run", t->ask->run), RV_F_ERR("error", why));
+    }
     snprintf(t->interrupt_id, sizeof t->interrupt_id, "%s", rc == 0 && turn->interrupt.id ? turn->interrupt.id : "");
     rv_protocol_end_write(&end, &w);
     rc = rv_buf_check(&json, "the end of a turn", &err);

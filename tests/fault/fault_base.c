@@ -147,6 +147,16 @@ static int log_lines(void)
     return rc;
 }
 
+static int log_that_never_waits(void)
+{
+    rv_log *log = rv_log_new(&(struct rv_log_opts){.fd = -1});
+    int rc = log ? rv_log_never_wait(log, NULL) : RV_E_NOMEM;
+
+    RV_LOG(log, INFO, "a.b", RV_F_TEXT("k", "v"));
+    rv_log_free(log);
+    return rc;
+}
+
 static int bytes(void)
 {
     static char names[100][4];
@@ -191,9 +201,11 @@ static const struct {
     int (*run)(void);
     bool may_do_without; /* some allocations are a convenience: the scenario succeeds without them */
 } scenarios[] = {
-    {"parse", parse, false},      {"scan", scan, false},   {"dup", copy_tree, false},
-    {"write", write_text, false}, {"build", build, false}, {"report", report, true},
-    {"log", log_lines, false},    {"bytes", bytes, false}, {"files", files, true},
+    {"parse", parse, false},   {"scan", scan, false},
+    {"dup", copy_tree, false}, {"write", write_text, false},
+    {"build", build, false},   {"report", report, true},
+    {"log", log_lines, false}, {"log that never waits", log_that_never_waits, false},
+    {"bytes", bytes, false},   {"files", files, true},
 };
 
 START_TEST(an_error_that_misses_a_link_says_so)

@@ -121,6 +121,16 @@ ended.end()
 await new Promise((done) => ended.on('close', done).resume())
 for (let i = 0; i < 50; i++) (await open('127.0.0.1', `POST /chat/${randomUUID()} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${ada}\r\nX-Agent-Schema-Name: boss\r\nContent-Length: 48\r\n\r\n{"messages":[{"role":"user","content":"go on"}]}`)).resetAndDestroy()
 
+// --- nobody reads the access log: its pipe is full after some 400 requests
+server.hold()
+for (let i = 0; i < 3000; i += 50) {
+  const got = await Promise.all(Array.from({length: 50}, () => call(server, 'GET', '/healthz')))
+  check(got.every((r) => r.status === 200), 'requests are answered while nobody reads the access log')
+}
+server.go()
+while (!server.log().some((line) => line.event === 'log.lost')) equal((await call(server, 'GET', '/healthz')).status, 200, 'and when it is read again')
+check(server.log().find((line) => line.event === 'log.lost').records > 100, 'the access log says how much of it is missing')
+
 equal((await call(server, 'GET', '/healthz')).status, 200, 'it lives')
 const after = memory()
 check(after - before < MAX_GROWTH_KB, `its memory grows by less than ${MAX_GROWTH_KB} KB`, `${before} KB, then ${after} KB`)

@@ -80,7 +80,9 @@ export function serve(name, args = [], more = {}, port = 0) {
       url: '',
       pid: child.pid,
       err: () => err,
-      log: () => out.split('\n').filter(Boolean).map((line) => JSON.parse(line)),
+      log: () => out.slice(0, out.lastIndexOf('\n') + 1).split('\n').filter(Boolean).map((line) => JSON.parse(line)),
+      hold: () => child.stdout.pause(), // and nobody reads the access log
+      go: () => child.stdout.resume(),
       stop: () => (child.kill('SIGTERM'), end),
       kill: () => (child.kill('SIGKILL'), end),
       end,

@@ -139,6 +139,29 @@ equal([failed.blocks.at(-3).data.type, failed.blocks.at(-2).data.reason, failed.
 const broken = await ask(`/chat/${randomUUID()}`, {protocolVersion: '1.0', messages}, {'x-agent-schema-name': 'depot-agent'})
 equal([types(broken)[0], types(broken).at(-1), typeof broken.blocks.at(-1).data.code], ['RUN_STARTED', 'RUN_ERROR', 'string'], 'AG-UI: RUN_ERROR is the end, with a code')
 
+// --- a failure of the server's own: its client gets a code, its meaning and a run, the log the rest
+// Proves p8.W22: A code and a safe message in the place of an internal one
+const lost = await serve('lost.db', ['--schema-dir', `${scratch}/agents`, '--model', 'openai:gpt-4.1'], {OPENAI_API_KEY: 'sk-none', OPENAI_BASE_URL: 'http://127.0.0.1:9/v1'})
+const told = []
+for (const [path, body, headers] of [
+  [`/chat/${randomUUID()}`, {protocolVersion: '1.0', messages}, {'x-agent-schema-name': 'depot-agent'}],
+  [`/chat/${randomUUID()}`, {messages}, {'x-agent-schema-name': 'depot-agent'}],
+  [`/api/v1/chat/completions/${randomUUID()}`, {messages: [{role: 'user', content: 'x'}]}, {'X-Agent-Schema': 'depot-agent'}],
+  ['/v1/chat/completions', {model: 'depot-agent', messages: [{role: 'user', content: 'x'}]}, {}],
+  ['/v1/chat/completions', {model: 'depot-agent', stream: true, messages: [{role: 'user', content: 'x'}]}, {}],
+  ['/v1/responses', {model: 'depot-agent', stream: true, input: 'x'}, {}],
+]) {
+  const {text} = await call(lost, 'POST', path, body, headers)
+  const run = /under ([\w-]+)/.exec(text)?.[1]
+  // after some of them the provider counts as failing, and is not asked
+  check(/(no connection to the provider, or it broke|the provider is overloaded or has a fault); the log/.test(text) && run, `${path}: what it means, and a run`, text)
+  check(!text.includes('127.0.0.1') && !text.includes('onnect to'), `${path}: and no more`, text)
+  told.push(run)
+}
+await lost.stop()
+for (const run of told) check(lost.err().split('\n').some((line) => line.includes('turn.failed') && line.includes(run) && line.includes('openai')), 'the log says which provider, and why', run, lost.err())
+check(lost.err().includes('127.0.0.1:9'), 'and where it was looked for')
+
 // --- errors before a stream
 for (const [path, headers, body, status, detail] of [
   ['/chat/x', {}, {messages}, 400, "Invalid chat_id: must be a valid UUID, got 'x'"],

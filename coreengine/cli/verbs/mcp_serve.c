@@ -58,6 +58,8 @@ static int serve(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = rv_cli_check_tools("--tool", tools, opts.offer.n_tools, err);
     if (rc == 0)
+        rc = rv_log_never_wait(cli->app.log, err);
+    if (rc == 0)
         rc = rv_app_mcp_serve(&opts, &n_left, err);
     if (rc < 0)
         return rc;

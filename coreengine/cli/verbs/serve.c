@@ -187,7 +187,11 @@ static int serve(struct rv_cli *cli, rv_err **err)
     cli->app.traces = rc == 0 && opts.telemetry.url;
     if (rc == 0) {
         opts.access = quiet ? NULL : rv_log_new(&access);
-        rc = rv_server_run(&opts, &n_left, err);
+        rc = rv_log_never_wait(opts.access, err);
+        if (rc == 0)
+            rc = rv_log_never_wait(cli->app.log, err);
+        if (rc == 0)
+            rc = rv_server_run(&opts, &n_left, err);
         rv_log_free(opts.access);
     }
     for (size_t i = 0; i < secrets.n; i++) {

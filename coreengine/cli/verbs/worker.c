@@ -174,6 +174,8 @@ static int work(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = rv_app_streams_new(&streams, &opts.streams, err);
     if (rc == 0)
+        rc = rv_log_never_wait(cli->app.log, err);
+    if (rc == 0)
         rc = rv_worker_run(&opts, &done, err);
     if (done.n_left == 0)
         rv_app_streams_free(opts.streams);

@@ -2,9 +2,12 @@
 #include "tests/kit/kit.h"
 #include "tests/unit/base/suites.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define NOON INT64_C(43384123000) /* 12:03:04.123 */
@@ -189,6 +192,116 @@ START_TEST(lines_go_to_the_file_descriptor)
 }
 END_TEST
 
+/* All that is in the pipe; it does not wait. Returns the number of lines. */
+static int read_lines(int fd, rv_buf *out)
+{
+    char piece[4096];
+    ssize_t n;
+    int n_lines = 0;
+
+    out->len = 0;
+    while ((n = read(fd, piece, sizeof piece)) > 0)
+        rv_buf_add(out, piece, (size_t)n);
+    for (size_t i = 0; i < out->len; i++)
+        n_lines += out->ptr[i] == '\n';
+    return n_lines;
+}
+
+/* A reader that takes nothing holds up nothing: what it takes later are whole lines, and how many were lost. */
+START_TEST(a_log_that_never_waits_counts_what_it_loses)
+{
+    rv_buf got = RV_BUF_INIT(1 << 20);
+    int fds[2], n_first, n_later, n_lost = -1, n_all = 4000;
+    char pad[1000];
+    rv_log *log;
+
+    start(RV_LOG_TEXT);
+    memset(pad, 'x', sizeof pad - 1);
+    pad[sizeof pad - 1] = '\0';
+    ck_assert_int_eq(pipe(fds), 0);
+    ck_assert_int_eq(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+    log = rv_log_new(&(struct rv_log_opts){.fd = fds[1], .format = _i ? RV_LOG_JSON : RV_LOG_TEXT});
+    ck_assert_int_eq(rv_log_never_wait(log, NULL), 0);
+    ck_assert_int_eq(rv_log_never_wait(log, NULL), 0); /* once more changes nothing */
+    ck_assert_int_eq(fcntl(fds[1], F_GETFL) & O_NONBLOCK, 0);
+    for (int i = 0; i < n_all; i++)
+        RV_LOG(log, INFO, "x.y", RV_F_TEXT("pad", pad));
+    n_first = read_lines(fds[0], &got);
+    ck_assert_int_gt(n_first, 10);
+    for (int i = 0; i < 20; i++) { /* the reader is back */
+        RV_LOG(log, INFO, "x.y", RV_F_TEXT("pad", pad));
+        n_later = read_lines(fds[0], &got);
+        n_first += n_later;
+        const char *lost = strstr(rv_buf_cstr(&got), _i ? "log.lost\",\"records\":" : "log.lost records=");
+        if (lost)
+            n_lost = (int)strtol(lost + (_i ? 20 : 17), NULL, 10);
+    }
+    rv_log_free(log);
+    n_first += read_lines(fds[0], &got);
+    ck_assert_int_gt(n_lost, 3000);
+    ck_assert_int_eq(n_first, n_all + 20 - n_lost + 1);
+    close(fds[0]);
+    close(fds[1]);
+    rv_buf_fini(&got);
+}
+END_TEST
+
+/* What is kept when the log is closed is still handed over, to a reader that is slow. */
+static void *read_all(void *fd)
+{
+    char piece[512];
+    ssize_t n;
+    size_t all = 0;
+
+    while ((n = read(*(int *)fd, piece, sizeof piece)) > 0)
+        all += (size_t)n;
+    *(int *)fd = (int)all;
+    return NULL;
+}
+
+START_TEST(the_end_of_a_log_hands_over_what_is_kept)
+{
+    char pad[1000];
+    int fds[2], reader;
+    pthread_t thread;
+    rv_log *log;
+
+    start(RV_LOG_TEXT);
+    memset(pad, 'x', sizeof pad - 1);
+    pad[sizeof pad - 1] = '\0';
+    ck_assert_int_eq(pipe(fds), 0);
+    reader = fds[0];
+    log = rv_log_new(&(struct rv_log_opts){.fd = fds[1], .clock = rv_kit_clock(&(struct rv_kit_clock){NOON})});
+    ck_assert_int_eq(rv_log_never_wait(log, NULL), 0);
+    for (int i = 0; i < 200; i++)
+        RV_LOG(log, INFO, "x.y", RV_F_TEXT("pad", pad));
+    ck_assert_int_eq(pthread_create(&thread, NULL, read_all, &reader), 0);
+    rv_log_free(log);
+    close(fds[1]);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(reader, 200 * (int)(strlen("12:03:04.123 INFO  x.y pad=\n") + 999));
+    close(fds[0]);
+}
+END_TEST
+
+START_TEST(a_log_whose_reader_is_gone_goes_on)
+{
+    int fds[2];
+    rv_log *log;
+
+    start(RV_LOG_TEXT);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    log = rv_log_new(&(struct rv_log_opts){.fd = fds[1]});
+    ck_assert_int_eq(rv_log_never_wait(log, NULL), 0);
+    RV_LOG(log, INFO, "x.y", RV_F_I64("n", 1));
+    close(fds[0]);
+    for (int i = 0; i < 10000; i++)
+        RV_LOG(log, INFO, "x.y", RV_F_I64("n", i));
+    rv_log_free(log);
+    close(fds[1]);
+}
+END_TEST
+
 static void *write_many(void *log)
 {
     int i;
@@ -248,6 +361,9 @@ TCase *log_case(void)
     tcase_add_loop_test(tc, a_line_is_cut_at_16_kib_and_stays_valid, 0, 5);
     tcase_add_test(tc, many_fields_are_cut_whole);
     tcase_add_test(tc, lines_go_to_the_file_descriptor);
+    tcase_add_loop_test(tc, a_log_that_never_waits_counts_what_it_loses, 0, 2);
+    tcase_add_test(tc, the_end_of_a_log_hands_over_what_is_kept);
+    tcase_add_test(tc, a_log_whose_reader_is_gone_goes_on);
     tcase_add_test(tc, lines_of_many_threads_stay_whole);
     tcase_add_test(tc, levels_have_names);
     return tc;

@@ -29,7 +29,8 @@ static const struct {
      "lost.yaml:2:7: error: agent \"lost\": the document is of agent \"other\", not of \"lost\"\n"},
     {"name: x\nagents: [{agent: far}]\n",
      "far.yaml:4:12: error: agent \"far\": tool \"t\": no server \"crm\" is configured\n"
-     "  hint: add it to mcp_servers of the pipeline, leave server out for a tool of a capability, or take the tool out\n"},
+     "  hint: add it to mcp_servers of the pipeline, leave server out for a tool of a capability, or take the tool "
+     "out\n"},
     {"name: x\nagents: [{agent: far, allowed_tools: [a]}]\n", ""},
     {"name: x\nagents: [{agent: asker}]\n", ""},  /* p8 7.1: whatever its server */
     {"name: x\nagents: [{agent: reader}]\n", ""}, /* p8 7.3 */

@@ -1,4 +1,6 @@
 /* Pins: which changes of a definition count, and what a person is shown. */
+#include <stdlib.h>
+
 #include "coreengine/mcp/pins.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/mcp/suites.h"
@@ -68,11 +70,35 @@ START_TEST(what_has_no_name_is_not_pinned)
 }
 END_TEST
 
+START_TEST(a_change_that_is_too_long_to_show_is_named)
+{
+    const size_t n = (size_t)3 << 20;
+    json_object *pins = json_object_new_object(), *tool = rv_kit_json("{'name':'a'}");
+    char *text = calloc(1, n);
+    rv_buf diff = RV_BUF_INIT(10000);
+
+    ck_assert_ptr_nonnull(text);
+    memset(text, 'x', n - 1);
+    ck_assert_int_eq(rv_json_set_text(tool, "description", text, NULL), 0);
+    ck_assert_int_eq(rv_mcp_pin_set(pins, tool, NULL), 0);
+    text[n - 2] = 'y'; /* behind all that is compared line by line */
+    ck_assert_int_eq(rv_json_set_text(tool, "description", text, NULL), 0);
+    ck_assert_int_eq(rv_mcp_pin_look(pins, tool), RV_MCP_PIN_CHANGED);
+    rv_mcp_pin_diff(pins, tool, &diff);
+    ck_assert_str_eq(rv_buf_cstr(&diff), "description:\n+ (more than 1048576 bytes, not shown)\n");
+    rv_buf_fini(&diff);
+    free(text);
+    json_object_put(pins);
+    json_object_put(tool);
+}
+END_TEST
+
 TCase *pins_case(void)
 {
     TCase *c = tcase_create("pins");
 
     tcase_add_loop_test(c, a_change_counts_where_a_model_would_see_it, 0, RV_COUNT(cases));
     tcase_add_test(c, what_has_no_name_is_not_pinned);
+    tcase_add_test(c, a_change_that_is_too_long_to_show_is_named);
     return c;
 }

@@ -71,7 +71,7 @@ static const struct {
       {{"POST"}, HEAD("307 T", "text/plain") "Location: /mcp\r\n\r\n"},
       {{"POST"}, HEAD("307 T", "text/plain") "Location: /mcp\r\n\r\n"},
       {{"POST"}, HEAD("307 T", "text/plain") "Location: /mcp\r\n\r\n"}},
-     "failed 7 local_failure 0 more than 3 redirects\n"},
+     "failed 7 http_status 0 more than 3 redirects\n"},
     {"a stream that continues",
      false,
      {{{"POST", "{call}"}, EVENTS "retry: 1\nid: a1\ndata:\n\n"},

@@ -15,8 +15,12 @@
 #define NOTIFY_US      (INT64_C(30) * 1000 * 1000) /* nothing waits for the answer to a notification */
 #define END_US         (INT64_C(2) * 1000 * 1000)  /* for DELETE: the program wants to end */
 #define USUAL_RETRY_MS 1000
+#define MIN_RETRY_MS   INT64_C(50) /* a server that says less, and ends each stream at once, would keep a core busy */
 #define MAX_RETRY_MS   INT64_C(60000) /* a server that says more is asked once a minute */
 #define WHY_BYTES      ((size_t)2 << 10)
+/* Bytes of events that are read in one turn of the loop: libcurl reads for as long as a server writes, and while a fast
+ * one does, no timer would come. Some thousand short events. */
+#define TURN_BYTES ((size_t)256 << 10)
 
 static void exchange_free(struct exchange *x)
 {
@@ -127,6 +131,7 @@ static void on_head(void *self, const struct rv_http_head *head)
     h.has_session = x->has_session;
     free(x->location);
     x->location = rv_str_dup(header(head, "location"));
+    x->is_encoded = header(head, "content-encoding").len > 0;
     if (x->is_first && head->status >= 200 && head->status < 300 &&
         !rv_mcp_session_read(header(head, "mcp-session-id"), x->w->session))
         x->w->session[0] = '\0';
@@ -136,27 +141,6 @@ static void on_head(void *self, const struct rv_http_head *head)
         x->call = NULL;
     }
     leave(x);
-}
-
-static bool on_body(void *self, rv_str bytes)
-{
-    struct exchange *x = self;
-    rv_err *why = NULL;
-
-    x->in_callback = true;
-    int rc = rv_mcp_answer_read(&x->answer, bytes, &why);
-    if (x->is_over) /* cancelled meanwhile */
-        rv_err_free(why);
-    else if (rc < 0)
-        fail_err(x, rc == RV_E_LIMIT ? RV_MCP_FAULT_TOO_LARGE : RV_MCP_FAULT_LOCAL, why);
-    else if (x->answer.is_answered) /* what a server says after the response is of no interest */
-        x->is_over = true;
-    if (x->is_over && x->call)
-        rv_http_cancel(x->call);
-    if (x->is_over)
-        x->call = NULL;
-    leave(x);
-    return true;
 }
 
 /* --- how it ends --- */
@@ -197,6 +181,14 @@ static void fail_by_end(struct exchange *x, const struct rv_http_end *end)
     f.text = rv_buf_cstr(&text);
     f.retryable = f.fault == RV_MCP_FAULT_NO_CONNECTION || f.fault == RV_MCP_FAULT_CONNECTION_LOST;
     fail(x, &f);
+}
+
+/* Why a redirect is not followed, or no token is asked for. */
+static enum rv_mcp_fault fault_of_code(int rc)
+{
+    return rc == RV_E_DENIED                        ? RV_MCP_FAULT_NOT_ALLOWED
+           : rc == RV_E_LIMIT || rc == RV_E_INVALID ? RV_MCP_FAULT_HTTP_STATUS
+                                                    : RV_MCP_FAULT_LOCAL;
 }
 
 /* 1: it goes on at another address of the same origin. */
@@ -264,7 +256,7 @@ static void wait_to_resume(struct exchange *x)
     if (id.len)
         snprintf(x->last_id, sizeof x->last_id, "%.*s", RV_STR_ARG(id));
     if (ms >= 0)
-        x->retry_ms = ms < MAX_RETRY_MS ? ms : MAX_RETRY_MS;
+        x->retry_ms = ms < MIN_RETRY_MS ? MIN_RETRY_MS : ms < MAX_RETRY_MS ? ms : MAX_RETRY_MS;
     x->is_stream = true;
     x->due_ms = rv_web_now(x->w) + (uint64_t)x->retry_ms;
     rv_web_arm(x->w);
@@ -284,41 +276,96 @@ static void over_badly(struct exchange *x, struct rv_mcp_failure *f)
     else if (rc == 0)
         fail(x, f);
     else if (rc < 0)
-        fail_err(x, rc == RV_E_DENIED ? RV_MCP_FAULT_NOT_ALLOWED : RV_MCP_FAULT_LOCAL, why);
+        fail_err(x, fault_of_code(rc), why);
+}
+
+/* The answer is over: its connection ended, or nothing that may follow counts. */
+static void conclude(struct exchange *x, bool cut)
+{
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(WHY_BYTES);
+    struct rv_mcp_failure failure;
+
+    switch (rv_mcp_answer_end(&x->answer, cut, &text, &failure)) {
+    case RV_MCP_OVER:
+        x->is_over = true;
+        break;
+    case RV_MCP_CONTINUE:
+        if (++x->n_resumes <= MAX_RESUMES)
+            wait_to_resume(x);
+        else
+            fail_text(x, RV_MCP_FAULT_CONNECTION_LOST, "the stream ended again and again without the response");
+        break;
+    case RV_MCP_FAILED:
+        over_badly(x, &failure);
+        break;
+    }
+    if (x->opens_stream && x->answer.head.status >= 200 && x->answer.head.status < 300)
+        rv_web_open_stream(x->w);
+}
+
+/* May more be read in this turn? Else the rest waits for the next one. Only events are many; other bodies are kept, and
+ * bounded. */
+static bool may_go_on(struct exchange *x, size_t n_bytes)
+{
+    uint64_t now = rv_web_now(x->w);
+
+    x->turn_bytes = x->turn_ms == now ? x->turn_bytes + n_bytes : n_bytes;
+    x->turn_ms = now;
+    if (x->turn_bytes < TURN_BYTES || x->answer.body != RV_MCP_BODY_EVENTS)
+        return true;
+    if (!x->is_encoded) {
+        x->is_held = true;
+        rv_web_arm(x->w);
+        return false;
+    }
+    if (x->turn_bytes > RV_MCP_MAX_MESSAGE) {
+        fail_text(x, RV_MCP_FAULT_TOO_LARGE,
+                  "the server sent more compressed events at once than a message may have bytes");
+        rv_http_cancel(x->call);
+        x->call = NULL;
+    }
+    return true;
+}
+
+static bool on_body(void *self, rv_str bytes)
+{
+    struct exchange *x = self;
+    rv_err *why = NULL;
+
+    x->in_callback = true;
+    int rc = rv_mcp_answer_read(&x->answer, bytes, &why);
+    if (x->is_over) /* cancelled meanwhile */
+        rv_err_free(why);
+    else if (rc < 0)
+        fail_err(x, rc == RV_E_LIMIT ? RV_MCP_FAULT_TOO_LARGE : RV_MCP_FAULT_LOCAL, why);
+    else if (x->answer.is_answered) /* what a server says after the response is of no interest */
+        x->is_over = true;
+    if (x->is_over || x->answer.is_enough) {
+        if (x->call)
+            rv_http_cancel(x->call);
+        x->call = NULL;
+    }
+    if (!x->is_over && x->answer.is_enough)
+        conclude(x, false);
+    bool goes_on = !x->call || may_go_on(x, bytes.len);
+    leave(x);
+    return goes_on;
 }
 
 static void on_end(void *self, const struct rv_http_end *end)
 {
     struct exchange *x = self;
-    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(WHY_BYTES);
-    struct rv_mcp_failure failure;
     bool has_events = x->answer.body == RV_MCP_BODY_EVENTS && x->answer.head.status;
 
     x->call = NULL;
+    x->is_held = false;
     x->in_callback = true;
-    if (end->fault != RV_HTTP_OK && !(has_events && end->fault == RV_HTTP_CUT)) {
-        if (x->is_stream && end->fault != RV_HTTP_LOCAL && ++x->n_resumes <= MAX_RESUMES)
-            wait_to_resume(x);
-        else
-            fail_by_end(x, end);
-    } else {
-        switch (rv_mcp_answer_end(&x->answer, end->fault != RV_HTTP_OK, &text, &failure)) {
-        case RV_MCP_OVER:
-            x->is_over = true;
-            break;
-        case RV_MCP_CONTINUE:
-            if (++x->n_resumes <= MAX_RESUMES)
-                wait_to_resume(x);
-            else
-                fail_text(x, RV_MCP_FAULT_CONNECTION_LOST, "the stream ended again and again without the response");
-            break;
-        case RV_MCP_FAILED:
-            over_badly(x, &failure);
-            break;
-        }
-        if (x->opens_stream && x->answer.head.status >= 200 && x->answer.head.status < 300)
-            rv_web_open_stream(x->w);
-    }
+    if (end->fault == RV_HTTP_OK || (has_events && end->fault == RV_HTTP_CUT))
+        conclude(x, end->fault != RV_HTTP_OK);
+    else if (x->is_stream && end->fault != RV_HTTP_LOCAL && ++x->n_resumes <= MAX_RESUMES)
+        wait_to_resume(x);
+    else
+        fail_by_end(x, end);
     leave(x);
 }
 
@@ -391,6 +438,7 @@ int rv_web_exchange_start(struct exchange *x, rv_err **err)
         x->answer.body = RV_MCP_BODY_NONE;
         x->answer.is_stream = x->is_stream;
         x->answer.head.status = 0;
+        x->is_held = x->is_encoded = false;
         req.headers = (const char *const *)headers.lines;
         req.n_headers = headers.n;
         req.body = is_post ? (rv_str){x->body, x->body_len} : (rv_str){NULL, 0};
@@ -425,6 +473,13 @@ void rv_web_exchange_resume(struct exchange *x)
 {
     rv_err *why = NULL;
 
+    if (x->is_held) {
+        x->is_held = false;
+        x->turn_bytes = 0;
+        if (x->call)
+            rv_http_resume(x->call);
+        return;
+    }
     x->due_ms = 0;
     x->in_callback = true;
     if (rv_web_exchange_start(x, &why) < 0)

@@ -1,10 +1,12 @@
-/* The link: a session of a legacy server, its stream, and the timer for streams that continue. */
+/* The link: a session of a legacy server, its stream, and the timer for streams that continue and reads that wait. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/mcp/url.h"
 #include "coreengine/tools/mcp/http/web_internal.h"
+
+#define MAX_REPLIES 64 /* under way; what a server asks for beyond that gets no answer */
 
 uint64_t rv_web_now(const struct web *w)
 {
@@ -61,7 +63,7 @@ static void on_timer(uv_timer_t *timer)
 
     for (struct exchange *x = w->exchanges; x; x = next) {
         next = x->next;
-        if (x->due_ms && x->due_ms <= now)
+        if (x->is_held || (x->due_ms && x->due_ms <= now))
             rv_web_exchange_resume(x);
     }
     if (!w->is_closing)
@@ -74,9 +76,10 @@ void rv_web_arm(struct web *w)
 
     if (w->is_closing)
         return;
-    for (const struct exchange *x = w->exchanges; x; x = x->next)
-        if (x->due_ms && (!due || x->due_ms < due))
-            due = x->due_ms;
+    for (const struct exchange *x = w->exchanges; x; x = x->next) {
+        uint64_t at = x->is_held ? now + 1 : x->due_ms;
+        due = at && (!due || at < due) ? at : due;
+    }
     RV_IGNORE(due ? uv_timer_start(&w->timer, on_timer, due > now ? due - now : 0, 0) : uv_timer_stop(&w->timer),
               "the timer is open");
 }
@@ -111,6 +114,7 @@ static int copy_message(struct exchange *x, const struct rv_mcp_send *m, rv_err 
     struct web *w = x->w;
 
     x->is_modern = m->is_modern;
+    x->is_reply = !m->method;
     x->is_first = m->method && strcmp(m->method, "initialize") == 0;
     x->opens_stream = !m->is_modern && m->method && strcmp(m->method, "notifications/initialized") == 0;
     if (x->is_first)
@@ -124,12 +128,24 @@ static int copy_message(struct exchange *x, const struct rv_mcp_send *m, rv_err 
     return rv_mcp_headers_of(m, w->session, &x->headers, err);
 }
 
+/* Answers to requests of the server, which may make as many as it likes: calls must find a place beside them. */
+static bool is_flooded(const struct web *w)
+{
+    size_t n = 0;
+
+    for (const struct exchange *x = w->exchanges; x; x = x->next)
+        n += x->is_reply;
+    return n >= MAX_REPLIES;
+}
+
 static int web_send(void *self, const struct rv_mcp_send *m, rv_err **err)
 {
     struct web *w = self;
 
     if (w->n_exchanges >= RV_MCP_MAX_REQUESTS)
         return RV_FAIL(err, RV_E_LIMIT, "%d requests are under way", RV_MCP_MAX_REQUESTS);
+    if (!m->method && is_flooded(w))
+        return RV_FAIL(err, RV_E_LIMIT, "%d answers to requests of the server are under way", MAX_REPLIES);
     if (m->body.len > RV_MCP_MAX_MESSAGE)
         return RV_FAIL(err, RV_E_LIMIT, "the message is larger than %zu bytes", RV_MCP_MAX_MESSAGE);
     if (m->method && strcmp(m->method, "initialize") == 0)

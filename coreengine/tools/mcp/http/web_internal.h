@@ -16,9 +16,14 @@ struct exchange {
     bool is_modern, is_first; /* first: `initialize` */
     bool opens_stream;        /* it ends the handshake of a legacy server, which may then have a stream of its own */
     bool is_stream, is_end;   /* GET, DELETE; a POST whose stream continues becomes a GET */
+    bool is_reply;            /* to a request of the server */
     bool has_session;
     bool in_callback, is_over;
-    char *url, *body; /* owned */
+    bool is_held;      /* until the loop has looked at other things */
+    bool is_encoded;   /* the answer: libcurl would keep what it decodes meanwhile, so it is never held */
+    uint64_t turn_ms;  /* of the loop, when the last bytes came */
+    size_t turn_bytes; /* that came then */
+    char *url, *body;  /* owned */
     size_t body_len;
     struct rv_mcp_headers headers; /* of the message; those of the server are added when it is sent */
     rv_http_call *call;            /* NULL: not under way */
