@@ -22,6 +22,7 @@ void rv_effect_fini(struct rv_effect *e)
 {
     free(e->owned_name);
     free(e->request);
+    free(e->about);
     rv_turn_free(e->turn);
     free(e->key);
     json_object_put(e->ids);

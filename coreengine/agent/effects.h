@@ -16,6 +16,7 @@ enum rv_effect_kind {
     RV_EFFECT_EMIT,        /* an observable event, as one line of JSON */
     RV_EFFECT_SAVE,        /* the state dict to be saved now */
     RV_EFFECT_KEEP,        /* rows for the session of the run: durable with the step */
+    RV_EFFECT_ARTIFACT,    /* what a call made for people: durable with the step */
     RV_EFFECT_FINISH,      /* the run is over (or waits for an answer); always the last effect */
 };
 
@@ -27,6 +28,7 @@ enum rv_effect_kind {
     X(LLM_RESULT, "llm_result", "the model answered or failed")                                                        \
     X(TOOL_CALL_START, "tool_call_start", "a tool is called")                                                          \
     X(TOOL_RESULT, "tool_result", "a tool answered, failed, or was not allowed to run")                                \
+    X(ARTIFACT, "artifact", "a call of a plan made something for people; follows its tool_result")                     \
     X(RETRY, "retry", "an attempt failed and another will follow")                                                     \
     X(STAGE_COMPLETED, "stage_completed", "a visit ended, well or not; carries its output")                            \
     X(ROUTING_DECISION, "routing_decision", "where the run goes next and why")                                         \
@@ -70,6 +72,8 @@ struct rv_effect {
     char *request;           /* CALL_*: JSON text; SAVE: state dict; EMIT: the output that a structured agent's event
                                 tells, as people are shown it. Owned; take it by setting it to NULL */
     size_t request_len;
+    char *about; /* ARTIFACT: what is known about it, JSON text; its content is `request`. Owned */
+    size_t about_len;
     struct rv_turn *turn;                  /* KEEP: owned; take it by setting it to NULL */
     int64_t deadline_us;                   /* CALL_*: answer by then or report a timeout; 0: none */
     int64_t at_us;                         /* ARM_TIMER */

@@ -421,8 +421,10 @@ static int list_done(const struct planned *p, struct rv_plan_done **out, size_t 
         json_object *entry = json_object_array_get_idx(p->results, i);
         const char *tool = "";
         RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(p->steps, i), "tool", &tool), "it has one");
-        (*out)[i] = (struct rv_plan_done){
-            .tool = tool, .usable = rv_planned_is_good(entry), .value = rv_planned_output_of(entry)};
+        (*out)[i] = (struct rv_plan_done){.tool = tool,
+                                          .usable = rv_planned_is_good(entry),
+                                          .value = rv_planned_output_of(entry),
+                                          .artifact_id = rv_planned_artifact_id(entry)};
     }
     return 0;
 }

@@ -39,6 +39,8 @@ struct planned {
 #define PLANNED_ON_FAILURE "on_failure" /* "continue": its failure halts nothing */
 /* Member of the entry of a step: its output, if that is not the object under "data". */
 #define PLANNED_OUTPUT "output"
+/* Member of the entry of a step: its artifact: {id, title, type}, and the content until it is told. */
+#define PLANNED_ARTIFACT "artifact"
 /* Status of the entry of a step that was not made, and why. */
 #define PLANNED_SKIPPED "skipped"
 #define PLANNED_REASON  "reason"
@@ -100,6 +102,16 @@ RV_MUST_CHECK int rv_planned_read_result(const struct rv_tool_info *info, json_o
 int64_t rv_planned_timeout_ms(const rv_visit *v, const struct rv_tool_info *info);
 /** The output of a successful step, borrowed: NULL is null. */
 json_object *rv_planned_output_of(json_object *entry);
+
+/* --- planned_artifact.c: what a call made for people --- */
+/** Find the artifact of a call that has its entry. raw: the result; is_result: it has the form of `tools/call`. */
+RV_MUST_CHECK int rv_planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool is_result,
+                                           json_object *entry, rv_err **err);
+/** The entry is final: tell its artifact and keep it. */
+RV_MUST_CHECK int rv_planned_tell_artifact(rv_visit *v, size_t index, json_object *entry, int64_t call_id,
+                                           struct rv_effects *out, rv_err **err);
+/** A string, borrowed; NULL: the call made none. */
+json_object *rv_planned_artifact_id(json_object *entry);
 
 /* --- planned_say.c: what its model is told --- */
 /** The messages behind the prompt, as the next request has them; *turns is the caller's, NULL: none. */

@@ -6,7 +6,7 @@
 
 #define NO_TOOLS                                                                                                       \
     "This is the response phase: no tools are available, and none may be called. Answer the user now, in your own "    \
-    "words, and do not repeat results at length."
+    "words, and do not repeat results at length. Name artifacts by their titles: the user can see them."
 
 /* --- asking --- */
 
@@ -38,23 +38,23 @@ int rv_planned_ask_response(rv_visit *v, rv_err **err)
 
 /* --- the output --- */
 
-/* {tool_name, arguments, success, output, error, code?, duration_ms} */
+/* {tool_name, arguments, success, output, error, code?, artifact_id?, duration_ms} */
 static int add_result(json_object *step, json_object *entry, json_object *list, rv_err **err)
 {
     json_object *one = json_object_new_object(), *error = rv_json_get_obj(entry, "error");
-    json_object *arguments = rv_json_get_obj(step, "parameters");
+    json_object *arguments = rv_json_get_obj(step, "parameters"), *id = rv_planned_artifact_id(entry);
     int64_t ms = 0;
     int rc = rv_json_push_take(list, one, err);
 
     RV_IGNORE(!rv_json_get_int(entry, "execution_time_ms", &ms), "it has one");
-    return rc < 0
-               ? rc
-               : RV_SET(one, err, RV_M_TEXT("tool_name", rv_planned_text(entry, "tool")),
-                        RV_M_OF(VALUE, "arguments", arguments ? arguments : rv_json_get_obj(step, PLANNED_TEMPLATE)),
-                        RV_M_BOOL("success", rv_planned_is_good(entry)),
-                        RV_M_OF(VALUE, "output", rv_planned_output_of(entry)),
-                        RV_M_TEXT("error", error ? rv_planned_text(error, "message") : NULL),
-                        RV_M_IF(error, RV_M_TEXT("code", rv_planned_text(error, "code"))), RV_M_INT("duration_ms", ms));
+    return rc < 0 ? rc
+                  : RV_SET(one, err, RV_M_TEXT("tool_name", rv_planned_text(entry, "tool")),
+                           RV_M_OF(VALUE, "arguments", arguments ? arguments : rv_json_get_obj(step, PLANNED_TEMPLATE)),
+                           RV_M_BOOL("success", rv_planned_is_good(entry)),
+                           RV_M_OF(VALUE, "output", rv_planned_output_of(entry)),
+                           RV_M_TEXT("error", error ? rv_planned_text(error, "message") : NULL),
+                           RV_M_IF(error, RV_M_TEXT("code", rv_planned_text(error, "code"))),
+                           RV_M_IF(id, RV_M_OF(VALUE, "artifact_id", id)), RV_M_INT("duration_ms", ms));
 }
 
 static int add_skipped(size_t index, json_object *entry, json_object *list, rv_err **err)

@@ -100,6 +100,11 @@ static void write_step(size_t number, json_object *entry, const struct told *t, 
                                                                                      : "Error");
     write_told(t, out);
     rv_buf_putc(out, '\n');
+    if (rv_planned_artifact_id(entry)) {
+        json_object *artifact = rv_json_get_obj(entry, PLANNED_ARTIFACT);
+        rv_buf_printf(out, "   Artifact: %s (%s), id %s; the user can see it\n", rv_planned_text(artifact, "title"),
+                      rv_planned_text(artifact, "type"), rv_planned_text(artifact, "id"));
+    }
 }
 
 /* All steps of all plans. */

@@ -36,7 +36,9 @@ static int list_outputs(const rv_visit *v, size_t index, struct rv_step_output *
         return RV_FAIL(err, RV_E_NOMEM, "resolve the arguments of a call");
     for (size_t i = 0; i < *n; i++) {
         json_object *entry = i < before ? json_object_array_get_idx(v->planned->results, i) : entry_at(v, i - before);
-        (*out)[i] = (struct rv_step_output){.usable = rv_planned_is_good(entry), .value = rv_planned_output_of(entry)};
+        (*out)[i] = (struct rv_step_output){.usable = rv_planned_is_good(entry),
+                                            .value = rv_planned_output_of(entry),
+                                            .artifact_id = rv_planned_artifact_id(entry)};
     }
     return 0;
 }

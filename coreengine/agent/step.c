@@ -438,6 +438,10 @@ static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_
     }
     if (rc == 0 && v->planned)
         rc = mark(v, out, success && is_result, value, code, err);
+    if (rc == 0 && v->planned && (rc = rv_planned_find_artifact(v, index, raw, is_result, *out, err)) < 0) {
+        json_object_put(*out);
+        *out = NULL;
+    }
     json_object_put(raw);
     json_object_put(standard);
     json_object_put(value);

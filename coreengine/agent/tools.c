@@ -180,7 +180,7 @@ int rv_step_ended(rv_visit *v, size_t index, json_object *entry, int64_t call_id
         rv_planned_ended(v, index, entry);
     if (rc == 0)
         tell_result(v, index, entry, call_id, out);
-    return rc;
+    return rc == 0 && v->planned ? rv_planned_tell_artifact(v, index, entry, call_id, out, err) : rc;
 }
 
 void rv_visit_tools_fini(struct tool_progress *t)

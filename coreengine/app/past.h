@@ -260,6 +260,7 @@ struct rv_app_view {  /* all borrowed */
     const struct rv_replayed *replayed;
     json_object *pending;               /* array of the interrupts that it waits for */
     const struct rv_app_queued *queued; /* its task; NULL: it is not queued */
+    rv_str artifacts;                   /* JSON text: an array; ptr NULL: it has none */
     int64_t now_us;
 };
 /** An object, appended: `reeve runs show --json`. */

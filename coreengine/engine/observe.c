@@ -240,6 +240,7 @@ static const struct {
     [RV_EMIT_TOOL_RESULT] = {"tool.finish",
                              RV_LOG_DEBUG,
                              {"call_id", "tool", "status", "execution_time_ms", "error_type", "error"}},
+    [RV_EMIT_ARTIFACT] = {"artifact.make", RV_LOG_DEBUG, {"call_id", "tool", "artifact_id", "artifact_type", "bytes"}},
     [RV_EMIT_RETRY] = {"call.retry", RV_LOG_WARN, {"attempt", "repair", "wait_ms", "error"}},
     [RV_EMIT_STAGE_COMPLETED] = {"stage.finish",
                                  RV_LOG_INFO,

@@ -349,6 +349,7 @@ static int perform(rv_exec *x, struct rv_effect *e, rv_err **err)
             o->on_state(o->self, (rv_str){e->request, e->request_len});
         return 0;
     case RV_EFFECT_KEEP: /* the journal has it */
+    case RV_EFFECT_ARTIFACT:
         return 0;
     case RV_EFFECT_FINISH:
         return finish(x, e->status, err);
@@ -373,6 +374,7 @@ static bool is_left(const rv_exec *x, const struct rv_effect *e)
     case RV_EFFECT_EMIT:
     case RV_EFFECT_SAVE:
     case RV_EFFECT_KEEP:
+    case RV_EFFECT_ARTIFACT:
     case RV_EFFECT_FINISH:
         break;
     }

@@ -30,6 +30,12 @@ static const char *first_of(const char *a, const char *b, const char *c, const c
 
 /* --- form --- */
 
+bool rv_artifact_is_wrapped(json_object *value)
+{
+    return rv_artifact_text(value, "artifact_id") && rv_artifact_object(value, "artifact") &&
+           rv_artifact_object(value, "_metadata");
+}
+
 /* A1, A2 */
 static void find(const struct rv_artifact_source *s, struct found *f, struct rv_artifact *out)
 {
@@ -42,8 +48,7 @@ static void find(const struct rv_artifact_source *s, struct found *f, struct rv_
     out->form = RV_ARTIFACT_BARE;
     if (rv_artifact_text(provenance, "artifact_id"))
         f->provenance = provenance;
-    if (rv_artifact_text(f->structured, "artifact_id") && rv_artifact_object(f->structured, "artifact") &&
-        f->metadata) {
+    if (rv_artifact_is_wrapped(f->structured)) {
         out->form = RV_ARTIFACT_WRAPPER;
         f->wrapper = f->structured;
         out->payload = rv_artifact_object(f->structured, "artifact");

@@ -44,6 +44,10 @@ struct rv_artifact {
     char *warning; /* owned; what could not be read, or what the payload of this type lacks; else NULL */
 };
 
+/** Does the output schema say that the tool makes artifacts, by x-artifact-type? NULL: no. */
+bool rv_artifact_is_declared(json_object *schema);
+/** A1: is the value a wrapper around an artifact? */
+bool rv_artifact_is_wrapped(json_object *value);
 /** Read the artifact of a result. A result that is not formed as one has none, with a warning.
  *  @param out filled in any case; rv_artifact_fini() it
  *  @return 0, RV_E_NOMEM */

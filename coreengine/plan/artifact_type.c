@@ -4,6 +4,7 @@
 #include <json-c/linkhash.h>
 
 #include "coreengine/plan/artifact_internal.h"
+#include "coreengine/plan/shape_internal.h"
 
 static bool has(json_object *from, const char *key)
 {
@@ -18,6 +19,11 @@ static bool is_typed(json_object *schema, const char *type)
 }
 
 /* --- type --- */
+
+bool rv_artifact_is_declared(json_object *schema)
+{
+    return rv_shape_artifact_type(schema) != NULL;
+}
 
 static const char *unless_cli(const char *tag)
 {

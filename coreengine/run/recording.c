@@ -159,7 +159,7 @@ static const char *const effect_texts[] = {
     [RV_EFFECT_CALL_HOOK] = "call_hook", [RV_EFFECT_CANCEL_CALL] = "cancel_call",
     [RV_EFFECT_ARM_TIMER] = "arm_timer", [RV_EFFECT_EMIT] = "emit",
     [RV_EFFECT_SAVE] = "save",           [RV_EFFECT_KEEP] = "keep",
-    [RV_EFFECT_FINISH] = "finish",
+    [RV_EFFECT_ARTIFACT] = "artifact",   [RV_EFFECT_FINISH] = "finish",
 };
 
 static void write_call(const struct rv_effect *e, rv_jw *w)
@@ -206,6 +206,12 @@ void rv_effect_write_json(const struct rv_effects *all, const struct rv_effect *
     case RV_EFFECT_KEEP:
         rv_jw_key(w, "turn");
         rv_turn_write_json(e->turn, w);
+        break;
+    case RV_EFFECT_ARTIFACT:
+        rv_jw_key(w, "about");
+        rv_jw_raw(w, (rv_str){e->about, e->about_len});
+        rv_jw_key(w, "content");
+        rv_jw_raw(w, (rv_str){e->request, e->request_len});
         break;
     case RV_EFFECT_FINISH:
         rv_jw_kv_text(w, "status", rv_run_status_text(e->status));

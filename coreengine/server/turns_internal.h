@@ -59,9 +59,11 @@ void srv_turn_give_row(struct turn *t);
 /** Of a chat: struct rv_chat_opts. */
 void srv_turn_on_event(void *self, const struct rv_effect *e, rv_str line);
 bool srv_turn_on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
-/** What the client is told of how a turn failed: turn->error, out, or NULL when it did not. */
+void srv_turn_on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn, int rc, const rv_err *why);
+
+/* --- reason.c: what a client is told of a failure --- */
+/** turn->error, out, or NULL when the turn did not fail. */
 #define SRV_MAX_REASON 512
 const char *srv_reason(const struct rv_chat_turn *turn, const char *run, char out[SRV_MAX_REASON]);
-void srv_turn_on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn, int rc, const rv_err *why);
 
 #endif

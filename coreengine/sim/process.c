@@ -184,6 +184,7 @@ static int sim_process_perform(struct sim_seed *s, struct rv_effect *e, rv_err *
     case RV_EFFECT_EMIT:
     case RV_EFFECT_SAVE:
     case RV_EFFECT_KEEP:
+    case RV_EFFECT_ARTIFACT:
         break;
     }
     return 0;

@@ -263,6 +263,7 @@ static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
     case RV_EMIT_WARNING:
         put_text(b, line, "warning: ", "message");
         return true;
+    case RV_EMIT_ARTIFACT:
     case RV_EMIT_ACTION:
     case RV_EMIT_CUSTOM:
     case RV_EMIT_PIPELINE_STARTED:
@@ -311,6 +312,7 @@ void sim_say_effects(struct sim_seed *s)
             break;
         case RV_EFFECT_SAVE:
         case RV_EFFECT_KEEP:
+        case RV_EFFECT_ARTIFACT:
         case RV_EFFECT_FINISH:
             break;
         }

@@ -386,6 +386,7 @@ int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err)
             break;
         case RV_EFFECT_SAVE:
         case RV_EFFECT_KEEP:
+        case RV_EFFECT_ARTIFACT:
             break;
         case RV_EFFECT_FINISH:
             finished(s, i);

@@ -396,6 +396,7 @@ static void take_effects(struct drive *d)
             d->last_save = rv_str_dup((rv_str){e->request, e->request_len});
             break;
         case RV_EFFECT_KEEP:
+        case RV_EFFECT_ARTIFACT:
             break;
         case RV_EFFECT_FINISH:
             d->n_finish++;

@@ -272,7 +272,7 @@ static int take_record(void *self, const struct rv_record *r, rv_err **err)
     struct taken *t = self;
     rv_jw w = rv_jw_on(&t->side->line);
 
-    t->skip = r->kind == RV_RECORD_OWNER;
+    t->skip = r->kind == RV_RECORD_OWNER || r->kind == RV_RECORD_ARTIFACT; /* it follows from the events */
     rv_record_write_json(r, &w);
     return rv_buf_check(&t->side->line, "record", err);
 }

@@ -438,6 +438,10 @@ void rv_app_view_write(const struct rv_app_view *p, rv_buf *b)
     rv_jw_key(&w, "usage");
     rv_usage_write_json(&rv_envelope_fields(rv_run_envelope(p->replayed->run))->usage, &w);
     rv_jw_kv_value(&w, "pending", p->pending);
+    if (p->artifacts.ptr) {
+        rv_jw_key(&w, "artifacts");
+        rv_jw_raw(&w, p->artifacts);
+    }
     rv_envelope_write_state(rv_run_envelope(p->replayed->run), &state);
     if (state.rc < 0 && b->rc == 0)
         b->rc = state.rc;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #define SIGN_US    INT64_C(5000000) /* between two signs of life; with short leases more often */
 #define RETRY_US   INT64_C(500000)
 #define CANCELS_US INT64_C(100000) /* between two looks for cancellations that were heard of */
+#define MAX_STRAYS 16              /* that are handed back at once */
 #define SWEEP_DUTY "sweep"
 #define PRUNE_US   INT64_C(3600000000) /* between two looks for counters of quotas that are over */
 #define MAX_PRUNED 1000
@@ -33,6 +35,7 @@ static void let_go(struct work_desk *d, struct work_job *j)
         at = &(*at)->next_held;
     *at = j->next_held;
     rv_work_list_add(&d->unloads, j);
+    d->poll_at_us = 0; /* there is room for another */
     pthread_mutex_lock(&d->lock);
     d->n_held--;
     pthread_mutex_unlock(&d->lock);
@@ -77,15 +80,51 @@ static void unload(struct work_desk *d, bool at_the_end)
 
 /* --- signs of life --- */
 
+/* Tasks that the store thinks are held here and are not: it could not be told how they ended, or the answer to a claim
+ * got lost for good. Signs of life would keep them from other workers as long as this one has others. */
+struct strays {
+    struct work_desk *desk;
+    struct {
+        char id[RV_STORE_MAX_ID + 1];
+        int64_t attempt;
+    } tasks[MAX_STRAYS];
+    size_t n;
+};
+
 static int note_lease(void *self, const struct rv_task_lease *lease, bool cancel_requested, rv_err **err)
 {
-    struct work_desk *d = self;
+    struct strays *s = self;
+    bool is_held = false;
 
     (void)err;
-    for (struct work_job *j = d->held; cancel_requested && j; j = j->next_held)
-        if (strcmp(j->task.id, lease->id) == 0)
+    for (struct work_job *j = s->desk->held; j; j = j->next_held) {
+        if (strcmp(j->task.id, lease->id) != 0)
+            continue;
+        is_held = is_held || j->task.attempt == lease->attempt;
+        if (cancel_requested)
             atomic_store(&j->cancel_wanted, true);
+    }
+    if (!is_held && s->n < MAX_STRAYS) {
+        snprintf(s->tasks[s->n].id, sizeof s->tasks[s->n].id, "%s", lease->id);
+        s->tasks[s->n++].attempt = lease->attempt;
+    }
     return 0;
+}
+
+/* Those that a worker leaves when it ends are for others when their leases end. */
+static int look_at_held(struct work_desk *d, rv_err **err)
+{
+    struct strays s = {.desk = d};
+    int rc = rv_store_list_held(d->store, d->worker->owner, note_lease, &s, err);
+
+    pthread_mutex_lock(&d->lock);
+    bool is_draining = d->is_draining;
+    pthread_mutex_unlock(&d->lock);
+    for (size_t i = 0; rc == 0 && !is_draining && i < s.n; i++) {
+        RV_LOG(d->worker->app.log, WARN, "task.stray", RV_F_TEXT("task", s.tasks[i].id));
+        rv_desk_hand_back(d, s.tasks[i].id, s.tasks[i].attempt);
+    }
+    return rc;
 }
 
 static int sign(struct work_desk *d, rv_err **err)
@@ -115,7 +154,7 @@ static int sign(struct work_desk *d, rv_err **err)
     if (rc == 0 && row.n_runs > 0)
         rc = rv_store_heartbeat(d->store, w->owner, now_us, now_us + w->lease_us, NULL, err);
     if (rc == 0 && row.n_runs > 0)
-        rc = rv_store_list_held(d->store, w->owner, note_lease, d, err);
+        rc = look_at_held(d, err);
     rv_buf_fini(&offers);
     if (row.n_runs > 0)
         d->wake(d->wake_self); /* to look at what is to be cancelled */
@@ -127,7 +166,7 @@ static int look_for_cancels(struct work_desk *d, rv_err **err)
 {
     d->cancels_at_us = 0;
     d->cancelled_us = rv_app_now_us();
-    int rc = rv_store_list_held(d->store, d->worker->owner, note_lease, d, err);
+    int rc = look_at_held(d, err);
     pthread_mutex_lock(&d->lock);
     d->heard_cancel = true;
     pthread_mutex_unlock(&d->lock);
@@ -207,20 +246,22 @@ static void be_due(struct work_desk *d)
     }
 }
 
-/* Those that the loop gave, with those that the store did not take. */
+/* Those that the loop gave, with those that the store did not take: these now and then. */
 static void end_jobs(struct work_desk *d, struct work_list *untold)
 {
+    int64_t now_us = rv_app_now_us();
     struct work_job *j;
 
     pthread_mutex_lock(&d->lock);
+    bool is_due = d->ended.first || d->is_ending || now_us >= d->untold_at_us;
     for (j = rv_work_list_take(&d->ended); j;) {
         struct work_job *next = j->next;
         rv_work_list_add(untold, j);
         j = next;
     }
     pthread_mutex_unlock(&d->lock);
-    if (untold->first)
-        d->poll_at_us = 0; /* there is room for another */
+    if (!is_due)
+        return;
     j = rv_work_list_take(untold);
     for (struct work_job *each = j; each; each = each->next) {
         rv_journal_free(each->journal); /* of one that never came to the loop's engine */
@@ -233,6 +274,7 @@ static void end_jobs(struct work_desk *d, struct work_list *untold)
             rv_work_list_add(untold, j);
         j = next;
     }
+    d->untold_at_us = untold->first ? now_us + RETRY_US : 0;
 }
 
 static void ring(struct work_desk *d)
@@ -371,10 +413,11 @@ bool rv_work_desk_is_empty(struct work_desk *d)
     return is;
 }
 
-bool rv_work_desk_is_idle(struct work_desk *d)
+bool rv_work_desk_end_if_idle(struct work_desk *d)
 {
     pthread_mutex_lock(&d->lock);
     bool is = d->is_idle && d->n_held == 0;
+    d->is_ending = d->is_ending || is;
     pthread_mutex_unlock(&d->lock);
     return is;
 }

@@ -36,6 +36,7 @@ struct work_desk {
     bool is_denied;                      /* what is ready is encrypted, and this process has no key for it */
     bool has_told_denied;                /* to the log, of the first such task */
     bool has_told_draining;              /* the store that it takes no more */
+    int64_t untold_at_us;                /* when to tell the ends again that the store did not take; 0: none */
     int64_t cancels_at_us, cancelled_us; /* when to look for cancellations, and the last look; 0: none */
 };
 
@@ -43,6 +44,9 @@ struct work_desk {
 /** Ask the store what there is to do: fire, promote and recover what is due, claim what there is room for, and plan the
  * next look. */
 RV_MUST_CHECK int rv_desk_look(struct work_desk *d, rv_err **err);
+/** A task that is claimed and that nothing here can go on with is free again. If that fails, the next sign of life
+ * finds it. */
+void rv_desk_hand_back(struct work_desk *d, const char *task, int64_t attempt);
 /** The first of two times; b 0: there is none. */
 int64_t rv_desk_earlier(int64_t a_us, int64_t b_us);
 

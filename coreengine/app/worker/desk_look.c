@@ -85,7 +85,8 @@ static void begin_job(struct work_desk *d, struct work_job *j)
 static size_t reserve(struct work_desk *d)
 {
     pthread_mutex_lock(&d->lock);
-    size_t n = d->is_draining || d->n_held >= d->worker->n_max ? 0 : d->worker->n_max - d->n_held;
+    bool is_over = d->is_draining || d->is_ending;
+    size_t n = is_over || d->n_held >= d->worker->n_max ? 0 : d->worker->n_max - d->n_held;
     d->n_held += n;
     pthread_mutex_unlock(&d->lock);
     return n;
@@ -111,6 +112,13 @@ static void tell_denied(struct work_desk *d, const struct rv_claimed *got)
            RV_F_ERR("error", got->denied));
 }
 
+void rv_desk_hand_back(struct work_desk *d, const char *task, int64_t attempt)
+{
+    const struct rv_task_lease lease = {.id = task, .worker = d->worker->owner, .attempt = attempt};
+
+    RV_IGNORE(rv_store_release_task(d->store, &lease, rv_app_now_us(), NULL), "the next sign of life finds it");
+}
+
 static int claim(struct work_desk *d, const int64_t *classes, size_t n_classes, rv_err **err)
 {
     struct rv_claimed got = {0};
@@ -128,8 +136,10 @@ static int claim(struct work_desk *d, const int64_t *classes, size_t n_classes, 
     d->taker.patience_us = RV_OWNER_ENDS_US;
     for (size_t i = 0; rc == 0 && i < got.n; i++) {
         struct work_job *j = new_job(d, &got.rows[i]);
-        if (!j) /* no memory: its lease ends, and another worker takes it */
+        if (!j) { /* no memory: another worker takes it */
+            rv_desk_hand_back(d, got.rows[i].id, got.rows[i].attempt);
             continue;
+        }
         n++;
         begin_job(d, j);
     }

@@ -95,7 +95,7 @@ static void maybe_end(struct shell *s)
 
     if (s->is_over || s->jobs)
         return;
-    if (s->is_draining ? rv_work_desk_is_empty(s->desk) : o->until_idle && rv_work_desk_is_idle(s->desk))
+    if (s->is_draining ? rv_work_desk_is_empty(s->desk) : o->until_idle && rv_work_desk_end_if_idle(s->desk))
         close_all(s);
 }
 
@@ -190,14 +190,11 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
     return true;
 }
 
-static int begin_stream(struct work_job *j, rv_err **err)
+static void begin_stream(struct work_job *j, rv_app_stream *log)
 {
-    const struct rv_app_stream_opts how = {.id = j->stream, .owner = j->worker->owner};
-    int rc = rv_app_stream_new(j->worker->opts->streams, &how, &j->log, err);
-
-    if (rc == 0 && !j->answers)
-        rv_app_stream_again(j->log, rv_exec_last_seq(j->exec));
-    return rc;
+    j->log = log;
+    if (!j->answers)
+        rv_app_stream_again(log, rv_exec_last_seq(j->exec));
 }
 
 static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
@@ -252,7 +249,12 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     const struct rv_response *answer = j->answers ? &j->payload.answer : NULL;
 
     const struct rv_worker_opts *o = s->worker.opts;
+    const struct rv_app_stream_opts stream = {.id = j->stream, .owner = j->worker->owner};
+    rv_app_stream *log = NULL; /* made first: what fails once the run goes on would leave it without its job */
 
+    int rc = j->stream[0] ? rv_app_stream_new(o->streams, &stream, &log, err) : 0;
+    if (rc < 0)
+        return rc;
     if (o->on_trace && j->payload.trace)
         o->on_trace(o->self_event, j, j->payload.trace, j->payload.trusts_trace);
     rv_journal_move(j->journal, s->store);
@@ -276,9 +278,13 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
         x.find_self = &j->loaded;
     }
     j->journal = NULL;
-    int rc = j->cancels ? rv_engine_continue_cancel(s->worker.engine, &x, &j->app.scope, &j->exec, err)
-                        : rv_engine_continue(s->worker.engine, &x, &j->app.scope, answer, &j->exec, err);
-    return rc == 0 && j->stream[0] ? begin_stream(j, err) : rc;
+    rc = j->cancels ? rv_engine_continue_cancel(s->worker.engine, &x, &j->app.scope, &j->exec, err)
+                    : rv_engine_continue(s->worker.engine, &x, &j->app.scope, answer, &j->exec, err);
+    if (rc == 0 && log)
+        begin_stream(j, log);
+    else if (log)
+        rv_app_stream_close(log, RV_APP_STREAM_GIVES);
+    return rc;
 }
 
 static void begin(struct shell *s, struct work_job *j)

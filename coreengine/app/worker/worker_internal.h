@@ -198,7 +198,9 @@ void rv_work_desk_drain(struct work_desk *d);                    /* it claims no
 void rv_work_desk_give(struct work_desk *d, struct work_job *j); /* it has ended */
 struct work_job *rv_work_desk_take(struct work_desk *d);         /* those to begin, by `next` */
 bool rv_work_desk_is_empty(struct work_desk *d);                 /* it holds no task */
-bool rv_work_desk_is_idle(struct work_desk *d);                  /* and there is none to be claimed */
+/** True when it holds no task and there was none to be claimed: from then on it claims none, and is only to be freed.
+ */
+bool rv_work_desk_end_if_idle(struct work_desk *d);
 /** True once after something was announced that may be a request to cancel a run. */
 bool rv_work_desk_heard_cancel(struct work_desk *d);
 void rv_work_desk_free(struct work_desk *d); /* waits until the store was told what it was given; NULL is fine */

@@ -1,4 +1,5 @@
 /* reeve runs show: what one run was started with, what it did, what it waits for. */
+#include "coreengine/app/artifacts.h"
 #include "coreengine/app/work.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -19,8 +20,10 @@ struct picture {
     struct rv_app_queued queued;
     bool is_queued; /* its task says more than its row */
     struct rv_app_window window;
-    rv_buf answers; /* how to answer each, for people */
-    rv_buf chosen;  /* answers with choices or changed arguments, one a line, for people */
+    rv_buf answers;         /* how to answer each, for people */
+    rv_buf chosen;          /* answers with choices or changed arguments, one a line, for people */
+    rv_buf made, made_json; /* artifacts: one a line for people, and an array */
+    rv_jw made_jw;
     int64_t now_us;
 };
 
@@ -78,6 +81,35 @@ static int take_chosen(void *self, const struct rv_record *r, rv_err **err)
     return 0;
 }
 
+static int take_artifact(void *self, const struct rv_app_artifact *a, rv_err **err)
+{
+    static const char *const keys[] = {"type", "title", "stage"};
+    struct picture *p = self;
+    const char *text = "";
+
+    (void)err;
+    rv_app_artifact_json(a, &p->made_jw);
+    rv_buf_puts(&p->made, "  ");
+    rv_cli_write_preview(rv_str_of(rv_json_get_text(a->about, "id", &text) ? text : ""), PREVIEW, &p->made);
+    for (size_t i = 0; i < RV_COUNT(keys); i++) {
+        rv_buf_puts(&p->made, i < 2 ? "  " : "  in stage ");
+        rv_cli_write_preview(rv_str_of(rv_json_get_text(a->about, keys[i], &text) ? text : ""), PREVIEW, &p->made);
+    }
+    rv_buf_putc(&p->made, '\n');
+    return 0;
+}
+
+static int read_artifacts(struct picture *p, rv_err **err)
+{
+    const struct rv_app_artifacts_filter filter = {.run = p->past.row.id};
+
+    p->made_jw = rv_jw_on(&p->made_json);
+    rv_jw_arr(&p->made_jw);
+    int rc = rv_app_artifacts_each(p->cli->store, &p->cli->app.scope, &filter, take_artifact, p, err);
+    rv_jw_arr_end(&p->made_jw);
+    return rc;
+}
+
 static int read_picture(const char *word, struct picture *p, rv_err **err)
 {
     const struct rv_store_scope *scope = &p->cli->app.scope;
@@ -92,6 +124,8 @@ static int read_picture(const char *word, struct picture *p, rv_err **err)
         rc = rv_store_list_pending(store, scope, p->past.row.id, take_pending, p, err);
     if (rc == 0)
         rc = rv_store_read(store, scope, p->past.row.id, 1, 0, take_chosen, p, err);
+    if (rc == 0)
+        rc = read_artifacts(p, err);
     if (rc == 0 && !rv_run_status_is_final(p->past.row.status))
         rc = rv_app_queued_read(store, &p->past.row, &p->queued, err);
     p->is_queued = rc == 0 && (p->queued.is_queued || p->queued.error.len > 0);
@@ -105,6 +139,7 @@ static void write_json(const struct picture *p, rv_buf *b)
                                      .replayed = &p->replayed,
                                      .pending = p->pending,
                                      .queued = p->is_queued ? &p->queued : NULL,
+                                     .artifacts = p->made.len > 0 ? rv_buf_str(&p->made_json) : (rv_str){NULL, 0},
                                      .now_us = p->now_us};
 
     rv_app_view_write(&view, b);
@@ -120,6 +155,8 @@ static void picture_fini(struct picture *p)
     json_object_put(p->pending);
     rv_buf_fini(&p->answers);
     rv_buf_fini(&p->chosen);
+    rv_buf_fini(&p->made);
+    rv_buf_fini(&p->made_json);
 }
 
 /* "plan", "read[2]" for an element of a list, "sub/plan" in an inner pipeline. */
@@ -378,6 +415,8 @@ static int write_picture(const struct picture *p, rv_buf *b, rv_err **err)
         rv_buf_printf(b, "%sanswers%s\n%s", mark(p, "\033[1m"), mark(p, "\033[0m"), rv_buf_cstr(&p->chosen));
     if (p->answers.len)
         rv_buf_printf(b, "%swaits for%s\n%s", mark(p, "\033[1m"), mark(p, "\033[0m"), rv_buf_cstr(&p->answers));
+    if (p->made.len)
+        rv_buf_printf(b, "%sartifacts%s\n%s", mark(p, "\033[1m"), mark(p, "\033[0m"), rv_buf_cstr(&p->made));
     return write_outputs(p, b, err);
 }
 
@@ -424,6 +463,8 @@ static int show(struct rv_cli *cli, rv_err **err)
     struct picture p = {.cli = cli,
                         .answers = RV_BUF_INIT(RV_APP_MAX_TEXT),
                         .chosen = RV_BUF_INIT(RV_APP_MAX_TEXT),
+                        .made = RV_BUF_INIT(RV_APP_MAX_TEXT),
+                        .made_json = RV_BUF_INIT(RV_APP_MAX_TEXT),
                         .now_us = rv_app_now_us()};
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
 

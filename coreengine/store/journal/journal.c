@@ -302,15 +302,15 @@ static struct rv_record *add_record(rv_journal *j, size_t n, int kind)
     return r;
 }
 
-/* The records of a step: what the core was told, then each call it asks for. */
+/* The records of a step: what the core was told, then each call it asks for, and what calls made for people. */
 static int write_records(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects,
                          const rv_envelope *env, size_t *n_out, rv_err **err)
 {
-    size_t n = 1, n_calls = 0;
+    size_t n = 1, n_more = 0;
 
     for (size_t i = 0; i < effects->n; i++)
-        n_calls += rv_effect_is_call(&effects->items[i]);
-    int rc = make_room(j, 1 + n_calls, err);
+        n_more += rv_effect_is_call(&effects->items[i]) || effects->items[i].kind == RV_EFFECT_ARTIFACT;
+    int rc = make_room(j, 1 + n_more, err);
     if (rc < 0)
         return rc;
     rv_buf_clear(&j->bodies);
@@ -325,6 +325,14 @@ static int write_records(rv_journal *j, const struct rv_event *ev, const struct 
         rv_record_put_started(e, env, &j->bodies);
         if (e->kind == RV_EFFECT_CALL_TOOL)
             r->value = (rv_str){e->request, e->request_len};
+    }
+    for (size_t i = 0; i < effects->n; i++) {
+        const struct rv_effect *e = &effects->items[i];
+        if (e->kind != RV_EFFECT_ARTIFACT)
+            continue;
+        r = add_record(j, n++, RV_RECORD_ARTIFACT);
+        rv_buf_add(&j->bodies, e->about, e->about_len);
+        r->value = (rv_str){e->request, e->request_len};
     }
     rc = rv_buf_check(&j->bodies, "the records of a step", err);
     if (rc == 0)

@@ -16,6 +16,7 @@
     X(BEGIN, "begin", "what the run was started with; its value is the state dict it began from")                      \
     X(EVENT, "event", "what the core was told; its value is the reply or the text of the failure")                     \
     X(STARTED, "started", "a call about to be made; for a tool its value is the arguments as sent")                    \
+    X(ARTIFACT, "artifact", "what a call made for people; its value is the content")                                   \
     X(OWNER, "owner", "another process went on with the run")
 #define RV_RECORD_CONST(n, t, m) RV_RECORD_##n,
 enum rv_record_kind { RV_RECORD_NONE, RV_RECORDS(RV_RECORD_CONST) RV_N_RECORD_KINDS };

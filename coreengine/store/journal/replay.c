@@ -223,7 +223,7 @@ static int on_record(void *self, const struct rv_record *rec, rv_err **err)
         rc = on_owner(r, rec, err);
     else if (rec->kind == RV_RECORD_BEGIN)
         rc = RV_FAIL(err, RV_E_INVALID, "record %lld begins a run that has begun", (long long)rec->seq);
-    else
+    else if (rec->kind != RV_RECORD_ARTIFACT) /* it follows from the events, and nothing follows from it */
         rc = RV_FAIL(err, RV_E_INVALID, "record %lld is of kind %d, which this engine does not know",
                      (long long)rec->seq, rec->kind);
     if (rc == 0)

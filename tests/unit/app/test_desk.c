@@ -1,0 +1,266 @@
+/* The desk of a worker, the thread that talks to the store: it claims no task once it ends, and hands back tasks that
+ * only the store thinks it holds. */
+#include <pthread.h>
+#include <sched.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/past.h"
+#include "coreengine/app/worker/worker_internal.h"
+#include "tests/kit/kit.h"
+#include "tests/unit/app/suites.h"
+
+#define LEASE_US    INT64_C(3000000) /* a sign of life comes three times as often */
+#define MAX_SIGNS   6                /* until a stray is seen */
+#define MAX_YIELDS  1000
+#define N_ENDS      100
+#define N_SOAK_ENDS 5000
+
+static const char pipeline_text[] = "name: say\nagents: [{name: a, set: {v: 1}}]\n";
+
+struct place {
+    char *dir, *store, *pipeline;
+    struct rv_app app;
+};
+
+static void open_place(struct place *p)
+{
+    p->dir = rv_kit_tmpdir();
+    p->store = rv_kit_path(p->dir, "runs.db");
+    p->pipeline = rv_kit_path(p->dir, "say.yaml");
+    rv_kit_write(p->pipeline, pipeline_text);
+    p->app = (struct rv_app){.store = p->store, .sync = "off", .capability = "", .quotas = "", .lease_us = LEASE_US};
+}
+
+static void close_place(struct place *p)
+{
+    rv_kit_tmpdir_remove(p->dir);
+    free(p->store);
+    free(p->pipeline);
+}
+
+static rv_store *open_store(const struct place *p)
+{
+    const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
+    rv_store *s = NULL;
+
+    ck_assert_int_eq(rv_store_open(p->store, &opts, &s, NULL), 0);
+    return s;
+}
+
+static void enqueue(rv_store *s, const char *id, int64_t due_us)
+{
+    const struct rv_new_task task = {.id = id,
+                                     .type = "say",
+                                     .payload = RV_STR_LIT("{\"input\": \"x\"}"),
+                                     .max_retries = RV_UNSET,
+                                     .scheduled_us = due_us,
+                                     .now_us = rv_app_now_us()};
+    rv_err *err = NULL;
+    int rc = rv_store_enqueue(s, &task, NULL, &err);
+
+    ck_assert_msg(rc == 0, "%s", rv_kit_err_take(err));
+}
+
+static struct rv_task_row task_of(rv_store *s, const char *id)
+{
+    const struct rv_store_scope all = {NULL, NULL};
+    struct rv_task_row row;
+
+    ck_assert_int_eq(rv_store_get_task(s, &all, id, &row, NULL), 0);
+    return row;
+}
+
+/* --- strays --- */
+
+struct shown {
+    struct place place;
+    rv_store *store;
+    struct rv_worker_stop stop;
+    char owner[RV_OWNER_MAX];
+    bool was_made, was_seen; /* the worker handed "second" back */
+};
+
+/* As after a claim whose answer got lost: the store has it as claimed by the worker, who does not know. */
+static void make_stray(const struct shown *w, const char *id)
+{
+    char *sql = sqlite3_mprintf("UPDATE tasks SET status = 'processing', attempt = 1, worker = %Q,"
+                                " lease_until_us = %lld WHERE id = %Q AND status = 'waiting'",
+                                w->owner, (long long)(rv_app_now_us() + 3600 * INT64_C(1000000)), id);
+    sqlite3 *db = NULL;
+
+    ck_assert_int_eq(sqlite3_open(w->place.store, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 60000);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_changes(db), 1);
+    sqlite3_close(db);
+    sqlite3_free(sql);
+}
+
+/* The loop stands still while the desk goes on, whose signs of life show in the lease of "first". */
+static void wait_for_release(struct shown *w)
+{
+    int64_t lease_us = 0;
+
+    for (int n_signs = 0; n_signs < MAX_SIGNS && !w->was_seen;) {
+        struct rv_task_row first = task_of(w->store, "first"), second = task_of(w->store, "second");
+        w->was_seen = second.status == RV_TASK_PENDING;
+        n_signs += first.lease_until_us != lease_us;
+        lease_us = first.lease_until_us;
+        rv_task_row_fini(&first);
+        rv_task_row_fini(&second);
+    }
+    if (!w->was_seen) /* it would not become idle */
+        rv_worker_stop(&w->stop);
+}
+
+static void on_line(void *self, const char *line)
+{
+    static const char begin[] = "working as ";
+    struct shown *w = self;
+
+    if (strncmp(line, begin, sizeof begin - 1) == 0) {
+        const char *name = line + sizeof begin - 1;
+        snprintf(w->owner, sizeof w->owner, "%.*s", (int)(strstr(name, ": up to ") - name), name);
+        enqueue(w->store, "first", 0);
+    } else if (!w->was_made && strncmp(line, "task first: ", 12) == 0) {
+        w->was_made = true;
+        make_stray(w, "second");
+        wait_for_release(w);
+    }
+}
+
+START_TEST(a_task_that_only_the_store_thinks_it_holds_is_handed_back)
+{
+    struct shown w = {.was_seen = false};
+    struct rv_worker_done done;
+    rv_err *err = NULL;
+
+    open_place(&w.place);
+    rv_worker_stop_init(&w.stop);
+    w.store = open_store(&w.place);
+    enqueue(w.store, "second", rv_app_now_us() + 3600 * INT64_C(1000000));
+    const struct rv_worker_handler handler = {"say", w.place.pipeline};
+    const struct rv_worker_opts opts = {.app = &w.place.app,
+                                        .stop = &w.stop,
+                                        .handlers = &handler,
+                                        .n_handlers = 1,
+                                        .concurrency = 1,
+                                        .threads = 1,
+                                        .say = on_line,
+                                        .self = &w,
+                                        .until_idle = true};
+    int rc = rv_worker_run(&opts, &done, &err);
+    ck_assert_msg(rc == 0, "%s", rv_kit_err_take(err));
+    ck_assert_msg(w.was_seen, "its lease was renewed, and no worker has it");
+    struct rv_task_row second = task_of(w.store, "second");
+    ck_assert_int_eq(second.status, RV_TASK_COMPLETED);
+    ck_assert_int_eq(second.retry_count, 0);
+    rv_task_row_fini(&second);
+    rv_worker_stop_fini(&w.stop);
+    rv_store_close(w.store);
+    close_place(&w.place);
+}
+END_TEST
+
+/* --- the end of a worker that is idle --- */
+
+struct bell {
+    pthread_mutex_t lock;
+    pthread_cond_t rung;
+    size_t n;
+};
+
+static void ring(void *self)
+{
+    struct bell *b = self;
+
+    pthread_mutex_lock(&b->lock);
+    b->n++;
+    pthread_cond_signal(&b->rung);
+    pthread_mutex_unlock(&b->lock);
+}
+
+static void wait_for(struct bell *b)
+{
+    pthread_mutex_lock(&b->lock);
+    while (b->n == 0)
+        pthread_cond_wait(&b->rung, &b->lock);
+    b->n = 0;
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* What the loop does while it drains: each task goes back. */
+static void give_all(struct work_desk *d)
+{
+    for (struct work_job *j = rv_work_desk_take(d), *next; j; j = next) {
+        next = j->next;
+        j->end = WORK_BACK;
+        rv_work_desk_give(d, j);
+    }
+}
+
+/* A task comes just as the worker that is idle is asked whether it ends: it is claimed and given back, or not claimed;
+ * one that the desk claims when it has said that it ends would be left behind. */
+static void end_while_a_task_comes(struct rv_worker *w, rv_store *s, struct bell *bell, int i)
+{
+    const struct rv_store_scope all = {NULL, NULL};
+    struct work_desk *d = NULL;
+    rv_err *err = NULL;
+    char id[32];
+
+    snprintf(id, sizeof id, "task-%d", i);
+    bell->n = 0;
+    int rc = rv_work_desk_new(w, s, ring, bell, &d, &err);
+    ck_assert_msg(rc == 0, "%s", rv_kit_err_take(err));
+    wait_for(bell);
+    enqueue(s, id, 0);
+    rv_work_desk_tell(d);
+    for (int k = 0; k < i * 61 % MAX_YIELDS; k++) /* to meet the desk at any point of its way to a claim */
+        sched_yield();
+    if (!rv_work_desk_end_if_idle(d)) {
+        rv_work_desk_drain(d);
+        for (give_all(d); !rv_work_desk_is_empty(d); give_all(d))
+            wait_for(bell);
+    }
+    rv_work_desk_free(d);
+    struct rv_task_row row = task_of(s, id);
+    ck_assert_msg(row.status != RV_TASK_PROCESSING, "%s was claimed by a worker that has ended", id);
+    rv_task_row_fini(&row);
+    ck_assert_int_eq(rv_store_cancel_task(s, &all, id, rv_app_now_us(), NULL, NULL), 0);
+}
+
+START_TEST(a_worker_that_ends_because_it_is_idle_claims_nothing_more)
+{
+    struct bell bell = {.lock = PTHREAD_MUTEX_INITIALIZER, .rung = PTHREAD_COND_INITIALIZER};
+    struct place place;
+    rv_err *err = NULL;
+
+    open_place(&place);
+    rv_store *s = open_store(&place);
+    const struct rv_worker_handler given = {"say", place.pipeline};
+    const struct rv_worker_opts opts = {.app = &place.app, .handlers = &given, .n_handlers = 1};
+    const struct rv_engine_opts engine = {.workers = 1};
+    struct rv_worker w = {.opts = &opts, .app = place.app, .lease_us = 60000000, .n_max = 4};
+    rv_owner_name(w.owner);
+    ck_assert_int_eq(rv_work_handlers_load(&w.app, &given, 1, &w.handlers, &err), 0);
+    ck_assert_int_eq(rv_engine_new(&engine, &w.engine, &err), 0);
+    for (int i = 0; i < rv_kit_sample(N_ENDS, N_SOAK_ENDS); i++)
+        end_while_a_task_comes(&w, s, &bell, i);
+    rv_engine_free(w.engine);
+    rv_work_handlers_free(w.handlers, 1);
+    rv_store_close(s);
+    close_place(&place);
+}
+END_TEST
+
+TCase *desk_case(void)
+{
+    TCase *tc = tcase_create("desk");
+
+    tcase_add_test(tc, a_task_that_only_the_store_thinks_it_holds_is_handed_back);
+    tcase_add_test(tc, a_worker_that_ends_because_it_is_idle_claims_nothing_more);
+    return tc;
+}
