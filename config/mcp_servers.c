@@ -145,8 +145,8 @@ static const struct rv_key server_keys[] = {
     {"trusted", RV_KEY_BOOL, AT(trusted), .default_text = "false",
      .doc = "What the server says of its tools is believed: that they only read, or may be repeated."},
     {"own", RV_KEY_BOOL, AT(own), .default_text = "false",
-     .doc = "The server is the author's: its requests have headers that name the run, the session, the user and the "
-            "agent. No other server gets them."},
+     .doc = "The server is the author's: its requests have headers that name the run, its trace, the session, the "
+            "user and the agent. No other server gets them."},
     {"pin", RV_KEY_TERM, AT(pin), .terms = &pin_list, .default_text = "\"first\"",
      .doc = "Which of its tools a person has to approve before they are offered."},
     {"required", RV_KEY_BOOL, AT(required), .default_text = "false",
@@ -156,7 +156,7 @@ static const struct rv_key server_keys[] = {
     {"allow", RV_KEY_STR_LIST, AT(allow), .doc = "Tools that are taken, all others are left out; unset: all."},
     {"deny", RV_KEY_STR_LIST, AT(deny), .doc = "Tools that are left out."},
     {"resources", RV_KEY_BOOL, AT(resources), .default_text = "false",
-     .doc = "Resources of the server become tools: list_resources, read_resource."},
+     .doc = "Resources of the server become tools: list_resources, list_resource_templates, read_resource."},
     {"prompts", RV_KEY_BOOL, AT(prompts), .default_text = "false",
      .doc = "Prompts of the server become tools: list_prompts, get_prompt."},
     {"confirm", RV_KEY_TERM, AT(confirm), .terms = &confirm_list, .default_text = "\"declared\"",

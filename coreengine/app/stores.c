@@ -103,21 +103,6 @@ static int keyring_of(rv_keyring **out, rv_err **err)
     return rc == 0 && private ? rv_keyring_add_private(out, private, err) : rc;
 }
 
-static int make_folders(const char *path, rv_err **err)
-{
-    char *copy = rv_str_dup(rv_str_of(path));
-    int rc = copy ? 0 : RV_FAIL(err, RV_E_NOMEM, "make folders");
-
-    for (char *c = copy ? strchr(copy + 1, '/') : NULL; rc == 0 && c; c = strchr(c + 1, '/')) {
-        *c = '\0';
-        if (mkdir(copy, 0700) < 0 && errno != EEXIST)
-            rc = RV_FAIL(err, RV_E_IO, "make folder \"%s\": %s", copy, strerror(errno));
-        *c = '/';
-    }
-    free(copy);
-    return rc;
-}
-
 static int no_store(const char *path, rv_err **err)
 {
     rv_buf shown = RV_BUF_INIT(4096);
@@ -163,7 +148,7 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
     if (rc == 0)
         rc = sync_of(app, &opts.sync, err);
     if (rc == 0 && use == RV_APP_STORE_MAKE && !named_store(app)) /* a file */
-        rc = make_folders(rv_buf_cstr(&path), err);
+        rc = rv_file_make_folders(rv_buf_cstr(&path), err);
     if (rc == 0)
         rc = keyring_of(&opts.ring, err);
     if (rc == 0) {
@@ -482,7 +467,7 @@ int rv_runfile_default_path(const char *id, rv_buf *out, rv_err **err)
     if (rc == 0)
         rc = runfile_path(id, out, err);
     if (rc == 0)
-        rc = make_folders(rv_buf_cstr(out), err);
+        rc = rv_file_make_folders(rv_buf_cstr(out), err);
     return rc < 0 ? RV_WRAP(err, rc, "keep the run") : 0;
 }
 

@@ -125,6 +125,8 @@ RV_MUST_CHECK int rv_file_read(const char *path, rv_buf *b, rv_err **err);
 /** Write a file as a whole: temporary name beside it, fsync, rename. An old file survives any failure. Afterwards only
  * its owner may read it. RV_E_INVALID: a symbolic link, outside of /dev. */
 RV_MUST_CHECK int rv_file_write(const char *path, rv_str bytes, rv_err **err);
+/** Make the folders above a file that are missing, for their owner only. RV_E_IO, RV_E_NOMEM. */
+RV_MUST_CHECK int rv_file_make_folders(const char *path, rv_err **err);
 /** Open a file to write to it bit by bit: made or emptied, for its owner only. RV_E_INVALID: a symbolic link, outside
  * of /dev, or a file with a second name. */
 RV_MUST_CHECK int rv_file_create(const char *path, int *out, rv_err **err);

@@ -12,6 +12,7 @@
 
 #define READ_CHUNK     ((size_t)64 << 10)
 #define MAX_TEMP_TRIES 16
+#define FOLDER_MODE    0700
 #define FILE_MODE      0600 /* files may hold what users said: only their owner reads them */
 
 static int fail_errno(rv_err **err, const char *verb, const char *path, int number)
@@ -193,6 +194,21 @@ int rv_file_write(const char *path, rv_str bytes, rv_err **err)
     if (S_ISDIR(st.st_mode))
         return fail_errno(err, "write", path, EISDIR);
     return S_ISREG(st.st_mode) ? replace(path, bytes, err) : write_in_place(path, bytes, err);
+}
+
+int rv_file_make_folders(const char *path, rv_err **err)
+{
+    char *copy = rv_str_dup(rv_str_of(path)), text[128];
+    int rc = copy ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a folder");
+
+    for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash && rc == 0; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, FOLDER_MODE) < 0 && errno != EEXIST)
+            rc = RV_FAIL(err, RV_E_IO, "make the folder \"%s\": %s", copy, strerror_r(errno, text, sizeof text));
+        *slash = '/';
+    }
+    free(copy);
+    return rc;
 }
 
 /* An old file is emptied. One of another user, or one that has a second name, is not ours to write to. */

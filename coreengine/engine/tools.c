@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/engine/engine_internal.h"
+#include "coreengine/engine/services_internal.h"
 
 #define MAX_TOOLS 10000 /* records; later tools are not watched */
 
@@ -216,6 +216,8 @@ static int call_source(struct rv_tool_source *s, struct call *c, const struct rv
     const struct rv_envelope *env = rv_run_envelope(x->run);
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
     const struct rv_context context = rv_call_who(c);
+    struct rv_trace_headers trace;
+    bool has_trace = rv_exec_trace(x, c->call_id, &trace);
 
     c->tool = (struct rv_tool_call){.tool = c->name,
                                     .args = {e->request, e->request_len},
@@ -230,6 +232,8 @@ static int call_source(struct rv_tool_source *s, struct call *c, const struct rv
                                     .session_id = f->session_id,
                                     .key = e->key ? e->key : "",
                                     .context = &context,
+                                    .traceparent = has_trace ? trace.parent : NULL,
+                                    .tracestate = has_trace ? trace.state : NULL,
                                     .timeout_ms = c->deadline_us ? (c->deadline_us - c->started_us) / 1000 : 0,
                                     .done = done};
     int rc = s == &x->tools.mcp ? attach_mcp(x, err) : 0;

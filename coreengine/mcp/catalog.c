@@ -152,6 +152,10 @@ static int add_offers(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, c
         {RV_MCP_LIST_RESOURCES, false,
          "{\"name\":\"list_resources\",\"description\":\"List the resources that the server has.\","
          "\"inputSchema\":{\"type\":\"object\",\"additionalProperties\":false}}"},
+        {RV_MCP_LIST_TEMPLATES, false,
+         "{\"name\":\"list_resource_templates\",\"description\":\"List the templates of URIs (RFC 6570) by which "
+         "read_resource reads further resources of the server.\","
+         "\"inputSchema\":{\"type\":\"object\",\"additionalProperties\":false}}"},
         {RV_MCP_READ_RESOURCE, false,
          "{\"name\":\"read_resource\",\"description\":\"Read a resource of the server by its URI.\","
          "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"uri\":{\"type\":\"string\"}},"

@@ -122,6 +122,15 @@ static int be_ready(rv_mcp_client *c, enum rv_mcp_era era, enum rv_mcp_version v
     return rc;
 }
 
+/* It refused the revision that it lists: it may have looked at the list just now, and is asked once more. */
+static int discover_again(rv_mcp_client *c, rv_err **err)
+{
+    c->is_retried = true;
+    c->era = RV_MCP_ERA_MODERN;
+    c->phase_due_us = c->handshake_due_us;
+    return discover(c, err);
+}
+
 /* The server is of the new era and has said what it speaks; answer NULL: it refused the request, and says so. */
 static int choose(rv_mcp_client *c, json_object *versions, json_object *answer, rv_err **err)
 {
@@ -129,8 +138,9 @@ static int choose(rv_mcp_client *c, json_object *versions, json_object *answer, 
 
     for (size_t i = 0; i < n; i++)
         if (rv_mcp_version_of(rv_json_str(json_object_array_get_idx(versions, i))) == RV_MCP_2026_07_28)
-            return answer ? be_ready(c, RV_MCP_ERA_MODERN, RV_MCP_2026_07_28, answer, err)
-                          : refuse_version(c, RV_STR_LIT("2026-07-28, but not as reeve does"), err);
+            return answer          ? be_ready(c, RV_MCP_ERA_MODERN, RV_MCP_2026_07_28, answer, err)
+                   : c->is_retried ? refuse_version(c, RV_STR_LIT("2026-07-28, but not as reeve does"), err)
+                                   : discover_again(c, err);
     return refuse_version(c, n ? rv_json_str(json_object_array_get_idx(versions, 0)) : RV_STR_LIT("unknown"), err);
 }
 

@@ -42,6 +42,7 @@ struct rv_mcp_client {
     struct rv_mcp_item *first, **end, *shown; /* the queue, and the item that the caller looks at */
     json_object *answer;                      /* to the handshake; owned */
     int n_notes;
+    bool is_retried;     /* the handshake: the server refused the revision that it speaks */
     bool is_change_told; /* a CHANGED waits in the queue */
 };
 

@@ -132,7 +132,7 @@ static int check_issuer(rv_oauth *o, rv_err **err)
     int rc = RV_FAIL(err, RV_E_DENIED, "the server names another authorization server than before");
     rv_err_hint(err,
                 "the configured client id belongs to the one before; if the change is right, run `reeve mcp logout "
-                "%s` and register reeve with the new one",
+                "PIPELINE %s` and register reeve with the new one",
                 o->config.server);
     return rc;
 }
@@ -143,7 +143,7 @@ static int ask_person(rv_oauth *o, rv_err **err)
 
     if (!o->config.redirect_uri) {
         int rc = RV_FAIL(err, RV_E_DENIED, "a person has to approve the access to the server");
-        rv_err_hint(err, "run `reeve mcp login %s`", o->config.server);
+        rv_err_hint(err, "run `reeve mcp login PIPELINE %s`", o->config.server);
         return rc;
     }
     return rv_oauth_client(o, &secret) ? rv_oauth_write_person(o, err) : rv_oauth_write_registration(o, err);

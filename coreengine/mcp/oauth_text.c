@@ -170,6 +170,15 @@ static int ask(rv_oauth *o, const char *url, const char *content_type, rv_err **
     return rc;
 }
 
+/* As the server itself writes it, to the letter: authorization servers compare texts. */
+static rv_str resource_of(const rv_oauth *o)
+{
+    const char *named = o->config.resource;
+
+    RV_IGNORE(o->resource && rv_json_get_text(o->resource, "resource", &named), "without metadata: its address");
+    return rv_str_of(named);
+}
+
 int rv_oauth_write_person(rv_oauth *o, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf challenge = RV_BUF_INIT(100);
@@ -189,7 +198,7 @@ int rv_oauth_write_person(rv_oauth *o, rv_err **err)
     put(&o->url, "code_challenge", rv_buf_str(&challenge));
     put(&o->url, "code_challenge_method", RV_STR_LIT("S256"));
     put(&o->url, "state", rv_str_of(o->state_word));
-    put(&o->url, "resource", rv_str_of(o->config.resource));
+    put(&o->url, "resource", resource_of(o));
     if (o->scope.len)
         put(&o->url, "scope", rv_buf_str(&o->scope));
     rc = rv_buf_check(&o->url, "an address", err);
@@ -304,7 +313,7 @@ int rv_oauth_write_token(rv_oauth *o, rv_err **err)
         put(&o->body, "redirect_uri", rv_str_of(o->config.redirect_uri));
         put(&o->body, "code_verifier", rv_str_of(o->verifier));
     }
-    put(&o->body, "resource", rv_str_of(o->config.resource));
+    put(&o->body, "resource", resource_of(o));
     put_client(o);
     return ask(o, url, "application/x-www-form-urlencoded", err);
 }

@@ -1,5 +1,6 @@
 /* One tool of a server: its definition, checked, as reeve's; what its calls send, and what their results become. */
 #include "coreengine/mcp/tools_internal.h"
+#include "coreengine/mcp/url.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>
@@ -123,6 +124,15 @@ static bool is_token(rv_str s)
     return s.len >= 1 && s.len <= 64;
 }
 
+/* Names of headers differ by more than their case. */
+static bool is_named(const struct rv_mcp_tool *t, rv_str name)
+{
+    for (size_t i = 0; i < t->n_headers; i++)
+        if (rv_mcp_same_word(rv_str_of(t->headers[i].name), name))
+            return true;
+    return false;
+}
+
 /* Arguments at the top that are headers, too; anywhere else the annotation is not legal. */
 static void read_headers(struct rv_mcp_tool *t, rv_buf *why)
 {
@@ -138,7 +148,8 @@ static void read_headers(struct rv_mcp_tool *t, rv_buf *why)
             continue;
         bool is_plain = rv_json_get_text(schema, "type", &type) &&
                         (strcmp(type, "string") == 0 || strcmp(type, "integer") == 0 || strcmp(type, "boolean") == 0);
-        if (!is_plain || !is_token(rv_json_str(value)) || t->n_headers == RV_MCP_MAX_HEADERS) {
+        if (!is_plain || !is_token(rv_json_str(value)) || is_named(t, rv_json_str(value)) ||
+            t->n_headers == RV_MCP_MAX_HEADERS) {
             rv_buf_puts(why, "the x-mcp-header of an argument is not legal");
             return;
         }
@@ -234,6 +245,7 @@ static int call_params(const struct rv_mcp_tool *t, json_object *args, const cha
             rc = rv_json_set_ref(params, "arguments", args, err);
         return rc == 0 ? add_key(params, key, err) : rc;
     case RV_MCP_LIST_RESOURCES:
+    case RV_MCP_LIST_TEMPLATES:
     case RV_MCP_LIST_PROMPTS:
         return 0;
     case RV_MCP_READ_RESOURCE:
@@ -254,13 +266,15 @@ int rv_mcp_tool_request(const struct rv_mcp_tool *t, json_object *args, const ch
 {
     static const char *const methods[] = {[RV_MCP_CALL_TOOL] = "tools/call",
                                           [RV_MCP_LIST_RESOURCES] = "resources/list",
+                                          [RV_MCP_LIST_TEMPLATES] = "resources/templates/list",
                                           [RV_MCP_READ_RESOURCE] = "resources/read",
                                           [RV_MCP_LIST_PROMPTS] = "prompts/list",
                                           [RV_MCP_GET_PROMPT] = "prompts/get"};
-    struct rv_mcp_request r = {.method = methods[t->kind],
-                               .list = t->kind == RV_MCP_LIST_RESOURCES ? "resources"
-                                       : t->kind == RV_MCP_LIST_PROMPTS ? "prompts"
-                                                                        : NULL};
+    static const char *const lists[] = {[RV_MCP_LIST_RESOURCES] = "resources",
+                                        [RV_MCP_LIST_TEMPLATES] = "resourceTemplates",
+                                        [RV_MCP_LIST_PROMPTS] = "prompts",
+                                        [RV_MCP_GET_PROMPT] = NULL};
+    struct rv_mcp_request r = {.method = methods[t->kind], .list = lists[t->kind]};
 
     if (!json_object_is_type(args, json_type_object))
         return RV_FAIL(err, RV_E_INVALID, "arguments of tool \"%s\" are not an object", t->qualified);

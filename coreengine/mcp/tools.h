@@ -28,7 +28,8 @@ bool rv_mcp_must_confirm(enum rv_mcp_confirm policy, const struct rv_mcp_hints *
 /* What a call of the tool asks the server for. */
 enum rv_mcp_tool_kind {
     RV_MCP_CALL_TOOL,
-    RV_MCP_LIST_RESOURCES, /* the last four are made of what the server offers besides tools */
+    RV_MCP_LIST_RESOURCES, /* these are made of what the server offers besides tools */
+    RV_MCP_LIST_TEMPLATES,
     RV_MCP_READ_RESOURCE,
     RV_MCP_LIST_PROMPTS,
     RV_MCP_GET_PROMPT,

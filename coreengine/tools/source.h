@@ -53,6 +53,7 @@ struct rv_tool_call {
     int64_t call_id;                  /* of the run's core; for logs */
     const char *key;                  /* idempotency key; "" when there is none */
     const struct rv_context *context; /* who asks, in which conversation */
+    const char *traceparent, *tracestate; /* of W3C, for requests that the call makes; NULL: there is none */
     int64_t timeout_ms;               /* <= 0: none. The caller cancels then; a source may end earlier by itself */
     /** The call has ended. Receives the reply; must not call the source, and must not free the call while
      *  rv_tool_source_call() has not returned. */

@@ -130,6 +130,20 @@ static int add_header(rv_http_call *c, const char *line, rv_err **err)
     return 0;
 }
 
+/* "Name:" would remove a header: one with an empty value is "Name;" to libcurl. */
+static int add_request_header(rv_http_call *c, const char *line, rv_err **err)
+{
+    size_t n = token_length(line);
+
+    if (line[n + 1 + strspn(line + n + 1, " \t")])
+        return add_header(c, line, err);
+    RV_AUTO(rv_buf_fini) rv_buf name = RV_BUF_INIT(n + 2);
+    rv_buf_add(&name, line, n);
+    rv_buf_putc(&name, ';');
+    int rc = rv_buf_check(&name, "a header", err);
+    return rc < 0 ? rc : add_header(c, rv_buf_cstr(&name), err);
+}
+
 static int add_headers(rv_http_call *c, const struct rv_http_request *req, rv_err **err)
 {
     /* libcurl waits up to a second for permission to send a larger body; and it calls a body a form when no type is
@@ -139,7 +153,7 @@ static int add_headers(rv_http_call *c, const struct rv_http_request *req, rv_er
     if (rc == 0 && !has_header(req, "Content-Type"))
         rc = add_header(c, "Content-Type:", err);
     for (size_t i = 0; i < req->n_headers && rc == 0; i++)
-        rc = add_header(c, req->headers[i], err);
+        rc = add_request_header(c, req->headers[i], err);
     return rc;
 }
 

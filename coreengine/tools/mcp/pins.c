@@ -1,8 +1,6 @@
 /* Pins of servers in files of the state directory: a file for each server, replaced as a whole. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "coreengine/base/hash.h"
 #include "coreengine/mcp/pins.h"
@@ -50,21 +48,6 @@ static int read_pins(const char *path, json_object **out, rv_err **err)
     return rc;
 }
 
-static int make_folders(const char *path, rv_err **err)
-{
-    char *copy = rv_str_dup(rv_str_of(path));
-    int rc = copy ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a folder");
-
-    for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash && rc == 0; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(copy, 0700) < 0 && errno != EEXIST)
-            rc = RV_FAIL(err, RV_E_IO, "make the folder \"%s\": %s", copy, strerror(errno));
-        *slash = '/';
-    }
-    free(copy);
-    return rc;
-}
-
 static int write_pins(const char *path, json_object *pins, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(MAX_PINS);
@@ -73,7 +56,7 @@ static int write_pins(const char *path, json_object *pins, rv_err **err)
     rv_buf_putc(&text, '\n');
     int rc = rv_buf_check(&text, "pins", err);
     if (rc == 0)
-        rc = make_folders(path, err);
+        rc = rv_file_make_folders(path, err);
     return rc == 0 ? rv_file_write(path, rv_buf_str(&text), err) : rc;
 }
 

@@ -105,6 +105,23 @@ static void on_progress(struct rv_mcp_call *call, const struct rv_mcp_out *out)
 
 /* --- calls --- */
 
+/* The trace of the run: in _meta as the protocol has it, and its id as a header. */
+static int add_trace(const struct rv_tool_call *of, struct rv_mcp_request *r, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+    const size_t id = 3, id_len = 32; /* "00-" stands before it */
+
+    if (!of->traceparent || strlen(of->traceparent) < id + id_len)
+        return 0;
+    json_object *meta = rv_json_get_obj(r->params, "_meta");
+    if (!meta)
+        meta = rv_json_build(&b, r->params, "_meta", json_object_new_object());
+    rv_json_build_text(&b, meta, "traceparent", of->traceparent);
+    if (of->tracestate)
+        rv_json_build_text(&b, meta, "tracestate", of->tracestate);
+    return b.rc < 0 ? b.rc : rv_json_set_str(r->headers, "x-trace-id", (rv_str){of->traceparent + id, id_len}, err);
+}
+
 /* Who asks, for the author's own servers. */
 static int add_context(const struct rv_tool_call *of, struct rv_mcp_request *r, rv_err **err)
 {
@@ -121,7 +138,7 @@ static int add_context(const struct rv_tool_call *of, struct rv_mcp_request *r, 
     for (size_t i = 0; i < RV_COUNT(fields) && rc == 0; i++)
         if (fields[i][1] && fields[i][1][0])
             rc = rv_json_set_text(r->headers, fields[i][0], fields[i][1], err);
-    return rc;
+    return rc == 0 ? add_trace(of, r, err) : rc;
 }
 
 static int ask(const rv_mcp_tools *t, struct mcp_tool_call *c, json_object *args, rv_err **err)

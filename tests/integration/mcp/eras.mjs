@@ -6,19 +6,21 @@ for (const [era, version] of [['legacy', '2024-11-05'], ['legacy', '2025-03-26']
                               ['legacy', '2025-11-25'], ['modern', '2026-07-28'], ['both', '2026-07-28']]) {
     const more = '    resources: true\n    prompts: true\n    tools: {echo: {read_only: true}, add: {read_only: true}}';
     pipeline('p.yaml', ['--era', era, ...(era === 'legacy' ? ['--version', version] : []), '--tools', '100'], more,
-             'echo, add, list_resources, read_resource, get_prompt, tool_99');
+             'echo, add, list_resources, list_resource_templates, read_resource, get_prompt, tool_99');
     const listed = JSON.parse((await run('mcp', 'list', 'p.yaml', '--json')).out);
-    assert.deepEqual([listed[0].version, listed[0].tools], [version, 114], era);
+    assert.deepEqual([listed[0].version, listed[0].tools], [version, 115], era);
     script([{ tool: 'echo', parameters: { text: 'über' } }, { tool: 'add', parameters: { a: 1, b: 2 } },
-            { tool: 'list_resources', parameters: {} }, { tool: 'read_resource', parameters: { uri: 'stub://a' } },
+            { tool: 'list_resources', parameters: {} }, { tool: 'list_resource_templates', parameters: {} },
+            { tool: 'read_resource', parameters: { uri: 'stub://a' } },
             { tool: 'get_prompt', parameters: { name: 'p', arguments: { x: 'y' } } },
             { tool: 'read_resource', parameters: { uri: 'stub://none' } }]);
     const { status, out, err } = await run('run', 'p.yaml', '--script', 'script.yaml', '--input', 'x', '--state', '--no-store');
     assert.equal(status, 0, err);
-    const [echo, add, list, read, prompt, none] = results(out);
+    const [echo, add, list, templates, read, prompt, none] = results(out);
     assert.equal(echo.data.value, 'über');
     assert.deepEqual(add.data, { sum: 3 });
     assert.equal(list.data.items.length, 2);
+    assert.deepEqual(templates.data.items.map((t) => t.uriTemplate), ['stub://{name}']);
     assert.equal(read.data.contents[0].text, 'the text of a');
     assert.equal(prompt.data.messages[0].content.text, 'say y');
     assert.ok(none.status === 'error' && JSON.stringify(none).includes('no such resource'));

@@ -181,6 +181,8 @@ function handle(m) {
     if (method === 'tools/call') return call(id, params);
     if (method === 'resources/list')
         return answer(id, { resources: [{ uri: 'stub://a', name: 'a' }, { uri: 'stub://b', name: 'b' }] });
+    if (method === 'resources/templates/list')
+        return answer(id, { resourceTemplates: [{ uriTemplate: 'stub://{name}', name: 'any' }] });
     if (method === 'resources/read')
         return params.uri === 'stub://a' ? answer(id, { contents: [{ uri: params.uri, text: 'the text of a' }] })
                                          : put({ id, error: { code: -32002, message: 'no such resource' } });

@@ -21,7 +21,7 @@ static void tear_down(void)
 
 START_TEST(a_request_is_sent_as_asked)
 {
-    const char *headers[] = {"Content-Type: application/json", "Authorization: Bearer k", "X-B: 2"};
+    const char *headers[] = {"Content-Type: application/json", "Authorization: Bearer k", "X-B: 2", "X-Empty:"};
     struct rv_http_request req = get(&w, "/v1/chat?x=1");
     char want[400];
     struct call c = {0};
@@ -36,7 +36,7 @@ START_TEST(a_request_is_sent_as_asked)
     ck_assert_ptr_nonnull(encodings);
     snprintf(want, sizeof want,
              "POST /v1/chat?x=1 HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUser-Agent: reeve/" REEVE_VERSION
-             "\r\nAccept: */*\r\n%.*s\r\nContent-Type: application/json\r\nAuthorization: Bearer k\r\nX-B: 2\r\n"
+             "\r\nAccept: */*\r\n%.*s\r\nContent-Type: application/json\r\nAuthorization: Bearer k\r\nX-B: 2\r\nX-Empty:\r\n"
              "Content-Length: 7\r\n\r\n{\"a\":1}",
              w.server.port, (int)strcspn(encodings, "\r"), encodings);
     ck_assert_str_eq(rv_buf_cstr(&w.server.last), want);

@@ -85,6 +85,29 @@ START_TEST(a_modern_server_is_never_asked_to_initialize)
 }
 END_TEST
 
+#define LISTED "\"error\":{\"code\":-32022,\"message\":\"no\",\"data\":{\"supported\":[\"2026-07-28\"]}}}"
+START_TEST(a_server_that_refuses_the_revision_that_it_lists_is_asked_once_more)
+{
+    struct peer p;
+
+    peer_begin(&p, RV_MCP_ERA_UNKNOWN, false);
+    peer_say(&p, "%s", "{\"jsonrpc\":\"2.0\",\"id\":1," LISTED);
+    ck_assert_int_eq(p.n_sent, 2);
+    ck_assert_str_eq(p.method, "server/discover");
+    ck_assert_int_eq(p.n_dead, 0);
+    if (_i == 0) {
+        peer_answer(&p, "{\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{}}");
+        ck_assert(rv_mcp_client_is_ready(p.client));
+    } else {
+        peer_say(&p, "%s", "{\"jsonrpc\":\"2.0\",\"id\":2," LISTED);
+        ck_assert_int_eq(p.n_sent, 2);
+        ck_assert_int_eq(p.n_dead, 1);
+        ck_assert_str_eq(p.code, "unsupported_version");
+    }
+    peer_end(&p);
+}
+END_TEST
+
 START_TEST(a_legacy_server_of_an_unknown_revision_is_refused)
 {
     struct peer p;
@@ -295,6 +318,7 @@ TCase *client_case(void)
     tcase_add_loop_test(tc, an_error_and_silence_mean_an_older_server, 0, 2);
     tcase_add_test(tc, a_late_answer_to_discover_changes_nothing);
     tcase_add_loop_test(tc, a_modern_server_is_never_asked_to_initialize, 0, RV_COUNT(refusals));
+    tcase_add_loop_test(tc, a_server_that_refuses_the_revision_that_it_lists_is_asked_once_more, 0, 2);
     tcase_add_test(tc, a_legacy_server_of_an_unknown_revision_is_refused);
     tcase_add_loop_test(tc, the_status_of_http_decides_the_era, 0, RV_COUNT(statuses));
     tcase_add_test(tc, asks_wait_for_the_handshake_and_fail_with_it);

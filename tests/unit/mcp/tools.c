@@ -138,10 +138,12 @@ START_TEST(a_definition_that_cannot_be_used_is_a_warning)
         "{\"name\":\"bad_output\"," OBJECT ",\"outputSchema\":{\"type\":7}},"
         "{\"name\":\"header\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"x\":{\"type\":\"object\","
         "\"x-mcp-header\":\"X\"}}}},"
+        "{\"name\":\"one_header_twice\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"x\":{\"type\":"
+        "\"string\",\"x-mcp-header\":\"X\"},\"y\":{\"type\":\"string\",\"x-mcp-header\":\"x\"}}}},"
         "{\"name\":\"good\"," OBJECT "},{\"name\":\"good\"," OBJECT "}]");
     ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
     must_list(&w, "a.good good");
-    ck_assert_uint_eq(rv_findings_n(w.findings), 12);
+    ck_assert_uint_eq(rv_findings_n(w.findings), 13);
     ck_assert_uint_eq(rv_findings_n_errors(w.findings), 0);
     end(&w);
 }
@@ -160,7 +162,8 @@ START_TEST(the_file_says_which_tools_are_taken)
     add(&w, 1, "[{\"name\":\"y\"," OBJECT "},{\"name\":\"v\"," OBJECT "}]");
     ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
     must_list(&w,
-              "a.list_prompts a.x b.list_resources b.read_resource b.v list_prompts list_resources read_resource v x");
+              "a.list_prompts a.x b.list_resource_templates b.list_resources b.read_resource b.v list_prompts "
+              "list_resource_templates list_resources read_resource v x");
     end(&w);
 }
 END_TEST
@@ -178,7 +181,8 @@ START_TEST(lists_that_were_kept_make_the_same_catalog)
     v.servers[0].resources = true;
     ck_assert_int_eq(rv_mcp_catalog_read(v.catalog, lists, v.findings, NULL), 0);
     ck_assert_int_eq(rv_mcp_catalog_finish(v.catalog, NULL), 0);
-    must_list(&v, "a.list_resources a.read_resource a.x list_resources read_resource x");
+    must_list(&v, "a.list_resource_templates a.list_resources a.read_resource a.x list_resource_templates list_resources "
+              "read_resource x");
     ck_assert_int_eq(rv_mcp_catalog_write(v.catalog, NULL, &again, NULL), 0);
     ck_assert(rv_json_equal(lists, again));
     ck_assert(!rv_mcp_catalog_has_server(v.catalog, "b"));

@@ -109,12 +109,36 @@ START_TEST(where_a_person_is_needed_the_failure_says_what_to_do)
     scene_send(&s, &call);
     scene_run(&s, 0, 1);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&s.log), "failed 7 unauthorized 401 unsent"));
-    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&s.log), "reeve mcp login wiki"));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&s.log), "reeve mcp login PIPELINE wiki"));
     ck_assert_ptr_null(strstr(rv_buf_cstr(&s.log), "hush"));
     scene_close(&s);
     ck_assert_int_eq(rv_file_read(path, &text, NULL), 0); /* the login will ask for what was refused */
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), "\"scope\": \"files\""));
     rv_buf_fini(&text);
+}
+END_TEST
+
+START_TEST(a_token_that_was_refused_does_not_come_back_from_its_file)
+{
+    static const struct turn turns[] = {
+        {{"POST /mcp", "Authorization: Bearer t1"}, REFUSED},
+        {{"GET /.well-known/oauth-protected-resource/mcp "}, HEAD("404 No", "text/plain") "\r\n"},
+        {{"GET /.well-known/oauth-protected-resource "}, HEAD("404 No", "text/plain") "\r\n"},
+        {{"GET /.well-known/oauth-authorization-server "}, HEAD("404 No", "text/plain") "\r\n"},
+        {{"GET /.well-known/openid-configuration "}, HEAD("404 No", "text/plain") "\r\n"},
+        {{"POST /token ", "grant_type=refresh_token"},
+         HEAD("400 No", "application/json") "\r\n{\"error\":\"invalid_grant\"}"},
+    };
+    struct rv_mcp_web_auth auth = auth_in(".");
+    struct scene s;
+
+    auth.config.is_own = false;
+    rv_kit_write(path, "{\"access_token\":\"t1\",\"refresh_token\":\"r1\"}");
+    scene_open(&s, turns, RV_COUNT(turns), &auth);
+    scene_send(&s, &call);
+    scene_run(&s, 0, 1);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&s.log), "reeve mcp login PIPELINE wiki"));
+    scene_close(&s);
 }
 END_TEST
 
@@ -184,6 +208,7 @@ TCase *tokens_case(void)
     tcase_add_test(c, a_kept_token_is_sent_at_once);
     tcase_add_test(c, a_token_of_another_process_is_taken);
     tcase_add_test(c, where_a_person_is_needed_the_failure_says_what_to_do);
+    tcase_add_test(c, a_token_that_was_refused_does_not_come_back_from_its_file);
     tcase_add_test(c, a_server_that_refuses_each_token_is_not_asked_for_ever);
     tcase_add_test(c, a_request_is_cancelled_while_it_waits_for_a_token);
     tcase_add_test(c, a_file_that_is_not_ours_is_not_shown);

@@ -1,8 +1,6 @@
 /* The shell of the machine for tokens: makes its requests, keeps what it gets, tells those that wait. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "coreengine/base/cipher.h"
 #include "coreengine/tools/mcp/http/tokens.h"
@@ -20,6 +18,7 @@ struct rv_mcp_tokens {
     json_object *kept;    /* owned */
     /* the flow that is under way */
     rv_oauth *oauth; /* NULL: none */
+    rv_buf refused;  /* the token that began it; empty: there was none. The flow may drop it from what is kept */
     rv_http_call *call;
     struct rv_mcp_wait *waits; /* borrowed */
     struct rv_mcp_login *login;
@@ -66,21 +65,6 @@ static int read_file(const char *path, json_object **out, rv_err **err)
     return 0;
 }
 
-static int make_folders(const char *path, rv_err **err)
-{
-    char *copy = rv_str_dup(rv_str_of(path));
-    int rc = copy ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a folder");
-
-    for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash && rc == 0; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(copy, 0700) < 0 && errno != EEXIST)
-            rc = RV_FAIL(err, RV_E_IO, "make the folder \"%s\": %s", copy, strerror(errno));
-        *slash = '/';
-    }
-    free(copy);
-    return rc;
-}
-
 static int save(rv_mcp_tokens *t, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_FILE);
@@ -89,7 +73,7 @@ static int save(rv_mcp_tokens *t, rv_err **err)
     rv_buf_putc(&text, '\n');
     int rc = rv_buf_check(&text, "tokens", err);
     if (rc == 0)
-        rc = make_folders(t->texts[FILE_NAME], err);
+        rc = rv_file_make_folders(t->texts[FILE_NAME], err);
     if (rc == 0)
         rc = rv_file_write(t->texts[FILE_NAME], rv_buf_str(&text), err);
     if (text.ptr)
@@ -101,14 +85,13 @@ static int save(rv_mcp_tokens *t, rv_err **err)
 /* Has another process got a token meanwhile? Then its file counts. */
 static bool has_newer(rv_mcp_tokens *t)
 {
-    const char *ours = NULL, *theirs = NULL;
+    const char *theirs = NULL;
     rv_buf token = RV_BUF_INIT(RV_OAUTH_MAX_TOKEN);
     json_object *fresh = NULL;
 
     if (read_file(t->texts[FILE_NAME], &fresh, NULL) < 0)
         return false;
-    RV_IGNORE(!rv_json_get_text(t->kept, "access_token", &ours), "NULL: there was none");
-    bool is_newer = rv_json_get_text(fresh, "access_token", &theirs) && (!ours || strcmp(ours, theirs) != 0) &&
+    bool is_newer = rv_json_get_text(fresh, "access_token", &theirs) && !rv_str_is(rv_buf_str(&t->refused), theirs) &&
                     rv_oauth_token(fresh, now_us(t), &token);
     if (is_newer) {
         json_object_put(t->kept);
@@ -286,8 +269,14 @@ bool rv_mcp_tokens_get(const rv_mcp_tokens *t, rv_buf *out)
 
 int rv_mcp_tokens_renew(rv_mcp_tokens *t, const struct rv_mcp_refusal *why, struct rv_mcp_wait *w, rv_err **err)
 {
-    if (!t->oauth && has_newer(t))
-        return 1;
+    if (!t->oauth) {
+        const char *refused = "";
+        RV_IGNORE(!rv_json_get_text(t->kept, "access_token", &refused), "then there was none");
+        rv_buf_clear(&t->refused);
+        rv_buf_puts(&t->refused, refused);
+        if (has_newer(t))
+            return 1;
+    }
     int rc = t->oauth ? 0 : begin(t, why->status, why->challenge, err);
     if (rc < 0)
         return rc;
@@ -362,6 +351,9 @@ void rv_mcp_tokens_free(rv_mcp_tokens *t)
         free(t->texts[i]);
     }
     json_object_put(t->kept);
+    if (t->refused.ptr)
+        rv_wipe(t->refused.ptr, t->refused.len);
+    rv_buf_fini(&t->refused);
     rv_buf_fini(&t->challenge);
     rv_buf_fini(&t->answer);
     rv_buf_fini(&t->authorization);
@@ -377,6 +369,7 @@ int rv_mcp_tokens_new(const struct rv_mcp_tokens_opts *opts, rv_mcp_tokens **out
         return RV_FAIL(err, RV_E_NOMEM, "keep tokens");
     t->opts = *opts;
     rv_buf_init(&t->challenge, (size_t)8 << 10);
+    rv_buf_init(&t->refused, RV_OAUTH_MAX_TOKEN);
     rv_buf_init(&t->answer, RV_OAUTH_MAX_ANSWER);
     rv_buf_init(&t->authorization, (size_t)32 << 10);
     rv_buf_init(&t->content_type, 100);

@@ -1,0 +1,53 @@
+// The trace of a run reaches the author's own MCP servers, and no other one: a header and the _meta of each call.
+import {createServer} from 'node:http'
+import {call, equal, file, finish, scratch, serve} from '../../serve/kit.mjs'
+
+const seen = []
+const http = createServer((req, res) => {
+  let text = ''
+  req.on('data', (bytes) => (text += bytes))
+  req.on('end', () => {
+    if (req.method !== 'POST') return res.writeHead(405).end()
+    const {id, method, params} = JSON.parse(text)
+    const json = (status, value) => res.writeHead(status, {'content-type': 'application/json'}).end(JSON.stringify({jsonrpc: '2.0', id, ...value}))
+    if (method === 'server/discover') return json(400, {error: {code: -32601, message: 'no'}})
+    if (id === undefined) return res.writeHead(202).end()
+    if (method === 'initialize')
+      return json(200, {result: {protocolVersion: params.protocolVersion, capabilities: {tools: {}}, serverInfo: {name: 's', version: '1'}}})
+    if (method === 'tools/list') return json(200, {result: {tools: [{name: 'look', inputSchema: {type: 'object'}}]}})
+    const {'x-trace-id': id_of_trace, traceparent} = req.headers
+    const {traceparent: parent, tracestate: state} = params._meta ?? {}
+    seen.push([req.url, id_of_trace, traceparent, parent, state])
+    json(200, {result: {content: [{type: 'text', text: 'seen'}]}})
+  })
+})
+await new Promise((ready) => http.listen(0, '127.0.0.1', ready))
+
+const pipeline = (name, own) =>
+  file(`pipelines/${name}.yaml`, `name: ${name}
+mcp_servers:
+  s: {url: "http://127.0.0.1:${http.address().port}/${name}", own: ${own}}
+models: {default: "scripted:any"}
+agents:
+  - {name: plan, has_llm: true, model_role: default, prompt_key: p, output_key: plan, default_next: work}
+  - {name: work, has_tools: true, allowed_tools: [look], default_next: end}
+prompts: {p: plan it}
+`) && file(`scripts/${name}.yaml`, 'models:\n  plan: [{json: {steps: [{tool: look, parameters: {}}]}}]\n')
+pipeline('ours', true)
+pipeline('theirs', false)
+
+const trace = '0af7651916cd43dd8448eb211c80319c'
+const says = {traceparent: `00-${trace}-b7ad6b7169203331-01`, tracestate: 'shop=soup'}
+const server = await serve('trace.db', ['--pipelines', `${scratch}/pipelines`, '--scripts', `${scratch}/scripts`], {REEVE_ALLOW_NET: '127.0.0.1'})
+const asked = async (name, headers) =>
+  (await call(server, 'POST', '/runs', {pipeline: name, input: 'x', wait: true}, headers)).json?.status
+equal(await asked('ours', says), 'completed', 'a run with a trace')
+equal(seen.pop(), ['/ours', trace, undefined, says.traceparent, says.tracestate], 'its own server is told the trace')
+equal(await asked('theirs', says), 'completed', 'a run with a trace')
+equal(seen.pop(), ['/theirs', undefined, undefined, undefined, undefined], 'another server is not')
+equal(await asked('ours', {}), 'completed', 'a run without a trace')
+equal(seen.pop(), ['/ours', undefined, undefined, undefined, undefined], 'names none')
+equal(await server.stop(), 0, 'the server ends')
+http.close()
+http.closeAllConnections()
+finish('trace')
