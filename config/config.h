@@ -39,6 +39,7 @@ struct rv_model_config {
     json_object *options; /* everything else a provider takes (base_url, api_key, ...); may be NULL; holds secrets */
     bool has_price;       /* given here, or known from a table of prices */
     bool price_from_table;
+    bool is_replaced; /* by the caller's choice */
     struct rv_price price;
     int64_t max_input_tokens;    /* the model's window, from the table; 0: not known */
     int64_t max_request_bytes;   /* longer requests are refused before they are sent; 0: no limit of its own */
@@ -145,6 +146,7 @@ struct rv_chosen_model {
     bool has_price;               /* the price a table gave it */
     struct rv_price price;
     int64_t max_input_tokens;
+    bool replaces; /* the caller chose it: what the file says of the provider, the price and fallbacks is not for it */
 };
 /* The same for the roles of a file that stages run. */
 struct rv_inner_models {
@@ -162,12 +164,15 @@ struct rv_pipeline_opts {
     size_t n_models;
     const struct rv_inner_models *inner; /* for files that stages run; of one that is not there the environment says */
     size_t n_inner;
+    const char *model; /* "provider:model" in the place of each model, also of inner files and agents; NULL: none */
     const struct rv_within *within; /* of a pipeline that is a stage of another one: for loading itself */
     bool has_other_outputs; /* not all stages are in the text: an expression may name an output that none of them makes
                              */
     bool offline; /* a ${env:} or ${file:} that is not to be had is the empty text; ${file:} never is to be had */
 };
-/** rv_pipeline_parse() with options. */
+/** rv_pipeline_load() and rv_pipeline_parse() with options. */
+RV_MUST_CHECK int rv_pipeline_load_with(const char *path, const struct rv_pipeline_opts *opts, rv_findings *findings,
+                                        struct rv_pipeline **out, rv_err **err);
 RV_MUST_CHECK int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir,
                                          const struct rv_pipeline_opts *opts, rv_findings *findings,
                                          struct rv_pipeline **out, rv_err **err);

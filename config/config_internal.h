@@ -54,6 +54,7 @@ struct rv_pipeline_internal {
     size_t n_bound;
     struct rv_chosen_model *given_models; /* prices and windows the pipeline was made with; NULL: look them up */
     size_t n_given_models;
+    const char *model;   /* that the caller chose for all roles; NULL: none */
     bool borrows_models; /* their options are another pipeline's */
     struct rv_owned *owned;
     struct rv_pipeline **inner; /* of the outermost pipeline: those that stages run; owned */

@@ -218,9 +218,12 @@ static void keep_given_models(struct rv_loader *l)
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         internal->given_models[i] = l->opts->models[i];
         internal->given_models[i].role = rv_arena_dup(l->arena, rv_str_of(l->opts->models[i].role));
-        internal->given_models[i].provider = internal->given_models[i].model = NULL;
+        const struct rv_chosen_model *from = &l->opts->models[i];
+        struct rv_chosen_model *to = &internal->given_models[i];
+        to->provider = to->replaces ? rv_arena_dup(l->arena, rv_str_of(from->provider)) : NULL;
+        to->model = to->replaces ? rv_arena_dup(l->arena, rv_str_of(from->model)) : NULL;
         internal->n_given_models = i + 1;
-        if (!internal->given_models[i].role)
+        if (!to->role || (to->replaces && (!to->provider || !to->model)))
             l->rc = RV_E_NOMEM;
     }
 }
@@ -232,6 +235,8 @@ static int run_steps(struct rv_loader *l, rv_err **err)
     };
 
     keep_given_models(l);
+    if (l->opts->model && !(l->p->internal->model = rv_arena_dup(l->arena, rv_str_of(l->opts->model))))
+        l->rc = RV_E_NOMEM;
     if (l->rc == 0)
         read_all(l);
     if (l->rc == 0)
@@ -342,6 +347,14 @@ int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_finding
 
 int rv_pipeline_load(const char *path, rv_findings *findings, struct rv_pipeline **out, rv_err **err)
 {
+    const struct rv_pipeline_opts opts = {0};
+
+    return rv_pipeline_load_with(path, &opts, findings, out, err);
+}
+
+int rv_pipeline_load_with(const char *path, const struct rv_pipeline_opts *opts, rv_findings *findings,
+                          struct rv_pipeline **out, rv_err **err)
+{
     rv_buf text = RV_BUF_INIT(RV_YAML_MAX_BYTES);
     const char *slash = strrchr(path, '/');
     char *dir = slash ? rv_str_dup((rv_str){path, slash == path ? 1 : (size_t)(slash - path)}) : NULL;
@@ -352,7 +365,7 @@ int rv_pipeline_load(const char *path, rv_findings *findings, struct rv_pipeline
         return RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
     rc = rv_file_read(path, &text, err);
     if (rc == 0)
-        rc = rv_pipeline_parse(rv_buf_str(&text), path, dir, findings, out, err);
+        rc = rv_pipeline_parse_with(rv_buf_str(&text), path, dir ? dir : ".", opts, findings, out, err);
     else
         rc = RV_WRAP(err, rc, "load pipeline \"%s\"", path);
     rv_buf_fini(&text);

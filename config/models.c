@@ -279,6 +279,11 @@ static void read_mapping(struct model_read *m, const struct rv_node *map)
     raw.model.price = rv_price_of(&raw.price);
     *m->out = raw.model;
     m->how.missing_ok = raw.model.optional && !m->l->opts->models;
+    if (m->chosen && m->chosen->replaces) {
+        m->out->has_price = false;
+        m->out->fallback = (struct rv_str_list){0};
+        return;
+    }
     if (m->chosen) {
         read_options(m, map);
         return;
@@ -303,6 +308,33 @@ static const struct rv_chosen_model *find_chosen(const struct rv_pipeline_opts *
         if (strcmp(opts->models[i].role, role) == 0)
             return &opts->models[i];
     return NULL;
+}
+
+void rv_split_model(const char *name, rv_str *provider, const char **model)
+{
+    const char *colon = strchr(name, ':');
+
+    *model = colon ? colon + 1 : "";
+    *provider = (rv_str){name, colon ? (size_t)(colon - name) : strlen(name)};
+}
+
+/* What the caller chose for all roles, as if it had been chosen for this one when the run began. */
+static const struct rv_chosen_model *replace(struct rv_loader *l, const char *role, struct rv_chosen_model *to)
+{
+    rv_str provider;
+    const char *model;
+
+    if (!l->opts->model || l->opts->models)
+        return find_chosen(l->opts, role);
+    rv_split_model(l->opts->model, &provider, &model);
+    *to = (struct rv_chosen_model){.role = role, .provider = rv_arena_dup(l->arena, provider), .replaces = true};
+    to->model = model;
+    if (!to->provider) {
+        l->rc = RV_E_NOMEM;
+        return NULL;
+    }
+    rv_prices_find(l, to->provider, to->model, to);
+    return to;
 }
 
 static void take_chosen(struct model_read *m)
@@ -348,19 +380,22 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
                                    .user = l,
                                    .hide_values = true};
     struct model_read m = {.l = l, .reader = &reader, .out = out, .written = written};
+    struct rv_chosen_model replacement;
 
     out->role = key->text.ptr;
     out->src = key->src;
     out->provider = out->model = "";
     written->node = node;
-    m.chosen = find_chosen(l->opts, out->role);
+    m.chosen = replace(l, out->role, &replacement);
     *is_dropped = m.chosen && !m.chosen->provider;
     if (*is_dropped)
         return;
     if (m.chosen) {
         take_chosen(&m);
-        written->hides_name = names_something(node) || names_something(rv_node_get(node, "model")) ||
-                              names_something(rv_node_get(node, "provider"));
+        out->is_replaced = m.chosen->replaces;
+        written->hides_name =
+            !out->is_replaced && (names_something(node) || names_something(rv_node_get(node, "model")) ||
+                                  names_something(rv_node_get(node, "provider")));
     }
     if (node->kind == RV_NODE_STR) {
         const char *text = m.chosen ? NULL : model_text(&m, node);
@@ -391,6 +426,7 @@ static void note_chosen(struct rv_loader *l, const struct rv_model_config *model
     note->has_price = model->price_from_table;
     note->price = note->has_price ? model->price : (struct rv_price){.cached = RV_UNSET, .cache_write = RV_UNSET};
     note->max_input_tokens = model->max_input_tokens;
+    note->replaces = model->is_replaced;
 }
 
 void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -412,7 +448,7 @@ void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *t
         bool is_dropped = false;
 
         read_model(l, node->keys[i], node->items[i], out, written, &is_dropped);
-        if (is_dropped || written->hides_name || out->price_from_table || out->max_input_tokens > 0)
+        if (is_dropped || written->hides_name || out->is_replaced || out->price_from_table || out->max_input_tokens > 0)
             note_chosen(l, out, is_dropped);
         if (is_dropped) {
             json_object_put(out->options);

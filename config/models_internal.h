@@ -19,6 +19,8 @@ struct rv_price_row {
 };
 extern const struct rv_price_row rv_price_rows[]; /* of prices.json; made when reeve is built */
 extern const size_t rv_n_price_rows;
+/** "provider:model" at the first colon; views of name. */
+void rv_split_model(const char *name, rv_str *provider, const char **model);
 /** What the tables know of a model, into has_price, price and max_input_tokens of *out. The user's table is read on the
  * way, once in a load; what is wrong with it are findings. */
 void rv_prices_find(struct rv_loader *l, const char *provider, const char *model, struct rv_chosen_model *out);

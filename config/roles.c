@@ -161,7 +161,7 @@ static void note_chosen(struct rv_loader *l, const struct rv_model_config *m)
 {
     struct rv_pipeline_internal *internal = l->p->internal;
 
-    if (m->has_price || m->max_input_tokens > 0)
+    if (m->has_price || m->max_input_tokens > 0 || m->is_replaced)
         internal->chosen_models[internal->n_chosen_models++] = (struct rv_chosen_model){
             .role = m->role,
             .provider = m->provider,
@@ -169,6 +169,7 @@ static void note_chosen(struct rv_loader *l, const struct rv_model_config *m)
             .has_price = m->has_price,
             .price = m->has_price ? m->price : (struct rv_price){.cached = RV_UNSET, .cache_write = RV_UNSET},
             .max_input_tokens = m->max_input_tokens,
+            .replaces = m->is_replaced,
         };
 }
 
@@ -204,14 +205,32 @@ static struct rv_model_config *find_or_add(struct rv_loader *l, const char *role
     return &p->models[p->n_models++];
 }
 
+/* What the caller chose in the place of a document's model: now, or when the pipeline was made first. */
+static bool find_replacement(const struct rv_pipeline_internal *internal, const char *role, rv_str *provider,
+                             const char **model)
+{
+    for (size_t i = 0; i < internal->n_given_models; i++)
+        if (internal->given_models[i].replaces && strcmp(internal->given_models[i].role, role) == 0) {
+            *provider = rv_str_of(internal->given_models[i].provider);
+            *model = internal->given_models[i].model;
+            return true;
+        }
+    if (!internal->model || internal->given_models)
+        return false;
+    rv_split_model(internal->model, provider, model);
+    return true;
+}
+
 const char *rv_declare_model(struct rv_loader *l, const char *agent, const struct rv_agentdoc *doc)
 {
-    const char *role = role_of(l, agent), *colon = strchr(doc->model, ':');
-    const char *model = colon ? colon + 1 : "";
-    char *provider = rv_arena_dup(l->arena, (rv_str){doc->model, strlen(doc->model) - strlen(colon ? colon : "")});
+    const char *role = role_of(l, agent), *model;
     struct rv_model_config *m;
     bool is_done = false;
+    rv_str name;
 
+    rv_split_model(doc->model, &name, &model);
+    bool is_replaced = role && find_replacement(l->p->internal, role, &name, &model);
+    char *provider = rv_arena_dup(l->arena, name);
     if (!provider)
         l->rc = RV_E_NOMEM;
     if (l->rc < 0)
@@ -219,7 +238,8 @@ const char *rv_declare_model(struct rv_loader *l, const char *agent, const struc
     m = find_or_add(l, role, provider, model, &is_done);
     if (is_done)
         return m->role;
-    *m = (struct rv_model_config){.role = role, .provider = provider, .model = model, .src = doc->model_src};
+    *m = (struct rv_model_config){
+        .role = role, .provider = provider, .model = model, .is_replaced = is_replaced, .src = doc->model_src};
     set_price(l, m);
     note_chosen(l, m);
     return l->rc < 0 ? NULL : role;

@@ -75,6 +75,7 @@ struct rv_app_load_opts {
     bool connects;      /* MCP servers are started and asked for their tools: a run begins */
     bool keeps;         /* the run is kept in the store: agents are looked for there, and registered */
     rv_store *store;    /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
+    const char *model;  /* "provider:model" in the place of each model of the file; NULL: its own; not with text */
     rv_str text;        /* of the pipeline, which the path then only names; ptr NULL: it is read from the path */
 };
 /** Load, open the capabilities, bind declared agents, check all names. All faults are findings: look at

@@ -16,6 +16,11 @@ RV_MUST_CHECK int rv_app_findings_error(const rv_findings *f, rv_err **err);
 /** rv_app_check(), where each error that loading or checking found is the error. */
 RV_MUST_CHECK int rv_app_check_all(struct rv_app_loaded *l, bool use_mocks, rv_err **err);
 
+/** Is that a model's name, as of a role in a file? NULL is fine. That there is such a provider, the checks of names tell. */
+RV_MUST_CHECK int rv_app_check_model(const char *model, rv_err **err);
+/** A model that no stage asks would be chosen without effect. */
+RV_MUST_CHECK int rv_app_check_replaced(const struct rv_pipeline *p, const char *model, rv_err **err);
+
 /* --- load.c --- */
 /** Load the content of a bundle, with its capabilities opened if there will be calls. Takes bundle on every path. */
 RV_MUST_CHECK int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle,

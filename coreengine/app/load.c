@@ -500,15 +500,24 @@ static int complete_plain(const struct rv_app *app, const struct rv_app_load_opt
     return rc == 0 ? bind_agents(app, opts, l, err) : rc;
 }
 
+static int parse(const char *path, const struct rv_app_load_opts *opts, struct rv_app_loaded *l, rv_err **err)
+{
+    const struct rv_pipeline_opts from = {.model = opts->model};
+    if (opts->text.ptr)
+        return rv_pipeline_parse(opts->text, path, ".", l->findings, &l->own, err);
+    return from.model ? rv_pipeline_load_with(path, &from, l->findings, &l->own, err)
+                      : rv_pipeline_load(path, l->findings, &l->own, err);
+}
+
 static int load(const struct rv_app *app, const char *path, const struct rv_app_load_opts *opts, bool plain,
                 struct rv_app_loaded *out, rv_err **err)
 {
     memset(out, 0, sizeof *out);
     out->findings = rv_findings_new();
-    int rc = out->findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
+    int rc =
+        out->findings ? rv_app_check_model(opts->model, err) : RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
     if (rc == 0)
-        rc = opts->text.ptr ? rv_pipeline_parse(opts->text, path, ".", out->findings, &out->own, err)
-                            : rv_pipeline_load(path, out->findings, &out->own, err);
+        rc = parse(path, opts, out, err);
     out->pipeline = out->own;
     if (rc == 0 && out->pipeline) {
         set_log_level(app, out->pipeline);
@@ -516,6 +525,8 @@ static int load(const struct rv_app *app, const char *path, const struct rv_app_
     }
     if (rc == 0)
         rc = rv_findings_check(out->findings, err);
+    if (rc == 0 && opts->model && out->pipeline)
+        rc = rv_app_check_replaced(out->pipeline, opts->model, err);
     if (rc < 0) {
         rv_app_loaded_fini(out);
         return rc;

@@ -18,7 +18,7 @@ static void write_path(const struct rv_pipeline *p, const int *path, size_t n, r
         rv_buf_puts(b, " -> ...");
 }
 
-static void write_proof(const struct rv_pipeline *p, const struct rv_app_proved *proved, rv_buf *b)
+void rv_cli_write_proof(const struct rv_pipeline *p, const struct rv_app_proved *proved, rv_buf *b)
 {
     const struct rv_proof *proof = &proved->part;
 
@@ -112,7 +112,7 @@ static int lint_one(struct rv_cli *cli, const char *path, rv_jw *json, rv_buf *t
     } else {
         rv_cli_say_findings(cli, l.findings);
         if (is_proved)
-            write_proof(l.pipeline, &proved, text);
+            rv_cli_write_proof(l.pipeline, &proved, text);
     }
     rv_proof_fini(&proved.part);
     rv_app_loaded_fini(&l);

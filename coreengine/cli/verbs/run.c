@@ -17,6 +17,8 @@ static const struct rv_cli_option run_options[] = {
     {"user", 'u', "ID", "user who runs it (default REEVE_USER)", NULL, false},
     {"session", 0, "ID", "session that the run belongs to", NULL, false},
     {"mode", 0, "MODE", "run one stage at a time, or all ready stages at once", "sequential parallel", false},
+    {"model", 0, "NAME", "provider:model to ask instead of each model of the pipeline", NULL, false},
+    {"dry-run", 0, NULL, "print what would be sent to models and what it can cost; nothing is run", NULL, false},
     {"batch", 0, "FILE", "run each line of a JSONL file, one result line each; - is standard input", "FILE", false},
     {"concurrency", 0, "N", "with --batch: runs at once (default 32)", NULL, false},
     {"unordered", 0, NULL, "with --batch: print results as runs end, not in the order of the lines", NULL, false},
@@ -86,6 +88,8 @@ static int run_loaded(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err *
     int rc = rv_app_check(loaded, rv_cli_flag(cli, "mock"), err); /* nothing is kept of a run that cannot work */
     if (rc == 0 && !rv_cli_sound(cli, loaded, false))
         return RV_EXIT_USAGE;
+    if (rc == 0 && rv_cli_flag(cli, "dry-run"))
+        return rv_cli_dry_run(cli, loaded, err);
     if (rc == 0 && rv_cli_value(cli, "batch")) {
         rv_cli_say_findings(cli, loaded->missing);
         return rv_cli_batch(cli, loaded, err);
@@ -108,8 +112,10 @@ static int run_loaded(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err *
 
 static int run(struct rv_cli *cli, rv_err **err)
 {
-    const struct rv_app_load_opts opts = {
-        .script = rv_cli_value(cli, "script"), .connects = true, .keeps = is_kept(cli)};
+    const struct rv_app_load_opts opts = {.script = rv_cli_value(cli, "script"),
+                                          .connects = !rv_cli_flag(cli, "dry-run"),
+                                          .keeps = is_kept(cli) && !rv_cli_flag(cli, "dry-run"),
+                                          .model = rv_cli_value(cli, "model")};
     struct rv_app_loaded loaded;
 
     int rc = rv_app_load(&cli->app, cli->words[0], &opts, &loaded, err);
@@ -399,12 +405,14 @@ const struct rv_cli_verb rv_verb_run = {
     .examples = "reeve run pipelines/ask-docs.yaml --input \"how are errors made?\"   # ask\n"
                 "echo hi | reeve run pipelines/hooks.yaml --input - --json | jq .response   # in a pipe\n"
                 "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --events   # without any model\n"
+                "reeve run pipelines/loop.yaml --model openai:gpt-4.1-mini --input rope --dry-run   # what it sends, "
+                "what it costs\n"
                 "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --batch lines.jsonl --failures "
-                "again.jsonl   # "
-                "each line",
+                "again.jsonl   # each line",
     RV_CLI_OPTIONS(run_options),
     .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
-    .excludes = "json state events; batch input; batch input-file; batch session; batch state; batch events; batch "
+    .excludes = "json state events; dry-run batch state events; batch input; batch input-file; batch session; batch "
+                "state; batch events; batch "
                 "timeline; batch save; batch record; batch debug-payload; batch no-store",
     .needs = "deltas events; concurrency batch; unordered batch; failures batch; batch-name batch",
     RV_CLI_ONE_WORD,

@@ -26,6 +26,15 @@ struct rv_schedule_row;
 /** As rv_store_get_schedule(), with a hint where to look when there is none. */
 RV_MUST_CHECK int rv_cli_find_schedule(struct rv_cli *cli, const char *word, struct rv_schedule_row *out, rv_err **err);
 
+/* check.c */
+struct rv_app_proved;
+/** The bounds of a pipeline for people, and what a run can cost at most. */
+void rv_cli_write_proof(const struct rv_pipeline *p, const struct rv_app_proved *proved, rv_buf *b);
+
+/* dry.c */
+/** `reeve run --dry-run` of a pipeline that was checked. */
+RV_MUST_CHECK int rv_cli_dry_run(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err);
+
 /* batch.c */
 /** `reeve run --batch` of a pipeline that was checked. */
 RV_MUST_CHECK int rv_cli_batch(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err);

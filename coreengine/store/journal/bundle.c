@@ -149,6 +149,8 @@ static void write_chosen(const struct rv_pipeline *p, rv_jw *w)
             write_price(&chosen[i].price, w);
         if (chosen[i].max_input_tokens > 0)
             rv_jw_kv_int(w, "max_input_tokens", chosen[i].max_input_tokens);
+        if (chosen[i].replaces)
+            rv_jw_kv_bool(w, "replaces", true);
         rv_jw_obj_end(w);
     }
     rv_jw_obj_end(w);
