@@ -50,11 +50,11 @@ struct rv_tool_call {
     int64_t index;     /* of the element of its list, from 0; -1: none */
     rv_str branch;     /* first stage of the branch of a group; ptr NULL: the main branch */
     const char *run_id, *user_id, *session_id;
-    int64_t call_id;                  /* of the run's core; for logs */
-    const char *key;                  /* idempotency key; "" when there is none */
-    const struct rv_context *context; /* who asks, in which conversation */
+    int64_t call_id;                      /* of the run's core; for logs */
+    const char *key;                      /* idempotency key; "" when there is none */
+    const struct rv_context *context;     /* who asks, in which conversation */
     const char *traceparent, *tracestate; /* of W3C, for requests that the call makes; NULL: there is none */
-    int64_t timeout_ms;               /* <= 0: none. The caller cancels then; a source may end earlier by itself */
+    int64_t timeout_ms;                   /* <= 0: none. The caller cancels then; a source may end earlier by itself */
     /** The call has ended. Receives the reply; must not call the source, and must not free the call while
      *  rv_tool_source_call() has not returned. */
     void (*done)(struct rv_tool_call *c, struct rv_tool_reply *reply);

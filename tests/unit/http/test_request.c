@@ -34,11 +34,12 @@ START_TEST(a_request_is_sent_as_asked)
     ck_assert_int_eq(c.end.fault, RV_HTTP_OK);
     const char *encodings = strstr(rv_buf_cstr(&w.server.last), "Accept-Encoding: ");
     ck_assert_ptr_nonnull(encodings);
-    snprintf(want, sizeof want,
-             "POST /v1/chat?x=1 HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUser-Agent: reeve/" REEVE_VERSION
-             "\r\nAccept: */*\r\n%.*s\r\nContent-Type: application/json\r\nAuthorization: Bearer k\r\nX-B: 2\r\nX-Empty:\r\n"
-             "Content-Length: 7\r\n\r\n{\"a\":1}",
-             w.server.port, (int)strcspn(encodings, "\r"), encodings);
+    snprintf(
+        want, sizeof want,
+        "POST /v1/chat?x=1 HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUser-Agent: reeve/" REEVE_VERSION
+        "\r\nAccept: */*\r\n%.*s\r\nContent-Type: application/json\r\nAuthorization: Bearer k\r\nX-B: 2\r\nX-Empty:\r\n"
+        "Content-Length: 7\r\n\r\n{\"a\":1}",
+        w.server.port, (int)strcspn(encodings, "\r"), encodings);
     ck_assert_str_eq(rv_buf_cstr(&w.server.last), want);
 }
 END_TEST

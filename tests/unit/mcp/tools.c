@@ -161,9 +161,8 @@ START_TEST(the_file_says_which_tools_are_taken)
     add(&w, 0, "[{\"name\":\"x\"," OBJECT "},{\"name\":\"z\"," OBJECT "}]");
     add(&w, 1, "[{\"name\":\"y\"," OBJECT "},{\"name\":\"v\"," OBJECT "}]");
     ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
-    must_list(&w,
-              "a.list_prompts a.x b.list_resource_templates b.list_resources b.read_resource b.v list_prompts "
-              "list_resource_templates list_resources read_resource v x");
+    must_list(&w, "a.list_prompts a.x b.list_resource_templates b.list_resources b.read_resource b.v list_prompts "
+                  "list_resource_templates list_resources read_resource v x");
     end(&w);
 }
 END_TEST
@@ -181,7 +180,8 @@ START_TEST(lists_that_were_kept_make_the_same_catalog)
     v.servers[0].resources = true;
     ck_assert_int_eq(rv_mcp_catalog_read(v.catalog, lists, v.findings, NULL), 0);
     ck_assert_int_eq(rv_mcp_catalog_finish(v.catalog, NULL), 0);
-    must_list(&v, "a.list_resource_templates a.list_resources a.read_resource a.x list_resource_templates list_resources "
+    must_list(&v,
+              "a.list_resource_templates a.list_resources a.read_resource a.x list_resource_templates list_resources "
               "read_resource x");
     ck_assert_int_eq(rv_mcp_catalog_write(v.catalog, NULL, &again, NULL), 0);
     ck_assert(rv_json_equal(lists, again));
