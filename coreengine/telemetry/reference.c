@@ -35,7 +35,7 @@ static const char rules[] =
     "The [rows of a session](sessions.md) name the trace of their run in `trace_id`, and in `span_id` the span of the "
     "visit that wrote them.\n\n"
     "| header | in | out |\n| --- | --- | --- |\n"
-    "| `traceparent` | versions 00 to fe; malformed or twice: a new trace | to providers and HTTP services of tools: "
+    "| `traceparent` | versions 00 to fe; malformed or twice: a new trace | to providers and HTTP services of tools, and in `_meta` to [MCP servers](mcp.md) that are `own`: "
     "the trace of the run, with the span of the call as parent. Without a collector, the header of a trusted caller "
     "goes out as it came, and otherwise none |\n"
     "| `tracestate` | at most 512 bytes and 32 members, else dropped as a whole; only with `traceparent` | with "
