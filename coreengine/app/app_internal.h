@@ -60,7 +60,7 @@ RV_MUST_CHECK int rv_app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_H
 /** Keep a new run: its bundle and its beginning. */
 RV_MUST_CHECK int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin,
                               rv_err **err);
-/** Which stages the script plays; the caller frees the result with free(). NULL: there is no script. */
+/** Which stages the script plays; the caller frees the result with free(). NULL without a script. */
 RV_MUST_CHECK int rv_app_scripted_stages(const struct rv_app_loaded *l, bool **out, rv_err **err);
 /** The agents of the run's capabilities are rows before the run asks for them in any way. */
 RV_MUST_CHECK int rv_app_register_run_agents(const struct rv_app_run *run, rv_err **err);

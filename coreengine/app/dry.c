@@ -2,7 +2,6 @@
  * that come before it are answered with nothing. */
 #include "coreengine/app/dry.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "coreengine/app/app_internal.h"
@@ -10,7 +9,7 @@
 
 #define MAX_HOOKS   64 /* before one request */
 #define MAX_REQUEST ((size_t)64 << 20)
-#define MAX_MARK    256
+#define MAX_MARK    ((size_t)64 << 10)
 #define MARK        "{{outputs."
 
 struct dry {
@@ -28,14 +27,20 @@ struct dry {
 static int add_mark(json_object *output, const char *key, const char *field, json_object *schema, rv_err **err)
 {
     const char *type = "";
-    char text[MAX_MARK];
+    rv_buf text = RV_BUF_INIT(MAX_MARK);
 
-    (void)snprintf(text, sizeof text, MARK "%.80s.%.80s}}", key, field);
-    if (!rv_json_get_text(schema, "type", &type) || strcmp(type, "array") != 0)
-        return rv_json_set_text(output, field, text, err);
-    json_object *list = json_object_new_array();
-    int rc = rv_json_set_take(output, field, list, err);
-    return rc < 0 ? rc : rv_json_push_take(list, json_object_new_string(text), err);
+    rv_buf_printf(&text, MARK "%s.%s}}", key, field);
+    int rc = rv_buf_check(&text, "the name of an output", err);
+    if (rc == 0 && (!rv_json_get_text(schema, "type", &type) || strcmp(type, "array") != 0)) {
+        rc = rv_json_set_text(output, field, rv_buf_cstr(&text), err);
+    } else if (rc == 0) {
+        json_object *list = json_object_new_array();
+        rc = rv_json_set_take(output, field, list, err);
+        if (rc == 0)
+            rc = rv_json_push_take(list, json_object_new_string(rv_buf_cstr(&text)), err);
+    }
+    rv_buf_fini(&text);
+    return rc;
 }
 
 static int mark_output(json_object *outputs, const struct rv_agent *a, rv_err **err)

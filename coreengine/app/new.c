@@ -3,7 +3,6 @@
 #include "coreengine/app/template_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,36 +59,6 @@ static void fill(const struct words *w, rv_str text, rv_buf *out)
     }
 }
 
-/* A new file, or RV_E_EXISTS: the check and the creation are one step. */
-static int write_new(const char *path, rv_str bytes, rv_err **err)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-
-    if (fd < 0) {
-        int rc = RV_FAIL(err,
-                         errno == EEXIST   ? RV_E_EXISTS
-                         : errno == ENOENT ? RV_E_NOT_FOUND
-                                           : RV_E_IO,
-                         "write \"%s\": %s", path, strerror(errno));
-        if (rc == RV_E_EXISTS)
-            rv_err_hint(err, "existing files are not overwritten: choose another name or move the file");
-        return rc;
-    }
-    int rc = 0;
-    while (rc == 0 && bytes.len) {
-        ssize_t n = write(fd, bytes.ptr, bytes.len);
-        if (n > 0)
-            bytes = (rv_str){bytes.ptr + n, bytes.len - (size_t)n};
-        else if (errno != EINTR)
-            rc = RV_FAIL(err, RV_E_IO, "write \"%s\": %s", path, strerror(errno));
-    }
-    if (close(fd) < 0 && rc == 0)
-        rc = RV_FAIL(err, RV_E_IO, "write \"%s\": %s", path, strerror(errno));
-    if (rc < 0)
-        unlink(path);
-    return rc;
-}
-
 static int write_template(const struct words *w, const char *name, const char *path, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_FILE_BYTES);
@@ -103,7 +72,7 @@ static int write_template(const struct words *w, const char *name, const char *p
         rc = rv_buf_check(&text, path, err);
     }
     if (rc == 0)
-        rc = write_new(path, rv_buf_str(&text), err);
+        rc = rv_file_write_new(path, rv_buf_str(&text), err);
     rv_buf_fini(&text);
     return rc;
 }

@@ -196,6 +196,30 @@ int rv_file_write(const char *path, rv_str bytes, rv_err **err)
     return S_ISREG(st.st_mode) ? replace(path, bytes, err) : write_in_place(path, bytes, err);
 }
 
+int rv_file_write_new(const char *path, rv_str bytes, rv_err **err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666), number = fd < 0 ? errno : 0;
+    char text[128];
+
+    if (fd >= 0) {
+        number = write_all(fd, bytes);
+        if (close(fd) < 0 && !number)
+            number = errno;
+        if (number)
+            RV_IGNORE(unlink(path), "the first failure is the one to report");
+    }
+    if (!number)
+        return 0;
+    int rc = RV_FAIL(err,
+                     number == EEXIST   ? RV_E_EXISTS
+                     : number == ENOENT ? RV_E_NOT_FOUND
+                                        : RV_E_IO,
+                     "write \"%s\": %s", path, strerror_r(number, text, sizeof text));
+    if (rc == RV_E_EXISTS)
+        rv_err_hint(err, "existing files are not overwritten: choose another name or move the file");
+    return rc;
+}
+
 int rv_file_make_folders(const char *path, rv_err **err)
 {
     char *copy = rv_str_dup(rv_str_of(path)), text[128];

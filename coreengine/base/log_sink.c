@@ -1,5 +1,5 @@
 /* Where the lines of a log go that must not hold up the process: what the reader of a pipe, a terminal or a socket does
- * not take at once is kept, up to a bound; a line for which there is no room is lost as a whole, and counted by the
+ * not take at once is kept, up to a bound; a line that does not fit is lost as a whole, and counted by the
  * caller.
  *
  * O_NONBLOCK belongs to the open file, which other processes may share (a shell, a pipeline of commands). Therefore the

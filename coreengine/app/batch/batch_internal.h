@@ -12,7 +12,7 @@ struct batch_reader {
     int fd; /* -1: none */
     bool is_plain, is_over, skips;
     rv_buf text;        /* read, and not handed out before `at` */
-    size_t at, seen;    /* seen: there is no line end before it */
+    size_t at, seen;    /* seen: the first place where a line can end */
     int64_t number;     /* of the line that was handed out last */
     int64_t read_bytes; /* in all */
     int64_t size;       /* of a plain file */

@@ -1,11 +1,8 @@
 /* reeve artifacts: what planned calls made for people: listed, shown, and saved as files. */
 #include "coreengine/app/artifacts.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
@@ -180,27 +177,6 @@ struct saving {
     rv_buf said;
 };
 
-/* A file that is there, also a link, is not touched. */
-static int write_new(const char *path, rv_str bytes, rv_err **err)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666), rc = 0;
-
-    if (fd < 0)
-        return RV_FAIL(err, errno == EEXIST ? RV_E_EXISTS : RV_E_IO, "write \"%s\": %s", path, strerror(errno));
-    while (rc == 0 && bytes.len > 0) {
-        ssize_t n = write(fd, bytes.ptr, bytes.len);
-        if (n > 0)
-            bytes = (rv_str){bytes.ptr + n, bytes.len - (size_t)n};
-        else if (errno != EINTR)
-            rc = RV_FAIL(err, RV_E_IO, "write \"%s\": %s", path, strerror(errno));
-    }
-    if (close(fd) < 0 && rc == 0)
-        rc = RV_FAIL(err, RV_E_IO, "write \"%s\": %s", path, strerror(errno));
-    if (rc < 0)
-        unlink(path);
-    return rc;
-}
-
 /* "TITLE-ID[-N][-NAME].EXTENSION": no name leaves the folder. */
 static void write_path(const struct saving *s, const struct rv_app_artifact *a, size_t i, size_t n,
                        const struct rv_app_artifact_file *file, rv_buf *path)
@@ -234,7 +210,7 @@ static int save_part(struct saving *s, const struct rv_app_artifact *a, json_obj
     if (rc == 0)
         rc = rv_buf_check(&path, "the name of a file", err);
     if (rc == 0)
-        rc = write_new(rv_buf_cstr(&path), rv_buf_str(&file.bytes), err);
+        rc = rv_file_write_new(rv_buf_cstr(&path), rv_buf_str(&file.bytes), err);
     if (rc == 0)
         rv_buf_printf(&s->said, "%s\n", rv_buf_cstr(&path));
     rv_buf_fini(&path);

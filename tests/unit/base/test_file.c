@@ -176,6 +176,49 @@ START_TEST(a_device_is_written_to_and_stays)
 }
 END_TEST
 
+START_TEST(a_new_file_never_takes_the_place_of_another)
+{
+    char *path = rv_kit_path(dir, "new"), *link_path = rv_kit_path(dir, "link"), *lost = rv_kit_path(dir, "no/new");
+    rv_buf b = RV_BUF_INIT(1 << 10);
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(rv_file_write_new(path, RV_STR_LIT("first"), NULL), 0);
+    ck_assert_int_eq(rv_file_write_new(path, RV_STR_LIT("second"), &err), RV_E_EXISTS);
+    ck_assert_ptr_nonnull(strstr(rv_err_hint_text(err), "not overwritten"));
+    rv_err_free(err);
+    ck_assert_int_eq(symlink("elsewhere", link_path), 0);
+    ck_assert_int_eq(rv_file_write_new(link_path, RV_STR_LIT("x"), NULL), RV_E_EXISTS);
+    ck_assert_int_eq(rv_file_write_new(lost, RV_STR_LIT("x"), NULL), RV_E_NOT_FOUND);
+    ck_assert_int_eq(rv_file_read(path, &b, NULL), 0);
+    ck_assert(rv_str_is(rv_buf_str(&b), "first"));
+    ck_assert_int_eq(count_entries(), 2);
+    rv_buf_fini(&b);
+    free(path);
+    free(link_path);
+    free(lost);
+}
+END_TEST
+
+START_TEST(folders_above_a_file_are_for_their_owner)
+{
+    char *path = rv_kit_path(dir, "a/b/c"), *folder = rv_kit_path(dir, "a/b"), *under = rv_kit_path(dir, "f/g/h");
+    char *plain = rv_kit_path(dir, "f");
+    struct stat st;
+
+    ck_assert_int_eq(rv_file_make_folders(path, NULL), 0);
+    ck_assert_int_eq(rv_file_make_folders(path, NULL), 0);
+    ck_assert_int_eq(stat(folder, &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0700);
+    ck_assert_int_eq(access(path, F_OK), -1);
+    ck_assert_int_eq(rv_file_write_new(plain, RV_STR_LIT("x"), NULL), 0);
+    ck_assert_int_eq(rv_file_make_folders(under, NULL), RV_E_IO); /* a file stands in the way */
+    free(path);
+    free(folder);
+    free(under);
+    free(plain);
+}
+END_TEST
+
 TCase *file_case(void)
 {
     TCase *tc = tcase_create("file");
@@ -188,5 +231,7 @@ TCase *file_case(void)
     tcase_add_test(tc, what_is_written_is_for_its_owner_only);
     tcase_add_test(tc, no_link_leads_a_write_elsewhere);
     tcase_add_test(tc, a_device_is_written_to_and_stays);
+    tcase_add_test(tc, a_new_file_never_takes_the_place_of_another);
+    tcase_add_test(tc, folders_above_a_file_are_for_their_owner);
     return tc;
 }
