@@ -2,7 +2,8 @@
  *
  * A comment that begins with ! is for databases in which several transactions write at once: their driver takes it for
  * part of the statement. In SQLite there is one writer, and it is a comment. Such transactions lock a task before its
- * lane, or skip tasks that are locked: so none of them waits for one that waits for it. */
+ * lane, or skip tasks that are locked: so none of them waits for one that waits for it. A list with a limit that locks
+ * is MATERIALIZED: else PostgreSQL may ask for it once for each row, and each time for those that are left. */
 #ifndef RV_STORE_SQL_TASKS_INTERNAL_H
 #define RV_STORE_SQL_TASKS_INTERNAL_H
 
@@ -100,7 +101,8 @@
     X(PROMOTE_TASK, "UPDATE tasks SET status = 'pending', updated_us = ?2 WHERE key = ?1")                             \
     X(STALE_TASK, RV_SQL_FOUND_TASK " WHERE status = 'processing' AND lease_until_us <= ?1"                            \
                                     " ORDER BY lease_until_us, key LIMIT 1 /*! FOR UPDATE SKIP LOCKED */")             \
-    X(PRUNE_TASKS, "DELETE FROM tasks WHERE key IN (SELECT key FROM tasks WHERE completed_us > 0"                      \
-                   " AND completed_us < ?1 ORDER BY completed_us, key LIMIT ?2 /*! FOR UPDATE SKIP LOCKED */)")
+    X(PRUNE_TASKS, "WITH old AS MATERIALIZED (SELECT key FROM tasks WHERE completed_us > 0 AND completed_us < ?1"      \
+                   " ORDER BY completed_us, key LIMIT ?2 /*! FOR UPDATE SKIP LOCKED */)"                               \
+                   " DELETE FROM tasks WHERE key IN (SELECT key FROM old)")
 
 #endif
