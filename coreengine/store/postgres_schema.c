@@ -273,9 +273,11 @@ static int compare(struct postgres *st, const struct header *h, int current, boo
 {
     if (!h->has_store && h->n_tables > 0)
         return fail_foreign(st, err);
-    if (!h->has_store && (must_exist || st->read_only))
-        return RV_FAIL(err, RV_E_NOT_FOUND, "\"%s\": no store was made in the schema \"%s\" yet", st->base.path,
-                       st->schema);
+    if (!h->has_store && (must_exist || st->read_only)) {
+        RV_FAIL(err, RV_E_NOT_FOUND, "\"%s\": no store was made in the schema \"%s\" yet", st->base.path, st->schema);
+        rv_err_hint(err, "the first run creates it; REEVE_STORE names another store");
+        return RV_E_NOT_FOUND;
+    }
     if (h->version < 0)
         return RV_FAIL(err, RV_E_INVALID, "\"%s\" has schema version %lld, which there never was", st->base.path,
                        (long long)h->version);

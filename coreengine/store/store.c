@@ -103,8 +103,11 @@ static int kind_of(const char *url, const char **path, rv_err **err)
         return 0;
     if (strncmp(url, "sqlite:", 7) == 0)
         *path = url + 7;
-    else if (n > 0 && url[n] == ':' && strncmp(url + n, "://", 3) == 0)
-        return RV_FAIL(err, RV_E_INVALID, "store \"%s\": there is no store of kind \"%.*s\"", url, (int)n, url);
+    else if (n > 0 && url[n] == ':' && strncmp(url + n, "://", 3) == 0) {
+        RV_FAIL(err, RV_E_INVALID, "store \"%s\": there is no store of kind \"%.*s\"", url, (int)n, url);
+        rv_err_hint(err, "a store is a file, or postgres://USER@HOST:PORT/DATABASE");
+        return RV_E_INVALID;
+    }
     if (!**path)
         return RV_FAIL(err, RV_E_INVALID, "store \"%s\" names no file", url);
     return 1;

@@ -73,7 +73,8 @@ static int run_kept(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *env
     if (rv_cli_flag(cli, "events"))
         rv_cli_tell_end(env, *err);
     rv_envelope_free(env);
-    if (!rv_err_is(*err, RV_E_EXISTS) && !rv_err_is(*err, RV_E_QUOTA) && !rv_err_src(*err).file)
+    if (!rv_err_is(*err, RV_E_EXISTS) && !rv_err_is(*err, RV_E_QUOTA) && !rv_err_src(*err).file &&
+        !rv_err_hint_text(*err))
         rv_err_hint(err, "--no-store runs without a store");
     return rc;
 }
