@@ -51,7 +51,7 @@ static bool comes_from_above(struct search *s, int d, int k)
     return k == -d || (k != d && *reach(s, d - 1, k - 1) < *reach(s, d - 1, k + 1));
 }
 
-/* The number of edits; -1: too many; RV_E_NOMEM. */
+/* The number of edits; RV_E_LIMIT: too many; RV_E_NOMEM. */
 static int find_edits(struct search *s)
 {
     size_t cap = 0;
@@ -68,7 +68,7 @@ static int find_edits(struct search *s)
                 return d;
         }
     }
-    return -1;
+    return RV_E_LIMIT;
 }
 
 /* From the end to the start, into items before `to`. */
