@@ -165,7 +165,8 @@ static int column_of(const struct writer *w, yaml_token_type_t type)
 }
 
 /* Where a comment of its own line in column `from` goes. Above an entry, or at the end, it can belong to any level that
- * is open before it and not above the one that goes on: the deepest that does not begin right in that column. */
+ * is open before it and not above the one that goes on: the deepest whose column is not
+ * greater. */
 static int comment_column(const struct writer *w, yaml_token_type_t type, int from)
 {
     bool ends = type == YAML_STREAM_END_TOKEN || type == YAML_DOCUMENT_END_TOKEN;
