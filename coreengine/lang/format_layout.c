@@ -390,7 +390,7 @@ static void close_indentless(struct writer *w)
 static void open_flow(struct writer *w, bool begins)
 {
     if (w->n_flows == 0 && !begins)
-        w->flow_line = w->n ? w->levels[w->n - 1].to : 0;
+        w->flow_line = w->n == 0 ? 0 : w->levels[w->n - 1].to + (w->levels[w->n - 1].is_list ? STEP : 0);
     if (w->n_flows == MAX_LEVELS)
         w->rc = RV_E_LIMIT;
     else

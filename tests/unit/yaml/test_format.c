@@ -65,7 +65,7 @@ static const struct {
     {"further lines of lists and maps in flow style",
      "a: {b: [1,\n           2], c: {\n   d: 1,   # one\n      # two\n\n   e: 2 }}\nf: [\n1\n]\n",
      "a: {b: [1,\n  2], c: {\n    d: 1,   # one\n    # two\n\n    e: 2}}\nf: [\n  1\n]\n"},
-    {"a list of maps in flow style", "a:\n- {b: 1,\n   c: 2}\n", "a:\n  - {b: 1,\n    c: 2}\n"},
+    {"a list of maps in flow style", "a:\n- {b: 1,\n   c: [\n 2\n ]}\n", "a:\n  - {b: 1,\n      c: [\n        2\n      ]}\n"},
     {"values on a line of their own", "a:\n      \"x\"\nb:\n - \n   c: 1\n -\n     [1]\n", "a:\n  \"x\"\nb:\n  -\n    c: 1\n  -\n    [1]\n"},
     {"anchors", "a:   &x   {b: 1}\nc: &y\n    d:  *x\ne:\n- &z  1\n- *y\n", "a: &x {b: 1}\nc: &y\n  d: *x\ne:\n  - &z 1\n  - *y\n"},
     {"keys that are marked", "?   a\n:   1\n? b\n:\n    - c\n", "? a\n: 1\n? b\n:\n  - c\n"},
