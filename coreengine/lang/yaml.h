@@ -88,6 +88,12 @@ RV_MUST_CHECK int rv_yaml_read(const char *path, rv_findings *findings, rv_yaml 
 void rv_yaml_free(rv_yaml *doc);
 const struct rv_node *rv_yaml_root(const rv_yaml *doc); /* NULL: the document is empty */
 
+/** Lay out a file: levels of two columns, one blank between tokens, one line end at its end. Its lines, comments,
+ * quotes, anchors, the order of keys and what it says stay; the same text laid out again does not change. Faults are
+ * findings, and out stays empty. RV_E_NOMEM; RV_E_LIMIT: longer than a file may be; RV_E_INVALID: the layout would have
+ * changed what the file says. */
+RV_MUST_CHECK int rv_yaml_format(rv_str text, const char *name, rv_findings *findings, rv_buf *out, rv_err **err);
+
 /* --- Table-driven reading of maps. One table parses, checks, defaults, documents and makes the JSON Schema. --- */
 enum rv_key_type {
     RV_KEY_STR,      /* const char *       (arena text) */
@@ -154,6 +160,8 @@ void rv_keys_json(struct rv_key_reader *r, const struct rv_node *node, json_obje
 void rv_jw_kv_list(rv_jw *w, const char *key, const struct rv_str_list *list);
 /** The properties object, `required` and additionalProperties:false of a table, as JSON Schema text. */
 void rv_keys_write_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w);
+/** The same; other: a JSON Schema of what may stand in the place of any value. */
+void rv_keys_write_schema_or(const struct rv_key *keys, size_t n_keys, const char *other, rv_jw *w);
 /** A reference table in Markdown: key, type, default, meaning. */
 void rv_keys_write_markdown(const struct rv_key *keys, size_t n_keys, rv_buf *b);
 

@@ -127,16 +127,32 @@ static int next_line(struct answer *a, rv_str *line, rv_err **err)
     return rc == 0 ? RV_FAIL(err, RV_E_CANCELLED, "standard input ended before an answer") : rc;
 }
 
+/* Where the line can be edited, the arguments stand in it. */
+static int edit_arguments(struct answer *a, rv_str *line, rv_err **err)
+{
+    rv_buf arguments = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    write_arguments(a->in, &arguments);
+    int rc = rv_buf_check(&arguments, "arguments", err);
+    if (rc == 0) {
+        rv_cli_say("  Enter makes the call with these arguments; an empty line goes back\n");
+        rc = rv_chat_edit_line(a->chat->edit, a->lines, rv_buf_str(&arguments), line, err);
+    }
+    rv_buf_fini(&arguments);
+    *line = rc > 0 ? rv_str_trim(*line) : RV_STR_LIT("");
+    return rc == 0 ? RV_FAIL(err, RV_E_CANCELLED, "standard input ended before an answer") : rc;
+}
+
 /* "e", then a line of JSON, or both in one line. 0: back to the question. */
 static int read_arguments(struct answer *a, rv_str json, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_ANSWER_MAX_ARGUMENTS, .what = "the arguments"};
     int rc = 1;
 
-    if (json.len == 0 && a->prompts)
+    if (json.len == 0 && a->prompts && !a->chat->edit)
         ask_arguments(a->in);
     if (json.len == 0)
-        rc = next_line(a, &json, err);
+        rc = a->prompts && a->chat->edit ? edit_arguments(a, &json, err) : next_line(a, &json, err);
     if (rc < 0 || json.len == 0)
         return rc < 0 ? rc : 0;
     rc = rv_json_parse(json, &opts, &a->arguments, err);
