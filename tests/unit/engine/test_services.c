@@ -260,7 +260,7 @@ START_TEST(a_deadline_ends_a_call_that_waits_for_a_job)
         let_go(&p);
         ck_assert(rv_engine_settle(w.engine, HANGS_MS));
         world_fini(&w);
-        ck_assert_int_eq(p.n_freed, p.n_run);
+        ck_assert_int_eq(p.n_freed, 1); /* begun or not */
     }
     ck_assert_int_eq(n_run, 1);
 }
