@@ -47,6 +47,8 @@ if(capabilities)
     install(TARGETS ${capabilities} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/reeve/capabilities)
 endif()
 if(EXISTS ${PROJECT_SOURCE_DIR}/pipelines)
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share/reeve) # where `reeve new pipeline --from` looks
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/pipelines ${PROJECT_BINARY_DIR}/share/reeve/pipelines SYMBOLIC)
     install(DIRECTORY pipelines DESTINATION ${data})
     install(DIRECTORY docs DESTINATION ${data} OPTIONAL) # what ask-docs answers from
     install(FILES README.md CONTRIBUTING.md DESTINATION ${data})

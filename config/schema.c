@@ -11,6 +11,14 @@ static const struct rv_key_table *const tables[] = {
     &rv_test_expect_table, &rv_test_error_table,  &rv_test_call_table,   &rv_test_similar_table,
 };
 
+/* What stands in the place of a value where a test has a table of cases: the text becomes the value of each case. */
+#define OF_CASES "{\"type\":\"string\",\"pattern\":\"\\\\{\\\\{case\\\\.\"}"
+
+static bool is_of_tests(const struct rv_key_table *table)
+{
+    return strncmp(table->name, "test", 4) == 0;
+}
+
 static void write_table(const struct rv_key_table *table, rv_jw *w)
 {
     rv_jw_key(w, table->name);
@@ -18,7 +26,7 @@ static void write_table(const struct rv_key_table *table, rv_jw *w)
     rv_jw_kv_text(w, "description", table->title);
     rv_jw_key(w, "allOf");
     rv_jw_arr(w);
-    rv_keys_write_schema(table->keys, table->n_keys, w);
+    rv_keys_write_schema_or(table->keys, table->n_keys, is_of_tests(table) ? OF_CASES : NULL, w);
     if (table->more) {
         rv_buf more = RV_BUF_INIT(4096);
         rv_buf_printf(&more, "{%s}", table->more);

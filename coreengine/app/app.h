@@ -37,6 +37,9 @@ struct rv_app {
 };
 
 /* --- stores --- */
+/** Append the folder for what is kept on this machine, $XDG_STATE_HOME/reeve. RV_E_NOT_FOUND: the environment names
+ *  none. */
+RV_MUST_CHECK int rv_app_state_folder(rv_buf *out, rv_err **err);
 enum rv_app_store_use {
     RV_APP_STORE_READ,   /* nothing is changed; it must exist */
     RV_APP_STORE_MAKE,   /* made, with the folders of the default place, when it does not exist */

@@ -102,10 +102,6 @@ struct rv_app_run_state {
 RV_MUST_CHECK int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row,
                                      bool calls, bool own_handle, struct rv_app_loaded *out, rv_err **err);
 
-/* --- stores.c --- */
-/** Append the folder for what is kept. RV_E_NOT_FOUND: the environment names none. */
-RV_MUST_CHECK int rv_app_state_folder(rv_buf *out, rv_err **err);
-
 /* --- mcp_access.c --- */
 extern const struct rv_mcp_http_transport rv_app_mcp_http;
 /** Append the folder for what is kept of MCP servers. */

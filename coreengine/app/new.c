@@ -6,16 +6,16 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_FILE_BYTES ((size_t)1 << 20)
-#define MAX_NAME       40 /* characters of a name */
 
 /* What stands for @WORDS@ in the templates. */
 struct words {
-    char name[MAX_NAME + 1];
-    char ident[MAX_NAME + 1];
+    char name[RV_APP_MAX_NAME + 1];
+    char ident[RV_APP_MAX_NAME + 1];
     const char *file;
     rv_buf sdk, reeve, reeve_dir;
 };
@@ -83,12 +83,12 @@ static int check_name(const char *name, rv_err **err)
     static const char legal[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
     size_t n = strlen(name);
 
-    if (n > 0 && n <= MAX_NAME && name[0] >= 'a' && name[0] <= 'z' && strspn(name, legal) == n)
+    if (n > 0 && n <= RV_APP_MAX_NAME && name[0] >= 'a' && name[0] <= 'z' && strspn(name, legal) == n)
         return 0;
     int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a valid name of a capability", name);
     rv_err_hint(err,
                 "a name has lower-case letters, digits, _ and -, begins with a letter and has at most %d characters",
-                MAX_NAME);
+                RV_APP_MAX_NAME);
     return rc;
 }
 
@@ -103,30 +103,34 @@ static void set_ident(struct words *w)
 
 /* --- pipeline --- */
 
-/* The name of the file without folder and extension; what YAML would not take as plain text becomes "-". */
-static void name_of_file(const char *path, struct words *w)
+/* Plain text that YAML reads as something else. */
+static bool is_reserved(const char *name)
+{
+    return strcasecmp(name, "true") == 0 || strcasecmp(name, "false") == 0 || strcasecmp(name, "null") == 0;
+}
+
+void rv_app_name_of_file(const char *path, char out[RV_APP_MAX_NAME + 1])
 {
     const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     size_t n = strcspn(base, "."), len = 0;
 
-    for (size_t i = 0; i < n && len < MAX_NAME; i++) {
-        bool plain = (base[i] >= 'a' && base[i] <= 'z') || (base[i] >= 'A' && base[i] <= 'Z') ||
-                     (base[i] >= '0' && base[i] <= '9' && len > 0) || base[i] == '_' || (base[i] == '-' && len > 0);
+    for (size_t i = 0; i < n && len < RV_APP_MAX_NAME; i++) {
+        bool plain = rv_is_letter(base[i]) || base[i] == '_' || (len > 0 && (rv_is_digit(base[i]) || base[i] == '-'));
         if (plain)
-            w->name[len++] = base[i];
+            out[len++] = base[i];
         else if (len > 0)
-            w->name[len++] = '-';
+            out[len++] = '-';
     }
-    w->name[len] = '\0';
-    if (len == 0)
-        memcpy(w->name, "pipeline", sizeof "pipeline");
+    out[len] = '\0';
+    if (len == 0 || is_reserved(out))
+        memcpy(out, "pipeline", sizeof "pipeline");
 }
 
 int rv_app_new_pipeline(const char *path, rv_err **err)
 {
     struct words w = {.file = path};
 
-    name_of_file(path, &w);
+    rv_app_name_of_file(path, w.name);
     return write_template(&w, "pipeline.yaml", path, err);
 }
 

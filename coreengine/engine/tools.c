@@ -101,6 +101,18 @@ static int by_name(const void *a, const void *b)
     return strcmp((*(struct tool_record *const *)a)->name, (*(struct tool_record *const *)b)->name);
 }
 
+enum rv_health rv_engine_health(const rv_engine *e)
+{
+    enum rv_health worst = RV_HEALTH_UNKNOWN;
+
+    for (size_t i = 0; i < e->n_tools; i++) {
+        enum rv_health h = rv_tool_health_status(&e->tools[i].health);
+        if (h != RV_HEALTH_UNKNOWN && (worst == RV_HEALTH_UNKNOWN || h > worst)) /* a worse one comes later */
+            worst = h;
+    }
+    return worst;
+}
+
 void rv_engine_write_health(const rv_engine *e, rv_jw *w)
 {
     struct tool_record **sorted = calloc(e->n_tools + 1, sizeof(struct tool_record *));

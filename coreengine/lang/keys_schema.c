@@ -60,12 +60,33 @@ static void write_type(rv_jw *w, const struct rv_key *key)
     }
 }
 
-static void write_property(rv_jw *w, const struct rv_key *key)
+/* other NULL: nothing else is allowed. */
+static void write_values(rv_jw *w, const struct rv_key *key, const char *other)
 {
     bool has_schema = key->schema && (key->type == RV_KEY_JSON || key->type == RV_KEY_CUSTOM);
 
+    if (!has_schema && !other) {
+        write_type(w, key);
+        return;
+    }
+    rv_jw_key(w, other ? "anyOf" : "allOf"); /* beside the description, which "$ref" allows since 2019-09 */
+    rv_jw_arr(w);
+    if (has_schema) {
+        rv_jw_raw(w, rv_str_of(key->schema));
+    } else {
+        rv_jw_obj(w);
+        write_type(w, key);
+        rv_jw_obj_end(w);
+    }
+    if (other)
+        rv_jw_raw(w, rv_str_of(other));
+    rv_jw_arr_end(w);
+}
+
+static void write_property(rv_jw *w, const struct rv_key *key, const char *other)
+{
     if (key->type == RV_KEY_MAP) {
-        rv_keys_write_schema(key->keys, key->n_keys, w);
+        rv_keys_write_schema_or(key->keys, key->n_keys, other, w);
         return;
     }
     rv_jw_obj(w);
@@ -75,18 +96,16 @@ static void write_property(rv_jw *w, const struct rv_key *key)
         rv_jw_key(w, "default");
         rv_jw_raw(w, rv_str_of(key->default_text));
     }
-    if (has_schema) { /* beside the description, which "$ref" allows since 2019-09 */
-        rv_jw_key(w, "allOf");
-        rv_jw_arr(w);
-        rv_jw_raw(w, rv_str_of(key->schema));
-        rv_jw_arr_end(w);
-    } else {
-        write_type(w, key);
-    }
+    write_values(w, key, other);
     rv_jw_obj_end(w);
 }
 
 void rv_keys_write_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w)
+{
+    rv_keys_write_schema_or(keys, n_keys, NULL, w);
+}
+
+void rv_keys_write_schema_or(const struct rv_key *keys, size_t n_keys, const char *other, rv_jw *w)
 {
     bool any_required = false;
 
@@ -97,7 +116,7 @@ void rv_keys_write_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w)
     rv_jw_obj(w);
     for (size_t i = 0; i < n_keys; i++) {
         rv_jw_key(w, keys[i].name);
-        write_property(w, &keys[i]);
+        write_property(w, &keys[i], other);
         any_required = any_required || keys[i].required;
     }
     rv_jw_obj_end(w);

@@ -154,6 +154,8 @@ void rv_keys_json(struct rv_key_reader *r, const struct rv_node *node, json_obje
 void rv_jw_kv_list(rv_jw *w, const char *key, const struct rv_str_list *list);
 /** The properties object, `required` and additionalProperties:false of a table, as JSON Schema text. */
 void rv_keys_write_schema(const struct rv_key *keys, size_t n_keys, rv_jw *w);
+/** The same; other: a JSON Schema of what may stand in the place of any value. */
+void rv_keys_write_schema_or(const struct rv_key *keys, size_t n_keys, const char *other, rv_jw *w);
 /** A reference table in Markdown: key, type, default, meaning. */
 void rv_keys_write_markdown(const struct rv_key *keys, size_t n_keys, rv_buf *b);
 

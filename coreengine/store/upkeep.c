@@ -16,12 +16,17 @@ void rv_upkeep_pause(const struct sql_store *st)
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 }
 
+void rv_report_add_more(struct rv_report *r, rv_str more)
+{
+    if (r->text.len < RV_REPORT_BYTES)
+        rv_buf_add_str(&r->text, rv_utf8_cut(more, RV_REPORT_BYTES - r->text.len));
+}
+
 void rv_report_add(struct rv_report *r, rv_str problem)
 {
-    if (r->n++ > 0 && r->text.len < RV_REPORT_BYTES)
-        rv_buf_puts(&r->text, "; ");
-    if (r->text.len < RV_REPORT_BYTES)
-        rv_buf_add_str(&r->text, rv_utf8_cut(problem, RV_REPORT_BYTES - r->text.len));
+    if (r->n++ > 0)
+        rv_report_add_more(r, RV_STR_LIT("; "));
+    rv_report_add_more(r, problem);
 }
 
 void rv_report_add_index(struct rv_report *r, rv_str problem)

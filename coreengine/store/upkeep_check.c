@@ -49,7 +49,7 @@ static int check_blob(struct rv_report *r, rv_sql_stmt *stmt, const char *const 
     rv_hash_of(rv_sql_str_at(stmt, 1), found);
     if (strcmp(name, found) != 0) {
         rv_report_add(r, RV_STR_LIT("the bytes of a blob are not those of its hash "));
-        rv_buf_puts(&r->text, name);
+        rv_report_add_more(r, rv_str_of(name));
     }
     return 0;
 }
@@ -63,9 +63,18 @@ static int check_document(struct rv_report *r, rv_sql_stmt *stmt, const char *co
     rv_hash_of(rv_sql_str_at(stmt, 1), found);
     if (!rv_str_is(rv_sql_str_at(stmt, 0), found)) {
         rv_report_add(r, RV_STR_LIT("the document of a schema is not that of its checksum: "));
-        rv_buf_add_str(&r->text, rv_sql_str_at(stmt, 2));
+        rv_report_add_more(r, rv_sql_str_at(stmt, 2));
     }
     return 0;
+}
+
+static void complain_of_column(struct rv_report *r, rv_sql_stmt *stmt, const char *column, const char *type)
+{
+    rv_report_add(r, rv_sql_str_at(stmt, 0));
+    rv_report_add_more(r, RV_STR_LIT(" has "));
+    rv_report_add_more(r, rv_str_of(column));
+    rv_report_add_more(r, RV_STR_LIT(" that is not a JSON "));
+    rv_report_add_more(r, rv_str_of(type));
 }
 
 /* The columns behind the first, which have these names, are JSON objects, or null. Not asked in SQL: there, for want of
@@ -84,8 +93,7 @@ static int check_objects(struct rv_report *r, rv_sql_stmt *stmt, const char *con
             return RV_FAIL(err, RV_E_NOMEM, "check");
         if (rc == 0 && (!json.ptr || json.len > 0))
             continue;
-        rv_report_add(r, rv_sql_str_at(stmt, 0));
-        rv_buf_printf(&r->text, " has %s that is not a JSON object", names[i]);
+        complain_of_column(r, stmt, names[i], "object");
     }
     return 0;
 }
@@ -100,10 +108,8 @@ static int check_lists(struct rv_report *r, rv_sql_stmt *stmt, const char *const
             json_object_put(list);
             return RV_FAIL(err, RV_E_NOMEM, "check");
         }
-        if (!list) {
-            rv_report_add(r, rv_sql_str_at(stmt, 0));
-            rv_buf_printf(&r->text, " has %s that is not a JSON array", names[i]);
-        }
+        if (!list)
+            complain_of_column(r, stmt, names[i], "array");
         json_object_put(list);
     }
     return 0;

@@ -23,7 +23,7 @@ static const struct {
     const char *script, *told; /* a part of what the tool is told when nothing fails */
 } asks[] = {
     {PLAN("engine.tools", "{}"), "\"name\":\"ask\""},
-    {PLAN("engine.health", "{}"), "\"tools\":["},
+    {PLAN("engine.health", "{}"), "\"status\":\"unknown\",\"tools\":["},
     {PLAN("events.publish", "{name: a.b, data: {x: [1, {y: z}]}}"), "success"},
     {PLAN("events.publish", "{name: a, date: {}}"), "there is no argument"},
     {PLAN("tasks.add", "{type: mail}"), "of the program"},

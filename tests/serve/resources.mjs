@@ -196,6 +196,7 @@ equal((await ask('GET', '/schedules/greet')).status, 404, 'and gone')
 // --- what was used, vectors, readiness
 const used = await get('/usage/answers?by=agent')
 equal([used.length, used[0]?.agent_name, used[0]?.answers, Object.keys(used[0] ?? {}).includes('model')], [1, 'boss', 2, false], 'what answers took', used)
+// Proves 10/totals: What models took is summed up for each user, agent and model
 equal((await get('/usage/answers?by=user,model')).map((u) => u.user_id), ['ada'], 'by user, one\'s own')
 equal((await get('/usage/answers?since=2100-01-01T00:00:00Z')).length, 0, 'since a time')
 equal((await ask('GET', '/usage/answers?by=colour')).status, 400, 'by something else')

@@ -6,8 +6,10 @@
 #include "coreengine/cli/cli.h"
 
 #define RV_CLI_MAX_MESSAGE ((size_t)8 << 20) /* bytes of one message */
+#define RV_CLI_MAX_MODEL   256               /* bytes of "provider:model" that /model takes */
 
 typedef struct rv_chat_show rv_chat_show;
+typedef struct rv_chat_edit rv_chat_edit;
 
 struct rv_cli_chat {
     struct rv_cli *cli;
@@ -15,6 +17,10 @@ struct rv_cli_chat {
     const char *sections[RV_CONVERSATION_MAX_SECTIONS]; /* --instruction */
     const char *wanted[RV_CLI_MAX_ARGS];                /* --capability */
     rv_chat_show *show;                                 /* for people; NULL: no display */
+    rv_chat_edit *edit;                                 /* at the prompt; NULL: lines as the terminal gives them */
+    rv_buf again;                                       /* what /retry says */
+    char model[RV_CLI_MAX_MODEL];                       /* that /model chose; "": none */
+    bool recalls;                                       /* lines are kept for later chats */
     rv_recorder *recorder;                              /* --record; NULL: not */
     const struct rv_pipeline *recorded;                 /* the last one of this turn that the recorder knows */
     const struct rv_pipeline *running;                  /* of the turn's last model call; NULL: none yet */
@@ -78,6 +84,35 @@ void rv_chat_lines_fini(struct rv_chat_lines *l);
 /** The next line without its end; borrowed until the next call. 1: a line, 0: the end, RV_E_CANCELLED: a signal came
  *  first, RV_E_LIMIT: longer than a message can be (it is passed over), RV_E_IO. */
 RV_MUST_CHECK int rv_chat_lines_next(struct rv_chat_lines *l, rv_str *out, rv_err **err);
+/** The next byte. As above; RV_CHAT_AGAIN: a signal that ends nothing came first. */
+#define RV_CHAT_AGAIN 2
+RV_MUST_CHECK int rv_chat_lines_byte(struct rv_chat_lines *l, char *out, rv_err **err);
+
+/* --- edit.c: a line that is edited where it is typed --- */
+#define RV_CHAT_MAX_PAST 1000                             /* earlier lines that the Up key finds */
+bool rv_chat_edit_fits(const struct rv_cli *cli);         /* the terminal can move its cursor */
+rv_chat_edit *rv_chat_edit_new(struct rv_cli_chat *chat); /* NULL: no memory, or no UTF-8 on this system */
+void rv_chat_edit_free(rv_chat_edit *e);                  /* NULL is fine */
+void rv_chat_edit_remember(rv_chat_edit *e, rv_str line);
+/** Prompt for a line, which may have line ends in it; as rv_chat_lines_next(). */
+RV_MUST_CHECK int rv_chat_edit_line(rv_chat_edit *e, struct rv_chat_lines *lines, rv_str *out, rv_err **err);
+
+/* --- recall.c: lines of earlier chats --- */
+bool rv_chat_recall_keeps(const struct rv_cli_chat *c); /* false: without a store, or with one that is encrypted */
+void rv_chat_recall_load(rv_chat_edit *e);
+void rv_chat_recall_add(rv_str line);
+
+/* --- complete.c --- */
+/** What the end of text may become, whole words; gives the bytes of the word that are there. */
+size_t rv_chat_complete(struct rv_cli_chat *c, rv_str text, void (*take)(void *self, rv_str word), void *self);
+
+/* --- turns.c --- */
+/** Take the last turn back: its rows are not seen any more. said gets its message. RV_E_STATE: there is none. */
+RV_MUST_CHECK int rv_chat_take_back(struct rv_cli_chat *c, rv_buf *said, rv_err **err);
+RV_MUST_CHECK int rv_chat_write_usage(struct rv_cli_chat *c, rv_buf *out, rv_err **err); /* a row for each model */
+RV_MUST_CHECK int rv_chat_write_cost(struct rv_cli_chat *c, rv_buf *out, rv_err **err);  /* one line */
+/** The conversation in a new file: Markdown, or rows as JSON if its name ends with .json. */
+RV_MUST_CHECK int rv_chat_export(struct rv_cli_chat *c, const char *path, rv_err **err);
 
 /* --- answer.c --- */
 /** Answer the turn from the next lines until it waits no more. prompts: the lines come from a person, who is asked on
@@ -87,8 +122,12 @@ RV_MUST_CHECK int rv_cli_chat_answer(struct rv_cli_chat *c, struct rv_chat_lines
                                      struct rv_chat_turn *turn, rv_err **err);
 
 /* --- commands.c --- */
-enum rv_chat_word { RV_CHAT_WORD_NONE, RV_CHAT_WORD_DONE, RV_CHAT_WORD_EXIT }; /* NONE: it is a message */
+/* NONE: it is a message; AGAIN: the message is in `again` of the chat */
+enum rv_chat_word { RV_CHAT_WORD_NONE, RV_CHAT_WORD_DONE, RV_CHAT_WORD_EXIT, RV_CHAT_WORD_AGAIN };
 enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line);
+enum rv_chat_takes { RV_CHAT_TAKES_NOTHING, RV_CHAT_TAKES_AGENT, RV_CHAT_TAKES_SESSION, RV_CHAT_TAKES_SWITCH };
+const char *rv_chat_command_name(size_t i); /* NULL behind the last */
+enum rv_chat_takes rv_chat_command_takes(rv_str name);
 /** The newest n messages of the session, oldest first, on stdout. */
 RV_MUST_CHECK int rv_cli_chat_history(struct rv_cli_chat *c, int64_t n, rv_err **err);
 

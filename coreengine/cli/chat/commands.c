@@ -11,7 +11,7 @@
 #define SHOWN_MESSAGES 20
 #define MAX_SHOWN      1000
 
-/* Each takes the rest of the line. */
+/* Each takes the rest of the line. RV_CHAT_WORD_AGAIN: the message is said again. */
 typedef int (*command_fn)(struct rv_cli_chat *c, const char *rest, rv_err **err);
 
 static void print(rv_buf *text)
@@ -55,11 +55,21 @@ static int begin_anew(struct rv_cli_chat *c, const char *rest, rv_err **err)
 
 static int show_session(struct rv_cli_chat *c, const char *rest, rv_err **err)
 {
+    if (rest[0]) { /* that one from now on */
+        struct rv_session_row there = {0};
+        const struct rv_store_scope own = rv_cli_chat_scope(c);
+        int found = rv_store_get_session(c->in.store, &own, rest, &there, err);
+        rv_session_row_fini(&there);
+        if (found == 0)
+            found = rv_cli_chat_enter(c, rest, NULL, err);
+        if (found == 0)
+            rv_cli_chat_header(c);
+        return found;
+    }
     const struct rv_store_scope scope = rv_cli_chat_scope(c);
     struct rv_session_row row = {0};
     rv_buf text = RV_BUF_INIT(1 << 20);
 
-    (void)rest;
     rv_buf_printf(&text, "session  %s\nagent    %s\n", rv_chat_session(c->in.chat), rv_chat_agent(c->in.chat));
     if (rv_store_get_session(c->in.store, &scope, rv_chat_session(c->in.chat), &row, NULL) == 0) {
         rv_buf_puts(&text, "name     ");
@@ -254,22 +264,115 @@ static int switch_debug(struct rv_cli_chat *c, const char *rest, rv_err **err)
     return 0;
 }
 
+/* --- turns --- */
+
+static int undo(struct rv_cli_chat *c, const char *rest, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(4096);
+
+    (void)rest;
+    int rc = rv_chat_take_back(c, &c->again, err);
+    if (rc == 0) {
+        rv_buf_puts(&text, "taken back: ");
+        rv_chat_write_line(rv_buf_str(&c->again), &text);
+        rv_buf_putc(&text, '\n');
+        print(&text);
+    }
+    return rc;
+}
+
+static int retry(struct rv_cli_chat *c, const char *rest, rv_err **err)
+{
+    int rc = undo(c, rest, err);
+
+    return rc == 0 ? RV_CHAT_WORD_AGAIN : rc;
+}
+
+static int print_or_drop(rv_buf *text, int rc)
+{
+    if (rc == 0)
+        print(text);
+    else
+        rv_buf_fini(text);
+    return rc;
+}
+
+static int show_usage(struct rv_cli_chat *c, const char *rest, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(1 << 20);
+
+    (void)rest;
+    return print_or_drop(&text, rv_chat_write_usage(c, &text, err));
+}
+
+static int show_cost(struct rv_cli_chat *c, const char *rest, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(1 << 16);
+
+    (void)rest;
+    return print_or_drop(&text, rv_chat_write_cost(c, &text, err));
+}
+
+static int export_to(struct rv_cli_chat *c, const char *rest, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(1 << 16);
+
+    if (!rest[0])
+        return RV_FAIL(err, RV_E_INVALID, "/export takes the file to write, such as talk.md or talk.json");
+    rv_buf_printf(&text, "wrote %s\n", rest);
+    return print_or_drop(&text, rv_chat_export(c, rest, err));
+}
+
+static int to_model(struct rv_cli_chat *c, const char *rest, rv_err **err)
+{
+    const char *before = c->in.opts.model;
+    char *session = rv_str_dup(rv_str_of(rv_chat_session(c->in.chat)));
+    char *agent = rv_str_dup(rv_str_of(rv_chat_agent(c->in.chat)));
+    rv_buf text = RV_BUF_INIT(4096);
+    int rc = session && agent ? 0 : RV_FAIL(err, RV_E_NOMEM, "change the model");
+
+    if (rc == 0 && rest[0]) {
+        rv_str name = rv_utf8_cut(rv_str_of(rest), sizeof c->model - 1);
+        char former[sizeof c->model];
+        memcpy(former, c->model, sizeof former);
+        memcpy(c->model, name.ptr, name.len);
+        c->model[name.len] = '\0';
+        c->in.opts.model = strcmp(rest, "-") == 0 ? NULL : c->model;
+        rc = rv_cli_chat_enter(c, session, agent, err);
+        if (rc < 0) {
+            memcpy(c->model, former, sizeof former);
+            c->in.opts.model = before;
+        }
+    }
+    free(session);
+    free(agent);
+    rv_buf_printf(&text, "Model: %s\n", c->in.opts.model ? c->in.opts.model : "the agent's");
+    return print_or_drop(&text, rc);
+}
+
 static int show_help(struct rv_cli_chat *c, const char *rest, rv_err **err);
 
 static const struct {
     const char *name, *args, *doc;
     command_fn run; /* NULL: ends the chat */
+    enum rv_chat_takes takes;
 } commands[] = {
-    {"/help", "", "this list", show_help},
-    {"/agent", "NAME", "talk to that agent from now on; without a name: which it is", to_agent},
-    {"/leave", "", "leave the agent that a router chose", leave},
-    {"/new", "", "begin a new session", begin_anew},
-    {"/session", "", "which session this is", show_session},
-    {"/sessions", "", "the sessions touched last", show_sessions},
-    {"/history", "N", "the last N messages", show_history},
-    {"/tools", "", "the tools of the agent", show_tools},
-    {"/debug", "on|off", "show each request to a model", switch_debug},
-    {"/exit", "", "end the chat, as exit, quit, \\q and Ctrl-D do", NULL},
+    {"/help", "", "this list", show_help, RV_CHAT_TAKES_NOTHING},
+    {"/agent", "NAME", "talk to that agent from now on; without a name: which it is", to_agent, RV_CHAT_TAKES_AGENT},
+    {"/leave", "", "leave the agent that a router chose", leave, RV_CHAT_TAKES_NOTHING},
+    {"/model", "NAME", "ask that model from now on, provider:model; -: the agent's", to_model, RV_CHAT_TAKES_NOTHING},
+    {"/new", "", "begin a new session", begin_anew, RV_CHAT_TAKES_NOTHING},
+    {"/session", "ID", "continue that session; without an id: which this is", show_session, RV_CHAT_TAKES_SESSION},
+    {"/sessions", "", "the sessions touched last", show_sessions, RV_CHAT_TAKES_NOTHING},
+    {"/history", "N", "the last N messages", show_history, RV_CHAT_TAKES_NOTHING},
+    {"/retry", "", "take the last turn back and send its message again", retry, RV_CHAT_TAKES_NOTHING},
+    {"/undo", "", "take the last turn back", undo, RV_CHAT_TAKES_NOTHING},
+    {"/export", "FILE", "write the session as Markdown, or JSON (.json)", export_to, RV_CHAT_TAKES_NOTHING},
+    {"/usage", "", "tokens, cost and time of the session by model", show_usage, RV_CHAT_TAKES_NOTHING},
+    {"/cost", "", "what the session has cost", show_cost, RV_CHAT_TAKES_NOTHING},
+    {"/tools", "", "the tools of the agent", show_tools, RV_CHAT_TAKES_NOTHING},
+    {"/debug", "on|off", "show each request to a model", switch_debug, RV_CHAT_TAKES_SWITCH},
+    {"/exit", "", "end the chat, as exit, quit, \\q and Ctrl-D do", NULL, RV_CHAT_TAKES_NOTHING},
 };
 
 static int show_help(struct rv_cli_chat *c, const char *rest, rv_err **err)
@@ -301,6 +404,19 @@ static int unknown(const char *word, rv_err **err)
     return rc;
 }
 
+const char *rv_chat_command_name(size_t i)
+{
+    return i < RV_COUNT(commands) ? commands[i].name : NULL;
+}
+
+enum rv_chat_takes rv_chat_command_takes(rv_str name)
+{
+    for (size_t i = 0; i < RV_COUNT(commands); i++)
+        if (rv_str_is(name, commands[i].name))
+            return commands[i].takes;
+    return RV_CHAT_TAKES_NOTHING;
+}
+
 static bool is_farewell(rv_str line)
 {
     return rv_str_is(line, "exit") || rv_str_is(line, "quit") || rv_str_is(line, "\\q");
@@ -316,7 +432,7 @@ enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line)
 
     if (is_farewell(text))
         return RV_CHAT_WORD_EXIT;
-    if (line.ptr[0] != '/')
+    if (line.ptr[0] != '/' || memchr(text.ptr, '\n', text.len)) /* text of several lines may begin with a path */
         return RV_CHAT_WORD_NONE;
     while (len < text.len && text.ptr[len] != ' ' && text.ptr[len] != '\t')
         len++;
@@ -334,7 +450,7 @@ enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line)
         rc = commands[i].run(c, rest, &err);
         if (rc < 0)
             (void)rv_cli_report(c->cli, err);
-        return RV_CHAT_WORD_DONE;
+        return rc == RV_CHAT_WORD_AGAIN ? RV_CHAT_WORD_AGAIN : RV_CHAT_WORD_DONE;
     }
     RV_IGNORE(unknown(word, &err), "reported at once");
     (void)rv_cli_report(c->cli, err);

@@ -126,7 +126,7 @@ void rv_chat_lines_fini(struct rv_chat_lines *l)
     rv_buf_fini(&l->buf);
 }
 
-/* 0: there is something to read, or the end. */
+/* 0: there is something to read, or the end; RV_CHAT_AGAIN: a signal without a meaning for a chat came first. */
 static int wait_for_input(rv_err **err)
 {
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = prompt[0], .events = POLLIN}};
@@ -137,6 +137,8 @@ static int wait_for_input(rv_err **err)
         int n = poll(fds, RV_COUNT(fds), -1);
         if (n < 0 && errno != EINTR)
             return RV_FAIL(err, RV_E_IO, "wait for standard input: %s", strerror(errno));
+        if (n < 0 && !rv_chat_signals_seen())
+            return RV_CHAT_AGAIN;
         if (n > 0 && fds[0].revents)
             return 0;
     }
@@ -147,7 +149,7 @@ static int read_more(struct rv_chat_lines *l, rv_err **err)
     static char chunk[CHUNK];
 
     int rc = wait_for_input(err);
-    if (rc < 0)
+    if (rc != 0)
         return rc;
     ssize_t n = read(STDIN_FILENO, chunk, sizeof chunk);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
@@ -168,6 +170,18 @@ static void drop(struct rv_chat_lines *l)
     memmove(l->buf.ptr, l->buf.ptr + l->at, l->buf.len - l->at);
     rv_buf_truncate(&l->buf, l->buf.len - l->at);
     l->at = 0;
+}
+
+int rv_chat_lines_byte(struct rv_chat_lines *l, char *out, rv_err **err)
+{
+    while (l->at == l->buf.len) {
+        drop(l);
+        int rc = l->is_over ? 0 : read_more(l, err);
+        if (rc != 0 || (l->is_over && l->buf.len == 0))
+            return rc;
+    }
+    *out = l->buf.ptr[l->at++];
+    return 1;
 }
 
 int rv_chat_lines_next(struct rv_chat_lines *l, rv_str *out, rv_err **err)

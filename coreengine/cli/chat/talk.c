@@ -235,6 +235,21 @@ static void say(struct rv_cli_chat *c, struct rv_chat_lines *lines, rv_str line)
     }
 }
 
+static int next_line(struct rv_cli_chat *c, struct rv_chat_lines *lines, rv_str *line, rv_err **err)
+{
+    if (!c->edit) {
+        show_prompt(c);
+        return rv_chat_lines_next(lines, line, err);
+    }
+    int rc = rv_chat_edit_line(c->edit, lines, line, err);
+    if (rc == 1 && rv_str_trim(*line).len > 0) {
+        rv_chat_edit_remember(c->edit, *line);
+        if (c->recalls)
+            rv_chat_recall_add(*line);
+    }
+    return rc;
+}
+
 static int talk(struct rv_cli_chat *c, struct rv_chat_lines *lines)
 {
     enum rv_chat_word word = RV_CHAT_WORD_NONE;
@@ -242,8 +257,7 @@ static int talk(struct rv_cli_chat *c, struct rv_chat_lines *lines)
     rv_str line;
 
     while (word != RV_CHAT_WORD_EXIT && !c->reader_left && !rv_chat_signals_seen()) {
-        show_prompt(c);
-        int rc = rv_chat_lines_next(lines, &line, &err);
+        int rc = next_line(c, lines, &line, &err);
         if (rc == RV_E_LIMIT) {
             (void)rv_cli_report(c->cli, err);
             err = NULL;
@@ -256,8 +270,8 @@ static int talk(struct rv_cli_chat *c, struct rv_chat_lines *lines)
             return rv_cli_report(c->cli, err);
         }
         word = rv_str_trim(line).len > 0 ? rv_cli_chat_command(c, line) : RV_CHAT_WORD_DONE;
-        if (word == RV_CHAT_WORD_NONE)
-            say(c, lines, line);
+        if (word == RV_CHAT_WORD_NONE || word == RV_CHAT_WORD_AGAIN)
+            say(c, lines, word == RV_CHAT_WORD_AGAIN ? rv_buf_str(&c->again) : line);
     }
     rv_err_free(err);
     rv_cli_say("Bye.\n");
@@ -269,10 +283,15 @@ int rv_cli_chat_repl(struct rv_cli_chat *c)
     struct rv_chat_lines lines;
 
     rv_chat_lines_init(&lines);
+    c->again = RV_BUF_INIT(RV_CLI_MAX_MESSAGE);
+    if (rv_chat_edit_fits(c->cli) && (c->edit = rv_chat_edit_new(c)) && (c->recalls = rv_chat_recall_keeps(c)))
+        rv_chat_recall_load(c->edit);
     rv_cli_chat_header(c);
     if (!rv_cli_flag(c->cli, "quiet"))
         rv_cli_say("/help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat\n");
     int status = talk(c, &lines);
+    rv_chat_edit_free(c->edit);
+    rv_buf_fini(&c->again);
     rv_chat_lines_fini(&lines);
     return status;
 }

@@ -355,9 +355,9 @@ const struct rv_cli_verb rv_verb_chat = {
     .summary = "talk with an agent",
     .text =
         "On a terminal it reads one message after the other and shows answers as they arrive, with the tools and\n"
-        "agents that are called; /help lists commands, Ctrl-C stops an answer. With TEXT or --message it runs one\n"
-        "turn and exits as `run` does. Otherwise each line of standard input is a message. If TEXT is the id of a\n"
-        "session, the chat continues that session.\n"
+        "agents that are called; /help lists commands, Tab completes them, the Up key finds earlier lines, Ctrl-C\n"
+        "stops an answer. With TEXT or --message it runs one turn and exits as `run` does. Otherwise each line of\n"
+        "standard input is a message. If TEXT is the id of a session, the chat continues that session.\n"
         "\n"
         "Each turn is a run that the store keeps together with its messages, so that a chat can be continued later.\n"
         "With --debug each request is printed to standard error when it is sent.",

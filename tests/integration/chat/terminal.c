@@ -3,6 +3,10 @@
  *     want TEXT    wait until that is shown, behind what earlier steps waited for
  *     type TEXT    that and the return key
  *     key C        Ctrl and that letter
+ *     send TEXT    that as it is, in which \e, \r, \n and \t stand for the keys of these names
+ *     size W H     the terminal has another size from now on, which the command is told
+ *
+ * The size is TERMINAL_SIZE of the environment, "W H", else 200 40.
  *
  * All that was shown goes to standard output; the status is the command's, or 99 when it did not show what was wanted.
  */
@@ -72,6 +76,31 @@ static void type(int fd, const char *text, size_t len)
         give_up("terminal: write: %s", strerror(errno));
 }
 
+static void send(int fd, const char *text)
+{
+    static const char names[] = "ernt", keys[] = "\033\r\n\t";
+    const char *at;
+
+    for (; *text; text++) {
+        bool escaped = *text == '\\' && (at = strchr(names, text[1])) && *at;
+        type(fd, escaped ? &keys[at - names] : text, 1);
+        text += escaped;
+    }
+}
+
+static struct winsize size_of(const char *text)
+{
+    struct winsize size = {0};
+    char *end = NULL;
+    long columns = text ? strtol(text, &end, 10) : 200, rows = text ? strtol(end, &end, 10) : 40;
+
+    if (columns < 1 || columns > 1000 || rows < 1 || rows > 1000 || (end && *end))
+        give_up("terminal: no size: %s", text);
+    size.ws_col = (unsigned short)columns;
+    size.ws_row = (unsigned short)rows;
+    return size;
+}
+
 static void step(int fd, char *line)
 {
     char key;
@@ -82,6 +111,12 @@ static void step(int fd, char *line)
     } else if (strncmp(line, "type ", 5) == 0) {
         type(fd, line + 5, strlen(line + 5));
         type(fd, "\r", 1);
+    } else if (strncmp(line, "send ", 5) == 0) {
+        send(fd, line + 5);
+    } else if (strncmp(line, "size ", 5) == 0) {
+        struct winsize size = size_of(line + 5);
+        if (ioctl(fd, TIOCSWINSZ, &size) < 0)
+            give_up("terminal: size: %s", strerror(errno));
     } else if (strncmp(line, "key ", 4) == 0) {
         key = (char)(line[4] & 0x1f);
         type(fd, &key, 1);
@@ -92,7 +127,7 @@ static void step(int fd, char *line)
 
 static pid_t start(int fd, char **command)
 {
-    struct winsize size = {.ws_row = 40, .ws_col = 200};
+    struct winsize size = size_of(getenv("TERMINAL_SIZE"));
     const char *name = ptsname(fd);
     pid_t child = fork();
 

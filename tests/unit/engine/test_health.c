@@ -37,36 +37,45 @@ static const struct {
     const char *entries;
     size_t n_blocked;
     const char *health;
+    enum rv_health of_all;
 } cases[] = {
     {4, "[{result: {}}]", 0,
      "[{\"tool\":\"look\",\"status\":\"unknown\",\"success_rate\":1.0,\"calls\":4,\"breaker_open\":false,\"errors\":[]}"
-     "]"},
+     "]",
+     RV_HEALTH_UNKNOWN},
     {6, "[{result: {}}]", 0,
      "[{\"tool\":\"look\",\"status\":\"healthy\",\"success_rate\":1.0,\"calls\":6,\"breaker_open\":false,\"errors\":[]}"
-     "]"},
+     "]",
+     RV_HEALTH_HEALTHY},
     {7, "[{error: broken}]", 2,
      "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.0,\"calls\":5,\"breaker_open\":true,"
-     "\"errors\":[{\"error_type\":\"ExecutionError\",\"message\":\"broken\",\"count\":5}]}]"},
+     "\"errors\":[{\"error_type\":\"ExecutionError\",\"message\":\"broken\",\"count\":5}]}]",
+     RV_HEALTH_UNHEALTHY},
     {7, "[{result: {status: error, error: said so}}]", 2,
      "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.0,\"calls\":5,\"breaker_open\":true,"
-     "\"errors\":[{\"error_type\":\"ToolError\",\"message\":\"said so\",\"count\":5}]}]"},
+     "\"errors\":[{\"error_type\":\"ToolError\",\"message\":\"said so\",\"count\":5}]}]",
+     RV_HEALTH_UNHEALTHY},
     {3, "[{error: {type: TimeoutError, message: late by 20 ms}}, {error: {type: TimeoutError, message: late by 7 ms}}]",
      0,
      "[{\"tool\":\"look\",\"status\":\"unknown\",\"success_rate\":0.0,\"calls\":3,\"breaker_open\":false,"
-     "\"errors\":[{\"error_type\":\"TimeoutError\",\"message\":\"late by # ms\",\"count\":3}]}]"},
+     "\"errors\":[{\"error_type\":\"TimeoutError\",\"message\":\"late by # ms\",\"count\":3}]}]",
+     RV_HEALTH_UNKNOWN},
     {7, "[{error: {type: NotFoundError, message: no such file}}]", 0,
      "[{\"tool\":\"look\",\"status\":\"healthy\",\"success_rate\":1.0,\"calls\":7,\"breaker_open\":false,\"errors\":[]}"
-     "]"},
+     "]",
+     RV_HEALTH_HEALTHY},
     {5, "[{result: {}, delay_ms: 3000}]", 0,
      "[{\"tool\":\"look\",\"status\":\"degraded\",\"success_rate\":1.0,\"calls\":5,\"breaker_open\":false,\"errors\":[]"
-     "}]"},
+     "}]",
+     RV_HEALTH_DEGRADED},
     {8,
      "[{error: a}, {error: a}, {error: a}, {error: a}, {result: {}, delay_ms: 29000}, {result: {}, delay_ms: 29000},"
      " {error: b}, {result: {}}]",
      1,
      "[{\"tool\":\"look\",\"status\":\"unhealthy\",\"success_rate\":0.2857142857142857,\"calls\":7,\"breaker_open\":"
      "true,\"errors\":[{\"error_type\":\"ExecutionError\",\"message\":\"a\",\"count\":4},"
-     "{\"error_type\":\"ExecutionError\",\"message\":\"b\",\"count\":1}]}]"},
+     "{\"error_type\":\"ExecutionError\",\"message\":\"b\",\"count\":1}]}]",
+     RV_HEALTH_UNHEALTHY},
 };
 
 /* Proves 10/tool-health: Last calls, status, breaker after 5 failures in 300 s, let through later
@@ -89,8 +98,27 @@ START_TEST(five_failures_block_a_tool)
     ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "\"type\":\"tool_result\""), (size_t)cases[_i].n);
     rv_engine_write_health(w.engine, &jw);
     ck_assert_str_eq(rv_buf_cstr(&b), cases[_i].health);
+    ck_assert_int_eq(rv_engine_health(w.engine), cases[_i].of_all);
     rv_buf_fini(&b);
     free(output);
+    world_fini(&w);
+}
+END_TEST
+
+/* Proves 10/health-system: The status of all tools together is that of the worst that has one */
+START_TEST(the_worst_tool_speaks_for_all)
+{
+    struct how how = {0};
+    rv_buf script = RV_BUF_INIT(1 << 16);
+    struct world w;
+
+    rv_buf_puts(&script, "stages:\n  p:\n    - output:\n        steps:\n          - {tool: seldom}\n");
+    for (int i = 0; i < 5; i++)
+        rv_buf_puts(&script, "          - {tool: broken}\n          - {tool: look}\n");
+    rv_buf_puts(&script, "tools: {seldom: [{result: {}}], broken: [{error: no}], look: [{result: {}}]}\n");
+    world_run(&w, &how, STAGE, rv_buf_cstr(&script));
+    ck_assert_int_eq(rv_engine_health(w.engine), RV_HEALTH_UNHEALTHY);
+    rv_buf_fini(&script);
     world_fini(&w);
 }
 END_TEST
@@ -178,6 +206,7 @@ Suite *health_suite(void)
     TCase *tc = tcase_create("health");
 
     tcase_add_loop_test(tc, five_failures_block_a_tool, 0, RV_COUNT(cases));
+    tcase_add_test(tc, the_worst_tool_speaks_for_all);
     tcase_add_test(tc, a_blocked_tool_comes_back_after_five_minutes);
     tcase_add_test(tc, a_call_that_the_breaker_refuses_never_starts);
     tcase_add_test(tc, an_attempt_that_the_breaker_refuses_never_starts);

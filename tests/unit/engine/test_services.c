@@ -103,7 +103,8 @@ static const struct {
     bool refuses, fails;
 } cases[] = {
     {"ask", "engine.tools", "{}", "{\"name\":\"ask\",", 0, false, false},
-    {"ask", "engine.health", "{}", "{\"tools\":[{\"tool\":\"ask\",\"status\":\"unknown\"", 0, false, false},
+    {"ask", "engine.health", "{}", "{\"status\":\"unknown\",\"tools\":[{\"tool\":\"ask\",\"status\":\"unknown\"", 0,
+     false, false},
     {"ask", "events.publish", "{name: a.b-c, data: {x: 1}}", "\"status\":\"success\"", 0, false, false},
     {"ask", "events.publish", "{name: A}", "ValidationError", 0, false, false},
     {"ask", "events.publish", "{name: a, date: {}}", "there is no argument \\\"date\\\"", 0, false, false},

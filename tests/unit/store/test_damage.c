@@ -127,6 +127,8 @@ static const struct {
     {"UPDATE runs SET n_records = 59", "should have 59 records and has 60", 59},
     {"UPDATE runs SET n_pending = 2", "should have 2 pending interrupts and has 0", 60},
     {"DELETE FROM blobs WHERE key > 20", "refers to one of blobs that is not there", RV_E_IO},
+    /* more damage than an error's text has room for */
+    {"UPDATE blobs SET data = CAST(data || 'x' AS BLOB)", "the bytes of a blob are not those of its hash", 60},
     {"UPDATE records SET blob = 999 WHERE seq = 2", "refers to one of blobs that is not there", RV_E_IO},
     {"UPDATE runs SET status = 'dancing'", NULL, RV_E_IO},
     {"DELETE FROM runs", "refers to one of runs that is not there", RV_E_NOT_FOUND},

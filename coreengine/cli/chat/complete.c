@@ -1,0 +1,74 @@
+/* What the Tab key finds: commands, and the agents and sessions that some of them take. */
+#include "coreengine/cli/chat/chat.h"
+
+#include <string.h>
+
+#define MAX_SESSIONS 100 /* the ones touched last */
+
+struct search {
+    rv_str begins; /* what the words begin with */
+    void (*take)(void *self, rv_str word);
+    void *self;
+};
+
+static void offer(const struct search *s, const char *word)
+{
+    rv_str text = rv_str_of(word);
+
+    if (text.len >= s->begins.len && memcmp(text.ptr, s->begins.ptr, s->begins.len) == 0 && text.len > 0 &&
+        !memchr(text.ptr, '\n', text.len))
+        s->take(s->self, text);
+}
+
+static int offer_agent(void *self, const char *name, const struct rv_agents_found *found, const rv_err *fault,
+                       rv_err **err)
+{
+    (void)found;
+    (void)fault;
+    (void)err;
+    offer(self, name);
+    return 0;
+}
+
+static int offer_session(void *self, const struct rv_session_row *row, rv_err **err)
+{
+    (void)err;
+    offer(self, row->id);
+    return 0;
+}
+
+size_t rv_chat_complete(struct rv_cli_chat *c, rv_str text, void (*take)(void *self, rv_str word), void *self)
+{
+    const struct rv_store_scope scope = rv_cli_chat_scope(c);
+    const struct rv_session_filter newest = {.limit = MAX_SESSIONS};
+    const char *blank = memchr(text.ptr, ' ', text.len);
+    size_t head = blank ? (size_t)(blank - text.ptr) : text.len;
+    struct search s = {.take = take, .self = self, .begins = text};
+
+    if (text.len == 0 || text.ptr[0] != '/' || memchr(text.ptr, '\n', text.len))
+        return 0;
+    if (!blank) {
+        for (size_t i = 0; rv_chat_command_name(i); i++)
+            offer(&s, rv_chat_command_name(i));
+        return s.begins.len;
+    }
+    while (head < text.len && text.ptr[head] == ' ')
+        head++;
+    s.begins = (rv_str){text.ptr + head, text.len - head};
+    switch (rv_chat_command_takes((rv_str){text.ptr, (size_t)(blank - text.ptr)})) {
+    case RV_CHAT_TAKES_AGENT:
+        RV_IGNORE(rv_agents_list(c->in.agents, &scope, offer_agent, &s, NULL), "then there is nothing to offer");
+        break;
+    case RV_CHAT_TAKES_SESSION:
+        RV_IGNORE(rv_store_list_sessions(c->in.store, &scope, &newest, offer_session, &s, NULL),
+                  "then there is nothing to offer");
+        break;
+    case RV_CHAT_TAKES_SWITCH:
+        offer(&s, "on");
+        offer(&s, "off");
+        break;
+    case RV_CHAT_TAKES_NOTHING:
+        break;
+    }
+    return s.begins.len;
+}
