@@ -381,11 +381,27 @@ static bool is_output(const struct rv_loader *l, const char *key)
     return rv_index_get(&l->p->internal->output_index, rv_str_of(key)) >= 0;
 }
 
+/* The output key that was probably meant, as a hint; NULL: none is near. */
+static const char *output_hint(struct rv_loader *l, const char *name)
+{
+    const char **keys = rv_arena_alloc(l->arena, (l->p->n_agents + 1) * sizeof *keys);
+    const char *near;
+
+    for (size_t i = 0; keys && i < l->p->n_agents; i++)
+        keys[i] = l->p->agents[i].output.key;
+    near = keys ? rv_nearest(rv_str_of(name), keys, l->p->n_agents) : NULL;
+    size_t size = near ? strlen(near) + sizeof "did you mean \"\"?" : 0;
+    char *hint = near ? rv_arena_alloc(l->arena, size) : NULL;
+    if (hint)
+        snprintf(hint, size, "did you mean \"%s\"?", near);
+    return hint;
+}
+
 static void check_output_names(struct rv_loader *l, const char *key, const struct rv_str_list *list)
 {
     for (size_t i = 0; i < list->n; i++)
         if (!is_output(l, list->items[i]))
-            rv_findings_add(l->findings, RV_SEVERITY_WARNING, &list->srcs[i], NULL,
+            rv_findings_add(l->findings, RV_SEVERITY_WARNING, &list->srcs[i], output_hint(l, list->items[i]),
                             "%s names \"%s\", which is not the output key of a stage", key, list->items[i]);
 }
 
@@ -427,7 +443,7 @@ static void check_pipeline(struct rv_loader *l)
     check_output_names(l, "retry_clear", &l->p->retry_clear);
     check_output_names(l, "stage_reset", &l->p->stage_reset);
     if (response && response->kind == RV_NODE_STR && !is_output(l, response->text.ptr))
-        rv_findings_add(l->findings, RV_SEVERITY_WARNING, &response->src, NULL,
+        rv_findings_add(l->findings, RV_SEVERITY_WARNING, &response->src, output_hint(l, response->text.ptr),
                         "response.output_key names \"%s\", which is not the output key of a stage", response->text.ptr);
     for (size_t i = 0; i < l->p->n_agents; i++) {
         const struct rv_agent *a = &l->p->agents[i];

@@ -375,6 +375,9 @@ void rv_pipeline_lint(const struct rv_pipeline *p, rv_findings *findings)
 
     if (!p->is_sound) /* what an unknown name was meant to be is not known, so every conclusion could be wrong */
         return;
+    if (p->n_agents == 0)
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &(struct rv_src){p->file, 1, 1}, "list them in \"agents\"",
+                        "the pipeline has no stages: a run does nothing");
     rc = lint_models(p, findings, &err);
     if (rc == 0)
         rc = lint_prompts(p, findings, &err);

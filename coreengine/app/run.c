@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_BUNDLE ((size_t)64 << 20)
-
 /* --- what is kept before it begins --- */
 
 int64_t rv_app_lease_us(const struct rv_app *app)
@@ -20,11 +18,11 @@ int64_t rv_app_lease_us(const struct rv_app *app)
     return app->lease_us ? app->lease_us : RV_LEASE_DEFAULT_US;
 }
 
-int rv_app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_err **err)
+int rv_app_bundle_write(const struct rv_app_loaded *l, rv_buf *out, rv_err **err)
 {
     struct rv_app_tools tools;
     json_object *lists = NULL;
-    int rc = rv_app_tools_init(&tools, run->loaded, err);
+    int rc = rv_app_tools_init(&tools, l, err);
 
     if (rc < 0)
         return rc;
@@ -33,21 +31,28 @@ int rv_app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_e
     if (tools.mcp)
         rc = rv_mcp_catalog_write(tools.mcp, NULL, &lists, err);
     char base[PATH_MAX];
-    const struct rv_bundle_source from = {.pipeline = run->loaded->pipeline,
+    const struct rv_bundle_source from = {.pipeline = l->pipeline,
                                           .catalog = &catalog,
                                           .names = &names,
-                                          .script = run->loaded->script,
+                                          .script = l->script,
                                           .mcp = lists,
-                                          .base = realpath(run->loaded->pipeline->dir, base)};
-    rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
+                                          .base = realpath(l->pipeline->dir, base)};
 
     if (rc == 0)
-        rc = rv_bundle_write(&from, &text, NULL, err);
+        rc = rv_bundle_write(&from, out, NULL, err);
+    json_object_put(lists);
+    rv_app_tools_fini(&tools);
+    return rc;
+}
+
+int rv_app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_BUNDLE);
+
+    int rc = rv_app_bundle_write(run->loaded, &text, err);
     if (rc == 0)
         rc = rv_store_put_blob(run->store, rv_buf_str(&text), hash, err);
     rv_buf_fini(&text);
-    json_object_put(lists);
-    rv_app_tools_fini(&tools);
     return rc;
 }
 

@@ -125,8 +125,11 @@ RV_MUST_CHECK int rv_file_read(const char *path, rv_buf *b, rv_err **err);
 /** Write a file as a whole: temporary name beside it, fsync, rename. An old file survives any failure. Afterwards only
  * its owner may read it. RV_E_INVALID: a symbolic link, outside of /dev. */
 RV_MUST_CHECK int rv_file_write(const char *path, rv_str bytes, rv_err **err);
-/** Write a file that is not there yet, for the readers that the umask allows. The check and the creation are one step; a
- * link is not followed; nothing is left of a file that could not be written. RV_E_EXISTS, RV_E_NOT_FOUND, RV_E_IO. */
+/** The same for a file that is there and belongs to its author: the users that may read and write it stay.
+ * RV_E_NOT_FOUND besides. */
+RV_MUST_CHECK int rv_file_rewrite(const char *path, rv_str bytes, rv_err **err);
+/** Write a file that is not there yet, for the readers that the umask allows. The check and the creation are one step;
+ * a link is not followed; nothing is left of a file that could not be written. RV_E_EXISTS, RV_E_NOT_FOUND, RV_E_IO. */
 RV_MUST_CHECK int rv_file_write_new(const char *path, rv_str bytes, rv_err **err);
 /** Make the folders above a file that are missing, for their owner only. RV_E_IO, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_file_make_folders(const char *path, rv_err **err);

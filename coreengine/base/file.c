@@ -147,7 +147,7 @@ static int write_in_place(const char *path, rv_str bytes, rv_err **err)
     return number ? fail_errno(err, "write", path, number) : 0;
 }
 
-static int replace(const char *target, rv_str bytes, rv_err **err)
+static int replace(const char *target, rv_str bytes, mode_t mode, rv_err **err)
 {
     char *temp = NULL;
     int number = 0, fd = open_temp(target, &temp);
@@ -155,6 +155,8 @@ static int replace(const char *target, rv_str bytes, rv_err **err)
     if (fd < 0)
         return fail_errno(err, "create a file beside", target, errno);
     number = write_all(fd, bytes);
+    if (!number && mode != FILE_MODE && fchmod(fd, mode) < 0)
+        number = errno;
     if (!number && fsync(fd) < 0)
         number = errno;
     if (close(fd) < 0 && !number)
@@ -183,17 +185,30 @@ static bool is_device_path(const char *path)
     return strncmp(path, "/dev/", 5) == 0;
 }
 
-int rv_file_write(const char *path, rv_str bytes, rv_err **err)
+static int write_file(const char *path, rv_str bytes, bool keeps_mode, rv_err **err)
 {
     struct stat st;
 
     if ((is_device_path(path) ? stat(path, &st) : lstat(path, &st)) < 0)
-        return errno == ENOENT ? replace(path, bytes, err) : fail_errno(err, "write", path, errno);
+        return errno == ENOENT && !keeps_mode ? replace(path, bytes, FILE_MODE, err)
+                                              : fail_errno(err, "write", path, errno);
     if (S_ISLNK(st.st_mode))
         return fail_link(path, err);
     if (S_ISDIR(st.st_mode))
         return fail_errno(err, "write", path, EISDIR);
-    return S_ISREG(st.st_mode) ? replace(path, bytes, err) : write_in_place(path, bytes, err);
+    if (!S_ISREG(st.st_mode))
+        return write_in_place(path, bytes, err);
+    return replace(path, bytes, keeps_mode ? st.st_mode & 0777 : FILE_MODE, err);
+}
+
+int rv_file_write(const char *path, rv_str bytes, rv_err **err)
+{
+    return write_file(path, bytes, false, err);
+}
+
+int rv_file_rewrite(const char *path, rv_str bytes, rv_err **err)
+{
+    return write_file(path, bytes, true, err);
 }
 
 int rv_file_write_new(const char *path, rv_str bytes, rv_err **err)

@@ -41,10 +41,19 @@ static int no_overload(struct rv_compile *c, const struct rv_node *n, const stru
 
 static void hint_names(struct rv_compile *c, rv_str name, const char *kind, const char *const *names, size_t n)
 {
+    /* of other languages */
+    static const char *const words[][2] = {{"True", "true"},  {"False", "false"}, {"None", "null"},
+                                           {"nil", "null"},   {"len", "size"},    {"length", "size"},
+                                           {"count", "size"}, {"str", "string"},  {"float", "double"}};
     const char *near = rv_nearest(name, names, n);
     char list[256] = "";
     size_t len = 0;
 
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        if (rv_str_is(name, words[i][0])) {
+            rv_err_hint(c->err, "\"%s\" is written %s here", words[i][0], words[i][1]);
+            return;
+        }
     if (near) {
         rv_err_hint(c->err, "did you mean \"%s\"?", near);
         return;

@@ -67,6 +67,9 @@ static const char *type_hint(const struct rv_node *node, const char *what, bool 
     if (wants_number)
         return strcmp(what, "a number") == 0 ? "write a number, without unit or quotes"
                                              : "write a whole number, without unit or quotes";
+    if (strncmp(what, "a list", 6) == 0 && node->kind == RV_NODE_MAP)
+        return node->n && node->keys[0]->text.ptr[0] == '-' ? "a blank belongs behind \"-\""
+                                                            : "each item of a list begins with \"- \"";
     return strcmp(what, "a list of strings") == 0 ? "write a list: [a, b]" : NULL;
 }
 
@@ -94,6 +97,42 @@ static void append_name(char *hint, size_t size, size_t *len, bool first, const 
         *len += (size_t)snprintf(hint + *len, size - *len, "%s%s", first ? "" : ", ", name);
 }
 
+/* What other systems call a key of ours. */
+static const char *other_word(rv_str name, const char *const *names, size_t n)
+{
+    static const char *const words[][2] = {{"stages", "agents"}, {"steps", "agents"}, {"nodes", "agents"}};
+
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        for (size_t k = 0; rv_str_is(name, words[i][0]) && k < n; k++)
+            if (strcmp(names[k], words[i][1]) == 0)
+                return names[k];
+    return NULL;
+}
+
+/* Is word a part of the name, as "prompt" is of "prompt_key"? */
+static bool has_part(const char *name, rv_str word)
+{
+    for (const char *part = name; part; part = strchr(part, '_')) {
+        part += *part == '_';
+        if (strcspn(part, "_") == word.len && memcmp(part, word.ptr, word.len) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "did you mean ...?" with all names that have the word as a part. False: none has. */
+static bool hint_parts(rv_str word, const char *const *names, size_t n, char *hint, size_t size)
+{
+    size_t len = (size_t)snprintf(hint, size, "did you mean "), n_found = 0;
+
+    for (size_t i = 0; word.len > 0 && i < n; i++)
+        if (has_part(names[i], word))
+            append_name(hint, size, &len, n_found++ == 0, names[i]);
+    if (n_found > 0 && len < size)
+        snprintf(hint + len, size - len, "?");
+    return n_found > 0;
+}
+
 static void unknown_key(struct rv_key_reader *r, const struct rv_node *key, const struct rv_key *keys, size_t n_keys)
 {
     char hint[MAX_HINT_NAMES] = "";
@@ -107,9 +146,13 @@ static void unknown_key(struct rv_key_reader *r, const struct rv_node *key, cons
     }
     for (size_t i = 0; i < n_keys; i++)
         names[i] = keys[i].name;
-    near = rv_nearest(key->text, names, n_keys);
+    near = other_word(key->text, names, n_keys);
+    if (!near)
+        near = rv_nearest(key->text, names, n_keys);
     if (near) {
         snprintf(hint, sizeof hint, "did you mean \"%s\"?", near);
+    } else if (hint_parts(key->text, names, n_keys, hint, sizeof hint)) {
+        /* it is written */
     } else if (memchr(key->text.ptr, ':', key->text.len)) {
         snprintf(hint, sizeof hint, "a blank belongs between \":\" and the value");
     } else {

@@ -7,6 +7,18 @@
 
 static int parse_expr(struct rv_compile *c, struct rv_node **out);
 
+/* Does the token at hand stand behind the word "not"? */
+static bool follows_not(const struct rv_compile *c)
+{
+    size_t at = c->tok.off;
+
+    while (at > 0 && c->e->text[at - 1] == ' ')
+        at--;
+    return at >= 3 && at < c->tok.off && memcmp(c->e->text + at - 3, "not", 3) == 0 &&
+           (at == 3 ||
+            !(rv_is_letter(c->e->text[at - 4]) || rv_is_digit(c->e->text[at - 4]) || strchr("_.", c->e->text[at - 4])));
+}
+
 static int unexpected(struct rv_compile *c, const char *expected)
 {
     static const char *const words[][2] = {{"and", "&&"}, {"or", "||"}, {"not", "!"}, {"is", "=="}};
@@ -15,6 +27,10 @@ static int unexpected(struct rv_compile *c, const char *expected)
         return RV_EXPR_FAIL(c, c->tok.off, RV_E_PARSE, "unexpected end of the expression, expected %s", expected);
     rv_str found = {c->e->text + c->tok.off, c->tok.len};
     int rc = RV_EXPR_FAIL(c, c->tok.off, RV_E_PARSE, "unexpected \"%.*s\", expected %s", RV_STR_ARG(found), expected);
+    if (strstr(c->e->text, "{{"))
+        rv_err_hint(c->err, "an expression stands without braces: output.x, not {{output.x}}");
+    else if (follows_not(c))
+        rv_err_hint(c->err, "\"not\" is written !");
     for (size_t i = 0; i < RV_COUNT(words); i++)
         if (rv_str_is(found, words[i][0]))
             rv_err_hint(c->err, "\"%s\" is written %s", words[i][0], words[i][1]);

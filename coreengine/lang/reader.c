@@ -294,8 +294,10 @@ static struct rv_node *read_key(struct reader *r, const yaml_event_t *event, int
         return NULL;
     }
     if (key->kind == RV_NODE_LIST || key->kind == RV_NODE_MAP) {
-        rv_findings_add(r->findings, RV_SEVERITY_ERROR, &key->src, NULL, "%s cannot be a key",
-                        rv_node_kind_phrase(key->kind));
+        rv_findings_add(r->findings, RV_SEVERITY_ERROR, &key->src,
+                        key->kind == RV_NODE_MAP ? "put a value that begins with a template in quotes: \"{{name}}\""
+                                                 : NULL,
+                        "%s cannot be a key", rv_node_kind_phrase(key->kind));
         return NULL;
     }
     if (!key->is_quoted && rv_str_is(key->text, "<<")) {

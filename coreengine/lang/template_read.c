@@ -168,7 +168,7 @@ static int take_value(struct reader *r)
         return 0; /* of another language */
     rc = RV_FAIL_AT(r->err, &r->tag.ph.src, RV_E_PARSE, "\"{{%.*s\" is not followed by \"}}\"",
                     (int)rv_utf8_cut(r->tag.ph.path, 80).len, r->tag.ph.path.ptr);
-    rv_err_hint(r->err, "write \\{{ for two braces that are text");
+    rv_err_hint(r->err, "a placeholder is a path, such as {{plan.goal}}; write \\{{ for two braces that are text");
     return rc;
 }
 

@@ -88,6 +88,12 @@ RV_MUST_CHECK int rv_yaml_read(const char *path, rv_findings *findings, rv_yaml 
 void rv_yaml_free(rv_yaml *doc);
 const struct rv_node *rv_yaml_root(const rv_yaml *doc); /* NULL: the document is empty */
 
+/** Lay out a file: levels of two columns, one blank between tokens, one line end at its end. Its lines, comments,
+ * quotes, anchors, the order of keys and what it says stay; the same text laid out again does not change. Faults are
+ * findings, and out stays empty. RV_E_NOMEM; RV_E_LIMIT: longer than a file may be; RV_E_INVALID: the layout would have
+ * changed what the file says. */
+RV_MUST_CHECK int rv_yaml_format(rv_str text, const char *name, rv_findings *findings, rv_buf *out, rv_err **err);
+
 /* --- Table-driven reading of maps. One table parses, checks, defaults, documents and makes the JSON Schema. --- */
 enum rv_key_type {
     RV_KEY_STR,      /* const char *       (arena text) */

@@ -296,8 +296,11 @@ static int read_names(struct place *p, json_object *v, void *slot)
 {
     size_t i, n = json_object_is_type(v, json_type_array) ? json_object_array_length(v) : 0;
 
-    if (!json_object_is_type(v, json_type_array))
-        return RV_SCHEMA_FAIL(p->c, p->at, "expected a list of property names, found %s", rv_json_type_text(v));
+    if (!json_object_is_type(v, json_type_array)) {
+        int rc = RV_SCHEMA_FAIL(p->c, p->at, "expected a list of property names, found %s", rv_json_type_text(v));
+        rv_err_hint(p->c->err, "it stands beside \"properties\", as in required: [name]");
+        return rc;
+    }
     for (i = 0; i < n; i++) {
         json_object *name = json_object_array_get_idx(v, i);
         if (!json_object_is_type(name, json_type_string))

@@ -3,6 +3,7 @@
 
 #include "coreengine/lang/expr.h"
 #include "coreengine/lang/pattern.h"
+#include "coreengine/lang/yaml.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
@@ -63,6 +64,23 @@ static int pattern(json_object *obj, const char *text)
     return rc;
 }
 
+static int layout(json_object *obj, const char *text)
+{
+    RV_AUTO(rv_buf_fini) rv_buf out = RV_BUF_INIT(RV_YAML_MAX_BYTES);
+    rv_findings *findings = rv_findings_new();
+    rv_err *err = NULL;
+
+    (void)obj;
+    if (!findings)
+        return RV_E_NOMEM;
+    int rc = rv_yaml_format(rv_str_of(text), "x.yaml", findings, &out, &err);
+    if ((rc == 0) != (err == NULL) || (rc == 0) != (out.len > 0)) /* no ck_assert here: it allocates too */
+        rc = RV_E_INTERNAL;
+    rv_findings_free(findings);
+    rv_err_free(err);
+    return rc;
+}
+
 /* want: what comes out when all allocations succeed. A failing one may also be one that only served the message. */
 static const struct {
     int (*run)(json_object *obj, const char *text);
@@ -89,6 +107,8 @@ static const struct {
      0},
     {rendering, "{{output.nn}}", RV_E_NOT_FOUND},
     {rendering, "{{output", RV_E_PARSE},
+    {layout, "a:\n- &x {b : 1}  # c\n- *x\nd: |+\n    e\n\nf: \"g\n  h\"\n", 0},
+    {layout, " a: 1\n --- b: 2\n", RV_E_INVALID},
 };
 
 START_TEST(any_allocation_may_fail)

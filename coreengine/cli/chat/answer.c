@@ -66,6 +66,7 @@ static void write_question(const struct rv_interrupt *in, rv_buf *b)
     else
         rv_buf_puts(b, in->kind == RV_INTERRUPT_CONFIRMATION           ? " [y/N] "
                        : rv_interrupt_asks_outcome(in->kind, in->data) ? " [happened, not_happened, fail] "
+                       : rv_interrupt_asks_input(in->kind, in->data)   ? " [accept JSON, decline, cancel] "
                        : in->kind == RV_INTERRUPT_AGENT_REVIEW         ? " [approve, reject, modify TEXT] "
                                                                        : " ");
 }
@@ -127,16 +128,32 @@ static int next_line(struct answer *a, rv_str *line, rv_err **err)
     return rc == 0 ? RV_FAIL(err, RV_E_CANCELLED, "standard input ended before an answer") : rc;
 }
 
+/* Where the line can be edited, the arguments stand in it. */
+static int edit_arguments(struct answer *a, rv_str *line, rv_err **err)
+{
+    rv_buf arguments = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    write_arguments(a->in, &arguments);
+    int rc = rv_buf_check(&arguments, "arguments", err);
+    if (rc == 0) {
+        rv_cli_say("  Enter makes the call with these arguments; an empty line goes back\n");
+        rc = rv_chat_edit_line(a->chat->edit, a->lines, rv_buf_str(&arguments), line, err);
+    }
+    rv_buf_fini(&arguments);
+    *line = rc > 0 ? rv_str_trim(*line) : RV_STR_LIT("");
+    return rc == 0 ? RV_FAIL(err, RV_E_CANCELLED, "standard input ended before an answer") : rc;
+}
+
 /* "e", then a line of JSON, or both in one line. 0: back to the question. */
 static int read_arguments(struct answer *a, rv_str json, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_ANSWER_MAX_ARGUMENTS, .what = "the arguments"};
     int rc = 1;
 
-    if (json.len == 0 && a->prompts)
+    if (json.len == 0 && a->prompts && !a->chat->edit)
         ask_arguments(a->in);
     if (json.len == 0)
-        rc = next_line(a, &json, err);
+        rc = a->prompts && a->chat->edit ? edit_arguments(a, &json, err) : next_line(a, &json, err);
     if (rc < 0 || json.len == 0)
         return rc < 0 ? rc : 0;
     rc = rv_json_parse(json, &opts, &a->arguments, err);
@@ -200,6 +217,25 @@ static int read_choice(struct answer *a, rv_str line)
     return 1;
 }
 
+/* The values of a form follow as JSON. */
+static int read_input(struct answer *a, rv_str line, rv_err **err)
+{
+    static const char *const words[] = {"accept", "decline", "cancel"};
+    const struct rv_json_opts opts = {.what = "values of the form"};
+    rv_str rest, first = split(line, &rest);
+
+    for (size_t i = 0; i < RV_COUNT(words); i++) {
+        if (!is_word(first, words[i]))
+            continue;
+        int rc = rest.len > 0 ? rv_json_parse(rest, &opts, &a->arguments, err) : 0;
+        a->response.decision = rv_str_of(words[i]);
+        a->response.data = a->arguments;
+        return rc < 0 ? rc : 1;
+    }
+    return RV_FAIL(err, RV_E_INVALID, "\"%.*s\" does not answer the question: write accept JSON, decline or cancel",
+                   RV_STR_ARG(line));
+}
+
 static int read_decision(struct answer *a, rv_str line, rv_err **err)
 {
     static const char *const words[] = {"approve", "reject", "modify", "happened", "not_happened", "fail"};
@@ -230,10 +266,11 @@ static int read_answer(struct answer *a, rv_err **err)
     int rc = next_line(a, &line, err);
     if (rc < 0)
         return rc;
-    rc = rv_interrupt_is_ask(in->data)           ? read_choice(a, line)
-         : in->kind == RV_INTERRUPT_CONFIRMATION ? read_confirmation(a, line, err)
-         : in->kind == RV_INTERRUPT_AGENT_REVIEW ? read_decision(a, line, err)
-                                                 : 1;
+    rc = rv_interrupt_is_ask(in->data)                 ? read_choice(a, line)
+         : in->kind == RV_INTERRUPT_CONFIRMATION       ? read_confirmation(a, line, err)
+         : rv_interrupt_asks_input(in->kind, in->data) ? read_input(a, line, err)
+         : in->kind == RV_INTERRUPT_AGENT_REVIEW       ? read_decision(a, line, err)
+                                                       : 1;
     if (in->kind == RV_INTERRUPT_CLARIFICATION && !rv_interrupt_is_ask(in->data))
         a->response.text = line;
     if (rc <= 0)

@@ -89,13 +89,16 @@ RV_MUST_CHECK int rv_chat_lines_next(struct rv_chat_lines *l, rv_str *out, rv_er
 RV_MUST_CHECK int rv_chat_lines_byte(struct rv_chat_lines *l, char *out, rv_err **err);
 
 /* --- edit.c: a line that is edited where it is typed --- */
-#define RV_CHAT_MAX_PAST 1000                             /* earlier lines that the Up key finds */
-bool rv_chat_edit_fits(const struct rv_cli *cli);         /* the terminal can move its cursor */
-rv_chat_edit *rv_chat_edit_new(struct rv_cli_chat *chat); /* NULL: no memory, or no UTF-8 on this system */
-void rv_chat_edit_free(rv_chat_edit *e);                  /* NULL is fine */
+#define RV_CHAT_MAX_PAST 1000                     /* earlier lines that the Up key finds */
+bool rv_chat_edit_fits(const struct rv_cli *cli); /* the terminal can move its cursor */
+rv_chat_edit *
+rv_chat_edit_new(struct rv_cli_chat *chat); /* NULL: no memory, no UTF-8 on this system, or an unknown terminal */
+void rv_chat_edit_free(rv_chat_edit *e);    /* NULL is fine */
 void rv_chat_edit_remember(rv_chat_edit *e, rv_str line);
-/** Prompt for a line, which may have line ends in it; as rv_chat_lines_next(). */
-RV_MUST_CHECK int rv_chat_edit_line(rv_chat_edit *e, struct rv_chat_lines *lines, rv_str *out, rv_err **err);
+/** Prompt for a line, which may have line ends in it; as rv_chat_lines_next(). text: arguments of a call that are there
+ *  to be changed, empty for a message. */
+RV_MUST_CHECK int rv_chat_edit_line(rv_chat_edit *e, struct rv_chat_lines *lines, rv_str text, rv_str *out,
+                                    rv_err **err);
 
 /* --- recall.c: lines of earlier chats --- */
 bool rv_chat_recall_keeps(const struct rv_cli_chat *c); /* false: without a store, or with one that is encrypted */

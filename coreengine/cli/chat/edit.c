@@ -26,6 +26,7 @@ struct rv_chat_edit {
     struct rv_cli_chat *chat;    /* borrowed; whose commands are completed */
     struct rv_chat_lines *lines; /* borrowed; where bytes come from, during a line */
     rv_buf line;                 /* the last one */
+    bool is_change;              /* of a text that is there, not a message */
     rv_err *err;                 /* why reading ended, with rc; NULL: at the end of the input */
     int rc;
 };
@@ -273,10 +274,9 @@ static unsigned char complete(EditLine *el, int key)
 
 static wchar_t *prompt(EditLine *el)
 {
-    static wchar_t text[] = L"you> ";
+    static wchar_t message[] = L"you> ", arguments[] = L"arguments> ";
 
-    (void)el;
-    return text;
+    return self_of(el)->is_change ? arguments : message;
 }
 
 static void bind_keys(EditLine *el)
@@ -298,12 +298,20 @@ static void bind_keys(EditLine *el)
         RV_IGNORE(el_set(el, EL_BIND, keys[i].key, keys[i].what, NULL) < 0, "that key stays without its function");
 }
 
+/* A terminal without that is one that libedit does not know, and says so. */
+static bool can_move(EditLine *el)
+{
+    char *up = NULL;
+
+    return el_get(el, EL_GETTC, "up", &up) == 0 && up && up[0];
+}
+
 static bool set_up(rv_chat_edit *e)
 {
     HistEventW event;
 
     e->el = el_init("reeve", stdin, stdout, stderr);
-    e->past = e->el ? history_winit() : NULL;
+    e->past = e->el && can_move(e->el) ? history_winit() : NULL;
     if (!e->past)
         return false;
     RV_IGNORE(history_w(e->past, &event, H_SETSIZE, RV_CHAT_MAX_PAST) < 0, "a shorter one is as good");
@@ -380,11 +388,13 @@ void rv_chat_edit_remember(rv_chat_edit *e, rv_str line)
     free(wide);
 }
 
-int rv_chat_edit_line(rv_chat_edit *e, struct rv_chat_lines *lines, rv_str *out, rv_err **err)
+int rv_chat_edit_line(rv_chat_edit *e, struct rv_chat_lines *lines, rv_str there, rv_str *out, rv_err **err)
 {
     locale_t before = uselocale(e->utf8);
+    wchar_t *typed = wide_of(there);
     int n = 0;
 
+    e->is_change = there.len > 0;
     e->lines = lines;
     e->rc = 0;
     rv_buf_clear(&e->line);
@@ -393,9 +403,12 @@ int rv_chat_edit_line(rv_chat_edit *e, struct rv_chat_lines *lines, rv_str *out,
     /* by itself libedit shows the prompt first: what is typed in between would be shown twice */
     RV_IGNORE(el_wset(e->el, EL_PREP_TERM, 1) < 0, "a line on a terminal that is gone ends by itself");
     rv_cli_out(RV_STR_LIT(PASTE_BEGINS));
+    if (typed && typed[0])
+        el_wpush(e->el, typed); /* as if it was typed */
     const wchar_t *text = el_wgets(e->el, &n);
     RV_IGNORE(!rv_cli_out_now(RV_STR_LIT(PASTE_ENDS)), "a write that failed is told at the end");
     uselocale(before);
+    free(typed);
     e->lines = NULL;
     if (!text || n <= 0) {
         *err = e->err;

@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #define MAX_FILE ((size_t)4 << 20)
-#define MAX_LINE ((size_t)4 << 10) /* bytes of a line that is kept; one write of that length is not mixed with others  \
-                                    */
+#define MAX_LINE ((size_t)4 << 10) /* bytes of a line that is kept: in one write, which others do not part */
 
 static int path_of(rv_buf *out)
 {

@@ -241,7 +241,7 @@ static int next_line(struct rv_cli_chat *c, struct rv_chat_lines *lines, rv_str 
         show_prompt(c);
         return rv_chat_lines_next(lines, line, err);
     }
-    int rc = rv_chat_edit_line(c->edit, lines, line, err);
+    int rc = rv_chat_edit_line(c->edit, lines, (rv_str){NULL, 0}, line, err);
     if (rc == 1 && rv_str_trim(*line).len > 0) {
         rv_chat_edit_remember(c->edit, *line);
         if (c->recalls)

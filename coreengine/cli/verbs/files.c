@@ -3,9 +3,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define MAX_DEPTH 16 /* folders in folders: deeper ones belong to something else */
 
 static bool is_pipeline(const char *name)
 {
@@ -59,16 +62,66 @@ static int add_folder(struct rv_cli_files *files, const char *path, rv_err **err
     return rc;
 }
 
-int rv_cli_files(const struct rv_cli *cli, struct rv_cli_files *out, rv_err **err)
+/* All of a folder and the folders in it, in any order. */
+static int add_below(struct rv_cli_files *files, const char *path, int depth, rv_err **err)
+{
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!dir)
+        return RV_FAIL(err, RV_E_IO, "open the folder \"%s\": %s", path, strerror(errno));
+    while (rc == 0 && (entry = readdir(dir))) {
+        struct stat st;
+        if (entry->d_name[0] == '.' || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (!S_ISDIR(st.st_mode) && !(S_ISREG(st.st_mode) && is_pipeline(entry->d_name)))
+            continue;
+        rc = add(files, path, entry->d_name, err);
+        if (rc < 0 || !S_ISDIR(st.st_mode))
+            continue;
+        char *inner = files->paths[--files->n];
+        rc = depth == MAX_DEPTH ? RV_FAIL(err, RV_E_LIMIT, "the folder \"%s\" is nested too deeply", inner)
+                                : add_below(files, inner, depth + 1, err);
+        free(inner);
+    }
+    closedir(dir);
+    return rc;
+}
+
+static int add_whole_folder(struct rv_cli_files *files, const char *path, rv_err **err)
+{
+    size_t first = files->n;
+
+    int rc = add_below(files, path, 1, err);
+    if (rc == 0 && files->n == first)
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "the folder \"%s\" has no files that end with .yaml or .yml", path);
+    if (rc == 0)
+        qsort(files->paths + first, files->n - first, sizeof *files->paths, by_name);
+    return rc;
+}
+
+static int add_words(const struct rv_cli *cli, struct rv_cli_files *out,
+                     int (*folder)(struct rv_cli_files *, const char *, rv_err **), rv_err **err)
 {
     struct stat st;
     int rc = 0;
 
     *out = (struct rv_cli_files){0};
     for (size_t i = 0; rc == 0 && i < cli->n_words; i++)
-        rc = stat(cli->words[i], &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(out, cli->words[i], err)
+        rc = stat(cli->words[i], &st) == 0 && S_ISDIR(st.st_mode) ? folder(out, cli->words[i], err)
                                                                   : add(out, NULL, cli->words[i], err);
     return rc;
+}
+
+int rv_cli_files(const struct rv_cli *cli, struct rv_cli_files *out, rv_err **err)
+{
+    return add_words(cli, out, add_folder, err);
+}
+
+int rv_cli_files_below(const struct rv_cli *cli, struct rv_cli_files *out, rv_err **err)
+{
+    return add_words(cli, out, add_whole_folder, err);
 }
 
 void rv_cli_files_fini(struct rv_cli_files *files)

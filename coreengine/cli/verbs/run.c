@@ -3,6 +3,7 @@
 #include "coreengine/app/runfile.h"
 #include "coreengine/app/work.h"
 #include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ static const struct rv_cli_option run_options[] = {
     {"mode", 0, "MODE", "run one stage at a time, or all ready stages at once", "sequential parallel", false},
     {"model", 0, "NAME", "provider:model to ask instead of each model of the pipeline", NULL, false},
     {"dry-run", 0, NULL, "print what would be sent to models and what it can cost; nothing is run", NULL, false},
+    {"watch", 0, NULL, "run it again whenever the pipeline, its script, a prompt or an agent changes", NULL, false},
     {"batch", 0, "FILE", "run each line of a JSONL file, one result line each; - is standard input", "FILE", false},
     {"concurrency", 0, "N", "with --batch: runs at once (default 32)", NULL, false},
     {"unordered", 0, NULL, "with --batch: print results as runs end, not in the order of the lines", NULL, false},
@@ -34,8 +36,10 @@ static const struct rv_cli_option resume_options[] = {
     {"approve", 'y', NULL, "approve a confirmation; of a question with choices: yes", NULL, false},
     {"deny", 'n', NULL, "deny a confirmation; of a question with choices: no", NULL, false},
     {"arguments", 0, "JSON", "with --approve: make the tool call with these arguments instead", NULL, false},
-    {"decision", 0, "WORD", "decision on a review; for a call with an unknown outcome: happened, not_happened, fail",
-     "approve reject modify happened not_happened fail", false},
+    {"decision", 0, "WORD",
+     "decision on a review; for a call with an unknown outcome: happened, not_happened, fail; for the form of a "
+     "tool: accept (with --data), decline, cancel",
+     "approve reject modify happened not_happened fail accept decline cancel", false},
     {"data", 0, "JSON", "JSON object to pass with the answer", NULL, false},
     {"user", 'u', "ID", "user who answers; only this user's runs are visible (default REEVE_USER, else all runs)", NULL,
      false},
@@ -111,20 +115,127 @@ static int run_loaded(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err *
     return rc;
 }
 
-static int run(struct rv_cli *cli, rv_err **err)
+static int load(struct rv_cli *cli, struct rv_app_loaded *out, rv_err **err)
 {
     const struct rv_app_load_opts opts = {.script = rv_cli_value(cli, "script"),
                                           .connects = !rv_cli_flag(cli, "dry-run"),
                                           .keeps = is_kept(cli) && !rv_cli_flag(cli, "dry-run"),
                                           .model = rv_cli_value(cli, "model")};
+
+    return rv_app_load(&cli->app, cli->words[0], &opts, out, err);
+}
+
+static int run_once(struct rv_cli *cli, rv_err **err)
+{
     struct rv_app_loaded loaded;
 
-    int rc = rv_app_load(&cli->app, cli->words[0], &opts, &loaded, err);
+    int rc = load(cli, &loaded, err);
     if (rc < 0)
         return rc;
     rc = run_loaded(cli, &loaded, err);
     rv_app_loaded_fini(&loaded);
     return rc;
+}
+
+/* --- again after each change --- */
+
+/* The hash of what the last run was started with; empty: it was not started. */
+struct started {
+    char hash[RV_HASH_MAX];
+    bool is_new; /* the file has changed since the run before */
+};
+
+static int run_changed(struct rv_cli *cli, struct started *s, rv_err **err)
+{
+    rv_buf bundle = RV_BUF_INIT(RV_APP_MAX_BUNDLE);
+    struct rv_app_loaded loaded;
+    char hash[RV_HASH_MAX] = "";
+
+    s->is_new = true;
+    int rc = load(cli, &loaded, err);
+    if (rc < 0) {
+        s->hash[0] = '\0';
+        return rc;
+    }
+    if (rv_findings_n_errors(loaded.findings) == 0 && (rc = rv_app_bundle_write(&loaded, &bundle, err)) == 0)
+        rv_hash_of(rv_buf_str(&bundle), hash);
+    rv_buf_fini(&bundle);
+    s->is_new = hash[0] == '\0' || strcmp(hash, s->hash) != 0;
+    memcpy(s->hash, hash, sizeof hash);
+    if (rc == 0 && s->is_new)
+        rc = run_loaded(cli, &loaded, err);
+    rv_app_loaded_fini(&loaded);
+    return rc;
+}
+
+/* The folders that are watched, by a file in each. */
+struct watched {
+    char *paths[3];
+    struct rv_cli_files files;
+    rv_buf agents;
+};
+
+static int find_watched(struct rv_cli *cli, struct watched *out, rv_err **err)
+{
+    const char *script = rv_cli_value(cli, "script"), *agents = NULL;
+
+    *out = (struct watched){.agents = RV_BUF_INIT(1 << 16)};
+    out->files.paths = out->paths;
+    out->paths[out->files.n++] = (char *)cli->words[0];
+    if (script)
+        out->paths[out->files.n++] = (char *)script;
+    int rc = rv_app_schema_dir(&cli->app, &agents, err);
+    if (rc < 0 || !agents)
+        return rc;
+    rv_buf_printf(&out->agents, "%s/", agents);
+    out->paths[out->files.n++] = out->agents.ptr;
+    return rv_buf_check(&out->agents, "path of a folder", err);
+}
+
+static int check_input(struct rv_cli *cli, rv_err **err)
+{
+    const char *const inputs[] = {rv_cli_value(cli, "input"), rv_cli_value(cli, "input-file")};
+
+    for (size_t i = 0; i < RV_COUNT(inputs); i++)
+        if (inputs[i] && strcmp(inputs[i], "-") == 0)
+            return rv_cli_usage(cli, err, "--watch needs an input that can be read again, not standard input");
+    return 0;
+}
+
+/* Until a signal. What a run writes there itself does not change what the next one is started with. */
+static int watch(struct rv_cli *cli, rv_err **err)
+{
+    struct started started = {"", true};
+    struct rv_cli_watch w = {.fd = -1};
+    struct watched watched;
+    int status = 0;
+
+    int rc = check_input(cli, err);
+    if (rc < 0)
+        return rc;
+    rc = find_watched(cli, &watched, err);
+    if (rc == 0)
+        rc = rv_cli_watch_begin(&watched.files, &w, err);
+    while (rc == 0) {
+        rv_err *fault = NULL;
+        int now = run_changed(cli, &started, &fault);
+        if (now < 0)
+            now = rv_cli_report(cli, fault); /* the next change may mend it */
+        status = started.is_new ? now : status;
+        if (status == RV_EXIT_CANCELLED || !rv_cli_out_now(RV_STR_LIT("")))
+            break;
+        if (started.is_new)
+            rv_cli_say("reeve: waiting for a change; ^C ends\n");
+        rv_cli_watch_wait(&w);
+    }
+    rv_cli_watch_end(&w);
+    rv_buf_fini(&watched.agents);
+    return rc < 0 ? rc : status;
+}
+
+static int run(struct rv_cli *cli, rv_err **err)
+{
+    return rv_cli_flag(cli, "watch") ? watch(cli, err) : run_once(cli, err);
 }
 
 /* --- resume --- */
@@ -402,17 +513,23 @@ const struct rv_cli_verb rv_verb_run = {
         "{}}.\n"
         "One result line each comes in the order of the lines. The same command goes on with a batch that was "
         "stopped:\n"
-        "lines that the store has an answer for are not run again.",
+        "lines that the store has an answer for are not run again.\n"
+        "With --watch it runs again when a file in the folders of the pipeline, its script or the agents has changed "
+        "what\n"
+        "a run is started with.",
     .examples = "reeve run pipelines/ask-docs.yaml --input \"how are errors made?\"   # ask\n"
                 "echo hi | reeve run pipelines/hooks.yaml --input - --json | jq .response   # in a pipe\n"
                 "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --events   # without any model\n"
                 "reeve run pipelines/loop.yaml --model openai:gpt-4.1-mini --input rope --dry-run   # what it sends, "
                 "what it costs\n"
                 "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --batch lines.jsonl --failures "
-                "again.jsonl   # each line",
+                "again.jsonl   # each line\n"
+                "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --input rope --watch   # while you "
+                "write it",
     RV_CLI_OPTIONS(run_options),
     .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
-    .excludes = "json state events; dry-run batch state events; batch input; batch input-file; batch session; batch "
+    .excludes = "json state events; dry-run batch state events; watch batch; batch input; batch input-file; batch "
+                "session; batch "
                 "state; batch events; batch "
                 "timeline; batch save; batch record; batch debug-payload; batch no-store",
     .needs = "deltas events; concurrency batch; unordered batch; failures batch; batch-name batch",

@@ -295,7 +295,8 @@ static const struct rv_cli_verb fork_verb = {
 };
 
 static const struct rv_cli_verb *const subs[] = {
-    &list_verb, &rv_verb_runs_show, &rv_verb_runs_events, &rv_verb_runs_cancel, &rv_verb_runs_recover, &fork_verb, NULL,
+    &list_verb,           &rv_verb_runs_show,    &rv_verb_runs_events, &rv_verb_runs_diff,
+    &rv_verb_runs_cancel, &rv_verb_runs_recover, &fork_verb,           NULL,
 };
 
 const struct rv_cli_verb rv_verb_runs = {
@@ -307,6 +308,7 @@ const struct rv_cli_verb rv_verb_runs = {
             "newest run.",
     .examples = "reeve runs                      # all of them\n"
                 "reeve runs show last            # what the newest one did\n"
+                "reeve runs diff env_1a last     # what two did, side by side\n"
                 "reeve runs recover              # go on with what a crash left behind\n"
                 "reeve runs fork last --at 2     # another run, from the state behind its second step",
     .subs = subs,

@@ -33,6 +33,7 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_tasks,
     &rv_verb_mcp,
     &rv_verb_lint,
+    &rv_verb_fmt,
     &rv_verb_test,
     &rv_verb_sim,
     &rv_verb_graph,

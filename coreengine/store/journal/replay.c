@@ -40,7 +40,7 @@ static int add_open(struct open_calls *o, struct rv_effect *from, int64_t now_us
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "keep an open call");
     *e = *from;
-    from->owned_name = from->request = from->key = from->path = from->label = NULL;
+    from->owned_name = from->request = from->key = from->path = from->label = from->about = NULL;
     from->ids = NULL;
     if (e->kind != RV_EFFECT_ARM_TIMER)
         e->at_us = now_us;

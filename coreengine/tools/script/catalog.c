@@ -205,17 +205,21 @@ struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under
 
 /* --- against a pipeline --- */
 
+#define MAX_LISTED 12 /* stages in a hint */
+
 static void check_stage(const struct rv_pipeline *p, enum rv_script_kind kind, const char *name,
                         const struct rv_src *src, rv_findings *findings)
 {
     const struct rv_agent *stage = name ? find_stage(p, name) : NULL;
     const char *near = name && !stage ? rv_nearest(rv_str_of(name), p->stage_names, p->n_agents) : NULL;
-    rv_buf hint = RV_BUF_INIT(512);
+    rv_buf hint = RV_BUF_INIT(4096);
 
     if (near)
         rv_buf_printf(&hint, "did you mean \"%.200s\"?", near);
+    for (size_t i = 0; !near && i < p->n_agents && i < MAX_LISTED; i++)
+        rv_buf_printf(&hint, "%s%.200s", i ? ", " : "stages: ", p->stage_names[i]);
     if (name && !stage)
-        rv_findings_add(findings, RV_SEVERITY_ERROR, src, near ? rv_buf_cstr(&hint) : NULL,
+        rv_findings_add(findings, RV_SEVERITY_ERROR, src, hint.len ? rv_buf_cstr(&hint) : NULL,
                         "script: unknown stage \"%s\"", name);
     else if (name && kind == RV_SCRIPT_MODEL && !stage->has_llm)
         rv_findings_add(findings, RV_SEVERITY_WARNING, src, "has_llm: true makes it one",

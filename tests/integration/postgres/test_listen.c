@@ -6,7 +6,7 @@
 #include "tests/integration/postgres/proxy.h"
 #include "tests/integration/postgres/world.h"
 
-#define HANG_MS 60000
+#define HANG_MS 600000
 
 static const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF, .busy_ms = 60000};
 

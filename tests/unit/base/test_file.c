@@ -134,6 +134,27 @@ START_TEST(what_is_written_is_for_its_owner_only)
 }
 END_TEST
 
+START_TEST(a_file_that_is_rewritten_keeps_its_mode)
+{
+    char *path = rv_kit_path(dir, "rewritten"), *link_path = rv_kit_path(dir, "link");
+    struct stat st;
+
+    ck_assert_int_eq(rv_file_rewrite(path, RV_STR_LIT("x"), NULL), RV_E_NOT_FOUND);
+    rv_kit_write(path, "old");
+    ck_assert_int_eq(chmod(path, 0640), 0);
+    ck_assert_int_eq(symlink("rewritten", link_path), 0);
+    ck_assert_int_eq(rv_file_rewrite(link_path, RV_STR_LIT("x"), NULL), RV_E_INVALID);
+    ck_assert_int_eq(rv_file_rewrite(path, RV_STR_LIT("new"), NULL), 0);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 07777, 0640);
+    char *text = rv_kit_read(path);
+    ck_assert_str_eq(text, "new");
+    free(text);
+    free(path);
+    free(link_path);
+}
+END_TEST
+
 START_TEST(no_link_leads_a_write_elsewhere)
 {
     char *path = rv_kit_path(dir, "f"), *link_path = rv_kit_path(dir, "l"), *text;
@@ -141,7 +162,7 @@ START_TEST(no_link_leads_a_write_elsewhere)
     int fd = -1;
 
     rv_kit_write(path, "old");
-    ck_assert_int_eq(symlink("f", link_path), 0);
+    ck_assert_int_eq(symlink("rewritten", link_path), 0);
     ck_assert_int_eq(rv_file_write(link_path, RV_STR_LIT("new"), &err), RV_E_INVALID);
     ck_assert_ptr_nonnull(strstr(rv_err_text(err), "it is a symbolic link"));
     rv_err_free(err);
@@ -224,6 +245,7 @@ TCase *file_case(void)
     TCase *tc = tcase_create("file");
 
     tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, a_file_that_is_rewritten_keeps_its_mode);
     tcase_add_test(tc, what_was_written_is_read_back);
     tcase_add_test(tc, a_large_file_is_read_whole_and_an_empty_one_too);
     tcase_add_test(tc, a_file_above_the_ceiling_is_refused);

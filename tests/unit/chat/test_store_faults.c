@@ -105,6 +105,8 @@ START_TEST(a_turn_is_kept_whole_or_not_at_all) /* p8 W23, W33 */
     while (!turn_with_fault(n, &n_told))
         ck_assert_int_lt(++n, 400);
     ck_assert_int_gt(n, 20);
+    for (int i = 0; n_told == 0 && i < 400; i++) /* what is written together differs; the last write is hit or missed */
+        turn_with_fault(n - 1 - i % 8, &n_told);
     ck_assert_int_gt(n_told, 0); /* an answer that could not be kept is given all the same */
 }
 END_TEST

@@ -9,6 +9,7 @@ Suite *tally_suite(void);
 Suite *chat_sink_suite(void);
 Suite *chat_calls_suite(void);
 Suite *tables_suite(void);
+Suite *lines_suite(void);
 Suite *yaml_text_suite(void);
 
 #endif

@@ -16,7 +16,8 @@ static const struct {
      "t.yaml:3:67: error: agent \"a\": output_schema.file must be a string, not integer 1\n"
      "  hint: put it in quotes: \"1\"\n"},
     {AGENT("output_schema: {file: nowhere.json}"),
-     "t.yaml:3:67: error: agent \"a\": output_schema: cannot open \"nowhere.json\": No such file or directory\n"},
+     "t.yaml:3:67: error: agent \"a\": output_schema: cannot open \"nowhere.json\": No such file or directory\n"
+     "  hint: paths start at the folder of the pipeline\n"},
     {AGENT("output_schema: {type: object}, output_mode: text"),
      "t.yaml:3:60: error: agent \"a\": output_schema needs output_mode json, not text\n  hint: leave one of the two "
      "out\n"},

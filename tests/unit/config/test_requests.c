@@ -26,7 +26,8 @@ static const struct {
     /* examples */
     {STAGE("examples: []"), ""},
     {STAGE("examples: [{user: '{{raw_input}}', assistant: '{{#a}}{{.x}}{{/a}}'}]"), ""},
-    {STAGE("examples: {user: u, assistant: v}"), "t.yaml:4:55: error: agent \"a\": examples must be a list, not map\n"},
+    {STAGE("examples: {user: u, assistant: v}"), "t.yaml:4:55: error: agent \"a\": examples must be a list, not map\n"
+                                                 "  hint: each item of a list begins with \"- \"\n"},
     {STAGE("examples: [{user: u}, {user: 1, assistant: ''}, x, {user: u, assistant: v, usr: w}]"),
      "t.yaml:4:56: error: agent \"a\": examples[0].assistant is required\n"
      "t.yaml:4:74: error: agent \"a\": examples[1].user must be a string, not integer 1\n"

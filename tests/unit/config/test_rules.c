@@ -187,9 +187,12 @@ static const struct {
     {"W40", "name: x\nexecution: {llm_timout: 3}\n",
      "t.yaml:2:13: error: pipeline \"x\": unknown key \"execution.llm_timout\"\n"
      "  hint: did you mean \"llm_timeout\"?\n"},
-    {"W40", "name: x\nagents: {a: 1}\n", "t.yaml:2:9: error: pipeline \"x\": agents must be a list, not map\n"},
+    {"W40", "name: x\nagents: {a: 1}\n",
+     "t.yaml:2:9: error: pipeline \"x\": agents must be a list, not map\n"
+     "  hint: each item of a list begins with \"- \"\n"},
     {"W40", "name: x\nagents: {a: 1}\nclarification_resume_stage: a\nstate: [{key: a}]\n", /* nothing follows from it */
-     "t.yaml:2:9: error: pipeline \"x\": agents must be a list, not map\n"},
+     "t.yaml:2:9: error: pipeline \"x\": agents must be a list, not map\n"
+     "  hint: each item of a list begins with \"- \"\n"},
     {"W40", "- name: x\n",
      "t.yaml:1:1: error: a pipeline must be a map, not list\n"
      "  hint: begin with \"name:\" and \"agents:\"\n"},

@@ -94,7 +94,8 @@ static const struct {
      "t.yaml:2:35: error: \"NO GOOD\" is not the name of an environment variable\n  hint: write ${env:NAME}\n"},
     {"name: x\nmodels: {a: {model: 'p:m', proxy: \"${env:OPEN\"}}\n", "t.yaml:2:35: error: \"${\" without \"}\"\n"},
     {"name: x\nmodels: {a: {model: 'p:m', proxy: \"${file:nowhere}\"}}\n",
-     "t.yaml:2:35: error: ${file:}: cannot open \"nowhere\": No such file or directory\n"},
+     "t.yaml:2:35: error: ${file:}: cannot open \"nowhere\": No such file or directory\n"
+     "  hint: paths start at the folder of the pipeline\n"},
     {"name: x\nmodels: {a: \"${env:RV_TEST_SECRET}\"}\n", /* not provider:model, but what it is stays hidden */
      "t.yaml:2:13: error: model \"a\": must be provider:model once its ${} is put in\n"
      "  hint: for example \"openai:gpt-4.1-mini\", or \"scripted\"\n"},

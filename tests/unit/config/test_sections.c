@@ -32,9 +32,10 @@ static const struct {
      "  hint: write {file: path} for a text file\n"},
     {"name: x\nprompts:\n  a: |\n    one\n    two {{raw_input\n",
      "t.yaml:5:9: error: prompt \"a\": \"{{raw_input\" is not followed by \"}}\"\n"
-     "  hint: write \\{{ for two braces that are text\n"},
+     "  hint: a placeholder is a path, such as {{plan.goal}}; write \\{{ for two braces that are text\n"},
     {"name: x\nprompts: {a: {file: nowhere/x.md}}\n",
-     "t.yaml:2:21: error: prompt \"a\": cannot open \"nowhere/x.md\": No such file or directory\n"},
+     "t.yaml:2:21: error: prompt \"a\": cannot open \"nowhere/x.md\": No such file or directory\n"
+     "  hint: paths start at the folder of the pipeline\n"},
     {"name: x\nprompts: {a: {file: /dev/zero}}\n",
      "t.yaml:2:21: error: prompt \"a\": \"/dev/zero\" is not a regular file\n"},
     {"name: x\nagents: [{name: s, prompt_key: a}]\nprompts:\n  a: |\n    Hi {{raw_input}}\n    and {{oops.x}} "

@@ -124,11 +124,11 @@ static const struct {
      "no value for \"{{list.99999999999999999999999}}\": there is no \"99999999999999999999999\"  [not_found]"
      "  (plan.md:1:1)\n  hint: that list has 2 elements, counted from 0\n"},
     {"a {{name", "\"{{name\" is not followed by \"}}\"  [parse_error]  (plan.md:1:3)\n"
-                 "  hint: write \\{{ for two braces that are text\n"},
+                 "  hint: a placeholder is a path, such as {{plan.goal}}; write \\{{ for two braces that are text\n"},
     {"{{name}", "\"{{name\" is not followed by \"}}\"  [parse_error]  (plan.md:1:1)\n"
-                "  hint: write \\{{ for two braces that are text\n"},
+                "  hint: a placeholder is a path, such as {{plan.goal}}; write \\{{ for two braces that are text\n"},
     {"\n {{ a b }}", "\"{{a\" is not followed by \"}}\"  [parse_error]  (plan.md:2:2)\n"
-                     "  hint: write \\{{ for two braces that are text\n"},
+                     "  hint: a placeholder is a path, such as {{plan.goal}}; write \\{{ for two braces that are text\n"},
     {"{{a.}}", "\"{{a.\": a name or an index must follow \".\"  [parse_error]  (plan.md:1:1)\n"},
     {"{{a..b}}", "\"{{a.\": a name or an index must follow \".\"  [parse_error]  (plan.md:1:1)\n"},
     {"{{a | uper}}", "\"{{a | uper\": unknown filter \"uper\"  [parse_error]  (plan.md:1:1)\n"

@@ -218,7 +218,7 @@ END_TEST
 /* Proves mcp.M4 */
 START_TEST(an_answer_is_bounded)
 {
-    enum { PIECE = 1 << 20 };
+    enum { PIECE = 1 << 20, LINE = 1 << 14 };
     static const char *const types[] = {JSON, EVENTS, EVENTS};
     char *piece = malloc(PIECE);
 
@@ -227,7 +227,9 @@ START_TEST(an_answer_is_bounded)
         struct rv_mcp_answer a;
         int rc = 0, n = 0;
         size_t sent = 0;
-        memset(piece, i == 2 ? '\n' : 'x', PIECE); /* one event without end, or no event at all without end */
+        memset(piece, i == 2 ? ':' : 'x', PIECE); /* one event without end, or comments and no event without end */
+        for (size_t k = 0; i == 2 && k < PIECE; k += LINE)
+            piece[k] = '\n';
         rv_mcp_answer_init(&a, 7, false, count, &n);
         ck_assert_int_eq(rv_mcp_answer_head(&a, &head, NULL), 0);
         while (rc == 0 && sent < RV_MCP_MAX_STREAM + 2 * (size_t)PIECE) {

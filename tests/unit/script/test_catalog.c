@@ -34,7 +34,8 @@ static const struct {
      "s.yaml:1:10: error: script: unknown stage \"plann\"\n  hint: did you mean \"plan\"?\n"},
     {"models: {write: [{text: x}]}",
      "s.yaml:1:10: warning: script: stage \"write\" asks no model\n  hint: has_llm: true makes it one\n"},
-    {"stages: [{stage: nobody, output: {}}]", "s.yaml:1:10: error: script: unknown stage \"nobody\"\n"},
+    {"stages: [{stage: nobody, output: {}}]", "s.yaml:1:10: error: script: unknown stage \"nobody\"\n"
+                                              "  hint: stages: plan, act, write\n"},
     {"models: [{contains: x, text: y}]", ""},
     {"tools: {lok: [{result: {}}]}", "s.yaml:1:9: warning: script: no stage of the pipeline may call tool \"lok\"\n"},
     {"models: {plan: [{text: x, answered_by: default}]}", ""},

@@ -24,7 +24,8 @@ char *findings_of(rv_str text, rv_yaml **out)
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {scalars_case, reader_case, keys_case, findings_case, table_case};
+    static TCase *(*const cases[])(void) = {scalars_case, reader_case, keys_case,       findings_case,
+                                            table_case,   format_case, format_many_case};
 
     return rv_kit_run_cases("yaml", cases, RV_COUNT(cases));
 }

@@ -11,6 +11,8 @@ TCase *reader_case(void);
 TCase *keys_case(void);
 TCase *findings_case(void);
 TCase *table_case(void);
+TCase *format_case(void);
+TCase *format_many_case(void);
 
 /** The findings of a text as printed, file name "t.yaml"; free() it. *out (may be NULL) gets the document. */
 char *findings_of(rv_str text, rv_yaml **out);

@@ -26,7 +26,8 @@ static const struct {
     {"a: 1\n---\nb: 2\n", "t.yaml:2:1: error: the file has a second document\n"
                           "  hint: remove the \"---\" and what follows\n"},
     {"[a]: 1\n", "t.yaml:1:1: error: a list cannot be a key\n"},
-    {"{a: 1}: 1\n", "t.yaml:1:1: error: a map cannot be a key\n"},
+    {"{a: 1}: 1\n", "t.yaml:1:1: error: a map cannot be a key\n"
+                    "  hint: put a value that begins with a template in quotes: \"{{name}}\"\n"},
     {"? \n: 1\n", "t.yaml:1:2: error: a key is missing before \":\"\n"},
     {"a: \"x\\0y\"\n", "t.yaml:1:4: error: the string has a NUL character\n"},
     /* several at once */
@@ -45,8 +46,10 @@ static const struct {
     {"a: 1\nb\nc: 2\n", "t.yaml:3:1: error: a \":\" is missing after a key (in what began on line 2)\n"
                         "  hint: write \"key: value\"; a text of several lines needs \"|\" after the \":\" and deeper "
                         "indentation\n"},
-    {"a: [1, 2\nb: 3\n", "t.yaml:2:2: error: a \",\" or the closing \"]\" is missing (in what began on line 1)\n"},
-    {"a: {x: 1\n", "t.yaml:2:1: error: a \",\" or the closing \"}\" is missing (in what began on line 1)\n"},
+    {"a: [1, 2\nb: 3\n", "t.yaml:2:2: error: a \",\" or the closing \"]\" is missing (in what began on line 1)\n"
+                         "  hint: close it, and put a comma between two values\n"},
+    {"a: {x: 1\n", "t.yaml:2:1: error: a \",\" or the closing \"}\" is missing (in what began on line 1)\n"
+                   "  hint: close it, and put a comma between two values\n"},
     {"a: [\n", "t.yaml:2:1: error: the file ends inside a list or map\n  hint: close it with ] or }\n"},
     {"a: 'open\n", "t.yaml:2:1: error: the file ends inside a quoted string (in what began on line 1)\n"
                    "  hint: close the quote\n"},

@@ -1,0 +1,143 @@
+/* Two texts side by side: the first on the left, the second on the right, lines that differ marked between them. Lines
+ * are broken where a column ends, so that nothing is lost. */
+#include "coreengine/cli/cli.h"
+#include "coreengine/cli/show/lines.h"
+
+#define CONTEXT 3 /* lines around a difference */
+
+/* Columns that a terminal needs for a character: 0 for marks above another one, 2 for those of East Asia and emoji. */
+static int columns_of(uint32_t c)
+{
+    static const struct {
+        uint32_t from, to;
+        int columns;
+    } ranges[] = {
+        {0x300, 0x36f, 0},   {0x1100, 0x115f, 2},   {0x200b, 0x200f, 0},   {0x20d0, 0x20ff, 0},   {0x2e80, 0xa4cf, 2},
+        {0xac00, 0xd7a3, 2}, {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},   {0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2},
+        {0xffe0, 0xffe6, 2}, {0x1f300, 0x1f64f, 2}, {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2},
+    };
+
+    for (size_t i = 0; i < RV_COUNT(ranges) && c >= ranges[i].from; i++)
+        if (c <= ranges[i].to)
+            return ranges[i].columns;
+    return 1;
+}
+
+/* The character at p, of valid UTF-8. */
+static uint32_t character(const char *p, size_t *n)
+{
+    unsigned char first = (unsigned char)*p;
+    uint32_t c = first;
+
+    *n = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (*n > 1)
+        c = first & (0xffu >> (*n + 1));
+    for (size_t i = 1; i < *n; i++)
+        c = c << 6 | ((unsigned char)p[i] & 0x3f);
+    return c;
+}
+
+/* What of a text fits into so many columns, and how many it takes. */
+static size_t fitting(rv_str s, int width, int *used)
+{
+    size_t at = 0;
+
+    *used = 0;
+    while (at < s.len) {
+        size_t n;
+        int columns = columns_of(character(s.ptr + at, &n));
+        if (*used + columns > width || at + n > s.len)
+            break;
+        *used += columns;
+        at += n;
+    }
+    return at;
+}
+
+/* One column of a row: the next piece of *rest, filled up with blanks. */
+static void put_cell(rv_str *rest, int width, const char *color, rv_buf *b)
+{
+    int used;
+    size_t n = fitting(*rest, width, &used);
+
+    if (n == 0 && rest->len) { /* a character that is wider than the column */
+        n = rest->len;
+        used = width;
+    }
+    rv_buf_puts(b, n ? color : "");
+    rv_buf_add(b, rest->ptr, n);
+    rv_buf_puts(b, n && *color ? "\033[0m" : "");
+    for (; used < width; used++)
+        rv_buf_putc(b, ' ');
+    *rest = (rv_str){rest->ptr + n, rest->len - n};
+}
+
+/* Two lines, in as many rows as the longer one needs. */
+static void put_pair(const struct rv_cli_line *left, const struct rv_cli_line *right, int width, bool color, rv_buf *b)
+{
+    rv_buf l = RV_BUF_INIT(RV_APP_MAX_TEXT), r = RV_BUF_INIT(RV_APP_MAX_TEXT);
+    bool same = left && right && left->mark == ' ';
+    const char *mark = same ? " " : left && right ? "|" : left ? "<" : ">";
+
+    if (left)
+        rv_cli_write_safe(left->text, &l);
+    if (right)
+        rv_cli_write_safe(right->text, &r);
+    rv_str rest[] = {rv_buf_str(&l), rv_buf_str(&r)};
+    do {
+        put_cell(&rest[0], width, color && !same ? "\033[31m" : "", b);
+        rv_buf_printf(b, " %s ", mark);
+        put_cell(&rest[1], width, color && !same ? "\033[32m" : "", b);
+        while (b->len && b->ptr[b->len - 1] == ' ')
+            rv_buf_truncate(b, b->len - 1);
+        rv_buf_putc(b, '\n');
+    } while ((rest[0].len || rest[1].len) && !b->rc);
+    rv_buf_fini(&l);
+    rv_buf_fini(&r);
+}
+
+/* A run of lines that differ, from `at`: removed ones beside added ones. Gives its end. */
+static size_t put_change(const struct rv_cli_lines *lines, size_t at, int width, bool color, rv_buf *b)
+{
+    size_t added = at, end;
+
+    while (added < lines->n && lines->items[added].mark == '-')
+        added++;
+    for (end = added; end < lines->n && lines->items[end].mark == '+';)
+        end++;
+    for (size_t l = at, r = added; l < added || r < end; l++, r++)
+        put_pair(l < added ? &lines->items[l] : NULL, r < end ? &lines->items[r] : NULL, width, color, b);
+    return end;
+}
+
+/* Is a line that both have near a difference? */
+static bool is_near(const struct rv_cli_lines *lines, size_t i)
+{
+    size_t first = i > CONTEXT ? i - CONTEXT : 0;
+
+    for (size_t k = first; k < lines->n && k <= i + CONTEXT; k++)
+        if (lines->items[k].mark != ' ')
+            return true;
+    return false;
+}
+
+void rv_cli_lines_write_sides(const struct rv_cli_lines *lines, int columns, bool color, rv_buf *b)
+{
+    int width = columns > 2 * RV_CLI_LINES_LEAST + 3 ? (columns - 3) / 2 : RV_CLI_LINES_LEAST;
+
+    for (size_t i = 0; i < lines->n;) {
+        size_t from = i;
+        while (i < lines->n && lines->items[i].mark == ' ' && !is_near(lines, i))
+            i++;
+        if (i > from)
+            rv_buf_printf(b, "... %zu equal line%s\n", i - from, i - from == 1 ? "" : "s");
+        if (i == lines->n)
+            return;
+        if (lines->items[i].mark != ' ') {
+            i = put_change(lines, i, width, color, b);
+        } else {
+            put_pair(&lines->items[i], &lines->items[i], width, color, b);
+            i++;
+        }
+    }
+}
