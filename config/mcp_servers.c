@@ -159,6 +159,11 @@ static const struct rv_key server_keys[] = {
      .doc = "Resources of the server become tools: list_resources, list_resource_templates, read_resource."},
     {"prompts", RV_KEY_BOOL, AT(prompts), .default_text = "false",
      .doc = "Prompts of the server become tools: list_prompts, get_prompt."},
+    {"elicitation", RV_KEY_BOOL, AT(elicitation), .default_text = "false",
+     .doc =
+         "Its tools may ask a person for the values of a form in the middle of a call: the run waits for the answer, "
+         "and makes the call again with it. A server of a revision before 2026-07-28 may do so in calls that may be "
+         "repeated."},
     {"confirm", RV_KEY_TERM, AT(confirm), .terms = &confirm_list, .default_text = "\"declared\"",
      .doc = "Which calls a person has to confirm."},
     {"output_validation", RV_KEY_TERM, AT(output_validation), .terms = &validation_list, .default_text = "\"strict\"",

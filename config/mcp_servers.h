@@ -35,7 +35,7 @@ struct rv_mcp_server_config {
     bool has_url;
     const char *cwd;                   /* as resolved against the pipeline's folder */
     json_object *env, *headers, *auth; /* of texts; NULL: none. Owned by the pipeline; may hold secrets */
-    bool trusted, own, required, resources, prompts;
+    bool trusted, own, required, resources, prompts, elicitation;
     int64_t timeout_ms;
     struct rv_str_list allow, deny; /* allow.is_set false: all */
     int confirm;                    /* enum rv_mcp_confirm */

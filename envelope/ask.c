@@ -29,25 +29,33 @@ struct rv_interrupt_rule rv_interrupt_rule(enum rv_interrupt_kind kind)
     return (size_t)kind < RV_N_INTERRUPT ? rules[kind] : (struct rv_interrupt_rule){HOUR_US, true, true};
 }
 
-bool rv_interrupt_asks_outcome(enum rv_interrupt_kind kind, json_object *data)
+static bool is_review_about(enum rv_interrupt_kind kind, json_object *data, const char *what)
 {
     const char *reason = NULL;
 
     return kind == RV_INTERRUPT_AGENT_REVIEW && json_object_is_type(data, json_type_object) &&
-           rv_json_get_text(data, "reason", &reason) && strcmp(reason, RV_OUTCOME_UNKNOWN) == 0;
+           rv_json_get_text(data, "reason", &reason) && strcmp(reason, what) == 0;
+}
+
+bool rv_interrupt_asks_outcome(enum rv_interrupt_kind kind, json_object *data)
+{
+    return is_review_about(kind, data, RV_OUTCOME_UNKNOWN);
+}
+
+bool rv_interrupt_asks_input(enum rv_interrupt_kind kind, json_object *data)
+{
+    return is_review_about(kind, data, RV_TOOL_INPUT);
 }
 
 bool rv_interrupt_asks_client(enum rv_interrupt_kind kind, json_object *data)
 {
-    const char *reason = NULL;
-
-    return kind == RV_INTERRUPT_AGENT_REVIEW && json_object_is_type(data, json_type_object) &&
-           rv_json_get_text(data, "reason", &reason) && strcmp(reason, RV_CLIENT_TOOLS) == 0;
+    return is_review_about(kind, data, RV_CLIENT_TOOLS);
 }
 
 bool rv_interrupt_goes_on(enum rv_interrupt_kind kind, json_object *data)
 {
-    return rv_interrupt_asks_outcome(kind, data) || rv_interrupt_asks_client(kind, data);
+    return rv_interrupt_asks_outcome(kind, data) || rv_interrupt_asks_client(kind, data) ||
+           rv_interrupt_asks_input(kind, data);
 }
 
 bool rv_interrupt_is_ask(json_object *data)
@@ -207,8 +215,11 @@ static int check_decision(rv_str decision, enum rv_interrupt_kind kind, json_obj
 {
     static const char *const reviews[] = {"approve", "reject", "modify"};
     static const char *const outcomes[] = {"happened", "not_happened", "fail"};
-    const char *const *words = rv_interrupt_asks_outcome(kind, data) ? outcomes : reviews;
-    _Static_assert(RV_COUNT(reviews) == RV_COUNT(outcomes), "one count for both");
+    static const char *const inputs[] = {"accept", "decline", "cancel"};
+    const char *const *words = rv_interrupt_asks_outcome(kind, data) ? outcomes
+                               : rv_interrupt_asks_input(kind, data) ? inputs
+                                                                     : reviews;
+    _Static_assert(RV_COUNT(reviews) == RV_COUNT(outcomes) && RV_COUNT(reviews) == RV_COUNT(inputs), "one count");
 
     for (size_t i = 0; i < RV_COUNT(reviews); i++)
         if (rv_str_is(decision, words[i]))

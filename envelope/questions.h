@@ -12,7 +12,8 @@ struct rv_interrupt_rule rv_interrupt_rule(enum rv_interrupt_kind kind); /* RV_U
 struct rv_response {                                                     /* an answer; every part optional */
     rv_str text;                                                         /* ptr NULL: not given */
     bool has_approved, approved;
-    rv_str decision;        /* approve, reject, modify (or happened, not_happened, fail); ptr NULL: not given */
+    rv_str decision;        /* approve, reject, modify (or happened, not_happened, fail; or accept, decline,
+                               cancel); ptr NULL: not given */
     rv_str interrupt_id;    /* which interrupt it answers; ptr NULL: the pending one */
     json_object *data;      /* borrowed; a reference is added */
     rv_str choice;          /* of a question with choices; ptr NULL: not given */
@@ -28,6 +29,10 @@ struct rv_response {                                                     /* an a
  *  its result as data), not_happened (the call is made again) and fail. */
 #define RV_OUTCOME_UNKNOWN "outcome_unknown" /* data.reason of such an agent_review */
 bool rv_interrupt_asks_outcome(enum rv_interrupt_kind kind, json_object *data);
+/** Tells whether a tool asks a person before it can answer: data is {reason, tool, step_id, stage, server, schema,
+ *  parameters}. The decisions are accept (with data that fits the schema), decline and cancel. */
+#define RV_TOOL_INPUT "tool_input" /* data.reason of such an agent_review */
+bool rv_interrupt_asks_input(enum rv_interrupt_kind kind, json_object *data);
 /** Tells whether this interrupt waits for a client to call its own tools: data is {reason, stage, calls: [{id, tool,
  *  parameters}]}. The answer's data is {results: {ID: {content} or {error}}}; a call without a result was not made. Its
  *  text is what the person said besides. */

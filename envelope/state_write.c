@@ -252,6 +252,50 @@ static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w
     }
 }
 
+/* What need not be written to see that it says nothing; the rest is looked at as text. */
+static bool is_blank(const rv_envelope *env, const struct rv_row *row)
+{
+    switch (row->kind) {
+    case RV_ROW_TEXT:
+    case RV_ROW_TEXT_NULL:
+        return !env->text[row->at].ptr;
+    case RV_ROW_COUNT:
+    case RV_ROW_TIME_NULL:
+        return int_field(env, row) == 0;
+    case RV_ROW_BOOL:
+        return !bool_field(env, row);
+    case RV_ROW_OUTPUTS:
+    case RV_ROW_VALUES:
+    case RV_ROW_WORK:
+    case RV_ROW_SET:
+    case RV_ROW_TEXT_MAP:
+    case RV_ROW_COUNTS:
+        return rv_env_size(env, (enum rv_map_id)row->at) == 0;
+    case RV_ROW_EDGES:
+        return rv_env_size(env, RV_MAP_EDGES) == 0;
+    case RV_ROW_TEXTS:
+    case RV_ROW_OBJECTS:
+        return json_object_array_length(rv_env_list(env, (enum rv_list_id)row->at)) == 0;
+    case RV_ROW_RECORDS:
+        return rv_envelope_n_records(env) == 0;
+    case RV_ROW_INTERRUPT:
+        return !rv_env_interrupt(env)->exists;
+    case RV_ROW_USAGE:
+        return rv_usage_is_zero(&env->f.usage);
+    case RV_ROW_INTERRUPTS: /* other rows have them */
+        return true;
+    case RV_ROW_TIME:
+    case RV_ROW_REASON:
+    case RV_ROW_STATUS:
+    case RV_ROW_STAGE:
+    case RV_ROW_ERRORS:
+    case RV_ROW_BRANCHES:
+    case RV_ROW_WITHDRAWN:
+        break;
+    }
+    return false;
+}
+
 /* What an absent key means, too, and always will. */
 static bool says_nothing(rv_str value)
 {
@@ -267,15 +311,12 @@ void rv_envelope_write_lean_state(const rv_envelope *env, rv_buf *b)
     rv_jw_kv_int(&w, "state_version", RV_STATE_VERSION);
     for (size_t i = 0; i < RV_COUNT(rows); i++) {
         size_t before = b->len;
-        if (rows[i].kind == RV_ROW_INTERRUPTS)
-            continue; /* other rows have them */
+        if (is_blank(env, &rows[i]))
+            continue;
         rv_jw_key(&w, rows[i].key);
         size_t value_at = b->len;
         write_row(env, &rows[i], &w);
-        bool empty = rows[i].kind == RV_ROW_USAGE
-                         ? rv_usage_is_zero(&env->f.usage)
-                         : b->rc == 0 && says_nothing((rv_str){b->ptr + value_at, b->len - value_at});
-        if (empty && b->rc == 0)
+        if (b->rc == 0 && says_nothing((rv_str){b->ptr + value_at, b->len - value_at}))
             rv_buf_truncate(b, before);
     }
     rv_jw_obj_end(&w);

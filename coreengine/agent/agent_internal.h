@@ -48,11 +48,11 @@ struct tool_progress {
         REVIEW_FAIL,     /* or that the stage is to fail */
         REVIEW_ASK,      /* the question is not answered yet: ask again */
     } review;
-    json_object *stated;          /* owned; NULL: an empty result */
-    json_object *client;          /* results of the client's calls, by their ids; owned; NULL: none has come */
-    json_object *client_text;     /* what the person said along with them; owned; NULL: nothing */
-    json_object *denial;          /* the answer by which a person refused the step at `at`; owned; NULL: none */
-    char step_id[48];             /* "step_<index>" when the step has none */
+    json_object *stated;               /* owned; NULL: an empty result */
+    json_object *client, *client_text; /* results of the client's calls, by ids; what was said with them; owned */
+    json_object *input;  /* what the tool of the step at `at` asks a person: see input.c; owned; NULL: nothing */
+    json_object *denial; /* the answer by which a person refused the step at `at`; owned; NULL: none */
+    char step_id[48];    /* "step_<index>" when the step has none */
     struct pending_call *pending; /* the steps from `at` on that run side by side; owned; NULL: none */
     size_t n_pending, n_answered;
     struct tool_hooks hooks; /* of the step at `at` */

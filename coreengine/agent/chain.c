@@ -317,6 +317,8 @@ int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effect
         rv_buf_puts(&why, "nobody knows whether the tool ran: the engine died while it was called");
     else if (ev->failed)
         rv_buf_add_str(&why, ev->error);
+    else if (ev->asks)
+        rv_buf_puts(&why, "the tool asks a person before it can answer, which a chained call does not wait for");
     if (why.rc == 0 && why.len == 0 && rv_json_parse(ev->reply, &opts, &result, &cause) < 0)
         rv_buf_puts(&why, rv_err_text(cause));
     int rc = rv_err_is(cause, RV_E_NOMEM) ? RV_FAIL(err, RV_E_NOMEM, "read a chained result")

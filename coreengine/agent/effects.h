@@ -43,6 +43,7 @@ enum rv_effect_kind {
     X(AGENT_STARTED, "agent_started", "an agent that was asked begins")                                                \
     X(AGENT_COMPLETED, "agent_completed", "it has answered or failed; precedes the tool_result of the call")           \
     X(CUSTOM, "custom", "a capability publishes an event of its own; no journal has it")                               \
+    X(TOOL_PROGRESS, "tool_progress", "a tool says how far its call is; no journal has it")                            \
     X(WARNING, "warning", "something is probably not as meant")                                                        \
     X(ERROR, "error", "what ended the run badly")                                                                      \
     X(DONE, "done", "the run is over or waits; always last, always once")
@@ -72,7 +73,8 @@ struct rv_effect {
     char *request;           /* CALL_*: JSON text; SAVE: state dict; EMIT: the output that a structured agent's event
                                 tells, as people are shown it. Owned; take it by setting it to NULL */
     size_t request_len;
-    char *about; /* ARTIFACT: what is known about it, JSON text; its content is `request`. Owned */
+    char *about; /* ARTIFACT: what is known about it, JSON text; its content is `request`. CALL_TOOL: what the tool
+                    asked for, with the answers: {round, state?, answers}; NULL: nothing. Owned */
     size_t about_len;
     struct rv_turn *turn;                  /* KEEP: owned; take it by setting it to NULL */
     int64_t deadline_us;                   /* CALL_*: answer by then or report a timeout; 0: none */
@@ -132,6 +134,8 @@ struct rv_event {
     const char *code;         /* failed: a word of enum rv_failure; NULL: by error type and kind */
     rv_err **causes;          /* failed: for --debug; no journal has them. The core may take them, and leaves NULL */
     bool retryable;           /* failed: a repeat may help */
+    bool asks;                /* TOOL_DONE, not failed: the tool asks a person, and `reply` says what; the call is over,
+                                 and is made again with the answers: see input.c */
     bool unknown;             /* TOOL_DONE: the caller died and it is unknown whether the tool ran; a person decides */
     struct rv_llm_answer llm; /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text
                                  that had come */

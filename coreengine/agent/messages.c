@@ -230,12 +230,15 @@ static bool says_itself(json_object *entry)
 void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error)
 {
     const char *status = NULL, *type = "ToolError", *text = "it failed";
-    json_object *error = rv_json_get_obj(entry, "error"), *data = NULL;
+    json_object *error = rv_json_get_obj(entry, "error"), *data = NULL, *content = rv_json_get_arr(entry, "content");
 
     *is_error = !rv_json_get_text(entry, "status", &status) || strcmp(status, "success") != 0;
     if (!*is_error || says_itself(entry)) {
         json_object_object_get_ex(entry, "data", &data);
-        rv_json_write(data, out);
+        if (content)
+            rv_tool_write_content(content, out);
+        else
+            rv_json_write(data, out);
         if (out->rc != RV_E_LIMIT)
             return;
         *is_error = true;

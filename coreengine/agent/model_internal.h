@@ -124,7 +124,8 @@ RV_MUST_CHECK int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, 
 RV_MUST_CHECK int rv_messages_add_user(rv_visit *v, rv_str text, rv_err **err);
 RV_MUST_CHECK int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error,
                                          rv_err **err);
-/** The text of an entry of `results` for the model: the data, or the error. At most RV_MESSAGES_RESULT_MAX bytes. */
+/** The text of an entry of `results` for the model: its content, else the data, or the error. At most
+ * RV_MESSAGES_RESULT_MAX bytes. */
 #define RV_MESSAGES_RESULT_MAX ((size_t)1 << 20)
 void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error);
 void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */

@@ -11,7 +11,7 @@ static int is_eligible(const rv_visit *v, size_t index, bool *yes, rv_err **err)
     struct step_judgement j;
     int rc = rv_step_judge(v, index, &j, err);
 
-    *yes = rc == 0 && j.verdict == STEP_RUNS && rv_tool_effect(j.info) == RV_EFFECT_SAFE;
+    *yes = rc == 0 && j.verdict == STEP_RUNS && rv_tool_effect(j.info) == RV_EFFECT_SAFE && !j.info->may_ask;
     if (rc == 0)
         rv_buf_fini(&j.text);
     return rc;
@@ -355,10 +355,14 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
     }
     call->call_id = 0;
     int rc = 0;
-    if (rv_step_asks_agent(v, step) && !ev->failed)
+    if (rv_step_asks_agent(v, step) && !ev->failed && !ev->asks)
         rc = rv_child_begin(v, step, ev->reply, &call->child, &call->entry, out, err);
     if (rc == 0 && call->child)
         return rv_visit_is_done(call->child->visit) ? child_ended(v, call, out, err) : 0;
+    if (rc == 0 && ev->asks)
+        rc = rv_step_error(v, step, "ToolError",
+                           RV_STR_LIT("the tool asks a person, who is not asked while other calls are under way"),
+                           false, (v->now_us - call->started_us) / 1000, &call->entry, err);
     if (rc == 0 && rv_step_asks_agent(v, step) && ev->failed)
         rc = not_found(v, step, ev->error, &call->entry, err);
     if (rc == 0 && !call->entry)

@@ -306,6 +306,12 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     v->waiting_for = 0; /* others may be under way: this one may end the visit */
     rc = rv_visit_call(v, &call, &request, out, err);
     bool asked = rc == 0 && v->waiting_for;
+    if (asked && index == v->tools.at && !f)
+        rc = rv_input_write(v, &out->items[out->n - 1].about, &out->items[out->n - 1].about_len, err);
+    if (rc < 0) {
+        rv_buf_fini(&key);
+        return rc;
+    }
     const struct rv_effect *e = asked ? &out->items[out->n - 1] : NULL;
     rv_str sent = asked ? (rv_str){e->request, e->request_len} : (rv_str){NULL, 0};
     if (asked)
@@ -428,7 +434,10 @@ static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_
         code = rc < 0 ? "output_schema_violation" : NULL;
     }
     if (rc == 0) {
-        struct rv_step_result r = {.execution_ms = ms, .standard = standard};
+        struct rv_step_result r = {.execution_ms = ms,
+                                   .standard = standard,
+                                   /* a plan refers to data */
+                                   .has_content = !v->planned && v->shared->rules >= RV_RULES_4};
         rc = entry_of(v, index, &r, out, err);
     } else if (rv_err_is(cause, RV_E_NOMEM)) {
         rv_err_free(cause);

@@ -261,6 +261,8 @@ int rv_visit_pause(rv_visit *v, enum rv_interrupt_kind asks, const char *work, i
         rc = rv_json_set_bool(kept, "hooks_passed", true, err);
     if (rc == 0 && v->tools.hooks.arguments)
         rc = rv_json_set_ref(kept, "arguments", v->tools.hooks.arguments, err);
+    if (rc == 0)
+        rc = keep_copy(kept, "input", v->tools.input, err);
     json_object *kept_model = NULL;
     if (rc == 0 && v->model.acting)
         rc = keep_conversation(v, &kept_model, err);
@@ -424,6 +426,15 @@ static void take_approval(rv_visit *v, json_object *kept)
     }
 }
 
+/* The tool was called, and asked: it has its approval, and the call that follows is the same effect. */
+static int take_input(rv_visit *v, json_object *kept, rv_err **err)
+{
+    (void)rv_json_get_int(kept, "key_visit", &v->tools.key_visit);
+    (void)rv_json_get_int(kept, "called_us", &v->tools.called_us);
+    v->tools.approved = true;
+    return rv_input_answered(v, answer_to(v, kept), err);
+}
+
 int rv_visit_resume_work(rv_visit *v, rv_err **err)
 {
     rv_str name = rv_str_of(v->agent->name);
@@ -440,7 +451,8 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
         int rc = approved(v, kept) ? approve_policy(v, kept, err) : 0;
         if (rc < 0)
             return rc;
-    } else if ((strcmp(kind, GATE) == 0 || strcmp(kind, OUTCOME) == 0 || strcmp(kind, RV_CLIENT_TOOLS) == 0) &&
+    } else if ((strcmp(kind, GATE) == 0 || strcmp(kind, OUTCOME) == 0 || strcmp(kind, RV_CLIENT_TOOLS) == 0 ||
+                strcmp(kind, RV_TOOL_INPUT) == 0) &&
                v->agent->has_tools && rv_json_get_int(kept, "at", &at) && at >= 0) {
         json_object *steps = rv_json_get_arr(kept, "steps"), *results = rv_json_get_arr(kept, "results");
         /* A plan that was replaced meanwhile starts from its first step; the approval was for the old plan. */
@@ -463,8 +475,13 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
             v->tools.steps = json_object_get(steps);
             v->tools.at = (size_t)at;
             take_hooks(v, kept);
+            rc = rv_json_get_obj(kept, "input") ? rv_json_dup(rv_json_get_obj(kept, "input"), &v->tools.input, err) : 0;
+            if (rc < 0)
+                return rc;
             if (strcmp(kind, OUTCOME) == 0)
                 take_answer(v, kept);
+            else if (strcmp(kind, RV_TOOL_INPUT) == 0)
+                rc = take_input(v, kept, err);
             else if (strcmp(kind, RV_CLIENT_TOOLS) == 0)
                 rc = answer_to(v, kept) ? rv_client_calls_answered(v, answer_to(v, kept), err) : 0;
             else
@@ -534,5 +551,9 @@ int rv_visit_check_answer(const struct rv_visit_shared *shared, const rv_envelop
 {
     int rc = rv_envelope_check_response(env, response, now_us, err);
 
+    enum rv_interrupt_kind kind = RV_INTERRUPT_CONFIRMATION;
+    json_object *data = rv_envelope_question_data(env, response->interrupt_id, &kind);
+    if (rc == 0 && !response->cancelled && !response->expired && rv_interrupt_asks_input(kind, data))
+        return rv_input_check(data, response, err);
     return rc < 0 || !response->arguments ? rc : check_arguments(shared, env, response, err);
 }

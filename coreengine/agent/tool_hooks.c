@@ -25,15 +25,16 @@ static int show_call(rv_visit *v, size_t index, json_object *shown, rv_err **err
                      : rv_json_set_take(shown, "arguments", json_object_new_object(), err);
 }
 
-/* An entry of `results`: its data, or its error. */
+/* An entry of `results`: its data and what the model would get in its place, or its error. */
 static int show_entry(json_object *entry, json_object *shown, rv_err **err)
 {
-    json_object *error = rv_json_get_obj(entry, "error"), *data = NULL;
+    json_object *error = rv_json_get_obj(entry, "error"), *content = rv_json_get_arr(entry, "content"), *data = NULL;
 
     if (error)
         return rv_json_set_ref(shown, "error", error, err);
     json_object_object_get_ex(entry, "data", &data);
-    return rv_json_set_ref(shown, "result", data, err);
+    int rc = rv_json_set_ref(shown, "result", data, err);
+    return rc == 0 && content ? rv_json_set_ref(shown, "content", content, err) : rc;
 }
 
 static int ask(rv_visit *v, size_t index, struct tool_hooks *h, struct rv_effects *out, rv_err **err)

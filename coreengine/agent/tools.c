@@ -189,6 +189,7 @@ void rv_visit_tools_fini(struct tool_progress *t)
     json_object_put(t->results);
     json_object_put(t->stated);
     json_object_put(t->denial);
+    json_object_put(t->input);
     json_object_put(t->client);
     json_object_put(t->client_text);
     for (size_t i = 0; i < t->n_pending; i++) {
@@ -239,6 +240,8 @@ static int step_ended(rv_visit *v, json_object *entry, struct rv_effects *out, r
     if (rc < 0)
         return rc;
     rv_tool_hooks_fini(&v->tools.hooks);
+    json_object_put(v->tools.input);
+    v->tools.input = NULL;
     v->tools.at++;
     v->tools.approved = false;
     v->tools.key_visit = 0;
@@ -445,6 +448,7 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
             return rv_visit_fail(v, "TimeoutError", err, "stage \"%s\" ran out of time before step %zu", v->agent->name,
                                  v->tools.at);
         rc = v->tools.denial                  ? take_denial(v, out, err)
+             : rv_input_open(v)               ? rv_input_ask(v, out, err)
              : v->tools.review != REVIEW_NONE ? take_review(v, out, err)
              : v->tools.client                ? take_client(v, out, err)
                                               : try_step(v, out, err);
@@ -546,6 +550,11 @@ int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
     }
     if (ev->unknown)
         return rv_visit_ask_outcome(v, out, err);
+    if (ev->asks) {
+        json_object *entry = NULL;
+        int asked = rv_input_asked(v, ev, ms, &entry, out, err);
+        return asked < 0 || !entry ? asked : call_ended(v, entry, out, err);
+    }
     if (rv_step_may_repeat(v, v->tools.at, ev, &retries)) {
         char *why = rv_str_dup(ev->error);
         if (!why)

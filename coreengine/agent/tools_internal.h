@@ -146,6 +146,22 @@ int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_eff
 int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */
 
+/* --- input.c: tools that ask a person before they can answer --- */
+/** The call at hand asks: what it comes to is kept with the step, and the stage waits, or *entry says why it does not
+ * (the caller's). */
+RV_MUST_CHECK int rv_input_asked(rv_visit *v, const struct rv_event *ev, int64_t ms, json_object **entry,
+                                 struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_input_ask(rv_visit *v, struct rv_effects *out, rv_err **err); /* the first one that is open */
+/* --- input_answer.c --- */
+json_object *
+rv_input_open(const rv_visit *v); /* the first question of the step at hand; borrowed; NULL: none is open */
+/** A person has answered that one. answer NULL: not yet. */
+RV_MUST_CHECK int rv_input_answered(rv_visit *v, json_object *answer, rv_err **err);
+/** The state and answers that the next call is given; NULL in *out: the tool asked nothing. */
+RV_MUST_CHECK int rv_input_write(const rv_visit *v, char **out, size_t *len, rv_err **err);
+/** Does the answer fit the question? data: of the interrupt. RV_E_INVALID. */
+RV_MUST_CHECK int rv_input_check(json_object *data, const struct rv_response *response, rv_err **err);
+
 /* --- chain.c --- */
 int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err);
 int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);

@@ -77,8 +77,12 @@ static void on_done(struct rv_tool_call *c, struct rv_tool_reply *reply)
     struct waiting *w = (struct waiting *)((char *)c - offsetof(struct waiting, call));
 
     w->is_over = true;
-    w->failed = reply->failed;
-    rv_buf_add_str(w->text, rv_buf_str(&reply->text));
+    w->failed = reply->failed || reply->asks;
+    if (reply->asks)
+        rv_buf_puts(w->text,
+                    "the tool asks a person before it can answer: call it in a run, which waits for the answer");
+    else
+        rv_buf_add_str(w->text, rv_buf_str(&reply->text));
 }
 
 int rv_app_mcp_call(struct rv_app_loaded *l, const char *tool, rv_str args, rv_buf *text, bool *failed, rv_err **err)

@@ -34,6 +34,8 @@ void rv_cli_write_how_to_answer(enum rv_interrupt_kind kind, json_object *data, 
     else
         rv_buf_puts(
             out, rv_interrupt_asks_client(kind, data) ? "--data '{\"results\": {\"CALL\": {\"content\": \"...\"}}}'"
+                 : rv_interrupt_asks_input(kind, data)
+                     ? "--decision accept --data JSON   # or --decision decline, cancel; the form: schema in its data"
                  : outcome ? "--decision happened   # or not_happened, fail; its result: --data JSON"
                  : kind == RV_INTERRUPT_CLARIFICATION    ? "--text \"...\""
                  : rv_interrupt_is_tool_call(kind, data) ? "--approve   # or --deny; other arguments: --arguments JSON"
@@ -206,7 +208,7 @@ bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const st
     const char *sep = ", not ";
     rv_err *why = NULL;
 
-    if (rv_interrupt_is_ask(data) || r->choice.ptr || r->arguments) {
+    if (rv_interrupt_is_ask(data) || rv_interrupt_asks_input(kind, data) || r->choice.ptr || r->arguments) {
         bool fits = rv_answer_check(kind, data, r, &why) == 0;
         write_why(why, out);
         rv_err_free(why);

@@ -42,7 +42,9 @@ struct call {
     const char *what;                   /* "tool", "hook", ...: for messages; static */
     char *name;                         /* of the tool, entry or role; owned */
     int health;                         /* index of the tool's health; -1: none */
-    bool reports_error;
+    bool reports_error, asks;
+    int n_progress;      /* events about its progress */
+    int64_t progress_us; /* when the last one was told */
 
     bool failed, retryable;
     char error_type[RV_ENGINE_TYPE_MAX];  /* "": by kind */

@@ -120,6 +120,7 @@ static void answer(struct call *c)
                           .error_type = c->error_type[0] ? c->error_type : NULL,
                           .retryable = c->retryable,
                           .unknown = c->unknown,
+                          .asks = c->asks && !c->failed && !c->unknown,
                           .code = c->failed ? c->code : NULL,
                           .causes = c->failed ? &c->causes : NULL,
                           .llm = c->answer};

@@ -257,6 +257,7 @@ static const struct {
     [RV_EMIT_AGENT_STARTED] = {"agent.start", RV_LOG_DEBUG, {"agent", "depth"}},
     [RV_EMIT_AGENT_COMPLETED] = {"agent.finish", RV_LOG_DEBUG, {"agent", "status", "duration_ms", "error"}},
     [RV_EMIT_CUSTOM] = {"event.publish", RV_LOG_DEBUG, {"capability", "name"}},
+    [RV_EMIT_TOOL_PROGRESS] = {"tool.progress", RV_LOG_DEBUG, {"call_id", "tool", "message"}},
     [RV_EMIT_WARNING] = {"run.warn", RV_LOG_WARN, {"message"}},
     [RV_EMIT_ERROR] = {"run.fail", RV_LOG_DEBUG, {"error"}}, /* run.finish repeats the error */
     [RV_EMIT_DONE] = {"run.finish", RV_LOG_INFO, {"status", "terminal_reason", "stage_visits", "llm_calls", "error"}},
@@ -321,9 +322,9 @@ void rv_observe(rv_exec *x, const struct rv_effect *e)
         rv_subscribers_tell(x, e->emit, line);
 }
 
-void rv_observe_custom(rv_exec *x, rv_str line)
+void rv_observe_unkept(rv_exec *x, enum rv_emit_kind kind, rv_str line)
 {
-    const struct rv_effect e = {.kind = RV_EFFECT_EMIT, .emit = RV_EMIT_CUSTOM, .stage = -1};
+    const struct rv_effect e = {.kind = RV_EFFECT_EMIT, .emit = kind, .stage = -1};
 
     record(x, &e, line);
     if (x->opts.observer.on_event)

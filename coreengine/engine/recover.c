@@ -57,32 +57,29 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 }
 
 /* What the journal says of how the run was started. */
-static int take_begin(rv_exec *x, const struct rv_store_scope *scope, rv_err **err)
+static int on_begin(void *self, const struct rv_journal_begin *begin, rv_err **err)
 {
-    struct rv_journal_begin begin = {0};
+    const struct past *p = self;
+    rv_exec *x = p->x;
+    int rc = 0;
 
-    int rc = rv_journal_read_begin(x->engine->opts.store, scope, rv_journal_run(x->opts.journal), x->opts.pipeline,
-                                   &begin, err);
-    if (rc < 0)
-        return rc;
-    x->opts.mode = begin.mode;
-    x->opts.use_mocks = begin.use_mocks;
-    x->opts.max_parallel = begin.max_parallel;
-    if (begin.has_script && !x->opts.script) {
+    x->opts.mode = begin->mode;
+    x->opts.use_mocks = begin->use_mocks;
+    x->opts.max_parallel = begin->max_parallel;
+    if (begin->has_script && !x->opts.script) {
         rc = RV_FAIL(err, RV_E_STATE, "the run was started with a script, and there is none");
-    } else if (!begin.has_script) {
+    } else if (!begin->has_script) {
         x->opts.script = NULL;
         rv_run_tools_fini(&x->tools); /* it answers for no tool, either */
         rv_run_tools_init(&x->tools, &x->opts, x->engine);
     } else {
-        x->answers = begin.answers_from_script;
+        x->answers = begin->answers_from_script;
         rv_journal_hold(x->opts.journal, x->answers || x->opts.holds);
         x->kept = rv_kept_new();
         rc = x->kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "recover a run");
-        if (rc == 0 && begin.script_at) /* of a run that began where another one stood */
-            rc = rv_script_set_position(x->opts.script, begin.script_at, err);
+        if (rc == 0 && begin->script_at) /* of a run that began where another one stood */
+            rc = rv_script_set_position(x->opts.script, begin->script_at, err);
     }
-    rv_journal_begin_fini(&begin);
     return rc;
 }
 
@@ -102,7 +99,9 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
     const struct rv_replay_opts opts = {.pipeline = x->opts.pipeline,
                                         .catalog = &x->catalog,
                                         .without_events = true,
-                                        .from_snapshot = !x->kept, /* a script has to see every call */
+                                        .n_records = rv_journal_seq(x->opts.journal),
+                                        .from_snapshot = !x->opts.script, /* it has to see every call */
+                                        .on_begin = on_begin,
                                         .on_step = on_step,
                                         .self = p};
     struct rv_replayed r;
@@ -277,9 +276,7 @@ static int go_on(rv_exec *x, const struct rv_store_scope *scope, const struct rv
         RV_LOG(x->log, INFO, "run.takeover", RV_F_TEXT("owner", before),
                RV_F_BOOL("may_live", rv_journal_owner_may_live(x->opts.journal)));
     rv_quotas_recover(x);
-    int rc = take_begin(x, scope, err);
-    if (rc == 0)
-        rc = step_on(x, scope, response, cancel, err);
+    int rc = step_on(x, scope, response, cancel, err);
     return rc < 0 ? rc : rv_exec_begin(x, err);
 }
 

@@ -127,7 +127,7 @@ static int publish(const struct service_call *c, rv_err **err)
     if (rc < 0)
         return rc;
     c->x->n_published++;
-    rv_observe_custom(c->x, rv_buf_str(&line));
+    rv_observe_unkept(c->x, RV_EMIT_CUSTOM, rv_buf_str(&line));
     rv_service_answer(c->e, c->id, NULL, NULL);
     return 0;
 }

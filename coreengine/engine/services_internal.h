@@ -78,7 +78,8 @@ void rv_services_free(rv_engine *e);    /* before the workers and the client of 
 
 /* workers.c, observe.c, model.c */
 struct asks *rv_pool_asks(struct pool *p);
-void rv_observe_custom(rv_exec *x, rv_str line);              /* an event that the core did not make */
+/** An event that the core did not make: no journal has it. */
+void rv_observe_unkept(rv_exec *x, enum rv_emit_kind kind, rv_str line);
 RV_MUST_CHECK int rv_engine_http(rv_engine *e, rv_err **err); /* e->http is there */
 /** An environment variable, as the engine's caller lets it see them. NULL: not set. */
 const char *rv_engine_env(const rv_engine *e, const char *name);

@@ -7,7 +7,11 @@
 
 #include "coreengine/engine/services_internal.h"
 
-#define MAX_TOOLS 10000 /* records; later tools are not watched */
+#define MAX_TOOLS          10000           /* records; later tools are not watched */
+#define PROGRESS_US        INT64_C(250000) /* between two events of a call: a person reads no faster */
+#define MAX_PROGRESS       200             /* events of one call: a tool may report without end */
+#define MAX_PROGRESS_WORDS 500             /* bytes of its text in an event */
+#define MAX_PROGRESS_LINE  ((size_t)8 << 10)
 
 /* --- the health of an engine's tools, and the breaker that stops calls of a tool that only fails. A tool that says
  * "there is no such file" or "these arguments are wrong" works: only other failures count against it --- */
@@ -185,6 +189,7 @@ static void take_reply(struct call *c, struct rv_tool_reply *reply)
     c->failed = reply->failed;
     c->retryable = reply->retryable;
     c->reports_error = reply->reports_error;
+    c->asks = reply->asks;
     c->code = reply->code;
     snprintf(c->error_type, sizeof c->error_type, "%s", reply->error_type ? reply->error_type : "");
     rv_buf_fini(&c->text);
@@ -203,6 +208,42 @@ static void take_reply(struct call *c, struct rv_tool_reply *reply)
 static void done(struct rv_tool_call *t, struct rv_tool_reply *reply)
 {
     take_reply((struct call *)((char *)t - offsetof(struct call, tool)), reply);
+}
+
+/* What a tool says of its progress is for observers only: it is told as often as a person can read it. */
+static void progressed(struct rv_tool_call *t, const struct rv_tool_progress *p)
+{
+    struct call *c = (struct call *)((char *)t - offsetof(struct call, tool));
+    rv_buf line = RV_BUF_INIT(MAX_PROGRESS_LINE);
+    int64_t now_us = rv_engine_now_us(c->x->engine);
+    char time[RV_TIME_MAX];
+    rv_jw w = rv_jw_on(&line);
+
+    if (c->n_progress >= MAX_PROGRESS || (c->n_progress > 0 && now_us - c->progress_us < PROGRESS_US) ||
+        !rv_observes(c->x))
+        return;
+    c->n_progress++;
+    c->progress_us = now_us;
+    rv_time_format(now_us, time);
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "type", rv_emit_text(RV_EMIT_TOOL_PROGRESS));
+    rv_jw_kv_text(&w, "time", time);
+    rv_jw_kv_bool(&w, "kept", false);
+    rv_jw_kv_text(&w, "stage", c->x->opts.pipeline->agents[c->stage].name);
+    rv_jw_kv_int(&w, "call_id", c->call_id);
+    rv_jw_kv_text(&w, "tool", c->name);
+    rv_jw_key(&w, "progress");
+    rv_jw_double(&w, p->progress);
+    if (p->total > 0) {
+        rv_jw_key(&w, "total");
+        rv_jw_double(&w, p->total);
+    }
+    if (p->text.len > 0)
+        rv_jw_kv_str(&w, "message", rv_utf8_cut(p->text, MAX_PROGRESS_WORDS));
+    rv_jw_obj_end(&w);
+    if (line.rc == 0)
+        rv_observe_unkept(c->x, RV_EMIT_TOOL_PROGRESS, rv_buf_str(&line));
+    rv_buf_fini(&line);
 }
 
 /* Answers of MCP servers come on the engine's loop. */
@@ -233,6 +274,7 @@ static int call_source(struct rv_tool_source *s, struct call *c, const struct rv
 
     c->tool = (struct rv_tool_call){.tool = c->name,
                                     .args = {e->request, e->request_len},
+                                    .input = {e->about, e->about_len},
                                     .stage = x->opts.pipeline->agents[c->stage].name,
                                     .agent = rv_effect_who(x->opts.pipeline, e),
                                     .visit = e->visit,
@@ -247,7 +289,8 @@ static int call_source(struct rv_tool_source *s, struct call *c, const struct rv
                                     .traceparent = has_trace ? trace.parent : NULL,
                                     .tracestate = has_trace ? trace.state : NULL,
                                     .timeout_ms = c->deadline_us ? (c->deadline_us - c->started_us) / 1000 : 0,
-                                    .done = done};
+                                    .done = done,
+                                    .progress = progressed};
     int rc = s == &x->tools.mcp ? attach_mcp(x, err) : 0;
     if (rc == 0)
         rc = rv_tool_source_call(s, &c->tool, err);
@@ -324,7 +367,7 @@ static int keep(struct call *c, struct rv_effect *e, rv_err **err)
     e->request = NULL;
     e->owned_name = NULL;
     e->key = NULL;
-    e->path = e->label = NULL;
+    e->path = e->label = e->about = NULL;
     e->ids = NULL;
     e->turn = NULL;
     return 0;

@@ -17,6 +17,7 @@ static void open_free(struct rv_mcp_open *o)
     json_object_put(o->cursors);
     json_object_put(o->cursor);
     json_object_put(o->state);
+    json_object_put(o->input);
     free(o);
 }
 
@@ -46,7 +47,16 @@ int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, 
 
     open_unlink(c, o);
     open_free(o);
-    return rv_mcp_put_result(c, ask, result, err);
+    return rv_mcp_put_result(c, ask, result, false, err);
+}
+
+int rv_mcp_end_asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *requests, rv_err **err)
+{
+    int64_t ask = o->ask;
+
+    open_unlink(c, o);
+    open_free(o);
+    return rv_mcp_put_result(c, ask, requests, true, err);
 }
 
 int rv_mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_trouble *t, rv_err **err)
@@ -101,7 +111,7 @@ static int write_meta(const rv_mcp_client *c, const struct rv_mcp_open *o, json_
     if (rc == 0 && o->wants_progress)
         rc = rv_json_set_int(meta, "progressToken", o->id, err);
     if (rc == 0 && c->era == RV_MCP_ERA_MODERN)
-        rc = rv_mcp_add_meta(meta, c->version, err);
+        rc = rv_mcp_add_meta(c, meta, c->version, err);
     if (rc == 0 && json_object_object_length(meta) > 0)
         return rv_json_set_take(params, "_meta", meta, err);
     json_object_put(meta);
@@ -122,6 +132,8 @@ int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
         rc = rv_json_set_ref(params, "cursor", o->cursor, err);
     if (rc == 0 && o->state)
         rc = rv_json_set_ref(params, "requestState", o->state, err);
+    else if (rc == 0 && o->input && c->era == RV_MCP_ERA_MODERN)
+        rc = rv_mcp_add_input(o, params, err);
     if (rc == 0)
         rc = write_meta(c, o, params, err);
     bool any = json_object_object_length(params) > 0;
@@ -156,6 +168,8 @@ int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *ask, int64_t no
                               .list = ask->list,
                               .params = json_object_get(ask->params),
                               .headers = json_object_get(ask->headers),
+                              .input = json_object_get(ask->input),
+                              .is_repeatable = ask->is_repeatable,
                               .due_us = ask->timeout_us > 0 ? now_us + ask->timeout_us : INT64_MAX,
                               .wants_progress = ask->wants_progress};
     *c->open_end = o;
@@ -172,8 +186,7 @@ int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *ask, int64_t no
     return rc;
 }
 
-/* The server is told that a request is not waited for any more, and the link, too. */
-static int withdraw(rv_mcp_client *c, const struct rv_mcp_open *o, const char *reason, rv_err **err)
+int rv_mcp_withdraw(rv_mcp_client *c, const struct rv_mcp_open *o, const char *reason, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
     int rc = 0;
@@ -200,7 +213,7 @@ int rv_mcp_client_give_up(rv_mcp_client *c, int64_t ask, rv_err **err)
         o = o->next;
     if (!o)
         return 0;
-    int rc = withdraw(c, o, "the caller does not want the answer any more", err);
+    int rc = rv_mcp_withdraw(c, o, "the caller does not want the answer any more", err);
     open_unlink(c, o);
     open_free(o);
     return rc;
@@ -219,6 +232,8 @@ static int progressed(rv_mcp_client *c, json_object *params, rv_err **err)
     if (!o || !o->wants_progress || !json_object_object_get_ex(params, "progress", &now) || !rv_json_is_number(now))
         return 0;
     double progress = json_object_get_double(now), total = 0;
+    if (!isfinite(progress))
+        return 0;
     if (o->has_progress && !(progress > o->progress))
         return 0; /* it only grows */
     if (json_object_object_get_ex(params, "total", &of) && rv_json_is_number(of))
@@ -240,14 +255,16 @@ static int noticed(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **er
     return 0;
 }
 
-/* Nothing was declared that a server may ask for, so only a ping is answered. */
+/* What was not declared is refused. */
 static int asked(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
 {
     if (c->era == RV_MCP_ERA_MODERN)
         return rv_mcp_put_note(c, err, "the server sent a request, which its revision forbids");
     if (strcmp(m->method, "ping") == 0)
-        return rv_mcp_put_answer(c, m->id, 0, NULL, err);
-    return rv_mcp_put_answer(c, m->id, RV_MCP_METHOD_NOT_FOUND, "the client has not declared this", err);
+        return rv_mcp_put_answer(c, m->id, NULL, 0, NULL, err);
+    if (c->elicits && strcmp(m->method, "elicitation/create") == 0)
+        return rv_mcp_elicited(c, m, err);
+    return rv_mcp_put_answer(c, m->id, NULL, RV_MCP_METHOD_NOT_FOUND, "the client has not declared this", err);
 }
 
 static int64_t id_of(json_object *id)
@@ -362,7 +379,7 @@ static int time_out(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
 {
     static const char reason[] = "no answer in time";
     bool sent = o->id != 0;
-    int rc = withdraw(c, o, reason, err);
+    int rc = rv_mcp_withdraw(c, o, reason, err);
 
     return rc < 0 ? rc
                   : rv_mcp_end_failed(c, o,
@@ -421,6 +438,7 @@ int rv_mcp_client_new(const struct rv_mcp_client_opts *opts, int64_t now_us, rv_
         return NOMEM(err);
     *c = (rv_mcp_client){.server = rv_str_dup(rv_str_of(opts->server)),
                          .is_http = opts->is_http,
+                         .elicits = opts->elicits,
                          .era = opts->era,
                          .handshake_us = opts->handshake_us ? opts->handshake_us : RV_MCP_HANDSHAKE_US};
     c->end = &c->first;

@@ -28,6 +28,7 @@ enum rv_mcp_era { RV_MCP_ERA_UNKNOWN, RV_MCP_ERA_LEGACY, RV_MCP_ERA_MODERN };
 struct rv_mcp_client_opts {
     const char *server;   /* its name, for messages; copied */
     enum rv_mcp_era era;  /* as an earlier connection found it out; UNKNOWN: the first request asks */
+    bool elicits;         /* a person may be asked: forms are declared */
     bool is_http;         /* closing a stream cancels its request; status codes may decide the era */
     int64_t handshake_us; /* 0: RV_MCP_HANDSHAKE_US */
 };
@@ -39,6 +40,9 @@ struct rv_mcp_ask {
     const char *list;     /* a literal; the member with the items of a list in pages, all of which are fetched: the
                              result is an array. NULL: the result is that of the one answer */
     json_object *headers; /* as in struct rv_mcp_send */
+    json_object *input;   /* what a person answered to earlier asks of this kind, {round, state?, answers} of
+                             coreengine/tools/source.h; NULL: nothing */
+    bool is_repeatable;   /* the request may be made again: the server may ask a person meanwhile */
     int64_t timeout_us;   /* a hard limit, whatever progress comes; 0: none */
     bool wants_progress;
 };
@@ -72,6 +76,8 @@ struct rv_mcp_out {
     int64_t id;                    /* FORGET: of the request */
     int64_t ask;                   /* DONE, PROGRESS */
     json_object *result;           /* DONE */
+    bool asks;                     /* DONE: the result is what a person is asked, {state?, requests: [{key, message,
+                                      schema}]}; the request is to be made again with the answers */
     struct rv_mcp_trouble trouble; /* DONE, DEAD */
     double progress, total;        /* PROGRESS; total 0: not known */
     const char *text;              /* PROGRESS, NOTE; "" when there is none */

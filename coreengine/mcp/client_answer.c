@@ -94,8 +94,8 @@ static bool may_want_input(const struct rv_mcp_open *o)
     return false;
 }
 
-/* The server wants answers that only a person, a model or the file system of this side can give: none of that was
- * declared. Without questions it only wants the request again. */
+/* The server wants answers that only a person, a model or the file system of this side can give: a person is asked
+ * where that was declared. Without questions it only wants the request again. */
 static int input_required(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
 {
     json_object *questions = rv_json_get_obj(result, "inputRequests"), *state = NULL;
@@ -105,11 +105,20 @@ static int input_required(rv_mcp_client *c, struct rv_mcp_open *o, json_object *
         return invalid(c, o, "resultType input_required does not fit the request", err);
     if (has_state && !json_object_is_type(state, json_type_string))
         return invalid(c, o, "requestState is not a text", err);
+    if (questions && json_object_object_length(questions) > 0 && c->elicits) {
+        json_object *asks = NULL;
+        int rc = rv_mcp_read_requests(questions, state, &asks, err);
+        if (rc < 0 || asks)
+            return rc < 0 ? rc : rv_mcp_end_asks(c, o, asks, err);
+    }
     if (questions && json_object_object_length(questions) > 0)
         return rv_mcp_end_failed(c, o,
                                  &(struct rv_mcp_trouble){.code = "input_required",
-                                                          .text = "the tool asks for input from a person or a model "
-                                                                  "while it runs, which reeve does not support"},
+                                                          .text = c->elicits
+                                                                      ? "the tool asks for input that is not a form "
+                                                                        "for a person, or for too much"
+                                                                      : "the tool asks for input from a person or a "
+                                                                        "model while it runs, which was not declared"},
                                  err);
     if (!has_state || ++o->n_rounds > RV_MCP_MAX_ROUNDS)
         return invalid(c, o, "resultType input_required asks for nothing, or again and again", err);

@@ -14,12 +14,12 @@ static json_object *client_info(struct rv_json_build *b, json_object *to, const 
     return info;
 }
 
-int rv_mcp_add_meta(json_object *meta, enum rv_mcp_version version, rv_err **err)
+int rv_mcp_add_meta(const rv_mcp_client *c, json_object *meta, enum rv_mcp_version version, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
 
     rv_json_build_text(&b, meta, META "protocolVersion", rv_mcp_version_text(version));
-    rv_json_build(&b, meta, META "clientCapabilities", json_object_new_object());
+    rv_json_build(&b, meta, META "clientCapabilities", rv_mcp_capabilities(c));
     client_info(&b, meta, META "clientInfo");
     return b.rc;
 }
@@ -30,7 +30,7 @@ static int discover(rv_mcp_client *c, rv_err **err)
     json_object *params = json_object_new_object();
     json_object *meta = params ? rv_json_build(&b, params, "_meta", json_object_new_object()) : NULL;
 
-    int rc = meta       ? rv_mcp_add_meta(meta, RV_MCP_2026_07_28, err)
+    int rc = meta       ? rv_mcp_add_meta(c, meta, RV_MCP_2026_07_28, err)
              : b.rc < 0 ? b.rc
                         : RV_FAIL(err, RV_E_NOMEM, "begin a connection to an MCP server");
     c->handshake_id = ++c->last_id;
@@ -48,7 +48,7 @@ int rv_mcp_handshake_initialize(rv_mcp_client *c, rv_err **err)
     if (!params)
         return RV_FAIL(err, RV_E_NOMEM, "begin a connection to an MCP server");
     rv_json_build_text(&b, params, "protocolVersion", rv_mcp_version_text(RV_MCP_NEWEST_LEGACY));
-    rv_json_build(&b, params, "capabilities", json_object_new_object());
+    rv_json_build(&b, params, "capabilities", rv_mcp_capabilities(c));
     client_info(&b, params, "clientInfo");
     int rc = b.rc;
     c->phase = RV_MCP_INITIALIZING;

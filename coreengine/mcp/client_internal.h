@@ -21,15 +21,16 @@ struct rv_mcp_open {
     json_object *items, *cursors;  /* of a list: what came so far; the cursors that were used, as keys */
     json_object *cursor;           /* of the next page; owned; NULL: the first */
     json_object *state;            /* requestState that the server wants back; owned; NULL: none */
+    json_object *input;            /* owned; NULL: none */
     int n_pages, n_rounds;
     int64_t due_us; /* INT64_MAX: none */
-    bool wants_progress, has_progress, was_refused;
+    bool wants_progress, has_progress, was_refused, is_repeatable;
     double progress;
 };
 
 struct rv_mcp_client {
     char *server;
-    bool is_http;
+    bool is_http, elicits;
     enum rv_mcp_phase phase;
     enum rv_mcp_era era;
     enum rv_mcp_version version;
@@ -50,11 +51,12 @@ struct rv_mcp_client {
 RV_MUST_CHECK int rv_mcp_put_request(rv_mcp_client *c, int64_t id, const char *method, json_object *params,
                                      json_object *headers, bool is_modern, enum rv_mcp_version version, rv_err **err);
 RV_MUST_CHECK int rv_mcp_put_notification(rv_mcp_client *c, const char *method, json_object *params, rv_err **err);
-/** Answer a request of the server: result {}, or text NULL no error. */
-RV_MUST_CHECK int rv_mcp_put_answer(rv_mcp_client *c, json_object *id, int code, const char *text, rv_err **err);
+/** Answer a request of the server: with an error, or, text NULL, with a result (borrowed; NULL: {}). */
+RV_MUST_CHECK int rv_mcp_put_answer(rv_mcp_client *c, json_object *id, json_object *result, int code, const char *text,
+                                    rv_err **err);
 RV_MUST_CHECK int rv_mcp_put_simple(rv_mcp_client *c, enum rv_mcp_out_kind kind, int64_t id, rv_err **err);
-/** result is taken. */
-RV_MUST_CHECK int rv_mcp_put_result(rv_mcp_client *c, int64_t ask, json_object *result, rv_err **err);
+/** result is taken. asks: it is what a person is asked. */
+RV_MUST_CHECK int rv_mcp_put_result(rv_mcp_client *c, int64_t ask, json_object *result, bool asks, rv_err **err);
 /** ask 0: the whole connection. */
 RV_MUST_CHECK int rv_mcp_put_trouble(rv_mcp_client *c, int64_t ask, const struct rv_mcp_trouble *t, rv_err **err);
 RV_MUST_CHECK int rv_mcp_put_progress(rv_mcp_client *c, int64_t ask, double progress, double total, rv_str text,
@@ -71,6 +73,21 @@ RV_MUST_CHECK int rv_mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, con
 RV_MUST_CHECK int rv_mcp_die(rv_mcp_client *c, const struct rv_mcp_trouble *t, rv_err **err);
 RV_MUST_CHECK int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err);
 
+/** End it with what a person is asked; requests is taken. */
+RV_MUST_CHECK int rv_mcp_end_asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *requests, rv_err **err);
+/** The server is told that a request is not waited for any more, and the link, too. */
+RV_MUST_CHECK int rv_mcp_withdraw(rv_mcp_client *c, const struct rv_mcp_open *o, const char *reason, rv_err **err);
+
+/* --- client_elicit.c: servers that ask a person --- */
+/** Of `inputRequests`: *out is {state?, requests}, the caller's, or NULL: one of them cannot be put to a person. */
+RV_MUST_CHECK int rv_mcp_read_requests(json_object *requests, json_object *state, json_object **out, rv_err **err);
+/** Add what a person answered to the params of a request of the new era. */
+RV_MUST_CHECK int rv_mcp_add_input(const struct rv_mcp_open *o, json_object *params, rv_err **err);
+/** A server of the old era sends `elicitation/create`. */
+RV_MUST_CHECK int rv_mcp_elicited(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err);
+/** What the client can do: an object, or NULL when memory is short. */
+json_object *rv_mcp_capabilities(const rv_mcp_client *c);
+
 /* --- client_handshake.c --- */
 RV_MUST_CHECK int rv_mcp_handshake_begin(rv_mcp_client *c, int64_t now_us, rv_err **err);
 /** Of `server/discover`: its answer did not come in time, or says that the server is of the old era. */
@@ -78,7 +95,7 @@ RV_MUST_CHECK int rv_mcp_handshake_initialize(rv_mcp_client *c, rv_err **err);
 RV_MUST_CHECK int rv_mcp_handshake_answer(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err);
 RV_MUST_CHECK int rv_mcp_handshake_failed(rv_mcp_client *c, const struct rv_mcp_failure *f, rv_err **err);
 /** Sets params._meta of a request of the new era. */
-RV_MUST_CHECK int rv_mcp_add_meta(json_object *meta, enum rv_mcp_version version, rv_err **err);
+RV_MUST_CHECK int rv_mcp_add_meta(const rv_mcp_client *c, json_object *meta, enum rv_mcp_version version, rv_err **err);
 
 /* --- client_answer.c: answers to open requests --- */
 RV_MUST_CHECK int rv_mcp_answered(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_message *m,

@@ -102,7 +102,7 @@ int rv_mcp_put_notification(rv_mcp_client *c, const char *method, json_object *p
     return put_message(c, item, rv_mcp_write_notification(method, params, &item->body, err));
 }
 
-int rv_mcp_put_answer(rv_mcp_client *c, json_object *id, int code, const char *text, rv_err **err)
+int rv_mcp_put_answer(rv_mcp_client *c, json_object *id, json_object *result, int code, const char *text, rv_err **err)
 {
     struct rv_mcp_item *item;
 
@@ -112,7 +112,7 @@ int rv_mcp_put_answer(rv_mcp_client *c, json_object *id, int code, const char *t
     item->out.send = (struct rv_mcp_send){.version = rv_mcp_version_text(c->version)};
     return put_message(c, item,
                        text ? rv_mcp_write_error(id, code, text, NULL, &item->body, err)
-                            : rv_mcp_write_result(id, NULL, &item->body, err));
+                            : rv_mcp_write_result(id, result, &item->body, err));
 }
 
 int rv_mcp_put_simple(rv_mcp_client *c, enum rv_mcp_out_kind kind, int64_t id, rv_err **err)
@@ -126,7 +126,7 @@ int rv_mcp_put_simple(rv_mcp_client *c, enum rv_mcp_out_kind kind, int64_t id, r
     return put_take(c, item);
 }
 
-int rv_mcp_put_result(rv_mcp_client *c, int64_t ask, json_object *result, rv_err **err)
+int rv_mcp_put_result(rv_mcp_client *c, int64_t ask, json_object *result, bool asks, rv_err **err)
 {
     struct rv_mcp_item *item;
 
@@ -137,6 +137,7 @@ int rv_mcp_put_result(rv_mcp_client *c, int64_t ask, json_object *result, rv_err
     }
     item->out.ask = ask;
     item->out.result = item->result = result;
+    item->out.asks = asks;
     return put_take(c, item);
 }
 

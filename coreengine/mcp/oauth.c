@@ -178,6 +178,8 @@ static int next_candidate(rv_oauth *o, rv_err **err)
 {
     if (++o->at < o->n_candidates)
         return fetch_candidate(o);
+    if (o->state == OAUTH_RESOURCE && o->is_malformed) /* it has metadata: what they say must not be guessed */
+        return RV_FAIL(err, RV_E_PARSE, "the metadata of the server are not a JSON object");
     if (o->state == OAUTH_RESOURCE) {
         int rc = rv_oauth_find_issuer(o, err);
         return rc < 0 ? rc : fetch_candidate(o);
@@ -287,6 +289,7 @@ static int answer(rv_oauth *o, int status, json_object *doc, int64_t now_us, rv_
     switch (o->state) {
     case OAUTH_RESOURCE:
     case OAUTH_ISSUER:
+        o->is_malformed = o->is_malformed || (status >= 200 && status < 300 && !doc);
         return is_good ? read_document(o, doc, err) : next_candidate(o, err);
     case OAUTH_REGISTER:
         return is_good ? keep_client(o, doc, err) : refused(o, status, doc, err);

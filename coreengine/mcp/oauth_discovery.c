@@ -60,6 +60,7 @@ int rv_oauth_find_resource(rv_oauth *o, rv_err **err)
     int rc = read_url(o->config.resource, "the address of the server", &u, err);
 
     o->state = OAUTH_RESOURCE;
+    o->is_malformed = false;
     rv_oauth_drop_candidates(o);
     if (rc == 0 && o->challenge_metadata.len) {
         rc = rv_oauth_check_url(rv_buf_cstr(&o->challenge_metadata), "the metadata of the server", err);

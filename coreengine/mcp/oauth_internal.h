@@ -27,6 +27,7 @@ struct rv_oauth {
     rv_buf challenge_scope, challenge_metadata;
     char *candidates[OAUTH_CANDIDATES]; /* owned; addresses to try in turn */
     size_t n_candidates, at;
+    bool is_malformed;                /* an address of its metadata answered with something else */
     bool is_old;                      /* the server has no metadata: its origin is the authorization server */
     char *issuer;                     /* owned */
     bool has_metadata;                /* false: what is assumed of an old server */

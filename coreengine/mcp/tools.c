@@ -59,6 +59,7 @@ static int judge(struct rv_mcp_tool *t, rv_err **err)
     t->info.effect = t->hints.read_only    ? RV_EFFECT_SAFE
                      : t->hints.idempotent ? RV_EFFECT_IDEMPOTENT
                                            : RV_EFFECT_NON_IDEMPOTENT;
+    t->info.may_ask = t->server->elicitation;
     t->info.timeout_ms = own && own->timeout_ms > 0 ? own->timeout_ms : t->server->timeout_ms;
     if (!confirms)
         return 0;
@@ -294,62 +295,4 @@ void rv_mcp_request_fini(struct rv_mcp_request *r)
     json_object_put(r->params);
     json_object_put(r->headers);
     *r = (struct rv_mcp_request){0};
-}
-
-/* --- results --- */
-
-static int fits(const void *schema, json_object *value, rv_err **err)
-{
-    return rv_schema_check(schema, value, err);
-}
-
-static void write_success(json_object *value, rv_buf *text)
-{
-    rv_jw w = rv_jw_on(text);
-
-    rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "status", "success");
-    rv_jw_key(&w, "data");
-    if (json_object_is_type(value, json_type_object)) {
-        rv_jw_value(&w, value);
-    } else {
-        rv_jw_obj(&w);
-        rv_jw_kv_value(&w, "value", value);
-        rv_jw_obj_end(&w);
-    }
-    rv_jw_obj_end(&w);
-}
-
-int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *result, rv_buf *text, const char **code, rv_buf *note,
-                       rv_err **err)
-{
-    static const enum rv_output_check checks[] = {[RV_MCP_OUTPUT_STRICT] = RV_OUTPUT_STRICT,
-                                                  [RV_MCP_OUTPUT_WARN] = RV_OUTPUT_WARN,
-                                                  [RV_MCP_OUTPUT_OFF] = RV_OUTPUT_OFF};
-    const struct rv_output_promise promise = {.has_schema = t->output != NULL,
-                                              .check = checks[t->server->output_validation],
-                                              .schema = t->output,
-                                              .fits = fits};
-    struct rv_output out = {0};
-    int rc = 0;
-
-    *code = NULL;
-    if (t->kind != RV_MCP_CALL_TOOL) {
-        write_success(result, text);
-        return rv_buf_check(text, "answer of an MCP server", err);
-    }
-    rc = rv_output_of(result, &promise, &out, err);
-    if (rc == 0 && out.code) {
-        *code = out.code;
-        rv_str why = rv_utf8_cut(rv_str_of(out.text), RV_MCP_MAX_ERROR);
-        rv_buf_add_str(text, why);
-    } else if (rc == 0) {
-        if (out.text)
-            rv_buf_add_str(note, rv_utf8_cut(rv_str_of(out.text), RV_MCP_MAX_ERROR));
-        write_success(out.value, text);
-    }
-    rv_output_fini(&out);
-    if (rc == 0)
-        rc = rv_buf_check(text, "answer of an MCP server", err);
-    return rc == 0 ? rv_buf_check(note, "answer of an MCP server", err) : rc;
 }

@@ -80,8 +80,9 @@ RV_MUST_CHECK int rv_mcp_catalog_write(const rv_mcp_catalog *c, const char *serv
 /** Add what rv_mcp_catalog_write() wrote, as far as servers of that name are in the pipeline. RV_E_INVALID. */
 RV_MUST_CHECK int rv_mcp_catalog_read(rv_mcp_catalog *c, json_object *lists, rv_findings *findings, rv_err **err);
 
-/** The answer to a call as the text that the run gets: {"status": "success", "data": {...}}, an output that is not an
- * object as {"value": it}. A failed call: *code (static) is set, and text is a message.
+/** The answer to a call as the text that the run gets: {"status": "success", "data": {...}, "content"?: [...]}, an
+ * output that is not an object as {"value": it}; content (coreengine/tools/tools.h) has the blocks that are not the
+ * data itself, as far as they are meant for the model. A failed call: *code (static) is set, and text is a message.
  *  @param note a warning about the output, appended; may be empty afterwards */
 RV_MUST_CHECK int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *result, rv_buf *text, const char **code,
                                      rv_buf *note, rv_err **err);

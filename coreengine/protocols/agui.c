@@ -157,12 +157,24 @@ static void write_schema(rv_protocol *p, const char *kind, json_object *data)
     json_object *options = rv_json_get_arr(data, RV_ASK_OPTIONS);
     bool outcome =
         data && proto_member(data, "reason") && strcmp(proto_member(data, "reason"), RV_OUTCOME_UNKNOWN) == 0;
+    json_object *form = data && proto_member(data, "reason") && strcmp(proto_member(data, "reason"), RV_TOOL_INPUT) == 0
+                            ? rv_json_get_obj(data, "schema")
+                            : NULL;
 
     rv_jw_key(&p->w, "responseSchema");
     if (options) {
         rv_jw_raw(&p->w, RV_STR_LIT("{\"type\":\"object\",\"properties\":{\"choice\":{\"enum\":"));
         rv_jw_value(&p->w, options);
         rv_buf_puts(p->out, "},\"text\":{\"type\":\"string\"}},\"required\":[\"choice\"]}");
+        p->w.comma = true;
+        return;
+    }
+    if (form) {
+        rv_jw_raw(&p->w,
+                  RV_STR_LIT("{\"type\":\"object\",\"properties\":{\"decision\":{\"enum\":[\"accept\",\"decline\","
+                             "\"cancel\"]},\"data\":"));
+        rv_jw_value(&p->w, form);
+        rv_buf_puts(p->out, "},\"required\":[\"decision\"]}");
         p->w.comma = true;
         return;
     }

@@ -61,6 +61,8 @@ rv_str rv_event_write_members(const struct rv_event *ev, rv_jw *w)
         rv_jw_kv_value(w, "blocked", ev->blocked);
     if (!is_done(ev->kind))
         return ev->kind == RV_EVENT_CANCEL ? ev->reply : none;
+    if (ev->asks)
+        rv_jw_kv_bool(w, "asks", true);
     if (ev->unknown) {
         rv_jw_kv_bool(w, "unknown", true);
     } else if (ev->failed) {
@@ -133,6 +135,7 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
     (void)rv_json_get_bool(json, "failed", &ev.failed);
     (void)rv_json_get_bool(json, "retryable", &ev.retryable);
     (void)rv_json_get_bool(json, "unknown", &ev.unknown);
+    (void)rv_json_get_bool(json, "asks", &ev.asks);
     if (json_object_object_get_ex(json, "reply", &part))
         ev.reply = rv_json_str(part);
     if (json_object_object_get_ex(json, "error", &part))

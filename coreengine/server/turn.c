@@ -100,12 +100,10 @@ struct kept {
 static void on_kept_letter(struct srv_letter *l)
 {
     struct kept *k = (struct kept *)l;
-    struct turn *t = k->all->turns;
+    struct turn *t = srv_turn_of(k->all, k->serial);
     rv_err *err = k->err;
     int rc = 0;
 
-    while (t && t->serial != k->serial)
-        t = t->next;
     if (!t || !t->log) {
         rv_err_free(err);
     } else {

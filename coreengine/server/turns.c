@@ -53,14 +53,44 @@ static void maybe_close(struct srv_turns *all)
         srv_lane_close(&all->lane);
 }
 
+static struct turn **row_of(struct srv_turns *all, int64_t serial)
+{
+    return &all->by_serial[(uint64_t)serial % SRV_TURN_ROWS];
+}
+
+static void link_turn(struct srv_turns *all, struct turn *t)
+{
+    struct turn **row = row_of(all, t->serial);
+
+    t->next = all->turns;
+    t->at = &all->turns;
+    if (t->next)
+        t->next->at = &t->next;
+    all->turns = t;
+    t->next_of_row = *row;
+    *row = t;
+}
+
 static void unlink_turn(struct turn *t)
 {
-    struct turn **at = &t->all->turns;
+    struct turn **at = row_of(t->all, t->serial);
 
+    *t->at = t->next;
+    if (t->next)
+        t->next->at = t->at;
     while (*at != t)
-        at = &(*at)->next;
-    *at = t->next;
+        at = &(*at)->next_of_row;
+    *at = t->next_of_row;
     t->all->n_parked -= t->is_parked;
+}
+
+struct turn *srv_turn_of(const struct srv_turns *all, int64_t serial)
+{
+    struct turn *t = all->by_serial[(uint64_t)serial % SRV_TURN_ROWS];
+
+    while (t && t->serial != serial)
+        t = t->next_of_row;
+    return t;
 }
 
 static void on_grace_closed(uv_handle_t *h)
@@ -338,8 +368,7 @@ static void on_ask(struct srv_letter *l)
     free(n);
     rc = start(t, &failed, &err);
     if (rc == 0 && failed == t) { /* it goes on by itself */
-        t->next = all->turns;
-        all->turns = t;
+        link_turn(all, t);
         return;
     }
     if (rc == 0 && !failed) { /* others do it */

@@ -7,7 +7,8 @@
 #include "coreengine/server/view_internal.h"
 
 struct turn {
-    struct turn *next;
+    struct turn *next, **at;  /* in the list; where it is pointed at from */
+    struct turn *next_of_row; /* of those with a serial of the same row */
     struct srv_turns *all;
     int64_t serial;
     struct srv_turn_ask *ask;
@@ -32,12 +33,14 @@ struct order {
     atomic_bool is_posted;
 };
 
+#define SRV_TURN_ROWS 1024 /* each kept line looks for its turn: some thousands are open at a time */
 struct srv_turns {
     struct srv_lane lane;
     struct srv_server *server;
     struct rv_app app;
     struct rv_app_chat base;
     struct turn *turns; /* newest first */
+    struct turn *by_serial[SRV_TURN_ROWS];
     size_t n_parked;
     int64_t n_serial;
     char owner[RV_OWNER_MAX];
@@ -46,6 +49,8 @@ struct srv_turns {
 };
 
 /* --- turns.c --- */
+/** Of the list; NULL: it is over. */
+struct turn *srv_turn_of(const struct srv_turns *all, int64_t serial);
 void srv_turn_end(struct turn *t);
 /** It keeps its seat, and no client listens until an answer comes. */
 void srv_turn_park(struct turn *t);

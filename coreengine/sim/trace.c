@@ -266,6 +266,7 @@ static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
     case RV_EMIT_ARTIFACT:
     case RV_EMIT_ACTION:
     case RV_EMIT_CUSTOM:
+    case RV_EMIT_TOOL_PROGRESS:
     case RV_EMIT_PIPELINE_STARTED:
     case RV_EMIT_LLM_CALL_START:
     case RV_EMIT_LLM_RESULT:

@@ -25,6 +25,7 @@ static int add(struct sql_store *st, const struct found_run *run, const char *id
     rv_secret_bind(stmt, 5, SQL_STR, &at, "text", rv_utf8_cut(text, MAX_SHOWN));
     rv_sql_int(stmt, 6, p->created_us);
     rv_sql_int(stmt, 7, p->expires_us);
+    rv_sql_text(stmt, 8, run->tenant);
     return rv_sql_run(stmt, "write an interrupt", err);
 }
 

@@ -5,7 +5,7 @@
 #include "coreengine/store/vault_internal.h"
 
 static int claim_run(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
-                     const struct rv_store_claim *claim, int64_t *fence, rv_err **err)
+                     const struct rv_store_claim *claim, struct rv_store_claimed *out, rv_err **err)
 {
     struct found_run run;
     int rc = rv_run_find(st, scope, id, &run, err);
@@ -18,7 +18,7 @@ static int claim_run(struct sql_store *st, const struct rv_store_scope *scope, c
     rv_sql_int(stmt, 1, run.key);
     rv_sql_text(stmt, 2, claim->owner);
     rv_sql_int(stmt, 3, claim->until_us);
-    *fence = run.fence + 1;
+    *out = (struct rv_store_claimed){run.fence + 1, run.n_records, run.status};
     return rv_sql_run(stmt, "claim a run", err);
 }
 
@@ -36,11 +36,11 @@ static int check_claim(const struct rv_store_scope *scope, const char *run, cons
     return rc;
 }
 
-int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *run, const struct rv_store_claim *claim,
-                   int64_t *fence, rv_err **err)
+int rv_store_take(rv_store *s, const struct rv_store_scope *scope, const char *run, const struct rv_store_claim *claim,
+                  struct rv_store_claimed *out, rv_err **err)
 {
+    struct rv_store_claimed got = {0};
     struct rv_store_scope sc;
-    int64_t got = 0;
     int rc = rv_store_enter_write(s, check_claim(scope, run, claim, &sc, err), "claim", err);
 
     if (rc != 0)
@@ -50,7 +50,18 @@ int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *
     while (rv_store_repeats(s, &rc, err));
     rc = rv_store_leave_write(s, rc, err);
     if (rc == 0)
-        *fence = got;
+        *out = got;
+    return rc;
+}
+
+int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *run, const struct rv_store_claim *claim,
+                   int64_t *fence, rv_err **err)
+{
+    struct rv_store_claimed got;
+    int rc = rv_store_take(s, scope, run, claim, &got, err);
+
+    if (rc == 0)
+        *fence = got.fence;
     return rc;
 }
 

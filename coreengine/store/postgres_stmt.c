@@ -375,14 +375,15 @@ int rv_postgres_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const
         *out = strtoll(st->pq->cmdTuples(st->asked), NULL, 10);
         is_marked = *out == 0; /* nothing was changed */
     }
-    st->n_changes += !is_marked;
     if (rc == 0 && wants == SQL_WANTS_KEY) {
         take_rows(st, stmt);
-        *out = rv_sql_int_at(base, 0);
+        is_marked = st->pq->ntuples(stmt->rows) == 0;
+        *out = is_marked ? 0 : rv_sql_int_at(base, 0);
         drop_rows(st, stmt);
-        if (*out == 0)
+        if (!is_marked && *out == 0)
             rc = RV_FAIL(err, RV_E_INTERNAL, "\"%s\": %s: no key", st->base.path, what);
     }
+    st->n_changes += !is_marked;
     return rc;
 }
 

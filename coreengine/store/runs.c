@@ -161,27 +161,30 @@ static int fail_fenced(const char *run, int64_t fence, int64_t present, const ch
     return RV_E_STATE;
 }
 
+static void put_id(rv_str id, char out[RV_STORE_MAX_ID + 1])
+{
+    size_t len = id.len < RV_STORE_MAX_ID ? id.len : RV_STORE_MAX_ID;
+
+    if (len > 0)
+        memcpy(out, id.ptr, len);
+    out[len] = '\0';
+}
+
+/* Each step looks: no text is copied twice. */
 static int read_found(struct sql_store *st, rv_sql_stmt *stmt, const char *id, struct found_run *out, rv_err **err)
 {
-    bool lacked = false;
-    const char *owner = rv_sql_text_at(stmt, 3, &lacked), *status = rv_sql_text_at(stmt, 5, &lacked);
-    int rc;
+    rv_str owner = rv_sql_str_at(stmt, 3);
 
-    if (lacked)
-        return RV_FAIL(err, RV_E_NOMEM, "read run \"%s\"", id);
-    *out = (struct found_run){
-        .key = rv_sql_int_at(stmt, 0),
-        .fence = rv_sql_int_at(stmt, 1),
-        .n_records = rv_sql_int_at(stmt, 2),
-        .lease_until_us = rv_sql_int_at(stmt, 4),
-        .n_pending = rv_sql_int_at(stmt, 6),
-        .n_open = rv_sql_int_at(stmt, 7),
-        .is_owned = owner != NULL,
-    };
-    rv_str tenant = rv_sql_str_at(stmt, 8);
-    snprintf(out->owner, sizeof out->owner, "%s", owner ? owner : "");
-    snprintf(out->tenant, sizeof out->tenant, "%.*s", RV_STR_ARG(tenant));
-    rc = rv_run_status_of(rv_str_of(status), &out->status, err);
+    out->key = rv_sql_int_at(stmt, 0);
+    out->fence = rv_sql_int_at(stmt, 1);
+    out->n_records = rv_sql_int_at(stmt, 2);
+    out->lease_until_us = rv_sql_int_at(stmt, 4);
+    out->n_pending = rv_sql_int_at(stmt, 6);
+    out->n_open = rv_sql_int_at(stmt, 7);
+    out->is_owned = owner.ptr != NULL;
+    put_id(owner, out->owner);
+    int rc = rv_run_status_of(rv_sql_str_at(stmt, 5), &out->status, err);
+    put_id(rv_sql_str_at(stmt, 8), out->tenant);
     if (rc < 0)
         return RV_WRAP(err, rc == RV_E_NOMEM ? rc : RV_E_IO, "\"%s\": run \"%s\" is damaged", rv_sql_path(st), id);
     const int64_t numbers[] = {out->fence, out->n_records, out->lease_until_us, out->n_pending, out->n_open};
@@ -287,6 +290,17 @@ static int add_records(struct sql_store *st, const struct run_at *run, const str
     return rc;
 }
 
+static void note_last(struct rv_store_last *out, int64_t key, enum rv_run_status status, bool asks, const char *tenant)
+{
+    if (!out)
+        return;
+    out->key = key;
+    out->status = status;
+    out->asks = asks;
+    put_id(rv_str_of(tenant), out->tenant);
+}
+
+/* *key 0: there is such a run. */
 static int add_run(struct sql_store *st, const struct rv_store_new_run *run, int64_t bundle, int64_t *key, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_RUN);
@@ -310,20 +324,20 @@ static int add_run(struct sql_store *st, const struct rv_store_new_run *run, int
 
 static int create_run(struct sql_store *st, const struct rv_store_new_run *run, rv_err **err)
 {
-    struct found_run found;
     int64_t bundle = 0, key = 0;
-    int rc = look(st, NULL, run->id, &found, err);
+    int rc = rv_blob_key(st, (rv_str){NULL, 0}, run->bundle, 0, &bundle, err);
 
-    if (rc != 0)
-        return rc == 1 ? RV_FAIL(err, RV_E_EXISTS, "there is a run \"%s\" already", run->id) : rc;
-    rc = rv_blob_key(st, (rv_str){NULL, 0}, run->bundle, 0, &bundle, err);
     if (rc == 0 && bundle == 0)
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\": the store has no bundle %s", run->id, run->bundle);
     if (rc == 0)
         rc = add_run(st, run, bundle, &key, err);
+    if (rc == 0 && key == 0)
+        rc = RV_FAIL(err, RV_E_EXISTS, "there is a run \"%s\" already", run->id);
     if (rc == 0)
         rc = add_records(st, &(struct run_at){key, run->tenant, run->id}, run->records, run->n_records, run->now_us,
                          err);
+    if (rc == 0)
+        note_last(run->next, key, run->status, false, run->tenant);
     return rc;
 }
 
@@ -385,15 +399,21 @@ static int64_t first_expiry_us(const struct rv_store_append *a)
     return first;
 }
 
-/* Its row, behind its questions, which are counted there. A statement that names an indexed column writes its index
- * even when nothing changes, so there is one for each set of columns. */
-static int advance(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, rv_err **err)
+static bool asks(const struct found_run *run, const struct rv_store_append *a)
 {
-    bool asks = a->set_pending && (run->n_pending > 0 || run->n_open > 0 || a->n_pending > 0);
-    bool changes = asks || a->release || a->status != run->status || rv_run_status_is_final(a->status);
+    return a->set_pending && (run->n_pending > 0 || run->n_open > 0 || a->n_pending > 0);
+}
+
+/* Its row. A statement that names an indexed column writes its index even when nothing changes, so there is one for
+ * each set of columns. NULL: *n is not wanted. */
+static int advance(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, int64_t *n,
+                   rv_err **err)
+{
+    bool has_asked = asks(run, a);
+    bool changes = has_asked || a->release || a->status != run->status || rv_run_status_is_final(a->status);
     enum sql_id id = !changes ? SQL_ADVANCE : a->release ? SQL_ADVANCE_OVER : SQL_ADVANCE_STATUS;
 
-    if (asks)
+    if (has_asked)
         id = a->release ? SQL_ADVANCE_PARKED : SQL_ADVANCE_ASKING;
     rv_sql_stmt *stmt = rv_sql_use(st, id);
     rv_sql_int(stmt, 1, run->key);
@@ -404,33 +424,60 @@ static int advance(struct sql_store *st, const struct found_run *run, const stru
         rv_sql_text(stmt, 5, rv_run_status_text(a->status));
         rv_sql_int(stmt, 6, rv_run_status_is_final(a->status));
     }
-    if (asks) {
-        rv_sql_int(stmt, 7, (int64_t)a->n_pending);
-        rv_sql_int(stmt, 8, first_expiry_us(a));
-    }
-    return rv_sql_run(stmt, "write a run", err);
+    rv_sql_int(stmt, 7, has_asked ? (int64_t)a->n_pending : run->fence);
+    rv_sql_int(stmt, 8, has_asked ? first_expiry_us(a) : run->n_records);
+    return n ? rv_sql_run_counted(stmt, n, "write a run", err) : rv_sql_run(stmt, "write a run", err);
+}
+
+/* 1: the row was as the writer's last step had left it, and is advanced; 0: it has to be looked for. */
+static int advance_from_last(struct sql_store *st, const struct rv_store_append *a, struct found_run *run, rv_err **err)
+{
+    const struct rv_store_last *last = a->last;
+    int64_t n = 0;
+
+    if (!last || last->key == 0 || last->asks || a->n_records == 0 || (a->set_pending && a->n_pending > 0))
+        return 0;
+    *run = (struct found_run){
+        .key = last->key, .fence = a->fence, .n_records = a->records[0].seq - 1, .status = last->status};
+    put_id(rv_str_of(last->tenant), run->tenant);
+    int rc = advance(st, run, a, &n, err);
+    return rc < 0 ? rc : n == 1;
+}
+
+/* Its questions are counted in its row, which is written behind them. */
+static int look_and_advance(struct sql_store *st, const struct rv_store_append *a, struct found_run *run, rv_err **err)
+{
+    int rc = rv_run_find_fenced(st, a->run, a->fence, run, err);
+
+    if (rc < 0)
+        return rc;
+    if (a->n_records > 0 && a->records[0].seq != run->n_records + 1)
+        return RV_FAIL(err, RV_E_STATE, "run \"%s\" has %lld records, so the next is not %lld", a->run,
+                       (long long)run->n_records, (long long)a->records[0].seq);
+    if (a->set_pending)
+        rc = set_pending(st, run, a, err);
+    if (rc == 0 && a->set_pending)
+        rc = rv_interrupts_keep(st, run, a, err);
+    return rc < 0 ? rc : advance(st, run, a, NULL, err);
 }
 
 static int append(struct sql_store *st, const struct rv_store_append *a, rv_err **err)
 {
     struct found_run run;
-    int rc = rv_run_find_fenced(st, a->run, a->fence, &run, err);
+    int rc = advance_from_last(st, a, &run, err);
 
+    if (rc == 0)
+        rc = look_and_advance(st, a, &run, err);
     if (rc < 0)
         return rc;
-    if (a->n_records > 0 && a->records[0].seq != run.n_records + 1)
-        return RV_FAIL(err, RV_E_STATE, "run \"%s\" has %lld records, so the next is not %lld", a->run,
-                       (long long)run.n_records, (long long)a->records[0].seq);
     rc = add_records(st, &(struct run_at){run.key, run.tenant, a->run}, a->records, a->n_records, a->now_us, err);
-    if (rc == 0 && a->set_pending)
-        rc = set_pending(st, &run, a, err);
-    if (rc == 0 && a->set_pending)
-        rc = rv_interrupts_keep(st, &run, a, err);
-    if (rc == 0)
-        rc = advance(st, &run, a, err);
     if (rc == 0 && a->n_turns > 0)
         rc = rv_turns_keep(st, run.key, a, err);
-    return rc == 0 ? rv_webhooks_keep(st, &run, a, err) : rc;
+    if (rc == 0)
+        rc = rv_webhooks_keep(st, &run, a, err);
+    if (rc == 0)
+        note_last(a->next, run.key, a->status, run.n_pending > 0 || run.n_open > 0 || a->n_pending > 0, run.tenant);
+    return rc;
 }
 
 /* A turn may be refused when the records are written already. */

@@ -42,6 +42,14 @@ struct rv_pending {
 };
 
 /* A new run with its first records and its first owner, in one transaction. */
+/* Where a run stands after a write of its owner: with it the next write need not look for the run's row, whose fence
+ * and number of records tell whether it is still so. */
+struct rv_store_last {
+    int64_t key; /* of the row; 0: not known */
+    enum rv_run_status status;
+    bool asks; /* it has questions, or may have */
+    char tenant[RV_STORE_MAX_ID + 1];
+};
 struct rv_store_new_run {
     const char *id, *tenant, *user, *session, *pipeline, *bundle, *parent; /* tenant, parent may be NULL */
     int64_t parent_seq;
@@ -51,6 +59,7 @@ struct rv_store_new_run {
     int64_t now_us, lease_until_us;
     const struct rv_record *records; /* seq 1..n_records */
     size_t n_records;
+    struct rv_store_last *next; /* out, for the first append; may be NULL */
 };
 /** RV_E_EXISTS (the id is taken), RV_E_NOT_FOUND (no such bundle), RV_E_INVALID (an id or text is malformed). */
 RV_MUST_CHECK int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err **err);
@@ -79,6 +88,8 @@ struct rv_store_append {
                    in the scope of the run's tenant and user, but a session that is not there is made, and one of
                    the owner's that was deleted takes nothing: its run goes on to its end without it */
     size_t n_turns;
+    const struct rv_store_last *last; /* of the write before; may be NULL */
+    struct rv_store_last *next;       /* out, for the next one: not before this one is committed; may be NULL */
 };
 /** RV_E_STATE: fenced off (names the present owner), or another seq than the run's next. RV_E_NOT_FOUND. Whatever is
  *  refused, nothing of the append is written. */
@@ -124,6 +135,13 @@ struct rv_store_claim {
  * even if it is the same owner's. */
 RV_MUST_CHECK int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *run,
                                  const struct rv_store_claim *claim, int64_t *fence, rv_err **err);
+/** The same, and where the run stands: from now on no other process writes it. */
+struct rv_store_claimed {
+    int64_t fence, n_records;
+    enum rv_run_status status;
+};
+RV_MUST_CHECK int rv_store_take(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                                const struct rv_store_claim *claim, struct rv_store_claimed *out, rv_err **err);
 /** Extend every lease of that owner that has not been taken over. None is cut short. */
 RV_MUST_CHECK int rv_store_renew(rv_store *s, const char *owner, int64_t until_us, rv_err **err);
 /** Give it up. Fine if it was taken over meanwhile; RV_E_NOT_FOUND if it was deleted. */

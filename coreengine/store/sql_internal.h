@@ -94,7 +94,7 @@ void rv_sql_bind(rv_sql_stmt *stmt, int i, struct sql_value v); /* SQL_NULL: nul
 RV_MUST_CHECK int rv_sql_step(rv_sql_stmt *stmt, const char *what, rv_err **err);
 /** Step a statement that gives no rows, and be done with it. */
 RV_MUST_CHECK int rv_sql_run(rv_sql_stmt *stmt, const char *what, rv_err **err);
-/** The same for one that adds a row, whose key is wanted. */
+/** The same for one that adds a row, whose key is wanted. 0: it added none, as it may by its text. */
 RV_MUST_CHECK int rv_sql_run_new(rv_sql_stmt *stmt, int64_t *key, const char *what, rv_err **err);
 /** The same, and how many rows it changed. */
 RV_MUST_CHECK int rv_sql_run_counted(rv_sql_stmt *stmt, int64_t *n_rows, const char *what, rv_err **err);

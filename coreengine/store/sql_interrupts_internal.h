@@ -9,8 +9,8 @@
 #define RV_SQL_INTERRUPT_STATEMENTS(X)                                                                                 \
     X(ADD_INTERRUPT,                                                                                                   \
       "INSERT INTO interrupts (run, id, tenant, \"user\", session, kind, stage, text, status, created_us,"             \
-      " expires_us, ended_us) SELECT ?1, ?2, tenant, \"user\", session, ?3, ?4, ?5, 'pending', ?6, ?7, 0"              \
-      " FROM runs WHERE key = ?1"                                                                                      \
+      " expires_us, ended_us) VALUES (?1, ?2, ?8, (SELECT \"user\" FROM runs WHERE key = ?1),"                         \
+      " (SELECT session FROM runs WHERE key = ?1), ?3, ?4, ?5, 'pending', ?6, ?7, 0)"                                  \
       " ON CONFLICT (run, id) DO UPDATE SET kind = excluded.kind, stage = excluded.stage, text = excluded.text,"       \
       " status = CASE WHEN interrupts.ended_us = 0 AND interrupts.expires_us = excluded.expires_us"                    \
       " THEN interrupts.status ELSE 'pending' END, reason = NULL, created_us = excluded.created_us,"                   \

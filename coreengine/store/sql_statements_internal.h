@@ -59,6 +59,8 @@
 #define RV_SQL_ADVANCE "UPDATE runs SET stage = ?2, updated_us = ?3, n_records = n_records + ?4"
 #define RV_SQL_STATUS  ", status = ?5, cancel = cancel * (1 - ?6)"
 #define RV_SQL_DISOWN  ", owner = NULL, lease_until_us = 0"
+/* Still as the writer left it. */
+#define RV_SQL_WHERE_LAST " WHERE key = ?1 AND fence = ?7 AND n_records = ?8"
 #define RV_SQL_COUNTS                                                                                                  \
     ", n_pending = ?7, expires_us = ?8, n_open = (SELECT count(*) FROM interrupts i WHERE i.run = ?1 AND i.ended_us "  \
     "= 0)"
@@ -75,11 +77,12 @@
     X(GET, "SELECT " RV_SQL_RUN " WHERE r.id = ?1 AND r.tenant = ?2 AND (?3 IS NULL OR r.\"user\" = ?3)")              \
     X(ADD_RUN, "INSERT INTO runs (id, tenant, \"user\", session, pipeline, bundle, parent, parent_seq, status, stage," \
                " created_us, updated_us, expires_us, n_records, owner, fence, lease_until_us, cancel, n_pending)"      \
-               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 0, ?12, ?13, 1, ?14, 0, 0)")               \
+               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 0, ?12, ?13, 1, ?14, 0, 0)"                \
+               " ON CONFLICT (id) DO NOTHING")                                                                         \
     X(ADD_RECORD, "INSERT INTO records (run, seq, kind, body, value, blob) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")           \
-    X(ADVANCE, RV_SQL_ADVANCE " WHERE key = ?1")                                                                       \
-    X(ADVANCE_STATUS, RV_SQL_ADVANCE RV_SQL_STATUS " WHERE key = ?1")                                                  \
-    X(ADVANCE_OVER, RV_SQL_ADVANCE RV_SQL_STATUS RV_SQL_DISOWN " WHERE key = ?1")                                      \
+    X(ADVANCE, RV_SQL_ADVANCE RV_SQL_WHERE_LAST)                                                                       \
+    X(ADVANCE_STATUS, RV_SQL_ADVANCE RV_SQL_STATUS RV_SQL_WHERE_LAST)                                                  \
+    X(ADVANCE_OVER, RV_SQL_ADVANCE RV_SQL_STATUS RV_SQL_DISOWN RV_SQL_WHERE_LAST)                                      \
     X(ADVANCE_ASKING, RV_SQL_ADVANCE RV_SQL_STATUS RV_SQL_COUNTS " WHERE key = ?1")                                    \
     X(ADVANCE_PARKED, RV_SQL_ADVANCE RV_SQL_STATUS RV_SQL_DISOWN RV_SQL_COUNTS " WHERE key = ?1")                      \
     X(DISOWN, "UPDATE runs SET owner = NULL, lease_until_us = 0 WHERE key = ?1")                                       \

@@ -33,7 +33,9 @@ struct sqlite {
     bool has_queued;              /* it has waited for the writer since then */
     bool is_memory, read_only, defers_sync;
     enum rv_store_sync sync;
-    int changes; /* sqlite3_total_changes() when the present write began */
+    int changes;                       /* sqlite3_total_changes() when the present write began */
+    const struct sqlite_link *seen_by; /* the connection of the last write of this handle; NULL: it failed */
+    unsigned seen;                     /* which state of the file that connection left */
 };
 
 extern const struct sql_driver rv_sqlite_driver; /* sqlite.c */

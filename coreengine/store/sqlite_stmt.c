@@ -305,7 +305,7 @@ int rv_sqlite_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const c
     if (rc < 0)
         return rc;
     if (wants == SQL_WANTS_KEY)
-        *out = sqlite3_last_insert_rowid(st->link->db);
+        *out = sqlite3_changes(st->link->db) > 0 ? sqlite3_last_insert_rowid(st->link->db) : 0;
     if (wants == SQL_WANTS_COUNT)
         *out = sqlite3_changes(st->link->db);
     return 0;

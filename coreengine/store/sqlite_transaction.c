@@ -7,6 +7,28 @@ static int run_id(struct sqlite *st, enum sql_id id, const char *what, rv_err **
     return rv_sql_run(rv_sql_use(&st->base, id), what, err);
 }
 
+/* A number that changes with each commit of whichever connection. */
+static unsigned state_of(const struct sqlite_link *l)
+{
+    unsigned state = 0;
+
+    (void)sqlite3_file_control(l->db, "main", SQLITE_FCNTL_DATA_VERSION, &state);
+    return state;
+}
+
+/* What is encrypted need not be looked up again when no other one has written since. */
+static void begun(struct sqlite *st)
+{
+    if (st->seen_by != st->link || st->seen != state_of(st->link))
+        st->base.rules = 0;
+}
+
+static void committed(struct sqlite *st)
+{
+    st->seen_by = st->link;
+    st->seen = state_of(st->link);
+}
+
 /* Whatever state a failure left the connection in: no transaction is open afterwards. */
 static void abandon(struct sqlite *st)
 {
@@ -14,6 +36,14 @@ static void abandon(struct sqlite *st)
         return;
     if (run_id(st, SQL_ROLLBACK, "roll back", NULL) < 0 && !sqlite3_get_autocommit(st->link->db))
         sqlite3_exec(st->link->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+/* The same of a transaction that wrote. */
+static void give_up(struct sqlite *st)
+{
+    abandon(st);
+    st->seen_by = NULL;
+    st->base.rules = 0;
 }
 
 int rv_sqlite_begin_read(struct sql_store *base, bool *began, rv_err **err)
@@ -49,6 +79,8 @@ static int begin_turn(struct sqlite *st, const char *what, rv_err **err)
     rc = run_id(st, SQL_BEGIN_WRITE, what, err);
     if (rc < 0)
         rv_sqlite_give_turn(st);
+    else
+        begun(st);
     return rc;
 }
 
@@ -70,7 +102,7 @@ int rv_sqlite_end_write(struct sql_store *base, int rc, const char *what, rv_err
     if (base->in_group) {
         bool is_whole = !sqlite3_get_autocommit(st->link->db) && sqlite3_total_changes(st->link->db) == st->changes;
         if (rc < 0 && !is_whole) {
-            abandon(st);
+            give_up(st);
             base->broken = rc;
         }
         return rc;
@@ -78,7 +110,9 @@ int rv_sqlite_end_write(struct sql_store *base, int rc, const char *what, rv_err
     if (rc == 0)
         rc = run_id(st, SQL_COMMIT, what, err);
     if (rc < 0)
-        abandon(st);
+        give_up(st);
+    else
+        committed(st);
     rv_sqlite_give_turn(st);
     return rc;
 }
@@ -114,6 +148,7 @@ int rv_sqlite_end_part(struct sql_store *base, int rc, rv_err **err)
     if (undone < 0) /* that is what the group is given up for */
         return RV_WRAP(err, undone, "\"%s\": undo a part of the group", st->base.path);
     st->changes = sqlite3_total_changes(st->link->db);
+    base->rules = 0;
     return rc;
 }
 
@@ -135,7 +170,9 @@ int rv_sqlite_commit(struct sql_store *base, rv_err **err)
     base->in_group = false;
     rc = base->broken ? fail_broken(base, err) : run_id(st, SQL_COMMIT, "commit the group", err);
     if (rc < 0)
-        abandon(st);
+        give_up(st);
+    else
+        committed(st);
     rv_sqlite_give_turn(st);
     return rc;
 }
@@ -146,6 +183,6 @@ void rv_sqlite_rollback(struct sql_store *base)
 
     base->in_group = false;
     if (st->link->db)
-        abandon(st);
+        give_up(st);
     rv_sqlite_give_turn(st);
 }

@@ -217,6 +217,7 @@ static int refresh(struct sql_store *st, struct rv_vault *v, rv_err **err)
         return rc;
     if (st->rules > 0)
         version = st->rules - 1;
+    st->rules = version + 1;
     if (version != v->version || v->n_rules >= MAX_RULES)
         forget_rules(v);
     v->version = version;

@@ -180,8 +180,8 @@ bool rv_tool_reply_reports_error(rv_str reply)
 
 /* The keys that matter, looked up once. */
 struct raw {
-    json_object *whole, *status, *data, *error, *message;
-    bool has_status, has_data, has_error, has_message;
+    json_object *whole, *status, *data, *error, *message, *content;
+    bool has_status, has_data, has_error, has_message, has_content;
     int n_keys;
 };
 
@@ -193,6 +193,7 @@ static struct raw look(json_object *whole)
     r.has_data = json_object_object_get_ex(whole, "data", &r.data);
     r.has_error = json_object_object_get_ex(whole, "error", &r.error);
     r.has_message = json_object_object_get_ex(whole, "message", &r.message);
+    r.has_content = json_object_object_get_ex(whole, "content", &r.content);
     return r;
 }
 
@@ -234,7 +235,7 @@ static bool is_failure(const struct raw *r)
 /* Has the object the keys of a standard result and no others, and content under them? */
 static bool has_standard_keys(const struct raw *r)
 {
-    return r->n_keys == r->has_status + r->has_data + r->has_error + r->has_message && r->has_status &&
+    return r->n_keys == r->has_status + r->has_data + r->has_error + r->has_message + r->has_content && r->has_status &&
            (!r->has_message || json_object_is_type(r->message, json_type_string));
 }
 
@@ -258,6 +259,11 @@ static enum shape shape_of(const struct raw *r)
 
     if (!has_standard_keys(r))
         return SHAPE_OTHER;
+    if (r->has_content) /* any other list of that name is a member of the tool's own */
+        return rv_str_eq(status, RV_STR_LIT("success")) && data_is_object && !r->has_error &&
+                       rv_tool_is_content(r->content)
+                   ? SHAPE_STANDARD
+                   : SHAPE_OTHER;
     if (rv_str_eq(status, RV_STR_LIT("success")) && r->has_data && !r->has_error)
         return data_is_object ? SHAPE_STANDARD : SHAPE_STANDARD_BUT_DATA;
     if (rv_str_eq(status, RV_STR_LIT("error")) && is_error_details(r->error) && (!r->has_data || data_is_object))

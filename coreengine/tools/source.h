@@ -29,9 +29,11 @@ struct rv_tool_source;
 
 /* The outcome of a call. */
 struct rv_tool_reply {
-    bool failed;            /* text is a message for people and models, not JSON */
-    bool retryable;         /* of a failure: the same call may succeed a little later */
-    bool reports_error;     /* not failed, but the JSON says that the tool failed: rv_tool_reported_error() */
+    bool failed;        /* text is a message for people and models, not JSON */
+    bool retryable;     /* of a failure: the same call may succeed a little later */
+    bool reports_error; /* not failed, but the JSON says that the tool failed: rv_tool_reported_error() */
+    bool asks; /* not failed, but a person is asked first: text is {server, state?, requests: [{key, message, schema}]},
+                  at most RV_TOOL_MAX_REQUESTS of them. The call is over; it is made again with `input` */
     const char *error_type; /* of a failure: "NotFoundError", ...; borrowed until `done` returns */
     const char *code;       /* of a failure: a word of enum rv_failure, static; NULL: by error_type */
     rv_buf text;            /* the receiver may take both texts and leave RV_BUF_INIT(0); else the source frees them */
@@ -39,11 +41,19 @@ struct rv_tool_reply {
     int64_t after_us;       /* the receiver lets it count that much later: of a source that plays time; else 0 */
 };
 
+/* How far a call is. Text is any text of a peer; borrowed. */
+struct rv_tool_progress {
+    double progress, total; /* total 0: not known */
+    rv_str text;
+};
+
 /* One call. The caller's storage, which stays where it is until the call has ended. The texts are borrowed until
  * rv_tool_source_call() returns: a source that needs them longer copies them. */
 struct rv_tool_call {
     const char *tool;
-    rv_str args;       /* JSON text of an object, any size up to RV_JSON_MAX_BYTES; checked against the tool's schema */
+    rv_str args;  /* JSON text of an object, any size up to RV_JSON_MAX_BYTES; checked against the tool's schema */
+    rv_str input; /* JSON text {round, state?, answers: [{round, key, message, schema, action, content?}]}: what calls
+                     before this one asked for; empty: nothing. action: accept, decline or cancel */
     const char *stage; /* of the run's pipeline */
     const char *agent; /* who calls: the delegated agent, else the stage */
     int64_t visit;     /* of the stage, from 1 */
@@ -58,6 +68,8 @@ struct rv_tool_call {
     /** The call has ended. Receives the reply; must not call the source, and must not free the call while
      *  rv_tool_source_call() has not returned. */
     void (*done)(struct rv_tool_call *c, struct rv_tool_reply *reply);
+    /** How far it is, as often as the source knows; may be NULL. Must not call the source. */
+    void (*progress)(struct rv_tool_call *c, const struct rv_tool_progress *p);
 
     void *state;                   /* the source's, while the call is under way */
     struct rv_tool_source *source; /* NULL: not under way; set by the functions below only, like the links */

@@ -209,6 +209,13 @@ static int put_data(const struct rv_step_result *s, bool failed, json_object *re
     return rc == 0 ? rv_tool_put_take(result, "data", held, err) : rc;
 }
 
+static int put_content(const struct rv_step_result *s, json_object *result, rv_err **err)
+{
+    json_object *content = s->has_content ? rv_json_get_arr(s->standard, "content") : NULL;
+
+    return content ? rv_tool_put_ref(result, "content", content, err) : 0;
+}
+
 static int fill(const struct rv_step_result *s, json_object *result, rv_err **err)
 {
     json_object *status = NULL;
@@ -227,6 +234,8 @@ static int fill(const struct rv_step_result *s, json_object *result, rv_err **er
         rc = rv_tool_put_take(result, "execution_time_ms", json_object_new_int64(s->execution_ms), err);
     if (rc == 0)
         rc = put_data(s, failed, result, err);
+    if (rc == 0 && !failed)
+        rc = put_content(s, result, err);
     if (rc == 0 && failed)
         rc = put_error(s, result, err);
     return rc;

@@ -64,6 +64,7 @@ struct rv_tool_info {
     int category;                          /* enum rv_tool_category or RV_UNSET */
     int risk;                              /* enum rv_risk; RV_UNSET counts as write */
     int effect;                            /* enum rv_effect_class; RV_UNSET: from the risk */
+    bool may_ask;                          /* a person, in the middle of a call: it does not run beside others */
     bool has_probe;                        /* its capability can say whether a call with a key happened */
     int64_t timeout_ms;                    /* 0: the pipeline's tool timeout */
     const rv_schema *input, *output;       /* NULL: anything */
@@ -114,9 +115,11 @@ bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str nam
                      const char **why);
 
 /* --- Results (rules 6.4 to 6.6) --- */
-/** Standard result from any raw one; *out is the caller's {status, data?, error?, message?}. RV_E_INVALID: not an
- * object. An object counts as standard already, and passes, if it has these keys only, "status" is "success" with an
- * object under "data" or "error" with whole error details. *out shares what it holds with raw. */
+/** Standard result from any raw one; *out is the caller's {status, data?, content?, error?, message?}. RV_E_INVALID:
+ * not an object. An object counts as standard already, and passes, if it has these keys only, "status" is "success"
+ * with an object under "data" and, if at all, content, or "error" with whole error details. *out shares what it holds
+ * with raw.
+ */
 RV_MUST_CHECK int rv_tool_result_normalize(json_object *raw, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_tool_result_validate(json_object *result, rv_err **err);
 /** The standard result of a reply that reports an error; the caller's. NULL: it reports no error, or is not such a JSON
@@ -130,12 +133,31 @@ bool rv_tool_is_callers_fault(const char *type);
  * not make it (may be NULL). Shares what it holds with raw. */
 RV_MUST_CHECK int rv_tool_result_data(json_object *raw, json_object **out, size_t *n_dropped, rv_err **err);
 
+/* --- Content: parts of an answer that are meant for the model, apart from its data (rule 10). A successful standard
+ * result may have such a list under "content":
+ *
+ *     {type: "text", text} | {type: "reference", uri, name?, description?, media_type?}
+ *     | {type: "image" | "file", data (base64), media_type, name?}
+ */
+#define RV_TOOL_MAX_PARTS 1000 /* of one answer: a message for a model, not a table */
+/** Is the value a list of 1 to RV_TOOL_MAX_PARTS such parts, with no member that is not named above? */
+bool rv_tool_is_content(json_object *list);
+bool rv_tool_is_media_type(rv_str s);
+bool rv_tool_is_base64(rv_str s); /* on one line, padded, not empty */
+/** The parts as the text that a model gets: texts as they are, a line for anything else. */
+void rv_tool_write_content(json_object *list, rv_buf *out);
+
+/* Of tools that ask a person before they can answer. */
+#define RV_TOOL_MAX_REQUESTS 8 /* questions of a tool at once: a person reads them one after the other */
+#define RV_TOOL_MAX_ROUNDS   8 /* times that one call may ask: a tool may ask without end */
+
 /* One entry of a tool stage's `results` (rule 6.1, engine shape), from a standard result or an error. */
 struct rv_step_result {
     rv_str step_id, tool;
     json_object *parameters; /* borrowed; NULL: an empty object */
     int64_t execution_ms;
     json_object *standard;  /* borrowed standard result; NULL when `error_type` is set */
+    bool has_content;       /* the entry gets the content of the standard result, too */
     const char *error_type; /* AccessDenied, InvalidStep, NotFoundError, ExecutionError, TimeoutError, ValidationError,
                                ToolError */
     rv_str error_message;

@@ -119,6 +119,53 @@ static int legacy_client(void)
     return rc;
 }
 
+/* A server that asks a person, and gets the answer that was given before. */
+static int eliciting_client(enum rv_mcp_era era)
+{
+#define FORM "{\"message\":\"m\",\"requestedSchema\":{\"type\":\"object\"}}"
+    static const char answers[] =
+        "{\"round\":1,\"state\":\"s\",\"answers\":[{\"round\":1,\"key\":\"a\",\"message\":\"m\","
+        "\"schema\":{\"type\":\"object\"},\"action\":\"accept\",\"content\":{\"a\":1}}]}";
+    static const char *const legacy[] = {
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":\"e\",\"method\":\"elicitation/create\",\"params\":" FORM "}"};
+    static const char *const modern[] = {
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2026-07-28\"]}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"resultType\":\"input_required\",\"requestState\":\"s\","
+        "\"inputRequests\":{"
+        "\"a\":{\"method\":\"elicitation/create\",\"params\":" FORM "}}}}"};
+    const char *const *messages = era == RV_MCP_ERA_LEGACY ? legacy : modern;
+    json_object *input = NULL;
+    rv_mcp_client *c = NULL;
+    int64_t id;
+    int rc = rv_json_parse(rv_str_of(answers), NULL, &input, NULL);
+
+    rc = rc == 0
+             ? rv_mcp_client_new(&(struct rv_mcp_client_opts){.server = "s", .era = era, .elicits = true}, 1, &c, NULL)
+             : rc;
+    rc = rc == 0 ? say(c, messages[0]) : rc;
+    for (int i = 0; i < 3 && rc == 0; i++) { /* is asked; gives the answer; may not be made again */
+        rc = rv_mcp_client_ask(
+            c, &(struct rv_mcp_ask){.method = "tools/call", .input = i == 1 ? input : NULL, .is_repeatable = i < 2}, 1,
+            &id, NULL);
+        rc = rc == 0 ? say(c, messages[1]) : rc;
+        rc = rc == 0 ? rv_mcp_client_give_up(c, id, NULL) : rc;
+    }
+    rv_mcp_client_free(c);
+    json_object_put(input);
+    return rc;
+}
+
+static int eliciting_legacy_client(void)
+{
+    return eliciting_client(RV_MCP_ERA_LEGACY);
+}
+
+static int eliciting_modern_client(void)
+{
+    return eliciting_client(RV_MCP_ERA_MODERN);
+}
+
 static int modern_client(void)
 {
     rv_mcp_client *c = NULL;
@@ -143,6 +190,10 @@ static const struct rv_mcp_server_config server = {
 
 static int use(rv_mcp_catalog *c, rv_findings *f)
 {
+    static const char blocks[] =
+        "{\"structuredContent\":{\"a\":1},\"content\":[{\"type\":\"text\",\"text\":\"b\"},{\"type\":\"image\",\"data\":"
+        "\"AAAA\",\"mimeType\":\"image/png\"},{\"type\":\"resource_link\",\"uri\":\"a:b\"},{\"type\":\"resource\","
+        "\"resource\":{\"uri\":\"a:b\",\"blob\":\"AAAA\"}},{\"type\":\"hologram\"}]}";
     static const char text[] =
         "[{\"name\":\"x\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"r\":{\"type\":\"integer\","
         "\"x-mcp-header\":\"R\"}}},\"outputSchema\":{\"type\":\"object\"}},{\"name\":\"x\"},{\"name\":\"y\","
@@ -158,7 +209,7 @@ static int use(rv_mcp_catalog *c, rv_findings *f)
     rc = rc == 0 ? rv_mcp_catalog_finish(c, NULL) : rc;
     rc = rc == 0 ? rv_mcp_catalog_write(c, NULL, &lists, NULL) : rc;
     rc = rc == 0 ? rv_json_parse(RV_STR_LIT("{\"r\":1}"), NULL, &args, NULL) : rc;
-    rc = rc == 0 ? rv_json_parse(RV_STR_LIT("{\"structuredContent\":{\"a\":1}}"), NULL, &result, NULL) : rc;
+    rc = rc == 0 ? rv_json_parse(RV_STR_LIT(blocks), NULL, &result, NULL) : rc;
     const struct rv_mcp_tool *t = rc == 0 ? rv_mcp_catalog_find(c, RV_STR_LIT("x"), &info) : NULL;
     rc = rc == 0 ? rv_mcp_tool_request(t, args, "key", &r, NULL) : rc;
     rc = rc == 0 ? rv_mcp_tool_result(t, result, &out, &code, &note, NULL) : rc;
@@ -187,6 +238,8 @@ static int catalog(void)
 
 static const struct rv_fault_scenario scenarios[] = {{"legacy_client", legacy_client},
                                                      {"modern_client", modern_client},
+                                                     {"eliciting_legacy_client", eliciting_legacy_client},
+                                                     {"eliciting_modern_client", eliciting_modern_client},
                                                      {"catalog", catalog},
                                                      {"messages_on_lines", messages_on_lines},
                                                      {"refused", refused},

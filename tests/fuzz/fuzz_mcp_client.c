@@ -37,8 +37,10 @@ static void drain(rv_mcp_client *c, struct seen *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct rv_mcp_client_opts opts = {
-        .server = "s", .era = size ? data[0] % 3 : 0, .is_http = size && (data[0] & 4)};
+    const struct rv_mcp_client_opts opts = {.server = "s",
+                                            .era = size ? data[0] % 3 : 0,
+                                            .is_http = size && (data[0] & 4),
+                                            .elicits = size && (data[0] & 8)};
     rv_mcp_client *c = NULL;
     struct seen seen = {0};
     int64_t now_us = 1, ask;
@@ -48,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(rv_mcp_client_ask(c,
                                   &(struct rv_mcp_ask){.method = i % 2 ? "tools/call" : "tools/list",
                                                        .list = i % 2 ? NULL : "tools",
+                                                       .is_repeatable = i == 1,
                                                        .timeout_us = 1000000 * (i + 1),
                                                        .wants_progress = i % 2},
                                   now_us, &ask, NULL) == 0);

@@ -77,6 +77,10 @@ int mcp_form_of(const struct rv_app_question *q, json_object **out, rv_err **err
     *out = NULL;
     if (rv_interrupt_asks_client(q->kind, q->data))
         return 0;
+    if (rv_interrupt_asks_input(q->kind, q->data)) { /* the form of the server that asks */
+        *out = json_object_get(rv_json_get_obj(q->data, "schema"));
+        return 0;
+    }
     int rc = open_form(&f, err);
     if (rc == 0 && rv_interrupt_is_ask(q->data) && !rv_ask_takes_text(q->data) && options)
         add_options(&f, options);
@@ -112,6 +116,13 @@ int mcp_response_of(const struct rv_app_question *q, enum rv_mcp_action action, 
 {
     *out = (struct rv_response){.text = {NULL, 0}};
     out->interrupt_id = rv_str_of(q->id);
+    if (rv_interrupt_asks_input(q->kind, q->data)) {
+        out->decision = action == RV_MCP_ACCEPT    ? RV_STR_LIT("accept")
+                        : action == RV_MCP_DECLINE ? RV_STR_LIT("decline")
+                                                   : RV_STR_LIT("cancel");
+        out->data = action == RV_MCP_ACCEPT ? content : NULL;
+        return rv_answer_check(q->kind, q->data, out, err);
+    }
     if (action != RV_MCP_ACCEPT && q->kind == RV_INTERRUPT_CONFIRMATION && !rv_interrupt_is_ask(q->data)) {
         out->has_approved = true;
         out->text = action == RV_MCP_DECLINE ? RV_STR_LIT("declined") : RV_STR_LIT("dismissed");

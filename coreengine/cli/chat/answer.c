@@ -66,6 +66,7 @@ static void write_question(const struct rv_interrupt *in, rv_buf *b)
     else
         rv_buf_puts(b, in->kind == RV_INTERRUPT_CONFIRMATION           ? " [y/N] "
                        : rv_interrupt_asks_outcome(in->kind, in->data) ? " [happened, not_happened, fail] "
+                       : rv_interrupt_asks_input(in->kind, in->data)   ? " [accept JSON, decline, cancel] "
                        : in->kind == RV_INTERRUPT_AGENT_REVIEW         ? " [approve, reject, modify TEXT] "
                                                                        : " ");
 }
@@ -216,6 +217,25 @@ static int read_choice(struct answer *a, rv_str line)
     return 1;
 }
 
+/* The values of a form follow as JSON. */
+static int read_input(struct answer *a, rv_str line, rv_err **err)
+{
+    static const char *const words[] = {"accept", "decline", "cancel"};
+    const struct rv_json_opts opts = {.what = "values of the form"};
+    rv_str rest, first = split(line, &rest);
+
+    for (size_t i = 0; i < RV_COUNT(words); i++) {
+        if (!is_word(first, words[i]))
+            continue;
+        int rc = rest.len > 0 ? rv_json_parse(rest, &opts, &a->arguments, err) : 0;
+        a->response.decision = rv_str_of(words[i]);
+        a->response.data = a->arguments;
+        return rc < 0 ? rc : 1;
+    }
+    return RV_FAIL(err, RV_E_INVALID, "\"%.*s\" does not answer the question: write accept JSON, decline or cancel",
+                   RV_STR_ARG(line));
+}
+
 static int read_decision(struct answer *a, rv_str line, rv_err **err)
 {
     static const char *const words[] = {"approve", "reject", "modify", "happened", "not_happened", "fail"};
@@ -246,10 +266,11 @@ static int read_answer(struct answer *a, rv_err **err)
     int rc = next_line(a, &line, err);
     if (rc < 0)
         return rc;
-    rc = rv_interrupt_is_ask(in->data)           ? read_choice(a, line)
-         : in->kind == RV_INTERRUPT_CONFIRMATION ? read_confirmation(a, line, err)
-         : in->kind == RV_INTERRUPT_AGENT_REVIEW ? read_decision(a, line, err)
-                                                 : 1;
+    rc = rv_interrupt_is_ask(in->data)                 ? read_choice(a, line)
+         : in->kind == RV_INTERRUPT_CONFIRMATION       ? read_confirmation(a, line, err)
+         : rv_interrupt_asks_input(in->kind, in->data) ? read_input(a, line, err)
+         : in->kind == RV_INTERRUPT_AGENT_REVIEW       ? read_decision(a, line, err)
+                                                       : 1;
     if (in->kind == RV_INTERRUPT_CLARIFICATION && !rv_interrupt_is_ask(in->data))
         a->response.text = line;
     if (rc <= 0)

@@ -54,7 +54,7 @@ static int close_servers(struct rv_cli *cli, struct rv_app_loaded *l, int status
 
 struct server_row {
     const char *transport, *version;
-    bool is_listed;
+    bool is_ready; /* it is there, and its list could be had */
     int64_t n_tools;
 };
 
@@ -64,7 +64,8 @@ static struct server_row row_of(const struct rv_app_loaded *l, const struct rv_m
     const rv_mcp_client *client = rv_mcp_pool_client(rv_mcp_tools_pool(l->mcp), s);
     struct server_row row = {.transport = s->command.is_set ? "stdio" : "http",
                              .version = client ? rv_mcp_version_text(rv_mcp_client_version(client)) : "",
-                             .is_listed = rv_mcp_catalog_has_server(catalog, s->name)};
+                             .is_ready =
+                                 client && rv_mcp_client_is_ready(client) && !rv_mcp_tools_has_failed(l->mcp, s)};
     const struct rv_mcp_tool *t;
 
     for (size_t i = 0; (t = rv_mcp_catalog_at(catalog, i)) != NULL; i++)
@@ -79,7 +80,7 @@ static void write_server(const struct rv_app_loaded *l, const struct rv_mcp_serv
     rv_jw_obj(w);
     rv_jw_kv_text(w, "server", s->name);
     rv_jw_kv_text(w, "transport", row.transport);
-    rv_jw_kv_text(w, "status", row.version[0] ? "ready" : "failed");
+    rv_jw_kv_text(w, "status", row.is_ready ? "ready" : "failed");
     rv_jw_kv_text(w, "version", row.version[0] ? row.version : NULL);
     rv_jw_kv_bool(w, "trusted", s->trusted);
     rv_jw_kv_bool(w, "required", s->required);
@@ -116,7 +117,7 @@ static int list(struct rv_cli *cli, rv_err **err)
         }
         rv_cli_table_add_text(table, s->name);
         rv_cli_table_add_text(table, row.transport);
-        rv_cli_table_add_text(table, row.version[0] ? "ready" : "failed");
+        rv_cli_table_add_text(table, row.is_ready ? "ready" : "failed");
         rv_cli_table_add_text(table, row.version);
         rv_cli_table_add_int(table, row.n_tools);
     }

@@ -36,8 +36,10 @@ static const struct rv_cli_option resume_options[] = {
     {"approve", 'y', NULL, "approve a confirmation; of a question with choices: yes", NULL, false},
     {"deny", 'n', NULL, "deny a confirmation; of a question with choices: no", NULL, false},
     {"arguments", 0, "JSON", "with --approve: make the tool call with these arguments instead", NULL, false},
-    {"decision", 0, "WORD", "decision on a review; for a call with an unknown outcome: happened, not_happened, fail",
-     "approve reject modify happened not_happened fail", false},
+    {"decision", 0, "WORD",
+     "decision on a review; for a call with an unknown outcome: happened, not_happened, fail; for the form of a "
+     "tool: accept (with --data), decline, cancel",
+     "approve reject modify happened not_happened fail accept decline cancel", false},
     {"data", 0, "JSON", "JSON object to pass with the answer", NULL, false},
     {"user", 'u', "ID", "user who answers; only this user's runs are visible (default REEVE_USER, else all runs)", NULL,
      false},

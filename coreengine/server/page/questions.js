@@ -4,6 +4,8 @@ import {h, icon, fill} from './dom.js'
 
 const pretty = (value) => JSON.stringify(value ?? {}, null, 2)
 
+const REASONS = {outcome_unknown: ['happened', 'not_happened', 'fail'], tool_input: ['accept', 'decline', 'cancel']}
+
 // {id, kind, text, data, expires} from an interrupt of AG-UI, or from a pending question of GET /runs/{id}.
 export function questionOf(q) {
   const data = q.metadata?.data ?? q.data ?? null
@@ -13,7 +15,7 @@ export function questionOf(q) {
     text: q.message ?? q.question ?? q.text ?? '',
     data,
     options: q.responseSchema?.properties?.choice?.enum ?? data?.options ?? null,
-    decisions: q.responseSchema?.properties?.decision?.enum ?? (data?.reason === 'outcome_unknown' ? ['happened', 'not_happened', 'fail'] : null),
+    decisions: q.responseSchema?.properties?.decision?.enum ?? REASONS[data?.reason] ?? null,
     expires: q.expiresAt ?? q.expires_at ?? null,
     call: q.toolCallId ?? data?.step_id ?? null,
   }
@@ -23,6 +25,9 @@ const DECISIONS = {
   happened: 'It happened',
   not_happened: 'It did not happen',
   fail: 'Let it fail',
+  accept: 'Send',
+  decline: 'Decline',
+  cancel: 'Dismiss',
   approve: 'Approve',
   reject: 'Reject',
   modify: 'Change',
@@ -102,11 +107,12 @@ function choices(q, answer) {
 function decisions(q, answer) {
   const list = q.decisions ?? ['approve', 'reject', 'modify']
   const words = note('A note (not required)')
-  const needsData = list.includes('modify') || list.includes('happened')
-  const field = needsData ? jsonField(list.includes('modify') ? 'What is used in its place' : 'What it gave', pretty(q.data?.output ?? {})) : null
+  const needsData = list.includes('modify') || list.includes('happened') || list.includes('accept')
+  const label = list.includes('modify') ? 'What is used in its place' : list.includes('accept') ? 'The values of the form' : 'What it gave'
+  const field = needsData ? jsonField(label, pretty(q.data?.output ?? {})) : null
   if (field) field.el.hidden = true
   const give = (decision) => {
-    const wants = decision === 'modify' || decision === 'happened'
+    const wants = decision === 'modify' || decision === 'happened' || decision === 'accept'
     if (wants && field.el.hidden) {
       field.el.hidden = false
       field.area.focus()
@@ -121,6 +127,7 @@ function decisions(q, answer) {
     answer(payload, DECISIONS[decision] ?? decision)
   }
   return [
+    q.data?.schema ? h('pre', {tabindex: '0'}, pretty(q.data.schema.properties)) : null,
     q.data?.output !== undefined ? h('pre', {tabindex: '0'}, pretty(q.data.output)) : null,
     field?.el,
     words,

@@ -52,6 +52,19 @@ const OUTCOMES = [
   ['fail', 'End the run', 'danger'],
 ]
 
+const INPUTS = [
+  ['decline', 'Decline', ''],
+  ['cancel', 'Dismiss', ''],
+]
+
+// The values of a form of a tool, before anyone has changed them.
+function blank(schema) {
+  const values = {}
+  for (const [key, of] of Object.entries(isObject(schema.properties) ? schema.properties : {}))
+    values[key] = of?.default ?? of?.enum?.[0] ?? {boolean: false, integer: 0, number: 0}[of?.type] ?? ''
+  return values
+}
+
 // questionForm(pending, answer): answer is called with the body of POST /runs/{id}/answer and may reject with an error,
 // which is shown. The form is made of the kind of the question and of what it says about its choices.
 export function questionForm(pending, answer) {
@@ -71,12 +84,14 @@ export function questionForm(pending, answer) {
     }
   }
   const options = Array.isArray(data.options) ? data.options.filter((o) => typeof o === 'string') : []
-  const review = data.reason === 'outcome_unknown' ? OUTCOMES : PICKS[kind]
-  const call = kind === 'confirmation' && typeof data.tool === 'string' && isObject(data.parameters) ? editor(data.parameters, id) : null
+  const form = data.reason === 'tool_input' && isObject(data.schema) ? editor(blank(data.schema), id) : null
+  const review = data.reason === 'outcome_unknown' ? OUTCOMES : form ? INPUTS : PICKS[kind]
+  const call = form ?? kind === 'confirmation' && typeof data.tool === 'string' && isObject(data.parameters) ? editor(data.parameters, id) : null
   if (options.length)
     for (const o of options.filter((o) => o !== 'text')) buttons.append(button(o, o === 'yes' ? 'primary' : '', () => give({choice: o})))
   if (options.includes('text')) buttons.append(button('Answer', 'primary', () => give({choice: 'text', text: text.value})))
   if (!options.length && review) for (const [decision, word, look] of review) buttons.append(button(word, look, () => give({decision})))
+  if (form) buttons.append(button('Send', 'primary', () => form.checked((changed) => give({decision: 'accept', data: changed ?? blank(data.schema)}))))
   if (!options.length && !review && kind === 'confirmation')
     buttons.append(
       button('Deny', 'danger', () => give({approved: false})),

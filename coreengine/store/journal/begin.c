@@ -74,7 +74,7 @@ int rv_draft_new(const struct rv_journal_start *s, const char *owner, int64_t le
         .bundle = s->bundle,
         .parent = s->parent,
         .parent_seq = s->parent_seq,
-        .status = RV_RUN_READY,
+        .status = owner ? RV_RUN_RUNNING : RV_RUN_READY, /* its first step then changes no index of statuses */
         .stage = rv_journal_stage_of(s->env, stage),
         .owner = owner,
         .now_us = s->now_us,

@@ -30,7 +30,8 @@ struct rv_journal {
     char settled[RV_STORE_MAX_ID + 1]; /* the question that the step answered */
     rv_buf reason;                     /* why it was cancelled */
     struct rv_store_append append;
-    const rv_run *paused; /* its state may be worth a snapshot; NULL: it goes on */
+    struct rv_store_last last, next; /* what the step before left, and what this one leaves */
+    const rv_run *paused;            /* its state may be worth a snapshot; NULL: it goes on */
 };
 
 static int new_journal(rv_store *store, const char *tenant, const char *run, rv_journal **out, rv_err **err)
@@ -180,6 +181,7 @@ int rv_journal_create(rv_store *store, const struct rv_journal_start *start, rv_
     int rc = rv_journal_new(store, &s, &j, err);
     if (rc < 0)
         return rc;
+    j->draft->run.next = &j->last;
     rc = rv_store_create_run(store, &j->draft->run, err);
     if (rc < 0)
         rc = RV_WRAP(err, rc, "begin the journal of run \"%s\"", j->run);
@@ -199,7 +201,8 @@ static int fail_over(const char *run, enum rv_run_status status, rv_err **err)
     return RV_FAIL(err, RV_E_STATE, "run \"%s\" is over (%s)", run, rv_run_status_text(status));
 }
 
-static int claim(rv_journal *j, const struct rv_store_scope *scope, const char *owner, int64_t now_us, rv_err **err)
+static int claim(rv_journal *j, const struct rv_store_scope *scope, const char *owner, int64_t now_us,
+                 struct rv_store_claimed *out, rv_err **err)
 {
     struct rv_store_claim c = {.owner = owner, .now_us = now_us, .until_us = j->lease_until_us};
     int64_t patience_us = RV_OWNER_ENDS_US;
@@ -214,41 +217,54 @@ static int claim(rv_journal *j, const struct rv_store_scope *scope, const char *
         c.dead = row.owner && rv_owner_dies(row.owner, &patience_us) ? row.owner : NULL;
         j->owner_may_live = row.owner && !c.dead;
         snprintf(j->before, sizeof j->before, "%s", row.owner ? row.owner : "");
-        rc = rv_store_claim(j->store, scope, j->run, &c, &j->fence, err);
+        rc = rv_store_take(j->store, scope, j->run, &c, out, err);
     }
     rv_run_row_fini(&row);
     j->is_owned = rc == 0;
+    if (rc == 0) {
+        j->fence = out->fence;
+        j->seq = out->n_records;
+    }
     return rc;
 }
 
-/* From here on no other process writes; until here another one may have written. */
-static int take_over(rv_journal *j, const struct rv_store_scope *scope, const char *owner, int64_t now_us, rv_err **err)
+/* Of a run that was under way. */
+static int note_owner(rv_journal *j, const struct rv_store_scope *scope, const char *owner, int64_t now_us,
+                      rv_err **err)
 {
     struct rv_run_row row = {0};
 
     int rc = rv_store_get_run(j->store, scope, j->run, &row, err);
     if (rc < 0)
         return rc;
-    j->seq = row.n_records;
-    if (rv_run_status_is_final(row.status)) {
-        rc = fail_over(j->run, row.status, err);
-    } else if (row.status != RV_RUN_INTERRUPTED) {
-        rv_record_put_owner(owner, j->fence, now_us, &j->bodies);
-        rc = rv_buf_check(&j->bodies, "the change of owner", err);
-        const struct rv_record r = {.seq = j->seq + 1, .kind = RV_RECORD_OWNER, .body = rv_buf_str(&j->bodies)};
-        const struct rv_store_append a = {.run = j->run,
-                                          .fence = j->fence,
-                                          .records = &r,
-                                          .n_records = 1,
-                                          .now_us = now_us,
-                                          .status = row.status,
-                                          .stage = row.stage};
-        if (rc == 0)
-            rc = rv_store_append(j->store, &a, err);
-        if (rc == 0)
-            j->seq++;
-    }
+    rv_record_put_owner(owner, j->fence, now_us, &j->bodies);
+    rc = rv_buf_check(&j->bodies, "the change of owner", err);
+    const struct rv_record r = {.seq = j->seq + 1, .kind = RV_RECORD_OWNER, .body = rv_buf_str(&j->bodies)};
+    const struct rv_store_append a = {.run = j->run,
+                                      .fence = j->fence,
+                                      .records = &r,
+                                      .n_records = 1,
+                                      .now_us = now_us,
+                                      .status = row.status,
+                                      .stage = row.stage};
+    if (rc == 0)
+        rc = rv_store_append(j->store, &a, err);
+    if (rc == 0)
+        j->seq++;
     rv_run_row_fini(&row);
+    return rc;
+}
+
+/* The previous owner may have written until the claim. */
+static int take_over(rv_journal *j, const struct rv_store_scope *scope, const char *owner, int64_t now_us, rv_err **err)
+{
+    struct rv_store_claimed claimed = {0};
+
+    int rc = claim(j, scope, owner, now_us, &claimed, err);
+    if (rc == 0 && rv_run_status_is_final(claimed.status))
+        rc = fail_over(j->run, claimed.status, err);
+    else if (rc == 0 && claimed.status != RV_RUN_INTERRUPTED)
+        rc = note_owner(j, scope, owner, now_us, err);
     return rc;
 }
 
@@ -262,9 +278,7 @@ int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const c
         return rc;
     j->lease_until_us = now_us + (lease_us > 0 ? lease_us : RV_LEASE_DEFAULT_US);
     j->snapshot_seq = -1;
-    rc = claim(j, scope, owner, now_us, err);
-    if (rc == 0)
-        rc = take_over(j, scope, owner, now_us, err);
+    rc = take_over(j, scope, owner, now_us, err);
     if (rc < 0) {
         j->is_owned =
             j->is_owned && !rv_store_in_group(store); /* the claim goes with its group, which may be repeated */
@@ -432,7 +446,9 @@ static int prepare(rv_journal *j, const struct rv_event *ev, const struct rv_eff
                                   .now_us = ev->now_us,
                                   .status = rv_run_status(run),
                                   .stage = rv_journal_stage_of(env, j->stage),
-                                  .set_pending = is_end || ev->kind == RV_EVENT_ANSWER};
+                                  .set_pending = is_end || ev->kind == RV_EVENT_ANSWER,
+                                  .last = &j->last,
+                                  .next = &j->next};
     bool is_pause = is_end && a->status == RV_RUN_INTERRUPTED;
     a->release = is_end && !(j->holds && is_pause);
     j->paused = is_pause ? run : NULL;
@@ -491,9 +507,18 @@ int rv_journal_prepare(rv_journal *j, const struct rv_event *ev, const struct rv
 
 int rv_journal_write(const rv_journal *j, rv_store *store, rv_err **err)
 {
-    int rc = j->draft ? rv_store_create_run(store, &j->draft->run, err) : 0;
+    struct rv_store_append a = j->append;
+    struct rv_store_last made;
 
-    return rc < 0 ? rc : rv_store_append(store, &j->append, err);
+    if (j->draft) {
+        struct rv_store_new_run run = j->draft->run;
+        run.next = &made;
+        int rc = rv_store_create_run(store, &run, err);
+        if (rc < 0)
+            return rc;
+        a.last = &made;
+    }
+    return rv_store_append(store, &a, err);
 }
 
 void rv_journal_rest(rv_journal *j, rv_store *store)
@@ -509,6 +534,7 @@ int rv_journal_written(rv_journal *j, int rc, rv_err **err)
     if (rc < 0)
         return step_failed(j, rc, err);
     is_made(j);
+    j->last = j->next;
     j->seq += (int64_t)j->append.n_records;
     j->is_paused = j->append.release;
     forget_step(j);

@@ -137,12 +137,15 @@ struct rv_replay_opts {
     const struct rv_pipeline *pipeline; /* of the run's bundle; borrowed, outlives the run that comes out */
     const struct rv_catalog *catalog;   /* borrowed, outlives the run, too */
     int64_t upto;                       /* last record to look at; 0: all */
+    int64_t n_records;                  /* how many there are, if the caller owns the run; 0: the store is asked */
     bool without_events;                /* on_step is not shown the observable events: a fifth faster */
     bool from_snapshot;                 /* begin with the newest snapshot at or before upto, if there is one */
     /** After each step; borrowed for the call. ev NULL: the BEGIN record was read. A code ends the replay. May be NULL
      */
     int (*on_step)(void *self, const struct rv_record *record, const struct rv_event *ev,
                    const struct rv_effects *effects, const rv_run *run, rv_err **err);
+    /** Before the run is made: how it began, borrowed for the call. A code ends the replay. May be NULL. */
+    int (*on_begin)(void *self, const struct rv_journal_begin *begin, rv_err **err);
     void *self;
 };
 struct rv_replayed {

@@ -40,7 +40,7 @@ static int add_open(struct open_calls *o, struct rv_effect *from, int64_t now_us
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "keep an open call");
     *e = *from;
-    from->owned_name = from->request = from->key = from->path = from->label = NULL;
+    from->owned_name = from->request = from->key = from->path = from->label = from->about = NULL;
     from->ids = NULL;
     if (e->kind != RV_EFFECT_ARM_TIMER)
         e->at_us = now_us;
@@ -268,8 +268,11 @@ static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
     int64_t now_us = 0;
 
     int rc = rv_record_get_begin(rec, r->opts->pipeline, &r->out.begin, &now_us, err);
-    if (rc == 0)
-        rc = take_history(r);
+    if (rc < 0)
+        return fail_record(rec, err, rc);
+    if (r->opts->on_begin && !r->wanted && (rc = r->opts->on_begin(r->opts->self, &r->out.begin, err)) != 0)
+        return rc;
+    rc = take_history(r);
     if (rc == WANTS_HISTORY)
         return rc;
     if (rc == 0 && !env)
@@ -323,39 +326,65 @@ static int read_rest(struct replay *r, rv_store *store, const struct rv_store_sc
     return rc == 0 ? settle(r, is_cut, err) : rc;
 }
 
-/* How many records there are now, and when the first was written. */
-static int count_records(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t *out,
-                         int64_t *created_us, rv_err **err)
+/* How many records there are now, and when the first was written; NULL: not asked for. */
+static int look_at_row(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t *n_records,
+                       int64_t *created_us, rv_err **err)
 {
     struct rv_run_row row = {0};
 
     int rc = rv_store_get_run(store, scope, run, &row, err);
-    *out = row.n_records;
+    if (n_records)
+        *n_records = row.n_records;
     if (created_us)
         *created_us = row.created_us;
     rv_run_row_fini(&row);
     return rc;
 }
 
+/* From the first record on, in one walk. */
+static int on_any(void *self, const struct rv_record *rec, rv_err **err)
+{
+    struct replay *r = self;
+
+    return r->out.run ? on_record(r, rec, err) : on_first(r, rec, err);
+}
+
+static int read_history(struct replay *r, rv_store *store, const struct rv_store_scope *scope, const char *run,
+                        rv_err **err)
+{
+    int64_t created_us = 0;
+
+    int rc = look_at_row(store, scope, run, NULL, &created_us, err);
+    return rc < 0 ? rc : rv_journal_same_history(store, scope, r->wanted, created_us, &r->wanted->history, err);
+}
+
+/* What is behind a snapshot is read by itself. */
+static int read_all(struct replay *r, rv_store *store, const struct rv_store_scope *scope, const char *run,
+                    int64_t upto, rv_err **err)
+{
+    int64_t last = r->snapshot.env ? 1 : upto;
+
+    int rc = upto > 0 ? rv_store_read(store, scope, run, 1, last, on_any, r, err) : 0;
+    if (r->wanted && !r->out.run) {
+        rc = read_history(r, store, scope, run, err);
+        if (rc == 0)
+            rc = rv_store_read(store, scope, run, 1, last, on_any, r, err);
+    }
+    return rc == 0 && !r->out.run ? RV_FAIL(err, RV_E_INVALID, "the journal is empty") : rc;
+}
+
 static int replay(struct replay *r, rv_store *store, const struct rv_store_scope *scope, const char *run, rv_err **err)
 {
-    int64_t end = 0, created_us = 0;
+    int64_t end = r->opts->n_records;
 
-    int rc = count_records(store, scope, run, &end, &created_us, err);
+    int rc = end > 0 ? 0 : look_at_row(store, scope, run, &end, NULL, err);
     if (rc < 0)
         return rc;
     int64_t upto = r->opts->upto > 0 && r->opts->upto < end ? r->opts->upto : end;
-    if (r->opts->from_snapshot)
+    if (r->opts->from_snapshot && upto > RV_SNAPSHOT_EVERY) /* a shorter journal gets none */
         rc = rv_snapshot_get(store, scope, run, upto, &r->snapshot, err);
     if (rc == 0)
-        rc = rv_store_read(store, scope, run, 1, 1, on_first, r, err);
-    if (r->wanted && !r->out.run) {
-        rc = rv_journal_same_history(store, scope, r->wanted, created_us, &r->wanted->history, err);
-        if (rc == 0)
-            rc = rv_store_read(store, scope, run, 1, 1, on_first, r, err);
-    }
-    if (rc == 0 && !r->out.run)
-        rc = RV_FAIL(err, RV_E_INVALID, "the journal is empty");
+        rc = read_all(r, store, scope, run, upto, err);
     return rc == 0 ? read_rest(r, store, scope, run, upto, upto < end, err) : rc;
 }
 
@@ -444,7 +473,7 @@ int rv_follower_more(rv_follower *f, rv_err **err)
 {
     int64_t end = 0;
 
-    int rc = count_records(f->store, &f->scope, f->run, &end, NULL, err);
+    int rc = look_at_row(f->store, &f->scope, f->run, &end, NULL, err);
     if (rc == 0 && end > f->replay.out.seq)
         rc = read_rest(&f->replay, f->store, &f->scope, f->run, end, false, err);
     return fail_run(f->run, err, rc);

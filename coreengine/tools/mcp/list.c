@@ -111,6 +111,7 @@ static int report(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, const stru
 
     if (rc < 0)
         return rc;
+    t->failed[q->server - t->servers] = true;
     rv_findings_add_as(o->findings, q->server->required ? RV_SEVERITY_ERROR : RV_SEVERITY_WARNING, "mcp_server",
                        &q->server->src,
                        q->server->required ? "the pipeline says that it is required"
@@ -186,6 +187,12 @@ int rv_mcp_tools_new(const struct rv_mcp_tools_opts *o, rv_mcp_tools **out, rv_e
     if (!t)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for the tools of MCP servers");
     t->log = o->log;
+    t->servers = pool.servers;
+    t->failed = calloc(pool.n_servers + 1, sizeof *t->failed);
+    if (!t->failed) {
+        free(t);
+        return RV_FAIL(err, RV_E_NOMEM, "no memory for the tools of MCP servers");
+    }
     int rc = rv_mcp_catalog_new(pool.servers, pool.n_servers, &t->catalog, err);
     if (rc == 0 && (o->connects || o->is_called))
         rc = rv_mcp_pool_new(&pool, &t->pool, err);
@@ -209,12 +216,18 @@ void rv_mcp_tools_free(rv_mcp_tools *t)
         return;
     rv_mcp_pool_free(t->pool);
     rv_mcp_catalog_free(t->catalog);
+    free(t->failed);
     free(t);
 }
 
 const rv_mcp_catalog *rv_mcp_tools_catalog(const rv_mcp_tools *t)
 {
     return t->catalog;
+}
+
+bool rv_mcp_tools_has_failed(const rv_mcp_tools *t, const struct rv_mcp_server_config *server)
+{
+    return t->failed[server - t->servers];
 }
 
 rv_mcp_pool *rv_mcp_tools_pool(const rv_mcp_tools *t)

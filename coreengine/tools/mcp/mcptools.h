@@ -34,6 +34,8 @@ struct rv_mcp_tools_opts {
 RV_MUST_CHECK int rv_mcp_tools_new(const struct rv_mcp_tools_opts *opts, rv_mcp_tools **out, rv_err **err);
 void rv_mcp_tools_free(rv_mcp_tools *t); /* as rv_mcp_pool_free() */
 const rv_mcp_catalog *rv_mcp_tools_catalog(const rv_mcp_tools *t);
+/** Was the server asked for its list, without success? A kept file may have stood in for it. */
+bool rv_mcp_tools_has_failed(const rv_mcp_tools *t, const struct rv_mcp_server_config *server);
 rv_mcp_pool *rv_mcp_tools_pool(const rv_mcp_tools *t); /* NULL: no call can be made */
 
 /** The source for one run. Its calls need the pool to be attached to the loop of the caller. t NULL: has no tools. */

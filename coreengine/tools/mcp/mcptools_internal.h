@@ -10,7 +10,9 @@
 struct rv_mcp_tools {
     rv_log *log; /* borrowed */
     rv_mcp_catalog *catalog;
-    rv_mcp_pool *pool; /* NULL: no call can be made */
+    rv_mcp_pool *pool;                          /* NULL: no call can be made */
+    const struct rv_mcp_server_config *servers; /* borrowed */
+    bool *failed;                               /* of the servers: its list could not be had; owned */
 };
 
 /* --- stdio.c --- */

@@ -164,6 +164,7 @@ static int begin(struct mcp_connection *c, rv_err **err)
 {
     const struct rv_mcp_client_opts opts = {.server = c->server->name,
                                             .era = c->era,
+                                            .elicits = c->server->elicitation,
                                             .is_http = !c->server->command.is_set,
                                             .handshake_us = c->server->timeout_ms * 1000};
 

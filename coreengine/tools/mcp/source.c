@@ -72,6 +72,22 @@ static void say_result(const struct mcp_tool_call *c, json_object *result, struc
     rv_buf_fini(&note);
 }
 
+/* The server asks a person: its name goes with what it asks. */
+static void say_asks(const struct mcp_tool_call *c, json_object *asks, struct rv_tool_reply *reply)
+{
+    rv_err *err = NULL;
+
+    reply->asks = true;
+    int rc = rv_json_set_text(asks, "server", c->tool->server->name, &err);
+    if (rc == 0) {
+        rv_json_write(asks, &reply->text);
+        rc = rv_buf_check(&reply->text, "what an MCP server asks", &err);
+    }
+    if (rc < 0)
+        say_trouble(c->tool, &(struct rv_mcp_trouble){.code = "local_failure", .text = rv_err_text(err)}, reply);
+    rv_err_free(err);
+}
+
 static void on_done(struct rv_mcp_call *call, const struct rv_mcp_out *out)
 {
     struct mcp_tool_call *c = (struct mcp_tool_call *)((char *)call - offsetof(struct mcp_tool_call, call));
@@ -80,6 +96,8 @@ static void on_done(struct rv_mcp_call *call, const struct rv_mcp_out *out)
 
     if (!out->result) {
         say_trouble(c->tool, &out->trouble, &reply);
+    } else if (out->asks) {
+        say_asks(c, out->result, &reply);
     } else if (json_object_is_type(out->result, json_type_array)) { /* of a list in pages */
         list = json_object_new_object();
         if (list && rv_json_set_ref(list, "items", out->result, NULL) == 0)
@@ -99,8 +117,10 @@ static void on_progress(struct rv_mcp_call *call, const struct rv_mcp_out *out)
 {
     const struct mcp_tool_call *c = (struct mcp_tool_call *)((char *)call - offsetof(struct mcp_tool_call, call));
 
-    RV_LOG(c->log, DEBUG, "mcp.progress", RV_F_TEXT("tool", c->tool->qualified), RV_F_I64("call_id", c->of->call_id),
-           RV_F_I64("progress", (int64_t)(out->progress < 1e15 ? out->progress : 1e15)), RV_F_TEXT("text", out->text));
+    const struct rv_tool_progress p = {.progress = out->progress, .total = out->total, .text = rv_str_of(out->text)};
+
+    if (c->of->progress)
+        c->of->progress(c->of, &p);
 }
 
 /* --- calls --- */
@@ -143,12 +163,16 @@ static int add_context(const struct rv_tool_call *of, struct rv_mcp_request *r, 
 
 static int ask(const rv_mcp_tools *t, struct mcp_tool_call *c, json_object *args, rv_err **err)
 {
+    const struct rv_json_opts opts = {.what = "answers for a tool"};
     struct rv_mcp_request r = {0};
+    json_object *input = NULL;
     int64_t timeout_ms = c->of->timeout_ms > 0 ? c->of->timeout_ms : c->tool->info.timeout_ms;
 
     int rc = rv_mcp_tool_request(c->tool, args, c->of->key, &r, err);
     if (rc == 0 && c->tool->server->own)
         rc = add_context(c->of, &r, err);
+    if (rc == 0 && c->of->input.len > 0)
+        rc = rv_json_parse(c->of->input, &opts, &input, err);
     if (rc < 0) {
         rv_mcp_request_fini(&r);
         return rc;
@@ -157,10 +181,13 @@ static int ask(const rv_mcp_tools *t, struct mcp_tool_call *c, json_object *args
                                    .list = r.list,
                                    .params = r.params,
                                    .headers = r.headers,
+                                   .input = input,
+                                   .is_repeatable = rv_tool_effect(&c->tool->info) != RV_EFFECT_NON_IDEMPOTENT,
                                    .timeout_us = timeout_ms * 1000,
                                    .wants_progress = c->tool->kind == RV_MCP_CALL_TOOL};
     rc = rv_mcp_pool_ask(t->pool, c->tool->server, &ask, &c->call, err);
     rv_mcp_request_fini(&r);
+    json_object_put(input);
     return rc;
 }
 

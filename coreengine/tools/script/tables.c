@@ -31,7 +31,10 @@ static const struct rv_term decision_terms[] = {{"approve", "go on"},
                                                 {"modify", "go on with the text as feedback"},
                                                 {"happened", "the call happened, with data as its result"},
                                                 {"not_happened", "it did not: it is made now"},
-                                                {"fail", "the stage gives up"}};
+                                                {"fail", "the stage gives up"},
+                                                {"accept", "the form of a tool has data as its values"},
+                                                {"decline", "the form is declined"},
+                                                {"cancel", "it is dismissed"}};
 static const struct rv_term_list decisions = {"decision", "decision", decision_terms, RV_COUNT(decision_terms)};
 
 const char *rv_script_decision_text(int decision)

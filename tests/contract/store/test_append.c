@@ -222,6 +222,96 @@ START_TEST(many_runs_grow_side_by_side)
 }
 END_TEST
 
+/* A writer that says where its last write left the run: what it says is believed only while it is so. */
+START_TEST(the_next_append_goes_on_from_the_last)
+{
+    const struct rv_store_claim taken = {"B", NULL, T0 + 100, T0 + 200};
+    struct world world, *w = &world;
+    struct rv_store_last last = {0}, next = {0};
+    struct rv_store_new_run run;
+    struct rv_store_claimed claimed;
+    struct rv_store_append a;
+    struct rv_record r;
+    struct rv_run_row row;
+
+    world_open(w, _i);
+    run = world_run(w, "r1");
+    run.next = &last;
+    OK(rv_store_create_run(w->s, &run, &w->err));
+    ck_assert_int_ne(last.key, 0);
+    ck_assert_str_eq(last.tenant, RV_STORE_TENANT);
+    a = world_append("r1", 1, &r, 2, "x");
+    a.last = &last;
+    a.next = &next;
+    OK(rv_store_append(w->s, &a, &w->err));
+    ck_assert_int_eq(next.key, last.key);
+    ck_assert_int_eq(next.status, RV_RUN_RUNNING);
+    ck_assert(!next.asks);
+    a.last = &next;
+    SAYS(RV_E_STATE, "2 records", rv_store_append(w->s, &a, &w->err));
+    OK(append(w, "r1", 1, 3, "without", NULL));
+    r.seq = 4;
+    a.status = RV_RUN_COMPLETED;
+    a.release = a.set_pending = true;
+    OK(rv_store_append(w->s, &a, &w->err));
+    RECORDS("r1", "1:one 2:x 3:without 4:x");
+    OK(rv_store_get_run(w->s, &operator_scope, "r1", &row, &w->err));
+    ck_assert_int_eq(row.status, RV_RUN_COMPLETED);
+    ck_assert_int_eq(row.n_records, 4);
+    ck_assert_ptr_null(row.owner);
+    rv_run_row_fini(&row);
+    OK(rv_store_take(w->s, &operator_scope, "r1", &taken, &claimed, &w->err));
+    ck_assert_int_eq(claimed.fence, 2);
+    ck_assert_int_eq(claimed.n_records, 4);
+    ck_assert_int_eq(claimed.status, RV_RUN_COMPLETED);
+    r.seq = 5;
+    SAYS(RV_E_STATE, "\"B\"", rv_store_append(w->s, &a, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 300, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_append(w->s, &a, &w->err));
+    world_close(w);
+}
+END_TEST
+
+/* With questions the run's row is looked for. */
+START_TEST(what_a_run_asks_is_counted_after_a_last_append)
+{
+    const struct rv_pending question = {
+        .run = "r1", .id = "q", .kind = "clarification", .stage = "a", .created_us = T0};
+    struct world world, *w = &world;
+    struct rv_store_last last = {0};
+    struct rv_store_new_run run;
+    struct rv_store_append a;
+    struct rv_record r;
+    struct rv_run_row row;
+
+    world_open(w, _i);
+    run = world_run(w, "r1");
+    run.next = &last;
+    OK(rv_store_create_run(w->s, &run, &w->err));
+    a = world_append("r1", 1, &r, 2, "asks");
+    a.last = a.next = &last;
+    a.set_pending = true;
+    a.pending = &question;
+    a.n_pending = 1;
+    a.status = RV_RUN_INTERRUPTED;
+    OK(rv_store_append(w->s, &a, &w->err));
+    ck_assert(last.asks);
+    r.seq = 3;
+    a.n_pending = 0;
+    a.status = RV_RUN_RUNNING;
+    a.settled.is_set = true;
+    a.settled.status = RV_INTERRUPT_STATUS_RESOLVED;
+    OK(rv_store_append(w->s, &a, &w->err));
+    OK(rv_store_get_run(w->s, &operator_scope, "r1", &row, &w->err));
+    ck_assert_int_eq(row.n_pending, 0);
+    rv_run_row_fini(&row);
+    for (r.seq = 4; r.seq < 6; r.seq++)
+        OK(rv_store_append(w->s, &a, &w->err));
+    ck_assert(!last.asks);
+    world_close(w);
+}
+END_TEST
+
 Suite *append_suite(void)
 {
     Suite *suite = suite_create("append");
@@ -235,6 +325,8 @@ Suite *append_suite(void)
     ADD(tc, bodies_and_values_of_any_size_come_back);
     ADD(tc, what_was_written_is_there_after_a_restart);
     ADD(tc, many_runs_grow_side_by_side);
+    ADD(tc, the_next_append_goes_on_from_the_last);
+    ADD(tc, what_a_run_asks_is_counted_after_a_last_append);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -1,5 +1,6 @@
 // Scenarios of the judges that reeve as a client does not pass, each with the reason.
-const ELICITATION = 'reeve does not declare elicitation: a server cannot ask a person';
+const ELICITATION = 'a server before 2026-07-28 that asks a person has its call withdrawn, and gets the answer when the call ' +
+    'is made again: the judge counts the first one as a failure';
 const GRANTS = 'an extension: tokens come from a code or from the client\'s own secret, no key or token of another ' +
     'issuer is exchanged';
 const DPOP = 'an extension: tokens are not bound to a key';
@@ -14,7 +15,6 @@ export const exceptions = {
     },
     'conformance-0.2': {
         'elicitation-sep1034-client-defaults': ELICITATION,
-        'sep-2322-client-request-state': ELICITATION,
         'auth/client-credentials-jwt': GRANTS,
         'auth/enterprise-managed-authorization': GRANTS,
         'auth/wif-jwt-bearer': GRANTS,

@@ -52,6 +52,7 @@ for (const [fault, words] of [['loop', 'a cursor came twice'], ['endless-pages',
     const listed = await run('mcp', 'list', 'p.yaml', '--json');
     assert.equal(listed.status, 0, fault);
     assert.ok(listed.err.includes(words), `${fault}: ${listed.err}`);
+    assert.equal(JSON.parse(listed.out)[0].status, fault === 'bad-tools' ? 'ready' : 'failed', fault);
     pipeline('p.yaml', ['--fault', fault], '    required: true', 'stub.echo');
     const required = await run('run', 'p.yaml', '--script', 'script.yaml', '--input', 'x', '--no-store');
     assert.equal(required.status, fault === 'bad-tools' ? 0 : 2, `${fault}: ${required.err}`);

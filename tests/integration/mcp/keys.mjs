@@ -78,6 +78,8 @@ const rows = {
     'mcp_server.deny': [tools, [stub()], 'deny: [echo]', 'deny: [add]'],
     'mcp_server.resources': [tools, [stub()], 'resources: true', 'resources: false'],
     'mcp_server.prompts': [tools, [stub()], 'prompts: true', 'prompts: false'],
+    'mcp_server.elicitation': [call('form', { ask: ['colour'] }), [stub('--era', 'modern')], 'elicitation: true',
+                               'elicitation: false'],
     'mcp_server.confirm': [tools, [stub()], 'confirm: never', 'confirm: always'],
     'mcp_server.output_validation': [call('wrong_output'), [stub()], 'output_validation: strict', 'output_validation: off'],
     'mcp_server.catalog': [[...tools, '--offline'], [stub()], 'catalog: kept.json', 'catalog: none.json'],

@@ -4,7 +4,8 @@
 //
 // --mark is not looked at: a test finds the process by it.
 //
-// Tools: echo {text}; add {a, b}; count {by}: appends a line to --log, so that a test can count effects; slow {ms};
+// Tools: form {ask}, form_once: ask a person for the forms that are named, and answer with what they got; steps {n}: as
+// many notifications of progress; rich, picture: blocks of all kinds; echo {text}; add {a, b}; count {by}: appends a line to --log, so that a test can count effects; slow {ms};
 // fail; structured; and what --fault adds.
 import { appendFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
@@ -42,6 +43,14 @@ const tools = [
       outputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } },
     { name: 'remove', description: 'Destroy.', inputSchema: object({}), annotations: { destructiveHint: true } },
     { name: 'environment', description: 'Names of variables.', inputSchema: object({}) },
+    { name: 'form', description: 'Ask a person, by names of forms.', annotations: { idempotentHint: true },
+      inputSchema: object({ ask: { type: 'array', items: { type: 'string' } } }) },
+    { name: 'form_once', description: 'The same, with an effect.',
+      inputSchema: object({ ask: { type: 'array', items: { type: 'string' } } }) },
+    { name: 'steps', description: 'Tell of progress.', annotations: { readOnlyHint: true },
+      inputSchema: object({ n: { type: 'integer' } }) },
+    { name: 'rich', description: 'Answer with data, and with what a model should read.', inputSchema: object({}),
+      annotations: { readOnlyHint: true } },
     { name: 'picture', description: 'Answer with more than text.', inputSchema: object({}) },
 ];
 for (let i = 0; i < nTools; i++)
@@ -132,6 +141,40 @@ const faults = {
     deep: (id) => process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":${'['.repeat(5000)}${']'.repeat(5000)}}\n`),
 };
 
+// What a person may be asked, as the server of either era asks it.
+const forms = {
+    name: { message: 'What is your name?', requestedSchema: { type: 'object', required: ['name'],
+            properties: { name: { type: 'string', minLength: 2 }, times: { type: 'integer', default: 3, maximum: 9 } } } },
+    colour: { message: 'Which colour?', requestedSchema: { type: 'object',
+              properties: { colour: { type: 'string', enum: ['red', 'blue'], default: 'blue' } } } },
+    link: { mode: 'url', message: 'Log in.', url: 'https://example.com/', elicitationId: '1' },
+};
+const note = (line) => log && appendFileSync(log, JSON.stringify(line) + '\n');
+const waiting = new Map(); // questions of the old era: id of the question, what to do with its answer
+let asked = 0;
+
+function form(id, params) {
+    const names = params.arguments.ask ?? [];
+    const key = params._meta?.['dev.reeve/idempotency-key'];
+    note({ call: params.name, key, state: params.requestState, responses: params.inputResponses });
+    if (era !== 'legacy') {
+        if (!params.inputResponses || names[0] === 'again')
+            return put({ id, result: { resultType: 'input_required', requestState: 'state ' + names.join(),
+                                       inputRequests: Object.fromEntries(names.map((name) =>
+                                           [name, { method: 'elicitation/create', params: forms[name] ?? forms.name }])) } });
+        return text(id, JSON.stringify(params.inputResponses));
+    }
+    const got = {};
+    const next = () => {
+        const name = names[Object.keys(got).length];
+        if (!name) return text(id, JSON.stringify(got));
+        const question = 'question ' + asked++;
+        waiting.set(question, (m) => { got[name] = m.result ?? m.error; note({ answer: m.result ?? m.error }); next(); });
+        put({ id: question, method: 'elicitation/create', params: forms[name] });
+    };
+    next();
+}
+
 function call(id, params) {
     const given = params?.arguments ?? {};
     switch (params?.name) {
@@ -157,6 +200,23 @@ function call(id, params) {
         return text(id, Object.keys(process.env).join(' '));
     case 'remove':
         return text(id, 'removed');
+    case 'form':
+    case 'form_once':
+        return form(id, params);
+    case 'steps':
+        for (let i = 1; i <= given.n; i++)
+            put({ method: 'notifications/progress', params: { progressToken: params._meta?.progressToken, progress: i,
+                  total: given.n, message: 'step ' + i + '!'.repeat(2000) } });
+        put({ method: 'notifications/progress', params: { progressToken: 999999, progress: 1 } });
+        return text(id, 'done');
+    case 'rich':
+        return answer(id, { structuredContent: { rows: [1, 2, 3] }, content: [
+            { type: 'text', text: 'three rows were found' },
+            { type: 'text', text: 'for people only', annotations: { audience: ['user'] } },
+            { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+            { type: 'resource_link', uri: 'stub://a', name: 'a', mimeType: 'text/plain' },
+            { type: 'resource', resource: { uri: 'stub://b', text: 'the text of b' } },
+        ] });
     case 'picture':
         return answer(id, { content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' },
                                       { type: 'text', text: 'a picture' }] });
@@ -173,6 +233,8 @@ function handle(m) {
     if (method === 'initialize' && era !== 'modern')
         return put({ id, result: { protocolVersion: option('version', params.protocolVersion), capabilities,
                                    serverInfo: { name: 'stub', version: '1' } } });
+    if (method === undefined && waiting.has(id)) return void waiting.get(id)(m);
+    if (method === 'notifications/cancelled') note({ cancelled: params.requestId });
     if (method === 'notifications/cancelled') return void cancelled.add(params.requestId);
     if (id === undefined || method === undefined) return;
     if (era === 'modern' && !params?._meta?.['io.modelcontextprotocol/protocolVersion'])

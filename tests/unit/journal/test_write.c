@@ -30,7 +30,7 @@ static struct rv_run_row row_of(const char *run)
     return row;
 }
 
-START_TEST(a_new_run_is_ready_and_owned)
+START_TEST(a_new_run_is_owned_and_under_way)
 {
     struct live *l = live_new(store, live_pipelines[0], 1, RV_UNSET);
     struct rv_run_row row = row_of(LIVE_RUN);
@@ -40,7 +40,7 @@ START_TEST(a_new_run_is_ready_and_owned)
     ck_assert_str_eq(row.pipeline, "t");
     ck_assert_str_eq(row.owner, "here/1");
     ck_assert_str_eq(row.stage, "start");
-    ck_assert_int_eq(row.status, RV_RUN_READY);
+    ck_assert_int_eq(row.status, RV_RUN_RUNNING);
     ck_assert_int_eq(row.n_records, 1);
     ck_assert_int_eq(row.lease_until_us, LIVE_T0 + RV_LEASE_DEFAULT_US);
     ck_assert_int_eq(rv_journal_lease_until_us(l->j), row.lease_until_us);
@@ -74,6 +74,7 @@ START_TEST(a_run_can_be_made_for_others)
     ck_assert_int_eq(rv_journal_create(store, &s, NULL, NULL), 0);
     struct rv_run_row row = row_of(rv_envelope_fields(env)->envelope_id);
     ck_assert_ptr_null(row.owner);
+    ck_assert_int_eq(row.status, RV_RUN_READY);
     ck_assert_str_eq(row.parent, LIVE_RUN);
     rv_run_row_fini(&row);
     live_must_say(rv_journal_create(store, &s, NULL, &err), RV_E_EXISTS, &err, "begin the journal of run");
@@ -545,7 +546,7 @@ TCase *write_case(void)
     TCase *tc = tcase_create("write");
 
     tcase_add_checked_fixture(tc, open_store, close_store);
-    tcase_add_test(tc, a_new_run_is_ready_and_owned);
+    tcase_add_test(tc, a_new_run_is_owned_and_under_way);
     tcase_add_test(tc, a_run_can_be_made_for_others);
     tcase_add_test(tc, a_begin_names_stages_inside_of_stages);
     tcase_add_test(tc, a_begin_is_read_as_it_was_written);

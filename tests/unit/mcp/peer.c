@@ -21,6 +21,7 @@ static void take(struct peer *p, const struct rv_mcp_out *o)
     case RV_MCP_OUT_DONE:
         p->n_done++;
         p->done_ask = o->ask;
+        p->asks = o->asks;
         rv_json_write(o->result, &b);
         snprintf(p->result, sizeof p->result, "%s", o->result ? rv_buf_cstr(&b) : "");
         /* fallthrough */

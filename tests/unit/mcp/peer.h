@@ -19,7 +19,7 @@ struct peer {
     int n_sent, n_done, n_ready, n_dead, n_changed, n_notes, n_forgotten, n_progress;
     int64_t done_ask;
     char result[4000], code[64], text[5000]; /* of the last DONE or DEAD */
-    bool is_unsent, is_timeout;
+    bool is_unsent, is_timeout, asks;
     double progress;
 };
 

@@ -11,6 +11,7 @@ TCase *oauth_case(void);
 TCase *pins_case(void);
 TCase *client_case(void);
 TCase *client_end_case(void);
+TCase *client_elicit_case(void);
 TCase *tools_case(void);
 TCase *server_case(void);
 

@@ -285,6 +285,104 @@ START_TEST(results_become_standard_results)
 }
 END_TEST
 
+#define BLOCKS(b) "{\"content\":[" b "]}"
+static const struct {
+    const char *result;
+    const char *code, *text; /* code NULL: a success */
+    const char *note;
+} blocks[] = {
+    /* what the data says already is not said twice */
+    {"{\"structuredContent\":{\"n\":1},\"content\":[{\"type\":\"text\",\"text\":\"{ \\\"n\\\": 1}\"}]}", NULL,
+     "{\"status\":\"success\",\"data\":{\"n\":1}}", ""},
+    {"{\"structuredContent\":{\"n\":1},\"content\":[{\"type\":\"text\",\"text\":\"one\"}]}", NULL,
+     "{\"status\":\"success\",\"data\":{\"n\":1},\"content\":[{\"type\":\"text\",\"text\":\"one\"}]}", ""},
+    {BLOCKS("{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}"), NULL,
+     "{\"status\":\"success\",\"data\":{\"value\":\"a\\nb\"}}", ""},
+    /* everything that is not a text */
+    {BLOCKS("{\"type\":\"image\",\"data\":\"AAAA\",\"mimeType\":\"image/png\"},{\"type\":\"text\",\"text\":\"a\"}"),
+     NULL,
+     "\"data\":{\"value\":\"a\"},\"content\":[{\"type\":\"image\",\"data\":\"AAAA\",\"media_type\":\"image/png\"},"
+     "{\"type\":\"text\",\"text\":\"a\"}]}",
+     ""},
+    {BLOCKS("{\"type\":\"audio\",\"data\":\"AA==\",\"mimeType\":\"audio/wav\"}"), NULL,
+     "\"data\":{\"value\":null},\"content\":[{\"type\":\"file\",\"data\":\"AA==\",\"media_type\":\"audio/wav\"}]}", ""},
+    {BLOCKS("{\"type\":\"resource_link\",\"uri\":\"a:b\",\"name\":\"n\",\"title\":\"t\",\"mimeType\":\"a/b\",\"x\":1}"),
+     NULL, "\"content\":[{\"type\":\"reference\",\"uri\":\"a:b\",\"name\":\"t\",\"media_type\":\"a/b\"}]}", ""},
+    {BLOCKS("{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\",\"text\":\"\"}}"), NULL,
+     "\"content\":[{\"type\":\"text\",\"text\":\"\"}]}", ""},
+    {BLOCKS("{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\",\"blob\":\"AAA=\"}}"), NULL,
+     "{\"type\":\"file\",\"data\":\"AAA=\",\"media_type\":\"application/octet-stream\",\"name\":\"a:b\"}", ""},
+    /* who it is for */
+    {BLOCKS(
+         "{\"type\":\"image\",\"data\":\"AAAA\",\"mimeType\":\"image/png\",\"annotations\":{\"audience\":[\"user\"]}}"),
+     NULL, "{\"status\":\"success\",\"data\":{\"value\":null}}", ""},
+    {BLOCKS("{\"type\":\"image\",\"data\":\"AAAA\",\"mimeType\":\"image/png\",\"annotations\":{\"audience\":[\"user\","
+            "\"assistant\"]}}"),
+     NULL, "\"content\":[{\"type\":\"image\"", ""},
+    {BLOCKS("{\"type\":\"hologram\"},{\"type\":\"text\",\"text\":\"a\"}"), NULL, "{\"value\":\"a\"}}", "1 block of"},
+    /* bad blocks */
+    {BLOCKS("{\"type\":\"image\",\"data\":\"AAA\",\"mimeType\":\"image/png\"}"), "invalid_result", "base64", ""},
+    {BLOCKS("{\"type\":\"image\",\"data\":\"AA=A\",\"mimeType\":\"image/png\"}"), "invalid_result", "base64", ""},
+    {BLOCKS("{\"type\":\"image\",\"data\":7,\"mimeType\":\"image/png\"}"), "invalid_result", "base64", ""},
+    {BLOCKS("{\"type\":\"image\",\"data\":\"AAAA\",\"mimeType\":\"png\"}"), "invalid_result", "mimeType", ""},
+    {BLOCKS("{\"type\":\"audio\",\"data\":\"AAAA\",\"mimeType\":\"a/b\\u0000\"}"), "invalid_result", "mimeType", ""},
+    {BLOCKS("{\"type\":\"resource_link\",\"uri\":[]}"), "invalid_result", "no uri", ""},
+    {BLOCKS("{\"type\":\"resource\",\"resource\":7}"), "invalid_result", "no resource", ""},
+    {BLOCKS("{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\"}}"), "invalid_result", "neither", ""},
+};
+START_TEST(blocks_that_are_not_the_data_are_content_for_the_model)
+{
+    const struct rv_tool_info *info = NULL;
+    rv_buf text = RV_BUF_INIT(10000), note = RV_BUF_INIT(10000);
+    const char *code = "x";
+    struct world w;
+
+    begin(&w);
+    add(&w, 0, "[{\"name\":\"x\"," OBJECT "}]");
+    ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
+    const struct rv_mcp_tool *t = rv_mcp_catalog_find(w.catalog, RV_STR_LIT("x"), &info);
+    json_object *result = json(blocks[_i].result);
+    ck_assert_int_eq(rv_mcp_tool_result(t, result, &text, &code, &note, NULL), 0);
+    ck_assert_pstr_eq(code, blocks[_i].code);
+    ck_assert_msg(strstr(rv_buf_cstr(&text), blocks[_i].text), "%s", rv_buf_cstr(&text));
+    ck_assert_msg(strstr(rv_buf_cstr(&note), blocks[_i].note), "%s", rv_buf_cstr(&note));
+    json_object *said = code ? NULL : json(rv_buf_cstr(&text)), *content = rv_json_get_arr(said, "content");
+    ck_assert(!content || rv_tool_is_content(content)); /* the core takes it */
+    json_object_put(said);
+    json_object_put(result);
+    rv_buf_fini(&text);
+    rv_buf_fini(&note);
+    end(&w);
+}
+END_TEST
+
+START_TEST(more_blocks_than_a_model_can_use_fail_the_call)
+{
+    const struct rv_tool_info *info = NULL;
+    rv_buf text = RV_BUF_INIT(1 << 20), note = RV_BUF_INIT(1000);
+    json_object *result = json("{\"content\":[]}"), *list = rv_json_get_arr(result, "content");
+    const char *code = "x";
+    struct world w;
+
+    begin(&w);
+    add(&w, 0, "[{\"name\":\"x\"," OBJECT "}]");
+    ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
+    const struct rv_mcp_tool *t = rv_mcp_catalog_find(w.catalog, RV_STR_LIT("x"), &info);
+    for (int i = 0; i < RV_TOOL_MAX_PARTS; i++)
+        json_object_array_add(list, json("{\"type\":\"resource_link\",\"uri\":\"a:b\"}"));
+    ck_assert_int_eq(rv_mcp_tool_result(t, result, &text, &code, &note, NULL), 0);
+    ck_assert_ptr_null(code);
+    json_object_array_add(list, json("{\"type\":\"text\",\"text\":\"a\"}"));
+    rv_buf_clear(&text);
+    ck_assert_int_eq(rv_mcp_tool_result(t, result, &text, &code, &note, NULL), 0);
+    ck_assert_pstr_eq(code, "invalid_result");
+    json_object_put(result);
+    rv_buf_fini(&text);
+    rv_buf_fini(&note);
+    end(&w);
+}
+END_TEST
+
 START_TEST(a_call_carries_its_key_and_the_headers_of_its_arguments)
 {
     const struct rv_tool_info *info = NULL;
@@ -326,6 +424,8 @@ TCase *tools_case(void)
     tcase_add_test(tc, lists_that_were_kept_make_the_same_catalog);
     tcase_add_loop_test(tc, risk_and_effect_follow_from_what_is_believed, 0, RV_COUNT(judged));
     tcase_add_loop_test(tc, results_become_standard_results, 0, RV_COUNT(results));
+    tcase_add_loop_test(tc, blocks_that_are_not_the_data_are_content_for_the_model, 0, RV_COUNT(blocks));
+    tcase_add_test(tc, more_blocks_than_a_model_can_use_fail_the_call);
     tcase_add_test(tc, a_call_carries_its_key_and_the_headers_of_its_arguments);
     return tc;
 }

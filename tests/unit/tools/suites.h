@@ -6,6 +6,7 @@
 
 TCase *access_case(void);
 TCase *catalog_case(void);
+TCase *content_case(void);
 TCase *health_case(void);
 TCase *normalize_case(void);
 TCase *result_case(void);

@@ -1,0 +1,237 @@
+/* Servers that ask a person. A request that needs an answer ends with what is asked, and the caller makes it again when
+ * the answer is there, however much later, and on whichever connection:
+ *
+ * - Since 2026-07-28 that is the protocol's own way: `input_required`, then `inputResponses` and `requestState`.
+ * - An earlier server sends `elicitation/create` while the request is open. The client withdraws the request then; when
+ *   the server asks for the same again in the request that was made again, it gets the answer at once. So no connection
+ *   is held open while a person thinks; but the server begins again, which is right only for requests that may be
+ *   repeated. In any other one the server is told that the person has not answered (`cancel`).
+ *
+ * What a server asks is hostile: counted, cut and checked here. */
+#include "coreengine/mcp/client_internal.h"
+#include "coreengine/tools/tools.h"
+
+#include <json-c/linkhash.h>
+
+#define MAX_FORM ((size_t)64 << 10) /* bytes of the schema of a form: it has members of simple types only */
+
+json_object *rv_mcp_capabilities(const rv_mcp_client *c)
+{
+    struct rv_json_build b = {0};
+    json_object *all = json_object_new_object();
+    json_object *form = all && c->elicits ? rv_json_build(&b, all, "elicitation", json_object_new_object()) : NULL;
+
+    if (form)
+        rv_json_build(&b, form, "form", json_object_new_object());
+    if (b.rc == 0)
+        return all;
+    json_object_put(all);
+    return NULL;
+}
+
+/* --- forms --- */
+
+/* *schema: that of a form in params of elicitation/create; NULL: it is not a form, or too large. */
+static int read_form(json_object *params, const char **message, json_object **schema, rv_err **err)
+{
+    json_object *given = params ? rv_json_get_obj(params, "requestedSchema") : NULL, *mode = NULL;
+    const char *type = NULL;
+    rv_buf text = RV_BUF_INIT(MAX_FORM);
+
+    *schema = NULL;
+    if (!given || !rv_json_get_text(params, "message", message) || !rv_json_get_text(given, "type", &type) ||
+        strcmp(type, "object") != 0)
+        return 0;
+    if (json_object_object_get_ex(params, "mode", &mode) && !rv_str_is(rv_json_str(mode), "form"))
+        return 0;
+    rv_json_write(given, &text);
+    int rc = text.rc == RV_E_NOMEM ? rv_buf_check(&text, "what an MCP server asks", err) : 0;
+    if (text.rc == 0)
+        *schema = given;
+    rv_buf_fini(&text);
+    return rc;
+}
+
+static int add_request(json_object *list, const char *key, const char *message, json_object *schema, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+    json_object *one = rv_json_build(&b, list, NULL, json_object_new_object());
+
+    rv_json_build_text(&b, one, "key", key);
+    if (b.rc == 0)
+        b.rc = rv_json_set_str(one, "message", rv_utf8_cut(rv_str_of(message), RV_MCP_MAX_WORDS), err);
+    rv_json_build(&b, one, "schema", json_object_get(schema));
+    return b.rc;
+}
+
+static int new_requests(json_object *state, json_object **out, json_object **list, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+    json_object *all = json_object_new_object();
+
+    if (!all)
+        return RV_FAIL(err, RV_E_NOMEM, "read what an MCP server asks");
+    if (state)
+        rv_json_build(&b, all, "state", json_object_get(state));
+    *list = rv_json_build(&b, all, "requests", json_object_new_array());
+    if (b.rc < 0)
+        json_object_put(all);
+    else
+        *out = all;
+    return b.rc;
+}
+
+int rv_mcp_read_requests(json_object *requests, json_object *state, json_object **out, rv_err **err)
+{
+    json_object *all = NULL, *list = NULL;
+    bool is_form = json_object_object_length(requests) <= RV_TOOL_MAX_REQUESTS;
+    int rc = new_requests(state, &all, &list, err);
+
+    if (rc < 0)
+        return rc;
+    json_object_object_foreach (requests, key, request) {
+        const char *method = NULL, *message = NULL;
+        json_object *schema = NULL;
+        if (rc < 0 || !is_form)
+            break;
+        if (json_object_is_type(request, json_type_object) && rv_json_get_text(request, "method", &method) &&
+            strcmp(method, "elicitation/create") == 0)
+            rc = read_form(rv_json_get_obj(request, "params"), &message, &schema, err);
+        is_form = schema && strlen(key) <= RV_MCP_MAX_ID;
+        if (is_form && rc == 0)
+            rc = add_request(list, key, message, schema, err);
+    }
+    if (rc < 0 || !is_form)
+        json_object_put(all);
+    else
+        *out = all;
+    return rc;
+}
+
+/* --- answers --- */
+
+/* {action, content?} */
+static int write_answer(json_object *answer, json_object **out, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+    json_object *to = json_object_new_object(), *content = rv_json_get_obj(answer, "content");
+    const char *action = "cancel";
+
+    if (!to)
+        return RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
+    RV_IGNORE(!rv_json_get_text(answer, "action", &action), "an answer without one is none");
+    rv_json_build_text(&b, to, "action", action);
+    if (content)
+        rv_json_build(&b, to, "content", json_object_get(content));
+    if (b.rc < 0)
+        json_object_put(to);
+    else
+        *out = to;
+    return b.rc;
+}
+
+int rv_mcp_add_input(const struct rv_mcp_open *o, json_object *params, rv_err **err)
+{
+    json_object *answers = rv_json_get_arr(o->input, "answers"), *state = NULL, *to = json_object_new_object();
+    size_t n = answers ? json_object_array_length(answers) : 0;
+    int64_t round = 0, of = 0;
+    const char *key = NULL;
+    int rc = rv_json_set_take(params, "inputResponses", to, err);
+
+    RV_IGNORE(!rv_json_get_int(o->input, "round", &round), "it has one");
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        json_object *one = json_object_array_get_idx(answers, i), *answer = NULL;
+        if (!rv_json_get_int(one, "round", &of) || of != round || !rv_json_get_text(one, "key", &key))
+            continue;
+        rc = write_answer(one, &answer, err);
+        if (rc == 0)
+            rc = rv_json_set_take(to, key, answer, err);
+    }
+    if (rc == 0 && json_object_object_get_ex(o->input, "state", &state) && state)
+        rc = rv_json_set_ref(params, "requestState", state, err);
+    return rc;
+}
+
+/* The answer that a person gave to the same form before; NULL: none. */
+static json_object *answer_of(const struct rv_mcp_open *o, const char *message, json_object *schema)
+{
+    json_object *answers = o->input ? rv_json_get_arr(o->input, "answers") : NULL;
+    size_t n = answers ? json_object_array_length(answers) : 0;
+
+    for (size_t i = n; i-- > 0;) { /* the newest one counts */
+        json_object *one = json_object_array_get_idx(answers, i), *said = NULL;
+        if (json_object_object_get_ex(one, "message", &said) &&
+            rv_str_eq(rv_json_str(said), rv_utf8_cut(rv_str_of(message), RV_MCP_MAX_WORDS)) &&
+            rv_json_equal(rv_json_get_obj(one, "schema"), schema))
+            return one;
+    }
+    return NULL;
+}
+
+/* The call that a server of the old era means: messages do not say it. NULL: none, or more than one. */
+static struct rv_mcp_open *call_under_way(const rv_mcp_client *c)
+{
+    struct rv_mcp_open *found = NULL;
+
+    for (struct rv_mcp_open *o = c->open; o; o = o->next) {
+        if (!o->id || strcmp(o->method, "tools/call") != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = o;
+    }
+    return found;
+}
+
+static int cancel_question(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
+{
+    json_object *answer = NULL, *none = json_object_new_object();
+    int rc = none ? write_answer(none, &answer, err) : RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
+
+    if (rc == 0)
+        rc = rv_mcp_put_answer(c, m->id, answer, 0, NULL, err);
+    json_object_put(none);
+    json_object_put(answer);
+    return rc;
+}
+
+/* The call ends here, and is made again with the answer. */
+static int ask_person(rv_mcp_client *c, struct rv_mcp_open *o, const char *message, json_object *schema, rv_err **err)
+{
+    json_object *all = NULL, *list = NULL;
+    int rc = new_requests(NULL, &all, &list, err);
+
+    if (rc == 0)
+        rc = add_request(list, "form", message, schema, err);
+    if (rc == 0)
+        rc = rv_mcp_withdraw(c, o, "a person is asked, and the call is made again with the answer", err);
+    if (rc < 0) {
+        json_object_put(all);
+        return rc;
+    }
+    return rv_mcp_end_asks(c, o, all, err);
+}
+
+int rv_mcp_elicited(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
+{
+    struct rv_mcp_open *o = call_under_way(c);
+    const char *message = NULL;
+    json_object *schema = NULL, *known, *answer = NULL;
+
+    int rc = read_form(m->params, &message, &schema, err);
+    if (rc < 0)
+        return rc;
+    if (!schema)
+        return rv_mcp_put_answer(c, m->id, NULL, RV_MCP_INVALID_PARAMS, "only forms are put to a person", err);
+    if (!o)
+        return rv_mcp_put_answer(c, m->id, NULL, RV_MCP_INVALID_REQUEST,
+                                 "no call is under way, or several are: it is not known who is asked", err);
+    known = answer_of(o, message, schema);
+    if (!known)
+        return o->is_repeatable ? ask_person(c, o, message, schema, err) : cancel_question(c, m, err);
+    rc = write_answer(known, &answer, err);
+    if (rc == 0)
+        rc = rv_mcp_put_answer(c, m->id, answer, 0, NULL, err);
+    json_object_put(answer);
+    return rc;
+}
