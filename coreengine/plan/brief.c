@@ -61,22 +61,42 @@ static void put_rules(const struct rv_planner_opts *opts, rv_buf *out)
 
 /* --- fields --- */
 
+/* Lines of text, or an array of JSON. */
 struct listing {
     rv_buf *out;
     bool marks_required;
-    size_t n; /* lines so far */
+    rv_jw *json; /* NULL: lines */
+    size_t n;    /* fields so far */
 };
 
 static void list_fields(struct listing *l, struct rv_shape shape, const rv_buf *path, int level);
+
+static void put_field(struct listing *l, rv_str path, const struct rv_shape *shape)
+{
+    rv_buf types = RV_BUF_INIT(MAX_PATH);
+
+    if (!l->json) {
+        rv_buf_printf(l->out, "- %.*s: ", RV_STR_ARG(path));
+        rv_shape_write(shape, l->out);
+        rv_buf_puts(l->out, l->marks_required && !shape->is_optional ? " (required)\n" : "\n");
+        return;
+    }
+    rv_shape_write(shape, &types);
+    rv_jw_obj(l->json);
+    rv_jw_kv_str(l->json, "path", path);
+    rv_jw_kv_str(l->json, "type", rv_buf_str(&types));
+    rv_jw_obj_end(l->json);
+    if (types.rc == RV_E_NOMEM)
+        l->out->rc = RV_E_NOMEM;
+    rv_buf_fini(&types);
+}
 
 /* One field, and those inside it; of a list, those of its items. */
 static void list_field(struct listing *l, const struct rv_shape *shape, rv_buf *path, int level)
 {
     struct rv_shape inner = *shape, items;
 
-    rv_buf_printf(l->out, "- %.*s: ", RV_STR_ARG(rv_buf_str(path)));
-    rv_shape_write(shape, l->out);
-    rv_buf_puts(l->out, l->marks_required && !shape->is_optional ? " (required)\n" : "\n");
+    put_field(l, rv_buf_str(path), shape);
     if (level == MAX_LEVELS)
         return;
     while (path->len < MAX_PATH / 2 && rv_shape_items(&inner, &items)) {
@@ -113,7 +133,7 @@ static void list_fields(struct listing *l, struct rv_shape shape, const rv_buf *
 /* The fields of a schema, or what is said when there are none. */
 static void list(json_object *schema, bool marks_required, const char *title, const char *none, rv_buf *out)
 {
-    struct listing l = {out, marks_required, 0};
+    struct listing l = {out, marks_required, NULL, 0};
     rv_buf root = {0};
     size_t before;
 
@@ -128,17 +148,40 @@ static void list(json_object *schema, bool marks_required, const char *title, co
 
 /* --- tools --- */
 
+/* A9: the engine gives the artifact an id that the schema does not declare. */
+static bool has_artifact_id(json_object *schema)
+{
+    struct rv_shape shape = rv_shape_of(schema), id;
+    struct rv_accessor key = {RV_ACCESSOR_KEY, RV_STR_LIT("artifact_id"), SIZE_MAX, NULL};
+    struct rv_shape_names names = {0};
+
+    return rv_shape_artifact_type(schema) && !rv_shape_step(&shape, &key, &id, &names);
+}
+
+void rv_plan_fields_write(json_object *schema, rv_jw *w)
+{
+    struct listing l = {w->out, false, w, 0};
+    rv_buf root = {0};
+
+    rv_jw_arr(w);
+    list_fields(&l, rv_shape_of(schema), &root, 1);
+    if (has_artifact_id(schema)) {
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "path", "artifact_id");
+        rv_jw_kv_text(w, "type", "string");
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+}
+
 static void put_output(const struct rv_plan_tool *t, const struct rv_planner_opts *opts, rv_buf *out)
 {
     if (!t->output) {
         rv_buf_puts(out, opts->defers ? "Output: not declared\n" : "Output: not declared, it cannot be referenced\n");
         return;
     }
-    struct rv_shape shape = rv_shape_of(t->output), id;
-    struct rv_accessor key = {RV_ACCESSOR_KEY, RV_STR_LIT("artifact_id"), SIZE_MAX, NULL};
-    struct rv_shape_names names = {0};
     list(t->output, false, "Output:", "fields are not declared", out);
-    if (rv_shape_artifact_type(t->output) && !rv_shape_step(&shape, &key, &id, &names)) /* A9 */
+    if (has_artifact_id(t->output))
         rv_buf_puts(out, "- artifact_id: string\n");
 }
 

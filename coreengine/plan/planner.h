@@ -24,5 +24,8 @@ RV_MUST_CHECK int rv_plan_schema(const rv_plan_catalog *catalog, const struct rv
                                  rv_err **err);
 /** The block for the system prompt of the planner. Texts of servers in it are short and without control characters. */
 void rv_plan_brief(const rv_plan_catalog *catalog, const struct rv_planner_opts *opts, rv_buf *out);
+/** The fields of an output that references may name, as the block has them: [{path, type}]; in a path, "[n]" stands for
+ *  any index. At most 100 fields, and only those of four levels. */
+void rv_plan_fields_write(json_object *schema, rv_jw *w);
 
 #endif

@@ -186,6 +186,9 @@ static int planner_of(bool any_of)
         rc = rv_plan_schema(catalog, &opts, &schema, NULL);
     if (rc == 0)
         rv_plan_brief(catalog, &opts, &text);
+    rv_jw fields = rv_jw_on(&text);
+    if (rc == 0)
+        rv_plan_fields_write(schema, &fields);
     rc = rc == 0 ? text.rc : rc;
     json_object_put(schema);
     rv_buf_fini(&text);

@@ -3,6 +3,7 @@
 #include "coreengine/app/rows.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/work.h"
+#include "coreengine/plan/planner.h"
 
 #include <string.h>
 
@@ -175,13 +176,51 @@ static int read_back(rv_buf *text, json_object **out, rv_err **err)
     return rc;
 }
 
+/* Which fields of the output of a tool a plan may refer to. */
+static int add_fields(json_object *tool, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = MAX_LIST, .what = "fields of an output"};
+    json_object *schema = rv_json_get_obj(tool, "output_schema"), *fields = NULL;
+    rv_buf text = RV_BUF_INIT(MAX_LIST);
+    rv_jw w = rv_jw_on(&text);
+
+    if (!schema)
+        return 0;
+    rv_plan_fields_write(schema, &w);
+    int rc = rv_buf_check(&text, "the fields of an output", err);
+    if (rc == 0)
+        rc = rv_json_parse(rv_buf_str(&text), &opts, &fields, err);
+    rv_buf_fini(&text);
+    return rc == 0 ? rv_json_set_take(tool, "output_fields", fields, err) : rc;
+}
+
+static int add_all_fields(json_object *capabilities, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < json_object_array_length(capabilities) && rc == 0; i++) {
+        json_object *tools = rv_json_get_arr(json_object_array_get_idx(capabilities, i), "tools");
+        for (size_t k = 0; tools && k < json_object_array_length(tools) && rc == 0; k++)
+            rc = add_fields(json_object_array_get_idx(tools, k), err);
+    }
+    return rc;
+}
+
 int rv_app_capabilities(rv_plugins *plugins, json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_LIST);
     rv_jw w = rv_jw_on(&text);
+    json_object *list = NULL;
 
     rv_plugins_write_json(plugins, &w);
-    return read_back(&text, out, err);
+    int rc = read_back(&text, &list, err);
+    if (rc == 0)
+        rc = add_all_fields(list, err);
+    if (rc < 0)
+        json_object_put(list);
+    else
+        *out = list;
+    return rc;
 }
 
 static void write_takes(const struct rv_provider_info *p, rv_jw *w)

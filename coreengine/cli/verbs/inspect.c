@@ -16,6 +16,15 @@ static const char *text_of(json_object *obj, const char *key)
     return rv_json_get_text(obj, key, &text) ? text : "";
 }
 
+/* As a plan writes references to them, without the number of the call. */
+static void write_fields(json_object *fields, rv_buf *b)
+{
+    for (size_t i = 0; fields && i < json_object_array_length(fields); i++) {
+        json_object *field = json_object_array_get_idx(fields, i);
+        rv_buf_printf(b, "      output.%-15s %s\n", text_of(field, "path"), text_of(field, "type"));
+    }
+}
+
 static void write_entry(json_object *entry, rv_buf *b)
 {
     static const char *const details[] = {"risk", "effect", "category"};
@@ -39,13 +48,14 @@ static void write_entry(json_object *entry, rv_buf *b)
     }
     json_object *schema = rv_json_get_obj(entry, "input_schema");
     json_object *properties = schema ? rv_json_get_obj(schema, "properties") : NULL;
-    if (!properties)
-        return;
-    json_object_object_foreach (properties, key, prop) {
-        bool known = json_object_is_type(prop, json_type_object);
-        rv_buf_printf(b, "      %-22s %s %s\n", key, known ? text_of(prop, "type") : "",
-                      known ? text_of(prop, "description") : "");
+    if (properties) {
+        json_object_object_foreach (properties, key, prop) {
+            bool known = json_object_is_type(prop, json_type_object);
+            rv_buf_printf(b, "      %-22s %s %s\n", key, known ? text_of(prop, "type") : "",
+                          known ? text_of(prop, "description") : "");
+        }
     }
+    write_fields(rv_json_get_arr(entry, "output_fields"), b);
 }
 
 static void write_capability(json_object *cap, bool color, rv_buf *b)

@@ -225,6 +225,33 @@ START_TEST(planner_is_told_the_tools)
 }
 END_TEST
 
+static void expect_fields(const char *schema, const char *want)
+{
+    json_object *given = rv_kit_json(schema), *wanted = rv_kit_json(want), *read = NULL;
+    rv_buf got = RV_BUF_INIT(1000000);
+    rv_jw w = rv_jw_on(&got);
+
+    rv_plan_fields_write(given, &w);
+    ck_assert_int_eq(got.rc, 0);
+    read = rv_kit_json(rv_buf_cstr(&got));
+    ck_assert_msg(rv_json_equal(read, wanted), "%s", rv_buf_cstr(&got));
+    json_object_put(read);
+    json_object_put(wanted);
+    json_object_put(given);
+    rv_buf_fini(&got);
+}
+
+START_TEST(fields_of_an_output)
+{
+    expect_fields("{'properties':{'l':{'type':'array','items':{'properties':{'id':{'type':['string','null']}}}}}}",
+                  "[{'path':'l','type':'array of object'},{'path':'l[n].id','type':'string or null'}]");
+    expect_fields("{'x-artifact-type':'table','properties':{'items':{}}}",
+                  "[{'path':'items','type':'any'},{'path':'artifact_id','type':'string'}]");
+    expect_fields("{'type':'object','properties':{'x\\ny':{}}}", "[{'path':'x y','type':'any'}]");
+    expect_fields("{}", "[]");
+}
+END_TEST
+
 TCase *catalog_case(void)
 {
     TCase *tc = tcase_create("catalog");
@@ -237,5 +264,6 @@ TCase *catalog_case(void)
     tcase_add_test(tc, schema_of_plans);
     tcase_add_test(tc, planner_is_told_the_rules);
     tcase_add_test(tc, planner_is_told_the_tools);
+    tcase_add_test(tc, fields_of_an_output);
     return tc;
 }
