@@ -13,6 +13,7 @@ struct rv_app_artifact {
 struct rv_app_artifacts_filter {
     const char *run, *session; /* NULL: any; run is a whole id */
     const char *id;            /* of the artifact; NULL: any */
+    int64_t max_runs;          /* no more than so many of those that have artifacts; 0: all */
 };
 typedef int (*rv_app_on_artifact)(void *self, const struct rv_app_artifact *artifact, rv_err **err);
 /** Those of the newest run first, and of each run in the order in which they were made. each returns 0, a code of

@@ -104,6 +104,7 @@ struct rv_run_filter {
     int64_t lease_before_us;        /* > 0: only runs whose lease ended before that, or that have no owner */
     int64_t updated_before_us;      /* > 0: only runs not touched since */
     bool of_deleted_sessions;       /* only runs whose owner has deleted their session */
+    int record_kind;                /* > 0: only runs whose journal has a record of that kind */
     bool oldest_first;              /* by created_us, then id; else newest first */
     int64_t limit;                  /* 0: no limit */
 };

@@ -153,6 +153,8 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_run_
     if (f->of_deleted_sessions)
         rv_buf_puts(sql, " AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = r.session AND s.tenant_id = r.tenant"
                          " AND s.user_id = r.\"user\" AND s.deleted_us IS NOT NULL)");
+    if (f->record_kind > 0) /* the journals are read in the order of runs, as far as the limit wants */
+        rv_buf_puts(sql, " AND EXISTS (SELECT 1 FROM records e WHERE e.run = r.key AND e.kind = ?10)");
     if (f->statuses) {
         const char *comma = "";
         rv_buf_puts(sql, " AND r.status IN ("); /* as runs_under_way has it, so that it can serve */
@@ -187,6 +189,8 @@ static void bind_query(rv_sql_stmt *stmt, const struct rv_store_scope *scope, co
     if (f->updated_before_us > 0)
         rv_sql_int(stmt, 8, f->updated_before_us);
     rv_sql_int(stmt, 9, f->limit > 0 ? f->limit : INT64_MAX);
+    if (f->record_kind > 0)
+        rv_sql_int(stmt, 10, f->record_kind);
 }
 
 static int list_runs(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_run_filter *filter,

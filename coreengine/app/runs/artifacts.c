@@ -73,7 +73,10 @@ int rv_app_artifacts_each(rv_store *store, const struct rv_store_scope *scope,
                           const struct rv_app_artifacts_filter *filter, rv_app_on_artifact each, void *self,
                           rv_err **err)
 {
-    const struct rv_run_filter runs = {.session = filter->session, .id_prefix = filter->run};
+    const struct rv_run_filter runs = {.session = filter->session,
+                                       .id_prefix = filter->run,
+                                       .record_kind = RV_RECORD_ARTIFACT,
+                                       .limit = filter->run ? 0 : filter->max_runs};
     struct search s = {.filter = filter, .each = each, .self = self};
     int rc = rv_store_list_runs(store, scope, &runs, take_run, &s, err);
 

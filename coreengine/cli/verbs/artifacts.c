@@ -71,6 +71,7 @@ static int list(struct rv_cli *cli, rv_err **err)
 
     if (rc == 0)
         rc = read_filter(cli, &f, &room, err);
+    f.max_runs = l.read; /* each of them has one at least */
     if (rc == 0 && cli->store)
         rc = rv_app_artifacts_each(cli->store, &cli->app.scope, &f, take_row, &l, err);
     rv_run_row_fini(&room);

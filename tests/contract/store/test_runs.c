@@ -176,6 +176,36 @@ static void make_some(struct world *w)
     }
 }
 
+/* A run counts once, however many such records it has. */
+START_TEST(lists_runs_by_the_kind_of_a_record)
+{
+    enum { KIND = 99 };
+    struct rv_run_filter filter = {.record_kind = KIND, .oldest_first = true};
+    struct world world, *w = &world;
+    struct seen seen = SEEN_INIT;
+    struct rv_record record;
+
+    world_open(w, _i);
+    make_some(w);
+    OK(rv_store_list_runs(w->s, &operator_scope, &filter, see_run, &seen, &w->err));
+    SEEN(&seen, "");
+    for (int64_t seq = 2; seq < 6; seq++) {
+        struct rv_store_append a = world_append(seq < 4 ? "b2" : "c3", 1, &record, seq < 4 ? seq : seq - 2, "{}");
+        record.kind = seq == 4 ? KIND + 1 : KIND;
+        OK(rv_store_append(w->s, &a, &w->err));
+    }
+    OK(rv_store_list_runs(w->s, &operator_scope, &filter, see_run, &seen, &w->err));
+    SEEN(&seen, "b2 c3");
+    filter.session = "s2";
+    OK(rv_store_list_runs(w->s, &operator_scope, &filter, see_run, &seen, &w->err));
+    SEEN(&seen, "c3");
+    filter = (struct rv_run_filter){.record_kind = KIND, .limit = 1};
+    OK(rv_store_list_runs(w->s, &operator_scope, &filter, see_run, &seen, &w->err));
+    SEEN(&seen, "c3");
+    world_close(w);
+}
+END_TEST
+
 #define BIT(name) (1u << RV_RUN_##name)
 static const struct {
     struct rv_run_filter filter;
@@ -361,6 +391,7 @@ Suite *runs_suite(void)
     ADD(tc, a_run_needs_a_bundle_that_is_there);
     ADD(tc, nothing_outside_the_scope_is_seen_or_touched);
     ADD(tc, lists_filter_order_and_limit);
+    ADD(tc, lists_runs_by_the_kind_of_a_record);
     ADD(tc, a_walk_ends_with_the_callbacks_code);
     ADD(tc, a_callback_can_not_use_the_store);
     ADD(tc, a_deleted_run_leaves_nothing_and_its_id_is_free);
