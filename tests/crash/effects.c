@@ -148,7 +148,9 @@ static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "read_counter",
      "{\"description\": \"Look at something.\", \"risk\": \"read_only\", \"effect\": \"safe\", " TAKES_TEXT, act},
     {RV_CAP_TOOL, "set_flag",
-     "{\"description\": \"Set something.\", \"risk\": \"write\", \"effect\": \"idempotent\", " TAKES_TEXT, act},
+     "{\"description\": \"Set something.\", \"risk\": \"write\", \"effect\": \"idempotent\", \"output_schema\": "
+     "{\"type\": \"object\", \"x-artifact-type\": \"flag\"}, " TAKES_TEXT,
+     act},
     {RV_CAP_TOOL, "append_line",
      "{\"description\": \"Add something.\", \"risk\": \"write\", \"effect\": \"" APPEND_LINE_IS "\", " TAKES_TEXT, act},
     {RV_CAP_TOOL, "append_probed",

@@ -264,10 +264,12 @@ static bool take_state(struct living *l)
         return false;
     int rc = rv_json_parse(rv_str_of(text), NULL, &shown, NULL);
     json_object *state = rc == 0 ? rv_json_get_obj(shown, "state") : NULL;
-    if (state)
+    if (state) {
         l->life->verdict.state = json_object_get(state);
-    else
+        l->life->verdict.artifacts = json_object_get(rv_json_get_arr(shown, "artifacts"));
+    } else {
         rv_buf_printf(l->why, "it is shown without a state; ");
+    }
     json_object_put(shown);
     free(text);
     return state != NULL;
@@ -290,7 +292,7 @@ bool life_live(struct life *life, rv_buf *why)
     bool good, over = false;
 
     life->n_processes = life->n_killed = life->n_unknown = life->n_half_made = 0;
-    life->verdict = (struct verdict){NULL, NULL};
+    life->verdict = (struct verdict){.state = NULL};
     for (size_t i = 0; i < LIFE_MAX_DEATHS; i++)
         life->counts[i] = -1;
     world_init(&l.world, dir, life->setting->shim, life->setting->capabilities);

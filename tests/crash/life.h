@@ -16,8 +16,9 @@ struct setting {
 
 /* What the uninterrupted life left. */
 struct verdict {
-    json_object *state; /* owned; of the end, without what depends on time */
-    char *effects;      /* owned; the outside world, lines "tool<TAB>key<TAB>what" */
+    json_object *state;     /* owned; of the end, without what depends on time */
+    char *effects;          /* owned; the outside world, lines "tool<TAB>key<TAB>what" */
+    json_object *artifacts; /* owned; as the store lists them */
 };
 void verdict_fini(struct verdict *v);
 /** Is this life as good as that one? Else why is told. */

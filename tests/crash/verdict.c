@@ -19,8 +19,9 @@ struct effects {
 void verdict_fini(struct verdict *v)
 {
     json_object_put(v->state);
+    json_object_put(v->artifacts);
     free(v->effects);
-    *v = (struct verdict){NULL, NULL};
+    *v = (struct verdict){.state = NULL};
 }
 
 static rv_str cut(const char **at, char end)
@@ -154,9 +155,60 @@ static bool check_state(json_object *state, json_object *model, rv_buf *why)
     return why->len == 0;
 }
 
+/* --- artifacts --- */
+
+/* The ids that calls have, out of everything below: they follow from the id of the run. */
+static void take_ids(json_object *v, json_object *ids)
+{
+    json_object *id = NULL;
+
+    if (json_object_is_type(v, json_type_array))
+        for (size_t i = 0; i < json_object_array_length(v); i++)
+            take_ids(json_object_array_get_idx(v, i), ids);
+    if (!json_object_is_type(v, json_type_object))
+        return;
+    if (json_object_object_get_ex(v, "artifact_id", &id)) {
+        json_object_array_add(ids, json_object_get(id));
+        json_object_object_del(v, "artifact_id");
+    }
+    json_object_object_foreach (v, key, member) {
+        (void)key;
+        take_ids(member, ids);
+    }
+}
+
+static size_t n_artifacts(const struct verdict *v)
+{
+    return v->artifacts ? json_object_array_length(v->artifacts) : 0;
+}
+
+/* Each that a call has is stored, once, and no other one is. */
+static void check_artifacts(const struct verdict *life, const struct verdict *model, rv_buf *why)
+{
+    json_object *ids = json_object_new_array(), *unused = json_object_new_array();
+
+    take_ids(rv_json_get_obj(life->state, "outputs"), ids);
+    take_ids(rv_json_get_obj(model->state, "outputs"), unused);
+    if (n_artifacts(life) != n_artifacts(model) || json_object_array_length(ids) != n_artifacts(life))
+        rv_buf_printf(why, "calls have %zu artifacts, and %zu are stored instead of %zu; ",
+                      json_object_array_length(ids), n_artifacts(life), n_artifacts(model));
+    for (size_t i = 0; i < json_object_array_length(ids); i++) {
+        const char *id = json_object_get_string(json_object_array_get_idx(ids, i)), *stored = NULL;
+        size_t n = 0;
+        for (size_t k = 0; k < n_artifacts(life); k++)
+            n += rv_json_get_text(json_object_array_get_idx(life->artifacts, k), "id", &stored) &&
+                 strcmp(stored, id) == 0;
+        if (n != 1)
+            rv_buf_printf(why, "artifact %s is stored %zu times; ", id, n);
+    }
+    json_object_put(ids);
+    json_object_put(unused);
+}
+
 bool verdict_agrees(const struct verdict *life, const struct verdict *model, rv_buf *why)
 {
     check_effects(life->effects, model->effects, why);
+    check_artifacts(life, model, why);
     check_state(life->state, model->state, why);
     return why->len == 0;
 }
