@@ -122,6 +122,7 @@ struct rv_pipeline {
     struct rv_execution_config execution;
     struct rv_str_list retry_archive, retry_clear, stage_reset; /* is_set false: the defaults */
     struct rv_response_place response;                          /* final response */
+    const char *provenance_key; /* in _meta of results of tools: what is known of an artifact; NULL: the default */
     bool mock;
     const char *schema_dir;                /* folder of agent documents, as resolved against `dir`; "": none */
     int64_t max_delegation_depth;          /* agents that may be asked, one by the other, below a stage */

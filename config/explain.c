@@ -550,6 +550,12 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_kv_text(w, "output_key", p->response.output_key ? p->response.output_key : "integration");
     rv_jw_kv_text(w, "field", p->response.field ? p->response.field : "final_response");
     rv_jw_obj_end(w);
+    if (p->provenance_key) {
+        rv_jw_key(w, "artifacts");
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "provenance_key", p->provenance_key);
+        rv_jw_obj_end(w);
+    }
     rv_jw_kv_bool(w, "mock", p->mock);
     write_tests(p, w);
     rv_jw_obj_end(w);

@@ -28,6 +28,12 @@ static const struct rv_key edge_limit_keys[] = {
 const struct rv_key_table rv_edge_limit_table = {"edge_limit", "A limit of one way between two stages", edge_limit_keys,
                                                  RV_COUNT(edge_limit_keys), NULL};
 
+/* RV_ARTIFACT_PROVENANCE is the default: the key of the servers that brought the form up. */
+static const struct rv_key artifacts_keys[] = {
+    {"provenance_key", RV_KEY_STR, AT(provenance_key), .default_text = "\"io.systemprompt/execution\"",
+     .doc = "Where in `_meta` of a result the id of its artifact is, and what else is known about it."},
+};
+
 static const struct rv_key response_keys[] = {
     {"output_key", RV_KEY_STR, offsetof(struct rv_response_place, output_key), .default_text = "\"integration\"",
      .doc = "The output that has the final response."},
@@ -161,6 +167,8 @@ static const struct rv_key pipeline_keys[] = {
                           "plan, execution, critic."),
     {"response", RV_KEY_MAP, AT(response), .keys = response_keys, .n_keys = RV_COUNT(response_keys),
      .doc = "Where the final response is."},
+    {"artifacts", RV_KEY_MAP, 0, .keys = artifacts_keys, .n_keys = RV_COUNT(artifacts_keys),
+     .doc = "How artifacts are found in results of planned calls."},
     {"mock", RV_KEY_BOOL, AT(mock), .default_text = "false",
      .doc = "Use every stage's mock_handler, where it has one."},
     KEY_LIST(inputs, "What a stage that runs this pipeline has to give it; `inputs` in its expressions and prompts."),

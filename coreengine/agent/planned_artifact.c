@@ -91,6 +91,8 @@ int rv_planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool i
 {
     const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
     const struct rv_envelope_fields *env = rv_envelope_fields(v->env);
+    /* That of an agent that was asked is made of its document alone. */
+    const struct rv_pipeline *pipeline = v->shared->origin ? rv_visit_root(v->shared)->pipeline : v->shared->pipeline;
     struct rv_artifact artifact = {0};
     json_object *result = NULL;
     rv_buf id = RV_BUF_INIT(64);
@@ -112,6 +114,7 @@ int rv_planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool i
         .index = json_object_array_length(v->planned->results) + index,
         .fresh_id = rv_buf_cstr(&id),
         .created_at = at,
+        .provenance = pipeline->provenance_key,
         .context = {.context_id = env->session_id && env->session_id[0] ? env->session_id : env->envelope_id,
                     .task_id = env->envelope_id,
                     .request_id = env->request_id,

@@ -9,8 +9,9 @@
 #define WRITES                                                                                                         \
     "{tool_calls: [{name: __planning__, arguments: {type: tool_calls, calls: [{tool_name: write_file, arguments: "     \
     "{path: x, text: y}}]}}]}"
-#define BAD  "{tool_calls: [{name: __planning__, arguments: {type: nothing}}]}"
-#define WELL "{result: {files: [], note: 0123456789012345678901234567890123456789-tail}, delay_ms: 5000}"
+#define BAD       "{tool_calls: [{name: __planning__, arguments: {type: nothing}}]}"
+#define WELL      "{result: {files: [], note: 0123456789012345678901234567890123456789-tail}, delay_ms: 5000}"
+#define WITH_META "{result: {content: [], structuredContent: {files: [], total: 0}, _meta: {k: {artifact_id: p-1}}}}"
 #define PLANNED(keys, replies, results)                                                                                \
     "name: t\nmodels: {r: scripted}\ncapabilities: [{name: files, config: {roots: [.]}}]\nmax_llm_calls: 9\n"          \
     "agents: [{name: a, has_llm: true, model_role: r, has_tools: true, tool_access: all, output_mode: text, " keys     \
@@ -25,6 +26,9 @@
           "hello}]}}, expect: {" keys "}}]\n"
 
 static const struct key_row rows[] = {
+    {"pipeline.artifacts", "{provenance_key: k}", "{}", "artifacts: @\n" PLAN("", ONE, WITH_META), .with = REPORT},
+    {"pipeline.artifacts.provenance_key", "k", "z", "artifacts: {provenance_key: @}\n" PLAN("", ONE, WITH_META),
+     .with = REPORT},
     {"agent.strategy", "planned", "standard", PLANNED("strategy: @", ONE, WELL), .with = REPORT},
     {"agent.plan", "{max_calls: 1}", "{}", PLAN("plan: @", TWO, WELL), .with = REPORT},
     {"agent.plan.max_calls", "1", "2", PLAN("plan: {max_calls: @}", TWO, WELL), .with = REPORT},
