@@ -231,7 +231,7 @@ static int refuse(rv_visit *v, const struct rv_plan_check *check, struct rv_effe
     if (json_object_array_length(p->results) > 0) /* a later round of planning */
         rc = rv_planned_write_results(v, &text, err);
     rv_buf_printf(&text,
-                  "%sNo tool was called. Call " RV_PLAN_TOOL " again, with a plan that has none of these faults.",
+                  "%s\n\nNo tool was called. Call " RV_PLAN_TOOL " again, with a plan that has none of these faults.",
                   p->refusal);
     if (rc == 0)
         rc = rv_buf_check(&text, "a repair message", err);

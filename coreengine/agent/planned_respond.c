@@ -19,7 +19,7 @@ int rv_planned_ask_response(rv_visit *v, rv_err **err)
     if (json_object_array_length(p->results) > 0)
         rc = rv_planned_write_results(v, &text, err);
     if (p->refusal)
-        rv_buf_printf(&text, "%sNo tool of that plan was called.\n\n", p->refusal);
+        rv_buf_printf(&text, "%s\n\nNo tool of that plan was called.\n\n", p->refusal);
     if (p->draft)
         rv_buf_printf(&text,
                       "You answered:\n%s\n\nThat does not have the form that is wanted. Answer in this form.\n\n",
