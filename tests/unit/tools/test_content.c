@@ -67,6 +67,7 @@ static const struct {
     {"{\"status\":\"success\",\"data\":{},\"content\":[],\"x\":1}", false},
     {"{\"data\":{},\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}", false},
 };
+/* Proves 10/content: Parts of a tool's answer meant for the model, apart from its data */
 START_TEST(only_a_standard_result_has_content)
 {
     json_object *raw = json(results[_i].raw), *standard = NULL, *again = NULL;
