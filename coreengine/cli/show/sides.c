@@ -69,7 +69,8 @@ static void put_cell(rv_str *rest, int width, const char *color, rv_buf *b)
     rv_buf_puts(b, n && *color ? "\033[0m" : "");
     for (; used < width; used++)
         rv_buf_putc(b, ' ');
-    *rest = (rv_str){rest->ptr + n, rest->len - n};
+    if (n > 0)
+        *rest = (rv_str){rest->ptr + n, rest->len - n};
 }
 
 /* Two lines, in as many rows as the longer one needs. */
