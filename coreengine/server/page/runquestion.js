@@ -86,7 +86,7 @@ export function questionForm(pending, answer) {
   const options = Array.isArray(data.options) ? data.options.filter((o) => typeof o === 'string') : []
   const form = data.reason === 'tool_input' && isObject(data.schema) ? editor(blank(data.schema), id) : null
   const review = data.reason === 'outcome_unknown' ? OUTCOMES : form ? INPUTS : PICKS[kind]
-  const call = form ?? kind === 'confirmation' && typeof data.tool === 'string' && isObject(data.parameters) ? editor(data.parameters, id) : null
+  const call = form ?? (kind === 'confirmation' && typeof data.tool === 'string' && isObject(data.parameters) ? editor(data.parameters, id) : null)
   if (options.length)
     for (const o of options.filter((o) => o !== 'text')) buttons.append(button(o, o === 'yes' ? 'primary' : '', () => give({choice: o})))
   if (options.includes('text')) buttons.append(button('Answer', 'primary', () => give({choice: 'text', text: text.value})))
