@@ -86,7 +86,12 @@ int rv_script_inner_stages(const rv_script *s, const struct rv_pipeline *p, json
 
 bool rv_script_has_models(const rv_script *s)
 {
-    return s->sections[RV_SCRIPT_MODEL].n > 0;
+    return !s->leaves_models && s->sections[RV_SCRIPT_MODEL].n > 0;
+}
+
+void rv_script_leave_models(rv_script *s, bool leaves)
+{
+    s->leaves_models = leaves;
 }
 
 bool rv_script_has_tool(const rv_script *s, rv_str tool)
