@@ -55,6 +55,8 @@ static const struct rv_key test_keys[] = {
      .doc = "What stands in for models, stages, tools, hooks and people: a file, or the script itself."},
     {"mode", RV_KEY_TERM, AT(mode), .term_list = "run_mode", .doc = "Run mode; unset: the pipeline's."},
     {"mock", RV_KEY_BOOL, AT(mock), .default_text = "false", .doc = "Use mock handlers."},
+    {"min_pass_rate", RV_KEY_FLOAT, AT(min_pass_rate), .min = 0, .max = 1, .is_set_offset = AT(has_min_pass_rate),
+     .doc = "With `reeve test --repeat`: the part of its runs that must pass; unset: that of --min-pass-rate, else 1."},
     {"without", RV_KEY_STR_LIST, AT(without),
      .doc = "Capabilities that the test does without where they cannot be loaded; any other that is missing fails it."},
     {"cases", RV_KEY_CUSTOM, AT(input), .read = read_cases,

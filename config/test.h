@@ -18,6 +18,8 @@ struct rv_test_config {
     const struct rv_node *inline_script; /* a map in place of the path; NULL */
     int mode;                            /* enum rv_run_mode or RV_UNSET */
     bool mock;
+    double min_pass_rate; /* 0..1, of the runs of the test */
+    bool has_min_pass_rate;
     struct rv_str_list without; /* capabilities that it does without where they cannot be loaded */
     json_object *expect;        /* see docs/reference/tests.md; checked keys, never NULL */
     rv_expr **that;             /* of `expect`, compiled: hold at the end; owned by the pipeline */

@@ -2,6 +2,7 @@
 #ifndef RV_APP_TESTING_INTERNAL_H
 #define RV_APP_TESTING_INTERNAL_H
 
+#include "coreengine/app/record.h"
 #include "coreengine/app/testing.h"
 
 /** Compare; each difference is added to failures. */
@@ -24,6 +25,18 @@ void rv_test_recent_note(struct rv_test_recent *recent, const struct rv_effect *
 /** Append the events as short texts. */
 RV_MUST_CHECK int rv_test_recent_list(const struct rv_test_recent *recent, json_object *list, rv_err **err);
 void rv_test_recent_fini(struct rv_test_recent *recent);
+/* cassette.c: what a live test is played from, or recorded to. */
+struct rv_cassette {
+    rv_buf path;
+    rv_script *script;     /* owned: its models' replies, with the rest of the test's script; NULL: it is recorded */
+    rv_recorder *recorder; /* owned; NULL: it is played */
+};
+/** Find the cassette of a run of test i. RV_E_NOT_FOUND: none may be recorded; RV_E_INVALID: it cannot be played. */
+RV_MUST_CHECK int rv_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_test_how *how,
+                                   int64_t number, struct rv_cassette *out, rv_err **err);
+/** Keep what was recorded. */
+RV_MUST_CHECK int rv_cassette_write(struct rv_cassette *c, rv_err **err);
+void rv_cassette_fini(struct rv_cassette *c); /* also of a zeroed one */
 /** Add {path, message}. */
 RV_MUST_CHECK int rv_test_complain(struct rv_test_report *r, const char *path, const char *message, rv_err **err);
 

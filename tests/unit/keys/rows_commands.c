@@ -122,6 +122,7 @@ static const struct key_row rows[] = {
      ", mock_handler: hello.canned}]\ntests: [{name: one, "
      "mock: @, script: {models: {}}, expect: {status: completed}}]\n",
      .with = VERDICT},
+    {"test.min_pass_rate", "0", "0.5", ONE(SAYS ", min_pass_rate: @, expect: {status: failed}"), .with = VERDICT},
     {"test.without", "[]", "[nowhere]", "capabilities: [nowhere]\n" ONE(SAYS ", without: @"), .with = VERDICT},
     {"test.expect", "{status: completed}", "{status: failed}", ONE(SAYS ", expect: @"), .with = VERDICT},
     {"test_input.raw_input", "wanted", "other", INPUT("raw_input: @"), .with = VERDICT},
