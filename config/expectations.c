@@ -207,6 +207,16 @@ static void check_without(struct rv_loader *l, const char *test, const struct rv
     }
 }
 
+static void check_judge(struct rv_loader *l, const char *test, const struct rv_test_judge *judge)
+{
+    if (!judge->rubric || !judge->model || strchr(judge->model, ':') ||
+        rv_pipeline_model(l->p, rv_str_of(judge->model)))
+        return;
+    rv_findings_add(l->findings, RV_SEVERITY_ERROR, &judge->model_src,
+                    "name a role of models, or provider:model, for example openai:gpt-4.1-mini",
+                    "test \"%s\": expect.judge.model names \"%s\", which is not a role of models", test, judge->model);
+}
+
 void rv_check_tests(struct rv_loader *l)
 {
     for (size_t i = 0; i < l->p->n_tests; i++) {
@@ -218,6 +228,7 @@ void rv_check_tests(struct rv_loader *l)
         check_outputs(l, name, "output", rv_node_get(expect, "output"));
         check_outputs(l, name, "schema", rv_node_get(expect, "schema"));
         check_stages(l, name, "errors", rv_node_get(expect, "errors"), "agent");
+        check_judge(l, name, &l->p->tests[i].judge);
         check_stages(l, name, "tool_calls", rv_node_get(expect, "tool_calls"), "stage");
     }
 }

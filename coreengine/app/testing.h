@@ -50,7 +50,10 @@ struct rv_test_report {
     bool was_recorded;                 /* the cassette is new, and models were asked; else it was played */
     struct rv_test_rate rate;          /* of all runs; the rest is of the first run that failed, else of the last */
     int64_t cost_micro_usd;            /* of all runs */
-    size_t n_recorded, n_played;       /* cassettes of its runs */
+    json_object *judge;                /* {votes, model, passed, llm_calls, tokens, usd}; NULL: it has none */
+    int64_t n_judge_calls;             /* of all runs, as the next one; neither is part of the run's own */
+    int64_t judge_micro_usd;
+    size_t n_recorded, n_played; /* cassettes of its runs */
     enum rv_run_status status;
     int64_t duration_ms; /* simulated; real while a cassette is recorded */
 };

@@ -24,7 +24,7 @@ static rv_str file_name(const char *path)
     return (rv_str){name, dot && dot > name ? (size_t)(dot - name) : strlen(name)};
 }
 
-/* The beginning of a name, as far as any file system takes it, and a hash of all of it. */
+/* The beginning of a name, as far as any file system takes it, and a hash of the whole name. */
 static void write_name(const char *name, rv_buf *out)
 {
     char hash[RV_HASH_MAX];
@@ -199,7 +199,7 @@ static int read_cassette(const rv_script *own, const char *path, rv_script **out
     return rc < 0 ? RV_WRAP(err, rc, "play cassette \"%s\"", path) : 0;
 }
 
-/* --- all of it --- */
+/* --- open, write, free --- */
 
 int rv_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_test_how *how, int64_t number,
                      struct rv_cassette *out, rv_err **err)
@@ -221,6 +221,43 @@ int rv_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_te
     }
     out->recorder = rv_recorder_new();
     return out->recorder ? 0 : RV_FAIL(err, RV_E_NOMEM, "record a cassette");
+}
+
+static void on_piece(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+{
+    struct rv_cassette *c = self;
+
+    rv_recorder_delta(c->recorder, from->stage, from->call_id, d, rv_engine_now_us(c->engine));
+}
+
+static void on_input(void *self, const struct rv_event *ev)
+{
+    rv_recorder_input(((struct rv_cassette *)self)->recorder, ev);
+}
+
+static void on_effect(void *self, const struct rv_effects *all, const struct rv_effect *e)
+{
+    struct rv_cassette *c = self;
+
+    (void)all;
+    rv_recorder_request(c->recorder, c->pipeline, e);
+}
+
+void rv_cassette_record(struct rv_cassette *c, struct rv_exec_opts *x)
+{
+    struct rv_catalog catalog = x->plugins ? rv_plugins_catalog(x->plugins) : rv_catalog_empty;
+
+    if (x->script) {
+        rv_script_leave_models(x->script, true);
+        catalog = rv_script_catalog(x->script, &catalog);
+    }
+    c->pipeline = x->pipeline;
+    rv_recorder_hide(c->recorder, x->pipeline);
+    rv_recorder_tools(c->recorder, x->pipeline, &catalog);
+    x->on_piece = on_piece;
+    x->on_input = on_input;
+    x->on_effect = on_effect;
+    x->self = c;
 }
 
 int rv_cassette_write(struct rv_cassette *c, rv_err **err)

@@ -3,7 +3,7 @@
 
 #include "coreengine/app/testing.h"
 
-#define Z_95 1.959963984540054 /* of the normal distribution: 95 % of it lie between -Z and +Z */
+#define Z_95 1.959963984540054 /* of the normal distribution: 95 % of the values lie between -Z and +Z */
 
 bool rv_test_rate_holds(const struct rv_test_rate *r)
 {

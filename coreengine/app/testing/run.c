@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MAX_LINE_BYTES ((size_t)256 << 20)
+#define MAX_SEEDS      1000 /* of one run: more than the votes of a judge */
 
 bool rv_test_passed(const struct rv_test_report *r)
 {
@@ -27,6 +28,7 @@ void rv_test_report_fini(struct rv_test_report *r)
     json_object_put(r->questions);
     json_object_put(r->errors);
     json_object_put(r->state);
+    json_object_put(r->judge);
     free(r->cassette);
     memset(r, 0, sizeof *r);
 }
@@ -37,7 +39,6 @@ struct observer {
     struct rv_test_report *report;
     rv_coverage *coverage;
     struct rv_test_recent recent;
-    rv_engine *engine;           /* borrowed */
     struct rv_cassette cassette; /* of a live test */
     json_object *skipped;        /* stages that never ran, though the history has a record of them; owned */
     rv_err *err;                 /* the first failure; taken by the caller */
@@ -79,45 +80,6 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
         rv_coverage_event(o->coverage, e, line);
 }
 
-/* --- what a cassette gets --- */
-
-static void on_piece(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
-{
-    struct observer *o = self;
-
-    rv_recorder_delta(o->cassette.recorder, from->stage, from->call_id, d, rv_engine_now_us(o->engine));
-}
-
-static void on_input(void *self, const struct rv_event *ev)
-{
-    rv_recorder_input(((struct observer *)self)->cassette.recorder, ev);
-}
-
-static void on_effect(void *self, const struct rv_effects *all, const struct rv_effect *e)
-{
-    struct observer *o = self;
-
-    (void)all;
-    rv_recorder_request(o->cassette.recorder, o->pipeline, e);
-}
-
-/* Models are asked, and what they and the tools answer is noted. The script plays the rest. */
-static void record(struct observer *o, struct rv_exec_opts *x)
-{
-    struct rv_catalog catalog = x->plugins ? rv_plugins_catalog(x->plugins) : rv_catalog_empty;
-
-    if (x->script) {
-        rv_script_leave_models(x->script, true);
-        catalog = rv_script_catalog(x->script, &catalog);
-    }
-    rv_recorder_hide(o->cassette.recorder, x->pipeline);
-    rv_recorder_tools(o->cassette.recorder, x->pipeline, &catalog);
-    x->on_piece = on_piece;
-    x->on_input = on_input;
-    x->on_effect = on_effect;
-    x->self = o;
-}
-
 /* A failure that the model or the way to it may not have the next time; it is not worth a cassette. */
 static bool model_failed(const struct rv_test_report *r)
 {
@@ -137,7 +99,8 @@ static int end_cassette(struct observer *o, rv_err **err)
     rv_buf text = RV_BUF_INIT(1 << 16);
 
     if (c->recorder) {
-        bool is_whole = o->report->status != RV_RUN_CANCELLED && !model_failed(o->report);
+        bool is_whole =
+            o->report->status != RV_RUN_CANCELLED && !model_failed(o->report) && !rv_judge_failed(o->report);
         o->report->was_recorded = is_whole;
         return is_whole ? rv_cassette_write(c, err) : 0;
     }
@@ -265,8 +228,7 @@ static int list_failures(const struct rv_pipeline *p, const rv_envelope *env, st
     return 0;
 }
 
-static int read_end(const struct rv_pipeline *p, const rv_envelope *env, struct observer *o, size_t n_before,
-                    rv_err **err)
+int rv_test_read_state(const rv_envelope *env, json_object **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_LINE_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
     rv_buf text = RV_BUF_INIT(MAX_LINE_BYTES);
@@ -274,13 +236,35 @@ static int read_end(const struct rv_pipeline *p, const rv_envelope *env, struct 
     rv_envelope_write_state(env, &text);
     int rc = rv_buf_check(&text, "state", err);
     if (rc == 0)
-        rc = rv_json_parse(rv_buf_str(&text), &opts, &o->report->state, err);
+        rc = rv_json_parse(rv_buf_str(&text), &opts, out, err);
     rv_buf_fini(&text);
+    return rc;
+}
+
+static int read_end(const struct rv_pipeline *p, const rv_envelope *env, struct observer *o, size_t n_before,
+                    rv_err **err)
+{
+    int rc = rv_test_read_state(env, &o->report->state, err);
     if (rc == 0)
         rc = list_visits(p, o, n_before, err);
     if (rc == 0)
         rc = list_failures(p, env, o->report, err);
     return rc == 0 ? rv_test_compare(p, env, o->report, err) : rc;
+}
+
+/* A run that failed has nothing to judge, and is not worth a vote. */
+static int ask_judge(const struct rv_app_loaded *l, rv_engine *engine, rv_script *script, const rv_envelope *env,
+                     struct observer *o, rv_err **err)
+{
+    const struct rv_judge_place place = {.engine = engine,
+                                         .script = script,
+                                         .cassette = &o->cassette,
+                                         .seed = RV_TEST_SEED + (uint64_t)o->number * MAX_SEEDS};
+    rv_str response = {NULL, 0};
+
+    if (!rv_envelope_final_response(env, &l->pipeline->response, &response))
+        response = (rv_str){NULL, 0};
+    return rv_test_ask_judge(l, &place, response, o->report, err);
 }
 
 /* A pause that the test begins with is answered like one that comes up on the way. */
@@ -323,7 +307,7 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
         rv_script_leave_models(x.script, false);
     }
     if (is_recorded)
-        record(o, &x);
+        rv_cassette_record(&o->cassette, &x);
     int rc = rv_engine_new(&opts, engine, err);
     if (rc == 0)
         rc = load_envelope(test, o->number, &env, err);
@@ -331,7 +315,7 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
         return rc;
     size_t n_before = rv_envelope_n_records(env);
     bool resumes = first_answer(env, x.script, &response);
-    o->engine = *engine;
+    o->cassette.engine = *engine;
     int64_t start_us = rv_engine_now_us(*engine);
     rc = rv_engine_start(*engine, &x, env, resumes ? &response : NULL, exec, err);
     if (rc == 0)
@@ -344,7 +328,11 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
         return rc;
     o->report->status = rv_exec_status(*exec);
     o->report->duration_ms = (rv_engine_now_us(*engine) - start_us) / 1000;
+    if (is_recorded)
+        rv_recorder_run_over(o->cassette.recorder);
     rc = read_end(l->pipeline, rv_exec_envelope(*exec), o, n_before, err);
+    if (rc == 0 && test->judge.rubric)
+        rc = ask_judge(l, *engine, x.script, rv_exec_envelope(*exec), o, err);
     return rc == 0 ? end_cassette(o, err) : rc;
 }
 
@@ -461,7 +449,7 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, con
                                                                 : 1};
     struct rv_test_report all = {0};
     size_t n_recorded = 0, n_played = 0;
-    int64_t micro_usd = 0;
+    int64_t micro_usd = 0, judge_micro_usd = 0, n_judge_calls = 0;
 
     do {
         struct rv_test_report one;
@@ -476,6 +464,8 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, con
         n_recorded += one.was_recorded;
         n_played += one.cassette && !one.was_recorded;
         micro_usd += cost_of(&one);
+        judge_micro_usd += one.judge_micro_usd;
+        n_judge_calls += one.n_judge_calls;
         if (is_shown) {
             rv_test_report_fini(&all);
             all = one;
@@ -485,6 +475,8 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, con
     } while (rate.n < how->repeat && all.status != RV_RUN_CANCELLED);
     all.rate = rate;
     all.cost_micro_usd = micro_usd;
+    all.judge_micro_usd = judge_micro_usd;
+    all.n_judge_calls = n_judge_calls;
     all.n_recorded = n_recorded;
     all.n_played = n_played;
     *out = all;

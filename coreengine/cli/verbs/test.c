@@ -40,6 +40,8 @@ static int run_one(struct session *s, const char *path, struct rv_app_loaded *l,
     if (rc < 0)
         return rc;
     s->to.n_run++;
+    s->to.n_judge_calls += r.n_judge_calls;
+    s->to.judge_micro_usd += r.judge_micro_usd;
     s->to.n_recorded += r.n_recorded;
     s->to.n_played += r.n_played;
     if (!rv_test_passed(&r)) {

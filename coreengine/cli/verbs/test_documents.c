@@ -69,6 +69,8 @@ static void json_test(struct rv_test_output *o, const struct rv_pipeline *p, con
     rv_jw_kv_value(w, "events", r->events);
     if (r->rate.n > 1)
         json_rate(&r->rate, w);
+    if (r->judge)
+        rv_jw_kv_value(w, "judge", r->judge);
     if (r->cassette) {
         rv_jw_kv_text(w, "cassette", r->cassette);
         rv_jw_kv_bool(w, "recorded", r->was_recorded);
@@ -115,6 +117,14 @@ static void json_end(struct rv_test_output *o)
     rv_jw_arr_end(&o->json);
     if (o->matrix.n_models > 0)
         json_matrix(&o->matrix, &o->json);
+    if (o->n_judge_calls > 0) {
+        rv_jw_key(&o->json, "judges");
+        rv_jw_obj(&o->json);
+        rv_jw_kv_int(&o->json, "llm_calls", o->n_judge_calls);
+        rv_jw_key(&o->json, "usd");
+        rv_jw_double(&o->json, (double)o->judge_micro_usd / 1e6);
+        rv_jw_obj_end(&o->json);
+    }
     rv_jw_kv_int(&o->json, "tests", (int64_t)o->n_run);
     rv_jw_kv_int(&o->json, "passed", (int64_t)(o->n_run - o->n_failed));
     rv_jw_kv_int(&o->json, "failed", (int64_t)o->n_failed);
@@ -354,6 +364,11 @@ static void html_coverage(struct rv_test_output *o, const rv_coverage *c)
 static void html_end(struct rv_test_output *o)
 {
     write_counts(o->n_run, o->n_failed, &o->out);
+    if (o->n_judge_calls > 0) {
+        rv_buf_puts(&o->out, "<p class=\"dim\">");
+        rv_test_write_judges(o, &o->out);
+        rv_buf_puts(&o->out, "</p>\n");
+    }
     if (o->matrix.n_models > 0)
         rv_test_matrix_write_html(&o->matrix, &o->out);
     rv_buf_add_str(&o->out, rv_buf_str(&o->body));

@@ -131,6 +131,12 @@ void rv_test_write_rate(const struct rv_test_rate *r, rv_buf *out)
                   (long long)r->n, 100.0 * (double)r->n_passed / (double)r->n, 100 * low, 100 * high);
 }
 
+void rv_test_write_judges(const struct rv_test_output *o, rv_buf *out)
+{
+    rv_buf_printf(out, "judges: %lld model call%s, %.6f US dollars", (long long)o->n_judge_calls,
+                  o->n_judge_calls == 1 ? "" : "s", (double)o->judge_micro_usd / 1e6);
+}
+
 /* A name in one line. */
 static void write_name(const char *name, rv_buf *b)
 {
@@ -200,6 +206,10 @@ static void text_end(struct rv_test_output *o)
     }
     rv_buf_printf(&o->out, "%zu test%s: %zu passed, %zu failed\n", o->n_run, o->n_run == 1 ? "" : "s",
                   o->n_run - o->n_failed, o->n_failed);
+    if (o->n_judge_calls > 0) {
+        rv_test_write_judges(o, &o->out);
+        rv_buf_putc(&o->out, '\n');
+    }
     if (o->n_recorded + o->n_played > 0)
         rv_buf_printf(&o->out, "cassettes: %zu recorded, %zu played\n", o->n_recorded, o->n_played);
 }

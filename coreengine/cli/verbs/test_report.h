@@ -27,6 +27,7 @@ struct rv_test_output {
     rv_jw json;         /* on out */
     rv_buf body;        /* documents: what stands behind a head with counts */
     struct rv_test_matrix matrix;
+    int64_t n_judge_calls, judge_micro_usd;
     size_t n_recorded, n_played; /* cassettes */
     size_t n_run, n_failed, n_suite_run, n_suite_failed;
     int64_t suite_ms;
@@ -54,6 +55,8 @@ void rv_test_write_reasons(const struct rv_test_report *r, const char *lead, rv_
 void rv_test_write_name(const struct rv_test_output *o, const struct rv_test_report *r, rv_buf *out);
 /** "8 of 10 runs passed (80.0 %, 95 % interval 49.0 to 94.3 %)". */
 void rv_test_write_rate(const struct rv_test_rate *r, rv_buf *out);
+/** What all judges took: "judges: 3 model calls, 0.000120 US dollars". */
+void rv_test_write_judges(const struct rv_test_output *o, rv_buf *out);
 /** Slots of formats that have nothing to write there. */
 void rv_test_output_none(struct rv_test_output *o);
 
