@@ -14,7 +14,7 @@
  *
  * Built with -DRV_CAP_TEST_WRAP -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=strdup it also counts
  * the blocks of the capability: rv_cap_test_abuse() lets each allocation fail once, rv_cap_test_close() finds leaks.
- * What libraries allocate by themselves is not counted. docs/how-to/test-a-capability.md shows all of it. */
+ * What libraries allocate by themselves is not counted. docs/how-to/test-a-capability.md shows how. */
 #ifndef RV_CAPABILITY_TEST_H
 #define RV_CAPABILITY_TEST_H
 

@@ -139,7 +139,7 @@ void rv_pieces_put_progress(struct pieces *p, struct rv_tool_work *w, const stru
                             .total = progress->total,
                             .text = text,
                             .len = progress->text.len};
-    RV_IGNORE(put(p, piece), "its work hears of it otherwise");
+    RV_IGNORE(put(p, piece), "its work is told otherwise");
 }
 
 void rv_pieces_drop(struct pieces *p, const struct rv_tool_work *w)

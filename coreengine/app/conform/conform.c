@@ -264,10 +264,12 @@ int rv_app_conform(const struct rv_plugins_opts *opts, const char *name, rv_jw *
     c.end = &c.findings;
     int rc = rv_plugins_new(opts, &plugins, err);
     int loaded = rc < 0 ? rc : rv_plugins_load(plugins, &which, &why);
-    if (rc == 0 && (loaded == RV_E_NOMEM || loaded == RV_E_NOT_FOUND)) { /* nothing is known of it */
+    if (rc == 0 && (loaded == RV_E_NOMEM || loaded == RV_E_NOT_FOUND)) { /* nothing can be said */
         rc = loaded;
-        *err = why;
-        why = NULL;
+        if (err) {
+            *err = why;
+            why = NULL;
+        }
     } else if (rc == 0 && loaded < 0) {
         rv_conform_note_err(&c, loaded == RV_E_INVALID ? RV_CONFORM_OPEN_CONFIG : RV_CONFORM_LOAD_FILE, "", why);
     } else if (rc == 0) {
