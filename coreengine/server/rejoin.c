@@ -406,7 +406,9 @@ static void on_ask(struct srv_letter *l)
     struct srv_rejoins *all = n->all;
     struct rejoin *r = all->reader.lane.is_closed ? NULL : calloc(1, sizeof *r);
     rv_err *err = NULL;
-    int rc = r ? 0 : RV_FAIL(&err, RV_E_CANCELLED, "go on with a stream");
+    int rc = r                           ? 0
+             : all->reader.lane.is_closed ? RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains")
+                                           : RV_FAIL(&err, RV_E_NOMEM, "go on with a stream");
 
     if (r) {
         r->all = all;
