@@ -435,6 +435,17 @@ static int take_input(rv_visit *v, json_object *kept, rv_err **err)
     return rv_input_answered(v, answer_to(v, kept), err);
 }
 
+json_object *rv_visit_kept(const struct rv_visit_shared *shared, int stage, const rv_envelope *env, const char *kind)
+{
+    json_object *kept = rv_envelope_suspended(env, rv_str_of(shared->pipeline->agents[stage].name));
+    const char *is = NULL;
+
+    return kept && json_object_is_type(kept, json_type_object) && rv_json_get_text(kept, "kind", &is) &&
+                   strcmp(is, kind) == 0
+               ? kept
+               : NULL;
+}
+
 int rv_visit_resume_work(rv_visit *v, rv_err **err)
 {
     rv_str name = rv_str_of(v->agent->name);
@@ -503,14 +514,13 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
 static json_object *kept_call(const struct rv_visit_shared *shared, const rv_envelope *env, json_object *data,
                               const struct rv_agent **agent)
 {
-    const char *name = NULL, *kind = NULL;
+    const char *name = NULL;
 
     if (!json_object_is_type(data, json_type_object) || !rv_json_get_text(data, "stage", &name))
         return NULL;
     int stage = rv_pipeline_stage(shared->pipeline, rv_str_of(name));
-    json_object *kept = stage >= 0 ? rv_envelope_suspended(env, rv_str_of(name)) : NULL;
-    if (!json_object_is_type(kept, json_type_object) || !rv_json_get_text(kept, "kind", &kind) ||
-        strcmp(kind, GATE) != 0)
+    json_object *kept = stage >= 0 ? rv_visit_kept(shared, stage, env, GATE) : NULL;
+    if (!kept)
         return NULL;
     *agent = &shared->pipeline->agents[stage];
     return kept;
