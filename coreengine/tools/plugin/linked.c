@@ -6,14 +6,10 @@
 /* Weak: a program that has any defines the list itself. */
 __attribute__((weak)) const struct rv_capability_linked rv_capabilities_linked[] = {{NULL, NULL}};
 
-const struct rv_capability_linked *rv_plugin_linked(const char *path)
+const struct rv_capability_linked *rv_plugin_linked(const char *name)
 {
-    const size_t len = sizeof RV_LINKED_FOLDER - 1;
-
-    if (strncmp(path, RV_LINKED_FOLDER, len) != 0)
-        return NULL;
     for (const struct rv_capability_linked *c = rv_capabilities_linked; c->name; c++)
-        if (strcmp(c->name, path + len) == 0)
+        if (strcmp(c->name, name) == 0)
             return c;
     return NULL;
 }

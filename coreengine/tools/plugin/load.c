@@ -52,7 +52,9 @@ static int fail_static(const char *path, rv_err **err)
 int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)
 {
     const struct rv_cap_desc *(*entry_point)(void);
-    const struct rv_capability_linked *linked = rv_plugin_linked(pl->path);
+    const size_t len = sizeof RV_LINKED_FOLDER - 1;
+    const struct rv_capability_linked *linked =
+        strncmp(pl->path, RV_LINKED_FOLDER, len) == 0 ? rv_plugin_linked(pl->path + len) : NULL;
     void *symbol;
 
     if (linked) {

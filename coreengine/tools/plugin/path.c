@@ -243,9 +243,11 @@ static int try_program(const char *name, char **out, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(PATH_MAX);
 
+    if (!rv_plugin_linked(name))
+        return 0;
     rv_buf_printf(&path, RV_LINKED_FOLDER "%s", name);
     int rc = rv_buf_check(&path, "path of a capability", err);
-    if (rc < 0 || !rv_plugin_linked(rv_buf_cstr(&path)))
+    if (rc < 0)
         return rc;
     *out = rv_buf_steal(&path, NULL);
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "path of a capability");

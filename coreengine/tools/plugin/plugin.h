@@ -146,7 +146,8 @@ void rv_plugin_llm_failure(const rv_err *e, struct rv_llm_reply *out);
 
 /** For `inspect`: array of {name, version, description, path, tools: [...], hooks: [...], ...}. */
 void rv_plugins_write_json(rv_plugins *p, rv_jw *w);
-/** Names of every capability of the program and (without .so) of every capability file on the path, sorted; free with rv_plugins_path_free(). */
+/** Names of every capability of the program and (without .so) of every capability file on the path, sorted; free with
+ * rv_plugins_path_free(). */
 RV_MUST_CHECK int rv_plugins_available(const char *const *dirs, size_t n_dirs, char ***out, size_t *n, rv_err **err);
 
 #endif

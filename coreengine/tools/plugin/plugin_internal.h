@@ -94,8 +94,8 @@ bool rv_plugin_name_ok(rv_str name, bool dashes);
 
 /* linked.c */
 #define RV_LINKED_FOLDER "built-in/" /* what stands for the folder in the path of a capability of the program */
-/** The one at `path`, RV_LINKED_FOLDER and its name; NULL: the program has none, or the path is one of a file. */
-const struct rv_capability_linked *rv_plugin_linked(const char *path);
+/** NULL: the program has none of that name. */
+const struct rv_capability_linked *rv_plugin_linked(const char *name);
 
 /* check.c */
 /** Look at a descriptor as the plugin gave it, in the order in which it may be believed, and copy it. */
