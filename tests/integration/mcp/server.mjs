@@ -162,12 +162,16 @@ function form(id, params) {
             return put({ id, result: { resultType: 'input_required', requestState: 'state ' + names.join(),
                                        inputRequests: Object.fromEntries(names.map((name) =>
                                            [name, { method: 'elicitation/create', params: forms[name] ?? forms.name }])) } });
+        note({ effect: params.name, key });
         return text(id, JSON.stringify(params.inputResponses));
     }
     const got = {};
     const next = () => {
         const name = names[Object.keys(got).length];
-        if (!name) return text(id, JSON.stringify(got));
+        if (!name) {
+            note({ effect: params.name, key });
+            return text(id, JSON.stringify(got));
+        }
         const question = 'question ' + asked++;
         waiting.set(question, (m) => { got[name] = m.result ?? m.error; note({ answer: m.result ?? m.error }); next(); });
         put({ id: question, method: 'elicitation/create', params: forms[name] });
