@@ -19,7 +19,8 @@ enum rv_confirms {
 };
 enum rv_confirmer { RV_CONFIRMER_NONE, RV_CONFIRMER_PERSON };
 struct rv_agent_planning {
-    int strategy; /* enum rv_strategy */
+    int strategy; /* enum rv_strategy, as it is written */
+    bool plans;   /* what follows from it for the stage */
     struct rv_src strategy_src, plan_src, execute_src, respond_src;
     /* plan */
     int64_t max_calls, max_repairs, max_replans;
@@ -34,7 +35,7 @@ struct rv_agent_planning {
 /** Does a visit plan its tool calls before it makes any? */
 static inline bool rv_plans(const struct rv_agent_planning *p)
 {
-    return p->strategy == RV_STRATEGY_PLANNED;
+    return p->plans;
 }
 
 #endif

@@ -45,8 +45,6 @@ void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_a
     out->model.system = out->tools.chained = out->routing.default_next = out->routing.error_next = "";
     rv_planning_defaults(&r, out);
     rv_keys_read(&r, keys, table->keys, table->n_keys, out);
-    if (rv_plans(&out->planning) && out->on_denied_src.line == 0)
-        out->on_denied = RV_DENIED_TELL_MODEL; /* a refused call is a failed one */
     out->has_llm = out->has_llm || out->declared.name[0];
     out->session.joins = out->session.joins && out->declared.name[0];
     out->has_tools = out->has_tools || (out->has_llm && out->tools.n_client > 0);

@@ -173,6 +173,7 @@ extern const struct rv_key rv_plan_keys[RV_N_PLAN_KEYS], rv_execute_keys[RV_N_EX
 extern const struct rv_term_list rv_strategy_list;
 /** The defaults, below the keys of the stage. */
 void rv_planning_defaults(struct rv_key_reader *r, struct rv_agent *a);
+void rv_decide_planning(struct rv_loader *l); /* once agents and servers were read */
 void rv_check_planning(struct rv_loader *l, const struct rv_agent *a);
 void rv_planning_explain(const struct rv_agent *a, rv_jw *w);
 /** The defaults of rule 4.6. */

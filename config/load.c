@@ -248,6 +248,8 @@ static int run_steps(struct rv_loader *l, rv_err **err)
     if (l->rc == 0)
         read_all(l);
     if (l->rc == 0)
+        rv_decide_planning(l);
+    if (l->rc == 0)
         rv_resolve_fallbacks(l);
     if (l->rc == 0)
         rv_finish_agents(l);

@@ -1,12 +1,13 @@
 /* Keys of a stage that plans its tool calls before it makes any (`strategy: planned`), and what is wrong with them. */
 #include <stddef.h>
+#include <string.h>
 
 #include "config/config_internal.h"
 
 #define AT(member) offsetof(struct rv_agent_planning, member)
 
 static const struct rv_term strategies[] = {
-    [RV_STRATEGY_AUTO] = {"auto", "standard"},
+    [RV_STRATEGY_AUTO] = {"auto", "planned if the stage may call tools of MCP servers, else standard"},
     [RV_STRATEGY_PLANNED] =
         {"planned", "the model makes one plan of calls, the engine runs it, and the model answers: two model calls"},
     [RV_STRATEGY_STANDARD] = {"standard", "each reply of the model may call tools, until one calls none"},
@@ -87,6 +88,68 @@ void rv_planning_defaults(struct rv_key_reader *r, struct rv_agent *a)
     rv_keys_read(r, &none, rv_respond_keys, RV_N_RESPOND_KEYS, &a->planning);
 }
 
+/* --- auto --- */
+
+static bool is_tool_of(const struct rv_mcp_server_config *s, const char *name)
+{
+    size_t len = strlen(s->name);
+
+    if (strncmp(name, s->name, len) == 0 && name[len] == '.')
+        return true;
+    for (size_t i = 0; i < s->n_tools; i++)
+        if (strcmp(s->tools[i].name, name) == 0)
+            return true;
+    for (size_t i = 0; i < s->allow.n; i++)
+        if (strcmp(s->allow.items[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* As far as the file says: which tools a server has is known only when it is asked, and a stage must not change its
+ * strategy because a server is down. */
+static bool has_servers(const struct rv_pipeline *p, const struct rv_agent *a)
+{
+    const struct rv_str_list *allowed = &a->tools.allowed;
+
+    for (size_t s = 0; s < p->n_mcp_servers; s++) {
+        if (!allowed->is_set)
+            return true;
+        for (size_t i = 0; i < allowed->n; i++)
+            if (is_tool_of(&p->mcp_servers[s], allowed->items[i]))
+                return true;
+    }
+    return false;
+}
+
+/* client_tools end a visit in the middle of its calls, and the response of a plan is a text without an output_schema.
+ */
+static bool can_plan(const struct rv_agent *a)
+{
+    return a->has_llm && a->has_tools && a->tools.n_client == 0 &&
+           (a->output.required_fields.n == 0 || a->places.output_schema.line > 0);
+}
+
+/* The limits of an agent document (max_iterations, requests) count the rounds of a loop: such a stage plans only when
+ * it says so. */
+static bool plans(const struct rv_pipeline *p, const struct rv_agent *a)
+{
+    if (a->planning.strategy != RV_STRATEGY_AUTO)
+        return a->planning.strategy == RV_STRATEGY_PLANNED;
+    return !a->declared.name[0] && can_plan(a) && has_servers(p, a);
+}
+
+void rv_decide_planning(struct rv_loader *l)
+{
+    for (size_t i = 0; i < l->p->n_agents; i++) {
+        struct rv_agent *a = &l->p->agents[i];
+        a->planning.plans = plans(l->p, a);
+        if (a->planning.plans && a->on_denied_src.line == 0)
+            a->on_denied = RV_DENIED_TELL_MODEL; /* a refused call is a failed one */
+    }
+}
+
+/* --- findings --- */
+
 static void finding(struct rv_loader *l, const struct rv_agent *a, enum rv_severity severity, const struct rv_src *src,
                     const char *hint, const char *text)
 {
@@ -118,7 +181,9 @@ static void warn_of_rounds(struct rv_loader *l, const struct rv_agent *a)
     for (size_t i = 0; nodes && i < RV_COUNT(keys); i++) {
         const struct rv_node *value = rv_node_get(nodes[a->index], keys[i]);
         if (value)
-            rv_findings_add(l->findings, RV_SEVERITY_WARNING, &value->src, "leave it out; see plan",
+            rv_findings_add(l->findings, RV_SEVERITY_WARNING, &value->src,
+                            a->planning.strategy == RV_STRATEGY_AUTO ? "write strategy: standard, or leave it out"
+                                                                     : "leave it out; see plan",
                             "agent \"%s\": %s has no effect: the stage plans all of its tool calls at once", a->name,
                             keys[i]);
     }
@@ -155,7 +220,7 @@ void rv_planning_explain(const struct rv_agent *a, rv_jw *w)
 
     if (!rv_plans(&a->planning))
         return;
-    write_term(w, "strategy", &rv_strategy_list, p->strategy);
+    write_term(w, "strategy", &rv_strategy_list, RV_STRATEGY_PLANNED);
     rv_jw_key(w, "plan");
     rv_jw_obj(w);
     rv_jw_kv_int(w, "max_calls", p->max_calls);

@@ -1,6 +1,6 @@
 /* The question that a stage puts with its key `ask`, once its output is stored, and how the stage goes on with the
  * answer: the answer joins the output, and routing follows. The stage is not visited again. */
-#include "coreengine/agent/agent_internal.h"
+#include "coreengine/agent/tools_internal.h"
 
 #include <string.h>
 
@@ -183,13 +183,7 @@ int rv_visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err)
 
 static json_object *kept_of(const struct rv_visit_shared *shared, int stage, const rv_envelope *env)
 {
-    json_object *kept = rv_envelope_suspended(env, rv_str_of(shared->pipeline->agents[stage].name));
-    const char *kind = NULL;
-
-    return json_object_is_type(kept, json_type_object) && rv_json_get_text(kept, "kind", &kind) &&
-                   strcmp(kind, ASK) == 0 && shared->pipeline->agents[stage].ask.question
-               ? kept
-               : NULL;
+    return shared->pipeline->agents[stage].ask.question ? rv_visit_kept(shared, stage, env, ASK) : NULL;
 }
 
 bool rv_visit_is_ask(const struct rv_visit_shared *shared, int stage, const rv_envelope *env)

@@ -1,25 +1,12 @@
 /* A question that a person cancelled, with a reason: the stage that waits with it fails when it is visited next, so
  * that its error_next, or the join of its branch, decides how the run goes on. */
-#include "coreengine/agent/agent_internal.h"
-
-#include <string.h>
+#include "coreengine/agent/tools_internal.h"
 
 #define CANCELLED "cancelled_question" /* kind of suspended work */
 
-static json_object *kept_of(const struct rv_visit_shared *shared, int stage, const rv_envelope *env)
-{
-    json_object *kept = rv_envelope_suspended(env, rv_str_of(shared->pipeline->agents[stage].name));
-    const char *kind = NULL;
-
-    return json_object_is_type(kept, json_type_object) && rv_json_get_text(kept, "kind", &kind) &&
-                   strcmp(kind, CANCELLED) == 0
-               ? kept
-               : NULL;
-}
-
 bool rv_visit_is_cancelled(const struct rv_visit_shared *shared, int stage, const rv_envelope *env)
 {
-    return kept_of(shared, stage, env) != NULL;
+    return rv_visit_kept(shared, stage, env, CANCELLED) != NULL;
 }
 
 int rv_visit_cancel_question(const struct rv_visit_shared *shared, int stage, rv_envelope *env, rv_str reason,
@@ -44,7 +31,7 @@ int rv_visit_fail_cancelled(rv_visit *v, rv_str reason, rv_err **err)
 
 int rv_visit_take_cancellation(rv_visit *v, rv_err **err)
 {
-    json_object *kept = json_object_get(kept_of(v->shared, v->agent->index, v->env)), *reason = NULL;
+    json_object *kept = json_object_get(rv_visit_kept(v->shared, v->agent->index, v->env, CANCELLED)), *reason = NULL;
 
     json_object_object_get_ex(kept, "reason", &reason);
     int rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), NULL, err);

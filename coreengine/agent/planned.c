@@ -71,10 +71,24 @@ static int make_catalog(rv_visit *v, rv_err **err)
     return rc;
 }
 
+/* G5: is a schema with anyOf understood? Of servers elsewhere that speak the protocol of these providers it is not
+ * known. Hooks and fallbacks choose among the models of the pipeline, so all of them count. */
+static bool reads_any_of(const struct rv_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_models; i++) {
+        const struct rv_model_config *m = &p->models[i];
+        bool is_known = strcmp(m->provider, "openai") == 0 || strcmp(m->provider, "anthropic") == 0;
+        if (!is_known || (m->options && json_object_object_get_ex(m->options, "base_url", NULL)))
+            return false;
+    }
+    return p->n_models > 0;
+}
+
 static struct rv_planner_opts planner_opts(const rv_visit *v)
 {
     return (struct rv_planner_opts){
         .max_calls = (size_t)v->agent->planning.max_calls,
+        .any_of = v->shared->rules >= RV_RULES_5 && reads_any_of(v->shared->pipeline),
         .has_options = true,
         .defers = v->agent->planning.unschematized == RV_UNSCHEMATIZED_DEFER,
         .n_done = json_object_array_length(v->planned->results),

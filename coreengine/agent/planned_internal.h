@@ -64,6 +64,18 @@ static inline bool rv_planned_is_good(json_object *entry)
 RV_MUST_CHECK int rv_planned_new(struct planned **out, rv_err **err);
 void rv_planned_free(struct planned *p);
 void rv_planned_forget_brief(struct planned *p); /* what was told about planning does not hold any more */
+/** Does a visit plan its tool calls? Older rules know only what a file says itself. */
+static inline bool rv_stage_plans(const struct rv_visit_shared *shared, const struct rv_agent *a)
+{
+    return shared->rules < RV_RULES_5 ? a->planning.strategy == RV_STRATEGY_PLANNED : rv_plans(&a->planning);
+}
+
+/** Is a model told that a person refused its call? A stage that plans does so unless its file says otherwise. */
+static inline bool rv_tells_model(const struct rv_visit_shared *shared, const struct rv_agent *a)
+{
+    return a->on_denied == RV_DENIED_TELL_MODEL && (a->on_denied_src.line > 0 || rv_stage_plans(shared, a));
+}
+
 /** The tools of the next request; NULL in *offered: none. */
 RV_MUST_CHECK int rv_planned_offer(rv_visit *v, json_object **offered, rv_err **err);
 /** A reply of the model that neither failed nor was refused. calls: NULL when there are none. */

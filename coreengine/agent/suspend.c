@@ -421,7 +421,7 @@ static void take_approval(rv_visit *v, json_object *kept)
         v->tools.hooks.arguments = json_object_get(arguments);
         if (v->shared->rules >= RV_RULES_4)
             v->tools.hooks.side = HOOKS_NOT_ASKED;
-    } else if (!v->tools.approved && answer && v->agent->on_denied == RV_DENIED_TELL_MODEL) {
+    } else if (!v->tools.approved && answer && rv_tells_model(v->shared, v->agent)) {
         v->tools.denial = json_object_get(answer);
     }
 }
@@ -433,6 +433,17 @@ static int take_input(rv_visit *v, json_object *kept, rv_err **err)
     (void)rv_json_get_int(kept, "called_us", &v->tools.called_us);
     v->tools.approved = true;
     return rv_input_answered(v, answer_to(v, kept), err);
+}
+
+json_object *rv_visit_kept(const struct rv_visit_shared *shared, int stage, const rv_envelope *env, const char *kind)
+{
+    json_object *kept = rv_envelope_suspended(env, rv_str_of(shared->pipeline->agents[stage].name));
+    const char *is = NULL;
+
+    return kept && json_object_is_type(kept, json_type_object) && rv_json_get_text(kept, "kind", &is) &&
+                   strcmp(is, kind) == 0
+               ? kept
+               : NULL;
 }
 
 int rv_visit_resume_work(rv_visit *v, rv_err **err)
@@ -503,14 +514,13 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
 static json_object *kept_call(const struct rv_visit_shared *shared, const rv_envelope *env, json_object *data,
                               const struct rv_agent **agent)
 {
-    const char *name = NULL, *kind = NULL;
+    const char *name = NULL;
 
     if (!json_object_is_type(data, json_type_object) || !rv_json_get_text(data, "stage", &name))
         return NULL;
     int stage = rv_pipeline_stage(shared->pipeline, rv_str_of(name));
-    json_object *kept = stage >= 0 ? rv_envelope_suspended(env, rv_str_of(name)) : NULL;
-    if (!json_object_is_type(kept, json_type_object) || !rv_json_get_text(kept, "kind", &kind) ||
-        strcmp(kind, GATE) != 0)
+    json_object *kept = stage >= 0 ? rv_visit_kept(shared, stage, env, GATE) : NULL;
+    if (!kept)
         return NULL;
     *agent = &shared->pipeline->agents[stage];
     return kept;
@@ -523,7 +533,7 @@ bool rv_visit_tells_denial(const struct rv_visit_shared *shared, const rv_envelo
     const char *id = NULL;
     json_object *kept = kept_call(shared, env, in.data, &agent);
 
-    return kept && agent->on_denied == RV_DENIED_TELL_MODEL && rv_json_get_obj(kept, "talk") &&
+    return kept && rv_tells_model(shared, agent) && rv_json_get_obj(kept, "talk") &&
            rv_json_get_text(kept, "interrupt_id", &id) && strcmp(id, in.id) == 0;
 }
 

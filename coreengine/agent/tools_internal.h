@@ -144,6 +144,8 @@ RV_MUST_CHECK int rv_visit_pause(rv_visit *v, enum rv_interrupt_kind asks, const
 int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err);
 /** Stop at the step at hand, whose outcome is unknown, until a person says whether it happened. */
 int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err);
+/** What the stage was suspended with, if it is of this kind; NULL: it is not. Borrowed from env. */
+json_object *rv_visit_kept(const struct rv_visit_shared *shared, int stage, const rv_envelope *env, const char *kind);
 int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */
 
 /* --- input.c: tools that ask a person before they can answer --- */

@@ -59,7 +59,7 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     if (shared->conversation && shared->conversation->has_routing)
         v->routing = shared->conversation->routing;
     if (rv_resources_open(v, err) < 0 || rv_client_tools_open(v, err) < 0 ||
-        (rv_plans(&agent->planning) && rv_planned_new(&v->planned, err) < 0)) {
+        (rv_stage_plans(shared, agent) && rv_planned_new(&v->planned, err) < 0)) {
         rv_visit_free(v);
         return NULL;
     }

@@ -1,5 +1,6 @@
 /* Results of calls: the data of the pipeline, and the blocks that are for the model beside it. Blocks are
  * hostile: one that is not formed as its type wants it fails the call. */
+#include "coreengine/base/media.h"
 #include "coreengine/mcp/tools_internal.h"
 
 #define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for the answer of an MCP server")
@@ -88,7 +89,7 @@ static int add_media(struct blocks *all, json_object *block, rv_err **err)
 {
     rv_str data = text_of(block, "data"), media_type = text_of(block, "mimeType");
 
-    if (!rv_tool_is_base64(data) || !rv_tool_is_media_type(media_type)) {
+    if (!rv_tool_is_base64(data) || !rv_is_media_type(media_type)) {
         all->fault = "an image or audio block of the content has no data in base64, or no mimeType";
         return 0;
     }
@@ -109,7 +110,7 @@ static int add_resource(struct blocks *all, json_object *block, rv_err **err)
         return add_text(all, text_of(resource, "text"), err);
     if (media_type.len == 0)
         media_type = RV_STR_LIT("application/octet-stream");
-    if (!rv_tool_is_base64(blob) || !rv_tool_is_media_type(media_type)) {
+    if (!rv_tool_is_base64(blob) || !rv_is_media_type(media_type)) {
         all->fault = "a resource block of the content has neither a text nor a blob in base64";
         return 0;
     }

@@ -3,9 +3,9 @@
  * later stage can show it to its model. */
 #include <string.h>
 
+#include "coreengine/base/media.h"
 #include "coreengine/tools/tools_internal.h"
 
-#define MAX_MEDIA_TYPE 127  /* bytes, by RFC 6838 */
 #define MAX_URI        8192 /* bytes of what a line names */
 #define MAX_WORDS      1024 /* bytes of a name or a description in a line */
 
@@ -15,20 +15,6 @@ static rv_str text_of(json_object *part, const char *key)
 
     json_object_object_get_ex(part, key, &value);
     return json_object_is_type(value, json_type_string) ? rv_json_str(value) : (rv_str){NULL, 0};
-}
-
-bool rv_tool_is_media_type(rv_str s)
-{
-    size_t n_slashes = 0;
-
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool is_alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        n_slashes += c == '/';
-        if (!is_alnum && !(c && strchr("/!#$&^_.+-", c)))
-            return false;
-    }
-    return s.len <= MAX_MEDIA_TYPE && n_slashes == 1 && s.ptr[0] != '/' && s.ptr[s.len - 1] != '/';
 }
 
 bool rv_tool_is_base64(rv_str s)
@@ -71,7 +57,7 @@ static bool is_part(json_object *part)
     if (rv_str_is(type, "reference"))
         return has_only(part, reference_keys, RV_COUNT(reference_keys)) && text_of(part, "uri").len > 0;
     return (rv_str_is(type, "image") || rv_str_is(type, "file")) && has_only(part, blob_keys, RV_COUNT(blob_keys)) &&
-           rv_tool_is_media_type(text_of(part, "media_type")) && rv_tool_is_base64(text_of(part, "data"));
+           rv_is_media_type(text_of(part, "media_type")) && rv_tool_is_base64(text_of(part, "data"));
 }
 
 bool rv_tool_is_content(json_object *list)
@@ -116,7 +102,7 @@ static void write_reference(json_object *part, rv_buf *out)
     }
     if (media_type.len) {
         rv_buf_puts(out, ", ");
-        write_words(media_type, MAX_MEDIA_TYPE, out);
+        write_words(media_type, RV_MEDIA_TYPE_MAX, out);
     }
     if (description.len) {
         rv_buf_puts(out, ": ");

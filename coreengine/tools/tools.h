@@ -142,7 +142,6 @@ RV_MUST_CHECK int rv_tool_result_data(json_object *raw, json_object **out, size_
 #define RV_TOOL_MAX_PARTS 1000 /* of one answer: a message for a model, not a table */
 /** Is the value a list of 1 to RV_TOOL_MAX_PARTS such parts, with no member that is not named above? */
 bool rv_tool_is_content(json_object *list);
-bool rv_tool_is_media_type(rv_str s);
 bool rv_tool_is_base64(rv_str s); /* on one line, padded, not empty */
 /** The parts as the text that a model gets: texts as they are, a line for anything else. */
 void rv_tool_write_content(json_object *list, rv_buf *out);

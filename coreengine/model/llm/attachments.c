@@ -1,15 +1,15 @@
 /* Images and files of a request. What an expression gave becomes the form of llm.h, or an error that says what is wrong
  * with it: a value may come from a caller, a tool or a model. Files of this machine are never named: a path that a
  * model wrote would send what it names. */
+#include "coreengine/base/media.h"
 #include "coreengine/model/llm/llm.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>
 #include <strings.h>
 
-#define MAX_MEDIA_TYPE 127
-#define MAX_NAME       255
-#define DATA           "data:"
+#define MAX_NAME 255
+#define DATA     "data:"
 
 /* One that is being read; borrowed. */
 struct found {
@@ -27,20 +27,6 @@ static bool is_image_type(rv_str media_type)
 }
 
 /* --- the parts --- */
-
-static bool is_media_type(rv_str s)
-{
-    size_t n_slashes = 0;
-
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool is_alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        n_slashes += c == '/';
-        if (!is_alnum && !(c && strchr("/!#$&^_.+-", c)))
-            return false;
-    }
-    return s.len <= MAX_MEDIA_TYPE && n_slashes == 1 && s.ptr[0] != '/' && s.ptr[s.len - 1] != '/';
-}
 
 /* Texts that stand in one line of a request. */
 static bool is_plain(rv_str s, size_t max)
@@ -173,7 +159,7 @@ static int settle_type(struct found *f, rv_err **cause)
     if (f->type.len > 0 && !is_file && !rv_str_is(f->type, "image"))
         return RV_FAIL(cause, RV_E_INVALID, "its type is \"%.*s\": image and file are known",
                        RV_STR_ARG(rv_utf8_cut(f->type, 60)));
-    if (f->media_type.len > 0 && !is_media_type(f->media_type))
+    if (f->media_type.len > 0 && !rv_is_media_type(f->media_type))
         return RV_FAIL(cause, RV_E_INVALID, "its media_type is \"%.*s\", which is none",
                        RV_STR_ARG(rv_utf8_cut(f->media_type, 60)));
     if (f->name.len > 0 && !is_plain(f->name, MAX_NAME))

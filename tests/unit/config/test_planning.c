@@ -30,6 +30,10 @@ static const struct {
     {AGENT("has_tools: true, allowed_tools: [t], plan: {max_calls: 3}"),
      "t.yaml:3:88: warning: agent \"a\": plan has no effect: the stage does not plan its tool calls\n"
      "  hint: write strategy: planned, or leave it out\n"},
+    {"name: x\nmcp_servers: {s: {command: [x]}}\nagents:\n"
+     "  - {name: a, has_llm: true, model_role: r, has_tools: true, allowed_tools: [s.find], max_rounds: 3}\n",
+     "t.yaml:4:99: warning: agent \"a\": max_rounds has no effect: the stage plans all of its tool calls at once\n"
+     "  hint: write strategy: standard, or leave it out\n"},
 };
 
 START_TEST(what_contradicts_a_plan_is_found)
@@ -73,6 +77,65 @@ START_TEST(a_stage_does_not_plan_unless_it_says_so)
 }
 END_TEST
 
+#define SERVERS                                                                                                        \
+    "mcp_servers: {s: {command: [x]}, t: {command: [x], tools: {one: {read_only: true}}, allow: [one, two]}}\n"
+#define STAGE(keys)                                                                                                    \
+    "name: x\n" SERVERS "agents:\n  - {name: a, has_llm: true, model_role: r, has_tools: true" keys "}\n"
+
+static const struct {
+    const char *text;
+    bool plans;
+} autos[] = {
+    {STAGE(""), true}, /* all tools: those of the servers, too */
+    {STAGE(", allowed_tools: [x, s.find]"), true},
+    {STAGE(", allowed_tools: [one]"), true},
+    {STAGE(", allowed_tools: [two]"), true},
+    {STAGE(", allowed_tools: [x, sfind, u.find]"), false},
+    {STAGE(", allowed_tools: []"), false},
+    {STAGE(", strategy: auto, allowed_tools: [s.find]"), true},
+    {STAGE(", strategy: standard, allowed_tools: [s.find]"), false},
+    {STAGE(", strategy: planned, allowed_tools: [x]"), true},
+    {STAGE(", client_tools: [{name: c}]"), false},
+    {STAGE(", required_output_fields: [f]"), false},
+    {STAGE(", required_output_fields: [f], output_schema: {type: object}"), true},
+    {"name: x\n" SERVERS "agents:\n  - {name: a, has_llm: true, model_role: r}\n", false},
+    {"name: x\nagents:\n  - {name: a, has_llm: true, model_role: r, has_tools: true, tool_access: all}\n", false},
+};
+
+START_TEST(without_a_strategy_a_stage_with_mcp_servers_plans)
+{
+    struct loaded l = load_text(autos[_i].text, ".");
+
+    ck_assert_ptr_nonnull(l.p);
+    ck_assert_int_eq(rv_plans(&l.p->agents[0].planning), autos[_i].plans);
+    ck_assert_int_eq(l.p->agents[0].on_denied, autos[_i].plans ? RV_DENIED_TELL_MODEL : RV_DENIED_END_RUN);
+    loaded_fini(&l);
+}
+END_TEST
+
+/* What is proved is what the strategy asks for at most. */
+START_TEST(the_model_calls_of_auto_are_proved)
+{
+    static const struct {
+        const char *text;
+        int64_t calls;
+    } rows[] = {
+        {"max_llm_calls: 100\n" STAGE(", allowed_tools: [s.find]"), 2},
+        {"max_llm_calls: 100\n" STAGE(", allowed_tools: [s.find], strategy: standard, max_rounds: 7"), 8},
+    };
+
+    for (size_t i = 0; i < RV_COUNT(rows); i++) {
+        struct loaded l = load_text(rows[i].text, ".");
+        struct rv_proof proof;
+        ck_assert_ptr_nonnull(l.p);
+        ck_assert_int_eq(rv_pipeline_prove(l.p, RV_MODE_SEQUENTIAL, &proof, NULL), 0);
+        ck_assert_int_eq(proof.max_llm_calls, rows[i].calls);
+        rv_proof_fini(&proof);
+        loaded_fini(&l);
+    }
+}
+END_TEST
+
 static const struct {
     const char *keys;
     int64_t calls;
@@ -108,6 +171,8 @@ TCase *planning_case(void)
     tcase_add_loop_test(tc, what_contradicts_a_plan_is_found, 0, RV_COUNT(cases));
     tcase_add_test(tc, a_stage_that_plans_has_its_defaults);
     tcase_add_test(tc, a_stage_does_not_plan_unless_it_says_so);
+    tcase_add_loop_test(tc, without_a_strategy_a_stage_with_mcp_servers_plans, 0, RV_COUNT(autos));
+    tcase_add_test(tc, the_model_calls_of_auto_are_proved);
     tcase_add_loop_test(tc, the_model_calls_of_a_plan_are_proved, 0, RV_COUNT(proofs));
     return tc;
 }
