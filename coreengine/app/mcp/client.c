@@ -236,15 +236,31 @@ static int call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct
     struct mcp_started started;
     enum offer_kind kind = OFFER_QUERY;
     rv_err *why = NULL;
-    int rc = mcp_start(m->opts, at, o->params, &started, &kind, &why);
+    int rc = mcp_start(m->opts, at, o->call, o->params, &started, &kind, &why);
 
     if (rc < 0)
         rc = fail(m, at, o->call, why, err);
     else if (started.result)
         rc = give_and_put(m, o->call, started.result, err);
-    else
+    else if (!started.is_aside)
         rc = watch(m, o, kind, &started, err);
     rv_err_free(why);
+    return rc;
+}
+
+int mcp_give_aside(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_mcp_orders *out, rv_err **err)
+{
+    json_object *result = NULL;
+    rv_err *why = NULL;
+    int64_t call;
+    int rc = 0;
+
+    m->out = out;
+    while (rc == 0 && mcp_aside_next(at->aside, &call, &result, &why)) {
+        rc = result ? give_and_put(m, call, result, err) : fail(m, at, call, why, err);
+        rv_err_free(why);
+    }
+    m->out = NULL;
     return rc;
 }
 
@@ -271,6 +287,8 @@ static void cancel_run(const struct rv_app_mcp_at *at, const char *run)
 
 void rv_app_mcp_cancel(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call)
 {
+    if (at->aside)
+        mcp_aside_drop(at->aside, call);
     for (struct watched *w = m->first; w; w = w->next)
         if ((call == 0 || w->call == call) && !w->is_dropped) {
             w->is_dropped = true;
