@@ -66,6 +66,13 @@ int rv_pg_fail_lost(struct postgres *st, const char *what, rv_err **err)
     return RV_E_IO;
 }
 
+bool rv_pg_is_told_end(const struct postgres *st, const PGresult *res)
+{
+    const char *severity = res ? st->pq->resultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED) : NULL;
+
+    return severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
+}
+
 int rv_pg_fail(struct postgres *st, const PGresult *res, const char *what, rv_err **err)
 {
     const char *state = res ? st->pq->resultErrorField(res, PG_DIAG_SQLSTATE) : NULL;
@@ -73,7 +80,7 @@ int rv_pg_fail(struct postgres *st, const PGresult *res, const char *what, rv_er
 
     if (!st->conn)
         return rv_pg_fail_lost(st, what, err);
-    if (st->pq->status(st->conn) == CONNECTION_BAD) {
+    if (st->pq->status(st->conn) == CONNECTION_BAD || rv_pg_is_told_end(st, res)) {
         rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
         return rv_pg_fail_lost(st, what, err);
     }

@@ -159,6 +159,8 @@ int rv_pg_poll(struct postgres *st, short events, int64_t until_ns);
 bool rv_pg_lacks_memory(const struct postgres *st);
 
 /* postgres_fail.c */
+/** Is the result that of a server which ends the connection (it stops, or a time limit of its own has passed)? */
+bool rv_pg_is_told_end(const struct postgres *st, const PGresult *res);
 /** The error of a result, or (NULL) of the connection, which is given up if it is broken. */
 int rv_pg_fail(struct postgres *st, const PGresult *res, const char *what, rv_err **err);
 int rv_pg_fail_state(struct postgres *st, const char *sqlstate, const char *text, const char *what, rv_err **err);

@@ -181,9 +181,9 @@ static bool take_result(struct reading *r, struct pg_sent *sent, PGresult *res)
     }
     if (sent->prepares)
         sent->prepares->prepared_on = 0;
-    if (st->pq->status(st->conn) == CONNECTION_BAD) {
-        st->pq->clear(res);
+    if (st->pq->status(st->conn) == CONNECTION_BAD || rv_pg_is_told_end(st, res)) {
         rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
+        st->pq->clear(res);
         return false;
     }
     if (status != PGRES_PIPELINE_ABORTED && sent->what && r->rc == 0) {

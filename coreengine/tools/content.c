@@ -6,8 +6,8 @@
 #include "coreengine/base/media.h"
 #include "coreengine/tools/tools_internal.h"
 
-#define MAX_URI        8192 /* bytes of what a line names */
-#define MAX_WORDS      1024 /* bytes of a name or a description in a line */
+#define MAX_URI   8192 /* bytes of what a line names */
+#define MAX_WORDS 1024 /* bytes of a name or a description in a line */
 
 static rv_str text_of(json_object *part, const char *key)
 {

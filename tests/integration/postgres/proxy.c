@@ -14,6 +14,7 @@
 #include "tests/kit/kit.h"
 
 #define LATE_NS 100000000
+#define TOLD_NS 20000000
 
 struct proxy {
     char *dir, server[108], path[108];
@@ -89,7 +90,9 @@ static bool count(struct proxy *p, bool is_up, char type, size_t len, enum proxy
     p->traffic.n_trips += is_up && type == 'S';
     p->traffic.up += is_up ? len : 0;
     p->traffic.down += is_up ? 0 : len;
-    bool cuts = p->n == p->cut_at;
+    bool waits = p->how == PROXY_TOLD && is_up; /* for the next answer */
+    bool cuts = p->n == p->cut_at && !waits;
+    p->cut_at += p->n == p->cut_at && waits;
     p->n++;
     p->was_cut = p->was_cut || cuts;
     *how = p->how;
@@ -114,6 +117,17 @@ static void deliver_late(struct link *l, const char *message, size_t len)
         if (!fine)
             return;
     }
+}
+
+/* As a server does that ends a connection itself. */
+static void tell_end(struct link *l)
+{
+    static const char fields[] = "SFATAL\0VFATAL\0C25P03\0Mterminating connection due to idle-in-transaction timeout\0";
+    unsigned char head[5] = {'E', 0, 0, 0, 4 + sizeof fields};
+
+    shutdown(l->server, SHUT_RDWR);
+    if (send_all(l->client, head, sizeof head) && send_all(l->client, fields, sizeof fields))
+        nanosleep(&(struct timespec){.tv_nsec = TOLD_NS}, NULL);
 }
 
 static void end(struct link *l)
@@ -161,6 +175,8 @@ static void *run(void *self)
         bool cuts = count(l->p, pump.is_up, message[0], len, &how);
         if (cuts && how == PROXY_LATE && pump.is_up)
             deliver_late(l, message, len);
+        else if (cuts && how == PROXY_TOLD)
+            tell_end(l);
         bool goes_on = !cuts && send_all(pump.is_up ? l->server : l->client, message, len);
         free(message);
         has_type = true;

@@ -364,7 +364,10 @@ static int once(struct scene *sc, int kind, int at, enum proxy_cut how, bool *wa
     int n = proxy_count(sc->proxy, was_cut);
     proxy_arm(sc->proxy, -1, how);
     ck_assert_msg(rc == 0, "%s, cut before message %d (%s): %s", kinds[kind].name, at,
-                  how == PROXY_LATE ? "late" : "both", w->err ? rv_kit_err_take(w->err) : "");
+                  how == PROXY_LATE   ? "late"
+                  : how == PROXY_TOLD ? "told"
+                                      : "both",
+                  w->err ? rv_kit_err_take(w->err) : "");
     kinds[kind].check(sc);
     return n;
 }
@@ -373,7 +376,7 @@ static void cut_everywhere(int kind, enum proxy_cut how)
 {
     struct scene sc = {0};
     bool was_cut = true;
-    int n_cuts = 0, stride = getenv("REEVE_SOAK") ? 1 : 3 * (int)rv_kit_stride(3);
+    int n_cuts = 0, stride = getenv("REEVE_SOAK") ? 1 : (how == PROXY_TOLD ? 11 : 5) * (int)rv_kit_stride(3);
 
     world_open(&sc.world, NULL);
     sc.proxy = proxy_new(sc.world.server->socket);
@@ -400,6 +403,13 @@ END_TEST
 START_TEST(a_write_is_done_once_even_if_its_messages_come_late)
 {
     cut_everywhere(_i, PROXY_LATE);
+}
+END_TEST
+
+/* A server that ends a connection has said so in place of an answer: 25P03, 57P01, 57P05. */
+START_TEST(a_write_is_done_once_when_the_server_ends_the_connection)
+{
+    cut_everywhere(_i, PROXY_TOLD);
 }
 END_TEST
 
@@ -523,6 +533,7 @@ Suite *lost_suite(void)
 
     tcase_add_loop_test(tc, a_write_is_done_once_whatever_message_is_lost, 0, (int)RV_COUNT(kinds));
     tcase_add_loop_test(tc, a_write_is_done_once_even_if_its_messages_come_late, 0, (int)RV_COUNT(kinds));
+    tcase_add_loop_test(tc, a_write_is_done_once_when_the_server_ends_the_connection, 0, (int)RV_COUNT(kinds));
     tcase_add_test(tc, a_read_that_is_cut_gives_no_record_twice);
     tcase_add_test(tc, a_step_is_one_round_trip_beside_its_commit);
     tcase_add_test(tc, a_handle_whose_row_was_swept_goes_on);
