@@ -86,6 +86,8 @@ struct mcp_started {
 /** RV_E_NOT_FOUND: there is no such tool. Other failures of the call are results. */
 RV_MUST_CHECK int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t call,
                             json_object *params, struct mcp_started *out, enum offer_kind *kind, rv_err **err);
+/** A client does not wait for that run any more: it is asked to end. */
+void mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run);
 /** The result of a query, also of one that fails; the caller's. */
 RV_MUST_CHECK int mcp_query(const struct rv_app_mcp_at *at, rv_str query, json_object **out, rv_err **err);
 /** Have the answer to a question of a run queued. */
@@ -103,9 +105,6 @@ RV_MUST_CHECK int mcp_aside_ask(struct mcp_aside *a, int64_t call, json_object *
 void mcp_aside_drop(struct mcp_aside *a, int64_t call); /* unless it is asked right now; 0: all of them */
 /** Take an answer: a result, or why there is none; both are the caller's. */
 bool mcp_aside_next(struct mcp_aside *a, int64_t *call, json_object **result, rv_err **why);
-/** Give the client what was answered aside. */
-RV_MUST_CHECK int mcp_give_aside(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_mcp_orders *out,
-                                 rv_err **err);
 
 /* --- resources.c, prompts.c --- */
 /** Entries from `first` on, at most RV_MCP_PAGE. */

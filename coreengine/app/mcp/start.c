@@ -169,6 +169,26 @@ static int submit(const struct rv_app_mcp_at *at, const struct offer *o, struct 
     return rc;
 }
 
+void mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run)
+{
+    rv_store *store = at->sources->store;
+    struct rv_run_row row;
+    rv_err *why = NULL;
+    int rc = rv_store_get_run(store, &at->app->scope, run, &row, &why);
+
+    if (rc == 0) {
+        if (!rv_run_status_is_final(row.status))
+            rc = rv_store_request_cancel(store, &at->app->scope, run, rv_app_now_us(), &why);
+        if (rc == 0 && !rv_run_status_is_final(row.status) && !row.owner) /* no process drives it: a worker ends it */
+            rc = rv_app_enqueue(store, &at->app->scope, run, NULL, NULL, &why);
+        rv_worker_tell(at->worker);
+        rv_run_row_fini(&row);
+    }
+    if (rc < 0)
+        RV_LOG(at->app->log, WARN, "mcp.not_cancelled", RV_F_TEXT("run", run), RV_F_ERR("error", why));
+    rv_err_free(why);
+}
+
 /* The first fault of what the operator offers; the log has it, too. */
 static int check_sound(const struct rv_app_mcp_at *at, const struct offer *o, struct rv_app_loaded *l, rv_err **err)
 {

@@ -141,12 +141,7 @@ static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
             rc = read_some(s, lines, err);
         if (fds[2].revents & (POLLERR | POLLNVAL))
             s->is_gone = true;
-        if (rc == 0 && fds[3].revents) {
-            struct rv_mcp_orders out = {NULL, 0, 0};
-            rc = mcp_give_aside(s->client, &s->at, &out, err);
-            rc = send_all(s, &out, rc, err);
-        }
-        if (rc == 0 && has_runs) {
+        if (rc == 0 && (has_runs || fds[3].revents)) {
             struct rv_mcp_orders out = {NULL, 0, 0};
             rc = rv_app_mcp_look(s->client, &s->at, &out, err);
             rc = send_all(s, &out, rc, err);

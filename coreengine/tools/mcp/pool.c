@@ -2,6 +2,7 @@
 #include "coreengine/tools/mcp/pool.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,6 +30,7 @@ struct rv_mcp_pool {
     uv_loop_t loop;
     uv_timer_t timer;
     struct rv_mcp_outer *outer; /* NULL: it runs by rv_mcp_pool_wait() */
+    pthread_t thread;           /* that attached it */
     struct mcp_connection *connections;
     const struct rv_mcp_server_config *servers;
     size_t n_servers;
@@ -455,6 +457,7 @@ int rv_mcp_pool_attach(rv_mcp_pool *p, struct uv_loop_s *loop, rv_err **err)
     if (p->outer && rv_mcp_outer_loop(p->outer) == loop)
         return 0;
     rv_mcp_pool_detach(p);
+    p->thread = pthread_self();
     return rv_mcp_outer_new(&p->loop, loop, turn, p, &p->outer, err);
 }
 
@@ -468,6 +471,8 @@ void rv_mcp_pool_free(rv_mcp_pool *p)
 {
     if (!p)
         return;
+    assert(!p->outer ||
+           pthread_equal(p->thread, pthread_self())); /* handles of another thread's loop would be closed */
     for (size_t i = 0; i < p->n_servers; i++) {
         assert(!p->connections[i].calls);
         close_connection(&p->connections[i]);
