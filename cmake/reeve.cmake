@@ -32,10 +32,11 @@ set_property(GLOBAL PROPERTY RV_CAPABILITIES "")
 set_property(GLOBAL PROPERTY RV_FUZZERS "")
 
 # Plugin authors write #include <reeve/capability.h>; the same line has to work here, before anything is installed.
-set(RV_SDK_HEADER ${PROJECT_SOURCE_DIR}/capabilities/sdk/capability.h)
-if(EXISTS ${RV_SDK_HEADER})
-    configure_file(${RV_SDK_HEADER} ${PROJECT_BINARY_DIR}/include/reeve/capability.h COPYONLY)
-endif()
+file(GLOB RV_SDK_HEADERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/capabilities/sdk/*.h)
+foreach(header IN LISTS RV_SDK_HEADERS)
+    cmake_path(GET header FILENAME file)
+    configure_file(${header} ${PROJECT_BINARY_DIR}/include/reeve/${file} COPYONLY)
+endforeach()
 
 function(rv_module name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES;PRIVATE")

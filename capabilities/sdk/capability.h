@@ -1,4 +1,6 @@
-/* reeve capability SDK: the only header a plugin needs. C11 or C++, no engine symbols, JSON text across the border.
+/* reeve capability SDK: the only header a plugin includes. C11 or C++11, no engine symbols, JSON text across the
+ * border. It includes the headers beside it, whose functions read JSON (capability_read.h), write it
+ * (capability_write.h), and reply and ask (capability_call.h).
  *
  * A capability is one shared object that exports one function, rv_capability(), which returns a constant descriptor.
  * The descriptor lists entries: tools and their probes, hooks, policies, mocks, routing functions, prompts and
@@ -7,7 +9,12 @@
  *
  *     static int greet(void *self, struct rv_cap_call *call)
  *     {
- *         return call->reply(call, "{\"text\": \"hello\"}");
+ *         struct rv_cap_out out = RV_CAP_OUT;
+ *         char name[401];
+ *         if (rv_cap_str(rv_cap_get(call->args, "name"), name, sizeof name) < 0)
+ *             return call->fail(call, "ValidationError", "name has to be a text");
+ *         rv_cap_put_strf(&out, "text", "Hello, %s!", name);
+ *         return rv_cap_reply(call, &out);
  *     }
  *     static const struct rv_cap_entry entries[] = {
  *         {RV_CAP_TOOL, "greet", RV_CAP_JSON({"description": "Say hello", "risk": "read_only"}), greet},
@@ -46,11 +53,11 @@
  *
  *     {RV_CAP_TOOL, "weather", RV_CAP_JSON({"risk": "read_only", "services": ["http.get"]}), weather},
  *
+ *     struct rv_cap_out what = RV_CAP_OUT;
  *     const char *answer;
- *     if (!RV_CAP_HAS(call, ask))
- *         return call->fail(call, "UnavailableError", "this engine is too old");
- *     if (call->ask(call, "http.get", "{\"url\": \"https://example.org/\"}", &answer) != 0)
- *         return call->fail_as_asked(call);
+ *     rv_cap_put_str(&what, "url", "https://example.org/");
+ *     if (rv_cap_ask(call, "http.get", &what, &answer) != 0)
+ *         return rv_cap_fail_asked(call, answer);
  *     return call->reply(call, answer);
  *
  * docs/reference/sdk.md lists the services. An ask is a part of the call: it has the tenant, the user and the session
@@ -66,14 +73,12 @@
  *      older engine does not know the key), question and show of policies (an older engine ignores them);
  *      attachments() and replace_attachments() of the call (an older engine has a smaller structure); "services" in
  *      specifications (an older engine says that it does not know the key), ask() and fail_as_asked() of the call (an
- *      older engine has a smaller structure)
+ *      older engine has a smaller structure); progress() of the call (an older engine has a smaller structure)
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H
 
-#include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -186,6 +191,10 @@ struct rv_cap_call {
     int (*ask)(struct rv_cap_call *call, const char *service, const char *args, const char **answer);
     /** Fail as the last ask did that failed: `return call->fail_as_asked(call)`. */
     int (*fail_as_asked)(struct rv_cap_call *call);
+    /** Tools: how far the call is: `done` of `total` (0: not known), and a text for people or NULL. Copied; people see
+     * some of many. On the thread of the function, before reply() or fail(). Returns nonzero once the answer is not
+     * wanted any more. Older hosts: only there if `size` says so. */
+    int (*progress)(struct rv_cap_call *call, double done, double total, const char *text);
 };
 #define RV_CAP_MAX_ASKS  1000
 #define RV_CAP_MAX_ASKED (32u << 20) /* bytes of all answers of one call; then further asks are refused */
@@ -245,7 +254,23 @@ struct rv_cap_desc {
 /** The one exported symbol. */
 RV_CAP_EXPORT const struct rv_cap_desc *rv_capability(void);
 
-/* Define it: RV_CAPABILITY(.name = "hello", .entries = entries) */
+/* Define it: RV_CAPABILITY(.name = "hello", .entries = entries). In C++, which has no such initialisers before C++20:
+ * RV_CAPABILITY_SET(desc.name = "hello"; desc.entries = entries) */
+#ifdef __cplusplus
+#define RV_CAPABILITY_SET(...)                                                                                         \
+    RV_CAP_EXPORT const struct rv_cap_desc *rv_capability(void)                                                        \
+    {                                                                                                                  \
+        static const struct rv_cap_desc made = []() {                                                                  \
+            struct rv_cap_desc desc = rv_cap_desc();                                                                   \
+            desc.size = sizeof(struct rv_cap_desc);                                                                    \
+            desc.abi = RV_CAP_ABI;                                                                                     \
+            desc.entry_size = sizeof(struct rv_cap_entry);                                                             \
+            __VA_ARGS__;                                                                                               \
+            return desc;                                                                                               \
+        }();                                                                                                           \
+        return &made;                                                                                                  \
+    }
+#endif
 #define RV_CAPABILITY(...)                                                                                             \
     RV_CAP_EXPORT const struct rv_cap_desc *rv_capability(void)                                                        \
     {                                                                                                                  \
@@ -256,23 +281,10 @@ RV_CAP_EXPORT const struct rv_cap_desc *rv_capability(void);
         return &desc;                                                                                                  \
     }
 
-/** fail() with a formatted text (cut at 1 KiB). */
-#if defined(__GNUC__)
-__attribute__((format(printf, 3, 4), unused))
-#endif
-static int
-rv_cap_failf(struct rv_cap_call *call, const char *type, const char *fmt, ...)
-{
-    char text[1024];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return call->fail(call, type, text);
-}
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "capability_call.h"
 
 #endif

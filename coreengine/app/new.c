@@ -193,9 +193,13 @@ static const struct {
     const char *name, *suffix; /* suffix: behind the capability's name; NULL: name is the file */
     const char *file;
 } capability_files[] = {
-    {"capability/capability.c", ".c", NULL},     {"capability/pipeline.yaml", ".yaml", NULL},
-    {"capability/Makefile", NULL, "Makefile"},   {"capability/CMakeLists.txt", NULL, "CMakeLists.txt"},
-    {"capability/README.md", NULL, "README.md"}, {"capability/gitignore", NULL, ".gitignore"},
+    {"capability/capability.c", ".c", NULL},
+    {"capability/test.c", "_test.c", NULL},
+    {"capability/pipeline.yaml", ".yaml", NULL},
+    {"capability/Makefile", NULL, "Makefile"},
+    {"capability/CMakeLists.txt", NULL, "CMakeLists.txt"},
+    {"capability/README.md", NULL, "README.md"},
+    {"capability/gitignore", NULL, ".gitignore"},
 };
 
 static void path_of(const struct words *w, const char *dir, size_t i, rv_buf *path)

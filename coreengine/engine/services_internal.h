@@ -1,5 +1,6 @@
 /* Services that capabilities ask for: asks.c brings an ask from its worker to the loop and the answer back, services.c
- * has the bus that they go over, services_http.c the requests to the outside. */
+ * has the bus that they go over, services_http.c the requests to the outside. pieces.c brings what calls say on the
+ * way. */
 #ifndef RV_ENGINE_SERVICES_H
 #define RV_ENGINE_SERVICES_H
 
@@ -47,6 +48,17 @@ void rv_asks_done(struct asks *d, struct ask *a, rv_err *why);
  * false: there is none. */
 bool rv_asks_drop(struct asks *d, const struct rv_tool_work *work, uint64_t *id);
 void rv_asks_stop(struct asks *d); /* loop: no answers and no wakes from now on */
+
+/* pieces.c. What the calls of a pool say before they end. */
+struct pieces;
+struct pieces *rv_pieces_new(void (*wake)(void *self), void *self); /* NULL: no memory. wake: any thread; or NULL */
+void rv_pieces_free(struct pieces *p);
+/** Worker: a piece of the answer of a provider, {"text": ...} or {"thinking": ...}. Not 0: no more are wanted. */
+int rv_pieces_put(struct pieces *p, struct rv_tool_work *w, rv_str json);
+void rv_pieces_put_progress(struct pieces *p, struct rv_tool_work *w, const struct rv_tool_progress *progress);
+/** Loop: nothing of that work, which is cancelled, is told any more; NULL: of any, and no wakes from now on. */
+void rv_pieces_drop(struct pieces *p, const struct rv_tool_work *w);
+void rv_pieces_tell(struct pieces *p); /* loop: what has come since it was called last */
 
 struct services {
     rv_bus *bus;

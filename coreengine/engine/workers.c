@@ -25,22 +25,12 @@ struct job {
     struct pool *pool;
 };
 
-/* A piece of the answer that a provider makes on a worker. */
-struct piece {
-    struct piece *next;
-    struct rv_plugin_work *work; /* borrowed */
-    bool is_thinking;
-    char *text; /* owned */
-    size_t len;
-};
-
 struct pool {
     pthread_mutex_t lock; /* guards all below; a source may hold a lock of its own when it takes this one */
     pthread_cond_t work;  /* something is queued, or the pool ends */
     pthread_cond_t done;  /* a job is done, a worker has ended, or rv_pool_poke() was called */
     struct job *queue, **queue_end;
     struct job *finished, **finished_end;
-    struct piece *pieces, **pieces_end;
     size_t n_queued, n_running;
     size_t n_threads, n_idle, n_stuck; /* stuck: running what was given up; part of n_threads */
     size_t limit;                      /* of threads that are not stuck */
@@ -48,6 +38,7 @@ struct pool {
     bool stopping, poked;
     size_t n_refs;
     struct asks *asks;        /* owned; a lock of its own, which is taken first */
+    struct pieces *pieces;    /* the same */
     void (*wake)(void *self); /* called under the lock, so that what it wakes is not gone; it takes none itself */
     void *wake_self;
 };
@@ -67,16 +58,6 @@ static void free_jobs(struct job *j)
     }
 }
 
-static void free_pieces(struct piece *p)
-{
-    while (p) {
-        struct piece *next = p->next;
-        free(p->text);
-        free(p);
-        p = next;
-    }
-}
-
 /* --- what a worker does --- */
 
 static void unref_and_unlock(struct pool *p)
@@ -90,6 +71,7 @@ static void unref_and_unlock(struct pool *p)
     pthread_cond_destroy(&p->done);
     pthread_mutex_destroy(&p->lock);
     rv_asks_free(p->asks);
+    rv_pieces_free(p->pieces);
     free(p);
 }
 
@@ -162,58 +144,19 @@ static void run_next(struct pool *p)
     pthread_cond_broadcast(&p->done);
 }
 
-/* NULL: memory is short; json is a piece. */
-static struct piece *new_piece(struct rv_plugin_work *w, rv_str json)
-{
-    struct piece *p = calloc(1, sizeof *p);
-    json_object *said = NULL, *text = NULL;
-
-    if (p && rv_json_parse(json, NULL, &said, NULL) == 0) {
-        p->is_thinking = json_object_object_get_ex(said, "thinking", &text);
-        if (!p->is_thinking)
-            json_object_object_get_ex(said, "text", &text);
-        p->work = w;
-        p->text = rv_str_dup(rv_json_str(text));
-        p->len = rv_json_str(text).len;
-        json_object_put(said);
-    }
-    if (p && p->text)
-        return p;
-    free(p);
-    return NULL;
-}
-
-static void tell_piece(const struct piece *p)
-{
-    rv_delta_piece(p->work->self, p->is_thinking, (rv_str){p->text, p->len});
-}
-
 int rv_pool_take_piece(void *work, rv_str json)
 {
-    struct rv_plugin_work *w = work;
-    const struct job *j = w->work.host;
-    struct pool *p = j->pool;
-    struct piece *piece = new_piece(w, json);
+    struct rv_tool_work *w = work;
+    const struct job *j = w->host;
 
-    if (!piece)
-        return -1;
-    if (w->work.never_blocks) { /* the call is made on the loop */
-        tell_piece(piece);
-        free_pieces(piece);
-        return 0;
-    }
-    pthread_mutex_lock(&p->lock);
-    bool is_wanted = !j->given_up && !p->stopping;
-    if (is_wanted) {
-        *p->pieces_end = piece;
-        p->pieces_end = &piece->next;
-        if (p->wake)
-            p->wake(p->wake_self);
-    }
-    pthread_mutex_unlock(&p->lock);
-    if (!is_wanted)
-        free_pieces(piece);
-    return is_wanted ? 0 : -1;
+    return rv_pieces_put(j->pool->pieces, w, json);
+}
+
+static void tell(struct rv_tool_work *w, const struct rv_tool_progress *p)
+{
+    const struct job *j = w->host;
+
+    rv_pieces_put_progress(j->pool->pieces, w, p);
 }
 
 static struct timespec in_us(int64_t us)
@@ -317,7 +260,13 @@ static int ensure_pool(rv_engine *e, rv_err **err)
     struct pool *p = calloc(1, sizeof *p);
     if (p)
         p->asks = o->virtual_time ? rv_asks_new(poke, p) : rv_asks_new(rv_loop_wake, e->loop);
-    if (!p || !p->asks) {
+    if (p)
+        p->pieces = rv_pieces_new(o->virtual_time ? NULL : rv_loop_wake, e->loop);
+    if (!p || !p->asks || !p->pieces) {
+        if (p) {
+            rv_asks_free(p->asks);
+            rv_pieces_free(p->pieces);
+        }
         free(p);
         return RV_FAIL(err, RV_E_NOMEM, "make the workers");
     }
@@ -325,7 +274,6 @@ static int ensure_pool(rv_engine *e, rv_err **err)
     p->idle_us = o->worker_idle_ms > 0 ? o->worker_idle_ms * 1000 : IDLE_US;
     p->queue_end = &p->queue;
     p->finished_end = &p->finished;
-    p->pieces_end = &p->pieces;
     p->n_refs = 1;
     p->wake = o->virtual_time ? NULL : rv_loop_wake;
     p->wake_self = e->loop;
@@ -339,34 +287,16 @@ static int ensure_pool(rv_engine *e, rv_err **err)
     return 0;
 }
 
-/* Those of a piece of work, or of all (NULL); the lock is held. */
-static void drop_pieces(struct pool *p, const struct rv_tool_work *w)
-{
-    struct piece **at = &p->pieces;
-
-    while (*at) {
-        struct piece *piece = *at;
-        if (w && &piece->work->work != w) {
-            at = &piece->next;
-            continue;
-        }
-        *at = piece->next;
-        piece->next = NULL;
-        free_pieces(piece);
-    }
-    p->pieces_end = at;
-}
-
 void rv_pool_free(struct pool *p)
 {
     if (!p)
         return;
+    rv_pieces_drop(p->pieces, NULL);
     pthread_mutex_lock(&p->lock);
     p->stopping = true;
     p->wake = NULL;
     struct job *queue = p->queue, *finished = p->finished;
     p->queue = p->finished = NULL;
-    drop_pieces(p, NULL);
     pthread_cond_broadcast(&p->work);
     while (p->n_threads > p->n_stuck) /* idle ones only: they leave at once */
         pthread_cond_wait(&p->done, &p->lock);
@@ -434,6 +364,7 @@ static int begin(void *self, struct rv_tool_work *w, rv_err **err)
     w->host = j;
     w->over = over;
     w->ask = w->never_blocks ? NULL : ask;
+    w->tell = tell;
     if (w->never_blocks)
         run_here(e, j);
     else
@@ -470,8 +401,8 @@ static void give_up(void *self, struct rv_tool_work *w)
 
     atomic_store(&w->cancelled, true);
     drop_asks(self, w);
+    rv_pieces_drop(p->pieces, w);
     pthread_mutex_lock(&p->lock);
-    drop_pieces(p, w);
     switch (j->state) {
     case JOB_QUEUED:
         unlink_job(&p->queue, &p->queue_end, j);
@@ -506,15 +437,10 @@ void rv_pool_collect(struct pool *p)
         return;
     pthread_mutex_lock(&p->lock);
     struct job *jobs = p->finished;
-    struct piece *pieces = p->pieces;
     p->finished = NULL;
     p->finished_end = &p->finished;
-    p->pieces = NULL;
-    p->pieces_end = &p->pieces;
     pthread_mutex_unlock(&p->lock);
-    for (const struct piece *piece = pieces; piece; piece = piece->next)
-        tell_piece(piece);
-    free_pieces(pieces);
+    rv_pieces_tell(p->pieces);
     for (struct job *j = jobs; j; j = j->next)
         j->work->done(j->work);
     free_jobs(jobs);

@@ -37,6 +37,8 @@ static int load_inspect_call(void)
     }
     if (rc == 0)
         rc = rv_plugins_call(p, &greet, &out, &err);
+    if (rc == RV_E_TOOL && strstr(rv_err_text(err), "there is no memory for the answer"))
+        rc = RV_E_NOMEM; /* one of the capability's own, which it tells in its words */
     if (rc == 0)
         rc = rv_plugins_load(p, &which[3], &err);
     if (rc == 0)

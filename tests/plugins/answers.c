@@ -174,6 +174,18 @@ TOOL(long_failure)
     return call->fail(call, "ExecutionError", text);
 }
 
+/* Says how far it is, right and wrong, and again when it has answered. */
+TOOL(far)
+{
+    int rc, wanted = rv_cap_progress(call, 1, 4, "one\x1b[2J\xff");
+
+    rv_cap_progress(call, 0.0 / (double)(wanted == 0 ? 0 : 1), 4, "no number");
+    rv_cap_progress(call, 2, 0, NULL);
+    rc = call->reply(call, "{}");
+    rv_cap_progress(call, 3, 4, "after the answer");
+    return rc;
+}
+
 #define ROW(name)                                                                                                      \
     {                                                                                                                  \
         RV_CAP_TOOL, #name, "{}", name                                                                                 \
@@ -205,8 +217,10 @@ static const struct rv_cap_entry entries[] = {
     ROW(huge),
     ROW(deep),
     ROW(long_failure),
+    ROW(far),
     {RV_CAP_HOOK, "identity", "{\"sees\": [\"raw_input\", \"outputs.plan\"], \"timeout_ms\": 70}", identity},
     {RV_CAP_HOOK, "garbage", "{}", garbage},
+    {RV_CAP_HOOK, "far", "{}", far},
     {RV_CAP_HOOK, "proper_failure", "{}", proper_failure},
     {RV_CAP_PROMPT, "ask", "{\"description\": \"asks\", \"text\": \"Answer {{raw_input}}\"}", NULL},
     RV_CAP_END,

@@ -1,5 +1,5 @@
 # cmake -DOUT=file.c -P embed.cmake: the files of this folder as one table of C strings.
-set(files pipeline.yaml capability/capability.c capability/pipeline.yaml capability/Makefile capability/CMakeLists.txt
+set(files pipeline.yaml capability/capability.c capability/test.c capability/pipeline.yaml capability/Makefile capability/CMakeLists.txt
     capability/README.md capability/gitignore)
 set(code "/* Made by embed.cmake from the files of its folder. */\n#include \"coreengine/app/template_internal.h\"\n")
 set(rows "")

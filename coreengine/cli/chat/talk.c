@@ -215,6 +215,25 @@ static void show_prompt(const struct rv_cli_chat *c)
         rv_cli_err(text);
 }
 
+/* What the turn took; nothing for one that no model was asked in. */
+static void say_usage(const struct rv_cli_chat *c, const struct rv_usage *u)
+{
+    rv_buf text = RV_BUF_INIT(256);
+    char money[RV_APP_MAX_MONEY];
+
+    if (!c->cli->out_tty || rv_cli_flag(c->cli, "quiet") || u->input_tokens + u->output_tokens == 0)
+        return;
+    rv_buf_printf(&text, "%s%s", c->cli->err_color ? "\033[2m" : "", u->estimated ? "at most " : "");
+    rv_app_write_count(&text, u->input_tokens);
+    rv_buf_puts(&text, " tokens in, ");
+    rv_app_write_count(&text, u->output_tokens);
+    rv_buf_puts(&text, " out");
+    if (u->cost_micro_usd > 0) /* 0: no price is known, or there is none */
+        rv_buf_printf(&text, ", %s", rv_app_money(u->cost_micro_usd, money));
+    rv_buf_printf(&text, "%s\n", c->cli->err_color ? "\033[0m" : "");
+    rv_cli_say_text(&text);
+}
+
 /* A turn that went wrong is told, and the conversation goes on. */
 static void say(struct rv_cli_chat *c, struct rv_chat_lines *lines, rv_str line)
 {
@@ -226,6 +245,7 @@ static void say(struct rv_cli_chat *c, struct rv_chat_lines *lines, rv_str line)
         rc = rv_cli_chat_answer(c, lines, true, &turn, &err);
     if (rc == 0) {
         RV_IGNORE(report_turn(c, &turn), "the next turn may be better");
+        say_usage(c, &turn.usage);
         rv_cli_out(c->cli->out_tty ? RV_STR_LIT("\n") : (rv_str){NULL, 0});
     } else if (rc == RV_E_CANCELLED) { /* the loop sees why */
         rv_err_free(err);

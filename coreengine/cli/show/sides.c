@@ -2,75 +2,23 @@
  * are broken where a column ends, so that nothing is lost. */
 #include "coreengine/cli/cli.h"
 #include "coreengine/cli/show/lines.h"
+#include "coreengine/cli/show/width.h"
 
 #define CONTEXT 3 /* lines around a difference */
-
-/* Columns that a terminal needs for a character: 0 for marks above another one, 2 for those of East Asia and emoji. */
-static int columns_of(uint32_t c)
-{
-    static const struct {
-        uint32_t from, to;
-        int columns;
-    } ranges[] = {
-        {0x300, 0x36f, 0},   {0x1100, 0x115f, 2},   {0x200b, 0x200f, 0},   {0x20d0, 0x20ff, 0},   {0x2e80, 0xa4cf, 2},
-        {0xac00, 0xd7a3, 2}, {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},   {0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2},
-        {0xffe0, 0xffe6, 2}, {0x1f300, 0x1f64f, 2}, {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2},
-    };
-
-    for (size_t i = 0; i < RV_COUNT(ranges) && c >= ranges[i].from; i++)
-        if (c <= ranges[i].to)
-            return ranges[i].columns;
-    return 1;
-}
-
-/* The character at p, of valid UTF-8. */
-static uint32_t character(const char *p, size_t *n)
-{
-    unsigned char first = (unsigned char)*p;
-    uint32_t c = first;
-
-    *n = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    if (*n > 1)
-        c = first & (0xffu >> (*n + 1));
-    for (size_t i = 1; i < *n; i++)
-        c = c << 6 | ((unsigned char)p[i] & 0x3f);
-    return c;
-}
-
-/* What of a text fits into so many columns, and how many it takes. */
-static size_t fitting(rv_str s, int width, int *used)
-{
-    size_t at = 0;
-
-    *used = 0;
-    while (at < s.len) {
-        size_t n;
-        int columns = columns_of(character(s.ptr + at, &n));
-        if (*used + columns > width || at + n > s.len)
-            break;
-        *used += columns;
-        at += n;
-    }
-    return at;
-}
 
 /* One column of a row: the next piece of *rest, filled up with blanks. */
 static void put_cell(rv_str *rest, int width, const char *color, rv_buf *b)
 {
-    int used;
-    size_t n = fitting(*rest, width, &used);
+    rv_str piece = rv_cli_fitting(*rest, (size_t)width);
+    size_t used = rv_cli_width(piece);
 
-    if (n == 0 && rest->len) { /* a character that is wider than the column */
-        n = rest->len;
-        used = width;
-    }
-    rv_buf_puts(b, n ? color : "");
-    rv_buf_add(b, rest->ptr, n);
-    rv_buf_puts(b, n && *color ? "\033[0m" : "");
-    for (; used < width; used++)
+    rv_buf_puts(b, piece.len ? color : "");
+    rv_buf_add_str(b, piece);
+    rv_buf_puts(b, piece.len && *color ? "\033[0m" : "");
+    for (; used < (size_t)width; used++)
         rv_buf_putc(b, ' ');
-    if (n > 0)
-        *rest = (rv_str){rest->ptr + n, rest->len - n};
+    if (piece.len > 0)
+        *rest = (rv_str){rest->ptr + piece.len, rest->len - piece.len};
 }
 
 /* Two lines, in as many rows as the longer one needs. */

@@ -1,7 +1,8 @@
-/* Columns for people. Widths are counted in code points. */
+/* Columns for people. */
 #include "coreengine/cli/show/table.h"
 
 #include "coreengine/cli/cli.h"
+#include "coreengine/cli/show/width.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>
@@ -58,12 +59,12 @@ void rv_cli_table_add(rv_cli_table *t, rv_str cell)
         return;
     }
     rv_cli_write_preview(cell, MAX_CELL_BYTES, &text);
-    if (column->most && rv_utf8_count(rv_buf_str(&text)) > column->most) {
-        rv_buf_truncate(&text, rv_utf8_first(rv_buf_str(&text), column->most - (sizeof MORE - 1)).len);
+    if (column->most && rv_cli_width(rv_buf_str(&text)) > column->most) {
+        rv_buf_truncate(&text, rv_cli_fitting(rv_buf_str(&text), column->most - (sizeof MORE - 1)).len);
         rv_buf_puts(&text, MORE);
     }
     struct cell *c = &t->cells[t->n++];
-    *c = (struct cell){rv_arena_dup(t->arena, rv_buf_str(&text)), rv_utf8_count(rv_buf_str(&text))};
+    *c = (struct cell){rv_arena_dup(t->arena, rv_buf_str(&text)), rv_cli_width(rv_buf_str(&text))};
     t->failed |= !c->text;
     rv_buf_fini(&text);
 }
@@ -84,7 +85,7 @@ void rv_cli_table_add_int(rv_cli_table *t, int64_t n)
 
 static void write_cell(const struct rv_cli_column *column, size_t width, rv_str text, rv_buf *b)
 {
-    size_t used = rv_utf8_count(text), blanks = width > used ? width - used : 0;
+    size_t used = rv_cli_width(text), blanks = width > used ? width - used : 0;
 
     for (size_t i = 0; column->right && i < blanks; i++)
         rv_buf_putc(b, ' ');
@@ -102,7 +103,7 @@ static void end_line(rv_buf *b)
 
 static size_t widest(const rv_cli_table *t, size_t column)
 {
-    size_t width = rv_utf8_count(rv_str_of(t->columns[column].head));
+    size_t width = rv_cli_width(rv_str_of(t->columns[column].head));
 
     for (size_t i = column; i < t->n; i += t->n_columns)
         width = t->cells[i].width > width ? t->cells[i].width : width;

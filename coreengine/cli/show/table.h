@@ -8,7 +8,7 @@ struct rv_cli;
 
 struct rv_cli_column {
     const char *head;
-    size_t most; /* characters; what is longer ends in "..."; 0: never cut */
+    size_t most; /* columns; what is longer ends in "..."; 0: never cut */
     bool right;  /* numbers */
 };
 typedef struct rv_cli_table rv_cli_table;

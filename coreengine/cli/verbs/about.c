@@ -1,5 +1,6 @@
 /* The verbs about reeve itself: version, docs. */
 #include "config/agentdoc/agentdoc.h"
+#include "coreengine/app/conform.h"
 #include "coreengine/app/fn.h"
 #include "coreengine/app/retention.h"
 #include "coreengine/cli/verbs/verbs.h"
@@ -110,6 +111,7 @@ static const struct {
     {"http", rv_server_write_reference},
     {"telemetry", rv_telemetry_write_reference},
     {"words", write_terms},
+    {"capability-rules", rv_conform_write_reference},
 };
 
 static int docs(struct rv_cli *cli, rv_err **err)

@@ -1,5 +1,6 @@
 /* reeve inspect: what capabilities offer, without running any of it; and the process that has the code of one with
  * `isolation: process`. */
+#include "coreengine/app/conform.h"
 #include "coreengine/app/rows.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -126,6 +127,99 @@ static int print_list(struct rv_cli *cli, rv_plugins *plugins, rv_err **err)
     return rv_cli_print(rc, &text, err);
 }
 
+/* --- --check --- */
+
+static void write_rule(json_object *rule, bool color, rv_buf *b)
+{
+    json_object *findings = rv_json_get_arr(rule, "findings");
+    int64_t checked = 0, kept = 0;
+    bool is_error = false;
+
+    RV_IGNORE(!rv_json_get_int(rule, "checked", &checked) || !rv_json_get_int(rule, "kept", &kept) ||
+                  !rv_json_get_bool(rule, "is_error", &is_error),
+              "each rule has them");
+    const char *word = kept == checked ? "ok" : is_error ? "broken" : "advice";
+    const char *paint = !color ? "" : kept == checked ? "\033[32m" : is_error ? "\033[31m" : "\033[33m";
+    rv_buf_printf(b, "  %s%-7s%s%3lld/%-3lld %-16s %s\n", paint, word, color ? "\033[0m" : "", (long long)kept,
+                  (long long)checked, text_of(rule, "rule"), text_of(rule, "text"));
+    for (size_t i = 0; findings && i < json_object_array_length(findings); i++) {
+        json_object *one = json_object_array_get_idx(findings, i);
+        const char *entry = text_of(one, "entry");
+        rv_buf_printf(b, "          %s%s%s\n", entry, *entry ? ": " : "", text_of(one, "text"));
+    }
+    if (kept < checked)
+        rv_buf_printf(b, "          hint: %s\n", text_of(rule, "hint"));
+}
+
+static void write_check(json_object *report, bool color, rv_buf *b)
+{
+    json_object *rules = rv_json_get_arr(report, "rules");
+    int64_t score = 0;
+    bool ok = false;
+
+    RV_IGNORE(!rv_json_get_int(report, "score", &score) || !rv_json_get_bool(report, "ok", &ok),
+              "each report has them");
+    const char *version = text_of(report, "version");
+    rv_buf_printf(b, "%s%s%s: %s, score %lld of 100\n", text_of(report, "capability"), *version ? " " : "", version,
+                  ok ? "ok" : "broken", (long long)score);
+    for (size_t i = 0; rules && i < json_object_array_length(rules); i++)
+        write_rule(json_object_array_get_idx(rules, i), color, b);
+}
+
+/* One capability; its report is appended as JSON, or as text. */
+static int check_one(struct rv_cli *cli, const struct rv_plugins_opts *opts, const char *name, rv_buf *text, bool *ok,
+                     rv_err **err)
+{
+    rv_buf json = RV_BUF_INIT(MAX_TEXT_BYTES);
+    rv_jw w = rv_jw_on(&json);
+    json_object *report = NULL;
+
+    int rc = rv_app_conform(opts, name, &w, ok, err);
+    if (rc == 0)
+        rc = rv_buf_check(&json, "report", err);
+    if (rc == 0 && rv_cli_flag(cli, "json")) {
+        rv_buf_add_str(text, rv_buf_str(&json));
+    } else if (rc == 0) {
+        rc = rv_json_parse(rv_buf_str(&json), NULL, &report, err);
+        if (rc == 0)
+            write_check(report, cli->out_color, text);
+    }
+    json_object_put(report);
+    rv_buf_fini(&json);
+    return rc;
+}
+
+static int check(struct rv_cli *cli, const struct rv_plugins_opts *opts, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
+    bool json = rv_cli_flag(cli, "json");
+    int status = RV_EXIT_COMPLETED, rc = 0;
+    char **names = NULL;
+    size_t n = 0;
+
+    if (cli->n_words == 0)
+        rc = rv_plugins_available(opts->dirs, opts->n_dirs, &names, &n, err);
+    else
+        n = cli->n_words;
+    if (json)
+        rv_buf_putc(&text, '[');
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        bool ok = false;
+        rv_err *fault = NULL;
+        if (json && i > 0)
+            rv_buf_putc(&text, ',');
+        if (check_one(cli, opts, names ? names[i] : cli->words[i], &text, &ok, &fault) < 0)
+            status = rv_cli_report(cli, fault);
+        else if (!ok)
+            status = RV_EXIT_USAGE;
+    }
+    if (json)
+        rv_buf_puts(&text, "]\n");
+    rv_plugins_path_free(names);
+    rc = rv_cli_print(rc, &text, err);
+    return rc < 0 ? rc : status;
+}
+
 /* Load what was asked for, or all that is on the path; capabilities that fail to load are reported, and the others
  * shown. */
 static int inspect_names(struct rv_cli *cli, rv_plugins *plugins, char **dirs, size_t n_dirs, rv_err **err)
@@ -147,8 +241,6 @@ static int inspect_names(struct rv_cli *cli, rv_plugins *plugins, char **dirs, s
         rv_err *fault = NULL;
         if (rv_plugins_load(plugins, &which, &fault) < 0)
             status = rv_cli_report(cli, fault);
-        else if (rv_cli_flag(cli, "check"))
-            rv_cli_say("ok: descriptor, entries, schemas and open\n");
     }
     rv_plugins_path_free(names);
     rc = print_list(cli, plugins, err);
@@ -167,10 +259,14 @@ static int inspect(struct rv_cli *cli, rv_err **err)
     if (rc == 0) {
         struct rv_plugins_opts opts = {
             .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = ".", .log = cli->app.log};
-        rc = rv_plugins_new(&opts, &plugins, err);
+        if (rv_cli_flag(cli, "check")) {
+            rc = check(cli, &opts, err);
+        } else {
+            rc = rv_plugins_new(&opts, &plugins, err);
+            if (rc == 0)
+                rc = inspect_names(cli, plugins, dirs, n_dirs, err);
+        }
     }
-    if (rc == 0)
-        rc = inspect_names(cli, plugins, dirs, n_dirs, err);
     rv_plugins_free(plugins);
     rv_plugins_path_free(dirs);
     return rc;
@@ -189,7 +285,8 @@ static int host(struct rv_cli *cli, rv_err **err)
 
 static const struct rv_cli_option inspect_options[] = {
     {"json", 'j', NULL, "print JSON, with complete schemas", NULL, false},
-    {"check", 0, NULL, "check that each capability follows the rules of the SDK", NULL, false},
+    {"check", 0, NULL, "check that each capability follows the rules of the SDK; calls tools that only read", NULL,
+     false},
     {"providers", 0, NULL, "list model providers instead, with their addresses and environment variables", NULL, false},
 };
 
@@ -200,7 +297,12 @@ const struct rv_cli_verb rv_verb_inspect = {
     .text =
         "CAPABILITY is a name on the capability path or the path of a .so file; without one, all capabilities on the\n"
         "path are listed with their tools, hooks, policies, mocks, routing functions, providers, prompts and agents.\n"
-        "No function of them is called. --providers lists all model providers, built in or from capabilities: the\n"
+        "No function of them is called, but by --check: it says of each rule of the SDK how often it was kept, what "
+        "to\n"
+        "do, and a score. It runs the capability in a process of its own and calls the tools whose effect is `safe`, "
+        "with\n"
+        "arguments made up from their schemas. Exit status 2: a rule is broken that is not only advice. --providers "
+        "lists all model providers, built in or from capabilities: the\n"
         "words before the colon in `model: provider:model`.",
     .examples = "reeve inspect\nreeve inspect files --json\nreeve inspect hello --check\nreeve inspect --providers",
     RV_CLI_OPTIONS(inspect_options),

@@ -129,7 +129,8 @@ static int make_capability(struct rv_cli *cli, rv_err **err)
     if (rv_cli_value(cli, "from") || rv_cli_flag(cli, "list") || rv_cli_flag(cli, "json"))
         return rv_cli_usage(cli, err, "--from, --list and --json are for pipelines");
     int rc = rv_app_new_capability(name, dir, rv_cli_value(cli, "sdk"), err);
-    rv_buf_printf(&text, "wrote %s/: %s.c, %s.yaml, Makefile, CMakeLists.txt, README.md\n", dir, name, name);
+    rv_buf_printf(&text, "wrote %s/: %s.c, %s_test.c, %s.yaml, Makefile, CMakeLists.txt, README.md\n", dir, name, name,
+                  name);
     rv_buf_printf(&text, "next: cd %s && make check\n      reeve run %s.yaml --input Ada\n", dir, name);
     return rv_cli_print(rc, &text, err);
 }

@@ -4,12 +4,14 @@
 
 #include <assert.h>
 #include <json-c/linkhash.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define WINDOW_US          INT64_C(1000000)
 #define CALL_MAGIC         0x7265637au
 #define DEFAULT_ERROR_TYPE "ExecutionError"
+#define MAX_PROGRESS_TEXT  1024 /* bytes; an event has fewer */
 
 /* --- log lines: what a capability chooses to say, perhaps in a loop. Each capability has so many lines in a second;
  * what is left out is counted. The time is that of the log, so that a test can give it --- */
@@ -295,6 +297,20 @@ static int host_emit(struct rv_cap_call *call, const char *json)
     return s->enough;
 }
 
+static int host_progress(struct rv_cap_call *call, double done, double total, const char *text)
+{
+    const struct call_state *s = state_of(call);
+    char words[MAX_PROGRESS_TEXT + 1];
+
+    if (s->entry->kind == RV_NAME_TOOL && s->said->n_replies == 0 && s->said->n_failures == 0 && isfinite(done) &&
+        isfinite(total)) {
+        rv_plugin_clean(words, sizeof words, text);
+        const struct rv_tool_progress p = {.progress = done, .total = total, .text = rv_str_of(words)};
+        s->ears->progress(s->ears->self, &p);
+    }
+    return host_cancelled(call);
+}
+
 static void host_log(const struct rv_cap_call *call, int level, const char *message)
 {
     static const enum rv_log_level levels[] = {RV_LOG_DEBUG, RV_LOG_INFO, RV_LOG_WARN, RV_LOG_ERROR};
@@ -419,7 +435,8 @@ void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call 
                                .attachments = host_attachments,
                                .replace_attachments = host_replace_attachments,
                                .ask = host_ask,
-                               .fail_as_asked = host_fail_as_asked};
+                               .fail_as_asked = host_fail_as_asked,
+                               .progress = host_progress};
 
     said->returned = e->fn(e->owner->self, &view);
     if (state.attached)
@@ -456,6 +473,16 @@ static bool emit_here(void *self, rv_str json)
     return rv_plugin_piece(here->pieces, json);
 }
 
+static void progress_here(void *self, const struct rv_tool_progress *p)
+{
+    const struct here *here = self;
+
+    const struct rv_plugin_call *call = here->pieces->call;
+
+    if (call->on_progress)
+        call->on_progress(call->progress_self, p);
+}
+
 static int ask_here(void *self, const char *service, rv_str args, rv_buf *answer, rv_err **err)
 {
     const struct here *here = self;
@@ -478,7 +505,7 @@ static int call_here(const struct rv_plugin_entry *e, struct rv_plugin_pieces *p
 {
     const struct rv_plugin_call *call = pieces->call;
     struct here here = {e, pieces, until_us(e, call)};
-    const struct rv_plugin_ears ears = {is_cancelled_here, log_here, emit_here, ask_here, &here};
+    const struct rv_plugin_ears ears = {is_cancelled_here, log_here, emit_here, progress_here, ask_here, &here};
     char *args = rv_str_dup(call->args.len ? call->args : RV_STR_LIT("{}")); /* NUL-terminated, the plugin's to read */
 
     if (!args)

@@ -248,6 +248,21 @@ static bool send_piece(void *self, rv_str json)
     return rv_channel_send(&call->host->channel, &head, json, NULL, NULL) < 0;
 }
 
+static void send_progress(void *self, const struct rv_tool_progress *p)
+{
+    const struct host_call *call = self;
+    RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(256);
+    rv_jw w = rv_jw_on(&head);
+
+    rv_jw_obj(&w);
+    rv_jw_key(&w, "progress");
+    rv_jw_double(&w, p->progress);
+    rv_jw_key(&w, "total");
+    rv_jw_double(&w, p->total);
+    rv_jw_obj_end(&w);
+    RV_IGNORE(rv_channel_send(&call->host->channel, &head, p->text, NULL, NULL), "progress is worth no failure");
+}
+
 static int send_ask(struct host *h, const char *service, rv_str args, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(256 + 6 * RV_SERVICE_MAX_NAME);
@@ -339,7 +354,7 @@ static const char *text_of(json_object *head, const char *key)
 static int call(struct host *h, const struct rv_plugin_entry *e, const struct rv_frame *frame, rv_err **err)
 {
     struct host_call state = {.host = h};
-    const struct rv_plugin_ears ears = {is_cancelled, send_log, send_piece, ask, &state};
+    const struct rv_plugin_ears ears = {is_cancelled, send_log, send_piece, send_progress, ask, &state};
     struct rv_plugin_call view = {.kind = e->kind,
                                   .run_id = text_of(frame->head, "run"),
                                   .stage = text_of(frame->head, "stage"),

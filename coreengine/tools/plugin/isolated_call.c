@@ -231,6 +231,27 @@ static int take_piece(struct talk *t, rv_str json, const struct rv_wait *wait, r
     return enough && !t->told ? tell_enough(t, wait, err) : 0;
 }
 
+/* What it says is cleaned once more: a child is not trusted. */
+static int take_progress(const struct talk *t, json_object *head, rv_str text, rv_err **err)
+{
+    const struct rv_plugin_call *call = t->pieces->call;
+    char words[RV_PLUGIN_MAX_TEXT + 1];
+    json_object *done = NULL, *total = NULL;
+
+    json_object_object_get_ex(head, "progress", &done);
+    json_object_object_get_ex(head, "total", &total);
+    if (t->entry->kind != RV_NAME_TOOL || !json_object_is_type(done, json_type_double) ||
+        !json_object_is_type(total, json_type_double) || text.len > RV_PLUGIN_MAX_TEXT)
+        return RV_FAIL(err, RV_E_PLUGIN, "its process sent what is not an answer");
+    RV_AUTO(rv_buf_fini) rv_buf copy = RV_BUF_INIT(RV_PLUGIN_MAX_TEXT);
+    rv_buf_add_str(&copy, text);
+    rv_plugin_clean(words, sizeof words, rv_buf_cstr(&copy));
+    const struct rv_tool_progress p = {json_object_get_double(done), json_object_get_double(total), rv_str_of(words)};
+    if (call->on_progress && !t->told)
+        call->on_progress(call->progress_self, &p);
+    return 0;
+}
+
 static int send_answer(struct talk *t, const rv_buf *answer, const rv_err *why, const struct rv_wait *wait,
                        rv_err **err)
 {
@@ -277,6 +298,8 @@ static int hear_on_the_way(struct talk *t, const struct rv_frame *frame, const s
         pass_on_log(t, frame->head, level);
     else if (flag_of(frame->head, "emit"))
         rc = take_piece(t, frame->body, wait, err);
+    else if (json_object_object_get_ex(frame->head, "progress", NULL))
+        rc = take_progress(t, frame->head, frame->body, err);
     else if (rv_json_get_text(frame->head, "ask", &service))
         rc = take_ask(t, service, frame->body, wait, err);
     else
@@ -298,7 +321,7 @@ static int hear_answer(struct talk *t, const struct rv_frame *frame, rv_err **er
     return rc;
 }
 
-/* Log lines and pieces, then the answer. */
+/* Log lines, pieces and progress, then the answer. */
 static int hear(struct talk *t, const struct rv_wait *wait, rv_err **err)
 {
     struct rv_frame frame;

@@ -75,6 +75,9 @@ struct rv_plugin_call {
      * May be NULL: no engine answers. */
     int (*on_ask)(void *self, const struct rv_service_ask *ask, rv_buf *answer, rv_err **err);
     void *ask_self;
+    /** Hears how far the call of a tool is; the text is clean. On the thread of the call. May be NULL. */
+    void (*on_progress)(void *self, const struct rv_tool_progress *p);
+    void *progress_self;
     struct rv_plugin_work *work; /* that makes this call, and may get its answer late; NULL: the answer comes at once */
 };
 /** Any thread; blocks until the plugin returns. The reply (valid JSON object text, at most RV_CAP_MAX_REPLY) is
@@ -90,9 +93,11 @@ RV_MUST_CHECK int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *ca
 struct rv_plugin_work {
     struct rv_tool_work work;               /* first: a pointer to it is one to this */
     void (*done)(struct rv_plugin_work *w); /* on the thread of the source; may take what is below */
-    void *self;                             /* for `done` */
-    rv_plugins *plugins;                    /* borrowed; outlives the call */
-    struct rv_plugin_call call;             /* its texts follow this structure */
+    /** On the thread of the source, before `done`: how far the call is. NULL: it is not told. */
+    void (*told)(struct rv_plugin_work *w, const struct rv_tool_progress *p);
+    void *self;                 /* for `done` and `told` */
+    rv_plugins *plugins;        /* borrowed; outlives the call */
+    struct rv_plugin_call call; /* its texts follow this structure */
     rv_buf reply;
     rv_err *failure;          /* NULL: it went well */
     bool reports_error;       /* of a tool, as in struct rv_tool_reply */
@@ -103,7 +108,7 @@ struct rv_plugin_work {
     rv_buf late_reply;
     rv_err *late_failure;
 };
-/** emit_self and ask_self become the work, and on_ask its host's. NULL: memory is short. */
+/** emit_self, ask_self and progress_self become the work, on_ask and on_progress its host's. NULL: memory is short. */
 struct rv_plugin_work *rv_plugin_work_new(rv_plugins *p, const struct rv_plugin_call *call,
                                           void (*done)(struct rv_plugin_work *w), void *self);
 /* The tools of a set as a source. Calls go to workers; their `cancelled` reaches the capability. RV_E_NOT_FOUND: no

@@ -204,6 +204,7 @@ struct rv_plugin_ears {
     bool (*cancelled)(void *self);
     void (*log)(void *self, enum rv_log_level level, const char *text); /* the text is clean */
     bool (*emit)(void *self, rv_str json); /* any bytes within the limit; returns true when no more pieces are wanted */
+    void (*progress)(void *self, const struct rv_tool_progress *p); /* finite numbers, and a clean text */
     /** Ask a service; blocks. The name and the size of the arguments are good. */
     int (*ask)(void *self, const char *service, rv_str args, rv_buf *answer, rv_err **err);
     void *self;

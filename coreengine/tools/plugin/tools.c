@@ -39,6 +39,14 @@ static void tool_done(struct rv_plugin_work *w)
     rv_tool_call_finish(w->self, &reply);
 }
 
+static void tool_told(struct rv_plugin_work *w, const struct rv_tool_progress *p)
+{
+    struct rv_tool_call *c = w->self;
+
+    if (c->progress)
+        c->progress(c, p);
+}
+
 static int call(void *self, struct rv_tool_call *c, rv_err **err)
 {
     const struct rv_plugin_tools *t = self;
@@ -62,6 +70,7 @@ static int call(void *self, struct rv_tool_call *c, rv_err **err)
     struct rv_plugin_work *w = context.rc == RV_E_NOMEM ? NULL : rv_plugin_work_new(t->plugins, &what, tool_done, c);
     if (!w)
         return RV_FAIL(err, RV_E_NOMEM, "call tool \"%s\"", c->tool);
+    w->told = tool_told;
     c->state = w;
     int rc = t->workers.begin(t->workers.self, &w->work, err);
     if (rc < 0)

@@ -258,6 +258,22 @@ static int ask_host(void *self, const struct rv_service_ask *ask, rv_buf *answer
     return w->work.ask(&w->work, ask, answer, err);
 }
 
+static void tell_host(void *self, const struct rv_tool_progress *p)
+{
+    struct rv_plugin_work *w = self;
+
+    if (w->work.tell)
+        w->work.tell(&w->work, p);
+}
+
+static void told(struct rv_tool_work *work, const struct rv_tool_progress *p)
+{
+    struct rv_plugin_work *w = (struct rv_plugin_work *)work;
+
+    if (w->told)
+        w->told(w, p);
+}
+
 /* A text that the work keeps, behind the last one. */
 static const char *keep(char **at, rv_str text)
 {
@@ -285,7 +301,7 @@ struct rv_plugin_work *rv_plugin_work_new(rv_plugins *p, const struct rv_plugin_
     if (!w)
         return NULL;
     char *at = (char *)(w + 1);
-    *w = (struct rv_plugin_work){.work = {.run = run, .done = work_done, .free = free_work},
+    *w = (struct rv_plugin_work){.work = {.run = run, .told = told, .done = work_done, .free = free_work},
                                  .done = done,
                                  .self = self,
                                  .plugins = p,
@@ -302,8 +318,9 @@ struct rv_plugin_work *rv_plugin_work_new(rv_plugins *p, const struct rv_plugin_
     w->call.context = ids[6];
     w->call.args.ptr = keep(&at, call->args);
     w->call.cancelled = &w->work.cancelled;
-    w->call.work = w->call.emit_self = w->call.ask_self = w;
+    w->call.work = w->call.emit_self = w->call.ask_self = w->call.progress_self = w;
     w->call.on_ask = ask_host;
+    w->call.on_progress = tell_host;
     if (call->kind != RV_NAME_PROVIDER)
         w->call.on_emit = NULL;
     atomic_init(&w->work.cancelled, false);

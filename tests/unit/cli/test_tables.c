@@ -60,6 +60,28 @@ START_TEST(widths_are_those_of_characters_and_control_characters_are_blanks)
 }
 END_TEST
 
+/* 漢 takes two columns, e with an accent behind it one; a cell is never cut within a character. */
+START_TEST(widths_are_those_of_a_terminal)
+{
+    rv_cli_table *t = rv_cli_table_new(columns, RV_COUNT(columns));
+
+    rv_cli_table_add_text(t, "漢字");
+    rv_cli_table_add_int(t, 1);
+    rv_cli_table_add_text(t, "x");
+    rv_cli_table_add_text(t, "e\xcc\x81t\xc3\xa9");
+    rv_cli_table_add_int(t, 2);
+    rv_cli_table_add_text(t, "y");
+    rv_cli_table_add_text(t, "漢字漢字漢");
+    rv_cli_table_add_int(t, 3);
+    rv_cli_table_add_text(t, "z");
+    want_table(t, "NAME     N  LAST\n"
+                  "漢字     1  x\n"
+                  "e\xcc\x81t\xc3\xa9      2  y\n"
+                  "漢字...  3  z\n");
+    rv_cli_table_free(t);
+}
+END_TEST
+
 START_TEST(a_cell_does_not_turn_the_line_around)
 {
     rv_cli_table *t = rv_cli_table_new(columns, RV_COUNT(columns));
@@ -122,6 +144,7 @@ Suite *tables_suite(void)
     tcase_add_test(tc, a_table_without_rows_is_nothing);
     tcase_add_test(tc, columns_are_as_wide_as_their_widest_cell_and_no_wider_than_they_may);
     tcase_add_test(tc, widths_are_those_of_characters_and_control_characters_are_blanks);
+    tcase_add_test(tc, widths_are_those_of_a_terminal);
     tcase_add_test(tc, a_cell_does_not_turn_the_line_around);
     tcase_add_loop_test(tc, rows_of_a_query_have_columns_of_forty_characters, 0, RV_COUNT(queries));
     suite_add_tcase(s, tc);

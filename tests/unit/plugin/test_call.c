@@ -158,6 +158,34 @@ START_TEST(names_are_bare_for_tools_and_qualified_for_the_rest)
 }
 END_TEST
 
+static void hear(void *self, const struct rv_tool_progress *p)
+{
+    rv_buf_printf(self, "%g of %g \"%.*s\"\n", p->progress, p->total, (int)p->text.len, p->text.ptr);
+}
+
+/* Here and in a process of its own; of a hook nothing is told. */
+START_TEST(a_tool_says_how_far_it_is)
+{
+    rv_buf heard = RV_BUF_INIT(4096), out = RV_BUF_INIT(4096);
+    const struct rv_plugin_call call = {.kind = _i % 2 ? RV_NAME_HOOK : RV_NAME_TOOL,
+                                        .name = _i % 2 ? "answers.far" : "far",
+                                        .args = RV_STR_LIT("{}"),
+                                        .on_progress = hear,
+                                        .progress_self = &heard};
+    rv_plugins *p = new_set(NULL);
+
+    if (_i < 2)
+        must_load(p, "answers");
+    else
+        must_isolate(p, "answers");
+    ck_assert_int_eq(rv_plugins_call(p, &call, &out, NULL), 0);
+    ck_assert_str_eq(rv_buf_cstr(&heard), _i % 2 ? "" : "1 of 4 \"one [2J?\"\n2 of 0 \"\"\n");
+    rv_buf_fini(&heard);
+    rv_buf_fini(&out);
+    rv_plugins_free(p);
+}
+END_TEST
+
 START_TEST(an_answer_beyond_the_callers_ceiling_is_an_error)
 {
     rv_plugins *p = new_set(NULL);
@@ -241,6 +269,7 @@ Suite *call_suite(void)
     Suite *s = suite_create("plugin call");
     TCase *tc = tcase_create("call");
 
+    tcase_add_loop_test(tc, a_tool_says_how_far_it_is, 0, 4);
     tcase_add_loop_test(tc, an_answer_is_passed_on_or_is_an_error_that_says_what_is_wrong, 0, RV_COUNT(answers));
     tcase_add_test(tc, a_failure_keeps_its_type_through_a_wrap);
     tcase_add_test(tc, a_call_carries_its_context);

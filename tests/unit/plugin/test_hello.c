@@ -8,10 +8,10 @@ static const struct {
     int rc;
     const char *reply;
 } greetings[] = {
-    {"{\"name\": \"Ada\"}", 0, "{\"text\": \"Hello, Ada!\"}"},
-    {"{\"name\":\"A \\\"B\\\" \\\\\"}", 0, "{\"text\": \"Hello, A \\\"B\\\" \\\\!\"}"},
-    {"{\"name\": \"Zo\xc3\xab\"}", 0, "{\"text\": \"Hello, Zo\xc3\xab!\"}"},
-    {"{\"name\": \"100%s %n\"}", 0, "{\"text\": \"Hello, 100%s %n!\"}"},
+    {"{\"name\": \"Ada\"}", 0, "{\"text\":\"Hello, Ada!\"}"},
+    {"{\"name\":\"A \\\"B\\\" \\\\\"}", 0, "{\"text\":\"Hello, A \\\"B\\\" \\\\!\"}"},
+    {"{\"name\": \"Zo\xc3\xab\"}", 0, "{\"text\":\"Hello, Zo\xc3\xab!\"}"},
+    {"{\"name\": \"100%s %n\"}", 0, "{\"text\":\"Hello, 100%s %n!\"}"},
     {"{}", RV_E_TOOL, NULL}, /* the host's schema check stops these before the plugin sees them */
     {"{\"name\": 7}", RV_E_TOOL, NULL},
     {"{\"name\": \"broken\\", RV_E_TOOL, NULL},

@@ -127,7 +127,7 @@ START_TEST(a_tool_name_belongs_to_one_capability)
     ck_assert_ptr_nonnull(strstr(error_text(err), "tool \"greet\" is in capability \"hello\" already"));
     rv_err_free(err);
     ck_assert_int_eq(call_entry(p, RV_NAME_TOOL, "greet", "{\"name\": \"x\"}", &out, NULL), 0);
-    ck_assert_str_eq(rv_buf_cstr(&out), "{\"text\": \"Hello, x!\"}");
+    ck_assert_str_eq(rv_buf_cstr(&out), "{\"text\":\"Hello, x!\"}");
     rv_buf_fini(&out);
     rv_plugins_free(p);
 }

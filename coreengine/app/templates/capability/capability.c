@@ -1,79 +1,49 @@
 /* @NAME@: a capability for reeve. One tool, two hooks, and the table that names them.
  *
- * Only <reeve/capability.h> is needed. JSON text comes in and goes out; a capability that does more than this one reads
- * it with a JSON library. RV_CAP_PROVIDER in the header is for capabilities that answer for a model. */
+ * Only <reeve/capability.h> is needed: its functions rv_cap_get() and rv_cap_str() read JSON, rv_cap_put_...() write
+ * it. RV_CAP_PROVIDER in the header is for capabilities that answer for a model. */
 #include <reeve/capability.h>
 
-#include <string.h>
-
-#define MAX_NAME 1000 /* bytes of a name as JSON text */
-
-/* The string under "key": its JSON text without the quotes, still escaped, so it can be written back as it is. A key
- * cannot be mistaken for text inside a string: quotes in there are escaped. Returns the length, or -1. */
-static int json_text(const char *json, const char *key, const char **text)
-{
-    char pattern[64];
-    const char *p, *from;
-
-    snprintf(pattern, sizeof pattern, "\"%s\":", key);
-    p = strstr(json, pattern);
-    if (!p)
-        return -1;
-    p += strlen(pattern);
-    p += strspn(p, " \t\r\n");
-    if (*p != '"')
-        return -1;
-    for (from = ++p; *p && *p != '"'; p++)
-        if (*p == '\\' && *++p == '\0')
-            return -1;
-    if (*p != '"' || p - from > MAX_NAME)
-        return -1;
-    *text = from;
-    return (int)(p - from);
-}
+#define MAX_NAME 320 /* bytes of a name: 80 characters, as the schema below says */
 
 /* The tool. The host has checked args against input_schema. */
 static int greet(void *self, struct rv_cap_call *call)
 {
-    const char *name;
-    char reply[MAX_NAME + 64];
-    int len = json_text(call->args, "name", &name);
+    struct rv_cap_out out = RV_CAP_OUT;
+    char name[MAX_NAME + 1];
 
     (void)self;
-    if (len <= 0)
+    if (rv_cap_str(rv_cap_get(call->args, "name"), name, sizeof name) <= 0)
         return call->fail(call, "ValidationError", "there is nobody to greet");
-    snprintf(reply, sizeof reply, "{\"text\": \"Hello, %.*s!\"}", len, name);
-    return call->reply(call, reply);
+    rv_cap_put_strf(&out, "text", "Hello, %s!", name);
+    return rv_cap_reply(call, &out);
 }
 
 /* A post_process hook replaces the output of its stage. This one plans one step for the tool stage that follows. */
 static int plan(void *self, struct rv_cap_call *call)
 {
-    const char *name;
-    char reply[MAX_NAME + 128];
-    int len = json_text(call->args, "raw_input", &name);
+    struct rv_cap_out out = RV_CAP_OUT;
 
     (void)self;
-    if (len < 0)
-        return call->fail(call, "ValidationError", "the input is too long to be a name");
-    snprintf(reply, sizeof reply,
-             "{\"output\": {\"steps\": [{\"tool\": \"@IDENT@_greet\", \"parameters\": {\"name\": \"%.*s\"}}]}}", len,
-             name);
-    return call->reply(call, reply);
+    rv_cap_begin(&out, "output", '{');
+    rv_cap_begin(&out, "steps", '[');
+    rv_cap_begin(&out, NULL, '{');
+    rv_cap_put_str(&out, "tool", "@IDENT@_greet");
+    rv_cap_begin(&out, "parameters", '{');
+    rv_cap_put_json(&out, "name", rv_cap_get(call->args, "envelope.raw_input"));
+    return rv_cap_reply(call, &out); /* closes what was begun */
 }
 
 /* Makes the answer of the run from what the tool said. */
 static int answer(void *self, struct rv_cap_call *call)
 {
-    const char *text;
-    char reply[MAX_NAME + 128];
-    int len = json_text(call->args, "text", &text);
+    const char *text = rv_cap_get(call->args, "envelope.outputs.greet.results.0.data.text");
+    struct rv_cap_out out = RV_CAP_OUT;
 
     (void)self;
-    if (len < 0)
-        return call->reply(call, "{\"output\": {\"final_response\": \"I do not know whom to greet.\"}}");
-    snprintf(reply, sizeof reply, "{\"output\": {\"final_response\": \"%.*s\"}}", len, text);
-    return call->reply(call, reply);
+    rv_cap_begin(&out, "output", '{');
+    rv_cap_put_json(&out, "final_response", text ? text : "\"I do not know whom to greet.\"");
+    return rv_cap_reply(call, &out);
 }
 
 static const struct rv_cap_entry entries[] = {

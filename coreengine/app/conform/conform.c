@@ -1,0 +1,289 @@
+/* The report of `reeve inspect --check`. What the loader and a call refuse comes as text, from another process; the
+ * table below knows the rule that each of their messages is about, and a test plants a fault for each rule. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/conform/conform_internal.h"
+#include "coreengine/app/rows.h"
+
+#define MAX_TEXT ((size_t)2048)
+
+static const struct {
+    const char *id, *text, *hint;
+    bool is_error;
+} rules[] = {
+#define X(name, id, is_error, text, hint) [RV_CONFORM_##name] = {id, text, hint, is_error},
+    RV_CONFORM_RULES(X)
+#undef X
+};
+
+/* A part of a message, in the order in which they are looked for. */
+static const struct {
+    const char *says;
+    enum rv_conform_rule rule;
+} messages[] = {
+    {"not a capability that can be loaded", RV_CONFORM_LOAD_FILE},
+    {"no function rv_capability()", RV_CONFORM_LOAD_SYMBOL},
+    {"gave no descriptor", RV_CONFORM_DESC_GIVEN},
+    {"built for capability ABI", RV_CONFORM_DESC_ABI},
+    {"its descriptor is ", RV_CONFORM_DESC_SIZE},
+    {"its entries are said to be ", RV_CONFORM_ENTRIES_SIZE},
+    {"but its file is", RV_CONFORM_DESC_FILE},
+    {"it calls itself", RV_CONFORM_DESC_NAME},
+    {"its config_schema is", RV_CONFORM_DESC_CONFIG},
+    {"its version is", RV_CONFORM_DESC_TEXT},
+    {"its description is", RV_CONFORM_DESC_TEXT},
+    {"does not say why", RV_CONFORM_OPEN_SAYS},
+    {"failed to open", RV_CONFORM_OPEN_WORKS},
+    {"it has no list of entries", RV_CONFORM_ENTRIES_END},
+    {"has no end within", RV_CONFORM_ENTRIES_END},
+    {"there is no kind", RV_CONFORM_ENTRY_KIND},
+    {"is not a name of a", RV_CONFORM_ENTRY_NAME},
+    {"its document", RV_CONFORM_AGENT_DOCUMENT},
+    {"has no function", RV_CONFORM_ENTRY_FUNCTION},
+    {"has a function", RV_CONFORM_ENTRY_FUNCTION},
+    {"two entries for", RV_CONFORM_ENTRY_ONCE},
+    {"\"services\"", RV_CONFORM_SPEC_SERVICES},
+    {"its specification has an unknown key", RV_CONFORM_SPEC_KEYS},
+    {"its specification is", RV_CONFORM_SPEC_JSON},
+    {"\"timeout_ms\" is not", RV_CONFORM_SPEC_TIMEOUT},
+    {"_schema\" is not a schema", RV_CONFORM_SPEC_SCHEMA},
+    {"it has no \"text\"", RV_CONFORM_PROMPT_TEXT},
+    {"its text is not a template", RV_CONFORM_PROMPT_TEXT},
+    {"but no tool of that name", RV_CONFORM_PROBE_TOOL},
+    {"unknown risk level", RV_CONFORM_SPEC_WORDS},
+    {"unknown tool category", RV_CONFORM_SPEC_WORDS},
+    {"unknown effect class", RV_CONFORM_SPEC_WORDS},
+    {"is not a string but", RV_CONFORM_SPEC_TYPES},
+    {"is not a list but", RV_CONFORM_SPEC_TYPES},
+    {"is neither true nor false", RV_CONFORM_SPEC_TYPES},
+    {"must be true or false", RV_CONFORM_SPEC_TYPES},
+    {"its specification", RV_CONFORM_SPEC_TYPES},
+    {" in this call", RV_CONFORM_CALL_LIVE},
+    {"answered and failed", RV_CONFORM_CALL_ONCE},
+    {" times in one call", RV_CONFORM_CALL_ONCE},
+    {"without saying why", RV_CONFORM_CALL_SAYS},
+    {"returned without an answer", RV_CONFORM_CALL_SAYS},
+    {"left its answer for later", RV_CONFORM_CALL_SAYS},
+    {"it answered", RV_CONFORM_CALL_JSON},
+    {"its answer", RV_CONFORM_CALL_JSON},
+    {"died", RV_CONFORM_LOAD_LIVE},
+    {"ended with status", RV_CONFORM_LOAD_LIVE},
+    {"process of a capability is gone", RV_CONFORM_LOAD_LIVE},
+    {"no answer in time", RV_CONFORM_LOAD_LIVE},
+};
+
+static void add_finding(struct conform *c, enum rv_conform_rule rule, const char *entry, rv_str text)
+{
+    struct conform_finding *f = calloc(1, sizeof *f);
+
+    if (f)
+        *f = (struct conform_finding){
+            .rule = rule, .entry = rv_str_dup(rv_str_of(entry)), .text = rv_str_dup(rv_utf8_cut(text, MAX_TEXT))};
+    if (!f || !f->entry || !f->text)
+        c->rc = RV_E_NOMEM;
+    if (!f)
+        return;
+    *c->end = f;
+    c->end = &f->next;
+}
+
+void rv_conform_note(struct conform *c, enum rv_conform_rule rule, bool is_kept, const char *entry, const char *fmt,
+                     ...)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT * 4);
+    va_list ap;
+
+    c->checked[rule]++;
+    c->kept[rule] += is_kept;
+    if (is_kept)
+        return;
+    va_start(ap, fmt);
+    rv_buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    add_finding(c, rule, entry, rv_buf_str(&text));
+    rv_buf_fini(&text);
+}
+
+void rv_conform_keep(struct conform *c, enum rv_conform_rule rule)
+{
+    c->checked[rule]++;
+    c->kept[rule]++;
+}
+
+void rv_conform_note_err(struct conform *c, enum rv_conform_rule otherwise, const char *entry, const rv_err *why)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT * 4);
+    enum rv_conform_rule rule = otherwise;
+
+    rv_err_write_chain(why, &text);
+    for (const rv_err *link = why; link; link = rv_err_cause(link))
+        if (rv_err_hint_text(link))
+            rv_buf_printf(&text, "; %s", rv_err_hint_text(link));
+    for (size_t i = 0; i < RV_COUNT(messages); i++)
+        if (strstr(rv_buf_cstr(&text), messages[i].says)) {
+            rule = messages[i].rule;
+            break;
+        }
+    rv_conform_note(c, rule, false, entry, "%s", rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+}
+
+static bool is_ok(const struct conform *c)
+{
+    for (size_t i = 0; i < RV_COUNT(rules); i++)
+        if (rules[i].is_error && c->kept[i] < c->checked[i])
+            return false;
+    return true;
+}
+
+/* Of 100: the part of all checks that were kept; a capability that does not load has none. */
+static int64_t score_of(const struct conform *c, bool is_loaded)
+{
+    size_t checked = 0, kept = 0;
+
+    for (size_t i = 0; i < RV_COUNT(rules); i++) {
+        checked += c->checked[i];
+        kept += c->kept[i];
+    }
+    return is_loaded && checked > 0 ? (int64_t)(kept * 100 / checked) : 0;
+}
+
+static void write_rule(const struct conform *c, size_t i, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "rule", rules[i].id);
+    rv_jw_kv_bool(w, "is_error", rules[i].is_error);
+    rv_jw_kv_int(w, "checked", (int64_t)c->checked[i]);
+    rv_jw_kv_int(w, "kept", (int64_t)c->kept[i]);
+    rv_jw_kv_text(w, "text", rules[i].text);
+    rv_jw_kv_text(w, "hint", rules[i].hint);
+    rv_jw_key(w, "findings");
+    rv_jw_arr(w);
+    for (const struct conform_finding *f = c->findings; f; f = f->next) {
+        if (f->rule != i)
+            continue;
+        rv_jw_obj(w);
+        rv_jw_kv_text(w, "entry", f->entry);
+        rv_jw_kv_text(w, "text", f->text);
+        rv_jw_obj_end(w);
+    }
+    rv_jw_arr_end(w);
+    rv_jw_obj_end(w);
+}
+
+static void write_report(const struct conform *c, const char *name, json_object *cap, rv_jw *w)
+{
+    const char *real = name, *version = "";
+
+    RV_IGNORE(!rv_json_get_text(cap, "name", &real), "one that does not load is called as it was asked for");
+    RV_IGNORE(!rv_json_get_text(cap, "version", &version), "the same");
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "capability", real);
+    rv_jw_kv_text(w, "version", version);
+    rv_jw_kv_bool(w, "ok", is_ok(c));
+    rv_jw_kv_int(w, "score", score_of(c, cap != NULL));
+    rv_jw_key(w, "rules");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < RV_COUNT(rules); i++)
+        if (c->checked[i] > 0)
+            write_rule(c, i, w);
+    rv_jw_arr_end(w);
+    rv_jw_obj_end(w);
+}
+
+void rv_conform_write_reference(rv_buf *b)
+{
+    rv_buf_puts(b,
+                "# Rules of capabilities\n\nGenerated by `reeve docs reference capability-rules`; do not edit.\n\n"
+                "`reeve inspect --check` says of each rule how often it was looked at and how often it was kept; the "
+                "score is the\npart that was kept, of 100, and 0 for a capability that does not load. A rule that is "
+                "only advice does not change the\nexit status. With `--json` the report has `capability`, `version`, "
+                "`ok`, `score` and `rules`: `rule`, `is_error`,\n`checked`, `kept`, `text`, `hint` and `findings` "
+                "(`entry`, `text`). The capability runs in a [process of its\nown](../how-to/isolate-a-capability.md). "
+                "Tools whose effect is `safe` are called with arguments made up from their\nschemas (`default`, "
+                "`examples`, `enum`, the least length), and once more cancelled; no other entry is called.\n\n"
+                "| rule | is kept if | else | what to do |\n| --- | --- | --- | --- |\n");
+    for (size_t i = 0; i < RV_COUNT(rules); i++)
+        rv_buf_printf(b, "| `%s` | %s | %s | %s |\n", rules[i].id, rules[i].text,
+                      rules[i].is_error ? "broken" : "advice", rules[i].hint);
+}
+
+static void free_findings(struct conform *c)
+{
+    while (c->findings) {
+        struct conform_finding *f = c->findings;
+        c->findings = f->next;
+        free(f->entry);
+        free(f->text);
+        free(f);
+    }
+}
+
+/* What the loader has looked at, when it let the capability in. */
+static void note_loaded(struct conform *c, json_object *cap)
+{
+    static const enum rv_conform_rule once[] = {RV_CONFORM_LOAD_FILE,  RV_CONFORM_LOAD_SYMBOL,  RV_CONFORM_LOAD_LIVE,
+                                                RV_CONFORM_DESC_GIVEN, RV_CONFORM_DESC_ABI,     RV_CONFORM_DESC_SIZE,
+                                                RV_CONFORM_DESC_NAME,  RV_CONFORM_DESC_FILE,    RV_CONFORM_DESC_TEXT,
+                                                RV_CONFORM_OPEN_WORKS, RV_CONFORM_ENTRIES_SIZE, RV_CONFORM_ENTRIES_END};
+    static const enum rv_conform_rule each[] = {RV_CONFORM_ENTRY_KIND, RV_CONFORM_ENTRY_NAME, RV_CONFORM_ENTRY_FUNCTION,
+                                                RV_CONFORM_ENTRY_ONCE, RV_CONFORM_SPEC_JSON,  RV_CONFORM_SPEC_KEYS,
+                                                RV_CONFORM_SPEC_TYPES};
+
+    for (size_t i = 0; i < RV_COUNT(once); i++)
+        rv_conform_keep(c, once[i]);
+    json_object_object_foreach (cap, group, list) {
+        (void)group;
+        for (size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0; n > 0; n--)
+            for (size_t i = 0; i < RV_COUNT(each); i++)
+                rv_conform_keep(c, each[i]);
+    }
+}
+
+static int look(struct conform *c, rv_plugins *plugins, json_object **list, rv_err **err)
+{
+    int rc = rv_app_capabilities(plugins, list, err);
+    json_object *cap = rc == 0 ? json_object_array_get_idx(*list, 0) : NULL;
+
+    if (rc < 0)
+        return rc;
+    note_loaded(c, cap);
+    rv_conform_specs(c, cap);
+    return rv_conform_calls(c, plugins, cap, err);
+}
+
+int rv_app_conform(const struct rv_plugins_opts *opts, const char *name, rv_jw *w, bool *ok, rv_err **err)
+{
+    const struct rv_capability_config which = {.name = name, .isolation = RV_ISOLATION_PROCESS};
+    struct conform c = {.end = NULL};
+    rv_plugins *plugins = NULL;
+    json_object *list = NULL;
+    rv_err *why = NULL;
+
+    c.end = &c.findings;
+    int rc = rv_plugins_new(opts, &plugins, err);
+    int loaded = rc < 0 ? rc : rv_plugins_load(plugins, &which, &why);
+    if (rc == 0 && (loaded == RV_E_NOMEM || loaded == RV_E_NOT_FOUND)) { /* nothing can be said */
+        rc = loaded;
+        if (err) {
+            *err = why;
+            why = NULL;
+        }
+    } else if (rc == 0 && loaded < 0) {
+        rv_conform_note_err(&c, loaded == RV_E_INVALID ? RV_CONFORM_OPEN_CONFIG : RV_CONFORM_LOAD_FILE, "", why);
+    } else if (rc == 0) {
+        rc = look(&c, plugins, &list, err);
+    }
+    if (rc == 0 && c.rc < 0)
+        rc = RV_FAIL(err, c.rc, "check capability \"%s\"", name);
+    if (rc == 0) {
+        write_report(&c, name, list ? json_object_array_get_idx(list, 0) : NULL, w);
+        *ok = is_ok(&c);
+    }
+    rv_err_free(why);
+    json_object_put(list);
+    rv_plugins_free(plugins);
+    free_findings(&c);
+    return rc;
+}

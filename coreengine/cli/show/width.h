@@ -1,0 +1,12 @@
+/* Columns of a terminal: characters of East Asia and emoji take two, marks above another character none. */
+#ifndef RV_CLI_WIDTH_H
+#define RV_CLI_WIDTH_H
+
+#include "coreengine/base/base.h"
+
+/** Columns that a text without control characters takes. */
+size_t rv_cli_width(rv_str text);
+/** Its longest beginning that takes at most so many columns, with the marks that belong to its last character. */
+rv_str rv_cli_fitting(rv_str text, size_t columns);
+
+#endif

@@ -1,0 +1,1 @@
+rv_fuzz(sdk SOURCES fuzz_sdk.c USES rv::base)
