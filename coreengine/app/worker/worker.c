@@ -106,7 +106,7 @@ static void give_back(struct shell *s, struct work_job *j)
     s->done.n_failed += j->end == WORK_FAILED || j->end == WORK_FATAL;
     s->done.n_back += j->end == WORK_BACK || j->end == WORK_LATER || j->end == WORK_QUOTA;
     say_end(s, j);
-    if (j->loaded.mcp) /* the desk frees it on another thread: nothing of it may be on this loop then */
+    if (j->loaded.mcp) /* the desk frees it on another thread, which must not touch this loop */
         rv_mcp_pool_detach(rv_mcp_tools_pool(j->loaded.mcp));
     rv_work_desk_give(s->desk, j);
 }
