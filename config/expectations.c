@@ -55,6 +55,8 @@ static const struct rv_key test_keys[] = {
      .doc = "What stands in for models, stages, tools, hooks and people: a file, or the script itself."},
     {"mode", RV_KEY_TERM, AT(mode), .term_list = "run_mode", .doc = "Run mode; unset: the pipeline's."},
     {"mock", RV_KEY_BOOL, AT(mock), .default_text = "false", .doc = "Use mock handlers."},
+    {"min_pass_rate", RV_KEY_FLOAT, AT(min_pass_rate), .min = 0, .max = 1, .is_set_offset = AT(has_min_pass_rate),
+     .doc = "With `reeve test --repeat`: the part of its runs that must pass; unset: that of --min-pass-rate, else 1."},
     {"without", RV_KEY_STR_LIST, AT(without),
      .doc = "Capabilities that the test does without where they cannot be loaded; any other that is missing fails it."},
     {"cases", RV_KEY_CUSTOM, AT(input), .read = read_cases,
@@ -205,6 +207,16 @@ static void check_without(struct rv_loader *l, const char *test, const struct rv
     }
 }
 
+static void check_judge(struct rv_loader *l, const char *test, const struct rv_test_judge *judge)
+{
+    if (!judge->rubric || !judge->model || strchr(judge->model, ':') ||
+        rv_pipeline_model(l->p, rv_str_of(judge->model)))
+        return;
+    rv_findings_add(l->findings, RV_SEVERITY_ERROR, &judge->model_src,
+                    "name a role of models, or provider:model, for example openai:gpt-4.1-mini",
+                    "test \"%s\": expect.judge.model names \"%s\", which is not a role of models", test, judge->model);
+}
+
 void rv_check_tests(struct rv_loader *l)
 {
     for (size_t i = 0; i < l->p->n_tests; i++) {
@@ -216,6 +228,7 @@ void rv_check_tests(struct rv_loader *l)
         check_outputs(l, name, "output", rv_node_get(expect, "output"));
         check_outputs(l, name, "schema", rv_node_get(expect, "schema"));
         check_stages(l, name, "errors", rv_node_get(expect, "errors"), "agent");
+        check_judge(l, name, &l->p->tests[i].judge);
         check_stages(l, name, "tool_calls", rv_node_get(expect, "tool_calls"), "stage");
     }
 }

@@ -10,6 +10,18 @@ struct rv_test_schema {
     json_object *schema; /* owned by the pipeline */
     struct rv_src src;
 };
+#define RV_TEST_JUDGE "expect.judge" /* the stage of a judge, as scripts name it */
+/* A model that scores the response. */
+struct rv_test_judge {
+    const char *model;  /* role of the pipeline, or "provider:model" */
+    const char *rubric; /* NULL: there is no judge */
+    int64_t votes;
+    double threshold; /* 0..1: the least score of a vote for it */
+    double max_cost_usd;
+    bool has_max_cost;
+    int64_t max_tokens; /* of all votes; 0: no limit */
+    struct rv_src model_src;
+};
 struct rv_test_config {
     const char *name;
     json_object *input;                  /* {raw_input, user_id, session_id, metadata}; may be NULL */
@@ -18,6 +30,8 @@ struct rv_test_config {
     const struct rv_node *inline_script; /* a map in place of the path; NULL */
     int mode;                            /* enum rv_run_mode or RV_UNSET */
     bool mock;
+    double min_pass_rate; /* 0..1, of the runs of the test */
+    bool has_min_pass_rate;
     struct rv_str_list without; /* capabilities that it does without where they cannot be loaded */
     json_object *expect;        /* see docs/reference/tests.md; checked keys, never NULL */
     rv_expr **that;             /* of `expect`, compiled: hold at the end; owned by the pipeline */
@@ -26,6 +40,7 @@ struct rv_test_config {
     size_t n_schemas;
     const char *similar_to;     /* of `expect`; NULL: not compared */
     double similar_at_least;    /* 0..1 */
+    struct rv_test_judge judge; /* of `expect` */
     const struct rv_node *node; /* its keys; of a case, with the values of the case */
     struct rv_src src, script_src;
 };

@@ -7,6 +7,7 @@
 #include "config/tests_internal.h"
 
 #define MAX_ASSERTIONS 100 /* of one key of one test */
+#define MAX_VOTES      99  /* each is paid for */
 
 /* --- that --- */
 
@@ -131,6 +132,38 @@ static void read_similar_of(struct rv_key_reader *r, const struct rv_node *node,
     test->similar_at_least = raw.at_least;
 }
 
+/* --- judge --- */
+
+#define JUDGE(member) offsetof(struct rv_test_judge, member)
+static const struct rv_key judge_keys[] = {
+    {"model", RV_KEY_STR, JUDGE(model), .src_offset = JUDGE(model_src), .required = true,
+     .doc = "The model that judges: a role of `models`, or provider:model."},
+    {"rubric", RV_KEY_STR, JUDGE(rubric), .required = true, .doc = "What the response has to be like."},
+    {"votes", RV_KEY_INT, JUDGE(votes), .min = 1, .max = MAX_VOTES, .default_text = "1",
+     .doc = "How often it is asked; more than half of the votes must be for the response."},
+    {"threshold", RV_KEY_FLOAT, JUDGE(threshold), .min = 0, .max = 1, .default_text = "0.5",
+     .doc = "The score, from 0 to 1, from which on a vote is for the response."},
+    {"max_cost_usd", RV_KEY_FLOAT, JUDGE(max_cost_usd), .min = 0, .max = RV_MAX_USD,
+     .is_set_offset = JUDGE(has_max_cost), .doc = "What all votes together may cost; the model needs a price then."},
+    {"max_tokens", RV_KEY_INT, JUDGE(max_tokens), .min = 1, .max = 1e12,
+     .doc = "No further vote once all votes together took so many tokens."},
+};
+const struct rv_key_table rv_test_judge_table = {"test_judge", "A model that scores the response", judge_keys,
+                                                 RV_COUNT(judge_keys), NULL};
+
+static void read_judge_of(struct rv_key_reader *r, const struct rv_node *node, struct rv_test_config *test)
+{
+    const char *outer = r->path;
+
+    if (node->kind != RV_NODE_MAP) {
+        rv_keys_wrong_type(r, node, "judge", "a map");
+        return;
+    }
+    r->path = "expect.judge.";
+    rv_keys_read(r, node, judge_keys, RV_COUNT(judge_keys), &test->judge);
+    r->path = outer;
+}
+
 /* --- all of `expect` --- */
 
 /* Values are checked by these tables and then kept as JSON, because the test runner compares JSON. */
@@ -201,6 +234,7 @@ static void read_errors(struct rv_key_reader *r, const struct rv_node *node, voi
 READ_OF_TEST(that)
 READ_OF_TEST(schemas)
 READ_OF_TEST(similar)
+READ_OF_TEST(judge)
 
 static const struct rv_key expect_keys[] = {
     {"status", RV_KEY_TERM, EXPECT(status), .term_list = "run_status", .doc = "What the run comes to."},
@@ -232,6 +266,8 @@ static const struct rv_key expect_keys[] = {
      .doc = "Map from output key to the JSON Schema that the output fits."},
     {"similar", RV_KEY_CUSTOM, EXPECT(test), .read = read_similar, .schema = "{\"$ref\":\"#/$defs/test_similar\"}",
      .doc = "A text that the response is like, compared by trigrams."},
+    {"judge", RV_KEY_CUSTOM, EXPECT(test), .read = read_judge, .schema = "{\"$ref\":\"#/$defs/test_judge\"}",
+     .doc = "A model that scores the response by a rubric."},
     {"that", RV_KEY_CUSTOM, EXPECT(test), .read = read_that,
      .schema = "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]}",
      .doc = "An expression that is true at the end, or several."},

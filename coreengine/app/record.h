@@ -14,6 +14,8 @@ void rv_recorder_tools(rv_recorder *r, const struct rv_pipeline *p, const struct
 void rv_recorder_delta(rv_recorder *r, int stage, int64_t call_id, const struct rv_llm_delta *d, int64_t now_us);
 void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line);
 void rv_recorder_input(rv_recorder *r, const struct rv_event *ev);
+/** Before e is performed: replies of models get the matcher `request`, and answer nothing else. */
+void rv_recorder_request(rv_recorder *r, const struct rv_pipeline *p, const struct rv_effect *e);
 /** Another run follows, whose calls have the same ids. */
 void rv_recorder_run_over(rv_recorder *r);
 /** note: the first line of the script, a comment. */

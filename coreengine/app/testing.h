@@ -9,6 +9,30 @@
                       */
 #define RV_TEST_SEED 1
 
+/* How tests are run. Zeroed: offline, by their scripts and in simulated time. */
+enum rv_cassette_use {
+    RV_CASSETTES_NEW,  /* those that are there are played, the others are recorded */
+    RV_CASSETTES_ALL,  /* all are recorded, also those that are there */
+    RV_CASSETTES_NONE, /* none is recorded: a test without one fails */
+};
+struct rv_test_how {
+    bool is_live; /* models are asked, and their answers kept as cassettes; the rest of the scripts is played */
+    const char *cassettes; /* folder; NULL: `cassettes` beside the pipeline */
+    enum rv_cassette_use use;
+    const char *variant;  /* the model that is asked for all roles: it has cassettes of its own; NULL: the pipeline's */
+    int64_t repeat;       /* runs of each test; 0: 1 */
+    double min_pass_rate; /* of tests that do not say it themselves, once has_min_pass_rate */
+    bool has_min_pass_rate;
+};
+/* The runs of a test. */
+struct rv_test_rate {
+    int64_t n, n_passed;
+    double min; /* the part that must pass */
+};
+bool rv_test_rate_holds(const struct rv_test_rate *r);
+/** Between which bounds the rate lies with a probability of 95 %, from 0 to 1. */
+void rv_test_rate_bounds(const struct rv_test_rate *r, double *low, double *high);
+
 /* The result of one test. Owns its trees. */
 struct rv_test_report {
     const struct rv_test_config *test; /* borrowed */
@@ -22,8 +46,16 @@ struct rv_test_report {
     const char *code;                  /* the terminal reason of a run that did not complete; NULL: none */
     const char *ended_by;              /* what ended it, where no stage's failure says so; borrowed from state */
     json_object *state;                /* state dict at the end; NULL if there was no end */
+    char *cassette;                    /* path of the one that was played or recorded; owned; NULL: none */
+    bool was_recorded;                 /* the cassette is new, and models were asked; else it was played */
+    struct rv_test_rate rate;          /* of all runs; the rest is of the first run that failed, else of the last */
+    int64_t cost_micro_usd;            /* of all runs */
+    json_object *judge;                /* {votes, model, passed, llm_calls, tokens, usd}; NULL: it has none */
+    int64_t n_judge_calls;             /* of all runs, as the next one; neither is part of the run's own */
+    int64_t judge_micro_usd;
+    size_t n_recorded, n_played; /* cassettes of its runs */
     enum rv_run_status status;
-    int64_t duration_ms; /* simulated */
+    int64_t duration_ms; /* simulated; real while a cassette is recorded */
 };
 bool rv_test_passed(const struct rv_test_report *r);
 void rv_test_report_fini(struct rv_test_report *r);
@@ -44,9 +76,10 @@ void rv_coverage_write_text(const rv_coverage *c, rv_buf *b);
 void rv_coverage_write_json(const rv_coverage *c, rv_jw *w);
 
 /* run.c */
-/** Run test i of the pipeline. What fails about the test is in the report; an error is a want of memory. coverage may
- * be NULL. */
-RV_MUST_CHECK int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, rv_coverage *coverage,
-                              struct rv_test_report *out, rv_err **err);
+/** Run test i of the pipeline, as often as `how` says. What fails about the test is in the report; an error is a want
+ * of memory. coverage may be NULL. */
+RV_MUST_CHECK int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i,
+                              const struct rv_test_how *how, rv_coverage *coverage, struct rv_test_report *out,
+                              rv_err **err);
 
 #endif

@@ -140,6 +140,7 @@ static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_e
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
     json_object *request = NULL;
     rv_buf text = RV_BUF_INIT(2 * e->request_len + 1);
+    char hash[RV_HASH_MAX];
     bool is_hook = e->kind == RV_EFFECT_CALL_HOOK && e->entry == RV_NAME_HOOK;
     struct rv_script_call from = {.kind = e->kind == RV_EFFECT_CALL_TOOL   ? RV_SCRIPT_TOOL
                                           : is_hook                        ? RV_SCRIPT_HOOK
@@ -153,6 +154,10 @@ static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_e
                                   .text = {e->request, e->request_len}};
     int rc = 0;
 
+    if (e->kind == RV_EFFECT_CALL_LLM && rv_script_knows_requests(script)) {
+        rv_script_request_of(e->pipeline ? e->pipeline : p, e->name, from.text, hash);
+        from.request = hash;
+    }
     if (e->kind == RV_EFFECT_CALL_LLM) {
         rc = rv_json_parse(from.text, &opts, &request, err);
         if (rc == 0)

@@ -1,5 +1,7 @@
-/* What a recording must not have: values that the pipeline is given as secrets, should an answer repeat them. */
+/* What a recording must not have: values that the pipeline is given as secrets, and the keys of its providers in the
+ * environment, should an answer repeat them. */
 #include "coreengine/app/record/record_internal.h"
+#include "coreengine/model/provider/provider.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>
@@ -72,8 +74,13 @@ int rv_record_secrets_of(struct rv_record_secrets *s, const struct rv_pipeline *
 {
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < p->n_models; i++)
+    for (size_t i = 0; rc == 0 && i < p->n_models; i++) {
+        const struct rv_provider_info *info = rv_provider_find(rv_str_of(p->models[i].provider));
+        const char *key = info && info->key_env ? getenv(info->key_env) : NULL;
         rc = add_named(s, p->models[i].options, false, err);
+        if (rc == 0 && key)
+            rc = add_secret(s, rv_str_of(key), err);
+    }
     for (size_t i = 0; rc == 0 && i < p->n_capabilities; i++)
         rc = add_named(s, p->capabilities[i].config, false, err);
     return rc;

@@ -3,6 +3,7 @@
 #include "coreengine/app/record/record_internal.h"
 
 #include <json-c/linkhash.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +183,7 @@ struct rv_recorder {
     json_object *tools;    /* tool -> list of entries */
     json_object *declared; /* tool -> further members of its entry in a script */
     json_object *answers;
+    json_object *requests; /* call id -> rv_script_request_of(), of calls under way; NULL: they are not noted */
     struct rv_record_secrets secrets;
     int64_t last_us; /* the latest time that was seen */
     bool failed;     /* memory ran out: reported at the end */
@@ -220,6 +222,7 @@ void rv_recorder_free(rv_recorder *r)
     json_object_put(r->tools);
     json_object_put(r->declared);
     json_object_put(r->answers);
+    json_object_put(r->requests);
     rv_record_secrets_fini(&r->secrets);
     free(r);
 }
@@ -334,6 +337,35 @@ void rv_recorder_delta(rv_recorder *r, int stage, int64_t call_id, const struct 
 
 /* --- what the run is told --- */
 
+void rv_recorder_request(rv_recorder *r, const struct rv_pipeline *p, const struct rv_effect *e)
+{
+    char key[24], hash[RV_HASH_MAX];
+
+    if (e->kind != RV_EFFECT_CALL_LLM)
+        return;
+    if (!r->requests && !(r->requests = json_object_new_object())) {
+        r->failed = true;
+        return;
+    }
+    snprintf(key, sizeof key, "%lld", (long long)e->call_id);
+    rv_script_request_of(e->pipeline ? e->pipeline : p, e->name, (rv_str){e->request, e->request_len}, hash);
+    r->failed |= rv_json_set_text(r->requests, key, hash, NULL) < 0;
+}
+
+/* The entry of a call tells which request it answers. */
+static int name_request(rv_recorder *r, const struct rv_record_call *c)
+{
+    const char *hash = NULL;
+    char key[24];
+
+    snprintf(key, sizeof key, "%lld", (long long)c->id);
+    if (!c->is_model || !r->requests || !rv_json_get_text(r->requests, key, &hash))
+        return 0;
+    int rc = rv_json_set_text(c->entry, "request", hash, NULL);
+    json_object_object_del(r->requests, key);
+    return rc;
+}
+
 static int answer_call(rv_recorder *r, const struct rv_event *ev)
 {
     struct rv_record_call *c = call_of(r, ev->call_id);
@@ -342,7 +374,9 @@ static int answer_call(rv_recorder *r, const struct rv_event *ev)
         return 0;
     if (rv_record_has_secret(&r->secrets, rv_buf_str(&c->text)))
         c->is_whole = true; /* it may lie across pieces */
-    int rc = rv_record_answer(c, ev, NULL);
+    int rc = name_request(r, c);
+    if (rc == 0)
+        rc = rv_record_answer(c, ev, NULL);
     end_call(r, c);
     return rc;
 }
@@ -394,7 +428,10 @@ static int end_calls(rv_recorder *r, rv_err **err)
         struct rv_record_call *c = &r->calls[r->n_calls - 1];
         if (rv_record_has_secret(&r->secrets, rv_buf_str(&c->text)))
             c->is_whole = true;
-        rc = rv_record_no_answer(c, r->last_us, err);
+        if (name_request(r, c) < 0)
+            rc = RV_FAIL(err, RV_E_NOMEM, "end a recording");
+        if (rc == 0)
+            rc = rv_record_no_answer(c, r->last_us, err);
         end_call(r, c);
     }
     return rc;

@@ -219,10 +219,10 @@ static int compare_duration(struct rv_test_report *r, json_object *expected, rv_
     return r->duration_ms <= most ? 0 : same_int(r, "/max_duration_ms", expected, r->duration_ms, err);
 }
 
-/* Keys that rv_test_assert() looks at. */
+/* Keys that rv_test_assert() and rv_test_ask_judge() look at. */
 static bool is_assertion(const char *key)
 {
-    static const char *const keys[] = {"that", "schema", "tool_calls", "similar"};
+    static const char *const keys[] = {"that", "schema", "tool_calls", "similar", "judge"};
 
     for (size_t i = 0; i < RV_COUNT(keys); i++)
         if (strcmp(key, keys[i]) == 0)

@@ -7,10 +7,16 @@
 #include <string.h>
 
 #define MAX_LINE_BYTES ((size_t)256 << 20)
+#define MAX_SEEDS      1000 /* of one run: more than the votes of a judge */
 
 bool rv_test_passed(const struct rv_test_report *r)
 {
-    return r->failures && json_object_array_length(r->failures) == 0;
+    return rv_test_rate_holds(&r->rate);
+}
+
+static bool run_passed(const struct rv_test_report *r)
+{
+    return json_object_array_length(r->failures) == 0;
 }
 
 void rv_test_report_fini(struct rv_test_report *r)
@@ -22,15 +28,20 @@ void rv_test_report_fini(struct rv_test_report *r)
     json_object_put(r->questions);
     json_object_put(r->errors);
     json_object_put(r->state);
+    json_object_put(r->judge);
+    free(r->cassette);
     memset(r, 0, sizeof *r);
 }
 
 struct observer {
+    const struct rv_pipeline *pipeline;
+    int64_t number; /* of the run, from 1 */
     struct rv_test_report *report;
     rv_coverage *coverage;
     struct rv_test_recent recent;
-    json_object *skipped; /* stages that never ran, though the history has a record of them; owned */
-    rv_err *err;          /* the first failure; taken by the caller */
+    struct rv_cassette cassette; /* of a live test */
+    json_object *skipped;        /* stages that never ran, though the history has a record of them; owned */
+    rv_err *err;                 /* the first failure; taken by the caller */
     int rc;
 };
 
@@ -54,6 +65,8 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
 {
     struct observer *o = self;
 
+    if (o->cassette.recorder)
+        rv_recorder_event(o->cassette.recorder, e, line);
     if (o->rc < 0)
         return;
     rv_test_recent_note(&o->recent, e, line);
@@ -65,6 +78,43 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
         o->rc = rv_json_push_take(o->skipped, json_object_new_int(e->stage), &o->err);
     if (o->coverage)
         rv_coverage_event(o->coverage, e, line);
+}
+
+/* A failure that the model or the way to it may not have the next time; it is not worth a cassette. */
+static bool model_failed(const struct rv_test_report *r)
+{
+    for (size_t i = 0; i < json_object_array_length(r->errors); i++) {
+        const char *type = "";
+        RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(r->errors, i), "type", &type), "always there");
+        if (strcmp(type, "LLMError") == 0 || strcmp(type, "TimeoutError") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The run is over: keep what was recorded, or see whether the cassette had all that was asked. */
+static int end_cassette(struct observer *o, rv_err **err)
+{
+    struct rv_cassette *c = &o->cassette;
+    rv_buf text = RV_BUF_INIT(1 << 16);
+
+    if (c->recorder) {
+        bool is_whole =
+            o->report->status != RV_RUN_CANCELLED && !model_failed(o->report) && !rv_judge_failed(o->report);
+        o->report->was_recorded = is_whole;
+        return is_whole ? rv_cassette_write(c, err) : 0;
+    }
+    if (!c->script || rv_script_n_holes(c->script) == 0)
+        return 0;
+    rv_buf_printf(&text,
+                  "the cassette \"%s\" does not have the requests that the test makes now; record it again with "
+                  "--live --record all",
+                  rv_buf_cstr(&c->path));
+    int rc = rv_buf_check(&text, "failure of a test", err);
+    if (rc == 0)
+        rc = rv_test_complain(o->report, "/cassette", rv_buf_cstr(&text), err);
+    rv_buf_fini(&text);
+    return rc;
 }
 
 /* The state a test starts from: its `envelope`, with `input` on top. */
@@ -89,14 +139,15 @@ static int starting_state(const struct rv_test_config *test, json_object **out, 
     return rc;
 }
 
-static int load_envelope(const struct rv_test_config *test, rv_envelope **out, rv_err **err)
+static int load_envelope(const struct rv_test_config *test, int64_t number, rv_envelope **out, rv_err **err)
 {
     struct rv_rand_state seed;
     json_object *state = NULL;
 
     int rc = starting_state(test, &state, err);
     if (rc == 0)
-        rc = rv_envelope_load(state, rv_rand_seeded(&seed, RV_TEST_SEED), RV_TEST_START_US, out, err);
+        rc = rv_envelope_load(state, rv_rand_seeded(&seed, RV_TEST_SEED + (uint64_t)number - 1), RV_TEST_START_US, out,
+                              err);
     json_object_put(state);
     return rc;
 }
@@ -177,8 +228,7 @@ static int list_failures(const struct rv_pipeline *p, const rv_envelope *env, st
     return 0;
 }
 
-static int read_end(const struct rv_pipeline *p, const rv_envelope *env, struct observer *o, size_t n_before,
-                    rv_err **err)
+int rv_test_read_state(const rv_envelope *env, json_object **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_LINE_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
     rv_buf text = RV_BUF_INIT(MAX_LINE_BYTES);
@@ -186,13 +236,35 @@ static int read_end(const struct rv_pipeline *p, const rv_envelope *env, struct 
     rv_envelope_write_state(env, &text);
     int rc = rv_buf_check(&text, "state", err);
     if (rc == 0)
-        rc = rv_json_parse(rv_buf_str(&text), &opts, &o->report->state, err);
+        rc = rv_json_parse(rv_buf_str(&text), &opts, out, err);
     rv_buf_fini(&text);
+    return rc;
+}
+
+static int read_end(const struct rv_pipeline *p, const rv_envelope *env, struct observer *o, size_t n_before,
+                    rv_err **err)
+{
+    int rc = rv_test_read_state(env, &o->report->state, err);
     if (rc == 0)
         rc = list_visits(p, o, n_before, err);
     if (rc == 0)
         rc = list_failures(p, env, o->report, err);
     return rc == 0 ? rv_test_compare(p, env, o->report, err) : rc;
+}
+
+/* A run that failed has nothing to judge, and is not worth a vote. */
+static int ask_judge(const struct rv_app_loaded *l, rv_engine *engine, rv_script *script, const rv_envelope *env,
+                     struct observer *o, rv_err **err)
+{
+    const struct rv_judge_place place = {.engine = engine,
+                                         .script = script,
+                                         .cassette = &o->cassette,
+                                         .seed = RV_TEST_SEED + (uint64_t)o->number * MAX_SEEDS};
+    rv_str response = {NULL, 0};
+
+    if (!rv_envelope_final_response(env, &l->pipeline->response, &response))
+        response = (rv_str){NULL, 0};
+    return rv_test_ask_judge(l, &place, response, o->report, err);
 }
 
 /* A pause that the test begins with is answered like one that comes up on the way. */
@@ -206,15 +278,19 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
                rv_exec **exec, const struct rv_exec_services *services, rv_err **err)
 {
     const struct rv_test_config *test = &l->pipeline->tests[i];
-    struct rv_engine_opts opts = {
-        .workers = 1, .virtual_time = true, .virtual_start_us = RV_TEST_START_US, .log = app->log};
+    bool is_recorded = o->cassette.recorder != NULL;
+    struct rv_engine_opts opts = {.workers = is_recorded ? 0 : 1,
+                                  .virtual_time = !is_recorded,
+                                  .virtual_start_us = RV_TEST_START_US,
+                                  .handle_signals = is_recorded,
+                                  .log = app->log};
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
     struct rv_response response;
     rv_envelope *env = NULL;
 
     x.pipeline = l->pipeline;
     x.plugins = l->plugins;
-    x.script = l->test_scripts[i];
+    x.script = o->cassette.script ? o->cassette.script : l->test_scripts[i];
     x.mcp = l->mcp;
     x.services = services;
     x.mode = test->mode;
@@ -226,13 +302,21 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
         x.find_agent = rv_app_find_agent;
         x.find_self = l;
     }
+    if (x.script) {
+        rv_script_rewind(x.script);
+        rv_script_leave_models(x.script, false);
+    }
+    if (is_recorded)
+        rv_cassette_record(&o->cassette, &x);
     int rc = rv_engine_new(&opts, engine, err);
     if (rc == 0)
-        rc = load_envelope(test, &env, err);
+        rc = load_envelope(test, o->number, &env, err);
     if (rc < 0)
         return rc;
     size_t n_before = rv_envelope_n_records(env);
     bool resumes = first_answer(env, x.script, &response);
+    o->cassette.engine = *engine;
+    int64_t start_us = rv_engine_now_us(*engine);
     rc = rv_engine_start(*engine, &x, env, resumes ? &response : NULL, exec, err);
     if (rc == 0)
         rc = rv_engine_wait(*engine, *exec, err);
@@ -243,8 +327,13 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
     if (rc < 0)
         return rc;
     o->report->status = rv_exec_status(*exec);
-    o->report->duration_ms = (rv_engine_now_us(*engine) - RV_TEST_START_US) / 1000;
-    return read_end(l->pipeline, rv_exec_envelope(*exec), o, n_before, err);
+    o->report->duration_ms = (rv_engine_now_us(*engine) - start_us) / 1000;
+    if (is_recorded)
+        rv_recorder_run_over(o->cassette.recorder);
+    rc = read_end(l->pipeline, rv_exec_envelope(*exec), o, n_before, err);
+    if (rc == 0 && test->judge.rubric)
+        rc = ask_judge(l, *engine, x.script, rv_exec_envelope(*exec), o, err);
+    return rc == 0 ? end_cassette(o, err) : rc;
 }
 
 static bool does_without(const struct rv_pipeline *p, const struct rv_test_config *test, const struct rv_src *at)
@@ -281,10 +370,15 @@ static int complain_of_missing(const struct rv_app_loaded *l, struct rv_test_rep
     return rc;
 }
 
-int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, rv_coverage *coverage,
-                struct rv_test_report *out, rv_err **err)
+/* The n-th run of a test. */
+static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_how *how,
+                    int64_t number, rv_coverage *coverage, struct rv_test_report *out, rv_err **err)
 {
-    struct observer o = {.report = out, .coverage = coverage, .skipped = json_object_new_array()};
+    struct observer o = {.pipeline = l->pipeline,
+                         .number = number,
+                         .report = out,
+                         .coverage = coverage,
+                         .skipped = json_object_new_array()};
     struct rv_app_scratch *scratch = calloc(1, sizeof *scratch);
     struct rv_app_services services;
     rv_engine *engine = NULL;
@@ -305,9 +399,11 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, rv_
         rc = RV_FAIL(err, RV_E_NOMEM, "run test \"%s\"", out->test->name);
     if (rc == 0)
         rc = complain_of_missing(l, out, err);
+    if (rc == 0 && how->is_live)
+        rc = rv_cassette_open(l, i, how, number, &o.cassette, err);
     if (rc == 0)
         rc = run(app, l, i, &o, &engine, &exec, &services.exec, err);
-    if (rc == 0 && !rv_test_passed(out))
+    if (rc == 0 && !run_passed(out))
         rc = rv_test_recent_list(&o.recent, out->events, err);
     if (rc < 0 && rc != RV_E_NOMEM) { /* the test could not be run: that is its result */
         rv_buf text = RV_BUF_INIT(1 << 16);
@@ -325,10 +421,64 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, rv_
         rv_app_scratch_fini(scratch);
         free(scratch);
     }
+    if (o.cassette.script || out->was_recorded)
+        out->cassette = rv_buf_steal(&o.cassette.path, NULL);
+    rv_cassette_fini(&o.cassette);
     rv_err_free(o.err);
     rv_test_recent_fini(&o.recent);
     json_object_put(o.skipped);
     if (rc < 0)
         rv_test_report_fini(out);
     return rc;
+}
+
+static int64_t cost_of(const struct rv_test_report *r)
+{
+    int64_t n = 0;
+
+    RV_IGNORE(!r->state || !rv_json_get_int(rv_json_get_obj(r->state, "usage"), "cost_micro_usd", &n), "none");
+    return n;
+}
+
+int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_how *how,
+                rv_coverage *coverage, struct rv_test_report *out, rv_err **err)
+{
+    const struct rv_test_config *test = &l->pipeline->tests[i];
+    struct rv_test_rate rate = {.min = test->has_min_pass_rate  ? test->min_pass_rate
+                                       : how->has_min_pass_rate ? how->min_pass_rate
+                                                                : 1};
+    struct rv_test_report all = {0};
+    size_t n_recorded = 0, n_played = 0;
+    int64_t micro_usd = 0, judge_micro_usd = 0, n_judge_calls = 0;
+
+    do {
+        struct rv_test_report one;
+        int rc = run_once(app, l, i, how, rate.n + 1, coverage, &one, err);
+        if (rc < 0) {
+            rv_test_report_fini(&all);
+            return rc;
+        }
+        bool is_shown = rate.n == rate.n_passed; /* no run before it failed */
+        rate.n++;
+        rate.n_passed += run_passed(&one);
+        n_recorded += one.was_recorded;
+        n_played += one.cassette && !one.was_recorded;
+        micro_usd += cost_of(&one);
+        judge_micro_usd += one.judge_micro_usd;
+        n_judge_calls += one.n_judge_calls;
+        if (is_shown) {
+            rv_test_report_fini(&all);
+            all = one;
+        } else {
+            rv_test_report_fini(&one);
+        }
+    } while (rate.n < how->repeat && all.status != RV_RUN_CANCELLED);
+    all.rate = rate;
+    all.cost_micro_usd = micro_usd;
+    all.judge_micro_usd = judge_micro_usd;
+    all.n_judge_calls = n_judge_calls;
+    all.n_recorded = n_recorded;
+    all.n_played = n_played;
+    *out = all;
+    return 0;
 }

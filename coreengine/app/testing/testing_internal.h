@@ -2,6 +2,7 @@
 #ifndef RV_APP_TESTING_INTERNAL_H
 #define RV_APP_TESTING_INTERNAL_H
 
+#include "coreengine/app/record.h"
 #include "coreengine/app/testing.h"
 
 /** Compare; each difference is added to failures. */
@@ -26,5 +27,35 @@ RV_MUST_CHECK int rv_test_recent_list(const struct rv_test_recent *recent, json_
 void rv_test_recent_fini(struct rv_test_recent *recent);
 /** Add {path, message}. */
 RV_MUST_CHECK int rv_test_complain(struct rv_test_report *r, const char *path, const char *message, rv_err **err);
+/** The state dict of an envelope; *out is the caller's. */
+RV_MUST_CHECK int rv_test_read_state(const rv_envelope *env, json_object **out, rv_err **err);
+/* cassette.c: what a live test is played from, or recorded to. */
+struct rv_cassette {
+    rv_buf path;
+    rv_script *script;       /* owned: its models' replies, with the rest of the test's script; NULL: it is recorded */
+    rv_recorder *recorder;   /* owned; NULL: it is played */
+    const rv_engine *engine; /* of the run that is recorded; borrowed */
+    const struct rv_pipeline *pipeline; /* of that run; borrowed */
+};
+/** Find the cassette of a run of test i. RV_E_NOT_FOUND: none may be recorded; RV_E_INVALID: it cannot be played. */
+RV_MUST_CHECK int rv_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_test_how *how,
+                                   int64_t number, struct rv_cassette *out, rv_err **err);
+/** The run that x describes is recorded, and its models are asked. Its on_event has to tell the recorder what it hears.
+ */
+void rv_cassette_record(struct rv_cassette *c, struct rv_exec_opts *x);
+/** Keep what was recorded. */
+RV_MUST_CHECK int rv_cassette_write(struct rv_cassette *c, rv_err **err);
+void rv_cassette_fini(struct rv_cassette *c); /* also of a zeroed one */
+/* judge.c: where a judge is asked. All is borrowed. */
+struct rv_judge_place {
+    rv_engine *engine;
+    rv_script *script; /* may be NULL */
+    struct rv_cassette *cassette;
+    uint64_t seed; /* of the first vote */
+};
+/** Have the judge of r->test vote on a response, whose ptr is NULL if there is none. */
+RV_MUST_CHECK int rv_test_ask_judge(const struct rv_app_loaded *l, const struct rv_judge_place *place, rv_str response,
+                                    struct rv_test_report *r, rv_err **err);
+bool rv_judge_failed(const struct rv_test_report *r); /* a vote has no score */
 
 #endif

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_REPEAT 10000 /* runs of each test: the interval is below two percent then */
+#define MAX_MODELS 32    /* columns of a table that people still read */
+
 static const struct rv_test_format *const formats[] = {&rv_test_as_json, &rv_test_as_tap, &rv_test_as_junit,
                                                        &rv_test_as_html};
 
@@ -15,6 +18,7 @@ struct session {
     struct rv_cli *cli;
     const struct rv_test_format *format;
     struct rv_test_output to;
+    struct rv_test_how how;
     const char *filter; /* NULL: none */
     bool coverage;
     int64_t min_percent; /* -1: none */
@@ -27,21 +31,28 @@ static void worsen(struct session *s, int status)
     s->status = status > s->status ? status : s->status;
 }
 
-static int run_one(struct session *s, struct rv_app_loaded *l, size_t i, rv_coverage *coverage, rv_err **err)
+static int run_one(struct session *s, const char *path, struct rv_app_loaded *l, size_t i, rv_coverage *coverage,
+                   rv_err **err)
 {
     struct rv_test_report r;
-    int rc = rv_test_run(&s->cli->app, l, i, coverage, &r, err);
+    int rc = rv_test_run(&s->cli->app, l, i, &s->how, coverage, &r, err);
 
     if (rc < 0)
         return rc;
     s->to.n_run++;
+    s->to.n_judge_calls += r.n_judge_calls;
+    s->to.judge_micro_usd += r.judge_micro_usd;
+    s->to.n_recorded += r.n_recorded;
+    s->to.n_played += r.n_played;
     if (!rv_test_passed(&r)) {
         s->to.n_failed++;
         worsen(s, RV_EXIT_FAILED);
     }
     s->format->test(&s->to, l->pipeline, &r);
+    if (s->to.matrix.n_models > 0)
+        rc = rv_test_matrix_add(&s->to.matrix, path, &r, err);
     rv_test_report_fini(&r);
-    return 0;
+    return rc;
 }
 
 static void report_coverage(struct session *s, const struct rv_pipeline *p, const rv_coverage *c)
@@ -71,7 +82,7 @@ static size_t n_wanted(const struct session *s, const struct rv_pipeline *p)
     return n;
 }
 
-static int run_tests(struct session *s, struct rv_app_loaded *l, rv_err **err)
+static int run_tests(struct session *s, const char *path, struct rv_app_loaded *l, rv_err **err)
 {
     const struct rv_pipeline *p = l->pipeline;
     rv_coverage *coverage = s->coverage ? rv_coverage_new(p) : NULL;
@@ -80,7 +91,7 @@ static int run_tests(struct session *s, struct rv_app_loaded *l, rv_err **err)
     s->format->tests(&s->to);
     for (size_t i = 0; rc == 0 && i < p->n_tests; i++)
         if (is_wanted(s, &p->tests[i]))
-            rc = run_one(s, l, i, coverage, err);
+            rc = run_one(s, path, l, i, coverage, err);
     s->format->tests_end(&s->to, p);
     if (rc == 0 && coverage)
         rc = rv_coverage_check(coverage, err);
@@ -101,7 +112,7 @@ static void show(struct session *s)
 
 static void test_pipeline(struct session *s, const char *path)
 {
-    const struct rv_app_load_opts opts = {.tests = true};
+    const struct rv_app_load_opts opts = {.tests = true, .connects = s->how.is_live, .model = s->how.variant};
     struct rv_app_loaded l;
     rv_err *err = NULL;
 
@@ -118,11 +129,23 @@ static void test_pipeline(struct session *s, const char *path)
         s->n_tests += l.pipeline->n_tests;
         if (l.pipeline->n_tests == 0)
             rv_cli_say("reeve: %s has no tests\n", path);
-        if (run_tests(s, &l, &err) < 0)
+        if (run_tests(s, path, &l, &err) < 0)
             worsen(s, rv_cli_report(s->cli, err));
     }
     s->format->pipeline_end(&s->to);
     rv_app_loaded_fini(&l);
+}
+
+/* Once, or once for each model. */
+static void test_file(struct session *s, const char *path)
+{
+    struct rv_test_matrix *m = &s->to.matrix;
+
+    m->at = 0;
+    do {
+        s->how.variant = m->n_models > 0 ? m->models[m->at] : NULL;
+        test_pipeline(s, path);
+    } while (++m->at < m->n_models);
 }
 
 static const struct rv_test_format *format_of(struct rv_cli *cli)
@@ -131,6 +154,47 @@ static const struct rv_test_format *format_of(struct rv_cli *cli)
         if (rv_cli_flag(cli, formats[i]->option))
             return formats[i];
     return &rv_test_as_text;
+}
+
+static int how_of(struct rv_cli *cli, struct rv_test_how *out, rv_err **err)
+{
+    static const char *const uses[] = {
+        [RV_CASSETTES_NEW] = "new", [RV_CASSETTES_ALL] = "all", [RV_CASSETTES_NONE] = "none"};
+    const char *record = rv_cli_value(cli, "record");
+    int64_t percent = -1;
+
+    *out = (struct rv_test_how){.is_live = rv_cli_flag(cli, "live"), .cassettes = rv_cli_value(cli, "cassettes")};
+    int rc = rv_cli_int(cli, "repeat", 1, MAX_REPEAT, &out->repeat, err);
+    if (rc == 0)
+        rc = rv_cli_int(cli, "min-pass-rate", 0, 100, &percent, err);
+    out->has_min_pass_rate = percent >= 0;
+    out->min_pass_rate = (double)percent / 100;
+    if (rc == 0 && out->cassettes && !out->cassettes[0])
+        rc = rv_cli_usage(cli, err, "--cassettes needs the path of a folder");
+    for (size_t i = 0; record && i < RV_COUNT(uses); i++)
+        if (strcmp(record, uses[i]) == 0)
+            out->use = (enum rv_cassette_use)i;
+    return rc;
+}
+
+static int models_of(struct rv_cli *cli, struct rv_test_matrix *out, rv_err **err)
+{
+    size_t n = 0;
+
+    out->models = calloc(MAX_MODELS, sizeof *out->models);
+    out->rows = json_object_new_array();
+    if (!out->models || !out->rows)
+        return RV_FAIL(err, RV_E_NOMEM, "compare models");
+    if (rv_cli_nth(cli, "model", MAX_MODELS))
+        return rv_cli_usage(cli, err, "--model is given more than %d times", MAX_MODELS);
+    for (const char *name; (name = rv_cli_nth(cli, "model", n)); n++) {
+        for (size_t k = 0; k < n; k++)
+            if (strcmp(out->models[k], name) == 0)
+                return rv_cli_usage(cli, err, "--model %s is given twice", name);
+        out->models[n] = name;
+    }
+    out->n_models = n;
+    return 0;
 }
 
 static int options_of(struct rv_cli *cli, struct session *s, rv_err **err)
@@ -143,8 +207,18 @@ static int options_of(struct rv_cli *cli, struct session *s, rv_err **err)
                           .filter = rv_cli_value(cli, "filter"),
                           .min_percent = -1};
     int rc = rv_cli_int(cli, "min-coverage", 0, 100, &s->min_percent, err);
+    if (rc == 0)
+        rc = how_of(cli, &s->how, err);
+    if (rc == 0)
+        rc = models_of(cli, &s->to.matrix, err);
     s->coverage = rv_cli_flag(cli, "coverage") || s->min_percent >= 0;
     return rc;
+}
+
+static void matrix_fini(struct rv_test_matrix *m)
+{
+    free(m->models);
+    json_object_put(m->rows);
 }
 
 /* All files once: loaded, tested, reported. Gives the exit status. */
@@ -158,17 +232,19 @@ static int test_all(struct rv_cli *cli, rv_err **err)
         rc = rv_cli_files(cli, &files, err);
     if (rc < 0) {
         rv_cli_files_fini(&files);
+        matrix_fini(&s.to.matrix);
         return rc;
     }
     s.format->begin(&s.to);
     for (size_t i = 0; i < files.n; i++) {
-        test_pipeline(&s, files.paths[i]);
+        test_file(&s, files.paths[i]);
         show(&s);
     }
     rv_cli_files_fini(&files);
     s.format->end(&s.to);
     rc = rv_buf_check(&s.to.body, "report of tests", err);
     rv_buf_fini(&s.to.body);
+    matrix_fini(&s.to.matrix);
     rc = rv_cli_print(rc, &s.to.out, err);
     if (rc == 0 && s.filter && s.n_tests > 0 && s.to.n_run == 0) /* a misspelt filter must not look like success */
         rc = rv_cli_usage(cli, err, "no test has \"%s\" in its name", s.filter);
@@ -207,6 +283,15 @@ static const struct rv_cli_option test_options[] = {
     {"filter", 'f', "TEXT", "run only tests whose name contains TEXT", NULL, false},
     {"coverage", 0, NULL, "list the stages and routes that no test covers", NULL, false},
     {"min-coverage", 0, "PERCENT", "fail if the tests cover a smaller share of the stages and routes", NULL, false},
+    {"live", 0, NULL, "ask the models of the pipeline, and keep their answers as cassettes for the next time", NULL,
+     false},
+    {"cassettes", 0, "DIR", "with --live: folder of the cassettes (default: cassettes beside the pipeline)", "FILE",
+     false},
+    {"record", 0, "WHICH", "with --live: record new cassettes (default), all again, or none", "new all none", false},
+    {"repeat", 'n', "N", "run each test N times and tell its pass rate", NULL, false},
+    {"min-pass-rate", 0, "PERCENT", "share of the runs of a test that must pass (default 100)", NULL, false},
+    {"model", 'm', "NAME", "ask provider:model instead of each model of the pipelines; several are compared", NULL,
+     true},
     {"json", 'j', NULL, "print the results as one JSON object", NULL, false},
     {"tap", 0, NULL, "print the results in the Test Anything Protocol", NULL, false},
     {"junit", 0, NULL, "print the results as XML of JUnit", NULL, false},
@@ -228,6 +313,7 @@ const struct rv_cli_verb rv_verb_test = {
                 "reeve test pipelines/*.yaml --html >tests.html",
     RV_CLI_OPTIONS(test_options),
     .groups = {&rv_cli_of_pipelines},
+    .needs = "cassettes live; record live",
     .excludes = "json tap junit html watch",
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,

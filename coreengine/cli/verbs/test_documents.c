@@ -17,6 +17,8 @@ static void json_pipeline(struct rv_test_output *o, const char *path, const stru
 {
     rv_jw_obj(&o->json);
     rv_jw_kv_text(&o->json, "file", path);
+    if (o->matrix.n_models > 0)
+        rv_jw_kv_text(&o->json, "model", o->matrix.models[o->matrix.at]);
     rv_jw_kv_bool(&o->json, "valid", is_sound);
     rv_jw_key(&o->json, "findings");
     rv_findings_write_json(l->findings, &o->json);
@@ -26,6 +28,26 @@ static void json_tests(struct rv_test_output *o)
 {
     rv_jw_key(&o->json, "tests");
     rv_jw_arr(&o->json);
+}
+
+static void json_rate(const struct rv_test_rate *r, rv_jw *w)
+{
+    double low, high;
+
+    rv_test_rate_bounds(r, &low, &high);
+    rv_jw_key(w, "runs");
+    rv_jw_obj(w);
+    rv_jw_kv_int(w, "count", r->n);
+    rv_jw_kv_int(w, "passed", r->n_passed);
+    rv_jw_key(w, "rate");
+    rv_jw_double(w, (double)r->n_passed / (double)r->n);
+    rv_jw_key(w, "low");
+    rv_jw_double(w, low);
+    rv_jw_key(w, "high");
+    rv_jw_double(w, high);
+    rv_jw_key(w, "min_pass_rate");
+    rv_jw_double(w, r->min);
+    rv_jw_obj_end(w);
 }
 
 static void json_test(struct rv_test_output *o, const struct rv_pipeline *p, const struct rv_test_report *r)
@@ -45,6 +67,14 @@ static void json_test(struct rv_test_output *o, const struct rv_pipeline *p, con
     rv_jw_kv_value(w, "failures", r->failures);
     rv_jw_kv_value(w, "errors", r->errors);
     rv_jw_kv_value(w, "events", r->events);
+    if (r->rate.n > 1)
+        json_rate(&r->rate, w);
+    if (r->judge)
+        rv_jw_kv_value(w, "judge", r->judge);
+    if (r->cassette) {
+        rv_jw_kv_text(w, "cassette", r->cassette);
+        rv_jw_kv_bool(w, "recorded", r->was_recorded);
+    }
     if (r->code)
         rv_jw_kv_text(w, "terminal_reason", r->code);
     if (r->ended_by)
@@ -69,9 +99,32 @@ static void json_pipeline_end(struct rv_test_output *o)
     rv_jw_obj_end(&o->json);
 }
 
+static void json_matrix(const struct rv_test_matrix *m, rv_jw *w)
+{
+    rv_jw_key(w, "matrix");
+    rv_jw_obj(w);
+    rv_jw_key(w, "models");
+    rv_jw_arr(w);
+    for (size_t i = 0; i < m->n_models; i++)
+        rv_jw_text(w, m->models[i]);
+    rv_jw_arr_end(w);
+    rv_jw_kv_value(w, "rows", m->rows);
+    rv_jw_obj_end(w);
+}
+
 static void json_end(struct rv_test_output *o)
 {
     rv_jw_arr_end(&o->json);
+    if (o->matrix.n_models > 0)
+        json_matrix(&o->matrix, &o->json);
+    if (o->n_judge_calls > 0) {
+        rv_jw_key(&o->json, "judges");
+        rv_jw_obj(&o->json);
+        rv_jw_kv_int(&o->json, "llm_calls", o->n_judge_calls);
+        rv_jw_key(&o->json, "usd");
+        rv_jw_double(&o->json, (double)o->judge_micro_usd / 1e6);
+        rv_jw_obj_end(&o->json);
+    }
     rv_jw_kv_int(&o->json, "tests", (int64_t)o->n_run);
     rv_jw_kv_int(&o->json, "passed", (int64_t)(o->n_run - o->n_failed));
     rv_jw_kv_int(&o->json, "failed", (int64_t)o->n_failed);
@@ -136,25 +189,47 @@ static void suite_test(struct rv_test_output *o, const struct rv_test_report *r)
     o->suite_ms += r->duration_ms;
 }
 
+/* Attributes that JUnit has no place for. */
+static void junit_runs(const struct rv_test_rate *r, rv_buf *b)
+{
+    double low, high;
+
+    rv_test_rate_bounds(r, &low, &high);
+    rv_buf_printf(b,
+                  "<properties><property name=\"runs\" value=\"%lld\"/><property name=\"runs_passed\" "
+                  "value=\"%lld\"/><property name=\"rate_low\" value=\"%.4f\"/><property name=\"rate_high\" "
+                  "value=\"%.4f\"/></properties>",
+                  (long long)r->n, (long long)r->n_passed, low, high);
+}
+
 static void junit_test(struct rv_test_output *o, const struct rv_pipeline *p, const struct rv_test_report *r)
 {
-    rv_buf reasons = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
+    rv_buf reasons = RV_BUF_INIT(RV_TEST_MAX_OUTPUT), name = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
     rv_buf *b = &o->body;
 
     suite_test(o, r);
     rv_buf_puts(b, "<testcase");
     attribute(b, "classname", p->name);
-    attribute(b, "name", r->test->name);
+    rv_test_write_name(o, r, &name);
+    attribute(b, "name", rv_buf_cstr(&name));
+    rv_buf_fini(&name);
     attribute(b, "file", p->file);
     rv_buf_printf(b, " line=\"%d\" time=\"%lld.%03d\"", r->test->src.line, (long long)(r->duration_ms / 1000),
                   (int)(r->duration_ms % 1000));
-    if (rv_test_passed(r)) {
+    if (rv_test_passed(r) && r->rate.n < 2) {
         rv_buf_puts(b, "/>\n");
+        return;
+    }
+    rv_buf_putc(b, '>');
+    if (r->rate.n > 1)
+        junit_runs(&r->rate, b);
+    if (rv_test_passed(r)) {
+        rv_buf_puts(b, "</testcase>\n");
         return;
     }
     rv_test_write_reasons(r, "", &reasons);
     rv_str first = {rv_buf_cstr(&reasons), strcspn(rv_buf_cstr(&reasons), "\n")};
-    rv_buf_puts(b, "><failure message=\"");
+    rv_buf_puts(b, "<failure message=\"");
     rv_buf_xml(b, first);
     rv_buf_puts(b, "\">");
     rv_buf_xml(b, rv_buf_str(&reasons));
@@ -248,7 +323,15 @@ static void html_test(struct rv_test_output *o, const struct rv_pipeline *p, con
     rv_buf *b = &o->body;
 
     rv_buf_printf(b, "<tr><td class=\"%s\">%s</td><td>", passed ? "ok" : "bad", passed ? "passed" : "failed");
-    rv_buf_xml(b, rv_str_of(r->test->name));
+    rv_buf name = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
+    rv_test_write_name(o, r, &name);
+    rv_buf_xml(b, rv_buf_str(&name));
+    rv_buf_fini(&name);
+    if (r->rate.n > 1) {
+        rv_buf_puts(b, " <span class=\"dim\">");
+        rv_test_write_rate(&r->rate, b);
+        rv_buf_puts(b, "</span>");
+    }
     if (!passed) {
         rv_test_write_reasons(r, "", &reasons);
         rv_buf_puts(b, " <span class=\"dim\">");
@@ -281,6 +364,13 @@ static void html_coverage(struct rv_test_output *o, const rv_coverage *c)
 static void html_end(struct rv_test_output *o)
 {
     write_counts(o->n_run, o->n_failed, &o->out);
+    if (o->n_judge_calls > 0) {
+        rv_buf_puts(&o->out, "<p class=\"dim\">");
+        rv_test_write_judges(o, &o->out);
+        rv_buf_puts(&o->out, "</p>\n");
+    }
+    if (o->matrix.n_models > 0)
+        rv_test_matrix_write_html(&o->matrix, &o->out);
     rv_buf_add_str(&o->out, rv_buf_str(&o->body));
     rv_buf_puts(&o->out, "</body></html>\n");
 }

@@ -115,6 +115,28 @@ void rv_test_write_reasons(const struct rv_test_report *r, const char *lead, rv_
     rv_buf_fini(&lines);
 }
 
+void rv_test_write_name(const struct rv_test_output *o, const struct rv_test_report *r, rv_buf *out)
+{
+    rv_buf_puts(out, r->test->name);
+    if (o->matrix.n_models > 0)
+        rv_buf_printf(out, " [%s]", o->matrix.models[o->matrix.at]);
+}
+
+void rv_test_write_rate(const struct rv_test_rate *r, rv_buf *out)
+{
+    double low, high;
+
+    rv_test_rate_bounds(r, &low, &high);
+    rv_buf_printf(out, "%lld of %lld runs passed (%.1f %%, 95 %% interval %.1f to %.1f %%)", (long long)r->n_passed,
+                  (long long)r->n, 100.0 * (double)r->n_passed / (double)r->n, 100 * low, 100 * high);
+}
+
+void rv_test_write_judges(const struct rv_test_output *o, rv_buf *out)
+{
+    rv_buf_printf(out, "judges: %lld model call%s, %.6f US dollars", (long long)o->n_judge_calls,
+                  o->n_judge_calls == 1 ? "" : "s", (double)o->judge_micro_usd / 1e6);
+}
+
 /* A name in one line. */
 static void write_name(const char *name, rv_buf *b)
 {
@@ -147,7 +169,14 @@ static void text_test(struct rv_test_output *o, const struct rv_pipeline *p, con
 
     rv_buf_printf(&o->out, "  %s%s%s  ", color(o, passed ? "\033[32m" : "\033[1;31m"), passed ? "ok  " : "FAIL",
                   color(o, "\033[0m"));
-    write_name(r->test->name, &o->out);
+    rv_buf name = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
+    rv_test_write_name(o, r, &name);
+    write_name(rv_buf_cstr(&name), &o->out);
+    rv_buf_fini(&name);
+    if (r->rate.n > 1) {
+        rv_buf_puts(&o->out, "  ");
+        rv_test_write_rate(&r->rate, &o->out);
+    }
     if (passed) {
         rv_buf_putc(&o->out, '\n');
         return;
@@ -169,8 +198,20 @@ static void text_tests_end(struct rv_test_output *o, const struct rv_pipeline *p
 
 static void text_end(struct rv_test_output *o)
 {
+    rv_err *err = NULL;
+
+    if (o->matrix.n_models > 0 && rv_test_matrix_write_text(&o->matrix, o->color, &o->out, &err) < 0) {
+        o->out.rc = rv_err_code(err); /* the caller reports it */
+        rv_err_free(err);
+    }
     rv_buf_printf(&o->out, "%zu test%s: %zu passed, %zu failed\n", o->n_run, o->n_run == 1 ? "" : "s",
                   o->n_run - o->n_failed, o->n_failed);
+    if (o->n_judge_calls > 0) {
+        rv_test_write_judges(o, &o->out);
+        rv_buf_putc(&o->out, '\n');
+    }
+    if (o->n_recorded + o->n_played > 0)
+        rv_buf_printf(&o->out, "cassettes: %zu recorded, %zu played\n", o->n_recorded, o->n_played);
 }
 
 const struct rv_test_format rv_test_as_text = {.begin = rv_test_output_none,
@@ -201,13 +242,21 @@ static void tap_test(struct rv_test_output *o, const struct rv_pipeline *p, cons
 {
     bool passed = rv_test_passed(r);
 
+    rv_buf name = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
+    rv_test_write_name(o, r, &name);
     rv_buf_printf(&o->out, "%s %zu - %s: ", passed ? "ok" : "not ok", o->n_run, p->name);
-    for (const char *c = r->test->name; *c; c++) { /* "#" would begin a directive */
+    for (const char *c = rv_buf_cstr(&name); *c; c++) { /* "#" would begin a directive */
         if (*c == '#' || *c == '\\')
             rv_buf_putc(&o->out, '\\');
         rv_buf_putc(&o->out, *c == '\n' ? ' ' : *c);
     }
+    rv_buf_fini(&name);
     rv_buf_putc(&o->out, '\n');
+    if (r->rate.n > 1) {
+        rv_buf_puts(&o->out, "# ");
+        rv_test_write_rate(&r->rate, &o->out);
+        rv_buf_putc(&o->out, '\n');
+    }
     if (!passed)
         rv_test_write_reasons(r, "# ", &o->out);
 }

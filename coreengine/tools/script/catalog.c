@@ -86,7 +86,12 @@ int rv_script_inner_stages(const rv_script *s, const struct rv_pipeline *p, json
 
 bool rv_script_has_models(const rv_script *s)
 {
-    return s->sections[RV_SCRIPT_MODEL].n > 0;
+    return !s->leaves_models && s->sections[RV_SCRIPT_MODEL].n > 0;
+}
+
+void rv_script_leave_models(rv_script *s, bool leaves)
+{
+    s->leaves_models = leaves;
 }
 
 bool rv_script_has_tool(const rv_script *s, rv_str tool)
@@ -207,6 +212,14 @@ struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under
 
 #define MAX_LISTED 12 /* stages in a hint */
 
+static bool has_judge(const struct rv_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_tests; i++)
+        if (p->tests[i].judge.rubric)
+            return true;
+    return false;
+}
+
 static void check_stage(const struct rv_pipeline *p, enum rv_script_kind kind, const char *name,
                         const struct rv_src *src, rv_findings *findings)
 {
@@ -218,10 +231,10 @@ static void check_stage(const struct rv_pipeline *p, enum rv_script_kind kind, c
         rv_buf_printf(&hint, "did you mean \"%.200s\"?", near);
     for (size_t i = 0; !near && i < p->n_agents && i < MAX_LISTED; i++)
         rv_buf_printf(&hint, "%s%.200s", i ? ", " : "stages: ", p->stage_names[i]);
-    if (name && !stage)
+    if (name && !stage && !(kind == RV_SCRIPT_MODEL && has_judge(p) && strcmp(name, RV_TEST_JUDGE) == 0))
         rv_findings_add(findings, RV_SEVERITY_ERROR, src, hint.len ? rv_buf_cstr(&hint) : NULL,
                         "script: unknown stage \"%s\"", name);
-    else if (name && kind == RV_SCRIPT_MODEL && !stage->has_llm)
+    else if (stage && kind == RV_SCRIPT_MODEL && !stage->has_llm)
         rv_findings_add(findings, RV_SEVERITY_WARNING, src, "has_llm: true makes it one",
                         "script: stage \"%s\" asks no model", name);
     rv_buf_fini(&hint);

@@ -211,12 +211,14 @@ void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, str
                                  .tool = matcher(raw->tool),
                                  .contains = matcher(raw->contains),
                                  .branch = matcher(raw->branch),
+                                 .request = matcher(raw->request),
                                  .visit = raw->visit,
                                  .index = raw->has_index ? raw->index : -1,
                                  .delay_ms = raw->delay_ms,
                                  .answer = RV_LLM_ANSWER_NONE,
                                  .src = raw->src};
     r->at = raw->src;
+    r->s->knows_requests |= out->request != NULL;
     switch (kind) {
     case RV_SCRIPT_MODEL:
         make_model(r, raw, out);

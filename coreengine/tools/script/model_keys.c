@@ -333,6 +333,10 @@ static const struct rv_key usage_keys[] = {
 
 static const struct rv_key model_keys[] = {
     SCRIPT_MATCHERS,
+    {.name = "request",
+     .type = RV_KEY_STR,
+     .offset = AT(request),
+     .doc = "Matcher: only that request, by the SHA-256 of model and request; in cassettes."},
     {.name = "json",
      .type = RV_KEY_JSON,
      .offset = AT(json),

@@ -34,6 +34,8 @@ static bool matches(const struct script_entry *e, const struct rv_script_call *c
         return false;
     if (e->branch && !rv_str_is(call->branch, e->branch))
         return false;
+    if (e->request && (!call->request || strcmp(e->request, call->request) != 0))
+        return false;
     return !e->contains || (call->text.len && memmem(call->text.ptr, call->text.len, e->contains, strlen(e->contains)));
 }
 
@@ -93,8 +95,10 @@ int rv_script_next(rv_script *s, const struct rv_script_call *call, struct rv_sc
     bool any = false;
     struct script_entry *e = list ? choose(s, list, call, &any) : NULL;
 
-    if (!e)
+    if (!e) {
+        s->n_holes++;
         return no_entry(list, call, any, err);
+    }
     struct rv_script_reply reply = {.failed = e->failed,
                                     .error_type = e->error_type,
                                     .error = e->error,
@@ -115,6 +119,32 @@ int rv_script_next(rv_script *s, const struct rv_script_call *call, struct rv_sc
         list->first_unused++;
     *out = reply;
     return 0;
+}
+
+bool rv_script_knows_requests(const rv_script *s)
+{
+    return s->knows_requests;
+}
+
+size_t rv_script_n_holes(const rv_script *s)
+{
+    return s->n_holes;
+}
+
+void rv_script_request_of(const struct rv_pipeline *p, const char *role, rv_str request, char out[RV_HASH_MAX])
+{
+    const struct rv_model_config *model = rv_pipeline_model(p, rv_str_of(role));
+    struct rv_hash h;
+
+    rv_hash_init(&h);
+    if (model) {
+        rv_hash_add(&h, rv_str_of(model->provider));
+        rv_hash_add(&h, RV_STR_LIT(":"));
+        rv_hash_add(&h, rv_str_of(model->model));
+    }
+    rv_hash_add(&h, RV_STR_LIT("\n"));
+    rv_hash_add(&h, request);
+    rv_hash_hex(&h, out);
 }
 
 void rv_script_reply_fini(struct rv_script_reply *r)
@@ -207,6 +237,7 @@ void rv_script_rewind(rv_script *s)
     for (size_t i = 0; i < s->n_answers; i++)
         s->answers[i].used = false;
     s->next_answer = 0;
+    s->n_holes = 0;
 }
 
 /* --- the position --- */

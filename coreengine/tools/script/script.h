@@ -7,6 +7,7 @@
 #ifndef RV_SCRIPT_H
 #define RV_SCRIPT_H
 
+#include "coreengine/base/hash.h"
 #include "coreengine/model/llm/llm.h"
 #include "coreengine/tools/source.h"
 
@@ -40,6 +41,8 @@ bool rv_script_has_tool(const rv_script *s, rv_str tool);
  * other stages the capability's own is called. */
 bool rv_script_has_hook(const rv_script *s, rv_str hook, const char *stage);
 bool rv_script_has_models(const rv_script *s); /* it answers for models at all */
+/** From now on models that have a provider are not played, as if the script said nothing of models; false: they are. */
+void rv_script_leave_models(rv_script *s, bool leaves);
 /** The tools it answers for, sorted; borrowed. */
 const char *const *rv_script_tool_names(const rv_script *s, size_t *n);
 /** The definition of one of them, borrowed; NULL: it answers for no such tool. */
@@ -55,11 +58,12 @@ struct rv_tool_source rv_script_tools(rv_script *s);
 enum rv_script_kind { RV_SCRIPT_MODEL, RV_SCRIPT_STAGE, RV_SCRIPT_TOOL, RV_SCRIPT_HOOK };
 struct rv_script_call {
     enum rv_script_kind kind;
-    const char *stage; /* of an inner pipeline: "sub/inner" */
-    const char *tool;  /* TOOL, HOOK: its name */
-    int64_t visit;     /* 1-based, of the stage */
-    int64_t index;     /* of the element of a list, from 0; -1: not in a list */
-    rv_str branch;     /* first stage of the branch of a group; ptr NULL: the main branch */
+    const char *stage;   /* of an inner pipeline: "sub/inner" */
+    const char *tool;    /* TOOL, HOOK: its name */
+    int64_t visit;       /* 1-based, of the stage */
+    int64_t index;       /* of the element of a list, from 0; -1: not in a list */
+    rv_str branch;       /* first stage of the branch of a group; ptr NULL: the main branch */
+    const char *request; /* MODEL: rv_script_request_of(), needed if rv_script_knows_requests(); else NULL */
     rv_str text; /* for `contains`. MODEL: the prompt and the contents of the turns after it; else the arguments */
 };
 struct rv_script_reply {
@@ -81,6 +85,11 @@ struct rv_script_reply {
 /** The next answer to such a call. RV_E_NOT_FOUND: nothing matches or the list ran dry; the text says which call. */
 RV_MUST_CHECK int rv_script_next(rv_script *s, const struct rv_script_call *call, struct rv_script_reply *out,
                                  rv_err **err);
+/** The matcher `request` of a model call: what tells a request, and the model that is asked, from all others. */
+void rv_script_request_of(const struct rv_pipeline *p, const char *role, rv_str request, char out[RV_HASH_MAX]);
+bool rv_script_knows_requests(const rv_script *s); /* an entry has that matcher */
+/** How many calls had no entry since the script was read or rewound. */
+size_t rv_script_n_holes(const rv_script *s);
 void rv_script_reply_fini(struct rv_script_reply *r);
 /** A reply to a tool call as its caller takes it; takes the body of reply. */
 struct rv_tool_reply rv_script_tool_reply(struct rv_script_reply *reply);

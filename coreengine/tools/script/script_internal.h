@@ -11,6 +11,7 @@
 /* One entry, ready to be handed out. Texts live in the arena. */
 struct script_entry {
     const char *stage, *tool, *contains, *branch; /* matchers; NULL: any. tool: or hook */
+    const char *request;                          /* matcher of a MODEL: rv_script_request_of(); NULL: any */
     int64_t visit;                                /* matcher; 0: any */
     int64_t index;                                /* matcher; -1: any */
     bool used;
@@ -72,6 +73,9 @@ struct rv_script {
     struct script_question *questions; /* owned */
     size_t n_questions;
     bool repeat;
+    bool leaves_models;  /* rv_script_leave_models() */
+    bool knows_requests; /* an entry has the matcher `request` */
+    size_t n_holes;
     struct rv_tool_source as_source, *sources[1]; /* of the catalog that was asked for last */
     struct rv_tool_set catalog;
 };
@@ -91,7 +95,7 @@ struct script_raw_error {
     int64_t status, retry_after_ms;
 };
 struct script_raw_entry {
-    const char *stage, *tool, *contains, *branch;
+    const char *stage, *tool, *contains, *branch, *request;
     int64_t visit, index, delay_ms;
     bool has_index;
     struct rv_src src;

@@ -9,5 +9,6 @@ TCase *memory_case(void);
 TCase *needs_case(void);
 TCase *plan_case(void);
 TCase *quotas_case(void);
+TCase *rate_case(void);
 
 #endif

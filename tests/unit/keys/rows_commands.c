@@ -15,6 +15,11 @@
 #define SAYS         "script: {models: {a: [{json: {n: 1}}], b: [{json: {x: hello, n: 2}}]}}"
 #define ONE(keys)    TEST "tests: [{name: one, " keys "}]\n"
 #define EXPECT(keys) ONE(SAYS ", expect: {" keys "}")
+#define JUDGED(keys)                                                                                                   \
+    "name: t\nmodels: {r: {model: scripted, price: {input: 1, output: 1}}}\n" ASK                                      \
+    "}]\nresponse: {output_key: a, field: x}\ntests: [{name: one, script: {models: {a: [{json: {x: hello}}], "         \
+    "expect.judge: [{contains: is long, json: {score: 0, reason: no}}, {json: {score: 0.7, reason: why}, usage: "      \
+    "{input_tokens: 10, output_tokens: 2}}]}}, expect: {" keys "}}]\n"
 #define INPUT(keys)                                                                                                    \
     R ASK ", prompt_key: p}]\nprompts: {p: '{{raw_input}} {{user_id}} {{session_id}} {{metadata}}'}\n"                 \
           "tests: [{name: one, input: {" keys                                                                          \
@@ -121,6 +126,16 @@ static const struct key_row rows[] = {
      "name: t\ncapabilities: [hello]\nmodels: {r: scripted}\n" ASK
      ", mock_handler: hello.canned}]\ntests: [{name: one, "
      "mock: @, script: {models: {}}, expect: {status: completed}}]\n",
+     .with = VERDICT},
+    {"test.min_pass_rate", "0", "0.5", ONE(SAYS ", min_pass_rate: @, expect: {status: failed}"), .with = VERDICT},
+    {"test_expect.judge", "{model: r, rubric: x}", "{model: r, rubric: x, threshold: 0.9}", JUDGED("judge: @"),
+     .with = VERDICT},
+    {"test_judge.model", "r", "'openai:none'", JUDGED("judge: {model: @, rubric: x}"), .with = VERDICT},
+    {"test_judge.rubric", "is short", "is long", JUDGED("judge: {model: r, rubric: @}"), .with = VERDICT},
+    {"test_judge.votes", "1", "3", JUDGED("judge: {model: r, rubric: is long, votes: @}"), .with = VERDICT},
+    {"test_judge.threshold", "0.6", "0.8", JUDGED("judge: {model: r, rubric: x, threshold: @}"), .with = VERDICT},
+    {"test_judge.max_cost_usd", "1", "0", JUDGED("judge: {model: r, rubric: x, max_cost_usd: @}"), .with = VERDICT},
+    {"test_judge.max_tokens", "1000", "5", JUDGED("judge: {model: r, rubric: x, votes: 3, max_tokens: @}"),
      .with = VERDICT},
     {"test.without", "[]", "[nowhere]", "capabilities: [nowhere]\n" ONE(SAYS ", without: @"), .with = VERDICT},
     {"test.expect", "{status: completed}", "{status: failed}", ONE(SAYS ", expect: @"), .with = VERDICT},

@@ -309,6 +309,38 @@ START_TEST(answers_come_in_order_and_end)
 }
 END_TEST
 
+/* A reply that was recorded answers its own request only, and what had no answer is counted. */
+START_TEST(a_recorded_reply_answers_its_own_request)
+{
+    struct rv_script_call call = {.kind = RV_SCRIPT_MODEL, .stage = "a", .visit = 1, .text = RV_STR_LIT("p")};
+    struct rv_script_reply reply;
+    char text[256];
+    char hash[2][RV_HASH_MAX];
+    struct rv_pipeline p = {0};
+
+    rv_script_request_of(&p, "none", RV_STR_LIT("{}"), hash[0]);
+    rv_script_request_of(&p, "none", RV_STR_LIT("[]"), hash[1]);
+    ck_assert_str_ne(hash[0], hash[1]);
+    snprintf(text, sizeof text, "models: {a: [{request: %s, text: one}]}", hash[0]);
+    rv_script *s = script_of(text, NULL);
+    ck_assert(rv_script_knows_requests(s));
+    ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), RV_E_NOT_FOUND);
+    call.request = hash[1];
+    ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), RV_E_NOT_FOUND);
+    ck_assert_uint_eq(rv_script_n_holes(s), 2);
+    call.request = hash[0];
+    ck_assert_int_eq(rv_script_next(s, &call, &reply, NULL), 0);
+    ck_assert_str_eq(rv_buf_cstr(&reply.body), "one");
+    rv_script_reply_fini(&reply);
+    rv_script_rewind(s);
+    ck_assert_uint_eq(rv_script_n_holes(s), 0);
+    ck_assert(rv_script_has_models(s));
+    rv_script_leave_models(s, true);
+    ck_assert(!rv_script_has_models(s));
+    rv_script_free(s);
+}
+END_TEST
+
 START_TEST(rewinding_starts_over)
 {
     const struct rv_script_call call = {.kind = RV_SCRIPT_MODEL, .stage = "a", .visit = 1};
@@ -466,6 +498,7 @@ Suite *next_suite(void)
     tcase_add_test(tc, chunks_have_kinds_and_waits_of_their_own);
     tcase_add_test(tc, a_reply_without_chunks_is_whole);
     tcase_add_test(tc, answers_come_in_order_and_end);
+    tcase_add_test(tc, a_recorded_reply_answers_its_own_request);
     tcase_add_test(tc, rewinding_starts_over);
     tcase_add_test(tc, another_goes_on_where_one_stood);
     tcase_add_test(tc, entries_that_were_used_out_of_order_stay_used);
