@@ -176,8 +176,8 @@ void rv_app_comparison_write(const struct rv_app_comparison *c, rv_jw *w); /* an
 void rv_app_comparison_fini(struct rv_app_comparison *c);
 
 /* --- story.c: what a run did, as lines --- */
-/** Append its input, route, visits, requests to models and their answers, calls of tools, outputs and costs, without ids and
- * moments, so that two runs can be compared line by line. */
+/** Append its input, route, visits, requests to models and their answers, calls of tools, outputs and costs, without
+ * ids and moments, so that two runs can be compared line by line. */
 RV_MUST_CHECK int rv_app_story_write(rv_store *store, const struct rv_app_past *p, rv_buf *b, rv_err **err);
 
 /* --- verdict.c: a run again from its journal alone --- */

@@ -47,7 +47,8 @@ struct rv_app_streams {
     struct rv_app_stream *first, **end; /* guarded, as the next one */
     bool is_over, has_thread;
     pthread_t thread;
-    rv_store *store; /* the thread's */
+    rv_store *store; /* the thread's, as the next one */
+    struct batch *batches;
     int64_t kept_us, pruned_us;
     rv_log *log;
 };
@@ -210,10 +211,10 @@ static void prune(rv_app_streams *w)
 static void *run(void *self)
 {
     rv_app_streams *w = self;
-    struct batch *batches = calloc(MAX_GROUP, sizeof *batches);
+    struct batch *batches = w->batches;
 
     pthread_mutex_lock(&w->lock);
-    while (batches && (!w->is_over || w->first)) {
+    while (!w->is_over || w->first) {
         size_t n = take(w, batches);
         if (n == 0) {
             pthread_cond_wait(&w->wake, &w->lock);
@@ -229,7 +230,6 @@ static void *run(void *self)
         pthread_mutex_lock(&w->lock);
     }
     pthread_mutex_unlock(&w->lock);
-    free(batches);
     return NULL;
 }
 
@@ -248,7 +248,9 @@ int rv_app_streams_new(const struct rv_app_streams_opts *opts, rv_app_streams **
     const char *sync = app.sync ? app.sync : rv_app_env("REEVE_SYNC");
     if (!sync || strcmp(sync, "full") == 0)
         app.sync = "normal"; /* after a power cut a stream may lack its last lines; its clients have left anyway */
-    int rc = rv_app_store_open(&app, RV_APP_STORE_MAKE, &w->store, err);
+    w->batches = calloc(MAX_GROUP, sizeof *w->batches);
+    int rc = w->batches ? rv_app_store_open(&app, RV_APP_STORE_MAKE, &w->store, err)
+                        : RV_FAIL(err, RV_E_NOMEM, "make the writer of streams");
     if (rc == 0) {
         int failed = pthread_create(&w->thread, NULL, run, w);
         w->has_thread = failed == 0;
@@ -273,6 +275,7 @@ void rv_app_streams_free(rv_app_streams *w)
     if (w->has_thread)
         pthread_join(w->thread, NULL);
     rv_store_close(w->store);
+    free(w->batches);
     pthread_cond_destroy(&w->wake);
     pthread_mutex_destroy(&w->lock);
     free(w);
