@@ -14,8 +14,7 @@ extern const struct rv_cli_verb rv_verb_chat, rv_verb_run, rv_verb_resume, rv_ve
 extern const struct rv_cli_verb rv_verb_mcp_list, rv_verb_mcp_tools, rv_verb_mcp_inspect, rv_verb_mcp_call,
     rv_verb_mcp_login, rv_verb_mcp_logout, rv_verb_mcp_approve;
 extern const struct rv_cli_verb rv_verb_interrupts_cancel, rv_verb_interrupts_sweep, rv_verb_interrupts_prune;
-extern const struct rv_cli_verb rv_verb_runs_show, rv_verb_runs_events, rv_verb_runs_diff, rv_verb_runs_cancel,
-    rv_verb_runs_recover;
+extern const struct rv_cli_verb rv_verb_runs_show, rv_verb_runs_events, rv_verb_runs_diff, rv_verb_runs_cancel, rv_verb_runs_recover;
 extern const struct rv_cli_verb rv_verb_sessions_show, rv_verb_sessions_messages, rv_verb_sessions_export,
     rv_verb_sessions_timeline, rv_verb_sessions_clone, rv_verb_sessions_search;
 extern const struct rv_cli_verb rv_verb_agents_put, rv_verb_agents_validate, rv_verb_agents_delete;

@@ -7,9 +7,8 @@ int main(void)
 
     rv_cap_test_reply(&t, RV_CAP_TOOL, "@IDENT@_greet", "{\"name\": \"Ada\"}", "{\"text\": \"Hello, Ada!\"}");
     rv_cap_test_fail(&t, RV_CAP_TOOL, "@IDENT@_greet", "{\"name\": \"\"}", "ValidationError");
-    rv_cap_test_reply(
-        &t, RV_CAP_HOOK, "plan", "{\"envelope\": {\"raw_input\": \"Ada\"}}",
-        "{\"output\": {\"steps\": [{\"tool\": \"@IDENT@_greet\", \"parameters\": {\"name\": \"Ada\"}}]}}");
+    rv_cap_test_reply(&t, RV_CAP_HOOK, "plan", "{\"envelope\": {\"raw_input\": \"Ada\"}}",
+                      "{\"output\": {\"steps\": [{\"tool\": \"@IDENT@_greet\", \"parameters\": {\"name\": \"Ada\"}}]}}");
 
     /* Cancelled, without memory, malformed, called by an old host, ... */
     rv_cap_test_abuse(&t, RV_CAP_TOOL, "@IDENT@_greet", "{\"name\": \"Ada\"}");
