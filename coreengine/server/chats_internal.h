@@ -4,6 +4,11 @@
 
 #include "coreengine/server/follow_internal.h"
 
+/* --- chats.c --- */
+/** A client that keeps the conversation itself sends the whole conversation: it becomes the beginning of the session,
+ * which is new. */
+RV_MUST_CHECK int srv_chat_keep_history(struct srv_call *c, const struct srv_turn_ask *a, rv_err **err);
+
 /* --- client_tools.c: tools that clients call themselves --- */
 /** The request brings results: of a question that waits for them they become its answer, and of a client that names no
  * session the session becomes that of the run. RV_E_STATE: nothing waits for them, and there is no message either. */
@@ -17,9 +22,6 @@ RV_MUST_CHECK int srv_chat_request(struct srv_call *c, struct srv_turn_ask *a, c
 
 /* --- chat_quota.c --- */
 /** Does a quota leave room for a turn? If not, the call is refused (429). */
-/** A client that keeps the conversation itself sends the whole conversation: it becomes the beginning of the session,
- * which is new. */
-RV_MUST_CHECK int srv_chat_keep_history(struct srv_call *c, const struct srv_turn_ask *a, rv_err **err);
 RV_MUST_CHECK int srv_chat_quota(struct srv_call *c, rv_err **err);
 
 /* --- runs.c --- */

@@ -2,7 +2,7 @@
 #ifndef RV_SERVER_FOLLOW_INTERNAL_H
 #define RV_SERVER_FOLLOW_INTERNAL_H
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/body_internal.h"
 
 struct srv_told;
 enum srv_follow_form { SRV_FOLLOW_EVENTS, SRV_FOLLOW_LINES, SRV_FOLLOW_RESULT, SRV_FOLLOW_CHAT };

@@ -2,7 +2,7 @@
 #ifndef RV_SERVER_HANDLERS_INTERNAL_H
 #define RV_SERVER_HANDLERS_INTERNAL_H
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/body_internal.h"
 #include "coreengine/store/webhooks.h"
 
 /* --- resources.c: rows of the kind that the first segment of the route's path names --- */

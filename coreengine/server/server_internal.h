@@ -52,7 +52,6 @@ void srv_lane_fini(struct srv_lane *lane);  /* its own loop goes */
 /* --- stream.c: an answer that comes from a lane, piece by piece --- */
 struct srv_server;
 struct srv_call;
-struct piece;
 struct srv_stream {
     atomic_int refs;
     struct srv_server *server;
@@ -130,27 +129,16 @@ struct srv_call {
 void srv_call_field(struct srv_call *c, const char *name, const char *value);
 /** A writer for a JSON answer with that status. */
 rv_jw srv_call_json(struct srv_call *c, int status);
-/** The value of a header of the request; NULL: there is none, or it is empty. The copy is of the arena of ... */
-char *srv_call_header(const struct srv_call *c, const char *name); /* owned by the caller; NULL: none, or no memory */
-/** The same where a header that is lost would do harm. *out NULL: there is none. */
-RV_MUST_CHECK int srv_call_take_header(const struct srv_call *c, const char *name, char **out, rv_err **err);
-RV_MUST_CHECK int srv_call_take_arg(const struct srv_call *c, size_t i, char **out, rv_err **err);
-/* Members of the body that may be absent: another type is refused, never passed over. */
-RV_MUST_CHECK int srv_body_text(const struct srv_call *c, const char *key, bool is_needed, const char **out,
-                                rv_err **err); /* *out borrowed; NULL: absent */
-RV_MUST_CHECK int srv_body_int(const struct srv_call *c, const char *key, int64_t least, int64_t most, int64_t *inout,
-                               rv_err **err);
-RV_MUST_CHECK int srv_body_bool(const struct srv_call *c, const char *key, bool *inout, rv_err **err);
+/** The value of a header of the request, the caller's; NULL: there is none, it is empty, or there is no memory. */
+char *srv_call_header(const struct srv_call *c, const char *name);
 /** A number of the query. RV_E_INVALID names it. */
 RV_MUST_CHECK int srv_call_int(const struct srv_call *c, const char *name, int64_t least, int64_t most, int64_t *inout,
                                rv_err **err);
 bool srv_call_query(const struct srv_call *c, const char *name, rv_str *out);
-/** A text of the query as a copy; NULL: none. */
-char *srv_call_text(const struct srv_call *c, const char *name);
+char *srv_call_text(const struct srv_call *c, const char *name); /* of the query, a copy; NULL: none */
 int64_t srv_now_us(void);
 void srv_call_reply(struct srv_call *c); /* on the loop: what rc, err, status and out say; frees the call */
-/** An error in place of an answer. */
-void srv_call_fault(struct srv_call *c, int status, const char *code, const char *detail);
+void srv_call_fault(struct srv_call *c, int status, const char *code, const char *detail); /* in place of an answer */
 void srv_call_free(struct srv_call *c);
 
 /* --- handle.c --- */

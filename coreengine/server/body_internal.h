@@ -1,0 +1,18 @@
+/* What handlers take from a request where a mistake must not be passed over. */
+#ifndef RV_SERVER_BODY_INTERNAL_H
+#define RV_SERVER_BODY_INTERNAL_H
+
+#include "coreengine/server/server_internal.h"
+
+/* --- call.c --- */
+/** srv_call_header() where a header that is lost would do harm. *out is the caller's; NULL: there is none. */
+RV_MUST_CHECK int srv_call_take_header(const struct srv_call *c, const char *name, char **out, rv_err **err);
+RV_MUST_CHECK int srv_call_take_arg(const struct srv_call *c, size_t i, char **out, rv_err **err);
+/* Members of the body that may be absent: another type is refused, never passed over. */
+RV_MUST_CHECK int srv_body_text(const struct srv_call *c, const char *key, bool is_needed, const char **out,
+                                rv_err **err); /* *out borrowed; NULL: absent */
+RV_MUST_CHECK int srv_body_int(const struct srv_call *c, const char *key, int64_t least, int64_t most, int64_t *inout,
+                               rv_err **err);
+RV_MUST_CHECK int srv_body_bool(const struct srv_call *c, const char *key, bool *inout, rv_err **err);
+
+#endif
