@@ -341,9 +341,9 @@ static void on_ask(struct srv_letter *l)
     struct srv_follows *all = n->all;
     struct follow *f = all->reader.lane.is_closed ? NULL : calloc(1, sizeof *f);
     rv_err *err = NULL;
-    int rc = f                           ? 0
+    int rc = f                            ? 0
              : all->reader.lane.is_closed ? RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains")
-                                           : RV_FAIL(&err, RV_E_NOMEM, "follow a run");
+                                          : RV_FAIL(&err, RV_E_NOMEM, "follow a run");
 
     if (f) {
         f->all = all;

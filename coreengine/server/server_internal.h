@@ -64,7 +64,7 @@ struct srv_stream {
     void (*on_drain)(void *self);
     void (*on_stop)(void *self);
     void *self;
-    bool is_closed; /* the producer's: it has ended the stream, and is told nothing more */
+    bool is_closed;      /* the producer's: it has ended the stream, and is told nothing more */
     struct piece *spare; /* the producer's: a letter for its end, where memory is short; NULL: it was used */
 };
 /** On the loop: the answer of a call is a stream from now on. One reference is the caller's. NULL: no memory. */
@@ -76,7 +76,9 @@ void srv_stream_field(struct srv_stream *st, const char *name, const char *value
 void srv_stream_begin(struct srv_stream *st);
 /** As lines of JSON. */
 void srv_stream_begin_lines(struct srv_stream *st);
-void srv_stream_write(struct srv_stream *st, rv_buf *bytes); /* takes the bytes; the buffer is empty then; one that has failed cuts the connection */
+void srv_stream_write(
+    struct srv_stream *st,
+    rv_buf *bytes); /* takes the bytes; the buffer is empty then; one that has failed cuts the connection */
 /** The end, and the producer's reference goes. */
 void srv_stream_end(struct srv_stream *st);
 /** In place of a stream: a whole answer of the call, whose status and body are set on the loop by srv_call_reply(). */

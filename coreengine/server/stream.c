@@ -4,7 +4,17 @@
 
 #include "coreengine/server/server_internal.h"
 
-enum step { STEP_FIELD, STEP_BEGIN, STEP_BEGIN_LINES, STEP_BYTES, STEP_END, STEP_ANSWER, STEP_FAIL, STEP_MOVE, STEP_CUT };
+enum step {
+    STEP_FIELD,
+    STEP_BEGIN,
+    STEP_BEGIN_LINES,
+    STEP_BYTES,
+    STEP_END,
+    STEP_ANSWER,
+    STEP_FAIL,
+    STEP_MOVE,
+    STEP_CUT
+};
 struct piece {
     struct srv_letter letter; /* the first member */
     struct srv_stream *st;
