@@ -76,9 +76,7 @@ void srv_stream_field(struct srv_stream *st, const char *name, const char *value
 void srv_stream_begin(struct srv_stream *st);
 /** As lines of JSON. */
 void srv_stream_begin_lines(struct srv_stream *st);
-void srv_stream_write(
-    struct srv_stream *st,
-    rv_buf *bytes); /* takes the bytes; the buffer is empty then; one that has failed cuts the connection */
+void srv_stream_write(struct srv_stream *st, rv_buf *bytes); /* takes the bytes; one that has failed cuts it */
 /** The end, and the producer's reference goes. */
 void srv_stream_end(struct srv_stream *st);
 /** In place of a stream: a whole answer of the call, whose status and body are set on the loop by srv_call_reply(). */
