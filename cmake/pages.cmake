@@ -20,3 +20,5 @@ endforeach()
 page(reeve.bash completion bash)
 page(_reeve completion zsh)
 page(reeve.fish completion fish)
+file(GLOB manuals ${OUT}/man1/*.1)
+execute_process(COMMAND gzip -9n ${manuals} COMMAND_ERROR_IS_FATAL ANY) # as man pages are installed

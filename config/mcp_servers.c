@@ -164,6 +164,9 @@ static const struct rv_key server_keys[] = {
          "Its tools may ask a person for the values of a form in the middle of a call: the run waits for the answer, "
          "and makes the call again with it. A server of a revision before 2026-07-28 may do so in calls that may be "
          "repeated."},
+    {"roots", RV_KEY_STR_LIST, AT(roots),
+     .doc = "Folders that the server is told of when it asks for roots, relative to the pipeline's; unset: it may not "
+            "ask. Nothing keeps it inside them."},
     {"confirm", RV_KEY_TERM, AT(confirm), .terms = &confirm_list, .default_text = "\"declared\"",
      .doc = "Which calls a person has to confirm."},
     {"output_validation", RV_KEY_TERM, AT(output_validation), .terms = &validation_list, .default_text = "\"strict\"",
@@ -193,6 +196,21 @@ static void resolve_paths(struct rv_loader *l, struct rv_mcp_server_config *s)
         s->catalog = rv_loader_path(l, rv_str_of(s->catalog));
     if (!s->cwd || !s->catalog)
         s->cwd = s->catalog = ""; /* out of memory, recorded */
+    for (size_t i = 0; i < s->roots.n; i++) {
+        const char *path = rv_loader_path(l, rv_str_of(s->roots.items[i]));
+        if (path)
+            s->roots.items[i] = path;
+    }
+}
+
+static void check_roots(struct rv_key_reader *r, const struct rv_mcp_server_config *s)
+{
+    if (s->roots.n > RV_MAX_MCP_ROOTS)
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &s->src, NULL, "more than %d roots", RV_MAX_MCP_ROOTS);
+    for (size_t i = 0; i < s->roots.n; i++)
+        if (!s->roots.items[i][0])
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &s->roots.srcs[i], "\".\" is the pipeline's folder",
+                            "a root must be a folder");
 }
 
 static void read_server(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
@@ -223,6 +241,7 @@ static void read_server(struct rv_loader *l, const struct rv_node *key, const st
                                    : "\"command\" or \"url\" is required");
     else if (s->command.is_set && (s->command.n == 0 || !s->command.items[0][0]))
         rv_keys_finding(&r, RV_SEVERITY_ERROR, &node->src, NULL, "\"command\" must begin with a program");
+    check_roots(&r, s);
     resolve_paths(l, s);
     if (r.rc < 0)
         l->rc = r.rc;

@@ -8,6 +8,7 @@ struct rv_pipeline;
 
 #define RV_MAX_MCP_SERVERS     64   /* of a pipeline: each is a process or a connection */
 #define RV_MAX_MCP_SERVER_NAME 64   /* characters */
+#define RV_MAX_MCP_ROOTS       64   /* folders of a server: each goes into one answer */
 #define RV_MAX_MCP_TOOLS       2000 /* of a server, of which the file says something */
 enum rv_mcp_confirm {
     RV_MCP_CONFIRM_NEVER,
@@ -37,6 +38,7 @@ struct rv_mcp_server_config {
     json_object *env, *headers, *auth; /* of texts; NULL: none. Owned by the pipeline; may hold secrets */
     bool trusted, own, required, resources, prompts, elicitation;
     int64_t timeout_ms;
+    struct rv_str_list roots;       /* folders that the server is told of, as resolved against the pipeline's folder */
     struct rv_str_list allow, deny; /* allow.is_set false: all */
     int confirm;                    /* enum rv_mcp_confirm */
     int output_validation;          /* enum rv_mcp_output_validation */

@@ -110,7 +110,7 @@ enum rv_cap_kind {
     RV_CAP_POLICY = 3,
     /* args: {stage, visit, envelope}. reply: the stage's output object. spec as hook */
     RV_CAP_MOCK = 4,
-    /* args: {stage, failed, output, envelope}. reply: {next: "stage"} or {terminate: "why"}. spec as hook */
+    /* args: {stage, failed, output, envelope}. reply: {next: "stage"}, {terminate: "why"} or {break: "why"}. spec as hook */
     RV_CAP_ROUTE = 5,
     /* no function. spec: {description, text: "template with {{names}}"} */
     RV_CAP_PROMPT = 6,

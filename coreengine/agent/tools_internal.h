@@ -3,6 +3,7 @@
 #ifndef RV_TOOLS_INTERNAL_H
 #define RV_TOOLS_INTERNAL_H
 
+#include "coreengine/agent/forms.h"
 #include "coreengine/agent/planned_internal.h"
 
 /* --- offer.c: which tools there are --- */
@@ -161,8 +162,6 @@ rv_input_open(const rv_visit *v); /* the first question of the step at hand; bor
 RV_MUST_CHECK int rv_input_answered(rv_visit *v, json_object *answer, rv_err **err);
 /** The state and answers that the next call is given; NULL in *out: the tool asked nothing. */
 RV_MUST_CHECK int rv_input_write(const rv_visit *v, char **out, size_t *len, rv_err **err);
-/** Does the answer fit the question? data: of the interrupt. RV_E_INVALID. */
-RV_MUST_CHECK int rv_input_check(json_object *data, const struct rv_response *response, rv_err **err);
 
 /* --- chain.c --- */
 int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err);

@@ -41,6 +41,7 @@ struct rv_app_mcp_at {
     struct rv_worker_stop *worker; /* of this process: it is told of what is queued; NULL: there is none */
     const char *trace;             /* traceparent of the request; NULL: none */
     bool trusts_trace;
+    struct mcp_aside *aside; /* asks queries on another thread; NULL: this one asks them */
 };
 
 typedef struct rv_app_mcp rv_app_mcp;

@@ -87,8 +87,12 @@ static int open_link(void *self, const struct rv_mcp_server_config *s, struct uv
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(MAX_PATH);
     struct rv_mcp_headers headers = {.n = 0};
     struct rv_mcp_web_auth auth = {.config = oauth_of(s)};
-    struct rv_mcp_web_opts opts = {
-        .loop = loop, .url = s->url, .allowed = rv_app_env("REEVE_ALLOW_NET"), .user = *user, .auth = &auth};
+    struct rv_mcp_web_opts opts = {.loop = loop,
+                                   .url = s->url,
+                                   .allowed = rv_app_env("REEVE_ALLOW_NET"),
+                                   .user = *user,
+                                   .auth = &auth,
+                                   .awaits_stream = s->elicitation};
 
     (void)self;
     int rc = add_headers(s, &headers, err);

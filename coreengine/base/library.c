@@ -36,10 +36,27 @@ static int fill(const struct rv_library *lib, void *handle, void *table, rv_err 
     return 0;
 }
 
+static void fill_linked(const struct rv_library *lib, void *table)
+{
+    for (size_t i = 0; i < lib->n_functions; i++) {
+        const struct rv_library_function *f = &lib->functions[i];
+        memcpy((char *)table + f->offset, &f->linked, sizeof f->linked);
+    }
+}
+
 int rv_library_open(const struct rv_library *lib, void *table, void **out, rv_err **err)
 {
+    if (lib->functions[0].linked) {
+        fill_linked(lib, table);
+        *out = NULL;
+        return 0;
+    }
+    if (RV_IS_STATIC) {
+        int rc = RV_FAIL(err, lib->missing, "%s is not in this static binary", lib->what);
+        rv_err_hint(err, "use the package reeve, which opens \"%s\"", lib->file);
+        return rc;
+    }
     void *handle = dlopen(lib->file, RTLD_NOW | RTLD_LOCAL);
-
     if (!handle)
         return fail_open(lib, err);
     int rc = fill(lib, handle, table, err);

@@ -184,7 +184,10 @@ int rv_zones_get(rv_zones *zones, rv_str name, const rv_zone **out, rv_err **err
             entry = add_entry(zones);
             if (!entry) {
                 rv_zone_free(fresh);
-                return RV_FAIL(err, RV_E_NOMEM, "keep time zone \"%s\"", text);
+                return zones->n >= MAX_ZONES
+                           ? RV_FAIL(err, RV_E_LIMIT, "more than %d time zones are in use: \"%s\" is one too many",
+                                     MAX_ZONES, text)
+                           : RV_FAIL(err, RV_E_NOMEM, "keep time zone \"%s\"", text);
             }
             zones->n++;
         }

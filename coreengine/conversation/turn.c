@@ -1,6 +1,6 @@
 /* What one step adds to a session: rows with their texts, made by the core and kept by the store. A stage that waits
- * for a person keeps the rows of the agents that it asked as JSON in the state of its run. The reader is strict, since
- * the writer is this engine, maybe of another version: a member that is not known would be lost. */
+ * for a person keeps the rows of the agents that it asked as JSON in the state of its run. The writer is this engine,
+ * maybe of a later version: members that are not known are passed over. */
 #include "coreengine/conversation/messages_internal.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@ static struct rv_openssl table;
 static bool is_open;
 
 static const struct rv_library_function functions[] = {
-#define X(name) {#name, offsetof(struct rv_openssl, name)},
+#define X(name) {#name, offsetof(struct rv_openssl, name), RV_LINKED(name)},
     RV_TLS_FUNCTIONS(X)
 #undef X
 };

@@ -18,6 +18,7 @@ static void open_free(struct rv_mcp_open *o)
     json_object_put(o->cursor);
     json_object_put(o->state);
     json_object_put(o->input);
+    json_object_put(o->responses);
     free(o);
 }
 
@@ -136,10 +137,12 @@ int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
     int rc = copy_members(o->params, params, err);
     if (rc == 0 && o->cursor)
         rc = rv_json_set_ref(params, "cursor", o->cursor, err);
+    if (rc == 0 && o->responses)
+        rc = rv_json_set_ref(params, "inputResponses", o->responses, err);
     if (rc == 0 && o->state)
         rc = rv_json_set_ref(params, "requestState", o->state, err);
-    else if (rc == 0 && o->input && c->era == RV_MCP_ERA_MODERN)
-        rc = rv_mcp_add_input(o, params, err);
+    if (rc == 0 && o->input && c->era == RV_MCP_ERA_MODERN)
+        rc = rv_mcp_add_input(c, o, params, err);
     if (rc == 0)
         rc = write_meta(c, o, params, err);
     bool any = json_object_object_length(params) > 0;
@@ -261,6 +264,17 @@ static int noticed(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **er
     return 0;
 }
 
+static int asked_for_roots(rv_mcp_client *c, json_object *id, rv_err **err)
+{
+    json_object *roots = NULL;
+    int rc = rv_mcp_write_roots(c, &roots, err);
+
+    if (rc == 0)
+        rc = rv_mcp_put_answer(c, id, roots, 0, NULL, err);
+    json_object_put(roots);
+    return rc;
+}
+
 /* What was not declared is refused. */
 static int asked(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
 {
@@ -270,6 +284,8 @@ static int asked(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
         return rv_mcp_put_answer(c, m->id, NULL, 0, NULL, err);
     if (c->elicits && strcmp(m->method, "elicitation/create") == 0)
         return rv_mcp_elicited(c, m, err);
+    if (c->roots && strcmp(m->method, "roots/list") == 0)
+        return asked_for_roots(c, m->id, err);
     return rv_mcp_put_answer(c, m->id, NULL, RV_MCP_METHOD_NOT_FOUND, "the client has not declared this", err);
 }
 
@@ -445,6 +461,7 @@ int rv_mcp_client_new(const struct rv_mcp_client_opts *opts, int64_t now_us, rv_
     *c = (rv_mcp_client){.server = rv_str_dup(rv_str_of(opts->server)),
                          .is_http = opts->is_http,
                          .elicits = opts->elicits,
+                         .roots = json_object_get(opts->roots),
                          .era = opts->era,
                          .handshake_us = opts->handshake_us ? opts->handshake_us : RV_MCP_HANDSHAKE_US};
     c->end = &c->first;
@@ -469,6 +486,7 @@ void rv_mcp_client_free(rv_mcp_client *c)
     }
     rv_mcp_queue_free(c);
     json_object_put(c->answer);
+    json_object_put(c->roots);
     free(c->server);
     free(c);
 }

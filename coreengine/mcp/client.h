@@ -26,10 +26,12 @@
 enum rv_mcp_era { RV_MCP_ERA_UNKNOWN, RV_MCP_ERA_LEGACY, RV_MCP_ERA_MODERN };
 
 struct rv_mcp_client_opts {
-    const char *server;   /* its name, for messages; copied */
-    enum rv_mcp_era era;  /* as an earlier connection found it out; UNKNOWN: the first request asks */
-    bool elicits;         /* a person may be asked: forms are declared */
-    bool is_http;         /* closing a stream cancels its request; status codes may decide the era */
+    const char *server;  /* its name, for messages; copied */
+    enum rv_mcp_era era; /* as an earlier connection found it out; UNKNOWN: the first request asks */
+    bool elicits;        /* a person may be asked: forms are declared */
+    json_object *roots; /* what `roots/list` is answered with, [{uri, name}]; borrowed, and kept by reference; NULL: the
+                           server may not ask */
+    bool is_http;       /* closing a stream cancels its request; status codes may decide the era */
     int64_t handshake_us; /* 0: RV_MCP_HANDSHAKE_US */
 };
 
@@ -77,7 +79,8 @@ struct rv_mcp_out {
     int64_t ask;                   /* DONE, PROGRESS */
     json_object *result;           /* DONE */
     bool asks;                     /* DONE: the result is what a person is asked, {state?, requests: [{key, message,
-                                      schema}]}; the request is to be made again with the answers */
+                                      schema}]}; the request is to be made again with the answers and that state, which
+                                      is any JSON */
     struct rv_mcp_trouble trouble; /* DONE, DEAD */
     double progress, total;        /* PROGRESS; total 0: not known */
     const char *text;              /* PROGRESS, NOTE; "" when there is none */

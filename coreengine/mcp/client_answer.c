@@ -94,6 +94,53 @@ static bool may_want_input(const struct rv_mcp_open *o)
     return false;
 }
 
+/* The request once more, with the server's state and with what is known without a person; state and responses may be
+ * NULL, and are taken by reference. */
+static int again(rv_mcp_client *c, struct rv_mcp_open *o, json_object *state, json_object *responses, rv_err **err)
+{
+    if (++o->n_rounds > RV_MCP_MAX_ROUNDS)
+        return invalid(c, o, "resultType input_required asks again and again", err);
+    json_object_put(o->state);
+    o->state = json_object_get(state);
+    json_object_put(o->responses);
+    o->responses = json_object_get(responses);
+    json_object_put(o->input); /* it was answered, and is not sent twice */
+    o->input = NULL;
+    return rv_mcp_send_open(c, o, err);
+}
+
+static int refuse_input(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
+{
+    static const char some[] = "the tool asks for input that was not declared, that is not a form for a person, or for "
+                               "too much";
+    static const char none[] = "the tool asks for input from a person or a model while it runs, which was not declared";
+
+    return rv_mcp_end_failed(
+        c, o, &(struct rv_mcp_trouble){.code = "input_required", .text = c->elicits || c->roots ? some : none}, err);
+}
+
+static int wanted(rv_mcp_client *c, struct rv_mcp_open *o, json_object *questions, json_object *state, rv_err **err)
+{
+    struct rv_mcp_wanted w = {0};
+    json_object *responses = NULL;
+
+    int rc = rv_mcp_read_requests(c, questions, &w, err);
+    if (rc == 0 && w.is_refused) {
+        rc = refuse_input(c, o, err);
+    } else if (rc == 0 && json_object_array_length(w.forms) > 0) {
+        rc = rv_mcp_ask_person(c, o, &w, state, err);
+    } else if (rc == 0) {
+        responses = json_object_new_object();
+        rc =
+            responses ? rv_mcp_add_roots(c, w.roots, responses, err) : RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
+        if (rc == 0)
+            rc = again(c, o, state, responses, err);
+    }
+    json_object_put(responses);
+    rv_mcp_wanted_fini(&w);
+    return rc;
+}
+
 /* The server wants answers that only a person, a model or the file system of this side can give: a person is asked
  * where that was declared. Without questions it only wants the request again. */
 static int input_required(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
@@ -105,26 +152,9 @@ static int input_required(rv_mcp_client *c, struct rv_mcp_open *o, json_object *
         return invalid(c, o, "resultType input_required does not fit the request", err);
     if (has_state && !json_object_is_type(state, json_type_string))
         return invalid(c, o, "requestState is not a text", err);
-    if (questions && json_object_object_length(questions) > 0 && c->elicits) {
-        json_object *asks = NULL;
-        int rc = rv_mcp_read_requests(questions, state, &asks, err);
-        if (rc < 0 || asks)
-            return rc < 0 ? rc : rv_mcp_end_asks(c, o, asks, err);
-    }
     if (questions && json_object_object_length(questions) > 0)
-        return rv_mcp_end_failed(c, o,
-                                 &(struct rv_mcp_trouble){.code = "input_required",
-                                                          .text = c->elicits
-                                                                      ? "the tool asks for input that is not a form "
-                                                                        "for a person, or for too much"
-                                                                      : "the tool asks for input from a person or a "
-                                                                        "model while it runs, which was not declared"},
-                                 err);
-    if (!has_state || ++o->n_rounds > RV_MCP_MAX_ROUNDS)
-        return invalid(c, o, "resultType input_required asks for nothing, or again and again", err);
-    json_object_put(o->state);
-    o->state = json_object_get(state);
-    return rv_mcp_send_open(c, o, err);
+        return wanted(c, o, questions, state, err);
+    return has_state ? again(c, o, state, NULL, err) : invalid(c, o, "resultType input_required asks for nothing", err);
 }
 
 static int succeeded(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)

@@ -15,20 +15,6 @@
 
 #define MAX_FORM ((size_t)64 << 10) /* bytes of the schema of a form: it has members of simple types only */
 
-json_object *rv_mcp_capabilities(const rv_mcp_client *c)
-{
-    struct rv_json_build b = {0};
-    json_object *all = json_object_new_object();
-    json_object *form = all && c->elicits ? rv_json_build(&b, all, "elicitation", json_object_new_object()) : NULL;
-
-    if (form)
-        rv_json_build(&b, form, "form", json_object_new_object());
-    if (b.rc == 0)
-        return all;
-    json_object_put(all);
-    return NULL;
-}
-
 /* --- forms --- */
 
 /* *schema: that of a form in params of elicitation/create; NULL: it is not a form, or too large. */
@@ -64,7 +50,8 @@ static int add_request(json_object *list, const char *key, const char *message, 
     return b.rc;
 }
 
-static int new_requests(json_object *state, json_object **out, json_object **list, rv_err **err)
+/* {state?, requests}: forms is taken by reference. */
+static int write_asks(json_object *forms, json_object *state, json_object **out, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
     json_object *all = json_object_new_object();
@@ -73,7 +60,7 @@ static int new_requests(json_object *state, json_object **out, json_object **lis
         return RV_FAIL(err, RV_E_NOMEM, "read what an MCP server asks");
     if (state)
         rv_json_build(&b, all, "state", json_object_get(state));
-    *list = rv_json_build(&b, all, "requests", json_object_new_array());
+    rv_json_build(&b, all, "requests", json_object_get(forms));
     if (b.rc < 0)
         json_object_put(all);
     else
@@ -81,31 +68,78 @@ static int new_requests(json_object *state, json_object **out, json_object **lis
     return b.rc;
 }
 
-int rv_mcp_read_requests(json_object *requests, json_object *state, json_object **out, rv_err **err)
+void rv_mcp_wanted_fini(struct rv_mcp_wanted *w)
 {
-    json_object *all = NULL, *list = NULL;
-    bool is_form = json_object_object_length(requests) <= RV_TOOL_MAX_REQUESTS;
-    int rc = new_requests(state, &all, &list, err);
+    json_object_put(w->forms);
+    json_object_put(w->roots);
+}
 
-    if (rc < 0)
-        return rc;
-    json_object_object_foreach (requests, key, request) {
-        const char *method = NULL, *message = NULL;
-        json_object *schema = NULL;
-        if (rc < 0 || !is_form)
-            break;
-        if (json_object_is_type(request, json_type_object) && rv_json_get_text(request, "method", &method) &&
-            strcmp(method, "elicitation/create") == 0)
-            rc = read_form(rv_json_get_obj(request, "params"), &message, &schema, err);
-        is_form = schema && strlen(key) <= RV_MCP_MAX_ID;
-        if (is_form && rc == 0)
-            rc = add_request(list, key, message, schema, err);
+/* One of inputRequests. */
+static int read_request(const rv_mcp_client *c, const char *key, json_object *request, struct rv_mcp_wanted *out,
+                        rv_err **err)
+{
+    const char *method = "", *message = NULL;
+    json_object *schema = NULL;
+
+    if (json_object_is_type(request, json_type_object))
+        RV_IGNORE(!rv_json_get_text(request, "method", &method), "one without a method is refused");
+    if (strlen(key) > RV_MCP_MAX_ID) {
+        out->is_refused = true;
+        return 0;
     }
-    if (rc < 0 || !is_form)
-        json_object_put(all);
-    else
-        *out = all;
+    if (c->roots && strcmp(method, "roots/list") == 0)
+        return rv_json_push_take(out->roots, json_object_new_string(key), err);
+    int rc = c->elicits && strcmp(method, "elicitation/create") == 0
+                 ? read_form(rv_json_get_obj(request, "params"), &message, &schema, err)
+                 : 0;
+    if (rc == 0 && schema)
+        return add_request(out->forms, key, message, schema, err);
+    out->is_refused = true;
     return rc;
+}
+
+int rv_mcp_read_requests(const rv_mcp_client *c, json_object *requests, struct rv_mcp_wanted *out, rv_err **err)
+{
+    int rc = 0;
+
+    *out = (struct rv_mcp_wanted){.forms = json_object_new_array(), .roots = json_object_new_array()};
+    if (!out->forms || !out->roots)
+        return RV_FAIL(err, RV_E_NOMEM, "read what an MCP server asks");
+    out->is_refused = json_object_object_length(requests) > RV_TOOL_MAX_REQUESTS;
+    json_object_object_foreach (requests, key, request)
+        if (rc == 0 && !out->is_refused)
+            rc = read_request(c, key, request, out, err);
+    return rc;
+}
+
+/* What is kept while a person thinks: the server's text, and which of its requests are answered with roots. */
+static int write_state(const struct rv_mcp_wanted *w, json_object *state, json_object **out, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+    json_object *both = json_object_new_object();
+
+    if (!both)
+        return RV_FAIL(err, RV_E_NOMEM, "read what an MCP server asks");
+    if (state)
+        rv_json_build(&b, both, "state", json_object_get(state));
+    rv_json_build(&b, both, "roots", json_object_get(w->roots));
+    if (b.rc < 0)
+        json_object_put(both);
+    else
+        *out = both;
+    return b.rc;
+}
+
+int rv_mcp_ask_person(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_wanted *w, json_object *state,
+                      rv_err **err)
+{
+    json_object *asks = NULL, *both = NULL;
+    int rc = json_object_array_length(w->roots) > 0 ? write_state(w, state, &both, err) : 0;
+
+    if (rc == 0)
+        rc = write_asks(w->forms, both ? both : state, &asks, err);
+    json_object_put(both);
+    return rc < 0 ? rc : rv_mcp_end_asks(c, o, asks, err);
 }
 
 /* --- answers --- */
@@ -130,9 +164,10 @@ static int write_answer(json_object *answer, json_object **out, rv_err **err)
     return b.rc;
 }
 
-int rv_mcp_add_input(const struct rv_mcp_open *o, json_object *params, rv_err **err)
+int rv_mcp_add_input(const rv_mcp_client *c, const struct rv_mcp_open *o, json_object *params, rv_err **err)
 {
-    json_object *answers = rv_json_get_arr(o->input, "answers"), *state = NULL, *to = json_object_new_object();
+    json_object *answers = rv_json_get_arr(o->input, "answers"), *to = json_object_new_object();
+    json_object *state = NULL, *both = rv_json_get_obj(o->input, "state"); /* as write_state() wrote it */
     size_t n = answers ? json_object_array_length(answers) : 0;
     int64_t round = 0, of = 0;
     const char *key = NULL;
@@ -147,7 +182,10 @@ int rv_mcp_add_input(const struct rv_mcp_open *o, json_object *params, rv_err **
         if (rc == 0)
             rc = rv_json_set_take(to, key, answer, err);
     }
-    if (rc == 0 && json_object_object_get_ex(o->input, "state", &state) && state)
+    json_object *roots = both ? rv_json_get_arr(both, "roots") : NULL;
+    if (rc == 0 && roots && c->roots)
+        rc = rv_mcp_add_roots(c, roots, to, err);
+    if (rc == 0 && json_object_object_get_ex(both ? both : o->input, "state", &state) && state)
         rc = rv_json_set_ref(params, "requestState", state, err);
     return rc;
 }
@@ -196,13 +234,16 @@ static int cancel_question(rv_mcp_client *c, const struct rv_mcp_message *m, rv_
 }
 
 /* The call ends here, and is made again with the answer. */
-static int ask_person(rv_mcp_client *c, struct rv_mcp_open *o, const char *message, json_object *schema, rv_err **err)
+static int ask_again_later(rv_mcp_client *c, struct rv_mcp_open *o, const char *message, json_object *schema,
+                           rv_err **err)
 {
-    json_object *all = NULL, *list = NULL;
-    int rc = new_requests(NULL, &all, &list, err);
+    json_object *all = NULL, *list = json_object_new_array();
+    int rc = list ? add_request(list, "form", message, schema, err)
+                  : RV_FAIL(err, RV_E_NOMEM, "read what an MCP server asks");
 
     if (rc == 0)
-        rc = add_request(list, "form", message, schema, err);
+        rc = write_asks(list, NULL, &all, err);
+    json_object_put(list);
     if (rc == 0)
         rc = rv_mcp_withdraw(c, o, "a person is asked, and the call is made again with the answer", err);
     if (rc < 0) {
@@ -228,7 +269,7 @@ int rv_mcp_elicited(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **e
                                  "no call is under way, or several are: it is not known who is asked", err);
     known = answer_of(o, message, schema);
     if (!known)
-        return o->is_repeatable ? ask_person(c, o, message, schema, err) : cancel_question(c, m, err);
+        return o->is_repeatable ? ask_again_later(c, o, message, schema, err) : cancel_question(c, m, err);
     rc = write_answer(known, &answer, err);
     if (rc == 0)
         rc = rv_mcp_put_answer(c, m->id, answer, 0, NULL, err);

@@ -22,6 +22,7 @@ struct rv_mcp_open {
     json_object *cursor;           /* of the next page; owned; NULL: the first */
     json_object *state;            /* requestState that the server wants back; owned; NULL: none */
     json_object *input;            /* owned; NULL: none */
+    json_object *responses;        /* inputResponses that are known without a person; owned; NULL: none */
     int n_pages, n_rounds;
     int64_t due_us; /* INT64_MAX: none */
     bool wants_progress, has_progress, was_refused, is_repeatable;
@@ -42,6 +43,7 @@ struct rv_mcp_client {
     size_t n_open;
     struct rv_mcp_item *first, **end, *shown; /* the queue, and the item that the caller looks at */
     json_object *answer;                      /* to the handshake; owned */
+    json_object *roots;                       /* owned; NULL: not declared */
     int n_notes;
     bool is_retried;     /* the handshake: the server refused the revision that it speaks */
     bool is_change_told; /* a CHANGED waits in the queue */
@@ -79,15 +81,33 @@ RV_MUST_CHECK int rv_mcp_end_asks(rv_mcp_client *c, struct rv_mcp_open *o, json_
 /** The server is told that a request is not waited for any more, and the link, too. */
 RV_MUST_CHECK int rv_mcp_withdraw(rv_mcp_client *c, const struct rv_mcp_open *o, const char *reason, rv_err **err);
 
-/* --- client_elicit.c: servers that ask a person --- */
-/** Of `inputRequests`: *out is {state?, requests}, the caller's, or NULL: one of them cannot be put to a person. */
-RV_MUST_CHECK int rv_mcp_read_requests(json_object *requests, json_object *state, json_object **out, rv_err **err);
-/** Add what a person answered to the params of a request of the new era. */
-RV_MUST_CHECK int rv_mcp_add_input(const struct rv_mcp_open *o, json_object *params, rv_err **err);
-/** A server of the old era sends `elicitation/create`. */
-RV_MUST_CHECK int rv_mcp_elicited(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err);
+/* --- client_roots.c: what a server may know of this side without asking a person --- */
 /** What the client can do: an object, or NULL when memory is short. */
 json_object *rv_mcp_capabilities(const rv_mcp_client *c);
+/** The result of `roots/list`, the caller's. */
+RV_MUST_CHECK int rv_mcp_write_roots(const rv_mcp_client *c, json_object **out, rv_err **err);
+/** Add it to inputResponses under each of keys, a list of texts. */
+RV_MUST_CHECK int rv_mcp_add_roots(const rv_mcp_client *c, json_object *keys, json_object *responses, rv_err **err);
+
+/* --- client_elicit.c: servers that ask a person --- */
+/* What `inputRequests` want. Zeroed: nothing. */
+struct rv_mcp_wanted {
+    json_object *forms; /* [{key, message, schema}] for a person */
+    json_object *roots; /* keys of requests for roots */
+    bool is_refused;    /* one of them is of another kind, was not declared, or there are too many */
+};
+/** *out is to be freed with rv_mcp_wanted_fini() on every path. */
+RV_MUST_CHECK int rv_mcp_read_requests(const rv_mcp_client *c, json_object *requests, struct rv_mcp_wanted *out,
+                                       rv_err **err);
+void rv_mcp_wanted_fini(struct rv_mcp_wanted *w);
+/** End the request with what a person is asked. */
+RV_MUST_CHECK int rv_mcp_ask_person(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_wanted *w,
+                                    json_object *state, rv_err **err);
+/** Add what a person answered to the params of a request of the new era. */
+RV_MUST_CHECK int rv_mcp_add_input(const rv_mcp_client *c, const struct rv_mcp_open *o, json_object *params,
+                                   rv_err **err);
+/** A server of the old era sends `elicitation/create`. */
+RV_MUST_CHECK int rv_mcp_elicited(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err);
 
 /* --- client_handshake.c --- */
 RV_MUST_CHECK int rv_mcp_handshake_begin(rv_mcp_client *c, int64_t now_us, rv_err **err);

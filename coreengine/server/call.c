@@ -22,6 +22,54 @@ char *srv_call_header(const struct srv_call *c, const char *name)
     return rv_str_dup(value);
 }
 
+int srv_call_take_header(const struct srv_call *c, const char *name, char **out, rv_err **err)
+{
+    rv_str value;
+
+    *out = NULL;
+    if (!rv_httpd_field(c->req, name, &value, NULL) || value.len == 0)
+        return 0;
+    *out = rv_str_dup(value);
+    return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the header %s", name);
+}
+
+int srv_call_take_arg(const struct srv_call *c, size_t i, char **out, rv_err **err)
+{
+    *out = rv_str_dup(rv_str_of(c->args[i]));
+    return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the path of a request");
+}
+
+int srv_body_text(const struct srv_call *c, const char *key, bool is_needed, const char **out, rv_err **err)
+{
+    json_object *value = NULL;
+
+    *out = NULL;
+    json_object_object_get_ex(c->body, key, &value);
+    if (value && !rv_json_get_text(c->body, key, out))
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" must be a text", key);
+    return *out || !is_needed ? 0 : RV_FAIL(err, RV_E_INVALID, "the body needs \"%s\"", key);
+}
+
+int srv_body_int(const struct srv_call *c, const char *key, int64_t least, int64_t most, int64_t *inout, rv_err **err)
+{
+    int64_t n = 0;
+
+    if (!json_object_object_get_ex(c->body, key, NULL))
+        return 0;
+    if (!rv_json_get_int(c->body, key, &n) || n < least || n > most)
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" must be a whole number from %lld to %lld", key, (long long)least,
+                       (long long)most);
+    *inout = n;
+    return 0;
+}
+
+int srv_body_bool(const struct srv_call *c, const char *key, bool *inout, rv_err **err)
+{
+    if (!json_object_object_get_ex(c->body, key, NULL) || rv_json_get_bool(c->body, key, inout))
+        return 0;
+    return RV_FAIL(err, RV_E_INVALID, "\"%s\" must be true or false", key);
+}
+
 bool srv_call_query(const struct srv_call *c, const char *name, rv_str *out)
 {
     return rv_httpd_query(c->req, name, out);

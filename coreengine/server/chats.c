@@ -86,7 +86,9 @@ int srv_chat_agui(struct srv_call *c, rv_err **err)
     int rc = new_ask(c, RV_PROTOCOL_AGUI, &a, err);
     if (rc < 0)
         return rc;
-    a->session = rv_str_dup(rv_str_of(c->args[0]));
+    rc = srv_call_take_arg(c, 0, &a->session, err);
+    if (rc < 0)
+        return rc;
     a->agent = first_header(c, "x-agent-schema-name", "x-agent-schema");
     a->session_name = srv_call_header(c, "x-session-name");
     a->session_type = srv_call_header(c, "x-session-type");
@@ -113,20 +115,16 @@ static const char *text_of(json_object *message, const char **role)
     return strcmp(*role, "user") == 0 || strcmp(*role, "assistant") == 0 ? text : NULL;
 }
 
-/* A client that keeps the conversation itself sends the whole conversation: it becomes the beginning of a new session.
- */
-static int keep_history(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
+int srv_chat_keep_history(struct srv_call *c, const struct srv_turn_ask *a, rv_err **err)
 {
     struct rv_turn *turn = rv_turn_new(RV_REQUEST_MAX_BYTES * 2);
     struct rv_rand rand = rv_rand_system();
     unsigned char bytes[16];
-    char session[RV_UUID_MAX], id[RV_UUID_MAX];
+    char id[RV_UUID_MAX];
     const char *role = "";
 
     if (!turn)
         return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
-    rand.fill(rand.self, bytes, sizeof bytes);
-    rv_uuid_text(bytes, 4, session);
     for (size_t i = 0; i < json_object_array_length(a->req.history); i++) {
         const char *text = text_of(json_object_array_get_idx(a->req.history, i), &role);
         if (!text)
@@ -144,9 +142,9 @@ static int keep_history(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
                                      .latency_ms = RV_UNSET};
         rv_turn_add(turn, &m);
     }
-    turn->session = session;
+    turn->session = a->session;
     const struct rv_store_scope owner = {c->app.scope.tenant, c->who.user};
-    const struct rv_session_row fresh = {.id = session,
+    const struct rv_session_row fresh = {.id = a->session,
                                          .tenant = owner.tenant ? owner.tenant : RV_STORE_TENANT,
                                          .user = owner.user,
                                          .agent_name = a->agent,
@@ -157,8 +155,6 @@ static int keep_history(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
     if (rc == 0)
         rc = rv_store_add_messages(c->store, &owner, turn, srv_now_us(), err);
     rv_turn_free(turn);
-    if (rc == 0 && !(a->session = rv_str_dup(rv_str_of(session))))
-        rc = RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
     return rc;
 }
 
@@ -202,15 +198,16 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     a->agent = srv_call_header(c, "x-agent-schema-name");
     if (!a->agent)
         a->agent = rv_str_dup(rv_str_of(name));
-    a->session = srv_call_header(c, "x-session-id");
-    a->opts.is_whole = !a->req.stream;
-    a->opts.tells_events = false;
     if (!a->agent)
         return RV_FAIL(err, RV_E_NOMEM, "read a request");
+    int rc = srv_call_take_header(c, "x-session-id", &a->session, err);
+    if (rc < 0)
+        return rc;
+    a->opts.is_whole = !a->req.stream;
     char *events = srv_call_header(c, "x-reeve-events");
     a->opts.tells_events = events != NULL;
     free(events);
-    int rc = check_agent(c, a, err);
+    rc = check_agent(c, a, err);
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(*err);
         *err = NULL;
@@ -223,9 +220,8 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         return rc;
     if (a->req.system.len > 0 && !(a->section = rv_str_dup(rv_buf_str(&a->req.system))))
         return RV_FAIL(err, RV_E_NOMEM, "read a request");
-    bool has_history = a->req.has_message && a->req.history && json_object_array_length(a->req.history) > 0;
-    rc = has_history ? srv_chat_quota(c, err) : 0;
-    return has_history && rc == 0 && !c->is_refused ? keep_history(c, a, err) : rc;
+    a->keeps_history = a->req.has_message && a->req.history && json_object_array_length(a->req.history) > 0;
+    return 0;
 }
 
 int srv_chat_openai(struct srv_call *c, rv_err **err)
@@ -257,7 +253,10 @@ int srv_chat_remlight(struct srv_call *c, rv_err **err)
 
     if (rc < 0)
         return rc;
-    a->session = c->n_args > 0 ? rv_str_dup(rv_str_of(c->args[0])) : srv_call_header(c, "x-session-id");
+    rc = c->n_args > 0 ? srv_call_take_arg(c, 0, &a->session, err)
+                       : srv_call_take_header(c, "x-session-id", &a->session, err);
+    if (rc < 0)
+        return rc;
     a->agent = first_header(c, "x-agent-schema", "x-agent-schema-name");
     a->model = srv_call_header(c, "x-model-name");
     if (!a->model && a->req.model && strchr(a->req.model, ':'))
@@ -279,8 +278,9 @@ void srv_chat_begin(struct srv_call *c)
         return;
     }
     if (a->model_run) {
-        srv_follows_ask(c->server->follows, c, a->model_run);
-        a->model_run->told = NULL; /* it is taken */
+        const struct srv_follow_ask ask = *a->model_run;
+        a->model_run->told = NULL; /* it is taken; the call, and a with it, may be gone then */
+        srv_follows_ask(c->server->follows, c, &ask);
         return;
     }
     c->made = NULL;

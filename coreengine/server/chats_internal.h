@@ -17,6 +17,9 @@ RV_MUST_CHECK int srv_chat_request(struct srv_call *c, struct srv_turn_ask *a, c
 
 /* --- chat_quota.c --- */
 /** Does a quota leave room for a turn? If not, the call is refused (429). */
+/** A client that keeps the conversation itself sends the whole conversation: it becomes the beginning of the session,
+ * which is new. */
+RV_MUST_CHECK int srv_chat_keep_history(struct srv_call *c, const struct srv_turn_ask *a, rv_err **err);
 RV_MUST_CHECK int srv_chat_quota(struct srv_call *c, rv_err **err);
 
 /* --- runs.c --- */

@@ -9,14 +9,6 @@
 #define KIND         "collections"
 #define MAX_SESSIONS 10000 /* of one collection */
 
-static bool has(json_object *list, const char *id)
-{
-    for (size_t i = 0; list && i < json_object_array_length(list); i++)
-        if (rv_str_is(rv_json_str(json_object_array_get_idx(list, i)), id))
-            return true;
-    return false;
-}
-
 /* --- putting in and taking out --- */
 
 struct change {
@@ -35,6 +27,40 @@ static int check_session(struct srv_call *c, const char *id, rv_err **err)
     return rc;
 }
 
+static int note_id(rv_index *ix, json_object *id, rv_err **err)
+{
+    return rv_index_add(ix, rv_json_str(id), 0) == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "change a collection") : 0;
+}
+
+/* Those that are not there yet, each once. */
+static int add_ids(struct srv_call *c, json_object *list, json_object *ids, int64_t *n, rv_err **err)
+{
+    rv_index there = {0};
+    size_t n_there = json_object_array_length(ids), n_list = json_object_array_length(list);
+    int rc = 0;
+
+    for (size_t i = 0; i < n_there && rc == 0; i++)
+        rc = note_id(&there, json_object_array_get_idx(ids, i), err);
+    for (size_t i = 0; i < n_list && rc == 0; i++) {
+        json_object *id = json_object_array_get_idx(list, i);
+        if (!json_object_is_type(id, json_type_string))
+            rc = RV_FAIL(err, RV_E_INVALID, "session_ids must be a list of ids of sessions");
+        else if (rv_index_get(&there, rv_json_str(id)) >= 0)
+            continue;
+        else if (json_object_array_length(ids) >= MAX_SESSIONS)
+            rc = RV_FAIL(err, RV_E_LIMIT, "a collection has at most %d sessions", MAX_SESSIONS);
+        else
+            rc = check_session(c, json_object_get_string(id), err);
+        if (rc == 0)
+            rc = note_id(&there, id, err);
+        if (rc == 0)
+            rc = rv_json_push_ref(ids, id, err);
+        ++*n;
+    }
+    rv_index_fini(&there);
+    return rc;
+}
+
 static int merge(struct srv_call *c, const struct change *how, json_object *old, json_object *ids, int64_t *n,
                  rv_err **err)
 {
@@ -48,20 +74,7 @@ static int merge(struct srv_call *c, const struct change *how, json_object *old,
         else
             rc = rv_json_push_ref(ids, id, err);
     }
-    for (size_t i = 0; how->add && i < json_object_array_length(how->add) && rc == 0; i++) {
-        json_object *id = json_object_array_get_idx(how->add, i);
-        if (!json_object_is_type(id, json_type_string))
-            return RV_FAIL(err, RV_E_INVALID, "session_ids must be a list of ids of sessions");
-        if (has(ids, json_object_get_string(id)))
-            continue;
-        rc = check_session(c, json_object_get_string(id), err);
-        if (rc == 0)
-            rc = rv_json_push_ref(ids, id, err);
-        ++*n;
-    }
-    if (rc == 0 && json_object_array_length(ids) > MAX_SESSIONS)
-        rc = RV_FAIL(err, RV_E_LIMIT, "a collection has at most %d sessions", MAX_SESSIONS);
-    return rc;
+    return rc < 0 || !how->add ? rc : add_ids(c, how->add, ids, n, err);
 }
 
 /* In a group. */
@@ -154,14 +167,18 @@ int srv_collection_add_found(struct srv_call *c, rv_err **err)
     const char *since = NULL, *text = NULL;
     int rc = ids ? 0 : RV_FAIL(err, RV_E_NOMEM, "add sessions");
 
-    RV_IGNORE(rv_json_get_text(c->body, "agent_name", &filter.agent_name), "there may be none");
-    RV_IGNORE(rv_json_get_text(c->body, "name_contains", &filter.name_contains), "there may be none");
-    RV_IGNORE(rv_json_get_text(c->body, "search", &text), "there may be none");
-    if (rc == 0 && rv_json_get_text(c->body, "updated_after", &since))
+    if (rc == 0)
+        rc = srv_body_text(c, "agent_name", false, &filter.agent_name, err);
+    if (rc == 0)
+        rc = srv_body_text(c, "name_contains", false, &filter.name_contains, err);
+    if (rc == 0)
+        rc = srv_body_text(c, "search", false, &text, err);
+    if (rc == 0)
+        rc = srv_body_text(c, "updated_after", false, &since, err);
+    if (rc == 0 && since)
         rc = rv_time_parse(rv_str_of(since), &filter.since_us, err);
-    if (rc == 0 && json_object_object_get_ex(c->body, "limit", NULL) &&
-        (!rv_json_get_int(c->body, "limit", &filter.limit) || filter.limit < 1 || filter.limit > MAX_SESSIONS))
-        rc = RV_FAIL(err, RV_E_INVALID, "limit must be a whole number from 1 to %d", MAX_SESSIONS);
+    if (rc == 0)
+        rc = srv_body_int(c, "limit", 1, MAX_SESSIONS, &filter.limit, err);
     if (rc == 0)
         rc = text ? rv_app_grep_sessions(c->store, &c->app.scope, &filter, text, take_id, ids, err)
                   : rv_store_list_sessions(c->store, &c->app.scope, &filter, take_id, ids, err);

@@ -292,10 +292,12 @@ static int add_header(struct srv_export *e, rv_str item, rv_err **err)
 {
     const char *equals = memchr(item.ptr, '=', item.len);
     rv_buf line = RV_BUF_INIT(8192);
-    int rc = equals && equals > item.ptr && e->n_headers < MAX_HEADERS
-                 ? 0
-                 : RV_FAIL(err, RV_E_INVALID, "OTEL_EXPORTER_OTLP_HEADERS: write NAME=VALUE, with commas between them");
+    int rc = 0;
 
+    if (!equals || equals == item.ptr)
+        rc = RV_FAIL(err, RV_E_INVALID, "OTEL_EXPORTER_OTLP_HEADERS: write NAME=VALUE, with commas between them");
+    else if (e->n_headers >= MAX_HEADERS)
+        rc = RV_FAIL(err, RV_E_LIMIT, "OTEL_EXPORTER_OTLP_HEADERS has more than %d headers", MAX_HEADERS);
     if (rc == 0)
         rv_buf_printf(&line, "%.*s: ", (int)(equals - item.ptr), item.ptr);
     for (const char *p = rc == 0 ? equals + 1 : item.ptr + item.len; p < item.ptr + item.len; p++) {

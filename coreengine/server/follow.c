@@ -221,7 +221,9 @@ static void give_result(struct follow *f)
         rv_jw_raw(&w, rv_buf_str(&state));
         rv_jw_obj_end(&w);
         rv_replayed_fini(&r);
-        rc = rv_buf_check(&body, "the result of a run", &err);
+        rc = rv_buf_check(&state, "the result of a run", &err);
+        if (rc == 0)
+            rc = rv_buf_check(&body, "the result of a run", &err);
     }
     if (rc < 0)
         srv_stream_fail(f->st, rc, err);
@@ -339,7 +341,9 @@ static void on_ask(struct srv_letter *l)
     struct srv_follows *all = n->all;
     struct follow *f = all->reader.lane.is_closed ? NULL : calloc(1, sizeof *f);
     rv_err *err = NULL;
-    int rc = f ? 0 : RV_FAIL(&err, RV_E_CANCELLED, "follow a run");
+    int rc = f                           ? 0
+             : all->reader.lane.is_closed ? RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains")
+                                           : RV_FAIL(&err, RV_E_NOMEM, "follow a run");
 
     if (f) {
         f->all = all;

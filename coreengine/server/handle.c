@@ -211,8 +211,11 @@ static void on_request(void *self, rv_httpd_exchange *x)
         return;
     }
     for (; c->n_args < n; c->n_args++)
-        if (!(c->args[c->n_args] = rv_str_dup(args[c->n_args])))
-            break;
+        if (!(c->args[c->n_args] = rv_str_dup(args[c->n_args]))) {
+            c->rc = RV_FAIL(&c->err, RV_E_NOMEM, "read the path of a request");
+            srv_call_reply(c);
+            return;
+        }
     if (route->scope == SRV_OPEN) {
         c->rc = route->work(c, &c->err);
         srv_call_reply(c);

@@ -21,17 +21,19 @@ struct name {
 
 static int name_request(struct srv_call *c, const struct srv_turn_ask *a, struct name *out, rv_err **err)
 {
-    char *key = srv_call_header(c, "idempotency-key"), *count = srv_call_header(c, "x-stainless-retry-count");
+    char *key = NULL, *count = NULL;
     struct rv_hash h;
-    int rc = 0;
+    int rc = srv_call_take_header(c, "idempotency-key", &key, err);
 
+    if (rc == 0)
+        rc = srv_call_take_header(c, "x-stainless-retry-count", &count, err);
     *out = (struct name){.is_key = key != NULL};
     rv_hash_init(&h);
     rv_hash_add(&h, rv_str_of(c->route->path));
     rv_hash_add(&h, rv_str_of(a->opts.kind <= RV_PROTOCOL_AGUI_OLD ? a->session : ""));
     rv_hash_add(&h, c->req->body);
     rv_hash_hex(&h, out->hash);
-    if (key && strlen(key) > MAX_KEY)
+    if (rc == 0 && key && strlen(key) > MAX_KEY)
         rc = RV_FAIL(err, RV_E_INVALID, "Idempotency-Key has at most %d bytes", MAX_KEY);
     else if (key)
         snprintf(out->text, sizeof out->text, "key %s", key);
@@ -284,7 +286,7 @@ static int make_session(struct srv_turn_ask *a, rv_err **err)
 int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
 {
     const char *tools[RV_REQUEST_MAX_TOOLS];
-    bool has_session = a->session && a->session[0];
+    bool has_session = a->keeps_history || (a->session && a->session[0]);
     struct rv_protocol_opts opts;
     struct rv_stream_row row;
     struct name name;
@@ -297,6 +299,10 @@ int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         rc = name_request(c, a, &name, err);
     bool knows = rc == 0 && name.text[0] && !name.is_first;
     int found = knows ? rv_store_find_stream(c->store, &c->app.scope, name.text, &row, &cause) : RV_E_NOT_FOUND;
+    if (rc == 0 && found < 0 && found != RV_E_NOT_FOUND) {
+        *err = cause;
+        return found;
+    }
     rv_err_free(cause);
     if (found == 0 && strcmp(row.hash, name.hash) == 0) {
         rc = again(c, a, &row, err);
@@ -313,7 +319,9 @@ int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         rc = srv_chat_quota(c, err);
     if (rc < 0 || c->is_refused)
         return rc;
-    if (a->req.n_results > 0 && a->req.n_answers == 0)
+    if (a->keeps_history)
+        rc = srv_chat_keep_history(c, a, err);
+    if (rc == 0 && a->req.n_results > 0 && a->req.n_answers == 0)
         rc = srv_client_results(c, a, has_session, err);
     if (rc == 0 && a->req.n_answers > 0)
         rc = answered_run(c, a, err);

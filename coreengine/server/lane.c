@@ -48,7 +48,10 @@ int srv_lane_open(struct srv_lane *lane, rv_err **err)
 
     if (failed < 0)
         return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
-    return srv_lane_init(lane, &lane->own, err);
+    int rc = srv_lane_init(lane, &lane->own, err);
+    if (rc < 0)
+        RV_IGNORE(uv_loop_close(&lane->own), "nothing is open on it");
+    return rc;
 }
 
 int srv_lane_go(struct srv_lane *lane, rv_err **err)

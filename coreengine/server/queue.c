@@ -10,35 +10,13 @@
 #define SHOWN_TIMES 5
 #define SHOWN_FIRED 10
 
-static int text_of(const struct srv_call *c, const char *key, bool is_needed, const char **out, rv_err **err)
-{
-    json_object *value = NULL;
-
-    *out = NULL;
-    json_object_object_get_ex(c->body, key, &value);
-    if (value && !rv_json_get_text(c->body, key, out))
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" must be a text", key);
-    return *out || !is_needed ? 0 : RV_FAIL(err, RV_E_INVALID, "the body needs \"%s\"", key);
-}
-
-static int int_of(const struct srv_call *c, const char *key, int64_t least, int64_t most, int64_t *inout, rv_err **err)
-{
-    int64_t n = 0;
-
-    if (!json_object_object_get_ex(c->body, key, NULL))
-        return 0;
-    if (!rv_json_get_int(c->body, key, &n) || n < least || n > most)
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" must be a whole number from %lld to %lld", key, (long long)least,
-                       (long long)most);
-    *inout = n;
-    return 0;
-}
-
 static int labels_of(const struct srv_call *c, const char *labels[MAX_LABELS], size_t *n, rv_err **err)
 {
-    json_object *list = rv_json_get_arr(c->body, "labels");
+    json_object *list = NULL;
 
     *n = 0;
+    if (json_object_object_get_ex(c->body, "labels", &list) && !json_object_is_type(list, json_type_array))
+        return RV_FAIL(err, RV_E_INVALID, "\"labels\" must be a list of at most %d texts", MAX_LABELS);
     for (size_t i = 0; list && i < json_object_array_length(list); i++) {
         json_object *label = json_object_array_get_idx(list, i);
         if (*n == MAX_LABELS || !json_object_is_type(label, json_type_string))
@@ -92,19 +70,19 @@ int srv_task_post(struct srv_call *c, rv_err **err)
         .id = id, .tenant = c->app.scope.tenant, .user = user_of(c), .max_retries = RV_UNSET, .now_us = srv_now_us()};
 
     rv_id_make(rv_rand_system(), "task_", id);
-    int rc = text_of(c, "type", true, &task.type, err);
+    int rc = srv_body_text(c, "type", true, &task.type, err);
     if (rc == 0)
         rc = check_type(task.type, err);
     if (rc == 0)
-        rc = text_of(c, "key", false, &task.key, err);
+        rc = srv_body_text(c, "key", false, &task.key, err);
     if (rc == 0)
-        rc = text_of(c, "scheduled_at", false, &due, err);
+        rc = srv_body_text(c, "scheduled_at", false, &due, err);
     if (rc == 0 && due)
         rc = rv_time_parse(rv_str_of(due), &task.scheduled_us, err);
     if (rc == 0)
-        rc = int_of(c, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &task.priority, err);
+        rc = srv_body_int(c, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &task.priority, err);
     if (rc == 0)
-        rc = int_of(c, "max_retries", 0, RV_TASK_MAX_RETRIES, &task.max_retries, err);
+        rc = srv_body_int(c, "max_retries", 0, RV_TASK_MAX_RETRIES, &task.max_retries, err);
     if (rc == 0)
         rc = labels_of(c, labels, &n_labels, err);
     for (size_t i = 0; i < n_labels && rc == 0; i++)
@@ -175,16 +153,16 @@ int srv_schedule_delete(struct srv_call *c, rv_err **err)
 
 static int read_schedule(struct srv_call *c, const char *labels[MAX_LABELS], struct rv_app_schedule *out, rv_err **err)
 {
-    int rc = text_of(c, "cron", false, &out->when.cron, err);
+    int rc = srv_body_text(c, "cron", false, &out->when.cron, err);
 
     if (rc == 0)
-        rc = text_of(c, "at", false, &out->when.at, err);
+        rc = srv_body_text(c, "at", false, &out->when.at, err);
     if (rc == 0)
-        rc = text_of(c, "zone", false, &out->when.zone, err);
+        rc = srv_body_text(c, "zone", false, &out->when.zone, err);
     if (rc == 0 && !out->when.cron == !out->when.at)
         rc = RV_FAIL(err, RV_E_INVALID, "the body needs \"cron\" or \"at\", one of them");
     if (rc == 0)
-        rc = int_of(c, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &out->priority, err);
+        rc = srv_body_int(c, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &out->priority, err);
     if (rc == 0)
         rc = labels_of(c, labels, &out->n_labels, err);
     out->labels = labels;
@@ -237,7 +215,7 @@ static int add_tasks(struct adding *a, rv_err **err)
 
     a->retries = RV_UNSET;
     if (rc == 0)
-        rc = int_of(a->c, "max_retries", 0, RV_TASK_MAX_RETRIES, &a->retries, err);
+        rc = srv_body_int(a->c, "max_retries", 0, RV_TASK_MAX_RETRIES, &a->retries, err);
     if (rc == 0)
         rc = payload_of(a->c, &payload, err);
     a->payload = rv_buf_str(&payload);
@@ -282,9 +260,9 @@ static int add(struct srv_call *c, const char *name, bool replaces, char id[RV_I
     int rc = read_schedule(c, labels, &a.s, err);
 
     if (rc == 0)
-        rc = text_of(c, "pipeline", false, &pipeline, err);
+        rc = srv_body_text(c, "pipeline", false, &pipeline, err);
     if (rc == 0)
-        rc = text_of(c, "type", false, &a.type, err);
+        rc = srv_body_text(c, "type", false, &a.type, err);
     if (rc == 0 && !pipeline == !a.type)
         rc = RV_FAIL(err, RV_E_INVALID, "the body needs \"pipeline\", or the \"type\" of tasks");
     if (rc == 0)
@@ -298,7 +276,7 @@ int srv_schedule_post(struct srv_call *c, rv_err **err)
 {
     const char *name = NULL;
     char id[RV_ID_MAX] = "";
-    int rc = text_of(c, "name", true, &name, err);
+    int rc = srv_body_text(c, "name", true, &name, err);
 
     if (rc == 0)
         rc = add(c, name, false, id, err);
@@ -326,16 +304,16 @@ int srv_schedule_change(struct srv_call *c, rv_err **err)
 {
     struct rv_app_when when = {NULL, NULL, NULL};
     int64_t priority = RV_UNSET;
-    int rc = text_of(c, "cron", false, &when.cron, err);
+    int rc = srv_body_text(c, "cron", false, &when.cron, err);
 
     if (rc == 0)
-        rc = text_of(c, "at", false, &when.at, err);
+        rc = srv_body_text(c, "at", false, &when.at, err);
     if (rc == 0)
-        rc = text_of(c, "zone", false, &when.zone, err);
+        rc = srv_body_text(c, "zone", false, &when.zone, err);
     if (rc == 0 && when.cron && when.at)
         rc = RV_FAIL(err, RV_E_INVALID, "\"cron\" and \"at\" exclude each other");
     if (rc == 0)
-        rc = int_of(c, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &priority, err);
+        rc = srv_body_int(c, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &priority, err);
     if (rc == 0)
         rc = rv_app_schedule_change(c->store, &c->app.scope, c->args[0], &when, priority, err);
     return rc == 0 ? write_schedule(c, c->args[0], 200, err) : rc;

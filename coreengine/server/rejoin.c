@@ -368,7 +368,7 @@ static int hand_over(struct srv_rejoins *all, const struct rv_store_scope *scope
         rc = rv_app_find_question(all->reader.store, scope, &row, rv_str_of(ask->req.answers[i].interrupt_id), &q,
                                   &cause);
         if (rc == 0)
-            rc = r.cancelled ? rv_answer_check_cancel(&r, &cause) : rv_answer_check(q.kind, q.data, &r, &cause);
+            rc = rv_app_check_answer(&q, &r, &cause);
         if (rc == 0) {
             r.interrupt_id = rv_str_of(q.id);
             rc = rv_app_enqueue(all->reader.store, scope, ask->run, &r, &is_new, &cause);
@@ -406,7 +406,9 @@ static void on_ask(struct srv_letter *l)
     struct srv_rejoins *all = n->all;
     struct rejoin *r = all->reader.lane.is_closed ? NULL : calloc(1, sizeof *r);
     rv_err *err = NULL;
-    int rc = r ? 0 : RV_FAIL(&err, RV_E_CANCELLED, "go on with a stream");
+    int rc = r                           ? 0
+             : all->reader.lane.is_closed ? RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains")
+                                           : RV_FAIL(&err, RV_E_NOMEM, "go on with a stream");
 
     if (r) {
         r->all = all;

@@ -97,7 +97,7 @@ const struct srv_route srv_routes[] = {
       "its events from any number on, also while it goes on; lines of JSON with Accept: application/x-ndjson; "
       "`deltas`: "
       "between them the pieces of its models' answers, of a run that was started with `deltas`",
-      "from follow deltas", NULL, "Stream", 0),
+      "from deltas", NULL, "Stream", 0),
     R(GET, "/runs/{id}/stream", S(CHAT), PROBLEM, srv_run_stream, srv_rejoin_begin,
       "the stream of a turn, behind the block that Last-Event-ID names; 204: nothing follows", NULL, NULL, "Stream", 0),
     R(POST, "/runs/{id}/cancel", S(RUNS_WRITE), PROBLEM, srv_run_cancel, NULL, "ask it to end", NULL, NULL,

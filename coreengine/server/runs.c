@@ -108,8 +108,8 @@ int srv_run_events(struct srv_call *c, rv_err **err)
         struct srv_piece_cursor cursor;
         if (!srv_piece_cursor_read(last, &cursor))
             rc = RV_FAIL(err, RV_E_INVALID, "Last-Event-ID must be the id of an event or a delta, such as 17 or 17.2");
-        from = cursor.seq + 1;
-        piece = cursor.piece;
+        from = rc == 0 ? cursor.seq + 1 : 1;
+        piece = rc == 0 ? cursor.piece : 0;
     }
     if (rc == 0) {
         f->from = from;
@@ -128,18 +128,24 @@ int srv_run_events(struct srv_call *c, rv_err **err)
 
 static int make_state(struct srv_call *c, json_object **out, rv_err **err)
 {
-    const char *input = NULL, *session = NULL;
-    json_object *state = rv_json_get_obj(c->body, "state");
-    int rc = 0;
+    json_object *state = NULL, *input = NULL;
+    const char *session = NULL;
+    int rc = srv_body_text(c, "session", false, &session, err);
 
     *out = NULL;
+    if (rc == 0 && json_object_object_get_ex(c->body, "input", &input) && !json_object_is_type(input, json_type_string))
+        rc = RV_FAIL(err, RV_E_INVALID, "\"input\" must be a text");
+    if (rc == 0 && json_object_object_get_ex(c->body, "state", &state) && !json_object_is_type(state, json_type_object))
+        rc = RV_FAIL(err, RV_E_INVALID, "\"state\" must be an object");
+    if (rc < 0)
+        return rc;
     if (state)
         rc = rv_json_dup(state, out, err);
     else if (!(*out = json_object_new_object()))
         rc = RV_FAIL(err, RV_E_NOMEM, "start a run");
-    if (rc == 0 && rv_json_get_text(c->body, "input", &input))
-        rc = rv_json_set_text(*out, "raw_input", input, err);
-    if (rc == 0 && rv_json_get_text(c->body, "session", &session))
+    if (rc == 0 && input)
+        rc = rv_json_set_str(*out, "raw_input", rv_json_str(input), err);
+    if (rc == 0 && session)
         rc = rv_json_set_text(*out, "session_id", session, err);
     if (rc == 0 && c->who.user[0])
         rc = rv_json_set_text(*out, "user_id", c->who.user, err);
@@ -164,8 +170,9 @@ int srv_run_mode(struct srv_call *c, int *mode, rv_err **err)
     const char *word = NULL;
 
     *mode = RV_UNSET;
-    if (!rv_json_get_text(c->body, "mode", &word))
-        return 0;
+    int rc = srv_body_text(c, "mode", false, &word, err);
+    if (rc < 0 || !word)
+        return rc;
     if (strcmp(word, "sequential") != 0 && strcmp(word, "parallel") != 0)
         return RV_FAIL(err, RV_E_INVALID, "mode is \"sequential\" or \"parallel\", not \"%.40s\"", word);
     *mode = strcmp(word, "parallel") == 0 ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
@@ -198,30 +205,29 @@ static int set_trace(json_object *state, const struct srv_trace *caller, rv_err 
 static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *state, struct rv_app_submitted *out,
                   rv_err **err)
 {
-    char *key = srv_call_header(c, "idempotency-key");
-    char *trace = srv_call_header(c, "traceparent");
+    char *key = NULL, *trace = srv_call_header(c, "traceparent");
     struct srv_trace caller = srv_watch_trace(c);
     struct rv_webhook hooks[SRV_MAX_WEBHOOKS];
-    struct rv_app_submit how = {.key = key, .webhooks = hooks};
+    struct rv_app_submit how = {.webhooks = hooks};
     struct rv_app_run run = {.app = &c->app, .loaded = l, .mode = RV_UNSET, .store = c->store};
     rv_envelope *env = NULL;
-    int rc = 0;
+    int rc = srv_call_take_header(c, "idempotency-key", &key, err);
 
+    how.key = key;
     how.trusts_trace = caller.is_trusted;
     how.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
-    if (key && strlen(key) > MAX_KEY)
+    if (rc == 0 && key && strlen(key) > MAX_KEY)
         rc = RV_FAIL(err, RV_E_INVALID, "Idempotency-Key has at most %d bytes", MAX_KEY);
     if (rc == 0)
         rc = srv_run_mode(c, &run.mode, err);
-    if (rc == 0 && json_object_object_get_ex(c->body, "priority", NULL) &&
-        (!rv_json_get_int(c->body, "priority", &how.priority) || how.priority > RV_TASK_MAX_PRIORITY ||
-         how.priority < -RV_TASK_MAX_PRIORITY))
-        rc = RV_FAIL(err, RV_E_INVALID, "priority must be a whole number from %d to %d", -RV_TASK_MAX_PRIORITY,
-                     RV_TASK_MAX_PRIORITY);
-    RV_IGNORE(rv_json_get_text(c->body, "session", &run.session), "there may be none");
+    if (rc == 0)
+        rc = srv_body_int(c, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &how.priority, err);
+    if (rc == 0)
+        rc = srv_body_text(c, "session", false, &run.session, err);
     if (rc == 0)
         rc = srv_webhooks_read(c, hooks, &how.n_webhooks, err);
-    RV_IGNORE(rv_json_get_bool(c->body, "deltas", &how.keeps_deltas), "false");
+    if (rc == 0)
+        rc = srv_body_bool(c, "deltas", &how.keeps_deltas, err);
     if (rc == 0)
         rc = set_trace(state, &caller, err);
     if (rc == 0)
@@ -326,12 +332,19 @@ int srv_runs_post(struct srv_call *c, rv_err **err)
     struct rv_app_submitted done = {.is_new = false};
     struct srv_follow_ask *f;
     const char *name = NULL;
-    bool waits = false, streams = false;
+    bool waits = false, streams = false, has_deltas = false;
     rv_buf place = RV_BUF_INIT(1024);
 
     if (!rv_json_get_text(c->body, "pipeline", &name))
         return RV_FAIL(err, RV_E_INVALID, "the body needs \"pipeline\", the name of a pipeline of the server");
-    int rc = start(c, name, &done, err);
+    int rc = srv_body_bool(c, "wait", &waits, err);
+    if (rc == 0)
+        rc = srv_body_bool(c, "stream", &streams, err);
+    if (rc == 0)
+        rc = srv_body_bool(c, "deltas", &has_deltas, err);
+    if (rc < 0)
+        return rc;
+    rc = start(c, name, &done, err);
     if (rc == RV_E_QUOTA)
         refuse_quota(c, *err, done.again_us);
     if (rc < 0)
@@ -339,13 +352,11 @@ int srv_runs_post(struct srv_call *c, rv_err **err)
     rv_buf_printf(&place, "/runs/%s", done.run);
     srv_call_field(c, "Location", rv_buf_cstr(&place));
     rv_buf_fini(&place);
-    RV_IGNORE(rv_json_get_bool(c->body, "wait", &waits), "false");
-    RV_IGNORE(rv_json_get_bool(c->body, "stream", &streams), "false");
     if (waits || streams) {
         rc = make_follow(c, done.run, &f, err);
         if (rc == 0) {
             f->until_waits = true;
-            RV_IGNORE(rv_json_get_bool(c->body, "deltas", &f->deltas), "false");
+            f->deltas = has_deltas;
             f->form = !streams                             ? SRV_FOLLOW_RESULT
                       : accepts(c, "application/x-ndjson") ? SRV_FOLLOW_LINES
                                                            : SRV_FOLLOW_EVENTS;
@@ -531,7 +542,7 @@ int srv_run_answer(struct srv_call *c, rv_err **err)
     read_answer(c->body, &r);
     rc = rv_app_find_question(c->store, &c->app.scope, &row, r.interrupt_id, &q, err);
     if (rc == 0)
-        rc = r.cancelled ? rv_answer_check_cancel(&r, err) : rv_answer_check(q.kind, q.data, &r, err);
+        rc = rv_app_check_answer(&q, &r, err);
     if (rc == 0) {
         r.interrupt_id = rv_str_of(q.id);
         rc = rv_app_enqueue(c->store, &c->app.scope, c->args[0], &r, &is_new, err);

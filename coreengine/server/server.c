@@ -21,6 +21,7 @@ struct life {
     struct srv_server s; /* the first member */
     uv_timer_t grace;
     pthread_t worker_thread;
+    bool has_loop; /* with its handles */
     bool has_worker;
     struct rv_worker_opts worker_opts;
     struct rv_worker_stop worker_stop;
@@ -267,8 +268,11 @@ static int open_handles(struct life *l, rv_err **err)
     if (failed < 0)
         return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
     int rc = srv_lane_init(&s->lane, &s->loop, err);
-    if (rc < 0)
+    if (rc < 0) {
+        RV_IGNORE(uv_loop_close(&s->loop), "nothing is open on it");
         return rc;
+    }
+    l->has_loop = true;
     uv_timer_init(&s->loop, &l->grace);
     l->grace.data = l;
     for (size_t i = 0; i < RV_COUNT(s->signals); i++) {
@@ -360,7 +364,7 @@ static void close_all(struct life *l, int rc)
 {
     struct srv_server *s = &l->s;
 
-    if (rc < 0) { /* it never ran */
+    if (l->has_loop && rc < 0) { /* it never ran */
         uv_close((uv_handle_t *)&l->grace, NULL);
         for (size_t i = 0; i < RV_COUNT(s->signals); i++)
             uv_close((uv_handle_t *)&s->signals[i], NULL);
@@ -379,8 +383,10 @@ static void close_all(struct life *l, int rc)
         srv_lane_close(&s->lane);
     }
     rv_httpd_free(s->httpd);
-    uv_run(&s->loop, UV_RUN_DEFAULT);
-    RV_IGNORE(uv_loop_close(&s->loop), "all handles are closed");
+    if (l->has_loop) {
+        uv_run(&s->loop, UV_RUN_DEFAULT);
+        RV_IGNORE(uv_loop_close(&s->loop), "all handles are closed");
+    }
     rv_gate_free(s->gate);
     srv_desks_close(s);
 }

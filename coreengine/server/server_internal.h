@@ -33,7 +33,7 @@ struct srv_lane {
     pthread_mutex_t lock;
     struct srv_letter *first, **end; /* guarded, as the next one */
     bool is_closed;
-    uv_loop_t own; /* of srv_lane_start() */
+    uv_loop_t own; /* of srv_lane_go() */
     pthread_t thread;
     bool has_thread;
 };
@@ -52,6 +52,7 @@ void srv_lane_fini(struct srv_lane *lane);  /* its own loop goes */
 /* --- stream.c: an answer that comes from a lane, piece by piece --- */
 struct srv_server;
 struct srv_call;
+struct piece;
 struct srv_stream {
     atomic_int refs;
     struct srv_server *server;
@@ -65,6 +66,7 @@ struct srv_stream {
     void (*on_stop)(void *self);
     void *self;
     bool is_closed; /* the producer's: it has ended the stream, and is told nothing more */
+    struct piece *spare; /* the producer's: a letter for its end, where memory is short; NULL: it was used */
 };
 /** On the loop: the answer of a call is a stream from now on. One reference is the caller's. NULL: no memory. */
 struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_lane *lane);
@@ -75,10 +77,10 @@ void srv_stream_field(struct srv_stream *st, const char *name, const char *value
 void srv_stream_begin(struct srv_stream *st);
 /** As lines of JSON. */
 void srv_stream_begin_lines(struct srv_stream *st);
-void srv_stream_write(struct srv_stream *st, rv_buf *bytes); /* takes the bytes; the buffer is empty then */
+void srv_stream_write(struct srv_stream *st, rv_buf *bytes); /* takes the bytes; the buffer is empty then; one that has failed cuts the connection */
 /** The end, and the producer's reference goes. */
 void srv_stream_end(struct srv_stream *st);
-/** In place of a stream: a whole answer of the call, whose status and body are set on the loop by srv_reply(). */
+/** In place of a stream: a whole answer of the call, whose status and body are set on the loop by srv_call_reply(). */
 void srv_stream_answer(struct srv_stream *st, int status, const char *type, rv_buf *body);
 /** An error before the stream began; err is taken. */
 void srv_stream_fail(struct srv_stream *st, int rc, rv_err *err);
@@ -129,7 +131,16 @@ void srv_call_field(struct srv_call *c, const char *name, const char *value);
 /** A writer for a JSON answer with that status. */
 rv_jw srv_call_json(struct srv_call *c, int status);
 /** The value of a header of the request; NULL: there is none, or it is empty. The copy is of the arena of ... */
-char *srv_call_header(const struct srv_call *c, const char *name); /* owned by the caller; NULL: none */
+char *srv_call_header(const struct srv_call *c, const char *name); /* owned by the caller; NULL: none, or no memory */
+/** The same where a header that is lost would do harm. *out NULL: there is none. */
+RV_MUST_CHECK int srv_call_take_header(const struct srv_call *c, const char *name, char **out, rv_err **err);
+RV_MUST_CHECK int srv_call_take_arg(const struct srv_call *c, size_t i, char **out, rv_err **err);
+/* Members of the body that may be absent: another type is refused, never passed over. */
+RV_MUST_CHECK int srv_body_text(const struct srv_call *c, const char *key, bool is_needed, const char **out,
+                                rv_err **err); /* *out borrowed; NULL: absent */
+RV_MUST_CHECK int srv_body_int(const struct srv_call *c, const char *key, int64_t least, int64_t most, int64_t *inout,
+                               rv_err **err);
+RV_MUST_CHECK int srv_body_bool(const struct srv_call *c, const char *key, bool *inout, rv_err **err);
 /** A number of the query. RV_E_INVALID names it. */
 RV_MUST_CHECK int srv_call_int(const struct srv_call *c, const char *name, int64_t least, int64_t most, int64_t *inout,
                                rv_err **err);
@@ -239,6 +250,7 @@ struct srv_turn_ask {
     struct rv_chat_request request;   /* borrows from req and made */
     json_object *made;                /* for it, and for an answer; owned; NULL: nothing */
     struct srv_follow_ask *model_run; /* owned; the model is a pipeline: its run is told; NULL: a turn */
+    bool keeps_history;               /* the earlier messages of the request begin its session */
     bool needs_session;               /* that there is one: a REMLight path, a resumption */
     char run[RV_STORE_MAX_ID + 1];    /* the run that it will be */
     int64_t ordinal;                  /* of the streams of that run */

@@ -4,7 +4,7 @@
 
 #include "coreengine/server/server_internal.h"
 
-enum step { STEP_FIELD, STEP_BEGIN, STEP_BEGIN_LINES, STEP_BYTES, STEP_END, STEP_ANSWER, STEP_FAIL, STEP_MOVE };
+enum step { STEP_FIELD, STEP_BEGIN, STEP_BEGIN_LINES, STEP_BYTES, STEP_END, STEP_ANSWER, STEP_FAIL, STEP_MOVE, STEP_CUT };
 struct piece {
     struct srv_letter letter; /* the first member */
     struct srv_stream *st;
@@ -26,8 +26,10 @@ struct word {
 
 void srv_stream_unref(struct srv_stream *st)
 {
-    if (atomic_fetch_sub(&st->refs, 1) == 1)
+    if (atomic_fetch_sub(&st->refs, 1) == 1) {
+        free(st->spare);
         free(st);
+    }
 }
 
 /* --- to the producer --- */
@@ -99,8 +101,10 @@ struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_lane *lane)
 {
     struct srv_stream *st = calloc(1, sizeof *st);
 
-    if (!st)
+    if (!st || !(st->spare = calloc(1, sizeof *st->spare))) {
+        free(st);
         return NULL;
+    }
     atomic_init(&st->refs, 2); /* the loop's and the producer's */
     st->server = call->server;
     st->call = call;
@@ -195,6 +199,9 @@ static void on_piece(struct srv_letter *l)
         case STEP_FAIL:
             answer(st, p);
             break;
+        case STEP_CUT:
+            on_gone(st, st->call->x, RV_GONE_LEFT);
+            break;
         case STEP_MOVE:
             break;
         }
@@ -206,10 +213,15 @@ static void on_piece(struct srv_letter *l)
 
 /* --- what producers call --- */
 
+/* NULL: no memory. What ends a stream is always told: a letter was set aside for it. */
 static struct piece *make(struct srv_stream *st, enum step step)
 {
     struct piece *p = calloc(1, sizeof *p);
 
+    if (!p && step >= STEP_END) {
+        p = st->spare;
+        st->spare = NULL;
+    }
     if (!p)
         return NULL;
     p->letter.open = on_piece;
@@ -218,10 +230,14 @@ static struct piece *make(struct srv_stream *st, enum step step)
     return p;
 }
 
+/* A piece that is lost ends the connection, so that its client comes back for what it has not got. */
 static void post(struct srv_stream *st, struct piece *p)
 {
-    if (!p) /* no memory for a letter of 80 bytes: nothing can be told any more */
-        return;
+    if (!p) {
+        p = st->spare ? make(st, STEP_CUT) : NULL;
+        if (!p) /* it is cut already */
+            return;
+    }
     atomic_fetch_add(&st->refs, 1);
     srv_lane_post(&st->server->lane, &p->letter);
 }
@@ -249,12 +265,18 @@ void srv_stream_begin_lines(struct srv_stream *st)
 
 void srv_stream_write(struct srv_stream *st, rv_buf *bytes)
 {
-    struct piece *p = bytes->len > 0 ? make(st, STEP_BYTES) : NULL;
+    struct piece *p;
 
-    if (!p)
+    if (bytes->len == 0 && bytes->rc == 0)
         return;
-    p->bytes = rv_buf_steal(bytes, &p->n);
-    atomic_fetch_add(&st->unsent, p->n);
+    p = bytes->rc == 0 ? make(st, STEP_BYTES) : NULL;
+    if (p) {
+        p->bytes = rv_buf_steal(bytes, &p->n);
+        atomic_fetch_add(&st->unsent, p->n);
+    } else {
+        rv_buf_fini(bytes);
+        *bytes = RV_BUF_INIT(bytes->max);
+    }
     post(st, p);
 }
 

@@ -352,7 +352,7 @@ static void on_ask(struct srv_letter *l)
 
     if (rc < 0 || all->is_draining) {
         if (rc == 0)
-            rc = RV_FAIL(&err, RV_E_CANCELLED, "the server drains");
+            rc = RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains");
         srv_stream_fail(n->st, rc, err);
         srv_turn_ask_free(n->ask);
         free(t);

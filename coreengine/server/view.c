@@ -98,16 +98,6 @@ int srv_view_http(const struct srv_view *v)
     return !failed ? 200 : v->is_quota ? 429 : 502;
 }
 
-int64_t srv_view_told(const struct srv_view *v)
-{
-    return v->n_told;
-}
-
-void srv_view_from(struct srv_view *v, const struct srv_cursor *from)
-{
-    v->from = from ? *from : (struct srv_cursor){.line = 0};
-}
-
 int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, rv_err **err)
 {
     if (seq <= v->n_known)

@@ -15,7 +15,6 @@ struct srv_view;
 /** from NULL: from the beginning. NULL: no memory. */
 struct srv_view *srv_view_new(const struct srv_cursor *from);
 void srv_view_free(struct srv_view *v);
-void srv_view_from(struct srv_view *v, const struct srv_cursor *from); /* what comes from now on is sent from there */
 /** An event of the journal, in order; one that is known changes nothing. */
 RV_MUST_CHECK int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, rv_err **err);
 /** The next lines, in order; those that were read are passed over. What the client is sent is appended. 1: a line needs
@@ -25,7 +24,6 @@ bool srv_view_is_over(const struct srv_view *v);              /* the end was rea
 bool srv_view_is_whole(const struct srv_view *v);             /* one JSON object */
 enum rv_run_status srv_view_status(const struct srv_view *v); /* as the end said */
 int srv_view_http(const struct srv_view *v);                  /* its status over HTTP, of an answer that is whole */
-int64_t srv_view_told(const struct srv_view *v);              /* the last event that was told */
 /** The first line of a stream. ordinal: of the streams of its run, from 1; before: the last event of the run that
  * happened before it. */
 void srv_view_open_write(const struct rv_protocol_opts *opts, int64_t ordinal, int64_t before, rv_buf *out);

@@ -11,7 +11,7 @@ static struct rv_pq table;
 static bool is_open;
 
 static const struct rv_library_function functions[] = {
-#define X(name) {"PQ" #name, offsetof(struct rv_pq, name)},
+#define X(name) {"PQ" #name, offsetof(struct rv_pq, name), NULL}, /* a static binary is without it */
     RV_PQ_FUNCTIONS(X)
 #undef X
 };

@@ -168,6 +168,53 @@ static int eliciting_modern_client(void)
     return eliciting_client(RV_MCP_ERA_MODERN);
 }
 
+/* Roots: of an earlier server; of a later one alone, and beside a form, whose answer they go with. */
+static int client_with_roots(enum rv_mcp_era era)
+{
+    static const char kept[] = "{\"round\":1,\"state\":{\"state\":\"s\",\"roots\":[\"b\"]},\"answers\":[]}";
+    static const char *const legacy[] = {
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":\"e\",\"method\":\"roots/list\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":\"f\",\"method\":\"roots/list\"}"};
+#define ASKS(id, more)                                                                                                 \
+    "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"result\":{\"resultType\":\"input_required\",\"requestState\":\"s\","         \
+    "\"inputRequests\":{\"b\":{\"method\":\"roots/list\"}" more "}}}"
+    static const char *const modern[] = {
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2026-07-28\"]}}", ASKS("2", ""),
+        ASKS("3", ",\"a\":{\"method\":\"elicitation/create\",\"params\":" FORM "}")};
+    const char *const *messages = era == RV_MCP_ERA_LEGACY ? legacy : modern;
+    json_object *roots = NULL, *input = NULL;
+    rv_mcp_client *c = NULL;
+    int64_t id;
+    int rc = rv_json_parse(RV_STR_LIT("[{\"uri\":\"file:///a\"}]"), NULL, &roots, NULL);
+
+    rc = rc == 0 ? rv_json_parse(rv_str_of(kept), NULL, &input, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_client_new(
+                       &(struct rv_mcp_client_opts){.server = "s", .era = era, .elicits = true, .roots = roots}, 1, &c,
+                       NULL)
+                 : rc;
+    rc = rc == 0 ? say(c, messages[0]) : rc;
+    rc = rc == 0 ? rv_mcp_client_ask(c, &(struct rv_mcp_ask){.method = "tools/call"}, 1, &id, NULL) : rc;
+    rc = rc == 0 ? say(c, messages[1]) : rc;
+    rc = rc == 0 ? say(c, messages[2]) : rc;
+    rc =
+        rc == 0 ? rv_mcp_client_ask(c, &(struct rv_mcp_ask){.method = "tools/call", .input = input}, 1, &id, NULL) : rc;
+    rv_mcp_client_free(c);
+    json_object_put(input);
+    json_object_put(roots);
+    return rc;
+}
+
+static int legacy_client_with_roots(void)
+{
+    return client_with_roots(RV_MCP_ERA_LEGACY);
+}
+
+static int modern_client_with_roots(void)
+{
+    return client_with_roots(RV_MCP_ERA_MODERN);
+}
+
 static int modern_client(void)
 {
     rv_mcp_client *c = NULL;
@@ -267,6 +314,8 @@ static const struct rv_fault_scenario scenarios[] = {{"legacy_client", legacy_cl
                                                      {"eliciting_legacy_client", eliciting_legacy_client},
                                                      {"eliciting_modern_client", eliciting_modern_client},
                                                      {"too_large_ask", too_large_ask},
+                                                     {"legacy_client_with_roots", legacy_client_with_roots},
+                                                     {"modern_client_with_roots", modern_client_with_roots},
                                                      {"catalog", catalog},
                                                      {"messages_on_lines", messages_on_lines},
                                                      {"refused", refused},

@@ -1,5 +1,8 @@
 /* Every allocation of loading, inspecting and calling capabilities fails once: no crash, no leak, and an error. Inside
  * a plugin a failed allocation is the plugin's failure, so that calls may also end in RV_E_TOOL or RV_E_PLUGIN. */
+#define rv_capability rv_capability_part /* the one that this program has in itself */
+#include "capabilities/sdk/capability.h" /* first: Check has a macro fail() */
+
 #include <check.h>
 #include <json-c/json_tokener.h>
 #include <string.h>
@@ -9,6 +12,21 @@
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
+
+static int canned(void *self, struct rv_cap_call *call)
+{
+    (void)self;
+    return call->reply(call, "{}");
+}
+
+static const struct rv_cap_entry entries[] = {
+    {RV_CAP_MOCK, "canned", RV_CAP_JSON({"description" : "Answers.", "sees" : []}), canned},
+    RV_CAP_END,
+};
+
+RV_CAPABILITY(.name = "part", .version = "1.0.0", .entries = entries)
+
+const struct rv_capability_linked rv_capabilities_linked[] = {{"part", rv_capability}, {NULL, NULL}};
 
 static const char *const dirs[] = {HOSTILE_DIR, CAPABILITY_DIR};
 static const struct rv_plugins_opts opts = {dirs, 2, RV_SOURCE_DIR "/tests", NULL, REEVE_PROGRAM, NULL};
@@ -50,6 +68,25 @@ static int load_inspect_call(void)
         rc = rv_buf_check(&out, "inspect", &err);
     }
     rv_buf_fini(&out);
+    rv_plugins_free(p);
+    rv_err_free(err);
+    return rc;
+}
+
+static int load_part_of_the_program(void)
+{
+    const struct rv_capability_config which = {.name = "part"};
+    char **names = NULL;
+    size_t n = 0;
+    rv_plugins *p = NULL;
+    rv_err *err = NULL;
+    int rc = rv_plugins_new(&opts, &p, &err);
+
+    if (rc == 0)
+        rc = rv_plugins_load(p, &which, &err);
+    if (rc == 0)
+        rc = rv_plugins_available(NULL, 0, &names, &n, &err);
+    rv_plugins_path_free(names);
     rv_plugins_free(p);
     rv_err_free(err);
     return rc;
@@ -222,6 +259,7 @@ static const struct {
     const char *name;
     int (*run)(void);
 } scenarios[] = {{"load, inspect, call", load_inspect_call},
+                 {"load a part of the program", load_part_of_the_program},
                  {"load by a pool", load_by_pool},
                  {"load and call in a process of its own", load_and_call_isolated},
                  {"ask a provider", ask_provider},

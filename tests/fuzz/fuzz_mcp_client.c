@@ -37,8 +37,10 @@ static void drain(rv_mcp_client *c, struct seen *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    json_object *roots = size && (data[0] & 16) ? json_object_new_array() : NULL;
     const struct rv_mcp_client_opts opts = {.server = "s",
                                             .era = size ? data[0] % 3 : 0,
+                                            .roots = roots,
                                             .is_http = size && (data[0] & 4),
                                             .elicits = size && (data[0] & 8)};
     rv_mcp_client *c = NULL;
@@ -72,5 +74,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 1; i <= N_ASKS; i++)
         require(seen.n_done[i] == 1);
     rv_mcp_client_free(c);
+    json_object_put(roots);
     return 0;
 }

@@ -116,7 +116,7 @@ equal((await call(server, 'GET', '/sessions', undefined, bearer(ada))).status, 2
 for (const s of sockets) s.destroy()
 
 // --- a client that ends its half, and one that leaves behind its request
-const ended = await open('127.0.0.1', `GET /runs/${run}/events?follow=1 HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${ada}\r\nConnection: close\r\n\r\n`)
+const ended = await open('127.0.0.1', `GET /runs/${run}/events HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${ada}\r\nConnection: close\r\n\r\n`)
 ended.end()
 await new Promise((done) => ended.on('close', done).resume())
 for (let i = 0; i < 50; i++) (await open('127.0.0.1', `POST /chat/${randomUUID()} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${ada}\r\nX-Agent-Schema-Name: boss\r\nContent-Length: 48\r\n\r\n{"messages":[{"role":"user","content":"go on"}]}`)).resetAndDestroy()

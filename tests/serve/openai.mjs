@@ -8,6 +8,7 @@ const script = file(
   `models:
   boss:
     - {chunks: [Good, " morning"], usage: {input_tokens: 9, output_tokens: 2}}
+    - {text: Once.}
     - {text: Second.}
     - {chunks: [Thi, rd.], usage: {input_tokens: 5, output_tokens: 1}}
     - {chunks: [Fou, rth.]}
@@ -33,6 +34,15 @@ const whole = await client.chat.completions.create(ask)
 equal(whole.choices[0].message.content, 'Good morning', 'a whole answer')
 equal(whole.choices[0].finish_reason, 'stop', 'its end')
 equal(whole.usage.prompt_tokens, 9, 'its usage')
+
+// a client that repeats a request whose answer was lost gets that answer, and its history begins one session
+const repeated = {...ask, messages: [{role: 'user', content: 'before'}, {role: 'assistant', content: 'yes'}, {role: 'user', content: 'hi'}]}
+const sessions = async () => (await call(server, 'GET', '/sessions')).json.length
+const before = await sessions()
+const answers = []
+for (let i = 0; i < 3; i++) answers.push((await client.chat.completions.create(repeated, {headers: {'Idempotency-Key': 'again'}})).choices[0].message.content)
+equal(answers, ['Once.', 'Once.', 'Once.'], 'a repetition is not another turn')
+equal((await sessions()) - before, 1, 'and begins no other session')
 
 let said = ''
 let last

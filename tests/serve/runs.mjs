@@ -44,6 +44,11 @@ equal((await call(server, 'POST', `/runs/${asks.id}/answer`, {text: 'x'})).statu
 equal((await call(server, 'POST', `/runs/${asks.id}/cancel`)).status, 409, 'what is over is not cancelled')
 const fork = (await call(server, 'POST', `/runs/${done.id}/fork`, {step: 1})).json
 check((await events(fork.id)).includes('"type":"done"'), 'a fork runs')
+for (const wrong of [{input: {a: 1}}, {input: 5}, {session: 1}, {mode: true}, {state: []}, {wait: 'yes'}, {stream: 1}, {deltas: 'no'}, {priority: 'high'}]) {
+  const refused = await call(server, 'POST', '/runs', {pipeline: 'loop', ...wrong})
+  equal(refused.status, 400, `a member of another type: ${JSON.stringify(wrong)}`)
+  check(refused.text.includes(Object.keys(wrong)[0]), 'which one', refused.text)
+}
 equal((await call(server, 'GET', '/runs/none')).status, 404, 'a run that is not there')
 equal((await call(server, 'POST', '/runs', {pipeline: '../x'})).status, 404, 'a pipeline elsewhere')
 check((await call(server, 'GET', '/runs?limit=2')).json.length === 2, 'a list')

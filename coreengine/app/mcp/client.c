@@ -236,45 +236,41 @@ static int call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct
     struct mcp_started started;
     enum offer_kind kind = OFFER_QUERY;
     rv_err *why = NULL;
-    int rc = mcp_start(m->opts, at, o->params, &started, &kind, &why);
+    int rc = mcp_start(m->opts, at, o->call, o->params, &started, &kind, &why);
 
     if (rc < 0)
         rc = fail(m, at, o->call, why, err);
     else if (started.result)
         rc = give_and_put(m, o->call, started.result, err);
-    else
+    else if (!started.is_aside)
         rc = watch(m, o, kind, &started, err);
     rv_err_free(why);
     return rc;
 }
 
-/* The client does not wait for this run any more: it is asked to end. */
-static void cancel_run(const struct rv_app_mcp_at *at, const char *run)
+/* What was asked on another thread. */
+static int give_aside(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_err **err)
 {
-    rv_store *store = at->sources->store;
-    struct rv_run_row row;
+    json_object *result = NULL;
     rv_err *why = NULL;
-    int rc = rv_store_get_run(store, &at->app->scope, run, &row, &why);
+    int64_t call;
+    int rc = 0;
 
-    if (rc == 0) {
-        if (!rv_run_status_is_final(row.status))
-            rc = rv_store_request_cancel(store, &at->app->scope, run, rv_app_now_us(), &why);
-        if (rc == 0 && !rv_run_status_is_final(row.status) && !row.owner) /* no process drives it: a worker ends it */
-            rc = rv_app_enqueue(store, &at->app->scope, run, NULL, NULL, &why);
-        rv_worker_tell(at->worker);
-        rv_run_row_fini(&row);
+    while (rc == 0 && mcp_aside_next(at->aside, &call, &result, &why)) {
+        rc = result ? give_and_put(m, call, result, err) : fail(m, at, call, why, err);
+        rv_err_free(why);
     }
-    if (rc < 0)
-        RV_LOG(at->app->log, WARN, "mcp.not_cancelled", RV_F_TEXT("run", run), RV_F_ERR("error", why));
-    rv_err_free(why);
+    return rc;
 }
 
 void rv_app_mcp_cancel(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call)
 {
+    if (at->aside)
+        mcp_aside_drop(at->aside, call);
     for (struct watched *w = m->first; w; w = w->next)
         if ((call == 0 || w->call == call) && !w->is_dropped) {
             w->is_dropped = true;
-            cancel_run(at, w->run);
+            mcp_cancel_run(at, w->run);
         }
 }
 
@@ -583,6 +579,8 @@ int rv_app_mcp_look(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_mcp
             p = &w->next;
         }
     }
+    if (rc == 0 && at->aside)
+        rc = give_aside(m, at, err);
     m->out = NULL;
     return rc;
 }

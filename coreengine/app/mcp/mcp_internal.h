@@ -81,14 +81,30 @@ struct mcp_started {
     char run[RV_STORE_MAX_ID + 1];      /* "": there is a result at once */
     char answered[RV_STORE_MAX_ID + 1]; /* the question of that run whose answer is queued; "": none */
     json_object *result;                /* owned */
+    bool is_aside;                      /* it is asked on another thread */
 };
 /** RV_E_NOT_FOUND: there is no such tool. Other failures of the call are results. */
-RV_MUST_CHECK int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
-                            struct mcp_started *out, enum offer_kind *kind, rv_err **err);
+RV_MUST_CHECK int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t call,
+                            json_object *params, struct mcp_started *out, enum offer_kind *kind, rv_err **err);
+/** A client does not wait for that run any more: it is asked to end. */
+void mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run);
+/** The result of a query, also of one that fails; the caller's. */
+RV_MUST_CHECK int mcp_query(const struct rv_app_mcp_at *at, rv_str query, json_object **out, rv_err **err);
 /** Have the answer to a question of a run queued. */
 RV_MUST_CHECK int mcp_enqueue_answer(const struct rv_app_mcp_at *at, const char *run, const char *interrupt,
                                      enum rv_mcp_action action, json_object *content, struct mcp_started *out,
                                      rv_err **err);
+
+/* --- aside.c: queries on a thread of their own --- */
+/** app is borrowed. The thread begins with the first query. */
+RV_MUST_CHECK int mcp_aside_new(const struct rv_app *app, struct mcp_aside **out, rv_err **err);
+void mcp_aside_free(struct mcp_aside *a);    /* waits for the query that is asked right now */
+int mcp_aside_fd(const struct mcp_aside *a); /* readable: there is an answer */
+bool mcp_aside_is_busy(struct mcp_aside *a); /* answers are to come, or to be taken */
+RV_MUST_CHECK int mcp_aside_ask(struct mcp_aside *a, int64_t call, json_object *query, rv_err **err);
+void mcp_aside_drop(struct mcp_aside *a, int64_t call); /* unless it is asked right now; 0: all of them */
+/** Take an answer: a result, or why there is none; both are the caller's. */
+bool mcp_aside_next(struct mcp_aside *a, int64_t *call, json_object **result, rv_err **why);
 
 /* --- resources.c, prompts.c --- */
 /** Entries from `first` on, at most RV_MCP_PAGE. */

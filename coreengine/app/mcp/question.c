@@ -121,7 +121,7 @@ int mcp_response_of(const struct rv_app_question *q, enum rv_mcp_action action, 
                         : action == RV_MCP_DECLINE ? RV_STR_LIT("decline")
                                                    : RV_STR_LIT("cancel");
         out->data = action == RV_MCP_ACCEPT ? content : NULL;
-        return rv_answer_check(q->kind, q->data, out, err);
+        return rv_app_check_answer(q, out, err);
     }
     if (action != RV_MCP_ACCEPT && q->kind == RV_INTERRUPT_CONFIRMATION && !rv_interrupt_is_ask(q->data)) {
         out->has_approved = true;
@@ -137,7 +137,7 @@ int mcp_response_of(const struct rv_app_question *q, enum rv_mcp_action action, 
         out->decision = text_member(content, "decision");
         out->has_approved = rv_json_get_bool(content, "approved", &out->approved);
     }
-    return rv_answer_check(q->kind, q->data, out, err);
+    return rv_app_check_answer(q, out, err);
 }
 
 /* --- which question --- */

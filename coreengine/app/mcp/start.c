@@ -39,25 +39,35 @@ static int check_arguments(const struct offer *o, const struct rv_app_loaded *l,
 
 /* --- query --- */
 
-static int answer_query(const struct rv_app_mcp_at *at, json_object *arguments, struct mcp_started *out, rv_err **err)
+int mcp_query(const struct rv_app_mcp_at *at, rv_str query, json_object **out, rv_err **err)
 {
     const struct rv_knowledge_embedder embedder = rv_app_embedder(at->app);
     const struct rv_knowledge_opts opts = {.embedder = &embedder, .max_bytes = MCP_MAX_RESULT / 2};
     const struct mcp_about about = {.tool = "query", .scope = &at->app->scope, .now_us = rv_app_now_us()};
-    json_object *answer = NULL, *query = NULL;
+    json_object *answer = NULL;
     rv_err *why = NULL;
 
-    json_object_object_get_ex(arguments, "query", &query);
-    int rc = rv_knowledge_query(at->sources->store, &at->app->scope, rv_json_str(query), &opts, &answer, NULL, &why);
+    int rc = rv_knowledge_query(at->sources->store, &at->app->scope, query, &opts, &answer, NULL, &why);
     if (rc == RV_E_NOMEM)
         rc = RV_FAIL(err, rc, "answer a query");
     else if (rc < 0)
-        rc = mcp_failure_of(why, &out->result, err);
+        rc = mcp_failure_of(why, out, err);
     else
-        rc = mcp_success(&about, NULL, answer, &out->result, err);
+        rc = mcp_success(&about, NULL, answer, out, err);
     rv_err_free(why);
     json_object_put(answer);
     return rc;
+}
+
+static int answer_query(const struct rv_app_mcp_at *at, int64_t call, json_object *arguments, struct mcp_started *out,
+                        rv_err **err)
+{
+    json_object *query = NULL;
+
+    json_object_object_get_ex(arguments, "query", &query);
+    out->is_aside = at->aside != NULL;
+    return at->aside ? mcp_aside_ask(at->aside, call, query, err)
+                     : mcp_query(at, rv_json_str(query), &out->result, err);
 }
 
 /* --- answers --- */
@@ -159,6 +169,26 @@ static int submit(const struct rv_app_mcp_at *at, const struct offer *o, struct 
     return rc;
 }
 
+void mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run)
+{
+    rv_store *store = at->sources->store;
+    struct rv_run_row row;
+    rv_err *why = NULL;
+    int rc = rv_store_get_run(store, &at->app->scope, run, &row, &why);
+
+    if (rc == 0) {
+        if (!rv_run_status_is_final(row.status))
+            rc = rv_store_request_cancel(store, &at->app->scope, run, rv_app_now_us(), &why);
+        if (rc == 0 && !rv_run_status_is_final(row.status) && !row.owner) /* no process drives it: a worker ends it */
+            rc = rv_app_enqueue(store, &at->app->scope, run, NULL, NULL, &why);
+        rv_worker_tell(at->worker);
+        rv_run_row_fini(&row);
+    }
+    if (rc < 0)
+        RV_LOG(at->app->log, WARN, "mcp.not_cancelled", RV_F_TEXT("run", run), RV_F_ERR("error", why));
+    rv_err_free(why);
+}
+
 /* The first fault of what the operator offers; the log has it, too. */
 static int check_sound(const struct rv_app_mcp_at *at, const struct offer *o, struct rv_app_loaded *l, rv_err **err)
 {
@@ -213,8 +243,9 @@ static int go_on(const struct rv_app_mcp_at *at, const struct offer *o, json_obj
                               rv_json_get_obj(answer, "content"), out, err);
 }
 
-static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                       json_object *params, json_object *arguments, struct mcp_started *out, rv_err **err)
+static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t call,
+                       const struct offer *o, json_object *params, json_object *arguments, struct mcp_started *out,
+                       rv_err **err)
 {
     if (json_object_object_get_ex(params, "requestState", NULL) && o->kind != OFFER_QUERY)
         return go_on(at, o, params, out, err);
@@ -223,12 +254,12 @@ static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_m
     int rc = check_arguments(o, NULL, arguments, out, err);
     if (rc < 0 || out->result)
         return rc;
-    return o->kind == OFFER_QUERY ? answer_query(at, arguments, out, err)
+    return o->kind == OFFER_QUERY ? answer_query(at, call, arguments, out, err)
                                   : mcp_enqueue_answer(at, text_of(arguments, "run"), text_of(arguments, "question"),
                                                        RV_MCP_ACCEPT, arguments, out, err);
 }
 
-int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
+int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t call, json_object *params,
               struct mcp_started *out, enum offer_kind *kind, rv_err **err)
 {
     json_object *name = NULL, *arguments = rv_json_get_obj(params, "arguments");
@@ -248,7 +279,7 @@ int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at
     }
     *kind = o->kind;
     json_object *made = arguments ? json_object_get(arguments) : json_object_new_object();
-    rc = made ? start_offer(opts, at, o, params, made, out, &why) : RV_FAIL(&why, RV_E_NOMEM, "start a call");
+    rc = made ? start_offer(opts, at, call, o, params, made, out, &why) : RV_FAIL(&why, RV_E_NOMEM, "start a call");
     bool is_state = rc == RV_E_INVALID && json_object_object_get_ex(params, "requestState", NULL);
     if (rc == RV_E_NOMEM || is_state) {
         rc = is_state ? RV_FAIL(err, rc, "%s", rv_err_text(why)) : RV_FAIL(err, rc, "start a call");

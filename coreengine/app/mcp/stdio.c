@@ -1,5 +1,5 @@
 /* One client at standard input and output. This thread reads, answers and looks at runs; another one is the worker that
- * does them. */
+ * does them; a third one asks queries. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -109,13 +109,18 @@ static void on_signal(struct stdio *s)
     s->is_stopping = true;
 }
 
+static bool is_busy(struct stdio *s)
+{
+    return rv_app_mcp_is_busy(s->client) || mcp_aside_is_busy(s->at.aside);
+}
+
 static bool is_over(struct stdio *s)
 {
     bool gives_up = s->is_stopping || s->is_gone || (s->has_ended && rv_app_now_us() >= s->ends_us);
 
     if (gives_up)
         rv_app_mcp_cancel(s->client, &s->at, 0);
-    return gives_up || (s->has_ended && !rv_app_mcp_is_busy(s->client));
+    return gives_up || (s->has_ended && !is_busy(s));
 }
 
 static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
@@ -125,9 +130,10 @@ static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
     while (rc == 0 && !is_over(s)) {
         struct pollfd fds[] = {{.fd = s->signals, .events = POLLIN},
                                {.fd = s->has_ended ? -1 : s->opts->in, .events = POLLIN},
-                               {.fd = s->opts->out, .events = 0}}; /* tells when its reader is gone */
-        bool is_busy = rv_app_mcp_is_busy(s->client);
-        if (poll(fds, RV_COUNT(fds), is_busy ? RV_APP_MCP_LOOK_MS : -1) < 0 && errno != EINTR)
+                               {.fd = s->opts->out, .events = 0}, /* tells when its reader is gone */
+                               {.fd = mcp_aside_fd(s->at.aside), .events = POLLIN}};
+        bool has_runs = rv_app_mcp_is_busy(s->client);
+        if (poll(fds, RV_COUNT(fds), has_runs || s->has_ended ? RV_APP_MCP_LOOK_MS : -1) < 0 && errno != EINTR)
             return RV_FAIL(err, RV_E_IO, "wait for the client: %s", strerror(errno));
         if (fds[0].revents)
             on_signal(s);
@@ -135,7 +141,7 @@ static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
             rc = read_some(s, lines, err);
         if (fds[2].revents & (POLLERR | POLLNVAL))
             s->is_gone = true;
-        if (rc == 0 && is_busy) {
+        if (rc == 0 && (has_runs || fds[3].revents)) {
             struct rv_mcp_orders out = {NULL, 0, 0};
             rc = rv_app_mcp_look(s->client, &s->at, &out, err);
             rc = send_all(s, &out, rc, err);
@@ -197,6 +203,8 @@ static int open_all(struct stdio *s, rv_err **err)
     s->at =
         (struct rv_app_mcp_at){.app = &s->app, .sources = &s->sources, .worker = s->opts->no_worker ? NULL : &s->stop};
     if (rc == 0)
+        rc = mcp_aside_new(&s->app, &s->at.aside, err);
+    if (rc == 0)
         rc = rv_app_mcp_new(&s->opts->offer, false, &s->client, err);
     return rc == 0 ? start_worker(s, err) : rc;
 }
@@ -228,6 +236,7 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
         pthread_sigmask(SIG_SETMASK, &old, NULL);
     }
     rv_mcp_lines_fini(&lines);
+    mcp_aside_free(s->at.aside);
     rv_app_mcp_free(s->client);
     rv_app_sources_fini(&s->sources);
     rv_err_free(s->worker_err);

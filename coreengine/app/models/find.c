@@ -2,7 +2,6 @@
 #include "coreengine/app/models/fetch_internal.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,20 +156,12 @@ static void take_answer(struct rv_app_server *s, const struct rv_app_fetch *f)
 
 /* --- the HTTP library --- */
 
-/* Found where it was opened for the first request; ISO C has no cast from object to function pointers. */
 static void read_version(struct rv_app_models *m)
 {
-    void *lib = dlopen("libcurl.so.4", RTLD_NOW | RTLD_NOLOAD);
-    void *symbol = lib ? dlsym(lib, "curl_version") : NULL;
-    char *(*version)(void) = NULL;
-
-    memcpy(&version, &symbol, sizeof symbol);
-    const char *text = version ? version() : "libcurl";
+    const char *text = rv_http_library() ? rv_http_library() : "libcurl"; /* it is open: servers were asked */
     size_t n = strcspn(text, " "); /* its name, and who does TLS: "libcurl/7.88.1 OpenSSL/3.0.19 zlib/..." */
     n += text[n] ? 1 + strcspn(text + n + 1, " ") : 0;
     rv_buf_printf(&m->http, "%.*s%s", (int)n, text, strstr(text, "nghttp2/") ? ", with HTTP/2" : "");
-    if (lib)
-        dlclose(lib);
 }
 
 static int servers_ask(const struct rv_app *app, struct rv_app_models *m, rv_err **err)

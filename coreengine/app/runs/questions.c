@@ -1,4 +1,5 @@
 /* Which question of a run an answer means, and whether it fits it. */
+#include "coreengine/agent/forms.h"
 #include "coreengine/app/past.h"
 
 #include <stdio.h>
@@ -13,6 +14,13 @@ bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct
     return (kind != RV_INTERRUPT_CLARIFICATION || r->text.ptr) &&
            (kind != RV_INTERRUPT_CONFIRMATION || r->has_approved) &&
            (kind != RV_INTERRUPT_AGENT_REVIEW || r->decision.ptr);
+}
+
+int rv_app_check_answer(const struct rv_app_question *q, const struct rv_response *r, rv_err **err)
+{
+    int rc = r->cancelled ? rv_answer_check_cancel(r, err) : rv_answer_check(q->kind, q->data, r, err);
+
+    return rc < 0 || r->cancelled || !rv_interrupt_asks_input(q->kind, q->data) ? rc : rv_input_check(q->data, r, err);
 }
 
 bool rv_app_is_due(const struct rv_pending *p, int64_t now_us)

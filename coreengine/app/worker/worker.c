@@ -14,6 +14,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
 #include "coreengine/app/worker/hook_internal.h"
+#include "coreengine/tools/mcp/pool.h"
 
 #define EXIT_AT_ONCE 130
 #define EXIT_REFUSED 2 /* of `reeve run-host`: the run did not go on */
@@ -105,6 +106,8 @@ static void give_back(struct shell *s, struct work_job *j)
     s->done.n_failed += j->end == WORK_FAILED || j->end == WORK_FATAL;
     s->done.n_back += j->end == WORK_BACK || j->end == WORK_LATER || j->end == WORK_QUOTA;
     say_end(s, j);
+    if (j->loaded.mcp) /* the desk frees it on another thread, which must not touch this loop */
+        rv_mcp_pool_detach(rv_mcp_tools_pool(j->loaded.mcp));
     rv_work_desk_give(s->desk, j);
 }
 

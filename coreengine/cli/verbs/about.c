@@ -3,6 +3,7 @@
 #include "coreengine/app/conform.h"
 #include "coreengine/app/fn.h"
 #include "coreengine/app/retention.h"
+#include "coreengine/base/library.h"
 #include "coreengine/cli/verbs/verbs.h"
 #include "coreengine/server/server.h"
 #include "coreengine/store/kinds.h"
@@ -15,7 +16,7 @@
 #include "capabilities/sdk/capability.h"
 
 #define MAX_TEXT_BYTES ((size_t)4 << 20)
-#define HTTP_FEATURE   "libcurl (loaded on demand)"
+#define HTTP_FEATURE   (RV_IS_STATIC ? "libcurl (linked in)" : "libcurl (loaded on demand)")
 
 static int version(struct rv_cli *cli, rv_err **err)
 {
@@ -27,6 +28,7 @@ static int version(struct rv_cli *cli, rv_err **err)
         rv_jw w = rv_jw_on(&text);
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "version", rv_version());
+        rv_jw_kv_bool(&w, "static", RV_IS_STATIC);
         rv_jw_kv_int(&w, "capability_abi", RV_CAP_ABI);
         rv_jw_kv_int(&w, "state_version", 1);
         rv_jw_kv_text(&w, "compiler", __VERSION__);
@@ -43,8 +45,8 @@ static int version(struct rv_cli *cli, rv_err **err)
         rv_jw_obj_end(&w);
         rv_buf_putc(&text, '\n');
     } else {
-        rv_buf_printf(&text, "reeve %s\ncapability ABI %d, state version 1\nmodel providers: scripted", rv_version(),
-                      RV_CAP_ABI);
+        rv_buf_printf(&text, "reeve %s%s\ncapability ABI %d, state version 1\nmodel providers: scripted", rv_version(),
+                      RV_IS_STATIC ? ", a static binary" : "", RV_CAP_ABI);
         for (size_t i = 0; i < n; i++)
             rv_buf_printf(&text, ", %s", providers[i].name);
         rv_buf_printf(&text, "; http: %s\njson-c %s, libyaml %s, libuv %s, compiler %s\n", HTTP_FEATURE,
@@ -152,7 +154,7 @@ const struct rv_cli_verb rv_verb_version = {
     .args = "",
     .summary = "print version, ABI and features",
     .text = "Prints the version, the capability ABI, the version of the state format, the model providers and the\n"
-            "libraries.",
+            "libraries, and whether the program is a static binary.",
     .examples = "reeve version --json",
     RV_CLI_OPTIONS(version_options),
     .run = version,

@@ -1,5 +1,6 @@
 /* reeve doctor: what is there on this machine, and what is missing. */
 #include "coreengine/app/models.h"
+#include "coreengine/base/library.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <errno.h>
@@ -303,6 +304,8 @@ static int check_all(struct rv_cli *cli, const struct rv_app_models *m, rv_err *
     c.checks = rv_jw_on(&c.json);
     rv_jw_arr(&c.checks);
     line(&c, LEVEL_OK, "reeve", "%s, capability ABI %d", rv_version(), RV_CAP_ABI);
+    if (RV_IS_STATIC)
+        line(&c, LEVEL_NOTE, "static binary", "loads no capabilities from files, and has no stores of PostgreSQL");
     check_capabilities(cli, &c);
     check_store(cli, &c);
     check_tools(&c);

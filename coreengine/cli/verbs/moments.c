@@ -155,9 +155,13 @@ static int show(struct rv_cli *cli, rv_err **err)
             rc = write_line(row, &text, err);
             continue;
         }
+        rv_buf shown = RV_BUF_INIT(RV_APP_MAX_TEXT);
+        rv_moment_text(row, &shown);
+        rc = rv_buf_check(&shown, "a moment", err);
         rv_buf_puts(&text, i ? "\n" : "");
-        rv_moment_text(row, &text);
+        rv_cli_write_safe(rv_buf_str(&shown), &text);
         rv_buf_putc(&text, '\n');
+        rv_buf_fini(&shown);
     }
     json_object_put(hits);
     return rv_cli_print(rc, &text, err);
@@ -180,8 +184,10 @@ static int build(struct rv_cli *cli, rv_err **err)
             cli->words[0]);
     if (rc == 0 && row && rv_cli_flag(cli, "json"))
         rc = write_line(row, &text, err);
-    else if (rc == 0 && row)
-        rv_buf_printf(&text, "%s\n", text_of(row, "name"));
+    else if (rc == 0 && row) {
+        rv_cli_write_safe(rv_str_of(text_of(row, "name")), &text);
+        rv_buf_putc(&text, '\n');
+    }
     json_object_put(row);
     return rv_cli_print(rc, &text, err);
 }
@@ -246,13 +252,19 @@ static int feed(struct rv_cli *cli, rv_err **err)
         rc = rv_app_feed(cli->store, &cli->app.scope, &what, &rows, err);
     for (size_t i = 0; rc == 0 && rows && i < json_object_array_length(rows); i++) {
         json_object *row = json_object_array_get_idx(rows, i);
-        const char *type = text_of(row, "moment_type"), *summary = text_of(row, "summary");
-        if (rv_cli_flag(cli, "json"))
+        const char *type = text_of(row, "moment_type");
+        bool is_summary = type && strcmp(type, "daily_summary") == 0;
+        if (rv_cli_flag(cli, "json")) {
             rc = write_line(row, &text, err);
-        else if (type && strcmp(type, "daily_summary") == 0)
-            rv_buf_printf(&text, "%s\n", summary);
-        else
-            rv_buf_printf(&text, "  %s  %s\n", type ? type : "-", text_of(row, "name"));
+            continue;
+        }
+        if (!is_summary) {
+            rv_buf_puts(&text, "  ");
+            rv_cli_write_safe(rv_str_of(type ? type : "-"), &text);
+            rv_buf_puts(&text, "  ");
+        }
+        rv_cli_write_safe(rv_str_of(text_of(row, is_summary ? "summary" : "name")), &text);
+        rv_buf_putc(&text, '\n');
     }
     json_object_put(rows);
     return rv_cli_print(rc, &text, err);

@@ -29,7 +29,7 @@ static struct rv_curl table;
 static bool is_open;
 
 static const struct rv_library_function functions[] = {
-#define X(name) {"curl_" #name, offsetof(struct rv_curl, name)},
+#define X(name) {"curl_" #name, offsetof(struct rv_curl, name), RV_LINKED(curl_##name)},
     RV_CURL_FUNCTIONS(X)
 #undef X
 };
@@ -67,7 +67,8 @@ static int open_once(rv_err **err)
         return rc;
     rc = set_up(&table, err);
     if (rc < 0) {
-        dlclose(handle);
+        if (handle)
+            dlclose(handle);
         return rc;
     }
     is_open = true;
@@ -82,6 +83,14 @@ int rv_curl_open(const struct rv_curl **out, rv_err **err)
     if (rc == 0)
         *out = &table;
     return rc;
+}
+
+const char *rv_http_library(void)
+{
+    pthread_mutex_lock(&lock);
+    const char *text = is_open ? table.version() : NULL;
+    pthread_mutex_unlock(&lock);
+    return text;
 }
 
 /* --- requests: checked and set on libcurl's handle --- */

@@ -27,6 +27,8 @@ struct rv_http_opts {
 /** Opens libcurl. RV_E_NOT_FOUND: it is not there (the hint says what to install), RV_E_VERSION, RV_E_NOMEM,
  * RV_E_INTERNAL. */
 RV_MUST_CHECK int rv_http_new(const struct rv_http_opts *opts, rv_http **out, rv_err **err);
+/** What libcurl says of itself, "libcurl/7.88.1 OpenSSL/3.0.19 zlib/1.2.13 ..."; NULL: it is not open. Any thread. */
+const char *rv_http_library(void);
 /** Cancels what is under way and closes all handles on the loop: the loop must be run once more (until the close
  * callbacks were delivered) before it is closed; rv_http_free() does that itself with uv_run(UV_RUN_NOWAIT), unless
  * opts.runs_on. */

@@ -16,6 +16,7 @@
 /* Everything that is used of libcurl. */
 #define RV_CURL_FUNCTIONS(X)                                                                                           \
     X(global_init)                                                                                                     \
+    X(version)                                                                                                         \
     X(version_info)                                                                                                    \
     X(free)                                                                                                            \
     X(url)                                                                                                             \

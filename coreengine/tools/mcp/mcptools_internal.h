@@ -24,6 +24,10 @@ struct rv_mcp_stdio {
 /** Start the server. RV_E_NOT_FOUND, RV_E_IO: it cannot be started; RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_mcp_stdio_open(const struct rv_mcp_stdio *how, struct rv_mcp_link *out, rv_err **err);
 
+/* --- roots.c --- */
+/** The folders that a server is told of: [{uri, name}], the caller's. RV_E_NOT_FOUND: one is not there; RV_E_NOMEM. */
+RV_MUST_CHECK int rv_mcp_roots(const struct rv_mcp_server_config *server, json_object **out, rv_err **err);
+
 /* --- pins.c --- */
 /** Those of a server's tools that are approved, a new array; first sight pins, unless the server is strict. */
 RV_MUST_CHECK int rv_mcp_pins_filter(const struct rv_mcp_tools_opts *o, const struct rv_mcp_server_config *s,

@@ -2,6 +2,7 @@
 #include "coreengine/tools/mcp/pool.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,6 +31,7 @@ struct rv_mcp_pool {
     uv_loop_t loop;
     uv_timer_t timer;
     struct rv_mcp_outer *outer; /* NULL: it runs by rv_mcp_pool_wait() */
+    pthread_t thread;           /* that attached it */
     struct mcp_connection *connections;
     const struct rv_mcp_server_config *servers;
     size_t n_servers;
@@ -109,7 +111,12 @@ static int open_link(struct mcp_connection *c, rv_err **err)
 {
     rv_mcp_pool *p = c->pool;
     const struct rv_mcp_link_user user = {on_message, on_failed, on_noise, c};
+    json_object *roots = NULL;
 
+    int rc = c->server->roots.is_set ? rv_mcp_roots(c->server, &roots, err) : 0;
+    json_object_put(roots);
+    if (rc < 0)
+        return rc;
     if (c->server->command.is_set) {
         const struct rv_mcp_stdio how = {.loop = &p->loop, .server = c->server, .user = user};
         return rv_mcp_stdio_open(&how, &c->link, err);
@@ -173,13 +180,21 @@ static void close_connection(struct mcp_connection *c)
 
 static int begin(struct mcp_connection *c, rv_err **err)
 {
+    json_object *roots = NULL;
+    int rc = c->server->roots.is_set ? rv_mcp_roots(c->server, &roots, NULL) : 0;
     const struct rv_mcp_client_opts opts = {.server = c->server->name,
                                             .era = c->era,
                                             .elicits = c->server->elicitation,
+                                            .roots = roots,
                                             .is_http = !c->server->command.is_set,
                                             .handshake_us = c->server->timeout_ms * 1000};
 
-    return rv_mcp_client_new(&opts, rv_mcp_pool_now_us(c->pool), &c->client, err);
+    if (rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "no memory for connections to MCP servers");
+    /* a root that is not there: open_link() says so */
+    rc = rv_mcp_client_new(&opts, rv_mcp_pool_now_us(c->pool), &c->client, err);
+    json_object_put(roots);
+    return rc;
 }
 
 static struct rv_mcp_call *call_of(const struct mcp_connection *c, int64_t ask)
@@ -460,6 +475,7 @@ int rv_mcp_pool_attach(rv_mcp_pool *p, struct uv_loop_s *loop, rv_err **err)
     if (p->outer && rv_mcp_outer_loop(p->outer) == loop)
         return 0;
     rv_mcp_pool_detach(p);
+    p->thread = pthread_self();
     return rv_mcp_outer_new(&p->loop, loop, turn, p, &p->outer, err);
 }
 
@@ -473,6 +489,8 @@ void rv_mcp_pool_free(rv_mcp_pool *p)
 {
     if (!p)
         return;
+    assert(!p->outer ||
+           pthread_equal(p->thread, pthread_self())); /* handles of another thread's loop would be closed */
     for (size_t i = 0; i < p->n_servers; i++) {
         assert(!p->connections[i].calls);
         close_connection(&p->connections[i]);

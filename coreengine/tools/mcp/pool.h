@@ -27,7 +27,8 @@ struct rv_mcp_pool_opts {
 };
 RV_MUST_CHECK int rv_mcp_pool_new(const struct rv_mcp_pool_opts *opts, rv_mcp_pool **out, rv_err **err);
 /** Ends all connections in good order. No call is under way. Waits until the servers have ended, at most some seconds;
- * a pool that is attached does not wait: it frees itself while that loop runs. NULL is fine. */
+ * a pool that is attached does not wait: it frees itself while that loop runs, and is freed on the thread of that loop:
+ * before another thread frees it, it is detached there. NULL is fine. */
 void rv_mcp_pool_free(rv_mcp_pool *p);
 RV_MUST_CHECK int rv_mcp_pool_attach(rv_mcp_pool *p, struct uv_loop_s *loop, rv_err **err);
 void rv_mcp_pool_detach(

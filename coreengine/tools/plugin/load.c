@@ -3,6 +3,7 @@
  *
  * The shared object itself is opened in the engine's process for a capability that shares it, and in the child for one
  * that does not. */
+#include "coreengine/base/library.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
 
 #include <dlfcn.h>
@@ -40,11 +41,28 @@ static int fail_dl(const char *path, rv_err **err)
     return rc;
 }
 
+static int fail_static(const char *path, rv_err **err)
+{
+    int rc = RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is a shared object, which a static binary cannot load", path);
+
+    rv_err_hint(err, "use the package reeve, or one of the capabilities that are part of this binary: `reeve inspect`");
+    return rc;
+}
+
 int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)
 {
     const struct rv_cap_desc *(*entry_point)(void);
+    const size_t len = sizeof RV_LINKED_FOLDER - 1;
+    const struct rv_capability_linked *linked =
+        strncmp(pl->path, RV_LINKED_FOLDER, len) == 0 ? rv_plugin_linked(pl->path + len) : NULL;
     void *symbol;
 
+    if (linked) {
+        *out = linked->entry_point();
+        return 0;
+    }
+    if (RV_IS_STATIC)
+        return fail_static(pl->path, err);
     pl->handle = dlopen(pl->path, RTLD_NOW | RTLD_LOCAL);
     if (!pl->handle)
         return fail_dl(pl->path, err);

@@ -172,6 +172,8 @@ int rv_plugins_available(const char *const *dirs, size_t n_dirs, char ***out, si
     struct texts list = {NULL, 0, 0};
     int rc = 0;
 
+    for (const struct rv_capability_linked *c = rv_capabilities_linked; c->name && rc == 0; c++)
+        rc = texts_add(&list, rv_str_of(c->name), MAX_AVAILABLE, err);
     for (size_t i = 0; i < n_dirs && rc == 0; i++)
         rc = list_dir(dirs[i], &list, err);
     if (rc < 0) {
@@ -236,6 +238,21 @@ static int try_place(const char *dir, const char *rest, const char *suffix, char
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "path of a capability");
 }
 
+/* *out stays NULL when the program does not have it. */
+static int try_program(const char *name, char **out, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(PATH_MAX);
+
+    if (!rv_plugin_linked(name))
+        return 0;
+    rv_buf_printf(&path, RV_LINKED_FOLDER "%s", name);
+    int rc = rv_buf_check(&path, "path of a capability", err);
+    if (rc < 0)
+        return rc;
+    *out = rv_buf_steal(&path, NULL);
+    return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "path of a capability");
+}
+
 int rv_plugin_locate(const struct rv_plugins *p, const char *name, char **out, rv_err **err)
 {
     int rc = 0;
@@ -254,6 +271,7 @@ int rv_plugin_locate(const struct rv_plugins *p, const char *name, char **out, r
         rv_err_hint(err, "a name has a-z, 0-9, _ and -; a path to a file needs a slash, such as ./x.so");
         return rc;
     }
+    rc = try_program(name, out, err);
     for (size_t i = 0; i < p->n_dirs && rc == 0 && !*out; i++)
         rc = try_place(p->dirs[i], name, SUFFIX, out, err);
     return rc == 0 && !*out ? fail_not_found(p, name, err) : rc;

@@ -10,6 +10,15 @@
 typedef struct rv_plugins rv_plugins; /* a set of opened capabilities; loading: one thread; calling: any thread */
 typedef struct rv_plugin_pool rv_plugin_pool; /* opened capabilities that sets share; any thread */
 
+/* A capability that is part of the program. Such a name is found before the path. A program that has any defines the
+ * list, which ends with {NULL, NULL}; by itself it is empty. */
+struct rv_cap_desc;
+struct rv_capability_linked {
+    const char *name;
+    const struct rv_cap_desc *(*entry_point)(void);
+};
+extern const struct rv_capability_linked rv_capabilities_linked[];
+
 struct rv_plugins_opts {
     const char *const *dirs; /* where names are looked up, in order; borrowed for the call */
     size_t n_dirs;
@@ -142,7 +151,8 @@ void rv_plugin_llm_failure(const rv_err *e, struct rv_llm_reply *out);
 
 /** For `inspect`: array of {name, version, description, path, tools: [...], hooks: [...], ...}. */
 void rv_plugins_write_json(rv_plugins *p, rv_jw *w);
-/** Names (without .so) of every capability file on the path, sorted; free with rv_plugins_path_free(). */
+/** Names of every capability of the program and (without .so) of every capability file on the path, sorted; free with
+ * rv_plugins_path_free(). */
 RV_MUST_CHECK int rv_plugins_available(const char *const *dirs, size_t n_dirs, char ***out, size_t *n, rv_err **err);
 
 #endif

@@ -46,7 +46,7 @@ struct rv_plugin_agent {
 };
 
 struct rv_plugin {
-    void *handle;                 /* of dlopen; NULL when isolated */
+    void *handle;                 /* of dlopen; NULL when isolated, or part of the program */
     struct rv_isolated *isolated; /* owned; NULL: its code runs in this process */
     struct rv_cap_desc desc;      /* our copy; its pointers live in the shared object */
     struct rv_cap_host host;      /* handed to open, stays valid until close */
@@ -92,6 +92,11 @@ struct rv_plugins {
 RV_MUST_CHECK int rv_plugin_locate(const struct rv_plugins *p, const char *name, char **out, rv_err **err);
 bool rv_plugin_name_ok(rv_str name, bool dashes);
 
+/* linked.c */
+#define RV_LINKED_FOLDER "built-in/" /* what stands for the folder in the path of a capability of the program */
+/** NULL: the program has none of that name. */
+const struct rv_capability_linked *rv_plugin_linked(const char *name);
+
 /* check.c */
 /** Look at a descriptor as the plugin gave it, in the order in which it may be believed, and copy it. */
 RV_MUST_CHECK int rv_plugin_check_desc(const struct rv_cap_desc *given, struct rv_plugin *pl, rv_err **err);
@@ -111,7 +116,7 @@ void rv_plugin_names_fini(struct rv_plugin_names *names);
 struct rv_plugin_entry *rv_plugin_find(const struct rv_plugins *p, enum rv_name_kind kind, rv_str name);
 
 /* load.c */
-/** dlopen() pl->path and ask for its descriptor. */
+/** dlopen() pl->path, unless it is part of the program, and ask for its descriptor. */
 RV_MUST_CHECK int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err);
 RV_MUST_CHECK int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err);
 void rv_plugin_free(struct rv_plugin *pl); /* closes it, with all that it has */

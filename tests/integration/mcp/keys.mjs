@@ -80,6 +80,7 @@ const rows = {
     'mcp_server.prompts': [tools, [stub()], 'prompts: true', 'prompts: false'],
     'mcp_server.elicitation': [call('form', { ask: ['colour'] }), [stub('--era', 'modern')], 'elicitation: true',
                                'elicitation: false'],
+    'mcp_server.roots': [call('form', { ask: ['roots'] }), [stub('--era', 'modern')], 'roots: [here]', 'roots: [empty]'],
     'mcp_server.confirm': [tools, [stub()], 'confirm: never', 'confirm: always'],
     'mcp_server.output_validation': [call('wrong_output'), [stub()], 'output_validation: strict', 'output_validation: off'],
     'mcp_server.catalog': [[...tools, '--offline'], [stub()], 'catalog: kept.json', 'catalog: none.json'],

@@ -4,7 +4,7 @@
 //
 // --mark is not looked at: a test finds the process by it.
 //
-// Tools: form {ask}, form_once: ask a person for the forms that are named, and answer with what they got; steps {n}: as
+// Tools: form {ask}, form_once: ask a person for the forms that are named (roots: for the roots), and answer with what they got; steps {n}: as
 // many notifications of progress; rich, picture: blocks of all kinds; echo {text}; add {a, b}; count {by}: appends a line to --log, so that a test can count effects; slow {ms};
 // fail; structured; and what --fault adds.
 import { appendFileSync } from 'node:fs';
@@ -149,6 +149,9 @@ const forms = {
               properties: { colour: { type: 'string', enum: ['red', 'blue'], default: 'blue' } } } },
     link: { mode: 'url', message: 'Log in.', url: 'https://example.com/', elicitationId: '1' },
 };
+const wants = (name) => name === 'roots' ? { method: 'roots/list' }
+    : name === 'model' ? { method: 'sampling/createMessage', params: { messages: [], maxTokens: 5 } }
+    : { method: 'elicitation/create', params: forms[name] ?? forms.name };
 const note = (line) => log && appendFileSync(log, JSON.stringify(line) + '\n');
 const waiting = new Map(); // questions of the old era: id of the question, what to do with its answer
 let asked = 0;
@@ -161,16 +164,20 @@ function form(id, params) {
         if (!params.inputResponses || names[0] === 'again')
             return put({ id, result: { resultType: 'input_required', requestState: 'state ' + names.join(),
                                        inputRequests: Object.fromEntries(names.map((name) =>
-                                           [name, { method: 'elicitation/create', params: forms[name] ?? forms.name }])) } });
+                                           [name, wants(name)])) } });
+        note({ effect: params.name, key });
         return text(id, JSON.stringify(params.inputResponses));
     }
     const got = {};
     const next = () => {
         const name = names[Object.keys(got).length];
-        if (!name) return text(id, JSON.stringify(got));
+        if (!name) {
+            note({ effect: params.name, key });
+            return text(id, JSON.stringify(got));
+        }
         const question = 'question ' + asked++;
         waiting.set(question, (m) => { got[name] = m.result ?? m.error; note({ answer: m.result ?? m.error }); next(); });
-        put({ id: question, method: 'elicitation/create', params: forms[name] });
+        put({ id: question, ...wants(name) });
     };
     next();
 }

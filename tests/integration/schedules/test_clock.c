@@ -16,7 +16,7 @@
 #define T0          INT64_C(1774569600000000) /* 2026-03-27, two days before the clocks of Berlin are set forward */
 #define MAX_LOOKS   1000
 #define N_THREADS   4
-#define MAX_PLANNED 40000
+#define MAX_PLANNED 200000 /* of 2,000 days */
 
 static const struct {
     const char *cron, *zone, *tenant;

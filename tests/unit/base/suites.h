@@ -19,5 +19,6 @@ TCase *log_case(void);
 TCase *liveness_case(void);
 TCase *cipher_case(void);
 TCase *rsa_case(void);
+TCase *library_case(void);
 
 #endif

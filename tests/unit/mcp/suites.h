@@ -12,6 +12,7 @@ TCase *pins_case(void);
 TCase *client_case(void);
 TCase *client_end_case(void);
 TCase *client_elicit_case(void);
+TCase *client_roots_case(void);
 TCase *tools_case(void);
 TCase *server_case(void);
 

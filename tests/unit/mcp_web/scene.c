@@ -59,7 +59,8 @@ static void on_failed(void *self, int64_t id, const struct rv_mcp_failure *f)
     uv_stop(&s->loop);
 }
 
-void scene_open(struct scene *s, const struct turn *turns, size_t n, const struct rv_mcp_web_auth *auth)
+static void open_scene(struct scene *s, const struct turn *turns, size_t n, const struct rv_mcp_web_auth *auth,
+                       bool awaits_stream)
 {
     static const char *const headers[] = {"X-Key: k1"};
     rv_err *err = NULL;
@@ -77,8 +78,19 @@ void scene_open(struct scene *s, const struct turn *turns, size_t n, const struc
                                          .headers = headers,
                                          .n_headers = 1,
                                          .auth = auth,
+                                         .awaits_stream = awaits_stream,
                                          .user = {.message = on_message, .failed = on_failed, .self = s}};
     ck_assert_int_eq(rv_mcp_web_open(&opts, &s->link, &err), 0);
+}
+
+void scene_open(struct scene *s, const struct turn *turns, size_t n, const struct rv_mcp_web_auth *auth)
+{
+    open_scene(s, turns, n, auth, false);
+}
+
+void scene_open_asking(struct scene *s, const struct turn *turns, size_t n)
+{
+    open_scene(s, turns, n, NULL, true);
 }
 
 void scene_send(struct scene *s, const struct rv_mcp_send *m)

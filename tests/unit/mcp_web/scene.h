@@ -30,6 +30,8 @@ struct scene {
     char url[200];
 };
 void scene_open(struct scene *s, const struct turn *turns, size_t n, const struct rv_mcp_web_auth *auth);
+/* Of a server that asks on the stream of its own: requests wait for it. */
+void scene_open_asking(struct scene *s, const struct turn *turns, size_t n);
 void scene_send(struct scene *s, const struct rv_mcp_send *m);
 void scene_run(struct scene *s, size_t messages, size_t failures); /* until so many have come */
 void scene_turns(struct scene *s);                                 /* until all turns were taken */

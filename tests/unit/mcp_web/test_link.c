@@ -184,6 +184,57 @@ START_TEST(a_stream_that_always_ends_is_given_up)
 }
 END_TEST
 
+/* A call that is sent with the end of the handshake comes after the stream, or when there is not going to be one. */
+static const struct {
+    const char *name;
+    struct turn turns[5];
+} asking[] = {
+    {"a stream", {INIT, {{"POST", "\n{}"}, ACCEPTED}, {{"GET"}, EVENTS ": open\n\n"}, {{"POST", "{call}"}, JSON}}},
+    {"no stream",
+     {INIT, {{"POST", "\n{}"}, ACCEPTED}, {{"GET"}, HEAD("405 No", "text/plain") "\r\n"}, {{"POST", "{call}"}, JSON}}},
+    {"a silent one", {INIT, {{"POST", "\n{}"}, ACCEPTED}, {{"GET"}, NULL}, {{"POST", "{call}"}, JSON}}},
+    {"no handshake", {INIT, {{"POST", "\n{}"}, HEAD("500 No", "text/plain") "\r\n"}, {{"POST", "{call}"}, JSON}}},
+};
+START_TEST(requests_wait_for_the_stream_of_a_server_that_asks)
+{
+    struct turn turns[6];
+    struct scene s;
+    size_t n = 0;
+
+    while (n < RV_COUNT(asking[_i].turns) && asking[_i].turns[n].want[0]) {
+        turns[n] = asking[_i].turns[n];
+        n++;
+    }
+    turns[n++] = (struct turn){{"DELETE"}, ACCEPTED};
+    scene_open_asking(&s, turns, n);
+    scene_send(&s, &init);
+    scene_run(&s, 1, 0);
+    scene_send(&s, &ready);
+    scene_send(&s, &call);
+    scene_run(&s, 2, 0);
+    check_log(asking[_i].name, &s.log, "message 7\nmessage 7\n");
+    scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_request_that_waits_for_the_stream_can_be_cancelled)
+{
+    static const struct turn turns[] = {
+        INIT, {{"POST", "\n{}"}, ACCEPTED}, {{"GET"}, EVENTS ": open\n\n"}, {{"DELETE"}, ACCEPTED}};
+    struct scene s;
+
+    scene_open_asking(&s, turns, RV_COUNT(turns));
+    scene_send(&s, &init);
+    scene_run(&s, 1, 0);
+    scene_send(&s, &ready);
+    scene_send(&s, &call);
+    rv_mcp_link_cancel(&s.link, 7);
+    while (s.at < 3)
+        uv_run(&s.loop, UV_RUN_ONCE);
+    scene_close(&s);
+}
+END_TEST
+
 /* --- cancelling --- */
 
 START_TEST(a_cancel_closes_the_connection)
@@ -307,6 +358,8 @@ TCase *link_case(void)
     tcase_add_test(c, a_session_is_named_until_it_ends);
     tcase_add_test(c, the_servers_own_stream_brings_messages_and_comes_back);
     tcase_add_test(c, a_stream_that_always_ends_is_given_up);
+    tcase_add_loop_test(c, requests_wait_for_the_stream_of_a_server_that_asks, 0, RV_COUNT(asking));
+    tcase_add_test(c, a_request_that_waits_for_the_stream_can_be_cancelled);
     tcase_add_test(c, a_cancel_closes_the_connection);
     tcase_add_test(c, a_cancel_from_within_a_message_is_the_end);
     tcase_add_test(c, a_link_closes_while_requests_are_under_way);

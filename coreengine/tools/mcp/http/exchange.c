@@ -22,9 +22,29 @@
  * one does, no timer would come. Some thousand short events. */
 #define TURN_BYTES ((size_t)256 << 10)
 
+static bool is_own_stream(const struct exchange *x)
+{
+    return x->is_stream && !x->id;
+}
+
+/* Was that the last of what requests wait for: the end of the handshake, which opens the stream, and the stream? */
+static void settle_stream(struct exchange *gone)
+{
+    struct web *w = gone->w;
+
+    if (!w->stream_ms || w->is_closing || !(gone->opens_stream || is_own_stream(gone)))
+        return;
+    for (const struct exchange *x = w->exchanges; x; x = x->next)
+        if (x != gone && (x->opens_stream || is_own_stream(x)))
+            return;
+    rv_web_stream_settled(w);
+}
+
 static void exchange_free(struct exchange *x)
 {
     struct web *w = x->w;
+
+    settle_stream(x);
 
     for (struct exchange **at = &w->exchanges; *at; at = &(*at)->next)
         if (*at == x) {
@@ -126,6 +146,8 @@ static void on_head(void *self, const struct rv_http_head *head)
     rv_err *why = NULL;
 
     x->in_callback = true;
+    if (is_own_stream(x) && head->status < 300)
+        rv_web_stream_settled(x->w);
     note_challenges(x, head);
     h.challenge = rv_buf_str(&x->challenge);
     h.has_session = x->has_session;
@@ -271,7 +293,7 @@ static void over_badly(struct exchange *x, struct rv_mcp_failure *f)
     int rc = redirect(x, &why);
     if (rc == 0)
         rc = renew(x, f, &why);
-    if (rc == 0 && x->is_stream && !x->id) /* the server does not offer a stream of its own */
+    if (rc == 0 && is_own_stream(x)) /* the server does not offer a stream of its own */
         x->is_over = true;
     else if (rc == 0)
         fail(x, f);
@@ -481,6 +503,7 @@ void rv_web_exchange_resume(struct exchange *x)
         return;
     }
     x->due_ms = 0;
+    x->waits_for_stream = false;
     x->in_callback = true;
     if (rv_web_exchange_start(x, &why) < 0)
         fail_err(x, RV_MCP_FAULT_LOCAL, why);

@@ -6,7 +6,8 @@
 #include "coreengine/mcp/url.h"
 #include "coreengine/tools/mcp/http/web_internal.h"
 
-#define MAX_REPLIES 64 /* under way; what a server asks for beyond that gets no answer */
+#define MAX_REPLIES 64   /* under way; what a server asks for beyond that gets no answer */
+#define STREAM_MS   2000 /* that a server has to open its stream; some send no head before the first event */
 
 uint64_t rv_web_now(const struct web *w)
 {
@@ -95,6 +96,15 @@ void rv_web_open_stream(struct web *w)
         rv_web_exchange_drop(x);
 }
 
+void rv_web_stream_settled(struct web *w)
+{
+    w->stream_ms = 0;
+    for (struct exchange *x = w->exchanges; x; x = x->next)
+        if (x->waits_for_stream)
+            x->due_ms = rv_web_now(w);
+    rv_web_arm(w);
+}
+
 /* --- what the session asks for --- */
 
 /* The session begins again: the stream of the one before is of no use. */
@@ -148,16 +158,26 @@ static int web_send(void *self, const struct rv_mcp_send *m, rv_err **err)
         return RV_FAIL(err, RV_E_LIMIT, "%d answers to requests of the server are under way", MAX_REPLIES);
     if (m->body.len > RV_MCP_MAX_MESSAGE)
         return RV_FAIL(err, RV_E_LIMIT, "the message is larger than %zu bytes", RV_MCP_MAX_MESSAGE);
-    if (m->method && strcmp(m->method, "initialize") == 0)
+    if (m->method && strcmp(m->method, "initialize") == 0) {
         drop_streams(w);
+        w->stream_ms = 0;
+    }
     struct exchange *x = rv_web_exchange_new(w, m->id);
     if (!x)
         return RV_FAIL(err, RV_E_NOMEM, "send a message");
     int rc = copy_message(x, m, err);
+    if (rc == 0 && m->id && w->stream_ms > rv_web_now(w)) {
+        x->waits_for_stream = true;
+        x->due_ms = w->stream_ms;
+        rv_web_arm(w);
+        return 0;
+    }
     if (rc == 0)
         rc = rv_web_exchange_start(x, err);
     if (rc < 0)
         rv_web_exchange_drop(x);
+    else if (x->opens_stream && w->awaits_stream)
+        w->stream_ms = rv_web_now(w) + STREAM_MS;
     return rc;
 }
 
@@ -256,6 +276,7 @@ int rv_mcp_web_open(const struct rv_mcp_web_opts *opts, struct rv_mcp_link *out,
         return RV_FAIL(err, RV_E_NOMEM, "open a link");
     w->loop = opts->loop;
     w->user = opts->user;
+    w->awaits_stream = opts->awaits_stream;
     int rc = fill_in(w, opts, err);
     if (rc == 0 && uv_timer_init(opts->loop, &w->timer) != 0)
         rc = RV_FAIL(err, RV_E_IO, "open a link");

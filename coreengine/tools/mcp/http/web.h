@@ -26,8 +26,10 @@ struct rv_mcp_web_opts {
     const char *url;            /* copied, as all texts */
     const char *const *headers; /* "Name: value" as configured, for this server only */
     size_t n_headers;
-    const char *allowed;                /* addresses beside public ones, as REEVE_ALLOW_NET lists them; NULL: none */
-    const char *ca_file;                /* of PEM certificates to trust; NULL: the system's */
+    const char *allowed; /* addresses beside public ones, as REEVE_ALLOW_NET lists them; NULL: none */
+    bool awaits_stream;  /* requests wait, for a short time, until a legacy server's own stream is open: what it asks on
+                            that stream before would be lost */
+    const char *ca_file; /* of PEM certificates to trust; NULL: the system's */
     const struct rv_mcp_web_auth *auth; /* NULL: the headers have what the server wants */
     rv_log *log;                        /* borrowed like loop; may be NULL */
     struct rv_mcp_link_user user;

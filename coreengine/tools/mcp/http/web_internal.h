@@ -18,6 +18,7 @@ struct exchange {
     bool is_stream, is_end;   /* GET, DELETE; a POST whose stream continues becomes a GET */
     bool is_reply;            /* to a request of the server */
     bool has_session;
+    bool waits_for_stream; /* it is sent when the stream of the server's own is open, or at due_ms */
     bool in_callback, is_over;
     bool is_held;      /* until the loop has looked at other things */
     bool is_encoded;   /* the answer: libcurl would keep what it decodes meanwhile, so it is never held */
@@ -51,6 +52,8 @@ struct web {
     struct exchange *exchanges;
     size_t n_exchanges;
     uv_timer_t timer; /* for streams that continue; then for the end */
+    bool awaits_stream;
+    uint64_t stream_ms; /* of the loop: until then requests wait for the stream; 0: they do not */
     bool is_closing;
     void (*closed)(void *arg);
     void *closed_arg;
@@ -60,6 +63,7 @@ struct web {
 uint64_t rv_web_now(const struct web *w); /* of the loop, in milliseconds */
 void rv_web_arm(struct web *w);           /* an exchange has a new due_ms */
 void rv_web_open_stream(struct web *w);
+void rv_web_stream_settled(struct web *w); /* it is open, or is not going to be */
 void rv_web_settle(struct web *w); /* an exchange is gone: frees w if it was the last thing that a close waits for */
 
 /* exchange.c */
