@@ -248,6 +248,12 @@ int rv_retention_path(rv_buf *path, rv_err **err)
 
 /* --- the rules applied --- */
 
+struct sieve {
+    struct rv_app_gc *gc;
+    const char **ids; /* of the runs that a rule drops, in the arena; sorted once the rules have seen all */
+    size_t n, cap;
+};
+
 /* rule NULL: its session was deleted. */
 static int doom(struct rv_app_gc *c, const struct rv_run_row *row, const struct rv_retention_rule *rule, rv_err **err)
 {
@@ -274,19 +280,48 @@ static int doom(struct rv_app_gc *c, const struct rv_run_row *row, const struct 
 
 static int judge(void *self, const struct rv_run_row *row, rv_err **err)
 {
-    struct rv_app_gc *c = self;
+    struct sieve *s = self;
+    struct rv_app_gc *c = s->gc;
     const struct rv_retention_rule *rule = drops(c->opts->rules, row, c->now_us);
 
-    return rule ? doom(c, row, rule, err) : 0;
+    if (!rule)
+        return 0;
+    const char *id = rv_arena_dup(c->arena, rv_str_of(row->id));
+    if (!id || !rv_has_room(&s->ids, &s->cap, s->n + 1, sizeof *s->ids))
+        return RV_FAIL(err, RV_E_NOMEM, "list what is to be deleted");
+    s->ids[s->n++] = id;
+    return doom(c, row, rule, err);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static int judge_deleted(void *self, const struct rv_run_row *row, rv_err **err)
 {
-    struct rv_app_gc *c = self;
+    const struct sieve *s = self;
+    const char *id = row->id;
 
-    if (c->opts->rules && drops(c->opts->rules, row, c->now_us)) /* is in the list */
+    if (s->n > 0 && bsearch(&id, s->ids, s->n, sizeof *s->ids, compare_ids)) /* a rule has judged it */
         return 0;
-    return doom(c, row, NULL, err);
+    return doom(s->gc, row, NULL, err);
+}
+
+/* The rules count what fits them, so they see each run once. */
+static int list_doomed(struct rv_app_gc *c, rv_err **err)
+{
+    const struct rv_run_filter all = {0}, deleted = {.of_deleted_sessions = true};
+    const struct rv_app_gc_opts *opts = c->opts;
+    struct sieve s = {.gc = c};
+    int rc = opts->rules ? rv_store_list_runs(opts->store, &opts->scope, &all, judge, &s, err) : 0;
+
+    if (s.n > 0)
+        qsort(s.ids, s.n, sizeof *s.ids, compare_ids);
+    if (rc == 0)
+        rc = rv_store_list_runs(opts->store, &opts->scope, &deleted, judge_deleted, &s, err);
+    free(s.ids);
+    return rc;
 }
 
 /* The lease of a process that is gone would hold it yet for a while. */
@@ -352,14 +387,10 @@ static int delete_all(struct rv_app_gc *c, rv_err **err)
 
 int rv_app_gc(const struct rv_app_gc_opts *opts, struct rv_app_gc *out, rv_err **err)
 {
-    const struct rv_run_filter all = {0}, deleted = {.of_deleted_sessions = true};
-
     *out = (struct rv_app_gc){.opts = opts, .now_us = rv_app_now_us(), .arena = rv_arena_new(MAX_LIST_BYTES)};
     int rc = out->arena ? 0 : RV_FAIL(err, RV_E_NOMEM, "list what is to be deleted");
-    if (rc == 0 && opts->rules)
-        rc = rv_store_list_runs(opts->store, &opts->scope, &all, judge, out, err);
     if (rc == 0)
-        rc = rv_store_list_runs(opts->store, &opts->scope, &deleted, judge_deleted, out, err);
+        rc = list_doomed(out, err);
     if (rc == 0 && !opts->dry_run)
         rc = delete_all(out, err);
     if (rc == 0 && !opts->dry_run) /* counters of quotas that are over */

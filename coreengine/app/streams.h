@@ -57,7 +57,7 @@ size_t rv_app_stream_waiting(rv_app_stream *st);
 enum rv_app_stream_close {
     RV_APP_STREAM_LEAVES, /* nothing: another process goes on, or this one in another way */
     RV_APP_STREAM_GIVES,  /* any process may go on: the row has the owner RV_APP_STREAM_NOBODY */
-    RV_APP_STREAM_ENDS,   /* the stream has ended */
+    RV_APP_STREAM_ENDS,   /* the stream has ended; one that lacks lines is given */
 };
 #define RV_APP_STREAM_NOBODY "-"
 void rv_app_stream_close(rv_app_stream *st, enum rv_app_stream_close how);

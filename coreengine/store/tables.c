@@ -1,4 +1,5 @@
 /* The tables that a copy has. A test compares them with those that sqlite_schema.c makes. */
+#include "coreengine/store/copy.h"
 #include "coreengine/store/tables_internal.h"
 
 #define NUMBER(name)                                                                                                   \
@@ -202,4 +203,5 @@ const struct rv_table rv_tables[] = {
     {"stream_parts", TABLE(stream_parts, 2)},
     {"webhooks", TABLE(webhooks, 2)},
 };
+_Static_assert(RV_COUNT(rv_tables) <= RV_STORE_MAX_TABLES, "struct rv_store_copied has room for all tables");
 const size_t rv_n_tables = RV_COUNT(rv_tables);

@@ -10,7 +10,7 @@
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/past.h"
 
-#define MAX_WAITING ((size_t)256 << 20)
+#define MAX_WAITING RV_STREAM_MAX_PART /* the store takes no larger group */
 #define MAX_HELD    ((size_t)64 << 10) /* bytes of text that become one piece */
 #define PRUNE_US    INT64_C(30000000)
 #define PRUNE_MAX   500
@@ -47,7 +47,8 @@ struct rv_app_streams {
     struct rv_app_stream *first, **end; /* guarded, as the next one */
     bool is_over, has_thread;
     pthread_t thread;
-    rv_store *store; /* the thread's */
+    rv_store *store; /* the thread's, as the next one */
+    struct batch *batches;
     int64_t kept_us, pruned_us;
     rv_log *log;
 };
@@ -62,24 +63,34 @@ static void free_stream(struct rv_app_stream *st)
 
 /* --- the thread --- */
 
+/* A stream that lacks lines gets no further ones, or the numbers of those would be wrong. */
 static int write_one(rv_app_streams *w, struct batch *b)
 {
     struct rv_app_stream *st = b->st;
+    int rc = st->has_failed ? 0 : rv_buf_check(&b->lines, "a group of lines", &b->err);
 
-    return b->lines.len == 0 ? 0
-                             : rv_store_add_stream_part(w->store, st->id, st->owner, rv_buf_str(&b->lines), b->n_lines,
-                                                        b->at_us, &b->first, &b->err);
+    if (rc < 0 || st->has_failed || b->lines.len == 0)
+        return rc;
+    return rv_store_add_stream_part(w->store, st->id, st->owner, rv_buf_str(&b->lines), b->n_lines, b->at_us, &b->first,
+                                    &b->err);
 }
 
 static int close_one(rv_app_streams *w, struct batch *b)
 {
     struct rv_app_stream *st = b->st;
+    rv_err *cause = NULL;
 
-    if (!b->closes || b->rc < 0 || st->how == RV_APP_STREAM_LEAVES)
+    if (!b->closes || st->how == RV_APP_STREAM_LEAVES)
         return b->rc;
-    return st->how == RV_APP_STREAM_ENDS
-               ? rv_store_end_stream(w->store, st->id, st->owner, rv_app_now_us(), &b->err)
-               : rv_store_take_stream(w->store, st->id, st->owner, RV_APP_STREAM_NOBODY, &b->err);
+    if (st->how == RV_APP_STREAM_ENDS && b->rc == 0 && !st->has_failed)
+        return rv_store_end_stream(w->store, st->id, st->owner, rv_app_now_us(), &b->err);
+    int rc = rv_store_take_stream(w->store, st->id, st->owner, RV_APP_STREAM_NOBODY, &cause);
+    if (b->rc < 0) { /* which says more */
+        rv_err_free(cause);
+        return b->rc;
+    }
+    b->err = cause;
+    return rc;
 }
 
 static void fail(struct batch *b, int rc, const rv_err *why)
@@ -115,16 +126,16 @@ static void write_all(rv_app_streams *w, struct batch *batches, size_t n)
 /* The piece that may grow does so no more. */
 static void add_held(struct rv_app_stream *st)
 {
-    if (st->head.len == 0)
+    if (st->head.len == 0 && st->head.rc == 0)
         return;
     rv_jw w = rv_jw_on(&st->head);
     rv_buf_puts(&st->head, ",\"text\":");
     rv_jw_str(&w, rv_buf_str(&st->text));
     rv_buf_puts(&st->head, "}\n");
-    if (st->head.rc == 0) {
-        rv_buf_add_str(&st->lines, rv_buf_str(&st->head));
-        st->n_lines++;
-    }
+    rv_buf_add_str(&st->lines, rv_buf_str(&st->head));
+    st->n_lines++;
+    if (st->lines.rc == 0) /* a piece that is cut, or not there, fails its group */
+        st->lines.rc = st->text.rc < 0 ? st->text.rc : st->head.rc;
     rv_buf_clear(&st->head);
     rv_buf_clear(&st->text);
 }
@@ -180,7 +191,7 @@ static void tell(rv_app_streams *w, struct batch *b)
     rv_buf_fini(&b->lines);
     if (b->closes)
         free_stream(st);
-    else if (st->lines.len > 0 || st->head.len > 0 || st->is_closed)
+    else if (st->lines.len > 0 || st->lines.rc < 0 || st->head.len > 0 || st->head.rc < 0 || st->is_closed)
         list(w, st);
 }
 
@@ -200,10 +211,10 @@ static void prune(rv_app_streams *w)
 static void *run(void *self)
 {
     rv_app_streams *w = self;
-    struct batch *batches = calloc(MAX_GROUP, sizeof *batches);
+    struct batch *batches = w->batches;
 
     pthread_mutex_lock(&w->lock);
-    while (batches && (!w->is_over || w->first)) {
+    while (!w->is_over || w->first) {
         size_t n = take(w, batches);
         if (n == 0) {
             pthread_cond_wait(&w->wake, &w->lock);
@@ -219,7 +230,6 @@ static void *run(void *self)
         pthread_mutex_lock(&w->lock);
     }
     pthread_mutex_unlock(&w->lock);
-    free(batches);
     return NULL;
 }
 
@@ -238,7 +248,9 @@ int rv_app_streams_new(const struct rv_app_streams_opts *opts, rv_app_streams **
     const char *sync = app.sync ? app.sync : rv_app_env("REEVE_SYNC");
     if (!sync || strcmp(sync, "full") == 0)
         app.sync = "normal"; /* after a power cut a stream may lack its last lines; its clients have left anyway */
-    int rc = rv_app_store_open(&app, RV_APP_STORE_MAKE, &w->store, err);
+    w->batches = calloc(MAX_GROUP, sizeof *w->batches);
+    int rc = w->batches ? rv_app_store_open(&app, RV_APP_STORE_MAKE, &w->store, err)
+                        : RV_FAIL(err, RV_E_NOMEM, "make the writer of streams");
     if (rc == 0) {
         int failed = pthread_create(&w->thread, NULL, run, w);
         w->has_thread = failed == 0;
@@ -263,6 +275,7 @@ void rv_app_streams_free(rv_app_streams *w)
     if (w->has_thread)
         pthread_join(w->thread, NULL);
     rv_store_close(w->store);
+    free(w->batches);
     pthread_cond_destroy(&w->wake);
     pthread_mutex_destroy(&w->lock);
     free(w);
@@ -292,7 +305,7 @@ int rv_app_stream_new(rv_app_streams *w, const struct rv_app_stream_opts *opts, 
     return 0;
 }
 
-/* With the lock. What could not be added for want of memory shows when the group is written. */
+/* With the lock. What could not be added, as memory was short or the group too long, fails the group. */
 static void add_line(struct rv_app_stream *st, const char *word, rv_str rest)
 {
     add_held(st);

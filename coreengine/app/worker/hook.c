@@ -108,6 +108,9 @@ static int sign(struct work_hook *h, const char *id, const char *secret, rv_err 
     unsigned char mac[32];
 
     read_secret(secret, &key);
+    int rc = rv_buf_check(&key, "the key of a webhook", err);
+    if (rc < 0) /* no signature with less of a key */
+        goto done;
     rv_buf_printf(&text, "%s.%lld.", id, now_s);
     rv_buf_add_str(&text, rv_buf_str(&h->body));
     rv_hmac_sha256(rv_buf_str(&key), rv_buf_str(&text), mac);
@@ -116,9 +119,10 @@ static int sign(struct work_hook *h, const char *id, const char *secret, rv_err 
     rv_buf_puts(&h->headers[2], "webhook-signature: v1,");
     rv_base64_write((rv_str){(const char *)mac, sizeof mac}, &h->headers[2]);
     rv_buf_puts(&h->headers[3], "Content-Type: application/json");
-    int rc = rv_buf_check(&text, "what is signed", err);
+    rc = rv_buf_check(&text, "what is signed", err);
     for (size_t i = 0; i < WORK_HOOK_HEADERS && rc == 0; i++)
         rc = rv_buf_check(&h->headers[i], "a header", err);
+done:
     rv_buf_fini(&key);
     rv_buf_fini(&text);
     return rc;
