@@ -520,8 +520,3 @@ bool rv_mcp_client_offers(const rv_mcp_client *c, const char *capability)
 {
     return rv_json_get_obj(rv_json_get_obj(c->answer, "capabilities"), capability) != NULL;
 }
-
-json_object *rv_mcp_client_server(const rv_mcp_client *c)
-{
-    return c->answer;
-}
