@@ -13,7 +13,7 @@ struct call {
     int n_told;
 };
 
-/* The server ends without a word: no call of it succeeds. */
+/* The server ends without a word: no call succeeds. */
 static void on_done(struct rv_mcp_call *c, const struct rv_mcp_out *out)
 {
     (void)out;
