@@ -430,17 +430,6 @@ void rv_quotas_free(rv_quotas *q)
 
 /* --- where the file is --- */
 
-static int default_path(rv_buf *path, rv_err **err)
-{
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-
-    if (config && config[0] == '/')
-        rv_buf_printf(path, "%s/reeve/quotas.yaml", config);
-    else if (home && home[0] == '/')
-        rv_buf_printf(path, "%s/.config/reeve/quotas.yaml", home);
-    return rv_buf_check(path, "path of the quotas", err);
-}
-
 static int read_sound(const char *path, rv_quotas **out, rv_err **err)
 {
     rv_findings *findings = rv_findings_new();
@@ -467,7 +456,7 @@ int rv_app_quotas_path(const struct rv_app *app, rv_buf *out, rv_err **err)
         rv_buf_puts(out, named);
         return rv_buf_check(out, "path of the quotas", err);
     }
-    int rc = default_path(out, err);
+    int rc = rv_app_config_file("quotas.yaml", out, err);
     if (rc == 0 && access(rv_buf_cstr(out), F_OK) != 0)
         rv_buf_clear(out);
     return rc;

@@ -1,6 +1,7 @@
 /* The rules of retention, read by a table that also makes their schema and their page; and the rules applied to a
  * store: which runs are deleted, by rules or with their sessions, and the space that no run refers to. */
 #include "coreengine/app/retention.h"
+#include "coreengine/app/app_internal.h"
 #include "coreengine/app/past.h"
 
 #include <stdlib.h>
@@ -237,13 +238,7 @@ void rv_retention_write_reference(rv_buf *b)
 
 int rv_retention_path(rv_buf *path, rv_err **err)
 {
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-
-    if (config && config[0] == '/')
-        rv_buf_printf(path, "%s/reeve/retention.yaml", config);
-    else if (home && home[0] == '/')
-        rv_buf_printf(path, "%s/.config/reeve/retention.yaml", home);
-    return rv_buf_check(path, "path", err);
+    return rv_app_config_file("retention.yaml", path, err);
 }
 
 /* --- the rules applied --- */

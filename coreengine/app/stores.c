@@ -40,6 +40,15 @@ int rv_app_state_folder(rv_buf *out, rv_err **err)
     return rv_buf_check(out, "path", err);
 }
 
+int rv_app_config_file(const char *name, rv_buf *out, rv_err **err)
+{
+    const char *config = folder_from_environment("XDG_CONFIG_HOME"), *home = folder_from_environment("HOME");
+
+    if (config || home)
+        rv_buf_printf(out, "%s%s/reeve/%s", config ? config : home, config ? "" : "/.config", name);
+    return rv_buf_check(out, "path", err);
+}
+
 static int default_path(rv_buf *out, rv_err **err)
 {
     int rc = rv_app_state_folder(out, err);

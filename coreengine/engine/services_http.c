@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "coreengine/base/cipher.h"
 #include "coreengine/engine/services_internal.h"
 
 #define ALLOW_NET     "REEVE_ALLOW_NET"
@@ -185,16 +186,9 @@ static int read_request(struct fetch *f, json_object *args, bool any, rv_err **e
 
 static void put_base64(rv_str in, rv_jw *w)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     rv_buf out = RV_BUF_INIT((size_t)MAX_BODY * 2);
 
-    for (size_t i = 0; i < in.len; i += 3) {
-        unsigned int n = 0;
-        for (size_t k = 0; k < 3; k++)
-            n = n << 8 | (i + k < in.len ? (unsigned char)in.ptr[i + k] : 0);
-        for (size_t k = 0; k < 4; k++)
-            rv_buf_putc(&out, i + k > in.len ? '=' : digits[n >> (18 - 6 * k) & 63]);
-    }
+    rv_base64_write(in, &out);
     rv_jw_kv_str(w, "body_base64", rv_buf_str(&out));
     if (out.rc < 0)
         w->out->rc = out.rc;

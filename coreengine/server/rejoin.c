@@ -200,10 +200,12 @@ static int finish(struct rejoin *r, const struct rv_stream_row *row, rv_err **er
     char number[32];
 
     int rc = write_end(r, &json, err);
+    if (rc == 0) /* made first: what fails behind the taking would leave a stream that no process ends */
+        rc = rv_app_stream_new(r->all->reader.server->streams, &how, &log, err);
     if (rc == 0)
         rc = rv_store_take_stream(r->all->reader.store, row->id, row->owner, r->all->reader.server->owner, err);
-    if (rc == 0)
-        rc = rv_app_stream_new(r->all->reader.server->streams, &how, &log, err);
+    if (rc < 0 && log)
+        rv_app_stream_close(log, RV_APP_STREAM_LEAVES);
     if (rc == 0) {
         int n = snprintf(number, sizeof number, "%" PRId64, r->n_events);
         rv_app_stream_note(log, "", (rv_str){number, (size_t)n});
@@ -406,9 +408,9 @@ static void on_ask(struct srv_letter *l)
     struct srv_rejoins *all = n->all;
     struct rejoin *r = all->reader.lane.is_closed ? NULL : calloc(1, sizeof *r);
     rv_err *err = NULL;
-    int rc = r                           ? 0
+    int rc = r                            ? 0
              : all->reader.lane.is_closed ? RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains")
-                                           : RV_FAIL(&err, RV_E_NOMEM, "go on with a stream");
+                                          : RV_FAIL(&err, RV_E_NOMEM, "go on with a stream");
 
     if (r) {
         r->all = all;
