@@ -44,29 +44,35 @@ struct rv_mcp_open *rv_mcp_open_of(const rv_mcp_client *c, int64_t id)
 
 int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
 {
-    int64_t ask = o->ask;
+    int rc = rv_mcp_put_result(c, o->ask, result, false, err);
 
+    if (rc < 0)
+        return rc;
     open_unlink(c, o);
     open_free(o);
-    return rv_mcp_put_result(c, ask, result, false, err);
+    return 0;
 }
 
 int rv_mcp_end_asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *requests, rv_err **err)
 {
-    int64_t ask = o->ask;
+    int rc = rv_mcp_put_result(c, o->ask, requests, true, err);
 
+    if (rc < 0)
+        return rc;
     open_unlink(c, o);
     open_free(o);
-    return rv_mcp_put_result(c, ask, requests, true, err);
+    return 0;
 }
 
 int rv_mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_trouble *t, rv_err **err)
 {
-    int64_t ask = o->ask;
+    int rc = rv_mcp_put_trouble(c, o->ask, t, err);
 
+    if (rc < 0) /* its end cannot be told: it stays open */
+        return rc;
     open_unlink(c, o);
     open_free(o);
-    return rv_mcp_put_trouble(c, ask, t, err);
+    return 0;
 }
 
 int rv_mcp_die(rv_mcp_client *c, const struct rv_mcp_trouble *t, rv_err **err)
@@ -178,15 +184,15 @@ int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *ask, int64_t no
     *c->open_end = o;
     c->open_end = &o->next;
     c->n_open++;
-    *out = o->ask;
-    if (c->phase != RV_MCP_READY)
-        return 0;
-    int rc = rv_mcp_send_open(c, o, err);
+    int64_t name = o->ask; /* one that is too large to send is over, and freed, at once */
+    int rc = c->phase == RV_MCP_READY ? rv_mcp_send_open(c, o, err) : 0;
     if (rc < 0) {
         open_unlink(c, o);
         open_free(o);
+        return rc;
     }
-    return rc;
+    *out = name;
+    return 0;
 }
 
 int rv_mcp_withdraw(rv_mcp_client *c, const struct rv_mcp_open *o, const char *reason, rv_err **err)
@@ -513,9 +519,4 @@ enum rv_mcp_era rv_mcp_client_era(const rv_mcp_client *c)
 bool rv_mcp_client_offers(const rv_mcp_client *c, const char *capability)
 {
     return rv_json_get_obj(rv_json_get_obj(c->answer, "capabilities"), capability) != NULL;
-}
-
-json_object *rv_mcp_client_server(const rv_mcp_client *c)
-{
-    return c->answer;
 }

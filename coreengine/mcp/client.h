@@ -119,7 +119,5 @@ enum rv_mcp_version rv_mcp_client_version(const rv_mcp_client *c); /* UNKNOWN be
 enum rv_mcp_era rv_mcp_client_era(const rv_mcp_client *c);
 /** Has the server declared that capability ("tools", "resources", "prompts")? */
 bool rv_mcp_client_offers(const rv_mcp_client *c, const char *capability);
-/** Its answer to the handshake: {capabilities, instructions?, serverInfo? ...}; borrowed; NULL before READY. */
-json_object *rv_mcp_client_server(const rv_mcp_client *c);
 
 #endif

@@ -68,7 +68,8 @@ void rv_mcp_queue_free(rv_mcp_client *c);
 
 /* --- client.c --- */
 struct rv_mcp_open *rv_mcp_open_of(const rv_mcp_client *c, int64_t id);
-/** End an open request with its result, taken, or with trouble. */
+/* The functions that end or send an open request leave it open when they fail. */
+/** End it with its result, taken, or with trouble. */
 RV_MUST_CHECK int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err);
 RV_MUST_CHECK int rv_mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_trouble *t,
                                     rv_err **err);

@@ -99,15 +99,19 @@ static int add_media(struct blocks *all, json_object *block, rv_err **err)
 /* A resource that is here itself: a text, or bytes. */
 static int add_resource(struct blocks *all, json_object *block, rv_err **err)
 {
-    json_object *resource = rv_json_get_obj(block, "resource");
+    json_object *resource = rv_json_get_obj(block, "resource"), *text = NULL;
     rv_str uri = text_of(resource, "uri"), blob = text_of(resource, "blob"), media_type = text_of(resource, "mimeType");
 
     if (uri.len == 0) {
         all->fault = "a resource block of the content has no resource with a uri";
         return 0;
     }
-    if (json_object_object_get_ex(resource, "text", NULL))
-        return add_text(all, text_of(resource, "text"), err);
+    if (json_object_object_get_ex(resource, "text", &text)) {
+        if (json_object_is_type(text, json_type_string))
+            return add_text(all, rv_json_str(text), err);
+        all->fault = "a resource block of the content has a text that is not a string";
+        return 0;
+    }
     if (media_type.len == 0)
         media_type = RV_STR_LIT("application/octet-stream");
     if (!rv_tool_is_base64(blob) || !rv_is_media_type(media_type)) {

@@ -117,7 +117,7 @@ static int keep(struct srv_mcps *all, struct srv_mcp_session *s, rv_err **err)
     pthread_mutex_unlock(&all->lock);
     if (gone)
         srv_mcp_session_unref(gone);
-    return is_full ? RV_FAIL(err, RV_E_LIMIT, "%d sessions of MCP are busy: try again later", MAX_SESSIONS) : 0;
+    return is_full ? RV_FAIL(err, RV_E_UNAVAILABLE, "%d sessions of MCP are busy: try again later", MAX_SESSIONS) : 0;
 }
 
 int srv_mcp_session_new(struct srv_mcps *all, const struct srv_call *c, bool is_kept, struct srv_mcp_session **out,

@@ -1,5 +1,7 @@
 /* Each allocation fails once while messages of MCP are read and written: no crash, no leak, and the code says no
  * memory. */
+#include <stdlib.h>
+
 #include "coreengine/mcp/client.h"
 #include "coreengine/mcp/lines.h"
 #include "coreengine/mcp/tools.h"
@@ -230,6 +232,30 @@ static int modern_client(void)
     return rc;
 }
 
+/* One that is larger than a message may be ends at once; it is named only where that could be told. */
+static int too_large_ask(void)
+{
+    char *big = calloc(1, RV_MCP_MAX_MESSAGE + 1);
+    json_object *params = json_object_new_object();
+    rv_mcp_client *c = NULL;
+    int64_t id = 0;
+    int rc = big && params ? 0 : RV_E_NOMEM;
+
+    if (rc == 0)
+        rc = rv_json_set_text(params, "name", memset(big, 'a', RV_MCP_MAX_MESSAGE), NULL);
+    rc = rc == 0 ? rv_mcp_client_new(&(struct rv_mcp_client_opts){.server = "s"}, 1, &c, NULL) : rc;
+    rc = rc == 0 ? say(c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2026-07-28\"]}}") : rc;
+    if (rc == 0) {
+        rc = rv_mcp_client_ask(c, &(struct rv_mcp_ask){.method = "tools/call", .params = params}, 1, &id, NULL);
+        if ((rc == 0) != (id > 0) || rv_mcp_client_n_asks(c) != 0)
+            rc = RV_E_INTERNAL;
+    }
+    rv_mcp_client_free(c);
+    json_object_put(params);
+    free(big);
+    return rc;
+}
+
 /* --- a catalog: lists in, a call out, a result in --- */
 
 static const struct rv_mcp_server_config server = {
@@ -287,6 +313,7 @@ static const struct rv_fault_scenario scenarios[] = {{"legacy_client", legacy_cl
                                                      {"modern_client", modern_client},
                                                      {"eliciting_legacy_client", eliciting_legacy_client},
                                                      {"eliciting_modern_client", eliciting_modern_client},
+                                                     {"too_large_ask", too_large_ask},
                                                      {"legacy_client_with_roots", legacy_client_with_roots},
                                                      {"modern_client_with_roots", modern_client_with_roots},
                                                      {"catalog", catalog},

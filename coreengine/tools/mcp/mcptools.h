@@ -18,7 +18,7 @@ struct rv_mcp_tools_opts {
     const struct rv_pipeline *pipeline; /* borrowed; outlives the tools */
     bool connects;      /* servers are started and asked for their lists; else the kept files say what they have */
     bool is_called;     /* calls will be made: of lists that are kept, too */
-    json_object *lists; /* as rv_mcp_tools_lists() gave them when the run began; borrowed; NULL: none */
+    json_object *lists; /* as rv_mcp_catalog_write() gave them when the run began; borrowed; NULL: none */
     struct rv_mcp_http_transport http;
     const char *state; /* folder for pins, docs/how-to/approve-tools.md; NULL: nothing is pinned */
     struct {

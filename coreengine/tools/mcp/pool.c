@@ -25,6 +25,7 @@ struct mcp_connection {
     int64_t idle_at_us;
     int n_failed; /* connections that ended without a call that succeeded */
     bool is_pumping, is_broken;
+    rv_err *why; /* it broke; owned */
 };
 struct rv_mcp_pool {
     uv_loop_t loop;
@@ -58,10 +59,15 @@ static void on_link_closed(void *arg)
     p->n_links--;
 }
 
-static void broke(struct mcp_connection *c, int rc, rv_err *err)
+/* rc and err, which is taken, as a function of the client gave them. */
+static void note(struct mcp_connection *c, int rc, rv_err *err)
 {
-    c->is_broken = c->is_broken || rc < 0;
-    rv_err_free(err);
+    if (rc < 0 && !c->is_broken) {
+        c->is_broken = true;
+        c->why = err;
+    } else {
+        rv_err_free(err);
+    }
 }
 
 static void on_message(void *self, rv_str json)
@@ -71,7 +77,8 @@ static void on_message(void *self, rv_str json)
 
     if (!c->client)
         return;
-    broke(c, rv_mcp_client_message(c->client, json, rv_mcp_pool_now_us(c->pool), &err), err);
+    int rc = rv_mcp_client_message(c->client, json, rv_mcp_pool_now_us(c->pool), &err);
+    note(c, rc, err);
     pump(c);
 }
 
@@ -82,7 +89,8 @@ static void on_failed(void *self, int64_t id, const struct rv_mcp_failure *failu
 
     if (!c->client)
         return;
-    broke(c, rv_mcp_client_failed(c->client, id, failure, rv_mcp_pool_now_us(c->pool), &err), err);
+    int rc = rv_mcp_client_failed(c->client, id, failure, rv_mcp_pool_now_us(c->pool), &err);
+    note(c, rc, err);
     pump(c);
 }
 
@@ -126,7 +134,8 @@ static void fail_client(struct mcp_connection *c, const char *text)
         .fault = RV_MCP_FAULT_NO_CONNECTION, .text = text[0] ? text : "no memory", .is_unsent = true};
     rv_err *err = NULL;
 
-    broke(c, rv_mcp_client_failed(c->client, 0, &f, rv_mcp_pool_now_us(c->pool), &err), err);
+    int rc = rv_mcp_client_failed(c->client, 0, &f, rv_mcp_pool_now_us(c->pool), &err);
+    note(c, rc, err);
 }
 
 static void try_open(struct mcp_connection *c)
@@ -165,6 +174,8 @@ static void close_connection(struct mcp_connection *c)
     rv_mcp_client_free(c->client);
     c->client = NULL;
     c->is_broken = false;
+    rv_err_free(c->why);
+    c->why = NULL;
 }
 
 static int begin(struct mcp_connection *c, rv_err **err)
@@ -216,7 +227,8 @@ static void send_out(struct mcp_connection *c, const struct rv_mcp_send *m)
     if (rc < 0 && m->id) { /* a request that is not on its way ends */
         const struct rv_mcp_failure f = {.fault = RV_MCP_FAULT_LOCAL, .text = rv_err_text(err), .is_unsent = true};
         rv_err *why = NULL;
-        broke(c, rv_mcp_client_failed(c->client, m->id, &f, rv_mcp_pool_now_us(c->pool), &why), why);
+        rc = rv_mcp_client_failed(c->client, m->id, &f, rv_mcp_pool_now_us(c->pool), &why);
+        note(c, rc, why);
     }
     rv_err_free(err);
 }
@@ -265,18 +277,20 @@ static void tell(struct mcp_connection *c, const struct rv_mcp_out *out)
     }
 }
 
-/* Memory is short: nothing more can be told by the client. */
-static void give_up_all(struct mcp_connection *c)
+/* The client failed, and tells nothing more. why: its error; NULL: memory was short. */
+static void give_up_all(struct mcp_connection *c, const rv_err *why)
 {
-    const struct rv_mcp_out out = {.kind = RV_MCP_OUT_DONE,
-                                   .trouble = {.code = rv_mcp_fault_code(RV_MCP_FAULT_LOCAL),
-                                               .text = "no memory for a connection to an MCP server"}};
+    rv_buf text = RV_BUF_INIT(2048);
+    struct rv_mcp_out out = {.kind = RV_MCP_OUT_DONE, .trouble = {.code = rv_mcp_fault_code(RV_MCP_FAULT_LOCAL)}};
 
+    rv_err_write_chain(why, &text);
+    out.trouble.text = text.len ? rv_buf_cstr(&text) : "no memory for a connection to an MCP server";
     while (c->calls) {
         struct rv_mcp_call *call = c->calls;
         unlink_call(call);
         call->done(call, &out);
     }
+    rv_buf_fini(&text);
 }
 
 /* Does all that the client has to be done. A callback may ask or cancel: what follows is done here, too. */
@@ -295,8 +309,11 @@ static void pump(struct mcp_connection *c)
     if (is_over) {
         c->n_failed++;
         c->open_at_us = rv_mcp_pool_now_us(c->pool) + backoff(c->n_failed);
+        rv_err *why = c->why;
+        c->why = NULL;
         close_connection(c);
-        give_up_all(c); /* none, unless memory was short; they may begin again at once */
+        give_up_all(c, why); /* none, unless the client failed; they may begin again at once */
+        rv_err_free(why);
     }
     c->is_pumping = false;
     if (c->client && is_over)
@@ -314,7 +331,8 @@ static void tick(struct mcp_connection *c, int64_t now_us)
         close_connection(c);
         return;
     }
-    broke(c, rv_mcp_client_tick(c->client, now_us, &err), err);
+    int rc = rv_mcp_client_tick(c->client, now_us, &err);
+    note(c, rc, err);
     pump(c);
 }
 
@@ -381,8 +399,8 @@ void rv_mcp_pool_cancel(struct rv_mcp_call *call)
     if (!c)
         return;
     unlink_call(call);
-    if (c->client)
-        broke(c, rv_mcp_client_give_up(c->client, call->ask, &err), err);
+    int rc = c->client ? rv_mcp_client_give_up(c->client, call->ask, &err) : 0;
+    note(c, rc, err);
     uv_timer_start(&c->pool->timer, on_timer, 0, 0);
     if (c->pool->outer)
         rv_mcp_outer_wake(c->pool->outer);

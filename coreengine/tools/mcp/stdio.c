@@ -377,18 +377,16 @@ static int make_env(const struct rv_mcp_server_config *s, char **env, rv_err **e
     return rc;
 }
 
-static int spawn(struct stdio_link *l, const struct rv_mcp_stdio *how, char **env, rv_err **err)
+/* argv: zeroed, with room for the command and its end. */
+static int spawn(struct stdio_link *l, const struct rv_mcp_stdio *how, char **argv, char **env, rv_err **err)
 {
     const struct rv_mcp_server_config *s = how->server;
-    char **argv = calloc(s->command.n + 1, sizeof *argv);
     uv_stdio_container_t stdio[3] = {
         {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE, .data.stream = (uv_stream_t *)&l->in},
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&l->out},
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&l->error},
     };
 
-    if (!argv)
-        return RV_FAIL(err, RV_E_NOMEM, "no memory to start MCP server \"%s\"", s->name);
     for (size_t i = 0; i < s->command.n; i++)
         argv[i] = (char *)(uintptr_t)s->command.items[i];
     const uv_process_options_t options = {.exit_cb = on_exit_of,
@@ -400,7 +398,6 @@ static int spawn(struct stdio_link *l, const struct rv_mcp_stdio *how, char **en
                                           .stdio_count = 3,
                                           .stdio = stdio};
     int uv_rc = uv_spawn(how->loop, &l->process, &options);
-    free(argv);
     if (uv_rc == 0)
         return 0;
     int code = uv_rc == UV_ENOMEM ? RV_E_NOMEM : uv_rc == UV_ENOENT ? RV_E_NOT_FOUND : RV_E_IO;
@@ -421,24 +418,26 @@ static int open_handles(struct stdio_link *l, uv_loop_t *loop)
 int rv_mcp_stdio_open(const struct rv_mcp_stdio *how, struct rv_mcp_link *out, rv_err **err)
 {
     struct stdio_link *l = calloc(1, sizeof *l);
-    char **env = calloc(MAX_ENV + 32, sizeof *env);
+    char **env = calloc(MAX_ENV + 32, sizeof *env), **argv = calloc(how->server->command.n + 1, sizeof *argv);
 
     if (l) {
         l->chunk = malloc(READ_BYTES);
         l->server = rv_str_dup(rv_str_of(how->server->name));
         rv_mcp_lines_init(&l->lines, RV_MCP_MAX_LINE, on_line, l);
     }
-    int rc = l && env && l->chunk && l->server ? 0 : RV_FAIL(err, RV_E_NOMEM, "no memory to start an MCP server");
+    int rc =
+        l && env && argv && l->chunk && l->server ? 0 : RV_FAIL(err, RV_E_NOMEM, "no memory to start an MCP server");
     if (rc == 0)
         rc = make_env(how->server, env, err);
     if (rc == 0 && open_handles(l, how->loop) < 0) /* they only fail where an argument is wrong */
         rc = RV_FAIL(err, RV_E_INTERNAL, "start MCP server \"%s\"", how->server->name);
-    bool is_started = rc == 0;
+    bool is_started = rc == 0; /* from here all handles are initialised, that of the process, too, by uv_spawn() */
     if (is_started)
-        rc = spawn(l, how, env, err);
+        rc = spawn(l, how, argv, env, err);
     for (size_t i = 0; env && env[i]; i++)
         free(env[i]);
     free(env);
+    free(argv);
     if (rc == 0) {
         l->user = how->user;
         RV_IGNORE(uv_read_start((uv_stream_t *)&l->out, on_alloc, on_read), "the pipe is open");

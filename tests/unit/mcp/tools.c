@@ -329,6 +329,7 @@ static const struct {
     {BLOCKS("{\"type\":\"resource_link\",\"uri\":[]}"), "invalid_result", "no uri", ""},
     {BLOCKS("{\"type\":\"resource\",\"resource\":7}"), "invalid_result", "no resource", ""},
     {BLOCKS("{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\"}}"), "invalid_result", "neither", ""},
+    {BLOCKS("{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\",\"text\":7}}"), "invalid_result", "not a string", ""},
 };
 START_TEST(blocks_that_are_not_the_data_are_content_for_the_model)
 {

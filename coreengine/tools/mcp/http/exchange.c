@@ -1,7 +1,8 @@
 /* One request of a link until its end: a POST with its answer, or the stream of a legacy server.
  *
  * Callbacks of the user come from within callbacks of HTTP, and may cancel or close what they belong to. An exchange is
- * therefore marked as over at once, and freed when the outermost callback has returned. */
+ * therefore marked as over at once, and freed when the outermost callback has returned, or with it the walk of the
+ * timer over all of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,24 @@ static void exchange_free(struct exchange *x)
     rv_web_settle(w);
 }
 
+/* It is over. */
+static void let_go(struct exchange *x)
+{
+    if (!x->w->is_walking)
+        exchange_free(x);
+}
+
+void rv_web_sweep(struct web *w)
+{
+    struct exchange *next;
+
+    for (struct exchange *x = w->exchanges; x; x = next) {
+        next = x->next;
+        if (x->is_over)
+            exchange_free(x);
+    }
+}
+
 void rv_web_exchange_drop(struct exchange *x)
 {
     if (x->call)
@@ -72,7 +91,7 @@ void rv_web_exchange_drop(struct exchange *x)
     x->waits = false;
     x->is_over = true;
     if (!x->in_callback)
-        exchange_free(x);
+        let_go(x);
 }
 
 /* The end of the outermost callback. */
@@ -80,7 +99,7 @@ static void leave(struct exchange *x)
 {
     x->in_callback = false;
     if (x->is_over)
-        exchange_free(x);
+        let_go(x);
 }
 
 static void fail(struct exchange *x, const struct rv_mcp_failure *failure)

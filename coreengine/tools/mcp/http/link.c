@@ -60,13 +60,13 @@ static void on_timer(uv_timer_t *timer)
 {
     struct web *w = timer->data;
     uint64_t now = rv_web_now(w);
-    struct exchange *next;
 
-    for (struct exchange *x = w->exchanges; x; x = next) {
-        next = x->next;
-        if (x->is_held || (x->due_ms && x->due_ms <= now))
+    w->is_walking = true; /* one that cannot go on is told, and the user may close them all */
+    for (struct exchange *x = w->exchanges; x; x = x->next)
+        if (!x->is_over && (x->is_held || (x->due_ms && x->due_ms <= now)))
             rv_web_exchange_resume(x);
-    }
+    w->is_walking = false;
+    rv_web_sweep(w);
     if (!w->is_closing)
         rv_web_arm(w);
 }

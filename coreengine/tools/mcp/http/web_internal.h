@@ -54,6 +54,7 @@ struct web {
     uv_timer_t timer; /* for streams that continue; then for the end */
     bool awaits_stream;
     uint64_t stream_ms; /* of the loop: until then requests wait for the stream; 0: they do not */
+    bool is_walking;    /* the timer, over the exchanges: those that end meanwhile stay in the list */
     bool is_closing;
     void (*closed)(void *arg);
     void *closed_arg;
@@ -71,5 +72,6 @@ struct exchange *rv_web_exchange_new(struct web *w, int64_t id); /* NULL: no mem
 RV_MUST_CHECK int rv_web_exchange_start(struct exchange *x, rv_err **err);
 void rv_web_exchange_resume(struct exchange *x);
 void rv_web_exchange_drop(struct exchange *x); /* ends it without a callback */
+void rv_web_sweep(struct web *w);              /* frees those that are over; no callback of one of them is under way */
 
 #endif
