@@ -23,7 +23,7 @@ START_TEST(is_found_before_the_path)
     rv_plugins_write_json(p, &w);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&list), "\"built-in/hello\""));
     ck_assert_int_eq(call_entry(p, RV_NAME_TOOL, "greet", "{\"name\": \"Ada\"}", &out, NULL), 0);
-    ck_assert_str_eq(rv_buf_cstr(&out), "{\"text\": \"Hello, Ada!\"}");
+    ck_assert_str_eq(rv_buf_cstr(&out), "{\"text\":\"Hello, Ada!\"}");
     rv_buf_fini(&out);
     rv_buf_fini(&list);
     rv_plugins_free(p);
