@@ -78,13 +78,36 @@ export const has = (page, selector, words) =>
   )
 export const text = (page, selector) => page.$$eval(selector, (all) => all.map((e) => e.textContent))
 export const button = (page, name) => told(page, `the button ${name}`, () => page.waitForSelector(`::-p-aria([name="${name}"][role="button"])`))
-// What is drawn anew between the look and the click is looked for again.
+// Something above it may still open or close: a click goes to a place, not to an element.
+const still = (element) =>
+  element.evaluate(
+    (e) =>
+      new Promise((done) => {
+        let last
+        const look = () => {
+          const {x, y, width, height} = e.getBoundingClientRect()
+          const now = [x, y, width, height].join()
+          if (now === last) return done()
+          last = now
+          requestAnimationFrame(() => requestAnimationFrame(look))
+        }
+        look()
+      }),
+  )
+// What is drawn again between the look and the click, or between press and release, is looked for again.
 async function clicked(page, find, how) {
-  for (;;)
+  for (const until = Date.now() + HANGS_MS; ; )
     try {
-      return await (await find()).click(how)
+      const element = await find()
+      await still(element)
+      await element.evaluate((e) => {
+        window.came = false
+        e.addEventListener('click', () => (window.came = true), {once: true, capture: true})
+      })
+      await element.click(how)
+      if (await page.evaluate(() => window.came !== false).catch(() => true)) return // another page came: it was clicked
     } catch (e) {
-      if (!/not clickable|detached|not attached/.test(e.message)) throw e
+      if (!/not clickable|detached|not attached/.test(e.message) || Date.now() > until) throw e
       await page.evaluate(() => new Promise(requestAnimationFrame))
     }
 }
