@@ -6,6 +6,7 @@
 
 #include "coreengine/app/sink.h"
 #include "coreengine/cli/cli.h"
+#include "coreengine/cli/top/top.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
@@ -123,6 +124,71 @@ START_TEST(no_word_is_lost_for_want_of_memory)
 }
 END_TEST
 
+/* --- a screen: what is written of it is remembered by the test --- */
+
+static char screen_bytes[1 << 16];
+static size_t n_screen;
+
+bool rv_cli_out_now(rv_str text)
+{
+    if (n_screen + text.len > sizeof screen_bytes)
+        return false;
+    memcpy(screen_bytes + n_screen, text.ptr, text.len);
+    n_screen += text.len;
+    return true;
+}
+
+static const struct rv_app_top_row row = {.id = "env_1",
+                                          .pipeline = "p",
+                                          .stage = "s",
+                                          .status = RV_RUN_RUNNING,
+                                          .waits = RV_APP_TOP_TOOL,
+                                          .name = "search",
+                                          .text = "",
+                                          .n = 1,
+                                          .is_read = true};
+
+/* Gives the code of drawing; the second screen has one line that differs. */
+static int draw_twice(void)
+{
+    const struct rv_app_top_look looks[] = {{.now_us = 1, .rows = &row, .n = 1}, {.now_us = 9000000, .rows = &row}};
+    rv_cli_screen *screen = NULL;
+    rv_err *err = NULL;
+    int rc = rv_cli_screen_open(&screen, &err);
+
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(looks); i++) {
+        const struct rv_cli_top_view view = {.columns = 80, .rows = 24};
+        rv_buf text = RV_BUF_INIT(RV_CLI_TOP_MAX_TEXT);
+        rv_cli_top_draw(&looks[i], &view, &text);
+        rc = text.rc;
+        if (rc == 0)
+            RV_IGNORE(!rv_cli_screen_show(screen, rv_buf_str(&text)), "looked at below");
+        rv_buf_fini(&text);
+    }
+    rv_cli_screen_close(screen);
+    rv_err_free(err);
+    return rc;
+}
+
+START_TEST(a_screen_is_drawn_or_fails)
+{
+    size_t n;
+
+    for (n = 0;; n++) {
+        n_screen = 0;
+        rv_fault_arm(n);
+        int rc = draw_twice();
+        bool fired = rv_fault_disarm();
+        ck_assert_int_eq(rv_fault_balance(), 0);
+        ck_assert_msg(rc == 0 || (fired && rc == RV_E_NOMEM), "allocation %zu: %d", n, rc);
+        if (!fired)
+            break;
+    }
+    ck_assert(n > 5 || !rv_fault_works());
+    ck_assert_ptr_nonnull(memmem(screen_bytes, n_screen, "search", 6));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("fault_cli");
@@ -130,6 +196,7 @@ int main(void)
 
     tcase_add_test(c, a_table_is_whole_or_says_that_it_is_not);
     tcase_add_loop_test(c, no_word_is_lost_for_want_of_memory, 0, 2);
+    tcase_add_test(c, a_screen_is_drawn_or_fails);
     suite_add_tcase(s, c);
     return rv_kit_run(s);
 }

@@ -11,5 +11,6 @@ Suite *chat_calls_suite(void);
 Suite *tables_suite(void);
 Suite *lines_suite(void);
 Suite *yaml_text_suite(void);
+Suite *top_suite(void);
 
 #endif
