@@ -6,6 +6,7 @@
 
 #include "coreengine/app/sink.h"
 #include "coreengine/cli/cli.h"
+#include "coreengine/cli/markdown/markdown.h"
 #include "coreengine/cli/top/top.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
@@ -124,6 +125,54 @@ START_TEST(no_word_is_lost_for_want_of_memory)
 }
 END_TEST
 
+/* --- Markdown --- */
+
+static const char document[] =
+    "# Title\n**bold** `code` [a](b) *open\n```c\nx\n```\n| a | b |\n|---|--:|\n| a long cell "
+    "that is wide | 1 |\n| **c** | d |\n> quote\n- item\n";
+
+static int write_document(bool styled, rv_buf *out)
+{
+    rv_cli_md *md = rv_cli_md_new(styled, 30);
+
+    if (!md)
+        return RV_E_NOMEM;
+    rv_cli_md_behind(md);
+    for (size_t i = 0; i + 1 < sizeof document; i += 5)
+        rv_cli_md_add(md, (rv_str){document + i, i + 5 < sizeof document - 1 ? 5 : sizeof document - 1 - i}, out);
+    rv_cli_md_flush(md, out);
+    rv_cli_md_free(md);
+    return 0;
+}
+
+/* Without memory a text loses its look, never a word, and never gets a control sequence of its own. */
+START_TEST(no_word_of_a_document_is_lost_for_want_of_memory)
+{
+    static const char *const words[] = {"Title", "bold", "code", "open", "x",     "a",   "long",
+                                        "wide",  "1",    "c",    "d",    "quote", "item"};
+    static char text[1 << 14];
+    size_t n;
+
+    for (n = 0;; n++) {
+        rv_buf out = RV_BUF_INIT(sizeof text);
+        while (out.len + 1 < sizeof text) /* its memory is there before anything fails */
+            rv_buf_putc(&out, ' ');
+        rv_buf_clear(&out);
+        rv_fault_arm(n);
+        int rc = write_document(_i == 1, &out);
+        bool fired = rv_fault_disarm();
+        snprintf(text, sizeof text, "%s", rv_buf_cstr(&out));
+        rv_buf_fini(&out);
+        ck_assert_int_eq(rv_fault_balance(), 0);
+        for (size_t i = 0; rc == 0 && i < RV_COUNT(words); i++)
+            ck_assert_msg(strstr(text, words[i]) != NULL, "allocation %zu: %s is lost: %s", n, words[i], text);
+        if (!fired)
+            break;
+    }
+    ck_assert(n > 5 || !rv_fault_works());
+}
+END_TEST
+
 /* --- a screen: what is written of it is remembered by the test --- */
 
 static char screen_bytes[1 << 16];
@@ -196,6 +245,7 @@ int main(void)
 
     tcase_add_test(c, a_table_is_whole_or_says_that_it_is_not);
     tcase_add_loop_test(c, no_word_is_lost_for_want_of_memory, 0, 2);
+    tcase_add_loop_test(c, no_word_of_a_document_is_lost_for_want_of_memory, 0, 2);
     tcase_add_test(c, a_screen_is_drawn_or_fails);
     suite_add_tcase(s, c);
     return rv_kit_run(s);

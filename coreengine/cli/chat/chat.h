@@ -46,6 +46,7 @@ RV_MUST_CHECK int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const 
 struct rv_chat_show_opts {
     bool tools;  /* a line for each call on stderr */
     bool labels; /* who speaks */
+    bool plain;  /* words as they are: no Markdown */
 };
 rv_chat_show *rv_chat_show_new(const struct rv_cli *cli, const struct rv_chat_show_opts *opts); /* NULL: no memory */
 void rv_chat_show_free(rv_chat_show *s);
@@ -56,6 +57,8 @@ void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line)
 bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const struct rv_llm_delta *d);
 /** What has not been shown yet, and the end of the line. */
 void rv_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn);
+/** A text of a model for a terminal, behind its label. */
+void rv_chat_write_markdown(const struct rv_cli *cli, rv_str text, rv_buf *out);
 /** A line of its own on stderr. */
 void rv_chat_show_note(rv_chat_show *s, rv_str text);
 
