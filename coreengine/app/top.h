@@ -26,8 +26,6 @@ enum rv_app_top_sort {
     RV_N_APP_TOP_SORTS
 };
 const char *rv_app_top_sort_text(enum rv_app_top_sort sort); /* "state" */
-/** RV_E_INVALID with the nearest word. */
-RV_MUST_CHECK int rv_app_top_sort_of(const char *word, enum rv_app_top_sort *out, rv_err **err);
 
 enum rv_app_top_wait {
     RV_APP_TOP_NOTHING, /* it decides, or that is not known yet */
@@ -38,7 +36,6 @@ enum rv_app_top_wait {
     RV_APP_TOP_ANSWER, /* of a person */
     RV_APP_TOP_OWNER,  /* no process runs it */
 };
-const char *rv_app_top_wait_text(enum rv_app_top_wait wait); /* "model"; "" for nothing */
 
 struct rv_app_top_row {
     const char *id, *pipeline, *stage, *user, *session;

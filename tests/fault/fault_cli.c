@@ -173,7 +173,7 @@ START_TEST(no_word_of_a_document_is_lost_for_want_of_memory)
 }
 END_TEST
 
-/* --- a screen: what is written of it is remembered by the test --- */
+/* --- a screen: the test keeps what is written --- */
 
 static char screen_bytes[1 << 16];
 static size_t n_screen;
@@ -206,7 +206,7 @@ static int draw_twice(void)
     int rc = rv_cli_screen_open(&screen, &err);
 
     for (size_t i = 0; rc == 0 && i < RV_COUNT(looks); i++) {
-        const struct rv_cli_top_view view = {.columns = 80, .rows = 24};
+        struct rv_cli_top_view view = {.columns = 80, .rows = 24};
         rv_buf text = RV_BUF_INIT(RV_CLI_TOP_MAX_TEXT);
         rv_cli_top_draw(&looks[i], &view, &text);
         rc = text.rc;

@@ -17,9 +17,9 @@ struct rv_app_top {
     rv_store *store;
     struct rv_store_scope scope;
     rv_arena *arena; /* of the last look */
-    struct rv_top_bundles bundles;
-    struct rv_top_minute minute;
-    struct rv_top_run **runs; /* owned; those of the last look */
+    struct top_bundles bundles;
+    struct top_minute minute;
+    struct top_run **runs; /* owned; those of the last look */
     size_t n_runs, cap_runs;
     uint64_t ended[2 * RV_APP_TOP_MAX_RECENT]; /* marks of runs whose end was counted, a ring */
     size_t next_ended;
@@ -50,9 +50,9 @@ int rv_app_top_new(rv_store *store, const struct rv_store_scope *scope, rv_app_t
     return 0;
 }
 
-static void free_run(struct rv_top_run *r)
+static void free_run(struct top_run *r)
 {
-    rv_top_run_rest(r);
+    top_run_rest(r);
     free(r);
 }
 
@@ -63,7 +63,7 @@ void rv_app_top_free(rv_app_top *top)
     for (size_t i = 0; i < top->n_runs; i++)
         free_run(top->runs[i]);
     free(top->runs);
-    rv_top_bundles_fini(&top->bundles);
+    top_bundles_fini(&top->bundles);
     rv_arena_free(top->arena);
     free(top);
 }
@@ -102,7 +102,7 @@ static void count_end(rv_app_top *top, const char *id, int64_t ended_us)
             return;
     top->ended[top->next_ended] = mark;
     top->next_ended = (top->next_ended + 1) % RV_COUNT(top->ended);
-    rv_top_minute_ended(&top->minute, ended_us);
+    top_minute_ended(&top->minute, ended_us);
 }
 
 /* --- lists of the store --- */
@@ -199,7 +199,7 @@ static int list_all(rv_app_top *top, rv_err **err)
 
 /* --- journals --- */
 
-static struct rv_top_run *find_run(const rv_app_top *top, const char *id)
+static struct top_run *find_run(const rv_app_top *top, const char *id)
 {
     for (size_t i = 0; i < top->n_runs; i++)
         if (strcmp(top->runs[i]->id, id) == 0)
@@ -207,9 +207,9 @@ static struct rv_top_run *find_run(const rv_app_top *top, const char *id)
     return NULL;
 }
 
-static struct rv_top_run *add_run(rv_app_top *top, const char *id)
+static struct top_run *add_run(rv_app_top *top, const char *id)
 {
-    struct rv_top_run *r = find_run(top, id);
+    struct top_run *r = find_run(top, id);
 
     if (r)
         return r;
@@ -221,7 +221,7 @@ static struct rv_top_run *add_run(rv_app_top *top, const char *id)
     return r;
 }
 
-static bool may_read(rv_app_top *top, const struct rv_top_run *r, const struct rv_run_row *row)
+static bool may_read(rv_app_top *top, const struct top_run *r, const struct rv_run_row *row)
 {
     int64_t left = row->n_records - (r->follower ? r->n_read : 0);
 
@@ -236,18 +236,18 @@ static bool may_read(rv_app_top *top, const struct rv_top_run *r, const struct r
 static int read_row(rv_app_top *top, size_t i, rv_err **err)
 {
     struct rv_app_top_row *row = &top->rows[i];
-    struct rv_top_run *r = add_run(top, row->id);
+    struct top_run *r = add_run(top, row->id);
     int rc = 0;
 
     if (!r)
         return no_memory(err);
     r->seen = top->looks;
     if (may_read(top, r, &top->stored[i]))
-        rc = rv_top_run_read(r, top->store, &top->scope, &top->stored[i], &top->bundles, err);
+        rc = top_run_read(r, top->store, &top->scope, &top->stored[i], &top->bundles, err);
     if (rc < 0)
         return rc;
     if (row->status != RV_RUN_RUNNING)
-        rv_top_run_rest(r);
+        top_run_rest(r);
     row->is_damaged = r->is_damaged;
     row->is_read = r->n_read > 0 && !r->is_damaged;
     row->llm_calls = r->llm_calls;
@@ -262,11 +262,11 @@ static int read_row(rv_app_top *top, size_t i, rv_err **err)
 }
 
 /* What a run that is over took since it was read last. */
-static int read_ended(rv_app_top *top, struct rv_top_run *r, const struct rv_run_row *row, rv_err **err)
+static int read_ended(rv_app_top *top, struct top_run *r, const struct rv_run_row *row, rv_err **err)
 {
     count_end(top, row->id, row->updated_us);
     if (may_read(top, r, row))
-        return rv_top_run_read(r, top->store, &top->scope, row, &top->bundles, err);
+        return top_run_read(r, top->store, &top->scope, row, &top->bundles, err);
     top->look.rates.is_partial = true;
     return 0;
 }
@@ -277,7 +277,7 @@ static int read_gone(rv_app_top *top, rv_err **err)
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < top->n_runs;) {
-        struct rv_top_run *r = top->runs[i];
+        struct top_run *r = top->runs[i];
         struct rv_run_row row;
         rv_err *cause = NULL;
         if (r->seen == top->looks) {
@@ -308,14 +308,14 @@ static int read_recent(rv_app_top *top, rv_err **err)
 
     for (size_t i = 0; rc == 0 && i < top->n_recent; i++) {
         const struct rv_run_row *row = &top->recent[i].row;
-        struct rv_top_run r = {.minute = &top->minute};
+        struct top_run r = {.minute = &top->minute};
         bool counted = false;
         for (size_t k = 0; !counted && k < RV_COUNT(top->ended); k++)
             counted = top->ended[k] == mark_of(row->id);
         if (counted || row->updated_us < top->began_us)
             continue;
         rc = read_ended(top, &r, row, err);
-        rv_top_run_rest(&r);
+        top_run_rest(&r);
     }
     return rc;
 }
@@ -396,8 +396,7 @@ static void add_up(rv_app_top *top)
     }
     if (top->n_begun == RV_APP_TOP_MAX_RECENT && top->oldest_us > top->looked_us)
         top->known_us = top->oldest_us; /* what began and ended before was not looked at */
-    rv_top_minute_sum(&top->minute, top->known_us > top->began_us ? top->known_us : top->began_us, l->now_us,
-                      &l->rates);
+    top_minute_sum(&top->minute, top->known_us > top->began_us ? top->known_us : top->began_us, l->now_us, &l->rates);
     top->looked_us = l->now_us;
 }
 
@@ -428,7 +427,7 @@ int rv_app_top_look(rv_app_top *top, int64_t now_us, enum rv_app_top_sort sort, 
     if (rc < 0)
         return rc;
     add_up(top);
-    rv_top_sort(top->rows, top->n, sort);
+    top_sort(top->rows, top->n, sort);
     *out = &top->look;
     return 0;
 }

@@ -8,7 +8,7 @@
 
 /* --- a minute --- */
 
-static size_t bucket_of(struct rv_top_minute *m, int64_t at_us)
+static size_t bucket_of(struct top_minute *m, int64_t at_us)
 {
     int64_t second = at_us / 1000000;
     size_t i = (size_t)(second % RV_TOP_BUCKETS);
@@ -21,18 +21,18 @@ static size_t bucket_of(struct rv_top_minute *m, int64_t at_us)
 }
 
 /* Older than what the place has: a second that is over a minute ago. */
-static bool is_late(const struct rv_top_minute *m, int64_t at_us)
+static bool is_late(const struct top_minute *m, int64_t at_us)
 {
     return at_us < 0 || m->buckets[at_us / 1000000 % RV_TOP_BUCKETS].second > at_us / 1000000;
 }
 
-void rv_top_minute_ended(struct rv_top_minute *m, int64_t at_us)
+void top_minute_ended(struct top_minute *m, int64_t at_us)
 {
     if (!is_late(m, at_us))
         m->buckets[bucket_of(m, at_us)].n_ended++;
 }
 
-void rv_top_minute_took(struct rv_top_minute *m, int64_t at_us, const struct rv_usage *usage)
+static void minute_took(struct top_minute *m, int64_t at_us, const struct rv_usage *usage)
 {
     if (is_late(m, at_us))
         return;
@@ -41,7 +41,7 @@ void rv_top_minute_took(struct rv_top_minute *m, int64_t at_us, const struct rv_
     m->buckets[i].cost_micro_usd += usage->cost_micro_usd;
 }
 
-void rv_top_minute_sum(const struct rv_top_minute *m, int64_t from_us, int64_t now_us, struct rv_app_top_rates *out)
+void top_minute_sum(const struct top_minute *m, int64_t from_us, int64_t now_us, struct rv_app_top_rates *out)
 {
     int64_t first = from_us / 1000000 + 1; /* the first whole second */
 
@@ -56,22 +56,22 @@ void rv_top_minute_sum(const struct rv_top_minute *m, int64_t from_us, int64_t n
 
 /* --- bundles --- */
 
-static void free_bundle(struct rv_top_bundle *b)
+static void free_bundle(struct top_bundle *b)
 {
     rv_bundle_free(b->bundle);
     free(b);
 }
 
-void rv_top_bundles_fini(struct rv_top_bundles *b)
+void top_bundles_fini(struct top_bundles *b)
 {
     for (size_t i = 0; i < b->n; i++)
         free_bundle(b->items[i]);
     free(b->items);
-    *b = (struct rv_top_bundles){0};
+    *b = (struct top_bundles){0};
 }
 
 /* The oldest that no run uses goes. */
-static void make_room(struct rv_top_bundles *b)
+static void make_room(struct top_bundles *b)
 {
     for (size_t i = 0; b->n >= RV_TOP_MAX_BUNDLES && i < b->n; i++)
         if (b->items[i]->n_users == 0) {
@@ -82,7 +82,7 @@ static void make_room(struct rv_top_bundles *b)
         }
 }
 
-static int open_bundle(rv_store *store, const char *hash, struct rv_top_bundles *list, struct rv_top_bundle **out,
+static int open_bundle(rv_store *store, const char *hash, struct top_bundles *list, struct top_bundle **out,
                        rv_err **err)
 {
     const struct rv_bundle_opts opts = {.offline = true};
@@ -94,7 +94,7 @@ static int open_bundle(rv_store *store, const char *hash, struct rv_top_bundles 
             return 0;
         }
     make_room(list);
-    struct rv_top_bundle *b = calloc(1, sizeof *b);
+    struct top_bundle *b = calloc(1, sizeof *b);
     if (!b || !rv_has_room(&list->items, &list->cap, list->n + 1, sizeof *list->items)) {
         free(b);
         return RV_FAIL(err, RV_E_NOMEM, "open a bundle");
@@ -116,7 +116,7 @@ static int open_bundle(rv_store *store, const char *hash, struct rv_top_bundles 
 
 /* --- records --- */
 
-static void end_call(struct rv_top_run *r, int64_t id)
+static void end_call(struct top_run *r, int64_t id)
 {
     for (size_t i = 0; i < r->n_calls; i++)
         if (r->calls[i].id == id) {
@@ -127,7 +127,7 @@ static void end_call(struct rv_top_run *r, int64_t id)
     r->n_more -= r->n_more > 0;
 }
 
-static void begin_call(struct rv_top_run *r, const struct rv_effect *e, int64_t now_us)
+static void begin_call(struct top_run *r, const struct rv_effect *e, int64_t now_us)
 {
     const struct rv_model_config *model = NULL;
     rv_buf name = RV_BUF_INIT(MAX_NAME);
@@ -136,8 +136,8 @@ static void begin_call(struct rv_top_run *r, const struct rv_effect *e, int64_t 
         r->n_more++;
         return;
     }
-    struct rv_top_call *c = &r->calls[r->n_calls++];
-    *c = (struct rv_top_call){.id = e->call_id, .since_us = now_us, .kind = RV_APP_TOP_HOOK};
+    struct top_call *c = &r->calls[r->n_calls++];
+    *c = (struct top_call){.id = e->call_id, .since_us = now_us, .kind = RV_APP_TOP_HOOK};
     if (e->kind == RV_EFFECT_CALL_LLM) {
         c->kind = RV_APP_TOP_MODEL;
         model = e->pipeline ? rv_pipeline_model(e->pipeline, rv_str_of(e->name)) : NULL;
@@ -154,7 +154,7 @@ static void begin_call(struct rv_top_run *r, const struct rv_effect *e, int64_t 
     rv_buf_fini(&name);
 }
 
-static int count_result(struct rv_top_run *r, rv_str line, int64_t at_us, bool is_new, rv_err **err)
+static int count_result(struct top_run *r, rv_str line, int64_t at_us, bool is_new, rv_err **err)
 {
     struct rv_app_spent spent;
     json_object *event = NULL;
@@ -166,7 +166,7 @@ static int count_result(struct rv_top_run *r, rv_str line, int64_t at_us, bool i
     rv_usage_add(&r->used, &spent.usage);
     r->llm_calls++;
     if (is_new)
-        rv_top_minute_took(r->minute, at_us, &spent.usage);
+        minute_took(r->minute, at_us, &spent.usage);
     json_object_put(event);
     return 0;
 }
@@ -174,7 +174,7 @@ static int count_result(struct rv_top_run *r, rv_str line, int64_t at_us, bool i
 static int on_step(void *self, const struct rv_record *record, const struct rv_event *ev,
                    const struct rv_effects *effects, const rv_run *run, rv_err **err)
 {
-    struct rv_top_run *r = self;
+    struct top_run *r = self;
     int rc = 0;
 
     (void)run;
@@ -198,8 +198,8 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
     return rc;
 }
 
-static int begin(struct rv_top_run *r, rv_store *store, const struct rv_store_scope *scope,
-                 const struct rv_run_row *row, struct rv_top_bundles *bundles, rv_err **err)
+static int begin(struct top_run *r, rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
+                 struct top_bundles *bundles, rv_err **err)
 {
     int rc = open_bundle(store, row->bundle, bundles, &r->bundle, err);
 
@@ -216,7 +216,7 @@ static int begin(struct rv_top_run *r, rv_store *store, const struct rv_store_sc
     return rv_journal_follow(store, scope, row->id, &opts, &r->follower, err);
 }
 
-void rv_top_run_rest(struct rv_top_run *r)
+void top_run_rest(struct top_run *r)
 {
     rv_follower_free(r->follower);
     r->follower = NULL;
@@ -225,8 +225,8 @@ void rv_top_run_rest(struct rv_top_run *r)
     r->bundle = NULL;
 }
 
-int rv_top_run_read(struct rv_top_run *r, rv_store *store, const struct rv_store_scope *scope,
-                    const struct rv_run_row *row, struct rv_top_bundles *bundles, rv_err **err)
+int top_run_read(struct top_run *r, rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
+                 struct top_bundles *bundles, rv_err **err)
 {
     rv_err *cause = NULL;
     int rc;
@@ -238,7 +238,7 @@ int rv_top_run_read(struct rv_top_run *r, rv_store *store, const struct rv_store
         r->n_read = r->counted = r->seq > row->n_records ? r->seq : row->n_records;
         return 0;
     }
-    rv_top_run_rest(r);
+    top_run_rest(r);
     if (rc == RV_E_NOMEM || rc == RV_E_UNAVAILABLE || rc == RV_E_TIMEOUT) {
         *err = cause;
         return rc;

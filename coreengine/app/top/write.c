@@ -16,17 +16,7 @@ const char *rv_app_top_sort_text(enum rv_app_top_sort sort)
     return sorts[sort];
 }
 
-int rv_app_top_sort_of(const char *word, enum rv_app_top_sort *out, rv_err **err)
-{
-    for (size_t i = 0; i < RV_COUNT(sorts); i++)
-        if (strcmp(sorts[i], word) == 0) {
-            *out = (enum rv_app_top_sort)i;
-            return 0;
-        }
-    return RV_FAIL(err, RV_E_INVALID, "runs cannot be sorted by \"%.40s\"", word);
-}
-
-const char *rv_app_top_wait_text(enum rv_app_top_wait wait)
+static const char *wait_text(enum rv_app_top_wait wait)
 {
     static const char *const words[] = {
         [RV_APP_TOP_NOTHING] = "",    [RV_APP_TOP_WORKER] = "worker", [RV_APP_TOP_MODEL] = "model",
@@ -101,7 +91,7 @@ static int by_pipeline(const void *a, const void *b)
     return order ? order : by_age(a, b);
 }
 
-void rv_top_sort(struct rv_app_top_row *rows, size_t n, enum rv_app_top_sort sort)
+void top_sort(struct rv_app_top_row *rows, size_t n, enum rv_app_top_sort sort)
 {
     static int (*const orders[])(const void *, const void *) = {
         [RV_APP_TOP_BY_STATE] = by_state,   [RV_APP_TOP_BY_AGE] = by_age,     [RV_APP_TOP_BY_COST] = by_cost,
@@ -130,7 +120,7 @@ static void write_wait(const struct rv_app_top_row *r, rv_jw *w)
         return;
     rv_jw_key(w, "waits_for");
     rv_jw_obj(w);
-    rv_jw_kv_text(w, "kind", rv_app_top_wait_text(r->waits));
+    rv_jw_kv_text(w, "kind", wait_text(r->waits));
     if (r->name[0])
         rv_jw_kv_text(w, "name", r->name);
     if (r->text[0])

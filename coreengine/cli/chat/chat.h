@@ -57,8 +57,6 @@ void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line)
 bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const struct rv_llm_delta *d);
 /** What has not been shown yet, and the end of the line. */
 void rv_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn);
-/** A text of a model for a terminal, behind its label. */
-void rv_chat_write_markdown(const struct rv_cli *cli, rv_str text, rv_buf *out);
 /** A line of its own on stderr. */
 void rv_chat_show_note(rv_chat_show *s, rv_str text);
 

@@ -3,11 +3,10 @@
 #include "coreengine/app/sink.h"
 #include "coreengine/cli/chat/chat.h"
 #include "coreengine/cli/markdown/markdown.h"
+#include "coreengine/cli/show/width.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #define MAX_LINE ((size_t)64 << 10)
 #define MAX_ID   200
@@ -26,24 +25,18 @@ struct rv_chat_show {
     bool left;              /* the reader of stdout is gone */
 };
 
-/* A terminal that becomes narrower wraps what was aligned for it before. */
-static size_t columns_of_terminal(void)
-{
-    struct winsize size;
-
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 rv_chat_show *rv_chat_show_new(const struct rv_cli *cli, const struct rv_chat_show_opts *opts)
 {
     rv_chat_show *s = calloc(1, sizeof *s);
+    size_t columns;
 
     if (!s)
         return NULL;
     s->cli = cli;
     s->opts = *opts;
     rv_chat_sink_init(&s->sink);
-    if (!opts->plain && cli->out_tty && !(s->md = rv_cli_md_new(cli->out_color, columns_of_terminal()))) {
+    rv_cli_terminal_size(&columns, NULL);
+    if (!opts->plain && cli->out_tty && !(s->md = rv_cli_md_new(cli->out_color, columns))) {
         rv_chat_show_free(s);
         return NULL;
     }
@@ -412,20 +405,6 @@ void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line)
 }
 
 /* --- the end --- */
-
-void rv_chat_write_markdown(const struct rv_cli *cli, rv_str text, rv_buf *out)
-{
-    rv_cli_md *md = rv_cli_md_new(cli->out_color, columns_of_terminal());
-
-    if (!md) { /* no memory: as it is */
-        rv_cli_write_safe(text, out);
-        return;
-    }
-    rv_cli_md_behind(md);
-    rv_cli_md_add(md, text, out);
-    rv_cli_md_flush(md, out);
-    rv_cli_md_free(md);
-}
 
 static void write_whole(const rv_chat_show *s, rv_str text, rv_buf *out)
 {

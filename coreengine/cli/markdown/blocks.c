@@ -314,7 +314,7 @@ static void take_row(rv_cli_md *md, rv_str line, rv_buf *out)
     rv_str head = {rv_buf_cstr(&t->rows), t->rows.len ? t->rows.len - 1 : 0};
 
     if (t->rows.len > 0 && !t->n_columns &&
-        !(md_table_is_rule(line, t) && md_table_count(head) == t->n_columns)) { /* the line before is no head */
+        !(md_table_is_rule(line, t) && md_table_count(head) == t->n_columns)) { /* the line before was not its head */
         t->n_columns = 0;
         write_table(md, out);
         rv_buf_putc(out, '\n');
@@ -323,7 +323,7 @@ static void take_row(rv_cli_md *md, rv_str line, rv_buf *out)
     size_t n = t->rows.len;
     rv_buf_add_str(&t->rows, line);
     rv_buf_putc(&t->rows, '\n');
-    if (t->rows.rc < 0) { /* no memory: all of it stays as it is */
+    if (t->rows.rc < 0) { /* no memory: its text stays */
         rv_buf_puts(out, t->is_open ? "\n" : "");
         rv_buf_add_str(out, (rv_str){t->rows.ptr, n});
         rv_buf_add_str(out, line);
@@ -405,7 +405,7 @@ static void leave_table(rv_cli_md *md, rv_str s, bool ended, bool is_long, rv_bu
     end_table(md);
 }
 
-/* False: it is not known yet what the line is. *whole: nothing of it is left to write. */
+/* False: it is not known yet what the line is. *whole: nothing is left to write. */
 static bool decide(rv_cli_md *md, bool ended, bool *whole, rv_buf *out)
 {
     bool is_long = md->line.len > RV_CLI_MD_MAX_LINE;

@@ -120,7 +120,7 @@ static bool link_at(rv_str text, size_t at, struct link *out)
     return true;
 }
 
-/* More could still make a link of it. */
+/* Can more text still make it a link? */
 static bool may_be_link(rv_str text, size_t at)
 {
     int depth = 0;

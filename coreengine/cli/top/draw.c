@@ -87,9 +87,13 @@ static void write_wait(const struct rv_app_top_row *r, int64_t now_us, rv_buf *b
         rv_buf_puts(b, "a worker");
         break;
     case RV_APP_TOP_MODEL:
+        write_call("model", r, now_us, b);
+        break;
     case RV_APP_TOP_TOOL:
+        write_call("tool", r, now_us, b);
+        break;
     case RV_APP_TOP_HOOK:
-        write_call(rv_app_top_wait_text(r->waits), r, now_us, b);
+        write_call("hook", r, now_us, b);
         break;
     case RV_APP_TOP_ANSWER:
         write_question(r, now_us, b);
@@ -351,7 +355,7 @@ static void write_sums(const struct rv_app_top_look *look, const struct rv_cli_t
     rv_buf_fini(&line);
 }
 
-/* The whole of the selected run, since a narrow table has only a part of it. */
+/* The whole of the selected run, since a narrow table has only a part. */
 static void write_selected(const struct rv_app_top_look *look, const struct rv_cli_top_view *view, rv_buf *b)
 {
     rv_buf line = RV_BUF_INIT(4096);
@@ -370,18 +374,26 @@ static void write_selected(const struct rv_app_top_look *look, const struct rv_c
     rv_buf_fini(&line);
 }
 
-size_t rv_cli_top_room(const struct rv_cli_top_view *view)
+/* Rows fit between the lines above and below them. */
+static void scroll(struct rv_cli_top_view *view, size_t n)
 {
-    return view->rows > N_ABOVE + N_BELOW ? view->rows - N_ABOVE - N_BELOW : 1;
+    view->room = view->rows > N_ABOVE + N_BELOW ? view->rows - N_ABOVE - N_BELOW : 1;
+    if (view->rows == 0) {
+        view->room = n;
+        view->first = 0;
+    } else if (view->selected < view->first) {
+        view->first = view->selected;
+    } else if (view->selected >= view->first + view->room) {
+        view->first = view->selected + 1 - view->room;
+    }
 }
 
 static void write_rows(const struct grid *g, const struct rv_app_top_look *look, const struct rv_cli_top_view *view,
                        rv_buf *b)
 {
     bool live = view->rows > 0;
-    size_t first = live ? view->first : 0, room = live ? rv_cli_top_room(view) : look->n;
 
-    for (size_t i = first; i < look->n && i < first + room; i++) {
+    for (size_t i = view->first; i < look->n && i < view->first + view->room; i++) {
         bool selected = live && i == view->selected;
         if (live)
             rv_buf_puts(b, !selected ? "  " : view->color ? "\033[7m> " : "> ");
@@ -390,12 +402,13 @@ static void write_rows(const struct grid *g, const struct rv_app_top_look *look,
     }
 }
 
-void rv_cli_top_draw(const struct rv_app_top_look *look, const struct rv_cli_top_view *view, rv_buf *b)
+void rv_cli_top_draw(const struct rv_app_top_look *look, struct rv_cli_top_view *view, rv_buf *b)
 {
     static struct grid g; /* too large for a stack; one process has one screen */
     bool live = view->rows > 0;
     size_t mark = live ? 2 : 0;
 
+    scroll(view, look->n);
     rv_buf_init(&g.text, RV_CLI_TOP_MAX_TEXT);
     memset(g.cells[look->n], 0, sizeof g.cells[look->n]);
     for (size_t i = 0; i < look->n; i++)

@@ -1,6 +1,7 @@
 /* A terminal that shows a screen of lines: the other screen of the terminal, so that what was there before comes back;
  * a line is written only when it changed; keys, the size, and Ctrl-Z. Signals only set a flag, and are let through
  * while it waits, so that none is missed. */
+#include "coreengine/cli/show/width.h"
 #include "coreengine/cli/top/top.h"
 
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,7 +16,6 @@
 #define ENTER     "\033[?1049h\033[?25l\033[?7l\033[2J"
 #define LEAVE     "\033[?7h\033[?25h\033[?1049l"
 #define MAX_BYTES 64 /* of keys that are not read yet */
-#define LEAST     10 /* columns and rows, whatever a terminal says */
 
 static const int numbers[] = {SIGWINCH, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT};
 
@@ -43,13 +42,6 @@ static void on_signal(int number)
         seen_stop = 1;
     else
         seen_end = number;
-}
-
-bool rv_cli_screen_fits(const struct rv_cli *cli)
-{
-    const char *term = getenv("TERM");
-
-    return cli->out_tty && term && term[0] && strcmp(term, "dumb") != 0;
 }
 
 static bool write_text(const char *text)
@@ -113,21 +105,6 @@ void rv_cli_screen_close(rv_cli_screen *s)
     free(s);
 }
 
-void rv_cli_screen_size(const rv_cli_screen *s, size_t *columns, size_t *rows)
-{
-    struct winsize size;
-
-    (void)s;
-    *columns = 80;
-    *rows = 24;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
-        *columns = size.ws_col;
-        *rows = size.ws_row;
-    }
-    *columns = *columns < LEAST ? LEAST : *columns > RV_CLI_TOP_MAX_COLUMNS ? RV_CLI_TOP_MAX_COLUMNS : *columns;
-    *rows = *rows < LEAST ? LEAST : *rows;
-}
-
 /* --- what is written --- */
 
 static rv_str next_line(rv_str *rest)
@@ -146,7 +123,7 @@ bool rv_cli_screen_show(rv_cli_screen *s, rv_str lines)
     rv_buf out = RV_BUF_INIT(2 * RV_CLI_TOP_MAX_TEXT);
     size_t columns, rows, i = 1;
 
-    rv_cli_screen_size(s, &columns, &rows);
+    rv_cli_terminal_size(&columns, &rows);
     rv_buf_puts(&out, s->is_stale ? "\033[2J" : "");
     for (; rest.len > 0 && i <= rows; i++) {
         bool had = before.len > 0;

@@ -5,8 +5,7 @@
 #include "coreengine/app/top.h"
 #include "coreengine/cli/cli.h"
 
-#define RV_CLI_TOP_MAX_TEXT    ((size_t)1 << 20) /* of one screen */
-#define RV_CLI_TOP_MAX_COLUMNS 500               /* a line is not longer, however wide the terminal is */
+#define RV_CLI_TOP_MAX_TEXT ((size_t)1 << 20) /* of one screen */
 
 /* --- draw.c --- */
 struct rv_cli_top_view {
@@ -15,11 +14,10 @@ struct rv_cli_top_view {
     bool color;
     enum rv_app_top_sort sort;
     size_t selected, first; /* rows: with a mark, and at the top; only where `rows` is set */
+    size_t room;            /* out: rows of runs that fit */
 };
-/** Rows of runs that fit between the lines above and below them. */
-size_t rv_cli_top_room(const struct rv_cli_top_view *view);
-/** The whole as lines, each with its end. */
-void rv_cli_top_draw(const struct rv_app_top_look *look, const struct rv_cli_top_view *view, rv_buf *b);
+/** The whole as lines, each with its end. Moves view->first so that the selected row is among them. */
+void rv_cli_top_draw(const struct rv_app_top_look *look, struct rv_cli_top_view *view, rv_buf *b);
 
 /* --- screen.c: a terminal that is drawn again and again --- */
 enum rv_cli_top_key {
@@ -37,11 +35,9 @@ enum rv_cli_top_key {
     RV_CLI_TOP_END,
 };
 typedef struct rv_cli_screen rv_cli_screen;
-bool rv_cli_screen_fits(const struct rv_cli *cli); /* standard output is a terminal that can move its cursor */
 /** One a process: it takes signals. RV_E_NOMEM, RV_E_IO. */
 RV_MUST_CHECK int rv_cli_screen_open(rv_cli_screen **out, rv_err **err);
 void rv_cli_screen_close(rv_cli_screen *s); /* the terminal is as it was; NULL is fine */
-void rv_cli_screen_size(const rv_cli_screen *s, size_t *columns, size_t *rows);
 /** Show these lines; only those that changed are written. False: the terminal is gone. */
 bool rv_cli_screen_show(rv_cli_screen *s, rv_str lines);
 /** The next key, or what else happens first. */

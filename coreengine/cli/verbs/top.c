@@ -1,12 +1,13 @@
 /* reeve top: the runs under way and waiting, live on a terminal, once for pipes and programs. */
 #include "coreengine/cli/top/top.h"
+#include "coreengine/cli/show/width.h"
 #include "coreengine/cli/verbs/verbs.h"
 
+#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #define INTERVAL_S   2   /* between two looks */
+#define LEAST        10  /* columns and rows, whatever a terminal says */
 #define PIPE_COLUMNS 160 /* as tables of other verbs have them in a pipe */
 #define MAX_LOOKS    100 /* until all journals are read, for a look that is printed once */
 
@@ -28,15 +29,6 @@ static bool is_complete(const struct rv_app_top_look *look)
     return true;
 }
 
-static size_t terminal_columns(const struct rv_cli *cli)
-{
-    struct winsize size;
-
-    if (!cli->out_tty)
-        return PIPE_COLUMNS;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 static int print_once(const struct rv_cli *cli, rv_app_top *top, enum rv_app_top_sort sort, rv_err **err)
 {
     const struct rv_app_top_look *look = NULL;
@@ -50,7 +42,9 @@ static int print_once(const struct rv_cli *cli, rv_app_top *top, enum rv_app_top
         rv_app_top_write(look, &w);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0) {
-        const struct rv_cli_top_view view = {.columns = terminal_columns(cli), .color = cli->out_color, .sort = sort};
+        struct rv_cli_top_view view = {.columns = PIPE_COLUMNS, .color = cli->out_color, .sort = sort};
+        if (cli->out_tty)
+            rv_cli_terminal_size(&view.columns, NULL);
         rv_cli_top_draw(look, &view, &text);
     }
     return rv_cli_print(rc, &text, err);
@@ -79,12 +73,11 @@ static bool draw(struct live *l)
     rv_buf text = RV_BUF_INIT(RV_CLI_TOP_MAX_TEXT);
     struct rv_cli_top_view *v = &l->view;
 
-    rv_cli_screen_size(l->screen, &v->columns, &v->rows);
+    rv_cli_terminal_size(&v->columns, &v->rows);
+    v->columns = v->columns < LEAST ? LEAST : v->columns;
+    v->rows = v->rows < LEAST ? LEAST : v->rows;
     if (l->look) {
-        size_t room = rv_cli_top_room(v);
         v->selected = place_of(l);
-        v->first = v->selected < v->first ? v->selected : v->first;
-        v->first = v->selected >= v->first + room ? v->selected + 1 - room : v->first;
         rv_cli_top_draw(l->look, v, &text);
     } else {
         rv_buf_puts(&text, "reeve top: the store cannot be read; q quits\n");
@@ -105,7 +98,7 @@ static void select_row(struct live *l, size_t place)
 
 static void move(struct live *l, enum rv_cli_top_key key)
 {
-    size_t at = l->view.selected, room = rv_cli_top_room(&l->view), last = l->look && l->look->n ? l->look->n - 1 : 0;
+    size_t at = l->view.selected, room = l->view.room, last = l->look && l->look->n ? l->look->n - 1 : 0;
     size_t step = key == RV_CLI_TOP_PAGE_UP || key == RV_CLI_TOP_PAGE_DOWN ? room : 1;
 
     if (key == RV_CLI_TOP_UP || key == RV_CLI_TOP_PAGE_UP)
@@ -171,6 +164,14 @@ static int show_live(struct rv_cli *cli, rv_app_top *top, enum rv_app_top_sort s
     return rc;
 }
 
+/* Is standard output a terminal that can move its cursor? */
+static bool is_screen(const struct rv_cli *cli)
+{
+    const char *term = getenv("TERM");
+
+    return cli->out_tty && term && term[0] && strcmp(term, "dumb") != 0;
+}
+
 static int top(struct rv_cli *cli, rv_err **err)
 {
     const char *word = rv_cli_value(cli, "sort");
@@ -179,11 +180,12 @@ static int top(struct rv_cli *cli, rv_err **err)
     rv_app_top *state = NULL;
 
     int rc = rv_cli_int(cli, "interval", 1, 3600, &interval_s, err);
-    if (rc == 0 && word)
-        rc = rv_app_top_sort_of(word, &sort, err);
+    for (size_t i = 0; word && i < RV_N_APP_TOP_SORTS; i++) /* it is one of them: the option lists them */
+        if (strcmp(rv_app_top_sort_text((enum rv_app_top_sort)i), word) == 0)
+            sort = (enum rv_app_top_sort)i;
     if (rc == 0)
         rc = rv_app_top_new(cli->store, &cli->app.scope, &state, err);
-    if (rc == 0 && !rv_cli_flag(cli, "once") && !rv_cli_flag(cli, "json") && rv_cli_screen_fits(cli))
+    if (rc == 0 && !rv_cli_flag(cli, "once") && !rv_cli_flag(cli, "json") && is_screen(cli))
         rc = show_live(cli, state, sort, interval_s, err);
     else if (rc == 0)
         rc = print_once(cli, state, sort, err);

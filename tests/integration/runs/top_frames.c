@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "coreengine/cli/show/width.h"
 #include "coreengine/cli/top/top.h"
 
 #define NOW INT64_C(1700000000000000)
@@ -66,7 +67,7 @@ static bool frame(rv_cli_screen *screen, const struct rv_app_top_row *first, siz
         look.llm_calls += first[i].llm_calls;
         rv_usage_add(&look.used, &first[i].used);
     }
-    rv_cli_screen_size(screen, &view.columns, &view.rows);
+    rv_cli_terminal_size(&view.columns, &view.rows);
     rv_cli_top_draw(&look, &view, &text);
     bool shown = rv_cli_screen_show(screen, rv_buf_str(&text));
     rv_buf_fini(&text);

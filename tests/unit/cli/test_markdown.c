@@ -91,8 +91,8 @@ START_TEST(each_construct_has_its_look)
 }
 END_TEST
 
-/* Parts of Markdown in any order: whole, byte by byte, and in pieces of any length the same comes out, nothing of it is
- * a control character but what is written here, and without the styles the words are those of the text. */
+/* Parts of Markdown in any order: whole, byte by byte, and in pieces of any length the same comes out, and no control
+ * character but those written here. */
 START_TEST(pieces_change_nothing)
 {
     static const char *const parts[] = {

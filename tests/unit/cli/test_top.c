@@ -88,7 +88,9 @@ START_TEST(columns_shrink_and_then_go)
 {
     rv_buf text = RV_BUF_INIT(1 << 16);
 
-    rv_cli_top_draw(&look, &drawn[_i].view, &text);
+    struct rv_cli_top_view view = drawn[_i].view;
+
+    rv_cli_top_draw(&look, &view, &text);
     ck_assert_str_eq(rv_buf_cstr(&text), drawn[_i].want);
     rv_buf_fini(&text);
 }
@@ -98,7 +100,7 @@ END_TEST
 START_TEST(no_line_is_wider_than_the_screen)
 {
     for (size_t columns = 10; columns < 200; columns++) {
-        const struct rv_cli_top_view view = {.columns = columns, .rows = 10, .selected = 2, .first = 1};
+        struct rv_cli_top_view view = {.columns = columns, .rows = 10, .selected = 2, .first = 1};
         rv_buf text = RV_BUF_INIT(1 << 16);
         size_t n_lines = 0;
         rv_cli_top_draw(&look, &view, &text);
