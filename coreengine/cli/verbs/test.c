@@ -216,6 +216,23 @@ static int options_of(struct rv_cli *cli, struct session *s, rv_err **err)
     return rc;
 }
 
+static void table_fini(struct rv_test_matrix *m)
+{
+    for (size_t k = 0; m->about && k < m->n_columns; k++)
+        free((char *)m->columns[k]);
+    free(m->columns);
+    json_object_put(m->rows);
+    json_object_put(m->about);
+}
+
+static void tables_fini(struct rv_test_tables *t)
+{
+    table_fini(&t->models);
+    for (size_t i = 0; i < t->n; i++)
+        table_fini(&t->of_tests[i]);
+    free(t->of_tests);
+}
+
 /* All files once: loaded, tested, reported. Gives the exit status. */
 static int test_all(struct rv_cli *cli, rv_err **err)
 {
@@ -227,7 +244,7 @@ static int test_all(struct rv_cli *cli, rv_err **err)
         rc = rv_cli_files(cli, &files, err);
     if (rc < 0) {
         rv_cli_files_fini(&files);
-        rv_test_tables_fini(&s.to.tables);
+        tables_fini(&s.to.tables);
         return rc;
     }
     s.format->begin(&s.to);
@@ -239,7 +256,7 @@ static int test_all(struct rv_cli *cli, rv_err **err)
     s.format->end(&s.to);
     rc = rv_buf_check(&s.to.body, "report of tests", err);
     rv_buf_fini(&s.to.body);
-    rv_test_tables_fini(&s.to.tables);
+    tables_fini(&s.to.tables);
     rc = rv_cli_print(rc, &s.to.out, err);
     if (rc == 0 && s.filter && s.n_tests > 0 && s.to.n_run == 0) /* a misspelt filter must not look like success */
         rc = rv_cli_usage(cli, err, "no test has \"%s\" in its name", s.filter);

@@ -111,10 +111,53 @@ static void json_pipeline_end(struct rv_test_output *o)
     rv_jw_obj_end(&o->json);
 }
 
+static void write_columns(const struct rv_test_matrix *m, const char *key, rv_jw *w)
+{
+    rv_jw_key(w, key);
+    rv_jw_arr(w);
+    for (size_t i = 0; i < m->n_columns; i++)
+        rv_jw_text(w, m->columns[i]);
+    rv_jw_arr_end(w);
+    rv_jw_kv_value(w, "rows", m->rows);
+}
+
+static void write_member(json_object *of, const char *key, rv_jw *w)
+{
+    json_object *value = NULL;
+
+    json_object_object_get_ex(of, key, &value);
+    rv_jw_kv_value(w, key, value);
+}
+
+static void json_tables(const struct rv_test_tables *t, rv_jw *w)
+{
+    if (t->models.n_columns > 0) {
+        rv_jw_key(w, "matrix");
+        rv_jw_obj(w);
+        write_columns(&t->models, "models", w);
+        rv_jw_obj_end(w);
+    }
+    if (t->n > 0) {
+        rv_jw_key(w, "matrices");
+        rv_jw_arr(w);
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        const struct rv_test_matrix *m = &t->of_tests[i];
+        rv_jw_obj(w);
+        write_member(m->about, "file", w);
+        write_member(m->about, "test", w);
+        write_member(m->about, "axes", w);
+        write_columns(m, "columns", w);
+        rv_jw_obj_end(w);
+    }
+    if (t->n > 0)
+        rv_jw_arr_end(w);
+}
+
 static void json_end(struct rv_test_output *o)
 {
     rv_jw_arr_end(&o->json);
-    rv_test_tables_write_json(&o->tables, &o->json);
+    json_tables(&o->tables, &o->json);
     if (o->n_judge_calls > 0) {
         rv_jw_key(&o->json, "judges");
         rv_jw_obj(&o->json);

@@ -31,8 +31,6 @@ RV_MUST_CHECK int rv_test_tables_add(struct rv_test_tables *t, const char *file,
                                      rv_err **err);
 RV_MUST_CHECK int rv_test_tables_write_text(const struct rv_test_tables *t, bool color, rv_buf *out, rv_err **err);
 void rv_test_tables_write_html(const struct rv_test_tables *t, rv_buf *b);
-void rv_test_tables_write_json(const struct rv_test_tables *t, rv_jw *w);
-void rv_test_tables_fini(struct rv_test_tables *t);
 
 /* One report. The writer's `out` is printed by the caller. */
 struct rv_test_output {
