@@ -3,6 +3,10 @@
 
 #include "coreengine/rem/sql_internal.h"
 
+#include "coreengine/base/limit.h"
+
+#define MAX_NUMBER 100 /* characters: a double has 17 digits, and no reader of a statement writes more */
+
 struct lexer {
     struct sql *p;
     const char *at, *end;
@@ -252,8 +256,8 @@ static int read_number(struct lexer *l, struct sql_token *t)
     }
     if (l->p->opts->policy == RV_REM_STRICT && l->at < l->end && (is_word(*l->at) || *l->at == '.'))
         return LEX_FAIL(l, from, RV_REM_BAD_NUMBER, "a number is followed by \"%c\"", *l->at);
-    if (l->at - from > 100)
-        return LEX_FAIL(l, from, RV_REM_BAD_NUMBER, "a number has more than 100 characters");
+    if (l->at - from > MAX_NUMBER)
+        return LEX_FAIL(l, from, RV_REM_BAD_NUMBER, "a number has more than " RV_LIMIT_TEXT(MAX_NUMBER) " characters");
     t->kind = SQL_NUMBER;
     t->value = (rv_str){from, (size_t)(l->at - from)};
     return 0;
