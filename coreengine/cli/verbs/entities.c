@@ -136,8 +136,9 @@ static int find(struct rv_cli *cli, struct listing *l, rv_err **err)
     struct rv_entity_filter filter = {
         .name = rv_cli_value(cli, "name"), .about = rv_cli_value(cli, "about"), .tags = tags};
 
-    filter.n_tags = rv_cli_values(cli, "tag", tags, MAX_CONDITIONS);
-    int rc = rv_cli_int(cli, "offset", 0, 1000000000, &filter.offset, err);
+    int rc = rv_cli_values(cli, "tag", tags, MAX_CONDITIONS, &filter.n_tags, err);
+    if (rc == 0)
+        rc = rv_cli_int(cli, "offset", 0, 1000000000, &filter.offset, err);
     if (rc == 0)
         rc = read_conditions(cli, "where", &where, err);
     if (rc == 0)

@@ -104,10 +104,11 @@ static int find(struct rv_cli *cli, json_object *rows, rv_err **err)
     const char *tags[MAX_TAGS];
     const char *type = rv_cli_value(cli, "type"), *category = rv_cli_value(cli, "category");
     struct rv_entity_where where[2], topics[MAX_TAGS];
-    struct rv_entity_filter f = {
-        .where = where, .lists = topics, .n_lists = rv_cli_values(cli, "topic", tags, MAX_TAGS)};
-    int rc = read_filter(cli, &f, err);
+    struct rv_entity_filter f = {.where = where, .lists = topics};
+    int rc = rv_cli_values(cli, "topic", tags, MAX_TAGS, &f.n_lists, err);
 
+    if (rc == 0)
+        rc = read_filter(cli, &f, err);
     if (type)
         where[f.n_where++] = (struct rv_entity_where){"moment_type", json_object_new_string(type)};
     if (category)
@@ -197,9 +198,11 @@ static int build(struct rv_cli *cli, rv_err **err)
 static int moment_of(struct rv_cli *cli, json_object *row, rv_err **err)
 {
     const char *topics[MAX_TAGS], *type = rv_cli_value(cli, "type"), *category = rv_cli_value(cli, "category");
-    size_t n = rv_cli_values(cli, "topic", topics, MAX_TAGS);
-    int rc = rv_json_set_text(row, "name", cli->words[0], err);
+    size_t n;
+    int rc = rv_cli_values(cli, "topic", topics, MAX_TAGS, &n, err);
 
+    if (rc == 0)
+        rc = rv_json_set_text(row, "name", cli->words[0], err);
     if (rc == 0)
         rc = rv_json_set_text(row, "moment_type", type ? type : "note", err);
     if (rc == 0)
@@ -325,8 +328,9 @@ static int search(struct rv_cli *cli, rv_err **err)
                                       .size = 20};
     json_object *page = NULL;
 
-    s.n_tags = rv_cli_values(cli, "tag", tags, MAX_TAGS);
-    int rc = rv_cli_int(cli, "page", 1, 1000, &s.page, err);
+    int rc = rv_cli_values(cli, "tag", tags, MAX_TAGS, &s.n_tags, err);
+    if (rc == 0)
+        rc = rv_cli_int(cli, "page", 1, 1000, &s.page, err);
     if (rc == 0)
         rc = rv_cli_int(cli, "size", 1, 100, &s.size, err);
     if (rc == 0)
