@@ -6,4 +6,6 @@
 #define RV_LIMIT_TEXT(limit)  RV_LIMIT_TEXT_(limit)
 #define RV_LIMIT_TEXT_(limit) #limit
 
+_Static_assert(sizeof RV_LIMIT_TEXT(__LINE__) < sizeof "__LINE__", "the value of a constant, not its name");
+
 #endif
