@@ -17,7 +17,6 @@
 #define METRICS_US    INT64_C(60000000)
 #define CONNECT_US    INT64_C(5000000)
 #define PAUSE_US      INT64_C(1000000) /* before the second try; then twice that, and so on */
-#define MAX_PAUSE_US  INT64_C(60000000)
 #define LAST_WORDS_MS 5000 /* for what is left at the end */
 
 struct srv_export {
@@ -98,7 +97,7 @@ static void settle(struct srv_export *e, const char *why)
         look_again(e, e->is_ending ? 0 : SEND_MS);
     } else {
         pause_us = e->wait_us > 0 ? e->wait_us : pause_us;
-        look_again(e, (uint64_t)(pause_us < MAX_PAUSE_US ? pause_us : MAX_PAUSE_US) / 1000);
+        look_again(e, (uint64_t)pause_us / 1000); /* at most an hour: rv_otlp_again() */
     }
 }
 
