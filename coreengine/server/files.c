@@ -42,9 +42,10 @@ int srv_files_post(struct srv_call *c, rv_err **err)
     rv_jw w = srv_call_json(c, 201);
     struct rv_app_ingest opts = {.store = c->store, .scope = c->app.scope, .on_file = tell, .self = &w};
     int64_t chars = 0, overlap = 0;
-    int rc = 0;
+    int rc = srv_body_text(c, "session", false, &opts.session, err);
 
-    RV_IGNORE(rv_json_get_text(c->body, "session", &opts.session), "each has its own");
+    if (rc < 0)
+        return rc;
     if ((rv_json_get_int(c->body, "chunk_chars", &chars) && (chars < 1 || chars > 1000000)) ||
         (rv_json_get_int(c->body, "overlap", &overlap) && (overlap < 0 || overlap > 1000000)))
         return RV_FAIL(err, RV_E_INVALID, "chunk_chars must be from 1, and overlap from 0, to a million");
