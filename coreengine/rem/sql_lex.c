@@ -3,6 +3,7 @@
 
 #include "coreengine/rem/sql_internal.h"
 
+#include "coreengine/base/hex.h"
 #include "coreengine/base/limit.h"
 
 #define MAX_NUMBER 100 /* characters: a double has 17 digits, and no reader of a statement writes more */
@@ -120,7 +121,7 @@ static bool read_digits(struct lexer *l, int base, int min, int max, uint32_t *o
 
     *out = 0;
     while (n < max && l->at < l->end && rv_is_hex(*l->at)) {
-        int digit = rv_is_digit(*l->at) ? *l->at - '0' : (*l->at | 0x20) - 'a' + 10;
+        int digit = rv_hex_digit(*l->at);
         if (digit >= base)
             break;
         *out = *out * (uint32_t)base + (uint32_t)digit;

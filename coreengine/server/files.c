@@ -4,6 +4,7 @@
 
 #include "coreengine/app/ingest.h"
 #include "coreengine/app/select.h"
+#include "coreengine/base/hex.h"
 #include "coreengine/server/handlers_internal.h"
 
 #define MAX_FILES 1000 /* of one request */
@@ -83,11 +84,6 @@ struct leaf {
     json_object *row;
 };
 
-static int digit_of(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
-}
-
 /* "file:///a/b%20c.md" is "a/b c.md". NULL: no memory. */
 static char *path_of(const char *uri)
 {
@@ -97,8 +93,8 @@ static char *path_of(const char *uri)
     for (from = from ? from + 3 : uri; *from == '/'; from++)
         ;
     for (; *from; from++) {
-        if (*from == '%' && digit_of(from[1]) >= 0 && digit_of(from[2]) >= 0) {
-            rv_buf_putc(&path, (char)(digit_of(from[1]) << 4 | digit_of(from[2])));
+        if (*from == '%' && rv_hex_digit(from[1]) >= 0 && rv_hex_digit(from[2]) >= 0) {
+            rv_buf_putc(&path, (char)(rv_hex_digit(from[1]) << 4 | rv_hex_digit(from[2])));
             from += 2;
         } else {
             rv_buf_putc(&path, *from);
