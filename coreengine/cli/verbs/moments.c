@@ -3,6 +3,7 @@
 #include "coreengine/app/entities.h"
 #include "coreengine/app/memory.h"
 #include "coreengine/app/models.h"
+#include "coreengine/base/json_text.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -13,13 +14,6 @@
 #define LIST_MANY 50
 
 /* --- rows --- */
-
-static const char *text_of(json_object *row, const char *column)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(row, column, &text) ? text : NULL;
-}
 
 static int write_line(json_object *row, rv_buf *out, rv_err **err)
 {
@@ -33,7 +27,7 @@ static void add_age(rv_cli_table *t, json_object *row, const char *column)
     rv_buf age = RV_BUF_INIT(64);
     int64_t us = 0;
 
-    if (rv_time_parse(rv_str_of(text_of(row, column)), &us, NULL) == 0)
+    if (rv_time_parse(rv_str_of(rv_json_text_or(row, column, NULL)), &us, NULL) == 0)
         rv_cli_write_age(&age, rv_app_now_us() - us);
     rv_cli_table_add(t, rv_buf_str(&age));
     rv_buf_fini(&age);
@@ -56,7 +50,7 @@ static int print_rows(struct rv_cli *cli, json_object *rows, const struct rv_cli
             continue;
         }
         for (size_t k = 0; k + 1 < n_columns; k++)
-            rv_cli_table_add_text(t, text_of(row, members[k]));
+            rv_cli_table_add_text(t, rv_json_text_or(row, members[k], NULL));
         add_age(t, row, members[n_columns - 1]);
     }
     if (rc == 0 && !is_json && n > 0)
@@ -186,7 +180,7 @@ static int build(struct rv_cli *cli, rv_err **err)
     if (rc == 0 && row && rv_cli_flag(cli, "json"))
         rc = write_line(row, &text, err);
     else if (rc == 0 && row) {
-        rv_cli_write_safe(rv_str_of(text_of(row, "name")), &text);
+        rv_cli_write_safe(rv_str_of(rv_json_text_or(row, "name", NULL)), &text);
         rv_buf_putc(&text, '\n');
     }
     json_object_put(row);
@@ -255,7 +249,7 @@ static int feed(struct rv_cli *cli, rv_err **err)
         rc = rv_app_feed(cli->store, &cli->app.scope, &what, &rows, err);
     for (size_t i = 0; rc == 0 && rows && i < json_object_array_length(rows); i++) {
         json_object *row = json_object_array_get_idx(rows, i);
-        const char *type = text_of(row, "moment_type");
+        const char *type = rv_json_text_or(row, "moment_type", NULL);
         bool is_summary = type && strcmp(type, "daily_summary") == 0;
         if (rv_cli_flag(cli, "json")) {
             rc = write_line(row, &text, err);
@@ -266,7 +260,7 @@ static int feed(struct rv_cli *cli, rv_err **err)
             rv_cli_write_safe(rv_str_of(type ? type : "-"), &text);
             rv_buf_puts(&text, "  ");
         }
-        rv_cli_write_safe(rv_str_of(text_of(row, is_summary ? "summary" : "name")), &text);
+        rv_cli_write_safe(rv_str_of(rv_json_text_or(row, is_summary ? "summary" : "name", NULL)), &text);
         rv_buf_putc(&text, '\n');
     }
     json_object_put(rows);
