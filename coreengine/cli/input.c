@@ -77,8 +77,11 @@ static int set(json_object *root, const char *assignment, rv_err **err)
     const char *eq = strchr(assignment, '=');
     json_object *value = NULL, *at = root;
 
-    if (!eq || eq == assignment)
-        return RV_FAIL(err, RV_E_INVALID, "--set needs path=value, not \"%s\"", assignment);
+    if (!eq || eq == assignment) {
+        int rc = RV_FAIL(err, RV_E_INVALID, "--set needs path=value, not \"%s\"", assignment);
+        rv_err_hint(err, "for example --set metadata.lang=en");
+        return rc;
+    }
     for (const char *part = assignment;;) {
         char key[256];
         size_t n = strcspn(part, ".=");
@@ -137,12 +140,16 @@ static int set_input(const struct rv_cli *cli, json_object *state, rv_err **err)
 {
     const char *input = rv_cli_value(cli, "input"), *file = rv_cli_value(cli, "input-file");
     rv_buf text = RV_BUF_INIT(MAX_INPUT_BYTES);
+    int rc;
 
     if (!input && !file)
         return 0;
-    if (input && file)
-        return RV_FAIL(err, RV_E_INVALID, "--input and --input-file exclude each other");
-    int rc = rv_cli_read_text(input, file, &text, err);
+    if (input && file) {
+        rc = RV_FAIL(err, RV_E_INVALID, "--input and --input-file exclude each other");
+        rv_err_hint(err, "give one of them; --input-file - reads standard input");
+        return rc;
+    }
+    rc = rv_cli_read_text(input, file, &text, err);
     if (rc < 0)
         rc = RV_WRAP(err, rc, "read the input");
     else

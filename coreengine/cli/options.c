@@ -166,9 +166,13 @@ int rv_cli_int(const struct rv_cli *cli, const char *name, int64_t least, int64_
         return 0;
     errno = 0;
     long long v = strtoll(text, &end, 10);
-    if (end == text || *end || errno || v < least || v > most) /* errno: it was cut to the largest there is */
-        return RV_FAIL(err, RV_E_INVALID, "option --%s needs a whole number from %lld to %lld, not \"%s\"", name,
-                       (long long)least, (long long)most, text);
+    if (end == text || *end || errno || v < least || v > most) { /* errno: it was cut to the largest there is */
+        int rc = RV_FAIL(err, RV_E_INVALID, "option --%s needs a whole number from %lld to %lld, not \"%s\"", name,
+                         (long long)least, (long long)most, text);
+        bool is_number = end != text && !*end && !errno;
+        rv_err_hint(err, "for example --%s %lld", name, (long long)(!is_number || v < least ? least : most));
+        return rc;
+    }
     *inout = v;
     return 0;
 }
@@ -240,6 +244,16 @@ static int not_a_value(const struct rv_cli_option *o, const char *word, rv_err *
     return rc;
 }
 
+/* The option with a value where it takes none, or the other way round. */
+static int misused(const struct rv_cli_option *o, rv_err **err)
+{
+    int rc = o->arg ? RV_FAIL(err, RV_E_INVALID, "option --%s needs a value (%s)", o->name, o->arg)
+                    : RV_FAIL(err, RV_E_INVALID, "option --%s takes no value", o->name);
+
+    rv_err_hint(err, "write --%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    return rc;
+}
+
 int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct rv_cli *out, rv_err **err)
 {
     bool only_words = false;
@@ -269,12 +283,12 @@ int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct r
         const char *value = eq ? eq + 1 : NULL;
         if (o->arg && !value) {
             if (++i >= argc)
-                return RV_FAIL(err, RV_E_INVALID, "option --%s needs a value (%s)", o->name, o->arg);
+                return misused(o, err);
             value = argv[i];
             if (value[0] == '-' && value[1] == '-') /* an option whose value was forgotten, and another one behind it */
                 return not_a_value(o, value, err);
         } else if (!o->arg && value) {
-            return RV_FAIL(err, RV_E_INVALID, "option --%s takes no value", o->name);
+            return misused(o, err);
         }
         int rc = give(out, o, value, err);
         if (rc < 0)

@@ -36,6 +36,8 @@ static int no_overload(struct rv_compile *c, const struct rv_node *n, const stru
                       left, types_text(b->types, right, sizeof(right)));
     if (a->types != b->types && !(a->types & ~RV_M_NUMBER) && !(b->types & ~RV_M_NUMBER))
         rv_err_hint(c->err, "numbers are not converted by themselves: write int(x), uint(x) or double(x)");
+    else if (a->types != b->types && strchr("<>=!+-*/%", c->e->text[n->off]))
+        rv_err_hint(c->err, "both sides need types that fit; int(x), double(x) and string(x) convert");
     return rc;
 }
 
@@ -267,9 +269,11 @@ static int check_macro(struct rv_compile *c, struct rv_node *n, size_t m)
     if (n->n_items != 2 && !(is_map && n->n_items == 3))
         return RV_EXPR_FAIL(c, n->off, RV_E_INVALID, "%s() takes %s: a variable name and what to do with it",
                             macros[m].name, is_map ? "2 or 3 arguments" : "2 arguments");
-    if (var->kind != RV_NODE_NAME)
-        return RV_EXPR_FAIL(c, var->off, RV_E_INVALID, "the first argument of %s() must be a plain name",
-                            macros[m].name);
+    if (var->kind != RV_NODE_NAME) {
+        rc = RV_EXPR_FAIL(c, var->off, RV_E_INVALID, "the first argument of %s() must be a plain name", macros[m].name);
+        rv_err_hint(c->err, "for example output.items.%s(x, x > 1)", macros[m].name);
+        return rc;
+    }
     if ((rc = check(c, n->a)) < 0)
         return rc;
     if (!(n->a->types & (RV_M_LIST | RV_M_MAP)))
@@ -380,10 +384,16 @@ static int check_call(struct rv_compile *c, struct rv_node *n)
     n->fn = rv_function_find(n->name, n->a != NULL);
     if (!n->fn)
         return unknown_function(c, n);
-    if (n_args != n->fn->n_args)
-        return RV_EXPR_FAIL(c, n->off, RV_E_INVALID, "%s() takes %zu argument%s, not %zu", n->fn->name,
-                            n->fn->n_args - n->fn->is_method, n->fn->n_args - n->fn->is_method == 1 ? "" : "s",
-                            n->n_items);
+    if (n_args != n->fn->n_args) {
+        size_t n_taken = n->fn->n_args - n->fn->is_method;
+        rc = RV_EXPR_FAIL(c, n->off, RV_E_INVALID, "%s() takes %zu argument%s, not %zu", n->fn->name, n_taken,
+                          n_taken == 1 ? "" : "s", n->n_items);
+        rv_err_hint(c->err, "write it as %s%s(%s)", n->fn->is_method ? "x." : "", n->fn->name,
+                    n_taken == 0   ? ""
+                    : n_taken == 1 ? "a"
+                                   : "a, b");
+        return rc;
+    }
     for (struct rv_node *arg = n->a ? n->a : n->items; arg; arg = arg == n->a ? n->items : arg->next, i++) {
         rc = check(c, arg);
         if (rc < 0)

@@ -103,9 +103,12 @@ static int expr_lex_string(struct rv_compile *c, bool raw, size_t start)
     for (;;) {
         unsigned cp;
 
-        if (c->pos >= len)
-            return RV_EXPR_FAIL(c, start, RV_E_PARSE, "string has no closing %.*s", (int)n_quotes,
-                                quote == '"' ? "\"\"\"" : "'''");
+        if (c->pos >= len) {
+            int rc = RV_EXPR_FAIL(c, start, RV_E_PARSE, "string has no closing %.*s", (int)n_quotes,
+                                  quote == '"' ? "\"\"\"" : "'''");
+            rv_err_hint(c->err, "a quote inside of a string is written \\%c", quote);
+            return rc;
+        }
         if (text[c->pos] == quote &&
             (!triple || (len - c->pos >= 3 && text[c->pos + 1] == quote && text[c->pos + 2] == quote)))
             break;
@@ -174,8 +177,12 @@ static int lex_integer(struct rv_compile *c, size_t start, size_t digits, int ba
 
     errno = 0;
     u = strtoull(text + digits, &end, base);
-    if (errno == ERANGE || end != text + c->pos)
-        return RV_EXPR_FAIL(c, start, RV_E_PARSE, "integer \"%.*s\" is too large", (int)(c->pos - start), text + start);
+    if (errno == ERANGE || end != text + c->pos) {
+        int rc =
+            RV_EXPR_FAIL(c, start, RV_E_PARSE, "integer \"%.*s\" is too large", (int)(c->pos - start), text + start);
+        rv_err_hint(c->err, "the largest is 9223372036854775807; a number with a point or an exponent may be larger");
+        return rc;
+    }
     if (at(c, c->pos) == 'u' || at(c, c->pos) == 'U') {
         c->pos++;
         c->tok.value = (struct rv_value){.type = RV_T_UINT, .as.u = u};
@@ -286,8 +293,11 @@ static int lex_punct(struct rv_compile *c)
         }
     }
     /* The likely slips of people who come from other languages. */
-    if (ch == '=')
-        return RV_EXPR_FAIL(c, c->pos, RV_E_PARSE, "unexpected \"=\"; equality is \"==\"");
+    if (ch == '=') {
+        int rc = RV_EXPR_FAIL(c, c->pos, RV_E_PARSE, "unexpected \"=\"; equality is \"==\"");
+        rv_err_hint(c->err, "compare with \"==\", for example output.verdict == \"ok\"");
+        return rc;
+    }
     if (ch == '&' || ch == '|')
         return RV_EXPR_FAIL(c, c->pos, RV_E_PARSE, "unexpected \"%c\"; the operator is \"%c%c\"", ch, ch, ch);
     if (ch == '`')

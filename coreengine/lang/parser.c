@@ -23,8 +23,14 @@ static int unexpected(struct rv_compile *c, const char *expected)
 {
     static const char *const words[][2] = {{"and", "&&"}, {"or", "||"}, {"not", "!"}, {"is", "=="}};
 
-    if (c->tok.kind == RV_TOK_END)
-        return RV_EXPR_FAIL(c, c->tok.off, RV_E_PARSE, "unexpected end of the expression, expected %s", expected);
+    if (c->tok.kind == RV_TOK_END) {
+        int rc = RV_EXPR_FAIL(c, c->tok.off, RV_E_PARSE, "unexpected end of the expression, expected %s", expected);
+        if (strstr(expected, "conditional"))
+            rv_err_hint(c->err, "write CONDITION ? VALUE : OTHER");
+        else if (!strstr(expected, "field name")) /* that says it all */
+            rv_err_hint(c->err, "each bracket has to be closed, and each operator needs a value behind it");
+        return rc;
+    }
     rv_str found = {c->e->text + c->tok.off, c->tok.len};
     int rc = RV_EXPR_FAIL(c, c->tok.off, RV_E_PARSE, "unexpected \"%.*s\", expected %s", RV_STR_ARG(found), expected);
     if (strstr(c->e->text, "{{"))
@@ -381,8 +387,11 @@ int rv_expr_parse(struct rv_compile *c, struct rv_node **out)
 
     if ((rc = rv_expr_next_token(c)) < 0)
         return rc;
-    if (c->tok.kind == RV_TOK_END)
-        return RV_EXPR_FAIL(c, 0, RV_E_PARSE, "empty expression");
+    if (c->tok.kind == RV_TOK_END) {
+        rc = RV_EXPR_FAIL(c, 0, RV_E_PARSE, "empty expression");
+        rv_err_hint(c->err, "write a condition, for example output.verdict == \"ok\", or true");
+        return rc;
+    }
     rc = parse_expr(c, out);
     if (rc == 0 && c->tok.kind != RV_TOK_END)
         return unexpected(c, "an operator or the end");

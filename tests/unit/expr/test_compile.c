@@ -10,23 +10,28 @@ static const char *const vars[] = {"output", "outputs", "envelope", "metadata", 
 static const struct {
     const char *expr, *want;
 } errors[] = {
-    {"", "empty expression  [parse_error]  (p.yaml:10:4)\n"},
-    {"  // nothing", "empty expression  [parse_error]  (p.yaml:10:4)\n"},
-    {"1 +", "unexpected end of the expression, expected a value  [parse_error]  (p.yaml:10:7)\n"},
-    {"(1", "unexpected end of the expression, expected \")\"  [parse_error]  (p.yaml:10:6)\n"},
+    {"", "empty expression  [parse_error]  (p.yaml:10:4)\n"
+         "  hint: write a condition, for example output.verdict == \"ok\", or true\n"},
+    {"  // nothing", "empty expression  [parse_error]  (p.yaml:10:4)\n"
+                     "  hint: write a condition, for example output.verdict == \"ok\", or true\n"},
+    {"1 +", "unexpected end of the expression, expected a value  [parse_error]  (p.yaml:10:7)\n"
+            "  hint: each bracket has to be closed, and each operator needs a value behind it\n"},
+    {"(1", "unexpected end of the expression, expected \")\"  [parse_error]  (p.yaml:10:6)\n"
+           "  hint: each bracket has to be closed, and each operator needs a value behind it\n"},
     {"1 2", "unexpected \"2\", expected an operator or the end  [parse_error]  (p.yaml:10:6)\n"},
     {"[1 2]", "unexpected \"2\", expected \",\" or \"]\" after a list element  [parse_error]  (p.yaml:10:7)\n"},
     {"[,]", "unexpected \",\", expected a value  [parse_error]  (p.yaml:10:5)\n"},
     {"{1}", "unexpected \"}\", expected \":\" after a map key  [parse_error]  (p.yaml:10:6)\n"},
     {"size(1,)", "unexpected \")\", expected an argument  [parse_error]  (p.yaml:10:11)\n"},
-    {"true ? 1",
-     "unexpected end of the expression, expected \":\" of the conditional  [parse_error]  (p.yaml:10:12)\n"},
+    {"true ? 1", "unexpected end of the expression, expected \":\" of the conditional  [parse_error]  (p.yaml:10:12)\n"
+                 "  hint: write CONDITION ? VALUE : OTHER\n"},
     {"output.",
      "unexpected end of the expression, expected a field name after \".\"; other names are written a[\"name\"]"
      "  [parse_error]  (p.yaml:10:11)\n"},
     {"output.in", "unexpected \"in\", expected a field name after \".\"; other names are written a[\"name\"]"
                   "  [parse_error]  (p.yaml:10:11)\n"},
-    {"output.verdict = 'x'", "unexpected \"=\"; equality is \"==\"  [parse_error]  (p.yaml:10:19)\n"},
+    {"output.verdict = 'x'", "unexpected \"=\"; equality is \"==\"  [parse_error]  (p.yaml:10:19)\n"
+                             "  hint: compare with \"==\", for example output.verdict == \"ok\"\n"},
     {"true & false", "unexpected \"&\"; the operator is \"&&\"  [parse_error]  (p.yaml:10:9)\n"},
     {"true | false", "unexpected \"|\"; the operator is \"||\"  [parse_error]  (p.yaml:10:9)\n"},
     {"1 @ 2", "unexpected \"@\"  [parse_error]  (p.yaml:10:6)\n"},
@@ -35,8 +40,10 @@ static const struct {
     {"1 \xff", "expression is not valid UTF-8  [parse_error]  (p.yaml:10:6)\n"},
     {"true &&\n\n   @", "unexpected \"@\"  [parse_error]  (p.yaml:12:4)\n"},
     {"while", "\"while\" is a reserved word  [parse_error]  (p.yaml:10:4)\n"},
-    {"'abc", "string has no closing '  [parse_error]  (p.yaml:10:4)\n"},
-    {"\"\"\"abc\"", "string has no closing \"\"\"  [parse_error]  (p.yaml:10:4)\n"},
+    {"'abc", "string has no closing '  [parse_error]  (p.yaml:10:4)\n"
+             "  hint: a quote inside of a string is written \\'\n"},
+    {"\"\"\"abc\"", "string has no closing \"\"\"  [parse_error]  (p.yaml:10:4)\n"
+                    "  hint: a quote inside of a string is written \\\"\n"},
     {"'a\nb'", "line break in a string; write \\n, or use three quotes  [parse_error]  (p.yaml:10:4)\n"},
     {"'\\q'", "unknown escape \"\\q\" in a string  [parse_error]  (p.yaml:10:5)\n"},
     {"'\\u12'", "escape \"\\u\" needs 4 hexadecimal digits  [parse_error]  (p.yaml:10:5)\n"},
@@ -46,7 +53,9 @@ static const struct {
     {"'\\", "unfinished escape in a string  [parse_error]  (p.yaml:10:5)\n"},
     {"b'x'", "bytes literals are not part of this subset of CEL  [parse_error]  (p.yaml:10:4)\n"},
     {"9223372036854775808", "integer \"9223372036854775808\" does not fit int64  [parse_error]  (p.yaml:10:4)\n"},
-    {"99999999999999999999", "integer \"99999999999999999999\" is too large  [parse_error]  (p.yaml:10:4)\n"},
+    {"99999999999999999999",
+     "integer \"99999999999999999999\" is too large  [parse_error]  (p.yaml:10:4)\n"
+     "  hint: the largest is 9223372036854775807; a number with a point or an exponent may be larger\n"},
     {"1e999", "number \"1e999\" is too large  [parse_error]  (p.yaml:10:4)\n"},
     {"0x", "no digits after \"0x\"  [parse_error]  (p.yaml:10:4)\n"},
     {"12ab", "unexpected \"a\" after number \"12\"  [parse_error]  (p.yaml:10:4)\n"},
@@ -68,8 +77,10 @@ static const struct {
     {"[1].map(x, x) == x", "unknown variable \"x\"  [not_found]  (p.yaml:10:21)\n"
                            "  hint: variables here: output, outputs, envelope, metadata, state, interrupt\n"},
     /* types */
-    {"\"a\" < 1", "\"<\" does not take string and int  [invalid_argument]  (p.yaml:10:8)\n"},
-    {"1 + 'a'", "\"+\" does not take int and string  [invalid_argument]  (p.yaml:10:6)\n"},
+    {"\"a\" < 1", "\"<\" does not take string and int  [invalid_argument]  (p.yaml:10:8)\n"
+                  "  hint: both sides need types that fit; int(x), double(x) and string(x) convert\n"},
+    {"1 + 'a'", "\"+\" does not take int and string  [invalid_argument]  (p.yaml:10:6)\n"
+                "  hint: both sides need types that fit; int(x), double(x) and string(x) convert\n"},
     {"1 + 1.0", "\"+\" does not take int and double  [invalid_argument]  (p.yaml:10:6)\n"
                 "  hint: numbers are not converted by themselves: write int(x), uint(x) or double(x)\n"},
     {"1 && true", "\"&&\" does not take int  [invalid_argument]  (p.yaml:10:6)\n"},
@@ -85,12 +96,15 @@ static const struct {
     {"1.5 % 2.0", "\"%\" does not take double and double  [invalid_argument]  (p.yaml:10:8)\n"},
     {"{1.5: 2}", "a map key must be a bool, int, uint or string  [invalid_argument]  (p.yaml:10:5)\n"},
     {"size(1)", "size() takes string or list or map here, not int  [invalid_argument]  (p.yaml:10:9)\n"},
-    {"size()", "size() takes 1 argument, not 0  [invalid_argument]  (p.yaml:10:4)\n"},
-    {"'a'.contains('b', 'c')", "contains() takes 1 argument, not 2  [invalid_argument]  (p.yaml:10:8)\n"},
+    {"size()", "size() takes 1 argument, not 0  [invalid_argument]  (p.yaml:10:4)\n"
+               "  hint: write it as size(a)\n"},
+    {"'a'.contains('b', 'c')", "contains() takes 1 argument, not 2  [invalid_argument]  (p.yaml:10:8)\n"
+                               "  hint: write it as x.contains(a)\n"},
     {"'a'.all(x, true)", "\"all\" does not take string  [invalid_argument]  (p.yaml:10:8)\n"},
     {"[1].all(x)", "all() takes 2 arguments: a variable name and what to do with it  [invalid_argument]"
                    "  (p.yaml:10:8)\n"},
-    {"[1].all(x.y, true)", "the first argument of all() must be a plain name  [invalid_argument]  (p.yaml:10:14)\n"},
+    {"[1].all(x.y, true)", "the first argument of all() must be a plain name  [invalid_argument]  (p.yaml:10:14)\n"
+                           "  hint: for example output.items.all(x, x > 1)\n"},
     {"[1].filter(x, 1)", "the condition of filter() must be a bool  [invalid_argument]  (p.yaml:10:18)\n"},
     {"all([1], x, true)", "all() is called on a list or map: x.all(...)  [invalid_argument]  (p.yaml:10:4)\n"},
     {"has(output)", "has() takes one argument of the form a.b (for other keys: \"key\" in a)  [invalid_argument]"
