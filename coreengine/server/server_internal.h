@@ -129,14 +129,11 @@ struct srv_call {
 void srv_call_field(struct srv_call *c, const char *name, const char *value);
 /** A writer for a JSON answer with that status. */
 rv_jw srv_call_json(struct srv_call *c, int status);
-/** The value of a header of the request, the caller's; NULL: there is none, it is empty, or there is no memory. For
- *  headers whose loss does no harm; for others srv_call_take_header(). */
-char *srv_call_header(const struct srv_call *c, const char *name);
 /** A number of the query. RV_E_INVALID names it. */
 RV_MUST_CHECK int srv_call_int(const struct srv_call *c, const char *name, int64_t least, int64_t most, int64_t *inout,
                                rv_err **err);
 bool srv_call_query(const struct srv_call *c, const char *name, rv_str *out);
-/** A text of the query, the caller's; *out NULL: there is none, or it is empty. */
+/** A text of the query, the caller's; *out NULL: none, or empty. */
 RV_MUST_CHECK int srv_call_take_text(const struct srv_call *c, const char *name, char **out, rv_err **err);
 int64_t srv_now_us(void);
 void srv_call_reply(struct srv_call *c); /* on the loop: what rc, err, status and out say; frees the call */
