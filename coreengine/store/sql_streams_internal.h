@@ -3,7 +3,8 @@
 #define RV_STORE_SQL_STREAMS_INTERNAL_H
 
 /* A group has the number of its last line, so its row says how many lines there are, and nothing else is written for
- * it. n_lines of a stream is what earlier versions counted there, who numbered groups from 1; n_parts is theirs alone. */
+ * it. n_lines of a stream is what earlier versions counted there, who numbered groups from 1; n_parts is theirs alone.
+ */
 #define RV_SQL_LAST_PART "coalesce((SELECT max(p.n) FROM stream_parts p WHERE p.stream = streams.key), 0)"
 #define RV_SQL_STREAM                                                                                                  \
     "SELECT id, run, tenant, \"user\", session, ask, hash, owner, " RV_SQL_LAST_PART                                   \

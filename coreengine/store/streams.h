@@ -12,15 +12,15 @@
 #define RV_STREAM_LIVES_US INT64_C(86400000000) /* a stream that never ended is deleted after a day */
 
 struct rv_stream_row {
-    const char *id;      /* the run's id; of a further stream of the run with "~2", "~3", ... */
-    const char *run;     /* which may not have begun yet */
-    const char *tenant;  /* NULL: RV_STORE_TENANT */
-    const char *user;    /* NULL: "" */
-    const char *session; /* NULL: "" */
-    const char *ask;     /* name of the request, one for each user; "" or NULL: none */
-    bool replaces;       /* a stream that has the name already loses it */
-    const char *hash;    /* of what was asked for */
-    const char *owner;   /* the process that writes lines */
+    const char *id;               /* the run's id; of a further stream of the run with "~2", "~3", ... */
+    const char *run;              /* which may not have begun yet */
+    const char *tenant;           /* NULL: RV_STORE_TENANT */
+    const char *user;             /* NULL: "" */
+    const char *session;          /* NULL: "" */
+    const char *ask;              /* name of the request, one for each user; "" or NULL: none */
+    bool replaces;                /* a stream that has the name already loses it */
+    const char *hash;             /* of what was asked for */
+    const char *owner;            /* the process that writes lines */
     int64_t last_part, n_lines;   /* last_part: number of the last group; 0: there is none */
     int64_t created_us, ended_us; /* ended 0: it goes on */
     char *own;
@@ -47,9 +47,9 @@ struct rv_stream_pen {
     int64_t key, n_lines;
     char tenant[RV_STORE_MAX_ID + 1];
 };
-/** A group of lines, each with its LF. RV_E_STATE: another process writes them, or it has ended; RV_E_NOT_FOUND. pen (may
- * be NULL): moved behind the group; after a group of writes that did not come to be it has to be 0 again. *first (may be
- * NULL): number of the first of them, from 1. */
+/** A group of lines, each with its LF. RV_E_STATE: another process writes them, or it has ended; RV_E_NOT_FOUND. pen
+ * (may be NULL): moved behind the group; after a group of writes that did not come to be it has to be 0 again. *first
+ * (may be NULL): number of the first of them, from 1. */
 RV_MUST_CHECK int rv_store_add_stream_part(rv_store *s, const char *id, const char *owner, rv_str lines,
                                            int64_t n_lines, int64_t at_us, struct rv_stream_pen *pen, int64_t *first,
                                            rv_err **err);

@@ -34,7 +34,7 @@ struct chat_left {
         char *id, *bundle; /* owned */
         int64_t created_us;
         bool waits;
-    } *items;     /* oldest first; owned */
+    } * items;    /* oldest first; owned */
     size_t n, at; /* at: the next one to be ended */
     size_t cap;
     int64_t now_us, patience_us;

@@ -15,8 +15,9 @@
 #define MAX_HELD    ((size_t)64 << 10) /* bytes of text that become one piece */
 #define PRUNE_US    INT64_C(30000000)
 #define PRUNE_MAX   500
-#define MAX_GROUP   256               /* streams of one transaction */
-#define GATHER_NS   INT64_C(10000000) /* from one transaction to the next, if no line hurries: then many streams share it */
+#define MAX_GROUP   256 /* streams of one transaction */
+#define GATHER_NS                                                                                                      \
+    INT64_C(10000000) /* from one transaction to the next, if no line hurries: then many streams share it */
 
 struct rv_app_stream {
     struct rv_app_stream *next; /* of those with something to write; guarded, as all that follows to the line */
@@ -50,8 +51,8 @@ struct rv_app_streams {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct rv_app_stream *first, **end; /* guarded, as the next one */
-    bool hurries; /* a line that waits does */
-    bool gathers; /* the thread sleeps until its time has come, or a line hurries */
+    bool hurries;                       /* a line that waits does */
+    bool gathers;                       /* the thread sleeps until its time has come, or a line hurries */
     bool is_over, has_thread;
     int64_t wrote_ns; /* the thread's: when it wrote last */
     pthread_t thread;
