@@ -371,6 +371,8 @@ static int hand_over(struct srv_rejoins *all, const struct rv_store_scope *scope
                                   &cause);
         if (rc == 0)
             rc = rv_app_check_answer(&q, &r, &cause);
+        if (rc == 0)
+            rc = rv_app_check_arguments(all->reader.store, scope, &row, &q, &r, &cause);
         if (rc == 0) {
             r.interrupt_id = rv_str_of(q.id);
             rc = rv_app_enqueue(all->reader.store, scope, ask->run, &r, &is_new, &cause);

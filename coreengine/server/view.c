@@ -8,6 +8,8 @@
 
 #include "coreengine/server/view_internal.h"
 
+#include "coreengine/base/json_text.h"
+
 #define MAX_JSON ((size_t)256 << 20)
 
 struct view_event {
@@ -136,13 +138,6 @@ static int tell_events(struct told *t, int64_t upto)
     return rc;
 }
 
-static const char *text_of(json_object *json, const char *key)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(json, key, &text) ? text : NULL;
-}
-
 static bool is_set(json_object *json, const char *key)
 {
     bool yes = false;
@@ -188,18 +183,18 @@ void srv_view_open_write(const struct rv_protocol_opts *o, int64_t ordinal, int6
 
 static int read_opts(json_object *json, struct rv_protocol_opts *o, rv_err **err)
 {
-    const char *kind = text_of(json, "protocol");
+    const char *kind = rv_json_text_or(json, "protocol", NULL);
     int found = -1;
 
     for (int i = 0; kind && i < RV_N_PROTOCOLS; i++)
         if (strcmp(kind, rv_protocol_text((enum rv_protocol_kind)i)) == 0)
             found = i;
     *o = (struct rv_protocol_opts){.is_whole = is_set(json, "whole"),
-                                   .run_id = text_of(json, "run"),
-                                   .session_id = text_of(json, "session"),
-                                   .client_run_id = text_of(json, "client_run"),
-                                   .parent_run_id = text_of(json, "parent_run"),
-                                   .model = text_of(json, "model"),
+                                   .run_id = rv_json_text_or(json, "run", NULL),
+                                   .session_id = rv_json_text_or(json, "session", NULL),
+                                   .client_run_id = rv_json_text_or(json, "client_run", NULL),
+                                   .parent_run_id = rv_json_text_or(json, "parent_run", NULL),
+                                   .model = rv_json_text_or(json, "model", NULL),
                                    .created_us = number_of(json, "created_us"),
                                    .child_text = RV_UNSET,
                                    .tells_usage = is_set(json, "usage"),
