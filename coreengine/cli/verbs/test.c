@@ -49,8 +49,7 @@ static int run_one(struct session *s, const char *path, struct rv_app_loaded *l,
         worsen(s, RV_EXIT_FAILED);
     }
     s->format->test(&s->to, l->pipeline, &r);
-    if (s->to.matrix.n_models > 0)
-        rc = rv_test_matrix_add(&s->to.matrix, path, &r, err);
+    rc = rv_test_tables_add(&s->to.tables, path, &r, err);
     rv_test_report_fini(&r);
     return rc;
 }
@@ -139,13 +138,13 @@ static void test_pipeline(struct session *s, const char *path)
 /* Once, or once for each model. */
 static void test_file(struct session *s, const char *path)
 {
-    struct rv_test_matrix *m = &s->to.matrix;
+    struct rv_test_matrix *m = &s->to.tables.models;
 
     m->at = 0;
     do {
-        s->how.variant = m->n_models > 0 ? m->models[m->at] : NULL;
+        s->how.variant = m->n_columns > 0 ? m->columns[m->at] : NULL;
         test_pipeline(s, path);
-    } while (++m->at < m->n_models);
+    } while (++m->at < m->n_columns);
 }
 
 static const struct rv_test_format *format_of(struct rv_cli *cli)
@@ -181,19 +180,21 @@ static int models_of(struct rv_cli *cli, struct rv_test_matrix *out, rv_err **er
 {
     size_t n = 0;
 
-    out->models = calloc(MAX_MODELS, sizeof *out->models);
-    out->rows = json_object_new_array();
-    if (!out->models || !out->rows)
+    *out = (struct rv_test_matrix){.columns = calloc(MAX_MODELS, sizeof *out->columns),
+                                   .rows = json_object_new_array(),
+                                   .column_key = "model",
+                                   .corner = "TEST"};
+    if (!out->columns || !out->rows)
         return RV_FAIL(err, RV_E_NOMEM, "compare models");
     if (rv_cli_nth(cli, "model", MAX_MODELS))
         return rv_cli_usage(cli, err, "--model is given more than %d times", MAX_MODELS);
     for (const char *name; (name = rv_cli_nth(cli, "model", n)); n++) {
         for (size_t k = 0; k < n; k++)
-            if (strcmp(out->models[k], name) == 0)
+            if (strcmp(out->columns[k], name) == 0)
                 return rv_cli_usage(cli, err, "--model %s is given twice", name);
-        out->models[n] = name;
+        out->columns[n] = name;
     }
-    out->n_models = n;
+    out->n_columns = n;
     return 0;
 }
 
@@ -210,15 +211,26 @@ static int options_of(struct rv_cli *cli, struct session *s, rv_err **err)
     if (rc == 0)
         rc = how_of(cli, &s->how, err);
     if (rc == 0)
-        rc = models_of(cli, &s->to.matrix, err);
+        rc = models_of(cli, &s->to.tables.models, err);
     s->coverage = rv_cli_flag(cli, "coverage") || s->min_percent >= 0;
     return rc;
 }
 
-static void matrix_fini(struct rv_test_matrix *m)
+static void table_fini(struct rv_test_matrix *m)
 {
-    free(m->models);
+    for (size_t k = 0; m->about && k < m->n_columns; k++)
+        free((char *)m->columns[k]);
+    free(m->columns);
     json_object_put(m->rows);
+    json_object_put(m->about);
+}
+
+static void tables_fini(struct rv_test_tables *t)
+{
+    table_fini(&t->models);
+    for (size_t i = 0; i < t->n; i++)
+        table_fini(&t->of_tests[i]);
+    free(t->of_tests);
 }
 
 /* All files once: loaded, tested, reported. Gives the exit status. */
@@ -232,7 +244,7 @@ static int test_all(struct rv_cli *cli, rv_err **err)
         rc = rv_cli_files(cli, &files, err);
     if (rc < 0) {
         rv_cli_files_fini(&files);
-        matrix_fini(&s.to.matrix);
+        tables_fini(&s.to.tables);
         return rc;
     }
     s.format->begin(&s.to);
@@ -244,7 +256,7 @@ static int test_all(struct rv_cli *cli, rv_err **err)
     s.format->end(&s.to);
     rc = rv_buf_check(&s.to.body, "report of tests", err);
     rv_buf_fini(&s.to.body);
-    matrix_fini(&s.to.matrix);
+    tables_fini(&s.to.tables);
     rc = rv_cli_print(rc, &s.to.out, err);
     if (rc == 0 && s.filter && s.n_tests > 0 && s.to.n_run == 0) /* a misspelt filter must not look like success */
         rc = rv_cli_usage(cli, err, "no test has \"%s\" in its name", s.filter);
