@@ -115,6 +115,8 @@ void srv_call_field(struct srv_call *c, const char *name, const char *value)
     char *copy = rv_str_dup(rv_str_of(value));
     if (copy)
         c->fields[c->n_fields++] = (struct rv_httpd_field){rv_str_of(name), rv_str_of(copy)};
+    else if (c->out.rc == 0)
+        c->out.rc = RV_E_NOMEM; /* an answer without it would be another one */
 }
 
 rv_jw srv_call_json(struct srv_call *c, int status)
