@@ -231,7 +231,7 @@ static int maybe_finish(struct rejoin *r, rv_err **err)
         return rc;
     bool is_left = strcmp(row.owner, RV_APP_STREAM_NOBODY) == 0 ||
                    (strcmp(row.owner, r->all->reader.server->owner) != 0 && rv_owner_is_dead(row.owner));
-    if (is_left && row.ended_us == 0 && row.n_parts == r->part && finish(r, &row, &cause) == RV_E_STATE) {
+    if (is_left && row.ended_us == 0 && row.last_part == r->part && finish(r, &row, &cause) == RV_E_STATE) {
         rv_err_free(cause); /* another one does it */
         cause = NULL;
     }

@@ -19,7 +19,7 @@ struct view_event {
 };
 struct srv_view {
     rv_protocol *encoder;
-    json_object *made; /* by which; owned */
+    char *texts; /* of opts; owned */
     struct rv_protocol_opts opts;
     json_object *tools;        /* names of the tools of the client, of the first stream that says them; owned */
     const char **names;        /* the same; the list is owned */
@@ -71,7 +71,7 @@ void srv_view_free(struct srv_view *v)
         free(v->events[i].line);
     free(v->events);
     rv_protocol_free(v->encoder);
-    json_object_put(v->made);
+    free(v->texts);
     json_object_put(v->tools);
     free(v->names);
     free(v);
@@ -207,6 +207,24 @@ static int read_opts(json_object *json, struct rv_protocol_opts *o, rv_err **err
     return 0;
 }
 
+/* In one piece, since the first line as an object is many times as large. NULL: no memory. */
+static char *keep_texts(struct rv_protocol_opts *o)
+{
+    const char **const texts[] = {&o->run_id, &o->session_id, &o->client_run_id, &o->parent_run_id, &o->model};
+    size_t n = 1, at = 0;
+
+    for (size_t i = 0; i < RV_COUNT(texts); i++)
+        n += *texts[i] ? strlen(*texts[i]) + 1 : 0;
+    char *kept = malloc(n);
+    for (size_t i = 0; kept && i < RV_COUNT(texts); i++)
+        if (*texts[i]) {
+            size_t len = strlen(*texts[i]) + 1;
+            *texts[i] = memcpy(kept + at, *texts[i], len);
+            at += len;
+        }
+    return kept;
+}
+
 /* The tools of a run are those of its first request: the streams behind it have them, too. */
 static int read_tools(struct srv_view *v, json_object *json, rv_err **err)
 {
@@ -237,6 +255,9 @@ static int open_it(struct told *t, json_object *json)
 
     if (rc == 0)
         rc = read_tools(v, json, t->err);
+    char *texts = rc == 0 ? keep_texts(&opts) : NULL;
+    if (rc == 0 && !texts)
+        rc = RV_FAIL(t->err, RV_E_NOMEM, "go on with a stream");
     if (rc < 0)
         return rc;
     opts.client_tools = v->names;
@@ -254,8 +275,8 @@ static int open_it(struct told *t, json_object *json)
         if (rc == 0)
             rc = rv_protocol_begin(v->encoder, &t->at, t->out, t->err);
     }
-    json_object_put(v->made);
-    v->made = json_object_get(json);
+    free(v->texts);
+    v->texts = texts;
     return rc;
 }
 

@@ -20,9 +20,10 @@ struct session {
     struct rv_test_output to;
     struct rv_test_how how;
     const char *filter; /* NULL: none */
-    bool coverage;
-    int64_t min_percent; /* -1: none */
-    size_t n_tests;
+    bool coverage, changed;
+    int64_t min_percent;          /* -1: none */
+    struct rv_test_choice choice; /* of --changed */
+    size_t n_tests, n_found;      /* n_found: that the filter has found */
     int status;
 };
 
@@ -85,13 +86,27 @@ static int run_tests(struct session *s, const char *path, struct rv_app_loaded *
 {
     const struct rv_pipeline *p = l->pipeline;
     rv_coverage *coverage = s->coverage ? rv_coverage_new(p) : NULL;
+    struct rv_test_changes *changes = NULL;
     int rc = s->coverage && !coverage ? RV_FAIL(err, RV_E_NOMEM, "count coverage") : 0;
 
+    if (rc == 0 && s->changed)
+        rc = rv_test_changes_open(&s->cli->app, l, s->how.variant, &changes, err);
     s->format->tests(&s->to);
-    for (size_t i = 0; rc == 0 && i < p->n_tests; i++)
-        if (is_wanted(s, &p->tests[i]))
-            rc = run_one(s, path, l, i, coverage, err);
+    for (size_t i = 0; rc == 0 && i < p->n_tests; i++) {
+        size_t n_failed = s->to.n_failed;
+        if (!is_wanted(s, &p->tests[i]))
+            continue;
+        s->n_found++;
+        if (changes && !rv_test_changes_runs(changes, i, &s->choice))
+            continue;
+        rc = run_one(s, path, l, i, coverage, err);
+        if (changes)
+            rv_test_changes_note(changes, i, s->to.n_failed == n_failed);
+    }
     s->format->tests_end(&s->to, p);
+    if (rc == 0 && changes)
+        rc = rv_test_changes_keep(changes, err);
+    rv_test_changes_free(changes);
     if (rc == 0 && coverage)
         rc = rv_coverage_check(coverage, err);
     if (rc == 0 && coverage)
@@ -145,6 +160,15 @@ static void test_file(struct session *s, const char *path)
         s->how.variant = m->n_columns > 0 ? m->columns[m->at] : NULL;
         test_pipeline(s, path);
     } while (++m->at < m->n_columns);
+}
+
+static void say_choice(const struct rv_test_choice *choice)
+{
+    rv_buf text = RV_BUF_INIT(4096);
+
+    rv_test_choice_write_text(choice, &text);
+    rv_cli_say("reeve: %s\n", rv_buf_cstr(&text));
+    rv_buf_fini(&text);
 }
 
 static const struct rv_test_format *format_of(struct rv_cli *cli)
@@ -213,6 +237,7 @@ static int options_of(struct rv_cli *cli, struct session *s, rv_err **err)
     if (rc == 0)
         rc = models_of(cli, &s->to.tables.models, err);
     s->coverage = rv_cli_flag(cli, "coverage") || s->min_percent >= 0;
+    s->changed = rv_cli_flag(cli, "changed");
     return rc;
 }
 
@@ -258,7 +283,9 @@ static int test_all(struct rv_cli *cli, rv_err **err)
     rv_buf_fini(&s.to.body);
     tables_fini(&s.to.tables);
     rc = rv_cli_print(rc, &s.to.out, err);
-    if (rc == 0 && s.filter && s.n_tests > 0 && s.to.n_run == 0) /* a misspelt filter must not look like success */
+    if (s.changed)
+        say_choice(&s.choice);
+    if (rc == 0 && s.filter && s.n_tests > 0 && s.n_found == 0) /* a misspelt filter must not look like success */
         rc = rv_cli_usage(cli, err, "no test has \"%s\" in its name", s.filter);
     return rc < 0 ? rc : s.status;
 }
@@ -293,6 +320,7 @@ static int test(struct rv_cli *cli, rv_err **err)
 
 static const struct rv_cli_option test_options[] = {
     {"filter", 'f', "TEXT", "run only tests whose name contains TEXT", NULL, false},
+    {"changed", 0, NULL, "run only tests that have not passed since something changed that they read", NULL, false},
     {"coverage", 0, NULL, "list the stages and routes that no test covers", NULL, false},
     {"min-coverage", 0, "PERCENT", "fail if the tests cover a smaller share of the stages and routes", NULL, false},
     {"live", 0, NULL, "ask the models of the pipeline, and keep their answers as cassettes for the next time", NULL,
@@ -322,11 +350,12 @@ const struct rv_cli_verb rv_verb_test = {
         "tests pass, 1 if one fails, 2 if a pipeline is invalid.",
     .examples = "reeve test pipelines\nreeve test pipelines/loop.yaml --filter attempt\n"
                 "reeve test pipelines/loop.yaml --coverage --min-coverage 90\n"
+                "reeve test pipelines/loop.yaml --changed\n"
                 "reeve test pipelines/*.yaml --html >tests.html",
     RV_CLI_OPTIONS(test_options),
     .groups = {&rv_cli_of_pipelines},
     .needs = "cassettes live; record live",
-    .excludes = "json tap junit html watch",
+    .excludes = "json tap junit html watch; changed live; changed coverage; changed min-coverage",
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
     .run = test,
