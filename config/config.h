@@ -166,7 +166,8 @@ struct rv_pipeline_opts {
     const struct rv_inner_models *inner; /* for files that stages run; of one that is not there the environment says */
     size_t n_inner;
     const char *model; /* "provider:model" in the place of each model, also of inner files and agents; NULL: none */
-    const struct rv_within *within; /* of a pipeline that is a stage of another one: for loading itself */
+    const struct rv_test_place *place; /* prompts that a test's matrix has in the place of the file's; NULL: none */
+    const struct rv_within *within;    /* of a pipeline that is a stage of another one: for loading itself */
     bool has_other_outputs; /* not all stages are in the text: an expression may name an output that none of them makes
                              */
     bool offline; /* a ${env:} or ${file:} that is not to be had is the empty text; ${file:} never is to be had */

@@ -36,7 +36,7 @@ static void read_script(struct rv_key_reader *r, const struct rv_node *node, voi
                         "the script \"%s\" cannot be found", test->script);
 }
 
-/* Read before all other keys (test_cases.c). */
+/* `cases` and `matrix` are read before all other keys (test_cases.c). */
 static void read_cases(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     (void)r;
@@ -65,26 +65,50 @@ static const struct rv_key test_keys[] = {
      .doc =
          "A list of maps, or the path of a table: the test is run once for each row, with its values in the place of "
          "{{case.NAME}}."},
+    {"matrix", RV_KEY_CUSTOM, AT(input), .read = read_cases,
+     .schema = "{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":8,\"additionalProperties\":{\"anyOf\":["
+               "{\"type\":\"array\",\"minItems\":1,\"items\":{\"type\":[\"string\",\"number\",\"boolean\"]}},"
+               "{\"type\":\"object\",\"minProperties\":1}]}}",
+     .doc = "A map from axis to values: the test is run once for each combination, with its values in the place of "
+            "{{matrix.AXIS}}. The axis `model` names models to ask, the axis `prompts` other prompts."},
     {"expect", RV_KEY_CUSTOM, AT(expect), .read = rv_read_test_expect, .schema = "{\"$ref\":\"#/$defs/test_expect\"}",
      .doc = "What the run must come to."},
 };
 const struct rv_key_table rv_test_table = {"test", "A test of the pipeline", test_keys, RV_COUNT(test_keys), NULL};
 
-/* "NAME [3]", unless the name has something of the case. */
-static const char *name_of_case(struct rv_loader *l, const struct rv_test_node *t, const char *name)
-{
-    char text[32];
+#define LABEL_BYTES 40 /* of a value in the name of a test */
 
-    if (t->number == 0 || t->is_named)
+/* "model=openai:gpt-4.1-mini"; a long value is cut, and then its number tells it apart. */
+static void write_label(const struct rv_test_axis_label *label, rv_buf *b)
+{
+    rv_str all = rv_str_of(label->label), head = rv_utf8_cut(all, LABEL_BYTES);
+
+    rv_buf_printf(b, "%s=%.*s", label->axis, RV_STR_ARG(head));
+    if (head.len < all.len)
+        rv_buf_printf(b, "... (%zu)", label->number);
+}
+
+/* "NAME [3, model=MODEL]", unless the name has something of the case and of the matrix. */
+static const char *full_name(struct rv_loader *l, const struct rv_test_node *t, const char *name)
+{
+    bool has_number = t->place.number > 0 && !t->is_named, has_labels = t->place.n_labels > 0 && !t->place.is_named;
+    rv_buf text = RV_BUF_INIT(RV_TEMPLATE_MAX_OUTPUT);
+
+    if (!has_number && !has_labels)
         return name;
-    snprintf(text, sizeof text, " [%d]", t->number);
-    size_t n = strlen(name), m = strlen(text);
-    char *out = rv_loader_array(l, n + m + 1, 1);
+    rv_buf_printf(&text, "%s [", name);
+    if (has_number)
+        rv_buf_printf(&text, "%d%s", t->place.number, has_labels ? ", " : "");
+    for (size_t i = 0; has_labels && i < t->place.n_labels; i++) {
+        rv_buf_puts(&text, i ? ", " : "");
+        write_label(&t->place.labels[i], &text);
+    }
+    rv_buf_puts(&text, "]");
+    const char *out = text.rc < 0 ? NULL : rv_arena_dup(l->arena, rv_buf_str(&text));
+    rv_buf_fini(&text);
     if (!out)
-        return name;
-    memcpy(out, name, n);
-    memcpy(out + n, text, m);
-    return out;
+        l->rc = RV_E_NOMEM;
+    return out ? out : name;
 }
 
 static void read_test(struct rv_loader *l, const struct rv_test_node *t, struct rv_test_config *test)
@@ -96,21 +120,22 @@ static void read_test(struct rv_loader *l, const struct rv_test_node *t, struct 
     test->node = t->node;
     r.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
     rv_keys_read(&r, t->node, test_keys, RV_COUNT(test_keys), test);
+    test->place = t->place;
     if (test->name)
-        test->name = name_of_case(l, t, test->name);
+        test->name = full_name(l, t, test->name);
     if (!test->expect && !(test->expect = json_object_new_object()))
         l->rc = RV_E_NOMEM;
     if (r.rc < 0)
         l->rc = r.rc;
 }
 
-static void read_entry(struct rv_loader *l, const struct rv_node *node, struct rv_test_nodes *nodes)
+static void read_entry(struct rv_loader *l, const struct rv_node *node, size_t written, struct rv_test_nodes *nodes)
 {
     struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "test", .user = l};
     const struct rv_node *name = rv_node_get(node, "name");
 
     r.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
-    rv_read_test_cases(&r, node, nodes);
+    rv_read_test_cases(&r, node, written, nodes);
     if (r.rc < 0)
         l->rc = r.rc;
 }
@@ -126,7 +151,7 @@ void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *ta
         return;
     }
     for (size_t i = 0; i < node->n && l->rc == 0; i++)
-        read_entry(l, node->items[i], &nodes);
+        read_entry(l, node->items[i], i, &nodes);
     if (nodes.n > RV_MAX_TEST_CONFIGS) {
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "tests has %zu entries (the limit is %d)", nodes.n,
                         RV_MAX_TEST_CONFIGS);
@@ -217,12 +242,44 @@ static void check_judge(struct rv_loader *l, const char *test, const struct rv_t
                     "test \"%s\": expect.judge.model names \"%s\", which is not a role of models", test, judge->model);
 }
 
+/* What the axis `prompts` replaces has to be there. */
+static void check_prompts(struct rv_loader *l, const char *test, const struct rv_node *sets)
+{
+    const char **names = rv_loader_array(l, l->p->n_prompts + 1, sizeof *names);
+    char hint[RV_HINT_MAX];
+
+    for (size_t i = 0; names && i < l->p->n_prompts; i++)
+        names[i] = l->p->prompts[i].key;
+    for (size_t i = 0; names && sets->kind == RV_NODE_MAP && i < sets->n; i++) {
+        const struct rv_node *set = sets->items[i];
+        for (size_t k = 0; set->kind == RV_NODE_MAP && k < set->n; k++) {
+            const struct rv_node *key = set->keys[k];
+            if (rv_pipeline_prompt(l->p, key->text))
+                continue;
+            rv_name_hint(l->findings, key->text, "prompts", names, l->p->n_prompts, hint);
+            rv_findings_add(l->findings, RV_SEVERITY_ERROR, &key->src, hint,
+                            "test \"%s\": matrix.prompts names \"%s\", which is not a prompt of the pipeline", test,
+                            key->text.ptr);
+        }
+    }
+}
+
+/* Once for all its combinations, which have the same node. */
+static bool is_first_of_entry(const struct rv_loader *l, size_t i)
+{
+    return i == 0 || l->p->tests[i - 1].place.written != l->p->tests[i].place.written;
+}
+
 void rv_check_tests(struct rv_loader *l)
 {
     for (size_t i = 0; i < l->p->n_tests; i++) {
         const struct rv_node *node = l->p->tests[i].node, *expect = rv_node_get(node, "expect");
         const char *name = l->p->tests[i].name;
 
+        const struct rv_node *prompts = rv_node_get(rv_node_get(node, "matrix"), RV_TEST_AXIS_PROMPTS);
+
+        if (prompts && is_first_of_entry(l, i))
+            check_prompts(l, l->p->tests[i].place.name, prompts);
         check_without(l, name, rv_node_get(node, "without"));
         check_visited(l, name, rv_node_get(expect, "visited"));
         check_outputs(l, name, "output", rv_node_get(expect, "output"));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/config_internal.h"
+#include "coreengine/base/limit.h"
 
 #define MAX_INNER 64 /* files below one pipeline: more is a mistake, and each level of nesting is a file */
 
@@ -149,7 +150,8 @@ static void load(struct rv_loader *l, struct rv_agent *a, const struct rv_within
         return;
     }
     if (internal->n_inner == MAX_INNER) {
-        finding(l, a, "unknown_pipeline", &a->inner.src, NULL, "more than 64 files are run as stages");
+        finding(l, a, "unknown_pipeline", &a->inner.src, NULL,
+                "more than " RV_LIMIT_TEXT(MAX_INNER) " files are run as stages");
         return;
     }
     struct rv_pipeline *p = parse(outermost, l, a, path, within);
@@ -158,7 +160,8 @@ static void load(struct rv_loader *l, struct rv_agent *a, const struct rv_within
         a->inner.pipeline = p;
     } else if (p) {
         rv_pipeline_free(p);
-        finding(l, a, "unknown_pipeline", &a->inner.src, NULL, "more than 64 files are run as stages");
+        finding(l, a, "unknown_pipeline", &a->inner.src, NULL,
+                "more than " RV_LIMIT_TEXT(MAX_INNER) " files are run as stages");
     }
 }
 

@@ -11,8 +11,8 @@ static const struct rv_key_table *const tables[] = {
     &rv_test_expect_table, &rv_test_error_table,  &rv_test_call_table,   &rv_test_similar_table, &rv_test_judge_table,
 };
 
-/* What stands in the place of a value where a test has a table of cases: the text becomes the value of each case. */
-#define OF_CASES "{\"type\":\"string\",\"pattern\":\"\\\\{\\\\{case\\\\.\"}"
+/* What stands in the place of a value where a test has cases or a matrix: the text becomes the value of each. */
+#define OF_CASES "{\"type\":\"string\",\"pattern\":\"\\\\{\\\\{(case|matrix)\\\\.\"}"
 
 static bool is_of_tests(const struct rv_key_table *table)
 {

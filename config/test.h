@@ -22,6 +22,21 @@ struct rv_test_judge {
     int64_t max_tokens; /* of all votes; 0: no limit */
     struct rv_src model_src;
 };
+/* Where a test stands in the matrix that it is written with. */
+struct rv_test_axis_label {
+    const char *axis, *label;
+    size_t number; /* of the value on its axis, from 1 */
+};
+struct rv_test_place {
+    const struct rv_test_axis_label *labels; /* one for each axis, in their order */
+    size_t n_labels;                         /* 0: it has no matrix */
+    size_t written;                          /* number of the test in the list `tests`, from 0 */
+    const char *name;                        /* as it is written there: that of all cases and combinations */
+    int number;                              /* of its case, from 1; 0: it has no cases */
+    bool is_named;                           /* its name has something of the matrix */
+    const char *model;                       /* of the axis `model`: in the place of each model; NULL: their own */
+    const char *prompts;                     /* label on the axis `prompts`; NULL: the pipeline's own */
+};
 struct rv_test_config {
     const char *name;
     json_object *input;                  /* {raw_input, user_id, session_id, metadata}; may be NULL */
@@ -41,6 +56,7 @@ struct rv_test_config {
     const char *similar_to;     /* of `expect`; NULL: not compared */
     double similar_at_least;    /* 0..1 */
     struct rv_test_judge judge; /* of `expect` */
+    struct rv_test_place place;
     const struct rv_node *node; /* its keys; of a case, with the values of the case */
     struct rv_src src, script_src;
 };

@@ -1,27 +1,37 @@
-/* A test for a table of cases: one test for each case, with the values of the case in the place of {{case.NAME}}. */
+/* A test for a table of cases or a matrix: one test for each case and combination, with its values in the place of
+ * {{case.NAME}} and {{matrix.AXIS}}. */
 #include <stdio.h>
 #include <string.h>
 
 #include "config/tests_internal.h"
 #include "coreengine/lang/table.h"
 
-#define MAX_NODES ((size_t)1 << 20) /* that the cases of one pipeline come to */
+#define MAX_AXES   8    /* of one matrix: its combinations multiply */
+#define MAX_VALUES 1000 /* of one axis: rows of a table that people still read */
+#define AXIS_MODEL "model"
+#define MAX_NODES  ((size_t)1 << 20) /* that the cases of one pipeline come to */
 
 /* One expansion. */
 struct expansion {
-    struct rv_key_reader *r;     /* of the test */
-    json_object *scope;          /* {case: {...}} */
-    int number;                  /* of the case, from 1 */
-    const struct rv_node *cases; /* stay as they are */
+    struct rv_key_reader *r;      /* of the test */
+    json_object *scope;           /* {case: {...}, matrix: {...}} */
+    int number;                   /* of the case, from 1 */
+    const struct rv_node *cases;  /* stay as they are; NULL: none */
+    const struct rv_node *matrix; /* as cases */
     size_t *n_nodes;
     bool failed; /* a finding was made, or memory is short */
 };
 
 static struct rv_node *copy(struct expansion *x, const struct rv_node *node);
 
-static bool has_case(rv_str text)
+static bool names(rv_str text, const char *root)
 {
-    return text.len > 0 && memmem(text.ptr, text.len, "{{case.", 7);
+    return text.len > 0 && memmem(text.ptr, text.len, root, strlen(root));
+}
+
+static bool has_value(rv_str text)
+{
+    return names(text, "{{case.") || names(text, "{{matrix.");
 }
 
 static void complain(struct expansion *x, const struct rv_node *node, rv_err *err)
@@ -29,8 +39,9 @@ static void complain(struct expansion *x, const struct rv_node *node, rv_err *er
     if (rv_err_code(err) == RV_E_NOMEM) {
         x->r->rc = RV_E_NOMEM;
     } else {
-        RV_IGNORE(RV_WRAP(&err, rv_err_code(err), "test \"%s\", case %d", x->r->owner_name ? x->r->owner_name : "",
-                          x->number),
+        const char *name = x->r->owner_name ? x->r->owner_name : "";
+        RV_IGNORE(x->number > 0 ? RV_WRAP(&err, rv_err_code(err), "test \"%s\", case %d", name, x->number)
+                                : RV_WRAP(&err, rv_err_code(err), "test \"%s\"", name),
                   "it is a finding");
         rv_findings_add_text_err(x->r->findings, RV_SEVERITY_ERROR, node, err);
     }
@@ -38,7 +49,7 @@ static void complain(struct expansion *x, const struct rv_node *node, rv_err *er
     x->failed = true;
 }
 
-/* The value of a text that is nothing but {{case.NAME}}; false: it is another text. */
+/* The value of a text that is nothing but {{case.NAME}} or {{matrix.AXIS}}; false: it is another text. */
 static bool whole_value(const struct expansion *x, const rv_template *t, rv_str text, json_object **out)
 {
     rv_str trimmed = rv_str_trim(text);
@@ -48,9 +59,10 @@ static bool whole_value(const struct expansion *x, const rv_template *t, rv_str 
         memmem(trimmed.ptr, trimmed.len, "}}", 2) != trimmed.ptr + trimmed.len - 2)
         return false;
     struct rv_placeholder name = rv_template_placeholder(t, 0);
-    char key[256];
+    char root[16], key[256];
+    snprintf(root, sizeof root, "%.*s", RV_STR_ARG(name.root));
     snprintf(key, sizeof key, "%.*s", RV_STR_ARG(name.field));
-    return !name.member.ptr && json_object_object_get_ex(rv_json_get_obj(x->scope, "case"), key, out);
+    return !name.member.ptr && json_object_object_get_ex(rv_json_get_obj(x->scope, root), key, out);
 }
 
 static struct rv_node *filled(struct expansion *x, const struct rv_node *node)
@@ -110,9 +122,9 @@ static struct rv_node *copy(struct expansion *x, const struct rv_node *node)
         x->failed = true;
         return NULL;
     }
-    if (node != x->cases && (node->kind == RV_NODE_LIST || node->kind == RV_NODE_MAP))
+    if (node != x->cases && node != x->matrix && (node->kind == RV_NODE_LIST || node->kind == RV_NODE_MAP))
         return copy_children(x, node);
-    if (node->kind == RV_NODE_STR && has_case(node->text))
+    if (node->kind == RV_NODE_STR && node != x->cases && has_value(node->text))
         return filled(x, node);
     return (struct rv_node *)node; /* never changed */
 }
@@ -163,27 +175,199 @@ static bool read_list(struct rv_key_reader *r, const struct rv_node *node, struc
     return true;
 }
 
-/* The test of one case, without the key `cases`. NULL: failed. */
-static const struct rv_node *expand(struct expansion *x, const struct rv_node *test, json_object *row,
-                                    const struct rv_src *src)
-{
-    json_object *scope = json_object_new_object();
-    struct rv_node *out = NULL;
+/* --- the matrix --- */
 
-    if (!scope || rv_json_set_ref(scope, "case", row, NULL) < 0) {
-        x->r->rc = RV_E_NOMEM;
-    } else {
-        x->scope = scope;
-        out = copy(x, test);
+struct axis {
+    const char *name;
+    const struct rv_node *values; /* a list of scalars, or a map from label to value */
+};
+struct axes {
+    struct axis axes[MAX_AXES];
+    size_t n;
+    size_t n_combinations; /* 1 without a matrix */
+};
+/* A scalar is its own label. */
+static bool read_scalars(struct rv_key_reader *r, const char *name, const struct rv_node *list)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < list->n; i++) {
+        const struct rv_node *item = list->items[i];
+        if (item->kind == RV_NODE_LIST || item->kind == RV_NODE_MAP || item->kind == RV_NODE_NULL) {
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &item->src, "give each value a label, in a map from label to value",
+                            "matrix.%s is a list, and so has texts, numbers and booleans only", name);
+            ok = false;
+        }
+        for (size_t k = 0; ok && k < i; k++) {
+            if (!rv_str_eq(list->items[k]->text, item->text))
+                continue;
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &item->src, "write it once: --repeat runs each test several times",
+                            "matrix.%s has the value \"%s\" twice", name, item->text.ptr);
+            ok = false;
+        }
     }
-    json_object_put(scope);
-    if (out && src)
-        out->src = *src;
-    return x->failed || x->r->rc < 0 ? NULL : out;
+    return ok;
 }
 
-static void add(struct rv_key_reader *r, struct rv_test_nodes *out, const struct rv_node *node, int number,
-                bool is_named)
+static bool read_models(struct rv_key_reader *r, const struct rv_node *values)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < values->n; i++) {
+        const struct rv_node *v = values->items[i];
+        const char *colon = v->kind == RV_NODE_STR ? strchr(v->text.ptr, ':') : NULL;
+        if ((colon && colon > v->text.ptr && colon[1]) || rv_str_is(v->text, "scripted"))
+            continue;
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &v->src, "write provider:model, for example openai:gpt-4.1-mini",
+                        "matrix.model has \"%s\", which is not a model", v->text.ptr ? v->text.ptr : "");
+        ok = false;
+    }
+    return ok;
+}
+
+/* A text, or {file: PATH}; the loader of the variant compiles it again, in its place. */
+static bool read_prompt(struct rv_key_reader *r, const struct rv_node *key, const struct rv_node *value)
+{
+    const struct rv_node *file = rv_node_get(value, "file");
+
+    if (value->kind == RV_NODE_STR)
+        return rv_loader_template(r, value, NULL) != NULL;
+    if (value->kind == RV_NODE_MAP && value->n == 1 && file && file->kind == RV_NODE_STR && file->text.len > 0)
+        return true;
+    rv_keys_finding(r, RV_SEVERITY_ERROR, &value->src, "write a text, or {file: path}",
+                    "matrix.prompts: the prompt \"%s\" must be a text or a map with \"file\"", key->text.ptr);
+    return false;
+}
+
+static bool read_prompts(struct rv_key_reader *r, const struct rv_node *values)
+{
+    const char *const hint = "write a map from label to prompts, such as {short: {answer: \"In a word: ...\"}}";
+    bool ok = true;
+
+    if (values->kind != RV_NODE_MAP) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &values->src, hint, "matrix.prompts must be a map");
+        return false;
+    }
+    for (size_t i = 0; i < values->n; i++) {
+        const struct rv_node *set = values->items[i];
+        if (set->kind != RV_NODE_MAP) {
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &set->src, hint, "matrix.prompts.%s must be a map of prompts",
+                            values->keys[i]->text.ptr);
+            ok = false;
+        }
+        for (size_t k = 0; set->kind == RV_NODE_MAP && k < set->n; k++)
+            ok = read_prompt(r, set->keys[k], set->items[k]) && ok;
+    }
+    return ok;
+}
+
+static bool read_axis(struct rv_key_reader *r, const char *name, const struct rv_node *values)
+{
+    if (values->kind != RV_NODE_LIST && values->kind != RV_NODE_MAP) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &values->src, NULL,
+                        "matrix.%s must be a list of values, or a map from label to value", name);
+        return false;
+    }
+    if (values->n == 0 || values->n > MAX_VALUES) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &values->src, "leave out an axis that has none",
+                        "matrix.%s has %zu values (1 to %d are allowed)", name, values->n, MAX_VALUES);
+        return false;
+    }
+    if (strcmp(name, RV_TEST_AXIS_PROMPTS) == 0)
+        return read_prompts(r, values);
+    bool ok = values->kind == RV_NODE_MAP || read_scalars(r, name, values);
+    return ok && strcmp(name, AXIS_MODEL) == 0 ? read_models(r, values) : ok;
+}
+
+/* False: it has findings, or memory is short. node NULL: there is none, which is one combination. */
+static bool read_matrix(struct rv_key_reader *r, const struct rv_node *node, struct axes *out)
+{
+    bool ok = true;
+
+    *out = (struct axes){.n_combinations = 1};
+    if (!node)
+        return true;
+    if (node->kind != RV_NODE_MAP) {
+        rv_keys_wrong_type(r, node, "matrix", "a map from axis to values");
+        return false;
+    }
+    if (node->n == 0 || node->n > MAX_AXES) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "matrix has %zu axes (1 to %d are allowed)", node->n,
+                        MAX_AXES);
+        return false;
+    }
+    for (size_t i = 0; i < node->n; i++) {
+        out->axes[i] = (struct axis){node->keys[i]->text.ptr, node->items[i]};
+        ok = read_axis(r, out->axes[i].name, node->items[i]) && ok;
+        if (ok && (out->n_combinations *= node->items[i]->n) > RV_MAX_TEST_CONFIGS) {
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "matrix has more than %d combinations",
+                            RV_MAX_TEST_CONFIGS);
+            return false;
+        }
+    }
+    out->n = node->n;
+    return ok && r->rc == 0;
+}
+
+/* The value of an axis in a combination, its label, and its number from 1; the last axis changes first. */
+static const struct rv_node *axis_at(const struct axes *axes, size_t combination, size_t axis, const char **label,
+                                     size_t *number)
+{
+    for (size_t i = axes->n - 1; i > axis; i--)
+        combination /= axes->axes[i].values->n;
+    const struct rv_node *values = axes->axes[axis].values;
+    size_t at = combination % values->n;
+
+    *number = at + 1;
+    *label = values->kind == RV_NODE_MAP ? values->keys[at]->text.ptr : values->items[at]->text.ptr;
+    return values->items[at];
+}
+
+/* --- the tests of an entry --- */
+
+/* Of one entry of the list `tests`. */
+struct entry {
+    struct rv_key_reader *r;
+    const struct rv_node *test, *cases, *matrix; /* cases, matrix: NULL if it has none */
+    struct axes axes;
+    size_t written;   /* its number in the list, from 0 */
+    const char *name; /* as it is written */
+    bool is_named_by_case, is_named_by_matrix;
+};
+
+/* The labels of a combination, and its values for templates. RV_E_INVALID: a value has findings. */
+static int place(const struct entry *e, size_t combination, struct rv_test_place *out, json_object *scope)
+{
+    struct rv_test_axis_label *labels = rv_arena_alloc(e->r->arena, (e->axes.n + 1) * sizeof *labels);
+    json_object *values = json_object_new_object();
+    int rc = rv_json_set_take(scope, "matrix", values, NULL);
+
+    out->labels = labels;
+    out->n_labels = e->axes.n;
+    for (size_t i = 0; labels && rc == 0 && i < e->axes.n; i++) {
+        const char *axis = e->axes.axes[i].name, *label;
+        size_t number;
+        const struct rv_node *value = axis_at(&e->axes, combination, i, &label, &number);
+        json_object *json = NULL;
+
+        labels[i] = (struct rv_test_axis_label){axis, label, number};
+        if (strcmp(axis, AXIS_MODEL) == 0)
+            out->model = value->text.ptr;
+        if (strcmp(axis, RV_TEST_AXIS_PROMPTS) == 0) {
+            out->prompts = label;
+            rc = rv_json_set_text(values, axis, label, NULL);
+            continue;
+        }
+        rv_keys_json(e->r, value, &json);
+        if (json)
+            rc = rv_json_set_take(values, axis, json, NULL);
+        else
+            rc = value->kind == RV_NODE_NULL ? rv_json_set_null(values, axis, NULL) : RV_E_INVALID;
+    }
+    return labels ? rc : RV_E_NOMEM;
+}
+
+static void add(struct rv_key_reader *r, struct rv_test_nodes *out, const struct rv_test_node *node)
 {
     if (out->n == out->cap) {
         size_t cap = out->cap * 2 + 16;
@@ -197,41 +381,94 @@ static void add(struct rv_key_reader *r, struct rv_test_nodes *out, const struct
         out->items = items;
         out->cap = cap;
     }
-    out->items[out->n++] = (struct rv_test_node){node, number, is_named};
+    out->items[out->n++] = *node;
 }
 
-void rv_read_test_cases(struct rv_key_reader *r, const struct rv_node *test, struct rv_test_nodes *out)
+/* One test. number: of its case, from 1; row: its values; 0 and NULL: it has no cases. False: it failed. */
+static bool add_one(const struct entry *e, int number, json_object *row, size_t combination, struct rv_test_nodes *out)
 {
-    const struct rv_node *cases = rv_node_get(test, "cases");
-    const struct rv_node *name = rv_node_get(test, "name");
-    bool is_named = name && name->kind == RV_NODE_STR && has_case(name->text);
-    struct rv_table table = {0};
+    struct expansion x = {
+        .r = e->r, .number = number, .cases = e->cases, .matrix = e->matrix, .n_nodes = &out->n_values};
+    struct rv_test_node one = {
+        .is_named = e->is_named_by_case,
+        .place = {.written = e->written, .name = e->name, .number = number, .is_named = e->is_named_by_matrix}};
+    struct rv_node *node = NULL;
+
+    x.scope = json_object_new_object();
+    int rc = x.scope ? 0 : RV_E_NOMEM;
+    if (rc == 0 && row)
+        rc = rv_json_set_ref(x.scope, "case", row, NULL);
+    if (rc == 0)
+        rc = place(e, combination, &one.place, x.scope);
+    if (rc == 0)
+        node = copy(&x, e->test);
+    json_object_put(x.scope);
+    if (rc == RV_E_NOMEM)
+        e->r->rc = rc;
+    if (rc < 0 || x.failed || e->r->rc < 0)
+        return false;
+    if (row && e->cases->kind == RV_NODE_LIST)
+        node->src = e->cases->items[number - 1]->src;
+    one.node = node;
+    add(e->r, out, &one);
+    return e->r->rc == 0;
+}
+
+/* False: it has findings. *out stays empty without cases. */
+static bool read_table(struct rv_key_reader *r, const struct rv_node *cases, struct rv_table *out)
+{
     bool ok;
 
-    if (!cases) {
-        add(r, out, test, 0, false);
+    if (!cases)
+        return true;
+    if (cases->kind == RV_NODE_LIST) {
+        ok = read_list(r, cases, out);
+    } else if (cases->kind == RV_NODE_STR && cases->text.len > 0) {
+        ok = read_file(r, cases, out);
+    } else {
+        rv_keys_wrong_type(r, cases, "cases", "a list of maps, or the path of a table");
+        return false;
+    }
+    if (ok && json_object_array_length(out->rows) == 0)
+        rv_keys_finding(r, RV_SEVERITY_WARNING, &cases->src, NULL, "it has no cases, so nothing is tested");
+    return ok;
+}
+
+void rv_read_test_cases(struct rv_key_reader *r, const struct rv_node *test, size_t written, struct rv_test_nodes *out)
+{
+    const struct rv_node *name = rv_node_get(test, "name");
+    rv_str text = name && name->kind == RV_NODE_STR ? name->text : (rv_str){NULL, 0};
+    struct entry e = {.r = r,
+                      .test = test,
+                      .cases = rv_node_get(test, "cases"),
+                      .matrix = rv_node_get(test, "matrix"),
+                      .written = written,
+                      .name = text.len > 0 ? text.ptr : "",
+                      .is_named_by_case = names(text, "{{case."),
+                      .is_named_by_matrix = names(text, "{{matrix.")};
+    struct rv_table table = {0};
+
+    if (!e.cases && !e.matrix) {
+        const struct rv_test_node plain = {.node = test, .place = {.written = written}};
+        add(r, out, &plain);
         return;
     }
     if (rv_loader_of(r)->opts->file) /* of a run that goes on: its tests are not run */
         return;
-    if (cases->kind == RV_NODE_LIST) {
-        ok = read_list(r, cases, &table);
-    } else if (cases->kind == RV_NODE_STR && cases->text.len > 0) {
-        ok = read_file(r, cases, &table);
-    } else {
-        rv_keys_wrong_type(r, cases, "cases", "a list of maps, or the path of a table");
-        return;
-    }
-    size_t n = ok ? json_object_array_length(table.rows) : 0;
-    if (ok && n == 0)
-        rv_keys_finding(r, RV_SEVERITY_WARNING, &cases->src, NULL, "it has no cases, so nothing is tested");
-    for (size_t i = 0; i < n && r->rc == 0; i++) {
-        struct expansion x = {.r = r, .number = (int)i + 1, .cases = cases, .n_nodes = &out->n_values};
-        const struct rv_src *src = cases->kind == RV_NODE_LIST ? &cases->items[i]->src : NULL;
-        const struct rv_node *one = expand(&x, test, json_object_array_get_idx(table.rows, i), src);
-        if (!one)
-            break;
-        add(r, out, one, (int)i + 1, is_named);
+    if (read_matrix(r, e.matrix, &e.axes) && read_table(r, e.cases, &table)) {
+        size_t n = e.cases ? json_object_array_length(table.rows) : 1;
+        if (e.matrix && n > RV_MAX_TEST_CONFIGS / e.axes.n_combinations) {
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &e.matrix->src, NULL,
+                            "its %zu cases by %zu combinations are more than %d tests", n, e.axes.n_combinations,
+                            RV_MAX_TEST_CONFIGS);
+            n = 0;
+        }
+        for (size_t i = 0; i < n * e.axes.n_combinations; i++) {
+            size_t at = i / e.axes.n_combinations;
+            json_object *row = e.cases ? json_object_array_get_idx(table.rows, at) : NULL;
+            if (!add_one(&e, row ? (int)at + 1 : 0, row, i % e.axes.n_combinations, out))
+                break;
+        }
     }
     rv_table_fini(&table);
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/config_internal.h"
+#include "config/tests_internal.h"
 
 /* --- Expressions and templates of stages --- */
 
@@ -291,16 +291,30 @@ static void read_file(struct rv_key_reader *r, const struct rv_node *node, struc
     compile(l, text, NULL, out);
 }
 
+/* The prompts in the place of those of the section, for a test of a matrix; NULL: none. */
+static const struct rv_node *other_prompts(const struct rv_loader *l)
+{
+    const struct rv_test_place *place = l->opts->place;
+    const struct rv_node *tests = rv_node_get(l->root, "tests");
+
+    if (!place || !place->prompts || !tests || tests->kind != RV_NODE_LIST || place->written >= tests->n)
+        return NULL;
+    return rv_node_get(rv_node_get(rv_node_get(tests->items[place->written], "matrix"), RV_TEST_AXIS_PROMPTS),
+                       place->prompts);
+}
+
 void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = rv_loader_of(r);
+    const struct rv_node *others = other_prompts(l);
     size_t n;
 
     (void)target;
     l->p->prompts = rv_loader_items(r, node, RV_NODE_MAP, "prompts", RV_MAX_PROMPTS, sizeof *l->p->prompts, &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_prompt_config *out = &l->p->prompts[i];
-        const struct rv_node *value = node->items[i];
+        const struct rv_node *other = rv_node_get(others, node->keys[i]->text.ptr);
+        const struct rv_node *value = other ? other : node->items[i];
         struct rv_key_reader inner = {.arena = l->arena, .findings = l->findings, .owner_kind = "prompt", .user = l};
 
         l->p->n_prompts = i + 1;

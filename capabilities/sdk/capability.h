@@ -71,9 +71,10 @@
  *      older engine does not know the keys of the pipeline); later() of the call, late_reply(), late_fail() and
  *      late_cancelled() of the host (an older engine has smaller structures); "requires_confirmation" of tools (an
  *      older engine does not know the key), question and show of policies (an older engine ignores them);
- *      attachments() and replace_attachments() of the call (an older engine has a smaller structure); "services" in
- *      specifications (an older engine says that it does not know the key), ask() and fail_as_asked() of the call (an
- *      older engine has a smaller structure); progress() of the call (an older engine has a smaller structure)
+ *      attachments() and replace_attachments() of the call (an older engine has a smaller structure);
+ *      RV_CAP_SUBSCRIBER (kind 10; an older engine says "there is no kind 10"); "services" in specifications (an older
+ *      engine says that it does not know the key), ask() and fail_as_asked() of the call (an older engine has a smaller
+ *      structure); progress() of the call (an older engine has a smaller structure)
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H

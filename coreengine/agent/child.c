@@ -239,6 +239,7 @@ static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str docume
     if (!c)
         return RV_FAIL(cause, RV_E_NOMEM, "ask agent \"%s\"", ask->agent);
     origin->parent = v->shared->origin;
+    origin->rules = v->shared->rules;
     origin->depth = origin->parent ? origin->parent->depth + 1 : 1;
     int rc = pipeline_of(d, v->shared->pipeline, &want, &p, cause);
     if (rc == 0)

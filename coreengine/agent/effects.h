@@ -59,6 +59,7 @@ struct rv_origin {
     int depth;                       /* 1: asked by a stage */
     const char *parent_tool_call_id; /* the id of the tool call by which it was asked */
     const struct rv_origin *parent;  /* NULL: a stage asked */
+    int rules;                       /* of its run */
 };
 
 struct rv_effect {

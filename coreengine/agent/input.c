@@ -6,6 +6,7 @@
  * message, schema, action, content?}]}: `requests` are open, in the order in which they are asked; a tool may ask again
  * when it has its answers, which is another round. */
 #include "coreengine/agent/tools_internal.h"
+#include "coreengine/base/limit.h"
 #include "envelope/questions.h"
 
 #define WAIT_US     (INT64_C(3600) * 1000000) /* for one answer: servers forget what they asked */
@@ -21,7 +22,8 @@ static const char *fault_of(json_object *asked)
     const char *text;
 
     if (n == 0 || n > RV_TOOL_MAX_REQUESTS)
-        return "the tool asks a person for nothing, or for more than 8 things at once";
+        return "the tool asks a person for nothing, or for more than " RV_LIMIT_TEXT(
+            RV_TOOL_MAX_REQUESTS) " things at once";
     for (size_t i = 0; i < n; i++) {
         json_object *one = json_object_array_get_idx(list, i);
         if (!json_object_is_type(one, json_type_object) || !rv_json_get_text(one, "key", &text) ||
@@ -77,7 +79,7 @@ int rv_input_asked(rv_visit *v, const struct rv_event *ev, int64_t ms, json_obje
     if (!why && v->planned && v->agent->planning.confirmer == RV_CONFIRMER_NONE)
         why = "the tool asks a person, and the stage has no one who answers";
     if (!why && !may_ask_again(v))
-        why = "the tool asks again and again, and got 8 answers";
+        why = "the tool asks again and again, and got " RV_LIMIT_TEXT(RV_TOOL_MAX_ROUNDS) " answers";
     if (why) {
         json_object_put(asked);
         return rv_step_error(v, v->tools.at, "ToolError", rv_str_of(why), false, ms, entry, err);

@@ -229,7 +229,7 @@ static const char *request_limit_key(const struct rv_agent *a)
     return by_cap ? "max_iterations" : "limits.request_limit";
 }
 
-static bool request_allowed(rv_visit *v, int *rc, rv_err **err)
+bool rv_model_may_ask(rv_visit *v, int *rc, rv_err **err)
 {
     int64_t limit = v->agent->limits.llm.request_limit;
 
@@ -251,7 +251,7 @@ static void write_key(const rv_visit *v, rv_buf *key)
 
     if (wanted)
         rv_buf_printf(key, "%.*s/%016llx/%lld/m%lld", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)), (unsigned long long)h,
-                      (long long)v->visit_no, (long long)(v->model.requests + 1 - v->attempt));
+                      (long long)v->visit_no, (long long)(v->model.requests - v->model.repeats + 1 - v->attempt));
 }
 
 int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
@@ -283,7 +283,7 @@ int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err *
     out->items[out->n - 1].worst_micro_usd = v->model.reserved_micro_usd;
     bool plans = v->planned && v->planned->part == PLANNED_PLAN;
     out->items[out->n - 1].is_hidden = rv_visible_is_hidden(v) || v->agent->hooks.after_model.n > 0 || plans;
-    out->items[out->n - 1].ids_upto = rv_messages_ids_upto(v);
+    out->items[out->n - 1].ids_upto = v->model.ids_upto;
     out->items[out->n - 1].ids = v->model.ids ? json_object_get(v->model.ids) : NULL;
     rv_visit_emit(v, out, RV_EMIT_LLM_CALL_START, RV_M_INT("call_id", v->waiting_for),
                   RV_M_TEXT("role", rv_visit_role(v)), RV_M_TEXT("model", model ? model->model : NULL),
@@ -306,7 +306,7 @@ int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
         rc = ensure_prompt(v, &cause);
     if (rc < 0)
         return rv_visit_fail_cause(v, parts_error(v), cause, err);
-    if (!request_allowed(v, &rc, err))
+    if (!rv_model_may_ask(v, &rc, err))
         return rc;
     rc = v->planned ? rv_planned_offer(v, &offered, err) : rv_tools_offered(v, &offered, err);
     if (rc == 0 && offered) /* for those who watch the reply: its calls are named as it comes */

@@ -18,6 +18,7 @@
 
 #define COUNTED    "call" /* what a counted id begins with, before "_" and its number */
 #define NUMBER_MAX 24
+#define SMALL_DIGITS 6 /* of a number that counts; those of random ids are longer, or stand beside letters */
 
 static const char *id_of(json_object *call)
 {
@@ -46,6 +47,14 @@ static int collect_from(struct model_progress *t, json_object *messages, rv_err 
     return rc;
 }
 
+/* The number up to which counted ids may be those of older rows of the session; 0: none, or the rules do not look. */
+static int64_t ids_upto(const rv_visit *v)
+{
+    const struct rv_conversation *c = v->shared->conversation;
+
+    return c && v->agent->declared.doc && v->shared->rules >= RV_RULES_2 ? c->upto_seq : 0;
+}
+
 int rv_messages_collect_ids(rv_visit *v, rv_err **err)
 {
     const struct rv_conversation *c = v->shared->conversation;
@@ -53,6 +62,7 @@ int rv_messages_collect_ids(rv_visit *v, rv_err **err)
 
     if (t->ids)
         return 0;
+    t->ids_upto = ids_upto(v);
     t->ids = json_object_new_object();
     if (!t->ids)
         return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
@@ -67,11 +77,14 @@ static bool is_counted(const char *id)
     return strncmp(id, COUNTED "_", n) == 0 && id[n] && id[n + strspn(id + n, "0123456789")] == '\0';
 }
 
-int64_t rv_messages_ids_upto(const rv_visit *v)
+/* Does it end with a small number of its own, as "functions.look:0" does? */
+static bool ends_counted(const char *id)
 {
-    const struct rv_conversation *c = v->shared->conversation;
+    size_t len = strlen(id), n = 0;
 
-    return c && v->agent->declared.doc && v->shared->rules >= RV_RULES_2 ? c->upto_seq : 0;
+    while (n < len && rv_is_digit(id[len - n - 1]))
+        n++;
+    return n > 0 && n <= SMALL_DIGITS && (n == len || !rv_is_letter(id[len - n - 1]));
 }
 
 static bool is_of_older_row(int64_t upto, const char *id)
@@ -85,6 +98,8 @@ static bool is_of_older_row(int64_t upto, const char *id)
 static bool is_ambiguous(const struct rv_origin *o, int64_t upto, const char *id)
 {
     if (is_counted(id) && (o || is_of_older_row(upto, id)))
+        return true;
+    if (o && o->rules >= RV_RULES_5 && ends_counted(id))
         return true;
     for (; o; o = o->parent)
         if (strcmp(o->parent_tool_call_id, id) == 0)
@@ -124,7 +139,7 @@ int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
     for (size_t i = 0; i < json_object_array_length(calls) && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         rv_buf name;
-        rc = rv_call_name(v->model.ids, rv_messages_ids_upto(v), v->shared->origin, id_of(call), &name, err);
+        rc = rv_call_name(v->model.ids, v->model.ids_upto, v->shared->origin, id_of(call), &name, err);
         if (rc == 0 && name.len > 0)
             rc = rv_json_set_text(call, "id", rv_buf_cstr(&name), err);
         rv_buf_fini(&name);

@@ -24,6 +24,7 @@ struct model_progress {
     json_object *attachments; /* as a request has them; owned; NULL: not evaluated yet, or none */
     json_object *messages;    /* after the prompt; owned; NULL: none */
     json_object *ids;         /* of the tool calls in `messages`, as keys; owned; NULL: not collected yet */
+    int64_t ids_upto;         /* with them: see rv_call_name() */
     json_object *offered;     /* tools as a request has them; owned; NULL: not looked up yet */
     rv_schema *schema;        /* the agent's output_schema; owned; NULL: not compiled yet */
     bool acting;              /* the tools that the last reply asked for are being called */
@@ -31,6 +32,7 @@ struct model_progress {
     int64_t rounds, repairs, bad_calls, tool_calls;
     int64_t bad_before;  /* of bad_calls, those of earlier replies */
     int64_t requests;    /* made so far */
+    int64_t repeats;     /* of them, made again under another id, since a process died with the first */
     int64_t call_id;     /* of the last one; 0: none */
     int finish;          /* why the model ended its last reply: enum rv_finish_reason; RV_UNSET: it did not say */
     size_t steps_before; /* tool calls of earlier rounds */
@@ -57,6 +59,8 @@ struct model_progress {
 
 /* --- llm.c: asking a model --- */
 RV_MUST_CHECK int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err);
+/** False when a limit of the visit or the run allows no further call, which failed the visit; else one is taken. */
+bool rv_model_may_ask(rv_visit *v, int *rc, rv_err **err);
 /** Ask for the call of a request whose money is set aside. Takes the bytes of request. */
 RV_MUST_CHECK int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err);
 
@@ -129,9 +133,7 @@ RV_MUST_CHECK int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv
 #define RV_MESSAGES_RESULT_MAX ((size_t)1 << 20)
 void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error);
 void rv_messages_write_error(const char *type, const char *text, rv_buf *out); /* the same of an error */
-/** The number up to which counted ids may be those of older rows of the session; 0: none, or the rules do not look. */
-int64_t rv_messages_ids_upto(const rv_visit *v);
-/** The ids of the calls in the history and in the messages so far: model.ids. */
+/** The ids of the calls in the history and in the messages so far: model.ids, and ids_upto. */
 RV_MUST_CHECK int rv_messages_collect_ids(rv_visit *v, rv_err **err);
 /** The calls of a reply as an array, the caller's; NULL: none. RV_E_PARSE: the member is not a list of calls, which is
  * a fault of the provider. */

@@ -320,9 +320,15 @@ bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
         *rc = fail_for_money(v, poor, cost, err);
         return false;
     }
-    v->llm_calls--; /* it is counted when it is made */
-    v->model.requests--;
-    v->model.has_call = true;
+    if (v->shared->rules >= RV_RULES_5) { /* the lost call may have been made: this is one more, and has its key */
+        if (!rv_model_may_ask(v, rc, err))
+            return false;
+        v->model.repeats++;
+    } else {
+        v->llm_calls--; /* it is counted when it is made */
+        v->model.requests--;
+        v->model.has_call = true;
+    }
     *rc = wait(v, cost, out, err);
     return *rc == 0;
 }

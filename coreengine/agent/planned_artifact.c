@@ -5,9 +5,10 @@
 #include "coreengine/agent/tools_internal.h"
 
 #include "coreengine/base/hash.h"
+#include "coreengine/base/limit.h"
 #include "coreengine/plan/artifact.h"
 
-#define MAX_ID ((size_t)256) /* bytes of an id that a result gives: people type it, and each line of a list has it */
+#define MAX_ID 256 /* bytes of an id that a result gives: people type it, and each line of a list has it */
 
 /* Members of the artifact of an entry until it is told. */
 #define PARTS    "parts"
@@ -71,7 +72,8 @@ static int keep(const struct rv_artifact *a, const char *title, json_object *ent
 {
     bool is_fit = !a->exists || is_id_fit(a->id);
     const char *warning =
-        is_fit ? a->warning : "the id of the artifact is longer than 256 bytes, or has control characters";
+        is_fit ? a->warning
+               : "the id of the artifact is longer than " RV_LIMIT_TEXT(MAX_ID) " bytes, or has control characters";
     json_object *made;
 
     if (!a->exists && !warning)

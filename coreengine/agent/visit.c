@@ -500,7 +500,7 @@ int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err
     if (rc < 0 || (goes_on && v->waiting_for == call))
         return rc;
     if (!goes_on)
-        rc = advance(v, out, err); /* it has failed for want of money */
+        rc = advance(v, out, err); /* a limit or the budget has failed it */
     if (!goes_on)
         v->waiting_for = 0;
     return rc < 0 ? rc : forget_call(v, call, out, err); /* it is not made again, or later */

@@ -502,11 +502,10 @@ static int complete_plain(const struct rv_app *app, const struct rv_app_load_opt
 
 static int parse(const char *path, const struct rv_app_load_opts *opts, struct rv_app_loaded *l, rv_err **err)
 {
-    const struct rv_pipeline_opts from = {.model = opts->model};
+    const struct rv_pipeline_opts from = {.model = opts->model, .place = opts->place};
     if (opts->text.ptr)
         return rv_pipeline_parse(opts->text, path, ".", l->findings, &l->own, err);
-    return from.model ? rv_pipeline_load_with(path, &from, l->findings, &l->own, err)
-                      : rv_pipeline_load(path, l->findings, &l->own, err);
+    return rv_pipeline_load_with(path, &from, l->findings, &l->own, err);
 }
 
 static int load(const struct rv_app *app, const char *path, const struct rv_app_load_opts *opts, bool plain,

@@ -211,6 +211,11 @@ RV_MUST_CHECK int rv_app_find_question(rv_store *store, const struct rv_store_sc
                                        rv_err **err);
 /** Does the answer fit the question, with its form if it has one? RV_E_INVALID. */
 RV_MUST_CHECK int rv_app_check_answer(const struct rv_app_question *q, const struct rv_response *r, rv_err **err);
+/** The arguments that an answer changes, by the schema of their tool as the run knows it: what does not fit is refused
+ *  before the answer is queued. RV_E_INVALID. */
+RV_MUST_CHECK int rv_app_check_arguments(rv_store *store, const struct rv_store_scope *scope,
+                                         const struct rv_run_row *row, const struct rv_app_question *q,
+                                         const struct rv_response *r, rv_err **err);
 void rv_app_question_fini(struct rv_app_question *q);
 /** Has no one answered that question in time, so that its run goes on without an answer when it is opened? */
 bool rv_app_is_due(const struct rv_pending *p, int64_t now_us);

@@ -75,6 +75,25 @@ struct rv_coverage_counts rv_coverage_counts(const rv_coverage *c);
 void rv_coverage_write_text(const rv_coverage *c, rv_buf *b);
 void rv_coverage_write_json(const rv_coverage *c, rv_jw *w);
 
+/* changes.c: which tests passed with what they read as it is now */
+struct rv_test_changes;
+/** variant: the model that is asked for all roles; NULL: the pipeline's. Free *out. */
+RV_MUST_CHECK int rv_test_changes_open(const struct rv_app *app, const struct rv_app_loaded *l, const char *variant,
+                                       struct rv_test_changes **out, rv_err **err);
+/* What was chosen, and why. */
+struct rv_test_choice {
+    size_t n, n_new, n_changed; /* tests that were asked about; of these had not passed, read something that changed */
+    unsigned parts;             /* what changed, a bit each */
+};
+/** Tells whether test i has to run, and adds it to sum. */
+bool rv_test_changes_runs(const struct rv_test_changes *c, size_t i, struct rv_test_choice *sum);
+void rv_test_changes_note(struct rv_test_changes *c, size_t i, bool passed);
+/** Append the choice in a line without its end. */
+void rv_test_choice_write_text(const struct rv_test_choice *sum, rv_buf *b);
+/** Keep which tests passed, for the next time. */
+RV_MUST_CHECK int rv_test_changes_keep(const struct rv_test_changes *c, rv_err **err);
+void rv_test_changes_free(struct rv_test_changes *c); /* NULL is fine */
+
 /* run.c */
 /** Run test i of the pipeline, as often as `how` says. What fails about the test is in the report; an error is a want
  * of memory. coverage may be NULL. */

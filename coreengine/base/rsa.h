@@ -8,8 +8,9 @@
 #include "coreengine/base/clock.h"
 
 #define RV_RSA_MIN_BITS 2048
-#define RV_RSA_MAX      1024                /* bytes of a modulus: 8192 bits */
-#define RV_RSA_TEXT     ((size_t)64 * 1024) /* bytes of a text with keys */
+#define RV_RSA_MAX_BITS 8192
+#define RV_RSA_MAX      (RV_RSA_MAX_BITS / 8) /* bytes of a modulus */
+#define RV_RSA_TEXT     ((size_t)64 * 1024)   /* bytes of a text with keys */
 
 /* A key, public or private; caller's storage. A private one is a secret: rv_wipe() it. */
 struct rv_rsa {

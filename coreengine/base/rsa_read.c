@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "coreengine/base/base.h"
+#include "coreengine/base/limit.h"
 #include "coreengine/base/rsa_internal.h"
 
 enum { INTEGER = 0x02, BITS = 0x03, BYTES = 0x04, NOTHING = 0x05, OBJECT_ID = 0x06, SEQUENCE = 0x30 };
@@ -158,9 +159,9 @@ static int take_numbers(const struct numbers *n, const char *source, struct rv_r
     const struct der m = n->modulus, e = n->exponent, d = n->secret;
 
     if (bits_of(m) < RV_RSA_MIN_BITS)
-        return fail(source, "the key is shorter than 2048 bits", MAKE, err);
+        return fail(source, "the key is shorter than " RV_LIMIT_TEXT(RV_RSA_MIN_BITS) " bits", MAKE, err);
     if (m.left > RV_RSA_MAX)
-        return fail(source, "the key is longer than 8192 bits", MAKE, err);
+        return fail(source, "the key is longer than " RV_LIMIT_TEXT(RV_RSA_MAX_BITS) " bits", MAKE, err);
     if (!(m.at[m.left - 1] & 1) || e.left > sizeof out->exponent || !(e.at[e.left - 1] & 1) ||
         (e.left == 1 && e.at[0] < 3))
         return fail(source, "the numbers of the key are not those of an RSA key", MAKE, err);

@@ -113,8 +113,9 @@ const char *rv_cli_value(const struct rv_cli *cli, const char *name);
 bool rv_cli_flag(const struct rv_cli *cli, const char *name);
 /** The i-th value of an option that may be given often, or NULL. */
 const char *rv_cli_nth(const struct rv_cli *cli, const char *name, size_t i);
-/** All values of such an option, at most max. Gives how many. */
-size_t rv_cli_values(const struct rv_cli *cli, const char *name, const char **out, size_t max);
+/** All values of such an option, and how many. RV_E_INVALID: there are more than max. */
+RV_MUST_CHECK int rv_cli_values(const struct rv_cli *cli, const char *name, const char **out, size_t max, size_t *n,
+                                rv_err **err);
 /** A command line for that verb, into cli. */
 RV_MUST_CHECK int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct rv_cli *cli, rv_err **err);
 /** Check it by the rules of the table: how many words, which options exclude or need each other. */

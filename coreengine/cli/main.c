@@ -112,9 +112,10 @@ static int run_checked(struct rv_cli *cli, rv_err **err)
 {
     const char *dirs[RV_CLI_MAX_ARGS];
 
-    cli->app.n_capability_dirs = rv_cli_values(cli, "capability-path", dirs, RV_COUNT(dirs));
     cli->app.capability_dirs = dirs;
-    int rc = rv_cli_check(cli, err);
+    int rc = rv_cli_values(cli, "capability-path", dirs, RV_COUNT(dirs), &cli->app.n_capability_dirs, err);
+    if (rc == 0)
+        rc = rv_cli_check(cli, err);
     if (rc == 0)
         rc = say_where(cli, err);
     if (rc == 0)

@@ -143,13 +143,18 @@ const char *rv_cli_nth(const struct rv_cli *cli, const char *name, size_t i)
     return NULL;
 }
 
-size_t rv_cli_values(const struct rv_cli *cli, const char *name, const char **out, size_t max)
+int rv_cli_values(const struct rv_cli *cli, const char *name, const char **out, size_t max, size_t *n, rv_err **err)
 {
-    size_t n = 0;
+    const char *value;
 
-    while (n < max && (out[n] = rv_cli_nth(cli, name, n)))
-        n++;
-    return n;
+    *n = 0;
+    for (size_t i = 0; (value = rv_cli_nth(cli, name, i)); i++) {
+        if (i == max)
+            return rv_cli_usage(cli, err, "more than %zu --%s", max, name);
+        out[i] = value;
+        *n = i + 1;
+    }
+    return 0;
 }
 
 int rv_cli_int(const struct rv_cli *cli, const char *name, int64_t least, int64_t most, int64_t *inout, rv_err **err)

@@ -2,6 +2,8 @@
  * on the command line means. */
 #include "coreengine/cli/cli.h"
 
+#include "coreengine/base/json_text.h"
+
 #include <string.h>
 
 #define ASK_BYTES   300 /* of a question, in a message */
@@ -151,12 +153,6 @@ static void write_question(const struct rv_cli *cli, const struct question *q, b
     rv_buf_putc(b, '\n');
 }
 
-static const char *text_of(json_object *entry, const char *key)
-{
-    const char *text = NULL;
-    return rv_json_get_text(entry, key, &text) ? text : NULL;
-}
-
 void rv_cli_say_pending(const struct rv_cli *cli, const rv_envelope *env, const rv_store *store, const char *word)
 {
     struct rv_interrupt in = rv_envelope_interrupt(env);
@@ -171,14 +167,14 @@ void rv_cli_say_pending(const struct rv_cli *cli, const rv_envelope *env, const 
     write_question(cli, &q, several, word, &text);
     for (size_t i = 0; i < rv_envelope_n_queued(env); i++) {
         json_object *entry = rv_envelope_queued(env, i);
-        const char *kind = entry ? text_of(entry, "kind") : NULL;
-        const char *ask = !entry                       ? NULL
-                          : text_of(entry, "question") ? text_of(entry, "question")
-                                                       : text_of(entry, "message");
+        const char *kind = entry ? rv_json_text_or(entry, "kind", NULL) : NULL;
+        const char *ask = !entry                                     ? NULL
+                          : rv_json_text_or(entry, "question", NULL) ? rv_json_text_or(entry, "question", NULL)
+                                                                     : rv_json_text_or(entry, "message", NULL);
         if (!kind || rv_interrupt_kind_of(rv_str_of(kind), &q.kind, NULL) < 0)
             continue;
-        q.id = text_of(entry, "id") ? text_of(entry, "id") : "";
-        q.stage = text_of(entry, "stage");
+        q.id = rv_json_text_or(entry, "id", NULL) ? rv_json_text_or(entry, "id", NULL) : "";
+        q.stage = rv_json_text_or(entry, "stage", NULL);
         q.ask = ask ? ask : "";
         q.data = rv_json_get_obj(entry, "data");
         write_question(cli, &q, several, word, &text);

@@ -13,11 +13,10 @@
 struct model_call {
     struct call *call;
     rv_exchange *exchange;
-    rv_http_call *http;   /* NULL: no request is under way */
-    json_object *request; /* owned */
-    bool held;            /* the observer wants no more pieces now */
-    bool is_done;         /* the call has its answer */
-    bool lingers;         /* all was said, and the body goes on */
+    rv_http_call *http; /* NULL: no request is under way */
+    bool held;          /* the observer wants no more pieces now */
+    bool is_done;       /* the call has its answer */
+    bool lingers;       /* all was said, and the body goes on */
 };
 
 static void advance(struct model_call *m);
@@ -327,7 +326,6 @@ void rv_model_free(struct model_call *m)
     if (m->http)
         rv_http_cancel(m->http);
     rv_exchange_free(m->exchange);
-    json_object_put(m->request);
     free(m);
 }
 
@@ -356,7 +354,6 @@ int rv_model_ask(struct call *c, json_object *request, rv_err **err)
     if (!m)
         return RV_FAIL(err, RV_E_NOMEM, "ask a model");
     m->call = c;
-    m->request = json_object_get(request);
     const struct rv_exchange_opts opts = {.pipeline = c->pipeline,
                                           .role = c->name,
                                           .request = request,

@@ -392,7 +392,7 @@ void rv_exec_perform(rv_exec *x)
         if (!is_left(x, &x->effects.items[i]))
             rc = perform(x, &x->effects.items[i], &err);
     }
-    rv_effects_clear(&x->effects);
+    rv_effects_fini(&x->effects); /* a run that waits keeps no room for its next step */
     x->recovers = false;
     rv_observe_bounds(x);
     if (rc == 0 && !rv_run_is_finished(x->run) && (x->n_asked > 0 || rv_run_n_asked(x->run) > 0))

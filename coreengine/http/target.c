@@ -4,6 +4,8 @@
  * not UTF-8 once decoded, characters that must be encoded. */
 #include "coreengine/http/http_internal.h"
 
+#include "coreengine/base/hex.h"
+
 #include <strings.h>
 
 static bool bad(struct rv_httpd_fault *why, const char *detail)
@@ -17,11 +19,6 @@ static bool bad_target(struct rv_httpd_fault *why)
     return bad(why, "the request target has a character that must be percent-encoded");
 }
 
-static int hex_of(char c)
-{
-    return rv_is_digit(c) ? c - '0' : rv_is_hex(c) ? (c | 0x20) - 'a' + 10 : -1;
-}
-
 /* Decodes a piece into *text, which moves on. */
 static bool decode(rv_str piece, bool plus_is_space, char **text, rv_str *out, struct rv_httpd_fault *why)
 {
@@ -32,8 +29,8 @@ static bool decode(rv_str piece, bool plus_is_space, char **text, rv_str *out, s
         if (c == '+' && plus_is_space)
             c = ' ';
         if (piece.ptr[i] == '%') {
-            int high = i + 2 < piece.len ? hex_of(piece.ptr[i + 1]) : -1,
-                low = high < 0 ? -1 : hex_of(piece.ptr[i + 2]);
+            int high = i + 2 < piece.len ? rv_hex_digit(piece.ptr[i + 1]) : -1,
+                low = high < 0 ? -1 : rv_hex_digit(piece.ptr[i + 2]);
             if (low < 0)
                 return bad(why, "the request target has a percent sign without two hex digits behind it");
             c = (char)(high * 16 + low);

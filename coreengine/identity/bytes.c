@@ -5,6 +5,8 @@
 
 #include "coreengine/identity/identity_internal.h"
 
+#include "coreengine/base/hex.h"
+
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 static int value_of(char c)
@@ -86,11 +88,8 @@ void rv_secret_digest(rv_str secret, unsigned char out[RV_DIGEST])
     char hex[RV_HASH_MAX];
 
     rv_secret_hash(secret, hex);
-    for (size_t i = 0; i < RV_DIGEST; i++) {
-        int high = hex[2 * i] <= '9' ? hex[2 * i] - '0' : hex[2 * i] - 'a' + 10;
-        int low = hex[2 * i + 1] <= '9' ? hex[2 * i + 1] - '0' : hex[2 * i + 1] - 'a' + 10;
-        out[i] = (unsigned char)(high << 4 | low);
-    }
+    for (size_t i = 0; i < RV_DIGEST; i++)
+        out[i] = (unsigned char)(rv_hex_digit(hex[2 * i]) << 4 | rv_hex_digit(hex[2 * i + 1]));
     rv_secret_wipe(hex, sizeof hex);
 }
 

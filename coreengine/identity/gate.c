@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "coreengine/base/limit.h"
 #include "coreengine/identity/identity_internal.h"
 
 #define MAX_ARENA  ((size_t)256 << 10)
@@ -212,7 +213,7 @@ static int read_bearer(const struct rv_caller *c, rv_str *out, struct rv_refusal
         if (!rv_is_digit(out->ptr[i]) && !rv_is_letter(out->ptr[i]) && !strchr("-._~+/=", out->ptr[i]))
             return malformed(no, "what follows \"Bearer\" has characters that no key and no token has");
     if (out->len == 0 || out->len > RV_JWT_MAX)
-        return malformed(no, "what follows \"Bearer\" is empty or longer than 8 KB");
+        return malformed(no, "what follows \"Bearer\" is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
     return 1;
 }
 
@@ -284,7 +285,7 @@ int rv_gate_read(const rv_gate *g, const struct rv_caller *c, struct rv_credenti
     if (has_key < 0)
         return malformed(no, "there are several X-Api-Key headers");
     if (has_key > 0 && (key.len == 0 || key.len > RV_JWT_MAX))
-        return malformed(no, "X-Api-Key is empty or longer than 8 KB");
+        return malformed(no, "X-Api-Key is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
     if (has_key > 0 && has_bearer > 0 && !rv_str_eq(key, bearer))
         return malformed(no, "X-Api-Key and Authorization differ: send one of them");
     if (has_bearer > 0 || has_key > 0) {

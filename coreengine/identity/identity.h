@@ -17,7 +17,8 @@
 #define RV_IDENTITY_MAX_EMAIL 320
 #define RV_IDENTITY_MAX_NAME  200
 #define RV_IDENTITY_MAX_PEER  48 /* an address as text, with its NUL */
-#define RV_JWT_MAX            ((size_t)8 << 10)
+#define RV_JWT_MAX_KB         8
+#define RV_JWT_MAX            ((size_t)RV_JWT_MAX_KB << 10)
 #define RV_API_KEY_ID         16 /* hex digits */
 #define RV_API_KEY_SECRET     43 /* characters: 32 random bytes as base64url */
 #define RV_API_KEY_MAX        64 /* "rv_<id>_<secret>" and its NUL */

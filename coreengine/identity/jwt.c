@@ -7,6 +7,7 @@
 
 #include <nettle/hmac.h>
 
+#include "coreengine/base/limit.h"
 #include "coreengine/identity/identity_internal.h"
 
 #define MAX_DEPTH 16
@@ -50,7 +51,7 @@ static int split(rv_str text, struct token *t, struct rv_jwt *out, rv_err **err)
 
     second = first ? memchr(first + 1, '.', (size_t)(end - first - 1)) : NULL;
     if (text.len > RV_JWT_MAX)
-        return deny(out, "the token is longer than 8 KB");
+        return deny(out, "the token is longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
     if (!second || memchr(second + 1, '.', (size_t)(end - second - 1)))
         return deny(out, "the token does not have three parts");
     const rv_str parts[3] = {{text.ptr, (size_t)(first - text.ptr)},

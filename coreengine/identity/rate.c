@@ -7,6 +7,8 @@
 
 #include "coreengine/identity/identity_internal.h"
 
+#include "coreengine/base/hex.h"
+
 #define MINUTE_US INT64_C(60000000)
 #define N_SETS    2048
 #define N_WAYS    8
@@ -48,7 +50,7 @@ static uint64_t hash_of(const rv_rates *r, const char *kind, const char *name)
     rv_hash_add(&h, rv_str_of(name));
     rv_hash_hex(&h, hex);
     for (int i = 0; i < 16; i++)
-        value = value << 4 | (uint64_t)(hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10);
+        value = value << 4 | (uint64_t)rv_hex_digit(hex[i]);
     return value ? value : 1;
 }
 

@@ -14,8 +14,9 @@
 /* Of one statement of SQL: */
 #define RV_KNOWLEDGE_SQL_ROWS  200
 #define RV_KNOWLEDGE_SQL_MS    5000
-#define RV_KNOWLEDGE_SQL_CELL  ((size_t)16 << 10) /* bytes of a text; what is longer is cut */
-#define RV_KNOWLEDGE_SQL_BYTES ((size_t)4 << 20)  /* of all rows */
+#define RV_KNOWLEDGE_CELL_KIB  16 /* of a text of a result of SQL; what is longer is cut */
+#define RV_KNOWLEDGE_SQL_CELL  ((size_t)RV_KNOWLEDGE_CELL_KIB << 10)
+#define RV_KNOWLEDGE_SQL_BYTES ((size_t)4 << 20) /* of all rows */
 
 struct rv_knowledge_opts {
     int64_t now_us; /* now() of SQL; 0: the clock */

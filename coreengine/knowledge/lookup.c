@@ -6,6 +6,8 @@
 
 #include "coreengine/knowledge/knowledge_internal.h"
 
+#include "coreengine/base/json_text.h"
+
 #define MAX_HITS 64 /* of one key: rows of all kinds and, for an operator, of all users */
 
 struct place {
@@ -44,13 +46,6 @@ static int passed(int rc, rv_err *cause, rv_err **err)
     return rc;
 }
 
-static const char *text_of(json_object *row, const char *column)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(row, column, &text) ? text : "";
-}
-
 /* The session that is called exactly that; *id (owned) tells the hits of the index apart from it. */
 static int add_session(struct asking *a, const char *key, json_object **out, rv_err **err)
 {
@@ -74,8 +69,9 @@ static int add_hit(struct asking *a, const struct place *at, json_object *sessio
 
     if (rc < 0)
         return passed(rc, cause, err);
-    if (session && strcmp(at->kind->name, "sessions") == 0 && strcmp(text_of(row, "id"), text_of(session, "id")) == 0 &&
-        strcmp(text_of(row, "user_id"), text_of(session, "user_id")) == 0) {
+    if (session && strcmp(at->kind->name, "sessions") == 0 &&
+        strcmp(rv_json_text_or(row, "id", ""), rv_json_text_or(session, "id", "")) == 0 &&
+        strcmp(rv_json_text_or(row, "user_id", ""), rv_json_text_or(session, "user_id", "")) == 0) {
         json_object_put(row);
         return 0;
     }

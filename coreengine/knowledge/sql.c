@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/limit.h"
 #include "coreengine/knowledge/knowledge_internal.h"
 
 struct reading {
@@ -89,7 +90,8 @@ static int carry_out(struct asking *a, const struct rv_rem_sql *sql, rv_err **er
     free(r.names);
     a->is_truncated = a->is_truncated || asked.has_more || asked.cut_cells;
     if (rc == 0 && asked.cut_cells)
-        rc = rv_asking_warn(a, RV_STR_LIT("texts of more than 16 KiB are cut"), err);
+        rc = rv_asking_warn(a, RV_STR_LIT("texts of more than " RV_LIMIT_TEXT(RV_KNOWLEDGE_CELL_KIB) " KiB are cut"),
+                            err);
     if (rc == RV_E_TIMEOUT || rc == RV_E_LIMIT || rc == RV_E_INVALID)
         a->fault->word = rv_asking_fault_word(rc == RV_E_TIMEOUT ? RV_KNOWLEDGE_TIMEOUT
                                               : rc == RV_E_LIMIT ? RV_KNOWLEDGE_TOO_LARGE

@@ -8,20 +8,11 @@
 
 #include "coreengine/lang/expr_internal.h"
 
+#include "coreengine/base/hex.h"
+
 /* --- String literals: 'a', "a", '''a''', """a""", each also raw with r in front, and the escapes of the others --- */
 
 #define MAX_CODE_POINT 0x10ffff
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
 
 static size_t put_utf8(char *out, unsigned cp)
 {
@@ -53,7 +44,7 @@ static int numeric_escape(struct rv_compile *c, size_t off, size_t digits, size_
     unsigned cp = 0;
 
     for (size_t i = 0; i < n; i++) {
-        int d = digits + i < c->e->len ? hex_digit(c->e->text[digits + i]) : -1;
+        int d = digits + i < c->e->len ? rv_hex_digit(c->e->text[digits + i]) : -1;
 
         if (d < 0 || d >= base)
             return RV_EXPR_FAIL(c, off, RV_E_PARSE, "escape \"\\%c\" needs %zu %s digits", c->e->text[off + 1], n,

@@ -1,6 +1,8 @@
 /* A pattern of ECMA-262 becomes one of PCRE2. One pass over the text; what the two languages read alike is copied. */
 #include "coreengine/lang/pattern_internal.h"
 
+#include "coreengine/base/hex.h"
+
 #include <string.h>
 
 /* Blanks of ECMA-262, as members of a class, and all other characters. */
@@ -30,14 +32,6 @@ static char ahead(const struct translation *t, size_t n)
     return t->at + n < t->in.len ? t->in.ptr[t->at + n] : '\0';
 }
 
-static int hex_value(char c)
-{
-    if (rv_is_digit(c))
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static void put_character(struct translation *t, uint32_t c)
 {
     rv_buf_printf(t->out, "\\x{%x}", (unsigned)c);
@@ -49,7 +43,7 @@ static int32_t hex_ahead(const struct translation *t, size_t from, size_t n)
     int32_t value = 0;
 
     for (size_t i = 0; i < n; i++) {
-        int digit = hex_value(ahead(t, from + i));
+        int digit = rv_hex_digit(ahead(t, from + i));
         if (digit < 0)
             return -1;
         value = value * 16 + digit;
@@ -64,8 +58,8 @@ static int take_unicode(struct translation *t, size_t begin)
 
     if (ahead(t, 0) == '{') {
         size_t n = 1;
-        for (c = 0; hex_value(ahead(t, n)) >= 0 && c <= 0x10FFFF; n++)
-            c = c * 16 + hex_value(ahead(t, n));
+        for (c = 0; rv_hex_digit(ahead(t, n)) >= 0 && c <= 0x10FFFF; n++)
+            c = c * 16 + rv_hex_digit(ahead(t, n));
         if (n == 1 || ahead(t, n) != '}' || c > 0x10FFFF)
             return refuse(t, begin, "\\u{...} needs hexadecimal digits, at most 10FFFF");
         t->at += n + 1;

@@ -3,6 +3,7 @@
 #include <json-c/json_object.h>
 #include <stdlib.h>
 
+#include "coreengine/base/hex.h"
 #include "coreengine/match/match_internal.h"
 #include "coreengine/match/pages.h"
 
@@ -41,18 +42,14 @@ static bool is_elsewhere(rv_str target)
 
 /* --- from a target to a name --- */
 
-static int hex(char c)
-{
-    return rv_is_digit(c) ? c - '0' : lower(c) - 'a' + 10;
-}
-
 /* %XX decoded, if the whole is a text then. */
 static void decode(rv_str target, rv_buf *out)
 {
     for (size_t i = 0; i < target.len; i++) {
         bool is_code =
             target.ptr[i] == '%' && target.len - i > 2 && rv_is_hex(target.ptr[i + 1]) && rv_is_hex(target.ptr[i + 2]);
-        rv_buf_putc(out, is_code ? (char)(hex(target.ptr[i + 1]) * 16 + hex(target.ptr[i + 2])) : target.ptr[i]);
+        rv_buf_putc(out, is_code ? (char)(rv_hex_digit(target.ptr[i + 1]) * 16 + rv_hex_digit(target.ptr[i + 2]))
+                                 : target.ptr[i]);
         i += is_code ? 2 : 0;
     }
     if (!rv_utf8_valid(rv_buf_str(out), NULL) || memchr(out->ptr ? out->ptr : "", '\0', out->len)) {

@@ -321,13 +321,12 @@ static int misread(rv_mcp_client *c, const struct rv_mcp_message *m, const char 
     return rv_mcp_put_note(c, err, "the server sent what is not a message: %.*s", RV_STR_ARG(text));
 }
 
-int rv_mcp_client_message(rv_mcp_client *c, rv_str json, int64_t now_us, rv_err **err)
+int rv_mcp_client_message(rv_mcp_client *c, rv_str json, rv_err **err)
 {
     struct rv_mcp_message m;
     rv_err *why = NULL;
     int rc;
 
-    (void)now_us;
     if (c->phase == RV_MCP_DEAD)
         return 0;
     rc = rv_mcp_read(json, &m, NULL, &why);
@@ -499,11 +498,6 @@ bool rv_mcp_client_is_ready(const rv_mcp_client *c)
 bool rv_mcp_client_is_dead(const rv_mcp_client *c)
 {
     return c->phase == RV_MCP_DEAD;
-}
-
-size_t rv_mcp_client_n_asks(const rv_mcp_client *c)
-{
-    return c->n_open;
 }
 
 enum rv_mcp_version rv_mcp_client_version(const rv_mcp_client *c)

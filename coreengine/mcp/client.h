@@ -94,7 +94,7 @@ void rv_mcp_client_free(rv_mcp_client *c);
 
 /* What happens. All of them return 0 or RV_E_NOMEM: then the connection is of no use any more. */
 /** json: one message, not looked at yet. */
-RV_MUST_CHECK int rv_mcp_client_message(rv_mcp_client *c, rv_str json, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_mcp_client_message(rv_mcp_client *c, rv_str json, rv_err **err);
 /** id as in struct rv_mcp_link_user; 0: the link is dead. */
 RV_MUST_CHECK int rv_mcp_client_failed(rv_mcp_client *c, int64_t id, const struct rv_mcp_failure *failure,
                                        int64_t now_us, rv_err **err);
@@ -114,7 +114,6 @@ const struct rv_mcp_out *rv_mcp_client_next(rv_mcp_client *c);
 /* Looking. */
 bool rv_mcp_client_is_ready(const rv_mcp_client *c);
 bool rv_mcp_client_is_dead(const rv_mcp_client *c);
-size_t rv_mcp_client_n_asks(const rv_mcp_client *c);
 enum rv_mcp_version rv_mcp_client_version(const rv_mcp_client *c); /* UNKNOWN before READY */
 enum rv_mcp_era rv_mcp_client_era(const rv_mcp_client *c);
 /** Has the server declared that capability ("tools", "resources", "prompts")? */

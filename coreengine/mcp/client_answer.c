@@ -1,4 +1,5 @@
 /* Answers to requests that the caller made: results, pages of lists, requests that the server wants again, errors. */
+#include "coreengine/base/limit.h"
 #include "coreengine/mcp/client_internal.h"
 
 static int invalid(rv_mcp_client *c, struct rv_mcp_open *o, const char *text, rv_err **err)
@@ -51,7 +52,7 @@ static int next_page(rv_mcp_client *c, struct rv_mcp_open *o, json_object *curso
     if (!json_object_is_type(cursor, json_type_string) || memchr(text.ptr, '\0', text.len))
         return invalid(c, o, "nextCursor is not a text", err);
     if (o->n_pages >= RV_MCP_MAX_PAGES)
-        return too_long(c, o, "it has more than 64 pages", err);
+        return too_long(c, o, "it has more than " RV_LIMIT_TEXT(RV_MCP_MAX_PAGES) " pages", err);
     int rc = use_cursor(o, cursor, &again, err);
     if (rc < 0)
         return rc;
@@ -70,7 +71,7 @@ static int listed(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, 
         return invalid(c, o, "the answer has no list", err);
     size_t n = (o->items ? json_object_array_length(o->items) : 0) + json_object_array_length(page);
     if (n > RV_MCP_MAX_ITEMS)
-        return too_long(c, o, "it has more than 20000 items", err);
+        return too_long(c, o, "it has more than " RV_LIMIT_TEXT(RV_MCP_MAX_ITEMS) " items", err);
     int rc = add_items(o, page, err);
     if (rc < 0)
         return rc;

@@ -1,5 +1,6 @@
 /* Messages of JSON-RPC 2.0: read with all their types checked, and written. */
 #include "coreengine/mcp/message.h"
+#include "coreengine/base/limit.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -40,6 +41,8 @@ static bool is_id(json_object *value)
     return rv_json_is_int(value);
 }
 
+static const char bad_id[] = "\"id\" is not an integer, or a string of at most " RV_LIMIT_TEXT(RV_MCP_MAX_ID) " bytes";
+
 /* A string without a NUL inside, so that it may be handled as text. */
 static const char *plain_text(json_object *value)
 {
@@ -60,7 +63,7 @@ static const char *read_call(struct rv_mcp_message *m, bool has_id, json_object 
     if (!m->method)
         return "\"method\" is not text";
     if (has_id && !m->id)
-        return "\"id\" is not an integer, or a string of at most 512 bytes";
+        return bad_id;
     if (has(m->root, "result", &other) || has(m->root, "error", &other))
         return "a message has either \"method\" or an answer";
     if (!has(m->root, "params", &m->params))
@@ -96,12 +99,12 @@ static const char *read_answer(struct rv_mcp_message *m, bool has_id)
                          : "a message has \"method\", \"result\" or \"error\"";
     if (is_error) {
         if (has_id && !m->id && has(m->root, "id", &id) && id)
-            return "\"id\" is not an integer, or a string of at most 512 bytes";
+            return bad_id;
         return read_error(m, error);
     }
     m->kind = RV_MCP_RESULT;
     if (!m->id)
-        return "\"id\" is not an integer, or a string of at most 512 bytes";
+        return bad_id;
     return json_object_is_type(m->result, json_type_object) ? NULL : "\"result\" is not an object";
 }
 

@@ -310,12 +310,12 @@ static int answer(rv_oauth *o, int status, json_object *doc, int64_t now_us, rv_
     return RV_FAIL(err, RV_E_STATE, "no answer is waited for");
 }
 
-int rv_oauth_answer(rv_oauth *o, int status, rv_str content_type, rv_str body, int64_t now_us, rv_err **err)
+int rv_oauth_answer(rv_oauth *o, int status, rv_str body, int64_t now_us, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_OAUTH_MAX_ANSWER, .max_depth = 32, .what = "answer"};
     json_object *doc = NULL;
 
-    (void)content_type; /* servers are loose with it; what counts is that it is one JSON object */
+    /* Content-Type is not asked for: servers are loose with it; what counts is that it is one JSON object. */
     int rc = body.len ? rv_json_parse(body, &opts, &doc, NULL) : 0;
     if (rc == RV_E_NOMEM)
         return RV_FAIL(err, rc, "read an answer");

@@ -57,8 +57,7 @@ void rv_oauth_free(rv_oauth *o); /* overwrites its secrets */
 const struct rv_oauth_step *rv_oauth_step(const rv_oauth *o);
 /** The answer to the request; status 0: there was none. RV_E_DENIED: a person has to do something, or a server must not
  *  be trusted; RV_E_PARSE, RV_E_PROVIDER: a server answered badly; RV_E_NOT_FOUND: it names no authorization server. */
-RV_MUST_CHECK int rv_oauth_answer(rv_oauth *o, int status, rv_str content_type, rv_str body, int64_t now_us,
-                                  rv_err **err);
+RV_MUST_CHECK int rv_oauth_answer(rv_oauth *o, int status, rv_str body, int64_t now_us, rv_err **err);
 /** The query that a browser brought: "code=...&state=...". RV_E_INVALID: it does not belong to this request, which goes
  *  on waiting; RV_E_DENIED: the person or the server said no. */
 RV_MUST_CHECK int rv_oauth_redirected(rv_oauth *o, rv_str query, rv_err **err);

@@ -3,6 +3,7 @@
 
 #include "coreengine/base/cipher.h"
 #include "coreengine/base/hash.h"
+#include "coreengine/base/hex.h"
 #include "coreengine/mcp/oauth_internal.h"
 
 #define DIGEST 32
@@ -41,11 +42,8 @@ static void put_challenge(const char *verifier, rv_buf *out)
     unsigned char digest[DIGEST];
 
     rv_hash_of(rv_str_of(verifier), hex);
-    for (size_t i = 0; i < DIGEST; i++) {
-        int high = rv_is_digit(hex[2 * i]) ? hex[2 * i] - '0' : hex[2 * i] - 'a' + 10;
-        int low = rv_is_digit(hex[2 * i + 1]) ? hex[2 * i + 1] - '0' : hex[2 * i + 1] - 'a' + 10;
-        digest[i] = (unsigned char)(high << 4 | low);
-    }
+    for (size_t i = 0; i < DIGEST; i++)
+        digest[i] = (unsigned char)(rv_hex_digit(hex[2 * i]) << 4 | rv_hex_digit(hex[2 * i + 1]));
     base64url(digest, DIGEST, out);
 }
 

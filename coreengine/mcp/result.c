@@ -1,5 +1,6 @@
 /* Results of calls: the data of the pipeline, and the blocks that are for the model beside it. Blocks are
  * hostile: one that is not formed as its type wants it fails the call. */
+#include "coreengine/base/limit.h"
 #include "coreengine/base/media.h"
 #include "coreengine/mcp/tools_internal.h"
 
@@ -134,7 +135,7 @@ static int add_block(struct blocks *all, json_object *block, rv_err **err)
     if (!is_for_model(block))
         return 0;
     if (json_object_array_length(all->parts) >= RV_TOOL_MAX_PARTS) {
-        all->fault = "the content has more than 1000 blocks";
+        all->fault = "the content has more than " RV_LIMIT_TEXT(RV_TOOL_MAX_PARTS) " blocks";
         return 0;
     }
     if (rv_str_is(type, "text")) {

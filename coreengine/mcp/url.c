@@ -3,6 +3,8 @@
 
 #include "coreengine/mcp/url.h"
 
+#include "coreengine/base/hex.h"
+
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -133,11 +135,6 @@ void rv_mcp_url_encode(rv_str text, rv_buf *out)
     }
 }
 
-static int hex_of(char c)
-{
-    return rv_is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
-}
-
 static bool decode(rv_str text, rv_buf *out)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -145,7 +142,7 @@ static bool decode(rv_str text, rv_buf *out)
         if (c == '%') {
             if (text.len - i < 3 || !rv_is_hex(text.ptr[i + 1]) || !rv_is_hex(text.ptr[i + 2]))
                 return false;
-            c = (char)(hex_of(text.ptr[i + 1]) << 4 | hex_of(text.ptr[i + 2]));
+            c = (char)(rv_hex_digit(text.ptr[i + 1]) << 4 | rv_hex_digit(text.ptr[i + 2]));
             i += 2;
         } else if (c == '+')
             c = ' ';

@@ -4,13 +4,15 @@
 
 #include <json-c/linkhash.h>
 
+#include "coreengine/base/limit.h"
 #include "coreengine/plan/argument.h"
 #include "coreengine/plan/plan.h"
 #include "coreengine/plan/resolve.h"
 
 #define MAX_ARENA  ((size_t)64 << 20)
-#define MAX_SHOWN  8                 /* keys that a reason names */
-#define MAX_MIXED  RV_JSON_MAX_BYTES /* of all texts that references are put into */
+#define MAX_SHOWN  8 /* keys that a reason names */
+#define MAX_MIB    8 /* of all texts that references are put into, as of a reply */
+#define MAX_MIXED  ((size_t)MAX_MIB << 20)
 #define MAX_REASON ((size_t)4 << 10)
 
 struct resolving {
@@ -51,11 +53,10 @@ static int stop_malformed(struct resolving *r, const char *fault, rv_str text, r
          "inside a text, write ${N.output.path}, or $$ for a dollar sign that begins no reference"},
         {"invalid_template_syntax",
          "write $N.output.path or ${N.output.path}, or $$ for a dollar sign that begins no reference"},
-        {"too_many_references", "the arguments of a call have at most 256 references"},
+        {"too_many_references", "the arguments of a call have at most " RV_LIMIT_TEXT(RV_PLAN_MAX_REFS) " references"},
     };
     size_t i = 0;
 
-    _Static_assert(RV_PLAN_MAX_REFS == 256, "as the reason says");
     while (strcmp(reasons[i].fault, fault) != 0)
         i++;
     return stop(r, fault, text, rv_str_of(reasons[i].reason), err);
@@ -163,7 +164,8 @@ static int join(struct resolving *r, const struct rv_argument *t, rv_str text, j
     } else if (!found) {
         rc = stop_unresolved(r, text, &reason, err);
     } else if (whole.rc == RV_E_LIMIT) {
-        rc = stop(r, "too_large", text, RV_STR_LIT("texts with references would have more than 8 MiB"), err);
+        rc = stop(r, "too_large", text,
+                  RV_STR_LIT("texts with references would have more than " RV_LIMIT_TEXT(MAX_MIB) " MiB"), err);
     } else {
         r->mixed += whole.len;
         rc = rv_buf_check(&whole, "argument", err);
@@ -264,7 +266,8 @@ static int resolve(struct resolving *r, json_object *from, int depth, json_objec
         return 0;
     }
     if (depth >= RV_PLAN_MAX_DEPTH)
-        return stop(r, "too_large", RV_STR_LIT(""), RV_STR_LIT("the arguments have more than 64 levels"), err);
+        return stop(r, "too_large", RV_STR_LIT(""),
+                    RV_STR_LIT("the arguments have more than " RV_LIMIT_TEXT(RV_PLAN_MAX_DEPTH) " levels"), err);
     *to = is_object ? json_object_new_object() : json_object_new_array();
     if (!*to)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for arguments");

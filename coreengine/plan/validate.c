@@ -4,6 +4,7 @@
 
 #include <json-c/linkhash.h>
 
+#include "coreengine/base/limit.h"
 #include "coreengine/plan/validate_internal.h"
 
 #define MAX_ARENA ((size_t)64 << 20)
@@ -227,7 +228,7 @@ static json_object *check_value(struct rv_validation *c, struct rv_place *at, js
         struct rv_plan_error *e = rv_validation_add(c, RV_PLAN_ERROR_INVALID_ARGUMENT, at, RV_STR_LIT(""));
         if (e) {
             e->tool = c->tool ? c->tool->visible : "";
-            e->text = "the arguments have more than 64 levels";
+            e->text = "the arguments have more than " RV_LIMIT_TEXT(RV_PLAN_MAX_DEPTH) " levels";
         }
         return json_object_get(c->hole);
     }

@@ -3,6 +3,11 @@
 
 #include "coreengine/rem/sql_internal.h"
 
+#include "coreengine/base/hex.h"
+#include "coreengine/base/limit.h"
+
+#define MAX_NUMBER 100 /* characters: a double has 17 digits, and no reader of a statement writes more */
+
 struct lexer {
     struct sql *p;
     const char *at, *end;
@@ -116,7 +121,7 @@ static bool read_digits(struct lexer *l, int base, int min, int max, uint32_t *o
 
     *out = 0;
     while (n < max && l->at < l->end && rv_is_hex(*l->at)) {
-        int digit = rv_is_digit(*l->at) ? *l->at - '0' : (*l->at | 0x20) - 'a' + 10;
+        int digit = rv_hex_digit(*l->at);
         if (digit >= base)
             break;
         *out = *out * (uint32_t)base + (uint32_t)digit;
@@ -252,8 +257,8 @@ static int read_number(struct lexer *l, struct sql_token *t)
     }
     if (l->p->opts->policy == RV_REM_STRICT && l->at < l->end && (is_word(*l->at) || *l->at == '.'))
         return LEX_FAIL(l, from, RV_REM_BAD_NUMBER, "a number is followed by \"%c\"", *l->at);
-    if (l->at - from > 100)
-        return LEX_FAIL(l, from, RV_REM_BAD_NUMBER, "a number has more than 100 characters");
+    if (l->at - from > MAX_NUMBER)
+        return LEX_FAIL(l, from, RV_REM_BAD_NUMBER, "a number has more than " RV_LIMIT_TEXT(MAX_NUMBER) " characters");
     t->kind = SQL_NUMBER;
     t->value = (rv_str){from, (size_t)(l->at - from)};
     return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/hex.h"
 #include "coreengine/model/http/http.h"
 #include "coreengine/server/export_internal.h"
 
@@ -17,8 +18,7 @@
 #define METRICS_US    INT64_C(60000000)
 #define CONNECT_US    INT64_C(5000000)
 #define PAUSE_US      INT64_C(1000000) /* before the second try; then twice that, and so on */
-#define MAX_PAUSE_US  INT64_C(60000000)
-#define LAST_WORDS_MS 5000 /* for what is left at the end */
+#define LAST_WORDS_MS 5000             /* for what is left at the end */
 
 struct srv_export {
     struct srv_export_opts opts;
@@ -98,7 +98,7 @@ static void settle(struct srv_export *e, const char *why)
         look_again(e, e->is_ending ? 0 : SEND_MS);
     } else {
         pause_us = e->wait_us > 0 ? e->wait_us : pause_us;
-        look_again(e, (uint64_t)(pause_us < MAX_PAUSE_US ? pause_us : MAX_PAUSE_US) / 1000);
+        look_again(e, (uint64_t)pause_us / 1000); /* at most an hour: rv_otlp_again() */
     }
 }
 
@@ -283,11 +283,6 @@ static void make_urls(struct srv_export *e)
     rv_buf_printf(&e->metrics_url, "%.*s/v1/metrics", (int)len, e->opts.to.url);
 }
 
-static int digit_of(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
-}
-
 static int add_header(struct srv_export *e, rv_str item, rv_err **err)
 {
     const char *equals = memchr(item.ptr, '=', item.len);
@@ -301,8 +296,8 @@ static int add_header(struct srv_export *e, rv_str item, rv_err **err)
     if (rc == 0)
         rv_buf_printf(&line, "%.*s: ", (int)(equals - item.ptr), item.ptr);
     for (const char *p = rc == 0 ? equals + 1 : item.ptr + item.len; p < item.ptr + item.len; p++) {
-        bool is_coded = *p == '%' && item.ptr + item.len - p > 2 && digit_of(p[1]) >= 0 && digit_of(p[2]) >= 0;
-        rv_buf_putc(&line, is_coded ? (char)(digit_of(p[1]) << 4 | digit_of(p[2])) : *p);
+        bool is_coded = *p == '%' && item.ptr + item.len - p > 2 && rv_hex_digit(p[1]) >= 0 && rv_hex_digit(p[2]) >= 0;
+        rv_buf_putc(&line, is_coded ? (char)(rv_hex_digit(p[1]) << 4 | rv_hex_digit(p[2])) : *p);
         p += is_coded ? 2 : 0;
     }
     if (rc == 0)

@@ -4,6 +4,7 @@
 
 #include "coreengine/app/ingest.h"
 #include "coreengine/app/select.h"
+#include "coreengine/base/hex.h"
 #include "coreengine/server/handlers_internal.h"
 
 #define MAX_FILES 1000 /* of one request */
@@ -42,9 +43,10 @@ int srv_files_post(struct srv_call *c, rv_err **err)
     rv_jw w = srv_call_json(c, 201);
     struct rv_app_ingest opts = {.store = c->store, .scope = c->app.scope, .on_file = tell, .self = &w};
     int64_t chars = 0, overlap = 0;
-    int rc = 0;
+    int rc = srv_body_text(c, "session", false, &opts.session, err);
 
-    RV_IGNORE(rv_json_get_text(c->body, "session", &opts.session), "each has its own");
+    if (rc < 0)
+        return rc;
     if ((rv_json_get_int(c->body, "chunk_chars", &chars) && (chars < 1 || chars > 1000000)) ||
         (rv_json_get_int(c->body, "overlap", &overlap) && (overlap < 0 || overlap > 1000000)))
         return RV_FAIL(err, RV_E_INVALID, "chunk_chars must be from 1, and overlap from 0, to a million");
@@ -82,11 +84,6 @@ struct leaf {
     json_object *row;
 };
 
-static int digit_of(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
-}
-
 /* "file:///a/b%20c.md" is "a/b c.md". NULL: no memory. */
 static char *path_of(const char *uri)
 {
@@ -96,8 +93,8 @@ static char *path_of(const char *uri)
     for (from = from ? from + 3 : uri; *from == '/'; from++)
         ;
     for (; *from; from++) {
-        if (*from == '%' && digit_of(from[1]) >= 0 && digit_of(from[2]) >= 0) {
-            rv_buf_putc(&path, (char)(digit_of(from[1]) << 4 | digit_of(from[2])));
+        if (*from == '%' && rv_hex_digit(from[1]) >= 0 && rv_hex_digit(from[2]) >= 0) {
+            rv_buf_putc(&path, (char)(rv_hex_digit(from[1]) << 4 | rv_hex_digit(from[2])));
             from += 2;
         } else {
             rv_buf_putc(&path, *from);

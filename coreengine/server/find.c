@@ -114,8 +114,9 @@ static int by_meaning(struct search *s, const char *text, rv_err **err)
 static int read_time(struct srv_call *c, const char *key, int64_t *out, rv_err **err)
 {
     const char *text = NULL;
+    int rc = srv_body_text(c, key, false, &text, err);
 
-    return rv_json_get_text(c->body, key, &text) ? rv_time_parse(rv_str_of(text), out, err) : 0;
+    return rc == 0 && text ? rv_time_parse(rv_str_of(text), out, err) : rc;
 }
 
 static int read_search(struct search *s, rv_err **err)
@@ -127,8 +128,11 @@ static int read_search(struct search *s, rv_err **err)
     if (rc == 0)
         rc = read_time(s->c, "created_before", &s->before_us, err);
     s->tags = rv_json_get_arr(body, "tags");
-    s->any_tag = rv_json_get_text(body, "tag_match", &match) && strcmp(match, "any") == 0;
-    RV_IGNORE(rv_json_get_text(body, "name_contains", &s->name), "there may be none");
+    if (rc == 0)
+        rc = srv_body_text(s->c, "tag_match", false, &match, err);
+    s->any_tag = match && strcmp(match, "any") == 0;
+    if (rc == 0)
+        rc = srv_body_text(s->c, "name_contains", false, &s->name, err);
     if (rc == 0 && json_object_object_get_ex(body, "limit", NULL) &&
         (!rv_json_get_int(body, "limit", &s->limit) || s->limit < 1 || s->limit > SRV_MAX_LIMIT))
         rc = RV_FAIL(err, RV_E_INVALID, "limit must be a whole number from 1 to %d", SRV_MAX_LIMIT);
@@ -147,13 +151,15 @@ int srv_rows_search(struct srv_call *c, rv_err **err)
 
     if (rc == 0)
         rc = read_search(&s, err);
+    if (rc == 0)
+        rc = srv_body_text(c, "query", false, &text, err);
     if (rc < 0)
         return rc;
     s.w = srv_call_json(c, 200);
     rv_jw_obj(&s.w);
     rv_jw_key(&s.w, "results");
     rv_jw_arr(&s.w);
-    if (rv_json_get_text(c->body, "query", &text) && text[0])
+    if (text && text[0])
         rc = by_meaning(&s, text, err);
     else
         rc = rv_store_find_entities(c->store, &c->app.scope, s.kind->name, &all, take_row, &s, err);

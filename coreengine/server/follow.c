@@ -118,14 +118,14 @@ static int on_part(void *self, const struct rv_stream_part *part, rv_err **err)
 }
 
 /* Does a process write lines that are not read yet? A run may have no stream. */
-static int find_writer(struct follow *f, const char *id, bool *is_written, int64_t *n_parts, rv_err **err)
+static int find_writer(struct follow *f, const char *id, bool *is_written, int64_t *last_part, rv_err **err)
 {
     struct rv_stream_row row;
     rv_err *cause = NULL;
     int rc = rv_store_get_stream(f->all->reader.store, &f->scope, id, &row, &cause);
 
     *is_written = false;
-    *n_parts = 0;
+    *last_part = 0;
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(cause);
         return 0;
@@ -134,7 +134,7 @@ static int find_writer(struct follow *f, const char *id, bool *is_written, int64
         *err = cause;
         return rc;
     }
-    *n_parts = row.n_parts;
+    *last_part = row.last_part;
     *is_written = row.ended_us == 0 && strcmp(row.owner, RV_APP_STREAM_NOBODY) != 0 && !rv_owner_is_dead(row.owner);
     rv_stream_row_fini(&row);
     return 0;
@@ -145,19 +145,19 @@ static int read_pieces(struct follow *f, bool *all, rv_err **err)
 {
     rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 16);
     bool is_written = false;
-    int64_t n_parts = 0;
+    int64_t last_part = 0;
 
     *all = false;
     rv_app_stream_of_run(f->ask.run, &id);
     int rc = rv_buf_check(&id, "id of a stream", err);
     if (rc == 0)
-        rc = find_writer(f, rv_buf_cstr(&id), &is_written, &n_parts, err);
-    if (rc == 0 && n_parts > f->part) {
+        rc = find_writer(f, rv_buf_cstr(&id), &is_written, &last_part, err);
+    if (rc == 0 && last_part > f->part) {
         rc = rv_store_read_stream(f->all->reader.store, rv_buf_cstr(&id), f->part, on_part, f, err);
         rc = rc > 0 ? 0 : rc;
     }
     rv_buf_fini(&id);
-    *all = rc == 0 && ((!is_written && f->part >= n_parts) || (is_done(f) && ++f->n_idle > MAX_IDLE));
+    *all = rc == 0 && ((!is_written && f->part >= last_part) || (is_done(f) && ++f->n_idle > MAX_IDLE));
     return *all ? srv_pieces_flush(f->pieces, &f->out, err) : rc;
 }
 

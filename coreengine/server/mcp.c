@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/cipher.h"
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/mcp_internal.h"
 
@@ -69,41 +70,18 @@ static bool sends_json(const struct srv_call *c)
     return yes;
 }
 
-static int base64_digit(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-
-    return at ? (int)(at - digits) : -1;
-}
-
 /* "=?base64?...?=" stands for what it encodes; any other value is itself. False: it is malformed. */
 static bool decode_value(rv_str value, rv_buf *out)
 {
     static const char head[] = "=?base64?", tail[] = "?=";
     size_t nh = sizeof head - 1, nt = sizeof tail - 1;
-    uint32_t bits = 0;
-    int n_bits = 0;
 
     if (value.len < nh + nt || memcmp(value.ptr, head, nh) != 0 || memcmp(value.ptr + value.len - nt, tail, nt) != 0) {
         rv_buf_add_str(out, value);
         return out->rc == 0;
     }
-    rv_str text = {value.ptr + nh, value.len - nh - nt};
-    while (text.len > 0 && text.ptr[text.len - 1] == '=')
-        text.len--;
-    for (size_t i = 0; i < text.len; i++) {
-        int digit = base64_digit(text.ptr[i]);
-        if (digit < 0)
-            return false;
-        bits = bits << 6 | (uint32_t)digit;
-        n_bits += 6;
-        if (n_bits >= 8) {
-            n_bits -= 8;
-            rv_buf_putc(out, (char)(bits >> n_bits & 0xff));
-        }
-    }
-    return out->rc == 0 && rv_utf8_valid(rv_buf_str(out), NULL);
+    return rv_base64_read((rv_str){value.ptr + nh, value.len - nh - nt}, out) && out->rc == 0 &&
+           rv_utf8_valid(rv_buf_str(out), NULL);
 }
 
 static bool header_says(const struct srv_call *c, const char *name, rv_str want)

@@ -6,6 +6,7 @@
 #include "coreengine/server/mcp_internal.h"
 
 #define MAX_SESSIONS 1000                     /* of all clients; the one that was quiet longest goes */
+#define MAX_OF_USER  200                      /* of one user: of these the quietest goes, so that others keep theirs */
 #define MAX_QUIET_US INT64_C(3600000000)      /* a session without a request for so long may go */
 #define MAX_WAITING  (4 * RV_MCP_MAX_MESSAGE) /* bytes of messages before the answer begins */
 
@@ -85,30 +86,55 @@ void srv_mcp_session_end(struct srv_mcp_session *s)
         srv_mcp_session_unref(gone);
 }
 
-/* The session that may go for a new one: quiet for long, or with the table full the quietest. Under the lock. */
-static struct srv_mcp_session *take_quiet(struct srv_mcps *all, int64_t now_us)
+static bool is_of_user(const struct srv_mcp_session *s, const struct rv_identity *who)
 {
-    struct srv_mcp_session *oldest = NULL;
+    return strcmp(s->who.tenant, who->tenant) == 0 && strcmp(s->who.user, who->user) == 0;
+}
 
-    for (struct srv_mcp_session *s = all->table; s; s = s->next)
-        if (s->refs == 1 && (!oldest || s->used_us < oldest->used_us))
-            oldest = s;
-    if (!oldest || (all->n < MAX_SESSIONS && now_us - oldest->used_us < MAX_QUIET_US))
-        return NULL;
-    return unlink_session(all, oldest);
+/* Under the lock: of that user, or of all with NULL, how many there are and the one that was quiet longest. */
+static size_t count_sessions(const struct srv_mcps *all, const struct rv_identity *who, struct srv_mcp_session **quiet)
+{
+    size_t n = 0;
+
+    *quiet = NULL;
+    for (struct srv_mcp_session *s = all->table; s; s = s->next) {
+        if (who && !is_of_user(s, who))
+            continue;
+        n++;
+        if (s->refs == 1 && (!*quiet || s->used_us < (*quiet)->used_us))
+            *quiet = s;
+    }
+    return n;
+}
+
+/* Room for a session, under the lock. gone: the one that has to go for it, the caller's. Gives how many sessions are
+ * busy where there is no room; 0: there is. */
+static int make_room(struct srv_mcps *all, const struct srv_mcp_session *fresh, struct srv_mcp_session **gone)
+{
+    struct srv_mcp_session *own, *quiet;
+    size_t n_own = count_sessions(all, &fresh->who, &own);
+
+    count_sessions(all, NULL, &quiet);
+    if (n_own >= MAX_OF_USER) {
+        *gone = own ? unlink_session(all, own) : NULL;
+        return own ? 0 : MAX_OF_USER;
+    }
+    if (quiet && (all->n >= MAX_SESSIONS || fresh->used_us - quiet->used_us >= MAX_QUIET_US))
+        *gone = unlink_session(all, quiet);
+    return all->n < MAX_SESSIONS ? 0 : MAX_SESSIONS;
 }
 
 static int keep(struct srv_mcps *all, struct srv_mcp_session *s, rv_err **err)
 {
     unsigned char bytes[SRV_MCP_MAX_ID / 2];
     struct rv_rand rand = rv_rand_system();
+    struct srv_mcp_session *gone = NULL;
 
     rand.fill(rand.self, bytes, sizeof bytes);
     rv_hex(bytes, sizeof bytes, s->id);
     pthread_mutex_lock(&all->lock);
-    struct srv_mcp_session *gone = take_quiet(all, s->used_us);
-    bool is_full = all->n >= MAX_SESSIONS;
-    if (!is_full) {
+    int n_busy = make_room(all, s, &gone);
+    if (n_busy == 0) {
         s->refs++;
         s->next = all->table;
         all->table = s;
@@ -117,7 +143,7 @@ static int keep(struct srv_mcps *all, struct srv_mcp_session *s, rv_err **err)
     pthread_mutex_unlock(&all->lock);
     if (gone)
         srv_mcp_session_unref(gone);
-    return is_full ? RV_FAIL(err, RV_E_UNAVAILABLE, "%d sessions of MCP are busy: try again later", MAX_SESSIONS) : 0;
+    return n_busy ? RV_FAIL(err, RV_E_UNAVAILABLE, "%d sessions of MCP are busy: try again later", n_busy) : 0;
 }
 
 int srv_mcp_session_new(struct srv_mcps *all, const struct srv_call *c, bool is_kept, struct srv_mcp_session **out,
@@ -154,8 +180,7 @@ struct srv_mcp_session *srv_mcp_session_find(struct srv_mcps *all, const struct 
     while (s && strcmp(s->id, id) != 0)
         s = s->next;
     /* Of another caller: as if it did not exist. */
-    if (s && (strcmp(s->who.tenant, c->who.tenant) != 0 || strcmp(s->who.user, c->who.user) != 0 ||
-              strcmp(s->who.key, c->who.key) != 0 || s->who.level != c->who.level))
+    if (s && (!is_of_user(s, &c->who) || strcmp(s->who.key, c->who.key) != 0 || s->who.level != c->who.level))
         s = NULL;
     if (s) {
         s->refs++;

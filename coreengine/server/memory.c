@@ -80,8 +80,9 @@ int srv_moment_post(struct srv_call *c, rv_err **err)
     char session[RV_STORE_MAX_ID + 1];
     json_object *row = NULL;
 
-    RV_IGNORE(rv_json_get_text(c->body, "source_session_id", &what.session), "there may be none");
-    int rc = rv_app_moment_session(c->store, &c->app.scope, &what, session, &row, err);
+    int rc = srv_body_text(c, "source_session_id", false, &what.session, err);
+    if (rc == 0)
+        rc = rv_app_moment_session(c->store, &c->app.scope, &what, session, &row, err);
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, 201);
@@ -99,13 +100,20 @@ int srv_sessions_search(struct srv_call *c, rv_err **err)
     struct rv_app_session_search search = {.page = 1, .size = 20, .embedder = &embedder};
     json_object *out = NULL, *tags = rv_json_get_arr(c->body, "tags");
     const char *texts[RV_ENTITY_MAX_TAGS], *since = NULL;
-    int rc = 0;
+    int rc = srv_body_text(c, "name", false, &search.name, err);
 
-    RV_IGNORE(rv_json_get_text(c->body, "name", &search.name), "there may be none");
-    RV_IGNORE(rv_json_get_text(c->body, "query", &search.query), "there may be none");
-    RV_IGNORE(rv_json_get_text(c->body, "agent", &search.agent), "there may be none");
-    RV_IGNORE(rv_json_get_int(c->body, "page", &search.page), "the first");
-    RV_IGNORE(rv_json_get_int(c->body, "page_size", &search.size), "20");
+    if (rc == 0)
+        rc = srv_body_text(c, "query", false, &search.query, err);
+    if (rc == 0)
+        rc = srv_body_text(c, "agent", false, &search.agent, err);
+    if (rc == 0)
+        rc = srv_body_text(c, "since", false, &since, err);
+    if (rc == 0)
+        rc = srv_body_int(c, "page", INT64_MIN, INT64_MAX, &search.page, err);
+    if (rc == 0)
+        rc = srv_body_int(c, "page_size", INT64_MIN, INT64_MAX, &search.size, err);
+    if (rc < 0)
+        return rc;
     for (size_t i = 0; tags && i < json_object_array_length(tags) && i < RV_COUNT(texts); i++) {
         json_object *tag = json_object_array_get_idx(tags, i);
         if (!json_object_is_type(tag, json_type_string))
@@ -113,7 +121,7 @@ int srv_sessions_search(struct srv_call *c, rv_err **err)
         texts[search.n_tags++] = json_object_get_string(tag);
     }
     search.tags = texts;
-    if (rv_json_get_text(c->body, "since", &since))
+    if (since)
         rc = rv_time_parse(rv_str_of(since), &search.since_us, err);
     if (rc == 0)
         rc = rv_app_search_sessions(c->store, &c->app.scope, &search, &out, err);

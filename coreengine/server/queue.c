@@ -39,13 +39,15 @@ static int payload_of(const struct srv_call *c, rv_buf *out, rv_err **err)
 }
 
 /* A user queues work for themselves; others may say for whom. */
-static const char *user_of(const struct srv_call *c)
+static int user_of(const struct srv_call *c, const char **out, rv_err **err)
 {
     const char *user = NULL;
+    int rc = srv_body_text(c, "user_id", false, &user, err);
 
     if (c->app.scope.user)
-        return c->app.scope.user[0] ? c->app.scope.user : NULL;
-    return rv_json_get_text(c->body, "user_id", &user) && user[0] ? user : NULL;
+        user = c->app.scope.user;
+    *out = user && user[0] ? user : NULL;
+    return rc;
 }
 
 /* What has a way of its own into the queue. */
@@ -67,10 +69,12 @@ int srv_task_post(struct srv_call *c, rv_err **err)
     char id[RV_ID_MAX];
     size_t n_labels = 0;
     struct rv_new_task task = {
-        .id = id, .tenant = c->app.scope.tenant, .user = user_of(c), .max_retries = RV_UNSET, .now_us = srv_now_us()};
+        .id = id, .tenant = c->app.scope.tenant, .max_retries = RV_UNSET, .now_us = srv_now_us()};
 
     rv_id_make(rv_rand_system(), "task_", id);
     int rc = srv_body_text(c, "type", true, &task.type, err);
+    if (rc == 0)
+        rc = user_of(c, &task.user, err);
     if (rc == 0)
         rc = check_type(task.type, err);
     if (rc == 0)
@@ -166,8 +170,7 @@ static int read_schedule(struct srv_call *c, const char *labels[MAX_LABELS], str
     if (rc == 0)
         rc = labels_of(c, labels, &out->n_labels, err);
     out->labels = labels;
-    out->user = user_of(c);
-    return rc;
+    return rc == 0 ? user_of(c, &out->user, err) : rc;
 }
 
 /* A schedule that is to be, of tasks or (run) of runs. */
@@ -235,9 +238,10 @@ static int add_runs(struct adding *a, const char *pipeline, rv_err **err)
     if (rc < 0)
         return rc;
     struct rv_app_run run = {.app = &c->app, .loaded = &l, .mode = RV_UNSET, .store = c->store};
-    RV_IGNORE(rv_json_get_text(c->body, "session", &run.session), "there may be none");
     a->run = &run;
-    rc = srv_run_mode(c, &run.mode, err);
+    rc = srv_body_text(c, "session", false, &run.session, err);
+    if (rc == 0)
+        rc = srv_run_mode(c, &run.mode, err);
     if (rc == 0) /* as each firing will load it */
         rc = rv_envelope_load(a->state, rv_rand_system(), srv_now_us(), &env, err);
     if (rc == 0)

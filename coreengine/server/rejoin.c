@@ -231,7 +231,7 @@ static int maybe_finish(struct rejoin *r, rv_err **err)
         return rc;
     bool is_left = strcmp(row.owner, RV_APP_STREAM_NOBODY) == 0 ||
                    (strcmp(row.owner, r->all->reader.server->owner) != 0 && rv_owner_is_dead(row.owner));
-    if (is_left && row.ended_us == 0 && row.n_parts == r->part && finish(r, &row, &cause) == RV_E_STATE) {
+    if (is_left && row.ended_us == 0 && row.last_part == r->part && finish(r, &row, &cause) == RV_E_STATE) {
         rv_err_free(cause); /* another one does it */
         cause = NULL;
     }
@@ -371,6 +371,8 @@ static int hand_over(struct srv_rejoins *all, const struct rv_store_scope *scope
                                   &cause);
         if (rc == 0)
             rc = rv_app_check_answer(&q, &r, &cause);
+        if (rc == 0)
+            rc = rv_app_check_arguments(all->reader.store, scope, &row, &q, &r, &cause);
         if (rc == 0) {
             r.interrupt_id = rv_str_of(q.id);
             rc = rv_app_enqueue(all->reader.store, scope, ask->run, &r, &is_new, &cause);

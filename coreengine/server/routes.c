@@ -229,7 +229,7 @@ const struct srv_route srv_routes[] = {
     R(POST, "/ontology/import", S(DATA_WRITE), PROBLEM, srv_files_post, NULL, "the same as POST /files", NULL,
       "NewFiles", "201 [FileKept]", CHAT_BODY),
 
-    R(GET, "/schemas", S(AGENTS_READ), P8, srv_rows_list, NULL, "declarations, newest first", "limit offset kind", NULL,
+    R(GET, "/schemas", S(AGENTS_READ), P8, srv_rows_list, NULL, "declarations, newest first", "limit offset name tag kind", NULL,
       "[schemas]", 0),
     R(POST, "/schemas", S(AGENTS_WRITE), P8, srv_schema_post, NULL,
       "keep one: the same name is the same row, and columns without a value stay", NULL, "Schema", "201 schemas",

@@ -543,6 +543,8 @@ int srv_run_answer(struct srv_call *c, rv_err **err)
     rc = rv_app_find_question(c->store, &c->app.scope, &row, r.interrupt_id, &q, err);
     if (rc == 0)
         rc = rv_app_check_answer(&q, &r, err);
+    if (rc == 0)
+        rc = rv_app_check_arguments(c->store, &c->app.scope, &row, &q, &r, err);
     if (rc == 0) {
         r.interrupt_id = rv_str_of(q.id);
         rc = rv_app_enqueue(c->store, &c->app.scope, c->args[0], &r, &is_new, err);

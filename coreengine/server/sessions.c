@@ -132,19 +132,24 @@ int srv_session_clone(struct srv_call *c, rv_err **err)
 {
     struct rv_app_clone how = {.session = c->args[0], .now_us = srv_now_us(), .rand = rv_rand_system()};
     char id[RV_STORE_MAX_ID + 1];
-    const char *name = NULL;
+    const char *name = NULL, *collection = NULL;
     int64_t n = 0;
+    int rc = srv_body_text(c, "new_name", false, &name, err);
 
+    if (rc == 0)
+        rc = srv_body_text(c, "add_to_collection", false, &collection, err);
+    if (rc < 0)
+        return rc;
     if (json_object_object_get_ex(c->body, "max_messages", NULL) &&
         (!rv_json_get_int(c->body, "max_messages", &how.max_messages) || how.max_messages < 0))
         return RV_FAIL(err, RV_E_INVALID, "max_messages must be a whole number from 0; 0 copies all");
-    int rc = rv_app_clone_session(c->store, &c->app.scope, &how, id, &n, err);
-    if (rc == 0 && rv_json_get_text(c->body, "new_name", &name)) {
+    rc = rv_app_clone_session(c->store, &c->app.scope, &how, id, &n, err);
+    if (rc == 0 && name) {
         const struct rv_session_change change = {.name = name, .now_us = srv_now_us()};
         rc = rv_store_change_session(c->store, &c->app.scope, id, &change, err);
     }
-    if (rc == 0 && rv_json_get_text(c->body, "add_to_collection", &name))
-        rc = add_to_collection(c, name, id, err);
+    if (rc == 0 && collection)
+        rc = add_to_collection(c, collection, id, err);
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, 201);
@@ -160,11 +165,15 @@ int srv_session_change(struct srv_call *c, rv_err **err)
 {
     struct rv_session_change change = {.now_us = srv_now_us(), .metadata = rv_json_get_obj(c->body, "metadata")};
 
-    RV_IGNORE(rv_json_get_text(c->body, "name", &change.name), "there may be none");
-    RV_IGNORE(rv_json_get_text(c->body, "status", &change.status), "there may be none");
+    int rc = srv_body_text(c, "name", false, &change.name, err);
+
+    if (rc == 0)
+        rc = srv_body_text(c, "status", false, &change.status, err);
+    if (rc < 0)
+        return rc;
     if (!change.name && !change.metadata && !change.status)
         return RV_FAIL(err, RV_E_INVALID, "the body needs \"name\", \"status\" or \"metadata\"");
-    int rc = rv_store_change_session(c->store, &c->app.scope, c->args[0], &change, err);
+    rc = rv_store_change_session(c->store, &c->app.scope, c->args[0], &change, err);
     return rc == 0 ? write_one(c, c->args[0], 200, err) : rc;
 }
 

@@ -8,6 +8,8 @@
 
 #include "coreengine/server/view_internal.h"
 
+#include "coreengine/base/json_text.h"
+
 #define MAX_JSON ((size_t)256 << 20)
 
 struct view_event {
@@ -17,7 +19,7 @@ struct view_event {
 };
 struct srv_view {
     rv_protocol *encoder;
-    json_object *made; /* by which; owned */
+    char *texts; /* of opts; owned */
     struct rv_protocol_opts opts;
     json_object *tools;        /* names of the tools of the client, of the first stream that says them; owned */
     const char **names;        /* the same; the list is owned */
@@ -69,7 +71,7 @@ void srv_view_free(struct srv_view *v)
         free(v->events[i].line);
     free(v->events);
     rv_protocol_free(v->encoder);
-    json_object_put(v->made);
+    free(v->texts);
     json_object_put(v->tools);
     free(v->names);
     free(v);
@@ -136,13 +138,6 @@ static int tell_events(struct told *t, int64_t upto)
     return rc;
 }
 
-static const char *text_of(json_object *json, const char *key)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(json, key, &text) ? text : NULL;
-}
-
 static bool is_set(json_object *json, const char *key)
 {
     bool yes = false;
@@ -188,18 +183,18 @@ void srv_view_open_write(const struct rv_protocol_opts *o, int64_t ordinal, int6
 
 static int read_opts(json_object *json, struct rv_protocol_opts *o, rv_err **err)
 {
-    const char *kind = text_of(json, "protocol");
+    const char *kind = rv_json_text_or(json, "protocol", NULL);
     int found = -1;
 
     for (int i = 0; kind && i < RV_N_PROTOCOLS; i++)
         if (strcmp(kind, rv_protocol_text((enum rv_protocol_kind)i)) == 0)
             found = i;
     *o = (struct rv_protocol_opts){.is_whole = is_set(json, "whole"),
-                                   .run_id = text_of(json, "run"),
-                                   .session_id = text_of(json, "session"),
-                                   .client_run_id = text_of(json, "client_run"),
-                                   .parent_run_id = text_of(json, "parent_run"),
-                                   .model = text_of(json, "model"),
+                                   .run_id = rv_json_text_or(json, "run", NULL),
+                                   .session_id = rv_json_text_or(json, "session", NULL),
+                                   .client_run_id = rv_json_text_or(json, "client_run", NULL),
+                                   .parent_run_id = rv_json_text_or(json, "parent_run", NULL),
+                                   .model = rv_json_text_or(json, "model", NULL),
                                    .created_us = number_of(json, "created_us"),
                                    .child_text = RV_UNSET,
                                    .tells_usage = is_set(json, "usage"),
@@ -210,6 +205,24 @@ static int read_opts(json_object *json, struct rv_protocol_opts *o, rv_err **err
         return RV_FAIL(err, RV_E_INVALID, "the first line of a stream is damaged");
     o->kind = (enum rv_protocol_kind)found;
     return 0;
+}
+
+/* In one piece, since the first line as an object is many times as large. NULL: no memory. */
+static char *keep_texts(struct rv_protocol_opts *o)
+{
+    const char **const texts[] = {&o->run_id, &o->session_id, &o->client_run_id, &o->parent_run_id, &o->model};
+    size_t n = 1, at = 0;
+
+    for (size_t i = 0; i < RV_COUNT(texts); i++)
+        n += *texts[i] ? strlen(*texts[i]) + 1 : 0;
+    char *kept = malloc(n);
+    for (size_t i = 0; kept && i < RV_COUNT(texts); i++)
+        if (*texts[i]) {
+            size_t len = strlen(*texts[i]) + 1;
+            *texts[i] = memcpy(kept + at, *texts[i], len);
+            at += len;
+        }
+    return kept;
 }
 
 /* The tools of a run are those of its first request: the streams behind it have them, too. */
@@ -242,6 +255,9 @@ static int open_it(struct told *t, json_object *json)
 
     if (rc == 0)
         rc = read_tools(v, json, t->err);
+    char *texts = rc == 0 ? keep_texts(&opts) : NULL;
+    if (rc == 0 && !texts)
+        rc = RV_FAIL(t->err, RV_E_NOMEM, "go on with a stream");
     if (rc < 0)
         return rc;
     opts.client_tools = v->names;
@@ -259,8 +275,8 @@ static int open_it(struct told *t, json_object *json)
         if (rc == 0)
             rc = rv_protocol_begin(v->encoder, &t->at, t->out, t->err);
     }
-    json_object_put(v->made);
-    v->made = json_object_get(json);
+    free(v->texts);
+    v->texts = texts;
     return rc;
 }
 

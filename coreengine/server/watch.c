@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/json_text.h"
 #include "coreengine/server/export_internal.h"
 #include "coreengine/server/handlers_internal.h"
 
@@ -157,13 +158,6 @@ static struct watched *find(struct srv_watch *w, const void *key)
     return r;
 }
 
-static const char *text_of(json_object *event, const char *member)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(event, member, &text) ? text : "";
-}
-
 static struct call *find_call(struct watched *r, json_object *event)
 {
     int64_t id = 0;
@@ -171,7 +165,7 @@ static struct call *find_call(struct watched *r, json_object *event)
     if (!rv_json_get_int(event, "call_id", &id))
         return NULL;
     for (size_t i = 0; i < r->n_calls; i++)
-        if (r->calls[i].id == id && strcmp(r->calls[i].path, text_of(event, "path")) == 0)
+        if (r->calls[i].id == id && strcmp(r->calls[i].path, rv_json_text_or(event, "path", "")) == 0)
             return &r->calls[i];
     return NULL;
 }
@@ -192,8 +186,8 @@ static void note_call(struct watched *r, json_object *event)
     if (r->n_calls >= MAX_CALLS || !rv_json_get_int(event, "call_id", &c.id) ||
         !rv_has_room(&r->calls, &r->cap_calls, r->n_calls + 1, sizeof c))
         return;
-    c.path = rv_str_dup(rv_str_of(text_of(event, "path")));
-    c.model = rv_str_dup(rv_str_of(text_of(event, "model")));
+    c.path = rv_str_dup(rv_str_of(rv_json_text_or(event, "path", "")));
+    c.model = rv_str_dup(rv_str_of(rv_json_text_or(event, "model", "")));
     if (c.path && c.model)
         r->calls[r->n_calls++] = c;
     else
@@ -203,19 +197,19 @@ static void note_call(struct watched *r, json_object *event)
 static void note_start(struct watched *r, json_object *event)
 {
     free(r->pipeline);
-    r->pipeline = rv_str_dup(rv_str_of(text_of(event, "pipeline")));
-    if (rv_time_parse(rv_str_of(text_of(event, "time")), &r->start_us, NULL) < 0)
+    r->pipeline = rv_str_dup(rv_str_of(rv_json_text_or(event, "pipeline", "")));
+    if (rv_time_parse(rv_str_of(rv_json_text_or(event, "time", "")), &r->start_us, NULL) < 0)
         r->start_us = 0;
 }
 
 static void take(struct srv_watch *w, struct watched *r, const struct srv_trace *trace, json_object *event)
 {
-    const char *type = text_of(event, "type");
+    const char *type = rv_json_text_or(event, "type", "");
     struct call *call = NULL;
 
     if (strcmp(type, "pipeline_started") == 0) {
         note_start(r, event);
-        begin_trace(w, r, trace, text_of(event, "envelope_id"));
+        begin_trace(w, r, trace, rv_json_text_or(event, "envelope_id", ""));
     } else if (strcmp(type, "llm_call_start") == 0) {
         note_call(r, event);
     } else if (strcmp(type, "llm_result") == 0) {

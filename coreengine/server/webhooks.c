@@ -65,7 +65,8 @@ int srv_webhooks_read(struct srv_call *c, struct rv_webhook out[SRV_MAX_WEBHOOKS
     if (json_object_object_get_ex(c->body, "webhook", &given) && given) {
         if (!hook || !rv_json_get_text(hook, "url", &url))
             return RV_FAIL(err, RV_E_INVALID, "\"webhook\" must be an object with a \"url\"");
-        RV_IGNORE(rv_json_get_text(hook, "secret", &secret), "that of the server");
+        if (json_object_object_get_ex(hook, "secret", NULL) && !rv_json_get_text(hook, "secret", &secret))
+            return RV_FAIL(err, RV_E_INVALID, "\"secret\" of \"webhook\" must be a text");
         rc = srv_webhook_check(url, secret, err);
         out[0] = (struct rv_webhook){.url = url, .secret = secret};
         if (rc == 0)

@@ -34,6 +34,7 @@ struct sim_watch {
     int from, to;    /* the last decision of a sequential run; to -1: none */
     bool is_done;    /* since the last start or answer */
     bool has_begun;
+    bool ends_waiting; /* the run is cancelled while it waits for a person: its branches end, and it does not begin */
     int64_t n_answers;
     struct rv_usage told;  /* what events say that model calls took */
     struct sim_open *open; /* ascending; owned */

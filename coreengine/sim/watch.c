@@ -248,9 +248,10 @@ static void emitted(struct sim_seed *s, const struct rv_effect *e)
     w->next_seq++;
     if (w->is_done)
         sim_break(s, RV_SIM_KEEPS_EVENTS, "event %s comes after done", rv_emit_text(e->emit));
-    if (!w->has_begun && e->emit != RV_EMIT_PIPELINE_STARTED && e->emit != RV_EMIT_ERROR && e->emit != RV_EMIT_DONE)
+    w->has_begun = w->has_begun || e->emit == RV_EMIT_PIPELINE_STARTED;
+    if (!w->has_begun && e->emit != RV_EMIT_ERROR && e->emit != RV_EMIT_DONE &&
+        !(w->ends_waiting && e->emit == RV_EMIT_BRANCH_ENDED))
         sim_break(s, RV_SIM_KEEPS_EVENTS, "event %s comes before the run begins", rv_emit_text(e->emit));
-    w->has_begun = true;
     if (e->emit == RV_EMIT_STAGE_STARTED) {
         stage_started(s, e);
     } else if ((e->emit == RV_EMIT_STAGE_COMPLETED || e->emit == RV_EMIT_ROUTING_DECISION) &&
@@ -362,7 +363,8 @@ int sim_watch_step(struct sim_seed *s, const struct rv_event *ev, rv_err **err)
     if (ev->kind == RV_EVENT_RECOVER)
         sim_asked_recovered(w, ev->now_us - w->last_us);
     w->last_us = ev->now_us;
-    if (ev->kind == RV_EVENT_START || ev->kind == RV_EVENT_ANSWER || (ev->kind == RV_EVENT_CANCEL && w->is_done)) {
+    w->ends_waiting = ev->kind == RV_EVENT_CANCEL && w->is_done;
+    if (ev->kind == RV_EVENT_START || ev->kind == RV_EVENT_ANSWER || w->ends_waiting) {
         w->is_done = w->has_begun = false;
         w->n_answers += ev->kind == RV_EVENT_ANSWER;
     }

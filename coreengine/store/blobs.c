@@ -3,15 +3,12 @@
 
 #include "coreengine/store/store_internal.h"
 
-static int digit(char c)
-{
-    return c <= '9' ? c - '0' : c - 'a' + 10;
-}
+#include "coreengine/base/hex.h"
 
 static void digest_of(const char *hash, unsigned char digest[RV_STORE_DIGEST])
 {
     for (size_t i = 0; i < RV_STORE_DIGEST; i++)
-        digest[i] = (unsigned char)(digit(hash[2 * i]) << 4 | digit(hash[2 * i + 1]));
+        digest[i] = (unsigned char)(rv_hex_digit(hash[2 * i]) << 4 | rv_hex_digit(hash[2 * i + 1]));
 }
 
 static int find_blob(struct sql_store *st, const unsigned char digest[RV_STORE_DIGEST], int64_t *out, rv_err **err)

@@ -12,6 +12,11 @@ static int fail_none(const char *id, rv_err **err)
     return RV_FAIL(err, RV_E_NOT_FOUND, "there is no stream \"%s\"", id);
 }
 
+static int fail_other(const char *id, rv_err **err)
+{
+    return RV_FAIL(err, RV_E_STATE, "another process writes the stream \"%s\", or it has ended", id);
+}
+
 void rv_stream_row_fini(struct rv_stream_row *row)
 {
     free(row->own);
@@ -46,6 +51,14 @@ static int check_row(const struct rv_stream_row *row, struct rv_stream_row *out,
 
 /* --- rows --- */
 
+/* From the number of the last group, which is that of its last line, and what an earlier version counted in the row. */
+static int64_t n_lines_at(const rv_sql_stmt *stmt, int column)
+{
+    int64_t last = rv_sql_int_at(stmt, column), counted = rv_sql_int_at(stmt, column + 1);
+
+    return last > counted ? last : counted;
+}
+
 static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_stream_row *out, rv_err **err)
 {
     bool lacked = false;
@@ -57,11 +70,11 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_stream_row 
                                 .ask = rv_sql_text_at(stmt, 5, &lacked),
                                 .hash = rv_sql_text_at(stmt, 6, &lacked),
                                 .owner = rv_sql_text_at(stmt, 7, &lacked),
-                                .n_parts = rv_sql_int_at(stmt, 8),
-                                .n_lines = rv_sql_int_at(stmt, 9),
+                                .last_part = rv_sql_int_at(stmt, 8),
+                                .n_lines = n_lines_at(stmt, 8),
                                 .created_us = rv_sql_int_at(stmt, 10),
                                 .ended_us = rv_sql_int_at(stmt, 11)};
-    const int64_t numbers[] = {row.n_parts, row.n_lines, row.created_us, row.ended_us};
+    const int64_t numbers[] = {row.last_part, row.n_lines, row.created_us, row.ended_us};
     const struct rv_row_texts texts = {
         .texts = {&row.id, &row.run, &row.tenant, &row.user, &row.session, &row.ask, &row.hash, &row.owner},
         .n_texts = 8};
@@ -226,12 +239,7 @@ int rv_store_take_stream(rv_store *s, const char *id, const char *from, const ch
     return rv_store_leave_write(s, rc, err);
 }
 
-struct found_stream {
-    int64_t key, n_parts, n_lines;
-    char tenant[RV_STORE_MAX_ID + 1];
-};
-
-static int find_owned(struct sql_store *st, const char *id, const char *owner, struct found_stream *out, rv_err **err)
+static int find_owned(struct sql_store *st, const char *id, const char *owner, struct rv_stream_pen *out, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND_STREAM_KEY);
     bool lacked = false;
@@ -242,15 +250,14 @@ static int find_owned(struct sql_store *st, const char *id, const char *owner, s
         rc = fail_none(id, err);
     if (rc == 1) {
         const char *tenant = rv_sql_text_at(stmt, 1, &lacked), *has = rv_sql_text_at(stmt, 2, &lacked);
-        *out = (struct found_stream){
-            .key = rv_sql_int_at(stmt, 0), .n_parts = rv_sql_int_at(stmt, 3), .n_lines = rv_sql_int_at(stmt, 4)};
+        *out = (struct rv_stream_pen){.key = rv_sql_int_at(stmt, 0), .n_lines = n_lines_at(stmt, 3)};
         rc = 0;
         if (lacked)
             rc = RV_FAIL(err, RV_E_NOMEM, "find a stream");
         else if (!tenant || !has || strlen(tenant) > RV_STORE_MAX_ID)
             rc = rv_store_damaged(st, err, "stream \"%s\" is damaged: a text is missing", id);
         else if (rv_sql_int_at(stmt, 5) != 0 || strcmp(has, owner) != 0)
-            rc = RV_FAIL(err, RV_E_STATE, "another process writes the stream \"%s\", or it has ended", id);
+            rc = fail_other(id, err);
         else
             memcpy(out->tenant, tenant, strlen(tenant) + 1);
     }
@@ -258,47 +265,61 @@ static int find_owned(struct sql_store *st, const char *id, const char *owner, s
     return rc;
 }
 
-static int add_part(struct sql_store *st, const char *id, const struct found_stream *f, rv_str lines, int64_t n_lines,
-                    int64_t at_us, rv_err **err)
+/* *n 0: the row has another owner, has ended, or is gone. */
+static int add_part(struct sql_store *st, const char *id, const char *owner, const struct rv_stream_pen *pen,
+                    rv_str lines, int64_t n_lines, int64_t at_us, int64_t *n, rv_err **err)
 {
-    const struct rv_place at = rv_engine_place(f->tenant, "stream_parts", id, NULL, f->n_parts + 1);
+    const struct rv_place at = rv_engine_place(pen->tenant, "stream_parts", id, NULL, pen->n_lines + n_lines);
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_STREAM_PART);
 
-    rv_sql_int(stmt, 1, f->key);
-    rv_sql_int(stmt, 2, f->n_parts + 1);
-    rv_sql_int(stmt, 3, f->n_lines + 1);
+    rv_sql_int(stmt, 1, pen->key);
+    rv_sql_int(stmt, 2, pen->n_lines + n_lines);
+    rv_sql_int(stmt, 3, pen->n_lines + 1);
     rv_sql_int(stmt, 4, at_us);
     rv_secret_bind(stmt, 5, SQL_STR, &at, "body", lines);
-    int rc = rv_sql_run(stmt, "add to a stream", err);
-    if (rc < 0)
-        return rc;
-    stmt = rv_sql_use(st, SQL_COUNT_STREAM_PART);
-    rv_sql_int(stmt, 1, f->key);
-    rv_sql_int(stmt, 2, n_lines);
-    return rv_sql_run(stmt, "add to a stream", err);
+    rv_sql_text(stmt, 6, owner);
+    return rv_sql_run_counted(stmt, n, "add to a stream", err);
+}
+
+static int write_part(struct sql_store *st, const char *id, const char *owner, struct rv_stream_pen *pen, rv_str lines,
+                      int64_t n_lines, int64_t at_us, rv_err **err)
+{
+    int64_t n = 0;
+    int rc = pen->key ? 0 : find_owned(st, id, owner, pen, err);
+
+    if (rc == 0)
+        rc = add_part(st, id, owner, pen, lines, n_lines, at_us, &n, err);
+    if (rc == 0 && n == 0) /* why */
+        rc = find_owned(st, id, owner, pen, err);
+    return rc == 0 && n == 0 ? fail_other(id, err) : rc;
 }
 
 int rv_store_add_stream_part(rv_store *s, const char *id, const char *owner, rv_str lines, int64_t n_lines,
-                             int64_t at_us, int64_t *first, rv_err **err)
+                             int64_t at_us, struct rv_stream_pen *pen, int64_t *first, rv_err **err)
 {
-    struct found_stream f = {.key = 0};
+    struct rv_stream_pen own = {.key = 0};
     int rc = rv_store_check_id("stream", id, err);
 
     if (rc == 0)
         rc = rv_store_check_id("owner", owner, err);
     if (rc == 0)
         rc = rv_store_check_bytes("group of lines", lines, RV_STREAM_MAX_PART, err);
+    if (rc == 0 && n_lines < 1)
+        rc = RV_FAIL(err, RV_E_INVALID, "a group has no line");
     rc = rv_store_enter_write(s, rc, "add stream part", err);
     if (rc != 0)
         return rc;
     do {
-        rc = find_owned(s->sql, id, owner, &f, err);
-        if (rc == 0)
-            rc = add_part(s->sql, id, &f, lines, n_lines, at_us, err);
+        own = pen ? *pen : (struct rv_stream_pen){.key = 0};
+        rc = write_part(s->sql, id, owner, &own, lines, n_lines, at_us, err);
     } while (rv_store_repeats(s, &rc, err));
     if (rc == 0 && first)
-        *first = f.n_lines + 1;
-    return rv_store_leave_write(s, rc, err);
+        *first = own.n_lines + 1;
+    own.n_lines += n_lines;
+    rc = rv_store_leave_write(s, rc, err);
+    if (rc == 0 && pen)
+        *pen = own;
+    return rc;
 }
 
 int rv_store_end_stream(rv_store *s, const char *id, const char *owner, int64_t now_us, rv_err **err)

@@ -12,16 +12,17 @@
 #define RV_STREAM_LIVES_US INT64_C(86400000000) /* a stream that never ended is deleted after a day */
 
 struct rv_stream_row {
-    const char *id;      /* the run's id; of a further stream of the run with "~2", "~3", ... */
-    const char *run;     /* which may not have begun yet */
-    const char *tenant;  /* NULL: RV_STORE_TENANT */
-    const char *user;    /* NULL: "" */
-    const char *session; /* NULL: "" */
-    const char *ask;     /* name of the request, one for each user; "" or NULL: none */
-    bool replaces;       /* a stream that has the name already loses it */
-    const char *hash;    /* of what was asked for */
-    const char *owner;   /* the process that writes lines */
-    int64_t n_parts, n_lines, created_us, ended_us; /* ended 0: it goes on */
+    const char *id;               /* the run's id; of a further stream of the run with "~2", "~3", ... */
+    const char *run;              /* which may not have begun yet */
+    const char *tenant;           /* NULL: RV_STORE_TENANT */
+    const char *user;             /* NULL: "" */
+    const char *session;          /* NULL: "" */
+    const char *ask;              /* name of the request, one for each user; "" or NULL: none */
+    bool replaces;                /* a stream that has the name already loses it */
+    const char *hash;             /* of what was asked for */
+    const char *owner;            /* the process that writes lines */
+    int64_t last_part, n_lines;   /* last_part: number of the last group; 0: there is none */
+    int64_t created_us, ended_us; /* ended 0: it goes on */
     char *own;
 };
 void rv_stream_row_fini(struct rv_stream_row *row);
@@ -41,13 +42,20 @@ RV_MUST_CHECK int rv_store_session_stream(rv_store *s, const struct rv_store_sco
                                           struct rv_stream_row *out, rv_err **err);
 /** Another process writes its lines from now on. RV_E_STATE: it has another owner than `from`, or has ended. */
 RV_MUST_CHECK int rv_store_take_stream(rv_store *s, const char *id, const char *from, const char *owner, rv_err **err);
-/** A group of lines, each with its LF. RV_E_STATE: another process writes them, or it has ended; RV_E_NOT_FOUND. *first
+/* Where a process goes on to write in a stream of its own. All 0: it is looked up. */
+struct rv_stream_pen {
+    int64_t key, n_lines;
+    char tenant[RV_STORE_MAX_ID + 1];
+};
+/** A group of lines, each with its LF. RV_E_STATE: another process writes them, or it has ended; RV_E_NOT_FOUND. pen
+ * (may be NULL): moved behind the group; after a group of writes that did not come to be it has to be 0 again. *first
  * (may be NULL): number of the first of them, from 1. */
 RV_MUST_CHECK int rv_store_add_stream_part(rv_store *s, const char *id, const char *owner, rv_str lines,
-                                           int64_t n_lines, int64_t at_us, int64_t *first, rv_err **err);
+                                           int64_t n_lines, int64_t at_us, struct rv_stream_pen *pen, int64_t *first,
+                                           rv_err **err);
 RV_MUST_CHECK int rv_store_end_stream(rv_store *s, const char *id, const char *owner, int64_t now_us, rv_err **err);
 struct rv_stream_part {
-    int64_t n, first, at_us; /* first: number of its first line */
+    int64_t n, first, at_us; /* n: grows from group to group; first: number of its first line */
     rv_str lines;
 };
 /** The groups behind number `after`, in order; part borrowed. A code of each ends the walk. */

@@ -23,7 +23,7 @@ static const char rules[] =
     "with status 2.\n\n"
     "Spans go out once a second, at most 512 in a request, as JSON to `/v1/traces` and `/v1/metrics`. A request that "
     "failed is\n"
-    "repeated up to four times, after the time that the collector says, or 1, 2, 4 and 8 s. At most 8192 spans wait; "
+    "repeated up to four times, after the time that the collector says (an hour at most), or 1, 2, 4 and 8 s. At most 8192 spans wait; "
     "what is lost is\n"
     "[logged](logs.md#the-server). No run waits for a collector, and the end of the server at most five seconds.\n\n"
     "## Traces\n\n"

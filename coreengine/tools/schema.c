@@ -6,19 +6,13 @@
 
 #include "coreengine/tools/schema_internal.h"
 
+#include "coreengine/base/hex.h"
+
 /* References of a compiled schema: "#" or "#/..." to any schema of the same document. A chain of references (and of
  * allOf, anyOf, oneOf, not, which look at the same value) that leads back to itself would never end and is refused;
  * recursion through properties or items is fine, because the value ends. */
 
 enum mark { MARK_NEW, MARK_OPEN, MARK_DONE };
-
-static int hex_digit(char ch)
-{
-    if (ch >= '0' && ch <= '9')
-        return ch - '0';
-    ch = (char)(ch | 0x20);
-    return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
-}
 
 /* The pointer of a "#..." reference, percent escapes undone; in the arena. It begins at the schema with the next $id.
  */
@@ -34,8 +28,8 @@ static char *pointer_of_ref(struct rv_schema_compiler *c, const struct rv_schema
     memcpy(whole + n_base, n->ref + 1, len);
     from = to = whole + n_base;
     while (*from) {
-        int hi = from[0] == '%' ? hex_digit(from[1]) : -1;
-        int lo = hi >= 0 ? hex_digit(from[2]) : -1;
+        int hi = from[0] == '%' ? rv_hex_digit(from[1]) : -1;
+        int lo = hi >= 0 ? rv_hex_digit(from[2]) : -1;
         if (lo >= 0 && (hi || lo)) {
             *to++ = (char)(hi * 16 + lo);
             from += 3;

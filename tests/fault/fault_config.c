@@ -47,7 +47,11 @@ static const char sound[] =
     " schema: {plan: {type: object}}, tool_calls: [{tool: x, stage: work, arguments: {a: 1}}], similar: {to: x}}\n"
     "  - name: \"of {{case.q}}\"\n"
     "    cases: [{q: one, n: [1]}, {q: two, n: {a: b}}]\n"
-    "    input: {raw_input: \"{{case.q}}\", metadata: \"{{case.n}}\"}\n";
+    "    input: {raw_input: \"{{case.q}}\", metadata: \"{{case.n}}\"}\n"
+    "  - name: all\n"
+    "    cases: [{q: one}]\n"
+    "    matrix: {model: [\"a:b\", \"a:c\"], n: {one: {a: b}, two: null}}\n"
+    "    input: {raw_input: \"{{case.q}} {{matrix.model}}\", metadata: \"{{matrix.n}}\"}\n";
 
 static const char faulty[] =
     "name: &a x\n"
@@ -66,7 +70,8 @@ static const char faulty[] =
     "prompts: 1\n"
     "state: [{key: a}, {key: a}]\n"
     "tests: [{name: t, expect: {visited: [zz], output: {zz: 1}, that: ['1 +', nope, 3], tool_calls: [{tol: x}],"
-    " similar: 3}}, {name: u, cases: [{a: 1}, 2], script: '{{case.b}}'}, {name: v, cases: none.csv}]\n";
+    " similar: 3}}, {name: u, cases: [{a: 1}, 2], script: '{{case.b}}'}, {name: v, cases: none.csv},"
+    " {name: w, matrix: {a: [], b: 1, c: [1, 1, [2]], model: [x], prompts: {s: 1, t: {p: '{{x'}}}}]\n";
 
 static const char broken[] = "name: x\n  bad: [1, 2\n";
 

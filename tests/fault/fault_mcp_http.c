@@ -139,7 +139,7 @@ static int flow(const struct rv_oauth_config *config, const char *kept_text, con
         if (rv_oauth_step(o)->kind == RV_OAUTH_ASK)
             rc = approve(o);
         else {
-            rc = rv_oauth_answer(o, answers->status, RV_STR_LIT("application/json"), rv_str_of(answers->text), 1, NULL);
+            rc = rv_oauth_answer(o, answers->status, rv_str_of(answers->text), 1, NULL);
             answers++;
         }
     if (rc == 0)

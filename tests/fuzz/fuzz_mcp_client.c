@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t at = 1; at < size;) {
         const uint8_t *stop = memchr(data + at, '\n', size - at);
         size_t len = stop ? (size_t)(stop - data) - at : size - at;
-        require(rv_mcp_client_message(c, (rv_str){(const char *)data + at, len}, now_us, NULL) == 0);
+        require(rv_mcp_client_message(c, (rv_str){(const char *)data + at, len}, NULL) == 0);
         drain(c, &seen);
         if (len == 0) { /* an empty line: time passes */
             now_us += 700000;

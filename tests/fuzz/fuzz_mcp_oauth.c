@@ -48,9 +48,8 @@ static int answer(rv_oauth *o, rv_str line)
     rv_err *err = NULL;
     int status = line.len ? statuses[(unsigned char)line.ptr[0] % RV_COUNT(statuses)] : 0;
     rv_str body = line.len ? (rv_str){line.ptr + 1, line.len - 1} : line;
-    int rc = rv_oauth_step(o)->kind == RV_OAUTH_ASK
-                 ? rv_oauth_redirected(o, line, &err)
-                 : rv_oauth_answer(o, status, RV_STR_LIT("application/json"), body, 1, &err);
+    int rc = rv_oauth_step(o)->kind == RV_OAUTH_ASK ? rv_oauth_redirected(o, line, &err)
+                                                    : rv_oauth_answer(o, status, body, 1, &err);
 
     if (rc < 0)
         require(err && !strstr(rv_err_text(err), SECRET));

@@ -79,6 +79,13 @@ equal([old.status, old.json.result.protocolVersion], [200, '2025-11-25'], 'the r
 equal((await post(null, {'mcp-session-id': old.headers.get('mcp-session-id')}, 'DELETE')).status, 200, 'a session ends')
 equal((await post(ping, {'mcp-session-id': old.headers.get('mcp-session-id')})).status, 404, 'and is gone')
 
+// --- how many sessions: of one user the quietest goes, and others keep theirs ---
+const begin = async (token) => (await post(hello('2025-11-25'), {authorization: `Bearer ${token}`})).headers.get('mcp-session-id')
+const alive = async (token, session) => (await post(ping, {'mcp-session-id': session, authorization: `Bearer ${token}`})).status
+const first = await begin(other)
+for (let n = 0; n < 20; n++) await Promise.all(Array.from({length: 10}, () => begin(other)))
+equal([await alive(other, first), await alive(other, await begin(other)), await alive(all, id)], [404, 200, 200], '202 sessions of one user')
+
 // --- 2026-07-28 ---
 const meta = (capabilities = {}) => ({'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': capabilities})
 const modern = (method, params, headers = {}, more) => post(

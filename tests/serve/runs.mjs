@@ -1,7 +1,20 @@
 // Runs: started, waited for, watched from any number on, also over the death of the server.
-import {call, check, equal, finish, load, root, serve} from './kit.mjs'
+import {join} from 'node:path'
+import {call, check, equal, file, finish, load, root, scratch, serve} from './kit.mjs'
 
 const {EventSource} = load('eventsource')
+file('p/write.yaml', `name: write
+inputs: []
+models: {m: "scripted:any"}
+agents: [{name: a, has_llm: true, has_tools: true, tool_access: all, model_role: m}]
+`)
+file('s/write.yaml', `models: {a: [{tool_calls: [{id: c, name: write, arguments: {path: a}}]}, {text: '{"ok": true}'}]}
+tools:
+  write:
+    requires_confirmation: {question: "Write {{path}}?", show: path}
+    input_schema: {type: object, required: [path], properties: {path: {type: string}}}
+    calls: [{contains: other, result: {n: 1}}]
+`)
 const args = ['--pipelines', 'pipelines', '--scripts', 'pipelines/scripts']
 let server = await serve('runs.db', args)
 const names = (await call(server, 'GET', '/pipelines')).json
@@ -89,6 +102,27 @@ const answered = await withDeltas(asked.id)
 check(answered.includes('"status":"completed"'), 'a run that asks goes on')
 equal(await withDeltas(asked.id), answered, 'the same bytes')
 equal(await server.stop(), 0, 'it ends as it should')
+
+// Arguments that a person changes: what does not fit is said at once, and the question stays open.
+server = await serve('write.db', ['--pipelines', join(scratch, 'p'), '--scripts', join(scratch, 's')])
+const write = (await call(server, 'POST', '/runs', {pipeline: 'write', wait: true})).json
+for (const [given, says] of [[{path: 7}, 'expected string, found integer 7'], [{}, 'path']]) {
+  const unfit = await call(server, 'POST', `/runs/${write.id}/answer`, {approved: true, arguments: given})
+  equal(unfit.status, 400, `changed arguments: ${JSON.stringify(given)}`)
+  check(unfit.json.detail.includes('do not fit tool "write"') && unfit.json.detail.includes(says), 'and why', unfit.text)
+}
+equal((await call(server, 'POST', `/runs/${write.id}/answer`, {approved: true, arguments: {path: 'other'}})).status, 202, 'those that fit')
+check((await events(write.id)).includes('"status":"completed"'), 'are those that run')
+const texts = [['/tasks', {type: 'x', user_id: 7}], ['/schedules', {name: 'x', cron: '@daily', type: 'n', user_id: ['ada']}],
+  ['/sessions/search', {name: 7}], ['/sessions/search', {since: 7}], ['/sessions/search', {page: 'two'}], ['/moments/search', {query: 7}],
+  ['/moments/search', {created_after: 7}], ['/files', {path: 'a.md', content: 'a', session: 7}]]
+for (const [path, body] of texts) {
+  const refused = await call(server, 'POST', path, body)
+  equal([refused.status, refused.text.includes(Object.keys(body).at(-1))], [400, true], `a member of another type: ${path} ${JSON.stringify(body)}`)
+}
+const secret = await call(server, 'POST', '/runs', {pipeline: 'write', webhook: {url: 'http://127.0.0.1:1/', secret: 7}})
+equal([secret.status, secret.text.includes('must be a text')], [400, true], 'nor is the secret of the server taken for it')
+equal(await server.stop(), 0, 'the server with a tool ends as it should')
 
 // Killed in mid-stream: a client that comes back gets each event once, in order.
 server = await serve('killed.db', [...args.slice(0, 3), `${root}/tests/serve/scripts`])

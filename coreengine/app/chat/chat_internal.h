@@ -34,8 +34,9 @@ struct chat_left {
         char *id, *bundle; /* owned */
         int64_t created_us;
         bool waits;
-    } items[CHAT_MAX_LEFT]; /* oldest first */
-    size_t n, at;           /* at: the next one to be ended */
+    } * items;    /* oldest first; owned */
+    size_t n, at; /* at: the next one to be ended */
+    size_t cap;
     int64_t now_us, patience_us;
     const char *owner; /* us */
     bool waiting;      /* those that wait are looked for */

@@ -8,7 +8,7 @@
 struct rv_app_seat {
     struct rv_app app; /* of the chat that is open, for the seat's user */
     char tenant[RV_STORE_MAX_ID + 1], user[RV_STORE_MAX_ID + 1];
-    struct rv_app_limits limits;
+    struct rv_app_limits *limits; /* owned; NULL: nothing is limited */
     struct rv_app_services services;
     rv_chat *chat;
 };
@@ -22,6 +22,17 @@ static int set_scope(rv_app_seat *seat, const struct rv_store_scope *scope, rv_e
     memcpy(seat->tenant, tenant, strlen(tenant) + 1);
     memcpy(seat->user, user, strlen(user) + 1);
     seat->app.scope = (struct rv_store_scope){seat->tenant, seat->user};
+    return 0;
+}
+
+static int set_limits(rv_app_seat *seat, const rv_quotas *quotas, rv_err **err)
+{
+    if (!quotas)
+        return 0;
+    seat->limits = calloc(1, sizeof *seat->limits);
+    if (!seat->limits)
+        return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
+    rv_app_limits_set(seat->limits, quotas, seat->tenant, seat->user);
     return 0;
 }
 
@@ -47,11 +58,13 @@ int rv_app_seat_new(struct rv_app_chat *c, const struct rv_app_seat_opts *opts, 
     int rc = set_scope(seat, &opts->scope, err);
     chat_fill_opts(c, &seat->app.scope, opts->session, opts->agent, &chat);
     chat.services = rv_app_services_init_shared(&seat->services, &seat->app, handles);
-    rv_app_limits_set(&seat->limits, c->quotas, seat->tenant, seat->user);
-    chat.quotas = rv_app_limits_exec(&seat->limits);
+    if (rc == 0)
+        rc = set_limits(seat, c->quotas, err);
+    chat.quotas = seat->limits ? rv_app_limits_exec(seat->limits) : NULL;
     if (rc == 0)
         rc = rv_chat_new(&chat, &seat->chat, err);
     if (rc < 0) {
+        free(seat->limits);
         free(seat);
         return rc;
     }
@@ -69,5 +82,6 @@ void rv_app_seat_free(rv_app_seat *seat)
     if (!seat)
         return;
     rv_chat_free(seat->chat);
+    free(seat->limits);
     free(seat);
 }

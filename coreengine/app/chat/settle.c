@@ -15,13 +15,20 @@ static bool is_left(struct chat_left *l, const struct rv_run_row *row)
     return row->lease_until_us < l->now_us || rv_owner_dies(row->owner, &l->patience_us);
 }
 
-static void insert(struct chat_left *l, struct chat_left_turn turn)
+/* Takes the turn. */
+static int insert(struct chat_left *l, struct chat_left_turn turn, rv_err **err)
 {
+    if (!turn.id || !turn.bundle || !rv_has_room(&l->items, &l->cap, l->n + 1, sizeof *l->items)) {
+        free(turn.id);
+        free(turn.bundle);
+        return RV_FAIL(err, RV_E_NOMEM, "look for unfinished turns");
+    }
     size_t i = l->n++;
 
     for (; i > 0 && l->items[i - 1].created_us > turn.created_us; i--)
         l->items[i] = l->items[i - 1];
     l->items[i] = turn;
+    return 0;
 }
 
 static int note(void *self, const struct rv_run_row *row, rv_err **err)
@@ -35,8 +42,7 @@ static int note(void *self, const struct rv_run_row *row, rv_err **err)
         return 0;
     struct chat_left_turn turn = {rv_str_dup(rv_str_of(row->id)), rv_str_dup(rv_str_of(row->bundle)), row->created_us,
                                   l->waiting};
-    insert(l, turn);
-    return turn.id && turn.bundle ? 0 : RV_FAIL(err, RV_E_NOMEM, "look for unfinished turns");
+    return insert(l, turn, err);
 }
 
 static int look_for(rv_chat *chat, bool waiting, struct chat_left *left, rv_err **err)
@@ -60,7 +66,9 @@ static void forget(struct chat_left *left)
         free(left->items[i].id);
         free(left->items[i].bundle);
     }
-    left->n = left->at = 0;
+    free(left->items);
+    left->items = NULL;
+    left->n = left->at = left->cap = 0;
 }
 
 void chat_left_fini(rv_chat *chat)

@@ -4,14 +4,9 @@
 
 #include "coreengine/app/conform/conform_internal.h"
 
+#include "coreengine/base/json_text.h"
+
 #define MAX_DEPTH 16 /* of schemas; deeper ones are not looked at */
-
-static const char *text_of(json_object *obj, const char *key)
-{
-    const char *text = "";
-
-    return rv_json_get_text(obj, key, &text) ? text : "";
-}
 
 static bool is_closed(json_object *schema)
 {
@@ -34,7 +29,7 @@ static void check_bounds(struct conform *c, const char *tool, json_object *schem
 {
     static const char *const of_texts[] = {"maxLength", "enum", "const", "pattern", "format", NULL};
     static const char *const of_lists[] = {"maxItems", "enum", "const", NULL};
-    const char *type = text_of(schema, "type");
+    const char *type = rv_json_text_or(schema, "type", "");
     json_object *properties = rv_json_get_obj(schema, "properties"), *items = rv_json_get_obj(schema, "items");
 
     if (strcmp(type, "string") == 0)
@@ -61,7 +56,7 @@ static void check_bounds(struct conform *c, const char *tool, json_object *schem
 static void check_tool(struct conform *c, json_object *tool)
 {
     json_object *input = rv_json_get_obj(tool, "input_schema");
-    const char *name = text_of(tool, "name");
+    const char *name = rv_json_text_or(tool, "name", "");
 
     rv_conform_note(c, RV_CONFORM_TOOL_INPUT, input != NULL, name, "it has no input_schema");
     rv_conform_note(c, RV_CONFORM_TOOL_OUTPUT, json_object_object_get_ex(tool, "output_schema", NULL), name,
@@ -77,8 +72,8 @@ void rv_conform_specs(struct conform *c, json_object *cap)
     static const char *const seeing[] = {"hooks", "policies", "routes"};
     json_object *config = rv_json_get_obj(cap, "config_schema");
 
-    rv_conform_note(c, RV_CONFORM_DESC_VERSION, *text_of(cap, "version"), "", "it has no version");
-    rv_conform_note(c, RV_CONFORM_DESC_ABOUT, *text_of(cap, "description"), "", "it has no description");
+    rv_conform_note(c, RV_CONFORM_DESC_VERSION, *rv_json_text_or(cap, "version", ""), "", "it has no version");
+    rv_conform_note(c, RV_CONFORM_DESC_ABOUT, *rv_json_text_or(cap, "description", ""), "", "it has no description");
     if (config)
         rv_conform_note(c, RV_CONFORM_CONFIG_CLOSED, is_closed(config), "", "its config_schema takes any further key");
     json_object_object_foreach (cap, group, list) {
@@ -88,9 +83,9 @@ void rv_conform_specs(struct conform *c, json_object *cap)
         size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
         for (size_t i = 0; i < n; i++) {
             json_object *entry = json_object_array_get_idx(list, i);
-            const char *name = text_of(entry, "name");
+            const char *name = rv_json_text_or(entry, "name", "");
             if (strcmp(group, "probes") != 0)
-                rv_conform_note(c, RV_CONFORM_ENTRY_ABOUT, *text_of(entry, "description"), name,
+                rv_conform_note(c, RV_CONFORM_ENTRY_ABOUT, *rv_json_text_or(entry, "description", ""), name,
                                 "it has no description");
             if (strcmp(group, "tools") == 0)
                 check_tool(c, entry);

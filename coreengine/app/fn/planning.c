@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "coreengine/app/fn/fn_internal.h"
+#include "coreengine/base/json_text.h"
 #include "coreengine/plan/artifact.h"
 #include "coreengine/plan/planner.h"
 #include "coreengine/plan/validate.h"
@@ -213,39 +214,32 @@ static int plan_schema(json_object *in, rv_jw *out, rv_err **err)
 
 /* --- artifacts --- */
 
-static const char *text_in(json_object *from, const char *key)
-{
-    const char *text = NULL;
-
-    return from && rv_json_get_text(from, key, &text) ? text : NULL;
-}
-
 static struct rv_artifact_context read_context(json_object *from)
 {
     return (struct rv_artifact_context){
-        .context_id = text_in(from, "context_id"),
-        .request_id = text_in(from, "request_id"),
-        .trace_id = text_in(from, "trace_id"),
-        .session_id = text_in(from, "session_id"),
-        .user_id = text_in(from, "user_id"),
-        .agent_name = text_in(from, "agent_name"),
-        .task_id = text_in(from, "task_id"),
-        .skill_id = text_in(from, "skill_id"),
-        .skill_name = text_in(from, "skill_name"),
-        .execution_id = text_in(from, "execution_id"),
+        .context_id = rv_json_text_or(from, "context_id", NULL),
+        .request_id = rv_json_text_or(from, "request_id", NULL),
+        .trace_id = rv_json_text_or(from, "trace_id", NULL),
+        .session_id = rv_json_text_or(from, "session_id", NULL),
+        .user_id = rv_json_text_or(from, "user_id", NULL),
+        .agent_name = rv_json_text_or(from, "agent_name", NULL),
+        .task_id = rv_json_text_or(from, "task_id", NULL),
+        .skill_id = rv_json_text_or(from, "skill_id", NULL),
+        .skill_name = rv_json_text_or(from, "skill_name", NULL),
+        .execution_id = rv_json_text_or(from, "execution_id", NULL),
     };
 }
 
 static int artifact(json_object *in, rv_jw *out, rv_err **err)
 {
     struct rv_artifact_source source = {
-        .tool = text_in(in, "tool"),
+        .tool = rv_json_text_or(in, "tool", NULL),
         .arguments = rv_fn_any(in, "arguments"),
         .result = rv_fn_any(in, "result"),
         .schema = rv_fn_any(in, "output_schema"),
-        .fresh_id = text_in(in, "id"),
-        .created_at = text_in(in, "now"),
-        .provenance = text_in(in, "provenance_key"),
+        .fresh_id = rv_json_text_or(in, "id", NULL),
+        .created_at = rv_json_text_or(in, "now", NULL),
+        .provenance = rv_json_text_or(in, "provenance_key", NULL),
         .is_refused = rv_fn_flag(in, "refused"),
         .context = read_context(rv_fn_any(in, "context")),
     };
@@ -277,12 +271,13 @@ static int artifact_wrap(json_object *in, rv_jw *out, rv_err **err)
 {
     struct rv_artifact_context context = read_context(rv_fn_any(in, "context"));
     json_object *schema = NULL, *result = NULL;
-    const char *summary = text_in(in, "summary");
+    const char *summary = rv_json_text_or(in, "summary", NULL);
     int rc = rv_artifact_schema(rv_fn_any(in, "artifact_schema"), &schema, err);
 
     if (rc == 0)
-        rc = rv_artifact_wrap(rv_fn_any(in, "artifact"), text_in(in, "id"), text_in(in, "tool"), text_in(in, "now"),
-                              &context, summary ? summary : "", &result, err);
+        rc = rv_artifact_wrap(rv_fn_any(in, "artifact"), rv_json_text_or(in, "id", NULL),
+                              rv_json_text_or(in, "tool", NULL), rv_json_text_or(in, "now", NULL), &context,
+                              summary ? summary : "", &result, err);
     if (rc == 0) {
         rv_jw_obj(out);
         rv_jw_kv_value(out, "outputSchema", schema);

@@ -10,6 +10,7 @@
 #include "coreengine/app/entities.h"
 #include "coreengine/app/mcp/mcp_internal.h"
 #include "coreengine/app/rows.h"
+#include "coreengine/base/hex.h"
 
 #define SCHEME   "reeve://"
 #define SESSIONS SCHEME "sessions/"
@@ -33,11 +34,6 @@ static void write_encoded(const char *text, rv_buf *b)
             rv_buf_printf(b, "%%%02X", (unsigned)(unsigned char)*text);
 }
 
-static int hex_of(char c)
-{
-    return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
-}
-
 /* One part of a path, decoded; NULL: it is empty, or not such a part. free() it. */
 static char *decode(rv_str part)
 {
@@ -47,7 +43,7 @@ static char *decode(rv_str part)
     for (size_t i = 0; out && i < part.len; i++) {
         char c = part.ptr[i];
         if (c == '%' && i + 2 < part.len && rv_is_hex(part.ptr[i + 1]) && rv_is_hex(part.ptr[i + 2])) {
-            c = (char)(hex_of(part.ptr[i + 1]) * 16 + hex_of(part.ptr[i + 2]));
+            c = (char)(rv_hex_digit(part.ptr[i + 1]) * 16 + rv_hex_digit(part.ptr[i + 2]));
             i += 2;
         }
         if (c == '\0' || c == '/') {

@@ -4,16 +4,10 @@
 
 #include "coreengine/app/mcp/mcp_internal.h"
 #include "coreengine/app/models.h"
+#include "coreengine/base/json_text.h"
 #include "coreengine/knowledge/knowledge.h"
 
 #define MAX_SHOWN 100 /* bytes of a client's words in a message */
-
-static const char *text_of(json_object *o, const char *key)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(o, key, &text) ? text : NULL;
-}
 
 /* --- the arguments --- */
 
@@ -119,7 +113,7 @@ static int make_state(const struct rv_app_mcp_at *at, const struct offer *o, jso
                       rv_err **err)
 {
     json_object *input = NULL;
-    const char *session = o->kind == OFFER_TOOL ? NULL : text_of(arguments, "session");
+    const char *session = o->kind == OFFER_TOOL ? NULL : rv_json_text_or(arguments, "session", NULL);
     int rc = (*out = json_object_new_object()) ? 0 : RV_FAIL(err, RV_E_NOMEM, "start a run");
 
     if (rc == 0 && o->kind == OFFER_TOOL)
@@ -150,7 +144,7 @@ static int submit(const struct rv_app_mcp_at *at, const struct offer *o, struct 
     int rc = make_state(at, o, arguments, &state, err);
 
     if (o->kind != OFFER_TOOL)
-        run.session = text_of(arguments, "session");
+        run.session = rv_json_text_or(arguments, "session", NULL);
     if (rc == 0)
         rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), &env, err);
     if (rc == 0)
@@ -254,9 +248,10 @@ static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_m
     int rc = check_arguments(o, NULL, arguments, out, err);
     if (rc < 0 || out->result)
         return rc;
-    return o->kind == OFFER_QUERY ? answer_query(at, call, arguments, out, err)
-                                  : mcp_enqueue_answer(at, text_of(arguments, "run"), text_of(arguments, "question"),
-                                                       RV_MCP_ACCEPT, arguments, out, err);
+    return o->kind == OFFER_QUERY
+               ? answer_query(at, call, arguments, out, err)
+               : mcp_enqueue_answer(at, rv_json_text_or(arguments, "run", NULL),
+                                    rv_json_text_or(arguments, "question", NULL), RV_MCP_ACCEPT, arguments, out, err);
 }
 
 int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t call, json_object *params,

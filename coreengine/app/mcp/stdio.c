@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
+#include "coreengine/base/limit.h"
 #include "coreengine/mcp/lines.h"
 
 #define READ_BYTES   ((size_t)64 << 10)
@@ -76,8 +77,9 @@ static int on_line(void *self, rv_str line, bool is_whole, rv_err **err)
     struct stdio *s = self;
     struct rv_mcp_orders out = {NULL, 0, 0};
     int rc = is_whole ? rv_app_mcp_read(s->client, &s->at, line, &out, err)
-                      : rv_mcp_server_refuse(NULL, RV_MCP_INVALID_REQUEST, "a message is longer than 16 MiB", NULL,
-                                             &out, err);
+                      : rv_mcp_server_refuse(NULL, RV_MCP_INVALID_REQUEST,
+                                             "a message is longer than " RV_LIMIT_TEXT(RV_MCP_MAX_MESSAGE_MIB) " MiB",
+                                             NULL, &out, err);
 
     return send_all(s, &out, rc, err);
 }

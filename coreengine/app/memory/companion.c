@@ -1,6 +1,8 @@
 /* A moment and the session that goes with it: an upload, a reminder, a dream can be talked about. */
 #include "coreengine/app/memory.h"
 
+#include "coreengine/base/json_text.h"
+
 #include <json-c/linkhash.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,13 +16,6 @@ struct pair {
     char session[RV_STORE_MAX_ID + 1];
     json_object *row, *about; /* the moment, and the note in the metadata of the session (M); owned */
 };
-
-static const char *text_of(json_object *o, const char *key)
-{
-    const char *text = NULL;
-
-    return o && rv_json_get_text(o, key, &text) ? text : "";
-}
 
 /* The moment's metadata, with which moment it is. */
 static int describe(struct pair *p, rv_err **err)
@@ -40,7 +35,7 @@ static int describe(struct pair *p, rv_err **err)
         }
     }
     for (size_t i = 0; i < RV_COUNT(columns) && rc == 0; i++)
-        rc = rv_json_set_text(p->about, columns[i][0], text_of(p->row, columns[i][1]), err);
+        rc = rv_json_set_text(p->about, columns[i][0], rv_json_text_or(p->row, columns[i][1], ""), err);
     return rc;
 }
 
@@ -49,7 +44,7 @@ static int put_moment(rv_store *store, struct pair *p, rv_err **err)
     json_object *given = NULL, *rows = NULL;
     int rc = rv_json_dup(p->what->moment, &given, err);
 
-    if (rc == 0 && (!text_of(given, "name")[0] || !text_of(given, "moment_type")[0]))
+    if (rc == 0 && (!rv_json_text_or(given, "name", "")[0] || !rv_json_text_or(given, "moment_type", "")[0]))
         rc = RV_FAIL(err, RV_E_INVALID, "a moment needs a name and a moment_type");
     if (rc == 0)
         rc = rv_json_set_text(given, "source_session_id", p->session, err);
@@ -68,7 +63,7 @@ static rv_str description_of(const struct pair *p)
 {
     const char *given = p->what->description;
 
-    return rv_utf8_first(rv_str_of(given ? given : text_of(p->row, "summary")), MAX_DESCRIPTION);
+    return rv_utf8_first(rv_str_of(given ? given : rv_json_text_or(p->row, "summary", "")), MAX_DESCRIPTION);
 }
 
 static int add_upload(json_object *metadata, const struct pair *p, rv_err **err)
@@ -80,7 +75,7 @@ static int add_upload(json_object *metadata, const struct pair *p, rv_err **err)
     for (size_t i = 0; rc == 0 && i < json_object_array_length(list); i++) {
         json_object *one = json_object_array_get_idx(list, i);
         if (json_object_is_type(one, json_type_object) &&
-            strcmp(text_of(one, "moment_id"), text_of(p->about, "moment_id")) == 0)
+            strcmp(rv_json_text_or(one, "moment_id", ""), rv_json_text_or(p->about, "moment_id", "")) == 0)
             return json_object_array_put_idx(list, i, json_object_get(p->about)) == 0
                        ? 0
                        : RV_FAIL(err, RV_E_NOMEM, "note a moment");
@@ -106,9 +101,9 @@ static int new_session(rv_store *store, struct pair *p, rv_err **err)
     const struct rv_session_row fresh = {.id = p->session,
                                          .tenant = p->owner.tenant,
                                          .user = p->owner.user,
-                                         .name = text_of(p->row, "name"),
+                                         .name = rv_json_text_or(p->row, "name", ""),
                                          .description = rv_buf_cstr(&description),
-                                         .mode = text_of(p->row, "moment_type"),
+                                         .mode = rv_json_text_or(p->row, "moment_type", ""),
                                          .metadata = rv_buf_str(&text),
                                          .created_us = p->what->now_us};
     if (rc == 0)
@@ -155,10 +150,11 @@ static int change_session(rv_store *store, struct pair *p, const struct rv_sessi
         rc = add_keys(patch, rv_json_get_arr(metadata, "resource_keys"), rv_json_get_arr(p->about, "resource_keys"),
                       err);
     if (rc == 0)
-        rc = rv_json_set_text(patch, "latest_moment_id", text_of(p->row, "id"), err);
+        rc = rv_json_set_text(patch, "latest_moment_id", rv_json_text_or(p->row, "id", ""), err);
     if (rc == 0)
-        rc = rv_json_set_str(patch, "latest_summary",
-                             rv_utf8_first(rv_str_of(text_of(p->row, "summary")), RV_CHUNK_MAX_LATEST), err);
+        rc =
+            rv_json_set_str(patch, "latest_summary",
+                            rv_utf8_first(rv_str_of(rv_json_text_or(p->row, "summary", "")), RV_CHUNK_MAX_LATEST), err);
     rv_buf_add_str(&description, description_of(p));
     const struct rv_session_change change = {.description = description.len > 0 ? rv_buf_cstr(&description) : NULL,
                                              .metadata = patch,
@@ -174,10 +170,10 @@ static int change_session(rv_store *store, struct pair *p, const struct rv_sessi
 static int see_moment(void *self, json_object *row, rv_err **err)
 {
     struct pair *p = self;
-    const char *session = text_of(row, "source_session_id");
+    const char *session = rv_json_text_or(row, "source_session_id", "");
 
     (void)err;
-    if (strcmp(text_of(row, "user_id"), p->owner.user) != 0)
+    if (strcmp(rv_json_text_or(row, "user_id", ""), p->owner.user) != 0)
         return 0;
     if (session[0] && strlen(session) <= RV_STORE_MAX_ID)
         snprintf(p->session, sizeof p->session, "%s", session);
@@ -187,7 +183,8 @@ static int see_moment(void *self, json_object *row, rv_err **err)
 /* A moment that is written again stays in the session that it has, if it is still there. */
 static int find_session(rv_store *store, struct pair *p, rv_err **err)
 {
-    const struct rv_entity_filter filter = {.name = text_of(p->what->moment, "name"), .limit = RV_ENTITY_MAX_FIND};
+    const struct rv_entity_filter filter = {.name = rv_json_text_or(p->what->moment, "name", ""),
+                                            .limit = RV_ENTITY_MAX_FIND};
     char fresh[RV_STORE_MAX_ID + 1];
     struct rv_session_row row = {0};
     rv_err *cause = NULL;

@@ -1,6 +1,8 @@
 /* The feed of a user: days with anything in them, each with a summary that is counted, not stored, and its moments. */
 #include "coreengine/app/memory.h"
 
+#include "coreengine/base/json_text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,29 +20,22 @@ struct day {
     json_object *moments; /* owned */
 };
 
-static const char *text_of(json_object *row, const char *key)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(row, key, &text) ? text : "";
-}
-
 static int64_t time_of(json_object *row, const char *key)
 {
     int64_t us = 0;
 
-    return rv_time_parse(rv_str_of(text_of(row, key)), &us, NULL) == 0 ? us : 0;
+    return rv_time_parse(rv_str_of(rv_json_text_or(row, key, "")), &us, NULL) == 0 ? us : 0;
 }
 
 /* A user's own messages: sessions without an owner are of others. */
 static bool is_own(const struct day *d, json_object *row)
 {
-    return !d->scope->user || strcmp(text_of(row, "user_id"), d->scope->user) == 0;
+    return !d->scope->user || strcmp(rv_json_text_or(row, "user_id", ""), d->scope->user) == 0;
 }
 
 static bool is_in_feed(const struct day *d, json_object *row)
 {
-    const char *type = text_of(row, "moment_type");
+    const char *type = rv_json_text_or(row, "moment_type", "");
 
     if (strcmp(type, RV_CHUNK_TYPE) == 0)
         return false;
@@ -112,7 +107,7 @@ static int count_message(void *self, json_object *row, rv_err **err)
     RV_IGNORE(!rv_json_get_int(row, "token_count", &tokens), "null: none");
     d->n_messages++;
     d->n_tokens += tokens;
-    return note_session(d, text_of(row, "session_id"), err);
+    return note_session(d, rv_json_text_or(row, "session_id", ""), err);
 }
 
 static int count_moment(void *self, json_object *row, rv_err **err)

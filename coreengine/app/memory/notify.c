@@ -1,6 +1,7 @@
 /* A reminder comes due: its moment becomes one of now, and its session gets a message. */
 #include "coreengine/app/memory.h"
 
+#include "coreengine/base/json_text.h"
 #include "coreengine/conversation/context.h"
 
 #include <stdio.h>
@@ -16,19 +17,13 @@ struct telling {
     char *moment, *session;
 };
 
-static const char *text_of(json_object *row, const char *key)
-{
-    const char *text = NULL;
-
-    return row && rv_json_get_text(row, key, &text) ? text : "";
-}
-
 static int see(void *self, json_object *row, rv_err **err)
 {
     struct telling *t = self;
 
     (void)err;
-    if (strcmp(text_of(row, "user_id"), t->owner.user) != 0 || strcmp(text_of(row, "moment_type"), "reminder") != 0)
+    if (strcmp(rv_json_text_or(row, "user_id", ""), t->owner.user) != 0 ||
+        strcmp(rv_json_text_or(row, "moment_type", ""), "reminder") != 0)
         return 0;
     t->reminder = json_object_get(row);
     return RV_STORE_ENOUGH;
@@ -50,7 +45,7 @@ static json_object *moment_of(const struct telling *t, rv_err **err)
     rv_json_build_text(&b, row, "moment_type", t->reminder ? "reminder" : "notification");
     rv_json_build_text(&b, row, "starts_timestamp", time);
     if (t->reminder) {
-        rv_json_build_text(&b, row, "id", text_of(t->reminder, "id"));
+        rv_json_build_text(&b, row, "id", rv_json_text_or(t->reminder, "id", ""));
     } else {
         rv_json_build_text(&b, row, "summary", t->notice->body);
         if (t->notice->data)
@@ -75,7 +70,7 @@ static int write_moment(struct telling *t, rv_err **err)
     what.description = rv_buf_cstr(&description);
     int rc = rv_app_moment_session(t->store, &t->owner, &what, t->session, &row, err);
     if (rc == 0) {
-        snprintf(t->moment, RV_STORE_MAX_ID + 1, "%s", text_of(row, "id"));
+        snprintf(t->moment, RV_STORE_MAX_ID + 1, "%s", rv_json_text_or(row, "id", ""));
         rc = rv_store_redate_entity(t->store, &t->owner, "moments", t->moment, t->notice->now_us, err);
     }
     json_object_put(row);

@@ -1,6 +1,7 @@
 /* Sessions by name, agent, tags and time, or by what they are about, a page at a time. What a session is about say its
  * name, its description and its moments: three lists, which are fused by reciprocal rank. */
 #include "coreengine/app/memory.h"
+#include "coreengine/base/json_text.h"
 #include "coreengine/match/match.h"
 
 #include <stdlib.h>
@@ -33,26 +34,20 @@ static bool contains(const char *text, const char *part)
     return n == 0;
 }
 
-static const char *text_of(json_object *row, const char *key)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(row, key, &text) ? text : "";
-}
-
 /* Sessions are their owner's: here rows without an owner are not everybody's. */
 static bool fits(const struct searching *s, json_object *row)
 {
     int64_t updated_us = 0;
 
-    if (s->scope->user && strcmp(text_of(row, "user_id"), s->scope->user) != 0)
+    if (s->scope->user && strcmp(rv_json_text_or(row, "user_id", ""), s->scope->user) != 0)
         return false;
-    if (s->s->name && !contains(text_of(row, "name"), s->s->name))
+    if (s->s->name && !contains(rv_json_text_or(row, "name", ""), s->s->name))
         return false;
-    if (s->s->agent && strcasecmp(text_of(row, "agent_name"), s->s->agent) != 0)
+    if (s->s->agent && strcasecmp(rv_json_text_or(row, "agent_name", ""), s->s->agent) != 0)
         return false;
-    return s->s->since_us == 0 || (rv_time_parse(rv_str_of(text_of(row, "updated_at")), &updated_us, NULL) == 0 &&
-                                   updated_us >= s->s->since_us);
+    return s->s->since_us == 0 ||
+           (rv_time_parse(rv_str_of(rv_json_text_or(row, "updated_at", "")), &updated_us, NULL) == 0 &&
+            updated_us >= s->s->since_us);
 }
 
 static int take(void *self, json_object *row, rv_err **err)
@@ -71,17 +66,18 @@ static int take(void *self, json_object *row, rv_err **err)
 static bool is_of(json_object *hit, json_object *session)
 {
     json_object *row = rv_json_get_obj(hit, "data");
-    bool is_moment = strcmp(text_of(hit, "entity_type"), "moments") == 0;
-    const char *user = text_of(row, "user_id");
+    bool is_moment = strcmp(rv_json_text_or(hit, "entity_type", ""), "moments") == 0;
+    const char *user = rv_json_text_or(row, "user_id", "");
 
-    if (strcmp(text_of(row, is_moment ? "source_session_id" : "id"), text_of(session, "id")) != 0)
+    if (strcmp(rv_json_text_or(row, is_moment ? "source_session_id" : "id", ""), rv_json_text_or(session, "id", "")) !=
+        0)
         return false;
-    return (is_moment && !*user) || strcmp(user, text_of(session, "user_id")) == 0;
+    return (is_moment && !*user) || strcmp(user, rv_json_text_or(session, "user_id", "")) == 0;
 }
 
 static bool is_named(const struct searching *s, json_object *session)
 {
-    return contains(text_of(session, "name"), s->s->query);
+    return contains(rv_json_text_or(session, "name", ""), s->s->query);
 }
 
 static int take_alike(void *self, json_object *row, rv_err **err)
@@ -220,9 +216,9 @@ static int add_counts(const struct searching *s, rv_err **err)
 
     for (size_t i = 0; i < json_object_array_length(s->results) && rc == 0; i++) {
         json_object *row = json_object_array_get_idx(s->results, i);
-        const struct rv_store_scope owner = {s->scope->tenant, text_of(row, "user_id")};
+        const struct rv_store_scope owner = {s->scope->tenant, rv_json_text_or(row, "user_id", "")};
         struct rv_session_row session = {0};
-        rc = rv_store_get_session(s->store, &owner, text_of(row, "id"), &session, err);
+        rc = rv_store_get_session(s->store, &owner, rv_json_text_or(row, "id", ""), &session, err);
         if (rc == 0)
             rc = rv_json_set_int(row, "message_count", session.n_messages, err);
         if (rc == 0 && !json_object_object_get_ex(row, "similarity", NULL))

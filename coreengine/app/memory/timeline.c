@@ -1,6 +1,8 @@
 /* The timeline of a session: its messages and moments by time, the newest of them. */
 #include "coreengine/app/memory.h"
 
+#include "coreengine/base/json_text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,13 +88,6 @@ static int take_message(void *self, const struct rv_message *m, rv_err **err)
     return add_event(self, &b, m->created_us, e);
 }
 
-static const char *text_of(json_object *row, const char *key)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(row, key, &text) ? text : NULL;
-}
-
 static json_object *copy_of(struct rv_json_build *b, json_object *row, const char *key)
 {
     json_object *v = NULL, *copy = NULL;
@@ -106,23 +101,23 @@ static int take_moment(void *self, json_object *row, rv_err **err)
 {
     struct timeline *t = self;
     struct rv_json_build b = {.err = err};
-    const char *user = text_of(row, "user_id"), *starts = text_of(row, "starts_timestamp");
+    const char *user = rv_json_text_or(row, "user_id", NULL), *starts = rv_json_text_or(row, "starts_timestamp", NULL);
     json_object *e, *metadata;
     int64_t at_us = 0;
 
     if (strcmp(user ? user : "", t->user) != 0) /* a session of that id of another user */
         return 0;
-    if (rv_time_parse(rv_str_of(starts ? starts : text_of(row, "created_at")), &at_us, NULL) < 0)
+    if (rv_time_parse(rv_str_of(starts ? starts : rv_json_text_or(row, "created_at", NULL)), &at_us, NULL) < 0)
         return 0;
-    e = new_event(&b, "moment", text_of(row, "id"), at_us);
+    e = new_event(&b, "moment", rv_json_text_or(row, "id", NULL), at_us);
     if (!e)
         return b.rc;
-    put_text(&b, e, "name_or_type", text_of(row, "moment_type"));
+    put_text(&b, e, "name_or_type", rv_json_text_or(row, "moment_type", NULL));
     put_or_null(&b, e, "content_or_summary", copy_of(&b, row, "summary"));
     put_or_null(&b, e, "encryption_level", copy_of(&b, row, "encryption_level"));
     metadata = rv_json_build(&b, e, "metadata", json_object_new_object());
-    put_text(&b, metadata, "name", text_of(row, "name"));
-    put_text(&b, metadata, "ends_timestamp", text_of(row, "ends_timestamp"));
+    put_text(&b, metadata, "name", rv_json_text_or(row, "name", NULL));
+    put_text(&b, metadata, "ends_timestamp", rv_json_text_or(row, "ends_timestamp", NULL));
     put_or_null(&b, metadata, "previous_moment_keys", copy_of(&b, row, "previous_moment_keys"));
     put_or_null(&b, metadata, "moment_metadata", copy_of(&b, row, "metadata"));
     return add_event(t, &b, at_us, e);

@@ -8,6 +8,7 @@
 #include <json-c/linkhash.h>
 
 #include "coreengine/base/cipher.h"
+#include "coreengine/base/json_text.h"
 #include "coreengine/store/journal/journal.h"
 
 #define MAX_NAME ((size_t)64) /* bytes: with a number and an extension it fits every file system */
@@ -41,13 +42,6 @@ static int take_run(void *self, const struct rv_run_row *row, rv_err **err)
     return r->id && r->session && r->user ? 0 : RV_FAIL(err, RV_E_NOMEM, "look for artifacts");
 }
 
-static const char *text_of(json_object *about, const char *key)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(about, key, &text) ? text : "";
-}
-
 static int take_record(void *self, const struct rv_record *r, rv_err **err)
 {
     struct search *s = self;
@@ -59,7 +53,7 @@ static int take_record(void *self, const struct rv_record *r, rv_err **err)
     int rc = rv_json_parse(r->body, &opts, &about, err);
     if (rc == 0 && !json_object_is_type(about, json_type_object))
         rc = RV_FAIL(err, RV_E_INVALID, "record %lld is not an object", (long long)r->seq);
-    if (rc == 0 && (!s->filter->id || strcmp(text_of(about, "id"), s->filter->id) == 0)) {
+    if (rc == 0 && (!s->filter->id || strcmp(rv_json_text_or(about, "id", ""), s->filter->id) == 0)) {
         const struct found_run *run = &s->runs[s->at];
         const struct rv_app_artifact artifact = {run->id, run->session, run->user, about, r->value};
         rc = s->each(s->self, &artifact, err);
@@ -108,19 +102,19 @@ static void write_members(const struct rv_app_artifact *a, rv_jw *w)
     json_object *metadata = rv_json_get_obj(a->about, "metadata");
     int64_t n = 0;
 
-    rv_jw_kv_text(w, "id", text_of(a->about, "id"));
-    rv_jw_kv_text(w, "title", text_of(a->about, "title"));
-    rv_jw_kv_text(w, "type", text_of(a->about, "type"));
+    rv_jw_kv_text(w, "id", rv_json_text_or(a->about, "id", ""));
+    rv_jw_kv_text(w, "title", rv_json_text_or(a->about, "title", ""));
+    rv_jw_kv_text(w, "type", rv_json_text_or(a->about, "type", ""));
     rv_jw_kv_text(w, "run", a->run);
     rv_jw_kv_text(w, "session_id", a->session);
     rv_jw_kv_text(w, "user_id", a->user);
     for (size_t i = 0; i < RV_COUNT(texts); i++)
-        rv_jw_kv_text(w, texts[i], text_of(a->about, texts[i]));
+        rv_jw_kv_text(w, texts[i], rv_json_text_or(a->about, texts[i], ""));
     if (rv_json_get_int(a->about, "visit", &n))
         rv_jw_kv_int(w, "visit", n);
     if (rv_json_get_int(a->about, "bytes", &n))
         rv_jw_kv_int(w, "bytes", n);
-    rv_jw_kv_text(w, "created_at", metadata ? text_of(metadata, "created_at") : "");
+    rv_jw_kv_text(w, "created_at", metadata ? rv_json_text_or(metadata, "created_at", "") : "");
 }
 
 void rv_app_artifact_json(const struct rv_app_artifact *artifact, rv_jw *w)
@@ -138,7 +132,7 @@ int rv_app_artifact_content(const struct rv_app_artifact *artifact, json_object 
 
     if (rc == 0 && (!json_object_is_type(content, json_type_object) || !rv_json_get_arr(content, "parts")))
         rc = RV_FAIL(err, RV_E_INVALID, "the content of artifact \"%.200s\" has no parts",
-                     text_of(artifact->about, "id"));
+                     rv_json_text_or(artifact->about, "id", ""));
     if (rc < 0)
         json_object_put(content);
     else

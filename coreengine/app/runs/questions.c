@@ -23,6 +23,23 @@ int rv_app_check_answer(const struct rv_app_question *q, const struct rv_respons
     return rc < 0 || r->cancelled || !rv_interrupt_asks_input(q->kind, q->data) ? rc : rv_input_check(q->data, r, err);
 }
 
+int rv_app_check_arguments(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
+                           const struct rv_app_question *q, const struct rv_response *r, rv_err **err)
+{
+    struct rv_app_past past;
+    const char *tool = NULL;
+
+    if (!r->arguments || !q->data || !rv_json_get_text(q->data, "tool", &tool))
+        return 0; /* a question about no call: the run says so */
+    int rc = rv_app_past_open(store, scope, row->id, &past, err);
+    if (rc < 0)
+        return rc;
+    const struct rv_tool_info *info = past.catalog.tool(past.catalog.self, rv_str_of(tool));
+    rc = info && info->input ? rv_schema_check(info->input, r->arguments, err) : 0;
+    rv_app_past_fini(&past);
+    return rc < 0 ? RV_WRAP(err, rc, "the changed arguments do not fit tool \"%.200s\"", tool) : 0;
+}
+
 bool rv_app_is_due(const struct rv_pending *p, int64_t now_us)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};

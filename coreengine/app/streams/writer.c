@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/past.h"
@@ -15,6 +16,8 @@
 #define PRUNE_US    INT64_C(30000000)
 #define PRUNE_MAX   500
 #define MAX_GROUP   256 /* streams of one transaction */
+#define GATHER_NS                                                                                                      \
+    INT64_C(10000000) /* from one transaction to the next, if no line hurries: then many streams share it */
 
 struct rv_app_stream {
     struct rv_app_stream *next; /* of those with something to write; guarded, as all that follows to the line */
@@ -24,8 +27,11 @@ struct rv_app_stream {
     int64_t n_lines;
     size_t writing; /* bytes that the writer has */
     bool is_listed, is_busy, is_closed, has_failed;
+    bool hurries;  /* a line that came while it was busy does */
+    bool has_told; /* pieces of its answer: the next ones need not hurry */
     enum rv_app_stream_close how;
     struct rv_app_stream_opts opts;
+    struct rv_stream_pen pen; /* the thread's */
     /* --- the producer's --- */
     rv_buf head, text; /* of a piece that may grow: its line up to the text, its text */
     struct rv_delta_from held;
@@ -45,7 +51,10 @@ struct rv_app_streams {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct rv_app_stream *first, **end; /* guarded, as the next one */
+    bool hurries;                       /* a line that waits does */
+    bool gathers;                       /* the thread sleeps until its time has come, or a line hurries */
     bool is_over, has_thread;
+    int64_t wrote_ns; /* the thread's: when it wrote last */
     pthread_t thread;
     rv_store *store; /* the thread's, as the next one */
     struct batch *batches;
@@ -71,8 +80,8 @@ static int write_one(rv_app_streams *w, struct batch *b)
 
     if (rc < 0 || st->has_failed || b->lines.len == 0)
         return rc;
-    return rv_store_add_stream_part(w->store, st->id, st->owner, rv_buf_str(&b->lines), b->n_lines, b->at_us, &b->first,
-                                    &b->err);
+    return rv_store_add_stream_part(w->store, st->id, st->owner, rv_buf_str(&b->lines), b->n_lines, b->at_us, &st->pen,
+                                    &b->first, &b->err);
 }
 
 static int close_one(rv_app_streams *w, struct batch *b)
@@ -109,6 +118,8 @@ static void write_all(rv_app_streams *w, struct batch *batches, size_t n)
             rv_err_free(batches[i].err);
             batches[i].err = NULL;
             batches[i].rc = 0;
+            if (rc < 0) /* what it moved over is not there */
+                batches[i].st->pen = (struct rv_stream_pen){.key = 0};
         }
         rc = rv_store_begin(w->store, &err);
         for (size_t i = 0; i < n && rc == 0; i++) {
@@ -152,6 +163,7 @@ static size_t take(rv_app_streams *w, struct batch *batches)
         if (!w->first)
             w->end = &w->first;
         add_held(st);
+        st->hurries = false;
         st->is_listed = false;
         st->is_busy = true;
         *b = (struct batch){.st = st, .lines = st->lines, .n_lines = st->n_lines, .closes = st->is_closed};
@@ -160,18 +172,25 @@ static size_t take(rv_app_streams *w, struct batch *batches)
         rv_buf_init(&st->lines, MAX_WAITING);
         st->n_lines = 0;
     }
+    w->hurries = w->hurries && w->first;
     return n;
 }
 
-static void list(rv_app_streams *w, struct rv_app_stream *st)
+/* With the lock. A stream that is busy is listed when its lines were written. */
+static void list(rv_app_streams *w, struct rv_app_stream *st, bool hurries)
 {
-    if (st->is_listed || st->is_busy)
+    st->hurries = st->hurries || hurries;
+    if (st->is_busy)
         return;
-    st->is_listed = true;
-    st->next = NULL;
-    *w->end = st;
-    w->end = &st->next;
-    pthread_cond_signal(&w->wake);
+    if (!st->is_listed) {
+        st->is_listed = true;
+        st->next = NULL;
+        *w->end = st;
+        w->end = &st->next;
+    }
+    w->hurries = w->hurries || st->hurries;
+    if (!w->gathers || w->hurries)
+        pthread_cond_signal(&w->wake);
 }
 
 /* With the lock. */
@@ -192,7 +211,7 @@ static void tell(rv_app_streams *w, struct batch *b)
     if (b->closes)
         free_stream(st);
     else if (st->lines.len > 0 || st->lines.rc < 0 || st->head.len > 0 || st->head.rc < 0 || st->is_closed)
-        list(w, st);
+        list(w, st, false);
 }
 
 static void prune(rv_app_streams *w)
@@ -208,6 +227,32 @@ static void prune(rv_app_streams *w)
     rv_err_free(err);
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* With the lock: false when it is time to write. */
+static bool wait_for_lines(rv_app_streams *w)
+{
+    int64_t until_ns = w->wrote_ns + GATHER_NS;
+
+    if (!w->first) {
+        pthread_cond_wait(&w->wake, &w->lock);
+        return true;
+    }
+    if (w->hurries || w->is_over || now_ns() >= until_ns)
+        return false;
+    const struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+    w->gathers = true;
+    RV_IGNORE(pthread_cond_timedwait(&w->wake, &w->lock, &until), "the time is looked at again");
+    w->gathers = false;
+    return true;
+}
+
 static void *run(void *self)
 {
     rv_app_streams *w = self;
@@ -215,13 +260,12 @@ static void *run(void *self)
 
     pthread_mutex_lock(&w->lock);
     while (!w->is_over || w->first) {
-        size_t n = take(w, batches);
-        if (n == 0) {
-            pthread_cond_wait(&w->wake, &w->lock);
+        if (wait_for_lines(w))
             continue;
-        }
+        size_t n = take(w, batches);
         pthread_mutex_unlock(&w->lock);
         write_all(w, batches, n);
+        w->wrote_ns = now_ns();
         pthread_mutex_lock(&w->lock);
         for (size_t i = 0; i < n; i++)
             tell(w, &batches[i]);
@@ -243,7 +287,11 @@ int rv_app_streams_new(const struct rv_app_streams_opts *opts, rv_app_streams **
     w->log = opts->app->log;
     w->kept_us = opts->kept_us > 0 ? opts->kept_us : RV_APP_STREAM_KEPT_US;
     pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->wake, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->wake, &attr);
+    pthread_condattr_destroy(&attr);
     struct rv_app app = *opts->app;
     const char *sync = app.sync ? app.sync : rv_app_env("REEVE_SYNC");
     if (!sync || strcmp(sync, "full") == 0)
@@ -313,7 +361,7 @@ static void add_line(struct rv_app_stream *st, const char *word, rv_str rest)
     rv_buf_add_str(&st->lines, rest);
     rv_buf_putc(&st->lines, '\n');
     st->n_lines++;
-    list(st->writer, st);
+    list(st->writer, st, true);
 }
 
 static void add(struct rv_app_stream *st, const char *word, rv_str rest)
@@ -424,7 +472,8 @@ void rv_app_stream_delta(rv_app_stream *st, const char *stage, const struct rv_d
     } else {
         add_other(st, stage, from, d);
     }
-    list(st->writer, st);
+    list(st->writer, st, !st->has_told);
+    st->has_told = true;
     pthread_mutex_unlock(&st->writer->lock);
 }
 
@@ -444,6 +493,6 @@ void rv_app_stream_close(rv_app_stream *st, enum rv_app_stream_close how)
     add_held(st);
     st->is_closed = true;
     st->how = how;
-    list(w, st);
+    list(w, st, true);
     pthread_mutex_unlock(&w->lock);
 }

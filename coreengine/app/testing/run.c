@@ -374,13 +374,11 @@ static int complain_of_missing(const struct rv_app_loaded *l, struct rv_test_rep
 static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_how *how,
                     int64_t number, rv_coverage *coverage, struct rv_test_report *out, rv_err **err)
 {
-    struct observer o = {.pipeline = l->pipeline,
-                         .number = number,
-                         .report = out,
-                         .coverage = coverage,
-                         .skipped = json_object_new_array()};
+    struct observer o = {.number = number, .report = out, .coverage = coverage, .skipped = json_object_new_array()};
     struct rv_app_scratch *scratch = calloc(1, sizeof *scratch);
     struct rv_app_services services;
+    struct rv_app_loaded variant = {0};
+    bool has_variant = false;
     rv_engine *engine = NULL;
     rv_exec *exec = NULL;
     int rc = 0;
@@ -397,6 +395,11 @@ static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i,
                                    .errors = json_object_new_array()};
     if (!o.skipped || !out->failures || !out->errors || !out->visited || !out->calls || !out->events || !out->questions)
         rc = RV_FAIL(err, RV_E_NOMEM, "run test \"%s\"", out->test->name);
+    if (rc == 0)
+        rc = rv_test_load_variant(app, l, out->test, how, &has_variant, &variant, err);
+    if (rc == 0 && has_variant)
+        l = &variant;
+    o.pipeline = l->pipeline;
     if (rc == 0)
         rc = complain_of_missing(l, out, err);
     if (rc == 0 && how->is_live)
@@ -424,6 +427,7 @@ static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i,
     if (o.cassette.script || out->was_recorded)
         out->cassette = rv_buf_steal(&o.cassette.path, NULL);
     rv_cassette_fini(&o.cassette);
+    rv_app_loaded_fini(&variant);
     rv_err_free(o.err);
     rv_test_recent_fini(&o.recent);
     json_object_put(o.skipped);

@@ -46,6 +46,12 @@ void rv_cassette_record(struct rv_cassette *c, struct rv_exec_opts *x);
 /** Keep what was recorded. */
 RV_MUST_CHECK int rv_cassette_write(struct rv_cassette *c, rv_err **err);
 void rv_cassette_fini(struct rv_cassette *c); /* also of a zeroed one */
+/* variant.c */
+/** Load the pipeline l once more, with the model and the prompts of a test of a matrix, if it has one of them: *is_one.
+ *  The caller ends *out then. RV_E_INVALID: they do not fit the pipeline. */
+RV_MUST_CHECK int rv_test_load_variant(const struct rv_app *app, const struct rv_app_loaded *l,
+                                       const struct rv_test_config *test, const struct rv_test_how *how, bool *is_one,
+                                       struct rv_app_loaded *out, rv_err **err);
 /* judge.c: where a judge is asked. All is borrowed. */
 struct rv_judge_place {
     rv_engine *engine;

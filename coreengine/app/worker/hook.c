@@ -9,18 +9,12 @@
 #include "coreengine/app/worker/hook_internal.h"
 #include "coreengine/base/cipher.h"
 #include "coreengine/base/hash.h"
+#include "coreengine/base/json_text.h"
 
 #define MAX_BODY   ((size_t)16 << 20)
 #define MAX_HEADER ((size_t)1024)
 
 /* --- the body: {type, timestamp, data} --- */
-
-static const char *word(json_object *o, const char *key)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(o, key, &text) ? text : "";
-}
 
 static void write_run(const struct rv_run_row *row, rv_jw *w)
 {
@@ -65,20 +59,20 @@ static void write_result(struct work_taker *t, const struct rv_store_scope *scop
 static int write_body(struct work_taker *t, struct work_job *j, rv_buf *out, rv_err **err)
 {
     const struct rv_store_scope scope = {j->task.tenant, NULL};
-    bool ended = strcmp(word(j->asked, "event"), "run.ended") == 0;
+    bool ended = strcmp(rv_json_text_or(j->asked, "event", ""), "run.ended") == 0;
     struct rv_run_row row;
     rv_jw w = rv_jw_on(out);
-    int rc = rv_store_get_run(t->store, &scope, word(j->asked, "run"), &row, err);
+    int rc = rv_store_get_run(t->store, &scope, rv_json_text_or(j->asked, "run", ""), &row, err);
 
     if (rc < 0)
         return rc;
     rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "type", word(j->asked, "event"));
-    rv_jw_kv_text(&w, "timestamp", word(j->asked, "at"));
+    rv_jw_kv_text(&w, "type", rv_json_text_or(j->asked, "event", ""));
+    rv_jw_kv_text(&w, "timestamp", rv_json_text_or(j->asked, "at", ""));
     rv_jw_key(&w, "data");
     rv_jw_obj(&w);
     write_run(&row, &w);
-    rv_jw_kv_text(&w, "status", word(j->asked, "status")); /* then: the run may have gone on */
+    rv_jw_kv_text(&w, "status", rv_json_text_or(j->asked, "status", "")); /* then: the run may have gone on */
     rv_jw_kv_value(&w, "interrupts", rv_json_get_arr(j->asked, "interrupts"));
     if (ended)
         write_result(t, &scope, row.id, &w);
@@ -148,7 +142,7 @@ static int make(struct work_taker *t, struct work_job *j, struct work_hook *h, r
     int64_t n = -1;
 
     RV_IGNORE(rv_json_get_int(j->asked, "n", &n), "-1 is none");
-    int rc = rv_store_get_webhook(t->store, &scope, word(j->asked, "run"), n, &hook, err);
+    int rc = rv_store_get_webhook(t->store, &scope, rv_json_text_or(j->asked, "run", ""), n, &hook, err);
     if (rc < 0)
         return rc;
     rv_buf_puts(&h->url, hook.url);

@@ -14,6 +14,7 @@
 #include "coreengine/app/memory.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/hook_internal.h"
+#include "coreengine/base/limit.h"
 
 #define MAX_USERS 100 /* of one notice */
 
@@ -82,7 +83,7 @@ static int tell_users(struct work_taker *t, struct work_job *j, const struct rv_
     int rc = 0;
 
     if (n > MAX_USERS)
-        return rv_work_refuse(j, err, "\"user_ids\" of the payload names more than 100 users");
+        return rv_work_refuse(j, err, "\"user_ids\" of the payload names more than " RV_LIMIT_TEXT(MAX_USERS) " users");
     if (!users && !j->task.user[0])
         return rv_work_refuse(j, err, "the payload needs \"user_ids\", a list of users");
     if (!users)

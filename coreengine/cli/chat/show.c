@@ -1,6 +1,7 @@
 /* A turn as a person watches it: words as they come on stdout, beneath labels that say whose they are; on stderr a line
  * for each call, agent and action. What is shown is decided by the sink. */
 #include "coreengine/app/sink.h"
+#include "coreengine/base/json_text.h"
 #include "coreengine/cli/chat/chat.h"
 
 #include <stdlib.h>
@@ -183,12 +184,6 @@ void rv_chat_show_effect(rv_chat_show *s, const struct rv_effect *e)
 
 /* --- calls and agents --- */
 
-static const char *text_of(json_object *event, const char *key)
-{
-    const char *text = NULL;
-    return rv_json_get_text(event, key, &text) ? text : "";
-}
-
 static int64_t int_of(json_object *event, const char *key)
 {
     int64_t n = 0;
@@ -214,10 +209,11 @@ static void call_begins(rv_chat_show *s, const struct rv_effect *e, json_object 
     indent(e->origin, 0, &line);
     rv_buf_puts(&line, "> ");
     if (is_chained(event)) { /* it gets the output as it is */
-        rv_chat_write_line(rv_str_of(text_of(event, "tool")), &line);
+        rv_chat_write_line(rv_str_of(rv_json_text_or(event, "tool", "")), &line);
         rv_buf_puts(&line, " gets the output");
     } else {
-        rv_chat_write_call(rv_str_of(text_of(event, "tool")), rv_str_of(text_of(event, "params_preview")), &line);
+        rv_chat_write_call(rv_str_of(rv_json_text_or(event, "tool", "")),
+                           rv_str_of(rv_json_text_or(event, "params_preview", "")), &line);
     }
     if (int_of(event, "attempt") > 1)
         rv_buf_puts(&line, " again");
@@ -230,7 +226,7 @@ static void call_begins(rv_chat_show *s, const struct rv_effect *e, json_object 
 /* Its time is not told of a chained call. */
 static void write_outcome(json_object *event, const char *time_key, rv_buf *b)
 {
-    const char *error = text_of(event, "error");
+    const char *error = rv_json_text_or(event, "error", "");
     int64_t ms;
 
     rv_buf_puts(b, "  ");
@@ -254,7 +250,7 @@ static bool is_output(json_object *event)
 static void write_action(rv_chat_show *s, json_object *event)
 {
     rv_buf line = RV_BUF_INIT(MAX_LINE);
-    bool asks = strcmp(text_of(event, "action_type"), "elicit") == 0;
+    bool asks = strcmp(rv_json_text_or(event, "action_type", ""), "elicit") == 0;
 
     if (!asks && !s->opts.tools)
         return;
@@ -290,14 +286,14 @@ static void call_ends(rv_chat_show *s, const struct rv_effect *e, json_object *e
     bool goes_on = s->in_call && s->call_id == int_of(event, "call_id"), asked;
     rv_buf line = RV_BUF_INIT(MAX_LINE);
 
-    asked =
-        strcmp(text_of(event, "tool"), RV_TOOL_ASK_AGENT) == 0 && strcmp(text_of(event, "step_id"), s->done_call) == 0;
+    asked = strcmp(rv_json_text_or(event, "tool", ""), RV_TOOL_ASK_AGENT) == 0 &&
+            strcmp(rv_json_text_or(event, "step_id", ""), s->done_call) == 0;
     if (!asked) {
         if (!goes_on) {
             begin_line(s);
             indent(e->origin, 0, &line);
             rv_buf_puts(&line, "< ");
-            rv_chat_write_line(rv_str_of(text_of(event, "tool")), &line);
+            rv_chat_write_line(rv_str_of(rv_json_text_or(event, "tool", "")), &line);
         }
         write_outcome(event, "execution_time_ms", &line);
         write_note(s, &line, false);
@@ -347,9 +343,9 @@ static void tell(rv_chat_show *s, const struct rv_effect *e, json_object *event)
     else if (e->emit == RV_EMIT_AGENT_COMPLETED)
         agent_ends(s, e, event);
     else if (e->emit == RV_EMIT_RETRY)
-        remark(s, "trying again: ", text_of(event, "error"));
+        remark(s, "trying again: ", rv_json_text_or(event, "error", ""));
     else if (e->emit == RV_EMIT_WARNING)
-        remark(s, "", text_of(event, "message"));
+        remark(s, "", rv_json_text_or(event, "message", ""));
 }
 
 void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line)
@@ -358,7 +354,7 @@ void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line)
 
     if (rv_app_read_event(line, &event, NULL) < 0)
         return;
-    bool failed = text_of(event, "error")[0] != '\0';
+    bool failed = rv_json_text_or(event, "error", "")[0] != '\0';
     if (e->emit == RV_EMIT_PIPELINE_STARTED)
         rv_chat_sink_run(&s->sink);
     else if (e->emit == RV_EMIT_LLM_RESULT)

@@ -206,7 +206,7 @@ int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *ag
 }
 
 /* What the command line says of the chat. */
-static void read_options(struct rv_cli_chat *c)
+static int read_options(struct rv_cli_chat *c, rv_err **err)
 {
     const char *client = rv_cli_value(c->cli, "client-id");
     struct rv_chat_opts *opts = &c->in.opts;
@@ -221,18 +221,19 @@ static void read_options(struct rv_cli_chat *c)
                                               .client_id = client && client[0] ? client : NULL,
                                               .user_name = rv_cli_value(c->cli, "user-name"),
                                               .user_email = rv_cli_value(c->cli, "user-email")}};
-    opts->n_sections = rv_cli_values(c->cli, "instruction", c->sections, RV_COUNT(c->sections));
-    c->in.n_wanted = rv_cli_values(c->cli, "capability", c->wanted, RV_COUNT(c->wanted));
     c->in.wanted = c->wanted;
     c->in.app = &c->cli->app;
     c->in.script = rv_cli_value(c->cli, "script");
     watch(c, opts);
+    int rc = rv_cli_values(c->cli, "instruction", c->sections, RV_COUNT(c->sections), &opts->n_sections, err);
+    return rc == 0 ? rv_cli_values(c->cli, "capability", c->wanted, RV_COUNT(c->wanted), &c->in.n_wanted, err) : rc;
 }
 
 static int open_chat(struct rv_cli_chat *c, const char *session, rv_err **err)
 {
-    read_options(c);
-    int rc = rv_app_chat_open(&c->in, err);
+    int rc = read_options(c, err);
+    if (rc == 0)
+        rc = rv_app_chat_open(&c->in, err);
     if (c->in.store_failed && !rv_err_hint_text(*err))
         rv_err_hint(err, "--no-store runs without a store");
     if (rc == 0)

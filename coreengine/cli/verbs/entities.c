@@ -1,5 +1,6 @@
 /* reeve entities: rows of all kinds; lists of them, one of them, rows from lines of JSON, deletions. */
 #include "coreengine/app/entities.h"
+#include "coreengine/base/json_text.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -36,13 +37,6 @@ struct listing {
     bool is_json;
 };
 
-static const char *text_of(json_object *row, const char *column)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(row, column, &text) ? text : NULL;
-}
-
 /* The first sixty characters of what the kind's index says of a row, or of its tags. */
 static void add_row(struct rv_cli_list *l, json_object *row)
 {
@@ -54,11 +48,11 @@ static void add_row(struct rv_cli_list *l, json_object *row)
         rv_buf_puts(&tags, i ? ", " : "");
         rv_buf_add_str(&tags, rv_json_str(json_object_array_get_idx(list, i)));
     }
-    if (rv_time_parse(rv_str_of(text_of(row, "created_at")), &us, NULL) == 0)
+    if (rv_time_parse(rv_str_of(rv_json_text_or(row, "created_at", NULL)), &us, NULL) == 0)
         rv_cli_write_age(&age, l->now_us - us);
-    rv_cli_table_add_text(l->table, text_of(row, "id"));
-    rv_cli_table_add_text(l->table, text_of(row, "name"));
-    rv_cli_table_add_text(l->table, text_of(row, "user_id"));
+    rv_cli_table_add_text(l->table, rv_json_text_or(row, "id", NULL));
+    rv_cli_table_add_text(l->table, rv_json_text_or(row, "name", NULL));
+    rv_cli_table_add_text(l->table, rv_json_text_or(row, "user_id", NULL));
     rv_cli_table_add_text(l->table, tags.len > 0 ? rv_buf_cstr(&tags) : NULL);
     rv_cli_table_add(l->table, rv_buf_str(&age));
     rv_buf_fini(&tags);
@@ -83,7 +77,7 @@ static int take_row(void *self, json_object *row, rv_err **err)
         return 0;
     }
     if (!l->is_json) {
-        rv_buf_printf(&l->list.text, "%s\n", text_of(row, "id"));
+        rv_buf_printf(&l->list.text, "%s\n", rv_json_text_or(row, "id", NULL));
         return 0;
     }
     write_line(row, &line);
@@ -136,8 +130,9 @@ static int find(struct rv_cli *cli, struct listing *l, rv_err **err)
     struct rv_entity_filter filter = {
         .name = rv_cli_value(cli, "name"), .about = rv_cli_value(cli, "about"), .tags = tags};
 
-    filter.n_tags = rv_cli_values(cli, "tag", tags, MAX_CONDITIONS);
-    int rc = rv_cli_int(cli, "offset", 0, 1000000000, &filter.offset, err);
+    int rc = rv_cli_values(cli, "tag", tags, MAX_CONDITIONS, &filter.n_tags, err);
+    if (rc == 0)
+        rc = rv_cli_int(cli, "offset", 0, 1000000000, &filter.offset, err);
     if (rc == 0)
         rc = read_conditions(cli, "where", &where, err);
     if (rc == 0)
@@ -232,7 +227,7 @@ static int show(struct rv_cli *cli, rv_err **err)
             continue;
         }
         rv_buf_puts(&text, i ? "\n" : "");
-        show_row(text_of(hit, "entity_type"), row, &text);
+        show_row(rv_json_text_or(hit, "entity_type", NULL), row, &text);
     }
     json_object_put(rows);
     return rv_cli_print(rc, &text, err);
@@ -259,7 +254,7 @@ static int say_row(void *self, int64_t line, json_object *row, const rv_err *why
     if (p->is_json)
         write_line(row, &text);
     else
-        rv_buf_printf(&text, "%s\n", text_of(row, "id"));
+        rv_buf_printf(&text, "%s\n", rv_json_text_or(row, "id", NULL));
     int rc = rv_buf_check(&text, "row", err);
     if (rc == 0)
         rv_cli_out(rv_buf_str(&text));

@@ -2,6 +2,7 @@
  * `isolation: process`. */
 #include "coreengine/app/conform.h"
 #include "coreengine/app/rows.h"
+#include "coreengine/base/json_text.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <fcntl.h>
@@ -11,18 +12,13 @@
 
 #define MAX_TEXT_BYTES ((size_t)16 << 20)
 
-static const char *text_of(json_object *obj, const char *key)
-{
-    const char *text = NULL;
-    return rv_json_get_text(obj, key, &text) ? text : "";
-}
-
 /* As a plan writes references to them, without the number of the call. */
 static void write_fields(json_object *fields, rv_buf *b)
 {
     for (size_t i = 0; fields && i < json_object_array_length(fields); i++) {
         json_object *field = json_object_array_get_idx(fields, i);
-        rv_buf_printf(b, "      output.%-15s %s\n", text_of(field, "path"), text_of(field, "type"));
+        rv_buf_printf(b, "      output.%-15s %s\n", rv_json_text_or(field, "path", ""),
+                      rv_json_text_or(field, "type", ""));
     }
 }
 
@@ -30,10 +26,10 @@ static void write_entry(json_object *entry, rv_buf *b)
 {
     static const char *const details[] = {"risk", "effect", "category"};
 
-    rv_buf_printf(b, "    %-24s %s\n", text_of(entry, "name"), text_of(entry, "description"));
+    rv_buf_printf(b, "    %-24s %s\n", rv_json_text_or(entry, "name", ""), rv_json_text_or(entry, "description", ""));
     bool any = false;
     for (size_t i = 0; i < RV_COUNT(details); i++) {
-        const char *value = text_of(entry, details[i]);
+        const char *value = rv_json_text_or(entry, details[i], "");
         if (value[0]) {
             rv_buf_printf(b, "%s%s %s", any ? ", " : "      ", details[i], value);
             any = true;
@@ -52,8 +48,8 @@ static void write_entry(json_object *entry, rv_buf *b)
     if (properties) {
         json_object_object_foreach (properties, key, prop) {
             bool known = json_object_is_type(prop, json_type_object);
-            rv_buf_printf(b, "      %-22s %s %s\n", key, known ? text_of(prop, "type") : "",
-                          known ? text_of(prop, "description") : "");
+            rv_buf_printf(b, "      %-22s %s %s\n", key, known ? rv_json_text_or(prop, "type", "") : "",
+                          known ? rv_json_text_or(prop, "description", "") : "");
         }
     }
     write_fields(rv_json_get_arr(entry, "output_fields"), b);
@@ -61,8 +57,9 @@ static void write_entry(json_object *entry, rv_buf *b)
 
 static void write_capability(json_object *cap, bool color, rv_buf *b)
 {
-    rv_buf_printf(b, "%s%s%s %s  %s\n  %s\n", color ? "\033[1m" : "", text_of(cap, "name"), color ? "\033[0m" : "",
-                  text_of(cap, "version"), text_of(cap, "description"), text_of(cap, "path"));
+    rv_buf_printf(b, "%s%s%s %s  %s\n  %s\n", color ? "\033[1m" : "", rv_json_text_or(cap, "name", ""),
+                  color ? "\033[0m" : "", rv_json_text_or(cap, "version", ""), rv_json_text_or(cap, "description", ""),
+                  rv_json_text_or(cap, "path", ""));
     json_object_object_foreach (cap, key, list) {
         if (!json_object_is_type(list, json_type_array) || json_object_array_length(list) == 0)
             continue;
@@ -88,18 +85,18 @@ static void write_attachments(json_object *list, rv_buf *b)
 
 static void write_provider(json_object *p, bool color, rv_buf *b)
 {
-    const char *address = text_of(p, "base_url"), *key = text_of(p, "key_env");
+    const char *address = rv_json_text_or(p, "base_url", ""), *key = rv_json_text_or(p, "key_env", "");
     bool needs_key = false;
 
-    rv_buf_printf(b, "%s%s%s  %s\n", color ? "\033[1m" : "", text_of(p, "name"), color ? "\033[0m" : "",
-                  text_of(p, "description"));
-    if (text_of(p, "capability")[0]) {
-        rv_buf_printf(b, "  of the capability %s\n", text_of(p, "capability"));
+    rv_buf_printf(b, "%s%s%s  %s\n", color ? "\033[1m" : "", rv_json_text_or(p, "name", ""), color ? "\033[0m" : "",
+                  rv_json_text_or(p, "description", ""));
+    if (rv_json_text_or(p, "capability", "")[0]) {
+        rv_buf_printf(b, "  of the capability %s\n", rv_json_text_or(p, "capability", ""));
         return;
     }
     rv_buf_printf(b, "  address  %s", address[0] ? address : "none of its own");
-    if (text_of(p, "base_url_env")[0])
-        rv_buf_printf(b, "; %s or base_url says another", text_of(p, "base_url_env"));
+    if (rv_json_text_or(p, "base_url_env", "")[0])
+        rv_buf_printf(b, "; %s or base_url says another", rv_json_text_or(p, "base_url_env", ""));
     RV_IGNORE(!rv_json_get_bool(p, "needs_key", &needs_key), "every provider that is built in says it");
     rv_buf_printf(b, "\n  key      %s%s\n", key[0] ? key : "none",
                   key[0] && !needs_key ? ", if the server wants one" : "");
@@ -141,14 +138,14 @@ static void write_rule(json_object *rule, bool color, rv_buf *b)
     const char *word = kept == checked ? "ok" : is_error ? "broken" : "advice";
     const char *paint = !color ? "" : kept == checked ? "\033[32m" : is_error ? "\033[31m" : "\033[33m";
     rv_buf_printf(b, "  %s%-7s%s%3lld/%-3lld %-16s %s\n", paint, word, color ? "\033[0m" : "", (long long)kept,
-                  (long long)checked, text_of(rule, "rule"), text_of(rule, "text"));
+                  (long long)checked, rv_json_text_or(rule, "rule", ""), rv_json_text_or(rule, "text", ""));
     for (size_t i = 0; findings && i < json_object_array_length(findings); i++) {
         json_object *one = json_object_array_get_idx(findings, i);
-        const char *entry = text_of(one, "entry");
-        rv_buf_printf(b, "          %s%s%s\n", entry, *entry ? ": " : "", text_of(one, "text"));
+        const char *entry = rv_json_text_or(one, "entry", "");
+        rv_buf_printf(b, "          %s%s%s\n", entry, *entry ? ": " : "", rv_json_text_or(one, "text", ""));
     }
     if (kept < checked)
-        rv_buf_printf(b, "          hint: %s\n", text_of(rule, "hint"));
+        rv_buf_printf(b, "          hint: %s\n", rv_json_text_or(rule, "hint", ""));
 }
 
 static void write_check(json_object *report, bool color, rv_buf *b)
@@ -159,9 +156,9 @@ static void write_check(json_object *report, bool color, rv_buf *b)
 
     RV_IGNORE(!rv_json_get_int(report, "score", &score) || !rv_json_get_bool(report, "ok", &ok),
               "each report has them");
-    const char *version = text_of(report, "version");
-    rv_buf_printf(b, "%s%s%s: %s, score %lld of 100\n", text_of(report, "capability"), *version ? " " : "", version,
-                  ok ? "ok" : "broken", (long long)score);
+    const char *version = rv_json_text_or(report, "version", "");
+    rv_buf_printf(b, "%s%s%s: %s, score %lld of 100\n", rv_json_text_or(report, "capability", ""), *version ? " " : "",
+                  version, ok ? "ok" : "broken", (long long)score);
     for (size_t i = 0; rules && i < json_object_array_length(rules); i++)
         write_rule(json_object_array_get_idx(rules, i), color, b);
 }

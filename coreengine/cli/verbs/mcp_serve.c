@@ -47,7 +47,8 @@ static int serve(struct rv_cli *cli, rv_err **err)
     int rc = rv_cli_int(cli, "concurrency", 1, RV_WORKER_MAX, &concurrency, err);
 
     opts.concurrency = (size_t)concurrency;
-    opts.offer.n_tools = rv_cli_values(cli, "tool", tools, RV_COUNT(tools));
+    if (rc == 0)
+        rc = rv_cli_values(cli, "tool", tools, RV_COUNT(tools), &opts.offer.n_tools, err);
     if (rc == 0 && grace) {
         rc = rv_cli_parse_duration(grace, &opts.grace_us, err);
         if (rc < 0)

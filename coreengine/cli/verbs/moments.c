@@ -3,6 +3,7 @@
 #include "coreengine/app/entities.h"
 #include "coreengine/app/memory.h"
 #include "coreengine/app/models.h"
+#include "coreengine/base/json_text.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -13,13 +14,6 @@
 #define LIST_MANY 50
 
 /* --- rows --- */
-
-static const char *text_of(json_object *row, const char *column)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(row, column, &text) ? text : NULL;
-}
 
 static int write_line(json_object *row, rv_buf *out, rv_err **err)
 {
@@ -33,7 +27,7 @@ static void add_age(rv_cli_table *t, json_object *row, const char *column)
     rv_buf age = RV_BUF_INIT(64);
     int64_t us = 0;
 
-    if (rv_time_parse(rv_str_of(text_of(row, column)), &us, NULL) == 0)
+    if (rv_time_parse(rv_str_of(rv_json_text_or(row, column, NULL)), &us, NULL) == 0)
         rv_cli_write_age(&age, rv_app_now_us() - us);
     rv_cli_table_add(t, rv_buf_str(&age));
     rv_buf_fini(&age);
@@ -56,7 +50,7 @@ static int print_rows(struct rv_cli *cli, json_object *rows, const struct rv_cli
             continue;
         }
         for (size_t k = 0; k + 1 < n_columns; k++)
-            rv_cli_table_add_text(t, text_of(row, members[k]));
+            rv_cli_table_add_text(t, rv_json_text_or(row, members[k], NULL));
         add_age(t, row, members[n_columns - 1]);
     }
     if (rc == 0 && !is_json && n > 0)
@@ -104,10 +98,11 @@ static int find(struct rv_cli *cli, json_object *rows, rv_err **err)
     const char *tags[MAX_TAGS];
     const char *type = rv_cli_value(cli, "type"), *category = rv_cli_value(cli, "category");
     struct rv_entity_where where[2], topics[MAX_TAGS];
-    struct rv_entity_filter f = {
-        .where = where, .lists = topics, .n_lists = rv_cli_values(cli, "topic", tags, MAX_TAGS)};
-    int rc = read_filter(cli, &f, err);
+    struct rv_entity_filter f = {.where = where, .lists = topics};
+    int rc = rv_cli_values(cli, "topic", tags, MAX_TAGS, &f.n_lists, err);
 
+    if (rc == 0)
+        rc = read_filter(cli, &f, err);
     if (type)
         where[f.n_where++] = (struct rv_entity_where){"moment_type", json_object_new_string(type)};
     if (category)
@@ -185,7 +180,7 @@ static int build(struct rv_cli *cli, rv_err **err)
     if (rc == 0 && row && rv_cli_flag(cli, "json"))
         rc = write_line(row, &text, err);
     else if (rc == 0 && row) {
-        rv_cli_write_safe(rv_str_of(text_of(row, "name")), &text);
+        rv_cli_write_safe(rv_str_of(rv_json_text_or(row, "name", NULL)), &text);
         rv_buf_putc(&text, '\n');
     }
     json_object_put(row);
@@ -197,9 +192,11 @@ static int build(struct rv_cli *cli, rv_err **err)
 static int moment_of(struct rv_cli *cli, json_object *row, rv_err **err)
 {
     const char *topics[MAX_TAGS], *type = rv_cli_value(cli, "type"), *category = rv_cli_value(cli, "category");
-    size_t n = rv_cli_values(cli, "topic", topics, MAX_TAGS);
-    int rc = rv_json_set_text(row, "name", cli->words[0], err);
+    size_t n;
+    int rc = rv_cli_values(cli, "topic", topics, MAX_TAGS, &n, err);
 
+    if (rc == 0)
+        rc = rv_json_set_text(row, "name", cli->words[0], err);
     if (rc == 0)
         rc = rv_json_set_text(row, "moment_type", type ? type : "note", err);
     if (rc == 0)
@@ -252,7 +249,7 @@ static int feed(struct rv_cli *cli, rv_err **err)
         rc = rv_app_feed(cli->store, &cli->app.scope, &what, &rows, err);
     for (size_t i = 0; rc == 0 && rows && i < json_object_array_length(rows); i++) {
         json_object *row = json_object_array_get_idx(rows, i);
-        const char *type = text_of(row, "moment_type");
+        const char *type = rv_json_text_or(row, "moment_type", NULL);
         bool is_summary = type && strcmp(type, "daily_summary") == 0;
         if (rv_cli_flag(cli, "json")) {
             rc = write_line(row, &text, err);
@@ -263,7 +260,7 @@ static int feed(struct rv_cli *cli, rv_err **err)
             rv_cli_write_safe(rv_str_of(type ? type : "-"), &text);
             rv_buf_puts(&text, "  ");
         }
-        rv_cli_write_safe(rv_str_of(text_of(row, is_summary ? "summary" : "name")), &text);
+        rv_cli_write_safe(rv_str_of(rv_json_text_or(row, is_summary ? "summary" : "name", NULL)), &text);
         rv_buf_putc(&text, '\n');
     }
     json_object_put(rows);
@@ -325,8 +322,9 @@ static int search(struct rv_cli *cli, rv_err **err)
                                       .size = 20};
     json_object *page = NULL;
 
-    s.n_tags = rv_cli_values(cli, "tag", tags, MAX_TAGS);
-    int rc = rv_cli_int(cli, "page", 1, 1000, &s.page, err);
+    int rc = rv_cli_values(cli, "tag", tags, MAX_TAGS, &s.n_tags, err);
+    if (rc == 0)
+        rc = rv_cli_int(cli, "page", 1, 1000, &s.page, err);
     if (rc == 0)
         rc = rv_cli_int(cli, "size", 1, 100, &s.size, err);
     if (rc == 0)

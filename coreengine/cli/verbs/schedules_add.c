@@ -145,8 +145,9 @@ static int add(struct rv_cli *cli, rv_err **err)
     struct rv_app_times times;
     char id[RV_ID_MAX] = "";
 
-    s.n_labels = rv_cli_values(cli, "label", labels, RV_COUNT(labels));
-    int rc = check_words(cli, err);
+    int rc = rv_cli_values(cli, "label", labels, RV_COUNT(labels), &s.n_labels, err);
+    if (rc == 0)
+        rc = check_words(cli, err);
     if (rc == 0)
         rc = rv_cli_int(cli, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &s.priority, err);
     if (rc == 0)

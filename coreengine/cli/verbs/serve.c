@@ -177,9 +177,11 @@ static int serve(struct rv_cli *cli, rv_err **err)
                                   .say = quiet ? NULL : say};
     int64_t n_left = 0;
 
-    opts.n_capabilities = rv_cli_values(cli, "capability", capabilities, RV_COUNT(capabilities));
-    opts.n_mcp_tools = rv_cli_values(cli, "mcp-tool", tools, RV_COUNT(tools));
-    int rc = rv_cli_check_tools("--mcp-tool", tools, opts.n_mcp_tools, err);
+    int rc = rv_cli_values(cli, "capability", capabilities, RV_COUNT(capabilities), &opts.n_capabilities, err);
+    if (rc == 0)
+        rc = rv_cli_values(cli, "mcp-tool", tools, RV_COUNT(tools), &opts.n_mcp_tools, err);
+    if (rc == 0)
+        rc = rv_cli_check_tools("--mcp-tool", tools, opts.n_mcp_tools, err);
     if (rc == 0)
         rc = read_opts(cli, &opts, &secrets, err);
     if (rc == 0)

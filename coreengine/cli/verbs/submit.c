@@ -106,8 +106,9 @@ static int submit_env(struct rv_cli *cli, struct rv_app_run *run, const rv_envel
     struct rv_app_submitted out;
     rv_buf text = RV_BUF_INIT(RV_STORE_MAX_ID + 2);
 
-    how.n_labels = rv_cli_values(cli, "label", labels, RV_COUNT(labels));
-    int rc = rv_cli_int(cli, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &how.priority, err);
+    int rc = rv_cli_values(cli, "label", labels, RV_COUNT(labels), &how.n_labels, err);
+    if (rc == 0)
+        rc = rv_cli_int(cli, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &how.priority, err);
     if (rc == 0)
         rc = read_due(cli, &how.due_us, err);
     if (rc == 0)

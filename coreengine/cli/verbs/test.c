@@ -20,9 +20,10 @@ struct session {
     struct rv_test_output to;
     struct rv_test_how how;
     const char *filter; /* NULL: none */
-    bool coverage;
-    int64_t min_percent; /* -1: none */
-    size_t n_tests;
+    bool coverage, changed;
+    int64_t min_percent;          /* -1: none */
+    struct rv_test_choice choice; /* of --changed */
+    size_t n_tests, n_found;      /* n_found: that the filter has found */
     int status;
 };
 
@@ -49,8 +50,7 @@ static int run_one(struct session *s, const char *path, struct rv_app_loaded *l,
         worsen(s, RV_EXIT_FAILED);
     }
     s->format->test(&s->to, l->pipeline, &r);
-    if (s->to.matrix.n_models > 0)
-        rc = rv_test_matrix_add(&s->to.matrix, path, &r, err);
+    rc = rv_test_tables_add(&s->to.tables, path, &r, err);
     rv_test_report_fini(&r);
     return rc;
 }
@@ -86,13 +86,27 @@ static int run_tests(struct session *s, const char *path, struct rv_app_loaded *
 {
     const struct rv_pipeline *p = l->pipeline;
     rv_coverage *coverage = s->coverage ? rv_coverage_new(p) : NULL;
+    struct rv_test_changes *changes = NULL;
     int rc = s->coverage && !coverage ? RV_FAIL(err, RV_E_NOMEM, "count coverage") : 0;
 
+    if (rc == 0 && s->changed)
+        rc = rv_test_changes_open(&s->cli->app, l, s->how.variant, &changes, err);
     s->format->tests(&s->to);
-    for (size_t i = 0; rc == 0 && i < p->n_tests; i++)
-        if (is_wanted(s, &p->tests[i]))
-            rc = run_one(s, path, l, i, coverage, err);
+    for (size_t i = 0; rc == 0 && i < p->n_tests; i++) {
+        size_t n_failed = s->to.n_failed;
+        if (!is_wanted(s, &p->tests[i]))
+            continue;
+        s->n_found++;
+        if (changes && !rv_test_changes_runs(changes, i, &s->choice))
+            continue;
+        rc = run_one(s, path, l, i, coverage, err);
+        if (changes)
+            rv_test_changes_note(changes, i, s->to.n_failed == n_failed);
+    }
     s->format->tests_end(&s->to, p);
+    if (rc == 0 && changes)
+        rc = rv_test_changes_keep(changes, err);
+    rv_test_changes_free(changes);
     if (rc == 0 && coverage)
         rc = rv_coverage_check(coverage, err);
     if (rc == 0 && coverage)
@@ -139,13 +153,22 @@ static void test_pipeline(struct session *s, const char *path)
 /* Once, or once for each model. */
 static void test_file(struct session *s, const char *path)
 {
-    struct rv_test_matrix *m = &s->to.matrix;
+    struct rv_test_matrix *m = &s->to.tables.models;
 
     m->at = 0;
     do {
-        s->how.variant = m->n_models > 0 ? m->models[m->at] : NULL;
+        s->how.variant = m->n_columns > 0 ? m->columns[m->at] : NULL;
         test_pipeline(s, path);
-    } while (++m->at < m->n_models);
+    } while (++m->at < m->n_columns);
+}
+
+static void say_choice(const struct rv_test_choice *choice)
+{
+    rv_buf text = RV_BUF_INIT(4096);
+
+    rv_test_choice_write_text(choice, &text);
+    rv_cli_say("reeve: %s\n", rv_buf_cstr(&text));
+    rv_buf_fini(&text);
 }
 
 static const struct rv_test_format *format_of(struct rv_cli *cli)
@@ -181,19 +204,21 @@ static int models_of(struct rv_cli *cli, struct rv_test_matrix *out, rv_err **er
 {
     size_t n = 0;
 
-    out->models = calloc(MAX_MODELS, sizeof *out->models);
-    out->rows = json_object_new_array();
-    if (!out->models || !out->rows)
+    *out = (struct rv_test_matrix){.columns = calloc(MAX_MODELS, sizeof *out->columns),
+                                   .rows = json_object_new_array(),
+                                   .column_key = "model",
+                                   .corner = "TEST"};
+    if (!out->columns || !out->rows)
         return RV_FAIL(err, RV_E_NOMEM, "compare models");
     if (rv_cli_nth(cli, "model", MAX_MODELS))
         return rv_cli_usage(cli, err, "--model is given more than %d times", MAX_MODELS);
     for (const char *name; (name = rv_cli_nth(cli, "model", n)); n++) {
         for (size_t k = 0; k < n; k++)
-            if (strcmp(out->models[k], name) == 0)
+            if (strcmp(out->columns[k], name) == 0)
                 return rv_cli_usage(cli, err, "--model %s is given twice", name);
-        out->models[n] = name;
+        out->columns[n] = name;
     }
-    out->n_models = n;
+    out->n_columns = n;
     return 0;
 }
 
@@ -210,15 +235,27 @@ static int options_of(struct rv_cli *cli, struct session *s, rv_err **err)
     if (rc == 0)
         rc = how_of(cli, &s->how, err);
     if (rc == 0)
-        rc = models_of(cli, &s->to.matrix, err);
+        rc = models_of(cli, &s->to.tables.models, err);
     s->coverage = rv_cli_flag(cli, "coverage") || s->min_percent >= 0;
+    s->changed = rv_cli_flag(cli, "changed");
     return rc;
 }
 
-static void matrix_fini(struct rv_test_matrix *m)
+static void table_fini(struct rv_test_matrix *m)
 {
-    free(m->models);
+    for (size_t k = 0; m->about && k < m->n_columns; k++)
+        free((char *)m->columns[k]);
+    free(m->columns);
     json_object_put(m->rows);
+    json_object_put(m->about);
+}
+
+static void tables_fini(struct rv_test_tables *t)
+{
+    table_fini(&t->models);
+    for (size_t i = 0; i < t->n; i++)
+        table_fini(&t->of_tests[i]);
+    free(t->of_tests);
 }
 
 /* All files once: loaded, tested, reported. Gives the exit status. */
@@ -232,7 +269,7 @@ static int test_all(struct rv_cli *cli, rv_err **err)
         rc = rv_cli_files(cli, &files, err);
     if (rc < 0) {
         rv_cli_files_fini(&files);
-        matrix_fini(&s.to.matrix);
+        tables_fini(&s.to.tables);
         return rc;
     }
     s.format->begin(&s.to);
@@ -244,9 +281,11 @@ static int test_all(struct rv_cli *cli, rv_err **err)
     s.format->end(&s.to);
     rc = rv_buf_check(&s.to.body, "report of tests", err);
     rv_buf_fini(&s.to.body);
-    matrix_fini(&s.to.matrix);
+    tables_fini(&s.to.tables);
     rc = rv_cli_print(rc, &s.to.out, err);
-    if (rc == 0 && s.filter && s.n_tests > 0 && s.to.n_run == 0) /* a misspelt filter must not look like success */
+    if (s.changed)
+        say_choice(&s.choice);
+    if (rc == 0 && s.filter && s.n_tests > 0 && s.n_found == 0) /* a misspelt filter must not look like success */
         rc = rv_cli_usage(cli, err, "no test has \"%s\" in its name", s.filter);
     return rc < 0 ? rc : s.status;
 }
@@ -281,6 +320,7 @@ static int test(struct rv_cli *cli, rv_err **err)
 
 static const struct rv_cli_option test_options[] = {
     {"filter", 'f', "TEXT", "run only tests whose name contains TEXT", NULL, false},
+    {"changed", 0, NULL, "run only tests that have not passed since something changed that they read", NULL, false},
     {"coverage", 0, NULL, "list the stages and routes that no test covers", NULL, false},
     {"min-coverage", 0, "PERCENT", "fail if the tests cover a smaller share of the stages and routes", NULL, false},
     {"live", 0, NULL, "ask the models of the pipeline, and keep their answers as cassettes for the next time", NULL,
@@ -310,11 +350,12 @@ const struct rv_cli_verb rv_verb_test = {
         "tests pass, 1 if one fails, 2 if a pipeline is invalid.",
     .examples = "reeve test pipelines\nreeve test pipelines/loop.yaml --filter attempt\n"
                 "reeve test pipelines/loop.yaml --coverage --min-coverage 90\n"
+                "reeve test pipelines/loop.yaml --changed\n"
                 "reeve test pipelines/*.yaml --html >tests.html",
     RV_CLI_OPTIONS(test_options),
     .groups = {&rv_cli_of_pipelines},
     .needs = "cassettes live; record live",
-    .excludes = "json tap junit html watch",
+    .excludes = "json tap junit html watch; changed live; changed coverage; changed min-coverage",
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
     .run = test,

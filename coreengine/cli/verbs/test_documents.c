@@ -17,8 +17,8 @@ static void json_pipeline(struct rv_test_output *o, const char *path, const stru
 {
     rv_jw_obj(&o->json);
     rv_jw_kv_text(&o->json, "file", path);
-    if (o->matrix.n_models > 0)
-        rv_jw_kv_text(&o->json, "model", o->matrix.models[o->matrix.at]);
+    if (o->tables.models.n_columns > 0)
+        rv_jw_kv_text(&o->json, "model", o->tables.models.columns[o->tables.models.at]);
     rv_jw_kv_bool(&o->json, "valid", is_sound);
     rv_jw_key(&o->json, "findings");
     rv_findings_write_json(l->findings, &o->json);
@@ -50,6 +50,17 @@ static void json_rate(const struct rv_test_rate *r, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
+static void json_place(const struct rv_test_place *place, rv_jw *w)
+{
+    if (place->n_labels == 0)
+        return;
+    rv_jw_key(w, "matrix");
+    rv_jw_obj(w);
+    for (size_t i = 0; i < place->n_labels; i++)
+        rv_jw_kv_text(w, place->labels[i].axis, place->labels[i].label);
+    rv_jw_obj_end(w);
+}
+
 static void json_test(struct rv_test_output *o, const struct rv_pipeline *p, const struct rv_test_report *r)
 {
     rv_jw *w = &o->json;
@@ -58,6 +69,7 @@ static void json_test(struct rv_test_output *o, const struct rv_pipeline *p, con
     rv_jw_obj(w);
     rv_jw_kv_text(w, "name", r->test->name);
     rv_jw_kv_int(w, "line", r->test->src.line);
+    json_place(&r->test->place, w);
     rv_jw_kv_bool(w, "passed", rv_test_passed(r));
     rv_jw_kv_text(w, "status", r->state ? rv_run_status_text(r->status) : NULL);
     rv_jw_kv_int(w, "duration_ms", r->duration_ms);
@@ -99,24 +111,53 @@ static void json_pipeline_end(struct rv_test_output *o)
     rv_jw_obj_end(&o->json);
 }
 
-static void json_matrix(const struct rv_test_matrix *m, rv_jw *w)
+static void write_columns(const struct rv_test_matrix *m, const char *key, rv_jw *w)
 {
-    rv_jw_key(w, "matrix");
-    rv_jw_obj(w);
-    rv_jw_key(w, "models");
+    rv_jw_key(w, key);
     rv_jw_arr(w);
-    for (size_t i = 0; i < m->n_models; i++)
-        rv_jw_text(w, m->models[i]);
+    for (size_t i = 0; i < m->n_columns; i++)
+        rv_jw_text(w, m->columns[i]);
     rv_jw_arr_end(w);
     rv_jw_kv_value(w, "rows", m->rows);
-    rv_jw_obj_end(w);
+}
+
+static void write_member(json_object *of, const char *key, rv_jw *w)
+{
+    json_object *value = NULL;
+
+    json_object_object_get_ex(of, key, &value);
+    rv_jw_kv_value(w, key, value);
+}
+
+static void json_tables(const struct rv_test_tables *t, rv_jw *w)
+{
+    if (t->models.n_columns > 0) {
+        rv_jw_key(w, "matrix");
+        rv_jw_obj(w);
+        write_columns(&t->models, "models", w);
+        rv_jw_obj_end(w);
+    }
+    if (t->n > 0) {
+        rv_jw_key(w, "matrices");
+        rv_jw_arr(w);
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        const struct rv_test_matrix *m = &t->of_tests[i];
+        rv_jw_obj(w);
+        write_member(m->about, "file", w);
+        write_member(m->about, "test", w);
+        write_member(m->about, "axes", w);
+        write_columns(m, "columns", w);
+        rv_jw_obj_end(w);
+    }
+    if (t->n > 0)
+        rv_jw_arr_end(w);
 }
 
 static void json_end(struct rv_test_output *o)
 {
     rv_jw_arr_end(&o->json);
-    if (o->matrix.n_models > 0)
-        json_matrix(&o->matrix, &o->json);
+    json_tables(&o->tables, &o->json);
     if (o->n_judge_calls > 0) {
         rv_jw_key(&o->json, "judges");
         rv_jw_obj(&o->json);
@@ -189,17 +230,30 @@ static void suite_test(struct rv_test_output *o, const struct rv_test_report *r)
     o->suite_ms += r->duration_ms;
 }
 
-/* Attributes that JUnit has no place for. */
-static void junit_runs(const struct rv_test_rate *r, rv_buf *b)
+/* What JUnit has no attributes for: the runs, and the place in a matrix. */
+static void junit_properties(const struct rv_test_report *r, rv_buf *b)
 {
+    const struct rv_test_place *place = &r->test->place;
     double low, high;
 
-    rv_test_rate_bounds(r, &low, &high);
-    rv_buf_printf(b,
-                  "<properties><property name=\"runs\" value=\"%lld\"/><property name=\"runs_passed\" "
-                  "value=\"%lld\"/><property name=\"rate_low\" value=\"%.4f\"/><property name=\"rate_high\" "
-                  "value=\"%.4f\"/></properties>",
-                  (long long)r->n, (long long)r->n_passed, low, high);
+    if (r->rate.n < 2 && place->n_labels == 0)
+        return;
+    rv_buf_puts(b, "<properties>");
+    for (size_t i = 0; i < place->n_labels; i++) {
+        rv_buf_puts(b, "<property name=\"matrix.");
+        rv_buf_xml(b, rv_str_of(place->labels[i].axis));
+        rv_buf_putc(b, '"');
+        attribute(b, "value", place->labels[i].label);
+        rv_buf_puts(b, "/>");
+    }
+    if (r->rate.n > 1) {
+        rv_test_rate_bounds(&r->rate, &low, &high);
+        rv_buf_printf(b,
+                      "<property name=\"runs\" value=\"%lld\"/><property name=\"runs_passed\" value=\"%lld\"/>"
+                      "<property name=\"rate_low\" value=\"%.4f\"/><property name=\"rate_high\" value=\"%.4f\"/>",
+                      (long long)r->rate.n, (long long)r->rate.n_passed, low, high);
+    }
+    rv_buf_puts(b, "</properties>");
 }
 
 static void junit_test(struct rv_test_output *o, const struct rv_pipeline *p, const struct rv_test_report *r)
@@ -216,13 +270,12 @@ static void junit_test(struct rv_test_output *o, const struct rv_pipeline *p, co
     attribute(b, "file", p->file);
     rv_buf_printf(b, " line=\"%d\" time=\"%lld.%03d\"", r->test->src.line, (long long)(r->duration_ms / 1000),
                   (int)(r->duration_ms % 1000));
-    if (rv_test_passed(r) && r->rate.n < 2) {
+    if (rv_test_passed(r) && r->rate.n < 2 && r->test->place.n_labels == 0) {
         rv_buf_puts(b, "/>\n");
         return;
     }
     rv_buf_putc(b, '>');
-    if (r->rate.n > 1)
-        junit_runs(&r->rate, b);
+    junit_properties(r, b);
     if (rv_test_passed(r)) {
         rv_buf_puts(b, "</testcase>\n");
         return;
@@ -369,8 +422,7 @@ static void html_end(struct rv_test_output *o)
         rv_test_write_judges(o, &o->out);
         rv_buf_puts(&o->out, "</p>\n");
     }
-    if (o->matrix.n_models > 0)
-        rv_test_matrix_write_html(&o->matrix, &o->out);
+    rv_test_tables_write_html(&o->tables, &o->out);
     rv_buf_add_str(&o->out, rv_buf_str(&o->body));
     rv_buf_puts(&o->out, "</body></html>\n");
 }

@@ -118,8 +118,8 @@ void rv_test_write_reasons(const struct rv_test_report *r, const char *lead, rv_
 void rv_test_write_name(const struct rv_test_output *o, const struct rv_test_report *r, rv_buf *out)
 {
     rv_buf_puts(out, r->test->name);
-    if (o->matrix.n_models > 0)
-        rv_buf_printf(out, " [%s]", o->matrix.models[o->matrix.at]);
+    if (o->tables.models.n_columns > 0)
+        rv_buf_printf(out, " [%s]", o->tables.models.columns[o->tables.models.at]);
 }
 
 void rv_test_write_rate(const struct rv_test_rate *r, rv_buf *out)
@@ -200,8 +200,9 @@ static void text_end(struct rv_test_output *o)
 {
     rv_err *err = NULL;
 
-    if (o->matrix.n_models > 0 && rv_test_matrix_write_text(&o->matrix, o->color, &o->out, &err) < 0) {
-        o->out.rc = rv_err_code(err); /* the caller reports it */
+    int rc = rv_test_tables_write_text(&o->tables, o->color, &o->out, &err);
+    if (rc < 0) {
+        o->out.rc = rc; /* the caller reports it */
         rv_err_free(err);
     }
     rv_buf_printf(&o->out, "%zu test%s: %zu passed, %zu failed\n", o->n_run, o->n_run == 1 ? "" : "s",

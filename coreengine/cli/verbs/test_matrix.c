@@ -1,4 +1,6 @@
-/* Tests by models: one row for each test, one column for each model that `reeve test --model` names. */
+/* Tables of results. One for the models that `reeve test --model` names: a row for each test, a column for each model.
+ * One for each test that has a matrix: its first axis makes the columns, all others the rows; a single axis makes the
+ * rows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +8,9 @@
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/test_report.h"
 
-#define MAX_NAME 48 /* characters of a test's name in the table for people */
+#define MAX_NAME  48                /* characters of a test's name in the table for people */
+#define MAX_LABEL ((size_t)1 << 20) /* bytes of a row's: all its values */
+#define ONLY      "result"          /* the column of a matrix with one axis */
 
 static json_object *row_of(const struct rv_test_matrix *m, const char *file, const char *test)
 {
@@ -26,7 +30,7 @@ static int add_row(struct rv_test_matrix *m, const char *file, const char *test,
     struct rv_json_build b = {.err = err};
 
     if (!row)
-        return RV_FAIL(err, RV_E_NOMEM, "compare models");
+        return RV_FAIL(err, RV_E_NOMEM, "compare results");
     rv_json_build_text(&b, row, "file", file);
     rv_json_build_text(&b, row, "test", test);
     rv_json_build(&b, row, "results", json_object_new_array());
@@ -38,38 +42,41 @@ static int add_row(struct rv_test_matrix *m, const char *file, const char *test,
     return b.rc;
 }
 
-int rv_test_matrix_add(struct rv_test_matrix *m, const char *file, const struct rv_test_report *r, rv_err **err)
+static int add_cell(struct rv_test_matrix *m, const char *file, const char *name, const char *column,
+                    const struct rv_test_report *r, json_object **out, rv_err **err)
 {
-    json_object *row = row_of(m, file, r->test->name), *cell;
+    json_object *row = row_of(m, file, name), *cell;
     struct rv_json_build b = {.err = err};
-    int rc = row ? 0 : add_row(m, file, r->test->name, &row, err);
+    int rc = row ? 0 : add_row(m, file, name, &row, err);
 
     if (rc < 0)
         return rc;
     cell = json_object_new_object();
     if (!cell)
-        return RV_FAIL(err, RV_E_NOMEM, "compare models");
-    rv_json_build_text(&b, cell, "model", m->models[m->at]);
+        return RV_FAIL(err, RV_E_NOMEM, "compare results");
+    rv_json_build_text(&b, cell, m->column_key, column);
     rv_json_build(&b, cell, "passed", json_object_new_boolean(rv_test_passed(r)));
     rv_json_build_int(&b, cell, "runs", r->rate.n);
     rv_json_build_int(&b, cell, "runs_passed", r->rate.n_passed);
     rv_json_build(&b, cell, "usd", rv_json_double((double)r->cost_micro_usd / 1e6));
-    if (b.rc == 0)
+    if (b.rc == 0) {
+        *out = cell;
         return rv_json_push_take(rv_json_get_arr(row, "results"), cell, err);
+    }
     json_object_put(cell);
     return b.rc;
 }
 
-/* What stands in a row for a model; NULL: its pipeline was invalid with it. */
-static json_object *cell_of(json_object *row, const char *model)
+/* What stands in a row below a column; NULL: that was not run, or the pipeline was invalid. */
+static json_object *cell_of(const struct rv_test_matrix *m, json_object *row, const char *column)
 {
     json_object *results = rv_json_get_arr(row, "results");
 
     for (size_t i = 0; i < json_object_array_length(results); i++) {
         json_object *cell = json_object_array_get_idx(results, i);
         const char *name = "";
-        RV_IGNORE(!rv_json_get_text(cell, "model", &name), "always there");
-        if (strcmp(name, model) == 0)
+        RV_IGNORE(!rv_json_get_text(cell, m->column_key, &name), "always there");
+        if (strcmp(name, column) == 0)
             return cell;
     }
     return NULL;
@@ -94,20 +101,21 @@ static bool write_cell(json_object *cell, rv_buf *b)
     return passed;
 }
 
-/* Of one model, over all rows. */
+/* Of one column, over all rows. */
 struct column {
-    size_t n_passed;
+    size_t n, n_passed;
     double usd;
 };
 
-static struct column sum_up(const struct rv_test_matrix *m, const char *model)
+static struct column sum_up(const struct rv_test_matrix *m, const char *column)
 {
     struct column c = {0};
 
     for (size_t i = 0; i < json_object_array_length(m->rows); i++) {
-        json_object *cell = cell_of(json_object_array_get_idx(m->rows, i), model), *usd = NULL;
+        json_object *cell = cell_of(m, json_object_array_get_idx(m->rows, i), column), *usd = NULL;
         bool passed = false;
         RV_IGNORE(!cell || !rv_json_get_bool(cell, "passed", &passed), "it was not run");
+        c.n += cell || !m->about;
         c.n_passed += passed;
         if (cell && json_object_object_get_ex(cell, "usd", &usd))
             c.usd += json_object_get_double(usd);
@@ -120,79 +128,230 @@ static void add_sums(const struct rv_test_matrix *m, rv_cli_table *t)
     char text[64];
 
     rv_cli_table_add_text(t, "passed");
-    for (size_t k = 0; k < m->n_models; k++) {
-        snprintf(text, sizeof text, "%zu of %zu", sum_up(m, m->models[k]).n_passed, json_object_array_length(m->rows));
+    for (size_t k = 0; k < m->n_columns; k++) {
+        const struct column c = sum_up(m, m->columns[k]);
+        snprintf(text, sizeof text, "%zu of %zu", c.n_passed, c.n);
         rv_cli_table_add_text(t, text);
     }
     rv_cli_table_add_text(t, "cost in US dollars");
-    for (size_t k = 0; k < m->n_models; k++) {
-        snprintf(text, sizeof text, "%.6f", sum_up(m, m->models[k]).usd);
+    for (size_t k = 0; k < m->n_columns; k++) {
+        snprintf(text, sizeof text, "%.6f", sum_up(m, m->columns[k]).usd);
         rv_cli_table_add_text(t, text);
     }
 }
 
-int rv_test_matrix_write_text(const struct rv_test_matrix *m, bool color, rv_buf *out, rv_err **err)
+static int write_table(const struct rv_test_matrix *m, bool color, rv_buf *out, rv_err **err)
 {
-    struct rv_cli_column *columns = calloc(m->n_models + 1, sizeof *columns);
+    struct rv_cli_column *columns = calloc(m->n_columns + 1, sizeof *columns);
     rv_cli_table *t = NULL;
     int rc = 0;
 
     if (columns) {
-        columns[0] = (struct rv_cli_column){"TEST", MAX_NAME, false};
-        for (size_t k = 0; k < m->n_models; k++)
-            columns[k + 1] = (struct rv_cli_column){m->models[k], 0, false};
-        t = rv_cli_table_new(columns, m->n_models + 1);
+        columns[0] = (struct rv_cli_column){m->corner, MAX_NAME, false};
+        for (size_t k = 0; k < m->n_columns; k++)
+            columns[k + 1] = (struct rv_cli_column){m->columns[k], 0, false};
+        t = rv_cli_table_new(columns, m->n_columns + 1);
     }
     for (size_t i = 0; t && i < json_object_array_length(m->rows); i++) {
         json_object *row = json_object_array_get_idx(m->rows, i);
         const char *test = "";
         RV_IGNORE(!rv_json_get_text(row, "test", &test), "always there");
         rv_cli_table_add_text(t, test);
-        for (size_t k = 0; k < m->n_models; k++) {
+        for (size_t k = 0; k < m->n_columns; k++) {
             rv_buf cell = RV_BUF_INIT(256);
-            write_cell(cell_of(row, m->models[k]), &cell);
+            write_cell(cell_of(m, row, m->columns[k]), &cell);
             rv_cli_table_add_text(t, rv_buf_cstr(&cell));
             rv_buf_fini(&cell);
         }
     }
     if (t && json_object_array_length(m->rows) > 0)
         add_sums(m, t);
-    rc = t ? rv_cli_table_write(t, color, out, err) : RV_FAIL(err, RV_E_NOMEM, "compare models");
+    rc = t ? rv_cli_table_write(t, color, out, err) : RV_FAIL(err, RV_E_NOMEM, "compare results");
     rv_cli_table_free(t);
     free(columns);
     return rc;
 }
 
-void rv_test_matrix_write_html(const struct rv_test_matrix *m, rv_buf *b)
+static void write_html_table(const struct rv_test_matrix *m, rv_buf *b)
 {
-    rv_buf_puts(b, "<h2>Models</h2>\n<table><thead><tr><th>Test</th>");
-    for (size_t k = 0; k < m->n_models; k++) {
+    const char *test = "", *file = "";
+
+    if (m->about && rv_json_get_text(m->about, "test", &test) && rv_json_get_text(m->about, "file", &file)) {
+        rv_buf_puts(b, "<h2>");
+        rv_buf_xml(b, rv_str_of(test));
+        rv_buf_puts(b, " <span class=\"dim\">");
+        rv_buf_xml(b, rv_str_of(file));
+        rv_buf_puts(b, "</span></h2>\n");
+    } else {
+        rv_buf_puts(b, "<h2>Models</h2>\n");
+    }
+    rv_buf_puts(b, "<table><thead><tr><th>");
+    rv_buf_xml(b, rv_str_of(m->about ? m->corner : "Test"));
+    rv_buf_puts(b, "</th>");
+    for (size_t k = 0; k < m->n_columns; k++) {
         rv_buf_puts(b, "<th>");
-        rv_buf_xml(b, rv_str_of(m->models[k]));
+        rv_buf_xml(b, rv_str_of(m->columns[k]));
         rv_buf_puts(b, "</th>");
     }
     rv_buf_puts(b, "</tr></thead><tbody>\n");
     for (size_t i = 0; i < json_object_array_length(m->rows); i++) {
         json_object *row = json_object_array_get_idx(m->rows, i);
-        const char *test = "";
-        RV_IGNORE(!rv_json_get_text(row, "test", &test), "always there");
+        const char *name = "";
+        RV_IGNORE(!rv_json_get_text(row, "test", &name), "always there");
         rv_buf_puts(b, "<tr><td>");
-        rv_buf_xml(b, rv_str_of(test));
+        rv_buf_xml(b, rv_str_of(name));
         rv_buf_puts(b, "</td>");
-        for (size_t k = 0; k < m->n_models; k++) {
+        for (size_t k = 0; k < m->n_columns; k++) {
             rv_buf cell = RV_BUF_INIT(256);
-            bool passed = write_cell(cell_of(row, m->models[k]), &cell);
+            bool passed = write_cell(cell_of(m, row, m->columns[k]), &cell);
             rv_buf_printf(b, "<td class=\"%s\">%s</td>", passed ? "ok" : "bad", rv_buf_cstr(&cell));
             rv_buf_fini(&cell);
         }
         rv_buf_puts(b, "</tr>\n");
     }
     rv_buf_puts(b, "<tr><td class=\"dim\">passed</td>");
-    for (size_t k = 0; k < m->n_models; k++)
-        rv_buf_printf(b, "<td class=\"dim\">%zu of %zu</td>", sum_up(m, m->models[k]).n_passed,
-                      json_object_array_length(m->rows));
+    for (size_t k = 0; k < m->n_columns; k++) {
+        const struct column c = sum_up(m, m->columns[k]);
+        rv_buf_printf(b, "<td class=\"dim\">%zu of %zu</td>", c.n_passed, c.n);
+    }
     rv_buf_puts(b, "</tr>\n<tr><td class=\"dim\">cost in US dollars</td>");
-    for (size_t k = 0; k < m->n_models; k++)
-        rv_buf_printf(b, "<td class=\"dim\">%.6f</td>", sum_up(m, m->models[k]).usd);
+    for (size_t k = 0; k < m->n_columns; k++)
+        rv_buf_printf(b, "<td class=\"dim\">%.6f</td>", sum_up(m, m->columns[k]).usd);
     rv_buf_puts(b, "</tr>\n</tbody></table>\n");
+}
+
+/* --- tests that have a matrix: one table each --- */
+
+static int list_axes(const struct rv_test_place *place, json_object *about, rv_err **err)
+{
+    json_object *axes = json_object_new_array();
+    int rc = rv_json_set_take(about, "axes", axes, err);
+
+    for (size_t i = 0; i < place->n_labels && rc == 0; i++)
+        rc = rv_json_push_take(axes, json_object_new_string(place->labels[i].axis), err);
+    return rc;
+}
+
+static int begin_table(struct rv_test_tables *c, const char *file, const struct rv_test_config *test, rv_err **err)
+{
+    if (c->n == c->cap) {
+        size_t cap = c->cap * 2 + 8;
+        struct rv_test_matrix *more = realloc(c->of_tests, cap * sizeof *more);
+        if (!more)
+            return RV_FAIL(err, RV_E_NOMEM, "compare results");
+        c->of_tests = more;
+        c->cap = cap;
+    }
+    struct rv_test_matrix *m = &c->of_tests[c->n++];
+    *m = (struct rv_test_matrix){.rows = json_object_new_array(),
+                                 .about = json_object_new_object(),
+                                 .column_key = "column",
+                                 .corner = "COMBINATION",
+                                 .written = test->place.written};
+    if (!m->rows || !m->about)
+        return RV_FAIL(err, RV_E_NOMEM, "compare results");
+    int rc = rv_json_set_text(m->about, "file", file, err);
+    if (rc == 0)
+        rc = rv_json_set_text(m->about, "test", test->place.name, err);
+    return rc == 0 ? list_axes(&test->place, m->about, err) : rc;
+}
+
+static int have_column(struct rv_test_matrix *m, const char *name, rv_err **err)
+{
+    for (size_t i = 0; i < m->n_columns; i++)
+        if (strcmp(m->columns[i], name) == 0)
+            return 0;
+    const char **more = realloc(m->columns, (m->n_columns + 1) * sizeof *more);
+    char *own = more ? strdup(name) : NULL;
+    if (more)
+        m->columns = more;
+    if (!own)
+        return RV_FAIL(err, RV_E_NOMEM, "compare results");
+    m->columns[m->n_columns++] = own;
+    return 0;
+}
+
+/* "[3] prompts=short, question=Why?" */
+static void write_row_name(const struct rv_test_place *place, rv_buf *b)
+{
+    size_t first = place->n_labels > 1 ? 1 : 0;
+
+    if (place->number > 0)
+        rv_buf_printf(b, "[%d] ", place->number);
+    for (size_t i = first; i < place->n_labels; i++)
+        rv_buf_printf(b, "%s%s=%s", i > first ? ", " : "", place->labels[i].axis, place->labels[i].label);
+}
+
+static int add_labels(const struct rv_test_place *place, json_object *cell, rv_err **err)
+{
+    json_object *labels = json_object_new_object();
+    int rc = rv_json_set_take(cell, "labels", labels, err);
+
+    for (size_t i = 0; i < place->n_labels && rc == 0; i++)
+        rc = rv_json_set_text(labels, place->labels[i].axis, place->labels[i].label, err);
+    if (rc == 0 && place->number > 0)
+        rc = rv_json_set_int(cell, "case", place->number, err);
+    return rc;
+}
+
+static int add_combination(struct rv_test_tables *c, const char *file, const struct rv_test_report *r, rv_err **err)
+{
+    const struct rv_test_place *place = &r->test->place;
+    rv_buf name = RV_BUF_INIT(MAX_LABEL);
+    json_object *cell = NULL;
+    const char *of = "";
+    int rc = 0;
+
+    if (place->n_labels == 0)
+        return 0;
+    if (c->n == 0 || c->of_tests[c->n - 1].written != place->written ||
+        !rv_json_get_text(c->of_tests[c->n - 1].about, "file", &of) || strcmp(of, file) != 0)
+        rc = begin_table(c, file, r->test, err);
+    struct rv_test_matrix *m = rc == 0 ? &c->of_tests[c->n - 1] : NULL;
+    const char *column = place->n_labels > 1 ? place->labels[0].label : ONLY;
+    if (rc == 0)
+        rc = have_column(m, column, err);
+    write_row_name(place, &name);
+    if (rc == 0)
+        rc = rv_buf_check(&name, "name of a row", err);
+    if (rc == 0)
+        rc = add_cell(m, file, rv_buf_cstr(&name), column, r, &cell, err);
+    if (rc == 0)
+        rc = add_labels(place, cell, err);
+    rv_buf_fini(&name);
+    return rc;
+}
+
+/* --- all tables --- */
+
+int rv_test_tables_add(struct rv_test_tables *t, const char *file, const struct rv_test_report *r, rv_err **err)
+{
+    json_object *cell;
+
+    return t->models.n_columns > 0
+               ? add_cell(&t->models, file, r->test->name, t->models.columns[t->models.at], r, &cell, err)
+               : add_combination(t, file, r, err);
+}
+
+int rv_test_tables_write_text(const struct rv_test_tables *t, bool color, rv_buf *out, rv_err **err)
+{
+    int rc = t->models.n_columns > 0 ? write_table(&t->models, color, out, err) : 0;
+
+    for (size_t i = 0; i < t->n && rc == 0; i++) {
+        const char *test = "", *file = "";
+        RV_IGNORE(!rv_json_get_text(t->of_tests[i].about, "test", &test) ||
+                      !rv_json_get_text(t->of_tests[i].about, "file", &file),
+                  "always there");
+        rv_buf_printf(out, "%s (%s)\n", test, file);
+        rc = write_table(&t->of_tests[i], color, out, err);
+    }
+    return rc;
+}
+
+void rv_test_tables_write_html(const struct rv_test_tables *t, rv_buf *b)
+{
+    if (t->models.n_columns > 0)
+        write_html_table(&t->models, b);
+    for (size_t i = 0; i < t->n; i++)
+        write_html_table(&t->of_tests[i], b);
 }

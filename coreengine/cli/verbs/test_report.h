@@ -7,17 +7,30 @@
 
 #define RV_TEST_MAX_OUTPUT ((size_t)64 << 20)
 
-/* The tests by models (test_matrix.c). */
+/* A table of results (test_matrix.c): of all tests by the models of --model, or of one test that has a matrix, by the
+ * values of its first axis. */
 struct rv_test_matrix {
-    const char **models; /* owned, the names are borrowed */
-    size_t n_models;     /* 0: only the pipelines' own */
-    size_t at;           /* the one that is tested now */
-    json_object *rows;   /* array of {file, test, results: array of {model, passed, runs, runs_passed, usd}}; owned */
+    const char **columns; /* owned; borrowed of the tests by models, else owned texts */
+    size_t n_columns;     /* 0: there is no table */
+    size_t at;            /* tests by models: the one that is tested now */
+    json_object
+        *rows; /* array of {file, test, results: array of {COLUMN_KEY, passed, runs, runs_passed, usd}}; owned */
+    const char *column_key; /* of cells: "model", or "column" */
+    const char *corner;     /* what the column of rows is headed by */
+    json_object *about;     /* of a matrix: {file, test, axes}; owned */
+    size_t written;         /* of a matrix: number of its test in the file */
 };
-RV_MUST_CHECK int rv_test_matrix_add(struct rv_test_matrix *m, const char *file, const struct rv_test_report *r,
+/* All of them. Zeroed but for the columns of models. */
+struct rv_test_tables {
+    struct rv_test_matrix models;    /* without columns: of the pipelines' own */
+    struct rv_test_matrix *of_tests; /* of each test that has a matrix, without --model; owned */
+    size_t n, cap;
+};
+/** Add a result to the table that it belongs to, if it belongs to one. */
+RV_MUST_CHECK int rv_test_tables_add(struct rv_test_tables *t, const char *file, const struct rv_test_report *r,
                                      rv_err **err);
-RV_MUST_CHECK int rv_test_matrix_write_text(const struct rv_test_matrix *m, bool color, rv_buf *out, rv_err **err);
-void rv_test_matrix_write_html(const struct rv_test_matrix *m, rv_buf *b);
+RV_MUST_CHECK int rv_test_tables_write_text(const struct rv_test_tables *t, bool color, rv_buf *out, rv_err **err);
+void rv_test_tables_write_html(const struct rv_test_tables *t, rv_buf *b);
 
 /* One report. The writer's `out` is printed by the caller. */
 struct rv_test_output {
@@ -26,7 +39,7 @@ struct rv_test_output {
     bool show_pipeline; /* text: the name of the pipeline stands above its tests */
     rv_jw json;         /* on out */
     rv_buf body;        /* documents: what stands behind a head with counts */
-    struct rv_test_matrix matrix;
+    struct rv_test_tables tables;
     int64_t n_judge_calls, judge_micro_usd;
     size_t n_recorded, n_played; /* cassettes */
     size_t n_run, n_failed, n_suite_run, n_suite_failed;

@@ -162,8 +162,9 @@ static int work(struct rv_cli *cli, rv_err **err)
                                   .scripts = scripts,
                                   .say = rv_cli_flag(cli, "quiet") ? NULL : say};
 
-    opts.n_labels = rv_cli_values(cli, "label", labels, RV_COUNT(labels));
-    int rc = read_opts(cli, &opts, err);
+    int rc = rv_cli_values(cli, "label", labels, RV_COUNT(labels), &opts.n_labels, err);
+    if (rc == 0)
+        rc = read_opts(cli, &opts, err);
     if (rc == 0)
         rc = read_typed(cli, "handler", "TYPE=FILE or TYPE=CAPABILITY:TOOL, such as news=news.yaml", handlers, room,
                         &opts.n_handlers, err);

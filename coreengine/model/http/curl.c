@@ -17,7 +17,8 @@
 #include "coreengine/model/http/http_internal.h"
 
 #define MIN_VERSION        0x075000 /* 7.80.0: CURLOPT_PREREQFUNCTION, which tells when a request is about to be sent */
-#define BUFFER_BYTES       16384L   /* per connection; libcurl's own default is as large */
+#define READ_BYTES         4096L    /* a stream that waits keeps that much; a piece of one has some hundred bytes */
+#define WRITE_BYTES        16384L   /* the least that libcurl takes */
 #define KEEPALIVE_IDLE_S   60L
 #define KEEPALIVE_PROBE_S  30L
 #define MAX_REQUEST_FIELDS 256 /* more is a bug of the caller, not a request */
@@ -338,8 +339,8 @@ static CURLcode set_policy(rv_http_call *c)
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     SET(CURLOPT_ACCEPT_ENCODING, "");          /* all that libcurl can undo */
     SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* a proxy's answer is not the answer */
-    SET(CURLOPT_BUFFERSIZE, BUFFER_BYTES);     /* to read */
-    SET(CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_BYTES);
+    SET(CURLOPT_BUFFERSIZE, READ_BYTES);
+    SET(CURLOPT_UPLOAD_BUFFERSIZE, WRITE_BYTES);
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
     SET(CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
     SET(CURLOPT_TCP_KEEPINTVL, KEEPALIVE_PROBE_S);

@@ -89,6 +89,15 @@ static int write_body(rv_exchange *x, rv_err **err)
     return rc;
 }
 
+/* The body is all that is sent again; what it was made of is many times its size. */
+static void drop_request(rv_exchange *x)
+{
+    if (x->asked && x->next_fallback < x->asked->fallback.n)
+        return;
+    json_object_put(x->opts.request);
+    x->opts.request = NULL;
+}
+
 static int prepare(rv_exchange *x, rv_err **err)
 {
     struct rv_endpoint_want want = {
@@ -99,6 +108,7 @@ static int prepare(rv_exchange *x, rv_err **err)
         rc = write_body(x, err);
     if (rc < 0)
         return rc;
+    drop_request(x);
     if (x->model->max_request_bytes > 0 && x->body.len > (uint64_t)x->model->max_request_bytes)
         return RV_FAIL(err, RV_E_LIMIT, "the request has %zu bytes, and max_request_bytes of the role is %" PRId64,
                        x->body.len, x->model->max_request_bytes);
@@ -176,6 +186,7 @@ int rv_exchange_new(rv_providers *p, const struct rv_exchange_opts *opts, rv_exc
         return RV_FAIL(err, RV_E_NOMEM, "ask a model");
     x->providers = p;
     x->opts = *opts;
+    json_object_get(x->opts.request);
     x->now_us = opts->now_us;
     x->rand = rv_rand_seeded(&x->rand_state, opts->random);
     x->ticket.on_ready = opts->on_ready;
@@ -210,6 +221,7 @@ void rv_exchange_free(rv_exchange *x)
     leave(x);
     rv_attempt_fini(x);
     rv_endpoint_fini(&x->endpoint);
+    json_object_put(x->opts.request);
     rv_buf_fini(&x->body);
     rv_buf_fini(&x->story);
     rv_llm_reply_fini(&x->reply);

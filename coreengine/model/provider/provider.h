@@ -44,7 +44,7 @@ typedef struct rv_exchange rv_exchange;
 struct rv_exchange_opts {
     const struct rv_pipeline *pipeline; /* borrowed: models by role, with their options and fallbacks */
     const char *role;                   /* borrowed */
-    json_object *request;               /* borrowed: coreengine/model/llm/llm.h */
+    json_object *request;               /* coreengine/model/llm/llm.h; shared while another role may be asked */
     int64_t now_us, deadline_us;        /* deadline 0: none */
     uint64_t random;                    /* for the jitter of waits */
     bool charged;                       /* there is a budget: do not repeat what may have been charged for */

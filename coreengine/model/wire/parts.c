@@ -4,6 +4,8 @@
 
 #include "coreengine/model/wire/wire_internal.h"
 
+#include "coreengine/base/cipher.h"
+
 json_object *rv_parts_of(json_object *request)
 {
     json_object *list = rv_json_get_arr(request, "attachments");
@@ -82,30 +84,10 @@ int rv_parts_write_data_url(const struct wire_attachment *a, const char *key, rv
     return rc;
 }
 
-static int bits_of(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-
-    return at ? (int)(at - digits) : -1;
-}
-
 int rv_parts_text(const struct wire_attachment *a, rv_buf *out, rv_err **err)
 {
-    uint32_t bits = 0;
-    int n_bits = 0;
-
-    for (size_t i = 0; i < a->data.len && a->data.ptr[i] != '='; i++) {
-        int value = bits_of(a->data.ptr[i]);
-        if (value < 0)
-            return RV_FAIL(err, RV_E_INVALID, "the data of an attachment is not base64");
-        bits = bits << 6 | (uint32_t)value;
-        n_bits += 6;
-        if (n_bits >= 8) {
-            n_bits -= 8;
-            rv_buf_putc(out, (char)(bits >> n_bits & 0xFF));
-        }
-    }
+    if (!rv_base64_read(a->data, out))
+        return RV_FAIL(err, RV_E_INVALID, "the data of an attachment is not base64");
     int rc = rv_buf_check(out, "an attachment", err);
     if (rc == 0 && !rv_utf8_valid(rv_buf_str(out), NULL))
         rc = RV_FAIL(err, RV_E_INVALID, "an attachment of type %.*s is not UTF-8", RV_STR_ARG(a->media_type));

@@ -77,7 +77,7 @@ static void on_message(void *self, rv_str json)
 
     if (!c->client)
         return;
-    int rc = rv_mcp_client_message(c->client, json, rv_mcp_pool_now_us(c->pool), &err);
+    int rc = rv_mcp_client_message(c->client, json, &err);
     note(c, rc, err);
     pump(c);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/limit.h"
 #include "coreengine/mcp/lines.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
@@ -242,7 +243,8 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
     if (rc < 0)
         tell_dead(l, RV_MCP_FAULT_LOCAL, "no memory for a message of an MCP server");
     else if (is_over_limit(l))
-        tell_dead(l, RV_MCP_FAULT_TOO_LARGE, "the server sent a message of more than 16 MiB");
+        tell_dead(l, RV_MCP_FAULT_TOO_LARGE,
+                  "the server sent a message of more than " RV_LIMIT_TEXT(RV_MCP_MAX_MESSAGE_MIB) " MiB");
 }
 
 static void on_error_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)

@@ -1,6 +1,7 @@
 /* Images and files of a request, as plain structures for a hook before the model: what it is shown is read when it asks
  * for it, and what it hands over becomes the reply that it would have written. Nothing is judged here: the core checks
  * the list, as it checks one that a hook wrote itself. */
+#include "coreengine/base/json_text.h"
 #include "coreengine/model/llm/llm.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
 
@@ -14,13 +15,6 @@ void rv_plugin_attached_fini(struct rv_plugin_attached *a)
 {
     json_object_put(a->args);
     *a = (struct rv_plugin_attached){0};
-}
-
-static const char *text_of(json_object *item, const char *key)
-{
-    const char *text = NULL;
-
-    return rv_json_get_text(item, key, &text) ? text : "";
 }
 
 /* Once a call; arguments that do not fit have none. */
@@ -38,9 +32,9 @@ static void read_all(struct rv_plugin_attached *a, const char *args)
     for (size_t i = 0; list && i < json_object_array_length(list) && a->n < RV_CAP_MAX_ATTACHMENTS; i++) {
         json_object *item = json_object_array_get_idx(list, i);
         if (json_object_is_type(item, json_type_object))
-            a->items[a->n++] =
-                (struct rv_cap_attachment){text_of(item, "type"), text_of(item, "url"), text_of(item, "data"),
-                                           text_of(item, "media_type"), text_of(item, "name")};
+            a->items[a->n++] = (struct rv_cap_attachment){
+                rv_json_text_or(item, "type", ""), rv_json_text_or(item, "url", ""), rv_json_text_or(item, "data", ""),
+                rv_json_text_or(item, "media_type", ""), rv_json_text_or(item, "name", "")};
     }
 }
 

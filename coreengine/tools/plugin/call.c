@@ -1,5 +1,6 @@
 /* One call into a capability. The plugin answers through callbacks; what it said is judged after it has returned, so
  * that a plugin that says two things, or nothing, is told apart from one that fails properly. */
+#include "coreengine/base/limit.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
 
 #include <assert.h>
@@ -166,8 +167,9 @@ static int host_replace_attachments(struct rv_cap_call *call, const struct rv_ca
 
     if (n > RV_CAP_MAX_ATTACHMENTS || (n > 0 && !items)) {
         rv_plugin_said_failure(s->said, DEFAULT_ERROR_TYPE,
-                               n > RV_CAP_MAX_ATTACHMENTS ? "it gave more than 32 attachments"
-                                                          : "it gave attachments without a list of them");
+                               n > RV_CAP_MAX_ATTACHMENTS
+                                   ? "it gave more than " RV_LIMIT_TEXT(RV_CAP_MAX_ATTACHMENTS) " attachments"
+                                   : "it gave attachments without a list of them");
         return 1;
     }
     rv_plugin_write_attachments(s->attached ? s->attached : &none, items, n, &text);

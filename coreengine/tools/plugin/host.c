@@ -2,6 +2,8 @@
  * brings, and answers one call at a time until the other end of the socket is gone. */
 #include "coreengine/tools/plugin/isolated_internal.h"
 
+#include "coreengine/base/json_text.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -344,24 +346,17 @@ static const struct rv_plugin_entry *entry_of(const struct host *h, json_object 
                : NULL;
 }
 
-static const char *text_of(json_object *head, const char *key)
-{
-    const char *text = "";
-
-    return rv_json_get_text(head, key, &text) ? text : "";
-}
-
 static int call(struct host *h, const struct rv_plugin_entry *e, const struct rv_frame *frame, rv_err **err)
 {
     struct host_call state = {.host = h};
     const struct rv_plugin_ears ears = {is_cancelled, send_log, send_piece, send_progress, ask, &state};
     struct rv_plugin_call view = {.kind = e->kind,
-                                  .run_id = text_of(frame->head, "run"),
-                                  .stage = text_of(frame->head, "stage"),
-                                  .user_id = text_of(frame->head, "user"),
-                                  .session_id = text_of(frame->head, "session"),
-                                  .idempotency_key = text_of(frame->head, "key"),
-                                  .context = text_of(frame->head, "context")};
+                                  .run_id = rv_json_text_or(frame->head, "run", ""),
+                                  .stage = rv_json_text_or(frame->head, "stage", ""),
+                                  .user_id = rv_json_text_or(frame->head, "user", ""),
+                                  .session_id = rv_json_text_or(frame->head, "session", ""),
+                                  .idempotency_key = rv_json_text_or(frame->head, "key", ""),
+                                  .context = rv_json_text_or(frame->head, "context", "")};
     RV_AUTO(rv_buf_fini) rv_buf reply = RV_BUF_INIT(RV_CAP_MAX_REPLY);
     struct rv_plugin_said said = {0};
     char *args = rv_str_dup(frame->body);

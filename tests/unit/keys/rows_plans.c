@@ -69,6 +69,10 @@ static const struct key_row rows[] = {
     {"test.cases", "[{n: hello}]", "[{n: other}]",
      STAGE "tests: [{name: one, cases: @, script: {models: {a: [{text: hello}]}}, expect: {response: '{{case.n}}'}}]\n",
      .with = REPORT},
+    {"test.matrix", "{n: [hello]}", "{n: [hello, other]}",
+     STAGE
+     "tests: [{name: one, matrix: @, script: {models: {a: [{text: hello}]}}, expect: {response: '{{matrix.n}}'}}]\n",
+     .with = REPORT},
     {"test_expect.tool_calls", "[]", "[{tool: greet}]", EXPECT("tool_calls: @"), .with = REPORT},
     {"test_expect.schema", "{a: {required: [response]}}", "{a: {required: [m]}}", EXPECT("schema: @"), .with = REPORT},
     {"test_expect.similar", "{to: hello}", "{to: other}", EXPECT("similar: @"), .with = REPORT},

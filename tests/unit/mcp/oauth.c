@@ -363,9 +363,8 @@ static int flow(int i, json_object *kept, rv_err **err)
             break;
         }
         check_step(flows[i].what, s, t->want);
-        rc = s->kind == RV_OAUTH_ASK
-                 ? rv_oauth_redirected(o, rv_str_of(t->answer), err)
-                 : rv_oauth_answer(o, t->status, rv_str_of("application/json"), rv_str_of(t->answer), NOW, err);
+        rc = s->kind == RV_OAUTH_ASK ? rv_oauth_redirected(o, rv_str_of(t->answer), err)
+                                     : rv_oauth_answer(o, t->status, rv_str_of(t->answer), NOW, err);
     }
     rv_oauth_free(o);
     return rc;

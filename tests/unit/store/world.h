@@ -56,6 +56,7 @@ Suite *sessions_suite(void);
 Suite *tasks_suite(void);
 Suite *memory_suite(void);
 Suite *writer_suite(void);
+Suite *power_suite(void);
 
 extern const struct rv_store_scope operator_scope;
 extern const struct rv_store_opts quick; /* nothing is synced, and locks are waited for 50 ms */

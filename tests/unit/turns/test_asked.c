@@ -157,6 +157,35 @@ START_TEST(an_agent_that_two_stages_ask_is_two)
 }
 END_TEST
 
+/* Two agents are asked, and the provider of both counts its calls from 0: rows and events still tell their calls apart.
+ * An id that is not counted stays. */
+START_TEST(counted_ids_of_two_agents_differ)
+{
+    static const struct scene s = {.name = "counted ids",
+                                   .parent = "tools: [ask_agent]\n",
+                                   .agents = {"child", "tools: [send]\n"},
+                                   .lines = {{.to = "parent", .text = "", .calls = ASK("functions.ask_agent:0", "child", "x")},
+                                             {.to = "child", .text = "", .calls = "functions.send:0 send {}"},
+                                             {.to = "send", .text = "{}"},
+                                             {.to = "child", .text = "", .calls = "toolu_1be941e5 send {}"},
+                                             {.to = "send", .text = "{}"},
+                                             {.to = "child", .text = "sent"},
+                                             {.to = "parent", .text = "done"}}};
+    struct room *r = room_new(&s, NULL);
+
+    room_start(r);
+    room_go(r);
+    char *rows = room_rows(r);
+    ck_assert_msg(room_count(rows, "\"id\":\"functions.ask_agent:0\"") == 2 &&
+                      room_count(rows, "\"id\":\"functions.ask_agent:0_1\"") == 2 &&
+                      room_count(rows, "\"id\":\"toolu_1be941e5\"") == 2 && !strstr(rows, "functions.send:0"),
+                  "%s", rows);
+    free(rows);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
 /* Some providers have no ids: a call gets one, and by it those of the agent that it asks. */
 START_TEST(a_call_without_an_id_gets_one)
 {
@@ -186,6 +215,7 @@ Suite *asked_suite(void)
     tcase_add_test(tc, a_chained_call_has_a_key_of_its_own);
     tcase_add_test(tc, a_chain_whose_end_nobody_knows_loses_nothing);
     tcase_add_test(tc, an_agent_that_two_stages_ask_is_two);
+    tcase_add_test(tc, counted_ids_of_two_agents_differ);
     tcase_add_test(tc, a_call_without_an_id_gets_one);
     suite_add_tcase(s, tc);
     return s;

@@ -181,7 +181,7 @@ static void on_end(void *self, const struct rv_http_end *end)
         rc = RV_FAIL(&problem, RV_E_IO, "%s", end->text);
     else
         rc =
-            rv_oauth_answer(t->oauth, end->fault == RV_HTTP_OK ? t->status : 0, rv_buf_str(&t->content_type),
+            rv_oauth_answer(t->oauth, end->fault == RV_HTTP_OK ? t->status : 0,
                             end->fault == RV_HTTP_OK ? rv_buf_str(&t->answer) : (rv_str){NULL, 0}, now_us(t), &problem);
     if (rc == 0)
         rc = perform(t, &problem);
