@@ -46,14 +46,16 @@ int rv_app_pipelines_each(const char *folder, int (*each)(void *self, const char
     DIR *dir = folder ? opendir(folder) : NULL;
     char **names = NULL;
     size_t n = 0, cap = 0;
-    int rc = 0;
+    int rc = folder && !dir && errno == ENOMEM ? RV_FAIL(err, RV_E_NOMEM, "list the pipelines") : 0;
 
-    for (struct dirent *e; dir && n < MAX_PIPELINES && (e = readdir(dir));) {
+    for (struct dirent *e; dir && rc == 0 && n < MAX_PIPELINES && (e = readdir(dir));) {
         size_t len = name_length(e->d_name);
-        if (len == 0 || !rv_has_room(&names, &cap, n + 1, sizeof *names))
+        if (len == 0)
             continue;
-        names[n] = rv_str_dup((rv_str){e->d_name, len});
-        n += names[n] != NULL;
+        if (rv_has_room(&names, &cap, n + 1, sizeof *names) && (names[n] = rv_str_dup((rv_str){e->d_name, len})))
+            n++;
+        else
+            rc = RV_FAIL(err, RV_E_NOMEM, "list the pipelines");
     }
     if (dir)
         closedir(dir);

@@ -5,7 +5,9 @@
 #include "coreengine/server/server_internal.h"
 
 /* --- call.c --- */
-/** srv_call_header() where a header that is lost would do harm. *out is the caller's; NULL: there is none. */
+/** A header whose loss does no harm, the caller's; NULL: none, empty, or no memory. */
+char *srv_call_header(const struct srv_call *c, const char *name);
+/** The value of a header, the caller's; *out NULL: there is none, or it is empty. */
 RV_MUST_CHECK int srv_call_take_header(const struct srv_call *c, const char *name, char **out, rv_err **err);
 RV_MUST_CHECK int srv_call_take_arg(const struct srv_call *c, size_t i, char **out, rv_err **err);
 /* Members of the body that may be absent: another type is refused, never passed over. */

@@ -75,11 +75,15 @@ bool srv_call_query(const struct srv_call *c, const char *name, rv_str *out)
     return rv_httpd_query(c->req, name, out);
 }
 
-char *srv_call_text(const struct srv_call *c, const char *name)
+int srv_call_take_text(const struct srv_call *c, const char *name, char **out, rv_err **err)
 {
     rv_str value;
 
-    return srv_call_query(c, name, &value) && value.len > 0 ? rv_str_dup(value) : NULL;
+    *out = NULL;
+    if (!srv_call_query(c, name, &value) || value.len == 0)
+        return 0;
+    *out = rv_str_dup(value);
+    return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the parameter %s", name);
 }
 
 int srv_call_int(const struct srv_call *c, const char *name, int64_t least, int64_t most, int64_t *inout, rv_err **err)
@@ -111,6 +115,8 @@ void srv_call_field(struct srv_call *c, const char *name, const char *value)
     char *copy = rv_str_dup(rv_str_of(value));
     if (copy)
         c->fields[c->n_fields++] = (struct rv_httpd_field){rv_str_of(name), rv_str_of(copy)};
+    else if (c->out.rc == 0)
+        c->out.rc = RV_E_NOMEM; /* an answer without it would be another one */
 }
 
 rv_jw srv_call_json(struct srv_call *c, int status)

@@ -36,7 +36,10 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
         return rc;
     }
     a->opts.kind = a->req.kind;
-    char *gone = srv_call_header(c, "x-on-disconnect");
+    char *gone;
+    rc = srv_call_take_header(c, "x-on-disconnect", &gone, err);
+    if (rc < 0)
+        return rc;
     a->stays_us = !gone                           ? c->server->opts->stays_us
                   : strcmp(gone, "continue") == 0 ? RV_SERVER_STAYS
                   : strcmp(gone, "cancel") == 0   ? 0
@@ -46,18 +49,19 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
         return RV_FAIL(err, RV_E_INVALID, "X-On-Disconnect is \"cancel\" or \"continue\"");
     rv_id_make(rv_rand_system(), "env_", a->run);
     rv_buf_init(&a->open, RV_PROTOCOL_MAX_TEXT);
-    a->client = srv_call_header(c, "x-client-id");
-    a->user_name = srv_call_header(c, "x-user-name");
+    rc = srv_call_take_header(c, "x-client-id", &a->client, err);
+    if (rc == 0)
+        rc = srv_call_take_header(c, "x-user-name", &a->user_name, err);
     *out = a;
-    return 0;
+    return rc;
 }
 
 /* The first header of these that is there. */
-static char *first_header(const struct srv_call *c, const char *a, const char *b)
+static int first_header(const struct srv_call *c, const char *a, const char *b, char **out, rv_err **err)
 {
-    char *value = srv_call_header(c, a);
+    int rc = srv_call_take_header(c, a, out, err);
 
-    return value ? value : srv_call_header(c, b);
+    return rc == 0 && !*out ? srv_call_take_header(c, b, out, err) : rc;
 }
 
 /* The agent is there, and does what the request asks. */
@@ -87,12 +91,16 @@ int srv_chat_agui(struct srv_call *c, rv_err **err)
     if (rc < 0)
         return rc;
     rc = srv_call_take_arg(c, 0, &a->session, err);
+    if (rc == 0)
+        rc = first_header(c, "x-agent-schema-name", "x-agent-schema", &a->agent, err);
+    if (rc == 0)
+        rc = srv_call_take_header(c, "x-session-name", &a->session_name, err);
+    if (rc == 0)
+        rc = srv_call_take_header(c, "x-session-type", &a->session_type, err);
+    if (rc == 0)
+        rc = srv_call_take_header(c, "x-added-instruction", &a->section, err);
     if (rc < 0)
         return rc;
-    a->agent = first_header(c, "x-agent-schema-name", "x-agent-schema");
-    a->session_name = srv_call_header(c, "x-session-name");
-    a->session_type = srv_call_header(c, "x-session-type");
-    a->section = srv_call_header(c, "x-added-instruction");
     rc = check_agent(c, a, err);
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(*err);
@@ -195,16 +203,17 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     if (strncmp(name, SRV_PIPELINE, strlen(SRV_PIPELINE)) == 0)
         return ask_pipeline(c, a, err);
 
-    a->agent = srv_call_header(c, "x-agent-schema-name");
-    if (!a->agent)
-        a->agent = rv_str_dup(rv_str_of(name));
-    if (!a->agent)
-        return RV_FAIL(err, RV_E_NOMEM, "read a request");
-    int rc = srv_call_take_header(c, "x-session-id", &a->session, err);
+    char *events = NULL;
+    int rc = srv_call_take_header(c, "x-agent-schema-name", &a->agent, err);
+    if (rc == 0 && !a->agent && !(a->agent = rv_str_dup(rv_str_of(name))))
+        rc = RV_FAIL(err, RV_E_NOMEM, "read a request");
+    if (rc == 0)
+        rc = srv_call_take_header(c, "x-session-id", &a->session, err);
+    if (rc == 0)
+        rc = srv_call_take_header(c, "x-reeve-events", &events, err);
     if (rc < 0)
         return rc;
     a->opts.is_whole = !a->req.stream;
-    char *events = srv_call_header(c, "x-reeve-events");
     a->opts.tells_events = events != NULL;
     free(events);
     rc = check_agent(c, a, err);
@@ -255,12 +264,15 @@ int srv_chat_remlight(struct srv_call *c, rv_err **err)
         return rc;
     rc = c->n_args > 0 ? srv_call_take_arg(c, 0, &a->session, err)
                        : srv_call_take_header(c, "x-session-id", &a->session, err);
+    if (rc == 0)
+        rc = first_header(c, "x-agent-schema", "x-agent-schema-name", &a->agent, err);
+    if (rc == 0)
+        rc = srv_call_take_header(c, "x-model-name", &a->model, err);
+    if (rc == 0 && !a->model && a->req.model && strchr(a->req.model, ':') &&
+        !(a->model = rv_str_dup(rv_str_of(a->req.model))))
+        rc = RV_FAIL(err, RV_E_NOMEM, "read a request");
     if (rc < 0)
         return rc;
-    a->agent = first_header(c, "x-agent-schema", "x-agent-schema-name");
-    a->model = srv_call_header(c, "x-model-name");
-    if (!a->model && a->req.model && strchr(a->req.model, ':'))
-        a->model = rv_str_dup(rv_str_of(a->req.model));
     a->opts.is_whole = !a->req.stream;
     a->opts.tells_metadata = true;
     rc = check_agent(c, a, err);

@@ -247,12 +247,14 @@ int srv_run_replay(struct srv_call *c, rv_err **err)
 
 int srv_run_diff(struct srv_call *c, rv_err **err)
 {
-    char *with = srv_call_text(c, "with");
     struct rv_app_comparison cmp;
+    char *with;
+    int rc = srv_call_take_text(c, "with", &with, err);
 
-    if (!with)
-        return RV_FAIL(err, RV_E_INVALID, "the parameter \"with\" must be the id of the other run");
-    int rc = find_run(c, c->args[0], err);
+    if (rc == 0 && !with)
+        rc = RV_FAIL(err, RV_E_INVALID, "the parameter \"with\" must be the id of the other run");
+    if (rc == 0)
+        rc = find_run(c, c->args[0], err);
     if (rc == 0)
         rc = find_run(c, with, err);
     if (rc == 0) {

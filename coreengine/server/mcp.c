@@ -50,24 +50,26 @@ static bool names_type(const char *list, const char *type)
 }
 
 /* A client has to take both forms of an answer. */
-static bool accepts_both(const struct srv_call *c)
+static int accepts_both(const struct srv_call *c, bool *out, rv_err **err)
 {
-    char *accept = srv_call_header(c, "accept");
-    bool yes =
-        !accept || names_type(accept, "*/*") || (names_type(accept, JSON) && names_type(accept, "text/event-stream"));
+    char *accept;
+    int rc = srv_call_take_header(c, "accept", &accept, err);
 
+    *out =
+        !accept || names_type(accept, "*/*") || (names_type(accept, JSON) && names_type(accept, "text/event-stream"));
     free(accept);
-    return yes;
+    return rc;
 }
 
-static bool sends_json(const struct srv_call *c)
+static int sends_json(const struct srv_call *c, bool *out, rv_err **err)
 {
-    char *type = srv_call_header(c, "content-type");
     size_t n = sizeof JSON - 1;
-    bool yes = type && strncasecmp(type, JSON, n) == 0 && (type[n] == '\0' || type[n] == ';' || type[n] == ' ');
+    char *type;
+    int rc = srv_call_take_header(c, "content-type", &type, err);
 
+    *out = type && strncasecmp(type, JSON, n) == 0 && (type[n] == '\0' || type[n] == ';' || type[n] == ' ');
     free(type);
-    return yes;
+    return rc;
 }
 
 /* "=?base64?...?=" stands for what it encodes; any other value is itself. False: it is malformed. */
@@ -84,7 +86,8 @@ static bool decode_value(rv_str value, rv_buf *out)
            rv_utf8_valid(rv_buf_str(out), NULL);
 }
 
-static bool header_says(const struct srv_call *c, const char *name, rv_str want)
+/* *rc: RV_E_NOMEM, when it cannot be told. */
+static bool header_says(const struct srv_call *c, const char *name, rv_str want, int *rc)
 {
     rv_buf text = RV_BUF_INIT(MAX_DECODED);
     size_t n = 0;
@@ -92,6 +95,7 @@ static bool header_says(const struct srv_call *c, const char *name, rv_str want)
     bool yes =
         rv_httpd_field(c->req, name, &value, &n) && decode_value(value, &text) && rv_str_eq(rv_buf_str(&text), want);
 
+    *rc = text.rc == RV_E_NOMEM ? RV_E_NOMEM : *rc;
     rv_buf_fini(&text);
     return yes;
 }
@@ -112,8 +116,8 @@ static const char *name_key(const char *method)
                                                                                      : NULL;
 }
 
-/* Why the headers of a modern request do not fit its body; NULL: they do. */
-static const char *check_headers(const struct srv_call *c, const struct rv_mcp_message *m)
+/* Why the headers of a modern request do not fit its body; NULL: they do. *rc as header_says() has it. */
+static const char *check_headers(const struct srv_call *c, const struct rv_mcp_message *m, int *rc)
 {
     rv_str said = rv_json_str(member(rv_json_get_obj(m->params, "_meta"), "io.modelcontextprotocol/protocolVersion"));
     const char *key = name_key(m->method);
@@ -123,10 +127,10 @@ static const char *check_headers(const struct srv_call *c, const struct rv_mcp_m
         return "the header MCP-Protocol-Version is missing";
     if (m->kind == RV_MCP_REQUEST && said.len > 0 && !rv_str_eq(version, said))
         return "the header MCP-Protocol-Version is not the revision of the body";
-    if (!header_says(c, "mcp-method", rv_str_of(m->method)))
+    if (!header_says(c, "mcp-method", rv_str_of(m->method), rc))
         return "the header Mcp-Method is not the method of the body";
     if (key && json_object_is_type(member(m->params, key), json_type_string) &&
-        !header_says(c, "mcp-name", rv_json_str(member(m->params, key))))
+        !header_says(c, "mcp-name", rv_json_str(member(m->params, key)), rc))
         return "the header Mcp-Name is not the name of the body";
     return NULL;
 }
@@ -238,12 +242,20 @@ static int begin_session(struct srv_call *c, const struct rv_mcp_message *m, rv_
     if (rc < 0)
         return rc;
     srv_call_field(c, "Mcp-Session-Id", session->id);
+    if (c->out.rc < 0) { /* no client could ask for it */
+        srv_mcp_session_end(session);
+        srv_mcp_session_unref(session);
+        return RV_FAIL(err, RV_E_NOMEM, "begin a session of MCP");
+    }
     return take(c, session, m, err);
 }
 
 static struct srv_mcp_session *find_session(struct srv_call *c, json_object *id, int *rc, rv_err **err)
 {
-    char *given = srv_call_header(c, "mcp-session-id");
+    char *given;
+    *rc = srv_call_take_header(c, "mcp-session-id", &given, err);
+    if (*rc < 0)
+        return NULL;
     struct srv_mcp_session *session = given ? srv_mcp_session_find(c->server->mcps, c, given) : NULL;
 
     if (!given)
@@ -283,10 +295,13 @@ static int post_modern(struct srv_call *c, const struct rv_mcp_message *m, rv_er
     }
     if (m->kind != RV_MCP_REQUEST)
         return refuse(c, 400, NULL, RV_MCP_INVALID_REQUEST, "a client of this revision sends no answers", err);
-    const char *fault = check_headers(c, m);
+    int rc = 0;
+    const char *fault = check_headers(c, m, &rc);
+    if (rc < 0)
+        return RV_FAIL(err, rc, "read the headers of a message of MCP");
     if (fault)
         return refuse(c, 400, m->id, RV_MCP_HEADER_MISMATCH, fault, err);
-    int rc = srv_mcp_session_new(c->server->mcps, c, false, &session, err);
+    rc = srv_mcp_session_new(c->server->mcps, c, false, &session, err);
     return rc < 0 ? rc : take(c, session, m, err);
 }
 
@@ -310,13 +325,19 @@ int srv_mcp_post(struct srv_call *c, rv_err **err)
     struct rv_mcp_message m;
     rv_err *why = NULL;
     int code = 0;
+    bool is_json, takes_both = false;
+    int rc = sends_json(c, &is_json, err);
 
-    if (!sends_json(c))
+    if (rc == 0)
+        rc = accepts_both(c, &takes_both, err);
+    if (rc < 0)
+        return rc;
+    if (!is_json)
         return refuse(c, 400, NULL, RV_MCP_INVALID_REQUEST, "Content-Type must be application/json", err);
-    if (!accepts_both(c))
+    if (!takes_both)
         return refuse(c, 400, NULL, RV_MCP_INVALID_REQUEST, "Accept must have application/json and text/event-stream",
                       err);
-    int rc = rv_mcp_read(c->req->body, &m, &code, &why);
+    rc = rv_mcp_read(c->req->body, &m, &code, &why);
     if (rc == 0) {
         rc = is_modern(c, &m) ? post_modern(c, &m, err) : post_legacy(c, &m, err);
     } else if (rc == RV_E_INVALID) {

@@ -18,12 +18,15 @@ static void answer(struct srv_call *c, int status, json_object *value)
 
 int srv_feed(struct srv_call *c, rv_err **err)
 {
-    char *before = srv_call_text(c, "before");
-    struct rv_app_feed what = {.before_date = before, .days = 7, .now_us = srv_now_us()};
+    struct rv_app_feed what = {.days = 7, .now_us = srv_now_us()};
     json_object *out = NULL;
     rv_str future;
-    int rc = srv_call_int(c, "days", 1, RV_APP_MAX_DAYS, &what.days, err);
+    char *before;
+    int rc = srv_call_take_text(c, "before", &before, err);
 
+    what.before_date = before;
+    if (rc == 0)
+        rc = srv_call_int(c, "days", 1, RV_APP_MAX_DAYS, &what.days, err);
     what.include_future = srv_call_query(c, "future", &future) && !rv_str_is(future, "false");
     if (rc == 0)
         rc = rv_app_feed(c->store, &c->app.scope, &what, &out, err);
@@ -142,11 +145,13 @@ static int read_time(const struct srv_call *c, const char *name, int64_t *out, r
 
 int srv_usage_answers(struct srv_call *c, rv_err **err)
 {
-    char *words = srv_call_text(c, "by");
     struct rv_app_usage_by by;
     json_object *out = NULL;
-    int rc = rv_app_usage_by_parse(words ? words : "user,agent,model", &by, err);
+    char *words;
+    int rc = srv_call_take_text(c, "by", &words, err);
 
+    if (rc == 0)
+        rc = rv_app_usage_by_parse(words ? words : "user,agent,model", &by, err);
     if (rc == 0)
         rc = read_time(c, "since", &by.since_us, err);
     if (rc == 0)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/server/body_internal.h"
 #include "coreengine/server/view_internal.h"
 
 int64_t srv_stream_ordinal(const char *stream)
@@ -82,13 +83,16 @@ int srv_run_stream(struct srv_call *c, rv_err **err)
 /* The turn that is under way, or the one whose block the client has. */
 int srv_chat_stream(struct srv_call *c, rv_err **err)
 {
-    char *run = srv_call_header(c, "x-run-id");
+    char *run;
     bool has_id = rv_httpd_field(c->req, "last-event-id", &(rv_str){NULL, 0}, NULL);
     struct rv_stream_row row = {0};
     rv_err *cause = NULL;
 
-    int rc = run ? rv_store_last_stream(c->store, &c->app.scope, run, &row, &cause)
-                 : rv_store_session_stream(c->store, &c->app.scope, c->args[0], &row, &cause);
+    int rc = srv_call_take_header(c, "x-run-id", &run, err);
+    if (rc < 0)
+        return rc;
+    rc = run ? rv_store_last_stream(c->store, &c->app.scope, run, &row, &cause)
+             : rv_store_session_stream(c->store, &c->app.scope, c->args[0], &row, &cause);
     free(run);
     if (rc == RV_E_NOT_FOUND || (rc == 0 && ((row.ended_us > 0 && !has_id) || is_of_run(&row)))) {
         rv_err_free(cause);

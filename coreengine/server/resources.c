@@ -30,13 +30,14 @@ static int add_where(const struct srv_call *c, const struct rv_kind *kind, rv_st
                      rv_err **err)
 {
     struct rv_entity_where *w = &out->where[out->filter.n_where];
-    rv_str given;
 
     if (!rv_kind_field(kind, column) || out->filter.n_where >= MAX_WHERE)
         return 0;
     char *word = rv_str_dup(column), *text = NULL;
     int rc = word ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the parameters");
-    if (rc == 0 && srv_call_query(c, word, &given) && given.len > 0 && (text = rv_str_dup(given))) {
+    if (rc == 0)
+        rc = srv_call_take_text(c, word, &text, err);
+    if (rc == 0 && text) {
         rc = rv_app_entity_value(kind->name, word, text, &w->value, err);
         if (rc == 0) {
             w->column = out->columns[out->filter.n_where++] = word;
@@ -60,8 +61,10 @@ static int read_wanted(const struct srv_call *c, const struct rv_kind *kind, str
             rc = add_where(c, kind, (rv_str){p, n}, out, err);
         p += n + (p[n] == ' ');
     }
-    out->name = srv_call_text(c, "name");
-    out->tag = srv_call_text(c, "tag");
+    if (rc == 0)
+        rc = srv_call_take_text(c, "name", &out->name, err);
+    if (rc == 0)
+        rc = srv_call_take_text(c, "tag", &out->tag, err);
     out->tags[0] = out->tag;
     out->filter.name = out->name;
     out->filter.tags = out->tags;

@@ -48,14 +48,20 @@ static int write_row(void *self, json_object *row, rv_err **err)
 
 int srv_entities_list(struct srv_call *c, rv_err **err)
 {
-    char *name = srv_call_text(c, "name"), *about = srv_call_text(c, "about"), *tag = srv_call_text(c, "tag");
-    const char *tags[] = {tag};
-    struct rv_entity_filter filter = {
-        .name = name, .about = about, .tags = tags, .n_tags = tag != NULL, .limit = SRV_LIMIT};
+    char *name = NULL, *about = NULL, *tag = NULL;
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
     int rc = check_kind(c, err);
+    if (rc == 0)
+        rc = srv_call_take_text(c, "name", &name, err);
+    if (rc == 0)
+        rc = srv_call_take_text(c, "about", &about, err);
+    if (rc == 0)
+        rc = srv_call_take_text(c, "tag", &tag, err);
+    const char *tags[] = {tag};
+    struct rv_entity_filter filter = {
+        .name = name, .about = about, .tags = tags, .n_tags = tag != NULL, .limit = SRV_LIMIT};
     if (rc == 0)
         rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);
     if (rc == 0)
@@ -284,12 +290,16 @@ static int write_task(void *self, const struct rv_task_row *row, rv_err **err)
 
 int srv_tasks_list(struct srv_call *c, rv_err **err)
 {
-    char *status = srv_call_text(c, "status"), *type = srv_call_text(c, "type");
-    struct rv_task_filter filter = {.limit = SRV_LIMIT, .type = type};
+    char *status = NULL, *type = NULL;
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
-    int rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);
+    int rc = srv_call_take_text(c, "status", &status, err);
+    if (rc == 0)
+        rc = srv_call_take_text(c, "type", &type, err);
+    struct rv_task_filter filter = {.limit = SRV_LIMIT, .type = type};
+    if (rc == 0)
+        rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);
     for (int i = 0; status && i < RV_N_TASK; i++)
         if (strcmp(status, rv_task_status_text((enum rv_task_status)i)) == 0)
             filter.statuses = 1u << i;

@@ -392,13 +392,18 @@ int srv_pipelines_list(struct srv_call *c, rv_err **err)
 
 int srv_runs_list(struct srv_call *c, rv_err **err)
 {
-    char *status = srv_call_text(c, "status"), *session = srv_call_text(c, "session"),
-         *pipeline = srv_call_text(c, "pipeline");
-    struct rv_run_filter filter = {.limit = SRV_LIMIT, .session = session, .pipeline = pipeline};
+    char *status = NULL, *session = NULL, *pipeline = NULL;
     struct rv_app_runs list = {0};
     rv_jw w = srv_call_json(c, 200);
 
-    int rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);
+    int rc = srv_call_take_text(c, "status", &status, err);
+    if (rc == 0)
+        rc = srv_call_take_text(c, "session", &session, err);
+    if (rc == 0)
+        rc = srv_call_take_text(c, "pipeline", &pipeline, err);
+    struct rv_run_filter filter = {.limit = SRV_LIMIT, .session = session, .pipeline = pipeline};
+    if (rc == 0)
+        rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);
     for (int i = 0; status && i < RV_N_RUN; i++)
         if (strcmp(status, rv_run_status_text((enum rv_run_status)i)) == 0)
             filter.statuses = 1u << i;
@@ -465,13 +470,17 @@ static int write_interrupt(void *self, const struct rv_interrupt_row *row, rv_er
 
 int srv_interrupts(struct srv_call *c, rv_err **err)
 {
-    char *run = srv_call_text(c, "run"), *session = srv_call_text(c, "session");
-    const struct rv_interrupt_filter filter = {
-        .run = run, .session = session, .open_only = true, .limit = SRV_MAX_LIMIT};
+    char *run = NULL, *session = NULL;
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
-    int rc = rv_store_list_interrupts(c->store, &c->app.scope, &filter, write_interrupt, &w, err);
+    int rc = srv_call_take_text(c, "run", &run, err);
+    if (rc == 0)
+        rc = srv_call_take_text(c, "session", &session, err);
+    const struct rv_interrupt_filter filter = {
+        .run = run, .session = session, .open_only = true, .limit = SRV_MAX_LIMIT};
+    if (rc == 0)
+        rc = rv_store_list_interrupts(c->store, &c->app.scope, &filter, write_interrupt, &w, err);
     rv_jw_arr_end(&w);
     free(run);
     free(session);

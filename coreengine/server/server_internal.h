@@ -129,13 +129,12 @@ struct srv_call {
 void srv_call_field(struct srv_call *c, const char *name, const char *value);
 /** A writer for a JSON answer with that status. */
 rv_jw srv_call_json(struct srv_call *c, int status);
-/** The value of a header of the request, the caller's; NULL: there is none, it is empty, or there is no memory. */
-char *srv_call_header(const struct srv_call *c, const char *name);
 /** A number of the query. RV_E_INVALID names it. */
 RV_MUST_CHECK int srv_call_int(const struct srv_call *c, const char *name, int64_t least, int64_t most, int64_t *inout,
                                rv_err **err);
 bool srv_call_query(const struct srv_call *c, const char *name, rv_str *out);
-char *srv_call_text(const struct srv_call *c, const char *name); /* of the query, a copy; NULL: none */
+/** A text of the query, the caller's; *out NULL: none, or empty. */
+RV_MUST_CHECK int srv_call_take_text(const struct srv_call *c, const char *name, char **out, rv_err **err);
 int64_t srv_now_us(void);
 void srv_call_reply(struct srv_call *c); /* on the loop: what rc, err, status and out say; frees the call */
 void srv_call_fault(struct srv_call *c, int status, const char *code, const char *detail); /* in place of an answer */

@@ -16,12 +16,18 @@ static int write_session(void *self, const struct rv_session_row *row, rv_err **
 
 int srv_sessions_list(struct srv_call *c, rv_err **err)
 {
-    char *agent = srv_call_text(c, "agent"), *name = srv_call_text(c, "name"), *search = srv_call_text(c, "search");
-    struct rv_session_filter filter = {.agent_name = agent, .name_contains = name, .limit = SRV_LIMIT};
+    char *agent = NULL, *name = NULL, *search = NULL;
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
-    int rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);
+    int rc = srv_call_take_text(c, "agent", &agent, err);
+    if (rc == 0)
+        rc = srv_call_take_text(c, "name", &name, err);
+    if (rc == 0)
+        rc = srv_call_take_text(c, "search", &search, err);
+    struct rv_session_filter filter = {.agent_name = agent, .name_contains = name, .limit = SRV_LIMIT};
+    if (rc == 0)
+        rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);
     if (rc == 0)
         rc = srv_call_int(c, "offset", 0, INT64_MAX / 2, &filter.offset, err);
     if (rc == 0)

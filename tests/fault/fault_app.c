@@ -2,8 +2,11 @@
  * go on without. */
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "coreengine/app/past.h"
 #include "coreengine/app/quotas.h"
+#include "coreengine/app/top.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
@@ -129,6 +132,89 @@ START_TEST(any_allocation_of_what_quotas_do_may_fail)
 }
 END_TEST
 
+/* --- looks at a store with a run that waits and one that is over --- */
+
+static const char waits[] = "name: waits\nmodels: {default: scripted}\nagents:\n"
+                            "  - {name: a, has_llm: true, model_role: default, prompt_key: p, default_next: ask}\n"
+                            "  - {name: ask, ask: {question: 'Go on?'}, default_next: end}\n"
+                            "prompts: {p: 'hi'}\n";
+
+static void keep_run(const char *store_path, const char *pipeline_path, const char *script_path)
+{
+    const struct rv_app app = {.store = store_path, .sync = "off", .capability = ""};
+    struct rv_app_job job = RV_APP_JOB_INIT;
+    struct rv_app_result result;
+
+    job.pipeline = pipeline_path;
+    job.script = script_path;
+    ck_assert_int_eq(rv_app_run(&app, &job, &result, NULL), 0);
+    rv_app_result_fini(&result);
+}
+
+static int look_twice(rv_store *store, rv_buf *out)
+{
+    const struct rv_store_scope all = {0};
+    const struct rv_app_top_look *look = NULL;
+    rv_app_top *top = NULL;
+    rv_jw w = rv_jw_on(out);
+    rv_err *err = NULL;
+
+    int rc = rv_app_top_new(store, &all, &top, &err);
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = rv_app_top_look(top, rv_app_now_us(), RV_APP_TOP_BY_STATE, &look, &err);
+    if (rc == 0)
+        rv_app_top_write(look, &w);
+    rv_app_top_free(top);
+    rv_err_free(err);
+    return rc < 0 ? rc : out->rc;
+}
+
+START_TEST(any_allocation_of_a_look_may_fail)
+{
+    char *dir = rv_kit_tmpdir(), *pipeline_path = rv_kit_path(dir, "p.yaml"), *waits_path = rv_kit_path(dir, "w.yaml"),
+         *script_path = rv_kit_path(dir, "s.yaml"), *store_path = rv_kit_path(dir, "runs.db");
+    const struct rv_store_opts opts = {.read_only = true};
+    rv_store *store = NULL;
+    size_t n, n_lived = 0;
+
+    rv_kit_write(pipeline_path, pipeline);
+    rv_kit_write(waits_path, waits);
+    rv_kit_write(script_path, script);
+    keep_run(store_path, pipeline_path, script_path);
+    keep_run(store_path, waits_path, script_path);
+    ck_assert_int_eq(rv_store_open(store_path, &opts, &store, NULL), 0);
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    rv_fault_arm(SIZE_MAX);
+    ck_assert_int_eq(look_twice(store, &text), 0);
+    rv_fault_disarm();
+    rv_buf_fini(&text);
+    const size_t step = rv_kit_step(rv_fault_count() / 160 + 1);
+    for (n = 0;; n += step) {
+        text = RV_BUF_INIT(1 << 20);
+        rv_fault_arm(n);
+        int rc = look_twice(store, &text);
+        bool fired = rv_fault_disarm();
+        /* A run is not called damaged for want of memory. */
+        ck_assert_msg(rc < 0 || !strstr(rv_buf_cstr(&text), "damaged"), "allocation %zu: %s", n, rv_buf_cstr(&text));
+        rv_buf_fini(&text);
+        if (!fired) {
+            ck_assert_int_eq(rc, 0);
+            break;
+        }
+        ck_assert_msg(rc == RV_E_NOMEM || rc == 0, "allocation %zu: %d", n, rc);
+        n_lived += rc == 0;
+    }
+    ck_assert(n > 100 || !rv_fault_works());
+    ck_assert_uint_le(n_lived, n / 20);
+    rv_store_close(store);
+    free(pipeline_path);
+    free(waits_path);
+    free(script_path);
+    free(store_path);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fault_app");
@@ -136,6 +222,7 @@ int main(void)
 
     tcase_add_test(tc, any_allocation_may_fail);
     tcase_add_test(tc, any_allocation_of_what_quotas_do_may_fail);
+    tcase_add_test(tc, any_allocation_of_a_look_may_fail);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);
 }

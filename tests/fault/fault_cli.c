@@ -6,6 +6,8 @@
 
 #include "coreengine/app/sink.h"
 #include "coreengine/cli/cli.h"
+#include "coreengine/cli/markdown/markdown.h"
+#include "coreengine/cli/top/top.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
@@ -123,6 +125,119 @@ START_TEST(no_word_is_lost_for_want_of_memory)
 }
 END_TEST
 
+/* --- Markdown --- */
+
+static const char document[] =
+    "# Title\n**bold** `code` [a](b) *open\n```c\nx\n```\n| a | b |\n|---|--:|\n| a long cell "
+    "that is wide | 1 |\n| **c** | d |\n> quote\n- item\n";
+
+static int write_document(bool styled, rv_buf *out)
+{
+    rv_cli_md *md = rv_cli_md_new(styled, 30);
+
+    if (!md)
+        return RV_E_NOMEM;
+    rv_cli_md_behind(md);
+    for (size_t i = 0; i + 1 < sizeof document; i += 5)
+        rv_cli_md_add(md, (rv_str){document + i, i + 5 < sizeof document - 1 ? 5 : sizeof document - 1 - i}, out);
+    rv_cli_md_flush(md, out);
+    rv_cli_md_free(md);
+    return 0;
+}
+
+/* Without memory a text loses its look, never a word, and never gets a control sequence of its own. */
+START_TEST(no_word_of_a_document_is_lost_for_want_of_memory)
+{
+    static const char *const words[] = {"Title", "bold", "code", "open", "x",     "a",   "long",
+                                        "wide",  "1",    "c",    "d",    "quote", "item"};
+    static char text[1 << 14];
+    size_t n;
+
+    for (n = 0;; n++) {
+        rv_buf out = RV_BUF_INIT(sizeof text);
+        while (out.len + 1 < sizeof text) /* its memory is there before anything fails */
+            rv_buf_putc(&out, ' ');
+        rv_buf_clear(&out);
+        rv_fault_arm(n);
+        int rc = write_document(_i == 1, &out);
+        bool fired = rv_fault_disarm();
+        snprintf(text, sizeof text, "%s", rv_buf_cstr(&out));
+        rv_buf_fini(&out);
+        ck_assert_int_eq(rv_fault_balance(), 0);
+        for (size_t i = 0; rc == 0 && i < RV_COUNT(words); i++)
+            ck_assert_msg(strstr(text, words[i]) != NULL, "allocation %zu: %s is lost: %s", n, words[i], text);
+        if (!fired)
+            break;
+    }
+    ck_assert(n > 5 || !rv_fault_works());
+}
+END_TEST
+
+/* --- a screen: the test keeps what is written --- */
+
+static char screen_bytes[1 << 16];
+static size_t n_screen;
+
+bool rv_cli_out_now(rv_str text)
+{
+    if (n_screen + text.len > sizeof screen_bytes)
+        return false;
+    memcpy(screen_bytes + n_screen, text.ptr, text.len);
+    n_screen += text.len;
+    return true;
+}
+
+static const struct rv_app_top_row row = {.id = "env_1",
+                                          .pipeline = "p",
+                                          .stage = "s",
+                                          .status = RV_RUN_RUNNING,
+                                          .waits = RV_APP_TOP_TOOL,
+                                          .name = "search",
+                                          .text = "",
+                                          .n = 1,
+                                          .is_read = true};
+
+/* Gives the code of drawing; the second screen has one line that differs. */
+static int draw_twice(void)
+{
+    const struct rv_app_top_look looks[] = {{.now_us = 1, .rows = &row, .n = 1}, {.now_us = 9000000, .rows = &row}};
+    rv_cli_screen *screen = NULL;
+    rv_err *err = NULL;
+    int rc = rv_cli_screen_open(&screen, &err);
+
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(looks); i++) {
+        struct rv_cli_top_view view = {.columns = 80, .rows = 24};
+        rv_buf text = RV_BUF_INIT(RV_CLI_TOP_MAX_TEXT);
+        rv_cli_top_draw(&looks[i], &view, &text);
+        rc = text.rc;
+        if (rc == 0)
+            RV_IGNORE(!rv_cli_screen_show(screen, rv_buf_str(&text)), "looked at below");
+        rv_buf_fini(&text);
+    }
+    rv_cli_screen_close(screen);
+    rv_err_free(err);
+    return rc;
+}
+
+START_TEST(a_screen_is_drawn_or_fails)
+{
+    size_t n;
+
+    for (n = 0;; n++) {
+        n_screen = 0;
+        rv_fault_arm(n);
+        int rc = draw_twice();
+        bool fired = rv_fault_disarm();
+        ck_assert_int_eq(rv_fault_balance(), 0);
+        ck_assert_msg(rc == 0 || (fired && rc == RV_E_NOMEM), "allocation %zu: %d", n, rc);
+        if (!fired)
+            break;
+    }
+    ck_assert(n > 5 || !rv_fault_works());
+    ck_assert_ptr_nonnull(memmem(screen_bytes, n_screen, "search", 6));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("fault_cli");
@@ -130,6 +245,8 @@ int main(void)
 
     tcase_add_test(c, a_table_is_whole_or_says_that_it_is_not);
     tcase_add_loop_test(c, no_word_is_lost_for_want_of_memory, 0, 2);
+    tcase_add_loop_test(c, no_word_of_a_document_is_lost_for_want_of_memory, 0, 2);
+    tcase_add_test(c, a_screen_is_drawn_or_fails);
     suite_add_tcase(s, c);
     return rv_kit_run(s);
 }

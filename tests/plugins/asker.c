@@ -9,25 +9,16 @@
 
 #define TOOL(name) static int name(__attribute__((unused)) void *self, struct rv_cap_call *call)
 
-/* What stands after a key and its colon. */
-static const char *after(const char *args, const char *key)
-{
-    const char *at = strstr(args, key);
-
-    return at ? at + strlen(key) + strspn(at + strlen(key), " ") : NULL;
-}
-
 TOOL(ask)
 {
-    const char *service = after(call->args, "\"service\":"), *args = after(call->args, "\"args\":");
-    const char *times = after(call->args, "\"times\":"), *answer = NULL;
-    char name[128] = "", *copy = strdup(args ? args : "{}}");
-    long n = times ? strtol(times, NULL, 10) : 1;
+    const char *args = rv_cap_get(call->args, "args"), *answer = NULL;
+    char name[128];
+    char *copy = args ? strndup(args, rv_cap_size(args)) : strdup("{}");
+    int64_t times = 1;
 
-    if (service)
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(service + 1, "\""), service + 1);
-    copy[strlen(copy) - 1] = '\0'; /* the end of the outer object */
-    for (long i = 0; i < n; i++)
+    rv_cap_str(rv_cap_get(call->args, "service"), name, sizeof name);
+    rv_cap_int(rv_cap_get(call->args, "times"), &times);
+    for (int64_t i = 0; i < times; i++)
         if (call->ask(call, name, copy, &answer) != 0) {
             free(copy);
             return call->fail_as_asked(call);

@@ -9,13 +9,14 @@
 /* The type of the event, after a word. */
 static void note(const char *word, const struct rv_cap_call *call)
 {
-    const char *path = getenv("LISTEN_FILE"), *at = strstr(call->args, "\"type\":\"");
+    const char *path = getenv("LISTEN_FILE");
     FILE *f = path ? fopen(path, "a") : NULL;
+    char type[128];
 
     if (!f)
         return;
-    at = at ? at + strlen("\"type\":\"") : "";
-    fprintf(f, "%s %.*s\n", word, (int)strcspn(at, "\""), at);
+    rv_cap_str(rv_cap_get(call->args, "type"), type, sizeof type);
+    fprintf(f, "%s %s\n", word, type);
     fclose(f);
 }
 

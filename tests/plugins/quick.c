@@ -24,11 +24,12 @@ static int keep_still(void *self, struct rv_cap_call *call)
 
 static int sit(void *self, struct rv_cap_call *call)
 {
-    const char *at = strstr(call->args, "\"ms\":");
-    long ms = at ? strtol(at + 5, NULL, 10) : 100;
-    struct timespec left = {ms / 1000, ms % 1000 * 1000000};
+    struct timespec left;
+    int64_t ms = 100;
 
     (void)self;
+    rv_cap_int(rv_cap_get(call->args, "ms"), &ms);
+    left = (struct timespec){ms / 1000, ms % 1000 * 1000000};
     while (nanosleep(&left, &left) != 0)
         continue;
     return call->reply(call, "{}");

@@ -15,10 +15,11 @@
 
 static void sleep_through(const struct rv_cap_call *call)
 {
-    const char *at = strstr(call->args, "\"ms\":");
-    long ms = at ? strtol(at + 5, NULL, 10) : 1000;
     struct timespec left;
+    int64_t ms = 1000;
 
+    if (rv_cap_int(rv_cap_get(call->args, "ms"), &ms) != 0)
+        rv_cap_int(rv_cap_get(call->args, "arguments.ms"), &ms); /* of a probe */
     if (ms < 0 || ms > 1000000)
         ms = 1000000;
     left = (struct timespec){ms / 1000, ms % 1000 * 1000000};
@@ -37,10 +38,10 @@ static int meet(void *self, struct rv_cap_call *call)
 {
     static atomic_int n_there;
     const struct timespec rest = {0, 1000000};
-    const char *at = strstr(call->args, "\"n\":");
-    long n = at ? strtol(at + 4, NULL, 10) : 2;
+    int64_t n = 2;
 
     (void)self;
+    rv_cap_int(rv_cap_get(call->args, "n"), &n);
     atomic_fetch_add(&n_there, 1);
     while (atomic_load(&n_there) < n && !call->cancelled(call))
         nanosleep(&rest, NULL);
@@ -50,13 +51,11 @@ static int meet(void *self, struct rv_cap_call *call)
 static int gather(void *self, struct rv_cap_call *call)
 {
     const struct timespec rest = {0, 1000000};
-    const char *at = strstr(call->args, "\"at\": \"");
     struct stat there = {.st_size = 2};
-    char path[512] = "";
+    char path[512];
 
     (void)self;
-    if (at)
-        snprintf(path, sizeof path, "%.*s", (int)strcspn(at + 7, "\""), at + 7);
+    rv_cap_str(rv_cap_get(call->args, "at"), path, sizeof path);
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 || write(fd, "x", 1) != 1)
         return call->fail(call, "ExecutionError", "there is no such place");

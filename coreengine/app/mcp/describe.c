@@ -174,15 +174,19 @@ static int write_loaded(const struct rv_app_mcp_at *at, const struct offer *o, s
         const struct rv_agentdoc *doc = l->pipeline->agents[0].declared.doc;
         rv_buf_printf(&text, "Ask the agent %s.%s%s", o->target, doc && doc->description ? " " : "",
                       doc && doc->description ? doc->description : "");
-        rc = write(o, l, rv_buf_cstr(&text), (struct hints){.destroys = true, .is_open = true}, out, err);
+        rc = rv_buf_check(&text, "the description of a tool", err);
+        if (rc == 0)
+            rc = write(o, l, rv_buf_cstr(&text), (struct hints){.destroys = true, .is_open = true}, out, err);
     } else if (tool) {
         rc = write(o, l, tool->description && tool->description[0] ? tool->description : o->name, hints_of_tool(tool),
                    out, err);
     } else {
         const char *said = mcp_offered(l->pipeline)->description;
         rv_buf_printf(&text, "Run the pipeline %s.", o->name);
-        rc = write(o, l, said && said[0] ? said : rv_buf_cstr(&text), hints_of_pipeline(mcp_offered(l->pipeline)), out,
-                   err);
+        rc = rv_buf_check(&text, "the description of a tool", err);
+        if (rc == 0)
+            rc = write(o, l, said && said[0] ? said : rv_buf_cstr(&text), hints_of_pipeline(mcp_offered(l->pipeline)),
+                       out, err);
     }
     rv_buf_fini(&text);
     return rc;

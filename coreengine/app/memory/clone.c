@@ -63,12 +63,19 @@ static int write_clone(rv_store *store, const struct rv_session_row *from, const
     rv_buf text = RV_BUF_INIT(RV_STORE_MAX_META);
     rv_str short_name = rv_utf8_cut(rv_str_of(from->name), MAX_NAME);
 
-    if (rv_store_get_session(store, &owner, id, &there, NULL) == 0) {
+    rv_err *cause = NULL;
+    int rc = rv_store_get_session(store, &owner, id, &there, &cause);
+    if (rc == 0) {
         rv_session_row_fini(&there);
         return RV_FAIL(err, RV_E_EXISTS, "there is a session \"%s\" already", id);
     }
+    if (rc != RV_E_NOT_FOUND) { /* another failure may have ended the group: nothing is written after it */
+        *err = cause;
+        return rc;
+    }
+    rv_err_free(cause);
     snprintf(name, sizeof name, "%.*s (clone)", RV_STR_ARG(short_name));
-    int rc = metadata_of(from, &metadata, err);
+    rc = metadata_of(from, &metadata, err);
     if (rc == 0) {
         rv_json_write(metadata, &text);
         rc = rv_buf_check(&text, "the metadata of a session", err);

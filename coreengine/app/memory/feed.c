@@ -176,6 +176,7 @@ static json_object *summary_of(const struct day *d, int64_t day, rv_err **err)
         rv_buf_fini(&text);
         return NULL;
     }
+    b.rc = rv_buf_check(&text, "the summary of a day", err);
     rv_json_build_text(&b, o, "name", name);
     rv_json_build_text(&b, o, "moment_type", "daily_summary");
     rv_json_build_text(&b, o, "summary", rv_buf_cstr(&text));

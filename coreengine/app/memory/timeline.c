@@ -29,12 +29,13 @@ static int add_event(struct timeline *t, struct rv_json_build *b, int64_t at_us,
     return 0;
 }
 
-static json_object *parsed(rv_str text)
+static json_object *parsed(struct rv_json_build *b, rv_str text)
 {
     json_object *v = NULL;
+    int rc = text.len > 0 ? rv_json_parse(text, NULL, &v, NULL) : 0;
 
-    if (text.len == 0 || rv_json_parse(text, NULL, &v, NULL) < 0)
-        return NULL;
+    if (rc == RV_E_NOMEM && b->rc == 0)
+        b->rc = RV_FAIL(b->err, rc, "tell a timeline");
     return v;
 }
 
@@ -76,13 +77,15 @@ static int take_message(void *self, const struct rv_message *m, rv_err **err)
     if (!e)
         return b.rc;
     put_text(&b, e, "name_or_type", m->type);
-    put_or_null(&b, e, "content_or_summary",
-                m->has_content ? json_object_new_string_len(m->content.ptr ? m->content.ptr : "", (int)m->content.len)
-                               : NULL);
+    if (m->has_content)
+        rv_json_build(&b, e, "content_or_summary",
+                      json_object_new_string_len(m->content.ptr ? m->content.ptr : "", (int)m->content.len));
+    else
+        put_or_null(&b, e, "content_or_summary", NULL);
     put_text(&b, e, "encryption_level", NULL);
     metadata = rv_json_build(&b, e, "metadata", json_object_new_object());
     rv_json_build_int(&b, metadata, "token_count", m->token_count);
-    put_or_null(&b, metadata, "tool_calls", parsed(m->tool_calls));
+    put_or_null(&b, metadata, "tool_calls", parsed(&b, m->tool_calls));
     put_text(&b, metadata, "agent_name", m->agent_name);
     put_text(&b, metadata, "model", m->model);
     return add_event(self, &b, m->created_us, e);

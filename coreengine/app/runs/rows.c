@@ -17,20 +17,21 @@ static void put_time(rv_jw *w, const char *key, int64_t us)
     rv_jw_kv_text(w, key, text);
 }
 
-static json_object *read_json(rv_str text)
+/* NULL: text that is not JSON is shown as it is; without memory the writer, if there is one, fails. */
+static json_object *read_json(rv_jw *w, rv_str text)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE};
     json_object *json = NULL;
 
-    if (text.len)
-        RV_IGNORE(rv_json_parse(text, &opts, &json, NULL), "text that is not JSON is shown as it is");
+    if (text.len && rv_json_parse(text, &opts, &json, NULL) == RV_E_NOMEM && w && w->out->rc == 0)
+        w->out->rc = RV_E_NOMEM;
     return json;
 }
 
 /* empty: what stands for no text at all. */
 static void put_json(rv_jw *w, const char *key, rv_str text, const char *empty)
 {
-    json_object *json = read_json(text);
+    json_object *json = read_json(w, text);
 
     if (json || rv_str_is(text, "null"))
         rv_jw_kv_value(w, key, json);
@@ -110,7 +111,7 @@ void rv_app_message_json(const char *session, const struct rv_message *m, rv_jw 
 
 void rv_app_tool_call_read(const struct rv_message *m, json_object **json, struct rv_app_tool_call *out)
 {
-    json_object *read = read_json(m->tool_calls);
+    json_object *read = read_json(NULL, m->tool_calls);
     bool is_call = json_object_is_type(read, json_type_object);
 
     *out = (struct rv_app_tool_call){.name = "", .id = ""};

@@ -46,6 +46,7 @@ RV_MUST_CHECK int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const 
 struct rv_chat_show_opts {
     bool tools;  /* a line for each call on stderr */
     bool labels; /* who speaks */
+    bool plain;  /* words as they are: no Markdown */
 };
 rv_chat_show *rv_chat_show_new(const struct rv_cli *cli, const struct rv_chat_show_opts *opts); /* NULL: no memory */
 void rv_chat_show_free(rv_chat_show *s);

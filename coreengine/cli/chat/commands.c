@@ -1,7 +1,9 @@
 /* Input at the prompt that is not a message: /commands, and the words that end the chat; the history of the session. */
 #include "coreengine/app/rows.h"
 #include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/markdown/markdown.h"
 #include "coreengine/cli/show/table.h"
+#include "coreengine/cli/show/width.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,12 +132,26 @@ struct rows {
     size_t n, most;
 };
 
-static void write_words(const struct rv_cli *cli, const char *who, const struct rv_message *m, rv_buf *b)
+static void write_words(const struct rv_cli *cli, const char *who, const struct rv_message *m, bool is_answer,
+                        rv_buf *b)
 {
+    rv_cli_md *md = NULL;
+    size_t columns;
+
     rv_buf_puts(b, cli->out_color ? "\033[1m" : "");
     rv_cli_write_safe(rv_str_of(who), b);
     rv_buf_printf(b, ">%s ", cli->out_color ? "\033[0m" : "");
-    rv_cli_write_safe(m->content, b);
+    rv_cli_terminal_size(&columns, NULL);
+    if (is_answer && cli->out_tty && !rv_cli_flag(cli, "plain"))
+        md = rv_cli_md_new(cli->out_color, columns);
+    if (md) {
+        rv_cli_md_behind(md);
+        rv_cli_md_add(md, m->content, b);
+        rv_cli_md_flush(md, b);
+    } else { /* or no memory: as it is */
+        rv_cli_write_safe(m->content, b);
+    }
+    rv_cli_md_free(md);
     if (m->status && strcmp(m->status, rv_turn_status_text(RV_TURN_COMPLETED)) != 0)
         rv_buf_printf(b, "%s[%s]", m->content.len ? "  " : "", m->status);
     rv_buf_putc(b, '\n');
@@ -165,7 +181,7 @@ static int take(void *self, const struct rv_message *m, rv_err **err)
     *b = RV_BUF_INIT(RV_APP_MAX_TEXT);
     switch (rv_message_type_of(rv_str_of(m->type))) {
     case RV_MESSAGE_USER:
-        write_words(r->cli, "you", m, b);
+        write_words(r->cli, "you", m, false, b);
         break;
     case RV_MESSAGE_TOOL_CALL:
         write_call(r->cli, m, b);
@@ -173,7 +189,7 @@ static int take(void *self, const struct rv_message *m, rv_err **err)
     case RV_MESSAGE_TOOL_RESPONSE: /* what came of a call is for models */
         return 0;
     default:
-        write_words(r->cli, m->agent_name && m->agent_name[0] ? m->agent_name : m->type, m, b);
+        write_words(r->cli, m->agent_name && m->agent_name[0] ? m->agent_name : m->type, m, true, b);
     }
     r->n++;
     int rc = rv_buf_check(b, "a message", err);

@@ -1,8 +1,10 @@
-/* A turn as a person watches it: words as they come on stdout, beneath labels that say whose they are; on stderr a line
- * for each call, agent and action. What is shown is decided by the sink. */
+/* A turn as a person watches it: words as they come on stdout, beneath labels that say whose they are, as the Markdown
+ * that they are; on stderr a line for each call, agent and action. What is shown is decided by the sink. */
 #include "coreengine/app/sink.h"
 #include "coreengine/base/json_text.h"
 #include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/markdown/markdown.h"
+#include "coreengine/cli/show/width.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@ struct rv_chat_show {
     const struct rv_cli *cli;
     struct rv_chat_show_opts opts;
     struct rv_chat_sink sink;
+    rv_cli_md *md;                        /* NULL: words are shown as they are */
     char agent[RV_AGENTDOC_MAX_NAME + 1]; /* of the stage; "": not known yet */
     bool in_text;                         /* the last line of stdout has no end yet */
     bool in_call;                         /* that of stderr: the call of call_id has no result yet */
@@ -26,12 +29,18 @@ struct rv_chat_show {
 rv_chat_show *rv_chat_show_new(const struct rv_cli *cli, const struct rv_chat_show_opts *opts)
 {
     rv_chat_show *s = calloc(1, sizeof *s);
+    size_t columns;
 
     if (!s)
         return NULL;
     s->cli = cli;
     s->opts = *opts;
     rv_chat_sink_init(&s->sink);
+    rv_cli_terminal_size(&columns, NULL);
+    if (!opts->plain && cli->out_tty && !(s->md = rv_cli_md_new(cli->out_color, columns))) {
+        rv_chat_show_free(s);
+        return NULL;
+    }
     return s;
 }
 
@@ -40,6 +49,7 @@ void rv_chat_show_free(rv_chat_show *s)
     if (!s)
         return;
     rv_chat_sink_fini(&s->sink);
+    rv_cli_md_free(s->md);
     json_object_put(s->acted);
     free(s);
 }
@@ -47,6 +57,8 @@ void rv_chat_show_free(rv_chat_show *s)
 void rv_chat_show_begin(rv_chat_show *s)
 {
     rv_chat_sink_turn(&s->sink);
+    if (s->md)
+        rv_cli_md_begin(s->md);
     s->agent[0] = '\0';
     s->in_text = s->in_call = false;
 }
@@ -61,6 +73,17 @@ static void say(rv_chat_show *s, rv_str text)
     s->left = !rv_cli_out_now(text) || s->left;
 }
 
+/* What waits for the end of its span or table, as it is known now. */
+static void flush_words(rv_chat_show *s)
+{
+    rv_buf out = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
+
+    if (s->md)
+        rv_cli_md_flush(s->md, &out);
+    say(s, rv_buf_str(&out));
+    rv_buf_fini(&out);
+}
+
 static void end_call_line(rv_chat_show *s)
 {
     if (s->in_call)
@@ -73,6 +96,7 @@ static void begin_line(rv_chat_show *s)
 {
     end_call_line(s);
     if (s->in_text && same_screen(s)) {
+        flush_words(s);
         say(s, RV_STR_LIT("\n"));
         s->in_text = false;
     }
@@ -116,6 +140,8 @@ static void write_label(const rv_chat_show *s, const struct rv_origin *who, rv_b
     rv_buf_printf(b, "%*s%s", who ? 2 * who->depth : 0, "", color ? "\033[1m" : "");
     rv_cli_write_safe(rv_str_of(name), b);
     rv_buf_printf(b, ">%s ", color ? "\033[0m" : "");
+    if (s->md)
+        rv_cli_md_behind(s->md);
 }
 
 static void write_words(rv_chat_show *s, const struct rv_origin *who, const struct rv_chat_shown *shown)
@@ -124,12 +150,20 @@ static void write_words(rv_chat_show *s, const struct rv_origin *who, const stru
 
     if (same_screen(s))
         end_call_line(s);
-    if (shown->begins_part)
+    if (shown->begins_part) {
+        if (s->md)
+            rv_cli_md_flush(s->md, &out);
         rv_buf_puts(&out, s->in_text ? "\n\n" : "\n");
+    }
     bool broken = !s->in_text && !shown->begins_part; /* the first words, or lines of something else came between */
+    if (s->md && (shown->new_speaker || shown->begins_part))
+        rv_cli_md_begin(s->md);
     if (shown->new_speaker || broken)
         write_label(s, who, &out);
-    if (s->cli->out_tty) {
+    if (s->md) {
+        rv_cli_md_add(s->md, broken ? (rv_str){NULL, 0} : shown->gap, &out);
+        rv_cli_md_add(s->md, shown->text, &out);
+    } else if (s->cli->out_tty) {
         rv_cli_write_safe(broken ? (rv_str){NULL, 0} : shown->gap, &out);
         rv_cli_write_safe(shown->text, &out);
     } else {
@@ -368,6 +402,16 @@ void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line)
 
 /* --- the end --- */
 
+static void write_whole(const rv_chat_show *s, rv_str text, rv_buf *out)
+{
+    if (s->md) {
+        rv_cli_md_add(s->md, text, out);
+        rv_cli_md_flush(s->md, out);
+    } else {
+        rv_cli_write_safe(text, out);
+    }
+}
+
 static void write_rest(const rv_chat_show *s, const struct rv_chat_turn *turn, rv_buf *out)
 {
     if (turn->is_structured && turn->output) {
@@ -375,7 +419,7 @@ static void write_rest(const rv_chat_show *s, const struct rv_chat_turn *turn, r
         rv_json_write_pretty(turn->output, out);
     } else if (!s->sink.has_said && turn->text.len && s->cli->out_tty) {
         write_label(s, NULL, out);
-        rv_cli_write_safe(turn->text, out);
+        write_whole(s, turn->text, out);
     } else if (!s->sink.has_said) {
         rv_buf_add_str(out, turn->text);
     }
@@ -391,8 +435,10 @@ void rv_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn)
     write_held(s);
     tell_acted(s); /* the turn ended before its call */
     end_call_line(s);
-    if (s->in_text)
+    if (s->in_text) {
+        flush_words(s);
         say(s, RV_STR_LIT("\n"));
+    }
     s->in_text = false;
     write_rest(s, turn, &out);
     say(s, rv_buf_str(&out));

@@ -1,5 +1,7 @@
 #include "coreengine/cli/show/width.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <utf8proc.h>
 
 /* Columns of the character at the beginning of s, which is not empty, and its bytes. What is not UTF-8 is shown byte by
@@ -45,4 +47,14 @@ rv_str rv_cli_fitting(rv_str text, size_t columns)
         at += n;
     }
     return (rv_str){text.ptr, at};
+}
+
+void rv_cli_terminal_size(size_t *columns, size_t *rows)
+{
+    struct winsize size;
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+
+    *columns = known ? size.ws_col : 80;
+    if (rows)
+        *rows = known ? size.ws_row : 24;
 }

@@ -32,6 +32,7 @@ static const struct rv_cli_option options[] = {
     {"events", 'e', NULL, "print each event as a line of JSON instead of the answer", NULL, false},
     {"deltas", 0, NULL, "with --events: also the text of models as it is streamed", NULL, false},
     {"quiet", 'q', NULL, "do not show session and tool calls", NULL, false},
+    {"plain", 0, NULL, "on a terminal: show answers as the model wrote them, not their Markdown", NULL, false},
     {"record", 0, "FILE", "write a script that replays the models and tools of this chat", "FILE", false},
     {"script", 's', "FILE", "answers for models, tools and people", "FILE", false},
     {"no-store", 0, NULL, "do not use the store", NULL, false},
@@ -286,7 +287,8 @@ static int open_observers(struct rv_cli_chat *c, bool repl, rv_err **err)
 {
     bool data = rv_cli_flag(c->cli, "json") || rv_cli_flag(c->cli, "events");
     bool quiet = rv_cli_flag(c->cli, "quiet");
-    const struct rv_chat_show_opts show = {.tools = !quiet && (repl || c->cli->err_tty), .labels = c->cli->out_tty};
+    const struct rv_chat_show_opts show = {
+        .tools = !quiet && (repl || c->cli->err_tty), .labels = c->cli->out_tty, .plain = rv_cli_flag(c->cli, "plain")};
 
     c->debug = c->cli->debug;
     c->events = rv_cli_flag(c->cli, "events");

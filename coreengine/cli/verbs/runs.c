@@ -1,12 +1,11 @@
 /* reeve runs: the list of runs, and a fork of one. */
 #include "coreengine/app/recover.h"
 #include "coreengine/app/work.h"
+#include "coreengine/cli/show/width.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #define SHOWN_BY_DEFAULT 50
 #define MIN_PREVIEW      ((size_t)8) /* less of a question says nothing */
@@ -56,11 +55,11 @@ const char *rv_cli_status_color(enum rv_run_status status)
 
 static size_t line_width(const struct rv_cli *cli)
 {
-    struct winsize size;
+    size_t columns = 160;
 
-    if (!cli->out_tty)
-        return 160;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 40 ? size.ws_col : 80;
+    if (cli->out_tty)
+        rv_cli_terminal_size(&columns, NULL);
+    return columns > 40 ? columns : 80;
 }
 
 /* What it waits for, or who has it. */

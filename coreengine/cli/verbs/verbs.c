@@ -11,6 +11,7 @@ const struct rv_cli_verb *const rv_cli_verbs[] = {
     &rv_verb_resume,
     &rv_verb_interrupts,
     &rv_verb_runs,
+    &rv_verb_top,
     &rv_verb_artifacts,
     &rv_verb_submit,
     &rv_verb_schedules,

@@ -10,5 +10,6 @@ TCase *needs_case(void);
 TCase *plan_case(void);
 TCase *quotas_case(void);
 TCase *rate_case(void);
+TCase *top_case(void);
 
 #endif

@@ -11,5 +11,7 @@ Suite *chat_calls_suite(void);
 Suite *tables_suite(void);
 Suite *lines_suite(void);
 Suite *yaml_text_suite(void);
+Suite *top_suite(void);
+Suite *markdown_suite(void);
 
 #endif
