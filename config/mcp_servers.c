@@ -1,5 +1,5 @@
-/* `mcp_servers`: peers that bring tools by the Model Context Protocol. What a server says of its tools is not believed
- * unless the file says so: these keys are what counts. */
+/* `mcp_servers`: peers that bring tools by the Model Context Protocol, or as operations of a REST server. What a server
+ * says of its tools is not believed unless the file says so: these keys are what counts. */
 #include <stddef.h>
 #include <string.h>
 
@@ -125,7 +125,12 @@ static void read_auth(struct rv_key_reader *r, const struct rv_node *node, void 
 static const struct rv_key server_keys[] = {
     {"command", RV_KEY_STR_LIST, AT(command),
      .doc = "Program and arguments of a server that speaks on its standard input and output; instead of url."},
-    {"url", RV_KEY_STR, AT(url), .is_set_offset = AT(has_url), .doc = "Address of a server over HTTP."},
+    {"url", RV_KEY_STR, AT(url), .is_set_offset = AT(has_url),
+     .doc = "Address of a server over HTTP; beside openapi the address at which the operations begin."},
+    {"openapi", RV_KEY_STR, AT(openapi), .is_set_offset = AT(has_openapi),
+     .doc = "OpenAPI document (3.0 or 3.1; JSON or YAML) of a REST server, whose operations become tools: a path "
+            "relative to the pipeline's folder, or an address; instead of command. url says where the server is; it "
+            "may be left out when the document has an address and names a server at it."},
     {"env", RV_KEY_CUSTOM, AT(env), .read = read_env, .schema = "{\"type\":\"object\"}",
      .doc = "Variables of its environment, which otherwise has only PATH, HOME, LANG and the like; ${env:NAME} and "
             "${file:path} are put in."},
@@ -178,8 +183,10 @@ static const struct rv_key server_keys[] = {
      .schema = "{\"type\":\"object\",\"additionalProperties\":{\"$ref\":\"#/$defs/mcp_tool\"}}",
      .doc = "What holds for single tools, by their names at the server."},
 };
-const struct rv_key_table rv_mcp_server_table = {"mcp_server", "An MCP server", server_keys, RV_COUNT(server_keys),
-                                                 "\"oneOf\":[{\"required\":[\"command\"]},{\"required\":[\"url\"]}]"};
+const struct rv_key_table rv_mcp_server_table = {
+    "mcp_server", "An MCP server", server_keys, RV_COUNT(server_keys),
+    "\"oneOf\":[{\"required\":[\"command\"]},{\"required\":[\"openapi\"]},{\"required\":[\"url\"],"
+    "\"not\":{\"required\":[\"openapi\"]}}]"};
 
 static bool is_server_name(rv_str name)
 {
@@ -194,8 +201,11 @@ static void resolve_paths(struct rv_loader *l, struct rv_mcp_server_config *s)
     s->cwd = s->cwd && s->cwd[0] ? rv_loader_path(l, rv_str_of(s->cwd)) : l->p->dir;
     if (s->catalog && s->catalog[0])
         s->catalog = rv_loader_path(l, rv_str_of(s->catalog));
-    if (!s->cwd || !s->catalog)
-        s->cwd = s->catalog = ""; /* out of memory, recorded */
+    if (s->has_openapi && s->openapi[0] && strncmp(s->openapi, "http://", 7) != 0 &&
+        strncmp(s->openapi, "https://", 8) != 0)
+        s->openapi = rv_loader_path(l, rv_str_of(s->openapi));
+    if (!s->cwd || !s->catalog || !s->openapi)
+        s->cwd = s->catalog = s->openapi = ""; /* out of memory, recorded */
     for (size_t i = 0; i < s->roots.n; i++) {
         const char *path = rv_loader_path(l, rv_str_of(s->roots.items[i]));
         if (path)
@@ -213,6 +223,35 @@ static void check_roots(struct rv_key_reader *r, const struct rv_mcp_server_conf
                             "a root must be a folder");
 }
 
+/* Exactly one way leads to a server. */
+static void check_way(struct rv_key_reader *r, const struct rv_node *node, const struct rv_mcp_server_config *s)
+{
+    if (s->has_openapi && s->command.is_set)
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"command\" and \"openapi\" exclude each other");
+    else if (s->has_openapi && !s->openapi[0])
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"openapi\" must be a path or an address");
+    else if (!s->has_openapi && s->has_url == s->command.is_set)
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
+                        s->has_url ? "\"command\" and \"url\" exclude each other"
+                                   : "\"command\", \"url\" or \"openapi\" is required");
+    else if (s->command.is_set && (s->command.n == 0 || !s->command.items[0][0]))
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"command\" must begin with a program");
+}
+
+/* Keys that mean something to MCP servers only. */
+static void check_rest(struct rv_key_reader *r, const struct rv_node *node, const struct rv_mcp_server_config *s)
+{
+    static const char *const others[] = {"env",       "cwd",     "auth",        "trusted",
+                                         "resources", "prompts", "elicitation", "roots"};
+
+    for (size_t i = 0; s->has_openapi && i < RV_COUNT(others); i++) {
+        const struct rv_node *value = rv_node_get(node, others[i]);
+        if (value)
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &value->src, NULL,
+                            "\"%s\" has no meaning for a REST server, which openapi makes of this one", others[i]);
+    }
+}
+
 static void read_server(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
                         struct rv_mcp_server_config *s)
 {
@@ -225,7 +264,7 @@ static void read_server(struct rv_loader *l, const struct rv_node *key, const st
 
     s->name = arena_text(l, key->text);
     s->src = key->src;
-    s->catalog = s->cwd = s->url = "";
+    s->catalog = s->cwd = s->url = s->openapi = "";
     if (!is_server_name(key->text))
         rv_keys_finding(&r, RV_SEVERITY_ERROR, &key->src, "use letters, digits, - and _, at most 64",
                         "the name of an MCP server stands before the names of its tools");
@@ -235,12 +274,8 @@ static void read_server(struct rv_loader *l, const struct rv_node *key, const st
         return;
     }
     rv_keys_read(&r, node, server_keys, RV_COUNT(server_keys), s);
-    if (s->has_url == s->command.is_set)
-        rv_keys_finding(&r, RV_SEVERITY_ERROR, &node->src, NULL,
-                        s->has_url ? "\"command\" and \"url\" exclude each other"
-                                   : "\"command\" or \"url\" is required");
-    else if (s->command.is_set && (s->command.n == 0 || !s->command.items[0][0]))
-        rv_keys_finding(&r, RV_SEVERITY_ERROR, &node->src, NULL, "\"command\" must begin with a program");
+    check_way(&r, node, s);
+    check_rest(&r, node, s);
     check_roots(&r, s);
     resolve_paths(l, s);
     if (r.rc < 0)

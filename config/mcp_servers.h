@@ -1,4 +1,4 @@
-/* The MCP servers that a pipeline names. */
+/* The servers of tools that a pipeline names: MCP servers, and REST servers that a document of OpenAPI describes. */
 #ifndef RV_CONFIG_MCP_SERVERS_H
 #define RV_CONFIG_MCP_SERVERS_H
 
@@ -34,6 +34,8 @@ struct rv_mcp_server_config {
     struct rv_str_list command; /* of a server on pipes: program and arguments; is_set false: it has an url */
     const char *url;            /* of a server over HTTP; "": none */
     bool has_url;
+    const char *openapi; /* of a REST server: its document, an address or a path as resolved; "": it is an MCP server */
+    bool has_openapi;
     const char *cwd;                   /* as resolved against the pipeline's folder */
     json_object *env, *headers, *auth; /* of texts; NULL: none. Owned by the pipeline; may hold secrets */
     bool trusted, own, required, resources, prompts, elicitation;
@@ -48,6 +50,11 @@ struct rv_mcp_server_config {
     size_t n_tools;
     struct rv_src src;
 };
+/** "MCP server", or "REST server": for messages. Static. */
+static inline const char *rv_mcp_server_kind(const struct rv_mcp_server_config *s)
+{
+    return s->has_openapi ? "REST server" : "MCP server";
+}
 /** NULL: there is no such server. */
 const struct rv_mcp_server_config *rv_pipeline_mcp_server(const struct rv_pipeline *p, const char *name);
 

@@ -9,6 +9,7 @@
 #include "coreengine/app/mcp_servers.h"
 #include "coreengine/mcp/url.h"
 #include "coreengine/tools/mcp/http/login.h"
+#include "coreengine/tools/rest/rest.h"
 
 #define LOGIN_US (INT64_C(10) * 60 * 1000 * 1000) /* a person reads, and may have to find a password */
 #define MAX_PATH ((size_t)4096)
@@ -81,9 +82,24 @@ static int add_headers(const struct rv_mcp_server_config *s, struct rv_mcp_heade
     return rc;
 }
 
+static int open_rest(const struct rv_mcp_server_config *s, struct uv_loop_s *loop, const struct rv_mcp_link_user *user,
+                     struct rv_mcp_link *out, rv_err **err)
+{
+    const struct rv_rest_opts opts = {.loop = loop,
+                                      .document = s->openapi,
+                                      .url = s->url,
+                                      .headers = s->headers,
+                                      .allowed = rv_app_env("REEVE_ALLOW_NET"),
+                                      .user = *user};
+
+    return rv_rest_open(&opts, out, err);
+}
+
 static int open_link(void *self, const struct rv_mcp_server_config *s, struct uv_loop_s *loop,
                      const struct rv_mcp_link_user *user, struct rv_mcp_link *out, rv_err **err)
 {
+    if (s->has_openapi)
+        return open_rest(s, loop, user, out, err);
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(MAX_PATH);
     struct rv_mcp_headers headers = {.n = 0};
     struct rv_mcp_web_auth auth = {.config = oauth_of(s)};
@@ -119,7 +135,9 @@ static int find_server(const struct rv_app_loaded *l, const char *name, const st
     *out = rv_pipeline_mcp_server(l->pipeline, name);
     if (!*out)
         return RV_FAIL(err, RV_E_NOT_FOUND, "the pipeline has no MCP server \"%s\"", name);
-    return (*out)->command.is_set ? RV_FAIL(err, RV_E_INVALID, "MCP server \"%s\" is not one over HTTP", name) : 0;
+    return (*out)->command.is_set || (*out)->has_openapi
+               ? RV_FAIL(err, RV_E_INVALID, "MCP server \"%s\" is not one over HTTP", name)
+               : 0;
 }
 
 int rv_app_mcp_login(const struct rv_app_loaded *l, const char *server, const char *browser,

@@ -61,8 +61,8 @@ static bool is_in(const struct rv_str_list *list, const char *name)
 
 static void warn(rv_findings *f, const struct rv_mcp_server_config *s, const char *tool, const char *why)
 {
-    rv_findings_add_as(f, RV_SEVERITY_WARNING, "mcp_tool", &s->src, NULL,
-                       "MCP server \"%s\": tool \"%s\" is left out: %s", s->name, tool, why);
+    rv_findings_add_as(f, RV_SEVERITY_WARNING, "mcp_tool", &s->src, NULL, "%s \"%s\": tool \"%s\" is left out: %s",
+                       rv_mcp_server_kind(s), s->name, tool, why);
 }
 
 static int keep_take(rv_mcp_catalog *c, struct rv_mcp_tool *t, rv_err **err)
@@ -82,7 +82,7 @@ static int add_tool(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, jso
                     enum rv_mcp_tool_kind kind, rv_findings *findings, rv_err **err)
 {
     struct rv_mcp_tool *t = calloc(1, sizeof *t);
-    rv_buf why = RV_BUF_INIT(1000);
+    rv_buf why = RV_BUF_INIT(1200);
 
     if (!t)
         return NOMEM(err);

@@ -117,6 +117,19 @@ static int add_place(struct rv_mcp_headers *h, const char *version, const char *
     return rc;
 }
 
+int rv_mcp_headers_copy(const struct rv_mcp_headers *from, struct rv_mcp_headers *to, rv_err **err)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        if (to->n == RV_MCP_MAX_HTTP_HEADERS)
+            return RV_FAIL(err, RV_E_LIMIT, "a request has more than %d headers", RV_MCP_MAX_HTTP_HEADERS);
+        to->lines[to->n] = rv_str_dup(rv_str_of(from->lines[i]));
+        if (!to->lines[to->n])
+            return RV_FAIL(err, RV_E_NOMEM, "write a header");
+        to->n++;
+    }
+    return 0;
+}
+
 int rv_mcp_headers_of(const struct rv_mcp_send *m, const char *session, struct rv_mcp_headers *out, rv_err **err)
 {
     bool is_first =

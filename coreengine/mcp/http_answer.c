@@ -147,6 +147,11 @@ static bool is_refusal(int status)
     return status >= 300 && status < 400;
 }
 
+bool rv_mcp_is_busy(int status)
+{
+    return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
 static enum rv_mcp_verdict fail_by_status(const struct rv_mcp_answer *a, rv_buf *text, struct rv_mcp_failure *out)
 {
     int status = a->head.status;
@@ -154,7 +159,7 @@ static enum rv_mcp_verdict fail_by_status(const struct rv_mcp_answer *a, rv_buf 
     out->status = status;
     out->body = rv_buf_str(&a->text);
     out->is_unsent = is_refusal(status);
-    out->retryable = status == 429 || status == 502 || status == 503 || status == 504;
+    out->retryable = rv_mcp_is_busy(status);
     if (status == 401) {
         rv_buf_puts(text, "the server wants a token that is valid (HTTP 401)");
         return fail(out, RV_MCP_FAULT_UNAUTHORIZED, text);

@@ -3,11 +3,14 @@
 #include <string.h>
 
 #include "coreengine/mcp/pins.h"
+#include "coreengine/mcp/tools.h"
 
 #define MAX_TEXT ((size_t)1 << 20) /* bytes of one definition as lines */
 
-/* What a model is told, and what it decides by. Titles and icons are for people only. */
-static const char *const members[] = {"name", "description", "inputSchema", "outputSchema", "annotations"};
+/* What a model is told, what it decides by, and what a call of a REST server does. Titles and icons are for people
+ * only. */
+static const char *const members[] = {"name",         "description", "inputSchema",
+                                      "outputSchema", "annotations", RV_MCP_OPERATION};
 
 static json_object *pinned(json_object *pins, json_object *definition)
 {

@@ -5,8 +5,9 @@
 #include <json-c/linkhash.h>
 #include <stdlib.h>
 
-#define MAX_WHY    ((size_t)300) /* bytes of a reason */
-#define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for the tools of an MCP server")
+#define MAX_WHY     ((size_t)300) /* bytes of a reason ... */
+#define MAX_REFUSED ((size_t)900) /* ... and of one that names the place in a document */
+#define NOMEM(err)  RV_FAIL((err), RV_E_NOMEM, "no memory for the tools of an MCP server")
 
 /* --- definitions --- */
 
@@ -41,6 +42,12 @@ static int describe(struct rv_mcp_tool *t, rv_err **err)
     return t->description ? 0 : NOMEM(err);
 }
 
+/* Hints of operations follow from their HTTP methods (coreengine/openapi), not from what a server says. */
+static bool is_believed(const struct rv_mcp_server_config *s)
+{
+    return s->trusted || s->has_openapi;
+}
+
 /* Risk and effect follow from the hints that hold, never from the risk alone. */
 static int judge(struct rv_mcp_tool *t, rv_err **err)
 {
@@ -48,7 +55,7 @@ static int judge(struct rv_mcp_tool *t, rv_err **err)
     int policy = own && own->confirm != RV_UNSET ? own->confirm : t->server->confirm;
 
     t->hints = t->kind == RV_MCP_CALL_TOOL
-                   ? rv_mcp_hints_of(rv_json_get_obj(t->definition, "annotations"), t->server->trusted, own)
+                   ? rv_mcp_hints_of(rv_json_get_obj(t->definition, "annotations"), is_believed(t->server), own)
                    : (struct rv_mcp_hints){.read_only = true, .open_world = true}; /* by the protocol they only read */
     t->info.category = RV_UNSET;
     bool confirms = rv_mcp_must_confirm((enum rv_mcp_confirm)policy, &t->hints);
@@ -173,6 +180,11 @@ int rv_mcp_tool_init(struct rv_mcp_tool *t, const struct rv_mcp_server_config *s
     if (!t->qualified)
         return NOMEM(err);
     t->info.name = t->qualified;
+    const char *refused = NULL;
+    if (server->has_openapi && rv_json_get_text(definition, RV_MCP_REFUSED, &refused)) {
+        rv_buf_add_str(why, rv_utf8_cut(rv_str_of(refused), MAX_REFUSED));
+        return 0;
+    }
     int rc = describe(t, err);
     if (rc == 0)
         rc = read_schemas(t, why, err);
@@ -203,6 +215,20 @@ static int add_key(json_object *params, const char *key, rv_err **err)
     json_object *meta = rv_json_build(&b, params, "_meta", json_object_new_object());
     rv_json_build_text(&b, meta, RV_MCP_KEY_META, key);
     return b.rc;
+}
+
+/* Of a tool of a REST server: the request is made of what was listed, and approved. */
+static int add_operation(const struct rv_mcp_tool *t, json_object *params, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+    json_object *operation = NULL;
+
+    if (!t->server->has_openapi || !json_object_object_get_ex(t->definition, RV_MCP_OPERATION, &operation))
+        return 0;
+    json_object *to = rv_json_get_obj(params, "_meta");
+    if (!to)
+        to = rv_json_build(&b, params, "_meta", json_object_new_object());
+    return b.rc < 0 ? b.rc : rv_json_set_ref(to, RV_MCP_OPERATION, operation, err);
 }
 
 static int add_headers(const struct rv_mcp_tool *t, json_object *args, json_object **out, rv_err **err)
@@ -244,7 +270,9 @@ static int call_params(const struct rv_mcp_tool *t, json_object *args, const cha
         rc = rv_json_set_text(params, "name", t->name, err);
         if (rc == 0)
             rc = rv_json_set_ref(params, "arguments", args, err);
-        return rc == 0 ? add_key(params, key, err) : rc;
+        if (rc == 0)
+            rc = add_key(params, key, err);
+        return rc == 0 ? add_operation(t, params, err) : rc;
     case RV_MCP_LIST_RESOURCES:
     case RV_MCP_LIST_TEMPLATES:
     case RV_MCP_LIST_PROMPTS:

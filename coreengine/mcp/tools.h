@@ -15,6 +15,12 @@
 #define RV_MCP_MAX_CATALOG     20000              /* tools of all servers of a pipeline */
 #define RV_MCP_MAX_DESCRIPTION ((size_t)16 << 10) /* bytes of a description that a model is told; the rest is cut */
 
+#define RV_MCP_KEY_META "dev.reeve/idempotency-key" /* of the _meta of a call: equal for repetitions of the call */
+
+/* Of a definition that was made of an operation of a REST server (coreengine/openapi). */
+#define RV_MCP_OPERATION "dev.reeve/operation" /* what requests are made of; in the `_meta` of each call, too */
+#define RV_MCP_REFUSED   "dev.reeve/refused"   /* it cannot be a tool: the reason */
+
 /* What a tool does, as far as it is believed. */
 struct rv_mcp_hints {
     bool read_only, destructive, idempotent, open_world;

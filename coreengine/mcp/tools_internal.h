@@ -4,9 +4,8 @@
 
 #include "coreengine/mcp/tools.h"
 
-#define RV_MCP_KEY_META      "dev.reeve/idempotency-key" /* of the _meta of a call: equal for repetitions of the call */
-#define RV_MCP_MAX_PART_NAME 255                         /* bytes of the name of a part, as of an attachment */
-#define RV_MCP_MAX_ERROR     ((size_t)16 << 10)          /* bytes of a tool's error that are passed on */
+#define RV_MCP_MAX_PART_NAME 255                /* bytes of the name of a part, as of an attachment */
+#define RV_MCP_MAX_ERROR     ((size_t)16 << 10) /* bytes of a tool's error that are passed on */
 
 bool rv_mcp_is_tool_name(rv_str name);
 /** definition: an object with a legal name. why: not empty when the tool cannot be used, for the message that says so.

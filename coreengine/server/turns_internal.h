@@ -33,7 +33,7 @@ struct order {
     atomic_bool is_posted;
 };
 
-#define SRV_TURN_ROWS 1024 /* each kept line looks for its turn: some thousands are open at a time */
+#define SRV_TURN_ROWS 4096 /* each kept line looks for its turn: some thousands are open at a time */
 struct srv_turns {
     struct srv_lane lane;
     struct srv_server *server;

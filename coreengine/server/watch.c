@@ -26,10 +26,11 @@ struct watched { /* a run that is driven here */
     struct srv_trace asked; /* by whom the run was asked for */
     bool has_asked;
 };
+#define ROWS 4096 /* each event looks for its run: some thousands are driven at a time */
 struct srv_watch {
     pthread_mutex_t lock; /* guards what follows */
     rv_metrics *metrics;
-    struct watched *runs;
+    struct watched *runs[ROWS]; /* by what row_of() makes of the key */
     enum rv_semconv names; /* as the next one: does not change */
     rv_log *log;
     struct srv_export *collector; /* NULL: none */
@@ -143,17 +144,23 @@ static void free_watched(struct watched *r)
     free(r);
 }
 
+/* Keys are addresses of objects of some hundred bytes (Fibonacci hashing). */
+static struct watched **row_of(struct srv_watch *w, const void *key)
+{
+    return &w->runs[(uint64_t)(uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15) >> 52];
+}
+
 static struct watched *find(struct srv_watch *w, const void *key)
 {
-    struct watched *r = w->runs;
+    struct watched **row = row_of(w, key), *r = *row;
 
     while (r && r->key != key)
         r = r->next;
     if (!r && (r = calloc(1, sizeof *r))) {
         r->key = key;
         r->log = w->log;
-        r->next = w->runs;
-        w->runs = r;
+        r->next = *row;
+        *row = r;
     }
     return r;
 }
@@ -257,7 +264,7 @@ void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trac
 void srv_watch_over(struct srv_watch *w, const void *key)
 {
     pthread_mutex_lock(&w->lock);
-    struct watched **at = &w->runs;
+    struct watched **at = row_of(w, key);
     while (*at && (*at)->key != key)
         at = &(*at)->next;
     struct watched *r = *at;
@@ -272,10 +279,11 @@ void srv_watch_free(struct srv_watch *w)
 {
     if (!w)
         return;
-    for (struct watched *r = w->runs, *next; r; r = next) {
-        next = r->next;
-        free_watched(r);
-    }
+    for (size_t i = 0; i < ROWS; i++)
+        for (struct watched *r = w->runs[i], *next; r; r = next) {
+            next = r->next;
+            free_watched(r);
+        }
     srv_export_free(w->collector);
     rv_metrics_free(w->metrics);
     pthread_mutex_destroy(&w->lock);

@@ -18,7 +18,7 @@
 #include <uv.h>
 
 #define MAX_REQUEST  16384
-#define MAX_EVERY_MS 1024
+#define MAX_EVERY_MS 8192
 #define AT_ONCE      32   /* pieces a write when there is no pace */
 #define PIECE_MAX    512  /* bytes with their frame */
 #define SPREAD       619  /* odd: first pieces of neighbours are not due in the same millisecond */

@@ -62,10 +62,12 @@ static struct server_row row_of(const struct rv_app_loaded *l, const struct rv_m
 {
     const rv_mcp_catalog *catalog = rv_mcp_tools_catalog(l->mcp);
     const rv_mcp_client *client = rv_mcp_pool_client(rv_mcp_tools_pool(l->mcp), s);
-    struct server_row row = {.transport = s->command.is_set ? "stdio" : "http",
-                             .version = client ? rv_mcp_version_text(rv_mcp_client_version(client)) : "",
-                             .is_ready =
-                                 client && rv_mcp_client_is_ready(client) && !rv_mcp_tools_has_failed(l->mcp, s)};
+    struct server_row row = {
+        .transport = s->has_openapi       ? "rest"
+                     : s->command.is_set ? "stdio"
+                                         : "http",
+        .version = client && !s->has_openapi ? rv_mcp_version_text(rv_mcp_client_version(client)) : "",
+        .is_ready = client && rv_mcp_client_is_ready(client) && !rv_mcp_tools_has_failed(l->mcp, s)};
     const struct rv_mcp_tool *t;
 
     for (size_t i = 0; (t = rv_mcp_catalog_at(catalog, i)) != NULL; i++)

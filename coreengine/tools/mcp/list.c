@@ -117,8 +117,17 @@ static int report(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, const stru
                        q->server->required ? "the pipeline says that it is required"
                        : is_kept           ? "its tools are known by the kept file, and their calls try again"
                                            : "the run goes on without its tools; required: true makes this an error",
-                       "MCP server \"%s\": %s [%s]", q->server->name, q->trouble ? q->trouble : "no memory", q->code);
+                       "%s \"%s\": %s [%s]", rv_mcp_server_kind(q->server), q->server->name,
+                       q->trouble ? q->trouble : "no memory", q->code);
     return 0;
+}
+
+/* A document that is a file is the author's, like the pipeline: a change in it needs no approval, unless the pipeline
+ * says so. */
+static bool needs_approval(const struct rv_mcp_server_config *s)
+{
+    return !s->has_openapi || s->pin == RV_MCP_PINS_STRICT || strncmp(s->openapi, "http://", 7) == 0 ||
+           strncmp(s->openapi, "https://", 8) == 0;
 }
 
 /* An answer counts as far as it is approved. */
@@ -127,7 +136,7 @@ static int take(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, struct quest
     json_object *approved = NULL;
     int rc = 0;
 
-    if (q->tools && o->state) {
+    if (q->tools && o->state && needs_approval(q->server)) {
         rc = rv_mcp_pins_filter(o, q->server, q->tools, &approved, err);
         if (rc < 0)
             return RV_WRAP(err, rc, "MCP server \"%s\"", q->server->name);

@@ -15,6 +15,7 @@ void rv_mcp_state_path(const char *folder, const char *kind, const struct rv_mcp
 
     rv_hash_init(&h);
     rv_hash_add(&h, rv_str_of(s->url)); /* another server by the same name has a file of its own */
+    rv_hash_add(&h, rv_str_of(s->openapi));
     for (size_t i = 0; i < s->command.n; i++)
         rv_hash_add(&h, (rv_str){s->command.items[i], strlen(s->command.items[i]) + 1});
     rv_hash_hex(&h, hex);
@@ -90,7 +91,8 @@ int rv_mcp_pins_filter(const struct rv_mcp_tools_opts *o, const struct rv_mcp_se
     for (size_t i = 0; rc == 0 && i < json_object_array_length(tools); i++) {
         json_object *tool = json_object_array_get_idx(tools, i);
         const char *name = NULL;
-        bool is_tool = json_object_is_type(tool, json_type_object) && rv_json_get_text(tool, "name", &name);
+        bool is_tool = json_object_is_type(tool, json_type_object) && rv_json_get_text(tool, "name", &name) &&
+                       !json_object_object_get_ex(tool, RV_MCP_REFUSED, NULL);
         enum rv_mcp_pin pin =
             is_tool ? rv_mcp_pin_look(pins, tool) : RV_MCP_PIN_SAME; /* what is not a tool is left out later */
         bool is_first = pin == RV_MCP_PIN_NEW && s->pin != RV_MCP_PINS_STRICT;

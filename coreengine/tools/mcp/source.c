@@ -45,7 +45,8 @@ static void say_trouble(const struct rv_mcp_tool *tool, const struct rv_mcp_trou
     reply->failed = true;
     reply->error_type = type_of_trouble(t);
     reply->retryable = t->retryable;
-    rv_buf_printf(&reply->text, "MCP server \"%s\": %s [%s]", tool->server->name, t->text, t->code);
+    rv_buf_printf(&reply->text, "%s \"%s\": %s [%s]", rv_mcp_server_kind(tool->server), tool->server->name, t->text,
+                  t->code);
 }
 
 static void say_result(const struct mcp_tool_call *c, json_object *result, struct rv_tool_reply *reply)

@@ -64,6 +64,8 @@ assert.equal((await run('mcp', 'tools', place('p.yaml'), '--write')).status, 0);
 const rows = {
     'mcp_server.command': [tools, [], stub(), stub('--tools', '2')],
     'mcp_server.url': [tools, [], web('/'), web('/guarded')],
+    'mcp_server.openapi': [[...tools, '--offline'], ['url: http://127.0.0.1:9', 'catalog: kept.json'], 'openapi: api.json',
+                           'openapi: ""'],
     'mcp_server.env': [call('environment'), [stub('--fault', 'environment')], 'env: {}', 'env: {OWN_WORD: x}'],
     'mcp_server.cwd': [tools, ['command: [node, s.mjs]'], 'cwd: here', 'cwd: empty'],
     'mcp_server.headers': [call('headers'), [web('/')], 'headers: {}', 'headers: {X-Own: a}'],

@@ -186,7 +186,7 @@ static void on_head(void *self, const struct rv_http_head *head)
 
 /* --- how it ends --- */
 
-static enum rv_mcp_fault fault_of(const struct rv_http_end *end)
+enum rv_mcp_fault rv_mcp_fault_of_http(const struct rv_http_end *end)
 {
     if (end->is_denied)
         return RV_MCP_FAULT_NOT_ALLOWED;
@@ -214,7 +214,7 @@ static enum rv_mcp_fault fault_of(const struct rv_http_end *end)
 static void fail_by_end(struct exchange *x, const struct rv_http_end *end)
 {
     RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(WHY_BYTES);
-    struct rv_mcp_failure f = {.fault = fault_of(end), .is_unsent = !end->was_sent};
+    struct rv_mcp_failure f = {.fault = rv_mcp_fault_of_http(end), .is_unsent = !end->was_sent};
 
     rv_buf_puts(&text, end->text);
     if (end->is_denied)
@@ -232,27 +232,33 @@ static enum rv_mcp_fault fault_of_code(int rc)
                                                     : RV_MCP_FAULT_LOCAL;
 }
 
-/* 1: it goes on at another address of the same origin. */
-static int redirect(struct exchange *x, rv_err **err)
+int rv_mcp_web_redirect(rv_http *h, const char *location, int *n, char **url, rv_err **err)
 {
-    RV_AUTO(rv_buf_fini) rv_buf url = RV_BUF_INIT(RV_MCP_MAX_URL);
+    RV_AUTO(rv_buf_fini) rv_buf next = RV_BUF_INIT(RV_MCP_MAX_URL);
     bool is_same = false, is_safe = false;
-    int status = x->answer.head.status;
 
-    if ((status != 307 && status != 308) || !x->location || x->location[0] == '\0')
-        return 0;
-    if (x->n_redirects++ == MAX_REDIRECTS)
+    if ((*n)++ == MAX_REDIRECTS)
         return RV_FAIL(err, RV_E_LIMIT, "more than %d redirects", MAX_REDIRECTS);
-    int rc = rv_http_follow(x->w->http, x->url, x->location, &url, &is_same, &is_safe, err);
+    int rc = rv_http_follow(h, *url, location, &next, &is_same, &is_safe, err);
     if (rc < 0)
         return rc;
     if (!is_same)
         return RV_FAIL(err, RV_E_DENIED, "the server redirects to another origin, which is not followed");
-    free(x->url);
-    x->url = rv_buf_steal(&url, NULL);
-    if (!x->url)
-        return RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
-    rc = rv_web_exchange_start(x, err);
+    free(*url);
+    *url = rv_buf_steal(&next, NULL);
+    return *url ? 0 : RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
+}
+
+/* 1: it goes on at another address of the same origin. */
+static int redirect(struct exchange *x, rv_err **err)
+{
+    int status = x->answer.head.status;
+
+    if ((status != 307 && status != 308) || !x->location || x->location[0] == '\0')
+        return 0;
+    int rc = rv_mcp_web_redirect(x->w->http, x->location, &x->n_redirects, &x->url, err);
+    if (rc == 0)
+        rc = rv_web_exchange_start(x, err);
     return rc < 0 ? rc : 1;
 }
 
@@ -415,18 +421,9 @@ static void on_end(void *self, const struct rv_http_end *end)
 static int add_configured(const struct web *w, struct rv_mcp_headers *to, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf token = RV_BUF_INIT(RV_MCP_MAX_HEADER);
-    int rc = 0;
+    int rc = rv_mcp_headers_copy(&w->configured, to, err);
 
-    for (size_t i = 0; i < w->configured.n && rc == 0; i++) {
-        rv_str line = rv_str_of(w->configured.lines[i]);
-        if (to->n == RV_MCP_MAX_HTTP_HEADERS)
-            return RV_FAIL(err, RV_E_LIMIT, "a request has more than %d headers", RV_MCP_MAX_HTTP_HEADERS);
-        to->lines[to->n] = rv_str_dup(line);
-        if (!to->lines[to->n])
-            return RV_FAIL(err, RV_E_NOMEM, "write a header");
-        to->n++;
-    }
-    if (!w->tokens)
+    if (rc < 0 || !w->tokens)
         return rc;
     rv_buf_puts(&token, "Bearer ");
     if (!rv_mcp_tokens_get(w->tokens, &token))
@@ -438,17 +435,6 @@ static int add_configured(const struct web *w, struct rv_mcp_headers *to, rv_err
 static int stream_headers(struct exchange *x, struct rv_mcp_headers *to, rv_err **err)
 {
     return rv_mcp_headers_of_stream(x->w->version, x->w->session, x->is_end ? NULL : x->last_id, to, err);
-}
-
-static int copy_headers(const struct exchange *x, struct rv_mcp_headers *to, rv_err **err)
-{
-    for (size_t i = 0; i < x->headers.n; i++) {
-        to->lines[i] = rv_str_dup(rv_str_of(x->headers.lines[i]));
-        if (!to->lines[i])
-            return RV_FAIL(err, RV_E_NOMEM, "write a header");
-        to->n++;
-    }
-    return 0;
 }
 
 int rv_web_exchange_start(struct exchange *x, rv_err **err)
@@ -470,7 +456,7 @@ int rv_web_exchange_start(struct exchange *x, rv_err **err)
                                   .ca_file = w->ca_file,
                                   .egress = w->egress};
 
-    int rc = is_post ? copy_headers(x, &headers, err) : stream_headers(x, &headers, err);
+    int rc = is_post ? rv_mcp_headers_copy(&x->headers, &headers, err) : stream_headers(x, &headers, err);
     if (rc == 0)
         rc = add_configured(w, &headers, err);
     if (rc == 0) {

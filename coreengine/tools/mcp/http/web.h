@@ -39,6 +39,13 @@ struct rv_mcp_web_opts {
  *  first message. */
 RV_MUST_CHECK int rv_mcp_web_open(const struct rv_mcp_web_opts *opts, struct rv_mcp_link *out, rv_err **err);
 
+/** Why a request has no answer. */
+enum rv_mcp_fault rv_mcp_fault_of_http(const struct rv_http_end *end);
+
+/** Follow a redirect: *url, which is owned, becomes the address that `location` means. *n counts them. RV_E_LIMIT: too
+ *  many; RV_E_DENIED: it leads to another origin; RV_E_INVALID, RV_E_NOMEM. After a failure *url may be NULL. */
+RV_MUST_CHECK int rv_mcp_web_redirect(rv_http *h, const char *location, int *n, char **url, rv_err **err);
+
 /** The policy for one server: `allowed`, and the server's own address where a person wrote it as a number or as
  *  localhost. A name that leads to a private address is not enough. */
 RV_MUST_CHECK int rv_mcp_web_egress(const char *url, const char *allowed, rv_egress **out, rv_err **err);

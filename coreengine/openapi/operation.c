@@ -1,0 +1,77 @@
+/* What may stand in the operation of a definition: it is checked when it is made, and again when it is used, as a kept
+ * file may have been written by anything. */
+#include "coreengine/openapi/openapi_internal.h"
+
+#include <json-c/linkhash.h>
+
+#define MAX_HEADER_NAME 100
+
+const char *const rv_openapi_ins[] = {"path", "query", "header", "body"};
+const char *const rv_openapi_styles[] = {"plain", "deep", "spaces", "pipes", "json"};
+
+static bool is_dots(rv_str part)
+{
+    return rv_str_is(part, ".") || rv_str_is(part, "..");
+}
+
+bool rv_openapi_is_path(const char *path)
+{
+    static const char legal[] = "-._~!$&'()*+,;=:@%/{}";
+    bool is_open = false;
+
+    if (path[0] != '/' || strlen(path) > RV_OPENAPI_MAX_URL / 2)
+        return false;
+    for (const char *p = path; *p; p++) {
+        if (*p == '/' && is_dots((rv_str){p + 1, strcspn(p + 1, "/")}))
+            return false;
+        if (*p == '%' && (!rv_is_hex(p[1]) || !rv_is_hex(p[2]) || (p[1] == '2' && (p[2] == 'e' || p[2] == 'E'))))
+            return false; /* %2e is a dot, too */
+        if ((*p == '{' && is_open) || (*p == '}' && !is_open))
+            return false;
+        is_open = *p == '{' || (is_open && *p != '}');
+        if (!is_open && !rv_is_letter(*p) && !rv_is_digit(*p) && !strchr(legal, *p))
+            return false;
+    }
+    return !is_open;
+}
+
+bool rv_openapi_is_header(const char *name, json_object *configured)
+{
+    static const char *const others[] = {"Accept",
+                                         "Accept-Encoding",
+                                         "Authorization",
+                                         "Connection",
+                                         "Content-Encoding",
+                                         "Content-Length",
+                                         "Content-Type",
+                                         "Cookie",
+                                         "Expect",
+                                         "Forwarded",
+                                         "Host",
+                                         "Keep-Alive",
+                                         "Proxy-Authorization",
+                                         "Proxy-Connection",
+                                         "TE",
+                                         "Trailer",
+                                         "Transfer-Encoding",
+                                         "Upgrade",
+                                         "User-Agent",
+                                         "Via"};
+
+    if (!name[0] || strlen(name) > MAX_HEADER_NAME)
+        return false;
+    for (const char *p = name; *p; p++)
+        if (!rv_is_letter(*p) && !rv_is_digit(*p) && !strchr("!#$%&'*+-.^_`|~", *p))
+            return false;
+    for (size_t i = 0; i < RV_COUNT(others); i++)
+        if (rv_mcp_same_word(rv_str_of(name), rv_str_of(others[i])))
+            return false;
+    if (!configured)
+        return true;
+    json_object_object_foreach (configured, key, value) {
+        (void)value;
+        if (rv_mcp_same_word(rv_str_of(name), rv_str_of(key)))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,1 @@
+rv_fuzz(openapi SOURCES fuzz_openapi.c USES rv::openapi)
