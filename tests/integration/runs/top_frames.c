@@ -84,7 +84,7 @@ int main(int argc, char **argv)
     bool shown = frame(screen, rows + 1, 2, color) && frame(screen, rows, 3, color) && frame(screen, rows, 2, color);
     fputs("\033[20;1HEND", stdout);
     fflush(stdout);
-    while (shown) /* until tmux ends it */
-        pause();
+    while (shown && rv_cli_screen_wait(screen, 60000) == RV_CLI_TOP_SIZE) /* until tmux ends it */
+        continue;
     _exit(1);
 }
