@@ -18,8 +18,9 @@ static void sleep_through(const struct rv_cap_call *call)
     struct timespec left;
     int64_t ms = 1000;
 
-    if (rv_cap_int(rv_cap_get(call->args, "ms"), &ms) != 0)
-        rv_cap_int(rv_cap_get(call->args, "arguments.ms"), &ms); /* of a probe */
+    if (rv_cap_int(rv_cap_get(call->args, "ms"), &ms) != 0 &&
+        rv_cap_int(rv_cap_get(call->args, "arguments.ms"), &ms) != 0)      /* of a probe */
+        rv_cap_int(rv_cap_get(call->args, "envelope.outputs.p.ms"), &ms); /* of a hook: what stage p said */
     if (ms < 0 || ms > 1000000)
         ms = 1000000;
     left = (struct timespec){ms / 1000, ms % 1000 * 1000000};

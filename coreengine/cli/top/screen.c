@@ -113,7 +113,8 @@ static rv_str next_line(rv_str *rest)
     rv_str line = {rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len};
     size_t n = end ? line.len + 1 : line.len;
 
-    *rest = (rv_str){rest->ptr + n, rest->len - n};
+    if (n > 0)
+        *rest = (rv_str){rest->ptr + n, rest->len - n};
     return line;
 }
 
