@@ -19,7 +19,7 @@ static void sleep_through(const struct rv_cap_call *call)
     int64_t ms = 1000;
 
     if (rv_cap_int(rv_cap_get(call->args, "ms"), &ms) != 0 &&
-        rv_cap_int(rv_cap_get(call->args, "arguments.ms"), &ms) != 0)      /* of a probe */
+        rv_cap_int(rv_cap_get(call->args, "arguments.ms"), &ms) != 0)     /* of a probe */
         rv_cap_int(rv_cap_get(call->args, "envelope.outputs.p.ms"), &ms); /* of a hook: what stage p said */
     if (ms < 0 || ms > 1000000)
         ms = 1000000;
