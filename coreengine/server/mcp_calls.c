@@ -107,8 +107,8 @@ static size_t count_sessions(const struct srv_mcps *all, const struct rv_identit
     return n;
 }
 
-/* Room for a session, under the lock. gone: the one that has to go for it, the caller's. Gives how many sessions are
- * busy where there is no room; 0: there is. */
+/* Room for a session, under the lock. gone: the one that has to go for it, the caller's. 0, or when all are busy how
+ * many there are. */
 static int make_room(struct srv_mcps *all, const struct srv_mcp_session *fresh, struct srv_mcp_session **gone)
 {
     struct srv_mcp_session *own, *quiet;

@@ -1,4 +1,5 @@
 /* The runs of a store with what they wait for. */
+#include "coreengine/app/grow.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
 
@@ -12,21 +13,6 @@ static int no_memory(rv_err **err)
     return RV_FAIL(err, RV_E_LIMIT, "there are more runs than can be listed at once; a limit shows the newest");
 }
 
-/* Doubles an array that lives in the arena. */
-static void *grow(rv_arena *arena, const void *items, size_t n, size_t *max, size_t size)
-{
-    if (n < *max)
-        return (void *)(uintptr_t)items;
-    size_t wanted = *max ? *max * 2 : 64;
-    void *more = rv_arena_alloc(arena, wanted * size);
-    if (!more)
-        return NULL;
-    if (n)
-        memcpy(more, items, n * size);
-    *max = wanted;
-    return more;
-}
-
 static const char *keep(struct rv_app_runs *l, const char *text, bool *ok)
 {
     const char *kept = text ? rv_arena_dup(l->arena, rv_str_of(text)) : NULL;
@@ -38,7 +24,7 @@ static const char *keep(struct rv_app_runs *l, const char *text, bool *ok)
 static int take_row(void *self, const struct rv_run_row *row, rv_err **err)
 {
     struct rv_app_runs *l = self;
-    struct rv_app_listed *items = grow(l->arena, l->items, l->n, &l->max, sizeof *items);
+    struct rv_app_listed *items = rv_app_grow(l->arena, l->items, l->n, &l->max, sizeof *items);
     bool ok = items != NULL;
 
     if (!ok)
@@ -70,7 +56,7 @@ static int take_pending(void *self, const struct rv_pending *p, rv_err **err)
 
     if (at < 0)
         return 0;
-    struct rv_app_waiting *waiting = grow(l->arena, l->waiting, l->n_waiting, &l->max_waiting, sizeof *waiting);
+    struct rv_app_waiting *waiting = rv_app_grow(l->arena, l->waiting, l->n_waiting, &l->max_waiting, sizeof *waiting);
     if (!waiting)
         return no_memory(err);
     l->waiting = waiting;

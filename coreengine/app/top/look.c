@@ -1,4 +1,5 @@
 /* A look at a store: the rows of its runs under way, what they wait for, and what ended in the last minute. */
+#include "coreengine/app/grow.h"
 #include "coreengine/app/top/top_internal.h"
 
 #include <stdlib.h>
@@ -107,20 +108,6 @@ static void count_end(rv_app_top *top, const char *id, int64_t ended_us)
 
 /* --- lists of the store --- */
 
-static void *grow(rv_arena *arena, const void *items, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap)
-        return (void *)(uintptr_t)items;
-    size_t wanted = *cap ? *cap * 2 : 64;
-    void *more = rv_arena_alloc(arena, wanted * size);
-    if (!more)
-        return NULL;
-    if (n)
-        memcpy(more, items, n * size);
-    *cap = wanted;
-    return more;
-}
-
 static int take_row(void *self, const struct rv_run_row *row, rv_err **err)
 {
     rv_app_top *top = self;
@@ -131,8 +118,8 @@ static int take_row(void *self, const struct rv_run_row *row, rv_err **err)
         top->look.more = true;
         return 0;
     }
-    struct rv_app_top_row *rows = grow(top->arena, top->rows, top->n, &cap, sizeof *rows);
-    struct rv_run_row *stored = grow(top->arena, top->stored, top->n, &top->cap, sizeof *stored);
+    struct rv_app_top_row *rows = rv_app_grow(top->arena, top->rows, top->n, &cap, sizeof *rows);
+    struct rv_run_row *stored = rv_app_grow(top->arena, top->stored, top->n, &top->cap, sizeof *stored);
     if (!rows || !stored)
         return no_memory(err);
     top->rows = rows;
@@ -169,7 +156,7 @@ static int take_recent(void *self, const struct rv_run_row *row, rv_err **err)
     top->n_begun++;
     if (!rv_run_status_is_final(row->status))
         return 0;
-    struct recent *recent = grow(top->arena, top->recent, top->n_recent, &top->cap_recent, sizeof *recent);
+    struct recent *recent = rv_app_grow(top->arena, top->recent, top->n_recent, &top->cap_recent, sizeof *recent);
     if (!recent)
         return no_memory(err);
     top->recent = recent;

@@ -11,7 +11,7 @@
  * values of its first axis. */
 struct rv_test_matrix {
     const char **columns; /* owned; borrowed of the tests by models, else owned texts */
-    size_t n_columns;     /* 0: there is no table */
+    size_t n_columns;     /* 0: nothing to show as a table */
     size_t at;            /* tests by models: the one that is tested now */
     json_object
         *rows; /* array of {file, test, results: array of {COLUMN_KEY, passed, runs, runs_passed, usd}}; owned */
