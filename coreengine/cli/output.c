@@ -134,6 +134,11 @@ static int exit_of_error(const rv_err *err)
         return RV_EXIT_TERMINATED;
     case RV_E_CANCELLED:
         return RV_EXIT_CANCELLED;
+    case RV_E_NOMEM:
+    case RV_E_DISK:
+    case RV_E_FILES:
+    case RV_E_THREADS:
+        return RV_EXIT_SCARCE;
     default:
         return RV_EXIT_FAILED;
     }

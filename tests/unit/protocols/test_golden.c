@@ -387,6 +387,9 @@ START_TEST(the_detail_of_p8_may_be_an_object)
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&out), "\"detail\":\"used up\""));
     ck_assert_int_eq(rv_protocol_status(RV_E_QUOTA), 429);
     ck_assert_int_eq(rv_protocol_status(RV_E_INTERNAL), 500);
+    ck_assert_int_eq(rv_protocol_status(RV_E_DISK), 507);
+    ck_assert_int_eq(rv_protocol_status(RV_E_FILES), 503);
+    ck_assert_int_eq(rv_protocol_status(RV_E_THREADS), 503);
     json_object_put(details);
     rv_buf_fini(&out);
 }
