@@ -7,6 +7,7 @@
 #include <time.h>
 #include <uv.h>
 
+#include "coreengine/base/system.h"
 #include "coreengine/engine/services_internal.h"
 
 #define MAX_WORKERS      256               /* threads; more than any machine of ours has cores */
@@ -203,35 +204,29 @@ static void *worker(void *self)
     return NULL;
 }
 
-/* One more worker; the lock is held. Signals are the loop thread's. */
-static int spawn(struct pool *p)
+/* One more worker; the lock is held. */
+static int spawn(struct pool *p, rv_err **err)
 {
-    sigset_t all, before;
     pthread_t thread;
-    pthread_attr_t attr;
+    int rc = rv_thread_start(&thread, worker, p, err);
 
-    if (pthread_attr_init(&attr) != 0)
-        return RV_E_INTERNAL;
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    int failed = pthread_create(&thread, &attr, worker, p);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    if (failed)
-        return RV_E_INTERNAL;
+    if (rc < 0)
+        return rc;
+    RV_IGNORE(pthread_detach(thread), "it was started to be joined");
     p->n_threads++;
     p->n_refs++;
     return 0;
 }
 
-/* Enough workers for what is queued, within the limit; the lock is held. */
-static int staff(struct pool *p)
+/* Enough workers for what is queued, within the limit; the lock is held. Fewer workers are slower, none are a fault. */
+static int staff(struct pool *p, rv_err **err)
 {
+    bool has_some = p->n_threads > p->n_stuck;
+
     if (p->n_queued <= p->n_idle || p->n_threads - p->n_stuck >= p->limit)
         return 0;
-    int rc = spawn(p);
-    return rc < 0 && p->n_threads == p->n_stuck ? rc : 0; /* fewer workers are slower, none are a fault */
+    int rc = spawn(p, has_some ? NULL : err);
+    return has_some ? 0 : rc;
 }
 
 /* --- what the loop does --- */
@@ -313,7 +308,7 @@ static int submit(struct pool *p, struct job *j, rv_err **err)
     size_t stuck = p->n_stuck;
     if (stuck < MAX_STUCK) {
         p->n_queued++;
-        rc = staff(p);
+        rc = staff(p, err);
         if (rc < 0)
             p->n_queued--;
     }
@@ -325,7 +320,7 @@ static int submit(struct pool *p, struct job *j, rv_err **err)
     pthread_mutex_unlock(&p->lock);
     if (rc == RV_E_LIMIT)
         return RV_FAIL(err, rc, "%zu calls that were given up are still running; no further one is started", stuck);
-    return rc < 0 ? RV_FAIL(err, rc, "no worker thread can be started") : 0;
+    return rc < 0 ? RV_WRAP(err, rc, "no worker can be started") : 0;
 }
 
 /* Here and now; the log names work that says it never blocks and does. */
@@ -412,7 +407,7 @@ static void give_up(void *self, struct rv_tool_work *w)
         is_mine = false;
         j->given_up = true;
         p->n_stuck++;
-        RV_IGNORE(staff(p), "whatever is queued then waits until the call comes back or times out");
+        RV_IGNORE(staff(p, NULL), "whatever is queued then waits until the call comes back or times out");
         break;
     case JOB_LATE:
         j->given_up = true; /* `over` may come until it is freed */

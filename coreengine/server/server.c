@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/chat.h"
+#include "coreengine/base/loop.h"
 #include "coreengine/server/follow_internal.h"
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/mcp_internal.h"
@@ -250,11 +251,9 @@ static int start_worker(struct life *l, rv_err **err)
                                              .self_event = l->s.watch,
                                              .self = o->self};
     atomic_store(&l->s.worker, 1);
-    int failed = pthread_create(&l->worker_thread, NULL, work, l);
-    if (failed)
-        return RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
-    l->has_worker = true;
-    return 0;
+    int rc = rv_thread_start(&l->worker_thread, work, l, err);
+    l->has_worker = rc == 0;
+    return rc;
 }
 
 /* --- the whole --- */
@@ -263,11 +262,11 @@ static int open_handles(struct life *l, rv_err **err)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct srv_server *s = &l->s;
-    int failed = uv_loop_init(&s->loop);
+    int rc = rv_loop_init(&s->loop, err);
 
-    if (failed < 0)
-        return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
-    int rc = srv_lane_init(&s->lane, &s->loop, err);
+    if (rc < 0)
+        return rc;
+    rc = srv_lane_init(&s->lane, &s->loop, err);
     if (rc < 0) {
         RV_IGNORE(uv_loop_close(&s->loop), "nothing is open on it");
         return rc;

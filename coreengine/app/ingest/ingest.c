@@ -290,7 +290,7 @@ static int take_page(const struct ingest *in, struct page *page, struct rv_inges
 static bool is_of_the_store(int rc)
 {
     return rc == RV_E_IO || rc == RV_E_TIMEOUT || rc == RV_E_DENIED || rc == RV_E_NOMEM || rc == RV_E_VERSION ||
-           rc == RV_E_STATE || rc == RV_E_UNAVAILABLE;
+           rc == RV_E_STATE || rc == RV_E_UNAVAILABLE || rv_code_is_scarce(rc);
 }
 
 static int take_file(const struct ingest *in, struct ingest_file *file, struct rv_ingest_counts *counts, rv_err **err)

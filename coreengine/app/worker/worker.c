@@ -14,6 +14,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
 #include "coreengine/app/worker/hook_internal.h"
+#include "coreengine/base/loop.h"
 #include "coreengine/tools/mcp/pool.h"
 
 #define EXIT_AT_ONCE 130
@@ -550,9 +551,8 @@ int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out,
     if (!s)
         return RV_FAIL(err, RV_E_NOMEM, "make a worker");
     int rc = prepare(s, opts, err);
-    int failed = rc == 0 ? uv_loop_init(&s->loop) : 0;
-    if (failed < 0)
-        rc = RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
+    if (rc == 0)
+        rc = rv_loop_init(&s->loop, err);
     if (rc == 0)
         rc = work(s, err);
     *out = s->done;
