@@ -105,7 +105,7 @@ static void read_rules(struct rv_key_reader *r, const struct rv_node *node, void
                                            .line = node->items[i]->src.line};
         read_statuses(&inner, &raw.status, &rule->statuses);
         if (!raw.status.is_set)
-            rule->statuses = RV_STATUSES_OVER;
+            rule->statuses = RV_STATUSES_ENDED;
     }
 }
 
@@ -158,7 +158,7 @@ rv_retention *rv_retention_of_age(int64_t max_age_us)
     }
     r->n = 1;
     r->rules[0] = (struct rv_retention_rule){
-        .pipeline = "", .statuses = RV_STATUSES_OVER, .max_age_us = max_age_us, .max_count = -1};
+        .pipeline = "", .statuses = RV_STATUSES_ENDED, .max_age_us = max_age_us, .max_count = -1};
     return r;
 }
 

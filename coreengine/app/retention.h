@@ -14,7 +14,7 @@ struct rv_retention_rule {
 };
 typedef struct rv_retention rv_retention;
 
-#define RV_STATUSES_OVER                                                                                               \
+#define RV_STATUSES_ENDED                                                                                              \
     (1u << RV_RUN_COMPLETED | 1u << RV_RUN_TERMINATED | 1u << RV_RUN_FAILED | 1u << RV_RUN_CANCELLED)
 
 /** Where the rules of this user are, appended; nothing: the environment does not say. */

@@ -88,7 +88,7 @@ struct rv_observer {
     void (*on_question)(void *self, rv_exec *x, const struct rv_pending *q);
     /** The run is over, or waits for an answer that on_question did not give; rc and err (borrowed) as rv_engine_wait()
      * reports them. May free the run, answer it and start others. */
-    void (*on_over)(void *self, rv_exec *x, int rc, const rv_err *err);
+    void (*on_ended)(void *self, rv_exec *x, int rc, const rv_err *err);
     void *self;
 };
 
@@ -181,7 +181,7 @@ RV_MUST_CHECK int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_o
                                             const struct rv_store_scope *scope, rv_exec **out, rv_err **err);
 /** rv_journal_open() and one of these two, for a run that has its own journal (opts->journal is NULL): on a given loop
  * the store thread takes the run over, and this call does not wait. Until then a cancellation, and an answer if none is
- * given here, wait too. What keeps the run from going on comes with on_over. */
+ * given here, wait too. What keeps the run from going on comes with on_ended. */
 RV_MUST_CHECK int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
                                  const char *run, const struct rv_response *response, bool cancels, rv_exec **out,
                                  rv_err **err);
@@ -201,7 +201,7 @@ void rv_exec_read_on(rv_exec *x); /* streams that on_delta held go on */
 void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
 /** Bring a run with a journal to a point where another process can go on with it. Calls under way may end; of those
  * that the run asks for from now on, only what must not be repeated is made here. When nothing is under way, the run is
- * over in this engine: on_over comes with rc 0, and rv_exec_is_handed_over(). Free the run then, which gives up its
+ * over in this engine: on_ended comes with rc 0, and rv_exec_is_handed_over(). Free the run then, which gives up its
  * lease. A run that ends or pauses before that does so as always. */
 void rv_exec_hand_over(rv_exec *x);
 bool rv_exec_is_handed_over(const rv_exec *x);
@@ -216,9 +216,9 @@ bool rv_exec_is_unrepeatable(const rv_exec *x);
  */
 void rv_exec_tell_end(rv_exec *x, const rv_err *err);
 /** That event, `error` or `done`, of a run that never began. env NULL: it has no state yet. */
-void rv_broken_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
+void rv_unkept_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
                          rv_buf *line);
-bool rv_exec_is_over(const rv_exec *x);
+bool rv_exec_has_ended(const rv_exec *x);
 int64_t rv_exec_last_seq(const rv_exec *x); /* number of its last event so far; 0: none */
 enum rv_run_status rv_exec_status(const rv_exec *x);
 const rv_envelope *

@@ -87,14 +87,14 @@ static void chat(int child_text, rv_buf *out)
             rv_chat_sink_done(&s, &asked[i], false);
         }
     }
-    rv_chat_sink_over(&s);
+    rv_chat_sink_end(&s);
     while (rv_chat_sink_next(&s, &who, &shown))
         write_words(&shown, out);
     for (int piece = 0; piece < 3; piece++) { /* it repeats them, or is not heard */
         shown = rv_chat_sink_piece(&s, NULL, 99, RV_STR_LIT("w "));
         write_words(&shown, out);
     }
-    rv_chat_sink_over(&s);
+    rv_chat_sink_end(&s);
     while (rv_chat_sink_next(&s, &who, &shown))
         write_words(&shown, out);
     rv_chat_sink_fini(&s);

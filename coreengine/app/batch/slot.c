@@ -119,7 +119,7 @@ static int copy_of(const rv_err *why, int rc, rv_err **err)
     return rc;
 }
 
-static void on_over(void *self, rv_exec *x, int rc, const rv_err *borrowed)
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *borrowed)
 {
     struct slot *s = self;
     struct batch *b = s->b;
@@ -173,7 +173,7 @@ static struct rv_exec_opts exec_opts(struct slot *s)
         x.find_agent = rv_app_find_agent;
         x.find_self = l;
     }
-    x.observer = (struct rv_observer){.on_over = on_over, .self = s};
+    x.observer = (struct rv_observer){.on_ended = on_ended, .self = s};
     return x;
 }
 

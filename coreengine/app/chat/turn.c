@@ -246,7 +246,7 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
 static void advance(rv_chat *chat, int rc, rv_err *err);
 
 /* What went wrong is only borrowed here. */
-static void on_over(void *self, rv_exec *x, int rc, const rv_err *why)
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *why)
 {
     rv_buf text = RV_BUF_INIT(64 << 10);
     rv_err *err = NULL;
@@ -267,7 +267,7 @@ struct rv_exec_opts chat_exec_opts(rv_chat *chat)
 
     x.journal = chat->journal;
     if (chat->tells)
-        x.observer = (struct rv_observer){.on_over = on_over, .self = chat};
+        x.observer = (struct rv_observer){.on_ended = on_ended, .self = chat};
     if (chat->step == CHAT_SETTLES)
         return x;
     x.pipeline = chat->with->pipeline;

@@ -201,7 +201,7 @@ static void begin_stream(struct work_job *j, rv_app_stream *log)
         rv_app_stream_again(log, rv_exec_last_seq(j->exec));
 }
 
-static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *err)
 {
     struct work_job *j = self;
 
@@ -272,7 +272,7 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     x.quotas = rv_app_limits_exec(&j->limits);
     x.services = rv_app_services_init_shared(&j->services, &j->app, s->worker.asked);
     x.answer_from_script = x.script != NULL;
-    x.observer = (struct rv_observer){.on_over = on_over, .self = j};
+    x.observer = (struct rv_observer){.on_ended = on_ended, .self = j};
     if (s->worker.opts->on_event || j->stream[0])
         x.observer.on_event = on_event;
     if (j->stream[0])

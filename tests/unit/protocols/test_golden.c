@@ -149,7 +149,7 @@ START_TEST(nothing_comes_behind_the_end)
 
     ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
     ck_assert_int_eq(rv_protocol_end(p, NULL, &end, &out, NULL), 0);
-    ck_assert(rv_protocol_is_over(p));
+    ck_assert(rv_protocol_has_ended(p));
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&out), "hi"));
     size_t len = out.len;
     ck_assert_int_eq(rv_protocol_event(p, NULL, d, &out, NULL), 0);
