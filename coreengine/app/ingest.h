@@ -56,7 +56,7 @@ RV_MUST_CHECK int rv_app_ingest(const struct rv_app_ingest *opts, struct rv_inge
  *  as above, and those of the text. */
 RV_MUST_CHECK int rv_app_ingest_text(const struct rv_app_ingest *opts, const char *path, rv_str text, rv_err **err);
 /** Delete a file with its chunks. RV_E_NOT_FOUND, RV_E_DENIED. */
-RV_MUST_CHECK int rv_app_forget_file(rv_store *store, const struct rv_store_scope *scope, const char *id,
+RV_MUST_CHECK int rv_app_delete_file(rv_store *store, const struct rv_store_scope *scope, const char *id,
                                      int64_t now_us, rv_err **err);
 /** "added", "changed", "unchanged", "failed". */
 const char *rv_ingest_word(enum rv_ingest_what what);

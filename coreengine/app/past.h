@@ -176,8 +176,8 @@ void rv_app_comparison_write(const struct rv_app_comparison *c, rv_jw *w); /* an
 void rv_app_comparison_fini(struct rv_app_comparison *c);
 
 /* --- story.c: what a run did, as lines --- */
-/** Append its input, route, visits, requests to models and their answers, calls of tools, outputs and costs, without ids and
- * moments, so that two runs can be compared line by line. */
+/** Append its input, route, visits, requests to models and their answers, calls of tools, outputs and costs, without
+ * ids and moments, so that two runs can be compared line by line. */
 RV_MUST_CHECK int rv_app_story_write(rv_store *store, const struct rv_app_past *p, rv_buf *b, rv_err **err);
 
 /* --- verdict.c: a run again from its journal alone --- */
@@ -192,7 +192,7 @@ RV_MUST_CHECK int rv_app_verify(rv_store *store, const struct rv_app_past *p, in
                                 void (*on_event)(void *self, rv_str line), void *self, struct rv_app_verified *out,
                                 struct rv_replayed *replayed, rv_err **err);
 /** An object: `reeve replay --json`. fault: why it is not identical; NULL: it is. */
-void rv_app_verdict_write(const struct rv_app_past *p, const struct rv_app_verified *v, const rv_err *fault, rv_jw *w);
+void rv_app_verified_write(const struct rv_app_past *p, const struct rv_app_verified *v, const rv_err *fault, rv_jw *w);
 
 /* --- questions.c: which question of a run an answer means --- */
 struct rv_app_question {

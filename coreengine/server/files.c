@@ -68,7 +68,7 @@ int srv_files_post(struct srv_call *c, rv_err **err)
 
 int srv_file_delete(struct srv_call *c, rv_err **err)
 {
-    int rc = rv_app_forget_file(c->store, &c->app.scope, c->args[0], srv_now_us(), err);
+    int rc = rv_app_delete_file(c->store, &c->app.scope, c->args[0], srv_now_us(), err);
 
     if (rc < 0)
         return rc;

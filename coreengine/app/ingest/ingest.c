@@ -368,7 +368,7 @@ static int forget(const struct ingest *in, const char *id, int64_t now_us, rv_er
     return rc == 0 ? delete_tail(in, &named, 0, now_us, err) : rc;
 }
 
-int rv_app_forget_file(rv_store *store, const struct rv_store_scope *scope, const char *id, int64_t now_us,
+int rv_app_delete_file(rv_store *store, const struct rv_store_scope *scope, const char *id, int64_t now_us,
                        rv_err **err)
 {
     const struct rv_app_ingest opts = {.store = store, .scope = *scope};
