@@ -59,7 +59,7 @@ bool rv_engine_is_settled(const rv_engine *e);
 /** Ask every run to end, as rv_exec_cancel(). Any thread. */
 void rv_engine_cancel_all(rv_engine *e);
 /** Look now for runs that another process asked to cancel, and not with the next of the looks every 250 ms. */
-void rv_engine_look_for_cancels(rv_engine *e);
+void rv_engine_check_cancels(rv_engine *e);
 /** Forget all requests to cancel that were made until now; call it before new work begins. */
 void rv_engine_forget_cancel(rv_engine *e);
 int64_t rv_engine_now_us(const rv_engine *e); /* real or simulated */

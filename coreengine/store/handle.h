@@ -92,7 +92,7 @@ bool rv_store_again(rv_store *s, rv_err **err);
 RV_MUST_CHECK int rv_store_listen(rv_store *s, int *fd, rv_err **err);
 /** Whether something was heard since the last call, or may have been missed while the connection was lost. Does not
  * wait. */
-RV_MUST_CHECK int rv_store_heard(rv_store *s, bool *heard, rv_err **err);
+RV_MUST_CHECK int rv_store_was_notified(rv_store *s, bool *heard, rv_err **err);
 
 /* --- Upkeep --- */
 struct rv_store_stats {

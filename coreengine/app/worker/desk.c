@@ -309,7 +309,7 @@ static bool hear(struct work_desk *d)
     bool heard = false;
     rv_err *err = NULL;
 
-    if (rv_store_heard(d->store, &heard, &err) < 0) {
+    if (rv_store_was_notified(d->store, &heard, &err) < 0) {
         report(d, "listen", err);
         return false;
     }

@@ -397,7 +397,7 @@ static void on_wake(uv_async_t *async)
         if (atomic_load(&j->cancel_wanted) && j->exec)
             rv_exec_cancel(j->exec);
     if (!s->is_over && rv_work_desk_heard_cancel(s->desk))
-        rv_engine_look_for_cancels(s->worker.engine);
+        rv_engine_check_cancels(s->worker.engine);
     if (!s->is_over && !s->is_draining && is_to_stop(s))
         drain(s);
     else
